@@ -1,0 +1,14 @@
+#include "tidemark/base/source.h"
+
+#include <cstring>
+
+namespace tidemark {
+
+thread_local const Source* SourceScope::current_ = nullptr;
+
+std::string Source::text() const {
+  const char* slash = std::strrchr(file, '/');
+  return std::string(slash != nullptr ? slash + 1 : file) + ":" + std::to_string(line);
+}
+
+}  // namespace tidemark

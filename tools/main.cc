@@ -1,0 +1,52 @@
+#include <cstdio>
+#include <exception>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "tools/command.h"
+
+namespace tidemark::tools {
+namespace {
+
+// In the order `--help` shows them.
+constexpr Command kCommands[] = {{"version", "the version of this build", [](Arguments) {
+                                    std::cout << "tidemark 0.1.0\n";
+                                    return 0;
+                                  }}};
+
+int help(std::ostream& out) {
+  out << "usage: tidemark COMMAND [ARGUMENT...]\n\n"
+         "A tensor runtime whose peak memory is known before it runs.\n\ncommands:\n";
+  for (const Command& command : kCommands) {
+    std::string name = command.name;
+    name.resize(10, ' ');
+    out << "  " << name << command.brief << '\n';
+  }
+  out << "\ntidemark COMMAND --help tells more of one.\n";
+  return &out == &std::cout ? 0 : 2;
+}
+
+int run(const std::vector<std::string>& arguments) {
+  if (arguments.empty()) return help(std::cerr);
+  if (arguments[0] == "--help" || arguments[0] == "-h" || arguments[0] == "help") {
+    return help(std::cout);
+  }
+  for (const Command& command : kCommands) {
+    if (arguments[0] == command.name) return command.run(Arguments(arguments).subspan(1));
+  }
+  std::cerr << "tidemark: there is no command '" << arguments[0] << "'\n\n";
+  return help(std::cerr);
+}
+
+}  // namespace
+}  // namespace tidemark::tools
+
+int main(int argc, char** argv) {
+  try {
+    return tidemark::tools::run(std::vector<std::string>(argv + 1, argv + argc));
+  } catch (const std::exception& error) {
+    std::cerr << "tidemark: " << error.what() << '\n';
+    return 2;
+  }
+}
