@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 
+#include "tidemark/device/charge.h"
 #include "tidemark/device/limit.h"
 #include "tidemark/device/line_account.h"
 #include "tidemark/device/scope.h"
@@ -131,21 +132,6 @@ LineAccount& intern(Source at) {
   return *line;
 }
 
-void add_to_line(LineAccount& line, LineSum sum, int64_t amount) noexcept {
-  ThreadRecord* const record = thread_record_or_null();
-  if (record != nullptr) {
-    LineShare& share = record->lines[line.slot];
-    if (share.account.load(std::memory_order_relaxed) == &line) return share.sums[sum].add(amount);
-  }
-  line.sums[sum].fetch_add(amount, std::memory_order_relaxed);
-}
-
-void add_to_class(int index, int64_t amount) noexcept {
-  ThreadRecord* const record = thread_record_or_null();
-  if (record != nullptr) return record->classes[index].add(amount);
-  registry.classes[index].fetch_add(amount, std::memory_order_relaxed);
-}
-
 int64_t sum_of_class(int index) {
   const std::lock_guard guard(registry.lock);
   int64_t sum = registry.classes[index].load(std::memory_order_relaxed);
@@ -187,54 +173,16 @@ ThreadRecord& detail::make_thread_record() {
   return *record;
 }
 
-LineShare& find_line(ThreadRecord& record, Source at) {
-  LineShare& share = record.lines[line_slot(at.file, at.line)];
-  if (share.file == at.file && share.line == at.line) [[likely]]
-    return share;
+void detail::replace_line(LineShare& share, Source at) {
   LineAccount& account = intern(at);
   fold(share);
   share.file = at.file;
   share.line = at.line;
   share.account.store(&account, std::memory_order_relaxed);
-  return share;
 }
 
-void charge(Storage& storage, Source at) {
-  ThreadRecord& record = thread_record();
-  LineShare& share = find_line(record, at);
-  storage.line = share.account.load(std::memory_order_relaxed);
-  share.sums[kLineBytes].add(storage.bytes);
-  share.sums[kLineCount].add(1);
-  record.classes[static_cast<int>(storage.byte_class)].add(storage.bytes);
-  if (storage.kind == Storage::Kind::small) record.classes[kSmallShare].add(storage.bytes);
-  storage.scope = record.scope;
-  if (storage.scope != nullptr) [[unlikely]] {
-    retain(storage.scope);
-    credit(storage.scope, storage.bytes);
-  }
-}
-
-void discharge(const Storage& storage) noexcept {
-  add_to_line(*storage.line, kLineBytes, -storage.bytes);
-  add_to_line(*storage.line, kLineCount, -1);
-  add_to_class(static_cast<int>(storage.byte_class), -storage.bytes);
-  if (storage.kind == Storage::Kind::small) add_to_class(kSmallShare, -storage.bytes);
-  if (storage.scope != nullptr) [[unlikely]] {
-    credit(storage.scope, -storage.bytes);
-    release(storage.scope);
-  }
-}
-
-void charge_view(Storage& view, int64_t viewed, int64_t pinned, Source at) {
-  LineShare& share = find_line(thread_record(), at);
-  view.line = share.account.load(std::memory_order_relaxed);
-  share.sums[kLineViewed].add(viewed);
-  share.sums[kLinePinned].add(pinned);
-}
-
-void discharge_view(const Storage& view, int64_t viewed, int64_t pinned) noexcept {
-  add_to_line(*view.line, kLineViewed, -viewed);
-  add_to_line(*view.line, kLinePinned, -pinned);
+void detail::add_to_class_of_all(int index, int64_t amount) noexcept {
+  registry.classes[index].fetch_add(amount, std::memory_order_relaxed);
 }
 
 Source source_of(const Storage& storage) {

@@ -69,11 +69,4 @@ int64_t bytes_of(ByteClass byte_class);
 // Bytes of tensors whose data stand in their cell.
 int64_t small_bytes();
 
-// Puts a storage's bytes on its class, its line and the running scope; its counterpart takes them
-// off on any thread and cannot fail. The first may throw std::bad_alloc, and then changes nothing.
-void charge(Storage& storage, Source at);
-void discharge(const Storage& storage) noexcept;
-void charge_view(Storage& view, int64_t viewed, int64_t pinned, Source at);
-void discharge_view(const Storage& view, int64_t viewed, int64_t pinned) noexcept;
-
 }  // namespace tidemark::device

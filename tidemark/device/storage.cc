@@ -6,6 +6,7 @@
 
 #include "tidemark/base/error.h"
 #include "tidemark/device/account.h"
+#include "tidemark/device/charge.h"
 #include "tidemark/device/fault.h"
 #include "tidemark/device/fork.h"
 #include "tidemark/device/lock.h"
@@ -224,7 +225,7 @@ Cell* allocate_small(int64_t bytes, const Purpose& purpose) {
   if (!reserve(bytes)) [[unlikely]]
     reserve_small_slowly(cell, bytes, purpose);
   try {
-    charge(cell->storage, purpose.at.resolve());
+    charge(thread_record(), cell->storage, purpose.at.resolve());
   } catch (...) {
     unreserve(bytes);
     put_cell(cell);
@@ -268,7 +269,7 @@ Cell* allocate_block(int64_t bytes, const Purpose& purpose) {
     throw;
   }
   try {
-    charge(storage, purpose.at.resolve());
+    charge(thread_record(), storage, purpose.at.resolve());
   } catch (...) {
     give_any(storage);
     put_cell(cell);
@@ -343,7 +344,7 @@ Cell* allocate_view(const Storage& base, int64_t bytes_viewed, Source at) {
     cell->storage.bytes = bytes_viewed;
     const int64_t pinned = base.bytes;
     try {
-      charge_view(cell->storage, bytes_viewed, pinned, at.resolve());
+      charge_view(thread_record(), cell->storage, bytes_viewed, pinned, at.resolve());
     } catch (...) {
       put_cell(cell);
       throw;

@@ -68,9 +68,6 @@ inline uint32_t line_slot(const char* file, unsigned line) {
   const auto address = reinterpret_cast<uintptr_t>(file);
   return static_cast<uint32_t>((address >> 3) + line * 31U) % kLineShares;
 }
-// The thread's share of a line. Throws std::bad_alloc.
-LineShare& find_line(ThreadRecord& record, Source at);
-
 // For the fork handlers only.
 void lock_records();
 void unlock_records();
