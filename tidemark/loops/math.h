@@ -3,3 +3,4 @@
 #pragma once
 
 #include "tidemark/loops/math_f32.h"
+#include "tidemark/loops/math_trig_f32.h"
