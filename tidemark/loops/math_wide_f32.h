@@ -87,7 +87,7 @@ TIDEMARK_INLINE V sin_of_split_f32(V rest, I quadrant) {
   return from_bits(bit_xor(bits(select(swap, cosine, sine)), sign));
 }
 
-// sin(x), to 1.5 ulp for every finite x; NaN for infinities.
+// sin(x), to 1.6 ulp for every finite x; NaN for infinities.
 template <class V>
 TIDEMARK_INLINE V sin_f32(V x) {
   const auto [rest, quadrant] = split_angle_f32(x);
@@ -95,7 +95,7 @@ TIDEMARK_INLINE V sin_f32(V x) {
   return select(equal(x, like(x, 0.0)), x, value);
 }
 
-// cos(x), to 1.5 ulp for every finite x; NaN for infinities.
+// cos(x), to 1.6 ulp for every finite x; NaN for infinities.
 template <class V>
 TIDEMARK_INLINE V cos_f32(V x) {
   const auto [rest, quadrant] = split_angle_f32(x);
