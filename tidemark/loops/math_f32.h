@@ -98,7 +98,7 @@ TIDEMARK_INLINE V log_of_split_f32(V exponent, V f) {
   return fma(exponent, like(f, 0x1.62e4p-1), f + rest);
 }
 
-// log(x), to 1.5 ulp. log(0) is -infinity, and the log of a negative number NaN.
+// log(x), to 1 ulp. log(0) is -infinity, and the log of a negative number NaN.
 template <class V>
 TIDEMARK_INLINE V log_f32(V x) {
   const V zero = like(x, 0.0);

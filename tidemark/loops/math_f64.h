@@ -112,7 +112,7 @@ TIDEMARK_INLINE SplitMantissa<V> split_any_mantissa_f64(V x) {
   return {exponent + select(denormal, like(x, -52.0), like(x, 0.0)), fraction};
 }
 
-// log(x), to 1.5 ulp. log(0) is -infinity, and the log of a negative number NaN.
+// log(x), to 1 ulp. log(0) is -infinity, and the log of a negative number NaN.
 template <class V>
 TIDEMARK_INLINE V log_f64(V x) {
   const V zero = like(x, 0.0);
