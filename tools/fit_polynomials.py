@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints the coefficients that tidemark/loops/math_f32.h and math_f64.h hold.
+"""Prints the coefficients that tidemark/loops/math_f32.h and math_f64.h (with math_wide_*) hold.
 
 Each row of FITS is one polynomial: the function it stands for, the interval, its degree, and the
 weight of an error at t (an error is judged after it has been multiplied by the weight, so a weight
@@ -98,10 +98,42 @@ def fits():
     sqrt_low, sqrt_high = m.sqrt(mpf("0.5")) - 1, m.sqrt(mpf(2)) - 1
     expm1_tail = series_safe(lambda r: (m.expm1(r) - r) / (r * r), mpf("0.5"))
     log_tail = series_safe(lambda f: (m.log1p(f) - f + f * f / 2) / f**3, mpf(1) / 3)
-    yield "expm1_tail_f32: (expm1(r) - r) / r^2", "f32", expm1_tail, (
-        lambda r: r * r if abs(r) > 1e-6 else mpf("1e-12")), -half_ln2, half_ln2, 4
-    yield "log_tail_f32: (log1p(f) - f + f^2/2) / f^3", "f32", log_tail, (
-        lambda f: abs(f * f * f / m.log1p(f)) if abs(f) > 1e-6 else mpf("1e-12")), sqrt_low, sqrt_high, 7
+
+    def relative_to_r_squared(r):
+        return r * r if abs(r) > 1e-6 else mpf("1e-12")
+
+    def log_weight(f):
+        return abs(f**3 / m.log1p(f)) if abs(f) > 1e-6 else mpf("1e-12")
+
+    quarter_pi_squared = (m.pi / 4 * mpf("1.02")) ** 2
+    sin_tail = series_safe(
+        lambda s: (m.sin(m.sqrt(s)) / m.sqrt(s) - 1) / s, mpf(-1) / 6)
+    cos_tail = series_safe(lambda s: (m.cos(m.sqrt(s)) - 1 + s / 2) / (s * s), mpf(1) / 24)
+    erf_tail = series_safe(
+        lambda s: m.erf(m.sqrt(s)) / m.sqrt(s) - 1, 2 / m.sqrt(m.pi) - 1)
+    log2_atanh = series_safe(
+        lambda s: 2 * m.atanh(m.sqrt(s)) / m.sqrt(s) / ln2, 2 / ln2)
+
+    yield "expm1_tail_f32: (expm1(r) - r) / r^2", "f32", expm1_tail, relative_to_r_squared, -half_ln2, half_ln2, 4
+    yield "log_tail_f32: (log1p(f) - f + f^2/2) / f^3", "f32", log_tail, log_weight, sqrt_low, sqrt_high, 7
+    yield "sin_tail_f32: (sin(r)/r - 1) / s, s = r^2", "f32", sin_tail, (lambda s: s + mpf("1e-9")), 0, quarter_pi_squared, 2
+    yield "cos_tail_f32: (cos(r) - 1 + s/2) / s^2, s = r^2", "f32", cos_tail, (lambda s: s * s + mpf("1e-9")), 0, quarter_pi_squared, 2
+    yield "erf_tail_f32: erf(x)/x - 1 in s = x^2, |x| <= 1", "f32", erf_tail, (lambda s: mpf(1)), 0, 1, 6
+    yield "log_erfc_f32: log(erfc(x)) on [1, 4]", "f32", (lambda x: m.log(m.erfc(x))), m.erfc, 1, 4, 6
+    yield "log2_f32: log2((1+s)/(1-s))/s in s^2", "f64", log2_atanh, (lambda s: mpf(1)), 0, (m.sqrt(2) - 1) ** 4, 5
+    yield "exp2_f32: 2^t", "f64", (lambda t: mpf(2) ** t), (lambda t: mpf(1)), -0.5, 0.5, 6
+    atanh_tail = series_safe(
+        lambda z: (2 * m.atanh(m.sqrt(z)) / m.sqrt(z) - 2) / z, mpf(2) / 3)
+    atanh_tail2 = series_safe(
+        lambda z: ((2 * m.atanh(m.sqrt(z)) / m.sqrt(z) - 2) / z - mpf(2) / 3) / z, mpf(2) / 5)
+    atanh_end = (m.sqrt(2) - 1) ** 4
+    yield "expm1_tail_f64: (expm1(r) - r) / r^2", "f64", expm1_tail, relative_to_r_squared, -half_ln2, half_ln2, 9
+    yield "atanh_tail_f64: (log((1+s)/(1-s))/s - 2) / z, z = s^2", "f64", atanh_tail, (lambda z: z + mpf("1e-9")), 0, atanh_end, 6
+    yield "atanh_tail2_f64: ((log((1+s)/(1-s))/s - 2) / z - 2/3) / z", "f64", atanh_tail2, (lambda z: z * z + mpf("1e-9")), 0, atanh_end, 7
+    yield "sin_tail_f64: (sin(r)/r - 1) / s, s = r^2", "f64", sin_tail, (lambda s: s + mpf("1e-9")), 0, quarter_pi_squared, 5
+    yield "cos_tail_f64: (cos(r) - 1 + s/2) / s^2, s = r^2", "f64", cos_tail, (lambda s: s * s + mpf("1e-9")), 0, quarter_pi_squared, 5
+    yield "erf_tail_f64: erf(x)/x - 1 in s = x^2, |x| <= 1", "f64", erf_tail, (lambda s: mpf(1)), 0, 1, 11
+    yield "log_erfc_f64: log(erfc(x)) on [1, 6]", "f64", (lambda x: m.log(m.erfc(x))), m.erfc, 1, 6, 18
 
 
 def main():

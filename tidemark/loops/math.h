@@ -3,3 +3,6 @@
 #pragma once
 
 #include "tidemark/loops/math_f32.h"
+#include "tidemark/loops/math_f64.h"
+#include "tidemark/loops/math_wide_f32.h"
+#include "tidemark/loops/math_wide_f64.h"
