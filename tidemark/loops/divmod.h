@@ -9,7 +9,7 @@ namespace tidemark::math {
 using namespace lane;
 
 template <class V>
-V float_remainder(V x, V y) {
+TIDEMARK_INLINE V float_remainder(V x, V y) {
   const V zero = like(x, 0.0);
   const V left = fmod(x, y);
   const auto other_side =
@@ -19,7 +19,7 @@ V float_remainder(V x, V y) {
 }
 
 template <class V>
-V float_floor_divide(V x, V y) {
+TIDEMARK_INLINE V float_floor_divide(V x, V y) {
   const V zero = like(x, 0.0);
   const V one = like(x, 1.0);
   const V left = fmod(x, y);

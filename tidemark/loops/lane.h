@@ -27,6 +27,11 @@
 #include <cstdint>
 #include <type_traits>
 
+// Kernels are compiled once per instruction set from the same templates. A function left out of
+// line would be one symbol with several bodies, and the linker could keep the one this CPU cannot
+// run; inlined always, even without optimisation, there is none to keep.
+#define TIDEMARK_INLINE [[gnu::always_inline]] inline
+
 namespace tidemark::lane {
 
 template <std::floating_point T>
@@ -35,112 +40,114 @@ template <std::integral T>
 using FloatOf = std::conditional_t<sizeof(T) == 4, float, double>;
 
 template <std::floating_point T>
-constexpr T like(T, double constant) {
+TIDEMARK_INLINE constexpr T like(T, double constant) {
   return static_cast<T>(constant);
 }
 template <std::integral T>
-constexpr T like(T, int64_t constant) {
+TIDEMARK_INLINE constexpr T like(T, int64_t constant) {
   return static_cast<T>(constant);
 }
 
-inline float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
-inline double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
+TIDEMARK_INLINE float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+TIDEMARK_INLINE double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
 template <std::floating_point T>
-constexpr T abs(T a) {
+TIDEMARK_INLINE constexpr T abs(T a) {
   return __builtin_fabs(a);
 }
 template <>
-constexpr float abs(float a) {
+TIDEMARK_INLINE constexpr float abs(float a) {
   return __builtin_fabsf(a);
 }
-inline float sqrt(float a) { return __builtin_sqrtf(a); }
-inline double sqrt(double a) { return __builtin_sqrt(a); }
-inline float floor(float a) { return __builtin_floorf(a); }
-inline double floor(double a) { return __builtin_floor(a); }
-inline float ceil(float a) { return __builtin_ceilf(a); }
-inline double ceil(double a) { return __builtin_ceil(a); }
-inline float trunc(float a) { return __builtin_truncf(a); }
-inline double trunc(double a) { return __builtin_trunc(a); }
+TIDEMARK_INLINE float sqrt(float a) { return __builtin_sqrtf(a); }
+TIDEMARK_INLINE double sqrt(double a) { return __builtin_sqrt(a); }
+TIDEMARK_INLINE float floor(float a) { return __builtin_floorf(a); }
+TIDEMARK_INLINE double floor(double a) { return __builtin_floor(a); }
+TIDEMARK_INLINE float ceil(float a) { return __builtin_ceilf(a); }
+TIDEMARK_INLINE double ceil(double a) { return __builtin_ceil(a); }
+TIDEMARK_INLINE float trunc(float a) { return __builtin_truncf(a); }
+TIDEMARK_INLINE double trunc(double a) { return __builtin_trunc(a); }
 // The environment rounds to nearest even whenever a kernel runs.
-inline float round_even(float a) { return __builtin_rintf(a); }
-inline double round_even(double a) { return __builtin_rint(a); }
-inline float fmod(float a, float b) { return __builtin_fmodf(a, b); }
-inline double fmod(double a, double b) { return __builtin_fmod(a, b); }
-inline float copysign(float magnitude, float sign) { return __builtin_copysignf(magnitude, sign); }
-inline double copysign(double magnitude, double sign) {
+TIDEMARK_INLINE float round_even(float a) { return __builtin_rintf(a); }
+TIDEMARK_INLINE double round_even(double a) { return __builtin_rint(a); }
+TIDEMARK_INLINE float fmod(float a, float b) { return __builtin_fmodf(a, b); }
+TIDEMARK_INLINE double fmod(double a, double b) { return __builtin_fmod(a, b); }
+TIDEMARK_INLINE float copysign(float magnitude, float sign) {
+  return __builtin_copysignf(magnitude, sign);
+}
+TIDEMARK_INLINE double copysign(double magnitude, double sign) {
   return __builtin_copysign(magnitude, sign);
 }
 
 template <class T>
   requires std::is_arithmetic_v<T>
-constexpr bool less(T a, T b) {
+TIDEMARK_INLINE constexpr bool less(T a, T b) {
   return a < b;
 }
 template <class T>
   requires std::is_arithmetic_v<T>
-constexpr bool less_equal(T a, T b) {
+TIDEMARK_INLINE constexpr bool less_equal(T a, T b) {
   return a <= b;
 }
 template <class T>
   requires std::is_arithmetic_v<T>
-constexpr bool equal(T a, T b) {
+TIDEMARK_INLINE constexpr bool equal(T a, T b) {
   return a == b;
 }
 template <std::floating_point T>
-constexpr bool is_nan(T a) {
+TIDEMARK_INLINE constexpr bool is_nan(T a) {
   return a != a;
 }
-constexpr bool both(bool a, bool b) { return a & b; }
-constexpr bool either(bool a, bool b) { return a | b; }
-constexpr bool no(bool a) { return !a; }
-constexpr bool equal_masks(bool a, bool b) { return a == b; }
+TIDEMARK_INLINE constexpr bool both(bool a, bool b) { return a & b; }
+TIDEMARK_INLINE constexpr bool either(bool a, bool b) { return a | b; }
+TIDEMARK_INLINE constexpr bool no(bool a) { return !a; }
+TIDEMARK_INLINE constexpr bool equal_masks(bool a, bool b) { return a == b; }
 template <class T>
   requires std::is_arithmetic_v<T>
-constexpr T select(bool mask, T a, T b) {
+TIDEMARK_INLINE constexpr T select(bool mask, T a, T b) {
   return mask ? a : b;
 }
 
 template <std::floating_point T>
-constexpr IntOf<T> bits(T a) {
+TIDEMARK_INLINE constexpr IntOf<T> bits(T a) {
   return std::bit_cast<IntOf<T>>(a);
 }
 template <std::integral T>
-constexpr FloatOf<T> from_bits(T a) {
+TIDEMARK_INLINE constexpr FloatOf<T> from_bits(T a) {
   return std::bit_cast<FloatOf<T>>(a);
 }
 template <std::floating_point T>
-constexpr IntOf<T> to_int(T a) {
+TIDEMARK_INLINE constexpr IntOf<T> to_int(T a) {
   return static_cast<IntOf<T>>(a);
 }
 template <std::integral T>
-constexpr FloatOf<T> to_float(T a) {
+TIDEMARK_INLINE constexpr FloatOf<T> to_float(T a) {
   return static_cast<FloatOf<T>>(a);
 }
 template <std::integral T>
-constexpr T shift_left(T a, int n) {
+TIDEMARK_INLINE constexpr T shift_left(T a, int n) {
   return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) << n);
 }
 template <std::integral T>
-constexpr T shift_right(T a, int n) {
+TIDEMARK_INLINE constexpr T shift_right(T a, int n) {
   return static_cast<T>(a >> n);
 }
 template <std::integral T>
-constexpr T shift_right_logical(T a, int n) {
+TIDEMARK_INLINE constexpr T shift_right_logical(T a, int n) {
   return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) >> n);
 }
 template <std::integral T>
-constexpr T bit_and(T a, T b) {
+TIDEMARK_INLINE constexpr T bit_and(T a, T b) {
   return static_cast<T>(a & b);
 }
 template <std::integral T>
-constexpr T bit_or(T a, T b) {
+TIDEMARK_INLINE constexpr T bit_or(T a, T b) {
   return static_cast<T>(a | b);
 }
 template <std::integral T>
-constexpr T bit_xor(T a, T b) {
+TIDEMARK_INLINE constexpr T bit_xor(T a, T b) {
   return static_cast<T>(a ^ b);
 }
-constexpr double widen(float a) { return a; }
-constexpr float narrow(double a) { return static_cast<float>(a); }
+TIDEMARK_INLINE constexpr double widen(float a) { return a; }
+TIDEMARK_INLINE constexpr float narrow(double a) { return static_cast<float>(a); }
 
 }  // namespace tidemark::lane
