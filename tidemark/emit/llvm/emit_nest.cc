@@ -6,8 +6,8 @@
 //                      { for step { for vector of the block } } } finish } }
 //
 // A loop over vectors ends in a partial one. With masked instructions a heavy body is written once
-// and entered twice, with a full and with a partial mask: that halves the code to compile. Otherwise
-// the partial vector has a body of its own.
+// and entered twice, with a full and with a partial mask: that halves the code to compile.
+// Otherwise the partial vector has a body of its own.
 #include <algorithm>
 #include <bit>
 #include <cstddef>
@@ -126,8 +126,7 @@ void NestEmitter::find_fixed() {
     switch (expr.op) {
       case ExprOp::load: {
         const BufferRef& buffer = nest_.buffers[static_cast<size_t>(expr.ref)];
-        is_fixed =
-            !along_steps && buffer.columns == BufferRef::Columns::repeat && !buffer.written;
+        is_fixed = !along_steps && buffer.columns == BufferRef::Columns::repeat && !buffer.written;
         break;
       }
       case ExprOp::index:
@@ -160,9 +159,8 @@ void NestEmitter::hoist(const Sweep& sweep, Known& known, const Place& place) {
 
 // ---- Control flow
 
-NestEmitter::Carried NestEmitter::loop(
-    Value* begin, Value* end, int64_t step, Carried carried,
-    const std::function<Carried(Value*, const Carried&)>& body) {
+NestEmitter::Carried NestEmitter::loop(Value* begin, Value* end, int64_t step, Carried carried,
+                                       const std::function<Carried(Value*, const Carried&)>& body) {
   BasicBlock* before = builder_.GetInsertBlock();
   BasicBlock* turn = BasicBlock::Create(context_, "", function_);
   BasicBlock* after = BasicBlock::Create(context_, "", function_);
@@ -358,16 +356,16 @@ void NestEmitter::allocate_cells() {
 
 Value* NestEmitter::identity(const Fold& fold, int64_t width) {
   const DType dtype = dtype_of(fold);
-  return to_memory(constant(dtype, fold_identity(fold.monoid, dtype), width), dtype);
+  return to_memory(constant(dtype, identity_bits(fold.monoid, dtype), width), dtype);
 }
 
 void NestEmitter::push_blocks(const Sweep& sweep, Value* block, Value* blocks, int64_t width) {
   when(builder_.CreateICmpSGT(blocks, builder_.getInt64(1)), [&] {
     for (const Fold& fold : sweep.folds) {
       const size_t cell = static_cast<size_t>(fold.cell);
-      lane::call_address(builder_, pairwise(fold.monoid, dtype_of(fold)).push,
-                         {levels_[cell], block, cells_[cell],
-                          builder_.getInt64(static_cast<uint64_t>(width))});
+      lane::call_address(
+          builder_, pairwise(fold.monoid, dtype_of(fold)).push,
+          {levels_[cell], block, cells_[cell], builder_.getInt64(static_cast<uint64_t>(width))});
     }
   });
 }
@@ -376,9 +374,9 @@ void NestEmitter::finish_blocks(const Sweep& sweep, Value* blocks, int64_t width
   when(builder_.CreateICmpSGT(blocks, builder_.getInt64(1)), [&] {
     for (const Fold& fold : sweep.folds) {
       const size_t cell = static_cast<size_t>(fold.cell);
-      lane::call_address(builder_, pairwise(fold.monoid, dtype_of(fold)).finish,
-                         {levels_[cell], blocks, cells_[cell],
-                          builder_.getInt64(static_cast<uint64_t>(width))});
+      lane::call_address(
+          builder_, pairwise(fold.monoid, dtype_of(fold)).finish,
+          {levels_[cell], blocks, cells_[cell], builder_.getInt64(static_cast<uint64_t>(width))});
     }
   });
 }
@@ -405,8 +403,9 @@ void NestEmitter::emit_lane_sweep(const Sweep& sweep, const Place& row) {
     return;
   }
   // An empty row is one empty block: its cells are the identity.
-  Value* whole = builder_.CreateLShr(builder_.CreateAdd(columns_, builder_.getInt64(kLaneBlock - 1)),
-                                     static_cast<uint64_t>(std::countr_zero(uint64_t(kLaneBlock))));
+  Value* whole =
+      builder_.CreateLShr(builder_.CreateAdd(columns_, builder_.getInt64(kLaneBlock - 1)),
+                          static_cast<uint64_t>(std::countr_zero(uint64_t(kLaneBlock))));
   Value* blocks =
       builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, whole, builder_.getInt64(1));
   loop(builder_.getInt64(0), blocks, 1, [&](Value* block) {
@@ -486,8 +485,8 @@ void NestEmitter::reduce_lanes(const Fold& fold) {
   std::vector<Value*> vectors;
   for (int64_t i = 0; i < kLanes; i += width_) {
     Value* bytes = builder_.getInt64(static_cast<uint64_t>(i * size_of(dtype)));
-    vectors.push_back(builder_.CreateLoad(memory_type(dtype, width_),
-                                          offset(lane_partials_[cell], bytes)));
+    vectors.push_back(
+        builder_.CreateLoad(memory_type(dtype, width_), offset(lane_partials_[cell], bytes)));
   }
   while (vectors.size() > 1) {
     const size_t half = vectors.size() / 2;
@@ -605,7 +604,8 @@ void NestEmitter::emit_column_sweep(const Sweep& sweep, const std::vector<Place>
     Value* end = builder_.CreateBinaryIntrinsic(
         llvm::Intrinsic::smin, builder_.CreateAdd(begin, builder_.getInt64(kStepBlock)), steps_);
     Carried sums;
-    for (const Fold& fold : sweep.folds) sums.resize(sums.size() + places.size(), identity(fold, width_));
+    for (const Fold& fold : sweep.folds)
+      sums.resize(sums.size() + places.size(), identity(fold, width_));
     sums = loop(begin, end, 1, sums, body);
     for (size_t k = 0; k < sums.size(); ++k) {
       const Fold& fold = sweep.folds[k / places.size()];

@@ -173,8 +173,9 @@ void NestEmitter::store(int32_t buffer, Value* value, const Place& place) {
   builder_.CreateCondBr(place.stream, streaming, cached);
   builder_.SetInsertPoint(streaming);
   auto* past = builder_.CreateAlignedStore(value, address, llvm::Align(uint64_t(width_ * size)));
-  past->setMetadata(llvm::LLVMContext::MD_nontemporal,
-                    llvm::MDNode::get(context_, llvm::ConstantAsMetadata::get(builder_.getInt32(1))));
+  past->setMetadata(
+      llvm::LLVMContext::MD_nontemporal,
+      llvm::MDNode::get(context_, llvm::ConstantAsMetadata::get(builder_.getInt32(1))));
   builder_.CreateBr(done);
   builder_.SetInsertPoint(cached);
   plain();
@@ -400,8 +401,7 @@ Value* NestEmitter::integer_quotient(LaneValue a, LaneValue b, DType dtype) {
     quotient = lane(builder_.CreateSDiv(a.value, divisor.value));
   }
   const LaneValue left = a - quotient * divisor;
-  const LaneValue other_side =
-      both(no(equal(left, zero)), less(bit_xor(left, divisor), zero));
+  const LaneValue other_side = both(no(equal(left, zero)), less(bit_xor(left, divisor), zero));
   const LaneValue down = select(other_side, quotient - one, quotient);
   return select(equal(b, zero), zero, select(is_negated, zero - a, down)).value;
 }
@@ -413,16 +413,16 @@ Value* NestEmitter::integer_power(LaneValue base, LaneValue exponent, DType dtyp
   const int64_t bits = 8 * size_of(dtype);
   const LaneValue zero = like(base, 0);
   const LaneValue one = like(base, 1);
-  const Carried end = loop(
-      builder_.getInt64(0), builder_.getInt64(uint64_t(bits)), 1,
-      {one.value, base.value, exponent.value}, [&](Value*, const Carried& turn) -> Carried {
-        const LaneValue result = lane(turn[0]);
-        const LaneValue square = lane(turn[1]);
-        const LaneValue rest = lane(turn[2]);
-        const LaneValue is_odd = equal(bit_and(rest, one), one);
-        return {select(is_odd, result * square, result).value, (square * square).value,
-                shift_right_logical(rest, 1).value};
-      });
+  const Carried end =
+      loop(builder_.getInt64(0), builder_.getInt64(uint64_t(bits)), 1,
+           {one.value, base.value, exponent.value}, [&](Value*, const Carried& turn) -> Carried {
+             const LaneValue result = lane(turn[0]);
+             const LaneValue square = lane(turn[1]);
+             const LaneValue rest = lane(turn[2]);
+             const LaneValue is_odd = equal(bit_and(rest, one), one);
+             return {select(is_odd, result * square, result).value, (square * square).value,
+                     shift_right_logical(rest, 1).value};
+           });
   if (dtype == u8) return end[0];
   const LaneValue is_odd = equal(bit_and(exponent, one), one);
   const LaneValue is_unit = either(equal(base, one), equal(base, like(base, -1)));
@@ -468,7 +468,8 @@ Value* NestEmitter::f32_of_low(Value* from, DType dtype) {
   const LaneValue scale = lane(llvm::ConstantFP::get(lane::float_of_width(word), 0x1p-24));
   const LaneValue small = bits(to_float(fraction) * scale);
   const LaneValue normal = shift_left(size, 13) + like(word, 112 << 23);
-  const LaneValue quiet = select(equal(fraction, like(word, 0)), like(word, 0), like(word, 0x400000));
+  const LaneValue quiet =
+      select(equal(fraction, like(word, 0)), like(word, 0), like(word, 0x400000));
   const LaneValue huge = bit_or(bit_or(shift_left(size, 13), like(word, 0x7f800000)), quiet);
   const LaneValue finite = select(less(size, like(word, 0x400)), small, normal);
   return from_bits(bit_or(select(less(size, like(word, 0x7c00)), finite, huge), sign)).value;
@@ -480,8 +481,8 @@ Value* NestEmitter::low_of_f32(Value* from, DType dtype) {
   const LaneValue word = bits(lane(from));
   if (dtype == bf16) {
     const LaneValue top = shift_right_logical(word, 16);
-    const LaneValue rounded = shift_right_logical(
-        word + like(word, 0x7fff) + bit_and(top, like(word, 1)), 16);
+    const LaneValue rounded =
+        shift_right_logical(word + like(word, 0x7fff) + bit_and(top, like(word, 1)), 16);
     const LaneValue quiet = bit_or(top, like(word, 0x40));
     return builder_.CreateTrunc(select(is_nan(lane(from)), quiet, rounded).value, shorts);
   }

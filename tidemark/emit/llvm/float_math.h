@@ -47,33 +47,25 @@ inline lane::LaneValue float_operation(ExprOp op, DType dtype, lane::LaneValue a
     case ExprOp::trunc:
       return trunc(a);
     case ExprOp::exp:
-      return math::exp_f32(a);
+      return is_f32 ? math::exp_f32(a) : math::exp_f64(a);
+    case ExprOp::expm1:
+      return is_f32 ? math::expm1_f32(a) : math::expm1_f64(a);
     case ExprOp::log:
-      return math::log_f32(a);
+      return is_f32 ? math::log_f32(a) : math::log_f64(a);
+    case ExprOp::log1p:
+      return is_f32 ? math::log1p_f32(a) : math::log1p_f64(a);
+    case ExprOp::sin:
+      return is_f32 ? math::sin_f32(a) : math::sin_f64(a);
+    case ExprOp::cos:
+      return is_f32 ? math::cos_f32(a) : math::cos_f64(a);
     case ExprOp::tanh:
-      return math::tanh_f32(a);
+      return is_f32 ? math::tanh_f32(a) : math::tanh_f64(a);
+    case ExprOp::erf:
+      return is_f32 ? math::erf_f32(a) : math::erf_f64(a);
+    case ExprOp::power:
+      return is_f32 ? math::power_f32(a, b) : math::power_f64(a, b);
     default:
       return a;
-  }
-  (void)is_f32;
-}
-
-// Whether `float_operation` has it.
-inline bool has_float_operation(ExprOp op, DType dtype) {
-  switch (op) {
-    case ExprOp::exp:
-    case ExprOp::log:
-    case ExprOp::tanh:
-      return dtype == f32;
-    case ExprOp::expm1:
-    case ExprOp::log1p:
-    case ExprOp::sin:
-    case ExprOp::cos:
-    case ExprOp::erf:
-    case ExprOp::power:
-      return false;
-    default:
-      return true;
   }
 }
 

@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -144,57 +143,14 @@ Pairwise pairwise(Monoid monoid, DType dtype) {
   return {};
 }
 
-uint64_t fold_identity(Monoid monoid, DType dtype) {
-  const auto bits_of = [&]<class T>(T) -> uint64_t {
-    using Limits = std::numeric_limits<T>;
-    T value{};
-    switch (monoid) {
-      case Monoid::sum:
-        break;
-      case Monoid::product:
-        value = T{1};
-        break;
-      case Monoid::minimum:
-        value = Limits::has_infinity ? Limits::infinity() : Limits::max();
-        break;
-      case Monoid::maximum:
-        value = Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
-        break;
-    }
-    uint64_t word = 0;
-    std::memcpy(&word, &value, sizeof(value));
-    return word;
-  };
-  switch (dtype) {
-    case f32:
-      return bits_of(float{});
-    case f64:
-      return bits_of(double{});
-    case i32:
-      return bits_of(int32_t{});
-    case i64:
-      return bits_of(int64_t{});
-    case boolean:
-      return monoid == Monoid::minimum || monoid == Monoid::product ? 1 : 0;
-    default:
-      return bits_of(uint8_t{});
-  }
-}
-
 void* library_function(const char* name) {
   static const std::pair<std::string_view, void*> known[] = {
-      {"floorf", address(::floorf)},
-      {"floor", address<double(double)>(::floor)},
-      {"ceilf", address(::ceilf)},
-      {"ceil", address<double(double)>(::ceil)},
-      {"rintf", address(::rintf)},
-      {"rint", address<double(double)>(::rint)},
-      {"truncf", address(::truncf)},
-      {"trunc", address<double(double)>(::trunc)},
-      {"fmaf", address(::fmaf)},
-      {"fma", address<double(double, double, double)>(::fma)},
-      {"memcpy", address(std::memcpy)},
-      {"memset", address(std::memset)},
+      {"floorf", address(::floorf)},      {"floor", address<double(double)>(::floor)},
+      {"ceilf", address(::ceilf)},        {"ceil", address<double(double)>(::ceil)},
+      {"rintf", address(::rintf)},        {"rint", address<double(double)>(::rint)},
+      {"truncf", address(::truncf)},      {"trunc", address<double(double)>(::trunc)},
+      {"fmaf", address(::fmaf)},          {"fma", address<double(double, double, double)>(::fma)},
+      {"memcpy", address(std::memcpy)},   {"memset", address(std::memset)},
       {"memmove", address(std::memmove)},
   };
   for (const auto& [known_name, function] : known) {

@@ -27,9 +27,6 @@ struct Pairwise {
 // Null pointers where the monoid does not exist for the dtype.
 Pairwise pairwise(Monoid monoid, DType dtype);
 
-// The value a fold starts from, in the low bytes of a word.
-uint64_t fold_identity(Monoid monoid, DType dtype);
-
 // Functions code generation may call by name for an instruction set that lacks an instruction
 // (floorf, fmaf, memcpy, ...). Null for any other name.
 void* library_function(const char* name);

@@ -16,12 +16,9 @@
 
 namespace tidemark {
 
-// Null where the nest has something that is not compiled; the tile interpreter serves then:
-//   - f16 or bf16 in an expression other than load, constant, scalar, cast and select, or in a fold
-//   - arithmetic on bool other than minimum, maximum and the bitwise and comparing operations, and
-//     folds of bool other than minimum and maximum
-//   - a store of a sweep to a buffer with repeat columns
-// The code belongs to the kernel and is gone with it.
+// Every nest that `verify` accepts is compiled. Null for others: an op or a fold that does not
+// exist for its dtype (`loops/expr.h`), a store of a sweep to a buffer with repeat columns. The
+// code belongs to the kernel and is gone with it.
 std::unique_ptr<Kernel> compile_nest(const Nest& nest, device::Isa isa);
 
 // The same for many nests, cheaper for each. Their code shares pages, which are given back when the

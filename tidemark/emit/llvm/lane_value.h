@@ -27,7 +27,8 @@ struct LaneValue {
 // `element` in as many lanes as `shape` has.
 inline llvm::Type* in_lanes_of(llvm::Type* shape, llvm::Type* element) {
   auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(shape);
-  return vector == nullptr ? element : llvm::FixedVectorType::get(element, vector->getNumElements());
+  return vector == nullptr ? element
+                           : llvm::FixedVectorType::get(element, vector->getNumElements());
 }
 
 template <class C>

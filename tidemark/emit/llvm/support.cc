@@ -3,67 +3,10 @@
 
 #include <algorithm>
 
-#include "tidemark/emit/llvm/helpers.h"
+#include "tidemark/loops/expr.h"
 
 namespace tidemark::jit {
 namespace {
-
-bool moves_low_precision(ExprOp op) {
-  return op == ExprOp::load || op == ExprOp::constant || op == ExprOp::scalar ||
-         op == ExprOp::cast || op == ExprOp::select;
-}
-
-bool takes_bool(ExprOp op) {
-  switch (op) {
-    case ExprOp::load:
-    case ExprOp::constant:
-    case ExprOp::scalar:
-    case ExprOp::cell:
-    case ExprOp::cast:
-    case ExprOp::minimum:
-    case ExprOp::maximum:
-    case ExprOp::equal:
-    case ExprOp::not_equal:
-    case ExprOp::less:
-    case ExprOp::less_equal:
-    case ExprOp::bit_and:
-    case ExprOp::bit_or:
-    case ExprOp::bit_xor:
-    case ExprOp::bit_not:
-    case ExprOp::select:
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool has_math(ExprOp op, DType dtype) {
-  switch (op) {
-    case ExprOp::exp:
-    case ExprOp::log:
-    case ExprOp::tanh:
-      return dtype == f32;
-    case ExprOp::expm1:
-    case ExprOp::log1p:
-    case ExprOp::sin:
-    case ExprOp::cos:
-    case ExprOp::erf:
-      return false;
-    case ExprOp::power:
-      return !is_float(dtype);
-    default:
-      return true;
-  }
-}
-
-bool can_compile(const Expr& expr, const Nest& nest) {
-  if (is_low_precision(expr.dtype) && !moves_low_precision(expr.op)) return false;
-  if (expr.dtype == boolean && !takes_bool(expr.op)) return false;
-  const bool compares = expr.op == ExprOp::equal || expr.op == ExprOp::not_equal ||
-                        expr.op == ExprOp::less || expr.op == ExprOp::less_equal;
-  if (compares && is_low_precision(nest.exprs[static_cast<size_t>(expr.in[0])].dtype)) return false;
-  return has_math(expr.op, expr.dtype);
-}
 
 int64_t weight(const Expr& expr) {
   switch (expr.op) {
@@ -106,14 +49,16 @@ void add_weight(const Nest& nest, int32_t expr, std::vector<char>& seen, int64_t
 }  // namespace
 
 bool can_compile(const Nest& nest) {
+  const auto dtype_of = [&](int32_t expr) { return nest.exprs[static_cast<size_t>(expr)].dtype; };
   for (const Expr& expr : nest.exprs) {
-    if (!can_compile(expr, nest)) return false;
+    const int operands = arity(expr.op);
+    const DType operand =
+        operands == 0 ? expr.dtype : dtype_of(expr.in[static_cast<size_t>(operands - 1)]);
+    if (!is_defined(expr.op, expr.dtype, operand)) return false;
   }
   for (const Sweep& sweep : nest.sweeps) {
     for (const Fold& fold : sweep.folds) {
-      if (pairwise(fold.monoid, nest.exprs[static_cast<size_t>(fold.expr)].dtype).push == nullptr) {
-        return false;
-      }
+      if (!is_defined(fold.monoid, dtype_of(fold.expr))) return false;
     }
     for (const Store& store : sweep.stores) {
       const BufferRef& buffer = nest.buffers[static_cast<size_t>(store.buffer)];
