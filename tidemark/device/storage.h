@@ -42,13 +42,14 @@ struct ScopeAccount;  // Counters of one MemoryScope, kept while bytes credit it
 struct Storage {
   std::atomic<int32_t> references{1};
   ByteClass byte_class = ByteClass::temporaries;
-  enum class Kind : uint8_t { small, pooled, borrowed } kind = Kind::small;
+  // small: in the cell; pooled: from the pool; resource: from the user's memory resource.
+  enum class Kind : uint8_t { small, pooled, resource, borrowed, view } kind = Kind::small;
   bool writable = true;  // False for memory borrowed read-only.
   std::byte* data = nullptr;
-  int64_t bytes = 0;  // Granted: a multiple of 64. Borrowed bytes are not charged.
+  int64_t bytes = 0;  // Granted: a multiple of 64. Of a borrowed storage or a view, not charged.
   LineAccount* line = nullptr;
   ScopeAccount* scope = nullptr;
-  void* owner = nullptr;  // pooled: the pool's record; borrowed: the release callback.
+  void* owner = nullptr;  // pooled: the pool's record; resource: the resource.
 };
 
 inline constexpr int64_t kPayloadBytes = 192;
@@ -57,8 +58,11 @@ inline constexpr int64_t kSmallBytes = 64;  // Data up to this many bytes stand 
 struct alignas(64) Cell {
   Storage storage;
   alignas(16) std::byte payload[kPayloadBytes];
-  alignas(64) std::byte small[kSmallBytes];
+  Cell* previous = nullptr;  // Storages with data outside their cell stand in one list, so that
+  Cell* next = nullptr;      // an error can name the largest.
+  alignas(64) std::byte small[kSmallBytes];  // Small data; else what the storage is: storage.cc.
 };
+static_assert(sizeof(Cell) == 320);
 
 // What a storage is for, so that reports and errors can name it.
 struct Purpose {
@@ -76,12 +80,18 @@ Cell* allocate(int64_t bytes, const Purpose& purpose);
 Cell* borrow(std::byte* data, int64_t bytes, bool writable, void (*release)(void* context),
              void* context, const Purpose& purpose);
 
-// A cell with no data of its own, for the metadata of a view.
-Cell* allocate_view(Source at);
+// A cell for the metadata of a view, with one reference held by the caller. It counts the bytes the
+// view shows and the bytes it keeps alive on its line; nothing is charged. The caller holds a
+// reference on `base` for as long as the view lives: none is taken here.
+Cell* allocate_view(const Storage& base, int64_t bytes_viewed, Source at);
 
 inline void retain(Storage& storage) { storage.references.fetch_add(1, std::memory_order_relaxed); }
 // Gives the bytes and the cell back when this was the last reference.
-void release(Storage& storage);
+void release(Storage& storage) noexcept;
+// True when the caller's reference is the only one: nobody else can read or write the bytes.
+inline bool is_unshared(const Storage& storage) {
+  return storage.references.load(std::memory_order_acquire) == 1;
+}
 
 // The line a storage (or the view of one) was asked for on.
 Source source_of(const Storage& storage);
