@@ -30,9 +30,12 @@ Number number_of(const Operand& operand, Source at) {
   const TensorState& state = state_of(*operand.tensor(), at);
   if (!state.weak) return {};
   switch (state.array.dtype) {
-    case DType::boolean: return {Weak::boolean, operand.tensor()->item<int64_t>(), 0};
-    case DType::i32: return {Weak::integer, operand.tensor()->item<int64_t>(), 0};
-    default: return {Weak::floating, 0, operand.tensor()->item<double>()};
+    case DType::boolean:
+      return {Weak::boolean, operand.tensor()->item<int64_t>(), 0};
+    case DType::i32:
+      return {Weak::integer, operand.tensor()->item<int64_t>(), 0};
+    default:
+      return {Weak::floating, 0, operand.tensor()->item<double>()};
   }
 }
 
@@ -44,7 +47,8 @@ uint64_t fitted(const Number& number, DType dtype, std::string_view op, Source a
                       : dtype == DType::u8 ? number.whole >= 0 && number.whole <= 255
                                            : true;
     if (!fits) {
-      throw UserError(cat(op, ": ", number.whole, " does not fit ", dtype), at, "cast the tensor to a wider dtype first");
+      throw UserError(cat(op, ": ", number.whole, " does not fit ", dtype), at,
+                      "cast the tensor to a wider dtype first");
     }
   }
   return number_bits(number.real, number.whole, real, dtype);
@@ -56,7 +60,7 @@ uint64_t fitted(const Number& number, DType dtype, std::string_view op, Source a
 constexpr int64_t kTinyElements = 256;
 
 struct TinyEntry {
-  compile::TinyFunction function = nullptr;
+  compile::TinyStep step;
   DType result = DType::f32;
 };
 
@@ -67,11 +71,13 @@ class TinyTable {
       const OpDef& op = catalogue()[i];
       for (int d = 0; d < kDTypes; ++d) {
         const auto dtype = static_cast<DType>(d);
-        if (op.family != Family::pointwise || op.value == nullptr || !takes(op.accepts, dtype)) continue;
+        if (op.family != Family::pointwise || op.value == nullptr || !takes(op.accepts, dtype))
+          continue;
         if (op.arity == 3) continue;
         const std::array<OperandType, 2> types = {OperandType{dtype}, OperandType{dtype}};
         const std::span operands = std::span(types).first(static_cast<size_t>(op.arity));
-        entries_[i][static_cast<size_t>(d)] = {compile::tiny_function(op, dtype), infer_pointwise(op, operands, Source::none()).result};
+        entries_[i][static_cast<size_t>(d)] = {
+            compile::tiny_step(op, dtype), infer_pointwise(op, operands, Source::none()).result};
       }
     }
   }
@@ -83,12 +89,18 @@ class TinyTable {
   // Dtypes the op computes in as they are.
   static bool takes(TypeSet set, DType dtype) {
     switch (set) {
-      case TypeSet::any: return true;
-      case TypeSet::numbers: return dtype != DType::boolean;
-      case TypeSet::floats: return is_float(dtype);
-      case TypeSet::integers: return is_integer(dtype);
-      case TypeSet::bits: return !is_float(dtype);
-      case TypeSet::booleans: return dtype == DType::boolean;
+      case TypeSet::any:
+        return true;
+      case TypeSet::numbers:
+        return dtype != DType::boolean;
+      case TypeSet::floats:
+        return is_float(dtype);
+      case TypeSet::integers:
+        return is_integer(dtype);
+      case TypeSet::bits:
+        return !is_float(dtype);
+      case TypeSet::booleans:
+        return dtype == DType::boolean;
     }
     return false;
   }
@@ -96,34 +108,42 @@ class TinyTable {
 };
 
 bool is_tiny(const TensorState* state) {
-  return state != nullptr && !state->weak && state->array.is_contiguous() && state->array.size() <= kTinyElements;
+  return state != nullptr && !state->weak && state->array.is_contiguous() &&
+         state->array.size() <= kTinyElements;
 }
 
 // Dense tensors of one shape and dtype, few elements, one step: straight to the elements.
-bool apply_tiny(const OpDef& op, std::initializer_list<const Operand*> operands, Source at, Tensor& result) {
+bool apply_tiny(const OpDef& op, std::initializer_list<const Operand*> operands, Source at,
+                Tensor& result) {
   static const TinyTable table;
   const TensorState* first = nullptr;
-  const void* in[2] = {};
+  const void* in[3] = {};
   int count = 0;
   if (operands.size() > 2) return false;
   for (const Operand* operand : operands) {
-    const TensorState* state = operand->tensor() == nullptr ? nullptr : TensorState::of(*operand->tensor());
+    const TensorState* state =
+        operand->tensor() == nullptr ? nullptr : TensorState::of(*operand->tensor());
     if (!is_tiny(state)) return false;
-    if (first == nullptr) first = state;
-    else if (state->array.dtype != first->array.dtype || state->array.shape != first->array.shape) return false;
+    if (first == nullptr)
+      first = state;
+    else if (state->array.dtype != first->array.dtype || state->array.shape != first->array.shape)
+      return false;
     in[count++] = state->array.data;
   }
   const TinyEntry& entry = table.of(op, first->array.dtype);
-  if (entry.function == nullptr) return false;
+  if (entry.step.function == nullptr) return false;
   result = make_tensor(entry.result, first->array.shape, at);
   const device::FloatEnvironment ieee;
-  entry.function(in, TensorState::of(result)->array.data, first->array.size());
+  const void* ordered[3];
+  for (size_t i = 0; i < 3; ++i) ordered[i] = in[entry.step.operands[i]];
+  entry.step.function(ordered, TensorState::of(result)->array.data, first->array.size());
   return true;
 }
 
 // ---- reuse --------------------------------------------------------------------------------------
 
-// A dying operand whose bytes the result may take: dense, of the result's size, held by nobody else.
+// A dying operand whose bytes the result may take: dense, of the result's size, held by nobody
+// else.
 bool can_take(const Operand& operand, DType dtype, const Shape& shape) {
   if (!operand.is_dying() || operand.tensor() == nullptr) return false;
   const TensorState* state = TensorState::of(*operand.tensor());
@@ -192,7 +212,8 @@ Tensor apply_pointwise(const OpDef& op, std::initializer_list<const Operand*> op
   Tensor result;
   for (size_t i = 0; i < count && !result.has_value(); ++i) {
     const Operand& operand = *operands.begin()[i];
-    if (types[i].weak == Weak::no && can_take(operand, type.result, shape)) result = take_over(operand, type.result, at);
+    if (types[i].weak == Weak::no && can_take(operand, type.result, shape))
+      result = take_over(operand, type.result, at);
   }
   if (!result.has_value()) result = make_tensor(type.result, shape, at);
   compile::run_pointwise(op, std::span(inputs).first(count), type, TensorState::of(result)->array);
@@ -203,7 +224,8 @@ Tensor apply_cast(const Operand& x, DType dtype, Source at) {
   if (x.tensor() == nullptr) return tensor_of(x, at, dtype);
   const ArrayRef array = array_of(*x.tensor(), at);
   if (array.dtype == dtype && !state_of(*x.tensor(), at).weak) return *x.tensor();
-  Tensor result = can_take(x, dtype, array.shape) ? take_over(x, dtype, at) : make_tensor(dtype, array.shape, at);
+  Tensor result = can_take(x, dtype, array.shape) ? take_over(x, dtype, at)
+                                                  : make_tensor(dtype, array.shape, at);
   compile::run_copy(array, TensorState::of(result)->array);
   return result;
 }
@@ -214,9 +236,12 @@ Tensor apply_reduce(const OpDef& op, const Operand& x, const AxisList& axes, boo
   const TensorType type{array.dtype, array.shape};
   const Attrs attrs = Attrs().add(axes).add(keep);
   const TensorType wanted = op.infer({op, {&type, 1}, attrs, at});
-  const bool has_identity = op.monoid == Monoid::sum || op.monoid == Monoid::product || op.accepts == TypeSet::booleans;
+  const bool has_identity =
+      op.monoid == Monoid::sum || op.monoid == Monoid::product || op.accepts == TypeSet::booleans;
   if (array.size() == 0 && wanted.shape.size() != 0 && !has_identity) {
-    throw UserError(cat(op.name, ": ", type, " has no elements along axis ", axes.empty() ? 0 : axes[0], ", so there is none to choose"), at);
+    throw UserError(cat(op.name, ": ", type, " has no elements along axis ",
+                        axes.empty() ? 0 : axes[0], ", so there is none to choose"),
+                    at);
   }
   Tensor result = make_tensor(wanted.dtype, wanted.shape, at);
   compile::run_reduce(op, array, axes, TensorState::of(result)->array);
@@ -247,7 +272,8 @@ Tensor apply_view(const OpDef& op, const Tensor& x, const Attrs& attrs, Source a
   seen.shape = op.infer({op, {&type, 1}, attrs, at}).shape;
   if (op.view(array_of(x, at), attrs, seen)) return make_view(x, seen, at);
   const Tensor packed = dense(x, at);
-  TIDEMARK_CHECK(op.view(array_of(packed, at), attrs, seen), op.name, " of a dense tensor is a view");
+  TIDEMARK_CHECK(op.view(array_of(packed, at), attrs, seen), op.name,
+                 " of a dense tensor is a view");
   return make_view(packed, seen, at);
 }
 
@@ -270,13 +296,16 @@ Tensor apply_op(const OpDef& op, std::span<const Tensor> operands, const Attrs& 
 Tensor tensor_of(const Operand& operand, Source at, std::optional<DType> dtype) {
   const Number number = number_of(operand, at);
   if (number.weak == Weak::no) {
-    return !dtype || operand.tensor()->dtype() == *dtype ? *operand.tensor() : apply_cast(operand, *dtype, at);
+    return !dtype || operand.tensor()->dtype() == *dtype ? *operand.tensor()
+                                                         : apply_cast(operand, *dtype, at);
   }
   const DType wanted = dtype.value_or(default_dtype(number.weak));
   Tensor result = make_tensor(wanted, {}, at);
   if (number.weak == Weak::floating && !is_float(wanted)) {
-    const double value = wanted == DType::boolean ? (number.real != 0 ? 1.0 : 0.0) : std::trunc(number.real);
-    const uint64_t bits = fitted({Weak::integer, static_cast<int64_t>(value), 0}, wanted, "constant", at);
+    const double value =
+        wanted == DType::boolean ? (number.real != 0 ? 1.0 : 0.0) : std::trunc(number.real);
+    const uint64_t bits =
+        fitted({Weak::integer, static_cast<int64_t>(value), 0}, wanted, "constant", at);
     std::memcpy(TensorState::of(result)->array.data, &bits, static_cast<size_t>(size_of(wanted)));
     return result;
   }
@@ -296,13 +325,16 @@ Tensor dense(const Tensor& tensor, Source at) {
 
 // ---- the call operators of the families ---------------------------------------------------------
 
-Tensor UnaryOp::operator()(const Operand& x, Source at) const { return detail::apply_pointwise(def_of(this), {&x}, at); }
+Tensor UnaryOp::operator()(const Operand& x, Source at) const {
+  return detail::apply_pointwise(def_of(this), {&x}, at);
+}
 
 Tensor BinaryOp::operator()(const Operand& a, const Operand& b, Source at) const {
   return detail::apply_pointwise(def_of(this), {&a, &b}, at);
 }
 
-Tensor TernaryOp::operator()(const Operand& a, const Operand& b, const Operand& c, Source at) const {
+Tensor TernaryOp::operator()(const Operand& a, const Operand& b, const Operand& c,
+                             Source at) const {
   return detail::apply_pointwise(def_of(this), {&a, &b, &c}, at);
 }
 
@@ -311,11 +343,14 @@ Tensor ReduceOp::operator()(const Operand& x, const Axes& axes, Keep keep, Sourc
   const TensorType type = detail::type_of(operand, at);
   const AxisList list = plain_axes(axes, name, type, at);
   if (gives_index && list.size() != 1 && !axes.every()) {
-    throw UserError(cat(name, ": takes one axis or none, got ", list.size()), at, "reshape the axes into one first");
+    throw UserError(cat(name, ": takes one axis or none, got ", list.size()), at,
+                    "reshape the axes into one first");
   }
   return detail::apply_reduce(def_of(this), operand, list, keep == Keep::yes, at);
 }
 
-Tensor RowOp::operator()(const Operand& x, int64_t axis, Source at) const { return detail::apply_row(def_of(this), x, axis, at); }
+Tensor RowOp::operator()(const Operand& x, int64_t axis, Source at) const {
+  return detail::apply_row(def_of(this), x, axis, at);
+}
 
 }  // namespace tidemark

@@ -56,7 +56,9 @@ Tensor var_of(const Tensor& x, const AxisList& axes, Keep keep) {
   return mean_of(square(wide - mean_of(wide, axes, Keep::yes)), axes, keep);
 }
 
-Tensor std_of(const Tensor& x, const AxisList& axes, Keep keep) { return sqrt(var_of(x, axes, keep)); }
+Tensor std_of(const Tensor& x, const AxisList& axes, Keep keep) {
+  return sqrt(var_of(x, axes, keep));
+}
 
 // The largest is taken out first; where it is infinite there is nothing to take out.
 Tensor logsumexp_of(const Tensor& x, const AxisList& axes, Keep keep) {
@@ -68,7 +70,9 @@ Tensor logsumexp_of(const Tensor& x, const AxisList& axes, Keep keep) {
   return keep == Keep::yes ? total : squeeze(total, axes_of(axes));
 }
 
-Tensor norm_of(const Tensor& x, const AxisList& axes, Keep keep) { return sqrt(sum(square(as_float(x)), axes_of(axes), keep)); }
+Tensor norm_of(const Tensor& x, const AxisList& axes, Keep keep) {
+  return sqrt(sum(square(as_float(x)), axes_of(axes), keep));
+}
 
 Tensor gelu_of(const Tensor& x) { return x * (0.5 * (1.0 + erf(x * (1.0 / std::numbers::sqrt2)))); }
 Tensor silu_of(const Tensor& x) { return x * sigmoid(x); }
@@ -102,20 +106,27 @@ Tensor rms_norm(const Operand& x, NormOptions options, Source at) {
   return result;
 }
 
-Tensor embedding(const Operand& table, const Operand& ids, Source at) { return gather(table, ids, 0, at); }
+Tensor embedding(const Operand& table, const Operand& ids, Source at) {
+  return gather(table, ids, 0, at);
+}
 
-Tensor attention(const Operand& q, const Operand& k, const Operand& v, AttentionOptions options, Source at) {
+Tensor attention(const Operand& q, const Operand& k, const Operand& v, AttentionOptions options,
+                 Source at) {
   const SourceScope scope(at);
   const Tensor query = tensor_of(q, at), key = tensor_of(k, at), value = tensor_of(v, at);
   if (query.rank() < 2 || key.rank() < 2 || value.rank() < 2) {
-    throw UserError(cat("attention: needs [..., tokens, features], got ", type_of(query, at), ", ", type_of(key, at), ", ", type_of(value, at)), at);
+    throw UserError(cat("attention: needs [..., tokens, features], got ", type_of(query, at), ", ",
+                        type_of(key, at), ", ", type_of(value, at)),
+                    at);
   }
-  const double scale = options.scale.value_or(1.0 / std::sqrt(static_cast<double>(int64_t{query.shape()[-1]})));
+  const double scale =
+      options.scale.value_or(1.0 / std::sqrt(static_cast<double>(int64_t{query.shape()[-1]})));
   Tensor scores = matmul(query, key, {.transpose_b = true}) * scale;
   const auto masked = [&](const Tensor& keep) {
     scores = where(keep, std::move(scores), -std::numeric_limits<double>::infinity());
   };
-  if (options.causal) masked(arange(scores.shape()[-1]) <= expand_dims(arange(scores.shape()[-2]), 1));
+  if (options.causal)
+    masked(arange(scores.shape()[-1]) <= expand_dims(arange(scores.shape()[-2]), 1));
   if (options.mask) masked(*options.mask);
   return matmul(softmax(std::move(scores)), value);
 }
@@ -130,7 +141,9 @@ Tensor sparse_softmax_cross_entropy(const Operand& labels, const Operand& logits
   const Tensor scores = as_float(tensor_of(logits, at));
   const Tensor wanted = tensor_of(labels, at);
   if (wanted.rank() + 1 != scores.rank()) {
-    throw UserError(cat("sparse_softmax_cross_entropy: labels ", type_of(wanted, at), " need one axis less than logits ", type_of(scores, at)), at);
+    throw UserError(cat("sparse_softmax_cross_entropy: labels ", type_of(wanted, at),
+                        " need one axis less than logits ", type_of(scores, at)),
+                    at);
   }
   const Tensor picked = take_along_axis(scores, expand_dims(wanted, -1), -1);
   return mean(logsumexp(scores, -1, keepdims) - picked);
@@ -138,9 +151,11 @@ Tensor sparse_softmax_cross_entropy(const Operand& labels, const Operand& logits
 
 Tensor dropout(const Operand& x, DropoutOptions options, Source at) {
   const SourceScope scope(at);
-  if (!(options.rate >= 0 && options.rate < 1)) throw UserError(cat("dropout: the rate must be in [0, 1), got ", options.rate), at);
+  if (!(options.rate >= 0 && options.rate < 1))
+    throw UserError(cat("dropout: the rate must be in [0, 1), got ", options.rate), at);
   const Tensor tensor = as_float(tensor_of(x, at));
-  const Tensor keep = random::bernoulli(tensor.shape(), {.p = 1 - options.rate, .key = options.key});
+  const Tensor keep =
+      random::bernoulli(tensor.shape(), {.p = 1 - options.rate, .key = options.key});
   return where(keep, tensor * (1 / (1 - options.rate)), 0);
 }
 

@@ -17,14 +17,16 @@ using detail::TensorState;
 // The shape of nested braces; all lists of one depth must have one length.
 void find_shape(const Nested& values, size_t depth, AxisList& sizes, Source at) {
   if (!values.is_list()) {
-    if (depth != sizes.size()) throw UserError("constant: numbers and lists are mixed at one depth", at);
+    if (depth != sizes.size())
+      throw UserError("constant: numbers and lists are mixed at one depth", at);
     return;
   }
   const auto length = static_cast<int64_t>(values.list().size());
   if (depth == sizes.size()) sizes.push_back(length);
   if (sizes[depth] != length) {
-    throw UserError(cat("constant: lists of different lengths at depth ", depth, " (", sizes[depth], " and ", length, ")"), at,
-                    "all lists of one depth must be equally long");
+    throw UserError(cat("constant: lists of different lengths at depth ", depth, " (", sizes[depth],
+                        " and ", length, ")"),
+                    at, "all lists of one depth must be equally long");
   }
   for (const Nested& value : values.list()) find_shape(value, depth + 1, sizes, at);
 }
@@ -48,19 +50,26 @@ void flatten(const Nested& values, std::vector<double>& reals, std::vector<int64
 
 void check_whole(const std::vector<int64_t>& wholes, DType dtype, Source at) {
   for (const int64_t value : wholes) {
-    const bool fits = dtype == DType::i32 ? value == static_cast<int32_t>(value) : dtype == DType::u8 ? value == static_cast<uint8_t>(value) : true;
-    if (!fits) throw UserError(cat("constant: ", value, " does not fit ", dtype), at, "name a wider dtype: td::constant(values, td::i64)");
+    const bool fits = dtype == DType::i32  ? value == static_cast<int32_t>(value)
+                      : dtype == DType::u8 ? value == static_cast<uint8_t>(value)
+                                           : true;
+    if (!fits)
+      throw UserError(cat("constant: ", value, " does not fit ", dtype), at,
+                      "name a wider dtype: td::constant(values, td::i64)");
   }
 }
 
 void check_count(int64_t count, const Shape& shape, const char* what, Source at) {
   if (shape.size() == count) return;
-  throw UserError(cat(what, ": ", count, " elements do not fill the shape ", shape, ", which has ", shape.size()), at);
+  throw UserError(cat(what, ": ", count, " elements do not fill the shape ", shape, ", which has ",
+                      shape.size()),
+                  at);
 }
 
 Tensor filled(const Shape& shape, double value, DType dtype, Source at) {
   Tensor result = detail::make_tensor(dtype, shape, at);
-  compile::run_fill(number_bits(value, static_cast<int64_t>(value), is_float(dtype), dtype), TensorState::of(result)->array);
+  compile::run_fill(number_bits(value, static_cast<int64_t>(value), is_float(dtype), dtype),
+                    TensorState::of(result)->array);
   return result;
 }
 
@@ -91,7 +100,9 @@ Tensor copied(const void* data, int64_t count, DType dtype, const Shape* shape, 
   const Shape wanted = shape != nullptr ? *shape : Shape{count};
   check_count(count, wanted, "constant", at);
   Tensor result = make_tensor(dtype, wanted, at);
-  if (count > 0) std::memcpy(TensorState::of(result)->array.data, data, static_cast<size_t>(count * size_of(dtype)));
+  if (count > 0)
+    std::memcpy(TensorState::of(result)->array.data, data,
+                static_cast<size_t>(count * size_of(dtype)));
   return result;
 }
 
@@ -100,13 +111,17 @@ Tensor copied(const std::vector<bool>& list, const Shape* shape, Source at) {
   return copied(bytes.data(), static_cast<int64_t>(bytes.size()), DType::boolean, shape, at);
 }
 
-Tensor borrowed(const void* data, int64_t count, DType dtype, const Shape& shape, std::function<void()> release, Source at) {
+Tensor borrowed(const void* data, int64_t count, DType dtype, const Shape& shape,
+                std::function<void()> release, Source at) {
   check_count(count, shape, "borrow", at);
   if (reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(size_of(dtype)) != 0) {
-    throw UserError(cat("borrow: memory is not aligned to ", size_of(dtype), " bytes, the size of ", dtype), at, "copy it: td::constant(memory)");
+    throw UserError(
+        cat("borrow: memory is not aligned to ", size_of(dtype), " bytes, the size of ", dtype), at,
+        "copy it: td::constant(memory)");
   }
   // Only ever read: a storage borrowed so is marked as not writable.
-  return make_borrowed(static_cast<std::byte*>(const_cast<void*>(data)), dtype, shape, std::move(release), at);
+  return make_borrowed(static_cast<std::byte*>(const_cast<void*>(data)), dtype, shape,
+                       std::move(release), at);
 }
 
 }  // namespace detail
@@ -116,7 +131,10 @@ Tensor ones(const Shape& shape, DType dtype, Source at) { return filled(shape, 1
 
 Tensor full(const Shape& shape, const Operand& value, std::optional<DType> dtype, Source at) {
   const Tensor number = detail::tensor_of(value, at, dtype);
-  if (number.size() != 1) throw UserError(cat("full: the value must be one number, got ", TensorType{number.dtype(), number.shape()}), at);
+  if (number.size() != 1)
+    throw UserError(
+        cat("full: the value must be one number, got ", TensorType{number.dtype(), number.shape()}),
+        at);
   Tensor result = detail::make_tensor(number.dtype(), shape, at);
   ArrayRef repeated = detail::array_of(number, at);
   repeated.shape = shape;
@@ -126,7 +144,9 @@ Tensor full(const Shape& shape, const Operand& value, std::optional<DType> dtype
 }
 
 namespace {
-TensorType operand_type(const Operand& x, Source at) { return detail::type_of(detail::tensor_of(x, at), at); }
+TensorType operand_type(const Operand& x, Source at) {
+  return detail::type_of(detail::tensor_of(x, at), at);
+}
 }  // namespace
 
 Tensor zeros_like(const Operand& x, Source at) {
@@ -164,16 +184,19 @@ Tensor range(double start, double step, int64_t count, DType dtype, Source at) {
 
 Tensor arange(const Operand& stop, Source at) { return arange(0, stop, 1, {}, at); }
 
-Tensor arange(const Operand& start, const Operand& stop, const Operand& step, std::optional<DType> dtype, Source at) {
+Tensor arange(const Operand& start, const Operand& stop, const Operand& step,
+              std::optional<DType> dtype, Source at) {
   const bool whole = is_whole(start, at) && is_whole(stop, at) && is_whole(step, at);
   const double from = real_number(start, at);
   const double to = real_number(stop, at);
   const double by = real_number(step, at);
   if (by == 0 || !std::isfinite(from) || !std::isfinite(to) || !std::isfinite(by)) {
-    throw UserError(cat("arange: cannot go from ", from, " to ", to, " in steps of ", by), at, "the step must not be 0, and all must be finite");
+    throw UserError(cat("arange: cannot go from ", from, " to ", to, " in steps of ", by), at,
+                    "the step must not be 0, and all must be finite");
   }
   const double count = std::max(0.0, std::ceil((to - from) / by));
-  return range(from, by, static_cast<int64_t>(count), dtype.value_or(whole ? DType::i32 : DType::f32), at);
+  return range(from, by, static_cast<int64_t>(count),
+               dtype.value_or(whole ? DType::i32 : DType::f32), at);
 }
 
 Tensor linspace(double start, double stop, int64_t count, DType dtype, Source at) {

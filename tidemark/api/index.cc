@@ -16,12 +16,14 @@ using detail::type_of;
 int64_t axes_taken(const Index& index, Source at) {
   switch (index.kind) {
     case Index::Kind::new_axis:
-    case Index::Kind::ellipsis: return 0;
+    case Index::Kind::ellipsis:
+      return 0;
     case Index::Kind::tensor: {
       const ArrayRef& array = detail::array_of(*index.tensor, at);
       return array.dtype == DType::boolean ? array.rank() : 1;
     }
-    default: return 1;
+    default:
+      return 1;
   }
 }
 
@@ -35,24 +37,32 @@ std::vector<Index> written_out(const TensorType& type, const Slices& slices) {
   }
   const int64_t rank = type.shape.rank();
   if (taken > rank) {
-    throw UserError(cat("subscript: ", taken, " indices for the ", rank, " axes of ", type), slices.at);
+    throw UserError(cat("subscript: ", taken, " indices for the ", rank, " axes of ", type),
+                    slices.at);
   }
   if (dots > 1) throw UserError("subscript: only one td::ellipsis may stand in it", slices.at);
   std::vector<Index> list;
-  const auto fill = [&] { list.insert(list.end(), static_cast<size_t>(rank - taken), Index(Slice{})); };
+  const auto fill = [&] {
+    list.insert(list.end(), static_cast<size_t>(rank - taken), Index(Slice{}));
+  };
   for (const Index& index : slices.list) {
-    if (index.kind == Index::Kind::ellipsis) fill();
-    else list.push_back(index);
+    if (index.kind == Index::Kind::ellipsis)
+      fill();
+    else
+      list.push_back(index);
   }
   if (dots == 0) fill();
   return list;
 }
 
-int64_t plain_number(int64_t number, int64_t size, int64_t axis, const TensorType& type, Source at) {
+int64_t plain_number(int64_t number, int64_t size, int64_t axis, const TensorType& type,
+                     Source at) {
   const int64_t plain = number < 0 ? number + size : number;
   if (plain < 0 || plain >= size) {
-    throw UserError(cat("subscript: index ", number, " is out of range for axis ", axis, " of ", type), at,
-                    size == 0 ? std::string("the axis is empty") : cat("indices go from ", -size, " to ", size - 1));
+    throw UserError(
+        cat("subscript: index ", number, " is out of range for axis ", axis, " of ", type), at,
+        size == 0 ? std::string("the axis is empty")
+                  : cat("indices go from ", -size, " to ", size - 1));
   }
   return plain;
 }
@@ -67,7 +77,9 @@ Run plain_slice(const Slice& slice, int64_t size, Source at) {
   const bool forward = slice.step > 0;
   const int64_t low = forward ? 0 : -1;
   const int64_t high = forward ? size : size - 1;
-  const auto clamp = [&](int64_t bound) { return std::clamp(bound < 0 ? bound + size : bound, low, high); };
+  const auto clamp = [&](int64_t bound) {
+    return std::clamp(bound < 0 ? bound + size : bound, low, high);
+  };
   const int64_t begin = slice.begin ? clamp(*slice.begin) : (forward ? 0 : size - 1);
   const int64_t end = slice.end ? clamp(*slice.end) : (forward ? size : -1);
   const int64_t reach = forward ? end - begin : begin - end;
@@ -75,8 +87,8 @@ Run plain_slice(const Slice& slice, int64_t size, Source at) {
   return {begin, std::max<int64_t>(0, (reach + step - 1) / step), slice.step};
 }
 
-// Everything but tensor indices, as one slice and one reshape: a view. `kept` are the tensor indices
-// left, with the axis of the view each applies to.
+// Everything but tensor indices, as one slice and one reshape: a view. `kept` are the tensor
+// indices left, with the axis of the view each applies to.
 struct Viewed {
   Tensor view;
   std::vector<std::pair<int64_t, const Tensor*>> kept;
@@ -97,15 +109,18 @@ Viewed view_of(const Tensor& x, const Slices& slices) {
     const int64_t taken = axes_taken(index, slices.at);
     for (int64_t i = 0; i < taken; ++i, ++axis) {
       Run run{0, type.shape[axis], 1};
-      if (index.kind == Index::Kind::slice) run = plain_slice(index.slice, type.shape[axis], slices.at);
-      if (index.kind == Index::Kind::number) run = {plain_number(index.number, type.shape[axis], axis, type, slices.at), 1, 1};
+      if (index.kind == Index::Kind::slice)
+        run = plain_slice(index.slice, type.shape[axis], slices.at);
+      if (index.kind == Index::Kind::number)
+        run = {plain_number(index.number, type.shape[axis], axis, type, slices.at), 1, 1};
       begins.push_back(run.size == 0 ? 0 : run.begin);
       sizes.push_back(run.size);
       steps.push_back(run.step);
       if (index.kind != Index::Kind::number) shape.push_back(run.size);
     }
   }
-  const Tensor cut = detail::apply_view(def_of(&ops::slice), x, Attrs().add(begins).add(sizes).add(steps), slices.at);
+  const Tensor cut = detail::apply_view(def_of(&ops::slice), x,
+                                        Attrs().add(begins).add(sizes).add(steps), slices.at);
   result.view = cut.shape() == shape ? cut : reshape(cut, shape, slices.at);
   return result;
 }
@@ -128,7 +143,9 @@ Tensor masked(const Tensor& x, int64_t axis, const Tensor& mask, Source at) {
   for (int64_t i = 0; i < axis; ++i) merged.push_back(type.shape[i]);
   for (int64_t i = 0; i < mask.rank(); ++i) {
     if (mask.shape()[i] != type.shape[axis + i]) {
-      throw UserError(cat("subscript: the mask ", type_of(mask, at), " does not fit ", type, " at axis ", axis), at, "their sizes must agree");
+      throw UserError(
+          cat("subscript: the mask ", type_of(mask, at), " does not fit ", type, " at axis ", axis),
+          at, "their sizes must agree");
     }
     covered *= mask.shape()[i];
   }
@@ -143,10 +160,12 @@ Tensor Tensor::operator[](const Slices& slices) const {
   const Viewed viewed = view_of(*this, slices);
   Tensor result = viewed.view;
   if (viewed.kept.size() > 1) {
-    throw UserError("subscript: only one tensor may stand in it", slices.at, "subscript twice, or use td::gather and td::take_along_axis");
+    throw UserError("subscript: only one tensor may stand in it", slices.at,
+                    "subscript twice, or use td::gather and td::take_along_axis");
   }
   for (const auto& [axis, index] : viewed.kept) {
-    result = index->dtype() == DType::boolean ? masked(result, axis, *index, slices.at) : gather(result, *index, axis, slices.at);
+    result = index->dtype() == DType::boolean ? masked(result, axis, *index, slices.at)
+                                              : gather(result, *index, axis, slices.at);
   }
   return result;
 }
@@ -162,7 +181,8 @@ Tensor update(Tensor x, const Slices& place, const Operand& value) {
   }
   const Viewed viewed = view_of(result, place);
   if (!viewed.kept.empty()) {
-    throw UserError("update: the place must be a view, so no tensor may stand in it", at, "use td::scatter_add or td::where");
+    throw UserError("update: the place must be a view, so no tensor may stand in it", at,
+                    "use td::scatter_add or td::where");
   }
   const Tensor values = detail::tensor_of(value, at, result.dtype());
   const Tensor spread = broadcast_to(values, viewed.view.shape(), at);

@@ -35,7 +35,8 @@ std::vector<Tensor> alike(std::span<const Tensor> list, std::string_view op, Sou
 
 Tensor sliced(const Tensor& x, int64_t axis, int64_t begin, int64_t size, Source at) {
   const Shape& shape = x.shape();
-  AxisList begins(static_cast<size_t>(shape.rank())), sizes = sizes_of(shape), steps(begins.size(), 1);
+  AxisList begins(static_cast<size_t>(shape.rank())), sizes = sizes_of(shape),
+                                                      steps(begins.size(), 1);
   begins[static_cast<size_t>(axis)] = begin;
   sizes[static_cast<size_t>(axis)] = size;
   return apply_view(def_of(&ops::slice), x, Attrs().add(begins).add(sizes).add(steps), at);
@@ -70,7 +71,8 @@ Tensor transpose(const Operand& x, std::initializer_list<int64_t> order, Source 
   std::sort(sorted.begin(), sorted.end());
   for (int64_t axis = 0; axis < rank; ++axis) {
     if (sorted.size() != static_cast<size_t>(rank) || sorted[static_cast<size_t>(axis)] != axis) {
-      throw UserError(cat("transpose: the order must name each of the ", rank, " axes of ", type, " once"), at);
+      throw UserError(
+          cat("transpose: the order must name each of the ", rank, " axes of ", type, " once"), at);
     }
   }
   return apply_view(def_of(&ops::transpose), tensor, Attrs().add(axes), at);
@@ -93,7 +95,8 @@ Tensor squeeze(const Operand& x, const Axes& axes, Source at) {
     const bool named = std::find(gone.begin(), gone.end(), axis) != gone.end();
     const bool one = type.shape[axis] == 1;
     if (named && !one && !axes.every()) {
-      throw UserError(cat("squeeze: axis ", axis, " of ", type, " has size ", type.shape[axis], ", not 1"), at);
+      throw UserError(
+          cat("squeeze: axis ", axis, " of ", type, " has size ", type.shape[axis], ", not 1"), at);
     }
     if (!named || !one) shape.push_back(type.shape[axis]);
   }
@@ -115,7 +118,9 @@ Tensor stack(const TensorList& list, int64_t axis, Source at) {
   std::vector<Tensor> pieces;
   for (const Tensor& tensor : list.list()) {
     if (!pieces.empty() && tensor.shape() != list.list()[0].shape()) {
-      throw UserError(cat("stack: ", type_of(list.list()[0], at), " and ", type_of(tensor, at), " have different shapes"), at);
+      throw UserError(cat("stack: ", type_of(list.list()[0], at), " and ", type_of(tensor, at),
+                          " have different shapes"),
+                      at);
     }
     pieces.push_back(expand_dims(tensor, axis, at));
   }
@@ -123,14 +128,18 @@ Tensor stack(const TensorList& list, int64_t axis, Source at) {
   return concat(pieces, axis, at);
 }
 
-std::vector<Tensor> split(const Operand& x, const std::vector<int64_t>& sizes, int64_t axis, Source at) {
+std::vector<Tensor> split(const Operand& x, const std::vector<int64_t>& sizes, int64_t axis,
+                          Source at) {
   const Tensor tensor = tensor_of(x, at);
   const TensorType type = type_of(tensor, at);
   const int64_t plain = plain_axis(axis, type.shape.rank(), "split", type, at);
   int64_t total = 0;
   for (const int64_t size : sizes) total += size;
-  if (total != type.shape[plain] || std::any_of(sizes.begin(), sizes.end(), [](int64_t size) { return size < 0; })) {
-    throw UserError(cat("split: the sizes add up to ", total, ", axis ", plain, " of ", type, " has ", type.shape[plain]), at);
+  if (total != type.shape[plain] ||
+      std::any_of(sizes.begin(), sizes.end(), [](int64_t size) { return size < 0; })) {
+    throw UserError(cat("split: the sizes add up to ", total, ", axis ", plain, " of ", type,
+                        " has ", type.shape[plain]),
+                    at);
   }
   std::vector<Tensor> parts;
   int64_t begin = 0;
@@ -147,8 +156,9 @@ std::vector<Tensor> split(const Operand& x, int64_t parts, int64_t axis, Source 
   const int64_t plain = plain_axis(axis, type.shape.rank(), "split", type, at);
   const int64_t size = type.shape[plain];
   if (parts < 1 || size % parts != 0) {
-    throw UserError(cat("split: axis ", plain, " of ", type, " does not divide into ", parts, " equal parts"), at,
-                    "give the sizes: td::split(x, {3, 4}, axis)");
+    throw UserError(
+        cat("split: axis ", plain, " of ", type, " does not divide into ", parts, " equal parts"),
+        at, "give the sizes: td::split(x, {3, 4}, axis)");
   }
   return split(tensor, std::vector<int64_t>(static_cast<size_t>(parts), size / parts), plain, at);
 }
@@ -158,7 +168,8 @@ std::vector<Tensor> unstack(const Operand& x, int64_t axis, Source at) {
   const TensorType type = type_of(tensor, at);
   const int64_t plain = plain_axis(axis, type.shape.rank(), "unstack", type, at);
   std::vector<Tensor> parts;
-  for (int64_t i = 0; i < type.shape[plain]; ++i) parts.push_back(squeeze(sliced(tensor, plain, i, 1, at), plain, at));
+  for (int64_t i = 0; i < type.shape[plain]; ++i)
+    parts.push_back(squeeze(sliced(tensor, plain, i, 1, at), plain, at));
   return parts;
 }
 
@@ -166,23 +177,28 @@ Tensor pad(const Operand& x, const Padding2& widths, const Operand& value, Sourc
   const Tensor tensor = tensor_of(x, at);
   const TensorType type = type_of(tensor, at);
   if (static_cast<int64_t>(widths.size()) != type.shape.rank()) {
-    throw UserError(cat("pad: ", widths.size(), " widths for the ", type.shape.rank(), " axes of ", type), at, "give {before, after} for every axis");
+    throw UserError(
+        cat("pad: ", widths.size(), " widths for the ", type.shape.rank(), " axes of ", type), at,
+        "give {before, after} for every axis");
   }
   AxisList low, high, inside;
   for (const auto& [before, after] : widths) {
-    if (before < 0 || after < 0) throw UserError(cat("pad: widths must not be negative, got {", before, ", ", after, "}"), at, "slice it to make it smaller");
+    if (before < 0 || after < 0)
+      throw UserError(cat("pad: widths must not be negative, got {", before, ", ", after, "}"), at,
+                      "slice it to make it smaller");
     low.push_back(before);
     high.push_back(after);
     inside.push_back(0);
   }
   const double number = tensor_of(value, at, type.dtype).item<double>(at);
-  return apply_op(def_of(&ops::pad), {&tensor, 1}, Attrs().add(low).add(high).add(inside).add(number), at);
+  return apply_op(def_of(&ops::pad), {&tensor, 1},
+                  Attrs().add(low).add(high).add(inside).add(number), at);
 }
 
 namespace {
 
-// [a, b] becomes [a, 1, b, 1], broadcast to [a, m, b, n] and merged: what tile and repeat share. Where
-// `after` the new axis follows its own (repeat), else it stands before it (tile).
+// [a, b] becomes [a, 1, b, 1], broadcast to [a, m, b, n] and merged: what tile and repeat share.
+// Where `after` the new axis follows its own (repeat), else it stands before it (tile).
 Tensor multiplied(const Tensor& x, std::span<const int64_t> counts, bool after, Source at) {
   const Shape& shape = x.shape();
   Shape open, wide, merged;
@@ -208,7 +224,8 @@ Tensor tile(const Operand& x, const std::vector<int64_t>& counts, Source at) {
   }
   Shape shape = tensor.shape();
   while (shape.rank() < static_cast<int64_t>(counts.size())) shape.insert(0, 1);
-  while (all_counts.size() < static_cast<size_t>(shape.rank())) all_counts.insert(all_counts.begin(), 1);
+  while (all_counts.size() < static_cast<size_t>(shape.rank()))
+    all_counts.insert(all_counts.begin(), 1);
   return multiplied(reshape(tensor, shape, at), all_counts, false, at);
 }
 
@@ -231,7 +248,8 @@ Tensor flip(const Operand& x, const Axes& axes, Source at) {
     begins[static_cast<size_t>(axis)] = type.shape[axis] - 1;
     steps[static_cast<size_t>(axis)] = -1;
   }
-  return apply_view(def_of(&ops::slice), tensor, Attrs().add(begins).add(sizes_of(type.shape)).add(steps), at);
+  return apply_view(def_of(&ops::slice), tensor,
+                    Attrs().add(begins).add(sizes_of(type.shape)).add(steps), at);
 }
 
 namespace {
@@ -260,16 +278,20 @@ Tensor triu(const Operand& x, int64_t diagonal, Source at) {
 Tensor gather(const Operand& x, const Operand& indices, int64_t axis, Source at) {
   const Tensor operands[] = {tensor_of(x, at), tensor_of(indices, at)};
   const TensorType type = type_of(operands[0], at);
-  return apply_op(def_of(&ops::gather), operands, Attrs().add(plain_axis(axis, type.shape.rank(), "gather", type, at)), at);
+  return apply_op(def_of(&ops::gather), operands,
+                  Attrs().add(plain_axis(axis, type.shape.rank(), "gather", type, at)), at);
 }
 
 Tensor take_along_axis(const Operand& x, const Operand& indices, int64_t axis, Source at) {
   const Tensor operands[] = {tensor_of(x, at), tensor_of(indices, at)};
   const TensorType type = type_of(operands[0], at);
-  return apply_op(def_of(&ops::take_along_axis), operands, Attrs().add(plain_axis(axis, type.shape.rank(), "take_along_axis", type, at)), at);
+  return apply_op(def_of(&ops::take_along_axis), operands,
+                  Attrs().add(plain_axis(axis, type.shape.rank(), "take_along_axis", type, at)),
+                  at);
 }
 
-Tensor scatter_add(const Operand& x, const Operand& indices, const Operand& updates, int64_t axis, Source at) {
+Tensor scatter_add(const Operand& x, const Operand& indices, const Operand& updates, int64_t axis,
+                   Source at) {
   const Tensor target = tensor_of(x, at);
   const TensorType type = type_of(target, at);
   const Tensor operands[] = {target, tensor_of(indices, at), tensor_of(updates, at, type.dtype)};
@@ -280,14 +302,18 @@ Tensor scatter_add(const Operand& x, const Operand& indices, const Operand& upda
 Tensor one_hot(const Operand& indices, int64_t depth, DType dtype, Source at) {
   const SourceScope scope(at);
   const Tensor list = tensor_of(indices, at);
-  if (!is_integer(list.dtype())) throw UserError(cat("one_hot: indices must be integers, got ", type_of(list, at)), at, "cast them: td::cast(indices, td::i32)");
+  if (!is_integer(list.dtype()))
+    throw UserError(cat("one_hot: indices must be integers, got ", type_of(list, at)), at,
+                    "cast them: td::cast(indices, td::i32)");
   return cast(expand_dims(list, -1) == arange(depth), dtype);
 }
 
 Tensor cumsum(const Operand& x, int64_t axis, Source at) {
   const Tensor tensor = tensor_of(x, at);
   const TensorType type = type_of(tensor, at);
-  return apply_op(def_of(&ops::cumsum), {&tensor, 1}, Attrs().add(plain_axis(axis, type.shape.rank(), "cumsum", type, at)).add(false), at);
+  return apply_op(def_of(&ops::cumsum), {&tensor, 1},
+                  Attrs().add(plain_axis(axis, type.shape.rank(), "cumsum", type, at)).add(false),
+                  at);
 }
 
 // ---- contraction --------------------------------------------------------------------------------
@@ -303,7 +329,8 @@ Tensor swap_last(const Tensor& x, Source at) {
 
 }  // namespace
 
-Tensor MatmulFunction::operator()(const Operand& a, const Operand& b, MatmulOptions options, Source at) const {
+Tensor MatmulFunction::operator()(const Operand& a, const Operand& b, MatmulOptions options,
+                                  Source at) const {
   Tensor list[] = {tensor_of(a, at), tensor_of(b, at)};
   const OpDef& op = def_of(&ops::matmul);
   const DType common = admit(op, promote(list[0].dtype(), list[1].dtype()), at);
@@ -322,7 +349,9 @@ Tensor MatmulFunction::operator()(const Operand& a, const Operand& b, MatmulOpti
 Tensor tensordot(const Operand& a, const Operand& b, int64_t axes, Source at) {
   const Tensor x = tensor_of(a, at), y = tensor_of(b, at);
   if (axes < 0 || axes > x.rank() || axes > y.rank()) {
-    throw UserError(cat("tensordot: cannot contract ", axes, " axes of ", type_of(x, at), " and ", type_of(y, at)), at);
+    throw UserError(cat("tensordot: cannot contract ", axes, " axes of ", type_of(x, at), " and ",
+                        type_of(y, at)),
+                    at);
   }
   Shape shape;
   int64_t rows = 1, inner = 1, columns = 1;
@@ -333,7 +362,10 @@ Tensor tensordot(const Operand& a, const Operand& b, int64_t axes, Source at) {
   for (int64_t i = 0; i < axes; ++i) {
     const Dim mine = x.shape()[x.rank() - axes + i], theirs = y.shape()[i];
     if (mine != theirs) {
-      throw UserError(cat("tensordot: the last ", axes, " sizes of ", type_of(x, at), " and the first of ", type_of(y, at), " differ (", mine, " and ", theirs, ")"), at);
+      throw UserError(
+          cat("tensordot: the last ", axes, " sizes of ", type_of(x, at), " and the first of ",
+              type_of(y, at), " differ (", mine, " and ", theirs, ")"),
+          at);
     }
     inner *= mine;
   }
@@ -341,7 +373,8 @@ Tensor tensordot(const Operand& a, const Operand& b, int64_t axes, Source at) {
     shape.push_back(y.shape()[i]);
     columns *= y.shape()[i];
   }
-  return reshape(matmul(reshape(x, {rows, inner}, at), reshape(y, {inner, columns}, at), {}, at), shape, at);
+  return reshape(matmul(reshape(x, {rows, inner}, at), reshape(y, {inner, columns}, at), {}, at),
+                 shape, at);
 }
 
 Tensor outer(const Operand& a, const Operand& b, Source at) {
@@ -352,7 +385,8 @@ Tensor outer(const Operand& a, const Operand& b, Source at) {
 namespace {
 
 // How many elements padding adds before and after, so that every stride-th window has a place.
-std::pair<int64_t, int64_t> same_padding(int64_t in, int64_t window, int64_t stride, int64_t dilation) {
+std::pair<int64_t, int64_t> same_padding(int64_t in, int64_t window, int64_t stride,
+                                         int64_t dilation) {
   const int64_t out = (in + stride - 1) / stride;
   const int64_t reach = dilation * (window - 1) + 1;
   const int64_t total = std::max<int64_t>(0, (out - 1) * stride + reach - in);
@@ -381,10 +415,11 @@ Tensor conv2d(const Operand& x, const Operand& w, ConvOptions options, Source at
   for (size_t i = 0; i < 2; ++i) {
     spec.stride[i] = options.strides[i];
     spec.dilation[i] = options.dilations[i];
-    if (options.padding == Padding::same && image.rank() == 4 && kernel.rank() == 4 && options.strides[i] > 0) {
+    if (options.padding == Padding::same && image.rank() == 4 && kernel.rank() == 4 &&
+        options.strides[i] > 0) {
       const auto axis = static_cast<int64_t>(i);
-      std::tie(spec.pad_low[i], spec.pad_high[i]) =
-          same_padding(image.shape()[axis + 1], kernel.shape()[axis], options.strides[i], options.dilations[i]);
+      std::tie(spec.pad_low[i], spec.pad_high[i]) = same_padding(
+          image.shape()[axis + 1], kernel.shape()[axis], options.strides[i], options.dilations[i]);
     }
   }
   const Tensor operands[] = {image, kernel};
@@ -396,18 +431,26 @@ namespace {
 // Windows by taps: the result for tap (i, j) of every window is a strided view of the padded image,
 // and taps combine in order. Nothing larger than the image is held.
 template <class Combine>
-Tensor pooled(const Tensor& image, const PoolOptions& options, const Operand& outside, const char* name, Source at, Combine combine) {
+Tensor pooled(const Tensor& image, const PoolOptions& options, const Operand& outside,
+              const char* name, Source at, Combine combine) {
   const TensorType type = type_of(image, at);
-  if (type.shape.rank() != 4) throw UserError(cat(name, ": needs an image of four axes, got ", type), at);
+  if (type.shape.rank() != 4)
+    throw UserError(cat(name, ": needs an image of four axes, got ", type), at);
   const std::array<int64_t, 2> strides = options.strides.value_or(options.size);
   Padding2 widths(4);
   int64_t out[2];
   for (size_t i = 0; i < 2; ++i) {
     const auto axis = static_cast<int64_t>(i) + 1;
-    if (options.size[i] < 1 || strides[i] < 1) throw UserError(cat(name, ": windows and strides must be at least 1"), at);
-    if (options.padding == Padding::same) widths[i + 1] = same_padding(type.shape[axis], options.size[i], strides[i], 1);
-    const int64_t room = type.shape[axis] + widths[i + 1].first + widths[i + 1].second - options.size[i];
-    if (room < 0) throw UserError(cat(name, ": a window of ", options.size[i], " does not fit axis ", axis, " of ", type), at, "use td::Padding::same, or a smaller window");
+    if (options.size[i] < 1 || strides[i] < 1)
+      throw UserError(cat(name, ": windows and strides must be at least 1"), at);
+    if (options.padding == Padding::same)
+      widths[i + 1] = same_padding(type.shape[axis], options.size[i], strides[i], 1);
+    const int64_t room =
+        type.shape[axis] + widths[i + 1].first + widths[i + 1].second - options.size[i];
+    if (room < 0)
+      throw UserError(
+          cat(name, ": a window of ", options.size[i], " does not fit axis ", axis, " of ", type),
+          at, "use td::Padding::same, or a smaller window");
     out[i] = room / strides[i] + 1;
   }
   const bool pads = options.padding == Padding::same;
@@ -417,8 +460,10 @@ Tensor pooled(const Tensor& image, const PoolOptions& options, const Operand& ou
   Tensor total;
   for (int64_t i = 0; i < options.size[0]; ++i) {
     for (int64_t j = 0; j < options.size[1]; ++j) {
-      const Tensor tap = apply_view(def_of(&ops::slice), padded, Attrs().add(AxisList{0, i, j, 0}).add(sizes).add(steps), at);
-      total = total.has_value() ? combine(std::move(total), tap) : detail::dense(identity(tap, at), at);
+      const Tensor tap = apply_view(def_of(&ops::slice), padded,
+                                    Attrs().add(AxisList{0, i, j, 0}).add(sizes).add(steps), at);
+      total =
+          total.has_value() ? combine(std::move(total), tap) : detail::dense(identity(tap, at), at);
     }
   }
   return total;
@@ -436,7 +481,8 @@ Operand lowest(DType dtype, Source at) {
 Tensor max_pool(const Operand& x, PoolOptions options, Source at) {
   const Tensor image = to_nhwc(tensor_of(x, at), options.layout, at);
   const auto larger = [&](Tensor&& a, const Tensor& b) { return maximum(std::move(a), b, at); };
-  return from_nhwc(pooled(image, options, lowest(image.dtype(), at), "max_pool", at, larger), options.layout, at);
+  return from_nhwc(pooled(image, options, lowest(image.dtype(), at), "max_pool", at, larger),
+                   options.layout, at);
 }
 
 Tensor avg_pool(const Operand& x, PoolOptions options, Source at) {
@@ -449,7 +495,8 @@ Tensor avg_pool(const Operand& x, PoolOptions options, Source at) {
   } else {
     // How many taps of each window lie inside: the same sum over an image of ones, one channel.
     const Tensor flat = ones({1, image.shape()[1], image.shape()[2], 1}, image.dtype(), at);
-    total = divide(std::move(total), pooled(flat, options, Operand(0, at), "avg_pool", at, plus), at);
+    total =
+        divide(std::move(total), pooled(flat, options, Operand(0, at), "avg_pool", at, plus), at);
   }
   return from_nhwc(total, options.layout, at);
 }

@@ -20,7 +20,8 @@ Tensor cast(const Operand& x, DType dtype, Source at = Source::here());
 // One size may be -1: it is found.
 Tensor reshape(const Operand& x, const Shape& shape, Source at = Source::here());
 // All axes reversed, or in the given order.
-Tensor transpose(const Operand& x, std::initializer_list<int64_t> order = {}, Source at = Source::here());
+Tensor transpose(const Operand& x, std::initializer_list<int64_t> order = {},
+                 Source at = Source::here());
 Tensor expand_dims(const Operand& x, int64_t axis, Source at = Source::here());
 // The axes of size 1 that are named, or all of them, gone.
 Tensor squeeze(const Operand& x, const Axes& axes = {}, Source at = Source::here());
@@ -28,17 +29,21 @@ Tensor broadcast_to(const Operand& x, const Shape& shape, Source at = Source::he
 Tensor concat(const TensorList& list, int64_t axis = 0, Source at = Source::here());
 Tensor stack(const TensorList& list, int64_t axis = 0, Source at = Source::here());
 // Into `parts` equal views, or into views of the given sizes.
-std::vector<Tensor> split(const Operand& x, int64_t parts, int64_t axis = 0, Source at = Source::here());
-std::vector<Tensor> split(const Operand& x, const std::vector<int64_t>& sizes, int64_t axis = 0, Source at = Source::here());
+std::vector<Tensor> split(const Operand& x, int64_t parts, int64_t axis = 0,
+                          Source at = Source::here());
+std::vector<Tensor> split(const Operand& x, const std::vector<int64_t>& sizes, int64_t axis = 0,
+                          Source at = Source::here());
 std::vector<Tensor> unstack(const Operand& x, int64_t axis = 0, Source at = Source::here());
 // How many elements to put before and after each axis.
 using Padding2 = std::vector<std::pair<int64_t, int64_t>>;
-Tensor pad(const Operand& x, const Padding2& widths, const Operand& value = 0, Source at = Source::here());
+Tensor pad(const Operand& x, const Padding2& widths, const Operand& value = 0,
+           Source at = Source::here());
 // The whole repeated along each axis.
 Tensor tile(const Operand& x, const std::vector<int64_t>& counts, Source at = Source::here());
-// Each element `count` times, one after another; without an axis, of the flattened tensor. A tensor of
-// one element is repeated without copying it.
-Tensor repeat(const Operand& x, Dim count, std::optional<int64_t> axis = {}, Source at = Source::here());
+// Each element `count` times, one after another; without an axis, of the flattened tensor. A tensor
+// of one element is repeated without copying it.
+Tensor repeat(const Operand& x, Dim count, std::optional<int64_t> axis = {},
+              Source at = Source::here());
 Tensor flip(const Operand& x, const Axes& axes = {}, Source at = Source::here());
 // The lower (upper) triangle of the last two axes, zeros elsewhere; `diagonal` 0 is the main one.
 Tensor tril(const Operand& x, int64_t diagonal = 0, Source at = Source::here());
@@ -46,12 +51,16 @@ Tensor triu(const Operand& x, int64_t diagonal = 0, Source at = Source::here());
 
 // ---- indexing -----------------------------------------------------------------------------------
 
-Tensor gather(const Operand& x, const Operand& indices, int64_t axis = 0, Source at = Source::here());
-Tensor take_along_axis(const Operand& x, const Operand& indices, int64_t axis, Source at = Source::here());
+Tensor gather(const Operand& x, const Operand& indices, int64_t axis = 0,
+              Source at = Source::here());
+Tensor take_along_axis(const Operand& x, const Operand& indices, int64_t axis,
+                       Source at = Source::here());
 // x with updates added at the rows indices point to; repeated indices add up in order.
-Tensor scatter_add(const Operand& x, const Operand& indices, const Operand& updates, int64_t axis = 0, Source at = Source::here());
+Tensor scatter_add(const Operand& x, const Operand& indices, const Operand& updates,
+                   int64_t axis = 0, Source at = Source::here());
 // 1 at each index, 0 elsewhere, along a new last axis; an index out of range gives zeros.
-Tensor one_hot(const Operand& indices, int64_t depth, DType dtype = DType::f32, Source at = Source::here());
+Tensor one_hot(const Operand& indices, int64_t depth, DType dtype = DType::f32,
+               Source at = Source::here());
 Tensor cumsum(const Operand& x, int64_t axis = 0, Source at = Source::here());
 
 // ---- contraction --------------------------------------------------------------------------------
@@ -61,7 +70,8 @@ struct MatmulOptions {
 };
 inline constexpr struct MatmulFunction {
   // Vectors are taken as a row on the left and a column on the right.
-  Tensor operator()(const Operand& a, const Operand& b, MatmulOptions options = {}, Source at = Source::here()) const;
+  Tensor operator()(const Operand& a, const Operand& b, MatmulOptions options = {},
+                    Source at = Source::here()) const;
 } matmul;
 // The last `axes` axes of a against the first of b.
 Tensor tensordot(const Operand& a, const Operand& b, int64_t axes = 2, Source at = Source::here());
@@ -78,7 +88,8 @@ struct ConvOptions {
 };
 // x is [n, height, width, in] or [n, in, height, width]; w is [height, width, in / groups, out]. An
 // NCHW result is a view of the NHWC one that is computed.
-Tensor conv2d(const Operand& x, const Operand& w, ConvOptions options = {}, Source at = Source::here());
+Tensor conv2d(const Operand& x, const Operand& w, ConvOptions options = {},
+              Source at = Source::here());
 struct PoolOptions {
   std::array<int64_t, 2> size = {2, 2};
   std::optional<std::array<int64_t, 2>> strides = {};  // Default: the window's size.
@@ -94,7 +105,8 @@ Tensor avg_pool(const Operand& x, PoolOptions options = {}, Source at = Source::
 struct ReduceFunction {
   Tensor (*body)(const Tensor& x, const AxisList& axes, Keep keep);
   const char* name;
-  Tensor operator()(const Operand& x, const Axes& axes = {}, Keep keep = Keep::no, Source at = Source::here()) const;
+  Tensor operator()(const Operand& x, const Axes& axes = {}, Keep keep = Keep::no,
+                    Source at = Source::here()) const;
 };
 namespace detail {
 Tensor mean_of(const Tensor& x, const AxisList& axes, Keep keep);
@@ -140,14 +152,16 @@ Tensor rms_norm(const Operand& x, NormOptions options = {}, Source at = Source::
 Tensor embedding(const Operand& table, const Operand& ids, Source at = Source::here());
 struct AttentionOptions {
   bool causal = false;
-  std::optional<double> scale = {};   // Default: 1 / sqrt of the last size.
-  std::optional<Tensor> mask = {};    // Bool, broadcast to [..., queries, keys]: false leaves out.
+  std::optional<double> scale = {};  // Default: 1 / sqrt of the last size.
+  std::optional<Tensor> mask = {};   // Bool, broadcast to [..., queries, keys]: false leaves out.
 };
 // softmax(q k' scale) v over the last two axes: [..., tokens, features].
-Tensor attention(const Operand& q, const Operand& k, const Operand& v, AttentionOptions options = {}, Source at = Source::here());
+Tensor attention(const Operand& q, const Operand& k, const Operand& v,
+                 AttentionOptions options = {}, Source at = Source::here());
 // The mean of squared differences.
 Tensor mse(const Operand& y_true, const Operand& y_pred, Source at = Source::here());
 // The mean of -log softmax(logits)[label] over the last axis; labels are integers.
-Tensor sparse_softmax_cross_entropy(const Operand& labels, const Operand& logits, Source at = Source::here());
+Tensor sparse_softmax_cross_entropy(const Operand& labels, const Operand& logits,
+                                    Source at = Source::here());
 
 }  // namespace tidemark

@@ -1,5 +1,5 @@
-// Printing in NumPy's manner: equal widths, as few digits as tell the values apart (8 after the point
-// at most), three elements from each end of long axes, lines of 75 characters.
+// Printing in NumPy's manner: equal widths, as few digits as tell the values apart (8 after the
+// point at most), three elements from each end of long axes, lines of 75 characters.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -59,7 +59,9 @@ class Style {
       if (is_float(element.dtype)) consider(element);
     }
     const double ratio = smallest_ > 0 ? largest_ / smallest_ : 0;
-    scientific_ = largest_ >= 1e8 || (smallest_ > 0 && (smallest_ < 1e-4 || ratio > 1e3 * 1.0)) ? needs_exponent(ratio) : false;
+    scientific_ = largest_ >= 1e8 || (smallest_ > 0 && (smallest_ < 1e-4 || ratio > 1e3 * 1.0))
+                      ? needs_exponent(ratio)
+                      : false;
     for (const ArrayRef& element : shown) measure(element);
     for (const ArrayRef& element : shown) width_ = std::max(width_, write(element).size());
   }
@@ -71,13 +73,17 @@ class Style {
   }
 
  private:
-  bool needs_exponent(double ratio) const { return largest_ >= 1e8 || smallest_ < 1e-4 || ratio > 1e3; }
+  bool needs_exponent(double ratio) const {
+    return largest_ >= 1e8 || smallest_ < 1e-4 || ratio > 1e3;
+  }
 
   static double value_of(const ArrayRef& element) {
     return visit_dtype(element.dtype, [&](auto value) -> double {
       std::memcpy(&value, element.data, sizeof(value));
-      if constexpr (std::is_arithmetic_v<decltype(value)>) return static_cast<double>(value);
-      else return static_cast<double>(static_cast<float>(value));
+      if constexpr (std::is_arithmetic_v<decltype(value)>)
+        return static_cast<double>(value);
+      else
+        return static_cast<double>(static_cast<float>(value));
     });
   }
 
@@ -90,7 +96,8 @@ class Style {
 
   Digits digits(const ArrayRef& element) const {
     const double value = value_of(element);
-    return element.dtype == DType::f64 ? digits_of(value, scientific_) : digits_of(static_cast<float>(value), scientific_);
+    return element.dtype == DType::f64 ? digits_of(value, scientific_)
+                                       : digits_of(static_cast<float>(value), scientific_);
   }
 
   void measure(const ArrayRef& element) {
@@ -127,12 +134,15 @@ class Style {
 
 class Writer {
  public:
-  explicit Writer(const ArrayRef& array) : array_(array), elide_(array.size() > kElideAbove), style_(shown()) {}
+  explicit Writer(const ArrayRef& array)
+      : array_(array), elide_(array.size() > kElideAbove), style_(shown()) {}
 
   std::string text() { return array_.rank() == 0 ? style_.padded(at(array_)) : list(array_, 1); }
 
  private:
-  static ArrayRef at(const ArrayRef& array) { return {.data = array.data, .dtype = array.dtype, .shape = {}, .strides = {}}; }
+  static ArrayRef at(const ArrayRef& array) {
+    return {.data = array.data, .dtype = array.dtype, .shape = {}, .strides = {}};
+  }
 
   static ArrayRef item(const ArrayRef& array, int64_t i) {
     ArrayRef inner = array;
@@ -196,7 +206,8 @@ class Writer {
   std::string rows(const ArrayRef& array, size_t indent) {
     std::string text = "[";
     bool first = true;
-    const std::string gap = std::string(static_cast<size_t>(array.rank()) - 1, '\n') + std::string(indent, ' ');
+    const std::string gap =
+        std::string(static_cast<size_t>(array.rank()) - 1, '\n') + std::string(indent, ' ');
     for (const int64_t i : picked(array.shape[0])) {
       if (!first) text += gap;
       text += i < 0 ? "..." : list(item(array, i), indent + 1);

@@ -20,7 +20,8 @@ uint64_t key_or_next(const std::optional<Key>& key) {
 }
 
 template <class Parameter>
-Tensor draw(const NamedOp& op, const Shape& shape, DType dtype, uint64_t key, Parameter a, Parameter b, Source at) {
+Tensor draw(const NamedOp& op, const Shape& shape, DType dtype, uint64_t key, Parameter a,
+            Parameter b, Source at) {
   AxisList sizes;
   for (const Dim dim : shape) sizes.push_back(dim);
   const Attrs attrs = Attrs().add(sizes).add(dtype).add(static_cast<int64_t>(key)).add(a).add(b);
@@ -28,7 +29,8 @@ Tensor draw(const NamedOp& op, const Shape& shape, DType dtype, uint64_t key, Pa
 }
 
 void check_float(DType dtype, const char* op, Source at) {
-  if (!is_float(dtype)) throw UserError(cat(op, ": draws floats, not ", dtype), at, "use td::random::integers");
+  if (!is_float(dtype))
+    throw UserError(cat(op, ": draws floats, not ", dtype), at, "use td::random::integers");
 }
 
 }  // namespace
@@ -43,7 +45,8 @@ std::vector<Key> Key::split(int count) const {
 
 Key Key::fold_in(const Operand& data) const {
   Key key = *this;
-  const int64_t number = data.tensor() == nullptr ? data.whole() : data.tensor()->item<int64_t>(data.at());
+  const int64_t number =
+      data.tensor() == nullptr ? data.whole() : data.tensor()->item<int64_t>(data.at());
   key.value_ = compile::fold_key(value_, static_cast<uint64_t>(number));
   return key;
 }
@@ -55,28 +58,38 @@ void seed(uint64_t seed) {
 
 Tensor normal(const Shape& shape, NormalOptions options, Source at) {
   check_float(options.dtype, "random::normal", at);
-  return draw(ops::random_normal, shape, options.dtype, key_or_next(options.key), options.mean, options.stddev, at);
+  return draw(ops::random_normal, shape, options.dtype, key_or_next(options.key), options.mean,
+              options.stddev, at);
 }
 
 Tensor uniform(const Shape& shape, UniformOptions options, Source at) {
   check_float(options.dtype, "random::uniform", at);
   if (!(options.low < options.high)) {
-    throw UserError(cat("random::uniform: nothing lies in [", options.low, ", ", options.high, ")"), at, "low must be less than high");
+    throw UserError(cat("random::uniform: nothing lies in [", options.low, ", ", options.high, ")"),
+                    at, "low must be less than high");
   }
-  return draw(ops::random_uniform, shape, options.dtype, key_or_next(options.key), options.low, options.high, at);
+  return draw(ops::random_uniform, shape, options.dtype, key_or_next(options.key), options.low,
+              options.high, at);
 }
 
 Tensor integers(const Shape& shape, IntegersOptions options, Source at) {
-  if (!is_integer(options.dtype)) throw UserError(cat("random::integers: draws integers, not ", options.dtype), at, "use td::random::uniform");
+  if (!is_integer(options.dtype))
+    throw UserError(cat("random::integers: draws integers, not ", options.dtype), at,
+                    "use td::random::uniform");
   if (options.low >= options.high) {
-    throw UserError(cat("random::integers: nothing lies in [", options.low, ", ", options.high, ")"), at, "low must be less than high");
+    throw UserError(
+        cat("random::integers: nothing lies in [", options.low, ", ", options.high, ")"), at,
+        "low must be less than high");
   }
-  return draw(ops::random_integers, shape, options.dtype, key_or_next(options.key), options.low, options.high, at);
+  return draw(ops::random_integers, shape, options.dtype, key_or_next(options.key), options.low,
+              options.high, at);
 }
 
 Tensor bernoulli(const Shape& shape, BernoulliOptions options, Source at) {
-  if (!(options.p >= 0 && options.p <= 1)) throw UserError(cat("random::bernoulli: p must be in [0, 1], got ", options.p), at);
-  return draw(ops::random_bernoulli, shape, DType::boolean, key_or_next(options.key), options.p, 0.0, at);
+  if (!(options.p >= 0 && options.p <= 1))
+    throw UserError(cat("random::bernoulli: p must be in [0, 1], got ", options.p), at);
+  return draw(ops::random_bernoulli, shape, DType::boolean, key_or_next(options.key), options.p,
+              0.0, at);
 }
 
 Tensor permutation(int64_t n, PermutationOptions options, Source at) {

@@ -13,7 +13,8 @@ namespace detail {
 namespace {
 
 device::Cell* cell_of(TensorState* state) {
-  return reinterpret_cast<device::Cell*>(reinterpret_cast<std::byte*>(state) - offsetof(device::Cell, payload));
+  return reinterpret_cast<device::Cell*>(reinterpret_cast<std::byte*>(state) -
+                                         offsetof(device::Cell, payload));
 }
 
 void drop(TensorState* state) {
@@ -47,14 +48,18 @@ TensorState* place_state(device::Cell* cell, DType dtype, const Shape& shape, So
 int64_t bytes_of(DType dtype, const Shape& shape, Source at) {
   int64_t bytes = size_of(dtype);
   for (const Dim dim : shape) {
-    if (dim.is_open()) throw UserError(cat("a tensor cannot have the shape ", shape, ": sizes must be known and not negative"), at);
+    if (dim.is_open())
+      throw UserError(
+          cat("a tensor cannot have the shape ", shape, ": sizes must be known and not negative"),
+          at);
   }
   for (const Dim dim : shape) {
     if (int64_t{dim} == 0) return 0;
   }
   for (const Dim dim : shape) {
     if (__builtin_mul_overflow(bytes, int64_t{dim}, &bytes)) {
-      throw UserError(cat("a tensor cannot have the shape ", shape, ": its bytes do not fit 63 bits"), at);
+      throw UserError(
+          cat("a tensor cannot have the shape ", shape, ": its bytes do not fit 63 bits"), at);
     }
   }
   return bytes;
@@ -65,7 +70,9 @@ int64_t bytes_of(DType dtype, const Shape& shape, Source at) {
 const TensorState& state_of(const Tensor& tensor, Source at) {
   const TensorState* state = TensorState::of(tensor);
   if (state == nullptr) {
-    throw UserError("a Tensor that holds nothing was used: it was never given a value, or it was moved away", at);
+    throw UserError(
+        "a Tensor that holds nothing was used: it was never given a value, or it was moved away",
+        at);
   }
   return *state;
 }
@@ -81,14 +88,16 @@ Tensor make_tensor(DType dtype, const Shape& shape, Source at, ByteClass byte_cl
   const Source line = at.resolve();
   const int64_t bytes = bytes_of(dtype, shape, at);
   const AxisList sizes = sizes_of(shape);
-  device::Cell* cell = device::allocate(bytes, {.dtype = dtype, .sizes = sizes, .at = line, .byte_class = byte_class});
+  device::Cell* cell = device::allocate(
+      bytes, {.dtype = dtype, .sizes = sizes, .at = line, .byte_class = byte_class});
   return TensorState::adopt(place_state(cell, dtype, shape, line));
 }
 
 Tensor make_view(const Tensor& base, const ArrayRef& seen, Source at) {
   const TensorState& from = state_of(base, at);
   const Source line = at.resolve();
-  device::Cell* cell = device::allocate_view(*from.storage, seen.size() * size_of(seen.dtype), line);
+  device::Cell* cell =
+      device::allocate_view(*from.storage, seen.size() * size_of(seen.dtype), line);
   auto* state = new (cell->payload) TensorState;
   state->array = seen;
   device::retain(*from.storage);
@@ -97,7 +106,8 @@ Tensor make_view(const Tensor& base, const ArrayRef& seen, Source at) {
   return TensorState::adopt(state);
 }
 
-Tensor make_borrowed(std::byte* data, DType dtype, const Shape& shape, std::function<void()> release, Source at) {
+Tensor make_borrowed(std::byte* data, DType dtype, const Shape& shape,
+                     std::function<void()> release, Source at) {
   const Source line = at.resolve();
   const int64_t bytes = bytes_of(dtype, shape, at);
   const AxisList sizes = sizes_of(shape);
@@ -108,8 +118,9 @@ Tensor make_borrowed(std::byte* data, DType dtype, const Shape& shape, std::func
     (*function)();
     delete function;
   };
-  device::Cell* cell = device::borrow(data, bytes, false, call, callback,
-                                      {.dtype = dtype, .sizes = sizes, .at = line, .byte_class = ByteClass::arguments});
+  device::Cell* cell = device::borrow(
+      data, bytes, false, call, callback,
+      {.dtype = dtype, .sizes = sizes, .at = line, .byte_class = ByteClass::arguments});
   return TensorState::adopt(place_state(cell, dtype, shape, line));
 }
 
@@ -149,7 +160,8 @@ void Tensor::set_number(int64_t whole, double real, int kind, Source at) {
   constexpr DType dtypes[] = {DType::boolean, DType::i32, DType::f32};
   const DType dtype = dtypes[kind];
   if (kind == 1 && (whole < INT32_MIN || whole > INT32_MAX)) {
-    throw UserError(cat(whole, " does not fit i32, the dtype of a plain integer"), at, "give it a dtype: td::constant(n, td::i64)");
+    throw UserError(cat(whole, " does not fit i32, the dtype of a plain integer"), at,
+                    "give it a dtype: td::constant(n, td::i64)");
   }
   Tensor made = detail::make_tensor(dtype, {}, at);
   const uint64_t bits = number_bits(real, whole, kind == 2, dtype);
@@ -168,8 +180,9 @@ namespace {
 const ArrayRef& only_element(const Tensor& tensor, Source at) {
   const ArrayRef& array = detail::array_of(tensor, at);
   if (array.size() != 1) {
-    throw UserError(cat("item: needs one element, ", TensorType{array.dtype, array.shape}, " has ", array.size()), at,
-                    "reduce it first (td::sum, td::all), or read all with to_vector");
+    throw UserError(cat("item: needs one element, ", TensorType{array.dtype, array.shape}, " has ",
+                        array.size()),
+                    at, "reduce it first (td::sum, td::all), or read all with to_vector");
   }
   return array;
 }
@@ -181,8 +194,10 @@ double Tensor::real_item(Source at) const {
   return visit_dtype(array.dtype, [&](auto element) -> double {
     using T = decltype(element);
     std::memcpy(&element, array.data, sizeof(T));
-    if constexpr (std::is_arithmetic_v<T>) return static_cast<double>(element);
-    else return static_cast<double>(static_cast<float>(element));
+    if constexpr (std::is_arithmetic_v<T>)
+      return static_cast<double>(element);
+    else
+      return static_cast<double>(static_cast<float>(element));
   });
 }
 
@@ -191,8 +206,10 @@ int64_t Tensor::whole_item(Source at) const {
   return visit_dtype(array.dtype, [&](auto element) -> int64_t {
     using T = decltype(element);
     std::memcpy(&element, array.data, sizeof(T));
-    if constexpr (std::is_integral_v<T>) return static_cast<int64_t>(element);
-    else return 0;
+    if constexpr (std::is_integral_v<T>)
+      return static_cast<int64_t>(element);
+    else
+      return 0;
   });
 }
 
@@ -204,8 +221,8 @@ const void* Tensor::dense_data(DType wanted, Source at) const {
                     "ask for its own element type, or convert with td::cast");
   }
   if (!array.is_contiguous()) {
-    throw UserError(cat("span: ", type, " is a view whose elements do not lie one after another"), at,
-                    "make it dense first: td::identity(x)");
+    throw UserError(cat("span: ", type, " is a view whose elements do not lie one after another"),
+                    at, "make it dense first: td::identity(x)");
   }
   return array.data;
 }
@@ -213,7 +230,10 @@ const void* Tensor::dense_data(DType wanted, Source at) const {
 void Tensor::copy_out(DType dtype, void* to, Source at) const {
   const ArrayRef& array = detail::array_of(*this, at);
   if (array.size() == 0) return;
-  compile::run_copy(array, {.data = static_cast<std::byte*>(to), .dtype = dtype, .shape = array.shape, .strides = contiguous_strides(array.shape)});
+  compile::run_copy(array, {.data = static_cast<std::byte*>(to),
+                            .dtype = dtype,
+                            .shape = array.shape,
+                            .strides = contiguous_strides(array.shape)});
 }
 
 bool identical(const Tensor& a, const Tensor& b) {
@@ -221,7 +241,8 @@ bool identical(const Tensor& a, const Tensor& b) {
   const Tensor y = detail::dense(b, Source::none());
   if (x.dtype() != y.dtype() || x.shape() != y.shape()) return false;
   const auto bytes = static_cast<size_t>(x.size_bytes().count);
-  return bytes == 0 || std::memcmp(detail::array_of(x, Source::none()).data, detail::array_of(y, Source::none()).data, bytes) == 0;
+  return bytes == 0 || std::memcmp(detail::array_of(x, Source::none()).data,
+                                   detail::array_of(y, Source::none()).data, bytes) == 0;
 }
 
 Tensor operator+(const Operand& a, const Operand& b) { return add(a, b, a.at()); }
@@ -244,9 +265,17 @@ Tensor operator!(const Operand& a) { return logical_not(a, a.at()); }
 Tensor operator<<(const Tensor& a, const Operand& b) { return left_shift(a, b, b.at()); }
 Tensor operator>>(const Tensor& a, const Operand& b) { return right_shift(a, b, b.at()); }
 
-Tensor& Tensor::operator+=(const Operand& b) & { return *this = add(Operand(std::move(*this), b.at()), b, b.at()); }
-Tensor& Tensor::operator-=(const Operand& b) & { return *this = subtract(Operand(std::move(*this), b.at()), b, b.at()); }
-Tensor& Tensor::operator*=(const Operand& b) & { return *this = multiply(Operand(std::move(*this), b.at()), b, b.at()); }
-Tensor& Tensor::operator/=(const Operand& b) & { return *this = divide(Operand(std::move(*this), b.at()), b, b.at()); }
+Tensor& Tensor::operator+=(const Operand& b) & {
+  return *this = add(Operand(std::move(*this), b.at()), b, b.at());
+}
+Tensor& Tensor::operator-=(const Operand& b) & {
+  return *this = subtract(Operand(std::move(*this), b.at()), b, b.at());
+}
+Tensor& Tensor::operator*=(const Operand& b) & {
+  return *this = multiply(Operand(std::move(*this), b.at()), b, b.at());
+}
+Tensor& Tensor::operator/=(const Operand& b) & {
+  return *this = divide(Operand(std::move(*this), b.at()), b, b.at());
+}
 
 }  // namespace tidemark

@@ -1,8 +1,8 @@
 // What users hold.
 //
-// A Tensor is a handle: cheap to copy, safe to capture by value. It behaves as a value: a write is in
-// place when its handle is the last one, and copies otherwise; no other handle ever sees it. Views
-// (slices, transposes, broadcasts, most reshapes) share bytes with what they were made of.
+// A Tensor is a handle: cheap to copy, safe to capture by value. It behaves as a value: a write is
+// in place when its handle is the last one, and copies otherwise; no other handle ever sees it.
+// Views (slices, transposes, broadcasts, most reshapes) share bytes with what they were made of.
 #pragma once
 
 #include <cstdint>
@@ -37,9 +37,12 @@ class Tensor {
   // dtype of the tensor it meets.
   template <Number T>
   Tensor(T value, Source at = Source::here()) {
-    if constexpr (std::is_same_v<T, bool>) set_number(value ? 1 : 0, 0, 0, at);
-    else if constexpr (std::is_integral_v<T>) set_number(static_cast<int64_t>(value), 0, 1, at);
-    else set_number(0, static_cast<double>(value), 2, at);
+    if constexpr (std::is_same_v<T, bool>)
+      set_number(value ? 1 : 0, 0, 0, at);
+    else if constexpr (std::is_integral_v<T>)
+      set_number(static_cast<int64_t>(value), 0, 1, at);
+    else
+      set_number(0, static_cast<double>(value), 2, at);
   }
   Tensor(const Tensor& other);
   Tensor(Tensor&& other) noexcept : state_(other.state_) { other.state_ = nullptr; }
@@ -111,8 +114,7 @@ class Operand {
  public:
   Operand(const Tensor& tensor, Source at = Source::here()) : tensor_(&tensor), at_(at) {}
   // An rvalue: its bytes may be reused if nobody else holds them.
-  Operand(Tensor&& tensor, Source at = Source::here())
-      : tensor_(&tensor), dying_(true), at_(at) {}
+  Operand(Tensor&& tensor, Source at = Source::here()) : tensor_(&tensor), dying_(true), at_(at) {}
   Operand(Dim size, Source at = Source::here()) : kind_(1), whole_(size), at_(at) {}
   template <Number T>
   Operand(T value, Source at = Source::here()) : at_(at) {
@@ -175,7 +177,8 @@ Tensor operator!(const Operand& a);
 Tensor operator<<(const Tensor& a, const Operand& b);
 Tensor operator>>(const Tensor& a, const Operand& b);
 
-// ---- indexing: x[0], x[{0, td::all}], x[{td::Slice{.begin = 1, .step = 2}, td::newaxis}], x[mask] -
+// ---- indexing: x[0], x[{0, td::all}], x[{td::Slice{.begin = 1, .step = 2}, td::newaxis}], x[mask]
+// -
 
 struct Slice {
   std::optional<int64_t> begin = {}, end = {};
@@ -218,8 +221,8 @@ struct Slices {
   Source at;
 };
 
-// x with `value` (broadcast) in the chosen place. In place when x was moved in and nobody else holds
-// its bytes. The place must be a view: no tensor indices.
+// x with `value` (broadcast) in the chosen place. In place when x was moved in and nobody else
+// holds its bytes. The place must be a view: no tensor indices.
 Tensor update(Tensor x, const Slices& place, const Operand& value);
 
 template <Number T>
@@ -230,11 +233,14 @@ std::vector<T> Tensor::to_vector(Source at) const {
     copy_out(DType::boolean, bytes.data(), at);
     return std::vector<bool>(bytes.begin(), bytes.end());
   } else {
-    using Stored = std::conditional_t<Element<T>, T, std::conditional_t<std::is_integral_v<T>, int64_t, double>>;
+    using Stored = std::conditional_t<Element<T>, T,
+                                      std::conditional_t<std::is_integral_v<T>, int64_t, double>>;
     std::vector<Stored> elements(count);
     copy_out(dtype_of<Stored>, elements.data(), at);
-    if constexpr (std::is_same_v<Stored, T>) return elements;
-    else return std::vector<T>(elements.begin(), elements.end());
+    if constexpr (std::is_same_v<Stored, T>)
+      return elements;
+    else
+      return std::vector<T>(elements.begin(), elements.end());
   }
 }
 

@@ -35,11 +35,13 @@ const TensorState& state_of(const Tensor& tensor, Source at);
 const ArrayRef& array_of(const Tensor& tensor, Source at);
 
 // Dense, not initialised.
-Tensor make_tensor(DType dtype, const Shape& shape, Source at, ByteClass byte_class = ByteClass::temporaries);
+Tensor make_tensor(DType dtype, const Shape& shape, Source at,
+                   ByteClass byte_class = ByteClass::temporaries);
 // The bytes of `base` seen otherwise.
 Tensor make_view(const Tensor& base, const ArrayRef& seen, Source at);
 // Over memory the caller owns.
-Tensor make_borrowed(std::byte* data, DType dtype, const Shape& shape, std::function<void()> release, Source at);
+Tensor make_borrowed(std::byte* data, DType dtype, const Shape& shape,
+                     std::function<void()> release, Source at);
 
 // Whether nobody else holds its bytes.
 bool is_sole(const TensorState& state);

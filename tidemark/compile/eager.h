@@ -1,10 +1,11 @@
 // Runs one op now, on memory somebody else holds.
 //
-// Shapes and dtypes have been checked and results allocated by the caller; operands of pointwise ops
-// have been broadcast to the result's shape (their strides repeat). Results may share bytes with
-// operands where an element is read before it is written in its place.
+// Shapes and dtypes have been checked and results allocated by the caller; operands of pointwise
+// ops have been broadcast to the result's shape (their strides repeat). Results may share bytes
+// with operands where an element is read before it is written in its place.
 #pragma once
 
+#include <array>
 #include <span>
 
 #include "tidemark/ops/op_def.h"
@@ -30,9 +31,12 @@ void run_reduce(const OpDef& op, const ArrayRef& operand, std::span<const int64_
 void run_row(const OpDef& op, const ArrayRef& operand, int64_t axis, const ArrayRef& result);
 void run_range(double start, double step, const ArrayRef& result);
 
-// A function that applies a one-step op to contiguous elements, for tensors too small for anything
-// else; null where the op takes several steps in this dtype.
-using TinyFunction = void (*)(const void* const* in, void* out, int64_t count);
-TinyFunction tiny_function(const OpDef& op, DType dtype);
+// How a one-step op applies to contiguous elements, for tensors too small for anything else. The
+// function is null where the op takes several steps in this dtype.
+struct TinyStep {
+  void (*function)(const void* const* in, void* out, int64_t count) = nullptr;
+  std::array<int32_t, 3> operands = {};  // Which operand of the op each of `in` is.
+};
+TinyStep tiny_step(const OpDef& op, DType dtype);
 
 }  // namespace tidemark::compile

@@ -18,7 +18,8 @@ void Frame::add(const ArrayRef& array) {
 void Frame::collapse(int64_t begin, int64_t end) {
   const auto erase = [&](int64_t axis) {
     extents.erase(static_cast<size_t>(axis));
-    for (int b = 0; b < buffers; ++b) strides[static_cast<size_t>(b)].erase(static_cast<size_t>(axis));
+    for (int b = 0; b < buffers; ++b)
+      strides[static_cast<size_t>(b)].erase(static_cast<size_t>(axis));
   };
   for (int64_t axis = end - 1; axis >= begin; --axis) {
     if (extents[static_cast<size_t>(axis)] == 1) {

@@ -50,7 +50,9 @@ int64_t weight_of(const Nest& nest) {
 
 struct KeyHash {
   size_t operator()(const KernelKey& key) const {
-    return (reinterpret_cast<uintptr_t>(key.op) ^ key.form * 0x9e3779b97f4a7c15ULL) * 0xbf58476d1ce4e5b9ULL >> 7;
+    return (reinterpret_cast<uintptr_t>(key.op) ^ key.form * 0x9e3779b97f4a7c15ULL) *
+               0xbf58476d1ce4e5b9ULL >>
+           7;
   }
 };
 

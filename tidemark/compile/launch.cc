@@ -66,14 +66,16 @@ Pointers pointers_at(const Frame& frame, int64_t number, int64_t inner) {
     const auto i = static_cast<size_t>(axis);
     const int64_t index = number % frame.extents[i];
     number /= frame.extents[i];
-    for (int b = 0; b < frame.buffers; ++b) at[static_cast<size_t>(b)] += index * frame.strides[static_cast<size_t>(b)][i];
+    for (int b = 0; b < frame.buffers; ++b)
+      at[static_cast<size_t>(b)] += index * frame.strides[static_cast<size_t>(b)][i];
   }
   return at;
 }
 
 int64_t outer_count(const Frame& frame, int64_t inner) {
   int64_t count = 1;
-  for (int64_t axis = 0; axis < frame.axes() - inner; ++axis) count *= frame.extents[static_cast<size_t>(axis)];
+  for (int64_t axis = 0; axis < frame.axes() - inner; ++axis)
+    count *= frame.extents[static_cast<size_t>(axis)];
   return count;
 }
 
@@ -85,8 +87,8 @@ int64_t rounded_up(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-// Reading across rows (a transposed operand) touches one line per element: go in blocks small enough
-// that the lines are still in the first cache when the next row needs them.
+// Reading across rows (a transposed operand) touches one line per element: go in blocks small
+// enough that the lines are still in the first cache when the next row needs them.
 bool crosses_rows(const Nest& nest) {
   return std::any_of(nest.buffers.begin(), nest.buffers.end(), [](const BufferRef& buffer) {
     return buffer.columns == BufferRef::Columns::strided;
@@ -122,7 +124,8 @@ void launch_pointwise(CachedKernel& cached, const Frame& frame, std::span<const 
   const Extents extents(frame, cached.nest());
   std::array<Movement, kMaxBuffers> movements = {};
   for (int b = 0; b < frame.buffers; ++b) {
-    movements[static_cast<size_t>(b)] = {stride_at(frame, b, row_axis), 0, stride_at(frame, b, column_axis)};
+    movements[static_cast<size_t>(b)] = {stride_at(frame, b, row_axis), 0,
+                                         stride_at(frame, b, column_axis)};
   }
   device::parallel_for(blocks, grain, [&](int64_t begin, int64_t end, int worker) {
     KernelArgs args;
@@ -160,7 +163,8 @@ void launch_lanes(CachedKernel& cached, const Frame& frame) {
   const Extents extents(frame, cached.nest());
   std::array<Movement, kMaxBuffers> movements = {};
   for (int b = 0; b < frame.buffers; ++b) {
-    movements[static_cast<size_t>(b)] = {stride_at(frame, b, row_axis), 0, stride_at(frame, b, frame.axes() - 1)};
+    movements[static_cast<size_t>(b)] = {stride_at(frame, b, row_axis), 0,
+                                         stride_at(frame, b, frame.axes() - 1)};
   }
   const int64_t work = std::max<int64_t>(1, columns * cached.weight());
   const int64_t grain = std::max<int64_t>(1, kPieceWork / work);
@@ -173,7 +177,8 @@ void launch_lanes(CachedKernel& cached, const Frame& frame) {
     while (begin < end) {
       const int64_t row = begin % rows;
       Pointers at = pointers_at(frame, begin / rows, 2);
-      for (int b = 0; b < frame.buffers; ++b) at[static_cast<size_t>(b)] += row * movements[static_cast<size_t>(b)].row;
+      for (int b = 0; b < frame.buffers; ++b)
+        at[static_cast<size_t>(b)] += row * movements[static_cast<size_t>(b)].row;
       args.buffers = at.data();
       args.rows = std::min(rows - row, end - begin);
       kernel(args);
@@ -192,11 +197,13 @@ void launch_columns(CachedKernel& cached, const Frame& frame) {
   const Extents extents(frame, cached.nest());
   std::array<Movement, kMaxBuffers> movements = {};
   for (int b = 0; b < frame.buffers; ++b) {
-    movements[static_cast<size_t>(b)] = {0, stride_at(frame, b, frame.axes() - 2), stride_at(frame, b, frame.axes() - 1)};
+    movements[static_cast<size_t>(b)] = {0, stride_at(frame, b, frame.axes() - 2),
+                                         stride_at(frame, b, frame.axes() - 1)};
   }
   // A block of columns keeps its lines to itself; 256 columns are a kilobyte of each row of f32.
   const int64_t work = std::max<int64_t>(1, steps * cached.weight());
-  const int64_t column_block = std::min(columns, rounded_up(std::max<int64_t>(256, kPieceWork / work), 64));
+  const int64_t column_block =
+      std::min(columns, rounded_up(std::max<int64_t>(256, kPieceWork / work), 64));
   const int64_t column_blocks = (columns + column_block - 1) / column_block;
   const int64_t grain = std::max<int64_t>(1, kPieceWork / (work * column_block));
   device::parallel_for(rows * column_blocks, grain, [&](int64_t begin, int64_t end, int worker) {
@@ -208,7 +215,8 @@ void launch_columns(CachedKernel& cached, const Frame& frame) {
     for (int64_t block = begin; block < end; ++block) {
       const int64_t column = block % column_blocks * column_block;
       Pointers at = pointers_at(frame, block / column_blocks, 2);
-      for (int b = 0; b < frame.buffers; ++b) at[static_cast<size_t>(b)] += column * movements[static_cast<size_t>(b)].column;
+      for (int b = 0; b < frame.buffers; ++b)
+        at[static_cast<size_t>(b)] += column * movements[static_cast<size_t>(b)].column;
       args.buffers = at.data();
       args.columns = std::min(column_block, columns - column);
       kernel(args);

@@ -22,7 +22,8 @@ namespace {
 class Workspace {
  public:
   Workspace() = default;
-  explicit Workspace(int64_t bytes) : cell_(device::allocate(bytes, {.byte_class = ByteClass::workspace})) {}
+  explicit Workspace(int64_t bytes)
+      : cell_(device::allocate(bytes, {.byte_class = ByteClass::workspace})) {}
   ~Workspace() {
     if (cell_ != nullptr) device::release(cell_->storage);
   }
@@ -66,7 +67,8 @@ struct Split {
   }
 };
 
-ArrayRef part_of(const ArrayRef& array, const AxisList& begin, const Shape& shape, const AxisList& step) {
+ArrayRef part_of(const ArrayRef& array, const AxisList& begin, const Shape& shape,
+                 const AxisList& step) {
   ArrayRef part = array;
   part.shape = shape;
   for (size_t axis = 0; axis < begin.size(); ++axis) {
@@ -95,40 +97,48 @@ void run_pad(const ArrayRef& x, const Attrs& attrs, const ArrayRef& result) {
   AxisList step(read.integers());
   for (int64_t& gap : step) ++gap;
   const double value = read.number();
-  run_fill(number_bits(value, static_cast<int64_t>(value), is_float(result.dtype), result.dtype), result);
+  run_fill(number_bits(value, static_cast<int64_t>(value), is_float(result.dtype), result.dtype),
+           result);
   run_copy(x, part_of(result, low, x.shape, step));
 }
 
 // ---- indices ------------------------------------------------------------------------------------
 
-library::Indices checked_indices(const OpDef& op, const ArrayRef& indices, const ArrayRef& x, int64_t axis, Source at) {
+library::Indices checked_indices(const OpDef& op, const ArrayRef& indices, const ArrayRef& x,
+                                 int64_t axis, Source at) {
   const library::Indices list{indices.data, indices.dtype, indices.size()};
   const int64_t size = x.shape[axis];
   const int64_t bad = library::first_outside(list, size);
   if (bad >= 0) {
-    throw UserError(cat(op.name, ": index ", list[bad], " is out of range for axis ", axis, " of ", TensorType{x.dtype, x.shape}), at,
-                    cat("indices go from ", -size, " to ", size - 1));
+    throw UserError(cat(op.name, ": index ", list[bad], " is out of range for axis ", axis, " of ",
+                        TensorType{x.dtype, x.shape}),
+                    at, cat("indices go from ", -size, " to ", size - 1));
   }
   return list;
 }
 
-void run_gather(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs, const ArrayRef& result, Source at) {
+void run_gather(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
+                const ArrayRef& result, Source at) {
   const int64_t axis = attrs.read().integer();
   const Dense x(operands[0]), indices(operands[1]);
   const library::Indices list = checked_indices(op, indices.ref(), x.ref(), axis, at);
   const Split split(x.ref().shape, axis);
-  library::gather(x.ref().data, split.outer, split.size, split.inner * size_of(result.dtype), list, result.data);
+  library::gather(x.ref().data, split.outer, split.size, split.inner * size_of(result.dtype), list,
+                  result.data);
 }
 
-void run_take_along(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs, const ArrayRef& result, Source at) {
+void run_take_along(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
+                    const ArrayRef& result, Source at) {
   const int64_t axis = attrs.read().integer();
   const Dense x(operands[0]), indices(operands[1]);
   const library::Indices list = checked_indices(op, indices.ref(), x.ref(), axis, at);
   const Split split(x.ref().shape, axis);
-  library::take_along(x.ref().data, split.outer, split.size, split.inner, size_of(result.dtype), list, result.shape[axis], result.data);
+  library::take_along(x.ref().data, split.outer, split.size, split.inner, size_of(result.dtype),
+                      list, result.shape[axis], result.data);
 }
 
-void run_scatter_add(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs, const ArrayRef& result, Source at) {
+void run_scatter_add(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
+                     const ArrayRef& result, Source at) {
   Attrs::Reader read = attrs.read();
   const int64_t axis = read.integer();
   const bool along = read.boolean();
@@ -137,9 +147,11 @@ void run_scatter_add(const OpDef& op, std::span<const ArrayRef> operands, const 
   run_copy(operands[0], result);
   const Split split(result.shape, axis);
   if (along) {
-    library::scatter_add_along(result.dtype, result.data, split.outer, split.size, split.inner, list, indices.ref().shape[axis], updates.ref().data);
+    library::scatter_add_along(result.dtype, result.data, split.outer, split.size, split.inner,
+                               list, indices.ref().shape[axis], updates.ref().data);
   } else {
-    library::scatter_add(result.dtype, result.data, split.outer, split.size, split.inner, list, updates.ref().data);
+    library::scatter_add(result.dtype, result.data, split.outer, split.size, split.inner, list,
+                         updates.ref().data);
   }
 }
 
@@ -149,12 +161,14 @@ void run_cumsum(const ArrayRef& operand, const Attrs& attrs, const ArrayRef& res
   const bool reverse = read.boolean();
   const Dense x(operand, result.dtype);
   const Split split(result.shape, axis);
-  library::cumsum(result.dtype, x.ref().data, split.outer, split.size, split.inner, reverse, result.data);
+  library::cumsum(result.dtype, x.ref().data, split.outer, split.size, split.inner, reverse,
+                  result.data);
 }
 
 // ---- contractions -------------------------------------------------------------------------------
 
-// Element offsets of every matrix of a batch: the operand's leading axes, broadcast to the result's.
+// Element offsets of every matrix of a batch: the operand's leading axes, broadcast to the
+// result's.
 std::vector<int64_t> batch_offsets(const ArrayRef& operand, const ArrayRef& result) {
   const int64_t batch_rank = result.rank() - 2;
   const int64_t shift = result.rank() - operand.rank();
@@ -167,7 +181,8 @@ std::vector<int64_t> batch_offsets(const ArrayRef& operand, const ArrayRef& resu
     for (int64_t axis = batch_rank - 1; axis >= 0; --axis) {
       const int64_t index = rest % result.shape[axis];
       rest /= result.shape[axis];
-      if (axis >= shift && operand.shape[axis - shift] != 1) offset += index * operand.strides[static_cast<size_t>(axis - shift)];
+      if (axis >= shift && operand.shape[axis - shift] != 1)
+        offset += index * operand.strides[static_cast<size_t>(axis - shift)];
     }
     offsets[static_cast<size_t>(number)] = offset;
   }
@@ -185,9 +200,15 @@ void run_matmul(std::span<const ArrayRef> operands, const ArrayRef& result) {
   const std::vector<int64_t> a_offsets = batch_offsets(a, result);
   const std::vector<int64_t> b_offsets = batch_offsets(b, result);
   const std::vector<int64_t> c_offsets = batch_offsets(result, result);
-  const Contraction work{.m = a.shape[-2], .n = b.shape[-1], .k = a.shape[-1],
-                                   .a = matrix(a), .b = matrix(b), .c = matrix(result),
-                                   .a_offsets = a_offsets, .b_offsets = b_offsets, .c_offsets = c_offsets};
+  const Contraction work{.m = a.shape[-2],
+                         .n = b.shape[-1],
+                         .k = a.shape[-1],
+                         .a = matrix(a),
+                         .b = matrix(b),
+                         .c = matrix(result),
+                         .a_offsets = a_offsets,
+                         .b_offsets = b_offsets,
+                         .c_offsets = c_offsets};
   const Workspace scratch(contract_scratch_bytes(work, num_threads()));
   contract(work, scratch.data());
 }
@@ -199,7 +220,8 @@ void run_conv2d(std::span<const ArrayRef> operands, const Attrs& attrs, const Ar
   // Channels must lie together; the other axes may step as they like.
   const ArrayRef& image = operands[0];
   const bool together = image.strides[3] == 1 || image.shape[3] == 1;
-  const Dense packed = together ? Dense(ArrayRef{.dtype = image.dtype, .shape = {0}, .strides = {1}}) : Dense(image);
+  const Dense packed =
+      together ? Dense(ArrayRef{.dtype = image.dtype, .shape = {0}, .strides = {1}}) : Dense(image);
   const ArrayRef& x = together ? image : packed.ref();
   Convolution work;
   work.dtype = result.dtype;
@@ -239,25 +261,31 @@ struct Draw {
 
 template <class Fill>
 void fill_in_parallel(int64_t count, Fill fill) {
-  device::parallel_for(count, 16384, [&](int64_t begin, int64_t end, int) { fill(begin, end - begin); });
+  device::parallel_for(count, 16384,
+                       [&](int64_t begin, int64_t end, int) { fill(begin, end - begin); });
 }
 
-// Calls fill(first element, begin, count) with the result's own element type where it is one of those
-// drawn directly; 16-bit floats are drawn as f32 and rounded.
+// Calls fill(first element, begin, count) with the result's own element type where it is one of
+// those drawn directly; 16-bit floats are drawn as f32 and rounded.
 template <class Fill>
 void fill_floats(const ArrayRef& result, Fill fill) {
   const auto direct = [&](const ArrayRef& to) {
     if (to.dtype == DType::f64) {
       auto* data = reinterpret_cast<double*>(to.data);
-      fill_in_parallel(to.size(), [&](int64_t begin, int64_t count) { fill(data + begin, begin, count); });
+      fill_in_parallel(to.size(),
+                       [&](int64_t begin, int64_t count) { fill(data + begin, begin, count); });
     } else {
       auto* data = reinterpret_cast<float*>(to.data);
-      fill_in_parallel(to.size(), [&](int64_t begin, int64_t count) { fill(data + begin, begin, count); });
+      fill_in_parallel(to.size(),
+                       [&](int64_t begin, int64_t count) { fill(data + begin, begin, count); });
     }
   };
   if (!is_low_precision(result.dtype)) return direct(result);
   const Workspace wide(result.size() * size_of(DType::f32));
-  const ArrayRef drawn{.data = wide.data(), .dtype = DType::f32, .shape = result.shape, .strides = contiguous_strides(result.shape)};
+  const ArrayRef drawn{.data = wide.data(),
+                       .dtype = DType::f32,
+                       .shape = result.shape,
+                       .strides = contiguous_strides(result.shape)};
   direct(drawn);
   run_copy(drawn, result);
 }
@@ -265,19 +293,31 @@ void fill_floats(const ArrayRef& result, Fill fill) {
 void run_draw(const OpDef& op, const Draw& draw, const ArrayRef& result) {
   const int64_t count = result.size();
   if (op.self == &ops::random_normal) {
-    fill_floats(result, [&](auto* to, int64_t begin, int64_t n) { using T = std::remove_pointer_t<decltype(to)>;
-      library::fill_normal(draw.key, begin, n, to, static_cast<T>(draw.a), static_cast<T>(draw.b)); });
+    fill_floats(result, [&](auto* to, int64_t begin, int64_t n) {
+      using T = std::remove_pointer_t<decltype(to)>;
+      library::fill_normal(draw.key, begin, n, to, static_cast<T>(draw.a), static_cast<T>(draw.b));
+    });
   } else if (op.self == &ops::random_uniform) {
-    fill_floats(result, [&](auto* to, int64_t begin, int64_t n) { using T = std::remove_pointer_t<decltype(to)>;
-      library::fill_uniform(draw.key, begin, n, to, static_cast<T>(draw.a), static_cast<T>(draw.b)); });
+    fill_floats(result, [&](auto* to, int64_t begin, int64_t n) {
+      using T = std::remove_pointer_t<decltype(to)>;
+      library::fill_uniform(draw.key, begin, n, to, static_cast<T>(draw.a), static_cast<T>(draw.b));
+    });
   } else if (op.self == &ops::random_bernoulli) {
     auto* to = reinterpret_cast<uint8_t*>(result.data);
-    fill_in_parallel(count, [&](int64_t begin, int64_t n) { library::fill_bernoulli(draw.key, begin, n, to + begin, static_cast<float>(draw.a)); });
+    fill_in_parallel(count, [&](int64_t begin, int64_t n) {
+      library::fill_bernoulli(draw.key, begin, n, to + begin, static_cast<float>(draw.a));
+    });
   } else if (op.self == &ops::random_integers) {
     const Workspace wide(count * 8);
     auto* to = reinterpret_cast<int64_t*>(wide.data());
-    fill_in_parallel(count, [&](int64_t begin, int64_t n) { library::fill_integers(draw.key, begin, n, to + begin, draw.low, draw.high); });
-    run_copy({.data = wide.data(), .dtype = DType::i64, .shape = result.shape, .strides = contiguous_strides(result.shape)}, result);
+    fill_in_parallel(count, [&](int64_t begin, int64_t n) {
+      library::fill_integers(draw.key, begin, n, to + begin, draw.low, draw.high);
+    });
+    run_copy({.data = wide.data(),
+              .dtype = DType::i64,
+              .shape = result.shape,
+              .strides = contiguous_strides(result.shape)},
+             result);
   } else {
     library::permutation(draw.key, count, reinterpret_cast<int64_t*>(result.data));
   }
@@ -307,7 +347,8 @@ void run_filled(const OpDef& op, const Attrs& attrs, const ArrayRef& result) {
 
 uint64_t fold_key(uint64_t key, uint64_t data) { return library::fold_in({key}, data).value; }
 
-void run_library(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs, const ArrayRef& result, Source at) {
+void run_library(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
+                 const ArrayRef& result, Source at) {
   if (op.family == Family::random) return run_filled(op, attrs, result);
   if (op.self == &ops::concat) return run_concat(operands, attrs, result);
   if (op.self == &ops::pad) return run_pad(operands[0], attrs, result);

@@ -43,9 +43,12 @@ T combined(Monoid monoid, T a, T b) {
     return monoid == Monoid::minimum ? (a && b) : (a || b);
   } else {
     switch (monoid) {
-      case Monoid::minimum: return a != a ? a : a < b ? a : b;
-      case Monoid::maximum: return a != a ? a : a > b ? a : b;
-      default: break;
+      case Monoid::minimum:
+        return a != a ? a : a < b ? a : b;
+      case Monoid::maximum:
+        return a != a ? a : a > b ? a : b;
+      default:
+        break;
     }
     if constexpr (std::is_integral_v<T>) {
       const auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
@@ -105,14 +108,19 @@ void run_whole(const Fold& fold) {
   frame.collapse(0, fold.fold_axis());
   const bool lanes = fold.order == Nest::Order::lanes;
   const int64_t stride = frame.strides[0].back();
-  const Columns columns = stride == size_of(fold.operand.dtype) ? Columns::unit : stride == 0 ? Columns::repeat : Columns::strided;
-  const uint64_t form = static_cast<uint64_t>(fold.operand.dtype) << 8 | static_cast<uint64_t>(fold.result.dtype) << 4 |
+  const Columns columns = stride == size_of(fold.operand.dtype) ? Columns::unit
+                          : stride == 0                         ? Columns::repeat
+                                                                : Columns::strided;
+  const uint64_t form = static_cast<uint64_t>(fold.operand.dtype) << 8 |
+                        static_cast<uint64_t>(fold.result.dtype) << 4 |
                         static_cast<uint64_t>(lanes) << 2 | static_cast<uint64_t>(columns);
   CachedKernel& kernel = cached_kernel({fold.op.self, form}, [&] {
     return reduce_nest(fold.op, fold.operand.dtype, fold.result.dtype, fold.order, columns);
   });
-  if (lanes) launch_lanes(kernel, frame);
-  else launch_columns(kernel, frame);
+  if (lanes)
+    launch_lanes(kernel, frame);
+  else
+    launch_columns(kernel, frame);
 }
 
 // Few results and a long fold: chunks of 2^k blocks are subtrees of the pairwise sum, so each is
@@ -123,7 +131,8 @@ bool run_in_chunks(const Fold& fold) {
   const int64_t columns = fold.order == Nest::Order::lanes ? 1 : int64_t{fold.operand.shape[-1]};
   const int64_t rows = fold.result.size() / std::max<int64_t>(1, columns);
   const int64_t pieces = fold.order == Nest::Order::lanes ? rows : rows * ((columns + 255) / 256);
-  if (fold.op.gives_index || pieces >= num_threads() || num_threads() == 1 || columns == 0) return false;
+  if (fold.op.gives_index || pieces >= num_threads() || num_threads() == 1 || columns == 0)
+    return false;
   int64_t chunk = fold.unit();
   while (chunk * columns < 32768 || length / chunk > 512) chunk *= 2;
   if (length < 4 * chunk) return false;
@@ -145,7 +154,8 @@ bool run_in_chunks(const Fold& fold) {
       int64_t number = row;
       for (int64_t outer = axis - 1; outer >= 0; --outer) {
         const int64_t extent = part.shape[outer];
-        one.data += number % extent * part.strides[static_cast<size_t>(outer)] * size_of(part.dtype);
+        one.data +=
+            number % extent * part.strides[static_cast<size_t>(outer)] * size_of(part.dtype);
         number /= extent;
       }
       for (int64_t outer = 0; outer < axis; ++outer) {
@@ -207,7 +217,8 @@ bool merge_axes(ArrayRef& array, int64_t begin, int64_t end) {
 }
 
 // Folds axes [begin, end), which step evenly or are copied until they do.
-void fold_group(const OpDef& op, ArrayRef operand, int64_t begin, int64_t end, Nest::Order order, const ArrayRef& result) {
+void fold_group(const OpDef& op, ArrayRef operand, int64_t begin, int64_t end, Nest::Order order,
+                const ArrayRef& result) {
   if (!merge_axes(operand, begin, end)) {
     const Temporary dense(operand.dtype, operand.shape);
     run_copy(operand, dense.ref());
@@ -230,18 +241,20 @@ void fold_group(const OpDef& op, ArrayRef operand, int64_t begin, int64_t end, N
 // A sum over axes that repeat one element is that element times their number, rounded once.
 void run_repeated_sum(const ArrayRef& operand, double count, const ArrayRef& result) {
   const PointwiseType type{.compute = {result.dtype, result.dtype}, .result = result.dtype};
-  const uint64_t number = number_bits(count, static_cast<int64_t>(count), is_float(result.dtype), result.dtype);
+  const uint64_t number =
+      number_bits(count, static_cast<int64_t>(count), is_float(result.dtype), result.dtype);
   const Input inputs[] = {{.array = &operand}, {.number = number}};
   run_pointwise(def_of(&multiply), inputs, type, result);
 }
 
 }  // namespace
 
-void run_reduce(const OpDef& op, const ArrayRef& operand, std::span<const int64_t> axes, const ArrayRef& result) {
+void run_reduce(const OpDef& op, const ArrayRef& operand, std::span<const int64_t> axes,
+                const ArrayRef& result) {
   if (result.size() == 0) return;
   if (operand.size() == 0) return run_fill(identity_bits(op.monoid, result.dtype), result);
-  // Axes of extent 1 fold nothing, and axes that repeat one element fold by arithmetic: what is left
-  // decides the order, so that it depends on logical axes and extents alone.
+  // Axes of extent 1 fold nothing, and axes that repeat one element fold by arithmetic: what is
+  // left decides the order, so that it depends on logical axes and extents alone.
   ArrayRef x = operand;
   AxisList folded;
   double repeats = 1;
@@ -262,7 +275,8 @@ void run_reduce(const OpDef& op, const ArrayRef& operand, std::span<const int64_
   ArrayRef y = result;
   y.shape = {};
   for (int64_t axis = 0; axis < x.rank(); ++axis) {
-    if (std::find(folded.begin(), folded.end(), axis) == folded.end()) y.shape.push_back(x.shape[axis]);
+    if (std::find(folded.begin(), folded.end(), axis) == folded.end())
+      y.shape.push_back(x.shape[axis]);
   }
   y.strides = contiguous_strides(y.shape);
   if (repeats > 1) {

@@ -16,8 +16,7 @@ class Axes {
   template <std::integral I>
   Axes(I axis) : list_{static_cast<int64_t>(axis)}, every_(false) {}
   Axes(std::initializer_list<int64_t> axes) : list_(axes), every_(false) {}
-  Axes(const std::vector<int64_t>& axes)
-      : list_(std::span<const int64_t>(axes)), every_(false) {}
+  Axes(const std::vector<int64_t>& axes) : list_(std::span<const int64_t>(axes)), every_(false) {}
 
   bool every() const { return every_; }
   const AxisList& list() const { return list_; }

@@ -32,15 +32,19 @@ T plus(T a, T b) {
 
 // What running sums add up in.
 template <class T>
-using Wide = std::conditional_t<std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>, float, T>;
+using Wide =
+    std::conditional_t<std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>, float, T>;
 
 }  // namespace
 
 int64_t Indices::operator[](int64_t i) const {
   switch (dtype) {
-    case DType::i64: return reinterpret_cast<const int64_t*>(data)[i];
-    case DType::u8: return reinterpret_cast<const uint8_t*>(data)[i];
-    default: return reinterpret_cast<const int32_t*>(data)[i];
+    case DType::i64:
+      return reinterpret_cast<const int64_t*>(data)[i];
+    case DType::u8:
+      return reinterpret_cast<const uint8_t*>(data)[i];
+    default:
+      return reinterpret_cast<const int32_t*>(data)[i];
   }
 }
 
@@ -54,35 +58,41 @@ int64_t first_outside(const Indices& indices, int64_t size) {
 
 void gather(const std::byte* from, int64_t outer, int64_t size, int64_t inner_bytes,
             const Indices& indices, std::byte* to) {
-  device::parallel_for(outer * indices.count, grain_for(inner_bytes), [&](int64_t begin, int64_t end, int) {
-    for (int64_t row = begin; row < end; ++row) {
-      const int64_t o = row / indices.count;
-      const int64_t picked = place(indices[row % indices.count], size);
-      std::memcpy(to + row * inner_bytes, from + (o * size + picked) * inner_bytes, static_cast<size_t>(inner_bytes));
-    }
-  });
+  device::parallel_for(
+      outer * indices.count, grain_for(inner_bytes), [&](int64_t begin, int64_t end, int) {
+        for (int64_t row = begin; row < end; ++row) {
+          const int64_t o = row / indices.count;
+          const int64_t picked = place(indices[row % indices.count], size);
+          std::memcpy(to + row * inner_bytes, from + (o * size + picked) * inner_bytes,
+                      static_cast<size_t>(inner_bytes));
+        }
+      });
 }
 
 void take_along(const std::byte* from, int64_t outer, int64_t size, int64_t inner,
                 int64_t element_bytes, const Indices& indices, int64_t count, std::byte* to) {
-  device::parallel_for(outer * count, grain_for(inner * element_bytes), [&](int64_t begin, int64_t end, int) {
-    for (int64_t row = begin; row < end; ++row) {
-      const int64_t o = row / count;
-      for (int64_t n = 0; n < inner; ++n) {
-        const int64_t picked = place(indices[row * inner + n], size);
-        std::memcpy(to + (row * inner + n) * element_bytes, from + ((o * size + picked) * inner + n) * element_bytes,
-                    static_cast<size_t>(element_bytes));
-      }
-    }
-  });
+  device::parallel_for(outer * count, grain_for(inner * element_bytes),
+                       [&](int64_t begin, int64_t end, int) {
+                         for (int64_t row = begin; row < end; ++row) {
+                           const int64_t o = row / count;
+                           for (int64_t n = 0; n < inner; ++n) {
+                             const int64_t picked = place(indices[row * inner + n], size);
+                             std::memcpy(to + (row * inner + n) * element_bytes,
+                                         from + ((o * size + picked) * inner + n) * element_bytes,
+                                         static_cast<size_t>(element_bytes));
+                           }
+                         }
+                       });
 }
 
 void scatter_add(DType dtype, std::byte* to, int64_t outer, int64_t size, int64_t inner,
                  const Indices& indices, const std::byte* updates) {
   visit_dtype(dtype, [&](auto element) {
     using T = decltype(element);
-    // One piece owns a range of the inner part of one outer index, so that no two add to one target.
-    const int64_t block = std::max<int64_t>(16, grain_for(indices.count * static_cast<int64_t>(sizeof(T))));
+    // One piece owns a range of the inner part of one outer index, so that no two add to one
+    // target.
+    const int64_t block =
+        std::max<int64_t>(16, grain_for(indices.count * static_cast<int64_t>(sizeof(T))));
     const int64_t blocks = (inner + block - 1) / block;
     device::parallel_for(outer * blocks, 1, [&](int64_t begin, int64_t end, int) {
       for (int64_t piece = begin; piece < end; ++piece) {
@@ -103,16 +113,17 @@ void scatter_add_along(DType dtype, std::byte* to, int64_t outer, int64_t size, 
                        const Indices& indices, int64_t count, const std::byte* updates) {
   visit_dtype(dtype, [&](auto element) {
     using T = decltype(element);
-    device::parallel_for(outer, grain_for(count * inner * static_cast<int64_t>(sizeof(T))), [&](int64_t begin, int64_t end, int) {
-      for (int64_t o = begin; o < end; ++o) {
-        T* target = reinterpret_cast<T*>(to) + o * size * inner;
-        for (int64_t i = 0; i < count * inner; ++i) {
-          const int64_t at = o * count * inner + i;
-          T& sum = target[place(indices[at], size) * inner + i % inner];
-          sum = plus(sum, reinterpret_cast<const T*>(updates)[at]);
-        }
-      }
-    });
+    device::parallel_for(outer, grain_for(count * inner * static_cast<int64_t>(sizeof(T))),
+                         [&](int64_t begin, int64_t end, int) {
+                           for (int64_t o = begin; o < end; ++o) {
+                             T* target = reinterpret_cast<T*>(to) + o * size * inner;
+                             for (int64_t i = 0; i < count * inner; ++i) {
+                               const int64_t at = o * count * inner + i;
+                               T& sum = target[place(indices[at], size) * inner + i % inner];
+                               sum = plus(sum, reinterpret_cast<const T*>(updates)[at]);
+                             }
+                           }
+                         });
   });
 }
 

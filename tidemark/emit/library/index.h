@@ -1,5 +1,5 @@
-// Kernels that follow indices, and running sums. Precompiled: they move memory, and there is nothing
-// in them to specialise.
+// Kernels that follow indices, and running sums. Precompiled: they move memory, and there is
+// nothing in them to specialise.
 //
 // Arrays are seen as [outer, axis, inner] with dense inner parts. Indices are dense i32, i64 or u8;
 // negative ones count from the end. An index outside the axis stops the kernel before anything is
@@ -31,8 +31,8 @@ void gather(const std::byte* from, int64_t outer, int64_t size, int64_t inner_by
 void take_along(const std::byte* from, int64_t outer, int64_t size, int64_t inner,
                 int64_t element_bytes, const Indices& indices, int64_t count, std::byte* to);
 
-// to[o, indices[i], :] += updates[o, i, :], in increasing i. Threads share the outer and inner parts,
-// never one target.
+// to[o, indices[i], :] += updates[o, i, :], in increasing i. Threads share the outer and inner
+// parts, never one target.
 void scatter_add(DType dtype, std::byte* to, int64_t outer, int64_t size, int64_t inner,
                  const Indices& indices, const std::byte* updates);
 
