@@ -105,10 +105,11 @@ get_rights() {
   fail 3 "installing needs root, and sudo is not there or refused. As root: apt-get install --no-install-recommends $*"
 }
 
-# apt_plan PACKAGE...: apt's own account of an installation, without one; needs no rights.
-apt_plan() { LC_ALL=C apt-get install --assume-no -o Debug::NoLocking=1 "${apt_options[@]}" "$@" 2>&1; }
+# apt_plan PACKAGE...: apt's own account of an installation, without one; needs no rights. That it ends
+# in "Abort" is what was asked for.
+apt_plan() { LC_ALL=C apt-get install --assume-no -o Debug::NoLocking=1 "${apt_options[@]}" "$@" 2>&1 || true; }
 
-# apt_sizes: from the plan on standard input, "Download 101 MB, on disk 638 MB, 12 packages in all."
+# apt_sizes: one line from the plan on standard input; fails where the plan has no sizes.
 apt_sizes() {
   sed -nE 's/^Need to get ([0-9.,]+ [kMG]?B)(\/[0-9.,]+ [kMG]?B)? of archives.*/\1/p;
            s/^After this operation, ([0-9.,]+ [kMG]?B) of additional.*/\1/p;
