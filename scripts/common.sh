@@ -30,21 +30,32 @@ step() {
   say "   done in $((SECONDS - start)) s"
 }
 
-# quietly LOG COMMAND...: output goes to the log, and is shown when the command fails. At a terminal
-# the seconds tick, so that a long download does not look dead.
+# quietly LOG COMMAND...: output goes to the log, and its end is shown when the command fails. At a
+# terminal the seconds tick, so that a long download does not look dead. The clock is what runs in the
+# background, not the command: Ctrl-C must reach the command.
 quietly() {
-  local log=$1 start=$SECONDS pid code=0
+  local log=$1 clock='' code=0
   shift
-  mkdir -p "$logs"
-  "$@" > "$log" 2>&1 < /dev/null &
-  pid=$!
   if [ -t 1 ]; then
-    while kill -0 "$pid" 2> /dev/null; do printf '\r   %d s ' $((SECONDS - start)); sleep 1; done
+    tick & clock=$!
+  fi
+  "$@" > "$log" 2>&1 < /dev/null || code=$?
+  if [ -n "$clock" ]; then
+    kill "$clock"
+    wait "$clock" 2> /dev/null || true
     printf '\r            \r'
   fi
-  wait "$pid" || code=$?
   [ "$code" -eq 0 ] || tail -n 40 "$log" >&2
   return "$code"
+}
+
+# Counts seconds on one line for as long as the script lives.
+tick() {
+  local start=$SECONDS
+  while kill -0 $$ 2> /dev/null; do
+    printf '\r   %d s ' $((SECONDS - start))
+    sleep 1
+  done
 }
 
 # ---- the system ---------------------------------------------------------------------------------

@@ -34,12 +34,32 @@ expect 4 "this is Fedora Linux 42" env TIDEMARK_OS_RELEASE="$fake/os-release" ./
 expect 4 "ninja-build" env TIDEMARK_OS_RELEASE="$fake/os-release" ./run
 expect 4 "libgtest-dev" env TIDEMARK_OS_RELEASE="$fake/os-release" ./test
 
-# A dpkg that holds nothing: what is missing is named, and nothing else happens.
+# A dpkg that holds nothing, and an apt-get that only talks: what is missing is named with its sizes, and
+# nothing else happens.
 printf '#!/bin/sh\nexit 1\n' > "$fake/dpkg-query"
-chmod +x "$fake/dpkg-query"
+cat > "$fake/apt-get" << 'END'
+#!/bin/sh
+echo "0 upgraded, 5 newly installed, 0 to remove and 133 not upgraded."
+echo "Need to get 690 kB/12.4 MB of archives."
+echo "After this operation, 106 MB of additional disk space will be used."
+exit 1
+END
+chmod +x "$fake/dpkg-query" "$fake/apt-get"
+printf 'ID=debian\nVERSION_ID="12"\n' > "$fake/os-release"
 rm "$fake/uname"
-if grep -q '^ID=debian' /etc/os-release; then
-  expect 3 "llvm-19-dev" env PATH="$fake:$PATH" ./run --no-install
-  expect 3 "clang-tidy-19" env PATH="$fake:$PATH" ./test --no-install
-fi
-echo 'usage, refusals and the check of the machine are right'
+bare=(env PATH="$fake:$PATH" TIDEMARK_OS_RELEASE="$fake/os-release")
+expect 3 "llvm-19-dev" "${bare[@]}" ./run --no-install
+expect 3 "clang-tidy-19" "${bare[@]}" ./test --no-install
+expect 3 "5 packages with those they depend on: download 690 kB, on disk 106 MB." "${bare[@]}" ./run --no-install
+
+# When all is there, apt-get is not even asked.
+printf '#!/bin/sh\necho "installed "\n' > "$fake/dpkg-query"
+printf '#!/bin/sh\necho "apt-get was called"\nexit 1\n' > "$fake/apt-get"
+# shellcheck disable=SC2016
+expect 0 "nothing to do" "${bare[@]}" bash -c '. scripts/common.sh; install_packages "${test_packages[@]}"; echo "nothing to do"'
+
+# One compiler for each GiB, never more than there are cores, never none.
+# shellcheck disable=SC2016
+expect 0 "1 1 2" bash -c '. scripts/common.sh; core_count() { echo 2; }
+  for gib in 0 1 64; do memory_bytes() { echo $((gib << 30)); }; printf "%s " "$(job_count)"; done'
+echo 'usage, refusals, packages and the size of the work are right'
