@@ -5,12 +5,13 @@
 # Exit codes: 0 done, 1 a step failed, 2 bad usage, 3 packages are missing, 4 this system is not served.
 
 # The least that builds the library and the command.
-run_packages=(g++ cmake ninja-build llvm-19-dev lld-19 zlib1g-dev libzstd-dev libdnnl-dev)
-# What the tests want besides: googletest, the second compiler and its fuzzer, the two checkers, Python
-# for the layer check and the comparisons with NumPy; ccache, since everything is built twice.
+run_packages=(g++ cmake ninja-build llvm-19-dev lld-19 zlib1g-dev libzstd-dev)
+# What the tests want besides: googletest, the second compiler and its fuzzer, the two checkers, oneDNN
+# for the benchmarks to compare with, Python for the layer check and the comparisons with NumPy; ccache,
+# since everything is built twice.
 # shellcheck disable=SC2034  # Used by ./test.
-test_packages=("${run_packages[@]}" ccache libgtest-dev clang-19 libclang-rt-19-dev clang-format-19
-               clang-tidy-19 python3 python3-venv)
+test_packages=("${run_packages[@]}" ccache libgtest-dev libdnnl-dev clang-19 libclang-rt-19-dev
+               clang-format-19 clang-tidy-19 python3 python3-venv)
 
 assume_yes=no
 may_install=yes
