@@ -19,7 +19,8 @@ find_program(LLD NAMES ld.lld-19 REQUIRED)
 add_library(tidemark_flags INTERFACE)
 target_compile_features(tidemark_flags INTERFACE cxx_std_20)
 # Contraction would change bits: a product and a sum round separately unless fma is written.
-target_compile_options(tidemark_flags INTERFACE -Wall -Wextra -Werror -ffp-contract=off)
+# Integers wrap, in tensors and in the bit patterns of floats alike.
+target_compile_options(tidemark_flags INTERFACE -Wall -Wextra -Werror -ffp-contract=off -fwrapv)
 target_include_directories(tidemark_flags INTERFACE ${PROJECT_SOURCE_DIR})
 # Names of ours cannot be replaced from outside, so calls among them need no detour and may be inlined.
 target_compile_options(tidemark_flags INTERFACE -fno-semantic-interposition)

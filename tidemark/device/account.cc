@@ -1,0 +1,272 @@
+#include "tidemark/device/account.h"
+
+#include <pthread.h>
+
+#include <cstring>
+#include <memory>
+#include <mutex>
+
+#include "tidemark/device/charge.h"
+#include "tidemark/device/limit.h"
+#include "tidemark/device/line_account.h"
+#include "tidemark/device/scope.h"
+#include "tidemark/device/thread_record.h"
+
+namespace tidemark {
+
+const char* name(ByteClass byte_class) {
+  constexpr const char* names[kByteClasses] = {"arguments", "outputs",     "variables",
+                                               "saved",     "temporaries", "workspace",
+                                               "constants", "packed",      "shadow"};
+  return names[static_cast<int>(byte_class)];
+}
+
+namespace device {
+
+constinit Counters counters;
+
+namespace detail {
+constinit thread_local ThreadRecord* thread_record = nullptr;
+}
+
+namespace {
+
+constexpr size_t kLineBuckets = 1024;
+
+// Constant-initialised and never destroyed, so that tensors in static storage are counted from the
+// first to the last.
+struct Registry {
+  Lock lock;
+  ThreadRecord* records = nullptr;
+  ThreadRecord* spare = nullptr;  // Of threads that ended.
+  LineAccount* lines[kLineBuckets] = {};
+  // Shares of threads that ended or never had a record.
+  std::atomic<int64_t> classes[kClassShares] = {};
+};
+constinit Registry registry;
+
+// --- Thread records -------------------------------------------------------------------------
+
+void fold(LineShare& share) {
+  LineAccount* const account = share.account.load(std::memory_order_relaxed);
+  if (account == nullptr) return;
+  for (int i = 0; i < kLineSums; ++i) {
+    account->sums[i].fetch_add(share.sums[i].take(), std::memory_order_relaxed);
+  }
+  share.account.store(nullptr, std::memory_order_relaxed);
+  share.file = nullptr;
+}
+
+void unlink(ThreadRecord& record) {
+  ThreadRecord** at = &registry.records;
+  while (*at != &record) at = &(*at)->next;
+  *at = record.next;
+}
+
+// Runs after all C++ thread-local objects of the thread are gone, so that tensors among them still
+// find the record.
+void thread_ended(void* pointer) {
+  ThreadRecord& record = *static_cast<ThreadRecord*>(pointer);
+  give_cells_back(record);
+  const std::lock_guard guard(registry.lock);
+  for (LineShare& share : record.lines) fold(share);
+  for (int i = 0; i < kClassShares; ++i) {
+    registry.classes[i].fetch_add(record.classes[i].take(), std::memory_order_relaxed);
+  }
+  unlink(record);
+  record.next = registry.spare;
+  registry.spare = &record;
+  detail::thread_record = nullptr;
+}
+
+pthread_key_t ended_key() {
+  static const pthread_key_t key = [] {
+    pthread_key_t made{};
+    if (pthread_key_create(&made, thread_ended) != 0) throw std::bad_alloc();
+    return made;
+  }();
+  return key;
+}
+
+ThreadRecord* take_spare() {
+  const std::lock_guard guard(registry.lock);
+  ThreadRecord* const record = registry.spare;
+  if (record != nullptr) registry.spare = record->next;
+  return record;
+}
+
+// --- Lines ----------------------------------------------------------------------------------
+
+size_t line_bucket(Source at) {
+  size_t hash = at.line;
+  for (const char* c = at.file; *c != '\0'; ++c) hash = hash * 31 + static_cast<unsigned char>(*c);
+  return hash % kLineBuckets;
+}
+
+LineAccount* known_line(size_t bucket, Source at) {
+  for (LineAccount* line = registry.lines[bucket]; line != nullptr; line = line->next) {
+    if (line->at.line == at.line && std::strcmp(line->at.file, at.file) == 0) return line;
+  }
+  return nullptr;
+}
+
+std::unique_ptr<char[]> copy_of(const char* text) {
+  const size_t size = std::strlen(text) + 1;
+  std::unique_ptr<char[]> copy(new char[size]);
+  std::memcpy(copy.get(), text, size);
+  return copy;
+}
+
+LineAccount& intern(Source at) {
+  const size_t bucket = line_bucket(at);
+  const std::lock_guard guard(registry.lock);
+  if (LineAccount* const line = known_line(bucket, at)) return *line;
+  auto file = copy_of(at.file);
+  auto function = copy_of(at.function);
+  auto* const line = new LineAccount{Source::here(file.get(), at.line, function.get()),
+                                     line_slot(at.file, at.line)};
+  (void)file.release();
+  (void)function.release();
+  line->next = registry.lines[bucket];
+  registry.lines[bucket] = line;
+  return *line;
+}
+
+int64_t sum_of_class(int index) {
+  const std::lock_guard guard(registry.lock);
+  int64_t sum = registry.classes[index].load(std::memory_order_relaxed);
+  for (const ThreadRecord* record = registry.records; record != nullptr; record = record->next) {
+    sum += record->classes[index].get();
+  }
+  return sum;
+}
+
+LineSums sums_of(const LineAccount& line) {
+  int64_t sums[kLineSums];
+  for (int i = 0; i < kLineSums; ++i) sums[i] = line.sums[i].load(std::memory_order_relaxed);
+  for (const ThreadRecord* record = registry.records; record != nullptr; record = record->next) {
+    // Every slot: a line of a header has one name for each file that includes it.
+    for (const LineShare& share : record->lines) {
+      if (share.account.load(std::memory_order_relaxed) != &line) continue;
+      for (int i = 0; i < kLineSums; ++i) sums[i] += share.sums[i].get();
+    }
+  }
+  return {sums[kLineBytes], sums[kLineCount], sums[kLineViewed], sums[kLinePinned]};
+}
+
+}  // namespace
+
+ThreadRecord& detail::make_thread_record() {
+  const pthread_key_t key = ended_key();
+  ThreadRecord* record = take_spare();
+  if (record == nullptr) record = new ThreadRecord;
+  {
+    const std::lock_guard guard(registry.lock);
+    record->next = registry.records;
+    registry.records = record;
+  }
+  detail::thread_record = record;
+  if (pthread_setspecific(key, record) != 0) {
+    thread_ended(record);
+    throw std::bad_alloc();
+  }
+  return *record;
+}
+
+void detail::replace_line(LineShare& share, Source at) {
+  LineAccount& account = intern(at);
+  fold(share);
+  share.file = at.file;
+  share.line = at.line;
+  share.account.store(&account, std::memory_order_relaxed);
+}
+
+void detail::add_to_class_of_all(int index, int64_t amount) noexcept {
+  registry.classes[index].fetch_add(amount, std::memory_order_relaxed);
+}
+
+Source source_of(const Storage& storage) {
+  return storage.line != nullptr ? storage.line->at : Source::none();
+}
+
+int64_t bytes_of(ByteClass byte_class) { return sum_of_class(static_cast<int>(byte_class)); }
+int64_t small_bytes() { return sum_of_class(kSmallShare); }
+
+std::vector<LineReport> lines_now() {
+  for (size_t room = 64;; room *= 2) {
+    std::vector<LineReport> reports;
+    reports.reserve(room);
+    const std::lock_guard guard(registry.lock);
+    bool fits = true;
+    for (const LineAccount* bucket : registry.lines) {
+      for (const LineAccount* line = bucket; line != nullptr; line = line->next) {
+        const LineSums sums = sums_of(*line);
+        if (sums.empty()) continue;
+        fits = fits && reports.size() < room;
+        if (fits) reports.push_back({line->at, sums});
+      }
+    }
+    if (fits) return reports;
+  }
+}
+
+int64_t limit_bytes() {
+  int64_t limit = counters.limit.load(std::memory_order_relaxed);
+  if (limit != 0) return limit;
+  const int64_t wanted = default_limit_bytes();
+  // Whoever is first decides: available memory changes from one question to the next.
+  counters.limit.compare_exchange_strong(limit, wanted, std::memory_order_relaxed);
+  return counters.limit.load(std::memory_order_relaxed);
+}
+
+void reset_peak() {
+  int64_t peak = counters.peak.load(std::memory_order_relaxed);
+  if (peak > counters.highest.load(std::memory_order_relaxed)) {
+    counters.highest.store(peak, std::memory_order_relaxed);
+  }
+  counters.peak.store(counters.in_use.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  raise_peak();
+}
+
+int64_t highest_in_use() {
+  return std::max(counters.peak.load(std::memory_order_relaxed),
+                  counters.highest.load(std::memory_order_relaxed));
+}
+
+// --- Scopes ---------------------------------------------------------------------------------
+
+ScopeAccount::ScopeAccount(std::string name, ScopeAccount* parent)
+    : name(std::move(name)), parent(parent) {
+  if (parent != nullptr) retain(parent);
+}
+
+void retain(ScopeAccount* scope) { scope->references.fetch_add(1, std::memory_order_relaxed); }
+
+void release(ScopeAccount* scope) noexcept {
+  while (scope != nullptr && scope->references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    ScopeAccount* const parent = scope->parent;
+    delete scope;
+    scope = parent;
+  }
+}
+
+void credit(ScopeAccount* scope, int64_t bytes) noexcept {
+  for (; scope != nullptr; scope = scope->parent) {
+    const int64_t now = scope->current.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+    int64_t peak = scope->peak.load(std::memory_order_relaxed);
+    while (now > peak && !scope->peak.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
+    }
+  }
+}
+
+ScopeAccount* current_scope() {
+  const ThreadRecord* const record = thread_record_or_null();
+  return record != nullptr ? record->scope : nullptr;
+}
+void set_current_scope(ScopeAccount* scope) { thread_record().scope = scope; }
+
+void lock_records() { registry.lock.lock(); }
+void unlock_records() { registry.lock.unlock(); }
+
+}  // namespace device
+}  // namespace tidemark

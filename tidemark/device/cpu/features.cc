@@ -1,0 +1,77 @@
+#include "tidemark/device/cpu/features.h"
+
+#include <cpuid.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string_view>
+
+#include "tidemark/base/error.h"
+
+namespace tidemark::device {
+namespace {
+
+// Which register states the operating system saves; without that the instructions cannot be used.
+uint64_t saved_states() {
+  uint32_t low = 0;
+  uint32_t high = 0;
+  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return (static_cast<uint64_t>(high) << 32) | low;
+}
+
+bool all(uint32_t bits, uint32_t wanted) { return (bits & wanted) == wanted; }
+
+Isa widest() {
+  uint32_t a = 0;
+  uint32_t b = 0;
+  uint32_t c = 0;
+  uint32_t d = 0;
+  if (__get_cpuid(1, &a, &b, &c, &d) == 0) return Isa::baseline;
+  if (!all(c, bit_OSXSAVE | bit_AVX | bit_FMA | bit_F16C)) return Isa::baseline;
+  const uint64_t states = saved_states();
+  if ((states & 0x6) != 0x6) return Isa::baseline;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || !all(b, bit_AVX2)) return Isa::baseline;
+  const bool wide = all(b, bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL);
+  return wide && (states & 0xE6) == 0xE6 ? Isa::avx512 : Isa::avx2;
+}
+
+Isa chosen() {
+  const Isa best = widest();
+  const char* const text = std::getenv("TIDEMARK_ISA");
+  if (text == nullptr || *text == '\0') return best;
+  for (const Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512}) {
+    if (std::string_view(text) != name(isa)) continue;
+    if (isa <= best) return isa;
+    throw UserError(cat("TIDEMARK_ISA asks for ", text, ", this CPU has ", name(best)),
+                    Source::none(), cat("unset it, or set it to ", name(best), " or less"));
+  }
+  throw UserError(cat("TIDEMARK_ISA is '", text, "', which is no instruction set"), Source::none(),
+                  "set it to baseline, avx2 or avx512");
+}
+
+int64_t cache_bytes(int name, int64_t otherwise) {
+  const long bytes = sysconf(name);
+  return bytes > 0 ? bytes : otherwise;
+}
+
+}  // namespace
+
+const char* name(Isa isa) {
+  constexpr const char* names[] = {"baseline", "avx2", "avx512"};
+  return names[static_cast<int>(isa)];
+}
+
+Isa isa() {
+  static const Isa instance = chosen();
+  return instance;
+}
+
+const Caches& caches() {
+  // What most CPUs of the last ten years have at least, where the system does not say.
+  static const Caches instance = {cache_bytes(_SC_LEVEL1_DCACHE_SIZE, 32 << 10),
+                                  cache_bytes(_SC_LEVEL2_CACHE_SIZE, 512 << 10),
+                                  cache_bytes(_SC_LEVEL3_CACHE_SIZE, 8 << 20)};
+  return instance;
+}
+
+}  // namespace tidemark::device

@@ -1,0 +1,17 @@
+// A forked child inherits memory but not threads: our locks are taken before a fork and free after
+// it on both sides, and the child starts workers of its own when it first needs some.
+#pragma once
+
+namespace tidemark::device {
+
+// Called by whoever first makes a lock matter; does something once.
+void install_fork_handlers();
+
+// The parts: each is the lock of one file.
+void lock_slabs();
+void unlock_slabs();
+void lock_workers();
+void unlock_workers();
+void forget_workers();  // In the child: they are not there.
+
+}  // namespace tidemark::device

@@ -1,0 +1,89 @@
+#include "tidemark/device/mapping.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <mutex>
+
+#include "tidemark/device/fault.h"
+#include "tidemark/device/lock.h"
+
+namespace tidemark::device {
+namespace {
+
+struct Registry {
+  Lock lock;
+  std::vector<MappedRange> ranges;  // By address.
+};
+
+// Never destroyed: tensors in static storage give their bytes back after main.
+Registry& registry() {
+  static Registry* const instance = new Registry;
+  return *instance;
+}
+
+void insert(std::vector<MappedRange>& ranges, MappedRange range) {
+  const auto at = std::upper_bound(
+      ranges.begin(), ranges.end(), range,
+      [](const MappedRange& a, const MappedRange& b) { return a.begin < b.begin; });
+  ranges.insert(at, range);
+}
+
+std::byte* map_anonymous(int64_t bytes) {
+  if (fault::strikes(fault::Site::mapping)) return nullptr;
+  void* const begin = mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return begin == MAP_FAILED ? nullptr : static_cast<std::byte*>(begin);
+}
+
+// Maps more than is wanted and cuts both ends off.
+std::byte* map_aligned(int64_t bytes, int64_t alignment) {
+  if (alignment <= kPageBytes) return map_anonymous(bytes);
+  const int64_t wide = bytes + alignment - kPageBytes;
+  std::byte* const begin = map_anonymous(wide);
+  if (begin == nullptr) return nullptr;
+  const auto address = reinterpret_cast<int64_t>(begin);
+  const int64_t front = (alignment - address % alignment) % alignment;
+  const int64_t back = wide - front - bytes;
+  if (front > 0) munmap(begin, static_cast<size_t>(front));
+  if (back > 0) munmap(begin + front + bytes, static_cast<size_t>(back));
+  return begin + front;
+}
+
+}  // namespace
+
+std::byte* map_pages(int64_t bytes, MappingOwner owner, int64_t alignment) {
+  Registry& r = registry();
+  const std::lock_guard guard(r.lock);
+  // The registry grows first: once pages exist, nothing may fail.
+  if (r.ranges.size() == r.ranges.capacity()) r.ranges.reserve(2 * r.ranges.size() + 64);
+  std::byte* const begin = map_aligned(bytes, alignment);
+  if (begin != nullptr) insert(r.ranges, {begin, begin + bytes, owner});
+  return begin;
+}
+
+void unmap_pages(std::byte* begin, int64_t bytes) {
+  Registry& r = registry();
+  const std::lock_guard guard(r.lock);
+  const auto at = std::find_if(r.ranges.begin(), r.ranges.end(),
+                               [&](const MappedRange& range) { return range.begin == begin; });
+  if (at != r.ranges.end()) r.ranges.erase(at);
+  munmap(begin, static_cast<size_t>(bytes));
+}
+
+std::vector<MappedRange> mapped_ranges() {
+  Registry& r = registry();
+  for (size_t room = 64;; room *= 2) {
+    std::vector<MappedRange> copy;
+    copy.reserve(room);  // Not under the lock: an allocator may call back into what maps pages.
+    const std::lock_guard guard(r.lock);
+    if (r.ranges.size() > room) continue;
+    copy.assign(r.ranges.begin(), r.ranges.end());
+    return copy;
+  }
+}
+
+void lock_mappings() { registry().lock.lock(); }
+void unlock_mappings() { registry().lock.unlock(); }
+
+}  // namespace tidemark::device

@@ -1,0 +1,136 @@
+#include "tidemark/device/out_of_memory.h"
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+namespace tidemark {
+namespace {
+
+// Appends to a fixed buffer and stops at its end.
+class Writer {
+ public:
+  Writer(char* text, size_t size) : at_(text), end_(text + size) { *at_ = '\0'; }
+
+  void print(const char* format, ...) __attribute__((format(printf, 2, 3))) {
+    va_list arguments;
+    va_start(arguments, format);
+    const int length = std::vsnprintf(at_, static_cast<size_t>(end_ - at_), format, arguments);
+    va_end(arguments);
+    if (length > 0) at_ += std::min<std::ptrdiff_t>(length, end_ - at_ - 1);
+  }
+
+  // As Bytes prints itself, without a stream.
+  void bytes(int64_t count) {
+    constexpr const char* units[] = {"KiB", "MiB", "GiB", "TiB", "PiB"};
+    if (count < 1024) return print("%lld B", static_cast<long long>(count));
+    double value = static_cast<double>(count) / 1024;
+    int unit = 0;
+    while (unit < 4 && value >= 1024) {
+      value /= 1024;
+      ++unit;
+    }
+    print("%.1f %s", value, units[unit]);
+  }
+
+  void description(const device::Description& what) {
+    print("%s[", name(what.dtype));
+    for (int i = 0; i < std::min<int>(what.rank, device::Description::kSizes); ++i) {
+      print(i == 0 ? "%lld" : ", %lld", static_cast<long long>(what.sizes[i]));
+    }
+    print(what.rank > device::Description::kSizes ? ", ...]" : "]");
+  }
+
+  // "train.cc:41"
+  void line(Source at) {
+    const char* const slash = std::strrchr(at.file, '/');
+    print("%s:%u", slash != nullptr ? slash + 1 : at.file, at.line);
+  }
+
+ private:
+  char* at_;
+  char* end_;
+};
+
+void write_problem(Writer& out, const device::OutOfMemoryRecord& record) {
+  out.print("out of memory: ");
+  out.description(record.what);
+  out.print(" needs ");
+  out.bytes(record.asked);
+  out.print(record.why == device::Refusal::system ? ", which the system refused; " : ", ");
+  out.bytes(record.in_use);
+  out.print(" of ");
+  out.bytes(record.limit);
+  out.print(" are in use, ");
+  out.bytes(record.cached);
+  out.print(" cached");
+}
+
+void write_largest(Writer& out, const device::OutOfMemoryRecord& record) {
+  for (int i = 0; i < record.listed; ++i) {
+    const auto& holder = record.largest[i];
+    out.print(i == 0 ? "\n  largest: " : "; ");
+    out.description(holder.what);
+    out.print(" ");
+    out.bytes(holder.bytes);
+    out.print(" (");
+    if (holder.at.known()) {
+      out.line(holder.at);
+      out.print(", ");
+    }
+    out.print("%s)", name(holder.byte_class));
+  }
+}
+
+void write_remedy(Writer& out, const device::OutOfMemoryRecord& record) {
+  if (record.asked > record.limit) {
+    out.print("\n  ask for less, or raise the limit: td::memory::set_limit");
+  } else if (record.why == device::Refusal::system) {
+    out.print("\n  free tensors you no longer need (x = {}), or give the process more memory");
+  } else {
+    out.print(
+        "\n  free tensors you no longer need (x = {}), or raise the limit: td::memory::set_limit");
+  }
+}
+
+}  // namespace
+
+device::Description device::Description::of(const Purpose& purpose) {
+  Description description;
+  description.dtype = purpose.dtype;
+  description.rank = static_cast<int32_t>(purpose.sizes.size());
+  const size_t kept = std::min<size_t>(purpose.sizes.size(), kSizes);
+  std::copy_n(purpose.sizes.begin(), kept, description.sizes);
+  return description;
+}
+
+// An empty std::string needs no heap, nor does the copy that std::runtime_error makes of it.
+OutOfMemory::OutOfMemory(const device::OutOfMemoryRecord& record)
+    : DeviceError(std::string(), record.at), record_(record) {
+  text_[0] = '\0';
+}
+
+OutOfMemory::OutOfMemory(const OutOfMemory& other) : DeviceError(other), record_(other.record_) {
+  text_[0] = '\0';
+}
+
+const char* OutOfMemory::what() const noexcept {
+  int expected = 0;
+  if (text_state_.compare_exchange_strong(expected, 1, std::memory_order_acquire)) {
+    Writer out(text_, sizeof(text_));
+    write_problem(out, record_);
+    if (record_.at.known()) {
+      out.print("\n  at ");
+      out.line(record_.at);
+    }
+    write_largest(out, record_);
+    write_remedy(out, record_);
+    text_state_.store(2, std::memory_order_release);
+  }
+  while (text_state_.load(std::memory_order_acquire) != 2) {
+  }
+  return text_;
+}
+
+}  // namespace tidemark

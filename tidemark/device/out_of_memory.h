@@ -1,0 +1,65 @@
+// The machine, or the limit, has no room for what was asked.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "tidemark/base/error.h"
+#include "tidemark/device/pool.h"
+#include "tidemark/device/storage.h"
+
+namespace tidemark {
+
+namespace device {
+
+// What a storage holds, for people. Sizes beyond the sixth axis are not kept.
+struct Description {
+  static constexpr int kSizes = 6;
+  DType dtype = DType::u8;
+  int32_t rank = 0;
+  int64_t sizes[kSizes] = {};
+
+  static Description of(const Purpose& purpose);
+};
+
+// Everything an OutOfMemory says, in a fixed number of bytes.
+struct OutOfMemoryRecord {
+  static constexpr int kListed = 5;
+  struct Holder {
+    Description what;
+    Source at = Source::none();
+    ByteClass byte_class = ByteClass::temporaries;
+    int64_t bytes = 0;
+  };
+  Description what;
+  Source at = Source::none();
+  Refusal why = Refusal::limit;
+  int64_t asked = 0, limit = 0, in_use = 0, cached = 0;
+  Holder largest[kListed];
+  int listed = 0;
+};
+
+}  // namespace device
+
+// Thrown before anything has changed: the next call works. The text is made when it is first
+// asked for, in the object itself; nothing here needs the heap, and no tensor is kept alive.
+class OutOfMemory : public DeviceError {
+ public:
+  explicit OutOfMemory(const device::OutOfMemoryRecord& record);
+  OutOfMemory(const OutOfMemory& other);
+
+  // The bytes that were asked for, the limit, and the bytes that were in use then.
+  Bytes asked() const { return record_.asked; }
+  Bytes limit() const { return record_.limit; }
+  Bytes in_use() const { return record_.in_use; }
+
+  const char* what() const noexcept override;
+
+ private:
+  device::OutOfMemoryRecord record_;
+  // Empty, being written, readable: two threads may look at one exception.
+  mutable std::atomic<int> text_state_{0};
+  mutable char text_[1536];
+};
+
+}  // namespace tidemark

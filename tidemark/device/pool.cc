@@ -1,0 +1,364 @@
+#include "tidemark/device/pool.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <mutex>
+#include <new>
+
+#include "tidemark/device/account.h"
+#include "tidemark/device/fault.h"
+#include "tidemark/device/lock.h"
+#include "tidemark/device/mapping.h"
+#include "tidemark/device/sanitizer.h"
+#include "tidemark/device/spans.h"
+
+namespace tidemark::device {
+namespace {
+
+constexpr int64_t kChunkBytes = 64 << 10;
+// The cache never lifts what is held further than this above the most that was ever in use.
+constexpr int64_t kCacheSlack = 4 << 20;
+
+struct FreeBlock {
+  FreeBlock* next;
+};
+
+// A span cut into blocks of one size class.
+struct Chunk {
+  Span* span = nullptr;
+  int size_class = 0;
+  int64_t used = 0;           // Blocks granted now.
+  int64_t carved = 0;         // Blocks ever granted; those behind were never touched.
+  FreeBlock* free = nullptr;  // Blocks given back.
+  Chunk* previous = nullptr;  // Chunks of the class with room.
+  Chunk* next = nullptr;
+};
+
+// Multiples of 64 up to 1 KiB, then eight to a doubling.
+constexpr int kExactClasses = 16;
+constexpr int kClasses = kExactClasses + 3 * 8;
+
+constexpr int class_of(int64_t bytes) {
+  if (bytes <= 1024) return static_cast<int>((bytes - 1) / 64);
+  const auto last = static_cast<uint64_t>(bytes - 1);
+  const int log = std::bit_width(last) - 1;  // 10 for 1025 .. 2048.
+  return kExactClasses + (log - 10) * 8 + static_cast<int>((last >> (log - 3)) & 7U);
+}
+constexpr int64_t class_bytes(int size_class) {
+  if (size_class < kExactClasses) return (size_class + 1) * 64;
+  const int step = size_class - kExactClasses;
+  return ((int64_t{1024} << (step / 8)) / 8) * (8 + step % 8 + 1);
+}
+static_assert(class_of(kSmallBlock) == kClasses - 1 && class_bytes(kClasses - 1) == kSmallBlock);
+static_assert(class_of(1088) == kExactClasses && class_bytes(kExactClasses) == 1152);
+
+// Constant-initialised and never destroyed: tensors in static storage are given back after main.
+struct Pool {
+  Lock lock;
+  Spans spans;
+  Chunk* roomy[kClasses] = {};  // Chunks with room.
+  Chunk* empty[kClasses] = {};  // At most one without granted blocks, kept for the next.
+  Chunk* spare = nullptr;
+};
+constinit Pool pool;
+constinit std::atomic<std::pmr::memory_resource*> user_resource{nullptr};
+
+void add_cached(int64_t bytes) { counters.cached.fetch_add(bytes, std::memory_order_relaxed); }
+
+// --- Chunks ---------------------------------------------------------------------------------
+
+void enlist(Chunk* chunk) {
+  Chunk*& head = pool.roomy[chunk->size_class];
+  chunk->previous = nullptr;
+  chunk->next = head;
+  if (head != nullptr) head->previous = chunk;
+  head = chunk;
+}
+
+void delist(Chunk* chunk) {
+  if (chunk->previous != nullptr) {
+    chunk->previous->next = chunk->next;
+  } else {
+    pool.roomy[chunk->size_class] = chunk->next;
+  }
+  if (chunk->next != nullptr) chunk->next->previous = chunk->previous;
+}
+
+bool is_full(const Chunk& chunk) {
+  return chunk.free == nullptr && (chunk.carved + 1) * class_bytes(chunk.size_class) > kChunkBytes;
+}
+
+Chunk* new_chunk() {
+  if (pool.spare == nullptr) return new Chunk;
+  Chunk* const chunk = pool.spare;
+  pool.spare = chunk->next;
+  *chunk = Chunk{};
+  return chunk;
+}
+
+void drop(Chunk* chunk) {
+  chunk->next = pool.spare;
+  pool.spare = chunk;
+}
+
+std::byte* cut(Chunk* chunk) {
+  const int64_t size = class_bytes(chunk->size_class);
+  std::byte* data = nullptr;
+  if (chunk->free != nullptr) {
+    data = reinterpret_cast<std::byte*>(chunk->free);
+    allow(data, sizeof(FreeBlock));
+    chunk->free = chunk->free->next;
+  } else {
+    data = chunk->span->begin + chunk->carved++ * size;
+  }
+  ++chunk->used;
+  if (is_full(*chunk)) delist(chunk);
+  return data;
+}
+
+// The empty chunk of a class goes back to the spans. Its pages were cached and stay so.
+void dissolve(Chunk* chunk) noexcept {
+  delist(chunk);
+  pool.empty[chunk->size_class] = nullptr;
+  forbid(chunk->span->begin, kChunkBytes);
+  pool.spans.put(chunk->span);
+  drop(chunk);
+}
+
+// --- Giving cached memory back --------------------------------------------------------------
+
+int64_t give_back(int64_t wanted) noexcept {
+  if (wanted <= 0) return 0;
+  for (Chunk* chunk : pool.empty) {
+    if (chunk != nullptr) dissolve(chunk);
+  }
+  const int64_t given = pool.spans.give_back(wanted);
+  add_cached(-given);
+  return given;
+}
+
+int64_t held_bytes() {
+  return counters.in_use.load(std::memory_order_relaxed) +
+         counters.cached.load(std::memory_order_relaxed);
+}
+
+// Bytes given back count in whole pages and chunks and may be more than were granted.
+void keep_within_limit() noexcept {
+  const int64_t excess = held_bytes() - counters.limit.load(std::memory_order_relaxed);
+  if (excess > 0) give_back(excess);
+}
+
+// --- Granting, under the lock ---------------------------------------------------------------
+
+// Reserves `bytes` that will be new to the process.
+bool reserve_fresh(int64_t bytes) {
+  const int64_t in_use = counters.in_use.load(std::memory_order_relaxed);
+  const int64_t ceiling = std::max(highest_in_use(), in_use + bytes) + kCacheSlack;
+  give_back(held_bytes() + bytes - ceiling);
+  if (reserve(bytes)) return true;
+  // Once more without the cache, and then never again: nobody waits for memory here.
+  give_back(held_bytes() + bytes - limit_bytes());
+  return reserve(bytes);
+}
+
+// The chunk the next block of a class is cut from; one in use before one kept empty.
+Chunk* roomy_chunk(int size_class) {
+  Chunk* const first = pool.roomy[size_class];
+  const bool skip = first != nullptr && first->used == 0 && first->next != nullptr;
+  return skip ? first->next : first;
+}
+
+// Cached bytes that granting a block would put to use.
+int64_t relief_for(int64_t bytes) {
+  int64_t pages = whole_pages(bytes);
+  if (bytes <= kSmallBlock) {
+    pages = kChunkBytes;
+    const Chunk* const chunk = roomy_chunk(class_of(bytes));
+    if (chunk != nullptr) return chunk->used == 0 ? pages : 0;
+  }
+  return pool.spans.best_cached(pages) != nullptr ? pages : 0;
+}
+
+bool reserve_block(int64_t bytes) {
+  const int64_t relief = relief_for(bytes);
+  return (relief > 0 && reserve(bytes, relief)) || reserve_fresh(bytes);
+}
+
+Span* take_span(int64_t pages) {
+  Span* const cached = pool.spans.best_cached(pages);
+  Span* const span = pool.spans.take(pages, cached);
+  if (span != nullptr && cached != nullptr) add_cached(-pages);
+  return span;
+}
+
+// Null when the system refuses even after the cache went back to it.
+Span* take_span_with_relief(int64_t pages) {
+  Span* const span = take_span(pages);
+  if (span != nullptr || give_back(std::numeric_limits<int64_t>::max()) == 0) return span;
+  return take_span(pages);
+}
+
+Chunk* make_chunk(int size_class) {
+  Chunk* const chunk = new_chunk();
+  try {
+    chunk->span = take_span_with_relief(kChunkBytes);
+  } catch (...) {
+    drop(chunk);
+    throw;
+  }
+  if (chunk->span == nullptr) {
+    drop(chunk);
+    return nullptr;
+  }
+  chunk->size_class = size_class;
+  enlist(chunk);
+  return chunk;
+}
+
+Block place_small(int64_t bytes) {
+  const int size_class = class_of(bytes);
+  Chunk* chunk = roomy_chunk(size_class);
+  if (chunk == nullptr) {
+    chunk = make_chunk(size_class);
+    if (chunk == nullptr) return {};
+  } else if (chunk->used == 0) {
+    pool.empty[size_class] = nullptr;
+    add_cached(-kChunkBytes);
+  }
+  return {cut(chunk), chunk};
+}
+
+Block place(int64_t bytes) {
+  if (bytes <= kSmallBlock) return place_small(bytes);
+  Span* const span = take_span_with_relief(whole_pages(bytes));
+  return span == nullptr ? Block{} : Block{span->begin, span};
+}
+
+void give_small(Block block, int64_t bytes) noexcept {
+  auto* const chunk = static_cast<Chunk*>(block.owner);
+  const bool was_full = is_full(*chunk);
+  auto* const free = new (block.data) FreeBlock{chunk->free};
+  chunk->free = free;
+  forbid(block.data, bytes);
+  if (was_full) enlist(chunk);
+  if (--chunk->used > 0) return;
+  add_cached(kChunkBytes);
+  Chunk* const kept = pool.empty[chunk->size_class];
+  pool.empty[chunk->size_class] = chunk;
+  if (kept != nullptr) {
+    // Two without blocks: the older one goes; `dissolve` clears the place, so it is set again.
+    dissolve(kept);
+    pool.empty[chunk->size_class] = chunk;
+  }
+}
+
+// --- The user's own allocator ---------------------------------------------------------------
+
+Block grant_from(std::pmr::memory_resource& source, int64_t bytes, Refusal& why) {
+  {
+    const std::lock_guard guard(pool.lock);
+    if (!reserve_fresh(bytes)) {
+      why = Refusal::limit;
+      return {};
+    }
+  }
+  // On no lock: the resource is the user's code.
+  try {
+    void* const data = source.allocate(static_cast<size_t>(bytes), kAlignment);
+    return {static_cast<std::byte*>(data), &source};
+  } catch (const std::bad_alloc&) {
+    unreserve(bytes);
+    why = Refusal::system;
+    return {};
+  } catch (...) {
+    unreserve(bytes);
+    throw;
+  }
+}
+
+}  // namespace
+
+Block grant(int64_t bytes, Refusal& why) {
+  limit_bytes();
+  if (fault::strikes(fault::Site::pool)) {
+    why = Refusal::system;
+    return {};
+  }
+  const std::lock_guard guard(pool.lock);
+  if (!reserve_block(bytes)) {
+    why = Refusal::limit;
+    return {};
+  }
+  try {
+    const Block block = place(bytes);
+    if (block.data != nullptr) {
+      allow(block.data, bytes);
+      return block;
+    }
+  } catch (...) {
+    unreserve(bytes);
+    throw;
+  }
+  unreserve(bytes);
+  why = Refusal::system;
+  return {};
+}
+
+void give(Block block, int64_t bytes) noexcept {
+  const std::lock_guard guard(pool.lock);
+  if (bytes <= kSmallBlock) {
+    give_small(block, bytes);
+  } else {
+    forbid(block.data, bytes);
+    auto* const span = static_cast<Span*>(block.owner);
+    add_cached(span->bytes);
+    pool.spans.put(span);
+  }
+  // Last: what is held is never shown smaller than it is.
+  unreserve(bytes);
+  keep_within_limit();
+}
+
+Block grant_from_resource(std::pmr::memory_resource& source, int64_t bytes, Refusal& why) {
+  limit_bytes();
+  if (fault::strikes(fault::Site::pool)) {
+    why = Refusal::system;
+    return {};
+  }
+  return grant_from(source, bytes, why);
+}
+
+void give_to_resource(Block block, int64_t bytes) noexcept {
+  static_cast<std::pmr::memory_resource*>(block.owner)
+      ->deallocate(block.data, static_cast<size_t>(bytes), kAlignment);
+  unreserve(bytes);
+}
+
+int64_t release_cached() noexcept {
+  const std::lock_guard guard(pool.lock);
+  return give_back(std::numeric_limits<int64_t>::max());
+}
+
+bool reserve_with_relief(int64_t bytes) noexcept {
+  const int64_t limit = limit_bytes();
+  const std::lock_guard guard(pool.lock);
+  give_back(held_bytes() + bytes - limit);
+  return reserve(bytes);
+}
+
+void set_limit_bytes(int64_t bytes) {
+  counters.limit.store(std::max<int64_t>(1, bytes), std::memory_order_relaxed);
+  const std::lock_guard guard(pool.lock);
+  keep_within_limit();
+}
+
+std::pmr::memory_resource* set_resource(std::pmr::memory_resource* resource) {
+  return user_resource.exchange(resource);
+}
+std::pmr::memory_resource* resource() { return user_resource.load(std::memory_order_relaxed); }
+
+void lock_pool() { pool.lock.lock(); }
+void unlock_pool() { pool.lock.unlock(); }
+
+}  // namespace tidemark::device

@@ -1,0 +1,32 @@
+// Tells the address sanitizer which of our bytes nobody may touch.
+#pragma once
+
+#if defined(__SANITIZE_ADDRESS__)
+#define TIDEMARK_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define TIDEMARK_ASAN 1
+#endif
+#endif
+
+#ifdef TIDEMARK_ASAN
+#include <sanitizer/asan_interface.h>
+#endif
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tidemark::device {
+
+inline void forbid([[maybe_unused]] const void* begin, [[maybe_unused]] int64_t bytes) {
+#ifdef TIDEMARK_ASAN
+  ASAN_POISON_MEMORY_REGION(begin, static_cast<size_t>(bytes));
+#endif
+}
+inline void allow([[maybe_unused]] const void* begin, [[maybe_unused]] int64_t bytes) {
+#ifdef TIDEMARK_ASAN
+  ASAN_UNPOISON_MEMORY_REGION(begin, static_cast<size_t>(bytes));
+#endif
+}
+
+}  // namespace tidemark::device

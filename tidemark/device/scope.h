@@ -1,0 +1,31 @@
+// Counters of one MemoryScope. An account outlives its scope object while bytes credit it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+namespace tidemark::device {
+
+struct ScopeAccount {
+  ScopeAccount(std::string name, ScopeAccount* parent);
+
+  const std::string name;
+  ScopeAccount* const parent;  // Held by a reference.
+  std::atomic<int64_t> references{1};
+  std::atomic<int64_t> current{0};
+  std::atomic<int64_t> peak{0};
+};
+
+// Add to (or take from) the account and all that enclose it.
+void credit(ScopeAccount* scope, int64_t bytes) noexcept;
+
+void retain(ScopeAccount* scope);
+void release(ScopeAccount* scope) noexcept;
+
+// The scope that runs on this thread, or null. Setting needs the thread's record, which may throw
+// std::bad_alloc.
+ScopeAccount* current_scope();
+void set_current_scope(ScopeAccount* scope);
+
+}  // namespace tidemark::device

@@ -1,0 +1,75 @@
+// What one thread keeps to itself so that tiny tensors meet no lock: free cells, its share of the
+// counters, and the scope that runs.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "tidemark/device/line_account.h"
+#include "tidemark/device/lock.h"
+#include "tidemark/device/storage.h"
+
+namespace tidemark::device {
+
+// Only the owning thread writes; anybody may read.
+class Share {
+ public:
+  void add(int64_t amount) { value_.store(get() + amount, std::memory_order_relaxed); }
+  int64_t get() const { return value_.load(std::memory_order_relaxed); }
+  int64_t take() {
+    const int64_t value = get();
+    value_.store(0, std::memory_order_relaxed);
+    return value;
+  }
+
+ private:
+  std::atomic<int64_t> value_{0};
+};
+
+// The thread's share of one line, found by where the line's name stands in memory.
+struct LineShare {
+  const char* file = nullptr;
+  unsigned line = 0;
+  std::atomic<LineAccount*> account{nullptr};
+  Share sums[kLineSums];
+};
+
+inline constexpr int kLineShares = 256;
+inline constexpr int kClassShares = kByteClasses + 1;  // The last: data that stand in cells.
+inline constexpr int kSmallShare = kByteClasses;
+
+struct ThreadRecord {
+  Cell* free_cells = nullptr;
+  int64_t free_cell_count = 0;
+  ScopeAccount* scope = nullptr;
+  Share classes[kClassShares];
+  LineShare lines[kLineShares];
+  ThreadRecord* next = nullptr;
+};
+
+namespace detail {
+// One pointer of static thread storage: reading it is one instruction, in a shared library too.
+extern thread_local ThreadRecord* thread_record __attribute__((tls_model("initial-exec")));
+ThreadRecord& make_thread_record();
+}  // namespace detail
+
+// Null on a thread that never allocated.
+inline ThreadRecord* thread_record_or_null() { return detail::thread_record; }
+// Throws std::bad_alloc.
+inline ThreadRecord& thread_record() {
+  ThreadRecord* const record = detail::thread_record;
+  return record != nullptr ? *record : detail::make_thread_record();
+}
+
+// A thread's free cells go back to all when it ends: storage.cc.
+void give_cells_back(ThreadRecord& record) noexcept;
+
+inline uint32_t line_slot(const char* file, unsigned line) {
+  const auto address = reinterpret_cast<uintptr_t>(file);
+  return static_cast<uint32_t>((address >> 3) + line * 31U) % kLineShares;
+}
+// For the fork handlers only.
+void lock_records();
+void unlock_records();
+
+}  // namespace tidemark::device

@@ -1,0 +1,363 @@
+// How a job runs. The caller opens a gate, signals, and starts on the first segment of the work
+// itself; workers that are awake enter the gate and take pieces, first of their own segment, then
+// of others. When no piece is left the caller closes the gate and waits for those inside. A worker
+// that comes late finds the gate closed and goes back to sleep: nobody ever waits for a wake-up.
+//
+// Workers spin for a short while after a job, since ops come in bursts and waking a sleeping core
+// costs tens of microseconds; then they sleep on the signal.
+#include "tidemark/device/threads.h"
+
+#include <immintrin.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <exception>
+#include <mutex>
+
+#include "tidemark/base/error.h"
+#include "tidemark/device/fork.h"
+#include "tidemark/device/limit.h"
+#include "tidemark/device/lock.h"
+#include "tidemark/device/mapping.h"
+#include "tidemark/device/scope.h"
+
+namespace tidemark {
+namespace device {
+namespace {
+
+constexpr int kMaxThreads = 256;
+constexpr int64_t kStackBytes = int64_t{1} << 20;  // Address space; pages count when touched.
+constexpr int64_t kSpinNs = 150'000;
+// Pieces of a segment: more than one, so that a thread the host puts aside can be helped out.
+constexpr int64_t kPiecesPerThread = 4;
+// The most cores at which workers are pinned. With more, the scheduler has room to choose well.
+constexpr int kPinnedCores = 16;
+
+constinit thread_local bool inside __attribute__((tls_model("initial-exec"))) = false;
+
+struct InsideGuard {
+  InsideGuard() { inside = true; }
+  ~InsideGuard() { inside = false; }
+};
+
+// Work counted in grains.
+struct alignas(64) Segment {
+  std::atomic<int64_t> next{0};
+  int64_t end = 0;
+};
+
+using Body = FunctionRef<void(int64_t begin, int64_t end, int worker)>;
+
+struct Job {
+  const Body* body = nullptr;
+  int64_t count = 0, grain = 1;
+  int64_t step = 1;  // Grains of one piece.
+  int threads = 1;
+  ScopeAccount* scope = nullptr;
+  std::atomic<bool> failed{false};
+  std::exception_ptr error;  // Written once, by whoever set `failed`.
+};
+
+struct Worker {
+  pthread_t thread{};
+  std::byte* stack = nullptr;
+};
+
+constexpr int32_t kClosed = 1 << 30;
+
+struct Pool {
+  Lock lock;  // Held for the length of a job: one at a time.
+  std::atomic<int> wanted{0};
+  int started = 0;  // Workers that exist; they are numbered from 1.
+  Worker workers[kMaxThreads];
+
+  alignas(64) std::atomic<uint32_t> signal{0};  // Changes when there is something to look at.
+  std::atomic<int> keep{0};                     // Workers above this number end.
+  std::atomic<bool> spin{true};
+  alignas(64) std::atomic<int> sleepers{0};
+  alignas(64) std::atomic<int32_t> gate{kClosed};  // Workers inside, plus kClosed.
+  Job* job = nullptr;                              // On the caller's stack; read inside the gate.
+  Segment segments[kMaxThreads];
+};
+constinit Pool pool;
+
+// --- Running pieces -------------------------------------------------------------------------
+
+void run_piece(Job& job, int64_t first, int64_t last, int worker) {
+  if (job.failed.load(std::memory_order_relaxed)) return;
+  try {
+    (*job.body)(first* job.grain, std::min(job.count, last * job.grain), worker);
+  } catch (...) {
+    if (!job.failed.exchange(true, std::memory_order_relaxed)) job.error = std::current_exception();
+  }
+}
+
+void run_segments(Job& job, int worker) {
+  const FloatEnvironment environment;
+  const InsideGuard guard;
+  for (int offset = 0; offset < job.threads; ++offset) {
+    Segment& segment = pool.segments[(worker + offset) % job.threads];
+    for (;;) {
+      const int64_t first = segment.next.fetch_add(job.step, std::memory_order_relaxed);
+      if (first >= segment.end) break;
+      run_piece(job, first, std::min(segment.end, first + job.step), worker);
+    }
+  }
+}
+
+// --- A worker -------------------------------------------------------------------------------
+
+int64_t now_ns() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec * 1'000'000'000 + time.tv_nsec;
+}
+
+bool spin_for_signal(uint32_t seen) {
+  const int64_t end = now_ns() + kSpinNs;
+  do {
+    for (int i = 0; i < 32; ++i) {
+      if (pool.signal.load(std::memory_order_relaxed) != seen) return true;
+      _mm_pause();
+    }
+  } while (now_ns() < end);
+  return false;
+}
+
+uint32_t wait_for_signal(uint32_t seen) {
+  if (!pool.spin.load(std::memory_order_relaxed) || !spin_for_signal(seen)) {
+    // Announced before the last look: a caller either sees the sleeper or is seen by it.
+    pool.sleepers.fetch_add(1);
+    pool.signal.wait(seen);
+    pool.sleepers.fetch_sub(1);
+  }
+  return pool.signal.load(std::memory_order_acquire);
+}
+
+bool enter_gate() {
+  int32_t now = pool.gate.load(std::memory_order_relaxed);
+  while ((now & kClosed) == 0) {
+    if (pool.gate.compare_exchange_weak(now, now + 1, std::memory_order_acquire)) return true;
+  }
+  return false;
+}
+
+void leave_gate() {
+  if (pool.gate.fetch_sub(1, std::memory_order_release) == kClosed + 1) pool.gate.notify_one();
+}
+
+void take_part(int worker) {
+  Job& job = *pool.job;
+  if (worker >= job.threads) return;
+  try {
+    if (job.scope != current_scope()) set_current_scope(job.scope);
+  } catch (...) {
+    return;  // No memory for this thread's record: the others do the work.
+  }
+  run_segments(job, worker);
+  if (job.scope != nullptr) set_current_scope(nullptr);
+}
+
+void* worker_main(void* argument) {
+  const auto worker = static_cast<int>(reinterpret_cast<intptr_t>(argument));
+  // A new thread inherits the modes of the one that made it.
+  const FloatEnvironment environment;
+  uint32_t seen = 0;
+  while (worker <= pool.keep.load(std::memory_order_acquire)) {
+    if (enter_gate()) {
+      take_part(worker);
+      leave_gate();
+    }
+    seen = wait_for_signal(seen);
+  }
+  return nullptr;
+}
+
+// --- Starting and ending workers, under the lock --------------------------------------------
+
+void raise_signal() {
+  pool.signal.fetch_add(1);
+  if (pool.sleepers.load() > 0) pool.signal.notify_all();
+}
+
+void pin(pthread_t thread, int worker) {
+  cpu_set_t mask;
+  if (sched_getaffinity(0, sizeof(mask), &mask) != 0) return;
+  if (CPU_COUNT(&mask) > kPinnedCores || worker >= CPU_COUNT(&mask) || !cores_are_ours()) return;
+  int left = worker;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &mask) || left-- > 0) continue;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    pthread_setaffinity_np(thread, sizeof(one), &one);
+    return;
+  }
+}
+
+// The lowest page stays closed: a stack that overflows faults instead of writing elsewhere.
+bool give_stack(Worker& worker) {
+  if (worker.stack != nullptr) return true;
+  worker.stack = map_pages(kStackBytes + kPageBytes, MappingOwner::stacks);
+  return worker.stack != nullptr && mprotect(worker.stack, kPageBytes, PROT_NONE) == 0;
+}
+
+bool start_worker(int number) {
+  Worker& worker = pool.workers[number];
+  if (!give_stack(worker)) return false;
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstack(&attributes, worker.stack + kPageBytes, kStackBytes);
+  // Signals belong to the user's threads; a new thread inherits the mask.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const int failed = pthread_create(&worker.thread, &attributes, worker_main,
+                                    reinterpret_cast<void*>(static_cast<intptr_t>(number)));
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_attr_destroy(&attributes);
+  if (failed == 0) pin(worker.thread, number);
+  return failed == 0;
+}
+
+void start_workers(int count) {
+  if (pool.started >= count) return;
+  install_fork_handlers();
+  pool.spin.store(count < usable_cores(), std::memory_order_relaxed);
+  // Before they start: a new worker looks at it first.
+  pool.keep.store(count, std::memory_order_release);
+  while (pool.started < count && start_worker(pool.started + 1)) ++pool.started;
+}
+
+void end_workers(int remaining) {
+  pool.keep.store(remaining, std::memory_order_release);
+  raise_signal();
+  for (; pool.started > remaining; --pool.started) {
+    Worker& worker = pool.workers[pool.started];
+    pthread_join(worker.thread, nullptr);
+    unmap_pages(worker.stack, kStackBytes + kPageBytes);
+    worker.stack = nullptr;
+  }
+}
+
+// At the end of the program, or when the library is unloaded under its threads.
+struct EndOfProgram {
+  ~EndOfProgram() {
+    if (inside) return;
+    const std::lock_guard guard(pool.lock);
+    end_workers(0);
+  }
+} end_of_program;
+
+// --- A job, on the caller -------------------------------------------------------------------
+
+int default_threads() {
+  const char* const text = std::getenv("TIDEMARK_THREADS");
+  const int asked = text != nullptr ? std::atoi(text) : 0;
+  return std::clamp(asked > 0 ? asked : usable_cores(), 1, kMaxThreads);
+}
+
+void run_inline(int64_t count, const Body& body) {
+  const FloatEnvironment environment;
+  body(0, count, 0);
+}
+
+void set_up(Job& job, const Body& body, int64_t count, int64_t grain, int threads) {
+  const int64_t grains = (count + grain - 1) / grain;
+  job.body = &body;
+  job.count = count;
+  job.grain = grain;
+  job.threads = static_cast<int>(std::min<int64_t>(threads, grains));
+  job.step = std::max<int64_t>(1, grains / (job.threads * kPiecesPerThread));
+  job.scope = current_scope();
+  job.failed.store(false, std::memory_order_relaxed);
+  for (int i = 0; i < job.threads; ++i) {
+    pool.segments[i].next.store(grains * i / job.threads, std::memory_order_relaxed);
+    pool.segments[i].end = grains * (i + 1) / job.threads;
+  }
+}
+
+void close_gate() {
+  int32_t now = pool.gate.fetch_or(kClosed, std::memory_order_acquire) | kClosed;
+  for (int spin = 0; now != kClosed; ++spin) {
+    if (spin < 4000) {
+      _mm_pause();
+    } else {
+      pool.gate.wait(now, std::memory_order_acquire);
+    }
+    now = pool.gate.load(std::memory_order_acquire);
+  }
+}
+
+void run_job(int64_t count, int64_t grain, int threads, const Body& body) {
+  start_workers(threads - 1);
+  Job job;
+  set_up(job, body, count, grain, pool.started + 1);
+  if (job.threads == 1) return run_inline(count, body);
+  pool.job = &job;
+  pool.gate.store(0, std::memory_order_release);
+  raise_signal();
+  run_segments(job, 0);
+  close_gate();
+  if (job.error != nullptr) std::rethrow_exception(job.error);
+}
+
+}  // namespace
+
+void parallel_for(int64_t count, int64_t grain, Body body) {
+  if (count <= 0) return;
+  const int threads = num_threads();
+  if (inside || threads == 1 || count <= grain) return run_inline(count, body);
+  // Another thread's job is running: its workers are busy, and waiting would not be faster.
+  if (!pool.lock.try_lock()) return run_inline(count, body);
+  const std::lock_guard guard(pool.lock, std::adopt_lock);
+  run_job(count, std::max<int64_t>(1, grain), threads, body);
+}
+
+// A body may fork; the thread that runs it has the lock already.
+void lock_workers() {
+  if (!inside) pool.lock.lock();
+}
+void unlock_workers() {
+  if (!inside) pool.lock.unlock();
+}
+
+// Their stacks are kept and used again.
+void forget_workers() {
+  pool.started = 0;
+  pool.sleepers.store(0);
+  pool.gate.store(kClosed);
+}
+
+}  // namespace device
+
+void set_num_threads(int count) {
+  if (count < 1 || count > device::kMaxThreads) {
+    throw UserError(cat("set_num_threads: ", count, " threads"), Source::none(),
+                    cat("give a number from 1 to ", device::kMaxThreads));
+  }
+  if (device::inside) {
+    throw UserError("set_num_threads: called while an op runs on several threads", Source::none(),
+                    "set the number before the op");
+  }
+  const std::lock_guard guard(device::pool.lock);
+  device::pool.wanted.store(count, std::memory_order_relaxed);
+  if (count - 1 < device::pool.started) device::end_workers(count - 1);
+}
+
+int num_threads() {
+  int count = device::pool.wanted.load(std::memory_order_relaxed);
+  if (count != 0) return count;
+  const int usual = device::default_threads();
+  device::pool.wanted.compare_exchange_strong(count, usual, std::memory_order_relaxed);
+  return device::pool.wanted.load(std::memory_order_relaxed);
+}
+
+}  // namespace tidemark

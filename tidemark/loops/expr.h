@@ -1,0 +1,24 @@
+// What each ExprOp is called, how many operands it takes, and for which dtypes it exists.
+#pragma once
+
+#include "tidemark/loops/nest.h"
+
+namespace tidemark {
+
+inline constexpr int kExprOps = static_cast<int>(ExprOp::select) + 1;
+inline constexpr int kMonoids = static_cast<int>(Monoid::maximum) + 1;
+
+const char* name(ExprOp op);
+const char* name(Monoid monoid);
+int arity(ExprOp op);
+
+// Whether an expression of `dtype` may apply `op` to operands of `operand` (of a select: the two
+// values; of ops without operands: ignored). f16 and bf16 are loaded, cast and selected; all else
+// is computed in f32.
+bool is_defined(ExprOp op, DType dtype, DType operand);
+bool is_defined(Monoid monoid, DType dtype);
+
+// The op that combines two partial results.
+ExprOp combiner(Monoid monoid);
+
+}  // namespace tidemark

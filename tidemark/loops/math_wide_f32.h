@@ -1,0 +1,167 @@
+// Sine and cosine of 32-bit floats, and powers: the functions that go through 64-bit arithmetic.
+// See `math_f32.h` for what all of them keep to.
+#pragma once
+
+#include "tidemark/loops/lane.h"
+#include "tidemark/loops/math_f32.h"
+#include "tidemark/loops/polynomial.h"
+
+namespace tidemark::math {
+
+// x = (4 j + quadrant) pi/2 + rest for some integer j, with |rest| <= 0.51 pi/2, for every finite
+// x. The quadrant, from -3 to 3, is the low bits of the integer `quadrant`.
+template <class V, class I>
+struct SplitAngle {
+  V rest;
+  I quadrant;
+};
+
+// Five candidates for a piece of 2/pi; which of them holds is decided by the size of the angle.
+template <class W>
+TIDEMARK_INLINE W piece_for_size(W size, double p0, double p1, double p2, double p3, double p4) {
+  const W small = select(less(like(size, 0x1p24), size), like(size, p1), like(size, p0));
+  const W medium = select(less(like(size, 0x1p50), size), like(size, p2), small);
+  const W large = select(less(like(size, 0x1p76), size), like(size, p3), medium);
+  return select(less(like(size, 0x1p102), size), like(size, p4), large);
+}
+
+// t - 4 j for the integer j that leaves it in [-2, 2]; exact.
+template <class W>
+TIDEMARK_INLINE W modulo_4(W t) {
+  return t - like(t, 4.0) * round_even(t * like(t, 0.25));
+}
+
+// The turns t = x 2/pi are wanted modulo 4, to some 30 bits behind the point even where they nearly
+// are an integer. 2/pi is cut into four pieces, 29 bits each but for the last. x has 24 bits, so
+// the first three products are exact in 64-bit floats. For large x the leading bits of 2/pi
+// contribute multiples of 4 only; each row of pieces leaves out those that do so for all x from its
+// bound on.
+template <class V>
+TIDEMARK_INLINE auto split_angle_f32(V x) {
+  const auto wide = widen(x);
+  const auto size = abs(wide);
+  const auto turns1 = wide * piece_for_size(size, 0x1.45f306dp-1, 0x1.45f306cp-1, 0x1.b939105p-26,
+                                            0x1.529fc27p-52, 0x1.d5f47d4p-78);
+  const auto turns2 = wide * piece_for_size(size, 0x1.9391054p-30, 0x1.c9c882ap-29, 0x1.29fc274p-56,
+                                            0x1.5f47d4cp-82, 0x1.a6ee06dp-107);
+  const auto turns3 = wide * piece_for_size(size, 0x1.4fe13abp-59, 0x1.4fe13aap-59, 0x1.7d1f534p-84,
+                                            0x1.377036dp-110, 0x1.6295993p-136);
+  const auto turns4 =
+      wide * piece_for_size(size, 0x1.d1f534ddc0db6p-88, 0x1.e8fa9a6ee06dbp-87,
+                            0x1.bb81b6c52b328p-113, 0x1.14acc9e21c821p-139, 0x1.8872083fca2c7p-165);
+  // Modulo 4, then the nearest integer apart from the fraction, all exactly: where the fractions
+  // nearly cancel, their sum is exact too.
+  const auto first = modulo_4(turns1);
+  const auto second = modulo_4(turns2);
+  const auto whole1 = round_even(first);
+  const auto whole2 = round_even(second);
+  const auto fraction1 = first - whole1;
+  const auto fraction2 = second - whole2;
+  const auto whole3 = round_even(fraction1 + fraction2);
+  const auto fraction = (((fraction1 - whole3) + fraction2) + turns3) + turns4;
+  // Adding 1.5 * 2^23 puts an integer in the low bits, also for NaN without undefined conversions.
+  const V whole = narrow(whole1 + whole2 + whole3) + like(x, 0x1.8p23);
+  const auto quadrant = bits(whole);
+  return SplitAngle<V, decltype(bits(x))>{narrow(fraction * like(wide, 0x1.921fb54442d18p0)),
+                                          quadrant};
+}
+
+// sin(rest + quadrant pi/2).
+template <class V, class I>
+TIDEMARK_INLINE V sin_of_split_f32(V rest, I quadrant) {
+  const V square = rest * rest;
+  const V one = like(rest, 1.0);
+  const V sine =
+      fma(rest * square,
+          polynomial(square, -0.16666653752326965, 0.008332083001732826, -0.00019504317606333643),
+          rest);
+  const V cosine = fma(
+      square,
+      fma(square,
+          polynomial(square, 0.04166664555668831, -0.0013887243112549186, 2.4423889044555835e-05),
+          like(rest, -0.5)),
+      one);
+  const auto swap = equal(bit_and(quadrant, like(quadrant, 1)), like(quadrant, 1));
+  // Quadrants 2 and 3 turn the sign, which is the bit a shift by 30 brings to the top.
+  const auto sign = shift_left(bit_and(quadrant, like(quadrant, 2)), 30);
+  return from_bits(bit_xor(bits(select(swap, cosine, sine)), sign));
+}
+
+// sin(x), to 1.6 ulp for every finite x; NaN for infinities.
+template <class V>
+TIDEMARK_INLINE V sin_f32(V x) {
+  const auto [rest, quadrant] = split_angle_f32(x);
+  const V value = sin_of_split_f32(rest, quadrant);
+  return select(equal(x, like(x, 0.0)), x, value);
+}
+
+// cos(x), to 1.6 ulp for every finite x; NaN for infinities.
+template <class V>
+TIDEMARK_INLINE V cos_f32(V x) {
+  const auto [rest, quadrant] = split_angle_f32(x);
+  return sin_of_split_f32(rest, quadrant + like(quadrant, 1));
+}
+
+// log2(x) for x a positive normal 64-bit float, with a relative error below 2^-42 or so.
+template <class W>
+TIDEMARK_INLINE W log2_for_power_f32(W x) {
+  const W one = like(x, 1.0);
+  const auto sqrt_half = bits(like(x, 0x1.6a09e667f3bcdp-1));
+  const auto offset = bits(x) - sqrt_half;
+  const W mantissa =
+      from_bits(bit_and(offset, like(offset, int64_t{0x000fffffffffffff})) + sqrt_half);
+  const W exponent = to_float(shift_right(offset, 52));
+  const W s = (mantissa - one) / (mantissa + one);
+  const W log2_mantissa =
+      s * polynomial(s * s, 0x1.71547652b8250p+1, 0x1.ec709dc53da10p-1, 0x1.2776c291faff2p-1,
+                     0x1.a61a2fb30aa90p-2, 0x1.479533ea69474p-2, 0x1.21b2adca6e111p-2);
+  return exponent + log2_mantissa;
+}
+
+// 2^t in 64-bit floats with a relative error below 2^-28; 0 or infinity once narrowed where t is
+// beyond the range of 32-bit floats.
+template <class W>
+TIDEMARK_INLINE W exp2_for_power_f32(W t) {
+  const W low = like(t, -200.0);
+  const W high = like(t, 200.0);
+  const W above = select(less(t, low), low, t);
+  const W clamped = select(less(high, above), high, above);
+  const W shifter = like(t, 0x1.8p52);
+  const W shifted = clamped + shifter;
+  const W rest = clamped - (shifted - shifter);
+  const W value = polynomial(rest, 0x1.ffffffff4dff4p-1, 0x1.62e430d0435afp-1, 0x1.ebfbe10e36aa7p-3,
+                             0x1.c6aecc57b0a69p-5, 0x1.3b2995ee454cep-7, 0x1.5f48c648c172ap-10,
+                             0x1.4499027fe05f4p-13);
+  return value * from_bits(shift_left(bits(shifted), 52) + bits(like(t, 1.0)));
+}
+
+// x to the power y, with `magnitude` = |x|^y, which may be anything where |x| is 1 or y is 0: signs
+// and exceptions as IEEE 754 has them for pow.
+template <class V>
+TIDEMARK_INLINE V power_with_signs(V x, V y, V magnitude) {
+  const V zero = like(x, 0.0);
+  const V one = like(x, 1.0);
+  const V half = y * like(x, 0.5);
+  const auto whole = equal(trunc(y), y);
+  const auto odd = both(whole, no(equal(trunc(half), half)));
+  const V value = select(both(equal(abs(x), one), no(is_nan(y))), one, magnitude);
+  const V signed_value = select(odd, copysign(value, x), value);
+  const auto finite_negative = both(less(x, zero), less(like(x, -__builtin_inf()), x));
+  const V defined =
+      select(both(finite_negative, no(whole)), like(x, __builtin_nan("")), signed_value);
+  return select(either(equal(x, one), equal(y, zero)), one, defined);
+}
+
+// x^y, to 0.6 ulp.
+template <class V>
+TIDEMARK_INLINE V power_f32(V x, V y) {
+  const auto base = widen(abs(x));
+  const auto zero = like(base, 0.0);
+  const auto infinity = like(base, __builtin_inf());
+  const auto finite = select(less(base, infinity), log2_for_power_f32(base), base);
+  const auto log2_base = select(equal(base, zero), -infinity, finite);
+  const V magnitude = narrow(exp2_for_power_f32(widen(y) * log2_base));
+  return power_with_signs(x, y, magnitude);
+}
+
+}  // namespace tidemark::math

@@ -1,0 +1,29 @@
+// Strided memory somebody else owns: what kernels, views and the reference interpreter work on.
+#pragma once
+
+#include "tidemark/types/dtype.h"
+#include "tidemark/types/shape.h"
+
+namespace tidemark {
+
+struct ArrayRef {
+  std::byte* data = nullptr;  // The element at index 0 of every axis.
+  DType dtype = DType::f32;
+  Shape shape;
+  Strides strides;  // In elements; zero repeats one element, negative walks backwards.
+
+  int64_t rank() const { return shape.rank(); }
+  int64_t size() const { return shape.size(); }
+  bool is_contiguous() const {
+    int64_t expected = 1;
+    for (int64_t axis = rank() - 1; axis >= 0; --axis) {
+      const int64_t extent = shape[axis];
+      if (extent == 0) return true;
+      if (extent != 1 && strides[static_cast<size_t>(axis)] != expected) return false;
+      expected *= extent;
+    }
+    return true;
+  }
+};
+
+}  // namespace tidemark

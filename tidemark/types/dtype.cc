@@ -1,0 +1,48 @@
+#include "tidemark/types/dtype.h"
+
+#include <ostream>
+
+namespace tidemark {
+
+const char* name(DType dtype) {
+  constexpr const char* names[kDTypes] = {"f16", "bf16", "f32", "f64", "i32", "i64", "u8", "bool"};
+  return names[static_cast<int>(dtype)];
+}
+
+std::ostream& operator<<(std::ostream& out, DType dtype) { return out << name(dtype); }
+
+float float_of_f16(uint16_t bits) {
+  const uint32_t sign = static_cast<uint32_t>(bits & 0x8000U) << 16;
+  const uint32_t exponent = (bits >> 10) & 0x1fU;
+  const uint32_t fraction = bits & 0x3ffU;
+  if (exponent == 0) {
+    // Zero or denormal: fraction * 2^-24 is exact in float.
+    const float magnitude = static_cast<float>(fraction) * 0x1p-24F;
+    return std::bit_cast<float>(std::bit_cast<uint32_t>(magnitude) | sign);
+  }
+  if (exponent == 31) {
+    const uint32_t quiet = fraction != 0 ? 0x400000U : 0U;
+    return std::bit_cast<float>(sign | 0x7f800000U | (fraction << 13) | quiet);
+  }
+  return std::bit_cast<float>(sign | ((exponent + 112U) << 23) | (fraction << 13));
+}
+
+uint16_t f16_of_float(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  const uint32_t sign = (bits >> 16) & 0x8000U;
+  const uint32_t magnitude = bits & 0x7fffffffU;
+  if (magnitude > 0x7f800000U) {
+    return static_cast<uint16_t>(sign | 0x7e00U | ((magnitude >> 13) & 0x3ffU));
+  }
+  if (magnitude >= 0x477ff000U) return static_cast<uint16_t>(sign | 0x7c00U);
+  if (magnitude < 0x38800000U) {
+    // Below 2^-14 the result is denormal: adding 0.5 leaves the rounded multiple of 2^-24 in the
+    // low bits of the sum.
+    const float rounded = std::bit_cast<float>(magnitude) + 0.5F;
+    return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(rounded) - 0x3f000000U));
+  }
+  const uint32_t odd = (magnitude >> 13) & 1U;
+  return static_cast<uint16_t>(sign | ((magnitude - 0x38000000U + 0xfffU + odd) >> 13));
+}
+
+}  // namespace tidemark

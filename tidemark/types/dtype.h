@@ -1,0 +1,130 @@
+// The element types, and plain C++ types for each.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <concepts>
+#include <cstdint>
+#include <iosfwd>
+#include <type_traits>
+
+#include "tidemark/base/error.h"
+
+namespace tidemark {
+
+enum class DType : uint8_t { f16, bf16, f32, f64, i32, i64, u8, boolean };
+using enum DType;
+inline constexpr int kDTypes = 8;
+
+// "f32"; `boolean` prints "bool", a name C++ keeps for itself.
+const char* name(DType dtype);
+std::ostream& operator<<(std::ostream& out, DType dtype);
+
+constexpr int64_t size_of(DType dtype) {
+  constexpr int8_t sizes[kDTypes] = {2, 2, 4, 8, 4, 8, 1, 1};
+  return sizes[static_cast<int>(dtype)];
+}
+constexpr bool is_float(DType dtype) { return dtype <= DType::f64; }
+constexpr bool is_low_precision(DType dtype) { return dtype <= DType::bf16; }
+constexpr bool is_integer(DType dtype) { return dtype >= DType::i32 && dtype <= DType::u8; }
+
+// Storage of the two 16-bit float formats. They convert through float, rounding to nearest even.
+float float_of_f16(uint16_t bits);
+uint16_t f16_of_float(float value);
+constexpr float float_of_bf16(uint16_t bits) {
+  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+}
+constexpr uint16_t bf16_of_float(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  // A NaN keeps its top bits and stays quiet; rounding it as a number could make it an infinity.
+  if ((bits & 0x7fffffffU) > 0x7f800000U) return static_cast<uint16_t>((bits >> 16) | 0x40U);
+  return static_cast<uint16_t>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16);
+}
+
+struct float16 {
+  uint16_t bits = 0;
+  float16() = default;
+  explicit float16(float value) : bits(f16_of_float(value)) {}
+  explicit operator float() const { return float_of_f16(bits); }
+};
+struct bfloat16 {
+  uint16_t bits = 0;
+  bfloat16() = default;
+  explicit bfloat16(float value) : bits(bf16_of_float(value)) {}
+  explicit operator float() const { return float_of_bf16(bits); }
+};
+
+template <class T>
+concept Number = std::is_arithmetic_v<T>;
+
+namespace detail {
+template <class T>
+struct DTypeOf;
+template <>
+struct DTypeOf<float16> {
+  static constexpr DType value = DType::f16;
+};
+template <>
+struct DTypeOf<bfloat16> {
+  static constexpr DType value = DType::bf16;
+};
+template <>
+struct DTypeOf<float> {
+  static constexpr DType value = DType::f32;
+};
+template <>
+struct DTypeOf<double> {
+  static constexpr DType value = DType::f64;
+};
+template <>
+struct DTypeOf<int32_t> {
+  static constexpr DType value = DType::i32;
+};
+template <>
+struct DTypeOf<int64_t> {
+  static constexpr DType value = DType::i64;
+};
+template <>
+struct DTypeOf<long long> {
+  static constexpr DType value = DType::i64;
+};
+template <>
+struct DTypeOf<uint8_t> {
+  static constexpr DType value = DType::u8;
+};
+template <>
+struct DTypeOf<bool> {
+  static constexpr DType value = DType::boolean;
+};
+}  // namespace detail
+
+template <class T>
+concept Element = requires { detail::DTypeOf<std::remove_cv_t<T>>::value; };
+template <Element T>
+inline constexpr DType dtype_of = detail::DTypeOf<std::remove_cv_t<T>>::value;
+
+// Calls f with a value-initialised element of the C++ type behind `dtype`.
+template <class F>
+decltype(auto) visit_dtype(DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::f16:
+      return f(float16{});
+    case DType::bf16:
+      return f(bfloat16{});
+    case DType::f32:
+      return f(float{});
+    case DType::f64:
+      return f(double{});
+    case DType::i32:
+      return f(int32_t{});
+    case DType::i64:
+      return f(int64_t{});
+    case DType::u8:
+      return f(uint8_t{});
+    case DType::boolean:
+      return f(bool{});
+  }
+  check_failed(__FILE__, __LINE__, "dtype", cat("unknown dtype ", static_cast<int>(dtype)));
+}
+
+}  // namespace tidemark

@@ -1,0 +1,60 @@
+#include "tidemark/types/shape.h"
+
+#include <ostream>
+
+#include "tidemark/base/error.h"
+
+namespace tidemark {
+
+void Dim::read_open() {
+  throw UserError("the value of an open size was asked for, but it is known only at the call",
+                  Source::none(), "compute with it as a Dim, or fix the size in the signature");
+}
+
+Shape::Shape(std::span<const int64_t> sizes) {
+  for (const int64_t size : sizes) dims_.push_back(size);
+}
+
+Dim Shape::operator[](int64_t axis) const {
+  const int64_t counted = axis < 0 ? axis + rank() : axis;
+  if (counted < 0 || counted >= rank()) {
+    throw UserError(cat("shape", *this, " has no axis ", axis));
+  }
+  return dims_[static_cast<size_t>(counted)];
+}
+
+int64_t Shape::size() const {
+  int64_t product = 1;
+  for (const Dim dim : dims_) product *= int64_t{dim};
+  return product;
+}
+
+bool Shape::is_open() const {
+  return std::any_of(begin(), end(), [](Dim dim) { return dim.is_open(); });
+}
+
+std::ostream& operator<<(std::ostream& out, Dim dim) {
+  if (dim.is_open()) return out << '?';
+  return out << int64_t{dim};
+}
+
+std::ostream& operator<<(std::ostream& out, const Shape& shape) {
+  out << '[';
+  for (int64_t axis = 0; axis < shape.rank(); ++axis) {
+    if (axis > 0) out << ", ";
+    out << shape[axis];
+  }
+  return out << ']';
+}
+
+Strides contiguous_strides(const Shape& shape) {
+  Strides strides(static_cast<size_t>(shape.rank()));
+  int64_t stride = 1;
+  for (int64_t axis = shape.rank() - 1; axis >= 0; --axis) {
+    strides[static_cast<size_t>(axis)] = stride;
+    stride *= std::max<int64_t>(1, shape[axis]);
+  }
+  return strides;
+}
+
+}  // namespace tidemark
