@@ -13,13 +13,13 @@ import sys
 
 build = sys.argv[1]
 with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
-    commands = [entry for entry in json.load(file) if "tidemark_objects.dir" in entry["output"]]
+    commands = [entry["command"].split() for entry in json.load(file) if "tidemark_objects.dir" in entry["command"]]
 
 owners = collections.defaultdict(list)  # weak symbol: the objects that define it
 special = {}  # object: the option it is compiled with
-for entry in commands:
-    path = os.path.join(build, entry["output"])
-    options = [word for word in entry["command"].split() if word.startswith("-mavx")]
+for words in commands:
+    path = os.path.join(build, words[words.index("-o") + 1])
+    options = [word for word in words if word.startswith("-mavx")]
     if options:
         special[path] = options[0]
     names = subprocess.run(["nm", "--defined-only", "--format=posix", path], capture_output=True, text=True, check=True)

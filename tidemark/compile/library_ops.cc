@@ -233,7 +233,8 @@ void run_conv2d(std::span<const ArrayRef> operands, const Attrs& attrs, const Ar
 
 struct Draw {
   library::RandomKey key;
-  double a = 0, b = 0;
+  double a = 0, b = 0;        // Of floats and bernoulli.
+  int64_t low = 0, high = 0;  // Of integers.
 };
 
 template <class Fill>
@@ -273,10 +274,9 @@ void run_draw(const OpDef& op, const Draw& draw, const ArrayRef& result) {
     auto* to = reinterpret_cast<uint8_t*>(result.data);
     fill_in_parallel(count, [&](int64_t begin, int64_t n) { library::fill_bernoulli(draw.key, begin, n, to + begin, static_cast<float>(draw.a)); });
   } else if (op.self == &ops::random_integers) {
-    const auto low = static_cast<int64_t>(draw.a), high = static_cast<int64_t>(draw.b);
     const Workspace wide(count * 8);
     auto* to = reinterpret_cast<int64_t*>(wide.data());
-    fill_in_parallel(count, [&](int64_t begin, int64_t n) { library::fill_integers(draw.key, begin, n, to + begin, low, high); });
+    fill_in_parallel(count, [&](int64_t begin, int64_t n) { library::fill_integers(draw.key, begin, n, to + begin, draw.low, draw.high); });
     run_copy({.data = wide.data(), .dtype = DType::i64, .shape = result.shape, .strides = contiguous_strides(result.shape)}, result);
   } else {
     library::permutation(draw.key, count, reinterpret_cast<int64_t*>(result.data));
@@ -293,12 +293,19 @@ void run_filled(const OpDef& op, const Attrs& attrs, const ArrayRef& result) {
   }
   Draw draw;
   draw.key.value = static_cast<uint64_t>(read.integer());
-  draw.a = read.number();
-  draw.b = read.number();
+  if (op.self == &ops::random_integers) {
+    draw.low = read.integer();
+    draw.high = read.integer();
+  } else {
+    draw.a = read.number();
+    draw.b = read.number();
+  }
   run_draw(op, draw, result);
 }
 
 }  // namespace
+
+uint64_t fold_key(uint64_t key, uint64_t data) { return library::fold_in({key}, data).value; }
 
 void run_library(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs, const ArrayRef& result, Source at) {
   if (op.family == Family::random) return run_filled(op, attrs, result);

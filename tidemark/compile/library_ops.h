@@ -11,4 +11,7 @@ namespace tidemark::compile {
 void run_library(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
                  const ArrayRef& result, Source at);
 
+// The key of the data-th child of a random key.
+uint64_t fold_key(uint64_t key, uint64_t data);
+
 }  // namespace tidemark::compile

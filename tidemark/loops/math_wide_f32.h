@@ -31,11 +31,11 @@ TIDEMARK_INLINE W modulo_4(W t) {
   return t - like(t, 4.0) * round_even(t * like(t, 0.25));
 }
 
-// The turns t = x 2/pi are wanted modulo 4, to some 30 bits behind the point even where they nearly
-// are an integer. 2/pi is cut into four pieces, 29 bits each but for the last. x has 24 bits, so
-// the first three products are exact in 64-bit floats. For large x the leading bits of 2/pi
-// contribute multiples of 4 only; each row of pieces leaves out those that do so for all x from its
-// bound on.
+// The quarter turns t = x 2/pi are wanted modulo 4, to some 30 bits behind the point even where
+// they nearly are an integer. 2/pi is cut into four pieces, 29 bits each but for the last. x has 24
+// bits, so the first three products are exact in 64-bit floats. For large x the leading bits of
+// 2/pi contribute multiples of 4 only; each row of pieces leaves out those that do so for all x
+// from its bound on.
 template <class V>
 TIDEMARK_INLINE auto split_angle_f32(V x) {
   const auto wide = widen(x);

@@ -20,6 +20,12 @@ inline constexpr AttrDef kDrawAttrs[] = {{"shape", AttrKind::integers},
                                          {"a", AttrKind::number},
                                          {"b", AttrKind::number}};
 
+inline constexpr AttrDef kIntegersAttrs[] = {{"shape", AttrKind::integers},
+                                             {"dtype", AttrKind::dtype},
+                                             {"key", AttrKind::integer},
+                                             {"low", AttrKind::integer},
+                                             {"high", AttrKind::integer}};
+
 inline constexpr std::string_view kNoOperand = "it has no operand";
 
 inline constexpr NamedOp arange = {
@@ -43,10 +49,10 @@ inline constexpr NamedOp random_bernoulli = {
 };
 inline constexpr NamedOp random_integers = {
     .name = "random_integers",
-    .brief = "Whole numbers drawn evenly from [a, b).",
+    .brief = "Whole numbers drawn evenly from [low, high).",
     .family = Family::random,
     .arity = 0,
-    .attrs = kDrawAttrs,
+    .attrs = kIntegersAttrs,
     .infer = rule::infer_filled,
     .no_gradient = kNoOperand,
 };

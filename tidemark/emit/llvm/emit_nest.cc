@@ -1,0 +1,621 @@
+// The loops of a nest.
+//
+//   pointwise          for row { for sweep { for step { for vector of columns } } }
+//   folds along lanes  for row { for sweep { for block of 4096 { for vector } } finish }
+//   along columns      for row { for block of columns { for sweep { for block of 256 steps
+//                      { for step { for vector of the block } } } finish } }
+//
+// A loop over vectors ends in a partial one. With masked instructions a heavy body is written once
+// and entered twice, with a full and with a partial mask: that halves the code to compile.
+// Otherwise the partial vector has a body of its own.
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+
+#include <llvm/IR/IntrinsicsX86.h>
+
+#include "tidemark/device/kernel.h"
+#include "tidemark/emit/llvm/nest_emitter.h"
+#include "tidemark/emit/llvm/support.h"
+#include "tidemark/loops/pairwise.h"
+
+namespace tidemark::jit {
+
+using llvm::BasicBlock;
+using llvm::Value;
+
+namespace {
+
+// A body this heavy is written once, at the cost of masked stores and of partial sums kept on the
+// stack.
+constexpr int64_t kHeavy = 12;
+
+}  // namespace
+
+NestEmitter::NestEmitter(const Nest& nest, device::Isa isa, llvm::Module& module,
+                         const std::string& name)
+    : nest_(nest),
+      isa_(isa),
+      module_(module),
+      context_(module.getContext()),
+      builder_(context_),
+      has_masks_(isa == device::Isa::avx512),
+      width_(choose_width(nest, isa)),
+      column_vectors_(choose_column_vectors(nest, isa)) {
+  llvm::Type* pointer = builder_.getPtrTy();
+  auto* type = llvm::FunctionType::get(builder_.getVoidTy(), {pointer, pointer}, false);
+  function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name, module_);
+  function_->setDoesNotThrow();
+  if (isa == device::Isa::avx512) {
+    function_->addFnAttr("prefer-vector-width", "512");
+    function_->addFnAttr("min-legal-vector-width", "512");
+  }
+}
+
+void NestEmitter::emit() {
+  builder_.SetInsertPoint(BasicBlock::Create(context_, "", function_));
+  load_arguments();
+  find_fixed();
+  if (nest_.cells == 0) {
+    emit_pointwise();
+  } else {
+    allocate_cells();
+    nest_.order == Nest::Order::lanes ? emit_lanes() : emit_columns();
+  }
+  if (stream_ != nullptr) {
+    builder_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
+  }
+  builder_.CreateRetVoid();
+}
+
+void NestEmitter::load_arguments() {
+  Value* args = function_->getArg(1);
+  const auto field = [&](llvm::Type* type, Value* base, size_t at) -> Value* {
+    return builder_.CreateLoad(type, offset(base, builder_.getInt64(at)));
+  };
+  llvm::Type* word = builder_.getInt64Ty();
+  llvm::Type* pointer = builder_.getPtrTy();
+  rows_ = field(word, args, offsetof(KernelArgs, rows));
+  steps_ = field(word, args, offsetof(KernelArgs, steps));
+  columns_ = field(word, args, offsetof(KernelArgs, columns));
+  index_base_ = field(word, args, offsetof(KernelArgs, index_base));
+  index_row_ = field(word, args, offsetof(KernelArgs, index_row));
+  scratch_ = field(pointer, args, offsetof(KernelArgs, scratch));
+  Value* data = field(pointer, args, offsetof(KernelArgs, buffers));
+  Value* movements = field(pointer, args, offsetof(KernelArgs, movements));
+  Value* scalars = field(pointer, args, offsetof(KernelArgs, scalars));
+  Value* misaligned = nullptr;
+  for (size_t i = 0; i < nest_.buffers.size(); ++i) {
+    const size_t at = i * sizeof(Movement);
+    buffers_.push_back({.data = field(pointer, data, i * sizeof(std::byte*)),
+                        .row = field(word, movements, at + offsetof(Movement, row)),
+                        .step = field(word, movements, at + offsetof(Movement, step)),
+                        .column = field(word, movements, at + offsetof(Movement, column))});
+    if (!nest_.buffers[i].streaming || nest_.buffers[i].columns != BufferRef::Columns::unit) {
+      continue;
+    }
+    const Buffer& buffer = buffers_.back();
+    const auto if_many = [&](Value* count, Value* movement) {
+      Value* many = builder_.CreateICmpSGT(count, builder_.getInt64(1));
+      return builder_.CreateSelect(many, movement, builder_.getInt64(0));
+    };
+    Value* bits = builder_.CreatePtrToInt(buffer.data, word);
+    bits = builder_.CreateOr(bits, if_many(rows_, buffer.row));
+    bits = builder_.CreateOr(bits, if_many(steps_, buffer.step));
+    misaligned = misaligned == nullptr ? bits : builder_.CreateOr(misaligned, bits);
+  }
+  if (misaligned != nullptr) {
+    stream_ = builder_.CreateICmpEQ(builder_.CreateAnd(misaligned, 63), builder_.getInt64(0));
+  }
+  for (const Expr& expr : nest_.exprs) {
+    if (expr.op != ExprOp::scalar) continue;
+    const size_t number = static_cast<size_t>(expr.ref);
+    if (scalars_.size() <= number) scalars_.resize(number + 1);
+    if (scalars_[number] == nullptr) {
+      scalars_[number] = field(word, scalars, number * sizeof(uint64_t));
+    }
+  }
+}
+
+// ---- What does not change inside a loop
+
+void NestEmitter::find_fixed() {
+  const bool along_steps = nest_.order == Nest::Order::columns && nest_.cells != 0;
+  for (const Expr& expr : nest_.exprs) {
+    bool is_fixed = true;
+    switch (expr.op) {
+      case ExprOp::load: {
+        const BufferRef& buffer = nest_.buffers[static_cast<size_t>(expr.ref)];
+        is_fixed = !along_steps && buffer.columns == BufferRef::Columns::repeat && !buffer.written;
+        break;
+      }
+      case ExprOp::index:
+        is_fixed = !along_steps && nest_.order == Nest::Order::columns;
+        break;
+      default:
+        for (const int32_t in : expr.in) {
+          is_fixed = is_fixed && (in < 0 || fixed_[static_cast<size_t>(in)] != 0);
+        }
+    }
+    fixed_.push_back(is_fixed ? 1 : 0);
+  }
+}
+
+void NestEmitter::hoist(int32_t expr, Known& known, const Place& place) {
+  if (fixed_[static_cast<size_t>(expr)] != 0) {
+    value(expr, known, place);
+    return;
+  }
+  for (const int32_t in : nest_.exprs[static_cast<size_t>(expr)].in) {
+    if (in >= 0) hoist(in, known, place);
+  }
+}
+
+void NestEmitter::hoist(const Sweep& sweep, Known& known, const Place& place) {
+  known.assign(nest_.exprs.size(), nullptr);
+  for (const Store& store : sweep.stores) hoist(store.expr, known, place);
+  for (const Fold& fold : sweep.folds) hoist(fold.expr, known, place);
+}
+
+// ---- Control flow
+
+NestEmitter::Carried NestEmitter::loop(Value* begin, Value* end, int64_t step, Carried carried,
+                                       const std::function<Carried(Value*, const Carried&)>& body) {
+  BasicBlock* before = builder_.GetInsertBlock();
+  BasicBlock* turn = BasicBlock::Create(context_, "", function_);
+  BasicBlock* after = BasicBlock::Create(context_, "", function_);
+  builder_.CreateCondBr(builder_.CreateICmpSLT(begin, end), turn, after);
+  builder_.SetInsertPoint(turn);
+  llvm::PHINode* i = builder_.CreatePHI(begin->getType(), 2);
+  i->addIncoming(begin, before);
+  std::vector<llvm::PHINode*> phis;
+  Carried in_turn;
+  for (Value* value : carried) {
+    phis.push_back(builder_.CreatePHI(value->getType(), 2));
+    phis.back()->addIncoming(value, before);
+    in_turn.push_back(phis.back());
+  }
+  const Carried next = body(i, in_turn);
+  BasicBlock* latch = builder_.GetInsertBlock();
+  Value* following = builder_.CreateAdd(i, builder_.getInt64(static_cast<uint64_t>(step)));
+  builder_.CreateCondBr(builder_.CreateICmpSLT(following, end), turn, after);
+  i->addIncoming(following, latch);
+  for (size_t k = 0; k < phis.size(); ++k) phis[k]->addIncoming(next[k], latch);
+  builder_.SetInsertPoint(after);
+  Carried result;
+  for (size_t k = 0; k < phis.size(); ++k) {
+    llvm::PHINode* phi = builder_.CreatePHI(phis[k]->getType(), 2);
+    phi->addIncoming(carried[k], before);
+    phi->addIncoming(next[k], latch);
+    result.push_back(phi);
+  }
+  return result;
+}
+
+void NestEmitter::loop(Value* begin, Value* end, int64_t step,
+                       const std::function<void(Value*)>& body) {
+  loop(begin, end, step, {}, [&](Value* i, const Carried&) -> Carried {
+    body(i);
+    return {};
+  });
+}
+
+void NestEmitter::when(Value* condition, const std::function<void()>& body) {
+  BasicBlock* yes = BasicBlock::Create(context_, "", function_);
+  BasicBlock* after = BasicBlock::Create(context_, "", function_);
+  builder_.CreateCondBr(condition, yes, after);
+  builder_.SetInsertPoint(yes);
+  body();
+  builder_.CreateBr(after);
+  builder_.SetInsertPoint(after);
+}
+
+void NestEmitter::vector_loop(const Place& at, Value* begin, Value* end, bool is_light,
+                              const Body& body) {
+  if (has_masks_ && !is_light) return masked_vector_loop(at, begin, end, body);
+  Value* count = builder_.CreateSub(end, begin);
+  Value* rest = builder_.CreateAnd(count, static_cast<uint64_t>(width_ - 1));
+  Value* full = builder_.CreateSub(end, rest);
+  Place place = at;
+  loop(begin, full, width_, [&](Value* column) {
+    place.column = column;
+    place.stream = stream_;
+    body(place);
+  });
+  when(builder_.CreateICmpNE(rest, builder_.getInt64(0)), [&] {
+    place.column = full;
+    place.stream = nullptr;
+    place.active = rest;
+    place.mask = lane_mask(rest);
+    body(place);
+  });
+}
+
+void NestEmitter::masked_vector_loop(const Place& at, Value* begin, Value* end, const Body& body) {
+  Value* count = builder_.CreateSub(end, begin);
+  Value* rest = builder_.CreateAnd(count, static_cast<uint64_t>(width_ - 1));
+  Value* full = builder_.CreateSub(end, rest);
+  BasicBlock* before = builder_.GetInsertBlock();
+  BasicBlock* pass = BasicBlock::Create(context_, "", function_);
+  BasicBlock* partial_or_done = BasicBlock::Create(context_, "", function_);
+  BasicBlock* partial = BasicBlock::Create(context_, "", function_);
+  BasicBlock* after = BasicBlock::Create(context_, "", function_);
+  builder_.CreateCondBr(builder_.CreateICmpSLT(begin, full), pass, partial_or_done);
+
+  builder_.SetInsertPoint(partial_or_done);
+  builder_.CreateCondBr(builder_.CreateICmpNE(rest, builder_.getInt64(0)), partial, after);
+  builder_.SetInsertPoint(partial);
+  Value* partial_mask = lane_mask(rest);
+  builder_.CreateBr(pass);
+
+  builder_.SetInsertPoint(pass);
+  const auto either = [&](Value* of_full, Value* of_partial) {
+    llvm::PHINode* phi = builder_.CreatePHI(of_full->getType(), 2);
+    phi->addIncoming(of_full, before);
+    phi->addIncoming(of_partial, partial);
+    return phi;
+  };
+  Place place = at;
+  Value* first = either(begin, full);
+  Value* last = either(full, end);
+  place.mask = either(llvm::Constant::getAllOnesValue(partial_mask->getType()), partial_mask);
+  place.active = either(builder_.getInt64(static_cast<uint64_t>(width_)), rest);
+  Value* is_full = either(builder_.getTrue(), builder_.getFalse());
+  if (stream_ != nullptr) place.stream = builder_.CreateAnd(stream_, is_full);
+  loop(first, last, width_, [&](Value* column) {
+    place.column = column;
+    body(place);
+  });
+  builder_.CreateCondBr(is_full, partial_or_done, after);
+  builder_.SetInsertPoint(after);
+}
+
+Place NestEmitter::place_of_row(Value* row) {
+  Place place;
+  place.row = row;
+  place.step = builder_.getInt64(0);
+  place.column = builder_.getInt64(0);
+  for (const Buffer& buffer : buffers_) {
+    place.origins.push_back(offset(buffer.data, builder_.CreateMul(row, buffer.row)));
+  }
+  return place;
+}
+
+Place NestEmitter::place_of_step(const Place& row, Value* step) {
+  Place place = row;
+  place.step = step;
+  for (size_t i = 0; i < buffers_.size(); ++i) {
+    place.origins[i] = offset(row.origins[i], builder_.CreateMul(step, buffers_[i].step));
+  }
+  return place;
+}
+
+// All values of a body are computed before any is stored: an output may be an input's memory.
+void NestEmitter::emit_stores(const Sweep& sweep, Known& known, const Place& place) {
+  for (const Store& store : sweep.stores) value(store.expr, known, place);
+  for (const Fold& fold : sweep.folds) value(fold.expr, known, place);
+  for (const Store& s : sweep.stores) store(s.buffer, value(s.expr, known, place), place);
+}
+
+// ---- No cells
+
+void NestEmitter::emit_pointwise() {
+  loop(builder_.getInt64(0), rows_, 1, [&](Value* row) {
+    const Place at_row = place_of_row(row);
+    for (const Sweep& sweep : nest_.sweeps) {
+      const auto columns = [&](const Place& at) {
+        Known hoisted;
+        hoist(sweep, hoisted, at);
+        const bool is_light = weight(nest_, sweep) < kHeavy;
+        vector_loop(at, builder_.getInt64(0), columns_, is_light, [&](const Place& place) {
+          Known known = hoisted;
+          emit_stores(sweep, known, place);
+        });
+      };
+      if (nest_.order == Nest::Order::lanes) {
+        columns(at_row);
+      } else {
+        loop(builder_.getInt64(0), steps_, 1,
+             [&](Value* step) { columns(place_of_step(at_row, step)); });
+      }
+    }
+  });
+}
+
+// ---- Cells
+
+void NestEmitter::allocate_cells() {
+  const bool in_lanes = nest_.order == Nest::Order::lanes;
+  const size_t count = static_cast<size_t>(nest_.cells);
+  cells_.resize(count);
+  lane_partials_.resize(count);
+  levels_.resize(count);
+  cell_dtypes_.resize(count, f32);
+  const auto scratch = [&](int64_t bytes) {
+    Value* start = offset(scratch_, builder_.getInt64(static_cast<uint64_t>(scratch_bytes_)));
+    scratch_bytes_ += (bytes + 63) / 64 * 64;
+    return start;
+  };
+  for (const Sweep& sweep : nest_.sweeps) {
+    for (const Fold& fold : sweep.folds) {
+      const size_t cell = static_cast<size_t>(fold.cell);
+      const DType dtype = dtype_of(fold);
+      cell_dtypes_[cell] = dtype;
+      if (in_lanes) {
+        cells_[cell] = lane::stack_slot(builder_, memory_type(dtype, 1), 1, 8);
+        lane_partials_[cell] = lane::stack_slot(builder_, memory_type(dtype, 1), kLanes);
+        levels_[cell] = lane::stack_slot(builder_, memory_type(dtype, 1), kPairwiseLevels);
+      } else {
+        const int64_t row_bytes = column_vectors_ * width_ * size_of(dtype);
+        cells_[cell] = scratch(row_bytes);
+        levels_[cell] = scratch(kPairwiseLevels * row_bytes);
+      }
+    }
+  }
+}
+
+Value* NestEmitter::identity(const Fold& fold, int64_t width) {
+  const DType dtype = dtype_of(fold);
+  return to_memory(constant(dtype, identity_bits(fold.monoid, dtype), width), dtype);
+}
+
+void NestEmitter::push_blocks(const Sweep& sweep, Value* block, Value* blocks, int64_t width) {
+  when(builder_.CreateICmpSGT(blocks, builder_.getInt64(1)), [&] {
+    for (const Fold& fold : sweep.folds) {
+      const size_t cell = static_cast<size_t>(fold.cell);
+      lane::call_address(
+          builder_, pairwise(fold.monoid, dtype_of(fold)).push,
+          {levels_[cell], block, cells_[cell], builder_.getInt64(static_cast<uint64_t>(width))});
+    }
+  });
+}
+
+void NestEmitter::finish_blocks(const Sweep& sweep, Value* blocks, int64_t width) {
+  when(builder_.CreateICmpSGT(blocks, builder_.getInt64(1)), [&] {
+    for (const Fold& fold : sweep.folds) {
+      const size_t cell = static_cast<size_t>(fold.cell);
+      lane::call_address(
+          builder_, pairwise(fold.monoid, dtype_of(fold)).finish,
+          {levels_[cell], blocks, cells_[cell], builder_.getInt64(static_cast<uint64_t>(width))});
+    }
+  });
+}
+
+// ---- Folds along lanes
+
+void NestEmitter::emit_lanes() {
+  loop(builder_.getInt64(0), rows_, 1, [&](Value* row) {
+    const Place at = place_of_row(row);
+    for (const Sweep& sweep : nest_.sweeps) emit_lane_sweep(sweep, at);
+    finish_lane_row(at);
+  });
+}
+
+void NestEmitter::emit_lane_sweep(const Sweep& sweep, const Place& row) {
+  Known hoisted;
+  hoist(sweep, hoisted, row);
+  if (sweep.folds.empty()) {
+    const bool is_light = weight(nest_, sweep) < kHeavy;
+    vector_loop(row, builder_.getInt64(0), columns_, is_light, [&](const Place& place) {
+      Known known = hoisted;
+      emit_stores(sweep, known, place);
+    });
+    return;
+  }
+  // An empty row is one empty block: its cells are the identity.
+  Value* whole =
+      builder_.CreateLShr(builder_.CreateAdd(columns_, builder_.getInt64(kLaneBlock - 1)),
+                          static_cast<uint64_t>(std::countr_zero(uint64_t(kLaneBlock))));
+  Value* blocks =
+      builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, whole, builder_.getInt64(1));
+  loop(builder_.getInt64(0), blocks, 1, [&](Value* block) {
+    Value* begin = times(block, kLaneBlock);
+    Value* end = builder_.CreateBinaryIntrinsic(
+        llvm::Intrinsic::smin, builder_.CreateAdd(begin, builder_.getInt64(kLaneBlock)), columns_);
+    fold_lane_block(sweep, hoisted, row, begin, end);
+    for (const Fold& fold : sweep.folds) reduce_lanes(fold);
+    push_blocks(sweep, block, blocks, 1);
+  });
+  finish_blocks(sweep, blocks, 1);
+}
+
+void NestEmitter::fold_lane_block(const Sweep& sweep, const Known& hoisted, const Place& row,
+                                  Value* begin, Value* end) {
+  const int64_t vectors = kLanes / width_;
+  const auto partial = [&](const Fold& fold, Value* lane_number) {
+    Value* bytes = times(lane_number, size_of(dtype_of(fold)));
+    return offset(lane_partials_[static_cast<size_t>(fold.cell)], bytes);
+  };
+  const auto constant_lane = [&](int64_t i) {
+    return builder_.getInt64(static_cast<uint64_t>(i * width_));
+  };
+  Carried partials;
+  for (const Fold& fold : sweep.folds) {
+    for (int64_t i = 0; i < vectors; ++i) partials.push_back(identity(fold, width_));
+  }
+  Value* rest = begin;
+  if (weight(nest_, sweep) * vectors <= 64) {
+    // All 64 lanes in registers.
+    Value* count = builder_.CreateSub(end, begin);
+    rest = builder_.CreateAdd(begin, builder_.CreateAnd(count, ~static_cast<uint64_t>(kLanes - 1)));
+    partials = loop(begin, rest, kLanes, partials, [&](Value* column, const Carried& turn) {
+      Carried next = turn;
+      for (int64_t i = 0; i < vectors; ++i) {
+        Place place = row;
+        place.column = builder_.CreateAdd(column, constant_lane(i));
+        place.stream = stream_;
+        Known known = hoisted;
+        emit_stores(sweep, known, place);
+        for (size_t k = 0; k < sweep.folds.size(); ++k) {
+          const Fold& fold = sweep.folds[k];
+          Value*& sum = next[k * static_cast<size_t>(vectors) + static_cast<size_t>(i)];
+          Value* folded = to_memory(value(fold.expr, known, place), dtype_of(fold));
+          sum = combine(fold.monoid, dtype_of(fold), sum, folded);
+        }
+      }
+      return next;
+    });
+  }
+  for (size_t k = 0; k < partials.size(); ++k) {
+    const int64_t i = static_cast<int64_t>(k) % vectors;
+    const Fold& fold = sweep.folds[k / static_cast<size_t>(vectors)];
+    builder_.CreateStore(partials[k], partial(fold, constant_lane(i)));
+  }
+  vector_loop(row, rest, end, false, [&](const Place& place) {
+    Known known = hoisted;
+    emit_stores(sweep, known, place);
+    for (const Fold& fold : sweep.folds) {
+      const DType dtype = dtype_of(fold);
+      Value* address = partial(fold, builder_.CreateAnd(place.column, uint64_t(kLanes - 1)));
+      Value* sum = builder_.CreateLoad(memory_type(dtype, width_), address);
+      Value* folded = to_memory(value(fold.expr, known, place), dtype);
+      // Absent columns fold the identity, which changes no bit of a fold that started from it.
+      if (place.mask != nullptr) {
+        folded = builder_.CreateSelect(place.mask, folded, identity(fold, width_));
+      }
+      builder_.CreateStore(combine(fold.monoid, dtype, sum, folded), address);
+    }
+  });
+}
+
+// Lane j takes lane j + 32, then j + 16, 8, 4, 2, 1.
+void NestEmitter::reduce_lanes(const Fold& fold) {
+  const DType dtype = dtype_of(fold);
+  const size_t cell = static_cast<size_t>(fold.cell);
+  std::vector<Value*> vectors;
+  for (int64_t i = 0; i < kLanes; i += width_) {
+    Value* bytes = builder_.getInt64(static_cast<uint64_t>(i * size_of(dtype)));
+    vectors.push_back(
+        builder_.CreateLoad(memory_type(dtype, width_), offset(lane_partials_[cell], bytes)));
+  }
+  while (vectors.size() > 1) {
+    const size_t half = vectors.size() / 2;
+    for (size_t i = 0; i < half; ++i) {
+      vectors[i] = combine(fold.monoid, dtype, vectors[i], vectors[i + half]);
+    }
+    vectors.resize(half);
+  }
+  Value* lanes = vectors[0];
+  for (int64_t count = width_ / 2; count > 1; count /= 2) {
+    llvm::SmallVector<int> low, high;
+    for (int64_t i = 0; i < count; ++i) {
+      low.push_back(static_cast<int>(i));
+      high.push_back(static_cast<int>(count + i));
+    }
+    lanes = combine(fold.monoid, dtype, builder_.CreateShuffleVector(lanes, low),
+                    builder_.CreateShuffleVector(lanes, high));
+  }
+  Value* result = combine(fold.monoid, dtype, builder_.CreateExtractElement(lanes, uint64_t{0}),
+                          builder_.CreateExtractElement(lanes, uint64_t{1}));
+  builder_.CreateStore(result, cells_[cell]);
+}
+
+void NestEmitter::finish_lane_row(const Place& row) {
+  const int64_t width = width_;
+  width_ = 1;
+  Known known(nest_.exprs.size(), nullptr);
+  for (const Store& s : nest_.finish) value(s.expr, known, row);
+  for (const Store& s : nest_.finish) store(s.buffer, value(s.expr, known, row), row);
+  width_ = width;
+}
+
+// ---- Folds along steps, a vector of columns in each accumulator
+
+void NestEmitter::emit_columns() {
+  const int64_t block = column_vectors_ * width_;
+  loop(builder_.getInt64(0), rows_, 1, [&](Value* row) {
+    const Place at = place_of_row(row);
+    Value* rest = builder_.getInt64(0);
+    if (column_vectors_ > 1) {
+      Value* left = builder_.CreateURem(columns_, builder_.getInt64(static_cast<uint64_t>(block)));
+      rest = builder_.CreateSub(columns_, left);
+      loop(builder_.getInt64(0), rest, block,
+           [&](Value* column) { emit_column_block(at, column, column_vectors_, nullptr); });
+    }
+    Value* full = builder_.CreateAnd(columns_, ~static_cast<uint64_t>(width_ - 1));
+    if (has_masks_) {
+      loop(rest, columns_, width_, [&](Value* column) {
+        Value* active = builder_.CreateBinaryIntrinsic(
+            llvm::Intrinsic::smin, builder_.CreateSub(columns_, column),
+            builder_.getInt64(static_cast<uint64_t>(width_)));
+        emit_column_block(at, column, 1, active);
+      });
+      return;
+    }
+    loop(rest, full, width_, [&](Value* column) { emit_column_block(at, column, 1, nullptr); });
+    when(builder_.CreateICmpSLT(full, columns_),
+         [&] { emit_column_block(at, full, 1, builder_.CreateSub(columns_, full)); });
+  });
+}
+
+void NestEmitter::emit_column_block(const Place& row, Value* column, int64_t vectors,
+                                    Value* active) {
+  Value* mask = active == nullptr ? nullptr : lane_mask(active);
+  std::vector<Place> places;
+  for (int64_t i = 0; i < vectors; ++i) {
+    Place place = row;
+    place.block_lane = i * width_;
+    place.column = builder_.CreateAdd(column, builder_.getInt64(static_cast<uint64_t>(i * width_)));
+    place.active = active;
+    place.mask = mask;
+    place.stream = active == nullptr ? stream_ : nullptr;
+    places.push_back(place);
+  }
+  for (const Sweep& sweep : nest_.sweeps) emit_column_sweep(sweep, places);
+  for (const Place& place : places) {
+    Known known(nest_.exprs.size(), nullptr);
+    for (const Store& s : nest_.finish) value(s.expr, known, place);
+    for (const Store& s : nest_.finish) store(s.buffer, value(s.expr, known, place), place);
+  }
+}
+
+void NestEmitter::emit_column_sweep(const Sweep& sweep, const std::vector<Place>& places) {
+  std::vector<Known> hoisted(places.size());
+  for (size_t i = 0; i < places.size(); ++i) hoist(sweep, hoisted[i], places[i]);
+  const auto body = [&](Value* step, const Carried& turn) {
+    Carried next = turn;
+    const std::vector<Value*> origins = place_of_step(places[0], step).origins;
+    for (size_t i = 0; i < places.size(); ++i) {
+      Place place = places[i];
+      place.step = step;
+      place.origins = origins;
+      Known known = hoisted[i];
+      emit_stores(sweep, known, place);
+      for (size_t k = 0; k < sweep.folds.size(); ++k) {
+        const Fold& fold = sweep.folds[k];
+        Value*& sum = next[k * places.size() + i];
+        Value* folded = to_memory(value(fold.expr, known, place), dtype_of(fold));
+        sum = combine(fold.monoid, dtype_of(fold), sum, folded);
+      }
+    }
+    return next;
+  };
+  if (sweep.folds.empty()) {
+    loop(builder_.getInt64(0), steps_, 1, {}, body);
+    return;
+  }
+  const int64_t width = static_cast<int64_t>(places.size()) * width_;
+  Value* whole = builder_.CreateLShr(builder_.CreateAdd(steps_, builder_.getInt64(kStepBlock - 1)),
+                                     static_cast<uint64_t>(std::countr_zero(uint64_t(kStepBlock))));
+  Value* blocks =
+      builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, whole, builder_.getInt64(1));
+  loop(builder_.getInt64(0), blocks, 1, [&](Value* block) {
+    Value* begin = times(block, kStepBlock);
+    Value* end = builder_.CreateBinaryIntrinsic(
+        llvm::Intrinsic::smin, builder_.CreateAdd(begin, builder_.getInt64(kStepBlock)), steps_);
+    Carried sums;
+    for (const Fold& fold : sweep.folds)
+      sums.resize(sums.size() + places.size(), identity(fold, width_));
+    sums = loop(begin, end, 1, sums, body);
+    for (size_t k = 0; k < sums.size(); ++k) {
+      const Fold& fold = sweep.folds[k / places.size()];
+      const llvm::Align align(static_cast<uint64_t>(size_of(dtype_of(fold))));
+      builder_.CreateAlignedStore(sums[k], cell_address(fold.cell, places[k % places.size()]),
+                                  align);
+    }
+    push_blocks(sweep, block, blocks, width);
+  });
+  finish_blocks(sweep, blocks, width);
+}
+
+}  // namespace tidemark::jit

@@ -1,0 +1,508 @@
+// Expressions, and how vectors reach memory.
+#include <llvm/IR/IntrinsicsX86.h>
+
+#include "tidemark/emit/llvm/nest_emitter.h"
+// After lane_value.h, which nest_emitter.h includes.
+#include "tidemark/emit/llvm/float_math.h"
+
+namespace tidemark::jit {
+
+using llvm::Value;
+
+// ---- Types and constants
+
+llvm::Type* NestEmitter::register_type(DType dtype, int64_t width) {
+  llvm::Type* element = nullptr;
+  switch (dtype) {
+    case f32:
+      element = builder_.getFloatTy();
+      break;
+    case f64:
+      element = builder_.getDoubleTy();
+      break;
+    case boolean:
+      element = builder_.getInt1Ty();
+      break;
+    default:
+      element = builder_.getIntNTy(static_cast<unsigned>(8 * size_of(dtype)));
+  }
+  if (width == 1) return element;
+  return llvm::FixedVectorType::get(element, static_cast<unsigned>(width));
+}
+
+llvm::Type* NestEmitter::memory_type(DType dtype, int64_t width) {
+  return register_type(dtype == boolean ? u8 : dtype, width);
+}
+
+Value* NestEmitter::to_memory(Value* value, DType dtype) {
+  if (dtype != boolean) return value;
+  return builder_.CreateZExt(value, lane::in_lanes_of(value->getType(), builder_.getInt8Ty()));
+}
+
+Value* NestEmitter::from_memory(Value* value, DType dtype) {
+  if (dtype != boolean) return value;
+  return builder_.CreateICmpNE(value, llvm::Constant::getNullValue(value->getType()));
+}
+
+Value* NestEmitter::constant(DType dtype, uint64_t bits, int64_t width) {
+  llvm::Type* type = register_type(dtype, width);
+  if (dtype == f32) {
+    return llvm::ConstantFP::get(type, llvm::APFloat(std::bit_cast<float>(uint32_t(bits))));
+  }
+  if (dtype == f64) {
+    return llvm::ConstantFP::get(type, llvm::APFloat(std::bit_cast<double>(bits)));
+  }
+  if (dtype == boolean) return llvm::ConstantInt::get(type, (bits & 0xff) != 0 ? 1 : 0);
+  const unsigned width_bits = type->getScalarSizeInBits();
+  return llvm::ConstantInt::get(type, llvm::APInt(64, bits).trunc(width_bits));
+}
+
+Value* NestEmitter::splat(Value* scalar) {
+  return width_ == 1 ? scalar : builder_.CreateVectorSplat(static_cast<unsigned>(width_), scalar);
+}
+
+Value* NestEmitter::offset(Value* base, Value* bytes) {
+  return builder_.CreateGEP(builder_.getInt8Ty(), base, bytes);
+}
+
+Value* NestEmitter::times(Value* a, int64_t b) {
+  return b == 1 ? a : builder_.CreateMul(a, builder_.getInt64(static_cast<uint64_t>(b)));
+}
+
+llvm::Constant* NestEmitter::lane_numbers() {
+  llvm::SmallVector<uint64_t> numbers;
+  for (int64_t i = 0; i < width_; ++i) numbers.push_back(static_cast<uint64_t>(i));
+  return llvm::ConstantDataVector::get(context_, numbers);
+}
+
+Value* NestEmitter::lane_mask(Value* active) {
+  // Counted in 8 bits: the compare is then one instruction for any width.
+  llvm::SmallVector<uint8_t> numbers;
+  for (int64_t i = 0; i < width_; ++i) numbers.push_back(static_cast<uint8_t>(i));
+  Value* count = builder_.CreateTrunc(active, builder_.getInt8Ty());
+  return builder_.CreateICmpULT(llvm::ConstantDataVector::get(context_, numbers), splat(count));
+}
+
+// ---- Memory
+
+Value* NestEmitter::load(int32_t buffer, const Place& place) {
+  const BufferRef& ref = nest_.buffers[static_cast<size_t>(buffer)];
+  const int64_t size = size_of(ref.dtype);
+  const llvm::Align align(static_cast<uint64_t>(size));
+  Value* origin = place.origins[static_cast<size_t>(buffer)];
+  if (ref.columns == BufferRef::Columns::repeat) {
+    Value* one = builder_.CreateAlignedLoad(memory_type(ref.dtype, 1), origin, align);
+    return splat(from_memory(one, ref.dtype));
+  }
+  if (ref.columns == BufferRef::Columns::strided) {
+    Value* stride = buffers_[static_cast<size_t>(buffer)].column;
+    Value* address = offset(origin, builder_.CreateMul(place.column, stride));
+    return from_memory(load_strided(ref, address, stride, place), ref.dtype);
+  }
+  Value* address = offset(origin, times(place.column, size));
+  llvm::Type* type = memory_type(ref.dtype, width_);
+  if (place.active == nullptr) {
+    return from_memory(builder_.CreateAlignedLoad(type, address, align), ref.dtype);
+  }
+  if (has_masks_) {
+    Value* zero = llvm::Constant::getNullValue(type);
+    return from_memory(builder_.CreateMaskedLoad(type, address, align, place.mask, zero),
+                       ref.dtype);
+  }
+  return from_memory(load_strided(ref, address, builder_.getInt64(uint64_t(size)), place),
+                     ref.dtype);
+}
+
+Value* NestEmitter::load_strided(const BufferRef& ref, Value* address, Value* stride,
+                                 const Place& place) {
+  const int64_t size = size_of(ref.dtype);
+  const llvm::Align align(static_cast<uint64_t>(size));
+  llvm::Type* type = memory_type(ref.dtype, width_);
+  if (has_masks_ && size >= 4) {
+    Value* offsets = builder_.CreateMul(lane_numbers(), splat(stride));
+    Value* addresses = builder_.CreateGEP(builder_.getInt8Ty(), address, offsets);
+    Value* zero = llvm::Constant::getNullValue(type);
+    return builder_.CreateMaskedGather(type, addresses, align, place.mask, zero);
+  }
+  if (place.active != nullptr) {
+    auto* dense = lane::stack_slot(builder_, type);
+    builder_.CreateStore(llvm::Constant::getNullValue(type), dense);
+    lane::call_address(builder_, copy_in,
+                       {dense, address, stride, place.active, builder_.getInt64(uint64_t(size))});
+    return builder_.CreateLoad(type, dense);
+  }
+  Value* gathered = llvm::PoisonValue::get(type);
+  for (int64_t i = 0; i < width_; ++i) {
+    Value* element = builder_.CreateAlignedLoad(memory_type(ref.dtype, 1),
+                                                offset(address, times(stride, i)), align);
+    gathered = builder_.CreateInsertElement(gathered, element, static_cast<uint64_t>(i));
+  }
+  return gathered;
+}
+
+void NestEmitter::store(int32_t buffer, Value* value, const Place& place) {
+  const BufferRef& ref = nest_.buffers[static_cast<size_t>(buffer)];
+  const int64_t size = size_of(ref.dtype);
+  const llvm::Align align(static_cast<uint64_t>(size));
+  Value* origin = place.origins[static_cast<size_t>(buffer)];
+  value = to_memory(value, ref.dtype);
+  if (width_ == 1) {
+    builder_.CreateAlignedStore(value, origin, align);
+    return;
+  }
+  if (ref.columns == BufferRef::Columns::strided) {
+    Value* stride = buffers_[static_cast<size_t>(buffer)].column;
+    Value* address = offset(origin, builder_.CreateMul(place.column, stride));
+    return store_strided(ref, value, address, stride, place);
+  }
+  Value* address = offset(origin, times(place.column, size));
+  const auto plain = [&] {
+    if (place.active == nullptr) {
+      builder_.CreateAlignedStore(value, address, align);
+    } else if (has_masks_) {
+      builder_.CreateMaskedStore(value, address, align, place.mask);
+    } else {
+      store_strided(ref, value, address, builder_.getInt64(uint64_t(size)), place);
+    }
+  };
+  if (!ref.streaming || place.stream == nullptr) return plain();
+  // The loop is bound by memory, so a branch that always goes one way costs nothing.
+  auto* streaming = llvm::BasicBlock::Create(context_, "", function_);
+  auto* cached = llvm::BasicBlock::Create(context_, "", function_);
+  auto* done = llvm::BasicBlock::Create(context_, "", function_);
+  builder_.CreateCondBr(place.stream, streaming, cached);
+  builder_.SetInsertPoint(streaming);
+  auto* past = builder_.CreateAlignedStore(value, address, llvm::Align(uint64_t(width_ * size)));
+  past->setMetadata(
+      llvm::LLVMContext::MD_nontemporal,
+      llvm::MDNode::get(context_, llvm::ConstantAsMetadata::get(builder_.getInt32(1))));
+  builder_.CreateBr(done);
+  builder_.SetInsertPoint(cached);
+  plain();
+  builder_.CreateBr(done);
+  builder_.SetInsertPoint(done);
+}
+
+void NestEmitter::store_strided(const BufferRef& ref, Value* value, Value* address, Value* stride,
+                                const Place& place) {
+  const int64_t size = size_of(ref.dtype);
+  auto* dense = lane::stack_slot(builder_, value->getType());
+  builder_.CreateStore(value, dense);
+  Value* count = place.active != nullptr ? place.active : builder_.getInt64(uint64_t(width_));
+  lane::call_address(builder_, copy_out,
+                     {address, dense, stride, count, builder_.getInt64(uint64_t(size))});
+}
+
+Value* NestEmitter::cell_address(int32_t cell, const Place& place) {
+  Value* start = cells_[static_cast<size_t>(cell)];
+  const DType dtype = cell_dtypes_[static_cast<size_t>(cell)];
+  if (nest_.order == Nest::Order::lanes || place.block_lane == 0) return start;
+  return offset(start, builder_.getInt64(uint64_t(place.block_lane * size_of(dtype))));
+}
+
+// ---- Expressions
+
+Value* NestEmitter::value(int32_t expr, Known& known, const Place& place) {
+  Value*& result = known[static_cast<size_t>(expr)];
+  if (result == nullptr) {
+    result = compute(nest_.exprs[static_cast<size_t>(expr)], expr, known, place);
+  }
+  return result;
+}
+
+Value* NestEmitter::compute(const Expr& expr, int32_t id, Known& known, const Place& place) {
+  (void)id;
+  switch (expr.op) {
+    case ExprOp::load:
+      return load(expr.ref, place);
+    case ExprOp::constant:
+      return constant(expr.dtype, expr.bits, width_);
+    case ExprOp::scalar: {
+      Value* word = scalars_[static_cast<size_t>(expr.ref)];
+      llvm::Type* memory = memory_type(expr.dtype, 1);
+      Value* low = builder_.CreateTrunc(word, builder_.getIntNTy(memory->getScalarSizeInBits()));
+      return splat(from_memory(builder_.CreateBitCast(low, memory), expr.dtype));
+    }
+    case ExprOp::cell: {
+      Value* address = cell_address(expr.ref, place);
+      if (nest_.order == Nest::Order::lanes) {
+        Value* one = builder_.CreateLoad(memory_type(expr.dtype, 1), address);
+        return splat(from_memory(one, expr.dtype));
+      }
+      llvm::Type* type = memory_type(expr.dtype, width_);
+      const llvm::Align align(static_cast<uint64_t>(size_of(expr.dtype)));
+      return from_memory(builder_.CreateAlignedLoad(type, address, align), expr.dtype);
+    }
+    case ExprOp::index: {
+      if (nest_.order == Nest::Order::columns) {
+        return splat(builder_.CreateAdd(index_base_, place.step));
+      }
+      Value* first = builder_.CreateAdd(index_base_, builder_.CreateMul(place.row, index_row_));
+      first = builder_.CreateAdd(first, place.column);
+      return builder_.CreateAdd(splat(first), lane_numbers());
+    }
+    default:
+      break;
+  }
+  Value* in[3] = {nullptr, nullptr, nullptr};
+  for (int i = 0; i < 3 && expr.in[static_cast<size_t>(i)] >= 0; ++i) {
+    in[i] = value(expr.in[static_cast<size_t>(i)], known, place);
+  }
+  const DType from = nest_.exprs[static_cast<size_t>(expr.in[0])].dtype;
+  switch (expr.op) {
+    case ExprOp::cast:
+      return cast(in[0], from, expr.dtype);
+    case ExprOp::select:
+      return builder_.CreateSelect(in[0], in[1], in[2]);
+    case ExprOp::equal:
+    case ExprOp::not_equal:
+    case ExprOp::less:
+    case ExprOp::less_equal:
+      return compare(expr.op, lane(in[0]), lane(in[1]), from);
+    case ExprOp::minimum:
+    case ExprOp::maximum:
+      return extreme(expr.op == ExprOp::maximum, expr.dtype, lane(in[0]), lane(in[1]));
+    default:
+      break;
+  }
+  if (is_float(expr.dtype)) return float_math(expr, lane(in[0]), lane(in[1]), lane(in[2]));
+  return integer_math(expr, lane(in[0]), lane(in[1]));
+}
+
+Value* NestEmitter::float_math(const Expr& expr, LaneValue a, LaneValue b, LaneValue c) {
+  return float_operation(expr.op, expr.dtype, a, b, c).value;
+}
+
+Value* NestEmitter::compare(ExprOp op, LaneValue a, LaneValue b, DType dtype) {
+  using P = llvm::CmpInst;
+  const bool has_sign = dtype == i32 || dtype == i64;
+  P::Predicate predicate = P::ICMP_EQ;
+  switch (op) {
+    case ExprOp::equal:
+      predicate = is_float(dtype) ? P::FCMP_OEQ : P::ICMP_EQ;
+      break;
+    case ExprOp::not_equal:
+      predicate = is_float(dtype) ? P::FCMP_UNE : P::ICMP_NE;
+      break;
+    case ExprOp::less:
+      predicate = is_float(dtype) ? P::FCMP_OLT : has_sign ? P::ICMP_SLT : P::ICMP_ULT;
+      break;
+    default:
+      predicate = is_float(dtype) ? P::FCMP_OLE : has_sign ? P::ICMP_SLE : P::ICMP_ULE;
+  }
+  return builder_.CreateCmp(predicate, a.value, b.value);
+}
+
+Value* NestEmitter::extreme(bool is_maximum, DType dtype, LaneValue a, LaneValue b) {
+  if (is_float(dtype)) {
+    // Written as one comparison and a choice, which is what the machine's instruction does.
+    const LaneValue better = select(is_maximum ? less(b, a) : less(a, b), a, b);
+    return select(is_nan(a), a, better).value;
+  }
+  if (dtype == boolean) return is_maximum ? either(a, b).value : both(a, b).value;
+  const bool has_sign = dtype != u8;
+  const auto id = is_maximum ? (has_sign ? llvm::Intrinsic::smax : llvm::Intrinsic::umax)
+                             : (has_sign ? llvm::Intrinsic::smin : llvm::Intrinsic::umin);
+  return builder_.CreateBinaryIntrinsic(id, a.value, b.value);
+}
+
+Value* NestEmitter::combine(Monoid monoid, DType dtype, Value* a, Value* b) {
+  switch (monoid) {
+    case Monoid::sum:
+      return (lane(a) + lane(b)).value;
+    case Monoid::product:
+      return (lane(a) * lane(b)).value;
+    case Monoid::minimum:
+      return extreme(false, dtype == boolean ? u8 : dtype, lane(a), lane(b));
+    case Monoid::maximum:
+      return extreme(true, dtype == boolean ? u8 : dtype, lane(a), lane(b));
+  }
+  return nullptr;
+}
+
+Value* NestEmitter::integer_math(const Expr& expr, LaneValue a, LaneValue b) {
+  using lane::like;
+  const bool has_sign = expr.dtype == i32 || expr.dtype == i64;
+  const LaneValue zero = like(a, 0);
+  const int bits = static_cast<int>(8 * size_of(expr.dtype));
+  switch (expr.op) {
+    case ExprOp::add:
+      return (a + b).value;
+    case ExprOp::subtract:
+      return (a - b).value;
+    case ExprOp::multiply:
+      return (a * b).value;
+    case ExprOp::negate:
+      return (zero - a).value;
+    case ExprOp::absolute:
+      return has_sign ? select(less(a, zero), zero - a, a).value : a.value;
+    case ExprOp::sign: {
+      const LaneValue positive = select(equal(a, zero), zero, like(a, 1));
+      return has_sign ? select(less(a, zero), like(a, -1), positive).value : positive.value;
+    }
+    case ExprOp::floor_divide:
+    case ExprOp::remainder: {
+      const LaneValue quotient = lane(integer_quotient(a, b, expr.dtype));
+      if (expr.op == ExprOp::floor_divide) return quotient.value;
+      // By zero: the quotient is 0, but what is left is defined to be 0, not a.
+      return select(equal(b, zero), zero, a - quotient * b).value;
+    }
+    case ExprOp::power:
+      return integer_power(a, b, expr.dtype);
+    case ExprOp::bit_and:
+      return both(a, b).value;
+    case ExprOp::bit_or:
+      return either(a, b).value;
+    case ExprOp::bit_xor:
+      return bit_xor(a, b).value;
+    case ExprOp::bit_not:
+      return no(a).value;
+    case ExprOp::shift_left:
+    case ExprOp::shift_right: {
+      Value* fits = builder_.CreateICmpULT(b.value, like(b, bits).value);
+      const bool left = expr.op == ExprOp::shift_left;
+      const LaneValue beyond = like(b, left || !has_sign ? 0 : bits - 1);
+      Value* count = select(lane(fits), b, beyond).value;
+      if (!left && has_sign) return builder_.CreateAShr(a.value, count);
+      Value* moved =
+          left ? builder_.CreateShl(a.value, count) : builder_.CreateLShr(a.value, count);
+      return builder_.CreateSelect(fits, moved, zero.value);
+    }
+    default:  // floor, ceil, round, trunc.
+      return a.value;
+  }
+}
+
+Value* NestEmitter::integer_quotient(LaneValue a, LaneValue b, DType dtype) {
+  using lane::like;
+  const LaneValue zero = like(a, 0);
+  const LaneValue one = like(a, 1);
+  llvm::Type* type = a.type();
+  if (dtype == u8) {
+    // Below 2^8 the quotient in floats truncates to the exact one.
+    llvm::Type* wide = lane::in_lanes_of(type, builder_.getFloatTy());
+    const LaneValue divisor = select(equal(b, zero), one, b);
+    Value* ratio = builder_.CreateFDiv(builder_.CreateUIToFP(a.value, wide),
+                                       builder_.CreateUIToFP(divisor.value, wide));
+    const LaneValue quotient = lane(builder_.CreateFPToUI(ratio, type));
+    return select(equal(b, zero), zero, quotient).value;
+  }
+  // Division by 0 and of the least number by -1 would trap; both are put in afterwards.
+  const LaneValue is_negated = equal(b, like(a, -1));
+  const LaneValue divisor = select(either(equal(b, zero), is_negated), one, b);
+  LaneValue quotient = zero;
+  if (dtype == i32) {
+    // A double holds the quotient of 32-bit numbers closely enough to truncate to the exact one.
+    llvm::Type* wide = lane::in_lanes_of(type, builder_.getDoubleTy());
+    Value* ratio = builder_.CreateFDiv(builder_.CreateSIToFP(a.value, wide),
+                                       builder_.CreateSIToFP(divisor.value, wide));
+    quotient = lane(builder_.CreateFPToSI(ratio, type));
+  } else {
+    quotient = lane(builder_.CreateSDiv(a.value, divisor.value));
+  }
+  const LaneValue left = a - quotient * divisor;
+  const LaneValue other_side = both(no(equal(left, zero)), less(bit_xor(left, divisor), zero));
+  const LaneValue down = select(other_side, quotient - one, quotient);
+  return select(equal(b, zero), zero, select(is_negated, zero - a, down)).value;
+}
+
+// By squaring, in as many turns as the dtype has bits. A negative exponent gives the base for bases
+// 1 and -1 to an odd power, 1 to an even one, and 0 for all others.
+Value* NestEmitter::integer_power(LaneValue base, LaneValue exponent, DType dtype) {
+  using lane::like;
+  const int64_t bits = 8 * size_of(dtype);
+  const LaneValue zero = like(base, 0);
+  const LaneValue one = like(base, 1);
+  const Carried end =
+      loop(builder_.getInt64(0), builder_.getInt64(uint64_t(bits)), 1,
+           {one.value, base.value, exponent.value}, [&](Value*, const Carried& turn) -> Carried {
+             const LaneValue result = lane(turn[0]);
+             const LaneValue square = lane(turn[1]);
+             const LaneValue rest = lane(turn[2]);
+             const LaneValue is_odd = equal(bit_and(rest, one), one);
+             return {select(is_odd, result * square, result).value, (square * square).value,
+                     shift_right_logical(rest, 1).value};
+           });
+  if (dtype == u8) return end[0];
+  const LaneValue is_odd = equal(bit_and(exponent, one), one);
+  const LaneValue is_unit = either(equal(base, one), equal(base, like(base, -1)));
+  const LaneValue inverse = select(is_unit, select(is_odd, base, one), zero);
+  return select(less(exponent, zero), inverse, lane(end[0])).value;
+}
+
+// ---- Casts
+
+Value* NestEmitter::cast(Value* from, DType from_dtype, DType to) {
+  if (from_dtype == to) return from;
+  if (is_low_precision(from_dtype)) return cast(f32_of_low(from, from_dtype), f32, to);
+  if (is_low_precision(to)) return low_of_f32(cast(from, from_dtype, f32), to);
+  llvm::Type* type = lane::in_lanes_of(from->getType(), register_type(to, 1));
+  llvm::Value* zero = llvm::Constant::getNullValue(from->getType());
+  const bool is_unsigned = from_dtype == u8 || from_dtype == boolean;
+  if (is_float(from_dtype)) {
+    if (to == boolean) return builder_.CreateFCmpUNE(from, zero);
+    if (is_float(to)) return builder_.CreateFPCast(from, type);
+    const auto id = to == u8 ? llvm::Intrinsic::fptoui_sat : llvm::Intrinsic::fptosi_sat;
+    return builder_.CreateIntrinsic(id, {type, from->getType()}, {from});
+  }
+  if (is_float(to)) {
+    return is_unsigned ? builder_.CreateUIToFP(from, type) : builder_.CreateSIToFP(from, type);
+  }
+  if (to == boolean) return builder_.CreateICmpNE(from, zero);
+  return builder_.CreateIntCast(from, type, !is_unsigned);
+}
+
+Value* NestEmitter::f32_of_low(Value* from, DType dtype) {
+  using lane::like;
+  llvm::Type* words = lane::in_lanes_of(from->getType(), builder_.getInt32Ty());
+  const LaneValue word = lane(builder_.CreateZExt(from, words));
+  if (dtype == bf16) return from_bits(shift_left(word, 16)).value;
+  if (isa_ != device::Isa::baseline) {
+    llvm::Type* half = lane::in_lanes_of(from->getType(), builder_.getHalfTy());
+    llvm::Type* single = lane::in_lanes_of(from->getType(), builder_.getFloatTy());
+    return builder_.CreateFPExt(builder_.CreateBitCast(from, half), single);
+  }
+  const LaneValue sign = shift_left(bit_and(word, like(word, 0x8000)), 16);
+  const LaneValue fraction = bit_and(word, like(word, 0x3ff));
+  const LaneValue size = bit_and(word, like(word, 0x7fff));
+  const LaneValue scale = lane(llvm::ConstantFP::get(lane::float_of_width(word), 0x1p-24));
+  const LaneValue small = bits(to_float(fraction) * scale);
+  const LaneValue normal = shift_left(size, 13) + like(word, 112 << 23);
+  const LaneValue quiet =
+      select(equal(fraction, like(word, 0)), like(word, 0), like(word, 0x400000));
+  const LaneValue huge = bit_or(bit_or(shift_left(size, 13), like(word, 0x7f800000)), quiet);
+  const LaneValue finite = select(less(size, like(word, 0x400)), small, normal);
+  return from_bits(bit_or(select(less(size, like(word, 0x7c00)), finite, huge), sign)).value;
+}
+
+Value* NestEmitter::low_of_f32(Value* from, DType dtype) {
+  using lane::like;
+  llvm::Type* shorts = lane::in_lanes_of(from->getType(), builder_.getInt16Ty());
+  const LaneValue word = bits(lane(from));
+  if (dtype == bf16) {
+    const LaneValue top = shift_right_logical(word, 16);
+    const LaneValue rounded =
+        shift_right_logical(word + like(word, 0x7fff) + bit_and(top, like(word, 1)), 16);
+    const LaneValue quiet = bit_or(top, like(word, 0x40));
+    return builder_.CreateTrunc(select(is_nan(lane(from)), quiet, rounded).value, shorts);
+  }
+  if (isa_ != device::Isa::baseline) {
+    llvm::Type* half = lane::in_lanes_of(from->getType(), builder_.getHalfTy());
+    return builder_.CreateBitCast(builder_.CreateFPTrunc(from, half), shorts);
+  }
+  // The cases of f16_of_float, all computed and one chosen.
+  const LaneValue sign = bit_and(shift_right_logical(word, 16), like(word, 0x8000));
+  const LaneValue size = bit_and(word, like(word, 0x7fffffff));
+  const LaneValue payload = bit_and(shift_right_logical(size, 13), like(word, 0x3ff));
+  const LaneValue nan = bit_or(payload, like(word, 0x7e00));
+  const LaneValue magnitude = from_bits(size);
+  const LaneValue small = bits(magnitude + like(magnitude, 0.5)) - like(word, 0x3f000000);
+  const LaneValue odd = bit_and(shift_right_logical(size, 13), like(word, 1));
+  const LaneValue normal = shift_right_logical(size + like(word, 0xfff - 0x38000000) + odd, 13);
+  LaneValue result = select(less(size, like(word, 0x38800000)), small, normal);
+  result = select(less(size, like(word, 0x477ff000)), result, like(word, 0x7c00));
+  result = select(less(like(word, 0x7f800000), size), nan, result);
+  return builder_.CreateTrunc(bit_or(result, sign).value, shorts);
+}
+
+}  // namespace tidemark::jit

@@ -1,0 +1,289 @@
+// From a module to running code: code generation into an object in memory, then JITLink. There is
+// no session that outlives a compile, so nothing is left behind but the pages of code.
+#include "tidemark/emit/llvm/jit.h"
+
+#include <llvm/ADT/SmallVector.h>
+#include <llvm/CodeGen/TargetPassConfig.h>
+#include <llvm/ExecutionEngine/JITLink/JITLink.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/MC/MCContext.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/SmallVectorMemoryBuffer.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/Target/TargetOptions.h>
+#include <malloc.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <mutex>
+
+#include "tidemark/base/error.h"
+#include "tidemark/emit/llvm/code_memory.h"
+#include "tidemark/emit/llvm/helpers.h"
+#include "tidemark/emit/llvm/nest_emitter.h"
+#include "tidemark/emit/llvm/support.h"
+
+extern "C" {
+void LLVMInitializeX86TargetInfo();
+void LLVMInitializeX86Target();
+void LLVMInitializeX86TargetMC();
+void LLVMInitializeX86AsmPrinter();
+}
+
+namespace tidemark {
+namespace jit {
+namespace {
+
+std::atomic<int64_t> held_bytes{0};
+constexpr int64_t kPageBytes = 4096;
+
+int64_t round_up(int64_t bytes, int64_t to) { return (bytes + to - 1) / to * to; }
+
+const llvm::Target& target() {
+  static const llvm::Target* const found = [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    std::string error;
+    const llvm::Target* target =
+        llvm::TargetRegistry::lookupTarget("x86_64-unknown-linux-gnu", error);
+    TIDEMARK_CHECK(target != nullptr, error);
+    return target;
+  }();
+  return *found;
+}
+
+// What each instruction set promises (device/cpu/features.h), never what this CPU happens to have:
+// the same kernel has the same code everywhere.
+const char* features(device::Isa isa) {
+  switch (isa) {
+    case device::Isa::baseline:
+      return "";
+    case device::Isa::avx2:
+      return "+avx2,+fma,+f16c";
+    case device::Isa::avx512:
+      return "+avx2,+fma,+f16c,+avx512f,+avx512bw,+avx512dq,+avx512vl";
+  }
+  return "";
+}
+
+std::unique_ptr<llvm::TargetMachine> target_machine(device::Isa isa) {
+  llvm::TargetOptions options;
+  // A product and a sum round separately unless fma is written.
+  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  options.TrapUnreachable = false;
+  return std::unique_ptr<llvm::TargetMachine>(target().createTargetMachine(
+      "x86_64-unknown-linux-gnu", "x86-64", features(isa), options, llvm::Reloc::PIC_,
+      llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default, true));
+}
+
+llvm::SmallVector<char, 0> generate(llvm::Module& module, llvm::TargetMachine& machine) {
+  llvm::SmallVector<char, 0> object;
+  llvm::raw_svector_ostream stream(object);
+  llvm::legacy::PassManager passes;
+  llvm::MCContext* context = nullptr;
+  const bool failed = machine.addPassesToEmitMC(passes, context, stream, true);
+  TIDEMARK_CHECK(!failed, "this LLVM cannot emit objects");
+  passes.run(module);
+  return object;
+}
+
+// What one link needs and gives.
+struct Linked {
+  std::vector<std::string> names;
+  std::vector<uint64_t> addresses;
+  std::vector<int64_t> sizes;
+  CodeMemory memory;
+  std::string failure;
+};
+
+class LinkContext final : public llvm::jitlink::JITLinkContext {
+ public:
+  explicit LinkContext(Linked& linked) : JITLinkContext(nullptr), linked_(linked) {}
+
+  llvm::jitlink::JITLinkMemoryManager& getMemoryManager() override { return linked_.memory; }
+  void notifyFailed(llvm::Error error) override {
+    linked_.failure = llvm::toString(std::move(error));
+  }
+  void lookup(const LookupMap& symbols,
+              std::unique_ptr<llvm::jitlink::JITLinkAsyncLookupContinuation> then) override {
+    llvm::jitlink::AsyncLookupResult found;
+    for (const auto& [name, flags] : symbols) {
+      void* function = library_function(name.str().c_str());
+      if (function == nullptr) {
+        return then->run(llvm::createStringError("no function " + name.str()));
+      }
+      found[name] = {llvm::orc::ExecutorAddr::fromPtr(function),
+                     llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
+    }
+    then->run(std::move(found));
+  }
+  llvm::Error notifyResolved(llvm::jitlink::LinkGraph& graph) override {
+    for (llvm::jitlink::Symbol* symbol : graph.defined_symbols()) {
+      if (!symbol->hasName()) continue;
+      for (size_t i = 0; i < linked_.names.size(); ++i) {
+        if (symbol->getName() != linked_.names[i]) continue;
+        linked_.addresses[i] = symbol->getAddress().getValue();
+        linked_.sizes[i] = static_cast<int64_t>(symbol->getSize());
+      }
+    }
+    return llvm::Error::success();
+  }
+  void notifyFinalized(llvm::jitlink::JITLinkMemoryManager::FinalizedAlloc allocation) override {
+    allocation.release();  // The Code owns the pages.
+  }
+  // Everything in the object is wanted: no pass that looks for what is dead.
+  llvm::jitlink::LinkGraphPassFunction getMarkLivePass(const llvm::Triple&) const override {
+    return llvm::jitlink::markAllSymbolsLive;
+  }
+
+ private:
+  Linked& linked_;
+};
+
+void link(llvm::SmallVector<char, 0> object, Linked& linked) {
+  const llvm::MemoryBufferRef buffer(llvm::StringRef(object.data(), object.size()), "kernels");
+  auto graph = llvm::jitlink::createLinkGraphFromObject(buffer);
+  if (!graph) throw InternalError(cat("compiling: ", llvm::toString(graph.takeError())));
+  llvm::jitlink::link(std::move(*graph), std::make_unique<LinkContext>(linked));
+  if (!linked.failure.empty()) throw InternalError(cat("compiling: ", linked.failure));
+}
+
+struct JitKernel final : Kernel {
+  std::shared_ptr<Code> code;
+};
+
+// Freed memory stays with the C library, in pieces between what lives on; every so many compiles
+// it is handed back.
+void trim_sometimes() {
+  constexpr int kCompilesPerTrim = 64;
+  static std::atomic<int> compiles{0};
+  if (compiles.fetch_add(1, std::memory_order_relaxed) % kCompilesPerTrim == kCompilesPerTrim - 1) {
+    malloc_trim(0);
+  }
+}
+
+}  // namespace
+
+Code::Code(int64_t bytes) : bytes_(round_up(bytes, kPageBytes)) {
+  void* mapped = mmap(nullptr, static_cast<size_t>(bytes_), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) {
+    throw DeviceError(cat("compiling: the system refuses ", bytes_, " bytes for code"));
+  }
+  data_ = static_cast<char*>(mapped);
+  held_bytes.fetch_add(bytes_, std::memory_order_relaxed);
+}
+
+Code::~Code() {
+  munmap(data_, static_cast<size_t>(bytes_));
+  held_bytes.fetch_sub(bytes_, std::memory_order_relaxed);
+}
+
+bool Code::make_executable() {
+  return mprotect(data_, static_cast<size_t>(bytes_), PROT_READ | PROT_EXEC) == 0;
+}
+
+namespace {
+
+class InFlight final : public llvm::jitlink::JITLinkMemoryManager::InFlightAlloc {
+ public:
+  explicit InFlight(std::shared_ptr<Code> code) : code_(std::move(code)) {}
+  void abandon(OnAbandonedFunction then) override { then(llvm::Error::success()); }
+  void finalize(OnFinalizedFunction then) override {
+    if (!code_->make_executable()) {
+      return then(llvm::createStringError("the system refuses executable memory"));
+    }
+    then(llvm::jitlink::JITLinkMemoryManager::FinalizedAlloc(
+        llvm::orc::ExecutorAddr::fromPtr(code_->data())));
+  }
+
+ private:
+  std::shared_ptr<Code> code_;
+};
+
+}  // namespace
+
+void CodeMemory::allocate(const llvm::jitlink::JITLinkDylib*, llvm::jitlink::LinkGraph& graph,
+                          OnAllocatedFunction on_allocated) {
+  llvm::jitlink::BasicLayout layout(graph);
+  int64_t bytes = 0;
+  for (auto& [group, segment] : layout.segments()) {
+    bytes = round_up(bytes, static_cast<int64_t>(segment.Alignment.value()));
+    bytes += static_cast<int64_t>(segment.ContentSize + segment.ZeroFillSize);
+  }
+  code = std::make_shared<Code>(bytes);
+  int64_t at = 0;
+  for (auto& [group, segment] : layout.segments()) {
+    at = round_up(at, static_cast<int64_t>(segment.Alignment.value()));
+    segment.WorkingMem = code->data() + at;
+    segment.Addr = llvm::orc::ExecutorAddr::fromPtr(segment.WorkingMem);
+    at += static_cast<int64_t>(segment.ContentSize + segment.ZeroFillSize);
+  }
+  if (auto error = layout.apply()) return on_allocated(std::move(error));
+  on_allocated(std::make_unique<InFlight>(code));
+}
+
+void CodeMemory::deallocate(std::vector<FinalizedAlloc> allocations,
+                            OnDeallocatedFunction on_deallocated) {
+  for (FinalizedAlloc& allocation : allocations) allocation.release();
+  on_deallocated(llvm::Error::success());
+}
+
+}  // namespace jit
+
+std::vector<std::unique_ptr<Kernel>> compile_nests(std::span<const Nest> nests, device::Isa isa) {
+  std::vector<std::unique_ptr<Kernel>> kernels(nests.size());
+  std::vector<jit::JitKernel*> compiled;
+  jit::Linked linked;
+  {
+    llvm::LLVMContext context;
+    llvm::Module module("kernels", context);
+    const auto machine = jit::target_machine(isa);
+    module.setTargetTriple(machine->getTargetTriple().str());
+    module.setDataLayout(machine->createDataLayout());
+    for (size_t i = 0; i < nests.size(); ++i) {
+      if (!jit::can_compile(nests[i])) continue;
+      linked.names.push_back(cat("kernel", i));
+      jit::NestEmitter emitter(nests[i], isa, module, linked.names.back());
+      emitter.emit();
+      auto kernel = std::make_unique<jit::JitKernel>();
+      kernel->scratch_bytes = emitter.scratch_bytes();
+      compiled.push_back(kernel.get());
+      kernels[i] = std::move(kernel);
+    }
+    if (compiled.empty()) return kernels;
+    if (std::getenv("TIDEMARK_PRINT_IR") != nullptr) module.print(llvm::errs(), nullptr);
+#ifdef TIDEMARK_DEBUG
+    std::string problem;
+    llvm::raw_string_ostream stream(problem);
+    TIDEMARK_CHECK(!llvm::verifyModule(module, &stream), stream.str());
+#endif
+    linked.addresses.resize(linked.names.size());
+    linked.sizes.resize(linked.names.size());
+    jit::link(jit::generate(module, *machine), linked);
+  }
+  int64_t unshared = linked.memory.code->bytes();
+  for (size_t i = 0; i < compiled.size(); ++i) {
+    jit::JitKernel& kernel = *compiled[i];
+    TIDEMARK_CHECK(linked.addresses[i] != 0, "no code for ", linked.names[i]);
+    kernel.run = reinterpret_cast<decltype(kernel.run)>(linked.addresses[i]);
+    kernel.code = linked.memory.code;
+    kernel.code_bytes = linked.sizes[i];
+    unshared -= linked.sizes[i];
+  }
+  compiled[0]->code_bytes += unshared;  // Constants, and what rounds to whole pages.
+  jit::trim_sometimes();
+  return kernels;
+}
+
+std::unique_ptr<Kernel> compile_nest(const Nest& nest, device::Isa isa) {
+  return std::move(compile_nests({&nest, 1}, isa)[0]);
+}
+
+int64_t code_bytes_held() { return jit::held_bytes.load(std::memory_order_relaxed); }
+
+}  // namespace tidemark

@@ -1,0 +1,151 @@
+// Writes one nest as one LLVM function. See emit_nest.cc for the loops, emit_value.cc for the
+// expressions and how vectors reach memory.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tidemark/device/cpu/features.h"
+#include "tidemark/emit/llvm/lane_value.h"
+#include "tidemark/loops/nest.h"
+
+namespace tidemark::jit {
+
+using lane::LaneValue;
+
+// Where a body stands: one vector of columns of one row and step.
+struct Place {
+  std::vector<llvm::Value*> origins;  // Address of column 0 of this row and step, per buffer.
+  llvm::Value* row = nullptr;
+  llvm::Value* step = nullptr;
+  llvm::Value* column = nullptr;  // The first column of the vector.
+  // A partial vector has `active` lanes, in [1, width]; null: all. With masked instructions `mask`
+  // guards memory; otherwise elements go through the stack. `mask` stands in both cases.
+  llvm::Value* active = nullptr;
+  llvm::Value* mask = nullptr;
+  // Lanes of a cell are found at this lane of the column block (order `columns`).
+  int64_t block_lane = 0;
+  // Whether this vector may be stored past the caches; null: no.
+  llvm::Value* stream = nullptr;
+};
+
+// The values of expressions already written, by expression; null: not yet.
+using Known = std::vector<llvm::Value*>;
+
+class NestEmitter {
+ public:
+  NestEmitter(const Nest& nest, device::Isa isa, llvm::Module& module, const std::string& name);
+
+  void emit();
+  int64_t scratch_bytes() const { return scratch_bytes_; }
+
+ private:
+  using Body = std::function<void(const Place&)>;
+
+  // Loops (emit_nest.cc).
+  void load_arguments();
+  void emit_pointwise();
+  void emit_lanes();
+  void emit_columns();
+  void emit_lane_sweep(const Sweep& sweep, const Place& row);
+  void fold_lane_block(const Sweep& sweep, const Known& hoisted, const Place& row,
+                       llvm::Value* begin, llvm::Value* end);
+  void reduce_lanes(const Fold& fold);
+  void finish_lane_row(const Place& row);
+  void emit_column_block(const Place& row, llvm::Value* column, int64_t vectors,
+                         llvm::Value* active);
+  void emit_column_sweep(const Sweep& sweep, const std::vector<Place>& places);
+  void emit_stores(const Sweep& sweep, Known& known, const Place& place);
+  void allocate_cells();
+  void push_blocks(const Sweep& sweep, llvm::Value* block, llvm::Value* blocks, int64_t width);
+  void finish_blocks(const Sweep& sweep, llvm::Value* blocks, int64_t width);
+  void vector_loop(const Place& at, llvm::Value* begin, llvm::Value* end, bool is_light,
+                   const Body& body);
+  void masked_vector_loop(const Place& at, llvm::Value* begin, llvm::Value* end, const Body& body);
+  // for (i = begin; i < end; i += step) body(i), with values carried from turn to turn.
+  using Carried = std::vector<llvm::Value*>;
+  Carried loop(llvm::Value* begin, llvm::Value* end, int64_t step, Carried carried,
+               const std::function<Carried(llvm::Value*, const Carried&)>& body);
+  void loop(llvm::Value* begin, llvm::Value* end, int64_t step,
+            const std::function<void(llvm::Value*)>& body);
+  void when(llvm::Value* condition, const std::function<void()>& body);
+  Place place_of_row(llvm::Value* row);
+  Place place_of_step(const Place& row, llvm::Value* step);
+
+  // Expressions (emit_value.cc).
+  llvm::Value* value(int32_t expr, Known& known, const Place& place);
+  llvm::Value* compute(const Expr& expr, int32_t id, Known& known, const Place& place);
+  llvm::Value* float_math(const Expr& expr, LaneValue a, LaneValue b, LaneValue c);
+  llvm::Value* integer_math(const Expr& expr, LaneValue a, LaneValue b);
+  llvm::Value* integer_quotient(LaneValue a, LaneValue b, DType dtype);
+  llvm::Value* integer_power(LaneValue base, LaneValue exponent, DType dtype);
+  llvm::Value* compare(ExprOp op, LaneValue a, LaneValue b, DType dtype);
+  llvm::Value* cast(llvm::Value* from, DType from_dtype, DType to);
+  llvm::Value* f32_of_low(llvm::Value* from, DType dtype);
+  llvm::Value* low_of_f32(llvm::Value* from, DType dtype);
+  llvm::Value* combine(Monoid monoid, DType dtype, llvm::Value* a, llvm::Value* b);
+  llvm::Value* extreme(bool is_maximum, DType dtype, LaneValue a, LaneValue b);
+  LaneValue lane(llvm::Value* value) { return {value, &builder_}; }
+
+  // Memory (emit_value.cc).
+  llvm::Value* load(int32_t buffer, const Place& place);
+  llvm::Value* load_strided(const BufferRef& ref, llvm::Value* address, llvm::Value* stride,
+                            const Place& place);
+  void store(int32_t buffer, llvm::Value* value, const Place& place);
+  void store_strided(const BufferRef& ref, llvm::Value* value, llvm::Value* address,
+                     llvm::Value* stride, const Place& place);
+  llvm::Value* cell_address(int32_t cell, const Place& place);
+  llvm::Value* constant(DType dtype, uint64_t bits, int64_t width);
+  llvm::Value* to_memory(llvm::Value* value, DType dtype);
+  llvm::Value* from_memory(llvm::Value* value, DType dtype);
+  llvm::Value* splat(llvm::Value* scalar);
+  llvm::Value* offset(llvm::Value* base, llvm::Value* bytes);
+  llvm::Value* lane_mask(llvm::Value* active);
+  llvm::Type* register_type(DType dtype, int64_t width);
+  llvm::Type* memory_type(DType dtype, int64_t width);
+  llvm::Constant* lane_numbers();
+  llvm::Value* times(llvm::Value* a, int64_t b);
+
+  llvm::Value* identity(const Fold& fold, int64_t width);
+  DType dtype_of(const Fold& fold) const { return nest_.exprs[size_t(fold.expr)].dtype; }
+
+  // What is the same for a whole row and step (pointwise, lanes) or for all steps (columns).
+  void find_fixed();
+  void hoist(const Sweep& sweep, Known& known, const Place& place);
+  void hoist(int32_t expr, Known& known, const Place& place);
+
+  const Nest& nest_;
+  const device::Isa isa_;
+  llvm::Module& module_;
+  llvm::LLVMContext& context_;
+  llvm::IRBuilder<> builder_;
+  llvm::Function* function_;
+  const bool has_masks_;
+  int64_t width_ = 1;  // Lanes of a vector; 1 while `finish` of the order `lanes` is written.
+  int64_t column_vectors_ = 1;
+  int64_t scratch_bytes_ = 0;
+
+  llvm::Value* rows_ = nullptr;
+  llvm::Value* steps_ = nullptr;
+  llvm::Value* columns_ = nullptr;
+  llvm::Value* index_base_ = nullptr;
+  llvm::Value* index_row_ = nullptr;
+  llvm::Value* scratch_ = nullptr;
+  llvm::Value* stream_ = nullptr;  // Whether every streaming buffer is aligned in this call.
+  struct Buffer {
+    llvm::Value* data;
+    llvm::Value* row;
+    llvm::Value* step;
+    llvm::Value* column;
+  };
+  std::vector<Buffer> buffers_;
+  std::vector<llvm::Value*> scalars_;        // As words; by number, null where never read.
+  std::vector<llvm::Value*> cells_;          // Where each cell is kept.
+  std::vector<llvm::Value*> lane_partials_;  // Per cell: 64 lanes (order `lanes`).
+  std::vector<llvm::Value*> levels_;         // Per cell: partial results of blocks.
+  std::vector<DType> cell_dtypes_;
+  std::vector<char> fixed_;  // Per expression.
+};
+
+}  // namespace tidemark::jit

@@ -1,0 +1,22 @@
+// Decisions about a nest that need no LLVM.
+#pragma once
+
+#include "tidemark/device/cpu/features.h"
+#include "tidemark/loops/nest.h"
+
+namespace tidemark::jit {
+
+// jit.h has the list of what is not compiled.
+bool can_compile(const Nest& nest);
+
+// Roughly how many vector instructions one vector of a sweep takes.
+int64_t weight(const Nest& nest, const Sweep& sweep);
+
+// Lanes of a vector: as many of the commonest element size as a register holds. A power of two that
+// divides 64.
+int64_t choose_width(const Nest& nest, device::Isa isa);
+
+// How many vectors of columns are folded side by side in the order `columns`.
+int64_t choose_column_vectors(const Nest& nest, device::Isa isa);
+
+}  // namespace tidemark::jit
