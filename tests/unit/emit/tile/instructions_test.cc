@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "tests/unit/emit/tile/call.h"
 #include "tests/unit/emit/tile/naive.h"
 #include "tidemark/emit/tile/tile.h"
 #include "tidemark/loops/expr.h"
@@ -9,19 +10,6 @@ namespace {
 
 using namespace testing;
 using device::Isa;
-
-std::vector<Isa> available() {
-  std::vector<Isa> result = {Isa::baseline};
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-      __builtin_cpu_supports("f16c")) {
-    result.push_back(Isa::avx2);
-  }
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-    result.push_back(Isa::avx512);
-  }
-  return result;
-}
 
 // Elements of one dtype, side by side.
 struct Row {
@@ -87,7 +75,7 @@ std::string differences(const Case& c, const std::vector<Row>& in, const Row& ou
 }
 
 TEST(TileInstructions, ExistWhereTheOpIsDefined) {
-  for (const Isa isa : available()) {
+  for (const Isa isa : available_isas()) {
     for (const Case& c : all_cases()) {
       EXPECT_NE(tile_function(c.op, c.dtype, c.operand, isa), nullptr) << c.text();
     }
@@ -104,7 +92,7 @@ TEST(TileInstructions, GiveTheDefinedBitsOnEveryInstructionSet) {
     const size_t n = in[0].bytes.size() / size_of(in[0].dtype);
     const void* pointers[3] = {};
     for (size_t k = 0; k < in.size(); ++k) pointers[k] = in[k].bytes.data();
-    for (const Isa isa : available()) {
+    for (const Isa isa : available_isas()) {
       Row out(c.dtype, n);
       tile_function(c.op, c.dtype, c.operand, isa)(pointers, out.bytes.data(), n);
       EXPECT_EQ(differences(c, in, out, n), "") << "instruction set " << static_cast<int>(isa);
@@ -117,7 +105,7 @@ TEST(TileInstructions, StopAtTheLastElement) {
     const std::vector<Row> in = operands_of(c);
     const void* pointers[3] = {};
     for (size_t k = 0; k < in.size(); ++k) pointers[k] = in[k].bytes.data();
-    for (const Isa isa : available()) {
+    for (const Isa isa : available_isas()) {
       for (size_t n = 0; n < 70; n += n < 20 ? 1 : 7) {
         Row out(c.dtype, n + 1);
         out.set(n, 0x55);
@@ -133,7 +121,7 @@ TEST(TileInstructions, MayWriteOverAnOperand) {
   for (const Case& c : all_cases()) {
     const std::vector<Row> in = operands_of(c);
     const size_t n = in[0].bytes.size() / size_of(in[0].dtype);
-    for (const Isa isa : available()) {
+    for (const Isa isa : available_isas()) {
       for (size_t over = 0; over < in.size(); ++over) {
         if (size_of(in[over].dtype) != size_of(c.dtype)) continue;
         Row out(c.dtype, n);

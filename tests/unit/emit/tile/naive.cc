@@ -256,14 +256,20 @@ ExprOp combining_op(Monoid monoid) {
 class NaiveNest {
  public:
   NaiveNest(const Nest& nest, const KernelArgs& args)
-      : nest_(nest), args_(args), lanes_(nest.order == Nest::Order::lanes) {}
+      : nest_(nest),
+        args_(args),
+        lanes_(nest.order == Nest::Order::lanes),
+        known_(nest.exprs.size()) {}
 
   void run() {
     for (row_ = 0; row_ < args_.rows; ++row_) {
       cells_.clear();
       for (const Sweep& sweep : nest_.sweeps) run_sweep(sweep);
       const int64_t finishes = lanes_ ? 1 : args_.columns;
-      for (step_ = 0, column_ = 0; column_ < finishes; ++column_) store(nest_.finish);
+      for (step_ = 0, column_ = 0; column_ < finishes; ++column_) {
+        ++element_;
+        store(nest_.finish);
+      }
     }
   }
 
@@ -278,6 +284,7 @@ class NaiveNest {
     }
     for (step_ = 0; step_ < args_.steps; ++step_) {
       for (column_ = 0; column_ < args_.columns; ++column_) {
+        ++element_;
         for (const Fold& fold : sweep.folds) {
           values[{fold.cell, lanes_ ? 0 : column_}].push_back(evaluate(fold.expr));
         }
@@ -305,6 +312,11 @@ class NaiveNest {
   }
 
   uint64_t evaluate(int32_t expr) {
+    if (known_[expr].element != element_) known_[expr] = {element_, evaluate_anew(expr)};
+    return known_[expr].value;
+  }
+
+  uint64_t evaluate_anew(int32_t expr) {
     const Expr& e = nest_.exprs[expr];
     switch (e.op) {
       case ExprOp::load:
@@ -372,6 +384,13 @@ class NaiveNest {
   bool lanes_;
   int64_t row_ = 0, step_ = 0, column_ = 0;
   std::map<std::pair<int, int64_t>, uint64_t> cells_;
+  // What each expression was when last evaluated.
+  struct Known {
+    int64_t element = 0;
+    uint64_t value = 0;
+  };
+  int64_t element_ = 0;
+  std::vector<Known> known_;
 };
 
 }  // namespace
@@ -499,7 +518,12 @@ std::vector<uint64_t> special_values(DType dtype) {
 }
 
 uint64_t random_value(DType dtype, std::mt19937_64& random) {
-  const std::vector<uint64_t> special = special_values(dtype);
+  static const std::vector<std::vector<uint64_t>> specials = [] {
+    std::vector<std::vector<uint64_t>> result;
+    for (int i = 0; i < kDTypes; ++i) result.push_back(special_values(static_cast<DType>(i)));
+    return result;
+  }();
+  const std::vector<uint64_t>& special = specials[static_cast<int>(dtype)];
   if (random() % 16 == 0) return special[random() % special.size()];
   const double number = std::uniform_real_distribution<double>(-4, 4)(random);
   if (dtype == boolean) return random() % 2;
