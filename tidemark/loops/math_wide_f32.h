@@ -4,6 +4,7 @@
 
 #include "tidemark/loops/lane.h"
 #include "tidemark/loops/math_f32.h"
+#include "tidemark/loops/math_f64.h"
 #include "tidemark/loops/polynomial.h"
 
 namespace tidemark::math {
@@ -95,13 +96,8 @@ TIDEMARK_INLINE V cos_f32(V x) {
 // log2(x) for x a positive normal 64-bit float, with a relative error below 2^-42 or so.
 template <class W>
 TIDEMARK_INLINE W log2_for_power_f32(W x) {
-  const W one = like(x, 1.0);
-  const auto sqrt_half = bits(like(x, 0x1.6a09e667f3bcdp-1));
-  const auto offset = bits(x) - sqrt_half;
-  const W mantissa =
-      from_bits(bit_and(offset, like(offset, int64_t{0x000fffffffffffff})) + sqrt_half);
-  const W exponent = to_float(shift_right(offset, 52));
-  const W s = (mantissa - one) / (mantissa + one);
+  const auto [exponent, fraction] = split_mantissa_f64(x);
+  const W s = fraction / (fraction + like(x, 2.0));
   const W log2_mantissa =
       s * polynomial(s * s, 0x1.71547652b8250p+1, 0x1.ec709dc53da10p-1, 0x1.2776c291faff2p-1,
                      0x1.a61a2fb30aa90p-2, 0x1.479533ea69474p-2, 0x1.21b2adca6e111p-2);
