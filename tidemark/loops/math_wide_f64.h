@@ -102,11 +102,11 @@ TIDEMARK_INLINE Words<V, 5> words_at(V first) {
 // 2^-62 of a multiple of pi/2.
 template <class V>
 TIDEMARK_INLINE auto split_angle_f64(V x) {
-  const auto biased_exponent = shift_right(bits(abs(x)), 52);
-  const V blocks = floor(fma(to_float(biased_exponent), like(x, 1.0 / 48), like(x, -1076.5 / 48)));
+  const V exponent = exponent_f64(bits(abs(x)));
+  const V blocks = floor(fma(exponent, like(x, 1.0 / 48), like(x, -53.5 / 48)));
   const V first = select(less(blocks, like(x, 0.0)), like(x, 0.0), blocks);
-  const auto scale_bits =
-      shift_left(like(biased_exponent, 1023) - to_int(first * like(x, 48.0)), 52);
+  const auto shift = bits(fma(first, like(x, 48.0), like(x, 0x1.8p52)));
+  const auto scale_bits = bits(like(x, 1.0)) - shift_left(shift, 52);
   const V scaled = x * from_bits(scale_bits);
   const Words<V, 5> words = words_at(first);
   const auto turns0 = exact_product(scaled, words.at[0]);
