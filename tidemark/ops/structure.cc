@@ -308,7 +308,7 @@ Term grad_pad(const GradContext& context, int) {
   for (int64_t axis = 0; axis < shape.rank(); ++axis) {
     const auto i = static_cast<size_t>(axis);
     step.push_back(inside[i] + 1);
-    end.push_back(low[i] + std::max<int64_t>(0, (shape[axis] - 1) * step[i] + 1));
+    end.push_back(low[i] + std::max<int64_t>(0, (int64_t{shape[axis]} - 1) * step[i] + 1));
   }
   return term::slice(context.g, low, end, step);
 }
