@@ -68,7 +68,8 @@ TEST_P(Gradient, AgreesWithCentralDifferences) {
       for (int64_t e = 0; e < operands[i].size(); ++e) {
         const double want = slope(c, operands, weights, i, e, step);
         const double got = found[static_cast<size_t>(e)];
-        ASSERT_NEAR(got, want, 2e-7 * (10 + std::fabs(want))) << "operand " << i << ", element " << e;
+        ASSERT_NEAR(got, want, 2e-7 * (10 + std::fabs(want)))
+            << "operand " << i << ", element " << e;
         ++compared;
       }
     }

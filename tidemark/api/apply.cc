@@ -261,7 +261,7 @@ Tensor apply_reduce(const OpDef& op, const Operand& x, const AxisList& axes, boo
   if (array.size() == 0 && wanted.shape.size() != 0 && !has_identity) {
     throw UserError(cat(op.name, ": ", type, " has no elements along axis ",
                         axes.empty() ? 0 : axes[0], ", so there is none to choose"),
-                    at);
+                    at, "look at the size first, or put in an element: td::concat, td::pad");
   }
   Tensor result = make_tensor(wanted.dtype, wanted.shape, at);
   compile::run_reduce(op, array, axes, TensorState::of(result)->array);

@@ -125,7 +125,7 @@ TensorType infer_conv2d(const InferContext& context) {
         cat("conv2d: needs an image [n, height, width, in] and a kernel [height, width, in, "
             "out], got ",
             x, " and ", w),
-        context.at);
+        context.at, "one image alone: td::expand_dims(x, 0)");
   }
   if (!is_float(x.dtype)) {
     throw UserError(cat("conv2d: takes floats, got ", x.dtype), context.at,
@@ -133,7 +133,9 @@ TensorType infer_conv2d(const InferContext& context) {
   }
   for (int axis = 0; axis < 2; ++axis) {
     if (spec.stride[axis] < 1 || spec.dilation[axis] < 1) {
-      throw UserError("conv2d: strides and dilations must be at least 1", context.at);
+      throw UserError(cat("conv2d: strides and dilations must be at least 1, got ",
+                          spec.stride[axis], " and ", spec.dilation[axis]),
+                      context.at, "1 is every place: leave them out");
     }
   }
   if (spec.groups < 1 || x.shape[3] != w.shape[2] * spec.groups || w.shape[3] % spec.groups != 0) {
@@ -192,7 +194,8 @@ Term swap_within_groups(Term x, int64_t axis, int64_t groups) {
 Term grad_conv2d_image(const GradContext& context, const ConvSpec& spec) {
   const Term x = context.operands[0], w = context.operands[1];
   const AxisList inside{0, spec.stride[0] - 1, spec.stride[1] - 1, 0};
-  const Term g = pad.apply({context.g}, Attrs().add(AxisList(4)).add(AxisList(4)).add(inside).add(0.0));
+  const Term g =
+      pad.apply({context.g}, Attrs().add(AxisList(4)).add(AxisList(4)).add(inside).add(0.0));
   ConvSpec back;
   back.groups = spec.groups;
   AxisList begin(4), size, step(4, 1);
@@ -223,8 +226,8 @@ Term grad_conv2d_kernel(const GradContext& context, const ConvSpec& spec) {
   const Term taps = conv2d.apply({image, kernel}, over.attrs());
   // Places that the strides never reach would be taps beyond the last.
   const Shape& shape = w.shape();
-  const Term cut = term::slice(taps, AxisList(4), {shape[2], shape[0], shape[1], shape[3]},
-                               AxisList(4, 1));
+  const Term cut =
+      term::slice(taps, AxisList(4), {shape[2], shape[0], shape[1], shape[3]}, AxisList(4, 1));
   return term::transpose(cut, {1, 2, 0, 3});
 }
 

@@ -403,7 +403,8 @@ inline constexpr TernaryOp clip = {
       // Where low is above high the result is high.
       const Term below = term::less(x, low), above = term::less(high, term::where(below, low, x));
       if (index == 2) return term::where(above, c.g, none);
-      const Term inside = index == 1 ? term::where(below, c.g, none) : term::where(below, none, c.g);
+      const Term inside =
+          index == 1 ? term::where(below, c.g, none) : term::where(below, none, c.g);
       return term::where(above, none, inside);
     },
 };

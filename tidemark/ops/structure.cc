@@ -63,7 +63,8 @@ TensorType infer_reshape(const InferContext& context) {
   if (known != size || (free >= 0 && shape[free].is_open())) {
     throw UserError(cat("reshape: ", x, " has ", size, " elements, ", shape, " has ",
                         free >= 0 ? cat("a multiple of ", known) : cat(known)),
-                    context.at);
+                    context.at,
+                    "the number of elements must stay; one size may be -1: it is found");
   }
   return {x.dtype, shape};
 }
