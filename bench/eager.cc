@@ -147,6 +147,37 @@ std::vector<Bar> tiny_bars(double budget_s) {
           {"heap allocations of 100 such adds", allocations, 0, false}};
 }
 
+std::vector<Bar> torch_bars() {
+  // The least time of many rounds of 1,000 additions, in microseconds.
+  const char* const program =
+      "python3 -c \"import time, torch\n"
+      "torch.set_num_threads(1)\n"
+      "a, b = torch.ones(16), torch.ones(16)\n"
+      "def once():\n"
+      "  start = time.perf_counter()\n"
+      "  for _ in range(1000): a + b\n"
+      "  return time.perf_counter() - start\n"
+      "print(min(once() for _ in range(200)) * 1e6)\" 2>/dev/null";
+  FILE* pipe = popen(program, "r");
+  double theirs = 0;
+  const bool found = pipe != nullptr && std::fscanf(pipe, "%lf", &theirs) == 1;
+  if (pipe != nullptr) pclose(pipe);
+  if (!found) {
+    std::puts("1,000 additions of 16 floats beside PyTorch: PyTorch is not installed");
+    return {};
+  }
+  td::Tensor a = td::ones({16}), b = td::ones({16});
+  std::vector<Candidate> one = {{"add", [&] {
+                                   for (int i = 0; i < 1000; ++i) {
+                                     td::Tensor c = a + b;
+                                     __asm__ volatile("" ::"r"(&c) : "memory");
+                                   }
+                                 }}};
+  interleave(one, 0.5, 0);
+  return {
+      {"1,000 additions of 16 floats, PyTorch / ours", theirs / (one[0].best() * 1e6), 10, true}};
+}
+
 namespace {
 
 // Runs a program and gives its wall seconds and resident KiB at the end.
