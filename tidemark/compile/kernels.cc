@@ -125,8 +125,8 @@ CachedKernel& cached_kernel(const KernelKey& key, device::FunctionRef<Nest()> ma
     KernelKey key;
     CachedKernel* kernel;
   };
-  // On the heap: a library with more than a little storage of its own in each thread cannot be loaded
-  // by dlopen(), as Python does.
+  // On the heap: a library with more than a little storage of its own in each thread cannot be
+  // loaded by dlopen(), as Python does.
   thread_local const std::unique_ptr<Recent[]> recent = std::make_unique<Recent[]>(kSlots);
   auto& slot = recent[KeyHash()(key) % kSlots];
   if (slot.kernel != nullptr && slot.key == key) return *slot.kernel;
