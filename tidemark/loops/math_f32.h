@@ -134,7 +134,7 @@ TIDEMARK_INLINE V log1p_f32(V x) {
   return select(equal(x, -one), -infinity, defined);
 }
 
-// tanh(x), to 2.5 ulp.
+// tanh(x), to 2.6 ulp.
 //
 // With e = expm1(2|x|), tanh|x| = e / (e + 2): both for small x, where e is accurate relative to
 // itself, and for large, nothing cancels.
