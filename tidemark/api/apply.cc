@@ -71,7 +71,7 @@ class TinyTable {
       const OpDef& op = catalogue()[i];
       for (int d = 0; d < kDTypes; ++d) {
         const auto dtype = static_cast<DType>(d);
-        if (op.family != Family::pointwise || op.value == nullptr || !takes(op.accepts, dtype))
+        if (op.family != Family::pointwise || op.value == nullptr || !computes_in(op, dtype))
           continue;
         if (op.arity == 3) continue;
         const std::array<OperandType, 2> types = {OperandType{dtype}, OperandType{dtype}};
@@ -86,24 +86,6 @@ class TinyTable {
   }
 
  private:
-  // Dtypes the op computes in as they are.
-  static bool takes(TypeSet set, DType dtype) {
-    switch (set) {
-      case TypeSet::any:
-        return true;
-      case TypeSet::numbers:
-        return dtype != DType::boolean;
-      case TypeSet::floats:
-        return is_float(dtype);
-      case TypeSet::integers:
-        return is_integer(dtype);
-      case TypeSet::bits:
-        return !is_float(dtype);
-      case TypeSet::booleans:
-        return dtype == DType::boolean;
-    }
-    return false;
-  }
   std::vector<std::array<TinyEntry, kDTypes>> entries_;
 };
 
