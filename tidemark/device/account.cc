@@ -75,6 +75,7 @@ void thread_ended(void* pointer) {
   for (int i = 0; i < kClassShares; ++i) {
     registry.classes[i].fetch_add(record.classes[i].take(), std::memory_order_relaxed);
   }
+  record.scope = nullptr;
   unlink(record);
   record.next = registry.spare;
   registry.spare = &record;
