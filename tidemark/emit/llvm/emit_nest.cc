@@ -160,11 +160,16 @@ void NestEmitter::hoist(const Sweep& sweep, Known& known, const Place& place) {
 // ---- Control flow
 
 NestEmitter::Carried NestEmitter::loop(Value* begin, Value* end, int64_t step, Carried carried,
-                                       const std::function<Carried(Value*, const Carried&)>& body) {
+                                       const std::function<Carried(Value*, const Carried&)>& body,
+                                       bool runs) {
   BasicBlock* before = builder_.GetInsertBlock();
   BasicBlock* turn = BasicBlock::Create(context_, "", function_);
   BasicBlock* after = BasicBlock::Create(context_, "", function_);
-  builder_.CreateCondBr(builder_.CreateICmpSLT(begin, end), turn, after);
+  if (runs) {
+    builder_.CreateBr(turn);
+  } else {
+    builder_.CreateCondBr(builder_.CreateICmpSLT(begin, end), turn, after);
+  }
   builder_.SetInsertPoint(turn);
   llvm::PHINode* i = builder_.CreatePHI(begin->getType(), 2);
   i->addIncoming(begin, before);
@@ -182,6 +187,7 @@ NestEmitter::Carried NestEmitter::loop(Value* begin, Value* end, int64_t step, C
   i->addIncoming(following, latch);
   for (size_t k = 0; k < phis.size(); ++k) phis[k]->addIncoming(next[k], latch);
   builder_.SetInsertPoint(after);
+  if (runs) return next;
   Carried result;
   for (size_t k = 0; k < phis.size(); ++k) {
     llvm::PHINode* phi = builder_.CreatePHI(phis[k]->getType(), 2);
@@ -193,11 +199,12 @@ NestEmitter::Carried NestEmitter::loop(Value* begin, Value* end, int64_t step, C
 }
 
 void NestEmitter::loop(Value* begin, Value* end, int64_t step,
-                       const std::function<void(Value*)>& body) {
-  loop(begin, end, step, {}, [&](Value* i, const Carried&) -> Carried {
+                       const std::function<void(Value*)>& body, bool runs) {
+  const auto without_carried = [&](Value* i, const Carried&) -> Carried {
     body(i);
     return {};
-  });
+  };
+  loop(begin, end, step, {}, without_carried, runs);
 }
 
 void NestEmitter::when(Value* condition, const std::function<void()>& body) {
@@ -262,10 +269,11 @@ void NestEmitter::masked_vector_loop(const Place& at, Value* begin, Value* end, 
   place.active = either(builder_.getInt64(static_cast<uint64_t>(width_)), rest);
   Value* is_full = either(builder_.getTrue(), builder_.getFalse());
   if (stream_ != nullptr) place.stream = builder_.CreateAnd(stream_, is_full);
-  loop(first, last, width_, [&](Value* column) {
+  const auto turn = [&](Value* column) {
     place.column = column;
     body(place);
-  });
+  };
+  loop(first, last, width_, turn, true);
   builder_.CreateCondBr(is_full, partial_or_done, after);
   builder_.SetInsertPoint(after);
 }
@@ -363,20 +371,9 @@ void NestEmitter::push_blocks(const Sweep& sweep, Value* block, Value* blocks, i
   when(builder_.CreateICmpSGT(blocks, builder_.getInt64(1)), [&] {
     for (const Fold& fold : sweep.folds) {
       const size_t cell = static_cast<size_t>(fold.cell);
-      lane::call_address(
-          builder_, pairwise(fold.monoid, dtype_of(fold)).push,
-          {levels_[cell], block, cells_[cell], builder_.getInt64(static_cast<uint64_t>(width))});
-    }
-  });
-}
-
-void NestEmitter::finish_blocks(const Sweep& sweep, Value* blocks, int64_t width) {
-  when(builder_.CreateICmpSGT(blocks, builder_.getInt64(1)), [&] {
-    for (const Fold& fold : sweep.folds) {
-      const size_t cell = static_cast<size_t>(fold.cell);
-      lane::call_address(
-          builder_, pairwise(fold.monoid, dtype_of(fold)).finish,
-          {levels_[cell], blocks, cells_[cell], builder_.getInt64(static_cast<uint64_t>(width))});
+      lane::call_address(builder_, pairwise(fold.monoid, dtype_of(fold)),
+                         {levels_[cell], block, blocks, cells_[cell],
+                          builder_.getInt64(static_cast<uint64_t>(width))});
     }
   });
 }
@@ -408,15 +405,15 @@ void NestEmitter::emit_lane_sweep(const Sweep& sweep, const Place& row) {
                           static_cast<uint64_t>(std::countr_zero(uint64_t(kLaneBlock))));
   Value* blocks =
       builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, whole, builder_.getInt64(1));
-  loop(builder_.getInt64(0), blocks, 1, [&](Value* block) {
+  const auto fold_block = [&](Value* block) {
     Value* begin = times(block, kLaneBlock);
     Value* end = builder_.CreateBinaryIntrinsic(
         llvm::Intrinsic::smin, builder_.CreateAdd(begin, builder_.getInt64(kLaneBlock)), columns_);
     fold_lane_block(sweep, hoisted, row, begin, end);
     for (const Fold& fold : sweep.folds) reduce_lanes(fold);
     push_blocks(sweep, block, blocks, 1);
-  });
-  finish_blocks(sweep, blocks, 1);
+  };
+  loop(builder_.getInt64(0), blocks, 1, fold_block, true);
 }
 
 void NestEmitter::fold_lane_block(const Sweep& sweep, const Known& hoisted, const Place& row,
@@ -495,19 +492,14 @@ void NestEmitter::reduce_lanes(const Fold& fold) {
     }
     vectors.resize(half);
   }
+  // At full width, with nothing in the upper lanes: narrower vectors take longer to compile.
   Value* lanes = vectors[0];
-  for (int64_t count = width_ / 2; count > 1; count /= 2) {
-    llvm::SmallVector<int> low, high;
-    for (int64_t i = 0; i < count; ++i) {
-      low.push_back(static_cast<int>(i));
-      high.push_back(static_cast<int>(count + i));
-    }
-    lanes = combine(fold.monoid, dtype, builder_.CreateShuffleVector(lanes, low),
-                    builder_.CreateShuffleVector(lanes, high));
+  for (int64_t count = width_ / 2; count >= 1; count /= 2) {
+    llvm::SmallVector<int> upper(static_cast<size_t>(width_), -1);
+    for (int64_t i = 0; i < count; ++i) upper[static_cast<size_t>(i)] = static_cast<int>(count + i);
+    lanes = combine(fold.monoid, dtype, lanes, builder_.CreateShuffleVector(lanes, upper));
   }
-  Value* result = combine(fold.monoid, dtype, builder_.CreateExtractElement(lanes, uint64_t{0}),
-                          builder_.CreateExtractElement(lanes, uint64_t{1}));
-  builder_.CreateStore(result, cells_[cell]);
+  builder_.CreateStore(builder_.CreateExtractElement(lanes, uint64_t{0}), cells_[cell]);
 }
 
 void NestEmitter::finish_lane_row(const Place& row) {
@@ -599,7 +591,7 @@ void NestEmitter::emit_column_sweep(const Sweep& sweep, const std::vector<Place>
                                      static_cast<uint64_t>(std::countr_zero(uint64_t(kStepBlock))));
   Value* blocks =
       builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, whole, builder_.getInt64(1));
-  loop(builder_.getInt64(0), blocks, 1, [&](Value* block) {
+  const auto fold_block = [&](Value* block) {
     Value* begin = times(block, kStepBlock);
     Value* end = builder_.CreateBinaryIntrinsic(
         llvm::Intrinsic::smin, builder_.CreateAdd(begin, builder_.getInt64(kStepBlock)), steps_);
@@ -614,8 +606,8 @@ void NestEmitter::emit_column_sweep(const Sweep& sweep, const std::vector<Place>
                                   align);
     }
     push_blocks(sweep, block, blocks, width);
-  });
-  finish_blocks(sweep, blocks, width);
+  };
+  loop(builder_.getInt64(0), blocks, 1, fold_block, true);
 }
 
 }  // namespace tidemark::jit

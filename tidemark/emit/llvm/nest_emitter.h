@@ -59,16 +59,16 @@ class NestEmitter {
   void emit_stores(const Sweep& sweep, Known& known, const Place& place);
   void allocate_cells();
   void push_blocks(const Sweep& sweep, llvm::Value* block, llvm::Value* blocks, int64_t width);
-  void finish_blocks(const Sweep& sweep, llvm::Value* blocks, int64_t width);
   void vector_loop(const Place& at, llvm::Value* begin, llvm::Value* end, bool is_light,
                    const Body& body);
   void masked_vector_loop(const Place& at, llvm::Value* begin, llvm::Value* end, const Body& body);
-  // for (i = begin; i < end; i += step) body(i), with values carried from turn to turn.
+  // for (i = begin; i < end; i += step) body(i), with values carried from turn to turn. `runs`: it
+  // is known to run at least once.
   using Carried = std::vector<llvm::Value*>;
   Carried loop(llvm::Value* begin, llvm::Value* end, int64_t step, Carried carried,
-               const std::function<Carried(llvm::Value*, const Carried&)>& body);
+               const std::function<Carried(llvm::Value*, const Carried&)>& body, bool runs = false);
   void loop(llvm::Value* begin, llvm::Value* end, int64_t step,
-            const std::function<void(llvm::Value*)>& body);
+            const std::function<void(llvm::Value*)>& body, bool runs = false);
   void when(llvm::Value* condition, const std::function<void()>& body);
   Place place_of_row(llvm::Value* row);
   Place place_of_step(const Place& row, llvm::Value* step);
