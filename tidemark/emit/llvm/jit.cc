@@ -56,11 +56,10 @@ void skip_needless_passes() {
        {"disable-lsr", "disable-mergeicmps", "disable-constant-hoisting",
         "disable-partial-libcall-inlining", "disable-expand-reductions", "disable-select-optimize",
         "disable-post-ra", "disable-early-ifcvt", "disable-x86-domain-reassignment",
-        "disable-machine-sink", "disable-postra-machine-licm", "disable-postra-machine-sink",
-        "disable-early-taildup", "disable-tail-duplicate", "disable-ssc"}) {
+        "disable-postra-machine-licm", "disable-postra-machine-sink", "disable-early-taildup",
+        "disable-tail-duplicate", "disable-ssc"}) {
     set(name, "true");
   }
-  set("enable-misched", "false");
   set("enable-shrink-wrap", "false");
 }
 

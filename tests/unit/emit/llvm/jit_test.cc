@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <random>
 #include <thread>
 
@@ -348,6 +349,24 @@ TEST(Jit, GivesCodeBack) {
     EXPECT_EQ(code_bytes_held(), alone->code_bytes);
   }
   EXPECT_EQ(code_bytes_held(), 0);
+}
+
+int64_t resident_bytes() {
+  int64_t total = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> total >> resident;
+  return resident * 4096;
+}
+
+TEST(Jit, StaysFlatOverManyCompiles) {
+  const Nest nest = one_op(ExprOp::add, f32, f32);
+  const auto compile = [&](int count) {
+    for (int i = 0; i < count; ++i) compile_nest(nest, isas().back());
+  };
+  compile(128);
+  const int64_t before = resident_bytes();
+  compile(1024);
+  EXPECT_EQ(code_bytes_held(), 0);
+  EXPECT_LE(resident_bytes() - before, 1 << 20);
 }
 
 TEST(Jit, CompilesOnManyThreads) {
