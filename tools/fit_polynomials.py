@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Prints the coefficients that tidemark/loops/math_f32.h and math_f64.h (with math_wide_*) hold.
+"""Prints the coefficients that the headers tidemark/loops/math*.h hold.
 
-Each row of FITS is one polynomial: the function it stands for, the interval, its degree, and the
+Each row of `fits` is one polynomial: the function it stands for, the interval, its degree, and the
 weight of an error at t (an error is judged after it has been multiplied by the weight, so a weight
 of 1/g(t) asks for a small error relative to g). The fit is minimax, by Remez exchange in 60 digits;
-coefficients are then rounded to the nearest float or double, lowest power first.
+coefficients are then rounded to the nearest float or double. They are printed lowest power first.
 
 Needs mpmath. Usage: fit_polynomials.py [NAME...]
 """
+import re
 import struct
 import sys
 
@@ -70,7 +71,6 @@ def monomials(chebyshev, degree, middle, half):
     u = [-middle / half, 1 / half]
     terms = [[mpf(1)], u]
     while len(terms) <= degree:
-        next_term = times([mpf(0), mpf(2)], [mpf(1)])
         next_term = [2 * c for c in times(u, terms[-1])]
         for i, c in enumerate(terms[-2]):
             next_term[i] -= c
@@ -86,65 +86,104 @@ def as_float(x):
     return struct.unpack("f", struct.pack("f", float(x)))[0]
 
 
+def away_from_zero(f, limit):
+    """f, with its limit at 0 put in where the formula is 0/0."""
+    return lambda t: f(t) if abs(t) > mpf("1e-15") else limit
+
+
 def fits():
+    """Rows of (name, formula, format, function, weight, low, high, degree)."""
     m = mpmath
     ln2 = m.log(2)
+    root = m.sqrt
+    tiny = mpf("1e-9")
 
-    def series_safe(f, limit):
-        """f away from 0, its value a little to the side within 1e-15 of it (all f are smooth)."""
-        return lambda t: f(t) if abs(t) > mpf("1e-15") else limit
+    r_end = ln2 / 2 * mpf("1.0005")
+    expm1_tail = away_from_zero(lambda r: (m.expm1(r) - r) / r**2, mpf(1) / 2)
+    square = lambda r: max(r**2, mpf("1e-12"))
+    expm1_text = "(expm1(r) - r) / r^2"
+    yield "expm1_tail_f32", expm1_text, "f32", expm1_tail, square, -r_end, r_end, 4
+    yield "expm1_tail_f64", expm1_text, "f64", expm1_tail, square, -r_end, r_end, 9
 
-    half_ln2 = ln2 / 2 * mpf("1.0005")
-    sqrt_low, sqrt_high = m.sqrt(mpf("0.5")) - 1, m.sqrt(mpf(2)) - 1
-    expm1_tail = series_safe(lambda r: (m.expm1(r) - r) / (r * r), mpf("0.5"))
-    log_tail = series_safe(lambda f: (m.log1p(f) - f + f * f / 2) / f**3, mpf(1) / 3)
+    f_low, f_high = root(mpf("0.5")) - 1, root(mpf(2)) - 1
+    log_tail = away_from_zero(lambda f: (m.log1p(f) - f + f**2 / 2) / f**3, mpf(1) / 3)
+    log_weight = away_from_zero(lambda f: abs(f**3 / m.log1p(f)) + tiny, tiny)
+    yield ("log_tail_f32", "(log1p(f) - f + f^2/2) / f^3", "f32", log_tail, log_weight,
+           f_low, f_high, 7)
 
-    def relative_to_r_squared(r):
-        return r * r if abs(r) > 1e-6 else mpf("1e-12")
+    # log((1 + s) / (1 - s)) = 2 atanh(s), in z = s^2.
+    z_end = (root(mpf(2)) - 1) ** 4
+    atanh2 = lambda z: 2 * m.atanh(root(z)) / root(z)
+    third = mpf(2) / 3
+    yield ("log2_f32", "2 atanh(s) / (s ln2)", "f64",
+           away_from_zero(lambda z: atanh2(z) / ln2, 2 / ln2), lambda z: mpf(1), 0, z_end, 5)
+    yield ("atanh_tail_f64", "(2 atanh(s)/s - 2) / z", "f64",
+           away_from_zero(lambda z: (atanh2(z) - 2) / z, third), lambda z: z + tiny, 0, z_end, 6)
+    yield ("atanh_tail2_f64", "((2 atanh(s)/s - 2) / z - 2/3) / z", "f64",
+           away_from_zero(lambda z: ((atanh2(z) - 2) / z - third) / z, mpf(2) / 5),
+           lambda z: z**2 + tiny, 0, z_end, 7)
 
-    def log_weight(f):
-        return abs(f**3 / m.log1p(f)) if abs(f) > 1e-6 else mpf("1e-12")
+    yield ("exp2_f32", "2^t", "f64", lambda t: mpf(2) ** t, lambda t: mpf(1), -0.5, 0.5, 6)
 
-    quarter_pi_squared = (m.pi / 4 * mpf("1.02")) ** 2
-    sin_tail = series_safe(
-        lambda s: (m.sin(m.sqrt(s)) / m.sqrt(s) - 1) / s, mpf(-1) / 6)
-    cos_tail = series_safe(lambda s: (m.cos(m.sqrt(s)) - 1 + s / 2) / (s * s), mpf(1) / 24)
-    erf_tail = series_safe(
-        lambda s: m.erf(m.sqrt(s)) / m.sqrt(s) - 1, 2 / m.sqrt(m.pi) - 1)
-    log2_atanh = series_safe(
-        lambda s: 2 * m.atanh(m.sqrt(s)) / m.sqrt(s) / ln2, 2 / ln2)
+    # In s = r^2, a little beyond pi/4, since the quadrant is found with rounded numbers.
+    s_end = (m.pi / 4 * mpf("1.02")) ** 2
+    sin_tail = away_from_zero(lambda s: (m.sin(root(s)) / root(s) - 1) / s, -mpf(1) / 6)
+    cos_tail = away_from_zero(lambda s: (m.cos(root(s)) - 1 + s / 2) / s**2, mpf(1) / 24)
+    for format, degree in (("f32", 2), ("f64", 5)):
+        yield ("sin_tail_" + format, "(sin(r)/r - 1) / s", format, sin_tail,
+               lambda s: s + tiny, 0, s_end, degree)
+        yield ("cos_tail_" + format, "(cos(r) - 1 + s/2) / s^2", format, cos_tail,
+               lambda s: s**2 + tiny, 0, s_end, degree)
 
-    yield "expm1_tail_f32: (expm1(r) - r) / r^2", "f32", expm1_tail, relative_to_r_squared, -half_ln2, half_ln2, 4
-    yield "log_tail_f32: (log1p(f) - f + f^2/2) / f^3", "f32", log_tail, log_weight, sqrt_low, sqrt_high, 7
-    yield "sin_tail_f32: (sin(r)/r - 1) / s, s = r^2", "f32", sin_tail, (lambda s: s + mpf("1e-9")), 0, quarter_pi_squared, 2
-    yield "cos_tail_f32: (cos(r) - 1 + s/2) / s^2, s = r^2", "f32", cos_tail, (lambda s: s * s + mpf("1e-9")), 0, quarter_pi_squared, 2
-    yield "erf_tail_f32: erf(x)/x - 1 in s = x^2, |x| <= 1", "f32", erf_tail, (lambda s: mpf(1)), 0, 1, 6
-    yield "log_erfc_f32: log(erfc(x)) on [1, 4]", "f32", (lambda x: m.log(m.erfc(x))), m.erfc, 1, 4, 6
-    yield "log2_f32: log2((1+s)/(1-s))/s in s^2", "f64", log2_atanh, (lambda s: mpf(1)), 0, (m.sqrt(2) - 1) ** 4, 5
-    yield "exp2_f32: 2^t", "f64", (lambda t: mpf(2) ** t), (lambda t: mpf(1)), -0.5, 0.5, 6
-    atanh_tail = series_safe(
-        lambda z: (2 * m.atanh(m.sqrt(z)) / m.sqrt(z) - 2) / z, mpf(2) / 3)
-    atanh_tail2 = series_safe(
-        lambda z: ((2 * m.atanh(m.sqrt(z)) / m.sqrt(z) - 2) / z - mpf(2) / 3) / z, mpf(2) / 5)
-    atanh_end = (m.sqrt(2) - 1) ** 4
-    yield "expm1_tail_f64: (expm1(r) - r) / r^2", "f64", expm1_tail, relative_to_r_squared, -half_ln2, half_ln2, 9
-    yield "atanh_tail_f64: (log((1+s)/(1-s))/s - 2) / z, z = s^2", "f64", atanh_tail, (lambda z: z + mpf("1e-9")), 0, atanh_end, 6
-    yield "atanh_tail2_f64: ((log((1+s)/(1-s))/s - 2) / z - 2/3) / z", "f64", atanh_tail2, (lambda z: z * z + mpf("1e-9")), 0, atanh_end, 7
-    yield "sin_tail_f64: (sin(r)/r - 1) / s, s = r^2", "f64", sin_tail, (lambda s: s + mpf("1e-9")), 0, quarter_pi_squared, 5
-    yield "cos_tail_f64: (cos(r) - 1 + s/2) / s^2, s = r^2", "f64", cos_tail, (lambda s: s * s + mpf("1e-9")), 0, quarter_pi_squared, 5
-    yield "erf_tail_f64: erf(x)/x - 1 in s = x^2, |x| <= 1", "f64", erf_tail, (lambda s: mpf(1)), 0, 1, 11
-    yield "log_erfc_f64: log(erfc(x)) on [1, 6]", "f64", (lambda x: m.log(m.erfc(x))), m.erfc, 1, 6, 18
+    erf_tail = away_from_zero(lambda s: m.erf(root(s)) / root(s) - 1, 2 / root(m.pi) - 1)
+    log_erfc = lambda x: m.log(m.erfc(x))
+    for format, degree, end, far_degree in (("f32", 6, 4, 6), ("f64", 11, 6, 18)):
+        yield ("erf_tail_" + format, "erf(x)/x - 1 in x^2, |x| <= 1", format, erf_tail,
+               lambda s: mpf(1), 0, 1, degree)
+        yield ("log_erfc_" + format, f"log(erfc(x)) on [1, {end}]", format, log_erfc,
+               m.erfc, 1, end, far_degree)
+
+
+def hexadecimal(x):
+    return re.sub(r"\.?0*p", "p", float(x).hex())
+
+
+def print_two_over_pi():
+    """2/pi in words, and in pieces less the leading bits that large angles do not need."""
+    mp.prec = 1500
+    value = 2 / mp.pi
+    print("two_over_pi: words of 48 bits")
+    for k in range(25):
+        value *= 2**48
+        print("  " + hexadecimal(mpmath.floor(value) / 2**48))
+        value -= mpmath.floor(value)
+    for least in (None, 1, 27, 53, 79):  # Angles are multiples of 2^least.
+        value = 2 / mp.pi
+        last = 0
+        if least is not None:
+            last = 2 - least
+            value -= mpmath.floor(mpmath.ldexp(value, -last)) * mpf(2) ** last
+        print(f"two_over_pi: 29 bits, 29 bits and the rest, below 2^{last}")
+        for _ in range(2):
+            last -= 29
+            piece = mpmath.floor(mpmath.ldexp(value, -last)) * mpf(2) ** last
+            print("  " + hexadecimal(piece))
+            value -= piece
+        print("  " + hexadecimal(value))
 
 
 def main():
-    for name, kind, f, weight, low, high, degree in fits():
-        if len(sys.argv) > 1 and not any(name.startswith(a) for a in sys.argv[1:]):
+    wanted = sys.argv[1:]
+    for name, formula, format, f, weight, low, high, degree in fits():
+        if wanted and name not in wanted:
             continue
         coefficients, worst = remez(f, weight, low, high, degree)
-        print(f"{name}, degree {degree}, worst weighted error 2^{float(mpmath.log(worst, 2)):.1f}")
+        size = float(mpmath.log(worst, 2))
+        print(f"{name}: {formula}, degree {degree}, worst weighted error 2^{size:.1f}")
         for c in coefficients:
-            rounded = as_float(c) if kind == "f32" else float(c)
-            print(f"  {rounded.hex() if kind == 'f64' else repr(rounded)}")
+            print("  " + (repr(as_float(c)) if format == "f32" else hexadecimal(c)))
+    if not wanted or "two_over_pi" in wanted:
+        print_two_over_pi()
 
 
 if __name__ == "__main__":

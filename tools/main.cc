@@ -9,11 +9,16 @@
 namespace tidemark::tools {
 namespace {
 
+int version_command(Arguments) {
+  std::cout << "tidemark " << TIDEMARK_VERSION << '\n';
+  return 0;
+}
+
 // In the order `--help` shows them.
-constexpr Command kCommands[] = {{"version", "the version of this build", [](Arguments) {
-                                    std::cout << "tidemark 0.1.0\n";
-                                    return 0;
-                                  }}};
+constexpr Command kCommands[] = {
+    {"tour", "shows what Tidemark does, in a minute", tour_command},
+    {"version", "the version of this build", version_command},
+};
 
 int help(std::ostream& out) {
   out << "usage: tidemark COMMAND [ARGUMENT...]\n\n"

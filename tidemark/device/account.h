@@ -22,6 +22,7 @@ struct Counters {
   alignas(64) std::atomic<int64_t> cached{0};  // Written under the pool's lock.
   std::atomic<int64_t> limit{0};               // Zero until somebody asks: `limit_bytes`.
   std::atomic<int64_t> highest{0};             // The peak before the last reset.
+  std::atomic<int64_t> foreign{0};             // The part of `in_use` that a user's resource has.
 };
 extern Counters counters;
 
@@ -68,5 +69,6 @@ std::vector<LineReport> lines_now();
 int64_t bytes_of(ByteClass byte_class);
 // Bytes of tensors whose data stand in their cell.
 int64_t small_bytes();
+inline int64_t foreign_bytes() { return counters.foreign.load(std::memory_order_relaxed); }
 
 }  // namespace tidemark::device

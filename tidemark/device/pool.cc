@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <memory_resource>
 #include <mutex>
 #include <new>
 
@@ -266,6 +267,7 @@ Block grant_from(std::pmr::memory_resource& source, int64_t bytes, Refusal& why)
   // On no lock: the resource is the user's code.
   try {
     void* const data = source.allocate(static_cast<size_t>(bytes), kAlignment);
+    counters.foreign.fetch_add(bytes, std::memory_order_relaxed);
     return {static_cast<std::byte*>(data), &source};
   } catch (const std::bad_alloc&) {
     unreserve(bytes);
@@ -332,6 +334,7 @@ Block grant_from_resource(std::pmr::memory_resource& source, int64_t bytes, Refu
 void give_to_resource(Block block, int64_t bytes) noexcept {
   static_cast<std::pmr::memory_resource*>(block.owner)
       ->deallocate(block.data, static_cast<size_t>(bytes), kAlignment);
+  counters.foreign.fetch_sub(bytes, std::memory_order_relaxed);
   unreserve(bytes);
 }
 

@@ -15,7 +15,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory_resource>
+
+// The header <memory_resource> brings locks and clocks along; who passes a resource includes it.
+namespace std::pmr {
+class memory_resource;
+}
 
 namespace tidemark::device {
 

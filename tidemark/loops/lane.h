@@ -21,7 +21,6 @@
 //   widen(x), narrow(x)     float -> double, double -> float
 #pragma once
 
-#include <bit>
 #include <cmath>
 #include <concepts>
 #include <cstdint>
@@ -109,11 +108,11 @@ TIDEMARK_INLINE constexpr T select(bool mask, T a, T b) {
 
 template <std::floating_point T>
 TIDEMARK_INLINE constexpr IntOf<T> bits(T a) {
-  return std::bit_cast<IntOf<T>>(a);
+  return __builtin_bit_cast(IntOf<T>, a);
 }
 template <std::integral T>
 TIDEMARK_INLINE constexpr FloatOf<T> from_bits(T a) {
-  return std::bit_cast<FloatOf<T>>(a);
+  return __builtin_bit_cast(FloatOf<T>, a);
 }
 template <std::floating_point T>
 TIDEMARK_INLINE constexpr IntOf<T> to_int(T a) {

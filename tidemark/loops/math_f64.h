@@ -5,6 +5,7 @@
 #pragma once
 
 #include "tidemark/loops/lane.h"
+#include "tidemark/loops/math_f32.h"
 #include "tidemark/loops/polynomial.h"
 
 namespace tidemark::math {
@@ -95,13 +96,22 @@ TIDEMARK_INLINE V log_of_split_f64(V exponent, V f) {
   return fma(exponent, like(f, 0x1.62e42fefa38p-1), f - (half_square - low));
 }
 
+// The exponent e of a positive normal float with bits `biased`, as a float. The bits of the
+// exponent become the last bits of 2^52 and more: few instruction sets convert 64-bit integers.
+template <class I>
+TIDEMARK_INLINE auto exponent_f64(I biased) {
+  const auto field =
+      from_bits(bit_or(shift_right_logical(biased, 52), like(biased, int64_t{0x4330000000000000})));
+  return field - like(field, 0x1p52 + 1023);
+}
+
 // x = m * 2^exponent with m in [sqrt(1/2), sqrt(2)); gives m - 1, exactly. For normal positive x.
 template <class V>
 TIDEMARK_INLINE SplitMantissa<V> split_mantissa_f64(V x) {
   const auto sqrt_half = bits(like(x, 0x1.6a09e667f3bcdp-1));
-  const auto offset = bits(x) - sqrt_half;
-  const auto mantissa = bit_and(offset, like(offset, int64_t{0x000fffffffffffff})) + sqrt_half;
-  return {to_float(shift_right(offset, 52)), from_bits(mantissa) - like(x, 1.0)};
+  const auto biased = (bits(x) - sqrt_half) + bits(like(x, 1.0));
+  const auto mantissa = bit_and(biased, like(biased, int64_t{0x000fffffffffffff})) + sqrt_half;
+  return {exponent_f64(biased), from_bits(mantissa) - like(x, 1.0)};
 }
 
 // The same for denormal x too.
@@ -112,7 +122,7 @@ TIDEMARK_INLINE SplitMantissa<V> split_any_mantissa_f64(V x) {
   return {exponent + select(denormal, like(x, -52.0), like(x, 0.0)), fraction};
 }
 
-// log(x), to 1.5 ulp. log(0) is -infinity, and the log of a negative number NaN.
+// log(x), to 1 ulp. log(0) is -infinity, and the log of a negative number NaN.
 template <class V>
 TIDEMARK_INLINE V log_f64(V x) {
   const V zero = like(x, 0.0);
@@ -130,11 +140,13 @@ TIDEMARK_INLINE V log1p_f64(V x) {
   const V one = like(x, 1.0);
   const V infinity = like(x, __builtin_inf());
   const auto sqrt_half = bits(like(x, 0x1.6a09e667f3bcdp-1));
-  const auto exponent = shift_right(bits(one + x) - sqrt_half, 52);
+  const auto biased = (bits(one + x) - sqrt_half) + bits(one);
   const V quarter = like(x, 0.25);
-  const V scale = from_bits(bits(like(x, 4.0)) - shift_left(exponent, 52));
+  // 4 * 2^-exponent; the mask leaves the exponent's bits, of which 1023 are bits(1).
+  const auto field = bit_and(biased, like(biased, int64_t{0x7ff0000000000000}));
+  const V scale = from_bits((bits(like(x, 4.0)) + bits(one)) - field);
   const V fraction = fma(x * quarter, scale, fma(quarter, scale, -one));
-  const V value = log_of_split_f64(to_float(exponent), fraction);
+  const V value = log_of_split_f64(exponent_f64(biased), fraction);
   const V small = select(less(abs(x), like(x, 0x1p-55)), x, value);
   const V ordinary = select(less(x, infinity), small, x);
   const V defined = select(less(x, -one), like(x, __builtin_nan("")), ordinary);

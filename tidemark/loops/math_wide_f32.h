@@ -4,12 +4,13 @@
 
 #include "tidemark/loops/lane.h"
 #include "tidemark/loops/math_f32.h"
+#include "tidemark/loops/math_f64.h"
 #include "tidemark/loops/polynomial.h"
 
 namespace tidemark::math {
 
 // x = (4 j + quadrant) pi/2 + rest for some integer j, with |rest| <= 0.51 pi/2, for every finite
-// x. The quadrant, from -3 to 3, is the low bits of the integer `quadrant`.
+// x. Of the integer `quadrant` only the last two bits count.
 template <class V, class I>
 struct SplitAngle {
   V rest;
@@ -28,42 +29,32 @@ TIDEMARK_INLINE W piece_for_size(W size, double p0, double p1, double p2, double
 // t - 4 j for the integer j that leaves it in [-2, 2]; exact.
 template <class W>
 TIDEMARK_INLINE W modulo_4(W t) {
-  return t - like(t, 4.0) * round_even(t * like(t, 0.25));
+  return fma(round_even(t * like(t, 0.25)), like(t, -4.0), t);
 }
 
-// The turns t = x 2/pi are wanted modulo 4, to some 30 bits behind the point even where they nearly
-// are an integer. 2/pi is cut into four pieces, 29 bits each but for the last. x has 24 bits, so
-// the first three products are exact in 64-bit floats. For large x the leading bits of 2/pi
-// contribute multiples of 4 only; each row of pieces leaves out those that do so for all x from its
-// bound on.
+// The quarter turns t = x 2/pi are wanted modulo 4, to some 30 bits behind the point even where
+// they nearly are an integer. 2/pi is cut into three pieces, the first two of 29 bits. x has 24, so
+// their products are exact in 64-bit floats. For large x the leading bits of 2/pi contribute
+// multiples of 4 only; each row of pieces leaves out those that do so for all x from its bound on.
 template <class V>
 TIDEMARK_INLINE auto split_angle_f32(V x) {
   const auto wide = widen(x);
   const auto size = abs(wide);
-  const auto turns1 = wide * piece_for_size(size, 0x1.45f306dp-1, 0x1.45f306cp-1, 0x1.b939105p-26,
-                                            0x1.529fc27p-52, 0x1.d5f47d4p-78);
-  const auto turns2 = wide * piece_for_size(size, 0x1.9391054p-30, 0x1.c9c882ap-29, 0x1.29fc274p-56,
-                                            0x1.5f47d4cp-82, 0x1.a6ee06dp-107);
-  const auto turns3 = wide * piece_for_size(size, 0x1.4fe13abp-59, 0x1.4fe13aap-59, 0x1.7d1f534p-84,
-                                            0x1.377036dp-110, 0x1.6295993p-136);
-  const auto turns4 =
-      wide * piece_for_size(size, 0x1.d1f534ddc0db6p-88, 0x1.e8fa9a6ee06dbp-87,
-                            0x1.bb81b6c52b328p-113, 0x1.14acc9e21c821p-139, 0x1.8872083fca2c7p-165);
-  // Modulo 4, then the nearest integer apart from the fraction, all exactly: where the fractions
-  // nearly cancel, their sum is exact too.
-  const auto first = modulo_4(turns1);
-  const auto second = modulo_4(turns2);
-  const auto whole1 = round_even(first);
-  const auto whole2 = round_even(second);
-  const auto fraction1 = first - whole1;
-  const auto fraction2 = second - whole2;
-  const auto whole3 = round_even(fraction1 + fraction2);
-  const auto fraction = (((fraction1 - whole3) + fraction2) + turns3) + turns4;
+  const auto first =
+      modulo_4(wide * piece_for_size(size, 0x1.45f306dp-1, 0x1.45f306cp-1, 0x1.b939105p-26,
+                                     0x1.529fc27p-52, 0x1.d5f47d4p-78));
+  const auto second =
+      modulo_4(wide * piece_for_size(size, 0x1.9391054p-30, 0x1.c9c882ap-29, 0x1.29fc274p-56,
+                                     0x1.5f47d4cp-82, 0x1.a6ee06dp-107));
+  const auto third =
+      wide * piece_for_size(size, 0x1.4fe13abe8fa9ap-59, 0x1.4fe13abe8fa9ap-59,
+                            0x1.7d1f534ddc0dbp-84, 0x1.377036d8a5665p-110, 0x1.6295993c43904p-136);
+  // Where the first two nearly cancel against a whole number, their sum is exact.
+  const auto whole = round_even(first + second);
+  const auto fraction = ((first - whole) + second) + third;
   // Adding 1.5 * 2^23 puts an integer in the low bits, also for NaN without undefined conversions.
-  const V whole = narrow(whole1 + whole2 + whole3) + like(x, 0x1.8p23);
-  const auto quadrant = bits(whole);
   return SplitAngle<V, decltype(bits(x))>{narrow(fraction * like(wide, 0x1.921fb54442d18p0)),
-                                          quadrant};
+                                          bits(narrow(whole) + like(x, 0x1.8p23))};
 }
 
 // sin(rest + quadrant pi/2).
@@ -105,13 +96,8 @@ TIDEMARK_INLINE V cos_f32(V x) {
 // log2(x) for x a positive normal 64-bit float, with a relative error below 2^-42 or so.
 template <class W>
 TIDEMARK_INLINE W log2_for_power_f32(W x) {
-  const W one = like(x, 1.0);
-  const auto sqrt_half = bits(like(x, 0x1.6a09e667f3bcdp-1));
-  const auto offset = bits(x) - sqrt_half;
-  const W mantissa =
-      from_bits(bit_and(offset, like(offset, int64_t{0x000fffffffffffff})) + sqrt_half);
-  const W exponent = to_float(shift_right(offset, 52));
-  const W s = (mantissa - one) / (mantissa + one);
+  const auto [exponent, fraction] = split_mantissa_f64(x);
+  const W s = fraction / (fraction + like(x, 2.0));
   const W log2_mantissa =
       s * polynomial(s * s, 0x1.71547652b8250p+1, 0x1.ec709dc53da10p-1, 0x1.2776c291faff2p-1,
                      0x1.a61a2fb30aa90p-2, 0x1.479533ea69474p-2, 0x1.21b2adca6e111p-2);

@@ -2,6 +2,8 @@
 // See `math_f64.h` for what all of them keep to.
 #pragma once
 
+#include <utility>
+
 #include "tidemark/loops/lane.h"
 #include "tidemark/loops/math_f32.h"
 #include "tidemark/loops/math_f64.h"
@@ -37,24 +39,104 @@ TIDEMARK_INLINE Pair<V> product(Pair<V> a, Pair<V> b) {
   return exact_sum(high, fma(a.high, b.low, fma(a.low, b.high, low)));
 }
 
-// x = (4 j + quadrant) pi/2 + rest for some integer j, |rest| <= 0.51 pi/2, for |x| <= 2^45.
+// a + b exactly, whichever is larger.
+template <class V>
+TIDEMARK_INLINE Pair<V> exact_sum_any(V a, V b) {
+  const V sum = a + b;
+  const V part = sum - a;
+  return {sum, (a - (sum - part)) + (b - part)};
+}
+
+// 2/pi in words of 48 bits: word k stands for kTwoOverPi[k] * 2^(-48 k).
+inline constexpr double kTwoOverPi[25] = {
+    0x1.45f306dc9c88p-1, 0x1.529fc2757d1p-4,  0x1.ea69bb81b6c4p-1, 0x1.2b3278872082p-1,
+    0x1.fca2c757bd76p-1, 0x1.8ac36e48dc74p-1, 0x1.09374b801924p-2, 0x1.77504e8c90ep-3,
+    0x1.fc3bd6396252p-1, 0x1.4e7dd1046beap-1, 0x1.75da24274cep-3,  0x1.c09ad17df904p-2,
+    0x1.cc8eb1cc1a98p-3, 0x1.cfa4e422fc58p-3, 0x1.7bf250763ffp-1,  0x1.2fffbc0b301ep-1,
+    0x1.de5e2316b414p-1, 0x1.b47db4d9fb3cp-2, 0x1.3e584dba7a3p-3,  0x1.fb34f2ff5168p-3,
+    0x1.d49eeb1faf94p-2, 0x1.e2f67a0e73eep-1, 0x1.14a525d4d7f6p-1, 0x1.7ec47e35742p-2,
+    0x1.580cc11bf1ecp-2};
+
+template <class V, int kCount>
+struct Words {
+  V at[kCount];
+};
+template <class V, int... kIndex>
+TIDEMARK_INLINE Words<V, 25> two_over_pi(V x, std::integer_sequence<int, kIndex...>) {
+  return {{like(x, kTwoOverPi[kIndex])...}};
+}
+// Words from kShift on where the mask is set, else from 0 on; past the end, those that are there.
+template <int kShift, class V, int kCount, class Mask, int... kIndex>
+TIDEMARK_INLINE auto words_from(Mask mask, const Words<V, kCount>& words,
+                                std::integer_sequence<int, kIndex...>) {
+  return Words<V, sizeof...(kIndex)>{{select(
+      mask, words.at[kIndex + kShift < kCount ? kIndex + kShift : kIndex], words.at[kIndex])...}};
+}
+
+// Five words of 2/pi from word `first` on, a whole number from 0 to 20.
+template <class V>
+TIDEMARK_INLINE Words<V, 5> words_at(V first) {
+  const auto all = two_over_pi(first, std::make_integer_sequence<int, 25>());
+  const auto by16 = less_equal(like(first, 16.0), first);
+  const V left16 = select(by16, first - like(first, 16.0), first);
+  const auto by8 = less_equal(like(first, 8.0), left16);
+  const V left8 = select(by8, left16 - like(first, 8.0), left16);
+  const auto by4 = less_equal(like(first, 4.0), left8);
+  const V left4 = select(by4, left8 - like(first, 4.0), left8);
+  const auto by2 = less_equal(like(first, 2.0), left4);
+  const V left2 = select(by2, left4 - like(first, 2.0), left4);
+  const auto by1 = less_equal(like(first, 1.0), left2);
+  // At each step only words are kept that a later one can still ask for.
+  const auto words20 = words_from<16>(by16, all, std::make_integer_sequence<int, 20>());
+  const auto words12 = words_from<8>(by8, words20, std::make_integer_sequence<int, 12>());
+  const auto words8 = words_from<4>(by4, words12, std::make_integer_sequence<int, 8>());
+  const auto words6 = words_from<2>(by2, words8, std::make_integer_sequence<int, 6>());
+  return words_from<1>(by1, words6, std::make_integer_sequence<int, 5>());
+}
+
+// x = (4 j + quadrant) pi/2 + rest for some integer j, |rest| <= 0.51 pi/2, for every finite x.
 //
-// pi/2 in three pieces of 53 bits. The first difference is exact, because it is small and a
-// multiple of the first piece's last bit; the rest is carried as a pair.
+// The quarter turns x 2/pi are wanted modulo 4. Words of 2/pi that contribute multiples of 4 only
+// are left out: with x a multiple of 2^(e - 52), those are the first `first` words, if 48 first <=
+// e - 54. The five words after them leave out less than 2^-137, and no double but 0 lies within
+// 2^-62 of a multiple of pi/2.
 template <class V>
 TIDEMARK_INLINE auto split_angle_f64(V x) {
-  const V shifter = like(x, 0x1.8p52);
-  const V shifted = fma(x, like(x, 0x1.45f306dc9c883p-1), shifter);
-  const V whole = shifted - shifter;
-  const V first = fma(whole, like(x, -0x1.921fb54442d18p0), x);
-  const auto [middle, middle_low] = exact_product(whole, like(x, 0x1.1a62633145c07p-54));
-  const V second = first - middle;
-  // Knuth's sum, since either may be the larger.
-  const V back = second - first;
-  const V lost = (first - (second - back)) - (middle + back);
-  const V low = (lost - middle_low) - whole * like(x, -0x1.f1976b7ed8fbcp-110);
-  const auto rest = exact_sum(second, low);
-  return SplitAngle<Pair<V>, decltype(bits(x))>{rest, bits(shifted)};
+  const V exponent = exponent_f64(bits(abs(x)));
+  const V blocks = floor(fma(exponent, like(x, 1.0 / 48), like(x, -53.5 / 48)));
+  const V first = select(less(blocks, like(x, 0.0)), like(x, 0.0), blocks);
+  const auto shift = bits(fma(first, like(x, 48.0), like(x, 0x1.8p52)));
+  const auto scale_bits = bits(like(x, 1.0)) - shift_left(shift, 52);
+  const V scaled = x * from_bits(scale_bits);
+  const Words<V, 5> words = words_at(first);
+  const auto turns0 = exact_product(scaled, words.at[0]);
+  const auto turns1 = exact_product(scaled, words.at[1] * like(x, 0x1p-48));
+  const auto turns2 = exact_product(scaled, words.at[2] * like(x, 0x1p-96));
+  const auto turns3 = exact_product(scaled, words.at[3] * like(x, 0x1p-144));
+  const V turns4 = scaled * (words.at[4] * like(x, 0x1p-192));
+  // The parts that can exceed half a turn, as whole turns and fractions.
+  const V part0 = modulo_4(turns0.high);
+  const V part1 = modulo_4(turns0.low);
+  const V part2 = modulo_4(turns1.high);
+  const V whole0 = round_even(part0);
+  const V whole1 = round_even(part1);
+  const V whole2 = round_even(part2);
+  const V whole3 = round_even(turns1.low);
+  const V whole4 = round_even(turns2.high);
+  const auto sum1 = exact_sum_any(part0 - whole0, part1 - whole1);
+  const auto sum2 = exact_sum_any(sum1.high, part2 - whole2);
+  const auto sum3 = exact_sum_any(sum2.high, turns1.low - whole3);
+  const auto sum4 = exact_sum_any(sum3.high, turns2.high - whole4);
+  const V whole5 = round_even(sum4.high);
+  const auto sum5 = exact_sum_any(sum4.high - whole5, turns3.high);
+  const auto sum6 = exact_sum_any(sum5.high, turns2.low);
+  const V low = ((sum1.low + sum2.low) + (sum3.low + sum4.low)) +
+                (sum5.low + (sum6.low + (turns3.low + turns4)));
+  const auto fraction = exact_sum_any(sum6.high, low);
+  const V whole = ((whole0 + whole1) + (whole2 + whole3)) + (whole4 + whole5);
+  const Pair<V> half_pi = {like(x, 0x1.921fb54442d18p0), like(x, 0x1.1a62633145c07p-54)};
+  return SplitAngle<Pair<V>, decltype(bits(x))>{product(fraction, half_pi),
+                                                bits(whole + like(x, 0x1.8p52))};
 }
 
 // sin(rest + quadrant pi/2).
@@ -79,25 +161,18 @@ TIDEMARK_INLINE V sin_of_split_f64(Pair<V> rest, I quadrant) {
   return from_bits(bit_xor(bits(select(swap, cosine, sine)), sign));
 }
 
-// Angles above 2^45 in size are taken to be 0: neighbouring floats there are further apart than
-// 1/128, and the period is not known to enough bits. Infinities and NaN become NaN.
-template <class V>
-TIDEMARK_INLINE V angle_in_range_f64(V x) {
-  return select(less_equal(abs(x), like(x, 0x1p45)), x, x - x);
-}
-
-// sin(x), to 1 ulp for |x| <= 2^45; beyond, 0; NaN for infinities.
+// sin(x), to 1 ulp for every finite x; NaN for infinities.
 template <class V>
 TIDEMARK_INLINE V sin_f64(V x) {
-  const auto [rest, quadrant] = split_angle_f64(angle_in_range_f64(x));
+  const auto [rest, quadrant] = split_angle_f64(x);
   const V value = sin_of_split_f64(rest, quadrant);
   return select(less(abs(x), like(x, 0x1p-30)), x, value);
 }
 
-// cos(x), to 1 ulp for |x| <= 2^45; beyond, 1; NaN for infinities.
+// cos(x), to 1 ulp for every finite x; NaN for infinities.
 template <class V>
 TIDEMARK_INLINE V cos_f64(V x) {
-  const auto [rest, quadrant] = split_angle_f64(angle_in_range_f64(x));
+  const auto [rest, quadrant] = split_angle_f64(x);
   return sin_of_split_f64(rest, quadrant + like(quadrant, 1));
 }
 

@@ -5,14 +5,15 @@
 
 namespace tidemark::math {
 
+using namespace lane;
+
 // c0 + c1 t + c2 t^2 + ..., one fma for each power, highest first.
 template <class V>
 TIDEMARK_INLINE V polynomial(V t, double c0) {
-  return lane::like(t, c0);
+  return like(t, c0);
 }
 template <class V, class... Rest>
 TIDEMARK_INLINE V polynomial(V t, double c0, Rest... rest) {
-  using lane::fma, lane::like;
   return fma(polynomial(t, rest...), t, like(t, c0));
 }
 

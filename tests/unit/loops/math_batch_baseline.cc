@@ -1,0 +1,2 @@
+#define TIDEMARK_ISA baseline
+#include "tests/unit/loops/math_batch.inc"

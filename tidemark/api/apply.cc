@@ -1,0 +1,362 @@
+// The one path from a call to a result: types are inferred, bytes are taken or reused, kernels run.
+#include <array>
+#include <cmath>
+#include <cstring>
+
+#include "tidemark/api/tensor_state.h"
+#include "tidemark/compile/eager.h"
+#include "tidemark/compile/library_ops.h"
+#include "tidemark/device/threads.h"
+#include "tidemark/ops/lower.h"
+#include "tidemark/ops/pointwise.h"
+#include "tidemark/ops/structure.h"
+
+namespace tidemark {
+namespace detail {
+namespace {
+
+// ---- operands -----------------------------------------------------------------------------------
+
+// A number as it came: from a plain C++ number, or from a tensor that holds one.
+struct Number {
+  Weak weak = Weak::no;
+  int64_t whole = 0;
+  double real = 0;
+};
+
+Number number_of(const Operand& operand, Source at) {
+  constexpr Weak kinds[] = {Weak::boolean, Weak::integer, Weak::floating};
+  if (operand.tensor() == nullptr) return {kinds[operand.kind()], operand.whole(), operand.real()};
+  const TensorState& state = state_of(*operand.tensor(), at);
+  if (!state.weak) return {};
+  switch (state.array.dtype) {
+    case DType::boolean:
+      return {Weak::boolean, operand.tensor()->item<int64_t>(), 0};
+    case DType::i32:
+      return {Weak::integer, operand.tensor()->item<int64_t>(), 0};
+    default:
+      return {Weak::floating, 0, operand.tensor()->item<double>()};
+  }
+}
+
+// The number in the dtype it meets, or a UserError where it does not fit.
+uint64_t fitted(const Number& number, DType dtype, std::string_view op, Source at) {
+  const bool real = number.weak == Weak::floating;
+  if (!real) {
+    const bool fits = dtype == DType::i32  ? number.whole >= INT32_MIN && number.whole <= INT32_MAX
+                      : dtype == DType::u8 ? number.whole >= 0 && number.whole <= 255
+                                           : true;
+    if (!fits) {
+      throw UserError(cat(op, ": ", number.whole, " does not fit ", dtype), at,
+                      "cast the tensor to a wider dtype first");
+    }
+  }
+  return number_bits(number.real, number.whole, real, dtype);
+}
+
+// ---- the tiny path ------------------------------------------------------------------------------
+
+// Few enough elements that nothing but the elements should cost time.
+constexpr int64_t kTinyElements = 256;
+
+struct TinyEntry {
+  compile::TinyStep step;
+  DType result = DType::f32;
+};
+
+class TinyTable {
+ public:
+  TinyTable() : entries_(catalogue().size()) {
+    for (size_t i = 0; i < entries_.size(); ++i) {
+      const OpDef& op = catalogue()[i];
+      for (int d = 0; d < kDTypes; ++d) {
+        const auto dtype = static_cast<DType>(d);
+        if (op.family != Family::pointwise || op.value == nullptr || !computes_in(op, dtype))
+          continue;
+        if (op.arity == 3) continue;
+        const std::array<OperandType, 2> types = {OperandType{dtype}, OperandType{dtype}};
+        const std::span operands = std::span(types).first(static_cast<size_t>(op.arity));
+        entries_[i][static_cast<size_t>(d)] = {
+            compile::tiny_step(op, dtype), infer_pointwise(op, operands, Source::none()).result};
+      }
+    }
+  }
+  const TinyEntry& of(const OpDef& op, DType dtype) const {
+    return entries_[static_cast<size_t>(&op - catalogue().data())][static_cast<size_t>(dtype)];
+  }
+
+ private:
+  std::vector<std::array<TinyEntry, kDTypes>> entries_;
+};
+
+bool is_tiny(const TensorState* state) {
+  return state != nullptr && !state->weak && state->array.is_contiguous() &&
+         state->array.size() <= kTinyElements;
+}
+
+// A plain number in the dtype of the tensor it meets, as many times as that has elements; false
+// where the number's kind is the higher one, so that the tensor would be promoted.
+bool spread(const Operand& operand, const ArrayRef& like, std::string_view op, Source at,
+            std::byte* to) {
+  const Number number = number_of(operand, at);
+  const OperandType types[] = {{like.dtype}, {like.dtype, number.weak}};
+  if (is_low_precision(like.dtype) || promote(types) != like.dtype) return false;
+  const uint64_t bits = fitted(number, like.dtype, op, at);
+  const auto bytes = static_cast<size_t>(size_of(like.dtype));
+  for (int64_t i = 0; i < like.size(); ++i)
+    std::memcpy(to + static_cast<size_t>(i) * bytes, &bits, bytes);
+  return true;
+}
+
+// Dense tensors of one shape and dtype (or a number beside one), few elements, one step: straight
+// to the elements.
+bool apply_tiny(const OpDef& op, std::initializer_list<const Operand*> operands, Source at,
+                Tensor& result) {
+  static const TinyTable table;
+  if (operands.size() > 2) return false;
+  const TensorState* first = nullptr;
+  const void* in[3] = {};
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const Tensor* tensor = operands.begin()[i]->tensor();
+    if (tensor == nullptr) continue;
+    const TensorState* state = TensorState::of(*tensor);
+    if (!is_tiny(state)) return false;
+    if (first == nullptr) {
+      first = state;
+    } else if (state->array.dtype != first->array.dtype ||
+               state->array.shape != first->array.shape) {
+      return false;
+    }
+    in[i] = state->array.data;
+  }
+  if (first == nullptr) return false;
+  const TinyEntry& entry = table.of(op, first->array.dtype);
+  if (entry.step.function == nullptr) return false;
+  alignas(64) std::byte numbers[kTinyElements * 8];
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (in[i] != nullptr) continue;
+    if (!spread(*operands.begin()[i], first->array, op.name, at, numbers)) return false;
+    in[i] = numbers;
+  }
+  result = make_tensor(entry.result, first->array.shape, at);
+  const device::FloatEnvironment ieee;
+  const void* ordered[3];
+  for (size_t i = 0; i < 3; ++i) ordered[i] = in[entry.step.operands[i]];
+  entry.step.function(ordered, TensorState::of(result)->array.data, first->array.size());
+  return true;
+}
+
+// ---- reuse --------------------------------------------------------------------------------------
+
+// A dying operand whose bytes the result may take: dense, of the result's size, held by nobody
+// else.
+bool can_take(const Operand& operand, DType dtype, const Shape& shape) {
+  if (!operand.is_dying() || operand.tensor() == nullptr) return false;
+  const TensorState* state = TensorState::of(*operand.tensor());
+  return state != nullptr && is_sole(*state) && size_of(state->array.dtype) == size_of(dtype) &&
+         state->array.shape == shape && state->array.is_contiguous();
+}
+
+Tensor take_over(const Operand& operand, DType dtype, Source at) {
+  // A dying operand was given as an rvalue: emptying it is what its owner asked for.
+  TensorState* state = TensorState::take(const_cast<Tensor&>(*operand.tensor()));
+  state->array.dtype = dtype;
+  state->weak = false;
+  state->at = at.resolve();
+  return TensorState::adopt(state);
+}
+
+// The operand's array with its strides stretched over a larger shape.
+ArrayRef stretched(const ArrayRef& array, const Shape& shape) {
+  if (array.shape == shape) return array;
+  ArrayRef seen = array;
+  seen.shape = shape;
+  seen.strides.clear();
+  const int64_t shift = shape.rank() - array.rank();
+  for (int64_t axis = 0; axis < shape.rank(); ++axis) {
+    const bool repeats = axis < shift || array.shape[axis - shift] != shape[axis];
+    seen.strides.push_back(repeats ? 0 : array.strides[static_cast<size_t>(axis - shift)]);
+  }
+  return seen;
+}
+
+}  // namespace
+
+// ---- families -----------------------------------------------------------------------------------
+
+Tensor apply_pointwise(const OpDef& op, std::initializer_list<const Operand*> operands, Source at) {
+  Tensor tiny;
+  if (apply_tiny(op, operands, at, tiny)) return tiny;
+
+  const size_t count = operands.size();
+  std::array<OperandType, 3> types;
+  std::array<Number, 3> numbers;
+  Shape shape;
+  for (size_t i = 0; i < count; ++i) {
+    const Operand& operand = *operands.begin()[i];
+    numbers[i] = number_of(operand, at);
+    types[i].weak = numbers[i].weak;
+    if (operand.tensor() == nullptr) continue;
+    const ArrayRef& array = array_of(*operand.tensor(), at);
+    types[i].dtype = array.dtype;
+    types[i].shape = &array.shape;
+    broadcast_into(shape, array.shape, op.name, at);
+  }
+  const PointwiseType type = infer_pointwise(op, std::span(types).first(count), at);
+
+  std::array<ArrayRef, 3> arrays;
+  std::array<compile::Input, 3> inputs;
+  for (size_t i = 0; i < count; ++i) {
+    const Operand& operand = *operands.begin()[i];
+    if (types[i].weak != Weak::no) {
+      inputs[i].number = fitted(numbers[i], type.compute[i], op.name, at);
+    } else {
+      arrays[i] = stretched(array_of(*operand.tensor(), at), shape);
+      inputs[i].array = &arrays[i];
+    }
+  }
+  Tensor result;
+  for (size_t i = 0; i < count && !result.has_value(); ++i) {
+    const Operand& operand = *operands.begin()[i];
+    if (types[i].weak == Weak::no && can_take(operand, type.result, shape))
+      result = take_over(operand, type.result, at);
+  }
+  if (!result.has_value()) result = make_tensor(type.result, shape, at);
+  compile::run_pointwise(op, std::span(inputs).first(count), type, TensorState::of(result)->array);
+  return result;
+}
+
+Tensor apply_cast(const Operand& x, DType dtype, Source at) {
+  if (x.tensor() == nullptr) return tensor_of(x, at, dtype);
+  const ArrayRef array = array_of(*x.tensor(), at);
+  if (array.dtype == dtype && !state_of(*x.tensor(), at).weak) return *x.tensor();
+  Tensor result = can_take(x, dtype, array.shape) ? take_over(x, dtype, at)
+                                                  : make_tensor(dtype, array.shape, at);
+  compile::run_copy(array, TensorState::of(result)->array);
+  return result;
+}
+
+Tensor apply_reduce(const OpDef& op, const Operand& x, const AxisList& axes, bool keep, Source at) {
+  const Tensor operand = tensor_of(x, at);
+  const ArrayRef& array = array_of(operand, at);
+  const TensorType type{array.dtype, array.shape};
+  const Attrs attrs = Attrs().add(axes).add(keep);
+  const TensorType wanted = op.infer({op, {&type, 1}, attrs, at});
+  const bool has_identity =
+      op.monoid == Monoid::sum || op.monoid == Monoid::product || op.accepts == TypeSet::booleans;
+  if (array.size() == 0 && wanted.shape.size() != 0 && !has_identity) {
+    throw UserError(cat(op.name, ": ", type, " has no elements along axis ",
+                        axes.empty() ? 0 : axes[0], ", so there is none to choose"),
+                    at);
+  }
+  Tensor result = make_tensor(wanted.dtype, wanted.shape, at);
+  compile::run_reduce(op, array, axes, TensorState::of(result)->array);
+  return result;
+}
+
+Tensor apply_row(const OpDef& op, const Operand& x, int64_t axis, Source at) {
+  Tensor operand = tensor_of(x, at);
+  const TensorType type = type_of(operand, at);
+  const int64_t plain = plain_axis(axis, type.shape.rank(), op.name, type, at);
+  const DType wanted = admit(op, type.dtype, at);
+  if (wanted != type.dtype) operand = apply_cast(operand, wanted, at);
+  const ArrayRef array = array_of(operand, at);
+  Tensor result;
+  if (wanted == type.dtype) {
+    operand = {};  // The caller's handle, if it is dying, must be the only one.
+    if (can_take(x, wanted, array.shape)) result = take_over(x, wanted, at);
+  }
+  if (!result.has_value()) result = make_tensor(wanted, array.shape, at);
+  compile::run_row(op, array, plain, TensorState::of(result)->array);
+  return result;
+}
+
+Tensor apply_view(const OpDef& op, const Tensor& x, const Attrs& attrs, Source at) {
+  const TensorType type = type_of(x, at);
+  ArrayRef seen;
+  seen.dtype = type.dtype;
+  seen.shape = op.infer({op, {&type, 1}, attrs, at}).shape;
+  if (op.view(array_of(x, at), attrs, seen)) return make_view(x, seen, at);
+  const Tensor packed = dense(x, at);
+  TIDEMARK_CHECK(op.view(array_of(packed, at), attrs, seen), op.name,
+                 " of a dense tensor is a view");
+  return make_view(packed, seen, at);
+}
+
+Tensor apply_op(const OpDef& op, std::span<const Tensor> operands, const Attrs& attrs, Source at) {
+  if (op.view != nullptr) return apply_view(op, operands[0], attrs, at);
+  std::vector<TensorType> types;
+  std::vector<ArrayRef> arrays;
+  for (const Tensor& operand : operands) {
+    types.push_back(type_of(operand, at));
+    arrays.push_back(array_of(operand, at));
+  }
+  const TensorType wanted = op.infer({op, types, attrs, at});
+  Tensor result = make_tensor(wanted.dtype, wanted.shape, at);
+  compile::run_library(op, arrays, attrs, TensorState::of(result)->array, at);
+  return result;
+}
+
+// ---- conversions --------------------------------------------------------------------------------
+
+Tensor tensor_of(const Operand& operand, Source at, std::optional<DType> dtype) {
+  const Number number = number_of(operand, at);
+  if (number.weak == Weak::no) {
+    return !dtype || operand.tensor()->dtype() == *dtype ? *operand.tensor()
+                                                         : apply_cast(operand, *dtype, at);
+  }
+  const DType wanted = dtype.value_or(default_dtype(number.weak));
+  Tensor result = make_tensor(wanted, {}, at);
+  if (number.weak == Weak::floating && !is_float(wanted)) {
+    const double value =
+        wanted == DType::boolean ? (number.real != 0 ? 1.0 : 0.0) : std::trunc(number.real);
+    const uint64_t bits =
+        fitted({Weak::integer, static_cast<int64_t>(value), 0}, wanted, "constant", at);
+    std::memcpy(TensorState::of(result)->array.data, &bits, static_cast<size_t>(size_of(wanted)));
+    return result;
+  }
+  compile::run_fill(fitted(number, wanted, "constant", at), TensorState::of(result)->array);
+  return result;
+}
+
+Tensor dense(const Tensor& tensor, Source at) {
+  const ArrayRef& array = array_of(tensor, at);
+  if (array.is_contiguous()) return tensor;
+  Tensor result = make_tensor(array.dtype, array.shape, at);
+  compile::run_copy(array, TensorState::of(result)->array);
+  return result;
+}
+
+}  // namespace detail
+
+// ---- the call operators of the families ---------------------------------------------------------
+
+Tensor UnaryOp::operator()(const Operand& x, Source at) const {
+  return detail::apply_pointwise(def_of(this), {&x}, at);
+}
+
+Tensor BinaryOp::operator()(const Operand& a, const Operand& b, Source at) const {
+  return detail::apply_pointwise(def_of(this), {&a, &b}, at);
+}
+
+Tensor TernaryOp::operator()(const Operand& a, const Operand& b, const Operand& c,
+                             Source at) const {
+  return detail::apply_pointwise(def_of(this), {&a, &b, &c}, at);
+}
+
+Tensor ReduceOp::operator()(const Operand& x, const Axes& axes, Keep keep, Source at) const {
+  const Tensor operand = detail::tensor_of(x, at);
+  const TensorType type = detail::type_of(operand, at);
+  const AxisList list = plain_axes(axes, name, type, at);
+  if (gives_index && list.size() != 1 && !axes.every()) {
+    throw UserError(cat(name, ": takes one axis or none, got ", list.size()), at,
+                    "reshape the axes into one first");
+  }
+  return detail::apply_reduce(def_of(this), operand, list, keep == Keep::yes, at);
+}
+
+Tensor RowOp::operator()(const Operand& x, int64_t axis, Source at) const {
+  return detail::apply_row(def_of(this), x, axis, at);
+}
+
+}  // namespace tidemark

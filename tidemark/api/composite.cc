@@ -1,0 +1,162 @@
+// Ops made of other ops. They have no node of their own, so they need no gradient, no kernel and no
+// test beyond their value.
+#include <cmath>
+#include <numbers>
+
+#include "tidemark/api/create.h"
+#include "tidemark/api/ops.h"
+#include "tidemark/api/random.h"
+#include "tidemark/api/tensor_state.h"
+#include "tidemark/ops/typing.h"
+
+namespace tidemark {
+namespace {
+
+using detail::tensor_of;
+using detail::type_of;
+
+Tensor as_float(const Tensor& x) { return is_float(x.dtype()) ? x : cast(x, DType::f32); }
+
+// How many elements are folded into one result.
+int64_t folded_count(const Tensor& x, const AxisList& axes) {
+  int64_t count = 1;
+  for (const int64_t axis : axes) count *= x.shape()[axis];
+  return count;
+}
+
+Axes axes_of(const AxisList& list) { return std::vector<int64_t>(list.begin(), list.end()); }
+
+}  // namespace
+
+Tensor ReduceFunction::operator()(const Operand& x, const Axes& axes, Keep keep, Source at) const {
+  const SourceScope scope(at);
+  const Tensor tensor = tensor_of(x, at);
+  const AxisList list = plain_axes(axes, name, type_of(tensor, at), at);
+  return body(tensor, list, keep);
+}
+
+Tensor UnaryFunction::operator()(const Operand& x, Source at) const {
+  const SourceScope scope(at);
+  const Tensor tensor = tensor_of(x, at);
+  return body(as_float(tensor));
+}
+
+namespace detail {
+
+// 16-bit floats are added up and divided in f32, and rounded once.
+Tensor mean_of(const Tensor& x, const AxisList& axes, Keep keep) {
+  const DType result = is_float(x.dtype()) ? x.dtype() : DType::f32;
+  const DType wide = compute_dtype(result);
+  const Tensor total = sum(is_float(x.dtype()) ? cast(x, wide) : x, axes_of(axes), keep);
+  return cast(divide(cast(total, wide), static_cast<double>(folded_count(x, axes))), result);
+}
+
+Tensor var_of(const Tensor& x, const AxisList& axes, Keep keep) {
+  const Tensor wide = as_float(x);
+  return mean_of(square(wide - mean_of(wide, axes, Keep::yes)), axes, keep);
+}
+
+Tensor std_of(const Tensor& x, const AxisList& axes, Keep keep) {
+  return sqrt(var_of(x, axes, keep));
+}
+
+// The largest is taken out first; where it is infinite there is nothing to take out.
+Tensor logsumexp_of(const Tensor& x, const AxisList& axes, Keep keep) {
+  const Tensor wide = as_float(x);
+  if (folded_count(wide, axes) == 0) return log(sum(wide, axes_of(axes), keep));
+  const Tensor largest = max(wide, axes_of(axes), keepdims);
+  const Tensor finite = where(isfinite(largest), largest, 0);
+  const Tensor total = log(sum(exp(wide - finite), axes_of(axes), keepdims)) + finite;
+  return keep == Keep::yes ? total : squeeze(total, axes_of(axes));
+}
+
+Tensor norm_of(const Tensor& x, const AxisList& axes, Keep keep) {
+  return sqrt(sum(square(as_float(x)), axes_of(axes), keep));
+}
+
+Tensor gelu_of(const Tensor& x) { return x * (0.5 * (1.0 + erf(x * (1.0 / std::numbers::sqrt2)))); }
+Tensor silu_of(const Tensor& x) { return x * sigmoid(x); }
+// Stable on both sides: max(x, 0) + log(1 + exp(-|x|)).
+Tensor softplus_of(const Tensor& x) { return relu(x) + log1p(exp(-abs(x))); }
+
+}  // namespace detail
+
+Tensor leaky_relu(const Operand& x, double slope, Source at) {
+  const SourceScope scope(at);
+  const Tensor tensor = as_float(tensor_of(x, at));
+  return where(tensor < 0, tensor * slope, tensor);
+}
+
+Tensor layer_norm(const Operand& x, NormOptions options, Source at) {
+  const SourceScope scope(at);
+  const Tensor tensor = as_float(tensor_of(x, at));
+  const Tensor centred = tensor - mean(tensor, -1, keepdims);
+  Tensor result = centred * rsqrt(mean(square(centred), -1, keepdims) + options.epsilon);
+  if (options.scale) result = std::move(result) * *options.scale;
+  if (options.bias) result = std::move(result) + *options.bias;
+  return result;
+}
+
+Tensor rms_norm(const Operand& x, NormOptions options, Source at) {
+  const SourceScope scope(at);
+  const Tensor tensor = as_float(tensor_of(x, at));
+  Tensor result = tensor * rsqrt(mean(square(tensor), -1, keepdims) + options.epsilon);
+  if (options.scale) result = std::move(result) * *options.scale;
+  if (options.bias) result = std::move(result) + *options.bias;
+  return result;
+}
+
+Tensor embedding(const Operand& table, const Operand& ids, Source at) {
+  return gather(table, ids, 0, at);
+}
+
+Tensor attention(const Operand& q, const Operand& k, const Operand& v, AttentionOptions options,
+                 Source at) {
+  const SourceScope scope(at);
+  const Tensor query = tensor_of(q, at), key = tensor_of(k, at), value = tensor_of(v, at);
+  if (query.rank() < 2 || key.rank() < 2 || value.rank() < 2) {
+    throw UserError(cat("attention: needs [..., tokens, features], got ", type_of(query, at), ", ",
+                        type_of(key, at), ", ", type_of(value, at)),
+                    at);
+  }
+  const double scale =
+      options.scale.value_or(1.0 / std::sqrt(static_cast<double>(int64_t{query.shape()[-1]})));
+  Tensor scores = matmul(query, key, {.transpose_b = true}) * scale;
+  const auto masked = [&](const Tensor& keep) {
+    scores = where(keep, std::move(scores), -std::numeric_limits<double>::infinity());
+  };
+  if (options.causal)
+    masked(arange(scores.shape()[-1]) <= expand_dims(arange(scores.shape()[-2]), 1));
+  if (options.mask) masked(*options.mask);
+  return matmul(softmax(std::move(scores)), value);
+}
+
+Tensor mse(const Operand& y_true, const Operand& y_pred, Source at) {
+  const SourceScope scope(at);
+  return mean(square(y_pred - y_true));
+}
+
+Tensor sparse_softmax_cross_entropy(const Operand& labels, const Operand& logits, Source at) {
+  const SourceScope scope(at);
+  const Tensor scores = as_float(tensor_of(logits, at));
+  const Tensor wanted = tensor_of(labels, at);
+  if (wanted.rank() + 1 != scores.rank()) {
+    throw UserError(cat("sparse_softmax_cross_entropy: labels ", type_of(wanted, at),
+                        " need one axis less than logits ", type_of(scores, at)),
+                    at);
+  }
+  const Tensor picked = take_along_axis(scores, expand_dims(wanted, -1), -1);
+  return mean(logsumexp(scores, -1, keepdims) - picked);
+}
+
+Tensor dropout(const Operand& x, DropoutOptions options, Source at) {
+  const SourceScope scope(at);
+  if (!(options.rate >= 0 && options.rate < 1))
+    throw UserError(cat("dropout: the rate must be in [0, 1), got ", options.rate), at);
+  const Tensor tensor = as_float(tensor_of(x, at));
+  const Tensor keep =
+      random::bernoulli(tensor.shape(), {.p = 1 - options.rate, .key = options.key});
+  return where(keep, tensor * (1 / (1 - options.rate)), 0);
+}
+
+}  // namespace tidemark

@@ -1,0 +1,218 @@
+#include "tidemark/api/create.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "tidemark/api/ops.h"
+#include "tidemark/api/tensor_state.h"
+#include "tidemark/compile/eager.h"
+#include "tidemark/ops/lower.h"
+#include "tidemark/ops/random.h"
+
+namespace tidemark {
+namespace {
+
+using detail::TensorState;
+
+// The shape of nested braces; all lists of one depth must have one length.
+void find_shape(const Nested& values, size_t depth, AxisList& sizes, Source at) {
+  if (!values.is_list()) {
+    if (depth != sizes.size())
+      throw UserError("constant: numbers and lists are mixed at one depth", at);
+    return;
+  }
+  const auto length = static_cast<int64_t>(values.list().size());
+  if (depth == sizes.size()) sizes.push_back(length);
+  if (sizes[depth] != length) {
+    throw UserError(cat("constant: lists of different lengths at depth ", depth, " (", sizes[depth],
+                        " and ", length, ")"),
+                    at, "all lists of one depth must be equally long");
+  }
+  for (const Nested& value : values.list()) find_shape(value, depth + 1, sizes, at);
+}
+
+int find_kind(const Nested& values) {
+  if (!values.is_list()) return values.kind();
+  int kind = -1;
+  for (const Nested& value : values.list()) kind = std::max(kind, find_kind(value));
+  return kind;
+}
+
+// Numbers in order, by way of the widest dtype of their kind.
+void flatten(const Nested& values, std::vector<double>& reals, std::vector<int64_t>& wholes) {
+  if (values.is_list()) {
+    for (const Nested& value : values.list()) flatten(value, reals, wholes);
+    return;
+  }
+  reals.push_back(values.real());
+  wholes.push_back(values.kind() == 2 ? 0 : values.whole());
+}
+
+void check_whole(const std::vector<int64_t>& wholes, DType dtype, Source at) {
+  for (const int64_t value : wholes) {
+    const bool fits = dtype == DType::i32  ? value == static_cast<int32_t>(value)
+                      : dtype == DType::u8 ? value == static_cast<uint8_t>(value)
+                                           : true;
+    if (!fits)
+      throw UserError(cat("constant: ", value, " does not fit ", dtype), at,
+                      "name a wider dtype: td::constant(values, td::i64)");
+  }
+}
+
+void check_count(int64_t count, const Shape& shape, const char* what, Source at) {
+  if (shape.size() == count) return;
+  throw UserError(cat(what, ": ", count, " elements do not fill the shape ", shape, ", which has ",
+                      shape.size()),
+                  at);
+}
+
+Tensor filled(const Shape& shape, double value, DType dtype, Source at) {
+  Tensor result = detail::make_tensor(dtype, shape, at);
+  compile::run_fill(number_bits(value, static_cast<int64_t>(value), is_float(dtype), dtype),
+                    TensorState::of(result)->array);
+  return result;
+}
+
+}  // namespace
+
+Tensor constant(const Nested& values, std::optional<DType> dtype, Source at) {
+  AxisList sizes;
+  for (const Nested* level = &values; level->is_list(); level = &level->list().front()) {
+    sizes.push_back(static_cast<int64_t>(level->list().size()));
+    if (level->list().empty()) break;
+  }
+  find_shape(values, 0, sizes, at);
+  const int kind = find_kind(values);
+  constexpr DType defaults[] = {DType::boolean, DType::i32, DType::f32};
+  const DType wanted = dtype.value_or(kind < 0 ? DType::f32 : defaults[kind]);
+  std::vector<double> reals;
+  std::vector<int64_t> wholes;
+  flatten(values, reals, wholes);
+  const Shape shape{std::span<const int64_t>(sizes)};
+  const Tensor wide = kind == 2 ? constant(reals, shape, at) : constant(wholes, shape, at);
+  if (kind != 2) check_whole(wholes, wanted, at);
+  return cast(wide, wanted, at);
+}
+
+namespace detail {
+
+Tensor copied(const void* data, int64_t count, DType dtype, const Shape* shape, Source at) {
+  const Shape wanted = shape != nullptr ? *shape : Shape{count};
+  check_count(count, wanted, "constant", at);
+  Tensor result = make_tensor(dtype, wanted, at);
+  if (count > 0)
+    std::memcpy(TensorState::of(result)->array.data, data,
+                static_cast<size_t>(count * size_of(dtype)));
+  return result;
+}
+
+Tensor copied(const std::vector<bool>& list, const Shape* shape, Source at) {
+  const std::vector<uint8_t> bytes(list.begin(), list.end());
+  return copied(bytes.data(), static_cast<int64_t>(bytes.size()), DType::boolean, shape, at);
+}
+
+Tensor borrowed(const void* data, int64_t count, DType dtype, const Shape& shape,
+                std::function<void()> release, Source at) {
+  check_count(count, shape, "borrow", at);
+  if (reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(size_of(dtype)) != 0) {
+    throw UserError(
+        cat("borrow: memory is not aligned to ", size_of(dtype), " bytes, the size of ", dtype), at,
+        "copy it: td::constant(memory)");
+  }
+  // Only ever read: a storage borrowed so is marked as not writable.
+  return make_borrowed(static_cast<std::byte*>(const_cast<void*>(data)), dtype, shape,
+                       std::move(release), at);
+}
+
+}  // namespace detail
+
+Tensor zeros(const Shape& shape, DType dtype, Source at) { return filled(shape, 0, dtype, at); }
+Tensor ones(const Shape& shape, DType dtype, Source at) { return filled(shape, 1, dtype, at); }
+
+Tensor full(const Shape& shape, const Operand& value, std::optional<DType> dtype, Source at) {
+  const Tensor number = detail::tensor_of(value, at, dtype);
+  if (number.size() != 1)
+    throw UserError(
+        cat("full: the value must be one number, got ", TensorType{number.dtype(), number.shape()}),
+        at);
+  Tensor result = detail::make_tensor(number.dtype(), shape, at);
+  ArrayRef repeated = detail::array_of(number, at);
+  repeated.shape = shape;
+  repeated.strides = Strides(static_cast<size_t>(shape.rank()), 0);
+  compile::run_copy(repeated, TensorState::of(result)->array);
+  return result;
+}
+
+namespace {
+TensorType operand_type(const Operand& x, Source at) {
+  return detail::type_of(detail::tensor_of(x, at), at);
+}
+}  // namespace
+
+Tensor zeros_like(const Operand& x, Source at) {
+  const TensorType type = operand_type(x, at);
+  return filled(type.shape, 0, type.dtype, at);
+}
+Tensor ones_like(const Operand& x, Source at) {
+  const TensorType type = operand_type(x, at);
+  return filled(type.shape, 1, type.dtype, at);
+}
+Tensor full_like(const Operand& x, const Operand& value, Source at) {
+  const TensorType type = operand_type(x, at);
+  return full(type.shape, value, type.dtype, at);
+}
+
+namespace {
+
+double real_number(const Operand& x, Source at) {
+  if (x.tensor() == nullptr) return x.real();
+  return x.tensor()->item<double>(at);
+}
+
+bool is_whole(const Operand& x, Source at) {
+  if (x.tensor() == nullptr) return x.kind() != 2;
+  return !is_float(detail::array_of(*x.tensor(), at).dtype);
+}
+
+Tensor range(double start, double step, int64_t count, DType dtype, Source at) {
+  const int64_t sizes[] = {count};
+  const Attrs attrs = Attrs().add(std::span<const int64_t>(sizes)).add(dtype).add(start).add(step);
+  return detail::apply_op(def_of(&ops::arange), {}, attrs, at);
+}
+
+}  // namespace
+
+Tensor arange(const Operand& stop, Source at) { return arange(0, stop, 1, {}, at); }
+
+Tensor arange(const Operand& start, const Operand& stop, const Operand& step,
+              std::optional<DType> dtype, Source at) {
+  const bool whole = is_whole(start, at) && is_whole(stop, at) && is_whole(step, at);
+  const double from = real_number(start, at);
+  const double to = real_number(stop, at);
+  const double by = real_number(step, at);
+  if (by == 0 || !std::isfinite(from) || !std::isfinite(to) || !std::isfinite(by)) {
+    throw UserError(cat("arange: cannot go from ", from, " to ", to, " in steps of ", by), at,
+                    "the step must not be 0, and all must be finite");
+  }
+  const double count = std::max(0.0, std::ceil((to - from) / by));
+  return range(from, by, static_cast<int64_t>(count),
+               dtype.value_or(whole ? DType::i32 : DType::f32), at);
+}
+
+Tensor linspace(double start, double stop, int64_t count, DType dtype, Source at) {
+  if (count < 0) throw UserError(cat("linspace: cannot make ", count, " numbers"), at);
+  const double step = count > 1 ? (stop - start) / static_cast<double>(count - 1) : 0;
+  Tensor result = range(start, step, count, dtype, at);
+  // The last one is `stop` itself, whatever the steps rounded to.
+  if (count > 1) result = update(std::move(result), Slices(-1, at), Operand(stop, at));
+  return result;
+}
+
+Tensor eye(int64_t rows, DType dtype, Source at) { return eye(rows, rows, dtype, at); }
+
+Tensor eye(int64_t rows, int64_t columns, DType dtype, Source at) {
+  const SourceScope scope(at);
+  return cast(expand_dims(arange(rows), 1) == arange(columns), dtype);
+}
+
+}  // namespace tidemark

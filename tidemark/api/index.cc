@@ -1,0 +1,193 @@
+// Subscripts: x[...] and update.
+#include <algorithm>
+
+#include "tidemark/api/create.h"
+#include "tidemark/api/ops.h"
+#include "tidemark/api/tensor_state.h"
+#include "tidemark/compile/eager.h"
+#include "tidemark/ops/structure.h"
+#include "tidemark/ops/typing.h"
+
+namespace tidemark {
+namespace {
+
+using detail::type_of;
+
+int64_t axes_taken(const Index& index, Source at) {
+  switch (index.kind) {
+    case Index::Kind::new_axis:
+    case Index::Kind::ellipsis:
+      return 0;
+    case Index::Kind::tensor: {
+      const ArrayRef& array = detail::array_of(*index.tensor, at);
+      return array.dtype == DType::boolean ? array.rank() : 1;
+    }
+    default:
+      return 1;
+  }
+}
+
+// One entry for every axis, in order, with the ellipsis written out.
+std::vector<Index> written_out(const TensorType& type, const Slices& slices) {
+  int64_t taken = 0;
+  int64_t dots = 0;
+  for (const Index& index : slices.list) {
+    taken += axes_taken(index, slices.at);
+    dots += index.kind == Index::Kind::ellipsis ? 1 : 0;
+  }
+  const int64_t rank = type.shape.rank();
+  if (taken > rank) {
+    throw UserError(cat("subscript: ", taken, " indices for the ", rank, " axes of ", type),
+                    slices.at);
+  }
+  if (dots > 1) throw UserError("subscript: only one td::ellipsis may stand in it", slices.at);
+  std::vector<Index> list;
+  const auto fill = [&] {
+    list.insert(list.end(), static_cast<size_t>(rank - taken), Index(Slice{}));
+  };
+  for (const Index& index : slices.list) {
+    if (index.kind == Index::Kind::ellipsis)
+      fill();
+    else
+      list.push_back(index);
+  }
+  if (dots == 0) fill();
+  return list;
+}
+
+int64_t plain_number(int64_t number, int64_t size, int64_t axis, const TensorType& type,
+                     Source at) {
+  const int64_t plain = number < 0 ? number + size : number;
+  if (plain < 0 || plain >= size) {
+    throw UserError(
+        cat("subscript: index ", number, " is out of range for axis ", axis, " of ", type), at,
+        size == 0 ? std::string("the axis is empty")
+                  : cat("indices go from ", -size, " to ", size - 1));
+  }
+  return plain;
+}
+
+struct Run {
+  int64_t begin, size, step;
+};
+
+// Python's rules: bounds are clamped, negative ones count from the end.
+Run plain_slice(const Slice& slice, int64_t size, Source at) {
+  if (slice.step == 0) throw UserError("subscript: the step of a slice must not be 0", at);
+  const bool forward = slice.step > 0;
+  const int64_t low = forward ? 0 : -1;
+  const int64_t high = forward ? size : size - 1;
+  const auto clamp = [&](int64_t bound) {
+    return std::clamp(bound < 0 ? bound + size : bound, low, high);
+  };
+  const int64_t begin = slice.begin ? clamp(*slice.begin) : (forward ? 0 : size - 1);
+  const int64_t end = slice.end ? clamp(*slice.end) : (forward ? size : -1);
+  const int64_t reach = forward ? end - begin : begin - end;
+  const int64_t step = std::abs(slice.step);
+  return {begin, std::max<int64_t>(0, (reach + step - 1) / step), slice.step};
+}
+
+// Everything but tensor indices, as one slice and one reshape: a view. `kept` are the tensor
+// indices left, with the axis of the view each applies to.
+struct Viewed {
+  Tensor view;
+  std::vector<std::pair<int64_t, const Tensor*>> kept;
+};
+
+Viewed view_of(const Tensor& x, const Slices& slices) {
+  const TensorType type = type_of(x, slices.at);
+  AxisList begins, sizes, steps;
+  Shape shape;
+  Viewed result;
+  int64_t axis = 0;
+  for (const Index& index : written_out(type, slices)) {
+    if (index.kind == Index::Kind::new_axis) {
+      shape.push_back(1);
+      continue;
+    }
+    if (index.kind == Index::Kind::tensor) result.kept.emplace_back(shape.rank(), index.tensor);
+    const int64_t taken = axes_taken(index, slices.at);
+    for (int64_t i = 0; i < taken; ++i, ++axis) {
+      Run run{0, type.shape[axis], 1};
+      if (index.kind == Index::Kind::slice)
+        run = plain_slice(index.slice, type.shape[axis], slices.at);
+      if (index.kind == Index::Kind::number)
+        run = {plain_number(index.number, type.shape[axis], axis, type, slices.at), 1, 1};
+      begins.push_back(run.size == 0 ? 0 : run.begin);
+      sizes.push_back(run.size);
+      steps.push_back(run.step);
+      if (index.kind != Index::Kind::number) shape.push_back(run.size);
+    }
+  }
+  const Tensor cut = detail::apply_view(def_of(&ops::slice), x,
+                                        Attrs().add(begins).add(sizes).add(steps), slices.at);
+  result.view = cut.shape() == shape ? cut : reshape(cut, shape, slices.at);
+  return result;
+}
+
+// The numbers of the true elements of a mask, in row-major order.
+Tensor true_positions(const Tensor& mask, Source at) {
+  std::vector<int64_t> positions;
+  int64_t position = 0;
+  for (const bool hit : mask.to_vector<bool>(at)) {
+    if (hit) positions.push_back(position);
+    ++position;
+  }
+  return constant(positions, at);
+}
+
+Tensor masked(const Tensor& x, int64_t axis, const Tensor& mask, Source at) {
+  const TensorType type = type_of(x, at);
+  Shape merged;
+  int64_t covered = 1;
+  for (int64_t i = 0; i < axis; ++i) merged.push_back(type.shape[i]);
+  for (int64_t i = 0; i < mask.rank(); ++i) {
+    if (mask.shape()[i] != type.shape[axis + i]) {
+      throw UserError(
+          cat("subscript: the mask ", type_of(mask, at), " does not fit ", type, " at axis ", axis),
+          at, "their sizes must agree");
+    }
+    covered *= mask.shape()[i];
+  }
+  merged.push_back(covered);
+  for (int64_t i = axis + mask.rank(); i < type.shape.rank(); ++i) merged.push_back(type.shape[i]);
+  return gather(reshape(x, merged, at), true_positions(mask, at), axis, at);
+}
+
+}  // namespace
+
+Tensor Tensor::operator[](const Slices& slices) const {
+  const Viewed viewed = view_of(*this, slices);
+  Tensor result = viewed.view;
+  if (viewed.kept.size() > 1) {
+    throw UserError("subscript: only one tensor may stand in it", slices.at,
+                    "subscript twice, or use td::gather and td::take_along_axis");
+  }
+  for (const auto& [axis, index] : viewed.kept) {
+    result = index->dtype() == DType::boolean ? masked(result, axis, *index, slices.at)
+                                              : gather(result, *index, axis, slices.at);
+  }
+  return result;
+}
+
+Tensor update(Tensor x, const Slices& place, const Operand& value) {
+  const Source at = place.at;
+  const detail::TensorState& state = detail::state_of(x, at);
+  Tensor result;
+  if (detail::is_sole(state) && state.array.is_contiguous()) {
+    result = std::move(x);
+  } else {
+    result = identity(x, at);
+  }
+  const Viewed viewed = view_of(result, place);
+  if (!viewed.kept.empty()) {
+    throw UserError("update: the place must be a view, so no tensor may stand in it", at,
+                    "use td::scatter_add or td::where");
+  }
+  const Tensor values = detail::tensor_of(value, at, result.dtype());
+  const Tensor spread = broadcast_to(values, viewed.view.shape(), at);
+  compile::run_copy(detail::array_of(spread, at), detail::array_of(viewed.view, at));
+  return result;
+}
+
+}  // namespace tidemark

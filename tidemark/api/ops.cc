@@ -1,0 +1,504 @@
+#include "tidemark/api/ops.h"
+
+#include <algorithm>
+
+#include "tidemark/api/create.h"
+#include "tidemark/api/tensor_state.h"
+#include "tidemark/ops/contract.h"
+#include "tidemark/ops/indexing.h"
+#include "tidemark/ops/structure.h"
+#include "tidemark/ops/typing.h"
+
+namespace tidemark {
+namespace {
+
+using detail::apply_op;
+using detail::apply_view;
+using detail::tensor_of;
+using detail::type_of;
+
+AxisList sizes_of(const Shape& shape) {
+  AxisList sizes;
+  for (const Dim dim : shape) sizes.push_back(dim.is_open() ? -1 : int64_t{dim});
+  return sizes;
+}
+
+// Tensors of one dtype, the one they promote to together.
+std::vector<Tensor> alike(std::span<const Tensor> list, std::string_view op, Source at) {
+  if (list.empty()) throw UserError(cat(op, ": the list is empty"), at);
+  DType common = type_of(list[0], at).dtype;
+  for (const Tensor& tensor : list) common = promote(common, type_of(tensor, at).dtype);
+  std::vector<Tensor> result;
+  for (const Tensor& tensor : list) result.push_back(cast(tensor, common, at));
+  return result;
+}
+
+Tensor sliced(const Tensor& x, int64_t axis, int64_t begin, int64_t size, Source at) {
+  const Shape& shape = x.shape();
+  AxisList begins(static_cast<size_t>(shape.rank())), sizes = sizes_of(shape),
+                                                      steps(begins.size(), 1);
+  begins[static_cast<size_t>(axis)] = begin;
+  sizes[static_cast<size_t>(axis)] = size;
+  return apply_view(def_of(&ops::slice), x, Attrs().add(begins).add(sizes).add(steps), at);
+}
+
+}  // namespace
+
+Tensor cast(const Operand& x, DType dtype, Source at) { return detail::apply_cast(x, dtype, at); }
+
+// ---- shape --------------------------------------------------------------------------------------
+
+Tensor reshape(const Operand& x, const Shape& shape, Source at) {
+  const Tensor tensor = tensor_of(x, at);
+  const TensorType type = type_of(tensor, at);
+  // The size left to be found is found first, so that the view's shape is plain.
+  const Attrs asked = Attrs().add(sizes_of(shape));
+  const OpDef& op = def_of(&ops::reshape);
+  const Shape plain = op.infer({op, {&type, 1}, asked, at}).shape;
+  return apply_view(op, tensor, Attrs().add(sizes_of(plain)), at);
+}
+
+Tensor transpose(const Operand& x, std::initializer_list<int64_t> order, Source at) {
+  const Tensor tensor = tensor_of(x, at);
+  const TensorType type = type_of(tensor, at);
+  const int64_t rank = type.shape.rank();
+  AxisList axes;
+  for (const int64_t axis : order) axes.push_back(plain_axis(axis, rank, "transpose", type, at));
+  if (order.size() == 0) {
+    for (int64_t axis = rank - 1; axis >= 0; --axis) axes.push_back(axis);
+  }
+  AxisList sorted = axes;
+  std::sort(sorted.begin(), sorted.end());
+  for (int64_t axis = 0; axis < rank; ++axis) {
+    if (sorted.size() != static_cast<size_t>(rank) || sorted[static_cast<size_t>(axis)] != axis) {
+      throw UserError(
+          cat("transpose: the order must name each of the ", rank, " axes of ", type, " once"), at);
+    }
+  }
+  return apply_view(def_of(&ops::transpose), tensor, Attrs().add(axes), at);
+}
+
+Tensor expand_dims(const Operand& x, int64_t axis, Source at) {
+  const Tensor tensor = tensor_of(x, at);
+  const TensorType type = type_of(tensor, at);
+  Shape shape = type.shape;
+  shape.insert(plain_axis(axis, shape.rank() + 1, "expand_dims", type, at), 1);
+  return reshape(tensor, shape, at);
+}
+
+Tensor squeeze(const Operand& x, const Axes& axes, Source at) {
+  const Tensor tensor = tensor_of(x, at);
+  const TensorType type = type_of(tensor, at);
+  const AxisList gone = plain_axes(axes, "squeeze", type, at);
+  Shape shape;
+  for (int64_t axis = 0; axis < type.shape.rank(); ++axis) {
+    const bool named = std::find(gone.begin(), gone.end(), axis) != gone.end();
+    const bool one = type.shape[axis] == 1;
+    if (named && !one && !axes.every()) {
+      throw UserError(
+          cat("squeeze: axis ", axis, " of ", type, " has size ", type.shape[axis], ", not 1"), at);
+    }
+    if (!named || !one) shape.push_back(type.shape[axis]);
+  }
+  return reshape(tensor, shape, at);
+}
+
+Tensor broadcast_to(const Operand& x, const Shape& shape, Source at) {
+  return apply_view(def_of(&ops::broadcast_to), tensor_of(x, at), Attrs().add(sizes_of(shape)), at);
+}
+
+Tensor concat(const TensorList& list, int64_t axis, Source at) {
+  const std::vector<Tensor> pieces = alike(list.list(), "concat", at);
+  const TensorType type = type_of(pieces[0], at);
+  const int64_t plain = plain_axis(axis, type.shape.rank(), "concat", type, at);
+  return apply_op(def_of(&ops::concat), pieces, Attrs().add(plain), at);
+}
+
+Tensor stack(const TensorList& list, int64_t axis, Source at) {
+  std::vector<Tensor> pieces;
+  for (const Tensor& tensor : list.list()) {
+    if (!pieces.empty() && tensor.shape() != list.list()[0].shape()) {
+      throw UserError(cat("stack: ", type_of(list.list()[0], at), " and ", type_of(tensor, at),
+                          " have different shapes"),
+                      at);
+    }
+    pieces.push_back(expand_dims(tensor, axis, at));
+  }
+  if (pieces.empty()) throw UserError("stack: the list is empty", at);
+  return concat(pieces, axis, at);
+}
+
+std::vector<Tensor> split(const Operand& x, const std::vector<int64_t>& sizes, int64_t axis,
+                          Source at) {
+  const Tensor tensor = tensor_of(x, at);
+  const TensorType type = type_of(tensor, at);
+  const int64_t plain = plain_axis(axis, type.shape.rank(), "split", type, at);
+  int64_t total = 0;
+  for (const int64_t size : sizes) total += size;
+  if (total != type.shape[plain] ||
+      std::any_of(sizes.begin(), sizes.end(), [](int64_t size) { return size < 0; })) {
+    throw UserError(cat("split: the sizes add up to ", total, ", axis ", plain, " of ", type,
+                        " has ", type.shape[plain]),
+                    at);
+  }
+  std::vector<Tensor> parts;
+  int64_t begin = 0;
+  for (const int64_t size : sizes) {
+    parts.push_back(sliced(tensor, plain, begin, size, at));
+    begin += size;
+  }
+  return parts;
+}
+
+std::vector<Tensor> split(const Operand& x, int64_t parts, int64_t axis, Source at) {
+  const Tensor tensor = tensor_of(x, at);
+  const TensorType type = type_of(tensor, at);
+  const int64_t plain = plain_axis(axis, type.shape.rank(), "split", type, at);
+  const int64_t size = type.shape[plain];
+  if (parts < 1 || size % parts != 0) {
+    throw UserError(
+        cat("split: axis ", plain, " of ", type, " does not divide into ", parts, " equal parts"),
+        at, "give the sizes: td::split(x, {3, 4}, axis)");
+  }
+  return split(tensor, std::vector<int64_t>(static_cast<size_t>(parts), size / parts), plain, at);
+}
+
+std::vector<Tensor> unstack(const Operand& x, int64_t axis, Source at) {
+  const Tensor tensor = tensor_of(x, at);
+  const TensorType type = type_of(tensor, at);
+  const int64_t plain = plain_axis(axis, type.shape.rank(), "unstack", type, at);
+  std::vector<Tensor> parts;
+  for (int64_t i = 0; i < type.shape[plain]; ++i)
+    parts.push_back(squeeze(sliced(tensor, plain, i, 1, at), plain, at));
+  return parts;
+}
+
+Tensor pad(const Operand& x, const Padding2& widths, const Operand& value, Source at) {
+  const Tensor tensor = tensor_of(x, at);
+  const TensorType type = type_of(tensor, at);
+  if (static_cast<int64_t>(widths.size()) != type.shape.rank()) {
+    throw UserError(
+        cat("pad: ", widths.size(), " widths for the ", type.shape.rank(), " axes of ", type), at,
+        "give {before, after} for every axis");
+  }
+  AxisList low, high, inside;
+  for (const auto& [before, after] : widths) {
+    if (before < 0 || after < 0)
+      throw UserError(cat("pad: widths must not be negative, got {", before, ", ", after, "}"), at,
+                      "slice it to make it smaller");
+    low.push_back(before);
+    high.push_back(after);
+    inside.push_back(0);
+  }
+  const double number = tensor_of(value, at, type.dtype).item<double>(at);
+  return apply_op(def_of(&ops::pad), {&tensor, 1},
+                  Attrs().add(low).add(high).add(inside).add(number), at);
+}
+
+namespace {
+
+// [a, b] becomes [a, 1, b, 1], broadcast to [a, m, b, n] and merged: what tile and repeat share.
+// Where `after` the new axis follows its own (repeat), else it stands before it (tile).
+Tensor multiplied(const Tensor& x, std::span<const int64_t> counts, bool after, Source at) {
+  const Shape& shape = x.shape();
+  Shape open, wide, merged;
+  for (int64_t axis = 0; axis < shape.rank(); ++axis) {
+    const int64_t count = counts[static_cast<size_t>(axis)];
+    for (Shape* list : {&open, &wide}) {
+      if (!after) list->push_back(list == &open ? 1 : count);
+      list->push_back(shape[axis]);
+      if (after) list->push_back(list == &open ? 1 : count);
+    }
+    merged.push_back(shape[axis] * count);
+  }
+  return reshape(broadcast_to(reshape(x, open, at), wide, at), merged, at);
+}
+
+}  // namespace
+
+Tensor tile(const Operand& x, const std::vector<int64_t>& counts, Source at) {
+  Tensor tensor = tensor_of(x, at);
+  std::vector<int64_t> all_counts = counts;
+  for (const int64_t count : counts) {
+    if (count < 0) throw UserError(cat("tile: counts must not be negative, got ", count), at);
+  }
+  Shape shape = tensor.shape();
+  while (shape.rank() < static_cast<int64_t>(counts.size())) shape.insert(0, 1);
+  while (all_counts.size() < static_cast<size_t>(shape.rank()))
+    all_counts.insert(all_counts.begin(), 1);
+  return multiplied(reshape(tensor, shape, at), all_counts, false, at);
+}
+
+Tensor repeat(const Operand& x, Dim count, std::optional<int64_t> axis, Source at) {
+  Tensor tensor = tensor_of(x, at);
+  if (count.is_open()) throw UserError("repeat: the count must not be negative", at);
+  if (!axis) tensor = reshape(tensor, {-1}, at);
+  const TensorType type = type_of(tensor, at);
+  const int64_t plain = plain_axis(axis.value_or(0), type.shape.rank(), "repeat", type, at);
+  AxisList counts(static_cast<size_t>(type.shape.rank()), 1);
+  counts[static_cast<size_t>(plain)] = count;
+  return multiplied(tensor, counts, true, at);
+}
+
+Tensor flip(const Operand& x, const Axes& axes, Source at) {
+  const Tensor tensor = tensor_of(x, at);
+  const TensorType type = type_of(tensor, at);
+  AxisList begins(static_cast<size_t>(type.shape.rank())), steps(begins.size(), 1);
+  for (const int64_t axis : plain_axes(axes, "flip", type, at)) {
+    begins[static_cast<size_t>(axis)] = type.shape[axis] - 1;
+    steps[static_cast<size_t>(axis)] = -1;
+  }
+  return apply_view(def_of(&ops::slice), tensor,
+                    Attrs().add(begins).add(sizes_of(type.shape)).add(steps), at);
+}
+
+namespace {
+
+// Where column - row <= diagonal, over the last two axes.
+Tensor below(const Tensor& x, int64_t diagonal, std::string_view op, Source at) {
+  if (x.rank() < 2) throw UserError(cat(op, ": needs at least two axes, got ", type_of(x, at)), at);
+  const SourceScope scope(at);
+  return arange(x.shape()[-1]) - diagonal <= expand_dims(arange(x.shape()[-2]), 1);
+}
+
+}  // namespace
+
+Tensor tril(const Operand& x, int64_t diagonal, Source at) {
+  const Tensor tensor = tensor_of(x, at);
+  return where(below(tensor, diagonal, "tril", at), tensor, Operand(0, at), at);
+}
+
+Tensor triu(const Operand& x, int64_t diagonal, Source at) {
+  const Tensor tensor = tensor_of(x, at);
+  return where(below(tensor, diagonal - 1, "triu", at), Operand(0, at), tensor, at);
+}
+
+// ---- indexing -----------------------------------------------------------------------------------
+
+Tensor gather(const Operand& x, const Operand& indices, int64_t axis, Source at) {
+  const Tensor operands[] = {tensor_of(x, at), tensor_of(indices, at)};
+  const TensorType type = type_of(operands[0], at);
+  return apply_op(def_of(&ops::gather), operands,
+                  Attrs().add(plain_axis(axis, type.shape.rank(), "gather", type, at)), at);
+}
+
+Tensor take_along_axis(const Operand& x, const Operand& indices, int64_t axis, Source at) {
+  const Tensor operands[] = {tensor_of(x, at), tensor_of(indices, at)};
+  const TensorType type = type_of(operands[0], at);
+  return apply_op(def_of(&ops::take_along_axis), operands,
+                  Attrs().add(plain_axis(axis, type.shape.rank(), "take_along_axis", type, at)),
+                  at);
+}
+
+Tensor scatter_add(const Operand& x, const Operand& indices, const Operand& updates, int64_t axis,
+                   Source at) {
+  const Tensor target = tensor_of(x, at);
+  const TensorType type = type_of(target, at);
+  const Tensor operands[] = {target, tensor_of(indices, at), tensor_of(updates, at, type.dtype)};
+  const int64_t plain = plain_axis(axis, type.shape.rank(), "scatter_add", type, at);
+  return apply_op(def_of(&ops::scatter_add), operands, Attrs().add(plain).add(false), at);
+}
+
+Tensor one_hot(const Operand& indices, int64_t depth, DType dtype, Source at) {
+  const SourceScope scope(at);
+  const Tensor list = tensor_of(indices, at);
+  if (!is_integer(list.dtype()))
+    throw UserError(cat("one_hot: indices must be integers, got ", type_of(list, at)), at,
+                    "cast them: td::cast(indices, td::i32)");
+  return cast(expand_dims(list, -1) == arange(depth), dtype);
+}
+
+Tensor cumsum(const Operand& x, int64_t axis, Source at) {
+  const Tensor tensor = tensor_of(x, at);
+  const TensorType type = type_of(tensor, at);
+  return apply_op(def_of(&ops::cumsum), {&tensor, 1},
+                  Attrs().add(plain_axis(axis, type.shape.rank(), "cumsum", type, at)).add(false),
+                  at);
+}
+
+// ---- contraction --------------------------------------------------------------------------------
+
+namespace {
+
+Tensor swap_last(const Tensor& x, Source at) {
+  AxisList order;
+  for (int64_t axis = 0; axis < x.rank(); ++axis) order.push_back(axis);
+  if (order.size() >= 2) std::swap(order[order.size() - 1], order[order.size() - 2]);
+  return apply_view(def_of(&ops::transpose), x, Attrs().add(order), at);
+}
+
+}  // namespace
+
+Tensor MatmulFunction::operator()(const Operand& a, const Operand& b, MatmulOptions options,
+                                  Source at) const {
+  Tensor list[] = {tensor_of(a, at), tensor_of(b, at)};
+  const OpDef& op = def_of(&ops::matmul);
+  const DType common = admit(op, promote(list[0].dtype(), list[1].dtype()), at);
+  for (Tensor& operand : list) operand = cast(operand, common, at);
+  const bool row = list[0].rank() == 1, column = list[1].rank() == 1;
+  if (row) list[0] = expand_dims(list[0], 0, at);
+  if (column) list[1] = expand_dims(list[1], 1, at);
+  if (options.transpose_a && !row) list[0] = swap_last(list[0], at);
+  if (options.transpose_b && !column) list[1] = swap_last(list[1], at);
+  Tensor result = apply_op(op, list, {}, at);
+  if (column) result = squeeze(result, -1, at);
+  if (row) result = squeeze(result, column ? -1 : -2, at);
+  return result;
+}
+
+Tensor tensordot(const Operand& a, const Operand& b, int64_t axes, Source at) {
+  const Tensor x = tensor_of(a, at), y = tensor_of(b, at);
+  if (axes < 0 || axes > x.rank() || axes > y.rank()) {
+    throw UserError(cat("tensordot: cannot contract ", axes, " axes of ", type_of(x, at), " and ",
+                        type_of(y, at)),
+                    at);
+  }
+  Shape shape;
+  int64_t rows = 1, inner = 1, columns = 1;
+  for (int64_t i = 0; i < x.rank() - axes; ++i) {
+    shape.push_back(x.shape()[i]);
+    rows *= x.shape()[i];
+  }
+  for (int64_t i = 0; i < axes; ++i) {
+    const Dim mine = x.shape()[x.rank() - axes + i], theirs = y.shape()[i];
+    if (mine != theirs) {
+      throw UserError(
+          cat("tensordot: the last ", axes, " sizes of ", type_of(x, at), " and the first of ",
+              type_of(y, at), " differ (", mine, " and ", theirs, ")"),
+          at);
+    }
+    inner *= mine;
+  }
+  for (int64_t i = axes; i < y.rank(); ++i) {
+    shape.push_back(y.shape()[i]);
+    columns *= y.shape()[i];
+  }
+  return reshape(matmul(reshape(x, {rows, inner}, at), reshape(y, {inner, columns}, at), {}, at),
+                 shape, at);
+}
+
+Tensor outer(const Operand& a, const Operand& b, Source at) {
+  const Tensor x = reshape(a, {-1, 1}, at);
+  return multiply(x, reshape(b, {-1}, at), at);
+}
+
+namespace {
+
+// How many elements padding adds before and after, so that every stride-th window has a place.
+std::pair<int64_t, int64_t> same_padding(int64_t in, int64_t window, int64_t stride,
+                                         int64_t dilation) {
+  const int64_t out = (in + stride - 1) / stride;
+  const int64_t reach = dilation * (window - 1) + 1;
+  const int64_t total = std::max<int64_t>(0, (out - 1) * stride + reach - in);
+  return {total / 2, total - total / 2};
+}
+
+Tensor to_nhwc(const Tensor& x, ImageLayout layout, Source at) {
+  if (layout == ImageLayout::nhwc || x.rank() != 4) return x;
+  return transpose(x, {0, 2, 3, 1}, at);
+}
+
+Tensor from_nhwc(const Tensor& y, ImageLayout layout, Source at) {
+  return layout == ImageLayout::nhwc ? y : transpose(y, {0, 3, 1, 2}, at);
+}
+
+}  // namespace
+
+Tensor conv2d(const Operand& x, const Operand& w, ConvOptions options, Source at) {
+  Tensor image = to_nhwc(tensor_of(x, at), options.layout, at);
+  Tensor kernel = tensor_of(w, at);
+  const DType common = promote(image.dtype(), kernel.dtype());
+  image = cast(image, common, at);
+  kernel = cast(kernel, common, at);
+  ops::ConvSpec spec;
+  spec.groups = options.groups;
+  for (size_t i = 0; i < 2; ++i) {
+    spec.stride[i] = options.strides[i];
+    spec.dilation[i] = options.dilations[i];
+    if (options.padding == Padding::same && image.rank() == 4 && kernel.rank() == 4 &&
+        options.strides[i] > 0) {
+      const auto axis = static_cast<int64_t>(i);
+      std::tie(spec.pad_low[i], spec.pad_high[i]) = same_padding(
+          image.shape()[axis + 1], kernel.shape()[axis], options.strides[i], options.dilations[i]);
+    }
+  }
+  const Tensor operands[] = {image, kernel};
+  return from_nhwc(apply_op(def_of(&ops::conv2d), operands, spec.attrs(), at), options.layout, at);
+}
+
+namespace {
+
+// Windows by taps: the result for tap (i, j) of every window is a strided view of the padded image,
+// and taps combine in order. Nothing larger than the image is held.
+template <class Combine>
+Tensor pooled(const Tensor& image, const PoolOptions& options, const Operand& outside,
+              const char* name, Source at, Combine combine) {
+  const TensorType type = type_of(image, at);
+  if (type.shape.rank() != 4)
+    throw UserError(cat(name, ": needs an image of four axes, got ", type), at);
+  const std::array<int64_t, 2> strides = options.strides.value_or(options.size);
+  Padding2 widths(4);
+  int64_t out[2];
+  for (size_t i = 0; i < 2; ++i) {
+    const auto axis = static_cast<int64_t>(i) + 1;
+    if (options.size[i] < 1 || strides[i] < 1)
+      throw UserError(cat(name, ": windows and strides must be at least 1"), at);
+    if (options.padding == Padding::same)
+      widths[i + 1] = same_padding(type.shape[axis], options.size[i], strides[i], 1);
+    const int64_t room =
+        type.shape[axis] + widths[i + 1].first + widths[i + 1].second - options.size[i];
+    if (room < 0)
+      throw UserError(
+          cat(name, ": a window of ", options.size[i], " does not fit axis ", axis, " of ", type),
+          at, "use td::Padding::same, or a smaller window");
+    out[i] = room / strides[i] + 1;
+  }
+  const bool pads = options.padding == Padding::same;
+  const Tensor padded = pads ? pad(image, widths, outside, at) : image;
+  const AxisList sizes{type.shape[0], out[0], out[1], type.shape[3]};
+  const AxisList steps{1, strides[0], strides[1], 1};
+  Tensor total;
+  for (int64_t i = 0; i < options.size[0]; ++i) {
+    for (int64_t j = 0; j < options.size[1]; ++j) {
+      const Tensor tap = apply_view(def_of(&ops::slice), padded,
+                                    Attrs().add(AxisList{0, i, j, 0}).add(sizes).add(steps), at);
+      total =
+          total.has_value() ? combine(std::move(total), tap) : detail::dense(identity(tap, at), at);
+    }
+  }
+  return total;
+}
+
+Operand lowest(DType dtype, Source at) {
+  if (is_float(dtype)) return Operand(-std::numeric_limits<double>::infinity(), at);
+  if (dtype == DType::i32) return Operand(std::numeric_limits<int32_t>::min(), at);
+  if (dtype == DType::i64) return Operand(std::numeric_limits<int64_t>::min(), at);
+  return Operand(0, at);
+}
+
+}  // namespace
+
+Tensor max_pool(const Operand& x, PoolOptions options, Source at) {
+  const Tensor image = to_nhwc(tensor_of(x, at), options.layout, at);
+  const auto larger = [&](Tensor&& a, const Tensor& b) { return maximum(std::move(a), b, at); };
+  return from_nhwc(pooled(image, options, lowest(image.dtype(), at), "max_pool", at, larger),
+                   options.layout, at);
+}
+
+Tensor avg_pool(const Operand& x, PoolOptions options, Source at) {
+  Tensor image = to_nhwc(tensor_of(x, at), options.layout, at);
+  if (!is_float(image.dtype())) image = cast(image, DType::f32, at);
+  const auto plus = [&](Tensor&& a, const Tensor& b) { return add(std::move(a), b, at); };
+  Tensor total = pooled(image, options, Operand(0, at), "avg_pool", at, plus);
+  if (options.padding == Padding::valid) {
+    total = divide(std::move(total), Operand(options.size[0] * options.size[1], at), at);
+  } else {
+    // How many taps of each window lie inside: the same sum over an image of ones, one channel.
+    const Tensor flat = ones({1, image.shape()[1], image.shape()[2], 1}, image.dtype(), at);
+    total =
+        divide(std::move(total), pooled(flat, options, Operand(0, at), "avg_pool", at, plus), at);
+  }
+  return from_nhwc(total, options.layout, at);
+}
+
+}  // namespace tidemark

@@ -1,0 +1,100 @@
+#include "tidemark/api/random.h"
+
+#include <atomic>
+
+#include "tidemark/api/tensor_state.h"
+#include "tidemark/compile/library_ops.h"
+#include "tidemark/ops/random.h"
+
+namespace tidemark::random {
+namespace {
+
+// The key of the global generator, and how many draws have been taken from it.
+std::atomic<uint64_t> global_seed{0};
+std::atomic<uint64_t> global_draws{0};
+
+uint64_t key_or_next(const std::optional<Key>& key) {
+  if (key) return key->value();
+  const uint64_t draw = global_draws.fetch_add(1, std::memory_order_relaxed);
+  return compile::fold_key(Key(global_seed.load(std::memory_order_relaxed)).value(), draw);
+}
+
+template <class Parameter>
+Tensor draw(const NamedOp& op, const Shape& shape, DType dtype, uint64_t key, Parameter a,
+            Parameter b, Source at) {
+  AxisList sizes;
+  for (const Dim dim : shape) sizes.push_back(dim);
+  const Attrs attrs = Attrs().add(sizes).add(dtype).add(static_cast<int64_t>(key)).add(a).add(b);
+  return detail::apply_op(def_of(&op), {}, attrs, at);
+}
+
+void check_float(DType dtype, const char* op, Source at) {
+  if (!is_float(dtype))
+    throw UserError(cat(op, ": draws floats, not ", dtype), at, "use td::random::integers");
+}
+
+}  // namespace
+
+Key::Key(uint64_t seed) : value_(compile::fold_key(0x7469646d61726bULL, seed)) {}
+
+std::vector<Key> Key::split(int count) const {
+  std::vector<Key> keys(static_cast<size_t>(std::max(0, count)), *this);
+  for (size_t i = 0; i < keys.size(); ++i) keys[i].value_ = compile::fold_key(value_, i);
+  return keys;
+}
+
+Key Key::fold_in(const Operand& data) const {
+  Key key = *this;
+  const int64_t number =
+      data.tensor() == nullptr ? data.whole() : data.tensor()->item<int64_t>(data.at());
+  key.value_ = compile::fold_key(value_, static_cast<uint64_t>(number));
+  return key;
+}
+
+void seed(uint64_t seed) {
+  global_seed.store(seed, std::memory_order_relaxed);
+  global_draws.store(0, std::memory_order_relaxed);
+}
+
+Tensor normal(const Shape& shape, NormalOptions options, Source at) {
+  check_float(options.dtype, "random::normal", at);
+  return draw(ops::random_normal, shape, options.dtype, key_or_next(options.key), options.mean,
+              options.stddev, at);
+}
+
+Tensor uniform(const Shape& shape, UniformOptions options, Source at) {
+  check_float(options.dtype, "random::uniform", at);
+  if (!(options.low < options.high)) {
+    throw UserError(cat("random::uniform: nothing lies in [", options.low, ", ", options.high, ")"),
+                    at, "low must be less than high");
+  }
+  return draw(ops::random_uniform, shape, options.dtype, key_or_next(options.key), options.low,
+              options.high, at);
+}
+
+Tensor integers(const Shape& shape, IntegersOptions options, Source at) {
+  if (!is_integer(options.dtype))
+    throw UserError(cat("random::integers: draws integers, not ", options.dtype), at,
+                    "use td::random::uniform");
+  if (options.low >= options.high) {
+    throw UserError(
+        cat("random::integers: nothing lies in [", options.low, ", ", options.high, ")"), at,
+        "low must be less than high");
+  }
+  return draw(ops::random_integers, shape, options.dtype, key_or_next(options.key), options.low,
+              options.high, at);
+}
+
+Tensor bernoulli(const Shape& shape, BernoulliOptions options, Source at) {
+  if (!(options.p >= 0 && options.p <= 1))
+    throw UserError(cat("random::bernoulli: p must be in [0, 1], got ", options.p), at);
+  return draw(ops::random_bernoulli, shape, DType::boolean, key_or_next(options.key), options.p,
+              0.0, at);
+}
+
+Tensor permutation(int64_t n, PermutationOptions options, Source at) {
+  if (n < 0) throw UserError(cat("random::permutation: cannot permute ", n, " numbers"), at);
+  return draw(ops::random_permutation, {n}, DType::i64, key_or_next(options.key), 0.0, 0.0, at);
+}
+
+}  // namespace tidemark::random

@@ -1,0 +1,247 @@
+// What users hold.
+//
+// A Tensor is a handle: cheap to copy, safe to capture by value. It behaves as a value: a write is
+// in place when its handle is the last one, and copies otherwise; no other handle ever sees it.
+// Views (slices, transposes, broadcasts, most reshapes) share bytes with what they were made of.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <iosfwd>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "tidemark/base/source.h"
+#include "tidemark/base/text.h"
+#include "tidemark/ops/reduce.h"
+#include "tidemark/types/dtype.h"
+#include "tidemark/types/shape.h"
+
+namespace tidemark {
+
+class Operand;
+struct Slices;
+namespace detail {
+struct TensorState;
+template <class T>
+inline constexpr bool always_false = false;
+}  // namespace detail
+
+class Tensor {
+ public:
+  // Holds nothing, as after being moved from; using it is a UserError.
+  Tensor() = default;
+  // A plain number may stand wherever a Tensor is wanted. It has a kind and no width: it takes the
+  // dtype of the tensor it meets.
+  template <Number T>
+  Tensor(T value, Source at = Source::here()) {
+    if constexpr (std::is_same_v<T, bool>)
+      set_number(value ? 1 : 0, 0, 0, at);
+    else if constexpr (std::is_integral_v<T>)
+      set_number(static_cast<int64_t>(value), 0, 1, at);
+    else
+      set_number(0, static_cast<double>(value), 2, at);
+  }
+  Tensor(const Tensor& other);
+  Tensor(Tensor&& other) noexcept : state_(other.state_) { other.state_ = nullptr; }
+  Tensor& operator=(const Tensor& other) &;
+  // Gives the bytes back now: `x = {}` is seen in the account in the same statement.
+  Tensor& operator=(Tensor&& other) & noexcept;
+  template <class T>
+  void operator=(T&&) && {
+    static_assert(detail::always_false<T>,
+                  "a slice of a Tensor is a value, not a place: write "
+                  "x = td::update(std::move(x), {...}, value)");
+  }
+  ~Tensor();
+
+  bool has_value() const { return state_ != nullptr; }
+  const Shape& shape() const;
+  DType dtype() const;
+  int64_t rank() const { return shape().rank(); }
+  int64_t size() const { return shape().size(); }
+  // What its elements take if laid out densely.
+  Bytes size_bytes() const;
+  // The line that made it.
+  Source source() const;
+
+  // The one element, converted to T.
+  template <Number T>
+  T item(Source at = Source::here()) const {
+    if (is_float(dtype())) return static_cast<T>(real_item(at));
+    return static_cast<T>(whole_item(at));
+  }
+  // All elements in row-major order, converted to T.
+  template <Number T>
+  std::vector<T> to_vector(Source at = Source::here()) const;
+  // The elements where they lie. The tensor must be dense and T its own element type.
+  template <class T>
+    requires std::is_const_v<T> && Element<T>
+  std::span<T> span(Source at = Source::here()) const {
+    return {static_cast<T*>(dense_data(dtype_of<T>, at)), static_cast<size_t>(size())};
+  }
+  // One element: is it true?
+  explicit operator bool() const { return item<bool>(); }
+
+  Tensor operator[](const Slices& index) const;
+  Tensor& operator+=(const Operand& b) &;
+  Tensor& operator-=(const Operand& b) &;
+  Tensor& operator*=(const Operand& b) &;
+  Tensor& operator/=(const Operand& b) &;
+
+ private:
+  friend struct detail::TensorState;
+  void set_number(int64_t whole, double real, int kind, Source at);
+  double real_item(Source at) const;
+  int64_t whole_item(Source at) const;
+  const void* dense_data(DType wanted, Source at) const;
+  void copy_out(DType dtype, void* to, Source at) const;
+
+  detail::TensorState* state_ = nullptr;
+};
+
+// In NumPy's manner; more than 1000 elements are elided.
+std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
+
+// The same dtype, shape and bits. For tests; `==` is elementwise.
+bool identical(const Tensor& a, const Tensor& b);
+
+// What ops take: a tensor or a plain number, together with the caller's line. Lives no longer than
+// the call it is made for.
+class Operand {
+ public:
+  Operand(const Tensor& tensor, Source at = Source::here()) : tensor_(&tensor), at_(at) {}
+  // An rvalue: its bytes may be reused if nobody else holds them.
+  Operand(Tensor&& tensor, Source at = Source::here()) : tensor_(&tensor), dying_(true), at_(at) {}
+  Operand(Dim size, Source at = Source::here()) : kind_(1), whole_(size), at_(at) {}
+  template <Number T>
+  Operand(T value, Source at = Source::here()) : at_(at) {
+    if constexpr (std::is_floating_point_v<T>) {
+      kind_ = 2;
+      real_ = static_cast<double>(value);
+    } else {
+      kind_ = std::is_same_v<T, bool> ? 0 : 1;
+      whole_ = static_cast<int64_t>(value);
+    }
+  }
+
+  // Null for a plain number.
+  const Tensor* tensor() const { return tensor_; }
+  bool is_dying() const { return dying_; }
+  int kind() const { return kind_; }  // Of a number: 0 bool, 1 integer, 2 float.
+  int64_t whole() const { return whole_; }
+  double real() const { return kind_ == 2 ? real_ : static_cast<double>(whole_); }
+  Source at() const { return at_; }
+
+ private:
+  const Tensor* tensor_ = nullptr;
+  bool dying_ = false;
+  int kind_ = 0;
+  int64_t whole_ = 0;
+  double real_ = 0;
+  Source at_;
+};
+
+// A list of tensors: braces, vector or span.
+class TensorList {
+ public:
+  TensorList(std::initializer_list<Tensor> list) : list_(list.begin(), list.size()) {}
+  TensorList(const std::vector<Tensor>& list) : list_(list) {}
+  TensorList(std::span<const Tensor> list) : list_(list) {}
+  std::span<const Tensor> list() const { return list_; }
+
+ private:
+  std::span<const Tensor> list_;
+};
+
+Tensor operator+(const Operand& a, const Operand& b);
+Tensor operator-(const Operand& a, const Operand& b);
+Tensor operator*(const Operand& a, const Operand& b);
+Tensor operator/(const Operand& a, const Operand& b);
+Tensor operator%(const Operand& a, const Operand& b);
+Tensor operator-(const Operand& a);
+Tensor operator==(const Operand& a, const Operand& b);
+Tensor operator!=(const Operand& a, const Operand& b);
+Tensor operator<(const Operand& a, const Operand& b);
+Tensor operator<=(const Operand& a, const Operand& b);
+Tensor operator>(const Operand& a, const Operand& b);
+Tensor operator>=(const Operand& a, const Operand& b);
+// Logical on bools, bitwise on integers.
+Tensor operator&(const Operand& a, const Operand& b);
+Tensor operator|(const Operand& a, const Operand& b);
+Tensor operator^(const Operand& a, const Operand& b);
+Tensor operator~(const Operand& a);
+Tensor operator!(const Operand& a);
+Tensor operator<<(const Tensor& a, const Operand& b);
+Tensor operator>>(const Tensor& a, const Operand& b);
+
+// ---- indexing: x[0], x[{0, td::all}], x[{td::Slice{.begin = 1, .step = 2}, td::newaxis}], x[mask]
+// -
+
+struct Slice {
+  std::optional<int64_t> begin = {}, end = {};
+  int64_t step = 1;
+};
+inline constexpr struct NewAxis {
+} newaxis;
+inline constexpr struct Ellipsis {
+} ellipsis;
+
+class Index {
+ public:
+  enum class Kind : uint8_t { whole, number, slice, new_axis, ellipsis, tensor };
+  template <std::integral I>
+  Index(I number) : kind(Kind::number), number(static_cast<int64_t>(number)) {}
+  Index(Dim number) : kind(Kind::number), number(number) {}
+  Index(Slice slice) : kind(Kind::slice), slice(slice) {}
+  Index(NewAxis) : kind(Kind::new_axis) {}
+  Index(Ellipsis) : kind(Kind::ellipsis) {}
+  // Integers pick along their axis; bools keep what is true.
+  Index(const Tensor& tensor) : kind(Kind::tensor), tensor(&tensor) {}
+  // `td::all` stands for the whole axis.
+  consteval Index(const ReduceOp& op) : kind(Kind::whole) {
+    if (&op != &all) throw "only tidemark::all stands for a whole axis";
+  }
+
+  Kind kind;
+  int64_t number = 0;
+  Slice slice = {};
+  const Tensor* tensor = nullptr;
+};
+
+struct Slices {
+  Slices(std::initializer_list<Index> list, Source at = Source::here()) : list(list), at(at) {}
+  template <class T>
+    requires std::convertible_to<const T&, Index>
+  Slices(const T& index, Source at = Source::here()) : list{Index(index)}, at(at) {}
+
+  std::vector<Index> list;
+  Source at;
+};
+
+// x with `value` (broadcast) in the chosen place. In place when x was moved in and nobody else
+// holds its bytes. The place must be a view: no tensor indices.
+Tensor update(Tensor x, const Slices& place, const Operand& value);
+
+template <Number T>
+std::vector<T> Tensor::to_vector(Source at) const {
+  const auto count = static_cast<size_t>(size());
+  if constexpr (std::is_same_v<T, bool>) {
+    std::vector<uint8_t> bytes(count);
+    copy_out(DType::boolean, bytes.data(), at);
+    return std::vector<bool>(bytes.begin(), bytes.end());
+  } else {
+    using Stored = std::conditional_t<Element<T>, T,
+                                      std::conditional_t<std::is_integral_v<T>, int64_t, double>>;
+    std::vector<Stored> elements(count);
+    copy_out(dtype_of<Stored>, elements.data(), at);
+    if constexpr (std::is_same_v<Stored, T>)
+      return elements;
+    else
+      return std::vector<T>(elements.begin(), elements.end());
+  }
+}
+
+}  // namespace tidemark

@@ -1,0 +1,66 @@
+// What a Tensor points at. Lives in the payload of a device cell; internal to api/.
+#pragma once
+
+#include <atomic>
+
+#include "tidemark/api/tensor.h"
+#include "tidemark/device/storage.h"
+#include "tidemark/types/array_ref.h"
+
+namespace tidemark::detail {
+
+struct TensorState {
+  std::atomic<int32_t> references{1};
+  bool weak = false;  // A plain number stored as a tensor: takes the dtype it meets.
+  ArrayRef array;
+  device::Storage* storage = nullptr;  // Of this cell, or of the cell it is a view of.
+  Source at = Source::none();
+
+  static TensorState* of(const Tensor& tensor) { return tensor.state_; }
+  static Tensor adopt(TensorState* state) {
+    Tensor tensor;
+    tensor.state_ = state;
+    return tensor;
+  }
+  static TensorState* take(Tensor& tensor) {
+    TensorState* state = tensor.state_;
+    tensor.state_ = nullptr;
+    return state;
+  }
+};
+static_assert(sizeof(TensorState) <= device::kPayloadBytes);
+
+// The tensor's memory, or a UserError if it holds nothing.
+const TensorState& state_of(const Tensor& tensor, Source at);
+const ArrayRef& array_of(const Tensor& tensor, Source at);
+
+// Dense, not initialised.
+Tensor make_tensor(DType dtype, const Shape& shape, Source at,
+                   ByteClass byte_class = ByteClass::temporaries);
+// The bytes of `base` seen otherwise.
+Tensor make_view(const Tensor& base, const ArrayRef& seen, Source at);
+// Over memory the caller owns.
+Tensor make_borrowed(std::byte* data, DType dtype, const Shape& shape,
+                     std::function<void()> release, Source at);
+
+// Whether nobody else holds its bytes.
+bool is_sole(const TensorState& state);
+
+TensorType type_of(const Tensor& tensor, Source at);
+
+// ---- running ops --------------------------------------------------------------------------------
+
+// The operand as a tensor: a plain number becomes one of its default dtype, or of `dtype`.
+Tensor tensor_of(const Operand& operand, Source at, std::optional<DType> dtype = {});
+Tensor dense(const Tensor& tensor, Source at);
+
+Tensor apply_pointwise(const OpDef& op, std::initializer_list<const Operand*> operands, Source at);
+Tensor apply_cast(const Operand& x, DType dtype, Source at);
+Tensor apply_reduce(const OpDef& op, const Operand& x, const AxisList& axes, bool keep, Source at);
+Tensor apply_row(const OpDef& op, const Operand& x, int64_t axis, Source at);
+// A view where the op's index map allows, else a dense copy seen that way.
+Tensor apply_view(const OpDef& op, const Tensor& x, const Attrs& attrs, Source at);
+// Anything else: concat, pad, gather, matmul, ... Operands are tensors of the dtypes the op wants.
+Tensor apply_op(const OpDef& op, std::span<const Tensor> operands, const Attrs& attrs, Source at);
+
+}  // namespace tidemark::detail

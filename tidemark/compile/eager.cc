@@ -1,0 +1,175 @@
+#include "tidemark/compile/eager.h"
+
+#include <algorithm>
+
+#include "tidemark/compile/frame.h"
+#include "tidemark/compile/kernels.h"
+#include "tidemark/compile/launch.h"
+#include "tidemark/device/cpu/features.h"
+#include "tidemark/emit/tile/tile.h"
+#include "tidemark/ops/lower.h"
+#include "tidemark/ops/structure.h"
+
+namespace tidemark::compile {
+namespace {
+
+using Columns = BufferRef::Columns;
+
+// How buffer b of a frame moves along its last axis.
+Columns columns_of(const Frame& frame, int b, DType dtype) {
+  if (frame.axes() == 0) return Columns::unit;
+  const int64_t stride = frame.strides[static_cast<size_t>(b)].back();
+  return stride == size_of(dtype) ? Columns::unit
+         : stride == 0            ? Columns::repeat
+                                  : Columns::strided;
+}
+
+// A key's form, packed a few bits at a time.
+class Packer {
+ public:
+  Packer& add(auto value, int bits) {
+    word_ = word_ << bits | static_cast<uint64_t>(value);
+    return *this;
+  }
+  uint64_t word() const { return word_; }
+
+ private:
+  uint64_t word_ = 0;
+};
+
+// Results larger than the last cache are stored past it: they would only push out what is needed.
+bool wants_streaming(const Frame& frame, const ArrayRef& result) {
+  const int64_t bytes = result.size() * size_of(result.dtype);
+  if (bytes <= device::caches().l3_bytes ||
+      columns_of(frame, frame.buffers - 1, result.dtype) != Columns::unit)
+    return false;
+  // In place there is nothing to push out, since the line was fetched anyway.
+  for (int b = 0; b + 1 < frame.buffers; ++b) {
+    if (frame.data[static_cast<size_t>(b)] == result.data) return false;
+  }
+  return frame.axes() == 1 && reinterpret_cast<uintptr_t>(result.data) % 64 == 0;
+}
+
+}  // namespace
+
+void run_pointwise(const OpDef& op, std::span<const Input> operands, const PointwiseType& type,
+                   const ArrayRef& result) {
+  Frame frame;
+  for (const Dim dim : result.shape) frame.extents.push_back(dim);
+  std::array<uint64_t, 3> scalars = {};
+  size_t numbers = 0;
+  for (const Input& operand : operands) {
+    if (operand.array != nullptr)
+      frame.add(*operand.array);
+    else
+      scalars[numbers++] = operand.number;
+  }
+  frame.add(result);
+  frame.collapse();
+
+  std::array<OperandForm, 3> forms;
+  Packer form;
+  int buffer = 0;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    OperandForm& f = forms[i];
+    f.compute = type.compute[i];
+    f.is_number = operands[i].array == nullptr;
+    f.dtype = f.is_number ? f.compute : operands[i].array->dtype;
+    if (!f.is_number) f.columns = columns_of(frame, buffer++, f.dtype);
+    form.add(f.dtype, 4).add(f.compute, 4).add(f.is_number, 1).add(f.columns, 2);
+  }
+  const Columns out = columns_of(frame, buffer, result.dtype);
+  const bool streaming = wants_streaming(frame, result);
+  form.add(result.dtype, 4).add(out, 2).add(streaming, 1);
+  CachedKernel& kernel = cached_kernel({op.self, form.word()}, [&] {
+    return pointwise_nest(op, std::span(forms).first(operands.size()), result.dtype, out,
+                          streaming);
+  });
+  launch_pointwise(kernel, frame, std::span(scalars).first(numbers));
+}
+
+void run_copy(const ArrayRef& from, const ArrayRef& to) {
+  const Input input{.array = &from};
+  run_pointwise(def_of(&ops::cast), {&input, 1}, {.compute = {from.dtype}, .result = to.dtype}, to);
+}
+
+void run_fill(uint64_t number, const ArrayRef& to) {
+  const Input input{.number = number};
+  run_pointwise(def_of(&ops::cast), {&input, 1}, {.compute = {to.dtype}, .result = to.dtype}, to);
+}
+
+void run_row(const OpDef& op, const ArrayRef& operand, int64_t axis, const ArrayRef& result) {
+  if (result.size() == 0) return;
+  // The axis goes last in the order of lanes; where another axis is last already it stays there,
+  // and the rows are walked in the order of columns.
+  const bool last = axis == operand.rank() - 1;
+  const Nest::Order order = last ? Nest::Order::lanes : Nest::Order::columns;
+  Frame frame;
+  for (const Dim dim : operand.shape) frame.extents.push_back(dim);
+  frame.add(operand);
+  frame.add(result);
+  if (last) {
+    frame.collapse(0, axis);
+  } else {
+    frame.collapse(axis + 1, operand.rank());
+    if (frame.axes() == axis + 1) {  // Every later axis had extent 1.
+      frame.extents.push_back(1);
+      for (int b = 0; b < 2; ++b)
+        frame.strides[static_cast<size_t>(b)].push_back(size_of(operand.dtype));
+    }
+    // More than one axis after this one: those in front of the last become rows.
+    for (int64_t inner = frame.axes() - 1; inner > axis + 1; --inner) {
+      const auto move = [&](AxisList& list) {
+        std::rotate(list.begin() + axis, list.begin() + axis + 1, list.begin() + axis + 2);
+      };
+      move(frame.extents);
+      for (int b = 0; b < 2; ++b) move(frame.strides[static_cast<size_t>(b)]);
+      ++axis;
+    }
+  }
+  const Columns in = columns_of(frame, 0, operand.dtype);
+  const Columns out = columns_of(frame, 1, result.dtype);
+  const uint64_t form = Packer()
+                            .add(operand.dtype, 4)
+                            .add(result.dtype, 4)
+                            .add(order, 1)
+                            .add(in, 2)
+                            .add(out, 2)
+                            .word();
+  CachedKernel& kernel = cached_kernel({op.self, form}, [&] {
+    Nest nest = op.sweeps(operand.dtype, order);
+    nest.buffers[0].columns = in;
+    nest.buffers[1].columns = out;
+    return nest;
+  });
+  if (last)
+    launch_lanes(kernel, frame);
+  else
+    launch_columns(kernel, frame);
+}
+
+void run_range(double start, double step, const ArrayRef& result) {
+  static const char tag = 0;
+  Frame frame;
+  for (const Dim dim : result.shape) frame.extents.push_back(dim);
+  frame.add(result);
+  frame.collapse();
+  CachedKernel& kernel = cached_kernel({&tag, static_cast<uint64_t>(result.dtype)},
+                                       [&] { return range_nest(result.dtype); });
+  const uint64_t scalars[] = {bits_of(start, DType::f64), bits_of(step, DType::f64)};
+  launch_pointwise(kernel, frame, scalars);
+}
+
+TinyStep tiny_step(const OpDef& op, DType dtype) {
+  if (op.family != Family::pointwise || op.value == nullptr || is_low_precision(dtype)) return {};
+  const std::array<DType, 3> dtypes = {dtype, dtype, dtype};
+  const Recipe recipe = record(op, std::span(dtypes).first(static_cast<size_t>(op.arity)));
+  // Loads, and one step on them.
+  if (static_cast<int>(recipe.exprs.size()) != op.arity + 1 || recipe.result != op.arity) return {};
+  const Expr& step = recipe.exprs.back();
+  TinyStep tiny{.function = tile_function(step.op, step.dtype, dtype)};
+  for (size_t i = 0; i < 3; ++i) tiny.operands[i] = std::max(0, step.in[i]);
+  return tiny;
+}
+
+}  // namespace tidemark::compile

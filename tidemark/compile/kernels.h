@@ -1,0 +1,65 @@
+// Kernels for eager code: made once per op, dtypes and layout class, never per size.
+//
+// The first uses of a kernel run the tile interpreter, which costs nothing to make. Once a kernel
+// has done enough work to pay for compiling it, machine code takes over. Both give the same bits.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "tidemark/device/kernel.h"
+#include "tidemark/device/threads.h"
+#include "tidemark/loops/nest.h"
+
+namespace tidemark {
+struct OpDef;
+}
+
+namespace tidemark::compile {
+
+// Who runs nests. `automatic` unless TIDEMARK_KERNELS (tile, llvm, checked) or a test says
+// otherwise.
+enum class Emitter : uint8_t { automatic, tile, llvm, checked };
+void set_emitter(Emitter emitter);
+Emitter emitter();
+
+class CachedKernel {
+ public:
+  explicit CachedKernel(Nest nest);
+
+  // The kernel to run over `elements` now.
+  const Kernel& pick(int64_t elements);
+  const Nest& nest() const { return nest_; }
+  // How much work an element is, in units of an addition: decides how finely threads split.
+  int64_t weight() const { return weight_; }
+
+ private:
+  const Kernel& tile();
+  const Kernel* machine_code();
+
+  Nest nest_;
+  int64_t weight_;
+  std::atomic<int64_t> work_{0};
+  std::atomic<const Kernel*> ready_{nullptr};  // Machine code, once it exists.
+  std::atomic<const Kernel*> interpreted_{nullptr};
+  std::atomic<bool> refused_{false};  // The JIT does not do this nest.
+};
+
+// What a kernel is looked up by: the op (or the name of a lowering), and everything about dtypes
+// and layout that its nest depends on, packed.
+struct KernelKey {
+  const void* op = nullptr;
+  uint64_t form = 0;
+  friend bool operator==(const KernelKey&, const KernelKey&) = default;
+};
+
+// The kernel of a key; `make` gives its nest the first time. Kept for the life of the process:
+// their number is bounded by ops x dtypes x layout classes.
+CachedKernel& cached_kernel(const KernelKey& key, device::FunctionRef<Nest()> make);
+
+// The bytes of machine code held by eager kernels.
+int64_t code_bytes();
+
+}  // namespace tidemark::compile

@@ -1,0 +1,227 @@
+#include "tidemark/compile/launch.h"
+
+#include <algorithm>
+#include <array>
+
+#include "tidemark/device/storage.h"
+
+namespace tidemark::compile {
+namespace {
+
+using Pointers = std::array<std::byte*, kMaxBuffers>;
+
+// Work below this many additions is not worth waking another thread for.
+constexpr int64_t kPieceWork = 16384;
+
+// Scratch for every worker, held for the length of a launch.
+class Scratch {
+ public:
+  Scratch(int64_t bytes_each, int workers) : each_(granted_bytes(bytes_each)) {
+    if (each_ == 0) return;
+    cell_ = device::allocate(each_ * workers, {.byte_class = ByteClass::workspace});
+  }
+  ~Scratch() {
+    if (cell_ != nullptr) device::release(cell_->storage);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  std::byte* of(int worker) const {
+    return cell_ == nullptr ? nullptr : cell_->storage.data + each_ * worker;
+  }
+
+ private:
+  int64_t each_;
+  device::Cell* cell_ = nullptr;
+};
+
+// The bytes each buffer of a frame spans, for the checking interpreter.
+class Extents {
+ public:
+  Extents(const Frame& frame, const Nest& nest) {
+    if (emitter() != Emitter::checked) return;
+    checking_ = true;
+    for (int b = 0; b < frame.buffers; ++b) {
+      const auto i = static_cast<size_t>(b);
+      std::byte* low = frame.data[i];
+      std::byte* high = frame.data[i] + size_of(nest.buffers[i].dtype);
+      for (size_t axis = 0; axis < frame.extents.size(); ++axis) {
+        const int64_t reach = (frame.extents[axis] - 1) * frame.strides[i][axis];
+        (reach < 0 ? low : high) += reach;
+      }
+      list_[i] = {low, high};
+    }
+  }
+  const Extent* get() const { return checking_ ? list_.data() : nullptr; }
+
+ private:
+  bool checking_ = false;
+  std::array<Extent, kMaxBuffers> list_ = {};
+};
+
+// Walks the outer axes of a frame, those before the last `inner`, by number.
+Pointers pointers_at(const Frame& frame, int64_t number, int64_t inner) {
+  Pointers at = frame.data;
+  for (int64_t axis = frame.axes() - inner - 1; axis >= 0; --axis) {
+    const auto i = static_cast<size_t>(axis);
+    const int64_t index = number % frame.extents[i];
+    number /= frame.extents[i];
+    for (int b = 0; b < frame.buffers; ++b)
+      at[static_cast<size_t>(b)] += index * frame.strides[static_cast<size_t>(b)][i];
+  }
+  return at;
+}
+
+int64_t outer_count(const Frame& frame, int64_t inner) {
+  int64_t count = 1;
+  for (int64_t axis = 0; axis < frame.axes() - inner; ++axis)
+    count *= frame.extents[static_cast<size_t>(axis)];
+  return count;
+}
+
+int64_t stride_at(const Frame& frame, int b, int64_t axis) {
+  return axis < 0 ? 0 : frame.strides[static_cast<size_t>(b)][static_cast<size_t>(axis)];
+}
+
+int64_t rounded_up(int64_t value, int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+// Reading across rows (a transposed operand) touches one line per element: go in blocks small
+// enough that the lines are still in the first cache when the next row needs them.
+bool crosses_rows(const Nest& nest) {
+  return std::any_of(nest.buffers.begin(), nest.buffers.end(), [](const BufferRef& buffer) {
+    return buffer.columns == BufferRef::Columns::strided;
+  });
+}
+
+}  // namespace
+
+void launch_pointwise(CachedKernel& cached, const Frame& frame, std::span<const uint64_t> scalars) {
+  const int64_t size = frame.size();
+  if (size == 0) return;
+  const Kernel& kernel = cached.pick(size);
+  const int64_t column_axis = frame.axes() - 1;
+  const int64_t row_axis = frame.axes() - 2;
+  const int64_t columns = column_axis < 0 ? 1 : frame.extents[static_cast<size_t>(column_axis)];
+  const int64_t rows = row_axis < 0 ? 1 : frame.extents[static_cast<size_t>(row_axis)];
+  const int64_t outers = size / (columns * rows);
+
+  // Pieces are blocks of rows x columns of one outer index.
+  const int64_t piece = std::max<int64_t>(1024, kPieceWork / cached.weight());
+  const bool blocked = crosses_rows(cached.nest()) && rows > 1;
+  int64_t column_block = blocked ? std::min<int64_t>(columns, 256) : columns;
+  if (!blocked && columns > 2 * piece && outers * rows < 4 * num_threads()) {
+    column_block = rounded_up(std::max(piece, columns / (4 * num_threads())), 1024);
+  }
+  const int64_t row_block = std::clamp<int64_t>(blocked ? 64 : piece / column_block, 1, rows);
+  const int64_t column_blocks = (columns + column_block - 1) / column_block;
+  const int64_t row_blocks = (rows + row_block - 1) / row_block;
+  const int64_t blocks = outers * row_blocks * column_blocks;
+  const int64_t grain = std::max<int64_t>(1, piece / (row_block * column_block));
+
+  const Scratch scratch(kernel.scratch_bytes, num_threads());
+  const Extents extents(frame, cached.nest());
+  std::array<Movement, kMaxBuffers> movements = {};
+  for (int b = 0; b < frame.buffers; ++b) {
+    movements[static_cast<size_t>(b)] = {stride_at(frame, b, row_axis), 0,
+                                         stride_at(frame, b, column_axis)};
+  }
+  device::parallel_for(blocks, grain, [&](int64_t begin, int64_t end, int worker) {
+    KernelArgs args;
+    args.movements = movements.data();
+    args.scalars = scalars.data();
+    args.scratch = scratch.of(worker);
+    args.extents = extents.get();
+    args.index_row = columns;
+    for (int64_t block = begin; block < end; ++block) {
+      const int64_t column = block % column_blocks * column_block;
+      const int64_t row = block / column_blocks % row_blocks * row_block;
+      const int64_t outer = block / (column_blocks * row_blocks);
+      Pointers at = pointers_at(frame, outer, 2);
+      for (int b = 0; b < frame.buffers; ++b) {
+        const Movement& move = movements[static_cast<size_t>(b)];
+        at[static_cast<size_t>(b)] += row * move.row + column * move.column;
+      }
+      args.buffers = at.data();
+      args.rows = std::min(row_block, rows - row);
+      args.columns = std::min(column_block, columns - column);
+      args.index_base = (outer * rows + row) * columns + column;
+      kernel(args);
+    }
+  });
+}
+
+void launch_lanes(CachedKernel& cached, const Frame& frame) {
+  const int64_t columns = frame.extents.back();
+  const int64_t row_axis = frame.axes() - 2;
+  const int64_t rows = row_axis < 0 ? 1 : frame.extents[static_cast<size_t>(row_axis)];
+  const int64_t outers = outer_count(frame, 2);
+  if (outers * rows == 0) return;
+  const Kernel& kernel = cached.pick(std::max<int64_t>(1, frame.size()));
+  const Scratch scratch(kernel.scratch_bytes, num_threads());
+  const Extents extents(frame, cached.nest());
+  std::array<Movement, kMaxBuffers> movements = {};
+  for (int b = 0; b < frame.buffers; ++b) {
+    movements[static_cast<size_t>(b)] = {stride_at(frame, b, row_axis), 0,
+                                         stride_at(frame, b, frame.axes() - 1)};
+  }
+  const int64_t work = std::max<int64_t>(1, columns * cached.weight());
+  const int64_t grain = std::max<int64_t>(1, kPieceWork / work);
+  device::parallel_for(outers * rows, grain, [&](int64_t begin, int64_t end, int worker) {
+    KernelArgs args;
+    args.columns = columns;
+    args.movements = movements.data();
+    args.scratch = scratch.of(worker);
+    args.extents = extents.get();
+    while (begin < end) {
+      const int64_t row = begin % rows;
+      Pointers at = pointers_at(frame, begin / rows, 2);
+      for (int b = 0; b < frame.buffers; ++b)
+        at[static_cast<size_t>(b)] += row * movements[static_cast<size_t>(b)].row;
+      args.buffers = at.data();
+      args.rows = std::min(rows - row, end - begin);
+      kernel(args);
+      begin += args.rows;
+    }
+  });
+}
+
+void launch_columns(CachedKernel& cached, const Frame& frame) {
+  const int64_t columns = frame.extents.back();
+  const int64_t steps = frame.extents[static_cast<size_t>(frame.axes() - 2)];
+  const int64_t rows = outer_count(frame, 2);
+  if (rows * columns == 0) return;
+  const Kernel& kernel = cached.pick(std::max<int64_t>(1, frame.size()));
+  const Scratch scratch(kernel.scratch_bytes, num_threads());
+  const Extents extents(frame, cached.nest());
+  std::array<Movement, kMaxBuffers> movements = {};
+  for (int b = 0; b < frame.buffers; ++b) {
+    movements[static_cast<size_t>(b)] = {0, stride_at(frame, b, frame.axes() - 2),
+                                         stride_at(frame, b, frame.axes() - 1)};
+  }
+  // A block of columns keeps its lines to itself; 256 columns are a kilobyte of each row of f32.
+  const int64_t work = std::max<int64_t>(1, steps * cached.weight());
+  const int64_t column_block =
+      std::min(columns, rounded_up(std::max<int64_t>(256, kPieceWork / work), 64));
+  const int64_t column_blocks = (columns + column_block - 1) / column_block;
+  const int64_t grain = std::max<int64_t>(1, kPieceWork / (work * column_block));
+  device::parallel_for(rows * column_blocks, grain, [&](int64_t begin, int64_t end, int worker) {
+    KernelArgs args;
+    args.steps = steps;
+    args.movements = movements.data();
+    args.scratch = scratch.of(worker);
+    args.extents = extents.get();
+    for (int64_t block = begin; block < end; ++block) {
+      const int64_t column = block % column_blocks * column_block;
+      Pointers at = pointers_at(frame, block / column_blocks, 2);
+      for (int b = 0; b < frame.buffers; ++b)
+        at[static_cast<size_t>(b)] += column * movements[static_cast<size_t>(b)].column;
+      args.buffers = at.data();
+      args.columns = std::min(column_block, columns - column);
+      kernel(args);
+    }
+  });
+}
+
+}  // namespace tidemark::compile

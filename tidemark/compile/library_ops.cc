@@ -1,0 +1,364 @@
+#include "tidemark/compile/library_ops.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tidemark/compile/eager.h"
+#include "tidemark/device/storage.h"
+#include "tidemark/device/threads.h"
+#include "tidemark/emit/contract/contract.h"
+#include "tidemark/emit/library/index.h"
+#include "tidemark/emit/library/random.h"
+#include "tidemark/ops/contract.h"
+#include "tidemark/ops/indexing.h"
+#include "tidemark/ops/lower.h"
+#include "tidemark/ops/random.h"
+#include "tidemark/ops/structure.h"
+
+namespace tidemark::compile {
+namespace {
+
+// Memory for the length of one op.
+class Workspace {
+ public:
+  Workspace() = default;
+  explicit Workspace(int64_t bytes)
+      : cell_(device::allocate(bytes, {.byte_class = ByteClass::workspace})) {}
+  ~Workspace() {
+    if (cell_ != nullptr) device::release(cell_->storage);
+  }
+  Workspace(Workspace&& other) noexcept : cell_(std::exchange(other.cell_, nullptr)) {}
+  Workspace& operator=(Workspace&& other) noexcept {
+    std::swap(cell_, other.cell_);
+    return *this;
+  }
+  std::byte* data() const { return cell_->storage.data; }
+
+ private:
+  device::Cell* cell_ = nullptr;
+};
+
+// An operand as a kernel wants it, dense: itself, or a copy held here.
+class Dense {
+ public:
+  explicit Dense(const ArrayRef& array) : Dense(array, array.dtype) {}
+  Dense(const ArrayRef& array, DType dtype) : ref_(array) {
+    if (array.is_contiguous() && array.dtype == dtype) return;
+    copy_ = Workspace(array.size() * size_of(dtype));
+    ref_.data = copy_.data();
+    ref_.dtype = dtype;
+    ref_.strides = contiguous_strides(array.shape);
+    run_copy(array, ref_);
+  }
+  const ArrayRef& ref() const { return ref_; }
+
+ private:
+  ArrayRef ref_;
+  Workspace copy_;
+};
+
+// An array seen as [outer, axis, inner].
+struct Split {
+  int64_t outer = 1, size = 1, inner = 1;
+  Split(const Shape& shape, int64_t axis) {
+    for (int64_t i = 0; i < shape.rank(); ++i) {
+      (i < axis ? outer : i == axis ? size : inner) *= shape[i];
+    }
+  }
+};
+
+ArrayRef part_of(const ArrayRef& array, const AxisList& begin, const Shape& shape,
+                 const AxisList& step) {
+  ArrayRef part = array;
+  part.shape = shape;
+  for (size_t axis = 0; axis < begin.size(); ++axis) {
+    part.data += begin[axis] * array.strides[axis] * size_of(array.dtype);
+    part.strides[axis] *= step[axis];
+  }
+  return part;
+}
+
+// ---- pieces -------------------------------------------------------------------------------------
+
+void run_concat(std::span<const ArrayRef> operands, const Attrs& attrs, const ArrayRef& result) {
+  const auto axis = static_cast<size_t>(attrs.read().integer());
+  const auto rank = static_cast<size_t>(result.rank());
+  AxisList begin(rank), step(rank, 1);
+  for (const ArrayRef& piece : operands) {
+    run_copy(piece, part_of(result, begin, piece.shape, step));
+    begin[axis] += piece.shape[static_cast<int64_t>(axis)];
+  }
+}
+
+void run_pad(const ArrayRef& x, const Attrs& attrs, const ArrayRef& result) {
+  Attrs::Reader read = attrs.read();
+  const AxisList low(read.integers());
+  read.integers();
+  AxisList step(read.integers());
+  for (int64_t& gap : step) ++gap;
+  const double value = read.number();
+  run_fill(number_bits(value, static_cast<int64_t>(value), is_float(result.dtype), result.dtype),
+           result);
+  run_copy(x, part_of(result, low, x.shape, step));
+}
+
+// ---- indices ------------------------------------------------------------------------------------
+
+library::Indices checked_indices(const OpDef& op, const ArrayRef& indices, const ArrayRef& x,
+                                 int64_t axis, Source at) {
+  const library::Indices list{indices.data, indices.dtype, indices.size()};
+  const int64_t size = x.shape[axis];
+  const int64_t bad = library::first_outside(list, size);
+  if (bad >= 0) {
+    throw UserError(cat(op.name, ": index ", list[bad], " is out of range for axis ", axis, " of ",
+                        TensorType{x.dtype, x.shape}),
+                    at, cat("indices go from ", -size, " to ", size - 1));
+  }
+  return list;
+}
+
+void run_gather(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
+                const ArrayRef& result, Source at) {
+  const int64_t axis = attrs.read().integer();
+  const Dense x(operands[0]), indices(operands[1]);
+  const library::Indices list = checked_indices(op, indices.ref(), x.ref(), axis, at);
+  const Split split(x.ref().shape, axis);
+  library::gather(x.ref().data, split.outer, split.size, split.inner * size_of(result.dtype), list,
+                  result.data);
+}
+
+void run_take_along(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
+                    const ArrayRef& result, Source at) {
+  const int64_t axis = attrs.read().integer();
+  const Dense x(operands[0]), indices(operands[1]);
+  const library::Indices list = checked_indices(op, indices.ref(), x.ref(), axis, at);
+  const Split split(x.ref().shape, axis);
+  library::take_along(x.ref().data, split.outer, split.size, split.inner, size_of(result.dtype),
+                      list, result.shape[axis], result.data);
+}
+
+void run_scatter_add(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
+                     const ArrayRef& result, Source at) {
+  Attrs::Reader read = attrs.read();
+  const int64_t axis = read.integer();
+  const bool along = read.boolean();
+  const Dense indices(operands[1]), updates(operands[2]);
+  const library::Indices list = checked_indices(op, indices.ref(), operands[0], axis, at);
+  run_copy(operands[0], result);
+  const Split split(result.shape, axis);
+  if (along) {
+    library::scatter_add_along(result.dtype, result.data, split.outer, split.size, split.inner,
+                               list, indices.ref().shape[axis], updates.ref().data);
+  } else {
+    library::scatter_add(result.dtype, result.data, split.outer, split.size, split.inner, list,
+                         updates.ref().data);
+  }
+}
+
+void run_cumsum(const ArrayRef& operand, const Attrs& attrs, const ArrayRef& result) {
+  Attrs::Reader read = attrs.read();
+  const int64_t axis = read.integer();
+  const bool reverse = read.boolean();
+  const Dense x(operand, result.dtype);
+  const Split split(result.shape, axis);
+  library::cumsum(result.dtype, x.ref().data, split.outer, split.size, split.inner, reverse,
+                  result.data);
+}
+
+// ---- contractions -------------------------------------------------------------------------------
+
+// Element offsets of every matrix of a batch: the operand's leading axes, broadcast to the
+// result's.
+std::vector<int64_t> batch_offsets(const ArrayRef& operand, const ArrayRef& result) {
+  const int64_t batch_rank = result.rank() - 2;
+  const int64_t shift = result.rank() - operand.rank();
+  int64_t count = 1;
+  for (int64_t axis = 0; axis < batch_rank; ++axis) count *= result.shape[axis];
+  std::vector<int64_t> offsets(static_cast<size_t>(count));
+  for (int64_t number = 0; number < count; ++number) {
+    int64_t rest = number;
+    int64_t offset = 0;
+    for (int64_t axis = batch_rank - 1; axis >= 0; --axis) {
+      const int64_t index = rest % result.shape[axis];
+      rest /= result.shape[axis];
+      if (axis >= shift && operand.shape[axis - shift] != 1)
+        offset += index * operand.strides[static_cast<size_t>(axis - shift)];
+    }
+    offsets[static_cast<size_t>(number)] = offset;
+  }
+  return offsets;
+}
+
+MatrixRef matrix(const ArrayRef& array) {
+  const size_t rank = array.strides.size();
+  return {array.data, array.dtype, array.strides[rank - 2], array.strides[rank - 1]};
+}
+
+void run_matmul(std::span<const ArrayRef> operands, const ArrayRef& result) {
+  if (result.size() == 0) return;
+  const ArrayRef &a = operands[0], &b = operands[1];
+  const std::vector<int64_t> a_offsets = batch_offsets(a, result);
+  const std::vector<int64_t> b_offsets = batch_offsets(b, result);
+  const std::vector<int64_t> c_offsets = batch_offsets(result, result);
+  const Contraction work{.m = a.shape[-2],
+                         .n = b.shape[-1],
+                         .k = a.shape[-1],
+                         .a = matrix(a),
+                         .b = matrix(b),
+                         .c = matrix(result),
+                         .a_offsets = a_offsets,
+                         .b_offsets = b_offsets,
+                         .c_offsets = c_offsets};
+  const Workspace scratch(contract_scratch_bytes(work, num_threads()));
+  contract(work, scratch.data());
+}
+
+void run_conv2d(std::span<const ArrayRef> operands, const Attrs& attrs, const ArrayRef& result) {
+  if (result.size() == 0) return;
+  const ops::ConvSpec spec = ops::ConvSpec::from(attrs);
+  const Dense w(operands[1]);
+  // Channels must lie together; the other axes may step as they like.
+  const ArrayRef& image = operands[0];
+  const bool together = image.strides[3] == 1 || image.shape[3] == 1;
+  const Dense packed =
+      together ? Dense(ArrayRef{.dtype = image.dtype, .shape = {0}, .strides = {1}}) : Dense(image);
+  const ArrayRef& x = together ? image : packed.ref();
+  Convolution work;
+  work.dtype = result.dtype;
+  work.n = x.shape[0];
+  work.h = x.shape[1];
+  work.w = x.shape[2];
+  work.c_in = x.shape[3];
+  work.kh = w.ref().shape[0];
+  work.kw = w.ref().shape[1];
+  work.c_out = result.shape[3];
+  work.out_h = result.shape[1];
+  work.out_w = result.shape[2];
+  work.stride_h = spec.stride[0];
+  work.stride_w = spec.stride[1];
+  work.pad_top = spec.pad_low[0];
+  work.pad_left = spec.pad_low[1];
+  work.dilation_h = spec.dilation[0];
+  work.dilation_w = spec.dilation[1];
+  work.groups = spec.groups;
+  work.in = x.data;
+  work.in_n = x.strides[0];
+  work.in_h = x.strides[1];
+  work.in_w = x.strides[2];
+  work.weight = w.ref().data;
+  work.out = result.data;
+  const Workspace scratch(convolve_scratch_bytes(work, num_threads()));
+  convolve(work, scratch.data());
+}
+
+// ---- draws --------------------------------------------------------------------------------------
+
+struct Draw {
+  library::RandomKey key;
+  double a = 0, b = 0;        // Of floats and bernoulli.
+  int64_t low = 0, high = 0;  // Of integers.
+};
+
+template <class Fill>
+void fill_in_parallel(int64_t count, Fill fill) {
+  device::parallel_for(count, 16384,
+                       [&](int64_t begin, int64_t end, int) { fill(begin, end - begin); });
+}
+
+// Calls fill(first element, begin, count) with the result's own element type where it is one of
+// those drawn directly; 16-bit floats are drawn as f32 and rounded.
+template <class Fill>
+void fill_floats(const ArrayRef& result, Fill fill) {
+  const auto direct = [&](const ArrayRef& to) {
+    if (to.dtype == DType::f64) {
+      auto* data = reinterpret_cast<double*>(to.data);
+      fill_in_parallel(to.size(),
+                       [&](int64_t begin, int64_t count) { fill(data + begin, begin, count); });
+    } else {
+      auto* data = reinterpret_cast<float*>(to.data);
+      fill_in_parallel(to.size(),
+                       [&](int64_t begin, int64_t count) { fill(data + begin, begin, count); });
+    }
+  };
+  if (!is_low_precision(result.dtype)) return direct(result);
+  const Workspace wide(result.size() * size_of(DType::f32));
+  const ArrayRef drawn{.data = wide.data(),
+                       .dtype = DType::f32,
+                       .shape = result.shape,
+                       .strides = contiguous_strides(result.shape)};
+  direct(drawn);
+  run_copy(drawn, result);
+}
+
+void run_draw(const OpDef& op, const Draw& draw, const ArrayRef& result) {
+  const int64_t count = result.size();
+  if (op.self == &ops::random_normal) {
+    fill_floats(result, [&](auto* to, int64_t begin, int64_t n) {
+      using T = std::remove_pointer_t<decltype(to)>;
+      library::fill_normal(draw.key, begin, n, to, static_cast<T>(draw.a), static_cast<T>(draw.b));
+    });
+  } else if (op.self == &ops::random_uniform) {
+    fill_floats(result, [&](auto* to, int64_t begin, int64_t n) {
+      using T = std::remove_pointer_t<decltype(to)>;
+      library::fill_uniform(draw.key, begin, n, to, static_cast<T>(draw.a), static_cast<T>(draw.b));
+    });
+  } else if (op.self == &ops::random_bernoulli) {
+    auto* to = reinterpret_cast<uint8_t*>(result.data);
+    fill_in_parallel(count, [&](int64_t begin, int64_t n) {
+      library::fill_bernoulli(draw.key, begin, n, to + begin, static_cast<float>(draw.a));
+    });
+  } else if (op.self == &ops::random_integers) {
+    const Workspace wide(count * 8);
+    auto* to = reinterpret_cast<int64_t*>(wide.data());
+    fill_in_parallel(count, [&](int64_t begin, int64_t n) {
+      library::fill_integers(draw.key, begin, n, to + begin, draw.low, draw.high);
+    });
+    run_copy({.data = wide.data(),
+              .dtype = DType::i64,
+              .shape = result.shape,
+              .strides = contiguous_strides(result.shape)},
+             result);
+  } else {
+    library::permutation(draw.key, count, reinterpret_cast<int64_t*>(result.data));
+  }
+}
+
+void run_filled(const OpDef& op, const Attrs& attrs, const ArrayRef& result) {
+  Attrs::Reader read = attrs.read();
+  read.integers();
+  read.dtype();
+  if (op.self == &ops::arange) {
+    const double start = read.number();
+    return run_range(start, read.number(), result);
+  }
+  Draw draw;
+  draw.key.value = static_cast<uint64_t>(read.integer());
+  if (op.self == &ops::random_integers) {
+    draw.low = read.integer();
+    draw.high = read.integer();
+  } else {
+    draw.a = read.number();
+    draw.b = read.number();
+  }
+  run_draw(op, draw, result);
+}
+
+}  // namespace
+
+uint64_t fold_key(uint64_t key, uint64_t data) { return library::fold_in({key}, data).value; }
+
+void run_library(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
+                 const ArrayRef& result, Source at) {
+  if (op.family == Family::random) return run_filled(op, attrs, result);
+  if (op.self == &ops::concat) return run_concat(operands, attrs, result);
+  if (op.self == &ops::pad) return run_pad(operands[0], attrs, result);
+  if (op.self == &ops::gather) return run_gather(op, operands, attrs, result, at);
+  if (op.self == &ops::take_along_axis) return run_take_along(op, operands, attrs, result, at);
+  if (op.self == &ops::scatter_add) return run_scatter_add(op, operands, attrs, result, at);
+  if (op.self == &ops::cumsum) return run_cumsum(operands[0], attrs, result);
+  if (op.self == &ops::matmul) return run_matmul(operands, result);
+  if (op.self == &ops::conv2d) return run_conv2d(operands, attrs, result);
+  TIDEMARK_CHECK(false, op.name, " has no kernel");
+}
+
+}  // namespace tidemark::compile

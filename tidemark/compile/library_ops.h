@@ -1,0 +1,17 @@
+// Ops whose kernels are precompiled: pieces, indexing, running sums, contractions, draws.
+#pragma once
+
+#include <span>
+
+#include "tidemark/ops/op_def.h"
+
+namespace tidemark::compile {
+
+// `result` is dense. A UserError (an index out of range) comes before anything is written.
+void run_library(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
+                 const ArrayRef& result, Source at);
+
+// The key of the data-th child of a random key.
+uint64_t fold_key(uint64_t key, uint64_t data);
+
+}  // namespace tidemark::compile

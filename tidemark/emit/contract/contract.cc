@@ -1,0 +1,432 @@
+// The order of work of a matrix product.
+//
+// Columns are cut in panels as wide as a tile. One panel of B, `depth` rows deep, stays in the
+// second-level cache while every tile of rows passes over it; A streams by at a few bytes a cycle,
+// and a tile of C is finished over the whole depth while the first-level cache holds it. Where B
+// lies row by row, the first tile to pass leaves the packed copy behind, so that no pass is spent
+// on packing. Depth is a multiple of the block of k, so it cannot be seen in the result.
+#include "tidemark/emit/contract/contract.h"
+
+#include <algorithm>
+
+#include "tidemark/device/cpu/features.h"
+#include "tidemark/device/threads.h"
+#include "tidemark/emit/contract/integer.h"
+#include "tidemark/emit/contract/tile.h"
+#include "tidemark/emit/contract/work.h"
+
+namespace tidemark {
+namespace contraction {
+
+template <>
+const KernelSet<float>& kernel_set() {
+  switch (device::isa()) {
+    case device::Isa::avx512:
+      return kAvx512F32;
+    case device::Isa::avx2:
+      return kAvx2F32;
+    case device::Isa::baseline:
+      break;
+  }
+  return kBaselineF32;
+}
+
+template <>
+const KernelSet<double>& kernel_set() {
+  switch (device::isa()) {
+    case device::Isa::avx512:
+      return kAvx512F64;
+    case device::Isa::avx2:
+      return kAvx2F64;
+    case device::Isa::baseline:
+      break;
+  }
+  return kBaselineF64;
+}
+
+int64_t panel_depth(int64_t row_bytes, int64_t k) {
+  const int64_t rows = device::caches().l2_bytes / 4 / row_bytes;
+  return std::min(k, std::max(kBlock, rows / kBlock * kBlock));
+}
+
+}  // namespace contraction
+
+namespace {
+
+using contraction::add_bytes;
+using contraction::BlockCopy;
+using contraction::divide_up;
+using contraction::kBlock;
+using contraction::KernelSet;
+using contraction::Segment;
+using contraction::Tile;
+
+// How one product is cut. A function of the contraction, the CPU and the number of threads.
+struct Blocking {
+  enum class Form { tiles, rows_times_vector, vector_times_columns } form = Form::tiles;
+  bool matrix_is_b = false;  // Vector forms: which operand is more than a vector.
+  int64_t batch = 1;
+  int64_t width = 0, panels = 0;  // Columns of a panel, and how many. Vector forms: pieces.
+  int64_t block_rows = 0, row_blocks = 1;  // Rows one piece of work covers.
+  int64_t depth = 0;
+  bool copy_a = false, copy_b = false;  // Widened or turned before use.
+  bool leave_packed = false;            // The first tile packs B.
+  bool serial = true;
+  int64_t grain = 1;
+  int64_t a_bytes = 0, b_bytes = 0, c_bytes = 0;  // Scratch of one worker.
+
+  int64_t worker_bytes() const { return a_bytes + b_bytes + c_bytes; }
+  int64_t pieces() const { return batch * row_blocks * panels; }
+};
+
+struct Form {
+  Blocking::Form form;
+  bool matrix_is_b;
+};
+
+// Outputs with one row or column are bound by reading the matrix, so they have kernels that read it
+// in long streams.
+Form choose_form(const Contraction& p, bool low_precision) {
+  using enum Blocking::Form;
+  if (low_precision || p.k == 0) return {tiles, false};
+  if (p.n == 1 && p.a.column_stride == 1 && p.k > 1) return {rows_times_vector, false};
+  if (p.n == 1 && p.a.row_stride == 1 && p.c.row_stride == 1) return {vector_times_columns, false};
+  if (p.m == 1 && p.b.column_stride == 1) return {vector_times_columns, true};
+  if (p.m == 1 && p.b.row_stride == 1) return {rows_times_vector, true};
+  return {tiles, false};
+}
+
+template <class T>
+void cut_vector_form(const Contraction& p, const KernelSet<T>& kernels, int threads,
+                     Blocking& cut) {
+  const int64_t outputs = std::max(p.m, p.n);
+  if (cut.form == Blocking::Form::rows_times_vector) {
+    cut.width = kernels.lanes;
+  } else {
+    // Pieces of a page or more, for long streams; at most what the first-level cache can hold of
+    // partial sums.
+    const int64_t page = 4096 / sizeof(T);
+    cut.width = std::clamp(divide_up(divide_up(outputs, 2 * threads), page) * page, page, 4 * page);
+    cut.c_bytes = add_bytes(std::min(cut.width, divide_up(outputs, 16) * 16) * sizeof(T));
+  }
+  cut.panels = divide_up(outputs, cut.width);
+}
+
+template <class T>
+void cut_tiles(const Contraction& p, const KernelSet<T>& kernels, int threads, bool low_precision,
+               Blocking& cut) {
+  const int64_t lanes = kernels.lanes;
+  cut.width = std::min<int64_t>(kernels.max_vectors, divide_up(p.n, lanes)) * lanes;
+  cut.panels = divide_up(p.n, cut.width);
+  cut.depth = contraction::panel_depth(cut.width * static_cast<int64_t>(sizeof(T)), p.k);
+  const int64_t tile_rows = kernels.max_rows[cut.width / lanes - 1];
+  const int64_t tiles = divide_up(p.m, tile_rows);
+  // Enough pieces that threads end together, each tall enough to pay for its panel.
+  const int64_t wanted = threads == 1 || cut.serial ? 1 : 4 * threads;
+  cut.row_blocks = std::clamp<int64_t>(divide_up(wanted, cut.batch * cut.panels), 1,
+                                       std::max<int64_t>(1, tiles / 4));
+  if (low_precision) {
+    cut.row_blocks = std::max(cut.row_blocks, divide_up(p.m, 32 * tile_rows));
+  }
+  cut.block_rows = divide_up(tiles, cut.row_blocks) * tile_rows;
+  cut.row_blocks = divide_up(p.m, cut.block_rows);
+  cut.block_rows = std::min(cut.block_rows, p.m);
+
+  const bool rows_lie_together = p.b.column_stride == 1 || p.n == 1;
+  cut.copy_a = low_precision;
+  cut.copy_b = low_precision || !rows_lie_together;
+  // A panel that is already dense, or is passed over twice at most, is read where it lies.
+  const bool dense = p.b.row_stride >= 0 && p.b.row_stride <= 2 * cut.width;
+  cut.leave_packed = !cut.copy_b && !dense && cut.block_rows > 2 * tile_rows;
+  if (cut.copy_a) cut.a_bytes = add_bytes(cut.block_rows * cut.depth * sizeof(T));
+  if (cut.copy_b || cut.leave_packed) cut.b_bytes = add_bytes(cut.width * cut.depth * sizeof(T));
+  if (low_precision) cut.c_bytes = add_bytes(cut.block_rows * cut.width * sizeof(T));
+}
+
+template <class T>
+Blocking cut_up(const Contraction& p, int threads) {
+  const KernelSet<T>& kernels = contraction::kernel_set<T>();
+  const bool low_precision = is_low_precision(p.c.dtype);
+  Blocking cut;
+  cut.batch = p.c_offsets.empty() ? 1 : static_cast<int64_t>(p.c_offsets.size());
+  const Form form = choose_form(p, low_precision);
+  cut.form = form.form;
+  cut.matrix_is_b = form.matrix_is_b;
+  // In steps of one fma of one lane; a vector form moves a byte or more for each.
+  const double work = static_cast<double>(p.m) * static_cast<double>(p.n) *
+                      static_cast<double>(p.k) * static_cast<double>(cut.batch);
+  const double worth = cut.form == Blocking::Form::tiles ? 1e6 : 1e5;
+  cut.serial = threads == 1 || work < worth;
+  if (cut.form == Blocking::Form::tiles) {
+    cut_tiles(p, kernels, threads, low_precision, cut);
+  } else {
+    cut_vector_form(p, kernels, threads, cut);
+  }
+  const int64_t pieces = std::max<int64_t>(1, cut.pieces());
+  cut.grain = std::clamp<int64_t>(static_cast<int64_t>(worth / 4 / (work / pieces + 1)), 1,
+                                  std::max<int64_t>(1, pieces / threads));
+  return cut;
+}
+
+int64_t offset(std::span<const int64_t> offsets, int64_t entry) {
+  return offsets.empty() ? 0 : offsets[static_cast<size_t>(entry)];
+}
+
+template <class T>
+void run_vector_pieces(const Contraction& p, const Blocking& cut, int64_t begin, int64_t end,
+                       std::byte* scratch) {
+  const KernelSet<T>& kernels = contraction::kernel_set<T>();
+  const int64_t outputs = std::max(p.m, p.n);
+  const bool is_b = cut.matrix_is_b;
+  const std::byte* const matrix = is_b ? p.b.data : p.a.data;
+  const std::byte* const vector = is_b ? p.a.data : p.b.data;
+  const auto matrix_offsets = is_b ? p.b_offsets : p.a_offsets;
+  const auto vector_offsets = is_b ? p.a_offsets : p.b_offsets;
+  const int64_t output_stride = is_b ? p.b.column_stride : p.a.row_stride;
+  const int64_t k_stride = is_b ? p.b.row_stride : p.a.column_stride;
+  const int64_t x_step = is_b ? p.a.column_stride : p.b.row_stride;
+  const int64_t c_step = p.n == 1 ? p.c.row_stride : 1;
+  while (begin < end) {
+    // As many neighbouring pieces of one batch entry as this call covers are one stretch.
+    const int64_t entry = begin / cut.panels, first = begin % cut.panels;
+    const int64_t count = std::min(end - begin, cut.panels - first);
+    const T* a = reinterpret_cast<const T*>(matrix) + offset(matrix_offsets, entry);
+    const T* x = reinterpret_cast<const T*>(vector) + offset(vector_offsets, entry);
+    T* c = reinterpret_cast<T*>(p.c.data) + offset(p.c_offsets, entry);
+    if (cut.form == Blocking::Form::rows_times_vector) {
+      const int64_t from = first * cut.width;
+      kernels.rows_times_vector({.a = a + from * output_stride,
+                                 .a_row = output_stride,
+                                 .x = x,
+                                 .x_step = x_step,
+                                 .c = c + from * c_step,
+                                 .c_step = c_step,
+                                 .rows = std::min(count * cut.width, outputs - from),
+                                 .k = p.k});
+    } else {
+      for (int64_t piece = first; piece < first + count; ++piece) {
+        const int64_t from = piece * cut.width;
+        kernels.vector_times_columns({.x = x,
+                                      .x_step = x_step,
+                                      .b = a + from,
+                                      .b_row = k_stride,
+                                      .c = c + from,
+                                      .partial = reinterpret_cast<T*>(scratch),
+                                      .columns = std::min(cut.width, outputs - from),
+                                      .k = p.k});
+      }
+    }
+    begin += count;
+  }
+}
+
+// One stretch of k, for one panel and one block of rows.
+template <class T>
+struct Pass {
+  const T* a;
+  int64_t a_row, a_step;
+  const T* b;
+  int64_t b_row;
+  T* packed;  // Null, or the first tile packs.
+  const T* next_b;
+  T* c;
+  int64_t c_row;
+  int64_t rows, columns, depth;
+  bool add;
+};
+
+template <class T>
+void run_pass(const KernelSet<T>& kernels, const Pass<T>& pass) {
+  const int64_t vectors = divide_up(pass.columns, kernels.lanes);
+  const int64_t width = vectors * kernels.lanes;
+  const auto split = contraction::split_rows(pass.rows, kernels.max_rows[vectors - 1]);
+  const auto& tiles = kernels.tile[vectors - 1];
+  Segment segment;
+  Tile<T> tile;
+  tile.a_row = pass.a_row;
+  tile.a_step = pass.a_step;
+  tile.b = pass.b;
+  tile.b_step = pass.b_row;
+  tile.segments = &segment;
+  tile.segment_count = 1;
+  tile.c_row = pass.c_row;
+  tile.last_lanes = static_cast<int>(pass.columns - (vectors - 1) * kernels.lanes);
+  tile.b_next_step = pass.b_row;
+  int64_t row = 0;
+  for (int64_t i = 0; i < split.count; ++i) {
+    const int64_t rows = split.rows(i);
+    const T* a = pass.a + row * pass.a_row;
+    const T* next_a = i + 1 < split.count ? a + rows * pass.a_row : pass.a;
+    tile.c = pass.c + row * pass.c_row;
+    // The tiles after the first bring in the next panel, a quarter of each block each.
+    const bool fetch = pass.next_b != nullptr && i >= 1 && i <= 4;
+    for (int64_t k = 0; k < pass.depth; k += kBlock) {
+      segment = {.a = k * pass.a_step, .b = k, .length = std::min(kBlock, pass.depth - k)};
+      tile.a = a;
+      tile.next_a = next_a + k * pass.a_step;
+      tile.packed = pass.packed != nullptr && i == 0 ? pass.packed + k * width : nullptr;
+      tile.next_b = fetch ? pass.next_b + (k + (i - 1) * (kBlock / 4)) * pass.b_row : nullptr;
+      tile.add = pass.add || k > 0;
+      tiles[rows - 1](tile);
+    }
+    row += rows;
+    if (i == 0 && pass.packed != nullptr) {
+      tile.b = pass.packed;
+      tile.b_step = width;
+    }
+  }
+}
+
+template <class T>
+void copy_into(const KernelSet<T>& kernels, DType dtype, const BlockCopy<T>& block) {
+  if constexpr (sizeof(T) == 4) {
+    if (dtype == DType::f16) return kernels.copy_f16(block);
+    if (dtype == DType::bf16) return kernels.copy_bf16(block);
+  }
+  kernels.copy(block);
+}
+
+template <class T>
+void run_tile_pieces(const Contraction& p, const Blocking& cut, int64_t begin, int64_t end,
+                     std::byte* scratch) {
+  const KernelSet<T>& kernels = contraction::kernel_set<T>();
+  const bool low_precision = is_low_precision(p.c.dtype);
+  const int64_t element = size_of(p.c.dtype);
+  T* const a_copy = reinterpret_cast<T*>(scratch);
+  T* const panel = reinterpret_cast<T*>(scratch + cut.a_bytes);
+  T* const c_sums = reinterpret_cast<T*>(scratch + cut.a_bytes + cut.b_bytes);
+  for (int64_t piece = begin; piece < end; ++piece) {
+    const int64_t column = piece % cut.panels * cut.width;
+    const int64_t outer = piece / cut.panels;
+    const int64_t row = outer % cut.row_blocks * cut.block_rows;
+    const int64_t entry = outer / cut.row_blocks;
+    const std::byte* a = p.a.data + (offset(p.a_offsets, entry) + row * p.a.row_stride) * element;
+    const std::byte* b =
+        p.b.data + (offset(p.b_offsets, entry) + column * p.b.column_stride) * element;
+    std::byte* c =
+        p.c.data + (offset(p.c_offsets, entry) + row * p.c.row_stride + column) * element;
+    Pass<T> pass;
+    pass.rows = std::min(cut.block_rows, p.m - row);
+    pass.columns = std::min(cut.width, p.n - column);
+    pass.c = low_precision ? c_sums : reinterpret_cast<T*>(c);
+    pass.c_row = low_precision ? cut.width : p.c.row_stride;
+    for (int64_t k = 0; k < p.k; k += cut.depth) {
+      pass.depth = std::min(cut.depth, p.k - k);
+      pass.add = k > 0;
+      const std::byte* a_at = a + k * p.a.column_stride * element;
+      if (cut.copy_a) {
+        copy_into<T>(kernels, p.a.dtype,
+                     {.to = a_copy,
+                      .to_row = pass.depth,
+                      .from = a_at,
+                      .row_stride = p.a.row_stride,
+                      .column_stride = p.a.column_stride,
+                      .rows = pass.rows,
+                      .columns = pass.depth,
+                      .padded_columns = pass.depth});
+        pass.a = a_copy;
+        pass.a_row = pass.depth;
+        pass.a_step = 1;
+      } else {
+        pass.a = reinterpret_cast<const T*>(a_at);
+        pass.a_row = p.a.row_stride;
+        pass.a_step = p.a.column_stride;
+      }
+      const std::byte* b_at = b + k * p.b.row_stride * element;
+      pass.packed = nullptr;
+      pass.next_b = nullptr;
+      if (cut.copy_b) {
+        const int64_t width = divide_up(pass.columns, kernels.lanes) * kernels.lanes;
+        copy_into<T>(kernels, p.b.dtype,
+                     {.to = panel,
+                      .to_row = width,
+                      .from = b_at,
+                      .row_stride = p.b.row_stride,
+                      .column_stride = p.b.column_stride,
+                      .rows = pass.depth,
+                      .columns = pass.columns,
+                      .padded_columns = width});
+        pass.b = panel;
+        pass.b_row = width;
+      } else {
+        pass.b = reinterpret_cast<const T*>(b_at);
+        pass.b_row = p.b.row_stride;
+        if (cut.leave_packed) {
+          pass.packed = panel;
+          // What follows: the next stretch of k, or else the next panel.
+          if (k + cut.depth < p.k) {
+            pass.next_b = pass.b + cut.depth * p.b.row_stride;
+          } else if (column + cut.width < p.n) {
+            pass.next_b = pass.b + cut.width - k * p.b.row_stride;
+          }
+        }
+      }
+      run_pass(kernels, pass);
+    }
+    if constexpr (sizeof(T) == 4) {
+      if (low_precision) {
+        const auto round = p.c.dtype == DType::f16 ? kernels.round_f16 : kernels.round_bf16;
+        for (int64_t r = 0; r < pass.rows; ++r) {
+          round(c_sums + r * cut.width,
+                reinterpret_cast<uint16_t*>(c + r * p.c.row_stride * element), pass.columns);
+        }
+      }
+    }
+  }
+}
+
+template <class T>
+void run(const Contraction& p, std::byte* scratch) {
+  const Blocking cut = cut_up<T>(p, num_threads());
+  const auto work = [&](int64_t begin, int64_t end, int worker) {
+    std::byte* mine = scratch + worker * cut.worker_bytes();
+    if (cut.form == Blocking::Form::tiles) {
+      run_tile_pieces<T>(p, cut, begin, end, mine);
+    } else {
+      run_vector_pieces<T>(p, cut, begin, end, mine);
+    }
+  };
+  if (cut.serial || cut.pieces() == 1) {
+    work(0, cut.pieces(), 0);
+  } else {
+    device::parallel_for(cut.pieces(), cut.grain, work);
+  }
+}
+
+void fill_zeros(const Contraction& p) {
+  const int64_t element = size_of(p.c.dtype);
+  const int64_t batch = p.c_offsets.empty() ? 1 : static_cast<int64_t>(p.c_offsets.size());
+  for (int64_t entry = 0; entry < batch; ++entry) {
+    for (int64_t row = 0; row < p.m; ++row) {
+      std::byte* c = p.c.data + (offset(p.c_offsets, entry) + row * p.c.row_stride) * element;
+      std::fill_n(c, p.n * element, std::byte{0});
+    }
+  }
+}
+
+bool is_empty(const Contraction& p) { return p.m == 0 || p.n == 0; }
+
+}  // namespace
+
+int64_t contract_scratch_bytes(const Contraction& p, int threads) {
+  if (is_empty(p) || p.k == 0 || !is_float(p.c.dtype)) return 0;
+  const device::FloatEnvironment environment;  // Sizes of work are estimated in floats.
+  const Blocking cut =
+      p.c.dtype == DType::f64 ? cut_up<double>(p, threads) : cut_up<float>(p, threads);
+  const int64_t workers = cut.serial || cut.pieces() == 1 ? 1 : threads;
+  return workers * cut.worker_bytes();
+}
+
+void contract(const Contraction& p, std::byte* scratch) {
+  TIDEMARK_CHECK(p.a.dtype == p.c.dtype && p.b.dtype == p.c.dtype, "contract: ", p.a.dtype, " x ",
+                 p.b.dtype, " -> ", p.c.dtype);
+  TIDEMARK_CHECK(p.c.dtype != DType::boolean, "contract: no sums of bool");
+  if (is_empty(p)) return;
+  const device::FloatEnvironment environment;
+  if (p.k == 0) return fill_zeros(p);
+  if (p.c.dtype == DType::f64) return run<double>(p, scratch);
+  if (is_float(p.c.dtype)) return run<float>(p, scratch);
+  contraction::contract_integers(p);
+}
+
+}  // namespace tidemark

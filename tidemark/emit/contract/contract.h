@@ -1,0 +1,75 @@
+// Matrix products and convolutions, with one meaning.
+//
+// Every output is a sum over k of products a(k) * b(k), computed so:
+//
+//   - k is cut in consecutive blocks of 256, counted from 0;
+//   - each block is a chain t = fma(a(k), b(k), t) from t = 0 in increasing k;
+//   - block results are added in order: c = ((t0 + t1) + t2) + ...
+//
+// in f32, or in f64 for f64. So bits depend on nothing but the operands' values: not on m, n, the
+// batch, strides, threads, tiles or instruction set. f16 and bf16 are widened exactly, accumulate
+// in f32 and round once at the end. Integers wrap. Where k is 0 the result is 0. Which NaN a NaN is
+// is not defined.
+//
+// Kernels never allocate: the caller asks for the bytes of scratch and gives them. Work is split
+// over `device::parallel_for` along m and n, never along k.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "tidemark/types/dtype.h"
+
+namespace tidemark {
+
+// A matrix in memory. Strides are in elements, of any sign; zero repeats an element.
+struct MatrixRef {
+  std::byte* data = nullptr;
+  DType dtype = DType::f32;
+  int64_t row_stride = 0, column_stride = 1;
+};
+
+// c = a b, of one dtype (any but boolean). `c` has column stride 1, overlaps neither operand, and
+// its batch entries do not overlap one another.
+struct Contraction {
+  int64_t m = 0, n = 0, k = 0;
+  MatrixRef a;  // m x k
+  MatrixRef b;  // k x n
+  MatrixRef c;  // m x n
+  // Where the matrices of each batch entry begin, in elements from `data`. All empty: one entry, at
+  // `data`. Else all of one length. (A batch of no entries is nothing to call.)
+  std::span<const int64_t> a_offsets = {}, b_offsets = {}, c_offsets = {};
+};
+
+// How many bytes `contract` uses at most when num_threads() is `threads`. Never touches operands.
+int64_t contract_scratch_bytes(const Contraction& contraction, int threads);
+
+// `scratch` is aligned to 64 and may be null where none is asked for.
+void contract(const Contraction& contraction, std::byte* scratch);
+
+// out(i, y, x, o) = sum over (ky, kx, c) of in(i, y * stride_h - pad_top + ky * dilation_h,
+// x * stride_w - pad_left + kx * dilation_w, c) * weight(ky, kx, c, o), images in NHWC. This is a
+// contraction whose k is ((ky * kw) + kx) * (c_in / groups) + c.
+//
+// Padding adds no terms: a tap outside the image is skipped, so an infinite weight there gives no
+// NaN. It keeps its place in k, so blocks of 256 fall on the same taps for every output.
+struct Convolution {
+  int64_t n = 0, h = 0, w = 0, c_in = 0;
+  int64_t kh = 0, kw = 0, c_out = 0;
+  int64_t out_h = 0, out_w = 0;
+  int64_t stride_h = 1, stride_w = 1;
+  int64_t pad_top = 0, pad_left = 0;
+  int64_t dilation_h = 1, dilation_w = 1;
+  int64_t groups = 1;
+  DType dtype = DType::f32;
+  const std::byte* in = nullptr;
+  int64_t in_n = 0, in_h = 0, in_w = 0;  // Strides in elements; that of channels is 1.
+  const std::byte* weight = nullptr;     // [kh][kw][c_in / groups][c_out], contiguous.
+  std::byte* out = nullptr;              // [n][out_h][out_w][c_out], contiguous.
+};
+
+int64_t convolve_scratch_bytes(const Convolution& convolution, int threads);
+void convolve(const Convolution& convolution, std::byte* scratch);
+
+}  // namespace tidemark

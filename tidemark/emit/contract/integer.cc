@@ -1,0 +1,105 @@
+#include "tidemark/emit/contract/integer.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "tidemark/device/threads.h"
+
+namespace tidemark::contraction {
+namespace {
+
+// Unsigned, and no narrower than int, so that neither sums nor products overflow.
+template <class T>
+using Wrapping = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+
+template <class F>
+void visit_integer(DType dtype, F&& f) {
+  if (dtype == DType::i32) return f(int32_t{});
+  if (dtype == DType::i64) return f(int64_t{});
+  f(uint8_t{});
+}
+
+template <class T>
+T multiply_add(T a, T b, T sum) {
+  using U = Wrapping<T>;
+  return static_cast<T>(static_cast<U>(a) * static_cast<U>(b) + static_cast<U>(sum));
+}
+
+template <class T>
+void contract_rows(const Contraction& p, int64_t begin, int64_t end) {
+  const auto at = [](std::span<const int64_t> offsets, int64_t entry) {
+    return offsets.empty() ? 0 : offsets[static_cast<size_t>(entry)];
+  };
+  for (int64_t i = begin; i < end; ++i) {
+    const int64_t entry = i / p.m, row = i % p.m;
+    const T* a =
+        reinterpret_cast<const T*>(p.a.data) + at(p.a_offsets, entry) + row * p.a.row_stride;
+    const T* b = reinterpret_cast<const T*>(p.b.data) + at(p.b_offsets, entry);
+    T* c = reinterpret_cast<T*>(p.c.data) + at(p.c_offsets, entry) + row * p.c.row_stride;
+    std::fill_n(c, p.n, T{0});
+    for (int64_t k = 0; k < p.k; ++k) {
+      const T x = a[k * p.a.column_stride];
+      const T* b_row = b + k * p.b.row_stride;
+      if (p.b.column_stride == 1) {
+        for (int64_t j = 0; j < p.n; ++j) c[j] = multiply_add(x, b_row[j], c[j]);
+      } else {
+        for (int64_t j = 0; j < p.n; ++j) {
+          c[j] = multiply_add(x, b_row[j * p.b.column_stride], c[j]);
+        }
+      }
+    }
+  }
+}
+
+template <class T>
+void convolve_rows(const Convolution& p, int64_t begin, int64_t end) {
+  const int64_t channels = p.c_in / p.groups, outputs = p.c_out / p.groups;
+  for (int64_t i = begin; i < end; ++i) {
+    const int64_t image = i / p.out_h, y = i % p.out_h;
+    T* out = reinterpret_cast<T*>(p.out) + i * p.out_w * p.c_out;
+    std::fill_n(out, p.out_w * p.c_out, T{0});
+    for (int64_t x = 0; x < p.out_w; ++x, out += p.c_out) {
+      for (int64_t tap = 0; tap < p.kh * p.kw; ++tap) {
+        const int64_t in_y = y * p.stride_h - p.pad_top + tap / p.kw * p.dilation_h;
+        const int64_t in_x = x * p.stride_w - p.pad_left + tap % p.kw * p.dilation_w;
+        if (in_y < 0 || in_y >= p.h || in_x < 0 || in_x >= p.w) continue;
+        const T* in =
+            reinterpret_cast<const T*>(p.in) + image * p.in_n + in_y * p.in_h + in_x * p.in_w;
+        const T* weight = reinterpret_cast<const T*>(p.weight) + tap * channels * p.c_out;
+        for (int64_t o = 0; o < p.c_out; ++o) {
+          const T* group = in + o / outputs * channels;
+          for (int64_t c = 0; c < channels; ++c) {
+            out[o] = multiply_add(group[c], weight[c * p.c_out + o], out[o]);
+          }
+        }
+      }
+    }
+  }
+}
+
+// So many rows that a piece is worth handing out.
+int64_t grain(int64_t steps_per_row) {
+  return std::max<int64_t>(1, 100'000 / std::max<int64_t>(1, steps_per_row));
+}
+
+}  // namespace
+
+void contract_integers(const Contraction& p) {
+  const int64_t batch = p.c_offsets.empty() ? 1 : static_cast<int64_t>(p.c_offsets.size());
+  visit_integer(p.c.dtype, [&](auto zero) {
+    device::parallel_for(batch * p.m, grain(p.n * p.k), [&](int64_t begin, int64_t end, int) {
+      contract_rows<decltype(zero)>(p, begin, end);
+    });
+  });
+}
+
+void convolve_integers(const Convolution& p) {
+  const int64_t steps = p.out_w * p.kh * p.kw * p.c_in / p.groups * p.c_out;
+  visit_integer(p.dtype, [&](auto zero) {
+    device::parallel_for(p.n * p.out_h, grain(steps), [&](int64_t begin, int64_t end, int) {
+      convolve_rows<decltype(zero)>(p, begin, end);
+    });
+  });
+}
+
+}  // namespace tidemark::contraction

@@ -1,0 +1,114 @@
+// The inner kernels of contractions, one set per instruction set.
+//
+// A tile is a few rows by a few vectors of the output, held in registers over one block of k:
+//
+//             b: one row of a panel, `vectors` wide
+//             +----+----+----+----+
+//   a(0) ->   |    |    |    |    |
+//   a(1) ->   |    |    |    |    |     c(r, v) = fma(a(r), b(v), c(r, v))
+//    ...      |    |    |    |    |
+//             +----+----+----+----+
+//
+// A is read where it lies, one broadcast per row and step, so it needs no packing whatever its
+// strides. B is read a row at a time: from a packed panel, or where it lies, in which case the tile
+// can leave a packed copy behind for the tiles below it, which costs nothing while the registers
+// hold it anyway.
+//
+// The files that define these sets are compiled for their instruction set, and hold nothing that
+// the linker could merge into code other CPUs run.
+#pragma once
+
+#include <cstdint>
+
+namespace tidemark::contraction {
+
+inline constexpr int64_t kBlock = 256;  // Of k: part of the meaning, see contract.h.
+inline constexpr int kMaxRows = 8;
+inline constexpr int kMaxVectors = 4;
+
+// A stretch of k along which A and B move by constant steps. A convolution has one for each run of
+// taps; a matrix product has one per block.
+struct Segment {
+  int64_t a = 0;       // Elements from Tile::a.
+  int64_t b = 0;       // Rows from Tile::b.
+  int64_t length = 0;  // Steps of k.
+};
+
+// One block of k for one tile.
+template <class T>
+struct Tile {
+  const T* a = nullptr;
+  int64_t a_row = 0, a_step = 1;
+  const T* b = nullptr;
+  int64_t b_step = 0;
+  const Segment* segments = nullptr;
+  int64_t segment_count = 0;
+  T* packed = nullptr;  // Null, or where rows of B are left, whole vectors, zeros beyond the edge.
+  T* c = nullptr;
+  int64_t c_row = 0;
+  int last_lanes = 0;         // Columns in the last vector.
+  bool add = false;           // Add to c rather than store: every block but the first.
+  const T* next_a = nullptr;  // What is wanted next: fetched ahead, never read. May be anything.
+  const T* next_b = nullptr;  // Null, or rows of B, b_next_step apart.
+  int64_t b_next_step = 0;
+};
+
+// Copies a strided matrix into rows of T, widening, with zeros up to `padded_columns`.
+template <class T>
+struct BlockCopy {
+  T* to = nullptr;
+  int64_t to_row = 0;
+  const void* from = nullptr;
+  int64_t row_stride = 0, column_stride = 0;
+  int64_t rows = 0, columns = 0, padded_columns = 0;
+};
+
+// c = sum over k of a(row, k) * x(k) for rows whose k lie side by side. c has any stride.
+template <class T>
+struct RowsTimesVector {
+  const T* a = nullptr;
+  int64_t a_row = 0;
+  const T* x = nullptr;
+  int64_t x_step = 0;
+  T* c = nullptr;
+  int64_t c_step = 0;
+  int64_t rows = 0, k = 0;
+};
+
+// c = sum over k of x(k) * b(k, column) for columns that lie side by side. `partial` has room for
+// `columns`, rounded up to whole vectors.
+template <class T>
+struct VectorTimesColumns {
+  const T* x = nullptr;
+  int64_t x_step = 0;
+  const T* b = nullptr;
+  int64_t b_row = 0;
+  T* c = nullptr;
+  T* partial = nullptr;
+  int64_t columns = 0, k = 0;
+};
+
+// Everything one instruction set has for accumulation in T.
+template <class T>
+struct KernelSet {
+  int lanes = 1;
+  int max_vectors = 1;
+  int max_rows[kMaxVectors] = {};                            // By vectors - 1.
+  void (*tile[kMaxVectors][kMaxRows])(const Tile<T>&) = {};  // By vectors - 1, rows - 1.
+  void (*copy)(const BlockCopy<T>&) = nullptr;               // From T.
+  void (*copy_f16)(const BlockCopy<T>&) = nullptr;           // These four only for float.
+  void (*copy_bf16)(const BlockCopy<T>&) = nullptr;
+  void (*round_f16)(const T* from, uint16_t* to, int64_t count) = nullptr;
+  void (*round_bf16)(const T* from, uint16_t* to, int64_t count) = nullptr;
+  void (*rows_times_vector)(const RowsTimesVector<T>&) = nullptr;
+  void (*vector_times_columns)(const VectorTimesColumns<T>&) = nullptr;
+};
+
+extern const KernelSet<float> kAvx512F32, kAvx2F32, kBaselineF32;
+extern const KernelSet<double> kAvx512F64, kAvx2F64, kBaselineF64;
+
+// The set for device::isa().
+template <class T>
+const KernelSet<T>& kernel_set();
+
+}  // namespace tidemark::contraction

@@ -1,0 +1,327 @@
+// The kernels of tile.h, written once over a vector type S. Each instruction set includes this in
+// one source file with an S of its own in an unnamed namespace, so every instance is private to
+// that file.
+//
+// S has: T, V, Mask, kLanes; mask(n), zero, broadcast, load, load(p, mask), load_f16, load_bf16,
+// store, store(p, v, mask), fma, add, transpose(V (&)[kLanes]), round_f16, round_bf16.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "tidemark/emit/contract/tile.h"
+
+// Arrays of vectors stay in registers only if every loop over them is unrolled.
+#define TIDEMARK_UNROLL _Pragma("GCC unroll 32")
+
+namespace tidemark::contraction {
+
+inline constexpr int kPrefetchSteps = 16;  // One line of floats.
+inline constexpr int kPrefetchRows = 4;    // Of next_b, every kPrefetchSteps.
+
+template <class S, int kRows, int kVectors>
+void tile(const Tile<typename S::T>& t) {
+  using T = typename S::T;
+  using V = typename S::V;
+  constexpr int kLanes = S::kLanes;
+  constexpr int kLast = kLanes * (kVectors - 1);
+  V sums[kRows][kVectors];
+  TIDEMARK_UNROLL
+  for (int r = 0; r < kRows; ++r) {
+    TIDEMARK_UNROLL
+    for (int v = 0; v < kVectors; ++v) sums[r][v] = S::zero();
+  }
+  const typename S::Mask mask = S::mask(t.last_lanes);
+  const int64_t a_row = t.a_row, a_step = t.a_step, b_step = t.b_step;
+  // Three rows share a pointer: x86 adds once or twice the stride for nothing.
+  constexpr int kPointers = (kRows + 2) / 3;
+  const T* next_a = t.next_a;
+  const T* next_b = t.next_b;
+  for (int64_t s = 0; s < t.segment_count; ++s) {
+    const Segment& segment = t.segments[s];
+    const T* a[kPointers];
+    TIDEMARK_UNROLL
+    for (int i = 0; i < kPointers; ++i) a[i] = t.a + segment.a + 3 * i * a_row;
+    const T* b = t.b + segment.b * b_step;
+    T* packed = t.packed;
+    int64_t left = segment.length;
+    while (left > 0) {
+      int64_t steps = left < kPrefetchSteps ? left : kPrefetchSteps;
+      left -= steps;
+      TIDEMARK_UNROLL
+      for (int r = 0; r < kRows; ++r) __builtin_prefetch(next_a + r * a_row, 0, 3);
+      next_a += kPrefetchSteps * a_step;
+      if (next_b != nullptr) {
+        for (int r = 0; r < kPrefetchRows; ++r) {
+          TIDEMARK_UNROLL
+          for (int v = 0; v < kVectors; ++v) __builtin_prefetch(next_b + v * kLanes, 0, 2);
+          next_b += t.b_next_step;
+        }
+      }
+      for (; steps > 0; --steps) {
+        V row[kVectors];
+        TIDEMARK_UNROLL
+        for (int v = 0; v < kVectors - 1; ++v) row[v] = S::load(b + v * kLanes);
+        row[kVectors - 1] = S::load(b + kLast, mask);
+        if (packed != nullptr) {
+          TIDEMARK_UNROLL
+          for (int v = 0; v < kVectors; ++v) S::store(packed + v * kLanes, row[v]);
+          packed += kLanes * kVectors;
+        }
+        TIDEMARK_UNROLL
+        for (int r = 0; r < kRows; ++r) {
+          const V x = S::broadcast(a[r / 3] + (r % 3) * a_row);
+          TIDEMARK_UNROLL
+          for (int v = 0; v < kVectors; ++v) sums[r][v] = S::fma(x, row[v], sums[r][v]);
+        }
+        TIDEMARK_UNROLL
+        for (int i = 0; i < kPointers; ++i) a[i] += a_step;
+        b += b_step;
+      }
+    }
+  }
+  T* c = t.c;
+  const bool whole = t.last_lanes == kLanes;
+  TIDEMARK_UNROLL
+  for (int r = 0; r < kRows; ++r) {
+    if (t.add) {
+      TIDEMARK_UNROLL
+      for (int v = 0; v < kVectors - 1; ++v) {
+        sums[r][v] = S::add(S::load(c + v * kLanes), sums[r][v]);
+      }
+      sums[r][kVectors - 1] = S::add(S::load(c + kLast, mask), sums[r][kVectors - 1]);
+    }
+    TIDEMARK_UNROLL
+    for (int v = 0; v < kVectors - 1; ++v) S::store(c + v * kLanes, sums[r][v]);
+    // Masked stores are slow on some CPUs.
+    if (whole) {
+      S::store(c + kLast, sums[r][kVectors - 1]);
+    } else {
+      S::store(c + kLast, sums[r][kVectors - 1], mask);
+    }
+    c += t.c_row;
+  }
+}
+
+// How elements of each stored type become a vector of S::T.
+template <class S>
+struct Plain {
+  using From = typename S::T;
+  static typename S::V load(const From* p, int64_t count) {
+    return count >= S::kLanes ? S::load(p) : S::load(p, S::mask(static_cast<int>(count)));
+  }
+};
+template <class S>
+struct FromF16 {
+  using From = uint16_t;
+  static typename S::V load(const From* p, int64_t count) { return S::load_f16(p, count); }
+};
+template <class S>
+struct FromBf16 {
+  using From = uint16_t;
+  static typename S::V load(const From* p, int64_t count) { return S::load_bf16(p, count); }
+};
+
+template <class S, class Load>
+void copy(const BlockCopy<typename S::T>& block) {
+  using T = typename S::T;
+  using V = typename S::V;
+  constexpr int64_t kLanes = S::kLanes;
+  const auto* from = static_cast<const typename Load::From*>(block.from);
+  const auto put = [&](T* to, V value, int64_t room) {
+    if (room >= kLanes) {
+      S::store(to, value);
+    } else {
+      S::store(to, value, S::mask(static_cast<int>(room)));
+    }
+  };
+  if (block.column_stride == 1) {
+    for (int64_t row = 0; row < block.rows; ++row) {
+      const auto* p = from + row * block.row_stride;
+      T* to = block.to + row * block.to_row;
+      for (int64_t column = 0; column < block.padded_columns; column += kLanes) {
+        const int64_t have = block.columns - column;
+        put(to + column, have > 0 ? Load::load(p + column, have) : S::zero(),
+            block.padded_columns - column);
+      }
+    }
+  } else if (block.row_stride == 1) {
+    // Columns lie side by side along rows: squares are turned in registers.
+    for (int64_t column = 0; column < block.padded_columns; column += kLanes) {
+      for (int64_t row = 0; row < block.rows; row += kLanes) {
+        V square[kLanes];
+        const int64_t deep = block.rows - row;
+        for (int64_t i = 0; i < kLanes; ++i) {
+          square[i] = column + i < block.columns
+                          ? Load::load(from + (column + i) * block.column_stride + row, deep)
+                          : S::zero();
+        }
+        S::transpose(square);
+        const int64_t count = deep < kLanes ? deep : kLanes;
+        for (int64_t i = 0; i < count; ++i) {
+          put(block.to + (row + i) * block.to_row + column, square[i],
+              block.padded_columns - column);
+        }
+      }
+    }
+  } else {
+    for (int64_t row = 0; row < block.rows; ++row) {
+      T* to = block.to + row * block.to_row;
+      for (int64_t column = 0; column < block.padded_columns; column += kLanes) {
+        typename Load::From gathered[kLanes] = {};
+        const int64_t have = block.columns - column;
+        for (int64_t i = 0; i < kLanes && i < have; ++i) {
+          gathered[i] = from[row * block.row_stride + (column + i) * block.column_stride];
+        }
+        put(to + column, Load::load(gathered, kLanes), block.padded_columns - column);
+      }
+    }
+  }
+}
+
+// One vector of rows at a time: squares of A are turned in registers, so that each lane follows its
+// own row in increasing k.
+template <class S>
+void rows_times_vector(const RowsTimesVector<typename S::T>& p) {
+  using T = typename S::T;
+  using V = typename S::V;
+  constexpr int kLanes = S::kLanes;
+  constexpr int64_t kAhead = 8 * 64 / sizeof(T);  // Eight lines ahead in each row.
+  for (int64_t row = 0; row < p.rows; row += kLanes) {
+    const int64_t count = p.rows - row < kLanes ? p.rows - row : kLanes;
+    const T* a[kLanes];
+    for (int i = 0; i < kLanes; ++i) {
+      // Lanes beyond the last row follow it again and are not stored.
+      a[i] = p.a + (row + (i < count ? i : count - 1)) * p.a_row;
+    }
+    V total = S::zero();
+    for (int64_t block = 0; block < p.k; block += kBlock) {
+      const int64_t end = p.k - block < kBlock ? p.k : block + kBlock;
+      V sum = S::zero();
+      int64_t k = block;
+      for (; k + kLanes <= end; k += kLanes) {
+        V square[kLanes];
+        TIDEMARK_UNROLL
+        for (int i = 0; i < kLanes; ++i) {
+          __builtin_prefetch(a[i] + k + kAhead, 0, 3);
+          square[i] = S::load(a[i] + k);
+        }
+        S::transpose(square);
+        const T* x = p.x + k * p.x_step;
+        TIDEMARK_UNROLL
+        for (int i = 0; i < kLanes; ++i) {
+          sum = S::fma(square[i], S::broadcast(x), sum);
+          x += p.x_step;
+        }
+      }
+      for (; k < end; ++k) {
+        alignas(64) T column[kLanes];
+        for (int i = 0; i < kLanes; ++i) column[i] = a[i][k];
+        sum = S::fma(S::load(column), S::broadcast(p.x + k * p.x_step), sum);
+      }
+      total = block == 0 ? sum : S::add(total, sum);
+    }
+    alignas(64) T out[kLanes];
+    S::store(out, total);
+    for (int64_t i = 0; i < count; ++i) p.c[(row + i) * p.c_step] = out[i];
+  }
+}
+
+// Eight rows of B at a time over all columns, so that memory is read in eight long streams; the
+// chain of each column waits in `partial` between them.
+template <class S, int kRows>
+void add_rows(const VectorTimesColumns<typename S::T>& p, int64_t k, bool first, bool last,
+              bool add) {
+  using T = typename S::T;
+  using V = typename S::V;
+  constexpr int64_t kLanes = S::kLanes;
+  const T* b = p.b + k * p.b_row;
+  V x[kRows];
+  TIDEMARK_UNROLL
+  for (int r = 0; r < kRows; ++r) x[r] = S::broadcast(p.x + (k + r) * p.x_step);
+  for (int64_t column = 0; column < p.columns; column += kLanes) {
+    const int64_t have = p.columns - column;
+    V sum = first ? S::zero() : S::load(p.partial + column);
+    if (have >= kLanes) {
+      TIDEMARK_UNROLL
+      for (int r = 0; r < kRows; ++r) sum = S::fma(x[r], S::load(b + r * p.b_row + column), sum);
+      if (last) {
+        if (add) sum = S::add(S::load(p.c + column), sum);
+        S::store(p.c + column, sum);
+      } else {
+        S::store(p.partial + column, sum);
+      }
+    } else {
+      const typename S::Mask mask = S::mask(static_cast<int>(have));
+      TIDEMARK_UNROLL
+      for (int r = 0; r < kRows; ++r) {
+        sum = S::fma(x[r], S::load(b + r * p.b_row + column, mask), sum);
+      }
+      if (last) {
+        if (add) sum = S::add(S::load(p.c + column, mask), sum);
+        S::store(p.c + column, sum, mask);
+      } else {
+        S::store(p.partial + column, sum);
+      }
+    }
+  }
+}
+
+template <class S>
+void vector_times_columns(const VectorTimesColumns<typename S::T>& p) {
+  for (int64_t block = 0; block < p.k; block += kBlock) {
+    const int64_t end = p.k - block < kBlock ? p.k : block + kBlock;
+    for (int64_t k = block; k < end;) {
+      const int64_t rows = end - k >= 8 ? 8 : 1;
+      const bool first = k == block, last = k + rows == end;
+      if (rows == 8) {
+        add_rows<S, 8>(p, k, first, last, block > 0);
+      } else {
+        add_rows<S, 1>(p, k, first, last, block > 0);
+      }
+      k += rows;
+    }
+  }
+}
+
+template <class S>
+void round_f16(const typename S::T* from, uint16_t* to, int64_t count) {
+  for (int64_t i = 0; i < count; i += S::kLanes) S::round_f16(from + i, to + i, count - i);
+}
+template <class S>
+void round_bf16(const typename S::T* from, uint16_t* to, int64_t count) {
+  for (int64_t i = 0; i < count; i += S::kLanes) S::round_bf16(from + i, to + i, count - i);
+}
+
+template <class S, int kVectors, int kRows>
+constexpr void add_tiles(KernelSet<typename S::T>& set) {
+  if constexpr (kRows > 0) {
+    set.tile[kVectors - 1][kRows - 1] = &tile<S, kRows, kVectors>;
+    add_tiles<S, kVectors, kRows - 1>(set);
+  }
+}
+
+// kRows...: the tallest tile for one vector, for two, ...
+template <class S, int... kRows>
+constexpr KernelSet<typename S::T> make_kernel_set() {
+  KernelSet<typename S::T> set;
+  set.lanes = S::kLanes;
+  int vectors = 0;
+  ((set.max_rows[vectors++] = kRows), ...);
+  set.max_vectors = vectors;
+  [&]<int... v>(std::integer_sequence<int, v...>) {
+    (add_tiles<S, v + 1, kRows>(set), ...);
+  }(std::make_integer_sequence<int, sizeof...(kRows)>{});
+  set.copy = &copy<S, Plain<S>>;
+  if constexpr (sizeof(typename S::T) == 4) {
+    set.copy_f16 = &copy<S, FromF16<S>>;
+    set.copy_bf16 = &copy<S, FromBf16<S>>;
+    set.round_f16 = &round_f16<S>;
+    set.round_bf16 = &round_bf16<S>;
+  }
+  set.rows_times_vector = &rows_times_vector<S>;
+  set.vector_times_columns = &vector_times_columns<S>;
+  return set;
+}
+
+}  // namespace tidemark::contraction

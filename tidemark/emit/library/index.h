@@ -1,0 +1,48 @@
+// Kernels that follow indices, and running sums. Precompiled: they move memory, and there is
+// nothing in them to specialise.
+//
+// Arrays are seen as [outer, axis, inner] with dense inner parts. Indices are dense i32, i64 or u8;
+// negative ones count from the end. An index outside the axis stops the kernel before anything is
+// written: the position of the first such index comes back, -1 where all are good.
+#pragma once
+
+#include <cstdint>
+
+#include "tidemark/types/dtype.h"
+
+namespace tidemark::library {
+
+struct Indices {
+  const std::byte* data = nullptr;
+  DType dtype = DType::i32;
+  int64_t count = 0;
+
+  int64_t operator[](int64_t i) const;
+};
+
+// The position of the first index outside [-size, size), or -1.
+int64_t first_outside(const Indices& indices, int64_t size);
+
+// to[o, i, :] = from[o, indices[i], :]; rows are `inner_bytes` long.
+void gather(const std::byte* from, int64_t outer, int64_t size, int64_t inner_bytes,
+            const Indices& indices, std::byte* to);
+
+// to[o, i, n] = from[o, indices[o, i, n], n].
+void take_along(const std::byte* from, int64_t outer, int64_t size, int64_t inner,
+                int64_t element_bytes, const Indices& indices, int64_t count, std::byte* to);
+
+// to[o, indices[i], :] += updates[o, i, :], in increasing i. Threads share the outer and inner
+// parts, never one target.
+void scatter_add(DType dtype, std::byte* to, int64_t outer, int64_t size, int64_t inner,
+                 const Indices& indices, const std::byte* updates);
+
+// to[o, indices[o, i, n], n] += updates[o, i, n], in increasing i.
+void scatter_add_along(DType dtype, std::byte* to, int64_t outer, int64_t size, int64_t inner,
+                       const Indices& indices, int64_t count, const std::byte* updates);
+
+// to[o, i, n] = from[o, 0, n] + ... + from[o, i, n], in order (from the other end when reversed).
+// 16-bit floats add up in f32. Integers and bools come as i64.
+void cumsum(DType dtype, const std::byte* from, int64_t outer, int64_t count, int64_t inner,
+            bool reverse, std::byte* to);
+
+}  // namespace tidemark::library

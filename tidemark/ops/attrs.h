@@ -1,0 +1,69 @@
+// What an application of an op says besides its operands: axes, a shape, a dtype.
+//
+// Values stand in one flat list of words in the order of the op's schema, so that attributes are
+// cheap to copy, compare and hash. A list is its length, then its items.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string_view>
+
+#include "tidemark/types/dtype.h"
+#include "tidemark/types/small_vec.h"
+
+namespace tidemark {
+
+enum class AttrKind : uint8_t { integer, integers, boolean, dtype, number };
+
+struct AttrDef {
+  std::string_view name;
+  AttrKind kind = AttrKind::integer;
+};
+
+class Attrs {
+ public:
+  Attrs() = default;
+
+  Attrs& add(int64_t value) {
+    words_.push_back(value);
+    return *this;
+  }
+  Attrs& add(bool value) { return add(static_cast<int64_t>(value)); }
+  Attrs& add(DType value) { return add(static_cast<int64_t>(value)); }
+  Attrs& add(double value) { return add(std::bit_cast<int64_t>(value)); }
+  Attrs& add(std::span<const int64_t> list) {
+    add(static_cast<int64_t>(list.size()));
+    for (const int64_t item : list) words_.push_back(item);
+    return *this;
+  }
+
+  // Reading goes in the order of writing.
+  class Reader {
+   public:
+    explicit Reader(const Attrs& attrs) : words_(attrs.words_) {}
+    int64_t integer() { return words_[at_++]; }
+    bool boolean() { return integer() != 0; }
+    DType dtype() { return static_cast<DType>(integer()); }
+    double number() { return std::bit_cast<double>(integer()); }
+    std::span<const int64_t> integers() {
+      const auto count = static_cast<size_t>(integer());
+      const std::span<const int64_t> list = words_.subspan(at_, count);
+      at_ += count;
+      return list;
+    }
+
+   private:
+    std::span<const int64_t> words_;
+    size_t at_ = 0;
+  };
+  Reader read() const { return Reader(*this); }
+
+  friend bool operator==(const Attrs&, const Attrs&) = default;
+
+ private:
+  SmallVec<int64_t, 10> words_;
+};
+
+}  // namespace tidemark

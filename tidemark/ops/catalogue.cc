@@ -1,0 +1,255 @@
+#include <algorithm>
+#include <vector>
+
+#include "tidemark/ops/contract.h"
+#include "tidemark/ops/indexing.h"
+#include "tidemark/ops/op_def.h"
+#include "tidemark/ops/pointwise.h"
+#include "tidemark/ops/random.h"
+#include "tidemark/ops/reduce.h"
+#include "tidemark/ops/reference.h"
+#include "tidemark/ops/structure.h"
+#include "tidemark/ops/typing.h"
+
+namespace tidemark {
+namespace {
+
+constexpr AttrDef kReduceAttrs[] = {{"axes", AttrKind::integers}, {"keepdims", AttrKind::boolean}};
+
+template <class Op>
+const Op& as(const void* self) {
+  return *static_cast<const Op*>(self);
+}
+
+TensorType infer_reduce(const InferContext& context) {
+  const auto& op = as<ReduceOp>(context.op.self);
+  const TensorType& x = context.operands[0];
+  Attrs::Reader read = context.attrs.read();
+  const std::span<const int64_t> axes = read.integers();
+  const bool keep = read.boolean();
+  TensorType type{admit(context.op, x.dtype, context.at), {}};
+  if (op.widens && !is_float(type.dtype)) type.dtype = DType::i64;
+  if (op.gives_index) type.dtype = DType::i64;
+  for (int64_t axis = 0; axis < x.shape.rank(); ++axis) {
+    const bool folded = std::find(axes.begin(), axes.end(), axis) != axes.end();
+    if (folded && keep) type.shape.push_back(1);
+    if (!folded) type.shape.push_back(x.shape[axis]);
+  }
+  return type;
+}
+
+TensorType infer_row(const InferContext& context) {
+  return {admit(context.op, context.operands[0].dtype, context.at), context.operands[0].shape};
+}
+
+// The reduced axes back as size 1.
+Term with_axes(Term y, const Shape& whole, std::span<const int64_t> axes) {
+  Shape kept = whole;
+  for (const int64_t axis : axes) kept.set(axis, 1);
+  return term::reshape(y, kept);
+}
+
+Term grad_reduce(const void* self, const GradContext& context, int) {
+  const std::span<const int64_t> axes = context.attrs.read().integers();
+  const Term x = context.operands[0];
+  const Term g = with_axes(context.g, x.shape(), axes);
+  const Term y = with_axes(context.result, x.shape(), axes);
+  return as<ReduceOp>(self).grad(g, x, y, AxisList(axes));
+}
+
+// The rule gives the gradient of the broadcast operand in the result's shape; what was repeated is
+// summed, and what was promoted goes back to its own dtype.
+Term back_to(Term gradient, Term operand) {
+  if (!gradient) return gradient;
+  const Term summed = term::sum_to(gradient, operand.shape());
+  return summed.dtype() == operand.dtype() ? summed : term::cast(summed, operand.dtype());
+}
+
+std::vector<OpDef> build_catalogue() {
+  std::vector<OpDef> list;
+  for (const auto* op : kUnaryOps) list.push_back(make_op(*op));
+  for (const auto* op : kBinaryOps) list.push_back(make_op(*op));
+  for (const auto* op : kTernaryOps) list.push_back(make_op(*op));
+  for (const auto* op : kReduceOps) list.push_back(make_op(*op));
+  for (const auto* op : kRowOps) list.push_back(make_op(*op));
+  for (const auto* op : ops::kStructureOps) list.push_back(make_op(*op));
+  for (const auto* op : ops::kIndexOps) list.push_back(make_op(*op));
+  for (const auto* op : ops::kContractOps) list.push_back(make_op(*op));
+  for (const auto* op : ops::kRandomOps) list.push_back(make_op(*op));
+  return list;
+}
+
+const std::vector<OpDef>& all_ops() {
+  static const std::vector<OpDef> list = build_catalogue();
+  return list;
+}
+
+// From a family object's address to its OpDef: open addressing, filled once, read without a lock.
+class AddressTable {
+ public:
+  AddressTable() {
+    for (const OpDef& op : all_ops()) {
+      size_t slot = hash(op.self);
+      while (slots_[slot] != nullptr) slot = (slot + 1) % kSlots;
+      slots_[slot] = &op;
+    }
+  }
+  const OpDef* find(const void* self) const {
+    size_t slot = hash(self);
+    while (slots_[slot] != nullptr && slots_[slot]->self != self) slot = (slot + 1) % kSlots;
+    return slots_[slot];
+  }
+
+ private:
+  static constexpr size_t kSlots = 512;
+  static size_t hash(const void* self) {
+    return (reinterpret_cast<uintptr_t>(self) >> 3) * 0x9e3779b97f4a7c15ULL >> 55;
+  }
+  const OpDef* slots_[kSlots] = {};
+};
+
+}  // namespace
+
+std::span<const OpDef> catalogue() { return all_ops(); }
+
+const OpDef* find_op(std::string_view name) {
+  const auto found = std::find_if(all_ops().begin(), all_ops().end(),
+                                  [&](const OpDef& op) { return op.name == name; });
+  return found == all_ops().end() ? nullptr : &*found;
+}
+
+const OpDef& def_of(const void* op) {
+  static const AddressTable table;
+  const OpDef* found = table.find(op);
+  TIDEMARK_CHECK(found != nullptr, "an op that is in no list of the catalogue");
+  return *found;
+}
+
+Recipe record(const OpDef& op, std::span<const DType> operands) {
+  Recipe recipe;
+  std::vector<Scalar> loads;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    loads.emplace_back(recipe, append(recipe, {.op = ExprOp::load,
+                                               .dtype = compute_dtype(operands[i]),
+                                               .ref = static_cast<int32_t>(i)}));
+  }
+  recipe.result = op.value != nullptr ? op.value(op.self, loads).id() : 0;
+  return recipe;
+}
+
+OpDef make_op(const UnaryOp& op) {
+  OpDef def{.name = op.name,
+            .brief = op.brief,
+            .family = Family::pointwise,
+            .arity = 1,
+            .accepts = op.accepts,
+            .no_gradient = op.no_gradient,
+            .sample = op.sample,
+            .ulps = op.ulps,
+            .self = &op};
+  def.value = [](const void* self, std::span<const Scalar> x) {
+    return as<UnaryOp>(self).value(x[0]);
+  };
+  if (op.grad != nullptr) {
+    def.grad = [](const void* self, const GradContext& c, int) {
+      return back_to(as<UnaryOp>(self).grad(c.g, c.operands[0], c.result), c.operands[0]);
+    };
+  }
+  return def;
+}
+
+OpDef make_op(const BinaryOp& op) {
+  OpDef def{.name = op.name,
+            .brief = op.brief,
+            .family = Family::pointwise,
+            .arity = 2,
+            .accepts = op.accepts,
+            .no_gradient = op.no_gradient,
+            .sample = op.sample,
+            .ulps = op.ulps,
+            .self = &op};
+  def.value = [](const void* self, std::span<const Scalar> x) {
+    return as<BinaryOp>(self).value(x[0], x[1]);
+  };
+  if (op.grad_a != nullptr) {
+    def.grad = [](const void* self, const GradContext& c, int index) {
+      const auto& rules = as<BinaryOp>(self);
+      const auto rule = index == 0 ? rules.grad_a : rules.grad_b;
+      return back_to(rule(c.g, c.operands[0], c.operands[1], c.result),
+                     c.operands[static_cast<size_t>(index)]);
+    };
+  }
+  return def;
+}
+
+OpDef make_op(const TernaryOp& op) {
+  OpDef def{.name = op.name,
+            .brief = op.brief,
+            .family = Family::pointwise,
+            .arity = 3,
+            .accepts = op.accepts,
+            .sample = op.sample,
+            .self = &op};
+  def.value = [](const void* self, std::span<const Scalar> x) {
+    return as<TernaryOp>(self).value(x[0], x[1], x[2]);
+  };
+  def.grad = [](const void* self, const GradContext& c, int index) {
+    return back_to(as<TernaryOp>(self).grad(c, index), c.operands[static_cast<size_t>(index)]);
+  };
+  return def;
+}
+
+OpDef make_op(const ReduceOp& op) {
+  return {.name = op.name,
+          .brief = op.brief,
+          .family = Family::reduce,
+          .arity = 1,
+          .accepts = op.accepts,
+          .attrs = kReduceAttrs,
+          .infer = infer_reduce,
+          .grad = op.grad != nullptr ? grad_reduce : nullptr,
+          .no_gradient = op.no_gradient,
+          .sample = op.sample,
+          .monoid = op.monoid,
+          .gives_index = op.gives_index,
+          .self = &op};
+}
+
+OpDef make_op(const RowOp& op) {
+  OpDef def{.name = op.name,
+            .brief = op.brief,
+            .family = Family::row,
+            .arity = 1,
+            .accepts = TypeSet::floats,
+            .attrs = ops::kAxisAttr,
+            .infer = infer_row,
+            .ulps = op.ulps,
+            .sweeps = op.sweeps,
+            .self = &op};
+  def.grad = [](const void* self, const GradContext& c, int) { return as<RowOp>(self).grad(c); };
+  return def;
+}
+
+OpDef make_op(const NamedOp& op) {
+  OpDef def{.name = op.name,
+            .brief = op.brief,
+            .family = op.family,
+            .arity = op.arity,
+            .accepts = op.accepts,
+            .attrs = op.attrs,
+            .infer = op.infer,
+            .no_gradient = op.no_gradient,
+            .reference = op.reference,
+            .sample = op.sample,
+            .ulps = op.ulps,
+            .view = op.view,
+            .self = &op};
+  if (op.grad != nullptr) {
+    def.grad = [](const void* self, const GradContext& c, int index) {
+      return as<NamedOp>(self).grad(c, index);
+    };
+  }
+  return def;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,176 @@
+#include "tidemark/ops/contract.h"
+
+#include "tidemark/ops/reference.h"
+#include "tidemark/ops/term_ops.h"
+#include "tidemark/ops/typing.h"
+
+namespace tidemark::ops {
+
+ConvSpec ConvSpec::from(const Attrs& attrs) {
+  ConvSpec spec;
+  Attrs::Reader read = attrs.read();
+  for (int64_t* list : {spec.stride, spec.pad_low, spec.pad_high, spec.dilation}) {
+    const std::span<const int64_t> pair = read.integers();
+    list[0] = pair[0];
+    list[1] = pair[1];
+  }
+  spec.groups = read.integer();
+  return spec;
+}
+
+Attrs ConvSpec::attrs() const {
+  Attrs attrs;
+  for (const int64_t* list : {stride, pad_low, pad_high, dilation}) {
+    attrs.add(std::span<const int64_t>(list, 2));
+  }
+  return attrs.add(groups);
+}
+
+int64_t ConvSpec::out_size(int axis, int64_t in, int64_t kernel) const {
+  const int64_t reach = dilation[axis] * (kernel - 1) + 1;
+  const int64_t room = in + pad_low[axis] + pad_high[axis] - reach;
+  return room < 0 ? 0 : room / stride[axis] + 1;
+}
+
+namespace rule {
+
+TensorType infer_matmul(const InferContext& context) {
+  const TensorType& a = context.operands[0];
+  const TensorType& b = context.operands[1];
+  if (a.shape.rank() < 2 || b.shape.rank() < 2) {
+    throw UserError(cat("matmul: operands need at least two axes, got ", a, " x ", b), context.at,
+                    "add an axis: td::expand_dims(v, 0) or td::expand_dims(v, 1)");
+  }
+  if (a.shape[-1] != b.shape[-2]) {
+    const bool flipped = a.shape[-1] == b.shape[-1];
+    throw UserError(cat("matmul: inner sizes differ: ", a, " x ", b, " (", a.shape[-1], " and ",
+                        b.shape[-2], ")"),
+                    context.at,
+                    flipped
+                        ? "did you mean to transpose the second operand? {.transpose_b = true}"
+                        : "the last size of the first must equal the last but one of the second");
+  }
+  Shape shape, other;
+  for (int64_t i = 0; i < a.shape.rank() - 2; ++i) shape.push_back(a.shape[i]);
+  for (int64_t i = 0; i < b.shape.rank() - 2; ++i) other.push_back(b.shape[i]);
+  broadcast_into(shape, other, "matmul", context.at);
+  shape.push_back(a.shape[-2]);
+  shape.push_back(b.shape[-1]);
+  return {a.dtype, shape};
+}
+
+namespace {
+
+Term swap_last(Term x) {
+  AxisList order;
+  for (int64_t i = 0; i < x.shape().rank(); ++i) order.push_back(i);
+  std::swap(order[order.size() - 1], order[order.size() - 2]);
+  return term::transpose(x, order);
+}
+
+}  // namespace
+
+Term grad_matmul(const GradContext& context, int index) {
+  const Term a = context.operands[0];
+  const Term b = context.operands[1];
+  if (index == 0) return term::sum_to(matmul.apply({context.g, swap_last(b)}, {}), a.shape());
+  return term::sum_to(matmul.apply({swap_last(a), context.g}, {}), b.shape());
+}
+
+void reference_matmul(const ReferenceContext& context) {
+  const ArrayRef& a = context.operands[0];
+  const ArrayRef& b = context.operands[1];
+  const int64_t inner = a.shape[-1];
+  const int64_t columns = b.shape[-1];
+  // Row-major number of the first element of the matrix that output index belongs to.
+  const auto matrix = [](const ArrayRef& x, std::span<const int64_t> index) {
+    const Strides strides = contiguous_strides(x.shape);
+    const auto batch = static_cast<size_t>(x.rank() - 2);
+    const size_t shift = index.size() - 2 - batch;
+    int64_t at = 0;
+    for (size_t i = 0; i < batch; ++i) {
+      if (x.shape[static_cast<int64_t>(i)] != 1) at += index[i + shift] * strides[i];
+    }
+    return at;
+  };
+  reference::for_each_index(context.result.shape, [&](std::span<const int64_t> index, int64_t i) {
+    const int64_t row = matrix(a, index) + index[index.size() - 2] * inner;
+    const int64_t column = matrix(b, index) + index[index.size() - 1];
+    if (is_float(a.dtype)) {
+      long double total = 0;
+      for (int64_t k = 0; k < inner; ++k) {
+        total += reference::read_float(a, row + k) * reference::read_float(b, column + k * columns);
+      }
+      reference::write(context.result, i, total);
+      return;
+    }
+    uint64_t total = 0;
+    for (int64_t k = 0; k < inner; ++k) {
+      total += static_cast<uint64_t>(reference::read_integer(a, row + k)) *
+               static_cast<uint64_t>(reference::read_integer(b, column + k * columns));
+    }
+    reference::write(context.result, i, static_cast<int64_t>(total));
+  });
+}
+
+TensorType infer_conv2d(const InferContext& context) {
+  const TensorType& x = context.operands[0];
+  const TensorType& w = context.operands[1];
+  const ConvSpec spec = ConvSpec::from(context.attrs);
+  if (x.shape.rank() != 4 || w.shape.rank() != 4) {
+    throw UserError(
+        cat("conv2d: needs an image [n, height, width, in] and a kernel [height, width, in, "
+            "out], got ",
+            x, " and ", w),
+        context.at);
+  }
+  if (!is_float(x.dtype)) {
+    throw UserError(cat("conv2d: takes floats, got ", x.dtype), context.at,
+                    "cast it first: td::cast(x, td::f32)");
+  }
+  for (int axis = 0; axis < 2; ++axis) {
+    if (spec.stride[axis] < 1 || spec.dilation[axis] < 1) {
+      throw UserError("conv2d: strides and dilations must be at least 1", context.at);
+    }
+  }
+  if (spec.groups < 1 || x.shape[3] != w.shape[2] * spec.groups || w.shape[3] % spec.groups != 0) {
+    throw UserError(cat("conv2d: ", x, " has ", x.shape[3], " channels, the kernel ", w, " takes ",
+                        w.shape[2], " in each of ", spec.groups, " groups and gives ", w.shape[3]),
+                    context.at,
+                    "channels must be the kernel's inputs times the groups, and the outputs a "
+                    "multiple of the groups");
+  }
+  return {x.dtype,
+          {x.shape[0], spec.out_size(0, x.shape[1], w.shape[0]),
+           spec.out_size(1, x.shape[2], w.shape[1]), w.shape[3]}};
+}
+
+// Taps that fall into the padding are left out, not multiplied by zero.
+void reference_conv2d(const ReferenceContext& context) {
+  const ArrayRef& x = context.operands[0];
+  const ArrayRef& w = context.operands[1];
+  const ConvSpec spec = ConvSpec::from(context.attrs);
+  const int64_t channels = w.shape[2];
+  const int64_t per_group = w.shape[3] / spec.groups;
+  reference::for_each_index(context.result.shape, [&](std::span<const int64_t> index, int64_t i) {
+    const int64_t group = index[3] / per_group;
+    long double total = 0;
+    for (int64_t kh = 0; kh < w.shape[0]; ++kh) {
+      for (int64_t kw = 0; kw < w.shape[1]; ++kw) {
+        const int64_t row = index[1] * spec.stride[0] + kh * spec.dilation[0] - spec.pad_low[0];
+        const int64_t column = index[2] * spec.stride[1] + kw * spec.dilation[1] - spec.pad_low[1];
+        if (row < 0 || row >= x.shape[1] || column < 0 || column >= x.shape[2]) continue;
+        const int64_t pixel = ((index[0] * x.shape[1] + row) * x.shape[2] + column) * x.shape[3];
+        const int64_t tap = (kh * w.shape[1] + kw) * channels;
+        for (int64_t c = 0; c < channels; ++c) {
+          total += reference::read_float(x, pixel + group * channels + c) *
+                   reference::read_float(w, (tap + c) * w.shape[3] + index[3]);
+        }
+      }
+    }
+    reference::write(context.result, i, total);
+  });
+}
+
+}  // namespace rule
+}  // namespace tidemark::ops

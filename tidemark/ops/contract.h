@@ -1,0 +1,61 @@
+// Contractions: matrix products and convolutions. Each output is a sum over k in blocks of 256; a
+// block is an fma chain from zero in increasing k, and block results are added in order.
+#pragma once
+
+#include "tidemark/ops/op_def.h"
+
+namespace tidemark::ops {
+
+// The attributes of conv2d by name. Sizes are (height, width).
+struct ConvSpec {
+  int64_t stride[2] = {1, 1};
+  int64_t pad_low[2] = {0, 0};
+  int64_t pad_high[2] = {0, 0};
+  int64_t dilation[2] = {1, 1};
+  int64_t groups = 1;
+
+  static ConvSpec from(const Attrs& attrs);
+  Attrs attrs() const;
+  // The output's size along axis 0 (height) or 1 (width).
+  int64_t out_size(int axis, int64_t in, int64_t kernel) const;
+};
+
+namespace rule {
+TensorType infer_matmul(const InferContext& context);
+TensorType infer_conv2d(const InferContext& context);
+Term grad_matmul(const GradContext& context, int index);
+void reference_matmul(const ReferenceContext& context);
+void reference_conv2d(const ReferenceContext& context);
+}  // namespace rule
+
+inline constexpr AttrDef kConvAttrs[] = {{"stride", AttrKind::integers},
+                                         {"pad_low", AttrKind::integers},
+                                         {"pad_high", AttrKind::integers},
+                                         {"dilation", AttrKind::integers},
+                                         {"groups", AttrKind::integer}};
+
+inline constexpr NamedOp matmul = {
+    .name = "matmul",
+    .brief = "Matrix products over the last two axes; the others broadcast.",
+    .family = Family::contract,
+    .arity = 2,
+    .accepts = TypeSet::numbers,
+    .infer = rule::infer_matmul,
+    .grad = rule::grad_matmul,
+    .reference = rule::reference_matmul,
+};
+inline constexpr NamedOp conv2d = {
+    .name = "conv2d",
+    .brief = "Windows of an NHWC image times a [height, width, in, out] kernel.",
+    .family = Family::contract,
+    .arity = 2,
+    .accepts = TypeSet::numbers,
+    .attrs = kConvAttrs,
+    .infer = rule::infer_conv2d,
+    .no_gradient = "its two gradients are contractions that come with differentiation",
+    .reference = rule::reference_conv2d,
+};
+
+inline constexpr const NamedOp* kContractOps[] = {&conv2d, &matmul};
+
+}  // namespace tidemark::ops

@@ -1,0 +1,215 @@
+#include "tidemark/ops/indexing.h"
+
+#include <cstring>
+
+#include "tidemark/ops/reference.h"
+#include "tidemark/ops/term_ops.h"
+
+namespace tidemark::ops::rule {
+namespace {
+
+void check_indices(const InferContext& context, const TensorType& indices) {
+  if (!is_integer(indices.dtype)) {
+    throw UserError(cat(context.op.name, ": indices must be integers, got ", indices), context.at,
+                    "cast them: td::cast(indices, td::i32)");
+  }
+}
+
+int64_t axis_of(const Attrs& attrs) { return attrs.read().integer(); }
+
+// The place of `i` in [0, size); negative ones count from the end.
+int64_t place(int64_t i, int64_t size) { return i < 0 ? i + size : i; }
+
+int64_t offset_of(std::span<const int64_t> index, const Strides& strides) {
+  int64_t offset = 0;
+  for (size_t axis = 0; axis < index.size(); ++axis) offset += index[axis] * strides[axis];
+  return offset;
+}
+
+void copy_element(const ArrayRef& from, int64_t at, const ArrayRef& to, int64_t i) {
+  const int64_t bytes = size_of(from.dtype);
+  std::memcpy(to.data + i * bytes, from.data + at * bytes, static_cast<size_t>(bytes));
+}
+
+// The index of `x` that element `index` of a gather over `axis` reads.
+AxisList gathered(std::span<const int64_t> index, int64_t axis, int64_t picked, int64_t picks) {
+  AxisList source;
+  for (int64_t i = 0; i < axis; ++i) source.push_back(index[static_cast<size_t>(i)]);
+  source.push_back(picked);
+  for (size_t i = static_cast<size_t>(axis + picks); i < index.size(); ++i)
+    source.push_back(index[i]);
+  return source;
+}
+
+}  // namespace
+
+TensorType infer_gather(const InferContext& context) {
+  const TensorType& x = context.operands[0];
+  const TensorType& indices = context.operands[1];
+  check_indices(context, indices);
+  const int64_t axis = axis_of(context.attrs);
+  Shape shape;
+  for (int64_t i = 0; i < axis; ++i) shape.push_back(x.shape[i]);
+  for (const Dim dim : indices.shape) shape.push_back(dim);
+  for (int64_t i = axis + 1; i < x.shape.rank(); ++i) shape.push_back(x.shape[i]);
+  return {x.dtype, shape};
+}
+
+Term grad_gather(const GradContext& context, int index) {
+  if (index != 0) return {};
+  const Attrs attrs = Attrs().add(axis_of(context.attrs)).add(false);
+  return scatter_add.apply({context.operands[0].like(0), context.operands[1], context.g}, attrs);
+}
+
+void reference_gather(const ReferenceContext& context) {
+  const ArrayRef& x = context.operands[0];
+  const ArrayRef& indices = context.operands[1];
+  const int64_t axis = axis_of(context.attrs);
+  const Strides strides = contiguous_strides(x.shape);
+  const Strides index_strides = contiguous_strides(indices.shape);
+  reference::for_each_index(context.result.shape, [&](std::span<const int64_t> index, int64_t i) {
+    const int64_t at =
+        offset_of(index.subspan(static_cast<size_t>(axis), static_cast<size_t>(indices.rank())),
+                  index_strides);
+    const int64_t picked = place(reference::read_integer(indices, at), x.shape[axis]);
+    copy_element(x, offset_of(gathered(index, axis, picked, indices.rank()), strides),
+                 context.result, i);
+  });
+}
+
+TensorType infer_take_along_axis(const InferContext& context) {
+  const TensorType& x = context.operands[0];
+  const TensorType& indices = context.operands[1];
+  check_indices(context, indices);
+  const int64_t axis = axis_of(context.attrs);
+  bool same = x.shape.rank() == indices.shape.rank();
+  for (int64_t i = 0; same && i < x.shape.rank(); ++i) {
+    same = i == axis || x.shape[i] == indices.shape[i];
+  }
+  if (!same) {
+    throw UserError(
+        cat("take_along_axis: ", x, " and indices ", indices, " differ beside axis ", axis),
+        context.at, "all sizes but that of the axis must agree");
+  }
+  return {x.dtype, indices.shape};
+}
+
+Term grad_take_along_axis(const GradContext& context, int index) {
+  if (index != 0) return {};
+  const Attrs attrs = Attrs().add(axis_of(context.attrs)).add(true);
+  return scatter_add.apply({context.operands[0].like(0), context.operands[1], context.g}, attrs);
+}
+
+void reference_take_along_axis(const ReferenceContext& context) {
+  const ArrayRef& x = context.operands[0];
+  const int64_t axis = axis_of(context.attrs);
+  const Strides strides = contiguous_strides(x.shape);
+  reference::for_each_index(context.result.shape, [&](std::span<const int64_t> index, int64_t i) {
+    AxisList source(index);
+    source[static_cast<size_t>(axis)] =
+        place(reference::read_integer(context.operands[1], i), x.shape[axis]);
+    copy_element(x, offset_of(source, strides), context.result, i);
+  });
+}
+
+TensorType infer_scatter_add(const InferContext& context) {
+  const TensorType& x = context.operands[0];
+  const TensorType& indices = context.operands[1];
+  const TensorType& updates = context.operands[2];
+  check_indices(context, indices);
+  Attrs::Reader read = context.attrs.read();
+  const int64_t axis = read.integer();
+  const InferContext like_gather{context.op, context.operands, context.attrs, context.at};
+  const TensorType wanted =
+      read.boolean() ? infer_take_along_axis(like_gather) : infer_gather(like_gather);
+  if (updates.shape != wanted.shape) {
+    throw UserError(
+        cat("scatter_add: updates ", updates, " do not fit indices ", indices, " along axis ", axis,
+            " of ", x, ": they must have the shape ", wanted.shape),
+        context.at);
+  }
+  return x;
+}
+
+Term grad_scatter_add(const GradContext& context, int index) {
+  if (index == 1) return {};
+  if (index == 0) return context.g;
+  Attrs::Reader read = context.attrs.read();
+  const Attrs axis = Attrs().add(read.integer());
+  const NamedOp& back = read.boolean() ? take_along_axis : gather;
+  return back.apply({context.g, context.operands[1]}, axis);
+}
+
+void reference_scatter_add(const ReferenceContext& context) {
+  const ArrayRef& x = context.operands[0];
+  const ArrayRef& indices = context.operands[1];
+  const ArrayRef& updates = context.operands[2];
+  Attrs::Reader read = context.attrs.read();
+  const int64_t axis = read.integer();
+  const bool along = read.boolean();
+  for (int64_t i = 0; i < x.size(); ++i) copy_element(x, i, context.result, i);
+  const Strides strides = contiguous_strides(x.shape);
+  const Strides index_strides = contiguous_strides(indices.shape);
+  reference::for_each_index(updates.shape, [&](std::span<const int64_t> index, int64_t i) {
+    AxisList target(index);
+    if (along) {
+      target[static_cast<size_t>(axis)] = place(reference::read_integer(indices, i), x.shape[axis]);
+    } else {
+      const int64_t at =
+          offset_of(index.subspan(static_cast<size_t>(axis), static_cast<size_t>(indices.rank())),
+                    index_strides);
+      target = gathered(index, axis, place(reference::read_integer(indices, at), x.shape[axis]),
+                        indices.rank());
+    }
+    const int64_t to = offset_of(target, strides);
+    if (is_float(x.dtype)) {
+      reference::write(
+          context.result, to,
+          reference::read_float(context.result, to) + reference::read_float(updates, i));
+    } else {
+      const auto a = static_cast<uint64_t>(reference::read_integer(context.result, to));
+      const auto b = static_cast<uint64_t>(reference::read_integer(updates, i));
+      reference::write(context.result, to, static_cast<int64_t>(a + b));
+    }
+  });
+}
+
+TensorType infer_cumsum(const InferContext& context) {
+  const TensorType& x = context.operands[0];
+  return {is_float(x.dtype) ? x.dtype : DType::i64, x.shape};
+}
+
+Term grad_cumsum(const GradContext& context, int) {
+  Attrs::Reader read = context.attrs.read();
+  const int64_t axis = read.integer();
+  return cumsum.apply({context.g}, Attrs().add(axis).add(!read.boolean()));
+}
+
+void reference_cumsum(const ReferenceContext& context) {
+  const ArrayRef& x = context.operands[0];
+  Attrs::Reader read = context.attrs.read();
+  const int64_t axis = read.integer();
+  const bool reverse = read.boolean();
+  const int64_t count = x.shape[axis];
+  const int64_t stride = contiguous_strides(x.shape)[static_cast<size_t>(axis)];
+  reference::for_each_index(x.shape, [&](std::span<const int64_t> index, int64_t i) {
+    const int64_t here = index[static_cast<size_t>(axis)];
+    const int64_t from = reverse ? here : 0;
+    const int64_t to = reverse ? count : here + 1;
+    long double total = 0;
+    uint64_t whole = 0;
+    for (int64_t j = from; j < to; ++j) {
+      const int64_t at = i + (j - here) * stride;
+      if (is_float(x.dtype))
+        total += reference::read_float(x, at);
+      else
+        whole += static_cast<uint64_t>(reference::read_integer(x, at));
+    }
+    if (is_float(x.dtype))
+      reference::write(context.result, i, total);
+    else
+      reference::write(context.result, i, static_cast<int64_t>(whole));
+  });
+}
+
+}  // namespace tidemark::ops::rule

@@ -1,0 +1,73 @@
+// Ops that go where other elements point, and running sums. An index out of range is a UserError;
+// negative ones count from the end.
+#pragma once
+
+#include "tidemark/ops/op_def.h"
+#include "tidemark/ops/structure.h"
+
+namespace tidemark::ops {
+
+namespace rule {
+TensorType infer_gather(const InferContext& context);
+TensorType infer_take_along_axis(const InferContext& context);
+TensorType infer_scatter_add(const InferContext& context);
+TensorType infer_cumsum(const InferContext& context);
+Term grad_gather(const GradContext& context, int index);
+Term grad_take_along_axis(const GradContext& context, int index);
+Term grad_scatter_add(const GradContext& context, int index);
+Term grad_cumsum(const GradContext& context, int index);
+void reference_gather(const ReferenceContext& context);
+void reference_take_along_axis(const ReferenceContext& context);
+void reference_scatter_add(const ReferenceContext& context);
+void reference_cumsum(const ReferenceContext& context);
+}  // namespace rule
+
+inline constexpr AttrDef kScatterAttrs[] = {{"axis", AttrKind::integer},
+                                            {"along", AttrKind::boolean}};
+inline constexpr AttrDef kCumsumAttrs[] = {{"axis", AttrKind::integer},
+                                           {"reverse", AttrKind::boolean}};
+
+inline constexpr NamedOp gather = {
+    .name = "gather",
+    .brief = "Slices of the first operand, picked along an axis by the second.",
+    .family = Family::index,
+    .arity = 2,
+    .attrs = kAxisAttr,
+    .infer = rule::infer_gather,
+    .grad = rule::grad_gather,
+    .reference = rule::reference_gather,
+};
+inline constexpr NamedOp take_along_axis = {
+    .name = "take_along_axis",
+    .brief = "One element for each index, at the index's own place in the other axes.",
+    .family = Family::index,
+    .arity = 2,
+    .attrs = kAxisAttr,
+    .infer = rule::infer_take_along_axis,
+    .grad = rule::grad_take_along_axis,
+    .reference = rule::reference_take_along_axis,
+};
+inline constexpr NamedOp scatter_add = {
+    .name = "scatter_add",
+    .brief =
+        "The first operand, with updates added where indices point; in the order of the indices.",
+    .family = Family::index,
+    .arity = 3,
+    .attrs = kScatterAttrs,
+    .infer = rule::infer_scatter_add,
+    .grad = rule::grad_scatter_add,
+    .reference = rule::reference_scatter_add,
+};
+inline constexpr NamedOp cumsum = {
+    .name = "cumsum",
+    .brief = "Running sums along an axis, in order.",
+    .family = Family::scan,
+    .attrs = kCumsumAttrs,
+    .infer = rule::infer_cumsum,
+    .grad = rule::grad_cumsum,
+    .reference = rule::reference_cumsum,
+};
+
+inline constexpr const NamedOp* kIndexOps[] = {&cumsum, &gather, &scatter_add, &take_along_axis};
+
+}  // namespace tidemark::ops

@@ -1,0 +1,91 @@
+// Ops without operands: draws, which are a function of key and position alone, and ranges.
+#pragma once
+
+#include "tidemark/ops/op_def.h"
+
+namespace tidemark::ops {
+
+namespace rule {
+TensorType infer_filled(const InferContext& context);
+void reference_arange(const ReferenceContext& context);
+}  // namespace rule
+
+inline constexpr AttrDef kArangeAttrs[] = {{"shape", AttrKind::integers},
+                                           {"dtype", AttrKind::dtype},
+                                           {"start", AttrKind::number},
+                                           {"step", AttrKind::number}};
+inline constexpr AttrDef kDrawAttrs[] = {{"shape", AttrKind::integers},
+                                         {"dtype", AttrKind::dtype},
+                                         {"key", AttrKind::integer},
+                                         {"a", AttrKind::number},
+                                         {"b", AttrKind::number}};
+
+inline constexpr AttrDef kIntegersAttrs[] = {{"shape", AttrKind::integers},
+                                             {"dtype", AttrKind::dtype},
+                                             {"key", AttrKind::integer},
+                                             {"low", AttrKind::integer},
+                                             {"high", AttrKind::integer}};
+
+inline constexpr std::string_view kNoOperand = "it has no operand";
+
+inline constexpr NamedOp arange = {
+    .name = "arange",
+    .brief = "start + i * step, computed in f64 and rounded once to the dtype.",
+    .family = Family::random,
+    .arity = 0,
+    .attrs = kArangeAttrs,
+    .infer = rule::infer_filled,
+    .no_gradient = kNoOperand,
+    .reference = rule::reference_arange,
+};
+inline constexpr NamedOp random_bernoulli = {
+    .name = "random_bernoulli",
+    .brief = "True with probability a.",
+    .family = Family::random,
+    .arity = 0,
+    .attrs = kDrawAttrs,
+    .infer = rule::infer_filled,
+    .no_gradient = kNoOperand,
+};
+inline constexpr NamedOp random_integers = {
+    .name = "random_integers",
+    .brief = "Whole numbers drawn evenly from [low, high).",
+    .family = Family::random,
+    .arity = 0,
+    .attrs = kIntegersAttrs,
+    .infer = rule::infer_filled,
+    .no_gradient = kNoOperand,
+};
+inline constexpr NamedOp random_normal = {
+    .name = "random_normal",
+    .brief = "Draws from the normal distribution of mean a and standard deviation b.",
+    .family = Family::random,
+    .arity = 0,
+    .attrs = kDrawAttrs,
+    .infer = rule::infer_filled,
+    .no_gradient = kNoOperand,
+};
+inline constexpr NamedOp random_permutation = {
+    .name = "random_permutation",
+    .brief = "The numbers from 0 up, each once, in a drawn order.",
+    .family = Family::random,
+    .arity = 0,
+    .attrs = kDrawAttrs,
+    .infer = rule::infer_filled,
+    .no_gradient = kNoOperand,
+};
+inline constexpr NamedOp random_uniform = {
+    .name = "random_uniform",
+    .brief = "Draws spread evenly over [a, b).",
+    .family = Family::random,
+    .arity = 0,
+    .attrs = kDrawAttrs,
+    .infer = rule::infer_filled,
+    .no_gradient = kNoOperand,
+};
+
+inline constexpr const NamedOp* kRandomOps[] = {
+    &arange,        &random_bernoulli,   &random_integers,
+    &random_normal, &random_permutation, &random_uniform};
+
+}  // namespace tidemark::ops

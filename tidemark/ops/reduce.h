@@ -1,0 +1,96 @@
+// Every op that folds axes away, and those that work on a row as a whole.
+#pragma once
+
+#include "tidemark/ops/op_def.h"
+#include "tidemark/ops/term_ops.h"
+
+namespace tidemark {
+
+namespace rule {
+Term grad_extremum(Term g, Term x, Term y, const AxisList& axes);
+Term grad_softmax(const GradContext& context);
+Term grad_log_softmax(const GradContext& context);
+Nest softmax_sweeps(DType dtype, Nest::Order order);
+Nest log_softmax_sweeps(DType dtype, Nest::Order order);
+void softmax_row(const double* x, double* y, int64_t count);
+void log_softmax_row(const double* x, double* y, int64_t count);
+}  // namespace rule
+
+inline constexpr ReduceOp all = {
+    .name = "all",
+    .brief = "True where every element is true or not zero; of none, true.",
+    .accepts = TypeSet::booleans,
+    .monoid = Monoid::minimum,
+    .no_gradient = "the result is bool",
+};
+inline constexpr ReduceOp any = {
+    .name = "any",
+    .brief = "True where some element is true or not zero; of none, false.",
+    .accepts = TypeSet::booleans,
+    .monoid = Monoid::maximum,
+    .no_gradient = "the result is bool",
+};
+inline constexpr ReduceOp argmax = {
+    .name = "argmax",
+    .brief = "Position of the largest element, the first where several are; a NaN is largest.",
+    .monoid = Monoid::maximum,
+    .gives_index = true,
+    .no_gradient = "a position has no slope",
+};
+inline constexpr ReduceOp argmin = {
+    .name = "argmin",
+    .brief = "Position of the smallest element, the first where several are; a NaN is smallest.",
+    .monoid = Monoid::minimum,
+    .gives_index = true,
+    .no_gradient = "a position has no slope",
+};
+inline constexpr ReduceOp max = {
+    .name = "max",
+    .brief = "The largest element; NaN if there is one.",
+    .monoid = Monoid::maximum,
+    .grad = rule::grad_extremum,
+};
+inline constexpr ReduceOp min = {
+    .name = "min",
+    .brief = "The smallest element; NaN if there is one.",
+    .monoid = Monoid::minimum,
+    .grad = rule::grad_extremum,
+};
+inline constexpr ReduceOp prod = {
+    .name = "prod",
+    .brief = "The product of elements; integers multiply in i64.",
+    .monoid = Monoid::product,
+    .widens = true,
+    .grad = [](Term g, Term x, Term y, const AxisList&) { return g * y / x; },
+    .sample = {0.5, 1.5},
+};
+inline constexpr ReduceOp sum = {
+    .name = "sum",
+    .brief = "The sum of elements; integers add in i64.",
+    .monoid = Monoid::sum,
+    .widens = true,
+    .grad = [](Term g, Term x, Term, const AxisList&) { return term::broadcast_to(g, x.shape()); },
+};
+
+inline constexpr RowOp softmax = {
+    .name = "softmax",
+    .brief = "exp(x - max) divided by its sum, along one axis.",
+    .sweeps = rule::softmax_sweeps,
+    .row = rule::softmax_row,
+    .grad = rule::grad_softmax,
+    .ulps = 16,
+};
+inline constexpr RowOp log_softmax = {
+    .name = "log_softmax",
+    .brief = "The logarithm of softmax, without its rounding to zero.",
+    .sweeps = rule::log_softmax_sweeps,
+    .row = rule::log_softmax_row,
+    .grad = rule::grad_log_softmax,
+    .ulps = 16,
+};
+
+inline constexpr const ReduceOp* kReduceOps[] = {&all, &any, &argmax, &argmin,
+                                                 &max, &min, &prod,   &sum};
+inline constexpr const RowOp* kRowOps[] = {&log_softmax, &softmax};
+
+}  // namespace tidemark

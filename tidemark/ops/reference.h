@@ -1,0 +1,38 @@
+// The reference interpreter: every op computed slowly and obviously, one element at a time, in
+// wider arithmetic. It is the truth for tests and shares no code with the kernels.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "tidemark/ops/op_def.h"
+
+namespace tidemark::reference {
+
+// Computes `op`; all arrays are dense and row-major, the operands of one dtype where the op wants
+// that, the result's type as inferred.
+void evaluate(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
+              const ArrayRef& result);
+
+// Elements by their row-major number.
+long double read_float(const ArrayRef& array, int64_t i);
+int64_t read_integer(const ArrayRef& array, int64_t i);
+// Rounds to nearest into floats; truncates and saturates into integers, NaN gives 0.
+void write(const ArrayRef& array, int64_t i, long double value);
+void write(const ArrayRef& array, int64_t i, int64_t value);
+
+// Calls f(index, number) for every index of the shape in row-major order.
+template <class F>
+void for_each_index(const Shape& shape, F&& f) {
+  const int64_t size = shape.size();
+  AxisList index(static_cast<size_t>(shape.rank()));
+  for (int64_t i = 0; i < size; ++i) {
+    f(std::span<const int64_t>(index), i);
+    for (int64_t axis = shape.rank() - 1; axis >= 0; --axis) {
+      if (++index[static_cast<size_t>(axis)] < shape[axis]) break;
+      index[static_cast<size_t>(axis)] = 0;
+    }
+  }
+}
+
+}  // namespace tidemark::reference

@@ -1,0 +1,335 @@
+#include "tidemark/ops/structure.h"
+
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "tidemark/ops/reference.h"
+#include "tidemark/ops/term_ops.h"
+#include "tidemark/ops/typing.h"
+
+namespace tidemark::ops::rule {
+namespace {
+
+Shape shape_of(std::span<const int64_t> sizes) { return Shape(sizes); }
+
+AxisList list_of(std::span<const int64_t> items) { return AxisList(items); }
+
+}  // namespace
+
+// ---- cast ---------------------------------------------------------------------------------------
+
+TensorType infer_cast(const InferContext& context) {
+  return {context.attrs.read().dtype(), context.operands[0].shape};
+}
+
+Term grad_cast(const GradContext& context, int) {
+  return term::cast(context.g, context.operands[0].dtype());
+}
+
+void reference_cast(const ReferenceContext& context) {
+  for (int64_t i = 0; i < context.result.size(); ++i) {
+    const ArrayRef& from = context.operands[0];
+    if (is_float(from.dtype)) {
+      reference::write(context.result, i, reference::read_float(from, i));
+    } else {
+      reference::write(context.result, i, reference::read_integer(from, i));
+    }
+  }
+}
+
+// ---- views --------------------------------------------------------------------------------------
+
+TensorType infer_reshape(const InferContext& context) {
+  const TensorType& x = context.operands[0];
+  Shape shape = shape_of(context.attrs.read().integers());
+  int64_t known = 1;
+  int64_t free = -1;
+  for (int64_t axis = 0; axis < shape.rank(); ++axis) {
+    if (!shape[axis].is_open()) {
+      known *= shape[axis];
+    } else if (free < 0) {
+      free = axis;
+    } else {
+      throw UserError(cat("reshape: ", shape, " leaves two sizes to be found"), context.at,
+                      "at most one size may be -1");
+    }
+  }
+  const int64_t size = x.shape.size();
+  if (free >= 0 && known != 0 && size % known == 0) {
+    shape.set(free, size / known);
+    known = size;
+  }
+  if (known != size || (free >= 0 && shape[free].is_open())) {
+    throw UserError(cat("reshape: ", x, " has ", size, " elements, ", shape, " has ",
+                        free >= 0 ? cat("a multiple of ", known) : cat(known)),
+                    context.at);
+  }
+  return {x.dtype, shape};
+}
+
+// Splits and merges axes without moving a byte where the strides allow it; false where they do not.
+bool view_reshape(const ArrayRef& operand, const Attrs&, ArrayRef& result) {
+  result.data = operand.data;
+  const int64_t size = operand.size();
+  if (size == 0 || operand.is_contiguous()) {
+    result.strides = contiguous_strides(result.shape);
+    return true;
+  }
+  result.strides.resize(static_cast<size_t>(result.rank()));
+  int64_t from = operand.rank() - 1;
+  int64_t to = result.rank() - 1;
+  while (to >= 0 || from >= 0) {
+    while (from >= 0 && operand.shape[from] == 1) --from;
+    while (to >= 0 && result.shape[to] == 1) result.strides[static_cast<size_t>(to--)] = 1;
+    if (to < 0 && from < 0) break;
+    // The smallest groups of trailing axes, one of each side, with the same number of elements.
+    int64_t old_size = operand.shape[from];
+    int64_t new_size = result.shape[to];
+    int64_t old_begin = from;
+    int64_t new_begin = to;
+    while (old_size != new_size) {
+      if (old_size < new_size) {
+        old_size *= operand.shape[--old_begin];
+      } else {
+        new_size *= result.shape[--new_begin];
+      }
+    }
+    // The old group must step evenly to be one axis.
+    for (int64_t axis = from; axis > old_begin; --axis) {
+      const auto at = static_cast<size_t>(axis);
+      if (operand.shape[axis - 1] != 1 &&
+          operand.strides[at - 1] != operand.strides[at] * operand.shape[axis]) {
+        return false;
+      }
+    }
+    int64_t stride = operand.strides[static_cast<size_t>(from)];
+    for (int64_t axis = to; axis >= new_begin; --axis) {
+      result.strides[static_cast<size_t>(axis)] = stride;
+      stride *= result.shape[axis];
+    }
+    from = old_begin - 1;
+    to = new_begin - 1;
+  }
+  return true;
+}
+
+Term grad_reshape(const GradContext& context, int) {
+  return term::reshape(context.g, context.operands[0].shape());
+}
+
+TensorType infer_transpose(const InferContext& context) {
+  const TensorType& x = context.operands[0];
+  const std::span<const int64_t> order = context.attrs.read().integers();
+  Shape shape;
+  for (const int64_t axis : order) shape.push_back(x.shape[axis]);
+  return {x.dtype, shape};
+}
+
+bool view_transpose(const ArrayRef& operand, const Attrs& attrs, ArrayRef& result) {
+  result.data = operand.data;
+  result.strides.clear();
+  for (const int64_t axis : attrs.read().integers()) {
+    result.strides.push_back(operand.strides[static_cast<size_t>(axis)]);
+  }
+  return true;
+}
+
+Term grad_transpose(const GradContext& context, int) {
+  const std::span<const int64_t> order = context.attrs.read().integers();
+  AxisList back(order.size());
+  for (size_t i = 0; i < order.size(); ++i)
+    back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  return term::transpose(context.g, back);
+}
+
+TensorType infer_slice(const InferContext& context) {
+  Attrs::Reader read = context.attrs.read();
+  read.integers();
+  return {context.operands[0].dtype, shape_of(read.integers())};
+}
+
+bool view_slice(const ArrayRef& operand, const Attrs& attrs, ArrayRef& result) {
+  Attrs::Reader read = attrs.read();
+  const std::span<const int64_t> begin = read.integers();
+  read.integers();
+  const std::span<const int64_t> step = read.integers();
+  int64_t offset = 0;
+  result.strides.resize(begin.size());
+  for (size_t axis = 0; axis < begin.size(); ++axis) {
+    offset += begin[axis] * operand.strides[axis];
+    result.strides[axis] = operand.strides[axis] * step[axis];
+  }
+  result.data = result.size() == 0 ? operand.data : operand.data + offset * size_of(operand.dtype);
+  return true;
+}
+
+// Zeros put back where the slice left elements out.
+Term grad_slice(const GradContext& context, int) {
+  Attrs::Reader read = context.attrs.read();
+  const AxisList begin = list_of(read.integers());
+  const AxisList size = list_of(read.integers());
+  const AxisList step = list_of(read.integers());
+  const Shape& whole = context.operands[0].shape();
+  const size_t rank = begin.size();
+  AxisList low(rank), high(rank), inside(rank), first(rank), flip(rank, 1);
+  bool backwards = false;
+  for (size_t i = 0; i < rank; ++i) {
+    const int64_t reach = std::max<int64_t>(0, size[i] - 1) * step[i];
+    low[i] = step[i] > 0 ? begin[i] : begin[i] + reach;
+    inside[i] = std::abs(step[i]) - 1;
+    high[i] = whole[static_cast<int64_t>(i)] - low[i] - (size[i] > 0 ? std::abs(reach) + 1 : 0);
+    if (step[i] < 0) {
+      backwards = true;
+      flip[i] = -1;
+      first[i] = size[i] - 1;
+    }
+  }
+  Term g = context.g;
+  if (backwards) g = slice.apply({g}, Attrs().add(first).add(size).add(flip));
+  return pad.apply({g}, Attrs().add(low).add(high).add(inside).add(0.0));
+}
+
+TensorType infer_broadcast(const InferContext& context) {
+  const TensorType& x = context.operands[0];
+  const Shape shape = shape_of(context.attrs.read().integers());
+  const int64_t shift = shape.rank() - x.shape.rank();
+  bool fits = shift >= 0;
+  for (int64_t axis = 0; fits && axis < x.shape.rank(); ++axis) {
+    fits = x.shape[axis] == shape[axis + shift] || x.shape[axis] == 1;
+  }
+  if (!fits) {
+    throw UserError(cat("broadcast_to: ", x, " does not broadcast to ", shape), context.at,
+                    "sizes must be equal, or 1 in the operand");
+  }
+  return {x.dtype, shape};
+}
+
+bool view_broadcast(const ArrayRef& operand, const Attrs&, ArrayRef& result) {
+  result.data = operand.data;
+  result.strides.resize(static_cast<size_t>(result.rank()), 0);
+  const int64_t shift = result.rank() - operand.rank();
+  for (int64_t axis = 0; axis < result.rank(); ++axis) {
+    const bool repeats =
+        axis < shift || (operand.shape[axis - shift] == 1 && result.shape[axis] != 1);
+    result.strides[static_cast<size_t>(axis)] =
+        repeats ? 0 : operand.strides[static_cast<size_t>(axis - shift)];
+  }
+  return true;
+}
+
+Term grad_broadcast(const GradContext& context, int) {
+  return term::sum_to(context.g, context.operands[0].shape());
+}
+
+// The index map of every view, by the element: which of the operand's elements stands here.
+void reference_view(const ReferenceContext& context) {
+  ArrayRef seen = context.result;
+  const ArrayRef& operand = context.operands[0];
+  TIDEMARK_CHECK(context.op.view(operand, context.attrs, seen), "a dense operand can be viewed");
+  const int64_t bytes = size_of(operand.dtype);
+  reference::for_each_index(context.result.shape, [&](std::span<const int64_t> index, int64_t i) {
+    int64_t offset = 0;
+    for (size_t axis = 0; axis < index.size(); ++axis) offset += index[axis] * seen.strides[axis];
+    std::memcpy(context.result.data + i * bytes, seen.data + offset * bytes,
+                static_cast<size_t>(bytes));
+  });
+}
+
+// ---- pieces -------------------------------------------------------------------------------------
+
+TensorType infer_concat(const InferContext& context) {
+  const int64_t axis = context.attrs.read().integer();
+  TensorType type = context.operands[0];
+  int64_t total = 0;
+  for (const TensorType& piece : context.operands) {
+    bool same = piece.shape.rank() == type.shape.rank();
+    for (int64_t i = 0; same && i < type.shape.rank(); ++i) {
+      same = i == axis || piece.shape[i] == type.shape[i];
+    }
+    if (!same) {
+      throw UserError(
+          cat("concat: ", context.operands[0], " and ", piece, " differ beside axis ", axis),
+          context.at, "all sizes but that of the axis must agree");
+    }
+    total += piece.shape[axis];
+  }
+  type.shape.set(axis, total);
+  return type;
+}
+
+Term grad_concat(const GradContext& context, int index) {
+  const int64_t axis = context.attrs.read().integer();
+  const Shape& mine = context.operands[static_cast<size_t>(index)].shape();
+  AxisList begin(static_cast<size_t>(mine.rank())), end, step(static_cast<size_t>(mine.rank()), 1);
+  for (int i = 0; i < index; ++i)
+    begin[static_cast<size_t>(axis)] += context.operands[static_cast<size_t>(i)].shape()[axis];
+  for (int64_t i = 0; i < mine.rank(); ++i) end.push_back(begin[static_cast<size_t>(i)] + mine[i]);
+  return term::slice(context.g, begin, end, step);
+}
+
+void reference_concat(const ReferenceContext& context) {
+  const int64_t axis = context.attrs.read().integer();
+  int64_t begin = 0;
+  for (const ArrayRef& piece : context.operands) {
+    const Strides strides = contiguous_strides(context.result.shape);
+    const int64_t bytes = size_of(piece.dtype);
+    reference::for_each_index(piece.shape, [&](std::span<const int64_t> index, int64_t i) {
+      int64_t to = begin * strides[static_cast<size_t>(axis)];
+      for (size_t a = 0; a < index.size(); ++a) to += index[a] * strides[a];
+      std::memcpy(context.result.data + to * bytes, piece.data + i * bytes,
+                  static_cast<size_t>(bytes));
+    });
+    begin += piece.shape[axis];
+  }
+}
+
+TensorType infer_pad(const InferContext& context) {
+  TensorType type = context.operands[0];
+  Attrs::Reader read = context.attrs.read();
+  const std::span<const int64_t> low = read.integers();
+  const std::span<const int64_t> high = read.integers();
+  const std::span<const int64_t> inside = read.integers();
+  for (int64_t axis = 0; axis < type.shape.rank(); ++axis) {
+    const auto i = static_cast<size_t>(axis);
+    const int64_t size = type.shape[axis];
+    type.shape.set(axis, low[i] + high[i] + size + std::max<int64_t>(0, size - 1) * inside[i]);
+  }
+  return type;
+}
+
+Term grad_pad(const GradContext& context, int) {
+  Attrs::Reader read = context.attrs.read();
+  const AxisList low = list_of(read.integers());
+  read.integers();
+  const AxisList inside = list_of(read.integers());
+  const Shape& shape = context.operands[0].shape();
+  AxisList end, step;
+  for (int64_t axis = 0; axis < shape.rank(); ++axis) {
+    const auto i = static_cast<size_t>(axis);
+    step.push_back(inside[i] + 1);
+    end.push_back(low[i] + std::max<int64_t>(0, (shape[axis] - 1) * step[i] + 1));
+  }
+  return term::slice(context.g, low, end, step);
+}
+
+void reference_pad(const ReferenceContext& context) {
+  Attrs::Reader read = context.attrs.read();
+  const std::span<const int64_t> low = read.integers();
+  read.integers();
+  const std::span<const int64_t> inside = read.integers();
+  const double value = read.number();
+  for (int64_t i = 0; i < context.result.size(); ++i)
+    reference::write(context.result, i, static_cast<long double>(value));
+  const ArrayRef& x = context.operands[0];
+  const Strides strides = contiguous_strides(context.result.shape);
+  const int64_t bytes = size_of(x.dtype);
+  reference::for_each_index(x.shape, [&](std::span<const int64_t> index, int64_t i) {
+    int64_t to = 0;
+    for (size_t a = 0; a < index.size(); ++a)
+      to += (low[a] + index[a] * (inside[a] + 1)) * strides[a];
+    std::memcpy(context.result.data + to * bytes, x.data + i * bytes, static_cast<size_t>(bytes));
+  });
+}
+
+}  // namespace tidemark::ops::rule

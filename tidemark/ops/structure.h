@@ -1,0 +1,115 @@
+// Every op that moves elements without computing: views, which see the same bytes otherwise and
+// have no kernel, and pieces, which put a result together.
+#pragma once
+
+#include "tidemark/ops/op_def.h"
+
+namespace tidemark::ops {
+
+namespace rule {
+TensorType infer_cast(const InferContext& context);
+TensorType infer_reshape(const InferContext& context);
+TensorType infer_transpose(const InferContext& context);
+TensorType infer_slice(const InferContext& context);
+TensorType infer_broadcast(const InferContext& context);
+TensorType infer_concat(const InferContext& context);
+TensorType infer_pad(const InferContext& context);
+bool view_reshape(const ArrayRef& operand, const Attrs& attrs, ArrayRef& result);
+bool view_transpose(const ArrayRef& operand, const Attrs& attrs, ArrayRef& result);
+bool view_slice(const ArrayRef& operand, const Attrs& attrs, ArrayRef& result);
+bool view_broadcast(const ArrayRef& operand, const Attrs& attrs, ArrayRef& result);
+Term grad_cast(const GradContext& context, int index);
+Term grad_reshape(const GradContext& context, int index);
+Term grad_transpose(const GradContext& context, int index);
+Term grad_slice(const GradContext& context, int index);
+Term grad_broadcast(const GradContext& context, int index);
+Term grad_concat(const GradContext& context, int index);
+Term grad_pad(const GradContext& context, int index);
+void reference_cast(const ReferenceContext& context);
+void reference_view(const ReferenceContext& context);
+void reference_concat(const ReferenceContext& context);
+void reference_pad(const ReferenceContext& context);
+}  // namespace rule
+
+inline constexpr AttrDef kDTypeAttr[] = {{"dtype", AttrKind::dtype}};
+inline constexpr AttrDef kShapeAttr[] = {{"shape", AttrKind::integers}};
+inline constexpr AttrDef kOrderAttr[] = {{"order", AttrKind::integers}};
+inline constexpr AttrDef kAxisAttr[] = {{"axis", AttrKind::integer}};
+inline constexpr AttrDef kSliceAttrs[] = {
+    {"begin", AttrKind::integers}, {"size", AttrKind::integers}, {"step", AttrKind::integers}};
+inline constexpr AttrDef kPadAttrs[] = {{"low", AttrKind::integers},
+                                        {"high", AttrKind::integers},
+                                        {"inside", AttrKind::integers},
+                                        {"value", AttrKind::number}};
+
+inline constexpr NamedOp cast = {
+    .name = "cast",
+    .brief =
+        "Each element in another dtype; floats truncate and saturate into integers, NaN gives 0.",
+    .family = Family::pointwise,
+    .attrs = kDTypeAttr,
+    .infer = rule::infer_cast,
+    .grad = rule::grad_cast,
+    .reference = rule::reference_cast,
+};
+inline constexpr NamedOp reshape = {
+    .name = "reshape",
+    .brief =
+        "The same elements in row-major order under another shape; a view where strides allow.",
+    .attrs = kShapeAttr,
+    .infer = rule::infer_reshape,
+    .grad = rule::grad_reshape,
+    .reference = rule::reference_view,
+    .view = rule::view_reshape,
+};
+inline constexpr NamedOp transpose = {
+    .name = "transpose",
+    .brief = "The axes in another order.",
+    .attrs = kOrderAttr,
+    .infer = rule::infer_transpose,
+    .grad = rule::grad_transpose,
+    .reference = rule::reference_view,
+    .view = rule::view_transpose,
+};
+inline constexpr NamedOp slice = {
+    .name = "slice",
+    .brief = "Every step-th element of a range of each axis; negative steps walk backwards.",
+    .attrs = kSliceAttrs,
+    .infer = rule::infer_slice,
+    .grad = rule::grad_slice,
+    .reference = rule::reference_view,
+    .view = rule::view_slice,
+};
+inline constexpr NamedOp broadcast_to = {
+    .name = "broadcast_to",
+    .brief = "Axes of size 1, and new axes in front, repeated to a shape.",
+    .attrs = kShapeAttr,
+    .infer = rule::infer_broadcast,
+    .grad = rule::grad_broadcast,
+    .reference = rule::reference_view,
+    .view = rule::view_broadcast,
+};
+inline constexpr NamedOp concat = {
+    .name = "concat",
+    .brief = "Tensors one after another along an axis.",
+    .family = Family::piece,
+    .arity = -1,
+    .attrs = kAxisAttr,
+    .infer = rule::infer_concat,
+    .grad = rule::grad_concat,
+    .reference = rule::reference_concat,
+};
+inline constexpr NamedOp pad = {
+    .name = "pad",
+    .brief = "A value put before, after and between the elements of each axis.",
+    .family = Family::piece,
+    .attrs = kPadAttrs,
+    .infer = rule::infer_pad,
+    .grad = rule::grad_pad,
+    .reference = rule::reference_pad,
+};
+
+inline constexpr const NamedOp* kStructureOps[] = {&broadcast_to, &cast,  &concat,   &pad,
+                                                   &reshape,      &slice, &transpose};
+
+}  // namespace tidemark::ops

@@ -1,0 +1,93 @@
+#include "tidemark/ops/term_ops.h"
+
+#include "tidemark/ops/pointwise.h"
+#include "tidemark/ops/reduce.h"
+#include "tidemark/ops/structure.h"
+
+namespace tidemark {
+
+Term UnaryOp::operator()(Term x) const {
+  return {x.builder, x.builder->apply(def_of(this), {{x.value}}, {})};
+}
+Term BinaryOp::operator()(Term a, Term b) const {
+  return {a.builder, a.builder->apply(def_of(this), {{a.value, b.value}}, {})};
+}
+Term TernaryOp::operator()(Term a, Term b, Term c) const {
+  return {a.builder, a.builder->apply(def_of(this), {{a.value, b.value, c.value}}, {})};
+}
+Term NamedOp::apply(std::initializer_list<Term> operands, const Attrs& attrs) const {
+  std::vector<Value> values;
+  for (const Term& operand : operands) values.push_back(operand.value);
+  Builder* builder = operands.begin()->builder;
+  return {builder, builder->apply(def_of(this), values, attrs)};
+}
+
+Term operator+(Term a, Term b) { return add(a, b); }
+Term operator-(Term a, Term b) { return subtract(a, b); }
+Term operator*(Term a, Term b) { return multiply(a, b); }
+Term operator/(Term a, Term b) { return divide(a, b); }
+Term operator-(Term a) { return negative(a); }
+
+namespace term {
+namespace {
+
+AxisList sizes_of(const Shape& shape) {
+  AxisList sizes;
+  for (const Dim dim : shape) sizes.push_back(dim);
+  return sizes;
+}
+
+}  // namespace
+
+Term exp(Term x) { return tidemark::exp(x); }
+Term log(Term x) { return tidemark::log(x); }
+Term sin(Term x) { return tidemark::sin(x); }
+Term cos(Term x) { return tidemark::cos(x); }
+Term sign(Term x) { return tidemark::sign(x); }
+Term pow(Term a, Term b) { return tidemark::pow(a, b); }
+Term floor_divide(Term a, Term b) { return tidemark::floor_divide(a, b); }
+Term less(Term a, Term b) { return tidemark::less(a, b); }
+Term equal(Term a, Term b) { return tidemark::equal(a, b); }
+Term where(Term condition, Term a, Term b) { return tidemark::where(condition, a, b); }
+Term cast(Term x, DType dtype) { return ops::cast.apply({x}, Attrs().add(dtype)); }
+
+Term share(Term g, Term wins, Term a, Term b) {
+  return where(wins, g, where(equal(a, b), g * 0.5, g.like(0)));
+}
+
+Term sum(Term x, const AxisList& axes, bool keep) {
+  return {x.builder,
+          x.builder->apply(def_of(&tidemark::sum), {{x.value}}, Attrs().add(axes).add(keep))};
+}
+Term reshape(Term x, const Shape& shape) {
+  if (x.shape() == shape) return x;
+  return ops::reshape.apply({x}, Attrs().add(sizes_of(shape)));
+}
+Term transpose(Term x, const AxisList& order) {
+  return ops::transpose.apply({x}, Attrs().add(order));
+}
+Term broadcast_to(Term x, const Shape& shape) {
+  if (x.shape() == shape) return x;
+  return ops::broadcast_to.apply({x}, Attrs().add(sizes_of(shape)));
+}
+
+Term slice(Term x, const AxisList& begins, const AxisList& ends, const AxisList& steps) {
+  AxisList sizes;
+  for (size_t i = 0; i < begins.size(); ++i) {
+    sizes.push_back(std::max<int64_t>(0, (ends[i] - begins[i] + steps[i] - 1) / steps[i]));
+  }
+  return ops::slice.apply({x}, Attrs().add(begins).add(sizes).add(steps));
+}
+
+Term sum_to(Term g, const Shape& shape) {
+  if (g.shape() == shape) return g;
+  const int64_t extra = g.shape().rank() - shape.rank();
+  AxisList axes;
+  for (int64_t axis = 0; axis < g.shape().rank(); ++axis) {
+    if (axis < extra || (shape[axis - extra] == 1 && g.shape()[axis] != 1)) axes.push_back(axis);
+  }
+  return reshape(sum(g, axes, true), shape);
+}
+
+}  // namespace term
+}  // namespace tidemark

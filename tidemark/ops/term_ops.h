@@ -1,0 +1,46 @@
+// The arithmetic gradient rules are written in.
+#pragma once
+
+#include "tidemark/ir/term.h"
+#include "tidemark/types/small_vec.h"
+
+namespace tidemark {
+
+Term operator+(Term a, Term b);
+Term operator-(Term a, Term b);
+Term operator*(Term a, Term b);
+Term operator/(Term a, Term b);
+Term operator-(Term a);
+inline Term operator+(Term a, double b) { return a + a.like(b); }
+inline Term operator-(Term a, double b) { return a - a.like(b); }
+inline Term operator-(double a, Term b) { return b.like(a) - b; }
+inline Term operator*(Term a, double b) { return a * a.like(b); }
+inline Term operator/(Term a, double b) { return a / a.like(b); }
+
+namespace term {
+
+Term exp(Term x);
+Term log(Term x);
+Term sin(Term x);
+Term cos(Term x);
+Term sign(Term x);
+Term pow(Term a, Term b);
+Term floor_divide(Term a, Term b);
+Term less(Term a, Term b);
+Term equal(Term a, Term b);
+Term where(Term condition, Term a, Term b);
+Term cast(Term x, DType dtype);
+
+// g where `wins`, half of it where a and b are equal, else 0.
+Term share(Term g, Term wins, Term a, Term b);
+
+Term sum(Term x, const AxisList& axes, bool keep);
+Term reshape(Term x, const Shape& shape);
+Term transpose(Term x, const AxisList& order);
+Term broadcast_to(Term x, const Shape& shape);
+Term slice(Term x, const AxisList& begins, const AxisList& ends, const AxisList& steps);
+// The gradient of an operand that was broadcast: summed over the axes that repeat it.
+Term sum_to(Term g, const Shape& shape);
+
+}  // namespace term
+}  // namespace tidemark

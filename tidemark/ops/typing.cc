@@ -1,0 +1,189 @@
+#include "tidemark/ops/typing.h"
+
+#include <algorithm>
+
+namespace tidemark {
+namespace {
+
+constexpr int kind(DType dtype) { return dtype == DType::boolean ? 0 : is_integer(dtype) ? 1 : 2; }
+
+}  // namespace
+
+DType default_dtype(Weak weak) {
+  switch (weak) {
+    case Weak::boolean:
+      return DType::boolean;
+    case Weak::integer:
+      return DType::i32;
+    default:
+      return DType::f32;
+  }
+}
+
+DType promote(DType a, DType b) {
+  if (a == b) return a;
+  if (kind(a) != kind(b)) return kind(a) > kind(b) ? a : b;
+  if (is_float(a)) {
+    if (is_low_precision(a) && is_low_precision(b))
+      return DType::f32;  // f16 and bf16 share no width.
+    return std::max(a, b);
+  }
+  if (a == DType::u8) return b;
+  if (b == DType::u8) return a;
+  return std::max(a, b);
+}
+
+DType promote(std::span<const OperandType> operands) {
+  bool found = false;
+  DType common = DType::boolean;
+  Weak weak = Weak::no;
+  for (const OperandType& operand : operands) {
+    if (operand.weak != Weak::no) {
+      weak = std::max(weak, operand.weak);
+      continue;
+    }
+    common = found ? promote(common, operand.dtype) : operand.dtype;
+    found = true;
+  }
+  if (!found) return default_dtype(weak);
+  // A number of a higher kind than every tensor brings its default width; else the tensors decide.
+  if (weak != Weak::no && kind(default_dtype(weak)) > kind(common)) return default_dtype(weak);
+  return common;
+}
+
+DType admit(const OpDef& op, DType common, Source at) {
+  const auto refuse = [&](const char* wants, const char* remedy) -> DType {
+    throw UserError(cat(op.name, ": takes ", wants, ", got ", common), at, remedy);
+  };
+  switch (op.accepts) {
+    case TypeSet::any:
+      return common;
+    case TypeSet::booleans:
+      return DType::boolean;
+    case TypeSet::floats:
+      return is_float(common) ? common : DType::f32;
+    case TypeSet::numbers:
+      if (common != DType::boolean) return common;
+      return refuse("numbers", "cast it first: td::cast(x, td::i32)");
+    case TypeSet::integers:
+      if (is_integer(common)) return common;
+      return refuse("integers", "cast it first: td::cast(x, td::i32)");
+    case TypeSet::bits:
+      if (!is_float(common)) return common;
+      return refuse("integers or bool", "cast it first: td::cast(x, td::i32)");
+  }
+  return common;
+}
+
+void broadcast_into(Shape& result, const Shape& operand, std::string_view op, Source at) {
+  const Shape before = result;
+  while (result.rank() < operand.rank()) result.insert(0, 1);
+  const int64_t shift = result.rank() - operand.rank();
+  for (int64_t axis = 0; axis < operand.rank(); ++axis) {
+    const Dim mine = result[axis + shift];
+    const Dim theirs = operand[axis];
+    if (mine == theirs || theirs == 1) continue;
+    if (mine != 1) {
+      throw UserError(cat(op, ": shapes ", before, " and ", operand, " do not broadcast (", mine,
+                          " and ", theirs, " at axis ", axis - operand.rank(), ")"),
+                      at, "sizes must be equal, or one of them 1");
+    }
+    result.set(axis + shift, theirs);
+  }
+}
+
+int64_t plain_axis(int64_t axis, int64_t rank, std::string_view op, const TensorType& type,
+                   Source at) {
+  const int64_t plain = axis < 0 ? axis + rank : axis;
+  if (plain < 0 || plain >= rank) {
+    const std::string range =
+        rank == 0 ? "it is a scalar" : cat("axes go from ", -rank, " to ", rank - 1);
+    throw UserError(cat(op, ": ", type, " has no axis ", axis), at, range);
+  }
+  return plain;
+}
+
+AxisList plain_axes(const Axes& axes, std::string_view op, const TensorType& type, Source at) {
+  AxisList list;
+  const int64_t rank = type.shape.rank();
+  if (axes.every()) {
+    for (int64_t axis = 0; axis < rank; ++axis) list.push_back(axis);
+    return list;
+  }
+  for (const int64_t axis : axes.list()) list.push_back(plain_axis(axis, rank, op, type, at));
+  std::sort(list.begin(), list.end());
+  const int64_t* twice = std::adjacent_find(list.begin(), list.end());
+  if (twice != list.end()) {
+    throw UserError(cat(op, ": axis ", *twice, " of ", type, " is given twice"), at);
+  }
+  return list;
+}
+
+namespace {
+
+// Whether the op's first operand is a condition, which keeps its own dtype.
+bool has_condition(const OpDef& op) {
+  return op.arity == 3 && op.value != nullptr &&
+         static_cast<const TernaryOp*>(op.self)->first_is_condition;
+}
+
+PointwiseType type_in(const OpDef& op, DType common) {
+  PointwiseType type;
+  type.compute = {common, common, common};
+  if (has_condition(op)) type.compute[0] = DType::boolean;
+  const Recipe recipe = record(op, std::span(type.compute).first(static_cast<size_t>(op.arity)));
+  const DType result = recipe.exprs[static_cast<size_t>(recipe.result)].dtype;
+  type.result = result == compute_dtype(common) ? common : result;
+  return type;
+}
+
+// Whether an op that accepts `set` computes in `dtype` itself.
+bool computes_in(TypeSet set, DType dtype) {
+  switch (set) {
+    case TypeSet::any:
+      return true;
+    case TypeSet::numbers:
+      return dtype != DType::boolean;
+    case TypeSet::floats:
+      return is_float(dtype);
+    case TypeSet::integers:
+      return is_integer(dtype);
+    case TypeSet::bits:
+      return !is_float(dtype);
+    case TypeSet::booleans:
+      return dtype == DType::boolean;
+  }
+  return false;
+}
+
+// The types of every pointwise op in every dtype, recorded once: a call only looks them up.
+class PointwiseTable {
+ public:
+  PointwiseTable() : types_(catalogue().size()) {
+    for (size_t i = 0; i < types_.size(); ++i) {
+      const OpDef& op = catalogue()[i];
+      if (op.family != Family::pointwise || op.value == nullptr) continue;
+      for (int d = 0; d < kDTypes; ++d) {
+        const auto dtype = static_cast<DType>(d);
+        if (computes_in(op.accepts, dtype)) types_[i][static_cast<size_t>(d)] = type_in(op, dtype);
+      }
+    }
+  }
+  const PointwiseType& of(const OpDef& op, DType common) const {
+    return types_[static_cast<size_t>(&op - catalogue().data())][static_cast<size_t>(common)];
+  }
+
+ private:
+  std::vector<std::array<PointwiseType, kDTypes>> types_;
+};
+
+}  // namespace
+
+PointwiseType infer_pointwise(const OpDef& op, std::span<const OperandType> operands, Source at) {
+  static const PointwiseTable table;
+  return table.of(op, admit(op, promote(operands.subspan(has_condition(op) ? 1 : 0)), at));
+}
+
+bool computes_in(const OpDef& op, DType dtype) { return computes_in(op.accepts, dtype); }
+
+}  // namespace tidemark

@@ -1,0 +1,53 @@
+// The rules by which operands get a common dtype and shape. docs/semantics.md says them in words.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "tidemark/ops/op_def.h"
+
+namespace tidemark {
+
+// A plain number has a kind and no width: it takes the dtype of the tensor it meets.
+enum class Weak : uint8_t { no, boolean, integer, floating };
+
+struct OperandType {
+  DType dtype = DType::f32;
+  Weak weak = Weak::no;
+  const Shape* shape = nullptr;  // Null for a number.
+};
+
+// What a number becomes when it meets no tensor: bool, i32, f32.
+DType default_dtype(Weak weak);
+
+// The dtype two tensors have together. An integer that meets a float takes the float's dtype.
+DType promote(DType a, DType b);
+// The same for any mixture of tensors and plain numbers.
+DType promote(std::span<const OperandType> operands);
+
+// What an op that accepts `set` computes in when its operands have the dtype `common`.
+DType admit(const OpDef& op, DType common, Source at);
+
+// The shape both broadcast to. Throws a UserError that names the op and both shapes.
+void broadcast_into(Shape& result, const Shape& operand, std::string_view op, Source at);
+
+// A counted-from-the-end axis made plain, or a UserError: "softmax: f32[2, 3] has no axis 5".
+int64_t plain_axis(int64_t axis, int64_t rank, std::string_view op, const TensorType& type,
+                   Source at);
+// Sorted and each once; every axis where none was given.
+AxisList plain_axes(const Axes& axes, std::string_view op, const TensorType& type, Source at);
+
+// A pointwise application: what it computes in, what it gives.
+struct PointwiseType {
+  std::array<DType, 3> compute = {};  // Of each operand.
+  DType result = DType::f32;
+};
+// `op` is an op of the catalogue.
+PointwiseType infer_pointwise(const OpDef& op, std::span<const OperandType> operands, Source at);
+// Whether the op computes in this dtype without promoting it.
+bool computes_in(const OpDef& op, DType dtype);
+
+// The dtype in which a dtype is computed: f32 for the 16-bit floats.
+constexpr DType compute_dtype(DType dtype) { return is_low_precision(dtype) ? DType::f32 : dtype; }
+
+}  // namespace tidemark

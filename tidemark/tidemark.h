@@ -1,0 +1,12 @@
+// Everything a user needs: `namespace td = tidemark;`
+#pragma once
+
+#include "tidemark/api/create.h"
+#include "tidemark/api/memory.h"
+#include "tidemark/api/ops.h"
+#include "tidemark/api/random.h"
+#include "tidemark/api/tensor.h"
+#include "tidemark/base/error.h"
+#include "tidemark/base/text.h"
+#include "tidemark/device/out_of_memory.h"
+#include "tidemark/device/threads.h"
