@@ -102,11 +102,14 @@ void cut_vector_form(const Contraction& p, const KernelSet<T>& kernels, int thre
   const int64_t outputs = std::max(p.m, p.n);
   if (cut.form == Blocking::Form::rows_times_vector) {
     cut.width = kernels.lanes;
+    if (p.k >= kBlock)
+      cut.c_bytes = add_bytes(kBlock * kernels.lanes * static_cast<int64_t>(sizeof(T)));
   } else {
     // Pieces of a page or more, for long streams; at most what the first-level cache can hold of
     // partial sums.
     const int64_t page = 4096 / sizeof(T);
-    cut.width = std::clamp(divide_up(divide_up(outputs, 2 * threads), page) * page, page, 4 * page);
+    cut.width = std::clamp(
+        divide_up(divide_up(outputs, threads == 1 ? 1 : 2 * threads), page) * page, page, 4 * page);
     cut.c_bytes = add_bytes(std::min(cut.width, divide_up(outputs, 16) * 16) * sizeof(T));
   }
   cut.panels = divide_up(outputs, cut.width);
@@ -201,6 +204,7 @@ void run_vector_pieces(const Contraction& p, const Blocking& cut, int64_t begin,
                                  .x_step = x_step,
                                  .c = c + from * c_step,
                                  .c_step = c_step,
+                                 .turned = reinterpret_cast<T*>(scratch),
                                  .rows = std::min(count * cut.width, outputs - from),
                                  .k = p.k});
     } else {

@@ -3,7 +3,8 @@
 // that file.
 //
 // S has: T, V, Mask, kLanes; mask(n), zero, broadcast, load, load(p, mask), load_f16, load_bf16,
-// store, store(p, v, mask), fma, add, transpose(V (&)[kLanes]), round_f16, round_bf16.
+// store, store(p, v, mask), fma, add, transpose(V (&)[kLanes]), round_f16, round_bf16; and
+// load_turned(chains, k, V (&columns)[kTurned]): columns[i] has chains.at(lane)[k + i].
 #pragma once
 
 #include <cstdint>
@@ -179,52 +180,140 @@ void copy(const BlockCopy<typename S::T>& block) {
   }
 }
 
-// One vector of rows at a time: squares of A are turned in registers, so that each lane follows its
-// own row in increasing k.
+// Where the chains of a vector lie: block after block, or anywhere.
 template <class S>
-void rows_times_vector(const RowsTimesVector<typename S::T>& p) {
+struct DenseChains {
+  const typename S::T* first;
+  const typename S::T* at(int lane) const { return first + lane * kBlock; }
+};
+template <class S>
+struct ScatteredChains {
+  const typename S::T* lanes[S::kLanes];
+  const typename S::T* at(int lane) const { return lanes[lane]; }
+};
+
+// How many vectors of chains are followed at once: 16 chains keep the fma unit busy, and their
+// lines, blocks apart, still share the few sets of the first-level cache that they fall into.
+template <class S>
+inline constexpr int kChainVectors = S::kLanes >= 16 ? 1 : 16 / S::kLanes;
+
+// One block of each chain; columns are put together in registers. `x` has a vector for each k. What
+// lies `ahead` elements on is fetched.
+template <class S, class Chains>
+void follow_chains(const Chains (&chains)[kChainVectors<S>], const typename S::T* x, int64_t ahead,
+                   typename S::T* out) {
+  using T = typename S::T;
+  using V = typename S::V;
+  constexpr int kLanes = S::kLanes, kVectors = kChainVectors<S>;
+  constexpr int64_t kLine = 64 / sizeof(T);
+  V sums[kVectors];
+  TIDEMARK_UNROLL
+  for (int v = 0; v < kVectors; ++v) sums[v] = S::zero();
+  for (int64_t line = 0; line < kBlock; line += kLine) {
+    TIDEMARK_UNROLL
+    for (int v = 0; v < kVectors; ++v) {
+      TIDEMARK_UNROLL
+      for (int i = 0; i < kLanes; ++i) __builtin_prefetch(chains[v].at(i) + line + ahead, 0, 2);
+    }
+    TIDEMARK_UNROLL
+    for (int64_t k = line; k < line + kLine; k += S::kTurned) {
+      V columns[kVectors][S::kTurned];
+      TIDEMARK_UNROLL
+      for (int v = 0; v < kVectors; ++v) S::load_turned(chains[v], k, columns[v]);
+      TIDEMARK_UNROLL
+      for (int i = 0; i < S::kTurned; ++i) {
+        const V factor = S::load(x + (k + i) * kLanes);
+        TIDEMARK_UNROLL
+        for (int v = 0; v < kVectors; ++v) sums[v] = S::fma(columns[v][i], factor, sums[v]);
+      }
+    }
+  }
+  TIDEMARK_UNROLL
+  for (int v = 0; v < kVectors; ++v) S::store(out + v * kLanes, sums[v]);
+}
+
+// Blocks [first, first + together) of k, for all rows. Lanes follow different blocks of one row, so
+// that memory is read in the order it lies in; rows with fewer blocks than lanes share a vector.
+template <class S>
+void add_blocks(const RowsTimesVector<typename S::T>& p, int64_t first, int64_t together) {
+  using T = typename S::T;
+  constexpr int kLanes = S::kLanes, kVectors = kChainVectors<S>;
+  const int64_t rows_together = kLanes / together;
+  const int64_t used = rows_together * together;
+  for (int64_t lane = 0; lane < kLanes; ++lane) {
+    const T* x = p.x + (first + lane % together) * kBlock * p.x_step;
+    for (int64_t k = 0; k < kBlock; ++k) p.turned[k * kLanes + lane] = x[k * p.x_step];
+  }
+  const bool dense = used == kLanes && (rows_together == 1 || p.a_row == together * kBlock);
+  const T* const a = p.a + first * kBlock;
+  const int64_t step = kVectors * rows_together, ahead = step * p.a_row;
+  for (int64_t row = 0; row < p.rows; row += step) {
+    const int64_t count = p.rows - row < step ? p.rows - row : step;
+    alignas(64) T sums[kVectors * kLanes];
+    if (dense && count == step) {
+      DenseChains<S> chains[kVectors];
+      for (int v = 0; v < kVectors; ++v) chains[v].first = a + (row + v * rows_together) * p.a_row;
+      follow_chains<S>(chains, p.turned, ahead, sums);
+    } else {
+      ScatteredChains<S> chains[kVectors];
+      for (int64_t i = 0; i < kVectors * kLanes; ++i) {
+        // Lanes without a row or a block follow another again and are not used.
+        const int64_t lane = i % kLanes < used ? i % kLanes : used - 1;
+        const int64_t below = i / kLanes * rows_together + lane / together;
+        chains[i / kLanes].lanes[i % kLanes] =
+            a + (row + (below < count ? below : count - 1)) * p.a_row + lane % together * kBlock;
+      }
+      follow_chains<S>(chains, p.turned, ahead, sums);
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      const T* mine = sums + i / rows_together * kLanes + i % rows_together * together;
+      T& c = p.c[(row + i) * p.c_step];
+      T total = first == 0 ? mine[0] : c + mine[0];
+      for (int64_t block = 1; block < together; ++block) total += mine[block];
+      c = total;
+    }
+  }
+}
+
+// The last k, less than a block: lanes follow different rows.
+template <class S>
+void add_last_block(const RowsTimesVector<typename S::T>& p, int64_t begin) {
   using T = typename S::T;
   using V = typename S::V;
   constexpr int kLanes = S::kLanes;
-  constexpr int64_t kAhead = 8 * 64 / sizeof(T);  // Eight lines ahead in each row.
   for (int64_t row = 0; row < p.rows; row += kLanes) {
     const int64_t count = p.rows - row < kLanes ? p.rows - row : kLanes;
     const T* a[kLanes];
-    for (int i = 0; i < kLanes; ++i) {
-      // Lanes beyond the last row follow it again and are not stored.
-      a[i] = p.a + (row + (i < count ? i : count - 1)) * p.a_row;
-    }
-    V total = S::zero();
-    for (int64_t block = 0; block < p.k; block += kBlock) {
-      const int64_t end = p.k - block < kBlock ? p.k : block + kBlock;
-      V sum = S::zero();
-      int64_t k = block;
-      for (; k + kLanes <= end; k += kLanes) {
-        V square[kLanes];
-        TIDEMARK_UNROLL
-        for (int i = 0; i < kLanes; ++i) {
-          __builtin_prefetch(a[i] + k + kAhead, 0, 3);
-          square[i] = S::load(a[i] + k);
-        }
-        S::transpose(square);
-        const T* x = p.x + k * p.x_step;
-        TIDEMARK_UNROLL
-        for (int i = 0; i < kLanes; ++i) {
-          sum = S::fma(square[i], S::broadcast(x), sum);
-          x += p.x_step;
-        }
+    for (int i = 0; i < kLanes; ++i) a[i] = p.a + (row + (i < count ? i : count - 1)) * p.a_row;
+    V sum = S::zero();
+    for (int64_t k = begin; k < p.k; k += kLanes) {
+      const int64_t steps = p.k - k < kLanes ? p.k - k : kLanes;
+      V square[kLanes];
+      for (int i = 0; i < kLanes; ++i) {
+        square[i] = steps == kLanes ? S::load(a[i] + k)
+                                    : S::load(a[i] + k, S::mask(static_cast<int>(steps)));
       }
-      for (; k < end; ++k) {
-        alignas(64) T column[kLanes];
-        for (int i = 0; i < kLanes; ++i) column[i] = a[i][k];
-        sum = S::fma(S::load(column), S::broadcast(p.x + k * p.x_step), sum);
+      S::transpose(square);
+      for (int64_t i = 0; i < steps; ++i) {
+        sum = S::fma(square[i], S::broadcast(p.x + (k + i) * p.x_step), sum);
       }
-      total = block == 0 ? sum : S::add(total, sum);
     }
-    alignas(64) T out[kLanes];
-    S::store(out, total);
-    for (int64_t i = 0; i < count; ++i) p.c[(row + i) * p.c_step] = out[i];
+    alignas(64) T sums[kLanes];
+    S::store(sums, sum);
+    for (int64_t i = 0; i < count; ++i) {
+      T& c = p.c[(row + i) * p.c_step];
+      c = begin == 0 ? sums[i] : c + sums[i];
+    }
   }
+}
+
+template <class S>
+void rows_times_vector(const RowsTimesVector<typename S::T>& p) {
+  const int64_t blocks = p.k / kBlock;
+  for (int64_t first = 0; first < blocks; first += S::kLanes) {
+    add_blocks<S>(p, first, blocks - first < S::kLanes ? blocks - first : S::kLanes);
+  }
+  if (blocks * kBlock < p.k) add_last_block<S>(p, blocks * kBlock);
 }
 
 // Eight rows of B at a time over all columns, so that memory is read in eight long streams; the
@@ -236,6 +325,7 @@ void add_rows(const VectorTimesColumns<typename S::T>& p, int64_t k, bool first,
   using V = typename S::V;
   constexpr int64_t kLanes = S::kLanes;
   const T* b = p.b + k * p.b_row;
+  const T* next = b + kRows * p.b_row;
   V x[kRows];
   TIDEMARK_UNROLL
   for (int r = 0; r < kRows; ++r) x[r] = S::broadcast(p.x + (k + r) * p.x_step);
@@ -243,6 +333,12 @@ void add_rows(const VectorTimesColumns<typename S::T>& p, int64_t k, bool first,
     const int64_t have = p.columns - column;
     V sum = first ? S::zero() : S::load(p.partial + column);
     if (have >= kLanes) {
+      // The rows that come next, while these are summed.
+      TIDEMARK_UNROLL
+      for (int r = 0; r < kRows; ++r) {
+        __builtin_prefetch(next + r * kLanes, 0, 2);
+      }
+      next += kRows * kLanes;
       TIDEMARK_UNROLL
       for (int r = 0; r < kRows; ++r) sum = S::fma(x[r], S::load(b + r * p.b_row + column), sum);
       if (last) {
