@@ -32,6 +32,12 @@ void tile(const Tile<typename S::T>& t) {
     TIDEMARK_UNROLL
     for (int v = 0; v < kVectors; ++v) sums[r][v] = S::zero();
   }
+  // Lines of c come while the sums are made: stores that miss would hold up the next tile's.
+  TIDEMARK_UNROLL
+  for (int r = 0; r < kRows; ++r) {
+    TIDEMARK_UNROLL
+    for (int v = 0; v < kVectors; ++v) __builtin_prefetch(t.c + r * t.c_row + v * kLanes, 1, 3);
+  }
   const typename S::Mask mask = S::mask(t.last_lanes);
   const int64_t a_row = t.a_row, a_step = t.a_step, b_step = t.b_step;
   // Three rows share a pointer: x86 adds once or twice the stride for nothing.
