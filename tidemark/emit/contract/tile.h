@@ -63,8 +63,7 @@ struct BlockCopy {
   int64_t rows = 0, columns = 0, padded_columns = 0;
 };
 
-// c = sum over k of a(row, k) * x(k) for rows whose k lie side by side. c has any stride. `turned`
-// has room for kBlock vectors.
+// c = sum over k of a(row, k) * x(k) for rows whose k lie side by side. c has any stride.
 template <class T>
 struct RowsTimesVector {
   const T* a = nullptr;
@@ -73,7 +72,6 @@ struct RowsTimesVector {
   int64_t x_step = 0;
   T* c = nullptr;
   int64_t c_step = 0;
-  T* turned = nullptr;
   int64_t rows = 0, k = 0;
 };
 

@@ -186,140 +186,100 @@ void copy(const BlockCopy<typename S::T>& block) {
   }
 }
 
-// Where the chains of a vector lie: block after block, or anywhere.
+// Sixteen rows are followed together, each lane along its own: enough chains to keep the fma unit
+// busy, and streams few enough for the hardware to foresee.
+inline constexpr int kRowsTogether = 16;
+
+// One line of each row, copied side by side. Rows are often a power of two apart and then fall into
+// one set of the first-level cache, where sixteen lines do not stay: each is read whole, once.
 template <class S>
-struct DenseChains {
-  const typename S::T* first;
-  const typename S::T* at(int lane) const { return first + lane * kBlock; }
-};
-template <class S>
-struct ScatteredChains {
-  const typename S::T* lanes[S::kLanes];
-  const typename S::T* at(int lane) const { return lanes[lane]; }
+struct Lines {
+  using T = typename S::T;
+  static constexpr int64_t kLine = 64 / sizeof(T);
+  const T* first;
+  const T* at(int lane) const { return first + lane * kLine; }
 };
 
-// How many vectors of chains are followed at once: 16 chains keep the fma unit busy, and their
-// lines, blocks apart, still share the few sets of the first-level cache that they fall into.
 template <class S>
-inline constexpr int kChainVectors = S::kLanes >= 16 ? 1 : 16 / S::kLanes;
-
-// One block of each chain; columns are put together in registers. `x` has a vector for each k. What
-// lies `ahead` elements on is fetched.
-template <class S, class Chains>
-void follow_chains(const Chains (&chains)[kChainVectors<S>], const typename S::T* x, int64_t ahead,
-                   typename S::T* out) {
+void follow_rows(const typename S::T* const (&a)[kRowsTogether],
+                 const RowsTimesVector<typename S::T>& p, const typename S::T* next,
+                 typename S::T* out) {
   using T = typename S::T;
   using V = typename S::V;
-  constexpr int kLanes = S::kLanes, kVectors = kChainVectors<S>;
-  constexpr int64_t kLine = 64 / sizeof(T);
-  V sums[kVectors];
+  constexpr int kLanes = S::kLanes, kVectors = kRowsTogether / kLanes;
+  constexpr int64_t kLine = Lines<S>::kLine;
+  alignas(64) T lines[kRowsTogether * kLine] = {};
+  V totals[kVectors], sums[kVectors];
   TIDEMARK_UNROLL
-  for (int v = 0; v < kVectors; ++v) sums[v] = S::zero();
-  for (int64_t line = 0; line < kBlock; line += kLine) {
-    TIDEMARK_UNROLL
-    for (int v = 0; v < kVectors; ++v) {
+  for (int v = 0; v < kVectors; ++v) totals[v] = sums[v] = S::zero();
+  for (int64_t k = 0; k < p.k; k += kLine) {
+    if (k > 0 && k % kBlock == 0) {
       TIDEMARK_UNROLL
-      for (int i = 0; i < kLanes; ++i) __builtin_prefetch(chains[v].at(i) + line + ahead, 0, 2);
+      for (int v = 0; v < kVectors; ++v) {
+        totals[v] = k == kBlock ? sums[v] : S::add(totals[v], sums[v]);
+        sums[v] = S::zero();
+      }
     }
     TIDEMARK_UNROLL
-    for (int64_t k = line; k < line + kLine; k += S::kTurned) {
+    for (int row = 0; row < kRowsTogether; ++row) __builtin_prefetch(next + row * kLine, 0, 2);
+    next += kRowsTogether * kLine;
+    const int64_t steps = p.k - k < kLine ? p.k - k : kLine;
+    if (steps == kLine) {
+      TIDEMARK_UNROLL
+      for (int row = 0; row < kRowsTogether; ++row) {
+        TIDEMARK_UNROLL
+        for (int64_t i = 0; i < kLine; i += kLanes) {
+          S::store(lines + row * kLine + i, S::load(a[row] + k + i));
+        }
+      }
+    } else {
+      for (int row = 0; row < kRowsTogether; ++row) {
+        for (int64_t i = 0; i < steps; ++i) lines[row * kLine + i] = a[row][k + i];
+      }
+    }
+    const T* x = p.x + k * p.x_step;
+    const auto add_columns = [&](int64_t begin, int64_t count) {
       V columns[kVectors][S::kTurned];
       TIDEMARK_UNROLL
-      for (int v = 0; v < kVectors; ++v) S::load_turned(chains[v], k, columns[v]);
+      for (int v = 0; v < kVectors; ++v) {
+        S::load_turned(Lines<S>{lines + v * kLanes * kLine}, begin, columns[v]);
+      }
       TIDEMARK_UNROLL
       for (int i = 0; i < S::kTurned; ++i) {
-        const V factor = S::load(x + (k + i) * kLanes);
+        if (i >= count) break;
+        const V factor = S::broadcast(x);
+        x += p.x_step;
         TIDEMARK_UNROLL
         for (int v = 0; v < kVectors; ++v) sums[v] = S::fma(columns[v][i], factor, sums[v]);
       }
+    };
+    if (steps == kLine) {
+      TIDEMARK_UNROLL
+      for (int64_t i = 0; i < kLine; i += S::kTurned) add_columns(i, S::kTurned);
+    } else {
+      for (int64_t i = 0; i < steps; i += S::kTurned) add_columns(i, steps - i);
     }
   }
   TIDEMARK_UNROLL
-  for (int v = 0; v < kVectors; ++v) S::store(out + v * kLanes, sums[v]);
-}
-
-// Blocks [first, first + together) of k, for all rows. Lanes follow different blocks of one row, so
-// that memory is read in the order it lies in; rows with fewer blocks than lanes share a vector.
-template <class S>
-void add_blocks(const RowsTimesVector<typename S::T>& p, int64_t first, int64_t together) {
-  using T = typename S::T;
-  constexpr int kLanes = S::kLanes, kVectors = kChainVectors<S>;
-  const int64_t rows_together = kLanes / together;
-  const int64_t used = rows_together * together;
-  for (int64_t lane = 0; lane < kLanes; ++lane) {
-    const T* x = p.x + (first + lane % together) * kBlock * p.x_step;
-    for (int64_t k = 0; k < kBlock; ++k) p.turned[k * kLanes + lane] = x[k * p.x_step];
-  }
-  const bool dense = used == kLanes && (rows_together == 1 || p.a_row == together * kBlock);
-  const T* const a = p.a + first * kBlock;
-  const int64_t step = kVectors * rows_together, ahead = step * p.a_row;
-  for (int64_t row = 0; row < p.rows; row += step) {
-    const int64_t count = p.rows - row < step ? p.rows - row : step;
-    alignas(64) T sums[kVectors * kLanes];
-    if (dense && count == step) {
-      DenseChains<S> chains[kVectors];
-      for (int v = 0; v < kVectors; ++v) chains[v].first = a + (row + v * rows_together) * p.a_row;
-      follow_chains<S>(chains, p.turned, ahead, sums);
-    } else {
-      ScatteredChains<S> chains[kVectors];
-      for (int64_t i = 0; i < kVectors * kLanes; ++i) {
-        // Lanes without a row or a block follow another again and are not used.
-        const int64_t lane = i % kLanes < used ? i % kLanes : used - 1;
-        const int64_t below = i / kLanes * rows_together + lane / together;
-        chains[i / kLanes].lanes[i % kLanes] =
-            a + (row + (below < count ? below : count - 1)) * p.a_row + lane % together * kBlock;
-      }
-      follow_chains<S>(chains, p.turned, ahead, sums);
-    }
-    for (int64_t i = 0; i < count; ++i) {
-      const T* mine = sums + i / rows_together * kLanes + i % rows_together * together;
-      T& c = p.c[(row + i) * p.c_step];
-      T total = first == 0 ? mine[0] : c + mine[0];
-      for (int64_t block = 1; block < together; ++block) total += mine[block];
-      c = total;
-    }
-  }
-}
-
-// The last k, less than a block: lanes follow different rows.
-template <class S>
-void add_last_block(const RowsTimesVector<typename S::T>& p, int64_t begin) {
-  using T = typename S::T;
-  using V = typename S::V;
-  constexpr int kLanes = S::kLanes;
-  for (int64_t row = 0; row < p.rows; row += kLanes) {
-    const int64_t count = p.rows - row < kLanes ? p.rows - row : kLanes;
-    const T* a[kLanes];
-    for (int i = 0; i < kLanes; ++i) a[i] = p.a + (row + (i < count ? i : count - 1)) * p.a_row;
-    V sum = S::zero();
-    for (int64_t k = begin; k < p.k; k += kLanes) {
-      const int64_t steps = p.k - k < kLanes ? p.k - k : kLanes;
-      V square[kLanes];
-      for (int i = 0; i < kLanes; ++i) {
-        square[i] = steps == kLanes ? S::load(a[i] + k)
-                                    : S::load(a[i] + k, S::mask(static_cast<int>(steps)));
-      }
-      S::transpose(square);
-      for (int64_t i = 0; i < steps; ++i) {
-        sum = S::fma(square[i], S::broadcast(p.x + (k + i) * p.x_step), sum);
-      }
-    }
-    alignas(64) T sums[kLanes];
-    S::store(sums, sum);
-    for (int64_t i = 0; i < count; ++i) {
-      T& c = p.c[(row + i) * p.c_step];
-      c = begin == 0 ? sums[i] : c + sums[i];
-    }
+  for (int v = 0; v < kVectors; ++v) {
+    S::store(out + v * kLanes, p.k <= kBlock ? sums[v] : S::add(totals[v], sums[v]));
   }
 }
 
 template <class S>
 void rows_times_vector(const RowsTimesVector<typename S::T>& p) {
-  const int64_t blocks = p.k / kBlock;
-  for (int64_t first = 0; first < blocks; first += S::kLanes) {
-    add_blocks<S>(p, first, blocks - first < S::kLanes ? blocks - first : S::kLanes);
+  using T = typename S::T;
+  for (int64_t row = 0; row < p.rows; row += kRowsTogether) {
+    const int64_t count = p.rows - row < kRowsTogether ? p.rows - row : kRowsTogether;
+    const T* a[kRowsTogether];
+    for (int i = 0; i < kRowsTogether; ++i) {
+      // Lanes beyond the last row follow it again and are not stored.
+      a[i] = p.a + (row + (i < count ? i : count - 1)) * p.a_row;
+    }
+    alignas(64) T sums[kRowsTogether];
+    follow_rows<S>(a, p, a[0] + kRowsTogether * p.a_row, sums);
+    for (int64_t i = 0; i < count; ++i) p.c[(row + i) * p.c_step] = sums[i];
   }
-  if (blocks * kBlock < p.k) add_last_block<S>(p, blocks * kBlock);
 }
 
 // Eight rows of B at a time over all columns, so that memory is read in eight long streams; the
