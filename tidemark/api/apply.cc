@@ -187,6 +187,7 @@ ArrayRef stretched(const ArrayRef& array, const Shape& shape) {
 Tensor apply_pointwise(const OpDef& op, std::initializer_list<const Operand*> operands, Source at) {
   Tensor tiny;
   if (apply_tiny(op, operands, at, tiny)) return tiny;
+  const device::FloatEnvironment ieee;  // Numbers are rounded to their dtype here.
 
   const size_t count = operands.size();
   std::array<OperandType, 3> types;
@@ -293,6 +294,7 @@ Tensor apply_op(const OpDef& op, std::span<const Tensor> operands, const Attrs& 
   }
   const TensorType wanted = op.infer({op, types, attrs, at});
   Tensor result = make_tensor(wanted.dtype, wanted.shape, at);
+  const device::FloatEnvironment ieee;
   compile::run_library(op, arrays, attrs, TensorState::of(result)->array, at);
   return result;
 }
@@ -306,6 +308,7 @@ Tensor tensor_of(const Operand& operand, Source at, std::optional<DType> dtype) 
                                                          : apply_cast(operand, *dtype, at);
   }
   const DType wanted = dtype.value_or(default_dtype(number.weak));
+  const device::FloatEnvironment ieee;
   Tensor result = make_tensor(wanted, {}, at);
   if (number.weak == Weak::floating && !is_float(wanted)) {
     const double value =
