@@ -32,14 +32,17 @@ struct Candidate {
   }
 };
 
-// Takes samples for about `budget_s`, at least three rounds. `settle_us`: how long to wait before
-// each turn, so that threads of the candidate before have stopped spinning.
-inline void interleave(std::vector<Candidate>& candidates, double budget_s, int settle_us) {
+// Takes samples for about `budget_s`, at least three rounds. With several threads each turn begins
+// by waiting until those of the candidate before have stopped spinning, and then by calls enough
+// for its own to have woken up.
+inline void interleave(std::vector<Candidate>& candidates, double budget_s, bool many_threads) {
   const double start = now_s();
   for (int round = 0; round < 3 || now_s() - start < budget_s; ++round) {
     for (Candidate& candidate : candidates) {
-      if (settle_us > 0) usleep(static_cast<useconds_t>(settle_us));
-      candidate.run();
+      if (many_threads) usleep(15'000);
+      const double warm = now_s() + (many_threads ? 8e-3 : 0);
+      do candidate.run();
+      while (now_s() < warm);
       const double once = now_s();
       candidate.run();
       const double estimate = now_s() - once;

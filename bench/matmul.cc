@@ -143,7 +143,7 @@ void bench_product(Dnnl& dnnl, Size size, int threads, double budget_s) {
   char name[64];
   std::snprintf(name, sizeof name, "%ldx%ldx%ld", static_cast<long>(m), static_cast<long>(k),
                 static_cast<long>(n));
-  interleave(all, budget_s, threads > 1 ? 3000 : 0);
+  interleave(all, budget_s, threads > 1);
   check_close(name, c.get(), d.get(), m * n, k);
   if (at_peak) {
     peak = all.back();
@@ -172,7 +172,7 @@ void bench_vector(bool matrix_first, int threads, double budget_s) {
                      __asm__ volatile("" ::"x"(sum));
                    });
                  }});
-  interleave(all, budget_s, 0);
+  interleave(all, budget_s, threads > 1);
   char note[64];
   const double bytes = 4.0 * size * size;
   std::snprintf(note, sizeof note, "ours %.1f read %.1f GB/s", bytes / all[0].best() / 1e9,
@@ -239,7 +239,7 @@ void bench_convolution(Dnnl& dnnl, int threads, double budget_s) {
   all.push_back({"ours", [&] { convolve(p, reinterpret_cast<std::byte*>(scratch.get())); }});
   all.push_back(dnnl_convolution(dnnl, in.get(), weight.get(), other.get(), false));
   all.push_back(dnnl_convolution(dnnl, in.get(), weight.get(), other.get(), true));
-  interleave(all, budget_s, threads > 1 ? 3000 : 0);
+  interleave(all, budget_s, threads > 1);
   check_close("convolution", out.get(), other.get(), count, 9 * 64);
   compare("conv 3x3 64->64 16x56x56", threads, all, 2.0 * static_cast<double>(count) * 9 * 64,
           0.95);

@@ -7,6 +7,7 @@
 #include "tidemark/api/ops.h"
 #include "tidemark/api/random.h"
 #include "tidemark/api/tensor_state.h"
+#include "tidemark/device/threads.h"
 #include "tidemark/ops/typing.h"
 
 namespace tidemark {
@@ -119,6 +120,7 @@ Tensor attention(const Operand& q, const Operand& k, const Operand& v, Attention
                         type_of(key, at), ", ", type_of(value, at)),
                     at);
   }
+  const device::FloatEnvironment ieee;
   const double scale =
       options.scale.value_or(1.0 / std::sqrt(static_cast<double>(int64_t{query.shape()[-1]})));
   Tensor scores = matmul(query, key, {.transpose_b = true}) * scale;
@@ -153,6 +155,7 @@ Tensor dropout(const Operand& x, DropoutOptions options, Source at) {
   const SourceScope scope(at);
   if (!(options.rate >= 0 && options.rate < 1))
     throw UserError(cat("dropout: the rate must be in [0, 1), got ", options.rate), at);
+  const device::FloatEnvironment ieee;
   const Tensor tensor = as_float(tensor_of(x, at));
   const Tensor keep =
       random::bernoulli(tensor.shape(), {.p = 1 - options.rate, .key = options.key});

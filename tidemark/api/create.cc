@@ -6,6 +6,7 @@
 #include "tidemark/api/ops.h"
 #include "tidemark/api/tensor_state.h"
 #include "tidemark/compile/eager.h"
+#include "tidemark/device/threads.h"
 #include "tidemark/ops/lower.h"
 #include "tidemark/ops/random.h"
 
@@ -67,6 +68,7 @@ void check_count(int64_t count, const Shape& shape, const char* what, Source at)
 }
 
 Tensor filled(const Shape& shape, double value, DType dtype, Source at) {
+  const device::FloatEnvironment ieee;
   Tensor result = detail::make_tensor(dtype, shape, at);
   compile::run_fill(number_bits(value, static_cast<int64_t>(value), is_float(dtype), dtype),
                     TensorState::of(result)->array);
@@ -186,6 +188,7 @@ Tensor arange(const Operand& stop, Source at) { return arange(0, stop, 1, {}, at
 
 Tensor arange(const Operand& start, const Operand& stop, const Operand& step,
               std::optional<DType> dtype, Source at) {
+  const device::FloatEnvironment ieee;
   const bool whole = is_whole(start, at) && is_whole(stop, at) && is_whole(step, at);
   const double from = real_number(start, at);
   const double to = real_number(stop, at);
@@ -200,6 +203,7 @@ Tensor arange(const Operand& start, const Operand& stop, const Operand& step,
 }
 
 Tensor linspace(double start, double stop, int64_t count, DType dtype, Source at) {
+  const device::FloatEnvironment ieee;
   if (count < 0) throw UserError(cat("linspace: cannot make ", count, " numbers"), at);
   const double step = count > 1 ? (stop - start) / static_cast<double>(count - 1) : 0;
   Tensor result = range(start, step, count, dtype, at);

@@ -5,6 +5,7 @@
 
 #include "tidemark/api/tensor_state.h"
 #include "tidemark/compile/eager.h"
+#include "tidemark/device/threads.h"
 #include "tidemark/ops/lower.h"
 #include "tidemark/ops/pointwise.h"
 
@@ -164,6 +165,7 @@ void Tensor::set_number(int64_t whole, double real, int kind, Source at) {
                     "give it a dtype: td::constant(n, td::i64)");
   }
   Tensor made = detail::make_tensor(dtype, {}, at);
+  const device::FloatEnvironment ieee;
   const uint64_t bits = number_bits(real, whole, kind == 2, dtype);
   std::memcpy(made.state_->array.data, &bits, static_cast<size_t>(size_of(dtype)));
   made.state_->weak = true;

@@ -118,7 +118,7 @@ void run_row(const OpDef& op, const ArrayRef& operand, int64_t axis, const Array
         frame.strides[static_cast<size_t>(b)].push_back(size_of(operand.dtype));
     }
     // More than one axis after this one: those in front of the last become rows.
-    for (int64_t inner = frame.axes() - 1; inner > axis + 1; --inner) {
+    while (axis + 2 < frame.axes()) {
       const auto move = [&](AxisList& list) {
         std::rotate(list.begin() + axis, list.begin() + axis + 1, list.begin() + axis + 2);
       };

@@ -252,7 +252,8 @@ void run_repeated_sum(const ArrayRef& operand, double count, const ArrayRef& res
 void run_reduce(const OpDef& op, const ArrayRef& operand, std::span<const int64_t> axes,
                 const ArrayRef& result) {
   if (result.size() == 0) return;
-  if (operand.size() == 0) return run_fill(identity_bits(op.monoid, result.dtype), result);
+  if (operand.size() == 0)
+    return run_fill(identity_bits(op.monoid, compute_dtype(result.dtype)), result);
   // Axes of extent 1 fold nothing, and axes that repeat one element fold by arithmetic: what is
   // left decides the order, so that it depends on logical axes and extents alone.
   ArrayRef x = operand;

@@ -97,16 +97,16 @@ Form choose_form(const Contraction& p, bool low_precision) {
 }
 
 template <class T>
-void cut_vector_form(const Contraction& p, const KernelSet<T>& kernels, int threads,
-                     Blocking& cut) {
+void cut_vector_form(const Contraction& p, int threads, Blocking& cut) {
   const int64_t outputs = std::max(p.m, p.n);
   if (cut.form == Blocking::Form::rows_times_vector) {
-    cut.width = kernels.lanes;
+    cut.width = 16;
   } else {
     // Pieces of a page or more, for long streams; at most what the first-level cache can hold of
     // partial sums.
     const int64_t page = 4096 / sizeof(T);
-    cut.width = std::clamp(divide_up(divide_up(outputs, 2 * threads), page) * page, page, 4 * page);
+    cut.width = std::clamp(
+        divide_up(divide_up(outputs, threads == 1 ? 1 : 2 * threads), page) * page, page, 4 * page);
     cut.c_bytes = add_bytes(std::min(cut.width, divide_up(outputs, 16) * 16) * sizeof(T));
   }
   cut.panels = divide_up(outputs, cut.width);
@@ -135,9 +135,10 @@ void cut_tiles(const Contraction& p, const KernelSet<T>& kernels, int threads, b
   const bool rows_lie_together = p.b.column_stride == 1 || p.n == 1;
   cut.copy_a = low_precision;
   cut.copy_b = low_precision || !rows_lie_together;
-  // A panel that is already dense, or is passed over twice at most, is read where it lies.
+  // Packing doubles what the tile that does it moves to and from the second-level cache, so many
+  // tiles must gain from it. A panel that is already dense gains nothing.
   const bool dense = p.b.row_stride >= 0 && p.b.row_stride <= 2 * cut.width;
-  cut.leave_packed = !cut.copy_b && !dense && cut.block_rows > 2 * tile_rows;
+  cut.leave_packed = !cut.copy_b && !dense && cut.block_rows > 7 * tile_rows;
   if (cut.copy_a) cut.a_bytes = add_bytes(cut.block_rows * cut.depth * sizeof(T));
   if (cut.copy_b || cut.leave_packed) cut.b_bytes = add_bytes(cut.width * cut.depth * sizeof(T));
   if (low_precision) cut.c_bytes = add_bytes(cut.block_rows * cut.width * sizeof(T));
@@ -160,7 +161,7 @@ Blocking cut_up(const Contraction& p, int threads) {
   if (cut.form == Blocking::Form::tiles) {
     cut_tiles(p, kernels, threads, low_precision, cut);
   } else {
-    cut_vector_form(p, kernels, threads, cut);
+    cut_vector_form<T>(p, threads, cut);
   }
   const int64_t pieces = std::max<int64_t>(1, cut.pieces());
   cut.grain = std::clamp<int64_t>(static_cast<int64_t>(worth / 4 / (work / pieces + 1)), 1,

@@ -1,0 +1,184 @@
+#include "tests/sweep/compare.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <sstream>
+
+#include "tidemark/api/tensor_state.h"
+#include "tidemark/ops/contract.h"
+#include "tidemark/ops/indexing.h"
+#include "tidemark/ops/pointwise.h"
+#include "tidemark/ops/reduce.h"
+#include "tidemark/ops/reference.h"
+
+namespace tidemark::sweep {
+namespace {
+
+const ArrayRef& array(const Tensor& tensor) { return detail::array_of(tensor, Source::none()); }
+
+uint64_t bits(const ArrayRef& x, int64_t i) {
+  uint64_t word = 0;
+  std::memcpy(&word, x.data + i * size_of(x.dtype), static_cast<size_t>(size_of(x.dtype)));
+  return word;
+}
+
+// A float's bits as a whole number that counts representable values from zero.
+int64_t rank_of(uint64_t word, DType dtype) {
+  const int64_t width = size_of(dtype) * 8;
+  const uint64_t sign = 1ULL << (width - 1);
+  return (word & sign) != 0 ? -static_cast<int64_t>(word & (sign - 1)) : static_cast<int64_t>(word);
+}
+
+// Half an ulp of 1 in the dtype results are added up in.
+double unit(DType dtype) { return dtype == DType::f64 ? 0x1p-53 : 0x1p-24; }
+
+// One ulp of a value as large as this.
+double ulp_of(long double value, DType dtype) {
+  const int digits = dtype == DType::f16    ? 11
+                     : dtype == DType::bf16 ? 8
+                     : dtype == DType::f32  ? 24
+                                            : 53;
+  const int least = dtype == DType::f16 ? -24 : dtype == DType::f64 ? -1074 : dtype == DType::f32 ? -149 : -133;
+  if (value == 0) return std::ldexp(1.0, least);
+  const int exponent = std::ilogb(value);
+  return std::ldexp(1.0, std::max(exponent - digits + 1, least));
+}
+
+std::string shown(const ArrayRef& x, int64_t i) {
+  std::ostringstream out;
+  out.precision(20);
+  if (is_float(x.dtype))
+    out << reference::read_float(x, i);
+  else
+    out << reference::read_integer(x, i);
+  out << " (0x" << std::hex << bits(x, i) << ")";
+  return out.str();
+}
+
+std::string at_element(const ArrayRef& got, const ArrayRef& want, int64_t i, const std::string& why) {
+  return cat("element ", i, " of ", TensorType{got.dtype, got.shape}, ": got ", shown(got, i),
+             ", want ", shown(want, i), why);
+}
+
+// |x| of every float operand, for error bounds.
+std::vector<Tensor> magnitudes(const Case& c) {
+  std::vector<Tensor> list;
+  for (const Tensor& operand : c.operands) {
+    Tensor copy = dense_copy(operand);
+    for (int64_t i = 0; is_float(copy.dtype()) && i < copy.size(); ++i)
+      reference::write(array(copy), i, std::fabs(reference::read_float(array(copy), i)));
+    list.push_back(copy);
+  }
+  return list;
+}
+
+int64_t folded_count(const Case& c) {
+  int64_t count = 1;
+  for (const int64_t axis : c.attrs.read().integers()) count *= c.operands[0].shape()[axis];
+  return count;
+}
+
+double sum_depth(int64_t n) {
+  const double count = static_cast<double>(std::max<int64_t>(1, n));
+  return std::min(count, 326.0) + std::ceil(std::log2(count)) + 1;
+}
+
+// The largest difference of two finite elements of the operand: what softmax subtracts.
+double spread(const Tensor& x) {
+  const Tensor dense = dense_copy(x);
+  double low = INFINITY, high = -INFINITY;
+  for (int64_t i = 0; i < dense.size(); ++i) {
+    const auto value = static_cast<double>(reference::read_float(array(dense), i));
+    if (!std::isfinite(value)) continue;
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+  return high > low ? high - low : 0;
+}
+
+// How far each element may be from the reference; empty where ulps decide.
+std::vector<double> bounds(const Case& c, const Tensor& want) {
+  const OpDef& op = *c.op;
+  if (!is_float(want.dtype()) || op.gives_index) return {};
+  const auto count = static_cast<size_t>(want.size());
+  const double u = unit(want.dtype());
+  double depth = 0;
+  if (op.self == &sum) {
+    depth = sum_depth(folded_count(c));
+  } else if (op.self == &ops::cumsum) {
+    depth = static_cast<double>(int64_t{c.operands[0].shape()[c.attrs.read().integer()]});
+  } else if (op.family == Family::contract) {
+    const Shape& w = c.operands[1].shape();
+    const int64_t k = op.self == &ops::matmul ? int64_t{w[-2]} : int64_t{w[0] * w[1] * w[2]};
+    depth = static_cast<double>(std::min<int64_t>(k, 256) + k / 256 + 1);
+  } else if (op.self == &prod) {
+    std::vector<double> list;
+    for (int64_t i = 0; i < want.size(); ++i)
+      list.push_back(static_cast<double>(folded_count(c)) * u *
+                     std::fabs(static_cast<double>(reference::read_float(array(want), i))));
+    return list;
+  } else if (op.family == Family::row) {
+    const int64_t n = c.operands[0].shape()[c.attrs.read().integer()];
+    // In f64 the reference itself adds up n terms one by one.
+    const double own = want.dtype() == DType::f64 ? static_cast<double>(n) : 0;
+    const double steps = 2 * op.ulps + sum_depth(n) + spread(c.operands[0]) + own;
+    std::vector<double> list;
+    for (int64_t i = 0; i < want.size(); ++i) {
+      const double y = std::fabs(static_cast<double>(reference::read_float(array(want), i)));
+      list.push_back(steps * u * (op.self == &log_softmax ? 1 + y : y));
+    }
+    return list;
+  } else {
+    return {};
+  }
+  const Tensor total = expected(op, magnitudes(c), c.attrs);
+  std::vector<double> list(count);
+  for (size_t i = 0; i < count; ++i)
+    list[i] = depth * u *
+              static_cast<double>(reference::read_float(array(total), static_cast<int64_t>(i)));
+  return list;
+}
+
+}  // namespace
+
+std::string difference(const Case& c, const Tensor& got, const Tensor& want) {
+  if (got.dtype() != want.dtype() || got.shape() != want.shape())
+    return cat("got ", detail::type_of(got, Source::none()), ", want ",
+               detail::type_of(want, Source::none()));
+  const Tensor dense = dense_copy(got);
+  const ArrayRef &a = array(dense), &b = array(want);
+  const std::vector<double> bound = bounds(c, want);
+  const double ulps = c.op->ulps == 0 ? 0 : is_low_precision(want.dtype()) ? 1 : c.op->ulps;
+  for (int64_t i = 0; i < want.size(); ++i) {
+    if (bits(a, i) == bits(b, i)) continue;
+    if (!is_float(want.dtype())) return at_element(a, b, i, "");
+    const long double x = reference::read_float(a, i), y = reference::read_float(b, i);
+    if (std::isnan(x) && std::isnan(y)) continue;
+    if (!bound.empty()) {
+      const double allowed = bound[static_cast<size_t>(i)] + ulp_of(y, want.dtype());
+      // An infinity that the reference rounds to must be one; a bound may reach over the edge.
+      if (std::fabs(x - y) <= allowed || (std::isinf(allowed) && !std::isnan(x))) continue;
+      return at_element(a, b, i, cat(", allowed ", allowed));
+    }
+    const auto apart = static_cast<double>(
+        std::abs(rank_of(bits(a, i), a.dtype) - rank_of(bits(b, i), b.dtype)));
+    if (std::isnan(x) || std::isnan(y) || ulps == 0 || apart > ulps)
+      return at_element(a, b, i, cat(", ", apart, " ulps apart, allowed ", ulps));
+  }
+  return {};
+}
+
+std::string bit_difference(const Tensor& a, const Tensor& b) {
+  if (a.dtype() != b.dtype() || a.shape() != b.shape())
+    return cat("got ", detail::type_of(a, Source::none()), ", want ",
+               detail::type_of(b, Source::none()));
+  const Tensor x = dense_copy(a), y = dense_copy(b);
+  for (int64_t i = 0; i < x.size(); ++i) {
+    if (bits(array(x), i) != bits(array(y), i)) return at_element(array(x), array(y), i, "");
+  }
+  return {};
+}
+
+}  // namespace tidemark::sweep
