@@ -5,15 +5,20 @@
 #include <vector>
 
 #include "tools/command.h"
+#include "tools/pack.h"
 
 namespace tidemark::tools {
 namespace {
 
 // In the order `--help` shows them.
-constexpr Command kCommands[] = {{"version", "the version of this build", [](Arguments) {
-                                    std::cout << "tidemark 0.1.0\n";
-                                    return 0;
-                                  }}};
+constexpr Command kCommands[] = {
+    {"pack", "place buffers with lifetimes at offsets, close to the load", pack_command},
+    {"version", "the version of this build",
+     [](Arguments) {
+       std::cout << "tidemark 0.1.0\n";
+       return 0;
+     }},
+};
 
 int help(std::ostream& out) {
   out << "usage: tidemark COMMAND [ARGUMENT...]\n\n"
