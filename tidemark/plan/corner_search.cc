@@ -29,14 +29,13 @@ int64_t luby(int64_t i) {
 
 // Tried in this order, again and again.
 constexpr Strategy kStrategies[] = {
-    {Strategy::fewest_choices, Strategy::width},     {Strategy::slack_per_failure, Strategy::width},
-    {Strategy::choices_then_slack, Strategy::load},  {Strategy::least_slack, Strategy::size},
-    {Strategy::fewest_choices, Strategy::area},      {Strategy::slack_per_failure, Strategy::load},
-    {Strategy::choices_then_slack, Strategy::width}, {Strategy::least_slack, Strategy::width},
+    {Strategy::fewest_choices, Strategy::width},    {Strategy::leftmost, Strategy::width},
+    {Strategy::choices_then_slack, Strategy::load}, {Strategy::slack_per_failure, Strategy::width},
+    {Strategy::fewest_choices, Strategy::load},     {Strategy::least_slack, Strategy::size},
+    {Strategy::slack_per_failure, Strategy::area},  {Strategy::least_slack, Strategy::width},
 };
 constexpr int64_t kFirstRestart = 500;  // Nodes; multiplied by the Luby sequence.
 constexpr int kDeepest = 4000;          // Branchings on one path: bounds the stack.
-constexpr double kRecent = 1.02;        // How much more each failure weighs than the one before.
 constexpr size_t kMemoSlots = size_t{1} << 18;
 
 }  // namespace
@@ -95,15 +94,6 @@ class CornerSearch::Searcher {
     changed_begin_ = std::min(changed_begin_, begin_[id]);
     changed_end_ = std::max(changed_end_, end_[id]);
   }
-  // Counts a failure at a section; recent ones weigh more.
-  void blame(int32_t section) {
-    last_failure_ = section;
-    failures_[section] += blame_;
-    blame_ *= kRecent;
-    if (blame_ < 1e100) return;
-    for (double& count : failures_) count = std::max(count * 1e-100, 1e-100);
-    blame_ *= 1e-100;
-  }
   bool is_open(const Frame& frame, int32_t id) const {
     return (frame.open[static_cast<size_t>(id) / 64] >> (id % 64)) & 1;
   }
@@ -124,8 +114,6 @@ class CornerSearch::Searcher {
   std::vector<std::pair<int32_t, int32_t>> parts_;
   std::vector<int32_t> found_, chosen_;  // Candidates of the corner looked at, and of the best one.
   std::vector<double> failures_;         // Per section: how often it was where things went wrong.
-  double blame_ = 1;
-  int32_t last_failure_ = 0;
   std::vector<uint64_t> memo_;
   std::vector<Units> offsets_;
 
@@ -270,7 +258,7 @@ bool CornerSearch::Searcher<Units>::solve(Frame& frame, Region region, int depth
     }
     const Corner corner = pick(frame, region);
     if (corner.choices == 0) {
-      blame(corner.section);
+      failures_[corner.section] += 1;
       return false;
     }
     if (corner.choices > 1) return branch(frame, region, corner, depth);
@@ -391,14 +379,8 @@ double CornerSearch::Searcher<Units>::score(const Frame& frame, const Corner& co
       return corner.choices + relative;
     case Strategy::slack_per_failure:
       return (relative + 0.001) / failures_[corner.section];
-    case Strategy::choices_per_failure:
-      return corner.choices / failures_[corner.section];
     case Strategy::leftmost:
       return corner.section;
-    case Strategy::rightmost:
-      return sections_ - corner.section;
-    case Strategy::near_failure:
-      return std::abs(corner.section - last_failure_) + 0.1 * corner.choices;
   }
   return 0;
 }
@@ -554,7 +536,7 @@ bool CornerSearch::Searcher<Units>::propagate(Frame& frame, const Region& region
     int32_t lifted_begin = last, lifted_end = first;
     for (int32_t s = first; s < last; ++s) {
       if (height[s] > capacity_) {
-        blame(s);
+        failures_[s] += 1;
         return false;
       }
       if (lowest[s] > floor[s] && lowest[s] < kFar) {

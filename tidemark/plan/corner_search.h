@@ -40,10 +40,7 @@ struct Strategy {
     least_slack,
     choices_then_slack,
     slack_per_failure,
-    choices_per_failure,
-    near_failure,
     leftmost,
-    rightmost
   };
   enum Order : uint8_t { area, width, size, load };
   Corner corner = fewest_choices;

@@ -105,6 +105,10 @@ class Planner {
     const int64_t unit = model_.unit_bytes;
     int64_t low = (goal() + unit - 1) / unit;
     bool first = true;
+    // Where a capacity is asked for, that is the one to spend time on.
+    const bool only_goal =
+        budget_.limits().capacity_bytes > result_.bound_bytes && corner_rounds_ > 0;
+    ++corner_rounds_;
     while (!done()) {
       const int64_t high = (result_.placement.tidemark_bytes + unit - 1) / unit;
       if (low >= high) {
@@ -125,6 +129,7 @@ class Planner {
           low = capacity + 1;
           break;
       }
+      if (only_goal) break;
     }
     effort_ *= 2;
   }
@@ -199,6 +204,7 @@ class Planner {
   bool exhausted_ = false;       // No search can add anything.
   std::unique_ptr<CornerSearch> corners_;
   int64_t effort_ = 10'000;
+  int64_t corner_rounds_ = 0;
 };
 
 }  // namespace
