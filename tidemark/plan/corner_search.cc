@@ -27,15 +27,16 @@ int64_t luby(int64_t i) {
   }
 }
 
-// Tried in this order, again and again.
+// Tried in this order, again and again. Working outward from where it went wrong finds most; what
+// it does not find, one of the others often does.
 constexpr Strategy kStrategies[] = {
-    {Strategy::fewest_choices, Strategy::width},    {Strategy::leftmost, Strategy::width},
-    {Strategy::choices_then_slack, Strategy::load}, {Strategy::slack_per_failure, Strategy::width},
-    {Strategy::fewest_choices, Strategy::load},     {Strategy::least_slack, Strategy::size},
-    {Strategy::slack_per_failure, Strategy::area},  {Strategy::least_slack, Strategy::width},
+    {Strategy::outward, Strategy::width}, {Strategy::fewest_choices, Strategy::width},
+    {Strategy::outward, Strategy::width}, {Strategy::choices_then_slack, Strategy::load},
+    {Strategy::outward, Strategy::width}, {Strategy::slack_per_failure, Strategy::width},
+    {Strategy::outward, Strategy::width}, {Strategy::leftmost, Strategy::width},
 };
-constexpr int64_t kFirstRestart = 500;  // Nodes; multiplied by the Luby sequence.
-constexpr int kDeepest = 4000;          // Branchings on one path: bounds the stack.
+constexpr int64_t kFirstRestart = 1000;  // Nodes; multiplied by the Luby sequence.
+constexpr int kDeepest = 4000;           // Branchings on one path: bounds the stack.
 constexpr size_t kMemoSlots = size_t{1} << 18;
 
 }  // namespace
@@ -121,6 +122,7 @@ class CornerSearch::Searcher {
   Strategy strategy_;
   std::vector<double> priority_;
   uint64_t salt_ = 0;
+  int32_t focus_ = 0;
   int64_t nodes_left_ = 0;
   bool stopped_ = false;
   Budget* budget_ = nullptr;
@@ -198,6 +200,13 @@ typename CornerSearch::Outcome CornerSearch::Searcher<Units>::run(int64_t capaci
     random = mix(random + 0x9e3779b97f4a7c15ULL);
     key *= 1.0 - noise * static_cast<double>(random >> 40) / static_cast<double>(1 << 24);
   }
+  // Chance picks the section to start from, in proportion to how often it was in the way.
+  double spin = 0;
+  for (double count : failures_) spin += count;
+  random = mix(random + 0x9e3779b97f4a7c15ULL);
+  spin *= static_cast<double>(random >> 11) / 9007199254740992.0;
+  focus_ = 0;
+  while (focus_ + 1 < sections_ && (spin -= failures_[focus_]) > 0) ++focus_;
   Frame& root = frame_at(0);
   std::ranges::fill(root.floor, 0);
   std::ranges::fill(root.top, 0);
@@ -381,6 +390,8 @@ double CornerSearch::Searcher<Units>::score(const Frame& frame, const Corner& co
       return (relative + 0.001) / failures_[corner.section];
     case Strategy::leftmost:
       return corner.section;
+    case Strategy::outward:
+      return std::abs(corner.section - focus_);
   }
   return 0;
 }

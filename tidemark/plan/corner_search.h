@@ -41,6 +41,7 @@ struct Strategy {
     choices_then_slack,
     slack_per_failure,
     leftmost,
+    outward,  // From a section that was often in the way.
   };
   enum Order : uint8_t { area, width, size, load };
   Corner corner = fewest_choices;

@@ -107,7 +107,7 @@ class Planner {
     bool first = true;
     // Where a capacity is asked for, that is the one to spend time on.
     const bool only_goal =
-        budget_.limits().capacity_bytes > result_.bound_bytes && corner_rounds_ > 0;
+        budget_.limits().capacity_bytes >= result_.bound_bytes && corner_rounds_ > 0;
     ++corner_rounds_;
     while (!done()) {
       const int64_t high = (result_.placement.tidemark_bytes + unit - 1) / unit;
