@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdio>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,10 @@ struct Bar {
 
   bool pass() const { return at_least ? value >= limit : value <= limit; }
 };
+
+inline Bar at_most(std::string name, double value, double limit) {
+  return {std::move(name), value, limit, false};
+}
 
 inline void print(const Bar& bar) {
   std::printf("%-52s %9.3f  %s %8.3f  %s  %s\n", bar.name.c_str(), bar.value,
@@ -32,6 +37,20 @@ inline int print_all(const std::vector<Bar>& bars) {
     missed += bar.pass() ? 0 : 1;
   }
   return missed;
+}
+
+// Names and notes must be free of quotes and backslashes.
+inline void print_json(std::ostream& out, const std::vector<Bar>& bars) {
+  out << "[";
+  for (size_t i = 0; i < bars.size(); ++i) {
+    char numbers[128];
+    std::snprintf(numbers, sizeof(numbers),
+                  "\"value\": %.10g, \"limit\": %.10g, \"at_least\": %s, \"pass\": %s",
+                  bars[i].value, bars[i].limit, bars[i].at_least ? "true" : "false",
+                  bars[i].pass() ? "true" : "false");
+    out << (i > 0 ? ",\n " : "") << "{\"name\": \"" << bars[i].name << "\", " << numbers << "}";
+  }
+  out << "]\n";
 }
 
 }  // namespace tidemark::bench

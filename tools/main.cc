@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tools/command.h"
+#include "tools/pack.h"
 
 namespace tidemark::tools {
 namespace {
@@ -17,6 +18,7 @@ int version_command(Arguments) {
 // In the order `--help` shows them.
 constexpr Command kCommands[] = {
     {"tour", "shows what Tidemark does, in a minute", tour_command},
+    {"pack", "place buffers with lifetimes at offsets, close to the load", pack_command},
     {"version", "the version of this build", version_command},
 };
 

@@ -117,11 +117,11 @@ void pointwise_cases(Cases& cases, DType dtype) {
     cases.add({repeated(cases.operand(0, dtype, {1, 70}), {5, 70})}, {}, "rows repeated");
     cases.add({repeated(cases.operand(0, dtype, {3, 1, 4}), {3, 6, 4})}, {}, "middle repeated");
   } else {
-    const Shape shapes[][3] = {{{5, 70}, {70}, {5, 70}},    {{70}, {5, 70}, {1, 1}},
-                               {{5, 1}, {1, 70}, {5, 70}},  {{5, 70}, {5, 1}, {}},
-                               {{}, {3, 21}, {3, 1}},       {{2, 65}, {}, {65}},
-                               {{4, 1, 6}, {3, 1}, {1}},    {{0, 3}, {1, 3}, {3}},
-                               {{1}, {4097}, {4097}},       {{7, 1, 1}, {1, 9, 8}, {7, 9, 1}}};
+    const Shape shapes[][3] = {{{5, 70}, {70}, {5, 70}},   {{70}, {5, 70}, {1, 1}},
+                               {{5, 1}, {1, 70}, {5, 70}}, {{5, 70}, {5, 1}, {}},
+                               {{}, {3, 21}, {3, 1}},      {{2, 65}, {}, {65}},
+                               {{4, 1, 6}, {3, 1}, {1}},   {{0, 3}, {1, 3}, {3}},
+                               {{1}, {4097}, {4097}},      {{7, 1, 1}, {1, 9, 8}, {7, 9, 1}}};
     for (const auto& three : shapes) cases.add(operands({three[0], three[1], three[2]}));
   }
 }
@@ -298,7 +298,7 @@ std::vector<Case> rows(const OpDef& op) {
     cases.add({repeated(cases.draw(dtype, {4, 1}), {4, 9})}, axis(1), "repeated");
     if (!is_float(dtype)) continue;
     const double inf = std::numeric_limits<double>::infinity();
-    const std::vector<double> lists[] = {{1, 2, NAN}, {1, inf, 2},   {-inf, 0, 1},
+    const std::vector<double> lists[] = {{1, 2, NAN},  {1, inf, 2},    {-inf, 0, 1},
                                          {-inf, -inf}, {500, 0, -500}, {-0.0, 0.0}};
     for (const std::vector<double>& list : lists) {
       cases.add({listed(dtype, {list.size()}, list)}, axis(0), "special");
@@ -311,11 +311,19 @@ std::vector<Case> rows(const OpDef& op) {
 // ---- views and pieces ---------------------------------------------------------------------------
 
 void reshape_cases(Cases& cases, DType dtype) {
-  const std::pair<Shape, Shape> table[] = {
-      {{6}, {2, 3}},        {{2, 3, 4}, {6, 4}}, {{2, 3, 4}, {2, 12}},    {{2, 3, 4}, {24}},
-      {{4, 6}, {2, 2, 3, 2}}, {{1, 6, 1}, {6}},  {{6}, {1, 1, 6, 1}},     {{}, {1, 1}},
-      {{1}, {}},            {{0, 3}, {3, 0, 5}}, {{6, 4}, {4, 6}},        {{70, 3}, {3, 70}},
-      {{2, 3, 1, 2, 3, 2, 2}, {12, 12}}};
+  const std::pair<Shape, Shape> table[] = {{{6}, {2, 3}},
+                                           {{2, 3, 4}, {6, 4}},
+                                           {{2, 3, 4}, {2, 12}},
+                                           {{2, 3, 4}, {24}},
+                                           {{4, 6}, {2, 2, 3, 2}},
+                                           {{1, 6, 1}, {6}},
+                                           {{6}, {1, 1, 6, 1}},
+                                           {{}, {1, 1}},
+                                           {{1}, {}},
+                                           {{0, 3}, {3, 0, 5}},
+                                           {{6, 4}, {4, 6}},
+                                           {{70, 3}, {3, 70}},
+                                           {{2, 3, 1, 2, 3, 2, 2}, {12, 12}}};
   for (const auto& [from, to] : table)
     cases.add_laid_out({cases.draw(dtype, from)}, Attrs().add(sizes_of(to)));
   cases.add({repeated(cases.draw(dtype, {3, 1}), {3, 4})}, Attrs().add(AxisList{12}), "repeated");
@@ -323,10 +331,14 @@ void reshape_cases(Cases& cases, DType dtype) {
 }
 
 void transpose_cases(Cases& cases, DType dtype) {
-  const std::pair<Shape, AxisList> table[] = {
-      {{3, 5}, {1, 0}},       {{2, 3, 4}, {2, 0, 1}}, {{2, 3, 4}, {1, 0, 2}}, {{7}, {0}},
-      {{}, {}},               {{0, 3}, {1, 0}},       {{1, 70}, {1, 0}},
-      {{2, 3, 1, 2, 3, 2, 2}, {6, 4, 2, 0, 1, 3, 5}}};
+  const std::pair<Shape, AxisList> table[] = {{{3, 5}, {1, 0}},
+                                              {{2, 3, 4}, {2, 0, 1}},
+                                              {{2, 3, 4}, {1, 0, 2}},
+                                              {{7}, {0}},
+                                              {{}, {}},
+                                              {{0, 3}, {1, 0}},
+                                              {{1, 70}, {1, 0}},
+                                              {{2, 3, 1, 2, 3, 2, 2}, {6, 4, 2, 0, 1, 3, 5}}};
   for (const auto& [shape, order] : table)
     cases.add_laid_out({cases.draw(dtype, shape)}, Attrs().add(order));
 }
@@ -336,21 +348,26 @@ void slice_cases(Cases& cases, DType dtype) {
     Shape shape;
     AxisList begin, size, step;
   };
-  const Form table[] = {
-      {{10}, {2}, {5}, {1}},          {{10}, {1}, {4}, {2}},  {{10}, {9}, {10}, {-1}},
-      {{10}, {8}, {3}, {-3}},         {{10}, {0}, {0}, {1}},  {{5, 7}, {1, 2}, {2, 3}, {3, 2}},
-      {{5, 7}, {4, 6}, {3, 4}, {-2, -2}}, {{}, {}, {}, {}},   {{0, 3}, {0, 0}, {0, 2}, {1, 2}},
-      {{2, 3, 70}, {1, 0, 69}, {1, 3, 70}, {1, 1, -1}}};
+  const Form table[] = {{{10}, {2}, {5}, {1}},
+                        {{10}, {1}, {4}, {2}},
+                        {{10}, {9}, {10}, {-1}},
+                        {{10}, {8}, {3}, {-3}},
+                        {{10}, {0}, {0}, {1}},
+                        {{5, 7}, {1, 2}, {2, 3}, {3, 2}},
+                        {{5, 7}, {4, 6}, {3, 4}, {-2, -2}},
+                        {{}, {}, {}, {}},
+                        {{0, 3}, {0, 0}, {0, 2}, {1, 2}},
+                        {{2, 3, 70}, {1, 0, 69}, {1, 3, 70}, {1, 1, -1}}};
   for (const Form& form : table)
     cases.add_laid_out({cases.draw(dtype, form.shape)},
                        Attrs().add(form.begin).add(form.size).add(form.step));
 }
 
 void broadcast_cases(Cases& cases, DType dtype) {
-  const std::pair<Shape, Shape> table[] = {{{1}, {5}},       {{}, {2, 3}},       {{3, 1}, {3, 4}},
-                                           {{4}, {3, 4}},    {{3, 1, 2}, {3, 5, 2}}, {{1}, {0}},
-                                           {{0, 1}, {0, 3}}, {{1, 1}, {1, 1, 1}},
-                                           {{2, 1, 1, 2}, {2, 1, 3, 2, 5, 3, 2}}};
+  const std::pair<Shape, Shape> table[] = {
+      {{1}, {5}},       {{}, {2, 3}},           {{3, 1}, {3, 4}},
+      {{4}, {3, 4}},    {{3, 1, 2}, {3, 5, 2}}, {{1}, {0}},
+      {{0, 1}, {0, 3}}, {{1, 1}, {1, 1, 1}},    {{2, 1, 1, 2}, {2, 1, 3, 2, 5, 3, 2}}};
   for (const auto& [from, to] : table)
     cases.add_laid_out({cases.draw(dtype, from)}, Attrs().add(sizes_of(to)));
 }
@@ -386,9 +403,8 @@ void pad_cases(Cases& cases, DType dtype) {
   for (const Form& form : table) {
     for (const double value : {0.0, 1.0, 0.5}) {
       if (value == 0.5 && !is_float(dtype)) continue;
-      cases.add_laid_out(
-          {cases.draw(dtype, form.shape)},
-          Attrs().add(form.low).add(form.high).add(form.inside).add(value));
+      cases.add_laid_out({cases.draw(dtype, form.shape)},
+                         Attrs().add(form.low).add(form.high).add(form.inside).add(value));
     }
   }
 }
@@ -410,9 +426,10 @@ struct IndexForm {
 };
 
 void gather_cases(Cases& cases, DType dtype) {
-  const IndexForm table[] = {{{7}, {5}, 0},          {{7, 3}, {4}, 0},      {{7, 3}, {4}, 1},
-                             {{5, 6, 70}, {2, 3}, 1}, {{5, 6}, {}, 0},       {{5}, {0}, 0},
-                             {{5, 0}, {3}, 0},       {{2, 3, 4}, {2, 2, 2}, 2}, {{300}, {1000}, 0}};
+  const IndexForm table[] = {
+      {{7}, {5}, 0},           {{7, 3}, {4}, 0},          {{7, 3}, {4}, 1},
+      {{5, 6, 70}, {2, 3}, 1}, {{5, 6}, {}, 0},           {{5}, {0}, 0},
+      {{5, 0}, {3}, 0},        {{2, 3, 4}, {2, 2, 2}, 2}, {{300}, {1000}, 0}};
   for (const IndexForm& form : table) {
     for (const DType index : kIndexDTypes) {
       const int64_t size = std::min<int64_t>(form.shape[form.axis], 255);
@@ -424,9 +441,9 @@ void gather_cases(Cases& cases, DType dtype) {
 
 constexpr int kAlongForms = 6;
 const IndexForm* along_forms() {
-  static const IndexForm table[kAlongForms] = {
-      {{7}, {5}, 0},       {{7, 3}, {4, 3}, 0},       {{7, 3}, {7, 9}, 1},
-      {{2, 5, 70}, {2, 3, 70}, 1}, {{5, 2}, {0, 2}, 0}, {{300}, {1000}, 0}};
+  static const IndexForm table[kAlongForms] = {{{7}, {5}, 0},       {{7, 3}, {4, 3}, 0},
+                                               {{7, 3}, {7, 9}, 1}, {{2, 5, 70}, {2, 3, 70}, 1},
+                                               {{5, 2}, {0, 2}, 0}, {{300}, {1000}, 0}};
   return table;
 }
 
@@ -441,8 +458,8 @@ void take_along_cases(Cases& cases, DType dtype) {
 }
 
 void scatter_cases(Cases& cases, DType dtype) {
-  const IndexForm table[] = {{{7}, {5}, 0},           {{7, 3}, {9}, 0},  {{7, 3}, {4}, 1},
-                             {{5, 6, 70}, {2, 3}, 1}, {{5}, {0}, 0},     {{5, 6}, {}, 0},
+  const IndexForm table[] = {{{7}, {5}, 0},           {{7, 3}, {9}, 0}, {{7, 3}, {4}, 1},
+                             {{5, 6, 70}, {2, 3}, 1}, {{5}, {0}, 0},    {{5, 6}, {}, 0},
                              {{3}, {1000}, 0}};
   for (const IndexForm& form : table) {
     Shape updates;
@@ -450,10 +467,10 @@ void scatter_cases(Cases& cases, DType dtype) {
     for (const Dim dim : form.indices) updates.push_back(dim);
     for (int64_t i = form.axis + 1; i < form.shape.rank(); ++i) updates.push_back(form.shape[i]);
     for (const DType index : kIndexDTypes)
-      cases.add_laid_out({cases.draw(dtype, form.shape),
-                          indices(cases, index, form.indices, form.shape[form.axis]),
-                          cases.draw(dtype, updates)},
-                         Attrs().add(form.axis).add(false));
+      cases.add_laid_out(
+          {cases.draw(dtype, form.shape),
+           indices(cases, index, form.indices, form.shape[form.axis]), cases.draw(dtype, updates)},
+          Attrs().add(form.axis).add(false));
   }
   for (const IndexForm& form : std::span(along_forms(), kAlongForms)) {
     const int64_t size = std::min<int64_t>(form.shape[form.axis], 255);
@@ -481,21 +498,25 @@ void cumsum_cases(Cases& cases, DType dtype) {
 
 void matmul_cases(Cases& cases, DType dtype) {
   if (dtype == DType::boolean) return;
-  std::vector<std::array<int64_t, 3>> sizes = {{1, 1, 1},    {2, 3, 4},    {5, 1, 7},  {16, 16, 16},
-                                               {17, 33, 15}, {3, 257, 2},  {1, 70, 9}, {9, 70, 1},
-                                               {33, 513, 18}, {0, 3, 2},   {3, 0, 2},  {64, 64, 65}};
+  std::vector<std::array<int64_t, 3>> sizes = {
+      {1, 1, 1},  {2, 3, 4},  {5, 1, 7},     {16, 16, 16}, {17, 33, 15}, {3, 257, 2},
+      {1, 70, 9}, {9, 70, 1}, {33, 513, 18}, {0, 3, 2},    {3, 0, 2},    {64, 64, 65}};
   if (full_counts()) {
     for (int64_t n = 1; n <= 40; ++n) sizes.push_back({n, 41 - n, (n * 7) % 40 + 1});
   }
   for (const auto& [m, k, n] : sizes)
     cases.add_laid_out({cases.draw(dtype, {m, k}), cases.draw(dtype, {k, n})}, {});
-  const std::pair<Shape, Shape> batches[] = {{{3, 4, 5}, {3, 5, 2}},    {{3, 4, 5}, {5, 2}},
-                                             {{4, 5}, {3, 5, 2}},       {{2, 1, 4, 5}, {3, 5, 2}},
-                                             {{1, 4, 5}, {3, 5, 2}},    {{0, 4, 5}, {5, 2}},
+  const std::pair<Shape, Shape> batches[] = {{{3, 4, 5}, {3, 5, 2}},
+                                             {{3, 4, 5}, {5, 2}},
+                                             {{4, 5}, {3, 5, 2}},
+                                             {{2, 1, 4, 5}, {3, 5, 2}},
+                                             {{1, 4, 5}, {3, 5, 2}},
+                                             {{0, 4, 5}, {5, 2}},
                                              {{2, 3, 2, 17, 33}, {1, 2, 33, 18}}};
   for (const auto& [a, b] : batches)
     cases.add_laid_out({cases.draw(dtype, a), cases.draw(dtype, b)}, {});
-  cases.add({repeated(cases.draw(dtype, {1, 9}), {4, 9}), cases.draw(dtype, {9, 5})}, {}, "repeated");
+  cases.add({repeated(cases.draw(dtype, {1, 9}), {4, 9}), cases.draw(dtype, {9, 5})}, {},
+            "repeated");
   cases.add({cases.draw(dtype, {4, 9}), repeated(cases.draw(dtype, {9, 1}), {9, 20})}, {},
             "repeated");
 }
@@ -558,16 +579,24 @@ struct Table {
   const NamedOp* op;
   void (*add)(Cases& cases, DType dtype);
 };
-constexpr Table kTables[] = {
-    {&ops::reshape, reshape_cases},         {&ops::transpose, transpose_cases},
-    {&ops::slice, slice_cases},             {&ops::broadcast_to, broadcast_cases},
-    {&ops::concat, concat_cases},           {&ops::pad, pad_cases},
-    {&ops::gather, gather_cases},           {&ops::take_along_axis, take_along_cases},
-    {&ops::scatter_add, scatter_cases},     {&ops::cumsum, cumsum_cases},
-    {&ops::matmul, matmul_cases},           {&ops::conv2d, conv_cases},
-    {&ops::arange, draw_cases},             {&ops::random_bernoulli, draw_cases},
-    {&ops::random_integers, draw_cases},    {&ops::random_normal, draw_cases},
-    {&ops::random_permutation, draw_cases}, {&ops::random_uniform, draw_cases}};
+constexpr Table kTables[] = {{&ops::reshape, reshape_cases},
+                             {&ops::transpose, transpose_cases},
+                             {&ops::slice, slice_cases},
+                             {&ops::broadcast_to, broadcast_cases},
+                             {&ops::concat, concat_cases},
+                             {&ops::pad, pad_cases},
+                             {&ops::gather, gather_cases},
+                             {&ops::take_along_axis, take_along_cases},
+                             {&ops::scatter_add, scatter_cases},
+                             {&ops::cumsum, cumsum_cases},
+                             {&ops::matmul, matmul_cases},
+                             {&ops::conv2d, conv_cases},
+                             {&ops::arange, draw_cases},
+                             {&ops::random_bernoulli, draw_cases},
+                             {&ops::random_integers, draw_cases},
+                             {&ops::random_normal, draw_cases},
+                             {&ops::random_permutation, draw_cases},
+                             {&ops::random_uniform, draw_cases}};
 
 std::vector<Case> tabled(const OpDef& op) {
   Cases cases(op);
@@ -636,15 +665,17 @@ std::vector<Case> large_cases_of(const OpDef& op) {
       cases.add(draws(dtype, {{50, 3000}}), Attrs().add(int64_t{1}).add(false));
       cases.add(draws(dtype, {{3000, 50}}), Attrs().add(int64_t{0}).add(false));
     } else if (op.self == &ops::gather || op.self == &ops::take_along_axis) {
-      cases.add({cases.draw(dtype, {50, 60}),
-                 indices(cases, DType::i32, op.self == &ops::gather ? Shape{900} : Shape{50, 900}, 60)},
-                Attrs().add(int64_t{1}));
+      cases.add(
+          {cases.draw(dtype, {50, 60}),
+           indices(cases, DType::i32, op.self == &ops::gather ? Shape{900} : Shape{50, 900}, 60)},
+          Attrs().add(int64_t{1}));
     } else if (op.self == &ops::scatter_add) {
       cases.add({cases.draw(dtype, {50, 60}), indices(cases, DType::i32, {900}, 50),
                  cases.draw(dtype, {900, 60})},
                 Attrs().add(int64_t{0}).add(false));
     } else if (op.self == &ops::concat) {
-      cases.add({cases.draw(dtype, {200, 300}), cases.draw(dtype, {200, 100})}, Attrs().add(int64_t{1}));
+      cases.add({cases.draw(dtype, {200, 300}), cases.draw(dtype, {200, 100})},
+                Attrs().add(int64_t{1}));
     } else if (op.self == &ops::pad) {
       cases.add({cases.draw(dtype, {200, 300})},
                 Attrs().add(AxisList{1, 2}).add(AxisList{3, 4}).add(AxisList{0, 1}).add(1.0));
@@ -653,7 +684,8 @@ std::vector<Case> large_cases_of(const OpDef& op) {
       draw_cases(more, dtype);
       for (const Case& c : more.take()) cases.add({}, c.attrs);
       if (op.self != &ops::arange && op.self != &ops::random_integers &&
-          op.self != &ops::random_permutation && is_float(dtype) != (op.self == &ops::random_bernoulli))
+          op.self != &ops::random_permutation &&
+          is_float(dtype) != (op.self == &ops::random_bernoulli))
         cases.add({}, Attrs().add(AxisList{100003}).add(dtype).add(int64_t{7}).add(0.5).add(1.0));
     }
   }
@@ -693,8 +725,7 @@ std::vector<Case> smooth_cases_of(const OpDef& op) {
     for (Case& c : more.take()) {
       const bool small = std::all_of(c.operands.begin(), c.operands.end(),
                                      [](const Tensor& x) { return x.size() <= 80; });
-      if (small && (c.text.empty() || c.text == "dense"))
-        cases.add(std::move(c.operands), c.attrs);
+      if (small && (c.text.empty() || c.text == "dense")) cases.add(std::move(c.operands), c.attrs);
     }
   }
   return cases.take();

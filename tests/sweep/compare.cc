@@ -40,7 +40,10 @@ double ulp_of(long double value, DType dtype) {
                      : dtype == DType::bf16 ? 8
                      : dtype == DType::f32  ? 24
                                             : 53;
-  const int least = dtype == DType::f16 ? -24 : dtype == DType::f64 ? -1074 : dtype == DType::f32 ? -149 : -133;
+  const int least = dtype == DType::f16   ? -24
+                    : dtype == DType::f64 ? -1074
+                    : dtype == DType::f32 ? -149
+                                          : -133;
   if (value == 0) return std::ldexp(1.0, least);
   const int exponent = std::ilogb(value);
   return std::ldexp(1.0, std::max(exponent - digits + 1, least));
@@ -57,7 +60,8 @@ std::string shown(const ArrayRef& x, int64_t i) {
   return out.str();
 }
 
-std::string at_element(const ArrayRef& got, const ArrayRef& want, int64_t i, const std::string& why) {
+std::string at_element(const ArrayRef& got, const ArrayRef& want, int64_t i,
+                       const std::string& why) {
   return cat("element ", i, " of ", TensorType{got.dtype, got.shape}, ": got ", shown(got, i),
              ", want ", shown(want, i), why);
 }
@@ -162,8 +166,8 @@ std::string difference(const Case& c, const Tensor& got, const Tensor& want) {
       if (std::fabs(x - y) <= allowed || (std::isinf(allowed) && !std::isnan(x))) continue;
       return at_element(a, b, i, cat(", allowed ", allowed));
     }
-    const auto apart = static_cast<double>(
-        std::abs(rank_of(bits(a, i), a.dtype) - rank_of(bits(b, i), b.dtype)));
+    const auto apart =
+        static_cast<double>(std::abs(rank_of(bits(a, i), a.dtype) - rank_of(bits(b, i), b.dtype)));
     if (std::isnan(x) || std::isnan(y) || ulps == 0 || apart > ulps)
       return at_element(a, b, i, cat(", ", apart, " ulps apart, allowed ", ulps));
   }

@@ -1,5 +1,5 @@
-// Every op of the catalogue, in every dtype and layout, by every way there is to run it, against the
-// reference. An op that is new in the catalogue is swept without a line written here.
+// Every op of the catalogue, in every dtype and layout, by every way there is to run it, against
+// the reference. An op that is new in the catalogue is swept without a line written here.
 #include <gtest/gtest.h>
 
 #include <cfenv>
@@ -168,7 +168,8 @@ TEST_P(Sweep, APlainNumberActsAsATensorOfOneElement) {
       for (const int64_t size : {5, 300}) {
         Case c{&op, {drawn(dtype, {size}, op.sample, 5)}, {}, first ? "number first" : "number"};
         const Operand tensor(c.operands[0]), two(2);
-        const OperandType types[] = {{dtype, Weak::no, nullptr}, {DType::i32, Weak::integer, nullptr}};
+        const OperandType types[] = {{dtype, Weak::no, nullptr},
+                                     {DType::i32, Weak::integer, nullptr}};
         PointwiseType type;
         try {
           type = infer_pointwise(op, types, Source::none());
@@ -181,9 +182,8 @@ TEST_P(Sweep, APlainNumberActsAsATensorOfOneElement) {
         const Tensor want = run_kernel(op, pair, {});
         for (const Emitter emitter : {Emitter::automatic, Emitter::tile, Emitter::llvm}) {
           const By who(emitter);
-          const Tensor got =
-              first ? detail::apply_pointwise(op, {&two, &tensor}, Source::here())
-                    : detail::apply_pointwise(op, {&tensor, &two}, Source::here());
+          const Tensor got = first ? detail::apply_pointwise(op, {&two, &tensor}, Source::here())
+                                   : detail::apply_pointwise(op, {&tensor, &two}, Source::here());
           expect_same(c, "a number, by a tensor", bit_difference(got, want));
         }
       }
@@ -199,8 +199,9 @@ TEST_P(Sweep, ADyingOperandsBytesAreReused) {
     for (const int64_t size : {100, 300, 5000}) {
       Case c{&op, {}, {}, "dying"};
       for (int i = 0; i < op.arity; ++i)
-        c.operands.push_back(drawn(i == 0 && op.arity == 3 && op.name == "where" ? DType::boolean : dtype,
-                                   {size}, op.sample, static_cast<uint64_t>(i) + 1));
+        c.operands.push_back(
+            drawn(i == 0 && op.arity == 3 && op.name == "where" ? DType::boolean : dtype, {size},
+                  op.sample, static_cast<uint64_t>(i) + 1));
       Tensor want;
       try {
         want = run(op, c.operands, {});
@@ -218,10 +219,10 @@ TEST_P(Sweep, ADyingOperandsBytesAreReused) {
           memory::reset_peak();
           const int64_t before = memory::current().count;
           const Tensor got =
-              op.arity == 1   ? detail::apply_pointwise(op, {&list[0]}, Source::here())
-              : op.arity == 2 ? detail::apply_pointwise(op, {&list[0], &list[1]}, Source::here())
-                              : detail::apply_pointwise(op, {&list[0], &list[1], &list[2]},
-                                                        Source::here());
+              op.arity == 1 ? detail::apply_pointwise(op, {&list[0]}, Source::here())
+              : op.arity == 2
+                  ? detail::apply_pointwise(op, {&list[0], &list[1]}, Source::here())
+                  : detail::apply_pointwise(op, {&list[0], &list[1], &list[2]}, Source::here());
           expect_same(c, "in place, by a new place", bit_difference(got, want));
           EXPECT_EQ(memory::peak().count, before) << described(c) << ", operand " << dying;
           EXPECT_FALSE(given.has_value()) << described(c);

@@ -32,9 +32,9 @@ std::pair<int64_t, int64_t> whole_range(DType dtype, Range range) {
 
 std::vector<double> special_reals(DType dtype) {
   const double inf = std::numeric_limits<double>::infinity();
-  std::vector<double> list = {0.0,  -0.0, 1.0,   -1.0,  0.5,  -0.5, 1.5,   2.5, -2.5, 3.0,  -7.0,
-                              NAN,  inf,  -inf,  88.0,  -88,  104.0, -104, 710, -745, 1e-3, 1e4,
-                              -1e4, 3e9,  -3e9,  1e19,  -1e19};
+  std::vector<double> list = {0.0, -0.0, 1.0,  -1.0, 0.5,  -0.5, 1.5,  2.5,   -2.5,
+                              3.0, -7.0, NAN,  inf,  -inf, 88.0, -88,  104.0, -104,
+                              710, -745, 1e-3, 1e4,  -1e4, 3e9,  -3e9, 1e19,  -1e19};
   switch (dtype) {
     case DType::f16:  // The least denormal, the least normal number, the largest.
       list.insert(list.end(), {5.9604645e-8, -5.9604645e-8, 6.103515625e-5, 65504.0, -65504.0});
@@ -118,7 +118,8 @@ Tensor drawn(DType dtype, const Shape& shape, Range range, uint64_t seed) {
   const auto [low, high] = whole_range(dtype, range);
   for (int64_t i = 0; i < result.size(); ++i) {
     if (is_float(dtype))
-      reference::write(array(result), i, static_cast<long double>(draws.real(range.low, range.high)));
+      reference::write(array(result), i,
+                       static_cast<long double>(draws.real(range.low, range.high)));
     else
       reference::write(array(result), i, draws.whole(low, high));
   }

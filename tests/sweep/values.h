@@ -57,5 +57,4 @@ Tensor repeated(const Tensor& x, const Shape& shape);
 // The elements of any layout, densely, by plain loops.
 Tensor dense_copy(const Tensor& x);
 
-
 }  // namespace tidemark::sweep
