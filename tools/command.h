@@ -15,4 +15,6 @@ struct Command {
   int (*run)(Arguments arguments);
 };
 
+int tour_command(Arguments arguments);
+
 }  // namespace tidemark::tools

@@ -5,15 +5,22 @@
 #include <vector>
 
 #include "tools/command.h"
+#include "tools/pack.h"
 
 namespace tidemark::tools {
 namespace {
 
+int version_command(Arguments) {
+  std::cout << "tidemark " << TIDEMARK_VERSION << '\n';
+  return 0;
+}
+
 // In the order `--help` shows them.
-constexpr Command kCommands[] = {{"version", "the version of this build", [](Arguments) {
-                                    std::cout << "tidemark 0.1.0\n";
-                                    return 0;
-                                  }}};
+constexpr Command kCommands[] = {
+    {"tour", "shows what Tidemark does, in a minute", tour_command},
+    {"pack", "place buffers with lifetimes at offsets, close to the load", pack_command},
+    {"version", "the version of this build", version_command},
+};
 
 int help(std::ostream& out) {
   out << "usage: tidemark COMMAND [ARGUMENT...]\n\n"

@@ -79,6 +79,10 @@ class CheckLayers(unittest.TestCase):
     def test_finds_a_broken_link(self):
         self.assertIn("README.md: links to docs/gone.md", self.check({"README.md": "[on](docs/gone.md)\n"})[1])
 
+    def test_takes_no_lambda_for_a_link(self):
+        page = "```cpp\nauto f = [](Scalar x) { return x; };\n```\nand `[](Term y)`\n"
+        self.assertEqual(self.check({"docs/page.md": page})[0], 0)
+
     def test_wants_a_table(self):
         self.assertIn("there is no layer table", self.check({}, "Nothing here.\n")[1])
 

@@ -99,7 +99,7 @@ class TinyTable {
       const OpDef& op = catalogue()[i];
       for (int d = 0; d < kDTypes; ++d) {
         const auto dtype = static_cast<DType>(d);
-        if (op.family != Family::pointwise || op.value == nullptr || !takes(op.accepts, dtype))
+        if (op.family != Family::pointwise || op.value == nullptr || !computes_in(op, dtype))
           continue;
         if (op.arity == 3) continue;
         const std::array<OperandType, 2> types = {OperandType{dtype}, OperandType{dtype}};
@@ -114,24 +114,6 @@ class TinyTable {
   }
 
  private:
-  // Dtypes the op computes in as they are.
-  static bool takes(TypeSet set, DType dtype) {
-    switch (set) {
-      case TypeSet::any:
-        return true;
-      case TypeSet::numbers:
-        return dtype != DType::boolean;
-      case TypeSet::floats:
-        return is_float(dtype);
-      case TypeSet::integers:
-        return is_integer(dtype);
-      case TypeSet::bits:
-        return !is_float(dtype);
-      case TypeSet::booleans:
-        return dtype == DType::boolean;
-    }
-    return false;
-  }
   std::vector<std::array<TinyEntry, kDTypes>> entries_;
 };
 
@@ -140,26 +122,51 @@ bool is_tiny(const TensorState* state) {
          state->array.size() <= kTinyElements;
 }
 
-// Dense tensors of one shape and dtype, few elements, one step: straight to the elements.
+// A plain number in the dtype of the tensor it meets, as many times as that has elements; false
+// where the number's kind is the higher one, so that the tensor would be promoted.
+bool spread(const Operand& operand, const ArrayRef& like, std::string_view op, Source at,
+            std::byte* to) {
+  const Number number = number_of(operand, at);
+  const OperandType types[] = {{like.dtype}, {like.dtype, number.weak}};
+  if (is_low_precision(like.dtype) || promote(types) != like.dtype) return false;
+  const uint64_t bits = fitted(number, like.dtype, op, at);
+  const auto bytes = static_cast<size_t>(size_of(like.dtype));
+  for (int64_t i = 0; i < like.size(); ++i)
+    std::memcpy(to + static_cast<size_t>(i) * bytes, &bits, bytes);
+  return true;
+}
+
+// Dense tensors of one shape and dtype (or a number beside one), few elements, one step: straight
+// to the elements.
 bool apply_tiny(const OpDef& op, std::initializer_list<const Operand*> operands, Source at,
                 Tensor& result) {
   static const TinyTable table;
+  if (operands.size() > 2) return false;
   const TensorState* first = nullptr;
   const void* in[3] = {};
-  int count = 0;
-  if (operands.size() > 2) return false;
-  for (const Operand* operand : operands) {
-    const TensorState* state =
-        operand->tensor() == nullptr ? nullptr : TensorState::of(*operand->tensor());
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const Tensor* tensor = operands.begin()[i]->tensor();
+    if (tensor == nullptr) continue;
+    const TensorState* state = TensorState::of(*tensor);
     if (!is_tiny(state)) return false;
-    if (first == nullptr)
+    if (first == nullptr) {
       first = state;
-    else if (state->array.dtype != first->array.dtype || state->array.shape != first->array.shape)
+    } else if (state->array.dtype != first->array.dtype ||
+               state->array.shape != first->array.shape) {
       return false;
-    in[count++] = state->array.data;
+    }
+    in[i] = state->array.data;
   }
+  if (first == nullptr) return false;
   const TinyEntry& entry = table.of(op, first->array.dtype);
   if (entry.step.function == nullptr) return false;
+  const device::FloatEnvironment ieee;  // Numbers are rounded to their dtype here.
+  alignas(64) std::byte numbers[kTinyElements * 8];
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (in[i] != nullptr) continue;
+    if (!spread(*operands.begin()[i], first->array, op.name, at, numbers)) return false;
+    in[i] = numbers;
+  }
   const int64_t size = first->array.size();
   for (const Operand* operand : operands) {
     if (can_take(*operand, entry.result, first->array.shape)) {
@@ -168,7 +175,6 @@ bool apply_tiny(const OpDef& op, std::initializer_list<const Operand*> operands,
     }
   }
   if (!result.has_value()) result = make_tensor(entry.result, first->array.shape, at);
-  const device::FloatEnvironment ieee;
   const void* ordered[3];
   for (size_t i = 0; i < 3; ++i) ordered[i] = in[entry.step.operands[i]];
   entry.step.function(ordered, TensorState::of(result)->array.data, size);

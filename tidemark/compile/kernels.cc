@@ -121,10 +121,13 @@ const Kernel& CachedKernel::pick(int64_t elements) {
 CachedKernel& cached_kernel(const KernelKey& key, device::FunctionRef<Nest()> make) {
   // A small cache of this thread's own in front of the shared table, which needs a lock.
   constexpr size_t kSlots = 256;
-  thread_local struct {
+  struct Recent {
     KernelKey key;
     CachedKernel* kernel;
-  } recent[kSlots] = {};
+  };
+  // On the heap: a library with more than a little storage of its own in each thread cannot be
+  // loaded by dlopen(), as Python does.
+  thread_local const std::unique_ptr<Recent[]> recent = std::make_unique<Recent[]>(kSlots);
   auto& slot = recent[KeyHash()(key) % kSlots];
   if (slot.kernel != nullptr && slot.key == key) return *slot.kernel;
   Table& shared = table();

@@ -1,11 +1,13 @@
 #include "tidemark/device/account.h"
 
 #include <pthread.h>
+#include <sys/single_threaded.h>
 
 #include <cstring>
 #include <memory>
 #include <mutex>
 
+#include "tidemark/base/error.h"
 #include "tidemark/device/charge.h"
 #include "tidemark/device/limit.h"
 #include "tidemark/device/line_account.h"
@@ -73,6 +75,7 @@ void thread_ended(void* pointer) {
   for (int i = 0; i < kClassShares; ++i) {
     registry.classes[i].fetch_add(record.classes[i].take(), std::memory_order_relaxed);
   }
+  record.scope = nullptr;
   unlink(record);
   record.next = registry.spare;
   registry.spare = &record;
@@ -190,6 +193,18 @@ Source source_of(const Storage& storage) {
 }
 
 int64_t bytes_of(ByteClass byte_class) { return sum_of_class(static_cast<int>(byte_class)); }
+
+void check_accounts() {
+#ifdef TIDEMARK_DEBUG
+  // With more threads, another one may stand between its two additions.
+  if (__libc_single_threaded == 0) return;
+  int64_t sum = 0;
+  for (int i = 0; i < kByteClasses; ++i) sum += sum_of_class(i);
+  TIDEMARK_CHECK(sum == counters.in_use.load(), "classes hold ", sum, " bytes, in use are ",
+                 counters.in_use.load());
+#endif
+}
+
 int64_t small_bytes() { return sum_of_class(kSmallShare); }
 
 std::vector<LineReport> lines_now() {

@@ -67,6 +67,8 @@ struct LineReport {
 // Lines that hold something now, in no order.
 std::vector<LineReport> lines_now();
 int64_t bytes_of(ByteClass byte_class);
+// In debug builds, while the process has one thread: the classes add up to what is in use.
+void check_accounts();
 // Bytes of tensors whose data stand in their cell.
 int64_t small_bytes();
 inline int64_t foreign_bytes() { return counters.foreign.load(std::memory_order_relaxed); }

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <new>
 
 #include "tidemark/device/mapping.h"
 
@@ -37,11 +38,19 @@ bool system_has_them() {
   return got > 0 && std::strstr(text, "[never]") == nullptr;
 }
 
-bool measure() {
+std::byte* map_probe() noexcept {
+  try {
+    return map_pages(kHugePageBytes, MappingOwner::pool, kHugePageBytes);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
+bool measure() noexcept {
   const char* const text = std::getenv("TIDEMARK_HUGE_PAGES");
   if (text != nullptr && *text != '\0') return *text == '1';
   if (!system_has_them()) return false;
-  std::byte* const begin = map_pages(kHugePageBytes, MappingOwner::pool, kHugePageBytes);
+  std::byte* const begin = map_probe();
   if (begin == nullptr) return false;
   // The least of a few: a virtual machine may be put aside for milliseconds.
   int64_t small_ns = std::numeric_limits<int64_t>::max();

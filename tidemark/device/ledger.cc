@@ -21,12 +21,14 @@ struct Area {
   uint64_t begin, end;
   bool executable;
   std::string path;
+  int64_t resident = 0;
   Kind kind = Kind::outside;
 };
 
+// The kernel counts resident pages by area, and skips what is empty: a sanitizer maps terabytes.
 std::vector<Area> areas_of_process() {
-  FILE* const file = std::fopen("/proc/self/maps", "re");
-  if (file == nullptr) throw DeviceError("ledger: /proc/self/maps cannot be read");
+  FILE* const file = std::fopen("/proc/self/smaps", "re");
+  if (file == nullptr) throw DeviceError("ledger: /proc/self/smaps cannot be read");
   std::vector<Area> areas;
   char line[4352];
   while (std::fgets(line, sizeof(line), file) != nullptr) {
@@ -34,10 +36,14 @@ std::vector<Area> areas_of_process() {
     unsigned long end = 0;
     char access[8] = {};
     int path = 0;
-    if (std::sscanf(line, "%lx-%lx %7s %*s %*s %*s %n", &begin, &end, access, &path) < 3) continue;
-    std::string name(line + path);
-    while (!name.empty() && name.back() == '\n') name.pop_back();
-    areas.push_back({begin, end, access[2] == 'x', std::move(name)});
+    long long kib = 0;
+    if (std::sscanf(line, "%lx-%lx %7s %*s %*s %*s %n", &begin, &end, access, &path) >= 3) {
+      std::string name(line + path);
+      while (!name.empty() && name.back() == '\n') name.pop_back();
+      areas.push_back({begin, end, access[2] == 'x', std::move(name)});
+    } else if (std::sscanf(line, "Rss: %lld kB", &kib) == 1 && !areas.empty()) {
+      areas.back().resident = kib * 1024;
+    }
   }
   std::fclose(file);
   return areas;
@@ -71,20 +77,20 @@ class PageMap {
   PageMap(const PageMap&) = delete;
   PageMap& operator=(const PageMap&) = delete;
 
-  // Calls visit(address) for every page of the area that is in memory.
-  template <class Visit>
-  void each_resident(uint64_t begin, uint64_t end, Visit visit) {
+  // Bytes of the pages in [begin, end) that are in memory.
+  int64_t resident(uint64_t begin, uint64_t end) {
     constexpr uint64_t kPresent = uint64_t{1} << 63;
+    int64_t bytes = 0;
     while (begin < end) {
       const uint64_t wanted = std::min<uint64_t>((end - begin) / kPageBytes, kEntries);
       const ssize_t got = pread(file_, entries_, wanted * sizeof(uint64_t),
                                 static_cast<off_t>(begin / kPageBytes * sizeof(uint64_t)));
-      if (got <= 0) return;  // The kernel's own page at the top of the address space.
+      if (got <= 0) throw DeviceError("ledger: /proc/self/pagemap cannot be read");
       const uint64_t count = static_cast<uint64_t>(got) / sizeof(uint64_t);
-      for (uint64_t i = 0; i < count; ++i, begin += kPageBytes) {
-        if ((entries_[i] & kPresent) != 0) visit(begin);
-      }
+      for (uint64_t i = 0; i < count; ++i) bytes += (entries_[i] & kPresent) != 0 ? kPageBytes : 0;
+      begin += count * kPageBytes;
     }
+    return bytes;
   }
 
  private:
@@ -93,20 +99,20 @@ class PageMap {
   uint64_t entries_[kEntries];
 };
 
-// The registered range an address lies in, or null. Addresses come in order, and so do ranges.
-class RangeCursor {
- public:
-  explicit RangeCursor(const std::vector<MappedRange>& ranges) : ranges_(ranges) {}
-  const MappedRange* find(uint64_t address) {
-    const auto* const at = reinterpret_cast<const std::byte*>(address);
-    while (next_ < ranges_.size() && ranges_[next_].end <= at) ++next_;
-    return next_ < ranges_.size() && ranges_[next_].begin <= at ? &ranges_[next_] : nullptr;
+// Adds our pages within an area to their owners and returns how many bytes they are.
+int64_t add_ours(const Area& area, const std::vector<MappedRange>& ranges, PageMap& map,
+                 ResidentPages& pages) {
+  int64_t sum = 0;
+  for (const MappedRange& range : ranges) {
+    const uint64_t begin = std::max(area.begin, reinterpret_cast<uint64_t>(range.begin));
+    const uint64_t end = std::min(area.end, reinterpret_cast<uint64_t>(range.end));
+    if (begin >= end) continue;
+    const int64_t bytes = map.resident(begin, end);
+    pages.ours[static_cast<int>(range.owner)] += bytes;
+    sum += bytes;
   }
-
- private:
-  const std::vector<MappedRange>& ranges_;
-  size_t next_ = 0;
-};
+  return sum;
+}
 
 }  // namespace
 
@@ -118,19 +124,13 @@ ResidentPages resident_pages() {
   std::vector<Area> areas = areas_of_process();
   tell_apart(areas);
   const std::vector<MappedRange> ranges = mapped_ranges();
-  RangeCursor cursor(ranges);
   PageMap map;
   ResidentPages pages;
   for (const Area& area : areas) {
-    // Pages the kernel lends to every process belong to none.
-    if (area.path.starts_with("[v")) continue;
     int64_t& rest = area.kind == Kind::image  ? pages.image
                     : area.kind == Kind::heap ? pages.heap
                                               : pages.outside;
-    map.each_resident(area.begin, area.end, [&](uint64_t address) {
-      const MappedRange* const range = cursor.find(address);
-      (range != nullptr ? pages.ours[static_cast<int>(range->owner)] : rest) += kPageBytes;
-    });
+    rest += area.resident - add_ours(area, ranges, map, pages);
   }
   return pages;
 }

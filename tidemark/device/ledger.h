@@ -8,7 +8,7 @@
 namespace tidemark::device {
 
 // Bytes of resident pages by who mapped them. Pages that are not ours are told apart by what
-// /proc/self/maps says: an executable or a library with its data, the C library's heap, the rest.
+// /proc/self/smaps says: an executable or a library with its data, the C library's heap, the rest.
 struct ResidentPages {
   int64_t ours[kMappingOwners] = {};
   int64_t image = 0;
@@ -18,8 +18,9 @@ struct ResidentPages {
   int64_t total() const;
 };
 
-// Walks /proc/self/pagemap. Exact at a quiescent point; the first walk of a process touches pages
-// of its own. Throws DeviceError where /proc cannot be read.
+// What the kernel counts as resident in /proc/self/smaps, with our ranges resolved page by page by
+// /proc/self/pagemap. Exact at a quiescent point; the first walk of a process touches pages of its
+// own. Throws DeviceError where /proc cannot be read.
 ResidentPages resident_pages();
 
 }  // namespace tidemark::device

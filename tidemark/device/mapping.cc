@@ -22,11 +22,11 @@ Registry& registry() {
   return *instance;
 }
 
-void insert(std::vector<MappedRange>& ranges, MappedRange range) {
-  const auto at = std::upper_bound(
-      ranges.begin(), ranges.end(), range,
-      [](const MappedRange& a, const MappedRange& b) { return a.begin < b.begin; });
-  ranges.insert(at, range);
+// The first range that begins at `begin` or behind it.
+auto position(std::vector<MappedRange>& ranges, const std::byte* begin) {
+  return std::lower_bound(
+      ranges.begin(), ranges.end(), begin,
+      [](const MappedRange& range, const std::byte* at) { return range.begin < at; });
 }
 
 std::byte* map_anonymous(int64_t bytes) {
@@ -58,16 +58,14 @@ std::byte* map_pages(int64_t bytes, MappingOwner owner, int64_t alignment) {
   // The registry grows first: once pages exist, nothing may fail.
   if (r.ranges.size() == r.ranges.capacity()) r.ranges.reserve(2 * r.ranges.size() + 64);
   std::byte* const begin = map_aligned(bytes, alignment);
-  if (begin != nullptr) insert(r.ranges, {begin, begin + bytes, owner});
+  if (begin != nullptr) r.ranges.insert(position(r.ranges, begin), {begin, begin + bytes, owner});
   return begin;
 }
 
 void unmap_pages(std::byte* begin, int64_t bytes) {
   Registry& r = registry();
   const std::lock_guard guard(r.lock);
-  const auto at = std::find_if(r.ranges.begin(), r.ranges.end(),
-                               [&](const MappedRange& range) { return range.begin == begin; });
-  if (at != r.ranges.end()) r.ranges.erase(at);
+  r.ranges.erase(position(r.ranges, begin));
   munmap(begin, static_cast<size_t>(bytes));
 }
 

@@ -312,10 +312,14 @@ Cell* allocate(int64_t bytes, const Purpose& purpose) {
   // Nobody has this many; sums of less cannot overflow.
   if (bytes > int64_t{1} << 60) refuse(bytes, purpose, Refusal::limit);
   const int64_t granted = granted_bytes(bytes);
-  return refusing(granted, purpose, [&] {
+  Cell* const cell = refusing(granted, purpose, [&] {
     return granted <= kSmallBytes ? allocate_small(granted, purpose)
                                   : allocate_block(granted, purpose);
   });
+#ifdef TIDEMARK_DEBUG
+  check_accounts();
+#endif
+  return cell;
 }
 
 Cell* borrow(std::byte* data, int64_t bytes, bool writable, void (*release)(void* context),
@@ -369,6 +373,9 @@ void release(Storage& storage) noexcept {
     return_bytes(cell);
   }
   put_cell(cell);
+#ifdef TIDEMARK_DEBUG
+  check_accounts();
+#endif
   // Last, on no lock and with the cell gone: the callback may do anything but throw.
   if (note.release != nullptr) note.release(note.context);
 }

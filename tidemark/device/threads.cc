@@ -19,6 +19,7 @@
 #include <cstdlib>
 #include <exception>
 #include <mutex>
+#include <new>
 
 #include "tidemark/base/error.h"
 #include "tidemark/device/fork.h"
@@ -202,15 +203,22 @@ void pin(pthread_t thread, int worker) {
 }
 
 // The lowest page stays closed: a stack that overflows faults instead of writing elsewhere.
-bool give_stack(Worker& worker) {
-  if (worker.stack != nullptr) return true;
-  worker.stack = map_pages(kStackBytes + kPageBytes, MappingOwner::stacks);
-  return worker.stack != nullptr && mprotect(worker.stack, kPageBytes, PROT_NONE) == 0;
+std::byte* map_stack() noexcept {
+  std::byte* stack = nullptr;
+  try {
+    stack = map_pages(kStackBytes + kPageBytes, MappingOwner::stacks);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+  if (stack == nullptr || mprotect(stack, kPageBytes, PROT_NONE) == 0) return stack;
+  unmap_pages(stack, kStackBytes + kPageBytes);
+  return nullptr;
 }
 
 bool start_worker(int number) {
   Worker& worker = pool.workers[number];
-  if (!give_stack(worker)) return false;
+  if (worker.stack == nullptr) worker.stack = map_stack();
+  if (worker.stack == nullptr) return false;
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setstack(&attributes, worker.stack + kPageBytes, kStackBytes);
@@ -227,16 +235,23 @@ bool start_worker(int number) {
   return failed == 0;
 }
 
+// Spinning is for threads that have a core to themselves.
+void choose_spin(int workers) {
+  pool.spin.store(workers < usable_cores(), std::memory_order_relaxed);
+}
+
+// Where the system has no room for more, the work is done by those there are.
 void start_workers(int count) {
   if (pool.started >= count) return;
   install_fork_handlers();
-  pool.spin.store(count < usable_cores(), std::memory_order_relaxed);
+  choose_spin(count);
   // Before they start: a new worker looks at it first.
   pool.keep.store(count, std::memory_order_release);
   while (pool.started < count && start_worker(pool.started + 1)) ++pool.started;
 }
 
 void end_workers(int remaining) {
+  choose_spin(remaining);
   pool.keep.store(remaining, std::memory_order_release);
   raise_signal();
   for (; pool.started > remaining; --pool.started) {

@@ -120,17 +120,71 @@ AxisList plain_axes(const Axes& axes, std::string_view op, const TensorType& typ
   return list;
 }
 
-PointwiseType infer_pointwise(const OpDef& op, std::span<const OperandType> operands, Source at) {
-  const bool condition = op.value != nullptr && op.arity == 3 &&
-                         static_cast<const TernaryOp*>(op.self)->first_is_condition;
-  const DType common = admit(op, promote(operands.subspan(condition ? 1 : 0)), at);
+namespace {
+
+// Whether the op's first operand is a condition, which keeps its own dtype.
+bool has_condition(const OpDef& op) {
+  return op.arity == 3 && op.value != nullptr &&
+         static_cast<const TernaryOp*>(op.self)->first_is_condition;
+}
+
+PointwiseType type_in(const OpDef& op, DType common) {
   PointwiseType type;
-  for (size_t i = 0; i < operands.size(); ++i) type.compute[i] = common;
-  if (condition) type.compute[0] = DType::boolean;
-  const Recipe recipe = record(op, std::span(type.compute).first(operands.size()));
+  type.compute = {common, common, common};
+  if (has_condition(op)) type.compute[0] = DType::boolean;
+  const Recipe recipe = record(op, std::span(type.compute).first(static_cast<size_t>(op.arity)));
   const DType result = recipe.exprs[static_cast<size_t>(recipe.result)].dtype;
   type.result = result == compute_dtype(common) ? common : result;
   return type;
 }
+
+// Whether an op that accepts `set` computes in `dtype` itself.
+bool computes_in(TypeSet set, DType dtype) {
+  switch (set) {
+    case TypeSet::any:
+      return true;
+    case TypeSet::numbers:
+      return dtype != DType::boolean;
+    case TypeSet::floats:
+      return is_float(dtype);
+    case TypeSet::integers:
+      return is_integer(dtype);
+    case TypeSet::bits:
+      return !is_float(dtype);
+    case TypeSet::booleans:
+      return dtype == DType::boolean;
+  }
+  return false;
+}
+
+// The types of every pointwise op in every dtype, recorded once: a call only looks them up.
+class PointwiseTable {
+ public:
+  PointwiseTable() : types_(catalogue().size()) {
+    for (size_t i = 0; i < types_.size(); ++i) {
+      const OpDef& op = catalogue()[i];
+      if (op.family != Family::pointwise || op.value == nullptr) continue;
+      for (int d = 0; d < kDTypes; ++d) {
+        const auto dtype = static_cast<DType>(d);
+        if (computes_in(op.accepts, dtype)) types_[i][static_cast<size_t>(d)] = type_in(op, dtype);
+      }
+    }
+  }
+  const PointwiseType& of(const OpDef& op, DType common) const {
+    return types_[static_cast<size_t>(&op - catalogue().data())][static_cast<size_t>(common)];
+  }
+
+ private:
+  std::vector<std::array<PointwiseType, kDTypes>> types_;
+};
+
+}  // namespace
+
+PointwiseType infer_pointwise(const OpDef& op, std::span<const OperandType> operands, Source at) {
+  static const PointwiseTable table;
+  return table.of(op, admit(op, promote(operands.subspan(has_condition(op) ? 1 : 0)), at));
+}
+
+bool computes_in(const OpDef& op, DType dtype) { return computes_in(op.accepts, dtype); }
 
 }  // namespace tidemark

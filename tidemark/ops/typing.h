@@ -42,7 +42,10 @@ struct PointwiseType {
   std::array<DType, 3> compute = {};  // Of each operand.
   DType result = DType::f32;
 };
+// `op` is an op of the catalogue.
 PointwiseType infer_pointwise(const OpDef& op, std::span<const OperandType> operands, Source at);
+// Whether the op computes in this dtype without promoting it.
+bool computes_in(const OpDef& op, DType dtype);
 
 // The dtype in which a dtype is computed: f32 for the 16-bit floats.
 constexpr DType compute_dtype(DType dtype) { return is_low_precision(dtype) ? DType::f32 : dtype; }

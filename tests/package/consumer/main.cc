@@ -1,5 +1,10 @@
-#include <tidemark/base/text.h>
+#include <tidemark/tidemark.h>
 
 #include <iostream>
 
-int main() { std::cout << tidemark::Bytes(64 << 20) << '\n'; }
+namespace td = tidemark;
+
+int main() {
+  td::Tensor x = td::ones({2, 2});
+  std::cout << x + x << '\n';
+}

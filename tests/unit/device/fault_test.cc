@@ -34,12 +34,13 @@ void* allocate_or_strike(size_t bytes) {
 
 }  // namespace
 
-void* operator new(size_t bytes) { return allocate_or_strike(bytes); }
-void* operator new[](size_t bytes) { return allocate_or_strike(bytes); }
-void operator delete(void* data) noexcept { std::free(data); }
-void operator delete[](void* data) noexcept { std::free(data); }
-void operator delete(void* data, size_t) noexcept { std::free(data); }
-void operator delete[](void* data, size_t) noexcept { std::free(data); }
+// Not inlined: the compiler would see free meet what it knows as new.
+[[gnu::noinline]] void* operator new(size_t bytes) { return allocate_or_strike(bytes); }
+[[gnu::noinline]] void* operator new[](size_t bytes) { return allocate_or_strike(bytes); }
+[[gnu::noinline]] void operator delete(void* data) noexcept { std::free(data); }
+[[gnu::noinline]] void operator delete[](void* data) noexcept { std::free(data); }
+[[gnu::noinline]] void operator delete(void* data, size_t) noexcept { std::free(data); }
+[[gnu::noinline]] void operator delete[](void* data, size_t) noexcept { std::free(data); }
 
 namespace tidemark::device {
 namespace {

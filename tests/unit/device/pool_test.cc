@@ -4,11 +4,13 @@
 
 #include <atomic>
 #include <barrier>
+#include <cstring>
 #include <memory_resource>
 #include <thread>
 #include <vector>
 
 #include "held.h"
+#include "tidemark/device/ledger.h"
 #include "tidemark/device/mapping.h"
 
 namespace tidemark::device {
@@ -91,6 +93,21 @@ TEST(Pool, CacheNeverLiftsWhatIsHeldFarAboveTheMostInUse) {
   // Each is too large for what the last left.
   for (int64_t size = 8 * kMiB; size < 64 * kMiB; size += 2 * kMiB) make(size).reset();
   EXPECT_LE(in_use() + cached(), std::max(start, in_use() + 64 * kMiB) + 4 * kMiB);
+}
+
+TEST(Pool, ResidentBytesAreTheGrantedOnesRoundedToAPage) {
+  release_cached();
+  const auto resident = [] { return resident_pages().ours[static_cast<int>(MappingOwner::pool)]; };
+  // A huge page across the end of a block would hold 2 MiB more for each.
+  make(4 * kMiB).reset();
+  release_cached();
+  const int64_t before = resident();
+  std::vector<Held> blocks;
+  for (int i = 0; i < 10; ++i) {
+    blocks.push_back(make(2 * kMiB + 64));
+    std::memset(blocks.back().data(), 1, 2 * kMiB + 64);
+  }
+  EXPECT_EQ(resident() - before, 10 * (2 * kMiB + kPageBytes));
 }
 
 TEST(Pool, PeakIsTheMostInUseAndStartsAgainWhenReset) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "held.h"
+#include "tidemark/device/sanitizer.h"
 
 namespace tidemark::device {
 namespace {
@@ -169,6 +170,19 @@ TEST(Storage, ThreadsAllocateAtOnceAndLeaveNothing) {
   release_cached();
   EXPECT_EQ(cached(), 0);
 }
+
+#ifdef TIDEMARK_ASAN
+TEST(Storage, BytesGivenBackAreForbiddenToTheAddressSanitizer) {
+  for (const int64_t bytes : {int64_t{64}, int64_t{3000}, int64_t{50'000}, 2 * kMiB}) {
+    Held held = make(bytes);
+    const std::byte* const data = held.data();
+    EXPECT_EQ(__asan_region_is_poisoned(held.data(), static_cast<size_t>(bytes)), nullptr);
+    held.reset();
+    EXPECT_EQ(__asan_address_is_poisoned(data), 1) << bytes;
+    EXPECT_EQ(__asan_address_is_poisoned(data + bytes - 1), 1) << bytes;
+  }
+}
+#endif
 
 TEST(View, CountsWhatItShowsAndWhatItPins) {
   const Source line = Source::here("views.cc", 7, "f");

@@ -124,7 +124,7 @@ const Row kRows[] = {
      {-1, -0.1, 0.5, 1e300}},
     {Function::sin, "sin", 1.6, 1, -1, 1, std::sin, std::sin, {-1e300, -10, 10, 0x1p60}},
     {Function::cos, "cos", 1.6, 1, -1, 1, std::cos, std::cos, {-1e300, -10, 10, 0x1p60}},
-    {Function::tanh, "tanh", 2.5, 3, -1, 1, std::tanh, std::tanh, {-20, -1, 1, 20}},
+    {Function::tanh, "tanh", 2.6, 3, -1, 1, std::tanh, std::tanh, {-20, -1, 1, 20}},
     {Function::erf, "erf", 2, 2, -1, 1, std::erf, std::erf, {-6.5, -1, 1, 6.5}},
 };
 

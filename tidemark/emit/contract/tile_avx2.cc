@@ -70,6 +70,24 @@ struct Floats {
         count);
   }
 
+  // Halves come from memory in their places, which leaves shuffles within halves only.
+  static constexpr int kTurned = 4;
+  template <class Chains>
+  static void load_turned(const Chains& a, int64_t k, V (&columns)[kTurned]) {
+    V x[4];
+    TIDEMARK_UNROLL
+    for (int i = 0; i < 4; ++i) {
+      x[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(a.at(i) + k)),
+                                  _mm_loadu_ps(a.at(i + 4) + k), 1);
+    }
+    const V low = _mm256_unpacklo_ps(x[0], x[1]), high = _mm256_unpackhi_ps(x[0], x[1]);
+    const V low2 = _mm256_unpacklo_ps(x[2], x[3]), high2 = _mm256_unpackhi_ps(x[2], x[3]);
+    columns[0] = _mm256_shuffle_ps(low, low2, 0x44);
+    columns[1] = _mm256_shuffle_ps(low, low2, 0xee);
+    columns[2] = _mm256_shuffle_ps(high, high2, 0x44);
+    columns[3] = _mm256_shuffle_ps(high, high2, 0xee);
+  }
+
   static void transpose(V (&x)[kLanes]) {
     V y[kLanes];
     TIDEMARK_UNROLL
@@ -110,6 +128,19 @@ struct Doubles {
   static void store(T* p, V v, Mask m) { _mm256_maskstore_pd(p, m, v); }
   static V fma(V a, V b, V c) { return _mm256_fmadd_pd(a, b, c); }
   static V add(V a, V b) { return _mm256_add_pd(a, b); }
+
+  static constexpr int kTurned = 2;
+  template <class Chains>
+  static void load_turned(const Chains& a, int64_t k, V (&columns)[kTurned]) {
+    V x[2];
+    TIDEMARK_UNROLL
+    for (int i = 0; i < 2; ++i) {
+      x[i] = _mm256_insertf128_pd(_mm256_castpd128_pd256(_mm_loadu_pd(a.at(i) + k)),
+                                  _mm_loadu_pd(a.at(i + 2) + k), 1);
+    }
+    columns[0] = _mm256_unpacklo_pd(x[0], x[1]);
+    columns[1] = _mm256_unpackhi_pd(x[0], x[1]);
+  }
 
   static void transpose(V (&x)[kLanes]) {
     const V a = _mm256_unpacklo_pd(x[0], x[1]), b = _mm256_unpackhi_pd(x[0], x[1]);

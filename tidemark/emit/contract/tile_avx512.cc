@@ -52,6 +52,26 @@ struct Floats {
                              _mm512_cvtepi32_epi16(_mm512_mask_mov_epi32(rounded, nan, quiet)));
   }
 
+  // Quarters come from memory in their places, which leaves shuffles within quarters only.
+  static constexpr int kTurned = 4;
+  template <class Chains>
+  static void load_turned(const Chains& a, int64_t k, V (&columns)[kTurned]) {
+    V x[4];
+    TIDEMARK_UNROLL
+    for (int i = 0; i < 4; ++i) {
+      x[i] = _mm512_castps128_ps512(_mm_loadu_ps(a.at(i) + k));
+      x[i] = _mm512_insertf32x4(x[i], _mm_loadu_ps(a.at(i + 4) + k), 1);
+      x[i] = _mm512_insertf32x4(x[i], _mm_loadu_ps(a.at(i + 8) + k), 2);
+      x[i] = _mm512_insertf32x4(x[i], _mm_loadu_ps(a.at(i + 12) + k), 3);
+    }
+    const V low = _mm512_unpacklo_ps(x[0], x[1]), high = _mm512_unpackhi_ps(x[0], x[1]);
+    const V low2 = _mm512_unpacklo_ps(x[2], x[3]), high2 = _mm512_unpackhi_ps(x[2], x[3]);
+    columns[0] = pairs_low(low, low2);
+    columns[1] = pairs_high(low, low2);
+    columns[2] = pairs_low(high, high2);
+    columns[3] = pairs_high(high, high2);
+  }
+
   static void transpose(V (&x)[kLanes]) {
     V y[kLanes];
     // Pairs, then squares of four, within quarters of 16 bytes.
@@ -103,6 +123,21 @@ struct Doubles {
   static void store(T* p, V v, Mask m) { _mm512_mask_storeu_pd(p, m, v); }
   static V fma(V a, V b, V c) { return _mm512_fmadd_pd(a, b, c); }
   static V add(V a, V b) { return _mm512_add_pd(a, b); }
+
+  static constexpr int kTurned = 2;
+  template <class Chains>
+  static void load_turned(const Chains& a, int64_t k, V (&columns)[kTurned]) {
+    V x[2];
+    TIDEMARK_UNROLL
+    for (int i = 0; i < 2; ++i) {
+      x[i] = _mm512_castpd128_pd512(_mm_loadu_pd(a.at(i) + k));
+      x[i] = _mm512_insertf64x2(x[i], _mm_loadu_pd(a.at(i + 2) + k), 1);
+      x[i] = _mm512_insertf64x2(x[i], _mm_loadu_pd(a.at(i + 4) + k), 2);
+      x[i] = _mm512_insertf64x2(x[i], _mm_loadu_pd(a.at(i + 6) + k), 3);
+    }
+    columns[0] = _mm512_unpacklo_pd(x[0], x[1]);
+    columns[1] = _mm512_unpackhi_pd(x[0], x[1]);
+  }
 
   static void transpose(V (&x)[kLanes]) {
     V y[kLanes];

@@ -26,6 +26,11 @@ struct Scalar {
   static V fma(V a, V b, V c) { return std::fma(a, b, c); }
   static V add(V a, V b) { return a + b; }
   static void transpose(V (&)[1]) {}
+  static constexpr int kTurned = 1;
+  template <class Chains>
+  static void load_turned(const Chains& a, int64_t k, V (&columns)[1]) {
+    columns[0] = a.at(0)[k];
+  }
   static V load_f16(const uint16_t* p, int64_t) { return float_of_f16(*p); }
   static V load_bf16(const uint16_t* p, int64_t) { return float_of_bf16(*p); }
   static void round_f16(const T* from, uint16_t* to, int64_t) { *to = f16_of_float(*from); }

@@ -3,7 +3,8 @@
 // that file.
 //
 // S has: T, V, Mask, kLanes; mask(n), zero, broadcast, load, load(p, mask), load_f16, load_bf16,
-// store, store(p, v, mask), fma, add, transpose(V (&)[kLanes]), round_f16, round_bf16.
+// store, store(p, v, mask), fma, add, transpose(V (&)[kLanes]), round_f16, round_bf16; and
+// load_turned(chains, k, V (&columns)[kTurned]): columns[i] has chains.at(lane)[k + i].
 #pragma once
 
 #include <cstdint>
@@ -30,6 +31,12 @@ void tile(const Tile<typename S::T>& t) {
   for (int r = 0; r < kRows; ++r) {
     TIDEMARK_UNROLL
     for (int v = 0; v < kVectors; ++v) sums[r][v] = S::zero();
+  }
+  // Lines of c come while the sums are made: stores that miss would hold up the next tile's.
+  TIDEMARK_UNROLL
+  for (int r = 0; r < kRows; ++r) {
+    TIDEMARK_UNROLL
+    for (int v = 0; v < kVectors; ++v) __builtin_prefetch(t.c + r * t.c_row + v * kLanes, 1, 3);
   }
   const typename S::Mask mask = S::mask(t.last_lanes);
   const int64_t a_row = t.a_row, a_step = t.a_step, b_step = t.b_step;
@@ -179,51 +186,106 @@ void copy(const BlockCopy<typename S::T>& block) {
   }
 }
 
-// One vector of rows at a time: squares of A are turned in registers, so that each lane follows its
-// own row in increasing k.
+// Sixteen rows are followed together, each lane along its own: enough chains to keep the fma unit
+// busy, and streams few enough for the hardware to foresee.
+inline constexpr int kRowsTogether = 16;
+
+// One line of each row, copied side by side. Rows are often a power of two apart and then fall into
+// one set of the first-level cache, where sixteen lines do not stay: each is read whole, once.
+template <class S>
+struct Lines {
+  using T = typename S::T;
+  static constexpr int64_t kLine = 64 / sizeof(T);
+  const T* first;
+  const T* at(int lane) const { return first + lane * kLine; }
+};
+
+template <class S>
+void follow_rows(const typename S::T* const (&a)[kRowsTogether],
+                 const RowsTimesVector<typename S::T>& p, const typename S::T* next,
+                 typename S::T* out) {
+  using T = typename S::T;
+  using V = typename S::V;
+  constexpr int kLanes = S::kLanes, kVectors = kRowsTogether / kLanes;
+  constexpr int64_t kLine = Lines<S>::kLine;
+  // Copied one line ahead of its use, so that no load waits for a store.
+  alignas(64) T copies[2][kRowsTogether * kLine] = {};
+  const auto copy_lines = [&](int64_t k) {
+    T* const lines = copies[k / kLine % 2];
+    if (p.k - k >= kLine) {
+      TIDEMARK_UNROLL
+      for (int row = 0; row < kRowsTogether; ++row) {
+        TIDEMARK_UNROLL
+        for (int64_t i = 0; i < kLine; i += kLanes) {
+          S::store(lines + row * kLine + i, S::load(a[row] + k + i));
+        }
+      }
+    } else {
+      for (int row = 0; row < kRowsTogether; ++row) {
+        for (int64_t i = 0; i < p.k - k; ++i) lines[row * kLine + i] = a[row][k + i];
+      }
+    }
+  };
+  V totals[kVectors], sums[kVectors];
+  TIDEMARK_UNROLL
+  for (int v = 0; v < kVectors; ++v) totals[v] = sums[v] = S::zero();
+  copy_lines(0);
+  for (int64_t k = 0; k < p.k; k += kLine) {
+    if (k > 0 && k % kBlock == 0) {
+      TIDEMARK_UNROLL
+      for (int v = 0; v < kVectors; ++v) {
+        totals[v] = k == kBlock ? sums[v] : S::add(totals[v], sums[v]);
+        sums[v] = S::zero();
+      }
+    }
+    TIDEMARK_UNROLL
+    for (int row = 0; row < kRowsTogether; ++row) __builtin_prefetch(next + row * kLine, 0, 2);
+    next += kRowsTogether * kLine;
+    if (k + kLine < p.k) copy_lines(k + kLine);
+    const T* const lines = copies[k / kLine % 2];
+    const int64_t steps = p.k - k < kLine ? p.k - k : kLine;
+    const T* x = p.x + k * p.x_step;
+    const auto add_columns = [&](int64_t begin, int64_t count) {
+      V columns[kVectors][S::kTurned];
+      TIDEMARK_UNROLL
+      for (int v = 0; v < kVectors; ++v) {
+        S::load_turned(Lines<S>{lines + v * kLanes * kLine}, begin, columns[v]);
+      }
+      TIDEMARK_UNROLL
+      for (int i = 0; i < S::kTurned; ++i) {
+        if (i >= count) break;
+        const V factor = S::broadcast(x);
+        x += p.x_step;
+        TIDEMARK_UNROLL
+        for (int v = 0; v < kVectors; ++v) sums[v] = S::fma(columns[v][i], factor, sums[v]);
+      }
+    };
+    if (steps == kLine) {
+      TIDEMARK_UNROLL
+      for (int64_t i = 0; i < kLine; i += S::kTurned) add_columns(i, S::kTurned);
+    } else {
+      for (int64_t i = 0; i < steps; i += S::kTurned) add_columns(i, steps - i);
+    }
+  }
+  TIDEMARK_UNROLL
+  for (int v = 0; v < kVectors; ++v) {
+    S::store(out + v * kLanes, p.k <= kBlock ? sums[v] : S::add(totals[v], sums[v]));
+  }
+}
+
 template <class S>
 void rows_times_vector(const RowsTimesVector<typename S::T>& p) {
   using T = typename S::T;
-  using V = typename S::V;
-  constexpr int kLanes = S::kLanes;
-  constexpr int64_t kAhead = 8 * 64 / sizeof(T);  // Eight lines ahead in each row.
-  for (int64_t row = 0; row < p.rows; row += kLanes) {
-    const int64_t count = p.rows - row < kLanes ? p.rows - row : kLanes;
-    const T* a[kLanes];
-    for (int i = 0; i < kLanes; ++i) {
+  for (int64_t row = 0; row < p.rows; row += kRowsTogether) {
+    const int64_t count = p.rows - row < kRowsTogether ? p.rows - row : kRowsTogether;
+    const T* a[kRowsTogether];
+    for (int i = 0; i < kRowsTogether; ++i) {
       // Lanes beyond the last row follow it again and are not stored.
       a[i] = p.a + (row + (i < count ? i : count - 1)) * p.a_row;
     }
-    V total = S::zero();
-    for (int64_t block = 0; block < p.k; block += kBlock) {
-      const int64_t end = p.k - block < kBlock ? p.k : block + kBlock;
-      V sum = S::zero();
-      int64_t k = block;
-      for (; k + kLanes <= end; k += kLanes) {
-        V square[kLanes];
-        TIDEMARK_UNROLL
-        for (int i = 0; i < kLanes; ++i) {
-          __builtin_prefetch(a[i] + k + kAhead, 0, 3);
-          square[i] = S::load(a[i] + k);
-        }
-        S::transpose(square);
-        const T* x = p.x + k * p.x_step;
-        TIDEMARK_UNROLL
-        for (int i = 0; i < kLanes; ++i) {
-          sum = S::fma(square[i], S::broadcast(x), sum);
-          x += p.x_step;
-        }
-      }
-      for (; k < end; ++k) {
-        alignas(64) T column[kLanes];
-        for (int i = 0; i < kLanes; ++i) column[i] = a[i][k];
-        sum = S::fma(S::load(column), S::broadcast(p.x + k * p.x_step), sum);
-      }
-      total = block == 0 ? sum : S::add(total, sum);
-    }
-    alignas(64) T out[kLanes];
-    S::store(out, total);
-    for (int64_t i = 0; i < count; ++i) p.c[(row + i) * p.c_step] = out[i];
+    alignas(64) T sums[kRowsTogether];
+    follow_rows<S>(a, p, a[0] + kRowsTogether * p.a_row, sums);
+    for (int64_t i = 0; i < count; ++i) p.c[(row + i) * p.c_step] = sums[i];
   }
 }
 
@@ -236,6 +298,7 @@ void add_rows(const VectorTimesColumns<typename S::T>& p, int64_t k, bool first,
   using V = typename S::V;
   constexpr int64_t kLanes = S::kLanes;
   const T* b = p.b + k * p.b_row;
+  const T* next = b + kRows * p.b_row;
   V x[kRows];
   TIDEMARK_UNROLL
   for (int r = 0; r < kRows; ++r) x[r] = S::broadcast(p.x + (k + r) * p.x_step);
@@ -243,6 +306,12 @@ void add_rows(const VectorTimesColumns<typename S::T>& p, int64_t k, bool first,
     const int64_t have = p.columns - column;
     V sum = first ? S::zero() : S::load(p.partial + column);
     if (have >= kLanes) {
+      // The rows that come next, while these are summed.
+      TIDEMARK_UNROLL
+      for (int r = 0; r < kRows; ++r) {
+        __builtin_prefetch(next + r * kLanes, 0, 2);
+      }
+      next += kRows * kLanes;
       TIDEMARK_UNROLL
       for (int r = 0; r < kRows; ++r) sum = S::fma(x[r], S::load(b + r * p.b_row + column), sum);
       if (last) {

@@ -15,6 +15,7 @@
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include "tidemark/device/kernel.h"
+#include "tidemark/emit/llvm/control_flow.h"
 #include "tidemark/emit/llvm/nest_emitter.h"
 #include "tidemark/emit/llvm/support.h"
 #include "tidemark/loops/pairwise.h"
@@ -157,58 +158,7 @@ void NestEmitter::hoist(const Sweep& sweep, Known& known, const Place& place) {
   for (const Fold& fold : sweep.folds) hoist(fold.expr, known, place);
 }
 
-// ---- Control flow
-
-NestEmitter::Carried NestEmitter::loop(Value* begin, Value* end, int64_t step, Carried carried,
-                                       const std::function<Carried(Value*, const Carried&)>& body) {
-  BasicBlock* before = builder_.GetInsertBlock();
-  BasicBlock* turn = BasicBlock::Create(context_, "", function_);
-  BasicBlock* after = BasicBlock::Create(context_, "", function_);
-  builder_.CreateCondBr(builder_.CreateICmpSLT(begin, end), turn, after);
-  builder_.SetInsertPoint(turn);
-  llvm::PHINode* i = builder_.CreatePHI(begin->getType(), 2);
-  i->addIncoming(begin, before);
-  std::vector<llvm::PHINode*> phis;
-  Carried in_turn;
-  for (Value* value : carried) {
-    phis.push_back(builder_.CreatePHI(value->getType(), 2));
-    phis.back()->addIncoming(value, before);
-    in_turn.push_back(phis.back());
-  }
-  const Carried next = body(i, in_turn);
-  BasicBlock* latch = builder_.GetInsertBlock();
-  Value* following = builder_.CreateAdd(i, builder_.getInt64(static_cast<uint64_t>(step)));
-  builder_.CreateCondBr(builder_.CreateICmpSLT(following, end), turn, after);
-  i->addIncoming(following, latch);
-  for (size_t k = 0; k < phis.size(); ++k) phis[k]->addIncoming(next[k], latch);
-  builder_.SetInsertPoint(after);
-  Carried result;
-  for (size_t k = 0; k < phis.size(); ++k) {
-    llvm::PHINode* phi = builder_.CreatePHI(phis[k]->getType(), 2);
-    phi->addIncoming(carried[k], before);
-    phi->addIncoming(next[k], latch);
-    result.push_back(phi);
-  }
-  return result;
-}
-
-void NestEmitter::loop(Value* begin, Value* end, int64_t step,
-                       const std::function<void(Value*)>& body) {
-  loop(begin, end, step, {}, [&](Value* i, const Carried&) -> Carried {
-    body(i);
-    return {};
-  });
-}
-
-void NestEmitter::when(Value* condition, const std::function<void()>& body) {
-  BasicBlock* yes = BasicBlock::Create(context_, "", function_);
-  BasicBlock* after = BasicBlock::Create(context_, "", function_);
-  builder_.CreateCondBr(condition, yes, after);
-  builder_.SetInsertPoint(yes);
-  body();
-  builder_.CreateBr(after);
-  builder_.SetInsertPoint(after);
-}
+// ---- Loops over vectors
 
 void NestEmitter::vector_loop(const Place& at, Value* begin, Value* end, bool is_light,
                               const Body& body) {
@@ -217,12 +167,12 @@ void NestEmitter::vector_loop(const Place& at, Value* begin, Value* end, bool is
   Value* rest = builder_.CreateAnd(count, static_cast<uint64_t>(width_ - 1));
   Value* full = builder_.CreateSub(end, rest);
   Place place = at;
-  loop(begin, full, width_, [&](Value* column) {
+  loop(builder_, begin, full, width_, [&](Value* column) {
     place.column = column;
     place.stream = stream_;
     body(place);
   });
-  when(builder_.CreateICmpNE(rest, builder_.getInt64(0)), [&] {
+  when(builder_, builder_.CreateICmpNE(rest, builder_.getInt64(0)), [&] {
     place.column = full;
     place.stream = nullptr;
     place.active = rest;
@@ -262,10 +212,11 @@ void NestEmitter::masked_vector_loop(const Place& at, Value* begin, Value* end, 
   place.active = either(builder_.getInt64(static_cast<uint64_t>(width_)), rest);
   Value* is_full = either(builder_.getTrue(), builder_.getFalse());
   if (stream_ != nullptr) place.stream = builder_.CreateAnd(stream_, is_full);
-  loop(first, last, width_, [&](Value* column) {
+  const auto turn = [&](Value* column) {
     place.column = column;
     body(place);
-  });
+  };
+  loop(builder_, first, last, width_, turn, true);
   builder_.CreateCondBr(is_full, partial_or_done, after);
   builder_.SetInsertPoint(after);
 }
@@ -300,7 +251,7 @@ void NestEmitter::emit_stores(const Sweep& sweep, Known& known, const Place& pla
 // ---- No cells
 
 void NestEmitter::emit_pointwise() {
-  loop(builder_.getInt64(0), rows_, 1, [&](Value* row) {
+  loop(builder_, builder_.getInt64(0), rows_, 1, [&](Value* row) {
     const Place at_row = place_of_row(row);
     for (const Sweep& sweep : nest_.sweeps) {
       const auto columns = [&](const Place& at) {
@@ -315,7 +266,7 @@ void NestEmitter::emit_pointwise() {
       if (nest_.order == Nest::Order::lanes) {
         columns(at_row);
       } else {
-        loop(builder_.getInt64(0), steps_, 1,
+        loop(builder_, builder_.getInt64(0), steps_, 1,
              [&](Value* step) { columns(place_of_step(at_row, step)); });
       }
     }
@@ -360,23 +311,12 @@ Value* NestEmitter::identity(const Fold& fold, int64_t width) {
 }
 
 void NestEmitter::push_blocks(const Sweep& sweep, Value* block, Value* blocks, int64_t width) {
-  when(builder_.CreateICmpSGT(blocks, builder_.getInt64(1)), [&] {
+  when(builder_, builder_.CreateICmpSGT(blocks, builder_.getInt64(1)), [&] {
     for (const Fold& fold : sweep.folds) {
       const size_t cell = static_cast<size_t>(fold.cell);
-      lane::call_address(
-          builder_, pairwise(fold.monoid, dtype_of(fold)).push,
-          {levels_[cell], block, cells_[cell], builder_.getInt64(static_cast<uint64_t>(width))});
-    }
-  });
-}
-
-void NestEmitter::finish_blocks(const Sweep& sweep, Value* blocks, int64_t width) {
-  when(builder_.CreateICmpSGT(blocks, builder_.getInt64(1)), [&] {
-    for (const Fold& fold : sweep.folds) {
-      const size_t cell = static_cast<size_t>(fold.cell);
-      lane::call_address(
-          builder_, pairwise(fold.monoid, dtype_of(fold)).finish,
-          {levels_[cell], blocks, cells_[cell], builder_.getInt64(static_cast<uint64_t>(width))});
+      lane::call_address(builder_, pairwise(fold.monoid, dtype_of(fold)),
+                         {levels_[cell], block, blocks, cells_[cell],
+                          builder_.getInt64(static_cast<uint64_t>(width))});
     }
   });
 }
@@ -384,7 +324,7 @@ void NestEmitter::finish_blocks(const Sweep& sweep, Value* blocks, int64_t width
 // ---- Folds along lanes
 
 void NestEmitter::emit_lanes() {
-  loop(builder_.getInt64(0), rows_, 1, [&](Value* row) {
+  loop(builder_, builder_.getInt64(0), rows_, 1, [&](Value* row) {
     const Place at = place_of_row(row);
     for (const Sweep& sweep : nest_.sweeps) emit_lane_sweep(sweep, at);
     finish_lane_row(at);
@@ -408,15 +348,15 @@ void NestEmitter::emit_lane_sweep(const Sweep& sweep, const Place& row) {
                           static_cast<uint64_t>(std::countr_zero(uint64_t(kLaneBlock))));
   Value* blocks =
       builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, whole, builder_.getInt64(1));
-  loop(builder_.getInt64(0), blocks, 1, [&](Value* block) {
+  const auto fold_block = [&](Value* block) {
     Value* begin = times(block, kLaneBlock);
     Value* end = builder_.CreateBinaryIntrinsic(
         llvm::Intrinsic::smin, builder_.CreateAdd(begin, builder_.getInt64(kLaneBlock)), columns_);
     fold_lane_block(sweep, hoisted, row, begin, end);
     for (const Fold& fold : sweep.folds) reduce_lanes(fold);
     push_blocks(sweep, block, blocks, 1);
-  });
-  finish_blocks(sweep, blocks, 1);
+  };
+  loop(builder_, builder_.getInt64(0), blocks, 1, fold_block, true);
 }
 
 void NestEmitter::fold_lane_block(const Sweep& sweep, const Known& hoisted, const Place& row,
@@ -438,23 +378,24 @@ void NestEmitter::fold_lane_block(const Sweep& sweep, const Known& hoisted, cons
     // All 64 lanes in registers.
     Value* count = builder_.CreateSub(end, begin);
     rest = builder_.CreateAdd(begin, builder_.CreateAnd(count, ~static_cast<uint64_t>(kLanes - 1)));
-    partials = loop(begin, rest, kLanes, partials, [&](Value* column, const Carried& turn) {
-      Carried next = turn;
-      for (int64_t i = 0; i < vectors; ++i) {
-        Place place = row;
-        place.column = builder_.CreateAdd(column, constant_lane(i));
-        place.stream = stream_;
-        Known known = hoisted;
-        emit_stores(sweep, known, place);
-        for (size_t k = 0; k < sweep.folds.size(); ++k) {
-          const Fold& fold = sweep.folds[k];
-          Value*& sum = next[k * static_cast<size_t>(vectors) + static_cast<size_t>(i)];
-          Value* folded = to_memory(value(fold.expr, known, place), dtype_of(fold));
-          sum = combine(fold.monoid, dtype_of(fold), sum, folded);
-        }
-      }
-      return next;
-    });
+    partials =
+        loop(builder_, begin, rest, kLanes, partials, [&](Value* column, const Carried& turn) {
+          Carried next = turn;
+          for (int64_t i = 0; i < vectors; ++i) {
+            Place place = row;
+            place.column = builder_.CreateAdd(column, constant_lane(i));
+            place.stream = stream_;
+            Known known = hoisted;
+            emit_stores(sweep, known, place);
+            for (size_t k = 0; k < sweep.folds.size(); ++k) {
+              const Fold& fold = sweep.folds[k];
+              Value*& sum = next[k * static_cast<size_t>(vectors) + static_cast<size_t>(i)];
+              Value* folded = to_memory(value(fold.expr, known, place), dtype_of(fold));
+              sum = combine(fold.monoid, dtype_of(fold), sum, folded);
+            }
+          }
+          return next;
+        });
   }
   for (size_t k = 0; k < partials.size(); ++k) {
     const int64_t i = static_cast<int64_t>(k) % vectors;
@@ -495,19 +436,14 @@ void NestEmitter::reduce_lanes(const Fold& fold) {
     }
     vectors.resize(half);
   }
+  // At full width, with nothing in the upper lanes: narrower vectors take longer to compile.
   Value* lanes = vectors[0];
-  for (int64_t count = width_ / 2; count > 1; count /= 2) {
-    llvm::SmallVector<int> low, high;
-    for (int64_t i = 0; i < count; ++i) {
-      low.push_back(static_cast<int>(i));
-      high.push_back(static_cast<int>(count + i));
-    }
-    lanes = combine(fold.monoid, dtype, builder_.CreateShuffleVector(lanes, low),
-                    builder_.CreateShuffleVector(lanes, high));
+  for (int64_t count = width_ / 2; count >= 1; count /= 2) {
+    llvm::SmallVector<int> upper(static_cast<size_t>(width_), -1);
+    for (int64_t i = 0; i < count; ++i) upper[static_cast<size_t>(i)] = static_cast<int>(count + i);
+    lanes = combine(fold.monoid, dtype, lanes, builder_.CreateShuffleVector(lanes, upper));
   }
-  Value* result = combine(fold.monoid, dtype, builder_.CreateExtractElement(lanes, uint64_t{0}),
-                          builder_.CreateExtractElement(lanes, uint64_t{1}));
-  builder_.CreateStore(result, cells_[cell]);
+  builder_.CreateStore(builder_.CreateExtractElement(lanes, uint64_t{0}), cells_[cell]);
 }
 
 void NestEmitter::finish_lane_row(const Place& row) {
@@ -523,18 +459,18 @@ void NestEmitter::finish_lane_row(const Place& row) {
 
 void NestEmitter::emit_columns() {
   const int64_t block = column_vectors_ * width_;
-  loop(builder_.getInt64(0), rows_, 1, [&](Value* row) {
+  loop(builder_, builder_.getInt64(0), rows_, 1, [&](Value* row) {
     const Place at = place_of_row(row);
     Value* rest = builder_.getInt64(0);
     if (column_vectors_ > 1) {
       Value* left = builder_.CreateURem(columns_, builder_.getInt64(static_cast<uint64_t>(block)));
       rest = builder_.CreateSub(columns_, left);
-      loop(builder_.getInt64(0), rest, block,
+      loop(builder_, builder_.getInt64(0), rest, block,
            [&](Value* column) { emit_column_block(at, column, column_vectors_, nullptr); });
     }
     Value* full = builder_.CreateAnd(columns_, ~static_cast<uint64_t>(width_ - 1));
     if (has_masks_) {
-      loop(rest, columns_, width_, [&](Value* column) {
+      loop(builder_, rest, columns_, width_, [&](Value* column) {
         Value* active = builder_.CreateBinaryIntrinsic(
             llvm::Intrinsic::smin, builder_.CreateSub(columns_, column),
             builder_.getInt64(static_cast<uint64_t>(width_)));
@@ -542,8 +478,9 @@ void NestEmitter::emit_columns() {
       });
       return;
     }
-    loop(rest, full, width_, [&](Value* column) { emit_column_block(at, column, 1, nullptr); });
-    when(builder_.CreateICmpSLT(full, columns_),
+    loop(builder_, rest, full, width_,
+         [&](Value* column) { emit_column_block(at, column, 1, nullptr); });
+    when(builder_, builder_.CreateICmpSLT(full, columns_),
          [&] { emit_column_block(at, full, 1, builder_.CreateSub(columns_, full)); });
   });
 }
@@ -591,7 +528,7 @@ void NestEmitter::emit_column_sweep(const Sweep& sweep, const std::vector<Place>
     return next;
   };
   if (sweep.folds.empty()) {
-    loop(builder_.getInt64(0), steps_, 1, {}, body);
+    loop(builder_, builder_.getInt64(0), steps_, 1, {}, body);
     return;
   }
   const int64_t width = static_cast<int64_t>(places.size()) * width_;
@@ -599,14 +536,14 @@ void NestEmitter::emit_column_sweep(const Sweep& sweep, const std::vector<Place>
                                      static_cast<uint64_t>(std::countr_zero(uint64_t(kStepBlock))));
   Value* blocks =
       builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, whole, builder_.getInt64(1));
-  loop(builder_.getInt64(0), blocks, 1, [&](Value* block) {
+  const auto fold_block = [&](Value* block) {
     Value* begin = times(block, kStepBlock);
     Value* end = builder_.CreateBinaryIntrinsic(
         llvm::Intrinsic::smin, builder_.CreateAdd(begin, builder_.getInt64(kStepBlock)), steps_);
     Carried sums;
     for (const Fold& fold : sweep.folds)
       sums.resize(sums.size() + places.size(), identity(fold, width_));
-    sums = loop(begin, end, 1, sums, body);
+    sums = loop(builder_, begin, end, 1, sums, body);
     for (size_t k = 0; k < sums.size(); ++k) {
       const Fold& fold = sweep.folds[k / places.size()];
       const llvm::Align align(static_cast<uint64_t>(size_of(dtype_of(fold))));
@@ -614,8 +551,8 @@ void NestEmitter::emit_column_sweep(const Sweep& sweep, const std::vector<Place>
                                   align);
     }
     push_blocks(sweep, block, blocks, width);
-  });
-  finish_blocks(sweep, blocks, width);
+  };
+  loop(builder_, builder_.getInt64(0), blocks, 1, fold_block, true);
 }
 
 }  // namespace tidemark::jit

@@ -3,7 +3,9 @@
 
 #include "tidemark/emit/llvm/nest_emitter.h"
 // After lane_value.h, which nest_emitter.h includes.
+#include "tidemark/emit/llvm/control_flow.h"
 #include "tidemark/emit/llvm/float_math.h"
+#include "tidemark/emit/llvm/low_precision.h"
 
 namespace tidemark::jit {
 
@@ -414,7 +416,7 @@ Value* NestEmitter::integer_power(LaneValue base, LaneValue exponent, DType dtyp
   const LaneValue zero = like(base, 0);
   const LaneValue one = like(base, 1);
   const Carried end =
-      loop(builder_.getInt64(0), builder_.getInt64(uint64_t(bits)), 1,
+      loop(builder_, builder_.getInt64(0), builder_.getInt64(uint64_t(bits)), 1,
            {one.value, base.value, exponent.value}, [&](Value*, const Carried& turn) -> Carried {
              const LaneValue result = lane(turn[0]);
              const LaneValue square = lane(turn[1]);
@@ -434,8 +436,10 @@ Value* NestEmitter::integer_power(LaneValue base, LaneValue exponent, DType dtyp
 
 Value* NestEmitter::cast(Value* from, DType from_dtype, DType to) {
   if (from_dtype == to) return from;
-  if (is_low_precision(from_dtype)) return cast(f32_of_low(from, from_dtype), f32, to);
-  if (is_low_precision(to)) return low_of_f32(cast(from, from_dtype, f32), to);
+  const bool has_f16c = isa_ != device::Isa::baseline;
+  if (is_low_precision(from_dtype))
+    return cast(f32_of_low(builder_, has_f16c, from, from_dtype), f32, to);
+  if (is_low_precision(to)) return low_of_f32(builder_, has_f16c, cast(from, from_dtype, f32), to);
   llvm::Type* type = lane::in_lanes_of(from->getType(), register_type(to, 1));
   llvm::Value* zero = llvm::Constant::getNullValue(from->getType());
   const bool is_unsigned = from_dtype == u8 || from_dtype == boolean;
@@ -450,59 +454,6 @@ Value* NestEmitter::cast(Value* from, DType from_dtype, DType to) {
   }
   if (to == boolean) return builder_.CreateICmpNE(from, zero);
   return builder_.CreateIntCast(from, type, !is_unsigned);
-}
-
-Value* NestEmitter::f32_of_low(Value* from, DType dtype) {
-  using lane::like;
-  llvm::Type* words = lane::in_lanes_of(from->getType(), builder_.getInt32Ty());
-  const LaneValue word = lane(builder_.CreateZExt(from, words));
-  if (dtype == bf16) return from_bits(shift_left(word, 16)).value;
-  if (isa_ != device::Isa::baseline) {
-    llvm::Type* half = lane::in_lanes_of(from->getType(), builder_.getHalfTy());
-    llvm::Type* single = lane::in_lanes_of(from->getType(), builder_.getFloatTy());
-    return builder_.CreateFPExt(builder_.CreateBitCast(from, half), single);
-  }
-  const LaneValue sign = shift_left(bit_and(word, like(word, 0x8000)), 16);
-  const LaneValue fraction = bit_and(word, like(word, 0x3ff));
-  const LaneValue size = bit_and(word, like(word, 0x7fff));
-  const LaneValue scale = lane(llvm::ConstantFP::get(lane::float_of_width(word), 0x1p-24));
-  const LaneValue small = bits(to_float(fraction) * scale);
-  const LaneValue normal = shift_left(size, 13) + like(word, 112 << 23);
-  const LaneValue quiet =
-      select(equal(fraction, like(word, 0)), like(word, 0), like(word, 0x400000));
-  const LaneValue huge = bit_or(bit_or(shift_left(size, 13), like(word, 0x7f800000)), quiet);
-  const LaneValue finite = select(less(size, like(word, 0x400)), small, normal);
-  return from_bits(bit_or(select(less(size, like(word, 0x7c00)), finite, huge), sign)).value;
-}
-
-Value* NestEmitter::low_of_f32(Value* from, DType dtype) {
-  using lane::like;
-  llvm::Type* shorts = lane::in_lanes_of(from->getType(), builder_.getInt16Ty());
-  const LaneValue word = bits(lane(from));
-  if (dtype == bf16) {
-    const LaneValue top = shift_right_logical(word, 16);
-    const LaneValue rounded =
-        shift_right_logical(word + like(word, 0x7fff) + bit_and(top, like(word, 1)), 16);
-    const LaneValue quiet = bit_or(top, like(word, 0x40));
-    return builder_.CreateTrunc(select(is_nan(lane(from)), quiet, rounded).value, shorts);
-  }
-  if (isa_ != device::Isa::baseline) {
-    llvm::Type* half = lane::in_lanes_of(from->getType(), builder_.getHalfTy());
-    return builder_.CreateBitCast(builder_.CreateFPTrunc(from, half), shorts);
-  }
-  // The cases of f16_of_float, all computed and one chosen.
-  const LaneValue sign = bit_and(shift_right_logical(word, 16), like(word, 0x8000));
-  const LaneValue size = bit_and(word, like(word, 0x7fffffff));
-  const LaneValue payload = bit_and(shift_right_logical(size, 13), like(word, 0x3ff));
-  const LaneValue nan = bit_or(payload, like(word, 0x7e00));
-  const LaneValue magnitude = from_bits(size);
-  const LaneValue small = bits(magnitude + like(magnitude, 0.5)) - like(word, 0x3f000000);
-  const LaneValue odd = bit_and(shift_right_logical(size, 13), like(word, 1));
-  const LaneValue normal = shift_right_logical(size + like(word, 0xfff - 0x38000000) + odd, 13);
-  LaneValue result = select(less(size, like(word, 0x38800000)), small, normal);
-  result = select(less(size, like(word, 0x477ff000)), result, like(word, 0x7c00));
-  result = select(less(like(word, 0x7f800000), size), nan, result);
-  return builder_.CreateTrunc(bit_or(result, sign).value, shorts);
 }
 
 }  // namespace tidemark::jit

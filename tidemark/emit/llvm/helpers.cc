@@ -2,13 +2,13 @@
 
 #include <math.h>
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <string_view>
 #include <type_traits>
 #include <utility>
-
-#include "tidemark/loops/pairwise.h"
 
 namespace tidemark::jit {
 namespace {
@@ -54,48 +54,41 @@ T combine(T a, T b) {
   }
 }
 
-// The carries of `pairwise_push`, once for all columns rather than once for each.
 template <class T, Monoid monoid>
-void push(void* levels, int64_t block, const void* values, int64_t width) {
-  const T* value = static_cast<const T*>(values);
-  T* rows = static_cast<T*>(levels);
-  for (int64_t i = 0; i < width; ++i) {
-    T sum = value[i];
-    T* level = rows + i;
-    for (int64_t carry = block; (carry & 1) != 0; carry >>= 1, level += width) {
-      sum = combine<T, monoid>(*level, sum);
-    }
-    *level = sum;
-  }
-}
-
-template <class T, Monoid monoid>
-void finish(const void* levels, int64_t blocks, void* values, int64_t width) {
+void push_and_finish(void* levels, int64_t block, int64_t blocks, void* values, int64_t width) {
   T* value = static_cast<T*>(values);
-  const T* rows = static_cast<const T*>(levels);
-  for (int64_t i = 0; i < width; ++i) {
-    T gathered[kPairwiseLevels];
-    int count = 0;
-    for (int64_t rest = blocks; rest != 0; rest >>= 1, ++count) {
-      gathered[count] = rows[count * width + i];
-    }
-    value[i] = pairwise_finish(gathered, blocks, combine<T, monoid>);
+  T* rows = static_cast<T*>(levels);
+  int level = std::countr_one(static_cast<uint64_t>(block));
+  for (int k = 0; k < level; ++k) {
+    for (int64_t i = 0; i < width; ++i)
+      value[i] = combine<T, monoid>(rows[k * width + i], value[i]);
+  }
+  if (block + 1 < blocks) {
+    std::copy_n(value, width, rows + level * width);
+    return;
+  }
+  // What is left joins from the right.
+  for (int64_t rest = blocks >> (level + 1); rest != 0; rest >>= 1) {
+    ++level;
+    if ((rest & 1) == 0) continue;
+    const T* left = rows + level * width;
+    for (int64_t i = 0; i < width; ++i) value[i] = combine<T, monoid>(left[i], value[i]);
   }
 }
 
 template <class T>
-Pairwise pairwise_of(Monoid monoid) {
+Pairwise* pairwise_of(Monoid monoid) {
   switch (monoid) {
     case Monoid::sum:
-      return {push<T, Monoid::sum>, finish<T, Monoid::sum>};
+      return push_and_finish<T, Monoid::sum>;
     case Monoid::product:
-      return {push<T, Monoid::product>, finish<T, Monoid::product>};
+      return push_and_finish<T, Monoid::product>;
     case Monoid::minimum:
-      return {push<T, Monoid::minimum>, finish<T, Monoid::minimum>};
+      return push_and_finish<T, Monoid::minimum>;
     case Monoid::maximum:
-      return {push<T, Monoid::maximum>, finish<T, Monoid::maximum>};
+      return push_and_finish<T, Monoid::maximum>;
   }
-  return {};
+  return nullptr;
 }
 
 template <class Function>
@@ -121,7 +114,7 @@ void copy_out(std::byte* strided, const std::byte* dense, int64_t stride, int64_
   move(strided, stride, dense, size, count, size);
 }
 
-Pairwise pairwise(Monoid monoid, DType dtype) {
+Pairwise* pairwise(Monoid monoid, DType dtype) {
   switch (dtype) {
     case f32:
       return pairwise_of<float>(monoid);
@@ -131,16 +124,9 @@ Pairwise pairwise(Monoid monoid, DType dtype) {
       return pairwise_of<int32_t>(monoid);
     case i64:
       return pairwise_of<int64_t>(monoid);
-    case u8:
+    default:
       return pairwise_of<uint8_t>(monoid);
-    case boolean:
-      if (monoid == Monoid::sum || monoid == Monoid::product) return {};
-      return pairwise_of<uint8_t>(monoid);
-    case f16:
-    case bf16:
-      return {};
   }
-  return {};
 }
 
 void* library_function(const char* name) {

@@ -19,13 +19,11 @@ void copy_in(std::byte* dense, const std::byte* strided, int64_t stride, int64_t
 void copy_out(std::byte* strided, const std::byte* dense, int64_t stride, int64_t count,
               int64_t size);
 
-// `pairwise.h` for `width` folds side by side: levels[level][i], values[i]. Bool folds as u8.
-struct Pairwise {
-  void (*push)(void* levels, int64_t block, const void* values, int64_t width);
-  void (*finish)(const void* levels, int64_t blocks, void* values, int64_t width);
-};
-// Null pointers where the monoid does not exist for the dtype.
-Pairwise pairwise(Monoid monoid, DType dtype);
+// `pairwise.h` for `width` folds side by side: levels[level][i], values[i]. Takes the results of
+// block number `block` in `values`; after the last of `blocks` they are the results of all. Bool
+// folds as u8.
+using Pairwise = void(void* levels, int64_t block, int64_t blocks, void* values, int64_t width);
+Pairwise* pairwise(Monoid monoid, DType dtype);
 
 // Functions code generation may call by name for an instruction set that lacks an instruction
 // (floorf, fmaf, memcpy, ...). Null for any other name.

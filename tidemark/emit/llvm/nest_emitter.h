@@ -59,17 +59,9 @@ class NestEmitter {
   void emit_stores(const Sweep& sweep, Known& known, const Place& place);
   void allocate_cells();
   void push_blocks(const Sweep& sweep, llvm::Value* block, llvm::Value* blocks, int64_t width);
-  void finish_blocks(const Sweep& sweep, llvm::Value* blocks, int64_t width);
   void vector_loop(const Place& at, llvm::Value* begin, llvm::Value* end, bool is_light,
                    const Body& body);
   void masked_vector_loop(const Place& at, llvm::Value* begin, llvm::Value* end, const Body& body);
-  // for (i = begin; i < end; i += step) body(i), with values carried from turn to turn.
-  using Carried = std::vector<llvm::Value*>;
-  Carried loop(llvm::Value* begin, llvm::Value* end, int64_t step, Carried carried,
-               const std::function<Carried(llvm::Value*, const Carried&)>& body);
-  void loop(llvm::Value* begin, llvm::Value* end, int64_t step,
-            const std::function<void(llvm::Value*)>& body);
-  void when(llvm::Value* condition, const std::function<void()>& body);
   Place place_of_row(llvm::Value* row);
   Place place_of_step(const Place& row, llvm::Value* step);
 
@@ -82,8 +74,6 @@ class NestEmitter {
   llvm::Value* integer_power(LaneValue base, LaneValue exponent, DType dtype);
   llvm::Value* compare(ExprOp op, LaneValue a, LaneValue b, DType dtype);
   llvm::Value* cast(llvm::Value* from, DType from_dtype, DType to);
-  llvm::Value* f32_of_low(llvm::Value* from, DType dtype);
-  llvm::Value* low_of_f32(llvm::Value* from, DType dtype);
   llvm::Value* combine(Monoid monoid, DType dtype, llvm::Value* a, llvm::Value* b);
   llvm::Value* extreme(bool is_maximum, DType dtype, LaneValue a, LaneValue b);
   LaneValue lane(llvm::Value* value) { return {value, &builder_}; }

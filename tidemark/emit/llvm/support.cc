@@ -98,7 +98,7 @@ int64_t choose_column_vectors(const Nest& nest, device::Isa isa) {
   }
   // Accumulators stay in registers: 32 of them, or 16.
   const int64_t room = (isa == device::Isa::avx512 ? 16 : 8) / static_cast<int64_t>(folds);
-  const int64_t wanted = heaviest <= 4 ? 8 : heaviest <= 8 ? 4 : heaviest <= 16 ? 2 : 1;
+  const int64_t wanted = heaviest <= 3 ? 8 : heaviest <= 8 ? 4 : heaviest <= 16 ? 2 : 1;
   return std::max<int64_t>(1, std::min(room, wanted));
 }
 

@@ -14,6 +14,12 @@ namespace {
 
 enum class Level : uint8_t { call, cell, element };
 
+// Registers that began at the same place of a page would look alike to the processor, which
+// compares only that part of an address when it decides whether a load must wait for an earlier
+// store.
+constexpr int64_t kPage = 4096;
+constexpr int64_t kStagger = 320;
+
 // Registers of one sweep, by element size. What is given back is taken again first, since it is
 // still in the cache.
 class Registers {
@@ -27,7 +33,7 @@ class Registers {
   }
   int64_t take_bytes(int64_t bytes) {
     const int64_t offset = end_;
-    end_ += granted_bytes(bytes);
+    end_ += granted_bytes(bytes) + (bytes >= kPage ? kStagger : 0);
     return offset;
   }
   void give_back(int64_t size, int64_t offset) { free_[size].push_back(offset); }

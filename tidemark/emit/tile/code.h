@@ -27,7 +27,7 @@ namespace tidemark::tile {
 inline constexpr int64_t kTile = 1024;
 // Registers for the partial results of a fold along steps. With more levels than this, blocks have
 // fewer columns.
-inline constexpr int64_t kLevelRegisters = 16;
+inline constexpr int64_t kLevelRegisters = 8;
 
 struct Instruction {
   enum class Kind : uint8_t { apply, load, index } kind = Kind::apply;

@@ -260,7 +260,8 @@ class Interpreter {
       // One element per row stands for all of it: level cell reads what repeats along columns.
       const Block cells = {row, 0, 0, {rows, 1, 1}};
       for (const SweepCode& sweep : code_.sweeps) {
-        execute(sweep.cell_code, cells);
+        // A row without columns has no element, not even one that would be repeated.
+        if (columns_ > 0) execute(sweep.cell_code, cells);
         sweep_lanes(sweep, row, rows);
       }
       execute(code_.finish.cell_code, cells);

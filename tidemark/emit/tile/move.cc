@@ -38,12 +38,13 @@ void copy_run(std::byte* to, const std::byte* from, int64_t n, int64_t to_by, in
 
 template <class T>
 void copy_plane(std::byte* to, const std::byte* from, Plane plane) {
-  // The longer stride goes outside, so that a cache line is used up before the next is fetched; of
-  // equal ones the longer loop goes inside.
+  // The longer stride goes outside, so that a cache line is used up before the next is fetched; but
+  // a loop of a few elements is not worth starting once for each of many.
   const auto widest = [](int64_t a, int64_t b) { return std::max(std::abs(a), std::abs(b)); };
   const int64_t outer_stride = widest(plane.to_outer, plane.from_outer);
   const int64_t inner_stride = widest(plane.to_inner, plane.from_inner);
-  if (plane.inner == 1 || (plane.outer > 1 && outer_stride < inner_stride)) {
+  const bool brief = plane.inner < 8 && plane.outer > plane.inner;
+  if (brief || (plane.outer > 1 && outer_stride < inner_stride)) {
     std::swap(plane.outer, plane.inner);
     std::swap(plane.to_outer, plane.to_inner);
     std::swap(plane.from_outer, plane.from_inner);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <random>
 #include <thread>
 
@@ -159,8 +160,8 @@ TEST(Jit, FoldsAlongLanesInTheDefinedOrder) {
 
 TEST(Jit, FoldsAlongColumnsInTheDefinedOrder) {
   std::vector<std::array<int64_t, 3>> sizes;
-  for (const int64_t columns : {0, 1, 15, 16, 17, 64, 65, 127, 128, 129, 300}) {
-    for (const int64_t steps : {0, 1, 2, 255, 256, 257, 800}) sizes.push_back({2, steps, columns});
+  for (const int64_t columns : {0, 1, 15, 17, 64, 65, 129}) {
+    for (const int64_t steps : {0, 1, 255, 256, 257, 800}) sizes.push_back({2, steps, columns});
   }
   for (const DType dtype : {f32, f64, i32, i64, u8, boolean}) {
     for (const Monoid monoid : {Monoid::sum, Monoid::product, Monoid::minimum, Monoid::maximum}) {
@@ -318,7 +319,7 @@ Nest random_nest(std::mt19937_64& random) {
 TEST(Jit, AgreesOnRandomNests) {
   std::mt19937_64 random(7);
   std::vector<Problem> problems;
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < 200; ++i) {
     Problem problem{.nest = random_nest(random)};
     problem.rows = 1 + static_cast<int64_t>(random() % 3);
     const bool in_lanes = problem.nest.order == Nest::Order::lanes;
@@ -348,6 +349,24 @@ TEST(Jit, GivesCodeBack) {
     EXPECT_EQ(code_bytes_held(), alone->code_bytes);
   }
   EXPECT_EQ(code_bytes_held(), 0);
+}
+
+int64_t resident_bytes() {
+  int64_t total = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> total >> resident;
+  return resident * 4096;
+}
+
+TEST(Jit, StaysFlatOverManyCompiles) {
+  const Nest nest = one_op(ExprOp::add, f32, f32);
+  const auto compile = [&](int count) {
+    for (int i = 0; i < count; ++i) compile_nest(nest, isas().back());
+  };
+  compile(128);
+  const int64_t before = resident_bytes();
+  compile(1024);
+  EXPECT_EQ(code_bytes_held(), 0);
+  EXPECT_LE(resident_bytes() - before, 1 << 20);
 }
 
 TEST(Jit, CompilesOnManyThreads) {

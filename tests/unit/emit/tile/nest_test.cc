@@ -98,7 +98,7 @@ TEST(TileNest, MapsNothing) {
 
 TEST(TileNest, FollowsStrides) {
   for (const DType dtype : {f32, f64, i32, i64, u8}) {
-    for (const int64_t columns : {1, 5, 40, 700, 1500, 5000}) {
+    for (const int64_t columns : {1, 5, 40, 700, 1500}) {
       const Nest nest = polynomial(dtype, Columns::strided, Columns::strided);
       for (const int64_t stride : {1, 2, -1, -3}) {
         const int64_t row = columns * std::abs(stride) + 1;
@@ -118,6 +118,7 @@ TEST(TileNest, FollowsStrides) {
 TEST(TileNest, MapsStepsToo) {
   for (const int64_t columns : {1, 3, 50, 1024, 1030}) {
     for (const int64_t steps : {1, 2, 70, 300, 513}) {
+      if (steps * columns > 20000) continue;
       const Nest nest = polynomial(f32, Columns::strided, Columns::unit, Order::columns);
       Call call(nest, 3, steps, columns);
       EXPECT_EQ(call.differences(), "");
@@ -164,12 +165,13 @@ TEST(TileNest, FoldsInTheDefinedOrder) {
 TEST(TileNest, FoldsColumnsOfEveryWidth) {
   for (const int64_t columns : {1, 2, 7, 8, 17, 64, 1000, 1024, 1025, 2500}) {
     for (const int64_t steps : {1, 4, 300}) {
+      if (steps * columns > 20000) continue;
       EXPECT_EQ(Call(reduction(Order::columns, Monoid::sum, f32), 7, steps, columns).differences(),
                 "");
     }
   }
   // More partial results than there are registers for them at full width.
-  EXPECT_EQ(Call(reduction(Order::columns, Monoid::sum, u8), 1, 256 * 4100, 1).differences(), "");
+  EXPECT_EQ(Call(reduction(Order::columns, Monoid::sum, u8), 1, 256 * 1100, 1).differences(), "");
 }
 
 TEST(TileNest, SumsOfNegativeZeroArePositive) {
@@ -190,6 +192,7 @@ TEST(TileNest, ComputesSoftmax) {
   }
   for (const int64_t n : {1, 3, 200, 600}) {
     for (const int64_t columns : {1, 5, 1100}) {
+      if (n * columns > 20000) continue;
       Call by_columns(softmax(Order::columns), 3, n, columns);
       EXPECT_EQ(by_columns.differences(), "");
       EXPECT_EQ(by_columns.alias(1, 0).differences(), "");

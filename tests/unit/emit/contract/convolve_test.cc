@@ -1,0 +1,230 @@
+#include <gtest/gtest.h>
+#include <xmmintrin.h>
+
+#include <vector>
+
+#include "tests/unit/emit/contract/operands.h"
+#include "tidemark/device/threads.h"
+#include "tidemark/emit/contract/contract.h"
+
+namespace tidemark {
+namespace {
+
+struct Case {
+  Convolution p;
+  int64_t pixel_gap = 0, row_gap = 0, image_gap = 0;
+};
+
+int64_t out_size(int64_t size, int64_t pad_both, int64_t dilation, int64_t taps, int64_t stride) {
+  return (size + pad_both - dilation * (taps - 1) - 1) / stride + 1;
+}
+
+// Sizes of the output for padding of `pad_after` below and to the right.
+Convolution with_output(Convolution p, int64_t pad_after) {
+  p.out_h = out_size(p.h, p.pad_top + pad_after, p.dilation_h, p.kh, p.stride_h);
+  p.out_w = out_size(p.w, p.pad_left + pad_after, p.dilation_w, p.kw, p.stride_w);
+  return p;
+}
+
+template <class T>
+T expected(const Convolution& p, int64_t image, int64_t y, int64_t x, int64_t o) {
+  const auto* in = reinterpret_cast<const T*>(p.in);
+  const auto* weight = reinterpret_cast<const T*>(p.weight);
+  const int64_t channels = p.c_in / p.groups, group = o / (p.c_out / p.groups);
+  Sum<T> sum;
+  int64_t k = 0;
+  for (int64_t ky = 0; ky < p.kh; ++ky) {
+    for (int64_t kx = 0; kx < p.kw; ++kx) {
+      const int64_t in_y = y * p.stride_h - p.pad_top + ky * p.dilation_h;
+      const int64_t in_x = x * p.stride_w - p.pad_left + kx * p.dilation_w;
+      const bool inside = in_y >= 0 && in_y < p.h && in_x >= 0 && in_x < p.w;
+      for (int64_t c = 0; c < channels; ++c, ++k) {
+        if (!inside) continue;
+        sum.add(k, in[image * p.in_n + in_y * p.in_h + in_x * p.in_w + group * channels + c],
+                weight[k * p.c_out + o]);
+      }
+    }
+  }
+  return sum.finish(k);
+}
+
+class Trial {
+ public:
+  explicit Trial(const Case& c)
+      : p_(strided(c)),
+        in_(in_count() * size_of(p_.dtype)),
+        weight_(weight_count() * size_of(p_.dtype)),
+        out_(out_count() * size_of(p_.dtype)) {
+    fill_random(in_.data(), in_count(), p_.dtype, 1);
+    fill_random(weight_.data(), weight_count(), p_.dtype, 2);
+    p_.in = in_.data();
+    p_.weight = weight_.data();
+    p_.out = out_.data();
+  }
+
+  void run() {
+    GuardedBytes scratch(convolve_scratch_bytes(p_, num_threads()));
+    convolve(p_, scratch.data());
+  }
+  void check() {
+    visit_dtype(p_.dtype, [&](auto zero) {
+      using T = decltype(zero);
+      if constexpr (!std::is_same_v<T, bool>) check_as<T>();
+    });
+  }
+  std::vector<std::byte> result() { return {out_.data(), out_.data() + out_.size()}; }
+  std::byte* weight() { return weight_.data(); }
+
+ private:
+  static Convolution strided(const Case& c) {
+    Convolution p = c.p;
+    p.in_w = p.c_in + c.pixel_gap;
+    p.in_h = p.w * p.in_w + c.row_gap;
+    p.in_n = p.h * p.in_h + c.image_gap;
+    return p;
+  }
+  int64_t in_count() const {
+    return (p_.n - 1) * p_.in_n + (p_.h - 1) * p_.in_h + (p_.w - 1) * p_.in_w + p_.c_in;
+  }
+  int64_t weight_count() const { return p_.kh * p_.kw * p_.c_in / p_.groups * p_.c_out; }
+  int64_t out_count() const { return p_.n * p_.out_h * p_.out_w * p_.c_out; }
+
+  template <class T>
+  void check_as() {
+    const T* got = reinterpret_cast<const T*>(out_.data());
+    for (int64_t i = 0; i < p_.n; ++i) {
+      for (int64_t y = 0; y < p_.out_h; ++y) {
+        for (int64_t x = 0; x < p_.out_w; ++x) {
+          for (int64_t o = 0; o < p_.c_out; ++o, ++got) {
+            ASSERT_TRUE(same_bits(*got, expected<T>(p_, i, y, x, o)))
+                << p_.dtype << " image " << p_.h << " x " << p_.w << " x " << p_.c_in << ", "
+                << p_.kh << " x " << p_.kw << " taps, stride " << p_.stride_h << " pad "
+                << p_.pad_top << " dilation " << p_.dilation_h << " groups " << p_.groups << " at "
+                << i << ", " << y << ", " << x << ", " << o;
+          }
+        }
+      }
+    }
+  }
+
+  Convolution p_;
+  GuardedBytes in_, weight_, out_;
+};
+
+void run_and_check(const Case& c) {
+  Trial trial(c);
+  trial.run();
+  trial.check();
+}
+
+class Convolve : public testing::Test {
+ protected:
+  void SetUp() override { SKIP_IF_ISA_IS_MISSING(); }
+  void TearDown() override { set_num_threads(threads_); }
+  int threads_ = num_threads();
+};
+
+TEST_F(Convolve, FollowsItsMeaningForEveryWindow) {
+  for (const int64_t size : {1, 2, 3, 4, 5, 6}) {
+    for (const int64_t stride : {1, 2, 3}) {
+      for (const int64_t dilation : {1, 2}) {
+        for (const int64_t pad : {0, 1, 2, 5}) {
+          Convolution p{.n = 2, .h = 9, .w = 11, .c_in = 5, .kh = size, .kw = size, .c_out = 7};
+          p.stride_h = stride;
+          p.stride_w = stride + 1;
+          p.pad_top = pad;
+          p.pad_left = pad / 2;
+          p.dilation_h = dilation;
+          p.dilation_w = 3 - dilation;
+          if (p.h + 2 * pad < dilation * (size - 1) + 1) continue;
+          if (p.w + p.pad_left + pad < p.dilation_w * (size - 1) + 1) continue;
+          run_and_check({with_output(p, pad)});
+          if (HasFatalFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(Convolve, CutsLongSumsInBlocks) {
+  for (const int64_t channels : {28, 64, 129, 260}) {
+    for (const int64_t outputs : {3, 64, 70, 150}) {
+      Convolution p{.n = 1, .h = 5, .w = 8, .c_in = channels, .kh = 3, .kw = 3, .c_out = outputs};
+      p.pad_top = p.pad_left = 1;
+      run_and_check({with_output(p, 1)});
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST_F(Convolve, TakesGroupsGapsAndEveryDType) {
+  for (const DType dtype :
+       {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i32, DType::i64, DType::u8}) {
+    for (const int64_t groups : {1, 2, 4}) {
+      for (const int64_t gap : {0, 3}) {
+        Convolution p{.n = 2, .h = 12, .w = 10, .c_in = 8, .kh = 3, .kw = 2, .c_out = 12};
+        p.groups = groups;
+        p.dtype = dtype;
+        p.pad_top = p.pad_left = 1;
+        run_and_check({with_output(p, 1), gap, 2 * gap, 5 * gap});
+        p.kh = p.kw = 1;
+        p.pad_top = p.pad_left = 0;
+        run_and_check({with_output(p, 0), gap, 2 * gap, 5 * gap});
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+TEST_F(Convolve, ConvolvesEachChannelAlone) {
+  Convolution p{.n = 1, .h = 13, .w = 13, .c_in = 9, .kh = 3, .kw = 3, .c_out = 9};
+  p.groups = 9;
+  p.pad_top = p.pad_left = 1;
+  run_and_check({with_output(p, 1)});
+}
+
+TEST_F(Convolve, GivesTheSameBitsForAnyNumberOfThreads) {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    Convolution p{.n = 2, .h = 20, .w = 19, .c_in = 32, .kh = 3, .kw = 3, .c_out = 72};
+    p.dtype = dtype;
+    p.pad_top = p.pad_left = 1;
+    Trial trial({with_output(p, 1)});
+    set_num_threads(1);
+    trial.run();
+    trial.check();
+    const std::vector<std::byte> alone = trial.result();
+    for (const int threads : {2, 5}) {
+      set_num_threads(threads);
+      trial.run();
+      EXPECT_EQ(trial.result(), alone);
+    }
+  }
+}
+
+TEST_F(Convolve, SkipsPaddingEvenUnderInfiniteWeights) {
+  Convolution p{.n = 1, .h = 4, .w = 4, .c_in = 3, .kh = 3, .kw = 3, .c_out = 5};
+  p.pad_top = p.pad_left = 1;
+  Trial trial({with_output(p, 1)});
+  reinterpret_cast<float*>(trial.weight())[0] = INFINITY;
+  reinterpret_cast<float*>(trial.weight())[7] = NAN;
+  trial.run();
+  trial.check();
+}
+
+TEST_F(Convolve, IgnoresAndKeepsTheCallersFloatModes) {
+  const unsigned before = _mm_getcsr();
+  Convolution p{.n = 1, .h = 14, .w = 14, .c_in = 16, .kh = 3, .kw = 3, .c_out = 16};
+  p.pad_top = p.pad_left = 1;
+  Trial trial({with_output(p, 1)});
+  for (const unsigned modes : {0x1F80U | 0x8040U, 0x1F80U | 0x4000U}) {
+    _mm_setcsr(modes);
+    trial.run();
+    const unsigned after = _mm_getcsr();
+    _mm_setcsr(before);
+    EXPECT_EQ(after, modes);
+    trial.check();
+  }
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -1,0 +1,80 @@
+// Loops and conditions of the function being built. A body may itself add blocks.
+#pragma once
+
+#include <llvm/IR/IRBuilder.h>
+
+#include <functional>
+#include <vector>
+
+namespace tidemark::jit {
+
+// Values that go from one turn of a loop to the next.
+using Carried = std::vector<llvm::Value*>;
+
+// for (i = begin; i < end; i += step) body(i), with values carried from turn to turn; gives the
+// last ones. `runs`: the loop is known to run at least once.
+inline Carried loop(llvm::IRBuilder<>& builder, llvm::Value* begin, llvm::Value* end, int64_t step,
+                    Carried carried,
+                    const std::function<Carried(llvm::Value*, const Carried&)>& body,
+                    bool runs = false) {
+  llvm::BasicBlock* before = builder.GetInsertBlock();
+  llvm::BasicBlock* turn =
+      llvm::BasicBlock::Create(builder.getContext(), "", builder.GetInsertBlock()->getParent());
+  llvm::BasicBlock* after =
+      llvm::BasicBlock::Create(builder.getContext(), "", builder.GetInsertBlock()->getParent());
+  if (runs) {
+    builder.CreateBr(turn);
+  } else {
+    builder.CreateCondBr(builder.CreateICmpSLT(begin, end), turn, after);
+  }
+  builder.SetInsertPoint(turn);
+  llvm::PHINode* i = builder.CreatePHI(begin->getType(), 2);
+  i->addIncoming(begin, before);
+  std::vector<llvm::PHINode*> phis;
+  Carried in_turn;
+  for (llvm::Value* value : carried) {
+    phis.push_back(builder.CreatePHI(value->getType(), 2));
+    phis.back()->addIncoming(value, before);
+    in_turn.push_back(phis.back());
+  }
+  const Carried next = body(i, in_turn);
+  llvm::BasicBlock* latch = builder.GetInsertBlock();
+  llvm::Value* following = builder.CreateAdd(i, builder.getInt64(static_cast<uint64_t>(step)));
+  builder.CreateCondBr(builder.CreateICmpSLT(following, end), turn, after);
+  i->addIncoming(following, latch);
+  for (size_t k = 0; k < phis.size(); ++k) phis[k]->addIncoming(next[k], latch);
+  builder.SetInsertPoint(after);
+  if (runs) return next;
+  Carried result;
+  for (size_t k = 0; k < phis.size(); ++k) {
+    llvm::PHINode* phi = builder.CreatePHI(phis[k]->getType(), 2);
+    phi->addIncoming(carried[k], before);
+    phi->addIncoming(next[k], latch);
+    result.push_back(phi);
+  }
+  return result;
+}
+
+inline void loop(llvm::IRBuilder<>& builder, llvm::Value* begin, llvm::Value* end, int64_t step,
+                 const std::function<void(llvm::Value*)>& body, bool runs = false) {
+  const auto without_carried = [&](llvm::Value* i, const Carried&) -> Carried {
+    body(i);
+    return {};
+  };
+  loop(builder, begin, end, step, {}, without_carried, runs);
+}
+
+inline void when(llvm::IRBuilder<>& builder, llvm::Value* condition,
+                 const std::function<void()>& body) {
+  llvm::BasicBlock* yes =
+      llvm::BasicBlock::Create(builder.getContext(), "", builder.GetInsertBlock()->getParent());
+  llvm::BasicBlock* after =
+      llvm::BasicBlock::Create(builder.getContext(), "", builder.GetInsertBlock()->getParent());
+  builder.CreateCondBr(condition, yes, after);
+  builder.SetInsertPoint(yes);
+  body();
+  builder.CreateBr(after);
+  builder.SetInsertPoint(after);
+}
+
+}  // namespace tidemark::jit

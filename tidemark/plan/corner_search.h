@@ -1,0 +1,78 @@
+// Exact search: is there a placement under a given capacity?
+//
+// Time is cut into sections, between which no buffer begins or ends. Buffers are stacked from
+// below: each section has a floor, under which everything is decided. A valley is a run of sections
+// with equal floors between higher ones:
+//
+//            |     |
+//      ------+     +----       The lowest byte over the first section of the valley goes to a
+//            |     |           buffer that begins there and fits into the valley, or it stays
+//            +-----+           empty. That is the whole choice; the same holds at the right end.
+//            l     r
+//
+// So the search branches on corners, and takes the corner with the fewest choices first. Only
+// placements in which every buffer rests on another (or on zero) are visited: any other can be
+// pushed down to one of them. What bounds it:
+//
+//  - A buffer cannot start below the highest floor under it. Stacking the buffers of a section in
+//    the order of these least offsets gives the least height that section can end at; it must not
+//    pass the capacity.
+//  - An empty byte lifts the floor of its section to the next offset at which something could rest.
+//  - Where no undecided buffer crosses a moment, the two sides are solved apart.
+//  - States that failed before are remembered by a hash and not visited again.
+//  - Of buffers with the same lifetime stacked directly on each other one order is tried.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tidemark/plan/budget.h"
+#include "tidemark/plan/model.h"
+
+namespace tidemark::plan {
+
+// Which corner to branch on, and which of its buffers to try first. No pair is best everywhere, so
+// the search restarts with another after a while.
+struct Strategy {
+  enum Corner : uint8_t {
+    fewest_choices,
+    least_slack,
+    choices_then_slack,
+    slack_per_failure,
+    leftmost,
+    outward,  // From a section that was often in the way.
+  };
+  enum Order : uint8_t { area, width, size, load };
+  Corner corner = fewest_choices;
+  Order order = width;
+};
+
+class CornerSearch {
+ public:
+  enum class Outcome : uint8_t { found, impossible, stopped };
+
+  CornerSearch(std::vector<Item> items, int32_t sections);
+  ~CornerSearch();
+
+  // Looks for a placement under `capacity`, restarting until one is found, none can exist, or
+  // `nodes` more steps are taken.
+  Outcome run(int64_t capacity, int64_t nodes, Budget& budget);
+
+  // What the last run that ended in `found` found; one per item.
+  std::span<const int64_t> offsets() const { return offsets_; }
+
+ private:
+  template <class Units>
+  class Searcher;
+
+  std::vector<Item> items_;
+  int32_t sections_;
+  bool narrow_;  // All heights fit 32 bits, which doubles the speed of the inner loops.
+  int64_t restart_ = 0;
+  std::vector<int64_t> offsets_;
+  Searcher<int32_t>* narrow_searcher_ = nullptr;
+  Searcher<int64_t>* wide_searcher_ = nullptr;
+};
+
+}  // namespace tidemark::plan

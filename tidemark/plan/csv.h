@@ -1,0 +1,49 @@
+// Problems as text: one line per buffer, the first line names the columns.
+//
+//   id,lower,upper,size,alignment
+//   weights,0,12,4096,64
+//
+// `id`, `lower`, `upper` and `size` must be there, in any order; `alignment` may be (1 where it is
+// not). Other columns are kept in the copy that `write_csv` makes. Fields are plain: no quotes.
+//
+// Reading takes memory in proportion to what was understood, not to what was given: the first bad
+// line, or one longer than 64 KiB, ends it.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tidemark/base/error.h"
+#include "tidemark/plan/plan.h"
+
+namespace tidemark::plan {
+
+// What is wrong, and where: "buffers.csv:3:7: size is negative: -5". Lines and columns count from
+// one; columns count bytes.
+class CsvError : public UserError {
+ public:
+  CsvError(std::string_view file, int64_t line, int64_t column, const std::string& problem);
+  int64_t line() const { return line_; }
+  int64_t column() const { return column_; }
+
+ private:
+  int64_t line_, column_;
+};
+
+struct CsvProblem {
+  Problem problem;
+  std::vector<std::string> ids;   // One per buffer.
+  std::string header;             // The first line, as read.
+  std::vector<std::string> rows;  // The lines of the buffers, as read.
+};
+
+// `file` names the input in errors.
+CsvProblem read_csv(std::istream& in, std::string_view file);
+
+// The lines as read, with a last column `offset`; one that was there already is replaced.
+void write_csv(std::ostream& out, const CsvProblem& csv, const Placement& placement);
+
+}  // namespace tidemark::plan

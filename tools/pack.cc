@@ -1,0 +1,279 @@
+#include "tools/pack.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tidemark/base/error.h"
+#include "tidemark/plan/check.h"
+#include "tidemark/plan/csv.h"
+#include "tidemark/plan/picture.h"
+#include "tidemark/plan/plan.h"
+
+namespace tidemark::tools {
+namespace {
+
+constexpr const char* kHelp =
+    R"(usage: tidemark pack FILE.csv [OPTION...]
+
+Gives every buffer an offset so that the tidemark, the highest byte in use, is low.
+FILE.csv names its columns in the first line: id, lower, upper, size, and alignment if
+there is one. A buffer lives from step lower up to, not including, step upper.
+
+options:
+  --capacity N      stop at a tidemark of at most N bytes; exit 1 if none was found
+  --time-limit S    stop after S seconds with the best so far (default 10)
+  --output OUT.csv  write the lines with a column `offset` added
+  --picture OUT.svg draw offset over time
+  --json            print the result as JSON
+
+exit code: 0 the result is valid and fits the capacity, if one was given; 1 it does not
+fit; 2 bad input or usage.
+)";
+
+struct Options {
+  std::string input;
+  int64_t capacity_bytes = 0;
+  bool has_capacity = false;
+  double seconds = 10;
+  std::string output, picture;
+  bool json = false;
+};
+
+[[noreturn]] void usage(const std::string& problem) {
+  throw UserError("pack: " + problem, Source::none(), "tidemark pack --help tells more");
+}
+
+template <class Number>
+Number parse_number(const std::string& option, const std::string& text) {
+  Number value{};
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || stop != text.data() + text.size() || !(value >= 0)) {
+    usage(option + " needs a number, not '" + text + "'");
+  }
+  return value;
+}
+
+Options parse(Arguments arguments) {
+  Options options;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    auto value = [&]() -> const std::string& {
+      if (i + 1 == arguments.size()) usage(argument + " needs a value");
+      return arguments[++i];
+    };
+    if (argument == "--capacity") {
+      options.capacity_bytes = parse_number<int64_t>(argument, value());
+      options.has_capacity = true;
+    } else if (argument == "--time-limit") {
+      options.seconds = parse_number<double>(argument, value());
+    } else if (argument == "--output") {
+      options.output = value();
+    } else if (argument == "--picture") {
+      options.picture = value();
+    } else if (argument == "--json") {
+      options.json = true;
+    } else if (argument.starts_with("--")) {
+      usage("there is no option '" + argument + "'");
+    } else if (options.input.empty()) {
+      options.input = argument;
+    } else {
+      usage("one file at a time: '" + options.input + "' and '" + argument + "'");
+    }
+  }
+  if (options.input.empty()) usage("which file?");
+  return options;
+}
+
+plan::CsvProblem read(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw UserError(cat("pack: cannot open '", path, "': ", std::strerror(errno)));
+  return plan::read_csv(in, path);
+}
+
+// A file that appears whole or not at all: written beside its place, then renamed into it.
+class WholeFile {
+ public:
+  explicit WholeFile(const std::string& path)
+      : path_(path), temporary_(path + ".tmp." + std::to_string(getpid())) {}
+  ~WholeFile() {
+    if (!finished_) std::remove(temporary_.c_str());
+  }
+  WholeFile(const WholeFile&) = delete;
+  WholeFile& operator=(const WholeFile&) = delete;
+
+  void write(const std::function<void(std::ostream&)>& writer) {
+    std::ofstream out(temporary_, std::ios::binary | std::ios::trunc);
+    if (out) writer(out);
+    out.close();
+    if (!out) fail();
+  }
+  void finish() {
+    if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail();
+    finished_ = true;
+  }
+
+ private:
+  [[noreturn]] void fail() const {
+    throw UserError(cat("pack: cannot write '", path_, "': ", std::strerror(errno)));
+  }
+
+  std::string path_, temporary_;
+  bool finished_ = false;
+};
+
+// One line on a terminal that is rewritten in place; nothing where nobody watches, and nothing for
+// what is over in a moment.
+class Progress {
+ public:
+  explicit Progress(int64_t load_bytes)
+      : load_bytes_(load_bytes), watched_(isatty(STDERR_FILENO) != 0), start_(Clock::now()) {}
+  ~Progress() {
+    if (shown_) std::cerr << "\r\x1b[K" << std::flush;
+  }
+
+  void operator()(int64_t tidemark_bytes) {
+    if (!watched_) return;
+    const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+    if (seconds < next_) return;
+    next_ = seconds + 0.2;
+    shown_ = true;
+    char text[128];
+    std::snprintf(text, sizeof(text), "\r\x1b[Kpacking for %.1f s: %.4f x load", seconds,
+                  static_cast<double>(tidemark_bytes) /
+                      static_cast<double>(load_bytes_ > 0 ? load_bytes_ : 1));
+    std::cerr << text << std::flush;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  int64_t load_bytes_;
+  bool watched_;
+  Clock::time_point start_;
+  double next_ = 0.5;
+  bool shown_ = false;
+};
+
+std::string decimal(double value, int digits) {
+  char text[64];
+  std::snprintf(text, sizeof(text), "%.*f", digits, value);
+  return text;
+}
+
+struct Report {
+  const Options& options;
+  const plan::Problem& problem;
+  const plan::Result& result;
+  double seconds;
+
+  int64_t tidemark() const { return result.placement.tidemark_bytes; }
+  double ratio() const {
+    return result.load_bytes == 0
+               ? 1.0
+               : static_cast<double>(tidemark()) / static_cast<double>(result.load_bytes);
+  }
+  bool fits() const { return !options.has_capacity || tidemark() <= options.capacity_bytes; }
+
+  void print_text(std::ostream& out) const {
+    out << "buffers   " << problem.buffers.size() << '\n'
+        << "load      " << result.load_bytes << " (" << Bytes(result.load_bytes) << ")\n"
+        << "tidemark  " << tidemark() << " (" << Bytes(tidemark()) << ")\n"
+        << "ratio     " << decimal(ratio(), 4) << '\n'
+        << "least     " << least() << '\n';
+    if (options.has_capacity) {
+      out << "fits      " << (fits() ? "yes" : "no") << ", capacity " << options.capacity_bytes
+          << '\n';
+    }
+    out << "seconds   " << decimal(seconds, 3) << '\n';
+  }
+  void print_json(std::ostream& out) const {
+    out << "{\"buffers\": " << problem.buffers.size() << ", \"load\": " << result.load_bytes
+        << ", \"tidemark\": " << tidemark() << ", \"ratio\": " << decimal(ratio(), 6)
+        << ", \"lower_bound\": " << result.bound_bytes
+        << ", \"proven_least\": " << (result.proof != plan::Proof::none ? "true" : "false")
+        << ", \"proof\": \"" << plan::name(result.proof) << '"';
+    if (options.has_capacity) {
+      out << ", \"capacity\": " << options.capacity_bytes
+          << ", \"fits\": " << (fits() ? "true" : "false");
+    }
+    out << ", \"seconds\": " << decimal(seconds, 3) << "}\n";
+  }
+
+ private:
+  std::string least() const {
+    switch (result.proof) {
+      case plan::Proof::load:
+        return tidemark() == result.load_bytes ? "proven: it equals the load"
+                                               : "proven: it equals a lower bound";
+      case plan::Proof::search:
+        return "proven by search";
+      case plan::Proof::none:
+        break;
+    }
+    return cat("not proven: at least ", result.bound_bytes);
+  }
+};
+
+}  // namespace
+
+int pack_command(Arguments arguments) {
+  for (const std::string& argument : arguments) {
+    if (argument == "--help" || argument == "-h") {
+      std::cout << kHelp;
+      return 0;
+    }
+  }
+  const Options options = parse(arguments);
+  const plan::CsvProblem csv = read(options.input);
+
+  plan::Limits limits;
+  limits.seconds = options.seconds;
+  limits.nodes = std::numeric_limits<int64_t>::max() / 2;
+  limits.capacity_bytes = options.capacity_bytes;
+  const auto start = std::chrono::steady_clock::now();
+  plan::Result result;
+  {
+    Progress progress(plan::load_bytes(csv.problem));
+    limits.progress = std::ref(progress);
+    result = plan::place(csv.problem, limits);
+  }
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  const std::optional<plan::Fault> fault = plan::check_placement(csv.problem, result.placement);
+  TIDEMARK_CHECK(!fault, fault->text());
+
+  // Both files are complete before either takes its place.
+  std::optional<WholeFile> output, picture;
+  if (!options.output.empty()) {
+    output.emplace(options.output);
+    output->write([&](std::ostream& out) { plan::write_csv(out, csv, result.placement); });
+  }
+  if (!options.picture.empty()) {
+    picture.emplace(options.picture);
+    picture->write([&](std::ostream& out) {
+      plan::draw_svg(out, csv.problem, result.placement, csv.ids, options.capacity_bytes);
+    });
+  }
+  if (output) output->finish();
+  if (picture) picture->finish();
+
+  const Report report{options, csv.problem, result, elapsed.count()};
+  if (options.json) {
+    report.print_json(std::cout);
+  } else {
+    report.print_text(std::cout);
+  }
+  return report.fits() ? 0 : 1;
+}
+
+}  // namespace tidemark::tools
