@@ -173,7 +173,6 @@ Tensor operator&(const Operand& a, const Operand& b);
 Tensor operator|(const Operand& a, const Operand& b);
 Tensor operator^(const Operand& a, const Operand& b);
 Tensor operator~(const Operand& a);
-Tensor operator!(const Operand& a);
 Tensor operator<<(const Tensor& a, const Operand& b);
 Tensor operator>>(const Tensor& a, const Operand& b);
 
