@@ -36,18 +36,30 @@ constexpr Strategy kStrategies[] = {
     {Strategy::outward, Strategy::width}, {Strategy::leftmost, Strategy::width},
 };
 constexpr int64_t kFirstRestart = 1000;  // Nodes; multiplied by the Luby sequence.
-constexpr int kDeepest = 4000;           // Branchings on one path: bounds the stack.
+// Restarts that share what they learn about which sections are in the way; then it is forgotten,
+// since what it leads to again and again may be the wrong place.
+constexpr int64_t kEpisode = 32;
+constexpr uint64_t kSeed = 300'001;
+constexpr int kDeepest = 4000;  // Branchings on one path: bounds the stack.
 constexpr size_t kMemoSlots = size_t{1} << 18;
 
 }  // namespace
+
+struct CornerSearch::Restart {
+  int64_t capacity;
+  Strategy strategy;
+  double noise;  // How far chance may change the order of buffers.
+  uint64_t seed;
+  int64_t nodes;
+};
 
 template <class Units>
 class CornerSearch::Searcher {
  public:
   Searcher(std::span<const Item> items, int32_t sections);
 
-  Outcome run(int64_t capacity, const Strategy& strategy, double noise, uint64_t seed,
-              int64_t nodes, Budget& budget);
+  // `fresh`: forget which sections were in the way before.
+  Outcome run(const Restart& restart, bool fresh, Budget& budget);
   std::span<const Units> offsets() const { return offsets_; }
 
  private:
@@ -184,22 +196,21 @@ CornerSearch::Searcher<Units>::Searcher(std::span<const Item> items, int32_t sec
 }
 
 template <class Units>
-typename CornerSearch::Outcome CornerSearch::Searcher<Units>::run(int64_t capacity,
-                                                                  const Strategy& strategy,
-                                                                  double noise, uint64_t seed,
-                                                                  int64_t nodes, Budget& budget) {
-  capacity_ = static_cast<Units>(capacity);
-  strategy_ = strategy;
+CornerSearch::Outcome CornerSearch::Searcher<Units>::run(const Restart& restart, bool fresh,
+                                                         Budget& budget) {
+  capacity_ = static_cast<Units>(restart.capacity);
+  strategy_ = restart.strategy;
   budget_ = &budget;
-  nodes_left_ = nodes;
+  nodes_left_ = restart.nodes;
   stopped_ = false;
-  salt_ = mix(static_cast<uint64_t>(capacity) * 0x9e3779b97f4a7c15ULL);
-  priority_ = keys_[strategy.order];
-  uint64_t random = mix(seed + 1);
+  salt_ = mix(static_cast<uint64_t>(restart.capacity) * 0x9e3779b97f4a7c15ULL);
+  priority_ = keys_[strategy_.order];
+  uint64_t random = mix(restart.seed + kSeed);
   for (double& key : priority_) {
     random = mix(random + 0x9e3779b97f4a7c15ULL);
-    key *= 1.0 - noise * static_cast<double>(random >> 40) / static_cast<double>(1 << 24);
+    key *= 1.0 - restart.noise * static_cast<double>(random >> 40) / static_cast<double>(1 << 24);
   }
+  if (fresh) std::ranges::fill(failures_, 1.0);
   // Chance picks the section to start from, in proportion to how often it was in the way.
   double spin = 0;
   for (double count : failures_) spin += count;
@@ -612,47 +623,37 @@ uint64_t CornerSearch::Searcher<Units>::hash(const Frame& frame, const Region& r
   return mix(sum) | 1;
 }
 
-CornerSearch::CornerSearch(std::vector<Item> items, int32_t sections)
-    : items_(std::move(items)), sections_(sections), offsets_(items_.size()) {
-  // Heights never pass twice the sum of all sizes.
+CornerSearch::CornerSearch(std::vector<Item> items, int32_t sections) : offsets_(items.size()) {
+  // Heights never pass twice the sum of all sizes; those that fit 32 bits are searched faster.
   int64_t sum = 0;
-  for (const Item& item : items_) sum += item.size;
-  narrow_ = sum < (int64_t{1} << 28);
-  if (narrow_) {
-    narrow_searcher_ = new Searcher<int32_t>(items_, sections_);
+  for (const Item& item : items) sum += item.size;
+  if (sum < (int64_t{1} << 28)) {
+    narrow_ = std::make_unique<Searcher<int32_t>>(items, sections);
   } else {
-    wide_searcher_ = new Searcher<int64_t>(items_, sections_);
+    wide_ = std::make_unique<Searcher<int64_t>>(items, sections);
   }
 }
 
-CornerSearch::~CornerSearch() {
-  delete narrow_searcher_;
-  delete wide_searcher_;
-}
+CornerSearch::~CornerSearch() = default;
 
 CornerSearch::Outcome CornerSearch::run(int64_t capacity, int64_t nodes, Budget& budget) {
-  const int64_t end =
-      nodes < budget.nodes_left() ? budget.nodes() + nodes : budget.nodes() + budget.nodes_left();
-  constexpr int64_t kKinds = std::size(kStrategies);
+  const int64_t end = budget.nodes() + nodes;
+  int64_t& restart = restarts_[capacity];
   while (!budget.over() && budget.nodes() < end) {
-    const int64_t round = restart_ / kKinds;
-    const Strategy& strategy = kStrategies[restart_ % kKinds];
-    const int64_t length = std::min(kFirstRestart * luby(round + 1), end - budget.nodes());
-    // The first round goes by the plain orders.
-    const double noise = round == 0 ? 0.0 : 0.5;
-    const auto seed = static_cast<uint64_t>(restart_++);
-    Outcome outcome;
-    if (narrow_) {
-      outcome = narrow_searcher_->run(capacity, strategy, noise, seed, length, budget);
-    } else {
-      outcome = wide_searcher_->run(capacity, strategy, noise, seed, length, budget);
-    }
+    const Restart now{.capacity = capacity,
+                      .strategy = kStrategies[restart % std::ssize(kStrategies)],
+                      .noise = 0.5,
+                      .seed = static_cast<uint64_t>(restart),
+                      .nodes = kFirstRestart * luby(restart / kEpisode + 1)};
+    const bool fresh = restart++ % kEpisode == 0;
+    const Outcome outcome =
+        narrow_ ? narrow_->run(now, fresh, budget) : wide_->run(now, fresh, budget);
     if (outcome == Outcome::stopped) continue;
     if (outcome == Outcome::found) {
       if (narrow_) {
-        std::ranges::copy(narrow_searcher_->offsets(), offsets_.begin());
+        std::ranges::copy(narrow_->offsets(), offsets_.begin());
       } else {
-        std::ranges::copy(wide_searcher_->offsets(), offsets_.begin());
+        std::ranges::copy(wide_->offsets(), offsets_.begin());
       }
     }
     return outcome;

@@ -24,6 +24,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -56,23 +58,23 @@ class CornerSearch {
   ~CornerSearch();
 
   // Looks for a placement under `capacity`, restarting until one is found, none can exist, or
-  // `nodes` more steps are taken.
+  // `nodes` more steps are taken; the last restart is finished. A later call with the same capacity
+  // goes on where this one ended.
   Outcome run(int64_t capacity, int64_t nodes, Budget& budget);
 
   // What the last run that ended in `found` found; one per item.
   std::span<const int64_t> offsets() const { return offsets_; }
 
  private:
+  struct Restart;
   template <class Units>
   class Searcher;
 
-  std::vector<Item> items_;
-  int32_t sections_;
-  bool narrow_;  // All heights fit 32 bits, which doubles the speed of the inner loops.
-  int64_t restart_ = 0;
+  // One of the two, by the range of heights.
+  std::unique_ptr<Searcher<int32_t>> narrow_;
+  std::unique_ptr<Searcher<int64_t>> wide_;
+  std::map<int64_t, int64_t> restarts_;  // Per capacity: how many there were.
   std::vector<int64_t> offsets_;
-  Searcher<int32_t>* narrow_searcher_ = nullptr;
-  Searcher<int64_t>* wide_searcher_ = nullptr;
 };
 
 }  // namespace tidemark::plan
