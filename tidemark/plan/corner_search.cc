@@ -40,7 +40,8 @@ constexpr int64_t kFirstRestart = 1000;  // Nodes; multiplied by the Luby sequen
 // since what it leads to again and again may be the wrong place.
 constexpr int64_t kEpisode = 32;
 constexpr uint64_t kSeed = 300'001;
-constexpr int kDeepest = 4000;  // Branchings on one path: bounds the stack.
+constexpr int kDeepest = 4000;            // Branchings on one path: bounds the stack,
+constexpr int64_t kFrameBytes = 1 << 27;  // and what is kept for each of them.
 constexpr size_t kMemoSlots = size_t{1} << 18;
 
 }  // namespace
@@ -112,12 +113,13 @@ class CornerSearch::Searcher {
   }
 
   int32_t items_count_, sections_, words_;
+  int deepest_;                       // Branchings on one path.
   std::vector<int32_t> begin_, end_;  // Per item, in sections.
   std::vector<Units> size_;
   std::vector<char> has_twin_;  // Another item has the same lifetime.
   std::vector<std::vector<int32_t>> begins_at_, ends_at_;
   std::vector<uint64_t> covers_;  // Per section, one bit per item alive there.
-  std::vector<double> keys_[4];   // Per order: greater goes first.
+  std::vector<double> keys_[2];   // Per order: greater goes first.
   std::vector<uint64_t> hash_floor_, hash_top_, hash_last_, hash_item_;
 
   std::vector<std::unique_ptr<Frame>> frames_;
@@ -154,6 +156,9 @@ CornerSearch::Searcher<Units>::Searcher(std::span<const Item> items, int32_t sec
       failures_(sections, 1.0),
       memo_(kMemoSlots),
       offsets_(items.size()) {
+  const int64_t frame_bytes = int64_t{sections} * (3 * sizeof(Units) + 4) +
+                              int64_t{items_count_} * (sizeof(Units) + 4) + 64;
+  deepest_ = static_cast<int>(std::min<int64_t>(kDeepest, kFrameBytes / frame_bytes));
   std::vector<int64_t> load(sections);
   for (int32_t i = 0; i < items_count_; ++i) {
     const Item& item = items[i];
@@ -180,9 +185,7 @@ CornerSearch::Searcher<Units>::Searcher(std::span<const Item> items, int32_t sec
     const double total =
         static_cast<double>(*std::max_element(load.begin() + begin_[i], load.begin() + end_[i])) /
         largest;
-    keys_[Strategy::area].push_back(width * size);
     keys_[Strategy::width].push_back(width + size);
-    keys_[Strategy::size].push_back(size * 1e4 + width);
     keys_[Strategy::load].push_back(total * 1e3 * sections + width + size);
   }
   uint64_t seed = 1;
@@ -272,7 +275,7 @@ template <class Units>
 bool CornerSearch::Searcher<Units>::solve(Frame& frame, Region region, int depth) {
   for (;;) {
     if (region.count == 0) return true;
-    if (--nodes_left_ < 0 || !budget_->spend() || depth >= kDeepest) {
+    if (--nodes_left_ < 0 || !budget_->spend() || depth >= deepest_) {
       stopped_ = true;
       return false;
     }
@@ -393,8 +396,6 @@ double CornerSearch::Searcher<Units>::score(const Frame& frame, const Corner& co
   switch (strategy_.corner) {
     case Strategy::fewest_choices:
       return corner.choices + static_cast<double>(floor) / static_cast<double>(capacity_);
-    case Strategy::least_slack:
-      return relative * 1e6 + corner.choices;
     case Strategy::choices_then_slack:
       return corner.choices + relative;
     case Strategy::slack_per_failure:

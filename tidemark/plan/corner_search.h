@@ -10,9 +10,9 @@
 //            +-----+           empty. That is the whole choice; the same holds at the right end.
 //            l     r
 //
-// So the search branches on corners, and takes the corner with the fewest choices first. Only
-// placements in which every buffer rests on another (or on zero) are visited: any other can be
-// pushed down to one of them. What bounds it:
+// So the search branches on corners, and takes those without a choice at once. Only placements in
+// which every buffer rests on another (or on zero) are visited: any other can be pushed down to one
+// of them. What bounds it:
 //
 //  - A buffer cannot start below the highest floor under it. Stacking the buffers of a section in
 //    the order of these least offsets gives the least height that section can end at; it must not
@@ -39,13 +39,15 @@ namespace tidemark::plan {
 struct Strategy {
   enum Corner : uint8_t {
     fewest_choices,
-    least_slack,
-    choices_then_slack,
-    slack_per_failure,
+    choices_then_slack,  // Of equally few, the one with the least bytes to spare.
+    slack_per_failure,   // Few bytes to spare, and often in the way before.
     leftmost,
     outward,  // From a section that was often in the way.
   };
-  enum Order : uint8_t { area, width, size, load };
+  enum Order : uint8_t {
+    width,
+    load,  // The most loaded section it covers, then width.
+  };
   Corner corner = fewest_choices;
   Order order = width;
 };
