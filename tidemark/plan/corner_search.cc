@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 #include <numeric>
+#include <utility>
 
 namespace tidemark::plan {
 namespace {
@@ -350,7 +351,8 @@ bool CornerSearch::Searcher<Units>::solve_parts(Frame& frame, const Region& regi
     regions.push_back(sub);
   }
   std::ranges::copy(ids, first);
-  std::ranges::stable_sort(regions, {}, [](const Region& r) { return r.end - r.begin; });
+  std::ranges::sort(regions, {},
+                    [](const Region& r) { return std::pair(r.end - r.begin, r.begin); });
   for (const Region& sub : regions) {
     if (!solve(frame, sub, depth)) return false;
   }
