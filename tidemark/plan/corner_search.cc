@@ -526,7 +526,7 @@ void CornerSearch::Searcher<Units>::lift(Frame& frame, const Region& region, int
   }
 }
 
-// Restores the invariants after a move over the sections `changed`: ids sorted by least offset,
+// Restores the invariants after a move: ids sorted by least offset,
 // floors lifted to the least offset of what is above them. False if some section cannot end within
 // the capacity. Only sections under an item whose least offset rose are looked at.
 template <class Units>
