@@ -267,7 +267,6 @@ Tensor operator&(const Operand& a, const Operand& b) { return bitwise_and(a, b, 
 Tensor operator|(const Operand& a, const Operand& b) { return bitwise_or(a, b, a.at()); }
 Tensor operator^(const Operand& a, const Operand& b) { return bitwise_xor(a, b, a.at()); }
 Tensor operator~(const Operand& a) { return bitwise_invert(a, a.at()); }
-Tensor operator!(const Tensor& a) { return logical_not(a, a.source()); }
 Tensor operator<<(const Tensor& a, const Operand& b) { return left_shift(a, b, b.at()); }
 Tensor operator>>(const Tensor& a, const Operand& b) { return right_shift(a, b, b.at()); }
 

@@ -175,9 +175,6 @@ Tensor operator&(const Operand& a, const Operand& b);
 Tensor operator|(const Operand& a, const Operand& b);
 Tensor operator^(const Operand& a, const Operand& b);
 Tensor operator~(const Operand& a);
-// A Tensor, not an Operand, since an Operand would be no better a match than `!bool(a)`; so it is
-// charged to the line that made its operand, mostly the same one.
-Tensor operator!(const Tensor& a);
 Tensor operator<<(const Tensor& a, const Operand& b);
 Tensor operator>>(const Tensor& a, const Operand& b);
 
