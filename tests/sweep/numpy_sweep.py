@@ -64,7 +64,7 @@ def converted(x, source, target):
     """A cast. It differs from NumPy, where a float outside the integer's range gives anything: ours
     saturates, and NaN gives 0."""
     if KIND[target] == 2:
-        return rounded(x, "f32" if target == "bf16" else target) if target != "bf16" else rounded(x, target)
+        return rounded(x, target)
     if target == "bool":
         return x != 0
     if KIND[source] != 2:
@@ -239,7 +239,8 @@ def computed(case, operands, result):
         find = np.argmax if op == "argmax" else np.argmin
         if not axes:
             return np.zeros(result.value.shape, np.int64), none
-        return find(x, axis=axes[0] if len(axes) == 1 else None, keepdims=bool(attrs["keepdims"])).astype(np.int64), none
+        axis = axes[0] if len(axes) == 1 else None
+        return find(x, axis=axis, keepdims=bool(attrs["keepdims"])).astype(np.int64), none
     if op in REDUCE:
         axes, keep = tuple(attrs["axes"]), bool(attrs["keepdims"])
         if op in ("sum", "prod"):

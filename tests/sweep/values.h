@@ -12,8 +12,10 @@
 
 namespace tidemark::sweep {
 
-// Whether the environment asks for TIDEMARK_TEST_COUNTS=full.
+// What the environment asks for: TIDEMARK_TEST_COUNTS=full, or =small for a sweep that was done in
+// another form already.
 bool full_counts();
+bool small_counts();
 
 inline constexpr DType kAllDTypes[] = {DType::f16, DType::bf16, DType::f32, DType::f64,
                                        DType::i32, DType::i64,  DType::u8,  DType::boolean};
