@@ -97,9 +97,9 @@ TEST_P(Sweep, EveryEmitterGivesTheReferencesValue) {
     const Tensor plain = run(op, c.operands, c.attrs);
     const Tensor want = expected(op, c.operands, c.attrs);
     if (want.has_value()) expect_same(c, "the call, by the reference", difference(c, plain, want));
-    expect_same(c, "tile, by the call", bit_difference(by(Emitter::tile), plain));
-    expect_same(c, "llvm, by the call", bit_difference(by(Emitter::llvm), plain));
-    expect_same(c, "checked, by the call", bit_difference(by(Emitter::checked), plain));
+    expect_same(c, "tile, by the call", bit_difference(c, by(Emitter::tile), plain));
+    expect_same(c, "llvm, by the call", bit_difference(c, by(Emitter::llvm), plain));
+    expect_same(c, "checked, by the call", bit_difference(c, by(Emitter::checked), plain));
   }
 }
 
@@ -113,7 +113,7 @@ TEST_P(Sweep, ThreadsChangeNoBit) {
         const Threads threads(count);
         const Tensor result = run(op, c.operands, c.attrs);
         if (!alone.has_value()) alone = result;
-        expect_same(c, cat(count, " threads, by one").c_str(), bit_difference(result, alone));
+        expect_same(c, cat(count, " threads, by one").c_str(), bit_difference(c, result, alone));
       }
     }
   }
@@ -153,7 +153,7 @@ TEST_P(Sweep, TheCallersFloatingPointModesChangeNothing) {
           kept = changed.kept();
         }
         EXPECT_TRUE(kept) << described(c) << ": the caller's modes changed, " << mode.name;
-        expect_same(c, mode.name, bit_difference(result, plain));
+        expect_same(c, mode.name, bit_difference(c, result, plain));
       }
     }
   }
@@ -184,7 +184,7 @@ TEST_P(Sweep, APlainNumberActsAsATensorOfOneElement) {
           const By who(emitter);
           const Tensor got = first ? detail::apply_pointwise(op, {&two, &tensor}, Source::here())
                                    : detail::apply_pointwise(op, {&tensor, &two}, Source::here());
-          expect_same(c, "a number, by a tensor", bit_difference(got, want));
+          expect_same(c, "a number, by a tensor", bit_difference(c, got, want));
         }
       }
     }
@@ -232,7 +232,7 @@ TEST_P(Sweep, ADyingOperandsBytesAreReused) {
           if (emitter == Emitter::llvm) {
             EXPECT_EQ(peak, before) << described(c) << ", operand " << dying;
           }
-          expect_same(c, "in place, by a new place", bit_difference(got, want));
+          expect_same(c, "in place, by a new place", bit_difference(c, got, want));
         }
       }
     }
