@@ -309,7 +309,7 @@ TEST(Operators, AreTheOpsTheyStandFor) {
   EXPECT_EQ((~a).to_vector<int>(), (std::vector<int>{-8, 6}));
   EXPECT_EQ((a << 1).to_vector<int>(), (std::vector<int>{14, -14}));
   EXPECT_EQ((a >> 1).to_vector<int>(), (std::vector<int>{3, -4}));
-  EXPECT_EQ((!(a > 0)).to_vector<bool>(), (std::vector<bool>{false, true}));
+  EXPECT_EQ((~(a > 0)).to_vector<bool>(), (std::vector<bool>{false, true}));
   EXPECT_EQ((1 - a).to_vector<int>(), (std::vector<int>{-6, 8}));
   EXPECT_EQ((a >= 7).to_vector<bool>(), (std::vector<bool>{true, false}));
   EXPECT_EQ((7 != a).to_vector<bool>(), (std::vector<bool>{false, true}));
