@@ -139,6 +139,15 @@ TEST(Tensor, AnRvalueThatOthersHoldIsNotWrittenOver) {
   EXPECT_EQ(row[9].item<float>(), 3);
 }
 
+TEST(Tensor, AnRvalueThatIsASmallPartOfItsBytesLetsThemGo) {
+  const int64_t before = memory::current().count;
+  Tensor large = ones({1000, 1000});
+  Tensor row = large[0];
+  large = {};
+  row = square(std::move(row));
+  EXPECT_EQ(memory::current().count - before, granted_bytes(1000 * 4));
+}
+
 TEST(Tensor, CompoundAssignmentIsInPlaceForTheLastHandle) {
   Tensor x = ones({300});
   const void* const bytes = bytes_of(x);
