@@ -57,12 +57,13 @@ uint64_t fitted(const Number& number, DType dtype, std::string_view op, Source a
 // ---- reuse --------------------------------------------------------------------------------------
 
 // A dying operand whose bytes the result may take: dense, of the result's size, held by nobody
-// else.
+// else. A small part of large bytes is not taken: the result would keep all of them.
 bool can_take(const Operand& operand, DType dtype, const Shape& shape) {
   if (!operand.is_dying() || operand.tensor() == nullptr) return false;
   const TensorState* state = TensorState::of(*operand.tensor());
   return state != nullptr && is_sole(*state) && size_of(state->array.dtype) == size_of(dtype) &&
-         state->array.shape == shape && state->array.is_contiguous();
+         state->array.shape == shape && state->array.is_contiguous() &&
+         state->storage->bytes <= 2 * granted_bytes(state->array.size() * size_of(dtype));
 }
 
 // Where the result of such an operand goes. The operand keeps its bytes until the op is done: one

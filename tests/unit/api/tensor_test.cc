@@ -139,6 +139,15 @@ TEST(Tensor, AnRvalueThatOthersHoldIsNotWrittenOver) {
   EXPECT_EQ(row[9].item<float>(), 3);
 }
 
+TEST(Tensor, AnRvalueThatIsASmallPartOfItsBytesLetsThemGo) {
+  const int64_t before = memory::current().count;
+  Tensor large = ones({1000, 1000});
+  Tensor row = large[0];
+  large = {};
+  row = square(std::move(row));
+  EXPECT_EQ(memory::current().count - before, granted_bytes(1000 * 4));
+}
+
 TEST(Tensor, CompoundAssignmentIsInPlaceForTheLastHandle) {
   Tensor x = ones({300});
   const void* const bytes = bytes_of(x);
@@ -311,6 +320,7 @@ TEST(Operators, AreTheOpsTheyStandFor) {
   EXPECT_EQ((a >> 1).to_vector<int>(), (std::vector<int>{3, -4}));
   EXPECT_EQ(logical_not(a > 0).to_vector<bool>(), (std::vector<bool>{false, true}));
   EXPECT_FALSE(!td::any(a > 0)) << "`!` asks one element for its truth";
+  EXPECT_EQ((~(a > 0)).to_vector<bool>(), (std::vector<bool>{false, true}));
   EXPECT_EQ((1 - a).to_vector<int>(), (std::vector<int>{-6, 8}));
   EXPECT_EQ((a >= 7).to_vector<bool>(), (std::vector<bool>{true, false}));
   EXPECT_EQ((7 != a).to_vector<bool>(), (std::vector<bool>{false, true}));

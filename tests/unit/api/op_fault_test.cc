@@ -1,0 +1,139 @@
+// Every allocation an op makes is failed once, at the pool, at the page-mapping function and at
+// operator new. Afterwards the accounts are as before, no operand has changed, and the same op
+// gives the same bits.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <functional>
+#include <new>
+#include <vector>
+
+#include "tidemark/compile/kernels.h"
+#include "tidemark/device/fault.h"
+#include "tidemark/tidemark.h"
+
+namespace {
+
+std::atomic<int64_t> new_countdown{0};
+
+void* allocate_or_strike(size_t bytes) {
+  const int64_t left = new_countdown.load(std::memory_order_relaxed);
+  const bool strikes = left > 0 && new_countdown.fetch_sub(1) == 1;
+  void* const data = strikes ? nullptr : std::malloc(bytes == 0 ? 1 : bytes);
+  if (data == nullptr) throw std::bad_alloc();
+  return data;
+}
+
+}  // namespace
+
+// Not inlined: the compiler would see free meet what it knows as new.
+[[gnu::noinline]] void* operator new(size_t bytes) { return allocate_or_strike(bytes); }
+[[gnu::noinline]] void* operator new[](size_t bytes) { return allocate_or_strike(bytes); }
+[[gnu::noinline]] void operator delete(void* data) noexcept { std::free(data); }
+[[gnu::noinline]] void operator delete[](void* data) noexcept { std::free(data); }
+[[gnu::noinline]] void operator delete(void* data, size_t) noexcept { std::free(data); }
+[[gnu::noinline]] void operator delete[](void* data, size_t) noexcept { std::free(data); }
+
+namespace tidemark {
+namespace {
+
+using device::fault::Site;
+
+struct Case {
+  const char* name;
+  std::function<Tensor()> run;
+};
+
+struct Operands {
+  Tensor x = random::normal({130, 70}, {.key = random::Key(1)});
+  Tensor row = random::normal({70}, {.key = random::Key(2)});
+  Tensor cube = random::normal({6, 40, 50}, {.key = random::Key(3)});
+  Tensor image = random::normal({2, 20, 20, 8}, {.key = random::Key(4)});
+  Tensor kernel = random::normal({3, 3, 8, 16}, {.key = random::Key(5)});
+  Tensor ids = random::integers({300}, {.low = 0, .high = 130, .key = random::Key(6)});
+};
+
+std::vector<Case> cases(const Operands& o) {
+  return {
+      {"pointwise", [&o] { return exp(o.x) + o.row; }},
+      {"transposed", [&o] { return transpose(o.x) * 2; }},
+      {"in place", [&o] { return square(o.x + 1); }},
+      {"sum by lanes", [&o] { return sum(o.x, 1); }},
+      {"sum by columns", [&o] { return sum(o.x, 0); }},
+      {"sum over uneven axes", [&o] { return sum(transpose(o.cube, {2, 0, 1}), {0, 2}); }},
+      {"sum of all", [&o] { return sum(o.cube); }},
+      {"argmax", [&o] { return argmax(o.cube, 1); }},
+      {"softmax", [&o] { return softmax(o.x) + softmax(o.cube, 1)[{0, Slice{}, 0}][0]; }},
+      {"concat", [&o] { return concat({o.x, o.x * 2}, 1); }},
+      {"pad", [&o] { return pad(o.x, {{1, 2}, {0, 3}}); }},
+      {"reshape of a view", [&o] { return reshape(transpose(o.x), {-1}); }},
+      {"gather", [&o] { return gather(transpose(o.x), o.ids, 1); }},
+      {"scatter_add", [&o] { return scatter_add(o.x, o.ids, gather(o.x, o.ids)); }},
+      {"cumsum", [&o] { return cumsum(o.x, 1); }},
+      {"mask", [&o] { return o.x[o.x > 0.5]; }},
+      {"matmul", [&o] { return matmul(o.x, o.x, {.transpose_b = true}); }},
+      {"conv2d", [&o] { return conv2d(o.image, o.kernel, {.padding = Padding::same}); }},
+      {"max_pool", [&o] { return max_pool(o.image); }},
+      {"layer_norm", [&o] { return layer_norm(o.x); }},
+      {"random",
+       [] { return random::normal({500}, {.dtype = DType::bf16, .key = random::Key(7)}); }},
+      {"update", [&o] { return update(o.x, {0, all}, 7); }},
+      {"one_hot", [&o] { return one_hot(o.ids, 9); }},
+      {"large", [] { return ones({2 << 20}) * 3; }},
+      {"constant", [] { return constant({{1, 2}, {3, 4}}, DType::f64); }},
+  };
+}
+
+void arm(int where, int64_t k) {
+  if (where == 2)
+    new_countdown = k + 1;
+  else
+    device::fault::arm(where == 0 ? Site::pool : Site::mapping, k);
+}
+
+// True when the armed fault has not struck: the op has fewer allocations than that.
+bool disarm(int where) {
+  if (where == 2) return new_countdown.exchange(0) > 0;
+  return device::fault::disarm(where == 0 ? Site::pool : Site::mapping);
+}
+
+void fail_every_allocation(int where) {
+  // Compiling is outside the promise, and each op runs twice before it is judged, so that kernels
+  // and caches exist.
+  const compile::Emitter before = compile::emitter();
+  compile::set_emitter(compile::Emitter::tile);
+  const Operands operands;
+  int struck = 0;
+  for (const Case& c : cases(operands)) {
+    const Tensor expected = c.run();
+    c.run();
+    for (int64_t k = 0; k < 1000; ++k) {
+      memory::release();
+      const int64_t held = memory::current().count;
+      bool failed = false;
+      arm(where, k);
+      try {
+        c.run();
+      } catch (const OutOfMemory&) {
+        failed = true;
+      } catch (const std::bad_alloc&) {
+        failed = true;
+      }
+      const bool beyond = disarm(where);
+      EXPECT_EQ(memory::current().count, held) << c.name << ", allocation " << k;
+      EXPECT_TRUE(identical(c.run(), expected)) << c.name << ", allocation " << k;
+      if (beyond) break;
+      struck += failed ? 1 : 0;
+    }
+  }
+  compile::set_emitter(before);
+  EXPECT_GT(struck, 0);
+}
+
+TEST(OpFault, AtThePool) { fail_every_allocation(0); }
+TEST(OpFault, AtTheMappingFunction) { fail_every_allocation(1); }
+TEST(OpFault, AtOperatorNew) { fail_every_allocation(2); }
+
+}  // namespace
+}  // namespace tidemark
