@@ -9,10 +9,13 @@
 
 #include "tests/sweep/cases.h"
 #include "tests/sweep/compare.h"
+#include "tidemark/api/create.h"
 #include "tidemark/api/memory.h"
+#include "tidemark/api/ops.h"
 #include "tidemark/api/tensor_state.h"
 #include "tidemark/compile/eager.h"
 #include "tidemark/compile/kernels.h"
+#include "tidemark/device/cpu/features.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/ops/lower.h"
 #include "tidemark/ops/random.h"
@@ -234,6 +237,26 @@ TEST_P(Sweep, ADyingOperandsBytesAreReused) {
           }
           expect_same(c, "in place, by a new place", bit_difference(c, got, want));
         }
+      }
+    }
+  }
+}
+
+// Results larger than the last cache are stored past it: the same bits as in parts that are not.
+TEST(Streaming, ChangesNoBit) {
+  const int64_t bytes = device::caches().l3_bytes + (1 << 20);
+  if (bytes > (128 << 20)) GTEST_SKIP() << "the last cache has " << Bytes(bytes);
+  for (const DType dtype : {DType::f32, DType::u8}) {
+    const int64_t size = bytes / size_of(dtype) + 17;
+    const Tensor x = cast(arange(size) % 251, dtype), one = full({}, 1, dtype);
+    for (const Emitter emitter : {Emitter::tile, Emitter::llvm}) {
+      const By who(emitter);
+      const Tensor whole = x + one, turned = identity(x);
+      const int64_t part = 1 << 20;
+      for (int64_t begin = 0; begin < size; begin += part) {
+        const Slice here{.begin = begin, .end = std::min(size, begin + part)};
+        ASSERT_TRUE(identical(whole[here], x[here] + one)) << dtype << " from " << begin;
+        ASSERT_TRUE(identical(turned[here], x[here])) << dtype << " from " << begin;
       }
     }
   }

@@ -4,6 +4,7 @@
 
 #include "tidemark/api/tensor_state.h"
 #include "tidemark/compile/library_ops.h"
+#include "tidemark/ops/pointwise.h"
 #include "tidemark/ops/random.h"
 
 namespace tidemark::random {
@@ -102,6 +103,11 @@ Tensor bernoulli(const Shape& shape, BernoulliOptions options, Source at) {
                     "it is the probability of true");
   return draw(ops::random_bernoulli, shape, DType::boolean, key_or_next(options.key), options.p,
               0.0, at);
+}
+
+Tensor bernoulli(const Operand& p, const Shape& shape, Source at) {
+  if (p.tensor() == nullptr) return bernoulli(shape, {.p = p.real()}, at);
+  return less(uniform(shape, {}, at), p, at);
 }
 
 Tensor permutation(int64_t n, PermutationOptions options, Source at) {

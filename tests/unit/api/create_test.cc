@@ -167,5 +167,19 @@ TEST(Random, ADrawIsAFunctionOfPosition) {
   EXPECT_TRUE(identical(few, reshape(many, {-1})[Slice{.end = 100}]));
 }
 
+TEST(Random, BernoulliTakesAProbabilityForEachElement) {
+  random::seed(9);
+  const Tensor p = constant({0.0F, 1.0F, 0.5F});
+  const Tensor drawn = random::bernoulli(p, {10000, 3});
+  EXPECT_EQ(drawn.dtype(), DType::boolean);
+  const std::vector<int64_t> hits = sum(drawn, 0).to_vector<int64_t>();
+  EXPECT_EQ(hits[0], 0);
+  EXPECT_EQ(hits[1], 10000);
+  // Five standard deviations of 10,000 fair coins are 250.
+  EXPECT_NEAR(static_cast<double>(hits[2]), 5000, 250);
+  EXPECT_EQ(random::bernoulli(1, {4}).to_vector<bool>(),
+            (std::vector<bool>{true, true, true, true}));
+}
+
 }  // namespace
 }  // namespace tidemark

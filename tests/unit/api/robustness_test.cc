@@ -3,10 +3,15 @@
 // gives the same bits.
 #include <gtest/gtest.h>
 
+#include <dirent.h>
+
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <new>
+#include <ostream>
+#include <string_view>
 #include <vector>
 
 #include "tidemark/compile/kernels.h"
@@ -16,13 +21,20 @@
 namespace {
 
 std::atomic<int64_t> new_countdown{0};
+std::atomic<int64_t> live_blocks{0};
 
 void* allocate_or_strike(size_t bytes) {
   const int64_t left = new_countdown.load(std::memory_order_relaxed);
   const bool strikes = left > 0 && new_countdown.fetch_sub(1) == 1;
   void* const data = strikes ? nullptr : std::malloc(bytes == 0 ? 1 : bytes);
   if (data == nullptr) throw std::bad_alloc();
+  live_blocks.fetch_add(1, std::memory_order_relaxed);
   return data;
+}
+
+void give_back(void* data) {
+  if (data != nullptr) live_blocks.fetch_sub(1, std::memory_order_relaxed);
+  std::free(data);
 }
 
 }  // namespace
@@ -30,10 +42,10 @@ void* allocate_or_strike(size_t bytes) {
 // Not inlined: the compiler would see free meet what it knows as new.
 [[gnu::noinline]] void* operator new(size_t bytes) { return allocate_or_strike(bytes); }
 [[gnu::noinline]] void* operator new[](size_t bytes) { return allocate_or_strike(bytes); }
-[[gnu::noinline]] void operator delete(void* data) noexcept { std::free(data); }
-[[gnu::noinline]] void operator delete[](void* data) noexcept { std::free(data); }
-[[gnu::noinline]] void operator delete(void* data, size_t) noexcept { std::free(data); }
-[[gnu::noinline]] void operator delete[](void* data, size_t) noexcept { std::free(data); }
+[[gnu::noinline]] void operator delete(void* data) noexcept { give_back(data); }
+[[gnu::noinline]] void operator delete[](void* data) noexcept { give_back(data); }
+[[gnu::noinline]] void operator delete(void* data, size_t) noexcept { give_back(data); }
+[[gnu::noinline]] void operator delete[](void* data, size_t) noexcept { give_back(data); }
 
 namespace tidemark {
 namespace {
@@ -134,6 +146,73 @@ void fail_every_allocation(int where) {
 TEST(OpFault, AtThePool) { fail_every_allocation(0); }
 TEST(OpFault, AtTheMappingFunction) { fail_every_allocation(1); }
 TEST(OpFault, AtOperatorNew) { fail_every_allocation(2); }
+
+int64_t count_entries(const char* folder) {
+  DIR* const open = opendir(folder);
+  int64_t count = 0;
+  while (readdir(open) != nullptr) ++count;
+  closedir(open);
+  return count;
+}
+
+int64_t count_mappings() {
+  std::FILE* const maps = std::fopen("/proc/self/maps", "r");
+  int64_t lines = 0;
+  for (int c = std::getc(maps); c != EOF; c = std::getc(maps)) lines += c == '\n' ? 1 : 0;
+  std::fclose(maps);
+  return lines;
+}
+
+struct Footprint {
+  int64_t current, cached, blocks, code, mappings, threads, files;
+  bool operator==(const Footprint&) const = default;
+};
+
+std::ostream& operator<<(std::ostream& out, const Footprint& f) {
+  return out << "bytes " << f.current << ", cached " << f.cached << ", heap blocks " << f.blocks
+             << ", code " << f.code << ", mappings " << f.mappings << ", threads " << f.threads
+             << ", files " << f.files;
+}
+
+// Sanitizers map and cache memory of their own, in their own time.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kAlone = false;
+#else
+constexpr bool kAlone = true;
+#endif
+
+Footprint footprint() {
+  return {memory::current().count,
+          memory::cached().count,
+          live_blocks.load(),
+          compile::code_bytes(),
+          kAlone ? count_mappings() : 0,
+          count_entries("/proc/self/task"),
+          count_entries("/proc/self/fd")};
+}
+
+void run_all(const std::vector<Case>& list, int times) {
+  for (int i = 0; i < times; ++i) {
+    for (const Case& c : list) c.run();
+  }
+}
+
+TEST(OpSoak, IsFlatAfterTwoPasses) {
+  const char* const counts = std::getenv("TIDEMARK_TEST_COUNTS");
+  const int times = counts != nullptr && std::string_view(counts) == "full" ? 2000 : 50;
+  const compile::Emitter before = compile::emitter();
+  const Operands operands;
+  const std::vector<Case> list = cases(operands);
+  for (const compile::Emitter emitter : {compile::Emitter::tile, compile::Emitter::llvm}) {
+    compile::set_emitter(emitter);
+    run_all(list, 2);
+    run_all(list, times);
+    const Footprint once = footprint();
+    run_all(list, 2 * times);
+    EXPECT_EQ(footprint(), once);
+  }
+  compile::set_emitter(before);
+}
 
 }  // namespace
 }  // namespace tidemark
