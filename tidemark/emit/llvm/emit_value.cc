@@ -272,6 +272,9 @@ Value* NestEmitter::compute(const Expr& expr, int32_t id, Known& known, const Pl
 }
 
 Value* NestEmitter::float_math(const Expr& expr, LaneValue a, LaneValue b, LaneValue c) {
+  if (expr.op == ExprOp::exp && expr.dtype == f32 && isa_ == device::Isa::avx512 && width_ == 16) {
+    return exp_f32_avx512(a).value;
+  }
   return float_operation(expr.op, expr.dtype, a, b, c).value;
 }
 
