@@ -200,10 +200,12 @@ void launch_columns(CachedKernel& cached, const Frame& frame) {
     movements[static_cast<size_t>(b)] = {0, stride_at(frame, b, frame.axes() - 2),
                                          stride_at(frame, b, frame.axes() - 1)};
   }
-  // A block of columns keeps its lines to itself; 256 columns are a kilobyte of each row of f32.
+  // A block of columns keeps its lines to itself. Long runs of a row are read fastest, so blocks are
+  // no narrower than it takes for every thread to have one.
   const int64_t work = std::max<int64_t>(1, steps * cached.weight());
+  const int64_t share = std::clamp<int64_t>(columns * rows / num_threads(), 256, kColumnBlock);
   const int64_t column_block =
-      std::min(columns, rounded_up(std::max<int64_t>(256, kPieceWork / work), 64));
+      std::min(columns, rounded_up(std::max<int64_t>(share, kPieceWork / work), 64));
   const int64_t column_blocks = (columns + column_block - 1) / column_block;
   const int64_t grain = std::max<int64_t>(1, kPieceWork / (work * column_block));
   device::parallel_for(rows * column_blocks, grain, [&](int64_t begin, int64_t end, int worker) {

@@ -130,7 +130,9 @@ bool run_in_chunks(const Fold& fold) {
   const int64_t length = fold.operand.shape[axis];
   const int64_t columns = fold.order == Nest::Order::lanes ? 1 : int64_t{fold.operand.shape[-1]};
   const int64_t rows = fold.result.size() / std::max<int64_t>(1, columns);
-  const int64_t pieces = fold.order == Nest::Order::lanes ? rows : rows * ((columns + 255) / 256);
+  const int64_t pieces = fold.order == Nest::Order::lanes
+                             ? rows
+                             : rows * ((columns + kColumnBlock - 1) / kColumnBlock);
   if (fold.op.gives_index || pieces >= num_threads() || num_threads() == 1 || columns == 0)
     return false;
   int64_t chunk = fold.unit();
