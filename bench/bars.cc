@@ -67,6 +67,10 @@ int main(int argc, char** argv) {
   const std::string folder = folder_of(argv[0]);
   Count count;
   run(folder + "eager " + seconds, count);
+  if (__builtin_cpu_supports("avx512dq"))
+    run(folder + "kernels " + seconds, count);
+  else
+    std::puts("\n-- kernels compares with code by hand for AVX-512, which this CPU lacks");
   if (exists(folder + "matmul"))
     run(folder + "matmul " + seconds, count);
   else

@@ -85,8 +85,11 @@ Tensor take_over(const Operand& operand, DType dtype, Source at) {
 
 // ---- the tiny path ------------------------------------------------------------------------------
 
-// Few enough elements that nothing but the elements should cost time.
-constexpr int64_t kTinyElements = 256;
+// Few enough elements that nothing but the elements should cost time. No thread is worth waking for
+// them, and no kernel runs one step faster.
+constexpr int64_t kTinyElements = 4096;
+// Numbers and operands that repeat are written out, this many elements at a time.
+constexpr int64_t kTinyBlock = 256;
 
 struct TinyEntry {
   compile::TinyStep step;
@@ -118,69 +121,101 @@ class TinyTable {
   std::vector<std::array<TinyEntry, kDTypes>> entries_;
 };
 
-bool is_tiny(const TensorState* state) {
-  return state != nullptr && !state->weak && state->array.is_contiguous() &&
-         state->array.size() <= kTinyElements;
+// Repeats the first `bytes` at `from` until `end` bytes are filled, twice as many each time.
+void fill(std::byte* to, const void* from, size_t bytes, size_t end) {
+  size_t filled = std::min(bytes, end);
+  std::memcpy(to, from, filled);
+  for (; filled < end; filled *= 2) std::memcpy(to + filled, to, std::min(filled, end - filled));
 }
 
-// A plain number in the dtype of the tensor it meets, as many times as that has elements; false
-// where the number's kind is the higher one, so that the tensor would be promoted.
-bool spread(const Operand& operand, const ArrayRef& like, std::string_view op, Source at,
+// A plain number in the dtype of the tensor it meets, `count` times; false where the number's kind
+// is the higher one, so that the tensor would be promoted.
+bool spread(const Operand& operand, DType dtype, int64_t count, std::string_view op, Source at,
             std::byte* to) {
   const Number number = number_of(operand, at);
-  const OperandType types[] = {{like.dtype}, {like.dtype, number.weak}};
-  if (is_low_precision(like.dtype) || promote(types) != like.dtype) return false;
-  const uint64_t bits = fitted(number, like.dtype, op, at);
-  const auto bytes = static_cast<size_t>(size_of(like.dtype));
-  for (int64_t i = 0; i < like.size(); ++i)
-    std::memcpy(to + static_cast<size_t>(i) * bytes, &bits, bytes);
+  const OperandType types[] = {{dtype}, {dtype, number.weak}};
+  if (is_low_precision(dtype) || promote(types) != dtype) return false;
+  const uint64_t bits = fitted(number, dtype, op, at);
+  const auto bytes = static_cast<size_t>(size_of(dtype));
+  fill(to, &bits, bytes, static_cast<size_t>(count) * bytes);
   return true;
 }
 
-// Dense tensors of one shape and dtype (or a number beside one), few elements, one step: straight
-// to the elements.
+// A dense array written out over the shape it repeats along the first axes of.
+bool repeat(const ArrayRef& array, const Shape& shape, std::byte* to) {
+  const int64_t shift = shape.rank() - array.rank();
+  if (shift < 0 || !std::equal(array.shape.begin(), array.shape.end(), shape.begin() + shift))
+    return false;
+  const auto bytes = static_cast<size_t>(array.size() * size_of(array.dtype));
+  if (bytes == 0) return false;
+  const auto end = static_cast<size_t>(shape.size() * size_of(array.dtype));
+  fill(to, array.data, bytes, end);
+  return true;
+}
+
+// Dense tensors of one dtype and shape, or with a number or with rows that repeat beside one; few
+// elements, one step: straight to the elements.
 bool apply_tiny(const OpDef& op, std::initializer_list<const Operand*> operands, Source at,
                 Tensor& result) {
   static const TinyTable table;
   if (operands.size() > 2) return false;
-  const TensorState* first = nullptr;
-  const void* in[3] = {};
+  const TensorState* states[2] = {};
+  const TensorState* widest = nullptr;
   for (size_t i = 0; i < operands.size(); ++i) {
     const Tensor* tensor = operands.begin()[i]->tensor();
     if (tensor == nullptr) continue;
     const TensorState* state = TensorState::of(*tensor);
-    if (!is_tiny(state)) return false;
-    if (first == nullptr) {
-      first = state;
-    } else if (state->array.dtype != first->array.dtype ||
-               state->array.shape != first->array.shape) {
-      return false;
-    }
-    in[i] = state->array.data;
+    if (state == nullptr || state->weak || !state->array.is_contiguous()) return false;
+    if (widest != nullptr && state->array.dtype != widest->array.dtype) return false;
+    states[i] = state;
+    if (widest == nullptr || state->array.rank() > widest->array.rank()) widest = state;
   }
-  if (first == nullptr) return false;
-  const TinyEntry& entry = table.of(op, first->array.dtype);
-  if (entry.step.function == nullptr) return false;
+  if (widest == nullptr) return false;
+  const ArrayRef& whole = widest->array;
+  const int64_t size = whole.size();
+  const TinyEntry& entry = table.of(op, whole.dtype);
+  if (size > kTinyElements || entry.step.function == nullptr) return false;
+
   const device::FloatEnvironment ieee;  // Numbers are rounded to their dtype here.
-  alignas(64) std::byte numbers[kTinyElements * 8];
+  const int64_t element = size_of(whole.dtype);
+  alignas(64) std::byte written_out[2][kTinyBlock * 8];
+  const std::byte* in[2] = {};
+  int64_t movement[2] = {element, element};
   for (size_t i = 0; i < operands.size(); ++i) {
-    if (in[i] != nullptr) continue;
-    if (!spread(*operands.begin()[i], first->array, op.name, at, numbers)) return false;
-    in[i] = numbers;
-  }
-  const int64_t size = first->array.size();
-  for (const Operand* operand : operands) {
-    if (can_take(*operand, entry.result, first->array.shape)) {
-      result = take_over(*operand, entry.result, at);  // Nothing can fail from here on.
-      break;
+    if (states[i] == nullptr) {
+      const int64_t count = std::min(size, kTinyBlock);
+      if (!spread(*operands.begin()[i], whole.dtype, count, op.name, at, written_out[i]))
+        return false;
+      in[i] = written_out[i];
+      movement[i] = 0;
+    } else if (states[i] == widest || states[i]->array.shape == whole.shape) {
+      in[i] = states[i]->array.data;
+    } else {
+      if (size > kTinyBlock || !repeat(states[i]->array, whole.shape, written_out[i])) return false;
+      in[i] = written_out[i];
     }
   }
-  if (!result.has_value()) result = make_tensor(entry.result, first->array.shape, at);
-  const void* ordered[3];
-  for (size_t i = 0; i < 3; ++i) ordered[i] = in[entry.step.operands[i]];
-  entry.step.function(ordered, TensorState::of(result)->array.data, size);
+  const bool by_blocks = movement[0] == 0 || movement[1] == 0;
+  const int64_t block = by_blocks ? kTinyBlock : std::max<int64_t>(1, size);
+  for (size_t i = 0; i < operands.size() && !result.has_value(); ++i) {
+    const Operand& operand = *operands.begin()[i];
+    if (can_take(operand, entry.result, whole.shape)) result = take_over(operand, entry.result, at);
+  }
+  if (!result.has_value()) result = make_tensor(entry.result, whole.shape, at);
+  std::byte* const out = TensorState::of(result)->array.data;
+  for (int64_t first = 0; first < size; first += block) {
+    const void* ordered[3];
+    for (size_t i = 0; i < 3; ++i) {
+      const auto operand = static_cast<size_t>(entry.step.operands[i]);
+      ordered[i] = in[operand] + first * movement[operand];
+    }
+    entry.step.function(ordered, out + first * size_of(entry.result),
+                        std::min(block, size - first));
+  }
   return true;
 }
+
+// ---- broadcasting -------------------------------------------------------------------------------
 
 // The operand's array with its strides stretched over a larger shape.
 ArrayRef stretched(const ArrayRef& array, const Shape& shape) {
@@ -257,9 +292,8 @@ Tensor apply_cast(const Operand& x, DType dtype, Source at) {
   return result;
 }
 
-Tensor apply_reduce(const OpDef& op, const Operand& x, const AxisList& axes, bool keep, Source at) {
-  const Tensor operand = tensor_of(x, at);
-  const ArrayRef& array = array_of(operand, at);
+Tensor apply_reduce(const OpDef& op, const Tensor& x, const AxisList& axes, bool keep, Source at) {
+  const ArrayRef& array = array_of(x, at);
   const TensorType type{array.dtype, array.shape};
   const Attrs attrs = Attrs().add(axes).add(keep);
   const TensorType wanted = op.infer({op, {&type, 1}, attrs, at});
@@ -370,7 +404,9 @@ Tensor TernaryOp::operator()(const Operand& a, const Operand& b, const Operand& 
 }
 
 Tensor ReduceOp::operator()(const Operand& x, const Axes& axes, Keep keep, Source at) const {
-  const Tensor operand = detail::tensor_of(x, at);
+  const bool is_tensor = x.tensor() != nullptr && !detail::state_of(*x.tensor(), at).weak;
+  const Tensor made = is_tensor ? Tensor() : detail::tensor_of(x, at);
+  const Tensor& operand = is_tensor ? *x.tensor() : made;
   const TensorType type = detail::type_of(operand, at);
   const AxisList list = plain_axes(axes, name, type, at);
   if (gives_index && list.size() != 1 && !axes.every()) {

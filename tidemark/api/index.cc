@@ -28,7 +28,8 @@ int64_t axes_taken(const Index& index, Source at) {
 }
 
 // One entry for every axis, in order, with the ellipsis written out.
-std::vector<Index> written_out(const TensorType& type, const Slices& slices) {
+using IndexList = SmallVec<Index, 8>;
+IndexList written_out(const TensorType& type, const Slices& slices) {
   int64_t taken = 0;
   int64_t dots = 0;
   for (const Index& index : slices.list) {
@@ -43,10 +44,8 @@ std::vector<Index> written_out(const TensorType& type, const Slices& slices) {
   if (dots > 1)
     throw UserError("subscript: only one td::ellipsis may stand in it", slices.at,
                     "write td::all for the other axes");
-  std::vector<Index> list;
-  const auto fill = [&] {
-    list.insert(list.end(), static_cast<size_t>(rank - taken), Index(Slice{}));
-  };
+  IndexList list;
+  const auto fill = [&] { list.resize(list.size() + static_cast<size_t>(rank - taken), Slice{}); };
   for (const Index& index : slices.list) {
     if (index.kind == Index::Kind::ellipsis)
       fill();
@@ -91,41 +90,46 @@ Run plain_slice(const Slice& slice, int64_t size, Source at) {
   return {begin, std::max<int64_t>(0, (reach + step - 1) / step), slice.step};
 }
 
-// Everything but tensor indices, as one slice and one reshape: a view. `kept` are the tensor
-// indices left, with the axis of the view each applies to.
+// Everything but tensor indices, as one view. `kept` are the tensor indices left, with the axis of
+// the view each applies to.
 struct Viewed {
   Tensor view;
   std::vector<std::pair<int64_t, const Tensor*>> kept;
 };
 
 Viewed view_of(const Tensor& x, const Slices& slices) {
-  const TensorType type = type_of(x, slices.at);
-  AxisList begins, sizes, steps;
-  Shape shape;
+  const ArrayRef& array = detail::array_of(x, slices.at);
+  const TensorType type{array.dtype, array.shape};
+  ArrayRef seen;
+  seen.dtype = array.dtype;
   Viewed result;
   int64_t axis = 0;
+  int64_t offset = 0;
   for (const Index& index : written_out(type, slices)) {
     if (index.kind == Index::Kind::new_axis) {
-      shape.push_back(1);
+      seen.shape.push_back(1);
+      seen.strides.push_back(1);
       continue;
     }
-    if (index.kind == Index::Kind::tensor) result.kept.emplace_back(shape.rank(), index.tensor);
+    if (index.kind == Index::Kind::tensor) result.kept.emplace_back(seen.rank(), index.tensor);
     const int64_t taken = axes_taken(index, slices.at);
     for (int64_t i = 0; i < taken; ++i, ++axis) {
+      const int64_t stride = array.strides[static_cast<size_t>(axis)];
+      if (index.kind == Index::Kind::number) {
+        offset += plain_number(index.number, type.shape[axis], axis, type, slices.at) * stride;
+        continue;
+      }
       Run run{0, type.shape[axis], 1};
       if (index.kind == Index::Kind::slice)
         run = plain_slice(index.slice, type.shape[axis], slices.at);
-      if (index.kind == Index::Kind::number)
-        run = {plain_number(index.number, type.shape[axis], axis, type, slices.at), 1, 1};
-      begins.push_back(run.size == 0 ? 0 : run.begin);
-      sizes.push_back(run.size);
-      steps.push_back(run.step);
-      if (index.kind != Index::Kind::number) shape.push_back(run.size);
+      offset += run.begin * stride;
+      seen.shape.push_back(run.size);
+      seen.strides.push_back(run.step * stride);
     }
   }
-  const Tensor cut = detail::apply_view(def_of(&ops::slice), x,
-                                        Attrs().add(begins).add(sizes).add(steps), slices.at);
-  result.view = cut.shape() == shape ? cut : reshape(cut, shape, slices.at);
+  // An empty view points nowhere in particular: stay inside.
+  seen.data = array.data + (seen.size() == 0 ? 0 : offset * size_of(array.dtype));
+  result.view = detail::make_view(x, seen, slices.at);
   return result;
 }
 

@@ -193,6 +193,7 @@ inline constexpr struct Ellipsis {
 class Index {
  public:
   enum class Kind : uint8_t { whole, number, slice, new_axis, ellipsis, tensor };
+  Index() = default;
   template <std::integral I>
   Index(I number) : kind(Kind::number), number(static_cast<int64_t>(number)) {}
   Index(Dim number) : kind(Kind::number), number(number) {}
@@ -202,11 +203,11 @@ class Index {
   // Integers pick along their axis; bools keep what is true.
   Index(const Tensor& tensor) : kind(Kind::tensor), tensor(&tensor) {}
   // `td::all` stands for the whole axis.
-  consteval Index(const ReduceOp& op) : kind(Kind::whole) {
+  consteval Index(const ReduceOp& op) {
     if (&op != &all) throw "only tidemark::all stands for a whole axis";
   }
 
-  Kind kind;
+  Kind kind = Kind::whole;
   int64_t number = 0;
   Slice slice = {};
   const Tensor* tensor = nullptr;
@@ -218,7 +219,7 @@ struct Slices {
     requires std::convertible_to<const T&, Index>
   Slices(const T& index, Source at = Source::here()) : list{Index(index)}, at(at) {}
 
-  std::vector<Index> list;
+  SmallVec<Index, 4> list;
   Source at;
 };
 

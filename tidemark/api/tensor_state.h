@@ -56,7 +56,7 @@ Tensor dense(const Tensor& tensor, Source at);
 
 Tensor apply_pointwise(const OpDef& op, std::initializer_list<const Operand*> operands, Source at);
 Tensor apply_cast(const Operand& x, DType dtype, Source at);
-Tensor apply_reduce(const OpDef& op, const Operand& x, const AxisList& axes, bool keep, Source at);
+Tensor apply_reduce(const OpDef& op, const Tensor& x, const AxisList& axes, bool keep, Source at);
 Tensor apply_row(const OpDef& op, const Operand& x, int64_t axis, Source at);
 // A view where the op's index map allows, else a dense copy seen that way.
 Tensor apply_view(const OpDef& op, const Tensor& x, const Attrs& attrs, Source at);

@@ -13,12 +13,14 @@ using Pointers = std::array<std::byte*, kMaxBuffers>;
 // Work below this many additions is not worth waking another thread for.
 constexpr int64_t kPieceWork = 16384;
 
-// Scratch for every worker, held for the length of a launch.
+// Scratch for every worker, held for the length of a launch. A little of it stands on the caller's
+// stack: short launches are not to wait for the pool.
 class Scratch {
  public:
-  Scratch(int64_t bytes_each, int workers) : each_(granted_bytes(bytes_each)) {
-    if (each_ == 0) return;
+  Scratch(int64_t bytes_each, int workers) : each_(granted_bytes(bytes_each)), data_(inside_) {
+    if (each_ * workers <= kInside) return;
     cell_ = device::allocate(each_ * workers, {.byte_class = ByteClass::workspace});
+    data_ = cell_->storage.data;
   }
   ~Scratch() {
     if (cell_ != nullptr) device::release(cell_->storage);
@@ -26,14 +28,19 @@ class Scratch {
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
-  std::byte* of(int worker) const {
-    return cell_ == nullptr ? nullptr : cell_->storage.data + each_ * worker;
-  }
+  std::byte* of(int worker) const { return data_ + each_ * worker; }
 
  private:
+  static constexpr int64_t kInside = 16 << 10;
+
   int64_t each_;
+  std::byte* data_;
   device::Cell* cell_ = nullptr;
+  alignas(64) std::byte inside_[kInside];
 };
+
+// How many workers a launch of `pieces` may have.
+int workers_of(int64_t pieces, int64_t grain) { return pieces <= grain ? 1 : num_threads(); }
 
 // The bytes each buffer of a frame spans, for the checking interpreter.
 class Extents {
@@ -120,7 +127,7 @@ void launch_pointwise(CachedKernel& cached, const Frame& frame, std::span<const 
   const int64_t blocks = outers * row_blocks * column_blocks;
   const int64_t grain = std::max<int64_t>(1, piece / (row_block * column_block));
 
-  const Scratch scratch(kernel.scratch_bytes, num_threads());
+  const Scratch scratch(kernel.scratch_bytes, workers_of(blocks, grain));
   const Extents extents(frame, cached.nest());
   std::array<Movement, kMaxBuffers> movements = {};
   for (int b = 0; b < frame.buffers; ++b) {
@@ -159,15 +166,15 @@ void launch_lanes(CachedKernel& cached, const Frame& frame) {
   const int64_t outers = outer_count(frame, 2);
   if (outers * rows == 0) return;
   const Kernel& kernel = cached.pick(std::max<int64_t>(1, frame.size()));
-  const Scratch scratch(kernel.scratch_bytes, num_threads());
+  const int64_t work = std::max<int64_t>(1, columns * cached.weight());
+  const int64_t grain = std::max<int64_t>(1, kPieceWork / work);
+  const Scratch scratch(kernel.scratch_bytes, workers_of(outers * rows, grain));
   const Extents extents(frame, cached.nest());
   std::array<Movement, kMaxBuffers> movements = {};
   for (int b = 0; b < frame.buffers; ++b) {
     movements[static_cast<size_t>(b)] = {stride_at(frame, b, row_axis), 0,
                                          stride_at(frame, b, frame.axes() - 1)};
   }
-  const int64_t work = std::max<int64_t>(1, columns * cached.weight());
-  const int64_t grain = std::max<int64_t>(1, kPieceWork / work);
   device::parallel_for(outers * rows, grain, [&](int64_t begin, int64_t end, int worker) {
     KernelArgs args;
     args.columns = columns;
@@ -193,19 +200,21 @@ void launch_columns(CachedKernel& cached, const Frame& frame) {
   const int64_t rows = outer_count(frame, 2);
   if (rows * columns == 0) return;
   const Kernel& kernel = cached.pick(std::max<int64_t>(1, frame.size()));
-  const Scratch scratch(kernel.scratch_bytes, num_threads());
-  const Extents extents(frame, cached.nest());
   std::array<Movement, kMaxBuffers> movements = {};
   for (int b = 0; b < frame.buffers; ++b) {
     movements[static_cast<size_t>(b)] = {0, stride_at(frame, b, frame.axes() - 2),
                                          stride_at(frame, b, frame.axes() - 1)};
   }
-  // A block of columns keeps its lines to itself; 256 columns are a kilobyte of each row of f32.
+  // A block of columns keeps its lines to itself. Long runs of a row are read fastest, so blocks
+  // are no narrower than it takes for every thread to have one.
   const int64_t work = std::max<int64_t>(1, steps * cached.weight());
+  const int64_t share = std::clamp<int64_t>(columns * rows / num_threads(), 256, kColumnBlock);
   const int64_t column_block =
-      std::min(columns, rounded_up(std::max<int64_t>(256, kPieceWork / work), 64));
+      std::min(columns, rounded_up(std::max<int64_t>(share, kPieceWork / work), 64));
   const int64_t column_blocks = (columns + column_block - 1) / column_block;
   const int64_t grain = std::max<int64_t>(1, kPieceWork / (work * column_block));
+  const Scratch scratch(kernel.scratch_bytes, workers_of(rows * column_blocks, grain));
+  const Extents extents(frame, cached.nest());
   device::parallel_for(rows * column_blocks, grain, [&](int64_t begin, int64_t end, int worker) {
     KernelArgs args;
     args.steps = steps;

@@ -16,6 +16,9 @@ void launch_pointwise(CachedKernel& kernel, const Frame& frame, std::span<const 
 // rest.
 void launch_lanes(CachedKernel& kernel, const Frame& frame);
 
+// The columns one thread takes at a time: 4 KiB of each row of f32.
+inline constexpr int64_t kColumnBlock = 1024;
+
 // A nest with cells in the order of columns: the last axis are the columns, the one before is
 // folded.
 void launch_columns(CachedKernel& kernel, const Frame& frame);

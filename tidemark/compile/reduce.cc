@@ -89,8 +89,8 @@ void combine_chunks(Monoid monoid, const ArrayRef& partials, const ArrayRef& res
 struct Fold {
   const OpDef& op;
   Nest::Order order;
-  ArrayRef operand;
-  ArrayRef result;
+  const ArrayRef& operand;
+  const ArrayRef& result;
 
   int64_t fold_axis() const { return operand.rank() - (order == Nest::Order::lanes ? 1 : 2); }
   int64_t unit() const { return order == Nest::Order::lanes ? kLaneBlock : kStepBlock; }
@@ -130,7 +130,9 @@ bool run_in_chunks(const Fold& fold) {
   const int64_t length = fold.operand.shape[axis];
   const int64_t columns = fold.order == Nest::Order::lanes ? 1 : int64_t{fold.operand.shape[-1]};
   const int64_t rows = fold.result.size() / std::max<int64_t>(1, columns);
-  const int64_t pieces = fold.order == Nest::Order::lanes ? rows : rows * ((columns + 255) / 256);
+  const int64_t pieces = fold.order == Nest::Order::lanes
+                             ? rows
+                             : rows * ((columns + kColumnBlock - 1) / kColumnBlock);
   if (fold.op.gives_index || pieces >= num_threads() || num_threads() == 1 || columns == 0)
     return false;
   int64_t chunk = fold.unit();
@@ -254,6 +256,12 @@ void run_reduce(const OpDef& op, const ArrayRef& operand, std::span<const int64_
   if (result.size() == 0) return;
   if (operand.size() == 0)
     return run_fill(identity_bits(op.monoid, compute_dtype(result.dtype)), result);
+  if (axes.size() == static_cast<size_t>(operand.rank()) && operand.size() > 1 &&
+      operand.is_contiguous()) {
+    const ArrayRef x{operand.data, operand.dtype, {operand.size()}, {1}};
+    const ArrayRef y{result.data, result.dtype, {}, {}};
+    return run_fold({op, Nest::Order::lanes, x, y});
+  }
   // Axes of extent 1 fold nothing, and axes that repeat one element fold by arithmetic: what is
   // left decides the order, so that it depends on logical axes and extents alone.
   ArrayRef x = operand;

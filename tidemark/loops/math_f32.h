@@ -40,12 +40,18 @@ TIDEMARK_INLINE V expm1_polynomial_f32(V r) {
   return fma(r * r, tail, r);
 }
 
+// exp(r) for |r| <= ln2 / 2.
+template <class V>
+TIDEMARK_INLINE V exp_polynomial_f32(V r) {
+  return polynomial(r, 1.0, 1.0, 0.5, 0.166665181517601, 0.04166620597243309, 0.008368917740881443,
+                    0.0013950540451332927);
+}
+
 // exp(x), to 1 ulp.
 template <class V>
 TIDEMARK_INLINE V exp_f32(V x) {
   const auto [shifted, whole, rest] = split_exponent_f32(x);
-  const V value = polynomial(rest, 1.0, 1.0, 0.5, 0.166665181517601, 0.04166620597243309,
-                             0.008368917740881443, 0.0013950540451332927);
+  const V value = exp_polynomial_f32(rest);
   // 2^whole may lie outside the normal range (-150 to 128 happen), so it is applied as two factors
   // that do not; only the second product can round.
   const auto small = less(x, like(x, -80.0));

@@ -15,18 +15,12 @@ Shape::Shape(std::span<const int64_t> sizes) {
   for (const int64_t size : sizes) dims_.push_back(size);
 }
 
-Dim Shape::operator[](int64_t axis) const {
+Dim Shape::from_end(int64_t axis) const {
   const int64_t counted = axis < 0 ? axis + rank() : axis;
   if (counted < 0 || counted >= rank()) {
     throw UserError(cat("shape", *this, " has no axis ", axis));
   }
   return dims_[static_cast<size_t>(counted)];
-}
-
-int64_t Shape::size() const {
-  int64_t product = 1;
-  for (const Dim dim : dims_) product *= int64_t{dim};
-  return product;
 }
 
 bool Shape::is_open() const {

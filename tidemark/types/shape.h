@@ -73,9 +73,17 @@ class Shape {
 
   int64_t rank() const { return static_cast<int64_t>(dims_.size()); }
   // Negative axes count from the end; out of range is a UserError.
-  Dim operator[](int64_t axis) const;
+  Dim operator[](int64_t axis) const {
+    if (axis >= 0 && axis < rank()) [[likely]]
+      return dims_[static_cast<size_t>(axis)];
+    return from_end(axis);
+  }
   // The number of elements.
-  int64_t size() const;
+  int64_t size() const {
+    int64_t product = 1;
+    for (const Dim dim : dims_) product *= int64_t{dim};
+    return product;
+  }
   bool is_open() const;
 
   const Dim* begin() const { return dims_.begin(); }
@@ -88,6 +96,7 @@ class Shape {
   friend bool operator==(const Shape& a, const Shape& b) { return a.dims_ == b.dims_; }
 
  private:
+  Dim from_end(int64_t axis) const;
   SmallVec<Dim, 6> dims_;
 };
 

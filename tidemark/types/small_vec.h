@@ -18,14 +18,14 @@ class SmallVec {
   static_assert(std::is_trivially_copyable_v<T>);
 
  public:
-  SmallVec() = default;
+  SmallVec() {}
   explicit SmallVec(size_t size, T value = T{}) { resize(size, value); }
   SmallVec(std::initializer_list<T> list) { assign(list.begin(), list.size()); }
   explicit SmallVec(std::span<const T> list) { assign(list.data(), list.size()); }
-  SmallVec(const SmallVec& other) { assign(other.data(), other.size()); }
+  SmallVec(const SmallVec& other) { copy(other); }
   SmallVec(SmallVec&& other) noexcept { steal(other); }
   SmallVec& operator=(const SmallVec& other) {
-    if (this != &other) assign(other.data(), other.size());
+    if (this != &other) copy(other);
     return *this;
   }
   SmallVec& operator=(SmallVec&& other) noexcept {
@@ -76,6 +76,23 @@ class SmallVec {
   }
 
  private:
+  void copy(const SmallVec& other) {
+    if (other.heap_ != nullptr || heap_ != nullptr) return assign(other.data(), other.size());
+    copy_inside(other);
+    size_ = other.size_;
+  }
+  // Copied whole, whatever of it is in use: a fixed number of bytes takes a few moves and no call.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#endif
+  void copy_inside(const SmallVec& other) {
+    std::memcpy(static_cast<void*>(inside_), other.inside_, sizeof(inside_));
+  }
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
   void assign(const T* from, size_t count) {
     reserve(count);
     std::copy_n(from, count, data());
@@ -95,7 +112,7 @@ class SmallVec {
       heap_ = std::exchange(other.heap_, nullptr);
       capacity_ = std::exchange(other.capacity_, N);
     } else {
-      std::copy_n(other.inside_, other.size_, inside_);
+      copy_inside(other);
     }
     size_ = std::exchange(other.size_, 0);
   }
@@ -108,7 +125,9 @@ class SmallVec {
   T* heap_ = nullptr;
   uint32_t size_ = 0;
   uint32_t capacity_ = N;
-  T inside_[N];
+  union {  // Not set until something is put in.
+    T inside_[N];
+  };
 };
 
 using Strides = SmallVec<int64_t, 6>;

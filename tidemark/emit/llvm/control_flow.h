@@ -13,8 +13,8 @@ using Carried = std::vector<llvm::Value*>;
 
 // for (i = begin; i < end; i += step) body(i), with values carried from turn to turn; gives the
 // last ones. `runs`: the loop is known to run at least once.
-inline Carried loop(llvm::IRBuilder<>& builder, llvm::Value* begin, llvm::Value* end, int64_t step,
-                    Carried carried,
+inline Carried loop(llvm::IRBuilder<>& builder, llvm::Value* begin, llvm::Value* end,
+                    llvm::Value* step, Carried carried,
                     const std::function<Carried(llvm::Value*, const Carried&)>& body,
                     bool runs = false) {
   llvm::BasicBlock* before = builder.GetInsertBlock();
@@ -39,7 +39,7 @@ inline Carried loop(llvm::IRBuilder<>& builder, llvm::Value* begin, llvm::Value*
   }
   const Carried next = body(i, in_turn);
   llvm::BasicBlock* latch = builder.GetInsertBlock();
-  llvm::Value* following = builder.CreateAdd(i, builder.getInt64(static_cast<uint64_t>(step)));
+  llvm::Value* following = builder.CreateAdd(i, step);
   builder.CreateCondBr(builder.CreateICmpSLT(following, end), turn, after);
   i->addIncoming(following, latch);
   for (size_t k = 0; k < phis.size(); ++k) phis[k]->addIncoming(next[k], latch);
@@ -55,8 +55,17 @@ inline Carried loop(llvm::IRBuilder<>& builder, llvm::Value* begin, llvm::Value*
   return result;
 }
 
-inline void loop(llvm::IRBuilder<>& builder, llvm::Value* begin, llvm::Value* end, int64_t step,
-                 const std::function<void(llvm::Value*)>& body, bool runs = false) {
+inline Carried loop(llvm::IRBuilder<>& builder, llvm::Value* begin, llvm::Value* end, int64_t step,
+                    Carried carried,
+                    const std::function<Carried(llvm::Value*, const Carried&)>& body,
+                    bool runs = false) {
+  llvm::Value* constant = builder.getInt64(static_cast<uint64_t>(step));
+  return loop(builder, begin, end, constant, std::move(carried), body, runs);
+}
+
+inline void loop(llvm::IRBuilder<>& builder, llvm::Value* begin, llvm::Value* end,
+                 llvm::Value* step, const std::function<void(llvm::Value*)>& body,
+                 bool runs = false) {
   const auto without_carried = [&](llvm::Value* i, const Carried&) -> Carried {
     body(i);
     return {};
@@ -64,17 +73,40 @@ inline void loop(llvm::IRBuilder<>& builder, llvm::Value* begin, llvm::Value* en
   loop(builder, begin, end, step, {}, without_carried, runs);
 }
 
-inline void when(llvm::IRBuilder<>& builder, llvm::Value* condition,
-                 const std::function<void()>& body) {
+inline void loop(llvm::IRBuilder<>& builder, llvm::Value* begin, llvm::Value* end, int64_t step,
+                 const std::function<void(llvm::Value*)>& body, bool runs = false) {
+  loop(builder, begin, end, builder.getInt64(static_cast<uint64_t>(step)), body, runs);
+}
+
+// if (condition) body(), with values it may replace.
+inline Carried when(llvm::IRBuilder<>& builder, llvm::Value* condition, Carried carried,
+                    const std::function<Carried(const Carried&)>& body) {
+  llvm::BasicBlock* before = builder.GetInsertBlock();
   llvm::BasicBlock* yes =
       llvm::BasicBlock::Create(builder.getContext(), "", builder.GetInsertBlock()->getParent());
   llvm::BasicBlock* after =
       llvm::BasicBlock::Create(builder.getContext(), "", builder.GetInsertBlock()->getParent());
   builder.CreateCondBr(condition, yes, after);
   builder.SetInsertPoint(yes);
-  body();
+  const Carried next = body(carried);
+  llvm::BasicBlock* end = builder.GetInsertBlock();
   builder.CreateBr(after);
   builder.SetInsertPoint(after);
+  for (size_t k = 0; k < carried.size(); ++k) {
+    llvm::PHINode* phi = builder.CreatePHI(carried[k]->getType(), 2);
+    phi->addIncoming(carried[k], before);
+    phi->addIncoming(next[k], end);
+    carried[k] = phi;
+  }
+  return carried;
+}
+
+inline void when(llvm::IRBuilder<>& builder, llvm::Value* condition,
+                 const std::function<void()>& body) {
+  when(builder, condition, {}, [&](const Carried&) -> Carried {
+    body();
+    return {};
+  });
 }
 
 }  // namespace tidemark::jit

@@ -3,7 +3,7 @@
 //   pointwise          for row { for sweep { for step { for vector of columns } } }
 //   folds along lanes  for row { for sweep { for block of 4096 { for vector } } finish }
 //   along columns      for row { for block of columns { for sweep { for block of 256 steps
-//                      { for step { for vector of the block } } } finish } }
+//                      { for a few steps { for vectors of the block { for step } } } } finish } }
 //
 // A loop over vectors ends in a partial one. With masked instructions a heavy body is written once
 // and entered twice, with a full and with a partial mask: that halves the code to compile.
@@ -27,9 +27,11 @@ using llvm::Value;
 
 namespace {
 
-// A body this heavy is written once, at the cost of masked stores and of partial sums kept on the
-// stack.
+// A body this heavy is written once, at the cost of masked stores.
 constexpr int64_t kHeavy = 12;
+
+// Accumulators that may take turns in registers.
+constexpr size_t kTurningRegisters = 8;
 
 }  // namespace
 
@@ -42,7 +44,8 @@ NestEmitter::NestEmitter(const Nest& nest, device::Isa isa, llvm::Module& module
       builder_(context_),
       has_masks_(isa == device::Isa::avx512),
       width_(choose_width(nest, isa)),
-      column_vectors_(choose_column_vectors(nest, isa)) {
+      column_vectors_(choose_column_vectors(nest, isa)),
+      column_block_(choose_column_block(nest)) {
   llvm::Type* pointer = builder_.getPtrTy();
   auto* type = llvm::FunctionType::get(builder_.getVoidTy(), {pointer, pointer}, false);
   function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name, module_);
@@ -160,28 +163,39 @@ void NestEmitter::hoist(const Sweep& sweep, Known& known, const Place& place) {
 
 // ---- Loops over vectors
 
-void NestEmitter::vector_loop(const Place& at, Value* begin, Value* end, bool is_light,
-                              const Body& body) {
-  if (has_masks_ && !is_light) return masked_vector_loop(at, begin, end, body);
+Carried NestEmitter::vector_loop(const Place& at, Value* begin, Value* end, bool is_light,
+                                 const Carried& carried, const Body& body) {
+  if (has_masks_ && !is_light) return masked_vector_loop(at, begin, end, carried, body);
   Value* count = builder_.CreateSub(end, begin);
   Value* rest = builder_.CreateAnd(count, static_cast<uint64_t>(width_ - 1));
   Value* full = builder_.CreateSub(end, rest);
   Place place = at;
-  loop(builder_, begin, full, width_, [&](Value* column) {
-    place.column = column;
-    place.stream = stream_;
-    body(place);
-  });
-  when(builder_, builder_.CreateICmpNE(rest, builder_.getInt64(0)), [&] {
+  const Carried whole =
+      loop(builder_, begin, full, width_, carried, [&](Value* column, const Carried& turn) {
+        place.column = column;
+        place.stream = stream_;
+        return body(place, turn);
+      });
+  Value* is_left = builder_.CreateICmpNE(rest, builder_.getInt64(0));
+  return when(builder_, is_left, whole, [&](const Carried& turn) {
     place.column = full;
     place.stream = nullptr;
     place.active = rest;
     place.mask = lane_mask(rest);
-    body(place);
+    return body(place, turn);
   });
 }
 
-void NestEmitter::masked_vector_loop(const Place& at, Value* begin, Value* end, const Body& body) {
+void NestEmitter::vector_loop(const Place& at, Value* begin, Value* end, bool is_light,
+                              const std::function<void(const Place&)>& body) {
+  vector_loop(at, begin, end, is_light, {}, [&](const Place& place, const Carried&) -> Carried {
+    body(place);
+    return {};
+  });
+}
+
+Carried NestEmitter::masked_vector_loop(const Place& at, Value* begin, Value* end,
+                                        const Carried& carried, const Body& body) {
   Value* count = builder_.CreateSub(end, begin);
   Value* rest = builder_.CreateAnd(count, static_cast<uint64_t>(width_ - 1));
   Value* full = builder_.CreateSub(end, rest);
@@ -192,7 +206,14 @@ void NestEmitter::masked_vector_loop(const Place& at, Value* begin, Value* end, 
   BasicBlock* after = BasicBlock::Create(context_, "", function_);
   builder_.CreateCondBr(builder_.CreateICmpSLT(begin, full), pass, partial_or_done);
 
+  const auto phi_of = [&](Value* first, BasicBlock* from) {
+    llvm::PHINode* phi = builder_.CreatePHI(first->getType(), 2);
+    phi->addIncoming(first, from);
+    return phi;
+  };
   builder_.SetInsertPoint(partial_or_done);
+  std::vector<llvm::PHINode*> so_far;
+  for (Value* value : carried) so_far.push_back(phi_of(value, before));
   builder_.CreateCondBr(builder_.CreateICmpNE(rest, builder_.getInt64(0)), partial, after);
   builder_.SetInsertPoint(partial);
   Value* partial_mask = lane_mask(rest);
@@ -200,8 +221,7 @@ void NestEmitter::masked_vector_loop(const Place& at, Value* begin, Value* end, 
 
   builder_.SetInsertPoint(pass);
   const auto either = [&](Value* of_full, Value* of_partial) {
-    llvm::PHINode* phi = builder_.CreatePHI(of_full->getType(), 2);
-    phi->addIncoming(of_full, before);
+    llvm::PHINode* phi = phi_of(of_full, before);
     phi->addIncoming(of_partial, partial);
     return phi;
   };
@@ -211,14 +231,25 @@ void NestEmitter::masked_vector_loop(const Place& at, Value* begin, Value* end, 
   place.mask = either(llvm::Constant::getAllOnesValue(partial_mask->getType()), partial_mask);
   place.active = either(builder_.getInt64(static_cast<uint64_t>(width_)), rest);
   Value* is_full = either(builder_.getTrue(), builder_.getFalse());
+  Carried in_pass;
+  for (size_t k = 0; k < carried.size(); ++k) in_pass.push_back(either(carried[k], so_far[k]));
   if (stream_ != nullptr) place.stream = builder_.CreateAnd(stream_, is_full);
-  const auto turn = [&](Value* column) {
+  const auto turn = [&](Value* column, const Carried& in_turn) {
     place.column = column;
-    body(place);
+    return body(place, in_turn);
   };
-  loop(builder_, first, last, width_, turn, true);
+  const Carried passed = loop(builder_, first, last, width_, in_pass, turn, true);
+  BasicBlock* end_of_pass = builder_.GetInsertBlock();
   builder_.CreateCondBr(is_full, partial_or_done, after);
   builder_.SetInsertPoint(after);
+  Carried result;
+  for (size_t k = 0; k < carried.size(); ++k) {
+    so_far[k]->addIncoming(passed[k], end_of_pass);
+    llvm::PHINode* phi = phi_of(so_far[k], partial_or_done);
+    phi->addIncoming(passed[k], end_of_pass);
+    result.push_back(phi);
+  }
+  return result;
 }
 
 Place NestEmitter::place_of_row(Value* row) {
@@ -297,7 +328,7 @@ void NestEmitter::allocate_cells() {
         lane_partials_[cell] = lane::stack_slot(builder_, memory_type(dtype, 1), kLanes);
         levels_[cell] = lane::stack_slot(builder_, memory_type(dtype, 1), kPairwiseLevels);
       } else {
-        const int64_t row_bytes = column_vectors_ * width_ * size_of(dtype);
+        const int64_t row_bytes = column_block_ * size_of(dtype);
         cells_[cell] = scratch(row_bytes);
         levels_[cell] = scratch(kPairwiseLevels * row_bytes);
       }
@@ -310,13 +341,12 @@ Value* NestEmitter::identity(const Fold& fold, int64_t width) {
   return to_memory(constant(dtype, identity_bits(fold.monoid, dtype), width), dtype);
 }
 
-void NestEmitter::push_blocks(const Sweep& sweep, Value* block, Value* blocks, int64_t width) {
+void NestEmitter::push_blocks(const Sweep& sweep, Value* block, Value* blocks, Value* width) {
   when(builder_, builder_.CreateICmpSGT(blocks, builder_.getInt64(1)), [&] {
     for (const Fold& fold : sweep.folds) {
       const size_t cell = static_cast<size_t>(fold.cell);
       lane::call_address(builder_, pairwise(fold.monoid, dtype_of(fold)),
-                         {levels_[cell], block, blocks, cells_[cell],
-                          builder_.getInt64(static_cast<uint64_t>(width))});
+                         {levels_[cell], block, blocks, cells_[cell], width});
     }
   });
 }
@@ -354,63 +384,114 @@ void NestEmitter::emit_lane_sweep(const Sweep& sweep, const Place& row) {
         llvm::Intrinsic::smin, builder_.CreateAdd(begin, builder_.getInt64(kLaneBlock)), columns_);
     fold_lane_block(sweep, hoisted, row, begin, end);
     for (const Fold& fold : sweep.folds) reduce_lanes(fold);
-    push_blocks(sweep, block, blocks, 1);
+    push_blocks(sweep, block, blocks, builder_.getInt64(1));
   };
   loop(builder_, builder_.getInt64(0), blocks, 1, fold_block, true);
 }
 
+// Where a fold's partial result of a lane stands.
+Value* NestEmitter::lane_partial(const Fold& fold, Value* lane) {
+  return offset(lane_partials_[static_cast<size_t>(fold.cell)],
+                times(lane, size_of(dtype_of(fold))));
+}
+
 void NestEmitter::fold_lane_block(const Sweep& sweep, const Known& hoisted, const Place& row,
                                   Value* begin, Value* end) {
-  const int64_t vectors = kLanes / width_;
-  const auto partial = [&](const Fold& fold, Value* lane_number) {
-    Value* bytes = times(lane_number, size_of(dtype_of(fold)));
-    return offset(lane_partials_[static_cast<size_t>(fold.cell)], bytes);
-  };
-  const auto constant_lane = [&](int64_t i) {
-    return builder_.getInt64(static_cast<uint64_t>(i * width_));
-  };
+  const auto vectors = static_cast<size_t>(kLanes / width_);
+  const bool turns = vectors * sweep.folds.size() <= kTurningRegisters;
+  if (turns) return fold_lanes_by_turns(sweep, hoisted, row, begin, end);
   Carried partials;
   for (const Fold& fold : sweep.folds) {
-    for (int64_t i = 0; i < vectors; ++i) partials.push_back(identity(fold, width_));
+    partials.resize(partials.size() + vectors, identity(fold, width_));
   }
   Value* rest = begin;
-  if (weight(nest_, sweep) * vectors <= 64) {
-    // All 64 lanes in registers.
+  if (weight(nest_, sweep) * static_cast<int64_t>(vectors) <= 64) {
     Value* count = builder_.CreateSub(end, begin);
     rest = builder_.CreateAdd(begin, builder_.CreateAnd(count, ~static_cast<uint64_t>(kLanes - 1)));
-    partials =
-        loop(builder_, begin, rest, kLanes, partials, [&](Value* column, const Carried& turn) {
-          Carried next = turn;
-          for (int64_t i = 0; i < vectors; ++i) {
-            Place place = row;
-            place.column = builder_.CreateAdd(column, constant_lane(i));
-            place.stream = stream_;
-            Known known = hoisted;
-            emit_stores(sweep, known, place);
-            for (size_t k = 0; k < sweep.folds.size(); ++k) {
-              const Fold& fold = sweep.folds[k];
-              Value*& sum = next[k * static_cast<size_t>(vectors) + static_cast<size_t>(i)];
-              Value* folded = to_memory(value(fold.expr, known, place), dtype_of(fold));
-              sum = combine(fold.monoid, dtype_of(fold), sum, folded);
-            }
-          }
-          return next;
-        });
+    partials = fold_lane_groups(sweep, hoisted, row, begin, rest, partials);
   }
   for (size_t k = 0; k < partials.size(); ++k) {
-    const int64_t i = static_cast<int64_t>(k) % vectors;
-    const Fold& fold = sweep.folds[k / static_cast<size_t>(vectors)];
-    builder_.CreateStore(partials[k], partial(fold, constant_lane(i)));
+    Value* lane = builder_.getInt64(k % vectors * static_cast<size_t>(width_));
+    builder_.CreateStore(partials[k], lane_partial(sweep.folds[k / vectors], lane));
   }
-  vector_loop(row, rest, end, false, [&](const Place& place) {
+  fold_lanes_in_memory(sweep, hoisted, row, rest, end);
+}
+
+// Whole groups of 64 columns, all lanes in registers.
+Carried NestEmitter::fold_lane_groups(const Sweep& sweep, const Known& hoisted, const Place& row,
+                                      Value* begin, Value* end, Carried partials) {
+  const auto vectors = static_cast<size_t>(kLanes / width_);
+  const auto group = [&](Value* column, const Carried& turn) {
+    Carried next = turn;
+    for (size_t i = 0; i < vectors; ++i) {
+      Place place = row;
+      place.column = builder_.CreateAdd(column, builder_.getInt64(i * static_cast<size_t>(width_)));
+      place.stream = stream_;
+      Known known = hoisted;
+      emit_stores(sweep, known, place);
+      for (size_t k = 0; k < sweep.folds.size(); ++k) {
+        const Fold& fold = sweep.folds[k];
+        Value*& sum = next[k * vectors + i];
+        Value* folded = to_memory(value(fold.expr, known, place), dtype_of(fold));
+        sum = combine(fold.monoid, dtype_of(fold), sum, folded);
+      }
+    }
+    return next;
+  };
+  return loop(builder_, begin, end, kLanes, std::move(partials), group);
+}
+
+// One vector at a time, the vectors of lanes passing through one place in turn: one body serves
+// them all, and they never leave the registers. `begin` is lane 0.
+void NestEmitter::fold_lanes_by_turns(const Sweep& sweep, const Known& hoisted, const Place& row,
+                                      Value* begin, Value* end) {
+  const auto vectors = static_cast<size_t>(kLanes / width_);
+  Carried partials;
+  for (const Fold& fold : sweep.folds) {
+    partials.resize(partials.size() + vectors, identity(fold, width_));
+  }
+  // Full vectors without masks: a masked store beside the fold costs a fifth of the time.
+  partials =
+      vector_loop(row, begin, end, true, partials, [&](const Place& place, const Carried& turn) {
+        Known known = hoisted;
+        emit_stores(sweep, known, place);
+        Carried next;
+        for (size_t k = 0; k < sweep.folds.size(); ++k) {
+          const Fold& fold = sweep.folds[k];
+          const DType dtype = dtype_of(fold);
+          Value* folded = to_memory(value(fold.expr, known, place), dtype);
+          // Absent columns fold the identity, which changes no bit of a fold that started from it.
+          if (place.mask != nullptr) {
+            folded = builder_.CreateSelect(place.mask, folded, identity(fold, width_));
+          }
+          const auto first = turn.begin() + static_cast<std::ptrdiff_t>(k * vectors);
+          next.insert(next.end(), first + 1, first + static_cast<std::ptrdiff_t>(vectors));
+          next.push_back(combine(fold.monoid, dtype, *first, folded));
+        }
+        return next;
+      });
+  // After n turns the first place holds vector n.
+  Value* count = builder_.CreateAdd(builder_.CreateSub(end, begin),
+                                    builder_.getInt64(static_cast<uint64_t>(width_ - 1)));
+  for (size_t k = 0; k < partials.size(); ++k) {
+    Value* lane =
+        builder_.CreateAdd(count, builder_.getInt64(k % vectors * static_cast<size_t>(width_)));
+    lane = builder_.CreateAnd(lane, static_cast<uint64_t>(kLanes - width_));
+    builder_.CreateStore(partials[k], lane_partial(sweep.folds[k / vectors], lane));
+  }
+}
+
+void NestEmitter::fold_lanes_in_memory(const Sweep& sweep, const Known& hoisted, const Place& row,
+                                       Value* begin, Value* end) {
+  vector_loop(row, begin, end, false, [&](const Place& place) {
     Known known = hoisted;
     emit_stores(sweep, known, place);
     for (const Fold& fold : sweep.folds) {
       const DType dtype = dtype_of(fold);
-      Value* address = partial(fold, builder_.CreateAnd(place.column, uint64_t(kLanes - 1)));
+      Value* address =
+          lane_partial(fold, builder_.CreateAnd(place.column, static_cast<uint64_t>(kLanes - 1)));
       Value* sum = builder_.CreateLoad(memory_type(dtype, width_), address);
       Value* folded = to_memory(value(fold.expr, known, place), dtype);
-      // Absent columns fold the identity, which changes no bit of a fold that started from it.
       if (place.mask != nullptr) {
         folded = builder_.CreateSelect(place.mask, folded, identity(fold, width_));
       }
@@ -455,60 +536,113 @@ void NestEmitter::finish_lane_row(const Place& row) {
   width_ = width;
 }
 
-// ---- Folds along steps, a vector of columns in each accumulator
+// ---- Folds along steps
 
+// Rows of memory are read in long runs, as the machine fetches them best: where a block of columns
+// is a whole row, one row after another, or as many as make a block; where it is part of one, eight
+// rows side by side. Accumulators stay in the first cache between turns.
 void NestEmitter::emit_columns() {
-  const int64_t block = column_vectors_ * width_;
+  constexpr uint64_t kRowsSideBySide = 8;
+  steps_per_turn_ = builder_.getInt64(kRowsSideBySide);
+  const auto block = static_cast<uint64_t>(column_block_);
+  if (nest_.sweeps.size() == 1) {
+    Value* some =
+        builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, columns_, builder_.getInt64(1));
+    Value* is_part = builder_.CreateICmpUGT(columns_, builder_.getInt64(block));
+    steps_per_turn_ = builder_.CreateSelect(is_part, steps_per_turn_,
+                                            builder_.CreateUDiv(builder_.getInt64(block), some));
+  }
   loop(builder_, builder_.getInt64(0), rows_, 1, [&](Value* row) {
     const Place at = place_of_row(row);
-    Value* rest = builder_.getInt64(0);
-    if (column_vectors_ > 1) {
-      Value* left = builder_.CreateURem(columns_, builder_.getInt64(static_cast<uint64_t>(block)));
-      rest = builder_.CreateSub(columns_, left);
-      loop(builder_, builder_.getInt64(0), rest, block,
-           [&](Value* column) { emit_column_block(at, column, column_vectors_, nullptr); });
-    }
-    Value* full = builder_.CreateAnd(columns_, ~static_cast<uint64_t>(width_ - 1));
-    if (has_masks_) {
-      loop(builder_, rest, columns_, width_, [&](Value* column) {
-        Value* active = builder_.CreateBinaryIntrinsic(
-            llvm::Intrinsic::smin, builder_.CreateSub(columns_, column),
-            builder_.getInt64(static_cast<uint64_t>(width_)));
-        emit_column_block(at, column, 1, active);
+    loop(builder_, builder_.getInt64(0), columns_, column_block_, [&](Value* begin) {
+      Value* end = builder_.CreateBinaryIntrinsic(
+          llvm::Intrinsic::smin, builder_.CreateAdd(begin, builder_.getInt64(block)), columns_);
+      for (const Sweep& sweep : nest_.sweeps) emit_column_sweep(sweep, at, begin, end);
+      vector_loop(at, begin, end, false, [&](const Place& vector) {
+        Place place = vector;
+        place.cell_lane = builder_.CreateSub(place.column, begin);
+        Known known(nest_.exprs.size(), nullptr);
+        for (const Store& s : nest_.finish) value(s.expr, known, place);
+        for (const Store& s : nest_.finish) store(s.buffer, value(s.expr, known, place), place);
       });
-      return;
-    }
-    loop(builder_, rest, full, width_,
-         [&](Value* column) { emit_column_block(at, column, 1, nullptr); });
-    when(builder_, builder_.CreateICmpSLT(full, columns_),
-         [&] { emit_column_block(at, full, 1, builder_.CreateSub(columns_, full)); });
+    });
   });
 }
 
-void NestEmitter::emit_column_block(const Place& row, Value* column, int64_t vectors,
-                                    Value* active) {
-  Value* mask = active == nullptr ? nullptr : lane_mask(active);
-  std::vector<Place> places;
-  for (int64_t i = 0; i < vectors; ++i) {
-    Place place = row;
-    place.block_lane = i * width_;
-    place.column = builder_.CreateAdd(column, builder_.getInt64(static_cast<uint64_t>(i * width_)));
-    place.active = active;
-    place.mask = mask;
-    place.stream = active == nullptr ? stream_ : nullptr;
-    places.push_back(place);
+void NestEmitter::emit_column_sweep(const Sweep& sweep, const Place& row, Value* begin,
+                                    Value* end) {
+  if (sweep.folds.empty()) {
+    return sweep_steps(sweep, row, begin, end, builder_.getInt64(0), steps_);
   }
-  for (const Sweep& sweep : nest_.sweeps) emit_column_sweep(sweep, places);
-  for (const Place& place : places) {
-    Known known(nest_.exprs.size(), nullptr);
-    for (const Store& s : nest_.finish) value(s.expr, known, place);
-    for (const Store& s : nest_.finish) store(s.buffer, value(s.expr, known, place), place);
-  }
+  Value* width = builder_.CreateSub(end, begin);
+  Value* whole = builder_.CreateLShr(builder_.CreateAdd(steps_, builder_.getInt64(kStepBlock - 1)),
+                                     static_cast<uint64_t>(std::countr_zero(uint64_t(kStepBlock))));
+  Value* blocks =
+      builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, whole, builder_.getInt64(1));
+  const auto fold_block = [&](Value* block) {
+    loop(builder_, builder_.getInt64(0), width, width_, [&](Value* lane) {
+      Place place = row;
+      place.cell_lane = lane;
+      for (const Fold& fold : sweep.folds) {
+        const llvm::Align align(static_cast<uint64_t>(size_of(dtype_of(fold))));
+        builder_.CreateAlignedStore(identity(fold, width_), cell_address(fold.cell, place), align);
+      }
+    });
+    Value* first = times(block, kStepBlock);
+    Value* last = builder_.CreateBinaryIntrinsic(
+        llvm::Intrinsic::smin, builder_.CreateAdd(first, builder_.getInt64(kStepBlock)), steps_);
+    sweep_steps(sweep, row, begin, end, first, last);
+    push_blocks(sweep, block, blocks, width);
+  };
+  loop(builder_, builder_.getInt64(0), blocks, 1, fold_block, true);
 }
 
-void NestEmitter::emit_column_sweep(const Sweep& sweep, const std::vector<Place>& places) {
+// A block of columns over some steps.
+void NestEmitter::sweep_steps(const Sweep& sweep, const Place& row, Value* begin, Value* end,
+                              Value* first_step, Value* last_step) {
+  loop(builder_, first_step, last_step, steps_per_turn_, [&](Value* first) {
+    Value* last = builder_.CreateBinaryIntrinsic(
+        llvm::Intrinsic::smin, builder_.CreateAdd(first, steps_per_turn_), last_step);
+    Value* rest = begin;
+    if (column_vectors_ > 1) {
+      const int64_t together = column_vectors_ * width_;
+      Value* count = builder_.CreateSub(end, begin);
+      rest = builder_.CreateAdd(begin,
+                                builder_.CreateAnd(count, ~static_cast<uint64_t>(together - 1)));
+      loop(builder_, begin, rest, together, [&](Value* column) {
+        std::vector<Place> places(static_cast<size_t>(column_vectors_), row);
+        for (size_t i = 0; i < places.size(); ++i) {
+          places[i].column =
+              builder_.CreateAdd(column, builder_.getInt64(i * static_cast<size_t>(width_)));
+          places[i].cell_lane = builder_.CreateSub(places[i].column, begin);
+          places[i].stream = stream_;
+        }
+        fold_column_vectors(sweep, places, first, last);
+      });
+    }
+    vector_loop(row, rest, end, false, [&](const Place& vector) {
+      Place place = vector;
+      place.cell_lane = builder_.CreateSub(place.column, begin);
+      fold_column_vectors(sweep, {place}, first, last);
+    });
+  });
+}
+
+void NestEmitter::fold_column_vectors(const Sweep& sweep, const std::vector<Place>& places,
+                                      Value* first_step, Value* last_step) {
   std::vector<Known> hoisted(places.size());
   for (size_t i = 0; i < places.size(); ++i) hoist(sweep, hoisted[i], places[i]);
+  const auto cell = [&](size_t k) {
+    return cell_address(sweep.folds[k / places.size()].cell, places[k % places.size()]);
+  };
+  const auto align = [&](size_t k) {
+    return llvm::Align(static_cast<uint64_t>(size_of(dtype_of(sweep.folds[k / places.size()]))));
+  };
+  Carried sums;
+  for (size_t k = 0; k < sweep.folds.size() * places.size(); ++k) {
+    llvm::Type* type = memory_type(dtype_of(sweep.folds[k / places.size()]), width_);
+    sums.push_back(builder_.CreateAlignedLoad(type, cell(k), align(k)));
+  }
   const auto body = [&](Value* step, const Carried& turn) {
     Carried next = turn;
     const std::vector<Value*> origins = place_of_step(places[0], step).origins;
@@ -527,32 +661,10 @@ void NestEmitter::emit_column_sweep(const Sweep& sweep, const std::vector<Place>
     }
     return next;
   };
-  if (sweep.folds.empty()) {
-    loop(builder_, builder_.getInt64(0), steps_, 1, {}, body);
-    return;
+  sums = loop(builder_, first_step, last_step, 1, sums, body, true);
+  for (size_t k = 0; k < sums.size(); ++k) {
+    builder_.CreateAlignedStore(sums[k], cell(k), align(k));
   }
-  const int64_t width = static_cast<int64_t>(places.size()) * width_;
-  Value* whole = builder_.CreateLShr(builder_.CreateAdd(steps_, builder_.getInt64(kStepBlock - 1)),
-                                     static_cast<uint64_t>(std::countr_zero(uint64_t(kStepBlock))));
-  Value* blocks =
-      builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, whole, builder_.getInt64(1));
-  const auto fold_block = [&](Value* block) {
-    Value* begin = times(block, kStepBlock);
-    Value* end = builder_.CreateBinaryIntrinsic(
-        llvm::Intrinsic::smin, builder_.CreateAdd(begin, builder_.getInt64(kStepBlock)), steps_);
-    Carried sums;
-    for (const Fold& fold : sweep.folds)
-      sums.resize(sums.size() + places.size(), identity(fold, width_));
-    sums = loop(builder_, begin, end, 1, sums, body);
-    for (size_t k = 0; k < sums.size(); ++k) {
-      const Fold& fold = sweep.folds[k / places.size()];
-      const llvm::Align align(static_cast<uint64_t>(size_of(dtype_of(fold))));
-      builder_.CreateAlignedStore(sums[k], cell_address(fold.cell, places[k % places.size()]),
-                                  align);
-    }
-    push_blocks(sweep, block, blocks, width);
-  };
-  loop(builder_, builder_.getInt64(0), blocks, 1, fold_block, true);
 }
 
 }  // namespace tidemark::jit

@@ -198,8 +198,8 @@ void NestEmitter::store_strided(const BufferRef& ref, Value* value, Value* addre
 Value* NestEmitter::cell_address(int32_t cell, const Place& place) {
   Value* start = cells_[static_cast<size_t>(cell)];
   const DType dtype = cell_dtypes_[static_cast<size_t>(cell)];
-  if (nest_.order == Nest::Order::lanes || place.block_lane == 0) return start;
-  return offset(start, builder_.getInt64(uint64_t(place.block_lane * size_of(dtype))));
+  if (nest_.order == Nest::Order::lanes) return start;
+  return offset(start, times(place.cell_lane, size_of(dtype)));
 }
 
 // ---- Expressions
@@ -272,6 +272,9 @@ Value* NestEmitter::compute(const Expr& expr, int32_t id, Known& known, const Pl
 }
 
 Value* NestEmitter::float_math(const Expr& expr, LaneValue a, LaneValue b, LaneValue c) {
+  if (expr.op == ExprOp::exp && expr.dtype == f32 && isa_ == device::Isa::avx512 && width_ == 16) {
+    return exp_f32_avx512(a).value;
+  }
   return float_operation(expr.op, expr.dtype, a, b, c).value;
 }
 

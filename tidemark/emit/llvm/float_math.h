@@ -1,12 +1,30 @@
 // Every operation on f32 and f64, over the operations of `loops/lane.h`.
 #pragma once
 
+#include <llvm/IR/IntrinsicsX86.h>
+
 #include "tidemark/emit/llvm/lane_value.h"
 // lane_value.h comes first.
 #include "tidemark/loops/divmod.h"
 #include "tidemark/loops/math.h"
 
 namespace tidemark::jit {
+
+// math::exp_f32 with the scaling by 2^whole, its rounding, overflow and underflow left to the one
+// instruction of AVX-512 that does it: the same bits for every input.
+inline lane::LaneValue exp_f32_avx512(lane::LaneValue x) {
+  using namespace lane;
+  const LaneValue low = like(x, -104.0);
+  const LaneValue high = like(x, 89.0);
+  const LaneValue above = select(less(x, low), low, x);
+  const LaneValue clamped = select(less(high, above), high, above);
+  const auto [shifted, whole, rest] = math::split_exponent_f32(clamped);
+  const LaneValue value = math::exp_polynomial_f32(rest);
+  llvm::IRBuilder<>& builder = *x.builder;
+  return x.with(builder.CreateIntrinsic(
+      llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {},
+      {value.value, whole.value, value.value, builder.getInt16(0xffff), builder.getInt32(4)}));
+}
 
 inline lane::LaneValue float_operation(ExprOp op, DType dtype, lane::LaneValue a, lane::LaneValue b,
                                        lane::LaneValue c) {

@@ -1,5 +1,5 @@
-// From a module to running code: code generation into an object in memory, then JITLink. There is
-// no session that outlives a compile, so nothing is left behind but the pages of code.
+// From a module to running code: code generation into an object in memory, then JITLink. What
+// outlives a compile is the pages of code, and a code generator or two for the next.
 #include "tidemark/emit/llvm/jit.h"
 
 #include <llvm/ADT/SmallVector.h>
@@ -10,12 +10,12 @@
 #include <llvm/MC/MCContext.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Support/CommandLine.h>
-#include <llvm/Support/SmallVectorMemoryBuffer.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/Target/TargetOptions.h>
 #include <malloc.h>
 #include <sys/mman.h>
 
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <mutex>
@@ -57,7 +57,8 @@ void skip_needless_passes() {
         "disable-partial-libcall-inlining", "disable-expand-reductions", "disable-select-optimize",
         "disable-post-ra", "disable-early-ifcvt", "disable-x86-domain-reassignment",
         "disable-postra-machine-licm", "disable-postra-machine-sink", "disable-early-taildup",
-        "disable-tail-duplicate", "disable-ssc"}) {
+        "disable-tail-duplicate", "disable-ssc", "disable-cgp", "disable-block-placement",
+        "disable-copyprop"}) {
     set(name, "true");
   }
   set("enable-shrink-wrap", "false");
@@ -103,16 +104,73 @@ std::unique_ptr<llvm::TargetMachine> target_machine(device::Isa isa) {
       llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default, true));
 }
 
-llvm::SmallVector<char, 0> generate(llvm::Module& module, llvm::TargetMachine& machine) {
-  llvm::SmallVector<char, 0> object;
-  llvm::raw_svector_ostream stream(object);
-  llvm::legacy::PassManager passes;
-  llvm::MCContext* context = nullptr;
-  const bool failed = machine.addPassesToEmitMC(passes, context, stream, true);
-  TIDEMARK_CHECK(!failed, "this LLVM cannot emit objects");
-  passes.run(module);
-  return object;
-}
+// A target machine with its pipeline of passes: making them costs a quarter of a small compile, so
+// they are used again. LLVM runs a pipeline over several modules one after another.
+class Generator {
+ public:
+  explicit Generator(device::Isa isa) : isa_(isa), machine_(target_machine(isa)), stream_(object_) {
+    llvm::MCContext* context = nullptr;
+    const bool failed = machine_->addPassesToEmitMC(passes_, context, stream_, true);
+    TIDEMARK_CHECK(!failed, "this LLVM cannot emit objects");
+  }
+
+  device::Isa isa() const { return isa_; }
+  int uses() const { return uses_; }
+  llvm::LLVMContext& context() { return context_; }
+  const llvm::TargetMachine& machine() const { return *machine_; }
+
+  // The object stands until the next call.
+  llvm::StringRef generate(llvm::Module& module) {
+    ++uses_;
+    object_.clear();
+    passes_.run(module);
+    return {object_.data(), object_.size()};
+  }
+
+ private:
+  device::Isa isa_;
+  int uses_ = 0;
+  llvm::LLVMContext context_;
+  std::unique_ptr<llvm::TargetMachine> machine_;
+  llvm::SmallVector<char, 0> object_;
+  llvm::raw_svector_ostream stream_;
+  llvm::legacy::PassManager passes_;
+};
+
+// Generators not in use now. One that has thrown is never seen again.
+class Generators {
+ public:
+  static Generators& instance() {
+    // Never destroyed: a thread may still compile while the process ends.
+    static Generators* const generators = new Generators;
+    return *generators;
+  }
+  std::unique_ptr<Generator> take(device::Isa isa) {
+    {
+      const std::scoped_lock lock(mutex_);
+      for (std::unique_ptr<Generator>& idle : idle_) {
+        if (idle != nullptr && idle->isa() == isa) return std::move(idle);
+      }
+    }
+    return std::make_unique<Generator>(isa);
+  }
+  void give_back(std::unique_ptr<Generator> generator) {
+    // A context keeps every constant it has seen.
+    constexpr int kMostUses = 64;
+    if (generator->uses() >= kMostUses) return;
+    const std::scoped_lock lock(mutex_);
+    for (std::unique_ptr<Generator>& idle : idle_) {
+      if (idle == nullptr) {
+        idle = std::move(generator);
+        return;
+      }
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::array<std::unique_ptr<Generator>, 2> idle_;
+};
 
 // What one link needs and gives.
 struct Linked {
@@ -167,8 +225,8 @@ class LinkContext final : public llvm::jitlink::JITLinkContext {
   Linked& linked_;
 };
 
-void link(llvm::SmallVector<char, 0> object, Linked& linked) {
-  const llvm::MemoryBufferRef buffer(llvm::StringRef(object.data(), object.size()), "kernels");
+void link(llvm::StringRef object, Linked& linked) {
+  const llvm::MemoryBufferRef buffer(object, "kernels");
   auto graph = llvm::jitlink::createLinkGraphFromObject(buffer);
   if (!graph) throw InternalError(cat("compiling: ", llvm::toString(graph.takeError())));
   llvm::jitlink::link(std::move(*graph), std::make_unique<LinkContext>(linked));
@@ -262,12 +320,11 @@ std::vector<std::unique_ptr<Kernel>> compile_nests(std::span<const Nest> nests, 
   std::vector<std::unique_ptr<Kernel>> kernels(nests.size());
   std::vector<jit::JitKernel*> compiled;
   jit::Linked linked;
+  std::unique_ptr<jit::Generator> generator = jit::Generators::instance().take(isa);
   {
-    llvm::LLVMContext context;
-    llvm::Module module("kernels", context);
-    const auto machine = jit::target_machine(isa);
-    module.setTargetTriple(machine->getTargetTriple().str());
-    module.setDataLayout(machine->createDataLayout());
+    llvm::Module module("kernels", generator->context());
+    module.setTargetTriple(generator->machine().getTargetTriple().str());
+    module.setDataLayout(generator->machine().createDataLayout());
     for (size_t i = 0; i < nests.size(); ++i) {
       if (!jit::can_compile(nests[i])) continue;
       linked.names.push_back(cat("kernel", i));
@@ -287,8 +344,9 @@ std::vector<std::unique_ptr<Kernel>> compile_nests(std::span<const Nest> nests, 
 #endif
     linked.addresses.resize(linked.names.size());
     linked.sizes.resize(linked.names.size());
-    jit::link(jit::generate(module, *machine), linked);
+    jit::link(generator->generate(module), linked);
   }
+  jit::Generators::instance().give_back(std::move(generator));
   int64_t unshared = linked.memory.code->bytes();
   for (size_t i = 0; i < compiled.size(); ++i) {
     jit::JitKernel& kernel = *compiled[i];

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tidemark/device/cpu/features.h"
+#include "tidemark/emit/llvm/control_flow.h"
 #include "tidemark/emit/llvm/lane_value.h"
 #include "tidemark/loops/nest.h"
 
@@ -24,8 +25,8 @@ struct Place {
   // guards memory; otherwise elements go through the stack. `mask` stands in both cases.
   llvm::Value* active = nullptr;
   llvm::Value* mask = nullptr;
-  // Lanes of a cell are found at this lane of the column block (order `columns`).
-  int64_t block_lane = 0;
+  // The first lane of this vector in a cell, which holds a block of columns (order `columns`).
+  llvm::Value* cell_lane = nullptr;
   // Whether this vector may be stored past the caches; null: no.
   llvm::Value* stream = nullptr;
 };
@@ -41,7 +42,8 @@ class NestEmitter {
   int64_t scratch_bytes() const { return scratch_bytes_; }
 
  private:
-  using Body = std::function<void(const Place&)>;
+  // Takes the values carried from vector to vector and gives the next ones.
+  using Body = std::function<Carried(const Place&, const Carried&)>;
 
   // Loops (emit_nest.cc).
   void load_arguments();
@@ -51,17 +53,30 @@ class NestEmitter {
   void emit_lane_sweep(const Sweep& sweep, const Place& row);
   void fold_lane_block(const Sweep& sweep, const Known& hoisted, const Place& row,
                        llvm::Value* begin, llvm::Value* end);
+  Carried fold_lane_groups(const Sweep& sweep, const Known& hoisted, const Place& row,
+                           llvm::Value* begin, llvm::Value* end, Carried partials);
+  void fold_lanes_by_turns(const Sweep& sweep, const Known& hoisted, const Place& row,
+                           llvm::Value* begin, llvm::Value* end);
+  void fold_lanes_in_memory(const Sweep& sweep, const Known& hoisted, const Place& row,
+                            llvm::Value* begin, llvm::Value* end);
+  llvm::Value* lane_partial(const Fold& fold, llvm::Value* lane);
   void reduce_lanes(const Fold& fold);
   void finish_lane_row(const Place& row);
-  void emit_column_block(const Place& row, llvm::Value* column, int64_t vectors,
-                         llvm::Value* active);
-  void emit_column_sweep(const Sweep& sweep, const std::vector<Place>& places);
+  void emit_column_sweep(const Sweep& sweep, const Place& row, llvm::Value* begin,
+                         llvm::Value* end);
+  void sweep_steps(const Sweep& sweep, const Place& row, llvm::Value* begin, llvm::Value* end,
+                   llvm::Value* first_step, llvm::Value* last_step);
+  void fold_column_vectors(const Sweep& sweep, const std::vector<Place>& places,
+                           llvm::Value* first_step, llvm::Value* last_step);
   void emit_stores(const Sweep& sweep, Known& known, const Place& place);
   void allocate_cells();
-  void push_blocks(const Sweep& sweep, llvm::Value* block, llvm::Value* blocks, int64_t width);
+  void push_blocks(const Sweep& sweep, llvm::Value* block, llvm::Value* blocks, llvm::Value* width);
+  Carried vector_loop(const Place& at, llvm::Value* begin, llvm::Value* end, bool is_light,
+                      const Carried& carried, const Body& body);
+  Carried masked_vector_loop(const Place& at, llvm::Value* begin, llvm::Value* end,
+                             const Carried& carried, const Body& body);
   void vector_loop(const Place& at, llvm::Value* begin, llvm::Value* end, bool is_light,
-                   const Body& body);
-  void masked_vector_loop(const Place& at, llvm::Value* begin, llvm::Value* end, const Body& body);
+                   const std::function<void(const Place&)>& body);
   Place place_of_row(llvm::Value* row);
   Place place_of_step(const Place& row, llvm::Value* step);
 
@@ -113,7 +128,8 @@ class NestEmitter {
   llvm::Function* function_;
   const bool has_masks_;
   int64_t width_ = 1;  // Lanes of a vector; 1 while `finish` of the order `lanes` is written.
-  int64_t column_vectors_ = 1;
+  int64_t column_vectors_ = 1;  // Vectors of columns folded side by side (order `columns`).
+  int64_t column_block_ = 1;    // Columns of one cell (order `columns`).
   int64_t scratch_bytes_ = 0;
 
   llvm::Value* rows_ = nullptr;
@@ -122,6 +138,7 @@ class NestEmitter {
   llvm::Value* index_base_ = nullptr;
   llvm::Value* index_row_ = nullptr;
   llvm::Value* scratch_ = nullptr;
+  llvm::Value* steps_per_turn_ = nullptr;  // Order `columns`: see emit_columns.
   llvm::Value* stream_ = nullptr;  // Whether every streaming buffer is aligned in this call.
   struct Buffer {
     llvm::Value* data;

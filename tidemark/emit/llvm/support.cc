@@ -2,6 +2,7 @@
 #include "tidemark/emit/llvm/support.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "tidemark/loops/expr.h"
 
@@ -98,8 +99,18 @@ int64_t choose_column_vectors(const Nest& nest, device::Isa isa) {
   }
   // Accumulators stay in registers: 32 of them, or 16.
   const int64_t room = (isa == device::Isa::avx512 ? 16 : 8) / static_cast<int64_t>(folds);
-  const int64_t wanted = heaviest <= 3 ? 8 : heaviest <= 8 ? 4 : heaviest <= 16 ? 2 : 1;
-  return std::max<int64_t>(1, std::min(room, wanted));
+  const int64_t wanted = heaviest <= 8 ? 4 : heaviest <= 16 ? 2 : 1;
+  return static_cast<int64_t>(
+      std::bit_floor(static_cast<uint64_t>(std::clamp<int64_t>(room, 1, wanted))));
+}
+
+int64_t choose_column_block(const Nest& nest) {
+  int64_t largest = 1;
+  for (const Expr& expr : nest.exprs) largest = std::max(largest, size_of(expr.dtype));
+  // Memory is read fastest in long runs. Several sweeps over the same rows want them to be in the
+  // second cache when they come again.
+  const int64_t bytes = nest.sweeps.size() > 1 ? 1024 : 4096;
+  return std::max<int64_t>(256, bytes / largest);
 }
 
 }  // namespace tidemark::jit

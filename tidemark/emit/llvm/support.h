@@ -16,7 +16,10 @@ int64_t weight(const Nest& nest, const Sweep& sweep);
 // divides 64.
 int64_t choose_width(const Nest& nest, device::Isa isa);
 
-// How many vectors of columns are folded side by side in the order `columns`.
+// How many vectors of columns are folded side by side in the order `columns`: a power of two.
 int64_t choose_column_vectors(const Nest& nest, device::Isa isa);
+
+// How many columns the order `columns` folds at a time, their cells kept in the first cache.
+int64_t choose_column_block(const Nest& nest);
 
 }  // namespace tidemark::jit

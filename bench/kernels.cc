@@ -1,36 +1,33 @@
-// Compiled kernels against what the machine can do: time to compile, and time to run next to
-// hand-written intrinsics and to roofs measured in the same run. Candidates take turns in short
-// samples, and the least of each counts.
+// kernels [seconds per row]: compiled kernels against what the machine can do. Prints how long they
+// take to compile, then pass or miss for how fast they run on one thread, next to hand-written
+// intrinsics and to roofs measured in the same run.
 #include <immintrin.h>
-#include <malloc.h>
 #include <sys/mman.h>
 #include <time.h>
 
 #include <algorithm>
 #include <bit>
-#include <chrono>
 #include <cstdio>
-#include <cstring>
+#include <cstdlib>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "bench/bars.h"
+#include "bench/interleave.h"
 #include "tidemark/emit/llvm/jit.h"
 
 #define TIDEMARK_AVX512 [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]]
 
-namespace tidemark {
+namespace tidemark::bench {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 // The thread's own time: how long compiling takes does not depend on who else wants the core.
 double cpu_seconds() {
   timespec now;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
 // ---- Nests
@@ -120,14 +117,7 @@ TIDEMARK_AVX512 __m512 exp16(__m512 x) {
        {0.008368917740881443F, 0.04166620597243309F, 0.166665181517601F, 0.5F, 1.0F, 1.0F}) {
     value = _mm512_fmadd_ps(value, rest, _mm512_set1_ps(c));
   }
-  const __m512i exponent = _mm512_castps_si512(shifted);
-  const __m512i half = _mm512_srai_epi32(exponent, 1);
-  const __m512i one = _mm512_set1_epi32(0x3f800000);
-  const __m512i first = _mm512_add_epi32(_mm512_slli_epi32(half, 23), one);
-  const __m512i second =
-      _mm512_add_epi32(_mm512_slli_epi32(_mm512_sub_epi32(exponent, half), 23), one);
-  value = _mm512_mul_ps(value, _mm512_castsi512_ps(first));
-  return _mm512_mul_ps(value, _mm512_castsi512_ps(second));
+  return _mm512_scalef_ps(value, whole);
 }
 
 TIDEMARK_AVX512 __m512 tanh16(__m512 x) {
@@ -187,49 +177,94 @@ float* memory(int64_t count) {
   return data;
 }
 
-struct Candidate {
-  std::string name;
-  std::function<void(int64_t window)> run;
-  double best = 1e30;
+// A compiled kernel with memory to run on: buffer 0 is read, buffer 1 written.
+class Runner {
+ public:
+  Runner(const Nest& nest, device::Isa isa, float* x, float* y)
+      : kernel_(compile_nest(nest, isa)),
+        scratch_(static_cast<size_t>(kernel_->scratch_bytes) + 64),
+        buffers_{reinterpret_cast<std::byte*>(x), reinterpret_cast<std::byte*>(y)} {}
+
+  std::function<void()> over(int64_t rows, int64_t steps, int64_t columns) {
+    return [this, rows, steps, columns] {
+      const Movement along = {columns * steps * 4, columns * 4, 4};
+      const Movement movements[] = {along, along};
+      const auto scratch = reinterpret_cast<uintptr_t>(scratch_.data());
+      (*kernel_)({.rows = rows,
+                  .steps = steps,
+                  .columns = columns,
+                  .buffers = buffers_,
+                  .movements = movements,
+                  .scratch = reinterpret_cast<std::byte*>((scratch + 63) / 64 * 64)});
+    };
+  }
+
+ private:
+  std::unique_ptr<Kernel> kernel_;
+  std::vector<std::byte> scratch_;
+  std::byte* buffers_[2];
 };
 
-// Least seconds of one call each; `windows` parts of the memory are visited in turn.
-void race(std::vector<Candidate>& candidates, int64_t windows, int calls, int rounds) {
-  for (int round = 0; round < rounds; ++round) {
-    for (Candidate& candidate : candidates) {
-      const auto start = Clock::now();
-      for (int i = 0; i < calls; ++i) candidate.run((round + i) % windows);
-      candidate.best = std::min(candidate.best, seconds_since(start) / calls);
-    }
-  }
+// How our time compares with theirs, both in the same interleaved run.
+struct Race {
+  double ours_s = 0, theirs_s = 0, ratio = 0;  // theirs / ours: the more the better.
+};
+Race race(double budget_s, std::function<void()> ours, std::function<void()> theirs) {
+  std::vector<Candidate> both = {{"ours", std::move(ours)}, {"theirs", std::move(theirs)}};
+  interleave(both, budget_s, false);
+  return {both[0].best(), both[1].best(),
+          std::max(both[1].best() / both[0].best(), both[1].tenth() / both[0].tenth())};
 }
 
-void report(const char* title, const std::vector<Candidate>& candidates, int64_t elements,
-            int64_t bytes) {
-  std::printf("%s\n", title);
-  for (const Candidate& c : candidates) {
-    std::printf("  %-28s %8.4f ns/element %8.1f GB/s   %.2f of the first\n", c.name.c_str(),
-                c.best * 1e9 / static_cast<double>(elements),
-                static_cast<double>(bytes) * 1e-9 / c.best, candidates[0].best / c.best);
-  }
+std::string text(const char* format, double a, double b) {
+  char buffer[96];
+  std::snprintf(buffer, sizeof(buffer), format, a, b);
+  return buffer;
 }
 
-std::function<void(int64_t)> runner(const Kernel& kernel, float* x, float* y, int64_t rows,
-                                    int64_t steps, int64_t columns, int64_t window_elements,
-                                    std::byte* scratch) {
-  return [=, &kernel](int64_t window) {
-    std::byte* buffers[] = {reinterpret_cast<std::byte*>(x + window * window_elements),
-                            reinterpret_cast<std::byte*>(y + window * window_elements)};
-    const Movement movements[] = {{columns * steps * 4, columns * 4, 4},
-                                  {columns * steps * 4, columns * 4, 4}};
-    kernel({.rows = rows,
-            .steps = steps,
-            .columns = columns,
-            .buffers = buffers,
-            .movements = movements,
-            .scalars = nullptr,
-            .scratch = scratch});
+Bar beside_hand(const char* name, const Race& race, int64_t elements) {
+  const double ns = 1e9 / static_cast<double>(elements);
+  return {name, 1 / race.ratio, 1.2, false,
+          text("%.3f ns an element, %.3f by hand", race.ours_s * ns, race.theirs_s * ns)};
+}
+Bar beside_roof(const char* name, double limit, const Race& race, int64_t bytes) {
+  const double gigabytes = static_cast<double>(bytes) * 1e-9;
+  return {name, race.ratio, limit, true,
+          text("ours %.1f GB/s, roof %.1f", gigabytes / race.ours_s, gigabytes / race.theirs_s)};
+}
+
+std::vector<Bar> kernel_bars(device::Isa isa, double budget_s) {
+  constexpr int64_t kMany = int64_t{16} << 20, kMiddling = int64_t{1} << 20, kFew = 2048;
+  float* const x = memory(kMany);
+  float* const y = memory(kMany);
+  Runner exponential(single(ExprOp::exp), isa, x, y), tangent(single(ExprOp::tanh), isa, x, y),
+      streaming(square_plus(true), isa, x, y), lanes(sum(Nest::Order::lanes), isa, x, y),
+      columns(sum(Nest::Order::columns), isa, x, y), soft(softmax(), isa, x, y);
+  const auto hand = [&](void (*f)(const float*, float*, int64_t), int64_t n) {
+    return [=] { f(x, y, n); };
   };
+  std::vector<Bar> bars;
+  bars.push_back(beside_hand("exp of 2048 floats / by hand",
+                             race(budget_s, exponential.over(1, 1, kFew), hand(exp_all, kFew)),
+                             kFew));
+  bars.push_back(beside_hand("tanh of 2048 floats / by hand",
+                             race(budget_s, tangent.over(1, 1, kFew), hand(tanh_all, kFew)), kFew));
+  bars.push_back(beside_roof(
+      "x*x*2+1 of 16 Mi floats / streaming copy", 0.85,
+      race(budget_s, streaming.over(1, 1, kMany), hand(copy_streaming, kMany)), 8 * kMany));
+  bars.push_back(beside_roof("sum of 16 Mi floats / reading", 0.85,
+                             race(budget_s, lanes.over(1, 1, kMany), hand(read, kMany)),
+                             4 * kMany));
+  bars.push_back(beside_roof("sum of 16384 x 1024 along axis 0 / reading", 0.8,
+                             race(budget_s, columns.over(1, kMany / 1024, 1024), hand(read, kMany)),
+                             4 * kMany));
+  bars.push_back(beside_roof("sum of 256 Ki x 64 along axis 0 / reading", 0.8,
+                             race(budget_s, columns.over(1, kMany / 64, 64), hand(read, kMany)),
+                             4 * kMany));
+  bars.push_back(beside_roof("softmax 1024 x 1024 / copy of that size", 0.7,
+                             race(budget_s, soft.over(1024, 1, 1024), hand(copy, kMiddling)),
+                             8 * kMiddling));
+  return bars;
 }
 
 void compile_times(device::Isa isa) {
@@ -261,81 +296,15 @@ void compile_times(device::Isa isa) {
 }
 
 }  // namespace
-}  // namespace tidemark
+}  // namespace tidemark::bench
 
-int main() {
+int main(int argc, char** argv) {
   using namespace tidemark;
   if (!__builtin_cpu_supports("avx512dq")) {
-    std::puts("needs AVX-512");
+    std::puts("the code by hand needs AVX-512, which this CPU lacks");
     return 0;
   }
-  const device::Isa isa = device::Isa::avx512;
-  compile_times(isa);
-
-  constexpr int64_t kBig = int64_t{16} << 20;
-  float* x = memory(kBig);
-  float* y = memory(kBig);
-  const auto scratch_kernel = compile_nest(sum(Nest::Order::columns), isa);
-  std::vector<char> scratch_bytes(static_cast<size_t>(scratch_kernel->scratch_bytes) + 64);
-  std::byte* scratch = reinterpret_cast<std::byte*>(
-      (reinterpret_cast<uintptr_t>(scratch_bytes.data()) + 63) / 64 * 64);
-
-  const auto plain = compile_nest(square_plus(false), isa);
-  const auto streaming = compile_nest(square_plus(true), isa);
-  const auto exponential = compile_nest(single(ExprOp::exp), isa);
-  const auto tangent = compile_nest(single(ExprOp::tanh), isa);
-  const auto soft = compile_nest(softmax(), isa);
-  const auto lanes = compile_nest(sum(Nest::Order::lanes), isa);
-  const auto pair = [&](void (*f)(const float*, float*, int64_t), int64_t n, int64_t window) {
-    return [=](int64_t w) { f(x + w * window, y + w * window, n); };
-  };
-
-  for (const int64_t n : {int64_t{2048}, int64_t{65536}}) {
-    std::vector<Candidate> c = {{"copy", pair(copy, n, 0)},
-                                {"x*x*2+1", runner(*plain, x, y, 1, 1, n, 0, nullptr)}};
-    race(c, 1, static_cast<int>(4'000'000 / n), 60);
-    report(n == 2048 ? "L1" : "L2", c, n, 8 * n);
-  }
-  {
-    constexpr int64_t n = 2048;
-    std::vector<Candidate> c = {{"exp by hand", pair(exp_all, n, 0)},
-                                {"exp", runner(*exponential, x, y, 1, 1, n, 0, nullptr)}};
-    race(c, 1, 1000, 60);
-    report("exp, L1", c, n, 8 * n);
-    c = {{"tanh by hand", pair(tanh_all, n, 0)},
-         {"tanh", runner(*tangent, x, y, 1, 1, n, 0, nullptr)}};
-    race(c, 1, 1000, 60);
-    report("tanh, L1", c, n, 8 * n);
-  }
-  {
-    constexpr int64_t n = kBig;
-    std::vector<Candidate> c = {
-        {"copy, streaming", pair(copy_streaming, n, 0)},
-        {"copy", pair(copy, n, 0)},
-        {"x*x*2+1, streaming", runner(*streaming, x, y, 1, 1, n, 0, nullptr)},
-        {"x*x*2+1", runner(*plain, x, y, 1, 1, n, 0, nullptr)}};
-    race(c, 1, 1, 60);
-    report("memory, 16 Mi floats", c, n, 8 * n);
-    c = {{"read", pair(read, n, 0)},
-         {"sum along lanes", runner(*lanes, x, y, 1, 1, n, 0, nullptr)},
-         {"sum along steps, 1024 columns",
-          runner(*scratch_kernel, x, y, 1, n / 1024, 1024, 0, scratch)}};
-    race(c, 1, 1, 60);
-    report("read, 16 Mi floats", c, n, 4 * n);
-  }
-  {
-    constexpr int64_t n = int64_t{1} << 20;
-    std::vector<Candidate> c = {
-        {"copy", pair(copy, n, 0)},
-        {"softmax 1024x1024", runner(*soft, x, y, 1024, 1, 1024, 0, nullptr)}};
-    race(c, 1, 4, 100);
-    report("softmax", c, n, 8 * n);
-  }
-  {
-    std::vector<Candidate> c = {{"copy", pair(copy, 5 * 8192, 0)},
-                                {"rows of 5", runner(*plain, x, y, 8192, 1, 5, 0, nullptr)},
-                                {"rows of 20", runner(*plain, x, y, 2048, 1, 20, 0, nullptr)}};
-    race(c, 1, 20, 100);
-    report("short rows", c, 5 * 8192, 5 * 8192 * 8);
-  }
+  const double budget_s = argc > 1 ? std::atof(argv[1]) : 1.0;
+  bench::compile_times(device::Isa::avx512);
+  return bench::print_all(bench::kernel_bars(device::Isa::avx512, budget_s)) == 0 ? 0 : 1;
 }
