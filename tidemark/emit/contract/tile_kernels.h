@@ -208,10 +208,28 @@ void follow_rows(const typename S::T* const (&a)[kRowsTogether],
   using V = typename S::V;
   constexpr int kLanes = S::kLanes, kVectors = kRowsTogether / kLanes;
   constexpr int64_t kLine = Lines<S>::kLine;
-  alignas(64) T lines[kRowsTogether * kLine] = {};
+  // Copied one line ahead of its use, so that no load waits for a store.
+  alignas(64) T copies[2][kRowsTogether * kLine] = {};
+  const auto copy_lines = [&](int64_t k) {
+    T* const lines = copies[k / kLine % 2];
+    if (p.k - k >= kLine) {
+      TIDEMARK_UNROLL
+      for (int row = 0; row < kRowsTogether; ++row) {
+        TIDEMARK_UNROLL
+        for (int64_t i = 0; i < kLine; i += kLanes) {
+          S::store(lines + row * kLine + i, S::load(a[row] + k + i));
+        }
+      }
+    } else {
+      for (int row = 0; row < kRowsTogether; ++row) {
+        for (int64_t i = 0; i < p.k - k; ++i) lines[row * kLine + i] = a[row][k + i];
+      }
+    }
+  };
   V totals[kVectors], sums[kVectors];
   TIDEMARK_UNROLL
   for (int v = 0; v < kVectors; ++v) totals[v] = sums[v] = S::zero();
+  copy_lines(0);
   for (int64_t k = 0; k < p.k; k += kLine) {
     if (k > 0 && k % kBlock == 0) {
       TIDEMARK_UNROLL
@@ -223,20 +241,9 @@ void follow_rows(const typename S::T* const (&a)[kRowsTogether],
     TIDEMARK_UNROLL
     for (int row = 0; row < kRowsTogether; ++row) __builtin_prefetch(next + row * kLine, 0, 2);
     next += kRowsTogether * kLine;
+    if (k + kLine < p.k) copy_lines(k + kLine);
+    const T* const lines = copies[k / kLine % 2];
     const int64_t steps = p.k - k < kLine ? p.k - k : kLine;
-    if (steps == kLine) {
-      TIDEMARK_UNROLL
-      for (int row = 0; row < kRowsTogether; ++row) {
-        TIDEMARK_UNROLL
-        for (int64_t i = 0; i < kLine; i += kLanes) {
-          S::store(lines + row * kLine + i, S::load(a[row] + k + i));
-        }
-      }
-    } else {
-      for (int row = 0; row < kRowsTogether; ++row) {
-        for (int64_t i = 0; i < steps; ++i) lines[row * kLine + i] = a[row][k + i];
-      }
-    }
     const T* x = p.x + k * p.x_step;
     const auto add_columns = [&](int64_t begin, int64_t count) {
       V columns[kVectors][S::kTurned];
