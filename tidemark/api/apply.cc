@@ -54,6 +54,35 @@ uint64_t fitted(const Number& number, DType dtype, std::string_view op, Source a
   return number_bits(number.real, number.whole, real, dtype);
 }
 
+// ---- reuse --------------------------------------------------------------------------------------
+
+// A dying operand whose bytes the result may take: dense, of the result's size, held by nobody
+// else. A small part of large bytes is not taken: the result would keep all of them.
+bool can_take(const Operand& operand, DType dtype, const Shape& shape) {
+  if (!operand.is_dying() || operand.tensor() == nullptr) return false;
+  const TensorState* state = TensorState::of(*operand.tensor());
+  return state != nullptr && is_sole(*state) && size_of(state->array.dtype) == size_of(dtype) &&
+         state->array.shape == shape && state->array.is_contiguous() &&
+         state->storage->bytes <= 2 * granted_bytes(state->array.size() * size_of(dtype));
+}
+
+// Where the result of such an operand goes. The operand keeps its bytes until the op is done: one
+// that fails for want of memory changes nothing.
+ArrayRef place_of(const Operand& operand, DType dtype) {
+  ArrayRef place = TensorState::of(*operand.tensor())->array;
+  place.dtype = dtype;
+  return place;
+}
+
+Tensor take_over(const Operand& operand, DType dtype, Source at) {
+  // A dying operand was given as an rvalue: emptying it is what its owner asked for.
+  TensorState* state = TensorState::take(const_cast<Tensor&>(*operand.tensor()));
+  state->array.dtype = dtype;
+  state->weak = false;
+  state->at = at.resolve();
+  return TensorState::adopt(state);
+}
+
 // ---- the tiny path ------------------------------------------------------------------------------
 
 // Few enough elements that nothing but the elements should cost time.
@@ -132,38 +161,25 @@ bool apply_tiny(const OpDef& op, std::initializer_list<const Operand*> operands,
   if (first == nullptr) return false;
   const TinyEntry& entry = table.of(op, first->array.dtype);
   if (entry.step.function == nullptr) return false;
+  const device::FloatEnvironment ieee;  // Numbers are rounded to their dtype here.
   alignas(64) std::byte numbers[kTinyElements * 8];
   for (size_t i = 0; i < operands.size(); ++i) {
     if (in[i] != nullptr) continue;
     if (!spread(*operands.begin()[i], first->array, op.name, at, numbers)) return false;
     in[i] = numbers;
   }
-  result = make_tensor(entry.result, first->array.shape, at);
-  const device::FloatEnvironment ieee;
+  const int64_t size = first->array.size();
+  for (const Operand* operand : operands) {
+    if (can_take(*operand, entry.result, first->array.shape)) {
+      result = take_over(*operand, entry.result, at);  // Nothing can fail from here on.
+      break;
+    }
+  }
+  if (!result.has_value()) result = make_tensor(entry.result, first->array.shape, at);
   const void* ordered[3];
   for (size_t i = 0; i < 3; ++i) ordered[i] = in[entry.step.operands[i]];
-  entry.step.function(ordered, TensorState::of(result)->array.data, first->array.size());
+  entry.step.function(ordered, TensorState::of(result)->array.data, size);
   return true;
-}
-
-// ---- reuse --------------------------------------------------------------------------------------
-
-// A dying operand whose bytes the result may take: dense, of the result's size, held by nobody
-// else.
-bool can_take(const Operand& operand, DType dtype, const Shape& shape) {
-  if (!operand.is_dying() || operand.tensor() == nullptr) return false;
-  const TensorState* state = TensorState::of(*operand.tensor());
-  return state != nullptr && is_sole(*state) && size_of(state->array.dtype) == size_of(dtype) &&
-         state->array.shape == shape && state->array.is_contiguous();
-}
-
-Tensor take_over(const Operand& operand, DType dtype, Source at) {
-  // A dying operand was given as an rvalue: emptying it is what its owner asked for.
-  TensorState* state = TensorState::take(const_cast<Tensor&>(*operand.tensor()));
-  state->array.dtype = dtype;
-  state->weak = false;
-  state->at = at.resolve();
-  return TensorState::adopt(state);
 }
 
 // The operand's array with its strides stretched over a larger shape.
@@ -216,13 +232,14 @@ Tensor apply_pointwise(const OpDef& op, std::initializer_list<const Operand*> op
       inputs[i].array = &arrays[i];
     }
   }
-  Tensor result;
-  for (size_t i = 0; i < count && !result.has_value(); ++i) {
+  for (size_t i = 0; i < count; ++i) {
     const Operand& operand = *operands.begin()[i];
-    if (types[i].weak == Weak::no && can_take(operand, type.result, shape))
-      result = take_over(operand, type.result, at);
+    if (types[i].weak != Weak::no || !can_take(operand, type.result, shape)) continue;
+    compile::run_pointwise(op, std::span(inputs).first(count), type,
+                           place_of(operand, type.result));
+    return take_over(operand, type.result, at);
   }
-  if (!result.has_value()) result = make_tensor(type.result, shape, at);
+  Tensor result = make_tensor(type.result, shape, at);
   compile::run_pointwise(op, std::span(inputs).first(count), type, TensorState::of(result)->array);
   return result;
 }
@@ -231,8 +248,11 @@ Tensor apply_cast(const Operand& x, DType dtype, Source at) {
   if (x.tensor() == nullptr) return tensor_of(x, at, dtype);
   const ArrayRef array = array_of(*x.tensor(), at);
   if (array.dtype == dtype && !state_of(*x.tensor(), at).weak) return *x.tensor();
-  Tensor result = can_take(x, dtype, array.shape) ? take_over(x, dtype, at)
-                                                  : make_tensor(dtype, array.shape, at);
+  if (can_take(x, dtype, array.shape)) {
+    compile::run_copy(array, place_of(x, dtype));
+    return take_over(x, dtype, at);
+  }
+  Tensor result = make_tensor(dtype, array.shape, at);
   compile::run_copy(array, TensorState::of(result)->array);
   return result;
 }
@@ -248,7 +268,7 @@ Tensor apply_reduce(const OpDef& op, const Operand& x, const AxisList& axes, boo
   if (array.size() == 0 && wanted.shape.size() != 0 && !has_identity) {
     throw UserError(cat(op.name, ": ", type, " has no elements along axis ",
                         axes.empty() ? 0 : axes[0], ", so there is none to choose"),
-                    at);
+                    at, "look at the size first, or put in an element: td::concat, td::pad");
   }
   Tensor result = make_tensor(wanted.dtype, wanted.shape, at);
   compile::run_reduce(op, array, axes, TensorState::of(result)->array);
@@ -262,12 +282,14 @@ Tensor apply_row(const OpDef& op, const Operand& x, int64_t axis, Source at) {
   const DType wanted = admit(op, type.dtype, at);
   if (wanted != type.dtype) operand = apply_cast(operand, wanted, at);
   const ArrayRef array = array_of(operand, at);
-  Tensor result;
-  if (wanted == type.dtype) {
+  if (wanted == type.dtype && x.tensor() != nullptr) {
     operand = {};  // The caller's handle, if it is dying, must be the only one.
-    if (can_take(x, wanted, array.shape)) result = take_over(x, wanted, at);
+    if (can_take(x, wanted, array.shape)) {
+      compile::run_row(op, array, plain, place_of(x, wanted));
+      return take_over(x, wanted, at);
+    }
   }
-  if (!result.has_value()) result = make_tensor(wanted, array.shape, at);
+  Tensor result = make_tensor(wanted, array.shape, at);
   compile::run_row(op, array, plain, TensorState::of(result)->array);
   return result;
 }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -309,6 +310,29 @@ TEST(Workers, AllowAForkWhileOthersAllocateAndCompute) {
   }
   stop = true;
   busy.join();
+}
+
+TEST(Workers, LeaveTheCallersCoreToTheCaller) {
+  cpu_set_t mask;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(mask), &mask), 0);
+  if (CPU_COUNT(&mask) < 2 || CPU_COUNT(&mask) > 16 || !cores_are_ours()) {
+    GTEST_SKIP() << "workers are not pinned here";
+  }
+  const ThreadsGuard guard(2);
+  until_all_take_part(2, [](int) {});
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &mask)) continue;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+    std::atomic<int> met{0};
+    until_all_take_part(2, [&](int worker) {
+      if (worker == 1 && sched_getcpu() == cpu) ++met;
+    });
+    EXPECT_EQ(met, 0) << "on core " << cpu;
+  }
+  sched_setaffinity(0, sizeof(mask), &mask);
 }
 
 TEST(Workers, CountIsSettable) {
