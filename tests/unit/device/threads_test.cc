@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "held.h"
+#include "tidemark/device/limit.h"
 #include "tidemark/device/mapping.h"
 #include "tidemark/device/sanitizer.h"
 #include "tidemark/device/scope.h"
