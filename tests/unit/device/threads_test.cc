@@ -9,9 +9,12 @@
 
 #include <atomic>
 #include <cfenv>
+#include <cstdio>
+#include <fstream>
 #include <numeric>
 #include <set>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -182,7 +185,7 @@ TEST(Workers, BlockAllSignals) {
   EXPECT_EQ(sigismember(&mask, SIGINT), 0);
 }
 
-TEST(Workers, HaveStacksOfOursWithAGuardPage) {
+TEST(Workers, HaveStacksOfOurs) {
   const ThreadsGuard guard(3);
   const pthread_t caller = pthread_self();
   until_all_take_part(3, [&](int) {
@@ -209,6 +212,37 @@ TEST(Workers, HaveStacksOfOursWithAGuardPage) {
   for (const MappedRange& range : mapped_ranges()) {
     EXPECT_NE(range.owner, MappingOwner::stacks) << "an ended worker left its stack";
   }
+}
+
+// The permissions, as in "rw-p", of the page that holds this address.
+std::string permissions(const std::byte* address) {
+  std::ifstream maps("/proc/self/maps");
+  const auto want = reinterpret_cast<uintptr_t>(address);
+  for (std::string line; std::getline(maps, line);) {
+    uintptr_t begin = 0;
+    uintptr_t end = 0;
+    char mode[5] = {};
+    if (std::sscanf(line.c_str(), "%lx-%lx %4s", &begin, &end, mode) == 3 && begin <= want &&
+        want < end) {
+      return mode;
+    }
+  }
+  return "unmapped";
+}
+
+TEST(Workers, HaveAClosedPageBelowTheirStacks) {
+  const ThreadsGuard guard(3);
+  until_all_take_part(3, [](int) {});
+  int stacks = 0;
+  for (const MappedRange& range : mapped_ranges()) {
+    if (range.owner != MappingOwner::stacks) continue;
+    ++stacks;
+    EXPECT_EQ(permissions(range.begin), "---p");
+    EXPECT_EQ(permissions(range.begin + kPageBytes - 1), "---p");
+    EXPECT_EQ(permissions(range.begin + kPageBytes), "rw-p");
+    EXPECT_EQ(permissions(range.end - 1), "rw-p");
+  }
+  EXPECT_EQ(stacks, 2);
 }
 
 TEST(Workers, AreBuiltAgainInAForkedChild) {
@@ -333,11 +367,6 @@ TEST(Workers, ScopesTravelToThem) {
   until_all_take_part(3, [&](int) { make(100'000).reset(); });
   EXPECT_EQ(scope->peak, peak) << "a worker kept the scope of an earlier job";
   release(scope);
-}
-
-TEST(Cores, AreAtLeastOneAndAtMostTheMachines) {
-  EXPECT_GE(usable_cores(), 1);
-  EXPECT_LE(usable_cores(), sysconf(_SC_NPROCESSORS_ONLN));
 }
 
 TEST(FloatEnvironment, ComesAndGoes) {
