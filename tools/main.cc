@@ -24,7 +24,7 @@ constexpr Command kCommands[] = {
 
 int help(std::ostream& out) {
   out << "usage: tidemark COMMAND [ARGUMENT...]\n\n"
-         "A tensor runtime whose peak memory is known before it runs.\n\ncommands:\n";
+         "Tensors with every byte accounted for, and a planner for memory.\n\ncommands:\n";
   for (const Command& command : kCommands) {
     std::string name = command.name;
     name.resize(10, ' ');

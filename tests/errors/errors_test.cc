@@ -468,6 +468,9 @@ TEST(Errors, OfComposites) {
   expect_error([&] { td::sparse_softmax_cross_entropy(wholes({2, 3}), x); },
                "sparse_softmax_cross_entropy: labels i32[2, 3] need one axis less than logits "
                "f32[2, 3]\n  at @\n  labels are class numbers, one for each row of logits");
+  expect_error([&] { td::mse(floats({4, 1}), floats({4})); },
+               "mse: f32[4, 1] and f32[4] differ in shape\n"
+               "  at @\n  reshape one of them: td::reshape(y, other.shape())");
 }
 
 TEST(Errors, OfMemory) {

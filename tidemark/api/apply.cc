@@ -35,7 +35,7 @@ Number number_of(const Operand& operand, Source at) {
     case DType::i32:
       return {Weak::integer, operand.tensor()->item<int64_t>(), 0};
     default:
-      return {Weak::floating, 0, operand.tensor()->item<double>()};
+      return {Weak::floating, 0, state.number};
   }
 }
 
@@ -157,7 +157,7 @@ bool repeat(const ArrayRef& array, const Shape& shape, std::byte* to) {
 // elements, one step: straight to the elements.
 bool apply_tiny(const OpDef& op, std::initializer_list<const Operand*> operands, Source at,
                 Tensor& result) {
-  static const TinyTable table;
+  static const TinyTable& table = *new TinyTable;
   if (operands.size() > 2) return false;
   const TensorState* states[2] = {};
   const TensorState* widest = nullptr;
@@ -238,6 +238,7 @@ ArrayRef stretched(const ArrayRef& array, const Shape& shape) {
 Tensor apply_pointwise(const OpDef& op, std::initializer_list<const Operand*> operands, Source at) {
   Tensor tiny;
   if (apply_tiny(op, operands, at, tiny)) return tiny;
+  const SourceScope scope(at);          // Scratch is charged to the line too.
   const device::FloatEnvironment ieee;  // Numbers are rounded to their dtype here.
 
   const size_t count = operands.size();
@@ -280,6 +281,7 @@ Tensor apply_pointwise(const OpDef& op, std::initializer_list<const Operand*> op
 }
 
 Tensor apply_cast(const Operand& x, DType dtype, Source at) {
+  const SourceScope scope(at);
   if (x.tensor() == nullptr) return tensor_of(x, at, dtype);
   const ArrayRef array = array_of(*x.tensor(), at);
   if (array.dtype == dtype && !state_of(*x.tensor(), at).weak) return *x.tensor();
@@ -293,6 +295,7 @@ Tensor apply_cast(const Operand& x, DType dtype, Source at) {
 }
 
 Tensor apply_reduce(const OpDef& op, const Tensor& x, const AxisList& axes, bool keep, Source at) {
+  const SourceScope scope(at);
   const ArrayRef& array = array_of(x, at);
   const TensorType type{array.dtype, array.shape};
   const Attrs attrs = Attrs().add(axes).add(keep);
@@ -310,6 +313,7 @@ Tensor apply_reduce(const OpDef& op, const Tensor& x, const AxisList& axes, bool
 }
 
 Tensor apply_row(const OpDef& op, const Operand& x, int64_t axis, Source at) {
+  const SourceScope scope(at);
   Tensor operand = tensor_of(x, at);
   const TensorType type = type_of(operand, at);
   const int64_t plain = plain_axis(axis, type.shape.rank(), op.name, type, at);
@@ -341,6 +345,7 @@ Tensor apply_view(const OpDef& op, const Tensor& x, const Attrs& attrs, Source a
 }
 
 Tensor apply_op(const OpDef& op, std::span<const Tensor> operands, const Attrs& attrs, Source at) {
+  const SourceScope scope(at);
   if (op.view != nullptr) return apply_view(op, operands[0], attrs, at);
   std::vector<TensorType> types;
   std::vector<ArrayRef> arrays;

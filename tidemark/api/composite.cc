@@ -18,6 +18,13 @@ using detail::type_of;
 
 Tensor as_float(const Tensor& x) { return is_float(x.dtype()) ? x : cast(x, DType::f32); }
 
+// Composites of several steps take 16-bit floats in f32 from end to end, so that nothing in between
+// overflows or rounds at 16 bits.
+Tensor widened(const Tensor& x) { return is_low_precision(x.dtype()) ? cast(x, DType::f32) : x; }
+Tensor narrowed(const Tensor& y, DType given) {
+  return is_low_precision(given) ? cast(y, given) : y;
+}
+
 // How many elements are folded into one result.
 int64_t folded_count(const Tensor& x, const AxisList& axes) {
   int64_t count = 1;
@@ -33,28 +40,25 @@ Tensor ReduceFunction::operator()(const Operand& x, const Axes& axes, Keep keep,
   const SourceScope scope(at);
   const Tensor tensor = tensor_of(x, at);
   const AxisList list = plain_axes(axes, name, type_of(tensor, at), at);
-  return body(tensor, list, keep);
+  return narrowed(body(widened(tensor), list, keep), tensor.dtype());
 }
 
 Tensor UnaryFunction::operator()(const Operand& x, Source at) const {
   const SourceScope scope(at);
   const Tensor tensor = tensor_of(x, at);
-  return body(as_float(tensor));
+  return narrowed(body(as_float(widened(tensor))), tensor.dtype());
 }
 
 namespace detail {
 
-// 16-bit floats are added up and divided in f32, and rounded once.
+// Integers are added up exactly, in i64, before they are divided.
 Tensor mean_of(const Tensor& x, const AxisList& axes, Keep keep) {
-  const DType result = is_float(x.dtype()) ? x.dtype() : DType::f32;
-  const DType wide = compute_dtype(result);
-  const Tensor total = sum(is_float(x.dtype()) ? cast(x, wide) : x, axes_of(axes), keep);
-  return cast(divide(cast(total, wide), static_cast<double>(folded_count(x, axes))), result);
+  return divide(sum(x, axes_of(axes), keep), static_cast<double>(folded_count(x, axes)));
 }
 
 Tensor var_of(const Tensor& x, const AxisList& axes, Keep keep) {
-  const Tensor wide = as_float(x);
-  return mean_of(square(wide - mean_of(wide, axes, Keep::yes)), axes, keep);
+  const Tensor real = as_float(x);
+  return mean_of(square(real - mean_of(real, axes, Keep::yes)), axes, keep);
 }
 
 Tensor std_of(const Tensor& x, const AxisList& axes, Keep keep) {
@@ -88,23 +92,31 @@ Tensor leaky_relu(const Operand& x, double slope, Source at) {
   return where(tensor < 0, tensor * slope, tensor);
 }
 
-Tensor layer_norm(const Operand& x, NormOptions options, Source at) {
-  const SourceScope scope(at);
-  const Tensor tensor = as_float(tensor_of(x, at));
-  const Tensor centred = tensor - mean(tensor, -1, keepdims);
-  Tensor result = centred * rsqrt(mean(square(centred), -1, keepdims) + options.epsilon);
+namespace {
+
+Tensor scaled(Tensor result, const NormOptions& options) {
   if (options.scale) result = std::move(result) * *options.scale;
   if (options.bias) result = std::move(result) + *options.bias;
   return result;
 }
 
+}  // namespace
+
+Tensor layer_norm(const Operand& x, NormOptions options, Source at) {
+  const SourceScope scope(at);
+  const Tensor given = tensor_of(x, at);
+  const Tensor wide = as_float(widened(given));
+  const Tensor centred = wide - mean(wide, -1, keepdims);
+  Tensor result = centred * rsqrt(mean(square(centred), -1, keepdims) + options.epsilon);
+  return narrowed(scaled(std::move(result), options), given.dtype());
+}
+
 Tensor rms_norm(const Operand& x, NormOptions options, Source at) {
   const SourceScope scope(at);
-  const Tensor tensor = as_float(tensor_of(x, at));
-  Tensor result = tensor * rsqrt(mean(square(tensor), -1, keepdims) + options.epsilon);
-  if (options.scale) result = std::move(result) * *options.scale;
-  if (options.bias) result = std::move(result) + *options.bias;
-  return result;
+  const Tensor given = tensor_of(x, at);
+  const Tensor wide = as_float(widened(given));
+  Tensor result = wide * rsqrt(mean(square(wide), -1, keepdims) + options.epsilon);
+  return narrowed(scaled(std::move(result), options), given.dtype());
 }
 
 Tensor embedding(const Operand& table, const Operand& ids, Source at) {
@@ -135,12 +147,21 @@ Tensor attention(const Operand& q, const Operand& k, const Operand& v, Attention
 
 Tensor mse(const Operand& y_true, const Operand& y_pred, Source at) {
   const SourceScope scope(at);
-  return mean(square(y_pred - y_true));
+  const Tensor wanted = tensor_of(y_true, at), given = tensor_of(y_pred, at);
+  // Broadcasting [64, 1] against [64] would compare every pair, and nothing would look wrong.
+  if (wanted.shape() != given.shape()) {
+    throw UserError(
+        cat("mse: ", type_of(wanted, at), " and ", type_of(given, at), " differ in shape"), at,
+        "reshape one of them: td::reshape(y, other.shape())");
+  }
+  return narrowed(mean(square(widened(given) - widened(wanted))),
+                  promote(wanted.dtype(), given.dtype()));
 }
 
 Tensor sparse_softmax_cross_entropy(const Operand& labels, const Operand& logits, Source at) {
   const SourceScope scope(at);
-  const Tensor scores = as_float(tensor_of(logits, at));
+  const Tensor given = tensor_of(logits, at);
+  const Tensor scores = as_float(widened(given));
   const Tensor wanted = tensor_of(labels, at);
   if (wanted.rank() + 1 != scores.rank()) {
     throw UserError(cat("sparse_softmax_cross_entropy: labels ", type_of(wanted, at),
@@ -148,7 +169,7 @@ Tensor sparse_softmax_cross_entropy(const Operand& labels, const Operand& logits
                     at, "labels are class numbers, one for each row of logits");
   }
   const Tensor picked = take_along_axis(scores, expand_dims(wanted, -1), -1);
-  return mean(logsumexp(scores, -1, keepdims) - picked);
+  return narrowed(mean(logsumexp(scores, -1, keepdims) - picked), given.dtype());
 }
 
 Tensor dropout(const Operand& x, DropoutOptions options, Source at) {

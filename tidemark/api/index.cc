@@ -178,24 +178,24 @@ Tensor Tensor::operator[](const Slices& slices) const {
   return result;
 }
 
-Tensor update(Tensor x, const Slices& place, const Operand& value) {
+// The operand is emptied last, so that an update that fails leaves it as it was.
+Tensor update(const Operand& x, const Slices& place, const Operand& value) {
   const Source at = place.at;
-  const detail::TensorState& state = detail::state_of(x, at);
-  Tensor result;
-  if (detail::is_sole(state) && state.array.is_contiguous()) {
-    result = std::move(x);
-  } else {
-    result = identity(x, at);
-  }
-  const Viewed viewed = view_of(result, place);
+  const SourceScope scope(at);
+  const bool in_place = x.is_dying() && detail::is_sole(detail::state_of(*x.tensor(), at)) &&
+                        detail::array_of(*x.tensor(), at).is_contiguous();
+  const Tensor copy = in_place ? Tensor() : identity(x, at);
+  const Tensor& target = in_place ? *x.tensor() : copy;
+  const Viewed viewed = view_of(target, place);
   if (!viewed.kept.empty()) {
     throw UserError("update: the place must be a view, so no tensor may stand in it", at,
                     "use td::scatter_add or td::where");
   }
-  const Tensor values = detail::tensor_of(value, at, result.dtype());
+  const Tensor values = detail::tensor_of(value, at, target.dtype());
   const Tensor spread = broadcast_to(values, viewed.view.shape(), at);
   compile::run_copy(detail::array_of(spread, at), detail::array_of(viewed.view, at));
-  return result;
+  if (!in_place) return copy;
+  return detail::TensorState::adopt(detail::TensorState::take(const_cast<Tensor&>(*x.tensor())));
 }
 
 }  // namespace tidemark

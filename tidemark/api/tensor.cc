@@ -171,6 +171,7 @@ void Tensor::set_number(int64_t whole, double real, int kind, Source at) {
   const uint64_t bits = number_bits(real, whole, kind == 2, dtype);
   std::memcpy(made.state_->array.data, &bits, static_cast<size_t>(size_of(dtype)));
   made.state_->weak = true;
+  made.state_->number = real;
   *this = std::move(made);
 }
 

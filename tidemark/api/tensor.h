@@ -225,7 +225,7 @@ struct Slices {
 
 // x with `value` (broadcast) in the chosen place. In place when x was moved in and nobody else
 // holds its bytes. The place must be a view: no tensor indices.
-Tensor update(Tensor x, const Slices& place, const Operand& value);
+Tensor update(const Operand& x, const Slices& place, const Operand& value);
 
 template <Number T>
 std::vector<T> Tensor::to_vector(Source at) const {

@@ -12,6 +12,7 @@ namespace tidemark::detail {
 struct TensorState {
   std::atomic<int32_t> references{1};
   bool weak = false;  // A plain number stored as a tensor: takes the dtype it meets.
+  double number = 0;  // A weak float as it was given, before f32 rounded it.
   ArrayRef array;
   device::Storage* storage = nullptr;  // Of this cell, or of the cell it is a view of.
   Source at = Source::none();

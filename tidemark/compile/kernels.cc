@@ -2,7 +2,9 @@
 
 #include <cstdlib>
 #include <mutex>
+#include <new>
 #include <string>
+#include <thread>
 #include <unordered_map>
 
 #include "tidemark/device/cpu/features.h"
@@ -67,13 +69,49 @@ Table& table() {
   return *instance;
 }
 
+// While the program ends, LLVM's own static objects go, and threads that nobody joined may still
+// run ops. From then on nothing is compiled any more; the interpreter serves.
+class Compiling {
+ public:
+  Compiling() : allowed_(enter()) {}
+  ~Compiling() {
+    if (!allowed_) return;
+    // Made after the objects that LLVM makes as it compiles, so that it goes before them.
+    static const EndOfProgram end;
+    running.fetch_sub(1);
+  }
+  Compiling(const Compiling&) = delete;
+  Compiling& operator=(const Compiling&) = delete;
+  bool allowed() const { return allowed_; }
+
+ private:
+  struct EndOfProgram {
+    ~EndOfProgram() {
+      ended.store(true);
+      while (running.load() > 0) std::this_thread::yield();
+    }
+  };
+  static bool enter() {
+    // Made after the objects that LLVM has from the start.
+    static const EndOfProgram end;
+    running.fetch_add(1);
+    if (!ended.load()) return true;
+    running.fetch_sub(1);
+    return false;
+  }
+  static inline constinit std::atomic<bool> ended{false};
+  static inline constinit std::atomic<int> running{0};
+  bool allowed_;
+};
+
 }  // namespace
 
 void set_emitter(Emitter wanted) { current_emitter().store(wanted, std::memory_order_relaxed); }
 Emitter emitter() { return current_emitter().load(std::memory_order_relaxed); }
 int64_t code_bytes() { return held_code_bytes.load(std::memory_order_relaxed); }
 
-CachedKernel::CachedKernel(Nest nest) : nest_(std::move(nest)), weight_(weight_of(nest_)) {
+CachedKernel::CachedKernel(const KernelKey& key, Nest nest)
+    : key_(key), nest_(std::move(nest)), weight_(weight_of(nest_)) {
 #ifdef TIDEMARK_DEBUG
   verify(nest_);
 #endif
@@ -92,7 +130,14 @@ const Kernel& CachedKernel::tile() {
 const Kernel* CachedKernel::machine_code() {
   const Kernel* kernel = ready_.load(std::memory_order_acquire);
   if (kernel != nullptr || refused_.load(std::memory_order_relaxed)) return kernel;
-  const Kernel* made = compile_nest(nest_, device::isa()).release();
+  const Compiling compiling;
+  if (!compiling.allowed()) return nullptr;
+  const Kernel* made = nullptr;
+  try {
+    made = compile_nest(nest_, device::isa()).release();
+  } catch (const std::bad_alloc&) {
+    return nullptr;  // No memory to compile: the interpreter needs none. Tried again next time.
+  }
   if (made == nullptr) {
     refused_.store(true, std::memory_order_relaxed);
     return nullptr;
@@ -119,22 +164,18 @@ const Kernel& CachedKernel::pick(int64_t elements) {
 }
 
 CachedKernel& cached_kernel(const KernelKey& key, device::FunctionRef<Nest()> make) {
-  // A small cache of this thread's own in front of the shared table, which needs a lock.
-  constexpr size_t kSlots = 256;
-  struct Recent {
-    KernelKey key;
-    CachedKernel* kernel;
-  };
-  // On the heap: a library with more than a little storage of its own in each thread cannot be
-  // loaded by dlopen(), as Python does.
-  thread_local const std::unique_ptr<Recent[]> recent = std::make_unique<Recent[]>(kSlots);
-  auto& slot = recent[KeyHash()(key) % kSlots];
-  if (slot.kernel != nullptr && slot.key == key) return *slot.kernel;
+  // The last kernel seen at each hash, in front of the table, which needs a lock. Kernels are never
+  // destroyed, so a pointer read here stays good.
+  constexpr size_t kSlots = 1024;
+  static constinit std::atomic<CachedKernel*> recent[kSlots] = {};
+  std::atomic<CachedKernel*>& slot = recent[KeyHash()(key) % kSlots];
+  CachedKernel* seen = slot.load(std::memory_order_acquire);
+  if (seen != nullptr && seen->key() == key) return *seen;
   Table& shared = table();
   const std::scoped_lock lock(shared.mutex);
   std::unique_ptr<CachedKernel>& kernel = shared.kernels[key];
-  if (kernel == nullptr) kernel = std::make_unique<CachedKernel>(make());
-  slot = {key, kernel.get()};
+  if (kernel == nullptr) kernel = std::make_unique<CachedKernel>(key, make());
+  slot.store(kernel.get(), std::memory_order_release);
   return *kernel;
 }
 

@@ -25,12 +25,21 @@ enum class Emitter : uint8_t { automatic, tile, llvm, checked };
 void set_emitter(Emitter emitter);
 Emitter emitter();
 
+// What a kernel is looked up by: the op (or the name of a lowering), and everything about dtypes
+// and layout that its nest depends on, packed.
+struct KernelKey {
+  const void* op = nullptr;
+  uint64_t form = 0;
+  friend bool operator==(const KernelKey&, const KernelKey&) = default;
+};
+
 class CachedKernel {
  public:
-  explicit CachedKernel(Nest nest);
+  CachedKernel(const KernelKey& key, Nest nest);
 
   // The kernel to run over `elements` now.
   const Kernel& pick(int64_t elements);
+  const KernelKey& key() const { return key_; }
   const Nest& nest() const { return nest_; }
   // How much work an element is, in units of an addition: decides how finely threads split.
   int64_t weight() const { return weight_; }
@@ -39,20 +48,13 @@ class CachedKernel {
   const Kernel& tile();
   const Kernel* machine_code();
 
+  KernelKey key_;
   Nest nest_;
   int64_t weight_;
   std::atomic<int64_t> work_{0};
   std::atomic<const Kernel*> ready_{nullptr};  // Machine code, once it exists.
   std::atomic<const Kernel*> interpreted_{nullptr};
   std::atomic<bool> refused_{false};  // The JIT does not do this nest.
-};
-
-// What a kernel is looked up by: the op (or the name of a lowering), and everything about dtypes
-// and layout that its nest depends on, packed.
-struct KernelKey {
-  const void* op = nullptr;
-  uint64_t form = 0;
-  friend bool operator==(const KernelKey&, const KernelKey&) = default;
 };
 
 // The kernel of a key; `make` gives its nest the first time. Kept for the life of the process:

@@ -240,11 +240,12 @@ void fold_group(const OpDef& op, ArrayRef operand, int64_t begin, int64_t end, N
   run_fold({op, order, operand, result});
 }
 
-// A sum over axes that repeat one element is that element times their number, rounded once.
-void run_repeated_sum(const ArrayRef& operand, double count, const ArrayRef& result) {
-  const PointwiseType type{.compute = {result.dtype, result.dtype}, .result = result.dtype};
-  const uint64_t number =
-      number_bits(count, static_cast<int64_t>(count), is_float(result.dtype), result.dtype);
+// A sum over axes that repeat one element is that element times their number. The product is made
+// in f64, where it is exact for all but f64 itself, and so rounded once.
+void run_repeated_sum(const ArrayRef& operand, int64_t count, const ArrayRef& result) {
+  const DType wide = is_float(result.dtype) ? DType::f64 : DType::i64;
+  const PointwiseType type{.compute = {wide, wide}, .result = result.dtype};
+  const uint64_t number = number_bits(static_cast<double>(count), count, wide == DType::f64, wide);
   const Input inputs[] = {{.array = &operand}, {.number = number}};
   run_pointwise(def_of(&multiply), inputs, type, result);
 }
@@ -266,14 +267,14 @@ void run_reduce(const OpDef& op, const ArrayRef& operand, std::span<const int64_
   // left decides the order, so that it depends on logical axes and extents alone.
   ArrayRef x = operand;
   AxisList folded;
-  double repeats = 1;
+  int64_t repeats = 1;
   for (int64_t axis = operand.rank() - 1; axis >= 0; --axis) {
     const bool folds = std::find(axes.begin(), axes.end(), axis) != axes.end();
     const int64_t extent = operand.shape[axis];
     const bool repeated = folds && extent > 1 && operand.strides[static_cast<size_t>(axis)] == 0 &&
                           op.monoid != Monoid::product && !op.gives_index;
     if (extent == 1 || repeated) {
-      if (repeated && op.monoid == Monoid::sum) repeats *= static_cast<double>(extent);
+      if (repeated && op.monoid == Monoid::sum) repeats *= extent;
       x.shape.erase(axis);
       x.strides.erase(static_cast<size_t>(axis));
       for (int64_t& later : folded) --later;
@@ -290,9 +291,8 @@ void run_reduce(const OpDef& op, const ArrayRef& operand, std::span<const int64_
   y.strides = contiguous_strides(y.shape);
   if (repeats > 1) {
     if (folded.empty()) return run_repeated_sum(x, repeats, y);
-    const Temporary once(y.dtype, y.shape);
-    AxisList rest = folded;
-    run_reduce(op, x, rest, once.ref());
+    const Temporary once(partial_dtype(op, x.dtype, y.dtype), y.shape);
+    run_reduce(op, x, folded, once.ref());
     return run_repeated_sum(once.ref(), repeats, y);
   }
   if (folded.empty() && !op.gives_index) return run_copy(x, y);

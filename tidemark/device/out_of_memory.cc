@@ -34,7 +34,9 @@ class Writer {
     print("%.1f %s", value, units[unit]);
   }
 
-  void description(const device::Description& what) {
+  // A tensor by its type. What has no sizes and is more than a scalar is the scratch of a kernel.
+  void description(const device::Description& what, int64_t bytes) {
+    if (what.rank == 0 && bytes > kAlignment) return print("scratch memory");
     print("%s[", name(what.dtype));
     for (int i = 0; i < std::min<int>(what.rank, device::Description::kSizes); ++i) {
       print(i == 0 ? "%lld" : ", %lld", static_cast<long long>(what.sizes[i]));
@@ -55,7 +57,7 @@ class Writer {
 
 void write_problem(Writer& out, const device::OutOfMemoryRecord& record) {
   out.print("out of memory: ");
-  out.description(record.what);
+  out.description(record.what, record.asked);
   out.print(" needs ");
   out.bytes(record.asked);
   out.print(record.why == device::Refusal::system ? ", which the system refused; " : ", ");
@@ -71,7 +73,7 @@ void write_largest(Writer& out, const device::OutOfMemoryRecord& record) {
   for (int i = 0; i < record.listed; ++i) {
     const auto& holder = record.largest[i];
     out.print(i == 0 ? "\n  largest: " : "; ");
-    out.description(holder.what);
+    out.description(holder.what, holder.bytes);
     out.print(" ");
     out.bytes(holder.bytes);
     out.print(" (");

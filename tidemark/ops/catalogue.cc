@@ -89,8 +89,10 @@ std::vector<OpDef> build_catalogue() {
   return list;
 }
 
+// Never destroyed, as are all tables made of it: ops may run while the program ends, in static
+// destructors and in threads nobody joined.
 const std::vector<OpDef>& all_ops() {
-  static const std::vector<OpDef> list = build_catalogue();
+  static const std::vector<OpDef>& list = *new std::vector<OpDef>(build_catalogue());
   return list;
 }
 
@@ -129,7 +131,7 @@ const OpDef* find_op(std::string_view name) {
 }
 
 const OpDef& def_of(const void* op) {
-  static const AddressTable table;
+  static const AddressTable& table = *new AddressTable;
   const OpDef* found = table.find(op);
   // A copy (td::tanh held by a std::function) has another address, but the same name, which is the
   // first member of every family.

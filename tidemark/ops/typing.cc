@@ -181,7 +181,7 @@ class PointwiseTable {
 }  // namespace
 
 PointwiseType infer_pointwise(const OpDef& op, std::span<const OperandType> operands, Source at) {
-  static const PointwiseTable table;
+  static const PointwiseTable& table = *new PointwiseTable;
   return table.of(op, admit(op, promote(operands.subspan(has_condition(op) ? 1 : 0)), at));
 }
 

@@ -291,5 +291,18 @@ TEST(Matmul, TakesVectorsBatchesAndTransposes) {
   EXPECT_TRUE(identical(reshape(matmul(a, expand_dims(v, 1)), {3}), matmul(a, v)));
 }
 
+// At 16 bits the squares of these would be infinite; in f32 they are not.
+TEST(Composite, LowPrecisionIsComputedInF32AndRoundedOnce) {
+  const Tensor same = full({4}, 300, DType::f16);
+  EXPECT_EQ(rms_norm(same).to_vector<float>(), (std::vector<float>{1, 1, 1, 1}));
+  const Tensor apart = constant({-1000.0, 1000.0}, DType::f16);
+  EXPECT_EQ(layer_norm(apart).to_vector<float>(), (std::vector<float>{-1, 1}));
+  EXPECT_EQ(norm(apart).item<float>(), static_cast<float>(float16(1414.2135F)));
+  EXPECT_EQ(tidemark::std(apart).item<float>(), 1000);
+  EXPECT_EQ(mse(apart, apart * 0.5).dtype(), DType::f16);
+  const double many = logsumexp(zeros({100000}, DType::f16)).item<double>();
+  EXPECT_NEAR(many, std::log(100000.0), 0.01);
+}
+
 }  // namespace
 }  // namespace tidemark

@@ -1,6 +1,7 @@
 #include "tidemark/api/tensor.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <sstream>
@@ -9,6 +10,7 @@
 #include "tidemark/api/memory.h"
 #include "tidemark/api/ops.h"
 #include "tidemark/api/tensor_state.h"
+#include "tidemark/compile/kernels.h"
 
 namespace tidemark {
 namespace {
@@ -416,6 +418,56 @@ TEST(Documentation, ItsFirstExampleWorks) {
   EXPECT_EQ(td::cast(x, td::bf16).dtype(), td::bf16);
   EXPECT_EQ(td::clip(x, 1, 5).to_vector<int>(), (std::vector<int>{1, 1, 1, 4, 5, 5}));
   EXPECT_EQ(td::reshape(x, {x.shape()[0], -1}).shape(), (td::Shape{2, 3}));
+}
+
+TEST(Update, LeavesItsOperandAloneWhenItFails) {
+  Tensor x = arange(4);
+  EXPECT_THROW(x = update(std::move(x), {Slice{.begin = 1}}, zeros({9}, DType::i32)), UserError);
+  EXPECT_EQ(x.to_vector<int>(), (std::vector<int>{0, 1, 2, 3}));
+}
+
+TEST(Update, TakesItsValueFromItsOperand) {
+  Tensor x = constant({{1, 2}, {3, 4}});
+  x = update(std::move(x), {0}, x[1]);
+  EXPECT_EQ(x.to_vector<int>(), (std::vector<int>{3, 4, 3, 4}));
+}
+
+TEST(Tensor, APlainNumberKeepsAllItsDigits) {
+  const Tensor rate = 0.1;
+  const Tensor x = constant({3.0}, DType::f64);
+  EXPECT_EQ((x * rate).item<double>(), 3.0 * 0.1);
+}
+
+TEST(Sum, OverARepeatedAxisIsRoundedOnceInEveryDtype) {
+  const Tensor half = constant(0.001, DType::f16);
+  const double value = half.item<double>();
+  const Tensor many = sum(broadcast_to(half, {100000}));
+  EXPECT_EQ(many.item<float>(), static_cast<float>(float16(static_cast<float>(value * 100000))));
+  // The count does not fit 24 bits.
+  const Tensor single = sum(broadcast_to(constant(1.0F), {(1 << 24) + 1}));
+  EXPECT_EQ(single.item<float>(), static_cast<float>((1 << 24) + 1.0));
+}
+
+struct UsesTensorsAtTheEnd {
+  ~UsesTensorsAtTheEnd() {
+    if (sum(exp(ones({300}) * 0) + 1).item<float>() != 600) std::abort();
+  }
+};
+
+// Ops work in static destructors and in threads that outlive main.
+TEST(Tensor, WorksWhileTheProgramEnds) {
+  EXPECT_EXIT(
+      {
+        static const UsesTensorsAtTheEnd at_the_end;
+        compile::set_emitter(compile::Emitter::llvm);
+        softmax(ones({20, 30}) + 1);
+        std::thread([] {
+          for (;;) softmax(tanh(ones({20, 30}) + 1));
+        }).detach();
+        usleep(2000);
+        std::exit(7);
+      },
+      testing::ExitedWithCode(7), "");
 }
 
 }  // namespace
