@@ -11,7 +11,7 @@ namespace tidemark::bench {
 
 struct PlanOptions {
   std::string data;     // The folder with challenging/A.1048576.csv and so on; empty: leave out.
-  double seconds = 30;  // For each of the instances whose least tidemark is not known.
+  double seconds = 30;  // Of a core, for each instance whose least tidemark is not known.
 };
 
 // Runs everything; tells what it does on `log`.

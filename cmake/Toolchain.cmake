@@ -36,6 +36,8 @@ if(CMAKE_BUILD_TYPE STREQUAL "Debug")
   target_compile_definitions(tidemark_flags INTERFACE TIDEMARK_DEBUG=1)
 endif()
 if(TIDEMARK_SANITIZE)
-  target_compile_options(tidemark_flags INTERFACE -fsanitize=${TIDEMARK_SANITIZE} -fno-omit-frame-pointer)
+  # Undefined behaviour ends the test; by default it is only printed, and the test would pass.
+  target_compile_options(tidemark_flags INTERFACE -fsanitize=${TIDEMARK_SANITIZE} -fno-sanitize-recover=all
+                         -fno-omit-frame-pointer)
   target_link_options(tidemark_flags INTERFACE -fsanitize=${TIDEMARK_SANITIZE})
 endif()

@@ -25,7 +25,9 @@ namespace tidemark::sweep {
 //             since what cancels there is of the size of r.
 std::string difference(const Case& c, const Tensor& got, const Tensor& want);
 
-// Why two results that must have the same bits have not, or nothing.
-std::string bit_difference(const Tensor& a, const Tensor& b);
+// Why two results of a case that must have the same bits have not, or nothing. Where several NaNs
+// meet in one result (sums and the like) hardware keeps the one that its instruction names first,
+// and compilers exchange the operands of a sum: there one NaN is as good as another.
+std::string bit_difference(const Case& c, const Tensor& a, const Tensor& b);
 
 }  // namespace tidemark::sweep

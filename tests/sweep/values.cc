@@ -91,10 +91,15 @@ void copy_elements(const ArrayRef& from, const ArrayRef& to) {
 
 }  // namespace
 
-bool full_counts() {
+namespace {
+bool counts_are(std::string_view wanted) {
   const char* text = std::getenv("TIDEMARK_TEST_COUNTS");
-  return text != nullptr && std::string_view(text) == "full";
+  return text != nullptr && text == wanted;
 }
+}  // namespace
+
+bool full_counts() { return counts_are("full"); }
+bool small_counts() { return counts_are("small"); }
 
 uint64_t Draws::next() {
   state_ += 0x9e3779b97f4a7c15ULL;

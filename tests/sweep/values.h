@@ -12,8 +12,10 @@
 
 namespace tidemark::sweep {
 
-// Whether the environment asks for TIDEMARK_TEST_COUNTS=full.
+// What the environment asks for: TIDEMARK_TEST_COUNTS=full, or =small for a sweep that was done in
+// another form already.
 bool full_counts();
+bool small_counts();
 
 inline constexpr DType kAllDTypes[] = {DType::f16, DType::bf16, DType::f32, DType::f64,
                                        DType::i32, DType::i64,  DType::u8,  DType::boolean};
@@ -21,7 +23,8 @@ inline constexpr DType kAllDTypes[] = {DType::f16, DType::bf16, DType::f32, DTyp
 // A sequence of numbers that is the same on every machine.
 class Draws {
  public:
-  explicit Draws(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15ULL + 1) {}
+  // Neighbouring seeds start far apart.
+  explicit Draws(uint64_t seed) : state_(seed) { state_ = next(); }
   uint64_t next();
   // In [low, high).
   double real(double low, double high);

@@ -57,12 +57,21 @@ uint64_t fitted(const Number& number, DType dtype, std::string_view op, Source a
 // ---- reuse --------------------------------------------------------------------------------------
 
 // A dying operand whose bytes the result may take: dense, of the result's size, held by nobody
-// else.
+// else. A small part of large bytes is not taken: the result would keep all of them.
 bool can_take(const Operand& operand, DType dtype, const Shape& shape) {
   if (!operand.is_dying() || operand.tensor() == nullptr) return false;
   const TensorState* state = TensorState::of(*operand.tensor());
   return state != nullptr && is_sole(*state) && size_of(state->array.dtype) == size_of(dtype) &&
-         state->array.shape == shape && state->array.is_contiguous();
+         state->array.shape == shape && state->array.is_contiguous() &&
+         state->storage->bytes <= 2 * granted_bytes(state->array.size() * size_of(dtype));
+}
+
+// Where the result of such an operand goes. The operand keeps its bytes until the op is done: one
+// that fails for want of memory changes nothing.
+ArrayRef place_of(const Operand& operand, DType dtype) {
+  ArrayRef place = TensorState::of(*operand.tensor())->array;
+  place.dtype = dtype;
+  return place;
 }
 
 Tensor take_over(const Operand& operand, DType dtype, Source at) {
@@ -167,6 +176,7 @@ bool apply_tiny(const OpDef& op, std::initializer_list<const Operand*> operands,
   const TinyEntry& entry = table.of(op, whole.dtype);
   if (size > kTinyElements || entry.step.function == nullptr) return false;
 
+  const device::FloatEnvironment ieee;  // Numbers are rounded to their dtype here.
   const int64_t element = size_of(whole.dtype);
   alignas(64) std::byte written_out[2][kTinyBlock * 8];
   const std::byte* in[2] = {};
@@ -193,7 +203,6 @@ bool apply_tiny(const OpDef& op, std::initializer_list<const Operand*> operands,
   }
   if (!result.has_value()) result = make_tensor(entry.result, whole.shape, at);
   std::byte* const out = TensorState::of(result)->array.data;
-  const device::FloatEnvironment ieee;
   for (int64_t first = 0; first < size; first += block) {
     const void* ordered[3];
     for (size_t i = 0; i < 3; ++i) {
@@ -258,13 +267,14 @@ Tensor apply_pointwise(const OpDef& op, std::initializer_list<const Operand*> op
       inputs[i].array = &arrays[i];
     }
   }
-  Tensor result;
-  for (size_t i = 0; i < count && !result.has_value(); ++i) {
+  for (size_t i = 0; i < count; ++i) {
     const Operand& operand = *operands.begin()[i];
-    if (types[i].weak == Weak::no && can_take(operand, type.result, shape))
-      result = take_over(operand, type.result, at);
+    if (types[i].weak != Weak::no || !can_take(operand, type.result, shape)) continue;
+    compile::run_pointwise(op, std::span(inputs).first(count), type,
+                           place_of(operand, type.result));
+    return take_over(operand, type.result, at);
   }
-  if (!result.has_value()) result = make_tensor(type.result, shape, at);
+  Tensor result = make_tensor(type.result, shape, at);
   compile::run_pointwise(op, std::span(inputs).first(count), type, TensorState::of(result)->array);
   return result;
 }
@@ -273,8 +283,11 @@ Tensor apply_cast(const Operand& x, DType dtype, Source at) {
   if (x.tensor() == nullptr) return tensor_of(x, at, dtype);
   const ArrayRef array = array_of(*x.tensor(), at);
   if (array.dtype == dtype && !state_of(*x.tensor(), at).weak) return *x.tensor();
-  Tensor result = can_take(x, dtype, array.shape) ? take_over(x, dtype, at)
-                                                  : make_tensor(dtype, array.shape, at);
+  if (can_take(x, dtype, array.shape)) {
+    compile::run_copy(array, place_of(x, dtype));
+    return take_over(x, dtype, at);
+  }
+  Tensor result = make_tensor(dtype, array.shape, at);
   compile::run_copy(array, TensorState::of(result)->array);
   return result;
 }
@@ -289,7 +302,7 @@ Tensor apply_reduce(const OpDef& op, const Tensor& x, const AxisList& axes, bool
   if (array.size() == 0 && wanted.shape.size() != 0 && !has_identity) {
     throw UserError(cat(op.name, ": ", type, " has no elements along axis ",
                         axes.empty() ? 0 : axes[0], ", so there is none to choose"),
-                    at);
+                    at, "look at the size first, or put in an element: td::concat, td::pad");
   }
   Tensor result = make_tensor(wanted.dtype, wanted.shape, at);
   compile::run_reduce(op, array, axes, TensorState::of(result)->array);
@@ -303,12 +316,14 @@ Tensor apply_row(const OpDef& op, const Operand& x, int64_t axis, Source at) {
   const DType wanted = admit(op, type.dtype, at);
   if (wanted != type.dtype) operand = apply_cast(operand, wanted, at);
   const ArrayRef array = array_of(operand, at);
-  Tensor result;
-  if (wanted == type.dtype) {
+  if (wanted == type.dtype && x.tensor() != nullptr) {
     operand = {};  // The caller's handle, if it is dying, must be the only one.
-    if (can_take(x, wanted, array.shape)) result = take_over(x, wanted, at);
+    if (can_take(x, wanted, array.shape)) {
+      compile::run_row(op, array, plain, place_of(x, wanted));
+      return take_over(x, wanted, at);
+    }
   }
-  if (!result.has_value()) result = make_tensor(wanted, array.shape, at);
+  Tensor result = make_tensor(wanted, array.shape, at);
   compile::run_row(op, array, plain, TensorState::of(result)->array);
   return result;
 }

@@ -118,7 +118,7 @@ Tensor attention(const Operand& q, const Operand& k, const Operand& v, Attention
   if (query.rank() < 2 || key.rank() < 2 || value.rank() < 2) {
     throw UserError(cat("attention: needs [..., tokens, features], got ", type_of(query, at), ", ",
                         type_of(key, at), ", ", type_of(value, at)),
-                    at);
+                    at, "add the missing axis: td::expand_dims(x, 0)");
   }
   const device::FloatEnvironment ieee;
   const double scale =
@@ -145,7 +145,7 @@ Tensor sparse_softmax_cross_entropy(const Operand& labels, const Operand& logits
   if (wanted.rank() + 1 != scores.rank()) {
     throw UserError(cat("sparse_softmax_cross_entropy: labels ", type_of(wanted, at),
                         " need one axis less than logits ", type_of(scores, at)),
-                    at);
+                    at, "labels are class numbers, one for each row of logits");
   }
   const Tensor picked = take_along_axis(scores, expand_dims(wanted, -1), -1);
   return mean(logsumexp(scores, -1, keepdims) - picked);
@@ -154,7 +154,8 @@ Tensor sparse_softmax_cross_entropy(const Operand& labels, const Operand& logits
 Tensor dropout(const Operand& x, DropoutOptions options, Source at) {
   const SourceScope scope(at);
   if (!(options.rate >= 0 && options.rate < 1))
-    throw UserError(cat("dropout: the rate must be in [0, 1), got ", options.rate), at);
+    throw UserError(cat("dropout: the rate must be in [0, 1), got ", options.rate), at,
+                    "it is the share of elements that become zero");
   const device::FloatEnvironment ieee;
   const Tensor tensor = as_float(tensor_of(x, at));
   const Tensor keep =

@@ -15,21 +15,24 @@ namespace {
 
 using detail::TensorState;
 
-// The shape of nested braces; all lists of one depth must have one length.
-void find_shape(const Nested& values, size_t depth, AxisList& sizes, Source at) {
+constexpr std::string_view kMixed = "put every number inside equally many braces";
+
+// Whether nested braces have the shape that their first elements show.
+void check_shape(const Nested& values, size_t depth, const AxisList& sizes, Source at) {
   if (!values.is_list()) {
     if (depth != sizes.size())
-      throw UserError("constant: numbers and lists are mixed at one depth", at);
+      throw UserError("constant: numbers and lists are mixed at one depth", at, kMixed);
     return;
   }
   const auto length = static_cast<int64_t>(values.list().size());
-  if (depth == sizes.size()) sizes.push_back(length);
+  if (depth >= sizes.size())
+    throw UserError("constant: numbers and lists are mixed at one depth", at, kMixed);
   if (sizes[depth] != length) {
     throw UserError(cat("constant: lists of different lengths at depth ", depth, " (", sizes[depth],
                         " and ", length, ")"),
                     at, "all lists of one depth must be equally long");
   }
-  for (const Nested& value : values.list()) find_shape(value, depth + 1, sizes, at);
+  for (const Nested& value : values.list()) check_shape(value, depth + 1, sizes, at);
 }
 
 int find_kind(const Nested& values) {
@@ -64,7 +67,7 @@ void check_count(int64_t count, const Shape& shape, const char* what, Source at)
   if (shape.size() == count) return;
   throw UserError(cat(what, ": ", count, " elements do not fill the shape ", shape, ", which has ",
                       shape.size()),
-                  at);
+                  at, "give a shape whose sizes multiply to the number of elements");
 }
 
 Tensor filled(const Shape& shape, double value, DType dtype, Source at) {
@@ -83,7 +86,7 @@ Tensor constant(const Nested& values, std::optional<DType> dtype, Source at) {
     sizes.push_back(static_cast<int64_t>(level->list().size()));
     if (level->list().empty()) break;
   }
-  find_shape(values, 0, sizes, at);
+  check_shape(values, 0, sizes, at);
   const int kind = find_kind(values);
   constexpr DType defaults[] = {DType::boolean, DType::i32, DType::f32};
   const DType wanted = dtype.value_or(kind < 0 ? DType::f32 : defaults[kind]);
@@ -136,7 +139,7 @@ Tensor full(const Shape& shape, const Operand& value, std::optional<DType> dtype
   if (number.size() != 1)
     throw UserError(
         cat("full: the value must be one number, got ", TensorType{number.dtype(), number.shape()}),
-        at);
+        at, "to repeat a tensor use td::broadcast_to or td::tile");
   Tensor result = detail::make_tensor(number.dtype(), shape, at);
   ArrayRef repeated = detail::array_of(number, at);
   repeated.shape = shape;
@@ -165,6 +168,10 @@ Tensor full_like(const Operand& x, const Operand& value, Source at) {
 }
 
 namespace {
+
+constexpr double kMostNumbers = 0x1p53;  // Beyond it positions are not exact.
+
+bool fits_i32(double value) { return value >= INT32_MIN && value <= INT32_MAX; }
 
 double real_number(const Operand& x, Source at) {
   if (x.tensor() == nullptr) return x.real();
@@ -198,13 +205,26 @@ Tensor arange(const Operand& start, const Operand& stop, const Operand& step,
                     "the step must not be 0, and all must be finite");
   }
   const double count = std::max(0.0, std::ceil((to - from) / by));
+  if (count > kMostNumbers) {
+    throw UserError(cat("arange: from ", from, " to ", to, " in steps of ", by, " there are ",
+                        count, " numbers"),
+                    at, "take larger steps");
+  }
+  const double last = from + std::max(0.0, count - 1) * by;
+  if (!dtype && whole && count > 0 && !(fits_i32(from) && fits_i32(last))) {
+    throw UserError(
+        cat("arange: ", static_cast<int64_t>(fits_i32(from) ? last : from), " does not fit i32"),
+        at, "name a wider dtype: td::arange(start, stop, step, td::i64)");
+  }
   return range(from, by, static_cast<int64_t>(count),
                dtype.value_or(whole ? DType::i32 : DType::f32), at);
 }
 
 Tensor linspace(double start, double stop, int64_t count, DType dtype, Source at) {
   const device::FloatEnvironment ieee;
-  if (count < 0) throw UserError(cat("linspace: cannot make ", count, " numbers"), at);
+  if (count < 0)
+    throw UserError(cat("linspace: cannot make ", count, " numbers"), at,
+                    "the count must not be negative");
   const double step = count > 1 ? (stop - start) / static_cast<double>(count - 1) : 0;
   Tensor result = range(start, step, count, dtype, at);
   // The last one is `stop` itself, whatever the steps rounded to.
@@ -216,6 +236,9 @@ Tensor eye(int64_t rows, DType dtype, Source at) { return eye(rows, rows, dtype,
 
 Tensor eye(int64_t rows, int64_t columns, DType dtype, Source at) {
   const SourceScope scope(at);
+  if (rows < 0 || columns < 0)
+    throw UserError(cat("eye: cannot make ", rows, " rows of ", columns, " columns"), at,
+                    "sizes must not be negative");
   return cast(expand_dims(arange(rows), 1) == arange(columns), dtype);
 }
 

@@ -39,9 +39,11 @@ IndexList written_out(const TensorType& type, const Slices& slices) {
   const int64_t rank = type.shape.rank();
   if (taken > rank) {
     throw UserError(cat("subscript: ", taken, " indices for the ", rank, " axes of ", type),
-                    slices.at);
+                    slices.at, "give at most one for each axis; td::newaxis adds one");
   }
-  if (dots > 1) throw UserError("subscript: only one td::ellipsis may stand in it", slices.at);
+  if (dots > 1)
+    throw UserError("subscript: only one td::ellipsis may stand in it", slices.at,
+                    "write td::all for the other axes");
   IndexList list;
   const auto fill = [&] { list.resize(list.size() + static_cast<size_t>(rank - taken), Slice{}); };
   for (const Index& index : slices.list) {
@@ -72,7 +74,9 @@ struct Run {
 
 // Python's rules: bounds are clamped, negative ones count from the end.
 Run plain_slice(const Slice& slice, int64_t size, Source at) {
-  if (slice.step == 0) throw UserError("subscript: the step of a slice must not be 0", at);
+  if (slice.step == 0)
+    throw UserError("subscript: the step of a slice must not be 0", at,
+                    "1 takes every element, -1 every element backwards");
   const bool forward = slice.step > 0;
   const int64_t low = forward ? 0 : -1;
   const int64_t high = forward ? size : size - 1;

@@ -25,7 +25,7 @@ AxisList sizes_of(const Shape& shape) {
 
 // Tensors of one dtype, the one they promote to together.
 std::vector<Tensor> alike(std::span<const Tensor> list, std::string_view op, Source at) {
-  if (list.empty()) throw UserError(cat(op, ": the list is empty"), at);
+  if (list.empty()) throw UserError(cat(op, ": the list is empty"), at, "give at least one tensor");
   DType common = type_of(list[0], at).dtype;
   for (const Tensor& tensor : list) common = promote(common, type_of(tensor, at).dtype);
   std::vector<Tensor> result;
@@ -72,7 +72,8 @@ Tensor transpose(const Operand& x, std::initializer_list<int64_t> order, Source 
   for (int64_t axis = 0; axis < rank; ++axis) {
     if (sorted.size() != static_cast<size_t>(rank) || sorted[static_cast<size_t>(axis)] != axis) {
       throw UserError(
-          cat("transpose: the order must name each of the ", rank, " axes of ", type, " once"), at);
+          cat("transpose: the order must name each of the ", rank, " axes of ", type, " once"), at,
+          "leave it out to reverse all axes");
     }
   }
   return apply_view(def_of(&ops::transpose), tensor, Attrs().add(axes), at);
@@ -96,7 +97,8 @@ Tensor squeeze(const Operand& x, const Axes& axes, Source at) {
     const bool one = type.shape[axis] == 1;
     if (named && !one && !axes.every()) {
       throw UserError(
-          cat("squeeze: axis ", axis, " of ", type, " has size ", type.shape[axis], ", not 1"), at);
+          cat("squeeze: axis ", axis, " of ", type, " has size ", type.shape[axis], ", not 1"), at,
+          "to take one element of it write x[...], to merge axes td::reshape");
     }
     if (!named || !one) shape.push_back(type.shape[axis]);
   }
@@ -120,11 +122,11 @@ Tensor stack(const TensorList& list, int64_t axis, Source at) {
     if (!pieces.empty() && tensor.shape() != list.list()[0].shape()) {
       throw UserError(cat("stack: ", type_of(list.list()[0], at), " and ", type_of(tensor, at),
                           " have different shapes"),
-                      at);
+                      at, "make them equal first, or use td::concat");
     }
     pieces.push_back(expand_dims(tensor, axis, at));
   }
-  if (pieces.empty()) throw UserError("stack: the list is empty", at);
+  if (pieces.empty()) throw UserError("stack: the list is empty", at, "give at least one tensor");
   return concat(pieces, axis, at);
 }
 
@@ -134,12 +136,16 @@ std::vector<Tensor> split(const Operand& x, const std::vector<int64_t>& sizes, i
   const TensorType type = type_of(tensor, at);
   const int64_t plain = plain_axis(axis, type.shape.rank(), "split", type, at);
   int64_t total = 0;
-  for (const int64_t size : sizes) total += size;
-  if (total != type.shape[plain] ||
-      std::any_of(sizes.begin(), sizes.end(), [](int64_t size) { return size < 0; })) {
+  for (const int64_t size : sizes) {
+    if (size < 0)
+      throw UserError(cat("split: a part cannot have ", size, " elements"), at,
+                      "sizes must not be negative");
+    total += size;
+  }
+  if (total != type.shape[plain]) {
     throw UserError(cat("split: the sizes add up to ", total, ", axis ", plain, " of ", type,
                         " has ", type.shape[plain]),
-                    at);
+                    at, "every element must be in one part");
   }
   std::vector<Tensor> parts;
   int64_t begin = 0;
@@ -220,7 +226,9 @@ Tensor tile(const Operand& x, const std::vector<int64_t>& counts, Source at) {
   Tensor tensor = tensor_of(x, at);
   std::vector<int64_t> all_counts = counts;
   for (const int64_t count : counts) {
-    if (count < 0) throw UserError(cat("tile: counts must not be negative, got ", count), at);
+    if (count < 0)
+      throw UserError(cat("tile: counts must not be negative, got ", count), at,
+                      "0 gives an empty tensor, 1 leaves an axis as it is");
   }
   Shape shape = tensor.shape();
   while (shape.rank() < static_cast<int64_t>(counts.size())) shape.insert(0, 1);
@@ -231,7 +239,8 @@ Tensor tile(const Operand& x, const std::vector<int64_t>& counts, Source at) {
 
 Tensor repeat(const Operand& x, Dim count, std::optional<int64_t> axis, Source at) {
   Tensor tensor = tensor_of(x, at);
-  if (count.is_open()) throw UserError("repeat: the count must not be negative", at);
+  if (count.is_open())
+    throw UserError("repeat: the count must not be negative", at, "0 gives an empty tensor");
   if (!axis) tensor = reshape(tensor, {-1}, at);
   const TensorType type = type_of(tensor, at);
   const int64_t plain = plain_axis(axis.value_or(0), type.shape.rank(), "repeat", type, at);
@@ -245,7 +254,7 @@ Tensor flip(const Operand& x, const Axes& axes, Source at) {
   const TensorType type = type_of(tensor, at);
   AxisList begins(static_cast<size_t>(type.shape.rank())), steps(begins.size(), 1);
   for (const int64_t axis : plain_axes(axes, "flip", type, at)) {
-    begins[static_cast<size_t>(axis)] = type.shape[axis] - 1;
+    begins[static_cast<size_t>(axis)] = std::max<int64_t>(0, int64_t{type.shape[axis]} - 1);
     steps[static_cast<size_t>(axis)] = -1;
   }
   return apply_view(def_of(&ops::slice), tensor,
@@ -256,7 +265,9 @@ namespace {
 
 // Where column - row <= diagonal, over the last two axes.
 Tensor below(const Tensor& x, int64_t diagonal, std::string_view op, Source at) {
-  if (x.rank() < 2) throw UserError(cat(op, ": needs at least two axes, got ", type_of(x, at)), at);
+  if (x.rank() < 2)
+    throw UserError(cat(op, ": needs at least two axes, got ", type_of(x, at)), at,
+                    "add an axis: td::expand_dims(x, 0)");
   const SourceScope scope(at);
   return arange(x.shape()[-1]) - diagonal <= expand_dims(arange(x.shape()[-2]), 1);
 }
@@ -305,6 +316,9 @@ Tensor one_hot(const Operand& indices, int64_t depth, DType dtype, Source at) {
   if (!is_integer(list.dtype()))
     throw UserError(cat("one_hot: indices must be integers, got ", type_of(list, at)), at,
                     "cast them: td::cast(indices, td::i32)");
+  if (depth < 0)
+    throw UserError(cat("one_hot: the depth must not be negative, got ", depth), at,
+                    "it is the number of classes");
   return cast(expand_dims(list, -1) == arange(depth), dtype);
 }
 
@@ -351,7 +365,7 @@ Tensor tensordot(const Operand& a, const Operand& b, int64_t axes, Source at) {
   if (axes < 0 || axes > x.rank() || axes > y.rank()) {
     throw UserError(cat("tensordot: cannot contract ", axes, " axes of ", type_of(x, at), " and ",
                         type_of(y, at)),
-                    at);
+                    at, "both must have that many axes");
   }
   Shape shape;
   int64_t rows = 1, inner = 1, columns = 1;
@@ -365,7 +379,7 @@ Tensor tensordot(const Operand& a, const Operand& b, int64_t axes, Source at) {
       throw UserError(
           cat("tensordot: the last ", axes, " sizes of ", type_of(x, at), " and the first of ",
               type_of(y, at), " differ (", mine, " and ", theirs, ")"),
-          at);
+          at, "transpose one of them, or contract fewer axes");
     }
     inner *= mine;
   }
@@ -435,18 +449,21 @@ Tensor pooled(const Tensor& image, const PoolOptions& options, const Operand& ou
               const char* name, Source at, Combine combine) {
   const TensorType type = type_of(image, at);
   if (type.shape.rank() != 4)
-    throw UserError(cat(name, ": needs an image of four axes, got ", type), at);
+    throw UserError(cat(name, ": needs an image of four axes, got ", type), at,
+                    "one image alone: td::expand_dims(x, 0)");
   const std::array<int64_t, 2> strides = options.strides.value_or(options.size);
   Padding2 widths(4);
   int64_t out[2];
   for (size_t i = 0; i < 2; ++i) {
     const auto axis = static_cast<int64_t>(i) + 1;
     if (options.size[i] < 1 || strides[i] < 1)
-      throw UserError(cat(name, ": windows and strides must be at least 1"), at);
+      throw UserError(cat(name, ": windows and strides must be at least 1, got ", options.size[i],
+                          " and ", strides[i]),
+                      at, "a window of 1 with stride 1 leaves the axis as it is");
     if (options.padding == Padding::same)
       widths[i + 1] = same_padding(type.shape[axis], options.size[i], strides[i], 1);
     const int64_t room =
-        type.shape[axis] + widths[i + 1].first + widths[i + 1].second - options.size[i];
+        int64_t{type.shape[axis]} + widths[i + 1].first + widths[i + 1].second - options.size[i];
     if (room < 0)
       throw UserError(
           cat(name, ": a window of ", options.size[i], " does not fit axis ", axis, " of ", type),

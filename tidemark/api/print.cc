@@ -1,5 +1,6 @@
 // Printing in NumPy's manner: equal widths, as few digits as tell the values apart (8 after the
-// point at most), three elements from each end of long axes, lines of 75 characters.
+// point at most), three elements from each end of long axes, lines of 75 characters. A scalar has
+// all its digits.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -51,6 +52,52 @@ Digits digits_of(T value, bool scientific) {
   return digits;
 }
 
+// A float as the double that is written with the fewest digits and still rounds to it: a 16-bit
+// float's neighbours are far away, so it needs few.
+double shortest_of(double whole, DType dtype) {
+  if (!is_low_precision(dtype) || whole == 0 || !std::isfinite(whole)) return whole;
+  const auto value = static_cast<float>(whole);
+  const auto bits = [&](float x) {
+    return dtype == DType::f16 ? f16_of_float(x) : bf16_of_float(x);
+  };
+  char text[64];
+  for (int digits = 0; digits < 9; ++digits) {
+    const char* end =
+        std::to_chars(text, text + sizeof(text), value, std::chars_format::scientific, digits).ptr;
+    double near = 0;
+    std::from_chars(text, end, near);
+    if (bits(static_cast<float>(near)) == bits(value)) return near;
+  }
+  return whole;
+}
+
+// From where on numbers are written with an exponent: what the dtype can tell apart.
+double largest_plain(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return 1e8;
+    case DType::f32:
+      return 1e6;
+    default:
+      return 1e3;
+  }
+}
+
+// A number rounded to the dtype, as it is compared there.
+double in_dtype(double value, DType dtype) {
+  const auto narrow = static_cast<float>(value);
+  switch (dtype) {
+    case DType::f16:
+      return static_cast<double>(float_of_f16(f16_of_float(narrow)));
+    case DType::bf16:
+      return static_cast<double>(float_of_bf16(bf16_of_float(narrow)));
+    case DType::f32:
+      return static_cast<double>(narrow);
+    default:
+      return value;
+  }
+}
+
 // How every element of one tensor is written, found from the elements that will be shown.
 class Style {
  public:
@@ -58,10 +105,11 @@ class Style {
     for (const ArrayRef& element : shown) {
       if (is_float(element.dtype)) consider(element);
     }
-    const double ratio = smallest_ > 0 ? largest_ / smallest_ : 0;
-    scientific_ = largest_ >= 1e8 || (smallest_ > 0 && (smallest_ < 1e-4 || ratio > 1e3 * 1.0))
-                      ? needs_exponent(ratio)
-                      : false;
+    if (smallest_ > 0) {
+      const DType dtype = shown[0].dtype;
+      scientific_ = largest_ >= largest_plain(dtype) || smallest_ < in_dtype(1e-4, dtype) ||
+                    in_dtype(largest_ / smallest_, dtype) > 1e3;
+    }
     for (const ArrayRef& element : shown) measure(element);
     for (const ArrayRef& element : shown) width_ = std::max(width_, write(element).size());
   }
@@ -70,11 +118,6 @@ class Style {
     std::string text = write(element);
     if (text.size() < width_) text.insert(0, width_ - text.size(), ' ');
     return text;
-  }
-
- private:
-  bool needs_exponent(double ratio) const {
-    return largest_ >= 1e8 || smallest_ < 1e-4 || ratio > 1e3;
   }
 
   static double value_of(const ArrayRef& element) {
@@ -87,6 +130,7 @@ class Style {
     });
   }
 
+ private:
   void consider(const ArrayRef& element) {
     const double magnitude = std::fabs(value_of(element));
     if (!std::isfinite(magnitude) || magnitude == 0) return;
@@ -96,8 +140,8 @@ class Style {
 
   Digits digits(const ArrayRef& element) const {
     const double value = value_of(element);
-    return element.dtype == DType::f64 ? digits_of(value, scientific_)
-                                       : digits_of(static_cast<float>(value), scientific_);
+    if (element.dtype == DType::f32) return digits_of(static_cast<float>(value), scientific_);
+    return digits_of(shortest_of(value, element.dtype), scientific_);
   }
 
   void measure(const ArrayRef& element) {
@@ -105,6 +149,7 @@ class Style {
     const Digits parts = digits(element);
     left_ = std::max(left_, parts.left.size());
     right_ = std::max(right_, parts.right.size());
+    if (scientific_) exponent_ = std::max(exponent_, parts.exponent.size() - 1);
   }
 
   std::string write(const ArrayRef& element) const {
@@ -120,16 +165,28 @@ class Style {
     }
     if (std::isnan(value)) return "nan";
     if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+    if (scientific_) {
+      // Digits beyond those that tell the values apart are the element's own, not zeros.
+      char digits[64];
+      char* end = std::to_chars(digits, digits + sizeof(digits), value,
+                                std::chars_format::scientific, static_cast<int>(right_))
+                      .ptr;
+      std::string text(digits, end);
+      if (right_ == 0) text.insert(text.find('e'), ".");
+      // "e+16" becomes "e+016" where another has three digits.
+      const size_t sign = text.find('e') + 1;
+      text.insert(sign + 1, exponent_ - (text.size() - sign), '0');
+      return text;
+    }
     const Digits parts = digits(element);
     std::string text = std::string(left_ - parts.left.size(), ' ') + parts.left + '.' + parts.right;
-    // After the point NumPy fills with zeros where there is an exponent, else with blanks.
-    text.append(right_ - parts.right.size(), scientific_ ? '0' : ' ');
-    return text + parts.exponent;
+    text.append(right_ - parts.right.size(), ' ');
+    return text;
   }
 
   double largest_ = 0, smallest_ = 0;
   bool scientific_ = false;
-  size_t left_ = 0, right_ = 0, width_ = 0;
+  size_t left_ = 0, right_ = 0, exponent_ = 0, width_ = 0;
 };
 
 class Writer {
@@ -137,11 +194,29 @@ class Writer {
   explicit Writer(const ArrayRef& array)
       : array_(array), elide_(array.size() > kElideAbove), style_(shown()) {}
 
-  std::string text() { return array_.rank() == 0 ? style_.padded(at(array_)) : list(array_, 1); }
+  std::string text() {
+    if (array_.size() == 0) return "[]";
+    return array_.rank() == 0 ? scalar() : list(array_, 1);
+  }
 
  private:
-  static ArrayRef at(const ArrayRef& array) {
-    return {.data = array.data, .dtype = array.dtype, .shape = {}, .strides = {}};
+  // A number alone: every digit, and an exponent where it is large for its dtype or below 1e-4.
+  std::string scalar() const {
+    const double value = Style::value_of(array_);
+    if (!is_float(array_.dtype) || !std::isfinite(value)) return style_.padded(array_);
+    const double magnitude = std::fabs(value);
+    const double most = array_.dtype == DType::f64 ? 1e16 : largest_plain(array_.dtype);
+    const bool scientific = value != 0 && (magnitude >= most || magnitude < 1e-4);
+    const auto format = scientific ? std::chars_format::scientific : std::chars_format::fixed;
+    char text[400];
+    char* end =
+        array_.dtype == DType::f32
+            ? std::to_chars(text, text + sizeof(text), static_cast<float>(value), format).ptr
+            : std::to_chars(text, text + sizeof(text), shortest_of(value, array_.dtype), format)
+                  .ptr;
+    std::string written(text, end);
+    if (written.find_first_of(".e") == std::string::npos) written += ".0";
+    return written;
   }
 
   static ArrayRef item(const ArrayRef& array, int64_t i) {
@@ -190,6 +265,7 @@ class Writer {
     for (const int64_t i : picked(array.shape[0])) {
       const std::string word = i < 0 ? "..." : style_.padded(item(array, i));
       if (!first && column + 1 + word.size() + 1 > kLineWidth) {
+        while (text.back() == ' ') text.pop_back();
         text += '\n' + std::string(indent, ' ');
         column = indent;
       } else if (!first) {

@@ -4,6 +4,7 @@
 
 #include "tidemark/api/tensor_state.h"
 #include "tidemark/compile/library_ops.h"
+#include "tidemark/ops/pointwise.h"
 #include "tidemark/ops/random.h"
 
 namespace tidemark::random {
@@ -81,19 +82,38 @@ Tensor integers(const Shape& shape, IntegersOptions options, Source at) {
         cat("random::integers: nothing lies in [", options.low, ", ", options.high, ")"), at,
         "low must be less than high");
   }
+  const int64_t least = options.dtype == DType::i32  ? INT32_MIN
+                        : options.dtype == DType::u8 ? 0
+                                                     : INT64_MIN;
+  const int64_t most = options.dtype == DType::i32  ? INT32_MAX
+                       : options.dtype == DType::u8 ? 255
+                                                    : INT64_MAX;
+  if (options.low < least || options.high - 1 > most) {
+    throw UserError(cat("random::integers: [", options.low, ", ", options.high, ") does not fit ",
+                        options.dtype),
+                    at, "name a wider dtype: {.dtype = td::i64}");
+  }
   return draw(ops::random_integers, shape, options.dtype, key_or_next(options.key), options.low,
               options.high, at);
 }
 
 Tensor bernoulli(const Shape& shape, BernoulliOptions options, Source at) {
   if (!(options.p >= 0 && options.p <= 1))
-    throw UserError(cat("random::bernoulli: p must be in [0, 1], got ", options.p), at);
+    throw UserError(cat("random::bernoulli: p must be in [0, 1], got ", options.p), at,
+                    "it is the probability of true");
   return draw(ops::random_bernoulli, shape, DType::boolean, key_or_next(options.key), options.p,
               0.0, at);
 }
 
+Tensor bernoulli(const Operand& p, const Shape& shape, Source at) {
+  if (p.tensor() == nullptr) return bernoulli(shape, {.p = p.real()}, at);
+  return less(uniform(shape, {}, at), p, at);
+}
+
 Tensor permutation(int64_t n, PermutationOptions options, Source at) {
-  if (n < 0) throw UserError(cat("random::permutation: cannot permute ", n, " numbers"), at);
+  if (n < 0)
+    throw UserError(cat("random::permutation: cannot permute ", n, " numbers"), at,
+                    "the count must not be negative");
   return draw(ops::random_permutation, {n}, DType::i64, key_or_next(options.key), 0.0, 0.0, at);
 }
 

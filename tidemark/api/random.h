@@ -53,6 +53,8 @@ Tensor uniform(const Shape& shape, UniformOptions options = {}, Source at = Sour
 Tensor integers(const Shape& shape, IntegersOptions options, Source at = Source::here());
 // Bool: true with probability p.
 Tensor bernoulli(const Shape& shape, BernoulliOptions options = {}, Source at = Source::here());
+// With probabilities of its own for each element: p is a number or broadcasts to the shape.
+Tensor bernoulli(const Operand& p, const Shape& shape, Source at = Source::here());
 // The numbers from 0 to n - 1 in a drawn order, i64.
 Tensor permutation(int64_t n, PermutationOptions options = {}, Source at = Source::here());
 

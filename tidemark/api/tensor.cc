@@ -52,7 +52,7 @@ int64_t bytes_of(DType dtype, const Shape& shape, Source at) {
     if (dim.is_open())
       throw UserError(
           cat("a tensor cannot have the shape ", shape, ": sizes must be known and not negative"),
-          at);
+          at, "give every size");
   }
   for (const Dim dim : shape) {
     if (int64_t{dim} == 0) return 0;
@@ -60,7 +60,8 @@ int64_t bytes_of(DType dtype, const Shape& shape, Source at) {
   for (const Dim dim : shape) {
     if (__builtin_mul_overflow(bytes, int64_t{dim}, &bytes)) {
       throw UserError(
-          cat("a tensor cannot have the shape ", shape, ": its bytes do not fit 63 bits"), at);
+          cat("a tensor cannot have the shape ", shape, ": its bytes do not fit 63 bits"), at,
+          "make a size smaller");
     }
   }
   return bytes;
@@ -73,7 +74,7 @@ const TensorState& state_of(const Tensor& tensor, Source at) {
   if (state == nullptr) {
     throw UserError(
         "a Tensor that holds nothing was used: it was never given a value, or it was moved away",
-        at);
+        at, "give it a value first; has_value() tells whether it has one");
   }
   return *state;
 }
@@ -97,8 +98,9 @@ Tensor make_tensor(DType dtype, const Shape& shape, Source at, ByteClass byte_cl
 Tensor make_view(const Tensor& base, const ArrayRef& seen, Source at) {
   const TensorState& from = state_of(base, at);
   const Source line = at.resolve();
-  device::Cell* cell =
-      device::allocate_view(*from.storage, seen.size() * size_of(seen.dtype), line);
+  // A view has no bytes of its own, but its elements must be countable.
+  const int64_t bytes = bytes_of(seen.dtype, seen.shape, at);
+  device::Cell* cell = device::allocate_view(*from.storage, bytes, line);
   auto* state = new (cell->payload) TensorState;
   state->array = seen;
   device::retain(*from.storage);
@@ -191,6 +193,8 @@ const ArrayRef& only_element(const Tensor& tensor, Source at) {
 
 }  // namespace
 
+void Tensor::need_value(Source at) const { detail::state_of(*this, at); }
+
 double Tensor::real_item(Source at) const {
   const ArrayRef& array = only_element(*this, at);
   return visit_dtype(array.dtype, [&](auto element) -> double {
@@ -263,7 +267,6 @@ Tensor operator&(const Operand& a, const Operand& b) { return bitwise_and(a, b, 
 Tensor operator|(const Operand& a, const Operand& b) { return bitwise_or(a, b, a.at()); }
 Tensor operator^(const Operand& a, const Operand& b) { return bitwise_xor(a, b, a.at()); }
 Tensor operator~(const Operand& a) { return bitwise_invert(a, a.at()); }
-Tensor operator!(const Operand& a) { return logical_not(a, a.at()); }
 Tensor operator<<(const Tensor& a, const Operand& b) { return left_shift(a, b, b.at()); }
 Tensor operator>>(const Tensor& a, const Operand& b) { return right_shift(a, b, b.at()); }
 

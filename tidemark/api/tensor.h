@@ -70,6 +70,7 @@ class Tensor {
   // The one element, converted to T.
   template <Number T>
   T item(Source at = Source::here()) const {
+    need_value(at);
     if (is_float(dtype())) return static_cast<T>(real_item(at));
     return static_cast<T>(whole_item(at));
   }
@@ -94,6 +95,7 @@ class Tensor {
  private:
   friend struct detail::TensorState;
   void set_number(int64_t whole, double real, int kind, Source at);
+  void need_value(Source at) const;
   double real_item(Source at) const;
   int64_t whole_item(Source at) const;
   const void* dense_data(DType wanted, Source at) const;
@@ -173,7 +175,6 @@ Tensor operator&(const Operand& a, const Operand& b);
 Tensor operator|(const Operand& a, const Operand& b);
 Tensor operator^(const Operand& a, const Operand& b);
 Tensor operator~(const Operand& a);
-Tensor operator!(const Operand& a);
 Tensor operator<<(const Tensor& a, const Operand& b);
 Tensor operator>>(const Tensor& a, const Operand& b);
 
@@ -228,6 +229,7 @@ Tensor update(Tensor x, const Slices& place, const Operand& value);
 
 template <Number T>
 std::vector<T> Tensor::to_vector(Source at) const {
+  need_value(at);
   const auto count = static_cast<size_t>(size());
   if constexpr (std::is_same_v<T, bool>) {
     std::vector<uint8_t> bytes(count);

@@ -1,5 +1,7 @@
 #include "tidemark/base/error.h"
 
+#include <cstring>
+
 namespace tidemark {
 namespace {
 
@@ -7,6 +9,9 @@ std::string user_text(const std::string& problem, Source at, std::string_view re
   std::string text = problem;
   const Source line = at.resolve();
   if (line.known()) text += "\n  at " + line.text();
+  // Inside a composite the line of ours that found it follows: it tells which step it was.
+  const bool inner = at.known() && (at.line != line.line || std::strcmp(at.file, line.file) != 0);
+  if (inner) text += " [" + at.text() + "]";
   if (!remedy.empty()) text.append("\n  ").append(remedy);
   return text;
 }

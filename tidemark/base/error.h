@@ -28,7 +28,7 @@ class Error : public std::runtime_error {
 //     at train.cc:41
 //     <remedy>
 // The last two lines stand only where there is something to say. The line is the one given,
-// resolved.
+// resolved; where that is another one, the one given follows: "at train.cc:41 [composite.cc:12]".
 class UserError : public Error {
  public:
   explicit UserError(const std::string& problem, Source at = Source::none(),

@@ -14,7 +14,6 @@
 namespace tidemark::device {
 namespace {
 
-constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 using Path = char[1024];
 
 // The file's first bytes, with a closing zero; false when it cannot be read.
@@ -34,86 +33,64 @@ int64_t number_or_unlimited(const char* text) {
   return end == text || value < 0 ? kUnlimited : value;
 }
 
+bool read_in(const char* folder, const char* file, char* text, size_t size) {
+  char path[4 * sizeof(Path)];
+  std::snprintf(path, sizeof(path), "%s%s", folder, file);
+  return read_text(path, text, size);
+}
+
+// True when the comma-separated names of a hierarchy hold this one as a whole: "cpuset" has no
+// "cpu".
+bool has_controller(const char* names, const char* controller) {
+  const size_t length = std::strlen(controller);
+  if (length == 0) return *names == '\0';
+  for (const char* name = names; name != nullptr;) {
+    const char* const comma = std::strchr(name, ',');
+    const size_t size = comma != nullptr ? static_cast<size_t>(comma - name) : std::strlen(name);
+    if (size == length && std::strncmp(name, controller, size) == 0) return true;
+    name = comma != nullptr ? comma + 1 : nullptr;
+  }
+  return false;
+}
+
 // The process's own path in the hierarchy that has `controller` (version 1), or in the unified one
 // when `controller` is empty.
-bool cgroup_path(const char* controller, Path& out) {
+bool cgroup_path(const char* root, const char* controller, Path& out) {
   char text[8192];
-  if (!read_text("/proc/self/cgroup", text, sizeof(text))) return false;
-  for (char* line = std::strtok(text, "\n"); line != nullptr; line = std::strtok(nullptr, "\n")) {
+  if (!read_in(root, "/proc/self/cgroup", text, sizeof(text))) return false;
+  char* rest = text;
+  while (char* const line = strsep(&rest, "\n")) {
     char* const names = std::strchr(line, ':');
     char* const path = names != nullptr ? std::strchr(names + 1, ':') : nullptr;
     if (path == nullptr) continue;
     *path = '\0';
-    const bool found =
-        *controller == '\0' ? names[1] == '\0' : std::strstr(names + 1, controller) != nullptr;
-    if (!found) continue;
+    if (!has_controller(names + 1, controller)) continue;
     std::snprintf(out, sizeof(out), "%s", path + 1);
     return true;
   }
   return false;
 }
 
+struct Hierarchy {
+  const char* root;        // Of the file system.
+  const char* folder;      // Where it is mounted.
+  const char* controller;  // Empty for the unified one.
+};
+
 // Calls visit(folder) for the process's cgroup and every one around it. In a container the path
 // may name folders that are not visible from inside; those simply do not open.
 template <class Visit>
-void each_cgroup(const char* root, const char* controller, Visit visit) {
+void each_cgroup(const Hierarchy& tree, Visit visit) {
   Path path;
-  if (!cgroup_path(controller, path)) return;
+  if (!cgroup_path(tree.root, tree.controller, path)) return;
   for (;;) {
-    char folder[sizeof(Path) + 64];
-    std::snprintf(folder, sizeof(folder), "%s%s", root, std::strcmp(path, "/") == 0 ? "" : path);
+    char folder[3 * sizeof(Path)];
+    std::snprintf(folder, sizeof(folder), "%s%s%s", tree.root, tree.folder, path);
     visit(folder);
     char* const slash = std::strrchr(path, '/');
-    if (slash == nullptr || path[0] == '\0') return;
+    if (slash == nullptr) return;
     *slash = '\0';
   }
-}
-
-bool read_in(const char* folder, const char* file, char* text, size_t size) {
-  char path[sizeof(Path) + 128];
-  std::snprintf(path, sizeof(path), "%s/%s", folder, file);
-  return read_text(path, text, size);
-}
-
-int64_t cgroup_memory_bytes() {
-  int64_t least = kUnlimited;
-  char text[64];
-  each_cgroup("/sys/fs/cgroup", "", [&](const char* folder) {
-    if (read_in(folder, "memory.max", text, sizeof(text))) {
-      least = std::min(least, number_or_unlimited(text));
-    }
-  });
-  each_cgroup("/sys/fs/cgroup/memory", "memory", [&](const char* folder) {
-    if (read_in(folder, "memory.limit_in_bytes", text, sizeof(text))) {
-      least = std::min(least, number_or_unlimited(text));
-    }
-  });
-  return least;
-}
-
-// Cores' worth of time that cgroup quotas allow.
-double cgroup_cores() {
-  double least = std::numeric_limits<double>::infinity();
-  const auto narrow = [&](double quota, double period) {
-    if (quota > 0 && period > 0) least = std::min(least, quota / period);
-  };
-  char text[64];
-  char period_text[64];
-  each_cgroup("/sys/fs/cgroup", "", [&](const char* folder) {
-    double quota = 0;
-    double period = 0;
-    if (read_in(folder, "cpu.max", text, sizeof(text)) &&
-        std::sscanf(text, "%lf %lf", &quota, &period) == 2) {
-      narrow(quota, period);
-    }
-  });
-  each_cgroup("/sys/fs/cgroup/cpu", "cpu", [&](const char* folder) {
-    if (read_in(folder, "cpu.cfs_quota_us", text, sizeof(text)) &&
-        read_in(folder, "cpu.cfs_period_us", period_text, sizeof(period_text))) {
-      narrow(std::atof(text), std::atof(period_text));
-    }
-  });
-  return least;
 }
 
 int64_t address_space_bytes() {
@@ -126,7 +103,8 @@ int64_t available_bytes() {
   char text[4096];
   if (read_text("/proc/meminfo", text, sizeof(text))) {
     const char* const line = std::strstr(text, "MemAvailable:");
-    if (line != nullptr) return std::atoll(line + std::strlen("MemAvailable:")) * 1024;
+    if (line != nullptr)
+      return std::strtoll(line + std::strlen("MemAvailable:"), nullptr, 10) * 1024;
   }
   return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
 }
@@ -138,6 +116,44 @@ int affinity_cores() {
 }
 
 }  // namespace
+
+int64_t cgroup_memory_bytes(const char* root) {
+  int64_t least = kUnlimited;
+  char text[64];
+  each_cgroup({root, "/sys/fs/cgroup", ""}, [&](const char* folder) {
+    if (read_in(folder, "/memory.max", text, sizeof(text))) {
+      least = std::min(least, number_or_unlimited(text));
+    }
+  });
+  each_cgroup({root, "/sys/fs/cgroup/memory", "memory"}, [&](const char* folder) {
+    if (read_in(folder, "/memory.limit_in_bytes", text, sizeof(text))) {
+      least = std::min(least, number_or_unlimited(text));
+    }
+  });
+  return least;
+}
+
+double cgroup_cores(const char* root) {
+  double least = std::numeric_limits<double>::infinity();
+  const auto narrow = [&](double quota, double period) {
+    if (quota > 0 && period > 0) least = std::min(least, quota / period);
+  };
+  char text[64];
+  char period_text[64];
+  each_cgroup({root, "/sys/fs/cgroup", ""}, [&](const char* folder) {
+    if (!read_in(folder, "/cpu.max", text, sizeof(text))) return;
+    char* period = nullptr;
+    const double quota = std::strtod(text, &period);  // "max" is 0 here.
+    narrow(quota, std::strtod(period, nullptr));
+  });
+  each_cgroup({root, "/sys/fs/cgroup/cpu", "cpu"}, [&](const char* folder) {
+    if (read_in(folder, "/cpu.cfs_quota_us", text, sizeof(text)) &&
+        read_in(folder, "/cpu.cfs_period_us", period_text, sizeof(period_text))) {
+      narrow(std::strtod(text, nullptr), std::strtod(period_text, nullptr));  // No quota is -1.
+    }
+  });
+  return least;
+}
 
 int64_t default_limit_bytes() {
   const int64_t least = std::min({cgroup_memory_bytes(), address_space_bytes(), available_bytes()});

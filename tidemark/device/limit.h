@@ -2,8 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 namespace tidemark::device {
+
+inline constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
+
+// What the control groups (version 1 and 2) around this process allow: bytes of memory, or
+// kUnlimited, and cores' worth of time, or infinity. `root` stands before /proc and /sys.
+int64_t cgroup_memory_bytes(const char* root = "");
+double cgroup_cores(const char* root = "");
 
 // 90 % of the least of the cgroup's memory.max (and of every cgroup around it), RLIMIT_AS and the
 // memory available now.

@@ -68,6 +68,7 @@ struct Job {
 struct Worker {
   pthread_t thread{};
   std::byte* stack = nullptr;
+  int cpu = -1;  // The one it is pinned to, if any.
 };
 
 constexpr int32_t kClosed = 1 << 30;
@@ -75,7 +76,8 @@ constexpr int32_t kClosed = 1 << 30;
 struct Pool {
   Lock lock;  // Held for the length of a job: one at a time.
   std::atomic<int> wanted{0};
-  int started = 0;  // Workers that exist; they are numbered from 1.
+  int started = 0;    // Workers that exist; they are numbered from 1.
+  int free_cpu = -1;  // One that no worker is pinned to: the caller's, as a rule.
   Worker workers[kMaxThreads];
 
   alignas(64) std::atomic<uint32_t> signal{0};  // Changes when there is something to look at.
@@ -187,17 +189,44 @@ void raise_signal() {
   if (pool.sleepers.load() > 0) pool.signal.notify_all();
 }
 
-void pin(pthread_t thread, int worker) {
+void move_to(Worker& worker, int cpu) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(cpu, &one);
+  if (pthread_setaffinity_np(worker.thread, sizeof(one), &one) == 0) worker.cpu = cpu;
+}
+
+bool is_taken(int cpu, int workers) {
+  return std::any_of(pool.workers + 1, pool.workers + workers + 1,
+                     [&](const Worker& worker) { return worker.cpu == cpu; });
+}
+
+// A worker gets the highest core that is left, so that the first stays free for the caller.
+void pin(Worker& worker, int number) {
+  worker.cpu = -1;
   cpu_set_t mask;
   if (sched_getaffinity(0, sizeof(mask), &mask) != 0) return;
-  if (CPU_COUNT(&mask) > kPinnedCores || worker >= CPU_COUNT(&mask) || !cores_are_ours()) return;
-  int left = worker;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &mask) || left-- > 0) continue;
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    pthread_setaffinity_np(thread, sizeof(one), &one);
+  if (CPU_COUNT(&mask) > kPinnedCores || number >= CPU_COUNT(&mask) || !cores_are_ours()) return;
+  pool.free_cpu = -1;
+  for (int cpu = CPU_SETSIZE - 1; cpu >= 0; --cpu) {
+    if (!CPU_ISSET(cpu, &mask) || is_taken(cpu, number - 1)) continue;
+    if (worker.cpu < 0)
+      move_to(worker, cpu);
+    else
+      pool.free_cpu = cpu;
+  }
+}
+
+// The caller goes where the scheduler puts it. A worker pinned to that very core would wait for the
+// caller to finish the whole job, so it changes places with the free core.
+void make_room_for_caller(int threads) {
+  const int here = sched_getcpu();
+  for (int number = 1; number < threads; ++number) {
+    Worker& worker = pool.workers[number];
+    if (worker.cpu != here || here < 0 || pool.free_cpu < 0) continue;
+    const int freed = worker.cpu;
+    move_to(worker, pool.free_cpu);
+    if (worker.cpu != freed) pool.free_cpu = freed;
     return;
   }
 }
@@ -231,7 +260,7 @@ bool start_worker(int number) {
                                     reinterpret_cast<void*>(static_cast<intptr_t>(number)));
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&attributes);
-  if (failed == 0) pin(worker.thread, number);
+  if (failed == 0) pin(worker, number);
   return failed == 0;
 }
 
@@ -316,6 +345,7 @@ void run_job(int64_t count, int64_t grain, int threads, const Body& body) {
   Job job;
   set_up(job, body, count, grain, pool.started + 1);
   if (job.threads == 1) return run_inline(count, body);
+  make_room_for_caller(job.threads);
   pool.job = &job;
   pool.gate.store(0, std::memory_order_release);
   raise_signal();

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cstddef>
+#include <type_traits>
 #include <vector>
 
 #include "tidemark/ops/contract.h"
@@ -13,6 +15,14 @@
 
 namespace tidemark {
 namespace {
+
+// Each begins with its name: see `def_of`.
+static_assert(std::is_standard_layout_v<UnaryOp> && offsetof(UnaryOp, name) == 0);
+static_assert(std::is_standard_layout_v<BinaryOp> && offsetof(BinaryOp, name) == 0);
+static_assert(std::is_standard_layout_v<TernaryOp> && offsetof(TernaryOp, name) == 0);
+static_assert(std::is_standard_layout_v<ReduceOp> && offsetof(ReduceOp, name) == 0);
+static_assert(std::is_standard_layout_v<RowOp> && offsetof(RowOp, name) == 0);
+static_assert(std::is_standard_layout_v<NamedOp> && offsetof(NamedOp, name) == 0);
 
 constexpr AttrDef kReduceAttrs[] = {{"axes", AttrKind::integers}, {"keepdims", AttrKind::boolean}};
 
@@ -121,6 +131,9 @@ const OpDef* find_op(std::string_view name) {
 const OpDef& def_of(const void* op) {
   static const AddressTable table;
   const OpDef* found = table.find(op);
+  // A copy (td::tanh held by a std::function) has another address, but the same name, which is the
+  // first member of every family.
+  if (found == nullptr) found = find_op(*static_cast<const std::string_view*>(op));
   TIDEMARK_CHECK(found != nullptr, "an op that is in no list of the catalogue");
   return *found;
 }

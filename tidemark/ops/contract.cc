@@ -1,6 +1,9 @@
 #include "tidemark/ops/contract.h"
 
+#include <algorithm>
+
 #include "tidemark/ops/reference.h"
+#include "tidemark/ops/structure.h"
 #include "tidemark/ops/term_ops.h"
 #include "tidemark/ops/typing.h"
 
@@ -122,7 +125,7 @@ TensorType infer_conv2d(const InferContext& context) {
         cat("conv2d: needs an image [n, height, width, in] and a kernel [height, width, in, "
             "out], got ",
             x, " and ", w),
-        context.at);
+        context.at, "one image alone: td::expand_dims(x, 0)");
   }
   if (!is_float(x.dtype)) {
     throw UserError(cat("conv2d: takes floats, got ", x.dtype), context.at,
@@ -130,7 +133,9 @@ TensorType infer_conv2d(const InferContext& context) {
   }
   for (int axis = 0; axis < 2; ++axis) {
     if (spec.stride[axis] < 1 || spec.dilation[axis] < 1) {
-      throw UserError("conv2d: strides and dilations must be at least 1", context.at);
+      throw UserError(cat("conv2d: strides and dilations must be at least 1, got ",
+                          spec.stride[axis], " and ", spec.dilation[axis]),
+                      context.at, "1 is every place: leave them out");
     }
   }
   if (spec.groups < 1 || x.shape[3] != w.shape[2] * spec.groups || w.shape[3] % spec.groups != 0) {
@@ -143,6 +148,97 @@ TensorType infer_conv2d(const InferContext& context) {
   return {x.dtype,
           {x.shape[0], spec.out_size(0, x.shape[1], w.shape[0]),
            spec.out_size(1, x.shape[2], w.shape[1]), w.shape[3]}};
+}
+
+namespace {
+
+// An image with the attributes of the convolution to be made of it.
+struct Padded {
+  Term image;
+  ConvSpec spec;
+};
+
+// Padding that is negative takes elements away: they are sliced off, and the rest is padded by 0.
+Padded without_negative_padding(Term image, ConvSpec spec) {
+  AxisList begin(4), end, step(4, 1);
+  for (int64_t axis = 0; axis < 4; ++axis) end.push_back(image.shape()[axis]);
+  bool cut = false;
+  for (size_t i = 0; i < 2; ++i) {
+    begin[i + 1] = std::max<int64_t>(0, -spec.pad_low[i]);
+    end[i + 1] = std::max(begin[i + 1], end[i + 1] - std::max<int64_t>(0, -spec.pad_high[i]));
+    cut = cut || spec.pad_low[i] < 0 || spec.pad_high[i] < 0;
+    spec.pad_low[i] = std::max<int64_t>(0, spec.pad_low[i]);
+    spec.pad_high[i] = std::max<int64_t>(0, spec.pad_high[i]);
+  }
+  return {cut ? term::slice(image, begin, end, step) : image, spec};
+}
+
+// [..., groups * each] with the parts of the last axis that belong to one group moved to axis
+// `axis`, whose old place they leave: reshape, transpose and reshape back.
+Term swap_within_groups(Term x, int64_t axis, int64_t groups) {
+  const Shape& shape = x.shape();
+  Shape open = shape;
+  open.set(3, groups);
+  open.push_back(shape[3] / groups);
+  AxisList order{0, 1, 2, 3, 4};
+  std::swap(order[static_cast<size_t>(axis)], order[4]);
+  Shape closed = shape;
+  closed.set(axis, shape[3] / groups);
+  closed.set(3, shape[axis] * groups);
+  return term::reshape(term::transpose(term::reshape(x, open), order), closed);
+}
+
+// A window of x reaches each image place from several outputs: what they give back is the
+// convolution of g, its elements a stride apart, with the kernel turned round and its inputs and
+// outputs exchanged.
+Term grad_conv2d_image(const GradContext& context, const ConvSpec& spec) {
+  const Term x = context.operands[0], w = context.operands[1];
+  const AxisList inside{0, spec.stride[0] - 1, spec.stride[1] - 1, 0};
+  const Term g =
+      pad.apply({context.g}, Attrs().add(AxisList(4)).add(AxisList(4)).add(inside).add(0.0));
+  ConvSpec back;
+  back.groups = spec.groups;
+  AxisList begin(4), size, step(4, 1);
+  for (int64_t axis = 0; axis < 4; ++axis) size.push_back(w.shape()[axis]);
+  for (size_t i = 0; i < 2; ++i) {
+    const auto axis = static_cast<int64_t>(i);
+    const int64_t in = x.shape()[axis + 1], out = g.shape()[axis + 1], taps = w.shape()[axis];
+    const int64_t reach = spec.dilation[i] * (taps - 1);
+    back.dilation[i] = spec.dilation[i];
+    back.pad_low[i] = reach - spec.pad_low[i];
+    back.pad_high[i] = in + reach - back.pad_low[i] - out;
+    begin[i] = taps - 1;
+    step[i] = -1;
+  }
+  const Term turned = slice.apply({w}, Attrs().add(begin).add(size).add(step));
+  const Padded from = without_negative_padding(g, back);
+  return conv2d.apply({from.image, swap_within_groups(turned, 2, spec.groups)}, from.spec.attrs());
+}
+
+// A tap of the kernel meets x once for every output, a stride apart: the convolution of x with g as
+// the kernel, images in the place of channels, strides and dilations exchanged.
+Term grad_conv2d_kernel(const GradContext& context, const ConvSpec& spec) {
+  const Term x = context.operands[0], w = context.operands[1];
+  ConvSpec over = spec;
+  std::swap(over.stride, over.dilation);
+  const Term image = swap_within_groups(x, 0, spec.groups);
+  const Term kernel = term::transpose(context.g, {1, 2, 0, 3});
+  const Term taps = conv2d.apply({image, kernel}, over.attrs());
+  // Places that the strides never reach would be taps beyond the last.
+  const Shape& shape = w.shape();
+  const Term cut =
+      term::slice(taps, AxisList(4), {shape[2], shape[0], shape[1], shape[3]}, AxisList(4, 1));
+  return term::transpose(cut, {1, 2, 0, 3});
+}
+
+}  // namespace
+
+Term grad_conv2d(const GradContext& context, int index) {
+  const Term operand = context.operands[static_cast<size_t>(index)];
+  // Where nothing comes out nothing goes back.
+  if (context.result.shape().size() == 0) return operand.like(0);
+  const ConvSpec spec = ConvSpec::from(context.attrs);
+  return index == 0 ? grad_conv2d_image(context, spec) : grad_conv2d_kernel(context, spec);
 }
 
 // Taps that fall into the padding are left out, not multiplied by zero.

@@ -24,6 +24,7 @@ namespace rule {
 TensorType infer_matmul(const InferContext& context);
 TensorType infer_conv2d(const InferContext& context);
 Term grad_matmul(const GradContext& context, int index);
+Term grad_conv2d(const GradContext& context, int index);
 void reference_matmul(const ReferenceContext& context);
 void reference_conv2d(const ReferenceContext& context);
 }  // namespace rule
@@ -52,7 +53,7 @@ inline constexpr NamedOp conv2d = {
     .accepts = TypeSet::numbers,
     .attrs = kConvAttrs,
     .infer = rule::infer_conv2d,
-    .no_gradient = "its two gradients are contractions that come with differentiation",
+    .grad = rule::grad_conv2d,
     .reference = rule::reference_conv2d,
 };
 

@@ -123,10 +123,9 @@ TensorType infer_scatter_add(const InferContext& context) {
   const TensorType wanted =
       read.boolean() ? infer_take_along_axis(like_gather) : infer_gather(like_gather);
   if (updates.shape != wanted.shape) {
-    throw UserError(
-        cat("scatter_add: updates ", updates, " do not fit indices ", indices, " along axis ", axis,
-            " of ", x, ": they must have the shape ", wanted.shape),
-        context.at);
+    throw UserError(cat("scatter_add: updates ", updates, " do not fit indices ", indices,
+                        " along axis ", axis, " of ", x),
+                    context.at, cat("they must have the shape ", wanted.shape));
   }
   return x;
 }

@@ -200,7 +200,7 @@ OpDef make_op(const NamedOp& op);
 // Every op there is, by family and then by the alphabet.
 std::span<const OpDef> catalogue();
 const OpDef* find_op(std::string_view name);
-// The OpDef of a family object such as `tanh`.
+// The OpDef of a family object such as `tanh`, or of a copy of one.
 const OpDef& def_of(const void* op);
 
 // What the elements of a pointwise op become when its operands have these dtypes: recorded once.

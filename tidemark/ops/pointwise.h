@@ -399,10 +399,13 @@ inline constexpr TernaryOp clip = {
     .value = [](Scalar x, Scalar low, Scalar high) { return high.minimum(low.maximum(x)); },
     .grad = [](const GradContext& c, int index) -> Term {
       const Term x = c.operands[0], low = c.operands[1], high = c.operands[2];
-      const Term below = term::less(x, low), above = term::less(high, x), none = c.g.like(0);
-      if (index == 1) return term::where(below, c.g, none);
+      const Term none = c.g.like(0);
+      // Where low is above high the result is high.
+      const Term below = term::less(x, low), above = term::less(high, term::where(below, low, x));
       if (index == 2) return term::where(above, c.g, none);
-      return term::where(below, none, term::where(above, none, c.g));
+      const Term inside =
+          index == 1 ? term::where(below, c.g, none) : term::where(below, none, c.g);
+      return term::where(above, none, inside);
     },
 };
 inline constexpr TernaryOp where = {

@@ -63,7 +63,8 @@ TensorType infer_reshape(const InferContext& context) {
   if (known != size || (free >= 0 && shape[free].is_open())) {
     throw UserError(cat("reshape: ", x, " has ", size, " elements, ", shape, " has ",
                         free >= 0 ? cat("a multiple of ", known) : cat(known)),
-                    context.at);
+                    context.at,
+                    "the number of elements must stay; one size may be -1: it is found");
   }
   return {x.dtype, shape};
 }
@@ -308,7 +309,7 @@ Term grad_pad(const GradContext& context, int) {
   for (int64_t axis = 0; axis < shape.rank(); ++axis) {
     const auto i = static_cast<size_t>(axis);
     step.push_back(inside[i] + 1);
-    end.push_back(low[i] + std::max<int64_t>(0, (shape[axis] - 1) * step[i] + 1));
+    end.push_back(low[i] + std::max<int64_t>(0, (int64_t{shape[axis]} - 1) * step[i] + 1));
   }
   return term::slice(context.g, low, end, step);
 }

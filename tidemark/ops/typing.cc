@@ -114,7 +114,8 @@ AxisList plain_axes(const Axes& axes, std::string_view op, const TensorType& typ
   std::sort(list.begin(), list.end());
   const int64_t* twice = std::adjacent_find(list.begin(), list.end());
   if (twice != list.end()) {
-    throw UserError(cat(op, ": axis ", *twice, " of ", type, " is given twice"), at);
+    throw UserError(cat(op, ": axis ", *twice, " of ", type, " is given twice"), at,
+                    "name each axis once; negative ones count from the end");
   }
   return list;
 }

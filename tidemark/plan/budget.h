@@ -26,8 +26,10 @@ class Budget {
   int64_t nodes_left() const { return over_ ? 0 : limits_.nodes - nodes_; }
   const Limits& limits() const { return limits_; }
 
-  // Notes the best tidemark so far, for whoever watches.
-  void note(int64_t tidemark_bytes) { best_ = tidemark_bytes; }
+  // Notes a tidemark that was reached, for whoever watches.
+  void note(int64_t tidemark_bytes) {
+    if (best_ < 0 || tidemark_bytes < best_) best_ = tidemark_bytes;
+  }
 
  private:
   bool check() {

@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 #include <numeric>
+#include <utility>
 
 namespace tidemark::plan {
 namespace {
@@ -36,18 +37,31 @@ constexpr Strategy kStrategies[] = {
     {Strategy::outward, Strategy::width}, {Strategy::leftmost, Strategy::width},
 };
 constexpr int64_t kFirstRestart = 1000;  // Nodes; multiplied by the Luby sequence.
-constexpr int kDeepest = 4000;           // Branchings on one path: bounds the stack.
+// Restarts that share what they learn about which sections are in the way; then it is forgotten,
+// since what it leads to again and again may be the wrong place.
+constexpr int64_t kEpisode = 32;
+constexpr uint64_t kSeed = 300'001;
+constexpr int kDeepest = 4000;            // Branchings on one path: bounds the stack,
+constexpr int64_t kFrameBytes = 1 << 27;  // and what is kept for each of them.
 constexpr size_t kMemoSlots = size_t{1} << 18;
 
 }  // namespace
+
+struct CornerSearch::Restart {
+  int64_t capacity;
+  Strategy strategy;
+  double noise;  // How far chance may change the order of buffers.
+  uint64_t seed;
+  int64_t nodes;
+};
 
 template <class Units>
 class CornerSearch::Searcher {
  public:
   Searcher(std::span<const Item> items, int32_t sections);
 
-  Outcome run(int64_t capacity, const Strategy& strategy, double noise, uint64_t seed,
-              int64_t nodes, Budget& budget);
+  // `fresh`: forget which sections were in the way before.
+  Outcome run(const Restart& restart, bool fresh, Budget& budget);
   std::span<const Units> offsets() const { return offsets_; }
 
  private:
@@ -100,12 +114,13 @@ class CornerSearch::Searcher {
   }
 
   int32_t items_count_, sections_, words_;
+  int deepest_;                       // Branchings on one path.
   std::vector<int32_t> begin_, end_;  // Per item, in sections.
   std::vector<Units> size_;
   std::vector<char> has_twin_;  // Another item has the same lifetime.
   std::vector<std::vector<int32_t>> begins_at_, ends_at_;
   std::vector<uint64_t> covers_;  // Per section, one bit per item alive there.
-  std::vector<double> keys_[4];   // Per order: greater goes first.
+  std::vector<double> keys_[2];   // Per order: greater goes first.
   std::vector<uint64_t> hash_floor_, hash_top_, hash_last_, hash_item_;
 
   std::vector<std::unique_ptr<Frame>> frames_;
@@ -142,6 +157,9 @@ CornerSearch::Searcher<Units>::Searcher(std::span<const Item> items, int32_t sec
       failures_(sections, 1.0),
       memo_(kMemoSlots),
       offsets_(items.size()) {
+  const int64_t frame_bytes = int64_t{sections} * (3 * sizeof(Units) + 4) +
+                              int64_t{items_count_} * (sizeof(Units) + 4) + 64;
+  deepest_ = static_cast<int>(std::min<int64_t>(kDeepest, kFrameBytes / frame_bytes));
   std::vector<int64_t> load(sections);
   for (int32_t i = 0; i < items_count_; ++i) {
     const Item& item = items[i];
@@ -168,9 +186,7 @@ CornerSearch::Searcher<Units>::Searcher(std::span<const Item> items, int32_t sec
     const double total =
         static_cast<double>(*std::max_element(load.begin() + begin_[i], load.begin() + end_[i])) /
         largest;
-    keys_[Strategy::area].push_back(width * size);
     keys_[Strategy::width].push_back(width + size);
-    keys_[Strategy::size].push_back(size * 1e4 + width);
     keys_[Strategy::load].push_back(total * 1e3 * sections + width + size);
   }
   uint64_t seed = 1;
@@ -184,22 +200,21 @@ CornerSearch::Searcher<Units>::Searcher(std::span<const Item> items, int32_t sec
 }
 
 template <class Units>
-typename CornerSearch::Outcome CornerSearch::Searcher<Units>::run(int64_t capacity,
-                                                                  const Strategy& strategy,
-                                                                  double noise, uint64_t seed,
-                                                                  int64_t nodes, Budget& budget) {
-  capacity_ = static_cast<Units>(capacity);
-  strategy_ = strategy;
+CornerSearch::Outcome CornerSearch::Searcher<Units>::run(const Restart& restart, bool fresh,
+                                                         Budget& budget) {
+  capacity_ = static_cast<Units>(restart.capacity);
+  strategy_ = restart.strategy;
   budget_ = &budget;
-  nodes_left_ = nodes;
+  nodes_left_ = restart.nodes;
   stopped_ = false;
-  salt_ = mix(static_cast<uint64_t>(capacity) * 0x9e3779b97f4a7c15ULL);
-  priority_ = keys_[strategy.order];
-  uint64_t random = mix(seed + 1);
+  salt_ = mix(static_cast<uint64_t>(restart.capacity) * 0x9e3779b97f4a7c15ULL);
+  priority_ = keys_[strategy_.order];
+  uint64_t random = mix(restart.seed + kSeed);
   for (double& key : priority_) {
     random = mix(random + 0x9e3779b97f4a7c15ULL);
-    key *= 1.0 - noise * static_cast<double>(random >> 40) / static_cast<double>(1 << 24);
+    key *= 1.0 - restart.noise * static_cast<double>(random >> 40) / static_cast<double>(1 << 24);
   }
+  if (fresh) std::ranges::fill(failures_, 1.0);
   // Chance picks the section to start from, in proportion to how often it was in the way.
   double spin = 0;
   for (double count : failures_) spin += count;
@@ -261,7 +276,7 @@ template <class Units>
 bool CornerSearch::Searcher<Units>::solve(Frame& frame, Region region, int depth) {
   for (;;) {
     if (region.count == 0) return true;
-    if (--nodes_left_ < 0 || !budget_->spend() || depth >= kDeepest) {
+    if (--nodes_left_ < 0 || !budget_->spend() || depth >= deepest_) {
       stopped_ = true;
       return false;
     }
@@ -336,7 +351,8 @@ bool CornerSearch::Searcher<Units>::solve_parts(Frame& frame, const Region& regi
     regions.push_back(sub);
   }
   std::ranges::copy(ids, first);
-  std::ranges::stable_sort(regions, {}, [](const Region& r) { return r.end - r.begin; });
+  std::ranges::sort(regions, {},
+                    [](const Region& r) { return std::pair(r.end - r.begin, r.begin); });
   for (const Region& sub : regions) {
     if (!solve(frame, sub, depth)) return false;
   }
@@ -382,8 +398,6 @@ double CornerSearch::Searcher<Units>::score(const Frame& frame, const Corner& co
   switch (strategy_.corner) {
     case Strategy::fewest_choices:
       return corner.choices + static_cast<double>(floor) / static_cast<double>(capacity_);
-    case Strategy::least_slack:
-      return relative * 1e6 + corner.choices;
     case Strategy::choices_then_slack:
       return corner.choices + relative;
     case Strategy::slack_per_failure:
@@ -512,7 +526,7 @@ void CornerSearch::Searcher<Units>::lift(Frame& frame, const Region& region, int
   }
 }
 
-// Restores the invariants after a move over the sections `changed`: ids sorted by least offset,
+// Restores the invariants after a move: ids sorted by least offset,
 // floors lifted to the least offset of what is above them. False if some section cannot end within
 // the capacity. Only sections under an item whose least offset rose are looked at.
 template <class Units>
@@ -612,47 +626,37 @@ uint64_t CornerSearch::Searcher<Units>::hash(const Frame& frame, const Region& r
   return mix(sum) | 1;
 }
 
-CornerSearch::CornerSearch(std::vector<Item> items, int32_t sections)
-    : items_(std::move(items)), sections_(sections), offsets_(items_.size()) {
-  // Heights never pass twice the sum of all sizes.
+CornerSearch::CornerSearch(std::vector<Item> items, int32_t sections) : offsets_(items.size()) {
+  // Heights never pass twice the sum of all sizes; those that fit 32 bits are searched faster.
   int64_t sum = 0;
-  for (const Item& item : items_) sum += item.size;
-  narrow_ = sum < (int64_t{1} << 28);
-  if (narrow_) {
-    narrow_searcher_ = new Searcher<int32_t>(items_, sections_);
+  for (const Item& item : items) sum += item.size;
+  if (sum < (int64_t{1} << 28)) {
+    narrow_ = std::make_unique<Searcher<int32_t>>(items, sections);
   } else {
-    wide_searcher_ = new Searcher<int64_t>(items_, sections_);
+    wide_ = std::make_unique<Searcher<int64_t>>(items, sections);
   }
 }
 
-CornerSearch::~CornerSearch() {
-  delete narrow_searcher_;
-  delete wide_searcher_;
-}
+CornerSearch::~CornerSearch() = default;
 
 CornerSearch::Outcome CornerSearch::run(int64_t capacity, int64_t nodes, Budget& budget) {
-  const int64_t end =
-      nodes < budget.nodes_left() ? budget.nodes() + nodes : budget.nodes() + budget.nodes_left();
-  constexpr int64_t kKinds = std::size(kStrategies);
+  const int64_t end = budget.nodes() + nodes;
+  int64_t& restart = restarts_[capacity];
   while (!budget.over() && budget.nodes() < end) {
-    const int64_t round = restart_ / kKinds;
-    const Strategy& strategy = kStrategies[restart_ % kKinds];
-    const int64_t length = std::min(kFirstRestart * luby(round + 1), end - budget.nodes());
-    // The first round goes by the plain orders.
-    const double noise = round == 0 ? 0.0 : 0.5;
-    const auto seed = static_cast<uint64_t>(restart_++);
-    Outcome outcome;
-    if (narrow_) {
-      outcome = narrow_searcher_->run(capacity, strategy, noise, seed, length, budget);
-    } else {
-      outcome = wide_searcher_->run(capacity, strategy, noise, seed, length, budget);
-    }
+    const Restart now{.capacity = capacity,
+                      .strategy = kStrategies[restart % std::ssize(kStrategies)],
+                      .noise = 0.5,
+                      .seed = static_cast<uint64_t>(restart),
+                      .nodes = kFirstRestart * luby(restart / kEpisode + 1)};
+    const bool fresh = restart++ % kEpisode == 0;
+    const Outcome outcome =
+        narrow_ ? narrow_->run(now, fresh, budget) : wide_->run(now, fresh, budget);
     if (outcome == Outcome::stopped) continue;
     if (outcome == Outcome::found) {
       if (narrow_) {
-        std::ranges::copy(narrow_searcher_->offsets(), offsets_.begin());
+        std::ranges::copy(narrow_->offsets(), offsets_.begin());
       } else {
-        std::ranges::copy(wide_searcher_->offsets(), offsets_.begin());
+        std::ranges::copy(wide_->offsets(), offsets_.begin());
       }
     }
     return outcome;

@@ -10,9 +10,9 @@
 //            +-----+           empty. That is the whole choice; the same holds at the right end.
 //            l     r
 //
-// So the search branches on corners, and takes the corner with the fewest choices first. Only
-// placements in which every buffer rests on another (or on zero) are visited: any other can be
-// pushed down to one of them. What bounds it:
+// So the search branches on corners, and takes those without a choice at once. Only placements in
+// which every buffer rests on another (or on zero) are visited: any other can be pushed down to one
+// of them. What bounds it:
 //
 //  - A buffer cannot start below the highest floor under it. Stacking the buffers of a section in
 //    the order of these least offsets gives the least height that section can end at; it must not
@@ -24,6 +24,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -37,13 +39,15 @@ namespace tidemark::plan {
 struct Strategy {
   enum Corner : uint8_t {
     fewest_choices,
-    least_slack,
-    choices_then_slack,
-    slack_per_failure,
+    choices_then_slack,  // Of equally few, the one with the least bytes to spare.
+    slack_per_failure,   // Few bytes to spare, and often in the way before.
     leftmost,
     outward,  // From a section that was often in the way.
   };
-  enum Order : uint8_t { area, width, size, load };
+  enum Order : uint8_t {
+    width,
+    load,  // The most loaded section it covers, then width.
+  };
   Corner corner = fewest_choices;
   Order order = width;
 };
@@ -56,23 +60,23 @@ class CornerSearch {
   ~CornerSearch();
 
   // Looks for a placement under `capacity`, restarting until one is found, none can exist, or
-  // `nodes` more steps are taken.
+  // `nodes` more steps are taken; the last restart is finished. A later call with the same capacity
+  // goes on where this one ended.
   Outcome run(int64_t capacity, int64_t nodes, Budget& budget);
 
   // What the last run that ended in `found` found; one per item.
   std::span<const int64_t> offsets() const { return offsets_; }
 
  private:
+  struct Restart;
   template <class Units>
   class Searcher;
 
-  std::vector<Item> items_;
-  int32_t sections_;
-  bool narrow_;  // All heights fit 32 bits, which doubles the speed of the inner loops.
-  int64_t restart_ = 0;
+  // One of the two, by the range of heights.
+  std::unique_ptr<Searcher<int32_t>> narrow_;
+  std::unique_ptr<Searcher<int64_t>> wide_;
+  std::map<int64_t, int64_t> restarts_;  // Per capacity: how many there were.
   std::vector<int64_t> offsets_;
-  Searcher<int32_t>* narrow_searcher_ = nullptr;
-  Searcher<int64_t>* wide_searcher_ = nullptr;
 };
 
 }  // namespace tidemark::plan

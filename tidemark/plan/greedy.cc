@@ -4,6 +4,7 @@
 #include <bit>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "tidemark/base/error.h"
 
@@ -52,7 +53,7 @@ Greedy::Greedy(const Problem& problem, const Model& model)
       rank_(model.items.size()) {
   const auto count = static_cast<int32_t>(model.items.size());
   std::iota(by_begin_.begin(), by_begin_.end(), 0);
-  std::ranges::stable_sort(by_begin_, {}, [&](int32_t i) { return model.items[i].begin; });
+  std::ranges::sort(by_begin_, {}, [&](int32_t i) { return std::pair(model.items[i].begin, i); });
   for (int32_t i = 0; i < count; ++i) rank_[by_begin_[i]] = i;
   leaves_ = static_cast<int32_t>(std::bit_ceil(static_cast<uint32_t>(std::max(count, 1))));
   latest_end_.resize(2 * static_cast<size_t>(leaves_));

@@ -2,8 +2,7 @@
 //
 // Whatever ends above the goal was placed too late. Its priority is raised and everything is packed
 // anew; the result is kept if it is no worse. A little noise around the peak keeps the search from
-// going in circles. It needs no more than a function from priorities to a height, so it serves any
-// packer.
+// going in circles.
 #pragma once
 
 #include <cstdint>

@@ -105,10 +105,9 @@ class Planner {
     const int64_t unit = model_.unit_bytes;
     int64_t low = (goal() + unit - 1) / unit;
     bool first = true;
-    // Where a capacity is asked for, that is the one to spend time on.
+    // Where a capacity is asked for, that is the one to spend most of the time on.
     const bool only_goal =
-        budget_.limits().capacity_bytes >= result_.bound_bytes && corner_rounds_ > 0;
-    ++corner_rounds_;
+        budget_.limits().capacity_bytes >= result_.bound_bytes && corner_rounds_++ % 4 != 3;
     while (!done()) {
       const int64_t high = (result_.placement.tidemark_bytes + unit - 1) / unit;
       if (low >= high) {

@@ -15,7 +15,13 @@ TEST(UserError, NamesTheLineAndTheRemedy) {
 TEST(UserError, IsChargedToTheOutermostLibraryCall) {
   const SourceScope outer(Source::here("user.cc", 7, "main"));
   const SourceScope inner(Source::here("composite.cc", 100, "softmax"));
-  EXPECT_STREQ(UserError("bad", Source::here()).what(), "bad\n  at user.cc:7");
+  // The line given follows in brackets where it is another one.
+  EXPECT_STREQ(UserError("bad", Source::here("f/composite.cc", 12, "norm")).what(),
+               "bad\n  at user.cc:7 [composite.cc:12]");
+  EXPECT_STREQ(UserError("bad", Source::here("user.cc", 7, "main"), "do this").what(),
+               "bad\n  at user.cc:7\n  do this");
+  EXPECT_STREQ(UserError("bad").what(), "bad\n  at user.cc:7");
+  EXPECT_EQ(UserError("bad", Source::here("composite.cc", 12, "norm")).source().line, 7U);
   const UserCode callback;
   EXPECT_STREQ(UserError("bad", Source::here("user.cc", 9, "f")).what(), "bad\n  at user.cc:9");
 }

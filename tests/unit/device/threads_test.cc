@@ -2,15 +2,19 @@
 
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cfenv>
+#include <cstdio>
+#include <fstream>
 #include <numeric>
 #include <set>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -181,7 +185,7 @@ TEST(Workers, BlockAllSignals) {
   EXPECT_EQ(sigismember(&mask, SIGINT), 0);
 }
 
-TEST(Workers, HaveStacksOfOursWithAGuardPage) {
+TEST(Workers, HaveStacksOfOurs) {
   const ThreadsGuard guard(3);
   const pthread_t caller = pthread_self();
   until_all_take_part(3, [&](int) {
@@ -208,6 +212,37 @@ TEST(Workers, HaveStacksOfOursWithAGuardPage) {
   for (const MappedRange& range : mapped_ranges()) {
     EXPECT_NE(range.owner, MappingOwner::stacks) << "an ended worker left its stack";
   }
+}
+
+// The permissions, as in "rw-p", of the page that holds this address.
+std::string permissions(const std::byte* address) {
+  std::ifstream maps("/proc/self/maps");
+  const auto want = reinterpret_cast<uintptr_t>(address);
+  for (std::string line; std::getline(maps, line);) {
+    uintptr_t begin = 0;
+    uintptr_t end = 0;
+    char mode[5] = {};
+    if (std::sscanf(line.c_str(), "%lx-%lx %4s", &begin, &end, mode) == 3 && begin <= want &&
+        want < end) {
+      return mode;
+    }
+  }
+  return "unmapped";
+}
+
+TEST(Workers, HaveAClosedPageBelowTheirStacks) {
+  const ThreadsGuard guard(3);
+  until_all_take_part(3, [](int) {});
+  int stacks = 0;
+  for (const MappedRange& range : mapped_ranges()) {
+    if (range.owner != MappingOwner::stacks) continue;
+    ++stacks;
+    EXPECT_EQ(permissions(range.begin), "---p");
+    EXPECT_EQ(permissions(range.begin + kPageBytes - 1), "---p");
+    EXPECT_EQ(permissions(range.begin + kPageBytes), "rw-p");
+    EXPECT_EQ(permissions(range.end - 1), "rw-p");
+  }
+  EXPECT_EQ(stacks, 2);
 }
 
 TEST(Workers, AreBuiltAgainInAForkedChild) {
@@ -278,6 +313,29 @@ TEST(Workers, AllowAForkWhileOthersAllocateAndCompute) {
   busy.join();
 }
 
+TEST(Workers, LeaveTheCallersCoreToTheCaller) {
+  cpu_set_t mask;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(mask), &mask), 0);
+  if (CPU_COUNT(&mask) < 2 || CPU_COUNT(&mask) > 16 || !cores_are_ours()) {
+    GTEST_SKIP() << "workers are not pinned here";
+  }
+  const ThreadsGuard guard(2);
+  until_all_take_part(2, [](int) {});
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &mask)) continue;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+    std::atomic<int> met{0};
+    until_all_take_part(2, [&](int worker) {
+      if (worker == 1 && sched_getcpu() == cpu) ++met;
+    });
+    EXPECT_EQ(met, 0) << "on core " << cpu;
+  }
+  sched_setaffinity(0, sizeof(mask), &mask);
+}
+
 TEST(Workers, CountIsSettable) {
   const ThreadsGuard guard(2);
   EXPECT_EQ(num_threads(), 2);
@@ -309,11 +367,6 @@ TEST(Workers, ScopesTravelToThem) {
   until_all_take_part(3, [&](int) { make(100'000).reset(); });
   EXPECT_EQ(scope->peak, peak) << "a worker kept the scope of an earlier job";
   release(scope);
-}
-
-TEST(Cores, AreAtLeastOneAndAtMostTheMachines) {
-  EXPECT_GE(usable_cores(), 1);
-  EXPECT_LE(usable_cores(), sysconf(_SC_NPROCESSORS_ONLN));
 }
 
 TEST(FloatEnvironment, ComesAndGoes) {

@@ -3,6 +3,7 @@
 #include <cpuid.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 
@@ -54,6 +55,18 @@ int64_t cache_bytes(int name, int64_t otherwise) {
   return bytes > 0 ? bytes : otherwise;
 }
 
+// The last cache as one core sees it. The C library's figure is that of the whole package on CPUs
+// whose last cache comes in several parts, which no core can use together; the kernel knows better.
+int64_t last_cache_bytes() {
+  int64_t kibibytes = 0;
+  if (std::FILE* file = std::fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "re")) {
+    long read = 0;
+    if (std::fscanf(file, "%ldK", &read) == 1) kibibytes = read;
+    std::fclose(file);
+  }
+  return kibibytes > 0 ? kibibytes << 10 : cache_bytes(_SC_LEVEL3_CACHE_SIZE, 8 << 20);
+}
+
 }  // namespace
 
 const char* name(Isa isa) {
@@ -70,7 +83,7 @@ const Caches& caches() {
   // What most CPUs of the last ten years have at least, where the system does not say.
   static const Caches instance = {cache_bytes(_SC_LEVEL1_DCACHE_SIZE, 32 << 10),
                                   cache_bytes(_SC_LEVEL2_CACHE_SIZE, 512 << 10),
-                                  cache_bytes(_SC_LEVEL3_CACHE_SIZE, 8 << 20)};
+                                  last_cache_bytes()};
   return instance;
 }
 

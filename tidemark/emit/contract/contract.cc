@@ -121,19 +121,23 @@ void cut_tiles(const Contraction& p, const KernelSet<T>& kernels, int threads, b
   cut.depth = contraction::panel_depth(cut.width * static_cast<int64_t>(sizeof(T)), p.k);
   const int64_t tile_rows = kernels.max_rows[cut.width / lanes - 1];
   const int64_t tiles = divide_up(p.m, tile_rows);
-  // Enough pieces that threads end together, each tall enough to pay for its panel.
-  const int64_t wanted = threads == 1 || cut.serial ? 1 : 4 * threads;
+  // Enough pieces that threads end together, each tall enough to pay for its panel. Short work that
+  // divides evenly is not cut further: handing out pieces would show.
+  const double work = static_cast<double>(p.m * p.n) * static_cast<double>(p.k * cut.batch);
+  const bool even = work < 3e7 && cut.batch * cut.panels % threads == 0;
+  const int64_t wanted = threads == 1 || cut.serial ? 1 : (even ? 1 : 4) * threads;
   cut.row_blocks = std::clamp<int64_t>(divide_up(wanted, cut.batch * cut.panels), 1,
                                        std::max<int64_t>(1, tiles / 4));
-  if (low_precision) {
-    cut.row_blocks = std::max(cut.row_blocks, divide_up(p.m, 32 * tile_rows));
-  }
+  // An A whose rows do not lie along k costs a line for every element a tile reads; turning it pays
+  // when several panels use the copy.
+  const bool turn_a = p.a.column_stride != 1 && p.k > 1 && p.m > 1 && cut.panels > 4;
+  cut.copy_a = low_precision || turn_a;
+  if (cut.copy_a) cut.row_blocks = std::max(cut.row_blocks, divide_up(p.m, 32 * tile_rows));
   cut.block_rows = divide_up(tiles, cut.row_blocks) * tile_rows;
   cut.row_blocks = divide_up(p.m, cut.block_rows);
   cut.block_rows = std::min(cut.block_rows, p.m);
 
   const bool rows_lie_together = p.b.column_stride == 1 || p.n == 1;
-  cut.copy_a = low_precision;
   cut.copy_b = low_precision || !rows_lie_together;
   // Packing doubles what the tile that does it moves to and from the second-level cache, so many
   // tiles must gain from it. A panel that is already dense gains nothing.
@@ -296,6 +300,7 @@ void run_tile_pieces(const Contraction& p, const Blocking& cut, int64_t begin, i
   T* const a_copy = reinterpret_cast<T*>(scratch);
   T* const panel = reinterpret_cast<T*>(scratch + cut.a_bytes);
   T* const c_sums = reinterpret_cast<T*>(scratch + cut.a_bytes + cut.b_bytes);
+  int64_t copied = -1;  // The rows of A that lie in a_copy, where all of k fits there.
   for (int64_t piece = begin; piece < end; ++piece) {
     const int64_t column = piece % cut.panels * cut.width;
     const int64_t outer = piece / cut.panels;
@@ -316,15 +321,18 @@ void run_tile_pieces(const Contraction& p, const Blocking& cut, int64_t begin, i
       pass.add = k > 0;
       const std::byte* a_at = a + k * p.a.column_stride * element;
       if (cut.copy_a) {
-        copy_into<T>(kernels, p.a.dtype,
-                     {.to = a_copy,
-                      .to_row = pass.depth,
-                      .from = a_at,
-                      .row_stride = p.a.row_stride,
-                      .column_stride = p.a.column_stride,
-                      .rows = pass.rows,
-                      .columns = pass.depth,
-                      .padded_columns = pass.depth});
+        if (copied != outer) {
+          copy_into<T>(kernels, p.a.dtype,
+                       {.to = a_copy,
+                        .to_row = pass.depth,
+                        .from = a_at,
+                        .row_stride = p.a.row_stride,
+                        .column_stride = p.a.column_stride,
+                        .rows = pass.rows,
+                        .columns = pass.depth,
+                        .padded_columns = pass.depth});
+        }
+        if (cut.depth == p.k) copied = outer;
         pass.a = a_copy;
         pass.a_row = pass.depth;
         pass.a_step = 1;

@@ -208,10 +208,28 @@ void follow_rows(const typename S::T* const (&a)[kRowsTogether],
   using V = typename S::V;
   constexpr int kLanes = S::kLanes, kVectors = kRowsTogether / kLanes;
   constexpr int64_t kLine = Lines<S>::kLine;
-  alignas(64) T lines[kRowsTogether * kLine] = {};
+  // Copied one line ahead of its use, so that no load waits for a store.
+  alignas(64) T copies[2][kRowsTogether * kLine] = {};
+  const auto copy_lines = [&](int64_t k) {
+    T* const lines = copies[k / kLine % 2];
+    if (p.k - k >= kLine) {
+      TIDEMARK_UNROLL
+      for (int row = 0; row < kRowsTogether; ++row) {
+        TIDEMARK_UNROLL
+        for (int64_t i = 0; i < kLine; i += kLanes) {
+          S::store(lines + row * kLine + i, S::load(a[row] + k + i));
+        }
+      }
+    } else {
+      for (int row = 0; row < kRowsTogether; ++row) {
+        for (int64_t i = 0; i < p.k - k; ++i) lines[row * kLine + i] = a[row][k + i];
+      }
+    }
+  };
   V totals[kVectors], sums[kVectors];
   TIDEMARK_UNROLL
   for (int v = 0; v < kVectors; ++v) totals[v] = sums[v] = S::zero();
+  copy_lines(0);
   for (int64_t k = 0; k < p.k; k += kLine) {
     if (k > 0 && k % kBlock == 0) {
       TIDEMARK_UNROLL
@@ -223,20 +241,9 @@ void follow_rows(const typename S::T* const (&a)[kRowsTogether],
     TIDEMARK_UNROLL
     for (int row = 0; row < kRowsTogether; ++row) __builtin_prefetch(next + row * kLine, 0, 2);
     next += kRowsTogether * kLine;
+    if (k + kLine < p.k) copy_lines(k + kLine);
+    const T* const lines = copies[k / kLine % 2];
     const int64_t steps = p.k - k < kLine ? p.k - k : kLine;
-    if (steps == kLine) {
-      TIDEMARK_UNROLL
-      for (int row = 0; row < kRowsTogether; ++row) {
-        TIDEMARK_UNROLL
-        for (int64_t i = 0; i < kLine; i += kLanes) {
-          S::store(lines + row * kLine + i, S::load(a[row] + k + i));
-        }
-      }
-    } else {
-      for (int row = 0; row < kRowsTogether; ++row) {
-        for (int64_t i = 0; i < steps; ++i) lines[row * kLine + i] = a[row][k + i];
-      }
-    }
     const T* x = p.x + k * p.x_step;
     const auto add_columns = [&](int64_t begin, int64_t count) {
       V columns[kVectors][S::kTurned];
@@ -282,6 +289,10 @@ void rows_times_vector(const RowsTimesVector<typename S::T>& p) {
   }
 }
 
+// How far ahead of its use a line of a long row is fetched into the second-level cache. The
+// hardware follows eight rows well when it is shown them this early, and one row alone no better.
+inline constexpr int64_t kBytesAhead = 2048;
+
 // Eight rows of B at a time over all columns, so that memory is read in eight long streams; the
 // chain of each column waits in `partial` between them.
 template <class S, int kRows>
@@ -289,43 +300,39 @@ void add_rows(const VectorTimesColumns<typename S::T>& p, int64_t k, bool first,
               bool add) {
   using T = typename S::T;
   using V = typename S::V;
-  constexpr int64_t kLanes = S::kLanes;
-  const T* b = p.b + k * p.b_row;
-  const T* next = b + kRows * p.b_row;
+  constexpr int64_t kLanes = S::kLanes, kAhead = kBytesAhead / static_cast<int64_t>(sizeof(T));
+  // Copies, because a store of a vector may change what `p` refers to, as far as compilers know.
+  const int64_t b_row = p.b_row, columns = p.columns;
+  const T* const b = p.b + k * b_row;
+  // A chain begins at zero, and goes to c when its block ends, by way of `partial` else.
+  const T* const from = p.partial;
+  T* const to = last ? p.c : p.partial;
   V x[kRows];
   TIDEMARK_UNROLL
   for (int r = 0; r < kRows; ++r) x[r] = S::broadcast(p.x + (k + r) * p.x_step);
-  for (int64_t column = 0; column < p.columns; column += kLanes) {
-    const int64_t have = p.columns - column;
-    V sum = first ? S::zero() : S::load(p.partial + column);
-    if (have >= kLanes) {
-      // The rows that come next, while these are summed.
-      TIDEMARK_UNROLL
-      for (int r = 0; r < kRows; ++r) {
-        __builtin_prefetch(next + r * kLanes, 0, 2);
-      }
-      next += kRows * kLanes;
-      TIDEMARK_UNROLL
-      for (int r = 0; r < kRows; ++r) sum = S::fma(x[r], S::load(b + r * p.b_row + column), sum);
-      if (last) {
-        if (add) sum = S::add(S::load(p.c + column), sum);
-        S::store(p.c + column, sum);
-      } else {
-        S::store(p.partial + column, sum);
-      }
-    } else {
-      const typename S::Mask mask = S::mask(static_cast<int>(have));
-      TIDEMARK_UNROLL
-      for (int r = 0; r < kRows; ++r) {
-        sum = S::fma(x[r], S::load(b + r * p.b_row + column, mask), sum);
-      }
-      if (last) {
-        if (add) sum = S::add(S::load(p.c + column, mask), sum);
-        S::store(p.c + column, sum, mask);
-      } else {
-        S::store(p.partial + column, sum);
-      }
-    }
+  const int64_t whole = columns - columns % kLanes;
+  for (int64_t column = 0; column < whole; column += kLanes) {
+    V sum = first ? S::zero() : S::load(from + column);
+    // Where these rows end soon, the rows that come next begin.
+    const bool ends = column + kAhead >= columns;
+    const T* ahead = b + column + kAhead + (ends ? kRows * b_row - columns : 0);
+    TIDEMARK_UNROLL
+    for (int r = 0; r < kRows; ++r) __builtin_prefetch(ahead + r * b_row, 0, 2);
+    TIDEMARK_UNROLL
+    for (int r = 0; r < kRows; ++r) sum = S::fma(x[r], S::load(b + r * b_row + column), sum);
+    if (last && add) sum = S::add(S::load(to + column), sum);
+    S::store(to + column, sum);
+  }
+  if (whole == columns) return;
+  const typename S::Mask mask = S::mask(static_cast<int>(columns - whole));
+  V sum = first ? S::zero() : S::load(from + whole);
+  TIDEMARK_UNROLL
+  for (int r = 0; r < kRows; ++r) sum = S::fma(x[r], S::load(b + r * b_row + whole, mask), sum);
+  if (last && add) sum = S::add(S::load(to + whole, mask), sum);
+  if (last) {
+    S::store(to + whole, sum, mask);
+  } else {
+    S::store(to + whole, sum);
   }
 }
 

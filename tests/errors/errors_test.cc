@@ -1,0 +1,539 @@
+// Every message a user can meet, with its exact text: a message nobody tests is a message nobody
+// reads. "@" stands for the user's line.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <functional>
+#include <limits>
+#include <string>
+
+#include "tidemark/api/create.h"
+#include "tidemark/api/memory.h"
+#include "tidemark/api/ops.h"
+#include "tidemark/api/random.h"
+
+namespace td = tidemark;
+using td::Tensor;
+
+namespace {
+
+// The calls below are not longer than this many lines.
+constexpr int kLines = 8;
+
+void check(const td::Error& error, std::string text, td::Source call) {
+  const td::Source at = error.source();
+  const size_t mark = text.find('@');
+  if (mark != std::string::npos) {
+    text.replace(mark, 1, "errors_test.cc:" + std::to_string(at.line));
+    const int apart = static_cast<int>(at.line) - static_cast<int>(call.line);
+    EXPECT_LE(std::abs(apart), kLines) << "charged to line " << at.line << ", not the user's";
+  }
+  EXPECT_EQ(error.what(), text) << "at line " << call.line;
+}
+
+// What `call` throws is a UserError with this text.
+void expect_error(const std::function<void()>& call, const std::string& text,
+                  td::Source at = td::Source::here()) {
+  try {
+    call();
+    ADD_FAILURE() << "no error at line " << at.line << ", wanted: " << text;
+  } catch (const td::UserError& error) {
+    check(error, text, at);
+  }
+}
+
+Tensor floats(const td::Shape& shape) { return td::zeros(shape); }
+Tensor wholes(const td::Shape& shape) { return td::zeros(shape, td::i32); }
+
+TEST(Errors, OfShapesThatDoNotBroadcast) {
+  const Tensor a = floats({2, 3}), b = floats({4}), c = floats({2, 1, 5});
+  expect_error([&] { a + b; },
+               "add: shapes [2, 3] and [4] do not broadcast (3 and 4 at axis -1)\n"
+               "  at @\n  sizes must be equal, or one of them 1");
+  expect_error([&] { td::where(a > 0, a, b); },
+               "where: shapes [2, 3] and [4] do not broadcast (3 and 4 at axis -1)\n"
+               "  at @\n  sizes must be equal, or one of them 1");
+  expect_error([&] { td::broadcast_to(a, {3, 3}); },
+               "broadcast_to: f32[2, 3] does not broadcast to [3, 3]\n"
+               "  at @\n  sizes must be equal, or 1 in the operand");
+  expect_error([&] { td::broadcast_to(c, {5}); },
+               "broadcast_to: f32[2, 1, 5] does not broadcast to [5]\n"
+               "  at @\n  sizes must be equal, or 1 in the operand");
+  Tensor x = floats({3});
+  expect_error([&] { x += a[0][{td::Slice{.end = 2}}]; },
+               "add: shapes [3] and [2] do not broadcast (3 and 2 at axis -1)\n"
+               "  at @\n  sizes must be equal, or one of them 1");
+  EXPECT_TRUE(x.has_value()) << "a call that failed took its operand";
+}
+
+TEST(Errors, OfDTypes) {
+  const Tensor x = floats({2}), yes = td::zeros({2}, td::boolean), n = wholes({2});
+  expect_error([&] { td::subtract(yes, yes); },
+               "subtract: takes numbers, got bool\n  at @\n  cast it first: td::cast(x, td::i32)");
+  expect_error([&] { td::bitwise_and(x, n); },
+               "bitwise_and: takes integers or bool, got f32\n"
+               "  at @\n  cast it first: td::cast(x, td::i32)");
+  expect_error([&] { td::left_shift(yes, yes); },
+               "left_shift: takes integers, got bool\n"
+               "  at @\n  cast it first: td::cast(x, td::i32)");
+  expect_error([&] { td::matmul(td::zeros({2, 2}, td::boolean), td::zeros({2, 2}, td::boolean)); },
+               "matmul: takes numbers, got bool\n  at @\n  cast it first: td::cast(x, td::i32)");
+  expect_error([&] { td::conv2d(wholes({1, 3, 3, 1}), wholes({1, 1, 1, 1})); },
+               "conv2d: takes floats, got i32\n  at @\n  cast it first: td::cast(x, td::f32)");
+  expect_error([&] { td::gather(x, x); },
+               "gather: indices must be integers, got f32[2]\n"
+               "  at @\n  cast them: td::cast(indices, td::i32)");
+  expect_error([&] { td::one_hot(x, 3); },
+               "one_hot: indices must be integers, got f32[2]\n"
+               "  at @\n  cast them: td::cast(indices, td::i32)");
+}
+
+TEST(Errors, OfNumbersThatDoNotFit) {
+  const Tensor u = td::zeros({2}, td::u8), n = wholes({2});
+  expect_error([&] { u + 300; },
+               "add: 300 does not fit u8\n  at @\n  cast the tensor to a wider dtype first");
+  expect_error([&] { u - 1 + -1; },
+               "add: -1 does not fit u8\n  at @\n  cast the tensor to a wider dtype first");
+  expect_error([&] { n * 3000000000; },
+               "multiply: 3000000000 does not fit i32\n"
+               "  at @\n  cast the tensor to a wider dtype first");
+  expect_error([&] { Tensor(3000000000); },
+               "3000000000 does not fit i32, the dtype of a plain integer\n"
+               "  at @\n  give it a dtype: td::constant(n, td::i64)");
+  expect_error([&] { td::constant({1, 256}, td::u8); },
+               "constant: 256 does not fit u8\n"
+               "  at @\n  name a wider dtype: td::constant(values, td::i64)");
+  expect_error([&] { td::full({2}, 300, td::u8); },
+               "constant: 300 does not fit u8\n  at @\n  cast the tensor to a wider dtype first");
+}
+
+TEST(Errors, OfAxes) {
+  const Tensor x = floats({2, 3});
+  expect_error([&] { td::sum(x, 2); },
+               "sum: f32[2, 3] has no axis 2\n  at @\n  axes go from -2 to 1");
+  expect_error([&] { td::softmax(x, -3); },
+               "softmax: f32[2, 3] has no axis -3\n  at @\n  axes go from -2 to 1");
+  expect_error([&] { td::cumsum(floats({})); },
+               "cumsum: f32[] has no axis 0\n  at @\n  it is a scalar");
+  expect_error([&] { td::max(x, {0, -2}); },
+               "max: axis 0 of f32[2, 3] is given twice\n"
+               "  at @\n  name each axis once; negative ones count from the end");
+  expect_error([&] { td::argmax(floats({2, 3, 4}), {0, 1}); },
+               "argmax: takes one axis or none, got 2\n  at @\n  reshape the axes into one first");
+  expect_error([&] { td::mean(x, 7); },
+               "mean: f32[2, 3] has no axis 7\n  at @\n  axes go from -2 to 1");
+  expect_error([&] { td::expand_dims(x, 4); },
+               "expand_dims: f32[2, 3] has no axis 4\n  at @\n  axes go from -3 to 2");
+  expect_error([&] { td::squeeze(x, 1); },
+               "squeeze: axis 1 of f32[2, 3] has size 3, not 1\n"
+               "  at @\n  to take one element of it write x[...], to merge axes td::reshape");
+  expect_error([&] { td::transpose(x, {0, 0}); },
+               "transpose: the order must name each of the 2 axes of f32[2, 3] once\n"
+               "  at @\n  leave it out to reverse all axes");
+  expect_error([&] { td::transpose(x, {0, 2}); },
+               "transpose: f32[2, 3] has no axis 2\n  at @\n  axes go from -2 to 1");
+  expect_error([&] { td::flip(x, 5); },
+               "flip: f32[2, 3] has no axis 5\n  at @\n  axes go from -2 to 1");
+}
+
+TEST(Errors, OfReductionsOverNothing) {
+  expect_error([&] { td::max(floats({0})); },
+               "max: f32[0] has no elements along axis 0, so there is none to choose\n"
+               "  at @\n  look at the size first, or put in an element: td::concat, td::pad");
+  expect_error([&] { td::argmin(floats({3, 0}), 1); },
+               "argmin: f32[3, 0] has no elements along axis 1, so there is none to choose\n"
+               "  at @\n  look at the size first, or put in an element: td::concat, td::pad");
+}
+
+TEST(Errors, OfReshaping) {
+  const Tensor x = floats({2, 3});
+  expect_error([&] { td::reshape(x, {4}); },
+               "reshape: f32[2, 3] has 6 elements, [4] has 4\n"
+               "  at @\n  the number of elements must stay; one size may be -1: it is found");
+  expect_error([&] { td::reshape(x, {4, -1}); },
+               "reshape: f32[2, 3] has 6 elements, [4, ?] has a multiple of 4\n"
+               "  at @\n  the number of elements must stay; one size may be -1: it is found");
+  expect_error([&] { td::reshape(x, {-1, -1}); },
+               "reshape: [?, ?] leaves two sizes to be found\n"
+               "  at @\n  at most one size may be -1");
+}
+
+TEST(Errors, OfPuttingTogetherAndTakingApart) {
+  const Tensor a = floats({2, 3}), b = floats({2, 4});
+  expect_error([&] { td::concat({a, b}, 0); },
+               "concat: f32[2, 3] and f32[2, 4] differ beside axis 0\n"
+               "  at @\n  all sizes but that of the axis must agree");
+  expect_error([&] { td::concat({a, floats({2})}, 0); },
+               "concat: f32[2, 3] and f32[2] differ beside axis 0\n"
+               "  at @\n  all sizes but that of the axis must agree");
+  expect_error([&] { td::concat(std::vector<Tensor>()); },
+               "concat: the list is empty\n  at @\n  give at least one tensor");
+  expect_error([&] { td::stack(std::vector<Tensor>()); },
+               "stack: the list is empty\n  at @\n  give at least one tensor");
+  expect_error([&] { td::stack({a, b}); },
+               "stack: f32[2, 3] and f32[2, 4] have different shapes\n"
+               "  at @\n  make them equal first, or use td::concat");
+  expect_error([&] { td::split(a, 2, 1); },
+               "split: axis 1 of f32[2, 3] does not divide into 2 equal parts\n"
+               "  at @\n  give the sizes: td::split(x, {3, 4}, axis)");
+  expect_error([&] { td::split(a, {1, 1}, 1); },
+               "split: the sizes add up to 2, axis 1 of f32[2, 3] has 3\n"
+               "  at @\n  every element must be in one part");
+  expect_error([&] { td::split(a, {4, -1}, 1); },
+               "split: a part cannot have -1 elements\n  at @\n  sizes must not be negative");
+  expect_error([&] { td::pad(a, {{1, 1}}); },
+               "pad: 1 widths for the 2 axes of f32[2, 3]\n"
+               "  at @\n  give {before, after} for every axis");
+  expect_error([&] { td::pad(a, {{1, 1}, {0, -1}}); },
+               "pad: widths must not be negative, got {0, -1}\n"
+               "  at @\n  slice it to make it smaller");
+  expect_error([&] { td::tile(a, {2, -1}); },
+               "tile: counts must not be negative, got -1\n"
+               "  at @\n  0 gives an empty tensor, 1 leaves an axis as it is");
+  expect_error([&] { td::repeat(a, -1, 0); },
+               "repeat: the count must not be negative\n  at @\n  0 gives an empty tensor");
+  expect_error([&] { td::tril(floats({3})); },
+               "tril: needs at least two axes, got f32[3]\n"
+               "  at @\n  add an axis: td::expand_dims(x, 0)");
+  expect_error([&] { td::triu(floats({3})); },
+               "triu: needs at least two axes, got f32[3]\n"
+               "  at @\n  add an axis: td::expand_dims(x, 0)");
+}
+
+TEST(Errors, OfIndices) {
+  const Tensor x = floats({5, 3});
+  expect_error([&] { td::gather(x, td::constant({0, 5})); },
+               "gather: index 5 is out of range for axis 0 of f32[5, 3]\n"
+               "  at @\n  indices go from -5 to 4");
+  expect_error([&] { td::gather(x, td::constant({-4}), 1); },
+               "gather: index -4 is out of range for axis 1 of f32[5, 3]\n"
+               "  at @\n  indices go from -3 to 2");
+  expect_error([&] { td::take_along_axis(x, wholes({4, 3}), 1); },
+               "take_along_axis: f32[5, 3] and indices i32[4, 3] differ beside axis 1\n"
+               "  at @\n  all sizes but that of the axis must agree");
+  expect_error([&] { td::take_along_axis(x, td::full({5, 1}, 3), 1); },
+               "take_along_axis: index 3 is out of range for axis 1 of f32[5, 3]\n"
+               "  at @\n  indices go from -3 to 2");
+  expect_error([&] { td::scatter_add(x, td::constant({1}), floats({3})); },
+               "scatter_add: updates f32[3] do not fit indices i32[1] along axis 0 of f32[5, 3]\n"
+               "  at @\n  they must have the shape [1, 3]");
+  expect_error([&] { td::scatter_add(x, td::constant({7}), floats({1, 3})); },
+               "scatter_add: index 7 is out of range for axis 0 of f32[5, 3]\n"
+               "  at @\n  indices go from -5 to 4");
+  expect_error([&] { td::embedding(x, td::constant({9})); },
+               "gather: index 9 is out of range for axis 0 of f32[5, 3]\n"
+               "  at @\n  indices go from -5 to 4");
+  expect_error([&] { td::one_hot(wholes({2}), -1); },
+               "one_hot: the depth must not be negative, got -1\n"
+               "  at @\n  it is the number of classes");
+}
+
+TEST(Errors, OfSubscripts) {
+  const Tensor x = floats({5, 3}), flat = floats({4});
+  expect_error([&] { x[{0, 1, 2}]; },
+               "subscript: 3 indices for the 2 axes of f32[5, 3]\n"
+               "  at @\n  give at most one for each axis; td::newaxis adds one");
+  expect_error([&] { x[5]; },
+               "subscript: index 5 is out of range for axis 0 of f32[5, 3]\n"
+               "  at @\n  indices go from -5 to 4");
+  expect_error([&] { x[{0, -4}]; },
+               "subscript: index -4 is out of range for axis 1 of f32[5, 3]\n"
+               "  at @\n  indices go from -3 to 2");
+  expect_error([&] { floats({0})[0]; },
+               "subscript: index 0 is out of range for axis 0 of f32[0]\n"
+               "  at @\n  the axis is empty");
+  expect_error([&] { x[{td::ellipsis, td::ellipsis}]; },
+               "subscript: only one td::ellipsis may stand in it\n"
+               "  at @\n  write td::all for the other axes");
+  expect_error([&] { flat[td::Slice{.step = 0}]; },
+               "subscript: the step of a slice must not be 0\n"
+               "  at @\n  1 takes every element, -1 every element backwards");
+  expect_error([&] { x[flat > 0]; },
+               "subscript: the mask bool[4] does not fit f32[5, 3] at axis 0\n"
+               "  at @\n  their sizes must agree");
+  const Tensor rows = wholes({2}), columns = wholes({2});
+  expect_error([&] { x[{rows, columns}]; },
+               "subscript: only one tensor may stand in it\n"
+               "  at @\n  subscript twice, or use td::gather and td::take_along_axis");
+  expect_error([&] { x[rows + 7]; },
+               "gather: index 7 is out of range for axis 0 of f32[5, 3]\n"
+               "  at @\n  indices go from -5 to 4");
+  expect_error([&] { td::update(x, rows, 1); },
+               "update: the place must be a view, so no tensor may stand in it\n"
+               "  at @\n  use td::scatter_add or td::where");
+  expect_error([&] { td::update(x, 0, floats({2})); },
+               "broadcast_to: f32[2] does not broadcast to [3]\n"
+               "  at @\n  sizes must be equal, or 1 in the operand");
+}
+
+TEST(Errors, OfContractions) {
+  const Tensor a = floats({64, 128});
+  expect_error([&] { td::matmul(a, floats({256, 10})); },
+               "matmul: inner sizes differ: f32[64, 128] x f32[256, 10] (128 and 256)\n"
+               "  at @\n  the last size of the first must equal the last but one of the second");
+  expect_error([&] { td::matmul(a, floats({10, 128})); },
+               "matmul: inner sizes differ: f32[64, 128] x f32[10, 128] (128 and 10)\n"
+               "  at @\n  did you mean to transpose the second operand? {.transpose_b = true}");
+  expect_error([&] { td::matmul(floats({}), a); },
+               "matmul: operands need at least two axes, got f32[] x f32[64, 128]\n"
+               "  at @\n  add an axis: td::expand_dims(v, 0) or td::expand_dims(v, 1)");
+  expect_error([&] { td::matmul(floats({2, 3, 4}), floats({3, 4, 5})); },
+               "matmul: shapes [2] and [3] do not broadcast (2 and 3 at axis -1)\n"
+               "  at @\n  sizes must be equal, or one of them 1");
+  expect_error([&] { td::tensordot(a, floats({128}), 2); },
+               "tensordot: cannot contract 2 axes of f32[64, 128] and f32[128]\n"
+               "  at @\n  both must have that many axes");
+  expect_error([&] { td::tensordot(a, floats({64, 5}), 1); },
+               "tensordot: the last 1 sizes of f32[64, 128] and the first of f32[64, 5] differ "
+               "(128 and 64)\n  at @\n  transpose one of them, or contract fewer axes");
+}
+
+TEST(Errors, OfImages) {
+  const Tensor x = floats({1, 5, 5, 4});
+  expect_error([&] { td::conv2d(floats({5, 5, 4}), floats({3, 3, 4, 8})); },
+               "conv2d: needs an image [n, height, width, in] and a kernel [height, width, in, "
+               "out], got f32[5, 5, 4] and f32[3, 3, 4, 8]\n"
+               "  at @\n  one image alone: td::expand_dims(x, 0)");
+  expect_error([&] { td::conv2d(x, floats({3, 3, 3, 8})); },
+               "conv2d: f32[1, 5, 5, 4] has 4 channels, the kernel f32[3, 3, 3, 8] takes 3 in each "
+               "of 1 groups and gives 8\n  at @\n  channels must be the kernel's inputs times the "
+               "groups, and the outputs a multiple of the groups");
+  expect_error([&] { td::conv2d(x, floats({3, 3, 4, 8}), {.strides = {0, 1}}); },
+               "conv2d: strides and dilations must be at least 1, got 0 and 1\n"
+               "  at @\n  1 is every place: leave them out");
+  expect_error([&] { td::max_pool(floats({5, 5})); },
+               "max_pool: needs an image of four axes, got f32[5, 5]\n"
+               "  at @\n  one image alone: td::expand_dims(x, 0)");
+  expect_error([&] { td::avg_pool(x, {.size = {0, 2}}); },
+               "avg_pool: windows and strides must be at least 1, got 0 and 0\n"
+               "  at @\n  a window of 1 with stride 1 leaves the axis as it is");
+  expect_error([&] { td::max_pool(x, {.size = {6, 2}}); },
+               "max_pool: a window of 6 does not fit axis 1 of f32[1, 5, 5, 4]\n"
+               "  at @\n  use td::Padding::same, or a smaller window");
+}
+
+TEST(Errors, OfCreation) {
+  expect_error([&] { td::constant({{1, 2}, {3}}); },
+               "constant: lists of different lengths at depth 1 (2 and 1)\n"
+               "  at @\n  all lists of one depth must be equally long");
+  expect_error([&] { td::constant({{1, 2}, 3}); },
+               "constant: numbers and lists are mixed at one depth\n"
+               "  at @\n  put every number inside equally many braces");
+  expect_error([&] { td::constant({1, {2}}); },
+               "constant: numbers and lists are mixed at one depth\n"
+               "  at @\n  put every number inside equally many braces");
+  const std::vector<float> six(6);
+  expect_error([&] { td::constant(six, {4}); },
+               "constant: 6 elements do not fill the shape [4], which has 4\n"
+               "  at @\n  give a shape whose sizes multiply to the number of elements");
+  expect_error([&] { td::borrow(std::span(six), {7}); },
+               "borrow: 6 elements do not fill the shape [7], which has 7\n"
+               "  at @\n  give a shape whose sizes multiply to the number of elements");
+  alignas(8) const char bytes[16] = {};
+  const std::span odd(reinterpret_cast<const float*>(bytes + 1), 2);
+  expect_error([&] { td::borrow(odd, {2}); },
+               "borrow: memory is not aligned to 4 bytes, the size of f32\n"
+               "  at @\n  copy it: td::constant(memory)");
+  expect_error([&] { td::full({2}, floats({2})); },
+               "full: the value must be one number, got f32[2]\n"
+               "  at @\n  to repeat a tensor use td::broadcast_to or td::tile");
+  expect_error([&] { td::arange(0, 10, 0); },
+               "arange: cannot go from 0 to 10 in steps of 0\n"
+               "  at @\n  the step must not be 0, and all must be finite");
+  expect_error([&] { td::arange(0.0, 1e30); },
+               "arange: from 0 to 1e+30 in steps of 1 there are 1e+30 numbers\n"
+               "  at @\n  take larger steps");
+  expect_error([&] { td::arange(2147483646, 2147483650); },
+               "arange: 2147483649 does not fit i32\n"
+               "  at @\n  name a wider dtype: td::arange(start, stop, step, td::i64)");
+  expect_error([&] { td::linspace(0, 1, -1); },
+               "linspace: cannot make -1 numbers\n  at @\n  the count must not be negative");
+  expect_error([&] { td::eye(-2); },
+               "eye: cannot make -2 rows of -2 columns\n  at @\n  sizes must not be negative");
+  expect_error([&] { td::zeros({2, -1}); },
+               "a tensor cannot have the shape [2, ?]: sizes must be known and not negative\n"
+               "  at @\n  give every size");
+  expect_error([&] { td::zeros({int64_t{1} << 40, int64_t{1} << 40}); },
+               "a tensor cannot have the shape [1099511627776, 1099511627776]: its bytes do not "
+               "fit 63 bits\n  at @\n  make a size smaller");
+  expect_error([&] { td::broadcast_to(1.0f, {int64_t{1} << 40, int64_t{1} << 40}); },
+               "a tensor cannot have the shape [1099511627776, 1099511627776]: its bytes do not "
+               "fit 63 bits\n  at @\n  make a size smaller");
+  expect_error([&] { td::broadcast_to(1.0f, {2, -1}); },
+               "a tensor cannot have the shape [2, ?]: sizes must be known and not negative\n"
+               "  at @\n  give every size");
+}
+
+TEST(Errors, OfDraws) {
+  using namespace td::random;
+  const double inf = std::numeric_limits<double>::infinity();
+  expect_error([&] { normal({2}, {.dtype = td::i32}); },
+               "random::normal: draws floats, not i32\n  at @\n  use td::random::integers");
+  expect_error([&] { uniform({2}, {.dtype = td::u8}); },
+               "random::uniform: draws floats, not u8\n  at @\n  use td::random::integers");
+  expect_error([&] { uniform({2}, {.low = 1, .high = 1}); },
+               "random::uniform: nothing lies in [1, 1)\n  at @\n  low must be less than high");
+  expect_error([&] { integers({2}, {.low = 5, .high = 5}); },
+               "random::integers: nothing lies in [5, 5)\n  at @\n  low must be less than high");
+  expect_error([&] { integers({2}, {.dtype = td::f32}); },
+               "random::integers: draws integers, not f32\n  at @\n  use td::random::uniform");
+  expect_error([&] { integers({2}, {.low = 0, .high = 300, .dtype = td::u8}); },
+               "random::integers: [0, 300) does not fit u8\n"
+               "  at @\n  name a wider dtype: {.dtype = td::i64}");
+  expect_error([&] { bernoulli({2}, {.p = 1.5}); },
+               "random::bernoulli: p must be in [0, 1], got 1.5\n"
+               "  at @\n  it is the probability of true");
+  expect_error([&] { permutation(-1); },
+               "random::permutation: cannot permute -1 numbers\n"
+               "  at @\n  the count must not be negative");
+  expect_error([&] { td::dropout(floats({2}), {.rate = 1}); },
+               "dropout: the rate must be in [0, 1), got 1\n"
+               "  at @\n  it is the share of elements that become zero");
+  expect_error([&] { td::dropout(floats({2}), {.rate = inf}); },
+               "dropout: the rate must be in [0, 1), got inf\n"
+               "  at @\n  it is the share of elements that become zero");
+}
+
+TEST(Errors, OfReading) {
+  const Tensor x = floats({2, 3});
+  expect_error([&] { x.item<float>(); },
+               "item: needs one element, f32[2, 3] has 6\n"
+               "  at @\n  reduce it first (td::sum, td::all), or read all with to_vector");
+  expect_error([&] { x.span<const double>(); },
+               "span: the elements of f32[2, 3] are f32, not f64\n"
+               "  at @\n  ask for its own element type, or convert with td::cast");
+  expect_error([&] { td::transpose(x).span<const float>(); },
+               "span: f32[3, 2] is a view whose elements do not lie one after another\n"
+               "  at @\n  make it dense first: td::identity(x)");
+}
+
+TEST(Errors, OfATensorThatHoldsNothing) {
+  const std::string text =
+      "a Tensor that holds nothing was used: it was never given a value, or it was moved away\n"
+      "  at @\n  give it a value first; has_value() tells whether it has one";
+  const Tensor none, x = floats({2});
+  expect_error([&] { none + x; }, text);
+  expect_error([&] { td::sum(none); }, text);
+  expect_error([&] { td::softmax(none); }, text);
+  expect_error([&] { td::reshape(none, {2}); }, text);
+  expect_error([&] { td::concat({x, none}); }, text);
+  expect_error([&] { td::matmul(none, x); }, text);
+  expect_error([&] { td::conv2d(none, x); }, text);
+  expect_error([&] { td::gather(x, none); }, text);
+  expect_error([&] { none[0]; }, text);
+  expect_error([&] { x[none]; }, text);
+  expect_error([&] { td::gelu(none); }, text);
+  expect_error([&] { td::cast(none, td::i32); }, text);
+  expect_error([&] { none.item<float>(); }, text);
+  expect_error([&] { none.to_vector<float>(); }, text);
+  expect_error([&] { none.shape(); },
+               "a Tensor that holds nothing was used: it was never given a value, or it was moved "
+               "away\n  give it a value first; has_value() tells whether it has one");
+}
+
+// Inside a composite the user's line comes first, and the line of ours that found it follows.
+TEST(Errors, InsideACompositeNameBothLines) {
+  const Tensor x = floats({2, 3});
+  const auto without_inner = [](std::string text) {
+    const size_t open = text.find(" [composite.cc:"), close = text.find(']', open + 2);
+    if (open == std::string::npos) return td::cat("no inner line in: ", text);
+    return text.erase(open, close - open + 1);
+  };
+  try {
+    td::layer_norm(x, {.scale = floats({4})});
+    FAIL();
+  } catch (const td::UserError& error) {
+    EXPECT_EQ(without_inner(error.what()),
+              td::cat("multiply: shapes [2, 3] and [4] do not broadcast (3 and 4 at axis -1)\n"
+                      "  at errors_test.cc:",
+                      error.source().line, "\n  sizes must be equal, or one of them 1"));
+  }
+  try {
+    td::attention(x, floats({5, 4}), x);
+    FAIL();
+  } catch (const td::UserError& error) {
+    EXPECT_EQ(without_inner(error.what()),
+              td::cat("matmul: inner sizes differ: f32[2, 3] x f32[4, 5] (3 and 4)\n"
+                      "  at errors_test.cc:",
+                      error.source().line,
+                      "\n  the last size of the first must equal the last but one of the second"));
+  }
+}
+
+TEST(Errors, OfComposites) {
+  const Tensor x = floats({2, 3});
+  expect_error([&] { td::attention(floats({3}), x, x); },
+               "attention: needs [..., tokens, features], got f32[3], f32[2, 3], f32[2, 3]\n"
+               "  at @\n  add the missing axis: td::expand_dims(x, 0)");
+  expect_error([&] { td::sparse_softmax_cross_entropy(wholes({2, 3}), x); },
+               "sparse_softmax_cross_entropy: labels i32[2, 3] need one axis less than logits "
+               "f32[2, 3]\n  at @\n  labels are class numbers, one for each row of logits");
+}
+
+TEST(Errors, OfMemory) {
+  expect_error([&] { td::memory::set_limit(0); },
+               "set_limit: 0 B is no limit\n  at @\n  give a positive number of bytes");
+  expect_error([&] { static_cast<void>(td::memory::ledger().of("nothing")); },
+               "ledger: there is no row 'nothing'\n  print the ledger to see its rows");
+  expect_error([&] { static_cast<void>(td::Shape{2, 3}[2]); }, "shape[2, 3] has no axis 2");
+  expect_error([&] { static_cast<void>(int64_t{td::Shape{td::open}[0]}); },
+               "the value of an open size was asked for, but it is known only at the call\n"
+               "  compute with it as a Dim, or fix the size in the signature");
+}
+
+TEST(OutOfMemory, SaysWhatWasAskedAndWhoHoldsWhat) {
+  const td::Bytes before = td::memory::limit();
+  td::memory::release();
+  const Tensor held = td::zeros({1024, 256});
+  const std::string line = held.source().text();
+  td::memory::set_limit(3 << 20);
+  const auto refused = [&](const std::function<void()>& call) {
+    try {
+      call();
+    } catch (const td::OutOfMemory& error) {
+      EXPECT_EQ(error.source().text().substr(0, 15), "errors_test.cc:");
+      std::string text = error.what();
+      const std::string at = error.source().text();
+      for (size_t i = text.find(at); i != std::string::npos; i = text.find(at))
+        text.replace(i, at.size(), "@");
+      return text;
+    }
+    return std::string("nothing was refused");
+  };
+  EXPECT_EQ(refused([] { td::zeros({1024, 1024}); }),
+            "out of memory: f32[1024, 1024] needs 4.0 MiB, 1.0 MiB of 3.0 MiB are in use, 0 B "
+            "cached\n  at @\n  largest: f32[1024, 256] 1.0 MiB (" +
+                line +
+                ", temporaries)\n"
+                "  ask for less, or raise the limit: td::memory::set_limit");
+  // Made by the library, charged to the user's line.
+  EXPECT_EQ(refused([] { td::eye(1700, td::u8); }),
+            "out of memory: bool[1700, 1700] needs 2.8 MiB, 1.0 MiB of 3.0 MiB are in use, 0 B "
+            "cached\n  at @\n  largest: f32[1024, 256] 1.0 MiB (" +
+                line +
+                ", temporaries); i32[1700] 6.7 KiB (@, temporaries); i32[1700] 6.7 KiB (@, "
+                "temporaries)\n"
+                "  free tensors you no longer need (x = {}), or raise the limit: "
+                "td::memory::set_limit");
+  td::memory::set_limit(before);
+  EXPECT_EQ(td::sum(td::zeros({1024, 1024})).item<float>(), 0.0F) << "the next call works";
+}
+
+// An op that runs in place and then has no room for its scratch leaves its operand as it was.
+TEST(OutOfMemory, LeavesAnOperandGivenAwayAsItWas) {
+  const td::Bytes before = td::memory::limit();
+  Tensor x = td::ones({1000, 1000});
+  td::memory::release();
+  td::memory::set_limit(td::memory::current().count);
+  bool refused = false;
+  try {
+    x += 1;
+  } catch (const td::OutOfMemory&) {
+    refused = true;
+  }
+  td::memory::set_limit(before);
+  ASSERT_TRUE(x.has_value());
+  EXPECT_EQ(td::sum(x).item<float>(), refused ? 1e6F : 2e6F);
+}
+
+}  // namespace

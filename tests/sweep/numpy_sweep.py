@@ -1,0 +1,366 @@
+#!/usr/bin/env python3
+"""The sweep once more, against NumPy: numpy_sweep.py DRIVER FOLDER
+
+DRIVER writes the cases (operands, attributes and our results) to FOLDER; here NumPy computes the same.
+Where we differ on purpose it says so: search for "differs".
+"""
+
+import json
+import math
+import os
+import subprocess
+import sys
+
+try:
+    import numpy as np
+except ImportError:
+    print("skipped: NumPy is not installed", file=sys.stderr)
+    sys.exit(77)
+
+NUMPY = {"f16": np.float16, "f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64,
+         "u8": np.uint8, "bool": np.bool_}
+KIND = {"bool": 0, "u8": 1, "i32": 1, "i64": 1, "f16": 2, "bf16": 2, "f32": 2, "f64": 2}
+WIDTH = {"bool": 0, "u8": 1, "i32": 2, "i64": 3, "f16": 1, "bf16": 1, "f32": 2, "f64": 3}
+# One ulp of 1.
+EPSILON = {"f16": 2.0**-10, "bf16": 2.0**-7, "f32": 2.0**-23, "f64": 2.0**-52}
+LEAST = {"f16": 2.0**-24, "bf16": 2.0**-133, "f32": 2.0**-149, "f64": 2.0**-1074}
+
+
+class Array:
+    """An array of the case: NumPy has no bf16, which is read as the f32 it stands for."""
+
+    def __init__(self, data, record):
+        self.dtype = record["dtype"]
+        shape = record["shape"]
+        count = math.prod(shape)
+        stored = np.uint16 if self.dtype == "bf16" else NUMPY[self.dtype]
+        flat = np.frombuffer(data, stored, count, record["offset"])
+        if self.dtype == "bf16":
+            flat = (flat.astype(np.uint32) << 16).view(np.float32)
+        self.value = flat.reshape(shape)
+
+
+def promote(a, b):
+    """Our rule. It differs from NumPy's where an integer meets a float: the float's dtype stays."""
+    if a == b:
+        return a
+    if KIND[a] != KIND[b]:
+        return a if KIND[a] > KIND[b] else b
+    if {a, b} == {"f16", "bf16"}:
+        return "f32"
+    return a if WIDTH[a] >= WIDTH[b] else b
+
+
+def rounded(x, dtype):
+    """x in a float dtype of ours."""
+    if dtype != "bf16":
+        return x.astype(NUMPY[dtype])
+    bits = np.atleast_1d(x.astype(np.float32)).view(np.uint32).astype(np.uint64)
+    up = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16 << 16).astype(np.uint32).view(np.float32)
+    return np.where(np.isnan(x), np.float32(np.nan), up.reshape(np.shape(x)))
+
+
+def converted(x, source, target):
+    """A cast. It differs from NumPy, where a float outside the integer's range gives anything: ours
+    saturates, and NaN gives 0."""
+    if KIND[target] == 2:
+        return rounded(x, target)
+    if target == "bool":
+        return x != 0
+    if KIND[source] != 2:
+        return x.astype(NUMPY[target])
+    info = np.iinfo(NUMPY[target])
+    wide = np.where(np.isnan(x), 0, np.trunc(x.astype(np.float64)))
+    result = np.clip(wide, float(info.min), float(info.max))
+    inside = (result > float(info.min)) & (result < float(info.max))
+    exact = np.where(inside, result, 0).astype(NUMPY[target])
+    return np.where(inside, exact, np.where(result <= float(info.min), info.min, info.max)).astype(NUMPY[target])
+
+
+def wide(x):
+    """Floats in f64, for what NumPy would round on the way."""
+    return x.astype(np.float64) if x.dtype.kind == "f" else x
+
+
+def to_float(x):
+    """Ops on floats: integers become f32. It differs from NumPy, which would give f64."""
+    return x if x.dtype.kind == "f" else x.astype(np.float32)
+
+
+erf = np.vectorize(math.erf, otypes=[np.float64])
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-wide(to_float(x))))
+
+
+def softmax(x, axis):
+    x = wide(to_float(x))
+    e = np.exp(x - x.max(axis=axis, keepdims=True))
+    return e / e.sum(axis=axis, keepdims=True)
+
+
+def log_softmax(x, axis):
+    x = wide(to_float(x))
+    moved = x - x.max(axis=axis, keepdims=True)
+    return moved - np.log(np.exp(moved).sum(axis=axis, keepdims=True))
+
+
+def shifts(function):
+    """Counts outside the width: ours act like the width. NumPy's are its C compiler's, but for those
+    at or above the width."""
+    def apply(a, b):
+        width = a.dtype.itemsize * 8
+        inside = (b >= 0) & (b < width)
+        safe = function(a, np.where(inside, b, 0).astype(b.dtype))
+        beyond = np.where(a < 0, -1, 0).astype(a.dtype) if function is np.right_shift else np.zeros_like(a)
+        return np.where(inside, safe, beyond)
+    return apply
+
+
+def power(a, b):
+    """Integers to a negative power: ours give 0 but for 1 and -1; NumPy refuses."""
+    if a.dtype.kind == "f":
+        return np.power(a, b)
+    with_negative = b < 0
+    result = np.power(a, np.where(with_negative, 0, b).astype(b.dtype))
+    tiny = np.where(a == 1, 1, np.where(a == -1, np.where(b % 2 == 0, 1, -1), 0)) if a.dtype != np.uint8 else result
+    return np.where(with_negative, tiny, result).astype(a.dtype)
+
+
+def round_even(x):
+    return np.rint(x) if x.dtype.kind == "f" else x
+
+
+UNARY = {
+    "abs": np.abs, "bitwise_invert": np.invert, "ceil": np.ceil, "floor": np.floor, "identity": np.copy,
+    "isfinite": np.isfinite, "isinf": np.isinf, "isnan": np.isnan, "logical_not": np.logical_not,
+    "negative": np.negative, "relu": lambda x: np.maximum(x, x.dtype.type(0)), "round": round_even,
+    "sign": np.sign, "square": np.square,
+}
+UNARY_FLOAT = {  # Computed in f64 and compared within ulps.
+    "cos": np.cos, "erf": erf, "exp": np.exp, "expm1": np.expm1, "log": np.log, "log1p": np.log1p,
+    "reciprocal": lambda x: 1 / x, "rsqrt": lambda x: 1 / np.sqrt(x), "sigmoid": sigmoid, "sin": np.sin,
+    "sqrt": np.sqrt, "tanh": np.tanh,
+}
+BINARY = {
+    "add": np.add, "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor,
+    "divide": lambda a, b: to_float(a) / to_float(b), "equal": np.equal, "floor_divide": np.floor_divide,
+    "greater": np.greater, "greater_equal": np.greater_equal, "left_shift": shifts(np.left_shift),
+    "less": np.less, "less_equal": np.less_equal, "logical_and": np.logical_and, "logical_or": np.logical_or,
+    "logical_xor": np.logical_xor, "maximum": np.maximum, "minimum": np.minimum, "multiply": np.multiply,
+    "not_equal": np.not_equal, "pow": power, "remainder": np.remainder, "right_shift": shifts(np.right_shift),
+    "subtract": np.subtract,
+}
+REDUCE = {"all": np.all, "any": np.any, "max": np.max, "min": np.min, "prod": np.prod, "sum": np.sum}
+# How far a result may be, in ulps: of our definition and of NumPy's own.
+ULPS = {"pow": 8, "sigmoid": 8, "tanh": 8, "rsqrt": 4, "cos": 6, "sin": 6, "erf": 6, "exp": 6, "expm1": 6,
+        "log": 6, "log1p": 6, "softmax": 100, "log_softmax": 100}
+# Since 2.4 the exponent's cutoff depends on the dtype, as ours does.
+PRINTS_BY_DTYPE = str(np.array([1e7], np.float32)) == "[1.e+07]"
+DRAWS = {"random_bernoulli", "random_integers", "random_normal", "random_permutation", "random_uniform"}
+
+
+def conv2d(x, w, attrs):
+    x, w = wide(x), wide(w)
+    (sh, sw), (ph, pw), (qh, qw), (dh, dw) = (attrs[k] for k in ("stride", "pad_low", "pad_high", "dilation"))
+    groups = attrs["groups"]
+    x = np.pad(x, ((0, 0), (ph, qh), (pw, qw), (0, 0)))
+    kh, kw, each, outs = w.shape
+    oh = max(0, (x.shape[1] - dh * (kh - 1) - 1) // sh + 1) if x.shape[1] >= dh * (kh - 1) + 1 else 0
+    ow = max(0, (x.shape[2] - dw * (kw - 1) - 1) // sw + 1) if x.shape[2] >= dw * (kw - 1) + 1 else 0
+    y = np.zeros((x.shape[0], oh, ow, outs))
+    for i in range(kh):
+        for j in range(kw):
+            part = x[:, i * dh:i * dh + (oh - 1) * sh + 1:sh, j * dw:j * dw + (ow - 1) * sw + 1:sw, :]
+            if oh == 0 or ow == 0:
+                continue
+            for g in range(groups):
+                per = outs // groups
+                y[..., g * per:(g + 1) * per] += part[..., g * each:(g + 1) * each] @ w[i, j, :, g * per:(g + 1) * per]
+    return y
+
+
+def padded(x, attrs):
+    low, high, inside = attrs["low"], attrs["high"], attrs["inside"]
+    shape = [a + b + n + max(0, n - 1) * i for a, b, n, i in zip(low, high, x.shape, inside)]
+    result = np.full(shape, attrs["value"], dtype=x.dtype)
+    result[tuple(slice(a, a + max(0, (n - 1) * (i + 1) + 1), i + 1)
+                 for a, n, i in zip(low, x.shape, inside))] = x
+    return result
+
+
+def gathered(x, index, axis):
+    index = index.astype(np.int64)
+    return np.take(x, np.where(index < 0, index + x.shape[axis], index), axis=axis)
+
+
+def scattered(x, index, updates, attrs):
+    axis = attrs["axis"]
+    result = x.copy()
+    index = index.astype(np.int64)
+    where = np.where(index < 0, index + x.shape[axis], index)
+    if attrs["along"]:
+        grid = list(np.indices(index.shape))
+        grid[axis] = where
+        np.add.at(result, tuple(grid), updates)
+    else:
+        moved = np.moveaxis(result, axis, 0)
+        order = list(range(axis, axis + index.ndim)) + list(range(axis)) + list(range(axis + index.ndim, updates.ndim))
+        np.add.at(moved, where, updates.transpose(order))
+    return result
+
+
+def computed(case, operands, result):
+    """What NumPy gives: an array and how far ours may be from it, absolutely."""
+    op, attrs = case["op"], case["attrs"]
+    x = operands[0].value if operands else None
+    none = np.float64(0)
+    if op == "cast":
+        return converted(x, operands[0].dtype, attrs["dtype"]), none
+    if op in UNARY:
+        return UNARY[op](x != 0 if op == "logical_not" else x), none
+    if op in UNARY_FLOAT:
+        return UNARY_FLOAT[op](wide(to_float(x))), none
+    if op in BINARY:
+        common = promote(operands[0].dtype, operands[1].dtype)
+        if op.startswith("logical"):
+            return BINARY[op](operands[0].value != 0, operands[1].value != 0), none
+        a, b = (converted(o.value, o.dtype, common) for o in operands)
+        return BINARY[op](a, b), none
+    if op == "clip":
+        return np.minimum(operands[2].value, np.maximum(operands[1].value, x)), none
+    if op == "where":
+        common = promote(operands[1].dtype, operands[2].dtype)
+        a, b = (converted(o.value, o.dtype, common) for o in operands[1:])
+        return np.where(x != 0, a, b), none
+    if op in ("argmax", "argmin"):
+        axes = attrs["axes"]
+        find = np.argmax if op == "argmax" else np.argmin
+        if not axes:
+            return np.zeros(result.value.shape, np.int64), none
+        axis = axes[0] if len(axes) == 1 else None
+        return find(x, axis=axis, keepdims=bool(attrs["keepdims"])).astype(np.int64), none
+    if op in REDUCE:
+        axes, keep = tuple(attrs["axes"]), bool(attrs["keepdims"])
+        if op in ("sum", "prod"):
+            # Integers and bools, u8 too, add up in i64; it differs from NumPy, where u8 gives u64.
+            y = REDUCE[op](wide(x) if x.dtype.kind == "f" else x.astype(np.int64), axis=axes, keepdims=keep)
+            if x.dtype.kind != "f":
+                return y, none
+            size = math.prod(x.shape[a] for a in axes)
+            unit = EPSILON["f64"] if operands[0].dtype == "f64" else EPSILON["f32"]
+            scale = np.sum(np.abs(wide(x)), axis=axes, keepdims=keep) if op == "sum" else size * np.abs(y)
+            return y, (400 if op == "sum" else 1) * unit * scale
+        return REDUCE[op](x != 0 if op in ("all", "any") else x, axis=axes, keepdims=keep), none
+    if op == "softmax":
+        return softmax(x, attrs["axis"]), none
+    if op == "log_softmax":
+        y = log_softmax(x, attrs["axis"])
+        return y, 100 * EPSILON.get(result.dtype) * np.ones_like(y)
+    if op == "reshape":
+        return x.reshape(attrs["shape"]), none
+    if op == "transpose":
+        return x.transpose(attrs["order"]), none
+    if op == "broadcast_to":
+        return np.broadcast_to(x, attrs["shape"]), none
+    if op == "slice":
+        for axis, (begin, size, step) in enumerate(zip(attrs["begin"], attrs["size"], attrs["step"])):
+            x = np.take(x, begin + step * np.arange(size), axis=axis)
+        return x, none
+    if op == "concat":
+        return np.concatenate([o.value for o in operands], axis=attrs["axis"]), none
+    if op == "pad":
+        return padded(x, attrs), none
+    if op == "gather":
+        return gathered(x, operands[1].value, attrs["axis"]), none
+    if op == "take_along_axis":
+        index = operands[1].value.astype(np.int64)
+        index = np.where(index < 0, index + x.shape[attrs["axis"]], index)
+        return np.take_along_axis(x, index, attrs["axis"]), none
+    if op == "scatter_add":
+        if operands[0].dtype == "bf16":
+            return None, none  # Rounds to bf16 after each addition; NumPy has no such type.
+        return scattered(x, operands[1].value, operands[2].value, attrs), none
+    if op == "cumsum":
+        axis = attrs["axis"]
+        y = wide(x) if x.dtype.kind == "f" else x.astype(np.int64)
+        y = np.flip(np.cumsum(np.flip(y, axis), axis=axis), axis) if attrs["reverse"] else np.cumsum(y, axis=axis)
+        if x.dtype.kind != "f":
+            return y, none
+        unit = EPSILON["f64"] if operands[0].dtype == "f64" else EPSILON["f32"]
+        return y, x.shape[axis] * unit * np.sum(np.abs(wide(x)), axis=axis, keepdims=True) * np.ones_like(y)
+    if op in ("matmul", "conv2d"):
+        a, b = operands[0].value, operands[1].value
+        if a.dtype.kind != "f":
+            return np.matmul(a.astype(np.int64), b.astype(np.int64)).astype(NUMPY[result.dtype]), none
+        product = np.matmul if op == "matmul" else lambda p, q: conv2d(p, q, attrs)
+        unit = EPSILON["f64"] if operands[0].dtype == "f64" else EPSILON["f32"]
+        return product(wide(a), wide(b)), 300 * unit * product(np.abs(wide(a)), np.abs(wide(b)))
+    if op == "arange":
+        count = attrs["shape"][0]
+        return converted(attrs["start"] + np.arange(count) * attrs["step"], "f64", attrs["dtype"]), none
+    raise KeyError(f"{op}: numpy_sweep.py does not know it; say what it is in NumPy")
+
+
+def check(case, operands, result):
+    """What is wrong with a case, or None."""
+    with np.errstate(all="ignore"):
+        want, allowed = computed(case, operands, result)
+        if want is None:
+            return None
+        got = result.value
+        if tuple(np.shape(want)) != got.shape:
+            return f"shape {got.shape}, NumPy has {np.shape(want)}"
+        if got.dtype.kind != "f":
+            if np.array_equal(got, want):
+                return None
+            at = tuple(np.argwhere(got != want)[0])
+            return f"element {at}: {got[at]}, NumPy has {want[at]}"
+        want = np.asarray(want)
+        exact = rounded(want, result.dtype)
+        ulps = ULPS.get(case["op"], 0)
+        if result.dtype in ("f16", "bf16"):
+            ulps = max(1, ulps // 8) if ulps else 0
+        if np.any(allowed != 0):
+            ulps = max(ulps, 1)
+        a, b = wide(got), wide(np.asarray(exact))
+        room = ulps * np.maximum(np.abs(b) * EPSILON[result.dtype], LEAST[result.dtype]) + allowed
+        good = (a == b) | (np.isnan(a) & np.isnan(b)) | (np.abs(a - b) <= room)
+        # Near the largest number the last ulp may be the infinity.
+        good |= np.isinf(b) & (np.abs(wide(want)) < np.inf) & (np.sign(a) == np.sign(b)) & (np.abs(a) > 0) & (room > 0)
+        if np.all(good):
+            return None
+        at = tuple(np.argwhere(~np.atleast_1d(good))[0]) if np.ndim(good) else ()
+        return f"element {at}: {got[at]!r}, NumPy has {exact[at]!r}"
+
+
+def main(driver, folder):
+    subprocess.run([driver, folder], check=True)
+    data = open(os.path.join(folder, "data.bin"), "rb").read()
+    compared, wrong, seen = {}, 0, set()
+    for line in open(os.path.join(folder, "cases.jsonl")):
+        case = json.loads(line)
+        op = case["op"]
+        operands = [Array(data, record) for record in case["operands"]]
+        if op in DRAWS or op == "print" and not PRINTS_BY_DTYPE:
+            continue
+        if op == "print":
+            text = str(operands[0].value)
+            problem = None if text == case["printed"] else \
+                f"prints\n{case['printed']}\nNumPy prints\n{text}"
+            case["text"] = f"print {operands[0].dtype}{list(operands[0].value.shape)}"
+        else:
+            problem = check(case, operands, Array(data, case["result"]))
+        compared[op] = compared.get(op, 0) + 1
+        if problem:
+            wrong += 1
+            if op not in seen or op == "print" and wrong < 40:
+                print(f"{case['text']}: {problem}")
+            seen.add(op)
+    print(f"NumPy {np.__version__}: {sum(compared.values())} cases of {len(compared)} ops compared, {wrong} differ")
+    return 1 if wrong or not compared else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
