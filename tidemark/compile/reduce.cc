@@ -7,7 +7,6 @@
 #include "tidemark/compile/kernels.h"
 #include "tidemark/compile/launch.h"
 #include "tidemark/device/storage.h"
-#include "tidemark/loops/pairwise.h"
 #include "tidemark/ops/lower.h"
 #include "tidemark/ops/pointwise.h"
 
@@ -59,24 +58,25 @@ T combined(Monoid monoid, T a, T b) {
   }
 }
 
-// partials is [rows, chunks, columns], result [rows, columns]: chunks are combined pairwise.
+// partials is [rows, chunks, columns], result [rows, columns]: chunks are combined pairwise by
+// position, as in `pairwise.h`, each into its left neighbour.
 void combine_chunks(Monoid monoid, const ArrayRef& partials, const ArrayRef& result) {
   const device::FloatEnvironment ieee;
   const int64_t rows = partials.shape[0], chunks = partials.shape[1], columns = partials.shape[2];
   visit_dtype(partials.dtype, [&](auto element) {
     using T = decltype(element);
     if constexpr (std::is_arithmetic_v<T>) {
-      const T* from = reinterpret_cast<const T*>(partials.data);
-      T* to = reinterpret_cast<T*>(result.data);
-      const auto combine = [&](T a, T b) { return combined<T>(monoid, a, b); };
       for (int64_t row = 0; row < rows; ++row) {
-        for (int64_t column = 0; column < columns; ++column) {
-          T levels[kPairwiseLevels];
-          for (int64_t chunk = 0; chunk < chunks; ++chunk) {
-            pairwise_push(levels, chunk, from[(row * chunks + chunk) * columns + column], combine);
+        T* const from = reinterpret_cast<T*>(partials.data) + row * chunks * columns;
+        for (int64_t apart = 1; apart < chunks; apart *= 2) {
+          for (int64_t chunk = 0; chunk + apart < chunks; chunk += 2 * apart) {
+            T* const left = from + chunk * columns;
+            const T* const right = left + apart * columns;
+            for (int64_t column = 0; column < columns; ++column)
+              left[column] = combined<T>(monoid, left[column], right[column]);
           }
-          to[row * columns + column] = pairwise_finish(levels, chunks, combine);
         }
+        std::copy_n(from, columns, reinterpret_cast<T*>(result.data) + row * columns);
       }
     } else {
       TIDEMARK_CHECK(false, "partial results are never 16-bit floats");

@@ -549,6 +549,12 @@ void NestEmitter::emit_columns() {
     Value* some =
         builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, columns_, builder_.getInt64(1));
     Value* is_part = builder_.CreateICmpUGT(columns_, builder_.getInt64(block));
+    for (size_t i = 0; i < buffers_.size(); ++i) {
+      const BufferRef& ref = nest_.buffers[i];
+      if (ref.written || ref.columns != BufferRef::Columns::unit) continue;
+      Value* row_bytes = times(columns_, size_of(ref.dtype));
+      is_part = builder_.CreateOr(is_part, builder_.CreateICmpNE(buffers_[i].step, row_bytes));
+    }
     steps_per_turn_ = builder_.CreateSelect(is_part, steps_per_turn_,
                                             builder_.CreateUDiv(builder_.getInt64(block), some));
   }

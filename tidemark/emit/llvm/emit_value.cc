@@ -1,6 +1,8 @@
 // Expressions, and how vectors reach memory.
 #include <llvm/IR/IntrinsicsX86.h>
 
+#include <algorithm>
+
 #include "tidemark/emit/llvm/nest_emitter.h"
 // After lane_value.h, which nest_emitter.h includes.
 #include "tidemark/emit/llvm/control_flow.h"
@@ -87,6 +89,27 @@ Value* NestEmitter::lane_mask(Value* active) {
 
 // ---- Memory
 
+// Masked access to less than a register is written at the register's full 16 bytes, with lanes that
+// are certainly off: code generation would widen it, and leaves the upper bits of the mask as they
+// happen to be.
+int64_t NestEmitter::register_lanes(int64_t size) const { return std::max(width_, 16 / size); }
+
+Value* NestEmitter::widened(Value* value, int64_t size, Value* rest) {
+  if (register_lanes(size) == width_) return value;
+  llvm::SmallVector<int> lanes;
+  for (int64_t i = 0; i < register_lanes(size); ++i) {
+    lanes.push_back(static_cast<int>(i < width_ ? i : width_ + i % width_));
+  }
+  return builder_.CreateShuffleVector(value, rest, lanes);
+}
+
+Value* NestEmitter::narrowed(Value* value) {
+  llvm::SmallVector<int> lanes;
+  for (int64_t i = 0; i < width_; ++i) lanes.push_back(static_cast<int>(i));
+  const auto* type = llvm::cast<llvm::FixedVectorType>(value->getType());
+  return type->getNumElements() == width_ ? value : builder_.CreateShuffleVector(value, lanes);
+}
+
 Value* NestEmitter::load(int32_t buffer, const Place& place) {
   const BufferRef& ref = nest_.buffers[static_cast<size_t>(buffer)];
   const int64_t size = size_of(ref.dtype);
@@ -107,9 +130,11 @@ Value* NestEmitter::load(int32_t buffer, const Place& place) {
     return from_memory(builder_.CreateAlignedLoad(type, address, align), ref.dtype);
   }
   if (has_masks_) {
-    Value* zero = llvm::Constant::getNullValue(type);
-    return from_memory(builder_.CreateMaskedLoad(type, address, align, place.mask, zero),
-                       ref.dtype);
+    llvm::Type* whole = memory_type(ref.dtype, register_lanes(size));
+    Value* zero = llvm::Constant::getNullValue(whole);
+    Value* mask = widened(place.mask, size, llvm::Constant::getNullValue(place.mask->getType()));
+    Value* loaded = builder_.CreateMaskedLoad(whole, address, align, mask, zero);
+    return from_memory(narrowed(loaded), ref.dtype);
   }
   return from_memory(load_strided(ref, address, builder_.getInt64(uint64_t(size)), place),
                      ref.dtype);
@@ -162,7 +187,9 @@ void NestEmitter::store(int32_t buffer, Value* value, const Place& place) {
     if (place.active == nullptr) {
       builder_.CreateAlignedStore(value, address, align);
     } else if (has_masks_) {
-      builder_.CreateMaskedStore(value, address, align, place.mask);
+      Value* mask = widened(place.mask, size, llvm::Constant::getNullValue(place.mask->getType()));
+      builder_.CreateMaskedStore(widened(value, size, llvm::PoisonValue::get(value->getType())),
+                                 address, align, mask);
     } else {
       store_strided(ref, value, address, builder_.getInt64(uint64_t(size)), place);
     }

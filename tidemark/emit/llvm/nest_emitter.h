@@ -100,6 +100,9 @@ class NestEmitter {
   void store(int32_t buffer, llvm::Value* value, const Place& place);
   void store_strided(const BufferRef& ref, llvm::Value* value, llvm::Value* address,
                      llvm::Value* stride, const Place& place);
+  int64_t register_lanes(int64_t size) const;
+  llvm::Value* widened(llvm::Value* value, int64_t size, llvm::Value* rest);
+  llvm::Value* narrowed(llvm::Value* value);
   llvm::Value* cell_address(int32_t cell, const Place& place);
   llvm::Value* constant(DType dtype, uint64_t bits, int64_t width);
   llvm::Value* to_memory(llvm::Value* value, DType dtype);

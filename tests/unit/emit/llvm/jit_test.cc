@@ -8,6 +8,7 @@
 
 #include "problem.h"
 #include "tidemark/base/text.h"
+#include "tidemark/emit/tile/tile.h"
 #include "tidemark/loops/expr.h"
 
 namespace tidemark {
@@ -163,6 +164,9 @@ TEST(Jit, FoldsAlongColumnsInTheDefinedOrder) {
   for (const int64_t columns : {0, 1, 15, 17, 64, 65, 129}) {
     for (const int64_t steps : {0, 1, 255, 256, 257, 800}) sizes.push_back({2, steps, columns});
   }
+  // Whole rows, rows in parts, and several rows at a time.
+  for (const int64_t columns : {200, 300, 1024, 1025, 2100, 5000}) sizes.push_back({1, 9, columns});
+  sizes.push_back({1, 520, 1100});
   for (const DType dtype : {f32, f64, i32, i64, u8, boolean}) {
     for (const Monoid monoid : {Monoid::sum, Monoid::product, Monoid::minimum, Monoid::maximum}) {
       if (!is_defined(monoid, dtype)) continue;
@@ -214,8 +218,8 @@ TEST(Jit, RunsManySweeps) {
   const std::vector<std::array<int64_t, 3>> lanes = {{3, 1, 0},  {3, 1, 1},    {3, 1, 16},
                                                      {3, 1, 17}, {2, 1, 100},  {2, 1, 1024},
                                                      {2, 1, 64}, {1, 1, 4097}, {1, 1, 9000}};
-  const std::vector<std::array<int64_t, 3>> columns = {{2, 3, 1},    {2, 10, 33}, {1, 300, 20},
-                                                       {1, 600, 70}, {1, 5, 300}, {2, 4, 0}};
+  const std::vector<std::array<int64_t, 3>> columns = {
+      {2, 3, 1}, {2, 10, 33}, {1, 300, 20}, {1, 600, 70}, {1, 5, 300}, {2, 4, 0}, {1, 19, 700}};
   for (const bool is_tame : {false, true}) {
     expect_same({.nest = softmax(Nest::Order::lanes), .is_tame = is_tame}, lanes);
     expect_same({.nest = argmax(Nest::Order::lanes), .is_tame = is_tame}, lanes);
@@ -316,10 +320,10 @@ Nest random_nest(std::mt19937_64& random) {
   return b.nest;
 }
 
-TEST(Jit, AgreesOnRandomNests) {
-  std::mt19937_64 random(7);
+std::vector<Problem> random_problems(uint64_t seed, int count) {
+  std::mt19937_64 random(seed);
   std::vector<Problem> problems;
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < count; ++i) {
     Problem problem{.nest = random_nest(random)};
     problem.rows = 1 + static_cast<int64_t>(random() % 3);
     const bool in_lanes = problem.nest.order == Nest::Order::lanes;
@@ -330,7 +334,21 @@ TEST(Jit, AgreesOnRandomNests) {
     problem.is_tame = random() % 2 == 0;
     problems.push_back(problem);
   }
-  expect_same(problems);
+  return problems;
+}
+
+TEST(Jit, AgreesOnRandomNests) { expect_same(random_problems(7, 200)); }
+
+TEST(Jit, AgreesWithTheInterpreterOnRandomNests) {
+  const std::vector<Problem> problems = random_problems(8, 200);
+  for (const device::Isa isa : isas()) {
+    for (const Problem& problem : problems) {
+      const auto interpreted = make_tile_kernel(problem.nest, isa);
+      const auto compiled = compile_nest(problem.nest, isa);
+      ASSERT_NE(compiled, nullptr) << to_text(problem.nest);
+      ASSERT_EQ(difference(problem, *interpreted, *compiled), "") << device::name(isa);
+    }
+  }
 }
 
 TEST(Jit, GivesCodeBack) {

@@ -8,7 +8,7 @@
 #include <limits>
 #include <random>
 
-#include "naive.h"
+#include "tests/unit/emit/naive.h"
 #include "tidemark/base/error.h"
 
 namespace tidemark {
@@ -192,14 +192,12 @@ struct Memory {
   std::vector<uint64_t> scalars;
 };
 
-}  // namespace
-
-std::string difference(const Problem& problem, const Kernel& kernel) {
-  const Memory expected(problem);
-  const Memory actual(problem);
-  naive::run(problem.nest, expected.arguments(problem, nullptr));
+void run(const Kernel& kernel, const Problem& problem, const Memory& memory) {
   const GuardedBytes scratch((kernel.scratch_bytes + 63) / 64 * 64, true);
-  kernel(actual.arguments(problem, scratch.data()));
+  kernel(memory.arguments(problem, scratch.data()));
+}
+
+std::string difference(const Problem& problem, const Memory& expected, const Memory& actual) {
   for (size_t i = 0; i < problem.nest.buffers.size(); ++i) {
     if (expected.storage[i] == nullptr) continue;
     const DType dtype = problem.nest.buffers[i].dtype;
@@ -218,6 +216,24 @@ std::string difference(const Problem& problem, const Kernel& kernel) {
     }
   }
   return {};
+}
+
+}  // namespace
+
+std::string difference(const Problem& problem, const Kernel& kernel) {
+  const Memory expected(problem);
+  const Memory actual(problem);
+  testing::naive_run(problem.nest, expected.arguments(problem, nullptr));
+  run(kernel, problem, actual);
+  return difference(problem, expected, actual);
+}
+
+std::string difference(const Problem& problem, const Kernel& expected, const Kernel& actual) {
+  const Memory left(problem);
+  const Memory right(problem);
+  run(expected, problem, left);
+  run(actual, problem, right);
+  return difference(problem, left, right);
 }
 
 std::vector<device::Isa> isas() {

@@ -43,6 +43,8 @@ struct Problem {
 // Runs the problem by the naive evaluator and by the kernel; empty where all bytes agree (a NaN
 // equals any NaN), else what differs first.
 std::string difference(const Problem& problem, const Kernel& kernel);
+// The same for two kernels.
+std::string difference(const Problem& problem, const Kernel& expected, const Kernel& actual);
 
 // The instruction sets this CPU can run.
 std::vector<device::Isa> isas();

@@ -5,8 +5,9 @@
 #include <cstdlib>
 #include <memory>
 
-#include "tests/unit/emit/tile/naive.h"
+#include "tests/unit/emit/naive.h"
 #include "tidemark/base/error.h"
+#include "tidemark/emit/llvm/jit.h"
 #include "tidemark/emit/tile/tile.h"
 
 namespace tidemark::testing {
@@ -18,14 +19,17 @@ struct Free {
   void operator()(std::byte* bytes) const { std::free(bytes); }
 };
 
-void run_tile(const Nest& nest, device::Isa isa, KernelArgs args) {
-  const std::unique_ptr<Kernel> kernel = make_tile_kernel(nest, isa);
-  const auto bytes = static_cast<size_t>((kernel->scratch_bytes + 63) / 64 * 64);
+void run(const Kernel& kernel, KernelArgs args) {
+  const auto bytes = static_cast<size_t>((kernel.scratch_bytes + 63) / 64 * 64);
   const std::unique_ptr<std::byte, Free> scratch(
       static_cast<std::byte*>(std::aligned_alloc(64, std::max<size_t>(bytes, 64))));
   std::memset(scratch.get(), 0xab, bytes);
   args.scratch = scratch.get();
-  (*kernel)(args);
+  kernel(args);
+}
+
+void run_tile(const Nest& nest, device::Isa isa, const KernelArgs& args) {
+  run(*make_tile_kernel(nest, isa), args);
 }
 
 }  // namespace
@@ -175,6 +179,19 @@ std::string Call::differences() const {
         cat("at ", sizes_.rows, " x ", sizes_.steps, " x ", sizes_.columns, "\n", to_text(nest_));
   }
   return text;
+}
+
+std::string Call::compiled_differences(device::Isa isa) const {
+  const std::unique_ptr<Kernel> kernel = compile_nest(nest_, isa);
+  if (kernel == nullptr) return cat("not compiled:\n", to_text(nest_));
+  const Memory expected = make_memory();
+  naive_run(nest_, args(expected));
+  const Memory actual = make_memory();
+  run(*kernel, args(actual));
+  const std::string found = compare(expected, actual);
+  if (found.empty()) return "";
+  return cat(device::name(isa), ", compiled: ", found, "at ", sizes_.rows, " x ", sizes_.steps,
+             " x ", sizes_.columns, "\n", to_text(nest_));
 }
 
 std::string Call::message_when_cut(int32_t buffer, int64_t bytes) const {

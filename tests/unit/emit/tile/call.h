@@ -34,6 +34,8 @@ class Call {
 
   // What differs between the interpreter and the naive evaluation; "" where nothing does.
   std::string differences() const;
+  // The same for compiled code.
+  std::string compiled_differences(device::Isa isa) const;
   // Runs in checking mode with `buffer` cut short by `bytes` at its end (or, negative, at its
   // start). Gives the message of the error, or "".
   std::string message_when_cut(int32_t buffer, int64_t bytes) const;

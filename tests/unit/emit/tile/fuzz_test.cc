@@ -4,8 +4,8 @@
 
 #include <cstdlib>
 
+#include "tests/unit/emit/naive.h"
 #include "tests/unit/emit/tile/call.h"
-#include "tests/unit/emit/tile/naive.h"
 #include "tidemark/loops/expr.h"
 
 namespace tidemark {
@@ -163,6 +163,19 @@ TEST(TileFuzz, RandomNestsGiveTheDefinedBits) {
   for (int64_t seed = 1; seed <= nests; ++seed) {
     SCOPED_TRACE(seed);
     const std::string found = RandomCall(static_cast<uint64_t>(seed)).make().differences();
+    ASSERT_EQ(found, "");
+  }
+}
+
+TEST(TileFuzz, CompiledNestsGiveThemToo) {
+  const char* const count = std::getenv("TIDEMARK_FUZZ");
+  const int64_t nests = count != nullptr ? std::atoll(count) : 400;
+  const std::vector<device::Isa> isas = available_isas();
+  for (int64_t seed = 1; seed <= nests; ++seed) {
+    SCOPED_TRACE(seed);
+    const Call call = RandomCall(static_cast<uint64_t>(seed)).make();
+    const std::string found =
+        call.compiled_differences(isas[static_cast<size_t>(seed) % isas.size()]);
     ASSERT_EQ(found, "");
   }
 }

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
+#include "tests/unit/emit/naive.h"
 #include "tests/unit/emit/tile/call.h"
-#include "tests/unit/emit/tile/naive.h"
 #include "tidemark/emit/tile/tile.h"
 #include "tidemark/loops/expr.h"
 

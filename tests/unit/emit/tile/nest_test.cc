@@ -2,8 +2,8 @@
 
 #include <limits>
 
+#include "tests/unit/emit/naive.h"
 #include "tests/unit/emit/tile/call.h"
-#include "tests/unit/emit/tile/naive.h"
 #include "tidemark/emit/tile/tile.h"
 #include "tidemark/loops/expr.h"
 

@@ -1,4 +1,4 @@
-#include "tests/unit/emit/tile/naive.h"
+#include "tests/unit/emit/naive.h"
 
 #include <cmath>
 #include <functional>

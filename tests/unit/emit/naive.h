@@ -1,5 +1,5 @@
-// Evaluates a nest one element at a time, as its definition reads. Shares no code with the
-// interpreter: values are words, ops are written out again, and folds follow the text of `nest.h`.
+// Evaluates a nest one element at a time, as its definition reads. Shares no code with what runs
+// nests: values are words, ops are written out again, and folds follow the text of `nest.h`.
 #pragma once
 
 #include <cstddef>
