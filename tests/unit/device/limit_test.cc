@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -106,6 +107,15 @@ TEST(Cgroups, WithWordsInsteadOfNumbersLimitNothing) {
 TEST(Cores, AreAtLeastOneAndAtMostTheMachines) {
   EXPECT_GE(usable_cores(), 1);
   EXPECT_LE(usable_cores(), sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+TEST(Limit, LeavesTheUsersStrtokAlone) {
+  char text[] = "1,2,3";
+  EXPECT_STREQ(std::strtok(text, ","), "1");
+  EXPECT_GT(default_limit_bytes(), 0);
+  EXPECT_GT(usable_cores(), 0);
+  EXPECT_STREQ(std::strtok(nullptr, ","), "2");
+  EXPECT_STREQ(std::strtok(nullptr, ","), "3");
 }
 
 }  // namespace
