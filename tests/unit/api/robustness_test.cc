@@ -200,7 +200,7 @@ void run_all(const std::vector<Case>& list, int times) {
 TEST(OpSoak, IsFlatAfterTwoPasses) {
   const char* const counts = std::getenv("TIDEMARK_TEST_COUNTS");
   const bool full = counts != nullptr && std::string_view(counts) == "full";
-  const int times = !kAlone ? 5 : full ? 2000 : 50;  // Sanitizers make a pass tens of times longer.
+  const int times = !kAlone ? 5 : full ? 2000 : 50;  // Under sanitizers a pass is slow.
   const compile::Emitter before = compile::emitter();
   const Operands operands;
   const std::vector<Case> list = cases(operands);
