@@ -76,20 +76,23 @@ void make_kernels() {
   }
 }
 
-void fork_while_others_make_kernels(compile::Emitter wanted) {
+void fork_while_others_make_kernels(compile::Emitter wanted, int forks) {
   const EmitterGuard emitter(wanted);
   const Tensor x = random::uniform({300, 300}, {.key = random::Key(1)});
   const Tensor expected = matmul(x, x);
   std::atomic<bool> stop{false};
   // A new thread has no kernels at hand, and asks the shared table for each.
-  std::thread busy([&] {
-    while (!stop) std::thread(make_kernels).join();
-  });
+  std::vector<std::thread> busy(4);
+  for (std::thread& thread : busy) {
+    thread = std::thread([&] {
+      while (!stop) std::thread(make_kernels).join();
+    });
+  }
   bool ended = true;
-  for (int i = 0; i < 25 && ended; ++i) {
+  for (int i = 0; i < forks && ended; ++i) {
     const pid_t child = fork();
     if (child == 0) {
-      alarm(60);  // A lock left taken would hang the child.
+      alarm(20);  // A lock left taken would hang the child.
       const Tensor fresh = cast(exp(cast(x, DType::f64)) > 1 + i, DType::i32);
       _exit(identical(matmul(x, x), expected) && fresh.size() == x.size() ? 0 : 1);
     }
@@ -98,16 +101,16 @@ void fork_while_others_make_kernels(compile::Emitter wanted) {
     ended = WIFEXITED(status) && WEXITSTATUS(status) == 0;
   }
   stop = true;
-  busy.join();
+  for (std::thread& thread : busy) thread.join();
   EXPECT_TRUE(ended);
 }
 
 #if !defined(__SANITIZE_THREAD__)  // It does not allow new threads after a fork.
 TEST(Concurrency, AForkMayComeWhileOthersMakeKernels) {
-  fork_while_others_make_kernels(compile::Emitter::tile);
+  fork_while_others_make_kernels(compile::Emitter::tile, 200);
 }
 TEST(Concurrency, AForkMayComeWhileOthersCompile) {
-  fork_while_others_make_kernels(compile::Emitter::llvm);
+  fork_while_others_make_kernels(compile::Emitter::llvm, 25);
 }
 #endif
 
