@@ -130,7 +130,8 @@ void bench_product(Dnnl& dnnl, Size size, int threads, double budget_s) {
   const Contraction p = product(m, k, n, a.get(), b.get(), c.get());
   const Floats scratch = floats(contract_scratch_bytes(p, threads) / 4 + 1);
   std::vector<Candidate> all;
-  all.push_back({"ours", [&] { contract(p, reinterpret_cast<std::byte*>(scratch.get())); }});
+  all.push_back(
+      {"ours", [&] { contract(p, threads, reinterpret_cast<std::byte*>(scratch.get())); }});
   all.push_back(dnnl_matmul(dnnl, m, k, n, a.get(), b.get(), d.get(), false));
   all.push_back(dnnl_matmul(dnnl, m, k, n, a.get(), b.get(), d.get(), true));
   all.push_back({"sgemm", [&] {
@@ -168,7 +169,7 @@ void bench_other(Size size, bool turn_a, bool turn_b, double budget_s) {
   if (turn_b) p.b.row_stride = 1, p.b.column_stride = k;
   const Floats scratch = floats(contract_scratch_bytes(p, 1) / 4 + 1);
   std::vector<Candidate> all;
-  all.push_back({"ours", [&] { contract(p, reinterpret_cast<std::byte*>(scratch.get())); }});
+  all.push_back({"ours", [&] { contract(p, 1, reinterpret_cast<std::byte*>(scratch.get())); }});
   all.push_back({"sgemm", [&] {
                    dnnl_sgemm(turn_a ? 'T' : 'N', turn_b ? 'T' : 'N', m, n, k, 1.0F, a.get(),
                               turn_a ? m : k, b.get(), turn_b ? k : n, 0.0F, d.get(), n);
@@ -189,7 +190,8 @@ void bench_vector(bool matrix_first, int threads, double budget_s) {
                                : product(1, size, size, x.get(), a.get(), y.get());
   const Floats scratch = floats(contract_scratch_bytes(p, threads) / 4 + 1);
   std::vector<Candidate> all;
-  all.push_back({"ours", [&] { contract(p, reinterpret_cast<std::byte*>(scratch.get())); }});
+  all.push_back(
+      {"ours", [&] { contract(p, threads, reinterpret_cast<std::byte*>(scratch.get())); }});
   all.push_back({"read", [&] {
                    device::parallel_for(threads, 1, [&](int64_t begin, int64_t end, int) {
                      const int64_t part = size * size / threads;
@@ -261,7 +263,8 @@ void bench_convolution(Dnnl& dnnl, int threads, double budget_s) {
   p.out = reinterpret_cast<std::byte*>(out.get());
   const Floats scratch = floats(convolve_scratch_bytes(p, threads) / 4 + 1);
   std::vector<Candidate> all;
-  all.push_back({"ours", [&] { convolve(p, reinterpret_cast<std::byte*>(scratch.get())); }});
+  all.push_back(
+      {"ours", [&] { convolve(p, threads, reinterpret_cast<std::byte*>(scratch.get())); }});
   all.push_back(dnnl_convolution(dnnl, in.get(), weight.get(), other.get(), false));
   all.push_back(dnnl_convolution(dnnl, in.get(), weight.get(), other.get(), true));
   interleave(all, budget_s, threads > 1);

@@ -114,7 +114,6 @@ Ledger ledger() {
   add(ledger, "stacks", ours(device::MappingOwner::stacks));
   add(ledger, "handles", ours(device::MappingOwner::handles) - small);
   add(ledger, "heap", pages.heap);
-  add(ledger, "mapped tensors", ours(device::MappingOwner::file));
   add(ledger, "image", pages.image);
   add(ledger, "outside", pages.outside);
   ledger.resident = pages.total();
@@ -146,21 +145,8 @@ std::ostream& operator<<(std::ostream& out, const Ledger& ledger) {
 
 }  // namespace memory
 
-MemoryScope::MemoryScope(std::string name) : around_(device::current_scope()) {
-  auto account = std::make_unique<device::ScopeAccount>(std::move(name), around_);
-  try {
-    device::set_current_scope(account.get());
-  } catch (...) {
-    if (around_ != nullptr) device::release(around_);
-    throw;
-  }
-  account_ = account.release();
-}
-
-MemoryScope::~MemoryScope() {
-  device::set_current_scope(around_);
-  device::release(account_);
-}
+MemoryScope::MemoryScope(std::string name) : account_(device::open_scope(std::move(name))) {}
+MemoryScope::~MemoryScope() { device::close_scope(account_); }
 
 const std::string& MemoryScope::name() const { return account_->name; }
 Bytes MemoryScope::current() const { return account_->current.load(std::memory_order_relaxed); }

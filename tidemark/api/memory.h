@@ -103,7 +103,6 @@ class MemoryScope {
 
  private:
   device::ScopeAccount* account_;
-  device::ScopeAccount* around_;
 };
 
 }  // namespace tidemark

@@ -1,6 +1,7 @@
 #include "tidemark/api/tensor.h"
 
 #include <cstring>
+#include <memory>
 #include <new>
 
 #include "tidemark/api/tensor_state.h"
@@ -114,16 +115,17 @@ Tensor make_borrowed(std::byte* data, DType dtype, const Shape& shape,
   const Source line = at.resolve();
   const int64_t bytes = bytes_of(dtype, shape, at);
   const AxisList sizes = sizes_of(shape);
-  auto* callback = release ? new std::function<void()>(std::move(release)) : nullptr;
+  auto callback = release ? std::make_unique<std::function<void()>>(std::move(release)) : nullptr;
   const auto call = [](void* context) {
-    auto* function = static_cast<std::function<void()>*>(context);
-    if (function == nullptr) return;
-    (*function)();
-    delete function;
+    const UserCode user;
+    const std::unique_ptr<std::function<void()>> function(
+        static_cast<std::function<void()>*>(context));
+    if (function != nullptr) (*function)();
   };
   device::Cell* cell = device::borrow(
-      data, bytes, false, call, callback,
+      data, bytes, false, call, callback.get(),
       {.dtype = dtype, .sizes = sizes, .at = line, .byte_class = ByteClass::arguments});
+  (void)callback.release();  // The storage's now.
   return TensorState::adopt(place_state(cell, dtype, shape, line));
 }
 

@@ -8,6 +8,8 @@
 #include <unordered_map>
 
 #include "tidemark/device/cpu/features.h"
+#include "tidemark/device/fork.h"
+#include "tidemark/device/lock.h"
 #include "tidemark/emit/llvm/jit.h"
 #include "tidemark/emit/tile/tile.h"
 
@@ -58,15 +60,25 @@ struct KeyHash {
   }
 };
 
-struct Table {
-  std::mutex mutex;
-  std::unordered_map<KernelKey, std::unique_ptr<CachedKernel>, KeyHash> kernels;
-};
+using Kernels = std::unordered_map<KernelKey, std::unique_ptr<CachedKernel>, KeyHash>;
 
-// Never destroyed: threads may still run kernels while the process ends.
-Table& table() {
-  static Table* const instance = new Table;
-  return *instance;
+// The map is made under the lock and never destroyed: threads may still run kernels while the
+// process ends.
+struct Table {
+  device::Lock lock;
+  std::atomic<bool> hooked{false};
+  Kernels* kernels = nullptr;
+};
+constinit Table table;
+
+void lock_table() { table.lock.lock(); }
+void unlock_table() { table.lock.unlock(); }
+
+// A child forked while another thread looks a kernel up must find the table free and whole.
+void hook_table() {
+  if (table.hooked.load(std::memory_order_acquire)) return;
+  device::add_fork_hook(lock_table, unlock_table);
+  table.hooked.store(true, std::memory_order_release);
 }
 
 // While the program ends, LLVM's own static objects go, and threads that nobody joined may still
@@ -171,9 +183,10 @@ CachedKernel& cached_kernel(const KernelKey& key, device::FunctionRef<Nest()> ma
   std::atomic<CachedKernel*>& slot = recent[KeyHash()(key) % kSlots];
   CachedKernel* seen = slot.load(std::memory_order_acquire);
   if (seen != nullptr && seen->key() == key) return *seen;
-  Table& shared = table();
-  const std::scoped_lock lock(shared.mutex);
-  std::unique_ptr<CachedKernel>& kernel = shared.kernels[key];
+  hook_table();
+  const std::lock_guard guard(table.lock);
+  if (table.kernels == nullptr) table.kernels = new Kernels;
+  std::unique_ptr<CachedKernel>& kernel = (*table.kernels)[key];
   if (kernel == nullptr) kernel = std::make_unique<CachedKernel>(key, make());
   slot.store(kernel.get(), std::memory_order_release);
   return *kernel;

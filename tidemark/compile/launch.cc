@@ -39,8 +39,9 @@ class Scratch {
   alignas(64) std::byte inside_[kInside];
 };
 
-// How many workers a launch of `pieces` may have.
-int workers_of(int64_t pieces, int64_t grain) { return pieces <= grain ? 1 : num_threads(); }
+// How many workers a launch of `pieces` may have. A launch reads num_threads() once, since another
+// thread may change it: scratch is for as many workers as take part.
+int workers_of(int64_t pieces, int64_t grain, int threads) { return pieces <= grain ? 1 : threads; }
 
 // The bytes each buffer of a frame spans, for the checking interpreter.
 class Extents {
@@ -107,6 +108,7 @@ bool crosses_rows(const Nest& nest) {
 void launch_pointwise(CachedKernel& cached, const Frame& frame, std::span<const uint64_t> scalars) {
   const int64_t size = frame.size();
   if (size == 0) return;
+  const int threads = num_threads();
   const Kernel& kernel = cached.pick(size);
   const int64_t column_axis = frame.axes() - 1;
   const int64_t row_axis = frame.axes() - 2;
@@ -118,8 +120,8 @@ void launch_pointwise(CachedKernel& cached, const Frame& frame, std::span<const 
   const int64_t piece = std::max<int64_t>(1024, kPieceWork / cached.weight());
   const bool blocked = crosses_rows(cached.nest()) && rows > 1;
   int64_t column_block = blocked ? std::min<int64_t>(columns, 256) : columns;
-  if (!blocked && columns > 2 * piece && outers * rows < 4 * num_threads()) {
-    column_block = rounded_up(std::max(piece, columns / (4 * num_threads())), 1024);
+  if (!blocked && columns > 2 * piece && outers * rows < 4 * threads) {
+    column_block = rounded_up(std::max(piece, columns / (4 * threads)), 1024);
   }
   const int64_t row_block = std::clamp<int64_t>(blocked ? 64 : piece / column_block, 1, rows);
   const int64_t column_blocks = (columns + column_block - 1) / column_block;
@@ -127,14 +129,14 @@ void launch_pointwise(CachedKernel& cached, const Frame& frame, std::span<const 
   const int64_t blocks = outers * row_blocks * column_blocks;
   const int64_t grain = std::max<int64_t>(1, piece / (row_block * column_block));
 
-  const Scratch scratch(kernel.scratch_bytes, workers_of(blocks, grain));
+  const Scratch scratch(kernel.scratch_bytes, workers_of(blocks, grain, threads));
   const Extents extents(frame, cached.nest());
   std::array<Movement, kMaxBuffers> movements = {};
   for (int b = 0; b < frame.buffers; ++b) {
     movements[static_cast<size_t>(b)] = {stride_at(frame, b, row_axis), 0,
                                          stride_at(frame, b, column_axis)};
   }
-  device::parallel_for(blocks, grain, [&](int64_t begin, int64_t end, int worker) {
+  device::parallel_for(blocks, grain, threads, [&](int64_t begin, int64_t end, int worker) {
     KernelArgs args;
     args.movements = movements.data();
     args.scalars = scalars.data();
@@ -165,17 +167,18 @@ void launch_lanes(CachedKernel& cached, const Frame& frame) {
   const int64_t rows = row_axis < 0 ? 1 : frame.extents[static_cast<size_t>(row_axis)];
   const int64_t outers = outer_count(frame, 2);
   if (outers * rows == 0) return;
+  const int threads = num_threads();
   const Kernel& kernel = cached.pick(std::max<int64_t>(1, frame.size()));
   const int64_t work = std::max<int64_t>(1, columns * cached.weight());
   const int64_t grain = std::max<int64_t>(1, kPieceWork / work);
-  const Scratch scratch(kernel.scratch_bytes, workers_of(outers * rows, grain));
+  const Scratch scratch(kernel.scratch_bytes, workers_of(outers * rows, grain, threads));
   const Extents extents(frame, cached.nest());
   std::array<Movement, kMaxBuffers> movements = {};
   for (int b = 0; b < frame.buffers; ++b) {
     movements[static_cast<size_t>(b)] = {stride_at(frame, b, row_axis), 0,
                                          stride_at(frame, b, frame.axes() - 1)};
   }
-  device::parallel_for(outers * rows, grain, [&](int64_t begin, int64_t end, int worker) {
+  device::parallel_for(outers * rows, grain, threads, [&](int64_t begin, int64_t end, int worker) {
     KernelArgs args;
     args.columns = columns;
     args.movements = movements.data();
@@ -199,6 +202,7 @@ void launch_columns(CachedKernel& cached, const Frame& frame) {
   const int64_t steps = frame.extents[static_cast<size_t>(frame.axes() - 2)];
   const int64_t rows = outer_count(frame, 2);
   if (rows * columns == 0) return;
+  const int threads = num_threads();
   const Kernel& kernel = cached.pick(std::max<int64_t>(1, frame.size()));
   std::array<Movement, kMaxBuffers> movements = {};
   for (int b = 0; b < frame.buffers; ++b) {
@@ -208,29 +212,30 @@ void launch_columns(CachedKernel& cached, const Frame& frame) {
   // A block of columns keeps its lines to itself. Long runs of a row are read fastest, so blocks
   // are no narrower than it takes for every thread to have one.
   const int64_t work = std::max<int64_t>(1, steps * cached.weight());
-  const int64_t share = std::clamp<int64_t>(columns * rows / num_threads(), 256, kColumnBlock);
+  const int64_t share = std::clamp<int64_t>(columns * rows / threads, 256, kColumnBlock);
   const int64_t column_block =
       std::min(columns, rounded_up(std::max<int64_t>(share, kPieceWork / work), 64));
   const int64_t column_blocks = (columns + column_block - 1) / column_block;
   const int64_t grain = std::max<int64_t>(1, kPieceWork / (work * column_block));
-  const Scratch scratch(kernel.scratch_bytes, workers_of(rows * column_blocks, grain));
+  const Scratch scratch(kernel.scratch_bytes, workers_of(rows * column_blocks, grain, threads));
   const Extents extents(frame, cached.nest());
-  device::parallel_for(rows * column_blocks, grain, [&](int64_t begin, int64_t end, int worker) {
-    KernelArgs args;
-    args.steps = steps;
-    args.movements = movements.data();
-    args.scratch = scratch.of(worker);
-    args.extents = extents.get();
-    for (int64_t block = begin; block < end; ++block) {
-      const int64_t column = block % column_blocks * column_block;
-      Pointers at = pointers_at(frame, block / column_blocks, 2);
-      for (int b = 0; b < frame.buffers; ++b)
-        at[static_cast<size_t>(b)] += column * movements[static_cast<size_t>(b)].column;
-      args.buffers = at.data();
-      args.columns = std::min(column_block, columns - column);
-      kernel(args);
-    }
-  });
+  device::parallel_for(
+      rows * column_blocks, grain, threads, [&](int64_t begin, int64_t end, int worker) {
+        KernelArgs args;
+        args.steps = steps;
+        args.movements = movements.data();
+        args.scratch = scratch.of(worker);
+        args.extents = extents.get();
+        for (int64_t block = begin; block < end; ++block) {
+          const int64_t column = block % column_blocks * column_block;
+          Pointers at = pointers_at(frame, block / column_blocks, 2);
+          for (int b = 0; b < frame.buffers; ++b)
+            at[static_cast<size_t>(b)] += column * movements[static_cast<size_t>(b)].column;
+          args.buffers = at.data();
+          args.columns = std::min(column_block, columns - column);
+          kernel(args);
+        }
+      });
 }
 
 }  // namespace tidemark::compile

@@ -209,8 +209,9 @@ void run_matmul(std::span<const ArrayRef> operands, const ArrayRef& result) {
                          .a_offsets = a_offsets,
                          .b_offsets = b_offsets,
                          .c_offsets = c_offsets};
-  const Workspace scratch(contract_scratch_bytes(work, num_threads()));
-  contract(work, scratch.data());
+  const int threads = num_threads();
+  const Workspace scratch(contract_scratch_bytes(work, threads));
+  contract(work, threads, scratch.data());
 }
 
 void run_conv2d(std::span<const ArrayRef> operands, const Attrs& attrs, const ArrayRef& result) {
@@ -247,8 +248,9 @@ void run_conv2d(std::span<const ArrayRef> operands, const Attrs& attrs, const Ar
   work.in_w = x.strides[2];
   work.weight = w.ref().data;
   work.out = result.data;
-  const Workspace scratch(convolve_scratch_bytes(work, num_threads()));
-  convolve(work, scratch.data());
+  const int threads = num_threads();
+  const Workspace scratch(convolve_scratch_bytes(work, threads));
+  convolve(work, threads, scratch.data());
 }
 
 // ---- draws --------------------------------------------------------------------------------------

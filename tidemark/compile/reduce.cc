@@ -133,8 +133,8 @@ bool run_in_chunks(const Fold& fold) {
   const int64_t pieces = fold.order == Nest::Order::lanes
                              ? rows
                              : rows * ((columns + kColumnBlock - 1) / kColumnBlock);
-  if (fold.op.gives_index || pieces >= num_threads() || num_threads() == 1 || columns == 0)
-    return false;
+  const int threads = num_threads();
+  if (fold.op.gives_index || pieces >= threads || threads == 1 || columns == 0) return false;
   int64_t chunk = fold.unit();
   while (chunk * columns < 32768 || length / chunk > 512) chunk *= 2;
   if (length < 4 * chunk) return false;

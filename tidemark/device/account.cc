@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "tidemark/base/error.h"
 #include "tidemark/device/charge.h"
@@ -70,12 +71,12 @@ void unlink(ThreadRecord& record) {
 void thread_ended(void* pointer) {
   ThreadRecord& record = *static_cast<ThreadRecord*>(pointer);
   give_cells_back(record);
+  release(std::exchange(record.scope, nullptr));
   const std::lock_guard guard(registry.lock);
   for (LineShare& share : record.lines) fold(share);
   for (int i = 0; i < kClassShares; ++i) {
     registry.classes[i].fetch_add(record.classes[i].take(), std::memory_order_relaxed);
   }
-  record.scope = nullptr;
   unlink(record);
   record.next = registry.spare;
   registry.spare = &record;
@@ -274,11 +275,41 @@ void credit(ScopeAccount* scope, int64_t bytes) noexcept {
   }
 }
 
+namespace {
+
+// Accounts hold those around them, so the chain stands while its innermost is held.
+ScopeAccount* innermost_open(ScopeAccount* scope) {
+  while (scope != nullptr && scope->closed.load(std::memory_order_relaxed)) scope = scope->parent;
+  return scope;
+}
+
+void run_scope(ThreadRecord& record, ScopeAccount* scope) noexcept {
+  if (scope != nullptr) retain(scope);
+  release(std::exchange(record.scope, scope));
+}
+
+}  // namespace
+
 ScopeAccount* current_scope() {
   const ThreadRecord* const record = thread_record_or_null();
   return record != nullptr ? record->scope : nullptr;
 }
-void set_current_scope(ScopeAccount* scope) { thread_record().scope = scope; }
+
+void set_current_scope(ScopeAccount* scope) { run_scope(thread_record(), scope); }
+
+ScopeAccount* open_scope(std::string name) {
+  ThreadRecord& record = thread_record();
+  auto* const scope = new ScopeAccount(std::move(name), innermost_open(record.scope));
+  run_scope(record, scope);
+  return scope;
+}
+
+void close_scope(ScopeAccount* scope) noexcept {
+  scope->closed.store(true, std::memory_order_relaxed);
+  ThreadRecord* const record = thread_record_or_null();
+  if (record != nullptr) run_scope(*record, innermost_open(record->scope));
+  release(scope);
+}
 
 void lock_records() { registry.lock.lock(); }
 void unlock_records() { registry.lock.unlock(); }

@@ -31,7 +31,7 @@ int64_t limit_bytes();
 void set_limit_bytes(int64_t bytes);
 
 // Takes `bytes` out of the limit, or changes nothing. `relief` is cached memory that the caller is
-// about to put to use. Never overshoots: a refusal leaves no trace another thread could see.
+// about to put to use. Never overshoots: a refusal for the limit leaves no trace.
 inline bool reserve(int64_t bytes, int64_t relief = 0) {
   int64_t now = counters.in_use.load(std::memory_order_relaxed);
   do {
@@ -43,7 +43,8 @@ inline bool reserve(int64_t bytes, int64_t relief = 0) {
 inline void unreserve(int64_t bytes) {
   counters.in_use.fetch_sub(bytes, std::memory_order_relaxed);
 }
-// Called once the bytes are there: a refused request never shows in the peak.
+// Called once the bytes are there: a refused request of this thread never shows in the peak. What
+// another thread has reserved at this moment counts, whether or not the system then grants it.
 inline void raise_peak() {
   const int64_t now = counters.in_use.load(std::memory_order_relaxed);
   int64_t peak = counters.peak.load(std::memory_order_relaxed);

@@ -2,8 +2,11 @@
 
 #include <pthread.h>
 
+#include <mutex>
 #include <new>
 
+#include "tidemark/base/error.h"
+#include "tidemark/device/lock.h"
 #include "tidemark/device/mapping.h"
 #include "tidemark/device/pool.h"
 #include "tidemark/device/thread_record.h"
@@ -11,9 +14,24 @@
 namespace tidemark::device {
 namespace {
 
+struct Hook {
+  void (*before)();
+  void (*after)();
+};
+
+// Constant-initialised: no order of construction matters, and no guard can be held in a fork.
+struct Hooks {
+  Lock lock;
+  int count = 0;
+  Hook list[8] = {};
+};
+constinit Hooks hooks;
+
 // The order in which the locks nest elsewhere: mapping is innermost.
 void before() {
   lock_workers();
+  hooks.lock.lock();
+  for (int i = 0; i < hooks.count; ++i) hooks.list[i].before();
   lock_pool();
   lock_slabs();
   lock_records();
@@ -25,6 +43,8 @@ void after() {
   unlock_records();
   unlock_slabs();
   unlock_pool();
+  for (int i = hooks.count - 1; i >= 0; --i) hooks.list[i].after();
+  hooks.lock.unlock();
   unlock_workers();
 }
 
@@ -38,6 +58,16 @@ void in_child() {
 void install_fork_handlers() {
   static const int failed = pthread_atfork(before, after, in_child);
   if (failed != 0) throw std::bad_alloc();
+}
+
+void add_fork_hook(void (*before)(), void (*after)()) {
+  install_fork_handlers();
+  const std::lock_guard guard(hooks.lock);
+  for (int i = 0; i < hooks.count; ++i) {
+    if (hooks.list[i].before == before) return;
+  }
+  TIDEMARK_CHECK(hooks.count < static_cast<int>(std::size(hooks.list)), "no room for a fork hook");
+  hooks.list[hooks.count++] = {before, after};
 }
 
 }  // namespace tidemark::device

@@ -7,6 +7,11 @@ namespace tidemark::device {
 // Called by whoever first makes a lock matter; does something once.
 void install_fork_handlers();
 
+// Locks of other parts: `before` runs ahead of a fork and `after` behind it, on both sides. Called
+// before such a lock is first taken; a pair that is there already is not added again. What runs
+// under these locks may use the locks below but the workers'.
+void add_fork_hook(void (*before)(), void (*after)());
+
 // The parts: each is the lock of one file.
 void lock_slabs();
 void unlock_slabs();

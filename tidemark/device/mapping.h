@@ -16,8 +16,8 @@ constexpr int64_t whole_pages(int64_t bytes) {
   return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
 }
 
-enum class MappingOwner : uint8_t { pool, handles, stacks, code, file };
-inline constexpr int kMappingOwners = 5;
+enum class MappingOwner : uint8_t { pool, handles, stacks, code };
+inline constexpr int kMappingOwners = 4;
 
 // Zeroed pages, readable and writable, at a multiple of `alignment`; null when the system refuses.
 // `bytes` is a multiple of a page. Throws std::bad_alloc when the registry cannot grow.

@@ -341,9 +341,11 @@ void close_gate() {
 }
 
 void run_job(int64_t count, int64_t grain, int threads, const Body& body) {
+  // Not more than are wanted now: set_num_threads() may have come in between.
+  threads = std::min(threads, num_threads());
   start_workers(threads - 1);
   Job job;
-  set_up(job, body, count, grain, pool.started + 1);
+  set_up(job, body, count, grain, std::min(threads, pool.started + 1));
   if (job.threads == 1) return run_inline(count, body);
   make_room_for_caller(job.threads);
   pool.job = &job;
@@ -357,8 +359,11 @@ void run_job(int64_t count, int64_t grain, int threads, const Body& body) {
 }  // namespace
 
 void parallel_for(int64_t count, int64_t grain, Body body) {
+  parallel_for(count, grain, num_threads(), body);
+}
+
+void parallel_for(int64_t count, int64_t grain, int threads, Body body) {
   if (count <= 0) return;
-  const int threads = num_threads();
   if (inside || threads == 1 || count <= grain) return run_inline(count, body);
   // Another thread's job is running: its workers are busy, and waiting would not be faster.
   if (!pool.lock.try_lock()) return run_inline(count, body);

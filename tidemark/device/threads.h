@@ -61,6 +61,10 @@ class FunctionRef<R(A...)> {
 // caller. The first exception a piece throws is thrown again on the caller, after all have ended.
 void parallel_for(int64_t count, int64_t grain,
                   FunctionRef<void(int64_t begin, int64_t end, int worker)> body);
+// The same with worker < threads: for a caller that made scratch for as many, since num_threads()
+// may change between its reading and the call.
+void parallel_for(int64_t count, int64_t grain, int threads,
+                  FunctionRef<void(int64_t begin, int64_t end, int worker)> body);
 
 }  // namespace device
 }  // namespace tidemark

@@ -83,6 +83,23 @@ TEST(Borrow, SeesTheCallersMemoryAndReleasesItOnce) {
   EXPECT_EQ(released, 2);
 }
 
+TEST(Borrow, ReleasesAsTheUsersCode) {
+  float number = 1;
+  Tensor kept;
+  Tensor x = borrow(std::span(&number, 1), {1}, [&] { kept = ones({1000}); });
+  {
+    const SourceScope library(Source::here("library.cc", 5));
+    x = {};
+  }
+  const auto rows = memory::live().rows;
+  const auto has = [&](const std::string& file) {
+    return std::any_of(rows.begin(), rows.end(),
+                       [&](const auto& row) { return row.line.starts_with(file); });
+  };
+  EXPECT_TRUE(has("create_test.cc:"));
+  EXPECT_FALSE(has("library.cc:"));
+}
+
 // ---- draws --------------------------------------------------------------------------------------
 
 class ThreadCount {

@@ -5,11 +5,15 @@
 
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <memory_resource>
 #include <sstream>
 #include <thread>
 
 #include "tests/unit/device/held.h"
+#include "tidemark/api/create.h"
+#include "tidemark/api/ops.h"
+#include "tidemark/compile/kernels.h"
 #include "tidemark/device/sanitizer.h"
 #include "tidemark/device/threads.h"
 
@@ -159,6 +163,39 @@ TEST(Scope, TravelsToWorkers) {
   set_num_threads(before);
 }
 
+TEST(Scope, EndsInAnyOrder) {
+  auto around = std::make_unique<MemoryScope>("around");
+  auto outer = std::make_unique<MemoryScope>("outer");
+  auto inner = std::make_unique<MemoryScope>("inner");
+  outer.reset();
+  const Held a = make(1000);
+  EXPECT_EQ(inner->current(), 1024_B);
+  EXPECT_EQ(around->current(), 1024_B);
+  inner.reset();
+  const Held b = make(64);
+  EXPECT_EQ(around->current(), 1088_B);
+  around.reset();
+  const Held c = make(64);
+  const MemoryScope alone("alone");
+  EXPECT_EQ(alone.current(), 0_B);
+}
+
+TEST(Scope, EndsOnAnyThread) {
+  auto scope = std::make_unique<MemoryScope>("scope");
+  std::thread([&] { scope.reset(); }).join();
+  make(1000).reset();
+  std::unique_ptr<MemoryScope> theirs;
+  std::thread([&] {
+    theirs = std::make_unique<MemoryScope>("theirs");
+    make(1000).reset();
+  }).join();
+  const MemoryScope mine("mine");
+  EXPECT_EQ(theirs->peak(), 1024_B);
+  theirs.reset();
+  const Held held = make(64);
+  EXPECT_EQ(mine.current(), 64_B);
+}
+
 // --- The ledger -----------------------------------------------------------------------------
 
 int64_t kernels_resident_bytes() {
@@ -238,6 +275,19 @@ TEST(Ledger, ShowsWhatAUsersResourceHolds) {
   memory::set_resource(nullptr);
   const memory::Ledger ledger = memory::ledger();
   EXPECT_EQ(ledger.of("in the user's resource"), -3008);
+  EXPECT_EQ(sum_of_rows(ledger), ledger.resident.count);
+}
+
+TEST(Ledger, ShowsCompiledCode) {
+  const compile::Emitter before = compile::emitter();
+  const int64_t code = memory::ledger().of("code");
+  compile::set_emitter(compile::Emitter::llvm);
+  const Tensor x = ones({50, 30}, DType::f64);
+  const Tensor y = tanh(x) - log(x + 2);
+  compile::set_emitter(before);
+  const memory::Ledger ledger = memory::ledger();
+  EXPECT_GE(ledger.of("code") - code, 4096);
+  EXPECT_LE(ledger.of("code"), compile::code_bytes());
   EXPECT_EQ(sum_of_rows(ledger), ledger.resident.count);
 }
 

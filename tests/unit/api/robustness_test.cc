@@ -147,6 +147,26 @@ TEST(OpFault, AtThePool) { fail_every_allocation(0); }
 TEST(OpFault, AtTheMappingFunction) { fail_every_allocation(1); }
 TEST(OpFault, AtOperatorNew) { fail_every_allocation(2); }
 
+TEST(BorrowFault, LetsTheCallbackGo) {
+  const auto token = std::make_shared<int>();
+  float number = 1;
+  int refused = 0;
+  bool beyond = false;
+  for (int64_t k = 0; !beyond && k < 100; ++k) {
+    arm(2, k);
+    try {
+      borrow(std::span(&number, 1), {1}, [token] {});
+    } catch (const std::bad_alloc&) {
+      ++refused;
+    } catch (const OutOfMemory&) {
+      ++refused;
+    }
+    beyond = disarm(2);
+    EXPECT_EQ(token.use_count(), 1) << "allocation " << k;
+  }
+  EXPECT_GT(refused, 2) << "the callback's own two, and the line's";
+}
+
 int64_t count_entries(const char* folder) {
   DIR* const open = opendir(folder);
   int64_t count = 0;

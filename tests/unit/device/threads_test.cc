@@ -336,6 +336,20 @@ TEST(Workers, LeaveTheCallersCoreToTheCaller) {
   sched_setaffinity(0, sizeof(mask), &mask);
 }
 
+TEST(Workers, AreNotMoreThanTheCallerHasRoomFor) {
+  const ThreadsGuard guard(4);
+  std::atomic<int> highest{0};
+  for (int i = 0; i < 100; ++i) {
+    parallel_for(64, 1, 2, [&](int64_t, int64_t, int worker) {
+      int seen = highest.load();
+      while (worker > seen && !highest.compare_exchange_weak(seen, worker)) {
+      }
+    });
+    parallel_for(64, 1, [](int64_t, int64_t, int) {});
+  }
+  EXPECT_LT(highest, 2);
+}
+
 TEST(Workers, CountIsSettable) {
   const ThreadsGuard guard(2);
   EXPECT_EQ(num_threads(), 2);

@@ -385,8 +385,8 @@ void run_tile_pieces(const Contraction& p, const Blocking& cut, int64_t begin, i
 }
 
 template <class T>
-void run(const Contraction& p, std::byte* scratch) {
-  const Blocking cut = cut_up<T>(p, num_threads());
+void run(const Contraction& p, int threads, std::byte* scratch) {
+  const Blocking cut = cut_up<T>(p, threads);
   const auto work = [&](int64_t begin, int64_t end, int worker) {
     std::byte* mine = scratch + worker * cut.worker_bytes();
     if (cut.form == Blocking::Form::tiles) {
@@ -398,7 +398,7 @@ void run(const Contraction& p, std::byte* scratch) {
   if (cut.serial || cut.pieces() == 1) {
     work(0, cut.pieces(), 0);
   } else {
-    device::parallel_for(cut.pieces(), cut.grain, work);
+    device::parallel_for(cut.pieces(), cut.grain, threads, work);
   }
 }
 
@@ -426,15 +426,15 @@ int64_t contract_scratch_bytes(const Contraction& p, int threads) {
   return workers * cut.worker_bytes();
 }
 
-void contract(const Contraction& p, std::byte* scratch) {
+void contract(const Contraction& p, int threads, std::byte* scratch) {
   TIDEMARK_CHECK(p.a.dtype == p.c.dtype && p.b.dtype == p.c.dtype, "contract: ", p.a.dtype, " x ",
                  p.b.dtype, " -> ", p.c.dtype);
   TIDEMARK_CHECK(p.c.dtype != DType::boolean, "contract: no sums of bool");
   if (is_empty(p)) return;
   const device::FloatEnvironment environment;
   if (p.k == 0) return fill_zeros(p);
-  if (p.c.dtype == DType::f64) return run<double>(p, scratch);
-  if (is_float(p.c.dtype)) return run<float>(p, scratch);
+  if (p.c.dtype == DType::f64) return run<double>(p, threads, scratch);
+  if (is_float(p.c.dtype)) return run<float>(p, threads, scratch);
   contraction::contract_integers(p);
 }
 

@@ -42,11 +42,12 @@ struct Contraction {
   std::span<const int64_t> a_offsets = {}, b_offsets = {}, c_offsets = {};
 };
 
-// How many bytes `contract` uses at most when num_threads() is `threads`. Never touches operands.
+// How many bytes `contract` uses at most with so many threads. Never touches operands.
 int64_t contract_scratch_bytes(const Contraction& contraction, int threads);
 
-// `scratch` is aligned to 64 and may be null where none is asked for.
-void contract(const Contraction& contraction, std::byte* scratch);
+// Runs on `threads` at most, those that scratch was asked for. `scratch` is aligned to 64 and may
+// be null where none is asked for.
+void contract(const Contraction& contraction, int threads, std::byte* scratch);
 
 // out(i, y, x, o) = sum over (ky, kx, c) of in(i, y * stride_h - pad_top + ky * dilation_h,
 // x * stride_w - pad_left + kx * dilation_w, c) * weight(ky, kx, c, o), images in NHWC. This is a
@@ -70,6 +71,6 @@ struct Convolution {
 };
 
 int64_t convolve_scratch_bytes(const Convolution& convolution, int threads);
-void convolve(const Convolution& convolution, std::byte* scratch);
+void convolve(const Convolution& convolution, int threads, std::byte* scratch);
 
 }  // namespace tidemark

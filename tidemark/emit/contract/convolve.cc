@@ -362,15 +362,15 @@ class Worker {
 };
 
 template <class T>
-void run(const Convolution& p, std::byte* scratch) {
-  const Blocking cut = cut_up<T>(p, num_threads());
+void run(const Convolution& p, int threads, std::byte* scratch) {
+  const Blocking cut = cut_up<T>(p, threads);
   const auto work = [&](int64_t begin, int64_t end, int worker) {
     Worker<T>(p, cut, scratch + worker * cut.worker_bytes()).run(begin, end);
   };
   if (cut.serial) {
     work(0, cut.pieces(p), 0);
   } else {
-    device::parallel_for(cut.pieces(p), 1, work);
+    device::parallel_for(cut.pieces(p), 1, threads, work);
   }
 }
 
@@ -407,7 +407,7 @@ int64_t convolve_scratch_bytes(const Convolution& p, int threads) {
   return (cut.serial ? 1 : threads) * cut.worker_bytes();
 }
 
-void convolve(const Convolution& p, std::byte* scratch) {
+void convolve(const Convolution& p, int threads, std::byte* scratch) {
   TIDEMARK_CHECK(p.dtype != DType::boolean, "convolve: no sums of bool");
   if (out_count(p) == 0) return;
   const device::FloatEnvironment environment;
@@ -415,9 +415,9 @@ void convolve(const Convolution& p, std::byte* scratch) {
     std::fill_n(p.out, out_count(p) * size_of(p.dtype), std::byte{0});
     return;
   }
-  if (is_product(p)) return contract(product_of(p), scratch);
-  if (p.dtype == DType::f64) return run<double>(p, scratch);
-  if (is_float(p.dtype)) return run<float>(p, scratch);
+  if (is_product(p)) return contract(product_of(p), threads, scratch);
+  if (p.dtype == DType::f64) return run<double>(p, threads, scratch);
+  if (is_float(p.dtype)) return run<float>(p, threads, scratch);
   contraction::convolve_integers(p);
 }
 

@@ -21,6 +21,9 @@
 #include <mutex>
 
 #include "tidemark/base/error.h"
+#include "tidemark/device/fork.h"
+#include "tidemark/device/lock.h"
+#include "tidemark/device/mapping.h"
 #include "tidemark/emit/llvm/code_memory.h"
 #include "tidemark/emit/llvm/helpers.h"
 #include "tidemark/emit/llvm/nest_emitter.h"
@@ -38,7 +41,40 @@ namespace jit {
 namespace {
 
 std::atomic<int64_t> held_bytes{0};
-constexpr int64_t kPageBytes = 4096;
+
+// LLVM has locks and half-made state of its own while it compiles, so a fork waits until no thread
+// does: the child may compile at once.
+struct Compiles {
+  device::Lock gate;  // Held for a moment to begin, and across a fork.
+  std::atomic<bool> hooked{false};
+  std::atomic<int> running{0};
+};
+constinit Compiles all_compiles;
+
+void stop_compiles() {
+  all_compiles.gate.lock();
+  for (int now = all_compiles.running.load(); now != 0; now = all_compiles.running.load()) {
+    all_compiles.running.wait(now);
+  }
+}
+void allow_compiles() { all_compiles.gate.unlock(); }
+
+class Compiling {
+ public:
+  Compiling() {
+    if (!all_compiles.hooked.load(std::memory_order_acquire)) {
+      device::add_fork_hook(stop_compiles, allow_compiles);
+      all_compiles.hooked.store(true, std::memory_order_release);
+    }
+    const std::lock_guard guard(all_compiles.gate);
+    all_compiles.running.fetch_add(1);
+  }
+  ~Compiling() {
+    if (all_compiles.running.fetch_sub(1) == 1) all_compiles.running.notify_all();
+  }
+  Compiling(const Compiling&) = delete;
+  Compiling& operator=(const Compiling&) = delete;
+};
 
 int64_t round_up(int64_t bytes, int64_t to) { return (bytes + to - 1) / to * to; }
 
@@ -249,18 +285,17 @@ void trim_sometimes() {
 
 }  // namespace
 
-Code::Code(int64_t bytes) : bytes_(round_up(bytes, kPageBytes)) {
-  void* mapped = mmap(nullptr, static_cast<size_t>(bytes_), PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (mapped == MAP_FAILED) {
+Code::Code(int64_t bytes) : bytes_(device::whole_pages(bytes)) {
+  std::byte* const mapped = device::map_pages(bytes_, device::MappingOwner::code);
+  if (mapped == nullptr) {
     throw DeviceError(cat("compiling: the system refuses ", bytes_, " bytes for code"));
   }
-  data_ = static_cast<char*>(mapped);
+  data_ = reinterpret_cast<char*>(mapped);
   held_bytes.fetch_add(bytes_, std::memory_order_relaxed);
 }
 
 Code::~Code() {
-  munmap(data_, static_cast<size_t>(bytes_));
+  device::unmap_pages(reinterpret_cast<std::byte*>(data_), bytes_);
   held_bytes.fetch_sub(bytes_, std::memory_order_relaxed);
 }
 
@@ -317,6 +352,7 @@ void CodeMemory::deallocate(std::vector<FinalizedAlloc> allocations,
 }  // namespace jit
 
 std::vector<std::unique_ptr<Kernel>> compile_nests(std::span<const Nest> nests, device::Isa isa) {
+  const jit::Compiling compiling;
   std::vector<std::unique_ptr<Kernel>> kernels(nests.size());
   std::vector<jit::JitKernel*> compiled;
   jit::Linked linked;

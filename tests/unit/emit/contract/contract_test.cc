@@ -121,7 +121,7 @@ class Trial {
   void run() {
     before_.assign(c_.bytes->data(), c_.bytes->data() + c_.bytes->size());
     GuardedBytes scratch(contract_scratch_bytes(p_, num_threads()));
-    contract(p_, scratch.data());
+    contract(p_, num_threads(), scratch.data());
   }
 
   void check() {

@@ -64,7 +64,7 @@ class Trial {
 
   void run() {
     GuardedBytes scratch(convolve_scratch_bytes(p_, num_threads()));
-    convolve(p_, scratch.data());
+    convolve(p_, num_threads(), scratch.data());
   }
   void check() {
     visit_dtype(p_.dtype, [&](auto zero) {
