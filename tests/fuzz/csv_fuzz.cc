@@ -36,9 +36,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::ostringstream out;
   tidemark::plan::write_csv(out, csv, placement);
   // Offsets are refused where a problem is read: the column goes by another name.
-  std::string text = out.str();
-  text.replace(text.find(",offset\n"), 7, ",placed");
-  const CsvProblem again = read(text);
+  std::string written = out.str();
+  written.replace(written.find(",offset\n"), 7, ",placed");
+  const CsvProblem again = read(written);
   require(again.ids == csv.ids);
   require(again.problem.buffers.size() == csv.problem.buffers.size());
   for (size_t i = 0; i < csv.problem.buffers.size(); ++i) {
