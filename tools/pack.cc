@@ -7,11 +7,13 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iostream>
 #include <limits>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -102,34 +104,72 @@ plan::CsvProblem read(const std::string& path) {
   return plan::read_csv(in, path);
 }
 
-// A file that appears whole or not at all: written beside its place, then renamed into it.
+namespace fs = std::filesystem;
+
+// What a path leads to, which need not exist: symbolic links followed one by one.
+fs::path followed(fs::path path) {
+  constexpr int kMostLinks = 40;  // As many as the kernel follows.
+  std::error_code error;
+  for (int i = 0; i < kMostLinks && fs::is_symlink(fs::symlink_status(path, error)); ++i) {
+    const fs::path target = fs::read_symlink(path, error);
+    if (error) break;
+    path = path.parent_path() / target;
+  }
+  return path;
+}
+
+// A file that appears whole or not at all: written beside its place, then renamed into it. What
+// exists and is no file (a device, a pipe) keeps its place and is written to.
 class WholeFile {
  public:
-  explicit WholeFile(const std::string& path)
-      : path_(path), temporary_(path + ".tmp." + std::to_string(getpid())) {}
+  explicit WholeFile(const std::string& path) : path_(path) {
+    std::error_code error;
+    const fs::file_status status = fs::status(path, error);
+    direct_ = fs::exists(status) && !fs::is_regular_file(status);
+    if (direct_) return;
+    place_ = followed(path).string();
+    temporary_ = place_ + ".tmp." + std::to_string(getpid());
+  }
   ~WholeFile() {
-    if (!finished_) std::remove(temporary_.c_str());
+    if (!temporary_.empty() && !finished_) std::remove(temporary_.c_str());
   }
   WholeFile(const WholeFile&) = delete;
   WholeFile& operator=(const WholeFile&) = delete;
 
   void write(const std::function<void(std::ostream&)>& writer) {
-    std::ofstream out(temporary_, std::ios::binary | std::ios::trunc);
-    if (out) writer(out);
-    out.close();
-    if (!out) fail();
+    if (direct_) {
+      std::ostringstream text;
+      writer(text);
+      text_ = text.str();
+    } else {
+      write_to(temporary_, writer);
+    }
   }
   void finish() {
-    if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail();
+    if (direct_) {
+      write_to(path_, [&](std::ostream& out) { out << text_; });
+    } else if (std::rename(temporary_.c_str(), place_.c_str()) != 0) {
+      fail();
+    }
     finished_ = true;
   }
 
  private:
+  void write_to(const std::string& path, const std::function<void(std::ostream&)>& writer) {
+    errno = 0;
+    std::ofstream out(path, std::ios::binary | std::ios::trunc);
+    if (out) writer(out);
+    out.close();
+    if (!out) fail();
+  }
   [[noreturn]] void fail() const {
     throw UserError(cat("pack: cannot write '", path_, "': ", std::strerror(errno)));
   }
 
-  std::string path_, temporary_;
+  std::string path_;               // As it was given.
+  std::string place_, temporary_;  // Of a file.
+  std::string text_;               // Of anything else, until it is written.
+  bool direct_ = false;
   bool finished_ = false;
 };
 

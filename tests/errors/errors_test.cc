@@ -100,6 +100,14 @@ TEST(Errors, OfNumbersThatDoNotFit) {
   expect_error([&] { Tensor(3000000000); },
                "3000000000 does not fit i32, the dtype of a plain integer\n"
                "  at @\n  give it a dtype: td::constant(n, td::i64)");
+  constexpr uint64_t kMost = UINT64_MAX;
+  const std::string too_large =
+      "18446744073709551615 does not fit i64, the widest dtype of integers\n"
+      "  at @\n  give it as a float: static_cast<double>(n)";
+  expect_error([&] { n + kMost; }, too_large);
+  expect_error([&] { Tensor{kMost}; }, too_large);
+  expect_error([&] { td::constant({uint64_t{1}, kMost}, td::i64); }, too_large);
+  expect_error([&] { td::full({2}, kMost, td::f64); }, too_large);
   expect_error([&] { td::constant({1, 256}, td::u8); },
                "constant: 256 does not fit u8\n"
                "  at @\n  name a wider dtype: td::constant(values, td::i64)");
@@ -346,6 +354,21 @@ TEST(Errors, OfCreation) {
   expect_error([&] { td::arange(2147483646, 2147483650); },
                "arange: 2147483649 does not fit i32\n"
                "  at @\n  name a wider dtype: td::arange(start, stop, step, td::i64)");
+  expect_error([&] { td::arange(250, 260, 1, td::u8); },
+               "arange: 259 does not fit u8\n"
+               "  at @\n  name a wider dtype: td::arange(start, stop, step, td::i64)");
+  expect_error([&] { td::arange(3, -3, -2, td::u8); },
+               "arange: -1 does not fit u8\n"
+               "  at @\n  name a wider dtype: td::arange(start, stop, step, td::i64)");
+  expect_error([&] { td::arange(250.5, 260, 1, td::u8); },
+               "arange: 259 does not fit u8\n"
+               "  at @\n  name a wider dtype: td::arange(start, stop, step, td::i64)");
+  expect_error([&] { td::arange(0, 2e19, 1e19, td::i64); },
+               "arange: 1e+19 does not fit i64\n"
+               "  at @\n  name a float dtype: td::arange(start, stop, step, td::f64)");
+  expect_error([&] { td::arange(INT64_MIN, INT64_MAX, 1, td::i64); },
+               "arange: from -9223372036854775808 to 9223372036854775807 in steps of 1 there are "
+               "18446744073709551615 numbers\n  at @\n  take larger steps");
   expect_error([&] { td::linspace(0, 1, -1); },
                "linspace: cannot make -1 numbers\n  at @\n  the count must not be negative");
   expect_error([&] { td::eye(-2); },
@@ -373,6 +396,15 @@ TEST(Errors, OfDraws) {
                "random::uniform: draws floats, not u8\n  at @\n  use td::random::integers");
   expect_error([&] { uniform({2}, {.low = 1, .high = 1}); },
                "random::uniform: nothing lies in [1, 1)\n  at @\n  low must be less than high");
+  expect_error([&] { uniform({2}, {.low = 0, .high = inf}); },
+               "random::uniform: [0, inf) is too wide for f32\n"
+               "  at @\n  low, high and high - low must be finite");
+  expect_error([&] { uniform({2}, {.low = -inf, .high = 0, .dtype = td::f64}); },
+               "random::uniform: [-inf, 0) is too wide for f64\n"
+               "  at @\n  low, high and high - low must be finite");
+  expect_error([&] { uniform({2}, {.low = -1e308, .high = 1e308, .dtype = td::f64}); },
+               "random::uniform: [-1e+308, 1e+308) is too wide for f64\n"
+               "  at @\n  low, high and high - low must be finite");
   expect_error([&] { integers({2}, {.low = 5, .high = 5}); },
                "random::integers: nothing lies in [5, 5)\n  at @\n  low must be less than high");
   expect_error([&] { integers({2}, {.dtype = td::f32}); },
@@ -399,6 +431,12 @@ TEST(Errors, OfReading) {
   expect_error([&] { x.item<float>(); },
                "item: needs one element, f32[2, 3] has 6\n"
                "  at @\n  reduce it first (td::sum, td::all), or read all with to_vector");
+  expect_error(
+      [&] {
+        if (x == x) return;
+      },
+      "item: needs one element, bool[2, 3] has 6\n"
+      "  at @\n  reduce it first (td::sum, td::all), or read all with to_vector");
   expect_error([&] { x.span<const double>(); },
                "span: the elements of f32[2, 3] are f32, not f64\n"
                "  at @\n  ask for its own element type, or convert with td::cast");

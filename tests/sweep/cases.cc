@@ -403,8 +403,12 @@ void pad_cases(Cases& cases, DType dtype) {
   for (const Form& form : table) {
     for (const double value : {0.0, 1.0, 0.5}) {
       if (value == 0.5 && !is_float(dtype)) continue;
-      cases.add_laid_out({cases.draw(dtype, form.shape)},
-                         Attrs().add(form.low).add(form.high).add(form.inside).add(value));
+      cases.add_laid_out({cases.draw(dtype, form.shape)}, Attrs()
+                                                              .add(form.low)
+                                                              .add(form.high)
+                                                              .add(form.inside)
+                                                              .add(value)
+                                                              .add(static_cast<int64_t>(value)));
     }
   }
 }
@@ -569,6 +573,12 @@ void draw_cases(Cases& cases, DType dtype) {
       attrs.add(int64_t{3}).add(int64_t{100});
     else
       attrs.add(op.self == &ops::arange ? 1.0 : 0.25).add(op.self == &ops::arange ? 0.5 : 1.5);
+    if (op.self == &ops::arange) {
+      // What a double cannot tell apart, going down.
+      if (is_integer(dtype))
+        cases.add({}, Attrs(attrs).add(true).add(int64_t{INT64_MAX - 2}).add(int64_t{-3}));
+      attrs.add(false).add(int64_t{0}).add(int64_t{0});
+    }
     cases.add({}, attrs);
   }
 }
@@ -684,8 +694,12 @@ std::vector<Case> large_cases_of(const OpDef& op) {
       cases.add({cases.draw(dtype, {200, 300}), cases.draw(dtype, {200, 100})},
                 Attrs().add(int64_t{1}));
     } else if (op.self == &ops::pad) {
-      cases.add({cases.draw(dtype, {200, 300})},
-                Attrs().add(AxisList{1, 2}).add(AxisList{3, 4}).add(AxisList{0, 1}).add(1.0));
+      cases.add({cases.draw(dtype, {200, 300})}, Attrs()
+                                                     .add(AxisList{1, 2})
+                                                     .add(AxisList{3, 4})
+                                                     .add(AxisList{0, 1})
+                                                     .add(1.0)
+                                                     .add(int64_t{1}));
     } else if (op.family == Family::random) {
       Cases more(op);
       draw_cases(more, dtype);

@@ -184,7 +184,8 @@ def conv2d(x, w, attrs):
 def padded(x, attrs):
     low, high, inside = attrs["low"], attrs["high"], attrs["inside"]
     shape = [a + b + n + max(0, n - 1) * i for a, b, n, i in zip(low, high, x.shape, inside)]
-    result = np.full(shape, attrs["value"], dtype=x.dtype)
+    value = attrs["value"] if np.issubdtype(x.dtype, np.floating) else attrs["whole_value"]
+    result = np.full(shape, value, dtype=x.dtype)
     result[tuple(slice(a, a + max(0, (n - 1) * (i + 1) + 1), i + 1)
                  for a, n, i in zip(low, x.shape, inside))] = x
     return result
@@ -299,6 +300,9 @@ def computed(case, operands, result):
         return product(wide(a), wide(b)), 300 * unit * product(np.abs(wide(a)), np.abs(wide(b)))
     if op == "arange":
         count = attrs["shape"][0]
+        if attrs["whole"]:
+            whole = np.int64(attrs["whole_start"]) + np.arange(count, dtype=np.int64) * np.int64(attrs["whole_step"])
+            return converted(whole, "i64", attrs["dtype"]), none
         return converted(attrs["start"] + np.arange(count) * attrs["step"], "f64", attrs["dtype"]), none
     raise KeyError(f"{op}: numpy_sweep.py does not know it; say what it is in NumPy")
 

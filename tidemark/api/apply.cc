@@ -372,11 +372,13 @@ Tensor tensor_of(const Operand& operand, Source at, std::optional<DType> dtype) 
   const device::FloatEnvironment ieee;
   Tensor result = make_tensor(wanted, {}, at);
   if (number.weak == Weak::floating && !is_float(wanted)) {
-    const double value =
-        wanted == DType::boolean ? (number.real != 0 ? 1.0 : 0.0) : std::trunc(number.real);
-    const uint64_t bits =
-        fitted({Weak::integer, static_cast<int64_t>(value), 0}, wanted, "constant", at);
-    std::memcpy(TensorState::of(result)->array.data, &bits, static_cast<size_t>(size_of(wanted)));
+    visit_dtype(wanted, [&](auto value) {
+      using T = decltype(value);
+      if constexpr (std::is_arithmetic_v<T>) {
+        value = converted<T>(number.real);
+        std::memcpy(TensorState::of(result)->array.data, &value, sizeof(value));
+      }
+    });
     return result;
   }
   compile::run_fill(fitted(number, wanted, "constant", at), TensorState::of(result)->array);

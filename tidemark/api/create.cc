@@ -171,7 +171,25 @@ namespace {
 
 constexpr double kMostNumbers = 0x1p53;  // Beyond it positions are not exact.
 
-bool fits_i32(double value) { return value >= INT32_MIN && value <= INT32_MAX; }
+// The least and the greatest number of an integer dtype.
+std::pair<int64_t, int64_t> limits_of(DType dtype) {
+  switch (dtype) {
+    case DType::i32:
+      return {INT32_MIN, INT32_MAX};
+    case DType::u8:
+      return {0, 255};
+    default:
+      return {INT64_MIN, INT64_MAX};
+  }
+}
+
+template <class Number>
+[[noreturn]] void leaves_range(Number value, DType dtype, Source at) {
+  throw UserError(cat("arange: ", value, " does not fit ", dtype), at,
+                  dtype == DType::i64
+                      ? "name a float dtype: td::arange(start, stop, step, td::f64)"
+                      : "name a wider dtype: td::arange(start, stop, step, td::i64)");
+}
 
 double real_number(const Operand& x, Source at) {
   if (x.tensor() == nullptr) return x.real();
@@ -183,9 +201,49 @@ bool is_whole(const Operand& x, Source at) {
   return !is_float(detail::array_of(*x.tensor(), at).dtype);
 }
 
-Tensor range(double start, double step, int64_t count, DType dtype, Source at) {
+Attrs range_attrs(double start, double step, int64_t count, DType dtype) {
   const int64_t sizes[] = {count};
-  const Attrs attrs = Attrs().add(std::span<const int64_t>(sizes)).add(dtype).add(start).add(step);
+  return Attrs().add(std::span<const int64_t>(sizes)).add(dtype).add(start).add(step);
+}
+
+Tensor range(double start, double step, int64_t count, DType dtype, Source at) {
+  const Attrs attrs =
+      range_attrs(start, step, count, dtype).add(false).add(int64_t{0}).add(int64_t{0});
+  return detail::apply_op(def_of(&ops::arange), {}, attrs, at);
+}
+
+int64_t whole_number(const Operand& x, Source at) {
+  return x.tensor() == nullptr ? x.whole() : x.tensor()->item<int64_t>(at);
+}
+
+// Integers of an integer dtype: exact up to the ends of i64.
+Tensor whole_range(int64_t from, int64_t to, int64_t by, DType dtype, Source at) {
+  if (by == 0) {
+    throw UserError(cat("arange: cannot go from ", from, " to ", to, " in steps of ", by), at,
+                    "the step must not be 0, and all must be finite");
+  }
+  // Unsigned, where every distance between two i64 fits.
+  const bool up = by > 0;
+  const auto a = static_cast<uint64_t>(from), b = static_cast<uint64_t>(to);
+  const uint64_t reach = up == (from < to) && from != to ? (up ? b - a : a - b) : 0;
+  const uint64_t step = up ? static_cast<uint64_t>(by) : 0 - static_cast<uint64_t>(by);
+  const uint64_t count = reach == 0 ? 0 : (reach - 1) / step + 1;
+  if (count > static_cast<uint64_t>(kMostNumbers)) {
+    throw UserError(cat("arange: from ", from, " to ", to, " in steps of ", by, " there are ",
+                        count, " numbers"),
+                    at, "take larger steps");
+  }
+  if (count > 0) {
+    const auto last = static_cast<int64_t>(a + (count - 1) * static_cast<uint64_t>(by));
+    const auto [least, most] = limits_of(dtype);
+    if (from < least || from > most) leaves_range(from, dtype, at);
+    if (last < least || last > most) leaves_range(last, dtype, at);
+  }
+  const Attrs attrs = range_attrs(static_cast<double>(from), static_cast<double>(by),
+                                  static_cast<int64_t>(count), dtype)
+                          .add(true)
+                          .add(from)
+                          .add(by);
   return detail::apply_op(def_of(&ops::arange), {}, attrs, at);
 }
 
@@ -197,6 +255,11 @@ Tensor arange(const Operand& start, const Operand& stop, const Operand& step,
               std::optional<DType> dtype, Source at) {
   const device::FloatEnvironment ieee;
   const bool whole = is_whole(start, at) && is_whole(stop, at) && is_whole(step, at);
+  const DType wanted = dtype.value_or(whole ? DType::i32 : DType::f32);
+  if (whole && is_integer(wanted)) {
+    return whole_range(whole_number(start, at), whole_number(stop, at), whole_number(step, at),
+                       wanted, at);
+  }
   const double from = real_number(start, at);
   const double to = real_number(stop, at);
   const double by = real_number(step, at);
@@ -211,13 +274,15 @@ Tensor arange(const Operand& start, const Operand& stop, const Operand& step,
                     at, "take larger steps");
   }
   const double last = from + std::max(0.0, count - 1) * by;
-  if (!dtype && whole && count > 0 && !(fits_i32(from) && fits_i32(last))) {
-    throw UserError(
-        cat("arange: ", static_cast<int64_t>(fits_i32(from) ? last : from), " does not fit i32"),
-        at, "name a wider dtype: td::arange(start, stop, step, td::i64)");
+  if (count > 0 && is_integer(wanted)) {
+    const auto [least, most] = limits_of(wanted);
+    // Elements are truncated; `most` may round up to a power of two, which does not fit.
+    for (const double end : {std::trunc(from), std::trunc(last)}) {
+      if (end < static_cast<double>(least) || end >= static_cast<double>(most) + 1)
+        leaves_range(end, wanted, at);
+    }
   }
-  return range(from, by, static_cast<int64_t>(count),
-               dtype.value_or(whole ? DType::i32 : DType::f32), at);
+  return range(from, by, static_cast<int64_t>(count), wanted, at);
 }
 
 Tensor linspace(double start, double stop, int64_t count, DType dtype, Source at) {

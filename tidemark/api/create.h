@@ -18,13 +18,14 @@ namespace tidemark {
 class Nested {
  public:
   template <Number T>
-  Nested(T value) : kind_(std::is_same_v<T, bool> ? 0
-                          : std::is_integral_v<T> ? 1
-                                                  : 2) {
+  Nested(T value, Source at = Source::here())
+      : kind_(std::is_same_v<T, bool> ? 0
+              : std::is_integral_v<T> ? 1
+                                      : 2) {
     if constexpr (std::is_floating_point_v<T>)
       real_ = static_cast<double>(value);
     else
-      whole_ = static_cast<int64_t>(value);
+      whole_ = detail::whole_number(value, at);
   }
   Nested(std::initializer_list<Nested> list) : kind_(-1), list_(list) {}
 

@@ -1,7 +1,6 @@
 // Subscripts: x[...] and update.
 #include <algorithm>
 
-#include "tidemark/api/create.h"
 #include "tidemark/api/ops.h"
 #include "tidemark/api/tensor_state.h"
 #include "tidemark/compile/eager.h"
@@ -86,8 +85,13 @@ Run plain_slice(const Slice& slice, int64_t size, Source at) {
   const int64_t begin = slice.begin ? clamp(*slice.begin) : (forward ? 0 : size - 1);
   const int64_t end = slice.end ? clamp(*slice.end) : (forward ? size : -1);
   const int64_t reach = forward ? end - begin : begin - end;
-  const int64_t step = std::abs(slice.step);
-  return {begin, std::max<int64_t>(0, (reach + step - 1) / step), slice.step};
+  if (reach <= 0) return {begin, 0, 1};
+  // Unsigned, where the most negative step has a magnitude.
+  const auto raw = static_cast<uint64_t>(slice.step);
+  const uint64_t step = forward ? raw : 0 - raw;
+  const auto size_of_run = static_cast<int64_t>((static_cast<uint64_t>(reach) - 1) / step + 1);
+  // A single element takes no step, and a step past the axis times a stride might not fit.
+  return {begin, size_of_run, size_of_run == 1 ? 1 : slice.step};
 }
 
 // Everything but tensor indices, as one view. `kept` are the tensor indices left, with the axis of
@@ -135,13 +139,17 @@ Viewed view_of(const Tensor& x, const Slices& slices) {
 
 // The numbers of the true elements of a mask, in row-major order.
 Tensor true_positions(const Tensor& mask, Source at) {
-  std::vector<int64_t> positions;
-  int64_t position = 0;
-  for (const bool hit : mask.to_vector<bool>(at)) {
-    if (hit) positions.push_back(position);
-    ++position;
+  const Tensor flat = detail::dense(mask, at);
+  const int64_t size = flat.size();
+  const auto* hits = reinterpret_cast<const uint8_t*>(detail::array_of(flat, at).data);
+  int64_t count = 0;
+  for (int64_t i = 0; i < size; ++i) count += hits[i] != 0 ? 1 : 0;
+  Tensor positions = detail::make_tensor(DType::i64, {count}, at);
+  auto* next = reinterpret_cast<int64_t*>(detail::array_of(positions, at).data);
+  for (int64_t i = 0; i < size; ++i) {
+    if (hits[i] != 0) *next++ = i;
   }
-  return constant(positions, at);
+  return positions;
 }
 
 Tensor masked(const Tensor& x, int64_t axis, const Tensor& mask, Source at) {

@@ -196,9 +196,15 @@ Tensor pad(const Operand& x, const Padding2& widths, const Operand& value, Sourc
     high.push_back(after);
     inside.push_back(0);
   }
-  const double number = tensor_of(value, at, type.dtype).item<double>(at);
+  const Tensor number = tensor_of(value, at, type.dtype);
   return apply_op(def_of(&ops::pad), {&tensor, 1},
-                  Attrs().add(low).add(high).add(inside).add(number), at);
+                  Attrs()
+                      .add(low)
+                      .add(high)
+                      .add(inside)
+                      .add(number.item<double>(at))
+                      .add(number.item<int64_t>(at)),
+                  at);
 }
 
 namespace {

@@ -1,6 +1,7 @@
 #include "tidemark/api/random.h"
 
 #include <atomic>
+#include <cmath>
 
 #include "tidemark/api/tensor_state.h"
 #include "tidemark/compile/library_ops.h"
@@ -68,6 +69,16 @@ Tensor uniform(const Shape& shape, UniformOptions options, Source at) {
   if (!(options.low < options.high)) {
     throw UserError(cat("random::uniform: nothing lies in [", options.low, ", ", options.high, ")"),
                     at, "low must be less than high");
+  }
+  // In the type it is drawn in; a 16-bit float is drawn as f32.
+  const double width =
+      options.dtype == DType::f64
+          ? options.high - options.low
+          : static_cast<double>(static_cast<float>(options.high) - static_cast<float>(options.low));
+  if (!std::isfinite(width)) {
+    throw UserError(cat("random::uniform: [", options.low, ", ", options.high, ") is too wide for ",
+                        options.dtype),
+                    at, "low, high and high - low must be finite");
   }
   return draw(ops::random_uniform, shape, options.dtype, key_or_next(options.key), options.low,
               options.high, at);

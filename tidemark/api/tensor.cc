@@ -129,6 +129,11 @@ Tensor make_borrowed(std::byte* data, DType dtype, const Shape& shape,
   return TensorState::adopt(place_state(cell, dtype, shape, line));
 }
 
+void does_not_fit_i64(uint64_t value, Source at) {
+  throw UserError(cat(value, " does not fit i64, the widest dtype of integers"), at,
+                  "give it as a float: static_cast<double>(n)");
+}
+
 bool is_sole(const TensorState& state) {
   return state.references.load(std::memory_order_acquire) == 1 && state.storage->writable &&
          state.storage->references.load(std::memory_order_acquire) == 1;

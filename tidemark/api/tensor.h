@@ -9,6 +9,7 @@
 #include <functional>
 #include <initializer_list>
 #include <iosfwd>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -27,6 +28,33 @@ namespace detail {
 struct TensorState;
 template <class T>
 inline constexpr bool always_false = false;
+
+// A float in T as td::cast gives it: integers truncate and saturate, NaN is 0. The conversion of
+// C++ is undefined outside of T's range.
+template <Number T>
+constexpr T converted(double value) {
+  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+    using Limits = std::numeric_limits<T>;
+    // Powers of two, so both are exact.
+    constexpr double least = static_cast<double>(Limits::min());
+    constexpr double past = 2.0 * static_cast<double>(Limits::max() / 2 + 1);
+    if (value != value) return 0;
+    if (value <= least) return Limits::min();
+    if (value >= past) return Limits::max();
+  }
+  return static_cast<T>(value);
+}
+
+[[noreturn]] void does_not_fit_i64(uint64_t value, Source at);
+// Plain integers are held as i64.
+template <Number T>
+int64_t whole_number(T value, Source at) {
+  if constexpr (std::is_unsigned_v<T> && sizeof(T) >= sizeof(int64_t)) {
+    if (value > static_cast<uint64_t>(INT64_MAX)) [[unlikely]]
+      does_not_fit_i64(value, at);
+  }
+  return static_cast<int64_t>(value);
+}
 }  // namespace detail
 
 class Tensor {
@@ -40,7 +68,7 @@ class Tensor {
     if constexpr (std::is_same_v<T, bool>)
       set_number(value ? 1 : 0, 0, 0, at);
     else if constexpr (std::is_integral_v<T>)
-      set_number(static_cast<int64_t>(value), 0, 1, at);
+      set_number(detail::whole_number(value, at), 0, 1, at);
     else
       set_number(0, static_cast<double>(value), 2, at);
   }
@@ -67,14 +95,14 @@ class Tensor {
   // The line that made it.
   Source source() const;
 
-  // The one element, converted to T.
+  // The one element, converted to T as td::cast does.
   template <Number T>
   T item(Source at = Source::here()) const {
     need_value(at);
-    if (is_float(dtype())) return static_cast<T>(real_item(at));
+    if (is_float(dtype())) return detail::converted<T>(real_item(at));
     return static_cast<T>(whole_item(at));
   }
-  // All elements in row-major order, converted to T.
+  // All elements in row-major order, converted to T as td::cast does.
   template <Number T>
   std::vector<T> to_vector(Source at = Source::here()) const;
   // The elements where they lie. The tensor must be dense and T its own element type.
@@ -83,8 +111,9 @@ class Tensor {
   std::span<T> span(Source at = Source::here()) const {
     return {static_cast<T*>(dense_data(dtype_of<T>, at)), static_cast<size_t>(size())};
   }
-  // One element: is it true?
-  explicit operator bool() const { return item<bool>(); }
+  // One element: is it true? A conversion cannot know its caller's line, so an error names the line
+  // that made the tensor: that of `x == y` in `if (x == y)`.
+  explicit operator bool() const { return item<bool>(has_value() ? source() : Source::none()); }
 
   Tensor operator[](const Slices& index) const;
   Tensor& operator+=(const Operand& b) &;
@@ -125,7 +154,7 @@ class Operand {
       real_ = static_cast<double>(value);
     } else {
       kind_ = std::is_same_v<T, bool> ? 0 : 1;
-      whole_ = static_cast<int64_t>(value);
+      whole_ = detail::whole_number(value, at);
     }
   }
 
@@ -236,14 +265,25 @@ std::vector<T> Tensor::to_vector(Source at) const {
     copy_out(DType::boolean, bytes.data(), at);
     return std::vector<bool>(bytes.begin(), bytes.end());
   } else {
-    using Stored = std::conditional_t<Element<T>, T,
-                                      std::conditional_t<std::is_integral_v<T>, int64_t, double>>;
-    std::vector<Stored> elements(count);
-    copy_out(dtype_of<Stored>, elements.data(), at);
-    if constexpr (std::is_same_v<Stored, T>)
+    // Through the widest dtype of the elements' own kind where T is no dtype.
+    if constexpr (Element<T>) {
+      std::vector<T> elements(count);
+      copy_out(dtype_of<T>, elements.data(), at);
       return elements;
-    else
-      return std::vector<T>(elements.begin(), elements.end());
+    } else {
+      std::vector<T> elements;
+      elements.reserve(count);
+      if (is_float(dtype()) || std::is_floating_point_v<T>) {
+        std::vector<double> wide(count);
+        copy_out(DType::f64, wide.data(), at);
+        for (const double value : wide) elements.push_back(detail::converted<T>(value));
+      } else {
+        std::vector<int64_t> wide(count);
+        copy_out(DType::i64, wide.data(), at);
+        for (const int64_t value : wide) elements.push_back(static_cast<T>(value));
+      }
+      return elements;
+    }
   }
 }
 

@@ -148,16 +148,30 @@ void run_row(const OpDef& op, const ArrayRef& operand, int64_t axis, const Array
     launch_columns(kernel, frame);
 }
 
-void run_range(double start, double step, const ArrayRef& result) {
+namespace {
+
+void run_range_in(DType compute, std::span<const uint64_t> scalars, const ArrayRef& result) {
   static const char tag = 0;
   Frame frame;
   for (const Dim dim : result.shape) frame.extents.push_back(dim);
   frame.add(result);
   frame.collapse();
-  CachedKernel& kernel = cached_kernel({&tag, static_cast<uint64_t>(result.dtype)},
-                                       [&] { return range_nest(result.dtype); });
-  const uint64_t scalars[] = {bits_of(start, DType::f64), bits_of(step, DType::f64)};
+  const uint64_t form = Packer().add(result.dtype, 4).add(compute, 4).word();
+  CachedKernel& kernel =
+      cached_kernel({&tag, form}, [&] { return range_nest(compute, result.dtype); });
   launch_pointwise(kernel, frame, scalars);
+}
+
+}  // namespace
+
+void run_range(double start, double step, const ArrayRef& result) {
+  const uint64_t scalars[] = {bits_of(start, DType::f64), bits_of(step, DType::f64)};
+  run_range_in(DType::f64, scalars, result);
+}
+
+void run_range(int64_t start, int64_t step, const ArrayRef& result) {
+  const uint64_t scalars[] = {bits_of(start, DType::i64), bits_of(step, DType::i64)};
+  run_range_in(DType::i64, scalars, result);
 }
 
 TinyStep tiny_step(const OpDef& op, DType dtype) {

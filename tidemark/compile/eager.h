@@ -30,6 +30,7 @@ void run_reduce(const OpDef& op, const ArrayRef& operand, std::span<const int64_
 // softmax and its like, along one axis.
 void run_row(const OpDef& op, const ArrayRef& operand, int64_t axis, const ArrayRef& result);
 void run_range(double start, double step, const ArrayRef& result);
+void run_range(int64_t start, int64_t step, const ArrayRef& result);
 
 // How a one-step op applies to contiguous elements, for tensors too small for anything else. The
 // function is null where the op takes several steps in this dtype.

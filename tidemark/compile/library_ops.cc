@@ -97,8 +97,7 @@ void run_pad(const ArrayRef& x, const Attrs& attrs, const ArrayRef& result) {
   AxisList step(read.integers());
   for (int64_t& gap : step) ++gap;
   const double value = read.number();
-  run_fill(number_bits(value, static_cast<int64_t>(value), is_float(result.dtype), result.dtype),
-           result);
+  run_fill(number_bits(value, read.integer(), is_float(result.dtype), result.dtype), result);
   run_copy(x, part_of(result, low, x.shape, step));
 }
 
@@ -292,6 +291,58 @@ void fill_floats(const ArrayRef& result, Fill fill) {
   run_copy(drawn, result);
 }
 
+// The largest value of a 16-bit dtype that is less than `high`.
+float largest_below(float high, DType dtype) {
+  const bool half = dtype == DType::f16;
+  const auto value_of = [&](uint16_t bits) {
+    return half ? float_of_f16(bits) : float_of_bf16(bits);
+  };
+  const uint16_t bits = half ? f16_of_float(high) : bf16_of_float(high);
+  const float nearest = value_of(bits);
+  if (nearest < high) return nearest;
+  // Bits count away from 0 on both sides of it.
+  if (nearest == 0) return value_of(0x8001);
+  return value_of(static_cast<uint16_t>(nearest > 0 ? bits - 1 : bits + 1));
+}
+
+// Draws integers as Wide, few at a time, and narrows them.
+template <class Wide, class T>
+void fill_narrowed(const Draw& draw, int64_t begin, int64_t count, T* to) {
+  constexpr int64_t kPiece = 512;
+  Wide piece[kPiece];
+  for (int64_t done = 0; done < count; done += kPiece) {
+    const int64_t n = std::min(kPiece, count - done);
+    library::fill_integers(draw.key, begin + done, n, piece, static_cast<Wide>(draw.low),
+                           static_cast<Wide>(draw.high));
+    for (int64_t i = 0; i < n; ++i) to[done + i] = static_cast<T>(piece[i]);
+  }
+}
+
+void run_integers(const Draw& draw, const ArrayRef& result) {
+  const auto fill_all = [&](auto* data, auto fill) {
+    fill_in_parallel(result.size(),
+                     [&](int64_t begin, int64_t count) { fill(begin, count, data + begin); });
+  };
+  if (result.dtype == DType::i64) {
+    fill_all(reinterpret_cast<int64_t*>(result.data), [&](int64_t begin, int64_t n, int64_t* to) {
+      library::fill_integers(draw.key, begin, n, to, draw.low, draw.high);
+    });
+  } else if (result.dtype == DType::u8) {
+    fill_all(reinterpret_cast<uint8_t*>(result.data), [&](int64_t begin, int64_t n, uint8_t* to) {
+      fill_narrowed<int32_t>(draw, begin, n, to);
+    });
+  } else if (draw.high <= INT32_MAX) {
+    fill_all(reinterpret_cast<int32_t*>(result.data), [&](int64_t begin, int64_t n, int32_t* to) {
+      library::fill_integers(draw.key, begin, n, to, static_cast<int32_t>(draw.low),
+                             static_cast<int32_t>(draw.high));
+    });
+  } else {  // The bound itself is no i32.
+    fill_all(reinterpret_cast<int32_t*>(result.data), [&](int64_t begin, int64_t n, int32_t* to) {
+      fill_narrowed<int64_t>(draw, begin, n, to);
+    });
+  }
+}
+
 void run_draw(const OpDef& op, const Draw& draw, const ArrayRef& result) {
   const int64_t count = result.size();
   if (op.self == &ops::random_normal) {
@@ -303,6 +354,12 @@ void run_draw(const OpDef& op, const Draw& draw, const ArrayRef& result) {
     fill_floats(result, [&](auto* to, int64_t begin, int64_t n) {
       using T = std::remove_pointer_t<decltype(to)>;
       library::fill_uniform(draw.key, begin, n, to, static_cast<T>(draw.a), static_cast<T>(draw.b));
+      // What rounds to `high` or past it becomes the value before it.
+      if constexpr (std::is_same_v<T, float>) {
+        if (!is_low_precision(result.dtype)) return;
+        const float most = largest_below(static_cast<float>(draw.b), result.dtype);
+        for (int64_t i = 0; i < n; ++i) to[i] = std::min(to[i], most);
+      }
     });
   } else if (op.self == &ops::random_bernoulli) {
     auto* to = reinterpret_cast<uint8_t*>(result.data);
@@ -310,16 +367,7 @@ void run_draw(const OpDef& op, const Draw& draw, const ArrayRef& result) {
       library::fill_bernoulli(draw.key, begin, n, to + begin, static_cast<float>(draw.a));
     });
   } else if (op.self == &ops::random_integers) {
-    const Workspace wide(count * 8);
-    auto* to = reinterpret_cast<int64_t*>(wide.data());
-    fill_in_parallel(count, [&](int64_t begin, int64_t n) {
-      library::fill_integers(draw.key, begin, n, to + begin, draw.low, draw.high);
-    });
-    run_copy({.data = wide.data(),
-              .dtype = DType::i64,
-              .shape = result.shape,
-              .strides = contiguous_strides(result.shape)},
-             result);
+    run_integers(draw, result);
   } else {
     library::permutation(draw.key, count, reinterpret_cast<int64_t*>(result.data));
   }
@@ -331,7 +379,10 @@ void run_filled(const OpDef& op, const Attrs& attrs, const ArrayRef& result) {
   read.dtype();
   if (op.self == &ops::arange) {
     const double start = read.number();
-    return run_range(start, read.number(), result);
+    const double step = read.number();
+    if (!read.boolean()) return run_range(start, step, result);
+    const int64_t whole_start = read.integer();
+    return run_range(whole_start, read.integer(), result);
   }
   Draw draw;
   draw.key.value = static_cast<uint64_t>(read.integer());

@@ -120,13 +120,13 @@ Nest reduce_nest(const OpDef& op, DType operand, DType result, Nest::Order order
   return nest;
 }
 
-Nest range_nest(DType result) {
+Nest range_nest(DType compute, DType result) {
   Nest nest;
   Recipe recipe;
   const Scalar index(recipe, append(recipe, {.op = ExprOp::index, .dtype = DType::i64}));
-  const Scalar start(recipe, append(recipe, {.op = ExprOp::scalar, .dtype = DType::f64, .ref = 0}));
-  const Scalar step(recipe, append(recipe, {.op = ExprOp::scalar, .dtype = DType::f64, .ref = 1}));
-  const Scalar value = convert(start + index.cast(DType::f64) * step, result);
+  const Scalar start(recipe, append(recipe, {.op = ExprOp::scalar, .dtype = compute, .ref = 0}));
+  const Scalar step(recipe, append(recipe, {.op = ExprOp::scalar, .dtype = compute, .ref = 1}));
+  const Scalar value = convert(start + convert(index, compute) * step, result);
   nest.buffers = {{.dtype = result, .written = true}};
   nest.exprs = recipe.exprs;
   nest.sweeps.resize(1);

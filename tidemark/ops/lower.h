@@ -29,7 +29,7 @@ Nest reduce_nest(const OpDef& op, DType operand, DType result, Nest::Order order
 DType partial_dtype(const OpDef& op, DType operand, DType result);
 
 // Buffer 0 becomes scalar 0 + index * scalar 1, computed in f64.
-Nest range_nest(DType result);
+Nest range_nest(DType compute, DType result);
 
 // The run-time number a weak operand becomes, in the low bytes of a word.
 uint64_t number_bits(double real, int64_t whole, bool is_real, DType dtype);

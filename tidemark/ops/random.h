@@ -13,7 +13,12 @@ void reference_arange(const ReferenceContext& context);
 inline constexpr AttrDef kArangeAttrs[] = {{"shape", AttrKind::integers},
                                            {"dtype", AttrKind::dtype},
                                            {"start", AttrKind::number},
-                                           {"step", AttrKind::number}};
+                                           {"step", AttrKind::number},
+                                           // Integers are exact: where all are whole, the two
+                                           // numbers that count.
+                                           {"whole", AttrKind::boolean},
+                                           {"whole_start", AttrKind::integer},
+                                           {"whole_step", AttrKind::integer}};
 inline constexpr AttrDef kDrawAttrs[] = {{"shape", AttrKind::integers},
                                          {"dtype", AttrKind::dtype},
                                          {"key", AttrKind::integer},
@@ -30,7 +35,9 @@ inline constexpr std::string_view kNoOperand = "it has no operand";
 
 inline constexpr NamedOp arange = {
     .name = "arange",
-    .brief = "start + i * step, computed in f64 and rounded once to the dtype.",
+    .brief =
+        "start + i * step: in integers where all are whole, else in f64, rounded once to the "
+        "dtype.",
     .family = Family::random,
     .arity = 0,
     .attrs = kArangeAttrs,

@@ -502,6 +502,15 @@ void reference_arange(const ReferenceContext& context) {
   read.dtype();
   const double start = read.number();
   const double step = read.number();
+  if (read.boolean()) {
+    const auto whole_start = static_cast<uint64_t>(read.integer());
+    const auto whole_step = static_cast<uint64_t>(read.integer());
+    for (int64_t i = 0; i < context.result.size(); ++i) {
+      const uint64_t value = whole_start + static_cast<uint64_t>(i) * whole_step;
+      reference::write(context.result, i, static_cast<int64_t>(value));
+    }
+    return;
+  }
   for (int64_t i = 0; i < context.result.size(); ++i) {
     const double scaled = static_cast<double>(i) * step;
     reference::write(context.result, i, static_cast<long double>(start + scaled));

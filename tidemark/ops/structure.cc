@@ -188,7 +188,7 @@ Term grad_slice(const GradContext& context, int) {
   }
   Term g = context.g;
   if (backwards) g = slice.apply({g}, Attrs().add(first).add(size).add(flip));
-  return pad.apply({g}, Attrs().add(low).add(high).add(inside).add(0.0));
+  return pad.apply({g}, Attrs().add(low).add(high).add(inside).add(0.0).add(int64_t{0}));
 }
 
 TensorType infer_broadcast(const InferContext& context) {
@@ -320,8 +320,13 @@ void reference_pad(const ReferenceContext& context) {
   read.integers();
   const std::span<const int64_t> inside = read.integers();
   const double value = read.number();
-  for (int64_t i = 0; i < context.result.size(); ++i)
-    reference::write(context.result, i, static_cast<long double>(value));
+  const int64_t whole = read.integer();
+  for (int64_t i = 0; i < context.result.size(); ++i) {
+    if (is_float(context.result.dtype))
+      reference::write(context.result, i, static_cast<long double>(value));
+    else
+      reference::write(context.result, i, whole);
+  }
   const ArrayRef& x = context.operands[0];
   const Strides strides = contiguous_strides(context.result.shape);
   const int64_t bytes = size_of(x.dtype);

@@ -40,7 +40,9 @@ inline constexpr AttrDef kSliceAttrs[] = {
 inline constexpr AttrDef kPadAttrs[] = {{"low", AttrKind::integers},
                                         {"high", AttrKind::integers},
                                         {"inside", AttrKind::integers},
-                                        {"value", AttrKind::number}};
+                                        {"value", AttrKind::number},
+                                        // The value of integers and bools.
+                                        {"whole_value", AttrKind::integer}};
 
 inline constexpr NamedOp cast = {
     .name = "cast",

@@ -132,6 +132,10 @@ class Reader {
     columns_ = fields.size();
     where_.fill(-1);
     for (size_t i = 0; i < fields.size(); ++i) {
+      // Offsets that were given would not be kept.
+      if (fields[i].text == "offset") {
+        fail(fields[i].column, "there is a column 'offset' already; the result adds this column");
+      }
       const auto known = std::ranges::find(kNames, fields[i].text);
       if (known == kNames.end()) continue;
       int64_t& where = where_[known - kNames.begin()];
@@ -214,18 +218,6 @@ class Reader {
   int64_t sum_ = 0;
 };
 
-// The line without the field at `skipped`; all of it if that is negative.
-void write_without(std::ostream& out, std::string_view line, int64_t skipped) {
-  if (skipped < 0) {
-    out << line << ',';
-    return;
-  }
-  const std::vector<Field> fields = split(line);
-  for (int64_t i = 0; i < std::ssize(fields); ++i) {
-    if (i != skipped) out << fields[i].text << ',';
-  }
-}
-
 }  // namespace
 
 CsvError::CsvError(std::string_view file, int64_t line, int64_t column, const std::string& problem)
@@ -234,14 +226,9 @@ CsvError::CsvError(std::string_view file, int64_t line, int64_t column, const st
 CsvProblem read_csv(std::istream& in, std::string_view file) { return Reader(in, file).read(); }
 
 void write_csv(std::ostream& out, const CsvProblem& csv, const Placement& placement) {
-  const std::vector<Field> names = split(csv.header);
-  const auto found = std::ranges::find(names, "offset", &Field::text);
-  const int64_t skipped = found == names.end() ? -1 : found - names.begin();
-  write_without(out, csv.header, skipped);
-  out << "offset\n";
+  out << csv.header << ",offset\n";
   for (size_t i = 0; i < csv.rows.size(); ++i) {
-    write_without(out, csv.rows[i], skipped);
-    out << placement.offsets[i] << '\n';
+    out << csv.rows[i] << ',' << placement.offsets[i] << '\n';
   }
 }
 

@@ -43,7 +43,7 @@ struct CsvProblem {
 // `file` names the input in errors.
 CsvProblem read_csv(std::istream& in, std::string_view file);
 
-// The lines as read, with a last column `offset`; one that was there already is replaced.
+// The lines as read, with a last column `offset`.
 void write_csv(std::ostream& out, const CsvProblem& csv, const Placement& placement);
 
 }  // namespace tidemark::plan

@@ -61,6 +61,37 @@ TEST(Create, RangesAndFillings) {
   EXPECT_EQ(full_like(n, 3).to_vector<int>(), (std::vector<int>{3, 3}));
 }
 
+TEST(Create, IntegersAreExactUpToTheEndsOfI64) {
+  using Wholes = std::vector<int64_t>;
+  EXPECT_EQ(arange(INT64_MAX - 2, INT64_MAX, 1, DType::i64).to_vector<int64_t>(),
+            (Wholes{INT64_MAX - 2, INT64_MAX - 1}));
+  EXPECT_EQ(arange(INT64_MIN, INT64_MAX, INT64_MAX, DType::i64).to_vector<int64_t>(),
+            (Wholes{INT64_MIN, -1, INT64_MAX - 1}));
+  EXPECT_EQ(arange(INT64_MAX, INT64_MIN, INT64_MIN, DType::i64).to_vector<int64_t>(),
+            (Wholes{INT64_MAX, -1}));
+  const int64_t odd = (int64_t{1} << 53) + 1;
+  EXPECT_EQ(arange(constant(odd, DType::i64), odd + 3, 2, DType::i64).to_vector<int64_t>(),
+            (Wholes{odd, odd + 2}));
+  EXPECT_EQ(arange(250, 256, 1, DType::u8).to_vector<int>(),
+            (std::vector<int>{250, 251, 252, 253, 254, 255}));
+  EXPECT_EQ(arange(0.5, 3, 0.5, DType::i32).to_vector<int>(), (std::vector<int>{0, 1, 1, 2, 2}));
+  EXPECT_EQ(arange(5, 5, -1, DType::i64).size(), 0);
+  EXPECT_EQ(pad(constant({1}, DType::i64), {{1, 0}}, odd).to_vector<int64_t>(), (Wholes{odd, 1}));
+  EXPECT_EQ(pad(constant({1}, DType::i64), {{0, 1}}, INT64_MIN).to_vector<int64_t>(),
+            (Wholes{1, INT64_MIN}));
+}
+
+TEST(Create, FloatsSaturateIntoIntegers) {
+  EXPECT_EQ(full({}, 1e30, DType::i64).item<int64_t>(), INT64_MAX);
+  EXPECT_EQ(full({}, -1e30, DType::i64).item<int64_t>(), INT64_MIN);
+  EXPECT_EQ(full({}, NAN, DType::i32).item<int32_t>(), 0);
+  EXPECT_EQ(full({}, 3e9, DType::i32).item<int32_t>(), INT32_MAX);
+  EXPECT_EQ(full({}, -2.5, DType::u8).item<int>(), 0);
+  EXPECT_EQ(full({}, 255.9, DType::u8).item<int>(), 255);
+  EXPECT_EQ(full({}, -7.9, DType::i32).item<int>(), -7);
+  EXPECT_TRUE(full({}, 0.5, DType::boolean).item<bool>());
+}
+
 TEST(Borrow, SeesTheCallersMemoryAndReleasesItOnce) {
   std::vector<float> memory = {1, 2, 3, 4};
   int released = 0;
@@ -175,6 +206,50 @@ TEST(Random, DrawsHaveTheirDistribution) {
   EXPECT_FALSE(std::is_sorted(order.begin(), order.end()));
   std::sort(order.begin(), order.end());
   for (int64_t i = 0; i < 1000; ++i) EXPECT_EQ(order[static_cast<size_t>(i)], i);
+}
+
+TEST(Random, UniformNeverGivesItsUpperBound) {
+  const random::Key key(5);
+  struct Bounds {
+    double low, high;
+  };
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f32, DType::f64}) {
+    for (const Bounds b : {Bounds{0, 1}, Bounds{-1, 0}, Bounds{-3, -2}, Bounds{7, 8}}) {
+      const Tensor x =
+          random::uniform({200000}, {.low = b.low, .high = b.high, .dtype = dtype, .key = key});
+      EXPECT_LT(max(x).item<double>(), b.high) << dtype << " in [" << b.low << ", " << b.high;
+      EXPECT_GE(min(x).item<double>(), b.low) << dtype << " in [" << b.low << ", " << b.high;
+    }
+  }
+  const Tensor huge = random::uniform({100000}, {.high = 1e6, .dtype = DType::f16, .key = key});
+  EXPECT_EQ(max(huge).item<double>(), 65504);
+}
+
+TEST(Random, IntegersAreTheSameInEveryDType) {
+  const random::Key key(6);
+  const int64_t n = 40001;
+  const random::IntegersOptions options{.low = 3, .high = 250, .dtype = DType::i64, .key = key};
+  const Tensor wide = random::integers({n}, options);
+  for (const DType dtype : {DType::i32, DType::u8}) {
+    random::IntegersOptions narrow = options;
+    narrow.dtype = dtype;
+    EXPECT_TRUE(identical(cast(random::integers({n}, narrow), DType::i64), wide)) << dtype;
+  }
+  // The upper bound of every i32 is none itself.
+  const int64_t past = int64_t{INT32_MAX} + 1;
+  const auto all_of = [&](DType dtype) {
+    return random::integers({n}, {.low = INT32_MIN, .high = past, .dtype = dtype, .key = key});
+  };
+  EXPECT_TRUE(identical(cast(all_of(DType::i32), DType::i64), all_of(DType::i64)));
+}
+
+TEST(Random, IntegersTakeNoMemoryButTheResult) {
+  for (const DType dtype : {DType::i64, DType::i32, DType::u8}) {
+    memory::reset_peak();
+    const int64_t before = memory::current().count;
+    const Tensor x = random::integers({100000}, {.low = 0, .high = 9, .dtype = dtype});
+    EXPECT_EQ(memory::peak().count - before, memory::current().count - before) << dtype;
+  }
 }
 
 TEST(Random, ADrawIsAFunctionOfPosition) {

@@ -403,8 +403,58 @@ TEST(Print, LooksLikeNumPys) {
   EXPECT_EQ(text(constant({true, false})), "[ True False]");
   EXPECT_EQ(text(arange(2000)), "[   0    1    2 ... 1997 1998 1999]");
   EXPECT_EQ(text(zeros({0})), "[]");
+  EXPECT_EQ(text(zeros({2, 0, 3})), "[]");
+  EXPECT_EQ(text(zeros({0, 2}, DType::i64)), "[]");
+  // 16-bit floats have the digits that name them among their own.
+  EXPECT_EQ(text(constant({0.1, 3.14159, -2.0}, DType::f16)), "[ 0.1   3.14 -2.  ]");
+  EXPECT_EQ(text(constant({0.1, 3.14159, -2.0}, DType::bf16)), "[ 0.1   3.14 -2.  ]");
+  EXPECT_EQ(text(constant({1e-7, 6e-8, 0.0}, DType::f16)), "[1.e-07 6.e-08 0.e+00]");
+  EXPECT_EQ(text(constant({65504.0, 1.0}, DType::f16)), "[6.55e+04 1.00e+00]");
+  EXPECT_EQ(text(constant(0.1, DType::f16)), "0.1");
   EXPECT_EQ(text(constant({NAN, INFINITY, 1.0F})), "[nan inf  1.]");
   EXPECT_EQ(text(Tensor()), "<no tensor>");
+}
+
+TEST(Reading, TruncatesAndSaturates) {
+  const Tensor x = constant({1e30, -1e30, double{NAN}, -7.9, 40000.5}, DType::f64);
+  EXPECT_EQ(x.to_vector<int16_t>(), (std::vector<int16_t>{32767, -32768, 0, -7, 32767}));
+  EXPECT_EQ(x.to_vector<uint64_t>(), (std::vector<uint64_t>{UINT64_MAX, 0, 0, 0, 40000}));
+  EXPECT_EQ(x.to_vector<int64_t>(), (std::vector<int64_t>{INT64_MAX, INT64_MIN, 0, -7, 40000}));
+  const auto read = [&]<class T>(T) {
+    std::vector<T> list;
+    for (int64_t i = 0; i < x.size(); ++i) list.push_back(x[i].item<T>());
+    return list;
+  };
+  EXPECT_EQ(read(int16_t{}), x.to_vector<int16_t>());
+  EXPECT_EQ(read(int32_t{}), x.to_vector<int32_t>());
+  EXPECT_EQ(read(uint8_t{}), x.to_vector<uint8_t>());
+  EXPECT_EQ(read(uint32_t{}), x.to_vector<uint32_t>());
+  EXPECT_EQ(read(int64_t{}), x.to_vector<int64_t>());
+  EXPECT_EQ(read(uint64_t{}), x.to_vector<uint64_t>());
+  EXPECT_EQ(constant({300, -1}).to_vector<int16_t>(), (std::vector<int16_t>{300, -1}));
+  EXPECT_EQ(constant({0.5F, 2.0F}).to_vector<long double>(), (std::vector<long double>{0.5L, 2}));
+}
+
+TEST(Index, TakesStepsOfAnySize) {
+  const Tensor x = counted({5, 2});
+  const auto rows = [&](const Slice& slice) { return list(x[{slice, 0}]); };
+  EXPECT_EQ(rows({.step = INT64_MAX}), (Floats{0}));
+  EXPECT_EQ(rows({.step = INT64_MIN}), (Floats{8}));
+  EXPECT_EQ(rows({.begin = 1, .step = INT64_MAX}), (Floats{2}));
+  EXPECT_EQ(rows({.begin = INT64_MIN, .end = INT64_MAX, .step = 3}), (Floats{0, 6}));
+  EXPECT_EQ(rows({.begin = INT64_MAX, .end = INT64_MIN, .step = -3}), (Floats{8, 2}));
+  EXPECT_EQ(rows({.begin = 4, .end = 1, .step = INT64_MAX}), (Floats{}));
+  EXPECT_EQ(rows({.begin = 1, .end = 4, .step = INT64_MIN}), (Floats{}));
+  EXPECT_EQ(rows({.step = 5}), (Floats{0}));
+  EXPECT_EQ(rows({.step = 4}), (Floats{0, 8}));
+}
+
+TEST(Index, AMaskTakesOneTensorOfPositions) {
+  const Tensor x = counted({100, 10});
+  const Tensor mask = transpose(transpose(x) >= 995);
+  EXPECT_EQ(list(x[mask]), (Floats{995, 996, 997, 998, 999}));
+  EXPECT_EQ(list(x[x < 0]), (Floats{}));
+  EXPECT_EQ((x[{3, x[3] == x[3]}].size()), 10);
 }
 
 // The examples of the documentation compile and say what they say.

@@ -40,15 +40,13 @@ TEST(Csv, ReadsWhatOtherToolsWrite) {
   EXPECT_EQ(read("id,lower,upper,size\n").problem.buffers.size(), 0U);
 }
 
-TEST(Csv, AddsOrReplacesTheOffsets) {
+TEST(Csv, AddsTheOffsets) {
   auto written = [](const std::string& text) {
     std::ostringstream out;
     write_csv(out, read(text), {{7}, 9});
     return out.str();
   };
   EXPECT_EQ(written("id,lower,upper,size\na,0,1,2\n"), "id,lower,upper,size,offset\na,0,1,2,7\n");
-  EXPECT_EQ(written("id,offset,lower,upper,size\na,5,0,1,2\n"),
-            "id,lower,upper,size,offset\na,0,1,2,7\n");
 }
 
 TEST(Csv, SaysWhereAndWhat) {
@@ -57,6 +55,8 @@ TEST(Csv, SaysWhereAndWhat) {
   EXPECT_EQ(error_of("id,lower,size\n"),
             "f.csv:1:1: there is no column 'upper'; the first line must name id, lower, upper and "
             "size");
+  EXPECT_EQ(error_of("id,offset,lower,upper,size\na,5,0,1,2\n"),
+            "f.csv:1:4: there is a column 'offset' already; the result adds this column");
   EXPECT_EQ(error_of("id,lower,upper,size,lower\n"), "f.csv:1:21: there are two columns 'lower'");
   EXPECT_EQ(error_of(header + "a,0,1,-5\n"), "f.csv:2:7: size is negative: -5");
   EXPECT_EQ(error_of(header + "a,0,1,5\nb,4,4,1\n"),

@@ -1,4 +1,6 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -119,6 +121,60 @@ TEST_F(Pack, LeavesAnOlderOutputAloneIfItCannotFinish) {
   EXPECT_EQ(ran.err, "tidemark: pack: cannot write 'missing/out.svg': No such file or directory\n");
   EXPECT_EQ(read("out.csv"), "older");
   EXPECT_EQ(files(), 2);
+}
+
+TEST_F(Pack, WritesThroughSymbolicLinks) {
+  write("in.csv", kThree);
+  fs::create_directories(folder_ / "far");
+  write("far/out.csv", "older");
+  fs::create_symlink("far/out.csv", folder_ / "near.csv");
+  fs::create_symlink("near.csv", folder_ / "link.csv");
+  fs::create_symlink("far/new.svg", folder_ / "new.svg");
+  EXPECT_EQ(pack("in.csv --output link.csv --picture new.svg").code, 0);
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link.csv"));
+  EXPECT_TRUE(fs::is_symlink(folder_ / "near.csv"));
+  EXPECT_TRUE(read("far/out.csv").starts_with("id,lower,upper,size,offset\n"));
+  EXPECT_TRUE(fs::is_symlink(folder_ / "new.svg"));
+  EXPECT_TRUE(read("far/new.svg").starts_with("<svg "));
+}
+
+TEST_F(Pack, WritesIntoWhatIsNoFile) {
+  write("in.csv", kThree);
+  ASSERT_EQ(mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  // Opened for both, so that neither side waits for the other.
+  const int pipe = open((folder_ / "pipe").c_str(), O_RDWR);
+  ASSERT_GE(pipe, 0);
+  EXPECT_EQ(pack("in.csv --output pipe").code, 0);
+  char text[256] = {};
+  EXPECT_GT(::read(pipe, text, sizeof(text) - 1), 0);
+  close(pipe);
+  EXPECT_TRUE(std::string(text).starts_with("id,lower,upper,size,offset\n")) << text;
+  EXPECT_TRUE(fs::is_fifo(folder_ / "pipe"));
+  EXPECT_EQ(files(), 2);
+}
+
+TEST_F(Pack, SaysWhyItCannotWriteIntoWhatIsNoFile) {
+  write("in.csv", kThree);
+  // By way of a link of its own, which is what would be lost.
+  fs::create_symlink("/dev/full", folder_ / "full");
+  const Ran full = pack("in.csv --output full");
+  EXPECT_EQ(full.code, 2);
+  EXPECT_EQ(full.err, "tidemark: pack: cannot write 'full': No space left on device\n");
+  EXPECT_EQ(fs::read_symlink(folder_ / "full"), "/dev/full");
+  fs::create_directories(folder_ / "folder");
+  const Ran folder = pack("in.csv --output folder");
+  EXPECT_EQ(folder.code, 2);
+  EXPECT_EQ(folder.err, "tidemark: pack: cannot write 'folder': Is a directory\n");
+}
+
+TEST_F(Pack, RefusesOffsetsThatItWouldReplace) {
+  write("in.csv", "id,lower,upper,size,offset\na,0,3,4,64\n");
+  const Ran ran = pack("in.csv --output out.csv");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_EQ(ran.err,
+            "tidemark: in.csv:1:21: there is a column 'offset' already; the result adds this "
+            "column\n");
+  EXPECT_FALSE(exists("out.csv"));
 }
 
 TEST_F(Pack, ReadsOnlyAsMuchGarbageAsItMust) {
