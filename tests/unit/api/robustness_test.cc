@@ -42,6 +42,17 @@ void give_back(void* data) {
 // Not inlined: the compiler would see free meet what it knows as new.
 [[gnu::noinline]] void* operator new(size_t bytes) { return allocate_or_strike(bytes); }
 [[gnu::noinline]] void* operator new[](size_t bytes) { return allocate_or_strike(bytes); }
+// The library's own of these would call the ones above, a sanitizer's would not.
+[[gnu::noinline]] void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
+  try {
+    return allocate_or_strike(bytes);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+[[gnu::noinline]] void* operator new[](size_t bytes, const std::nothrow_t& none) noexcept {
+  return operator new(bytes, none);
+}
 [[gnu::noinline]] void operator delete(void* data) noexcept { give_back(data); }
 [[gnu::noinline]] void operator delete[](void* data) noexcept { give_back(data); }
 [[gnu::noinline]] void operator delete(void* data, size_t) noexcept { give_back(data); }

@@ -384,7 +384,11 @@ TEST(Jit, StaysFlatOverManyCompiles) {
   const int64_t before = resident_bytes();
   compile(1024);
   EXPECT_EQ(code_bytes_held(), 0);
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  static_cast<void>(before);  // What was freed stays resident for a while, to find who uses it.
+#else
   EXPECT_LE(resident_bytes() - before, 1 << 20);
+#endif
 }
 
 TEST(Jit, CompilesOnManyThreads) {
