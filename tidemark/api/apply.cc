@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "tidemark/api/tensor_state.h"
+#include "tidemark/base/made_once.h"
 #include "tidemark/compile/eager.h"
 #include "tidemark/compile/library_ops.h"
 #include "tidemark/device/threads.h"
@@ -157,7 +158,8 @@ bool repeat(const ArrayRef& array, const Shape& shape, std::byte* to) {
 // elements, one step: straight to the elements.
 bool apply_tiny(const OpDef& op, std::initializer_list<const Operand*> operands, Source at,
                 Tensor& result) {
-  static const TinyTable& table = *new TinyTable;
+  static constinit MadeOnce<TinyTable> made;
+  const TinyTable& table = made.get();
   if (operands.size() > 2) return false;
   const TensorState* states[2] = {};
   const TensorState* widest = nullptr;

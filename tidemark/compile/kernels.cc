@@ -7,6 +7,7 @@
 #include <thread>
 #include <unordered_map>
 
+#include "tidemark/base/made_once.h"
 #include "tidemark/device/cpu/features.h"
 #include "tidemark/device/fork.h"
 #include "tidemark/device/lock.h"
@@ -31,8 +32,8 @@ Emitter emitter_from_environment() {
 }
 
 std::atomic<Emitter>& current_emitter() {
-  static std::atomic<Emitter> current{emitter_from_environment()};
-  return current;
+  static constinit MadeOnce<std::atomic<Emitter>> current;
+  return current.get(emitter_from_environment);
 }
 
 std::atomic<int64_t> held_code_bytes{0};

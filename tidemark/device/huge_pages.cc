@@ -10,6 +10,7 @@
 #include <limits>
 #include <new>
 
+#include "tidemark/base/made_once.h"
 #include "tidemark/device/mapping.h"
 
 namespace tidemark::device {
@@ -66,8 +67,8 @@ bool measure() noexcept {
 }  // namespace
 
 bool huge_pages_help() {
-  static const bool help = measure();
-  return help;
+  static constinit MadeOnce<bool> help;
+  return help.get(measure);
 }
 
 void advise_huge(std::byte* begin, int64_t bytes) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "tidemark/base/made_once.h"
 #include "tidemark/device/fault.h"
 #include "tidemark/device/lock.h"
 
@@ -18,8 +19,8 @@ struct Registry {
 
 // Never destroyed: tensors in static storage give their bytes back after main.
 Registry& registry() {
-  static Registry* const instance = new Registry;
-  return *instance;
+  static constinit MadeOnce<Registry> instance;
+  return instance.get();
 }
 
 // The first range that begins at `begin` or behind it.

@@ -3,6 +3,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "tidemark/base/made_once.h"
 #include "tidemark/ops/contract.h"
 #include "tidemark/ops/indexing.h"
 #include "tidemark/ops/op_def.h"
@@ -92,8 +93,8 @@ std::vector<OpDef> build_catalogue() {
 // Never destroyed, as are all tables made of it: ops may run while the program ends, in static
 // destructors and in threads nobody joined.
 const std::vector<OpDef>& all_ops() {
-  static const std::vector<OpDef>& list = *new std::vector<OpDef>(build_catalogue());
-  return list;
+  static constinit MadeOnce<std::vector<OpDef>> made;
+  return made.get(build_catalogue);
 }
 
 // From a family object's address to its OpDef: open addressing, filled once, read without a lock.
@@ -131,8 +132,8 @@ const OpDef* find_op(std::string_view name) {
 }
 
 const OpDef& def_of(const void* op) {
-  static const AddressTable& table = *new AddressTable;
-  const OpDef* found = table.find(op);
+  static constinit MadeOnce<const AddressTable> table;
+  const OpDef* found = table.get().find(op);
   // A copy (td::tanh held by a std::function) has another address, but the same name, which is the
   // first member of every family.
   if (found == nullptr) found = find_op(*static_cast<const std::string_view*>(op));

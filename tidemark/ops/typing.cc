@@ -1,4 +1,5 @@
 #include "tidemark/ops/typing.h"
+#include "tidemark/base/made_once.h"
 
 #include <algorithm>
 
@@ -181,8 +182,8 @@ class PointwiseTable {
 }  // namespace
 
 PointwiseType infer_pointwise(const OpDef& op, std::span<const OperandType> operands, Source at) {
-  static const PointwiseTable& table = *new PointwiseTable;
-  return table.of(op, admit(op, promote(operands.subspan(has_condition(op) ? 1 : 0)), at));
+  static constinit MadeOnce<PointwiseTable> table;
+  return table.get().of(op, admit(op, promote(operands.subspan(has_condition(op) ? 1 : 0)), at));
 }
 
 bool computes_in(const OpDef& op, DType dtype) { return computes_in(op.accepts, dtype); }

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "tidemark/base/error.h"
+#include "tidemark/base/made_once.h"
 
 namespace tidemark::device {
 namespace {
@@ -75,16 +76,17 @@ const char* name(Isa isa) {
 }
 
 Isa isa() {
-  static const Isa instance = chosen();
-  return instance;
+  static constinit MadeOnce<Isa> instance;
+  return instance.get(chosen);
 }
 
 const Caches& caches() {
   // What most CPUs of the last ten years have at least, where the system does not say.
-  static const Caches instance = {cache_bytes(_SC_LEVEL1_DCACHE_SIZE, 32 << 10),
-                                  cache_bytes(_SC_LEVEL2_CACHE_SIZE, 512 << 10),
-                                  last_cache_bytes()};
-  return instance;
+  static constinit MadeOnce<Caches> instance;
+  return instance.get([] {
+    return Caches{cache_bytes(_SC_LEVEL1_DCACHE_SIZE, 32 << 10),
+                  cache_bytes(_SC_LEVEL2_CACHE_SIZE, 512 << 10), last_cache_bytes()};
+  });
 }
 
 }  // namespace tidemark::device
