@@ -8,6 +8,7 @@
 #include "tidemark/ops/indexing.h"
 #include "tidemark/ops/op_def.h"
 #include "tidemark/ops/pointwise.h"
+#include "tidemark/ops/program.h"
 #include "tidemark/ops/random.h"
 #include "tidemark/ops/reduce.h"
 #include "tidemark/ops/reference.h"
@@ -87,6 +88,7 @@ std::vector<OpDef> build_catalogue() {
   for (const auto* op : ops::kIndexOps) list.push_back(make_op(*op));
   for (const auto* op : ops::kContractOps) list.push_back(make_op(*op));
   for (const auto* op : ops::kRandomOps) list.push_back(make_op(*op));
+  for (const auto* op : ops::kProgramOps) list.push_back(make_op(*op));
   return list;
 }
 
@@ -123,7 +125,10 @@ class AddressTable {
 
 }  // namespace
 
-std::span<const OpDef> catalogue() { return all_ops(); }
+std::span<const OpDef> catalogue() {
+  return std::span(all_ops()).first(all_ops().size() - std::size(ops::kProgramOps));
+}
+std::span<const OpDef> catalogue_of_programs() { return all_ops(); }
 
 const OpDef* find_op(std::string_view name) {
   const auto found = std::find_if(all_ops().begin(), all_ops().end(),

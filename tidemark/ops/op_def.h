@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "tidemark/ir/term.h"
-#include "tidemark/ops/attrs.h"
+#include "tidemark/ir/attrs.h"
 #include "tidemark/ops/scalar.h"
 #include "tidemark/types/array_ref.h"
 #include "tidemark/types/axes.h"
@@ -21,7 +21,20 @@ namespace tidemark {
 class Tensor;
 class Operand;
 
-enum class Family : uint8_t { pointwise, reduce, row, view, piece, index, scan, contract, random };
+enum class Family : uint8_t {
+  pointwise,
+  reduce,
+  row,
+  view,
+  piece,
+  index,
+  scan,
+  contract,
+  random,
+  source,   // Literals of programs.
+  control,  // Nodes with regions.
+  effect,   // Prints and checks: never dropped, in program order.
+};
 
 // Which dtypes an op takes. Operands of other dtypes are promoted to the set's first resort, or
 // refused.
@@ -197,8 +210,10 @@ OpDef make_op(const NamedOp& op);
 
 // ---- the catalogue ------------------------------------------------------------------------------
 
-// Every op there is, by family and then by the alphabet.
+// Every op that computes, by family and then by the alphabet.
 std::span<const OpDef> catalogue();
+// Those, then the ones that only programs have.
+std::span<const OpDef> catalogue_of_programs();
 const OpDef* find_op(std::string_view name);
 // The OpDef of a family object such as `tanh`, or of a copy of one.
 const OpDef& def_of(const void* op);

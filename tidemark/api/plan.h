@@ -1,0 +1,119 @@
+// What a function will need, before it runs; and what it needed, after.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tidemark/base/text.h"
+#include "tidemark/device/storage.h"
+#include "tidemark/types/dtype.h"
+#include "tidemark/types/shape.h"
+
+namespace tidemark {
+
+namespace run {
+struct Program;
+}
+namespace detail {
+class FunctionCore;
+struct PlanAccess;
+}  // namespace detail
+
+// A type without bytes, for plans and signatures: td::spec({td::open, 784}).
+struct TensorSpec {
+  Shape shape = {};
+  DType dtype = DType::f32;
+  std::string name = {};
+  bool is_donated = false;
+  TensorSpec donated() const {
+    TensorSpec spec = *this;
+    spec.is_donated = true;
+    return spec;
+  }
+};
+TensorSpec spec(Shape shape, DType dtype = DType::f32, std::string name = {});
+
+struct PlanOptions {
+  std::optional<Bytes> budget = {};
+};
+
+// One step of the timeline.
+struct PlanStep {
+  std::string name;  // "matmul", "group of 5: exp, sum, ..."
+  std::string line;  // "train.cc:41"
+  Bytes in_use;      // While it runs: outputs and arena.
+};
+
+// Something alive at the peak.
+struct PlanTensor {
+  std::string type;  // "f32[64, 784]"
+  std::string line;
+  std::string reason;  // "temporaries: made by matmul, read last by step 7 (add)"
+  Bytes bytes;
+};
+
+// What `fn.plan(...)` gives: nothing ran and nothing was allocated.
+class Plan {
+ public:
+  Plan();
+  ~Plan();
+  Plan(const Plan&);
+  Plan(Plan&&) noexcept;
+  Plan& operator=(const Plan&);
+  Plan& operator=(Plan&&) noexcept;
+
+  // The most bytes a call adds at once.
+  Bytes peak() const;
+  // The least budget under which the function can be compiled.
+  Bytes floor() const;
+  // The most bytes of the arena alive at once: no placement can go below it.
+  Bytes load() const;
+  // What run_in needs: the arena and the results.
+  Bytes arena() const;
+  Bytes of(ByteClass byte_class) const;
+  const std::vector<PlanStep>& timeline() const;
+  // Which step has the peak, as a number of the timeline; -1 where there is none.
+  int64_t peak_step() const;
+  const std::vector<PlanTensor>& at_peak() const;
+  // For people.
+  std::string explain() const;
+  std::string to_text() const;
+  // docs/plan_json.md has the schema.
+  std::string to_json() const;
+
+ private:
+  friend struct detail::PlanAccess;
+  struct Data;
+  std::shared_ptr<const Data> data_;
+};
+std::ostream& operator<<(std::ostream& out, const Plan& plan);
+
+// A measured run.
+struct Profile {
+  Bytes planned;
+  Bytes touched;  // The highest byte of the arena that the run changed, and the results.
+  std::vector<std::string> donated;      // Arguments whose bytes were used.
+  std::vector<std::string> not_donated;  // "argument 0: another tensor holds its bytes"
+};
+std::ostream& operator<<(std::ostream& out, const Profile& profile);
+
+struct CacheEntry {
+  std::string signature;
+  std::string
+      reason;  // Why it was traced: "first call", "argument 0, dimension 1: 128 became 129".
+  Bytes bytes;
+  int64_t calls = 0;
+  double trace_ms = 0, compile_ms = 0;
+};
+struct CacheInfo {
+  std::vector<CacheEntry> entries;  // Most recently used first.
+  Bytes bytes, limit;
+  int64_t traces = 0, evictions = 0;
+};
+std::ostream& operator<<(std::ostream& out, const CacheInfo& info);
+
+}  // namespace tidemark

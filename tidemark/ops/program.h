@@ -1,0 +1,65 @@
+// Ops that only programs have: literals, groups, control flow, effects. Their typing is
+// done where they are made, and passes and lowerings know them by name.
+#pragma once
+
+#include "tidemark/ops/op_def.h"
+
+namespace tidemark::ops {
+
+inline constexpr std::string_view kProgramOnly = "it is part of programs only";
+
+inline constexpr AttrDef kConstantAttrs[] = {
+    {"dtype", AttrKind::dtype}, {"real", AttrKind::number}, {"whole", AttrKind::integer}};
+// What a node of control flow hands to its regions stands in its inputs in the order below; then
+// come the captured values that every region also takes, last.
+inline constexpr AttrDef kLoopAttrs[] = {
+    {"carries", AttrKind::integer}, {"slices", AttrKind::integer},  {"stacked", AttrKind::integer},
+    {"trips", AttrKind::integer},   {"reverse", AttrKind::boolean}, {"counted", AttrKind::boolean}};
+inline constexpr AttrDef kMapAttrs[] = {
+    {"slices", AttrKind::integer}, {"trips", AttrKind::integer}, {"alive", AttrKind::integer}};
+inline constexpr AttrDef kTextAttr[] = {{"text", AttrKind::integers}};
+
+// One number, rank 0: `real` where the dtype is a float, else `whole`.
+inline constexpr NamedOp constant = {.name = "constant",
+                                     .brief = "A number.",
+                                     .family = Family::source,
+                                     .arity = 0,
+                                     .attrs = kConstantAttrs,
+                                     .no_gradient = kProgramOnly};
+// Nodes fused into one kernel: its region's parameters are its inputs.
+inline constexpr NamedOp group = {.name = "group",
+                                  .brief = "Nodes that become one kernel.",
+                                  .family = Family::control,
+                                  .arity = -1,
+                                  .no_gradient = kProgramOnly};
+// Inputs: the condition (bool, rank 0), captures. Regions: then, else; parameters: captures.
+inline constexpr NamedOp cond = {.name = "cond",
+                                 .brief = "One of two regions, chosen by a bool.",
+                                 .family = Family::control,
+                                 .arity = -1,
+                                 .no_gradient = kProgramOnly};
+// Inputs: the number of trips (i64, rank 0) where `counted`, the carries, the arrays walked one
+// slice of the first axis a trip, captures. Regions: the body, with parameters trip (i64), carries,
+// slices, captures, and results carries, elements to stack; where not `counted` and `trips` is not
+// exact, a second region, the condition, with parameters trip, carries, captures and one bool.
+// Results: the carries, then the stacked arrays. `trips`: the number of trips, or the most there
+// may be, or -1. Exactly one of three holds: counted (an input gives the number), a condition
+// region (while), neither (`trips` is the number).
+inline constexpr NamedOp loop = {.name = "loop",
+                                 .brief = "A region run again and again on values it carries.",
+                                 .family = Family::control,
+                                 .arity = -1,
+                                 .attrs = kLoopAttrs,
+                                 .no_gradient = kProgramOnly};
+// Inputs: arrays walked one slice of the first axis a trip, captures. Region: parameters slices,
+// captures; results elements to stack. `alive`: how many trips may be under way at once.
+inline constexpr NamedOp map = {.name = "map",
+                                .brief = "A region run on every slice of arrays, apart.",
+                                .family = Family::control,
+                                .arity = -1,
+                                .attrs = kMapAttrs,
+                                .no_gradient = kProgramOnly};
+
+inline constexpr const NamedOp* kProgramOps[] = {&cond, &constant, &group, &loop, &map};
+
+}  // namespace tidemark::ops

@@ -1,0 +1,113 @@
+#include <cstring>
+
+#include "tidemark/base/error.h"
+#include "tidemark/device/threads.h"
+#include "tidemark/run/program.h"
+
+namespace tidemark::run {
+namespace {
+
+class Executor {
+ public:
+  Executor(const Program& program, std::byte** registers)
+      : program_(program), registers_(registers) {}
+
+  void run(int32_t begin, int32_t end) {
+    for (int32_t i = begin; i < end;) {
+      const Step& step = program_.steps[static_cast<size_t>(i)];
+      switch (step.kind) {
+        case Step::Kind::run:
+          run_task(step);
+          ++i;
+          break;
+        case Step::Kind::branch: {
+          const bool taken = *at(operand(step, 0)) != std::byte{0};
+          run(taken ? i + 1 : step.middle, taken ? step.middle : step.end);
+          i = step.end;
+          break;
+        }
+        case Step::Kind::loop:
+          run_loop(step, i);
+          i = step.end;
+          break;
+        case Step::Kind::map:
+          run_map(step, i);
+          i = step.end;
+          break;
+      }
+    }
+  }
+
+ private:
+  std::byte* at(const Address& address) const {
+    const int64_t place =
+        address.buffer < 0 ? 0 : program_.offsets[static_cast<size_t>(address.buffer)];
+    return registers_[address.reg] + place + address.offset;
+  }
+  const Address& operand(const Step& step, int32_t index) const {
+    return program_.addresses[static_cast<size_t>(step.first_operand + index)];
+  }
+
+  void run_task(const Step& step) {
+    std::byte* places[kMostOperands];
+    for (int32_t k = 0; k < step.operands; ++k) places[k] = at(operand(step, k));
+    step.task->run(places, at(step.workspace));
+  }
+
+  void start(const std::vector<Walk>& walks, int64_t trip) {
+    for (const Walk& walk : walks) registers_[walk.reg] = at(walk.base) + trip * walk.stride;
+  }
+
+  void run_loop(const Step& step, int32_t index) {
+    const Loop& loop = program_.loops[static_cast<size_t>(step.control)];
+    int64_t trips = loop.trips;
+    if (loop.counted) {
+      std::memcpy(&trips, at(loop.count), sizeof(trips));
+      TIDEMARK_CHECK(loop.trips < 0 || trips <= loop.trips, "a loop of ", trips,
+                     " trips was planned for ", loop.trips);
+    }
+    for (const Loop::Carry& carry : loop.carries) {
+      registers_[carry.now] = at(carry.first);
+      registers_[carry.next] = at(carry.second);
+    }
+    for (int64_t trip = 0; trips < 0 || trip < trips; ++trip) {
+      if (loop.trip >= 0) {
+        registers_[loop.trip] = at(loop.trip_place);
+        std::memcpy(registers_[loop.trip], &trip, sizeof(trip));
+      }
+      start(loop.walks, loop.reverse ? trips - 1 - trip : trip);
+      run(index + 1, step.middle);
+      if (loop.tested && *at(loop.condition) == std::byte{0}) break;
+      run(step.middle, step.end);
+      for (const Loop::Carry& carry : loop.carries) {
+        if (carry.now != carry.next) std::swap(registers_[carry.now], registers_[carry.next]);
+      }
+    }
+  }
+
+  void run_map(const Step& step, int32_t index) {
+    const Map& map = program_.maps[static_cast<size_t>(step.control)];
+    std::byte* const arenas = at(map.arenas);
+    const auto alive = static_cast<int>(map.alive);
+    device::parallel_for(map.trips, 1, alive, [&](int64_t begin, int64_t end, int worker) {
+      std::vector<std::byte*> own(registers_, registers_ + program_.registers);
+      own[static_cast<size_t>(map.arena_reg)] = arenas + worker * map.arena_bytes;
+      Executor body(program_, own.data());
+      for (int64_t trip = begin; trip < end; ++trip) {
+        body.start(map.walks, trip);
+        body.run(index + 1, step.end);
+      }
+    });
+  }
+
+  const Program& program_;
+  std::byte** registers_;
+};
+
+}  // namespace
+
+void execute(const Program& program, std::span<std::byte*> registers) {
+  Executor(program, registers.data()).run(0, static_cast<int32_t>(program.steps.size()));
+}
+
+}  // namespace tidemark::run

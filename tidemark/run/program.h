@@ -1,0 +1,149 @@
+// What is left when the graph is gone: one flat list of steps on one timeline, the buffers they
+// work on, and where those lie.
+//
+// Steps run one after another; threads work inside a step or across the bodies of a map. Every
+// place a step works on is an address: a register plus an offset. Register 0 is the call's arena;
+// the next ones are the parameters and the results, in order; loops and maps move the others as
+// they go. So a body is compiled once, whatever the number of trips.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tidemark/base/source.h"
+#include "tidemark/base/text.h"
+#include "tidemark/device/storage.h"
+#include "tidemark/types/dtype.h"
+#include "tidemark/types/shape.h"
+
+namespace tidemark::run {
+
+// What a step does. Told where its operands lie; never allocates.
+class Task {
+ public:
+  Task() = default;
+  Task(const Task&) = delete;
+  Task& operator=(const Task&) = delete;
+  virtual ~Task() = default;
+  virtual void run(std::byte* const* operands, std::byte* workspace) const = 0;
+};
+
+inline constexpr int32_t kArena = 0;
+inline constexpr int32_t kNoBuffer = -1;
+// Of one step. Lists of more (a concat of hundreds) are split.
+inline constexpr int32_t kMostOperands = 64;
+
+struct Address {
+  int32_t reg = kArena;
+  int32_t buffer = kNoBuffer;  // Adds the buffer's offset.
+  int64_t offset = 0;
+};
+
+// Bytes of an arena, and the steps over which they are wanted: [lower, upper).
+struct Buffer {
+  int64_t bytes = 0;
+  int32_t lower = 0, upper = 0;
+  ByteClass byte_class = ByteClass::temporaries;
+  int32_t arena = 0;  // 0: the call's; else the k-th map's, planned alone.
+  DType dtype = DType::f32;
+  Shape shape;
+  Source source = Source::none();
+  std::string name;  // The op that makes it.
+};
+
+struct Step {
+  enum class Kind : uint8_t {
+    run,     // task, operands
+    branch,  // operands[0]: a bool. True: steps up to `middle`; false: from there to `end`.
+    loop,    // control
+    map,     // control
+  } kind = Kind::run;
+  const Task* task = nullptr;
+  int32_t first_operand = 0, operands = 0;  // Of Program::addresses.
+  Address workspace;
+  int32_t middle = 0, end = 0;  // The body is [this + 1, end).
+  int32_t control = -1;         // Of Program::loops or Program::maps.
+  bool fallible = false;        // May throw: prints, checks, indices.
+  Source source = Source::none();
+  std::string name;
+};
+
+// A register that a trip moves by `stride` bytes; -stride from the last slice where reversed.
+struct Walk {
+  int32_t reg = 0;
+  Address base;
+  int64_t stride = 0;
+};
+
+struct Loop {
+  int64_t trips = -1;    // Exact where there is neither a count nor a condition; else the most.
+  bool counted = false;  // `count` holds the number of trips, an i64.
+  Address count;
+  bool reverse = false;
+  // Where `tested`, steps [first, middle) of the body leave a bool at `condition`: false ends it.
+  bool tested = false;
+  Address condition;
+  int32_t trip = -1;  // The register of the trip's number, an i64 at `trip_place`, or -1.
+  Address trip_place;
+  struct Carry {
+    int32_t now = 0, next = 0;  // Registers; exchanged after each trip where they differ.
+    Address first, second;      // Where they point at the start.
+  };
+  std::vector<Carry> carries;
+  std::vector<Walk> walks;
+};
+
+struct Map {
+  int64_t trips = 0;
+  int64_t alive = 1;      // Bodies under way at once.
+  int32_t arena_reg = 0;  // The register of a body's own arena.
+  Address arenas;         // `alive` of them, one after another.
+  int64_t arena_bytes = 0;
+  int32_t arena = 0;  // Which arena of Buffer::arena.
+  std::vector<Walk> walks;
+};
+
+// What a parameter or a result is, outside.
+struct Place {
+  DType dtype = DType::f32;
+  Shape shape;
+  int64_t bytes = 0;
+  ByteClass byte_class = ByteClass::arguments;
+  Source source = Source::none();
+  std::string name;
+};
+
+struct Result : Place {
+  // The parameter whose bytes the result is, or -1: bytes of its own.
+  int32_t parameter = -1;
+};
+
+struct Program {
+  std::vector<Step> steps;
+  std::vector<Address> addresses;
+  std::vector<Loop> loops;
+  std::vector<Map> maps;
+  std::vector<std::unique_ptr<Task>> tasks;
+  std::vector<Buffer> buffers;
+  std::vector<int64_t> offsets;  // Of each buffer, in its arena.
+  int64_t arena_bytes = 0;       // The tidemark of the arena.
+  int64_t load_bytes = 0;
+  std::vector<Place> parameters;
+  std::vector<Result> results;
+  int32_t registers = 1;
+
+  int32_t parameter_register(int32_t index) const { return 1 + index; }
+  int32_t result_register(int32_t index) const {
+    return 1 + static_cast<int32_t>(parameters.size()) + index;
+  }
+};
+
+// Runs all steps. `registers` has room for Program::registers; the arena, the parameters and the
+// results are set.
+void execute(const Program& program, std::span<std::byte*> registers);
+
+}  // namespace tidemark::run
