@@ -109,7 +109,11 @@ void NestEmitter::load_arguments() {
     misaligned = misaligned == nullptr ? bits : builder_.CreateOr(misaligned, bits);
   }
   if (misaligned != nullptr) {
-    stream_ = builder_.CreateICmpEQ(builder_.CreateAnd(misaligned, 63), builder_.getInt64(0));
+    Value* aligned =
+        builder_.CreateICmpEQ(builder_.CreateAnd(misaligned, 63), builder_.getInt64(0));
+    Value* wanted = builder_.CreateICmpNE(field(word, args, offsetof(KernelArgs, streams)),
+                                          builder_.getInt64(0));
+    stream_ = builder_.CreateAnd(aligned, wanted);
   }
   for (const Expr& expr : nest_.exprs) {
     if (expr.op != ExprOp::scalar) continue;
