@@ -94,8 +94,7 @@ std::string key_text_of(const T& value) {
     std::string text = "{";
     const auto add = [&text](const auto& part) { text += key_text_of(part) + ", "; };
     if constexpr (is_list<T>)
-      // By value: the elements of a vector of bools are no bools.
-      for (const typename T::value_type part : value) add(part);
+      for (const auto& part : value) add(part);
     else if constexpr (is_tuple<T>)
       std::apply([&](const auto&... parts) { (add(parts), ...); }, value);
     else

@@ -137,6 +137,11 @@ std::string rest_text(const T& part) {
   }
 }
 
+template <class T>
+void add_key_line(const T& part, const Path& path, std::string& key) {
+  key += path.text() + ": " + rest_text(part) + "\n";
+}
+
 inline constexpr auto pass_over = [](const auto&, const Path&) {};
 
 }  // namespace detail
@@ -153,9 +158,7 @@ namespace detail {
 // The key of a structure: "argument 1: 3 items\nargument 2: true\n". Empty where all is leaves.
 template <Structure S>
 void add_key(const S& structure, const Path& root, std::string& key) {
-  const auto add = [&key](const auto& part, const Path& path) {
-    key += path.text() + ": " + rest_text(part) + "\n";
-  };
+  const auto add = [&key](const auto& part, const Path& path) { add_key_line(part, path, key); };
   walk(structure, root, pass_over, add);
 }
 
