@@ -24,6 +24,7 @@ namespace tidemark {
 
 class Operand;
 struct Slices;
+struct TensorSpec;
 namespace detail {
 struct TensorState;
 template <class T>
@@ -72,6 +73,8 @@ class Tensor {
     else
       set_number(0, static_cast<double>(value), 2, at);
   }
+  // A type without bytes, for plans.
+  Tensor(const TensorSpec& spec, Source at = Source::here());
   Tensor(const Tensor& other);
   Tensor(Tensor&& other) noexcept : state_(other.state_) { other.state_ = nullptr; }
   Tensor& operator=(const Tensor& other) &;
