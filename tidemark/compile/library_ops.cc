@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "tidemark/compile/eager.h"
-#include "tidemark/device/storage.h"
+#include "tidemark/compile/workspace.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/emit/contract/contract.h"
 #include "tidemark/emit/library/index.h"
@@ -17,26 +17,6 @@
 
 namespace tidemark::compile {
 namespace {
-
-// Memory for the length of one op.
-class Workspace {
- public:
-  Workspace() = default;
-  explicit Workspace(int64_t bytes)
-      : cell_(device::allocate(bytes, {.byte_class = ByteClass::workspace})) {}
-  ~Workspace() {
-    if (cell_ != nullptr) device::release(cell_->storage);
-  }
-  Workspace(Workspace&& other) noexcept : cell_(std::exchange(other.cell_, nullptr)) {}
-  Workspace& operator=(Workspace&& other) noexcept {
-    std::swap(cell_, other.cell_);
-    return *this;
-  }
-  std::byte* data() const { return cell_->storage.data; }
-
- private:
-  device::Cell* cell_ = nullptr;
-};
 
 // An operand as a kernel wants it, dense: itself, or a copy held here.
 class Dense {
@@ -120,6 +100,7 @@ void run_gather(const OpDef& op, std::span<const ArrayRef> operands, const Attrs
                 const ArrayRef& result, Source at) {
   const int64_t axis = attrs.read().integer();
   const Dense x(operands[0]), indices(operands[1]);
+  if (WorkspacePart::counting()) return;
   const library::Indices list = checked_indices(op, indices.ref(), x.ref(), axis, at);
   const Split split(x.ref().shape, axis);
   library::gather(x.ref().data, split.outer, split.size, split.inner * size_of(result.dtype), list,
@@ -130,6 +111,7 @@ void run_take_along(const OpDef& op, std::span<const ArrayRef> operands, const A
                     const ArrayRef& result, Source at) {
   const int64_t axis = attrs.read().integer();
   const Dense x(operands[0]), indices(operands[1]);
+  if (WorkspacePart::counting()) return;
   const library::Indices list = checked_indices(op, indices.ref(), x.ref(), axis, at);
   const Split split(x.ref().shape, axis);
   library::take_along(x.ref().data, split.outer, split.size, split.inner, size_of(result.dtype),
@@ -142,6 +124,7 @@ void run_scatter_add(const OpDef& op, std::span<const ArrayRef> operands, const 
   const int64_t axis = read.integer();
   const bool along = read.boolean();
   const Dense indices(operands[1]), updates(operands[2]);
+  if (WorkspacePart::counting()) return run_copy(operands[0], result);
   const library::Indices list = checked_indices(op, indices.ref(), operands[0], axis, at);
   run_copy(operands[0], result);
   const Split split(result.shape, axis);
@@ -159,6 +142,7 @@ void run_cumsum(const ArrayRef& operand, const Attrs& attrs, const ArrayRef& res
   const int64_t axis = read.integer();
   const bool reverse = read.boolean();
   const Dense x(operand, result.dtype);
+  if (WorkspacePart::counting()) return;
   const Split split(result.shape, axis);
   library::cumsum(result.dtype, x.ref().data, split.outer, split.size, split.inner, reverse,
                   result.data);
@@ -210,6 +194,7 @@ void run_matmul(std::span<const ArrayRef> operands, const ArrayRef& result) {
                          .c_offsets = c_offsets};
   const int threads = num_threads();
   const Workspace scratch(contract_scratch_bytes(work, threads));
+  if (WorkspacePart::counting()) return;
   contract(work, threads, scratch.data());
 }
 
@@ -249,6 +234,7 @@ void run_conv2d(std::span<const ArrayRef> operands, const Attrs& attrs, const Ar
   work.out = result.data;
   const int threads = num_threads();
   const Workspace scratch(convolve_scratch_bytes(work, threads));
+  if (WorkspacePart::counting()) return;
   convolve(work, threads, scratch.data());
 }
 
@@ -262,6 +248,7 @@ struct Draw {
 
 template <class Fill>
 void fill_in_parallel(int64_t count, Fill fill) {
+  if (WorkspacePart::counting()) return;
   device::parallel_for(count, 16384,
                        [&](int64_t begin, int64_t end, int) { fill(begin, end - begin); });
 }
@@ -369,6 +356,7 @@ void run_draw(const OpDef& op, const Draw& draw, const ArrayRef& result) {
   } else if (op.self == &ops::random_integers) {
     run_integers(draw, result);
   } else {
+    if (WorkspacePart::counting()) return;
     library::permutation(draw.key, count, reinterpret_cast<int64_t*>(result.data));
   }
 }
