@@ -578,6 +578,22 @@ TEST(OutOfMemory, LeavesAnOperandGivenAwayAsItWas) {
   EXPECT_EQ(td::sum(x).item<float>(), refused ? 1e6F : 2e6F);
 }
 
+TEST(Errors, OfPut) {
+  const Tensor x = floats({3, 2});
+  expect_error([&] { td::put(x, 3, floats({2})); },
+               "put: index 3 is out of range for axis 0 of f32[3, 2]\n"
+               "  at @\n  indices go from -3 to 2");
+  expect_error([&] { td::put(x, 0, floats({3})); },
+               "put: f32[3] does not fit index i32[] of f32[3, 2]\n"
+               "  at @\n  it must have the shape [2]");
+  expect_error([&] { td::put(x, floats({}), floats({2})); },
+               "put: indices must be integers, got f32[]\n"
+               "  at @\n  cast them: td::cast(indices, td::i32)");
+  expect_error([&] { td::put(floats({}), 0, 1); },
+               "put: f32[] has no axis to put anything at\n"
+               "  at @\n  give it one: td::reshape(x, {1})");
+}
+
 TEST(Errors, OfVariables) {
   const td::Variable w(floats({2, 3}), {.name = "w"});
   const td::Variable count(wholes({}));

@@ -5,10 +5,10 @@
 #include <ostream>
 #include <utility>
 
+#include "tidemark/api/ops.h"
 #include "tidemark/api/tensor_state.h"
 #include "tidemark/api/variable_state.h"
 #include "tidemark/compile/eager.h"
-#include "tidemark/ops/pointwise.h"
 #include "tidemark/ops/typing.h"
 
 namespace tidemark {
@@ -225,6 +225,12 @@ void Variable::assign_sub(const Operand& x) const {
 void Variable::assign_slice(const Slices& place, const Operand& value) const {
   detail::modify_variable(
       *state_, [&](const Operand& current) { return update(current, place, value); }, place.at);
+}
+
+void Variable::scatter_update(const Operand& indices, const Operand& updates) const {
+  const Source at = indices.at();
+  detail::modify_variable(
+      *state_, [&](const Operand& current) { return put(current, indices, updates, at); }, at);
 }
 
 Tensor Variable::value(Source at) const { return detail::read_variable(*state_, at); }

@@ -45,6 +45,10 @@ class Variable {
   // `value` (broadcast, cast) in the chosen place, which must be a view: no tensor indices.
   void assign_slice(const Slices& place, const Operand& value) const;
 
+  // The slices of the first axis that `indices` point at replaced by those of `updates`; where an
+  // index comes twice, the last one stays.
+  void scatter_update(const Operand& indices, const Operand& updates) const;
+
   Tensor value(Source at = Source::here()) const;
   Tensor operator[](const Slices& index) const;
   const Shape& shape() const;
