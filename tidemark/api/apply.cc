@@ -411,6 +411,28 @@ Tensor apply_op(const OpDef& op, std::span<const Tensor> operands, const Attrs& 
   return result;
 }
 
+Tensor apply_onto(const OpDef& op, const Operand& first, std::span<const Tensor> rest,
+                  const Attrs& attrs, Source at) {
+  const TensorType type = first.tensor() != nullptr ? type_of(*first.tensor(), at) : TensorType{};
+  std::vector<Tensor> operands;
+  if (!can_take(first, type.dtype, type.shape)) {
+    operands.push_back(tensor_of(first, at));
+    operands.insert(operands.end(), rest.begin(), rest.end());
+    return apply_op(op, operands, attrs, at);
+  }
+  const SourceScope scope(at);
+  std::vector<TensorType> types = {type};
+  std::vector<ArrayRef> arrays = {array_of(*first.tensor(), at)};
+  for (const Tensor& operand : rest) {
+    types.push_back(type_of(operand, at));
+    arrays.push_back(array_of(operand, at));
+  }
+  op.infer({op, types, attrs, at});
+  const device::FloatEnvironment ieee;
+  compile::run_library(op, arrays, attrs, arrays[0], at);
+  return take_over(first, type.dtype, at);
+}
+
 // ---- conversions --------------------------------------------------------------------------------
 
 Tensor tensor_of(const Operand& operand, Source at, std::optional<DType> dtype) {

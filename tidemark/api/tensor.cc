@@ -20,23 +20,6 @@ device::Cell* cell_of(TensorState* state) {
                                          offsetof(device::Cell, payload));
 }
 
-void drop(TensorState* state) {
-  if (state->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  device::Cell* cell = cell_of(state);
-  if (state->kind != TensorState::Kind::concrete) {
-    TraceScope* const scope = state->scope;
-    state->~TensorState();
-    if (scope != nullptr) release(scope);
-    device::release(cell->storage);
-    return;
-  }
-  device::Storage* storage = state->storage;
-  state->~TensorState();
-  // A view holds a reference on its base besides its own cell.
-  if (storage != &cell->storage) device::release(*storage);
-  device::release(cell->storage);
-}
-
 AxisList sizes_of(const Shape& shape) {
   AxisList sizes;
   for (const Dim dim : shape) sizes.push_back(dim);
@@ -77,6 +60,23 @@ int64_t bytes_of(DType dtype, const Shape& shape, Source at) {
 }
 
 }  // namespace
+
+void drop(TensorState* state) {
+  if (state->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  device::Cell* cell = cell_of(state);
+  if (state->kind != TensorState::Kind::concrete) {
+    TraceScope* const scope = state->scope;
+    state->~TensorState();
+    if (scope != nullptr) release(scope);
+    device::release(cell->storage);
+    return;
+  }
+  device::Storage* storage = state->storage;
+  state->~TensorState();
+  // A view holds a reference on its base besides its own cell.
+  if (storage != &cell->storage) device::release(*storage);
+  device::release(cell->storage);
+}
 
 const TensorState& state_of(const Tensor& tensor, Source at) {
   const TensorState* state = TensorState::of(tensor);
@@ -212,10 +212,6 @@ Tensor& Tensor::operator=(Tensor&& other) & noexcept {
     if (old != nullptr) detail::drop(old);
   }
   return *this;
-}
-
-Tensor::~Tensor() {
-  if (state_ != nullptr) detail::drop(state_);
 }
 
 void Tensor::set_number(int64_t whole, double real, int kind, Source at) {
