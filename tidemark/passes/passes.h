@@ -1,11 +1,23 @@
 // Graph to graph, one file and one function each. compile/pipeline.cc has the order.
 #pragma once
 
+#include <cstdint>
+
 #include "tidemark/ir/graph.h"
 
 namespace tidemark::passes {
 
 // Drops nodes nobody reads, inside regions too; effects stay.
 void remove_dead(Graph& graph);
+
+// Puts nodes that can share loops into `group` nodes, each of which becomes one kernel; regions of
+// control flow too, each by itself. `cache_bytes` is a core's own cache (the second): rows that
+// several sweeps go over are to stay in half of it.
+//
+// There is one rule and no list of patterns: of every value that one kernel writes and another
+// reads, the largest first, the two become one where `schedule.h` finds loops for both and no cycle
+// arises; then those that read the same value, where one of them writes little. So what is computed
+// is computed as often as before, and written and read less.
+void fuse(Graph& graph, int64_t cache_bytes);
 
 }  // namespace tidemark::passes

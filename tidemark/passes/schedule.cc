@@ -16,8 +16,8 @@ namespace {
 std::byte* const kSomewhere = reinterpret_cast<std::byte*>(uintptr_t{1} << 46);
 
 bool is_view(const Node& node) { return node.op != nullptr && node.op->view != nullptr; }
-bool is_constant(const Node& node) { return node.op == &def_of(&ops::constant); }
-bool is_range(const Node& node) { return node.op == &def_of(&ops::arange); }
+bool is_constant(const Node& node) { return node.op->self == &ops::constant; }
+bool is_range(const Node& node) { return node.op->self == &ops::arange; }
 
 ArrayRef dense(const TensorType& type) {
   return {kSomewhere, type.dtype, type.shape, contiguous_strides(type.shape)};
@@ -478,10 +478,8 @@ class Maker {
   }
 
   void need(const Operand& operand, uint32_t sweeps) {
-    if (operand.kind == Operand::Kind::load) {
-      load_needed_.resize(s_.loads.size());
-      load_needed_[static_cast<size_t>(operand.index)] |= sweeps;
-    }
+    if (operand.kind == Operand::Kind::load)
+      s_.loads[static_cast<size_t>(operand.index)].needed |= sweeps;
     if (operand.kind == Operand::Kind::member && !member(static_cast<size_t>(operand.index)).by_row)
       member(static_cast<size_t>(operand.index)).needed |= sweeps;
   }
@@ -500,10 +498,9 @@ class Maker {
     if (s_.exprs > limits_.exprs) return false;
     if (static_cast<int64_t>(s_.loads.size()) + results + kept > limits_.buffers) return false;
     if (s_.sweeps == 1) return true;
-    for (size_t i = 0; i < s_.loads.size(); ++i) {
-      const uint32_t needed = i < load_needed_.size() ? load_needed_[i] : 0;
-      if (!s_.loads[i].by_row && (needed & (needed - 1)) != 0)
-        row_bytes += size_of(graph_.type(s_.loads[i].value).dtype);
+    for (const Load& load : s_.loads) {
+      if (!load.by_row && (load.needed & (load.needed - 1)) != 0)
+        row_bytes += size_of(graph_.type(load.value).dtype);
     }
     int64_t length = s_.order == Nest::Order::lanes ? 1 : kLanes;
     for (int64_t axis = 0; axis < s_.domain.rank(); ++axis) {
@@ -528,7 +525,6 @@ class Maker {
   std::vector<int32_t> member_of_;  // By place in nodes_.
   std::vector<Folding> foldings_;   // By member.
   std::vector<bool> set_;
-  std::vector<uint32_t> load_needed_;
 };
 
 }  // namespace

@@ -53,6 +53,7 @@ struct Load {
   int32_t path = -1;
   IndexMap map;
   bool by_row = false;  // Does not move along folded axes.
+  uint32_t needed = 0;  // The sweeps that need it, a bit each.
 };
 
 // start + i * step, i counted along the last axis, along the folded one, or over all (pointwise).
