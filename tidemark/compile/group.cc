@@ -130,7 +130,7 @@ class GroupLowerer {
   BufferPlace place_of(const ArrayRef& array, int32_t path, int32_t operand, bool is_result) {
     ArrayRef layout = array, seen;
     layout.data = kNowhere;
-    BufferPlace place{operand};
+    BufferPlace place{.operand = operand, .offset = 0, .strides = {}};
     if (!schedule_.see(layout, path, seen) || !schedule_.folds_evenly(seen.strides)) {
       place.operand = -1;
       place.offset = dense_copy(layout, operand, is_result);

@@ -168,6 +168,8 @@ void GroupLaunch::set_columns() {
       const int64_t cells = outers_ * rows_ * chunks_.count * (lanes_ ? 1 : columns_);
       if (!reaches_.empty()) reaches_[b] = {0, cells * size};
     }
+    // A single element may stand for a row of one.
+    if (columns_ == 1) movements_[b].column = size;
     const int64_t stride = movements_[b].column;
     // What is stored once per row is stored at column 0.
     const bool once = lanes_ && folds_ && buffer.by_row && ref.written;
@@ -215,7 +217,8 @@ void GroupLaunch::set_reaches(const LaunchAxes& axes) {
   for (size_t b = 0; b < places_.size(); ++b) {
     Reach reach{0, size_of(group_.buffers[b].dtype)};
     for (size_t axis = 0; axis < places_[b].strides.size(); ++axis) {
-      const int64_t far = (axes.domain[static_cast<int64_t>(axis)] - 1) * places_[b].strides[axis];
+      const int64_t extent = axes.domain[static_cast<int64_t>(axis)];
+      const int64_t far = (extent - 1) * places_[b].strides[axis];
       (far < 0 ? reach.low : reach.high) += far;
     }
     reaches_.push_back(reach);
