@@ -2,12 +2,14 @@
 // reads. "@" stands for the user's line.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <functional>
 #include <limits>
 #include <string>
 
 #include "tidemark/api/create.h"
+#include "tidemark/api/effect.h"
 #include "tidemark/api/memory.h"
 #include "tidemark/api/ops.h"
 #include "tidemark/api/random.h"
@@ -576,6 +578,18 @@ TEST(OutOfMemory, LeavesAnOperandGivenAwayAsItWas) {
   td::memory::set_limit(before);
   ASSERT_TRUE(x.has_value());
   EXPECT_EQ(td::sum(x).item<float>(), refused ? 1e6F : 2e6F);
+}
+
+TEST(Errors, OfChecks) {
+  const Tensor x = td::constant({{1.0f, NAN, INFINITY}, {2.0f, -INFINITY, 3.0f}});
+  expect_error([&] { td::check_numerics(x, "after norm"); },
+               "check_numerics: after norm: f32[2, 3] has 1 NaN and 2 Inf, the first at [0, 1]\n"
+               "  at @\n  check what it was computed from in the same way, back to the first that "
+               "fails");
+  expect_error([&] { td::assert_that(x > 1.5, "all large", {x[0], 7}); },
+               "assert_that: all large: 3 of 6 are false, the first at [0, 0]\n"
+               "  at @\n  f32[3] [ 1. nan inf]\n  i32[] 7");
+  expect_error([&] { td::assert_that(false, "never"); }, "assert_that: never\n  at @");
 }
 
 TEST(Errors, OfPut) {

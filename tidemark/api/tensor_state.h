@@ -88,6 +88,8 @@ Tensor apply_row(const OpDef& op, const Operand& x, int64_t axis, Source at);
 Tensor apply_view(const OpDef& op, const Tensor& x, const Attrs& attrs, Source at);
 // Anything else: concat, pad, gather, matmul, ... Operands are tensors of the dtypes the op wants.
 Tensor apply_op(const OpDef& op, std::span<const Tensor> operands, const Attrs& attrs, Source at);
+// A print or a check.
+void apply_effect(const OpDef& op, std::span<const Tensor> operands, const Attrs& attrs, Source at);
 // The same for an op whose result has the type of its first operand and may take its bytes: in
 // place where that operand is dying and nobody else holds it.
 Tensor apply_onto(const OpDef& op, const Operand& first, std::span<const Tensor> rest,
