@@ -8,10 +8,13 @@ TensorSpec spec(Shape shape, DType dtype, std::string name) {
   return {.shape = std::move(shape), .dtype = dtype, .name = std::move(name)};
 }
 
+Tensor::Tensor(const TensorSpec& spec, Source at)
+    : Tensor(detail::make_spec({spec.dtype, spec.shape}, at)) {}
+
 Tensor donate(Tensor& x, Source at) {
   const detail::TensorState& state = detail::state_of(x, at);
   // A traced tensor has no bytes, so none that others could hold.
-  if (state.storage != nullptr && !detail::is_sole(state))
+  if (state.kind == detail::TensorState::Kind::concrete && !detail::is_sole(state))
     throw UserError(cat("donate: ", name(x.dtype()), x.shape(),
                         " is not alone with its bytes: another handle or a view of them is alive, "
                         "or they were lent"),

@@ -23,21 +23,26 @@ std::string float_key_text(long double value, int digits) {
   return text;
 }
 
-std::string Path::text() const {
-  const std::string before = parent_ != nullptr ? parent_->text() : std::string();
+void Path::add_to(std::string& text) const {
+  if (parent_ != nullptr) parent_->add_to(text);
   switch (kind_) {
     case Kind::root:
-      return std::string(name_);
+      text += name_;
+      break;
     case Kind::argument:
-      return cat(name_, number_);
+      (text += name_) += std::to_string(number_);
+      break;
     case Kind::field:
-      return before.empty() ? std::string(name_) : cat(before, ".", name_);
+      if (!text.empty()) text += '.';
+      text += name_;
+      break;
     case Kind::item:
-      return cat(before, "[", number_, "]");
+      ((text += '[') += std::to_string(number_)) += ']';
+      break;
     case Kind::key:
-      return cat(before, "[", key_text(name_), "]");
+      ((text += '[') += key_text(name_)) += ']';
+      break;
   }
-  return before;
 }
 
 }  // namespace tidemark::detail

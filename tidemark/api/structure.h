@@ -73,9 +73,14 @@ class Path {
   Path key(std::string_view name) const { return Path(this, Kind::key, name, 0); }
 
   // "argument 1.image", "argument 0[3]", "result[\"loss\"]".
-  std::string text() const;
+  std::string text() const {
+    std::string text;
+    add_to(text);
+    return text;
+  }
 
  private:
+  void add_to(std::string& text) const;
   enum class Kind : uint8_t { root, argument, field, item, key };
   constexpr Path(const Path* parent, Kind kind, std::string_view name, int64_t number)
       : parent_(parent), kind_(kind), name_(name), number_(number) {}

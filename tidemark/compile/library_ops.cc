@@ -81,6 +81,16 @@ void run_pad(const ArrayRef& x, const Attrs& attrs, const ArrayRef& result) {
   run_copy(x, part_of(result, low, x.shape, step));
 }
 
+// In place where the result has the operand's bytes already.
+void run_update(std::span<const ArrayRef> operands, const Attrs& attrs, const ArrayRef& result) {
+  Attrs::Reader read = attrs.read();
+  const AxisList begin(read.integers());
+  read.integers();
+  const AxisList step(read.integers());
+  if (WorkspacePart::counting() || result.data != operands[0].data) run_copy(operands[0], result);
+  run_copy(operands[1], part_of(result, begin, operands[1].shape, step));
+}
+
 // ---- indices ------------------------------------------------------------------------------------
 
 library::Indices checked_indices(const OpDef& op, const ArrayRef& indices, const ArrayRef& x,
@@ -116,6 +126,19 @@ void run_take_along(const OpDef& op, std::span<const ArrayRef> operands, const A
   const Split split(x.ref().shape, axis);
   library::take_along(x.ref().data, split.outer, split.size, split.inner, size_of(result.dtype),
                       list, result.shape[axis], result.data);
+}
+
+// In place where the result has the array's own bytes.
+void run_put(const OpDef& op, std::span<const ArrayRef> operands, const ArrayRef& result,
+             Source at) {
+  const ArrayRef& array = operands[0];
+  const Dense index(operands[1]), element(operands[2]);
+  if (WorkspacePart::counting()) return run_copy(array, result);
+  const library::Indices list = checked_indices(op, index.ref(), array, 0, at);
+  if (result.data != array.data) run_copy(array, result);
+  if (element.ref().size() == 0) return;
+  library::put(result.data, array.shape[0],
+               element.ref().size() / list.count * size_of(array.dtype), list, element.ref().data);
 }
 
 void run_scatter_add(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
@@ -361,7 +384,18 @@ void run_draw(const OpDef& op, const Draw& draw, const ArrayRef& result) {
   }
 }
 
-void run_filled(const OpDef& op, const Attrs& attrs, const ArrayRef& result) {
+library::RandomKey key_of(const ArrayRef& key) {
+  return {*reinterpret_cast<const uint64_t*>(key.data)};
+}
+
+void run_fold(std::span<const ArrayRef> operands, const ArrayRef& result) {
+  if (WorkspacePart::counting()) return;
+  *reinterpret_cast<uint64_t*>(result.data) =
+      library::fold_in(key_of(operands[0]), key_of(operands[1]).value).value;
+}
+
+void run_filled(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
+                const ArrayRef& result) {
   Attrs::Reader read = attrs.read();
   read.integers();
   read.dtype();
@@ -373,7 +407,7 @@ void run_filled(const OpDef& op, const Attrs& attrs, const ArrayRef& result) {
     return run_range(whole_start, read.integer(), result);
   }
   Draw draw;
-  draw.key.value = static_cast<uint64_t>(read.integer());
+  if (!WorkspacePart::counting()) draw.key = key_of(operands[0]);
   if (op.self == &ops::random_integers) {
     draw.low = read.integer();
     draw.high = read.integer();
@@ -390,11 +424,14 @@ uint64_t fold_key(uint64_t key, uint64_t data) { return library::fold_in({key}, 
 
 void run_library(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
                  const ArrayRef& result, Source at) {
-  if (op.family == Family::random) return run_filled(op, attrs, result);
+  if (op.self == &ops::random_fold) return run_fold(operands, result);
+  if (op.family == Family::random) return run_filled(op, operands, attrs, result);
   if (op.self == &ops::concat) return run_concat(operands, attrs, result);
+  if (op.self == &ops::update) return run_update(operands, attrs, result);
   if (op.self == &ops::pad) return run_pad(operands[0], attrs, result);
   if (op.self == &ops::gather) return run_gather(op, operands, attrs, result, at);
   if (op.self == &ops::take_along_axis) return run_take_along(op, operands, attrs, result, at);
+  if (op.self == &ops::put) return run_put(op, operands, result, at);
   if (op.self == &ops::scatter_add) return run_scatter_add(op, operands, attrs, result, at);
   if (op.self == &ops::cumsum) return run_cumsum(operands[0], attrs, result);
   if (op.self == &ops::matmul) return run_matmul(operands, result);
