@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "tidemark/api/callback.h"
 #include "tidemark/api/function_core.h"
 #include "tidemark/api/structure.h"
 
@@ -85,19 +86,11 @@ R give_result(const CallResult& called) {
     return with_tensors(std::any_cast<const R&>(*called.structure), called.leaves);
 }
 
-// Runs the user's function. An op object has no line of its own: `at` is charged.
+// Runs the user's function on its arguments, each passed as it declares them.
 template <class R, class... A, class F>
 R call_user(F& f, std::tuple<std::remove_cvref_t<A>...>& all, Source at) {
-  return std::apply(
-      [&](auto&... each) -> R {
-        if constexpr (std::is_invocable_v<F&, A&&..., Source>) {
-          return f(static_cast<A&&>(each)..., at);
-        } else {
-          const UserCode user;
-          return f(static_cast<A&&>(each)...);
-        }
-      },
-      all);
+  return std::apply([&](auto&... each) -> R { return call_back(f, at, static_cast<A&&>(each)...); },
+                    all);
 }
 
 template <class R, class... A, class F>
