@@ -9,7 +9,9 @@ TensorSpec spec(Shape shape, DType dtype, std::string name) {
 }
 
 Tensor::Tensor(const TensorSpec& spec, Source at)
-    : Tensor(detail::make_spec({spec.dtype, spec.shape}, at)) {}
+    : Tensor(detail::make_spec({spec.dtype, spec.shape}, at)) {
+  state_->donated = spec.is_donated;
+}
 
 Tensor donate(Tensor& x, Source at) {
   const detail::TensorState& state = detail::state_of(x, at);
