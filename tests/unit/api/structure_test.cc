@@ -67,6 +67,20 @@ struct WithText {
   Tensor x;
   std::string name;
 };
+// One field of each kind: what has many constructors is still one field.
+struct EveryKind {
+  std::tuple<Tensor> one;
+  std::tuple<Dim, Static<std::string>> two;
+  std::pair<Tensor, std::optional<Dim>> pair;
+  std::array<Tensor, 2> array;
+  std::map<std::string, Batch> map;
+  std::vector<std::optional<Batch>> list;
+  std::optional<Static<int>> number;
+  std::optional<std::tuple<Tensor>> maybe;
+  Shape shape;
+  td::DType dtype;
+  Empty empty;
+};
 enum class Mode { train, eval };
 struct Config {
   int depth;
@@ -93,6 +107,8 @@ static_assert(fault<std::map<int, Tensor>>() == Fault::other);
 
 static_assert(field_count<Batch>() == 2 && field_count<Options>() == 5);
 static_assert(field_count<HoldsHidden>() == 2 && field_count<Sixteen>() == 16);
+static_assert(td::Structure<EveryKind> && field_count<EveryKind>() == 11);
+static_assert(field_name<EveryKind, 3>() == "array" && field_name<EveryKind, 10>() == "empty");
 static_assert(field_count<One>() == 1 && field_count<Empty>() == 0);
 static_assert(field_name<Batch, 0>() == "image" && field_name<Batch, 1>() == "label");
 static_assert(field_name<Sixteen, 15>() == "p" && field_name<One, 0>() == "x");
