@@ -1,5 +1,6 @@
 #include "tidemark/api/structure.h"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace tidemark::detail {
@@ -21,6 +22,20 @@ std::string float_key_text(long double value, int digits) {
   char text[64];
   std::snprintf(text, sizeof text, "%.*Lg", digits, value);
   return text;
+}
+
+std::string key_change(std::string_view before, std::string_view after) {
+  const auto differ = std::ranges::mismatch(before, after);
+  const auto same = static_cast<size_t>(differ.in1 - before.begin());
+  // A key that ends where the other goes on cannot be: what holds a part says so first.
+  if (same == before.size() || same == after.size()) return {};
+  const size_t line = before.substr(0, same).rfind('\n') + 1;  // npos + 1 is 0.
+  const auto rest = [line](std::string_view key) {
+    return key.substr(line, key.find('\n', line) - line);
+  };
+  const std::string_view old_line = rest(before), new_line = rest(after);
+  const size_t value = old_line.find(": ") + 2;
+  return cat(old_line, " became ", new_line.substr(value));
 }
 
 void Path::add_to(std::string& text) const {

@@ -91,7 +91,7 @@ TEST(FunctionArguments, AreLeavesWithPathsAndAKeyOfTheRest) {
   EXPECT_FALSE(taken.leaves[2].tensor.has_value());
   EXPECT_FALSE(taken.leaves[2].donated);
   EXPECT_EQ(taken.leaves[3].path, "argument 3[0]");
-  EXPECT_EQ(taken.key, "argument 2: 3\nargument 3: 1 items\n");
+  EXPECT_EQ(taken.key, "argument 2: 3\nargument 3: 1 item\n");
 }
 
 TEST(FunctionArguments, MovedInHaveNoOtherHandle) {
