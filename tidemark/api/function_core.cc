@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "tidemark/api/plan_data.h"
+#include "tidemark/api/structure.h"
 #include "tidemark/api/trace.h"
 #include "tidemark/api/traced_function.h"
 #include "tidemark/api/variable_state.h"
@@ -206,7 +207,7 @@ struct FunctionCore::Impl {
   std::string reason_for(const std::vector<LeafType>& leaves, const Arguments& arguments) const {
     if (entries.empty()) return traces == 0 ? "first call" : "its trace was dropped from the cache";
     const Entry& last = *entries.front();
-    if (last.key != arguments.key) return "a static part of the arguments changed";
+    if (last.key != arguments.key) return key_change(last.key, arguments.key);
     if (last.leaves.size() != leaves.size()) return "the number of tensors changed";
     for (size_t i = 0; i < leaves.size(); ++i) {
       const LeafType &was = last.leaves[i], &is = leaves[i];

@@ -18,7 +18,8 @@ struct TensorState {
 
   std::atomic<int32_t> references{1};
   Kind kind = Kind::concrete;
-  bool weak = false;  // A plain number stored as a tensor: takes the dtype it meets.
+  bool weak = false;     // A plain number stored as a tensor: takes the dtype it meets.
+  bool donated = false;  // spec: to be planned as an argument that is given away.
   union {
     double number = 0;     // A weak float as it was given, before f32 rounded it.
     int64_t packed_value;  // traced: node and result.

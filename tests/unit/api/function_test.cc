@@ -24,7 +24,7 @@ TEST(Function, RunsInThePlannedBytes) {
   const auto f = td::function([](const td::Tensor& x) {
     const td::Tensor a = td::exp(x);
     const td::Tensor b = td::sin(a) + a;
-    return td::matmul(b, td::transpose(a));
+    return td::transpose(b) * a;
   });
   const td::Tensor x = td::random::normal({100, 100});
   const td::Plan plan = f.plan(x);
