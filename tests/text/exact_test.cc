@@ -8,7 +8,9 @@
 #include <map>
 #include <vector>
 
+#include "tests/sweep/cases.h"
 #include "tests/text/program_file.h"
+#include "tidemark/api/tensor_state.h"
 #include "tidemark/ops/op_def.h"
 #include "tidemark/ops/program.h"
 #include "tidemark/ops/reference.h"
@@ -18,24 +20,12 @@
 namespace tidemark {
 namespace {
 
-struct Array {
-  TensorType type;
-  std::vector<std::byte> bytes;
+using Runner = Tensor (*)(const OpDef& op, std::span<const Tensor> operands, const Attrs& attrs);
 
-  explicit Array(const TensorType& of)
-      : type(of), bytes(static_cast<size_t>(of.shape.size() * size_of(of.dtype))) {}
-  ArrayRef ref() {
-    ArrayRef array;
-    array.data = bytes.data();
-    array.dtype = type.dtype;
-    array.shape = type.shape;
-    array.strides = contiguous_strides(type.shape);
-    return array;
-  }
-};
+ArrayRef array_of(const Tensor& tensor) { return detail::array_of(tensor, Source::none()); }
 
-// Neighbours differ, and two arrays of one type are out of step.
-Array special_values(const TensorType& type, int64_t salt) {
+// Neighbours differ, and two tensors of one type are out of step.
+Tensor special_values(const TensorType& type, size_t salt) {
   using Real = std::numeric_limits<float>;
   const long double reals[] = {-0.0L,
                                1.5L,
@@ -59,23 +49,24 @@ Array special_values(const TensorType& type, int64_t salt) {
                             0x80000000LL,
                             3,
                             255};
-  Array array(type);
+  Tensor tensor = detail::make_tensor(type.dtype, type.shape, Source::here());
+  const ArrayRef array = array_of(tensor);
   for (int64_t i = 0; i < type.shape.size(); ++i) {
-    const auto pick = static_cast<size_t>(i + salt) % std::size(reals);
+    const size_t pick = (static_cast<size_t>(i) + salt) % std::size(reals);
     if (is_float(type.dtype)) {
-      reference::write(array.ref(), i, reals[pick]);
+      reference::write(array, i, reals[pick]);
     } else if (type.dtype == DType::boolean) {
-      reference::write(array.ref(), i, int64_t{wholes[pick] & 1});
+      reference::write(array, i, wholes[pick] & 1);
     } else {
-      const auto from = reinterpret_cast<const std::byte*>(&wholes[pick]);
-      const auto size = static_cast<size_t>(size_of(type.dtype));
-      std::memcpy(array.bytes.data() + static_cast<size_t>(i) * size, from, size);
+      // The low bytes, so that narrow dtypes get their own extremes.
+      const int64_t size = size_of(type.dtype);
+      std::memcpy(array.data + i * size, &wholes[pick], static_cast<size_t>(size));
     }
   }
-  return array;
+  return tensor;
 }
 
-// Whether the reference can run it: no open sizes, regions or draws.
+// Whether it can be run node by node: no open sizes, regions or draws.
 bool runs(const Graph& graph) {
   for (const Value parameter : graph.body().parameters)
     if (graph.type(parameter).shape.is_open()) return false;
@@ -86,67 +77,63 @@ bool runs(const Graph& graph) {
   return true;
 }
 
-Array evaluate_constant(const Node& node) {
+Tensor constant_of(const Node& node) {
   Attrs::Reader read = node.attrs.read();
-  Array array(node.results[0]);
-  read.dtype();
+  const DType dtype = read.dtype();
   const double real = read.number();
   const int64_t whole = read.integer();
-  if (is_float(array.type.dtype)) {
-    reference::write(array.ref(), 0, static_cast<long double>(real));
+  Tensor tensor = detail::make_tensor(dtype, {}, Source::here());
+  if (is_float(dtype)) {
+    reference::write(array_of(tensor), 0, static_cast<long double>(real));
   } else {
-    reference::write(array.ref(), 0, whole);
+    reference::write(array_of(tensor), 0, whole);
   }
-  return array;
+  return tensor;
 }
 
-std::vector<Array> evaluate(const Graph& graph) {
-  std::map<int32_t, Array> made;
+std::vector<Tensor> evaluate(const Graph& graph, Runner run) {
+  std::map<int32_t, Tensor> made;
   for (const Value parameter : graph.body().parameters)
-    made.emplace(parameter.node,
-                 special_values(graph.type(parameter), static_cast<int64_t>(made.size()) * 4));
+    made[parameter.node] = special_values(graph.type(parameter), made.size() * 4);
   for (const int32_t number : graph.body().nodes) {
     const Node& node = graph.nodes[static_cast<size_t>(number)];
-    if (node.op == &def_of(&ops::constant)) {
-      made.emplace(number, evaluate_constant(node));
-      continue;
-    }
-    std::vector<ArrayRef> operands;
-    for (const Value input : node.inputs) operands.push_back(made.at(input.node).ref());
-    Array& result = made.emplace(number, Array(node.results[0])).first->second;
-    reference::evaluate(*node.op, operands, node.attrs, result.ref());
+    std::vector<Tensor> operands;
+    for (const Value input : node.inputs) operands.push_back(made.at(input.node));
+    const bool literal = node.op == &def_of(&ops::constant);
+    made[number] = literal ? constant_of(node) : run(*node.op, operands, node.attrs);
   }
-  std::vector<Array> results;
-  for (const Value result : graph.body().results) results.push_back(made.at(result.node));
+  std::vector<Tensor> results;
+  for (const Value result : graph.body().results)
+    results.push_back(sweep::dense_copy(made.at(result.node)));
   return results;
 }
 
 // Of a NaN neither sign nor payload is part of the bits.
-void expect_same_bits(Array& a, Array& b) {
-  ASSERT_EQ(a.type, b.type);
-  for (int64_t i = 0; i < a.type.shape.size(); ++i) {
-    if (is_float(a.type.dtype) && std::isnan(reference::read_float(a.ref(), i))) {
-      EXPECT_TRUE(std::isnan(reference::read_float(b.ref(), i))) << "element " << i;
+void expect_same_bits(const Tensor& before, const Tensor& after) {
+  const ArrayRef a = array_of(before), b = array_of(after);
+  ASSERT_TRUE(a.dtype == b.dtype && a.shape == b.shape);
+  const int64_t size = size_of(a.dtype);
+  for (int64_t i = 0; i < a.shape.size(); ++i) {
+    if (is_float(a.dtype) && std::isnan(reference::read_float(a, i))) {
+      EXPECT_TRUE(std::isnan(reference::read_float(b, i))) << "element " << i;
       continue;
     }
-    const auto size = static_cast<size_t>(size_of(a.type.dtype));
-    const size_t at = static_cast<size_t>(i) * size;
-    EXPECT_EQ(std::memcmp(&a.bytes[at], &b.bytes[at], size), 0) << "element " << i;
+    EXPECT_EQ(std::memcmp(a.data + i * size, b.data + i * size, static_cast<size_t>(size)), 0)
+        << "element " << i;
   }
 }
 
-TEST(Exact, PassesKeepEveryBit) {
+void expect_exact(Runner run) {
   int programs = 0;
   for (const std::string& name : program_names()) {
     SCOPED_TRACE(name);
-    const ProgramFile file = read_program_file(name);
-    Graph graph = parse_graph(file.program, name);
+    Graph graph = parse_graph(read_program_file(name).program, name);
     if (!runs(graph)) continue;
     ++programs;
-    std::vector<Array> before = evaluate(graph);
+    const std::vector<Tensor> before = evaluate(graph, run);
     for (const passes::Pass& pass : passes::all_passes()) {
       pass.run(graph);
-      std::vector<Array> after = evaluate(graph);
+      const std::vector<Tensor> after = evaluate(graph, run);
       ASSERT_EQ(before.size(), after.size());
       for (size_t i = 0; i < before.size(); ++i) {
         SCOPED_TRACE("after " + std::string(pass.name) + ", result " + std::to_string(i));
@@ -156,6 +143,11 @@ TEST(Exact, PassesKeepEveryBit) {
   }
   EXPECT_GE(programs, 5) << "too few programs are without regions";
 }
+
+TEST(Exact, PassesKeepEveryBitOfTheReference) { expect_exact(sweep::expected); }
+
+// Kernels see layouts, too: a sum over what repeats one element multiplies.
+TEST(Exact, PassesKeepEveryBitOfTheKernels) { expect_exact(sweep::run); }
 
 }  // namespace
 }  // namespace tidemark
