@@ -6,6 +6,7 @@
 #include "tidemark/api/ops.h"
 #include "tidemark/api/random.h"
 #include "tidemark/api/tensor.h"
+#include "tidemark/api/variable.h"
 #include "tidemark/base/error.h"
 #include "tidemark/base/text.h"
 #include "tidemark/device/out_of_memory.h"

@@ -11,6 +11,7 @@
 #include "tidemark/api/memory.h"
 #include "tidemark/api/ops.h"
 #include "tidemark/api/random.h"
+#include "tidemark/api/variable.h"
 
 namespace td = tidemark;
 using td::Tensor;
@@ -575,6 +576,65 @@ TEST(OutOfMemory, LeavesAnOperandGivenAwayAsItWas) {
   td::memory::set_limit(before);
   ASSERT_TRUE(x.has_value());
   EXPECT_EQ(td::sum(x).item<float>(), refused ? 1e6F : 2e6F);
+}
+
+TEST(Errors, OfPut) {
+  const Tensor x = floats({3, 2});
+  expect_error([&] { td::put(x, 3, floats({2})); },
+               "put: index 3 is out of range for axis 0 of f32[3, 2]\n"
+               "  at @\n  indices go from -3 to 2");
+  expect_error([&] { td::put(x, 0, floats({3})); },
+               "put: f32[3] does not fit index i32[] of f32[3, 2]\n"
+               "  at @\n  it must have the shape [2]");
+  expect_error([&] { td::put(x, floats({}), floats({2})); },
+               "put: indices must be integers, got f32[]\n"
+               "  at @\n  cast them: td::cast(indices, td::i32)");
+  expect_error([&] { td::put(floats({}), 0, 1); },
+               "put: f32[] has no axis to put anything at\n"
+               "  at @\n  give it one: td::reshape(x, {1})");
+}
+
+TEST(Errors, OfVariables) {
+  const td::Variable w(floats({2, 3}), {.name = "w"});
+  const td::Variable count(wholes({}));
+  expect_error([&] { w.assign(floats({3, 2})); },
+               "assign: Variable \"w\" is f32[2, 3], the value f32[3, 2]\n"
+               "  at @\n  a Variable keeps its shape: reshape or broadcast the value first");
+  expect_error([&] { w.assign(wholes({2, 3})); },
+               "assign: Variable \"w\" is f32[2, 3], the value i32[2, 3]\n"
+               "  at @\n  a Variable keeps its dtype: td::cast(x, variable.dtype())");
+  expect_error([&] { count.assign(0.5); },
+               "assign: the Variable is i32[], the value f32[]\n"
+               "  at @\n  a Variable keeps its dtype: td::cast(x, variable.dtype())");
+  expect_error([&] { count.assign_add(0.5); },
+               "assign_add: the Variable is i32[], the result would be f32[]\n"
+               "  at @\n  a Variable keeps its dtype: td::cast(x, variable.dtype())");
+  expect_error([&] { w.assign_sub(floats({4, 2, 3})); },
+               "assign_sub: Variable \"w\" is f32[2, 3], the result would be f32[4, 2, 3]\n"
+               "  at @\n  a Variable keeps its shape: reshape or broadcast the value first");
+  expect_error([&] { w.assign_add(floats({2})); },
+               "assign_add: shapes [2, 3] and [2] do not broadcast (3 and 2 at axis -1)\n"
+               "  at @\n  sizes must be equal, or one of them 1");
+  expect_error([&] { w.assign_slice(2, 0); },
+               "subscript: index 2 is out of range for axis 0 of f32[2, 3]\n"
+               "  at @\n  indices go from -2 to 1");
+  expect_error([&] { w.assign(Tensor()); },
+               "a Tensor that holds nothing was used: it was never given a value, or it was moved "
+               "away\n  at @\n  give it a value first; has_value() tells whether it has one");
+  expect_error([&] { td::Variable v({2}, nullptr, {.name = "v"}); },
+               "Variable \"v\" was declared without an initializer\n"
+               "  at @\n  give a function that makes a tensor of a shape and a dtype");
+  const td::Variable wide({2}, [](const td::Shape&, td::DType) { return floats({3}); });
+  expect_error([&] { wide.value(); },
+               "the Variable is f32[2], its initializer gave f32[3]\n"
+               "  at @\n  make a tensor of the shape the initializer is given");
+  const td::Variable* self = nullptr;
+  const td::Variable own({2}, [&](const td::Shape&, td::DType) { return self->value(); });
+  self = &own;
+  expect_error(
+      [&] { own.value(); },
+      "the Variable is read by its own initializer\n"
+      "  at @\n  an initializer gets the shape and the dtype, and makes the value of these");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "tidemark/api/create.h"
 #include "tidemark/api/tensor_state.h"
 #include "tidemark/compile/eager.h"
 #include "tidemark/ops/contract.h"
@@ -413,6 +414,24 @@ void pad_cases(Cases& cases, DType dtype) {
   }
 }
 
+void update_cases(Cases& cases, DType dtype) {
+  struct Form {
+    Shape shape;
+    AxisList begin, size, step;
+  };
+  const Form table[] = {{{5}, {1}, {3}, {1}},
+                        {{9}, {8}, {3}, {-3}},
+                        {{3, 70}, {1, 2}, {2, 30}, {1, 2}},
+                        {{2, 3, 4}, {0, 1, 0}, {2, 1, 4}, {1, 1, 1}},
+                        {{}, {}, {}, {}},
+                        {{4, 3}, {2, 0}, {0, 3}, {1, 1}}};
+  for (const Form& form : table) {
+    const Shape part(std::span<const int64_t>(form.size));
+    cases.add_laid_out({cases.draw(dtype, form.shape), cases.draw(dtype, part)},
+                       Attrs().add(form.begin).add(form.size).add(form.step));
+  }
+}
+
 // ---- indices and running sums -------------------------------------------------------------------
 
 // Indices in [-size, size).
@@ -482,6 +501,21 @@ void scatter_cases(Cases& cases, DType dtype) {
         {cases.draw(dtype, form.shape), indices(cases, DType::i64, form.indices, size),
          cases.draw(dtype, form.indices)},
         Attrs().add(form.axis).add(true));
+  }
+}
+
+void put_cases(Cases& cases, DType dtype) {
+  const std::pair<Shape, Shape> table[] = {{{7}, {}},           {{7, 3}, {}},   {{5, 4}, {9}},
+                                           {{5, 2, 3}, {2, 2}}, {{5}, {0}},     {{5, 0}, {3}},
+                                           {{2, 6}, {}},        {{300}, {1000}}};
+  for (const auto& [shape, index_shape] : table) {
+    Shape element = index_shape;
+    for (int64_t i = 1; i < shape.rank(); ++i) element.push_back(shape[i]);
+    for (const DType index : kIndexDTypes)
+      cases.add_laid_out({cases.draw(dtype, shape),
+                          indices(cases, index, index_shape, std::min<int64_t>(shape[0], 255)),
+                          cases.draw(dtype, element)},
+                         {});
   }
 }
 
@@ -557,6 +591,14 @@ void conv_cases(Cases& cases, DType dtype) {
 
 // ---- draws --------------------------------------------------------------------------------------
 
+Tensor key(int64_t bits) { return full({}, bits, DType::i64); }
+
+void fold_cases(Cases& cases, DType dtype) {
+  if (dtype != DType::i64) return;
+  for (const int64_t data : {int64_t{0}, int64_t{7}, int64_t{-1}, int64_t{INT64_MAX}})
+    cases.add({key(1234), key(data)});
+}
+
 void draw_cases(Cases& cases, DType dtype) {
   const OpDef& op = cases.op();
   const bool integers = op.self == &ops::random_integers;
@@ -568,7 +610,6 @@ void draw_cases(Cases& cases, DType dtype) {
   if (!fits) return;
   for (const int64_t n : {0, 1, 5, 64, 65, 257, 5000}) {
     Attrs attrs = Attrs().add(AxisList{n}).add(dtype);
-    if (op.self != &ops::arange) attrs.add(int64_t{1234});
     if (integers)
       attrs.add(int64_t{3}).add(int64_t{100});
     else
@@ -579,7 +620,10 @@ void draw_cases(Cases& cases, DType dtype) {
         cases.add({}, Attrs(attrs).add(true).add(int64_t{INT64_MAX - 2}).add(int64_t{-3}));
       attrs.add(false).add(int64_t{0}).add(int64_t{0});
     }
-    cases.add({}, attrs);
+    if (op.self == &ops::arange)
+      cases.add({}, attrs);
+    else
+      cases.add({key(1234)}, attrs);
   }
 }
 
@@ -595,7 +639,9 @@ constexpr Table kTables[] = {{&ops::reshape, reshape_cases},
                              {&ops::broadcast_to, broadcast_cases},
                              {&ops::concat, concat_cases},
                              {&ops::pad, pad_cases},
+                             {&ops::update, update_cases},
                              {&ops::gather, gather_cases},
+                             {&ops::put, put_cases},
                              {&ops::take_along_axis, take_along_cases},
                              {&ops::scatter_add, scatter_cases},
                              {&ops::cumsum, cumsum_cases},
@@ -603,6 +649,7 @@ constexpr Table kTables[] = {{&ops::reshape, reshape_cases},
                              {&ops::conv2d, conv_cases},
                              {&ops::arange, draw_cases},
                              {&ops::random_bernoulli, draw_cases},
+                             {&ops::random_fold, fold_cases},
                              {&ops::random_integers, draw_cases},
                              {&ops::random_normal, draw_cases},
                              {&ops::random_permutation, draw_cases},
@@ -693,6 +740,9 @@ std::vector<Case> large_cases_of(const OpDef& op) {
     } else if (op.self == &ops::concat) {
       cases.add({cases.draw(dtype, {200, 300}), cases.draw(dtype, {200, 100})},
                 Attrs().add(int64_t{1}));
+    } else if (op.self == &ops::update) {
+      cases.add({cases.draw(dtype, {200, 300}), cases.draw(dtype, {100, 300})},
+                Attrs().add(AxisList{50, 0}).add(AxisList{100, 300}).add(AxisList{1, 1}));
     } else if (op.self == &ops::pad) {
       cases.add({cases.draw(dtype, {200, 300})}, Attrs()
                                                      .add(AxisList{1, 2})
@@ -701,13 +751,14 @@ std::vector<Case> large_cases_of(const OpDef& op) {
                                                      .add(1.0)
                                                      .add(int64_t{1}));
     } else if (op.family == Family::random) {
+      if (op.self == &ops::random_fold) continue;
       Cases more(op);
       draw_cases(more, dtype);
-      for (const Case& c : more.take()) cases.add({}, c.attrs);
+      for (const Case& c : more.take()) cases.add(c.operands, c.attrs);
       if (op.self != &ops::arange && op.self != &ops::random_integers &&
           op.self != &ops::random_permutation &&
           is_float(dtype) != (op.self == &ops::random_bernoulli))
-        cases.add({}, Attrs().add(AxisList{100003}).add(dtype).add(int64_t{7}).add(0.5).add(1.0));
+        cases.add({key(7)}, Attrs().add(AxisList{100003}).add(dtype).add(0.5).add(1.0));
     }
   }
   return cases.take();

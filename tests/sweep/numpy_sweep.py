@@ -158,7 +158,7 @@ ULPS = {"pow": 8, "sigmoid": 8, "tanh": 8, "rsqrt": 4, "cos": 6, "sin": 6, "erf"
         "log": 6, "log1p": 6, "softmax": 100, "log_softmax": 100}
 # Since 2.4 the exponent's cutoff depends on the dtype, as ours does.
 PRINTS_BY_DTYPE = str(np.array([1e7], np.float32)) == "[1.e+07]"
-DRAWS = {"random_bernoulli", "random_integers", "random_normal", "random_permutation", "random_uniform"}
+DRAWS = {"random_bernoulli", "random_fold", "random_integers", "random_normal", "random_permutation", "random_uniform"}
 
 
 def conv2d(x, w, attrs):
@@ -275,6 +275,12 @@ def computed(case, operands, result):
         return padded(x, attrs), none
     if op == "gather":
         return gathered(x, operands[1].value, attrs["axis"]), none
+    if op == "put":
+        y = x.copy()
+        index = np.atleast_1d(operands[1].value.astype(np.int64)).ravel()
+        for i, row in zip(index, operands[2].value.reshape((index.size,) + x.shape[1:])):
+            y[i] = row
+        return y, none
     if op == "take_along_axis":
         index = operands[1].value.astype(np.int64)
         index = np.where(index < 0, index + x.shape[attrs["axis"]], index)

@@ -316,6 +316,12 @@ Tensor scatter_add(const Operand& x, const Operand& indices, const Operand& upda
   return apply_op(def_of(&ops::scatter_add), operands, Attrs().add(plain).add(false), at);
 }
 
+Tensor put(const Operand& array, const Operand& index, const Operand& element, Source at) {
+  const DType dtype = type_of(tensor_of(array, at), at).dtype;
+  const Tensor rest[] = {tensor_of(index, at), tensor_of(element, at, dtype)};
+  return detail::apply_onto(def_of(&ops::put), array, rest, {}, at);
+}
+
 Tensor one_hot(const Operand& indices, int64_t depth, DType dtype, Source at) {
   const SourceScope scope(at);
   const Tensor list = tensor_of(indices, at);

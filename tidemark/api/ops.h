@@ -58,6 +58,11 @@ Tensor take_along_axis(const Operand& x, const Operand& indices, int64_t axis,
 // x with updates added at the rows indices point to; repeated indices add up in order.
 Tensor scatter_add(const Operand& x, const Operand& indices, const Operand& updates,
                    int64_t axis = 0, Source at = Source::here());
+// The array with the slices of its first axis that the index points at replaced; where an index
+// comes twice, the last one stays. In place when the array was moved in and nobody else holds its
+// bytes.
+Tensor put(const Operand& array, const Operand& index, const Operand& element,
+           Source at = Source::here());
 // 1 at each index, 0 elsewhere, along a new last axis; an index out of range gives zeros.
 Tensor one_hot(const Operand& indices, int64_t depth, DType dtype = DType::f32,
                Source at = Source::here());

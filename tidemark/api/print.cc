@@ -301,6 +301,11 @@ class Writer {
 
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
   if (!tensor.has_value()) return out << "<no tensor>";
+  const detail::TensorState* const state = detail::TensorState::of(tensor);
+  if (state != nullptr && state->kind != detail::TensorState::Kind::concrete) {
+    const bool traced = state->kind == detail::TensorState::Kind::traced;
+    return out << (traced ? "traced " : "spec ") << state->array.dtype << state->array.shape;
+  }
   return out << Writer(detail::array_of(tensor, Source::none())).text();
 }
 

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <cstring>
 
 #include "tidemark/api/tensor_state.h"
 #include "tidemark/compile/library_ops.h"
@@ -15,19 +16,27 @@ namespace {
 std::atomic<uint64_t> global_seed{0};
 std::atomic<uint64_t> global_draws{0};
 
-uint64_t key_or_next(const std::optional<Key>& key) {
-  if (key) return key->value();
+// What a draw without a key takes from the generator.
+uint64_t next_key() {
   const uint64_t draw = global_draws.fetch_add(1, std::memory_order_relaxed);
   return compile::fold_key(Key(global_seed.load(std::memory_order_relaxed)).value(), draw);
 }
 
+// The key of a draw as its op takes it.
+Tensor key_or_next(const std::optional<Key>& key, Source at) {
+  const uint64_t bits = key ? key->value() : next_key();
+  Tensor made = detail::make_tensor(DType::i64, {}, at);
+  std::memcpy(detail::array_of(made, at).data, &bits, sizeof(bits));
+  return made;
+}
+
 template <class Parameter>
-Tensor draw(const NamedOp& op, const Shape& shape, DType dtype, uint64_t key, Parameter a,
-            Parameter b, Source at) {
+Tensor draw(const NamedOp& op, const Shape& shape, DType dtype, const std::optional<Key>& key,
+            Parameter a, Parameter b, Source at) {
   AxisList sizes;
   for (const Dim dim : shape) sizes.push_back(dim);
-  const Attrs attrs = Attrs().add(sizes).add(dtype).add(static_cast<int64_t>(key)).add(a).add(b);
-  return detail::apply_op(def_of(&op), {}, attrs, at);
+  const Tensor operands[] = {key_or_next(key, at)};
+  return detail::apply_op(def_of(&op), operands, Attrs().add(sizes).add(dtype).add(a).add(b), at);
 }
 
 void check_float(DType dtype, const char* op, Source at) {
@@ -60,8 +69,8 @@ void seed(uint64_t seed) {
 
 Tensor normal(const Shape& shape, NormalOptions options, Source at) {
   check_float(options.dtype, "random::normal", at);
-  return draw(ops::random_normal, shape, options.dtype, key_or_next(options.key), options.mean,
-              options.stddev, at);
+  return draw(ops::random_normal, shape, options.dtype, options.key, options.mean, options.stddev,
+              at);
 }
 
 Tensor uniform(const Shape& shape, UniformOptions options, Source at) {
@@ -80,8 +89,8 @@ Tensor uniform(const Shape& shape, UniformOptions options, Source at) {
                         options.dtype),
                     at, "low, high and high - low must be finite");
   }
-  return draw(ops::random_uniform, shape, options.dtype, key_or_next(options.key), options.low,
-              options.high, at);
+  return draw(ops::random_uniform, shape, options.dtype, options.key, options.low, options.high,
+              at);
 }
 
 Tensor integers(const Shape& shape, IntegersOptions options, Source at) {
@@ -104,16 +113,15 @@ Tensor integers(const Shape& shape, IntegersOptions options, Source at) {
                         options.dtype),
                     at, "name a wider dtype: {.dtype = td::i64}");
   }
-  return draw(ops::random_integers, shape, options.dtype, key_or_next(options.key), options.low,
-              options.high, at);
+  return draw(ops::random_integers, shape, options.dtype, options.key, options.low, options.high,
+              at);
 }
 
 Tensor bernoulli(const Shape& shape, BernoulliOptions options, Source at) {
   if (!(options.p >= 0 && options.p <= 1))
     throw UserError(cat("random::bernoulli: p must be in [0, 1], got ", options.p), at,
                     "it is the probability of true");
-  return draw(ops::random_bernoulli, shape, DType::boolean, key_or_next(options.key), options.p,
-              0.0, at);
+  return draw(ops::random_bernoulli, shape, DType::boolean, options.key, options.p, 0.0, at);
 }
 
 Tensor bernoulli(const Operand& p, const Shape& shape, Source at) {
@@ -125,7 +133,7 @@ Tensor permutation(int64_t n, PermutationOptions options, Source at) {
   if (n < 0)
     throw UserError(cat("random::permutation: cannot permute ", n, " numbers"), at,
                     "the count must not be negative");
-  return draw(ops::random_permutation, {n}, DType::i64, key_or_next(options.key), 0.0, 0.0, at);
+  return draw(ops::random_permutation, {n}, DType::i64, options.key, 0.0, 0.0, at);
 }
 
 }  // namespace tidemark::random

@@ -23,9 +23,13 @@
 namespace tidemark {
 
 class Operand;
+class Variable;
 struct Slices;
+struct TensorSpec;
 namespace detail {
 struct TensorState;
+// Gives one reference back.
+void drop(TensorState* state);
 template <class T>
 inline constexpr bool always_false = false;
 
@@ -72,6 +76,10 @@ class Tensor {
     else
       set_number(0, static_cast<double>(value), 2, at);
   }
+  // A type without bytes, for plans.
+  Tensor(const TensorSpec& spec, Source at = Source::here());
+  // The value a Variable has now: a snapshot that later assignments do not change.
+  Tensor(const Variable& variable, Source at = Source::here());
   Tensor(const Tensor& other);
   Tensor(Tensor&& other) noexcept : state_(other.state_) { other.state_ = nullptr; }
   Tensor& operator=(const Tensor& other) &;
@@ -83,7 +91,9 @@ class Tensor {
                   "a slice of a Tensor is a value, not a place: write "
                   "x = td::update(std::move(x), {...}, value)");
   }
-  ~Tensor();
+  ~Tensor() {
+    if (state_ != nullptr) detail::drop(state_);
+  }
 
   bool has_value() const { return state_ != nullptr; }
   const Shape& shape() const;
@@ -139,13 +149,15 @@ std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
 // The same dtype, shape and bits. For tests; `==` is elementwise.
 bool identical(const Tensor& a, const Tensor& b);
 
-// What ops take: a tensor or a plain number, together with the caller's line. Lives no longer than
-// the call it is made for.
+// What ops take: a tensor, a Variable or a plain number, together with the caller's line. Lives no
+// longer than the call it is made for.
 class Operand {
  public:
   Operand(const Tensor& tensor, Source at = Source::here()) : tensor_(&tensor), at_(at) {}
   // An rvalue: its bytes may be reused if nobody else holds them.
   Operand(Tensor&& tensor, Source at = Source::here()) : tensor_(&tensor), dying_(true), at_(at) {}
+  Operand(const Variable& variable, Source at = Source::here())
+      : snapshot_(variable, at), at_(at) {}
   Operand(Dim size, Source at = Source::here()) : kind_(1), whole_(size), at_(at) {}
   template <Number T>
   Operand(T value, Source at = Source::here()) : at_(at) {
@@ -159,7 +171,7 @@ class Operand {
   }
 
   // Null for a plain number.
-  const Tensor* tensor() const { return tensor_; }
+  const Tensor* tensor() const { return snapshot_.has_value() ? &snapshot_ : tensor_; }
   bool is_dying() const { return dying_; }
   int kind() const { return kind_; }  // Of a number: 0 bool, 1 integer, 2 float.
   int64_t whole() const { return whole_; }
@@ -168,6 +180,7 @@ class Operand {
 
  private:
   const Tensor* tensor_ = nullptr;
+  Tensor snapshot_;  // Of a Variable.
   bool dying_ = false;
   int kind_ = 0;
   int64_t whole_ = 0;

@@ -151,6 +151,10 @@ const Kernel* CachedKernel::machine_code() {
   } catch (const std::bad_alloc&) {
     return nullptr;  // No memory to compile: the interpreter needs none. Tried again next time.
   }
+  if (made != nullptr && made->scratch_bytes > scratch_bytes()) {
+    delete made;  // Programs have planned for what the interpreter takes.
+    made = nullptr;
+  }
   if (made == nullptr) {
     refused_.store(true, std::memory_order_relaxed);
     return nullptr;

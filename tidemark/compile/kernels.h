@@ -37,6 +37,8 @@ class CachedKernel {
  public:
   CachedKernel(const KernelKey& key, Nest nest);
 
+  // What every worker needs, whoever runs the nest: the interpreter's, which is never less.
+  int64_t scratch_bytes() { return tile().scratch_bytes; }
   // The kernel to run over `elements` now.
   const Kernel& pick(int64_t elements);
   const KernelKey& key() const { return key_; }

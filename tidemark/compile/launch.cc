@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "tidemark/device/storage.h"
+#include "tidemark/compile/workspace.h"
 
 namespace tidemark::compile {
 namespace {
@@ -19,11 +19,8 @@ class Scratch {
  public:
   Scratch(int64_t bytes_each, int workers) : each_(granted_bytes(bytes_each)), data_(inside_) {
     if (each_ * workers <= kInside) return;
-    cell_ = device::allocate(each_ * workers, {.byte_class = ByteClass::workspace});
-    data_ = cell_->storage.data;
-  }
-  ~Scratch() {
-    if (cell_ != nullptr) device::release(cell_->storage);
+    memory_ = Workspace(each_ * workers);
+    data_ = memory_.data();
   }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
@@ -35,7 +32,7 @@ class Scratch {
 
   int64_t each_;
   std::byte* data_;
-  device::Cell* cell_ = nullptr;
+  Workspace memory_;
   alignas(64) std::byte inside_[kInside];
 };
 
@@ -109,7 +106,6 @@ void launch_pointwise(CachedKernel& cached, const Frame& frame, std::span<const 
   const int64_t size = frame.size();
   if (size == 0) return;
   const int threads = num_threads();
-  const Kernel& kernel = cached.pick(size);
   const int64_t column_axis = frame.axes() - 1;
   const int64_t row_axis = frame.axes() - 2;
   const int64_t columns = column_axis < 0 ? 1 : frame.extents[static_cast<size_t>(column_axis)];
@@ -129,7 +125,9 @@ void launch_pointwise(CachedKernel& cached, const Frame& frame, std::span<const 
   const int64_t blocks = outers * row_blocks * column_blocks;
   const int64_t grain = std::max<int64_t>(1, piece / (row_block * column_block));
 
-  const Scratch scratch(kernel.scratch_bytes, workers_of(blocks, grain, threads));
+  const Scratch scratch(cached.scratch_bytes(), workers_of(blocks, grain, threads));
+  if (WorkspacePart::counting()) return;
+  const Kernel& kernel = cached.pick(size);
   const Extents extents(frame, cached.nest());
   std::array<Movement, kMaxBuffers> movements = {};
   for (int b = 0; b < frame.buffers; ++b) {
@@ -168,10 +166,11 @@ void launch_lanes(CachedKernel& cached, const Frame& frame) {
   const int64_t outers = outer_count(frame, 2);
   if (outers * rows == 0) return;
   const int threads = num_threads();
-  const Kernel& kernel = cached.pick(std::max<int64_t>(1, frame.size()));
   const int64_t work = std::max<int64_t>(1, columns * cached.weight());
   const int64_t grain = std::max<int64_t>(1, kPieceWork / work);
-  const Scratch scratch(kernel.scratch_bytes, workers_of(outers * rows, grain, threads));
+  const Scratch scratch(cached.scratch_bytes(), workers_of(outers * rows, grain, threads));
+  if (WorkspacePart::counting()) return;
+  const Kernel& kernel = cached.pick(std::max<int64_t>(1, frame.size()));
   const Extents extents(frame, cached.nest());
   std::array<Movement, kMaxBuffers> movements = {};
   for (int b = 0; b < frame.buffers; ++b) {
@@ -203,7 +202,6 @@ void launch_columns(CachedKernel& cached, const Frame& frame) {
   const int64_t rows = outer_count(frame, 2);
   if (rows * columns == 0) return;
   const int threads = num_threads();
-  const Kernel& kernel = cached.pick(std::max<int64_t>(1, frame.size()));
   std::array<Movement, kMaxBuffers> movements = {};
   for (int b = 0; b < frame.buffers; ++b) {
     movements[static_cast<size_t>(b)] = {0, stride_at(frame, b, frame.axes() - 2),
@@ -217,7 +215,9 @@ void launch_columns(CachedKernel& cached, const Frame& frame) {
       std::min(columns, rounded_up(std::max<int64_t>(share, kPieceWork / work), 64));
   const int64_t column_blocks = (columns + column_block - 1) / column_block;
   const int64_t grain = std::max<int64_t>(1, kPieceWork / (work * column_block));
-  const Scratch scratch(kernel.scratch_bytes, workers_of(rows * column_blocks, grain, threads));
+  const Scratch scratch(cached.scratch_bytes(), workers_of(rows * column_blocks, grain, threads));
+  if (WorkspacePart::counting()) return;
+  const Kernel& kernel = cached.pick(std::max<int64_t>(1, frame.size()));
   const Extents extents(frame, cached.nest());
   device::parallel_for(
       rows * column_blocks, grain, threads, [&](int64_t begin, int64_t end, int worker) {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "tidemark/compile/eager.h"
-#include "tidemark/device/storage.h"
+#include "tidemark/compile/workspace.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/emit/contract/contract.h"
 #include "tidemark/emit/library/index.h"
@@ -17,26 +17,6 @@
 
 namespace tidemark::compile {
 namespace {
-
-// Memory for the length of one op.
-class Workspace {
- public:
-  Workspace() = default;
-  explicit Workspace(int64_t bytes)
-      : cell_(device::allocate(bytes, {.byte_class = ByteClass::workspace})) {}
-  ~Workspace() {
-    if (cell_ != nullptr) device::release(cell_->storage);
-  }
-  Workspace(Workspace&& other) noexcept : cell_(std::exchange(other.cell_, nullptr)) {}
-  Workspace& operator=(Workspace&& other) noexcept {
-    std::swap(cell_, other.cell_);
-    return *this;
-  }
-  std::byte* data() const { return cell_->storage.data; }
-
- private:
-  device::Cell* cell_ = nullptr;
-};
 
 // An operand as a kernel wants it, dense: itself, or a copy held here.
 class Dense {
@@ -101,6 +81,16 @@ void run_pad(const ArrayRef& x, const Attrs& attrs, const ArrayRef& result) {
   run_copy(x, part_of(result, low, x.shape, step));
 }
 
+// In place where the result has the operand's bytes already.
+void run_update(std::span<const ArrayRef> operands, const Attrs& attrs, const ArrayRef& result) {
+  Attrs::Reader read = attrs.read();
+  const AxisList begin(read.integers());
+  read.integers();
+  const AxisList step(read.integers());
+  if (WorkspacePart::counting() || result.data != operands[0].data) run_copy(operands[0], result);
+  run_copy(operands[1], part_of(result, begin, operands[1].shape, step));
+}
+
 // ---- indices ------------------------------------------------------------------------------------
 
 library::Indices checked_indices(const OpDef& op, const ArrayRef& indices, const ArrayRef& x,
@@ -120,6 +110,7 @@ void run_gather(const OpDef& op, std::span<const ArrayRef> operands, const Attrs
                 const ArrayRef& result, Source at) {
   const int64_t axis = attrs.read().integer();
   const Dense x(operands[0]), indices(operands[1]);
+  if (WorkspacePart::counting()) return;
   const library::Indices list = checked_indices(op, indices.ref(), x.ref(), axis, at);
   const Split split(x.ref().shape, axis);
   library::gather(x.ref().data, split.outer, split.size, split.inner * size_of(result.dtype), list,
@@ -130,10 +121,24 @@ void run_take_along(const OpDef& op, std::span<const ArrayRef> operands, const A
                     const ArrayRef& result, Source at) {
   const int64_t axis = attrs.read().integer();
   const Dense x(operands[0]), indices(operands[1]);
+  if (WorkspacePart::counting()) return;
   const library::Indices list = checked_indices(op, indices.ref(), x.ref(), axis, at);
   const Split split(x.ref().shape, axis);
   library::take_along(x.ref().data, split.outer, split.size, split.inner, size_of(result.dtype),
                       list, result.shape[axis], result.data);
+}
+
+// In place where the result has the array's own bytes.
+void run_put(const OpDef& op, std::span<const ArrayRef> operands, const ArrayRef& result,
+             Source at) {
+  const ArrayRef& array = operands[0];
+  const Dense index(operands[1]), element(operands[2]);
+  if (WorkspacePart::counting()) return run_copy(array, result);
+  const library::Indices list = checked_indices(op, index.ref(), array, 0, at);
+  if (result.data != array.data) run_copy(array, result);
+  if (element.ref().size() == 0) return;
+  library::put(result.data, array.shape[0],
+               element.ref().size() / list.count * size_of(array.dtype), list, element.ref().data);
 }
 
 void run_scatter_add(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
@@ -142,6 +147,7 @@ void run_scatter_add(const OpDef& op, std::span<const ArrayRef> operands, const 
   const int64_t axis = read.integer();
   const bool along = read.boolean();
   const Dense indices(operands[1]), updates(operands[2]);
+  if (WorkspacePart::counting()) return run_copy(operands[0], result);
   const library::Indices list = checked_indices(op, indices.ref(), operands[0], axis, at);
   run_copy(operands[0], result);
   const Split split(result.shape, axis);
@@ -159,6 +165,7 @@ void run_cumsum(const ArrayRef& operand, const Attrs& attrs, const ArrayRef& res
   const int64_t axis = read.integer();
   const bool reverse = read.boolean();
   const Dense x(operand, result.dtype);
+  if (WorkspacePart::counting()) return;
   const Split split(result.shape, axis);
   library::cumsum(result.dtype, x.ref().data, split.outer, split.size, split.inner, reverse,
                   result.data);
@@ -210,6 +217,7 @@ void run_matmul(std::span<const ArrayRef> operands, const ArrayRef& result) {
                          .c_offsets = c_offsets};
   const int threads = num_threads();
   const Workspace scratch(contract_scratch_bytes(work, threads));
+  if (WorkspacePart::counting()) return;
   contract(work, threads, scratch.data());
 }
 
@@ -249,6 +257,7 @@ void run_conv2d(std::span<const ArrayRef> operands, const Attrs& attrs, const Ar
   work.out = result.data;
   const int threads = num_threads();
   const Workspace scratch(convolve_scratch_bytes(work, threads));
+  if (WorkspacePart::counting()) return;
   convolve(work, threads, scratch.data());
 }
 
@@ -262,6 +271,7 @@ struct Draw {
 
 template <class Fill>
 void fill_in_parallel(int64_t count, Fill fill) {
+  if (WorkspacePart::counting()) return;
   device::parallel_for(count, 16384,
                        [&](int64_t begin, int64_t end, int) { fill(begin, end - begin); });
 }
@@ -369,11 +379,23 @@ void run_draw(const OpDef& op, const Draw& draw, const ArrayRef& result) {
   } else if (op.self == &ops::random_integers) {
     run_integers(draw, result);
   } else {
+    if (WorkspacePart::counting()) return;
     library::permutation(draw.key, count, reinterpret_cast<int64_t*>(result.data));
   }
 }
 
-void run_filled(const OpDef& op, const Attrs& attrs, const ArrayRef& result) {
+library::RandomKey key_of(const ArrayRef& key) {
+  return {*reinterpret_cast<const uint64_t*>(key.data)};
+}
+
+void run_fold(std::span<const ArrayRef> operands, const ArrayRef& result) {
+  if (WorkspacePart::counting()) return;
+  *reinterpret_cast<uint64_t*>(result.data) =
+      library::fold_in(key_of(operands[0]), key_of(operands[1]).value).value;
+}
+
+void run_filled(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
+                const ArrayRef& result) {
   Attrs::Reader read = attrs.read();
   read.integers();
   read.dtype();
@@ -385,7 +407,7 @@ void run_filled(const OpDef& op, const Attrs& attrs, const ArrayRef& result) {
     return run_range(whole_start, read.integer(), result);
   }
   Draw draw;
-  draw.key.value = static_cast<uint64_t>(read.integer());
+  if (!WorkspacePart::counting()) draw.key = key_of(operands[0]);
   if (op.self == &ops::random_integers) {
     draw.low = read.integer();
     draw.high = read.integer();
@@ -402,11 +424,14 @@ uint64_t fold_key(uint64_t key, uint64_t data) { return library::fold_in({key}, 
 
 void run_library(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
                  const ArrayRef& result, Source at) {
-  if (op.family == Family::random) return run_filled(op, attrs, result);
+  if (op.self == &ops::random_fold) return run_fold(operands, result);
+  if (op.family == Family::random) return run_filled(op, operands, attrs, result);
   if (op.self == &ops::concat) return run_concat(operands, attrs, result);
+  if (op.self == &ops::update) return run_update(operands, attrs, result);
   if (op.self == &ops::pad) return run_pad(operands[0], attrs, result);
   if (op.self == &ops::gather) return run_gather(op, operands, attrs, result, at);
   if (op.self == &ops::take_along_axis) return run_take_along(op, operands, attrs, result, at);
+  if (op.self == &ops::put) return run_put(op, operands, result, at);
   if (op.self == &ops::scatter_add) return run_scatter_add(op, operands, attrs, result, at);
   if (op.self == &ops::cumsum) return run_cumsum(operands[0], attrs, result);
   if (op.self == &ops::matmul) return run_matmul(operands, result);

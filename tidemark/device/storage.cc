@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include "tidemark/base/error.h"
 #include "tidemark/device/account.h"
@@ -339,7 +340,8 @@ Cell* borrow(std::byte* data, int64_t bytes, bool writable, void (*release)(void
 }
 
 Cell* allocate_view(const Storage& base, int64_t bytes_viewed, Source at) {
-  const Purpose purpose = {.at = at, .byte_class = base.byte_class};
+  // Its class is of no account, and the base's may change meanwhile.
+  const Purpose purpose = {.at = at};
   return refusing(0, purpose, [&] {
     Cell* const cell = cell_for(0, purpose);
     cell->storage.kind = Storage::Kind::view;
@@ -356,6 +358,16 @@ Cell* allocate_view(const Storage& base, int64_t bytes_viewed, Source at) {
     new (cell->small) int64_t(pinned);
     return cell;
   });
+}
+
+void reclassify(Storage& storage, ByteClass byte_class) noexcept {
+  // The pool's lock: an error on another thread may be reading the class of everything listed.
+  lock_pool();
+  const ByteClass before = std::exchange(storage.byte_class, byte_class);
+  unlock_pool();
+  if (storage.kind == Storage::Kind::borrowed || storage.kind == Storage::Kind::view) return;
+  add_to_class(static_cast<int>(before), -storage.bytes);
+  add_to_class(static_cast<int>(byte_class), storage.bytes);
 }
 
 void release(Storage& storage) noexcept {

@@ -85,6 +85,10 @@ Cell* borrow(std::byte* data, int64_t bytes, bool writable, void (*release)(void
 // reference on `base` for as long as the view lives: none is taken here.
 Cell* allocate_view(const Storage& base, int64_t bytes_viewed, Source at);
 
+// Counts the bytes under another class from now on. The caller holds a reference; of a borrowed
+// storage or a view there is nothing to count.
+void reclassify(Storage& storage, ByteClass byte_class) noexcept;
+
 inline void retain(Storage& storage) { storage.references.fetch_add(1, std::memory_order_relaxed); }
 // Gives the bytes and the cell back when this was the last reference.
 void release(Storage& storage) noexcept;

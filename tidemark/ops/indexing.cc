@@ -1,5 +1,6 @@
 #include "tidemark/ops/indexing.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "tidemark/ops/reference.h"
@@ -110,6 +111,54 @@ void reference_take_along_axis(const ReferenceContext& context) {
         place(reference::read_integer(context.operands[1], i), x.shape[axis]);
     copy_element(x, offset_of(source, strides), context.result, i);
   });
+}
+
+TensorType infer_put(const InferContext& context) {
+  const TensorType& array = context.operands[0];
+  const TensorType& index = context.operands[1];
+  const TensorType& element = context.operands[2];
+  check_indices(context, index);
+  if (array.shape.rank() == 0)
+    throw UserError(cat("put: ", array, " has no axis to put anything at"), context.at,
+                    "give it one: td::reshape(x, {1})");
+  Shape wanted = index.shape;
+  for (int64_t i = 1; i < array.shape.rank(); ++i) wanted.push_back(array.shape[i]);
+  if (element.shape != wanted) {
+    throw UserError(cat("put: ", element, " does not fit index ", index, " of ", array), context.at,
+                    cat("it must have the shape ", wanted));
+  }
+  return array;
+}
+
+// Where an index comes twice the last one stays, and only that one has a gradient: each puts its
+// number at its place, and those that find it there again have stayed.
+Term grad_put(const GradContext& context, int operand) {
+  const Term array = context.operands[0], index = context.operands[1],
+             element = context.operands[2];
+  if (operand == 1) return {};
+  if (operand == 0) return put.apply({context.g, index, element.like(0)}, {});
+  const Attrs first_axis = Attrs().add(int64_t{0});
+  const Term found = gather.apply({context.g, index}, first_axis);
+  if (index.shape().rank() == 0) return found;
+  const Term ones = term::reshape(index.like(1), {index.shape().size()});
+  const Term numbers =
+      term::reshape(cumsum.apply({ones}, Attrs().add(int64_t{0}).add(false)), index.shape());
+  const Term none{array.builder, array.builder->constant(0, {DType::i64, {array.shape()[0]}})};
+  const Term last = gather.apply({put.apply({none, index, numbers}, {}), index}, first_axis);
+  Shape spread = index.shape();
+  for (int64_t i = 1; i < array.shape().rank(); ++i) spread.push_back(1);
+  return term::where(term::reshape(term::equal(last, numbers), spread), found, found.like(0));
+}
+
+void reference_put(const ReferenceContext& context) {
+  const ArrayRef& array = context.operands[0];
+  const ArrayRef& element = context.operands[2];
+  for (int64_t i = 0; i < array.size(); ++i) copy_element(array, i, context.result, i);
+  const int64_t row = element.size() / std::max<int64_t>(1, context.operands[1].size());
+  for (int64_t i = 0; i < element.size(); ++i) {
+    const int64_t to = place(reference::read_integer(context.operands[1], i / row), array.shape[0]);
+    copy_element(element, i, context.result, to * row + i % row);
+  }
 }
 
 TensorType infer_scatter_add(const InferContext& context) {

@@ -10,14 +10,17 @@ namespace tidemark::ops {
 namespace rule {
 TensorType infer_gather(const InferContext& context);
 TensorType infer_take_along_axis(const InferContext& context);
+TensorType infer_put(const InferContext& context);
 TensorType infer_scatter_add(const InferContext& context);
 TensorType infer_cumsum(const InferContext& context);
 Term grad_gather(const GradContext& context, int index);
 Term grad_take_along_axis(const GradContext& context, int index);
+Term grad_put(const GradContext& context, int index);
 Term grad_scatter_add(const GradContext& context, int index);
 Term grad_cumsum(const GradContext& context, int index);
 void reference_gather(const ReferenceContext& context);
 void reference_take_along_axis(const ReferenceContext& context);
+void reference_put(const ReferenceContext& context);
 void reference_scatter_add(const ReferenceContext& context);
 void reference_cumsum(const ReferenceContext& context);
 }  // namespace rule
@@ -47,6 +50,16 @@ inline constexpr NamedOp take_along_axis = {
     .grad = rule::grad_take_along_axis,
     .reference = rule::reference_take_along_axis,
 };
+// The result may take the bytes of the first operand.
+inline constexpr NamedOp put = {
+    .name = "put",
+    .brief = "The first operand, with slices of its first axis replaced where the second points.",
+    .family = Family::index,
+    .arity = 3,
+    .infer = rule::infer_put,
+    .grad = rule::grad_put,
+    .reference = rule::reference_put,
+};
 inline constexpr NamedOp scatter_add = {
     .name = "scatter_add",
     .brief =
@@ -68,6 +81,7 @@ inline constexpr NamedOp cumsum = {
     .reference = rule::reference_cumsum,
 };
 
-inline constexpr const NamedOp* kIndexOps[] = {&cumsum, &gather, &scatter_add, &take_along_axis};
+inline constexpr const NamedOp* kIndexOps[] = {&cumsum, &gather, &put, &scatter_add,
+                                               &take_along_axis};
 
 }  // namespace tidemark::ops

@@ -1,4 +1,5 @@
-// Ops without operands: draws, which are a function of key and position alone, and ranges.
+// Draws, which are a function of key and position alone, and ranges. A key is an i64 of rank 0
+// whose bits count.
 #pragma once
 
 #include "tidemark/ops/op_def.h"
@@ -6,7 +7,9 @@
 namespace tidemark::ops {
 
 namespace rule {
+TensorType infer_draw(const InferContext& context);
 TensorType infer_filled(const InferContext& context);
+TensorType infer_fold(const InferContext& context);
 void reference_arange(const ReferenceContext& context);
 }  // namespace rule
 
@@ -21,17 +24,16 @@ inline constexpr AttrDef kArangeAttrs[] = {{"shape", AttrKind::integers},
                                            {"whole_step", AttrKind::integer}};
 inline constexpr AttrDef kDrawAttrs[] = {{"shape", AttrKind::integers},
                                          {"dtype", AttrKind::dtype},
-                                         {"key", AttrKind::integer},
                                          {"a", AttrKind::number},
                                          {"b", AttrKind::number}};
 
 inline constexpr AttrDef kIntegersAttrs[] = {{"shape", AttrKind::integers},
                                              {"dtype", AttrKind::dtype},
-                                             {"key", AttrKind::integer},
                                              {"low", AttrKind::integer},
                                              {"high", AttrKind::integer}};
 
 inline constexpr std::string_view kNoOperand = "it has no operand";
+inline constexpr std::string_view kOfAKey = "a key has no slope";
 
 inline constexpr NamedOp arange = {
     .name = "arange",
@@ -49,50 +51,58 @@ inline constexpr NamedOp random_bernoulli = {
     .name = "random_bernoulli",
     .brief = "True with probability a.",
     .family = Family::random,
-    .arity = 0,
+    .arity = 1,
     .attrs = kDrawAttrs,
-    .infer = rule::infer_filled,
-    .no_gradient = kNoOperand,
+    .infer = rule::infer_draw,
+    .no_gradient = kOfAKey,
+};
+inline constexpr NamedOp random_fold = {
+    .name = "random_fold",
+    .brief = "The key of the child of a key that has this number.",
+    .family = Family::random,
+    .arity = 2,
+    .infer = rule::infer_fold,
+    .no_gradient = kOfAKey,
 };
 inline constexpr NamedOp random_integers = {
     .name = "random_integers",
     .brief = "Whole numbers drawn evenly from [low, high).",
     .family = Family::random,
-    .arity = 0,
+    .arity = 1,
     .attrs = kIntegersAttrs,
-    .infer = rule::infer_filled,
-    .no_gradient = kNoOperand,
+    .infer = rule::infer_draw,
+    .no_gradient = kOfAKey,
 };
 inline constexpr NamedOp random_normal = {
     .name = "random_normal",
     .brief = "Draws from the normal distribution of mean a and standard deviation b.",
     .family = Family::random,
-    .arity = 0,
+    .arity = 1,
     .attrs = kDrawAttrs,
-    .infer = rule::infer_filled,
-    .no_gradient = kNoOperand,
+    .infer = rule::infer_draw,
+    .no_gradient = kOfAKey,
 };
 inline constexpr NamedOp random_permutation = {
     .name = "random_permutation",
     .brief = "The numbers from 0 up, each once, in a drawn order.",
     .family = Family::random,
-    .arity = 0,
+    .arity = 1,
     .attrs = kDrawAttrs,
-    .infer = rule::infer_filled,
-    .no_gradient = kNoOperand,
+    .infer = rule::infer_draw,
+    .no_gradient = kOfAKey,
 };
 inline constexpr NamedOp random_uniform = {
     .name = "random_uniform",
     .brief = "Draws spread evenly over [a, b).",
     .family = Family::random,
-    .arity = 0,
+    .arity = 1,
     .attrs = kDrawAttrs,
-    .infer = rule::infer_filled,
-    .no_gradient = kNoOperand,
+    .infer = rule::infer_draw,
+    .no_gradient = kOfAKey,
 };
 
 inline constexpr const NamedOp* kRandomOps[] = {
-    &arange,        &random_bernoulli,   &random_integers,
+    &arange,        &random_bernoulli,   &random_fold,   &random_integers,
     &random_normal, &random_permutation, &random_uniform};
 
 }  // namespace tidemark::ops

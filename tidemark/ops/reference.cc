@@ -496,6 +496,24 @@ TensorType infer_filled(const InferContext& context) {
   return {read.dtype(), shape};
 }
 
+namespace {
+// Keys are made by the library, never by users.
+void check_key(const TensorType& key) {
+  TIDEMARK_CHECK(key == (TensorType{DType::i64, {}}), "a key is i64[], not ", key);
+}
+}  // namespace
+
+TensorType infer_draw(const InferContext& context) {
+  check_key(context.operands[0]);
+  return infer_filled(context);
+}
+
+TensorType infer_fold(const InferContext& context) {
+  check_key(context.operands[0]);
+  check_key(context.operands[1]);
+  return context.operands[0];
+}
+
 void reference_arange(const ReferenceContext& context) {
   Attrs::Reader read = context.attrs.read();
   read.integers();

@@ -69,6 +69,13 @@ void gather(const std::byte* from, int64_t outer, int64_t size, int64_t inner_by
       });
 }
 
+void put(std::byte* to, int64_t size, int64_t row_bytes, const Indices& indices,
+         const std::byte* from) {
+  for (int64_t i = 0; i < indices.count; ++i)
+    std::memcpy(to + place(indices[i], size) * row_bytes, from + i * row_bytes,
+                static_cast<size_t>(row_bytes));
+}
+
 void take_along(const std::byte* from, int64_t outer, int64_t size, int64_t inner,
                 int64_t element_bytes, const Indices& indices, int64_t count, std::byte* to) {
   device::parallel_for(outer * count, grain_for(inner * element_bytes),

@@ -31,6 +31,10 @@ void gather(const std::byte* from, int64_t outer, int64_t size, int64_t inner_by
 void take_along(const std::byte* from, int64_t outer, int64_t size, int64_t inner,
                 int64_t element_bytes, const Indices& indices, int64_t count, std::byte* to);
 
+// to[indices[i], :] = from[i, :], in increasing i; rows are `row_bytes` long.
+void put(std::byte* to, int64_t size, int64_t row_bytes, const Indices& indices,
+         const std::byte* from);
+
 // to[o, indices[i], :] += updates[o, i, :], in increasing i. Threads share the outer and inner
 // parts, never one target.
 void scatter_add(DType dtype, std::byte* to, int64_t outer, int64_t size, int64_t inner,

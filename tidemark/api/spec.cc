@@ -1,0 +1,26 @@
+// What stands for an argument, or says how it is passed.
+#include "tidemark/api/function.h"
+#include "tidemark/api/tensor_state.h"
+
+namespace tidemark {
+
+TensorSpec spec(Shape shape, DType dtype, std::string name) {
+  return {.shape = std::move(shape), .dtype = dtype, .name = std::move(name)};
+}
+
+Tensor::Tensor(const TensorSpec& spec, Source at)
+    : Tensor(detail::make_spec({spec.dtype, spec.shape}, at)) {}
+
+Tensor donate(Tensor& x, Source at) {
+  const detail::TensorState& state = detail::state_of(x, at);
+  // A traced tensor has no bytes, so none that others could hold.
+  if (state.kind == detail::TensorState::Kind::concrete && !detail::is_sole(state))
+    throw UserError(cat("donate: ", name(x.dtype()), x.shape(), " made at ", x.source().text(),
+                        " is not the only holder of its bytes"),
+                    at,
+                    "let other handles and views of it go first, or pass std::move(x): it is then "
+                    "donated only where it can be");
+  return std::move(x);
+}
+
+}  // namespace tidemark

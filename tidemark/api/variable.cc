@@ -1,0 +1,271 @@
+#include "tidemark/api/variable.h"
+
+#include <atomic>
+#include <mutex>
+#include <ostream>
+#include <utility>
+
+#include "tidemark/api/ops.h"
+#include "tidemark/api/tensor_state.h"
+#include "tidemark/api/trace.h"
+#include "tidemark/api/variable_state.h"
+#include "tidemark/compile/eager.h"
+#include "tidemark/ops/typing.h"
+
+namespace tidemark {
+namespace detail {
+namespace {
+
+using Guard = std::lock_guard<std::recursive_mutex>;
+
+uint64_t next_id() {
+  static std::atomic<uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+std::string called(const VariableState& state) {
+  return state.name.empty() ? std::string("the Variable") : cat("Variable \"", state.name, "\"");
+}
+
+// Dense, of exactly these bytes, and held by nobody else.
+bool is_adoptable(const Tensor& tensor) {
+  const TensorState& state = *TensorState::of(tensor);
+  return is_sole(state) && state.array.is_contiguous() &&
+         state.storage->bytes == granted_bytes(state.array.size() * size_of(state.array.dtype));
+}
+
+// Makes the tensor's bytes those of a Variable.
+Tensor adopted(Tensor tensor) {
+  TensorState* state = TensorState::of(tensor);
+  state->weak = false;
+  device::reclassify(*state->storage, ByteClass::variables);
+  return tensor;
+}
+
+Tensor copied_for_variable(const Tensor& from, DType dtype, Source at) {
+  const ArrayRef& array = array_of(from, at);
+  Tensor copy = make_tensor(dtype, array.shape, at, ByteClass::variables);
+  compile::run_copy(array, array_of(copy, at));
+  return copy;
+}
+
+// What snapshots still hold is no longer the Variable's.
+void disown(const Tensor& value) {
+  if (!value.has_value() || is_sole(*TensorState::of(value))) return;
+  device::reclassify(*TensorState::of(value)->storage, ByteClass::temporaries);
+}
+
+// Puts a value of the right type in place of the old one, which is returned for the caller to drop
+// when the lock is gone.
+Tensor replaced(const VariableState& state, Tensor value, Source at) {
+  Tensor fresh =
+      is_adoptable(value) ? adopted(std::move(value)) : copied_for_variable(value, state.dtype, at);
+  disown(state.value);
+  return std::exchange(state.value, std::move(fresh));
+}
+
+// Under the lock: the value of a declared Variable, made now if it has none.
+void initialize(const VariableState& state, Source at) {
+  if (state.value.has_value()) return;
+  if (state.initializing) {
+    throw UserError(cat(called(state), " is read by its own initializer"), at,
+                    "an initializer gets the shape and the dtype, and makes the value of these");
+  }
+  state.initializing = true;
+  Tensor made;
+  try {
+    const SourceScope scope(state.at);  // Its bytes are charged to the line that declared it.
+    made = tensor_of(state.initializer(state.shape, state.dtype), state.at, state.dtype);
+  } catch (...) {
+    state.initializing = false;
+    throw;
+  }
+  state.initializing = false;
+  const TensorType type = type_of(made, state.at);
+  if (type.shape != state.shape) {
+    throw UserError(cat(called(state), " is ", state.type(), ", its initializer gave ", type), at,
+                    "make a tensor of the shape the initializer is given");
+  }
+  replaced(state, std::move(made), state.at);
+}
+
+void check_type(const VariableState& state, const TensorType& type, const char* what,
+                const char* gives, Source at) {
+  if (type == state.type()) return;
+  throw UserError(cat(what, ": ", called(state), " is ", state.type(), ", ", gives, " ", type), at,
+                  type.dtype != state.dtype
+                      ? "a Variable keeps its dtype: td::cast(x, variable.dtype())"
+                      : "a Variable keeps its shape: reshape or broadcast the value first");
+}
+
+OperandType operand_type(const Operand& operand, Source at) {
+  constexpr Weak kinds[] = {Weak::boolean, Weak::integer, Weak::floating};
+  if (operand.tensor() == nullptr) return {.weak = kinds[operand.kind()]};
+  const TensorState& state = state_of(*operand.tensor(), at);
+  OperandType type{.dtype = state.array.dtype, .shape = &state.array.shape};
+  if (state.weak) {
+    type.weak = type.dtype == DType::boolean ? Weak::boolean
+                : type.dtype == DType::i32   ? Weak::integer
+                                             : Weak::floating;
+  }
+  return type;
+}
+
+// The type of `variable op x`, which must be the Variable's own.
+void check_pointwise(const VariableState& state, const BinaryOp& op, const Operand& x,
+                     const char* what, Source at) {
+  const OperandType types[] = {{.dtype = state.dtype, .shape = &state.shape}, operand_type(x, at)};
+  TensorType type{infer_pointwise(def_of(&op), types, at).result, state.shape};
+  if (types[1].shape != nullptr) broadcast_into(type.shape, *types[1].shape, what, at);
+  check_type(state, type, what, "the result would be", at);
+}
+
+void assign_pointwise(VariableState& state, const BinaryOp& op, const Operand& x,
+                      const char* what) {
+  check_pointwise(state, op, x, what, x.at());
+  modify_variable(state, [&](const Operand& current) { return op(current, x, x.at()); }, x.at());
+}
+
+}  // namespace
+
+VariableState::~VariableState() { disown(value); }
+
+Tensor read_variable(const VariableState& state, Source at) {
+  if (tracing()) return current_scope->trace->read(state, at);
+  const Guard guard(state.lock);
+  initialize(state, at);
+  return state.value;
+}
+
+void write_variable(VariableState& state, Tensor value, Source at) {
+  const SourceScope scope(at);
+  if (tracing()) return current_scope->trace->write(state, std::move(value));
+  Tensor old;  // Dropped when the lock is gone.
+  const Guard guard(state.lock);
+  const bool in_place = state.value.has_value() && is_sole(*TensorState::of(state.value));
+  if (in_place && !is_adoptable(value))
+    compile::run_copy(array_of(value, at), array_of(state.value, at));
+  else
+    old = replaced(state, std::move(value), at);
+}
+
+void modify_variable(VariableState& state, const std::function<Tensor(const Operand&)>& next,
+                     Source at) {
+  const SourceScope scope(at);
+  if (tracing()) {
+    const Tensor current = read_variable(state, at);
+    return write_variable(state, next(Operand(current, at)), at);
+  }
+  Tensor old;
+  const Guard guard(state.lock);
+  initialize(state, at);
+  // An op that fails leaves its dying operand as it was.
+  if (is_sole(*TensorState::of(state.value)))
+    state.value = adopted(next(Operand(std::move(state.value), at)));
+  else
+    old = replaced(state, next(Operand(state.value, at)), at);
+}
+
+}  // namespace detail
+
+using detail::VariableState;
+
+namespace {
+
+std::shared_ptr<VariableState> declared(const VariableOptions& options, Source at) {
+  auto state = std::make_shared<VariableState>();
+  state->name = options.name;
+  state->trainable = options.trainable;
+  state->at = at.resolve();
+  state->id = detail::next_id();
+  return state;
+}
+
+}  // namespace
+
+Variable::Variable(Tensor initial, VariableOptions options, Source at)
+    : state_(declared(options, at)) {
+  const SourceScope scope(at);
+  const TensorType type = detail::type_of(initial, at);
+  state_->shape = type.shape;
+  state_->dtype = options.dtype.value_or(type.dtype);
+  if (state_->dtype != type.dtype)
+    initial = detail::apply_cast(Operand(std::move(initial), at), state_->dtype, at);
+  detail::write_variable(*state_, std::move(initial), at);
+}
+
+Variable::Variable(const Shape& shape, Initializer initializer, VariableOptions options, Source at)
+    : state_(declared(options, at)) {
+  if (initializer == nullptr)
+    throw UserError(cat(detail::called(*state_), " was declared without an initializer"), at,
+                    "give a function that makes a tensor of a shape and a dtype");
+  state_->shape = shape;
+  state_->dtype = options.dtype.value_or(DType::f32);
+  state_->initializer = std::move(initializer);
+}
+
+void Variable::assign(const Operand& value) const {
+  const Source at = value.at();
+  const OperandType given = detail::operand_type(value, at);
+  const OperandType types[] = {{.dtype = state_->dtype}, given};
+  // A plain number takes the Variable's dtype if it would where they meet.
+  const bool is_number = given.weak != Weak::no;
+  const DType dtype = is_number ? promote(types) : given.dtype;
+  detail::check_type(*state_, {dtype, given.shape != nullptr ? *given.shape : Shape{}}, "assign",
+                     "the value", at);
+  if (is_number)
+    return detail::write_variable(*state_, detail::tensor_of(value, at, state_->dtype), at);
+  const bool taken = value.is_dying() && detail::is_adoptable(*value.tensor());
+  // A dying operand was given as an rvalue: emptying it is what its owner asked for.
+  detail::write_variable(
+      *state_, taken ? std::move(const_cast<Tensor&>(*value.tensor())) : *value.tensor(), at);
+}
+
+void Variable::assign_add(const Operand& x) const {
+  detail::assign_pointwise(*state_, add, x, "assign_add");
+}
+
+void Variable::assign_sub(const Operand& x) const {
+  detail::assign_pointwise(*state_, subtract, x, "assign_sub");
+}
+
+void Variable::assign_slice(const Slices& place, const Operand& value) const {
+  detail::modify_variable(
+      *state_, [&](const Operand& current) { return update(current, place, value); }, place.at);
+}
+
+void Variable::scatter_update(const Operand& indices, const Operand& updates) const {
+  const Source at = indices.at();
+  detail::modify_variable(
+      *state_, [&](const Operand& current) { return put(current, indices, updates, at); }, at);
+}
+
+Tensor Variable::value(Source at) const { return detail::read_variable(*state_, at); }
+Tensor Variable::operator[](const Slices& index) const { return value(index.at)[index]; }
+const Shape& Variable::shape() const { return state_->shape; }
+DType Variable::dtype() const { return state_->dtype; }
+const std::string& Variable::name() const { return state_->name; }
+bool Variable::trainable() const { return state_->trainable; }
+Source Variable::source() const { return state_->at; }
+
+Variable Variable::clone(Source at) const {
+  const SourceScope scope(at);
+  const VariableOptions options{.name = name(), .trainable = trainable(), .dtype = dtype()};
+  {
+    const detail::Guard guard(state_->lock);
+    if (!state_->value.has_value()) return Variable(shape(), state_->initializer, options, at);
+  }
+  return Variable(value(at), options, at);
+}
+
+Tensor::Tensor(const Variable& variable, Source at) : Tensor(variable.value(at)) {}
+
+std::ostream& operator<<(std::ostream& out, const Variable& variable) {
+  const VariableState& state = *VariableState::of(variable);
+  out << "Variable " << (state.name.empty() ? "" : cat(state.name, " ")) << state.type();
+  const detail::Guard guard(state.lock);
+  if (!state.value.has_value()) return out << ", declared";
+  return out << '\n' << state.value;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,76 @@
+// State that outlives a step: parameters, counters, running means.
+//
+// A Variable is a handle: a copy is the same Variable. What is read from it is a snapshot that
+// shares its bytes; an assignment is in place unless such a snapshot is alive, and then takes new
+// bytes. An assignment that fails changes nothing. Any thread may read and assign.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "tidemark/api/tensor.h"
+
+namespace tidemark {
+
+namespace detail {
+struct VariableState;
+}
+
+// Gives the first value of a Variable that was declared without one.
+using Initializer = std::function<Tensor(const Shape& shape, DType dtype)>;
+
+struct VariableOptions {
+  std::string name = {};
+  bool trainable = true;
+  std::optional<DType> dtype = {};  // Default: that of the initial tensor; f32 where declared.
+};
+
+class Variable {
+ public:
+  // Adopts the bytes of a tensor that was moved in and that nobody else holds; copies others.
+  Variable(Tensor initial, VariableOptions options = {}, Source at = Source::here());
+  // Declared now; its bytes come at the first use.
+  Variable(const Shape& shape, Initializer initializer, VariableOptions options = {},
+           Source at = Source::here());
+
+  // The value must have the Variable's shape and dtype.
+  void assign(const Operand& value) const;
+  // The operand broadcasts to the Variable's shape. One pass, in place.
+  void assign_add(const Operand& x) const;
+  void assign_sub(const Operand& x) const;
+  // `value` (broadcast, cast) in the chosen place, which must be a view: no tensor indices.
+  void assign_slice(const Slices& place, const Operand& value) const;
+
+  // The slices of the first axis that `indices` point at replaced by those of `updates`; where an
+  // index comes twice, the last one stays.
+  void scatter_update(const Operand& indices, const Operand& updates) const;
+
+  Tensor value(Source at = Source::here()) const;
+  Tensor operator[](const Slices& index) const;
+  const Shape& shape() const;
+  DType dtype() const;
+  const std::string& name() const;
+  bool trainable() const;
+  // The line that declared it.
+  Source source() const;
+  // Whether both are handles of one Variable; `==` is elementwise.
+  bool same_as(const Variable& other) const { return state_ == other.state_; }
+  // Another Variable with a copy of the value, or with the same initializer where there is no
+  // value yet.
+  Variable clone(Source at = Source::here()) const;
+
+ private:
+  friend struct detail::VariableState;
+  explicit Variable(std::shared_ptr<detail::VariableState> state) : state_(std::move(state)) {}
+
+  std::shared_ptr<detail::VariableState> state_;
+};
+
+// Its name, its type and its value.
+std::ostream& operator<<(std::ostream& out, const Variable& variable);
+
+}  // namespace tidemark
