@@ -10,6 +10,7 @@
 
 #include "tidemark/api/create.h"
 #include "tidemark/api/effect.h"
+#include "tidemark/api/function.h"
 #include "tidemark/api/memory.h"
 #include "tidemark/api/ops.h"
 #include "tidemark/api/random.h"
@@ -446,6 +447,16 @@ TEST(Errors, OfReading) {
   expect_error([&] { td::transpose(x).span<const float>(); },
                "span: f32[3, 2] is a view whose elements do not lie one after another\n"
                "  at @\n  make it dense first: td::identity(x)");
+}
+
+TEST(Errors, OfDonatingWhatOthersHold) {
+  Tensor x = floats({2, 3});
+  const Tensor other = x;
+  expect_error([&] { (void)td::donate(x); },
+               "donate: f32[2, 3] is not alone with its bytes: another handle or a view of them is "
+               "alive, or they were lent\n"
+               "  at @\n  let the others go first (y = {}), or pass std::move(x), which is donated "
+               "only where it can be");
 }
 
 TEST(Errors, OfATensorThatHoldsNothing) {

@@ -419,6 +419,24 @@ void pad_cases(Cases& cases, DType dtype) {
   }
 }
 
+void update_cases(Cases& cases, DType dtype) {
+  struct Form {
+    Shape shape;
+    AxisList begin, size, step;
+  };
+  const Form table[] = {{{5}, {1}, {3}, {1}},
+                        {{9}, {8}, {3}, {-3}},
+                        {{3, 70}, {1, 2}, {2, 30}, {1, 2}},
+                        {{2, 3, 4}, {0, 1, 0}, {2, 1, 4}, {1, 1, 1}},
+                        {{}, {}, {}, {}},
+                        {{4, 3}, {2, 0}, {0, 3}, {1, 1}}};
+  for (const Form& form : table) {
+    const Shape part(std::span<const int64_t>(form.size));
+    cases.add_laid_out({cases.draw(dtype, form.shape), cases.draw(dtype, part)},
+                       Attrs().add(form.begin).add(form.size).add(form.step));
+  }
+}
+
 // ---- indices and running sums -------------------------------------------------------------------
 
 // Indices in [-size, size).
@@ -627,6 +645,7 @@ constexpr Table kTables[] = {{&ops::reshape, reshape_cases},
                              {&ops::broadcast_to, broadcast_cases},
                              {&ops::concat, concat_cases},
                              {&ops::pad, pad_cases},
+                             {&ops::update, update_cases},
                              {&ops::gather, gather_cases},
                              {&ops::put, put_cases},
                              {&ops::take_along_axis, take_along_cases},
@@ -727,6 +746,9 @@ std::vector<Case> large_cases_of(const OpDef& op) {
     } else if (op.self == &ops::concat) {
       cases.add({cases.draw(dtype, {200, 300}), cases.draw(dtype, {200, 100})},
                 Attrs().add(int64_t{1}));
+    } else if (op.self == &ops::update) {
+      cases.add({cases.draw(dtype, {200, 300}), cases.draw(dtype, {100, 300})},
+                Attrs().add(AxisList{50, 0}).add(AxisList{100, 300}).add(AxisList{1, 1}));
     } else if (op.self == &ops::pad) {
       cases.add({cases.draw(dtype, {200, 300})}, Attrs()
                                                      .add(AxisList{1, 2})

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "tidemark/api/tensor_state.h"
+#include "tidemark/api/trace.h"
 #include "tidemark/base/made_once.h"
 #include "tidemark/compile/eager.h"
 #include "tidemark/compile/library_ops.h"
@@ -30,6 +31,13 @@ Number number_of(const Operand& operand, Source at) {
   if (operand.tensor() == nullptr) return {kinds[operand.kind()], operand.whole(), operand.real()};
   const TensorState& state = state_of(*operand.tensor(), at);
   if (!state.weak) return {};
+  if (state.kind == TensorState::Kind::traced) {
+    // A number that a function is given: its kind is known, its value is not.
+    return {state.array.dtype == DType::boolean ? Weak::boolean
+            : state.array.dtype == DType::i32   ? Weak::integer
+                                                : Weak::floating,
+            0, 0};
+  }
   switch (state.array.dtype) {
     case DType::boolean:
       return {Weak::boolean, operand.tensor()->item<int64_t>(), 0};
@@ -60,7 +68,7 @@ uint64_t fitted(const Number& number, DType dtype, std::string_view op, Source a
 // A dying operand whose bytes the result may take: dense, of the result's size, held by nobody
 // else. A small part of large bytes is not taken: the result would keep all of them.
 bool can_take(const Operand& operand, DType dtype, const Shape& shape) {
-  if (!operand.is_dying() || operand.tensor() == nullptr) return false;
+  if (!operand.is_dying() || operand.tensor() == nullptr || tracing()) return false;
   const TensorState* state = TensorState::of(*operand.tensor());
   return state != nullptr && is_sole(*state) && size_of(state->array.dtype) == size_of(dtype) &&
          state->array.shape == shape && state->array.is_contiguous() &&
@@ -217,6 +225,27 @@ bool apply_tiny(const OpDef& op, std::initializer_list<const Operand*> operands,
   return true;
 }
 
+// ---- tracing ------------------------------------------------------------------------------------
+
+// An operand in the dtype an op computes in, as a value of the trace. A plain number is a literal.
+Value traced_operand(const Operand& operand, const Number& number, DType dtype, std::string_view op,
+                     Source at) {
+  const bool is_literal = number.weak != Weak::no &&
+                          (operand.tensor() == nullptr ||
+                           state_of(*operand.tensor(), at).kind == TensorState::Kind::concrete);
+  if (!is_literal) return value_as(*operand.tensor(), dtype, at);
+  const bool real = number.weak == Weak::floating;
+  fitted(number, dtype, op, at);  // Refuses what does not fit.
+  current_scope->trace->numbers().push_back(
+      {at.resolve(), real ? number.real : static_cast<double>(number.whole)});
+  // A whole number is rounded to a float dtype once.
+  const double value = real ? number.real
+                       : dtype == DType::f64
+                           ? static_cast<double>(number.whole)
+                           : static_cast<double>(static_cast<float>(number.whole));
+  return record_constant(dtype, value, number.whole, at);
+}
+
 // ---- broadcasting -------------------------------------------------------------------------------
 
 // The operand's array with its strides stretched over a larger shape.
@@ -239,7 +268,7 @@ ArrayRef stretched(const ArrayRef& array, const Shape& shape) {
 
 Tensor apply_pointwise(const OpDef& op, std::initializer_list<const Operand*> operands, Source at) {
   Tensor tiny;
-  if (apply_tiny(op, operands, at, tiny)) return tiny;
+  if (!tracing() && apply_tiny(op, operands, at, tiny)) return tiny;
   const SourceScope scope(at);          // Scratch is charged to the line too.
   const device::FloatEnvironment ieee;  // Numbers are rounded to their dtype here.
 
@@ -252,12 +281,19 @@ Tensor apply_pointwise(const OpDef& op, std::initializer_list<const Operand*> op
     numbers[i] = number_of(operand, at);
     types[i].weak = numbers[i].weak;
     if (operand.tensor() == nullptr) continue;
-    const ArrayRef& array = array_of(*operand.tensor(), at);
+    const ArrayRef& array = state_of(*operand.tensor(), at).array;
     types[i].dtype = array.dtype;
     types[i].shape = &array.shape;
     broadcast_into(shape, array.shape, op.name, at);
   }
   const PointwiseType type = infer_pointwise(op, std::span(types).first(count), at);
+  if (tracing()) {
+    SmallVec<Value, 3> inputs;
+    for (size_t i = 0; i < count; ++i)
+      inputs.push_back(
+          traced_operand(*operands.begin()[i], numbers[i], type.compute[i], op.name, at));
+    return record(op, inputs, {}, {type.result, shape}, at);
+  }
 
   std::array<ArrayRef, 3> arrays;
   std::array<compile::Input, 3> inputs;
@@ -285,8 +321,13 @@ Tensor apply_pointwise(const OpDef& op, std::initializer_list<const Operand*> op
 Tensor apply_cast(const Operand& x, DType dtype, Source at) {
   const SourceScope scope(at);
   if (x.tensor() == nullptr) return tensor_of(x, at, dtype);
+  const TensorState& state = state_of(*x.tensor(), at);
+  if (state.array.dtype == dtype && !state.weak) return *x.tensor();
+  if (tracing()) {
+    return state.weak ? tensor_of(x, at, dtype)
+                      : traced_tensor(value_as(*x.tensor(), dtype, at), at.resolve());
+  }
   const ArrayRef array = array_of(*x.tensor(), at);
-  if (array.dtype == dtype && !state_of(*x.tensor(), at).weak) return *x.tensor();
   if (can_take(x, dtype, array.shape)) {
     compile::run_copy(array, place_of(x, dtype));
     return take_over(x, dtype, at);
@@ -298,7 +339,7 @@ Tensor apply_cast(const Operand& x, DType dtype, Source at) {
 
 Tensor apply_reduce(const OpDef& op, const Tensor& x, const AxisList& axes, bool keep, Source at) {
   const SourceScope scope(at);
-  const ArrayRef& array = array_of(x, at);
+  const ArrayRef& array = state_of(x, at).array;
   const TensorType type{array.dtype, array.shape};
   const Attrs attrs = Attrs().add(axes).add(keep);
   const TensorType wanted = op.infer({op, {&type, 1}, attrs, at});
@@ -309,8 +350,9 @@ Tensor apply_reduce(const OpDef& op, const Tensor& x, const AxisList& axes, bool
                         axes.empty() ? 0 : axes[0], ", so there is none to choose"),
                     at, "look at the size first, or put in an element: td::concat, td::pad");
   }
+  if (tracing()) return record(op, {{value_of(x, at)}}, attrs, wanted, at);
   Tensor result = make_tensor(wanted.dtype, wanted.shape, at);
-  compile::run_reduce(op, array, axes, TensorState::of(result)->array);
+  compile::run_reduce(op, array_of(x, at), axes, TensorState::of(result)->array);
   return result;
 }
 
@@ -321,6 +363,9 @@ Tensor apply_row(const OpDef& op, const Operand& x, int64_t axis, Source at) {
   const int64_t plain = plain_axis(axis, type.shape.rank(), op.name, type, at);
   const DType wanted = admit(op, type.dtype, at);
   if (wanted != type.dtype) operand = apply_cast(operand, wanted, at);
+  if (tracing()) {
+    return record(op, {{value_of(operand, at)}}, Attrs().add(plain), {wanted, type.shape}, at);
+  }
   const ArrayRef array = array_of(operand, at);
   if (wanted == type.dtype && x.tensor() != nullptr) {
     operand = {};  // The caller's handle, if it is dying, must be the only one.
@@ -339,6 +384,7 @@ Tensor apply_view(const OpDef& op, const Tensor& x, const Attrs& attrs, Source a
   ArrayRef seen;
   seen.dtype = type.dtype;
   seen.shape = op.infer({op, {&type, 1}, attrs, at}).shape;
+  if (tracing()) return record(op, {{value_of(x, at)}}, attrs, {type.dtype, seen.shape}, at);
   if (op.view(array_of(x, at), attrs, seen)) return make_view(x, seen, at);
   const Tensor packed = dense(x, at);
   TIDEMARK_CHECK(op.view(array_of(packed, at), attrs, seen), op.name,
@@ -351,11 +397,14 @@ Tensor apply_op(const OpDef& op, std::span<const Tensor> operands, const Attrs& 
   if (op.view != nullptr) return apply_view(op, operands[0], attrs, at);
   std::vector<TensorType> types;
   std::vector<ArrayRef> arrays;
-  for (const Tensor& operand : operands) {
-    types.push_back(type_of(operand, at));
-    arrays.push_back(array_of(operand, at));
-  }
+  for (const Tensor& operand : operands) types.push_back(type_of(operand, at));
   const TensorType wanted = op.infer({op, types, attrs, at});
+  if (tracing()) {
+    SmallVec<Value, 3> inputs;
+    for (const Tensor& operand : operands) inputs.push_back(value_of(operand, at));
+    return record(op, inputs, attrs, wanted, at);
+  }
+  for (const Tensor& operand : operands) arrays.push_back(array_of(operand, at));
   Tensor result = make_tensor(wanted.dtype, wanted.shape, at);
   const device::FloatEnvironment ieee;
   compile::run_library(op, arrays, attrs, TensorState::of(result)->array, at);
@@ -394,6 +443,11 @@ Tensor tensor_of(const Operand& operand, Source at, std::optional<DType> dtype) 
   }
   const DType wanted = dtype.value_or(default_dtype(number.weak));
   const device::FloatEnvironment ieee;
+  if (tracing() && (number.weak != Weak::floating || is_float(wanted)))
+    return traced_tensor(traced_operand(operand, number, wanted, "constant", at), at.resolve());
+  if (tracing() && operand.tensor() != nullptr &&
+      state_of(*operand.tensor(), at).kind == TensorState::Kind::traced)
+    return traced_tensor(value_as(*operand.tensor(), wanted, at), at.resolve());
   Tensor result = make_tensor(wanted, {}, at);
   if (number.weak == Weak::floating && !is_float(wanted)) {
     visit_dtype(wanted, [&](auto value) {
@@ -410,6 +464,7 @@ Tensor tensor_of(const Operand& operand, Source at, std::optional<DType> dtype) 
 }
 
 Tensor dense(const Tensor& tensor, Source at) {
+  if (tracing()) return tensor;
   const ArrayRef& array = array_of(tensor, at);
   if (array.is_contiguous()) return tensor;
   Tensor result = make_tensor(array.dtype, array.shape, at);

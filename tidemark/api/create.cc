@@ -5,10 +5,12 @@
 
 #include "tidemark/api/ops.h"
 #include "tidemark/api/tensor_state.h"
+#include "tidemark/api/trace.h"
 #include "tidemark/compile/eager.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/ops/lower.h"
 #include "tidemark/ops/random.h"
+#include "tidemark/ops/structure.h"
 
 namespace tidemark {
 namespace {
@@ -70,8 +72,21 @@ void check_count(int64_t count, const Shape& shape, const char* what, Source at)
                   at, "give a shape whose sizes multiply to the number of elements");
 }
 
+// One number, repeated without copying it.
+Tensor spread(Value number, const Shape& shape, Source at) {
+  AxisList sizes;
+  for (const Dim dim : shape) sizes.push_back(dim);
+  const DType dtype = detail::current_scope->trace->graph().type(number).dtype;
+  return detail::record(def_of(&ops::broadcast_to), {{number}}, Attrs().add(sizes), {dtype, shape},
+                        at);
+}
+
 Tensor filled(const Shape& shape, double value, DType dtype, Source at) {
   const device::FloatEnvironment ieee;
+  if (detail::tracing()) {
+    return spread(detail::record_constant(dtype, value, static_cast<int64_t>(value), at), shape,
+                  at);
+  }
   Tensor result = detail::make_tensor(dtype, shape, at);
   compile::run_fill(number_bits(value, static_cast<int64_t>(value), is_float(dtype), dtype),
                     TensorState::of(result)->array);
@@ -86,6 +101,7 @@ Tensor constant(const Nested& values, std::optional<DType> dtype, Source at) {
     sizes.push_back(static_cast<int64_t>(level->list().size()));
     if (level->list().empty()) break;
   }
+  const detail::NoTrace eager;
   check_shape(values, 0, sizes, at);
   const int kind = find_kind(values);
   constexpr DType defaults[] = {DType::boolean, DType::i32, DType::f32};
@@ -140,6 +156,10 @@ Tensor full(const Shape& shape, const Operand& value, std::optional<DType> dtype
     throw UserError(
         cat("full: the value must be one number, got ", TensorType{number.dtype(), number.shape()}),
         at, "to repeat a tensor use td::broadcast_to or td::tile");
+  if (detail::tracing()) {
+    const Tensor scalar = reshape(number, {}, at);
+    return spread(detail::value_of(scalar, at), shape, at);
+  }
   Tensor result = detail::make_tensor(number.dtype(), shape, at);
   ArrayRef repeated = detail::array_of(number, at);
   repeated.shape = shape;
@@ -198,7 +218,7 @@ double real_number(const Operand& x, Source at) {
 
 bool is_whole(const Operand& x, Source at) {
   if (x.tensor() == nullptr) return x.kind() != 2;
-  return !is_float(detail::array_of(*x.tensor(), at).dtype);
+  return !is_float(detail::type_of(*x.tensor(), at).dtype);
 }
 
 Attrs range_attrs(double start, double step, int64_t count, DType dtype) {

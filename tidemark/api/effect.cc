@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include "tidemark/api/tensor_state.h"
+#include "tidemark/api/trace.h"
 #include "tidemark/compile/effects.h"
 #include "tidemark/ops/effect.h"
 #include "tidemark/types/array_text.h"
@@ -12,6 +13,15 @@ namespace detail {
 
 void apply_effect(const OpDef& op, std::span<const Tensor> operands, const Attrs& attrs,
                   Source at) {
+  if (tracing()) {
+    Node node;
+    node.op = &op;
+    node.attrs = attrs;
+    for (const Tensor& operand : operands) node.inputs.push_back(value_of(operand, at));
+    node.source = at.resolve();
+    current_scope->trace->graph().add_node(current_scope->region, std::move(node));
+    return;
+  }
   std::vector<ArrayRef> arrays;
   for (const Tensor& operand : operands) arrays.push_back(array_of(operand, at));
   compile::run_effect(op, arrays, attrs, at);
@@ -64,7 +74,12 @@ void assert_that(const Operand& condition, std::string_view message, const Tenso
 
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
   if (!tensor.has_value()) return out << "<no tensor>";
-  return out << array_text(detail::array_of(tensor, Source::none()));
+  const detail::TensorState& state = *detail::TensorState::of(tensor);
+  if (state.kind != detail::TensorState::Kind::concrete) {
+    const bool traced = state.kind == detail::TensorState::Kind::traced;
+    return out << (traced ? "traced " : "spec ") << state.array.dtype << state.array.shape;
+  }
+  return out << array_text(state.array);
 }
 
 }  // namespace tidemark

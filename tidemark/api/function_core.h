@@ -8,6 +8,8 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tidemark/api/plan.h"
@@ -28,22 +30,34 @@ namespace detail {
 
 // One leaf of the arguments: a tensor, or a Dim.
 struct Argument {
-  Tensor tensor;  // Empty where the leaf is a Dim.
+  Tensor tensor;  // Empty where the leaf is a Dim. Of a plan it may be a type without bytes.
   Dim size = 0;   // Of a Dim.
   bool is_size = false;
   bool donated = false;  // Moved in: its bytes may be used if nobody else holds them.
-  bool insists = false;  // td::donate: or it is an error.
   std::string path;      // "argument 0", "argument 1.image", ...: for errors and reasons.
+};
+
+// The arguments of one call.
+struct Arguments {
+  std::vector<Argument> leaves;
+  // All that is not a leaf: lengths, names, static values. Readable, one line a part, each ended:
+  // "argument 1: 3 items\n". Empty for a function of tensors alone.
+  std::string key;
+  // A copy of the arguments without their tensors. Only tracing needs it, and whoever wants to
+  // trace again later keeps it; it can be asked only while the call runs.
+  std::function<std::any()> structure;
 };
 
 // What a trace needs and gives. The body runs the user's function on traced leaves.
 struct TraceResult {
-  std::vector<Tensor> leaves;  // Of the result, traced or not.
-  std::vector<std::string> paths;
-  std::any structure;  // The result itself, whose leaves each call replaces in a copy.
+  std::vector<Tensor> leaves;      // Of the result, traced or not; empty ones stay empty.
+  std::vector<std::string> paths;  // "result", "result.loss", ...
+  std::any structure;  // The result without its tensors, which each call puts in a copy.
 };
-// Gets one Argument per leaf, in order, whose tensors are traced (and Dims open where they are).
-using TraceBody = std::function<TraceResult(std::span<const Argument> leaves)>;
+// Gets one Argument per leaf, in order, whose tensors are traced (and Dims open where they are),
+// and what `Arguments::structure` gave.
+using TraceBody =
+    std::function<TraceResult(std::span<const Argument> leaves, const std::any& structure)>;
 
 struct CallResult {
   std::vector<Tensor> leaves;
@@ -58,15 +72,11 @@ class FunctionCore {
   FunctionCore(const FunctionCore&) = delete;
   FunctionCore& operator=(const FunctionCore&) = delete;
 
-  // `key` says all that is not a leaf: structure, lengths, names, static values. `key_text` says
-  // the same for people, one line per part, for retrace reasons.
-  CallResult call(std::vector<Argument> leaves, const std::string& key, Source at) const;
-  Plan plan(std::vector<Argument> leaves, const std::string& key, const PlanOptions& options,
-            Source at) const;
-  std::pair<CallResult, Profile> profile(std::vector<Argument> leaves, const std::string& key,
-                                         Source at) const;
-  CallResult run_in(const Plan& plan, std::span<std::byte> arena, std::vector<Argument> leaves,
-                    const std::string& key, Source at) const;
+  CallResult call(Arguments arguments, Source at) const;
+  Plan plan(Arguments arguments, const PlanOptions& options, Source at) const;
+  std::pair<CallResult, Profile> profile(Arguments arguments, Source at) const;
+  CallResult run_in(const Plan& plan, std::span<std::byte> arena, Arguments arguments,
+                    Source at) const;
   CacheInfo cache_info() const;
   void clear_cache() const;
   std::string report() const;

@@ -18,8 +18,8 @@ int64_t axes_taken(const Index& index, Source at) {
     case Index::Kind::ellipsis:
       return 0;
     case Index::Kind::tensor: {
-      const ArrayRef& array = detail::array_of(*index.tensor, at);
-      return array.dtype == DType::boolean ? array.rank() : 1;
+      const TensorType type = type_of(*index.tensor, at);
+      return type.dtype == DType::boolean ? type.shape.rank() : 1;
     }
     default:
       return 1;
@@ -101,34 +101,67 @@ struct Viewed {
   std::vector<std::pair<int64_t, const Tensor*>> kept;
 };
 
+// What a subscript picks of every axis of x, and the shape it then has.
+struct Picked {
+  AxisList begin, size, step;  // One for each axis of x.
+  Shape shape;
+  std::vector<std::pair<int64_t, const Tensor*>> kept;
+};
+
+Picked picked_of(const TensorType& type, const Slices& slices) {
+  Picked picked;
+  int64_t axis = 0;
+  for (const Index& index : written_out(type, slices)) {
+    if (index.kind == Index::Kind::new_axis) {
+      picked.shape.push_back(1);
+      continue;
+    }
+    if (index.kind == Index::Kind::tensor)
+      picked.kept.emplace_back(picked.shape.rank(), index.tensor);
+    const int64_t taken = axes_taken(index, slices.at);
+    for (int64_t i = 0; i < taken; ++i, ++axis) {
+      Run run{0, type.shape[axis], 1};
+      if (index.kind == Index::Kind::number)
+        run = {plain_number(index.number, type.shape[axis], axis, type, slices.at), 1, 1};
+      if (index.kind == Index::Kind::slice)
+        run = plain_slice(index.slice, type.shape[axis], slices.at);
+      picked.begin.push_back(run.begin);
+      picked.size.push_back(run.size);
+      picked.step.push_back(run.step);
+      if (index.kind != Index::Kind::number) picked.shape.push_back(run.size);
+    }
+  }
+  return picked;
+}
+
 Viewed view_of(const Tensor& x, const Slices& slices) {
+  const TensorType type = type_of(x, slices.at);
+  Picked picked = picked_of(type, slices);
+  Viewed result;
+  result.kept = std::move(picked.kept);
+  if (detail::tracing()) {
+    const Attrs attrs = Attrs().add(picked.begin).add(picked.size).add(picked.step);
+    const Tensor part = detail::apply_view(def_of(&ops::slice), x, attrs, slices.at);
+    result.view = reshape(part, picked.shape, slices.at);
+    return result;
+  }
   const ArrayRef& array = detail::array_of(x, slices.at);
-  const TensorType type{array.dtype, array.shape};
   ArrayRef seen;
   seen.dtype = array.dtype;
-  Viewed result;
-  int64_t axis = 0;
   int64_t offset = 0;
+  size_t axis = 0;
   for (const Index& index : written_out(type, slices)) {
     if (index.kind == Index::Kind::new_axis) {
       seen.shape.push_back(1);
       seen.strides.push_back(1);
       continue;
     }
-    if (index.kind == Index::Kind::tensor) result.kept.emplace_back(seen.rank(), index.tensor);
     const int64_t taken = axes_taken(index, slices.at);
     for (int64_t i = 0; i < taken; ++i, ++axis) {
-      const int64_t stride = array.strides[static_cast<size_t>(axis)];
-      if (index.kind == Index::Kind::number) {
-        offset += plain_number(index.number, type.shape[axis], axis, type, slices.at) * stride;
-        continue;
-      }
-      Run run{0, type.shape[axis], 1};
-      if (index.kind == Index::Kind::slice)
-        run = plain_slice(index.slice, type.shape[axis], slices.at);
-      offset += run.begin * stride;
-      seen.shape.push_back(run.size);
-      seen.strides.push_back(run.step * stride);
+      offset += picked.begin[axis] * array.strides[axis];
+      if (index.kind == Index::Kind::number) continue;
+      seen.shape.push_back(picked.size[axis]);
+      seen.strides.push_back(picked.step[axis] * array.strides[axis]);
     }
   }
   // An empty view points nowhere in particular: stay inside.
@@ -139,6 +172,11 @@ Viewed view_of(const Tensor& x, const Slices& slices) {
 
 // The numbers of the true elements of a mask, in row-major order.
 Tensor true_positions(const Tensor& mask, Source at) {
+  if (detail::tracing()) {
+    throw UserError(cat("subscript: the mask ", type_of(mask, at),
+                        " chooses how many elements there are only when the function runs"),
+                    at, "use td::where to keep the shape, or give the count a bound with td::Dim");
+  }
   const Tensor flat = detail::dense(mask, at);
   const int64_t size = flat.size();
   const auto* hits = reinterpret_cast<const uint8_t*>(detail::array_of(flat, at).data);
@@ -170,6 +208,23 @@ Tensor masked(const Tensor& x, int64_t axis, const Tensor& mask, Source at) {
   return gather(reshape(x, merged, at), true_positions(mask, at), axis, at);
 }
 
+[[noreturn]] void refuse_tensor_place(Source at) {
+  throw UserError("update: the place must be a view, so no tensor may stand in it", at,
+                  "use td::scatter_add or td::where");
+}
+
+Tensor traced_update(const Tensor& x, const Slices& place, const Operand& value) {
+  const Source at = place.at;
+  const TensorType type = type_of(x, at);
+  const Picked picked = picked_of(type, place);
+  if (!picked.kept.empty()) refuse_tensor_place(at);
+  const Tensor spread = broadcast_to(detail::tensor_of(value, at, type.dtype), picked.shape, at);
+  const Tensor part = reshape(spread, Shape(std::span<const int64_t>(picked.size)), at);
+  const Tensor operands[] = {x, part};
+  return detail::apply_op(def_of(&ops::update), operands,
+                          Attrs().add(picked.begin).add(picked.size).add(picked.step), at);
+}
+
 }  // namespace
 
 Tensor Tensor::operator[](const Slices& slices) const {
@@ -190,15 +245,13 @@ Tensor Tensor::operator[](const Slices& slices) const {
 Tensor update(const Operand& x, const Slices& place, const Operand& value) {
   const Source at = place.at;
   const SourceScope scope(at);
+  if (detail::tracing()) return traced_update(detail::tensor_of(x, at), place, value);
   const bool in_place = x.is_dying() && detail::is_sole(detail::state_of(*x.tensor(), at)) &&
                         detail::array_of(*x.tensor(), at).is_contiguous();
   const Tensor copy = in_place ? Tensor() : identity(x, at);
   const Tensor& target = in_place ? *x.tensor() : copy;
   const Viewed viewed = view_of(target, place);
-  if (!viewed.kept.empty()) {
-    throw UserError("update: the place must be a view, so no tensor may stand in it", at,
-                    "use td::scatter_add or td::where");
-  }
+  if (!viewed.kept.empty()) refuse_tensor_place(at);
   const Tensor values = detail::tensor_of(value, at, target.dtype());
   const Tensor spread = broadcast_to(values, viewed.view.shape(), at);
   compile::run_copy(detail::array_of(spread, at), detail::array_of(viewed.view, at));

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "tidemark/api/tensor_state.h"
+#include "tidemark/api/trace.h"
 #include "tidemark/compile/eager.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/ops/lower.h"
@@ -63,6 +64,13 @@ int64_t bytes_of(DType dtype, const Shape& shape, Source at) {
 void drop(TensorState* state) {
   if (state->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   device::Cell* cell = cell_of(state);
+  if (state->kind != TensorState::Kind::concrete) {
+    TraceScope* const scope = state->scope;
+    state->~TensorState();
+    if (scope != nullptr) release(scope);
+    device::release(cell->storage);
+    return;
+  }
   device::Storage* storage = state->storage;
   state->~TensorState();
   // A view holds a reference on its base besides its own cell.
@@ -80,10 +88,25 @@ const TensorState& state_of(const Tensor& tensor, Source at) {
   return *state;
 }
 
-const ArrayRef& array_of(const Tensor& tensor, Source at) { return state_of(tensor, at).array; }
+const ArrayRef& array_of(const Tensor& tensor, Source at) {
+  const TensorState& state = state_of(tensor, at);
+  if (state.kind == TensorState::Kind::concrete) [[likely]]
+    return state.array;
+  const TensorType type{state.array.dtype, state.array.shape};
+  if (state.kind == TensorState::Kind::spec) {
+    throw UserError(cat("the value of a spec was asked for: ", type, " has a type and no bytes"),
+                    at, "specs are for plan(), summary() and build(); pass a tensor to compute");
+  }
+  throw UserError(
+      cat("the value of a traced tensor was asked for: ", type, ", made at ", state.at.text(),
+          " inside ", state.scope->what, ", has none until the function runs"),
+      at,
+      "to choose by it use td::cond, td::while_loop or td::where; to see it td::print; for a value "
+      "known when tracing take a td::Static parameter");
+}
 
 TensorType type_of(const Tensor& tensor, Source at) {
-  const ArrayRef& array = array_of(tensor, at);
+  const ArrayRef& array = state_of(tensor, at).array;
   return {array.dtype, array.shape};
 }
 
@@ -108,6 +131,34 @@ Tensor make_view(const Tensor& base, const ArrayRef& seen, Source at) {
   state->storage = from.storage;
   state->at = line;
   return TensorState::adopt(state);
+}
+
+namespace {
+
+Tensor make_typed(const TensorType& type, TensorState::Kind kind, Source at) {
+  device::Cell* cell = device::allocate(0, {.dtype = type.dtype, .at = at});
+  auto* state = new (cell->payload) TensorState;
+  state->kind = kind;
+  state->array.dtype = type.dtype;
+  state->array.shape = type.shape;
+  state->at = at;
+  return TensorState::adopt(state);
+}
+
+}  // namespace
+
+Tensor make_traced(const TensorType& type, Value value, TraceScope* scope, bool weak, Source at) {
+  Tensor tensor = make_typed(type, TensorState::Kind::traced, at.resolve());
+  TensorState* const state = TensorState::of(tensor);
+  state->weak = weak;
+  state->packed_value = int64_t{value.node} << 16 | value.result;
+  state->scope = scope;
+  retain(scope);
+  return tensor;
+}
+
+Tensor make_spec(const TensorType& type, Source at) {
+  return make_typed(type, TensorState::Kind::spec, at.resolve());
 }
 
 Tensor make_borrowed(std::byte* data, DType dtype, const Shape& shape,
@@ -135,7 +186,8 @@ void does_not_fit_i64(uint64_t value, Source at) {
 }
 
 bool is_sole(const TensorState& state) {
-  return state.references.load(std::memory_order_acquire) == 1 && state.storage->writable &&
+  return state.kind == TensorState::Kind::concrete &&
+         state.references.load(std::memory_order_acquire) == 1 && state.storage->writable &&
          state.storage->references.load(std::memory_order_acquire) == 1;
 }
 

@@ -25,6 +25,7 @@ namespace tidemark {
 class Operand;
 class Variable;
 struct Slices;
+struct TensorSpec;
 namespace detail {
 struct TensorState;
 // Gives one reference back.
@@ -75,6 +76,8 @@ class Tensor {
     else
       set_number(0, static_cast<double>(value), 2, at);
   }
+  // A type without bytes, for plans.
+  Tensor(const TensorSpec& spec, Source at = Source::here());
   // The value a Variable has now: a snapshot that later assignments do not change.
   Tensor(const Variable& variable, Source at = Source::here());
   Tensor(const Tensor& other);

@@ -5,17 +5,35 @@
 
 #include "tidemark/api/tensor.h"
 #include "tidemark/device/storage.h"
+#include "tidemark/ir/term.h"
 #include "tidemark/types/array_ref.h"
 
 namespace tidemark::detail {
 
+struct TraceScope;
+
 struct TensorState {
+  // concrete: has bytes. traced: stands for a value of a trace. spec: a type and nothing else.
+  enum class Kind : uint8_t { concrete, traced, spec };
+
   std::atomic<int32_t> references{1};
-  bool weak = false;  // A plain number stored as a tensor: takes the dtype it meets.
-  double number = 0;  // A weak float as it was given, before f32 rounded it.
+  Kind kind = Kind::concrete;
+  bool weak = false;     // A plain number stored as a tensor: takes the dtype it meets.
+  bool donated = false;  // spec: to be planned as an argument that is given away.
+  union {
+    double number = 0;     // A weak float as it was given, before f32 rounded it.
+    int64_t packed_value;  // traced: node and result.
+  };
   ArrayRef array;
-  device::Storage* storage = nullptr;  // Of this cell, or of the cell it is a view of.
+  union {
+    device::Storage* storage = nullptr;  // Of this cell, or of the cell it is a view of.
+    TraceScope* scope;                   // traced: where it was made.
+  };
   Source at = Source::none();
+
+  Value value() const {
+    return {static_cast<int32_t>(packed_value >> 16), static_cast<int16_t>(packed_value & 0xffff)};
+  }
 
   static TensorState* of(const Tensor& tensor) { return tensor.state_; }
   static Tensor adopt(TensorState* state) {
@@ -31,8 +49,13 @@ struct TensorState {
 };
 static_assert(sizeof(TensorState) <= device::kPayloadBytes);
 
-// The tensor's memory, or a UserError if it holds nothing.
+// What the thread is tracing now; null in eager code. See trace.h.
+extern constinit thread_local TraceScope* current_scope;
+inline bool tracing() { return current_scope != nullptr; }
+
+// A UserError if the tensor holds nothing.
 const TensorState& state_of(const Tensor& tensor, Source at);
+// The tensor's memory; a UserError if it has none, being traced or a spec.
 const ArrayRef& array_of(const Tensor& tensor, Source at);
 
 // Dense, not initialised.
@@ -43,6 +66,9 @@ Tensor make_view(const Tensor& base, const ArrayRef& seen, Source at);
 // Over memory the caller owns.
 Tensor make_borrowed(std::byte* data, DType dtype, const Shape& shape,
                      std::function<void()> release, Source at);
+
+Tensor make_traced(const TensorType& type, Value value, TraceScope* scope, bool weak, Source at);
+Tensor make_spec(const TensorType& type, Source at);
 
 // Whether nobody else holds its bytes.
 bool is_sole(const TensorState& state);

@@ -81,6 +81,16 @@ void run_pad(const ArrayRef& x, const Attrs& attrs, const ArrayRef& result) {
   run_copy(x, part_of(result, low, x.shape, step));
 }
 
+// In place where the result has the operand's bytes already.
+void run_update(std::span<const ArrayRef> operands, const Attrs& attrs, const ArrayRef& result) {
+  Attrs::Reader read = attrs.read();
+  const AxisList begin(read.integers());
+  read.integers();
+  const AxisList step(read.integers());
+  if (WorkspacePart::counting() || result.data != operands[0].data) run_copy(operands[0], result);
+  run_copy(operands[1], part_of(result, begin, operands[1].shape, step));
+}
+
 // ---- indices ------------------------------------------------------------------------------------
 
 library::Indices checked_indices(const OpDef& op, const ArrayRef& indices, const ArrayRef& x,
@@ -417,6 +427,7 @@ void run_library(const OpDef& op, std::span<const ArrayRef> operands, const Attr
   if (op.self == &ops::random_fold) return run_fold(operands, result);
   if (op.family == Family::random) return run_filled(op, operands, attrs, result);
   if (op.self == &ops::concat) return run_concat(operands, attrs, result);
+  if (op.self == &ops::update) return run_update(operands, attrs, result);
   if (op.self == &ops::pad) return run_pad(operands[0], attrs, result);
   if (op.self == &ops::gather) return run_gather(op, operands, attrs, result, at);
   if (op.self == &ops::take_along_axis) return run_take_along(op, operands, attrs, result, at);

@@ -41,6 +41,7 @@ constexpr int64_t kPiecesPerThread = 4;
 constexpr int kPinnedCores = 16;
 
 constinit thread_local bool inside __attribute__((tls_model("initial-exec"))) = false;
+constinit thread_local int planned_threads __attribute__((tls_model("initial-exec"))) = 0;
 
 struct InsideGuard {
   InsideGuard() { inside = true; }
@@ -342,7 +343,7 @@ void close_gate() {
 
 void run_job(int64_t count, int64_t grain, int threads, const Body& body) {
   // Not more than are wanted now: set_num_threads() may have come in between.
-  threads = std::min(threads, num_threads());
+  threads = std::min(threads, wanted_threads());
   start_workers(threads - 1);
   Job job;
   set_up(job, body, count, grain, std::min(threads, pool.started + 1));
@@ -370,6 +371,9 @@ void parallel_for(int64_t count, int64_t grain, int threads, Body body) {
   const std::lock_guard guard(pool.lock, std::adopt_lock);
   run_job(count, std::max<int64_t>(1, grain), threads, body);
 }
+
+ThreadsScope::ThreadsScope(int threads) : previous_(planned_threads) { planned_threads = threads; }
+ThreadsScope::~ThreadsScope() { planned_threads = previous_; }
 
 // A body may fork; the thread that runs it has the lock already.
 void lock_workers() {
@@ -403,6 +407,10 @@ void set_num_threads(int count) {
 }
 
 int num_threads() {
+  return device::planned_threads > 0 ? device::planned_threads : device::wanted_threads();
+}
+
+int device::wanted_threads() {
   int count = device::pool.wanted.load(std::memory_order_relaxed);
   if (count != 0) return count;
   const int usual = device::default_threads();

@@ -35,6 +35,21 @@ class FloatEnvironment {
   unsigned saved_;
 };
 
+// While it exists, num_threads() is this on its thread: what a program was planned for.
+class ThreadsScope {
+ public:
+  explicit ThreadsScope(int threads);
+  ~ThreadsScope();
+  ThreadsScope(const ThreadsScope&) = delete;
+  ThreadsScope& operator=(const ThreadsScope&) = delete;
+
+ private:
+  int previous_;
+};
+
+// What set_num_threads() said last, whatever the scope.
+int wanted_threads();
+
 // A reference to a callable, without owning it and without the heap.
 template <class Signature>
 class FunctionRef;

@@ -347,4 +347,35 @@ void reference_pad(const ReferenceContext& context) {
   });
 }
 
+TensorType infer_update(const InferContext& context) {
+  const TensorType& part = context.operands[1];
+  const Shape place = infer_slice(context).shape;
+  TIDEMARK_CHECK(part.shape == place && part.dtype == context.operands[0].dtype, "update: ", part,
+                 " in the place ", place);
+  return context.operands[0];
+}
+
+Term grad_update(const GradContext& context, int index) {
+  if (index == 1) return slice.apply({context.g}, context.attrs);
+  return update.apply({context.g, context.operands[1].like(0)}, context.attrs);
+}
+
+void reference_update(const ReferenceContext& context) {
+  const int64_t bytes = size_of(context.result.dtype);
+  std::memcpy(context.result.data, context.operands[0].data,
+              static_cast<size_t>(context.result.size() * bytes));
+  Attrs::Reader read = context.attrs.read();
+  const std::span<const int64_t> begin = read.integers();
+  read.integers();
+  const std::span<const int64_t> step = read.integers();
+  const ArrayRef& part = context.operands[1];
+  const Strides strides = contiguous_strides(context.result.shape);
+  reference::for_each_index(part.shape, [&](std::span<const int64_t> index, int64_t i) {
+    int64_t to = 0;
+    for (size_t a = 0; a < index.size(); ++a) to += (begin[a] + index[a] * step[a]) * strides[a];
+    std::memcpy(context.result.data + to * bytes, part.data + i * bytes,
+                static_cast<size_t>(bytes));
+  });
+}
+
 }  // namespace tidemark::ops::rule

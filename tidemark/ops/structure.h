@@ -32,6 +32,9 @@ void reference_cast(const ReferenceContext& context);
 void reference_view(const ReferenceContext& context);
 void reference_concat(const ReferenceContext& context);
 void reference_pad(const ReferenceContext& context);
+TensorType infer_update(const InferContext& context);
+Term grad_update(const GradContext& context, int index);
+void reference_update(const ReferenceContext& context);
 }  // namespace rule
 
 inline constexpr AttrDef kDTypeAttr[] = {{"dtype", AttrKind::dtype}};
@@ -122,7 +125,18 @@ inline constexpr NamedOp pad = {
     .reference = rule::reference_pad,
 };
 
+inline constexpr NamedOp update = {
+    .name = "update",
+    .brief = "The first operand, with the second in place of a slice of it.",
+    .family = Family::piece,
+    .arity = 2,
+    .attrs = kSliceAttrs,
+    .infer = rule::infer_update,
+    .grad = rule::grad_update,
+    .reference = rule::reference_update,
+};
+
 inline constexpr const NamedOp* kStructureOps[] = {
-    &broadcast_to, &cast, &concat, &pad, &reshape, &slice, &stop_gradient, &transpose};
+    &broadcast_to, &cast, &concat, &pad, &reshape, &slice, &stop_gradient, &transpose, &update};
 
 }  // namespace tidemark::ops

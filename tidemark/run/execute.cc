@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "tidemark/base/error.h"
 #include "tidemark/device/threads.h"
@@ -71,10 +73,7 @@ class Executor {
       registers_[carry.next] = at(carry.second);
     }
     for (int64_t trip = 0; trips < 0 || trip < trips; ++trip) {
-      if (loop.trip >= 0) {
-        registers_[loop.trip] = at(loop.trip_place);
-        std::memcpy(registers_[loop.trip], &trip, sizeof(trip));
-      }
+      std::memcpy(at(loop.trip), &trip, sizeof(trip));
       start(loop.walks, loop.reverse ? trips - 1 - trip : trip);
       run(index + 1, step.middle);
       if (loop.tested && *at(loop.condition) == std::byte{0}) break;
@@ -88,16 +87,21 @@ class Executor {
   void run_map(const Step& step, int32_t index) {
     const Map& map = program_.maps[static_cast<size_t>(step.control)];
     std::byte* const arenas = at(map.arenas);
-    const auto alive = static_cast<int>(map.alive);
-    device::parallel_for(map.trips, 1, alive, [&](int64_t begin, int64_t end, int worker) {
-      std::vector<std::byte*> own(registers_, registers_ + program_.registers);
-      own[static_cast<size_t>(map.arena_reg)] = arenas + worker * map.arena_bytes;
-      Executor body(program_, own.data());
-      for (int64_t trip = begin; trip < end; ++trip) {
-        body.start(map.walks, trip);
-        body.run(index + 1, step.end);
-      }
-    });
+    // Batches of as many trips as may be under way, each in an arena of its own.
+    for (int64_t first = 0; first < map.trips; first += map.alive) {
+      const int64_t batch = std::min(map.alive, map.trips - first);
+      device::parallel_for(batch, 1, [&](int64_t begin, int64_t end, int) {
+        // The trips of a batch share the threads; alone, a trip has all of them.
+        const device::ThreadsScope threads(map.alive > 1 ? 1 : program_.threads);
+        std::vector<std::byte*> own(registers_, registers_ + program_.registers);
+        Executor body(program_, own.data());
+        for (int64_t k = begin; k < end; ++k) {
+          own[static_cast<size_t>(map.arena_reg)] = arenas + k * map.arena_bytes;
+          body.start(map.walks, first + k);
+          body.run(index + 1, step.end);
+        }
+      });
+    }
   }
 
   const Program& program_;
@@ -107,6 +111,8 @@ class Executor {
 }  // namespace
 
 void execute(const Program& program, std::span<std::byte*> registers) {
+  const device::ThreadsScope threads(program.threads);
+  const device::FloatEnvironment ieee;
   Executor(program, registers.data()).run(0, static_cast<int32_t>(program.steps.size()));
 }
 

@@ -87,8 +87,7 @@ struct Loop {
   // Where `tested`, steps [first, middle) of the body leave a bool at `condition`: false ends it.
   bool tested = false;
   Address condition;
-  int32_t trip = -1;  // The register of the trip's number, an i64 at `trip_place`, or -1.
-  Address trip_place;
+  Address trip;  // Where the trip's number goes, an i64.
   struct Carry {
     int32_t now = 0, next = 0;  // Registers; exchanged after each trip where they differ.
     Address first, second;      // Where they point at the start.
@@ -135,6 +134,7 @@ struct Program {
   std::vector<Place> parameters;
   std::vector<Result> results;
   int32_t registers = 1;
+  int threads = 1;  // What workspaces were planned for.
 
   int32_t parameter_register(int32_t index) const { return 1 + index; }
   int32_t result_register(int32_t index) const {

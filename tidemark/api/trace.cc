@@ -1,0 +1,196 @@
+#include "tidemark/api/trace.h"
+
+#include "tidemark/api/variable_state.h"
+#include "tidemark/ops/program.h"
+#include "tidemark/ops/structure.h"
+
+namespace tidemark::detail {
+
+constinit thread_local TraceScope* current_scope = nullptr;
+
+void retain(TraceScope* scope) { scope->references.fetch_add(1, std::memory_order_relaxed); }
+void release(TraceScope* scope) {
+  if (scope->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  TraceScope* const parent = scope->parent;
+  delete scope;
+  if (parent != nullptr) release(parent);
+}
+
+Trace::Trace(std::string what, Source at) : body_(new TraceScope) {
+  body_->trace = this;
+  body_->what = std::move(what);
+  body_->at = at;
+}
+
+Trace::~Trace() {
+  body_->ended = true;
+  body_->trace = nullptr;
+  release(body_);
+}
+
+Tensor Trace::argument(const TensorType& type, bool weak, Source at) {
+  const EnterScope entered(body_);
+  parameters_.emplace_back();
+  return traced_tensor(graph_.add_parameter(Graph::kBody, type, at), at, weak);
+}
+
+Value Trace::capture(const Tensor& tensor, Source at) {
+  const TensorState& state = state_of(tensor, at);
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    if (!parameters_[i].capture.has_value()) continue;
+    const TensorState& other = state_of(parameters_[i].capture, at);
+    if (other.array.data == state.array.data && other.storage == state.storage &&
+        other.array.dtype == state.array.dtype && other.array.shape == state.array.shape &&
+        other.array.strides == state.array.strides)
+      return graph_.body().parameters[i];
+  }
+  Tensor held = tensor;
+  if (!state.array.is_contiguous()) {
+    const NoTrace eager;
+    held = dense(tensor, at);
+  }
+  const Value parameter =
+      graph_.add_parameter(Graph::kBody, {state.array.dtype, state.array.shape}, state.at);
+  parameters_.push_back({std::move(held), nullptr});
+  return parameter;
+}
+
+Tensor Trace::read(const VariableState& variable, Source at) {
+  for (const TraceScope* scope = current_scope; scope != nullptr; scope = scope->parent) {
+    for (const auto& [known, value] : scope->written) {
+      if (known.get() == &variable) return value;
+    }
+  }
+  const EnterScope entered(body_);
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    if (parameters_[i].variable.get() == &variable)
+      return traced_tensor(graph_.body().parameters[i], at);
+  }
+  const Value parameter =
+      graph_.add_parameter(Graph::kBody, {variable.dtype, variable.shape}, variable.at);
+  parameters_.push_back(
+      {Tensor(), std::const_pointer_cast<VariableState>(variable.shared_from_this())});
+  return traced_tensor(parameter, at);
+}
+
+void Trace::write(VariableState& variable, Tensor value) {
+  read(variable, variable.at);  // So that it is a parameter: its place is known.
+  for (auto& [known, held] : current_scope->written) {
+    if (known.get() != &variable) continue;
+    held = std::move(value);
+    return;
+  }
+  current_scope->written.emplace_back(variable.shared_from_this(), std::move(value));
+}
+
+namespace {
+
+TraceScope* make_inner(std::string what, Source at) {
+  auto* const scope = new TraceScope;
+  retain(current_scope);
+  scope->parent = current_scope;
+  scope->trace = current_scope->trace;
+  scope->region = scope->trace->graph().add_region();
+  scope->what = std::move(what);
+  scope->at = at;
+  return scope;
+}
+
+}  // namespace
+
+InnerScope::InnerScope(std::string what, Source at)
+    : scope_(make_inner(std::move(what), at)), entered_(scope_) {}
+
+InnerScope::~InnerScope() {
+  scope_->ended = true;
+  scope_->trace = nullptr;
+  release(scope_);
+}
+
+Tensor InnerScope::parameter(const TensorType& type, Source at) {
+  return traced_tensor(scope_->trace->graph().add_parameter(scope_->region, type, at), at);
+}
+
+namespace {
+
+std::string place_of(const TraceScope& scope) {
+  return scope.at.known() ? cat(scope.what, " (", scope.at.text(), ")") : scope.what;
+}
+
+[[noreturn]] void leaked(const TensorState& state, Source at) {
+  const TraceScope& scope = *state.scope;
+  throw UserError(cat("a tensor made inside ", place_of(scope), " at ", state.at.text(),
+                      " was used outside it: it has no value there"),
+                  at,
+                  "return it as a result; to collect one value per trip of a loop use "
+                  "td::TensorArray or td::scan");
+}
+
+// A value of `owner`'s region as a value of `scope`'s region.
+Value handed_in(Value value, const TraceScope* owner, TraceScope* scope, const TensorState& state,
+                Source at) {
+  if (scope == owner) return value;
+  if (scope->parent == nullptr) leaked(state, at);
+  const Value outer = handed_in(value, owner, scope->parent, state, at);
+  const auto [found, is_new] = scope->parameter_of.try_emplace({outer.node, outer.result});
+  if (is_new) {
+    Graph& graph = scope->trace->graph();
+    found->second = graph.add_parameter(scope->region, graph.type(outer), graph.node(outer).source);
+    scope->captured.push_back(outer);
+  }
+  return found->second;
+}
+
+}  // namespace
+
+Value value_of(const Tensor& tensor, Source at) {
+  const TensorState& state = state_of(tensor, at);
+  TIDEMARK_CHECK(tracing(), "a value was wanted outside of a trace");
+  if (state.kind == TensorState::Kind::traced) {
+    if (state.scope->ended) leaked(state, at);
+    return handed_in(state.value(), state.scope, current_scope, state, at);
+  }
+  Trace* const trace = current_scope->trace;
+  if (state.weak) {
+    trace->numbers().push_back({at.resolve(), state.array.dtype == DType::f32
+                                                  ? state.number
+                                                  : static_cast<double>(tensor.item<int64_t>())});
+    return record_constant(state.array.dtype, state.number,
+                           state.array.dtype == DType::f32 ? 0 : tensor.item<int64_t>(), at);
+  }
+  const Value parameter = trace->capture(tensor, at);
+  return handed_in(parameter, trace->body(), current_scope, state, at);
+}
+
+Tensor traced_tensor(Value value, Source at, bool weak) {
+  TensorType type = current_scope->trace->graph().type(value);
+  // A number's kind is exact in the program, and shows as the dtype it has alone.
+  if (weak && type.dtype == DType::f64) type.dtype = DType::f32;
+  if (weak && type.dtype == DType::i64) type.dtype = DType::i32;
+  return make_traced(type, value, current_scope, weak, at);
+}
+
+Tensor record(const OpDef& op, std::span<const Value> inputs, const Attrs& attrs,
+              const TensorType& type, Source at) {
+  const Source line = at.resolve();
+  return traced_tensor(
+      current_scope->trace->graph().add(current_scope->region, op, inputs, attrs, type, line),
+      line);
+}
+
+Value record_constant(DType dtype, double real, int64_t whole, Source at) {
+  // A whole number in a float dtype is rounded to it once, from the integer.
+  const Attrs attrs = Attrs().add(dtype).add(real).add(is_float(dtype) ? int64_t{0} : whole);
+  return current_scope->trace->graph().add(current_scope->region, def_of(&ops::constant), {}, attrs,
+                                           {dtype, {}}, at.resolve());
+}
+
+Value value_as(const Tensor& tensor, DType dtype, Source at) {
+  const Value value = value_of(tensor, at);
+  const TensorType type = current_scope->trace->graph().type(value);
+  if (type.dtype == dtype) return value;
+  return value_of(
+      record(def_of(&ops::cast), {{value}}, Attrs().add(dtype), {dtype, type.shape}, at), at);
+}
+
+}  // namespace tidemark::detail

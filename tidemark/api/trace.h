@@ -1,0 +1,127 @@
+// Running a user's function once on tensors that stand for values: every op becomes a node.
+//
+// A scope is what is being traced: a function, a branch, a loop's body. Scopes nest, each with a
+// region of the one graph. Regions are closed, so a value of an outer scope comes in as a parameter
+// of every region between; a concrete tensor becomes a parameter of the whole function, a hidden
+// argument that points at its bytes.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tidemark/api/tensor_state.h"
+#include "tidemark/ir/graph.h"
+
+namespace tidemark::detail {
+
+class Trace;
+struct VariableState;
+
+// Held by every tensor traced in it, so that a leaked one can still say where it came from.
+struct TraceScope {
+  std::atomic<int32_t> references{1};
+  Trace* trace = nullptr;  // Null once the trace has ended.
+  TraceScope* parent = nullptr;
+  RegionId region = Graph::kBody;
+  std::string what;  // "function \"step\"", "the body of while_loop"
+  Source at = Source::none();
+  bool ended = false;
+  // Values of the parent's region that this region takes as parameters, in order.
+  std::vector<Value> captured;
+  std::map<std::pair<int32_t, int32_t>, Value> parameter_of;
+  // What Variables were given in this scope, in order; inner scopes read through it.
+  std::vector<std::pair<std::shared_ptr<VariableState>, Tensor>> written;
+};
+void retain(TraceScope* scope);
+void release(TraceScope* scope);
+
+// A plain number met while tracing: frozen into the program.
+struct NumberMet {
+  Source at = Source::none();
+  double value = 0;
+};
+
+class Trace {
+ public:
+  Trace(std::string what, Source at);
+  ~Trace();
+  Trace(const Trace&) = delete;
+  Trace& operator=(const Trace&) = delete;
+
+  // A parameter of the whole function.
+  Tensor argument(const TensorType& type, bool weak, Source at);
+  Graph& graph() { return graph_; }
+  // What each parameter of the body is: the arguments, and in the order they were met, concrete
+  // tensors and Variables.
+  struct Parameter {
+    Tensor capture;
+    std::shared_ptr<VariableState> variable;
+  };
+  const std::vector<Parameter>& parameters() const { return parameters_; }
+  std::vector<NumberMet>& numbers() { return numbers_; }
+  TraceScope* body() { return body_; }
+
+  Value capture(const Tensor& tensor, Source at);
+  // The value a Variable has here, and a new one. Writes take effect when the call has succeeded.
+  Tensor read(const VariableState& variable, Source at);
+  void write(VariableState& variable, Tensor value);
+
+ private:
+  Graph graph_;
+  TraceScope* body_;
+  std::vector<Parameter> parameters_;
+  std::vector<NumberMet> numbers_;
+};
+
+// Makes a scope current for its life.
+class EnterScope {
+ public:
+  explicit EnterScope(TraceScope* scope) : previous_(current_scope) { current_scope = scope; }
+  ~EnterScope() { current_scope = previous_; }
+  EnterScope(const EnterScope&) = delete;
+  EnterScope& operator=(const EnterScope&) = delete;
+
+ private:
+  TraceScope* previous_;
+};
+// Eager for its life: literals are made at once also inside a trace.
+class NoTrace : EnterScope {
+ public:
+  NoTrace() : EnterScope(nullptr) {}
+};
+
+// A branch or a body: a region of its own inside the current scope.
+class InnerScope {
+ public:
+  InnerScope(std::string what, Source at);
+  ~InnerScope();
+  InnerScope(const InnerScope&) = delete;
+  InnerScope& operator=(const InnerScope&) = delete;
+
+  Tensor parameter(const TensorType& type, Source at);
+  TraceScope* scope() { return scope_; }
+  RegionId region() const { return scope_->region; }
+
+ private:
+  TraceScope* scope_;
+  EnterScope entered_;
+};
+
+// The current scope's value of a tensor: a concrete one is captured; one of an outer scope is
+// handed in; one that has left its function, loop or branch is a UserError.
+Value value_of(const Tensor& tensor, Source at);
+Tensor traced_tensor(Value value, Source at, bool weak = false);
+// A node of the current scope.
+Tensor record(const OpDef& op, std::span<const Value> inputs, const Attrs& attrs,
+              const TensorType& type, Source at);
+// A literal of rank 0. `real` counts where the dtype is a float, else `whole`.
+Value record_constant(DType dtype, double real, int64_t whole, Source at);
+// A tensor in another dtype, as a value of the current scope.
+Value value_as(const Tensor& tensor, DType dtype, Source at);
+
+}  // namespace tidemark::detail

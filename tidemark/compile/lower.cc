@@ -1,0 +1,536 @@
+#include "tidemark/compile/lower.h"
+
+#include <algorithm>
+
+#include "tidemark/compile/lowerer.h"
+#include "tidemark/compile/workspace.h"
+#include "tidemark/device/threads.h"
+#include "tidemark/ops/lower.h"
+#include "tidemark/ops/program.h"
+#include "tidemark/plan/plan.h"
+
+namespace tidemark::compile {
+namespace {
+
+int64_t bytes_of(const TensorType& type) { return type.shape.size() * size_of(type.dtype); }
+
+ArrayRef dense_layout(const TensorType& type) {
+  return {kNowhere, type.dtype, type.shape, contiguous_strides(type.shape)};
+}
+
+bool same_layout(const ArrayRef& a, const ArrayRef& b) {
+  return a.data == b.data && a.shape == b.shape && a.strides == b.strides &&
+         size_of(a.dtype) == size_of(b.dtype);
+}
+
+// The operand seen in the shape of a pointwise result.
+ArrayRef stretched(const ArrayRef& array, const Shape& shape) {
+  if (array.shape == shape) return array;
+  ArrayRef wide = array;
+  wide.shape = shape;
+  wide.strides.clear();
+  const int64_t shift = shape.rank() - array.rank();
+  for (int64_t axis = 0; axis < shape.rank(); ++axis) {
+    const bool repeats = axis < shift || array.shape[axis - shift] != shape[axis];
+    wide.strides.push_back(repeats ? 0 : array.strides[static_cast<size_t>(axis - shift)]);
+  }
+  return wide;
+}
+
+}  // namespace
+
+Lowerer::Lowerer(const Graph& graph, const Interface& interface)
+    : graph_(graph), interface_(interface), program_(std::make_shared<run::Program>()) {
+  program_->threads = num_threads();
+  int32_t values = 0;
+  for (const Node& node : graph.nodes) {
+    first_value_.push_back(values);
+    values += static_cast<int32_t>(node.results.size());
+  }
+  const auto count = static_cast<size_t>(values);
+  seen_.resize(count);
+  constant_.resize(count, kNone);
+  memory_of_.resize(count, kNone);
+  last_use_.resize(count, kNone);
+  wish_.resize(count, kNone);
+}
+
+// ---- values -------------------------------------------------------------------------------------
+
+uint64_t Lowerer::constant_bits(Value value) {
+  const Node& literal =
+      graph_.nodes[static_cast<size_t>(constant_[static_cast<size_t>(root(value))])];
+  Attrs::Reader read = literal.attrs.read();
+  const DType dtype = read.dtype();
+  const double real = read.number();
+  return number_bits(real, read.integer(), is_float(dtype), dtype);
+}
+
+void Lowerer::show_dense(Value value) {
+  seen(value) = {id(value), dense_layout(graph_.type(value))};
+}
+
+void Lowerer::analyse(RegionId region_id) {
+  const Region& region = graph_.regions[static_cast<size_t>(region_id)];
+  for (size_t i = 0; i < region.nodes.size(); ++i) {
+    const int32_t number = region.nodes[i];
+    const Node& node = graph_.nodes[static_cast<size_t>(number)];
+    for (const Value input : node.inputs) last_use(root(input)) = static_cast<int32_t>(i);
+    for (size_t r = 0; r < node.results.size(); ++r) show_dense({number, static_cast<int16_t>(r)});
+    const Value result{number, 0};
+    if (node.op->self == &ops::constant) constant_[static_cast<size_t>(id(result))] = number;
+    if (node.op->view != nullptr) {
+      ArrayRef view = dense_layout(graph_.type(result));
+      if (node.op->view(seen(node.inputs[0]).layout, node.attrs, view))
+        seen(result) = {root(node.inputs[0]), view};
+    }
+    // What a node gives and nobody reads dies where it is made.
+    for (size_t r = 0; r < node.results.size(); ++r) {
+      const Value made{number, static_cast<int16_t>(r)};
+      last_use(root(made)) = static_cast<int32_t>(i);
+    }
+  }
+  for (const Value result : region.results) last_use(root(result)) = kEnd;
+}
+
+// ---- memory -------------------------------------------------------------------------------------
+
+int32_t Lowerer::new_memory(Memory made) {
+  memories_.push_back(std::move(made));
+  return static_cast<int32_t>(memories_.size() - 1);
+}
+
+int32_t Lowerer::new_buffer(const TensorType& type, int64_t bytes, ByteClass byte_class, Source at,
+                            std::string_view name) {
+  const auto buffer = static_cast<int32_t>(program_->buffers.size());
+  program_->buffers.push_back({.bytes = granted_bytes(bytes),
+                               .lower = now(),
+                               .upper = now() + 1,
+                               .byte_class = byte_class,
+                               .arena = arena_,
+                               .dtype = type.dtype,
+                               .shape = type.shape,
+                               .source = at,
+                               .name = std::string(name)});
+  return new_memory({.address = {arena_reg_, buffer, 0},
+                     .bytes = granted_bytes(bytes),
+                     .writable = true,
+                     .buffers = {buffer}});
+}
+
+void Lowerer::extend_to_now(int32_t number) {
+  for (const int32_t buffer : memory(number).buffers) {
+    run::Buffer& kept = program_->buffers[static_cast<size_t>(buffer)];
+    kept.upper = std::max(kept.upper, now());
+  }
+}
+
+run::Address Lowerer::address_of(Value value) {
+  const Seen& shown = seen(value);
+  const int32_t number = memory_of(shown.root);
+  TIDEMARK_CHECK(number >= 0, "value of node ", value.node, " has no memory");
+  run::Address address = memory(number).address;
+  address.offset += shown.layout.data - kNowhere;
+  return address;
+}
+
+// Which operand's bytes each op may write its result to: it reads an element before it writes
+// there.
+bool Lowerer::overwrites(const Node& node, size_t operand, size_t result) {
+  const Value input = node.inputs[operand];
+  const ArrayRef wanted = dense_layout(node.results[result]);
+  if (is_constant(input) || !same_layout(seen(input).layout, wanted)) return false;
+  // Another operand that shows the same bytes otherwise would see them change.
+  for (const Value other : node.inputs) {
+    if (root(other) == root(input) && !same_layout(seen(other).layout, wanted)) return false;
+  }
+  if (node.op->family == Family::pointwise || node.op->family == Family::row) return true;
+  const std::string_view name = node.op->name;
+  return (name == "scatter_add" || name == "put" || name == "update") && operand == 0 &&
+         std::count_if(node.inputs.begin(), node.inputs.end(),
+                       [&](Value other) { return root(other) == root(input); }) == 1;
+}
+
+// Whether the bytes of `place_root` may take this node's result.
+bool Lowerer::is_free(int32_t place_root, int32_t, const Scope& scope, const Node& node) {
+  if (place_root < 0 || last_use(place_root) < scope.position) return true;
+  if (last_use(place_root) > scope.position) return false;
+  for (size_t k = 0; k < node.inputs.size(); ++k) {
+    if (root(node.inputs[k]) == place_root && !overwrites(node, k, 0)) return false;
+  }
+  return true;
+}
+
+// A donated parameter that this node reads for the last time, and whose bytes its result may take.
+int32_t Lowerer::dying_parameter(const Node& node, Value result, const Scope& scope) {
+  const int64_t bytes = granted_bytes(bytes_of(graph_.type(result)));
+  for (size_t k = 0; k < node.inputs.size(); ++k) {
+    const int32_t operand = root(node.inputs[k]);
+    const int32_t held = memory_of(operand);
+    const auto parameters = static_cast<int32_t>(program_->parameters.size());
+    if (held < 0 || !memory(held).writable || last_use(operand) != scope.position ||
+        memory(held).bytes != bytes || memory(held).address.reg < 1 ||
+        memory(held).address.reg > parameters ||
+        !overwrites(node, k, static_cast<size_t>(result.result)))
+      continue;
+    memory_of(operand) = kNone;
+    return held;
+  }
+  return kNone;
+}
+
+int32_t Lowerer::choose(const Node& node, Value result, Scope& scope) {
+  const int32_t self = root(result);
+  const TensorType& type = graph_.type(result);
+  const int64_t bytes = granted_bytes(bytes_of(type));
+  int32_t chosen = kNone;
+  if (const int32_t wish = wish_[static_cast<size_t>(self)]; wish >= 0) {
+    Destination& destination = scope.destinations[static_cast<size_t>(wish)];
+    const bool may_throw_later = scope.is_body && scope.last_fallible >= scope.position;
+    if (destination.place >= 0 && !may_throw_later &&
+        is_free(destination.place_root, destination.place, scope, node)) {
+      destination.held = destination.place;
+    } else if (scope.is_body) {
+      destination.held = dying_parameter(node, result, scope);
+    }
+    if (destination.held < 0) destination.held = destination.spare;
+    chosen = destination.held;
+  }
+  for (size_t k = 0; k < node.inputs.size() && chosen < 0; ++k) {
+    const int32_t operand = root(node.inputs[k]);
+    const int32_t held = memory_of(operand);
+    if (held < 0 || !memory(held).writable || last_use(operand) != scope.position ||
+        memory(held).bytes != bytes || !overwrites(node, k, static_cast<size_t>(result.result)))
+      continue;
+    chosen = held;
+    memory_of(operand) = kNone;  // It is the result's now.
+  }
+  if (chosen < 0)
+    chosen = new_buffer(type, bytes_of(type), ByteClass::temporaries, node.source, node.op->name);
+  memory_of(self) = chosen;
+  return chosen;
+}
+
+int32_t Lowerer::materialise(Value value, Source at) {
+  const TensorType& type = graph_.type(value);
+  const int32_t copy = new_buffer(type, bytes_of(type), ByteClass::temporaries, at,
+                                  is_constant(value) ? "fill" : "copy");
+  const ArrayRef layout = dense_layout(type);
+  if (is_constant(value)) {
+    const run::Address to[] = {memory(copy).address};
+    emit(fill_task(constant_bits(value), layout), to, "fill", at);
+  } else {
+    emit_copy(address_of(value), seen(value).layout, memory(copy).address, at);
+  }
+  return copy;
+}
+
+// ---- steps --------------------------------------------------------------------------------------
+
+void Lowerer::emit(MadeTask made, std::span<const run::Address> operands, std::string_view name,
+                   Source at, bool fallible) {
+  TIDEMARK_CHECK(operands.size() <= static_cast<size_t>(run::kMostOperands), name, " has ",
+                 operands.size(), " operands");
+  run::Step step;
+  step.task = made.task.get();
+  step.first_operand = static_cast<int32_t>(program_->addresses.size());
+  step.operands = static_cast<int32_t>(operands.size());
+  step.fallible = fallible;
+  step.source = at;
+  step.name = std::string(name);
+  program_->addresses.insert(program_->addresses.end(), operands.begin(), operands.end());
+  if (made.workspace_bytes > 0) {
+    const TensorType bytes{DType::u8, {made.workspace_bytes}};
+    const int32_t workspace =
+        new_buffer(bytes, made.workspace_bytes, ByteClass::workspace, at, name);
+    step.workspace = memory(workspace).address;
+  }
+  program_->tasks.push_back(std::move(made.task));
+  program_->steps.push_back(std::move(step));
+}
+
+void Lowerer::emit_copy(const run::Address& from, const ArrayRef& layout, const run::Address& to,
+                        Source at) {
+  const run::Address places[] = {from, to};
+  emit(copy_task(layout, dense_layout({layout.dtype, layout.shape})), places, "copy", at);
+}
+
+bool Lowerer::can_throw(const Node& node) const {
+  if (node.op->family == Family::effect || node.op->family == Family::index) return true;
+  return std::any_of(node.regions.begin(), node.regions.end(),
+                     [&](RegionId inner) { return last_fallible(inner) >= 0; });
+}
+
+int32_t Lowerer::last_fallible(RegionId region_id) const {
+  const Region& region = graph_.regions[static_cast<size_t>(region_id)];
+  for (size_t i = region.nodes.size(); i-- > 0;) {
+    if (can_throw(graph_.nodes[static_cast<size_t>(region.nodes[i])]))
+      return static_cast<int32_t>(i);
+  }
+  return kNone;
+}
+
+void Lowerer::emit_region(Scope& scope) {
+  const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
+  analyse(scope.region);
+  scope.last_fallible = last_fallible(scope.region);
+  // A result that is a whole value is made where it is wanted; each value at most once.
+  for (size_t k = 0; k < region.results.size(); ++k) {
+    const Value result = region.results[k];
+    const int32_t self = root(result);
+    const bool made_here = !is_constant(result) && memory_of(self) < 0;
+    if (made_here && wish_[static_cast<size_t>(self)] < 0 &&
+        same_layout(seen(result).layout, dense_layout(graph_.type(result))) &&
+        scope.destinations[k].spare >= 0 &&
+        memory(scope.destinations[k].spare).bytes == granted_bytes(bytes_of(graph_.type(result))))
+      wish_[static_cast<size_t>(self)] = static_cast<int32_t>(k);
+  }
+  for (const int32_t number : region.nodes) {
+    emit_node(scope, number);
+    ++scope.position;
+  }
+  finish_results(scope);
+}
+
+// Results that are not yet where they are wanted: parameters, views, literals, one value twice.
+void Lowerer::finish_results(Scope& scope) {
+  const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
+  for (size_t k = 0; k < region.results.size(); ++k) {
+    const Value result = region.results[k];
+    Destination& destination = scope.destinations[k];
+    const int32_t self = root(result);
+    const bool in_place = !is_constant(result) && memory_of(self) == destination.place &&
+                          destination.place >= 0 &&
+                          same_layout(seen(result).layout, dense_layout(graph_.type(result)));
+    if (in_place && destination.held < 0) destination.held = destination.place;
+    if (destination.held >= 0 &&
+        (in_place || wish_[static_cast<size_t>(self)] == static_cast<int32_t>(k)))
+      continue;
+    if (destination.spare < 0) continue;  // Whoever asked takes it where it lies.
+    destination.held = destination.spare;
+    const Source at = graph_.node(result).source;
+    if (is_constant(result)) {
+      const run::Address to[] = {memory(destination.spare).address};
+      emit(fill_task(constant_bits(result), dense_layout(graph_.type(result))), to, "fill", at);
+    } else {
+      emit_copy(address_of(result), seen(result).layout, memory(destination.spare).address, at);
+    }
+  }
+  for (const Value result : region.results) {
+    const int32_t held = is_constant(result) ? kNone : memory_of(root(result));
+    if (held >= 0) extend_to_now(held);
+  }
+}
+
+void Lowerer::emit_node(Scope& scope, int32_t number) {
+  const Node& node = graph_.nodes[static_cast<size_t>(number)];
+  const Value result{number, 0};
+  if (node.op->self == &ops::constant) return;
+  if (node.op->view != nullptr && root(result) != id(result)) {
+    // A view keeps its bytes: nothing to do, and nothing ends but by its last reader.
+  } else if (node.op->view != nullptr) {
+    emit_view_copy(number);
+  } else if (node.op->self == &ops::cond) {
+    emit_cond(scope, number);
+  } else if (node.op->self == &ops::loop) {
+    emit_loop(scope, number);
+  } else if (node.op->self == &ops::map) {
+    emit_map(scope, number);
+  } else if (node.op->self == &ops::group) {
+    emit_group(scope, number);
+  } else if (node.op->family == Family::effect) {
+    emit_effect(number);
+  } else if (node.op->family == Family::pointwise) {
+    emit_pointwise(scope, number);
+  } else {
+    emit_op(scope, number);
+  }
+  for (const Value input : node.inputs) {
+    const int32_t held = memory_of(root(input));
+    if (held >= 0) extend_to_now(held);
+  }
+  for (size_t r = 0; r < node.results.size(); ++r) {
+    const int32_t held = memory_of(root({number, static_cast<int16_t>(r)}));
+    if (held >= 0) extend_to_now(held);
+  }
+}
+
+void Lowerer::emit_pointwise(Scope& scope, int32_t number) {
+  const Node& node = graph_.nodes[static_cast<size_t>(number)];
+  const Value result{number, 0};
+  const TensorType& type = node.results[0];
+  std::vector<PointwiseOperand> operands;
+  std::vector<OperandType> types;
+  std::vector<run::Address> places;
+  for (const Value input : node.inputs) {
+    types.push_back({.dtype = graph_.type(input).dtype});
+    if (is_constant(input)) {
+      operands.push_back({.is_number = true, .number = constant_bits(input), .layout = {}});
+    } else {
+      operands.push_back({.layout = stretched(seen(input).layout, type.shape)});
+      places.push_back(address_of(input));
+    }
+  }
+  PointwiseType inferred;
+  if (node.op->value != nullptr) {
+    inferred = infer_pointwise(*node.op, types, node.source);
+  } else {  // cast
+    inferred = {.compute = {types[0].dtype}, .result = type.dtype};
+  }
+  const int32_t held = choose(node, result, scope);
+  places.push_back(memory(held).address);
+  emit(pointwise_task(*node.op, operands, inferred, dense_layout(type)), places, node.op->name,
+       node.source);
+}
+
+// Where a node's operands lie; literals are written out for it.
+void Lowerer::read_operands(const Node& node, std::vector<ArrayRef>& layouts,
+                            std::vector<run::Address>& places, std::vector<int32_t>& literals) {
+  for (const Value input : node.inputs) {
+    layouts.push_back(seen(input).layout);
+    if (is_constant(input)) {
+      literals.push_back(materialise(input, node.source));
+      layouts.back() = dense_layout(graph_.type(input));
+      places.push_back(memory(literals.back()).address);
+    } else {
+      places.push_back(address_of(input));
+    }
+  }
+}
+
+void Lowerer::emit_op(Scope& scope, int32_t number) {
+  const Node& node = graph_.nodes[static_cast<size_t>(number)];
+  std::vector<ArrayRef> layouts;
+  std::vector<run::Address> places;
+  std::vector<int32_t> literals;
+  read_operands(node, layouts, places, literals);
+  const int32_t held = choose(node, {number, 0}, scope);
+  places.push_back(memory(held).address);
+  emit(op_task(*node.op, layouts, node.attrs, dense_layout(node.results[0]), node.source), places,
+       node.op->name, node.source, can_throw(node));
+  for (const int32_t literal : literals) extend_to_now(literal);
+}
+
+// A view that needs its operand dense: the copy is the result's memory.
+void Lowerer::emit_view_copy(int32_t number) {
+  const Node& node = graph_.nodes[static_cast<size_t>(number)];
+  memory_of(id({number, 0})) = materialise(node.inputs[0], node.source);
+}
+
+void Lowerer::emit_effect(int32_t number) {
+  const Node& node = graph_.nodes[static_cast<size_t>(number)];
+  std::vector<ArrayRef> layouts;
+  std::vector<run::Address> places;
+  std::vector<int32_t> literals;
+  read_operands(node, layouts, places, literals);
+  emit(effect_task(*node.op, layouts, node.attrs, node.source), places, node.op->name, node.source,
+       true);
+  for (const int32_t literal : literals) extend_to_now(literal);
+}
+
+void Lowerer::emit_group(Scope&, int32_t) { TIDEMARK_CHECK(false, "groups have no steps yet"); }
+
+// ---- the whole ----------------------------------------------------------------------------------
+
+void Lowerer::place_arenas() {
+  const auto arenas = static_cast<int32_t>(program_->maps.size() + 1);
+  program_->offsets.assign(program_->buffers.size(), 0);
+  // A map's arenas are one buffer of the arena around it: innermost first.
+  for (int32_t arena = arenas - 1; arena >= 0; --arena) {
+    plan::Problem problem;
+    std::vector<size_t> which;
+    for (size_t i = 0; i < program_->buffers.size(); ++i) {
+      const run::Buffer& buffer = program_->buffers[i];
+      if (buffer.arena != arena) continue;
+      which.push_back(i);
+      problem.buffers.push_back(
+          {.lifetime = {buffer.lower, buffer.upper}, .size_bytes = buffer.bytes});
+    }
+    const plan::Result placed = plan::place(problem, {.nodes = 20'000});
+    for (size_t i = 0; i < which.size(); ++i)
+      program_->offsets[which[i]] = placed.placement.offsets[i];
+    if (arena == 0) {
+      program_->arena_bytes = placed.placement.tidemark_bytes;
+      program_->load_bytes = placed.load_bytes;
+    } else {
+      run::Map& map = program_->maps[static_cast<size_t>(arena - 1)];
+      map.arena_bytes = placed.placement.tidemark_bytes;
+      program_->buffers[static_cast<size_t>(map.arenas.buffer)].bytes = map.arena_bytes * map.alive;
+    }
+  }
+}
+
+std::shared_ptr<run::Program> Lowerer::run() {
+  const Region& body = graph_.body();
+  for (size_t i = 0; i < body.parameters.size(); ++i) {
+    const Value parameter = body.parameters[i];
+    const TensorType& type = graph_.type(parameter);
+    const Interface::Parameter& said = interface_.parameters[i];
+    program_->parameters.push_back({.dtype = type.dtype,
+                                    .shape = type.shape,
+                                    .bytes = granted_bytes(bytes_of(type)),
+                                    .byte_class = said.byte_class,
+                                    .source = graph_.node(parameter).source,
+                                    .name = said.name});
+    show_dense(parameter);
+    memory_of(id(parameter)) =
+        new_memory({.address = {static_cast<int32_t>(1 + i), run::kNoBuffer, 0},
+                    .bytes = granted_bytes(bytes_of(type)),
+                    .writable = said.donated,
+                    .buffers = {}});
+  }
+  program_->registers = static_cast<int32_t>(1 + body.parameters.size() + body.results.size());
+  std::vector<Destination> destinations(body.results.size());
+  for (size_t k = 0; k < body.results.size(); ++k) {
+    const TensorType& type = graph_.type(body.results[k]);
+    Destination& destination = destinations[k];
+    destination.spare = new_memory(
+        {.address = {program_->result_register(static_cast<int32_t>(k)), run::kNoBuffer, 0},
+         .bytes = granted_bytes(bytes_of(type)),
+         .writable = false,
+         .buffers = {}});
+    if (const int32_t updated = interface_.results[k].updates; updated >= 0) {
+      destination.place_root = id(body.parameters[static_cast<size_t>(updated)]);
+      destination.place = memory_of(destination.place_root);
+    }
+  }
+  Scope scope{.region = Graph::kBody, .destinations = destinations, .is_body = true};
+  // A result that is a parameter is that parameter: nothing is copied.
+  std::vector<int32_t> passed(body.results.size(), kNone);
+  for (size_t k = 0; k < body.results.size(); ++k) {
+    for (size_t i = 0; i < body.parameters.size(); ++i) {
+      if (body.results[k] == body.parameters[i]) {
+        passed[k] = static_cast<int32_t>(i);
+        destinations[k].held = destinations[k].spare;  // Nobody makes it.
+        destinations[k].spare = kNone;
+      }
+    }
+  }
+  emit_region(scope);
+  for (size_t k = 0; k < body.results.size(); ++k) {
+    const TensorType& type = graph_.type(body.results[k]);
+    run::Result result;
+    result.dtype = type.dtype;
+    result.shape = type.shape;
+    result.bytes = granted_bytes(bytes_of(type));
+    result.byte_class = ByteClass::outputs;
+    result.source = graph_.node(body.results[k]).source;
+    result.name = interface_.results[k].name;
+    const bool in_place =
+        destinations[k].place >= 0 && destinations[k].held == destinations[k].place;
+    result.parameter = in_place ? interface_.results[k].updates : passed[k];
+    const int32_t held = destinations[k].held;
+    if (!in_place && passed[k] < 0 && held >= 0 && held != destinations[k].spare)
+      result.parameter = memory(held).address.reg - 1;  // A donated one's bytes.
+    if (!in_place && interface_.results[k].updates >= 0) result.byte_class = ByteClass::shadow;
+    program_->results.push_back(std::move(result));
+  }
+  place_arenas();
+  return program_;
+}
+
+std::shared_ptr<run::Program> lower(const Graph& graph, const Interface& interface) {
+  return Lowerer(graph, interface).run();
+}
+
+}  // namespace tidemark::compile

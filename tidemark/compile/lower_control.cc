@@ -1,0 +1,332 @@
+// Control flow: ranges of the one list of steps, and registers that move as a body is run again.
+#include <algorithm>
+
+#include "tidemark/compile/lowerer.h"
+#include "tidemark/compile/workspace.h"
+#include "tidemark/device/threads.h"
+#include "tidemark/ops/program.h"
+
+namespace tidemark::compile {
+namespace {
+
+int64_t bytes_of(const TensorType& type) { return type.shape.size() * size_of(type.dtype); }
+
+const TensorType kTrip{DType::i64, {}};
+const TensorType kTest{DType::boolean, {}};
+
+}  // namespace
+
+// The parameter shows what the outer value shows, and may not write there.
+void Lowerer::hand_in(Value parameter, Value outer) {
+  Seen& shown = seen(parameter);
+  shown = {id(parameter), seen(outer).layout};
+  if (is_constant(outer)) {
+    constant_[static_cast<size_t>(id(parameter))] = constant_[static_cast<size_t>(root(outer))];
+    return;
+  }
+  Memory lent = memory(memory_of(root(outer)));
+  lent.writable = false;
+  memory_of(id(parameter)) = new_memory(std::move(lent));
+}
+
+void Lowerer::emit_cond(Scope& scope, int32_t number) {
+  const Node& node = graph_.nodes[static_cast<size_t>(number)];
+  const Value test = node.inputs[0];
+  const int32_t literal = is_constant(test) ? materialise(test, node.source) : kNone;
+  const run::Address chosen = literal < 0 ? address_of(test) : memory(literal).address;
+  std::vector<int32_t> places;
+  for (size_t r = 0; r < node.results.size(); ++r)
+    places.push_back(choose(node, {number, static_cast<int16_t>(r)}, scope));
+
+  const auto index = static_cast<size_t>(now());
+  run::Step branch;
+  branch.kind = run::Step::Kind::branch;
+  branch.first_operand = static_cast<int32_t>(program_->addresses.size());
+  branch.operands = 1;
+  branch.source = node.source;
+  branch.name = "cond";
+  program_->addresses.push_back(chosen);
+  program_->steps.push_back(std::move(branch));
+  for (size_t side = 0; side < 2; ++side) {
+    const Region& region = graph_.regions[static_cast<size_t>(node.regions[side])];
+    for (size_t i = 0; i < region.parameters.size(); ++i)
+      hand_in(region.parameters[i], node.inputs[1 + i]);
+    std::vector<Destination> destinations;
+    for (const int32_t place : places) destinations.push_back({.spare = place});
+    Scope inner{.region = node.regions[side], .destinations = destinations};
+    emit_region(inner);
+    (side == 0 ? program_->steps[index].middle : program_->steps[index].end) = now();
+  }
+  if (literal >= 0) extend_to_now(literal);
+}
+
+void Lowerer::emit_loop(Scope& scope, int32_t number) {
+  const Node& node = graph_.nodes[static_cast<size_t>(number)];
+  const Source at = node.source;
+  Attrs::Reader read = node.attrs.read();
+  const auto carries = static_cast<size_t>(read.integer());
+  const auto slices = static_cast<size_t>(read.integer());
+  const auto stacked = static_cast<size_t>(read.integer());
+  run::Loop loop;
+  loop.trips = read.integer();
+  loop.reverse = read.boolean();
+  loop.counted = read.boolean();
+  loop.tested = node.regions.size() > 1;
+  const Region& body = graph_.regions[static_cast<size_t>(node.regions[0])];
+  size_t next_input = 0;
+  std::vector<int32_t> kept;  // Memory wanted for the whole loop.
+  if (loop.counted) {
+    const Value count = node.inputs[next_input++];
+    if (is_constant(count)) {
+      kept.push_back(materialise(count, at));
+      loop.count = memory(kept.back()).address;
+    } else {
+      loop.count = address_of(count);
+    }
+  }
+
+  // Each carry starts in bytes of its own, or in those of an operand that ends here.
+  struct Carried {
+    int32_t first = kNone;   // Where it starts.
+    int32_t inside = kNone;  // What the body sees: the register that moves.
+    int32_t spare = kNone;   // The second buffer, behind a register too.
+    int32_t wish = kNone;
+  };
+  std::vector<Carried> carried(carries);
+  const bool may_throw = scope.is_body && scope.last_fallible >= scope.position;
+  for (size_t k = 0; k < carries; ++k) {
+    const Value initial = node.inputs[next_input + k];
+    const Value result{number, static_cast<int16_t>(k)};
+    const TensorType& type = graph_.type(result);
+    const int32_t from = is_constant(initial) ? kNone : memory_of(root(initial));
+    const bool whole = from >= 0 && seen(initial).layout.data == kNowhere &&
+                       seen(initial).layout.is_contiguous() &&
+                       memory(from).bytes == granted_bytes(bytes_of(type));
+    const bool once = std::count_if(node.inputs.begin(), node.inputs.end(),
+                                    [&](Value other) { return root(other) == root(initial); }) == 1;
+    const bool ends = whole && once && last_use(root(initial)) == scope.position;
+    Carried& carry = carried[k];
+    carry.wish = wish_[static_cast<size_t>(root(result))];
+    if (carry.wish >= 0) {
+      Destination& destination = scope.destinations[static_cast<size_t>(carry.wish)];
+      const bool is_initial = destination.place_root >= 0 && !is_constant(initial) &&
+                              destination.place_root == root(initial) && ends;
+      const bool free = destination.place_root >= 0 &&
+                        (is_initial || last_use(destination.place_root) < scope.position);
+      destination.held = free && !may_throw ? destination.place : destination.spare;
+      carry.first = destination.held;
+    } else if (ends && memory(from).writable) {
+      carry.first = from;
+      memory_of(root(initial)) = kNone;
+    }
+    if (carry.first < 0)
+      carry.first = new_buffer(type, bytes_of(type), ByteClass::temporaries, at, "loop carry");
+    if (carry.first == from) continue;
+    if (is_constant(initial)) {
+      const run::Address to[] = {memory(carry.first).address};
+      const ArrayRef layout{kNowhere, type.dtype, type.shape, contiguous_strides(type.shape)};
+      emit(fill_task(constant_bits(initial), layout), to, "fill", at);
+    } else {
+      emit_copy(address_of(initial), seen(initial).layout, memory(carry.first).address, at);
+    }
+  }
+  next_input += carries;
+
+  const auto index = static_cast<size_t>(now());
+  for (size_t k = 0; k < carries; ++k) {
+    const TensorType& type = node.results[k];
+    Carried& carry = carried[k];
+    Memory inside = memory(carry.first);
+    inside.address = {new_register(), run::kNoBuffer, 0};
+    inside.writable = false;
+    carry.inside = new_memory(std::move(inside));
+    const int32_t second =
+        new_buffer(type, bytes_of(type), ByteClass::temporaries, at, "loop carry, next");
+    Memory spare = memory(second);
+    loop.carries.push_back({.now = memory(carry.inside).address.reg,
+                            .next = new_register(),
+                            .first = memory(carry.first).address,
+                            .second = spare.address});
+    spare.address = {loop.carries.back().next, run::kNoBuffer, 0};
+    spare.writable = false;
+    carry.spare = new_memory(std::move(spare));
+    kept.push_back(carry.first);
+    kept.push_back(carry.spare);
+  }
+  const int32_t trip = new_buffer(kTrip, 8, ByteClass::temporaries, at, "trip");
+  loop.trip = memory(trip).address;
+  kept.push_back(trip);
+
+  std::vector<Destination> destinations;
+  std::vector<int32_t> walked;
+  for (size_t k = 0; k < slices; ++k) {
+    const Value array = node.inputs[next_input + k];
+    const bool dense = !is_constant(array) && seen(array).layout.is_contiguous();
+    if (!dense) kept.push_back(materialise(array, at));
+    const TensorType& type = graph_.type(body.parameters[1 + carries + k]);
+    loop.walks.push_back({.reg = new_register(),
+                          .base = dense ? address_of(array) : memory(kept.back()).address,
+                          .stride = bytes_of(type)});
+    walked.push_back(new_memory({.address = {loop.walks.back().reg, run::kNoBuffer, 0},
+                                 .bytes = granted_bytes(bytes_of(type)),
+                                 .writable = false,
+                                 .buffers = {}}));
+  }
+  next_input += slices;
+  for (size_t k = 0; k < carries; ++k) {
+    destinations.push_back({.place = carried[k].inside,
+                            .place_root = id(body.parameters[1 + k]),
+                            .spare = carried[k].spare});
+  }
+  for (size_t k = 0; k < stacked; ++k) {
+    const Value result{number, static_cast<int16_t>(carries + k)};
+    const int32_t place = choose(node, result, scope);
+    kept.push_back(place);
+    const TensorType& type = graph_.type(body.results[carries + k]);
+    loop.walks.push_back(
+        {.reg = new_register(), .base = memory(place).address, .stride = bytes_of(type)});
+    destinations.push_back(
+        {.spare = new_memory({.address = {loop.walks.back().reg, run::kNoBuffer, 0},
+                              .bytes = granted_bytes(bytes_of(type)),
+                              .writable = false,
+                              .buffers = memory(place).buffers})});
+  }
+  int32_t test = kNone;
+  if (loop.tested) {
+    test = new_buffer(kTest, 1, ByteClass::temporaries, at, "loop condition");
+    loop.condition = memory(test).address;
+    kept.push_back(test);
+  }
+
+  run::Step step;
+  step.kind = run::Step::Kind::loop;
+  step.control = static_cast<int32_t>(program_->loops.size());
+  step.source = at;
+  step.name = "loop";
+  program_->steps.push_back(std::move(step));
+  const auto own = static_cast<size_t>(program_->steps[index].control);
+  program_->loops.emplace_back();
+  const auto hand_in_common = [&](const Region& region) {
+    show_dense(region.parameters[0]);
+    memory_of(id(region.parameters[0])) = trip;
+    for (size_t k = 0; k < carries; ++k) {
+      show_dense(region.parameters[1 + k]);
+      memory_of(id(region.parameters[1 + k])) = carried[k].inside;
+    }
+  };
+  if (loop.tested) {
+    const Region& condition = graph_.regions[static_cast<size_t>(node.regions[1])];
+    hand_in_common(condition);
+    for (size_t i = 1 + carries; i < condition.parameters.size(); ++i)
+      hand_in(condition.parameters[i], node.inputs[next_input + i - 1 - carries]);
+    std::vector<Destination> tests = {{.spare = test}};
+    Scope inner{.region = node.regions[1], .destinations = tests};
+    emit_region(inner);
+  }
+  program_->steps[index].middle = now();
+  hand_in_common(body);
+  for (size_t k = 0; k < slices; ++k) {
+    show_dense(body.parameters[1 + carries + k]);
+    memory_of(id(body.parameters[1 + carries + k])) = walked[k];
+  }
+  for (size_t i = 1 + carries + slices; i < body.parameters.size(); ++i)
+    hand_in(body.parameters[i], node.inputs[next_input + i - 1 - carries - slices]);
+  Scope inner{.region = node.regions[0], .destinations = destinations};
+  emit_region(inner);
+  program_->steps[index].end = now();
+
+  std::vector<size_t> copied;
+  for (size_t k = 0; k < carries; ++k) {
+    const Carried& carry = carried[k];
+    const bool in_place = destinations[k].held == carry.inside;
+    Memory result = memory(carry.inside);
+    if (in_place) {
+      loop.carries[k].next = loop.carries[k].now;
+      for (const int32_t unused : memory(carry.spare).buffers)
+        program_->buffers[static_cast<size_t>(unused)].bytes = 0;
+    } else {
+      for (const int32_t second : memory(carry.spare).buffers) result.buffers.push_back(second);
+      if (carry.wish >= 0) copied.push_back(k);
+    }
+    result.writable = carry.wish < 0;
+    memory_of(root({number, static_cast<int16_t>(k)})) = new_memory(std::move(result));
+  }
+  program_->loops[own] = std::move(loop);
+  // Two buffers taking turns: the last trip's may be either.
+  for (const size_t k : copied) {
+    const Value result{number, static_cast<int16_t>(k)};
+    emit_copy(address_of(result), seen(result).layout, memory(carried[k].first).address, at);
+  }
+  for (const int32_t number_kept : kept) extend_to_now(number_kept);
+}
+
+void Lowerer::emit_map(Scope& scope, int32_t number) {
+  const Node& node = graph_.nodes[static_cast<size_t>(number)];
+  const Source at = node.source;
+  Attrs::Reader read = node.attrs.read();
+  const auto slices = static_cast<size_t>(read.integer());
+  run::Map map;
+  map.trips = read.integer();
+  map.alive = std::clamp<int64_t>(read.integer(), 1, std::max<int64_t>(1, map.trips));
+  const Region& body = graph_.regions[static_cast<size_t>(node.regions[0])];
+  std::vector<int32_t> kept;
+  for (size_t k = 0; k < slices; ++k) {
+    const Value array = node.inputs[k];
+    const bool dense = !is_constant(array) && seen(array).layout.is_contiguous();
+    if (!dense) kept.push_back(materialise(array, at));
+    const TensorType& type = graph_.type(body.parameters[k]);
+    map.walks.push_back({.reg = new_register(),
+                         .base = dense ? address_of(array) : memory(kept.back()).address,
+                         .stride = bytes_of(type)});
+    show_dense(body.parameters[k]);
+    memory_of(id(body.parameters[k])) =
+        new_memory({.address = {map.walks.back().reg, run::kNoBuffer, 0},
+                    .bytes = granted_bytes(bytes_of(type)),
+                    .writable = false,
+                    .buffers = {}});
+  }
+  for (size_t i = slices; i < body.parameters.size(); ++i)
+    hand_in(body.parameters[i], node.inputs[i]);
+  std::vector<Destination> destinations;
+  for (size_t r = 0; r < node.results.size(); ++r) {
+    const int32_t place = choose(node, {number, static_cast<int16_t>(r)}, scope);
+    kept.push_back(place);
+    const TensorType& type = graph_.type(body.results[r]);
+    map.walks.push_back(
+        {.reg = new_register(), .base = memory(place).address, .stride = bytes_of(type)});
+    destinations.push_back(
+        {.spare = new_memory({.address = {map.walks.back().reg, run::kNoBuffer, 0},
+                              .bytes = granted_bytes(bytes_of(type)),
+                              .writable = false,
+                              .buffers = memory(place).buffers})});
+  }
+  const int32_t arenas = new_buffer({DType::u8, {0}}, 0, ByteClass::temporaries, at, "map bodies");
+  kept.push_back(arenas);
+  map.arenas = memory(arenas).address;
+  map.arena_reg = new_register();
+
+  const auto index = static_cast<size_t>(now());
+  run::Step step;
+  step.kind = run::Step::Kind::map;
+  step.control = static_cast<int32_t>(program_->maps.size());
+  step.source = at;
+  step.name = "map";
+  step.middle = now() + 1;
+  program_->steps.push_back(std::move(step));
+  program_->maps.push_back(map);
+  const int32_t outer_arena = std::exchange(arena_, static_cast<int32_t>(program_->maps.size()));
+  const int32_t outer_reg = std::exchange(arena_reg_, map.arena_reg);
+  program_->maps.back().arena = arena_;
+  {
+    // Bodies that are under way together have one thread each.
+    const device::ThreadsScope threads(map.alive > 1 ? 1 : num_threads());
+    Scope inner{.region = node.regions[0], .destinations = destinations};
+    emit_region(inner);
+  }
+  arena_ = outer_arena;
+  arena_reg_ = outer_reg;
+  program_->steps[index].end = now();
+  for (const int32_t number_kept : kept) extend_to_now(number_kept);
+}
+
+}  // namespace tidemark::compile

@@ -1,0 +1,122 @@
+// The walk behind lower(): one pass over a region decides what aliases what and who reads it last;
+// a second emits steps and gives every value its memory.
+//
+// A value's memory is, in this order of preference: where its reader wants it (a result's own
+// bytes, a loop's next carry, the Variable it becomes), the bytes of an operand that dies here, a
+// new buffer of the arena.
+#pragma once
+
+#include <limits>
+#include <optional>
+
+#include "tidemark/compile/lower.h"
+#include "tidemark/compile/tasks.h"
+
+namespace tidemark::compile {
+
+class Lowerer {
+ public:
+  Lowerer(const Graph& graph, const Interface& interface);
+  std::shared_ptr<run::Program> run();
+
+ private:
+  static constexpr int32_t kNone = -1;
+  static constexpr int32_t kEnd = std::numeric_limits<int32_t>::max();
+
+  // Bytes somewhere: a buffer of an arena, a parameter, a result, a register that a loop moves.
+  struct Memory {
+    run::Address address;
+    int64_t bytes = 0;             // Granted.
+    bool writable = false;         // May be overwritten when nobody reads it any more.
+    SmallVec<int32_t, 2> buffers;  // Buffers of the arena that it stands for.
+  };
+  // A value: the one whose memory it shows (itself, unless a view), and how.
+  struct Seen {
+    int32_t root = kNone;
+    ArrayRef layout;  // Its data are kNowhere plus the offset in the memory.
+  };
+  // Where a region's result should go: `place` if its bytes are free by then, else `spare`.
+  struct Destination {
+    int32_t place = kNone;  // Holds `place_root`, which must have been read for the last time.
+    int32_t place_root = kNone;
+    int32_t spare = kNone;
+    int32_t held = kNone;  // Which of the two it became.
+  };
+  // What emitting a region needs to know at every node.
+  struct Scope {
+    RegionId region;
+    std::vector<Destination>& destinations;
+    int32_t position = 0;
+    int32_t last_fallible = kNone;  // The last position at which the region may throw.
+    bool is_body = false;
+  };
+
+  // ---- values
+  int32_t id(Value value) const {
+    return first_value_[static_cast<size_t>(value.node)] + value.result;
+  }
+  Seen& seen(Value value) { return seen_[static_cast<size_t>(id(value))]; }
+  int32_t root(Value value) { return seen(value).root; }
+  int32_t& memory_of(int32_t root) { return memory_of_[static_cast<size_t>(root)]; }
+  int32_t& last_use(int32_t root) { return last_use_[static_cast<size_t>(root)]; }
+  bool is_constant(Value value) { return constant_[static_cast<size_t>(root(value))] >= 0; }
+  uint64_t constant_bits(Value value);
+  Memory& memory(int32_t number) { return memories_[static_cast<size_t>(number)]; }
+  void show_dense(Value value);
+
+  // ---- memory
+  int32_t new_memory(Memory memory);
+  int32_t new_buffer(const TensorType& type, int64_t bytes, ByteClass byte_class, Source at,
+                     std::string_view name);
+  void extend_to_now(int32_t memory);
+  run::Address address_of(Value value);
+  bool is_free(int32_t root, int32_t memory, const Scope& scope, const Node& node);
+  bool overwrites(const Node& node, size_t operand, size_t result);
+  int32_t dying_parameter(const Node& node, Value result, const Scope& scope);
+  int32_t choose(const Node& node, Value result, Scope& scope);
+  // A value in memory, dense, at offset 0: itself, or a copy.
+  int32_t materialise(Value value, Source at);
+
+  // ---- steps
+  void emit(MadeTask made, std::span<const run::Address> operands, std::string_view name, Source at,
+            bool fallible = false);
+  void emit_copy(const run::Address& from, const ArrayRef& layout, const run::Address& to,
+                 Source at);
+  void analyse(RegionId region);
+  bool can_throw(const Node& node) const;
+  int32_t last_fallible(RegionId region) const;
+  void emit_region(Scope& scope);
+  void emit_node(Scope& scope, int32_t number);
+  void emit_pointwise(Scope& scope, int32_t number);
+  void read_operands(const Node& node, std::vector<ArrayRef>& layouts,
+                     std::vector<run::Address>& places, std::vector<int32_t>& literals);
+  void emit_op(Scope& scope, int32_t number);
+  void emit_view_copy(int32_t number);
+  void emit_effect(int32_t number);
+  void emit_group(Scope& scope, int32_t number);
+  // lower_control.cc
+  void emit_cond(Scope& scope, int32_t number);
+  void emit_loop(Scope& scope, int32_t number);
+  void emit_map(Scope& scope, int32_t number);
+  void hand_in(Value parameter, Value outer);
+  void finish_results(Scope& scope);
+  void place_arenas();
+
+  int32_t now() const { return static_cast<int32_t>(program_->steps.size()); }
+  int32_t new_register() { return program_->registers++; }
+
+  const Graph& graph_;
+  const Interface& interface_;
+  std::shared_ptr<run::Program> program_;
+  std::vector<int32_t> first_value_;
+  std::vector<Seen> seen_;
+  std::vector<int32_t> constant_;   // By root: the node of the literal, or -1.
+  std::vector<int32_t> memory_of_;  // By root.
+  std::vector<int32_t> last_use_;   // By root: a position in its region, kEnd for results.
+  std::vector<int32_t> wish_;       // By root: which destination of its region it is for, or -1.
+  std::vector<Memory> memories_;
+  int32_t arena_ = 0;  // Which arena buffers are taken from now, and its register.
+  int32_t arena_reg_ = 0;
+};
+
+}  // namespace tidemark::compile

@@ -1,0 +1,132 @@
+#include "tidemark/compile/tasks.h"
+
+#include <array>
+
+#include "tidemark/compile/effects.h"
+#include "tidemark/compile/library_ops.h"
+#include "tidemark/compile/workspace.h"
+
+namespace tidemark::compile {
+namespace {
+
+// Layouts with data, for the length of one run. Few operands need no heap.
+class Placed {
+ public:
+  Placed(std::span<const ArrayRef> layouts, std::byte* const* places) {
+    if (layouts.size() > inside_.size()) many_.resize(layouts.size());
+    ArrayRef* const to = many_.empty() ? inside_.data() : many_.data();
+    for (size_t i = 0; i < layouts.size(); ++i) {
+      to[i] = layouts[i];
+      to[i].data = places[i];
+    }
+    arrays_ = {to, layouts.size()};
+  }
+  const ArrayRef& operator[](size_t i) const { return arrays_[i]; }
+  std::span<const ArrayRef> operands() const { return arrays_.first(arrays_.size() - 1); }
+  std::span<const ArrayRef> all() const { return arrays_; }
+  const ArrayRef& result() const { return arrays_.back(); }
+
+ private:
+  std::array<ArrayRef, 4> inside_;
+  std::vector<ArrayRef> many_;
+  std::span<const ArrayRef> arrays_;
+};
+
+// Runs `call` on the placed layouts: operands, then the result.
+template <class Call>
+class ArrayTask final : public run::Task {
+ public:
+  ArrayTask(std::vector<ArrayRef> layouts, Call call)
+      : layouts_(std::move(layouts)), call_(std::move(call)) {}
+  void run(std::byte* const* places, std::byte* workspace) const override {
+    // A program without an arena has no workspace either.
+    const WorkspacePart part(workspace != nullptr ? workspace : kNowhere);
+    call_(Placed(layouts_, places));
+  }
+  int64_t count_workspace() const {
+    const WorkspacePart counting;
+    const std::vector<std::byte*> nowhere(layouts_.size(), kNowhere);
+    call_(Placed(layouts_, nowhere.data()));
+    return counting.most();
+  }
+
+ private:
+  std::vector<ArrayRef> layouts_;
+  Call call_;
+};
+
+template <class Call>
+MadeTask made(std::vector<ArrayRef> layouts, Call call) {
+  auto task = std::make_unique<ArrayTask<Call>>(std::move(layouts), std::move(call));
+  const int64_t workspace = task->count_workspace();
+  return {std::move(task), workspace};
+}
+
+std::vector<ArrayRef> joined(std::span<const ArrayRef> operands, const ArrayRef& result) {
+  std::vector<ArrayRef> all(operands.begin(), operands.end());
+  all.push_back(result);
+  return all;
+}
+
+}  // namespace
+
+MadeTask pointwise_task(const OpDef& op, std::span<const PointwiseOperand> operands,
+                        const PointwiseType& type, const ArrayRef& result) {
+  std::vector<ArrayRef> layouts;
+  std::array<Input, 3> inputs = {};
+  for (size_t i = 0; i < operands.size(); ++i) {
+    inputs[i].number = operands[i].number;
+    if (!operands[i].is_number) layouts.push_back(operands[i].layout);
+  }
+  std::array<bool, 3> is_number = {};
+  for (size_t i = 0; i < operands.size(); ++i) is_number[i] = operands[i].is_number;
+  layouts.push_back(result);
+  return made(std::move(layouts),
+              [&op, type, inputs, is_number, count = operands.size()](const Placed& placed) {
+                std::array<Input, 3> now = inputs;
+                size_t next = 0;
+                for (size_t i = 0; i < count; ++i) {
+                  if (!is_number[i]) now[i].array = &placed[next++];
+                }
+                run_pointwise(op, std::span(now).first(count), type, placed.result());
+              });
+}
+
+MadeTask op_task(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
+                 const ArrayRef& result, Source at) {
+  std::vector<ArrayRef> layouts = joined(operands, result);
+  if (op.family == Family::reduce) {
+    return made(std::move(layouts),
+                [&op, axes = AxisList(attrs.read().integers())](const Placed& placed) {
+                  run_reduce(op, placed[0], axes, placed.result());
+                });
+  }
+  if (op.family == Family::row) {
+    return made(std::move(layouts), [&op, axis = attrs.read().integer()](const Placed& placed) {
+      run_row(op, placed[0], axis, placed.result());
+    });
+  }
+  return made(std::move(layouts), [&op, attrs, at](const Placed& placed) {
+    run_library(op, placed.operands(), attrs, placed.result(), at);
+  });
+}
+
+MadeTask effect_task(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
+                     Source at) {
+  return made({operands.begin(), operands.end()}, [&op, attrs, at](const Placed& placed) {
+    if (!WorkspacePart::counting()) run_effect(op, placed.all(), attrs, at);
+  });
+}
+
+MadeTask copy_task(const ArrayRef& from, const ArrayRef& to) {
+  return made({from, to}, [](const Placed& placed) {
+    if (WorkspacePart::counting() || placed[0].data != placed[1].data)
+      run_copy(placed[0], placed[1]);
+  });
+}
+
+MadeTask fill_task(uint64_t number, const ArrayRef& to) {
+  return made({to}, [number](const Placed& placed) { run_fill(number, placed.result()); });
+}
+
+}  // namespace tidemark::compile
