@@ -1,5 +1,6 @@
 #include "tidemark/api/trace.h"
 
+#include "tidemark/api/variable_state.h"
 #include "tidemark/ops/program.h"
 #include "tidemark/ops/structure.h"
 
@@ -29,17 +30,19 @@ Trace::~Trace() {
 
 Tensor Trace::argument(const TensorType& type, bool weak, Source at) {
   const EnterScope entered(body_);
+  parameters_.emplace_back();
   return traced_tensor(graph_.add_parameter(Graph::kBody, type, at), at, weak);
 }
 
 Value Trace::capture(const Tensor& tensor, Source at) {
   const TensorState& state = state_of(tensor, at);
-  for (const Capture& known : captures_) {
-    const TensorState& other = state_of(known.tensor, at);
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    if (!parameters_[i].capture.has_value()) continue;
+    const TensorState& other = state_of(parameters_[i].capture, at);
     if (other.array.data == state.array.data && other.storage == state.storage &&
         other.array.dtype == state.array.dtype && other.array.shape == state.array.shape &&
         other.array.strides == state.array.strides)
-      return known.parameter;
+      return graph_.body().parameters[i];
   }
   Tensor held = tensor;
   if (!state.array.is_contiguous()) {
@@ -48,8 +51,36 @@ Value Trace::capture(const Tensor& tensor, Source at) {
   }
   const Value parameter =
       graph_.add_parameter(Graph::kBody, {state.array.dtype, state.array.shape}, state.at);
-  captures_.push_back({std::move(held), parameter});
+  parameters_.push_back({std::move(held), nullptr});
   return parameter;
+}
+
+Tensor Trace::read(const VariableState& variable, Source at) {
+  for (const TraceScope* scope = current_scope; scope != nullptr; scope = scope->parent) {
+    for (const auto& [known, value] : scope->written) {
+      if (known.get() == &variable) return value;
+    }
+  }
+  const EnterScope entered(body_);
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    if (parameters_[i].variable.get() == &variable)
+      return traced_tensor(graph_.body().parameters[i], at);
+  }
+  const Value parameter =
+      graph_.add_parameter(Graph::kBody, {variable.dtype, variable.shape}, variable.at);
+  parameters_.push_back(
+      {Tensor(), std::const_pointer_cast<VariableState>(variable.shared_from_this())});
+  return traced_tensor(parameter, at);
+}
+
+void Trace::write(VariableState& variable, Tensor value) {
+  read(variable, variable.at);  // So that it is a parameter: its place is known.
+  for (auto& [known, held] : current_scope->written) {
+    if (known.get() != &variable) continue;
+    held = std::move(value);
+    return;
+  }
+  current_scope->written.emplace_back(variable.shared_from_this(), std::move(value));
 }
 
 namespace {

@@ -20,6 +20,7 @@
 namespace tidemark::detail {
 
 class Trace;
+struct VariableState;
 
 // Held by every tensor traced in it, so that a leaked one can still say where it came from.
 struct TraceScope {
@@ -33,6 +34,8 @@ struct TraceScope {
   // Values of the parent's region that this region takes as parameters, in order.
   std::vector<Value> captured;
   std::map<std::pair<int32_t, int32_t>, Value> parameter_of;
+  // What Variables were given in this scope, in order; inner scopes read through it.
+  std::vector<std::pair<std::shared_ptr<VariableState>, Tensor>> written;
 };
 void retain(TraceScope* scope);
 void release(TraceScope* scope);
@@ -53,21 +56,25 @@ class Trace {
   // A parameter of the whole function.
   Tensor argument(const TensorType& type, bool weak, Source at);
   Graph& graph() { return graph_; }
-  // Concrete tensors met, and the parameter each became.
-  struct Capture {
-    Tensor tensor;
-    Value parameter;
+  // What each parameter of the body is: the arguments, and in the order they were met, concrete
+  // tensors and Variables.
+  struct Parameter {
+    Tensor capture;
+    std::shared_ptr<VariableState> variable;
   };
-  const std::vector<Capture>& captures() const { return captures_; }
+  const std::vector<Parameter>& parameters() const { return parameters_; }
   std::vector<NumberMet>& numbers() { return numbers_; }
   TraceScope* body() { return body_; }
 
   Value capture(const Tensor& tensor, Source at);
+  // The value a Variable has here, and a new one. Writes take effect when the call has succeeded.
+  Tensor read(const VariableState& variable, Source at);
+  void write(VariableState& variable, Tensor value);
 
  private:
   Graph graph_;
   TraceScope* body_;
-  std::vector<Capture> captures_;
+  std::vector<Parameter> parameters_;
   std::vector<NumberMet> numbers_;
 };
 

@@ -7,6 +7,7 @@
 
 #include "tidemark/api/ops.h"
 #include "tidemark/api/tensor_state.h"
+#include "tidemark/api/trace.h"
 #include "tidemark/api/variable_state.h"
 #include "tidemark/compile/eager.h"
 #include "tidemark/ops/typing.h"
@@ -130,6 +131,7 @@ void assign_pointwise(VariableState& state, const BinaryOp& op, const Operand& x
 VariableState::~VariableState() { disown(value); }
 
 Tensor read_variable(const VariableState& state, Source at) {
+  if (tracing()) return current_scope->trace->read(state, at);
   const Guard guard(state.lock);
   initialize(state, at);
   return state.value;
@@ -137,6 +139,7 @@ Tensor read_variable(const VariableState& state, Source at) {
 
 void write_variable(VariableState& state, Tensor value, Source at) {
   const SourceScope scope(at);
+  if (tracing()) return current_scope->trace->write(state, std::move(value));
   Tensor old;  // Dropped when the lock is gone.
   const Guard guard(state.lock);
   const bool in_place = state.value.has_value() && is_sole(*TensorState::of(state.value));
@@ -149,6 +152,10 @@ void write_variable(VariableState& state, Tensor value, Source at) {
 void modify_variable(VariableState& state, const std::function<Tensor(const Operand&)>& next,
                      Source at) {
   const SourceScope scope(at);
+  if (tracing()) {
+    const Tensor current = read_variable(state, at);
+    return write_variable(state, next(Operand(current, at)), at);
+  }
   Tensor old;
   const Guard guard(state.lock);
   initialize(state, at);

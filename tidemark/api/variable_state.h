@@ -11,7 +11,7 @@
 
 namespace tidemark::detail {
 
-struct VariableState {
+struct VariableState : std::enable_shared_from_this<VariableState> {
   VariableState() = default;
   VariableState(const VariableState&) = delete;
   VariableState& operator=(const VariableState&) = delete;

@@ -1,4 +1,4 @@
-// Ops that only programs have: literals, groups, control flow, effects. Their typing is
+// Ops that only programs have: literals, groups, control flow. Their typing is
 // done where they are made, and passes and lowerings know them by name.
 #pragma once
 
@@ -17,7 +17,7 @@ inline constexpr AttrDef kLoopAttrs[] = {
     {"trips", AttrKind::integer},   {"reverse", AttrKind::boolean}, {"counted", AttrKind::boolean}};
 inline constexpr AttrDef kMapAttrs[] = {
     {"slices", AttrKind::integer}, {"trips", AttrKind::integer}, {"alive", AttrKind::integer}};
-inline constexpr AttrDef kTextAttr[] = {{"text", AttrKind::integers}};
+inline constexpr AttrDef kTextAttr[] = {{"text", AttrKind::text}};
 
 // One number, rank 0: `real` where the dtype is a float, else `whole`.
 inline constexpr NamedOp constant = {.name = "constant",

@@ -1,0 +1,518 @@
+#include "tidemark/api/function_core.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <sstream>
+
+#include "tidemark/api/plan_data.h"
+#include "tidemark/api/structure.h"
+#include "tidemark/api/trace.h"
+#include "tidemark/api/traced_function.h"
+#include "tidemark/api/variable_state.h"
+#include "tidemark/base/output.h"
+#include "tidemark/compile/pipeline.h"
+#include "tidemark/device/threads.h"
+#include "tidemark/ops/typing.h"
+
+namespace tidemark::detail {
+namespace {
+
+double milliseconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+// What tells one trace from another.
+struct LeafType {
+  TensorType type = {};
+  Weak weak = Weak::no;
+  bool is_size = false;
+  int64_t size = 0;
+  bool is_empty = false;
+  friend bool operator==(const LeafType&, const LeafType&) = default;
+};
+
+LeafType leaf_type(const Argument& argument, Source at) {
+  if (argument.is_size) return {.is_size = true, .size = argument.size};
+  if (!argument.tensor.has_value()) return {.is_empty = true};
+  const TensorState& state = state_of(argument.tensor, at);
+  LeafType leaf{.type = {state.array.dtype, state.array.shape}};
+  if (state.weak) {
+    leaf.weak = state.array.dtype == DType::boolean ? Weak::boolean
+                : state.array.dtype == DType::i32   ? Weak::integer
+                                                    : Weak::floating;
+  }
+  return leaf;
+}
+
+std::string text_of(const LeafType& leaf) {
+  if (leaf.is_size) return cat("size ", leaf.size);
+  if (leaf.is_empty) return "nothing";
+  constexpr const char* kinds[] = {"", "a bool", "an integer", "a float"};
+  if (leaf.weak != Weak::no) return kinds[static_cast<int>(leaf.weak)];
+  return cat(leaf.type);
+}
+
+// How a number comes into a program: exact, whatever dtype it meets there.
+DType number_dtype(Weak weak) {
+  return weak == Weak::boolean ? DType::boolean : weak == Weak::integer ? DType::i64 : DType::f64;
+}
+
+// Functions this thread is tracing now, innermost last.
+thread_local std::vector<const void*> tracing_now;
+constexpr size_t kMostNested = 64;
+
+class TracingNow {
+ public:
+  TracingNow(const void* core, const std::string& name, Source at) {
+    if (std::count(tracing_now.begin(), tracing_now.end(), core) >= 16 ||
+        tracing_now.size() >= kMostNested) {
+      throw UserError(cat(name, " calls itself while it is traced, without an end"), at,
+                      "a branch of td::cond is traced whether or not it is taken; write the "
+                      "recursion as td::while_loop, or pass the depth as td::Static<int>");
+    }
+    tracing_now.push_back(core);
+  }
+  ~TracingNow() { tracing_now.pop_back(); }
+  TracingNow(const TracingNow&) = delete;
+  TracingNow& operator=(const TracingNow&) = delete;
+};
+
+}  // namespace
+
+// ---- one trace ----------------------------------------------------------------------------------
+
+struct FunctionCore::Impl {
+  struct Entry {
+    std::vector<LeafType> leaves;
+    std::string key;
+    std::string reason;
+    std::any argument_structure;
+    std::any result_structure;
+    TracedFunction traced;
+    std::vector<int32_t> result_leaves;  // Of each leaf: a result of the program, or -1.
+    std::vector<std::shared_ptr<const CompiledFunction>> programs;  // One for each donation.
+    std::mutex programs_lock;
+    std::atomic<int64_t> calls{0};
+    std::vector<Argument> stand_ins;  // The arguments' paths and sizes, without tensors.
+    double trace_ms = 0, compile_ms = 0;
+    int64_t bytes = 0;
+  };
+
+  FunctionOptions options;
+  TraceBody body;
+  Source at = Source::none();
+  mutable std::mutex lock;
+  mutable std::vector<std::shared_ptr<Entry>> entries;  // Most recently used first.
+  mutable int64_t traces = 0, evictions = 0, in_a_row = 0;
+  mutable bool warned = false;
+
+  std::string title() const {
+    return options.name.empty() ? std::string("the function")
+                                : cat("function \"", options.name, "\"");
+  }
+
+  // Runs the user's function on stand-ins for these leaves.
+  std::shared_ptr<Entry> trace(const Arguments& arguments, std::vector<LeafType> leaves,
+                               std::string reason, Source call) const {
+    const auto start = std::chrono::steady_clock::now();
+    const TracingNow now(this, title(), call);
+    auto entry = std::make_shared<Entry>();
+    entry->leaves = std::move(leaves);
+    entry->key = arguments.key;
+    entry->reason = std::move(reason);
+    entry->argument_structure = arguments.structure();
+    Trace trace(title(), at);
+    std::vector<Argument> stand_ins;
+    for (size_t i = 0; i < arguments.leaves.size(); ++i) {
+      const LeafType& leaf = entry->leaves[i];
+      Argument stand_in;
+      stand_in.path = arguments.leaves[i].path;
+      stand_in.is_size = leaf.is_size;
+      stand_in.size = leaf.size;
+      if (!leaf.is_size && !leaf.is_empty) {
+        const bool weak = leaf.weak != Weak::no;
+        const TensorType type{weak ? number_dtype(leaf.weak) : leaf.type.dtype, leaf.type.shape};
+        stand_in.tensor = trace.argument(type, weak, call);
+      }
+      Argument kept = stand_in;
+      kept.tensor = {};
+      entry->stand_ins.push_back(std::move(kept));
+      stand_ins.push_back(std::move(stand_in));
+    }
+    TraceResult result;
+    {
+      const EnterScope entered(trace.body());
+      result = body(stand_ins, entry->argument_structure);
+      entry->traced = finish(trace, result, arguments, entry->leaves, entry->result_leaves, call);
+    }
+    entry->result_structure = std::move(result.structure);
+    entry->trace_ms = milliseconds_since(start);
+    const auto compiling = std::chrono::steady_clock::now();
+    entry->traced.graph = compile::optimise(std::move(entry->traced.graph), {.fuse = options.jit});
+    entry->compile_ms = milliseconds_since(compiling);
+    return entry;
+  }
+
+  // The body's results: the leaves, then what Variables became.
+  static TracedFunction finish(Trace& trace, const TraceResult& result, const Arguments& arguments,
+                               const std::vector<LeafType>& leaves,
+                               std::vector<int32_t>& result_leaves, Source call) {
+    TracedFunction traced;
+    Region& region = trace.graph().body();
+    for (size_t i = 0; i < result.leaves.size(); ++i) {
+      if (!result.leaves[i].has_value()) {
+        result_leaves.push_back(-1);
+        continue;
+      }
+      const Tensor leaf = tensor_of(result.leaves[i], call);
+      result_leaves.push_back(static_cast<int32_t>(region.results.size()));
+      region.results.push_back(value_of(leaf, call));
+      traced.interface.results.push_back({.updates = -1, .name = result.paths[i]});
+    }
+    const auto is_variable = [&](const auto& written, size_t i) {
+      return trace.parameters()[i].variable == written.first;
+    };
+    for (const auto& written : trace.body()->written) {
+      size_t which = 0;
+      while (!is_variable(written, which)) ++which;
+      region.results.push_back(value_of(written.second, call));
+      traced.interface.results.push_back(
+          {.updates = static_cast<int32_t>(which), .name = written.first->name});
+    }
+    size_t argument = 0;
+    for (const Trace::Parameter& parameter : trace.parameters()) {
+      compile::Interface::Parameter said;
+      if (parameter.variable != nullptr) {
+        said = {ByteClass::variables, false, parameter.variable->name};
+      } else if (parameter.capture.has_value()) {
+        said = {ByteClass::constants, false, "captured"};
+      } else {
+        while (leaves[argument].is_size || leaves[argument].is_empty) ++argument;
+        said = {ByteClass::arguments, false, arguments.leaves[argument].path};
+        traced.argument_leaves.push_back(static_cast<int32_t>(argument++));
+      }
+      traced.interface.parameters.push_back(std::move(said));
+    }
+    traced.parameters = trace.parameters();
+    traced.numbers = trace.numbers();
+    traced.graph = std::move(trace.graph());
+    return traced;
+  }
+
+  // Why these leaves have no trace: how they differ from the most like entry.
+  std::string reason_for(const std::vector<LeafType>& leaves, const Arguments& arguments) const {
+    if (entries.empty()) return traces == 0 ? "first call" : "its trace was dropped from the cache";
+    const Entry& last = *entries.front();
+    if (last.key != arguments.key) return key_change(last.key, arguments.key);
+    if (last.leaves.size() != leaves.size()) return "the number of tensors changed";
+    for (size_t i = 0; i < leaves.size(); ++i) {
+      const LeafType &was = last.leaves[i], &is = leaves[i];
+      if (was == is) continue;
+      const std::string& path = arguments.leaves[i].path;
+      if (was.is_size || is.is_size || was.weak != is.weak || was.is_empty != is.is_empty ||
+          was.type.dtype != is.type.dtype || was.type.shape.rank() != is.type.shape.rank())
+        return cat(path, ": ", text_of(was), " became ", text_of(is));
+      for (int64_t axis = 0; axis < is.type.shape.rank(); ++axis) {
+        if (was.type.shape[axis] != is.type.shape[axis]) {
+          return cat(path, ", dimension ", axis, ": ", was.type.shape[axis], " became ",
+                     is.type.shape[axis]);
+        }
+      }
+    }
+    return "its trace was dropped from the cache";
+  }
+
+  std::shared_ptr<Entry> find(const std::vector<LeafType>& leaves, const std::string& key) const {
+    for (size_t i = 0; i < entries.size(); ++i) {
+      if (entries[i]->leaves != leaves || entries[i]->key != key) continue;
+      std::rotate(entries.begin(), entries.begin() + static_cast<int64_t>(i),
+                  entries.begin() + static_cast<int64_t>(i) + 1);
+      in_a_row = 0;
+      return entries.front();
+    }
+    return nullptr;
+  }
+
+  void warn_of_many(const std::string& reason, Source call) const {
+    if (++in_a_row < 6 || warned) return;
+    warned = true;
+    warn(cat(title(), " was traced 6 times in a row; the last time because of: ", reason,
+             "\n  pass what changes as a Tensor (a run-time value) or a Dim (a run-time size), or "
+             "give a signature with open sizes: {.input_signature = {td::spec({td::open, 784})}}"),
+         call);
+  }
+
+  std::shared_ptr<Entry> entry_for(const Arguments& arguments, Source call) const {
+    std::vector<LeafType> leaves;
+    leaves.reserve(arguments.leaves.size());
+    for (const Argument& argument : arguments.leaves) leaves.push_back(leaf_type(argument, call));
+    std::string reason;
+    {
+      const std::lock_guard guard(lock);
+      if (std::shared_ptr<Entry> known = find(leaves, arguments.key)) return known;
+      reason = reason_for(leaves, arguments);
+    }
+    std::shared_ptr<Entry> entry = trace(arguments, leaves, reason, call);
+    entry->bytes = bytes_of(*entry);
+    const std::lock_guard guard(lock);
+    // Another thread may have traced the same meanwhile.
+    if (std::shared_ptr<Entry> known = find(leaves, arguments.key)) return known;
+    ++traces;
+    entries.insert(entries.begin(), entry);
+    warn_of_many(reason, call);
+    evict();
+    return entry;
+  }
+
+  // About what a trace takes: its graph and programs.
+  static int64_t bytes_of(const Entry& entry) {
+    int64_t bytes = static_cast<int64_t>(sizeof(Entry) + entry.key.size());
+    for (const Node& node : entry.traced.graph.nodes)
+      bytes += static_cast<int64_t>(sizeof(Node) + node.results.size() * sizeof(TensorType));
+    for (const auto& program : entry.programs) bytes += program->bytes();
+    return bytes;
+  }
+
+  void evict() const {
+    int64_t held = 0;
+    for (size_t i = 0; i < entries.size(); ++i) {
+      held += entries[i]->bytes;
+      if (i == 0 || held <= options.cache_limit.count) continue;
+      evictions += static_cast<int64_t>(entries.size() - i);
+      entries.resize(i);
+      return;
+    }
+  }
+
+  // The program for arguments of which those marked may be used up.
+  static std::shared_ptr<const CompiledFunction> program_for(Entry& entry,
+                                                             const std::vector<bool>& donated) {
+    const std::lock_guard guard(entry.programs_lock);
+    for (const auto& known : entry.programs) {
+      if (known->donated == donated && known->program->threads == num_threads()) return known;
+    }
+    const auto start = std::chrono::steady_clock::now();
+    std::shared_ptr<const CompiledFunction> made = compile_function(entry.traced, donated);
+    entry.compile_ms += milliseconds_since(start);
+    entry.programs.push_back(made);
+    if (entry.programs.size() > 8) entry.programs.erase(entry.programs.begin());
+    return made;
+  }
+
+  CallResult give(const std::shared_ptr<Entry>& entry, std::vector<Tensor> results) const {
+    CallResult called;
+    for (const int32_t leaf : entry->result_leaves)
+      called.leaves.push_back(leaf < 0 ? Tensor() : results[static_cast<size_t>(leaf)]);
+    called.structure = &entry->result_structure;
+    called.entry = entry;
+    return called;
+  }
+
+  // Inside another trace the function is written out where it is called.
+  CallResult inlined(const Arguments& arguments, Source call) const {
+    const TracingNow now(this, title(), call);
+    const auto structure = std::make_shared<std::any>();
+    TraceResult result = body(arguments.leaves, arguments.structure());
+    *structure = std::move(result.structure);
+    CallResult called;
+    called.leaves = std::move(result.leaves);
+    called.structure = structure.get();
+    called.entry = structure;
+    return called;
+  }
+
+  // Traces again, and compares what was frozen.
+  std::string changes_of(const Entry& entry, Source call) const {
+    Arguments arguments;
+    arguments.key = entry.key;
+    arguments.structure = [&entry] { return entry.argument_structure; };
+    arguments.leaves = entry.stand_ins;
+    const std::shared_ptr<Entry> again = trace(arguments, entry.leaves, "check_captures", call);
+    const std::vector<NumberMet>&was = entry.traced.numbers, &is = again->traced.numbers;
+    std::string changed;
+    for (size_t i = 0; i < std::min(was.size(), is.size()); ++i) {
+      const bool same_line = was[i].at.line == is[i].at.line &&
+                             std::string_view(was[i].at.file) == std::string_view(is[i].at.file);
+      if (!same_line) {
+        return changed +
+               cat("the function does other things now, from ", was[i].at.text(), " on\n");
+      }
+      if (was[i].value != is[i].value &&
+          !(was[i].value != was[i].value && is[i].value != is[i].value)) {
+        changed += cat(was[i].at.text(), ": ", was[i].value,
+                       " was frozen into the program, and is ", is[i].value, " now\n");
+      }
+    }
+    if (changed.empty() && (was.size() != is.size() ||
+                            entry.traced.graph.nodes.size() != again->traced.graph.nodes.size()))
+      changed = "the function does other things now: it has another number of operations\n";
+    return changed;
+  }
+
+  std::vector<bool> donations(const TracedFunction& traced, const Arguments& arguments,
+                              Profile* profile) const {
+    std::vector<bool> donated;
+    for (const int32_t leaf : traced.argument_leaves) {
+      const Argument& argument = arguments.leaves[static_cast<size_t>(leaf)];
+      const TensorState& state = *TensorState::of(argument.tensor);
+      bool may = argument.donated && !state.weak;
+      if (may && state.kind == TensorState::Kind::concrete) {
+        may =
+            is_sole(state) && state.array.is_contiguous() &&
+            state.storage->bytes == granted_bytes(state.array.size() * size_of(state.array.dtype));
+        if (!may && profile != nullptr)
+          profile->not_donated.push_back(cat(argument.path, ": somebody else holds its bytes"));
+      }
+      if (may && profile != nullptr) profile->donated.push_back(argument.path);
+      donated.push_back(may);
+    }
+    return donated;
+  }
+};
+
+FunctionCore::FunctionCore(FunctionOptions options, TraceBody body, Source at)
+    : impl_(std::make_unique<Impl>()) {
+  impl_->options = std::move(options);
+  impl_->body = std::move(body);
+  impl_->at = at;
+}
+FunctionCore::~FunctionCore() = default;
+
+CallResult FunctionCore::call(Arguments arguments, Source at) const {
+  if (tracing()) return impl_->inlined(arguments, at);
+  const std::shared_ptr<Impl::Entry> entry = impl_->entry_for(arguments, at);
+  const std::vector<bool> donated = impl_->donations(entry->traced, arguments, nullptr);
+  const auto compiled = impl_->program_for(*entry, donated);
+  const int64_t number = entry->calls.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (impl_->options.check_captures && number > 1 && (number & (number - 1)) == 0) {
+    const std::string changed = impl_->changes_of(*entry, at);
+    if (!changed.empty())
+      warn(cat(impl_->title(), " has captured state that changed:\n", changed,
+               "  pass it as a Tensor argument, or keep it in a Variable"),
+           at);
+  }
+  return impl_->give(entry, run_function(entry->traced, *compiled, arguments.leaves, {}, at));
+}
+
+Plan FunctionCore::plan(Arguments arguments, const PlanOptions&, Source at) const {
+  const std::shared_ptr<Impl::Entry> entry = impl_->entry_for(arguments, at);
+  std::vector<bool> donated;
+  for (const int32_t leaf : entry->traced.argument_leaves) {
+    const Argument& argument = arguments.leaves[static_cast<size_t>(leaf)];
+    donated.push_back(argument.donated &&
+                      TensorState::of(argument.tensor)->kind == TensorState::Kind::concrete &&
+                      is_sole(*TensorState::of(argument.tensor)));
+  }
+  return PlanAccess::make(impl_->title(), impl_->program_for(*entry, donated));
+}
+
+std::pair<CallResult, Profile> FunctionCore::profile(Arguments arguments, Source at) const {
+  const std::shared_ptr<Impl::Entry> entry = impl_->entry_for(arguments, at);
+  Profile profile;
+  const std::vector<bool> donated = impl_->donations(entry->traced, arguments, &profile);
+  const auto compiled = impl_->program_for(*entry, donated);
+  profile.planned = PlanAccess::make(impl_->title(), compiled).peak();
+  RunOptions options;
+  options.profile = &profile;
+  CallResult called =
+      impl_->give(entry, run_function(entry->traced, *compiled, arguments.leaves, options, at));
+  return {std::move(called), std::move(profile)};
+}
+
+CallResult FunctionCore::run_in(const Plan& plan, std::span<std::byte> arena, Arguments arguments,
+                                Source at) const {
+  const std::shared_ptr<Impl::Entry> entry = impl_->entry_for(arguments, at);
+  const auto compiled = PlanAccess::compiled(plan);
+  const auto same = impl_->program_for(*entry, compiled->donated);
+  if (same != compiled) {
+    throw UserError(
+        "run_in: the plan was made for other arguments, or for another number of threads", at,
+        "plan with the types of these arguments: fn.plan(arguments...)");
+  }
+  if (static_cast<int64_t>(arena.size()) < plan.arena().count ||
+      reinterpret_cast<uintptr_t>(arena.data()) % kAlignment != 0) {
+    throw UserError(cat("run_in: the plan needs ", plan.arena().count, " bytes aligned to ",
+                        kAlignment, ", the arena has ", arena.size(), " at an address that is ",
+                        reinterpret_cast<uintptr_t>(arena.data()) % kAlignment, " past such a one"),
+                    at, "give plan.arena() bytes: std::aligned_alloc(64, plan.arena().count)");
+  }
+  RunOptions options;
+  options.arena = arena.data();
+  return impl_->give(entry, run_function(entry->traced, *compiled, arguments.leaves, options, at));
+}
+
+CacheInfo FunctionCore::cache_info() const {
+  const std::lock_guard guard(impl_->lock);
+  CacheInfo info;
+  info.limit = impl_->options.cache_limit;
+  info.traces = impl_->traces;
+  info.evictions = impl_->evictions;
+  for (const auto& entry : impl_->entries) {
+    CacheEntry row;
+    for (size_t i = 0; i < entry->leaves.size(); ++i)
+      row.signature += (i == 0 ? "" : ", ") + text_of(entry->leaves[i]);
+    row.reason = entry->reason;
+    {
+      const std::lock_guard programs(entry->programs_lock);
+      row.bytes = Impl::bytes_of(*entry);
+      row.compile_ms = entry->compile_ms;
+    }
+    row.calls = entry->calls.load();
+    row.trace_ms = entry->trace_ms;
+    info.bytes = info.bytes + row.bytes;
+    info.entries.push_back(std::move(row));
+  }
+  return info;
+}
+
+void FunctionCore::clear_cache() const {
+  std::vector<std::shared_ptr<Impl::Entry>> dropped;
+  const std::lock_guard guard(impl_->lock);
+  dropped.swap(impl_->entries);
+}
+
+std::string FunctionCore::report() const {
+  const std::lock_guard guard(impl_->lock);
+  std::ostringstream out;
+  out << impl_->title() << ", " << impl_->entries.size() << " traces\n";
+  for (const auto& entry : impl_->entries) {
+    for (const NumberMet& number : entry->traced.numbers)
+      out << "  number " << number.value << " frozen at " << number.at.text() << '\n';
+    for (const Trace::Parameter& parameter : entry->traced.parameters) {
+      if (parameter.capture.has_value()) {
+        out << "  captured tensor " << type_of(parameter.capture, Source::none()) << ", made at "
+            << parameter.capture.source().text() << '\n';
+      }
+      if (parameter.variable != nullptr) {
+        out << "  Variable " << parameter.variable->name << ' ' << parameter.variable->type()
+            << '\n';
+      }
+    }
+  }
+  return out.str();
+}
+
+std::string FunctionCore::check_captures(Source at) const {
+  std::vector<std::shared_ptr<Impl::Entry>> entries;
+  {
+    const std::lock_guard guard(impl_->lock);
+    entries = impl_->entries;
+  }
+  std::string changed;
+  for (const auto& entry : entries) changed += impl_->changes_of(*entry, at);
+  return changed;
+}
+
+std::string FunctionCore::text(std::string_view) const {
+  const std::lock_guard guard(impl_->lock);
+  return impl_->entries.empty() ? std::string()
+                                : cat(impl_->entries.front()->traced.graph.nodes.size(), " nodes");
+}
+
+const std::string& FunctionCore::name() const { return impl_->options.name; }
+
+}  // namespace tidemark::detail

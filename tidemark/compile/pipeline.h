@@ -1,0 +1,21 @@
+// The way from a traced graph to a program, in the order it is gone.
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+#include "tidemark/compile/lower.h"
+#include "tidemark/ir/graph.h"
+
+namespace tidemark::compile {
+
+struct PipelineOptions {
+  bool fuse = true;  // False: every op a step of its own.
+};
+
+// Called with the graph after each pass.
+using Watch = std::function<void(std::string_view pass, const Graph& graph)>;
+
+Graph optimise(Graph graph, const PipelineOptions& options, const Watch& watch = {});
+
+}  // namespace tidemark::compile
