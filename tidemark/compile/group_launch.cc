@@ -14,7 +14,7 @@ namespace {
 
 using Columns = BufferRef::Columns;
 
-constexpr size_t kMostBuffers = 64;
+constexpr size_t kMostBuffers = 48;
 using Pointers = std::array<std::byte*, kMostBuffers>;
 
 // Elements of kept rows that one call may have: short rows go several at a time.
@@ -32,21 +32,23 @@ int64_t count_of(int64_t length, int64_t piece) { return (length + piece - 1) / 
 
 // One run: where every buffer begins, and how many take part.
 struct GroupLaunch::Call {
+  Call(const Kernel& the_kernel, std::byte* the_own, int the_threads)
+      : kernel(the_kernel), own(the_own), threads(the_threads) {}
   const Kernel& kernel;
   std::byte* own;
   int threads;
   int64_t streams = 1;
-  Pointers base = {};
+  Pointers base;  // Only those of buffers are set.
 };
 
 // One thread's part of a run: moves the buffers about and calls the kernel.
 class GroupLaunch::Worker {
  public:
   Worker(const GroupLaunch& launch, const Call& call, int worker)
-      : launch_(launch), call_(call), base_(call.base) {
+      : launch_(launch), call_(call), count_(launch.places_.size()) {
     std::byte* const own = call.own + worker * launch.worker_bytes_;
-    for (size_t b = 0; b < launch.places_.size(); ++b) {
-      if (launch.is_kept(b)) base_[b] = own + launch.places_[b].offset;
+    for (size_t b = 0; b < count_; ++b) {
+      base_[b] = launch.is_kept(b) ? own + launch.places_[b].offset : call.base[b];
       if (!launch.reaches_.empty())
         extents_[b] = {base_[b] + launch.reaches_[b].low, base_[b] + launch.reaches_[b].high};
     }
@@ -60,22 +62,22 @@ class GroupLaunch::Worker {
 
   // To an index of the outer axes, and from there on by rows, steps and columns.
   void move_to(int64_t outer, int64_t row, int64_t step, int64_t column) {
-    at_ = base_;
+    std::copy_n(base_.begin(), count_, at_.begin());
     const AxisList& extents = launch_.outer_;
     for (size_t axis = extents.size(); axis-- > 0; outer /= extents[axis]) {
       const int64_t index = outer % extents[axis];
-      for (size_t b = 0; b < launch_.places_.size(); ++b) {
+      for (size_t b = 0; b < count_; ++b) {
         if (!launch_.is_kept(b)) at_[b] += index * launch_.places_[b].strides[axis];
       }
     }
-    for (size_t b = 0; b < launch_.places_.size(); ++b) {
+    for (size_t b = 0; b < count_; ++b) {
       const Movement& by = launch_.movements_[b];
       if (!launch_.is_kept(b)) at_[b] += row * by.row + step * by.step + column * by.column;
     }
   }
   // Where the cells of a chunk go.
   void move_cells(int64_t number) {
-    for (size_t b = 0; b < launch_.places_.size(); ++b) {
+    for (size_t b = 0; b < count_; ++b) {
       if (launch_.group_.buffers[b].kind == GroupBuffer::Kind::cell)
         at_[b] += number * size_of(launch_.group_.buffers[b].dtype);
     }
@@ -87,7 +89,8 @@ class GroupLaunch::Worker {
  private:
   const GroupLaunch& launch_;
   const Call& call_;
-  Pointers base_, at_ = {};
+  const size_t count_;
+  Pointers base_, at_;  // Only the first count_ are set.
   std::array<Extent, kMostBuffers> extents_;
 };
 
@@ -227,8 +230,11 @@ void GroupLaunch::set_reaches(const LaunchAxes& axes) {
 
 void GroupLaunch::settle(bool compile_now) {
   if (compile_now || emitter() != Emitter::automatic) kernel_ = &cached_->settle();
+  const int64_t steps = chunks_.length > 0 ? chunks_.length : steps_;
+  const int64_t columns = folds_ && !lanes_ ? width_ : columns_;
   scratch_bytes_ =
-      granted_bytes(kernel_ != nullptr ? kernel_->scratch_bytes : cached_->scratch_bytes());
+      granted_bytes(kernel_ != nullptr ? cached_->scratch_bytes(*kernel_, steps, columns)
+                                       : cached_->scratch_bytes(steps, columns));
   for (size_t b = 0; b < places_.size(); ++b) {
     if (group_.buffers[b].kind == GroupBuffer::Kind::kept) places_[b].offset += scratch_bytes_;
   }
@@ -250,8 +256,8 @@ Blocks GroupLaunch::pieces_of(int threads) const {
 
 void GroupLaunch::run(std::byte* const* operands, std::byte* memory, std::byte* own) const {
   const int64_t size = outers_ * rows_ * steps_ * columns_;
-  Call call{kernel_ != nullptr ? *kernel_ : cached_->pick(size), own,
-            std::min(workers_, num_threads())};
+  Call call(kernel_ != nullptr ? *kernel_ : cached_->pick(size), own,
+            std::min(workers_, num_threads()));
   for (size_t b = 0; b < places_.size(); ++b) {
     if (is_kept(b)) continue;
     const BufferPlace& place = places_[b];

@@ -179,10 +179,6 @@ const Kernel* CachedKernel::machine_code() {
   } catch (const std::bad_alloc&) {
     return nullptr;  // No memory to compile: the interpreter needs none. Tried again next time.
   }
-  if (made != nullptr && made->scratch_bytes > scratch_bytes()) {
-    delete made;  // Programs have planned for what the interpreter takes.
-    made = nullptr;
-  }
   if (made == nullptr) {
     refused_.store(true, std::memory_order_relaxed);
     return nullptr;
@@ -206,6 +202,15 @@ const Kernel& CachedKernel::pick(int64_t elements) {
   }
   kernel = machine_code();
   return kernel != nullptr ? *kernel : tile();
+}
+
+int64_t CachedKernel::scratch_bytes(const Kernel& kernel, int64_t steps, int64_t columns) const {
+  const bool interpreted = &kernel == interpreted_.load(std::memory_order_acquire);
+  return interpreted ? kernel.scratch_bytes : machine_scratch_bytes(nest_, steps, columns);
+}
+
+int64_t CachedKernel::scratch_bytes(int64_t steps, int64_t columns) {
+  return std::max(tile().scratch_bytes, machine_scratch_bytes(nest_, steps, columns));
 }
 
 const Kernel& CachedKernel::settle() {

@@ -41,8 +41,10 @@ class CachedKernel {
   CachedKernel(const CachedKernel&) = delete;
   CachedKernel& operator=(const CachedKernel&) = delete;
 
-  // What every worker needs, whoever runs the nest: the interpreter's, which is never less.
-  int64_t scratch_bytes() { return tile().scratch_bytes; }
+  // What every worker needs for calls of this many steps and columns, whoever runs the nest.
+  int64_t scratch_bytes(int64_t steps, int64_t columns);
+  // The same where the kernel is known.
+  int64_t scratch_bytes(const Kernel& kernel, int64_t steps, int64_t columns) const;
   // The kernel to run over `elements` now.
   const Kernel& pick(int64_t elements);
   // The kernel to run from now on, compiled at once unless the emitter is an interpreter.

@@ -136,7 +136,8 @@ void launch_pointwise(CachedKernel& cached, const Frame& frame, std::span<const 
 
   const Blocks blocks = pointwise_blocks(cached, outers, rows, columns, threads);
 
-  const Scratch scratch(cached.scratch_bytes(), workers_of(blocks.count, blocks.grain, threads));
+  const Scratch scratch(cached.scratch_bytes(1, columns),
+                        workers_of(blocks.count, blocks.grain, threads));
   if (WorkspacePart::counting()) return;
   const Kernel& kernel = cached.pick(size);
   const Extents extents(frame, cached.nest());
@@ -180,7 +181,8 @@ void launch_lanes(CachedKernel& cached, const Frame& frame) {
   const int threads = num_threads();
   const int64_t work = std::max<int64_t>(1, columns * cached.weight());
   const int64_t grain = std::max<int64_t>(1, kPieceWork / work);
-  const Scratch scratch(cached.scratch_bytes(), workers_of(outers * rows, grain, threads));
+  const Scratch scratch(cached.scratch_bytes(1, columns),
+                        workers_of(outers * rows, grain, threads));
   if (WorkspacePart::counting()) return;
   const Kernel& kernel = cached.pick(std::max<int64_t>(1, frame.size()));
   const Extents extents(frame, cached.nest());
@@ -223,7 +225,8 @@ void launch_columns(CachedKernel& cached, const Frame& frame) {
   const int64_t width = column_block(cached, rows, steps, columns, threads);
   const int64_t column_blocks = (columns + width - 1) / width;
   const int64_t grain = std::max<int64_t>(1, kPieceWork / (work * width));
-  const Scratch scratch(cached.scratch_bytes(), workers_of(rows * column_blocks, grain, threads));
+  const Scratch scratch(cached.scratch_bytes(steps, width),
+                        workers_of(rows * column_blocks, grain, threads));
   if (WorkspacePart::counting()) return;
   const Kernel& kernel = cached.pick(std::max<int64_t>(1, frame.size()));
   const Extents extents(frame, cached.nest());

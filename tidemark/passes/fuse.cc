@@ -13,7 +13,10 @@
 namespace tidemark::passes {
 namespace {
 
-int64_t bytes_of(const TensorType& type) { return type.shape.size() * size_of(type.dtype); }
+// 0 where a size is open: nothing that reads it is fused.
+int64_t bytes_of(const TensorType& type) {
+  return type.shape.is_open() ? 0 : type.shape.size() * size_of(type.dtype);
+}
 
 bool has_effect(const Graph& graph, const Node& node) {
   if (node.op->family == Family::effect) return true;
