@@ -273,8 +273,7 @@ bool may_overwrite(const Graph& graph, const Node& group, int32_t input, int32_t
   for (const Load& load : schedule.loads) {
     if (load.value != read) continue;
     if (load.map != writer->map || load.by_row != writer->by_row) return false;
-    // What is stored once per row is stored when all sweeps are over.
-    if (!writer->by_row && (load.needed >> writer->sweep) > 1) return false;
+    if ((load.needed >> schedule.first_write(*writer)) > 1) return false;
   }
   return graph.type(read).shape.size() == graph.type(written).shape.size();
 }

@@ -272,17 +272,23 @@ class NestMaker {
       if (!m.kept || m.sweep != number) continue;
       const Scalar made = value(m, number);
       int32_t& buffer = kept_buffers_[this->number(m)];
-      buffer = new_buffer(GroupBuffer::Kind::kept, static_cast<int32_t>(this->number(m)),
-                          made.dtype(), false, true);
+      buffer = m.kept_in >= 0
+                   ? result_buffer(m.kept_in, made.dtype(), false)
+                   : new_buffer(GroupBuffer::Kind::kept, static_cast<int32_t>(this->number(m)),
+                                made.dtype(), false, true);
       out_.nest.sweeps.back().stores.push_back({buffer, made.id()});
     }
   }
 
+  int32_t result_buffer(int32_t result, DType dtype, bool by_row) {
+    const auto [found, fresh] = result_buffers_.try_emplace(result, -1);
+    if (fresh) found->second = new_buffer(GroupBuffer::Kind::result, result, dtype, by_row, true);
+    return found->second;
+  }
+
   void store(std::vector<Store>& stores, const Member& m, int32_t sweep) {
     const Scalar made = value(m, sweep);
-    const int32_t buffer =
-        new_buffer(GroupBuffer::Kind::result, m.result, made.dtype(), m.by_row, true);
-    stores.push_back({buffer, made.id()});
+    stores.push_back({result_buffer(m.result, made.dtype(), m.by_row), made.id()});
   }
 
   void make_results() {
@@ -311,7 +317,7 @@ class NestMaker {
   Recipe recipe_;
   GroupNest out_;
   std::vector<int32_t> load_buffers_, kept_buffers_, cells_, by_row_;
-  std::map<int32_t, int32_t> numbers_, ranges_;
+  std::map<int32_t, int32_t> numbers_, ranges_, result_buffers_;
   std::map<std::pair<int32_t, int32_t>, int32_t> elements_;  // By sweep and node.
 };
 

@@ -1,6 +1,7 @@
 #include "tidemark/passes/schedule.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "tidemark/base/error.h"
 #include "tidemark/loops/expr.h"
@@ -475,6 +476,26 @@ class Maker {
       }
       for (const int32_t k : m.operands) need(s_.operands[static_cast<size_t>(k)], computed);
     }
+    find_room();
+  }
+
+  // A result of the same dtype that is written when the kept element is read for the last time, or
+  // after, takes it until then: its lines come into the cache while there is work to do.
+  void find_room() {
+    std::vector<bool> taken(s_.members.size());
+    for (Member& m : s_.members) {
+      if (!m.kept) continue;
+      const auto last = static_cast<int32_t>(std::bit_width(m.needed)) - 1;
+      for (size_t i = 0; i < s_.members.size() && m.kept_in < 0; ++i) {
+        const Member& other = member(i);
+        if (other.result < 0 || other.by_row || taken[i] || other.sweep < last ||
+            other.sweep <= m.sweep ||
+            node(other.node).results[0].dtype != node(m.node).results[0].dtype)
+          continue;
+        m.kept_in = other.result;
+        taken[i] = true;
+      }
+    }
   }
 
   void need(const Operand& operand, uint32_t sweeps) {
@@ -491,7 +512,7 @@ class Maker {
       const int64_t size = size_of(node(m.node).results[0].dtype);
       s_.exprs += scheduler_.cost(m.node).exprs;
       results += m.result >= 0 ? 1 : 0;
-      kept += m.kept ? 1 : 0;
+      kept += m.kept && m.kept_in < 0 ? 1 : 0;
       row_bytes += m.kept ? size : 0;
     }
     s_.exprs += static_cast<int64_t>(s_.loads.size() + 4 * s_.ranges.size());
@@ -538,6 +559,13 @@ bool Schedule::see(ArrayRef array, int32_t path, ArrayRef& seen) const {
   }
   seen = std::move(array);
   return true;
+}
+
+int32_t Schedule::first_write(const Member& result) const {
+  for (const Member& m : members) {
+    if (m.kept && m.kept_in == result.result) return m.sweep;
+  }
+  return result.by_row ? sweeps : result.sweep;
 }
 
 bool Schedule::folds_evenly(const Strides& strides) const {

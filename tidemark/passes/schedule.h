@@ -10,7 +10,8 @@
 // indices to the domain's. A value that does not move along the folded axes stands at the level of
 // rows: it is computed once per row (and column), not per element. A finished reduction is such a
 // value; who needs it among the elements waits for the next sweep. Elements needed again by a later
-// sweep are computed again where that is cheap, and else kept in a scratch row.
+// sweep are computed again where that is cheap, and else kept: where a result will be whose time
+// has not come, or in a scratch row.
 //
 // The bits are those of the nodes run one by one: each rounds to its own dtype, and a reduction has
 // the order that its own operand's shape gives it.
@@ -71,9 +72,10 @@ struct Member {
   bool by_row = false;
   int64_t repeats = 1;  // reduce: what a sum is multiplied by, for axes that repeat one element.
   int32_t sweep = 0;  // Where it is computed, or folded; of a row's value: can be, at the earliest.
-  uint32_t needed = 0;  // The sweeps that need it, a bit each.
-  bool kept = false;    // In a scratch row, from `sweep` on.
-  int32_t result = -1;  // Which result of the group it is, or -1.
+  uint32_t needed = 0;   // The sweeps that need it, a bit each.
+  bool kept = false;     // From `sweep` on: in a scratch row, or
+  int32_t kept_in = -1;  // in the bytes of this result, which comes later.
+  int32_t result = -1;   // Which result of the group it is, or -1.
 };
 
 struct Schedule {
@@ -92,6 +94,8 @@ struct Schedule {
   std::vector<Member> members;  // In an order in which they can be computed.
   int64_t exprs = 0;            // About as many as the kernel will have.
 
+  // The sweep that first writes to a result.
+  int32_t first_write(const Member& result) const;
   // An array as the domain sees it; false where a reshape on the path needs it dense.
   bool see(ArrayRef array, int32_t path, ArrayRef& seen) const;
   // Whether a value steps evenly along the folded axes, as one axis.
