@@ -3,7 +3,12 @@
 namespace tidemark::passes {
 namespace {
 
-constexpr Pass kPasses[] = {{"simplify", simplify}, {"merge", merge}, {"remove_dead", remove_dead}};
+constexpr Pass kPasses[] = {
+    {"simplify", simplify},
+    {"merge", merge},
+    {"remove_dead", remove_dead},
+    {"order", order},
+};
 
 }  // namespace
 

@@ -20,6 +20,10 @@ void merge(Graph& graph);
 // Drops nodes nobody reads, inside regions too; effects stay.
 void remove_dead(Graph& graph);
 
+// Puts the nodes of every region in an order in which few bytes are alive at once: never more than
+// in the order they have.
+void order(Graph& graph);
+
 struct Pass {
   std::string_view name;
   void (*run)(Graph&) = nullptr;
