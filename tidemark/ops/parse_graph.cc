@@ -270,8 +270,8 @@ class Parser {
         fail(op, cat(op.text, " needs the attribute '", def.attrs[i].name, "'"),
              "only what is 0, false or [] may be left out");
       }
-      if (!given[i]) given[i] = Attrs().add(int64_t{0});
-      for (const int64_t word : given[i]->words()) attrs.add(word);
+      const Attrs value = given[i].value_or(Attrs().add(int64_t{0}));
+      for (const int64_t word : value.words()) attrs.add(word);
     }
     return attrs;
   }
@@ -347,9 +347,10 @@ class Parser {
   Number read_as(const char* what) {
     const Token token = next_;
     Number value = 0;
-    const char* end = token.text.data() + token.text.size();
+    const char* begin = token.text.data();
+    const char* end = begin + token.text.size();
     const bool candidate = token.kind == Token::number || token.is("inf") || token.is("nan");
-    const auto [stop, error] = std::from_chars(token.text.data(), end, value);
+    const auto [stop, error] = std::from_chars(begin, end, value);
     if (candidate && error == std::errc::result_out_of_range)
       fail(token, cat(shown(token), " does not fit 64 bits"), "write a number that does");
     if (!candidate || error != std::errc() || stop != end) fail_at_next(what);

@@ -127,8 +127,9 @@ bool unquoted(std::string_view text, std::string& bytes) {
     }
     unsigned byte = 0;
     const std::string_view digits = inside.substr(i + 1, 2);
-    const char* end = digits.data() + digits.size();
-    const auto [stop, error] = std::from_chars(digits.data(), end, byte, 16);
+    const char* begin = digits.data();
+    const char* end = begin + digits.size();
+    const auto [stop, error] = std::from_chars(begin, end, byte, 16);
     if (escape != 'x' || digits.size() != 2 || error != std::errc() || stop != end) return false;
     bytes += static_cast<char>(byte);
     i += 2;
