@@ -2,6 +2,8 @@
 #pragma once
 
 #include "tidemark/api/create.h"
+#include "tidemark/api/effect.h"
+#include "tidemark/api/function.h"
 #include "tidemark/api/memory.h"
 #include "tidemark/api/ops.h"
 #include "tidemark/api/random.h"

@@ -2,12 +2,15 @@
 // reads. "@" stands for the user's line.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <functional>
 #include <limits>
 #include <string>
 
 #include "tidemark/api/create.h"
+#include "tidemark/api/effect.h"
+#include "tidemark/api/function.h"
 #include "tidemark/api/memory.h"
 #include "tidemark/api/ops.h"
 #include "tidemark/api/random.h"
@@ -446,6 +449,16 @@ TEST(Errors, OfReading) {
                "  at @\n  make it dense first: td::identity(x)");
 }
 
+TEST(Errors, OfDonatingWhatOthersHold) {
+  Tensor x = floats({2, 3});
+  const Tensor other = x;
+  expect_error([&] { (void)td::donate(x); },
+               "donate: f32[2, 3] is not alone with its bytes: another handle or a view of them is "
+               "alive, or they were lent\n"
+               "  at @\n  let the others go first (y = {}), or pass std::move(x), which is donated "
+               "only where it can be");
+}
+
 TEST(Errors, OfATensorThatHoldsNothing) {
   const std::string text =
       "a Tensor that holds nothing was used: it was never given a value, or it was moved away\n"
@@ -576,6 +589,43 @@ TEST(OutOfMemory, LeavesAnOperandGivenAwayAsItWas) {
   td::memory::set_limit(before);
   ASSERT_TRUE(x.has_value());
   EXPECT_EQ(td::sum(x).item<float>(), refused ? 1e6F : 2e6F);
+}
+
+TEST(Errors, OfChecks) {
+  const Tensor x = td::constant({{1.0f, NAN, INFINITY}, {2.0f, -INFINITY, 3.0f}});
+  expect_error([&] { td::check_numerics(x, "after norm"); },
+               "check_numerics: after norm: f32[2, 3] has 1 NaN and 2 Inf, the first at [0, 1]\n"
+               "  at @\n  check what it was computed from in the same way, back to the first that "
+               "fails");
+  expect_error([&] { td::assert_that(x > 1.5, "all large", {x[0], 7}); },
+               "assert_that: all large: 3 of 6 are false, the first at [0, 0]\n"
+               "  at @\n  f32[3] [ 1. nan inf]\n  i32[] 7");
+  expect_error([&] { td::assert_that(false, "never"); }, "assert_that: never\n  at @");
+}
+
+TEST(Errors, OfEinsum) {
+  const Tensor a = floats({2, 3}), b = floats({4, 5});
+  expect_error([&] { td::einsum("ij,jk->ik", a, b); },
+               "einsum: \"ij,jk->ik\": j is 3 in f32[2, 3] and 4 in f32[4, 5]\n"
+               "  at @\n  a letter stands for one size");
+  expect_error([&] { td::einsum("ii", a); },
+               "einsum: \"ii\": i is 2 and 3 in f32[2, 3]\n"
+               "  at @\n  a letter stands for one size");
+  expect_error([&] { td::einsum("ijk,kl", a, b); },
+               "einsum: \"ijk,kl\": \"ijk\" has 3 letters, f32[2, 3] has 2 axes\n"
+               "  at @\n  give one letter for each axis");
+  expect_error([&] { td::einsum("ij,jk", a); },
+               "einsum: \"ij,jk\" is of 2 operands, 1 was given\n"
+               "  at @\n  separate the letters of operands by commas");
+  expect_error([&] { td::einsum("ij->ik", a); },
+               "einsum: \"ij->ik\": k of the result is in no operand\n"
+               "  at @\n  name an axis of an operand; td::expand_dims adds one of size 1");
+  expect_error([&] { td::einsum("ij->ii", a); },
+               "einsum: \"ij->ii\": i comes twice in the result\n"
+               "  at @\n  each axis of the result has a letter of its own");
+  expect_error([&] { td::einsum("...j->j", a); },
+               "einsum: \"...j->j\": cannot read \"...j->j\"\n"
+               "  at @\n  write letters, a comma between operands, and \"->\" before the result");
 }
 
 TEST(Errors, OfPut) {

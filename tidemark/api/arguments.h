@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "tidemark/api/callback.h"
 #include "tidemark/api/function_core.h"
 #include "tidemark/api/structure.h"
 
@@ -85,25 +86,23 @@ R give_result(const CallResult& called) {
     return with_tensors(std::any_cast<const R&>(*called.structure), called.leaves);
 }
 
-// Runs the user's function. An op object has no line of its own: `at` is charged.
+// Runs the user's function on its arguments, each passed as it declares them.
+template <class R, class... A, class F>
+R call_user(F& f, std::tuple<std::remove_cvref_t<A>...>& all, Source at) {
+  return std::apply([&](auto&... each) -> R { return call_back(f, at, static_cast<A&&>(each)...); },
+                    all);
+}
+
 template <class R, class... A, class F>
 TraceBody make_body(F f, Source at) {
   return [f = std::move(f), at](std::span<const Argument> leaves,
                                 const std::any& structure) mutable -> TraceResult {
-    const auto run = [&](auto&... all) -> R {
-      if constexpr (std::is_invocable_v<F&, A&&..., Source>) {
-        return f(static_cast<A&&>(all)..., at);
-      } else {
-        const UserCode user;
-        return f(static_cast<A&&>(all)...);
-      }
-    };
     auto all = with_arguments<std::remove_cvref_t<A>...>(leaves, structure);
     if constexpr (std::is_void_v<R>) {
-      std::apply(run, all);
+      call_user<R, A...>(f, all, at);
       return {};
     } else {
-      return take_result<std::remove_cvref_t<R>>(std::apply(run, all));
+      return take_result<std::remove_cvref_t<R>>(call_user<R, A...>(f, all, at));
     }
   };
 }

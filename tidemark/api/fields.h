@@ -1,7 +1,8 @@
 // The fields of a struct and their names, found at compile time.
 //
 // A plain aggregate of up to 16 fields needs nothing. A class with constructors or private fields,
-// or with more of them, writes TIDEMARK_FIELDS(a_, b_) in its public part.
+// with more of them, with a base or with a C array writes TIDEMARK_FIELDS(a_, b_) in its public
+// part.
 #pragma once
 
 #include <cstddef>

@@ -101,7 +101,7 @@ class Function;
 // `step(std::move(x))` and `step(a + b)` give it away.
 template <class R, class... A>
 class Function<R(A...)> {
-  static constexpr bool kSound = (detail::check_result<R>() & ... & detail::check_parameter<A>());
+  static constexpr bool kSound = (detail::check_result<R>() && ... && detail::check_parameter<A>());
   using All = std::tuple<std::remove_cvref_t<A>...>;
 
  public:

@@ -5,12 +5,14 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <sstream>
 
 #include "tidemark/api/plan_data.h"
+#include "tidemark/api/structure.h"
 #include "tidemark/api/trace.h"
 #include "tidemark/api/traced_function.h"
 #include "tidemark/api/variable_state.h"
-#include "tidemark/api/warn.h"
+#include "tidemark/base/output.h"
 #include "tidemark/compile/pipeline.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/ops/typing.h"
@@ -25,7 +27,7 @@ double milliseconds_since(std::chrono::steady_clock::time_point start) {
 
 // What tells one trace from another.
 struct LeafType {
-  TensorType type;
+  TensorType type = {};
   Weak weak = Weak::no;
   bool is_size = false;
   int64_t size = 0;
@@ -95,21 +97,22 @@ struct FunctionCore::Impl {
     std::vector<std::shared_ptr<const CompiledFunction>> programs;  // One for each donation.
     std::mutex programs_lock;
     std::atomic<int64_t> calls{0};
+    std::vector<Argument> stand_ins;  // The arguments' paths and sizes, without tensors.
     double trace_ms = 0, compile_ms = 0;
     int64_t bytes = 0;
   };
 
   FunctionOptions options;
   TraceBody body;
-  Source at;
+  Source at = Source::none();
   mutable std::mutex lock;
   mutable std::vector<std::shared_ptr<Entry>> entries;  // Most recently used first.
   mutable int64_t traces = 0, evictions = 0, in_a_row = 0;
   mutable bool warned = false;
-  mutable std::string last_variables_trace;
 
   std::string title() const {
-    return options.name.empty() ? std::string("the function") : cat("function \"", options.name, "\"");
+    return options.name.empty() ? std::string("the function")
+                                : cat("function \"", options.name, "\"");
   }
 
   // Runs the user's function on stand-ins for these leaves.
@@ -135,25 +138,28 @@ struct FunctionCore::Impl {
         const TensorType type{weak ? number_dtype(leaf.weak) : leaf.type.dtype, leaf.type.shape};
         stand_in.tensor = trace.argument(type, weak, call);
       }
+      Argument kept = stand_in;
+      kept.tensor = {};
+      entry->stand_ins.push_back(std::move(kept));
       stand_ins.push_back(std::move(stand_in));
     }
     TraceResult result;
     {
       const EnterScope entered(trace.body());
       result = body(stand_ins, entry->argument_structure);
-      entry->traced = finish(trace, result, arguments, entry->result_leaves, call);
+      entry->traced = finish(trace, result, arguments, entry->leaves, entry->result_leaves, call);
     }
     entry->result_structure = std::move(result.structure);
     entry->trace_ms = milliseconds_since(start);
     const auto compiling = std::chrono::steady_clock::now();
-    entry->traced.graph =
-        compile::optimise(std::move(entry->traced.graph), {.fuse = options.jit});
+    entry->traced.graph = compile::optimise(std::move(entry->traced.graph), {.fuse = options.jit});
     entry->compile_ms = milliseconds_since(compiling);
     return entry;
   }
 
   // The body's results: the leaves, then what Variables became.
   static TracedFunction finish(Trace& trace, const TraceResult& result, const Arguments& arguments,
+                               const std::vector<LeafType>& leaves,
                                std::vector<int32_t>& result_leaves, Source call) {
     TracedFunction traced;
     Region& region = trace.graph().body();
@@ -185,8 +191,7 @@ struct FunctionCore::Impl {
       } else if (parameter.capture.has_value()) {
         said = {ByteClass::constants, false, "captured"};
       } else {
-        while (arguments.leaves[argument].is_size || !arguments.leaves[argument].tensor.has_value())
-          ++argument;
+        while (leaves[argument].is_size || leaves[argument].is_empty) ++argument;
         said = {ByteClass::arguments, false, arguments.leaves[argument].path};
         traced.argument_leaves.push_back(static_cast<int32_t>(argument++));
       }
@@ -202,7 +207,7 @@ struct FunctionCore::Impl {
   std::string reason_for(const std::vector<LeafType>& leaves, const Arguments& arguments) const {
     if (entries.empty()) return traces == 0 ? "first call" : "its trace was dropped from the cache";
     const Entry& last = *entries.front();
-    if (last.key != arguments.key) return "a static part of the arguments changed";
+    if (last.key != arguments.key) return key_change(last.key, arguments.key);
     if (last.leaves.size() != leaves.size()) return "the number of tensors changed";
     for (size_t i = 0; i < leaves.size(); ++i) {
       const LeafType &was = last.leaves[i], &is = leaves[i];
@@ -320,6 +325,34 @@ struct FunctionCore::Impl {
     return called;
   }
 
+  // Traces again, and compares what was frozen.
+  std::string changes_of(const Entry& entry, Source call) const {
+    Arguments arguments;
+    arguments.key = entry.key;
+    arguments.structure = [&entry] { return entry.argument_structure; };
+    arguments.leaves = entry.stand_ins;
+    const std::shared_ptr<Entry> again = trace(arguments, entry.leaves, "check_captures", call);
+    const std::vector<NumberMet>&was = entry.traced.numbers, &is = again->traced.numbers;
+    std::string changed;
+    for (size_t i = 0; i < std::min(was.size(), is.size()); ++i) {
+      const bool same_line = was[i].at.line == is[i].at.line &&
+                             std::string_view(was[i].at.file) == std::string_view(is[i].at.file);
+      if (!same_line) {
+        return changed +
+               cat("the function does other things now, from ", was[i].at.text(), " on\n");
+      }
+      if (was[i].value != is[i].value &&
+          !(was[i].value != was[i].value && is[i].value != is[i].value)) {
+        changed += cat(was[i].at.text(), ": ", was[i].value,
+                       " was frozen into the program, and is ", is[i].value, " now\n");
+      }
+    }
+    if (changed.empty() && (was.size() != is.size() ||
+                            entry.traced.graph.nodes.size() != again->traced.graph.nodes.size()))
+      changed = "the function does other things now: it has another number of operations\n";
+    return changed;
+  }
+
   std::vector<bool> donations(const TracedFunction& traced, const Arguments& arguments,
                               Profile* profile) const {
     std::vector<bool> donated;
@@ -328,8 +361,9 @@ struct FunctionCore::Impl {
       const TensorState& state = *TensorState::of(argument.tensor);
       bool may = argument.donated && !state.weak;
       if (may && state.kind == TensorState::Kind::concrete) {
-        may = is_sole(state) && state.array.is_contiguous() &&
-              state.storage->bytes == granted_bytes(state.array.size() * size_of(state.array.dtype));
+        may =
+            is_sole(state) && state.array.is_contiguous() &&
+            state.storage->bytes == granted_bytes(state.array.size() * size_of(state.array.dtype));
         if (!may && profile != nullptr)
           profile->not_donated.push_back(cat(argument.path, ": somebody else holds its bytes"));
       }
@@ -353,7 +387,14 @@ CallResult FunctionCore::call(Arguments arguments, Source at) const {
   const std::shared_ptr<Impl::Entry> entry = impl_->entry_for(arguments, at);
   const std::vector<bool> donated = impl_->donations(entry->traced, arguments, nullptr);
   const auto compiled = impl_->program_for(*entry, donated);
-  entry->calls.fetch_add(1, std::memory_order_relaxed);
+  const int64_t number = entry->calls.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (impl_->options.check_captures && number > 1 && (number & (number - 1)) == 0) {
+    const std::string changed = impl_->changes_of(*entry, at);
+    if (!changed.empty())
+      warn(cat(impl_->title(), " has captured state that changed:\n", changed,
+               "  pass it as a Tensor argument, or keep it in a Variable"),
+           at);
+  }
   return impl_->give(entry, run_function(entry->traced, *compiled, arguments.leaves, {}, at));
 }
 
@@ -362,8 +403,8 @@ Plan FunctionCore::plan(Arguments arguments, const PlanOptions&, Source at) cons
   std::vector<bool> donated;
   for (const int32_t leaf : entry->traced.argument_leaves) {
     const Argument& argument = arguments.leaves[static_cast<size_t>(leaf)];
-    donated.push_back(argument.donated && TensorState::of(argument.tensor)->kind ==
-                                              TensorState::Kind::concrete &&
+    donated.push_back(argument.donated &&
+                      TensorState::of(argument.tensor)->kind == TensorState::Kind::concrete &&
                       is_sole(*TensorState::of(argument.tensor)));
   }
   return PlanAccess::make(impl_->title(), impl_->program_for(*entry, donated));
@@ -388,8 +429,9 @@ CallResult FunctionCore::run_in(const Plan& plan, std::span<std::byte> arena, Ar
   const auto compiled = PlanAccess::compiled(plan);
   const auto same = impl_->program_for(*entry, compiled->donated);
   if (same != compiled) {
-    throw UserError("run_in: the plan was made for other arguments, or for another number of threads",
-                    at, "plan with the types of these arguments: fn.plan(arguments...)");
+    throw UserError(
+        "run_in: the plan was made for other arguments, or for another number of threads", at,
+        "plan with the types of these arguments: fn.plan(arguments...)");
   }
   if (static_cast<int64_t>(arena.size()) < plan.arena().count ||
       reinterpret_cast<uintptr_t>(arena.data()) % kAlignment != 0) {
@@ -431,6 +473,44 @@ void FunctionCore::clear_cache() const {
   std::vector<std::shared_ptr<Impl::Entry>> dropped;
   const std::lock_guard guard(impl_->lock);
   dropped.swap(impl_->entries);
+}
+
+std::string FunctionCore::report() const {
+  const std::lock_guard guard(impl_->lock);
+  std::ostringstream out;
+  out << impl_->title() << ", " << impl_->entries.size() << " traces\n";
+  for (const auto& entry : impl_->entries) {
+    for (const NumberMet& number : entry->traced.numbers)
+      out << "  number " << number.value << " frozen at " << number.at.text() << '\n';
+    for (const Trace::Parameter& parameter : entry->traced.parameters) {
+      if (parameter.capture.has_value()) {
+        out << "  captured tensor " << type_of(parameter.capture, Source::none()) << ", made at "
+            << parameter.capture.source().text() << '\n';
+      }
+      if (parameter.variable != nullptr) {
+        out << "  Variable " << parameter.variable->name << ' ' << parameter.variable->type()
+            << '\n';
+      }
+    }
+  }
+  return out.str();
+}
+
+std::string FunctionCore::check_captures(Source at) const {
+  std::vector<std::shared_ptr<Impl::Entry>> entries;
+  {
+    const std::lock_guard guard(impl_->lock);
+    entries = impl_->entries;
+  }
+  std::string changed;
+  for (const auto& entry : entries) changed += impl_->changes_of(*entry, at);
+  return changed;
+}
+
+std::string FunctionCore::text(std::string_view) const {
+  const std::lock_guard guard(impl_->lock);
+  return impl_->entries.empty() ? std::string()
+                                : cat(impl_->entries.front()->traced.graph.nodes.size(), " nodes");
 }
 
 const std::string& FunctionCore::name() const { return impl_->options.name; }

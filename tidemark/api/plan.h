@@ -59,6 +59,8 @@ struct PlanTensor {
 // What `fn.plan(...)` gives: nothing ran and nothing was allocated.
 class Plan {
  public:
+  struct Data;  // Internal.
+
   Plan();
   ~Plan();
   Plan(const Plan&);
@@ -87,7 +89,6 @@ class Plan {
 
  private:
   friend struct detail::PlanAccess;
-  struct Data;
   std::shared_ptr<const Data> data_;
 };
 std::ostream& operator<<(std::ostream& out, const Plan& plan);

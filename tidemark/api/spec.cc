@@ -9,17 +9,20 @@ TensorSpec spec(Shape shape, DType dtype, std::string name) {
 }
 
 Tensor::Tensor(const TensorSpec& spec, Source at)
-    : Tensor(detail::make_spec({spec.dtype, spec.shape}, at)) {}
+    : Tensor(detail::make_spec({spec.dtype, spec.shape}, at)) {
+  state_->donated = spec.is_donated;
+}
 
 Tensor donate(Tensor& x, Source at) {
   const detail::TensorState& state = detail::state_of(x, at);
   // A traced tensor has no bytes, so none that others could hold.
   if (state.kind == detail::TensorState::Kind::concrete && !detail::is_sole(state))
-    throw UserError(cat("donate: ", name(x.dtype()), x.shape(), " made at ", x.source().text(),
-                        " is not the only holder of its bytes"),
+    throw UserError(cat("donate: ", name(x.dtype()), x.shape(),
+                        " is not alone with its bytes: another handle or a view of them is alive, "
+                        "or they were lent"),
                     at,
-                    "let other handles and views of it go first, or pass std::move(x): it is then "
-                    "donated only where it can be");
+                    "let the others go first (y = {}), or pass std::move(x), which is donated only "
+                    "where it can be");
   return std::move(x);
 }
 

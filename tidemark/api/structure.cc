@@ -1,5 +1,6 @@
 #include "tidemark/api/structure.h"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace tidemark::detail {
@@ -23,21 +24,40 @@ std::string float_key_text(long double value, int digits) {
   return text;
 }
 
-std::string Path::text() const {
-  const std::string before = parent_ != nullptr ? parent_->text() : std::string();
+std::string key_change(std::string_view before, std::string_view after) {
+  const auto differ = std::ranges::mismatch(before, after);
+  const auto same = static_cast<size_t>(differ.in1 - before.begin());
+  // A key that ends where the other goes on cannot be: what holds a part says so first.
+  if (same == before.size() || same == after.size()) return {};
+  const size_t line = before.substr(0, same).rfind('\n') + 1;  // npos + 1 is 0.
+  const auto rest = [line](std::string_view key) {
+    return key.substr(line, key.find('\n', line) - line);
+  };
+  const std::string_view old_line = rest(before), new_line = rest(after);
+  const size_t value = old_line.find(": ") + 2;
+  return cat(old_line, " became ", new_line.substr(value));
+}
+
+void Path::add_to(std::string& text) const {
+  if (parent_ != nullptr) parent_->add_to(text);
   switch (kind_) {
     case Kind::root:
-      return std::string(name_);
+      text += name_;
+      break;
     case Kind::argument:
-      return cat(name_, number_);
+      (text += name_) += std::to_string(number_);
+      break;
     case Kind::field:
-      return before.empty() ? std::string(name_) : cat(before, ".", name_);
+      if (!text.empty()) text += '.';
+      text += name_;
+      break;
     case Kind::item:
-      return cat(before, "[", number_, "]");
+      ((text += '[') += std::to_string(number_)) += ']';
+      break;
     case Kind::key:
-      return cat(before, "[", key_text(name_), "]");
+      ((text += '[') += key_text(name_)) += ']';
+      break;
   }
-  return before;
 }
 
 }  // namespace tidemark::detail

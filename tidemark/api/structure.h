@@ -73,9 +73,14 @@ class Path {
   Path key(std::string_view name) const { return Path(this, Kind::key, name, 0); }
 
   // "argument 1.image", "argument 0[3]", "result[\"loss\"]".
-  std::string text() const;
+  std::string text() const {
+    std::string text;
+    add_to(text);
+    return text;
+  }
 
  private:
+  void add_to(std::string& text) const;
   enum class Kind : uint8_t { root, argument, field, item, key };
   constexpr Path(const Path* parent, Kind kind, std::string_view name, int64_t number)
       : parent_(parent), kind_(kind), name_(name), number_(number) {}
@@ -123,7 +128,7 @@ void walk(T& part, const Path& path, Leaf& leaf, Rest& rest) {
 template <class T>
 std::string rest_text(const T& part) {
   if constexpr (is_list<T>) {
-    return std::to_string(part.size()) + " items";
+    return std::to_string(part.size()) + (part.size() == 1 ? " item" : " items");
   } else if constexpr (is_optional<T>) {
     return part ? "present" : "absent";
   } else if constexpr (is_map<T>) {
@@ -161,6 +166,10 @@ void add_key(const S& structure, const Path& root, std::string& key) {
   const auto add = [&key](const auto& part, const Path& path) { add_key_line(part, path, key); };
   walk(structure, root, pass_over, add);
 }
+
+// Where two keys of one type of structure first differ: "argument 1: 3 items became 4 items". Empty
+// where they do not.
+std::string key_change(std::string_view before, std::string_view after);
 
 // The tensors, moved out in order. What stays behind is the structure without them.
 template <Structure S>

@@ -18,7 +18,8 @@ struct TensorState {
 
   std::atomic<int32_t> references{1};
   Kind kind = Kind::concrete;
-  bool weak = false;  // A plain number stored as a tensor: takes the dtype it meets.
+  bool weak = false;     // A plain number stored as a tensor: takes the dtype it meets.
+  bool donated = false;  // spec: to be planned as an argument that is given away.
   union {
     double number = 0;     // A weak float as it was given, before f32 rounded it.
     int64_t packed_value;  // traced: node and result.
@@ -88,6 +89,8 @@ Tensor apply_row(const OpDef& op, const Operand& x, int64_t axis, Source at);
 Tensor apply_view(const OpDef& op, const Tensor& x, const Attrs& attrs, Source at);
 // Anything else: concat, pad, gather, matmul, ... Operands are tensors of the dtypes the op wants.
 Tensor apply_op(const OpDef& op, std::span<const Tensor> operands, const Attrs& attrs, Source at);
+// A print or a check.
+void apply_effect(const OpDef& op, std::span<const Tensor> operands, const Attrs& attrs, Source at);
 // The same for an op whose result has the type of its first operand and may take its bytes: in
 // place where that operand is dying and nobody else holds it.
 Tensor apply_onto(const OpDef& op, const Operand& first, std::span<const Tensor> rest,

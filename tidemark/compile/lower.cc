@@ -161,6 +161,24 @@ bool Lowerer::is_free(int32_t place_root, int32_t, const Scope& scope, const Nod
   return true;
 }
 
+// A donated parameter that this node reads for the last time, and whose bytes its result may take.
+int32_t Lowerer::dying_parameter(const Node& node, Value result, const Scope& scope) {
+  const int64_t bytes = granted_bytes(bytes_of(graph_.type(result)));
+  for (size_t k = 0; k < node.inputs.size(); ++k) {
+    const int32_t operand = root(node.inputs[k]);
+    const int32_t held = memory_of(operand);
+    const auto parameters = static_cast<int32_t>(program_->parameters.size());
+    if (held < 0 || !memory(held).writable || last_use(operand) != scope.position ||
+        memory(held).bytes != bytes || memory(held).address.reg < 1 ||
+        memory(held).address.reg > parameters ||
+        !overwrites(node, k, static_cast<size_t>(result.result)))
+      continue;
+    memory_of(operand) = kNone;
+    return held;
+  }
+  return kNone;
+}
+
 int32_t Lowerer::choose(const Node& node, Value result, Scope& scope) {
   const int32_t self = root(result);
   const TensorType& type = graph_.type(result);
@@ -172,9 +190,10 @@ int32_t Lowerer::choose(const Node& node, Value result, Scope& scope) {
     if (destination.place >= 0 && !may_throw_later &&
         is_free(destination.place_root, destination.place, scope, node)) {
       destination.held = destination.place;
-    } else if (destination.spare >= 0) {
-      destination.held = destination.spare;
+    } else if (scope.is_body) {
+      destination.held = dying_parameter(node, result, scope);
     }
+    if (destination.held < 0) destination.held = destination.spare;
     chosen = destination.held;
   }
   for (size_t k = 0; k < node.inputs.size() && chosen < 0; ++k) {
@@ -364,11 +383,9 @@ void Lowerer::emit_pointwise(Scope& scope, int32_t number) {
        node.source);
 }
 
-void Lowerer::emit_op(Scope& scope, int32_t number) {
-  const Node& node = graph_.nodes[static_cast<size_t>(number)];
-  std::vector<ArrayRef> layouts;
-  std::vector<run::Address> places;
-  std::vector<int32_t> literals;
+// Where a node's operands lie; literals are written out for it.
+void Lowerer::read_operands(const Node& node, std::vector<ArrayRef>& layouts,
+                            std::vector<run::Address>& places, std::vector<int32_t>& literals) {
   for (const Value input : node.inputs) {
     layouts.push_back(seen(input).layout);
     if (is_constant(input)) {
@@ -379,6 +396,14 @@ void Lowerer::emit_op(Scope& scope, int32_t number) {
       places.push_back(address_of(input));
     }
   }
+}
+
+void Lowerer::emit_op(Scope& scope, int32_t number) {
+  const Node& node = graph_.nodes[static_cast<size_t>(number)];
+  std::vector<ArrayRef> layouts;
+  std::vector<run::Address> places;
+  std::vector<int32_t> literals;
+  read_operands(node, layouts, places, literals);
   const int32_t held = choose(node, {number, 0}, scope);
   places.push_back(memory(held).address);
   emit(op_task(*node.op, layouts, node.attrs, dense_layout(node.results[0]), node.source), places,
@@ -392,7 +417,17 @@ void Lowerer::emit_view_copy(int32_t number) {
   memory_of(id({number, 0})) = materialise(node.inputs[0], node.source);
 }
 
-void Lowerer::emit_effect(int32_t) { TIDEMARK_CHECK(false, "effects have no steps yet"); }
+void Lowerer::emit_effect(int32_t number) {
+  const Node& node = graph_.nodes[static_cast<size_t>(number)];
+  std::vector<ArrayRef> layouts;
+  std::vector<run::Address> places;
+  std::vector<int32_t> literals;
+  read_operands(node, layouts, places, literals);
+  emit(effect_task(*node.op, layouts, node.attrs, node.source), places, node.op->name, node.source,
+       true);
+  for (const int32_t literal : literals) extend_to_now(literal);
+}
+
 void Lowerer::emit_group(Scope&, int32_t) { TIDEMARK_CHECK(false, "groups have no steps yet"); }
 
 // ---- the whole ----------------------------------------------------------------------------------
@@ -484,6 +519,9 @@ std::shared_ptr<run::Program> Lowerer::run() {
     const bool in_place =
         destinations[k].place >= 0 && destinations[k].held == destinations[k].place;
     result.parameter = in_place ? interface_.results[k].updates : passed[k];
+    const int32_t held = destinations[k].held;
+    if (!in_place && passed[k] < 0 && held >= 0 && held != destinations[k].spare)
+      result.parameter = memory(held).address.reg - 1;  // A donated one's bytes.
     if (!in_place && interface_.results[k].updates >= 0) result.byte_class = ByteClass::shadow;
     program_->results.push_back(std::move(result));
   }

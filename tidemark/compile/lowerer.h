@@ -72,6 +72,7 @@ class Lowerer {
   run::Address address_of(Value value);
   bool is_free(int32_t root, int32_t memory, const Scope& scope, const Node& node);
   bool overwrites(const Node& node, size_t operand, size_t result);
+  int32_t dying_parameter(const Node& node, Value result, const Scope& scope);
   int32_t choose(const Node& node, Value result, Scope& scope);
   // A value in memory, dense, at offset 0: itself, or a copy.
   int32_t materialise(Value value, Source at);
@@ -87,6 +88,8 @@ class Lowerer {
   void emit_region(Scope& scope);
   void emit_node(Scope& scope, int32_t number);
   void emit_pointwise(Scope& scope, int32_t number);
+  void read_operands(const Node& node, std::vector<ArrayRef>& layouts,
+                     std::vector<run::Address>& places, std::vector<int32_t>& literals);
   void emit_op(Scope& scope, int32_t number);
   void emit_view_copy(int32_t number);
   void emit_effect(int32_t number);

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "tidemark/compile/effects.h"
 #include "tidemark/compile/library_ops.h"
 #include "tidemark/compile/workspace.h"
 
@@ -22,6 +23,7 @@ class Placed {
   }
   const ArrayRef& operator[](size_t i) const { return arrays_[i]; }
   std::span<const ArrayRef> operands() const { return arrays_.first(arrays_.size() - 1); }
+  std::span<const ArrayRef> all() const { return arrays_; }
   const ArrayRef& result() const { return arrays_.back(); }
 
  private:
@@ -37,7 +39,8 @@ class ArrayTask final : public run::Task {
   ArrayTask(std::vector<ArrayRef> layouts, Call call)
       : layouts_(std::move(layouts)), call_(std::move(call)) {}
   void run(std::byte* const* places, std::byte* workspace) const override {
-    const WorkspacePart part(workspace);
+    // A program without an arena has no workspace either.
+    const WorkspacePart part(workspace != nullptr ? workspace : kNowhere);
     call_(Placed(layouts_, places));
   }
   int64_t count_workspace() const {
@@ -105,6 +108,13 @@ MadeTask op_task(const OpDef& op, std::span<const ArrayRef> operands, const Attr
   }
   return made(std::move(layouts), [&op, attrs, at](const Placed& placed) {
     run_library(op, placed.operands(), attrs, placed.result(), at);
+  });
+}
+
+MadeTask effect_task(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
+                     Source at) {
+  return made({operands.begin(), operands.end()}, [&op, attrs, at](const Placed& placed) {
+    if (!WorkspacePart::counting()) run_effect(op, placed.all(), attrs, at);
   });
 }
 

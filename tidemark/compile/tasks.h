@@ -28,6 +28,9 @@ MadeTask pointwise_task(const OpDef& op, std::span<const PointwiseOperand> opera
 // Any other op that computes.
 MadeTask op_task(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
                  const ArrayRef& result, Source at);
+// A print or a check: operands only.
+MadeTask effect_task(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
+                     Source at);
 MadeTask copy_task(const ArrayRef& from, const ArrayRef& to);
 MadeTask fill_task(uint64_t number, const ArrayRef& to);
 

@@ -5,6 +5,7 @@
 
 #include "tidemark/base/made_once.h"
 #include "tidemark/ops/contract.h"
+#include "tidemark/ops/effect.h"
 #include "tidemark/ops/indexing.h"
 #include "tidemark/ops/op_def.h"
 #include "tidemark/ops/pointwise.h"
@@ -89,6 +90,7 @@ std::vector<OpDef> build_catalogue() {
   for (const auto* op : ops::kContractOps) list.push_back(make_op(*op));
   for (const auto* op : ops::kRandomOps) list.push_back(make_op(*op));
   for (const auto* op : ops::kProgramOps) list.push_back(make_op(*op));
+  for (const auto* op : ops::kEffectOps) list.push_back(make_op(*op));
   return list;
 }
 
@@ -126,7 +128,8 @@ class AddressTable {
 }  // namespace
 
 std::span<const OpDef> catalogue() {
-  return std::span(all_ops()).first(all_ops().size() - std::size(ops::kProgramOps));
+  constexpr size_t others = std::size(ops::kProgramOps) + std::size(ops::kEffectOps);
+  return std::span(all_ops()).first(all_ops().size() - others);
 }
 std::span<const OpDef> catalogue_of_programs() { return all_ops(); }
 

@@ -1,4 +1,4 @@
-// Ops that only programs have: literals, groups, control flow, effects. Their typing is
+// Ops that only programs have: literals, groups, control flow. Their typing is
 // done where they are made, and passes and lowerings know them by name.
 #pragma once
 

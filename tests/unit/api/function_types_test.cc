@@ -5,6 +5,7 @@
 #include "tidemark/api/create.h"
 #include "tidemark/api/function.h"
 #include "tidemark/api/ops.h"
+#include "tidemark/api/tensor_state.h"
 
 namespace td = tidemark;
 using td::Dim;
@@ -45,6 +46,7 @@ static_assert(std::same_as<Made<decltype(changes)>, td::Function<void(Tensor, St
 using Sized = td::Function<Tensor(const Tensor&, Dim, Static<int>, const Shape&, td::DType)>;
 static_assert(std::is_invocable_r_v<Tensor, Sized, Tensor&, int, int, Shape, td::DType>);
 static_assert(std::is_invocable_r_v<Tensor, Sized, float, int64_t, int, Shape, td::DType>);
+static_assert(std::is_invocable_r_v<Tensor, Sized, td::Variable&, Dim, int, Shape, td::DType>);
 static_assert(!std::is_invocable_v<Sized, Tensor, Tensor, int, Shape, td::DType>);
 static_assert(!std::is_invocable_v<Sized, Tensor, int, int, Shape>);
 static_assert(std::is_invocable_v<td::Function<void()>>);
@@ -89,7 +91,7 @@ TEST(FunctionArguments, AreLeavesWithPathsAndAKeyOfTheRest) {
   EXPECT_FALSE(taken.leaves[2].tensor.has_value());
   EXPECT_FALSE(taken.leaves[2].donated);
   EXPECT_EQ(taken.leaves[3].path, "argument 3[0]");
-  EXPECT_EQ(taken.key, "argument 2: 3\nargument 3: 1 items\n");
+  EXPECT_EQ(taken.key, "argument 2: 3\nargument 3: 1 item\n");
 }
 
 TEST(FunctionArguments, MovedInHaveNoOtherHandle) {
@@ -240,6 +242,16 @@ TEST(Spec, IsATypeWithANameThatMayBeDonated) {
   EXPECT_TRUE(spec.donated().is_donated);
   EXPECT_EQ(spec.donated().name, "image");
   EXPECT_EQ(td::spec({2}).dtype, td::f32);
+}
+
+TEST(Spec, StandsForATensorThatMayBeDonated) {
+  using td::detail::TensorState;
+  const Batch batch{td::spec({4, 3}, td::f64), td::spec({4}).donated()};
+  EXPECT_EQ(batch.image.shape(), (Shape{4, 3}));
+  EXPECT_EQ(batch.image.dtype(), td::f64);
+  EXPECT_EQ(TensorState::of(batch.image)->kind, TensorState::Kind::spec);
+  EXPECT_FALSE(TensorState::of(batch.image)->donated);
+  EXPECT_TRUE(TensorState::of(batch.label)->donated);
 }
 
 }  // namespace

@@ -67,6 +67,20 @@ struct WithText {
   Tensor x;
   std::string name;
 };
+// One field of each kind: what has many constructors is still one field.
+struct EveryKind {
+  std::tuple<Tensor> one;
+  std::tuple<Dim, Static<std::string>> two;
+  std::pair<Tensor, std::optional<Dim>> pair;
+  std::array<Tensor, 2> array;
+  std::map<std::string, Batch> map;
+  std::vector<std::optional<Batch>> list;
+  std::optional<Static<int>> number;
+  std::optional<std::tuple<Tensor>> maybe;
+  Shape shape;
+  td::DType dtype;
+  Empty empty;
+};
 enum class Mode { train, eval };
 struct Config {
   int depth;
@@ -93,6 +107,8 @@ static_assert(fault<std::map<int, Tensor>>() == Fault::other);
 
 static_assert(field_count<Batch>() == 2 && field_count<Options>() == 5);
 static_assert(field_count<HoldsHidden>() == 2 && field_count<Sixteen>() == 16);
+static_assert(td::Structure<EveryKind> && field_count<EveryKind>() == 11);
+static_assert(field_name<EveryKind, 3>() == "array" && field_name<EveryKind, 10>() == "empty");
 static_assert(field_count<One>() == 1 && field_count<Empty>() == 0);
 static_assert(field_name<Batch, 0>() == "image" && field_name<Batch, 1>() == "label");
 static_assert(field_name<Sixteen, 15>() == "p" && field_name<One, 0>() == "x");
@@ -216,7 +232,7 @@ TEST(Structure, KeysSayAllThatIsNoLeaf) {
             "argument 0.list: 2 items\nargument 0.depth: 5\nargument 0.mask: absent\n");
   EXPECT_EQ(key(std::map<std::string, std::vector<Tensor>>{{"a", {}}, {"b", {1}}}),
             "argument 0: keys \"a\" \"b\"\nargument 0[\"a\"]: 0 items\nargument 0[\"b\"]: 1 "
-            "items\n");
+            "item\n");
   EXPECT_EQ(key(std::tuple{Shape{2, td::open}, td::boolean}),
             "argument 0[0]: [2, ?]\nargument 0[1]: bool\n");
 }
@@ -237,6 +253,23 @@ TEST(Structure, KeysTellStaticValuesApart) {
   // A line break and the two characters that stand for one.
   EXPECT_NE(text(std::string("\n")), text(std::string("\\n")));
   EXPECT_NE(text(std::vector<std::string>{"a, b"}), text(std::vector<std::string>{"a", "b"}));
+}
+
+TEST(Structure, KeysTellWhatChanged) {
+  using td::detail::key_change;
+  const Options options{{1, 2}, {3}, 5, std::nullopt, 6};
+  Options longer = options, deeper = options, masked = options;
+  longer.list.push_back(4);
+  deeper.depth = 15;
+  masked.mask = 1;
+  EXPECT_EQ(key_change(key(options), key(longer)), "argument 0.list: 1 item became 2 items");
+  EXPECT_EQ(key_change(key(options), key(deeper)), "argument 0.depth: 5 became 15");
+  EXPECT_EQ(key_change(key(deeper), key(options)), "argument 0.depth: 15 became 5");
+  EXPECT_EQ(key_change(key(options), key(masked)), "argument 0.mask: absent became present");
+  EXPECT_EQ(key_change(key(options), key(options)), "");
+  EXPECT_EQ(key_change(key(Static<int>(1)), key(Static<int>(12))), "argument 0: 1 became 12");
+  const std::map<std::string, std::vector<Tensor>> one = {{"a", {}}}, two = {{"a", {}}, {"b", {}}};
+  EXPECT_EQ(key_change(key(one), key(two)), "argument 0: keys \"a\" became keys \"a\" \"b\"");
 }
 
 TEST(Structure, LeavesAreReplacedInACopy) {

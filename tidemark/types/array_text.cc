@@ -1,14 +1,11 @@
-// Printing in NumPy's manner: equal widths, as few digits as tell the values apart (8 after the
-// point at most), three elements from each end of long axes, lines of 75 characters. A scalar has
-// all its digits.
+#include "tidemark/types/array_text.h"
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstring>
-#include <ostream>
-
-#include "tidemark/api/ops.h"
-#include "tidemark/api/tensor_state.h"
+#include <string>
+#include <vector>
 
 namespace tidemark {
 namespace {
@@ -299,14 +296,6 @@ class Writer {
 
 }  // namespace
 
-std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
-  if (!tensor.has_value()) return out << "<no tensor>";
-  const detail::TensorState* const state = detail::TensorState::of(tensor);
-  if (state != nullptr && state->kind != detail::TensorState::Kind::concrete) {
-    const bool traced = state->kind == detail::TensorState::Kind::traced;
-    return out << (traced ? "traced " : "spec ") << state->array.dtype << state->array.shape;
-  }
-  return out << Writer(detail::array_of(tensor, Source::none())).text();
-}
+std::string array_text(const ArrayRef& array) { return Writer(array).text(); }
 
 }  // namespace tidemark

@@ -1,0 +1,83 @@
+// Mistakes the compiler refuses, each with a sentence. refused.py compiles one case at a time: the
+// first error must hold the sentence after `refused:`. Case 0 has no mistake and compiles.
+#include "tidemark/tidemark.h"
+
+namespace td = tidemark;
+using td::Tensor;
+
+struct Rates {
+  Tensor x;
+  float rate;
+};
+struct Many {
+  Tensor a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q;
+};
+class Opaque {
+ public:
+  explicit Opaque(int) {}
+};
+
+void use([[maybe_unused]] Tensor x, [[maybe_unused]] const Tensor& y) {
+#if CASE == 0
+  td::function([](const Tensor& x, td::Static<float> rate) { return x * *rate; });
+#elif CASE == 1
+  // refused: a traced function cannot take a plain C++ number: its value would be frozen into the
+  // program. Declare the parameter `const Tensor&` (a run-time value; callers may still pass 0.1f),
+  // `Dim` (a run-time size), or `Static<int>` (part of the key: one trace for each value)
+  td::function([](const Tensor& x, float rate) { return x * rate; });
+#elif CASE == 2
+  // refused: a traced function cannot take a plain C++ number
+  td::function([](const Tensor& x, const int& count) { return x * count; });
+#elif CASE == 3
+  // refused: a traced function cannot take a plain C++ number
+  td::function<Tensor(Tensor, bool)>(
+      [](const auto& x, bool negative) { return negative ? -x : x; });
+#elif CASE == 4
+  // refused: td::function must see the parameter types: write `const td::Tensor& x` instead of
+  // `auto x`, or give the signature, td::function<td::Tensor(td::Tensor)>(f)
+  td::function([](auto x) { return x * 2; });
+#elif CASE == 5
+  // refused: td::function must see the parameter types
+  td::function(std::plus<>());
+#elif CASE == 6
+  // refused: a traced function cannot take an argument by non-const reference: return the new
+  // value, or use a Variable
+  td::function([](Tensor& x) { x += 1; });
+#elif CASE == 7
+  // refused: a traced function cannot take a structure that holds a plain C++ number: its value
+  // would be frozen into the program. Declare the field `Tensor` (a run-time value; callers may
+  // still pass 0.1f), `Dim` (a run-time size), or `Static<int>` (part of the key: one trace for
+  // each value)
+  td::function([](const Rates& rates) { return rates.x * rates.rate; });
+#elif CASE == 8
+  // refused: a traced function cannot take a structure that holds a plain C++ number
+  td::function([](const std::vector<std::pair<Tensor, int> >& list) { return list[0].first; });
+#elif CASE == 9
+  // refused: a struct of more than 16 fields: name them with TIDEMARK_FIELDS(...)
+  td::function([](const Many& many) { return many.a; });
+#elif CASE == 10
+  // refused: a traced function takes tensors, Dim, Shape, DType, Static values, and structures of
+  // them; a struct must be an aggregate or name its fields with TIDEMARK_FIELDS
+  td::function([](const Tensor& x, const Opaque&) { return x; });
+#elif CASE == 11
+  // refused: a traced function returns tensors and structures of them; a plain number cannot be
+  // known while tracing
+  td::function([](const Tensor& x) { return x.item<float>() + 1; });
+#elif CASE == 12
+  // refused: a traced function returns tensors and structures of them; a struct must be an
+  // aggregate or name its fields with TIDEMARK_FIELDS
+  td::function([](const Tensor&) { return Opaque(1); });
+#elif CASE == 13
+  // refused: this function cannot be called with the parameters of the signature given, or gives
+  // another result
+  td::function<Tensor(Tensor, Tensor)>(td::exp);
+#elif CASE == 14
+  // refused: Static<T> is part of a function's key, so T must be a number, an enum, a string, a
+  // Shape, a DType, or a vector, array, tuple, pair, optional or struct of them
+  td::Static<Opaque> value(Opaque(1));
+#elif CASE == 15
+  // refused: a slice of a Tensor is a value, not a place: write x = td::update(std::move(x), {...},
+  // value)
+  x[{0, td::all}] = y;
+#endif
+}

@@ -1,0 +1,207 @@
+#include "tidemark/api/plan.h"
+
+#include <algorithm>
+#include <ostream>
+#include <sstream>
+
+#include "tidemark/api/plan_data.h"
+
+namespace tidemark {
+namespace {
+
+using run::Program;
+
+std::string line_of(Source at) { return at.known() ? at.text() : std::string("?"); }
+
+// Bytes of a map's bodies stand in the arena around them as one buffer.
+bool counts(const run::Buffer& buffer) { return buffer.arena == 0 && buffer.bytes > 0; }
+
+int64_t own_results(const Program& program) {
+  int64_t bytes = 0;
+  for (const run::Result& result : program.results)
+    if (result.parameter < 0) bytes += result.bytes;
+  return bytes;
+}
+
+// The bytes alive at each step, results included.
+std::vector<int64_t> alive_at(const Program& program) {
+  std::vector<int64_t> alive(program.steps.size() + 1);
+  for (const run::Buffer& buffer : program.buffers) {
+    if (!counts(buffer)) continue;
+    alive[static_cast<size_t>(buffer.lower)] += buffer.bytes;
+    if (static_cast<size_t>(buffer.upper) < alive.size())
+      alive[static_cast<size_t>(buffer.upper)] -= buffer.bytes;
+  }
+  int64_t now = own_results(program);
+  for (int64_t& bytes : alive) bytes = now += bytes;
+  alive.resize(program.steps.size());
+  return alive;
+}
+
+std::string reason_of(const Program& program, const run::Buffer& buffer) {
+  const auto last = static_cast<size_t>(buffer.upper - 1);
+  std::string text = cat(name(buffer.byte_class), ": made by ", buffer.name);
+  if (last < program.steps.size() && buffer.upper - 1 > buffer.lower)
+    text += cat(", read last by step ", last, " (", program.steps[last].name, ")");
+  return text;
+}
+
+std::string json_text(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\')
+      out += std::string("\\") + c;
+    else if (static_cast<unsigned char>(c) < 0x20)
+      out += ' ';
+    else
+      out += c;
+  }
+  return out + '"';
+}
+
+}  // namespace
+
+Plan detail::PlanAccess::make(std::string title, std::shared_ptr<const CompiledFunction> compiled) {
+  auto data = std::make_shared<Plan::Data>();
+  const Program& program = *compiled->program;
+  data->title = std::move(title);
+  data->compiled = std::move(compiled);
+  for (const run::Place& parameter : program.parameters)
+    data->classes[static_cast<int>(parameter.byte_class)] += parameter.bytes;
+  for (const run::Result& result : program.results) {
+    if (result.parameter < 0) data->classes[static_cast<int>(result.byte_class)] += result.bytes;
+  }
+  const std::vector<int64_t> alive = alive_at(program);
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    data->timeline.push_back(
+        {program.steps[i].name, line_of(program.steps[i].source), Bytes(alive[i])});
+  }
+  if (!alive.empty())
+    data->peak_step = std::max_element(alive.begin(), alive.end()) - alive.begin();
+  // The arena by class: what is alive at its peak; what placement wastes is temporary too.
+  int64_t listed = 0;
+  for (const run::Buffer& buffer : program.buffers) {
+    if (!counts(buffer) || buffer.lower > data->peak_step || buffer.upper <= data->peak_step)
+      continue;
+    data->at_peak.push_back({cat(buffer.dtype, buffer.shape), line_of(buffer.source),
+                             reason_of(program, buffer), Bytes(buffer.bytes)});
+    data->classes[static_cast<int>(buffer.byte_class)] += buffer.bytes;
+    listed += buffer.bytes;
+  }
+  data->classes[static_cast<int>(ByteClass::temporaries)] += program.arena_bytes - listed;
+  for (const run::Result& result : program.results) {
+    if (result.parameter >= 0) continue;
+    data->at_peak.push_back({cat(result.dtype, result.shape), line_of(result.source),
+                             cat(name(result.byte_class), ": ", result.name), Bytes(result.bytes)});
+  }
+  std::stable_sort(data->at_peak.begin(), data->at_peak.end(),
+                   [](const PlanTensor& a, const PlanTensor& b) { return a.bytes > b.bytes; });
+  Plan plan;
+  plan.data_ = std::move(data);
+  return plan;
+}
+
+Plan::Plan() = default;
+Plan::~Plan() = default;
+Plan::Plan(const Plan&) = default;
+Plan::Plan(Plan&&) noexcept = default;
+Plan& Plan::operator=(const Plan&) = default;
+Plan& Plan::operator=(Plan&&) noexcept = default;
+
+Bytes Plan::arena() const {
+  const Program& program = *data_->compiled->program;
+  return program.arena_bytes + own_results(program);
+}
+Bytes Plan::peak() const { return arena(); }
+Bytes Plan::floor() const { return arena(); }
+Bytes Plan::load() const { return data_->compiled->program->load_bytes; }
+Bytes Plan::of(ByteClass byte_class) const { return data_->classes[static_cast<int>(byte_class)]; }
+const std::vector<PlanStep>& Plan::timeline() const { return data_->timeline; }
+int64_t Plan::peak_step() const { return data_->peak_step; }
+const std::vector<PlanTensor>& Plan::at_peak() const { return data_->at_peak; }
+
+std::string Plan::explain() const {
+  std::ostringstream out;
+  out << data_->title << " needs " << peak() << " at once (" << peak().count << " bytes)";
+  for (int i = 0; i < kByteClasses; ++i) {
+    if (data_->classes[i] == 0) continue;
+    const auto which = static_cast<ByteClass>(i);
+    const bool beside = which == ByteClass::arguments || which == ByteClass::variables ||
+                        which == ByteClass::constants || which == ByteClass::packed;
+    out << "\n  " << name(which) << ' ' << Bytes(data_->classes[i])
+        << (beside ? " (there already, not counted)" : "");
+  }
+  if (data_->peak_step >= 0) {
+    const PlanStep& step = data_->timeline[static_cast<size_t>(data_->peak_step)];
+    out << "\n  the most is in use at step " << data_->peak_step << " of " << data_->timeline.size()
+        << " (" << step.name << ", " << step.line << ')';
+    for (size_t i = 0; i < std::min<size_t>(5, data_->at_peak.size()); ++i) {
+      const PlanTensor& tensor = data_->at_peak[i];
+      out << "\n    " << tensor.type << ' ' << tensor.bytes << ", " << tensor.reason << " ("
+          << tensor.line << ')';
+    }
+  }
+  out << '\n';
+  return out.str();
+}
+
+std::string Plan::to_text() const {
+  std::ostringstream out;
+  out << explain() << "  load " << load() << ", arena "
+      << Bytes(data_->compiled->program->arena_bytes) << ", threads "
+      << data_->compiled->program->threads << "\n  steps:\n";
+  for (size_t i = 0; i < data_->timeline.size(); ++i) {
+    const PlanStep& step = data_->timeline[i];
+    out << "  " << i << "  " << step.in_use << "  " << step.name << "  " << step.line << '\n';
+  }
+  return out.str();
+}
+
+std::string Plan::to_json() const {
+  std::ostringstream out;
+  out << "{\"version\": 1, \"function\": " << json_text(data_->title)
+      << ", \"peak\": " << peak().count << ", \"arena\": " << data_->compiled->program->arena_bytes
+      << ", \"load\": " << load().count << ", \"threads\": " << data_->compiled->program->threads
+      << ", \"classes\": {";
+  for (int i = 0; i < kByteClasses; ++i) {
+    out << (i == 0 ? "" : ", ") << '"' << name(static_cast<ByteClass>(i))
+        << "\": " << data_->classes[i];
+  }
+  out << "}, \"peak_step\": " << data_->peak_step << ", \"at_peak\": [";
+  for (size_t i = 0; i < data_->at_peak.size(); ++i) {
+    const PlanTensor& tensor = data_->at_peak[i];
+    out << (i == 0 ? "" : ", ") << "{\"type\": " << json_text(tensor.type)
+        << ", \"bytes\": " << tensor.bytes.count << ", \"line\": " << json_text(tensor.line)
+        << ", \"reason\": " << json_text(tensor.reason) << '}';
+  }
+  out << "], \"timeline\": [";
+  for (size_t i = 0; i < data_->timeline.size(); ++i) {
+    const PlanStep& step = data_->timeline[i];
+    out << (i == 0 ? "" : ", ") << "{\"step\": " << json_text(step.name)
+        << ", \"line\": " << json_text(step.line) << ", \"in_use\": " << step.in_use.count << '}';
+  }
+  out << "]}\n";
+  return out.str();
+}
+
+std::ostream& operator<<(std::ostream& out, const Plan& plan) { return out << plan.explain(); }
+
+std::ostream& operator<<(std::ostream& out, const Profile& profile) {
+  out << "planned " << profile.planned << ", touched " << profile.touched << '\n';
+  for (const std::string& path : profile.donated) out << "  donated: " << path << '\n';
+  for (const std::string& why : profile.not_donated) out << "  not donated: " << why << '\n';
+  return out;
+}
+
+std::ostream& operator<<(std::ostream& out, const CacheInfo& info) {
+  out << info.entries.size() << " traces in the cache, " << info.bytes << " of " << info.limit
+      << "; " << info.traces << " made, " << info.evictions << " dropped\n";
+  for (const CacheEntry& entry : info.entries) {
+    out << "  (" << entry.signature << "): " << entry.calls << " calls, " << entry.bytes
+        << ", traced in " << entry.trace_ms << " ms, compiled in " << entry.compile_ms
+        << " ms; why: " << entry.reason << '\n';
+  }
+  return out;
+}
+
+}  // namespace tidemark

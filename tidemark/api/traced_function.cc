@@ -1,0 +1,248 @@
+#include "tidemark/api/traced_function.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <mutex>
+
+#include "tidemark/api/variable_state.h"
+#include "tidemark/compile/eager.h"
+#include "tidemark/device/threads.h"
+
+namespace tidemark::detail {
+
+int64_t CompiledFunction::bytes() const {
+  return static_cast<int64_t>(program->steps.size() * (sizeof(run::Step) + 512) +
+                              program->addresses.size() * sizeof(run::Address) +
+                              program->buffers.size() * sizeof(run::Buffer));
+}
+
+int64_t CompiledFunction::result_bytes() const {
+  int64_t bytes = 0;
+  for (const run::Result& result : program->results)
+    if (result.parameter < 0) bytes += result.bytes;
+  return bytes;
+}
+
+std::shared_ptr<const CompiledFunction> compile_function(const TracedFunction& traced,
+                                                         const std::vector<bool>& donated) {
+  compile::Interface interface = traced.interface;
+  size_t argument = 0;
+  for (size_t i = 0; i < interface.parameters.size(); ++i) {
+    if (interface.parameters[i].byte_class == ByteClass::arguments)
+      interface.parameters[i].donated = donated[argument++];
+  }
+  auto compiled = std::make_shared<CompiledFunction>();
+  compiled->program = compile::lower(traced.graph, interface);
+  compiled->donated = donated;
+  return compiled;
+}
+
+namespace {
+
+// Calls take their memory one after another: of several that do not all fit, as many as fit run.
+std::mutex taking;
+
+// Different at every place, so that whatever is written shows.
+constexpr uint64_t paint_at(int64_t word) {
+  return (static_cast<uint64_t>(word) + 1) * 0x9e3779b97f4a7c15ULL;
+}
+
+void paint(std::byte* arena, int64_t bytes) {
+  for (int64_t word = 0; word < bytes / 8; ++word) {
+    const uint64_t value = paint_at(word);
+    std::memcpy(arena + word * 8, &value, 8);
+  }
+}
+
+// The bytes up to the last that changed, rounded as blocks are.
+int64_t touched_bytes(const std::byte* arena, int64_t bytes) {
+  for (int64_t word = bytes / 8; word-- > 0;) {
+    uint64_t value = 0;
+    std::memcpy(&value, arena + word * 8, 8);
+    if (value != paint_at(word)) return granted_bytes((word + 1) * 8);
+  }
+  return 0;
+}
+
+// The memory of one call.
+class Call {
+ public:
+  Call(const TracedFunction& traced, const CompiledFunction& compiled, const RunOptions& options,
+       Source at)
+      : traced_(traced),
+        program_(*compiled.program),
+        options_(options),
+        at_(at),
+        registers_(static_cast<size_t>(program_.registers)) {}
+
+  std::vector<Tensor> run(std::span<const Argument> leaves) {
+    lock_variables();
+    {
+      const std::lock_guard guard(taking);
+      take_parameters(leaves);
+      take_results();
+      take_arena();
+    }
+    if (options_.profile != nullptr) paint(registers_[run::kArena], program_.arena_bytes);
+    {
+      const SourceScope scope(at_);
+      run::execute(program_, registers_);
+    }
+    if (options_.profile != nullptr) {
+      int64_t results = 0;
+      for (const run::Result& result : program_.results)
+        if (result.parameter < 0) results += result.bytes;
+      options_.profile->touched =
+          touched_bytes(registers_[run::kArena], program_.arena_bytes) + results;
+    }
+    return commit();
+  }
+
+ private:
+  // Those that are written, in the order of their numbers: calls that write the same run in turn.
+  void lock_variables() {
+    for (const compile::Interface::Result& result : traced_.interface.results) {
+      if (result.updates < 0) continue;
+      written_.push_back(traced_.parameters[static_cast<size_t>(result.updates)].variable.get());
+    }
+    std::sort(written_.begin(), written_.end(),
+              [](const auto* a, const auto* b) { return a->id < b->id; });
+    for (VariableState* variable : written_) locks_.emplace_back(variable->lock);
+  }
+
+  void take_parameters(std::span<const Argument> leaves) {
+    size_t argument = 0;
+    for (size_t i = 0; i < traced_.parameters.size(); ++i) {
+      const Trace::Parameter& parameter = traced_.parameters[i];
+      Tensor held;
+      if (parameter.variable != nullptr) {
+        held = own_variable(*parameter.variable, i);
+      } else if (parameter.capture.has_value()) {
+        held = parameter.capture;
+      } else {
+        const auto leaf = static_cast<size_t>(traced_.argument_leaves[argument++]);
+        held = argument_of(leaves[leaf].tensor, program_.parameters[i].dtype);
+      }
+      registers_[1 + i] = TensorState::of(held)->array.data;
+      held_.push_back(std::move(held));
+    }
+  }
+
+  // Numbers come in exact, views dense.
+  Tensor argument_of(const Tensor& tensor, DType dtype) const {
+    const TensorState& state = state_of(tensor, at_);
+    if (state.weak) {
+      Tensor number = make_tensor(dtype, {}, at_, ByteClass::arguments);
+      std::byte* const to = TensorState::of(number)->array.data;
+      if (dtype == DType::f64) {
+        const double value = state.number;
+        std::memcpy(to, &value, sizeof(value));
+      } else if (dtype == DType::i64) {
+        const auto value = tensor.item<int64_t>(at_);
+        std::memcpy(to, &value, sizeof(value));
+      } else {
+        *to = static_cast<std::byte>(tensor.item<bool>(at_) ? 1 : 0);
+      }
+      return number;
+    }
+    array_of(tensor, at_);  // A spec has no bytes.
+    return dense(tensor, at_);
+  }
+
+  // A Variable written in place must be nobody else's: snapshots that are alive keep their value.
+  Tensor own_variable(const VariableState& variable, size_t parameter) {
+    Tensor value = read_variable(variable, at_);
+    const bool in_place = std::any_of(program_.results.begin(), program_.results.end(),
+                                      [&](const run::Result& result) {
+                                        return result.parameter == static_cast<int32_t>(parameter) &&
+                 traced_.interface.results[static_cast<size_t>(&result - program_.results.data())]
+                         .updates >= 0;
+                                      });
+    if (!in_place) return value;
+    const TensorState& state = *TensorState::of(value);
+    // One handle is the Variable's, one is ours.
+    const bool shared = state.references.load() > 2 || state.storage->references.load() > 1 ||
+                        !state.storage->writable;
+    if (!shared) return value;
+    Tensor copy = make_tensor(variable.dtype, variable.shape, at_, ByteClass::shadow);
+    compile::run_copy(state.array, TensorState::of(copy)->array);
+    return copy;
+  }
+
+  void take_results() {
+    int64_t offset = program_.arena_bytes;
+    for (size_t k = 0; k < program_.results.size(); ++k) {
+      const run::Result& result = program_.results[k];
+      Tensor made;
+      if (result.parameter >= 0) {
+        made = held_[static_cast<size_t>(result.parameter)];
+      } else if (options_.arena != nullptr) {
+        made = make_borrowed(options_.arena + offset, result.dtype, result.shape, {}, at_);
+        offset += result.bytes;
+      } else {
+        made = make_tensor(result.dtype, result.shape, at_, result.byte_class);
+      }
+      registers_[static_cast<size_t>(program_.result_register(static_cast<int32_t>(k)))] =
+          TensorState::of(made)->array.data;
+      results_.push_back(std::move(made));
+    }
+  }
+
+  void take_arena() {
+    if (options_.arena != nullptr) {
+      registers_[run::kArena] = options_.arena;
+    } else if (program_.arena_bytes > 0) {
+      arena_ = make_tensor(DType::u8, {program_.arena_bytes}, at_, ByteClass::temporaries);
+      registers_[run::kArena] = TensorState::of(arena_)->array.data;
+    }
+  }
+
+  // The run has succeeded: Variables get their values.
+  std::vector<Tensor> commit() {
+    held_.clear();
+    std::vector<Tensor> given;
+    for (size_t k = 0; k < results_.size(); ++k) {
+      const int32_t updates = traced_.interface.results[k].updates;
+      if (updates < 0) {
+        retype(results_[k], program_.results[k]);
+        given.push_back(std::move(results_[k]));
+        continue;
+      }
+      VariableState& variable = *traced_.parameters[static_cast<size_t>(updates)].variable;
+      const bool has_it = TensorState::of(variable.value) == TensorState::of(results_[k]);
+      if (!has_it) write_variable(variable, std::move(results_[k]), at_);
+    }
+    return given;
+  }
+
+  // A donated argument's bytes may have become a result of another type.
+  static void retype(const Tensor& tensor, const run::Result& result) {
+    TensorState& state = *TensorState::of(tensor);
+    if (state.array.dtype == result.dtype && state.array.shape == result.shape) return;
+    state.array.dtype = result.dtype;
+    state.array.shape = result.shape;
+    state.array.strides = contiguous_strides(result.shape);
+  }
+
+  const TracedFunction& traced_;
+  const run::Program& program_;
+  const RunOptions& options_;
+  Source at_;
+  std::vector<std::byte*> registers_;
+  std::vector<VariableState*> written_;
+  std::vector<std::unique_lock<std::recursive_mutex>> locks_;
+  std::vector<Tensor> held_;
+  std::vector<Tensor> results_;
+  Tensor arena_;
+};
+
+}  // namespace
+
+std::vector<Tensor> run_function(const TracedFunction& traced, const CompiledFunction& compiled,
+                                 std::span<const Argument> leaves, const RunOptions& options,
+                                 Source at) {
+  return Call(traced, compiled, options, at).run(leaves);
+}
+
+}  // namespace tidemark::detail

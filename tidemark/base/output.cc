@@ -1,0 +1,69 @@
+#include "tidemark/base/output.h"
+
+#include <iostream>
+#include <mutex>
+#include <utility>
+
+namespace tidemark {
+namespace {
+
+// A callback of the user's and the lock it is called under: recursive, since it may print or warn
+// itself. Never destroyed, so that static destructors may print.
+template <class Function>
+struct Sink {
+  std::recursive_mutex lock;
+  std::function<Function> callback;
+
+  void set(std::function<Function> next) {
+    const std::lock_guard guard(lock);
+    std::swap(callback, next);
+  }
+};
+
+Sink<void(std::string_view)>& print_sink() {
+  static auto& sink = *new Sink<void(std::string_view)>;
+  return sink;
+}
+
+Sink<void(std::string_view, Source)>& warning_sink() {
+  static auto& sink = *new Sink<void(std::string_view, Source)>;
+  return sink;
+}
+
+}  // namespace
+
+void set_print_sink(std::function<void(std::string_view line)> sink) {
+  print_sink().set(std::move(sink));
+}
+
+void on_warning(std::function<void(std::string_view text, Source at)> callback) {
+  warning_sink().set(std::move(callback));
+}
+
+namespace detail {
+
+void write_line(std::string_view line) {
+  const std::lock_guard guard(print_sink().lock);
+  // A copy: the callback may set another.
+  if (const auto callback = print_sink().callback) {
+    const UserCode user;
+    callback(line);
+  } else {
+    std::cout << line << std::flush;
+  }
+}
+
+void warn(std::string_view text, Source at) {
+  const Source line = at.resolve();
+  const std::lock_guard guard(warning_sink().lock);
+  if (const auto callback = warning_sink().callback) {
+    const UserCode user;
+    callback(text, line);
+    return;
+  }
+  std::cerr << "tidemark: " << text << '\n';
+  if (line.known()) std::cerr << "  at " << line.text() << '\n';
+}
+
+}  // namespace detail
+}  // namespace tidemark

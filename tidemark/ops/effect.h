@@ -1,0 +1,40 @@
+// Ops that give nothing and do something: prints and checks. Programs keep them, in their order.
+#pragma once
+
+#include "tidemark/ops/op_def.h"
+#include "tidemark/ops/program.h"
+
+namespace tidemark::ops {
+
+// In the text of `print`, where the next operand stands; everything else is a character's code.
+inline constexpr int64_t kOperandHere = -1;
+
+inline constexpr NamedOp assert_that = {
+    .name = "assert_that",
+    .brief =
+        "An error with this text where the first operand is not true throughout; shows the "
+        "other operands.",
+    .family = Family::effect,
+    .arity = -1,
+    .attrs = kTextAttr,
+    .no_gradient = kProgramOnly,
+};
+inline constexpr NamedOp check_numerics = {
+    .name = "check_numerics",
+    .brief = "An error with this text where an element is infinite or NaN.",
+    .family = Family::effect,
+    .attrs = kTextAttr,
+    .no_gradient = kProgramOnly,
+};
+inline constexpr NamedOp print = {
+    .name = "print",
+    .brief = "A line of text with the operands in it.",
+    .family = Family::effect,
+    .arity = -1,
+    .attrs = kTextAttr,
+    .no_gradient = kProgramOnly,
+};
+
+inline constexpr const NamedOp* kEffectOps[] = {&assert_that, &check_numerics, &print};
+
+}  // namespace tidemark::ops
