@@ -48,7 +48,9 @@ class Parser {
   Graph run() {
     expect("function", "at the beginning");
     if (next_.kind == Token::name) graph_.name = take().text;
-    if (next_.kind == Token::string) graph_.name = read_string();
+    if (next_.kind == Token::string) {
+      for (const int64_t code : read_text()) graph_.name += static_cast<char>(code);
+    }
     read_region(Graph::kBody);
     if (next_.kind != Token::end) fail_at_next("the end of the file after the function");
     return std::move(graph_);
@@ -307,11 +309,8 @@ class Parser {
         return Attrs().add(read_dtype());
       case AttrKind::number:
         return Attrs().add(read_number());
-      case AttrKind::text: {
-        std::vector<int64_t> bytes;
-        for (const char byte : read_string()) bytes.push_back(static_cast<unsigned char>(byte));
-        return Attrs().add(std::span<const int64_t>(bytes));
-      }
+      case AttrKind::text:
+        return Attrs().add(std::span<const int64_t>(read_text()));
     }
     return {};
   }
@@ -364,13 +363,12 @@ class Parser {
     fail_at_next("'true' or 'false'");
   }
 
-  std::string read_string() {
+  std::vector<int64_t> read_text() {
     const Token token = expect_kind(Token::string, "a text in double quotes");
-    std::string bytes;
-    if (!unquoted(token.text, bytes))
-      fail(token, cat(shown(token), " has an escape that is none"),
-           "the escapes are \\\\, \\\" and \\xNN");
-    return bytes;
+    std::vector<int64_t> codes;
+    if (unquoted(token.text, codes)) return codes;
+    fail(token, cat(shown(token), " has an escape that is none"),
+         "the escapes are \\\\, \\\", \\xNN, and \\% for an operand");
   }
 
   Tokens tokens_;
