@@ -127,6 +127,7 @@ void add_structure(Maker& make) {
   make.add(ops::cast, {x}, attributes(DType::bf16));
   make.add(ops::reshape, {x}, attributes(Integers{3, 2}));
   make.add(ops::transpose, {x}, attributes(Integers{1, 0}));
+  make.add(ops::stop_gradient, {x});
   make.add(ops::slice, {x}, attributes(Integers{1, 2}, Integers{1, 2}, Integers{1, -2}));
   make.add(ops::broadcast_to, {x}, attributes(Integers{4, 2, 3}));
   make.add(ops::update, {x, make.parameter(DType::f32, {1, 2})},
@@ -476,8 +477,8 @@ TEST(TextErrors, OfTypes) {
                     "p.tm:2:13: concat: takes one operand or more, got 0\n  Tensors one after "
                     "another along an axis.");
   expect_node_error("%y: f32[] = add(%a, %b)",
-                    "p.tm:2:13: add: shapes [2, 3] and [3, 4] do not broadcast (3 and 4 at axis "
-                    "-1)\n  sizes must be equal, or one of them 1");
+                    "p.tm:2:13: add: shapes [2, 3] and [3, 4] do not broadcast (2 and 3 at axis "
+                    "-2)\n  sizes must be equal, or one of them 1");
   expect_node_error("%y: f32[] = add(%a, %i)",
                     "p.tm:2:13: add: operands f32[2, 3] and i32[2] differ in dtype\n  programs "
                     "promote nothing by themselves: cast one of them before");

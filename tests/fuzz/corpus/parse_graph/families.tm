@@ -30,7 +30,7 @@ function "all of \x41"(%x: f32[2, 3], %i: i32[4], %p: i64[2, 5], %u: f32[4, 3], 
   %up: f32[2, 3] = update(%x, %s) {begin = [1, 2], size = [1, 2], step = [1, -2]}
   %row: f32[3] = sum(%x) {axes = [0]}
   %pt: f32[2, 3] = put(%x, %key, %row)
-  print(%rn, %key) {text = "draw \\% of \\%\\x21"}
+  print(%rn, %key) {text = "draw \% of \%\x21"}
   check_numerics(%x) {text = "x"}
   %one: f32[] = constant 1
   %x1: f32[2, 3] = multiply(%x, %one)
