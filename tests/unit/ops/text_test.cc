@@ -617,6 +617,21 @@ TEST(TextErrors, OfRegions) {
       "again on values it carries.");
 }
 
+TEST(TextErrors, OfTooMuch) {
+  expect_error(
+      "function(%x: f32[1, 8, 8, 4], %w: f32[3, 3, 4, 4]) {\n%y: f32[] = conv2d(%x, %w) {stride = "
+      "[1, 1], pad_low = [0, 0], pad_high = [0, 0], dilation = [1, 1], groups = "
+      "999999999999999999} return }",
+      "p.tm:2:13: conv2d: groups = 999999999999999999 is too much\n  1 is one group of all "
+      "channels");
+  expect_error("function(%x: u8[140737488355328]) {\n%y: u8[1] = concat(%x, %x) return }",
+               "p.tm:2:13: concat: its operands are too large together\n  use fewer of them");
+  std::string results = "%0: f32[]";
+  for (int i = 1; i < 32768; ++i) results += cat(", %", i, ": f32[]");
+  expect_error("function() {\n" + results + " = exp() return }",
+               "p.tm:2:1: a node has 32768 results\n  32767 is the most");
+}
+
 TEST(TextErrors, OfRegionsTooDeep) {
   const auto nested = [](int depth) {
     std::string text = "function(%x: f32[]) {";
