@@ -10,6 +10,27 @@ namespace {
 
 using Pointers = std::array<std::byte*, kMaxBuffers>;
 
+// Which kernel runs, and the scratch to have for it. Eager code takes what its kernel needs, which
+// is nothing for machine code; programs have planned for the interpreter, whatever runs.
+class Choice {
+ public:
+  Choice(CachedKernel& cached, int64_t size)
+      : cached_(cached),
+        size_(size),
+        eager_(WorkspacePart::current() == nullptr ? &cached.pick(size) : nullptr) {}
+  // For calls of this many steps and columns.
+  int64_t scratch_bytes(int64_t steps, int64_t columns) const {
+    return eager_ != nullptr ? cached_.scratch_bytes(*eager_, steps, columns)
+                             : cached_.scratch_bytes(steps, columns);
+  }
+  const Kernel& kernel() const { return eager_ != nullptr ? *eager_ : cached_.pick(size_); }
+
+ private:
+  CachedKernel& cached_;
+  int64_t size_;
+  const Kernel* eager_;
+};
+
 // Scratch for every worker, held for the length of a launch. A little of it stands on the caller's
 // stack: short launches are not to wait for the pool.
 class Scratch {
@@ -136,10 +157,11 @@ void launch_pointwise(CachedKernel& cached, const Frame& frame, std::span<const 
 
   const Blocks blocks = pointwise_blocks(cached, outers, rows, columns, threads);
 
-  const Scratch scratch(cached.scratch_bytes(1, columns),
+  const Choice choice(cached, size);
+  const Scratch scratch(choice.scratch_bytes(1, columns),
                         workers_of(blocks.count, blocks.grain, threads));
   if (WorkspacePart::counting()) return;
-  const Kernel& kernel = cached.pick(size);
+  const Kernel& kernel = choice.kernel();
   const Extents extents(frame, cached.nest());
   std::array<Movement, kMaxBuffers> movements = {};
   for (int b = 0; b < frame.buffers; ++b) {
@@ -181,10 +203,11 @@ void launch_lanes(CachedKernel& cached, const Frame& frame) {
   const int threads = num_threads();
   const int64_t work = std::max<int64_t>(1, columns * cached.weight());
   const int64_t grain = std::max<int64_t>(1, kPieceWork / work);
-  const Scratch scratch(cached.scratch_bytes(1, columns),
+  const Choice choice(cached, std::max<int64_t>(1, frame.size()));
+  const Scratch scratch(choice.scratch_bytes(1, columns),
                         workers_of(outers * rows, grain, threads));
   if (WorkspacePart::counting()) return;
-  const Kernel& kernel = cached.pick(std::max<int64_t>(1, frame.size()));
+  const Kernel& kernel = choice.kernel();
   const Extents extents(frame, cached.nest());
   std::array<Movement, kMaxBuffers> movements = {};
   for (int b = 0; b < frame.buffers; ++b) {
@@ -222,13 +245,14 @@ void launch_columns(CachedKernel& cached, const Frame& frame) {
                                          stride_at(frame, b, frame.axes() - 1)};
   }
   const int64_t work = std::max<int64_t>(1, steps * cached.weight());
+  const Choice choice(cached, std::max<int64_t>(1, frame.size()));
   const int64_t width = column_block(cached, rows, steps, columns, threads);
   const int64_t column_blocks = (columns + width - 1) / width;
   const int64_t grain = std::max<int64_t>(1, kPieceWork / (work * width));
-  const Scratch scratch(cached.scratch_bytes(steps, width),
+  const Scratch scratch(choice.scratch_bytes(steps, width),
                         workers_of(rows * column_blocks, grain, threads));
   if (WorkspacePart::counting()) return;
-  const Kernel& kernel = cached.pick(std::max<int64_t>(1, frame.size()));
+  const Kernel& kernel = choice.kernel();
   const Extents extents(frame, cached.nest());
   device::parallel_for(
       rows * column_blocks, grain, threads, [&](int64_t begin, int64_t end, int worker) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tidemark/compile/group.h"
 #include "tidemark/compile/lowerer.h"
 #include "tidemark/compile/workspace.h"
 #include "tidemark/device/threads.h"
@@ -145,6 +146,8 @@ bool Lowerer::overwrites(const Node& node, size_t operand, size_t result) {
     if (root(other) == root(input) && !same_layout(seen(other).layout, wanted)) return false;
   }
   if (node.op->family == Family::pointwise || node.op->family == Family::row) return true;
+  if (node.op->self == &ops::group)
+    return may_overwrite(graph_, node, static_cast<int32_t>(operand), static_cast<int32_t>(result));
   const std::string_view name = node.op->name;
   return (name == "scatter_add" || name == "put" || name == "update") && operand == 0 &&
          std::count_if(node.inputs.begin(), node.inputs.end(),
@@ -152,11 +155,13 @@ bool Lowerer::overwrites(const Node& node, size_t operand, size_t result) {
 }
 
 // Whether the bytes of `place_root` may take this node's result.
-bool Lowerer::is_free(int32_t place_root, int32_t, const Scope& scope, const Node& node) {
+bool Lowerer::is_free(int32_t place_root, const Scope& scope, const Node& node, Value result) {
   if (place_root < 0 || last_use(place_root) < scope.position) return true;
   if (last_use(place_root) > scope.position) return false;
   for (size_t k = 0; k < node.inputs.size(); ++k) {
-    if (root(node.inputs[k]) == place_root && !overwrites(node, k, 0)) return false;
+    if (root(node.inputs[k]) == place_root &&
+        !overwrites(node, k, static_cast<size_t>(result.result)))
+      return false;
   }
   return true;
 }
@@ -188,7 +193,7 @@ int32_t Lowerer::choose(const Node& node, Value result, Scope& scope) {
     Destination& destination = scope.destinations[static_cast<size_t>(wish)];
     const bool may_throw_later = scope.is_body && scope.last_fallible >= scope.position;
     if (destination.place >= 0 && !may_throw_later &&
-        is_free(destination.place_root, destination.place, scope, node)) {
+        is_free(destination.place_root, scope, node, result)) {
       destination.held = destination.place;
     } else if (scope.is_body) {
       destination.held = dying_parameter(node, result, scope);
@@ -428,7 +433,29 @@ void Lowerer::emit_effect(int32_t number) {
   for (const int32_t literal : literals) extend_to_now(literal);
 }
 
-void Lowerer::emit_group(Scope&, int32_t) { TIDEMARK_CHECK(false, "groups have no steps yet"); }
+void Lowerer::emit_group(Scope& scope, int32_t number) {
+  const Node& node = graph_.nodes[static_cast<size_t>(number)];
+  std::vector<ArrayRef> inputs, results;
+  std::vector<run::Address> places;
+  std::vector<int32_t> literals;
+  for (const Value input : node.inputs) {
+    inputs.push_back(seen(input).layout);
+    if (is_constant(input)) {
+      literals.push_back(materialise(input, node.source));
+      inputs.back() = dense_layout(graph_.type(input));
+      places.push_back(memory(literals.back()).address);
+    } else {
+      places.push_back(address_of(input));
+    }
+  }
+  for (size_t r = 0; r < node.results.size(); ++r) {
+    results.push_back(dense_layout(node.results[r]));
+    const int32_t held = choose(node, {number, static_cast<int16_t>(r)}, scope);
+    places.push_back(memory(held).address);
+  }
+  emit(group_task(graph_, node, inputs, results, true), places, node.op->name, node.source);
+  for (const int32_t literal : literals) extend_to_now(literal);
+}
 
 // ---- the whole ----------------------------------------------------------------------------------
 

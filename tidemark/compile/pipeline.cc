@@ -1,10 +1,11 @@
 #include "tidemark/compile/pipeline.h"
 
+#include "tidemark/device/cpu/features.h"
 #include "tidemark/passes/passes.h"
 
 namespace tidemark::compile {
 
-Graph optimise(Graph graph, const PipelineOptions&, const Watch& watch) {
+Graph optimise(Graph graph, const PipelineOptions& options, const Watch& watch) {
   const auto pass = [&](std::string_view name, void (*run)(Graph&)) {
     run(graph);
 #ifdef TIDEMARK_DEBUG
@@ -12,7 +13,12 @@ Graph optimise(Graph graph, const PipelineOptions&, const Watch& watch) {
 #endif
     if (watch) watch(name, graph);
   };
+  pass("simplify", passes::simplify);
+  pass("merge", passes::merge);
   pass("remove_dead", passes::remove_dead);
+  if (options.fuse)
+    pass("fuse", [](Graph& whole) { passes::fuse(whole, device::caches().l2_bytes); });
+  pass("order", passes::order);
   return compact(graph);
 }
 

@@ -31,6 +31,10 @@ void remove_dead(Graph& graph);
 // is computed as often as before, and written and read less.
 void fuse(Graph& graph, int64_t cache_bytes);
 
+// Puts the nodes of every region in an order in which few bytes are alive at once: never more than
+// in the order they have.
+void order(Graph& graph);
+
 struct Pass {
   std::string_view name;
   void (*run)(Graph&) = nullptr;
