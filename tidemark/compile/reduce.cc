@@ -31,8 +31,10 @@ void run_whole(const Fold& fold) {
   Frame frame;
   for (const Dim dim : fold.operand.shape) frame.extents.push_back(dim);
   frame.add(fold.operand);
-  // The result does not move along the folded axis.
+  // The result, dense, has the operand's other axes, and does not move along the folded one.
   ArrayRef seen = fold.result;
+  seen.shape = fold.operand.shape;
+  seen.shape.erase(fold.fold_axis());
   seen.strides = contiguous_strides(seen.shape);
   seen.strides.insert(static_cast<size_t>(fold.fold_axis()), 0);
   frame.add(seen);

@@ -2,6 +2,7 @@
 // same nodes run one by one. TIDEMARK_FUZZ sets how many.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <random>
 
@@ -130,18 +131,29 @@ class RandomGraph {
     return g_.apply("add", {as(x, dtype), g_.reshape(g_.range(shape[axis], dtype, 1, 2), thin)});
   }
 
+  // Of one axis, or of several; often compared at once with what was reduced, as norms are; at
+  // times over a repeat.
   Value reduction(Value x) {
-    const Shape shape = g_.type(x).shape;
-    AxisList axes;
-    for (int64_t axis = 0; axis < shape.rank(); ++axis) {
-      if (below(2) == 0) axes.push_back(axis);
+    Shape shape = g_.type(x).shape;
+    if (below(6) == 0 && shape.size() < 5000) {
+      shape.insert(0, 2 + below(6));
+      x = g_.broadcast_to(x, shape);
     }
+    if (shape.rank() == 0) return unary(x);
+    AxisList axes = {below(shape.rank())};
+    for (int64_t axis = 0; axis < shape.rank() && below(3) == 0; ++axis) {
+      if (axis != axes[0]) axes.push_back(axis);
+    }
+    std::sort(axes.begin(), axes.end());
     const char* op = one_of({"sum", "sum", "max", "min", "prod", "any", "argmax"});
-    if (axes.empty()) return unary(x);
     if (g_.type(x).dtype == boolean && std::string_view(op) != "any") x = g_.cast(x, i32);
     const bool keep = below(3) != 0;
     const Value y = g_.reduce(op, x, axes, keep);
-    return y;
+    if (!keep || below(3) == 0) return y;
+    const DType dtype = one_of({f32, f32, f64, f16});
+    const Value normed =
+        g_.apply(one_of({"subtract", "multiply", "divide"}), {as(x, dtype), as(y, dtype)});
+    return below(2) == 0 ? g_.apply(one_of({"exp", "tanh"}), {normed}) : normed;
   }
 
   Value view(Value x) {
