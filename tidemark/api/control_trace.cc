@@ -231,27 +231,30 @@ class LoopTrace {
     return is_new;
   }
 
+  // Whether the body gave this carry the type it has from now on; a UserError where it has another
+  // one already.
   bool learns(size_t k, const Tensor& given) {
     Carry& carry = carries_[k];
     if (!given.has_value())
       throw UserError(cat(parts_.name, ": ", parts_.carry_path(k), " holds nothing"), at_,
                       "a TensorArray that a loop carries needs .element_shape, or a write in the "
                       "body");
-    const TensorState& state = state_of(given, at_);
-    const bool is_empty = !parts_.carries[k].has_value();
     TensorType type = type_of(given, at_);
-    const OperandType types[] = {
-        {.dtype = carry.type.dtype,
-         .weak = carry.is_known ? Weak::no : weak_kind(state_of(parts_.carries[k], at_))},
-        {.dtype = type.dtype, .weak = weak_kind(state)}};
-    if (!is_empty && (!carry.is_known || state.weak)) type.dtype = promote(types);
-    const bool may_be_new = !carry.is_known;
-    if (type.shape != carry.type.shape && !(is_empty && may_be_new))
+    if (parts_.carries[k].has_value()) {
+      const TensorState& first = state_of(parts_.carries[k], at_);
+      const OperandType types[] = {
+          {.dtype = carry.type.dtype, .weak = carry.is_known ? Weak::no : weak_kind(first)},
+          {.dtype = type.dtype, .weak = weak_kind(state_of(given, at_))}};
+      if (types[0].weak != Weak::no || types[1].weak != Weak::no) type.dtype = promote(types);
+      const bool same_dtype = !carry.is_known || type.dtype == carry.type.dtype;
+      if (!same_dtype || type.shape != carry.type.shape)
+        carry_changed(parts_, k, carry.type, type, at_);
+    } else if (carry.is_known && type != carry.type) {
       carry_changed(parts_, k, carry.type, type, at_);
-    if (carry.is_known && type.dtype != carry.type.dtype)
-      carry_changed(parts_, k, carry.type, type, at_);
+    }
+    const bool is_new = !carry.is_known;
     carry = {type, true};
-    return may_be_new;
+    return is_new;
   }
 
   // The condition's region, where there is one.

@@ -18,8 +18,7 @@ TEST(Cond, RunsOneBranch) {
   int first = 0, second = 0;
   const Tensor x = td::constant({1, 2}, td::f32);
   const auto choose = [&](const Tensor& p) {
-    return td::cond(
-        p > 0, [&] { return ++first, x * 2; }, [&] { return ++second, x - 1; });
+    return td::cond(p > 0, [&] { return ++first, x * 2; }, [&] { return ++second, x - 1; });
   };
   EXPECT_EQ(floats(choose(1)), (std::vector<float>{2, 4}));
   EXPECT_EQ(floats(choose(-1)), (std::vector<float>{0, 1}));
@@ -31,7 +30,8 @@ TEST(Cond, InAFunctionChoosesWhenItRuns) {
   const auto f = td::function([](const Tensor& p, const Tensor& x, const Tensor& y) {
     const Tensor twice = x * 2;
     return td::cond(
-        p > 0, [&] { return std::pair{twice + y, x}; }, [&] { return std::pair{y, td::exp(twice)}; });
+        p > 0, [&] { return std::pair{twice + y, x}; },
+        [&] { return std::pair{y, td::exp(twice)}; });
   });
   const Tensor x = td::random::normal({50}), y = td::random::normal({50});
   for (int i = 0; i < 2; ++i) {
@@ -79,8 +79,7 @@ TEST(Cond, AssignsVariablesInTheBranchTaken) {
   const td::Variable v(td::zeros({4})), w(td::ones({4}));
   const auto f = td::function([=](const Tensor& p, const Tensor& x) {
     v.assign_add(x);
-    td::cond(
-        p, [&] { v.assign_add(x * 10); }, [&] { w.assign(v * 2); });
+    td::cond(p, [&] { v.assign_add(x * 10); }, [&] { w.assign(v * 2); });
     return v + w;
   });
   const Tensor x = td::ones({4});
@@ -104,8 +103,7 @@ TEST(Cond, GivesAPlainNumberTheDtypeOfTheOtherBranch) {
 TEST(Cond, KeepsPrintsInOrder) {
   const auto f = td::function([](const Tensor& p) {
     td::print("before");
-    td::cond(
-        p, [&] { td::print("yes"); }, [&] { td::print("no"); });
+    td::cond(p, [&] { td::print("yes"); }, [&] { td::print("no"); });
     td::print("after");
   });
   testing::internal::CaptureStdout();
@@ -116,8 +114,7 @@ TEST(Cond, KeepsPrintsInOrder) {
 
 TEST(SwitchCase, TakesTheBranchOfThatNumberOrTheLast) {
   const auto choose = [](const Tensor& i, const Tensor& x) {
-    return td::switch_case(
-        i, [&] { return x; }, [&] { return x * 10; }, [&] { return x * 100; });
+    return td::switch_case(i, [&] { return x; }, [&] { return x * 10; }, [&] { return x * 100; });
   };
   const auto f = td::function([&](const Tensor& i, const Tensor& x) { return choose(i, x); });
   const Tensor x = td::full({}, 3, td::i32);
@@ -131,12 +128,10 @@ TEST(SwitchCase, TakesTheBranchOfThatNumberOrTheLast) {
 // ---- while_loop ---------------------------------------------------------------------------------
 
 Tensor power(const Tensor& a, const Tensor& n) {
-  const auto [i, result] =
-      td::while_loop([&](const Tensor& i, const Tensor&) { return i < n; },
-                     [&](const Tensor& i, const Tensor& r) {
-                       return std::tuple{i + 1, td::matmul(r, a)};
-                     },
-                     std::tuple{1, a}, {.shape_invariants = {{}, a.shape()}});
+  const auto [i, result] = td::while_loop(
+      [&](const Tensor& i, const Tensor&) { return i < n; },
+      [&](const Tensor& i, const Tensor& r) { return std::tuple{i + 1, td::matmul(r, a)}; },
+      std::tuple{1, a}, {.shape_invariants = {{}, a.shape()}});
   return result;
 }
 
@@ -190,9 +185,7 @@ TEST(WhileLoop, GivesAPlainNumberTheDtypeOfTheBody) {
   const auto total = [](const Tensor& x) {
     return std::get<1>(
         td::while_loop([](const Tensor& i, const Tensor&) { return i < 5; },
-                       [&](const Tensor& i, const Tensor& t) {
-                         return std::tuple{i + 1, t + x};
-                       },
+                       [&](const Tensor& i, const Tensor& t) { return std::tuple{i + 1, t + x}; },
                        std::tuple{0, 0.0}));
   };
   const auto f = td::function([&](const Tensor& x) { return total(x); });
@@ -238,21 +231,20 @@ TEST(WhileLoop, LeavesVariablesAsTheyWereWhenATripFails) {
 
 TEST(WhileLoop, NestsWithBranchesInside) {
   const auto collatz = [](const Tensor& start) {
-    return std::get<1>(td::while_loop(
-        [](const Tensor& n, const Tensor&) { return n != 1; },
-        [](const Tensor& n, const Tensor& steps) {
-          const Tensor next =
-              td::cond(n % 2 == 0, [&] { return td::cast(n / 2, td::i32); }, [&] { return 3 * n + 1; });
-          return std::tuple{next, steps + 1};
-        },
-        std::tuple{start, 0}));
+    return std::get<1>(td::while_loop([](const Tensor& n, const Tensor&) { return n != 1; },
+                                      [](const Tensor& n, const Tensor& steps) {
+                                        const Tensor next = td::cond(
+                                            n % 2 == 0, [&] { return td::cast(n / 2, td::i32); },
+                                            [&] { return 3 * n + 1; });
+                                        return std::tuple{next, steps + 1};
+                                      },
+                                      std::tuple{start, 0}));
   };
   const auto all = td::function([&](const Tensor& most) {
-    return td::while_loop([&](const Tensor& n, const Tensor&) { return n <= most; },
-                          [&](const Tensor& n, const Tensor& sum) {
-                            return std::tuple{n + 1, sum + collatz(n)};
-                          },
-                          std::tuple{1, 0});
+    return td::while_loop(
+        [&](const Tensor& n, const Tensor&) { return n <= most; },
+        [&](const Tensor& n, const Tensor& sum) { return std::tuple{n + 1, sum + collatz(n)}; },
+        std::tuple{1, 0});
   });
   int expected = 0;
   for (int n = 1; n <= 10; ++n) expected += collatz(td::constant(n)).item<int>();
@@ -269,6 +261,276 @@ TEST(WhileLoop, HasAPlanThatDoesNotDependOnTheTrips) {
     EXPECT_EQ(profile.planned, plan.peak());
   }
   EXPECT_EQ(f.profile(a, td::constant(50)).second.touched, plan.peak());
+}
+
+// ---- fori_loop ----------------------------------------------------------------------------------
+
+Tensor weighted(const Tensor& lower, const Tensor& upper, const Tensor& x) {
+  return td::fori_loop(
+      lower, upper, [&](const Tensor& i, const Tensor& sum) { return sum * 0.5 + x * i; },
+      td::zeros_like(x));
+}
+
+TEST(ForiLoop, TakesNumbersAndTensorsAsBounds) {
+  const Tensor x = td::random::normal({9});
+  const auto of_tensors = td::function(weighted);
+  const int bounds[][2] = {{0, 0}, {0, 5}, {-3, 4}, {5, 2}};
+  for (const auto& [lower, upper] : bounds) {
+    Tensor expected = td::zeros({9});
+    for (int i = lower; i < upper; ++i) expected = expected * 0.5 + x * i;
+    const auto of_numbers = td::function([lower = lower, upper = upper](const Tensor& x) {
+      return td::fori_loop(
+          lower, upper, [&](const Tensor& i, const Tensor& sum) { return sum * 0.5 + x * i; },
+          td::zeros_like(x));
+    });
+    EXPECT_TRUE(td::identical(weighted(lower, upper, x), expected));
+    EXPECT_TRUE(td::identical(of_numbers(x), expected));
+    EXPECT_TRUE(td::identical(of_tensors(lower, upper, x), expected));
+    EXPECT_TRUE(td::identical(of_tensors(td::constant(lower), td::constant(upper), x), expected));
+  }
+}
+
+TEST(ForiLoop, NumbersTripsInTheDtypeOfTheBounds) {
+  const auto last = [](const Tensor& lower, const Tensor& upper) {
+    return td::fori_loop(
+        lower, upper, [](const Tensor& i, const Tensor&) { return i; }, td::cast(lower, td::i64));
+  };
+  const Tensor a = td::full({}, 3, td::i64), b = td::full({}, 7, td::i64);
+  EXPECT_EQ(last(a, b).item<int>(), 6);
+  EXPECT_EQ(td::function(last)(a, b).item<int>(), 6);
+  const auto number = [](const Tensor& n) {
+    return td::fori_loop(0, n, [](const Tensor& i, const Tensor&) { return i; }, -1);
+  };
+  EXPECT_EQ(number(5).dtype(), td::i32);
+  EXPECT_EQ(td::function(number)(5).dtype(), td::i32);
+  EXPECT_EQ(td::function(number)(0).item<int>(), -1);
+}
+
+TEST(ForiLoop, KeepsACarryInItsPlace) {
+  const auto f = td::function([](const Tensor& x) {
+    return td::fori_loop(0, 10, [](const Tensor&, const Tensor& y) { return td::sin(y); }, x);
+  });
+  const Tensor x = td::random::normal({1000});
+  Tensor expected = x;
+  for (int i = 0; i < 10; ++i) expected = td::sin(expected);
+  EXPECT_TRUE(td::identical(f(x), expected));
+  const td::Plan plan = f.plan(x);
+  EXPECT_EQ(f.profile(x).second.touched, plan.peak());
+  // The result, and the trip's number.
+  EXPECT_EQ(plan.peak().count, td::granted_bytes(4000) + 64);
+}
+
+// ---- scan ---------------------------------------------------------------------------------------
+
+struct Cell {
+  Tensor h, c;
+};
+struct Input {
+  Tensor x, gate;
+};
+
+auto run_cells(const Tensor& x, const Tensor& gate, bool reverse) {
+  return td::scan(
+      [](const Cell& cell, const Input& in) {
+        const Cell next{td::tanh(cell.c + in.x), cell.c * in.gate + cell.h};
+        return std::pair{next, std::tuple{next.h * 2, next.c - in.x}};
+      },
+      Cell{td::zeros({4}), td::ones({4})}, Input{x, gate}, {.reverse = reverse});
+}
+
+TEST(Scan, GivesTheBitsOfAPlainLoop) {
+  const Tensor x = td::random::normal({6, 4}), gate = td::random::normal({6});
+  for (const bool reverse : {false, true}) {
+    Cell cell{td::zeros({4}), td::ones({4})};
+    std::vector<Tensor> hs(6), cs(6);
+    for (int64_t t = 0; t < 6; ++t) {
+      const auto i = static_cast<size_t>(reverse ? 5 - t : t);
+      cell = {td::tanh(cell.c + x[i]), cell.c * gate[i] + cell.h};
+      hs[i] = cell.h * 2;
+      cs[i] = cell.c - x[i];
+    }
+    const auto f = td::function([=](const Tensor& x, const Tensor& gate) {
+      const auto [last, all] = run_cells(x, gate, reverse);
+      return std::tuple{last.h, last.c, std::get<0>(all), std::get<1>(all)};
+    });
+    const auto [last, all] = run_cells(x, gate, reverse);
+    const auto [h, c, all_h, all_c] = f(x, gate);
+    EXPECT_TRUE(td::identical(last.h, cell.h) && td::identical(h, cell.h));
+    EXPECT_TRUE(td::identical(last.c, cell.c) && td::identical(c, cell.c));
+    EXPECT_TRUE(td::identical(std::get<0>(all), td::stack(hs)));
+    EXPECT_TRUE(td::identical(all_h, td::stack(hs)));
+    EXPECT_TRUE(td::identical(std::get<1>(all), td::stack(cs)));
+    EXPECT_TRUE(td::identical(all_c, td::stack(cs)));
+    EXPECT_EQ(f.profile(x, gate).second.touched, f.plan(x, gate).peak());
+  }
+}
+
+TEST(Scan, OfNothingGivesTheFirstCarryAndAnEmptyStack) {
+  const auto total = [](const Tensor& xs) {
+    return td::scan(
+        [](const Tensor& c, const Tensor& x) { return std::pair{c + td::sum(x), x * 2}; }, 5.0f,
+        xs);
+  };
+  const auto f = td::function([&](const Tensor& xs) { return total(xs); });
+  for (const auto& [carry, ys] : {total(td::zeros({0, 3})), f(td::zeros({0, 3}))}) {
+    EXPECT_EQ(carry.item<float>(), 5);
+    EXPECT_EQ(ys.shape(), (td::Shape{0, 3}));
+  }
+}
+
+TEST(Scan, WalksViewsAndWhatTheTraceMade) {
+  const auto rows = [](const Tensor& x) {
+    return td::scan(
+        [](const Tensor& c, const std::pair<Tensor, Tensor>& both) {
+          return std::pair{c + both.first, c * both.second};
+        },
+        td::zeros({5}), std::pair{td::transpose(x), td::transpose(x * 2)});
+  };
+  const auto f = td::function([&](const Tensor& x) { return rows(x); });
+  const Tensor x = td::random::normal({5, 3});
+  EXPECT_TRUE(td::identical(f(x).first, rows(x).first));
+  EXPECT_TRUE(td::identical(f(x).second, rows(x).second));
+}
+
+TEST(Scan, AssignsVariablesOnceATrip) {
+  const td::Variable seen(td::full({}, 0, td::i32));
+  const auto f = td::function([=](const Tensor& xs) {
+    return td::scan(
+        [&](const Tensor& c, const Tensor& x) {
+          seen.assign_add(1);
+          return std::pair{c + x, c * seen.value()};
+        },
+        td::full({}, 0, td::i32), xs);
+  });
+  const Tensor xs = td::constant({1, 2, 3, 4});
+  EXPECT_EQ(f(xs).second.to_vector<int>(), (std::vector<int>{0, 2, 9, 24}));
+  EXPECT_EQ(seen.value().item<int>(), 4);
+}
+
+// ---- map_fn -------------------------------------------------------------------------------------
+
+Tensor sines(const Tensor& e, int64_t n) { return td::sum(td::sin(td::tile(e, {n}) + 1)); }
+
+TEST(MapFn, GivesTheSameBitsForEverySetting) {
+  const Tensor xs = td::random::normal({11, 40});
+  std::vector<Tensor> each;
+  for (int i = 0; i < 11; ++i) each.push_back(sines(xs[i], 100));
+  const Tensor expected = td::stack(each);
+  const int before = td::num_threads();
+  for (const int threads : {1, 2}) {
+    td::set_num_threads(threads);
+    for (const int64_t chunk : {1, 2, 3, 10, 11, 50}) {
+      const auto body = [](const Tensor& x) { return sines(x, 100); };
+      const auto chunked =
+          td::function([&](const Tensor& xs) { return td::map_fn(body, xs, {.chunk = chunk}); });
+      const auto parallel = td::function(
+          [&](const Tensor& xs) { return td::map_fn(body, xs, {.parallel_iterations = chunk}); });
+      EXPECT_TRUE(td::identical(chunked(xs), expected));
+      EXPECT_TRUE(td::identical(parallel(xs), expected));
+      EXPECT_TRUE(td::identical(td::map_fn(body, xs, {.chunk = chunk}), expected));
+      EXPECT_TRUE(td::identical(td::vectorized_map(body, xs, {.chunk = chunk}), expected));
+    }
+  }
+  td::set_num_threads(before);
+}
+
+TEST(MapFn, NeedsTheOutputAndOneBodyForEachThatIsAlive) {
+  const Tensor xs = td::random::normal({12, 40});
+  const int before = td::num_threads();
+  for (const int threads : {1, 2}) {
+    td::set_num_threads(threads);
+    const auto alone = td::function([](const Tensor& x) { return sines(x, 100); });
+    const int64_t body = alone.plan(xs[0]).peak().count - 64;
+    ASSERT_GE(body, 16000);
+    for (const int64_t alive : {1, 2, 5, 12}) {
+      const auto f = td::function([=](const Tensor& xs) {
+        return td::map_fn([](const Tensor& x) { return sines(x, 100); }, xs, {.chunk = alive});
+      });
+      const td::Plan plan = f.plan(xs);
+      EXPECT_EQ(plan.peak().count, 64 + alive * body) << alive << " alive, " << threads;
+      EXPECT_EQ(f.profile(xs).second.touched, plan.peak());
+    }
+  }
+  td::set_num_threads(before);
+}
+
+TEST(MapFn, TakesAndGivesStructures) {
+  const auto both = [](const Tensor& a, const Tensor& b) {
+    return td::map_fn([](const Tensor& x, const Tensor& y) { return Cell{x + y, td::sum(x)}; },
+                      std::tuple{a, b});
+  };
+  const auto f = td::function([&](const Tensor& a, const Tensor& b) {
+    const Cell cell = both(a, b);
+    return std::pair{cell.h, cell.c};
+  });
+  const Tensor a = td::random::normal({3, 2}), b = td::random::normal({3});
+  EXPECT_TRUE(td::identical(both(a, b).h, a + td::reshape(b, {3, 1})));
+  EXPECT_TRUE(td::identical(f(a, b).first, a + td::reshape(b, {3, 1})));
+  EXPECT_TRUE(td::identical(both(a, b).c, f(a, b).second));
+}
+
+TEST(MapFn, OfNothingGivesNothing) {
+  const auto f = td::function([](const Tensor& xs) {
+    return td::map_fn([](const Tensor& x) { return td::sum(x) > 0; }, xs);
+  });
+  const Tensor xs = td::zeros({0, 7});
+  const Tensor eager = td::map_fn([](const Tensor& x) { return td::sum(x) > 0; }, xs);
+  for (const Tensor& y : {eager, f(xs)}) {
+    EXPECT_EQ(y.shape(), (td::Shape{0}));
+    EXPECT_EQ(y.dtype(), td::boolean);
+  }
+}
+
+TEST(MapFn, TakesAnOpForItsBody) {
+  const Tensor xs = td::random::normal({3, 5});
+  EXPECT_TRUE(td::identical(td::map_fn(td::exp, xs), td::exp(xs)));
+}
+
+TEST(MapFn, RunsBodiesWithEffectsInOrder) {
+  const td::Variable count(td::full({}, 0, td::i32));
+  const auto f = td::function([=](const Tensor& xs) {
+    return td::map_fn(
+        [&](const Tensor& x) {
+          count.assign_add(1);
+          td::print("x", x);
+          return x * count.value();
+        },
+        xs, {.chunk = 3});
+  });
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(f(td::constant({5, 6, 7})).to_vector<int>(), (std::vector<int>{5, 12, 21}));
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "x 5\nx 6\nx 7\n");
+  EXPECT_EQ(count.value().item<int>(), 3);
+}
+
+TEST(MapFn, TellsOfAnIndexOutOfRangeInAnyBody) {
+  const Tensor table = td::ones({3});
+  const auto f = td::function([=](const Tensor& ids) {
+    return td::map_fn([&](const Tensor& i) { return td::gather(table, i); }, ids, {.chunk = 4});
+  });
+  EXPECT_EQ(floats(f(td::constant({0, 1, 2, 0, 1}))).size(), 5U);
+  EXPECT_THROW(f(td::constant({0, 1, 2, 0, 9})), td::UserError);
+}
+
+TEST(ControlFlow, NestsInAllWays) {
+  const auto body = [](const Tensor& x) {
+    const Tensor walked = td::fori_loop(
+        0, 4,
+        [&](const Tensor& i, const Tensor& y) {
+          const Tensor inner =
+              td::map_fn([&](const Tensor& e) { return e * x[0] + i; }, y, {.chunk = 2});
+          return td::cond(i % 2 == 0, [&] { return inner; }, [&] { return td::tanh(inner) - y; });
+        },
+        x);
+    return td::scan([](const Tensor& c, const Tensor& e) { return std::pair{c * 0.5 + e, c}; },
+                    walked[0], walked);
+  };
+  const auto all = [&](const Tensor& xs) { return td::map_fn(body, xs, {.chunk = 3}); };
+  const auto f = td::function([&](const Tensor& xs) { return all(xs); });
+  const Tensor xs = td::random::normal({5, 6});
+  EXPECT_TRUE(td::identical(f(xs).first, all(xs).first));
+  EXPECT_TRUE(td::identical(f(xs).second, all(xs).second));
+  EXPECT_EQ(f.profile(xs).second.touched, f.plan(xs).peak());
 }
 
 }  // namespace
