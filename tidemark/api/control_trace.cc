@@ -217,10 +217,18 @@ class LoopTrace {
     return carried;
   }
 
+  // Whether it is a plain number, frozen into the program.
+  bool is_literal(const Tensor& bound) const {
+    const TensorState& state = state_of(bound, at_);
+    return state.weak && state.kind == TensorState::Kind::concrete;
+  }
+
   // fori_loop's number, of the trip of this number.
   Tensor number_of(const Tensor& trip) const {
     if (!parts_.lower.has_value()) return {};
-    return cast(add(trip, parts_.lower, at_), number_dtype_of(parts_, at_), at_);
+    const bool from_zero = is_literal(parts_.lower) && parts_.lower.item<int64_t>(at_) == 0;
+    if (from_zero) trace_.numbers().push_back({at_.resolve(), 0});
+    return cast(from_zero ? trip : add(trip, parts_.lower, at_), number_dtype_of(parts_, at_), at_);
   }
 
   bool learns(const Tensors& given, const TraceScope& scope) {
@@ -344,13 +352,9 @@ class LoopTrace {
   // The number of trips between bounds: known where both are plain numbers, else an input.
   bool count_input(Node& node, int64_t& trips) {
     if (!parts_.lower.has_value()) return false;
-    const auto is_literal = [&](const Tensor& bound) {
-      const TensorState& state = state_of(bound, at_);
-      return state.weak && state.kind == TensorState::Kind::concrete;
-    };
     if (is_literal(parts_.lower) && is_literal(parts_.upper)) {
       const auto first = parts_.lower.item<int64_t>(at_), end = parts_.upper.item<int64_t>(at_);
-      trace_.numbers().push_back({at_, static_cast<double>(end)});
+      trace_.numbers().push_back({at_.resolve(), static_cast<double>(end)});
       trips = std::max<int64_t>(0, end - first);
       return false;
     }
