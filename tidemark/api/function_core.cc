@@ -15,6 +15,7 @@
 #include "tidemark/base/output.h"
 #include "tidemark/compile/pipeline.h"
 #include "tidemark/device/threads.h"
+#include "tidemark/ops/text.h"
 #include "tidemark/ops/typing.h"
 
 namespace tidemark::detail {
@@ -117,7 +118,8 @@ struct FunctionCore::Impl {
 
   // Runs the user's function on stand-ins for these leaves.
   std::shared_ptr<Entry> trace(const Arguments& arguments, std::vector<LeafType> leaves,
-                               std::string reason, Source call) const {
+                               std::string reason, Source call,
+                               const compile::Watch& watch = {}) const {
     const auto start = std::chrono::steady_clock::now();
     const TracingNow now(this, title(), call);
     auto entry = std::make_shared<Entry>();
@@ -126,6 +128,7 @@ struct FunctionCore::Impl {
     entry->reason = std::move(reason);
     entry->argument_structure = arguments.structure();
     Trace trace(title(), at);
+    if (traces > 0) trace.set_retraced(entry->reason);
     std::vector<Argument> stand_ins;
     for (size_t i = 0; i < arguments.leaves.size(); ++i) {
       const LeafType& leaf = entry->leaves[i];
@@ -152,7 +155,9 @@ struct FunctionCore::Impl {
     entry->result_structure = std::move(result.structure);
     entry->trace_ms = milliseconds_since(start);
     const auto compiling = std::chrono::steady_clock::now();
-    entry->traced.graph = compile::optimise(std::move(entry->traced.graph), {.fuse = options.jit});
+    if (watch) watch("trace", entry->traced.graph);
+    entry->traced.graph =
+        compile::optimise(std::move(entry->traced.graph), {.fuse = options.jit}, watch);
     entry->compile_ms = milliseconds_since(compiling);
     return entry;
   }
@@ -325,13 +330,18 @@ struct FunctionCore::Impl {
     return called;
   }
 
-  // Traces again, and compares what was frozen.
-  std::string changes_of(const Entry& entry, Source call) const {
+  std::shared_ptr<Entry> trace_again(const Entry& entry, Source call,
+                                     const compile::Watch& watch = {}) const {
     Arguments arguments;
     arguments.key = entry.key;
     arguments.structure = [&entry] { return entry.argument_structure; };
     arguments.leaves = entry.stand_ins;
-    const std::shared_ptr<Entry> again = trace(arguments, entry.leaves, "check_captures", call);
+    return trace(arguments, entry.leaves, "traced again to look at it", call, watch);
+  }
+
+  // Traces again, and compares what was frozen.
+  std::string changes_of(const Entry& entry, Source call) const {
+    const std::shared_ptr<Entry> again = trace_again(entry, call);
     const std::vector<NumberMet>&was = entry.traced.numbers, &is = again->traced.numbers;
     std::string changed;
     for (size_t i = 0; i < std::min(was.size(), is.size()); ++i) {
@@ -507,10 +517,24 @@ std::string FunctionCore::check_captures(Source at) const {
   return changed;
 }
 
-std::string FunctionCore::text(std::string_view) const {
-  const std::lock_guard guard(impl_->lock);
-  return impl_->entries.empty() ? std::string()
-                                : cat(impl_->entries.front()->traced.graph.nodes.size(), " nodes");
+std::string FunctionCore::text(std::string_view pass) const {
+  std::shared_ptr<Impl::Entry> entry;
+  {
+    const std::lock_guard guard(impl_->lock);
+    if (impl_->entries.empty()) return "";
+    entry = impl_->entries.front();
+  }
+  if (pass.empty()) return to_text(entry->traced.graph, {.sources = true});
+  std::string text;
+  std::string known;
+  const compile::Watch watch = [&](std::string_view name, const Graph& graph) {
+    if (name == pass) text = to_text(compact(graph), {.sources = true});
+    known += cat(known.empty() ? "" : ", ", name);
+  };
+  impl_->trace_again(*entry, impl_->at, watch);
+  if (text.empty())
+    throw UserError(cat("text: there is no pass ", pass), Source::none(), cat("one of: ", known));
+  return text;
 }
 
 const std::string& FunctionCore::name() const { return impl_->options.name; }

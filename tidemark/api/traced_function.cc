@@ -8,6 +8,7 @@
 #include "tidemark/api/variable_state.h"
 #include "tidemark/compile/eager.h"
 #include "tidemark/device/threads.h"
+#include "tidemark/passes/passes.h"
 
 namespace tidemark::detail {
 
@@ -78,6 +79,9 @@ class Call {
 
   std::vector<Tensor> run(std::span<const Argument> leaves) {
     lock_variables();
+    // Declared ones get their first value now, which may be a call of its own.
+    for (const Trace::Parameter& parameter : traced_.parameters)
+      if (parameter.variable != nullptr) read_variable(*parameter.variable, at_);
     {
       const std::lock_guard guard(taking);
       take_parameters(leaves);
@@ -238,6 +242,43 @@ class Call {
 };
 
 }  // namespace
+
+std::function<Tensor()> frozen(const Tensor& tensor, const std::string& variable, Source at) {
+  Trace& trace = *current_scope->trace;
+  const Value value = value_of(tensor, at);
+  if (current_scope != trace.body()) {
+    throw UserError(cat(variable, " was made inside ", current_scope->what), at,
+                    "make it before the loop or the branch");
+  }
+  auto traced = std::make_shared<TracedFunction>();
+  traced->graph = trace.graph();
+  traced->graph.body().results = {value};
+  passes::remove_dead(traced->graph);
+  const std::vector<int32_t> uses = count_uses(traced->graph);
+  Region& body = traced->graph.body();
+  std::vector<Value> kept;
+  for (size_t i = 0; i < body.parameters.size(); ++i) {
+    if (uses[static_cast<size_t>(body.parameters[i].node)] == 0) continue;
+    const Trace::Parameter& parameter = trace.parameters()[i];
+    if (!parameter.capture.has_value()) {
+      throw UserError(
+          cat(variable, " starts with a value that depends on ",
+              parameter.variable != nullptr ? "a Variable" : "an argument", " of the function"),
+          at, "its first value is made once, before the first run; assign later ones");
+    }
+    kept.push_back(body.parameters[i]);
+    traced->parameters.push_back(parameter);
+    traced->interface.parameters.push_back({ByteClass::constants, false, "captured"});
+  }
+  body.parameters = std::move(kept);
+  traced->graph = compact(traced->graph);
+  traced->interface.results.push_back({.updates = -1, .name = "initial value"});
+  return [traced, at] {
+    const auto compiled = compile_function(*traced, {});
+    std::vector<Tensor> made = run_function(*traced, *compiled, {}, {}, at);
+    return std::move(made[0]);
+  };
+}
 
 std::vector<Tensor> run_function(const TracedFunction& traced, const CompiledFunction& compiled,
                                  std::span<const Argument> leaves, const RunOptions& options,

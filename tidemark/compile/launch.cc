@@ -13,6 +13,25 @@ using Pointers = std::array<std::byte*, kMaxBuffers>;
 // Work below this many additions is not worth waking another thread for.
 constexpr int64_t kPieceWork = 16384;
 
+// Which kernel runs, and the scratch to have for it. Eager code takes what its kernel needs, which
+// is nothing for machine code; programs have planned for the interpreter, whatever runs.
+class Choice {
+ public:
+  Choice(CachedKernel& cached, int64_t size)
+      : cached_(cached),
+        size_(size),
+        eager_(WorkspacePart::current() == nullptr ? &cached.pick(size) : nullptr) {}
+  int64_t scratch_bytes() const {
+    return eager_ != nullptr ? eager_->scratch_bytes : cached_.scratch_bytes();
+  }
+  const Kernel& kernel() const { return eager_ != nullptr ? *eager_ : cached_.pick(size_); }
+
+ private:
+  CachedKernel& cached_;
+  int64_t size_;
+  const Kernel* eager_;
+};
+
 // Scratch for every worker, held for the length of a launch. A little of it stands on the caller's
 // stack: short launches are not to wait for the pool.
 class Scratch {
@@ -125,9 +144,10 @@ void launch_pointwise(CachedKernel& cached, const Frame& frame, std::span<const 
   const int64_t blocks = outers * row_blocks * column_blocks;
   const int64_t grain = std::max<int64_t>(1, piece / (row_block * column_block));
 
-  const Scratch scratch(cached.scratch_bytes(), workers_of(blocks, grain, threads));
+  const Choice choice(cached, size);
+  const Scratch scratch(choice.scratch_bytes(), workers_of(blocks, grain, threads));
   if (WorkspacePart::counting()) return;
-  const Kernel& kernel = cached.pick(size);
+  const Kernel& kernel = choice.kernel();
   const Extents extents(frame, cached.nest());
   std::array<Movement, kMaxBuffers> movements = {};
   for (int b = 0; b < frame.buffers; ++b) {
@@ -168,9 +188,10 @@ void launch_lanes(CachedKernel& cached, const Frame& frame) {
   const int threads = num_threads();
   const int64_t work = std::max<int64_t>(1, columns * cached.weight());
   const int64_t grain = std::max<int64_t>(1, kPieceWork / work);
-  const Scratch scratch(cached.scratch_bytes(), workers_of(outers * rows, grain, threads));
+  const Choice choice(cached, std::max<int64_t>(1, frame.size()));
+  const Scratch scratch(choice.scratch_bytes(), workers_of(outers * rows, grain, threads));
   if (WorkspacePart::counting()) return;
-  const Kernel& kernel = cached.pick(std::max<int64_t>(1, frame.size()));
+  const Kernel& kernel = choice.kernel();
   const Extents extents(frame, cached.nest());
   std::array<Movement, kMaxBuffers> movements = {};
   for (int b = 0; b < frame.buffers; ++b) {
@@ -215,9 +236,10 @@ void launch_columns(CachedKernel& cached, const Frame& frame) {
       std::min(columns, rounded_up(std::max<int64_t>(share, kPieceWork / work), 64));
   const int64_t column_blocks = (columns + column_block - 1) / column_block;
   const int64_t grain = std::max<int64_t>(1, kPieceWork / (work * column_block));
-  const Scratch scratch(cached.scratch_bytes(), workers_of(rows * column_blocks, grain, threads));
+  const Choice choice(cached, std::max<int64_t>(1, frame.size()));
+  const Scratch scratch(choice.scratch_bytes(), workers_of(rows * column_blocks, grain, threads));
   if (WorkspacePart::counting()) return;
-  const Kernel& kernel = cached.pick(std::max<int64_t>(1, frame.size()));
+  const Kernel& kernel = choice.kernel();
   const Extents extents(frame, cached.nest());
   device::parallel_for(
       rows * column_blocks, grain, threads, [&](int64_t begin, int64_t end, int worker) {

@@ -12,7 +12,10 @@ Graph optimise(Graph graph, const PipelineOptions&, const Watch& watch) {
 #endif
     if (watch) watch(name, graph);
   };
+  pass("simplify", passes::simplify);
+  pass("merge", passes::merge);
   pass("remove_dead", passes::remove_dead);
+  pass("order", passes::order);
   return compact(graph);
 }
 
