@@ -6,7 +6,7 @@
 namespace tidemark::compile {
 
 Graph optimise(Graph graph, const PipelineOptions& options, const Watch& watch) {
-  const auto pass = [&](std::string_view name, void (*run)(Graph&)) {
+  const auto pass = [&](std::string_view name, auto run) {
     run(graph);
 #ifdef TIDEMARK_DEBUG
     verify(graph);
@@ -17,7 +17,7 @@ Graph optimise(Graph graph, const PipelineOptions& options, const Watch& watch) 
   pass("merge", passes::merge);
   pass("remove_dead", passes::remove_dead);
   if (options.fuse)
-    pass("fuse", [](Graph& whole) { passes::fuse(whole, device::caches().l2_bytes); });
+    pass("fuse", [](Graph& each) { passes::fuse(each, device::caches().l2_bytes); });
   pass("order", passes::order);
   return compact(graph);
 }
