@@ -18,15 +18,8 @@ class Choice {
       : cached_(cached),
         size_(size),
         eager_(WorkspacePart::current() == nullptr ? &cached.pick(size) : nullptr) {}
-<<<<<<< HEAD
-  // For calls of this many steps and columns.
-  int64_t scratch_bytes(int64_t steps, int64_t columns) const {
-    return eager_ != nullptr ? cached_.scratch_bytes(*eager_, steps, columns)
-                             : cached_.scratch_bytes(steps, columns);
-=======
   int64_t scratch_bytes(int64_t steps, int64_t columns) const {
     return eager_ != nullptr ? eager_->scratch_bytes : cached_.scratch_bytes(steps, columns);
->>>>>>> main
   }
   const Kernel& kernel() const { return eager_ != nullptr ? *eager_ : cached_.pick(size_); }
 
@@ -250,17 +243,10 @@ void launch_columns(CachedKernel& cached, const Frame& frame) {
                                          stride_at(frame, b, frame.axes() - 1)};
   }
   const int64_t work = std::max<int64_t>(1, steps * cached.weight());
-<<<<<<< HEAD
-  const Choice choice(cached, std::max<int64_t>(1, frame.size()));
-  const int64_t width = column_block(cached, rows, steps, columns, threads);
-  const int64_t column_blocks = (columns + width - 1) / width;
-  const int64_t grain = std::max<int64_t>(1, kPieceWork / (work * width));
-=======
   const int64_t width = column_block(cached, rows, steps, columns, threads);
   const int64_t column_blocks = (columns + width - 1) / width;
   const int64_t grain = std::max<int64_t>(1, kPieceWork / (work * width));
   const Choice choice(cached, std::max<int64_t>(1, frame.size()));
->>>>>>> main
   const Scratch scratch(choice.scratch_bytes(steps, width),
                         workers_of(rows * column_blocks, grain, threads));
   if (WorkspacePart::counting()) return;
