@@ -458,8 +458,7 @@ void Lowerer::emit_group(Scope& scope, int32_t number) {
     places.push_back(memory(choose(node, {number, static_cast<int16_t>(r)}, scope)).address);
     results.push_back(dense_layout(node.results[r]));
   }
-  // Machine code once it pays: a program that runs a few times does not wait for the compiler.
-  emit(group_task(graph_, node, layouts, results, false), places, group_name(graph_, node),
+  emit(group_task(graph_, node, layouts, results, true), places, group_name(graph_, node),
        node.source);
   for (const int32_t literal : literals) extend_to_now(literal);
 }
