@@ -36,6 +36,14 @@ Scalar inlined(Recipe& recipe, const Recipe& body, std::span<const Scalar> opera
 
 }  // namespace
 
+Scalar pointwise_value(Recipe& recipe, const OpDef& op, std::span<const Scalar> operands,
+                       std::span<const DType> computes, DType result) {
+  std::vector<Scalar> wanted;
+  for (size_t i = 0; i < operands.size(); ++i)
+    wanted.push_back(convert(convert(operands[i], computes[i]), compute_dtype(computes[i])));
+  return convert(inlined(recipe, record(op, computes), wanted), result);
+}
+
 Nest pointwise_nest(const OpDef& op, std::span<const OperandForm> operands, DType result,
                     BufferRef::Columns result_columns, bool streaming) {
   Nest nest;

@@ -13,6 +13,7 @@
 #include "tidemark/device/cpu/features.h"
 #include "tidemark/device/kernel.h"
 #include "tidemark/loops/nest.h"
+#include "tidemark/loops/recurrence.h"
 
 namespace tidemark {
 
@@ -24,6 +25,9 @@ std::unique_ptr<Kernel> compile_nest(const Nest& nest, device::Isa isa);
 // The same for many nests, cheaper for each. Their code shares pages, which are given back when the
 // last of these kernels dies; the kernels' code_bytes add up to the pages.
 std::vector<std::unique_ptr<Kernel>> compile_nests(std::span<const Nest> nests, device::Isa isa);
+
+// Its expressions have f32, f64, i32, i64, u8 and bool.
+std::unique_ptr<Kernel> compile_recurrence(const Recurrence& recurrence, device::Isa isa);
 
 // Bytes of memory holding compiled code now, in whole pages.
 int64_t code_bytes_held();

@@ -41,7 +41,7 @@ class NestEmitter {
   void emit();
   int64_t scratch_bytes() const { return scratch_bytes_; }
 
- private:
+ protected:
   // Takes the values carried from vector to vector and gives the next ones.
   using Body = std::function<Carried(const Place&, const Carried&)>;
 
