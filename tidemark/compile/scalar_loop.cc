@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "tidemark/compile/kernels.h"
 #include "tidemark/compile/workspace.h"
@@ -69,6 +70,7 @@ class Scalariser {
     read.integer();
     const bool reverse = read.boolean();
     const Region& body = region(node_.regions[0]);
+    need(body.nodes.size() <= kMostExprs);
     loop_.buffers = static_cast<int32_t>(carries + slices);
     trip_ = add({.op = ExprOp::index, .dtype = DType::i64});
     slice_ = trip_;
@@ -213,10 +215,28 @@ class Scalariser {
   }
 
   void write_region(const Region& where) {
-    for (const int32_t number : where.nodes) {
-      write_node(number);
-      need(recipe_.exprs.size() <= kMostExprs);
+    for (const int32_t number : where.nodes) write_in_turn(where, number);
+  }
+
+  // A node behind what it reads, and a write behind all that reads the array as it was before.
+  void write_in_turn(const Region& where, int32_t number) {
+    if (written_.contains(number)) return;
+    need(begun_.insert(number).second);  // Else two nodes wait for each other.
+    const Node& node = graph_.nodes[static_cast<size_t>(number)];
+    for (const Value input : node.inputs) {
+      if (graph_.node(input).op != nullptr) write_in_turn(where, input.node);
     }
+    if (node.op->self == &ops::put) {
+      for (const int32_t other : where.nodes) {
+        const auto& inputs = graph_.nodes[static_cast<size_t>(other)].inputs;
+        if (other != number &&
+            std::find(inputs.begin(), inputs.end(), node.inputs[0]) != inputs.end())
+          write_in_turn(where, other);
+      }
+    }
+    write_node(number);
+    need(recipe_.exprs.size() <= kMostExprs);
+    written_.insert(number);
   }
 
   void write_node(int32_t number) {
@@ -404,6 +424,7 @@ class Scalariser {
   std::vector<ScalarLoop::Site> sites_;
   std::map<std::pair<int32_t, int32_t>, Held> held_;
   std::vector<Held> carried_, captured_;
+  std::set<int32_t> begun_, written_;
   std::map<int32_t, int32_t> states_;  // Of buffers: how often each was written so far.
   int32_t trip_ = 0, slice_ = 0;
 };
