@@ -249,6 +249,8 @@ class Scalariser {
       write_view(node, number);
     } else if (node.op->family == Family::pointwise) {
       write_pointwise(node, number);
+    } else if (node.op->self == &ops::concat) {
+      write_concat(node, number);
     } else if (node.op->self == &ops::put) {
       write_put(node, number);
     } else {
@@ -325,6 +327,22 @@ class Scalariser {
         scalars.emplace_back(recipe_, operand[e]);
       made.elements.push_back(
           pointwise_value(recipe_, *node.op, scalars, computes, type.dtype).id());
+    }
+    held_[{number, 0}] = std::move(made);
+  }
+
+  void write_concat(const Node& node, int32_t number) {
+    const TensorType& type = node.results[0];
+    need_small(type);
+    int64_t outer = 1;
+    for (int64_t axis = 0; axis < node.attrs.read().integer(); ++axis) outer *= type.shape[axis];
+    Held made;
+    for (int64_t o = 0; o < outer; ++o) {
+      for (const Value input : node.inputs) {
+        const auto run = graph_.type(input).shape.size() / outer;
+        const auto first = elements(input).begin() + o * run;
+        made.elements.insert(made.elements.end(), first, first + run);
+      }
     }
     held_[{number, 0}] = std::move(made);
   }

@@ -76,6 +76,29 @@ TEST(ScalarLoop, CarriesFewElementsThroughViewsAndBroadcasts) {
   EXPECT_TRUE(td::identical(f(y), of_column(y)));
 }
 
+TEST(ScalarLoop, JoinsPieces) {
+  const auto body = [](const Tensor& x) {
+    return td::fori_loop(
+        0, 9,
+        [](const Tensor& i, const Tensor& s) {
+          const Tensor left = s[{td::all, td::Slice{.end = 1}}];
+          return td::concat({s[{td::all, td::Slice{.begin = 1}}] * 0.5, left + i}, 1);
+        },
+        x);
+  };
+  expect_one_step(body, td::random::normal({2, 3}));
+  const auto stacked = [](const Tensor& x) {
+    return td::fori_loop(
+               0, 9,
+               [&](const Tensor& i, const TensorArray& a) {
+                 return a.write(i, td::stack({x * i, x + i, td::sin(x)}));
+               },
+               TensorArray(td::f32, {.size = 9}))
+        .stack();
+  };
+  expect_one_step(stacked, td::full({}, 0.25f));
+}
+
 TEST(ScalarLoop, SwapsCarries) {
   const auto body = [](const Tensor& n) {
     return std::get<0>(
