@@ -309,4 +309,35 @@ TEST(Function, IsFlatOverCalls) {
   EXPECT_EQ(f.cache_info().traces, 1);
 }
 
+TEST(Function, DrawsAnewAtEachCall) {
+  td::random::seed(7);
+  const std::vector<td::Tensor> eager = {td::random::normal({5}), td::random::normal({5}),
+                                         td::random::normal({5}), td::random::normal({5})};
+  td::random::seed(7);
+  const auto f =
+      td::function([] { return std::pair{td::random::normal({5}), td::random::normal({5})}; });
+  for (size_t i = 0; i < 2; ++i) {
+    const auto [a, b] = f();
+    EXPECT_TRUE(td::identical(a, eager[2 * i]));
+    EXPECT_TRUE(td::identical(b, eager[2 * i + 1]));
+  }
+  EXPECT_EQ(f.cache_info().traces, 1);
+  // Functions and eager code take turns on one generator.
+  const td::Tensor next = td::random::normal({5});
+  td::random::seed(7);
+  for (int i = 0; i < 4; ++i) td::random::normal({5});
+  EXPECT_TRUE(td::identical(next, td::random::normal({5})));
+}
+
+TEST(Function, MakesKeysOfRunTimeNumbers) {
+  const auto f = td::function([](const td::Tensor& step) {
+    return td::random::uniform({4}, {.key = td::random::Key(3).fold_in(step)});
+  });
+  for (int step = 0; step < 3; ++step) {
+    const td::Tensor expected = td::random::uniform({4}, {.key = td::random::Key(3).fold_in(step)});
+    EXPECT_TRUE(td::identical(f(step), expected));
+  }
+  EXPECT_EQ(f.cache_info().traces, 1);
+}
+
 }  // namespace

@@ -18,6 +18,7 @@
 #include <array>
 #include <atomic>
 #include <cstdlib>
+#include <limits>
 #include <mutex>
 
 #include "tidemark/base/error.h"
@@ -413,9 +414,9 @@ std::vector<std::unique_ptr<Kernel>> compile_functions(size_t count, device::Isa
 std::vector<std::unique_ptr<Kernel>> compile_nests(std::span<const Nest> nests, device::Isa isa) {
   const auto emit = [&](llvm::Module& module, size_t i, const std::string& name) -> int64_t {
     if (!jit::can_compile(nests[i])) return -1;
-    jit::NestEmitter emitter(nests[i], isa, module, name);
-    emitter.emit();
-    return emitter.scratch_bytes();
+    jit::NestEmitter(nests[i], isa, module, name).emit();
+    constexpr int64_t most = std::numeric_limits<int64_t>::max();
+    return jit::scratch_bytes(nests[i], int64_t{1} << 55, most);
   };
   return jit::compile_functions(nests.size(), isa, emit);
 }
@@ -428,6 +429,10 @@ std::unique_ptr<Kernel> compile_recurrence(const Recurrence& recurrence, device:
     return 2 * static_cast<int64_t>(sizeof(int64_t));
   };
   return std::move(jit::compile_functions(1, isa, emit)[0]);
+}
+
+int64_t machine_scratch_bytes(const Nest& nest, int64_t steps, int64_t columns) {
+  return jit::scratch_bytes(nest, steps, columns);
 }
 
 std::unique_ptr<Kernel> compile_nest(const Nest& nest, device::Isa isa) {
