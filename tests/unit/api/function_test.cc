@@ -340,4 +340,18 @@ TEST(Function, MakesKeysOfRunTimeNumbers) {
   EXPECT_EQ(f.cache_info().traces, 1);
 }
 
+TEST(Function, GivesBackWhatItWasGiven) {
+  const auto f = td::function([](const td::Tensor& a, const td::Tensor& b, const td::Tensor& c) {
+    return std::tuple{a, b, c, td::transpose(a)};
+  });
+  const td::Tensor a = td::random::normal({3, 4});
+  const auto [x, flag, number, turned] = f(a, true, 2.5);
+  EXPECT_TRUE(td::identical(x, a));
+  EXPECT_TRUE(flag.item<bool>());
+  EXPECT_EQ(number.item<double>(), 2.5);
+  EXPECT_EQ(number.dtype(), td::f32);
+  EXPECT_TRUE(td::identical(turned, td::transpose(a)));
+  EXPECT_FALSE(std::get<1>(f(a, false, 1.0)).item<bool>());
+}
+
 }  // namespace

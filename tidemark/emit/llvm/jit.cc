@@ -414,7 +414,8 @@ std::vector<std::unique_ptr<Kernel>> compile_functions(size_t count, device::Isa
 std::vector<std::unique_ptr<Kernel>> compile_nests(std::span<const Nest> nests, device::Isa isa) {
   const auto emit = [&](llvm::Module& module, size_t i, const std::string& name) -> int64_t {
     if (!jit::can_compile(nests[i])) return -1;
-    jit::NestEmitter(nests[i], isa, module, name).emit();
+    jit::NestEmitter emitter(nests[i], isa, module, name);
+    emitter.emit();
     constexpr int64_t most = std::numeric_limits<int64_t>::max();
     return jit::scratch_bytes(nests[i], int64_t{1} << 55, most);
   };
