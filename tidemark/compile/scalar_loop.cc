@@ -323,10 +323,9 @@ class Scalariser {
     Held made;
     for (size_t e = 0; e < static_cast<size_t>(type.shape.size()); ++e) {
       std::vector<Scalar> scalars;
-      for (const std::vector<int32_t>& operand : operands)
-        scalars.emplace_back(recipe_, operand[e]);
-      made.elements.push_back(
-          pointwise_value(recipe_, *node.op, scalars, computes, type.dtype).id());
+      for (size_t i = 0; i < operands.size(); ++i)
+        scalars.push_back(converted(Scalar(recipe_, operands[i][e]), computes[i]));
+      made.elements.push_back(applied(recipe_, *node.op, scalars, type.dtype).id());
     }
     held_[{number, 0}] = std::move(made);
   }

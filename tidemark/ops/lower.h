@@ -33,10 +33,6 @@ struct OperandForm {
   BufferRef::Columns columns = BufferRef::Columns::unit;
 };
 
-// The op's value in `result`, of operands as stored; `computes` is how the op wants each.
-Scalar pointwise_value(Recipe& recipe, const OpDef& op, std::span<const Scalar> operands,
-                       std::span<const DType> computes, DType result);
-
 // One buffer for each operand that is not a number, in order, then the result's. Numbers are the
 // scalars, in order.
 Nest pointwise_nest(const OpDef& op, std::span<const OperandForm> operands, DType result,
