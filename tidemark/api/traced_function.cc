@@ -7,6 +7,7 @@
 
 #include "tidemark/api/variable_state.h"
 #include "tidemark/compile/eager.h"
+#include "tidemark/compile/pipeline.h"
 #include "tidemark/device/threads.h"
 
 namespace tidemark::detail {
@@ -24,8 +25,10 @@ int64_t CompiledFunction::result_bytes() const {
   return bytes;
 }
 
-std::shared_ptr<const CompiledFunction> compile_function(const TracedFunction& traced,
-                                                         const std::vector<bool>& donated) {
+std::shared_ptr<CompiledFunction> compile_function(const TracedFunction& traced,
+                                                   const std::vector<bool>& donated,
+                                                   const std::vector<int64_t>& sizes,
+                                                   compile::Placements& placements) {
   compile::Interface interface = traced.interface;
   size_t argument = 0;
   for (size_t i = 0; i < interface.parameters.size(); ++i) {
@@ -33,8 +36,15 @@ std::shared_ptr<const CompiledFunction> compile_function(const TracedFunction& t
       interface.parameters[i].donated = donated[argument++];
   }
   auto compiled = std::make_shared<CompiledFunction>();
-  compiled->program = compile::lower(traced.graph, interface);
+  if (sizes.empty()) {
+    compiled->program = compile::lower(traced.graph, interface, placements);
+  } else {
+    Graph known = compile::at_sizes(traced.graph, traced.sizes, traced.sizes.evaluate(sizes));
+    known = compile::optimise(std::move(known), {.fuse = traced.fuse});
+    compiled->program = compile::lower(known, interface, placements);
+  }
   compiled->donated = donated;
+  compiled->sizes = sizes;
   return compiled;
 }
 

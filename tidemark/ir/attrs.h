@@ -60,6 +60,19 @@ class Attrs {
   };
   Reader read() const { return Reader(*this); }
 
+  // Replaces every item of every list.
+  template <class F>
+  void change_lists(std::span<const AttrDef> defs, F item) {
+    size_t at = 0;
+    for (const AttrDef& def : defs) {
+      if (at == words_.size()) return;
+      const int64_t value = words_[at++];
+      if (def.kind != AttrKind::integers) continue;
+      for (const size_t end = at + static_cast<size_t>(value); at < end; ++at)
+        words_[at] = item(words_[at]);
+    }
+  }
+
   friend bool operator==(const Attrs&, const Attrs&) = default;
 
  private:
