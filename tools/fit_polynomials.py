@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints the coefficients that the headers tidemark/loops/math*.h hold.
+"""Prints the coefficients that the headers tidemark/loops/math*.h and atan2 in tidemark/ops hold.
 
 Each row of `fits` is one polynomial: the function it stands for, the interval, its degree, and the
 weight of an error at t (an error is judged after it has been multiplied by the weight, so a weight
@@ -134,6 +134,12 @@ def fits():
                lambda s: s + tiny, 0, s_end, degree)
         yield ("cos_tail_" + format, "(cos(r) - 1 + s/2) / s^2", format, cos_tail,
                lambda s: s**2 + tiny, 0, s_end, degree)
+
+    # In z = u^2 for |u| <= tan(pi/8), a little beyond.
+    z_end = (m.tan(m.pi / 8) * mpf("1.001")) ** 2
+    yield ("atan_tail_f64", "(atan(u)/u - 1) / z", "f64",
+           away_from_zero(lambda z: (m.atan(root(z)) / root(z) - 1) / z, -mpf(1) / 3),
+           lambda z: z + tiny, 0, z_end, 10)
 
     erf_tail = away_from_zero(lambda s: m.erf(root(s)) / root(s) - 1, 2 / root(m.pi) - 1)
     log_erfc = lambda x: m.log(m.erfc(x))

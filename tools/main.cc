@@ -6,6 +6,7 @@
 
 #include "tools/command.h"
 #include "tools/pack.h"
+#include "tools/show.h"
 
 namespace tidemark::tools {
 namespace {
@@ -19,6 +20,7 @@ int version_command(Arguments) {
 constexpr Command kCommands[] = {
     {"tour", "shows what Tidemark does, in a minute", tour_command},
     {"pack", "place buffers with lifetimes at offsets, close to the load", pack_command},
+    {"show", "print a program, and what passes make of it", show_command},
     {"version", "the version of this build", version_command},
 };
 

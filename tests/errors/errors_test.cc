@@ -603,6 +603,31 @@ TEST(Errors, OfChecks) {
   expect_error([&] { td::assert_that(false, "never"); }, "assert_that: never\n  at @");
 }
 
+TEST(Errors, OfEinsum) {
+  const Tensor a = floats({2, 3}), b = floats({4, 5});
+  expect_error([&] { td::einsum("ij,jk->ik", a, b); },
+               "einsum: \"ij,jk->ik\": j is 3 in f32[2, 3] and 4 in f32[4, 5]\n"
+               "  at @\n  a letter stands for one size");
+  expect_error([&] { td::einsum("ii", a); },
+               "einsum: \"ii\": i is 2 and 3 in f32[2, 3]\n"
+               "  at @\n  a letter stands for one size");
+  expect_error([&] { td::einsum("ijk,kl", a, b); },
+               "einsum: \"ijk,kl\": \"ijk\" has 3 letters, f32[2, 3] has 2 axes\n"
+               "  at @\n  give one letter for each axis");
+  expect_error([&] { td::einsum("ij,jk", a); },
+               "einsum: \"ij,jk\" is of 2 operands, 1 was given\n"
+               "  at @\n  separate the letters of operands by commas");
+  expect_error([&] { td::einsum("ij->ik", a); },
+               "einsum: \"ij->ik\": k of the result is in no operand\n"
+               "  at @\n  name an axis of an operand; td::expand_dims adds one of size 1");
+  expect_error([&] { td::einsum("ij->ii", a); },
+               "einsum: \"ij->ii\": i comes twice in the result\n"
+               "  at @\n  each axis of the result has a letter of its own");
+  expect_error([&] { td::einsum("...j->j", a); },
+               "einsum: \"...j->j\": cannot read \"...j->j\"\n"
+               "  at @\n  write letters, a comma between operands, and \"->\" before the result");
+}
+
 TEST(Errors, OfPut) {
   const Tensor x = floats({3, 2});
   expect_error([&] { td::put(x, 3, floats({2})); },

@@ -331,6 +331,11 @@ void reshape_cases(Cases& cases, DType dtype) {
   cases.add({repeated(cases.draw(dtype, {1, 4}), {3, 4})}, Attrs().add(AxisList{12}), "repeated");
 }
 
+void stop_gradient_cases(Cases& cases, DType dtype) {
+  for (const Shape& shape : {Shape{}, Shape{0}, Shape{7}, Shape{3, 5}, Shape{2, 3, 70}})
+    cases.add_laid_out({cases.draw(dtype, shape)}, {});
+}
+
 void transpose_cases(Cases& cases, DType dtype) {
   const std::pair<Shape, AxisList> table[] = {{{3, 5}, {1, 0}},
                                               {{2, 3, 4}, {2, 0, 1}},
@@ -634,6 +639,7 @@ struct Table {
   void (*add)(Cases& cases, DType dtype);
 };
 constexpr Table kTables[] = {{&ops::reshape, reshape_cases},
+                             {&ops::stop_gradient, stop_gradient_cases},
                              {&ops::transpose, transpose_cases},
                              {&ops::slice, slice_cases},
                              {&ops::broadcast_to, broadcast_cases},

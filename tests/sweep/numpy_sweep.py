@@ -136,15 +136,15 @@ UNARY = {
     "abs": np.abs, "bitwise_invert": np.invert, "ceil": np.ceil, "floor": np.floor, "identity": np.copy,
     "isfinite": np.isfinite, "isinf": np.isinf, "isnan": np.isnan, "logical_not": np.logical_not,
     "negative": np.negative, "relu": lambda x: np.maximum(x, x.dtype.type(0)), "round": round_even,
-    "sign": np.sign, "square": np.square,
+    "sign": np.sign, "stop_gradient": np.copy, "square": np.square,
 }
 UNARY_FLOAT = {  # Computed in f64 and compared within ulps.
-    "cos": np.cos, "erf": erf, "exp": np.exp, "expm1": np.expm1, "log": np.log, "log1p": np.log1p,
+    "cos": np.cos, "erf": erf, "exp": np.exp, "expm1": np.expm1, "log": np.log, "log1p": np.log1p, "log2": np.log2,
     "reciprocal": lambda x: 1 / x, "rsqrt": lambda x: 1 / np.sqrt(x), "sigmoid": sigmoid, "sin": np.sin,
-    "sqrt": np.sqrt, "tanh": np.tanh,
+    "sqrt": np.sqrt, "tan": np.tan, "tanh": np.tanh,
 }
 BINARY = {
-    "add": np.add, "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor,
+    "add": np.add, "atan2": lambda a, b: np.arctan2(to_float(a), to_float(b)), "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor,
     "divide": lambda a, b: to_float(a) / to_float(b), "equal": np.equal, "floor_divide": np.floor_divide,
     "greater": np.greater, "greater_equal": np.greater_equal, "left_shift": shifts(np.left_shift),
     "less": np.less, "less_equal": np.less_equal, "logical_and": np.logical_and, "logical_or": np.logical_or,
@@ -154,8 +154,8 @@ BINARY = {
 }
 REDUCE = {"all": np.all, "any": np.any, "max": np.max, "min": np.min, "prod": np.prod, "sum": np.sum}
 # How far a result may be, in ulps: of our definition and of NumPy's own.
-ULPS = {"pow": 8, "sigmoid": 8, "tanh": 8, "rsqrt": 4, "cos": 6, "sin": 6, "erf": 6, "exp": 6, "expm1": 6,
-        "log": 6, "log1p": 6, "softmax": 100, "log_softmax": 100}
+ULPS = {"atan2": 4, "pow": 8, "sigmoid": 8, "tanh": 8, "rsqrt": 4, "cos": 6, "sin": 6, "erf": 6, "exp": 6, "expm1": 6,
+        "log": 6, "log1p": 6, "log2": 6, "tan": 10, "softmax": 100, "log_softmax": 100}
 # Since 2.4 the exponent's cutoff depends on the dtype, as ours does.
 PRINTS_BY_DTYPE = str(np.array([1e7], np.float32)) == "[1.e+07]"
 DRAWS = {"random_bernoulli", "random_fold", "random_integers", "random_normal", "random_permutation", "random_uniform"}

@@ -74,6 +74,10 @@ Tensor transpose(const Operand& x, std::initializer_list<int64_t> order, Source 
   return apply_view(def_of(&ops::transpose), tensor, Attrs().add(axes), at);
 }
 
+Tensor stop_gradient(const Operand& x, Source at) {
+  return apply_view(def_of(&ops::stop_gradient), tensor_of(x, at), {}, at);
+}
+
 Tensor expand_dims(const Operand& x, int64_t axis, Source at) {
   const Tensor tensor = tensor_of(x, at);
   const TensorType type = type_of(tensor, at);

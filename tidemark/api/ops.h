@@ -5,6 +5,7 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tidemark/api/tensor.h"
@@ -22,6 +23,8 @@ Tensor reshape(const Operand& x, const Shape& shape, Source at = Source::here())
 // All axes reversed, or in the given order.
 Tensor transpose(const Operand& x, std::initializer_list<int64_t> order = {},
                  Source at = Source::here());
+// The same bytes, taken for a constant by gradients.
+Tensor stop_gradient(const Operand& x, Source at = Source::here());
 Tensor expand_dims(const Operand& x, int64_t axis, Source at = Source::here());
 // The axes of size 1 that are named, or all of them, gone.
 Tensor squeeze(const Operand& x, const Axes& axes = {}, Source at = Source::here());
@@ -80,6 +83,12 @@ inline constexpr struct MatmulFunction {
 } matmul;
 // The last `axes` axes of a against the first of b.
 Tensor tensordot(const Operand& a, const Operand& b, int64_t axes = 2, Source at = Source::here());
+// Products summed over the letters that the result leaves out: "bij,bjk->bik". A letter names an
+// axis; one that comes twice in an operand walks its diagonal. Without "->" the result has the
+// letters that come once, in the order of the alphabet.
+Tensor einsum(std::string_view subscripts, const Operand& x, Source at = Source::here());
+Tensor einsum(std::string_view subscripts, const Operand& a, const Operand& b,
+              Source at = Source::here());
 Tensor outer(const Operand& a, const Operand& b, Source at = Source::here());
 
 enum class Padding { valid, same };

@@ -75,45 +75,59 @@ constinit Table table;
 void lock_table() { table.lock.lock(); }
 void unlock_table() { table.lock.unlock(); }
 
+// While the program ends, LLVM's own static objects go, and threads that nobody joined may still
+// run ops. From then on nothing is compiled any more; the interpreter serves.
+struct Compiles {
+  std::atomic<bool> ended{false};
+  std::atomic<int> running{0};
+  std::atomic<bool> first_end{false}, last_end{false};  // What was asked for.
+};
+constinit Compiles compiles;
+
+void end_compiles() {
+  compiles.ended.store(true);
+  while (compiles.running.load() > 0) std::this_thread::yield();
+}
+
+// Asked for twice where two threads come first at once, which does no harm. A static object would
+// make one wait for the other, and a child forked meanwhile wait for ever.
+void end_with_program(std::atomic<bool>& asked) {
+  if (asked.load(std::memory_order_acquire)) return;
+  if (std::atexit(end_compiles) == 0) asked.store(true, std::memory_order_release);
+}
+
+// In a forked child: the threads that were about to compile are not there.
+void forget_compiles() { compiles.running.store(0); }
+
 // A child forked while another thread looks a kernel up must find the table free and whole.
 void hook_table() {
   if (table.hooked.load(std::memory_order_acquire)) return;
-  device::add_fork_hook(lock_table, unlock_table);
+  device::add_fork_hook(lock_table, unlock_table, forget_compiles);
   table.hooked.store(true, std::memory_order_release);
 }
 
-// While the program ends, LLVM's own static objects go, and threads that nobody joined may still
-// run ops. From then on nothing is compiled any more; the interpreter serves.
 class Compiling {
  public:
   Compiling() : allowed_(enter()) {}
   ~Compiling() {
     if (!allowed_) return;
-    // Made after the objects that LLVM makes as it compiles, so that it goes before them.
-    static const EndOfProgram end;
-    running.fetch_sub(1);
+    // After the objects that LLVM makes as it compiles, so that they are still there.
+    end_with_program(compiles.last_end);
+    compiles.running.fetch_sub(1);
   }
   Compiling(const Compiling&) = delete;
   Compiling& operator=(const Compiling&) = delete;
   bool allowed() const { return allowed_; }
 
  private:
-  struct EndOfProgram {
-    ~EndOfProgram() {
-      ended.store(true);
-      while (running.load() > 0) std::this_thread::yield();
-    }
-  };
   static bool enter() {
-    // Made after the objects that LLVM has from the start.
-    static const EndOfProgram end;
-    running.fetch_add(1);
-    if (!ended.load()) return true;
-    running.fetch_sub(1);
+    // After the objects that LLVM has from the start.
+    end_with_program(compiles.first_end);
+    compiles.running.fetch_add(1);
+    if (!compiles.ended.load()) return true;
+    compiles.running.fetch_sub(1);
     return false;
   }
-  static inline constinit std::atomic<bool> ended{false};
-  static inline constinit std::atomic<int> running{0};
   bool allowed_;
 };
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "tidemark/base/error.h"
+#include "tidemark/base/made_once.h"
 #include "tidemark/device/charge.h"
 #include "tidemark/device/limit.h"
 #include "tidemark/device/line_account.h"
@@ -83,13 +84,19 @@ void thread_ended(void* pointer) {
   detail::thread_record = nullptr;
 }
 
+struct EndedKey {
+  pthread_key_t key{};
+  EndedKey() {
+    if (pthread_key_create(&key, thread_ended) != 0) throw std::bad_alloc();
+  }
+  ~EndedKey() { pthread_key_delete(key); }
+  EndedKey(const EndedKey&) = delete;
+  EndedKey& operator=(const EndedKey&) = delete;
+};
+
 pthread_key_t ended_key() {
-  static const pthread_key_t key = [] {
-    pthread_key_t made{};
-    if (pthread_key_create(&made, thread_ended) != 0) throw std::bad_alloc();
-    return made;
-  }();
-  return key;
+  static constinit MadeOnce<EndedKey> made;
+  return made.get().key;
 }
 
 ThreadRecord* take_spare() {

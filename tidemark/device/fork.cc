@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <atomic>
 #include <mutex>
 #include <new>
 
@@ -17,6 +18,7 @@ namespace {
 struct Hook {
   void (*before)();
   void (*after)();
+  void (*in_child)();
 };
 
 // Constant-initialised: no order of construction matters, and no guard can be held in a fork.
@@ -27,8 +29,13 @@ struct Hooks {
 };
 constinit Hooks hooks;
 
+// Two threads that come first at once may both register the handlers, which then run twice around a
+// fork, all of it in the thread that forks.
+constinit thread_local int depth __attribute__((tls_model("initial-exec"))) = 0;
+
 // The order in which the locks nest elsewhere: mapping is innermost.
 void before() {
+  if (depth++ > 0) return;
   lock_workers();
   hooks.lock.lock();
   for (int i = 0; i < hooks.count; ++i) hooks.list[i].before();
@@ -39,6 +46,8 @@ void before() {
 }
 
 void after() {
+  if (depth == 0) return;
+  if (--depth > 0) return;
   unlock_mappings();
   unlock_records();
   unlock_slabs();
@@ -49,25 +58,32 @@ void after() {
 }
 
 void in_child() {
-  forget_workers();
+  if (depth == 1) {
+    forget_workers();
+    for (int i = 0; i < hooks.count; ++i) {
+      if (hooks.list[i].in_child != nullptr) hooks.list[i].in_child();
+    }
+  }
   after();
 }
 
 }  // namespace
 
 void install_fork_handlers() {
-  static const int failed = pthread_atfork(before, after, in_child);
-  if (failed != 0) throw std::bad_alloc();
+  static constinit std::atomic<bool> installed{false};
+  if (installed.load(std::memory_order_acquire)) return;
+  if (pthread_atfork(before, after, in_child) != 0) throw std::bad_alloc();
+  installed.store(true, std::memory_order_release);
 }
 
-void add_fork_hook(void (*before)(), void (*after)()) {
+void add_fork_hook(void (*before)(), void (*after)(), void (*in_child)()) {
   install_fork_handlers();
   const std::lock_guard guard(hooks.lock);
   for (int i = 0; i < hooks.count; ++i) {
     if (hooks.list[i].before == before) return;
   }
   TIDEMARK_CHECK(hooks.count < static_cast<int>(std::size(hooks.list)), "no room for a fork hook");
-  hooks.list[hooks.count++] = {before, after};
+  hooks.list[hooks.count++] = {before, after, in_child};
 }
 
 }  // namespace tidemark::device

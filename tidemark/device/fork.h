@@ -4,13 +4,14 @@
 
 namespace tidemark::device {
 
-// Called by whoever first makes a lock matter; does something once.
+// Called by whoever first makes a lock matter; cheap from the second time on.
 void install_fork_handlers();
 
-// Locks of other parts: `before` runs ahead of a fork and `after` behind it, on both sides. Called
-// before such a lock is first taken; a pair that is there already is not added again. What runs
-// under these locks may use the locks below but the workers'.
-void add_fork_hook(void (*before)(), void (*after)());
+// Locks of other parts: `before` runs ahead of a fork and `after` behind it, on both sides;
+// `in_child` runs in the child alone, ahead of all that is `after`. Called before such a lock is
+// first taken; a `before` that is there already is not added again. What runs under these locks may
+// use the locks below but the workers'.
+void add_fork_hook(void (*before)(), void (*after)(), void (*in_child)() = nullptr);
 
 // The parts: each is the lock of one file.
 void lock_slabs();

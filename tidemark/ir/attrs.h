@@ -15,7 +15,8 @@
 
 namespace tidemark {
 
-enum class AttrKind : uint8_t { integer, integers, boolean, dtype, number };
+// `text` is held as the list of its bytes.
+enum class AttrKind : uint8_t { integer, integers, boolean, dtype, number, text };
 
 struct AttrDef {
   std::string_view name;
@@ -59,6 +60,8 @@ class Attrs {
     size_t at_ = 0;
   };
   Reader read() const { return Reader(*this); }
+  // All of it, for hashing.
+  std::span<const int64_t> words() const { return words_; }
 
   // Replaces every item of every list.
   template <class F>

@@ -48,6 +48,7 @@ class Compactor {
   explicit Compactor(const Graph& from) : from_(from), number_(from.nodes.size(), -1) {}
 
   Graph run() {
+    to_.name = from_.name;
     copy(Graph::kBody, Graph::kBody);
     return std::move(to_);
   }

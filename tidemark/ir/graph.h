@@ -37,6 +37,7 @@ struct Region {
 };
 
 struct Graph {
+  std::string name;  // Of the function, for people; may be empty.
   std::vector<Node> nodes;
   std::vector<Region> regions = {Region()};
   static constexpr RegionId kBody = 0;

@@ -121,6 +121,20 @@ inline constexpr UnaryOp log1p = {
     .sample = {-0.9, 8.0},
     .ulps = 4,
 };
+inline constexpr UnaryOp log2 = {
+    .name = "log2",
+    .brief = "Logarithm to base 2 of each element.",
+    .accepts = TypeSet::floats,
+    // f32 by way of f64, so that powers of two give whole numbers.
+    .value =
+        [](Scalar x) {
+          const Scalar wide = x.cast(DType::f64).log();
+          return (wide * wide.like(std::numbers::log2e)).cast(x.dtype());
+        },
+    .grad = [](Term g, Term x, Term) { return g / (x * std::numbers::ln2); },
+    .sample = {0.1, 8.0},
+    .ulps = 4,
+};
 inline constexpr UnaryOp logical_not = {
     .name = "logical_not",
     .brief = "True where an element is zero or false.",
@@ -209,6 +223,15 @@ inline constexpr UnaryOp square = {
     .value = [](Scalar x) { return x * x; },
     .grad = [](Term g, Term x, Term) { return g * 2.0 * x; },
 };
+inline constexpr UnaryOp tan = {
+    .name = "tan",
+    .brief = "Tangent of each element, in radians.",
+    .accepts = TypeSet::floats,
+    .value = [](Scalar x) { return x.sin() / x.cos(); },
+    .grad = [](Term g, Term, Term y) { return g * (y * y + 1.0); },
+    .sample = {-1.4, 1.4},
+    .ulps = 8,
+};
 inline constexpr UnaryOp tanh = {
     .name = "tanh",
     .brief = "Hyperbolic tangent of each element.",
@@ -227,6 +250,14 @@ inline constexpr BinaryOp add = {
     .value = [](Scalar a, Scalar b) { return a.dtype() == DType::boolean ? a | b : a + b; },
     .grad_a = [](Term g, Term, Term, Term) { return g; },
     .grad_b = [](Term g, Term, Term, Term) { return g; },
+};
+inline constexpr BinaryOp atan2 = {
+    .name = "atan2",
+    .brief = "The angle of the point whose ordinate comes first and whose abscissa second.",
+    .accepts = TypeSet::floats,
+    .value = angle_of,
+    .grad_a = [](Term g, Term y, Term x, Term) { return g * x / (x * x + y * y); },
+    .grad_b = [](Term g, Term y, Term x, Term) { return -(g * y / (x * x + y * y)); },
 };
 inline constexpr BinaryOp bitwise_and = {
     .name = "bitwise_and",
@@ -423,17 +454,15 @@ inline constexpr TernaryOp where = {
 // ---- all of them --------------------------------------------------------------------------------
 
 inline constexpr const UnaryOp* kUnaryOps[] = {
-    &abs,      &bitwise_invert, &ceil,  &cos,      &erf,
-    &exp,      &expm1,          &floor, &identity, &isfinite,
-    &isinf,    &isnan,          &log,   &log1p,    &logical_not,
-    &negative, &reciprocal,     &relu,  &round,    &rsqrt,
-    &sigmoid,  &sign,           &sin,   &sqrt,     &square,
-    &tanh};
+    &abs,     &bitwise_invert, &ceil,     &cos,        &erf,    &exp,   &expm1,
+    &floor,   &identity,       &isfinite, &isinf,      &isnan,  &log,   &log1p,
+    &log2,    &logical_not,    &negative, &reciprocal, &relu,   &round, &rsqrt,
+    &sigmoid, &sign,           &sin,      &sqrt,       &square, &tan,   &tanh};
 inline constexpr const BinaryOp* kBinaryOps[] = {
-    &add,          &bitwise_and, &bitwise_or,    &bitwise_xor, &divide,  &equal,
-    &floor_divide, &greater,     &greater_equal, &left_shift,  &less,    &less_equal,
-    &logical_and,  &logical_or,  &logical_xor,   &maximum,     &minimum, &multiply,
-    &not_equal,    &pow,         &remainder,     &right_shift, &subtract};
+    &add,        &atan2,        &bitwise_and, &bitwise_or,    &bitwise_xor, &divide,
+    &equal,      &floor_divide, &greater,     &greater_equal, &left_shift,  &less,
+    &less_equal, &logical_and,  &logical_or,  &logical_xor,   &maximum,     &minimum,
+    &multiply,   &not_equal,    &pow,         &remainder,     &right_shift, &subtract};
 inline constexpr const TernaryOp* kTernaryOps[] = {&clip, &where};
 
 }  // namespace tidemark

@@ -17,7 +17,7 @@ inline constexpr AttrDef kLoopAttrs[] = {
     {"trips", AttrKind::integer},   {"reverse", AttrKind::boolean}, {"counted", AttrKind::boolean}};
 inline constexpr AttrDef kMapAttrs[] = {
     {"slices", AttrKind::integer}, {"trips", AttrKind::integer}, {"alive", AttrKind::integer}};
-inline constexpr AttrDef kTextAttr[] = {{"text", AttrKind::integers}};
+inline constexpr AttrDef kTextAttr[] = {{"text", AttrKind::text}};
 
 // One number, rank 0: `real` where the dtype is a float, else `whole`.
 inline constexpr NamedOp constant = {.name = "constant",

@@ -316,6 +316,11 @@ Element step(const Expr& expr, const std::vector<Element>& values, const std::ve
                                        : compared(expr.op, in(0).whole, in(1).whole);
     return {0, answer ? 1 : 0};
   }
+  if (expr.op == ExprOp::cast) {
+    TIDEMARK_CHECK(is_float(from) && is_float(expr.dtype), "recipes cast floats only");
+    const long double x = in(0).real;
+    return {expr.dtype == DType::f64 ? static_cast<double>(x) : static_cast<float>(x), 0};
+  }
   if (expr.op == ExprOp::select) return in(0).whole != 0 ? in(1) : in(2);
   if (is_unary(expr.op)) {
     return is_float(expr.dtype) ? Element{real_unary(expr.op, expr.dtype, in(0).real), 0}

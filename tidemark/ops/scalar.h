@@ -86,6 +86,10 @@ class Scalar {
   int32_t id_;
 };
 
+// The angle of the point (x, y), in [-pi, pi], by the signs of both, those of zeros too. Computed
+// in f64, to 3 ulp there.
+Scalar angle_of(Scalar y, Scalar x);
+
 // Appends an expression and gives its number.
 int32_t append(Recipe& recipe, const Expr& expr);
 

@@ -131,6 +131,15 @@ TensorType infer_transpose(const InferContext& context) {
   return {x.dtype, shape};
 }
 
+TensorType infer_stop_gradient(const InferContext& context) { return context.operands[0]; }
+
+bool view_stop_gradient(const ArrayRef& operand, const Attrs&, ArrayRef& result) {
+  result = operand;
+  return true;
+}
+
+Term grad_stop_gradient(const GradContext& context, int) { return context.g.like(0); }
+
 bool view_transpose(const ArrayRef& operand, const Attrs& attrs, ArrayRef& result) {
   result.data = operand.data;
   result.strides.clear();

@@ -9,17 +9,20 @@ namespace tidemark::ops {
 namespace rule {
 TensorType infer_cast(const InferContext& context);
 TensorType infer_reshape(const InferContext& context);
+TensorType infer_stop_gradient(const InferContext& context);
 TensorType infer_transpose(const InferContext& context);
 TensorType infer_slice(const InferContext& context);
 TensorType infer_broadcast(const InferContext& context);
 TensorType infer_concat(const InferContext& context);
 TensorType infer_pad(const InferContext& context);
 bool view_reshape(const ArrayRef& operand, const Attrs& attrs, ArrayRef& result);
+bool view_stop_gradient(const ArrayRef& operand, const Attrs& attrs, ArrayRef& result);
 bool view_transpose(const ArrayRef& operand, const Attrs& attrs, ArrayRef& result);
 bool view_slice(const ArrayRef& operand, const Attrs& attrs, ArrayRef& result);
 bool view_broadcast(const ArrayRef& operand, const Attrs& attrs, ArrayRef& result);
 Term grad_cast(const GradContext& context, int index);
 Term grad_reshape(const GradContext& context, int index);
+Term grad_stop_gradient(const GradContext& context, int index);
 Term grad_transpose(const GradContext& context, int index);
 Term grad_slice(const GradContext& context, int index);
 Term grad_broadcast(const GradContext& context, int index);
@@ -66,6 +69,14 @@ inline constexpr NamedOp reshape = {
     .grad = rule::grad_reshape,
     .reference = rule::reference_view,
     .view = rule::view_reshape,
+};
+inline constexpr NamedOp stop_gradient = {
+    .name = "stop_gradient",
+    .brief = "The operand as it is, taken for a constant by gradients.",
+    .infer = rule::infer_stop_gradient,
+    .grad = rule::grad_stop_gradient,
+    .reference = rule::reference_view,
+    .view = rule::view_stop_gradient,
 };
 inline constexpr NamedOp transpose = {
     .name = "transpose",
@@ -125,7 +136,7 @@ inline constexpr NamedOp update = {
     .reference = rule::reference_update,
 };
 
-inline constexpr const NamedOp* kStructureOps[] = {&broadcast_to, &cast,  &concat,    &pad,
-                                                   &reshape,      &slice, &transpose, &update};
+inline constexpr const NamedOp* kStructureOps[] = {
+    &broadcast_to, &cast, &concat, &pad, &reshape, &slice, &stop_gradient, &transpose, &update};
 
 }  // namespace tidemark::ops

@@ -121,13 +121,12 @@ AxisList plain_axes(const Axes& axes, std::string_view op, const TensorType& typ
   return list;
 }
 
-namespace {
-
-// Whether the op's first operand is a condition, which keeps its own dtype.
 bool has_condition(const OpDef& op) {
   return op.arity == 3 && op.value != nullptr &&
          static_cast<const TernaryOp*>(op.self)->first_is_condition;
 }
+
+namespace {
 
 PointwiseType type_in(const OpDef& op, DType common) {
   PointwiseType type;

@@ -44,6 +44,8 @@ struct PointwiseType {
 };
 // `op` is an op of the catalogue.
 PointwiseType infer_pointwise(const OpDef& op, std::span<const OperandType> operands, Source at);
+// Whether the op's first operand is a condition, which keeps its own dtype.
+bool has_condition(const OpDef& op);
 // Whether the op computes in this dtype without promoting it.
 bool computes_in(const OpDef& op, DType dtype);
 

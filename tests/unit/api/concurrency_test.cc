@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
 #include <thread>
 #include <vector>
 
@@ -92,7 +94,7 @@ void fork_while_others_make_kernels(compile::Emitter wanted, int forks) {
   for (int i = 0; i < forks && ended; ++i) {
     const pid_t child = fork();
     if (child == 0) {
-      alarm(20);  // A lock left taken would hang the child.
+      alarm(600);  // A lock left taken would hang the child.
       const Tensor fresh = cast(exp(cast(x, DType::f64)) > 1 + i, DType::i32);
       _exit(identical(matmul(x, x), expected) && fresh.size() == x.size() ? 0 : 1);
     }
@@ -104,6 +106,48 @@ void fork_while_others_make_kernels(compile::Emitter wanted, int forks) {
   for (std::thread& thread : busy) thread.join();
   EXPECT_TRUE(ended);
 }
+
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)  // They have ends of their own.
+// Other kernels than the above.
+void make_more_kernels() {
+  constexpr DType kDTypes[] = {DType::f32, DType::f64, DType::i32, DType::i64, DType::u8};
+  for (const DType from : kDTypes) {
+    for (const DType to : kDTypes) {
+      const Tensor x = cast(zeros({20, 21}, from) + 1, to);
+      prod(x * x - 1, 1);
+      max(x * x + x, 0);
+    }
+  }
+}
+
+// What waits for compiles at the end of a program must not wait for those of threads that only the
+// parent has.
+TEST(Concurrency, AForkedChildEndsAlthoughOthersWereCompiling) {
+  const EmitterGuard emitter(compile::Emitter::llvm);
+  std::vector<std::thread> busy(4);
+  std::atomic<int> ended{0};
+  for (std::thread& thread : busy) {
+    thread = std::thread([&] {
+      make_more_kernels();
+      ++ended;
+    });
+  }
+  std::fflush(stdout);  // Or every child prints what waits there.
+  bool well = true;
+  while (well && ended < 4) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(600);
+      std::exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  }
+  for (std::thread& thread : busy) thread.join();
+  EXPECT_TRUE(well);
+}
+#endif
 
 #if !defined(__SANITIZE_THREAD__)  // It does not allow new threads after a fork.
 TEST(Concurrency, AForkMayComeWhileOthersMakeKernels) {

@@ -41,7 +41,7 @@ class ThreadsGuard {
 template <class Body>
 void until_all_take_part(int threads, Body body) {
   std::vector<std::atomic<int>> seen(static_cast<size_t>(threads));
-  for (int attempt = 0; attempt < 2000; ++attempt) {
+  for (int attempt = 0; attempt < 1'000'000; ++attempt) {
     parallel_for(threads * 4, 1, [&](int64_t, int64_t, int worker) {
       ++seen[static_cast<size_t>(worker)];
       body(worker);
@@ -258,7 +258,7 @@ TEST(Workers, AreBuiltAgainInAForkedChild) {
   if (child == 0) {
     std::atomic<int64_t> sum{0};
     std::set<pthread_t> threads;
-    for (int i = 0; i < 200 && threads.size() < 2; ++i) {
+    for (int i = 0; i < 100'000 && threads.size() < 2; ++i) {
       sum = 0;
       pthread_t ran[3] = {};
       parallel_for(12, 1, [&](int64_t begin, int64_t end, int worker) {
@@ -297,7 +297,7 @@ TEST(Workers, AllowAForkWhileOthersAllocateAndCompute) {
   for (int i = 0; i < 30; ++i) {
     const pid_t child = fork();
     if (child == 0) {
-      alarm(20);  // A lock left taken would hang the child.
+      alarm(600);  // A lock left taken would hang the child.
       const Held a = make(64);
       const Held b = make(3000);
       const Held c = make(2'000'000);

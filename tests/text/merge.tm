@@ -1,0 +1,34 @@
+# Same op, attributes, inputs and types. Zeros of different sign are different numbers; the order of
+# operands counts; draws with one key are one draw.
+function(%x: f32[2, 3], %y: f32[2, 3]) {
+  %1: f32[2, 3] = exp(%x)
+  %2: f32[2, 3] = exp(%x)
+  %3: f32[2, 3] = exp(%y)
+  %4: f32[2, 3] = add(%1, %3)
+  %5: f32[2, 3] = add(%2, %3)
+  %6: f32[2, 3] = add(%3, %2)
+  %7: f32[3] = sum(%4) {axes = [0]}
+  %8: f32[3] = sum(%5) {axes = [0]}
+  %9: f32[2] = sum(%5) {axes = [1]}
+  %10: f32[] = constant 0
+  %11: f32[] = constant -0
+  %12: f32[] = constant 0
+  %13: f32[4] = random_normal() {shape = [4], dtype = f32, key = 7, b = 1}
+  %14: f32[4] = random_normal() {shape = [4], dtype = f32, key = 7, b = 1}
+  %15: f32[4] = random_normal() {shape = [4], dtype = f32, key = 8, b = 1}
+  return %6, %7, %8, %9, %10, %11, %12, %13, %14, %15
+}
+---- after merge
+function(%0: f32[2, 3], %1: f32[2, 3]) {
+  %2: f32[2, 3] = exp(%0)
+  %3: f32[2, 3] = exp(%1)
+  %4: f32[2, 3] = add(%2, %3)
+  %5: f32[2, 3] = add(%3, %2)
+  %6: f32[3] = sum(%4) {axes = [0]}
+  %7: f32[2] = sum(%4) {axes = [1]}
+  %8: f32[] = constant 0
+  %9: f32[] = constant -0
+  %10: f32[4] = random_normal() {shape = [4], dtype = f32, key = 7, b = 1}
+  %11: f32[4] = random_normal() {shape = [4], dtype = f32, key = 8, b = 1}
+  return %5, %6, %6, %7, %8, %9, %8, %10, %10, %11
+}

@@ -1,0 +1,134 @@
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace tidemark::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Runs `tidemark show` in a folder of its own.
+class Show : public testing::Test {
+ protected:
+  Show() : folder_(fs::temp_directory_path() / ("tidemark_show_" + std::to_string(getpid()))) {
+    fs::create_directories(folder_);
+    std::ofstream(folder_ / "in.tm") << kProgram;
+  }
+  ~Show() override { fs::remove_all(folder_); }
+
+  struct Ran {
+    int code;
+    std::string out, err;
+  };
+  Ran show(const std::string& arguments) {
+    const std::string command = "cd '" + folder_.string() + "' && '" TIDEMARK_COMMAND "' show " +
+                                arguments + " >out.txt 2>err.txt";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read("out.txt"), read("err.txt")};
+  }
+  std::string read(const std::string& name) {
+    std::ifstream in(folder_ / name, std::ios::binary);
+    std::ostringstream text;
+    text << in.rdbuf();
+    return text.str();
+  }
+
+  static constexpr const char* kProgram =
+      "function f(%x: f32[2]) {\n"
+      "  %one: f32[] = constant 1\n"
+      "  %y: f32[2] = multiply(%x, %one)\n"
+      "  %a: f32[2] = exp(%x)\n"
+      "  %b: f32[2] = exp(%y)\n"
+      "  return %a, %b\n"
+      "}\n";
+  const std::string printed_ =
+      "function f(%0: f32[2]) {\n"
+      "  %1: f32[] = constant 1\n"
+      "  %2: f32[2] = multiply(%0, %1)\n"
+      "  %3: f32[2] = exp(%0)\n"
+      "  %4: f32[2] = exp(%2)\n"
+      "  return %3, %4\n"
+      "}\n";
+  const std::string simplified_ =
+      "function f(%0: f32[2]) {\n"
+      "  %1: f32[] = constant 1\n"
+      "  %2: f32[2] = exp(%0)\n"
+      "  %3: f32[2] = exp(%0)\n"
+      "  return %2, %3\n"
+      "}\n";
+  const std::string merged_ =
+      "function f(%0: f32[2]) {\n"
+      "  %1: f32[] = constant 1\n"
+      "  %2: f32[2] = exp(%0)\n"
+      "  return %2, %2\n"
+      "}\n";
+  const std::string last_ =
+      "function f(%0: f32[2]) {\n"
+      "  %1: f32[2] = exp(%0)\n"
+      "  return %1, %1\n"
+      "}\n";
+  fs::path folder_;
+};
+
+TEST_F(Show, PrintsAProgram) {
+  const Ran ran = show("in.tm");
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_EQ(ran.out, printed_);
+  EXPECT_EQ(ran.err, "");
+}
+
+TEST_F(Show, PrintsWhatThePassesUpToOneMade) {
+  const Ran ran = show("in.tm --after=merge");
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_EQ(ran.out, merged_);
+}
+
+TEST_F(Show, PrintsWhatEachPassMade) {
+  const Ran ran = show("--after=all in.tm");
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_EQ(ran.out, printed_ + "---- after simplify\n" + simplified_ + "---- after merge\n" +
+                         merged_ + "---- after remove_dead\n" + last_);
+}
+
+TEST_F(Show, ExplainsItself) {
+  const Ran ran = show("--help");
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_TRUE(ran.out.starts_with("usage: tidemark show FILE.tm [--after=PASS|all]\n")) << ran.out;
+  EXPECT_NE(ran.out.find("passes: simplify, merge, remove_dead\n"), std::string::npos) << ran.out;
+}
+
+TEST_F(Show, TellsWhatIsWrong) {
+  std::ofstream(folder_ / "bad.tm") << "function f(%x: f32[2]) {\n  return %y\n}\n";
+  struct Case {
+    const char *arguments, *error;
+  };
+  const Case cases[] = {
+      {"bad.tm",
+       "bad.tm:2:10: '%y' is not defined before this line\n"
+       "  values are defined before they are read\n"},
+      {"", "show: which file?\n  tidemark show --help tells more\n"},
+      {"in.tm bad.tm",
+       "show: one file at a time: 'in.tm' and 'bad.tm'\n  tidemark show --help tells more\n"},
+      {"--what in.tm", "show: there is no option '--what'\n  tidemark show --help tells more\n"},
+      {"--after=lunch in.tm",
+       "show: there is no pass 'lunch', only simplify, merge, remove_dead\n"
+       "  tidemark show --help tells more\n"},
+      {"missing.tm", "show: cannot read 'missing.tm': No such file or directory\n"},
+      {".", "show: cannot read '.': Is a directory\n"},
+  };
+  for (const Case& wrong : cases) {
+    const Ran ran = show(wrong.arguments);
+    EXPECT_EQ(ran.code, 2) << wrong.arguments;
+    EXPECT_EQ(ran.out, "") << wrong.arguments;
+    EXPECT_EQ(ran.err, "tidemark: " + std::string(wrong.error));
+  }
+}
+
+}  // namespace
+}  // namespace tidemark::tools

@@ -1,0 +1,187 @@
+#include "tidemark/ops/check_control.h"
+
+#include "tidemark/base/error.h"
+#include "tidemark/ops/check_node.h"
+#include "tidemark/ops/op_def.h"
+#include "tidemark/ops/program.h"
+
+namespace tidemark {
+namespace {
+
+using Types = std::vector<TensorType>;
+
+class ControlCheck {
+ public:
+  ControlCheck(const Graph& graph, const Node& node) : graph_(graph), node_(node) {
+    for (const Value input : node.inputs) inputs_.push_back(graph.type(input));
+  }
+
+  Types run() {
+    if (node_.op == &def_of(&ops::cond)) return cond();
+    if (node_.op == &def_of(&ops::loop)) return loop();
+    if (node_.op == &def_of(&ops::map)) return map();
+    expect_regions(1, 1);
+    return region(0, inputs_);
+  }
+
+ private:
+  Types cond() {
+    expect_inputs(1);
+    expect_regions(2, 2);
+    expect("the condition", inputs_[0], {DType::boolean, {}});
+    const Types captures = take(1, inputs_.size());
+    Types then = region(0, captures);
+    expect_all("result", region(1, captures), "the second region", then);
+    return then;
+  }
+
+  Types loop() {
+    Attrs::Reader read = node_.attrs.read();
+    const size_t carries = count("carries", read.integer());
+    const size_t slices = count("slices", read.integer());
+    const size_t stacked = count("stacked", read.integer());
+    const int64_t trips = read.integer();
+    read.boolean();
+    const size_t counted = read.boolean() ? 1 : 0;
+    expect_trips(trips);
+    expect_inputs(counted + carries + slices);
+    expect_regions(1, counted == 1 ? 1 : 2);
+    const TensorType number{DType::i64, {}};
+    if (counted == 1) expect("the number of trips", inputs_[0], number);
+
+    const Types carried = take(counted, counted + carries);
+    const Types captures = take(counted + carries + slices, inputs_.size());
+    Types parameters = {number};
+    append(parameters, carried);
+    for (size_t i = 0; i < slices; ++i)
+      parameters.push_back(slice_of(inputs_[counted + carries + i], counted == 1 ? -1 : trips));
+    append(parameters, captures);
+    const Types results = region(0, parameters);
+    if (results.size() != carries + stacked) {
+      refuse(cat("its body returns ", results.size(), " values for carries = ", carries,
+                 " and stacked = ", stacked),
+             "a body returns the next carries, then the elements to stack");
+    }
+    expect_all("carry", Types(results.begin(), results.begin() + std::ssize(carried)), "the body",
+               carried);
+    if (node_.regions.size() == 2) check_condition(number, carried, captures);
+
+    Types types = carried;
+    for (size_t i = carries; i < results.size(); ++i) types.push_back(stack_of(results[i], trips));
+    return types;
+  }
+
+  void check_condition(const TensorType& number, const Types& carried, const Types& captures) {
+    Types parameters = {number};
+    append(parameters, carried);
+    append(parameters, captures);
+    expect_all("result", region(1, parameters), "the condition", {{DType::boolean, {}}});
+  }
+
+  Types map() {
+    Attrs::Reader read = node_.attrs.read();
+    const size_t slices = count("slices", read.integer());
+    const int64_t trips = read.integer();
+    count("alive", read.integer());
+    expect_trips(trips);
+    expect_inputs(slices);
+    expect_regions(1, 1);
+    Types parameters;
+    for (size_t i = 0; i < slices; ++i) parameters.push_back(slice_of(inputs_[i], trips));
+    append(parameters, take(slices, inputs_.size()));
+    Types types;
+    for (const TensorType& element : region(0, parameters))
+      types.push_back(stack_of(element, trips));
+    return types;
+  }
+
+  [[noreturn]] void refuse(const std::string& problem, std::string_view remedy) const {
+    throw UserError(cat(node_.op->name, ": ", problem), Source::none(), remedy);
+  }
+
+  size_t count(const char* name, int64_t value) const {
+    // Far more than any text holds, so that sums of counts do not overflow.
+    if (value < 0 || value > INT32_MAX)
+      refuse(cat(name, " = ", value, " is no count"), "write a number from 0 up");
+    return static_cast<size_t>(value);
+  }
+  void expect_trips(int64_t trips) const {
+    if (trips < -1)
+      refuse(cat("trips = ", trips, " is no count"), "write -1 where it is not known");
+  }
+  void expect_inputs(size_t least) const {
+    if (inputs_.size() < least)
+      refuse(cat("takes at least ", least, " operands here, got ", inputs_.size()),
+             node_.op->brief);
+  }
+  void expect_regions(size_t least, size_t most) const {
+    const size_t got = node_.regions.size();
+    if (got >= least && got <= most) return;
+    refuse(cat("has ", least == most ? cat(most) : cat(least, " or ", most), " regions, got ", got),
+           node_.op->brief);
+  }
+  void expect(const std::string& what, const TensorType& got, const TensorType& wanted) const {
+    if (!fits(got, wanted)) refuse(cat(what, " is ", got, ", not ", wanted), node_.op->brief);
+  }
+  void expect_all(const char* what, const Types& got, const std::string& where,
+                  const Types& wanted) const {
+    if (got.size() != wanted.size()) {
+      refuse(cat(where, " has ", got.size(), " ", what, got.size() == 1 ? "" : "s", ", not ",
+                 wanted.size()),
+             node_.op->brief);
+    }
+    for (size_t i = 0; i < got.size(); ++i)
+      expect(cat(what, " ", i, " of ", where), got[i], wanted[i]);
+  }
+
+  // The types of a region's results, once its parameters are found to be these.
+  Types region(size_t i, const Types& parameters) const {
+    const Region& region = graph_.regions[static_cast<size_t>(node_.regions[i])];
+    expect_all("parameter", types_of(region.parameters), cat("region ", i), parameters);
+    return types_of(region.results);
+  }
+  Types types_of(const std::vector<Value>& values) const {
+    Types types;
+    for (const Value value : values) types.push_back(graph_.type(value));
+    return types;
+  }
+
+  TensorType slice_of(const TensorType& array, int64_t trips) const {
+    TensorType slice = array;
+    if (array.shape.rank() == 0 || !fits(array, stacked_as(array, trips)))
+      refuse(cat("cannot walk ", array, " in ", trips, " trips"),
+             "each trip takes one slice of the first axis");
+    slice.shape.erase(0);
+    return slice;
+  }
+  // The array with its first size replaced, or as it is where the trips are not known.
+  static TensorType stacked_as(const TensorType& array, int64_t trips) {
+    TensorType same = array;
+    if (trips >= 0) same.shape.set(0, trips);
+    return same;
+  }
+  static TensorType stack_of(TensorType element, int64_t trips) {
+    element.shape.insert(0, trips);
+    return element;
+  }
+
+  Types take(size_t begin, size_t end) const {
+    return {inputs_.begin() + static_cast<std::ptrdiff_t>(begin),
+            inputs_.begin() + static_cast<std::ptrdiff_t>(end)};
+  }
+  static void append(Types& to, const Types& from) {
+    to.insert(to.end(), from.begin(), from.end());
+  }
+
+  const Graph& graph_;
+  const Node& node_;
+  Types inputs_;
+};
+
+}  // namespace
+
+std::vector<TensorType> check_control(const Graph& graph, const Node& node) {
+  return ControlCheck(graph, node).run();
+}
+
+}  // namespace tidemark

@@ -1,0 +1,249 @@
+#include "tidemark/ops/check_node.h"
+
+#include <algorithm>
+
+#include "tidemark/base/error.h"
+#include "tidemark/ops/check_control.h"
+#include "tidemark/ops/op_def.h"
+#include "tidemark/ops/program.h"
+#include "tidemark/ops/typing.h"
+
+namespace tidemark {
+namespace {
+
+// No machine addresses more bytes; products of two sizes within it and sums of many stay far from
+// the ends of 64 bits where checks below ask for it.
+constexpr int64_t kMostBytes = int64_t{1} << 47;
+
+[[noreturn]] void refuse(const std::string& problem, std::string_view remedy) {
+  throw UserError(problem, Source::none(), remedy);
+}
+
+class AttributeCheck {
+ public:
+  AttributeCheck(const Node& node, std::span<const TensorType> operands)
+      : node_(node), operands_(operands) {}
+
+  // By the names of attributes, not of ops: each name means the same everywhere.
+  void run() {
+    Attrs::Reader read = node_.attrs.read();
+    for (const AttrDef& attr : node_.op->attrs) {
+      switch (attr.kind) {
+        case AttrKind::integer:
+          check_integer(attr.name, read.integer());
+          break;
+        case AttrKind::integers:
+        case AttrKind::text:
+          check_list(attr.name, read.integers());
+          break;
+        default:
+          read.integer();
+      }
+    }
+  }
+
+ private:
+  const TensorType& operand() const { return operands_[0]; }
+  int64_t rank() const { return operand().shape.rank(); }
+  const std::string_view op() const { return node_.op->name; }
+
+  void check_integer(std::string_view name, int64_t value) const {
+    if (name == "axis") check_axis(value);
+    // More groups than outputs is always wrong, and sizes times this many do not overflow.
+    if (name == "groups" && value > kMostBytes / largest_size())
+      refuse(cat(op(), ": groups = ", value, " is too much"), "1 is one group of all channels");
+  }
+
+  void check_axis(int64_t axis) const {
+    if (axis >= 0 && axis < rank()) return;
+    refuse(cat(op(), ": ", operand(), " has no axis ", axis),
+           rank() == 0 ? "it is a scalar" : cat("axes go from 0 to ", rank() - 1));
+  }
+
+  void check_list(std::string_view name, std::span<const int64_t> list) {
+    if (name == "axes") check_axes(list);
+    if (name == "order") check_order(list);
+    if (name == "shape") check_sizes(list);
+    if (name == "begin") begin_ = check_length(name, list, rank());
+    if (name == "size") size_ = check_length(name, list, rank());
+    if (name == "step") check_slice(check_length(name, list, rank()));
+    if (name == "low" || name == "high" || name == "inside")
+      check_extents(name, check_length(name, list, rank()));
+    if (name == "stride" || name == "dilation") check_extents(name, check_length(name, list, 2));
+    // Padding below 0 takes elements away.
+    if (name == "pad_low" || name == "pad_high")
+      check_extents(name, check_length(name, list, 2), -1);
+  }
+
+  std::span<const int64_t> check_length(std::string_view name, std::span<const int64_t> list,
+                                        int64_t wanted) const {
+    if (std::ssize(list) == wanted) return list;
+    refuse(cat(op(), ": ", name, " has ", list.size(), " items for ", operand()),
+           cat("write ", wanted, " of them"));
+  }
+
+  void check_axes(std::span<const int64_t> axes) const {
+    for (const int64_t axis : axes) check_axis(axis);
+    if (std::adjacent_find(axes.begin(), axes.end(), std::greater_equal()) == axes.end()) return;
+    refuse(cat(op(), ": axes are not in increasing order"), "name each axis once, the least first");
+  }
+
+  void check_order(std::span<const int64_t> order) const {
+    std::vector<int64_t> sorted(order.begin(), order.end());
+    std::sort(sorted.begin(), sorted.end());
+    bool each_once = std::ssize(sorted) == rank();
+    for (size_t i = 0; each_once && i < sorted.size(); ++i)
+      each_once = sorted[i] == static_cast<int64_t>(i);
+    if (!each_once)
+      refuse(cat(op(), ": order does not name each axis of ", operand(), " once"),
+             "write every axis from 0 on, in the order of the result");
+  }
+
+  // -1 is a size that is open or to be found.
+  void check_sizes(std::span<const int64_t> sizes) const {
+    for (const int64_t size : sizes)
+      if (size < -1) refuse(cat(op(), ": there is no size ", size), "sizes go from 0 up");
+    check_type({DType::u8, Shape(sizes)});
+  }
+
+  void check_slice(std::span<const int64_t> step) const {
+    check_sizes(size_);
+    for (size_t i = 0; i < step.size(); ++i) {
+      const Dim whole = operand().shape[static_cast<int64_t>(i)];
+      if (whole.is_open() || size_[i] == 0) continue;
+      const int64_t trips = size_[i] - 1;
+      // The last element is within the axis; written as quotients, since products may overflow.
+      const bool starts = size_[i] > 0 && begin_[i] >= 0 && begin_[i] < whole;
+      const int64_t first = starts ? begin_[i] : 0;
+      const int64_t room = step[i] < 0 ? first : int64_t{whole} - 1 - first;
+      const bool ends = trips == 0 || (step[i] != 0 && step[i] > -kMostBytes &&
+                                       step[i] < kMostBytes && trips <= room / std::abs(step[i]));
+      if (starts && ends) continue;
+      refuse(cat(op(), ": ", size_[i], " elements from ", begin_[i], " by steps of ", step[i],
+                 " leave axis ", i, " of ", operand()),
+             cat("its elements go from 0 to ", whole - 1));
+    }
+  }
+
+  // How far elements are moved apart: not so far that sizes overflow.
+  void check_extents(std::string_view name, std::span<const int64_t> list,
+                     int64_t least = 0) const {
+    const int64_t most = kMostBytes / largest_size();
+    for (const int64_t item : list) {
+      if (item >= least * most && item <= most) continue;
+      refuse(cat(op(), ": ", name, " has ", item, " for ", operand()),
+             "it counts elements, and the result must fit in memory");
+    }
+  }
+
+  int64_t largest_size() const {
+    int64_t largest = 1;
+    for (const TensorType& type : operands_) {
+      for (const Dim size : type.shape)
+        if (!size.is_open()) largest = std::max(largest, int64_t{size});
+    }
+    return largest;
+  }
+
+  const Node& node_;
+  std::span<const TensorType> operands_;
+  std::span<const int64_t> begin_, size_;
+};
+
+void check_arity(const Node& node) {
+  const auto count = static_cast<int64_t>(node.inputs.size());
+  if (node.op->arity >= 0 && count != node.op->arity) {
+    refuse(cat(node.op->name, ": takes ", node.op->arity,
+               node.op->arity == 1 ? " operand" : " operands", ", got ", count),
+           node.op->brief);
+  }
+  if (node.op->arity < 0 && count == 0 && node.op->infer != nullptr)
+    refuse(cat(node.op->name, ": takes one operand or more, got 0"), node.op->brief);
+  if (node.op->family != Family::control && !node.regions.empty())
+    refuse(cat(node.op->name, ": has no regions, got ", node.regions.size()), node.op->brief);
+}
+
+// Programs cast by nodes of their own: what computes together has one dtype.
+void check_dtypes(const Node& node, std::span<const TensorType> computed) {
+  for (const TensorType& type : computed) {
+    if (type.dtype != computed[0].dtype) {
+      refuse(cat(node.op->name, ": operands ", computed[0], " and ", type, " differ in dtype"),
+             "programs promote nothing by themselves: cast one of them before");
+    }
+    if (!computes_in(*node.op, type.dtype)) {
+      refuse(cat(node.op->name, ": does not compute in ", type.dtype),
+             "programs promote nothing by themselves: cast the operand before");
+    }
+  }
+}
+
+TensorType pointwise_type(const Node& node, std::span<const TensorType> operands) {
+  const auto conditions = static_cast<size_t>(has_condition(*node.op));
+  if (conditions == 1 && operands[0].dtype != DType::boolean) {
+    refuse(cat(node.op->name, ": the condition is ", operands[0], ", not bool"),
+           "cast it before, or compare it");
+  }
+  check_dtypes(node, operands.subspan(conditions));
+  std::vector<OperandType> types;
+  Shape shape;
+  for (const TensorType& operand : operands) {
+    types.push_back({operand.dtype, Weak::no, &operand.shape});
+    broadcast_into(shape, operand.shape, node.op->name, Source::none());
+  }
+  return {infer_pointwise(*node.op, types, Source::none()).result, shape};
+}
+
+// What a rule looks at must add up within 64 bits.
+void check_total(const Node& node, std::span<const TensorType> operands) {
+  int64_t total = 0;
+  for (const TensorType& operand : operands) {
+    for (const Dim size : operand.shape) total += size.is_open() ? 0 : int64_t{size};
+    if (total > kMostBytes)
+      refuse(cat(node.op->name, ": its operands are too large together"), "use fewer of them");
+  }
+}
+
+TensorType inferred_type(const Node& node, std::span<const TensorType> operands) {
+  AttributeCheck(node, operands).run();
+  check_total(node, operands);
+  const Family family = node.op->family;
+  if (family == Family::contract || family == Family::piece || family == Family::row)
+    check_dtypes(node, operands);
+  return node.op->infer({*node.op, operands, node.attrs, Source::none()});
+}
+
+}  // namespace
+
+void check_type(const TensorType& type) {
+  int64_t bytes = size_of(type.dtype);
+  for (const Dim size : type.shape) {
+    // An empty tensor of large sizes is refused too: its views multiply them.
+    if (!size.is_open() && size > kMostBytes / bytes)
+      refuse(cat(type, " has more bytes than a machine can address"), "make a size smaller");
+    if (!size.is_open()) bytes *= std::max<int64_t>(1, size);
+  }
+}
+
+bool fits(const TensorType& a, const TensorType& b) {
+  if (a.dtype != b.dtype || a.shape.rank() != b.shape.rank()) return false;
+  return std::equal(a.shape.begin(), a.shape.end(), b.shape.begin(),
+                    [](Dim x, Dim y) { return x == y || x.is_open() || y.is_open(); });
+}
+
+std::vector<TensorType> check_node(const Graph& graph, const Node& node) {
+  check_arity(node);
+  if (node.op->family == Family::control) return check_control(graph, node);
+  if (node.op == &def_of(&ops::constant)) return {{node.attrs.read().dtype(), {}}};
+  std::vector<TensorType> operands;
+  for (const Value input : node.inputs) operands.push_back(graph.type(input));
+  if (node.op->value != nullptr) return {pointwise_type(node, operands)};
+  if (node.op->infer == nullptr) return node.results;
+  // Rules compute with known sizes only.
+  const bool open = std::any_of(operands.begin(), operands.end(),
+                                [](const TensorType& type) { return type.shape.is_open(); });
+  if (open) AttributeCheck(node, operands).run();
+  if (open && node.results.size() == 1) return node.results;
+  return {inferred_type(node, operands)};
+}
+
+}  // namespace tidemark

@@ -1,0 +1,50 @@
+// The words of the text form of programs. Used by its printer and its parser only.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tidemark {
+
+struct Token {
+  // A `mark` is one character; `bad` is a byte that begins no token.
+  enum Kind : uint8_t { end, name, value, number, string, mark, bad };
+  Kind kind = end;
+  std::string_view text;  // As written: values with their %, strings with their quotes.
+  int64_t line = 1;
+  int64_t column = 1;  // In bytes.
+
+  bool is(std::string_view wanted) const {
+    return (kind == mark || kind == name) && text == wanted;
+  }
+};
+
+// Cuts a text into tokens; blanks, ends of lines and comments (from # on) stand between them.
+class Tokens {
+ public:
+  explicit Tokens(std::string_view text) : text_(text) {}
+  Token next();
+
+ private:
+  void skip_blanks();
+  size_t find_end(Token::Kind& kind) const;
+
+  std::string_view text_;
+  size_t at_ = 0;
+  size_t line_begin_ = 0;
+  int64_t line_ = 1;
+};
+
+// A token for an error message: short, and without bytes that would upset a terminal.
+std::string shown(const Token& token);
+
+// Whether a text is one token of the kind `name`.
+bool is_name(std::string_view text);
+
+// "with \"quotes\"": bytes that do not print are written \xNN. `unquoted` is the way back, false
+// where an escape is not one of these.
+std::string quoted(std::string_view bytes);
+bool unquoted(std::string_view text, std::string& bytes);
+
+}  // namespace tidemark

@@ -1,0 +1,50 @@
+// Values that stand in for others, for passes that walk a graph in order and drop nodes.
+#pragma once
+
+#include <vector>
+
+#include "tidemark/ir/graph.h"
+
+namespace tidemark::passes {
+
+class Replaced {
+ public:
+  explicit Replaced(const Graph& graph) : by_(graph.nodes.size()) {}
+
+  // From now on result i of `node` is `values[i]`, which is itself not replaced.
+  void set(int32_t node, std::vector<Value> values) {
+    by_[static_cast<size_t>(node)] = std::move(values);
+  }
+  void apply(Value& value) const {
+    const std::vector<Value>& values = by_[static_cast<size_t>(value.node)];
+    if (!values.empty()) value = values[static_cast<size_t>(value.result)];
+  }
+
+ private:
+  std::vector<std::vector<Value>> by_;  // Empty where a node stays.
+};
+
+// Walks every region in order. `visit(region, number)` sees a node whose inputs are already
+// replaced, and returns what stands in for its results, or nothing where the node stays.
+template <class Visit>
+void replace_nodes(Graph& graph, Visit visit) {
+  Replaced replaced(graph);
+  for (size_t id = 0; id < graph.regions.size(); ++id) {
+    Region& region = graph.regions[id];
+    std::vector<int32_t> kept;
+    for (const int32_t number : region.nodes) {
+      Node& node = graph.nodes[static_cast<size_t>(number)];
+      for (Value& input : node.inputs) replaced.apply(input);
+      std::vector<Value> values = visit(static_cast<RegionId>(id), number);
+      if (values.empty()) {
+        kept.push_back(number);
+      } else {
+        replaced.set(number, std::move(values));
+      }
+    }
+    region.nodes = std::move(kept);
+    for (Value& result : region.results) replaced.apply(result);
+  }
+}
+
+}  // namespace tidemark::passes

@@ -1,0 +1,231 @@
+#include <algorithm>
+#include <bit>
+#include <optional>
+
+#include "tidemark/ops/op_def.h"
+#include "tidemark/ops/pointwise.h"
+#include "tidemark/ops/program.h"
+#include "tidemark/ops/structure.h"
+#include "tidemark/passes/passes.h"
+#include "tidemark/passes/replaced.h"
+
+namespace tidemark::passes {
+namespace {
+
+template <class Op>
+bool is(const Node& node, const Op& op) {
+  return node.op == &def_of(&op);
+}
+
+AxisList list_of(const Attrs& attrs) { return AxisList(attrs.read().integers()); }
+
+// One node at a time. A rewrite either gives a value that stands in for the node's result, or
+// changes the node so that it reads what stood behind its operand; the types of values never
+// change.
+//
+// No rewrite may change whether a sum reads a value that repeats, since such a sum multiplies by
+// the count where others add (docs/semantics.md). Views of views keep strides and so are free of
+// this, except reshape, which may copy; those and whatever computes are put aside only for values
+// that do not repeat.
+class Simplifier {
+ public:
+  explicit Simplifier(Graph& graph) : graph_(graph), repeats_(graph.nodes.size()) {}
+
+  std::vector<Value> visit(int32_t number) {
+    Node& node = graph_.nodes[static_cast<size_t>(number)];
+    // Each round brings the node one closer to where its chain of operands begins.
+    while (compose(node)) {
+    }
+    if (const std::optional<Value> same = same_value(node)) return {*same};
+    repeats_[static_cast<size_t>(number)] =
+        is(node, ops::broadcast_to) || (node.op->view != nullptr && repeats(node.inputs[0]));
+    return {};
+  }
+
+ private:
+  bool is_open(Value value) const { return graph_.type(value).shape.is_open(); }
+  bool repeats(Value value) const { return repeats_[static_cast<size_t>(value.node)]; }
+  // The node that gives a value; a parameter has no op.
+  const Node& maker(const Node& node, size_t input) const {
+    return graph_.node(node.inputs[input]);
+  }
+
+  // ---- a node and its operand become one ----
+
+  bool compose(Node& node) const {
+    if (node.inputs.size() != 1) return false;
+    const Node& inner = maker(node, 0);
+    if (inner.op == nullptr || inner.inputs.size() != 1) return false;
+    if (is(node, ops::cast)) return compose_cast(node, inner);
+    if (inner.op != node.op) return false;
+    if (is(node, ops::transpose)) return compose_transpose(node, inner);
+    // The result's shape says all.
+    if (is(node, ops::broadcast_to)) return read_through(node, inner);
+    if (is_open(node.inputs[0]) || is_open(inner.inputs[0])) return false;
+    if (is(node, ops::slice)) return compose_slice(node, inner);
+    if (is(node, ops::reshape) && !repeats(inner.inputs[0])) return read_through(node, inner);
+    return false;
+  }
+
+  static bool read_through(Node& node, const Node& inner) {
+    node.inputs = inner.inputs;
+    return true;
+  }
+
+  static bool compose_transpose(Node& node, const Node& inner) {
+    const AxisList outer_order = list_of(node.attrs), inner_order = list_of(inner.attrs);
+    AxisList order;
+    for (const int64_t axis : outer_order) order.push_back(inner_order[static_cast<size_t>(axis)]);
+    node.attrs = Attrs().add(order);
+    return read_through(node, inner);
+  }
+
+  static bool compose_slice(Node& node, const Node& inner) {
+    Attrs::Reader outer = node.attrs.read(), base = inner.attrs.read();
+    AxisList begin(outer.integers()), size(outer.integers()), step(outer.integers());
+    const AxisList base_begin(base.integers()), base_size(base.integers());
+    const AxisList base_step(base.integers());
+    for (size_t i = 0; i < begin.size(); ++i) {
+      // It does not matter where nothing begins, nor how far one element steps.
+      begin[i] = size[i] == 0 ? 0 : base_begin[i] + begin[i] * base_step[i];
+      step[i] = size[i] <= 1 ? 1 : step[i] * base_step[i];
+    }
+    node.attrs = Attrs().add(begin).add(size).add(step);
+    return read_through(node, inner);
+  }
+
+  bool compose_cast(Node& node, const Node& inner) const {
+    if (!is(inner, ops::cast)) return false;
+    if (!holds_all(inner.attrs.read().dtype(), graph_.type(inner.inputs[0]).dtype)) return false;
+    return read_through(node, inner);
+  }
+  // Whether every value of `from` is one of `to`, of the same kind: what `to` then becomes is what
+  // `from` would. Integers that become floats are left out: floats saturate where integers wrap.
+  static bool holds_all(DType to, DType from) {
+    if (to == from || from == DType::boolean) return true;
+    if (is_float(from)) return is_float(to) && !is_low_precision(to) && size_of(to) > size_of(from);
+    return is_integer(to) && size_of(to) > size_of(from);
+  }
+
+  // ---- a node gives what another value is already ----
+
+  std::optional<Value> same_value(const Node& node) const {
+    if (node.op->view != nullptr) return whole_view(node);
+    const std::optional<Value> same = same_elements(node);
+    const bool free = same && !repeats(*same) && graph_.type(*same) == node.results[0];
+    return free ? same : std::nullopt;
+  }
+
+  std::optional<Value> whole_view(const Node& node) const {
+    const Value operand = node.inputs[0];
+    const TensorType& type = graph_.type(operand);
+    if (type != node.results[0] || is_open(operand)) return std::nullopt;
+    const bool whole = is(node, ops::reshape) || is(node, ops::broadcast_to) ||
+                       (is(node, ops::transpose) && keeps_order(node)) ||
+                       (is(node, ops::slice) && keeps_steps(node));
+    return whole ? std::optional(operand) : std::nullopt;
+  }
+  static bool keeps_order(const Node& node) {
+    const AxisList order = list_of(node.attrs);
+    return std::is_sorted(order.begin(), order.end());
+  }
+  // A slice of the operand's own sizes is all of it, unless it walks backwards.
+  static bool keeps_steps(const Node& node) {
+    Attrs::Reader read = node.attrs.read();
+    const AxisList begin(read.integers()), size(read.integers()), step(read.integers());
+    for (size_t i = 0; i < step.size(); ++i)
+      if (size[i] > 0 && (begin[i] != 0 || (size[i] > 1 && step[i] != 1))) return false;
+    return true;
+  }
+
+  std::optional<Value> same_elements(const Node& node) const {
+    const auto& inputs = node.inputs;
+    if (is(node, identity)) return inputs[0];
+    if (is(node, ops::cast) && graph_.type(inputs[0]).dtype == node.results[0].dtype)
+      return inputs[0];
+    if (undoes_itself(node) && maker(node, 0).op == node.op) return maker(node, 0).inputs[0];
+    if (settles(node) && maker(node, 0).op == node.op) return inputs[0];
+    if (is(node, where)) return selected(node);
+    if (inputs.size() != 2) return std::nullopt;
+    if (is_neutral(node, 1)) return inputs[0];
+    if (commutes(node) && is_neutral(node, 0)) return inputs[1];
+    return std::nullopt;
+  }
+
+  // f(f(x)) is x. Negation of floats flips a bit; of integers it wraps both ways.
+  static bool undoes_itself(const Node& node) {
+    return is(node, negative) || is(node, logical_not) || is(node, bitwise_invert);
+  }
+  // f(f(x)) is f(x).
+  static bool settles(const Node& node) {
+    return is(node, abs) || is(node, relu) || is(node, floor) || is(node, ceil) || is(node, round);
+  }
+  static bool commutes(const Node& node) {
+    return is(node, add) || is(node, multiply) || is(node, bitwise_and) || is(node, bitwise_or) ||
+           is(node, bitwise_xor) || is(node, logical_and) || is(node, logical_or) ||
+           is(node, logical_xor);
+  }
+
+  std::optional<Value> selected(const Node& node) const {
+    if (node.inputs[1] == node.inputs[2]) return node.inputs[1];
+    const Node* condition = constant_behind(node.inputs[0]);
+    if (condition == nullptr) return std::nullopt;
+    return node.inputs[whole_of(*condition) != 0 ? 1 : 2];
+  }
+
+  // Whether input `side` is a number that leaves every element of the other as it is.
+  bool is_neutral(const Node& node, size_t side) const {
+    const Node* number = constant_behind(node.inputs[side]);
+    if (number == nullptr) return false;
+    const bool real = is_float(number->attrs.read().dtype());
+    // x * 1 and x / 1 are x, for NaN, infinities, denormals and both zeros.
+    if (is(node, multiply)) return real ? real_of(*number) == 1 : whole_of(*number) == 1;
+    if (is(node, divide)) return real && real_of(*number) == 1;
+    // -0 + -0 is -0 but -0 + 0 is 0, so that the neutral number of floats is -0; what is
+    // subtracted has the other sign.
+    if (is(node, add)) return real ? is_zero(*number, true) : whole_of(*number) == 0;
+    if (is(node, subtract)) return real ? is_zero(*number, false) : whole_of(*number) == 0;
+    if (is(node, bitwise_and)) return whole_of(*number) == all_ones(*number);
+    if (is(node, logical_and)) return whole_of(*number) == 1;
+    const bool zero = is(node, bitwise_or) || is(node, bitwise_xor) || is(node, logical_or) ||
+                      is(node, logical_xor) || is(node, left_shift) || is(node, right_shift);
+    return zero && whole_of(*number) == 0;
+  }
+  static bool is_zero(const Node& number, bool negative_zero) {
+    return std::bit_cast<uint64_t>(real_of(number)) == (negative_zero ? uint64_t{1} << 63 : 0);
+  }
+  static int64_t all_ones(const Node& number) {
+    const DType dtype = number.attrs.read().dtype();
+    return dtype == DType::boolean ? 1 : dtype == DType::u8 ? 255 : -1;
+  }
+
+  // The constant that a value is, seen directly or repeated.
+  const Node* constant_behind(Value value) const {
+    const Node* node = &graph_.node(value);
+    if (node->op != nullptr && is(*node, ops::broadcast_to)) node = &graph_.node(node->inputs[0]);
+    return node->op != nullptr && is(*node, ops::constant) ? node : nullptr;
+  }
+  static double real_of(const Node& number) {
+    Attrs::Reader read = number.attrs.read();
+    read.dtype();
+    return read.number();
+  }
+  static int64_t whole_of(const Node& number) {
+    Attrs::Reader read = number.attrs.read();
+    read.dtype();
+    read.number();
+    return read.integer();
+  }
+
+  Graph& graph_;
+  std::vector<bool> repeats_;  // By node: a broadcast, or a view of one.
+};
+
+}  // namespace
+
+void simplify(Graph& graph) {
+  Simplifier simplifier(graph);
+  replace_nodes(graph, [&](RegionId, int32_t number) { return simplifier.visit(number); });
+}
+
+}  // namespace tidemark::passes

@@ -1,0 +1,101 @@
+#include "tools/show.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+#include <string>
+
+#include "tidemark/base/error.h"
+#include "tidemark/ops/text.h"
+#include "tidemark/passes/passes.h"
+
+namespace tidemark::tools {
+namespace {
+
+constexpr const char* kHelp =
+    R"(usage: tidemark show FILE.tm [--after=PASS|all]
+
+Reads a program, checks it, and prints it. docs/ir.md says how programs are written.
+
+options:
+  --after=PASS  run the passes up to this one, in order, and print what they made
+  --after=all   print the program, then what each pass made of it
+
+)";
+
+constexpr const char* kExitCodes = "\nexit code: 0 done; 2 bad input or usage.\n";
+
+std::string pass_names(const char* between) {
+  std::string names;
+  for (const passes::Pass& pass : passes::all_passes())
+    names += cat(names.empty() ? "" : between, pass.name);
+  return names;
+}
+
+struct Options {
+  std::string input;
+  std::string after;  // A pass, "all", or nothing.
+};
+
+[[noreturn]] void usage(const std::string& problem) {
+  throw UserError("show: " + problem, Source::none(), "tidemark show --help tells more");
+}
+
+Options parse(Arguments arguments) {
+  constexpr std::string_view kAfter = "--after=";
+  Options options;
+  for (const std::string& argument : arguments) {
+    if (argument.starts_with(kAfter)) {
+      options.after = argument.substr(kAfter.size());
+      if (options.after != "all" && passes::find(options.after) == nullptr)
+        usage(cat("there is no pass '", options.after, "', only ", pass_names(", ")));
+    } else if (argument.starts_with("--")) {
+      usage("there is no option '" + argument + "'");
+    } else if (options.input.empty()) {
+      options.input = argument;
+    } else {
+      usage("one file at a time: '" + options.input + "' and '" + argument + "'");
+    }
+  }
+  if (options.input.empty()) usage("which file?");
+  return options;
+}
+
+Graph read(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  // A folder opens, and fails at the first byte.
+  if (in) in.peek();
+  if (!in && !in.eof())
+    throw UserError(cat("show: cannot read '", path, "': ", std::strerror(errno)));
+  text << in.rdbuf();
+  return parse_graph(text.str(), path);
+}
+
+}  // namespace
+
+int show_command(Arguments arguments) {
+  for (const std::string& argument : arguments) {
+    if (argument == "--help" || argument == "-h") {
+      std::cout << kHelp << "passes: " << pass_names(", ") << '\n' << kExitCodes;
+      return 0;
+    }
+  }
+  const Options options = parse(arguments);
+  Graph graph = read(options.input);
+  const bool all = options.after == "all";
+  if (options.after.empty() || all) std::cout << to_text(graph);
+  if (options.after.empty()) return 0;
+  for (const passes::Pass& pass : passes::all_passes()) {
+    pass.run(graph);
+    verify(graph);
+    if (all) std::cout << "---- after " << pass.name << '\n';
+    if (all || pass.name == options.after) std::cout << to_text(graph);
+    if (pass.name == options.after) break;
+  }
+  return 0;
+}
+
+}  // namespace tidemark::tools
