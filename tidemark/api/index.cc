@@ -100,7 +100,8 @@ Run plain_slice(const Slice& slice, int64_t size, Source at) {
 // The same of an open size. What bounds leave of it is asked of the call that is traced.
 Run open_slice(const Slice& slice, Dim size, Source at) {
   if (!slice.begin && !slice.end && slice.step == 1) return {0, size, 1};
-  if (slice.step <= 0) return plain_slice(slice, size, at);
+  // Backwards, or in steps that times a stride might not fit: of one size only.
+  if (slice.step <= 0 || slice.step > INT32_MAX) return plain_slice(slice, size, at);
   const auto clamp = [&](int64_t bound) {
     const Dim plain = bound < 0 ? size + bound : Dim(bound);
     return is_less(plain, 0) ? Dim(0) : is_less(size, plain) ? size : plain;
@@ -110,7 +111,7 @@ Run open_slice(const Slice& slice, Dim size, Source at) {
   if (!is_less(begin, end)) return {begin, 0, 1};
   if (slice.step == 1) return {begin, end - begin, 1};
   const Dim count = (end - begin - 1) / slice.step + 1;
-  return {begin, count, count == 1 ? 1 : slice.step};
+  return {begin, count, slice.step};
 }
 
 // Everything but tensor indices, as one view. `kept` are the tensor indices left, with the axis of

@@ -4,6 +4,7 @@
 
 #include "tidemark/api/create.h"
 #include "tidemark/api/tensor_state.h"
+#include "tidemark/api/trace.h"
 #include "tidemark/ops/contract.h"
 #include "tidemark/ops/indexing.h"
 #include "tidemark/ops/structure.h"
@@ -198,7 +199,11 @@ Tensor pad(const Operand& x, const Padding2& widths, const Operand& value, Sourc
     high.push_back(after);
     inside.push_back(0);
   }
-  const Tensor number = tensor_of(value, at, type.dtype);
+  // A number, known also while tracing.
+  const Tensor number = [&] {
+    const detail::NoTrace eager;
+    return tensor_of(value, at, type.dtype);
+  }();
   return apply_op(def_of(&ops::pad), {&tensor, 1},
                   Attrs()
                       .add(low)

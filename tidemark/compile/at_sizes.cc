@@ -21,8 +21,7 @@ Graph at_sizes(const Graph& graph, const SizeTable& sizes, std::span<const int64
       for (int64_t axis = 0; axis < type.shape.rank(); ++axis)
         type.shape.set(axis, sizes.at(type.shape[axis], values));
     }
-    // The lists of effects are text.
-    if (node.op == nullptr || node.op->family == Family::effect) continue;
+    if (node.op == nullptr) continue;
     node.attrs.change_lists(node.op->attrs,
                             [&](int64_t word) { return sizes.at(word, values).word(); });
     if (node.op->self == &ops::size_value) {

@@ -63,16 +63,16 @@ class Attrs {
   // All of it, for hashing.
   std::span<const int64_t> words() const { return words_; }
 
-  // Replaces every item of every list.
+  // Replaces every item of every list of integers.
   template <class F>
   void change_lists(std::span<const AttrDef> defs, F item) {
     size_t at = 0;
     for (const AttrDef& def : defs) {
       if (at == words_.size()) return;
       const int64_t value = words_[at++];
-      if (def.kind != AttrKind::integers) continue;
+      if (def.kind != AttrKind::integers && def.kind != AttrKind::text) continue;
       for (const size_t end = at + static_cast<size_t>(value); at < end; ++at)
-        words_[at] = item(words_[at]);
+        if (def.kind == AttrKind::integers) words_[at] = item(words_[at]);
     }
   }
 

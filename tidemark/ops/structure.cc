@@ -216,7 +216,8 @@ TensorType infer_broadcast(const InferContext& context) {
   const int64_t shift = shape.rank() - x.shape.rank();
   bool fits = shift >= 0;
   for (int64_t axis = 0; fits && axis < x.shape.rank(); ++axis) {
-    fits = x.shape[axis] == shape[axis + shift] || x.shape[axis] == 1;
+    const Dim mine = x.shape[axis], wanted = shape[axis + shift];
+    fits = mine.word() == 1 || mine == wanted || mine == 1;
   }
   if (!fits) {
     throw UserError(cat("broadcast_to: ", x, " does not broadcast to ", shape), context.at,
