@@ -515,7 +515,12 @@ Plan FunctionCore::plan(Arguments arguments, const PlanOptions&, Source at) cons
                       TensorState::of(argument.tensor)->kind == TensorState::Kind::concrete &&
                       is_sole(*TensorState::of(argument.tensor)));
   }
-  return PlanAccess::make(impl_->title(), impl_->program_for(found, donated));
+  std::string title = impl_->title();
+  for (size_t i = 0; i < found.sizes.size(); ++i) {
+    title += cat(i == 0 ? ", for " : ", ", text_of(entry->open[i], arguments.leaves), " = ",
+                 found.sizes[i]);
+  }
+  return PlanAccess::make(std::move(title), impl_->program_for(found, donated));
 }
 
 std::pair<CallResult, Profile> FunctionCore::profile(Arguments arguments, Source at) const {

@@ -286,6 +286,7 @@ std::string SizeTable::text(Dim size) const {
   const std::string a = text(e.a), b = text(e.b);
   if (e.op == SizeOp::minimum || e.op == SizeOp::maximum)
     return cat(e.op == SizeOp::minimum ? "min(" : "max(", a, "; ", b, ")");
+  if (e.op == SizeOp::add && !is_traced(e.b) && e.b < 0) return cat("(", a, ") - ", -e.b);
   constexpr const char* signs[] = {" + ", " - ", " * ", " / "};
   return cat("(", a, ")", signs[static_cast<int>(e.op)], is_traced(e.b) ? cat("(", b, ")") : b);
 }

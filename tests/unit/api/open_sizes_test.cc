@@ -1,11 +1,13 @@
 // One trace for all sizes: dimensions that open, Dims, guards, sizes read as numbers, signatures.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <functional>
 #include <ostream>
 #include <set>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "tidemark/tidemark.h"
@@ -234,12 +236,133 @@ TEST(OpenSizes, ArePlannedAtAnySizeWithoutTracing) {
                    {.input_signature = {td::spec({td::open, 16})}});
   const td::Plan open = f.plan(td::spec({td::open, 16}));
   EXPECT_EQ(open.peak(), f.plan(td::spec({64, 16})).peak());
+  EXPECT_EQ(open.explain().substr(0, open.explain().find(" needs")),
+            "the function, for argument 0, dimension 0 = 64");
   for (const int64_t n : {16, 1000, 3}) {
     const td::Tensor x = drawn({n, 16});
     const auto [result, profile] = f.profile(x);
     EXPECT_EQ(f.plan(td::spec({n, 16})).peak(), profile.touched);
   }
   EXPECT_EQ(f.cache_info().traces, 1);
+}
+
+TEST(OpenSizes, OfADimThatIsReadHaveATraceEach) {
+  const auto f = td::function([](const td::Tensor& x, td::Dim n) {
+    td::Tensor y = x;
+    for (int64_t i = 0; i < n; ++i) y = y * 2;
+    return y;
+  });
+  const td::Tensor x = td::ones({2});
+  EXPECT_EQ(f(x, 3).to_vector<float>()[0], 8);
+  EXPECT_EQ(f.cache_info().entries[0].reason,
+            "first call; argument 1 is read as a number, so each size has a trace of its own");
+  EXPECT_EQ(f(x, 5).to_vector<float>()[0], 32);
+  EXPECT_EQ(f.cache_info().entries[0].reason,
+            "argument 1: 3 became 5; it is read as a number, so each size has a trace of its own");
+  EXPECT_EQ(f(x, 3).to_vector<float>()[0], 8);
+  EXPECT_EQ(f.cache_info().traces, 2);
+}
+
+TEST(OpenSizes, AreClosedByOpsThatNeedThem) {
+  const auto f = td::function([](const td::Tensor& x) { return td::unstack(x).back() + 0; });
+  const unsigned line = __LINE__ - 1;
+  for (const int64_t n : {2, 3, 4}) EXPECT_TRUE(td::identical(f(drawn({n, 2})), drawn({n, 2})[-1]));
+  EXPECT_EQ(f.cache_info().traces, 3);
+  EXPECT_EQ(f.cache_info().entries[0].reason,
+            "argument 0, dimension 0: 3 became 4; it is read as a number at open_sizes_test.cc:" +
+                std::to_string(line) + ", so each size has a trace of its own");
+}
+
+TEST(OpenSizes, GoThroughFunctionsInFunctions) {
+  const auto inner =
+      td::function([](const td::Tensor& x, td::Dim n) { return td::reshape(x, {n, 2, -1}) * n; });
+  const auto outer =
+      td::function([inner](const td::Tensor& x) { return inner(x, x.shape()[0]) + 1; });
+  for (const int64_t n : {3, 4, 9}) {
+    const td::Tensor x = drawn({n, 6});
+    EXPECT_TRUE(td::identical(outer(x), td::reshape(x, {n, 2, 3}) * n + 1));
+  }
+  EXPECT_EQ(outer.cache_info().traces, 2);
+  EXPECT_EQ(inner.cache_info().traces, 0);
+}
+
+TEST(OpenSizes, UseTheBytesOfArgumentsMovedIn) {
+  const auto f = td::function([](const td::Tensor& x) { return td::exp(x) * 2; });
+  for (const int64_t n : {4, 5, 6, 7}) {
+    td::Tensor x = drawn({n, 3});
+    const td::Tensor expected = td::exp(x) * 2;
+    const td::MemoryScope scope("call");
+    const td::Tensor y = f(std::move(x));
+    EXPECT_EQ(scope.peak(), td::Bytes(0)) << n;
+    EXPECT_TRUE(td::identical(y, expected));
+  }
+  EXPECT_EQ(f.cache_info().traces, 2);
+}
+
+TEST(OpenSizes, WriteVariables) {
+  const td::Variable seen(td::zeros({3}));
+  const auto f = td::function([seen](const td::Tensor& x) { seen.assign_add(td::sum(x, 0)); });
+  td::Tensor total = td::zeros({3});
+  for (const int64_t n : {4, 5, 6, 7}) {
+    const td::Tensor x = drawn({n, 3});
+    total = total + td::sum(x, 0);
+    f(x);
+  }
+  EXPECT_TRUE(td::identical(seen.value(), total));
+  EXPECT_EQ(f.cache_info().traces, 2);
+}
+
+TEST(OpenSizes, RunInThePlanOfTheirOwnSize) {
+  const auto f = td::function([](const td::Tensor& x) { return td::exp(x) + 1; },
+                              {.input_signature = {td::spec({td::open})}});
+  alignas(64) static std::byte arena[4096];
+  for (const int64_t n : {100, 200}) {
+    const td::Plan plan = f.plan(td::spec({n}));
+    const td::Tensor x = drawn({n});
+    EXPECT_TRUE(td::identical(f.run_in(plan, arena, x), td::exp(x) + 1));
+  }
+  const td::Plan plan = f.plan(td::spec({100}));
+  const td::Tensor other = drawn({50});
+  const std::string at = "\n  at open_sizes_test.cc:" + std::to_string(__LINE__ + 1);
+  EXPECT_EQ(error_of([&] { f.run_in(plan, arena, other); }),
+            "run_in: the plan was made for other arguments, or for another number of threads" + at +
+                "\n  plan with the types of these arguments: fn.plan(arguments...)");
+  EXPECT_EQ(f.cache_info().traces, 1);
+}
+
+TEST(OpenSizes, AreErrorsInTheSizesOfTheCall) {
+  const auto f = td::function([](const td::Tensor& x, const td::Tensor& y) { return x + y; });
+  for (const int64_t n : {3, 4, 5}) f(drawn({n, 2}), drawn({n, 2}));
+  EXPECT_EQ(error_of([&] { f(drawn({6, 2}), drawn({7, 2})); }).substr(0, 71),
+            "add: shapes [6?, 2] and [7?, 2] do not broadcast (6? and 7? at axis -2)");
+}
+
+TEST(OpenSizes, ServeThreadsAtOnce) {
+  const auto f = [](const td::Tensor& x) { return td::softmax(td::exp(x) + td::mean(x)); };
+  const auto compiled = td::function(f);
+  for (const int64_t n : {2, 3}) compiled(drawn({n, 5}));
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int64_t n = 2; n < 60; ++n) {
+        const td::Tensor x = drawn({n, 5}, static_cast<uint64_t>(t));
+        if (!td::identical(compiled(x), f(x))) ++wrong;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(compiled.cache_info().traces, 2);
+}
+
+TEST(OpenSizes, KeepProgramsInABoundedCache) {
+  const auto f = td::function([](const td::Tensor& x) { return td::exp(x) * 2 + td::sum(x); },
+                              {.cache_limit = td::Bytes(64 << 10)});
+  for (int64_t n = 2; n < 300; ++n) f(drawn({n}));
+  EXPECT_EQ(f.cache_info().traces, 2);
+  EXPECT_LE(f.cache_info().bytes, td::Bytes(64 << 10));
+  EXPECT_TRUE(td::identical(f(td::ones({5})), td::exp(td::ones({5})) * 2 + td::sum(td::ones({5}))));
 }
 
 }  // namespace

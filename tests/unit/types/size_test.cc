@@ -90,6 +90,8 @@ TEST_F(Sizes, DivideByNothingThatMayBeZero) {
 TEST_F(Sizes, SaySoInWords) {
   EXPECT_EQ(cat(Shape{n, 3}), "[6?, 3]");
   EXPECT_EQ(table.text(n * 4 + 1), "((n) * 4) + 1");
+  EXPECT_EQ(table.text(n - 1), "(n) - 1");
+  EXPECT_EQ(table.text(larger(n, m) / 2), "(max(m; n)) / 2");
   EXPECT_FALSE(n == 1);
   EXPECT_FALSE(is_less(m, 3));
   const std::vector<int64_t> values = table.evaluate(std::vector<int64_t>{1, 4});
