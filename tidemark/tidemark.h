@@ -1,6 +1,7 @@
 // Everything a user needs: `namespace td = tidemark;`
 #pragma once
 
+#include "tidemark/api/control_flow.h"
 #include "tidemark/api/create.h"
 #include "tidemark/api/effect.h"
 #include "tidemark/api/function.h"
@@ -8,6 +9,7 @@
 #include "tidemark/api/ops.h"
 #include "tidemark/api/random.h"
 #include "tidemark/api/tensor.h"
+#include "tidemark/api/tensor_array.h"
 #include "tidemark/api/variable.h"
 #include "tidemark/base/error.h"
 #include "tidemark/base/text.h"

@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <functional>
 #include <limits>
 #include <string>
 
+#include "tests/errors/expect_error.h"
 #include "tidemark/api/create.h"
 #include "tidemark/api/effect.h"
 #include "tidemark/api/function.h"
@@ -20,31 +20,6 @@ namespace td = tidemark;
 using td::Tensor;
 
 namespace {
-
-// The calls below are not longer than this many lines.
-constexpr int kLines = 8;
-
-void check(const td::Error& error, std::string text, td::Source call) {
-  const td::Source at = error.source();
-  const size_t mark = text.find('@');
-  if (mark != std::string::npos) {
-    text.replace(mark, 1, "errors_test.cc:" + std::to_string(at.line));
-    const int apart = static_cast<int>(at.line) - static_cast<int>(call.line);
-    EXPECT_LE(std::abs(apart), kLines) << "charged to line " << at.line << ", not the user's";
-  }
-  EXPECT_EQ(error.what(), text) << "at line " << call.line;
-}
-
-// What `call` throws is a UserError with this text.
-void expect_error(const std::function<void()>& call, const std::string& text,
-                  td::Source at = td::Source::here()) {
-  try {
-    call();
-    ADD_FAILURE() << "no error at line " << at.line << ", wanted: " << text;
-  } catch (const td::UserError& error) {
-    check(error, text, at);
-  }
-}
 
 Tensor floats(const td::Shape& shape) { return td::zeros(shape); }
 Tensor wholes(const td::Shape& shape) { return td::zeros(shape, td::i32); }

@@ -79,5 +79,21 @@ void use([[maybe_unused]] Tensor x, [[maybe_unused]] const Tensor& y) {
   // refused: a slice of a Tensor is a value, not a place: write x = td::update(std::move(x), {...},
   // value)
   x[{0, td::all}] = y;
+#elif CASE == 16
+  // refused: cond: both branches must return the same type
+  td::cond(x > y, [&] { return x; }, [&] { return std::pair{x, y}; });
+#elif CASE == 17
+  // refused: switch_case: all branches must return the same type
+  td::switch_case(x, [&] { return x; }, [&] { return x; }, [&] { x + y; });
+#elif CASE == 18
+  // refused: while_loop: the body must return the same structure as loop_vars
+  td::while_loop([](const Tensor& i, const Tensor& n) { return i < n; },
+                 [](const Tensor& i, const Tensor&) { return i + 1; }, std::tuple{0, x});
+#elif CASE == 19
+  // refused: fori_loop: the body must return the same structure as init
+  td::fori_loop(0, 3, [](const Tensor& i, const Tensor& x) { return std::pair{i, x}; }, x);
+#elif CASE == 20
+  // refused: scan: the body must return {carry, y} with the carry's own structure
+  td::scan([](const Tensor& c, const Tensor& x) { return std::pair{std::pair{c, x}, x}; }, x, y);
 #endif
 }

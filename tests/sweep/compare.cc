@@ -116,7 +116,8 @@ std::vector<double> bounds(const Case& c, const Tensor& want) {
   } else if (op.family == Family::contract) {
     const Shape& w = c.operands[1].shape();
     const int64_t k = op.self == &ops::matmul ? int64_t{w[-2]} : int64_t{w[0] * w[1] * w[2]};
-    depth = static_cast<double>(std::min<int64_t>(k, 256) + k / 256 + 1);
+    const int64_t blocks = k / 256;
+    depth = static_cast<double>(std::min<int64_t>(k, 256) + blocks + 1);
   } else if (op.self == &prod) {
     std::vector<double> list;
     for (int64_t i = 0; i < want.size(); ++i)

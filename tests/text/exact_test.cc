@@ -66,13 +66,14 @@ Tensor special_values(const TensorType& type, size_t salt) {
   return tensor;
 }
 
-// Whether it can be run node by node: no open sizes, regions or draws.
+// Whether it can be run node by node: no open sizes, regions, effects or draws.
 bool runs(const Graph& graph) {
   for (const Value parameter : graph.body().parameters)
     if (graph.type(parameter).shape.is_open()) return false;
   for (const int32_t number : graph.body().nodes) {
     const Node& node = graph.nodes[static_cast<size_t>(number)];
-    if (!node.regions.empty() || node.op->name.starts_with("random")) return false;
+    const bool draw = node.op->family == Family::random && node.op->reference == nullptr;
+    if (!node.regions.empty() || node.op->family == Family::effect || draw) return false;
   }
   return true;
 }

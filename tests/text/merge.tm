@@ -13,9 +13,11 @@ function(%x: f32[2, 3], %y: f32[2, 3]) {
   %10: f32[] = constant 0
   %11: f32[] = constant -0
   %12: f32[] = constant 0
-  %13: f32[4] = random_normal() {shape = [4], dtype = f32, key = 7, b = 1}
-  %14: f32[4] = random_normal() {shape = [4], dtype = f32, key = 7, b = 1}
-  %15: f32[4] = random_normal() {shape = [4], dtype = f32, key = 8, b = 1}
+  %key: i64[] = constant 7
+  %other: i64[] = constant 8
+  %13: f32[4] = random_normal(%key) {shape = [4], dtype = f32, b = 1}
+  %14: f32[4] = random_normal(%key) {shape = [4], dtype = f32, b = 1}
+  %15: f32[4] = random_normal(%other) {shape = [4], dtype = f32, b = 1}
   return %6, %7, %8, %9, %10, %11, %12, %13, %14, %15
 }
 ---- after merge
@@ -28,7 +30,9 @@ function(%0: f32[2, 3], %1: f32[2, 3]) {
   %7: f32[2] = sum(%4) {axes = [1]}
   %8: f32[] = constant 0
   %9: f32[] = constant -0
-  %10: f32[4] = random_normal() {shape = [4], dtype = f32, key = 7, b = 1}
-  %11: f32[4] = random_normal() {shape = [4], dtype = f32, key = 8, b = 1}
-  return %5, %6, %6, %7, %8, %9, %8, %10, %10, %11
+  %10: i64[] = constant 7
+  %11: i64[] = constant 8
+  %12: f32[4] = random_normal(%10) {shape = [4], dtype = f32, b = 1}
+  %13: f32[4] = random_normal(%11) {shape = [4], dtype = f32, b = 1}
+  return %5, %6, %6, %7, %8, %9, %8, %12, %12, %13
 }

@@ -175,7 +175,9 @@ bool apply_tiny(const OpDef& op, std::initializer_list<const Operand*> operands,
     const Tensor* tensor = operands.begin()[i]->tensor();
     if (tensor == nullptr) continue;
     const TensorState* state = TensorState::of(*tensor);
-    if (state == nullptr || state->weak || !state->array.is_contiguous()) return false;
+    if (state == nullptr || state->weak || state->kind != TensorState::Kind::concrete ||
+        !state->array.is_contiguous())
+      return false;
     if (widest != nullptr && state->array.dtype != widest->array.dtype) return false;
     states[i] = state;
     if (widest == nullptr || state->array.rank() > widest->array.rank()) widest = state;

@@ -102,7 +102,7 @@ Tensor scaled(Tensor result, const NormOptions& options) {
 
 }  // namespace
 
-Tensor layer_norm(const Operand& x, NormOptions options, Source at) {
+Tensor layer_norm(const Operand& x, const NormOptions& options, Source at) {
   const SourceScope scope(at);
   const Tensor given = tensor_of(x, at);
   const Tensor wide = as_float(widened(given));
@@ -111,7 +111,7 @@ Tensor layer_norm(const Operand& x, NormOptions options, Source at) {
   return narrowed(scaled(std::move(result), options), given.dtype());
 }
 
-Tensor rms_norm(const Operand& x, NormOptions options, Source at) {
+Tensor rms_norm(const Operand& x, const NormOptions& options, Source at) {
   const SourceScope scope(at);
   const Tensor given = tensor_of(x, at);
   const Tensor wide = as_float(widened(given));

@@ -16,6 +16,7 @@
 #include "tidemark/base/output.h"
 #include "tidemark/compile/pipeline.h"
 #include "tidemark/device/threads.h"
+#include "tidemark/ops/text.h"
 
 namespace tidemark::detail {
 namespace {
@@ -103,7 +104,8 @@ struct FunctionCore::Impl {
 
   // Runs the user's function on stand-ins for these leaves.
   std::shared_ptr<Entry> trace(const Arguments& arguments, LeafTypes leaves,
-                               std::vector<SizePlace> open, std::string reason, Source call) const {
+                               std::vector<SizePlace> open, std::string reason, Source call,
+                               const compile::Watch& watch = {}) const {
     const auto start = std::chrono::steady_clock::now();
     const TracingNow now(this, title(), call);
     auto entry = std::make_shared<Entry>();
@@ -120,6 +122,7 @@ struct FunctionCore::Impl {
                trace.sizes().add_argument(size_at(entry->leaves, place),
                                           text_of(place, arguments.leaves)));
     }
+    if (traces > 0) trace.set_retraced(entry->reason);
     std::vector<Argument> stand_ins;
     for (size_t i = 0; i < arguments.leaves.size(); ++i) {
       const LeafType& leaf = traced[i];
@@ -148,9 +151,12 @@ struct FunctionCore::Impl {
     const auto compiling = std::chrono::steady_clock::now();
     entry->traced.sizes = std::move(trace.sizes());
     entry->traced.fuse = options.jit;
-    if (entry->open.empty())
-      entry->traced.graph =
-          compile::optimise(std::move(entry->traced.graph), {.fuse = options.jit});
+    if (watch || entry->open.empty()) {
+      Graph known = at_sizes(entry->traced, entry->sizes_of(entry->leaves));
+      if (watch) watch("trace", known);
+      known = compile::optimise(std::move(known), {.fuse = options.jit}, watch);
+      if (entry->open.empty()) entry->traced.graph = std::move(known);
+    }
     entry->compile_ms = milliseconds_since(compiling);
     return entry;
   }
@@ -201,11 +207,12 @@ struct FunctionCore::Impl {
     return traced;
   }
 
-  std::string read_note(SizePlace place, const Arguments& arguments) const {
-    const auto found = read.find({arguments.key, place});
+  // That the function reads a size as a number, of `what`; empty where it does not.
+  std::string read_note(const std::string& what, SizePlace place, const std::string& key) const {
+    const auto found = read.find({key, place});
     if (found == read.end()) return {};
     const Source line = found->second;
-    return cat("; it is read as a number", line.known() ? cat(" at ", line.text()) : "",
+    return cat("; ", what, " is read as a number", line.known() ? cat(" at ", line.text()) : "",
                ", so each size has a trace of its own");
   }
 
@@ -226,7 +233,7 @@ struct FunctionCore::Impl {
                            !read.contains({arguments.key, place});
       if (was == is || is_open) continue;
       return cat(text_of(place, arguments.leaves), ": ", was, " became ", is,
-                 read_note(place, arguments));
+                 read_note("it", place, arguments.key));
     }
     if (!match(leaves, last.leaves, last.open)) return "its trace was dropped from the cache";
     const SizeTable& sizes = last.traced.sizes;
@@ -300,8 +307,7 @@ struct FunctionCore::Impl {
     for (const SizeTable::Closed& closed : entry.traced.sizes.closed()) {
       const SizePlace place = entry.open[static_cast<size_t>(closed.argument)];
       read.insert_or_assign({entry.key, place}, closed.at);
-      entry.reason +=
-          cat("; ", text_of(place, arguments.leaves), read_note(place, arguments).substr(4));
+      entry.reason += read_note(text_of(place, arguments.leaves), place, entry.key);
     }
   }
 
@@ -430,14 +436,18 @@ struct FunctionCore::Impl {
     return called;
   }
 
-  // Traces again, and compares what was frozen.
-  std::string changes_of(const Entry& entry, Source call) const {
+  std::shared_ptr<Entry> trace_again(const Entry& entry, Source call,
+                                     const compile::Watch& watch = {}) const {
     Arguments arguments;
     arguments.key = entry.key;
     arguments.structure = [&entry] { return entry.argument_structure; };
     arguments.leaves = entry.stand_ins;
-    const std::shared_ptr<Entry> again =
-        trace(arguments, entry.leaves, entry.open, "check_captures", call);
+    return trace(arguments, entry.leaves, entry.open, "traced again to look at it", call, watch);
+  }
+
+  // Traces again, and compares what was frozen.
+  std::string changes_of(const Entry& entry, Source call) const {
+    const std::shared_ptr<Entry> again = trace_again(entry, call);
     const std::vector<NumberMet>&was = entry.traced.numbers, &is = again->traced.numbers;
     std::string changed;
     for (size_t i = 0; i < std::min(was.size(), is.size()); ++i) {
@@ -627,10 +637,24 @@ std::string FunctionCore::check_captures(Source at) const {
   return changed;
 }
 
-std::string FunctionCore::text(std::string_view) const {
-  const std::lock_guard guard(impl_->lock);
-  return impl_->entries.empty() ? std::string()
-                                : cat(impl_->entries.front()->traced.graph.nodes.size(), " nodes");
+std::string FunctionCore::text(std::string_view pass) const {
+  std::shared_ptr<Impl::Entry> entry;
+  {
+    const std::lock_guard guard(impl_->lock);
+    if (impl_->entries.empty()) return "";
+    entry = impl_->entries.front();
+  }
+  if (pass.empty()) return to_text(entry->traced.graph, {.sources = true});
+  std::string text;
+  std::string known;
+  const compile::Watch watch = [&](std::string_view name, const Graph& graph) {
+    if (name == pass) text = to_text(compact(graph), {.sources = true});
+    known += cat(known.empty() ? "" : ", ", name);
+  };
+  impl_->trace_again(*entry, impl_->at, watch);
+  if (text.empty())
+    throw UserError(cat("text: there is no pass ", pass), Source::none(), cat("one of: ", known));
+  return text;
 }
 
 const std::string& FunctionCore::name() const { return impl_->options.name; }

@@ -269,7 +269,7 @@ Tensor update(const Operand& x, const Slices& place, const Operand& value) {
   if (detail::tracing()) return traced_update(detail::tensor_of(x, at), place, value);
   const bool in_place = x.is_dying() && detail::is_sole(detail::state_of(*x.tensor(), at)) &&
                         detail::array_of(*x.tensor(), at).is_contiguous();
-  const Tensor copy = in_place ? Tensor() : identity(x, at);
+  Tensor copy = in_place ? Tensor() : identity(x, at);
   const Tensor& target = in_place ? *x.tensor() : copy;
   const Viewed viewed = view_of(target, place);
   if (!viewed.kept.empty()) refuse_tensor_place(at);

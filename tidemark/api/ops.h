@@ -160,8 +160,8 @@ struct NormOptions {
   double epsilon = 1e-5;
 };
 // Over the last axis.
-Tensor layer_norm(const Operand& x, NormOptions options = {}, Source at = Source::here());
-Tensor rms_norm(const Operand& x, NormOptions options = {}, Source at = Source::here());
+Tensor layer_norm(const Operand& x, const NormOptions& options = {}, Source at = Source::here());
+Tensor rms_norm(const Operand& x, const NormOptions& options = {}, Source at = Source::here());
 // Rows of the table, one for each id.
 Tensor embedding(const Operand& table, const Operand& ids, Source at = Source::here());
 struct AttentionOptions {

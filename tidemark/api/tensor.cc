@@ -97,6 +97,7 @@ const ArrayRef& array_of(const Tensor& tensor, Source at) {
     throw UserError(cat("the value of a spec was asked for: ", type, " has a type and no bytes"),
                     at, "specs are for plan(), summary() and build(); pass a tensor to compute");
   }
+  if (state.scope->ended) leaked(state, at);
   throw UserError(
       cat("the value of a traced tensor was asked for: ", type, ", made at ", state.at.text(),
           " inside ", state.scope->what, ", has none until the function runs"),

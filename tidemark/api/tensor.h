@@ -41,7 +41,8 @@ constexpr T converted(double value) {
     using Limits = std::numeric_limits<T>;
     // Powers of two, so both are exact.
     constexpr double least = static_cast<double>(Limits::min());
-    constexpr double past = 2.0 * static_cast<double>(Limits::max() / 2 + 1);
+    constexpr T half = Limits::max() / 2 + 1;
+    constexpr double past = 2.0 * static_cast<double>(half);
     if (value != value) return 0;
     if (value <= least) return Limits::min();
     if (value >= past) return Limits::max();

@@ -117,7 +117,9 @@ std::string place_of(const TraceScope& scope) {
   return scope.at.known() ? cat(scope.what, " (", scope.at.text(), ")") : scope.what;
 }
 
-[[noreturn]] void leaked(const TensorState& state, Source at) {
+}  // namespace
+
+void leaked(const TensorState& state, Source at) {
   const TraceScope& scope = *state.scope;
   throw UserError(cat("a tensor made inside ", place_of(scope), " at ", state.at.text(),
                       " was used outside it: it has no value there"),
@@ -125,6 +127,8 @@ std::string place_of(const TraceScope& scope) {
                   "return it as a result; to collect one value per trip of a loop use "
                   "td::TensorArray or td::scan");
 }
+
+namespace {
 
 // A value of `owner`'s region as a value of `scope`'s region.
 Value handed_in(Value value, const TraceScope* owner, TraceScope* scope, const TensorState& state,

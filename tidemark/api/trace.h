@@ -68,6 +68,9 @@ class Trace {
   const std::vector<Parameter>& parameters() const { return parameters_; }
   std::vector<NumberMet>& numbers() { return numbers_; }
   TraceScope* body() { return body_; }
+  // Why the function is traced though it has been before. Variables are made in first traces only.
+  void set_retraced(std::string reason) { retraced_ = std::move(reason); }
+  const std::string& retraced() const { return retraced_; }
 
   Value capture(const Tensor& tensor, Source at);
   // The value a Variable has here, and a new one. Writes take effect when the call has succeeded.
@@ -80,6 +83,7 @@ class Trace {
   TraceScope* body_;
   std::vector<Parameter> parameters_;
   std::vector<NumberMet> numbers_;
+  std::string retraced_;
 };
 
 // Makes a scope current for its life.
@@ -119,6 +123,7 @@ class InnerScope {
 // The current scope's value of a tensor: a concrete one is captured; one of an outer scope is
 // handed in; one that has left its function, loop or branch is a UserError.
 Value value_of(const Tensor& tensor, Source at);
+[[noreturn]] void leaked(const TensorState& state, Source at);
 Tensor traced_tensor(Value value, Source at, bool weak = false);
 // A node of the current scope.
 Tensor record(const OpDef& op, std::span<const Value> inputs, const Attrs& attrs,
@@ -127,6 +132,10 @@ Tensor record(const OpDef& op, std::span<const Value> inputs, const Attrs& attrs
 Value record_constant(DType dtype, double real, int64_t whole, Source at);
 // The size that such an operand is (an open Dim given as a number), if it is one.
 std::optional<Dim> open_size_of(const Operand& operand);
+// A traced tensor that depends on no argument and no Variable, as something that computes it when
+// it is first wanted: the initial value of a Variable made inside a trace.
+std::function<Tensor()> frozen(const Tensor& tensor, const std::string& variable, Source at);
+
 // A tensor in another dtype, as a value of the current scope.
 Value value_as(const Tensor& tensor, DType dtype, Source at);
 

@@ -9,6 +9,7 @@
 #include "tidemark/compile/eager.h"
 #include "tidemark/compile/pipeline.h"
 #include "tidemark/device/threads.h"
+#include "tidemark/passes/passes.h"
 
 namespace tidemark::detail {
 
@@ -25,6 +26,11 @@ int64_t CompiledFunction::result_bytes() const {
   return bytes;
 }
 
+Graph at_sizes(const TracedFunction& traced, const std::vector<int64_t>& sizes) {
+  if (sizes.empty()) return traced.graph;
+  return compile::at_sizes(traced.graph, traced.sizes, traced.sizes.evaluate(sizes));
+}
+
 std::shared_ptr<CompiledFunction> compile_function(const TracedFunction& traced,
                                                    const std::vector<bool>& donated,
                                                    const std::vector<int64_t>& sizes,
@@ -39,8 +45,7 @@ std::shared_ptr<CompiledFunction> compile_function(const TracedFunction& traced,
   if (sizes.empty()) {
     compiled->program = compile::lower(traced.graph, interface, placements);
   } else {
-    Graph known = compile::at_sizes(traced.graph, traced.sizes, traced.sizes.evaluate(sizes));
-    known = compile::optimise(std::move(known), {.fuse = traced.fuse});
+    const Graph known = compile::optimise(at_sizes(traced, sizes), {.fuse = traced.fuse});
     compiled->program = compile::lower(known, interface, placements);
   }
   compiled->donated = donated;
@@ -88,6 +93,9 @@ class Call {
 
   std::vector<Tensor> run(std::span<const Argument> leaves) {
     lock_variables();
+    // Declared ones get their first value now, which may be a call of its own.
+    for (const Trace::Parameter& parameter : traced_.parameters)
+      if (parameter.variable != nullptr) read_variable(*parameter.variable, at_);
     {
       const std::lock_guard guard(taking);
       take_parameters(leaves);
@@ -248,6 +256,60 @@ class Call {
 };
 
 }  // namespace
+
+namespace {
+
+// The graph for the call that is being traced, and for calls of those sizes alone.
+Graph with_sizes_read(Graph graph, const SizeTable& sizes) {
+  for (Node& node : graph.nodes) {
+    for (const TensorType& type : node.results) closed(type.shape);
+    if (node.op == nullptr) continue;
+    node.attrs.change_lists(node.op->attrs, [](int64_t word) {
+      return Dim(word).is_traced() ? int64_t{Dim(word)} : word;
+    });
+  }
+  return compile::at_sizes(graph, sizes, sizes.hints());
+}
+
+}  // namespace
+
+std::function<Tensor()> frozen(const Tensor& tensor, const std::string& variable, Source at) {
+  Trace& trace = *current_scope->trace;
+  const Value value = value_of(tensor, at);
+  if (current_scope != trace.body()) {
+    throw UserError(cat(variable, " was made inside ", current_scope->what), at,
+                    "make it before the loop or the branch");
+  }
+  auto traced = std::make_shared<TracedFunction>();
+  traced->graph = trace.graph();
+  traced->graph.body().results = {value};
+  passes::remove_dead(traced->graph);
+  const std::vector<int32_t> uses = count_uses(traced->graph);
+  Region& body = traced->graph.body();
+  std::vector<Value> kept;
+  for (size_t i = 0; i < body.parameters.size(); ++i) {
+    if (uses[static_cast<size_t>(body.parameters[i].node)] == 0) continue;
+    const Trace::Parameter& parameter = trace.parameters()[i];
+    if (!parameter.capture.has_value()) {
+      throw UserError(
+          cat(variable, " starts with a value that depends on ",
+              parameter.variable != nullptr ? "a Variable" : "an argument", " of the function"),
+          at, "its first value is made once, before the first run; assign later ones");
+    }
+    kept.push_back(body.parameters[i]);
+    traced->parameters.push_back(parameter);
+    traced->interface.parameters.push_back({ByteClass::constants, false, "captured"});
+  }
+  body.parameters = std::move(kept);
+  traced->graph = with_sizes_read(compact(traced->graph), trace.sizes());
+  traced->interface.results.push_back({.updates = -1, .name = "initial value"});
+  return [traced, at] {
+    compile::Placements placements;
+    const auto compiled = compile_function(*traced, {}, {}, placements);
+    std::vector<Tensor> made = run_function(*traced, *compiled, {}, {}, at);
+    return std::move(made[0]);
+  };
+}
 
 std::vector<Tensor> run_function(const TracedFunction& traced, const CompiledFunction& compiled,
                                  std::span<const Argument> leaves, const RunOptions& options,

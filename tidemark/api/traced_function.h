@@ -35,6 +35,9 @@ struct CompiledFunction {
   int64_t result_bytes() const;
 };
 
+// Its graph for these sizes of the open ones.
+Graph at_sizes(const TracedFunction& traced, const std::vector<int64_t>& sizes);
+
 std::shared_ptr<CompiledFunction> compile_function(const TracedFunction& traced,
                                                    const std::vector<bool>& donated,
                                                    const std::vector<int64_t>& sizes,

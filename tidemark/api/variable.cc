@@ -183,23 +183,46 @@ std::shared_ptr<VariableState> declared(const VariableOptions& options, Source a
 
 }  // namespace
 
+namespace {
+
+// A second trace would make a second Variable, and the function would change which one it means.
+void refuse_in_retrace(const VariableState& state, Source at) {
+  const std::string& reason = detail::current_scope->trace->retraced();
+  if (reason.empty()) return;
+  throw UserError(
+      cat(detail::called(state), " was made in a function that is traced again (", reason,
+          "): each trace would make another"),
+      at,
+      "make it outside and capture it, or keep it in a captured std::optional that only "
+      "the first trace fills");
+}
+
+}  // namespace
+
 Variable::Variable(Tensor initial, VariableOptions options, Source at)
     : state_(declared(options, at)) {
   const SourceScope scope(at);
   const TensorType type = detail::type_of(initial, at);
-  state_->shape = type.shape;
+  state_->shape = closed(type.shape);
   state_->dtype = options.dtype.value_or(type.dtype);
   if (state_->dtype != type.dtype)
     initial = detail::apply_cast(Operand(std::move(initial), at), state_->dtype, at);
+  if (detail::tracing()) {
+    refuse_in_retrace(*state_, at);
+    state_->initializer = [make = detail::frozen(initial, detail::called(*state_), at)](
+                              const Shape&, DType) { return make(); };
+    return;
+  }
   detail::write_variable(*state_, std::move(initial), at);
 }
 
 Variable::Variable(const Shape& shape, Initializer initializer, VariableOptions options, Source at)
     : state_(declared(options, at)) {
+  if (detail::tracing()) refuse_in_retrace(*state_, at);
   if (initializer == nullptr)
     throw UserError(cat(detail::called(*state_), " was declared without an initializer"), at,
                     "give a function that makes a tensor of a shape and a dtype");
-  state_->shape = shape;
+  state_->shape = closed(shape);
   state_->dtype = options.dtype.value_or(DType::f32);
   state_->initializer = std::move(initializer);
 }

@@ -15,33 +15,28 @@ void Frame::add(const ArrayRef& array) {
   for (int64_t& stride : strides[b]) stride *= size_of(array.dtype);
 }
 
-void Frame::collapse(int64_t begin, int64_t end) {
+int64_t collapse_axes(AxisList& extents, std::span<Strides> strides, int64_t begin, int64_t end) {
   const auto erase = [&](int64_t axis) {
     extents.erase(static_cast<size_t>(axis));
-    for (int b = 0; b < buffers; ++b)
-      strides[static_cast<size_t>(b)].erase(static_cast<size_t>(axis));
+    for (Strides& s : strides) s.erase(static_cast<size_t>(axis));
+    --end;
   };
   for (int64_t axis = end - 1; axis >= begin; --axis) {
-    if (extents[static_cast<size_t>(axis)] == 1) {
-      erase(axis);
-      --end;
-    }
+    if (extents[static_cast<size_t>(axis)] == 1) erase(axis);
   }
   for (int64_t axis = end - 1; axis > begin; --axis) {
     const auto inner = static_cast<size_t>(axis);
     bool even = true;
-    for (int b = 0; even && b < buffers; ++b) {
-      const Strides& s = strides[static_cast<size_t>(b)];
+    for (const Strides& s : strides) {
       even = s[inner - 1] == s[inner] * extents[inner];
+      if (!even) break;
     }
     if (!even) continue;
     extents[inner - 1] *= extents[inner];
-    for (int b = 0; b < buffers; ++b) {
-      Strides& s = strides[static_cast<size_t>(b)];
-      s[inner - 1] = s[inner];
-    }
+    for (Strides& s : strides) s[inner - 1] = s[inner];
     erase(axis);
   }
+  return end;
 }
 
 }  // namespace tidemark::compile

@@ -11,6 +11,10 @@ namespace tidemark::compile {
 
 inline constexpr int kMaxBuffers = 4;
 
+// Axes of extent 1 go, and neighbours that every list of strides crosses evenly become one. Only
+// axes in [begin, end) are looked at; the axes after them keep their places. Gives the new end.
+int64_t collapse_axes(AxisList& extents, std::span<Strides> strides, int64_t begin, int64_t end);
+
 struct Frame {
   AxisList extents;
   int buffers = 0;
@@ -20,9 +24,9 @@ struct Frame {
   int64_t axes() const { return static_cast<int64_t>(extents.size()); }
   int64_t size() const;
   void add(const ArrayRef& array);
-  // Axes of extent 1 go, and neighbours that every buffer crosses evenly become one. Only axes in
-  // [begin, end) are looked at; the axes after them keep their places.
-  void collapse(int64_t begin, int64_t end);
+  void collapse(int64_t begin, int64_t end) {
+    collapse_axes(extents, std::span(strides).first(static_cast<size_t>(buffers)), begin, end);
+  }
   void collapse() { collapse(0, axes()); }
 };
 

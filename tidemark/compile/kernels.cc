@@ -1,5 +1,6 @@
 #include "tidemark/compile/kernels.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <mutex>
 #include <new>
@@ -61,6 +62,10 @@ struct KeyHash {
   }
 };
 
+// Kernels of programs, by the hash of their nests. Entries whose kernel has gone are dropped as
+// others come.
+using SharedKernels = std::unordered_multimap<uint64_t, std::weak_ptr<CachedKernel>>;
+
 using Kernels = std::unordered_map<KernelKey, std::unique_ptr<CachedKernel>, KeyHash>;
 
 // The map is made under the lock and never destroyed: threads may still run kernels while the
@@ -69,6 +74,8 @@ struct Table {
   device::Lock lock;
   std::atomic<bool> hooked{false};
   Kernels* kernels = nullptr;
+  SharedKernels* shared = nullptr;
+  size_t sweep_at = 64;  // Entries of `shared` at which those that have gone are dropped.
 };
 constinit Table table;
 
@@ -144,6 +151,13 @@ CachedKernel::CachedKernel(const KernelKey& key, Nest nest)
 #endif
 }
 
+CachedKernel::~CachedKernel() {
+  const Kernel* code = ready_.load(std::memory_order_acquire);
+  if (code != nullptr) held_code_bytes.fetch_sub(code->code_bytes, std::memory_order_relaxed);
+  delete code;
+  delete interpreted_.load(std::memory_order_acquire);
+}
+
 const Kernel& CachedKernel::tile() {
   const Kernel* kernel = interpreted_.load(std::memory_order_acquire);
   if (kernel != nullptr) return *kernel;
@@ -164,10 +178,6 @@ const Kernel* CachedKernel::machine_code() {
     made = compile_nest(nest_, device::isa()).release();
   } catch (const std::bad_alloc&) {
     return nullptr;  // No memory to compile: the interpreter needs none. Tried again next time.
-  }
-  if (made != nullptr && made->scratch_bytes > scratch_bytes()) {
-    delete made;  // Programs have planned for what the interpreter takes.
-    made = nullptr;
   }
   if (made == nullptr) {
     refused_.store(true, std::memory_order_relaxed);
@@ -194,6 +204,22 @@ const Kernel& CachedKernel::pick(int64_t elements) {
   return kernel != nullptr ? *kernel : tile();
 }
 
+int64_t CachedKernel::scratch_bytes(const Kernel& kernel, int64_t steps, int64_t columns) const {
+  const bool interpreted = &kernel == interpreted_.load(std::memory_order_acquire);
+  return interpreted ? kernel.scratch_bytes : machine_scratch_bytes(nest_, steps, columns);
+}
+
+int64_t CachedKernel::scratch_bytes(int64_t steps, int64_t columns) {
+  return std::max(tile().scratch_bytes, machine_scratch_bytes(nest_, steps, columns));
+}
+
+const Kernel& CachedKernel::settle() {
+  const Emitter wanted = emitter();
+  if (wanted == Emitter::tile || wanted == Emitter::checked) return tile();
+  const Kernel* kernel = machine_code();
+  return kernel != nullptr ? *kernel : tile();
+}
+
 CachedKernel& cached_kernel(const KernelKey& key, device::FunctionRef<Nest()> make) {
   // The last kernel seen at each hash, in front of the table, which needs a lock. Kernels are never
   // destroyed, so a pointer read here stays good.
@@ -209,6 +235,27 @@ CachedKernel& cached_kernel(const KernelKey& key, device::FunctionRef<Nest()> ma
   if (kernel == nullptr) kernel = std::make_unique<CachedKernel>(key, make());
   slot.store(kernel.get(), std::memory_order_release);
   return *kernel;
+}
+
+std::shared_ptr<CachedKernel> shared_kernel(Nest nest) {
+  const uint64_t key = hash(nest);
+  hook_table();
+  // Outlives the lock: destroying a kernel takes a while.
+  std::shared_ptr<CachedKernel> found;
+  const std::lock_guard guard(table.lock);
+  if (table.shared == nullptr) table.shared = new SharedKernels;
+  const auto [begin, end] = table.shared->equal_range(key);
+  for (auto entry = begin; entry != end; ++entry) {
+    found = entry->second.lock();
+    if (found != nullptr && found->nest() == nest) return found;
+  }
+  if (table.shared->size() >= table.sweep_at) {
+    std::erase_if(*table.shared, [](const auto& entry) { return entry.second.expired(); });
+    table.sweep_at = std::max<size_t>(64, 2 * table.shared->size());
+  }
+  found = std::make_shared<CachedKernel>(KernelKey{}, std::move(nest));
+  table.shared->emplace(key, found);
+  return found;
 }
 
 }  // namespace tidemark::compile

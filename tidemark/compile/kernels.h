@@ -1,4 +1,5 @@
-// Kernels for eager code: made once per op, dtypes and layout class, never per size.
+// Kernels for eager code: made once per op, dtypes and layout class, never per size. Kernels for
+// programs: made once per nest.
 //
 // The first uses of a kernel run the tile interpreter, which costs nothing to make. Once a kernel
 // has done enough work to pay for compiling it, machine code takes over. Both give the same bits.
@@ -36,11 +37,18 @@ struct KernelKey {
 class CachedKernel {
  public:
   CachedKernel(const KernelKey& key, Nest nest);
+  ~CachedKernel();
+  CachedKernel(const CachedKernel&) = delete;
+  CachedKernel& operator=(const CachedKernel&) = delete;
 
-  // What every worker needs, whoever runs the nest: the interpreter's, which is never less.
-  int64_t scratch_bytes() { return tile().scratch_bytes; }
+  // What every worker needs for calls of this many steps and columns, whoever runs the nest.
+  int64_t scratch_bytes(int64_t steps, int64_t columns);
+  // The same where the kernel is known.
+  int64_t scratch_bytes(const Kernel& kernel, int64_t steps, int64_t columns) const;
   // The kernel to run over `elements` now.
   const Kernel& pick(int64_t elements);
+  // The kernel to run from now on, compiled at once unless the emitter is an interpreter.
+  const Kernel& settle();
   const KernelKey& key() const { return key_; }
   const Nest& nest() const { return nest_; }
   // How much work an element is, in units of an addition: decides how finely threads split.
@@ -63,7 +71,10 @@ class CachedKernel {
 // their number is bounded by ops x dtypes x layout classes.
 CachedKernel& cached_kernel(const KernelKey& key, device::FunctionRef<Nest()> make);
 
-// The bytes of machine code held by eager kernels.
+// The kernel of a nest, for programs: equal nests have one, and it goes with the last who holds it.
+std::shared_ptr<CachedKernel> shared_kernel(Nest nest);
+
+// The bytes of machine code held by kernels.
 int64_t code_bytes();
 
 }  // namespace tidemark::compile

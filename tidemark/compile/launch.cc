@@ -10,8 +10,24 @@ namespace {
 
 using Pointers = std::array<std::byte*, kMaxBuffers>;
 
-// Work below this many additions is not worth waking another thread for.
-constexpr int64_t kPieceWork = 16384;
+// Which kernel runs, and the scratch to have for it. Eager code takes what its kernel needs, which
+// is nothing for machine code; programs have planned for the interpreter, whatever runs.
+class Choice {
+ public:
+  Choice(CachedKernel& cached, int64_t size)
+      : cached_(cached),
+        size_(size),
+        eager_(WorkspacePart::current() == nullptr ? &cached.pick(size) : nullptr) {}
+  int64_t scratch_bytes(int64_t steps, int64_t columns) const {
+    return eager_ != nullptr ? eager_->scratch_bytes : cached_.scratch_bytes(steps, columns);
+  }
+  const Kernel& kernel() const { return eager_ != nullptr ? *eager_ : cached_.pick(size_); }
+
+ private:
+  CachedKernel& cached_;
+  int64_t size_;
+  const Kernel* eager_;
+};
 
 // Scratch for every worker, held for the length of a launch. A little of it stands on the caller's
 // stack: short launches are not to wait for the pool.
@@ -102,6 +118,31 @@ bool crosses_rows(const Nest& nest) {
 
 }  // namespace
 
+Blocks pointwise_blocks(const CachedKernel& kernel, int64_t outers, int64_t rows, int64_t columns,
+                        int threads) {
+  const int64_t piece = std::max<int64_t>(1024, kPieceWork / kernel.weight());
+  const bool blocked = crosses_rows(kernel.nest()) && rows > 1;
+  Blocks blocks;
+  blocks.columns = blocked ? std::min<int64_t>(columns, 256) : columns;
+  if (!blocked && columns > 2 * piece && outers * rows < 4 * threads)
+    blocks.columns = rounded_up(std::max(piece, columns / (4 * threads)), 1024);
+  blocks.rows = std::clamp<int64_t>(blocked ? 64 : piece / blocks.columns, 1, rows);
+  blocks.column_blocks = (columns + blocks.columns - 1) / blocks.columns;
+  blocks.row_blocks = (rows + blocks.rows - 1) / blocks.rows;
+  blocks.count = outers * blocks.row_blocks * blocks.column_blocks;
+  blocks.grain = std::max<int64_t>(1, piece / (blocks.rows * blocks.columns));
+  return blocks;
+}
+
+// A block of columns keeps its lines to itself. Long runs of a row are read fastest, so blocks are
+// no narrower than it takes for every thread to have one.
+int64_t column_block(const CachedKernel& kernel, int64_t rows, int64_t steps, int64_t columns,
+                     int threads) {
+  const int64_t work = std::max<int64_t>(1, steps * kernel.weight());
+  const int64_t share = std::clamp<int64_t>(columns * rows / threads, 256, kColumnBlock);
+  return std::min(columns, rounded_up(std::max<int64_t>(share, kPieceWork / work), 64));
+}
+
 void launch_pointwise(CachedKernel& cached, const Frame& frame, std::span<const uint64_t> scalars) {
   const int64_t size = frame.size();
   if (size == 0) return;
@@ -112,51 +153,43 @@ void launch_pointwise(CachedKernel& cached, const Frame& frame, std::span<const 
   const int64_t rows = row_axis < 0 ? 1 : frame.extents[static_cast<size_t>(row_axis)];
   const int64_t outers = size / (columns * rows);
 
-  // Pieces are blocks of rows x columns of one outer index.
-  const int64_t piece = std::max<int64_t>(1024, kPieceWork / cached.weight());
-  const bool blocked = crosses_rows(cached.nest()) && rows > 1;
-  int64_t column_block = blocked ? std::min<int64_t>(columns, 256) : columns;
-  if (!blocked && columns > 2 * piece && outers * rows < 4 * threads) {
-    column_block = rounded_up(std::max(piece, columns / (4 * threads)), 1024);
-  }
-  const int64_t row_block = std::clamp<int64_t>(blocked ? 64 : piece / column_block, 1, rows);
-  const int64_t column_blocks = (columns + column_block - 1) / column_block;
-  const int64_t row_blocks = (rows + row_block - 1) / row_block;
-  const int64_t blocks = outers * row_blocks * column_blocks;
-  const int64_t grain = std::max<int64_t>(1, piece / (row_block * column_block));
+  const Blocks blocks = pointwise_blocks(cached, outers, rows, columns, threads);
 
-  const Scratch scratch(cached.scratch_bytes(), workers_of(blocks, grain, threads));
+  const Choice choice(cached, size);
+  const Scratch scratch(choice.scratch_bytes(1, columns),
+                        workers_of(blocks.count, blocks.grain, threads));
   if (WorkspacePart::counting()) return;
-  const Kernel& kernel = cached.pick(size);
+  const Kernel& kernel = choice.kernel();
   const Extents extents(frame, cached.nest());
   std::array<Movement, kMaxBuffers> movements = {};
   for (int b = 0; b < frame.buffers; ++b) {
     movements[static_cast<size_t>(b)] = {stride_at(frame, b, row_axis), 0,
                                          stride_at(frame, b, column_axis)};
   }
-  device::parallel_for(blocks, grain, threads, [&](int64_t begin, int64_t end, int worker) {
-    KernelArgs args;
-    args.movements = movements.data();
-    args.scalars = scalars.data();
-    args.scratch = scratch.of(worker);
-    args.extents = extents.get();
-    args.index_row = columns;
-    for (int64_t block = begin; block < end; ++block) {
-      const int64_t column = block % column_blocks * column_block;
-      const int64_t row = block / column_blocks % row_blocks * row_block;
-      const int64_t outer = block / (column_blocks * row_blocks);
-      Pointers at = pointers_at(frame, outer, 2);
-      for (int b = 0; b < frame.buffers; ++b) {
-        const Movement& move = movements[static_cast<size_t>(b)];
-        at[static_cast<size_t>(b)] += row * move.row + column * move.column;
-      }
-      args.buffers = at.data();
-      args.rows = std::min(row_block, rows - row);
-      args.columns = std::min(column_block, columns - column);
-      args.index_base = (outer * rows + row) * columns + column;
-      kernel(args);
-    }
-  });
+  device::parallel_for(
+      blocks.count, blocks.grain, threads, [&](int64_t begin, int64_t end, int worker) {
+        KernelArgs args;
+        args.movements = movements.data();
+        args.scalars = scalars.data();
+        args.scratch = scratch.of(worker);
+        args.extents = extents.get();
+        args.index_row = columns;
+        for (int64_t block = begin; block < end; ++block) {
+          const int64_t column = block % blocks.column_blocks * blocks.columns;
+          const int64_t row = block / blocks.column_blocks % blocks.row_blocks * blocks.rows;
+          const int64_t outer = block / (blocks.column_blocks * blocks.row_blocks);
+          Pointers at = pointers_at(frame, outer, 2);
+          for (int b = 0; b < frame.buffers; ++b) {
+            const Movement& move = movements[static_cast<size_t>(b)];
+            at[static_cast<size_t>(b)] += row * move.row + column * move.column;
+          }
+          args.buffers = at.data();
+          args.rows = std::min(blocks.rows, rows - row);
+          args.columns = std::min(blocks.columns, columns - column);
+          args.index_base = (outer * rows + row) * columns + column;
+          kernel(args);
+        }
+      });
 }
 
 void launch_lanes(CachedKernel& cached, const Frame& frame) {
@@ -168,9 +201,11 @@ void launch_lanes(CachedKernel& cached, const Frame& frame) {
   const int threads = num_threads();
   const int64_t work = std::max<int64_t>(1, columns * cached.weight());
   const int64_t grain = std::max<int64_t>(1, kPieceWork / work);
-  const Scratch scratch(cached.scratch_bytes(), workers_of(outers * rows, grain, threads));
+  const Choice choice(cached, std::max<int64_t>(1, frame.size()));
+  const Scratch scratch(choice.scratch_bytes(1, columns),
+                        workers_of(outers * rows, grain, threads));
   if (WorkspacePart::counting()) return;
-  const Kernel& kernel = cached.pick(std::max<int64_t>(1, frame.size()));
+  const Kernel& kernel = choice.kernel();
   const Extents extents(frame, cached.nest());
   std::array<Movement, kMaxBuffers> movements = {};
   for (int b = 0; b < frame.buffers; ++b) {
@@ -207,17 +242,15 @@ void launch_columns(CachedKernel& cached, const Frame& frame) {
     movements[static_cast<size_t>(b)] = {0, stride_at(frame, b, frame.axes() - 2),
                                          stride_at(frame, b, frame.axes() - 1)};
   }
-  // A block of columns keeps its lines to itself. Long runs of a row are read fastest, so blocks
-  // are no narrower than it takes for every thread to have one.
   const int64_t work = std::max<int64_t>(1, steps * cached.weight());
-  const int64_t share = std::clamp<int64_t>(columns * rows / threads, 256, kColumnBlock);
-  const int64_t column_block =
-      std::min(columns, rounded_up(std::max<int64_t>(share, kPieceWork / work), 64));
-  const int64_t column_blocks = (columns + column_block - 1) / column_block;
-  const int64_t grain = std::max<int64_t>(1, kPieceWork / (work * column_block));
-  const Scratch scratch(cached.scratch_bytes(), workers_of(rows * column_blocks, grain, threads));
+  const int64_t width = column_block(cached, rows, steps, columns, threads);
+  const int64_t column_blocks = (columns + width - 1) / width;
+  const int64_t grain = std::max<int64_t>(1, kPieceWork / (work * width));
+  const Choice choice(cached, std::max<int64_t>(1, frame.size()));
+  const Scratch scratch(choice.scratch_bytes(steps, width),
+                        workers_of(rows * column_blocks, grain, threads));
   if (WorkspacePart::counting()) return;
-  const Kernel& kernel = cached.pick(std::max<int64_t>(1, frame.size()));
+  const Kernel& kernel = choice.kernel();
   const Extents extents(frame, cached.nest());
   device::parallel_for(
       rows * column_blocks, grain, threads, [&](int64_t begin, int64_t end, int worker) {
@@ -227,12 +260,12 @@ void launch_columns(CachedKernel& cached, const Frame& frame) {
         args.scratch = scratch.of(worker);
         args.extents = extents.get();
         for (int64_t block = begin; block < end; ++block) {
-          const int64_t column = block % column_blocks * column_block;
+          const int64_t column = block % column_blocks * width;
           Pointers at = pointers_at(frame, block / column_blocks, 2);
           for (int b = 0; b < frame.buffers; ++b)
             at[static_cast<size_t>(b)] += column * movements[static_cast<size_t>(b)].column;
           args.buffers = at.data();
-          args.columns = std::min(column_block, columns - column);
+          args.columns = std::min(width, columns - column);
           kernel(args);
         }
       });

@@ -9,6 +9,22 @@
 
 namespace tidemark::compile {
 
+// Work below this many additions is not worth waking another thread for.
+inline constexpr int64_t kPieceWork = 16384;
+
+// How a pointwise nest is cut: into blocks of rows x columns of one outer index, `grain` of them at
+// a time for a thread.
+struct Blocks {
+  int64_t rows = 1, columns = 1;  // Of one block.
+  int64_t row_blocks = 1, column_blocks = 1;
+  int64_t count = 1, grain = 1;
+};
+Blocks pointwise_blocks(const CachedKernel& kernel, int64_t outers, int64_t rows, int64_t columns,
+                        int threads);
+// The same for the order of columns: how many columns a thread takes at a time.
+int64_t column_block(const CachedKernel& kernel, int64_t rows, int64_t steps, int64_t columns,
+                     int threads);
+
 // A nest without cells. The frame's last axis are the columns.
 void launch_pointwise(CachedKernel& kernel, const Frame& frame, std::span<const uint64_t> scalars);
 
@@ -16,7 +32,7 @@ void launch_pointwise(CachedKernel& kernel, const Frame& frame, std::span<const 
 // rest.
 void launch_lanes(CachedKernel& kernel, const Frame& frame);
 
-// The columns one thread takes at a time: 4 KiB of each row of f32.
+// The columns one thread takes at a time, at most: 4 KiB of each row of f32.
 inline constexpr int64_t kColumnBlock = 1024;
 
 // A nest with cells in the order of columns: the last axis are the columns, the one before is

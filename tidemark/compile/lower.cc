@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tidemark/compile/group.h"
 #include "tidemark/compile/lowerer.h"
 #include "tidemark/compile/workspace.h"
 #include "tidemark/device/threads.h"
@@ -35,6 +36,21 @@ ArrayRef stretched(const ArrayRef& array, const Shape& shape) {
     wide.strides.push_back(repeats ? 0 : array.strides[static_cast<size_t>(axis - shift)]);
   }
   return wide;
+}
+
+// What a fused step is called: "multiply + add + sum".
+std::string group_name(const Graph& graph, const Node& group) {
+  std::string text;
+  size_t more = 0;
+  for (const int32_t number : graph.regions[static_cast<size_t>(group.regions[0])].nodes) {
+    const Node& node = graph.nodes[static_cast<size_t>(number)];
+    if (node.op->view != nullptr || node.op->family == Family::source) continue;
+    if (text.size() > 40)
+      ++more;
+    else
+      text += cat(text.empty() ? "" : " + ", node.op->name);
+  }
+  return more == 0 ? text : cat(text, " + ", more, " more");
 }
 
 }  // namespace
@@ -147,6 +163,10 @@ bool Lowerer::overwrites(const Node& node, size_t operand, size_t result) {
   for (const Value other : node.inputs) {
     if (root(other) == root(input) && !same_layout(seen(other).layout, wanted)) return false;
   }
+  if (node.op->self == &ops::group) {
+    // One result in the bytes of an input; others of the group are stored apart.
+    return may_overwrite(graph_, node, static_cast<int32_t>(operand), static_cast<int32_t>(result));
+  }
   if (node.op->family == Family::pointwise || node.op->family == Family::row) return true;
   const std::string_view name = node.op->name;
   return (name == "scatter_add" || name == "put" || name == "update") && operand == 0 &&
@@ -155,11 +175,11 @@ bool Lowerer::overwrites(const Node& node, size_t operand, size_t result) {
 }
 
 // Whether the bytes of `place_root` may take this node's result.
-bool Lowerer::is_free(int32_t place_root, int32_t, const Scope& scope, const Node& node) {
+bool Lowerer::is_free(int32_t place_root, size_t result, const Scope& scope, const Node& node) {
   if (place_root < 0 || last_use(place_root) < scope.position) return true;
   if (last_use(place_root) > scope.position) return false;
   for (size_t k = 0; k < node.inputs.size(); ++k) {
-    if (root(node.inputs[k]) == place_root && !overwrites(node, k, 0)) return false;
+    if (root(node.inputs[k]) == place_root && !overwrites(node, k, result)) return false;
   }
   return true;
 }
@@ -191,7 +211,7 @@ int32_t Lowerer::choose(const Node& node, Value result, Scope& scope) {
     Destination& destination = scope.destinations[static_cast<size_t>(wish)];
     const bool may_throw_later = scope.is_body && scope.last_fallible >= scope.position;
     if (destination.place >= 0 && !may_throw_later &&
-        is_free(destination.place_root, destination.place, scope, node)) {
+        is_free(destination.place_root, static_cast<size_t>(result.result), scope, node)) {
       destination.held = destination.place;
     } else if (scope.is_body) {
       destination.held = dying_parameter(node, result, scope);
@@ -431,7 +451,20 @@ void Lowerer::emit_effect(int32_t number) {
   for (const int32_t literal : literals) extend_to_now(literal);
 }
 
-void Lowerer::emit_group(Scope&, int32_t) { TIDEMARK_CHECK(false, "groups have no steps yet"); }
+void Lowerer::emit_group(Scope& scope, int32_t number) {
+  const Node& node = graph_.nodes[static_cast<size_t>(number)];
+  std::vector<ArrayRef> layouts, results;
+  std::vector<run::Address> places;
+  std::vector<int32_t> literals;
+  read_operands(node, layouts, places, literals);
+  for (size_t r = 0; r < node.results.size(); ++r) {
+    places.push_back(memory(choose(node, {number, static_cast<int16_t>(r)}, scope)).address);
+    results.push_back(dense_layout(node.results[r]));
+  }
+  emit(group_task(graph_, node, layouts, results, true), places, group_name(graph_, node),
+       node.source);
+  for (const int32_t literal : literals) extend_to_now(literal);
+}
 
 // ---- the whole ----------------------------------------------------------------------------------
 

@@ -132,7 +132,6 @@ void Lowerer::emit_loop(Scope& scope, int32_t number) {
   }
   next_input += carries;
 
-  const auto index = static_cast<size_t>(now());
   for (size_t k = 0; k < carries; ++k) {
     const TensorType& type = node.results[k];
     Carried& carry = carried[k];
@@ -198,6 +197,7 @@ void Lowerer::emit_loop(Scope& scope, int32_t number) {
     kept.push_back(test);
   }
 
+  const auto index = static_cast<size_t>(now());
   run::Step step;
   step.kind = run::Step::Kind::loop;
   step.control = static_cast<int32_t>(program_->loops.size());

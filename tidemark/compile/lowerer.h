@@ -70,7 +70,7 @@ class Lowerer {
                      std::string_view name);
   void extend_to_now(int32_t memory);
   run::Address address_of(Value value);
-  bool is_free(int32_t root, int32_t memory, const Scope& scope, const Node& node);
+  bool is_free(int32_t place_root, size_t result, const Scope& scope, const Node& node);
   bool overwrites(const Node& node, size_t operand, size_t result);
   int32_t dying_parameter(const Node& node, Value result, const Scope& scope);
   int32_t choose(const Node& node, Value result, Scope& scope);

@@ -1,18 +1,24 @@
 #include "tidemark/compile/pipeline.h"
 
+#include "tidemark/device/cpu/features.h"
 #include "tidemark/passes/passes.h"
 
 namespace tidemark::compile {
 
-Graph optimise(Graph graph, const PipelineOptions&, const Watch& watch) {
-  const auto pass = [&](std::string_view name, void (*run)(Graph&)) {
+Graph optimise(Graph graph, const PipelineOptions& options, const Watch& watch) {
+  const auto pass = [&](std::string_view name, auto run) {
     run(graph);
 #ifdef TIDEMARK_DEBUG
     verify(graph);
 #endif
     if (watch) watch(name, graph);
   };
+  pass("simplify", passes::simplify);
+  pass("merge", passes::merge);
   pass("remove_dead", passes::remove_dead);
+  if (options.fuse)
+    pass("fuse", [](Graph& each) { passes::fuse(each, device::caches().l2_bytes); });
+  pass("order", passes::order);
   return compact(graph);
 }
 

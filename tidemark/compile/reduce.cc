@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "tidemark/compile/chunks.h"
 #include "tidemark/compile/eager.h"
 #include "tidemark/compile/frame.h"
 #include "tidemark/compile/kernels.h"
@@ -15,55 +16,6 @@ namespace {
 
 using Columns = BufferRef::Columns;
 
-template <class T>
-T combined(Monoid monoid, T a, T b) {
-  if constexpr (std::is_same_v<T, bool>) {
-    return monoid == Monoid::minimum ? (a && b) : (a || b);
-  } else {
-    switch (monoid) {
-      case Monoid::minimum:
-        return a != a ? a : a < b ? a : b;
-      case Monoid::maximum:
-        return a != a ? a : a > b ? a : b;
-      default:
-        break;
-    }
-    if constexpr (std::is_integral_v<T>) {
-      const auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
-      return static_cast<T>(monoid == Monoid::sum ? x + y : x * y);
-    } else {
-      return monoid == Monoid::sum ? a + b : a * b;
-    }
-  }
-}
-
-// partials is [rows, chunks, columns], result [rows, columns]: chunks are combined pairwise by
-// position, as in `pairwise.h`, each into its left neighbour.
-void combine_chunks(Monoid monoid, const ArrayRef& partials, const ArrayRef& result) {
-  if (WorkspacePart::counting()) return;
-  const device::FloatEnvironment ieee;
-  const int64_t rows = partials.shape[0], chunks = partials.shape[1], columns = partials.shape[2];
-  visit_dtype(partials.dtype, [&](auto element) {
-    using T = decltype(element);
-    if constexpr (std::is_arithmetic_v<T>) {
-      for (int64_t row = 0; row < rows; ++row) {
-        T* const from = reinterpret_cast<T*>(partials.data) + row * chunks * columns;
-        for (int64_t apart = 1; apart < chunks; apart *= 2) {
-          for (int64_t chunk = 0; chunk + apart < chunks; chunk += 2 * apart) {
-            T* const left = from + chunk * columns;
-            const T* const right = left + apart * columns;
-            for (int64_t column = 0; column < columns; ++column)
-              left[column] = combined<T>(monoid, left[column], right[column]);
-          }
-        }
-        std::copy_n(from, columns, reinterpret_cast<T*>(result.data) + row * columns);
-      }
-    } else {
-      TIDEMARK_CHECK(false, "partial results are never 16-bit floats");
-    }
-  });
-}
-
 // A reduction ready to run: the operand's axes are [rows..., folded] in the order of lanes, and
 // [rows..., folded, columns] in the order of columns; the result is dense in [rows..., columns].
 struct Fold {
@@ -73,15 +25,16 @@ struct Fold {
   const ArrayRef& result;
 
   int64_t fold_axis() const { return operand.rank() - (order == Nest::Order::lanes ? 1 : 2); }
-  int64_t unit() const { return order == Nest::Order::lanes ? kLaneBlock : kStepBlock; }
 };
 
 void run_whole(const Fold& fold) {
   Frame frame;
   for (const Dim dim : fold.operand.shape) frame.extents.push_back(dim);
   frame.add(fold.operand);
-  // The result does not move along the folded axis.
+  // The result, dense, has the operand's other axes, and does not move along the folded one.
   ArrayRef seen = fold.result;
+  seen.shape = fold.operand.shape;
+  seen.shape.erase(fold.fold_axis());
   seen.strides = contiguous_strides(seen.shape);
   seen.strides.insert(static_cast<size_t>(fold.fold_axis()), 0);
   frame.add(seen);
@@ -103,21 +56,14 @@ void run_whole(const Fold& fold) {
     launch_columns(kernel, frame);
 }
 
-// Few results and a long fold: chunks of 2^k blocks are subtrees of the pairwise sum, so each is
-// folded on its own and the results are combined as the whole would have been.
+// See `chunks.h`.
 bool run_in_chunks(const Fold& fold) {
   const int64_t axis = fold.fold_axis();
   const int64_t length = fold.operand.shape[axis];
   const int64_t columns = fold.order == Nest::Order::lanes ? 1 : int64_t{fold.operand.shape[-1]};
   const int64_t rows = fold.result.size() / std::max<int64_t>(1, columns);
-  const int64_t pieces = fold.order == Nest::Order::lanes
-                             ? rows
-                             : rows * ((columns + kColumnBlock - 1) / kColumnBlock);
-  const int threads = num_threads();
-  if (fold.op.gives_index || pieces >= threads || threads == 1 || columns == 0) return false;
-  int64_t chunk = fold.unit();
-  while (chunk * columns < 32768 || length / chunk > 512) chunk *= 2;
-  if (length < 4 * chunk) return false;
+  const int64_t chunk = chunk_length(fold.order, length, rows, columns, num_threads());
+  if (fold.op.gives_index || chunk == 0) return false;
 
   const int64_t chunks = (length + chunk - 1) / chunk;
   const DType wide = partial_dtype(fold.op, fold.operand.dtype, fold.result.dtype);

@@ -28,6 +28,8 @@ struct KernelArgs {
   int64_t index_base = 0, index_row = 0;  // See ExprOp::index.
   std::byte* scratch = nullptr;           // scratch_bytes, aligned to 64.
   const Extent* extents = nullptr;        // Null, or one per buffer: check every access.
+  // 0: buffers that could be stored past the caches are not, since what they hold was just read.
+  int64_t streams = 1;
 };
 
 struct Kernel {

@@ -102,6 +102,23 @@ bool is_defined(ExprOp op, DType dtype, DType operand) {
 
 bool is_defined(Monoid monoid, DType dtype) { return is_defined(combiner(monoid), dtype, dtype); }
 
+int work_of(const Expr& expr) {
+  if (arity(expr.op) == 0) return 0;
+  if (expr.op >= ExprOp::exp && expr.op <= ExprOp::erf) return 8;
+  switch (expr.op) {
+    case ExprOp::power:
+      return 24;
+    case ExprOp::floor_divide:
+    case ExprOp::remainder:
+      return 8;
+    case ExprOp::divide:
+    case ExprOp::sqrt:
+      return 3;
+    default:
+      return 1;
+  }
+}
+
 ExprOp combiner(Monoid monoid) {
   constexpr ExprOp ops[] = {ExprOp::add, ExprOp::multiply, ExprOp::minimum, ExprOp::maximum};
   return ops[static_cast<int>(monoid)];

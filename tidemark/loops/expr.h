@@ -18,6 +18,10 @@ int arity(ExprOp op);
 bool is_defined(ExprOp op, DType dtype, DType operand);
 bool is_defined(Monoid monoid, DType dtype);
 
+// How much work an expression is for one element, in additions; what is loaded or given costs
+// nothing.
+int work_of(const Expr& expr);
+
 // The op that combines two partial results.
 ExprOp combiner(Monoid monoid);
 

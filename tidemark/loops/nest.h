@@ -132,7 +132,9 @@ struct Nest {
   std::vector<BufferRef> buffers;
   std::vector<Expr> exprs;  // In order of dependence.
   std::vector<Sweep> sweeps;
-  std::vector<Store> finish;  // Their expressions read cells, constants and scalars only.
+  // Their expressions read cells, constants, scalars, and of buffers the element at column 0
+  // (lanes) or at step 0 (columns).
+  std::vector<Store> finish;
   int32_t cells = 0;
   friend bool operator==(const Nest&, const Nest&) = default;
 };

@@ -4,6 +4,7 @@
 
 #include "tidemark/base/error.h"
 #include "tidemark/ops/check_control.h"
+#include "tidemark/ops/effect.h"
 #include "tidemark/ops/op_def.h"
 #include "tidemark/ops/program.h"
 #include "tidemark/ops/typing.h"
@@ -123,6 +124,11 @@ class AttributeCheck {
                  " leave axis ", i, " of ", operand()),
              cat("its elements go from 0 to ", whole - 1));
     }
+    // What goes in place of a slice has its shape.
+    const Shape place(size_);
+    if (operands_.size() == 2 && operands_[1].shape != place)
+      refuse(cat(op(), ": ", operands_[1], " does not fit the place ", place),
+             "give it the sizes of the slice");
   }
 
   // How far elements are moved apart: not so far that sizes overflow.
@@ -193,6 +199,20 @@ TensorType pointwise_type(const Node& node, std::span<const TensorType> operands
   return {infer_pointwise(*node.op, types, Source::none()).result, shape};
 }
 
+void check_effect(const Node& node, std::span<const TensorType> operands) {
+  const OpDef& op = *node.op;
+  const std::span<const int64_t> text = node.attrs.read().integers();
+  const auto places = std::count(text.begin(), text.end(), ops::kOperandHere);
+  const int64_t wanted = &op == &def_of(&ops::print) ? std::ssize(operands) : 0;
+  if (places != wanted)
+    refuse(cat(op.name, ": its text has ", places, " places for operands, not ", wanted), op.brief);
+  if (&op == &def_of(&ops::assert_that) &&
+      (operands.empty() || operands[0].dtype != DType::boolean))
+    refuse(cat(op.name, ": its first operand is not a bool"), op.brief);
+  if (&op == &def_of(&ops::check_numerics) && !is_float(operands[0].dtype))
+    refuse(cat(op.name, ": ", operands[0], " has no numbers that are not finite"), op.brief);
+}
+
 // What a rule looks at must add up within 64 bits.
 void check_total(const Node& node, std::span<const TensorType> operands) {
   int64_t total = 0;
@@ -203,10 +223,22 @@ void check_total(const Node& node, std::span<const TensorType> operands) {
   }
 }
 
+void check_keys(const Node& node, std::span<const TensorType> operands) {
+  for (const TensorType& key : operands) {
+    if (key != TensorType{DType::i64, {}})
+      refuse(cat(node.op->name, ": ", key, " is not a key"), "a key is an i64[]");
+  }
+}
+
 TensorType inferred_type(const Node& node, std::span<const TensorType> operands) {
   AttributeCheck(node, operands).run();
   check_total(node, operands);
   const Family family = node.op->family;
+  if (family == Family::random) check_keys(node, operands);
+  if (family == Family::index && operands.size() == 3 && operands[0].dtype != operands[2].dtype) {
+    refuse(cat(node.op->name, ": operands ", operands[0], " and ", operands[2], " differ in dtype"),
+           "programs promote nothing by themselves: cast one of them before");
+  }
   if (family == Family::contract || family == Family::piece || family == Family::row)
     check_dtypes(node, operands);
   return node.op->infer({*node.op, operands, node.attrs, Source::none()});
@@ -237,6 +269,10 @@ std::vector<TensorType> check_node(const Graph& graph, const Node& node) {
   std::vector<TensorType> operands;
   for (const Value input : node.inputs) operands.push_back(graph.type(input));
   if (node.op->value != nullptr) return {pointwise_type(node, operands)};
+  if (node.op->family == Family::effect) {
+    check_effect(node, operands);
+    return {};
+  }
   if (node.op->infer == nullptr) return node.results;
   // Rules compute with known sizes only.
   const bool open = std::any_of(operands.begin(), operands.end(),

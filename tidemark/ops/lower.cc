@@ -7,14 +7,6 @@
 namespace tidemark {
 namespace {
 
-// x in another dtype. Whatever is not a wide float becomes a 16-bit float by way of f32.
-Scalar convert(Scalar x, DType to) {
-  if (x.dtype() == to) return x;
-  if (is_low_precision(to) && x.dtype() != DType::f32) return x.cast(DType::f32).cast(to);
-  if (is_low_precision(x.dtype()) && to != DType::f32) return convert(x.cast(DType::f32), to);
-  return x.cast(to);
-}
-
 Scalar load(Recipe& recipe, int32_t buffer, DType dtype) {
   return {recipe, append(recipe, {.op = ExprOp::load, .dtype = dtype, .ref = buffer})};
 }
@@ -36,15 +28,34 @@ Scalar inlined(Recipe& recipe, const Recipe& body, std::span<const Scalar> opera
 
 }  // namespace
 
+Scalar converted(Scalar x, DType to) {
+  if (x.dtype() == to) return x;
+  if (is_low_precision(to) && x.dtype() != DType::f32) return x.cast(DType::f32).cast(to);
+  if (is_low_precision(x.dtype()) && to != DType::f32) return converted(x.cast(DType::f32), to);
+  return x.cast(to);
+}
+
+Scalar applied(Recipe& recipe, const OpDef& op, std::span<const Scalar> operands, DType result) {
+  std::vector<Scalar> held;
+  std::vector<DType> dtypes;
+  for (const Scalar& operand : operands) {
+    held.push_back(converted(operand, compute_dtype(operand.dtype())));
+    dtypes.push_back(held.back().dtype());
+  }
+  return converted(inlined(recipe, record(op, dtypes), held), result);
+}
+
+Scalar repeated(Scalar x, Scalar count, DType result) {
+  return converted(converted(x, count.dtype()) * count, result);
+}
+
 Nest pointwise_nest(const OpDef& op, std::span<const OperandForm> operands, DType result,
                     BufferRef::Columns result_columns, bool streaming) {
   Nest nest;
   Recipe recipe;
   std::vector<Scalar> loaded;
-  std::vector<DType> computes;
   int32_t numbers = 0;
   for (const OperandForm& form : operands) {
-    computes.push_back(form.compute);
     if (form.is_number) {
       const Scalar number(recipe, append(recipe, {.op = ExprOp::scalar,
                                                   .dtype = compute_dtype(form.compute),
@@ -54,10 +65,9 @@ Nest pointwise_nest(const OpDef& op, std::span<const OperandForm> operands, DTyp
     }
     const auto buffer = static_cast<int32_t>(nest.buffers.size());
     nest.buffers.push_back({.dtype = form.dtype, .columns = form.columns});
-    const Scalar wanted = convert(load(recipe, buffer, form.dtype), form.compute);
-    loaded.push_back(convert(wanted, compute_dtype(form.compute)));
+    loaded.push_back(converted(load(recipe, buffer, form.dtype), form.compute));
   }
-  const Scalar value = convert(inlined(recipe, record(op, computes), loaded), result);
+  const Scalar value = applied(recipe, op, loaded, result);
   const auto out = static_cast<int32_t>(nest.buffers.size());
   nest.buffers.push_back(
       {.dtype = result, .columns = result_columns, .written = true, .streaming = streaming});
@@ -74,19 +84,22 @@ DType partial_dtype(const OpDef& op, DType operand, DType result) {
                                                        : result);
 }
 
-namespace {
-
-// Where the extremum is: fold it, then fold the least position that attains it. A NaN is its own
-// extremum, and x != x finds the first.
-Nest position_nest(const OpDef& op, Recipe& recipe, Scalar x, Nest nest) {
-  const Scalar extremum(recipe, append(recipe, {.op = ExprOp::cell, .dtype = x.dtype(), .ref = 0}));
+Scalar position_of(Recipe& recipe, Scalar x, Scalar extremum) {
   const Scalar index(recipe, append(recipe, {.op = ExprOp::index, .dtype = DType::i64}));
   const Scalar never(
       recipe, append(recipe, {.op = ExprOp::constant,
                               .dtype = DType::i64,
                               .bits = static_cast<uint64_t>(std::numeric_limits<int64_t>::max())}));
   const Scalar hit = (x == extremum) | (x != x);
-  const Scalar position = hit.select(index, never);
+  return hit.select(index, never);
+}
+
+namespace {
+
+// Where the extremum is: fold it, then fold the least position that attains it.
+Nest position_nest(const OpDef& op, Recipe& recipe, Scalar x, Nest nest) {
+  const Scalar extremum(recipe, append(recipe, {.op = ExprOp::cell, .dtype = x.dtype(), .ref = 0}));
+  const Scalar position = position_of(recipe, x, extremum);
   const Scalar least(recipe, append(recipe, {.op = ExprOp::cell, .dtype = DType::i64, .ref = 1}));
   nest.cells = 2;
   nest.sweeps.resize(2);
@@ -107,11 +120,11 @@ Nest reduce_nest(const OpDef& op, DType operand, DType result, Nest::Order order
                   {.dtype = result, .columns = BufferRef::Columns::unit, .written = true}};
   Recipe recipe;
   const Scalar x = load(recipe, 0, operand);
-  if (op.gives_index) return position_nest(op, recipe, convert(x, compute_dtype(operand)), nest);
-  const Scalar folded = convert(x, partial_dtype(op, operand, result));
+  if (op.gives_index) return position_nest(op, recipe, converted(x, compute_dtype(operand)), nest);
+  const Scalar folded = converted(x, partial_dtype(op, operand, result));
   const Scalar total(recipe,
                      append(recipe, {.op = ExprOp::cell, .dtype = folded.dtype(), .ref = 0}));
-  const Scalar y = convert(total, result);
+  const Scalar y = converted(total, result);
   nest.cells = 1;
   nest.sweeps.resize(1);
   nest.sweeps[0].folds = {{.cell = 0, .expr = folded.id(), .monoid = op.monoid}};
@@ -126,7 +139,7 @@ Nest range_nest(DType compute, DType result) {
   const Scalar index(recipe, append(recipe, {.op = ExprOp::index, .dtype = DType::i64}));
   const Scalar start(recipe, append(recipe, {.op = ExprOp::scalar, .dtype = compute, .ref = 0}));
   const Scalar step(recipe, append(recipe, {.op = ExprOp::scalar, .dtype = compute, .ref = 1}));
-  const Scalar value = convert(start + convert(index, compute) * step, result);
+  const Scalar value = converted(start + converted(index, compute) * step, result);
   nest.buffers = {{.dtype = result, .written = true}};
   nest.exprs = recipe.exprs;
   nest.sweeps.resize(1);

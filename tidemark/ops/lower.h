@@ -7,6 +7,23 @@
 
 namespace tidemark {
 
+// x in another dtype. Whatever is not a wide float becomes a 16-bit float by way of f32.
+Scalar converted(Scalar x, DType to);
+
+// What a pointwise op makes of elements that have the dtypes it computes in (or, of 16-bit floats,
+// are already held as f32), rounded to the dtype `result`.
+Scalar applied(Recipe& recipe, const OpDef& op, std::span<const Scalar> operands, DType result);
+
+// The position of x where it is the extremum of its row or column, else a number larger than any.
+// A NaN is its own extremum, and x != x finds the first.
+Scalar position_of(Recipe& recipe, Scalar x, Scalar extremum);
+
+// A sum over axes that repeat x, `count` times in all: the product is made in f64, where it is
+// exact for all but f64 itself, and so rounded once. `count` has the dtype
+// `repeated_dtype(result)`.
+Scalar repeated(Scalar x, Scalar count, DType result);
+constexpr DType repeated_dtype(DType result) { return is_float(result) ? DType::f64 : DType::i64; }
+
 // How an operand of a pointwise nest comes in.
 struct OperandForm {
   DType dtype = DType::f32;    // As stored.

@@ -10,8 +10,8 @@
 #include <span>
 #include <string_view>
 
-#include "tidemark/ir/term.h"
 #include "tidemark/ir/attrs.h"
+#include "tidemark/ir/term.h"
 #include "tidemark/ops/scalar.h"
 #include "tidemark/types/array_ref.h"
 #include "tidemark/types/axes.h"

@@ -48,7 +48,9 @@ class Parser {
   Graph run() {
     expect("function", "at the beginning");
     if (next_.kind == Token::name) graph_.name = take().text;
-    if (next_.kind == Token::string) graph_.name = read_string();
+    if (next_.kind == Token::string) {
+      for (const int64_t code : read_text()) graph_.name += static_cast<char>(code);
+    }
     read_region(Graph::kBody);
     if (next_.kind != Token::end) fail_at_next("the end of the file after the function");
     return std::move(graph_);
@@ -270,8 +272,8 @@ class Parser {
         fail(op, cat(op.text, " needs the attribute '", def.attrs[i].name, "'"),
              "only what is 0, false or [] may be left out");
       }
-      if (!given[i]) given[i] = Attrs().add(int64_t{0});
-      for (const int64_t word : given[i]->words()) attrs.add(word);
+      const Attrs value = given[i].value_or(Attrs().add(int64_t{0}));
+      for (const int64_t word : value.words()) attrs.add(word);
     }
     return attrs;
   }
@@ -307,11 +309,8 @@ class Parser {
         return Attrs().add(read_dtype());
       case AttrKind::number:
         return Attrs().add(read_number());
-      case AttrKind::text: {
-        std::vector<int64_t> bytes;
-        for (const char byte : read_string()) bytes.push_back(static_cast<unsigned char>(byte));
-        return Attrs().add(std::span<const int64_t>(bytes));
-      }
+      case AttrKind::text:
+        return Attrs().add(std::span<const int64_t>(read_text()));
     }
     return {};
   }
@@ -347,9 +346,10 @@ class Parser {
   Number read_as(const char* what) {
     const Token token = next_;
     Number value = 0;
-    const char* end = token.text.data() + token.text.size();
+    const char* begin = token.text.data();
+    const char* end = begin + token.text.size();
     const bool candidate = token.kind == Token::number || token.is("inf") || token.is("nan");
-    const auto [stop, error] = std::from_chars(token.text.data(), end, value);
+    const auto [stop, error] = std::from_chars(begin, end, value);
     if (candidate && error == std::errc::result_out_of_range)
       fail(token, cat(shown(token), " does not fit 64 bits"), "write a number that does");
     if (!candidate || error != std::errc() || stop != end) fail_at_next(what);
@@ -363,13 +363,12 @@ class Parser {
     fail_at_next("'true' or 'false'");
   }
 
-  std::string read_string() {
+  std::vector<int64_t> read_text() {
     const Token token = expect_kind(Token::string, "a text in double quotes");
-    std::string bytes;
-    if (!unquoted(token.text, bytes))
-      fail(token, cat(shown(token), " has an escape that is none"),
-           "the escapes are \\\\, \\\" and \\xNN");
-    return bytes;
+    std::vector<int64_t> codes;
+    if (unquoted(token.text, codes)) return codes;
+    fail(token, cat(shown(token), " has an escape that is none"),
+         "the escapes are \\\\, \\\", \\xNN, and \\% for an operand");
   }
 
   Tokens tokens_;

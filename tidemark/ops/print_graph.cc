@@ -19,7 +19,9 @@ class Printer {
     if (is_name(graph_.name)) {
       out_ += ' ' + graph_.name;
     } else if (!graph_.name.empty()) {
-      out_ += ' ' + quoted(graph_.name);
+      std::vector<int64_t> bytes;
+      for (const char c : graph_.name) bytes.push_back(static_cast<unsigned char>(c));
+      out_ += ' ' + quoted(bytes);
     }
     print_region(Graph::kBody, 0);
     return std::move(out_);
@@ -106,9 +108,7 @@ class Printer {
         return std::bit_cast<int64_t>(value) != 0;
       }
       case AttrKind::text: {
-        std::string bytes;
-        for (const int64_t byte : read.integers()) bytes += static_cast<char>(byte);
-        to = quoted(bytes);
+        to = quoted(read.integers());
         return true;
       }
     }

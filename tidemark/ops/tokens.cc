@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "tidemark/ops/effect.h"
+
 namespace tidemark {
 namespace {
 
@@ -96,42 +98,48 @@ bool is_name(std::string_view text) {
   return first.kind == Token::name && first.text.size() == text.size();
 }
 
-std::string quoted(std::string_view bytes) {
+std::string quoted(std::span<const int64_t> codes) {
   constexpr char kDigits[] = "0123456789abcdef";
   std::string text = "\"";
-  for (const char c : bytes) {
-    if (c == '"' || c == '\\') {
-      (text += '\\') += c;
-    } else if (c >= ' ' && c <= '~') {
-      text += c;
+  for (const int64_t code : codes) {
+    const auto byte = static_cast<unsigned char>(code);
+    if (code == ops::kOperandHere) {
+      text += "\\%";
+    } else if (code == '"' || code == '\\') {
+      (text += '\\') += static_cast<char>(byte);
+    } else if (code >= ' ' && code <= '~') {
+      text += static_cast<char>(byte);
     } else {
-      const auto byte = static_cast<unsigned char>(c);
       ((text += "\\x") += kDigits[byte >> 4]) += kDigits[byte & 15];
     }
   }
   return text += '"';
 }
 
-bool unquoted(std::string_view text, std::string& bytes) {
-  bytes.clear();
+bool unquoted(std::string_view text, std::vector<int64_t>& codes) {
+  codes.clear();
   const std::string_view inside = text.substr(1, text.size() - 2);
   for (size_t i = 0; i < inside.size(); ++i) {
     if (inside[i] != '\\') {
-      bytes += inside[i];
+      codes.push_back(static_cast<unsigned char>(inside[i]));
       continue;
     }
     const char escape = inside[++i];  // There is one: the last quote is not escaped.
     if (escape == '"' || escape == '\\') {
-      bytes += escape;
-      continue;
+      codes.push_back(escape);
+    } else if (escape == '%') {
+      codes.push_back(ops::kOperandHere);
+    } else {
+      int64_t byte = 0;
+      const std::string_view digits = inside.substr(i + 1, 2);
+      const char* begin = digits.data();
+      const char* end = begin + digits.size();
+      const auto [stop, error] = std::from_chars(begin, end, byte, 16);
+      if (escape != 'x' || digits.size() != 2 || error != std::errc() || stop != end || byte < 0)
+        return false;
+      codes.push_back(byte);
+      i += 2;
     }
-    unsigned byte = 0;
-    const std::string_view digits = inside.substr(i + 1, 2);
-    const char* end = digits.data() + digits.size();
-    const auto [stop, error] = std::from_chars(digits.data(), end, byte, 16);
-    if (escape != 'x' || digits.size() != 2 || error != std::errc() || stop != end) return false;
-    bytes += static_cast<char>(byte);
-    i += 2;
   }
   return true;
 }

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tidemark {
 
@@ -42,9 +44,9 @@ std::string shown(const Token& token);
 // Whether a text is one token of the kind `name`.
 bool is_name(std::string_view text);
 
-// "with \"quotes\"": bytes that do not print are written \xNN. `unquoted` is the way back, false
-// where an escape is not one of these.
-std::string quoted(std::string_view bytes);
-bool unquoted(std::string_view text, std::string& bytes);
+// "with \"quotes\"": bytes that do not print are written \xNN, the place of an operand \%.
+// `unquoted` is the way back, false where an escape is not one of these.
+std::string quoted(std::span<const int64_t> codes);
+bool unquoted(std::string_view text, std::vector<int64_t>& codes);
 
 }  // namespace tidemark

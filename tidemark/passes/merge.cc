@@ -26,8 +26,8 @@ uint64_t hash(const Node& node) {
 
 std::vector<Value> results_of(const Graph& graph, int32_t number) {
   const size_t count = graph.nodes[static_cast<size_t>(number)].results.size();
-  std::vector<Value> values;
-  for (size_t i = 0; i < count; ++i) values.push_back({number, static_cast<int16_t>(i)});
+  std::vector<Value> values(count);
+  for (size_t i = 0; i < count; ++i) values[i] = {number, static_cast<int16_t>(i)};
   return values;
 }
 

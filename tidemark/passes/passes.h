@@ -1,6 +1,7 @@
 // Graph to graph, one file and one function each. compile/pipeline.cc has the order.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -19,6 +20,20 @@ void merge(Graph& graph);
 
 // Drops nodes nobody reads, inside regions too; effects stay.
 void remove_dead(Graph& graph);
+
+// Puts nodes that can share loops into `group` nodes, each of which becomes one kernel; regions of
+// control flow too, each by itself. `cache_bytes` is a core's own cache (the second): rows that
+// several sweeps go over are to stay in half of it.
+//
+// There is one rule and no list of patterns: of every value that one kernel writes and another
+// reads, the largest first, the two become one where `schedule.h` finds loops for both and no cycle
+// arises; then those that read the same value, where one of them writes little. So what is computed
+// is computed as often as before, and written and read less.
+void fuse(Graph& graph, int64_t cache_bytes);
+
+// Puts the nodes of every region in an order in which few bytes are alive at once: never more than
+// in the order they have.
+void order(Graph& graph);
 
 struct Pass {
   std::string_view name;

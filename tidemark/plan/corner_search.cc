@@ -23,7 +23,7 @@ uint64_t mix(uint64_t x) {
 int64_t luby(int64_t i) {
   for (;;) {
     int bits = std::bit_width(static_cast<uint64_t>(i));
-    if (i == (int64_t{1} << bits) - 1) return int64_t{1} << (bits - 1);
+    if (i == (int64_t{1} << bits) - 1) return (i + 1) / 2;
     i -= (int64_t{1} << (bits - 1)) - 1;
   }
 }

@@ -69,8 +69,8 @@ class Executor {
                      " trips was planned for ", loop.trips);
     }
     for (const Loop::Carry& carry : loop.carries) {
-      registers_[carry.now] = at(carry.first);
       registers_[carry.next] = at(carry.second);
+      registers_[carry.now] = at(carry.first);  // Last: one that stays in place has only this.
     }
     for (int64_t trip = 0; trips < 0 || trip < trips; ++trip) {
       std::memcpy(at(loop.trip), &trip, sizeof(trip));

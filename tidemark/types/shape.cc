@@ -38,6 +38,13 @@ std::ostream& operator<<(std::ostream& out, const Shape& shape) {
   return out << ']';
 }
 
+Shape closed(const Shape& shape) {
+  Shape known = shape;
+  for (int64_t axis = 0; axis < shape.rank(); ++axis)
+    if (shape[axis].is_traced()) known.set(axis, int64_t{shape[axis]});
+  return known;
+}
+
 AxisList words_of(const Shape& shape) {
   AxisList words;
   for (const Dim dim : shape) words.push_back(dim.word());

@@ -154,6 +154,8 @@ class Shape {
 std::ostream& operator<<(std::ostream& out, Dim dim);
 std::ostream& operator<<(std::ostream& out, const Shape& shape);
 
+// With every traced size read as a number.
+Shape closed(const Shape& shape);
 // As attributes hold sizes.
 AxisList words_of(const Shape& shape);
 

@@ -83,6 +83,12 @@ int64_t SizeTable::hint(Dim size) const {
   return size.is_traced() ? exprs_[number(size)].hint : size.word();
 }
 
+std::vector<int64_t> SizeTable::hints() const {
+  std::vector<int64_t> values;
+  for (const Expr& e : exprs_) values.push_back(e.hint);
+  return values;
+}
+
 Dim SizeTable::add_argument(int64_t hint, std::string name) {
   const auto which = static_cast<int64_t>(exprs_.size());
   exprs_.push_back(

@@ -41,6 +41,8 @@ class SizeTable {
   bool ask(Guard::Asked asked, Dim a, Dim b);
   int64_t read(Dim size, Source at);
   int64_t hint(Dim size) const;
+  // Of every expression.
+  std::vector<int64_t> hints() const;
 
   bool empty() const { return arguments_.empty(); }
   const std::vector<Closed>& closed() const { return closed_; }

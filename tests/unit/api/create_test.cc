@@ -243,12 +243,12 @@ TEST(Random, IntegersAreTheSameInEveryDType) {
   EXPECT_TRUE(identical(cast(all_of(DType::i32), DType::i64), all_of(DType::i64)));
 }
 
-TEST(Random, IntegersTakeNoMemoryButTheResult) {
+TEST(Random, IntegersTakeNoMemoryButTheResultAndTheKey) {
   for (const DType dtype : {DType::i64, DType::i32, DType::u8}) {
     memory::reset_peak();
     const int64_t before = memory::current().count;
     const Tensor x = random::integers({100000}, {.low = 0, .high = 9, .dtype = dtype});
-    EXPECT_EQ(memory::peak().count - before, memory::current().count - before) << dtype;
+    EXPECT_EQ(memory::peak().count - before, memory::current().count - before + 64) << dtype;
   }
 }
 

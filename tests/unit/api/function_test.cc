@@ -1,6 +1,13 @@
 // Functions: traced once, planned, run in one arena, the same bits as eager code.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
 #include "tidemark/tidemark.h"
 
 namespace td = tidemark;
@@ -68,6 +75,238 @@ TEST(Function, UsesTheBytesOfArgumentsMovedIn) {
   const td::Tensor y = f(std::move(x));
   EXPECT_EQ(scope.peak(), td::Bytes(0));
   EXPECT_TRUE(td::identical(y, expected));
+}
+
+std::string error_of(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const td::UserError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Function, SaysThatATracedTensorHasNoValue) {
+  const auto f = td::function(
+      [](const td::Tensor& x) {
+        const td::Tensor y = x * 2;
+        return y.item<float>() > 0 ? y : x;
+      },
+      {.name = "f"});
+  const std::string error = error_of([&] { f(td::ones({})); });
+  EXPECT_EQ(error.find("the value of a traced tensor was asked for: f32[], made at "
+                       "function_test.cc:"),
+            0)
+      << error;
+  EXPECT_NE(error.find("inside function \"f\", has none until the function runs"),
+            std::string::npos)
+      << error;
+  EXPECT_NE(error.find("td::cond"), std::string::npos) << error;
+}
+
+TEST(Function, SaysThatATracedTensorWasTakenOut) {
+  std::vector<td::Tensor> kept;
+  const auto f = td::function(
+      [&](const td::Tensor& x) {
+        kept.push_back(x + 1);
+        return x;
+      },
+      {.name = "f"});
+  f(td::ones({3}));
+  ASSERT_EQ(kept.size(), 1U);
+  const std::string error = error_of([&] { kept[0] + 1; });
+  EXPECT_EQ(error.find("a tensor made inside function \"f\" (function_test.cc:"), 0) << error;
+  const auto g = td::function([&](const td::Tensor& x) { return x + kept[0]; });
+  const std::string leaked = error_of([&] { g(td::ones({3})); });
+  EXPECT_EQ(leaked.find("a tensor made inside function \"f\" (function_test.cc:"), 0) << leaked;
+  EXPECT_NE(leaked.find("td::TensorArray"), std::string::npos) << leaked;
+}
+
+TEST(Function, CapturesTensorsByTheirBytes) {
+  td::Tensor big = td::ones({1 << 20});
+  const auto f = td::function([&](const td::Tensor& x) { return x + big; });
+  const td::Tensor x = td::ones({1 << 20});
+  const td::Bytes before = td::memory::current();
+  EXPECT_EQ(f(x).to_vector<float>()[7], 2);
+  EXPECT_EQ(td::memory::current(), before);
+  EXPECT_LT(f.cache_info().bytes, td::Bytes(8 << 10));
+  big = td::zeros({1 << 20});
+  EXPECT_EQ(f(x).to_vector<float>()[7], 2);  // The tensor of that moment.
+}
+
+TEST(Function, FindsCapturedStateThatChanged) {
+  int counter = 1;
+  const auto f = td::function([&](const td::Tensor& x) { return x * counter; }, {.name = "f"});
+  const td::Tensor x = td::ones({3});
+  f(x);
+  EXPECT_EQ(f.check_captures(), "");
+  counter = 5;
+  const std::string changed = f.check_captures();
+  EXPECT_NE(changed.find("function_test.cc:"), std::string::npos) << changed;
+  EXPECT_NE(changed.find(": 1 was frozen into the program, and is 5 now\n"), std::string::npos)
+      << changed;
+  EXPECT_NE(f.report().find("number 1 frozen at function_test.cc:"), std::string::npos)
+      << f.report();
+}
+
+TEST(Function, WarnsOfCapturedStateByItself) {
+  std::vector<std::string> warnings;
+  td::on_warning([&](std::string_view text, td::Source) { warnings.emplace_back(text); });
+  int counter = 0;
+  const auto f = td::function([&](const td::Tensor& x) { return x * counter; },
+                              {.name = "f", .check_captures = true});
+  const td::Tensor x = td::ones({3});
+  for (int i = 0; i < 8; ++i) {
+    ++counter;
+    f(x);
+  }
+  td::on_warning({});
+  EXPECT_EQ(warnings.size(), 3U);  // Calls 2, 4 and 8.
+}
+
+TEST(Function, TellsWhyItTracedAgain) {
+  std::vector<std::string> warnings;
+  td::on_warning([&](std::string_view text, td::Source) { warnings.emplace_back(text); });
+  const auto f = td::function([](const td::Tensor& x, td::Static<int> n) { return x * int{n}; },
+                              {.name = "f"});
+  for (int i = 0; i < 8; ++i) f(td::ones({3}), i);
+  td::on_warning({});
+  const td::CacheInfo info = f.cache_info();
+  EXPECT_EQ(info.traces, 8);
+  EXPECT_EQ(info.entries.back().reason, "first call");
+  EXPECT_EQ(info.entries.front().reason, "argument 1: 6 became 7");
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_EQ(warnings[0].find("function \"f\" was traced 6 times in a row; the last time because "
+                             "of: argument 1: 4 became 5"),
+            0U)
+      << warnings[0];
+}
+
+TEST(Function, KeepsItsCacheBounded) {
+  const auto f = td::function([](const td::Tensor& x, td::Static<int> n) { return x * int{n}; },
+                              {.cache_limit = td::Bytes(20000)});
+  td::on_warning([](std::string_view, td::Source) {});
+  for (int i = 0; i < 50; ++i) f(td::ones({3}), i);
+  td::on_warning({});
+  const td::CacheInfo info = f.cache_info();
+  EXPECT_GT(info.evictions, 0);
+  EXPECT_LE(info.bytes, td::Bytes(30000));
+  f.clear_cache();
+  EXPECT_EQ(f.cache_info().entries.size(), 0U);
+}
+
+TEST(Function, PrintsAndChecksInOrder) {
+  std::string printed;
+  td::set_print_sink([&](std::string_view line) { printed += line; });
+  td::Variable v(td::zeros({}), {.name = "v"});
+  const auto f = td::function([&](const td::Tensor& x) {
+    td::print("x", x);
+    v.assign_add(x);
+    td::print("v", v);
+    td::check_numerics(td::log(x), "log of x");
+    return v.value();
+  });
+  EXPECT_EQ(f(1.0).item<float>(), 1);
+  EXPECT_EQ(printed, "x 1.0\nv 1.0\n");
+  EXPECT_NE(error_of([&] { f(-1.0); }).find("log of x"), std::string::npos);
+  EXPECT_EQ(v.value().item<float>(), 1);  // A failed call changes nothing.
+  EXPECT_EQ(f(2.0).item<float>(), 3);
+  td::set_print_sink({});
+}
+
+TEST(Function, CallsOtherFunctions) {
+  const auto inner = td::function([](const td::Tensor& x) { return std::pair{x + 1, x * 2}; });
+  const auto outer = td::function([&](const td::Tensor& x) {
+    auto [a, b] = inner(x);
+    return a * b;
+  });
+  EXPECT_EQ(outer(td::constant(3.0)).item<float>(), 24);
+  EXPECT_EQ(inner.cache_info().traces, 0);  // Written out in the outer one.
+}
+
+TEST(Function, RecursionWithoutEndIsAnError) {
+  std::function<td::Tensor(const td::Tensor&)> again;
+  const auto f = td::function([&](const td::Tensor& x) { return again(x) + 1; }, {.name = "f"});
+  again = [&](const td::Tensor& x) { return f(x); };
+  EXPECT_EQ(error_of([&] {
+              f(td::ones({}));
+            }).find("function \"f\" calls itself while it is traced, without an end"),
+            0U);
+}
+
+TEST(Function, MakesVariablesInItsFirstTrace) {
+  std::optional<td::Variable> total;
+  const auto f = td::function([&](const td::Tensor& x) {
+    if (!total) total = td::Variable(td::zeros({100, 100}), {.name = "total"});
+    total->assign_add(x);
+    return td::sum(*total);
+  });
+  const td::Bytes before = td::memory::current();
+  f.plan(td::spec({100, 100}));
+  EXPECT_EQ(td::memory::current(), before);  // Its bytes are taken at the first run.
+  EXPECT_EQ(f(td::ones({100, 100})).item<float>(), 10000);
+  EXPECT_EQ(f(td::ones({100, 100})).item<float>(), 20000);
+  const auto bad = td::function([&](const td::Tensor& x) {
+    td::Variable v(td::zeros({}), {.name = "v"});
+    return x + v;
+  });
+  bad(td::ones({2}));
+  const std::string error = error_of([&] { bad(td::ones({3, 1})); });
+  EXPECT_EQ(error.find("Variable \"v\" was made in a function that is traced again (argument 0: "
+                       "f32[2] became f32[3, 1]): each trace would make another"),
+            0U)
+      << error;
+}
+
+TEST(Function, RunsInMemoryOfTheCaller) {
+  const auto f = td::function([](const td::Tensor& x) { return td::transpose(td::exp(x)) * x; });
+  const td::Tensor x = td::random::normal({50, 50});
+  const td::Tensor expected = td::transpose(td::exp(x)) * x;
+  const td::Plan plan = f.plan(x);
+  std::vector<std::byte> memory(static_cast<size_t>(plan.arena().count) + 64);
+  auto* begin =
+      reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64);
+  const td::Bytes before = td::memory::current();
+  const td::Tensor y = f.run_in(plan, std::span(begin, static_cast<size_t>(plan.arena().count)), x);
+  EXPECT_EQ(td::memory::current(), before);
+  EXPECT_TRUE(td::identical(y, expected));
+  EXPECT_NE(
+      error_of([&] { f.run_in(plan, std::span(begin, 64), x); }).find("run_in: the plan needs"),
+      std::string::npos);
+}
+
+TEST(Function, MayBeCalledFromManyThreads) {
+  const auto f = td::function([](const td::Tensor& x) { return td::exp(td::sin(x)) * x; });
+  td::Variable v(td::zeros({}), {.name = "v"});
+  const auto count = td::function([v](const td::Tensor& x) {
+    v.assign_add(x);
+    return v.value();
+  });
+  const td::Tensor x = td::random::normal({1000});
+  const td::Tensor expected = td::exp(td::sin(x)) * x;
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 50; ++i) {
+        if (!td::identical(f(x), expected)) ++wrong;
+        count(1.0);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(v.value().item<float>(), 400);
+}
+
+TEST(Function, IsFlatOverCalls) {
+  const auto f = td::function([](const td::Tensor& x) { return td::sum(td::exp(x), 0); });
+  const td::Tensor x = td::random::normal({30, 40});
+  for (int i = 0; i < 10; ++i) f(x);
+  const td::Bytes before = td::memory::current();
+  for (int i = 0; i < 1000; ++i) f(x);
+  EXPECT_EQ(td::memory::current(), before);
+  EXPECT_EQ(f.cache_info().traces, 1);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <functional>
+#include <optional>
 #include <ostream>
 #include <set>
 #include <string>
@@ -310,6 +311,18 @@ TEST(OpenSizes, WriteVariables) {
   }
   EXPECT_TRUE(td::identical(seen.value(), total));
   EXPECT_EQ(f.cache_info().traces, 2);
+}
+
+TEST(OpenSizes, AreClosedByAVariableOfThatSize) {
+  std::optional<td::Variable> sums;
+  const auto f = td::function([&sums](const td::Tensor& x, td::Dim n) {
+    if (!sums) sums.emplace(td::full({n}, td::mean(td::ones({n * 2})) * n));
+    return *sums + x;
+  });
+  const td::Tensor x = td::ones({4});
+  EXPECT_EQ(f(x, 4).to_vector<float>(), (std::vector<float>{5, 5, 5, 5}));
+  EXPECT_EQ(f.cache_info().entries[0].reason.substr(0, 46),
+            "first call; argument 1 is read as a number at ");
 }
 
 TEST(OpenSizes, RunInThePlanOfTheirOwnSize) {

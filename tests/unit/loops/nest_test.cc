@@ -111,7 +111,11 @@ TEST(Verify, RefusesBrokenNests) {
          [](Nest& n) { n.sweeps[0].folds.push_back(n.sweeps[0].folds[0]); });
   breaks("cell 1 is never folded", [](Nest& n) { n.cells = 2; });
   breaks("cell 0 of 0", [](Nest& n) { n.cells = 0; });
-  breaks("finish reads e0, a load", [](Nest& n) { n.finish[0].expr = 2; });
+  breaks("finish reads e4, an index", [](Nest& n) {
+    n.exprs.push_back({.op = ExprOp::index, .dtype = i64});
+    n.buffers.push_back({.dtype = i64, .written = true});
+    n.finish.push_back({.buffer = 2, .expr = 4});
+  });
   breaks("store to buffer 0", [](Nest& n) { n.finish[0].buffer = 0; });
   breaks("no buffer 5", [](Nest& n) { n.finish[0].buffer = 5; });
   breaks("no expression 9", [](Nest& n) { n.finish[0].expr = 9; });

@@ -11,6 +11,7 @@
 
 #include "tidemark/ops/check_node.h"
 #include "tidemark/ops/contract.h"
+#include "tidemark/ops/effect.h"
 #include "tidemark/ops/indexing.h"
 #include "tidemark/ops/op_def.h"
 #include "tidemark/ops/pointwise.h"
@@ -126,8 +127,11 @@ void add_structure(Maker& make) {
   make.add(ops::cast, {x}, attributes(DType::bf16));
   make.add(ops::reshape, {x}, attributes(Integers{3, 2}));
   make.add(ops::transpose, {x}, attributes(Integers{1, 0}));
+  make.add(ops::stop_gradient, {x});
   make.add(ops::slice, {x}, attributes(Integers{1, 2}, Integers{1, 2}, Integers{1, -2}));
   make.add(ops::broadcast_to, {x}, attributes(Integers{4, 2, 3}));
+  make.add(ops::update, {x, make.parameter(DType::f32, {1, 2})},
+           attributes(Integers{1, 2}, Integers{1, 2}, Integers{1, -2}));
   make.add(ops::concat, {x, x, x}, attributes(int64_t{1}));
   make.add(ops::pad, {x},
            attributes(Integers{1, 0}, Integers{0, 2}, Integers{0, 1}, -0.0, int64_t{0}));
@@ -142,6 +146,7 @@ void add_indexing(Maker& make) {
   make.add(ops::take_along_axis, {x, places}, attributes(int64_t{1}));
   make.add(ops::scatter_add, {x, rows, updates}, attributes(int64_t{0}, false));
   make.add(ops::cumsum, {x}, attributes(int64_t{1}, true));
+  make.add(ops::put, {x, make.parameter(DType::i64, {}), make.parameter(DType::f32, {3})});
 }
 
 void add_contractions(Maker& make) {
@@ -158,16 +163,24 @@ void add_sources(Maker& make) {
   const Integers shape = {2, 3};
   make.add(ops::arange, {},
            attributes(Integers{5}, DType::f64, 0.1, -2.5, false, int64_t{0}, int64_t{0}));
-  make.add(ops::random_integers, {},
-           attributes(shape, DType::i32, int64_t{-7}, int64_t{0}, int64_t{9}));
+  const Value key = make.constant(DType::i64, 0, -7);
+  make.add(ops::random_fold, {key, key});
+  make.add(ops::random_integers, {key}, attributes(shape, DType::i32, int64_t{0}, int64_t{9}));
   for (const auto* op : {&ops::random_bernoulli, &ops::random_normal, &ops::random_uniform})
-    make.add(*op, {}, attributes(shape, DType::f32, int64_t{42}, 0.25, 1e-300));
-  make.add(ops::random_permutation, {}, attributes(Integers{6}, DType::i64, int64_t{1}, 0.0, 0.0));
+    make.add(*op, {key}, attributes(shape, DType::f32, 0.25, 1e-300));
+  make.add(ops::random_permutation, {key}, attributes(Integers{6}, DType::i64, 0.0, 0.0));
   make.add(ops::size_value, {}, attributes(Integers{5}, DType::i64));
   make.constant(DType::bf16, 0.5, 0);
   make.constant(DType::i64, 0, std::numeric_limits<int64_t>::min());
   make.constant(DType::u8, 0, 255);
   make.constant(DType::boolean, 0, 1);
+}
+
+void add_effects(Maker& make) {
+  const Value x = make.parameter(DType::f32, {2}), yes = make.parameter(DType::boolean, {});
+  make.add(ops::print, {x, yes}, attributes(Integers{'x', ' ', -1, '"', -1, 255}));
+  make.add(ops::check_numerics, {x}, attributes(Integers{'a'}));
+  make.add(ops::assert_that, {yes, x}, attributes(Integers{}));
 }
 
 // A map in a branch in a loop, and a group.
@@ -216,9 +229,9 @@ TEST(Text, RoundTripsEveryOp) {
   add_indexing(make);
   add_contractions(make);
   add_sources(make);
+  add_effects(make);
   add_control(make);
   for (const OpDef& op : catalogue_of_programs()) {
-    if (op.family == Family::effect) continue;
     EXPECT_TRUE(make.used.contains(op.name)) << op.name << " is not tested";
   }
   expect_round_trip(make.graph);
@@ -253,6 +266,19 @@ TEST(Text, PrintsRegionsResultsAndAttributes) {
   return %4, %17, %16
 }
 )");
+}
+
+TEST(Text, PrintsEffectsWithTheirTexts) {
+  Maker make;
+  add_effects(make);
+  EXPECT_EQ(to_text(make.graph), R"(function(%0: f32[2], %1: bool[]) {
+  print(%0, %1) {text = "x \%\"\%\xff"}
+  check_numerics(%0) {text = "a"}
+  assert_that(%1, %0) {text = ""}
+  return
+}
+)");
+  expect_round_trip(make.graph);
 }
 
 TEST(Text, PrintsNoTraceOfWhatPassesDropped) {
@@ -403,9 +429,9 @@ TEST(TextErrors, NameWhatWasExpectedAndFound) {
   expect_error("function f(%x: f32[0, 4611686018427387904])",
                "p.tm:1:16: f32[0, 4611686018427387904] has more bytes than a machine can address\n "
                " make a size smaller");
-  expect_error(
-      "function \"\\q\"() {",
-      "p.tm:1:10: '\"\\q\"' has an escape that is none\n  the escapes are \\\\, \\\" and \\xNN");
+  expect_error("function \"\\q\"() {",
+               "p.tm:1:10: '\"\\q\"' has an escape that is none\n  the escapes are \\\\, \\\", "
+               "\\xNN, and \\% for an operand");
   expect_error("function \"open",
                "p.tm:1:10: expected '(' before the parameters, found '\"open'" + kGrammar);
 }
@@ -452,8 +478,8 @@ TEST(TextErrors, OfTypes) {
                     "p.tm:2:13: concat: takes one operand or more, got 0\n  Tensors one after "
                     "another along an axis.");
   expect_node_error("%y: f32[] = add(%a, %b)",
-                    "p.tm:2:13: add: shapes [2, 3] and [3, 4] do not broadcast (3 and 4 at axis "
-                    "-1)\n  sizes must be equal, or one of them 1");
+                    "p.tm:2:13: add: shapes [2, 3] and [3, 4] do not broadcast (2 and 3 at axis "
+                    "-2)\n  sizes must be equal, or one of them 1");
   expect_node_error("%y: f32[] = add(%a, %i)",
                     "p.tm:2:13: add: operands f32[2, 3] and i32[2] differ in dtype\n  programs "
                     "promote nothing by themselves: cast one of them before");
@@ -528,6 +554,32 @@ TEST(TextErrors, OfAttributes) {
                     "result must fit in memory");
 }
 
+TEST(TextErrors, OfEffectsKeysAndParts) {
+  expect_node_error("print(%a) {text = \"a\"}",
+                    "p.tm:2:1: print: its text has 0 places for operands, not 1\n  A line of text "
+                    "with the operands in it.");
+  expect_node_error(
+      "%y: f32[] = print() {text = \"a\"}",
+      "p.tm:2:13: print has 0 results, the text names 1\n  name each result, with its type");
+  expect_node_error("print(%a) {text = [1]}",
+                    "p.tm:2:19: expected a text in double quotes, found '['" + kGrammar);
+  expect_node_error("check_numerics(%i) {text = \"a\"}",
+                    "p.tm:2:1: check_numerics: i32[2] has no numbers that are not finite\n  An "
+                    "error with this text where an element is infinite or NaN.");
+  expect_node_error(
+      "assert_that(%a) {text = \"a\"}",
+      "p.tm:2:1: assert_that: its first operand is not a bool\n  An error with this text where the "
+      "first operand is not true throughout; shows the other operands.");
+  expect_node_error("%y: f32[] = random_normal(%s) {shape = [], dtype = f32}",
+                    "p.tm:2:13: random_normal: f32[] is not a key\n  a key is an i64[]");
+  expect_node_error("%y: f32[] = put(%a, %i, %i)",
+                    "p.tm:2:13: put: operands f32[2, 3] and i32[2] differ in dtype\n  programs "
+                    "promote nothing by themselves: cast one of them before");
+  expect_node_error(
+      "%y: f32[] = update(%a, %s) {begin = [0, 0], size = [1, 1], step = [1, 1]}",
+      "p.tm:2:13: update: f32[] does not fit the place [1, 1]\n  give it the sizes of the slice");
+}
+
 TEST(TextErrors, OfRegions) {
   expect_node_error(
       "%y: f32[] = cond(%c) () { return }",
@@ -564,6 +616,21 @@ TEST(TextErrors, OfRegions) {
       "i64[], %x: f32[]) { return %x }",
       "p.tm:2:13: loop: result 0 of the condition is f32[], not bool[]\n  A region run again and "
       "again on values it carries.");
+}
+
+TEST(TextErrors, OfTooMuch) {
+  expect_error(
+      "function(%x: f32[1, 8, 8, 4], %w: f32[3, 3, 4, 4]) {\n%y: f32[] = conv2d(%x, %w) {stride = "
+      "[1, 1], pad_low = [0, 0], pad_high = [0, 0], dilation = [1, 1], groups = "
+      "999999999999999999} return }",
+      "p.tm:2:13: conv2d: groups = 999999999999999999 is too much\n  1 is one group of all "
+      "channels");
+  expect_error("function(%x: u8[140737488355328]) {\n%y: u8[1] = concat(%x, %x) return }",
+               "p.tm:2:13: concat: its operands are too large together\n  use fewer of them");
+  std::string results = "%0: f32[]";
+  for (int i = 1; i < 32768; ++i) results += cat(", %", i, ": f32[]");
+  expect_error("function() {\n" + results + " = exp() return }",
+               "p.tm:2:1: a node has 32768 results\n  32767 is the most");
 }
 
 TEST(TextErrors, OfRegionsTooDeep) {

@@ -37,7 +37,7 @@ inline Carried loop(llvm::IRBuilder<>& builder, llvm::Value* begin, llvm::Value*
     phis.back()->addIncoming(value, before);
     in_turn.push_back(phis.back());
   }
-  const Carried next = body(i, in_turn);
+  Carried next = body(i, in_turn);
   llvm::BasicBlock* latch = builder.GetInsertBlock();
   llvm::Value* following = builder.CreateAdd(i, step);
   builder.CreateCondBr(builder.CreateICmpSLT(following, end), turn, after);

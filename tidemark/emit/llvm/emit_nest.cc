@@ -109,7 +109,11 @@ void NestEmitter::load_arguments() {
     misaligned = misaligned == nullptr ? bits : builder_.CreateOr(misaligned, bits);
   }
   if (misaligned != nullptr) {
-    stream_ = builder_.CreateICmpEQ(builder_.CreateAnd(misaligned, 63), builder_.getInt64(0));
+    Value* aligned =
+        builder_.CreateICmpEQ(builder_.CreateAnd(misaligned, 63), builder_.getInt64(0));
+    Value* wanted = builder_.CreateICmpNE(field(word, args, offsetof(KernelArgs, streams)),
+                                          builder_.getInt64(0));
+    stream_ = builder_.CreateAnd(aligned, wanted);
   }
   for (const Expr& expr : nest_.exprs) {
     if (expr.op != ExprOp::scalar) continue;
@@ -306,6 +310,8 @@ void NestEmitter::emit_pointwise() {
 
 // ---- Cells
 
+// In the order of columns a cell is a row of them, followed by as many rows of partial results as
+// the blocks of this call have levels: scratch_bytes in support.h counts the same.
 void NestEmitter::allocate_cells() {
   const bool in_lanes = nest_.order == Nest::Order::lanes;
   const size_t count = static_cast<size_t>(nest_.cells);
@@ -313,11 +319,22 @@ void NestEmitter::allocate_cells() {
   lane_partials_.resize(count);
   levels_.resize(count);
   cell_dtypes_.resize(count, f32);
-  const auto scratch = [&](int64_t bytes) {
-    Value* start = offset(scratch_, builder_.getInt64(static_cast<uint64_t>(scratch_bytes_)));
-    scratch_bytes_ += (bytes + 63) / 64 * 64;
-    return start;
-  };
+  Value *row_cells = nullptr, *rows = nullptr, *start = builder_.getInt64(0);
+  if (!in_lanes) {
+    Value* width = builder_.CreateBinaryIntrinsic(
+        llvm::Intrinsic::smin, columns_, builder_.getInt64(static_cast<uint64_t>(column_block_)));
+    row_cells = builder_.CreateAnd(builder_.CreateAdd(width, builder_.getInt64(kLanes - 1)),
+                                   ~static_cast<uint64_t>(kLanes - 1));
+    Value* blocks =
+        builder_.CreateLShr(builder_.CreateAdd(steps_, builder_.getInt64(kStepBlock - 1)),
+                            static_cast<uint64_t>(std::countr_zero(uint64_t(kStepBlock))));
+    Value* zeros =
+        builder_.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, blocks, builder_.getFalse());
+    Value* levels = builder_.CreateSub(builder_.getInt64(64), zeros);
+    rows = builder_.CreateAdd(builder_.getInt64(1), levels);
+    Value* is_one = builder_.CreateICmpULE(blocks, builder_.getInt64(1));
+    rows = builder_.CreateSelect(is_one, builder_.getInt64(1), rows);
+  }
   for (const Sweep& sweep : nest_.sweeps) {
     for (const Fold& fold : sweep.folds) {
       const size_t cell = static_cast<size_t>(fold.cell);
@@ -328,9 +345,10 @@ void NestEmitter::allocate_cells() {
         lane_partials_[cell] = lane::stack_slot(builder_, memory_type(dtype, 1), kLanes);
         levels_[cell] = lane::stack_slot(builder_, memory_type(dtype, 1), kPairwiseLevels);
       } else {
-        const int64_t row_bytes = column_block_ * size_of(dtype);
-        cells_[cell] = scratch(row_bytes);
-        levels_[cell] = scratch(kPairwiseLevels * row_bytes);
+        Value* row_bytes = times(row_cells, size_of(dtype));
+        cells_[cell] = offset(scratch_, start);
+        levels_[cell] = offset(cells_[cell], row_bytes);
+        start = builder_.CreateAdd(start, builder_.CreateMul(row_bytes, rows));
       }
     }
   }

@@ -18,6 +18,7 @@
 #include <array>
 #include <atomic>
 #include <cstdlib>
+#include <limits>
 #include <mutex>
 
 #include "tidemark/base/error.h"
@@ -367,7 +368,8 @@ std::vector<std::unique_ptr<Kernel>> compile_nests(std::span<const Nest> nests, 
       jit::NestEmitter emitter(nests[i], isa, module, linked.names.back());
       emitter.emit();
       auto kernel = std::make_unique<jit::JitKernel>();
-      kernel->scratch_bytes = emitter.scratch_bytes();
+      constexpr int64_t most = std::numeric_limits<int64_t>::max();
+      kernel->scratch_bytes = jit::scratch_bytes(nests[i], int64_t{1} << 55, most);
       compiled.push_back(kernel.get());
       kernels[i] = std::move(kernel);
     }
@@ -395,6 +397,10 @@ std::vector<std::unique_ptr<Kernel>> compile_nests(std::span<const Nest> nests, 
   compiled[0]->code_bytes += unshared;  // Constants, and what rounds to whole pages.
   jit::trim_sometimes();
   return kernels;
+}
+
+int64_t machine_scratch_bytes(const Nest& nest, int64_t steps, int64_t columns) {
+  return jit::scratch_bytes(nest, steps, columns);
 }
 
 std::unique_ptr<Kernel> compile_nest(const Nest& nest, device::Isa isa) {

@@ -25,6 +25,10 @@ std::unique_ptr<Kernel> compile_nest(const Nest& nest, device::Isa isa);
 // last of these kernels dies; the kernels' code_bytes add up to the pages.
 std::vector<std::unique_ptr<Kernel>> compile_nests(std::span<const Nest> nests, device::Isa isa);
 
+// What a call of such a kernel needs for this many steps and columns, where it is less than its
+// scratch_bytes: those serve any number.
+int64_t machine_scratch_bytes(const Nest& nest, int64_t steps, int64_t columns);
+
 // Bytes of memory holding compiled code now, in whole pages.
 int64_t code_bytes_held();
 

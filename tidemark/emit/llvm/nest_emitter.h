@@ -39,7 +39,6 @@ class NestEmitter {
   NestEmitter(const Nest& nest, device::Isa isa, llvm::Module& module, const std::string& name);
 
   void emit();
-  int64_t scratch_bytes() const { return scratch_bytes_; }
 
  private:
   // Takes the values carried from vector to vector and gives the next ones.
@@ -133,7 +132,6 @@ class NestEmitter {
   int64_t width_ = 1;  // Lanes of a vector; 1 while `finish` of the order `lanes` is written.
   int64_t column_vectors_ = 1;  // Vectors of columns folded side by side (order `columns`).
   int64_t column_block_ = 1;    // Columns of one cell (order `columns`).
-  int64_t scratch_bytes_ = 0;
 
   llvm::Value* rows_ = nullptr;
   llvm::Value* steps_ = nullptr;

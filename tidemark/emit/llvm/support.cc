@@ -113,4 +113,18 @@ int64_t choose_column_block(const Nest& nest) {
   return std::max<int64_t>(256, bytes / largest);
 }
 
+int64_t scratch_bytes(const Nest& nest, int64_t steps, int64_t columns) {
+  if (nest.order == Nest::Order::lanes || nest.cells == 0) return 0;
+  const int64_t width = std::min(columns, choose_column_block(nest));
+  const int64_t row_cells = (width + kLanes - 1) / kLanes * kLanes;
+  const auto blocks = static_cast<uint64_t>((steps + kStepBlock - 1) / kStepBlock);
+  const int64_t rows = blocks <= 1 ? 1 : 1 + std::bit_width(blocks);
+  int64_t bytes = 0;
+  for (const Sweep& sweep : nest.sweeps) {
+    for (const Fold& fold : sweep.folds)
+      bytes += rows * row_cells * size_of(nest.exprs[static_cast<size_t>(fold.expr)].dtype);
+  }
+  return bytes;
+}
+
 }  // namespace tidemark::jit

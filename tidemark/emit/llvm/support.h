@@ -22,4 +22,7 @@ int64_t choose_column_vectors(const Nest& nest, device::Isa isa);
 // How many columns the order `columns` folds at a time, their cells kept in the first cache.
 int64_t choose_column_block(const Nest& nest);
 
+// What a call of the compiled nest needs.
+int64_t scratch_bytes(const Nest& nest, int64_t steps, int64_t columns);
+
 }  // namespace tidemark::jit

@@ -82,8 +82,9 @@ void copy(std::byte* to, const std::byte* from, const Extents& block, const Move
       return copy_block<uint32_t>(to, from, block, to_by, from_by);
     case 8:
       return copy_block<uint64_t>(to, from, block, to_by, from_by);
+    default:
+      TIDEMARK_CHECK(false, "elements of ", size, " bytes");
   }
-  TIDEMARK_CHECK(false, "elements of ", size, " bytes");
 }
 
 Movement register_movement(const Extents& block, int64_t size) {

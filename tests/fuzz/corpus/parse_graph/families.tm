@@ -24,7 +24,14 @@ function "all of \x41"(%x: f32[2, 3], %i: i32[4], %p: i64[2, 5], %u: f32[4, 3], 
   %m: f32[2, 5] = matmul(%x, %w)
   %cv: f32[1, 3, 6, 6] = conv2d(%im, %k) {stride = [2, 1], pad_low = [0, 0], pad_high = [0, 0], dilation = [1, 1], groups = 2}
   %ar: f64[5] = arange() {shape = [5], dtype = f64, start = 0.1, step = -2.5e-3}
-  %rn: f32[2] = random_normal() {shape = [2], dtype = f32, key = 42, a = inf, b = nan}
+  %key: i64[] = constant 42
+  %key2: i64[] = random_fold(%key, %key)
+  %rn: f32[2] = random_normal(%key2) {shape = [2], dtype = f32, a = inf, b = nan}
+  %up: f32[2, 3] = update(%x, %s) {begin = [1, 2], size = [1, 2], step = [1, -2]}
+  %row: f32[3] = sum(%x) {axes = [0]}
+  %pt: f32[2, 3] = put(%x, %key, %row)
+  print(%rn, %key) {text = "draw \% of \%\x21"}
+  check_numerics(%x) {text = "x"}
   %one: f32[] = constant 1
   %x1: f32[2, 3] = multiply(%x, %one)
   %yes: bool[] = constant true

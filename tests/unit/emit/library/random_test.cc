@@ -311,7 +311,7 @@ TEST(Integers, FillTheRangeEquallyInBothWidths) {
     ASSERT_EQ(narrow[i], wide[i]);
     ASSERT_GE(narrow[i], -3);
     ASSERT_LT(narrow[i], 997);
-    ++counts[static_cast<size_t>(narrow[i] + 3)];
+    ++counts[static_cast<size_t>(wide[i] + 3)];
   }
   EXPECT_LT(std::abs(chi_square_deviations(counts)), 4);
 }

@@ -1,0 +1,336 @@
+#include "tidemark/compile/group_launch.h"
+
+#include <algorithm>
+#include <array>
+
+#include "tidemark/base/error.h"
+#include "tidemark/compile/frame.h"
+#include "tidemark/compile/launch.h"
+#include "tidemark/device/cpu/features.h"
+#include "tidemark/device/threads.h"
+
+namespace tidemark::compile {
+namespace {
+
+using Columns = BufferRef::Columns;
+
+constexpr size_t kMostBuffers = 48;
+using Pointers = std::array<std::byte*, kMostBuffers>;
+
+// Elements of kept rows that one call may have: short rows go several at a time.
+constexpr int64_t kKeptElements = 4096;
+
+int64_t product(std::span<const int64_t> extents) {
+  int64_t size = 1;
+  for (const int64_t extent : extents) size *= extent;
+  return size;
+}
+
+int64_t count_of(int64_t length, int64_t piece) { return (length + piece - 1) / piece; }
+
+}  // namespace
+
+// One run: where every buffer begins, and how many take part.
+struct GroupLaunch::Call {
+  Call(const Kernel& the_kernel, std::byte* the_own, int the_threads)
+      : kernel(the_kernel), own(the_own), threads(the_threads) {}
+  const Kernel& kernel;
+  std::byte* own;
+  int threads;
+  int64_t streams = 1;
+  Pointers base;  // Only those of buffers are set.
+};
+
+// One thread's part of a run: moves the buffers about and calls the kernel.
+class GroupLaunch::Worker {
+ public:
+  Worker(const GroupLaunch& launch, const Call& call, int worker)
+      : launch_(launch), call_(call), count_(launch.places_.size()) {
+    std::byte* const own = call.own + worker * launch.worker_bytes_;
+    for (size_t b = 0; b < count_; ++b) {
+      base_[b] = launch.is_kept(b) ? own + launch.places_[b].offset : call.base[b];
+      if (!launch.reaches_.empty())
+        extents_[b] = {base_[b] + launch.reaches_[b].low, base_[b] + launch.reaches_[b].high};
+    }
+    args.movements = launch.movements_.data();
+    args.scalars = launch.group_.scalars.data();
+    args.buffers = at_.data();
+    args.scratch = own;
+    args.streams = call.streams;
+    if (!launch.reaches_.empty()) args.extents = extents_.data();
+  }
+
+  // To an index of the outer axes, and from there on by rows, steps and columns.
+  void move_to(int64_t outer, int64_t row, int64_t step, int64_t column) {
+    std::copy_n(base_.begin(), count_, at_.begin());
+    const AxisList& extents = launch_.outer_;
+    for (size_t axis = extents.size(); axis-- > 0; outer /= extents[axis]) {
+      const int64_t index = outer % extents[axis];
+      for (size_t b = 0; b < count_; ++b) {
+        if (!launch_.is_kept(b)) at_[b] += index * launch_.places_[b].strides[axis];
+      }
+    }
+    for (size_t b = 0; b < count_; ++b) {
+      const Movement& by = launch_.movements_[b];
+      if (!launch_.is_kept(b)) at_[b] += row * by.row + step * by.step + column * by.column;
+    }
+  }
+  // Where the cells of a chunk go.
+  void move_cells(int64_t number) {
+    for (size_t b = 0; b < count_; ++b) {
+      if (launch_.group_.buffers[b].kind == GroupBuffer::Kind::cell)
+        at_[b] += number * size_of(launch_.group_.buffers[b].dtype);
+    }
+  }
+  void call() { call_.kernel(args); }
+
+  KernelArgs args;
+
+ private:
+  const GroupLaunch& launch_;
+  const Call& call_;
+  const size_t count_;
+  Pointers base_, at_;  // Only the first count_ are set.
+  std::array<Extent, kMostBuffers> extents_;
+};
+
+GroupLaunch::GroupLaunch(GroupNest group, const LaunchAxes& axes, std::vector<BufferPlace> places,
+                         Chunks chunks, bool compile_now)
+    : group_(std::move(group)),
+      places_(std::move(places)),
+      chunks_(chunks),
+      folds_(group_.nest.cells > 0),
+      lanes_(group_.nest.order == Nest::Order::lanes) {
+  TIDEMARK_CHECK(places_.size() <= kMostBuffers, "a kernel with ", places_.size(), " buffers");
+  set_reaches(axes);
+  set_axes(axes);
+  set_columns();
+  cached_ = shared_kernel(group_.nest);
+  set_kept();
+  settle(compile_now);
+}
+
+void GroupLaunch::set_axes(const LaunchAxes& axes) {
+  using Index = passes::Schedule::Index;
+  AxisList extents;
+  for (const Dim dim : axes.domain) extents.push_back(dim);
+  std::vector<Strides> strides;
+  for (const BufferPlace& place : places_) strides.push_back(place.strides);
+  const auto rank = static_cast<int64_t>(extents.size());
+  const auto moved = [&](int64_t from, int64_t to) {
+    const auto rotate = [&](AxisList& list) {
+      std::rotate(list.begin() + to, list.begin() + from, list.begin() + from + 1);
+    };
+    rotate(extents);
+    for (Strides& list : strides) rotate(list);
+  };
+  movements_.resize(places_.size());
+  const auto take_last = [&](int64_t Movement::* way) {
+    if (extents.empty()) return int64_t{1};
+    for (size_t b = 0; b < places_.size(); ++b) {
+      movements_[b].*way = strides[b].back();
+      strides[b].pop_back();
+    }
+    const int64_t extent = extents.back();
+    extents.pop_back();
+    return extent;
+  };
+  if (!folds_) {
+    index_all_ = axes.index == Index::all;
+    collapse_axes(extents, strides, 0, axes.index == Index::column ? rank - 1 : rank);
+    columns_ = take_last(&Movement::column);
+    rows_ = take_last(&Movement::row);
+  } else if (lanes_) {
+    collapse_axes(extents, strides, axes.row_axes, rank);
+    collapse_axes(extents, strides, 0, axes.row_axes);
+    columns_ = take_last(&Movement::column);
+    rows_ = take_last(&Movement::row);
+  } else {
+    collapse_axes(extents, strides, axes.row_axes + axes.fold_axes, rank);
+    int64_t fold = axes.row_axes;
+    collapse_axes(extents, strides, fold, fold + axes.fold_axes);
+    // Columns that do not step evenly: the axes in front of the last one become rows.
+    while (fold + 2 < static_cast<int64_t>(extents.size())) moved(fold + 1, fold), ++fold;
+    collapse_axes(extents, strides, 0, fold);
+    columns_ = take_last(&Movement::column);
+    steps_ = take_last(&Movement::step);
+  }
+  outer_ = extents;
+  outers_ = product(outer_);
+  for (size_t b = 0; b < places_.size(); ++b) places_[b].strides = strides[b];
+}
+
+void GroupLaunch::set_columns() {
+  const int64_t large = device::caches().l3_bytes;
+  for (size_t b = 0; b < places_.size(); ++b) {
+    BufferRef& ref = group_.nest.buffers[b];
+    const GroupBuffer& buffer = group_.buffers[b];
+    const int64_t size = size_of(ref.dtype);
+    if (folds_ && buffer.kind == GroupBuffer::Kind::cell) {
+      movements_[b] = {0, 0, size};
+      const int64_t cells = outers_ * rows_ * chunks_.count * (lanes_ ? 1 : columns_);
+      if (!reaches_.empty()) reaches_[b] = {0, cells * size};
+    }
+    // A single element may stand for a row of one.
+    if (columns_ == 1) movements_[b].column = size;
+    const int64_t stride = movements_[b].column;
+    // What is stored once per row is stored at column 0.
+    const bool once = lanes_ && folds_ && buffer.by_row && ref.written;
+    ref.columns = stride == size || once || buffer.kind == GroupBuffer::Kind::kept ? Columns::unit
+                  : stride == 0                                                    ? Columns::repeat
+                                : Columns::strided;
+    // Results larger than the last cache would only push out what is needed.
+    ref.streaming = buffer.kind == GroupBuffer::Kind::result && !folds_ &&
+                    ref.columns == Columns::unit && outers_ * rows_ * columns_ * size > large;
+    streams_ = streams_ || ref.streaming;
+  }
+}
+
+void GroupLaunch::set_kept() {
+  int64_t element = 0;
+  for (const GroupBuffer& buffer : group_.buffers) {
+    if (buffer.kind == GroupBuffer::Kind::kept) element += size_of(buffer.dtype);
+  }
+  const int threads = num_threads();
+  if (folds_ && !lanes_) {
+    width_ = column_block(*cached_, outers_, steps_, columns_, threads);
+    if (element > 0) {
+      const int64_t room = device::caches().l2_bytes / 2 / (steps_ * element) / kLanes * kLanes;
+      width_ = std::min(columns_, std::clamp<int64_t>(room, kLanes, width_));
+    }
+  }
+  if (element == 0) return;
+  kept_rows_ = std::clamp<int64_t>(kKeptElements / columns_, 1, rows_);
+  int64_t offset = 0;
+  for (size_t b = 0; b < places_.size(); ++b) {
+    const GroupBuffer& buffer = group_.buffers[b];
+    if (buffer.kind != GroupBuffer::Kind::kept) continue;
+    const int64_t size = size_of(buffer.dtype);
+    places_[b].offset = offset;
+    movements_[b] = lanes_ ? Movement{columns_ * size, 0, size} : Movement{0, width_ * size, size};
+    const int64_t bytes = granted_bytes((lanes_ ? kept_rows_ * columns_ : steps_ * width_) * size);
+    offset += bytes;
+    if (!reaches_.empty()) reaches_[b] = {0, bytes};
+  }
+  worker_bytes_ = offset;
+}
+
+void GroupLaunch::set_reaches(const LaunchAxes& axes) {
+  if (emitter() != Emitter::checked) return;
+  for (size_t b = 0; b < places_.size(); ++b) {
+    Reach reach{0, size_of(group_.buffers[b].dtype)};
+    for (size_t axis = 0; axis < places_[b].strides.size(); ++axis) {
+      const int64_t extent = axes.domain[static_cast<int64_t>(axis)];
+      const int64_t far = (extent - 1) * places_[b].strides[axis];
+      (far < 0 ? reach.low : reach.high) += far;
+    }
+    reaches_.push_back(reach);
+  }
+}
+
+void GroupLaunch::settle(bool compile_now) {
+  if (compile_now || emitter() != Emitter::automatic) kernel_ = &cached_->settle();
+  const int64_t steps = chunks_.length > 0 ? chunks_.length : steps_;
+  const int64_t columns = folds_ && !lanes_ ? width_ : columns_;
+  scratch_bytes_ =
+      granted_bytes(kernel_ != nullptr ? cached_->scratch_bytes(*kernel_, steps, columns)
+                                       : cached_->scratch_bytes(steps, columns));
+  for (size_t b = 0; b < places_.size(); ++b) {
+    if (group_.buffers[b].kind == GroupBuffer::Kind::kept) places_[b].offset += scratch_bytes_;
+  }
+  worker_bytes_ += scratch_bytes_;
+  const int threads = num_threads();
+  workers_ = pieces_of(threads).count <= pieces_of(threads).grain ? 1 : threads;
+}
+
+Blocks GroupLaunch::pieces_of(int threads) const {
+  if (!folds_) return pointwise_blocks(*cached_, outers_, rows_, columns_, threads);
+  Blocks pieces;
+  const int64_t whole = lanes_ ? columns_ : steps_;
+  const int64_t length = chunks_.length > 0 ? chunks_.length : whole;
+  pieces.count = outers_ * rows_ * chunks_.count * (lanes_ ? 1 : count_of(columns_, width_));
+  const int64_t work = length * (lanes_ ? 1 : width_) * cached_->weight();
+  pieces.grain = std::max<int64_t>(1, kPieceWork / std::max<int64_t>(1, work));
+  return pieces;
+}
+
+void GroupLaunch::run(std::byte* const* operands, std::byte* memory, std::byte* own) const {
+  const int64_t size = outers_ * rows_ * steps_ * columns_;
+  Call call(kernel_ != nullptr ? *kernel_ : cached_->pick(size), own,
+            std::min(workers_, num_threads()));
+  for (size_t b = 0; b < places_.size(); ++b) {
+    if (is_kept(b)) continue;
+    const BufferPlace& place = places_[b];
+    call.base[b] = (place.operand < 0 ? memory : operands[place.operand]) + place.offset;
+    // Computed in place there is nothing to push out, since the line was fetched anyway.
+    for (size_t other = 0; streams_ && other < b; ++other) {
+      if (call.base[other] == call.base[b]) call.streams = 0;
+    }
+  }
+  if (!folds_) return run_pointwise(call);
+  lanes_ ? run_lanes(call) : run_columns(call);
+}
+
+void GroupLaunch::run_pointwise(const Call& call) const {
+  const Blocks blocks = pieces_of(call.threads);
+  device::parallel_for(
+      blocks.count, blocks.grain, call.threads, [&](int64_t begin, int64_t end, int number) {
+        Worker worker(*this, call, number);
+        worker.args.index_row = index_all_ ? columns_ : 0;
+        for (int64_t block = begin; block < end; ++block) {
+          const int64_t column = block % blocks.column_blocks * blocks.columns;
+          const int64_t row = block / blocks.column_blocks % blocks.row_blocks * blocks.rows;
+          const int64_t outer = block / (blocks.column_blocks * blocks.row_blocks);
+          worker.move_to(outer, row, 0, column);
+          worker.args.rows = std::min(blocks.rows, rows_ - row);
+          worker.args.columns = std::min(blocks.columns, columns_ - column);
+          worker.args.index_base = index_all_ ? (outer * rows_ + row) * columns_ + column : column;
+          worker.call();
+        }
+      });
+}
+
+void GroupLaunch::run_lanes(const Call& call) const {
+  const int64_t length = chunks_.length > 0 ? chunks_.length : columns_;
+  const Blocks pieces = pieces_of(call.threads);
+  const int64_t most = chunks_.length > 0 ? 1 : kept_rows_ > 0 ? kept_rows_ : rows_;
+  device::parallel_for(pieces.count, pieces.grain, call.threads,
+                       [&](int64_t begin, int64_t end, int number) {
+                         Worker worker(*this, call, number);
+                         while (begin < end) {
+                           const int64_t chunk = begin % chunks_.count;
+                           const int64_t row = begin / chunks_.count % rows_;
+                           const int64_t first = chunk * length;
+                           worker.move_to(begin / chunks_.count / rows_, row, 0, first);
+                           worker.move_cells(begin);
+                           worker.args.rows = std::min({most, rows_ - row, end - begin});
+                           worker.args.columns = std::min(length, columns_ - first);
+                           worker.args.index_base = first;
+                           worker.call();
+                           begin += worker.args.rows;
+                         }
+                       });
+}
+
+void GroupLaunch::run_columns(const Call& call) const {
+  const int64_t length = chunks_.length > 0 ? chunks_.length : steps_;
+  const int64_t blocks = count_of(columns_, width_);
+  const Blocks pieces = pieces_of(call.threads);
+  device::parallel_for(pieces.count, pieces.grain, call.threads,
+                       [&](int64_t begin, int64_t end, int number) {
+                         Worker worker(*this, call, number);
+                         for (int64_t piece = begin; piece < end; ++piece) {
+                           const int64_t column = piece % blocks * width_;
+                           const int64_t chunk = piece / blocks % chunks_.count;
+                           const int64_t first = chunk * length;
+                           worker.move_to(piece / blocks / chunks_.count, 0, first, column);
+                           worker.move_cells(piece / blocks * columns_ + column);
+                           worker.args.steps = std::min(length, steps_ - first);
+                           worker.args.columns = std::min(width_, columns_ - column);
+                           worker.args.index_base = first;
+                           worker.call();
+                         }
+                       });
+}
+
+}  // namespace tidemark::compile

@@ -1,0 +1,468 @@
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "tidemark/base/error.h"
+#include "tidemark/ops/op_def.h"
+#include "tidemark/ops/program.h"
+#include "tidemark/passes/passes.h"
+#include "tidemark/passes/schedule.h"
+
+namespace tidemark::passes {
+namespace {
+
+// 0 where a size is open: nothing that reads it is fused.
+int64_t bytes_of(const TensorType& type) {
+  return type.shape.is_open() ? 0 : type.shape.size() * size_of(type.dtype);
+}
+
+bool has_effect(const Graph& graph, const Node& node) {
+  if (node.op->family == Family::effect) return true;
+  return std::any_of(node.regions.begin(), node.regions.end(), [&](RegionId id) {
+    const Region& region = graph.regions[static_cast<size_t>(id)];
+    return std::any_of(region.nodes.begin(), region.nodes.end(), [&](int32_t number) {
+      return has_effect(graph, graph.nodes[static_cast<size_t>(number)]);
+    });
+  });
+}
+
+// Clusters of nodes in an order in which they can run. Merging two moves what lies between them and
+// depends on the first behind the second; where that cannot be, they may not merge.
+class ClusterOrder {
+ public:
+  // Cluster i is at first node i alone; `next[i]` are those that must come after it.
+  explicit ClusterOrder(std::vector<std::vector<int32_t>> next)
+      : next_(std::move(next)), owner_(next_.size()), place_(next_.size()), order_(next_.size()) {
+    std::iota(owner_.begin(), owner_.end(), 0);
+    std::iota(place_.begin(), place_.end(), 0);
+    std::iota(order_.begin(), order_.end(), 0);
+    for (size_t i = 0; i < next_.size(); ++i) members_.push_back({static_cast<int32_t>(i)});
+  }
+
+  int32_t owner(int32_t node) const { return owner_[static_cast<size_t>(node)]; }
+  const std::vector<int32_t>& members(int32_t cluster) const {
+    return members_[static_cast<size_t>(cluster)];
+  }
+  int32_t place(int32_t cluster) const { return place_[static_cast<size_t>(cluster)]; }
+  // In order; -1 where one has gone.
+  const std::vector<int32_t>& order() const { return order_; }
+
+  // Whether the two can be one; remembers what `merge` needs.
+  bool can_merge(int32_t a, int32_t b) {
+    first_ = place(a) < place(b) ? a : b;
+    second_ = first_ == a ? b : a;
+    behind_.clear();
+    seen_.resize(next_.size());
+    std::vector<int32_t> stack = {first_};
+    bool clear = true;
+    while (clear && !stack.empty()) {
+      const int32_t from = stack.back();
+      stack.pop_back();
+      for (const int32_t member : members(from)) {
+        for (const int32_t node : next_[static_cast<size_t>(member)]) {
+          const int32_t to = owner(node);
+          if (to == first_ || place(to) > place(second_) || seen_[static_cast<size_t>(to)])
+            continue;
+          if (to == second_) {
+            if (from != first_) clear = false;
+            continue;
+          }
+          seen_[static_cast<size_t>(to)] = true;
+          behind_.push_back(to);
+          stack.push_back(to);
+        }
+      }
+    }
+    for (const int32_t cluster : behind_) seen_[static_cast<size_t>(cluster)] = false;
+    return clear;
+  }
+
+  // The two of the last `can_merge` become the second.
+  int32_t merge() {
+    const int32_t begin = place(first_), end = place(second_);
+    for (const int32_t cluster : behind_) seen_[static_cast<size_t>(cluster)] = true;
+    std::vector<int32_t> sorted, moved;
+    for (int32_t at = begin; at <= end; ++at) {
+      const int32_t cluster = order_[static_cast<size_t>(at)];
+      if (cluster < 0 || cluster == first_ || cluster == second_) continue;
+      (seen_[static_cast<size_t>(cluster)] ? moved : sorted).push_back(cluster);
+    }
+    for (const int32_t cluster : behind_) seen_[static_cast<size_t>(cluster)] = false;
+    sorted.push_back(second_);
+    sorted.insert(sorted.end(), moved.begin(), moved.end());
+    // What has gone leaves its place at the front empty.
+    int32_t at = end;
+    for (size_t i = sorted.size(); i-- > 0; --at) set(at, sorted[i]);
+    for (; at >= begin; --at) order_[static_cast<size_t>(at)] = -1;
+    std::vector<int32_t>& to = members_[static_cast<size_t>(second_)];
+    std::vector<int32_t>& from = members_[static_cast<size_t>(first_)];
+    for (const int32_t member : from) owner_[static_cast<size_t>(member)] = second_;
+    const auto middle = static_cast<std::ptrdiff_t>(to.size());
+    to.insert(to.end(), from.begin(), from.end());
+    std::inplace_merge(to.begin(), to.begin() + middle, to.end());
+    from.clear();
+    return second_;
+  }
+
+ private:
+  void set(int32_t at, int32_t cluster) {
+    order_[static_cast<size_t>(at)] = cluster;
+    place_[static_cast<size_t>(cluster)] = at;
+  }
+
+  std::vector<std::vector<int32_t>> next_;
+  std::vector<int32_t> owner_, place_, order_;
+  std::vector<std::vector<int32_t>> members_;
+  std::vector<bool> seen_;
+  int32_t first_ = 0, second_ = 0;
+  std::vector<int32_t> behind_;
+};
+
+// What a cluster is as a kernel.
+struct Kernel {
+  std::vector<int32_t> nodes;  // Its members and what they read that is free, in order.
+  std::vector<Value> results;
+};
+
+class Fuser {
+ public:
+  Fuser(Graph& graph, RegionId region, const GroupLimits& limits)
+      : graph_(graph), region_(region), limits_(limits), scheduler_(graph) {}
+
+  void run() {
+    find_nodes();
+    find_readers();
+    ClusterOrder order(dependences());
+    order_ = &order;
+    kernels_.resize(works_.size());
+    for (size_t i = 0; i < works_.size(); ++i) {
+      const auto cluster = static_cast<int32_t>(i);
+      if (is_kernel_op(node(works_[i]))) can_run({&cluster, 1}, kernels_[i]);
+    }
+    join_readers_with_writers();
+    join_siblings();
+    emit();
+  }
+
+ private:
+  const Node& node(int32_t number) const { return graph_.nodes[static_cast<size_t>(number)]; }
+  Region& region() { return graph_.regions[static_cast<size_t>(region_)]; }
+
+  // ---- What there is
+
+  // Numbers every node that is not free: its work.
+  void find_nodes() {
+    work_of_.assign(graph_.nodes.size(), -1);
+    free_.assign(graph_.nodes.size(), false);
+    for (const int32_t number : region().nodes) {
+      if (is_free(graph_, number)) {
+        free_[static_cast<size_t>(number)] = true;
+        continue;
+      }
+      work_of_[static_cast<size_t>(number)] = static_cast<int32_t>(works_.size());
+      works_.push_back(number);
+    }
+  }
+
+  // Calls visit(root) for every value that `value` reads through free nodes: itself if it is not.
+  template <class Visit>
+  void for_each_root(Value value, Visit visit) const {
+    if (!free_[static_cast<size_t>(value.node)]) return visit(value);
+    for (const Value input : node(value.node).inputs) for_each_root(input, visit);
+  }
+
+  void find_readers() {
+    readers_.resize(works_.size());
+    escapes_.assign(works_.size(), false);
+    for (size_t i = 0; i < works_.size(); ++i) {
+      for (const Value input : node(works_[i]).inputs) {
+        for_each_root(input, [&](Value root) {
+          const int32_t work = work_of_[static_cast<size_t>(root.node)];
+          if (work < 0) {
+            outer_readers_.push_back({root, static_cast<int32_t>(i)});
+            return;
+          }
+          std::vector<int32_t>& list = readers_[static_cast<size_t>(work)];
+          if (list.empty() || list.back() != static_cast<int32_t>(i))
+            list.push_back(static_cast<int32_t>(i));
+        });
+      }
+    }
+    for (const Value result : region().results) {
+      for_each_root(result, [&](Value root) {
+        const int32_t work = work_of_[static_cast<size_t>(root.node)];
+        if (work >= 0) escapes_[static_cast<size_t>(work)] = true;
+      });
+    }
+  }
+
+  // Readers come after writers, and effects after each other.
+  std::vector<std::vector<int32_t>> dependences() const {
+    std::vector<std::vector<int32_t>> next = readers_;
+    int32_t last = -1;
+    for (size_t i = 0; i < works_.size(); ++i) {
+      if (!has_effect(graph_, node(works_[i]))) continue;
+      if (last >= 0) next[static_cast<size_t>(last)].push_back(static_cast<int32_t>(i));
+      last = static_cast<int32_t>(i);
+    }
+    return next;
+  }
+
+  // ---- What can be one kernel
+
+  void add_free(Value value, std::vector<int32_t>& nodes, bool with_ranges) {
+    if (!free_[static_cast<size_t>(value.node)] || marked_[static_cast<size_t>(value.node)]) return;
+    const Node& n = node(value.node);
+    if (!with_ranges && n.inputs.empty() && n.op->family == Family::random) return;
+    for (const Value input : n.inputs) add_free(input, nodes, with_ranges);
+    marked_[static_cast<size_t>(value.node)] = true;
+    nodes.push_back(value.node);
+  }
+
+  // The nodes of a kernel that does all this work; the schedule of them, if there is one.
+  std::optional<Schedule> schedule(std::span<const int32_t> works, bool with_ranges,
+                                   Kernel& kernel) {
+    kernel = {};
+    marked_.resize(graph_.nodes.size());
+    inside_.resize(works_.size());
+    for (const int32_t work : works) inside_[static_cast<size_t>(work)] = true;
+    for (const int32_t work : works) {
+      const int32_t number = works_[static_cast<size_t>(work)];
+      for (const Value input : node(number).inputs) add_free(input, kernel.nodes, with_ranges);
+      kernel.nodes.push_back(number);
+      const std::vector<int32_t>& readers = readers_[static_cast<size_t>(work)];
+      const bool read_elsewhere = escapes_[static_cast<size_t>(work)] ||
+                                  std::any_of(readers.begin(), readers.end(), [&](int32_t reader) {
+                                    return !inside_[static_cast<size_t>(reader)];
+                                  });
+      if (read_elsewhere) kernel.results.push_back({number, 0});
+    }
+    for (const int32_t work : works) inside_[static_cast<size_t>(work)] = false;
+    for (const int32_t number : kernel.nodes) marked_[static_cast<size_t>(number)] = false;
+    if (kernel.results.empty()) return std::nullopt;
+    return scheduler_.run(kernel.nodes, kernel.results, limits_);
+  }
+
+  // Ranges are computed where they are used; where the loops have no index for them they are read.
+  std::optional<Schedule> can_run(std::span<const int32_t> works, Kernel& kernel) {
+    std::optional<Schedule> found = schedule(works, true, kernel);
+    if (!found.has_value()) found = schedule(works, false, kernel);
+    if (!found.has_value()) kernel = {};
+    return found;
+  }
+
+  bool is_kernel(int32_t cluster) const {
+    return !kernels_[static_cast<size_t>(cluster)].nodes.empty();
+  }
+
+  // `shared`: a value that both read, in the same order, or none.
+  bool join(int32_t a, int32_t b, Value shared = {}) {
+    if (a == b || !is_kernel(a) || !is_kernel(b) || !order_->can_merge(a, b)) return false;
+    std::vector<int32_t> works = order_->members(a);
+    const auto middle = static_cast<std::ptrdiff_t>(works.size());
+    works.insert(works.end(), order_->members(b).begin(), order_->members(b).end());
+    std::inplace_merge(works.begin(), works.begin() + middle, works.end());
+    Kernel kernel;
+    const std::optional<Schedule> found = can_run(works, kernel);
+    if (!found.has_value()) return false;
+    const auto reads = std::count_if(found->loads.begin(), found->loads.end(),
+                                     [&](const Load& load) { return load.value == shared; });
+    if (shared.node >= 0 && reads != 1) return false;
+    kernels_[static_cast<size_t>(order_->merge())] = std::move(kernel);
+    return true;
+  }
+
+  // ---- In order of bytes
+
+  void join_readers_with_writers() {
+    struct Edge {
+      int64_t bytes;
+      int32_t writer, reader;
+    };
+    std::vector<Edge> edges;
+    for (size_t i = 0; i < works_.size(); ++i) {
+      const auto writer = static_cast<int32_t>(i);
+      if (!is_kernel(writer)) continue;
+      for (const int32_t reader : readers_[i]) {
+        if (is_kernel(reader))
+          edges.push_back({bytes_of(node(works_[i]).results[0]), writer, reader});
+      }
+    }
+    std::stable_sort(edges.begin(), edges.end(),
+                     [](const Edge& a, const Edge& b) { return a.bytes > b.bytes; });
+    // What could not be joined may be when more has been.
+    for (int round = 0; round < kRounds && !edges.empty(); ++round) {
+      const size_t before = edges.size();
+      std::erase_if(edges, [&](const Edge& edge) {
+        const int32_t writer = order_->owner(edge.writer), reader = order_->owner(edge.reader);
+        return writer == reader || join(writer, reader);
+      });
+      if (edges.size() == before) break;
+    }
+  }
+
+  int64_t written_bytes(int32_t cluster) const {
+    int64_t bytes = 0;
+    for (const Value result : kernels_[static_cast<size_t>(cluster)].results)
+      bytes += bytes_of(graph_.type(result));
+    return bytes;
+  }
+
+  // Those that read one value. Where both write much, being one kernel would make both live at once
+  // that could have come one after the other: then they stay apart.
+  void join_siblings() {
+    std::vector<std::pair<Value, std::vector<int32_t>>> shared;
+    for (size_t i = 0; i < works_.size(); ++i) {
+      if (readers_[i].size() > 1) shared.push_back({{works_[i], 0}, readers_[i]});
+    }
+    std::stable_sort(
+        outer_readers_.begin(), outer_readers_.end(), [](const auto& a, const auto& b) {
+          return std::pair(a.first.node, a.first.result) < std::pair(b.first.node, b.first.result);
+        });
+    for (size_t i = 0; i < outer_readers_.size();) {
+      std::vector<int32_t> readers;
+      const Value value = outer_readers_[i].first;
+      for (; i < outer_readers_.size() && outer_readers_[i].first == value; ++i)
+        readers.push_back(outer_readers_[i].second);
+      if (readers.size() > 1) shared.push_back({value, std::move(readers)});
+    }
+    std::stable_sort(shared.begin(), shared.end(), [&](const auto& a, const auto& b) {
+      return bytes_of(graph_.type(a.first)) > bytes_of(graph_.type(b.first));
+    });
+    for (const auto& [value, readers] : shared) {
+      const int64_t little = bytes_of(graph_.type(value)) / kLittle;
+      for (size_t i = 0; i + 1 < readers.size(); ++i) {
+        for (size_t k = i + 1; k < std::min(readers.size(), i + 1 + kNeighbours); ++k) {
+          const int32_t a = order_->owner(readers[i]), b = order_->owner(readers[k]);
+          if (a == b || !is_kernel(a) || !is_kernel(b)) continue;
+          if (std::min(written_bytes(a), written_bytes(b)) <= little) join(a, b, value);
+        }
+      }
+    }
+  }
+
+  // ---- The new region
+
+  Value moved(Value value) const {
+    const auto found = moved_.find({value.node, value.result});
+    return found == moved_.end() ? value : found->second;
+  }
+
+  void emit() {
+    Region old = std::move(region());
+    region() = {};
+    region().parameters = old.parameters;
+    placed_.assign(graph_.nodes.size(), false);
+    for (const int32_t cluster : order_->order()) {
+      if (cluster < 0) continue;
+      if (is_kernel(cluster)) {
+        emit_group(kernels_[static_cast<size_t>(cluster)]);
+        continue;
+      }
+      for (const int32_t work : order_->members(cluster)) {
+        const int32_t number = works_[static_cast<size_t>(work)];
+        place_inputs(number);
+        region().nodes.push_back(number);
+      }
+    }
+    for (Value& result : old.results) {
+      place_free(result);
+      result = moved(result);
+    }
+    region().results = std::move(old.results);
+  }
+
+  // Free nodes that somebody outside of groups reads stand before the first who does.
+  void place_free(Value value) {
+    if (!free_[static_cast<size_t>(value.node)] || placed_[static_cast<size_t>(value.node)]) return;
+    placed_[static_cast<size_t>(value.node)] = true;
+    place_inputs(value.node);
+    region().nodes.push_back(value.node);
+  }
+  void place_inputs(int32_t number) {
+    for (size_t i = 0; i < node(number).inputs.size(); ++i) {
+      const Value input = node(number).inputs[i];
+      place_free(input);
+      graph_.nodes[static_cast<size_t>(number)].inputs[i] = moved(input);
+    }
+  }
+
+  void emit_group(const Kernel& kernel) {
+    const RegionId inner = graph_.add_region();
+    std::map<std::pair<int32_t, int16_t>, Value> within;
+    Node group;
+    group.op = &def_of(&ops::group);
+    group.regions.push_back(inner);
+    group.source = graph_.node(kernel.results[0]).source;
+    for (const int32_t number : kernel.nodes) {
+      Node copy = node(number);
+      for (Value& input : copy.inputs) {
+        const std::pair key(input.node, input.result);
+        auto found = within.find(key);
+        if (found == within.end()) {
+          place_free(input);
+          group.inputs.push_back(moved(input));
+          const Value parameter =
+              graph_.add_parameter(inner, graph_.type(input), graph_.node(input).source);
+          found = within.emplace(key, parameter).first;
+        }
+        input = found->second;
+      }
+      within[{number, 0}] = {graph_.add_node(inner, std::move(copy)), 0};
+    }
+    for (const Value result : kernel.results) {
+      graph_.regions[static_cast<size_t>(inner)].results.push_back(within[{result.node, 0}]);
+      group.results.push_back(graph_.type(result));
+    }
+    const int32_t number = graph_.add_node(region_, std::move(group));
+    for (size_t r = 0; r < kernel.results.size(); ++r)
+      moved_[{kernel.results[r].node, 0}] = {number, static_cast<int16_t>(r)};
+    free_.resize(graph_.nodes.size());
+    placed_.resize(graph_.nodes.size());
+  }
+
+  // How often edges are tried.
+  static constexpr int kRounds = 3;
+  // A kernel that writes an eighth of what it reads writes little.
+  static constexpr int64_t kLittle = 8;
+  // How many of a value's readers each is tried with.
+  static constexpr size_t kNeighbours = 4;
+
+  Graph& graph_;
+  const RegionId region_;
+  const GroupLimits& limits_;
+  Scheduler scheduler_;
+  std::vector<bool> free_;        // By node.
+  std::vector<int32_t> work_of_;  // By node, or -1.
+  std::vector<int32_t> works_;    // Nodes.
+  std::vector<std::vector<int32_t>> readers_;
+  std::vector<bool> escapes_;  // Results of the region, seen through views or not.
+  std::vector<std::pair<Value, int32_t>> outer_readers_;
+  std::vector<bool> marked_, inside_, placed_;
+  ClusterOrder* order_ = nullptr;
+  std::vector<Kernel> kernels_;  // By cluster; without nodes: not a kernel.
+  std::map<std::pair<int32_t, int16_t>, Value> moved_;
+};
+
+void fuse_region(Graph& graph, RegionId region, const GroupLimits& limits) {
+  // By number: the graph grows meanwhile.
+  const std::vector<int32_t> nodes = graph.regions[static_cast<size_t>(region)].nodes;
+  for (const int32_t number : nodes) {
+    if (graph.nodes[static_cast<size_t>(number)].op->self == &ops::group) continue;
+    const SmallVec<RegionId, 2> inner = graph.nodes[static_cast<size_t>(number)].regions;
+    for (const RegionId id : inner) fuse_region(graph, id, limits);
+  }
+  Fuser(graph, region, limits).run();
+}
+
+}  // namespace
+
+void fuse(Graph& graph, int64_t cache_bytes) {
+  GroupLimits limits;
+  limits.row_bytes = cache_bytes / 2;
+  fuse_region(graph, Graph::kBody, limits);
+}
+
+}  // namespace tidemark::passes
