@@ -96,13 +96,13 @@ def sigmoid(x):
 
 def softmax(x, axis):
     x = wide(to_float(x))
-    e = np.exp(x - x.max(axis=axis, keepdims=True))
+    e = np.exp(x - x.max(axis=axis, keepdims=True, initial=-np.inf))
     return e / e.sum(axis=axis, keepdims=True)
 
 
 def log_softmax(x, axis):
     x = wide(to_float(x))
-    moved = x - x.max(axis=axis, keepdims=True)
+    moved = x - x.max(axis=axis, keepdims=True, initial=-np.inf)
     return moved - np.log(np.exp(moved).sum(axis=axis, keepdims=True))
 
 

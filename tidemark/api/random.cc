@@ -3,8 +3,14 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <mutex>
 
+#include "tidemark/api/create.h"
+#include "tidemark/api/ops.h"
 #include "tidemark/api/tensor_state.h"
+#include "tidemark/api/trace.h"
+#include "tidemark/api/variable_state.h"
+#include "tidemark/base/made_once.h"
 #include "tidemark/compile/library_ops.h"
 #include "tidemark/ops/pointwise.h"
 #include "tidemark/ops/random.h"
@@ -12,19 +18,64 @@
 namespace tidemark::random {
 namespace {
 
-// The key of the global generator, and how many draws have been taken from it.
+// The seed of the global generator, and how many draws have been taken from it: until a function is
+// traced that draws. From then on both stand in a Variable, which functions read and write.
 std::atomic<uint64_t> global_seed{0};
 std::atomic<uint64_t> global_draws{0};
+constinit std::atomic<bool> in_variable{false};
+
+std::vector<int64_t> generator_words() {
+  return {static_cast<int64_t>(Key(global_seed.load(std::memory_order_relaxed)).value()),
+          static_cast<int64_t>(global_draws.load(std::memory_order_relaxed))};
+}
+
+// The key, and the number of draws.
+const Variable& generator() {
+  static constinit MadeOnce<Variable> made;
+  return made.get([] {
+    const detail::NoTrace eager;
+    Variable variable(constant(generator_words()),
+                      {.name = "random generator", .trainable = false});
+    in_variable.store(true, std::memory_order_release);
+    return variable;
+  });
+}
 
 // What a draw without a key takes from the generator.
 uint64_t next_key() {
-  const uint64_t draw = global_draws.fetch_add(1, std::memory_order_relaxed);
-  return compile::fold_key(Key(global_seed.load(std::memory_order_relaxed)).value(), draw);
+  if (!in_variable.load(std::memory_order_acquire)) {
+    const uint64_t draw = global_draws.fetch_add(1, std::memory_order_relaxed);
+    return compile::fold_key(Key(global_seed.load(std::memory_order_relaxed)).value(), draw);
+  }
+  const std::lock_guard guard(detail::VariableState::of(generator())->lock);
+  const std::vector<int64_t> words = generator().value().to_vector<int64_t>();
+  generator().assign(constant(std::vector<int64_t>{words[0], words[1] + 1}));
+  return compile::fold_key(static_cast<uint64_t>(words[0]), static_cast<uint64_t>(words[1]));
+}
+
+Tensor folded(const Tensor& key, const Tensor& data, Source at) {
+  const Tensor operands[] = {key, data};
+  return detail::apply_op(def_of(&ops::random_fold), operands, {}, at);
+}
+
+// The next key while tracing: each call of the function, and each trip of a loop, draws anew.
+Tensor next_traced_key(Source at) {
+  const SourceScope scope(at);
+  const Tensor words = generator().value(at);
+  const Tensor draws = words[1];
+  generator().assign(update(words, 1, draws + 1));
+  return folded(words[0], draws, at);
 }
 
 // The key of a draw as its op takes it.
 Tensor key_or_next(const std::optional<Key>& key, Source at) {
+  if (key && key->traced().has_value()) return key->traced();
+  if (!key && detail::tracing()) return next_traced_key(at);
   const uint64_t bits = key ? key->value() : next_key();
+  if (detail::tracing()) {
+    return detail::traced_tensor(
+        detail::record_constant(DType::i64, 0, static_cast<int64_t>(bits), at), at);
+  }
   Tensor made = detail::make_tensor(DType::i64, {}, at);
   std::memcpy(detail::array_of(made, at).data, &bits, sizeof(bits));
   return made;
@@ -50,12 +101,18 @@ Key::Key(uint64_t seed) : value_(compile::fold_key(0x7469646d61726bULL, seed)) {
 
 std::vector<Key> Key::split(int count) const {
   std::vector<Key> keys(static_cast<size_t>(std::max(0, count)), *this);
-  for (size_t i = 0; i < keys.size(); ++i) keys[i].value_ = compile::fold_key(value_, i);
+  for (size_t i = 0; i < keys.size(); ++i) keys[i] = fold_in(static_cast<int64_t>(i));
   return keys;
 }
 
 Key Key::fold_in(const Operand& data) const {
   Key key = *this;
+  const bool traced = traced_.has_value() || (detail::tracing() && data.tensor() != nullptr);
+  if (traced) {
+    key.traced_ =
+        folded(key_or_next(*this, data.at()), cast(data, DType::i64, data.at()), data.at());
+    return key;
+  }
   const int64_t number =
       data.tensor() == nullptr ? data.whole() : data.tensor()->item<int64_t>(data.at());
   key.value_ = compile::fold_key(value_, static_cast<uint64_t>(number));
@@ -65,6 +122,8 @@ Key Key::fold_in(const Operand& data) const {
 void seed(uint64_t seed) {
   global_seed.store(seed, std::memory_order_relaxed);
   global_draws.store(0, std::memory_order_relaxed);
+  if (in_variable.load(std::memory_order_acquire) || detail::tracing())
+    generator().assign(constant(generator_words()));
 }
 
 Tensor normal(const Shape& shape, NormalOptions options, Source at) {

@@ -17,9 +17,12 @@ class Key {
   std::vector<Key> split(int count) const;
   Key fold_in(const Operand& data) const;
   uint64_t value() const { return value_; }
+  // While tracing, a key made of a traced number: known only at the run. Else holds nothing.
+  const Tensor& traced() const { return traced_; }
 
  private:
   uint64_t value_;
+  Tensor traced_;
 };
 
 // Where draws without a key come from: each takes the next key of this generator.

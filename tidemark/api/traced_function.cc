@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <mutex>
 
@@ -131,6 +132,7 @@ class Call {
 
   void take_parameters(std::span<const Argument> leaves) {
     size_t argument = 0;
+    numbers_.reserve(traced_.parameters.size());  // So that none moves.
     for (size_t i = 0; i < traced_.parameters.size(); ++i) {
       const Trace::Parameter& parameter = traced_.parameters[i];
       Tensor held;
@@ -140,32 +142,42 @@ class Call {
         held = parameter.capture;
       } else {
         const auto leaf = static_cast<size_t>(traced_.argument_leaves[argument++]);
-        held = argument_of(leaves[leaf].tensor, program_.parameters[i].dtype);
+        const Tensor& given = leaves[leaf].tensor;
+        if (state_of(given, at_).weak && !is_result(i)) {
+          registers_[1 + i] = number_of(given, program_.parameters[i].dtype);
+          held_.emplace_back();
+          continue;
+        }
+        held = argument_of(given);
       }
       registers_[1 + i] = TensorState::of(held)->array.data;
       held_.push_back(std::move(held));
     }
   }
 
-  // Numbers come in exact, views dense.
-  Tensor argument_of(const Tensor& tensor, DType dtype) const {
-    const TensorState& state = state_of(tensor, at_);
-    if (state.weak) {
-      Tensor number = make_tensor(dtype, {}, at_, ByteClass::arguments);
-      std::byte* const to = TensorState::of(number)->array.data;
-      if (dtype == DType::f64) {
-        const double value = state.number;
-        std::memcpy(to, &value, sizeof(value));
-      } else if (dtype == DType::i64) {
-        const auto value = tensor.item<int64_t>(at_);
-        std::memcpy(to, &value, sizeof(value));
-      } else {
-        *to = static_cast<std::byte>(tensor.item<bool>(at_) ? 1 : 0);
-      }
-      return number;
-    }
+  bool is_result(size_t parameter) const {
+    return std::any_of(program_.results.begin(), program_.results.end(),
+                       [&](const run::Result& result) {
+                         return result.parameter == static_cast<int32_t>(parameter);
+                       });
+  }
+
+  // Views come in dense.
+  Tensor argument_of(const Tensor& tensor) const {
     array_of(tensor, at_);  // A spec has no bytes.
     return dense(tensor, at_);
+  }
+
+  // Numbers come in exact, and stand in the call itself.
+  std::byte* number_of(const Tensor& tensor, DType dtype) {
+    const TensorState& state = state_of(tensor, at_);
+    uint64_t& word = numbers_.emplace_back(0);
+    if (dtype == DType::f64) {
+      word = std::bit_cast<uint64_t>(state.number);
+    } else {
+      word = static_cast<uint64_t>(tensor.item<int64_t>(at_));
+    }
+    return reinterpret_cast<std::byte*>(&word);
   }
 
   // A Variable written in place must be nobody else's: snapshots that are alive keep their value.
@@ -248,6 +260,7 @@ class Call {
   const RunOptions& options_;
   Source at_;
   std::vector<std::byte*> registers_;
+  std::vector<uint64_t> numbers_;
   std::vector<VariableState*> written_;
   std::vector<std::unique_lock<std::recursive_mutex>> locks_;
   std::vector<Tensor> held_;

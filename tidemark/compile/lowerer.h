@@ -97,6 +97,8 @@ class Lowerer {
   // lower_control.cc
   void emit_cond(Scope& scope, int32_t number);
   void emit_loop(Scope& scope, int32_t number);
+  bool emit_scalar_loop(Scope& scope, int32_t number, std::span<const int32_t> carries,
+                        const run::Loop& loop);
   void emit_map(Scope& scope, int32_t number);
   void hand_in(Value parameter, Value outer);
   void finish_results(Scope& scope);

@@ -49,6 +49,14 @@ Scalar repeated(Scalar x, Scalar count, DType result) {
   return converted(converted(x, count.dtype()) * count, result);
 }
 
+Scalar pointwise_value(Recipe& recipe, const OpDef& op, std::span<const Scalar> operands,
+                       std::span<const DType> computes, DType result) {
+  std::vector<Scalar> wanted;
+  for (size_t i = 0; i < operands.size(); ++i)
+    wanted.push_back(converted(converted(operands[i], computes[i]), compute_dtype(computes[i])));
+  return converted(inlined(recipe, record(op, computes), wanted), result);
+}
+
 Nest pointwise_nest(const OpDef& op, std::span<const OperandForm> operands, DType result,
                     BufferRef::Columns result_columns, bool streaming) {
   Nest nest;

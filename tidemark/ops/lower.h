@@ -4,6 +4,7 @@
 #include <span>
 
 #include "tidemark/ops/op_def.h"
+#include "tidemark/ops/scalar.h"
 
 namespace tidemark {
 
@@ -31,6 +32,10 @@ struct OperandForm {
   bool is_number = false;      // A run-time number, already in the dtype `compute`, not a buffer.
   BufferRef::Columns columns = BufferRef::Columns::unit;
 };
+
+// The op's value in `result`, of operands as stored; `computes` is how the op wants each.
+Scalar pointwise_value(Recipe& recipe, const OpDef& op, std::span<const Scalar> operands,
+                       std::span<const DType> computes, DType result);
 
 // One buffer for each operand that is not a number, in order, then the result's. Numbers are the
 // scalars, in order.

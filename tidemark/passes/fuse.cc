@@ -454,6 +454,7 @@ void fuse_region(Graph& graph, RegionId region, const GroupLimits& limits) {
     const SmallVec<RegionId, 2> inner = graph.nodes[static_cast<size_t>(number)].regions;
     for (const RegionId id : inner) fuse_region(graph, id, limits);
   }
+  expand_rows(graph, region, limits.row_bytes);
   Fuser(graph, region, limits).run();
 }
 

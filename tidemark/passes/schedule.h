@@ -132,6 +132,11 @@ class Scheduler {
   std::vector<Cost> costs_;
 };
 
+// Puts softmax and its like in terms of reductions and pointwise nodes that give the same bits, so
+// that they fuse with what is around them; not where their rows would not stay in `row_bytes` of
+// cache, since then their own kernel is better than several.
+void expand_rows(Graph& graph, RegionId region, int64_t row_bytes);
+
 // Whether a node may be part of a kernel: pointwise ops and reductions.
 bool is_kernel_op(const Node& node);
 // Whether a node costs nothing inside a kernel: numbers, ranges, and views of dense values that

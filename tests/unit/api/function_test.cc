@@ -309,4 +309,49 @@ TEST(Function, IsFlatOverCalls) {
   EXPECT_EQ(f.cache_info().traces, 1);
 }
 
+TEST(Function, DrawsAnewAtEachCall) {
+  td::random::seed(7);
+  const std::vector<td::Tensor> eager = {td::random::normal({5}), td::random::normal({5}),
+                                         td::random::normal({5}), td::random::normal({5})};
+  td::random::seed(7);
+  const auto f =
+      td::function([] { return std::pair{td::random::normal({5}), td::random::normal({5})}; });
+  for (size_t i = 0; i < 2; ++i) {
+    const auto [a, b] = f();
+    EXPECT_TRUE(td::identical(a, eager[2 * i]));
+    EXPECT_TRUE(td::identical(b, eager[2 * i + 1]));
+  }
+  EXPECT_EQ(f.cache_info().traces, 1);
+  // Functions and eager code take turns on one generator.
+  const td::Tensor next = td::random::normal({5});
+  td::random::seed(7);
+  for (int i = 0; i < 4; ++i) td::random::normal({5});
+  EXPECT_TRUE(td::identical(next, td::random::normal({5})));
+}
+
+TEST(Function, MakesKeysOfRunTimeNumbers) {
+  const auto f = td::function([](const td::Tensor& step) {
+    return td::random::uniform({4}, {.key = td::random::Key(3).fold_in(step)});
+  });
+  for (int step = 0; step < 3; ++step) {
+    const td::Tensor expected = td::random::uniform({4}, {.key = td::random::Key(3).fold_in(step)});
+    EXPECT_TRUE(td::identical(f(step), expected));
+  }
+  EXPECT_EQ(f.cache_info().traces, 1);
+}
+
+TEST(Function, GivesBackWhatItWasGiven) {
+  const auto f = td::function([](const td::Tensor& a, const td::Tensor& b, const td::Tensor& c) {
+    return std::tuple{a, b, c, td::transpose(a)};
+  });
+  const td::Tensor a = td::random::normal({3, 4});
+  const auto [x, flag, number, turned] = f(a, true, 2.5);
+  EXPECT_TRUE(td::identical(x, a));
+  EXPECT_TRUE(flag.item<bool>());
+  EXPECT_EQ(number.item<double>(), 2.5);
+  EXPECT_EQ(number.dtype(), td::f32);
+  EXPECT_TRUE(td::identical(turned, td::transpose(a)));
+  EXPECT_FALSE(std::get<1>(f(a, false, 1.0)).item<bool>());
+}
+
 }  // namespace

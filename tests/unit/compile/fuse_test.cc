@@ -126,6 +126,31 @@ TEST(Fuse, Softmax) {
   }
 }
 
+TEST(Fuse, RowOpsFuseWithWhatIsAroundThem) {
+  for (const DType dtype : {f32, f64, f16, bf16}) {
+    const std::string in = is_low_precision(dtype) ? " cast" : "", out = in;
+    for (const int64_t axis : {0, 1, 2}) {
+      GraphMaker g;
+      const Value x = g.parameter(dtype, {4, 70, 30});
+      g.result(g.row("softmax", g.apply("multiply", x, 0.5), axis));
+      expect_groups(
+          g, "group[multiply" + in + " max subtract exp sum reciprocal multiply" + out + "]");
+    }
+    GraphMaker g;
+    const Value x = g.parameter(dtype, {40, 30});
+    g.result(g.apply("negative", {g.row("log_softmax", x, 1)}));
+    expect_groups(g, "group[" + (in.empty() ? "" : in.substr(1) + " ") +
+                         "max subtract exp sum log subtract" + out + " negative]");
+  }
+}
+
+TEST(Fuse, RowOpsKeepTheirKernelWhereTheirOrderIsTheirOwn) {
+  GraphMaker g;
+  g.result(g.row("softmax", g.parameter(f32, {300, 1}), 0));
+  g.result(g.row("softmax", g.parameter(f32, {2, 300000}), 1));
+  expect_groups(g, "softmax softmax");
+}
+
 TEST(Fuse, SoftmaxOfColumns) {
   for (const int64_t steps : {5, 300, 700}) {
     GraphMaker g;

@@ -255,7 +255,35 @@ class Runner {
     for (const ArrayRef& result : results) operands.push_back(result.data);
     const compile::MadeTask made = compile::group_task(graph_, node, inputs, results, true);
     held_.emplace_back(TensorType{DType::u8, {made.workspace_bytes}});
-    made.task->run(operands.data(), held_.back().ref().data);
+    std::byte* const workspace = held_.back().ref().data;
+    made.task->run(operands.data(), workspace);
+    for (size_t k = 0; k < inputs.size(); ++k) {
+      for (size_t r = 0; r < results.size(); ++r) {
+        const auto input = static_cast<int32_t>(k), result = static_cast<int32_t>(r);
+        if (inputs[k].is_contiguous() && compile::may_overwrite(graph_, node, input, result))
+          run_in_place(made, operands, k, inputs[k], inputs.size() + r, results, workspace);
+      }
+    }
+  }
+
+  // Once more, with one result in the bytes of a copy of one input: all must come out as before.
+  void run_in_place(const compile::MadeTask& task, std::vector<std::byte*> operands, size_t input,
+                    const ArrayRef& given, size_t result, const std::vector<ArrayRef>& results,
+                    std::byte* workspace) {
+    const size_t first = operands.size() - results.size();
+    std::vector<Memory> fresh;
+    for (const ArrayRef& each : results) fresh.emplace_back(TensorType{each.dtype, each.shape});
+    for (size_t r = 0; r < results.size(); ++r) operands[first + r] = fresh[r].ref().data;
+    const Memory& both = fresh[result - first];
+    std::memcpy(both.ref().data, given.data, both.bytes().size());
+    operands[input] = both.ref().data;
+    task.task->run(operands.data(), workspace);
+    for (size_t r = 0; r < results.size(); ++r) {
+      const size_t bytes = fresh[r].bytes().size();
+      TIDEMARK_CHECK(std::memcmp(fresh[r].ref().data, results[r].data, bytes) == 0, "result ", r,
+                     " changes when result ", result - first, " is computed in place of input ",
+                     input);
+    }
   }
 
   const Graph& graph_;

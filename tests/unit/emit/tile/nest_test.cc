@@ -252,6 +252,27 @@ TEST(TileNest, FoldsWhatItStoresOver) {
   }
 }
 
+TEST(TileNest, FinishReadsBuffers) {
+  for (const Nest::Order order : {Nest::Order::lanes, Nest::Order::columns}) {
+    const bool lanes = order == Nest::Order::lanes;
+    NestBuilder b(order);
+    const int32_t x = b.load(b.buffer(f32));
+    const int32_t weight = b.buffer(f32, lanes ? Columns::repeat : Columns::unit);
+    const int32_t out = b.output(f32);
+    b.sweep();
+    const int32_t total = b.cell(b.fold(Monoid::sum, x), f32);
+    b.finish(out, b.apply(ExprOp::multiply, total, b.load(weight)));
+    for (const int64_t columns : {1, 3, 70, 1500, 5000}) {
+      const Steps steps = lanes ? Steps{1, 0, 0} : Steps{columns, 0, 1};
+      Call call(b.nest, 5, lanes ? 1 : 9, columns);
+      call.layout(weight, steps);
+      EXPECT_EQ(call.differences(), "") << columns;
+      for (const device::Isa isa : available_isas())
+        EXPECT_EQ(call.compiled_differences(isa), "") << columns;
+    }
+  }
+}
+
 TEST(TileNest, ReadsScalarsAndIndices) {
   NestBuilder b;
   const int32_t out = b.output(f64);
