@@ -8,6 +8,7 @@
 
 #include "tidemark/api/variable_state.h"
 #include "tidemark/compile/eager.h"
+#include "tidemark/compile/pipeline.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/passes/passes.h"
 
@@ -26,8 +27,15 @@ int64_t CompiledFunction::result_bytes() const {
   return bytes;
 }
 
-std::shared_ptr<const CompiledFunction> compile_function(const TracedFunction& traced,
-                                                         const std::vector<bool>& donated) {
+Graph at_sizes(const TracedFunction& traced, const std::vector<int64_t>& sizes) {
+  if (sizes.empty()) return traced.graph;
+  return compile::at_sizes(traced.graph, traced.sizes, traced.sizes.evaluate(sizes));
+}
+
+std::shared_ptr<CompiledFunction> compile_function(const TracedFunction& traced,
+                                                   const std::vector<bool>& donated,
+                                                   const std::vector<int64_t>& sizes,
+                                                   compile::Placements& placements) {
   compile::Interface interface = traced.interface;
   size_t argument = 0;
   for (size_t i = 0; i < interface.parameters.size(); ++i) {
@@ -35,8 +43,14 @@ std::shared_ptr<const CompiledFunction> compile_function(const TracedFunction& t
       interface.parameters[i].donated = donated[argument++];
   }
   auto compiled = std::make_shared<CompiledFunction>();
-  compiled->program = compile::lower(traced.graph, interface);
+  if (sizes.empty()) {
+    compiled->program = compile::lower(traced.graph, interface, placements);
+  } else {
+    const Graph known = compile::optimise(at_sizes(traced, sizes), {.fuse = traced.fuse});
+    compiled->program = compile::lower(known, interface, placements);
+  }
   compiled->donated = donated;
+  compiled->sizes = sizes;
   return compiled;
 }
 
@@ -256,6 +270,22 @@ class Call {
 
 }  // namespace
 
+namespace {
+
+// The graph for the call that is being traced, and for calls of those sizes alone.
+Graph with_sizes_read(Graph graph, const SizeTable& sizes) {
+  for (Node& node : graph.nodes) {
+    for (const TensorType& type : node.results) closed(type.shape);
+    if (node.op == nullptr) continue;
+    node.attrs.change_lists(node.op->attrs, [](int64_t word) {
+      return Dim(word).is_traced() ? int64_t{Dim(word)} : word;
+    });
+  }
+  return compile::at_sizes(graph, sizes, sizes.hints());
+}
+
+}  // namespace
+
 std::function<Tensor()> frozen(const Tensor& tensor, const std::string& variable, Source at) {
   Trace& trace = *current_scope->trace;
   const Value value = value_of(tensor, at);
@@ -284,10 +314,11 @@ std::function<Tensor()> frozen(const Tensor& tensor, const std::string& variable
     traced->interface.parameters.push_back({ByteClass::constants, false, "captured"});
   }
   body.parameters = std::move(kept);
-  traced->graph = compact(traced->graph);
+  traced->graph = with_sizes_read(compact(traced->graph), trace.sizes());
   traced->interface.results.push_back({.updates = -1, .name = "initial value"});
   return [traced, at] {
-    const auto compiled = compile_function(*traced, {});
+    compile::Placements placements;
+    const auto compiled = compile_function(*traced, {}, {}, placements);
     std::vector<Tensor> made = run_function(*traced, *compiled, {}, {}, at);
     return std::move(made[0]);
   };

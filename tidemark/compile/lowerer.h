@@ -16,7 +16,7 @@ namespace tidemark::compile {
 
 class Lowerer {
  public:
-  Lowerer(const Graph& graph, const Interface& interface);
+  Lowerer(const Graph& graph, const Interface& interface, Placements& placements);
   std::shared_ptr<run::Program> run();
 
  private:
@@ -109,6 +109,7 @@ class Lowerer {
 
   const Graph& graph_;
   const Interface& interface_;
+  Placements& placements_;
   std::shared_ptr<run::Program> program_;
   std::vector<int32_t> first_value_;
   std::vector<Seen> seen_;
