@@ -172,7 +172,7 @@ Tensor sparse_softmax_cross_entropy(const Operand& labels, const Operand& logits
   return narrowed(mean(logsumexp(scores, -1, keepdims) - picked), given.dtype());
 }
 
-Tensor dropout(const Operand& x, DropoutOptions options, Source at) {
+Tensor dropout(const Operand& x, const DropoutOptions& options, Source at) {
   const SourceScope scope(at);
   if (!(options.rate >= 0 && options.rate < 1))
     throw UserError(cat("dropout: the rate must be in [0, 1), got ", options.rate), at,

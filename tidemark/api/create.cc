@@ -72,12 +72,16 @@ void check_count(int64_t count, const Shape& shape, const char* what, Source at)
                   at, "give a shape whose sizes multiply to the number of elements");
 }
 
-// One number, repeated without copying it.
+// One number at every element. As in eager code these are elements, not one that repeats: sums over
+// them add. The copy that says so is free inside a kernel.
 Tensor spread(Value number, const Shape& shape, Source at) {
   AxisList sizes;
   for (const Dim dim : shape) sizes.push_back(dim.is_traced() ? dim.word() : int64_t{dim});
   const DType dtype = detail::current_scope->trace->graph().type(number).dtype;
-  return detail::record(def_of(&ops::broadcast_to), {{number}}, Attrs().add(sizes), {dtype, shape},
+  const Tensor repeated = detail::record(def_of(&ops::broadcast_to), {{number}}, Attrs().add(sizes),
+                                         {dtype, shape}, at);
+  if (shape.rank() == 0) return repeated;
+  return detail::record(def_of(&identity), {{detail::value_of(repeated, at)}}, {}, {dtype, shape},
                         at);
 }
 

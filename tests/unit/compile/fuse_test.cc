@@ -134,7 +134,7 @@ TEST(Fuse, RowOpsFuseWithWhatIsAroundThem) {
       const Value x = g.parameter(dtype, {4, 70, 30});
       g.result(g.row("softmax", g.apply("multiply", x, 0.5), axis));
       expect_groups(
-          g, "group[multiply" + in + " max subtract exp sum reciprocal multiply" + out + "]");
+          g, cat("group[multiply", in, " max subtract exp sum reciprocal multiply", out, "]"));
     }
     GraphMaker g;
     const Value x = g.parameter(dtype, {40, 30});
