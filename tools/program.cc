@@ -119,7 +119,9 @@ int plan_command(Arguments arguments) {
   const std::string title = title_of(graph);
   const detail::TracedFunction traced = as_function(std::move(graph), options.fuse);
   const std::vector<bool> donated(traced.argument_leaves.size());
-  const Plan plan = detail::PlanAccess::make(title, detail::compile_function(traced, donated));
+  compile::Placements placements;
+  const Plan plan =
+      detail::PlanAccess::make(title, detail::compile_function(traced, donated, {}, placements));
   std::cout << (options.json ? plan.to_json() : plan.to_text());
   return 0;
 }
@@ -135,7 +137,9 @@ int run_command(Arguments arguments) {
   for (size_t i = 0; i < keys.size(); ++i)
     leaves.emplace_back().tensor = drawn(graph.type(graph.body().parameters[i]), keys[i]);
   const detail::TracedFunction traced = as_function(std::move(graph), options.fuse);
-  const auto compiled = detail::compile_function(traced, std::vector<bool>(leaves.size()));
+  compile::Placements placements;
+  const auto compiled =
+      detail::compile_function(traced, std::vector<bool>(leaves.size()), {}, placements);
   Profile profile;
   profile.planned = detail::PlanAccess::make(title, compiled).peak();
   detail::RunOptions run;
