@@ -46,6 +46,7 @@ class Writer {
     body.values.push_back(parameter({DType::i64, {}}));  // A key.
     fill(body, 5 + below(14), 0);
     choose_results(body);
+    program_.graph = compact(program_.graph);
     verify(program_.graph);
     return std::move(program_);
   }
@@ -147,9 +148,16 @@ class Writer {
     return add(place, def_of(&op), inputs, attrs);
   }
 
+  // What the rest of a node is made of; without it there is no node.
+  struct Refused {};
+  static Value sure(Made made) {
+    if (!made) throw Refused();
+    return *made;
+  }
+
   Value constant(const Place& place, DType dtype, double real) {
     const int64_t whole = is_float(dtype) ? 0 : static_cast<int64_t>(real);
-    return *add(place, ops::constant, {}, Attrs().add(dtype).add(real).add(whole));
+    return sure(add(place, ops::constant, {}, Attrs().add(dtype).add(real).add(whole)));
   }
   Value literal(const Place& place, DType dtype) {
     if (dtype == DType::boolean) return constant(place, dtype, static_cast<double>(below(2)));
@@ -160,18 +168,18 @@ class Writer {
   }
   Value as(const Place& place, Value x, DType dtype) {
     if (type(x).dtype == dtype) return x;
-    return *add(place, ops::cast, {x}, Attrs().add(dtype));
+    return sure(add(place, ops::cast, {x}, Attrs().add(dtype)));
   }
 
   // The same elements, or one made of all of them repeated, as another type.
   Value coerced(const Place& place, Value x, const TensorType& wanted) {
     if (shape(x) != wanted.shape && shape(x).size() == wanted.shape.size())
-      x = *add(place, ops::reshape, {x}, Attrs().add(sizes(wanted.shape)));
+      x = sure(add(place, ops::reshape, {x}, Attrs().add(sizes(wanted.shape))));
     if (shape(x) != wanted.shape) {
       AxisList axes;
       for (int64_t i = 0; i < shape(x).rank(); ++i) axes.push_back(i);
-      x = *add(place, sum, {x}, Attrs().add(axes).add(false));
-      x = *add(place, ops::broadcast_to, {x}, Attrs().add(sizes(wanted.shape)));
+      x = sure(add(place, sum, {x}, Attrs().add(axes).add(false)));
+      x = sure(add(place, ops::broadcast_to, {x}, Attrs().add(sizes(wanted.shape))));
     }
     return as(place, x, wanted.dtype);
   }
@@ -181,19 +189,22 @@ class Writer {
   // One whole number in [0, n).
   Value number_below(const Place& place, int64_t n, const Shape& wanted, DType dtype) {
     const Value drawn = wanted_value(place, {dtype, wanted});
-    return *add(place, remainder, {drawn, constant(place, dtype, static_cast<double>(n))});
+    return sure(add(place, remainder, {drawn, constant(place, dtype, static_cast<double>(n))}));
   }
 
   // ---- nodes
 
   void fill(Place& place, int64_t count, int depth) {
     for (int64_t i = 0; i < count; ++i) {
-      if (depth < 3 && one_in(depth == 0 ? 7 : 9)) {
-        control(place, depth);
-        continue;
+      try {
+        if (depth < 3 && one_in(depth == 0 ? 7 : 9)) {
+          control(place, depth);
+        } else if (const Made made = node(place)) {
+          place.values.push_back(*made);
+        }
+      } catch (const Refused&) {
+        // Something else then.
       }
-      const Made made = node(place);
-      if (made) place.values.push_back(*made);
     }
   }
 
@@ -270,6 +281,8 @@ class Writer {
       if (one_in(2)) axes.push_back(i);
     const OpDef& op = *one_of(reductions_);
     if (op.gives_index && axes.size() != 1) return {};
+    // Of nothing there is no largest.
+    if (shape(x).size() == 0 && op.self != &sum && op.self != &prod) return {};
     if (type(x).dtype == DType::boolean) x = as(place, x, one_of({DType::boolean, DType::i32}));
     return add(place, op, {x}, Attrs().add(axes).add(one_in(2)));
   }
@@ -380,7 +393,8 @@ class Writer {
     if (size == 0) return {};
     Value indices = number_below(place, size, places, dtype);
     if (one_in(3))  // Counted from the end.
-      indices = *add(place, subtract, {indices, constant(place, dtype, static_cast<double>(size))});
+      indices =
+          sure(add(place, subtract, {indices, constant(place, dtype, static_cast<double>(size))}));
     const OpDef& picked = def_of(along ? &ops::take_along_axis : &ops::gather);
     if (kind == 0) return add(place, picked, {x, indices}, Attrs().add(axis));
     Shape updates = places;
@@ -434,8 +448,8 @@ class Writer {
     const Value key = one_in(2) ? constant(place, DType::i64, static_cast<double>(below(1000)))
                                 : wanted_value(place, {DType::i64, {}});
     if (one_in(2)) return key;
-    return *add(place, ops::random_fold,
-                {key, constant(place, DType::i64, static_cast<double>(below(9)))});
+    return sure(add(place, ops::random_fold,
+                    {key, constant(place, DType::i64, static_cast<double>(below(9)))}));
   }
   Made drawn(const Place& place, const Shape& wanted) {
     const Value key = any_key(place);
@@ -486,8 +500,8 @@ class Writer {
     AxisList axes;
     for (int64_t i = 0; i < shape(x).rank(); ++i) axes.push_back(i);
     if (one_in(8)) return literal(place, DType::boolean);
-    return *add(place, one_in(2) ? def_of(&tidemark::any) : def_of(&all), {x},
-                Attrs().add(axes).add(false));
+    return sure(add(place, one_in(2) ? def_of(&tidemark::any) : def_of(&all), {x},
+                    Attrs().add(axes).add(false)));
   }
 
   Place inner(const std::vector<TensorType>& parameters) {
