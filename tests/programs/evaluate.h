@@ -1,5 +1,5 @@
-// What a program means: its nodes run one by one, as eager code would, each on fresh dense arrays.
-// Regions are run by the text of ops/program.h, and every op is held against the reference.
+// What a program means: its nodes run one by one, as eager code would. Regions are run by the text
+// of ops/program.h, and every op is held against the reference.
 #pragma once
 
 #include <vector>

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <csetjmp>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -91,6 +92,31 @@ std::string lowered_failure(const RandomProgram& program, const std::vector<Tens
   return "";
 }
 
+// What runs at the moment, for a fault that ends the process.
+std::string running;
+// Where a fault of this thread goes on; others have no way back.
+thread_local sigjmp_buf* way_back = nullptr;
+void on_fault(int signal) {
+  if (way_back != nullptr) siglongjmp(*way_back, 1);
+  static_cast<void>(!write(2, running.data(), running.size()));
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
+// Memory that is not the program's to touch ends the attempt, and not the process.
+std::string guarded_failure(const RandomProgram& program, const std::vector<Tensor>& arguments,
+                            const std::vector<Tensor>& expected, bool fuse) {
+  sigjmp_buf here;
+  if (sigsetjmp(here, 1) != 0) {
+    way_back = nullptr;
+    return "touched memory: not its own";
+  }
+  way_back = &here;
+  std::string wrong = lowered_failure(program, arguments, expected, fuse);
+  way_back = nullptr;
+  return wrong;
+}
+
 // What is wrong with a program, or nothing. Throws UserError where it is not one: an index is out
 // of range.
 std::string failure(const RandomProgram& program, uint64_t seed) {
@@ -107,9 +133,10 @@ std::string failure(const RandomProgram& program, uint64_t seed) {
   for (const bool fuse : {false, true}) {
     const char* const how = fuse ? "fused" : "unfused";
     try {
-      const std::string wrong = lowered_failure(program, arguments, expected, fuse);
+      const std::string wrong = guarded_failure(program, arguments, expected, fuse);
       if (!wrong.empty()) return cat(how, ", ", wrong);
     } catch (const std::exception& error) {
+      way_back = nullptr;
       return cat(how, ": ", error.what());
     }
   }
@@ -136,14 +163,6 @@ std::string outside(const RandomProgram& program) {
   return text;
 }
 
-// What runs at the moment, for a fault that ends the process.
-std::string running;
-void say_what_runs(int signal) {
-  static_cast<void>(!write(2, running.data(), running.size()));
-  std::signal(signal, SIG_DFL);
-  std::raise(signal);
-}
-
 TEST(Programs, GiveTheBitsOfEagerCode) {
   const char* const wanted = std::getenv("TIDEMARK_FUZZ");
   const char* const first = std::getenv("TIDEMARK_FUZZ_SEED");
@@ -153,7 +172,7 @@ TEST(Programs, GiveTheBitsOfEagerCode) {
                                                 : 300;
   const uint64_t begin = first != nullptr ? std::strtoull(first, nullptr, 10) : 1;
   const int threads = num_threads();
-  std::signal(SIGSEGV, say_what_runs);
+  std::signal(SIGSEGV, on_fault);
   for (uint64_t seed = begin; seed < begin + static_cast<uint64_t>(count); ++seed) {
     set_num_threads(1 + static_cast<int>(seed % 3));
     const RandomProgram program = random_program(seed);

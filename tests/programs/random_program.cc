@@ -15,6 +15,7 @@
 #include "tidemark/ops/reduce.h"
 #include "tidemark/ops/structure.h"
 #include "tidemark/ops/typing.h"
+#include "tidemark/passes/passes.h"
 
 namespace tidemark::testing {
 namespace {
@@ -46,6 +47,7 @@ class Writer {
     body.values.push_back(parameter({DType::i64, {}}));  // A key.
     fill(body, 5 + below(14), 0);
     choose_results(body);
+    passes::remove_dead(program_.graph);
     program_.graph = compact(program_.graph);
     verify(program_.graph);
     return std::move(program_);
@@ -651,7 +653,7 @@ class Writer {
   // ---- the outside
 
   void choose_results(const Place& body) {
-    for (int64_t i = 1 + below(4); i > 0; --i) {
+    for (int64_t i = 2 + below(5); i > 0; --i) {
       give(body, any(body));
       program_.interface.results.emplace_back();
     }
