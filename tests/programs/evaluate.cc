@@ -136,7 +136,12 @@ class Evaluator {
     int64_t trips = read.integer();
     const bool reverse = read.boolean(), counted = read.boolean();
     auto next = inputs.begin();
-    if (counted) trips = item<int64_t>(*next++);
+    if (counted) {
+      const int64_t count = item<int64_t>(*next++);
+      if (count < 0 || count > trips)
+        throw UserError(cat("a loop of ", count, " trips"), Source::none(), "the most is known");
+      trips = count;
+    }
     Tensors carried = dense({next, next + carries});
     const Tensors walked = dense({next + carries, next + carries + slices});
     const Tensors captures(next + carries + slices, inputs.end());

@@ -9,10 +9,9 @@
 //
 // A program that fails is made small and printed as the text of ops/text.h, with its seed.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include <csetjmp>
-#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <random>
@@ -92,31 +91,6 @@ std::string lowered_failure(const RandomProgram& program, const std::vector<Tens
   return "";
 }
 
-// What runs at the moment, for a fault that ends the process.
-std::string running;
-// Where a fault of this thread goes on; others have no way back.
-thread_local sigjmp_buf* way_back = nullptr;
-void on_fault(int signal) {
-  if (way_back != nullptr) siglongjmp(*way_back, 1);
-  static_cast<void>(!write(2, running.data(), running.size()));
-  std::signal(signal, SIG_DFL);
-  std::raise(signal);
-}
-
-// Memory that is not the program's to touch ends the attempt, and not the process.
-std::string guarded_failure(const RandomProgram& program, const std::vector<Tensor>& arguments,
-                            const std::vector<Tensor>& expected, bool fuse) {
-  sigjmp_buf here;
-  if (sigsetjmp(here, 1) != 0) {
-    way_back = nullptr;
-    return "touched memory: not its own";
-  }
-  way_back = &here;
-  std::string wrong = lowered_failure(program, arguments, expected, fuse);
-  way_back = nullptr;
-  return wrong;
-}
-
 // What is wrong with a program, or nothing. Throws UserError where it is not one: an index is out
 // of range.
 std::string failure(const RandomProgram& program, uint64_t seed) {
@@ -133,23 +107,43 @@ std::string failure(const RandomProgram& program, uint64_t seed) {
   for (const bool fuse : {false, true}) {
     const char* const how = fuse ? "fused" : "unfused";
     try {
-      const std::string wrong = guarded_failure(program, arguments, expected, fuse);
+      const std::string wrong = lowered_failure(program, arguments, expected, fuse);
       if (!wrong.empty()) return cat(how, ", ", wrong);
     } catch (const std::exception& error) {
-      way_back = nullptr;
       return cat(how, ": ", error.what());
     }
   }
   return "";
 }
 
-// The same kind of failure: a smaller program must not fail for another reason.
-bool fails_alike(const RandomProgram& program, uint64_t seed, const std::string& kind) {
+// What is no program cannot fail.
+std::string failure_if_valid(const RandomProgram& program, uint64_t seed) {
   try {
-    return failure(program, seed).starts_with(kind);
+    return failure(program, seed);
   } catch (const UserError&) {
-    return false;
+    return "";
   }
+}
+
+// The same in a process of its own: whoever touches memory that is not the program's ends there.
+std::string failure_apart(const RandomProgram& program, uint64_t seed) {
+  int ends[2];
+  if (pipe(ends) != 0) return "fuzzer: no pipe";
+  const pid_t child = fork();
+  if (child == 0) {
+    const std::string wrong = failure_if_valid(program, seed);
+    const ssize_t written = write(ends[1], wrong.data(), wrong.size());
+    _exit(written == static_cast<ssize_t>(wrong.size()) ? 0 : 1);
+  }
+  close(ends[1]);
+  std::string wrong;
+  char part[4096];
+  for (ssize_t got = 0; (got = read(ends[0], part, sizeof(part))) > 0;)
+    wrong.append(part, static_cast<size_t>(got));
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFSIGNALED(status) ? cat("signal ", WTERMSIG(status), ": memory not its own") : wrong;
 }
 
 std::string outside(const RandomProgram& program) {
@@ -172,21 +166,20 @@ TEST(Programs, GiveTheBitsOfEagerCode) {
                                                 : 300;
   const uint64_t begin = first != nullptr ? std::strtoull(first, nullptr, 10) : 1;
   const int threads = num_threads();
-  std::signal(SIGSEGV, on_fault);
   for (uint64_t seed = begin; seed < begin + static_cast<uint64_t>(count); ++seed) {
     set_num_threads(1 + static_cast<int>(seed % 3));
     const RandomProgram program = random_program(seed);
-    running = cat("\nseed ", seed, "\n", outside(program), to_text(program.graph));
-    const std::string wrong = failure(program, seed);
+    const std::string wrong = failure_apart(program, seed);
     if (wrong.empty()) continue;
+    // A smaller program must not fail for another reason.
     const std::string kind = wrong.substr(0, wrong.find(':'));
-    const RandomProgram small =
-        shrunk(program, [&](const RandomProgram& each) { return fails_alike(each, seed, kind); });
-    ADD_FAILURE() << "seed " << seed << ": " << wrong << "\nmade small: " << failure(small, seed)
-                  << "\n"
+    const RandomProgram small = shrunk(program, [&](const RandomProgram& each) {
+      return failure_apart(each, seed).starts_with(kind);
+    });
+    ADD_FAILURE() << "seed " << seed << ": " << wrong
+                  << "\nmade small: " << failure_apart(small, seed) << "\n"
                   << outside(small) << to_text(small.graph);
   }
-  std::signal(SIGSEGV, SIG_DFL);
   set_num_threads(threads);
   compile::set_emitter(Emitter::automatic);
 }
