@@ -7,14 +7,18 @@
 //
 //   TIDEMARK_FUZZ=100000 TIDEMARK_FUZZ_SEED=7000 build/release/tests/programs/programs_test
 //
-// A program that fails is made small and printed as the text of ops/text.h, with its seed.
+// A program that fails is made small and printed as the text of ops/text.h, with its seed. Put it
+// into tests/programs/found, where it stays.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <random>
+#include <sstream>
 
 #include "tests/programs/evaluate.h"
 #include "tests/programs/random_program.h"
@@ -182,6 +186,25 @@ TEST(Programs, GiveTheBitsOfEagerCode) {
   }
   set_num_threads(threads);
   compile::set_emitter(Emitter::automatic);
+}
+
+// Programs that were wrong once, on several arguments; the last ones go to machine code.
+TEST(Programs, ThatWereWrongOnce) {
+  int64_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(TIDEMARK_PROGRAMS)) {
+    std::ifstream file(entry.path());
+    std::stringstream text;
+    text << file.rdbuf();
+    RandomProgram program;
+    program.graph = parse_graph(text.str(), entry.path().filename().string());
+    for (size_t i = 0; i < program.graph.body().parameters.size(); ++i)
+      program.interface.parameters.push_back({.name = cat(i)});
+    program.interface.results.resize(program.graph.body().results.size());
+    for (const uint64_t seed : {1, 2, 10})
+      EXPECT_EQ(failure_apart(program, seed), "") << entry.path() << " with seed " << seed;
+    ++count;
+  }
+  EXPECT_GT(count, 0);
 }
 
 // A check that finds nothing wrong must be able to.

@@ -522,10 +522,22 @@ class Writer {
     const size_t results = program_.graph.nodes[static_cast<size_t>(number)].results.size();
     for (size_t r = 0; r < results; ++r) place.values.push_back({number, static_cast<int16_t>(r)});
   }
+  // Sums over what a view repeats have a rule of their own, and a kernel does not see from inside a
+  // region how what it captures lies: such views stay outside.
+  bool repeats(Value value) const {
+    for (;;) {
+      const Node& node = program_.graph.node(value);
+      if (node.op == nullptr || node.op->view == nullptr) return false;
+      if (node.op->self == &ops::broadcast_to) return true;
+      value = node.inputs[0];
+    }
+  }
   void capture(const Place& place, Node& node, std::vector<TensorType>& parameters) {
     for (int64_t i = below(3); i > 0; --i) {
-      node.inputs.push_back(any(place));
-      parameters.push_back(type(node.inputs.back()));
+      const Value value = any(place);
+      if (repeats(value)) continue;
+      node.inputs.push_back(value);
+      parameters.push_back(type(value));
     }
   }
 
