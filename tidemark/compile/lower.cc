@@ -112,6 +112,11 @@ void Lowerer::analyse(RegionId region_id) {
   for (const Value result : region.results) last_use(root(result)) = kEnd;
 }
 
+int64_t Lowerer::whole_bytes(int32_t root) const {
+  const ArrayRef& whole = seen_[static_cast<size_t>(root)].layout;
+  return whole.size() * size_of(whole.dtype);
+}
+
 // ---- memory -------------------------------------------------------------------------------------
 
 int32_t Lowerer::new_memory(Memory made) {
@@ -297,7 +302,8 @@ void Lowerer::emit_region(Scope& scope) {
   const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
   analyse(scope.region);
   scope.last_fallible = last_fallible(scope.region);
-  // A result that is a whole value is made where it is wanted; each value at most once.
+  // A result that is a whole value is made where it is wanted; each value at most once. The first
+  // elements of a larger one look alike, and need more room.
   for (size_t k = 0; k < region.results.size(); ++k) {
     const Value result = region.results[k];
     const int32_t self = root(result);
@@ -305,7 +311,7 @@ void Lowerer::emit_region(Scope& scope) {
     if (made_here && wish_[static_cast<size_t>(self)] < 0 &&
         same_layout(seen(result).layout, dense_layout(graph_.type(result))) &&
         scope.destinations[k].spare >= 0 &&
-        memory(scope.destinations[k].spare).bytes == granted_bytes(bytes_of(graph_.type(result))))
+        memory(scope.destinations[k].spare).bytes == granted_bytes(whole_bytes(self)))
       wish_[static_cast<size_t>(self)] = static_cast<int32_t>(k);
   }
   for (const int32_t number : region.nodes) {

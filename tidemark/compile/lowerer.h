@@ -63,6 +63,7 @@ class Lowerer {
   uint64_t constant_bits(Value value);
   Memory& memory(int32_t number) { return memories_[static_cast<size_t>(number)]; }
   void show_dense(Value value);
+  int64_t whole_bytes(int32_t root) const;  // All it has, whatever of it a view shows.
 
   // ---- memory
   int32_t new_memory(Memory memory);

@@ -104,7 +104,8 @@ class Interpreter {
       std::memcpy(values_[given.value], &bits, sizeof(bits));
     }
     for (const Instruction& i : code_.call_code) apply(i, 1);
-    const int64_t longest = std::max(cut_.count(), cut_.rows);
+    // Longer blocks are of code without registers: only what is done per row reads these then.
+    const int64_t longest = std::min(std::max(cut_.count(), cut_.rows), kTile);
     for (const Spread& spread : code_.call_spreads)
       fill(spread.to, spread.from, spread.size, longest);
   }

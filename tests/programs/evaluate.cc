@@ -1,0 +1,212 @@
+#include "tests/programs/evaluate.h"
+
+#include <cmath>
+#include <cstring>
+#include <map>
+
+#include "tests/sweep/cases.h"
+#include "tests/sweep/compare.h"
+#include "tidemark/api/tensor_state.h"
+#include "tidemark/base/error.h"
+#include "tidemark/compile/eager.h"
+#include "tidemark/ops/lower.h"
+#include "tidemark/ops/program.h"
+#include "tidemark/ops/reduce.h"
+#include "tidemark/ops/reference.h"
+
+namespace tidemark::testing {
+namespace {
+
+std::byte* data(const Tensor& tensor) { return detail::array_of(tensor, Source::none()).data; }
+
+template <class T>
+T item(const Tensor& tensor) {
+  T value{};
+  std::memcpy(&value, data(tensor), sizeof(value));
+  return value;
+}
+
+Tensor made(const TensorType& type) {
+  return detail::make_tensor(type.dtype, type.shape, Source::none());
+}
+
+size_t bytes_of(const Tensor& tensor) {
+  return static_cast<size_t>(tensor.size() * size_of(tensor.dtype()));
+}
+
+// One slice of the first axis, in bytes of its own.
+Tensor slice_of(const Tensor& array, int64_t index) {
+  Shape shape = array.shape();
+  shape.erase(0);
+  Tensor slice = made({array.dtype(), shape});
+  const size_t bytes = bytes_of(slice);
+  if (bytes > 0) std::memcpy(data(slice), data(array) + static_cast<size_t>(index) * bytes, bytes);
+  return slice;
+}
+
+void put_slice(const Tensor& array, int64_t index, const Tensor& slice) {
+  const size_t bytes = bytes_of(slice);
+  if (bytes > 0) std::memcpy(data(array) + static_cast<size_t>(index) * bytes, data(slice), bytes);
+}
+
+using Tensors = std::vector<Tensor>;
+
+// Whether no partial result can overflow or lose its last places to underflow: the reference adds
+// up in wider arithmetic and another order, where neither happens.
+bool are_moderate(const Node& node, const Tensors& inputs) {
+  // One rounding has no partial results.
+  if (node.op->family == Family::pointwise && node.op->ulps == 0) return true;
+  const long double most = node.op->ulps > 0 ? 80 : 1e15L;
+  long double powers = 0;
+  for (const Tensor& input : inputs) {
+    if (!is_float(input.dtype())) continue;
+    const Tensor dense = sweep::dense_copy(input);
+    const ArrayRef& array = detail::array_of(dense, Source::none());
+    for (int64_t i = 0; i < array.size(); ++i) {
+      const long double size = std::fabs(reference::read_float(array, i));
+      if (!std::isfinite(size) || size == 0) continue;
+      if (size > most || size < 1e-15L) return false;
+      powers += std::fabs(std::log2(size));
+    }
+  }
+  return node.op->self != &prod || powers < 100;
+}
+
+class Evaluator {
+ public:
+  explicit Evaluator(const Graph& graph) : graph_(graph) {}
+
+  Tensors region(RegionId id, const Tensors& arguments) {
+    const Region& region = graph_.regions[static_cast<size_t>(id)];
+    std::map<std::pair<int32_t, int16_t>, Tensor> values;
+    for (size_t i = 0; i < arguments.size(); ++i)
+      values[{region.parameters[i].node, region.parameters[i].result}] = arguments[i];
+    for (const int32_t number : region.nodes) {
+      const Node& node = graph_.nodes[static_cast<size_t>(number)];
+      Tensors inputs;
+      for (const Value input : node.inputs) inputs.push_back(values.at({input.node, input.result}));
+      const Tensors results = run(node, inputs);
+      for (size_t r = 0; r < results.size(); ++r) {
+        TIDEMARK_CHECK(results[r].dtype() == node.results[r].dtype &&
+                           results[r].shape() == node.results[r].shape,
+                       node.op->name, " gives another type than its node has");
+        values[{number, static_cast<int16_t>(r)}] = results[r];
+      }
+    }
+    Tensors results;
+    for (const Value result : region.results)
+      results.push_back(values.at({result.node, result.result}));
+    return results;
+  }
+
+ private:
+  Tensors run(const Node& node, const Tensors& inputs) {
+    if (node.op->self == &ops::constant) return {constant(node)};
+    if (node.op->self == &ops::cond) return cond(node, inputs);
+    if (node.op->self == &ops::loop) return loop(node, inputs);
+    if (node.op->self == &ops::map) return map(node, inputs);
+    return {op(node, inputs)};
+  }
+
+  static Tensor constant(const Node& node) {
+    Attrs::Reader read = node.attrs.read();
+    const DType dtype = read.dtype();
+    const double real = read.number();
+    Tensor number = made({dtype, {}});
+    compile::run_fill(number_bits(real, read.integer(), is_float(dtype), dtype),
+                      detail::array_of(number, Source::none()));
+    return number;
+  }
+
+  static Tensor op(const Node& node, const Tensors& inputs) {
+    const Tensor got = sweep::run_kernel(*node.op, inputs, node.attrs);
+    if (!are_moderate(node, inputs)) return got;
+    const sweep::Case one{node.op, inputs, node.attrs, ""};
+    const Tensor want = sweep::expected(*node.op, inputs, node.attrs);
+    const std::string apart = want.has_value() ? sweep::difference(one, got, want) : "";
+    TIDEMARK_CHECK(apart.empty(), node.op->name, " is not what the reference gives: ", apart);
+    return got;
+  }
+
+  Tensors cond(const Node& node, const Tensors& inputs) {
+    return dense(
+        region(node.regions[item<bool>(inputs[0]) ? 0 : 1], {inputs.begin() + 1, inputs.end()}));
+  }
+
+  Tensors loop(const Node& node, const Tensors& inputs) {
+    Attrs::Reader read = node.attrs.read();
+    const int64_t carries = read.integer(), slices = read.integer(), stacked = read.integer();
+    int64_t trips = read.integer();
+    const bool reverse = read.boolean(), counted = read.boolean();
+    auto next = inputs.begin();
+    if (counted) {
+      const int64_t count = item<int64_t>(*next++);
+      if (count < 0 || count > trips)
+        throw UserError(cat("a loop of ", count, " trips"), Source::none(), "the most is known");
+      trips = count;
+    }
+    Tensors carried = dense({next, next + carries});
+    const Tensors walked = dense({next + carries, next + carries + slices});
+    const Tensors captures(next + carries + slices, inputs.end());
+    Tensors stacks;
+    for (int64_t k = 0; k < stacked; ++k)
+      stacks.push_back(made(node.results[static_cast<size_t>(carries + k)]));
+    for (int64_t trip = 0; trip < trips; ++trip) {
+      Tensor number = made({DType::i64, {}});
+      std::memcpy(data(number), &trip, sizeof(trip));
+      Tensors arguments = {number};
+      append(arguments, carried);
+      if (node.regions.size() > 1) {
+        Tensors test = arguments;
+        append(test, captures);
+        if (!item<bool>(region(node.regions[1], test)[0])) break;
+      }
+      const int64_t at = reverse ? trips - 1 - trip : trip;
+      for (const Tensor& array : walked) arguments.push_back(slice_of(array, at));
+      append(arguments, captures);
+      const Tensors results = dense(region(node.regions[0], arguments));
+      carried.assign(results.begin(), results.begin() + carries);
+      for (int64_t k = 0; k < stacked; ++k)
+        put_slice(stacks[static_cast<size_t>(k)], at, results[static_cast<size_t>(carries + k)]);
+    }
+    append(carried, stacks);
+    return carried;
+  }
+
+  Tensors map(const Node& node, const Tensors& inputs) {
+    Attrs::Reader read = node.attrs.read();
+    const int64_t slices = read.integer(), trips = read.integer();
+    const Tensors walked = dense({inputs.begin(), inputs.begin() + slices});
+    Tensors stacks;
+    for (const TensorType& type : node.results) stacks.push_back(made(type));
+    for (int64_t trip = 0; trip < trips; ++trip) {
+      Tensors arguments;
+      for (const Tensor& array : walked) arguments.push_back(slice_of(array, trip));
+      arguments.insert(arguments.end(), inputs.begin() + slices, inputs.end());
+      const Tensors results = dense(region(node.regions[0], arguments));
+      for (size_t k = 0; k < results.size(); ++k) put_slice(stacks[k], trip, results[k]);
+    }
+    return stacks;
+  }
+
+  // What control flow carries, walks and gives has bytes of its own.
+  static Tensors dense(Tensors list) {
+    for (Tensor& each : list) each = sweep::dense_copy(each);
+    return list;
+  }
+  static void append(Tensors& to, const Tensors& from) {
+    to.insert(to.end(), from.begin(), from.end());
+  }
+
+  const Graph& graph_;
+};
+
+}  // namespace
+
+std::vector<Tensor> evaluate(const Graph& graph, const std::vector<Tensor>& arguments) {
+  std::vector<Tensor> results = Evaluator(graph).region(Graph::kBody, arguments);
+  for (Tensor& result : results) result = sweep::dense_copy(result);
+  return results;
+}
+
+}  // namespace tidemark::testing

@@ -1,0 +1,238 @@
+// Random programs, each computed four ways: by the reference, node by node as eager code does,
+// unfused and fused. The last three give the same bits on every layout of memory; eager code stays
+// as close to the reference as each op promises.
+//
+// 300 programs; 5,000 with TIDEMARK_TEST_COUNTS=full; 30 with =small. By hand any number, from any
+// seed on:
+//
+//   TIDEMARK_FUZZ=100000 TIDEMARK_FUZZ_SEED=7000 build/release/tests/programs/programs_test
+//
+// A program that fails is made small and printed as the text of ops/text.h, with its seed. Put it
+// into tests/programs/found, where it stays.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <sstream>
+
+#include "tests/programs/evaluate.h"
+#include "tests/programs/random_program.h"
+#include "tests/programs/run_program.h"
+#include "tests/programs/shrink.h"
+#include "tests/sweep/values.h"
+#include "tests/unit/emit/naive.h"
+#include "tidemark/api/tensor_state.h"
+#include "tidemark/compile/kernels.h"
+#include "tidemark/compile/pipeline.h"
+#include "tidemark/device/threads.h"
+#include "tidemark/ops/text.h"
+
+namespace tidemark {
+namespace {
+
+using namespace testing;
+using compile::Emitter;
+
+// By the parameters' names.
+std::vector<Tensor> arguments_of(const RandomProgram& program, uint64_t seed) {
+  std::vector<Tensor> arguments;
+  for (size_t i = 0; i < program.interface.parameters.size(); ++i) {
+    const TensorType& type = program.graph.type(program.graph.body().parameters[i]);
+    std::mt19937_64 random(seed * 10007 + std::stoull(program.interface.parameters[i].name));
+    arguments.push_back(detail::make_tensor(type.dtype, type.shape, Source::none()));
+    std::byte* const to = detail::array_of(arguments.back(), Source::none()).data;
+    for (int64_t k = 0; k < type.shape.size(); ++k)
+      write_element(type.dtype, to + k * size_of(type.dtype), random_value(type.dtype, random));
+  }
+  return arguments;
+}
+
+std::string difference(const Tensor& a, const Tensor& b) {
+  const ArrayRef &x = detail::array_of(a, Source::none()), &y = detail::array_of(b, Source::none());
+  for (int64_t k = 0; k < x.size(); ++k) {
+    const uint64_t p = read_element(x.dtype, x.data + k * size_of(x.dtype));
+    const uint64_t q = read_element(y.dtype, y.data + k * size_of(y.dtype));
+    if (!same(x.dtype, p, q))
+      return cat(TensorType{x.dtype, x.shape}, " differs at ", k, ": bits ", p, " and ", q);
+  }
+  return "";
+}
+
+std::string difference(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  for (size_t i = 0; i < a.size(); ++i)
+    if (const std::string apart = difference(a[i], b[i]); !apart.empty())
+      return cat("result ", i, " of ", apart);
+  return "";
+}
+
+// What is wrong with the program as lowered this way, or nothing.
+std::string lowered_failure(const RandomProgram& program, const std::vector<Tensor>& arguments,
+                            const std::vector<Tensor>& expected, bool fuse) {
+  const Graph graph = compile::optimise(program.graph, {.fuse = fuse});
+  verify(graph);
+  const std::shared_ptr<run::Program> lowered = compile::lower(graph, program.interface);
+  if (const std::string fault = placement_fault(*lowered); !fault.empty()) return fault;
+  for (const Memory memory : {Memory::planned, Memory::repeated, Memory::guarded}) {
+    const char* const where = memory == Memory::planned    ? "as planned"
+                              : memory == Memory::repeated ? "on other rubbish"
+                                                           : "in guarded buffers";
+    const Outcome outcome = run_program(*lowered, arguments, memory);
+    if (const std::string apart = difference(expected, outcome.results); !apart.empty())
+      return cat(where, ": ", apart);
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      bool may_change = program.interface.parameters[i].donated;
+      for (const auto& result : program.interface.results)
+        may_change = may_change || result.updates == static_cast<int32_t>(i);
+      const std::string apart = may_change ? "" : difference(arguments[i], outcome.parameters[i]);
+      if (!apart.empty()) return cat(where, ": parameter ", i, " was changed: ", apart);
+    }
+  }
+  return "";
+}
+
+// What is wrong with a program, or nothing. Throws UserError where it is not one: an index is out
+// of range.
+std::string failure(const RandomProgram& program, uint64_t seed) {
+  const std::vector<Tensor> arguments = arguments_of(program, seed);
+  compile::set_emitter(Emitter::tile);
+  std::vector<Tensor> expected;
+  try {
+    expected = evaluate(program.graph, arguments);
+  } catch (const InternalError& error) {
+    return cat("eager: ", error.what());
+  }
+  // Machine code takes a while to make.
+  compile::set_emitter(seed % 10 == 0 ? Emitter::llvm : Emitter::tile);
+  for (const bool fuse : {false, true}) {
+    const char* const how = fuse ? "fused" : "unfused";
+    try {
+      const std::string wrong = lowered_failure(program, arguments, expected, fuse);
+      if (!wrong.empty()) return cat(how, ", ", wrong);
+    } catch (const std::exception& error) {
+      return cat(how, ": ", error.what());
+    }
+  }
+  return "";
+}
+
+// What is no program cannot fail.
+std::string failure_if_valid(const RandomProgram& program, uint64_t seed) {
+  try {
+    return failure(program, seed);
+  } catch (const UserError&) {
+    return "";
+  }
+}
+
+// The same in a process of its own: whoever touches memory that is not the program's ends there.
+std::string failure_apart(const RandomProgram& program, uint64_t seed) {
+  int ends[2];
+  if (pipe(ends) != 0) return "fuzzer: no pipe";
+  const pid_t child = fork();
+  if (child == 0) {
+    const std::string wrong = failure_if_valid(program, seed);
+    const ssize_t written = write(ends[1], wrong.data(), wrong.size());
+    _exit(written == static_cast<ssize_t>(wrong.size()) ? 0 : 1);
+  }
+  close(ends[1]);
+  std::string wrong;
+  char part[4096];
+  for (ssize_t got = 0; (got = read(ends[0], part, sizeof(part))) > 0;)
+    wrong.append(part, static_cast<size_t>(got));
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFSIGNALED(status) ? cat("signal ", WTERMSIG(status), ": memory not its own") : wrong;
+}
+
+std::string outside(const RandomProgram& program) {
+  std::string text;
+  for (size_t i = 0; i < program.interface.parameters.size(); ++i)
+    if (program.interface.parameters[i].donated) text += cat("parameter ", i, " is donated\n");
+  for (size_t k = 0; k < program.interface.results.size(); ++k)
+    if (program.interface.results[k].updates >= 0)
+      text += cat("result ", k, " is the new value of parameter ",
+                  program.interface.results[k].updates, "\n");
+  return text;
+}
+
+TEST(Programs, GiveTheBitsOfEagerCode) {
+  const char* const wanted = std::getenv("TIDEMARK_FUZZ");
+  const char* const first = std::getenv("TIDEMARK_FUZZ_SEED");
+  const int64_t count = wanted != nullptr       ? std::atoll(wanted)
+                        : sweep::full_counts()  ? 5000
+                        : sweep::small_counts() ? 30
+                                                : 300;
+  const uint64_t begin = first != nullptr ? std::strtoull(first, nullptr, 10) : 1;
+  const int threads = num_threads();
+  for (uint64_t seed = begin; seed < begin + static_cast<uint64_t>(count); ++seed) {
+    set_num_threads(1 + static_cast<int>(seed % 3));
+    const RandomProgram program = random_program(seed);
+    const std::string wrong = failure_apart(program, seed);
+    if (wrong.empty()) continue;
+    // A smaller program must not fail for another reason.
+    const std::string kind = wrong.substr(0, wrong.find(':'));
+    const RandomProgram small = shrunk(program, [&](const RandomProgram& each) {
+      return failure_apart(each, seed).starts_with(kind);
+    });
+    ADD_FAILURE() << "seed " << seed << ": " << wrong
+                  << "\nmade small: " << failure_apart(small, seed) << "\n"
+                  << outside(small) << to_text(small.graph);
+  }
+  set_num_threads(threads);
+  compile::set_emitter(Emitter::automatic);
+}
+
+// Programs that were wrong once, on several arguments; the last ones go to machine code.
+TEST(Programs, ThatWereWrongOnce) {
+  int64_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(TIDEMARK_PROGRAMS)) {
+    std::ifstream file(entry.path());
+    std::stringstream text;
+    text << file.rdbuf();
+    RandomProgram program;
+    program.graph = parse_graph(text.str(), entry.path().filename().string());
+    for (size_t i = 0; i < program.graph.body().parameters.size(); ++i)
+      program.interface.parameters.push_back({.name = cat(i)});
+    program.interface.results.resize(program.graph.body().results.size());
+    for (const uint64_t seed : {1, 2, 10})
+      EXPECT_EQ(failure_apart(program, seed), "") << entry.path() << " with seed " << seed;
+    ++count;
+  }
+  EXPECT_GT(count, 0);
+}
+
+// A check that finds nothing wrong must be able to.
+TEST(Programs, AMisplacedBufferIsFound) {
+  int64_t shifted = 0;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    const RandomProgram program = random_program(seed);
+    compile::set_emitter(Emitter::tile);
+    const std::shared_ptr<run::Program> lowered =
+        compile::lower(compile::optimise(program.graph, {.fuse = false}), program.interface);
+    ASSERT_EQ(placement_fault(*lowered), "") << "seed " << seed;
+    const std::vector<run::Buffer>& buffers = lowered->buffers;
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      for (size_t j = 0; j < i; ++j) {
+        if (buffers[i].bytes == 0 || buffers[j].bytes == 0 ||
+            buffers[i].arena != buffers[j].arena || buffers[i].lower >= buffers[j].upper ||
+            buffers[j].lower >= buffers[i].upper)
+          continue;
+        const int64_t right = std::exchange(lowered->offsets[i], lowered->offsets[j]);
+        EXPECT_NE(placement_fault(*lowered), "") << "seed " << seed;
+        lowered->offsets[i] = right;
+        ++shifted;
+      }
+    }
+  }
+  EXPECT_GT(shifted, 100);
+  compile::set_emitter(Emitter::automatic);
+}
+
+}  // namespace
+}  // namespace tidemark
