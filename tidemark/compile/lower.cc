@@ -298,6 +298,30 @@ int32_t Lowerer::last_fallible(RegionId region_id) const {
   return kNone;
 }
 
+void Lowerer::wish_for_carries(int32_t number, size_t position) {
+  const Node& node = graph_.nodes[static_cast<size_t>(number)];
+  if (node.op->self != &ops::loop) return;
+  Attrs::Reader read = node.attrs.read();
+  const int64_t carries = read.integer();
+  read.integer();
+  read.integer();
+  read.integer();
+  read.boolean();
+  const size_t first = read.boolean() ? 1 : 0;
+  for (int64_t k = 0; k < carries; ++k) {
+    const Value initial = node.inputs[first + static_cast<size_t>(k)];
+    const int32_t start = root(initial);
+    const int32_t wish = wish_[static_cast<size_t>(id({number, static_cast<int16_t>(k)}))];
+    const bool whole = same_layout(seen(initial).layout, dense_layout(graph_.type(initial))) &&
+                       start == id(initial);
+    const bool once = std::count_if(node.inputs.begin(), node.inputs.end(),
+                                    [&](Value other) { return root(other) == start; }) == 1;
+    if (wish >= 0 && whole && once && !is_constant(initial) && memory_of(start) < 0 &&
+        wish_[static_cast<size_t>(start)] < 0 && last_use(start) == static_cast<int32_t>(position))
+      wish_[static_cast<size_t>(start)] = wish;
+  }
+}
+
 void Lowerer::emit_region(Scope& scope) {
   const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
   analyse(scope.region);
@@ -314,6 +338,8 @@ void Lowerer::emit_region(Scope& scope) {
         memory(scope.destinations[k].spare).bytes == granted_bytes(whole_bytes(self)))
       wish_[static_cast<size_t>(self)] = static_cast<int32_t>(k);
   }
+  // What a loop starts from is made where its result is wanted.
+  for (size_t i = region.nodes.size(); i-- > 0;) wish_for_carries(region.nodes[i], i);
   for (const int32_t number : region.nodes) {
     emit_node(scope, number);
     ++scope.position;

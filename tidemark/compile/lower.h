@@ -39,5 +39,10 @@ struct Placements {
 // Every size of the graph is known. Throws what the tasks throw when they are made.
 std::shared_ptr<run::Program> lower(const Graph& graph, const Interface& interface,
                                     Placements& placements);
+// Of a graph that has one size only.
+inline std::shared_ptr<run::Program> lower(const Graph& graph, const Interface& interface) {
+  Placements placements;
+  return lower(graph, interface, placements);
+}
 
 }  // namespace tidemark::compile

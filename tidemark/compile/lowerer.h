@@ -86,6 +86,7 @@ class Lowerer {
   void analyse(RegionId region);
   bool can_throw(const Node& node) const;
   int32_t last_fallible(RegionId region) const;
+  void wish_for_carries(int32_t number, size_t position);
   void emit_region(Scope& scope);
   void emit_node(Scope& scope, int32_t number);
   void emit_pointwise(Scope& scope, int32_t number);

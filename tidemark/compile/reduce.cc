@@ -130,7 +130,7 @@ ArrayRef permuted(const ArrayRef& array, const AxisList& order) {
 bool merge_axes(ArrayRef& array, int64_t begin, int64_t end) {
   for (int64_t axis = end - 1; axis > begin; --axis) {
     const auto i = static_cast<size_t>(axis);
-    if (array.strides[i - 1] != array.strides[i] * array.shape[axis]) return false;
+    if (array.strides[i - 1] != array.strides[i] * int64_t{array.shape[axis]}) return false;
   }
   int64_t extent = 1;
   for (int64_t axis = begin; axis < end; ++axis) extent *= array.shape[axis];

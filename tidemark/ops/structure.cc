@@ -101,7 +101,7 @@ bool view_reshape(const ArrayRef& operand, const Attrs&, ArrayRef& result) {
       }
     }
     // The old group must step evenly to be one axis. The stride of a single element says nothing.
-    int64_t even = operand.strides[static_cast<size_t>(from)] * operand.shape[from];
+    int64_t even = operand.strides[static_cast<size_t>(from)] * int64_t{operand.shape[from]};
     for (int64_t axis = from - 1; axis >= old_begin; --axis) {
       if (operand.shape[axis] == 1) continue;
       if (operand.strides[static_cast<size_t>(axis)] != even) return false;

@@ -83,8 +83,11 @@ class Orderer {
         if (!is_group) made.inside = std::max(made.inside, Orderer(graph_, region).run());
       }
       if (!is_view && node.op->family != Family::source) {
-        for (const TensorType& type : node.results)
-          made.bytes += granted_bytes(type.shape.size() * size_of(type.dtype));
+        for (const TensorType& type : node.results) {
+          // What an open size takes is not known here.
+          if (!type.shape.is_open())
+            made.bytes += granted_bytes(type.shape.size() * size_of(type.dtype));
+        }
       }
       if (node.op->family == Family::effect || !node.regions.empty()) {
         if (last_effect >= 0) made.before.push_back(last_effect);
