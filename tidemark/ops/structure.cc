@@ -96,13 +96,12 @@ bool view_reshape(const ArrayRef& operand, const Attrs&, ArrayRef& result) {
         new_size *= result.shape[--new_begin];
       }
     }
-    // The old group must step evenly to be one axis.
-    for (int64_t axis = from; axis > old_begin; --axis) {
-      const auto at = static_cast<size_t>(axis);
-      if (operand.shape[axis - 1] != 1 &&
-          operand.strides[at - 1] != operand.strides[at] * operand.shape[axis]) {
-        return false;
-      }
+    // The old group must step evenly to be one axis. The stride of a single element says nothing.
+    int64_t even = operand.strides[static_cast<size_t>(from)] * int64_t{operand.shape[from]};
+    for (int64_t axis = from - 1; axis >= old_begin; --axis) {
+      if (operand.shape[axis] == 1) continue;
+      if (operand.strides[static_cast<size_t>(axis)] != even) return false;
+      even *= int64_t{operand.shape[axis]};
     }
     int64_t stride = operand.strides[static_cast<size_t>(from)];
     for (int64_t axis = to; axis >= new_begin; --axis) {
