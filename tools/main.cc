@@ -6,6 +6,7 @@
 
 #include "tools/command.h"
 #include "tools/pack.h"
+#include "tools/program.h"
 #include "tools/show.h"
 
 namespace tidemark::tools {
@@ -21,6 +22,8 @@ constexpr Command kCommands[] = {
     {"tour", "shows what Tidemark does, in a minute", tour_command},
     {"pack", "place buffers with lifetimes at offsets, close to the load", pack_command},
     {"show", "print a program, and what passes make of it", show_command},
+    {"plan", "what a program needs, before it runs", plan_command},
+    {"run", "run a program, and measure what it used", run_command},
     {"version", "the version of this build", version_command},
 };
 

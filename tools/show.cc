@@ -1,15 +1,12 @@
 #include "tools/show.h"
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <iostream>
-#include <sstream>
 #include <string>
 
 #include "tidemark/base/error.h"
 #include "tidemark/ops/text.h"
 #include "tidemark/passes/passes.h"
+#include "tools/program_file.h"
 
 namespace tidemark::tools {
 namespace {
@@ -63,17 +60,6 @@ Options parse(Arguments arguments) {
   return options;
 }
 
-Graph read(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  // A folder opens, and fails at the first byte.
-  if (in) in.peek();
-  if (!in && !in.eof())
-    throw UserError(cat("show: cannot read '", path, "': ", std::strerror(errno)));
-  text << in.rdbuf();
-  return parse_graph(text.str(), path);
-}
-
 }  // namespace
 
 int show_command(Arguments arguments) {
@@ -84,7 +70,7 @@ int show_command(Arguments arguments) {
     }
   }
   const Options options = parse(arguments);
-  Graph graph = read(options.input);
+  Graph graph = read_program(options.input, "show");
   const bool all = options.after == "all";
   if (options.after.empty() || all) std::cout << to_text(graph);
   if (options.after.empty()) return 0;

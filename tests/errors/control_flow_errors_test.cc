@@ -100,7 +100,7 @@ TEST(ControlFlowErrors, OfShapeInvariants) {
   const auto grow = [](const Tensor& x) { return td::concat({x, x}); };
   const auto small = [](const Tensor& x) { return x.size() < 20; };
   const td::Source at = td::Source::here();
-  const auto run = [&](std::vector<td::Shape> invariants) {
+  const auto run = [&](const std::vector<td::Shape>& invariants) {
     return
         [=](const Tensor& x) { td::while_loop(small, grow, x, {.shape_invariants = invariants}); };
   };

@@ -347,7 +347,7 @@ Tensor apply_reduce(const OpDef& op, const Tensor& x, const AxisList& axes, bool
   const TensorType wanted = op.infer({op, {&type, 1}, attrs, at});
   const bool has_identity =
       op.monoid == Monoid::sum || op.monoid == Monoid::product || op.accepts == TypeSet::booleans;
-  if (array.size() == 0 && wanted.shape.size() != 0 && !has_identity) {
+  if (!has_identity && type.shape.open_size() == 0 && wanted.shape.open_size() != 0) {
     throw UserError(cat(op.name, ": ", type, " has no elements along axis ",
                         axes.empty() ? 0 : axes[0], ", so there is none to choose"),
                     at, "look at the size first, or put in an element: td::concat, td::pad");

@@ -26,9 +26,9 @@ Tensor narrowed(const Tensor& y, DType given) {
 }
 
 // How many elements are folded into one result.
-int64_t folded_count(const Tensor& x, const AxisList& axes) {
-  int64_t count = 1;
-  for (const int64_t axis : axes) count *= x.shape()[axis];
+Dim folded_count(const Tensor& x, const AxisList& axes) {
+  Dim count = 1;
+  for (const int64_t axis : axes) count = count * x.shape()[axis];
   return count;
 }
 
@@ -53,7 +53,7 @@ namespace detail {
 
 // Integers are added up exactly, in i64, before they are divided.
 Tensor mean_of(const Tensor& x, const AxisList& axes, Keep keep) {
-  return divide(sum(x, axes_of(axes), keep), static_cast<double>(folded_count(x, axes)));
+  return divide(sum(x, axes_of(axes), keep), folded_count(x, axes));
 }
 
 Tensor var_of(const Tensor& x, const AxisList& axes, Keep keep) {
@@ -172,7 +172,7 @@ Tensor sparse_softmax_cross_entropy(const Operand& labels, const Operand& logits
   return narrowed(mean(logsumexp(scores, -1, keepdims) - picked), given.dtype());
 }
 
-Tensor dropout(const Operand& x, DropoutOptions options, Source at) {
+Tensor dropout(const Operand& x, const DropoutOptions& options, Source at) {
   const SourceScope scope(at);
   if (!(options.rate >= 0 && options.rate < 1))
     throw UserError(cat("dropout: the rate must be in [0, 1), got ", options.rate), at,

@@ -293,7 +293,7 @@ Tensors run_loop(LoopParts parts, Source at) {
   return EagerLoop(std::move(parts), at).run();
 }
 
-Tensors run_map(MapParts parts, Source at) {
+Tensors run_map(const MapParts& parts, Source at) {
   const SourceScope scope(at);
   if (tracing()) return trace_map(parts, at);
   Stacks stacks(parts.name, parts.trips, parts.element_path, at);

@@ -104,7 +104,8 @@ Tensors carried_on(const S& structure, S next, std::string_view name, Source at)
 
 // As call_unpacked, but the parts are the callee's to take; `first` comes before them.
 template <class F, Structure S, class... First>
-auto call_moved(F& f, Source at, S carried, const First&... first) {
+auto call_moved(F& f, Source at, S carried,  // NOLINT(performance-unnecessary-value-param)
+                const First&... first) {
   if constexpr (is_tuple<S>)
     return std::apply([&](auto&... each) { return call_back(f, at, first..., std::move(each)...); },
                       carried);
@@ -347,7 +348,7 @@ auto map_slices(F& f, const Xs& elems, const MapOptions& options, int64_t alive,
     parts.alive =
         options.parallel_iterations ? std::min(parts.alive, *options.chunk) : *options.chunk;
   }
-  return elements.filled(run_map(std::move(parts), at));
+  return elements.filled(run_map(parts, at));
 }
 
 }  // namespace detail

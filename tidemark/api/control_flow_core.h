@@ -56,7 +56,7 @@ struct MapParts {
   int64_t trips = 0;
   int64_t alive = 1;  // Trips that may be under way at once.
 };
-Tensors run_map(MapParts parts, Source at);
+Tensors run_map(const MapParts& parts, Source at);
 
 // How many slices there are; a UserError where the tensors do not have as many each.
 int64_t common_length(const Tensors& walked, const PathOf& path, std::string_view name, Source at);

@@ -72,12 +72,16 @@ void check_count(int64_t count, const Shape& shape, const char* what, Source at)
                   at, "give a shape whose sizes multiply to the number of elements");
 }
 
-// One number, repeated without copying it.
+// One number at every element. As in eager code these are elements, not one that repeats: sums over
+// them add. The copy that says so is free inside a kernel.
 Tensor spread(Value number, const Shape& shape, Source at) {
   AxisList sizes;
-  for (const Dim dim : shape) sizes.push_back(dim);
+  for (const Dim dim : shape) sizes.push_back(dim.is_traced() ? dim.word() : int64_t{dim});
   const DType dtype = detail::current_scope->trace->graph().type(number).dtype;
-  return detail::record(def_of(&ops::broadcast_to), {{number}}, Attrs().add(sizes), {dtype, shape},
+  const Tensor repeated = detail::record(def_of(&ops::broadcast_to), {{number}}, Attrs().add(sizes),
+                                         {dtype, shape}, at);
+  if (shape.rank() == 0) return repeated;
+  return detail::record(def_of(&identity), {{detail::value_of(repeated, at)}}, {}, {dtype, shape},
                         at);
 }
 
@@ -212,6 +216,7 @@ template <class Number>
 }
 
 double real_number(const Operand& x, Source at) {
+  if (const auto size = detail::open_size_of(x)) return static_cast<double>(int64_t{*size});
   if (x.tensor() == nullptr) return x.real();
   return x.tensor()->item<double>(at);
 }
@@ -221,8 +226,8 @@ bool is_whole(const Operand& x, Source at) {
   return !is_float(detail::type_of(*x.tensor(), at).dtype);
 }
 
-Attrs range_attrs(double start, double step, int64_t count, DType dtype) {
-  const int64_t sizes[] = {count};
+Attrs range_attrs(double start, double step, Dim count, DType dtype) {
+  const int64_t sizes[] = {count.word()};
   return Attrs().add(std::span<const int64_t>(sizes)).add(dtype).add(start).add(step);
 }
 
@@ -233,6 +238,7 @@ Tensor range(double start, double step, int64_t count, DType dtype, Source at) {
 }
 
 int64_t whole_number(const Operand& x, Source at) {
+  if (const auto size = detail::open_size_of(x)) return *size;
   return x.tensor() == nullptr ? x.whole() : x.tensor()->item<int64_t>(at);
 }
 
@@ -267,6 +273,23 @@ Tensor whole_range(int64_t from, int64_t to, int64_t by, DType dtype, Source at)
   return detail::apply_op(def_of(&ops::arange), {}, attrs, at);
 }
 
+// Up from a number to an open size: as many elements as that says.
+Tensor open_range(int64_t from, Dim to, int64_t by, DType dtype, Source at) {
+  if (is_integer(dtype)) {
+    const int64_t most = limits_of(dtype).second;
+    if (from < limits_of(dtype).first || from > most) leaves_range(from, dtype, at);
+    if (dtype != DType::i64 && is_less(most, to - 1)) leaves_range(int64_t{to - 1}, dtype, at);
+  }
+  // One that starts at 0 has the size itself, whatever it is.
+  const bool some = (from == 0 && by == 1) || is_less(from, to);
+  const Dim count = !some ? Dim(0) : by == 1 ? to - from : (to - from - 1) / by + 1;
+  const Attrs attrs = range_attrs(static_cast<double>(from), static_cast<double>(by), count, dtype)
+                          .add(is_integer(dtype))
+                          .add(is_integer(dtype) ? from : 0)
+                          .add(is_integer(dtype) ? by : 0);
+  return detail::apply_op(def_of(&ops::arange), {}, attrs, at);
+}
+
 }  // namespace
 
 Tensor arange(const Operand& stop, Source at) { return arange(0, stop, 1, {}, at); }
@@ -276,6 +299,9 @@ Tensor arange(const Operand& start, const Operand& stop, const Operand& step,
   const device::FloatEnvironment ieee;
   const bool whole = is_whole(start, at) && is_whole(stop, at) && is_whole(step, at);
   const DType wanted = dtype.value_or(whole ? DType::i32 : DType::f32);
+  const std::optional<Dim> end = detail::open_size_of(stop);
+  if (end && whole && start.tensor() == nullptr && step.tensor() == nullptr && step.whole() > 0)
+    return open_range(start.whole(), *end, step.whole(), wanted, at);
   if (whole && is_integer(wanted)) {
     return whole_range(whole_number(start, at), whole_number(stop, at), whole_number(step, at),
                        wanted, at);

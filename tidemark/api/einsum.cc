@@ -175,8 +175,8 @@ void check_sizes(const Lettered& a, const Lettered& b, std::string_view text, So
 }
 
 Dim product_of(const Lettered& x, std::string_view letters) {
-  int64_t product = 1;
-  for (const char letter : letters) product *= x.size(letter);
+  Dim product = 1;
+  for (const char letter : letters) product = product * x.size(letter);
   return product;
 }
 

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <sstream>
 
+#include "tidemark/api/call_types.h"
 #include "tidemark/api/plan_data.h"
 #include "tidemark/api/structure.h"
 #include "tidemark/api/trace.h"
@@ -16,7 +17,6 @@
 #include "tidemark/compile/pipeline.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/ops/text.h"
-#include "tidemark/ops/typing.h"
 
 namespace tidemark::detail {
 namespace {
@@ -24,42 +24,6 @@ namespace {
 double milliseconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
       .count();
-}
-
-// What tells one trace from another.
-struct LeafType {
-  TensorType type = {};
-  Weak weak = Weak::no;
-  bool is_size = false;
-  int64_t size = 0;
-  bool is_empty = false;
-  friend bool operator==(const LeafType&, const LeafType&) = default;
-};
-
-LeafType leaf_type(const Argument& argument, Source at) {
-  if (argument.is_size) return {.is_size = true, .size = argument.size};
-  if (!argument.tensor.has_value()) return {.is_empty = true};
-  const TensorState& state = state_of(argument.tensor, at);
-  LeafType leaf{.type = {state.array.dtype, state.array.shape}};
-  if (state.weak) {
-    leaf.weak = state.array.dtype == DType::boolean ? Weak::boolean
-                : state.array.dtype == DType::i32   ? Weak::integer
-                                                    : Weak::floating;
-  }
-  return leaf;
-}
-
-std::string text_of(const LeafType& leaf) {
-  if (leaf.is_size) return cat("size ", leaf.size);
-  if (leaf.is_empty) return "nothing";
-  constexpr const char* kinds[] = {"", "a bool", "an integer", "a float"};
-  if (leaf.weak != Weak::no) return kinds[static_cast<int>(leaf.weak)];
-  return cat(leaf.type);
-}
-
-// How a number comes into a program: exact, whatever dtype it meets there.
-DType number_dtype(Weak weak) {
-  return weak == Weak::boolean ? DType::boolean : weak == Weak::integer ? DType::i64 : DType::f64;
 }
 
 // Functions this thread is tracing now, innermost last.
@@ -88,19 +52,39 @@ class TracingNow {
 
 struct FunctionCore::Impl {
   struct Entry {
-    std::vector<LeafType> leaves;
+    LeafTypes leaves;             // Of the call that was traced.
+    std::vector<SizePlace> open;  // Sizes of them that may be others, in the order of the table.
     std::string key;
     std::string reason;
     std::any argument_structure;
     std::any result_structure;
     TracedFunction traced;
     std::vector<int32_t> result_leaves;  // Of each leaf: a result of the program, or -1.
-    std::vector<std::shared_ptr<const CompiledFunction>> programs;  // One for each donation.
+    // By threads, donations and open sizes.
+    struct Held {
+      std::shared_ptr<const CompiledFunction> program;
+      int64_t used = 0;  // When, counted in uses.
+    };
+    std::map<std::vector<int64_t>, Held> programs;
+    std::map<std::vector<int64_t>, compile::Placements> placements;  // By the same but the sizes.
+    int64_t program_bytes = 0, uses = 0;
     std::mutex programs_lock;
     std::atomic<int64_t> calls{0};
     std::vector<Argument> stand_ins;  // The arguments' paths and sizes, without tensors.
     double trace_ms = 0, compile_ms = 0;
-    int64_t bytes = 0;
+    std::atomic<int64_t> bytes{0};
+
+    std::vector<int64_t> sizes_of(const LeafTypes& call) const {
+      std::vector<int64_t> sizes;
+      for (const SizePlace place : open) sizes.push_back(size_at(call, place));
+      return sizes;
+    }
+  };
+  // A trace that serves a call, and the call's sizes for it.
+  struct Found {
+    std::shared_ptr<Entry> entry;
+    std::vector<int64_t> sizes;
+    explicit operator bool() const { return entry != nullptr; }
   };
 
   FunctionOptions options;
@@ -110,6 +94,8 @@ struct FunctionCore::Impl {
   mutable std::vector<std::shared_ptr<Entry>> entries;  // Most recently used first.
   mutable int64_t traces = 0, evictions = 0, in_a_row = 0;
   mutable bool warned = false;
+  // Sizes that the function reads as numbers, by key: they stay closed.
+  mutable std::map<std::pair<std::string, SizePlace>, Source> read;
 
   std::string title() const {
     return options.name.empty() ? std::string("the function")
@@ -117,21 +103,29 @@ struct FunctionCore::Impl {
   }
 
   // Runs the user's function on stand-ins for these leaves.
-  std::shared_ptr<Entry> trace(const Arguments& arguments, std::vector<LeafType> leaves,
-                               std::string reason, Source call,
+  std::shared_ptr<Entry> trace(const Arguments& arguments, LeafTypes leaves,
+                               std::vector<SizePlace> open, std::string reason, Source call,
                                const compile::Watch& watch = {}) const {
     const auto start = std::chrono::steady_clock::now();
     const TracingNow now(this, title(), call);
     auto entry = std::make_shared<Entry>();
     entry->leaves = std::move(leaves);
+    entry->open = std::move(open);
     entry->key = arguments.key;
     entry->reason = std::move(reason);
     entry->argument_structure = arguments.structure();
     Trace trace(title(), at);
+    const SizeScope sizes(&trace.sizes());
+    LeafTypes traced = entry->leaves;
+    for (const SizePlace place : entry->open) {
+      set_size(traced, place,
+               trace.sizes().add_argument(size_at(entry->leaves, place),
+                                          text_of(place, arguments.leaves)));
+    }
     if (traces > 0) trace.set_retraced(entry->reason);
     std::vector<Argument> stand_ins;
     for (size_t i = 0; i < arguments.leaves.size(); ++i) {
-      const LeafType& leaf = entry->leaves[i];
+      const LeafType& leaf = traced[i];
       Argument stand_in;
       stand_in.path = arguments.leaves[i].path;
       stand_in.is_size = leaf.is_size;
@@ -155,17 +149,22 @@ struct FunctionCore::Impl {
     entry->result_structure = std::move(result.structure);
     entry->trace_ms = milliseconds_since(start);
     const auto compiling = std::chrono::steady_clock::now();
-    if (watch) watch("trace", entry->traced.graph);
-    entry->traced.graph =
-        compile::optimise(std::move(entry->traced.graph), {.fuse = options.jit}, watch);
+    entry->traced.sizes = std::move(trace.sizes());
+    entry->traced.fuse = options.jit;
+    if (watch || entry->open.empty()) {
+      Graph known = at_sizes(entry->traced, entry->sizes_of(entry->leaves));
+      if (watch) watch("trace", known);
+      known = compile::optimise(std::move(known), {.fuse = options.jit}, watch);
+      if (entry->open.empty()) entry->traced.graph = std::move(known);
+    }
     entry->compile_ms = milliseconds_since(compiling);
     return entry;
   }
 
   // The body's results: the leaves, then what Variables became.
   static TracedFunction finish(Trace& trace, const TraceResult& result, const Arguments& arguments,
-                               const std::vector<LeafType>& leaves,
-                               std::vector<int32_t>& result_leaves, Source call) {
+                               const LeafTypes& leaves, std::vector<int32_t>& result_leaves,
+                               Source call) {
     TracedFunction traced;
     Region& region = trace.graph().body();
     for (size_t i = 0; i < result.leaves.size(); ++i) {
@@ -208,38 +207,108 @@ struct FunctionCore::Impl {
     return traced;
   }
 
-  // Why these leaves have no trace: how they differ from the most like entry.
-  std::string reason_for(const std::vector<LeafType>& leaves, const Arguments& arguments) const {
+  // That the function reads a size as a number, of `what`; empty where it does not.
+  std::string read_note(const std::string& what, SizePlace place, const std::string& key) const {
+    const auto found = read.find({key, place});
+    if (found == read.end()) return {};
+    const Source line = found->second;
+    return cat("; ", what, " is read as a number", line.known() ? cat(" at ", line.text()) : "",
+               ", so each size has a trace of its own");
+  }
+
+  // Why these leaves have no trace: how they differ from those of the last call.
+  std::string reason_for(const LeafTypes& leaves, const Arguments& arguments) const {
     if (entries.empty()) return traces == 0 ? "first call" : "its trace was dropped from the cache";
     const Entry& last = *entries.front();
     if (last.key != arguments.key) return key_change(last.key, arguments.key);
     if (last.leaves.size() != leaves.size()) return "the number of tensors changed";
     for (size_t i = 0; i < leaves.size(); ++i) {
       const LeafType &was = last.leaves[i], &is = leaves[i];
-      if (was == is) continue;
-      const std::string& path = arguments.leaves[i].path;
-      if (was.is_size || is.is_size || was.weak != is.weak || was.is_empty != is.is_empty ||
-          was.type.dtype != is.type.dtype || was.type.shape.rank() != is.type.shape.rank())
-        return cat(path, ": ", text_of(was), " became ", text_of(is));
-      for (int64_t axis = 0; axis < is.type.shape.rank(); ++axis) {
-        if (was.type.shape[axis] != is.type.shape[axis]) {
-          return cat(path, ", dimension ", axis, ": ", was.type.shape[axis], " became ",
-                     is.type.shape[axis]);
-        }
-      }
+      if (!are_alike({was}, {is}))
+        return cat(arguments.leaves[i].path, ": ", text_of(was), " became ", text_of(is));
     }
-    return "its trace was dropped from the cache";
+    for (const SizePlace place : places_of(leaves)) {
+      const Dim was = size_at(last.leaves, place), is = size_at(leaves, place);
+      const bool is_open = std::binary_search(last.open.begin(), last.open.end(), place) &&
+                           !read.contains({arguments.key, place});
+      if (was == is || is_open) continue;
+      return cat(text_of(place, arguments.leaves), ": ", was, " became ", is,
+                 read_note("it", place, arguments.key));
+    }
+    if (!match(leaves, last.leaves, last.open)) return "its trace was dropped from the cache";
+    const SizeTable& sizes = last.traced.sizes;
+    const SizeTable::Guard* const broken = sizes.broken(sizes.evaluate(last.sizes_of(leaves)));
+    if (broken == nullptr) return "its trace was dropped from the cache";
+    return cat("the last trace serves only sizes with ", sizes.text(*broken));
   }
 
-  std::shared_ptr<Entry> find(const std::vector<LeafType>& leaves, const std::string& key) const {
+  Found find(const LeafTypes& leaves, const std::string& key) const {
     for (size_t i = 0; i < entries.size(); ++i) {
-      if (entries[i]->leaves != leaves || entries[i]->key != key) continue;
+      const Entry& entry = *entries[i];
+      if (entry.key != key || !match(leaves, entry.leaves, entry.open)) continue;
+      std::vector<int64_t> sizes = entry.sizes_of(leaves);
+      const SizeTable& table = entry.traced.sizes;
+      if (!sizes.empty() && table.broken(table.evaluate(sizes)) != nullptr) continue;
       std::rotate(entries.begin(), entries.begin() + static_cast<int64_t>(i),
                   entries.begin() + static_cast<int64_t>(i) + 1);
       in_a_row = 0;
-      return entries.front();
+      return {entries.front(), std::move(sizes)};
     }
-    return nullptr;
+    return {};
+  }
+
+  // Which sizes the trace of a call leaves open: those of the signature, and Dims; else those seen
+  // with another size before. What is 1 may broadcast, and stays closed.
+  std::vector<SizePlace> to_open(const LeafTypes& leaves, const std::string& key,
+                                 const std::vector<SizePlace>& asked) const {
+    std::vector<SizePlace> chosen = asked;
+    const bool has_signature = !options.input_signature.empty();
+    if (has_signature) {
+      const std::vector<SizePlace> said = open_places(options.input_signature, leaves);
+      chosen.insert(chosen.end(), said.begin(), said.end());
+    }
+    for (const SizePlace place : places_of(leaves)) {
+      const Dim is = size_at(leaves, place);
+      const auto differs = [&](const std::shared_ptr<Entry>& entry) {
+        if (entry->key != key || !are_alike(entry->leaves, leaves)) return false;
+        const Dim was = size_at(entry->leaves, place);
+        return std::binary_search(entry->open.begin(), entry->open.end(), place) ||
+               (was != is && was != 1);
+      };
+      if (place.axis < 0 ||
+          (!has_signature && is != 1 && std::any_of(entries.begin(), entries.end(), differs)))
+        chosen.push_back(place);
+    }
+    std::sort(chosen.begin(), chosen.end());
+    chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
+    std::erase_if(chosen, [&](SizePlace place) { return read.contains({key, place}); });
+    return chosen;
+  }
+
+  // A spec's open sizes get one to be traced with: that of a call before, or any.
+  std::vector<SizePlace> fill_in(LeafTypes& leaves, const std::string& key) const {
+    constexpr int64_t some = 64;
+    std::vector<SizePlace> asked;
+    for (const SizePlace place : places_of(leaves)) {
+      if (!size_at(leaves, place).is_open()) continue;
+      asked.push_back(place);
+      const auto like = std::find_if(entries.begin(), entries.end(), [&](const auto& entry) {
+        return entry->key == key && are_alike(entry->leaves, leaves);
+      });
+      set_size(leaves, place, like == entries.end() ? Dim(some) : size_at((*like)->leaves, place));
+    }
+    return asked;
+  }
+
+  // What a trace read as numbers stays closed from now on.
+  void note_read(Entry& entry, const Arguments& arguments) const {
+    constexpr size_t most = 4096;
+    if (read.size() > most) read.clear();
+    for (const SizeTable::Closed& closed : entry.traced.sizes.closed()) {
+      const SizePlace place = entry.open[static_cast<size_t>(closed.argument)];
+      read.insert_or_assign({entry.key, place}, closed.at);
+      entry.reason += read_note(text_of(place, arguments.leaves), place, entry.key);
+    }
   }
 
   void warn_of_many(const std::string& reason, Source call) const {
@@ -251,26 +320,32 @@ struct FunctionCore::Impl {
          call);
   }
 
-  std::shared_ptr<Entry> entry_for(const Arguments& arguments, Source call) const {
-    std::vector<LeafType> leaves;
+  Found entry_for(const Arguments& arguments, Source call) const {
+    LeafTypes leaves;
     leaves.reserve(arguments.leaves.size());
     for (const Argument& argument : arguments.leaves) leaves.push_back(leaf_type(argument, call));
+    if (!options.input_signature.empty())
+      check_signature(options.input_signature, leaves, arguments.leaves, title(), call);
     std::string reason;
+    std::vector<SizePlace> open;
     {
       const std::lock_guard guard(lock);
-      if (std::shared_ptr<Entry> known = find(leaves, arguments.key)) return known;
+      const std::vector<SizePlace> asked = fill_in(leaves, arguments.key);
+      if (Found known = find(leaves, arguments.key)) return known;
       reason = reason_for(leaves, arguments);
+      open = to_open(leaves, arguments.key, asked);
     }
-    std::shared_ptr<Entry> entry = trace(arguments, leaves, reason, call);
+    std::shared_ptr<Entry> entry = trace(arguments, leaves, open, reason, call);
     entry->bytes = bytes_of(*entry);
     const std::lock_guard guard(lock);
     // Another thread may have traced the same meanwhile.
-    if (std::shared_ptr<Entry> known = find(leaves, arguments.key)) return known;
+    if (Found known = find(leaves, arguments.key)) return known;
     ++traces;
+    note_read(*entry, arguments);
     entries.insert(entries.begin(), entry);
     warn_of_many(reason, call);
     evict();
-    return entry;
+    return {entry, entry->sizes_of(leaves)};
   }
 
   // About what a trace takes: its graph and programs.
@@ -278,8 +353,7 @@ struct FunctionCore::Impl {
     int64_t bytes = static_cast<int64_t>(sizeof(Entry) + entry.key.size());
     for (const Node& node : entry.traced.graph.nodes)
       bytes += static_cast<int64_t>(sizeof(Node) + node.results.size() * sizeof(TensorType));
-    for (const auto& program : entry.programs) bytes += program->bytes();
-    return bytes;
+    return bytes + entry.traced.sizes.bytes() + entry.program_bytes;
   }
 
   void evict() const {
@@ -293,19 +367,51 @@ struct FunctionCore::Impl {
     }
   }
 
-  // The program for arguments of which those marked may be used up.
-  static std::shared_ptr<const CompiledFunction> program_for(Entry& entry,
-                                                             const std::vector<bool>& donated) {
-    const std::lock_guard guard(entry.programs_lock);
-    for (const auto& known : entry.programs) {
-      if (known->donated == donated && known->program->threads == num_threads()) return known;
+  // The program for these sizes, and for arguments of which those marked may be used up.
+  std::shared_ptr<const CompiledFunction> program_for(const Found& found,
+                                                      const std::vector<bool>& donated) const {
+    Entry& entry = *found.entry;
+    std::vector<int64_t> variant = {num_threads()};
+    variant.insert(variant.end(), donated.begin(), donated.end());
+    std::vector<int64_t> which = variant;
+    which.insert(which.end(), found.sizes.begin(), found.sizes.end());
+    std::shared_ptr<const CompiledFunction> program;
+    {
+      const std::lock_guard guard(entry.programs_lock);
+      const auto known = entry.programs.find(which);
+      if (known != entry.programs.end()) {
+        known->second.used = ++entry.uses;
+        return known->second.program;
+      }
+      const auto start = std::chrono::steady_clock::now();
+      compile::Placements& placements = entry.placements[variant];
+      // Where things lie is a function of the trace and the sizes, whatever came before.
+      const std::vector<int64_t> first = entry.sizes_of(entry.leaves);
+      if (placements.arenas.empty() && first != found.sizes)
+        compile_function(entry.traced, donated, first, placements);
+      auto made = compile_function(entry.traced, donated, found.sizes, placements);
+      made->entry = found.entry;
+      program = made;
+      entry.compile_ms += milliseconds_since(start);
+      entry.program_bytes += program->bytes();
+      entry.programs[which] = {program, ++entry.uses};
+      drop_programs(entry);
+      entry.bytes = bytes_of(entry);
     }
-    const auto start = std::chrono::steady_clock::now();
-    std::shared_ptr<const CompiledFunction> made = compile_function(entry.traced, donated);
-    entry.compile_ms += milliseconds_since(start);
-    entry.programs.push_back(made);
-    if (entry.programs.size() > 8) entry.programs.erase(entry.programs.begin());
-    return made;
+    const std::lock_guard guard(lock);
+    evict();
+    return program;
+  }
+
+  // Those not used for the longest time, until the rest takes half of what the cache may.
+  void drop_programs(Entry& entry) const {
+    while (entry.programs.size() > 1 && entry.program_bytes > options.cache_limit.count / 2) {
+      const auto oldest = std::min_element(
+          entry.programs.begin(), entry.programs.end(),
+          [](const auto& a, const auto& b) { return a.second.used < b.second.used; });
+      entry.program_bytes -= oldest->second.program->bytes();
+      entry.programs.erase(oldest);
+    }
   }
 
   CallResult give(const std::shared_ptr<Entry>& entry, std::vector<Tensor> results) const {
@@ -336,7 +442,7 @@ struct FunctionCore::Impl {
     arguments.key = entry.key;
     arguments.structure = [&entry] { return entry.argument_structure; };
     arguments.leaves = entry.stand_ins;
-    return trace(arguments, entry.leaves, "traced again to look at it", call, watch);
+    return trace(arguments, entry.leaves, entry.open, "traced again to look at it", call, watch);
   }
 
   // Traces again, and compares what was frozen.
@@ -394,9 +500,10 @@ FunctionCore::~FunctionCore() = default;
 
 CallResult FunctionCore::call(Arguments arguments, Source at) const {
   if (tracing()) return impl_->inlined(arguments, at);
-  const std::shared_ptr<Impl::Entry> entry = impl_->entry_for(arguments, at);
+  const Impl::Found found = impl_->entry_for(arguments, at);
+  const std::shared_ptr<Impl::Entry>& entry = found.entry;
   const std::vector<bool> donated = impl_->donations(entry->traced, arguments, nullptr);
-  const auto compiled = impl_->program_for(*entry, donated);
+  const auto compiled = impl_->program_for(found, donated);
   const int64_t number = entry->calls.fetch_add(1, std::memory_order_relaxed) + 1;
   if (impl_->options.check_captures && number > 1 && (number & (number - 1)) == 0) {
     const std::string changed = impl_->changes_of(*entry, at);
@@ -409,7 +516,8 @@ CallResult FunctionCore::call(Arguments arguments, Source at) const {
 }
 
 Plan FunctionCore::plan(Arguments arguments, const PlanOptions&, Source at) const {
-  const std::shared_ptr<Impl::Entry> entry = impl_->entry_for(arguments, at);
+  const Impl::Found found = impl_->entry_for(arguments, at);
+  const std::shared_ptr<Impl::Entry>& entry = found.entry;
   std::vector<bool> donated;
   for (const int32_t leaf : entry->traced.argument_leaves) {
     const Argument& argument = arguments.leaves[static_cast<size_t>(leaf)];
@@ -417,14 +525,20 @@ Plan FunctionCore::plan(Arguments arguments, const PlanOptions&, Source at) cons
                       TensorState::of(argument.tensor)->kind == TensorState::Kind::concrete &&
                       is_sole(*TensorState::of(argument.tensor)));
   }
-  return PlanAccess::make(impl_->title(), impl_->program_for(*entry, donated));
+  std::string title = impl_->title();
+  for (size_t i = 0; i < found.sizes.size(); ++i) {
+    title += cat(i == 0 ? ", for " : ", ", text_of(entry->open[i], arguments.leaves), " = ",
+                 found.sizes[i]);
+  }
+  return PlanAccess::make(std::move(title), impl_->program_for(found, donated));
 }
 
 std::pair<CallResult, Profile> FunctionCore::profile(Arguments arguments, Source at) const {
-  const std::shared_ptr<Impl::Entry> entry = impl_->entry_for(arguments, at);
+  const Impl::Found found = impl_->entry_for(arguments, at);
+  const std::shared_ptr<Impl::Entry>& entry = found.entry;
   Profile profile;
   const std::vector<bool> donated = impl_->donations(entry->traced, arguments, &profile);
-  const auto compiled = impl_->program_for(*entry, donated);
+  const auto compiled = impl_->program_for(found, donated);
   profile.planned = PlanAccess::make(impl_->title(), compiled).peak();
   RunOptions options;
   options.profile = &profile;
@@ -435,10 +549,11 @@ std::pair<CallResult, Profile> FunctionCore::profile(Arguments arguments, Source
 
 CallResult FunctionCore::run_in(const Plan& plan, std::span<std::byte> arena, Arguments arguments,
                                 Source at) const {
-  const std::shared_ptr<Impl::Entry> entry = impl_->entry_for(arguments, at);
+  const Impl::Found found = impl_->entry_for(arguments, at);
+  const std::shared_ptr<Impl::Entry>& entry = found.entry;
   const auto compiled = PlanAccess::compiled(plan);
-  const auto same = impl_->program_for(*entry, compiled->donated);
-  if (same != compiled) {
+  if (compiled->entry.lock() != entry || compiled->sizes != found.sizes ||
+      compiled->program->threads != num_threads()) {
     throw UserError(
         "run_in: the plan was made for other arguments, or for another number of threads", at,
         "plan with the types of these arguments: fn.plan(arguments...)");
@@ -463,8 +578,12 @@ CacheInfo FunctionCore::cache_info() const {
   info.evictions = impl_->evictions;
   for (const auto& entry : impl_->entries) {
     CacheEntry row;
-    for (size_t i = 0; i < entry->leaves.size(); ++i)
-      row.signature += (i == 0 ? "" : ", ") + text_of(entry->leaves[i]);
+    LeafTypes leaves = entry->leaves;
+    for (const SizePlace place : entry->open) {
+      if (!impl_->read.contains({entry->key, place})) set_size(leaves, place, open);
+    }
+    for (size_t i = 0; i < leaves.size(); ++i)
+      row.signature += (i == 0 ? "" : ", ") + text_of(leaves[i]);
     row.reason = entry->reason;
     {
       const std::lock_guard programs(entry->programs_lock);
@@ -483,6 +602,7 @@ void FunctionCore::clear_cache() const {
   std::vector<std::shared_ptr<Impl::Entry>> dropped;
   const std::lock_guard guard(impl_->lock);
   dropped.swap(impl_->entries);
+  impl_->read.clear();
 }
 
 std::string FunctionCore::report() const {

@@ -6,6 +6,7 @@
 #include "tidemark/compile/eager.h"
 #include "tidemark/ops/structure.h"
 #include "tidemark/ops/typing.h"
+#include "tidemark/types/size.h"
 
 namespace tidemark {
 namespace {
@@ -55,20 +56,22 @@ IndexList written_out(const TensorType& type, const Slices& slices) {
   return list;
 }
 
-int64_t plain_number(int64_t number, int64_t size, int64_t axis, const TensorType& type,
-                     Source at) {
-  const int64_t plain = number < 0 ? number + size : number;
-  if (plain < 0 || plain >= size) {
-    throw UserError(
-        cat("subscript: index ", number, " is out of range for axis ", axis, " of ", type), at,
-        size == 0 ? std::string("the axis is empty")
-                  : cat("indices go from ", -size, " to ", size - 1));
+Dim plain_number(int64_t number, Dim size, int64_t axis, const TensorType& type, Source at) {
+  const Dim given = number;
+  const Dim plain = number < 0 && !given.is_traced() ? size + number : given;
+  if (is_less(plain, 0) || !is_less(plain, size)) {
+    throw UserError(cat("subscript: index ", given.is_traced() ? cat(given) : cat(number),
+                        " is out of range for axis ", axis, " of ", type),
+                    at,
+                    size == 0 ? std::string("the axis is empty")
+                              : cat("indices go from ", -int64_t{size}, " to ", size - 1));
   }
   return plain;
 }
 
 struct Run {
-  int64_t begin, size, step;
+  Dim begin, size;
+  int64_t step;
 };
 
 // Python's rules: bounds are clamped, negative ones count from the end.
@@ -92,6 +95,23 @@ Run plain_slice(const Slice& slice, int64_t size, Source at) {
   const auto size_of_run = static_cast<int64_t>((static_cast<uint64_t>(reach) - 1) / step + 1);
   // A single element takes no step, and a step past the axis times a stride might not fit.
   return {begin, size_of_run, size_of_run == 1 ? 1 : slice.step};
+}
+
+// The same of an open size. What bounds leave of it is asked of the call that is traced.
+Run open_slice(const Slice& slice, Dim size, Source at) {
+  if (!slice.begin && !slice.end && slice.step == 1) return {0, size, 1};
+  // Backwards, or in steps that times a stride might not fit: of one size only.
+  if (slice.step <= 0 || slice.step > INT32_MAX) return plain_slice(slice, size, at);
+  const auto clamp = [&](int64_t bound) {
+    const Dim plain = bound < 0 ? size + bound : Dim(bound);
+    return is_less(plain, 0) ? Dim(0) : is_less(size, plain) ? size : plain;
+  };
+  const Dim begin = slice.begin ? clamp(*slice.begin) : Dim(0);
+  const Dim end = slice.end ? clamp(*slice.end) : size;
+  if (!is_less(begin, end)) return {begin, 0, 1};
+  if (slice.step == 1) return {begin, end - begin, 1};
+  const Dim count = (end - begin - 1) / slice.step + 1;
+  return {begin, count, slice.step};
 }
 
 // Everything but tensor indices, as one view. `kept` are the tensor indices left, with the axis of
@@ -124,9 +144,10 @@ Picked picked_of(const TensorType& type, const Slices& slices) {
       if (index.kind == Index::Kind::number)
         run = {plain_number(index.number, type.shape[axis], axis, type, slices.at), 1, 1};
       if (index.kind == Index::Kind::slice)
-        run = plain_slice(index.slice, type.shape[axis], slices.at);
-      picked.begin.push_back(run.begin);
-      picked.size.push_back(run.size);
+        run = type.shape[axis].is_traced() ? open_slice(index.slice, type.shape[axis], slices.at)
+                                           : plain_slice(index.slice, type.shape[axis], slices.at);
+      picked.begin.push_back(run.begin.word());
+      picked.size.push_back(run.size.word());
       picked.step.push_back(run.step);
       if (index.kind != Index::Kind::number) picked.shape.push_back(run.size);
     }

@@ -4,10 +4,12 @@
 
 #include "tidemark/api/create.h"
 #include "tidemark/api/tensor_state.h"
+#include "tidemark/api/trace.h"
 #include "tidemark/ops/contract.h"
 #include "tidemark/ops/indexing.h"
 #include "tidemark/ops/structure.h"
 #include "tidemark/ops/typing.h"
+#include "tidemark/types/size.h"
 
 namespace tidemark {
 namespace {
@@ -16,12 +18,6 @@ using detail::apply_op;
 using detail::apply_view;
 using detail::tensor_of;
 using detail::type_of;
-
-AxisList sizes_of(const Shape& shape) {
-  AxisList sizes;
-  for (const Dim dim : shape) sizes.push_back(dim.is_open() ? -1 : int64_t{dim});
-  return sizes;
-}
 
 // Tensors of one dtype, the one they promote to together.
 std::vector<Tensor> alike(std::span<const Tensor> list, std::string_view op, Source at) {
@@ -33,12 +29,12 @@ std::vector<Tensor> alike(std::span<const Tensor> list, std::string_view op, Sou
   return result;
 }
 
-Tensor sliced(const Tensor& x, int64_t axis, int64_t begin, int64_t size, Source at) {
+Tensor sliced(const Tensor& x, int64_t axis, Dim begin, Dim size, Source at) {
   const Shape& shape = x.shape();
-  AxisList begins(static_cast<size_t>(shape.rank())), sizes = sizes_of(shape),
+  AxisList begins(static_cast<size_t>(shape.rank())), sizes = words_of(shape),
                                                       steps(begins.size(), 1);
-  begins[static_cast<size_t>(axis)] = begin;
-  sizes[static_cast<size_t>(axis)] = size;
+  begins[static_cast<size_t>(axis)] = begin.word();
+  sizes[static_cast<size_t>(axis)] = size.word();
   return apply_view(def_of(&ops::slice), x, Attrs().add(begins).add(sizes).add(steps), at);
 }
 
@@ -52,10 +48,10 @@ Tensor reshape(const Operand& x, const Shape& shape, Source at) {
   const Tensor tensor = tensor_of(x, at);
   const TensorType type = type_of(tensor, at);
   // The size left to be found is found first, so that the view's shape is plain.
-  const Attrs asked = Attrs().add(sizes_of(shape));
+  const Attrs asked = Attrs().add(words_of(shape));
   const OpDef& op = def_of(&ops::reshape);
   const Shape plain = op.infer({op, {&type, 1}, asked, at}).shape;
-  return apply_view(op, tensor, Attrs().add(sizes_of(plain)), at);
+  return apply_view(op, tensor, Attrs().add(words_of(plain)), at);
 }
 
 Tensor transpose(const Operand& x, std::initializer_list<int64_t> order, Source at) {
@@ -98,7 +94,7 @@ Tensor squeeze(const Operand& x, const Axes& axes, Source at) {
   Shape shape;
   for (int64_t axis = 0; axis < type.shape.rank(); ++axis) {
     const bool named = std::find(gone.begin(), gone.end(), axis) != gone.end();
-    const bool one = type.shape[axis] == 1;
+    const bool one = named && type.shape[axis] == 1;
     if (named && !one && !axes.every()) {
       throw UserError(
           cat("squeeze: axis ", axis, " of ", type, " has size ", type.shape[axis], ", not 1"), at,
@@ -110,7 +106,7 @@ Tensor squeeze(const Operand& x, const Axes& axes, Source at) {
 }
 
 Tensor broadcast_to(const Operand& x, const Shape& shape, Source at) {
-  return apply_view(def_of(&ops::broadcast_to), tensor_of(x, at), Attrs().add(sizes_of(shape)), at);
+  return apply_view(def_of(&ops::broadcast_to), tensor_of(x, at), Attrs().add(words_of(shape)), at);
 }
 
 Tensor concat(const TensorList& list, int64_t axis, Source at) {
@@ -164,18 +160,21 @@ std::vector<Tensor> split(const Operand& x, int64_t parts, int64_t axis, Source 
   const Tensor tensor = tensor_of(x, at);
   const TensorType type = type_of(tensor, at);
   const int64_t plain = plain_axis(axis, type.shape.rank(), "split", type, at);
-  const int64_t size = type.shape[plain];
-  if (parts < 1 || size % parts != 0) {
+  const Dim size = parts < 1 ? Dim(0) : type.shape[plain] / parts;
+  if (parts < 1 || size * parts != type.shape[plain]) {
     throw UserError(
         cat("split: axis ", plain, " of ", type, " does not divide into ", parts, " equal parts"),
         at, "give the sizes: td::split(x, {3, 4}, axis)");
   }
-  return split(tensor, std::vector<int64_t>(static_cast<size_t>(parts), size / parts), plain, at);
+  std::vector<Tensor> list;
+  for (int64_t i = 0; i < parts; ++i) list.push_back(sliced(tensor, plain, size * i, size, at));
+  return list;
 }
 
 std::vector<Tensor> unstack(const Operand& x, int64_t axis, Source at) {
   const Tensor tensor = tensor_of(x, at);
   const TensorType type = type_of(tensor, at);
+  const SourceScope scope(at);
   const int64_t plain = plain_axis(axis, type.shape.rank(), "unstack", type, at);
   std::vector<Tensor> parts;
   for (int64_t i = 0; i < type.shape[plain]; ++i)
@@ -200,7 +199,11 @@ Tensor pad(const Operand& x, const Padding2& widths, const Operand& value, Sourc
     high.push_back(after);
     inside.push_back(0);
   }
-  const Tensor number = tensor_of(value, at, type.dtype);
+  // A number, known also while tracing.
+  const Tensor number = [&] {
+    const detail::NoTrace eager;
+    return tensor_of(value, at, type.dtype);
+  }();
   return apply_op(def_of(&ops::pad), {&tensor, 1},
                   Attrs()
                       .add(low)
@@ -219,11 +222,11 @@ Tensor multiplied(const Tensor& x, std::span<const int64_t> counts, bool after, 
   const Shape& shape = x.shape();
   Shape open, wide, merged;
   for (int64_t axis = 0; axis < shape.rank(); ++axis) {
-    const int64_t count = counts[static_cast<size_t>(axis)];
+    const Dim count = counts[static_cast<size_t>(axis)];
     for (Shape* list : {&open, &wide}) {
-      if (!after) list->push_back(list == &open ? 1 : count);
+      if (!after) list->push_back(list == &open ? Dim(1) : count);
       list->push_back(shape[axis]);
-      if (after) list->push_back(list == &open ? 1 : count);
+      if (after) list->push_back(list == &open ? Dim(1) : count);
     }
     merged.push_back(shape[axis] * count);
   }
@@ -249,13 +252,13 @@ Tensor tile(const Operand& x, const std::vector<int64_t>& counts, Source at) {
 
 Tensor repeat(const Operand& x, Dim count, std::optional<int64_t> axis, Source at) {
   Tensor tensor = tensor_of(x, at);
-  if (count.is_open())
+  if (count.is_any())
     throw UserError("repeat: the count must not be negative", at, "0 gives an empty tensor");
   if (!axis) tensor = reshape(tensor, {-1}, at);
   const TensorType type = type_of(tensor, at);
   const int64_t plain = plain_axis(axis.value_or(0), type.shape.rank(), "repeat", type, at);
   AxisList counts(static_cast<size_t>(type.shape.rank()), 1);
-  counts[static_cast<size_t>(plain)] = count;
+  counts[static_cast<size_t>(plain)] = count.word();
   return multiplied(tensor, counts, true, at);
 }
 
@@ -264,11 +267,12 @@ Tensor flip(const Operand& x, const Axes& axes, Source at) {
   const TensorType type = type_of(tensor, at);
   AxisList begins(static_cast<size_t>(type.shape.rank())), steps(begins.size(), 1);
   for (const int64_t axis : plain_axes(axes, "flip", type, at)) {
-    begins[static_cast<size_t>(axis)] = std::max<int64_t>(0, int64_t{type.shape[axis]} - 1);
+    const Dim size = type.shape[axis];
+    begins[static_cast<size_t>(axis)] = is_less(0, size) ? (size - 1).word() : 0;
     steps[static_cast<size_t>(axis)] = -1;
   }
   return apply_view(def_of(&ops::slice), tensor,
-                    Attrs().add(begins).add(sizes_of(type.shape)).add(steps), at);
+                    Attrs().add(begins).add(words_of(type.shape)).add(steps), at);
 }
 
 namespace {
@@ -384,10 +388,10 @@ Tensor tensordot(const Operand& a, const Operand& b, int64_t axes, Source at) {
                     at, "both must have that many axes");
   }
   Shape shape;
-  int64_t rows = 1, inner = 1, columns = 1;
+  Dim rows = 1, inner = 1, columns = 1;
   for (int64_t i = 0; i < x.rank() - axes; ++i) {
     shape.push_back(x.shape()[i]);
-    rows *= x.shape()[i];
+    rows = rows * x.shape()[i];
   }
   for (int64_t i = 0; i < axes; ++i) {
     const Dim mine = x.shape()[x.rank() - axes + i], theirs = y.shape()[i];
@@ -397,11 +401,11 @@ Tensor tensordot(const Operand& a, const Operand& b, int64_t axes, Source at) {
               type_of(y, at), " differ (", mine, " and ", theirs, ")"),
           at, "transpose one of them, or contract fewer axes");
     }
-    inner *= mine;
+    inner = inner * mine;
   }
   for (int64_t i = axes; i < y.rank(); ++i) {
     shape.push_back(y.shape()[i]);
-    columns *= y.shape()[i];
+    columns = columns * y.shape()[i];
   }
   return reshape(matmul(reshape(x, {rows, inner}, at), reshape(y, {inner, columns}, at), {}, at),
                  shape, at);
@@ -435,6 +439,7 @@ Tensor from_nhwc(const Tensor& y, ImageLayout layout, Source at) {
 }  // namespace
 
 Tensor conv2d(const Operand& x, const Operand& w, ConvOptions options, Source at) {
+  const SourceScope scope(at);
   Tensor image = to_nhwc(tensor_of(x, at), options.layout, at);
   Tensor kernel = tensor_of(w, at);
   const DType common = promote(image.dtype(), kernel.dtype());
@@ -463,6 +468,7 @@ namespace {
 template <class Combine>
 Tensor pooled(const Tensor& image, const PoolOptions& options, const Operand& outside,
               const char* name, Source at, Combine combine) {
+  const SourceScope scope(at);
   const TensorType type = type_of(image, at);
   if (type.shape.rank() != 4)
     throw UserError(cat(name, ": needs an image of four axes, got ", type), at,
@@ -488,7 +494,7 @@ Tensor pooled(const Tensor& image, const PoolOptions& options, const Operand& ou
   }
   const bool pads = options.padding == Padding::same;
   const Tensor padded = pads ? pad(image, widths, outside, at) : image;
-  const AxisList sizes{type.shape[0], out[0], out[1], type.shape[3]};
+  const AxisList sizes{type.shape[0].word(), out[0], out[1], type.shape[3].word()};
   const AxisList steps{1, strides[0], strides[1], 1};
   Tensor total;
   for (int64_t i = 0; i < options.size[0]; ++i) {

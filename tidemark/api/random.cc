@@ -85,7 +85,7 @@ template <class Parameter>
 Tensor draw(const NamedOp& op, const Shape& shape, DType dtype, const std::optional<Key>& key,
             Parameter a, Parameter b, Source at) {
   AxisList sizes;
-  for (const Dim dim : shape) sizes.push_back(dim);
+  for (const Dim dim : shape) sizes.push_back(dim.is_traced() ? dim.word() : int64_t{dim});
   const Tensor operands[] = {key_or_next(key, at)};
   return detail::apply_op(def_of(&op), operands, Attrs().add(sizes).add(dtype).add(a).add(b), at);
 }

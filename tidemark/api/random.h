@@ -70,6 +70,6 @@ struct DropoutOptions {
   std::optional<random::Key> key = {};
 };
 // Each element zero with probability `rate`, the others scaled so that the mean stays.
-Tensor dropout(const Operand& x, DropoutOptions options = {}, Source at = Source::here());
+Tensor dropout(const Operand& x, const DropoutOptions& options = {}, Source at = Source::here());
 
 }  // namespace tidemark

@@ -144,6 +144,11 @@ class Tensor {
   detail::TensorState* state_ = nullptr;
 };
 
+namespace detail {
+// An open size as a number of the program that is traced.
+Tensor size_number(Dim size, Source at);
+}  // namespace detail
+
 // In NumPy's manner; more than 1000 elements are elided.
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
 
@@ -159,7 +164,12 @@ class Operand {
   Operand(Tensor&& tensor, Source at = Source::here()) : tensor_(&tensor), dying_(true), at_(at) {}
   Operand(const Variable& variable, Source at = Source::here())
       : snapshot_(variable, at), at_(at) {}
-  Operand(Dim size, Source at = Source::here()) : kind_(1), whole_(size), at_(at) {}
+  Operand(Dim size, Source at = Source::here()) : kind_(1), at_(at) {
+    if (size.is_traced()) [[unlikely]]
+      snapshot_ = detail::size_number(size, at);
+    else
+      whole_ = size;
+  }
   template <Number T>
   Operand(T value, Source at = Source::here()) : at_(at) {
     if constexpr (std::is_floating_point_v<T>) {
@@ -181,7 +191,7 @@ class Operand {
 
  private:
   const Tensor* tensor_ = nullptr;
-  Tensor snapshot_;  // Of a Variable.
+  Tensor snapshot_;  // Of a Variable, or an open size.
   bool dying_ = false;
   int kind_ = 0;
   int64_t whole_ = 0;
@@ -239,7 +249,7 @@ class Index {
   Index() = default;
   template <std::integral I>
   Index(I number) : kind(Kind::number), number(static_cast<int64_t>(number)) {}
-  Index(Dim number) : kind(Kind::number), number(number) {}
+  Index(Dim number) : kind(Kind::number), number(number.word()) {}
   Index(Slice slice) : kind(Kind::slice), slice(slice) {}
   Index(NewAxis) : kind(Kind::new_axis) {}
   Index(Ellipsis) : kind(Kind::ellipsis) {}
@@ -251,7 +261,7 @@ class Index {
   }
 
   Kind kind = Kind::whole;
-  int64_t number = 0;
+  int64_t number = 0;  // The word of a Dim where it is open.
   Slice slice = {};
   const Tensor* tensor = nullptr;
 };

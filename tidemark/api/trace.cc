@@ -189,6 +189,26 @@ Value record_constant(DType dtype, double real, int64_t whole, Source at) {
                                            {dtype, {}}, at.resolve());
 }
 
+Tensor size_number(Dim size, Source at) {
+  TIDEMARK_CHECK(tracing(), "an open size became a number outside of a trace");
+  const int64_t words[] = {size.word()};
+  const Attrs attrs = Attrs().add(std::span<const int64_t>(words)).add(DType::i64);
+  const Source line = at.resolve();
+  const Value value = current_scope->trace->graph().add(
+      current_scope->region, def_of(&ops::size_value), {}, attrs, {DType::i64, {}}, line);
+  return traced_tensor(value, line, true);
+}
+
+std::optional<Dim> open_size_of(const Operand& operand) {
+  if (operand.tensor() == nullptr || !tracing()) return {};
+  const TensorState* const state = TensorState::of(*operand.tensor());
+  if (state == nullptr || state->kind != TensorState::Kind::traced || state->scope->ended)
+    return {};
+  const Node& node = current_scope->trace->graph().node(state->value());
+  if (node.op == nullptr || node.op->self != &ops::size_value) return {};
+  return Dim(node.attrs.read().integers()[0]);
+}
+
 Value value_as(const Tensor& tensor, DType dtype, Source at) {
   const Value value = value_of(tensor, at);
   const TensorType type = current_scope->trace->graph().type(value);

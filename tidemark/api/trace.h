@@ -10,12 +10,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "tidemark/api/tensor_state.h"
 #include "tidemark/ir/graph.h"
+#include "tidemark/types/size.h"
 
 namespace tidemark::detail {
 
@@ -56,6 +58,7 @@ class Trace {
   // A parameter of the whole function.
   Tensor argument(const TensorType& type, bool weak, Source at);
   Graph& graph() { return graph_; }
+  SizeTable& sizes() { return sizes_; }
   // What each parameter of the body is: the arguments, and in the order they were met, concrete
   // tensors and Variables.
   struct Parameter {
@@ -76,6 +79,7 @@ class Trace {
 
  private:
   Graph graph_;
+  SizeTable sizes_;
   TraceScope* body_;
   std::vector<Parameter> parameters_;
   std::vector<NumberMet> numbers_;
@@ -126,6 +130,8 @@ Tensor record(const OpDef& op, std::span<const Value> inputs, const Attrs& attrs
               const TensorType& type, Source at);
 // A literal of rank 0. `real` counts where the dtype is a float, else `whole`.
 Value record_constant(DType dtype, double real, int64_t whole, Source at);
+// The size that such an operand is (an open Dim given as a number), if it is one.
+std::optional<Dim> open_size_of(const Operand& operand);
 // A traced tensor that depends on no argument and no Variable, as something that computes it when
 // it is first wanted: the initial value of a Variable made inside a trace.
 std::function<Tensor()> frozen(const Tensor& tensor, const std::string& variable, Source at);

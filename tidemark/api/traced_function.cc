@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <mutex>
 
 #include "tidemark/api/variable_state.h"
 #include "tidemark/compile/eager.h"
+#include "tidemark/compile/pipeline.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/passes/passes.h"
 
@@ -25,8 +27,15 @@ int64_t CompiledFunction::result_bytes() const {
   return bytes;
 }
 
-std::shared_ptr<const CompiledFunction> compile_function(const TracedFunction& traced,
-                                                         const std::vector<bool>& donated) {
+Graph at_sizes(const TracedFunction& traced, const std::vector<int64_t>& sizes) {
+  if (sizes.empty()) return traced.graph;
+  return compile::at_sizes(traced.graph, traced.sizes, traced.sizes.evaluate(sizes));
+}
+
+std::shared_ptr<CompiledFunction> compile_function(const TracedFunction& traced,
+                                                   const std::vector<bool>& donated,
+                                                   const std::vector<int64_t>& sizes,
+                                                   compile::Placements& placements) {
   compile::Interface interface = traced.interface;
   size_t argument = 0;
   for (size_t i = 0; i < interface.parameters.size(); ++i) {
@@ -34,8 +43,14 @@ std::shared_ptr<const CompiledFunction> compile_function(const TracedFunction& t
       interface.parameters[i].donated = donated[argument++];
   }
   auto compiled = std::make_shared<CompiledFunction>();
-  compiled->program = compile::lower(traced.graph, interface);
+  if (sizes.empty()) {
+    compiled->program = compile::lower(traced.graph, interface, placements);
+  } else {
+    const Graph known = compile::optimise(at_sizes(traced, sizes), {.fuse = traced.fuse});
+    compiled->program = compile::lower(known, interface, placements);
+  }
   compiled->donated = donated;
+  compiled->sizes = sizes;
   return compiled;
 }
 
@@ -117,6 +132,7 @@ class Call {
 
   void take_parameters(std::span<const Argument> leaves) {
     size_t argument = 0;
+    numbers_.reserve(traced_.parameters.size());  // So that none moves.
     for (size_t i = 0; i < traced_.parameters.size(); ++i) {
       const Trace::Parameter& parameter = traced_.parameters[i];
       Tensor held;
@@ -126,32 +142,42 @@ class Call {
         held = parameter.capture;
       } else {
         const auto leaf = static_cast<size_t>(traced_.argument_leaves[argument++]);
-        held = argument_of(leaves[leaf].tensor, program_.parameters[i].dtype);
+        const Tensor& given = leaves[leaf].tensor;
+        if (state_of(given, at_).weak && !is_result(i)) {
+          registers_[1 + i] = number_of(given, program_.parameters[i].dtype);
+          held_.emplace_back();
+          continue;
+        }
+        held = argument_of(given);
       }
       registers_[1 + i] = TensorState::of(held)->array.data;
       held_.push_back(std::move(held));
     }
   }
 
-  // Numbers come in exact, views dense.
-  Tensor argument_of(const Tensor& tensor, DType dtype) const {
-    const TensorState& state = state_of(tensor, at_);
-    if (state.weak) {
-      Tensor number = make_tensor(dtype, {}, at_, ByteClass::arguments);
-      std::byte* const to = TensorState::of(number)->array.data;
-      if (dtype == DType::f64) {
-        const double value = state.number;
-        std::memcpy(to, &value, sizeof(value));
-      } else if (dtype == DType::i64) {
-        const auto value = tensor.item<int64_t>(at_);
-        std::memcpy(to, &value, sizeof(value));
-      } else {
-        *to = static_cast<std::byte>(tensor.item<bool>(at_) ? 1 : 0);
-      }
-      return number;
-    }
+  bool is_result(size_t parameter) const {
+    return std::any_of(program_.results.begin(), program_.results.end(),
+                       [&](const run::Result& result) {
+                         return result.parameter == static_cast<int32_t>(parameter);
+                       });
+  }
+
+  // Views come in dense.
+  Tensor argument_of(const Tensor& tensor) const {
     array_of(tensor, at_);  // A spec has no bytes.
     return dense(tensor, at_);
+  }
+
+  // Numbers come in exact, and stand in the call itself.
+  std::byte* number_of(const Tensor& tensor, DType dtype) {
+    const TensorState& state = state_of(tensor, at_);
+    uint64_t& word = numbers_.emplace_back(0);
+    if (dtype == DType::f64) {
+      word = std::bit_cast<uint64_t>(state.number);
+    } else {
+      word = static_cast<uint64_t>(tensor.item<int64_t>(at_));
+    }
+    return reinterpret_cast<std::byte*>(&word);
   }
 
   // A Variable written in place must be nobody else's: snapshots that are alive keep their value.
@@ -234,12 +260,29 @@ class Call {
   const RunOptions& options_;
   Source at_;
   std::vector<std::byte*> registers_;
+  std::vector<uint64_t> numbers_;
   std::vector<VariableState*> written_;
   std::vector<std::unique_lock<std::recursive_mutex>> locks_;
   std::vector<Tensor> held_;
   std::vector<Tensor> results_;
   Tensor arena_;
 };
+
+}  // namespace
+
+namespace {
+
+// The graph for the call that is being traced, and for calls of those sizes alone.
+Graph with_sizes_read(Graph graph, const SizeTable& sizes) {
+  for (Node& node : graph.nodes) {
+    for (const TensorType& type : node.results) closed(type.shape);
+    if (node.op == nullptr) continue;
+    node.attrs.change_lists(node.op->attrs, [](int64_t word) {
+      return Dim(word).is_traced() ? int64_t{Dim(word)} : word;
+    });
+  }
+  return compile::at_sizes(graph, sizes, sizes.hints());
+}
 
 }  // namespace
 
@@ -271,10 +314,11 @@ std::function<Tensor()> frozen(const Tensor& tensor, const std::string& variable
     traced->interface.parameters.push_back({ByteClass::constants, false, "captured"});
   }
   body.parameters = std::move(kept);
-  traced->graph = compact(traced->graph);
+  traced->graph = with_sizes_read(compact(traced->graph), trace.sizes());
   traced->interface.results.push_back({.updates = -1, .name = "initial value"});
   return [traced, at] {
-    const auto compiled = compile_function(*traced, {});
+    compile::Placements placements;
+    const auto compiled = compile_function(*traced, {}, {}, placements);
     std::vector<Tensor> made = run_function(*traced, *compiled, {}, {}, at);
     return std::move(made[0]);
   };

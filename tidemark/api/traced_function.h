@@ -19,11 +19,15 @@ struct TracedFunction {
   std::vector<Trace::Parameter> parameters;  // Of the graph's body; empty ones are arguments.
   std::vector<int32_t> argument_leaves;      // Of each such, in order: which leaf of the call.
   std::vector<NumberMet> numbers;
+  SizeTable sizes;  // Of the graph, where some are open; then it is optimised for each size.
+  bool fuse = true;
 };
 
 struct CompiledFunction {
   std::shared_ptr<const run::Program> program;
-  std::vector<bool> donated;  // By argument.
+  std::vector<bool> donated;        // By argument.
+  std::vector<int64_t> sizes;       // Of the open ones.
+  std::weak_ptr<const void> entry;  // Whose it is.
 
   // About what it takes in memory.
   int64_t bytes() const;
@@ -31,8 +35,13 @@ struct CompiledFunction {
   int64_t result_bytes() const;
 };
 
-std::shared_ptr<const CompiledFunction> compile_function(const TracedFunction& traced,
-                                                         const std::vector<bool>& donated);
+// Its graph for these sizes of the open ones.
+Graph at_sizes(const TracedFunction& traced, const std::vector<int64_t>& sizes);
+
+std::shared_ptr<CompiledFunction> compile_function(const TracedFunction& traced,
+                                                   const std::vector<bool>& donated,
+                                                   const std::vector<int64_t>& sizes,
+                                                   compile::Placements& placements);
 
 struct RunOptions {
   std::byte* arena = nullptr;  // The caller's: the arena, then the results.

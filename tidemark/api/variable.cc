@@ -203,7 +203,7 @@ Variable::Variable(Tensor initial, VariableOptions options, Source at)
     : state_(declared(options, at)) {
   const SourceScope scope(at);
   const TensorType type = detail::type_of(initial, at);
-  state_->shape = type.shape;
+  state_->shape = closed(type.shape);
   state_->dtype = options.dtype.value_or(type.dtype);
   if (state_->dtype != type.dtype)
     initial = detail::apply_cast(Operand(std::move(initial), at), state_->dtype, at);
@@ -222,7 +222,7 @@ Variable::Variable(const Shape& shape, Initializer initializer, VariableOptions 
   if (initializer == nullptr)
     throw UserError(cat(detail::called(*state_), " was declared without an initializer"), at,
                     "give a function that makes a tensor of a shape and a dtype");
-  state_->shape = shape;
+  state_->shape = closed(shape);
   state_->dtype = options.dtype.value_or(DType::f32);
   state_->initializer = std::move(initializer);
 }

@@ -20,7 +20,7 @@ using passes::Schedule;
 // What was small enough to fuse is small enough to lower.
 constexpr passes::GroupLimits kNoLimits = {.exprs = std::numeric_limits<int64_t>::max(),
                                            .buffers = std::numeric_limits<int64_t>::max(),
-                                           .sweeps = 32,
+                                           .sweeps = 30,
                                            .row_bytes = std::numeric_limits<int64_t>::max()};
 
 Schedule schedule_of(const Graph& graph, const Node& group) {

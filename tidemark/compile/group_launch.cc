@@ -67,12 +67,12 @@ class GroupLaunch::Worker {
     for (size_t axis = extents.size(); axis-- > 0; outer /= extents[axis]) {
       const int64_t index = outer % extents[axis];
       for (size_t b = 0; b < count_; ++b) {
-        if (!launch_.is_kept(b)) at_[b] += index * launch_.places_[b].strides[axis];
+        if (!launch_.stays(b)) at_[b] += index * launch_.places_[b].strides[axis];
       }
     }
     for (size_t b = 0; b < count_; ++b) {
       const Movement& by = launch_.movements_[b];
-      if (!launch_.is_kept(b)) at_[b] += row * by.row + step * by.step + column * by.column;
+      if (!launch_.stays(b)) at_[b] += row * by.row + step * by.step + column * by.column;
     }
   }
   // Where the cells of a chunk go.

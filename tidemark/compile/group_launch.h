@@ -55,6 +55,10 @@ class GroupLaunch {
   bool is_kept(size_t buffer) const {
     return group_.buffers[buffer].kind == GroupBuffer::Kind::kept;
   }
+  // What does not move with rows, steps and columns: rows kept by a worker, cells of chunks.
+  bool stays(size_t buffer) const {
+    return is_kept(buffer) || (folds_ && group_.buffers[buffer].kind == GroupBuffer::Kind::cell);
+  }
   Blocks pieces_of(int threads) const;
   void run_pointwise(const Call& call) const;
   void run_lanes(const Call& call) const;

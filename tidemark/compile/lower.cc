@@ -55,8 +55,11 @@ std::string group_name(const Graph& graph, const Node& group) {
 
 }  // namespace
 
-Lowerer::Lowerer(const Graph& graph, const Interface& interface)
-    : graph_(graph), interface_(interface), program_(std::make_shared<run::Program>()) {
+Lowerer::Lowerer(const Graph& graph, const Interface& interface, Placements& placements)
+    : graph_(graph),
+      interface_(interface),
+      placements_(placements),
+      program_(std::make_shared<run::Program>()) {
   program_->threads = num_threads();
   int32_t values = 0;
   for (const Node& node : graph.nodes) {
@@ -471,8 +474,45 @@ void Lowerer::emit_group(Scope& scope, int32_t number) {
 
 // ---- the whole ----------------------------------------------------------------------------------
 
+namespace {
+
+// As the first program of the graph lies, moved to these sizes; anew where that wastes memory and
+// the program is small.
+plan::Placement place_arena(const plan::Problem& problem, size_t arena, Placements& placements) {
+  constexpr double most_waste = 1.02;
+  constexpr size_t small = 2'000;
+  Placements::Arena& known = placements.arenas[arena];
+  const bool lives_alike = std::equal(
+      problem.buffers.begin(), problem.buffers.end(), known.lifetimes.begin(),
+      known.lifetimes.end(), [](const plan::Buffer& buffer, const plan::Lifetime& lifetime) {
+        return buffer.lifetime.begin == lifetime.begin && buffer.lifetime.end == lifetime.end;
+      });
+  std::vector<int64_t> sizes;
+  for (const plan::Buffer& buffer : problem.buffers) sizes.push_back(buffer.size_bytes);
+  const auto is_good = [&](const plan::Placement& placed) {
+    return problem.buffers.size() > small ||
+           static_cast<double>(placed.tidemark_bytes) <=
+               most_waste * static_cast<double>(plan::load_bytes(problem));
+  };
+  if (lives_alike && !known.relation.starts.empty()) {
+    plan::Placement moved = plan::replace(known.relation, sizes);
+    if (is_good(moved)) return moved;
+  }
+  plan::Placement placed = plan::place(problem, {.nodes = 20'000}).placement;
+  if (!known.relation.starts.empty()) return placed;
+  known.relation = plan::below_relation(problem, placed);
+  for (const plan::Buffer& buffer : problem.buffers) known.lifetimes.push_back(buffer.lifetime);
+  // What the relation gives, so that the same sizes lie the same way later.
+  plan::Placement moved = plan::replace(known.relation, sizes);
+  return is_good(moved) ? moved : placed;
+}
+
+}  // namespace
+
 void Lowerer::place_arenas() {
   const auto arenas = static_cast<int32_t>(program_->maps.size() + 1);
+  if (placements_.arenas.size() < static_cast<size_t>(arenas))
+    placements_.arenas.resize(static_cast<size_t>(arenas));
   program_->offsets.assign(program_->buffers.size(), 0);
   // A map's arenas are one buffer of the arena around it: innermost first.
   for (int32_t arena = arenas - 1; arena >= 0; --arena) {
@@ -485,15 +525,14 @@ void Lowerer::place_arenas() {
       problem.buffers.push_back(
           {.lifetime = {buffer.lower, buffer.upper}, .size_bytes = buffer.bytes});
     }
-    const plan::Result placed = plan::place(problem, {.nodes = 20'000});
-    for (size_t i = 0; i < which.size(); ++i)
-      program_->offsets[which[i]] = placed.placement.offsets[i];
+    const plan::Placement placed = place_arena(problem, static_cast<size_t>(arena), placements_);
+    for (size_t i = 0; i < which.size(); ++i) program_->offsets[which[i]] = placed.offsets[i];
     if (arena == 0) {
-      program_->arena_bytes = placed.placement.tidemark_bytes;
-      program_->load_bytes = placed.load_bytes;
+      program_->arena_bytes = placed.tidemark_bytes;
+      program_->load_bytes = plan::load_bytes(problem);
     } else {
       run::Map& map = program_->maps[static_cast<size_t>(arena - 1)];
-      map.arena_bytes = placed.placement.tidemark_bytes;
+      map.arena_bytes = placed.tidemark_bytes;
       program_->buffers[static_cast<size_t>(map.arenas.buffer)].bytes = map.arena_bytes * map.alive;
     }
   }
@@ -568,8 +607,9 @@ std::shared_ptr<run::Program> Lowerer::run() {
   return program_;
 }
 
-std::shared_ptr<run::Program> lower(const Graph& graph, const Interface& interface) {
-  return Lowerer(graph, interface).run();
+std::shared_ptr<run::Program> lower(const Graph& graph, const Interface& interface,
+                                    Placements& placements) {
+  return Lowerer(graph, interface, placements).run();
 }
 
 }  // namespace tidemark::compile

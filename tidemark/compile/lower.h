@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tidemark/ir/graph.h"
+#include "tidemark/plan/replace.h"
 #include "tidemark/run/program.h"
 
 namespace tidemark::compile {
@@ -25,7 +26,18 @@ struct Interface {
   std::vector<Result> results;
 };
 
+// How the buffers of the first program made of a graph lie above each other. Programs of the same
+// graph for other sizes, whose buffers live alike, keep that and only move.
+struct Placements {
+  struct Arena {
+    std::vector<plan::Lifetime> lifetimes;
+    plan::Relation relation;
+  };
+  std::vector<Arena> arenas;
+};
+
 // Every size of the graph is known. Throws what the tasks throw when they are made.
-std::shared_ptr<run::Program> lower(const Graph& graph, const Interface& interface);
+std::shared_ptr<run::Program> lower(const Graph& graph, const Interface& interface,
+                                    Placements& placements);
 
 }  // namespace tidemark::compile

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "tidemark/compile/lowerer.h"
+#include "tidemark/compile/scalar_loop.h"
 #include "tidemark/compile/workspace.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/ops/program.h"
@@ -131,6 +132,12 @@ void Lowerer::emit_loop(Scope& scope, int32_t number) {
     }
   }
   next_input += carries;
+  std::vector<int32_t> starts;
+  for (const Carried& carry : carried) starts.push_back(carry.first);
+  if (emit_scalar_loop(scope, number, starts, loop)) {
+    for (const int32_t number_kept : kept) extend_to_now(number_kept);
+    return;
+  }
 
   for (size_t k = 0; k < carries; ++k) {
     const TensorType& type = node.results[k];
@@ -258,6 +265,50 @@ void Lowerer::emit_loop(Scope& scope, int32_t number) {
     emit_copy(address_of(result), seen(result).layout, memory(carried[k].first).address, at);
   }
   for (const int32_t number_kept : kept) extend_to_now(number_kept);
+}
+
+// A loop on few numbers is one step; false where it is not of that kind. The carries lie where they
+// stay.
+bool Lowerer::emit_scalar_loop(Scope& scope, int32_t number, std::span<const int32_t> carries,
+                               const run::Loop& loop) {
+  const Node& node = graph_.nodes[static_cast<size_t>(number)];
+  Attrs::Reader read = node.attrs.read();
+  read.integer();
+  const auto slices = static_cast<size_t>(read.integer());
+  const size_t first_slice = (loop.counted ? 1 : 0) + carries.size();
+  std::vector<OuterValue> captures;
+  for (size_t i = first_slice + slices; i < node.inputs.size(); ++i) {
+    const Value input = node.inputs[i];
+    const bool is_number = is_constant(input);
+    captures.push_back({.is_number = is_number,
+                        .number = is_number ? constant_bits(input) : 0,
+                        .layout = seen(input).layout});
+  }
+  std::optional<ScalarLoop> made = scalar_loop(graph_, node, captures);
+  if (!made) return false;
+  std::vector<int32_t> kept;
+  std::vector<run::Address> places;
+  if (loop.counted) places.push_back(loop.count);
+  for (const int32_t carry : carries) places.push_back(memory(carry).address);
+  for (size_t k = 0; k < slices; ++k) {
+    const Value array = node.inputs[first_slice + k];
+    const bool is_dense = !is_constant(array) && seen(array).layout.is_contiguous();
+    if (!is_dense) kept.push_back(materialise(array, node.source));
+    places.push_back(is_dense ? address_of(array) : memory(kept.back()).address);
+  }
+  for (size_t i = 0; i < captures.size(); ++i) {
+    if (!captures[i].is_number) places.push_back(address_of(node.inputs[first_slice + slices + i]));
+  }
+  for (size_t r = carries.size(); r < node.results.size(); ++r)
+    places.push_back(memory(choose(node, {number, static_cast<int16_t>(r)}, scope)).address);
+  emit(scalar_loop_task(std::move(*made), loop.trips, loop.counted), places, "loop", node.source,
+       can_throw(node));
+  for (size_t k = 0; k < carries.size(); ++k) {
+    memory_of(root({number, static_cast<int16_t>(k)})) = carries[k];
+    extend_to_now(carries[k]);
+  }
+  for (const int32_t copy : kept) extend_to_now(copy);
+  return true;
 }
 
 void Lowerer::emit_map(Scope& scope, int32_t number) {

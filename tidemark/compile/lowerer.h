@@ -16,7 +16,7 @@ namespace tidemark::compile {
 
 class Lowerer {
  public:
-  Lowerer(const Graph& graph, const Interface& interface);
+  Lowerer(const Graph& graph, const Interface& interface, Placements& placements);
   std::shared_ptr<run::Program> run();
 
  private:
@@ -98,6 +98,8 @@ class Lowerer {
   // lower_control.cc
   void emit_cond(Scope& scope, int32_t number);
   void emit_loop(Scope& scope, int32_t number);
+  bool emit_scalar_loop(Scope& scope, int32_t number, std::span<const int32_t> carries,
+                        const run::Loop& loop);
   void emit_map(Scope& scope, int32_t number);
   void hand_in(Value parameter, Value outer);
   void finish_results(Scope& scope);
@@ -108,6 +110,7 @@ class Lowerer {
 
   const Graph& graph_;
   const Interface& interface_;
+  Placements& placements_;
   std::shared_ptr<run::Program> program_;
   std::vector<int32_t> first_value_;
   std::vector<Seen> seen_;

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string_view>
 
 #include "tidemark/compile/lower.h"
 #include "tidemark/ir/graph.h"
+#include "tidemark/types/size.h"
 
 namespace tidemark::compile {
 
@@ -15,6 +17,9 @@ struct PipelineOptions {
 
 // Called with the graph after each pass.
 using Watch = std::function<void(std::string_view pass, const Graph& graph)>;
+
+// The graph with every open size known. `values` are those of the table's expressions.
+Graph at_sizes(const Graph& graph, const SizeTable& sizes, std::span<const int64_t> values);
 
 Graph optimise(Graph graph, const PipelineOptions& options, const Watch& watch = {});
 

@@ -63,6 +63,19 @@ class Attrs {
   // All of it, for hashing.
   std::span<const int64_t> words() const { return words_; }
 
+  // Replaces every item of every list of integers.
+  template <class F>
+  void change_lists(std::span<const AttrDef> defs, F item) {
+    size_t at = 0;
+    for (const AttrDef& def : defs) {
+      if (at == words_.size()) return;
+      const int64_t value = words_[at++];
+      if (def.kind != AttrKind::integers && def.kind != AttrKind::text) continue;
+      for (const size_t end = at + static_cast<size_t>(value); at < end; ++at)
+        if (def.kind == AttrKind::integers) words_[at] = item(words_[at]);
+    }
+  }
+
   friend bool operator==(const Attrs&, const Attrs&) = default;
 
  private:

@@ -161,7 +161,11 @@ struct Padded {
 // Padding that is negative takes elements away: they are sliced off, and the rest is padded by 0.
 Padded without_negative_padding(Term image, ConvSpec spec) {
   AxisList begin(4), end, step(4, 1);
-  for (int64_t axis = 0; axis < 4; ++axis) end.push_back(image.shape()[axis]);
+  // Only height and width are computed with: the others may be open.
+  for (int64_t axis = 0; axis < 4; ++axis) {
+    const Dim size = image.shape()[axis];
+    end.push_back(axis == 1 || axis == 2 ? int64_t{size} : size.word());
+  }
   bool cut = false;
   for (size_t i = 0; i < 2; ++i) {
     begin[i + 1] = std::max<int64_t>(0, -spec.pad_low[i]);

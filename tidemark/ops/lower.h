@@ -4,6 +4,7 @@
 #include <span>
 
 #include "tidemark/ops/op_def.h"
+#include "tidemark/ops/scalar.h"
 
 namespace tidemark {
 

@@ -1,4 +1,4 @@
-// Ops that only programs have: literals, groups, control flow. Their typing is
+// Ops that only programs have: literals, sizes, groups, control flow. Their typing is
 // done where they are made, and passes and lowerings know them by name.
 #pragma once
 
@@ -60,6 +60,17 @@ inline constexpr NamedOp map = {.name = "map",
                                 .attrs = kMapAttrs,
                                 .no_gradient = kProgramOnly};
 
-inline constexpr const NamedOp* kProgramOps[] = {&cond, &constant, &group, &loop, &map};
+inline constexpr AttrDef kSizeAttrs[] = {{"size", AttrKind::integers}, {"dtype", AttrKind::dtype}};
+// An open size as a number, rank 0. A list of one, since sizes stand in lists. It becomes a
+// constant when the sizes are known.
+inline constexpr NamedOp size_value = {.name = "size_value",
+                                       .brief = "An open size.",
+                                       .family = Family::source,
+                                       .arity = 0,
+                                       .attrs = kSizeAttrs,
+                                       .no_gradient = kProgramOnly};
+
+inline constexpr const NamedOp* kProgramOps[] = {&cond, &constant, &group,
+                                                 &loop, &map,      &size_value};
 
 }  // namespace tidemark::ops

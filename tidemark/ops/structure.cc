@@ -7,6 +7,7 @@
 #include "tidemark/ops/reference.h"
 #include "tidemark/ops/term_ops.h"
 #include "tidemark/ops/typing.h"
+#include "tidemark/types/size.h"
 
 namespace tidemark::ops::rule {
 namespace {
@@ -43,11 +44,11 @@ void reference_cast(const ReferenceContext& context) {
 TensorType infer_reshape(const InferContext& context) {
   const TensorType& x = context.operands[0];
   Shape shape = shape_of(context.attrs.read().integers());
-  int64_t known = 1;
+  Dim known = 1;
   int64_t free = -1;
   for (int64_t axis = 0; axis < shape.rank(); ++axis) {
-    if (!shape[axis].is_open()) {
-      known *= shape[axis];
+    if (!shape[axis].is_any()) {
+      known = known * shape[axis];
     } else if (free < 0) {
       free = axis;
     } else {
@@ -55,12 +56,15 @@ TensorType infer_reshape(const InferContext& context) {
                       "at most one size may be -1");
     }
   }
-  const int64_t size = x.shape.size();
-  if (free >= 0 && known != 0 && size % known == 0) {
-    shape.set(free, size / known);
-    known = size;
+  const Dim size = x.shape.open_size();
+  if (free >= 0 && known != 0) {
+    const Dim found = size / known;
+    if (found * known == size) {
+      shape.set(free, found);
+      known = size;
+    }
   }
-  if (known != size || (free >= 0 && shape[free].is_open())) {
+  if (known != size || (free >= 0 && shape[free].is_any())) {
     throw UserError(cat("reshape: ", x, " has ", size, " elements, ", shape, " has ",
                         free >= 0 ? cat("a multiple of ", known) : cat(known)),
                     context.at,
@@ -184,14 +188,20 @@ Term grad_slice(const GradContext& context, int) {
   AxisList low(rank), high(rank), inside(rank), first(rank), flip(rank, 1);
   bool backwards = false;
   for (size_t i = 0; i < rank; ++i) {
-    const int64_t reach = std::max<int64_t>(0, size[i] - 1) * step[i];
-    low[i] = step[i] > 0 ? begin[i] : begin[i] + reach;
+    const Dim count = size[i], all = whole[static_cast<int64_t>(i)];
+    if (!is_less(0, count)) {
+      high[i] = all.word();
+      continue;
+    }
+    const Dim reach = (count - 1) * std::abs(step[i]);
+    const Dim least = step[i] > 0 ? Dim(begin[i]) : Dim(begin[i]) - reach;
+    low[i] = least.word();
     inside[i] = std::abs(step[i]) - 1;
-    high[i] = whole[static_cast<int64_t>(i)] - low[i] - (size[i] > 0 ? std::abs(reach) + 1 : 0);
+    high[i] = (all - least - reach - 1).word();
     if (step[i] < 0) {
       backwards = true;
       flip[i] = -1;
-      first[i] = size[i] - 1;
+      first[i] = (count - 1).word();
     }
   }
   Term g = context.g;
@@ -205,7 +215,8 @@ TensorType infer_broadcast(const InferContext& context) {
   const int64_t shift = shape.rank() - x.shape.rank();
   bool fits = shift >= 0;
   for (int64_t axis = 0; fits && axis < x.shape.rank(); ++axis) {
-    fits = x.shape[axis] == shape[axis + shift] || x.shape[axis] == 1;
+    const Dim mine = x.shape[axis], wanted = shape[axis + shift];
+    fits = mine.word() == 1 || mine == wanted || mine == 1;
   }
   if (!fits) {
     throw UserError(cat("broadcast_to: ", x, " does not broadcast to ", shape), context.at,
@@ -250,7 +261,7 @@ void reference_view(const ReferenceContext& context) {
 TensorType infer_concat(const InferContext& context) {
   const int64_t axis = context.attrs.read().integer();
   TensorType type = context.operands[0];
-  int64_t total = 0;
+  Dim total = 0;
   for (const TensorType& piece : context.operands) {
     bool same = piece.shape.rank() == type.shape.rank();
     for (int64_t i = 0; same && i < type.shape.rank(); ++i) {
@@ -261,7 +272,7 @@ TensorType infer_concat(const InferContext& context) {
           cat("concat: ", context.operands[0], " and ", piece, " differ beside axis ", axis),
           context.at, "all sizes but that of the axis must agree");
     }
-    total += piece.shape[axis];
+    total = total + piece.shape[axis];
   }
   type.shape.set(axis, total);
   return type;
@@ -271,9 +282,12 @@ Term grad_concat(const GradContext& context, int index) {
   const int64_t axis = context.attrs.read().integer();
   const Shape& mine = context.operands[static_cast<size_t>(index)].shape();
   AxisList begin(static_cast<size_t>(mine.rank())), end, step(static_cast<size_t>(mine.rank()), 1);
+  Dim before = 0;
   for (int i = 0; i < index; ++i)
-    begin[static_cast<size_t>(axis)] += context.operands[static_cast<size_t>(i)].shape()[axis];
-  for (int64_t i = 0; i < mine.rank(); ++i) end.push_back(begin[static_cast<size_t>(i)] + mine[i]);
+    before = before + context.operands[static_cast<size_t>(i)].shape()[axis];
+  begin[static_cast<size_t>(axis)] = before.word();
+  for (int64_t i = 0; i < mine.rank(); ++i)
+    end.push_back((i == axis ? before + mine[i] : mine[i]).word());
   return term::slice(context.g, begin, end, step);
 }
 
@@ -301,8 +315,9 @@ TensorType infer_pad(const InferContext& context) {
   const std::span<const int64_t> inside = read.integers();
   for (int64_t axis = 0; axis < type.shape.rank(); ++axis) {
     const auto i = static_cast<size_t>(axis);
-    const int64_t size = type.shape[axis];
-    type.shape.set(axis, low[i] + high[i] + size + std::max<int64_t>(0, size - 1) * inside[i]);
+    const Dim size = type.shape[axis];
+    const Dim padded = Dim(low[i]) + high[i] + size;
+    type.shape.set(axis, inside[i] == 0 ? padded : padded + larger(0, size - 1) * inside[i]);
   }
   return type;
 }
@@ -317,7 +332,8 @@ Term grad_pad(const GradContext& context, int) {
   for (int64_t axis = 0; axis < shape.rank(); ++axis) {
     const auto i = static_cast<size_t>(axis);
     step.push_back(inside[i] + 1);
-    end.push_back(low[i] + std::max<int64_t>(0, (int64_t{shape[axis]} - 1) * step[i] + 1));
+    const Dim size = shape[axis], first = low[i];
+    end.push_back((is_less(0, size) ? first + (size - 1) * step[i] + 1 : first).word());
   }
   return term::slice(context.g, low, end, step);
 }

@@ -3,6 +3,7 @@
 #include "tidemark/ops/pointwise.h"
 #include "tidemark/ops/reduce.h"
 #include "tidemark/ops/structure.h"
+#include "tidemark/types/size.h"
 
 namespace tidemark {
 
@@ -29,16 +30,6 @@ Term operator/(Term a, Term b) { return divide(a, b); }
 Term operator-(Term a) { return negative(a); }
 
 namespace term {
-namespace {
-
-AxisList sizes_of(const Shape& shape) {
-  AxisList sizes;
-  for (const Dim dim : shape) sizes.push_back(dim);
-  return sizes;
-}
-
-}  // namespace
-
 Term exp(Term x) { return tidemark::exp(x); }
 Term log(Term x) { return tidemark::log(x); }
 Term sin(Term x) { return tidemark::sin(x); }
@@ -61,20 +52,22 @@ Term sum(Term x, const AxisList& axes, bool keep) {
 }
 Term reshape(Term x, const Shape& shape) {
   if (x.shape() == shape) return x;
-  return ops::reshape.apply({x}, Attrs().add(sizes_of(shape)));
+  return ops::reshape.apply({x}, Attrs().add(words_of(shape)));
 }
 Term transpose(Term x, const AxisList& order) {
   return ops::transpose.apply({x}, Attrs().add(order));
 }
 Term broadcast_to(Term x, const Shape& shape) {
   if (x.shape() == shape) return x;
-  return ops::broadcast_to.apply({x}, Attrs().add(sizes_of(shape)));
+  return ops::broadcast_to.apply({x}, Attrs().add(words_of(shape)));
 }
 
 Term slice(Term x, const AxisList& begins, const AxisList& ends, const AxisList& steps) {
   AxisList sizes;
   for (size_t i = 0; i < begins.size(); ++i) {
-    sizes.push_back(std::max<int64_t>(0, (ends[i] - begins[i] + steps[i] - 1) / steps[i]));
+    const Dim begin = begins[i], end = ends[i];
+    const Dim reach = is_less(begin, end) ? end - begin : Dim(0);
+    sizes.push_back((steps[i] == 1 ? reach : (reach + steps[i] - 1) / steps[i]).word());
   }
   return ops::slice.apply({x}, Attrs().add(begins).add(sizes).add(steps));
 }

@@ -83,6 +83,12 @@ void broadcast_into(Shape& result, const Shape& operand, std::string_view op, So
   for (int64_t axis = 0; axis < operand.rank(); ++axis) {
     const Dim mine = result[axis + shift];
     const Dim theirs = operand[axis];
+    // A plain 1 first: it needs nothing of the other, which may be open.
+    if (theirs.word() == 1) continue;
+    if (mine.word() == 1) {
+      result.set(axis + shift, theirs);
+      continue;
+    }
     if (mine == theirs || theirs == 1) continue;
     if (mine != 1) {
       throw UserError(cat(op, ": shapes ", before, " and ", operand, " do not broadcast (", mine,

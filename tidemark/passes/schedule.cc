@@ -115,8 +115,7 @@ class Maker {
 
   std::optional<Schedule> run() {
     if (!find_members() || !find_domain() || !find_paths() || !find_index()) return std::nullopt;
-    find_sweeps();
-    if (!within_limits()) return std::nullopt;
+    if (!find_sweeps() || !within_limits()) return std::nullopt;
     return std::move(s_);
   }
 
@@ -426,7 +425,8 @@ class Maker {
     return true;
   }
 
-  void find_sweeps() {
+  // False where there are more than may be: `needed` has a bit for each.
+  bool find_sweeps() {
     std::vector<int32_t> ready(s_.members.size());  // From which sweep on its value can be read.
     int32_t last = 0;
     for (size_t i = 0; i < s_.members.size(); ++i) {
@@ -443,6 +443,7 @@ class Maker {
         last = std::max(last, m.kind == Member::Kind::reduce ? ready[i] - 1 : m.sweep);
     }
     s_.sweeps = last + 1;
+    if (s_.sweeps > limits_.sweeps) return false;
     std::vector<int64_t> again(s_.members.size());  // The work of computing an element once more.
     for (size_t i = 0; i < s_.members.size(); ++i) {
       Member& m = member(i);
@@ -477,6 +478,7 @@ class Maker {
       for (const int32_t k : m.operands) need(s_.operands[static_cast<size_t>(k)], computed);
     }
     find_room();
+    return true;
   }
 
   // A result of the same dtype that is written when the kept element is read for the last time, or
@@ -506,7 +508,6 @@ class Maker {
   }
 
   bool within_limits() {
-    if (s_.sweeps > limits_.sweeps) return false;
     int64_t results = 0, kept = 0, row_bytes = 0;
     for (const Member& m : s_.members) {
       const int64_t size = size_of(node(m.node).results[0].dtype);

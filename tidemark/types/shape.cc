@@ -3,16 +3,12 @@
 #include <ostream>
 
 #include "tidemark/base/error.h"
+#include "tidemark/types/size.h"
 
 namespace tidemark {
 
-void Dim::read_open() {
-  throw UserError("the value of an open size was asked for, but it is known only at the call",
-                  Source::none(), "compute with it as a Dim, or fix the size in the signature");
-}
-
-Shape::Shape(std::span<const int64_t> sizes) {
-  for (const int64_t size : sizes) dims_.push_back(size);
+Shape::Shape(std::span<const int64_t> words) {
+  for (const int64_t word : words) dims_.push_back(word);
 }
 
 Dim Shape::from_end(int64_t axis) const {
@@ -28,6 +24,7 @@ bool Shape::is_open() const {
 }
 
 std::ostream& operator<<(std::ostream& out, Dim dim) {
+  if (dim.is_traced()) return detail::print_size(out, dim);
   if (dim.is_open()) return out << '?';
   return out << int64_t{dim};
 }
@@ -39,6 +36,19 @@ std::ostream& operator<<(std::ostream& out, const Shape& shape) {
     out << shape[axis];
   }
   return out << ']';
+}
+
+Shape closed(const Shape& shape) {
+  Shape known = shape;
+  for (int64_t axis = 0; axis < shape.rank(); ++axis)
+    if (shape[axis].is_traced()) known.set(axis, int64_t{shape[axis]});
+  return known;
+}
+
+AxisList words_of(const Shape& shape) {
+  AxisList words;
+  for (const Dim dim : shape) words.push_back(dim.word());
+  return words;
 }
 
 Strides contiguous_strides(const Shape& shape) {

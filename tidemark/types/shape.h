@@ -16,7 +16,20 @@ namespace tidemark {
 // What an open size is written as: Shape{td::open, 784}.
 inline constexpr int open = -1;
 
-// A size: known, or open until the call. Reading an open one as a number is a UserError.
+class Dim;
+namespace detail {
+enum class SizeOp : uint8_t { add, subtract, multiply, divide, minimum, maximum };
+// What a size does that is traced: see size.h.
+int64_t read_size(int64_t word);
+bool equal_sizes(int64_t a, int64_t b);
+Dim combine_sizes(SizeOp op, Dim a, Dim b);
+void note_size_line(int64_t word, Source at);
+}  // namespace detail
+
+// A size: known, or open until the call. In a signature `td::open` is any size, and reading it as a
+// number is a UserError. While a function is traced an open size is an expression in the sizes of
+// the call (size.h): arithmetic keeps it open, reading it as a number gives that of the call that
+// is traced, and closes it: other sizes trace again.
 class Dim {
  public:
   constexpr Dim() = default;
@@ -24,64 +37,101 @@ class Dim {
   constexpr Dim(I n) : n_(static_cast<int64_t>(n)) {}
 
   constexpr bool is_open() const { return n_ < 0; }
+  constexpr bool is_traced() const { return n_ <= kTraced; }
+  // td::open itself: any size.
+  constexpr bool is_any() const { return is_open() && !is_traced(); }
   constexpr operator int64_t() const {
     if (is_open()) [[unlikely]]
-      read_open();
+      return detail::read_size(n_);
     return n_;
   }
+  // For lists of plain integers, as attributes are: Dim(word) is the size again, open or not.
+  constexpr int64_t word() const { return n_; }
 
   // Comparisons of its own: without them `a == b` is ambiguous between int64_t's and the
-  // elementwise one.
-  friend constexpr bool operator==(Dim a, Dim b) { return a.n_ == b.n_; }
-  friend constexpr auto operator<=>(Dim a, Dim b) { return a.n_ <=> b.n_; }
-  template <std::integral I>
-  friend constexpr bool operator==(Dim a, I b) {
-    return a.n_ == static_cast<int64_t>(b);
+  // elementwise one. That of traced sizes is decided by the call that is traced; others, for which
+  // it would come out otherwise, trace again.
+  friend constexpr bool operator==(Dim a, Dim b) {
+    if (a.n_ == b.n_) return true;
+    return (a.is_traced() || b.is_traced()) && detail::equal_sizes(a.n_, b.n_);
+  }
+  friend constexpr std::strong_ordering operator<=>(Dim a, Dim b) {
+    if (a.is_traced() || b.is_traced()) [[unlikely]]
+      return int64_t{a} <=> int64_t{b};
+    return a.n_ <=> b.n_;
   }
   template <std::integral I>
-  friend constexpr auto operator<=>(Dim a, I b) {
-    return a.n_ <=> static_cast<int64_t>(b);
+  friend constexpr bool operator==(Dim a, I b) {
+    return a == Dim(b);
+  }
+  template <std::integral I>
+  friend constexpr std::strong_ordering operator<=>(Dim a, I b) {
+    return a <=> Dim(b);
   }
 
  private:
-  [[noreturn]] static void read_open();
+  // At and below it: expressions. No number of elements comes near it.
+  static constexpr int64_t kTraced = INT64_MIN / 2;
   int64_t n_ = 0;
 };
 
-#define TIDEMARK_DIM_OPERATOR(op)                                              \
-  constexpr Dim operator op(Dim a, Dim b) { return int64_t{a} op int64_t{b}; } \
-  template <std::integral I>                                                   \
-  constexpr Dim operator op(Dim a, I b) {                                      \
-    return int64_t{a} op static_cast<int64_t>(b);                              \
-  }                                                                            \
-  template <std::integral I>                                                   \
-  constexpr Dim operator op(I a, Dim b) {                                      \
-    return static_cast<int64_t>(a) op int64_t{b};                              \
+#define TIDEMARK_DIM_OPERATOR(op, name)                              \
+  constexpr Dim operator op(Dim a, Dim b) {                          \
+    if (a.is_traced() || b.is_traced()) [[unlikely]]                 \
+      return detail::combine_sizes(detail::SizeOp::name, a, b);      \
+    return int64_t{a} op int64_t{b};                                 \
+  }                                                                  \
+  template <std::integral I>                                         \
+  constexpr Dim operator op(Dim a, I b) {                            \
+    if (a.is_traced()) [[unlikely]]                                  \
+      return detail::combine_sizes(detail::SizeOp::name, a, Dim(b)); \
+    return int64_t{a} op static_cast<int64_t>(b);                    \
+  }                                                                  \
+  template <std::integral I>                                         \
+  constexpr Dim operator op(I a, Dim b) {                            \
+    if (b.is_traced()) [[unlikely]]                                  \
+      return detail::combine_sizes(detail::SizeOp::name, Dim(a), b); \
+    return static_cast<int64_t>(a) op int64_t{b};                    \
   }
-TIDEMARK_DIM_OPERATOR(+)
-TIDEMARK_DIM_OPERATOR(-)
-TIDEMARK_DIM_OPERATOR(*)
-TIDEMARK_DIM_OPERATOR(/)
+TIDEMARK_DIM_OPERATOR(+, add)
+TIDEMARK_DIM_OPERATOR(-, subtract)
+TIDEMARK_DIM_OPERATOR(*, multiply)
+TIDEMARK_DIM_OPERATOR(/, divide)
 #undef TIDEMARK_DIM_OPERATOR
+
+// An axis, and the line that asks for it: the line is told where the size is then read as a number.
+struct AxisAt {
+  template <std::integral I>
+  constexpr AxisAt(I axis, Source at = Source::here()) : axis(static_cast<int64_t>(axis)), at(at) {}
+  int64_t axis;
+  Source at;
+};
 
 class Shape {
  public:
   Shape() = default;
   Shape(std::initializer_list<Dim> dims) : dims_(dims) {}
   explicit Shape(const std::vector<Dim>& dims) : dims_(std::span<const Dim>(dims)) {}
-  explicit Shape(std::span<const int64_t> sizes);
+  explicit Shape(std::span<const int64_t> words);  // Of Dims.
 
   int64_t rank() const { return static_cast<int64_t>(dims_.size()); }
   // Negative axes count from the end; out of range is a UserError.
-  Dim operator[](int64_t axis) const {
-    if (axis >= 0 && axis < rank()) [[likely]]
-      return dims_[static_cast<size_t>(axis)];
-    return from_end(axis);
+  Dim operator[](AxisAt place) const {
+    const Dim dim = place.axis >= 0 && place.axis < rank() ? dims_[static_cast<size_t>(place.axis)]
+                                                           : from_end(place.axis);
+    if (dim.is_traced()) [[unlikely]]
+      detail::note_size_line(dim.word(), place.at);
+    return dim;
   }
-  // The number of elements.
+  // The number of elements; as a size it stays open where one of these is.
   int64_t size() const {
     int64_t product = 1;
     for (const Dim dim : dims_) product *= int64_t{dim};
+    return product;
+  }
+  Dim open_size() const {
+    Dim product = 1;
+    for (const Dim dim : dims_) product = product * dim;
     return product;
   }
   bool is_open() const;
@@ -100,9 +150,14 @@ class Shape {
   SmallVec<Dim, 6> dims_;
 };
 
-// "[2, 3]"; an open size prints "?".
+// "[2, 3]"; an open size prints "?", and in a trace "5?" where it is 5 in the call that is traced.
 std::ostream& operator<<(std::ostream& out, Dim dim);
 std::ostream& operator<<(std::ostream& out, const Shape& shape);
+
+// With every traced size read as a number.
+Shape closed(const Shape& shape);
+// As attributes hold sizes.
+AxisList words_of(const Shape& shape);
 
 // Row-major strides, counted in elements.
 Strides contiguous_strides(const Shape& shape);

@@ -519,8 +519,7 @@ TEST(ControlFlow, NestsInAllWays) {
     const Tensor walked = td::fori_loop(
         0, 4,
         [&](const Tensor& i, const Tensor& y) {
-          const Tensor inner =
-              td::map_fn([&](const Tensor& e) { return e * x[0] + i; }, y, {.chunk = 2});
+          Tensor inner = td::map_fn([&](const Tensor& e) { return e * x[0] + i; }, y, {.chunk = 2});
           return td::cond(i % 2 == 0, [&] { return inner; }, [&] { return td::tanh(inner) - y; });
         },
         x);

@@ -340,4 +340,34 @@ TEST(Function, MakesKeysOfRunTimeNumbers) {
   EXPECT_EQ(f.cache_info().traces, 1);
 }
 
+TEST(Function, GivesBackWhatItWasGiven) {
+  const auto f = td::function([](const td::Tensor& a, const td::Tensor& b, const td::Tensor& c) {
+    return std::tuple{a, b, c, td::transpose(a)};
+  });
+  const td::Tensor a = td::random::normal({3, 4});
+  const auto [x, flag, number, turned] = f(a, true, 2.5);
+  EXPECT_TRUE(td::identical(x, a));
+  EXPECT_TRUE(flag.item<bool>());
+  EXPECT_EQ(number.item<double>(), 2.5);
+  EXPECT_EQ(number.dtype(), td::f32);
+  EXPECT_TRUE(td::identical(turned, td::transpose(a)));
+  EXPECT_FALSE(std::get<1>(f(a, false, 1.0)).item<bool>());
+}
+
+// A sum over a view that repeats one element multiplies; a tensor full of one number is added up.
+TEST(Function, SumsTensorsOfOneNumberAsEagerCodeDoes) {
+  const auto f = [](const td::Tensor& x) {
+    return std::tuple{td::sum(td::full({100003}, 0.1)), td::sum(td::full({100003}, x)),
+                      td::sum(td::repeat(x, 100003)),
+                      td::sum(td::full({3, 50001}, x) * 1 + td::zeros({50001}), 1)};
+  };
+  const td::Tensor x = td::constant(0.3);
+  const auto expected = f(x);
+  const auto got = td::function(f)(x);
+  EXPECT_TRUE(td::identical(std::get<0>(got), std::get<0>(expected)));
+  EXPECT_TRUE(td::identical(std::get<1>(got), std::get<1>(expected)));
+  EXPECT_TRUE(td::identical(std::get<2>(got), std::get<2>(expected)));
+  EXPECT_TRUE(td::identical(std::get<3>(got), std::get<3>(expected)));
+}
+
 }  // namespace

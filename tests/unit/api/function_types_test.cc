@@ -66,7 +66,8 @@ static_assert(std::is_copy_constructible_v<Sized> && std::is_copy_assignable_v<S
   show.run_in(plan, arena, loss);
   static_assert(std::same_as<decltype(show.profile(loss)), td::Profile>);
   static_assert(std::same_as<decltype(step.profile({}, 1)), std::pair<Step, td::Profile>>);
-  const std::string said = step.report() + step.check_captures() + step.text() + step.text("fuse");
+  static_assert(std::same_as<decltype(step.report() + step.check_captures() + step.text("fuse")),
+                             std::string>);
   const td::CacheInfo info = step.cache_info();
   step.clear_cache();
 }

@@ -238,7 +238,7 @@ TEST(Structure, KeysSayAllThatIsNoLeaf) {
 }
 
 TEST(Structure, KeysTellStaticValuesApart) {
-  const auto text = [](auto value) { return td::detail::rest_text(Static(value)); };
+  const auto text = [](const auto& value) { return td::detail::rest_text(Static(value)); };
   EXPECT_EQ(text(true), "true");
   EXPECT_EQ(text(-3), "-3");
   EXPECT_EQ(text(Mode::eval), "1");

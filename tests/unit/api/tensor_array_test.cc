@@ -87,6 +87,18 @@ TEST(TensorArray, IsCarriedByLoops) {
   }
 }
 
+TEST(TensorArray, IsWrittenInPlaceByAnEagerLoopThatTakesItByValue) {
+  const Tensor x = td::ones({10});
+  const TensorArray array(td::f32, {.size = 1000, .element_shape = td::Shape{10}});
+  const td::MemoryScope scope("loop");
+  const TensorArray all = td::fori_loop(
+      0, 1000, [&](const Tensor& i, TensorArray a) { return std::move(a).write(i, x); }, array);
+  // The one copy: `array` stays as it was.
+  EXPECT_LT(scope.peak().count, 40'000 + 1000);
+  EXPECT_EQ(td::sum(all.stack()).item<float>(), 10'000);
+  EXPECT_EQ(td::sum(array.stack()).item<float>(), 0);
+}
+
 TEST(TensorArray, IsWrittenInPlaceByACompiledLoop) {
   const auto f = td::function([](const Tensor& x) {
     return td::fori_loop(

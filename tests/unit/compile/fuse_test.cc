@@ -134,7 +134,7 @@ TEST(Fuse, RowOpsFuseWithWhatIsAroundThem) {
       const Value x = g.parameter(dtype, {4, 70, 30});
       g.result(g.row("softmax", g.apply("multiply", x, 0.5), axis));
       expect_groups(
-          g, "group[multiply" + in + " max subtract exp sum reciprocal multiply" + out + "]");
+          g, cat("group[multiply", in, " max subtract exp sum reciprocal multiply", out, "]"));
     }
     GraphMaker g;
     const Value x = g.parameter(dtype, {40, 30});
@@ -215,21 +215,49 @@ TEST(Fuse, ASumOverARepeatIsAProduct) {
   }
 }
 
-TEST(Fuse, LongSumsUseAllThreads) {
+// Few results and long folds: cut into chunks on two threads, whole on one.
+TEST(Fuse, LongFoldsUseAllThreads) {
   for (const DType dtype : {f32, f16, i32}) {
+    for (const Shape& shape : {Shape{300001}, Shape{1, 300001}, Shape{3, 300001}}) {
+      GraphMaker g;
+      const AxisList axes = {shape.rank() - 1};
+      Shape kept = shape;
+      kept.erase(shape.rank() - 1);
+      const Value x = g.parameter(dtype, shape);
+      const Value weight = g.parameter(dtype == i32 ? i64 : dtype, kept);
+      const Value y = g.apply("add", {g.apply("multiply", x, 3), g.range(300001, dtype)});
+      g.result(g.apply("multiply", {g.reduce("sum", y, axes), weight}));
+      g.result(g.reduce("max", y, axes));
+      g.result(y);
+      expect_groups(g, "group[multiply arange add sum multiply max]");
+    }
     GraphMaker g;
-    const Value x = g.parameter(dtype, {3, 300001});
-    const Value y = g.apply("multiply", x, 3);
-    const Value weight = g.parameter(dtype == i32 ? i64 : dtype, {3});
-    g.result(g.apply("multiply", {g.reduce("sum", y, {1}), weight}));
-    g.result(g.reduce("max", y, {1}));
-    g.result(y);
-    expect_same_bits(g.graph);
+    const Value x = g.parameter(dtype, {40000, 7});
+    const Value weight = g.parameter(dtype == i32 ? i64 : dtype, {7});
+    const Value y = g.apply("square", {x});
+    g.result(g.apply("multiply", {g.reduce("sum", y, {0}), weight}));
+    g.result(g.reduce("min", y, {0}));
+    expect_groups(g, "group[square sum multiply min]");
   }
+}
+
+TEST(Fuse, LongFoldsHaveWorkspaceForTheirChunks) {
+  const int threads = num_threads();
   GraphMaker g;
-  const Value x = g.parameter(f32, {20000, 7});
-  g.result(g.reduce("sum", g.apply("square", {x}), {0}));
-  expect_groups(g, "group[square sum]");
+  g.result(g.reduce("sum", g.apply("square", {g.parameter(f32, {1000000})}), {0}));
+  const Graph grouped = fused(g.graph);
+  const ArrayRef in{nullptr, f32, {1000000}, {1}}, out{nullptr, f32, {}, {}};
+  const auto bytes = [&](int count) {
+    set_num_threads(count);
+    const Node& group = grouped.nodes[static_cast<size_t>(grouped.body().nodes[0])];
+    return compile::group_task(grouped, group, {&in, 1}, {&out, 1}, true).workspace_bytes;
+  };
+  // 31 chunks of 8 blocks and their total; machine code needs no scratch.
+  if (compile::emitter() == Emitter::automatic) {
+    EXPECT_EQ(bytes(1), 0);
+    EXPECT_EQ(bytes(2), 128 + 64);
+  }
+  set_num_threads(threads);
 }
 
 TEST(Fuse, Positions) {

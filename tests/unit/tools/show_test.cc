@@ -55,6 +55,15 @@ class Show : public testing::Test {
       "  %4: f32[2] = exp(%2)\n"
       "  return %3, %4\n"
       "}\n";
+  const std::string fused_ =
+      "function f(%0: f32[2]) {\n"
+      "  %1: f32[2] = group(%0)\n"
+      "    (%2: f32[2]) {\n"
+      "      %3: f32[2] = exp(%2)\n"
+      "      return %3\n"
+      "    }\n"
+      "  return %1, %1\n"
+      "}\n";
   const std::string simplified_ =
       "function f(%0: f32[2]) {\n"
       "  %1: f32[] = constant 1\n"
@@ -93,14 +102,16 @@ TEST_F(Show, PrintsWhatEachPassMade) {
   const Ran ran = show("--after=all in.tm");
   EXPECT_EQ(ran.code, 0);
   EXPECT_EQ(ran.out, printed_ + "---- after simplify\n" + simplified_ + "---- after merge\n" +
-                         merged_ + "---- after remove_dead\n" + last_);
+                         merged_ + "---- after remove_dead\n" + last_ + "---- after fuse\n" +
+                         fused_ + "---- after order\n" + fused_);
 }
 
 TEST_F(Show, ExplainsItself) {
   const Ran ran = show("--help");
   EXPECT_EQ(ran.code, 0);
   EXPECT_TRUE(ran.out.starts_with("usage: tidemark show FILE.tm [--after=PASS|all]\n")) << ran.out;
-  EXPECT_NE(ran.out.find("passes: simplify, merge, remove_dead\n"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("passes: simplify, merge, remove_dead, fuse, order\n"), std::string::npos)
+      << ran.out;
 }
 
 TEST_F(Show, TellsWhatIsWrong) {
@@ -117,7 +128,7 @@ TEST_F(Show, TellsWhatIsWrong) {
        "show: one file at a time: 'in.tm' and 'bad.tm'\n  tidemark show --help tells more\n"},
       {"--what in.tm", "show: there is no option '--what'\n  tidemark show --help tells more\n"},
       {"--after=lunch in.tm",
-       "show: there is no pass 'lunch', only simplify, merge, remove_dead\n"
+       "show: there is no pass 'lunch', only simplify, merge, remove_dead, fuse, order\n"
        "  tidemark show --help tells more\n"},
       {"missing.tm", "show: cannot read 'missing.tm': No such file or directory\n"},
       {".", "show: cannot read '.': Is a directory\n"},

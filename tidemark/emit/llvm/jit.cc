@@ -25,9 +25,11 @@
 #include "tidemark/device/fork.h"
 #include "tidemark/device/lock.h"
 #include "tidemark/device/mapping.h"
+#include "tidemark/device/threads.h"
 #include "tidemark/emit/llvm/code_memory.h"
 #include "tidemark/emit/llvm/helpers.h"
 #include "tidemark/emit/llvm/nest_emitter.h"
+#include "tidemark/emit/llvm/recurrence_emitter.h"
 #include "tidemark/emit/llvm/support.h"
 
 extern "C" {
@@ -352,24 +354,31 @@ void CodeMemory::deallocate(std::vector<FinalizedAlloc> allocations,
 
 }  // namespace jit
 
-std::vector<std::unique_ptr<Kernel>> compile_nests(std::span<const Nest> nests, device::Isa isa) {
-  const jit::Compiling compiling;
-  std::vector<std::unique_ptr<Kernel>> kernels(nests.size());
-  std::vector<jit::JitKernel*> compiled;
-  jit::Linked linked;
-  std::unique_ptr<jit::Generator> generator = jit::Generators::instance().take(isa);
+namespace jit {
+namespace {
+
+// Writes function number i of a module under a name; gives the scratch it needs, or -1 where it
+// cannot be written.
+using EmitFunction = device::FunctionRef<int64_t(llvm::Module&, size_t i, const std::string&)>;
+
+std::vector<std::unique_ptr<Kernel>> compile_functions(size_t count, device::Isa isa,
+                                                       EmitFunction emit) {
+  const Compiling compiling;
+  std::vector<std::unique_ptr<Kernel>> kernels(count);
+  std::vector<JitKernel*> compiled;
+  Linked linked;
+  std::unique_ptr<Generator> generator = Generators::instance().take(isa);
   {
     llvm::Module module("kernels", generator->context());
     module.setTargetTriple(generator->machine().getTargetTriple().str());
     module.setDataLayout(generator->machine().createDataLayout());
-    for (size_t i = 0; i < nests.size(); ++i) {
-      if (!jit::can_compile(nests[i])) continue;
-      linked.names.push_back(cat("kernel", i));
-      jit::NestEmitter emitter(nests[i], isa, module, linked.names.back());
-      emitter.emit();
-      auto kernel = std::make_unique<jit::JitKernel>();
-      constexpr int64_t most = std::numeric_limits<int64_t>::max();
-      kernel->scratch_bytes = jit::scratch_bytes(nests[i], int64_t{1} << 55, most);
+    for (size_t i = 0; i < count; ++i) {
+      const std::string name = cat("kernel", i);
+      const int64_t scratch = emit(module, i, name);
+      if (scratch < 0) continue;
+      linked.names.push_back(name);
+      auto kernel = std::make_unique<JitKernel>();
+      kernel->scratch_bytes = scratch;
       compiled.push_back(kernel.get());
       kernels[i] = std::move(kernel);
     }
@@ -382,12 +391,12 @@ std::vector<std::unique_ptr<Kernel>> compile_nests(std::span<const Nest> nests, 
 #endif
     linked.addresses.resize(linked.names.size());
     linked.sizes.resize(linked.names.size());
-    jit::link(generator->generate(module), linked);
+    link(generator->generate(module), linked);
   }
-  jit::Generators::instance().give_back(std::move(generator));
+  Generators::instance().give_back(std::move(generator));
   int64_t unshared = linked.memory.code->bytes();
   for (size_t i = 0; i < compiled.size(); ++i) {
-    jit::JitKernel& kernel = *compiled[i];
+    JitKernel& kernel = *compiled[i];
     TIDEMARK_CHECK(linked.addresses[i] != 0, "no code for ", linked.names[i]);
     kernel.run = reinterpret_cast<decltype(kernel.run)>(linked.addresses[i]);
     kernel.code = linked.memory.code;
@@ -395,8 +404,32 @@ std::vector<std::unique_ptr<Kernel>> compile_nests(std::span<const Nest> nests, 
     unshared -= linked.sizes[i];
   }
   compiled[0]->code_bytes += unshared;  // Constants, and what rounds to whole pages.
-  jit::trim_sometimes();
+  trim_sometimes();
   return kernels;
+}
+
+}  // namespace
+}  // namespace jit
+
+std::vector<std::unique_ptr<Kernel>> compile_nests(std::span<const Nest> nests, device::Isa isa) {
+  const auto emit = [&](llvm::Module& module, size_t i, const std::string& name) -> int64_t {
+    if (!jit::can_compile(nests[i])) return -1;
+    jit::NestEmitter emitter(nests[i], isa, module, name);
+    emitter.emit();
+    constexpr int64_t most = std::numeric_limits<int64_t>::max();
+    return jit::scratch_bytes(nests[i], int64_t{1} << 55, most);
+  };
+  return jit::compile_functions(nests.size(), isa, emit);
+}
+
+std::unique_ptr<Kernel> compile_recurrence(const Recurrence& recurrence, device::Isa isa) {
+  Nest exprs;
+  exprs.exprs = recurrence.exprs;
+  const auto emit = [&](llvm::Module& module, size_t, const std::string& name) -> int64_t {
+    jit::RecurrenceEmitter(recurrence, exprs, isa, module, name).emit();
+    return 2 * static_cast<int64_t>(sizeof(int64_t));
+  };
+  return std::move(jit::compile_functions(1, isa, emit)[0]);
 }
 
 int64_t machine_scratch_bytes(const Nest& nest, int64_t steps, int64_t columns) {

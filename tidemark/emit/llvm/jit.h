@@ -13,6 +13,7 @@
 #include "tidemark/device/cpu/features.h"
 #include "tidemark/device/kernel.h"
 #include "tidemark/loops/nest.h"
+#include "tidemark/loops/recurrence.h"
 
 namespace tidemark {
 
@@ -28,6 +29,9 @@ std::vector<std::unique_ptr<Kernel>> compile_nests(std::span<const Nest> nests, 
 // What a call of such a kernel needs for this many steps and columns, where it is less than its
 // scratch_bytes: those serve any number.
 int64_t machine_scratch_bytes(const Nest& nest, int64_t steps, int64_t columns);
+
+// Its expressions have f32, f64, i32, i64, u8 and bool.
+std::unique_ptr<Kernel> compile_recurrence(const Recurrence& recurrence, device::Isa isa);
 
 // Bytes of memory holding compiled code now, in whole pages.
 int64_t code_bytes_held();

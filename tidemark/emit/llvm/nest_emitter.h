@@ -40,7 +40,7 @@ class NestEmitter {
 
   void emit();
 
- private:
+ protected:
   // Takes the values carried from vector to vector and gives the next ones.
   using Body = std::function<Carried(const Place&, const Carried&)>;
 

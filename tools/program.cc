@@ -1,0 +1,155 @@
+#include "tools/program.h"
+
+#include <charconv>
+#include <iostream>
+#include <string>
+
+#include "tidemark/api/create.h"
+#include "tidemark/api/plan_data.h"
+#include "tidemark/api/random.h"
+#include "tidemark/api/traced_function.h"
+#include "tidemark/compile/pipeline.h"
+#include "tools/program_file.h"
+
+namespace tidemark::tools {
+namespace {
+
+constexpr const char* kPlanHelp =
+    R"(usage: tidemark plan FILE.tm [--json] [--no-jit]
+
+Says what a program needs before it runs: the most bytes it adds at once, by class, the step and the
+tensors at the peak, and every step with the bytes in use.
+
+options:
+  --json     the same for programs; docs/plan_json.md has the schema
+  --no-jit   plan the program unfused
+
+exit code: 0 done; 2 bad input or usage.
+)";
+
+constexpr const char* kRunHelp =
+    R"(usage: tidemark run FILE.tm [--seed=N] [--no-jit]
+
+Runs a program on drawn arguments and prints its results, then the bytes planned and touched. Floats
+are drawn from the normal distribution, integers from 0 to 9, bools evenly.
+
+options:
+  --seed=N   draw from this seed (default 0)
+  --no-jit   run the program unfused
+
+exit code: 0 done; 2 bad input or usage.
+)";
+
+struct Options {
+  std::string input;
+  bool json = false;
+  bool fuse = true;
+  uint64_t seed = 0;
+};
+
+Options parse(Arguments arguments, const char* command, bool is_plan) {
+  const auto usage = [&](const std::string& problem) {
+    throw UserError(cat(command, ": ", problem), Source::none(),
+                    cat("tidemark ", command, " --help tells more"));
+  };
+  constexpr std::string_view kSeed = "--seed=";
+  Options options;
+  for (const std::string& argument : arguments) {
+    if (argument == "--json" && is_plan) {
+      options.json = true;
+    } else if (argument == "--no-jit") {
+      options.fuse = false;
+    } else if (argument.starts_with(kSeed) && !is_plan) {
+      const std::string number = argument.substr(kSeed.size());
+      const auto [end, error] =
+          std::from_chars(number.data(), number.data() + number.size(), options.seed);
+      if (error != std::errc() || end != number.data() + number.size())
+        usage(cat("'", number, "' is no seed: give a whole number from 0 up"));
+    } else if (argument.starts_with("--")) {
+      usage("there is no option '" + argument + "'");
+    } else if (options.input.empty()) {
+      options.input = argument;
+    } else {
+      usage("one file at a time: '" + options.input + "' and '" + argument + "'");
+    }
+  }
+  if (options.input.empty()) usage("which file?");
+  return options;
+}
+
+bool wants_help(Arguments arguments, const char* text) {
+  for (const std::string& argument : arguments) {
+    if (argument != "--help" && argument != "-h") continue;
+    std::cout << text;
+    return true;
+  }
+  return false;
+}
+
+// A program of a file as a function that has been traced.
+detail::TracedFunction as_function(Graph graph, bool fuse) {
+  detail::TracedFunction traced;
+  for (size_t i = 0; i < graph.body().parameters.size(); ++i) {
+    traced.interface.parameters.push_back({ByteClass::arguments, false, cat("argument ", i)});
+    traced.parameters.emplace_back();
+    traced.argument_leaves.push_back(static_cast<int32_t>(i));
+  }
+  for (size_t i = 0; i < graph.body().results.size(); ++i)
+    traced.interface.results.push_back({.updates = -1, .name = cat("result ", i)});
+  traced.graph = compile::optimise(std::move(graph), {.fuse = fuse});
+  return traced;
+}
+
+Tensor drawn(const TensorType& type, const random::Key& key) {
+  if (is_float(type.dtype)) return random::normal(type.shape, {.dtype = type.dtype, .key = key});
+  if (type.dtype == DType::boolean) return random::bernoulli(type.shape, {.p = 0.5, .key = key});
+  return random::integers(type.shape, {.low = 0, .high = 10, .dtype = type.dtype, .key = key});
+}
+
+std::string title_of(const Graph& graph) {
+  return graph.name.empty() ? std::string("the program") : cat("function \"", graph.name, "\"");
+}
+
+}  // namespace
+
+int plan_command(Arguments arguments) {
+  if (wants_help(arguments, kPlanHelp)) return 0;
+  const Options options = parse(arguments, "plan", true);
+  Graph graph = read_program(options.input, "plan");
+  const std::string title = title_of(graph);
+  const detail::TracedFunction traced = as_function(std::move(graph), options.fuse);
+  const std::vector<bool> donated(traced.argument_leaves.size());
+  compile::Placements placements;
+  const Plan plan =
+      detail::PlanAccess::make(title, detail::compile_function(traced, donated, {}, placements));
+  std::cout << (options.json ? plan.to_json() : plan.to_text());
+  return 0;
+}
+
+int run_command(Arguments arguments) {
+  if (wants_help(arguments, kRunHelp)) return 0;
+  const Options options = parse(arguments, "run", false);
+  Graph graph = read_program(options.input, "run");
+  const std::string title = title_of(graph);
+  std::vector<detail::Argument> leaves;
+  const std::vector<random::Key> keys =
+      random::Key(options.seed).split(static_cast<int>(graph.body().parameters.size()));
+  for (size_t i = 0; i < keys.size(); ++i)
+    leaves.emplace_back().tensor = drawn(graph.type(graph.body().parameters[i]), keys[i]);
+  const detail::TracedFunction traced = as_function(std::move(graph), options.fuse);
+  compile::Placements placements;
+  const auto compiled =
+      detail::compile_function(traced, std::vector<bool>(leaves.size()), {}, placements);
+  Profile profile;
+  profile.planned = detail::PlanAccess::make(title, compiled).peak();
+  detail::RunOptions run;
+  run.profile = &profile;
+  const std::vector<Tensor> results =
+      detail::run_function(traced, *compiled, leaves, run, Source::none());
+  for (const Tensor& result : results) std::cout << result << '\n';
+  std::cout << "planned " << profile.planned.count << " bytes, touched " << profile.touched.count
+            << '\n';
+  return 0;
+}
+
+}  // namespace tidemark::tools
