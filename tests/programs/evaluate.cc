@@ -63,7 +63,10 @@ bool are_moderate(const Node& node, const Tensors& inputs) {
     const Tensor dense = sweep::dense_copy(input);
     const ArrayRef& array = detail::array_of(dense, Source::none());
     for (int64_t i = 0; i < array.size(); ++i) {
-      const long double size = std::fabs(reference::read_float(array, i));
+      const long double element = reference::read_float(array, i);
+      const long double size = std::fabs(element);
+      // Of zeros of both signs the least or largest may be either.
+      if (node.op->family == Family::reduce && size == 0 && std::signbit(element)) return false;
       if (!std::isfinite(size) || size == 0) continue;
       if (size > most || size < 1e-15L) return false;
       powers += std::fabs(std::log2(size));

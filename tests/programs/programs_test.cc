@@ -75,7 +75,9 @@ std::string lowered_failure(const RandomProgram& program, const std::vector<Tens
                             const std::vector<Tensor>& expected, bool fuse) {
   const Graph graph = compile::optimise(program.graph, {.fuse = fuse});
   verify(graph);
-  const std::shared_ptr<run::Program> lowered = compile::lower(graph, program.interface);
+  compile::Placements placements;
+  const std::shared_ptr<run::Program> lowered =
+      compile::lower(graph, program.interface, placements);
   if (const std::string fault = placement_fault(*lowered); !fault.empty()) return fault;
   for (const Memory memory : {Memory::planned, Memory::repeated, Memory::guarded}) {
     const char* const where = memory == Memory::planned    ? "as planned"
@@ -213,8 +215,9 @@ TEST(Programs, AMisplacedBufferIsFound) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     const RandomProgram program = random_program(seed);
     compile::set_emitter(Emitter::tile);
-    const std::shared_ptr<run::Program> lowered =
-        compile::lower(compile::optimise(program.graph, {.fuse = false}), program.interface);
+    compile::Placements placements;
+    const std::shared_ptr<run::Program> lowered = compile::lower(
+        compile::optimise(program.graph, {.fuse = false}), program.interface, placements);
     ASSERT_EQ(placement_fault(*lowered), "") << "seed " << seed;
     const std::vector<run::Buffer>& buffers = lowered->buffers;
     for (size_t i = 0; i < buffers.size(); ++i) {

@@ -105,7 +105,7 @@ bool view_reshape(const ArrayRef& operand, const Attrs&, ArrayRef& result) {
     for (int64_t axis = from - 1; axis >= old_begin; --axis) {
       if (operand.shape[axis] == 1) continue;
       if (operand.strides[static_cast<size_t>(axis)] != even) return false;
-      even *= operand.shape[axis];
+      even *= int64_t{operand.shape[axis]};
     }
     int64_t stride = operand.strides[static_cast<size_t>(from)];
     for (int64_t axis = to; axis >= new_begin; --axis) {

@@ -260,8 +260,20 @@ class Compiler {
     for (const Store& store : nest_.finish) {
       result.stores.push_back({store.buffer, cell_value(store.expr, result)});
     }
+    copy_what_is_stored(result.cell_code, result.stores);
     sweep_bytes_ = std::max(sweep_bytes_, state_.registers.bytes());
     return result;
+  }
+
+  // Of several stores, the second must not read what the first has overwritten.
+  static void copy_what_is_stored(std::vector<Instruction>& code,
+                                  const std::vector<StoreFrom>& stores) {
+    if (stores.size() < 2) return;
+    for (const StoreFrom& store : stores) {
+      for (Instruction& i : code) {
+        if (i.kind == Instruction::Kind::load && i.out == store.value) i.copies = true;
+      }
+    }
   }
 
   // A stored buffer may be one that is also read, element for element. So an instruction writes
@@ -271,15 +283,9 @@ class Compiler {
     for (const Instruction& i : sweep.code) {
       if (i.kind == Instruction::Kind::load) in_place[i.out] = true;
     }
-    // Of several stores, the second must not read what the first has overwritten.
-    if (sweep.stores.size() > 1) {
-      for (const StoreFrom& store : sweep.stores) {
-        if (!in_place[store.value]) continue;
-        for (Instruction& i : sweep.code) {
-          if (i.out == store.value) i.copies = true;
-        }
-        in_place[store.value] = false;
-      }
+    copy_what_is_stored(sweep.code, sweep.stores);
+    for (const Instruction& i : sweep.code) {
+      if (i.copies) in_place[i.out] = false;
     }
     for (const CellFold& fold : sweep.folds) {
       if (in_place[fold.value]) return;
