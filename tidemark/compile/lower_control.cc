@@ -114,7 +114,9 @@ void Lowerer::emit_loop(Scope& scope, int32_t number) {
                               destination.place_root == root(initial) && ends;
       const bool free = destination.place_root >= 0 &&
                         (is_initial || last_use(destination.place_root) < scope.position);
-      destination.held = free && !may_throw ? destination.place : destination.spare;
+      // What it starts from may have been made for the same place: then that is settled.
+      if (destination.held < 0)
+        destination.held = free && !may_throw ? destination.place : destination.spare;
       carry.first = destination.held;
     } else if (ends && memory(from).writable) {
       carry.first = from;
