@@ -28,6 +28,10 @@ Tensor held(const Operand& operand) {
 
 }  // namespace
 
+Tensor not_a_view(const Tensor& tensor, Source at) {
+  return tensor.has_value() ? dense(tensor, at) : tensor;
+}
+
 Tensor condition_of(const Operand& chosen, std::string_view name, Source at) {
   const Tensor tensor = held(chosen);
   const TensorType type = type_of(tensor, at);
@@ -143,7 +147,7 @@ namespace {
 Tensors slices_of(const Tensors& walked, int64_t number, Source at) {
   Tensors slices;
   slices.reserve(walked.size());
-  for (const Tensor& array : walked) slices.push_back(array[Slices(number, at)]);
+  for (const Tensor& array : walked) slices.push_back(dense(array[Slices(number, at)], at));
   return slices;
 }
 
@@ -249,13 +253,16 @@ class EagerLoop {
     }
     Tensors results;
     for (const Tensor& carry : carries_)
-      results.push_back(carry.has_value() ? tensor_of(carry, at_) : Tensor());
+      results.push_back(carry.has_value() ? dense(tensor_of(carry, at_), at_) : Tensor());
     for (Tensor& stack : stacks_.take()) results.push_back(std::move(stack));
     return results;
   }
 
  private:
   void run_trip(int64_t trip) {
+    // Carries are values of their own, not views of what is around: as in a function.
+    for (Tensor& carry : carries_)
+      if (carry.has_value()) carry = dense(carry, at_);
     // A plain number or nothing has no type yet: the body gives it one.
     for (size_t k = 0; k < carries_.size(); ++k) {
       const TensorState* state = TensorState::of(carries_[k]);

@@ -179,8 +179,12 @@ R choose_branch(const Tensor& chosen, Then& if_true, Else& if_false, Source at) 
   } else {
     const SourceScope scope(at);
     if (is_tracing()) return traced_cond<R>(chosen, if_true, if_false, at);
-    return chosen.item<bool>(at) ? lift(call_back(if_true, at), at)
-                                 : lift(call_back(if_false, at), at);
+    R result = chosen.item<bool>(at) ? lift(call_back(if_true, at), at)
+                                     : lift(call_back(if_false, at), at);
+    for_each_leaf(result, [at]<class Leaf>(Leaf& leaf, const Path&) {
+      if constexpr (std::is_same_v<Leaf, Tensor>) leaf = not_a_view(leaf, at);
+    });
+    return result;
   }
 }
 

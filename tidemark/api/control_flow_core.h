@@ -18,6 +18,9 @@ using PathOf = std::function<std::string(size_t)>;
 
 // ---- one of two ---------------------------------------------------------------------------------
 
+// What a branch gives is a value of its own, not a view that repeats: as in a function.
+Tensor not_a_view(const Tensor& tensor, Source at);
+
 // The condition as a tensor; a UserError unless it is one bool.
 Tensor condition_of(const Operand& chosen, std::string_view name, Source at);
 // An index as a tensor; a UserError unless it is one integer.

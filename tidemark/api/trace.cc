@@ -130,19 +130,33 @@ void leaked(const TensorState& state, Source at) {
 
 namespace {
 
+// A value of the region around as one of the scope's own region: a parameter. Views and literals
+// are made again instead, so that what repeats one element is seen to do so: a sum over it
+// multiplies.
+Value lent(Value outer, TraceScope* scope) {
+  const std::pair<int32_t, int32_t> key{outer.node, outer.result};
+  if (const auto known = scope->parameter_of.find(key); known != scope->parameter_of.end())
+    return known->second;
+  Graph& graph = scope->trace->graph();
+  Node node = graph.node(outer);
+  Value inner;
+  if (node.op != nullptr && (node.op->view != nullptr || node.op->family == Family::source)) {
+    for (Value& input : node.inputs) input = lent(input, scope);
+    inner = {graph.add_node(scope->region, std::move(node)), outer.result};
+  } else {
+    inner = graph.add_parameter(scope->region, graph.type(outer), node.source);
+    scope->captured.push_back(outer);
+  }
+  scope->parameter_of.emplace(key, inner);
+  return inner;
+}
+
 // A value of `owner`'s region as a value of `scope`'s region.
 Value handed_in(Value value, const TraceScope* owner, TraceScope* scope, const TensorState& state,
                 Source at) {
   if (scope == owner) return value;
   if (scope->parent == nullptr) leaked(state, at);
-  const Value outer = handed_in(value, owner, scope->parent, state, at);
-  const auto [found, is_new] = scope->parameter_of.try_emplace({outer.node, outer.result});
-  if (is_new) {
-    Graph& graph = scope->trace->graph();
-    found->second = graph.add_parameter(scope->region, graph.type(outer), graph.node(outer).source);
-    scope->captured.push_back(outer);
-  }
-  return found->second;
+  return lent(handed_in(value, owner, scope->parent, state, at), scope);
 }
 
 }  // namespace

@@ -636,4 +636,31 @@ TEST(ControlFlow, GivesTheBitsOfEagerCodeForRandomPrograms) {
   }
 }
 
+// A sum over what repeats one element multiplies, in eager code and in functions alike, whether the
+// view is made inside or comes in.
+TEST(ControlFlow, SumsOfRepeatedElementsAreTheSameBits) {
+  const auto f = [](const Tensor& x) {
+    const Tensor row = td::broadcast_to(x, {50001});
+    const Tensor chosen =
+        td::cond(td::sum(x) > 0, [&] { return td::sum(row); }, [&] { return td::sum(row) * 2; });
+    const Tensor given =
+        td::sum(td::cond(td::sum(x) > 0, [&] { return row; }, [&] { return row * 2; }));
+    const Tensor carried = td::fori_loop(
+        0, 2, [&](const Tensor&, const Tensor& c) { return c * 1 + (td::sum(c) - td::sum(row)); },
+        row);
+    const Tensor mapped = td::map_fn([&](const Tensor& e) { return td::sum(e) + td::sum(row); },
+                                     td::broadcast_to(x, {3, 50001}));
+    return std::tuple{chosen, given, carried, mapped};
+  };
+  const Tensor x = td::constant({0.3}, td::f32);
+  const auto expected = f(x);
+  for (const bool jit : {false, true}) {
+    const auto got = td::function(f, {.jit = jit})(x);
+    EXPECT_TRUE(td::identical(std::get<0>(got), std::get<0>(expected)));
+    EXPECT_TRUE(td::identical(std::get<1>(got), std::get<1>(expected)));
+    EXPECT_TRUE(td::identical(std::get<2>(got), std::get<2>(expected)));
+    EXPECT_TRUE(td::identical(std::get<3>(got), std::get<3>(expected)));
+  }
+}
+
 }  // namespace
