@@ -269,6 +269,11 @@ def computed(case, operands, result):
         for axis, (begin, size, step) in enumerate(zip(attrs["begin"], attrs["size"], attrs["step"])):
             x = np.take(x, begin + step * np.arange(size), axis=axis)
         return x, none
+    if op == "update":
+        y = x.copy()
+        places = [b + s * np.arange(n) for b, n, s in zip(attrs["begin"], attrs["size"], attrs["step"])]
+        y[np.ix_(*places) if places else ()] = operands[1].value
+        return y, none
     if op == "concat":
         return np.concatenate([o.value for o in operands], axis=attrs["axis"]), none
     if op == "pad":
