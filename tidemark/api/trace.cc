@@ -22,11 +22,20 @@ Trace::Trace(std::string what, Source at) : body_(new TraceScope) {
   body_->at = at;
 }
 
-Trace::~Trace() {
-  body_->ended = true;
-  body_->trace = nullptr;
-  release(body_);
+namespace {
+
+// Tensors hold the scope they were made in, so the scope lets go of those it holds.
+void end(TraceScope* scope) {
+  scope->ended = true;
+  scope->trace = nullptr;
+  scope->written.clear();
+  scope->parameter_of.clear();
+  release(scope);
 }
+
+}  // namespace
+
+Trace::~Trace() { end(body_); }
 
 Tensor Trace::argument(const TensorType& type, bool weak, Source at) {
   const EnterScope entered(body_);
@@ -101,11 +110,7 @@ TraceScope* make_inner(std::string what, Source at) {
 InnerScope::InnerScope(std::string what, Source at)
     : scope_(make_inner(std::move(what), at)), entered_(scope_) {}
 
-InnerScope::~InnerScope() {
-  scope_->ended = true;
-  scope_->trace = nullptr;
-  release(scope_);
-}
+InnerScope::~InnerScope() { end(scope_); }
 
 Tensor InnerScope::parameter(const TensorType& type, Source at) {
   return traced_tensor(scope_->trace->graph().add_parameter(scope_->region, type, at), at);

@@ -5,6 +5,7 @@
 
 #include <random>
 
+#include "tests/unit/api/machine_code.h"
 #include "tidemark/tidemark.h"
 
 namespace td = tidemark;
@@ -61,6 +62,7 @@ TEST(Cond, TakesThingsFromOutsideInAnyOrder) {
 }
 
 TEST(Cond, ChargesTheLargerBranch) {
+  const td::MachineCode machine;
   const auto of = [](bool with_first, bool with_second) {
     const auto f = td::function([=](const Tensor& p, const Tensor& x) {
       const auto large = [&](int64_t n) { return td::sum(td::sin(td::tile(x, {n}))); };
@@ -309,6 +311,7 @@ TEST(ForiLoop, NumbersTripsInTheDtypeOfTheBounds) {
 }
 
 TEST(ForiLoop, KeepsACarryInItsPlace) {
+  const td::MachineCode machine;
   const auto f = td::function([](const Tensor& x) {
     return td::fori_loop(0, 10, [](const Tensor&, const Tensor& y) { return td::sin(y); }, x);
   });
@@ -437,6 +440,7 @@ TEST(MapFn, GivesTheSameBitsForEverySetting) {
 }
 
 TEST(MapFn, NeedsTheOutputAndOneBodyForEachThatIsAlive) {
+  const td::MachineCode machine;
   const Tensor xs = td::random::normal({12, 40});
   const int before = td::num_threads();
   for (const int threads : {1, 2}) {

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/unit/api/machine_code.h"
 #include "tidemark/tidemark.h"
 
 namespace td = tidemark;
@@ -28,6 +29,7 @@ TEST(Function, GivesTheBitsOfEagerCode) {
 }
 
 TEST(Function, RunsInThePlannedBytes) {
+  const td::MachineCode machine;
   const auto f = td::function([](const td::Tensor& x) {
     const td::Tensor a = td::exp(x);
     const td::Tensor b = td::sin(a) + a;
@@ -68,6 +70,7 @@ TEST(Function, TakesNumbersAsRunTimeValues) {
 }
 
 TEST(Function, UsesTheBytesOfArgumentsMovedIn) {
+  const td::MachineCode machine;
   const auto f = td::function([](const td::Tensor& x) { return td::exp(x) * 2; });
   td::Tensor x = td::ones({1000});
   const td::Tensor expected = td::exp(x) * 2;
@@ -235,6 +238,7 @@ TEST(Function, RecursionWithoutEndIsAnError) {
 }
 
 TEST(Function, MakesVariablesInItsFirstTrace) {
+  const td::MachineCode machine;
   std::optional<td::Variable> total;
   const auto f = td::function([&](const td::Tensor& x) {
     if (!total) total = td::Variable(td::zeros({100, 100}), {.name = "total"});

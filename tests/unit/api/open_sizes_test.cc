@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/unit/api/machine_code.h"
 #include "tidemark/tidemark.h"
 
 namespace td = tidemark;
@@ -232,6 +233,7 @@ TEST(OpenSizes, OpenAtOnceByASignature) {
 }
 
 TEST(OpenSizes, ArePlannedAtAnySizeWithoutTracing) {
+  const td::MachineCode machine;
   const auto f =
       td::function([](const td::Tensor& x) { return td::exp(x) + td::transpose(td::transpose(x)); },
                    {.input_signature = {td::spec({td::open, 16})}});
@@ -288,6 +290,7 @@ TEST(OpenSizes, GoThroughFunctionsInFunctions) {
 }
 
 TEST(OpenSizes, UseTheBytesOfArgumentsMovedIn) {
+  const td::MachineCode machine;
   const auto f = td::function([](const td::Tensor& x) { return td::exp(x) * 2; });
   for (const int64_t n : {4, 5, 6, 7}) {
     td::Tensor x = drawn({n, 3});
@@ -301,6 +304,7 @@ TEST(OpenSizes, UseTheBytesOfArgumentsMovedIn) {
 }
 
 TEST(OpenSizes, WriteVariables) {
+  const td::MachineCode machine;
   const td::Variable seen(td::zeros({3}));
   const auto f = td::function([seen](const td::Tensor& x) { seen.assign_add(td::sum(x, 0)); });
   td::Tensor total = td::zeros({3});
@@ -326,6 +330,7 @@ TEST(OpenSizes, AreClosedByAVariableOfThatSize) {
 }
 
 TEST(OpenSizes, RunInThePlanOfTheirOwnSize) {
+  const td::MachineCode machine;
   const auto f = td::function([](const td::Tensor& x) { return td::exp(x) + 1; },
                               {.input_signature = {td::spec({td::open})}});
   alignas(64) static std::byte arena[4096];

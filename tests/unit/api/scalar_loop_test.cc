@@ -3,6 +3,7 @@
 
 #include <random>
 
+#include "tests/unit/api/machine_code.h"
 #include "tidemark/tidemark.h"
 
 namespace td = tidemark;
@@ -28,6 +29,7 @@ void expect_one_step(const Body& body, const A&... arguments) {
 }
 
 TEST(ScalarLoop, CarriesNumbersOfEveryDtype) {
+  const td::MachineCode machine;
   for (const td::DType dtype : {td::f32, td::f64, td::i32, td::i64, td::u8}) {
     const auto body = [](const Tensor& x) {
       return td::fori_loop(
@@ -47,6 +49,7 @@ TEST(ScalarLoop, CarriesNumbersOfEveryDtype) {
 }
 
 TEST(ScalarLoop, KeepsStepsForWhatItCannotDo) {
+  const td::MachineCode machine;
   const auto halves = td::function([](const Tensor& x) {
     return td::fori_loop(0, 9, [](const Tensor&, const Tensor& s) { return s * 0.7 + 1; }, x);
   });
@@ -58,6 +61,7 @@ TEST(ScalarLoop, KeepsStepsForWhatItCannotDo) {
 }
 
 TEST(ScalarLoop, CarriesFewElementsThroughViewsAndBroadcasts) {
+  const td::MachineCode machine;
   const auto body = [](const Tensor& x, const Tensor& y) {
     return td::fori_loop(
         0, 20,
@@ -77,6 +81,7 @@ TEST(ScalarLoop, CarriesFewElementsThroughViewsAndBroadcasts) {
 }
 
 TEST(ScalarLoop, JoinsPieces) {
+  const td::MachineCode machine;
   const auto body = [](const Tensor& x) {
     return td::fori_loop(
         0, 9,
@@ -100,6 +105,7 @@ TEST(ScalarLoop, JoinsPieces) {
 }
 
 TEST(ScalarLoop, SwapsCarries) {
+  const td::MachineCode machine;
   const auto body = [](const Tensor& n) {
     return std::get<0>(
         td::while_loop([&](const Tensor&, const Tensor&, const Tensor& i) { return i < n; },
@@ -112,6 +118,7 @@ TEST(ScalarLoop, SwapsCarries) {
 }
 
 TEST(ScalarLoop, WritesAndReadsArrays) {
+  const td::MachineCode machine;
   const auto body = [](const Tensor& x) {
     return td::fori_loop(
                2, 50,
@@ -126,6 +133,7 @@ TEST(ScalarLoop, WritesAndReadsArrays) {
 }
 
 TEST(ScalarLoop, KeepsAnArrayThatIsReadAfterAWrite) {
+  const td::MachineCode machine;
   // The old array is read after the new one is made: not in place.
   const auto body = [](const Tensor& x) {
     return td::fori_loop(
@@ -142,6 +150,7 @@ TEST(ScalarLoop, KeepsAnArrayThatIsReadAfterAWrite) {
 }
 
 TEST(ScalarLoop, ScansBothWays) {
+  const td::MachineCode machine;
   for (const bool reverse : {false, true}) {
     const auto scanned = [=](const Tensor& xs) {
       return td::scan(
@@ -164,6 +173,7 @@ TEST(ScalarLoop, ScansBothWays) {
 }
 
 TEST(ScalarLoop, TellsOfAnIndexOutOfRange) {
+  const td::MachineCode machine;
   const auto f = td::function([](const Tensor& n, const Tensor& x) {
     return td::fori_loop(
                0, n, [&](const Tensor& i, const TensorArray& a) { return a.write(i, x); },
@@ -185,6 +195,7 @@ TEST(ScalarLoop, TellsOfAnIndexOutOfRange) {
 }
 
 TEST(ScalarLoop, RunsInsideMapsAndLoops) {
+  const td::MachineCode machine;
   const auto collatz = [](const Tensor& start) {
     return std::get<1>(td::while_loop(
         [](const Tensor& n, const Tensor&) { return n != 1; },
@@ -202,6 +213,7 @@ TEST(ScalarLoop, RunsInsideMapsAndLoops) {
 
 // Random pointwise bodies on three carries and an array, drawn alike in eager code and in a trace.
 TEST(ScalarLoop, GivesTheBitsOfEagerCodeForRandomBodies) {
+  const td::MachineCode machine;
   for (unsigned seed = 0; seed < 60; ++seed) {
     const auto program = [seed](const Tensor& x, const Tensor& y) {
       std::mt19937 outer(seed);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/api/machine_code.h"
 #include "tidemark/tidemark.h"
 
 namespace td = tidemark;
@@ -100,6 +101,7 @@ TEST(TensorArray, IsWrittenInPlaceByAnEagerLoopThatTakesItByValue) {
 }
 
 TEST(TensorArray, IsWrittenInPlaceByACompiledLoop) {
+  const td::MachineCode machine;
   const auto f = td::function([](const Tensor& x) {
     return td::fori_loop(
                0, 1000, [&](const Tensor& i, const TensorArray& a) { return a.write(i, x); },

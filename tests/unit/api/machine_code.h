@@ -1,0 +1,21 @@
+// Tests that count the bytes of a plan: sanitizer builds interpret kernels, which takes scratch
+// that machine code does not, and do not make loops of machine code.
+#pragma once
+
+#include "tidemark/compile/kernels.h"
+
+namespace tidemark {
+
+// While it exists kernels are machine code in every build.
+class MachineCode {
+ public:
+  MachineCode() : before_(compile::emitter()) { compile::set_emitter(compile::Emitter::llvm); }
+  ~MachineCode() { compile::set_emitter(before_); }
+  MachineCode(const MachineCode&) = delete;
+  MachineCode& operator=(const MachineCode&) = delete;
+
+ private:
+  compile::Emitter before_;
+};
+
+}  // namespace tidemark
