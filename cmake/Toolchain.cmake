@@ -25,6 +25,8 @@ target_include_directories(tidemark_flags INTERFACE ${PROJECT_SOURCE_DIR})
 # Names of ours cannot be replaced from outside, so calls among them need no detour and may be inlined.
 target_compile_options(tidemark_flags INTERFACE -fno-semantic-interposition)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  # std::stable_sort of g++ 12's library calls a function that the same library calls deprecated.
+  target_compile_options(tidemark_flags INTERFACE -Wno-deprecated-declarations)
   target_link_options(tidemark_flags INTERFACE --ld-path=${LLD})
 else()
   # g++ takes only the linker's short name and looks for ld.lld on its own search path.
