@@ -221,15 +221,15 @@ TEST(OpenSizes, OpenAtOnceByASignature) {
   }
   EXPECT_EQ(f.cache_info().traces, 1);
   const std::string at = "\n  at open_sizes_test.cc:" + std::to_string(__LINE__ + 1);
-  EXPECT_EQ(error_of([&] { f(drawn({3, 5})); }),
-            "function \"f\": argument 0 is f32[3, 5], its signature says f32[?, 784]" + at +
-                "\n  cast or reshape it, or open the size in the signature: td::open");
+  const std::string error = error_of([&] { f(drawn({3, 5})); });
+  EXPECT_EQ(error, "function \"f\": argument 0 is f32[3, 5], its signature says f32[?, 784]" + at +
+                       "\n  cast or reshape it, or open the size in the signature: td::open");
   const auto two = td::function([](const td::Tensor& x, const td::Tensor& y) { return x + y; },
                                 {.name = "two", .input_signature = {td::spec({td::open})}});
   const std::string there = "\n  at open_sizes_test.cc:" + std::to_string(__LINE__ + 1);
-  EXPECT_EQ(error_of([&] { two(drawn({3}), drawn({3})); }),
-            "function \"two\": it was given 2 tensors, its signature has 1" + there +
-                "\n  input_signature has one td::spec for each tensor, in order");
+  const std::string other = error_of([&] { two(drawn({3}), drawn({3})); });
+  EXPECT_EQ(other, "function \"two\": it was given 2 tensors, its signature has 1" + there +
+                       "\n  input_signature has one td::spec for each tensor, in order");
 }
 
 TEST(OpenSizes, ArePlannedAtAnySizeWithoutTracing) {
@@ -342,7 +342,8 @@ TEST(OpenSizes, RunInThePlanOfTheirOwnSize) {
   const td::Plan plan = f.plan(td::spec({100}));
   const td::Tensor other = drawn({50});
   const std::string at = "\n  at open_sizes_test.cc:" + std::to_string(__LINE__ + 1);
-  EXPECT_EQ(error_of([&] { f.run_in(plan, arena, other); }),
+  const std::string error = error_of([&] { f.run_in(plan, arena, other); });
+  EXPECT_EQ(error,
             "run_in: the plan was made for other arguments, or for another number of threads" + at +
                 "\n  plan with the types of these arguments: fn.plan(arguments...)");
   EXPECT_EQ(f.cache_info().traces, 1);
