@@ -240,9 +240,9 @@ void Variable::assign(const Operand& value) const {
     return detail::write_variable(*state_, detail::tensor_of(value, at, state_->dtype), at);
   const bool taken = value.is_dying() && detail::is_adoptable(*value.tensor());
   // A dying operand was given as an rvalue: emptying it is what its owner asked for.
-  Tensor given =
+  Tensor handle =
       taken ? Tensor(std::move(const_cast<Tensor&>(*value.tensor()))) : Tensor(*value.tensor());
-  detail::write_variable(*state_, std::move(given), at);
+  detail::write_variable(*state_, std::move(handle), at);
 }
 
 void Variable::assign_add(const Operand& x) const {
