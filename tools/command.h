@@ -17,4 +17,10 @@ struct Command {
 
 int tour_command(Arguments arguments);
 
+// "pack: which file?", and that --help tells more.
+[[noreturn]] void usage_error(const char* command, const std::string& problem);
+// An argument that is none of a command's options: the one file it reads.
+void take_file(const char* command, const std::string& argument, std::string& file);
+void need_file(const char* command, const std::string& file);
+
 }  // namespace tidemark::tools

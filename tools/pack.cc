@@ -53,9 +53,7 @@ struct Options {
   bool json = false;
 };
 
-[[noreturn]] void usage(const std::string& problem) {
-  throw UserError("pack: " + problem, Source::none(), "tidemark pack --help tells more");
-}
+[[noreturn]] void usage(const std::string& problem) { usage_error("pack", problem); }
 
 template <class Number>
 Number parse_number(const std::string& option, const std::string& text) {
@@ -86,15 +84,11 @@ Options parse(Arguments arguments) {
       options.picture = value();
     } else if (argument == "--json") {
       options.json = true;
-    } else if (argument.starts_with("--")) {
-      usage("there is no option '" + argument + "'");
-    } else if (options.input.empty()) {
-      options.input = argument;
     } else {
-      usage("one file at a time: '" + options.input + "' and '" + argument + "'");
+      take_file("pack", argument, options.input);
     }
   }
-  if (options.input.empty()) usage("which file?");
+  need_file("pack", options.input);
   return options;
 }
 

@@ -48,10 +48,6 @@ struct Options {
 };
 
 Options parse(Arguments arguments, const char* command, bool is_plan) {
-  const auto usage = [&](const std::string& problem) {
-    throw UserError(cat(command, ": ", problem), Source::none(),
-                    cat("tidemark ", command, " --help tells more"));
-  };
   constexpr std::string_view kSeed = "--seed=";
   Options options;
   for (const std::string& argument : arguments) {
@@ -64,16 +60,12 @@ Options parse(Arguments arguments, const char* command, bool is_plan) {
       const auto [end, error] =
           std::from_chars(number.data(), number.data() + number.size(), options.seed);
       if (error != std::errc() || end != number.data() + number.size())
-        usage(cat("'", number, "' is no seed: give a whole number from 0 up"));
-    } else if (argument.starts_with("--")) {
-      usage("there is no option '" + argument + "'");
-    } else if (options.input.empty()) {
-      options.input = argument;
+        usage_error(command, cat("'", number, "' is no seed: give a whole number from 0 up"));
     } else {
-      usage("one file at a time: '" + options.input + "' and '" + argument + "'");
+      take_file(command, argument, options.input);
     }
   }
-  if (options.input.empty()) usage("which file?");
+  need_file(command, options.input);
   return options;
 }
 

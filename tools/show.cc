@@ -36,9 +36,7 @@ struct Options {
   std::string after;  // A pass, "all", or nothing.
 };
 
-[[noreturn]] void usage(const std::string& problem) {
-  throw UserError("show: " + problem, Source::none(), "tidemark show --help tells more");
-}
+[[noreturn]] void usage(const std::string& problem) { usage_error("show", problem); }
 
 Options parse(Arguments arguments) {
   constexpr std::string_view kAfter = "--after=";
@@ -48,15 +46,11 @@ Options parse(Arguments arguments) {
       options.after = argument.substr(kAfter.size());
       if (options.after != "all" && passes::find(options.after) == nullptr)
         usage(cat("there is no pass '", options.after, "', only ", pass_names(", ")));
-    } else if (argument.starts_with("--")) {
-      usage("there is no option '" + argument + "'");
-    } else if (options.input.empty()) {
-      options.input = argument;
     } else {
-      usage("one file at a time: '" + options.input + "' and '" + argument + "'");
+      take_file("show", argument, options.input);
     }
   }
-  if (options.input.empty()) usage("which file?");
+  need_file("show", options.input);
   return options;
 }
 
