@@ -248,22 +248,6 @@ Value traced_operand(const Operand& operand, const Number& number, DType dtype, 
   return record_constant(dtype, value, number.whole, at);
 }
 
-// ---- broadcasting -------------------------------------------------------------------------------
-
-// The operand's array with its strides stretched over a larger shape.
-ArrayRef stretched(const ArrayRef& array, const Shape& shape) {
-  if (array.shape == shape) return array;
-  ArrayRef seen = array;
-  seen.shape = shape;
-  seen.strides.clear();
-  const int64_t shift = shape.rank() - array.rank();
-  for (int64_t axis = 0; axis < shape.rank(); ++axis) {
-    const bool repeats = axis < shift || array.shape[axis - shift] != shape[axis];
-    seen.strides.push_back(repeats ? 0 : array.strides[static_cast<size_t>(axis - shift)]);
-  }
-  return seen;
-}
-
 }  // namespace
 
 // ---- families -----------------------------------------------------------------------------------
@@ -304,7 +288,7 @@ Tensor apply_pointwise(const OpDef& op, std::initializer_list<const Operand*> op
     if (types[i].weak != Weak::no) {
       inputs[i].number = fitted(numbers[i], type.compute[i], op.name, at);
     } else {
-      arrays[i] = stretched(array_of(*operand.tensor(), at), shape);
+      arrays[i] = compile::stretched(array_of(*operand.tensor(), at), shape);
       inputs[i].array = &arrays[i];
     }
   }

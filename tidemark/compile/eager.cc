@@ -52,6 +52,19 @@ bool wants_streaming(const Frame& frame, const ArrayRef& result) {
 
 }  // namespace
 
+ArrayRef stretched(const ArrayRef& array, const Shape& shape) {
+  if (array.shape == shape) return array;
+  ArrayRef wide = array;
+  wide.shape = shape;
+  wide.strides.clear();
+  const int64_t shift = shape.rank() - array.rank();
+  for (int64_t axis = 0; axis < shape.rank(); ++axis) {
+    const bool repeats = axis < shift || array.shape[axis - shift] != shape[axis];
+    wide.strides.push_back(repeats ? 0 : array.strides[static_cast<size_t>(axis - shift)]);
+  }
+  return wide;
+}
+
 void run_pointwise(const OpDef& op, std::span<const Input> operands, const PointwiseType& type,
                    const ArrayRef& result) {
   Frame frame;

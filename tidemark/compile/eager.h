@@ -20,6 +20,9 @@ struct Input {
   uint64_t number = 0;  // See number_bits in ops/lower.h.
 };
 
+// The operand seen in the larger shape of a pointwise result: what it lacks repeats.
+ArrayRef stretched(const ArrayRef& array, const Shape& shape);
+
 void run_pointwise(const OpDef& op, std::span<const Input> operands, const PointwiseType& type,
                    const ArrayRef& result);
 // Element by element into another place, layout or dtype.

@@ -24,20 +24,6 @@ bool same_layout(const ArrayRef& a, const ArrayRef& b) {
          size_of(a.dtype) == size_of(b.dtype);
 }
 
-// The operand seen in the shape of a pointwise result.
-ArrayRef stretched(const ArrayRef& array, const Shape& shape) {
-  if (array.shape == shape) return array;
-  ArrayRef wide = array;
-  wide.shape = shape;
-  wide.strides.clear();
-  const int64_t shift = shape.rank() - array.rank();
-  for (int64_t axis = 0; axis < shape.rank(); ++axis) {
-    const bool repeats = axis < shift || array.shape[axis - shift] != shape[axis];
-    wide.strides.push_back(repeats ? 0 : array.strides[static_cast<size_t>(axis - shift)]);
-  }
-  return wide;
-}
-
 // What a fused step is called: "multiply + add + sum".
 std::string group_name(const Graph& graph, const Node& group) {
   std::string text;

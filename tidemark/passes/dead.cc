@@ -4,9 +4,7 @@
 #include "tidemark/passes/passes.h"
 
 namespace tidemark::passes {
-namespace {
 
-// Whether a node does something besides giving results, itself or in a region.
 bool has_effect(const Graph& graph, const Node& node) {
   if (node.op->family == Family::effect) return true;
   return std::any_of(node.regions.begin(), node.regions.end(), [&](RegionId id) {
@@ -16,6 +14,8 @@ bool has_effect(const Graph& graph, const Node& node) {
     });
   });
 }
+
+namespace {
 
 void sweep(Graph& graph, Region& region, std::vector<bool>& read) {
   for (const Value result : region.results) read[static_cast<size_t>(result.node)] = true;

@@ -18,16 +18,6 @@ int64_t bytes_of(const TensorType& type) {
   return type.shape.is_open() ? 0 : type.shape.size() * size_of(type.dtype);
 }
 
-bool has_effect(const Graph& graph, const Node& node) {
-  if (node.op->family == Family::effect) return true;
-  return std::any_of(node.regions.begin(), node.regions.end(), [&](RegionId id) {
-    const Region& region = graph.regions[static_cast<size_t>(id)];
-    return std::any_of(region.nodes.begin(), region.nodes.end(), [&](int32_t number) {
-      return has_effect(graph, graph.nodes[static_cast<size_t>(number)]);
-    });
-  });
-}
-
 // Clusters of nodes in an order in which they can run. Merging two moves what lies between them and
 // depends on the first behind the second; where that cannot be, they may not merge.
 class ClusterOrder {

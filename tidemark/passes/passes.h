@@ -18,6 +18,9 @@ void simplify(Graph& graph);
 // Nodes with regions and effects stay apart.
 void merge(Graph& graph);
 
+// Whether a node does something besides giving results, itself or in a region.
+bool has_effect(const Graph& graph, const Node& node);
+
 // Drops nodes nobody reads, inside regions too; effects stay.
 void remove_dead(Graph& graph);
 

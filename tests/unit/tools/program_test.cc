@@ -1,24 +1,12 @@
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-#include <string>
+#include "tests/unit/tools/command_test.h"
 
 namespace tidemark::tools {
 namespace {
 
-namespace fs = std::filesystem;
-
 // Runs `tidemark plan` and `tidemark run` in a folder of its own.
-class ProgramFile : public testing::Test {
+class ProgramFile : public CommandTest {
  protected:
-  ProgramFile()
-      : folder_(fs::temp_directory_path() / ("tidemark_program_" + std::to_string(getpid()))) {
-    fs::create_directories(folder_);
+  ProgramFile() {
     std::ofstream(folder_ / "in.tm") << "function f(%x: f32[4, 1000]) {\n"
                                         "  %a: f32[4, 1000] = exp(%x)\n"
                                         "  %t: f32[1000, 4] = transpose(%a) {order = [1, 0]}\n"
@@ -27,25 +15,6 @@ class ProgramFile : public testing::Test {
                                         "  return %c\n"
                                         "}\n";
   }
-  ~ProgramFile() override { fs::remove_all(folder_); }
-
-  struct Ran {
-    int code;
-    std::string out, err;
-  };
-  Ran run(const std::string& arguments) {
-    const std::string command = "cd '" + folder_.string() + "' && '" TIDEMARK_COMMAND "' " +
-                                arguments + " >out.txt 2>err.txt";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read("out.txt"), read("err.txt")};
-  }
-  std::string read(const std::string& name) {
-    std::ifstream in(folder_ / name, std::ios::binary);
-    std::ostringstream text;
-    text << in.rdbuf();
-    return text.str();
-  }
-  fs::path folder_;
 };
 
 TEST_F(ProgramFile, IsPlanned) {

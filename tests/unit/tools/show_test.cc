@@ -1,43 +1,13 @@
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-#include <string>
+#include "tests/unit/tools/command_test.h"
 
 namespace tidemark::tools {
 namespace {
 
-namespace fs = std::filesystem;
-
 // Runs `tidemark show` in a folder of its own.
-class Show : public testing::Test {
+class Show : public CommandTest {
  protected:
-  Show() : folder_(fs::temp_directory_path() / ("tidemark_show_" + std::to_string(getpid()))) {
-    fs::create_directories(folder_);
-    std::ofstream(folder_ / "in.tm") << kProgram;
-  }
-  ~Show() override { fs::remove_all(folder_); }
-
-  struct Ran {
-    int code;
-    std::string out, err;
-  };
-  Ran show(const std::string& arguments) {
-    const std::string command = "cd '" + folder_.string() + "' && '" TIDEMARK_COMMAND "' show " +
-                                arguments + " >out.txt 2>err.txt";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read("out.txt"), read("err.txt")};
-  }
-  std::string read(const std::string& name) {
-    std::ifstream in(folder_ / name, std::ios::binary);
-    std::ostringstream text;
-    text << in.rdbuf();
-    return text.str();
-  }
+  Show() { std::ofstream(folder_ / "in.tm") << kProgram; }
+  Ran show(const std::string& arguments) { return run("show " + arguments); }
 
   static constexpr const char* kProgram =
       "function f(%x: f32[2]) {\n"
@@ -82,7 +52,6 @@ class Show : public testing::Test {
       "  %1: f32[2] = exp(%0)\n"
       "  return %1, %1\n"
       "}\n";
-  fs::path folder_;
 };
 
 TEST_F(Show, PrintsAProgram) {
