@@ -162,7 +162,11 @@ TEST_P(EveryFunction, OfF32StaysWithinItsBound) {
     }
     widest().unary_f32(row.function, in.data(), out.data(), std::ssize(in));
     for (size_t i = 0; i < in.size(); ++i) {
-      worst.see(error_ulp(out[i], row.wider_f32(in[i])), in[i], out[i]);
+      const double want = row.wider_f32(in[i]);
+      // What is rounded right is within half a unit: once that was seen, measuring it tells nothing.
+      if (worst.error < 0.5 || out[i] != static_cast<float>(want)) {
+        worst.see(error_ulp(out[i], want), in[i], out[i]);
+      }
       ASSERT_FALSE(out[i] < row.least || out[i] > row.greatest) << in[i] << " gives " << out[i];
     }
   }
