@@ -6,6 +6,7 @@
 #include "tidemark/api/effect.h"
 #include "tidemark/api/function.h"
 #include "tidemark/api/memory.h"
+#include "tidemark/api/mode.h"
 #include "tidemark/api/ops.h"
 #include "tidemark/api/random.h"
 #include "tidemark/api/tensor.h"

@@ -563,6 +563,7 @@ std::shared_ptr<run::Program> Lowerer::run() {
                                     .source = graph_.node(parameter).source,
                                     .name = said.name});
     show_dense(parameter);
+    if (!said.strides.empty()) seen(parameter).layout.strides = said.strides;
     memory_of(id(parameter)) =
         new_memory({.address = {static_cast<int32_t>(1 + i), run::kNoBuffer, 0},
                     .bytes = granted_bytes(bytes_of(type)),
