@@ -36,10 +36,10 @@ CallResult FunctionCore::inlined(const Arguments& arguments, Source at) const {
   return called;
 }
 
-void FunctionCore::check_captures_sometimes(const FoundTrace& found, Source at) const {
-  const int64_t number = found.trace->calls.load(std::memory_order_relaxed);
+void FunctionCore::check_captures_sometimes(const FunctionTrace& trace, Source at) const {
+  const int64_t number = cache_->calls_of(trace);
   if (number < 2 || (number & (number - 1)) != 0) return;
-  const std::string changed = changes_of(function_, *found.trace, at);
+  const std::string changed = changes_of(function_, trace, at);
   if (changed.empty()) return;
   warn(cat(function_.title(), " has captured state that changed:\n", changed,
            "  pass it as a Tensor argument, or keep it in a Variable"),
@@ -48,13 +48,11 @@ void FunctionCore::check_captures_sometimes(const FoundTrace& found, Source at) 
 
 CallResult FunctionCore::call(const Arguments& arguments, Source at) const {
   if (tracing()) return inlined(arguments, at);
-  const FoundTrace found = cache_->trace_for(arguments, at);
-  FunctionTrace& trace = *found.trace;
-  const ProgramKey key = program_key(trace.traced, arguments, found.sizes);
-  const auto compiled = cache_->program_for(found, key);
-  trace.calls.fetch_add(1, std::memory_order_relaxed);
-  if (function_.options.check_captures) check_captures_sometimes(found, at);
-  return trace.give(found.trace, run_function(trace.traced, *compiled, arguments.leaves, {}, at));
+  std::shared_ptr<const ReadyFunction> ready = cache_->ready_for(arguments, at);
+  const FunctionTrace& trace = *ready->trace;
+  if (function_.options.check_captures) check_captures_sometimes(trace, at);
+  auto results = run_function(trace.traced, *ready->compiled, arguments.leaves, {}, at);
+  return trace.give(std::move(ready), std::move(results));
 }
 
 Plan FunctionCore::plan(const Arguments& arguments, const PlanOptions&, Source at) const {

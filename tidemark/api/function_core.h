@@ -88,8 +88,7 @@ struct TraceableFunction {
 };
 
 class TraceCache;
-struct FoundTrace;
-struct CompiledFunction;
+struct FunctionTrace;
 
 class FunctionCore {
  public:
@@ -112,7 +111,7 @@ class FunctionCore {
 
  private:
   CallResult inlined(const Arguments& arguments, Source at) const;
-  void check_captures_sometimes(const FoundTrace& found, Source at) const;
+  void check_captures_sometimes(const FunctionTrace& trace, Source at) const;
 
   TraceableFunction function_;
   std::unique_ptr<TraceCache> cache_;

@@ -124,7 +124,7 @@ std::shared_ptr<const CompiledFunction> FunctionTrace::program_for(
   return programs.find_or_make(key, limit_bytes, make);
 }
 
-CallResult FunctionTrace::give(const std::shared_ptr<const FunctionTrace>& self,
+CallResult FunctionTrace::give(std::shared_ptr<const void> owner,
                                InlineList<Tensor, 4> results) const {
   CallResult called;
   for (size_t i = 0; i < result_leaves.size(); ++i) {
@@ -132,7 +132,7 @@ CallResult FunctionTrace::give(const std::shared_ptr<const FunctionTrace>& self,
     if (result_leaves[i] >= 0) leaf = std::move(results[static_cast<size_t>(result_leaves[i])]);
   }
   called.structure = &result_structure;
-  called.owner = self;
+  called.owner = std::move(owner);
   return called;
 }
 

@@ -64,7 +64,7 @@ struct FunctionTrace {
   std::any argument_structure, result_structure;
   TracedFunction traced;
   std::vector<int32_t> result_leaves;  // Of each leaf: a result of the program, or -1.
-  std::atomic<int64_t> calls{0};
+  int64_t calls = 0;                   // Counted by the cache, under its lock.
   double trace_ms = 0, optimise_ms = 0;
   Programs programs;
 
@@ -78,9 +78,9 @@ struct FunctionTrace {
   // The program for a key, compiled where it is not there.
   std::shared_ptr<const CompiledFunction> program_for(const std::shared_ptr<FunctionTrace>& self,
                                                       const ProgramKey& key, int64_t limit_bytes);
-  // What a call gives of the results of a program.
-  CallResult give(const std::shared_ptr<const FunctionTrace>& self,
-                  InlineList<Tensor, 4> results) const;
+  // What a call gives, of the results of a program.
+  // `owner` keeps the trace.
+  CallResult give(std::shared_ptr<const void> owner, InlineList<Tensor, 4> results) const;
 };
 
 // Held while a function is traced or written out inside another: recursion without an end is a

@@ -1,5 +1,6 @@
 #include "tidemark/api/tensor.h"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -27,12 +28,23 @@ AxisList sizes_of(const Shape& shape) {
   return sizes;
 }
 
+// contiguous_strides, written where they stay: copying what was just written costs more than making
+// it.
+void set_contiguous(Strides& strides, const Shape& shape) {
+  strides.resize(static_cast<size_t>(shape.rank()));
+  int64_t stride = 1;
+  for (int64_t axis = shape.rank() - 1; axis >= 0; --axis) {
+    strides[static_cast<size_t>(axis)] = stride;
+    stride *= std::max<int64_t>(1, shape[axis]);
+  }
+}
+
 TensorState* place_state(device::Cell* cell, DType dtype, const Shape& shape, Source at) {
   auto* state = new (cell->payload) TensorState;
   state->array.data = cell->storage.data;
   state->array.dtype = dtype;
   state->array.shape = shape;
-  state->array.strides = contiguous_strides(shape);
+  set_contiguous(state->array.strides, shape);
   state->storage = &cell->storage;
   state->at = at;
   return state;

@@ -10,18 +10,36 @@ namespace tidemark::detail {
 
 // ---- finding ------------------------------------------------------------------------------------
 
-// The trace of the last call, where this one is like it. Nothing is made here that needs the heap.
-FoundTrace TraceCache::find_last(const Arguments& arguments, bool training) const {
+// What the last call ran, where this one is like it. Nothing is made here that needs the heap.
+std::shared_ptr<const ReadyFunction> TraceCache::find_last(const Arguments& arguments,
+                                                           bool training) const {
   const std::lock_guard guard(lock_);
-  if (traces_.empty()) return {};
-  const std::shared_ptr<FunctionTrace>& last = traces_.front();
-  const TraceInput& input = last->input;
+  if (last_ == nullptr) return nullptr;
+  FunctionTrace& trace = *last_->trace;
+  const TraceInput& input = trace.input;
   if (input.training != training || input.key != arguments.key ||
       !match(arguments.leaves, input.leaves, input.open))
-    return {};
-  SizeList sizes = last->sizes_of(arguments.leaves);
-  if (!last->admits(sizes)) return {};
-  return {last, std::move(sizes)};
+    return nullptr;
+  // Equal sizes were admitted then.
+  const ProgramKey key = program_key(trace.traced, arguments, trace.sizes_of(arguments.leaves));
+  if (!(key == last_->compiled->key)) return nullptr;
+  ++trace.calls;
+  return last_;
+}
+
+std::shared_ptr<const ReadyFunction> TraceCache::ready_for(const Arguments& arguments,
+                                                           Source call) {
+  if (auto last = find_last(arguments, nn::is_training())) return last;
+  const FoundTrace found = trace_for(arguments, call);
+  const ProgramKey key = program_key(found.trace->traced, arguments, found.sizes);
+  auto ready = std::make_shared<ReadyFunction>();
+  ready->trace = found.trace;
+  ready->compiled = program_for(found, key);
+  const std::lock_guard guard(lock_);
+  ++found.trace->calls;
+  // Another thread may have used another, or cleared the cache.
+  if (!traces_.empty() && traces_.front() == found.trace) last_ = ready;
+  return ready;
 }
 
 bool TraceCache::serves(const FunctionTrace& trace, const Call& call, SizeList& sizes) const {
@@ -38,6 +56,7 @@ FoundTrace TraceCache::find(const Call& call) {
   const auto found = std::find_if(traces_.begin(), traces_.end(),
                                   [&](const auto& trace) { return serves(*trace, call, sizes); });
   if (found == traces_.end()) return {};
+  if (found != traces_.begin()) last_ = nullptr;
   std::rotate(traces_.begin(), found, found + 1);
   in_a_row_ = 0;
   return {traces_.front(), std::move(sizes)};
@@ -166,7 +185,6 @@ void TraceCache::note_read(FunctionTrace& trace) {
 
 FoundTrace TraceCache::trace_for(const Arguments& arguments, Source call_at) {
   const bool training = nn::is_training();
-  if (FoundTrace last = find_last(arguments, training)) return last;
   Call call{.leaves = {}, .arguments = arguments, .training = training};
   for (const Argument& argument : arguments.leaves)
     call.leaves.push_back(leaf_type(argument, call_at));
@@ -192,6 +210,7 @@ FoundTrace TraceCache::trace_for(const Arguments& arguments, Source call_at) {
   ++made_;
   note_read(*made);
   traces_.insert(traces_.begin(), made);
+  last_ = nullptr;
   warn_of_many(options.reason, call_at);
   evict();
   return {made, made->sizes_of(call.leaves)};
@@ -223,6 +242,11 @@ std::vector<std::shared_ptr<FunctionTrace>> TraceCache::all() const {
   return traces_;
 }
 
+int64_t TraceCache::calls_of(const FunctionTrace& trace) const {
+  const std::lock_guard guard(lock_);
+  return trace.calls;
+}
+
 CacheInfo TraceCache::info() const {
   const std::lock_guard guard(lock_);
   CacheInfo info;
@@ -240,7 +264,7 @@ CacheInfo TraceCache::info() const {
     row.reason = trace->reason;
     row.bytes = trace->bytes();
     row.compile_ms = trace->optimise_ms + trace->programs.compile_ms();
-    row.calls = trace->calls.load();
+    row.calls = trace->calls;
     row.trace_ms = trace->trace_ms;
     info.bytes = info.bytes + row.bytes;
     info.entries.push_back(std::move(row));
@@ -250,8 +274,10 @@ CacheInfo TraceCache::info() const {
 
 void TraceCache::clear() {
   std::vector<std::shared_ptr<FunctionTrace>> dropped;
+  std::shared_ptr<const ReadyFunction> last;
   const std::lock_guard guard(lock_);
   dropped.swap(traces_);
+  last.swap(last_);
   read_.clear();
 }
 

@@ -20,18 +20,27 @@ struct FoundTrace {
   explicit operator bool() const { return trace != nullptr; }
 };
 
+// What a call runs, kept alive while it does.
+struct ReadyFunction {
+  std::shared_ptr<FunctionTrace> trace;
+  std::shared_ptr<const CompiledFunction> compiled;
+};
+
 class TraceCache {
  public:
   explicit TraceCache(const TraceableFunction& function) : function_(function) {}
   TraceCache(const TraceCache&) = delete;
   TraceCache& operator=(const TraceCache&) = delete;
 
+  // All that a call needs; counts it.
+  std::shared_ptr<const ReadyFunction> ready_for(const Arguments& arguments, Source call);
   // The trace for a call or a plan; may run the user's function.
   FoundTrace trace_for(const Arguments& arguments, Source call);
   std::shared_ptr<const CompiledFunction> program_for(const FoundTrace& found,
                                                       const ProgramKey& key);
   // Most recently used first.
   std::vector<std::shared_ptr<FunctionTrace>> all() const;
+  int64_t calls_of(const FunctionTrace& trace) const;
   CacheInfo info() const;
   void clear();
 
@@ -42,7 +51,7 @@ class TraceCache {
     const Arguments& arguments;
     bool training = false;
   };
-  FoundTrace find_last(const Arguments& arguments, bool training) const;
+  std::shared_ptr<const ReadyFunction> find_last(const Arguments& arguments, bool training) const;
   FoundTrace find(const Call& call);
   bool serves(const FunctionTrace& trace, const Call& call, SizeList& sizes) const;
   bool is_like(const FunctionTrace& trace, const Call& call) const;
@@ -57,6 +66,7 @@ class TraceCache {
   const TraceableFunction& function_;
   mutable std::mutex lock_;
   std::vector<std::shared_ptr<FunctionTrace>> traces_;  // Most recently used first.
+  std::shared_ptr<const ReadyFunction> last_;  // Of the last call, if its trace is the first above.
   int64_t made_ = 0, evictions_ = 0, in_a_row_ = 0;
   bool warned_ = false;
   // Sizes that the function reads as numbers, by key: they stay closed.

@@ -1,9 +1,10 @@
-// A list with room for N elements in itself, so that a short one needs no heap. Elements are
-// default-made and moved; types/small_vec.h is the same for plain data.
+// A list with room for N elements in itself, so that a short one needs no heap. For plain data
+// types/small_vec.h does the same.
 #pragma once
 
-#include <array>
 #include <cstddef>
+#include <memory>
+#include <new>
 #include <span>
 #include <utility>
 #include <vector>
@@ -13,31 +14,33 @@ namespace tidemark {
 template <class T, size_t N>
 class InlineList {
  public:
-  InlineList() = default;
-  InlineList(const InlineList&) = default;
-  InlineList& operator=(const InlineList&) = default;
-  InlineList(InlineList&& other) noexcept
-      : inside_(std::move(other.inside_)),
-        many_(std::move(other.many_)),
-        size_(std::exchange(other.size_, 0)) {}
+  InlineList() {}
+  InlineList(InlineList&& other) noexcept { take(other); }
   InlineList& operator=(InlineList&& other) noexcept {
-    inside_ = std::move(other.inside_);
-    many_ = std::move(other.many_);
-    size_ = std::exchange(other.size_, 0);
+    if (this == &other) return *this;
+    clear();
+    take(other);
     return *this;
   }
-  ~InlineList() = default;
+  InlineList(const InlineList&) = delete;
+  InlineList& operator=(const InlineList&) = delete;
+  ~InlineList() { clear(); }
 
   T& emplace_back() {
-    if (size_ < N) return inside_[size_++];
+    if (size_ < N) return *std::construct_at(inside() + size_++);
     return emplace_outside();
   }
   void push_back(T value) { emplace_back() = std::move(value); }
+  void clear() {
+    std::destroy_n(data(), size_ <= N ? size_ : 0);
+    many_.clear();
+    size_ = 0;
+  }
 
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
-  T* data() { return size_ <= N ? inside_.data() : many_.data(); }
-  const T* data() const { return size_ <= N ? inside_.data() : many_.data(); }
+  T* data() { return size_ <= N ? inside() : many_.data(); }
+  const T* data() const { return const_cast<InlineList*>(this)->data(); }
   T* begin() { return data(); }
   T* end() { return data() + size_; }
   const T* begin() const { return data(); }
@@ -47,15 +50,25 @@ class InlineList {
   operator std::span<const T>() const { return {data(), size_}; }
 
  private:
+  T* inside() { return std::launder(reinterpret_cast<T*>(inside_)); }
   // Once there are too many, all of them are outside.
   T& emplace_outside() {
-    if (size_ == N)
-      many_.assign(std::move_iterator(inside_.begin()), std::move_iterator(inside_.end()));
+    if (size_ == N) {
+      for (size_t i = 0; i < N; ++i) many_.push_back(std::move(inside()[i]));
+      std::destroy_n(inside(), N);
+    }
     ++size_;
     return many_.emplace_back();
   }
+  // This one is empty.
+  void take(InlineList& other) {
+    if (other.size_ <= N) std::uninitialized_move_n(other.inside(), other.size_, inside());
+    many_ = std::move(other.many_);
+    size_ = other.size_;
+    other.clear();
+  }
 
-  std::array<T, N> inside_ = {};
+  alignas(T) std::byte inside_[N * sizeof(T)];
   std::vector<T> many_;
   size_t size_ = 0;
 };
