@@ -9,6 +9,7 @@
 #include "tidemark/api/gradient_tape.h"
 #include "tidemark/api/gradients.h"
 #include "tidemark/api/memory.h"
+#include "tidemark/api/mode.h"
 #include "tidemark/api/ops.h"
 #include "tidemark/api/random.h"
 #include "tidemark/api/tensor.h"
