@@ -3,6 +3,7 @@
 
 #include "tidemark/api/control_flow.h"
 #include "tidemark/api/create.h"
+#include "tidemark/api/custom_gradient.h"
 #include "tidemark/api/effect.h"
 #include "tidemark/api/function.h"
 #include "tidemark/api/gradient_tape.h"
