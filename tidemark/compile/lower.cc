@@ -193,6 +193,18 @@ int32_t Lowerer::dying_parameter(const Node& node, Value result, const Scope& sc
   return kNone;
 }
 
+// Which of its places a destination becomes.
+void Lowerer::settle(Destination& destination, const Node& node, Value result, const Scope& scope) {
+  const bool may_throw_later = scope.is_body && scope.last_fallible >= scope.position;
+  if (destination.place >= 0 && !may_throw_later &&
+      is_free(destination.place_root, static_cast<size_t>(result.result), scope, node)) {
+    destination.held = destination.place;
+  } else if (scope.is_body) {
+    destination.held = dying_parameter(node, result, scope);
+  }
+  if (destination.held < 0) destination.held = destination.spare;
+}
+
 int32_t Lowerer::choose(const Node& node, Value result, Scope& scope) {
   const int32_t self = root(result);
   const TensorType& type = graph_.type(result);
@@ -200,14 +212,8 @@ int32_t Lowerer::choose(const Node& node, Value result, Scope& scope) {
   int32_t chosen = kNone;
   if (const int32_t wish = wish_[static_cast<size_t>(self)]; wish >= 0) {
     Destination& destination = scope.destinations[static_cast<size_t>(wish)];
-    const bool may_throw_later = scope.is_body && scope.last_fallible >= scope.position;
-    if (destination.place >= 0 && !may_throw_later &&
-        is_free(destination.place_root, static_cast<size_t>(result.result), scope, node)) {
-      destination.held = destination.place;
-    } else if (scope.is_body) {
-      destination.held = dying_parameter(node, result, scope);
-    }
-    if (destination.held < 0) destination.held = destination.spare;
+    // An operand that ends here may have been made there: then that is settled.
+    if (destination.held < 0) settle(destination, node, result, scope);
     chosen = destination.held;
   }
   for (size_t k = 0; k < node.inputs.size() && chosen < 0; ++k) {
@@ -308,6 +314,30 @@ void Lowerer::wish_for_carries(int32_t number, size_t position) {
   }
 }
 
+// What ends in the bytes of a result is made there. Not where a Variable is written: its old value
+// may still be read when the operand is made.
+void Lowerer::wish_for_operand(int32_t number, size_t position, const Scope& scope) {
+  const Node& node = graph_.nodes[static_cast<size_t>(number)];
+  for (size_t r = 0; r < node.results.size(); ++r) {
+    const Value result{number, static_cast<int16_t>(r)};
+    const int32_t wish = wish_[static_cast<size_t>(id(result))];
+    if (wish < 0 || scope.destinations[static_cast<size_t>(wish)].place >= 0) continue;
+    for (size_t k = 0; k < node.inputs.size(); ++k) {
+      const int32_t operand = root(node.inputs[k]);
+      const bool made_here = operand == id(node.inputs[k]) && memory_of(operand) < 0 &&
+                             !is_constant(node.inputs[k]) &&
+                             last_use(operand) == static_cast<int32_t>(position);
+      const bool loops = graph_.node(node.inputs[k]).op != nullptr &&
+                         graph_.node(node.inputs[k]).op->self == &ops::loop;
+      if (!made_here || loops || wish_[static_cast<size_t>(operand)] >= 0 ||
+          whole_bytes(operand) != bytes_of(graph_.type(result)) || !overwrites(node, k, r))
+        continue;
+      wish_[static_cast<size_t>(operand)] = wish;
+      break;
+    }
+  }
+}
+
 void Lowerer::emit_region(Scope& scope) {
   const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
   analyse(scope.region);
@@ -325,7 +355,10 @@ void Lowerer::emit_region(Scope& scope) {
       wish_[static_cast<size_t>(self)] = static_cast<int32_t>(k);
   }
   // What a loop starts from is made where its result is wanted.
-  for (size_t i = region.nodes.size(); i-- > 0;) wish_for_carries(region.nodes[i], i);
+  for (size_t i = region.nodes.size(); i-- > 0;) {
+    wish_for_carries(region.nodes[i], i);
+    wish_for_operand(region.nodes[i], i, scope);
+  }
   for (const int32_t number : region.nodes) {
     emit_node(scope, number);
     ++scope.position;

@@ -74,6 +74,7 @@ class Lowerer {
   bool is_free(int32_t place_root, size_t result, const Scope& scope, const Node& node);
   bool overwrites(const Node& node, size_t operand, size_t result);
   int32_t dying_parameter(const Node& node, Value result, const Scope& scope);
+  void settle(Destination& destination, const Node& node, Value result, const Scope& scope);
   int32_t choose(const Node& node, Value result, Scope& scope);
   // A value in memory, dense, at offset 0: itself, or a copy.
   int32_t materialise(Value value, Source at);
@@ -87,6 +88,7 @@ class Lowerer {
   bool can_throw(const Node& node) const;
   int32_t last_fallible(RegionId region) const;
   void wish_for_carries(int32_t number, size_t position);
+  void wish_for_operand(int32_t number, size_t position, const Scope& scope);
   void emit_region(Scope& scope);
   void emit_node(Scope& scope, int32_t number);
   void emit_pointwise(Scope& scope, int32_t number);
