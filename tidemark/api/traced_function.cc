@@ -277,7 +277,7 @@ Graph with_sizes_read(Graph graph, const SizeTable& sizes) {
   for (Node& node : graph.nodes) {
     for (const TensorType& type : node.results) closed(type.shape);
     if (node.op == nullptr) continue;
-    node.attrs.change_lists(node.op->attrs, [](int64_t word) {
+    node.attrs.change_sizes(node.op->attrs, [](int64_t word) {
       return Dim(word).is_traced() ? int64_t{Dim(word)} : word;
     });
   }

@@ -110,6 +110,38 @@ INSTANTIATE_TEST_SUITE_P(
              [](const td::Tensor& x) { return x[{td::Slice{.end = -1}, 2}] * 2; }},
         Case{"last", [](const td::Tensor& x) { return x[-1] + x[0]; }},
         Case{"every other", [](const td::Tensor& x) { return x[td::Slice{.step = 2}] + 0; }},
+        Case{"backwards", [](const td::Tensor& x) { return x[td::Slice{.step = -1}] + 0; }},
+        Case{"backwards in steps",
+             [](const td::Tensor& x) {
+               return x[td::Slice{.begin = -1, .end = 0, .step = -2}] + 0;
+             }},
+        Case{"backwards between",
+             [](const td::Tensor& x) { return x[td::Slice{.begin = 1, .step = -1}] + 0; }},
+        Case{"conv2d",
+             [](const td::Tensor& x) {
+               const td::Tensor image = td::reshape(x, {1, -1, 3, 2});
+               return td::conv2d(image, drawn({3, 2, 2, 4}, 3), {.padding = td::Padding::same});
+             }},
+        Case{"conv2d in strides",
+             [](const td::Tensor& x) {
+               const td::Tensor image = td::reshape(x, {1, -1, 3, 2});
+               return td::conv2d(image, drawn({2, 2, 2, 4}, 3),
+                                 {.strides = {2, 2}, .padding = td::Padding::same});
+             }},
+        Case{"conv2d inside",
+             [](const td::Tensor& x) {
+               const td::Tensor image = td::reshape(x, {1, -1, 3, 2});
+               return td::conv2d(image, drawn({2, 2, 2, 4}, 3), {.strides = {2, 1}});
+             }},
+        Case{"max_pool",
+             [](const td::Tensor& x) {
+               return td::max_pool(td::reshape(x, {1, -1, 3, 2}), {.size = {2, 2}});
+             }},
+        Case{"avg_pool",
+             [](const td::Tensor& x) {
+               return td::avg_pool(td::reshape(x, {1, -1, 3, 2}),
+                                   {.size = {3, 2}, .padding = td::Padding::same});
+             }},
         Case{"flip", [](const td::Tensor& x) { return td::flip(x, 0) + 0; }},
         Case{"split",
              [](const td::Tensor& x) {
@@ -139,6 +171,84 @@ INSTANTIATE_TEST_SUITE_P(
              [](const td::Tensor&
                     x) { return td::random::normal(x.shape(), {.key = td::random::Key(3)}) + x; }},
         Case{"where", [](const td::Tensor& x) { return td::where(x > 0, x, 0); }}),
+    [](const auto& info) {
+      std::string name = info.param.name;
+      for (char& c : name)
+        if (c == ' ') c = '_';
+      return name;
+    });
+
+// Loops and maps over an open axis: the number of trips is a size as any other.
+INSTANTIATE_TEST_SUITE_P(
+    Trips, OpenOps,
+    testing::Values(
+        Case{"map",
+             [](const td::Tensor& x) {
+               return td::map_fn([](const td::Tensor& e) { return td::exp(e) * td::sum(e); }, x);
+             }},
+        Case{"map in chunks",
+             [](const td::Tensor& x) {
+               return td::map_fn([](const td::Tensor& e) { return td::cumsum(e, 0); }, x,
+                                 {.chunk = 3});
+             }},
+        Case{"vectorized map",
+             [](const td::Tensor& x) {
+               return td::vectorized_map([](const td::Tensor& e) { return td::cumsum(e, 0); }, x);
+             }},
+        Case{"scan",
+             [](const td::Tensor& x) {
+               const auto [last, all] = td::scan(
+                   [](const td::Tensor& sum, const td::Tensor& e) {
+                     return std::pair{sum * 0.5 + e, sum + td::mean(e)};
+                   },
+                   td::zeros({6}), x);
+               return all + last;
+             }},
+        Case{"scan backwards",
+             [](const td::Tensor& x) {
+               return td::scan([](const td::Tensor& sum,
+                                  const td::Tensor& e) { return std::pair{sum + e, sum}; },
+                               td::zeros({6}), x, {.reverse = true})
+                   .second;
+             }},
+        Case{"trips",
+             [](const td::Tensor& x) {
+               return td::fori_loop(
+                   0, x.shape()[0],
+                   [&](const td::Tensor& i, const td::Tensor& sum) {
+                     return sum * 0.5 + td::gather(x, i, 0);
+                   },
+                   td::zeros({6}));
+             }},
+        Case{"trips between sizes",
+             [](const td::Tensor& x) {
+               return td::fori_loop(
+                   x.shape()[0], x.shape()[0] * 2,
+                   [&](const td::Tensor& i, const td::Tensor& sum) { return sum * 0.5 + i; },
+                   td::cast(td::sum(x), td::f32));
+             }},
+        Case{"an array of that many",
+             [](const td::Tensor& x) {
+               const auto [array, sum] = td::fori_loop(
+                   0, x.shape()[0],
+                   [&](const td::Tensor& i, td::TensorArray array, const td::Tensor& sum) {
+                     const td::Tensor next = sum + td::gather(x, i, 0);
+                     return std::tuple{std::move(array).write(i, next), next};
+                   },
+                   std::tuple{td::TensorArray(td::f32, {.size = x.shape()[0]}), td::zeros({6})});
+               return array.stack() + sum;
+             }},
+        Case{"a loop in a map",
+             [](const td::Tensor& x) {
+               return td::map_fn(
+                   [&](const td::Tensor& e) {
+                     return td::fori_loop(
+                         0, x.shape()[0],
+                         [&](const td::Tensor& i, const td::Tensor& sum) { return sum * 0.5 + i; },
+                         td::sum(e));
+                   },
+                   x);
+             }}),
     [](const auto& info) {
       std::string name = info.param.name;
       for (char& c : name)
