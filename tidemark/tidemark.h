@@ -5,6 +5,8 @@
 #include "tidemark/api/create.h"
 #include "tidemark/api/effect.h"
 #include "tidemark/api/function.h"
+#include "tidemark/api/gradient_tape.h"
+#include "tidemark/api/gradients.h"
 #include "tidemark/api/memory.h"
 #include "tidemark/api/ops.h"
 #include "tidemark/api/random.h"

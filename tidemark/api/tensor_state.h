@@ -22,6 +22,7 @@ struct TensorState {
   bool donated = false;  // spec: to be planned as an argument that is given away.
   union {
     double number = 0;     // A weak float as it was given, before f32 rounded it.
+    uint64_t tape_id;      // concrete and not weak: by which tapes know its value; 0: by none.
     int64_t packed_value;  // traced: node and result.
   };
   ArrayRef array;

@@ -1,5 +1,6 @@
 #include "tidemark/api/trace.h"
 
+#include "tidemark/api/tape.h"
 #include "tidemark/api/variable_state.h"
 #include "tidemark/ops/program.h"
 #include "tidemark/ops/structure.h"
@@ -135,9 +136,26 @@ void leaked(const TensorState& state, Source at) {
 
 namespace {
 
-// A value of the region around as one of the scope's own region: a parameter. Views and literals
-// are made again instead, so that what repeats one element is seen to do so: a sum over it
-// multiplies.
+bool repeats(const Graph& graph, Value value) {
+  const Node& node = graph.node(value);
+  if (node.op == nullptr || node.op->view == nullptr) return false;
+  return node.op->self == &ops::broadcast_to || repeats(graph, node.inputs[0]);
+}
+
+// Whether a view or a literal is made again in a region that reads it, so that what repeats one
+// element is seen to do so: a sum over it multiplies. Tapes know values: while one runs, other
+// views are values of their own, and what `apart` made always is.
+bool is_made_again(const Graph& graph, Value value) {
+  const Node& node = graph.node(value);
+  if (node.op == nullptr) return false;
+  if (node.op->family == Family::source) return true;
+  if (node.op->view == nullptr) return false;
+  const bool is_apart =
+      node.op->self == &ops::reshape && graph.type(node.inputs[0]) == node.results[0];
+  return !is_apart && (!taping() || repeats(graph, value));
+}
+
+// A value of the region around as one of the scope's own region: a parameter, or made again.
 Value lent(Value outer, TraceScope* scope) {
   const std::pair<int32_t, int32_t> key{outer.node, outer.result};
   if (const auto known = scope->parameter_of.find(key); known != scope->parameter_of.end())
@@ -145,7 +163,7 @@ Value lent(Value outer, TraceScope* scope) {
   Graph& graph = scope->trace->graph();
   Node node = graph.node(outer);
   Value inner;
-  if (node.op != nullptr && (node.op->view != nullptr || node.op->family == Family::source)) {
+  if (is_made_again(graph, outer)) {
     for (Value& input : node.inputs) input = lent(input, scope);
     inner = {graph.add_node(scope->region, std::move(node)), outer.result};
   } else {
