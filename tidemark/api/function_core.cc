@@ -54,6 +54,7 @@ struct FunctionCore::Impl {
   struct Entry {
     LeafTypes leaves;             // Of the call that was traced.
     std::vector<SizePlace> open;  // Sizes of them that may be others, in the order of the table.
+    std::string title;            // Of the function.
     std::string key;
     std::string reason;
     std::any argument_structure;
@@ -111,6 +112,7 @@ struct FunctionCore::Impl {
     auto entry = std::make_shared<Entry>();
     entry->leaves = std::move(leaves);
     entry->open = std::move(open);
+    entry->title = title();
     entry->key = arguments.key;
     entry->reason = std::move(reason);
     entry->argument_structure = arguments.structure();
@@ -371,9 +373,8 @@ struct FunctionCore::Impl {
   std::shared_ptr<const CompiledFunction> program_for(const Found& found,
                                                       const std::vector<bool>& donated) const {
     Entry& entry = *found.entry;
-    std::vector<int64_t> variant = {num_threads()};
-    variant.insert(variant.end(), donated.begin(), donated.end());
-    std::vector<int64_t> which = variant;
+    std::vector<int64_t> which = {num_threads()};
+    which.insert(which.end(), donated.begin(), donated.end());
     which.insert(which.end(), found.sizes.begin(), found.sizes.end());
     std::shared_ptr<const CompiledFunction> program;
     {
@@ -384,12 +385,7 @@ struct FunctionCore::Impl {
         return known->second.program;
       }
       const auto start = std::chrono::steady_clock::now();
-      compile::Placements& placements = entry.placements[variant];
-      // Where things lie is a function of the trace and the sizes, whatever came before.
-      const std::vector<int64_t> first = entry.sizes_of(entry.leaves);
-      if (placements.arenas.empty() && first != found.sizes)
-        compile_function(entry.traced, donated, first, placements);
-      auto made = compile_function(entry.traced, donated, found.sizes, placements);
+      auto made = compile_at(entry, donated, found.sizes);
       made->entry = found.entry;
       program = made;
       entry.compile_ms += milliseconds_since(start);
@@ -401,6 +397,47 @@ struct FunctionCore::Impl {
     const std::lock_guard guard(lock);
     evict();
     return program;
+  }
+
+  // With the plans for other sizes of what is open, for which the function need not be there.
+  static Plan plan_of(const std::shared_ptr<Entry>& entry, const std::vector<bool>& donated,
+                      const std::vector<int64_t>& sizes,
+                      std::shared_ptr<const CompiledFunction> program) {
+    std::string title = entry->title;
+    std::vector<std::string> names;
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      names.push_back(text_of(entry->open[i], entry->stand_ins));
+      title += cat(i == 0 ? ", for " : ", ", names.back(), " = ", sizes[i]);
+    }
+    Plan plan = PlanAccess::make(std::move(title), std::move(program));
+    if (sizes.empty()) return plan;
+    const auto at_sizes = [entry, donated](const std::vector<int64_t>& others, Source at) {
+      const SizeTable& table = entry->traced.sizes;
+      if (const SizeTable::Guard* broken = table.broken(table.evaluate(others)))
+        throw UserError(cat("at: this trace serves only sizes with ", table.text(*broken)), at,
+                        "plan by a spec with the sizes themselves: fn.plan(td::spec({64, 784}))");
+      std::shared_ptr<CompiledFunction> made;
+      {
+        const std::lock_guard guard(entry->programs_lock);
+        made = compile_at(*entry, donated, others);
+      }
+      made->entry = entry;
+      return plan_of(entry, donated, others, made);
+    };
+    return PlanAccess::make_open(std::move(plan), std::move(names), at_sizes);
+  }
+
+  // Where things lie is a function of the trace and the sizes, whatever came before.
+  static std::shared_ptr<CompiledFunction> compile_at(Entry& entry,
+                                                      const std::vector<bool>& donated,
+                                                      const std::vector<int64_t>& sizes) {
+    std::vector<int64_t> variant = {num_threads()};
+    variant.insert(variant.end(), donated.begin(), donated.end());
+    compile::Placements& placements = entry.placements[variant];
+    const std::vector<int64_t> first = entry.sizes_of(entry.leaves);
+    if (placements.arenas.empty() && first != sizes)
+      compile_function(entry.traced, donated, first, placements);
+    return compile_function(entry.traced, donated, sizes, placements);
   }
 
   // Those not used for the longest time, until the rest takes half of what the cache may.
@@ -525,12 +562,7 @@ Plan FunctionCore::plan(Arguments arguments, const PlanOptions&, Source at) cons
                       TensorState::of(argument.tensor)->kind == TensorState::Kind::concrete &&
                       is_sole(*TensorState::of(argument.tensor)));
   }
-  std::string title = impl_->title();
-  for (size_t i = 0; i < found.sizes.size(); ++i) {
-    title += cat(i == 0 ? ", for " : ", ", text_of(entry->open[i], arguments.leaves), " = ",
-                 found.sizes[i]);
-  }
-  return PlanAccess::make(std::move(title), impl_->program_for(found, donated));
+  return impl_->plan_of(entry, donated, found.sizes, impl_->program_for(found, donated));
 }
 
 std::pair<CallResult, Profile> FunctionCore::profile(Arguments arguments, Source at) const {

@@ -193,15 +193,28 @@ int32_t Lowerer::dying_parameter(const Node& node, Value result, const Scope& sc
   return kNone;
 }
 
+// Why a node's result does not become a Variable's bytes.
+std::string Lowerer::reason_against(const Scope& scope, const Node& node) const {
+  if (!scope.is_body || scope.last_fallible < scope.position)
+    return cat("its old value is read by ", node.op->name, " or later (", node.source.text(), ")");
+  const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
+  const int32_t number = region.nodes[static_cast<size_t>(scope.last_fallible)];
+  const Node& fallible = graph_.nodes[static_cast<size_t>(number)];
+  return cat(fallible.op->name, " may fail after it (", fallible.source.text(), ")");
+}
+
 // Which of its places a destination becomes.
 void Lowerer::settle(Destination& destination, const Node& node, Value result, const Scope& scope) {
   const bool may_throw_later = scope.is_body && scope.last_fallible >= scope.position;
-  if (destination.place >= 0 && !may_throw_later &&
-      is_free(destination.place_root, static_cast<size_t>(result.result), scope, node)) {
+  const bool free =
+      destination.place >= 0 &&
+      is_free(destination.place_root, static_cast<size_t>(result.result), scope, node);
+  if (free && !may_throw_later) {
     destination.held = destination.place;
-  } else if (scope.is_body) {
-    destination.held = dying_parameter(node, result, scope);
+    return;
   }
+  if (destination.place >= 0) destination.why_not = reason_against(scope, node);
+  if (scope.is_body) destination.held = dying_parameter(node, result, scope);
   if (destination.held < 0) destination.held = destination.spare;
 }
 
@@ -381,13 +394,19 @@ void Lowerer::finish_results(Scope& scope) {
         (in_place || wish_[static_cast<size_t>(self)] == static_cast<int32_t>(k)))
       continue;
     if (destination.spare < 0) continue;  // Whoever asked takes it where it lies.
-    destination.held = destination.spare;
+    // All steps have run: nothing can fail any more, and only results read what was there.
+    const bool is_read = std::any_of(
+        region.results.begin(), region.results.end(),
+        [&](Value other) { return !is_constant(other) && root(other) == destination.place_root; });
+    destination.held = destination.place >= 0 && !is_read ? destination.place : destination.spare;
+    if (is_read) destination.why_not = "its old value is a result too";
+    const run::Address to = memory(destination.held).address;
     const Source at = graph_.node(result).source;
     if (is_constant(result)) {
-      const run::Address to[] = {memory(destination.spare).address};
-      emit(fill_task(constant_bits(result), dense_layout(graph_.type(result))), to, "fill", at);
+      emit(fill_task(constant_bits(result), dense_layout(graph_.type(result))), {&to, 1}, "fill",
+           at);
     } else {
-      emit_copy(address_of(result), seen(result).layout, memory(destination.spare).address, at);
+      emit_copy(address_of(result), seen(result).layout, to, at);
     }
   }
   for (const Value result : region.results) {
@@ -645,7 +664,10 @@ std::shared_ptr<run::Program> Lowerer::run() {
     const int32_t held = destinations[k].held;
     if (!in_place && passed[k] < 0 && held >= 0 && held != destinations[k].spare)
       result.parameter = memory(held).address.reg - 1;  // A donated one's bytes.
-    if (!in_place && interface_.results[k].updates >= 0) result.byte_class = ByteClass::shadow;
+    if (!in_place && interface_.results[k].updates >= 0) {
+      result.byte_class = ByteClass::shadow;
+      result.why_not_in_place = destinations[k].why_not;
+    }
     program_->results.push_back(std::move(result));
   }
   place_arenas();

@@ -494,4 +494,68 @@ TEST(OpenSizes, KeepProgramsInABoundedCache) {
   EXPECT_TRUE(td::identical(f(td::ones({5})), td::exp(td::ones({5})) * 2 + td::sum(td::ones({5}))));
 }
 
+// One plan tells every size, to the byte, without a trace.
+TEST(OpenSizes, GiveThePlanOfAnySize) {
+  const td::MachineCode machine;
+  const td::Tensor w = drawn({16, 16}, 3);
+  const auto f = td::function([w](const td::Tensor& x, td::Dim n) {
+    const td::Tensor h = td::cumsum(td::tanh(td::matmul(x, w)), 0);
+    return td::sum(td::softmax(h), 0) +
+           td::sum(td::map_fn([](const td::Tensor& e) { return td::cumsum(e, 0); },
+                              td::zeros({n, 16}) + 1),
+                   0);
+  });
+  const td::Plan plan = f.plan(td::spec({td::open, 16}), 8);
+  EXPECT_EQ(plan.open_sizes(), (std::vector<std::string>{"argument 0, dimension 0", "argument 1"}));
+  for (const auto& [rows, n] : {std::pair{16, 8}, {1000, 3}, {3, 100}, {64, 1}}) {
+    const td::Plan there = plan.at({rows, n});
+    const auto [result, profile] = f.profile(drawn({rows, 16}), n);
+    EXPECT_EQ(there.peak(), profile.planned) << rows << " and " << n;
+    EXPECT_EQ(there.peak(), profile.touched) << rows << " and " << n;
+    EXPECT_EQ(there.explain().substr(0, there.explain().find(" needs")),
+              "the function, for argument 0, dimension 0 = " + std::to_string(rows) +
+                  ", argument 1 = " + std::to_string(n));
+  }
+  EXPECT_EQ(f.cache_info().traces, 1);
+}
+
+TEST(OpenSizes, OfAPlanOutliveTheFunction) {
+  const td::MachineCode machine;
+  td::Plan plan;
+  {
+    const auto f = td::function([](const td::Tensor& x) { return td::exp(x) * 2; });
+    plan = f.plan(td::spec({td::open}));
+  }
+  EXPECT_EQ(plan.at({1000}).peak(), td::Bytes(4032));
+  EXPECT_EQ(plan.at({1000}).at({16}).peak(), td::Bytes(64));
+}
+
+TEST(OpenSizes, OfAPlanThatCannotBeAreErrors) {
+  const auto f = td::function([](const td::Tensor& x, const td::Tensor& y) { return x + y; });
+  const td::Plan plan = f.plan(td::spec({td::open}), td::spec({td::open}));
+  const std::string at = "\n  at open_sizes_test.cc:" + std::to_string(__LINE__ + 1);
+  const std::string few = error_of([&] { plan.at({3}); });
+  EXPECT_EQ(few, "at: 1 sizes for a plan with 2 open" + at +
+                     "\n  give one for each, in order: argument 0, dimension 0; argument 1, "
+                     "dimension 0");
+  const std::string there = "\n  at open_sizes_test.cc:" + std::to_string(__LINE__ + 1);
+  const std::string other = error_of([&] { plan.at({3, 4}); });
+  EXPECT_EQ(other,
+            "at: this trace serves only sizes with argument 1, dimension 0 = argument 0, "
+            "dimension 0" +
+                there +
+                "\n  plan by a spec with the sizes themselves: fn.plan(td::spec({64, 784}))");
+  const std::string here = "\n  at open_sizes_test.cc:" + std::to_string(__LINE__ + 1);
+  const std::string negative = error_of([&] { plan.at({3, -1}); });
+  EXPECT_EQ(negative,
+            "at: argument 1, dimension 0 cannot be -1" + here + "\n  a size is a number from 0 up");
+  const auto closed = td::function([](const td::Tensor& x) { return x + 1; });
+  const td::Plan known = closed.plan(td::spec({3}));
+  EXPECT_EQ(known.at({}).peak(), known.peak());
+  const std::string none = "\n  at open_sizes_test.cc:" + std::to_string(__LINE__ + 1);
+  const std::string many = error_of([&] { known.at({3}); });
+  EXPECT_EQ(many, "at: 1 sizes for a plan with 0 open" + none +
+                      "\n  give one for each, in order: none is open");
+}
+
 }  // namespace
