@@ -127,6 +127,56 @@ Tensors map_gradient(TraceScope* scope, const Node& node, const Tensors& gradien
   return spread(given, wanted);
 }
 
+// ---- call ---------------------------------------------------------------------------------------
+
+// A map of one trip: what stands in its region is not taken for what ran before.
+Tensors recomputed_gradient(const Node& node, const Tensors& inputs, const Tensors& gradients,
+                            const std::vector<bool>& wanted, Source at) {
+  MapParts parts{.name = "the gradient of recompute", .element_path = kNoPath, .trips = 1};
+  parts.body = [&](const Tensors&) {
+    return gradients_of_region(node.regions[0], inputs, gradients, wanted, at);
+  };
+  Tensors given = run_map(parts, at);
+  for (Tensor& each : given) each = squeeze(each, 0, at);
+  return spread(given, wanted);
+}
+
+Tensors call_gradient(TraceScope* scope, int32_t number, const Node& node, const Tensors& gradients,
+                      const std::vector<bool>& wanted, Source at) {
+  const Tensors inputs = tensors_in(scope, node.inputs, at);
+  if (node.regions.size() == 1) return recomputed_gradient(node, inputs, gradients, wanted, at);
+  Attrs::Reader read = node.attrs.read();
+  const auto outputs = static_cast<size_t>(read.integer());
+  const std::span<const int64_t> saved = read.integers(), by = read.integers();
+  std::vector<Value> parameters;
+  for (const int64_t each : saved) {
+    const int64_t result = each - std::ssize(inputs);
+    parameters.push_back(
+        value_of(result < 0 ? inputs[static_cast<size_t>(each)]
+                            : tensor_in(scope, {number, static_cast<int16_t>(result)}, at),
+                 at));
+  }
+  for (size_t r = 0; r < outputs; ++r)
+    parameters.push_back(
+        value_of(gradients[r].has_value() ? gradients[r] : zeros_of(node.results[r], at), at));
+  Graph& graph = scope->trace->graph();
+  const std::vector<Value> own =
+      append_copy(graph, node.regions[1], current_scope->region, parameters, is_effect);
+  Tensors given(wanted.size());
+  // What is only kept for the gradient function has the gradient of how it was made.
+  Tensors of_kept = gradients;
+  std::fill_n(of_kept.begin(), outputs, Tensor());
+  if (std::any_of(of_kept.begin(), of_kept.end(), [](const Tensor& g) { return g.has_value(); }))
+    given = spread(gradients_of_region(node.regions[0], inputs, of_kept, wanted, at), wanted);
+  for (size_t i = 0; i < own.size(); ++i) {
+    const auto input = static_cast<size_t>(by[i]);
+    if (!wanted[input]) continue;
+    const Tensor gradient = traced_tensor(own[i], at);
+    given[input] = given[input].has_value() ? add(given[input], gradient, at) : gradient;
+  }
+  return given;
+}
+
 // ---- loop ---------------------------------------------------------------------------------------
 
 // The loop backwards. Its body goes back over the nodes of the loop's own body, in a scope inside
@@ -204,7 +254,9 @@ class LoopGradient {
     const std::vector<Value> inner = own.parameters, results = own.results;
     const Tensor trip = back.parameter({DType::i64, {}}, at_);
     trip_ = value_of(trip, at_);
-    lend(back, inner[0], subtract(Operand(trips_ - 1, at_), trip, at_));
+    const Operand last =
+        trips_.is_traced() ? Operand(trips_ - 1, at_) : Operand(trips_.word() - 1, at_);
+    lend(back, inner[0], subtract(last, trip, at_));
     Differentiation asked;
     asked.scope = body;
     for (size_t j = 0; j < carries_; ++j) {
@@ -348,7 +400,7 @@ class LoopGradient {
                      .add(static_cast<int64_t>(carries_))
                      .add(static_cast<int64_t>(slices_))
                      .add(static_cast<int64_t>(loop.results.size() - carries_))
-                     .add(trips_)
+                     .add(trips_.word())
                      .add(reverse_)
                      .add(is_counted_);
     graph_.regions[static_cast<size_t>(region_)].results.push_back(value);
@@ -376,7 +428,7 @@ class LoopGradient {
                      .add(static_cast<int64_t>(carries))
                      .add(static_cast<int64_t>(walked.size()))
                      .add(static_cast<int64_t>(slice_gradients_))
-                     .add(trips_)
+                     .add(trips_.word())
                      .add(!reverse_)
                      .add(false);
     const int32_t number = graph_.add_node(current_scope->region, std::move(node));
@@ -411,7 +463,7 @@ class LoopGradient {
   const Node node_;  // As it was.
   RegionId region_;
   size_t carries_ = 0, slices_ = 0, stacked_ = 0;
-  int64_t trips_ = 0;
+  Dim trips_ = 0;  // May be open.
   bool reverse_ = false, is_counted_ = false;
   std::vector<bool> active_;  // Of carries: those gradients flow through.
   size_t declared_ = 0;       // Parameters of the body.
@@ -429,6 +481,7 @@ Tensors control_gradient(TraceScope* scope, int32_t number, const Tensors& gradi
   const Node node = scope->trace->graph().nodes[static_cast<size_t>(number)];
   if (node.op->self == &ops::cond) return cond_gradient(scope, node, gradients, wanted, at);
   if (node.op->self == &ops::map) return map_gradient(scope, node, gradients, wanted, at);
+  if (node.op->self == &ops::call) return call_gradient(scope, number, node, gradients, wanted, at);
   return LoopGradient(scope, number, gradients, wanted, at).run();
 }
 

@@ -108,9 +108,8 @@ Plan detail::PlanAccess::make(std::string title, std::shared_ptr<const CompiledF
   return plan;
 }
 
-Plan detail::PlanAccess::make_open(
-    Plan plan, std::vector<std::string> open_sizes,
-    std::function<Plan(const std::vector<int64_t>&, Source)> at_sizes) {
+Plan detail::PlanAccess::make_open(Plan plan, std::vector<std::string> open_sizes,
+                                   std::function<Plan(std::span<const int64_t>, Source)> at_sizes) {
   auto data = std::make_shared<Plan::Data>(*plan.data_);
   data->open_sizes = std::move(open_sizes);
   data->at_sizes = std::move(at_sizes);

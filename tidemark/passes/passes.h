@@ -4,10 +4,15 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "tidemark/ir/graph.h"
 
 namespace tidemark::passes {
+
+// Puts the nodes of their regions in the place of `call` nodes.
+void inline_calls(Graph& graph);
 
 // Puts in place of a node what gives the same bits for less: composed views, products with 1,
 // selections whose condition is known. Only rewrites that are exact for all inputs, NaN,
@@ -32,7 +37,19 @@ void remove_dead(Graph& graph);
 // reads, the largest first, the two become one where `schedule.h` finds loops for both and no cycle
 // arises; then those that read the same value, where one of them writes little. So what is computed
 // is computed as often as before, and written and read less.
-void fuse(Graph& graph, int64_t cache_bytes);
+//
+// `fusions`, if any, keeps what was joined: the same graph at other sizes is then joined the same
+// way, which takes a fraction of the time, unless that gives no loops there.
+struct Fusions {
+  // Of each region, in the order they are fused: how many nodes there are, and which of them were
+  // joined, a pair for each join.
+  struct OfRegion {
+    size_t nodes = 0;
+    std::vector<std::pair<int32_t, int32_t>> joins;
+  };
+  std::vector<OfRegion> regions;
+};
+void fuse(Graph& graph, int64_t cache_bytes, Fusions* fusions = nullptr);
 
 // Puts the nodes of every region in an order in which few bytes are alive at once: never more than
 // in the order they have.

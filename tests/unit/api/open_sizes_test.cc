@@ -558,4 +558,28 @@ TEST(OpenSizes, OfAPlanThatCannotBeAreErrors) {
                       "\n  give one for each, in order: none is open");
 }
 
+// Gradients of loops whose trips are open walk them backwards.
+TEST(OpenSizes, HaveGradients) {
+  const auto loss = [](const td::Tensor& x) {
+    const td::Tensor last =
+        td::scan([](const td::Tensor& sum,
+                    const td::Tensor& e) { return std::pair{td::tanh(sum * 0.5 + e), sum * 2}; },
+                 td::zeros({3}), x)
+            .first;
+    const td::Tensor each = td::map_fn([](const td::Tensor& e) { return td::sum(e * e); }, x);
+    return td::sum(last) + td::sum(each);
+  };
+  const auto gradient = [loss](const td::Tensor& x) {
+    td::GradientTape tape;
+    tape.watch(x);
+    return tape.gradient(loss(x), x);
+  };
+  const auto compiled = td::function(gradient);
+  for (const int64_t n : {4, 7, 2, 30}) {
+    const td::Tensor x = drawn({n, 3}, static_cast<uint64_t>(n));
+    EXPECT_TRUE(td::identical(compiled(x), gradient(x))) << n;
+  }
+  EXPECT_EQ(compiled.cache_info().traces, 2) << compiled.cache_info();
+}
+
 }  // namespace
