@@ -193,7 +193,8 @@ std::shared_ptr<CompiledFunction> compile_function(const TracedFunction& traced,
   if (key.sizes().empty()) {
     compiled->program = compile::lower(traced.graph, interface, placements);
   } else {
-    const Graph known = compile::optimise(at_sizes(traced, key.sizes()), {.fuse = traced.fuse});
+    const Graph known = compile::optimise(at_sizes(traced, key.sizes()),
+                                          {.fuse = traced.fuse, .fusions = &placements.fusions});
     compiled->program = compile::lower(known, interface, placements);
   }
   compiled->key = key;
@@ -438,7 +439,7 @@ Graph with_sizes_read(Graph graph, const SizeTable& sizes) {
   for (Node& node : graph.nodes) {
     for (const TensorType& type : node.results) closed(type.shape);
     if (node.op == nullptr) continue;
-    node.attrs.change_lists(node.op->attrs, [](int64_t word) {
+    node.attrs.change_sizes(node.op->attrs, [](int64_t word) {
       return Dim(word).is_traced() ? int64_t{Dim(word)} : word;
     });
   }

@@ -119,6 +119,7 @@ struct Place {
 struct Result : Place {
   // The parameter whose bytes the result is, or -1: bytes of its own.
   int32_t parameter = -1;
+  std::string why_not_in_place;  // Of a Variable whose new value has bytes of its own.
 };
 
 struct Program {
