@@ -6,11 +6,13 @@
 #include <cstring>
 #include <mutex>
 
+#include "tidemark/api/plan_data.h"
 #include "tidemark/api/variable_state.h"
 #include "tidemark/compile/eager.h"
 #include "tidemark/compile/pipeline.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/passes/passes.h"
+#include "tidemark/run/paint.h"
 
 namespace tidemark::detail {
 
@@ -59,28 +61,6 @@ namespace {
 // Calls take their memory one after another: of several that do not all fit, as many as fit run.
 std::mutex taking;
 
-// Different at every place, so that whatever is written shows.
-constexpr uint64_t paint_at(int64_t word) {
-  return (static_cast<uint64_t>(word) + 1) * 0x9e3779b97f4a7c15ULL;
-}
-
-void paint(std::byte* arena, int64_t bytes) {
-  for (int64_t word = 0; word < bytes / 8; ++word) {
-    const uint64_t value = paint_at(word);
-    std::memcpy(arena + word * 8, &value, 8);
-  }
-}
-
-// The bytes up to the last that changed, rounded as blocks are.
-int64_t touched_bytes(const std::byte* arena, int64_t bytes) {
-  for (int64_t word = bytes / 8; word-- > 0;) {
-    uint64_t value = 0;
-    std::memcpy(&value, arena + word * 8, 8);
-    if (value != paint_at(word)) return granted_bytes((word + 1) * 8);
-  }
-  return 0;
-}
-
 // The memory of one call.
 class Call {
  public:
@@ -103,17 +83,22 @@ class Call {
       take_results();
       take_arena();
     }
-    if (options_.profile != nullptr) paint(registers_[run::kArena], program_.arena_bytes);
+    if (options_.profile != nullptr) run::paint(registers_[run::kArena], program_.arena_bytes);
     {
       const SourceScope scope(at_);
-      run::execute(program_, registers_);
+      std::vector<int64_t> touched;
+      run::execute(program_, registers_, options_.profile != nullptr ? &touched : nullptr);
+      for (size_t i = 0; i < touched.size(); ++i) {
+        const run::DeviceArena& arena = program_.device_arenas[i];
+        options_.profile->memories.push_back({memory_name(arena.memory), arena.bytes, touched[i]});
+      }
     }
     if (options_.profile != nullptr) {
       int64_t results = 0;
       for (const run::Result& result : program_.results)
         if (result.parameter < 0) results += result.bytes;
       options_.profile->touched =
-          touched_bytes(registers_[run::kArena], program_.arena_bytes) + results;
+          run::touched_bytes(registers_[run::kArena], program_.arena_bytes) + results;
     }
     return commit();
   }
