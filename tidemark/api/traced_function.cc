@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstring>
 #include <mutex>
+#include <optional>
 
 #include "tidemark/api/plan_data.h"
 #include "tidemark/api/variable_state.h"
@@ -86,6 +87,8 @@ class Call {
     if (options_.profile != nullptr) run::paint(registers_[run::kArena], program_.arena_bytes);
     {
       const SourceScope scope(at_);
+      std::optional<device::AllTakePart> all;  // What is planned for all is touched by all.
+      if (options_.profile != nullptr) all.emplace();
       std::vector<int64_t> touched;
       run::execute(program_, registers_, options_.profile != nullptr ? &touched : nullptr);
       for (size_t i = 0; i < touched.size(); ++i) {
