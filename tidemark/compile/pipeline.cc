@@ -14,6 +14,7 @@ Graph optimise(Graph graph, const PipelineOptions& options, const Watch& watch) 
 #endif
     if (watch) watch(name, graph);
   };
+  pass("inline_calls", passes::inline_calls);
   pass("fold", [](Graph& each) { passes::fold(each, compute); });
   pass("simplify", passes::simplify);
   pass("merge", passes::merge);
