@@ -121,11 +121,16 @@ void cut_tiles(const Contraction& p, const KernelSet<T>& kernels, int threads, b
   cut.depth = contraction::panel_depth(cut.width * static_cast<int64_t>(sizeof(T)), p.k);
   const int64_t tile_rows = kernels.max_rows[cut.width / lanes - 1];
   const int64_t tiles = divide_up(p.m, tile_rows);
-  // Enough pieces that threads end together, each tall enough to pay for its panel. Short work that
-  // divides evenly is not cut further: handing out pieces would show.
+  // Enough pieces that threads end together, each tall enough to pay for its panel. Short work is
+  // not cut further than into equal parts: handing out pieces would show. It is cut by rows where
+  // there are enough: then a thread goes on with the rows that it made itself one product before.
   const double work = static_cast<double>(p.m * p.n) * static_cast<double>(p.k * cut.batch);
-  const bool even = work < 3e7 && cut.batch * cut.panels % threads == 0;
-  const int64_t wanted = threads == 1 || cut.serial ? 1 : (even ? 1 : 4) * threads;
+  const bool is_short = work < 3e7;
+  const bool by_rows = is_short && cut.batch == 1 && tiles >= 4 * threads;
+  const bool even = is_short && cut.batch * cut.panels % threads == 0;
+  int64_t wanted = (even ? 1 : 4) * threads;
+  if (by_rows) wanted = cut.panels * threads;
+  if (threads == 1 || cut.serial) wanted = 1;
   cut.row_blocks = std::clamp<int64_t>(divide_up(wanted, cut.batch * cut.panels), 1,
                                        std::max<int64_t>(1, tiles / 4));
   // An A whose rows do not lie along k costs a line for every element a tile reads; turning it pays
