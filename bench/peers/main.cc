@@ -56,6 +56,11 @@ std::string fingerprint(const std::vector<Tensor>& results) {
   return line + "]}";
 }
 
+// At least five samples, unless calls take seconds.
+bool wants_more(size_t samples, double elapsed, double seconds) {
+  return samples < 1 || (samples < 5 && elapsed < 5) || (samples < 10'000 && elapsed < seconds);
+}
+
 void measure(const PeerCase& which, double seconds) {
   const Prepared prepared = which.prepare();
   const int64_t start_bytes = resident_bytes();
@@ -76,7 +81,7 @@ void measure(const PeerCase& which, double seconds) {
   reset_peak();
   std::vector<double> samples;
   const double begin = now_s();
-  while (samples.size() < 5 || (samples.size() < 10'000 && now_s() - begin < seconds)) {
+  while (wants_more(samples.size(), now_s() - begin, seconds)) {
     const double sample_begin = now_s();
     for (int i = 0; i < calls; ++i) call();
     samples.push_back((now_s() - sample_begin) / calls);

@@ -44,6 +44,11 @@ def timed(call):
     return time.perf_counter() - begin
 
 
+def wants_more(samples, elapsed, seconds):
+    """At least five samples, unless calls take seconds."""
+    return samples < 1 or (samples < 5 and elapsed < 5) or (samples < 10_000 and elapsed < seconds)
+
+
 def measure(call, seconds):
     gc.collect()
     time.sleep(0.2)  # What made the inputs may be given back by another thread.
@@ -57,7 +62,7 @@ def measure(call, seconds):
     reset_peak()
     samples = []
     begin = time.perf_counter()
-    while len(samples) < 5 or (len(samples) < 10_000 and time.perf_counter() - begin < seconds):
+    while wants_more(len(samples), time.perf_counter() - begin, seconds):
         sample_begin = time.perf_counter()
         for _ in range(calls):
             call()

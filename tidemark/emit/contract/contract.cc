@@ -138,7 +138,8 @@ void cut_tiles(const Contraction& p, const KernelSet<T>& kernels, int threads, b
   const bool turn_a = p.a.column_stride != 1 && p.k > 1 && p.m > 1 && cut.panels > 4;
   cut.copy_a = low_precision || turn_a;
   if (cut.copy_a) cut.row_blocks = std::max(cut.row_blocks, divide_up(p.m, 32 * tile_rows));
-  cut.block_rows = divide_up(tiles, cut.row_blocks) * tile_rows;
+  cut.block_rows =
+      by_rows ? divide_up(p.m, cut.row_blocks) : divide_up(tiles, cut.row_blocks) * tile_rows;
   cut.row_blocks = divide_up(p.m, cut.block_rows);
   cut.block_rows = std::min(cut.block_rows, p.m);
 
@@ -250,7 +251,9 @@ void run_pass(const KernelSet<T>& kernels, const Pass<T>& pass) {
   const int64_t vectors = divide_up(pass.columns, kernels.lanes);
   const int64_t width = vectors * kernels.lanes;
   const auto split = contraction::split_rows(pass.rows, kernels.max_rows[vectors - 1]);
-  const auto& tiles = kernels.tile[vectors - 1];
+  const int last_lanes = static_cast<int>(pass.columns - (vectors - 1) * kernels.lanes);
+  const bool narrow = last_lanes <= kernels.narrow_lanes && pass.packed == nullptr;
+  const auto& tiles = (narrow ? kernels.narrow_tile : kernels.tile)[vectors - 1];
   Segment segment;
   Tile<T> tile;
   tile.a_row = pass.a_row;
@@ -260,7 +263,7 @@ void run_pass(const KernelSet<T>& kernels, const Pass<T>& pass) {
   tile.segments = &segment;
   tile.segment_count = 1;
   tile.c_row = pass.c_row;
-  tile.last_lanes = static_cast<int>(pass.columns - (vectors - 1) * kernels.lanes);
+  tile.last_lanes = last_lanes;
   tile.b_next_step = pass.b_row;
   int64_t row = 0;
   for (int64_t i = 0; i < split.count; ++i) {
