@@ -3,7 +3,10 @@
 
 #include <cmath>
 
-#include "tests/sweep/eager_builder.h"
+#include "tests/sweep/cases.h"
+#include "tidemark/api/create.h"
+#include "tidemark/api/ops.h"
+#include "tidemark/api/pullback.h"
 #include "tidemark/ops/structure.h"
 
 namespace tidemark::sweep {
@@ -50,7 +53,7 @@ TEST_P(Gradient, AgreesWithCentralDifferences) {
     const Tensor y = run(op, operands, c.attrs);
     const Tensor weights = drawn(DType::f64, y.shape(), {-1, 1}, 99);
 
-    EagerBuilder builder;
+    detail::TensorBuilder builder(Source::none());
     std::vector<Term> terms;
     for (const Tensor& operand : operands) terms.push_back(builder.add(operand));
     const Term g = builder.add(y.dtype() == DType::f64 ? weights : cast(weights, y.dtype()));
@@ -92,7 +95,7 @@ INSTANTIATE_TEST_SUITE_P(Catalogue, Gradient, testing::ValuesIn(differentiable()
                          });
 
 TEST(StopGradient, HasAGradientOfZero) {
-  EagerBuilder builder;
+  detail::TensorBuilder builder(Source::none());
   const Term x[] = {builder.add(drawn(DType::f64, {3}, {-1, 1}, 1))};
   const Term g = builder.add(ones({3}, DType::f64));
   const OpDef& op = def_of(&ops::stop_gradient);

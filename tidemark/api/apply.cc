@@ -1,8 +1,10 @@
 // The one path from a call to a result: types are inferred, bytes are taken or reused, kernels run.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
 
+#include "tidemark/api/tape.h"
 #include "tidemark/api/tensor_state.h"
 #include "tidemark/api/trace.h"
 #include "tidemark/base/made_once.h"
@@ -51,15 +53,7 @@ Number number_of(const Operand& operand, Source at) {
 // The number in the dtype it meets, or a UserError where it does not fit.
 uint64_t fitted(const Number& number, DType dtype, std::string_view op, Source at) {
   const bool real = number.weak == Weak::floating;
-  if (!real) {
-    const bool fits = dtype == DType::i32  ? number.whole >= INT32_MIN && number.whole <= INT32_MAX
-                      : dtype == DType::u8 ? number.whole >= 0 && number.whole <= 255
-                                           : true;
-    if (!fits) {
-      throw UserError(cat(op, ": ", number.whole, " does not fit ", dtype), at,
-                      "cast the tensor to a wider dtype first");
-    }
-  }
+  if (!real) check_fits(number.whole, dtype, op, at);
   return number_bits(number.real, number.whole, real, dtype);
 }
 
@@ -88,6 +82,7 @@ Tensor take_over(const Operand& operand, DType dtype, Source at) {
   TensorState* state = TensorState::take(const_cast<Tensor&>(*operand.tensor()));
   state->array.dtype = dtype;
   state->weak = false;
+  state->tape_id = 0;
   state->at = at.resolve();
   return TensorState::adopt(state);
 }
@@ -229,13 +224,30 @@ bool apply_tiny(const OpDef& op, std::initializer_list<const Operand*> operands,
 
 // ---- tracing ------------------------------------------------------------------------------------
 
+// A whole number that the function is given meets a dtype that does not hold all such numbers: each
+// call sees to it.
+void note_meeting(const Tensor& number, DType dtype, std::string_view op, Source at) {
+  if (dtype != DType::u8) return;
+  const TensorState& state = state_of(number, at);
+  std::vector<Trace::Meeting>& known = current_scope->trace->meetings();
+  const auto same = [&](const Trace::Meeting& other) {
+    return other.number == state.value() && other.dtype == dtype;
+  };
+  if (state.scope != current_scope->trace->body()) return;
+  if (std::none_of(known.begin(), known.end(), same))
+    known.push_back({state.value(), dtype, std::string(op), at.resolve()});
+}
+
 // An operand in the dtype an op computes in, as a value of the trace. A plain number is a literal.
 Value traced_operand(const Operand& operand, const Number& number, DType dtype, std::string_view op,
                      Source at) {
   const bool is_literal = number.weak != Weak::no &&
                           (operand.tensor() == nullptr ||
                            state_of(*operand.tensor(), at).kind == TensorState::Kind::concrete);
-  if (!is_literal) return value_as(*operand.tensor(), dtype, at);
+  if (!is_literal) {
+    if (number.weak == Weak::integer) note_meeting(*operand.tensor(), dtype, op, at);
+    return value_as(*operand.tensor(), dtype, at);
+  }
   const bool real = number.weak == Weak::floating;
   fitted(number, dtype, op, at);  // Refuses what does not fit.
   current_scope->trace->numbers().push_back(
@@ -248,11 +260,71 @@ Value traced_operand(const Operand& operand, const Number& number, DType dtype, 
   return record_constant(dtype, value, number.whole, at);
 }
 
+// ---- tapes --------------------------------------------------------------------------------------
+
+// Runs an op that a tape wants to know of; `run` does what would be done without one.
+template <class Run>
+Tensor recorded(const OpDef& op, const Attrs& attrs, std::vector<const Tensor*> operands,
+                const TensorType& result, Source at, const Run& run) {
+  Recording recording(op, attrs, operands, result, at);
+  Tensor made;
+  {
+    const NoTape unseen;
+    made = run();
+  }
+  recording.finish(made);
+  return made;
+}
+
+bool any_watched(std::initializer_list<const Operand*> operands) {
+  return std::any_of(operands.begin(), operands.end(),
+                     [](const Operand* operand) { return is_watched({operand->tensor()}); });
+}
+
+// The rule sees operands of the dtypes the op computes in: casts are ops of their own.
+Tensor recorded_pointwise(const OpDef& op, std::initializer_list<const Operand*> operands,
+                          Source at) {
+  const size_t count = operands.size();
+  std::array<OperandType, 3> types;
+  Shape shape;
+  for (size_t i = 0; i < count; ++i) {
+    const Operand& operand = *operands.begin()[i];
+    types[i].weak = number_of(operand, at).weak;
+    if (operand.tensor() == nullptr) continue;
+    const ArrayRef& array = state_of(*operand.tensor(), at).array;
+    types[i].dtype = array.dtype;
+    types[i].shape = &array.shape;
+    broadcast_into(shape, array.shape, op.name, at);
+  }
+  const PointwiseType type = infer_pointwise(op, std::span(types).first(count), at);
+  std::array<Tensor, 3> converted;
+  std::array<const Tensor*, 3> tensors = {};
+  for (size_t i = 0; i < count; ++i) {
+    const Operand& operand = *operands.begin()[i];
+    const bool as_it_is = types[i].weak == Weak::no && types[i].dtype == type.compute[i];
+    if (!as_it_is) converted[i] = tensor_of(operand, at, type.compute[i]);
+    tensors[i] = as_it_is ? operand.tensor() : &converted[i];
+  }
+  return recorded(op, {}, {tensors.begin(), tensors.begin() + count}, {type.result, shape}, at,
+                  [&] { return apply_pointwise(op, operands, at); });
+}
+
 }  // namespace
+
+void check_fits(int64_t number, DType dtype, std::string_view op, Source at) {
+  const bool fits = dtype == DType::i32  ? number >= INT32_MIN && number <= INT32_MAX
+                    : dtype == DType::u8 ? number >= 0 && number <= 255
+                                         : true;
+  if (fits) return;
+  throw UserError(cat(op, ": ", number, " does not fit ", dtype), at,
+                  "cast the tensor to a wider dtype first");
+}
 
 // ---- families -----------------------------------------------------------------------------------
 
 Tensor apply_pointwise(const OpDef& op, std::initializer_list<const Operand*> operands, Source at) {
+  if (taping() && !tracing() && any_watched(operands)) [[unlikely]]
+    return recorded_pointwise(op, operands, at);
   Tensor tiny;
   if (!tracing() && apply_tiny(op, operands, at, tiny)) return tiny;
   const SourceScope scope(at);          // Scratch is charged to the line too.
@@ -314,6 +386,10 @@ Tensor apply_cast(const Operand& x, DType dtype, Source at) {
                       : traced_tensor(value_as(*x.tensor(), dtype, at), at.resolve());
   }
   const ArrayRef array = array_of(*x.tensor(), at);
+  if (is_watched({x.tensor()})) {
+    return recorded(def_of(&ops::cast), Attrs().add(dtype), {x.tensor()}, {dtype, array.shape}, at,
+                    [&] { return apply_cast(x, dtype, at); });
+  }
   if (can_take(x, dtype, array.shape)) {
     compile::run_copy(array, place_of(x, dtype));
     return take_over(x, dtype, at);
@@ -337,6 +413,10 @@ Tensor apply_reduce(const OpDef& op, const Tensor& x, const AxisList& axes, bool
                     at, "look at the size first, or put in an element: td::concat, td::pad");
   }
   if (tracing()) return record(op, {{value_of(x, at)}}, attrs, wanted, at);
+  if (is_watched({&x})) {
+    return recorded(op, attrs, {&x}, wanted, at,
+                    [&] { return apply_reduce(op, x, axes, keep, at); });
+  }
   Tensor result = make_tensor(wanted.dtype, wanted.shape, at);
   compile::run_reduce(op, array_of(x, at), axes, TensorState::of(result)->array);
   return result;
@@ -351,6 +431,10 @@ Tensor apply_row(const OpDef& op, const Operand& x, int64_t axis, Source at) {
   if (wanted != type.dtype) operand = apply_cast(operand, wanted, at);
   if (tracing()) {
     return record(op, {{value_of(operand, at)}}, Attrs().add(plain), {wanted, type.shape}, at);
+  }
+  if (is_watched({&operand})) {
+    return recorded(op, Attrs().add(plain), {&operand}, {wanted, type.shape}, at,
+                    [&] { return apply_row(op, Operand(operand, at), plain, at); });
   }
   const ArrayRef array = array_of(operand, at);
   if (wanted == type.dtype && x.tensor() != nullptr) {
@@ -371,6 +455,10 @@ Tensor apply_view(const OpDef& op, const Tensor& x, const Attrs& attrs, Source a
   seen.dtype = type.dtype;
   seen.shape = op.infer({op, {&type, 1}, attrs, at}).shape;
   if (tracing()) return record(op, {{value_of(x, at)}}, attrs, {type.dtype, seen.shape}, at);
+  if (is_watched({&x})) {
+    return recorded(op, attrs, {&x}, {type.dtype, seen.shape}, at,
+                    [&] { return apply_view(op, x, attrs, at); });
+  }
   if (op.view(array_of(x, at), attrs, seen)) return make_view(x, seen, at);
   const Tensor packed = dense(x, at);
   TIDEMARK_CHECK(op.view(array_of(packed, at), attrs, seen), op.name,
@@ -390,6 +478,18 @@ Tensor apply_op(const OpDef& op, std::span<const Tensor> operands, const Attrs& 
     for (const Tensor& operand : operands) inputs.push_back(value_of(operand, at));
     return record(op, inputs, attrs, wanted, at);
   }
+  if (taping()) {
+    std::vector<const Tensor*> list;
+    bool watched = false;
+    for (const Tensor& operand : operands) {
+      list.push_back(&operand);
+      watched |= is_watched({&operand});
+    }
+    if (watched) {
+      return recorded(op, attrs, list, wanted, at,
+                      [&] { return apply_op(op, operands, attrs, at); });
+    }
+  }
   for (const Tensor& operand : operands) arrays.push_back(array_of(operand, at));
   Tensor result = make_tensor(wanted.dtype, wanted.shape, at);
   const device::FloatEnvironment ieee;
@@ -401,7 +501,9 @@ Tensor apply_onto(const OpDef& op, const Operand& first, std::span<const Tensor>
                   const Attrs& attrs, Source at) {
   const TensorType type = first.tensor() != nullptr ? type_of(*first.tensor(), at) : TensorType{};
   std::vector<Tensor> operands;
-  if (!can_take(first, type.dtype, type.shape)) {
+  const bool watched =
+      std::any_of(rest.begin(), rest.end(), [](const Tensor& each) { return is_watched({&each}); });
+  if (watched || is_watched({first.tensor()}) || !can_take(first, type.dtype, type.shape)) {
     operands.push_back(tensor_of(first, at));
     operands.insert(operands.end(), rest.begin(), rest.end());
     return apply_op(op, operands, attrs, at);
@@ -453,6 +555,7 @@ Tensor dense(const Tensor& tensor, Source at) {
   if (tracing()) return tensor;
   const ArrayRef& array = array_of(tensor, at);
   if (array.is_contiguous()) return tensor;
+  if (is_watched({&tensor})) return identity(tensor, at);
   Tensor result = make_tensor(array.dtype, array.shape, at);
   compile::run_copy(array, TensorState::of(result)->array);
   return result;

@@ -5,6 +5,7 @@
 #include "tidemark/api/create.h"
 #include "tidemark/api/ops.h"
 #include "tidemark/api/structure.h"
+#include "tidemark/api/tape.h"
 #include "tidemark/api/tensor_state.h"
 #include "tidemark/api/trace.h"
 #include "tidemark/compile/eager.h"
@@ -168,6 +169,7 @@ class Stacks {
       place.shape = type.shape;
       place.strides = contiguous_strides(type.shape);
       compile::run_copy(array_of(element, at_), place);
+      if (taping()) ids_[i][static_cast<size_t>(trip)] = tape_id_of(element);
     }
   }
   void start(const TensorType& type) {
@@ -175,8 +177,13 @@ class Stacks {
     shape.insert(0, trips_);
     types_.push_back(type);
     stacks_.push_back(make_tensor(type.dtype, shape, at_));
+    ids_.emplace_back(taping() ? static_cast<size_t>(trips_) : 0);
   }
-  Tensors take() { return std::move(stacks_); }
+  Tensors take() {
+    for (size_t i = 0; i < stacks_.size() && taping(); ++i)
+      record_pullback(std::move(ids_[i]), {stacks_[i]}, slices_back, 0, at_);
+    return std::move(stacks_);
+  }
 
  private:
   [[noreturn]] void differs(size_t i, const TensorType& type) const {
@@ -189,8 +196,12 @@ class Stacks {
   int64_t trips_;
   const PathOf& path_;
   Source at_;
+  // The gradient of each element is its slice.
+  static Tensors slices_back(const Tensors& gradients) { return unstack(gradients[0]); }
+
   std::vector<TensorType> types_;
   Tensors stacks_;
+  std::vector<std::vector<TapeId>> ids_;  // By which tapes know what was stacked.
 };
 
 // What a body gives that never runs: it is traced for its types.

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "tidemark/api/ops.h"
+#include "tidemark/api/tape.h"
 #include "tidemark/api/tensor_state.h"
 #include "tidemark/compile/eager.h"
 #include "tidemark/ops/structure.h"
@@ -160,7 +161,7 @@ Viewed view_of(const Tensor& x, const Slices& slices) {
   Picked picked = picked_of(type, slices);
   Viewed result;
   result.kept = std::move(picked.kept);
-  if (detail::tracing()) {
+  if (detail::tracing() || detail::is_watched({&x})) {
     const Attrs attrs = Attrs().add(picked.begin).add(picked.size).add(picked.step);
     const Tensor part = detail::apply_view(def_of(&ops::slice), x, attrs, slices.at);
     result.view = reshape(part, picked.shape, slices.at);
@@ -234,7 +235,7 @@ Tensor masked(const Tensor& x, int64_t axis, const Tensor& mask, Source at) {
                   "use td::scatter_add or td::where");
 }
 
-Tensor traced_update(const Tensor& x, const Slices& place, const Operand& value) {
+Tensor updated_by_op(const Tensor& x, const Slices& place, const Operand& value) {
   const Source at = place.at;
   const TensorType type = type_of(x, at);
   const Picked picked = picked_of(type, place);
@@ -266,7 +267,8 @@ Tensor Tensor::operator[](const Slices& slices) const {
 Tensor update(const Operand& x, const Slices& place, const Operand& value) {
   const Source at = place.at;
   const SourceScope scope(at);
-  if (detail::tracing()) return traced_update(detail::tensor_of(x, at), place, value);
+  if (detail::tracing() || detail::is_watched({x.tensor()}) || detail::is_watched({value.tensor()}))
+    return updated_by_op(detail::tensor_of(x, at), place, value);
   const bool in_place = x.is_dying() && detail::is_sole(detail::state_of(*x.tensor(), at)) &&
                         detail::array_of(*x.tensor(), at).is_contiguous();
   Tensor copy = in_place ? Tensor() : identity(x, at);
@@ -277,7 +279,9 @@ Tensor update(const Operand& x, const Slices& place, const Operand& value) {
   const Tensor spread = broadcast_to(values, viewed.view.shape(), at);
   compile::run_copy(detail::array_of(spread, at), detail::array_of(viewed.view, at));
   if (!in_place) return copy;
-  return detail::TensorState::adopt(detail::TensorState::take(const_cast<Tensor&>(*x.tensor())));
+  detail::TensorState* const state = detail::TensorState::take(const_cast<Tensor&>(*x.tensor()));
+  state->tape_id = 0;
+  return detail::TensorState::adopt(state);
 }
 
 }  // namespace tidemark

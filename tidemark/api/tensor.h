@@ -22,6 +22,7 @@
 
 namespace tidemark {
 
+class Gradient;
 class Operand;
 class Variable;
 struct Slices;
@@ -81,6 +82,8 @@ class Tensor {
   Tensor(const TensorSpec& spec, Source at = Source::here());
   // The value a Variable has now: a snapshot that later assignments do not change.
   Tensor(const Variable& variable, Source at = Source::here());
+  // The gradient by a Variable; rows become dense, with a warning that says the bytes.
+  Tensor(const Gradient& gradient, Source at = Source::here());
   Tensor(const Tensor& other);
   Tensor(Tensor&& other) noexcept : state_(other.state_) { other.state_ = nullptr; }
   Tensor& operator=(const Tensor& other) &;
@@ -164,6 +167,8 @@ class Operand {
   Operand(Tensor&& tensor, Source at = Source::here()) : tensor_(&tensor), dying_(true), at_(at) {}
   Operand(const Variable& variable, Source at = Source::here())
       : snapshot_(variable, at), at_(at) {}
+  Operand(const Gradient& gradient, Source at = Source::here())
+      : snapshot_(gradient, at), at_(at) {}
   Operand(Dim size, Source at = Source::here()) : kind_(1), at_(at) {
     if (size.is_traced()) [[unlikely]]
       snapshot_ = detail::size_number(size, at);
@@ -191,7 +196,7 @@ class Operand {
 
  private:
   const Tensor* tensor_ = nullptr;
-  Tensor snapshot_;  // Of a Variable, or an open size.
+  Tensor snapshot_;  // Of a Variable or a Gradient, or an open size.
   bool dying_ = false;
   int kind_ = 0;
   int64_t whole_ = 0;

@@ -1,5 +1,7 @@
 #include "tidemark/api/trace.h"
 
+#include "tidemark/api/call_types.h"
+#include "tidemark/api/tape.h"
 #include "tidemark/api/variable_state.h"
 #include "tidemark/ops/program.h"
 #include "tidemark/ops/structure.h"
@@ -37,10 +39,19 @@ void end(TraceScope* scope) {
 
 Trace::~Trace() { end(body_); }
 
-Tensor Trace::argument(const TensorType& type, bool weak, Source at) {
+Value Trace::add_parameter(const TensorType& type, uint64_t repeats, Source at) {
+  const TensorType once{type.dtype, shown_once(type.shape, repeats)};
+  const Value parameter = graph_.add_parameter(Graph::kBody, once, at);
+  if (repeats == 0) return parameter;
+  return graph_.add(Graph::kBody, def_of(&ops::broadcast_to), {{parameter}},
+                    Attrs().add(words_of(type.shape)), type, at);
+}
+
+Tensor Trace::argument(const TensorType& type, bool weak, Source at, uint64_t repeats) {
   const EnterScope entered(body_);
-  parameters_.emplace_back();
-  return traced_tensor(graph_.add_parameter(Graph::kBody, type, at), at, weak);
+  const Value value = add_parameter(type, repeats, at);
+  parameters_.push_back({.value = value, .weak = weak});
+  return traced_tensor(value, at, weak);
 }
 
 Value Trace::capture(const Tensor& tensor, Source at) {
@@ -51,17 +62,12 @@ Value Trace::capture(const Tensor& tensor, Source at) {
     if (other.array.data == state.array.data && other.storage == state.storage &&
         other.array.dtype == state.array.dtype && other.array.shape == state.array.shape &&
         other.array.strides == state.array.strides)
-      return graph_.body().parameters[i];
+      return parameters_[i].value;
   }
-  Tensor held = tensor;
-  if (!state.array.is_contiguous()) {
-    const NoTrace eager;
-    held = dense(tensor, at);
-  }
-  const Value parameter =
-      graph_.add_parameter(Graph::kBody, {state.array.dtype, state.array.shape}, state.at);
-  parameters_.push_back({std::move(held), nullptr});
-  return parameter;
+  const TensorType type{state.array.dtype, state.array.shape};
+  const Value value = add_parameter(type, repeated_axes(state.array), state.at);
+  parameters_.push_back({.capture = tensor, .value = value});
+  return value;
 }
 
 Tensor Trace::read(const VariableState& variable, Source at) {
@@ -78,7 +84,8 @@ Tensor Trace::read(const VariableState& variable, Source at) {
   const Value parameter =
       graph_.add_parameter(Graph::kBody, {variable.dtype, variable.shape}, variable.at);
   parameters_.push_back(
-      {Tensor(), std::const_pointer_cast<VariableState>(variable.shared_from_this())});
+      {.variable = std::const_pointer_cast<VariableState>(variable.shared_from_this()),
+       .value = parameter});
   return traced_tensor(parameter, at);
 }
 
@@ -135,9 +142,26 @@ void leaked(const TensorState& state, Source at) {
 
 namespace {
 
-// A value of the region around as one of the scope's own region: a parameter. Views and literals
-// are made again instead, so that what repeats one element is seen to do so: a sum over it
-// multiplies.
+bool repeats(const Graph& graph, Value value) {
+  const Node& node = graph.node(value);
+  if (node.op == nullptr || node.op->view == nullptr) return false;
+  return node.op->self == &ops::broadcast_to || repeats(graph, node.inputs[0]);
+}
+
+// Whether a view or a literal is made again in a region that reads it, so that what repeats one
+// element is seen to do so: a sum over it multiplies. Tapes know values: while one runs, other
+// views are values of their own, and what `apart` made always is.
+bool is_made_again(const Graph& graph, Value value) {
+  const Node& node = graph.node(value);
+  if (node.op == nullptr) return false;
+  if (node.op->family == Family::source) return true;
+  if (node.op->view == nullptr) return false;
+  const bool is_apart =
+      node.op->self == &ops::reshape && graph.type(node.inputs[0]) == node.results[0];
+  return !is_apart && (!taping() || repeats(graph, value));
+}
+
+// A value of the region around as one of the scope's own region: a parameter, or made again.
 Value lent(Value outer, TraceScope* scope) {
   const std::pair<int32_t, int32_t> key{outer.node, outer.result};
   if (const auto known = scope->parameter_of.find(key); known != scope->parameter_of.end())
@@ -145,7 +169,7 @@ Value lent(Value outer, TraceScope* scope) {
   Graph& graph = scope->trace->graph();
   Node node = graph.node(outer);
   Value inner;
-  if (node.op != nullptr && (node.op->view != nullptr || node.op->family == Family::source)) {
+  if (is_made_again(graph, outer)) {
     for (Value& input : node.inputs) input = lent(input, scope);
     inner = {graph.add_node(scope->region, std::move(node)), outer.result};
   } else {

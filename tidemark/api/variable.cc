@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tidemark/api/ops.h"
+#include "tidemark/api/tape.h"
 #include "tidemark/api/tensor_state.h"
 #include "tidemark/api/trace.h"
 #include "tidemark/api/variable_state.h"
@@ -38,6 +39,7 @@ bool is_adoptable(const Tensor& tensor) {
 Tensor adopted(Tensor tensor) {
   TensorState* state = TensorState::of(tensor);
   state->weak = false;
+  state->tape_id = 0;  // What it came from is not what the Variable is.
   device::reclassify(*state->storage, ByteClass::variables);
   return tensor;
 }
@@ -130,11 +132,32 @@ void assign_pointwise(VariableState& state, const BinaryOp& op, const Operand& x
 
 VariableState::~VariableState() { disown(value); }
 
+constinit thread_local VariableShadow* KeepVariables::current_ = nullptr;
+constinit thread_local VariableShadow* ReplayVariables::current_ = nullptr;
+
+namespace {
+
+// Tells the tapes that a Variable was read.
+void see(const VariableState& state, const Tensor& value) {
+  if (!state.trainable || !is_float(state.dtype)) return;
+  for (Tape* tape = current_tape; tape != nullptr; tape = tape->outer()) tape->saw(state, value);
+}
+
+}  // namespace
+
 Tensor read_variable(const VariableState& state, Source at) {
-  if (tracing()) return current_scope->trace->read(state, at);
+  if (tracing()) {
+    Tensor value = current_scope->trace->read(state, at);
+    see(state, value);
+    return value;
+  }
   const Guard guard(state.lock);
   initialize(state, at);
-  return state.value;
+  const Tensor* const shadow = ReplayVariables::standing_for(state);
+  const Tensor& value = shadow != nullptr ? *shadow : state.value;
+  KeepVariables::see(state, value);
+  see(state, value);
+  return value;
 }
 
 void write_variable(VariableState& state, Tensor value, Source at) {
@@ -142,11 +165,18 @@ void write_variable(VariableState& state, Tensor value, Source at) {
   if (tracing()) return current_scope->trace->write(state, std::move(value));
   Tensor old;  // Dropped when the lock is gone.
   const Guard guard(state.lock);
+  if (state.value.has_value()) KeepVariables::see(state, state.value);
+  if (Tensor* const shadow = ReplayVariables::standing_for(state)) {
+    *shadow = std::move(value);
+    return;
+  }
   const bool in_place = state.value.has_value() && is_sole(*TensorState::of(state.value));
-  if (in_place && !is_adoptable(value))
+  if (in_place && !is_adoptable(value)) {
     compile::run_copy(array_of(value, at), array_of(state.value, at));
-  else
+    TensorState::of(state.value)->tape_id = 0;
+  } else {
     old = replaced(state, std::move(value), at);
+  }
 }
 
 void modify_variable(VariableState& state, const std::function<Tensor(const Operand&)>& next,
@@ -159,6 +189,12 @@ void modify_variable(VariableState& state, const std::function<Tensor(const Oper
   Tensor old;
   const Guard guard(state.lock);
   initialize(state, at);
+  KeepVariables::see(state, state.value);
+  if (Tensor* const shadow = ReplayVariables::standing_for(state)) {
+    *shadow = next(Operand(*shadow, at));
+    return;
+  }
+  const NoTape unseen;  // What a Variable becomes has no history.
   // An op that fails leaves its dying operand as it was.
   if (is_sole(*TensorState::of(state.value)))
     state.value = adopted(next(Operand(std::move(state.value), at)));

@@ -85,13 +85,13 @@ class GroupTask final : public run::Task {
 class GroupLowerer {
  public:
   GroupLowerer(const Graph& graph, const Node& group, std::span<const ArrayRef> inputs,
-               std::span<const ArrayRef> results, bool compile_now)
+               std::span<const ArrayRef> results, KernelBatch* batch)
       : graph_(graph),
         region_(graph.regions[static_cast<size_t>(group.regions[0])]),
         schedule_(schedule_of(graph, group)),
         inputs_(inputs),
         results_(results),
-        compile_now_(compile_now),
+        batch_(batch),
         axes_{schedule_.domain, schedule_.row_axes, schedule_.fold_axes, schedule_.index},
         task_(std::make_unique<GroupTask>()) {}
 
@@ -116,7 +116,7 @@ class GroupLowerer {
     } else {
       GroupNest nest = group_nest(graph_, schedule_);
       std::vector<BufferPlace> places = places_of(nest);
-      task_->main.emplace(std::move(nest), axes_, std::move(places), Chunks{}, compile_now_);
+      task_->main.emplace(std::move(nest), axes_, std::move(places), Chunks{}, batch_);
     }
     task_->own = bytes_;
     bytes_ += std::max(copy_bytes_, workers_bytes());
@@ -268,15 +268,15 @@ class GroupLowerer {
       for (int64_t& stride : last_places[cell].strides) stride *= size_of(dtype);
       task_->cells.push_back(std::move(cells));
     }
-    task_->main.emplace(std::move(first), axes_, std::move(first_places), chunks, compile_now_);
-    task_->finish.emplace(std::move(last), kept, std::move(last_places), Chunks{}, compile_now_);
+    task_->main.emplace(std::move(first), axes_, std::move(first_places), chunks, batch_);
+    task_->finish.emplace(std::move(last), kept, std::move(last_places), Chunks{}, batch_);
   }
 
   const Graph& graph_;
   const Region& region_;
   const Schedule schedule_;
   std::span<const ArrayRef> inputs_, results_;
-  const bool compile_now_;
+  KernelBatch* const batch_;
   LaunchAxes axes_;
   std::unique_ptr<GroupTask> task_;
   std::vector<BufferPlace> load_places_, result_places_;
@@ -287,15 +287,15 @@ class GroupLowerer {
 }  // namespace
 
 MadeTask group_task(const Graph& graph, const Node& group, std::span<const ArrayRef> inputs,
-                    std::span<const ArrayRef> results, bool compile_now) {
-  return GroupLowerer(graph, group, inputs, results, compile_now).run();
+                    std::span<const ArrayRef> results, KernelBatch* batch) {
+  return GroupLowerer(graph, group, inputs, results, batch).run();
 }
 
 std::optional<MadeTask> mapped_group_task(const Graph& graph, const Node& group,
                                           std::span<const ArrayRef> inputs,
-                                          std::span<const ArrayRef> results,
-                                          const TripAxis& trips) {
-  return GroupLowerer(graph, group, inputs, results, true).run(trips);
+                                          std::span<const ArrayRef> results, const TripAxis& trips,
+                                          KernelBatch* batch) {
+  return GroupLowerer(graph, group, inputs, results, batch).run(trips);
 }
 
 bool may_overwrite(const Graph& graph, const Node& group, int32_t input, int32_t result) {

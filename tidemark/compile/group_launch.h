@@ -35,9 +35,10 @@ struct Chunks {
 
 class GroupLaunch {
  public:
-  // `places` has one entry per buffer of the nest; those of kept rows are filled in here.
+  // `places` has one entry per buffer of the nest; those of kept rows are filled in here. It must
+  // not move until the batch, if any, is compiled.
   GroupLaunch(GroupNest group, const LaunchAxes& axes, std::vector<BufferPlace> places,
-              Chunks chunks, bool compile_now);
+              Chunks chunks, KernelBatch* batch);
 
   // For all workers.
   int64_t workspace_bytes() const { return workers_ * worker_bytes_; }
@@ -51,7 +52,7 @@ class GroupLaunch {
   void set_axes(const LaunchAxes& axes);
   void set_columns();
   void set_kept();
-  void settle(bool compile_now);
+  void settle(KernelBatch* batch);
   bool is_kept(size_t buffer) const {
     return group_.buffers[buffer].kind == GroupBuffer::Kind::kept;
   }

@@ -1,10 +1,14 @@
 #include "tidemark/compile/kernels.h"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <cstdlib>
+#include <exception>
 #include <mutex>
 #include <new>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <unordered_map>
 
@@ -173,22 +177,30 @@ const Kernel* CachedKernel::machine_code() {
   if (kernel != nullptr || refused_.load(std::memory_order_relaxed)) return kernel;
   const Compiling compiling;
   if (!compiling.allowed()) return nullptr;
-  const Kernel* made = nullptr;
   try {
-    made = compile_nest(nest_, device::isa()).release();
+    return adopt(compile_nest(nest_, device::isa()));
   } catch (const std::bad_alloc&) {
     return nullptr;  // No memory to compile: the interpreter needs none. Tried again next time.
   }
+}
+
+// The code to run from now on: this, or what another thread made meanwhile. Null: the JIT does not
+// do this nest.
+const Kernel* CachedKernel::adopt(std::unique_ptr<Kernel> made) {
   if (made == nullptr) {
     refused_.store(true, std::memory_order_relaxed);
     return nullptr;
   }
-  if (ready_.compare_exchange_strong(kernel, made, std::memory_order_acq_rel)) {
-    held_code_bytes.fetch_add(made->code_bytes, std::memory_order_relaxed);
-    return made;
-  }
-  delete made;
-  return kernel;
+  const Kernel* kernel = nullptr;
+  if (!ready_.compare_exchange_strong(kernel, made.get(), std::memory_order_acq_rel)) return kernel;
+  held_code_bytes.fetch_add(made->code_bytes, std::memory_order_relaxed);
+  return made.release();
+}
+
+bool CachedKernel::may_be_code() {
+  const Emitter wanted = emitter();
+  if (wanted == Emitter::tile || wanted == Emitter::checked) return false;
+  return code() != nullptr || (!refused_.load(std::memory_order_relaxed) && can_compile(nest_));
 }
 
 const Kernel& CachedKernel::pick(int64_t elements) {
@@ -256,6 +268,118 @@ std::shared_ptr<CachedKernel> shared_kernel(Nest nest) {
   found = std::make_shared<CachedKernel>(KernelKey{}, std::move(nest));
   table.shared->emplace(key, found);
   return found;
+}
+
+// ---- many kernels at once -----------------------------------------------------------------------
+
+void KernelBatch::add(std::shared_ptr<CachedKernel> kernel, const Kernel*& place) {
+  place = kernel->code();
+  if (place == nullptr) wishes_.push_back({std::move(kernel), &place});
+}
+
+namespace {
+
+// Kernels compiled as one module. More make each no cheaper, and keep pages together that belong to
+// programs which go at different times.
+constexpr size_t kModuleKernels = 16;
+
+// Takes modules from a list until there are none; several threads may.
+class ModuleList {
+ public:
+  explicit ModuleList(std::vector<CachedKernel*> kernels)
+      : kernels_(std::move(kernels)),
+        length_(std::clamp<size_t>(kernels_.size() / 4, 1, kModuleKernels)),
+        made_(kernels_.size()) {}
+
+  size_t count() const { return (kernels_.size() + length_ - 1) / length_; }
+  void compile() noexcept {
+    for (;;) {
+      const size_t first = next_.fetch_add(1) * length_;
+      if (first >= kernels_.size()) return;
+      try {
+        compile_module(first, std::min(kernels_.size(), first + length_));
+      } catch (...) {
+        if (!failed_.exchange(true)) error_ = std::current_exception();
+      }
+    }
+  }
+  // After all threads are done. Throws what one of them threw.
+  std::vector<std::unique_ptr<Kernel>> take() {
+    if (failed_) std::rethrow_exception(error_);
+    return std::move(made_);
+  }
+
+ private:
+  void compile_module(size_t begin, size_t end) {
+    if (failed_) return;
+    std::vector<Nest> nests;
+    for (size_t i = begin; i < end; ++i) nests.push_back(kernels_[i]->nest());
+    auto made = compile_nests(nests, device::isa());
+    std::move(made.begin(), made.end(), made_.begin() + static_cast<int64_t>(begin));
+  }
+
+  const std::vector<CachedKernel*> kernels_;
+  const size_t length_;
+  std::vector<std::unique_ptr<Kernel>> made_;
+  std::atomic<size_t> next_{0};
+  std::atomic<bool> failed_{false};
+  std::exception_ptr error_;
+};
+
+// A thread beside the caller's, for the length of one batch. Not one of the pool's: LLVM wants more
+// stack than kernels do, and other threads' kernels are not to wait. Signals are the user's
+// threads'.
+class Beside {
+ public:
+  template <class Work>
+  explicit Beside(Work work) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    try {
+      thread_ = std::thread(std::move(work));
+    } catch (const std::system_error&) {
+      // The caller does all of it.
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+  ~Beside() {
+    if (thread_.joinable()) thread_.join();
+  }
+  Beside(const Beside&) = delete;
+  Beside& operator=(const Beside&) = delete;
+
+ private:
+  std::thread thread_;
+};
+
+}  // namespace
+
+bool KernelBatch::compile() {
+  std::vector<CachedKernel*> kernels;
+  for (const Wish& wish : wishes_)
+    if (wish.kernel->code() == nullptr) kernels.push_back(wish.kernel.get());
+  std::sort(kernels.begin(), kernels.end());
+  kernels.erase(std::unique(kernels.begin(), kernels.end()), kernels.end());
+  if (!kernels.empty()) {
+    const Compiling compiling;
+    if (!compiling.allowed()) return false;
+    try {
+      ModuleList modules(kernels);
+      if (modules.count() > 1) {
+        const Beside beside([&modules] { modules.compile(); });
+        modules.compile();
+      } else {
+        modules.compile();
+      }
+      std::vector<std::unique_ptr<Kernel>> made = modules.take();
+      for (size_t i = 0; i < kernels.size(); ++i) kernels[i]->adopt(std::move(made[i]));
+    } catch (const std::bad_alloc&) {
+      return false;  // The interpreter needs no memory for code.
+    }
+  }
+  for (const Wish& wish : wishes_) *wish.place = wish.kernel->code();
+  return true;
 }
 
 }  // namespace tidemark::compile

@@ -40,10 +40,12 @@ std::string group_name(const Graph& graph, const Node& group) {
   return more == 0 ? text : cat(text, " + ", more, " more");
 }
 
-Lowerer::Lowerer(const Graph& graph, const Interface& interface, Placements& placements)
+Lowerer::Lowerer(const Graph& graph, const Interface& interface, Placements& placements,
+                 KernelBatch* batch)
     : graph_(graph),
       interface_(interface),
       placements_(placements),
+      batch_(batch),
       program_(std::make_shared<run::Program>()) {
   program_->threads = num_threads();
   int32_t values = 0;
@@ -478,7 +480,7 @@ void Lowerer::emit_group(Scope& scope, int32_t number) {
     places.push_back(memory(choose(node, {number, static_cast<int16_t>(r)}, scope)).address);
     results.push_back(dense_layout(node.results[r]));
   }
-  emit(group_task(graph_, node, layouts, results, true), places, group_name(graph_, node),
+  emit(group_task(graph_, node, layouts, results, batch_), places, group_name(graph_, node),
        node.source);
   for (const int32_t literal : literals) extend_to_now(literal);
 }
@@ -562,6 +564,7 @@ std::shared_ptr<run::Program> Lowerer::run() {
                                     .source = graph_.node(parameter).source,
                                     .name = said.name});
     show_dense(parameter);
+    if (!said.strides.empty()) seen(parameter).layout.strides = said.strides;
     memory_of(id(parameter)) =
         new_memory({.address = {static_cast<int32_t>(1 + i), run::kNoBuffer, 0},
                     .bytes = granted_bytes(bytes_of(type)),
@@ -620,7 +623,11 @@ std::shared_ptr<run::Program> Lowerer::run() {
 
 std::shared_ptr<run::Program> lower(const Graph& graph, const Interface& interface,
                                     Placements& placements) {
-  return Lowerer(graph, interface, placements).run();
+  KernelBatch batch;
+  std::shared_ptr<run::Program> program = Lowerer(graph, interface, placements, &batch).run();
+  if (batch.compile()) return program;
+  // No machine code: interpreters need other scratch.
+  return Lowerer(graph, interface, placements, nullptr).run();
 }
 
 }  // namespace tidemark::compile

@@ -17,6 +17,7 @@ struct Interface {
     ByteClass byte_class = ByteClass::arguments;
     bool donated = false;  // The program may use its bytes once it has read it for the last time.
     std::string name;
+    Strides strides = {};  // In elements; empty where it is dense.
   };
   struct Result {
     int32_t updates = -1;  // The parameter (a Variable) that this is the new value of.

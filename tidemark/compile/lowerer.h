@@ -9,6 +9,7 @@
 #include <limits>
 #include <optional>
 
+#include "tidemark/compile/kernels.h"
 #include "tidemark/compile/lower.h"
 #include "tidemark/compile/tasks.h"
 
@@ -19,7 +20,9 @@ std::string group_name(const Graph& graph, const Node& group);
 
 class Lowerer {
  public:
-  Lowerer(const Graph& graph, const Interface& interface, Placements& placements);
+  // `batch`, if any, gets the kernels; without one they are made once it pays.
+  Lowerer(const Graph& graph, const Interface& interface, Placements& placements,
+          KernelBatch* batch);
   std::shared_ptr<run::Program> run();
 
  private:
@@ -117,6 +120,7 @@ class Lowerer {
   const Graph& graph_;
   const Interface& interface_;
   Placements& placements_;
+  KernelBatch* const batch_;
   std::shared_ptr<run::Program> program_;
   std::vector<int32_t> first_value_;
   std::vector<Seen> seen_;

@@ -13,6 +13,7 @@ Graph optimise(Graph graph, const PipelineOptions& options, const Watch& watch) 
 #endif
     if (watch) watch(name, graph);
   };
+  pass("inline_calls", passes::inline_calls);
   pass("simplify", passes::simplify);
   pass("merge", passes::merge);
   pass("remove_dead", passes::remove_dead);

@@ -1,6 +1,7 @@
 #include "tidemark/ir/graph.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "tidemark/base/error.h"
 
@@ -83,6 +84,48 @@ class Compactor {
   std::vector<int32_t> number_;
 };
 
+// Copies regions inside one graph. Nodes are taken by value: adding moves them.
+class Appender {
+ public:
+  Appender(Graph& graph, bool (*leave_out)(const Node& node))
+      : graph_(graph), leave_out_(leave_out) {}
+
+  std::vector<Value> append(RegionId from, RegionId to, std::span<const Value> parameters) {
+    const Region region = graph_.regions[static_cast<size_t>(from)];
+    for (size_t i = 0; i < parameters.size(); ++i) map_[region.parameters[i].node] = parameters[i];
+    for (const int32_t old : region.nodes) {
+      Node node = graph_.nodes[static_cast<size_t>(old)];
+      if (leave_out_(node)) continue;
+      for (Value& input : node.inputs) input = moved(input);
+      for (RegionId& inner : node.regions) inner = copy(inner);
+      map_[old] = {graph_.add_node(to, std::move(node)), 0};
+    }
+    std::vector<Value> results;
+    for (const Value result : region.results) results.push_back(moved(result));
+    return results;
+  }
+
+ private:
+  Value moved(Value value) const {
+    const Value first = map_.at(value.node);
+    return {first.node, static_cast<int16_t>(first.result + value.result)};
+  }
+  RegionId copy(RegionId from) {
+    const RegionId fresh = graph_.add_region();
+    std::vector<Value> parameters;
+    for (const Value old : std::vector(graph_.regions[static_cast<size_t>(from)].parameters))
+      parameters.push_back(
+          graph_.add_parameter(fresh, TensorType(graph_.type(old)), graph_.node(old).source));
+    const std::vector<Value> results = append(from, fresh, parameters);
+    graph_.regions[static_cast<size_t>(fresh)].results = results;
+    return fresh;
+  }
+
+  Graph& graph_;
+  bool (*leave_out_)(const Node& node);
+  std::unordered_map<int32_t, Value> map_;
+};
+
 class Verifier {
  public:
   explicit Verifier(const Graph& graph) : graph_(graph), region_of_(graph.nodes.size(), -1) {}
@@ -123,6 +166,12 @@ class Verifier {
 }  // namespace
 
 Graph compact(const Graph& graph) { return Compactor(graph).run(); }
+
+std::vector<Value> append_copy(Graph& graph, RegionId from, RegionId to,
+                               std::span<const Value> parameters,
+                               bool (*leave_out)(const Node& node)) {
+  return Appender(graph, leave_out).append(from, to, parameters);
+}
 
 std::vector<int32_t> count_uses(const Graph& graph) {
   std::vector<int32_t> uses(graph.nodes.size());

@@ -61,6 +61,13 @@ struct Graph {
 // the order of the lists.
 Graph compact(const Graph& graph);
 
+// Appends the nodes of a region, and those of the regions in it, to another region, reading these
+// values instead of its parameters; gives what its results are there. Nodes for which `leave_out`
+// holds are not copied: nobody may read them.
+std::vector<Value> append_copy(Graph& graph, RegionId from, RegionId to,
+                               std::span<const Value> parameters,
+                               bool (*leave_out)(const Node& node));
+
 // How often each node's results are read, by node; region results count as reads.
 std::vector<int32_t> count_uses(const Graph& graph);
 

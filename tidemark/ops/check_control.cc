@@ -20,6 +20,7 @@ class ControlCheck {
     if (node_.op == &def_of(&ops::cond)) return cond();
     if (node_.op == &def_of(&ops::loop)) return loop();
     if (node_.op == &def_of(&ops::map)) return map();
+    if (node_.op == &def_of(&ops::call)) return call();
     expect_regions(1, 1);
     return region(0, inputs_);
   }
@@ -93,6 +94,29 @@ class ControlCheck {
     for (const TensorType& element : region(0, parameters))
       types.push_back(stack_of(element, trips));
     return types;
+  }
+
+  Types call() {
+    Attrs::Reader read = node_.attrs.read();
+    const size_t outputs = count("outputs", read.integer());
+    const std::span<const int64_t> saved = read.integers(), by = read.integers();
+    expect_regions(1, 2);
+    Types results = region(0, inputs_);
+    if (outputs > results.size())
+      refuse(cat("outputs = ", outputs, " of ", results.size(), " results"), node_.op->brief);
+    if (node_.regions.size() == 1) return results;
+    Types all = inputs_, parameters, gradients;
+    append(all, results);
+    const auto pick = [&](const char* name, int64_t value, size_t end) {
+      if (count(name, value) >= end)
+        refuse(cat(name, " names ", value, " of ", end, " values"), node_.op->brief);
+      return all[static_cast<size_t>(value)];
+    };
+    for (const int64_t value : saved) parameters.push_back(pick("saved", value, all.size()));
+    for (size_t i = 0; i < outputs; ++i) parameters.push_back(results[i]);
+    for (const int64_t input : by) gradients.push_back(pick("by", input, inputs_.size()));
+    expect_all("result", region(1, parameters), "the gradient", gradients);
+    return results;
   }
 
   [[noreturn]] void refuse(const std::string& problem, std::string_view remedy) const {

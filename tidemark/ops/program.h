@@ -60,6 +60,20 @@ inline constexpr NamedOp map = {.name = "map",
                                 .attrs = kMapAttrs,
                                 .no_gradient = kProgramOnly};
 
+// A region run once, in the place of the node: what a gradient takes for one thing. Inputs: what
+// the region takes. With one region, its gradient runs it again and keeps nothing of it. With two,
+// the second is its gradient: parameters are the values that `saved` names, then the gradients of
+// the first `outputs` results (further results are only kept for it); results are the gradients by
+// the inputs that `by` names. `saved`: inputs, then results, counted on from the inputs.
+inline constexpr AttrDef kCallAttrs[] = {
+    {"outputs", AttrKind::integer}, {"saved", AttrKind::integers}, {"by", AttrKind::integers}};
+inline constexpr NamedOp call = {.name = "call",
+                                 .brief = "A region run once, with a gradient of its own.",
+                                 .family = Family::control,
+                                 .arity = -1,
+                                 .attrs = kCallAttrs,
+                                 .no_gradient = kProgramOnly};
+
 inline constexpr AttrDef kSizeAttrs[] = {{"size", AttrKind::integers}, {"dtype", AttrKind::dtype}};
 // An open size as a number, rank 0. A list of one, since sizes stand in lists. It becomes a
 // constant when the sizes are known.
@@ -70,7 +84,7 @@ inline constexpr NamedOp size_value = {.name = "size_value",
                                        .attrs = kSizeAttrs,
                                        .no_gradient = kProgramOnly};
 
-inline constexpr const NamedOp* kProgramOps[] = {&cond, &constant, &group,
-                                                 &loop, &map,      &size_value};
+inline constexpr const NamedOp* kProgramOps[] = {&call, &cond, &constant,  &group,
+                                                 &loop, &map,  &size_value};
 
 }  // namespace tidemark::ops

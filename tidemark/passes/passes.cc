@@ -6,11 +6,9 @@ namespace {
 // What `tidemark show` shows is not to depend on the machine.
 void fuse_for_usual_cache(Graph& graph) { fuse(graph, int64_t{1} << 20); }
 
-constexpr Pass kPasses[] = {{"simplify", simplify},
-                            {"merge", merge},
-                            {"remove_dead", remove_dead},
-                            {"fuse", fuse_for_usual_cache},
-                            {"order", order}};
+constexpr Pass kPasses[] = {
+    {"inline_calls", inline_calls}, {"simplify", simplify},         {"merge", merge},
+    {"remove_dead", remove_dead},   {"fuse", fuse_for_usual_cache}, {"order", order}};
 
 }  // namespace
 

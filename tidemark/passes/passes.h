@@ -9,6 +9,9 @@
 
 namespace tidemark::passes {
 
+// Puts the nodes of their regions in the place of `call` nodes.
+void inline_calls(Graph& graph);
+
 // Puts in place of a node what gives the same bits for less: composed views, products with 1,
 // selections whose condition is known. Only rewrites that are exact for all inputs, NaN,
 // infinities and -0 included. What is no longer read stays; `remove_dead` drops it.

@@ -163,7 +163,8 @@ TEST_P(EveryFunction, OfF32StaysWithinItsBound) {
     widest().unary_f32(row.function, in.data(), out.data(), std::ssize(in));
     for (size_t i = 0; i < in.size(); ++i) {
       const double want = row.wider_f32(in[i]);
-      // What is rounded right is within half a unit: once that was seen, measuring it tells nothing.
+      // What is rounded right is within half a unit: once that was seen, measuring it tells
+      // nothing.
       if (worst.error < 0.5 || out[i] != static_cast<float>(want)) {
         worst.see(error_ulp(out[i], want), in[i], out[i]);
       }

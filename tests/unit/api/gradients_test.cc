@@ -1,0 +1,466 @@
+// Gradients against closed forms and central differences, in eager code and in functions.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <vector>
+
+#include "tidemark/tidemark.h"
+
+namespace td = tidemark;
+
+namespace {
+
+using Values = std::vector<double>;
+using Scalar = std::function<td::Tensor(const td::Tensor&)>;
+
+td::Tensor drawn(const td::Shape& shape, int64_t key) {
+  return td::random::normal(shape, {.dtype = td::f64, .key = td::random::Key(key)});
+}
+
+// The slope of f in every element of x.
+Values differences(const Scalar& f, const td::Tensor& x) {
+  constexpr double step = 1e-6;
+  Values found, at = x.to_vector<double>();
+  for (size_t i = 0; i < at.size(); ++i) {
+    const double before = at[i];
+    at[i] = before + step;
+    const double high = f(td::constant(at, x.shape())).item<double>();
+    at[i] = before - step;
+    const double low = f(td::constant(at, x.shape())).item<double>();
+    at[i] = before;
+    found.push_back((high - low) / (2 * step));
+  }
+  return found;
+}
+
+void expect_near(const td::Tensor& got, const Values& want, const char* what) {
+  const Values values = got.to_vector<double>();
+  ASSERT_EQ(values.size(), want.size()) << what;
+  for (size_t i = 0; i < want.size(); ++i)
+    EXPECT_NEAR(values[i], want[i], 1e-6 * (1 + std::abs(want[i]))) << what << ", element " << i;
+}
+
+// The gradient is right in eager code and in a function, and both are the same bits where sums have
+// one order: a function adds the trips of a loop before what comes from elsewhere.
+void expect_gradient(const Scalar& f, const td::Tensor& x, bool same_bits = true) {
+  const Values want = differences(f, x);
+  const td::Tensor eager = td::grad(f)(x);
+  expect_near(eager, want, "eager");
+  auto compiled = td::function([&f](const td::Tensor& each) { return td::grad(f)(each); });
+  const td::Tensor from_function = compiled(x);
+  expect_near(from_function, want, "function");
+  if (same_bits) {
+    EXPECT_TRUE(td::identical(eager, from_function)) << eager << from_function;
+  }
+}
+
+TEST(Gradient, OfAChainOfOps) {
+  expect_gradient([](const td::Tensor& x) { return td::sum(td::tanh(x * x) / (1.0 + td::exp(x))); },
+                  drawn({3, 4}, 1));
+}
+
+TEST(Gradient, OfWhatIsBroadcastIsSummed) {
+  const td::Tensor row = drawn({4}, 2);
+  expect_gradient([&](const td::Tensor& x) { return td::sum(td::sin(x) * row * 2.0); },
+                  drawn({3, 1}, 3));
+}
+
+TEST(Gradient, OfMatmulSoftmaxAndReductions) {
+  const td::Tensor w = drawn({4, 5}, 4);
+  expect_gradient(
+      [&](const td::Tensor& x) {
+        const td::Tensor y = td::softmax(td::matmul(x, w));
+        return td::sum(td::max(y, 1) * td::mean(td::square(x), 1)) + td::logsumexp(x);
+      },
+      drawn({3, 4}, 5));
+}
+
+TEST(Gradient, OfViewsPiecesAndIndices) {
+  const td::Tensor at = td::constant({2, 0, 2});
+  expect_gradient(
+      [&](const td::Tensor& x) {
+        const td::Tensor turned =
+            td::reshape(td::transpose(x), {2, 6})[{td::all, td::Slice{.begin = 1, .step = 2}}];
+        const td::Tensor picked = td::gather(x, at);
+        return td::sum(td::square(td::concat({turned, turned * 3.0}, 1))) +
+               td::sum(picked * picked * picked);
+      },
+      drawn({3, 4}, 6));
+}
+
+TEST(Gradient, OfTheSameTensorGivenTwice) {
+  const td::Tensor x = drawn({3}, 7);
+  const auto f = [](const td::Tensor& a, const td::Tensor& b) { return td::sum(a * a * b); };
+  const auto [by_a, by_b] = td::grad<0, 1>(f)(x, x);
+  EXPECT_TRUE(td::identical(by_b, td::square(x)));
+  expect_near(by_a, (2.0 * x * x).to_vector<double>(), "by a");
+}
+
+TEST(Gradient, OfPlainNumbers) {
+  EXPECT_EQ(td::grad([](const td::Tensor& x) { return x * x * x; })(2.0).item<float>(), 12.0F);
+}
+
+TEST(Gradient, ComesWithTheValueAndWhatIsAuxiliary) {
+  const td::Tensor w = drawn({3}, 8), x = drawn({3}, 9);
+  const auto loss = [](const td::Tensor& w, const td::Tensor& x) {
+    return std::pair{td::sum(td::tanh(w * x)), w * x};
+  };
+  const auto [result, dw] = td::value_and_grad(loss)(w, x);
+  EXPECT_TRUE(td::identical(result.second, w * x));
+  expect_near(dw, ((1.0 - td::square(td::tanh(w * x))) * x).to_vector<double>(), "dw");
+}
+
+struct Pair {
+  td::Tensor a, b;
+};
+
+TEST(Gradient, OfStructures) {
+  const Pair point{drawn({2}, 1), drawn({2}, 2)};
+  const auto f = [](const Pair& p) { return td::sum(p.a * p.a * p.b); };
+  const Pair g = td::grad(f)(point);
+  expect_near(g.a, (2.0 * point.a * point.b).to_vector<double>(), "a");
+  EXPECT_TRUE(td::identical(g.b, td::square(point.a)));
+}
+
+// ---- higher orders ------------------------------------------------------------------------------
+
+TEST(Gradient, OfGradients) {
+  const auto f = [](const td::Tensor& x) { return td::sin(x) * x * x; };
+  const auto third = td::grad(td::grad(td::grad(f)));
+  const double x = 0.7;
+  // (x^2 sin x)''' = 6 cos x - 6 x sin x - x^2 cos x
+  const double want = 6 * std::cos(x) - 6 * x * std::sin(x) - x * x * std::cos(x);
+  const td::Tensor at = td::constant(std::vector<double>{x}, td::Shape{});
+  EXPECT_NEAR(third(at).item<double>(), want, 1e-12);
+  auto compiled = td::function([&](const td::Tensor& each) { return third(each); });
+  EXPECT_NEAR(compiled(at).item<double>(), want, 1e-12);
+}
+
+TEST(Gradient, JvpAndVjpAgree) {
+  const td::Tensor w = drawn({4, 3}, 1), x = drawn({2, 4}, 2), dx = drawn({2, 4}, 3),
+                   dy = drawn({2, 3}, 4);
+  const auto f = [&](const td::Tensor& x) { return td::tanh(td::matmul(td::exp(x), w)); };
+  const auto both = [&](const td::Tensor& x, const td::Tensor& dx, const td::Tensor& dy) {
+    const auto [y, change] = td::jvp(f, x, dx);
+    const auto [again, pullback] = td::vjp(f, x);
+    return std::tuple{td::sum(change * dy), td::sum(pullback(dy) * dx), y, again};
+  };
+  const auto check = [](const auto& result) {
+    const auto& [forward, backward, y, again] = result;
+    EXPECT_NEAR(forward.template item<double>(), backward.template item<double>(), 1e-12);
+    EXPECT_TRUE(td::identical(y, again));
+  };
+  check(both(x, dx, dy));
+  check(td::function(both)(x, dx, dy));
+}
+
+TEST(Gradient, JacobianHasARowForEachResult) {
+  const td::Tensor w = drawn({3, 2}, 1), x = drawn({3}, 2);
+  const auto f = [&](const td::Tensor& x) { return td::matmul(td::square(x), w); };
+  const td::Tensor want = td::transpose(w) * 2.0 * x;
+  const td::Tensor eager = td::jacobian(f)(x);
+  EXPECT_EQ(eager.shape(), (td::Shape{2, 3}));
+  expect_near(eager, want.to_vector<double>(), "eager");
+  auto compiled = td::function([&](const td::Tensor& each) { return td::jacobian(f)(each); });
+  expect_near(compiled(x), want.to_vector<double>(), "function");
+}
+
+TEST(Gradient, HvpIsTheHessianTimesAVector) {
+  const td::Tensor x = drawn({4}, 1), v = drawn({4}, 2);
+  const auto f = [](const td::Tensor& x) { return td::sum(x * x * x) * td::sum(x); };
+  // The gradient is 3 x^2 s + c with s = sum x, c = sum x^3.
+  const td::Tensor s = td::sum(x), sv = td::sum(v), cv = td::sum(3.0 * x * x * v);
+  const Values want = (6.0 * x * v * s + 3.0 * x * x * sv + cv).to_vector<double>();
+  expect_near(td::hvp(f, x, v), want, "eager");
+  auto compiled =
+      td::function([&](const td::Tensor& x, const td::Tensor& v) { return td::hvp(f, x, v); });
+  expect_near(compiled(x, v), want, "function");
+}
+
+// ---- tapes --------------------------------------------------------------------------------------
+
+TEST(GradientTape, WatchesVariablesByItself) {
+  const td::Variable w(drawn({3}, 1), {.name = "w"});
+  const td::Variable fixed(drawn({3}, 2), {.name = "fixed", .trainable = false});
+  td::GradientTape tape;
+  const td::Tensor loss = td::sum(td::square(w) * fixed);
+  ASSERT_EQ(tape.watched_variables().size(), 1U);
+  EXPECT_TRUE(tape.watched_variables()[0].same_as(w));
+  const td::Gradient g = tape.gradient(loss, w);
+  EXPECT_FALSE(g.is_rows());
+  expect_near(g.dense(), (2.0 * w * fixed).to_vector<double>(), "w");
+}
+
+TEST(GradientTape, IsAskedOnceUnlessPersistent) {
+  const td::Tensor x = drawn({3}, 1);
+  td::GradientTape tape;
+  tape.watch(x);
+  const td::Tensor y = td::sum(x * x);
+  tape.gradient(y, x);
+  int line = 0;
+  try {
+    line = __LINE__ + 1;
+    tape.gradient(y, x);
+    FAIL() << "a used tape gave a gradient";
+  } catch (const td::UserError& error) {
+    EXPECT_EQ(error.what(),
+              "gradient: this tape was used already: it let go of what it had saved\n"
+              "  at gradients_test.cc:" +
+                  std::to_string(line) +
+                  "\n  ask for all sources at once, or make the tape {.persistent = true}");
+  }
+}
+
+TEST(GradientTape, APersistentOneSaysWhatItHolds) {
+  const td::Tensor x = td::ones({1000});
+  const td::Bytes before = td::memory::current();
+  {
+    td::GradientTape tape({.persistent = true});
+    tape.watch(x);
+    td::Tensor y = td::sum(td::exp(x));
+    EXPECT_EQ(tape.saved_bytes(), td::Bytes(4032));  // exp's result, which nobody else holds.
+    EXPECT_TRUE(td::identical(tape.gradient(y, x), tape.gradient(y, x)));
+    tape.release();
+    EXPECT_EQ(tape.saved_bytes(), td::Bytes(0));
+    y = {};
+    EXPECT_EQ(td::memory::current(), before);
+  }
+  EXPECT_EQ(td::memory::current(), before);
+}
+
+TEST(GradientTape, KeepsOnlyWhatRulesRead) {
+  const td::Tensor x = td::ones({1000});
+  td::GradientTape tape({.persistent = true});
+  tape.watch(x);
+  const td::Tensor y = td::sum(td::reshape(x + 1.0, {10, 100}) - 3.0);
+  EXPECT_EQ(tape.saved_bytes(), td::Bytes(0));
+  EXPECT_EQ(tape.gradient(y, x).to_vector<float>(), std::vector<float>(1000, 1));
+}
+
+TEST(GradientTape, HistoryIsNotInTensors) {
+  const td::Variable w(td::ones({16}));
+  td::Tensor total = td::zeros({});
+  const td::Bytes before = td::memory::current();
+  for (int step = 0; step < 100; ++step) {
+    td::GradientTape tape;
+    const td::Tensor loss = td::sum(w * w);
+    total += loss;
+    tape.gradient(loss, w);
+  }
+  EXPECT_EQ(td::memory::current(), before);
+}
+
+TEST(GradientTape, StopsRecordingWhileAsked) {
+  const td::Tensor x = drawn({3}, 1);
+  td::GradientTape tape;
+  tape.watch(x);
+  td::Tensor factor;
+  {
+    const auto pause = tape.stop_recording();
+    factor = td::exp(x);
+  }
+  const td::Tensor y = td::sum(x * factor);
+  EXPECT_TRUE(td::identical(tape.gradient(y, x), factor));
+}
+
+TEST(GradientTape, UnconnectedSourcesAreZerosOrNothingOrAnError) {
+  const td::Tensor x = drawn({2}, 1), z = drawn({2}, 2);
+  td::GradientTape tape({.persistent = true});
+  tape.watch(std::tuple{x, z});
+  const td::Tensor y = td::sum(x * x);
+  EXPECT_EQ(tape.gradient(y, z).to_vector<double>(), (Values{0, 0}));
+  EXPECT_FALSE(tape.gradient(y, z, {.unconnected = td::Unconnected::none}).has_value());
+  try {
+    tape.gradient(y, z, {.unconnected = td::Unconnected::error});
+    FAIL() << "no error";
+  } catch (const td::UserError& error) {
+    EXPECT_NE(
+        std::string(error.what()).find("gradient: the target does not depend on source 0, f64[2]"),
+        std::string::npos);
+  }
+}
+
+TEST(GradientTape, NestedOnesGiveHigherOrders) {
+  const td::Tensor x = td::constant({3.0});
+  td::GradientTape outer;
+  outer.watch(x);
+  td::Tensor first;
+  {
+    td::GradientTape inner;
+    inner.watch(x);
+    const td::Tensor y = td::sum(x * x * x);
+    first = inner.gradient(y, x);
+  }
+  EXPECT_EQ(first.to_vector<float>(), std::vector<float>{27});
+  EXPECT_EQ(outer.gradient(first, x).to_vector<float>(), std::vector<float>{18});
+}
+
+TEST(GradientTape, TakesOutputGradients) {
+  const td::Tensor x = drawn({3}, 1), weights = drawn({3}, 2);
+  td::GradientTape tape;
+  tape.watch(x);
+  const td::Tensor y = td::sin(x);
+  const td::Tensor g = tape.gradient(y, x, {.output_gradients = weights});
+  EXPECT_TRUE(td::identical(g, weights * td::cos(x)));
+}
+
+TEST(GradientTape, GivesRowsForWhatIsLookedUp) {
+  const td::Variable table(td::zeros({1000, 4}), {.name = "table"});
+  const auto step = [&](const td::Tensor& ids) {
+    td::GradientTape tape;
+    const td::Tensor picked = td::sum(td::gather(table, ids) * td::constant({1.0, 2.0, 3.0, 4.0}));
+    const td::Gradient g = tape.gradient(picked, table);
+    EXPECT_TRUE(g.is_rows());
+    return std::tuple{g.rows().indices, g.rows().rows, g.dense()};
+  };
+  const auto check = [](const auto& given) {
+    const auto& [indices, rows, dense] = given;
+    EXPECT_EQ(indices.template to_vector<int64_t>(), (std::vector<int64_t>{3, 7, 3}));
+    EXPECT_EQ(rows.shape(), (td::Shape{3, 4}));
+    EXPECT_EQ((dense[{3, td::all}].template to_vector<float>()), (std::vector<float>{2, 4, 6, 8}));
+    EXPECT_EQ(td::sum(dense).template item<float>(), 30.0F);
+  };
+  const td::Tensor ids = td::constant({3, 7, 3});
+  check(step(ids));
+  check(td::function(step)(ids));
+}
+
+TEST(GradientTape, ReadsAVariableAnewAfterAnAssignment) {
+  const td::Variable w(td::constant({2.0}));
+  const auto f = [&] {
+    td::GradientTape tape;
+    const td::Tensor before = td::sum(w * w);
+    w.assign_add(1.0);
+    const td::Tensor after = td::sum(w * w * w);
+    const td::Tensor g = tape.gradient(before + after, w).dense();
+    w.assign_sub(1.0);
+    return g;
+  };
+  EXPECT_EQ(f().to_vector<float>(), std::vector<float>{4 + 27});
+  EXPECT_EQ(td::function(f)().to_vector<float>(), std::vector<float>{4 + 27});
+}
+
+TEST(GradientTape, StopGradientIsAConstant) {
+  expect_gradient(
+      [](const td::Tensor& x) {
+        return td::sum(x * td::stop_gradient(x)) -
+               td::sum(td::stop_gradient(x) * td::stop_gradient(x)) * 0.0;
+      },
+      td::zeros({2}, td::f64));
+  const td::Tensor x = drawn({3}, 1);
+  EXPECT_TRUE(td::identical(
+      td::grad([](const td::Tensor& x) { return td::sum(x * td::stop_gradient(x)); })(x), x));
+}
+
+// ---- control flow -------------------------------------------------------------------------------
+
+TEST(Gradient, OfCondIsThatOfTheBranchTaken) {
+  for (const double sign : {1.0, -1.0}) {
+    const td::Tensor x = td::abs(drawn({3}, 1)) * sign;
+    expect_gradient(
+        [](const td::Tensor& x) {
+          return td::cond(
+              td::sum(x) > 0, [&] { return td::sum(td::exp(x) * x); },
+              [&] { return td::sum(td::sin(x)); });
+        },
+        x);
+  }
+}
+
+TEST(Gradient, OfMapFn) {
+  const td::Tensor w = drawn({4}, 1);
+  expect_gradient(
+      [&](const td::Tensor& x) {
+        const td::Tensor y =
+            td::map_fn([&](const td::Tensor& row) { return td::sum(td::tanh(row * w)); }, x);
+        return td::sum(y * y);
+      },
+      drawn({3, 4}, 2));
+  // What the body captures has a gradient too.
+  const td::Tensor rows = drawn({3, 4}, 3);
+  expect_gradient(
+      [&](const td::Tensor& w) {
+        return td::sum(
+            td::map_fn([&](const td::Tensor& row) { return td::sum(td::tanh(row * w)); }, rows));
+      },
+      w);
+}
+
+TEST(Gradient, OfForiLoop) {
+  const td::Tensor a = drawn({3, 3}, 1) * 0.3;
+  const auto power = [](const td::Tensor& x, const td::Tensor& a) {
+    return td::sum(td::fori_loop(
+        0, 5,
+        [&](const td::Tensor& i, const td::Tensor& c) {
+          return td::tanh(td::matmul(c, a)) + td::cast(i, td::f64) * c;
+        },
+        x));
+  };
+  const td::Tensor x = drawn({2, 3}, 2);
+  expect_gradient([&](const td::Tensor& each) { return power(each, a); }, x);
+  expect_gradient([&](const td::Tensor& each) { return power(x, each); }, a);
+}
+
+TEST(Gradient, OfScanInBothDirections) {
+  for (const bool reverse : {false, true}) {
+    const td::Tensor xs = drawn({4, 3}, 1), w = drawn({3}, 2);
+    const auto f = [&](const td::Tensor& xs, const td::Tensor& w) {
+      const auto [last, ys] = td::scan(
+          [&](const td::Tensor& c, const td::Tensor& x) {
+            const td::Tensor next = td::sin(c * w) + x * x;
+            return std::pair{next, next * c};
+          },
+          td::zeros({3}, td::f64), xs, {.reverse = reverse});
+      return td::sum(last) + td::sum(ys * ys);
+    };
+    expect_gradient([&](const td::Tensor& each) { return f(each, w); }, xs);
+    expect_gradient([&](const td::Tensor& each) { return f(xs, each); }, w);
+  }
+}
+
+TEST(Gradient, OfNestedLoops) {
+  const td::Tensor w = drawn({2}, 1);
+  expect_gradient(
+      [&](const td::Tensor& x) {
+        return td::sum(td::fori_loop(
+            0, 3,
+            [&](const td::Tensor&, const td::Tensor& outer) {
+              return td::fori_loop(
+                  0, 2,
+                  [&](const td::Tensor&, const td::Tensor& inner) {
+                    return td::sin(inner * w) + outer * 0.5;
+                  },
+                  outer);
+            },
+            x));
+      },
+      drawn({2}, 2), false);
+}
+
+TEST(Gradient, OfGradientsOfLoops) {
+  const td::Tensor x = drawn({2}, 1);
+  const auto f = [](const td::Tensor& x) {
+    return td::sum(td::fori_loop(
+        0, 4, [](const td::Tensor&, const td::Tensor& c) { return td::sin(c) * 1.1 + c * c * 0.1; },
+        x));
+  };
+  expect_gradient([&](const td::Tensor& x) { return td::sum(td::square(td::grad(f)(x))); }, x);
+}
+
+TEST(Gradient, OfTensorArrays) {
+  expect_gradient(
+      [](const td::Tensor& x) {
+        td::TensorArray rows(td::f64, {.size = 4, .element_shape = td::Shape{2}});
+        rows = td::fori_loop(
+            0, 4,
+            [&](const td::Tensor& i, td::TensorArray rows) {
+              return std::move(rows).write(i, td::sin(x) * td::cast(i, td::f64));
+            },
+            rows);
+        return td::sum(td::square(rows.stack()));
+      },
+      drawn({2}, 1));
+}
+
+}  // namespace

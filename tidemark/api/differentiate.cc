@@ -1,0 +1,210 @@
+#include "tidemark/api/differentiate.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "tidemark/api/ops.h"
+#include "tidemark/api/pullback.h"
+#include "tidemark/ops/indexing.h"
+#include "tidemark/ops/program.h"
+#include "tidemark/ops/structure.h"
+
+namespace tidemark::detail {
+
+Tensor tensor_in(TraceScope* scope, Value value, Source at) {
+  return make_traced(scope->trace->graph().type(value), value, scope, false, at);
+}
+
+// ---- what depends on what -----------------------------------------------------------------------
+
+namespace {
+
+using ValueKey = std::pair<int32_t, int32_t>;
+ValueKey key_of(Value value) { return {value.node, value.result}; }
+
+// The results of a region that depend on its parameters.
+std::vector<bool> through_region(const Graph& graph, RegionId id,
+                                 const std::vector<bool>& parameters) {
+  const Region& region = graph.regions[static_cast<size_t>(id)];
+  std::set<ValueKey> active;
+  for (size_t i = 0; i < parameters.size(); ++i)
+    if (parameters[i]) active.insert(key_of(region.parameters[i]));
+  for (const int32_t number : region.nodes) {
+    const Node& node = graph.nodes[static_cast<size_t>(number)];
+    std::vector<bool> inputs;
+    for (const Value input : node.inputs) inputs.push_back(active.contains(key_of(input)));
+    const std::vector<bool> results = depending_results(graph, node, inputs);
+    for (size_t r = 0; r < results.size(); ++r)
+      if (results[r]) active.insert({number, static_cast<int32_t>(r)});
+  }
+  std::vector<bool> given;
+  for (const Value result : region.results) given.push_back(active.contains(key_of(result)));
+  return given;
+}
+
+// What a loop's body takes: the trip, the carries, the rest of the node's inputs.
+struct LoopLayout {
+  explicit LoopLayout(const Node& node) {
+    Attrs::Reader read = node.attrs.read();
+    carries = static_cast<size_t>(read.integer());
+    read.integer();
+    read.integer();
+    read.integer();
+    read.boolean();
+    first = read.boolean() ? 1 : 0;
+  }
+  std::vector<bool> of_body(const std::vector<bool>& inputs) const {
+    std::vector<bool> parameters = {false};
+    parameters.insert(parameters.end(), inputs.begin() + static_cast<int64_t>(first), inputs.end());
+    return parameters;
+  }
+  size_t carries = 0;
+  size_t first = 0;  // Input that is a carry: behind the number of trips where that is one.
+};
+
+}  // namespace
+
+std::vector<bool> depending_carries(const Graph& graph, const Node& loop,
+                                    const std::vector<bool>& inputs) {
+  const LoopLayout layout(loop);
+  std::vector<bool> parameters = layout.of_body(inputs);
+  for (;;) {
+    const std::vector<bool> given = through_region(graph, loop.regions[0], parameters);
+    bool grew = false;
+    for (size_t j = 0; j < layout.carries; ++j) {
+      if (!given[j] || parameters[1 + j]) continue;
+      parameters[1 + j] = true;
+      grew = true;
+    }
+    if (!grew) break;
+  }
+  return {parameters.begin() + 1, parameters.begin() + 1 + static_cast<int64_t>(layout.carries)};
+}
+
+std::vector<bool> depending_results(const Graph& graph, const Node& node,
+                                    const std::vector<bool>& inputs) {
+  std::vector<bool> results(node.results.size());
+  if (std::find(inputs.begin(), inputs.end(), true) == inputs.end()) return results;
+  if (node.op->self == &ops::stop_gradient || node.op->family == Family::effect) return results;
+  if (node.op->self == &ops::cond) {
+    const std::vector<bool> captures(inputs.begin() + 1, inputs.end());
+    for (const RegionId region : node.regions) {
+      const std::vector<bool> given = through_region(graph, region, captures);
+      for (size_t r = 0; r < results.size(); ++r) results[r] = results[r] || given[r];
+    }
+  } else if (node.op->self == &ops::call) {
+    // What a gradient function says nothing about flows through the region.
+    results = through_region(graph, node.regions[0], inputs);
+    if (node.regions.size() == 2) std::fill_n(results.begin(), node.attrs.read().integer(), true);
+  } else if (node.op->self == &ops::map) {
+    results = through_region(graph, node.regions[0], inputs);
+  } else if (node.op->self == &ops::loop) {
+    const LoopLayout layout(node);
+    const std::vector<bool> carries = depending_carries(graph, node, inputs);
+    std::vector<bool> parameters = layout.of_body(inputs);
+    std::copy(carries.begin(), carries.end(), parameters.begin() + 1);
+    results = through_region(graph, node.regions[0], parameters);
+    for (size_t j = 0; j < carries.size(); ++j) results[j] = carries[j];
+  } else {
+    results.assign(results.size(), true);
+  }
+  for (size_t r = 0; r < results.size(); ++r)
+    results[r] = results[r] && is_float(node.results[r].dtype);
+  return results;
+}
+
+// ---- going back ---------------------------------------------------------------------------------
+
+namespace {
+
+class Backward {
+ public:
+  Backward(const Differentiation& asked, Source at)
+      : asked_(asked), at_(at), graph_(asked.scope->trace->graph()) {
+    for (const Value value : asked.leaves) leaves_.insert(key_of(value));
+    for (const Value value : asked.watched) active_.insert(key_of(value));
+    // A list of its own: gradients may be appended to the same region.
+    nodes_ = graph_.regions[static_cast<size_t>(asked.scope->region)].nodes;
+    if (asked.is_recorded)
+      std::erase_if(nodes_, [&](int32_t node) { return !asked.is_recorded(node); });
+    for (const int32_t number : nodes_) {
+      const Node& node = graph_.nodes[static_cast<size_t>(number)];
+      const std::vector<bool> results = depending_results(graph_, node, active_inputs(node));
+      for (size_t r = 0; r < results.size(); ++r)
+        if (results[r]) active_.insert({number, static_cast<int32_t>(r)});
+    }
+  }
+
+  std::vector<Found> run() {
+    for (const auto& [value, gradient] : asked_.seeds)
+      if (active_.contains(key_of(value))) add(value, gradient);
+    for (size_t i = nodes_.size(); i-- > 0;) step_back(nodes_[i]);
+    std::vector<Found> found;
+    for (const Value source : asked_.sources) found.push_back(sums_[key_of(source)]);
+    return found;
+  }
+
+ private:
+  std::vector<bool> active_inputs(const Node& node) const {
+    std::vector<bool> inputs;
+    for (const Value input : node.inputs)
+      inputs.push_back(active_.contains(key_of(input)) && is_float(graph_.type(input).dtype));
+    return inputs;
+  }
+
+  void add(Value value, const Tensor& gradient) {
+    Tensor& sum = sums_[key_of(value)].dense;
+    sum = sum.has_value() ? tidemark::add(sum, gradient, at_) : gradient;
+  }
+
+  void step_back(int32_t number) {
+    if (leaves_.contains({number, 0})) return;
+    const Node node = graph_.nodes[static_cast<size_t>(number)];
+    Tensors gradients;
+    bool any = false;
+    for (size_t r = 0; r < node.results.size(); ++r) {
+      const auto found = sums_.find({number, static_cast<int32_t>(r)});
+      gradients.push_back(found == sums_.end() ? Tensor() : found->second.dense);
+      any |= gradients.back().has_value();
+    }
+    const std::vector<bool> wanted = active_inputs(node);
+    if (!any || std::find(wanted.begin(), wanted.end(), true) == wanted.end()) return;
+    // What a rule makes belongs to the line of the op.
+    const SourceScope charged(node.source.known() ? node.source : at_);
+    if (!node.regions.empty()) {
+      const Tensors found = control_gradient(asked_.scope, number, gradients, wanted, node.source);
+      for (size_t i = 0; i < found.size(); ++i)
+        if (found[i].has_value()) add(node.inputs[i], found[i]);
+      return;
+    }
+    Tensors operands;
+    for (const Value input : node.inputs)
+      operands.push_back(tensor_in(asked_.scope, input, node.source));
+    if (node.op->self == &ops::gather && node.attrs.read().integer() == 0 &&
+        leaves_.contains(key_of(node.inputs[0]))) {
+      sums_[key_of(node.inputs[0])].rows.push_back({operands[1], gradients[0]});
+      return;
+    }
+    const Tensor result = tensor_in(asked_.scope, {number, 0}, node.source);
+    const Tensors found =
+        pull_back({*node.op, node.attrs, operands, result, node.source}, gradients[0], wanted);
+    for (size_t i = 0; i < found.size(); ++i)
+      if (found[i].has_value()) add(node.inputs[i], found[i]);
+  }
+
+  const Differentiation& asked_;
+  Source at_;
+  Graph& graph_;
+  std::vector<int32_t> nodes_;
+  std::set<ValueKey> active_, leaves_;
+  std::map<ValueKey, Found> sums_;
+};
+
+}  // namespace
+
+std::vector<Found> differentiate(const Differentiation& asked, Source at) {
+  return Backward(asked, at).run();
+}
+
+}  // namespace tidemark::detail
