@@ -24,7 +24,8 @@ bool same_layout(const ArrayRef& a, const ArrayRef& b) {
          size_of(a.dtype) == size_of(b.dtype);
 }
 
-// What a fused step is called: "multiply + add + sum".
+}  // namespace
+
 std::string group_name(const Graph& graph, const Node& group) {
   std::string text;
   size_t more = 0;
@@ -38,8 +39,6 @@ std::string group_name(const Graph& graph, const Node& group) {
   }
   return more == 0 ? text : cat(text, " + ", more, " more");
 }
-
-}  // namespace
 
 Lowerer::Lowerer(const Graph& graph, const Interface& interface, Placements& placements,
                  KernelBatch* batch)

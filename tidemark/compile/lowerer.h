@@ -16,6 +16,9 @@
 
 namespace tidemark::compile {
 
+// What a fused step is called: "multiply + add + sum".
+std::string group_name(const Graph& graph, const Node& group);
+
 class Lowerer {
  public:
   // `batch`, if any, gets the kernels; without one they are made once it pays.
@@ -115,6 +118,8 @@ class Lowerer {
   bool emit_scalar_loop(Scope& scope, int32_t number, std::span<const int32_t> carries,
                         const run::Loop& loop);
   void emit_map(Scope& scope, int32_t number);
+  bool emit_mapped_group(Scope& scope, int32_t number);
+  void hand_in_slice(Value parameter, Value array);
   void hand_in(Value parameter, Value outer);
   void finish_results(Scope& scope);
   struct Placed {
