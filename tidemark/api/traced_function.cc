@@ -133,6 +133,14 @@ bool serves(const TracedFunction& traced, const ProgramKey& planned, const Progr
 
 namespace {
 
+void check_sizes(const TracedFunction& traced, std::span<const int64_t> sizes) {
+  for (const NumberCheck& check : traced.checks) {
+    if (check.leaf >= 0) continue;
+    const Dim size = traced.sizes.at(check.size, traced.sizes.evaluate(sizes));
+    check_fits(size, check.dtype, check.op, check.at);
+  }
+}
+
 bool is_result(const run::Program& program, size_t parameter) {
   return std::any_of(program.results.begin(), program.results.end(),
                      [&](const run::Result& result) {
@@ -189,6 +197,7 @@ std::shared_ptr<CompiledFunction> compile_function(const TracedFunction& traced,
                       interface.parameters[i].donated = said == ProgramKey::donated;
                       interface.parameters[i].strides = Strides(strides);
                     });
+  check_sizes(traced, key.sizes());
   auto compiled = std::make_shared<CompiledFunction>();
   if (key.sizes().empty()) {
     compiled->program = compile::lower(traced.graph, interface, placements);
@@ -243,7 +252,8 @@ class Call {
         numbers_(compiled.numbers) {}
 
   InlineList<Tensor, 4> run() {
-    for (const NumberCheck& check : traced_.checks) check_number(check);
+    for (const NumberCheck& check : traced_.checks)
+      if (check.leaf >= 0) check_number(check);
     for (VariableState* variable : compiled_.written) locks_.emplace_back(variable->lock);
     bind_parameters();
     take_memory();
