@@ -372,7 +372,7 @@ class Call {
   }
 
   void take_results(TensorWish* made) {
-    std::byte* at = options_.arena + program_.arena_bytes;
+    int64_t offset = program_.arena_bytes;
     for (size_t k = 0; k < program_.results.size(); ++k) {
       const run::Result& result = program_.results[k];
       Tensor& taken = results_.emplace_back();
@@ -381,8 +381,8 @@ class Call {
       } else if (options_.arena == nullptr) {
         taken = std::move(made++->made);
       } else {
-        taken = make_borrowed(at, result.dtype, result.shape, {}, at_);
-        at += result.bytes;
+        taken = make_borrowed(options_.arena + offset, result.dtype, result.shape, {}, at_);
+        offset += result.bytes;
       }
       registers_[static_cast<size_t>(program_.result_register(static_cast<int32_t>(k)))] =
           TensorState::of(taken)->array.data;
