@@ -33,7 +33,7 @@ Tensors gradients_of_region(RegionId region, const Tensors& parameters, const Te
   for (const Tensor& parameter : parameters) values.push_back(value_of(parameter, at));
   const auto first = static_cast<int32_t>(graph.nodes.size());
   const std::vector<Value> results =
-      append_copy(graph, region, current_scope->region, values, is_effect);
+      append_copy(graph, region, graph, current_scope->region, values, is_effect);
   Differentiation asked;
   asked.scope = current_scope;
   asked.is_recorded = [first](int32_t node) { return node >= first; };
@@ -161,7 +161,7 @@ Tensors call_gradient(TraceScope* scope, int32_t number, const Node& node, const
         value_of(gradients[r].has_value() ? gradients[r] : zeros_of(node.results[r], at), at));
   Graph& graph = scope->trace->graph();
   const std::vector<Value> own =
-      append_copy(graph, node.regions[1], current_scope->region, parameters, is_effect);
+      append_copy(graph, node.regions[1], graph, current_scope->region, parameters, is_effect);
   Tensors given(wanted.size());
   // What is only kept for the gradient function has the gradient of how it was made.
   Tensors of_kept = gradients;

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "tidemark/api/plan_data.h"
+#include "tidemark/api/tape.h"
 #include "tidemark/api/trace_cache.h"
 #include "tidemark/api/variable_state.h"
 #include "tidemark/base/output.h"
@@ -49,6 +50,11 @@ void FunctionCore::check_captures_sometimes(const FunctionTrace& trace, Source a
 
 CallResult FunctionCore::call(const Arguments& arguments, Source at) const {
   if (tracing()) return inlined(arguments, at);
+  if (taping()) [[unlikely]] {
+    const FoundTrace found = cache_->trace_for(arguments, at);
+    if (auto recorded = recorded_call(function_, found.trace, found.sizes, arguments, at))
+      return std::move(*recorded);
+  }
   std::shared_ptr<const ReadyFunction> ready = cache_->ready_for(arguments, at);
   const FunctionTrace& trace = *ready->trace;
   if (function_.options.check_captures) check_captures_sometimes(trace, at);

@@ -6,6 +6,7 @@
 
 #include "tidemark/api/plan_data.h"
 #include "tidemark/base/error.h"
+#include "tidemark/device/memory.h"
 
 namespace tidemark {
 namespace {
@@ -15,7 +16,9 @@ using run::Program;
 std::string line_of(Source at) { return at.known() ? at.text() : std::string("?"); }
 
 // Bytes of a map's bodies stand in the arena around them as one buffer.
-bool counts(const run::Buffer& buffer) { return buffer.arena == 0 && buffer.bytes > 0; }
+bool counts(const run::Buffer& buffer) {
+  return buffer.arena == 0 && buffer.memory == 0 && buffer.bytes > 0;
+}
 
 int64_t own_results(const Program& program) {
   int64_t bytes = 0;
@@ -67,6 +70,10 @@ std::string json_text(std::string_view text) {
 }
 
 }  // namespace
+
+std::string detail::memory_name(int32_t number) {
+  return std::string(device::memory(number).name());
+}
 
 Plan detail::PlanAccess::make(std::string title, std::shared_ptr<const CompiledFunction> compiled) {
   auto data = std::make_shared<Plan::Data>();
@@ -150,6 +157,12 @@ Bytes Plan::peak() const { return arena(); }
 Bytes Plan::floor() const { return arena(); }
 Bytes Plan::load() const { return data_->compiled->program->load_bytes; }
 Bytes Plan::of(ByteClass byte_class) const { return data_->classes[static_cast<int>(byte_class)]; }
+std::vector<PlanMemory> Plan::memories() const {
+  std::vector<PlanMemory> list = {{"host", peak(), load()}};
+  for (const run::DeviceArena& arena : data_->compiled->program->device_arenas)
+    list.push_back({detail::memory_name(arena.memory), arena.bytes, arena.load_bytes});
+  return list;
+}
 const std::vector<PlanStep>& Plan::timeline() const { return data_->timeline; }
 int64_t Plan::peak_step() const { return data_->peak_step; }
 const std::vector<std::string>& Plan::open_sizes() const { return data_->open_sizes; }
@@ -166,6 +179,10 @@ std::string Plan::explain() const {
     out << "\n  " << name(which) << ' ' << Bytes(data_->classes[i])
         << (beside ? " (there already, not counted)" : "");
   }
+  const std::vector<PlanMemory> all = memories();
+  for (size_t i = 1; i < all.size(); ++i)
+    out << "\n  in memory \"" << all[i].name << "\": " << all[i].bytes << " (" << all[i].bytes.count
+        << " bytes)";
   if (data_->peak_step >= 0) {
     const PlanStep& step = data_->timeline[static_cast<size_t>(data_->peak_step)];
     out << "\n  the most is in use at step " << data_->peak_step << " of " << data_->timeline.size()
@@ -202,7 +219,13 @@ std::string Plan::to_json() const {
     out << (i == 0 ? "" : ", ") << '"' << name(static_cast<ByteClass>(i))
         << "\": " << data_->classes[i];
   }
-  out << "}, \"peak_step\": " << data_->peak_step << ", \"at_peak\": [";
+  out << "}, \"memories\": [";
+  const std::vector<PlanMemory> all = memories();
+  for (size_t i = 0; i < all.size(); ++i) {
+    out << (i == 0 ? "" : ", ") << "{\"name\": " << json_text(all[i].name)
+        << ", \"bytes\": " << all[i].bytes.count << ", \"load\": " << all[i].load.count << '}';
+  }
+  out << "], \"peak_step\": " << data_->peak_step << ", \"at_peak\": [";
   for (size_t i = 0; i < data_->at_peak.size(); ++i) {
     const PlanTensor& tensor = data_->at_peak[i];
     out << (i == 0 ? "" : ", ") << "{\"type\": " << json_text(tensor.type)
@@ -223,6 +246,10 @@ std::ostream& operator<<(std::ostream& out, const Plan& plan) { return out << pl
 
 std::ostream& operator<<(std::ostream& out, const Profile& profile) {
   out << "planned " << profile.planned << ", touched " << profile.touched << '\n';
+  for (const ProfileMemory& memory : profile.memories) {
+    out << "  in memory \"" << memory.name << "\": planned " << memory.planned << ", touched "
+        << memory.touched << '\n';
+  }
   for (const std::string& path : profile.donated) out << "  donated: " << path << '\n';
   for (const std::string& why : profile.not_donated) out << "  not donated: " << why << '\n';
   return out;

@@ -23,6 +23,9 @@ struct Plan::Data {
 
 namespace detail {
 
+// Of a memory's number, or that it is gone.
+std::string memory_name(int32_t number);
+
 struct PlanAccess {
   static Plan make(std::string title, std::shared_ptr<const CompiledFunction> compiled);
   // Of a function with open sizes.

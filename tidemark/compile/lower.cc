@@ -24,7 +24,8 @@ bool same_layout(const ArrayRef& a, const ArrayRef& b) {
          size_of(a.dtype) == size_of(b.dtype);
 }
 
-// What a fused step is called: "multiply + add + sum".
+}  // namespace
+
 std::string group_name(const Graph& graph, const Node& group) {
   std::string text;
   size_t more = 0;
@@ -38,8 +39,6 @@ std::string group_name(const Graph& graph, const Node& group) {
   }
   return more == 0 ? text : cat(text, " + ", more, " more");
 }
-
-}  // namespace
 
 Lowerer::Lowerer(const Graph& graph, const Interface& interface, Placements& placements,
                  KernelBatch* batch)
@@ -60,6 +59,7 @@ Lowerer::Lowerer(const Graph& graph, const Interface& interface, Placements& pla
   memory_of_.resize(count, kNone);
   last_use_.resize(count, kNone);
   wish_.resize(count, kNone);
+  placed_in_.resize(count, 0);
 }
 
 // ---- values -------------------------------------------------------------------------------------
@@ -77,6 +77,29 @@ void Lowerer::show_dense(Value value) {
   seen(value) = {id(value), dense_layout(graph_.type(value))};
 }
 
+int32_t Lowerer::memory_number(const Node& node) {
+  if (node.op->self == &ops::transfer) return static_cast<int32_t>(node.attrs.read().integer());
+  int32_t common = kNone;
+  for (const Value input : node.inputs) {
+    if (is_constant(input)) continue;
+    const int32_t memory = placed_in_[static_cast<size_t>(root(input))];
+    if (common < 0) common = memory;
+    if (memory != common) {
+      throw UserError(
+          cat(node.op->name, ": its operands lie in memories ", common, " and ", memory),
+          node.source, "a node computes where its operands lie: transfer one of them");
+    }
+  }
+  return std::max(common, 0);
+}
+
+void Lowerer::expect_on_host(Value value, std::string_view what, Source at) {
+  const int32_t memory = placed_in_[static_cast<size_t>(root(value))];
+  if (memory == 0 || is_constant(value)) return;
+  throw UserError(cat(what, " lies in memory ", memory, ", where the host cannot read it"), at,
+                  "transfer it to memory 0 before");
+}
+
 void Lowerer::analyse(RegionId region_id) {
   const Region& region = graph_.regions[static_cast<size_t>(region_id)];
   for (size_t i = 0; i < region.nodes.size(); ++i) {
@@ -91,13 +114,25 @@ void Lowerer::analyse(RegionId region_id) {
       if (node.op->view(seen(node.inputs[0]).layout, node.attrs, view))
         seen(result) = {root(node.inputs[0]), view};
     }
+    const bool by_host = !node.regions.empty() && node.op->self != &ops::group;
+    if (by_host || node.op->family == Family::effect) {
+      for (const Value input : node.inputs)
+        expect_on_host(input, cat("an operand of ", node.op->name), node.source);
+    } else {
+      const int32_t memory = memory_number(node);
+      for (size_t r = 0; r < node.results.size(); ++r)
+        placed_in_[static_cast<size_t>(root({number, static_cast<int16_t>(r)}))] = memory;
+    }
     // What a node gives and nobody reads dies where it is made.
     for (size_t r = 0; r < node.results.size(); ++r) {
       const Value made{number, static_cast<int16_t>(r)};
       last_use(root(made)) = static_cast<int32_t>(i);
     }
   }
-  for (const Value result : region.results) last_use(root(result)) = kEnd;
+  for (const Value result : region.results) {
+    expect_on_host(result, "a result", graph_.node(result).source);
+    last_use(root(result)) = kEnd;
+  }
 }
 
 int64_t Lowerer::whole_bytes(int32_t root) const {
@@ -112,19 +147,37 @@ int32_t Lowerer::new_memory(Memory made) {
   return static_cast<int32_t>(memories_.size() - 1);
 }
 
+// Of the arena that buffers are taken from now.
+int32_t Lowerer::arena_register() {
+  if (in_memory_ == 0) return arena_reg_;
+  if (arena_ != 0) {
+    throw UserError(cat("the body of a map works in memory ", in_memory_), Source::none(),
+                    "bodies of maps work in the host's memory: transfer before the map");
+  }
+  std::vector<run::DeviceArena>& arenas = program_->device_arenas;
+  const auto found = std::find_if(arenas.begin(), arenas.end(), [&](const run::DeviceArena& arena) {
+    return arena.memory == in_memory_;
+  });
+  if (found != arenas.end()) return found->reg;
+  arenas.push_back({.memory = in_memory_, .reg = new_register()});
+  return arenas.back().reg;
+}
+
 int32_t Lowerer::new_buffer(const TensorType& type, int64_t bytes, ByteClass byte_class, Source at,
                             std::string_view name) {
+  const int32_t reg = arena_register();
   const auto buffer = static_cast<int32_t>(program_->buffers.size());
   program_->buffers.push_back({.bytes = granted_bytes(bytes),
                                .lower = now(),
                                .upper = now() + 1,
                                .byte_class = byte_class,
                                .arena = arena_,
+                               .memory = in_memory_,
                                .dtype = type.dtype,
                                .shape = type.shape,
                                .source = at,
                                .name = std::string(name)});
-  return new_memory({.address = {arena_reg_, buffer, 0},
+  return new_memory({.address = {reg, buffer, 0},
                      .bytes = granted_bytes(bytes),
                      .writable = true,
                      .buffers = {buffer}});
@@ -270,6 +323,7 @@ void Lowerer::emit(MadeTask made, std::span<const run::Address> operands, std::s
   step.task = made.task.get();
   step.first_operand = static_cast<int32_t>(program_->addresses.size());
   step.operands = static_cast<int32_t>(operands.size());
+  step.memory = in_memory_;
   step.fallible = fallible;
   step.source = at;
   step.name = std::string(name);
@@ -421,10 +475,13 @@ void Lowerer::emit_node(Scope& scope, int32_t number) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   const Value result{number, 0};
   if (node.op->self == &ops::constant) return;
+  in_memory_ = node.results.empty() ? 0 : placed_in_[static_cast<size_t>(root(result))];
   if (node.op->view != nullptr && root(result) != id(result)) {
     // A view keeps its bytes: nothing to do, and nothing ends but by its last reader.
   } else if (node.op->view != nullptr) {
     emit_view_copy(number);
+  } else if (node.op->self == &ops::transfer) {
+    emit_transfer(scope, number);
   } else if (node.op->self == &ops::cond) {
     emit_cond(scope, number);
   } else if (node.op->self == &ops::loop) {
@@ -440,6 +497,7 @@ void Lowerer::emit_node(Scope& scope, int32_t number) {
   } else {
     emit_op(scope, number);
   }
+  in_memory_ = 0;
   for (const Value input : node.inputs) {
     const int32_t held = memory_of(root(input));
     if (held >= 0) extend_to_now(held);
@@ -512,6 +570,39 @@ void Lowerer::emit_view_copy(int32_t number) {
   memory_of(id({number, 0})) = materialise(node.inputs[0], node.source);
 }
 
+// Dense bytes to dense bytes; what is not dense is made so where it lies.
+void Lowerer::emit_transfer(Scope& scope, int32_t number) {
+  const Node& node = graph_.nodes[static_cast<size_t>(number)];
+  const Value input = node.inputs[0];
+  const int32_t to = in_memory_;
+  const int32_t from = is_constant(input) ? to : placed_in_[static_cast<size_t>(root(input))];
+  if (from == to) {
+    memory_of(id({number, 0})) = materialise(input, node.source);
+    return;
+  }
+  if (from != 0 && to != 0) {
+    throw UserError(cat("transfer: from memory ", from, " to memory ", to), node.source,
+                    "transfer to the host's, 0, between them");
+  }
+  in_memory_ = from;
+  const int32_t copy = seen(input).layout.is_contiguous() ? kNone : materialise(input, node.source);
+  const run::Address source = copy < 0 ? address_of(input) : memory(copy).address;
+  in_memory_ = to;
+  run::Step step;
+  step.kind = run::Step::Kind::copy;
+  step.first_operand = static_cast<int32_t>(program_->addresses.size());
+  step.operands = 2;
+  step.memory = std::max(from, to);
+  step.to_host = to == 0;
+  step.bytes = bytes_of(node.results[0]);
+  step.source = node.source;
+  step.name = to == 0 ? "copy to the host" : "copy to the device";
+  program_->addresses.push_back(source);
+  program_->addresses.push_back(memory(choose(node, {number, 0}, scope)).address);
+  program_->steps.push_back(std::move(step));
+  if (copy >= 0) extend_to_now(copy);
+}
+
 void Lowerer::emit_effect(int32_t number) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   std::vector<ArrayRef> layouts;
@@ -575,27 +666,43 @@ plan::Placement place_arena(const plan::Problem& problem, size_t arena, Placemen
 
 }  // namespace
 
+Lowerer::Placed Lowerer::place_those(const std::function<bool(const run::Buffer&)>& is_there,
+                                     size_t arena) {
+  plan::Problem problem;
+  std::vector<size_t> which;
+  for (size_t i = 0; i < program_->buffers.size(); ++i) {
+    const run::Buffer& buffer = program_->buffers[i];
+    if (!is_there(buffer)) continue;
+    which.push_back(i);
+    problem.buffers.push_back(
+        {.lifetime = {buffer.lower, buffer.upper}, .size_bytes = buffer.bytes});
+  }
+  const plan::Placement placed = place_arena(problem, arena, placements_);
+  for (size_t i = 0; i < which.size(); ++i) program_->offsets[which[i]] = placed.offsets[i];
+  return {placed.tidemark_bytes, plan::load_bytes(problem)};
+}
+
 void Lowerer::place_arenas() {
   const auto arenas = static_cast<int32_t>(program_->maps.size() + 1);
-  if (placements_.arenas.size() < static_cast<size_t>(arenas))
-    placements_.arenas.resize(static_cast<size_t>(arenas));
+  const size_t all = static_cast<size_t>(arenas) + program_->device_arenas.size();
+  if (placements_.arenas.size() < all) placements_.arenas.resize(all);
   program_->offsets.assign(program_->buffers.size(), 0);
+  for (size_t i = 0; i < program_->device_arenas.size(); ++i) {
+    run::DeviceArena& arena = program_->device_arenas[i];
+    const Placed placed =
+        place_those([&](const run::Buffer& buffer) { return buffer.memory == arena.memory; },
+                    static_cast<size_t>(arenas) + i);
+    arena.bytes = placed.tidemark_bytes;
+    arena.load_bytes = placed.load_bytes;
+  }
   // A map's arenas are one buffer of the arena around it: innermost first.
   for (int32_t arena = arenas - 1; arena >= 0; --arena) {
-    plan::Problem problem;
-    std::vector<size_t> which;
-    for (size_t i = 0; i < program_->buffers.size(); ++i) {
-      const run::Buffer& buffer = program_->buffers[i];
-      if (buffer.arena != arena) continue;
-      which.push_back(i);
-      problem.buffers.push_back(
-          {.lifetime = {buffer.lower, buffer.upper}, .size_bytes = buffer.bytes});
-    }
-    const plan::Placement placed = place_arena(problem, static_cast<size_t>(arena), placements_);
-    for (size_t i = 0; i < which.size(); ++i) program_->offsets[which[i]] = placed.offsets[i];
+    const Placed placed = place_those(
+        [&](const run::Buffer& buffer) { return buffer.arena == arena && buffer.memory == 0; },
+        static_cast<size_t>(arena));
     if (arena == 0) {
       program_->arena_bytes = placed.tidemark_bytes;
-      program_->load_bytes = plan::load_bytes(problem);
+      program_->load_bytes = placed.load_bytes;
     } else {
       run::Map& map = program_->maps[static_cast<size_t>(arena - 1)];
       map.arena_bytes = placed.tidemark_bytes;

@@ -1,6 +1,9 @@
 // Control flow: ranges of the one list of steps, and registers that move as a body is run again.
 #include <algorithm>
+#include <map>
+#include <set>
 
+#include "tidemark/compile/group.h"
 #include "tidemark/compile/lowerer.h"
 #include "tidemark/compile/scalar_loop.h"
 #include "tidemark/compile/workspace.h"
@@ -373,7 +376,81 @@ bool Lowerer::emit_scalar_loop(Scope& scope, int32_t number, std::span<const int
   return true;
 }
 
+// The parameter shows the first slice of an array, wherever that lies.
+void Lowerer::hand_in_slice(Value parameter, Value array) {
+  hand_in(parameter, array);
+  ArrayRef& layout = seen(parameter).layout;
+  layout.shape.erase(0);
+  layout.strides.erase(0);
+}
+
+namespace {
+
+// The one group of a map's body whose results are those of the body, each once; else nothing.
+const Node* only_group(const Graph& graph, const Region& body) {
+  const Node* group = nullptr;
+  for (const int32_t number : body.nodes) {
+    const Node& node = graph.nodes[static_cast<size_t>(number)];
+    if (node.op->view != nullptr) continue;
+    if (group != nullptr || node.op->self != &ops::group) return nullptr;
+    group = &node;
+  }
+  if (group == nullptr || group->results.size() != body.results.size()) return nullptr;
+  std::set<int16_t> given;
+  for (const Value result : body.results) {
+    if (&graph.node(result) != group || !given.insert(result.result).second) return nullptr;
+  }
+  return group;
+}
+
+}  // namespace
+
+// A map whose body is one kernel is that kernel with one more axis; false where it is not of that
+// kind.
+bool Lowerer::emit_mapped_group(Scope& scope, int32_t number) {
+  const Node& node = graph_.nodes[static_cast<size_t>(number)];
+  const Region& body = graph_.regions[static_cast<size_t>(node.regions[0])];
+  const Node* const group = only_group(graph_, body);
+  Attrs::Reader read = node.attrs.read();
+  const auto slices = static_cast<size_t>(read.integer());
+  TripAxis axis{.trips = read.integer(), .strides = {}};
+  if (group == nullptr || axis.trips == 0) return false;
+  std::map<int32_t, int64_t> strides;  // By root.
+  for (size_t k = 0; k < body.parameters.size(); ++k) {
+    const Value parameter = body.parameters[k], outer = node.inputs[k];
+    if (is_constant(outer)) return false;
+    k < slices ? hand_in_slice(parameter, outer) : hand_in(parameter, outer);
+    const ArrayRef& whole = seen(outer).layout;
+    strides[id(parameter)] = k < slices ? whole.strides[0] * size_of(whole.dtype) : 0;
+  }
+  analyse(node.regions[0]);
+  std::vector<ArrayRef> layouts, results;
+  std::vector<run::Address> places;
+  for (const Value input : group->inputs) {
+    const auto found = strides.find(root(input));
+    if (found == strides.end()) return false;  // A view that needs a copy.
+    layouts.push_back(seen(input).layout);
+    places.push_back(address_of(input));
+    axis.strides.push_back(found->second);
+  }
+  for (const TensorType& type : group->results) {
+    results.push_back({kNowhere, type.dtype, type.shape, contiguous_strides(type.shape)});
+    axis.strides.push_back(bytes_of(type));
+  }
+  std::optional<MadeTask> made = mapped_group_task(graph_, *group, layouts, results, axis, batch_);
+  if (!made) return false;
+  const size_t first_result = places.size();
+  places.resize(first_result + results.size());
+  for (size_t r = 0; r < body.results.size(); ++r) {
+    const int32_t place = choose(node, {number, static_cast<int16_t>(r)}, scope);
+    places[first_result + static_cast<size_t>(body.results[r].result)] = memory(place).address;
+  }
+  emit(std::move(*made), places, cat("map of ", group_name(graph_, *group)), node.source);
+  return true;
+}
+
 void Lowerer::emit_map(Scope& scope, int32_t number) {
+  if (emit_mapped_group(scope, number)) return;
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   const Source at = node.source;
   Attrs::Reader read = node.attrs.read();

@@ -6,6 +6,7 @@
 // new buffer of the arena.
 #pragma once
 
+#include <functional>
 #include <limits>
 #include <optional>
 
@@ -14,6 +15,9 @@
 #include "tidemark/compile/tasks.h"
 
 namespace tidemark::compile {
+
+// What a fused step is called: "multiply + add + sum".
+std::string group_name(const Graph& graph, const Node& group);
 
 class Lowerer {
  public:
@@ -67,6 +71,9 @@ class Lowerer {
   uint64_t constant_bits(Value value);
   Memory& memory(int32_t number) { return memories_[static_cast<size_t>(number)]; }
   void show_dense(Value value);
+  // The memory that a node computes in: that of its operands.
+  int32_t memory_number(const Node& node);
+  void expect_on_host(Value value, std::string_view what, Source at);
   int64_t whole_bytes(int32_t root) const;  // All it has, whatever of it a view shows.
 
   // ---- memory
@@ -101,6 +108,7 @@ class Lowerer {
                      std::vector<run::Address>& places, std::vector<int32_t>& literals);
   void emit_op(Scope& scope, int32_t number);
   void emit_view_copy(int32_t number);
+  void emit_transfer(Scope& scope, int32_t number);
   void emit_effect(int32_t number);
   void emit_group(Scope& scope, int32_t number);
   // lower_control.cc
@@ -110,12 +118,20 @@ class Lowerer {
   bool emit_scalar_loop(Scope& scope, int32_t number, std::span<const int32_t> carries,
                         const run::Loop& loop);
   void emit_map(Scope& scope, int32_t number);
+  bool emit_mapped_group(Scope& scope, int32_t number);
+  void hand_in_slice(Value parameter, Value array);
   void hand_in(Value parameter, Value outer);
   void finish_results(Scope& scope);
+  struct Placed {
+    int64_t tidemark_bytes = 0, load_bytes = 0;
+  };
+  // Gives the buffers of one arena their offsets; `arena` numbers it among the placements.
+  Placed place_those(const std::function<bool(const run::Buffer&)>& is_there, size_t arena);
   void place_arenas();
 
   int32_t now() const { return static_cast<int32_t>(program_->steps.size()); }
   int32_t new_register() { return program_->registers++; }
+  int32_t arena_register();
 
   const Graph& graph_;
   const Interface& interface_;
@@ -128,9 +144,11 @@ class Lowerer {
   std::vector<int32_t> memory_of_;  // By root.
   std::vector<int32_t> last_use_;   // By root: a position in its region, kEnd for results.
   std::vector<int32_t> wish_;       // By root: which destination of its region it is for, or -1.
+  std::vector<int32_t> placed_in_;  // By root: the number of the memory it lies in.
   std::vector<Memory> memories_;
   int32_t arena_ = 0;  // Which arena buffers are taken from now, and its register.
   int32_t arena_reg_ = 0;
+  int32_t in_memory_ = 0;  // Where steps run now, and buffers are taken.
 };
 
 }  // namespace tidemark::compile

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,14 @@ namespace tidemark::passes {
 
 // Puts the nodes of their regions in the place of `call` nodes.
 void inline_calls(Graph& graph);
+
+// Gives the attributes of the constant that a pointwise node makes of constants. Kernels do it:
+// whoever knows them hands this in, so that a folded number has the bits that it has when computed.
+using Compute = std::function<Attrs(const Node& node, std::span<const Node* const> operands)>;
+
+// Makes a constant of what depends on constants alone, where it is one number: larger ones stay
+// computed, and take no bytes of the program. Without `compute` nothing is folded.
+void fold(Graph& graph, const Compute& compute);
 
 // Puts in place of a node what gives the same bits for less: composed views, products with 1,
 // selections whose condition is known. Only rewrites that are exact for all inputs, NaN,
@@ -55,9 +64,16 @@ void fuse(Graph& graph, int64_t cache_bytes, Fusions* fusions = nullptr);
 // in the order they have.
 void order(Graph& graph);
 
+// What passes ask of the machine that will run the graph. The cache is a usual one where nobody
+// says otherwise, so that what `tidemark show` shows does not depend on where.
+struct Machine {
+  int64_t cache_bytes = int64_t{1} << 20;
+  Compute compute = {};
+};
+
 struct Pass {
   std::string_view name;
-  void (*run)(Graph&) = nullptr;
+  void (*run)(Graph& graph, const Machine& machine) = nullptr;
 };
 
 // In the order in which `tidemark show` runs them.
