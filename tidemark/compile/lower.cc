@@ -202,8 +202,10 @@ int32_t Lowerer::choose(const Node& node, Value result, Scope& scope) {
   if (const int32_t wish = wish_[static_cast<size_t>(self)]; wish >= 0) {
     Destination& destination = scope.destinations[static_cast<size_t>(wish)];
     const bool may_throw_later = scope.is_body && scope.last_fallible >= scope.position;
-    if (destination.place >= 0 && !may_throw_later &&
-        is_free(destination.place_root, static_cast<size_t>(result.result), scope, node)) {
+    if (destination.held >= 0) {
+      // What it is computed from lies there already.
+    } else if (destination.place >= 0 && !may_throw_later &&
+               is_free(destination.place_root, static_cast<size_t>(result.result), scope, node)) {
       destination.held = destination.place;
     } else if (scope.is_body) {
       destination.held = dying_parameter(node, result, scope);
@@ -309,6 +311,31 @@ void Lowerer::wish_for_carries(int32_t number, size_t position) {
   }
 }
 
+// A value that a result is computed from, element by element, and that nobody else needs is made
+// where the result is wanted. Not where a parameter given away ends here: its bytes are better.
+void Lowerer::wish_for_operands(int32_t number, int32_t position, const Scope& scope) {
+  const Node& node = graph_.nodes[static_cast<size_t>(number)];
+  const auto ends_here = [&](Value value) {
+    return root(value) == id(value) && !is_constant(value) && last_use(id(value)) == position;
+  };
+  for (const Value input : node.inputs) {
+    const int32_t held = memory_of(root(input));
+    if (held >= 0 && memory(held).writable && last_use(root(input)) == position) return;
+  }
+  for (size_t r = 0; r < node.results.size(); ++r) {
+    const int32_t wish = wish_[static_cast<size_t>(id({number, static_cast<int16_t>(r)}))];
+    if (wish < 0 || scope.destinations[static_cast<size_t>(wish)].place >= 0) continue;
+    for (size_t k = 0; k < node.inputs.size(); ++k) {
+      const int32_t operand = id(node.inputs[k]);
+      if (!ends_here(node.inputs[k]) || memory_of(operand) >= 0 ||
+          wish_[static_cast<size_t>(operand)] >= 0 || !overwrites(node, k, r))
+        continue;
+      wish_[static_cast<size_t>(operand)] = wish;
+      break;
+    }
+  }
+}
+
 void Lowerer::emit_region(Scope& scope) {
   const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
   analyse(scope.region);
@@ -325,8 +352,11 @@ void Lowerer::emit_region(Scope& scope) {
         memory(scope.destinations[k].spare).bytes == granted_bytes(whole_bytes(self)))
       wish_[static_cast<size_t>(self)] = static_cast<int32_t>(k);
   }
-  // What a loop starts from is made where its result is wanted.
-  for (size_t i = region.nodes.size(); i-- > 0;) wish_for_carries(region.nodes[i], i);
+  // What a loop starts from, and what is overwritten, is made where the result is wanted.
+  for (size_t i = region.nodes.size(); i-- > 0;) {
+    wish_for_carries(region.nodes[i], i);
+    wish_for_operands(region.nodes[i], static_cast<int32_t>(i), scope);
+  }
   for (const int32_t number : region.nodes) {
     emit_node(scope, number);
     ++scope.position;

@@ -93,6 +93,7 @@ class Lowerer {
   bool can_throw(const Node& node) const;
   int32_t last_fallible(RegionId region) const;
   void wish_for_carries(int32_t number, size_t position);
+  void wish_for_operands(int32_t number, int32_t position, const Scope& scope);
   void emit_region(Scope& scope);
   void emit_node(Scope& scope, int32_t number);
   void emit_pointwise(Scope& scope, int32_t number);
