@@ -18,6 +18,8 @@ double milliseconds_since(std::chrono::steady_clock::time_point start) {
 // Functions this thread is tracing now, innermost last.
 thread_local std::vector<const void*> tracing_now;
 constexpr size_t kMostNested = 64;
+// Views come with any strides: how programs lie is kept for this many kinds of arguments.
+constexpr size_t kMostPlacements = 32;
 
 }  // namespace
 
@@ -57,6 +59,9 @@ std::shared_ptr<const CompiledFunction> Programs::find_or_make(const ProgramKey&
   const std::span<const int64_t> words = key.words;
   const std::vector<int64_t> but_sizes(words.begin(),
                                        words.begin() + static_cast<int64_t>(key.sizes_at));
+  // What was forgotten is found again the same, by compiling for the first sizes.
+  if (placements_.size() >= kMostPlacements && !placements_.contains(but_sizes))
+    placements_.clear();
   const std::shared_ptr<CompiledFunction> made = make(key, placements_[but_sizes]);
   compile_ms_ += milliseconds_since(start);
   bytes_ += made->bytes();
