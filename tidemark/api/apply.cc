@@ -233,7 +233,6 @@ void note_meeting(const Tensor& number, DType dtype, std::string_view op, Source
   const auto same = [&](const Trace::Meeting& other) {
     return other.number == state.value() && other.dtype == dtype;
   };
-  if (state.scope != current_scope->trace->body()) return;
   if (std::none_of(known.begin(), known.end(), same))
     known.push_back({state.value(), dtype, std::string(op), at.resolve()});
 }

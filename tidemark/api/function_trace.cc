@@ -5,6 +5,7 @@
 #include "tidemark/api/mode.h"
 #include "tidemark/api/tape.h"
 #include "tidemark/api/variable_state.h"
+#include "tidemark/ops/program.h"
 
 namespace tidemark::detail {
 namespace {
@@ -185,11 +186,16 @@ void add_parameters(const Trace& trace, FunctionTrace& made) {
 // Numbers that are arguments, and the dtypes they met.
 void add_checks(Trace& trace, TracedFunction& traced) {
   for (const Trace::Meeting& met : trace.meetings()) {
+    const Node& node = trace.graph().node(met.number);
+    if (node.op != nullptr && node.op->self == &ops::size_value)
+      traced.checks.push_back(
+          {-1, Dim(node.attrs.read().integers()[0]), met.dtype, met.op, met.at});
     size_t argument = 0;
     for (const Trace::Parameter& parameter : trace.parameters()) {
       if (!parameter.is_argument()) continue;
       const int32_t leaf = traced.argument_leaves[argument++];
-      if (parameter.value == met.number) traced.checks.push_back({leaf, met.dtype, met.op, met.at});
+      if (parameter.value == met.number)
+        traced.checks.push_back({leaf, 0, met.dtype, met.op, met.at});
     }
   }
 }

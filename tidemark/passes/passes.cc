@@ -14,6 +14,7 @@ constexpr Pass kPasses[] = {
     plain<simplify>("simplify"),
     plain<merge>("merge"),
     plain<remove_dead>("remove_dead"),
+    plain<trim>("trim"),
     {"fuse", [](Graph& graph, const Machine& machine) { fuse(graph, machine.cache_bytes); }},
     plain<order>("order"),
 };

@@ -38,6 +38,10 @@ bool has_effect(const Graph& graph, const Node& node);
 // Drops nodes nobody reads, inside regions too; effects stay.
 void remove_dead(Graph& graph);
 
+// Takes off nodes of control flow what nobody wants: unread results, carries that only serve
+// themselves, inputs that no region reads. Drops dead nodes too.
+void trim(Graph& graph);
+
 // Puts nodes that can share loops into `group` nodes, each of which becomes one kernel; regions of
 // control flow too, each by itself. `cache_bytes` is a core's own cache (the second): rows that
 // several sweeps go over are to stay in half of it.

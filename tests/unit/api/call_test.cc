@@ -267,6 +267,17 @@ TEST(NumberArgument, ThatDoesNotFitIsRefusedAsInEagerCode) {
   EXPECT_EQ(f.cache_info().traces, 1);
 }
 
+TEST(NumberArgument, ThatIsAnOpenSizeIsRefusedWhereItDoesNotFit) {
+  const auto add = [](const td::Tensor& x) { return x + x.shape()[0]; };
+  const td::Tensor small = td::zeros({200}, td::u8), large = td::zeros({300}, td::u8);
+  const std::string wanted = error_of([&] { add(large); });
+  EXPECT_EQ(wanted.find("add: 300 does not fit u8\n  at call_test.cc:"), 0U) << wanted;
+  const auto f = td::function(add, {.input_signature = {td::spec({td::open}, td::u8)}});
+  EXPECT_EQ(f(small).to_vector<uint8_t>()[0], 200);
+  EXPECT_EQ(error_of([&] { f(large); }), wanted);
+  EXPECT_EQ(f(small).to_vector<uint8_t>()[199], 200);
+}
+
 // ---- the mode of layers -------------------------------------------------------------------------
 
 TEST(Mode, IsPartOfTheKey) {
