@@ -218,7 +218,9 @@ void optimise(FunctionTrace& made, const compile::Watch& watch) {
   const SizeList sizes = made.sizes_of(made.input.leaves);
   Graph known = at_sizes(made.traced, sizes);
   if (watch) watch("trace", known);
-  known = compile::optimise(std::move(known), {.fuse = made.traced.fuse}, watch);
+  known = compile::optimise(std::move(known),
+                            {.fuse = made.traced.fuse, .updates = made.traced.interface.updates()},
+                            watch);
   if (made.input.open.empty()) made.traced.graph = std::move(known);
 }
 

@@ -99,7 +99,9 @@ Plan detail::PlanAccess::make(std::string title, std::shared_ptr<const CompiledF
   for (const run::Result& result : program.results) {
     if (result.parameter >= 0) continue;
     data->at_peak.push_back({cat(result.dtype, result.shape), line_of(result.source),
-                             cat(name(result.byte_class), ": ", result.name), Bytes(result.bytes)});
+                             cat(name(result.byte_class), ": ", result.name,
+                                 result.reason.empty() ? "" : ", ", result.reason),
+                             Bytes(result.bytes)});
   }
   std::stable_sort(data->at_peak.begin(), data->at_peak.end(),
                    [](const PlanTensor& a, const PlanTensor& b) { return a.bytes > b.bytes; });

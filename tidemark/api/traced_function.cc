@@ -196,7 +196,9 @@ std::shared_ptr<CompiledFunction> compile_function(const TracedFunction& traced,
   if (key.sizes().empty()) {
     compiled->program = compile::lower(traced.graph, interface, placements);
   } else {
-    const Graph known = compile::optimise(at_sizes(traced, key.sizes()), {.fuse = traced.fuse});
+    const Graph known =
+        compile::optimise(at_sizes(traced, key.sizes()),
+                          {.fuse = traced.fuse, .updates = traced.interface.updates()});
     compiled->program = compile::lower(known, interface, placements);
   }
   compiled->key = key;

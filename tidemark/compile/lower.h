@@ -25,6 +25,12 @@ struct Interface {
   };
   std::vector<Parameter> parameters;
   std::vector<Result> results;
+
+  std::vector<int32_t> updates() const {
+    std::vector<int32_t> list;
+    for (const Result& result : results) list.push_back(result.updates);
+    return list;
+  }
 };
 
 // How the buffers of the first program made of a graph lie above each other. Programs of the same

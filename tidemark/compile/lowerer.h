@@ -44,7 +44,8 @@ class Lowerer {
     int32_t place = kNone;  // Holds `place_root`, which must have been read for the last time.
     int32_t place_root = kNone;
     int32_t spare = kNone;
-    int32_t held = kNone;  // Which of the two it became.
+    int32_t held = kNone;    // Which of the two it became.
+    bool held_back = false;  // Not `place`, since something may fail later.
   };
   // What emitting a region needs to know at every node.
   struct Scope {
@@ -91,7 +92,8 @@ class Lowerer {
   void emit_copy(const run::Address& from, const ArrayRef& layout, const run::Address& to,
                  Source at);
   void analyse(RegionId region);
-  bool can_throw(const Node& node) const;
+  bool may_fail_from(const Node& node, const Scope& scope) const;
+  std::string shadow_reason(const Scope& scope) const;
   int32_t last_fallible(RegionId region) const;
   void wish_for_carries(int32_t number, size_t position);
   void emit_region(Scope& scope);

@@ -21,7 +21,7 @@ Graph optimise(Graph graph, const PipelineOptions& options, const Watch& watch) 
   pass("remove_dead", passes::remove_dead);
   if (options.fuse)
     pass("fuse", [](Graph& each) { passes::fuse(each, device::caches().l2_bytes); });
-  pass("order", passes::order);
+  pass("order", [&](Graph& each) { passes::order(each, options.updates); });
   return compact(graph);
 }
 

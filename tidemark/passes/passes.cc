@@ -15,7 +15,7 @@ constexpr Pass kPasses[] = {
     plain<merge>("merge"),
     plain<remove_dead>("remove_dead"),
     {"fuse", [](Graph& graph, const Machine& machine) { fuse(graph, machine.cache_bytes); }},
-    plain<order>("order"),
+    {"order", [](Graph& graph, const Machine& machine) { order(graph, machine.updates); }},
 };
 
 }  // namespace

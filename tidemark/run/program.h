@@ -124,6 +124,7 @@ struct Place {
 struct Result : Place {
   // The parameter whose bytes the result is, or -1: bytes of its own.
   int32_t parameter = -1;
+  std::string reason;  // Of a shadow: what forced it.
 };
 
 // What a program needs in a memory that is not the host's.

@@ -535,6 +535,11 @@ TEST(TextErrors, OfAttributes) {
       "p.tm:2:13: cast needs the attribute 'dtype'\n  only what is 0, false or [] may be left out");
   expect_node_error("%y: f32[] = softmax(%a) {axis = 2}",
                     "p.tm:2:13: softmax: f32[2, 3] has no axis 2\n  axes go from 0 to 1");
+  expect_node_error(
+      "%e: f32[0, 3] = slice(%a) {begin = [0, 0], size = [0, 3], step = [1, 1]}\n"
+      "  %y: f32[3] = min(%e) {axes = [0]}",
+      "p.tm:3:16: min: f32[0, 3] has no elements along axis 0, so there is none to "
+      "choose\n  look at the size first, or put in an element: td::concat, td::pad");
   expect_node_error("%y: f32[] = softmax(%s)",
                     "p.tm:2:13: softmax: f32[] has no axis 0\n  it is a scalar");
   expect_node_error(
