@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tidemark/api/held_bytes.h"
 #include "tidemark/api/mode.h"
 #include "tidemark/api/variable_state.h"
 
@@ -55,9 +56,11 @@ std::shared_ptr<const CompiledFunction> Programs::find_or_make(const ProgramKey&
   const std::span<const int64_t> words = key.words;
   const std::vector<int64_t> but_sizes(words.begin(),
                                        words.begin() + static_cast<int64_t>(key.sizes_at));
-  const std::shared_ptr<CompiledFunction> made = make(key, placements_[but_sizes]);
+  compile::Placements& placements = placements_[but_sizes];
+  const int64_t placed = held_bytes(placements);
+  const std::shared_ptr<CompiledFunction> made = make(key, placements);
   compile_ms_ += milliseconds_since(start);
-  bytes_ += made->bytes();
+  bytes_ += made->bytes() + held_bytes(placements) - placed;
   last_ = &*table_.insert_or_assign(key, Held{made, ++uses_}).first;
   drop_beyond(limit_bytes);
   return made;
@@ -102,10 +105,11 @@ bool FunctionTrace::admits(std::span<const int64_t> sizes) const {
 }
 
 int64_t FunctionTrace::bytes() const {
-  int64_t bytes = static_cast<int64_t>(sizeof(FunctionTrace) + input.key.size());
-  for (const Node& node : traced.graph.nodes)
-    bytes += static_cast<int64_t>(sizeof(Node) + node.results.size() * sizeof(TensorType));
-  return bytes + traced.sizes.bytes() + programs.bytes();
+  int64_t bytes = static_cast<int64_t>(sizeof(FunctionTrace) + input.key.size() +
+                                       input.leaves.size() * sizeof(input.leaves[0]) +
+                                       input.open.size() * sizeof(SizePlace) + reason.size());
+  for (const std::string& path : paths) bytes += static_cast<int64_t>(sizeof(path) + path.size());
+  return bytes + held_bytes(traced) + programs.bytes();
 }
 
 std::shared_ptr<const CompiledFunction> FunctionTrace::program_for(

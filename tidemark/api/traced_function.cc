@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 
+#include "tidemark/api/held_bytes.h"
 #include "tidemark/api/plan_data.h"
 #include "tidemark/api/variable_state.h"
 #include "tidemark/compile/eager.h"
@@ -18,9 +19,9 @@
 namespace tidemark::detail {
 
 int64_t CompiledFunction::bytes() const {
-  return static_cast<int64_t>(program->steps.size() * (sizeof(run::Step) + 512) +
-                              program->addresses.size() * sizeof(run::Address) +
-                              program->buffers.size() * sizeof(run::Buffer));
+  return static_cast<int64_t>(sizeof(*this) + parameters.capacity() * sizeof(Parameter) +
+                              written.capacity() * sizeof(VariableState*)) +
+         held_bytes(*program);
 }
 
 int64_t CompiledFunction::result_bytes() const {
