@@ -68,6 +68,7 @@ int main(int argc, char** argv) {
   Count count;
   run(folder + "eager " + seconds, count);
   run(folder + "functions " + seconds, count);
+  run(folder + "loops " + seconds, count);
   if (__builtin_cpu_supports("avx512dq"))
     run(folder + "kernels " + seconds, count);
   else

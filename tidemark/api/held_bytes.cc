@@ -67,12 +67,14 @@ int64_t held_bytes(const run::Program& program) {
                   of_places(program.parameters) + of_places(program.results) + of_tasks(program);
   for (const run::Loop& loop : program.loops) bytes += of(loop.carries) + of(loop.walks);
   for (const run::Map& map : program.maps) bytes += of(map.walks);
-  for (const run::Result& result : program.results) bytes += of(result.reason);
+  for (const run::Result& result : program.results) bytes += of(result.why_not_in_place);
   return bytes;
 }
 
 int64_t held_bytes(const compile::Placements& placements) {
-  int64_t bytes = of(placements.arenas);
+  int64_t bytes = of(placements.arenas) + of(placements.fusions.regions);
+  for (const passes::Fusions::OfRegion& region : placements.fusions.regions)
+    bytes += of(region.joins);
   for (const compile::Placements::Arena& arena : placements.arenas) {
     const plan::Relation& relation = arena.relation;
     bytes += of(arena.lifetimes) + of(relation.order) + of(relation.starts) + of(relation.below) +

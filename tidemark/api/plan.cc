@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "tidemark/api/plan_data.h"
+#include "tidemark/base/error.h"
 #include "tidemark/device/memory.h"
 
 namespace tidemark {
@@ -47,6 +48,12 @@ std::string reason_of(const Program& program, const run::Buffer& buffer) {
   if (last < program.steps.size() && buffer.upper - 1 > buffer.lower)
     text += cat(", read last by step ", last, " (", program.steps[last].name, ")");
   return text;
+}
+
+std::string reason_of(const run::Result& result) {
+  const std::string text = cat(name(result.byte_class), ": ", result.name);
+  if (result.why_not_in_place.empty()) return text;
+  return cat(text, ", not in place: ", result.why_not_in_place);
 }
 
 std::string json_text(std::string_view text) {
@@ -99,15 +106,40 @@ Plan detail::PlanAccess::make(std::string title, std::shared_ptr<const CompiledF
   for (const run::Result& result : program.results) {
     if (result.parameter >= 0) continue;
     data->at_peak.push_back({cat(result.dtype, result.shape), line_of(result.source),
-                             cat(name(result.byte_class), ": ", result.name,
-                                 result.reason.empty() ? "" : ", ", result.reason),
-                             Bytes(result.bytes)});
+                             reason_of(result), Bytes(result.bytes)});
   }
   std::stable_sort(data->at_peak.begin(), data->at_peak.end(),
                    [](const PlanTensor& a, const PlanTensor& b) { return a.bytes > b.bytes; });
   Plan plan;
   plan.data_ = std::move(data);
   return plan;
+}
+
+Plan detail::PlanAccess::make_open(Plan plan, std::vector<std::string> open_sizes,
+                                   std::function<Plan(std::span<const int64_t>, Source)> at_sizes) {
+  auto data = std::make_shared<Plan::Data>(*plan.data_);
+  data->open_sizes = std::move(open_sizes);
+  data->at_sizes = std::move(at_sizes);
+  plan.data_ = std::move(data);
+  return plan;
+}
+
+Plan Plan::at(const std::vector<int64_t>& sizes, Source at) const {
+  const auto listed = [&] {
+    std::string text;
+    for (const std::string& name : data_->open_sizes) text += cat(text.empty() ? "" : "; ", name);
+    return text.empty() ? std::string("none is open") : text;
+  };
+  if (sizes.size() != data_->open_sizes.size())
+    throw UserError(
+        cat("at: ", sizes.size(), " sizes for a plan with ", data_->open_sizes.size(), " open"), at,
+        cat("give one for each, in order: ", listed()));
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] < 0)
+      throw UserError(cat("at: ", data_->open_sizes[i], " cannot be ", sizes[i]), at,
+                      "a size is a number from 0 up");
+  }
+  return sizes.empty() ? *this : data_->at_sizes(sizes, at);
 }
 
 Plan::Plan() = default;
@@ -133,6 +165,7 @@ std::vector<PlanMemory> Plan::memories() const {
 }
 const std::vector<PlanStep>& Plan::timeline() const { return data_->timeline; }
 int64_t Plan::peak_step() const { return data_->peak_step; }
+const std::vector<std::string>& Plan::open_sizes() const { return data_->open_sizes; }
 const std::vector<PlanTensor>& Plan::at_peak() const { return data_->at_peak; }
 
 std::string Plan::explain() const {

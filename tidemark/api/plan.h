@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tidemark/base/source.h"
 #include "tidemark/base/text.h"
 #include "tidemark/device/storage.h"
 #include "tidemark/types/dtype.h"
@@ -81,6 +82,10 @@ class Plan {
   Bytes floor() const;
   // The most bytes of the arena alive at once: no placement can go below it.
   Bytes load() const;
+  // Where sizes are open: which they are, in order ("argument 0, dimension 0"), and the plan for
+  // other values of them. Nothing is traced, run or allocated for it.
+  const std::vector<std::string>& open_sizes() const;
+  Plan at(const std::vector<int64_t>& sizes, Source at = Source::here()) const;
   // What run_in needs: the arena and the results.
   Bytes arena() const;
   Bytes of(ByteClass byte_class) const;

@@ -198,8 +198,9 @@ std::shared_ptr<CompiledFunction> compile_function(const TracedFunction& traced,
     compiled->program = compile::lower(traced.graph, interface, placements);
   } else {
     const Graph known =
-        compile::optimise(at_sizes(traced, key.sizes()),
-                          {.fuse = traced.fuse, .updates = traced.interface.updates()});
+        compile::optimise(at_sizes(traced, key.sizes()), {.fuse = traced.fuse,
+                                                          .fusions = &placements.fusions,
+                                                          .updates = traced.interface.updates()});
     compiled->program = compile::lower(known, interface, placements);
   }
   compiled->key = key;
@@ -430,7 +431,7 @@ Graph with_sizes_read(Graph graph, const SizeTable& sizes) {
   for (Node& node : graph.nodes) {
     for (const TensorType& type : node.results) closed(type.shape);
     if (node.op == nullptr) continue;
-    node.attrs.change_lists(node.op->attrs, [](int64_t word) {
+    node.attrs.change_sizes(node.op->attrs, [](int64_t word) {
       return Dim(word).is_traced() ? int64_t{Dim(word)} : word;
     });
   }

@@ -1,6 +1,7 @@
 // A group as one step: nodes that passes/fuse.cc put together, run as one loop nest.
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "tidemark/compile/kernels.h"
@@ -14,6 +15,20 @@ namespace tidemark::compile {
 // eager code, once it pays.
 MadeTask group_task(const Graph& graph, const Node& group, std::span<const ArrayRef> inputs,
                     std::span<const ArrayRef> results, KernelBatch* batch);
+
+// One more axis around a group: the trips of a map, and how many bytes each place moves from one to
+// the next, inputs first, then results.
+struct TripAxis {
+  int64_t trips = 1;
+  std::vector<int64_t> strides;
+};
+
+// All trips as one kernel; `inputs` and `results` are those of the first. Nothing where the trips
+// would need copies of their operands, or numbers counted over several axes.
+std::optional<MadeTask> mapped_group_task(const Graph& graph, const Node& group,
+                                          std::span<const ArrayRef> inputs,
+                                          std::span<const ArrayRef> results, const TripAxis& trips,
+                                          KernelBatch* batch);
 
 // Whether a result may be computed in the bytes of an input, both dense: whoever reads the input
 // does so at the element being written, and not after.

@@ -26,7 +26,8 @@ bool same_layout(const ArrayRef& a, const ArrayRef& b) {
          size_of(a.dtype) == size_of(b.dtype);
 }
 
-// What a fused step is called: "multiply + add + sum".
+}  // namespace
+
 std::string group_name(const Graph& graph, const Node& group) {
   std::string text;
   size_t more = 0;
@@ -40,8 +41,6 @@ std::string group_name(const Graph& graph, const Node& group) {
   }
   return more == 0 ? text : cat(text, " + ", more, " more");
 }
-
-}  // namespace
 
 Lowerer::Lowerer(const Graph& graph, const Interface& interface, Placements& placements,
                  KernelBatch* batch)
@@ -258,6 +257,31 @@ bool Lowerer::may_fail_from(const Node& node, const Scope& scope) const {
          (scope.last_fallible == scope.position && node.op->family != Family::index);
 }
 
+// Why a node's result does not become a Variable's bytes.
+std::string Lowerer::reason_against(const Scope& scope, const Node& node) const {
+  if (!may_fail_from(node, scope))
+    return cat("its old value is read by ", node.op->name, " or later (", node.source.text(), ")");
+  const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
+  const int32_t number = region.nodes[static_cast<size_t>(scope.last_fallible)];
+  const Node& fallible = graph_.nodes[static_cast<size_t>(number)];
+  return cat(fallible.op->name, " may fail after it (", fallible.source.text(), ")");
+}
+
+// Which of its places a destination becomes.
+void Lowerer::settle(Destination& destination, const Node& node, Value result, const Scope& scope) {
+  const bool may_throw_later = may_fail_from(node, scope);
+  const bool free =
+      destination.place >= 0 &&
+      is_free(destination.place_root, static_cast<size_t>(result.result), scope, node);
+  if (free && !may_throw_later) {
+    destination.held = destination.place;
+    return;
+  }
+  if (destination.place >= 0) destination.why_not = reason_against(scope, node);
+  if (scope.is_body) destination.held = dying_parameter(node, result, scope);
+  if (destination.held < 0) destination.held = destination.spare;
+}
+
 int32_t Lowerer::choose(const Node& node, Value result, Scope& scope) {
   const int32_t self = root(result);
   const TensorType& type = graph_.type(result);
@@ -265,15 +289,8 @@ int32_t Lowerer::choose(const Node& node, Value result, Scope& scope) {
   int32_t chosen = kNone;
   if (const int32_t wish = wish_[static_cast<size_t>(self)]; wish >= 0) {
     Destination& destination = scope.destinations[static_cast<size_t>(wish)];
-    const bool may_throw_later = may_fail_from(node, scope);
-    destination.held_back = may_throw_later;
-    if (destination.place >= 0 && !may_throw_later &&
-        is_free(destination.place_root, static_cast<size_t>(result.result), scope, node)) {
-      destination.held = destination.place;
-    } else if (scope.is_body) {
-      destination.held = dying_parameter(node, result, scope);
-    }
-    if (destination.held < 0) destination.held = destination.spare;
+    // An operand that ends here may have been made there: then that is settled.
+    if (destination.held < 0) settle(destination, node, result, scope);
     chosen = destination.held;
   }
   for (size_t k = 0; k < node.inputs.size() && chosen < 0; ++k) {
@@ -369,6 +386,30 @@ void Lowerer::wish_for_carries(int32_t number, size_t position) {
   }
 }
 
+// What ends in the bytes of a result is made there. Not where a Variable is written: its old value
+// may still be read when the operand is made.
+void Lowerer::wish_for_operand(int32_t number, size_t position, const Scope& scope) {
+  const Node& node = graph_.nodes[static_cast<size_t>(number)];
+  for (size_t r = 0; r < node.results.size(); ++r) {
+    const Value result{number, static_cast<int16_t>(r)};
+    const int32_t wish = wish_[static_cast<size_t>(id(result))];
+    if (wish < 0 || scope.destinations[static_cast<size_t>(wish)].place >= 0) continue;
+    for (size_t k = 0; k < node.inputs.size(); ++k) {
+      const int32_t operand = root(node.inputs[k]);
+      const bool made_here = operand == id(node.inputs[k]) && memory_of(operand) < 0 &&
+                             !is_constant(node.inputs[k]) &&
+                             last_use(operand) == static_cast<int32_t>(position);
+      const bool loops = graph_.node(node.inputs[k]).op != nullptr &&
+                         graph_.node(node.inputs[k]).op->self == &ops::loop;
+      if (!made_here || loops || wish_[static_cast<size_t>(operand)] >= 0 ||
+          whole_bytes(operand) != bytes_of(graph_.type(result)) || !overwrites(node, k, r))
+        continue;
+      wish_[static_cast<size_t>(operand)] = wish;
+      break;
+    }
+  }
+}
+
 void Lowerer::emit_region(Scope& scope) {
   const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
   analyse(scope.region);
@@ -386,7 +427,10 @@ void Lowerer::emit_region(Scope& scope) {
       wish_[static_cast<size_t>(self)] = static_cast<int32_t>(k);
   }
   // What a loop starts from is made where its result is wanted.
-  for (size_t i = region.nodes.size(); i-- > 0;) wish_for_carries(region.nodes[i], i);
+  for (size_t i = region.nodes.size(); i-- > 0;) {
+    wish_for_carries(region.nodes[i], i);
+    wish_for_operand(region.nodes[i], i, scope);
+  }
   for (const int32_t number : region.nodes) {
     emit_node(scope, number);
     ++scope.position;
@@ -409,13 +453,19 @@ void Lowerer::finish_results(Scope& scope) {
         (in_place || wish_[static_cast<size_t>(self)] == static_cast<int32_t>(k)))
       continue;
     if (destination.spare < 0) continue;  // Whoever asked takes it where it lies.
-    destination.held = destination.spare;
+    // All steps have run: nothing can fail any more, and only results read what was there.
+    const bool is_read = std::any_of(
+        region.results.begin(), region.results.end(),
+        [&](Value other) { return !is_constant(other) && root(other) == destination.place_root; });
+    destination.held = destination.place >= 0 && !is_read ? destination.place : destination.spare;
+    if (is_read) destination.why_not = "its old value is a result too";
+    const run::Address to = memory(destination.held).address;
     const Source at = graph_.node(result).source;
     if (is_constant(result)) {
-      const run::Address to[] = {memory(destination.spare).address};
-      emit(fill_task(constant_bits(result), dense_layout(graph_.type(result))), to, "fill", at);
+      emit(fill_task(constant_bits(result), dense_layout(graph_.type(result))), {&to, 1}, "fill",
+           at);
     } else {
-      emit_copy(address_of(result), seen(result).layout, memory(destination.spare).address, at);
+      emit_copy(address_of(result), seen(result).layout, to, at);
     }
   }
   for (const Value result : region.results) {
@@ -664,14 +714,6 @@ void Lowerer::place_arenas() {
   }
 }
 
-// What forces Variables to be written apart.
-std::string Lowerer::shadow_reason(const Scope& scope) const {
-  const int32_t number = graph_.body().nodes[static_cast<size_t>(scope.last_fallible)];
-  const Node& node = graph_.nodes[static_cast<size_t>(number)];
-  return cat("since ", node.op->name, " may fail after it",
-             node.source.known() ? cat(" (", node.source.text(), ")") : "");
-}
-
 std::shared_ptr<run::Program> Lowerer::run() {
   const Region& body = graph_.body();
   for (size_t i = 0; i < body.parameters.size(); ++i) {
@@ -737,7 +779,7 @@ std::shared_ptr<run::Program> Lowerer::run() {
       result.parameter = memory(held).address.reg - 1;  // A donated one's bytes.
     if (!in_place && interface_.results[k].updates >= 0) {
       result.byte_class = ByteClass::shadow;
-      if (destinations[k].held_back) result.reason = shadow_reason(scope);
+      result.why_not_in_place = destinations[k].why_not;
     }
     program_->results.push_back(std::move(result));
   }

@@ -16,6 +16,9 @@
 
 namespace tidemark::compile {
 
+// What a fused step is called: "multiply + add + sum".
+std::string group_name(const Graph& graph, const Node& group);
+
 class Lowerer {
  public:
   // `batch`, if any, gets the kernels; without one they are made once it pays.
@@ -44,8 +47,8 @@ class Lowerer {
     int32_t place = kNone;  // Holds `place_root`, which must have been read for the last time.
     int32_t place_root = kNone;
     int32_t spare = kNone;
-    int32_t held = kNone;    // Which of the two it became.
-    bool held_back = false;  // Not `place`, since something may fail later.
+    int32_t held = kNone;      // Which of the two it became.
+    std::string why_not = {};  // Why not `place`, for the plan; empty where it is or there is none.
   };
   // What emitting a region needs to know at every node.
   struct Scope {
@@ -82,6 +85,8 @@ class Lowerer {
   bool is_free(int32_t place_root, size_t result, const Scope& scope, const Node& node);
   bool overwrites(const Node& node, size_t operand, size_t result);
   int32_t dying_parameter(const Node& node, Value result, const Scope& scope);
+  std::string reason_against(const Scope& scope, const Node& node) const;
+  void settle(Destination& destination, const Node& node, Value result, const Scope& scope);
   int32_t choose(const Node& node, Value result, Scope& scope);
   // A value in memory, dense, at offset 0: itself, or a copy.
   int32_t materialise(Value value, Source at);
@@ -93,9 +98,9 @@ class Lowerer {
                  Source at);
   void analyse(RegionId region);
   bool may_fail_from(const Node& node, const Scope& scope) const;
-  std::string shadow_reason(const Scope& scope) const;
   int32_t last_fallible(RegionId region) const;
   void wish_for_carries(int32_t number, size_t position);
+  void wish_for_operand(int32_t number, size_t position, const Scope& scope);
   void emit_region(Scope& scope);
   void emit_node(Scope& scope, int32_t number);
   void emit_pointwise(Scope& scope, int32_t number);
@@ -108,10 +113,13 @@ class Lowerer {
   void emit_group(Scope& scope, int32_t number);
   // lower_control.cc
   void emit_cond(Scope& scope, int32_t number);
+  size_t updated_by(const Node& node, size_t result, Scope& scope);
   void emit_loop(Scope& scope, int32_t number);
   bool emit_scalar_loop(Scope& scope, int32_t number, std::span<const int32_t> carries,
                         const run::Loop& loop);
   void emit_map(Scope& scope, int32_t number);
+  bool emit_mapped_group(Scope& scope, int32_t number);
+  void hand_in_slice(Value parameter, Value array);
   void hand_in(Value parameter, Value outer);
   void finish_results(Scope& scope);
   struct Placed {

@@ -20,7 +20,8 @@ Graph optimise(Graph graph, const PipelineOptions& options, const Watch& watch) 
   pass("merge", passes::merge);
   pass("remove_dead", passes::remove_dead);
   if (options.fuse)
-    pass("fuse", [](Graph& each) { passes::fuse(each, device::caches().l2_bytes); });
+    pass("fuse",
+         [&](Graph& each) { passes::fuse(each, device::caches().l2_bytes, options.fusions); });
   pass("order", [&](Graph& each) { passes::order(each, options.updates); });
   return compact(graph);
 }

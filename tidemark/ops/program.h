@@ -15,9 +15,9 @@ inline constexpr AttrDef kConstantAttrs[] = {
 // come the captured values that every region also takes, last.
 inline constexpr AttrDef kLoopAttrs[] = {
     {"carries", AttrKind::integer}, {"slices", AttrKind::integer},  {"stacked", AttrKind::integer},
-    {"trips", AttrKind::integer},   {"reverse", AttrKind::boolean}, {"counted", AttrKind::boolean}};
+    {"trips", AttrKind::size},      {"reverse", AttrKind::boolean}, {"counted", AttrKind::boolean}};
 inline constexpr AttrDef kMapAttrs[] = {
-    {"slices", AttrKind::integer}, {"trips", AttrKind::integer}, {"alive", AttrKind::integer}};
+    {"slices", AttrKind::integer}, {"trips", AttrKind::size}, {"alive", AttrKind::size}};
 inline constexpr AttrDef kTextAttr[] = {{"text", AttrKind::text}};
 
 // One number, rank 0: `real` where the dtype is a float, else `whole`.

@@ -5,6 +5,7 @@
 #include <functional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tidemark/ir/graph.h"
@@ -45,7 +46,19 @@ void remove_dead(Graph& graph);
 // reads, the largest first, the two become one where `schedule.h` finds loops for both and no cycle
 // arises; then those that read the same value, where one of them writes little. So what is computed
 // is computed as often as before, and written and read less.
-void fuse(Graph& graph, int64_t cache_bytes);
+//
+// `fusions`, if any, keeps what was joined: the same graph at other sizes is then joined the same
+// way, which takes a fraction of the time, unless that gives no loops there.
+struct Fusions {
+  // Of each region, in the order they are fused: how many nodes there are, and which of them were
+  // joined, a pair for each join.
+  struct OfRegion {
+    size_t nodes = 0;
+    std::vector<std::pair<int32_t, int32_t>> joins;
+  };
+  std::vector<OfRegion> regions;
+};
+void fuse(Graph& graph, int64_t cache_bytes, Fusions* fusions = nullptr);
 
 // Whether a node may throw when it runs: prints, checks, indices out of range.
 bool can_fail(const Graph& graph, const Node& node);

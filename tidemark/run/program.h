@@ -124,7 +124,7 @@ struct Place {
 struct Result : Place {
   // The parameter whose bytes the result is, or -1: bytes of its own.
   int32_t parameter = -1;
-  std::string reason;  // Of a shadow: what forced it.
+  std::string why_not_in_place;  // Of a Variable whose new value has bytes of its own.
 };
 
 // What a program needs in a memory that is not the host's.

@@ -43,9 +43,9 @@ TEST(Failure, OfWhatWasWrittenNeedsAShadowAndSaysWhy) {
   });
   const td::Plan plan = f.plan(td::spec({}));
   EXPECT_EQ(plan.of(td::ByteClass::shadow).count, 4032);
-  EXPECT_NE(
-      plan.explain().find("shadow: v, since check_numerics may fail after it (failure_test.cc:"),
-      std::string::npos)
+  EXPECT_NE(plan.explain().find(
+                "shadow: v, not in place: check_numerics may fail after it (failure_test.cc:"),
+            std::string::npos)
       << plan.explain();
   EXPECT_THROW(f(0.0), td::UserError);
   EXPECT_TRUE(td::identical(v.value(), td::ones({1000})));
