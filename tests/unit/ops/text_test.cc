@@ -220,6 +220,13 @@ void add_control(Maker& make) {
   make.returns({{looped.node, 1}, {grouped.node, 1}, grouped});
 }
 
+void add_call(Maker& make) {
+  const Value x = make.parameter(DType::f32, {4});
+  const RegionId body = make.graph.add_region();
+  make.returns({make.add(exp, {make.parameter(DType::f32, {4}, body)}, {}, {}, body)}, body);
+  make.add(ops::call, {x}, attributes(int64_t{1}, Integers{}, Integers{}), {body});
+}
+
 TEST(Text, RoundTripsEveryOp) {
   Maker make;
   make.graph.name = "all";
@@ -232,6 +239,7 @@ TEST(Text, RoundTripsEveryOp) {
   add_sources(make);
   add_effects(make);
   add_control(make);
+  add_call(make);
   for (const OpDef& op : catalogue_of_programs()) {
     EXPECT_TRUE(make.used.contains(op.name)) << op.name << " is not tested";
   }
