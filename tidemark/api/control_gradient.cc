@@ -33,7 +33,7 @@ Tensors gradients_of_region(RegionId region, const Tensors& parameters, const Te
   for (const Tensor& parameter : parameters) values.push_back(value_of(parameter, at));
   const auto first = static_cast<int32_t>(graph.nodes.size());
   const std::vector<Value> results =
-      append_copy(graph, region, current_scope->region, values, is_effect);
+      append_copy(graph, region, graph, current_scope->region, values, is_effect);
   Differentiation asked;
   asked.scope = current_scope;
   asked.is_recorded = [first](int32_t node) { return node >= first; };
@@ -161,7 +161,7 @@ Tensors call_gradient(TraceScope* scope, int32_t number, const Node& node, const
         value_of(gradients[r].has_value() ? gradients[r] : zeros_of(node.results[r], at), at));
   Graph& graph = scope->trace->graph();
   const std::vector<Value> own =
-      append_copy(graph, node.regions[1], current_scope->region, parameters, is_effect);
+      append_copy(graph, node.regions[1], graph, current_scope->region, parameters, is_effect);
   Tensors given(wanted.size());
   // What is only kept for the gradient function has the gradient of how it was made.
   Tensors of_kept = gradients;
@@ -254,7 +254,9 @@ class LoopGradient {
     const std::vector<Value> inner = own.parameters, results = own.results;
     const Tensor trip = back.parameter({DType::i64, {}}, at_);
     trip_ = value_of(trip, at_);
-    lend(back, inner[0], subtract(Operand(trips_ - 1, at_), trip, at_));
+    const Operand last =
+        trips_.is_traced() ? Operand(trips_ - 1, at_) : Operand(trips_.word() - 1, at_);
+    lend(back, inner[0], subtract(last, trip, at_));
     Differentiation asked;
     asked.scope = body;
     for (size_t j = 0; j < carries_; ++j) {
@@ -398,7 +400,7 @@ class LoopGradient {
                      .add(static_cast<int64_t>(carries_))
                      .add(static_cast<int64_t>(slices_))
                      .add(static_cast<int64_t>(loop.results.size() - carries_))
-                     .add(trips_)
+                     .add(trips_.word())
                      .add(reverse_)
                      .add(is_counted_);
     graph_.regions[static_cast<size_t>(region_)].results.push_back(value);
@@ -426,7 +428,7 @@ class LoopGradient {
                      .add(static_cast<int64_t>(carries))
                      .add(static_cast<int64_t>(walked.size()))
                      .add(static_cast<int64_t>(slice_gradients_))
-                     .add(trips_)
+                     .add(trips_.word())
                      .add(!reverse_)
                      .add(false);
     const int32_t number = graph_.add_node(current_scope->region, std::move(node));
@@ -461,7 +463,7 @@ class LoopGradient {
   const Node node_;  // As it was.
   RegionId region_;
   size_t carries_ = 0, slices_ = 0, stacked_ = 0;
-  int64_t trips_ = 0;
+  Dim trips_ = 0;  // May be open.
   bool reverse_ = false, is_counted_ = false;
   std::vector<bool> active_;  // Of carries: those gradients flow through.
   size_t declared_ = 0;       // Parameters of the body.

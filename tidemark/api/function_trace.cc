@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tidemark/api/mode.h"
+#include "tidemark/api/tape.h"
 #include "tidemark/api/variable_state.h"
 
 namespace tidemark::detail {
@@ -254,22 +255,26 @@ std::shared_ptr<FunctionTrace> trace_function(const TraceableFunction& function,
   made->traced.fuse = function.options.jit;
   made->trace_ms = milliseconds_since(start);
   const auto optimising = std::chrono::steady_clock::now();
-  optimise(*made, options.watch);
+  if (taping() && made->input.open.empty())
+    made->as_traced = std::make_shared<const Graph>(made->traced.graph);
+  if (options.optimised) optimise(*made, options.watch);
   made->optimise_ms = milliseconds_since(optimising);
   return made;
 }
 
 std::shared_ptr<FunctionTrace> trace_again(const TraceableFunction& function,
                                            const FunctionTrace& trace, Source call,
-                                           const compile::Watch& watch) {
+                                           const compile::Watch& watch, bool optimised) {
   ArgumentStructure kept;
   kept.from = &trace;
   kept.copy = [](const void* from) {
     return static_cast<const FunctionTrace*>(from)->argument_structure;
   };
   kept.paths = [](const void* from) { return static_cast<const FunctionTrace*>(from)->paths; };
-  const TraceOptions options{
-      .reason = "traced again to look at it", .retraced = true, .watch = watch};
+  const TraceOptions options{.reason = "traced again to look at it",
+                             .retraced = true,
+                             .watch = watch,
+                             .optimised = optimised};
   return trace_function(function, trace.input, kept, options, call);
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tidemark/api/call_types.h"
+#include "tidemark/api/recorded_call.h"
 #include "tidemark/api/traced_function.h"
 #include "tidemark/compile/pipeline.h"
 #include "tidemark/device/threads.h"
@@ -67,6 +68,9 @@ struct FunctionTrace {
   int64_t calls = 0;                   // Counted by the cache, under its lock.
   double trace_ms = 0, optimise_ms = 0;
   Programs programs;
+  // The graph before passes, where it was traced under a tape; else it is traced again for that.
+  std::shared_ptr<const Graph> as_traced;
+  FunctionPairs pairs;
 
   // The open sizes of a call.
   SizeList sizes_of(const LeafTypes& call) const;
@@ -97,6 +101,7 @@ struct TraceOptions {
   std::string reason;
   bool retraced = false;  // It was traced before: no Variable may be made.
   compile::Watch watch = {};
+  bool optimised = true;  // Else the graph stays as it was traced.
 };
 // Runs the user's function on stand-ins.
 std::shared_ptr<FunctionTrace> trace_function(const TraceableFunction& function, TraceInput input,
@@ -105,7 +110,7 @@ std::shared_ptr<FunctionTrace> trace_function(const TraceableFunction& function,
 // The same once more.
 std::shared_ptr<FunctionTrace> trace_again(const TraceableFunction& function,
                                            const FunctionTrace& trace, Source call,
-                                           const compile::Watch& watch = {});
+                                           const compile::Watch& watch = {}, bool optimised = true);
 // Traces again and says which plain numbers that were frozen are others now.
 std::string changes_of(const TraceableFunction& function, const FunctionTrace& trace, Source call);
 

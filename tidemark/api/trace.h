@@ -151,6 +151,9 @@ std::optional<Dim> open_size_of(const Operand& operand);
 // it is first wanted: the initial value of a Variable made inside a trace.
 std::function<Tensor()> frozen(const Tensor& tensor, const std::string& variable, Source at);
 
+// A traced tensor in the memory of this number (device/memory.h); 0 is the host's.
+Tensor transferred(const Tensor& tensor, int32_t memory, Source at = Source::here());
+
 // A tensor in another dtype, as a value of the current scope.
 Value value_as(const Tensor& tensor, DType dtype, Source at);
 

@@ -52,11 +52,31 @@ bool TraceCache::serves(const FunctionTrace& trace, const Call& call, SizeList& 
 }
 
 FoundTrace TraceCache::find(const Call& call) {
-  SizeList sizes;
-  const auto found = std::find_if(traces_.begin(), traces_.end(),
-                                  [&](const auto& trace) { return serves(*trace, call, sizes); });
-  if (found == traces_.end()) return {};
-  if (found != traces_.begin()) last_ = nullptr;
+  for (size_t i = 0; i < traces_.size(); ++i) {
+    SizeList sizes;
+    if (serves(*traces_[i], call, sizes)) return used(i, std::move(sizes));
+  }
+  return {};
+}
+
+// The same for a call of tensors with bytes, before anything is made for those that have no trace.
+FoundTrace TraceCache::find_known(const Arguments& arguments, bool training) {
+  const std::lock_guard guard(lock_);
+  for (size_t i = 0; i < traces_.size(); ++i) {
+    const TraceInput& input = traces_[i]->input;
+    if (input.training != training || input.key != arguments.key ||
+        !match(arguments.leaves, input.leaves, input.open))
+      continue;
+    SizeList sizes = traces_[i]->sizes_of(arguments.leaves);
+    if (traces_[i]->admits(sizes)) return used(i, std::move(sizes));
+  }
+  return {};
+}
+
+// It is the first from now on.
+FoundTrace TraceCache::used(size_t trace, SizeList sizes) {
+  if (trace != 0) last_ = nullptr;
+  const auto found = traces_.begin() + static_cast<int64_t>(trace);
   std::rotate(traces_.begin(), found, found + 1);
   in_a_row_ = 0;
   return {traces_.front(), std::move(sizes)};
@@ -185,6 +205,7 @@ void TraceCache::note_read(FunctionTrace& trace) {
 
 FoundTrace TraceCache::trace_for(const Arguments& arguments, Source call_at) {
   const bool training = nn::is_training();
+  if (FoundTrace known = find_known(arguments, training)) return known;
   Call call{.leaves = {}, .arguments = arguments, .training = training};
   for (const Argument& argument : arguments.leaves)
     call.leaves.push_back(leaf_type(argument, call_at));

@@ -52,7 +52,9 @@ class TraceCache {
     bool training = false;
   };
   std::shared_ptr<const ReadyFunction> find_last(const Arguments& arguments, bool training) const;
+  FoundTrace find_known(const Arguments& arguments, bool training);
   FoundTrace find(const Call& call);
+  FoundTrace used(size_t trace, SizeList sizes);
   bool serves(const FunctionTrace& trace, const Call& call, SizeList& sizes) const;
   bool is_like(const FunctionTrace& trace, const Call& call) const;
   std::string reason_for(const Call& call) const;

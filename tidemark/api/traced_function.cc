@@ -5,12 +5,15 @@
 #include <bit>
 #include <cstring>
 #include <mutex>
+#include <optional>
 
+#include "tidemark/api/plan_data.h"
 #include "tidemark/api/variable_state.h"
 #include "tidemark/compile/eager.h"
 #include "tidemark/compile/pipeline.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/passes/passes.h"
+#include "tidemark/run/paint.h"
 
 namespace tidemark::detail {
 
@@ -193,7 +196,8 @@ std::shared_ptr<CompiledFunction> compile_function(const TracedFunction& traced,
   if (key.sizes().empty()) {
     compiled->program = compile::lower(traced.graph, interface, placements);
   } else {
-    const Graph known = compile::optimise(at_sizes(traced, key.sizes()), {.fuse = traced.fuse});
+    const Graph known = compile::optimise(at_sizes(traced, key.sizes()),
+                                          {.fuse = traced.fuse, .fusions = &placements.fusions});
     compiled->program = compile::lower(known, interface, placements);
   }
   compiled->key = key;
@@ -204,28 +208,6 @@ std::shared_ptr<CompiledFunction> compile_function(const TracedFunction& traced,
 // ---- running ------------------------------------------------------------------------------------
 
 namespace {
-
-// Different at every place, so that whatever is written shows.
-constexpr uint64_t paint_at(int64_t word) {
-  return (static_cast<uint64_t>(word) + 1) * 0x9e3779b97f4a7c15ULL;
-}
-
-void paint(std::byte* arena, int64_t bytes) {
-  for (int64_t word = 0; word < bytes / 8; ++word) {
-    const uint64_t value = paint_at(word);
-    std::memcpy(arena + word * 8, &value, 8);
-  }
-}
-
-// The bytes up to the last that changed, rounded as blocks are.
-int64_t touched_bytes(const std::byte* arena, int64_t bytes) {
-  for (int64_t word = bytes / 8; word-- > 0;) {
-    uint64_t value = 0;
-    std::memcpy(&value, arena + word * 8, 8);
-    if (value != paint_at(word)) return granted_bytes((word + 1) * 8);
-  }
-  return 0;
-}
 
 // One call: binds what it is given to the program's registers, takes its memory, runs. Nothing of
 // it is on the heap where there are few parameters and results.
@@ -247,14 +229,22 @@ class Call {
     for (VariableState* variable : compiled_.written) locks_.emplace_back(variable->lock);
     bind_parameters();
     take_memory();
-    if (options_.profile != nullptr) paint(registers_[run::kArena], program_.arena_bytes);
+    if (options_.profile != nullptr) run::paint(registers_[run::kArena], program_.arena_bytes);
     {
       const SourceScope scope(at_);
-      run::execute(program_, registers_);
+      std::optional<device::AllTakePart> all;  // What is planned for all is touched by all.
+      if (options_.profile != nullptr) all.emplace();
+      std::vector<int64_t> touched;
+      run::execute(program_, registers_, options_.profile != nullptr ? &touched : nullptr);
+      for (size_t i = 0; i < touched.size(); ++i) {
+        const run::DeviceArena& arena = program_.device_arenas[i];
+        options_.profile->memories.push_back({memory_name(arena.memory), arena.bytes, touched[i]});
+      }
     }
     if (options_.profile != nullptr) {
       options_.profile->touched =
-          touched_bytes(registers_[run::kArena], program_.arena_bytes) + compiled_.result_bytes();
+          run::touched_bytes(registers_[run::kArena], program_.arena_bytes) +
+          compiled_.result_bytes();
     }
     return commit();
   }
@@ -438,7 +428,7 @@ Graph with_sizes_read(Graph graph, const SizeTable& sizes) {
   for (Node& node : graph.nodes) {
     for (const TensorType& type : node.results) closed(type.shape);
     if (node.op == nullptr) continue;
-    node.attrs.change_lists(node.op->attrs, [](int64_t word) {
+    node.attrs.change_sizes(node.op->attrs, [](int64_t word) {
       return Dim(word).is_traced() ? int64_t{Dim(word)} : word;
     });
   }

@@ -48,7 +48,7 @@ class GroupTask final : public run::Task {
  public:
   void run(std::byte* const* operands, std::byte* workspace) const override {
     for (const DenseCopy& copy : copies_in) {
-      const WorkspacePart part(workspace + own);
+      const WorkspacePart part(workspace + own, copy_bytes);
       run_copy(at(copy.layout, operands[copy.operand]), at(copy.dense, workspace + copy.offset));
     }
     main->run(operands, workspace, workspace + own);
@@ -60,7 +60,7 @@ class GroupTask final : public run::Task {
       finish->run(operands, workspace, workspace + own);
     }
     for (const DenseCopy& copy : copies_out) {
-      const WorkspacePart part(workspace + own);
+      const WorkspacePart part(workspace + own, copy_bytes);
       run_copy(at(copy.dense, workspace + copy.offset), at(copy.layout, operands[copy.operand]));
     }
   }
@@ -74,6 +74,7 @@ class GroupTask final : public run::Task {
   std::optional<GroupLaunch> main, finish;
   std::vector<Cells> cells;
   int64_t own = 0;  // Where the memory of workers begins.
+  int64_t copy_bytes = 0;
 
  private:
   static ArrayRef at(ArrayRef layout, std::byte* data) {
@@ -119,6 +120,7 @@ class GroupLowerer {
       task_->main.emplace(std::move(nest), axes_, std::move(places), Chunks{}, batch_);
     }
     task_->own = bytes_;
+    task_->copy_bytes = copy_bytes_;
     bytes_ += std::max(copy_bytes_, workers_bytes());
     return {std::move(task_), bytes_};
   }

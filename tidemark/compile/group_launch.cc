@@ -245,8 +245,8 @@ void GroupLaunch::settle(KernelBatch* batch) {
     if (group_.buffers[b].kind == GroupBuffer::Kind::kept) places_[b].offset += scratch_bytes_;
   }
   worker_bytes_ += scratch_bytes_;
-  const int threads = num_threads();
-  workers_ = pieces_of(threads).count <= pieces_of(threads).grain ? 1 : threads;
+  threads_ = num_threads();
+  workers_ = device::workers_of(pieces_of(threads_).count, pieces_of(threads_).grain, threads_);
 }
 
 Blocks GroupLaunch::pieces_of(int threads) const {
@@ -262,8 +262,10 @@ Blocks GroupLaunch::pieces_of(int threads) const {
 
 void GroupLaunch::run(std::byte* const* operands, std::byte* memory, std::byte* own) const {
   const int64_t size = outers_ * rows_ * steps_ * columns_;
+  // On another number of threads than planned for, pieces are others, and so are workers.
+  const int threads = num_threads();
   Call call(kernel_ != nullptr ? *kernel_ : cached_->pick(size), own,
-            std::min(workers_, num_threads()));
+            threads == threads_ ? threads : std::min(workers_, threads));
   for (size_t b = 0; b < places_.size(); ++b) {
     if (is_kept(b)) continue;
     const BufferPlace& place = places_[b];

@@ -84,7 +84,7 @@ class GroupLaunch {
   int64_t width_ = 0;      // Columns of a piece, in the order of columns.
   int64_t kept_rows_ = 0;  // Rows of one call that keeps elements, in the order of lanes.
   int64_t scratch_bytes_ = 0, worker_bytes_ = 0;
-  int workers_ = 1;
+  int threads_ = 1, workers_ = 1;  // Planned for, and those of them that take part.
 };
 
 }  // namespace tidemark::compile

@@ -11,6 +11,7 @@
 #include <system_error>
 #include <thread>
 #include <unordered_map>
+#include <vector>
 
 #include "tidemark/base/made_once.h"
 #include "tidemark/device/cpu/features.h"
@@ -66,8 +67,7 @@ struct KeyHash {
   }
 };
 
-// Kernels of programs, by the hash of their nests. Entries whose kernel has gone are dropped as
-// others come.
+// Kernels of programs, by the hash of their nests. An entry goes with its kernel.
 using SharedKernels = std::unordered_multimap<uint64_t, std::weak_ptr<CachedKernel>>;
 
 using Kernels = std::unordered_map<KernelKey, std::unique_ptr<CachedKernel>, KeyHash>;
@@ -79,7 +79,6 @@ struct Table {
   std::atomic<bool> hooked{false};
   Kernels* kernels = nullptr;
   SharedKernels* shared = nullptr;
-  size_t sweep_at = 64;  // Entries of `shared` at which those that have gone are dropped.
 };
 constinit Table table;
 
@@ -249,25 +248,38 @@ CachedKernel& cached_kernel(const KernelKey& key, device::FunctionRef<Nest()> ma
   return *kernel;
 }
 
+namespace {
+
+// Lets a kernel of programs go, and its entry.
+void forget(uint64_t key, const CachedKernel* kernel) noexcept {
+  {
+    const std::lock_guard guard(table.lock);
+    const auto [begin, end] = table.shared->equal_range(key);
+    for (auto entry = begin; entry != end;)
+      entry = entry->second.expired() ? table.shared->erase(entry) : std::next(entry);
+  }
+  delete kernel;
+}
+
+}  // namespace
+
 std::shared_ptr<CachedKernel> shared_kernel(Nest nest) {
   const uint64_t key = hash(nest);
   hook_table();
-  // Outlives the lock: destroying a kernel takes a while.
-  std::shared_ptr<CachedKernel> found;
+  // These outlive the lock, which letting a kernel go takes.
+  std::shared_ptr<CachedKernel> made;
+  std::vector<std::shared_ptr<CachedKernel>> others;
   const std::lock_guard guard(table.lock);
   if (table.shared == nullptr) table.shared = new SharedKernels;
   const auto [begin, end] = table.shared->equal_range(key);
   for (auto entry = begin; entry != end; ++entry) {
-    found = entry->second.lock();
-    if (found != nullptr && found->nest() == nest) return found;
+    others.push_back(entry->second.lock());
+    if (others.back() != nullptr && others.back()->nest() == nest) return others.back();
   }
-  if (table.shared->size() >= table.sweep_at) {
-    std::erase_if(*table.shared, [](const auto& entry) { return entry.second.expired(); });
-    table.sweep_at = std::max<size_t>(64, 2 * table.shared->size());
-  }
-  found = std::make_shared<CachedKernel>(KernelKey{}, std::move(nest));
-  table.shared->emplace(key, found);
-  return found;
+  made = std::shared_ptr<CachedKernel>(new CachedKernel({}, std::move(nest)),
+                                       [key](const CachedKernel* kernel) { forget(key, kernel); });
+  table.shared->emplace(key, made);
+  return made;
 }
 
 // ---- many kernels at once -----------------------------------------------------------------------

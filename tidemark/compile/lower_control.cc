@@ -33,14 +33,50 @@ void Lowerer::hand_in(Value parameter, Value outer) {
   memory_of(id(parameter)) = new_memory(std::move(lent));
 }
 
+// Which capture of a condition the result updates where it lies: a Variable, or what a loop
+// carries. 0 (which is the test) where there is none, or where something else still reads it.
+size_t Lowerer::updated_by(const Node& node, size_t result, Scope& scope) {
+  const int32_t number = static_cast<int32_t>(&node - graph_.nodes.data());
+  const int32_t wish = wish_[static_cast<size_t>(id({number, static_cast<int16_t>(result)}))];
+  if (wish < 0) return 0;
+  Destination& destination = scope.destinations[static_cast<size_t>(wish)];
+  const bool may_throw = scope.is_body && scope.last_fallible >= scope.position;
+  if (destination.place < 0 || destination.held >= 0 || may_throw ||
+      last_use(destination.place_root) != scope.position)
+    return 0;
+  size_t found = 0;
+  for (size_t k = 0; k < node.inputs.size(); ++k) {
+    if (root(node.inputs[k]) != destination.place_root) continue;
+    if (found != 0 || k == 0 || id(node.inputs[k]) != destination.place_root) return 0;
+    found = k;
+  }
+  if (found == 0) return 0;
+  destination.held = destination.place;
+  memory_of(root({number, static_cast<int16_t>(result)})) = destination.place;
+  return found;
+}
+
 void Lowerer::emit_cond(Scope& scope, int32_t number) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   const Value test = node.inputs[0];
   const int32_t literal = is_constant(test) ? materialise(test, node.source) : kNone;
   const run::Address chosen = literal < 0 ? address_of(test) : memory(literal).address;
-  std::vector<int32_t> places;
-  for (size_t r = 0; r < node.results.size(); ++r)
-    places.push_back(choose(node, {number, static_cast<int16_t>(r)}, scope));
+  struct Place {
+    int32_t memory = kNone;
+    size_t updates = 0;     // The capture whose bytes these are.
+    int32_t spare = kNone;  // Then what a branch writes that still reads it.
+    bool spare_is_used = false;
+  };
+  std::vector<Place> places;
+  for (size_t r = 0; r < node.results.size(); ++r) {
+    Place& place = places.emplace_back();
+    const Value result{number, static_cast<int16_t>(r)};
+    place.updates = updated_by(node, r, scope);
+    place.memory = place.updates > 0 ? memory_of(root(result)) : choose(node, result, scope);
+    if (place.updates == 0) continue;
+    const TensorType& type = graph_.type(result);
+    place.spare = new_buffer(type, bytes_of(type), ByteClass::temporaries, node.source, "cond");
+  }
 
   const auto index = static_cast<size_t>(now());
   run::Step branch;
@@ -56,10 +92,31 @@ void Lowerer::emit_cond(Scope& scope, int32_t number) {
     for (size_t i = 0; i < region.parameters.size(); ++i)
       hand_in(region.parameters[i], node.inputs[1 + i]);
     std::vector<Destination> destinations;
-    for (const int32_t place : places) destinations.push_back({.spare = place});
+    for (const Place& place : places) {
+      Destination& destination = destinations.emplace_back();
+      destination.spare = place.updates > 0 ? place.spare : place.memory;
+      if (place.updates == 0) continue;
+      destination.place_root = id(region.parameters[place.updates - 1]);
+      destination.place = memory_of(destination.place_root);
+    }
     Scope inner{.region = node.regions[side], .destinations = destinations};
     emit_region(inner);
+    for (size_t r = 0; r < places.size(); ++r) {
+      if (places[r].updates == 0 || destinations[r].held != places[r].spare) continue;
+      places[r].spare_is_used = true;
+      const TensorType& type = node.results[r];
+      const ArrayRef layout{kNowhere, type.dtype, type.shape, contiguous_strides(type.shape)};
+      emit_copy(memory(places[r].spare).address, layout, memory(places[r].memory).address,
+                node.source);
+    }
     (side == 0 ? program_->steps[index].middle : program_->steps[index].end) = now();
+  }
+  for (const Place& place : places) {
+    if (place.updates == 0) continue;
+    extend_to_now(place.spare);
+    if (place.spare_is_used) continue;
+    for (const int32_t unused : memory(place.spare).buffers)
+      program_->buffers[static_cast<size_t>(unused)].bytes = 0;
   }
   if (literal >= 0) extend_to_now(literal);
 }
@@ -118,8 +175,11 @@ void Lowerer::emit_loop(Scope& scope, int32_t number) {
       const bool free = destination.place_root >= 0 &&
                         (is_initial || last_use(destination.place_root) < scope.position);
       // What it starts from may have been made for the same place: then that is settled.
-      if (destination.held < 0)
-        destination.held = free && !may_throw ? destination.place : destination.spare;
+      if (destination.held < 0) {
+        const bool in_place = free && !may_throw;
+        destination.held = in_place ? destination.place : destination.spare;
+        if (!in_place && destination.place >= 0) destination.why_not = reason_against(scope, node);
+      }
       carry.first = destination.held;
     } else if (ends && memory(from).writable) {
       carry.first = from;

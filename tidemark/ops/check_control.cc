@@ -83,7 +83,8 @@ class ControlCheck {
     Attrs::Reader read = node_.attrs.read();
     const size_t slices = count("slices", read.integer());
     const int64_t trips = read.integer();
-    count("alive", read.integer());
+    const int64_t alive = read.integer();
+    if (!Dim(alive).is_traced()) count("alive", alive);
     expect_trips(trips);
     expect_inputs(slices);
     expect_regions(1, 1);
@@ -130,7 +131,7 @@ class ControlCheck {
     return static_cast<size_t>(value);
   }
   void expect_trips(int64_t trips) const {
-    if (trips < -1)
+    if (trips < -1 && !Dim(trips).is_traced())
       refuse(cat("trips = ", trips, " is no count"), "write -1 where it is not known");
   }
   void expect_inputs(size_t least) const {
@@ -181,7 +182,7 @@ class ControlCheck {
   // The array with its first size replaced, or as it is where the trips are not known.
   static TensorType stacked_as(const TensorType& array, int64_t trips) {
     TensorType same = array;
-    if (trips >= 0) same.shape.set(0, trips);
+    if (trips != -1) same.shape.set(0, trips);
     return same;
   }
   static TensorType stack_of(TensorType element, int64_t trips) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tidemark/ops/op_def.h"
+#include "tidemark/ops/structure.h"
 
 namespace tidemark::ops {
 
@@ -14,9 +15,9 @@ inline constexpr AttrDef kConstantAttrs[] = {
 // come the captured values that every region also takes, last.
 inline constexpr AttrDef kLoopAttrs[] = {
     {"carries", AttrKind::integer}, {"slices", AttrKind::integer},  {"stacked", AttrKind::integer},
-    {"trips", AttrKind::integer},   {"reverse", AttrKind::boolean}, {"counted", AttrKind::boolean}};
+    {"trips", AttrKind::size},      {"reverse", AttrKind::boolean}, {"counted", AttrKind::boolean}};
 inline constexpr AttrDef kMapAttrs[] = {
-    {"slices", AttrKind::integer}, {"trips", AttrKind::integer}, {"alive", AttrKind::integer}};
+    {"slices", AttrKind::integer}, {"trips", AttrKind::size}, {"alive", AttrKind::size}};
 inline constexpr AttrDef kTextAttr[] = {{"text", AttrKind::text}};
 
 // One number, rank 0: `real` where the dtype is a float, else `whole`.
@@ -84,7 +85,17 @@ inline constexpr NamedOp size_value = {.name = "size_value",
                                        .attrs = kSizeAttrs,
                                        .no_gradient = kProgramOnly};
 
-inline constexpr const NamedOp* kProgramOps[] = {&call, &cond, &constant,  &group,
-                                                 &loop, &map,  &size_value};
+inline constexpr AttrDef kTransferAttrs[] = {{"memory", AttrKind::integer}};
+// The operand in another memory; 0 is the host's. Every other node computes in the memory of its
+// operands; control flow, effects and results of regions are the host's.
+inline constexpr NamedOp transfer = {.name = "transfer",
+                                     .brief = "The operand copied to another memory.",
+                                     .family = Family::piece,
+                                     .attrs = kTransferAttrs,
+                                     .infer = rule::infer_stop_gradient,
+                                     .no_gradient = kProgramOnly};
+
+inline constexpr const NamedOp* kProgramOps[] = {&call, &cond, &constant,   &group,
+                                                 &loop, &map,  &size_value, &transfer};
 
 }  // namespace tidemark::ops

@@ -28,7 +28,7 @@ void inline_in(Graph& graph, RegionId id) {
     const SmallVec<Value, 3> inputs = node.inputs;
     inline_in(graph, regions[0]);
     results_of[number] =
-        append_copy(graph, regions[0], id, inputs, [](const Node&) { return false; });
+        append_copy(graph, regions[0], graph, id, inputs, [](const Node&) { return false; });
   }
   for (Value& result : graph.regions[static_cast<size_t>(id)].results) replace(result);
 }

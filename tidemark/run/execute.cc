@@ -3,7 +3,9 @@
 #include <vector>
 
 #include "tidemark/base/error.h"
+#include "tidemark/device/memory.h"
 #include "tidemark/device/threads.h"
+#include "tidemark/run/device_arenas.h"
 #include "tidemark/run/program.h"
 
 namespace tidemark::run {
@@ -19,7 +21,14 @@ class Executor {
       const Step& step = program_.steps[static_cast<size_t>(i)];
       switch (step.kind) {
         case Step::Kind::run:
-          run_task(step);
+          if (step.memory == 0)
+            run_task(step);
+          else
+            device::memory(step.memory).run([&] { run_task(step); });
+          ++i;
+          break;
+        case Step::Kind::copy:
+          run_copy(step);
           ++i;
           break;
         case Step::Kind::branch: {
@@ -54,6 +63,15 @@ class Executor {
     std::byte* places[kMostOperands];
     for (int32_t k = 0; k < step.operands; ++k) places[k] = at(operand(step, k));
     step.task->run(places, at(step.workspace));
+  }
+
+  void run_copy(const Step& step) {
+    std::byte *const from = at(operand(step, 0)), *const to = at(operand(step, 1));
+    device::Memory& memory = device::memory(step.memory);
+    if (step.to_host)
+      memory.copy_out(to, from, step.bytes);
+    else
+      memory.copy_in(to, from, step.bytes);
   }
 
   void start(const std::vector<Walk>& walks, int64_t trip) {
@@ -110,7 +128,9 @@ class Executor {
 
 }  // namespace
 
-void execute(const Program& program, std::span<std::byte*> registers) {
+void execute(const Program& program, std::span<std::byte*> registers,
+             std::vector<int64_t>* touched) {
+  const DeviceArenas arenas(program, registers, touched);
   const device::ThreadsScope threads(program.threads);
   const device::FloatEnvironment ieee;
   Executor(program, registers.data()).run(0, static_cast<int32_t>(program.steps.size()));

@@ -430,7 +430,7 @@ int64_t contract_scratch_bytes(const Contraction& p, int threads) {
   const device::FloatEnvironment environment;  // Sizes of work are estimated in floats.
   const Blocking cut =
       p.c.dtype == DType::f64 ? cut_up<double>(p, threads) : cut_up<float>(p, threads);
-  const int64_t workers = cut.serial || cut.pieces() == 1 ? 1 : threads;
+  const int64_t workers = cut.serial ? 1 : device::workers_of(cut.pieces(), cut.grain, threads);
   return workers * cut.worker_bytes();
 }
 
