@@ -384,9 +384,16 @@ void Lowerer::wish_for_carries(int32_t number, size_t position) {
 }
 
 // What ends in the bytes of a result is made there. Not where a Variable is written: its old value
-// may still be read when the operand is made.
+// may still be read when the operand is made; nor where a parameter given away ends: its bytes are
+// better.
 void Lowerer::wish_for_operand(int32_t number, size_t position, const Scope& scope) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
+  for (const Value input : node.inputs) {
+    const int32_t held = memory_of(root(input));
+    if (held >= 0 && memory(held).writable &&
+        last_use(root(input)) == static_cast<int32_t>(position))
+      return;
+  }
   for (size_t r = 0; r < node.results.size(); ++r) {
     const Value result{number, static_cast<int16_t>(r)};
     const int32_t wish = wish_[static_cast<size_t>(id(result))];
