@@ -384,15 +384,14 @@ void Lowerer::wish_for_carries(int32_t number, size_t position) {
 }
 
 // What ends in the bytes of a result is made there. Not where a Variable is written: its old value
-// may still be read when the operand is made; nor where a parameter given away ends: its bytes are
-// better.
+// may still be read when the operand is made.
 void Lowerer::wish_for_operand(int32_t number, size_t position, const Scope& scope) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
+  // The bytes of a parameter that is given away and ends here are better.
   for (const Value input : node.inputs) {
     const int32_t held = memory_of(root(input));
-    if (held >= 0 && memory(held).writable &&
-        last_use(root(input)) == static_cast<int32_t>(position))
-      return;
+    const bool ends = last_use(root(input)) == static_cast<int32_t>(position);
+    if (held >= 0 && memory(held).writable && ends) return;
   }
   for (size_t r = 0; r < node.results.size(); ++r) {
     const Value result{number, static_cast<int16_t>(r)};
