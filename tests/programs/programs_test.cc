@@ -73,7 +73,8 @@ std::string difference(const std::vector<Tensor>& a, const std::vector<Tensor>& 
 // What is wrong with the program as lowered this way, or nothing.
 std::string lowered_failure(const RandomProgram& program, const std::vector<Tensor>& arguments,
                             const std::vector<Tensor>& expected, bool fuse) {
-  const Graph graph = compile::optimise(program.graph, {.fuse = fuse});
+  const Graph graph =
+      compile::optimise(program.graph, {.fuse = fuse, .updates = program.interface.updates()});
   verify(graph);
   compile::Placements placements;
   const std::shared_ptr<run::Program> lowered =
@@ -227,7 +228,8 @@ TEST(Programs, AMisplacedBufferIsFound) {
     compile::set_emitter(Emitter::tile);
     compile::Placements placements;
     const std::shared_ptr<run::Program> lowered = compile::lower(
-        compile::optimise(program.graph, {.fuse = false}), program.interface, placements);
+        compile::optimise(program.graph, {.fuse = false, .updates = program.interface.updates()}),
+        program.interface, placements);
     ASSERT_EQ(placement_fault(*lowered), "") << "seed " << seed;
     const std::vector<run::Buffer>& buffers = lowered->buffers;
     for (size_t i = 0; i < buffers.size(); ++i) {

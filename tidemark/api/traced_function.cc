@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 
+#include "tidemark/api/held_bytes.h"
 #include "tidemark/api/plan_data.h"
 #include "tidemark/api/variable_state.h"
 #include "tidemark/compile/eager.h"
@@ -18,9 +19,9 @@
 namespace tidemark::detail {
 
 int64_t CompiledFunction::bytes() const {
-  return static_cast<int64_t>(program->steps.size() * (sizeof(run::Step) + 512) +
-                              program->addresses.size() * sizeof(run::Address) +
-                              program->buffers.size() * sizeof(run::Buffer));
+  return static_cast<int64_t>(sizeof(*this) + parameters.capacity() * sizeof(Parameter) +
+                              written.capacity() * sizeof(VariableState*)) +
+         held_bytes(*program);
 }
 
 int64_t CompiledFunction::result_bytes() const {
@@ -205,8 +206,10 @@ std::shared_ptr<CompiledFunction> compile_function(const TracedFunction& traced,
   if (key.sizes().empty()) {
     compiled->program = compile::lower(traced.graph, interface, placements);
   } else {
-    const Graph known = compile::optimise(at_sizes(traced, key.sizes()),
-                                          {.fuse = traced.fuse, .fusions = &placements.fusions});
+    const Graph known =
+        compile::optimise(at_sizes(traced, key.sizes()), {.fuse = traced.fuse,
+                                                          .fusions = &placements.fusions,
+                                                          .updates = traced.interface.updates()});
     compiled->program = compile::lower(known, interface, placements);
   }
   compiled->key = key;

@@ -9,6 +9,7 @@
 #include "tidemark/compile/workspace.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/ops/program.h"
+#include "tidemark/passes/passes.h"
 
 namespace tidemark::compile {
 namespace {
@@ -154,7 +155,7 @@ void Lowerer::emit_loop(Scope& scope, int32_t number) {
     int32_t wish = kNone;
   };
   std::vector<Carried> carried(carries);
-  const bool may_throw = scope.is_body && scope.last_fallible >= scope.position;
+  const bool may_throw = may_fail_from(node, scope);
   for (size_t k = 0; k < carries; ++k) {
     const Value initial = node.inputs[next_input + k];
     const Value result{number, static_cast<int16_t>(k)};
@@ -367,7 +368,7 @@ bool Lowerer::emit_scalar_loop(Scope& scope, int32_t number, std::span<const int
   for (size_t r = carries.size(); r < node.results.size(); ++r)
     places.push_back(memory(choose(node, {number, static_cast<int16_t>(r)}, scope)).address);
   emit(scalar_loop_task(std::move(*made), loop.trips, loop.counted), places, "loop", node.source,
-       can_throw(node));
+       passes::can_fail(graph_, node));
   for (size_t k = 0; k < carries.size(); ++k) {
     memory_of(root({number, static_cast<int16_t>(k)})) = carries[k];
     extend_to_now(carries[k]);

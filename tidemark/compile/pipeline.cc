@@ -23,7 +23,7 @@ Graph optimise(Graph graph, const PipelineOptions& options, const Watch& watch) 
   if (options.fuse)
     pass("fuse",
          [&](Graph& each) { passes::fuse(each, device::caches().l2_bytes, options.fusions); });
-  pass("order", passes::order);
+  pass("order", [&](Graph& each) { passes::order(each, options.updates); });
   return compact(graph);
 }
 

@@ -16,7 +16,7 @@ constexpr Pass kPasses[] = {
     plain<remove_dead>("remove_dead"),
     plain<trim>("trim"),
     {"fuse", [](Graph& graph, const Machine& machine) { fuse(graph, machine.cache_bytes); }},
-    plain<order>("order"),
+    {"order", [](Graph& graph, const Machine& machine) { order(graph, machine.updates); }},
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Calls of functions: what they reserve, views and numbers as arguments, and the mode of layers.
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <atomic>
 #include <functional>
@@ -12,6 +13,7 @@
 #include "tidemark/tidemark.h"
 
 namespace td = tidemark;
+using namespace td::literals;
 
 namespace {
 
@@ -196,6 +198,26 @@ TEST(ViewArgument, CannotRunInAPlanForADenseOne) {
       << error;
   EXPECT_NE(error.find("plan with the types of these arguments: fn.plan(arguments...)"),
             std::string::npos);
+}
+
+// Each stride needs a program of its own, and the cache is bounded.
+TEST(ViewArgument, OfEverNewStridesDoesNotGrow) {
+  const auto f = td::function(
+      [](const td::Tensor& x) {
+        const td::Tensor turned = td::transpose(td::matmul(x, x));
+        return td::matmul(turned, x) + td::transpose(td::matmul(x, turned));
+      },
+      {.cache_limit = 64_KiB});
+  int64_t width = 9;
+  const auto heap_after = [&](int calls) {
+    for (int i = 0; i < calls; ++i) f(td::ones({8, width++})[{td::all, td::Slice{0, 8}}]);
+    return static_cast<int64_t>(mallinfo2().uordblks);
+  };
+  heap_after(100);
+  const int64_t before = heap_after(100);
+  EXPECT_LT(heap_after(200) - before, 32 << 10);
+  EXPECT_EQ(f.cache_info().traces, 1);
+  EXPECT_LT(f.cache_info().bytes, 64_KiB);
 }
 
 // A sum over an axis that repeats one element multiplies, rounded once.

@@ -220,6 +220,13 @@ void add_control(Maker& make) {
   make.returns({{looped.node, 1}, {grouped.node, 1}, grouped});
 }
 
+void add_call(Maker& make) {
+  const Value x = make.parameter(DType::f32, {4});
+  const RegionId body = make.graph.add_region();
+  make.returns({make.add(exp, {make.parameter(DType::f32, {4}, body)}, {}, {}, body)}, body);
+  make.add(ops::call, {x}, attributes(int64_t{1}, Integers{}, Integers{}), {body});
+}
+
 TEST(Text, RoundTripsEveryOp) {
   Maker make;
   make.graph.name = "all";
@@ -232,6 +239,7 @@ TEST(Text, RoundTripsEveryOp) {
   add_sources(make);
   add_effects(make);
   add_control(make);
+  add_call(make);
   for (const OpDef& op : catalogue_of_programs()) {
     EXPECT_TRUE(make.used.contains(op.name)) << op.name << " is not tested";
   }
@@ -535,6 +543,11 @@ TEST(TextErrors, OfAttributes) {
       "p.tm:2:13: cast needs the attribute 'dtype'\n  only what is 0, false or [] may be left out");
   expect_node_error("%y: f32[] = softmax(%a) {axis = 2}",
                     "p.tm:2:13: softmax: f32[2, 3] has no axis 2\n  axes go from 0 to 1");
+  expect_node_error(
+      "%e: f32[0, 3] = slice(%a) {begin = [0, 0], size = [0, 3], step = [1, 1]}\n"
+      "  %y: f32[3] = min(%e) {axes = [0]}",
+      "p.tm:3:16: min: f32[0, 3] has no elements along axis 0, so there is none to "
+      "choose\n  look at the size first, or put in an element: td::concat, td::pad");
   expect_node_error("%y: f32[] = softmax(%s)",
                     "p.tm:2:13: softmax: f32[] has no axis 0\n  it is a scalar");
   expect_node_error(
