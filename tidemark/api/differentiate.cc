@@ -170,7 +170,8 @@ class Backward {
     }
     const std::vector<bool> wanted = active_inputs(node);
     if (!any || std::find(wanted.begin(), wanted.end(), true) == wanted.end()) return;
-    // What a rule makes belongs to the line of the op.
+    // What is made belongs to the line of the op, whoever asked for the gradient.
+    const UserCode user;
     const SourceScope charged(node.source.known() ? node.source : at_);
     if (!node.regions.empty()) {
       const Tensors found = control_gradient(asked_.scope, number, gradients, wanted, node.source);

@@ -91,6 +91,9 @@ std::vector<Tensor> pull_back(const Application& application, const Tensor& grad
     throw UserError(cat(op.name, " has no gradient: ", op.no_gradient), application.at,
                     "td::stop_gradient(x) takes its operand for a constant");
   }
+  // What a rule makes belongs to the line of the op, whoever asked for the gradient.
+  const UserCode user;
+  const SourceScope charged(application.at);
   TensorBuilder builder(application.at);
   std::vector<Term> operands;
   for (const Tensor& operand : application.operands) operands.push_back(builder.add(operand));

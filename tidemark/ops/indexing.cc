@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tidemark/ops/random.h"
 #include "tidemark/ops/reference.h"
 #include "tidemark/ops/structure.h"
 #include "tidemark/ops/term_ops.h"
@@ -96,8 +97,44 @@ TensorType infer_take_along_axis(const InferContext& context) {
   return {x.dtype, indices.shape};
 }
 
+namespace {
+
+// 0, 1, ... along one axis, of size 1 along the others.
+Term numbers_along(Builder* builder, int64_t axis, const Shape& shape, DType dtype) {
+  const int64_t size[] = {shape[axis].word()};
+  const Attrs attrs = Attrs()
+                          .add(std::span<const int64_t>(size))
+                          .add(dtype)
+                          .add(0.0)
+                          .add(1.0)
+                          .add(true)
+                          .add(int64_t{0})
+                          .add(int64_t{1});
+  Shape along(std::vector<Dim>(static_cast<size_t>(shape.rank()), Dim(1)));
+  along.set(axis, shape[axis]);
+  return term::reshape({builder, builder->apply(def_of(&arange), {}, attrs)}, along);
+}
+
+// The gradient of one element picked along an axis: where its number is the index. It is computed
+// by element, so that the kernel that uses it makes it.
+Term put_where_picked(Term g, Term x, Term indices, int64_t axis) {
+  const int64_t size = x.shape()[axis];
+  const DType dtype = size < INT32_MAX ? DType::i32 : DType::i64;
+  const Term wide = term::cast(indices, dtype);
+  const Term plain = term::where(term::less(wide, wide.like(0)), wide + static_cast<double>(size),
+                                 wide);  // Negative ones count from the end.
+  const Term hit = term::equal(numbers_along(g.builder, axis, x.shape(), dtype), plain);
+  return term::where(hit, g, g.like(0));
+}
+
+}  // namespace
+
 Term grad_take_along_axis(const GradContext& context, int index) {
   if (index != 0) return {};
+  const int64_t axis = axis_of(context.attrs);
+  const Term x = context.operands[0], indices = context.operands[1];
+  if (indices.shape()[axis] == 1 && !x.shape()[axis].is_traced())
+    return put_where_picked(context.g, x, indices, axis);
   const Attrs attrs = Attrs().add(axis_of(context.attrs)).add(true);
   return scatter_add.apply({context.operands[0].like(0), context.operands[1], context.g}, attrs);
 }
