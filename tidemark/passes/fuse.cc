@@ -294,18 +294,22 @@ class Fuser {
 
   // ---- In order of bytes
 
+  // What has one reader is neither written nor read then; of other values one reading is saved. So
+  // what a gradient computes of a value that stays anyway is computed where it is used, not kept.
   void join_readers_with_writers() {
     struct Edge {
-      int64_t bytes;
+      int64_t bytes;  // That are not moved.
       int32_t writer, reader;
     };
     std::vector<Edge> edges;
     for (size_t i = 0; i < works_.size(); ++i) {
       const auto writer = static_cast<int32_t>(i);
       if (!is_kernel(writer)) continue;
+      const bool is_gone = readers_[i].size() == 1 && !is_given(works_[i]);
       for (const int32_t reader : readers_[i]) {
         if (is_kernel(reader))
-          edges.push_back({bytes_of(node(works_[i]).results[0]), writer, reader});
+          edges.push_back(
+              {bytes_of(node(works_[i]).results[0]) * (is_gone ? 2 : 1), writer, reader});
       }
     }
     std::stable_sort(edges.begin(), edges.end(),
@@ -319,6 +323,12 @@ class Fuser {
       });
       if (edges.size() == before) break;
     }
+  }
+
+  bool is_given(int32_t number) {
+    const std::vector<Value>& results = region().results;
+    return std::any_of(results.begin(), results.end(),
+                       [&](Value result) { return result.node == number; });
   }
 
   int64_t written_bytes(int32_t cluster) const {

@@ -26,13 +26,14 @@ constexpr size_t kMostForGreedy = 20'000;  // Nodes.
 constexpr size_t kMostEdges = 1'000'000;   // From what may fail to writes.
 
 struct Item {
-  int64_t bytes = 0;            // Of its results, alive until their last reader has run.
+  // Of its results, alive until their last reader has run; those of the region have bytes of their
+  // own from the start.
+  int64_t bytes = 0;
   int64_t inside = 0;           // What it needs besides while it runs: bodies of control flow.
   std::vector<int32_t> before;  // Items that must have run.
   std::vector<int32_t> reads;   // Items whose bytes it reads, each once.
   std::vector<int32_t> after;
   int32_t readers = 0;
-  bool is_result = false;
   bool is_fallible = false;
   bool checks_first = false;  // Fails, if it does, before it writes.
   int64_t shadow = 0;         // Of a Variable that it writes: bytes, if something may fail later.
@@ -112,9 +113,11 @@ class Orderer {
         made.inside = std::max(made.inside, inner.run());
       }
       if (!is_view && node.op->family != Family::source) {
-        for (const TensorType& type : node.results) {
+        for (size_t r = 0; r < node.results.size(); ++r) {
+          const TensorType& type = node.results[r];
+          const Value value{region_.nodes[i], static_cast<int16_t>(r)};
           // What an open size takes is not known here.
-          if (!type.shape.is_open())
+          if (!type.shape.is_open() && !is_given(value))
             made.bytes += granted_bytes(type.shape.size() * size_of(type.dtype));
         }
       }
@@ -123,13 +126,18 @@ class Orderer {
         last_effect = self;
       }
     }
-    for (const Value result : region_.results) {
-      const auto found = number_.find(result.node);
-      if (found == number_.end()) continue;
-      Item& given = item(root_[static_cast<size_t>(result.node)]);
-      given.is_result = true;
-      given.bytes = 0;  // Results have bytes of their own from the start.
-    }
+  }
+
+  // Whether a value, or a view of it, is a result of the region.
+  bool is_given(Value value) const {
+    return std::any_of(region_.results.begin(), region_.results.end(), [&](Value result) {
+      while (result != value) {
+        const Node& node = graph_.node(result);
+        if (node.op == nullptr || node.op->view == nullptr) return false;
+        result = node.inputs[0];
+      }
+      return true;
+    });
   }
 
   // The node whose bytes a value shows: through views, to a parameter too.
@@ -217,8 +225,7 @@ class Orderer {
     state.alive += now.bytes;
     state.peak = std::max(state.peak, state.alive + now.inside);
     for (const int32_t from : now.reads) {
-      if (--state.readers[static_cast<size_t>(from)] == 0 && !item(from).is_result)
-        state.alive -= item(from).bytes;
+      if (--state.readers[static_cast<size_t>(from)] == 0) state.alive -= item(from).bytes;
     }
     if (now.readers == 0) state.alive -= now.bytes;
   }
@@ -342,8 +349,7 @@ class Orderer {
           if (!has(static_cast<int32_t>(i)) || each.readers == 0) continue;
           bool wanted = false;
           for (const int32_t later : each.after) wanted = wanted || !has(later);
-          if (wanted || each.is_result || reads_through_views(static_cast<int32_t>(i), set))
-            alive += each.bytes;
+          if (wanted || reads_through_views(static_cast<int32_t>(i), set)) alive += each.bytes;
         }
         for (size_t i = 0; i < count; ++i) {
           const auto number = static_cast<int32_t>(i);

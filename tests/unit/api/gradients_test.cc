@@ -527,4 +527,28 @@ TEST(GradientTape, FunctionsWithLoopsAndStateUnderATape) {
   EXPECT_EQ(count.value().item<float>(), 1.0F);
 }
 
+// ---- what is kept
+// ---------------------------------------------------------------------------------
+
+TEST(Gradient, OfAWholeStepNeverHoldsAllGradients) {
+  constexpr int64_t layers = 6, n = 256;
+  std::vector<td::Variable> weights;
+  for (int64_t i = 0; i < layers; ++i)
+    weights.emplace_back(td::random::normal({n, n}, {.key = td::random::Key(i)}));
+  const auto step = td::function([&](const td::Tensor& x) {
+    td::GradientTape tape;
+    td::Tensor h = x;
+    for (const td::Variable& w : weights) h = td::tanh(td::matmul(h, w));
+    const td::Tensor loss = td::sum(h * h);
+    const std::vector<td::Gradient> gradients = tape.gradient(loss, weights);
+    for (size_t i = 0; i < weights.size(); ++i) weights[i].assign_sub(gradients[i].dense() * 0.1);
+    return loss;
+  });
+  const td::Plan plan = step.plan(td::spec({n, n}));
+  constexpr int64_t one = n * n * 4;
+  // The results of all layers, and besides those a gradient by a result, one by a weight, and one
+  // more while a product is made; not one by each weight. Half a tensor for workspace.
+  EXPECT_LE(plan.peak().count, (layers + 3) * one + one / 2) << plan.to_text();
+}
+
 }  // namespace
