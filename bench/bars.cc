@@ -67,6 +67,8 @@ int main(int argc, char** argv) {
   const std::string folder = folder_of(argv[0]);
   Count count;
   run(folder + "eager " + seconds, count);
+  run(folder + "functions " + seconds, count);
+  run(folder + "loops " + seconds, count);
   if (__builtin_cpu_supports("avx512dq"))
     run(folder + "kernels " + seconds, count);
   else

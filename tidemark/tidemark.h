@@ -3,11 +3,13 @@
 
 #include "tidemark/api/control_flow.h"
 #include "tidemark/api/create.h"
+#include "tidemark/api/custom_gradient.h"
 #include "tidemark/api/effect.h"
 #include "tidemark/api/function.h"
 #include "tidemark/api/gradient_tape.h"
 #include "tidemark/api/gradients.h"
 #include "tidemark/api/memory.h"
+#include "tidemark/api/mode.h"
 #include "tidemark/api/ops.h"
 #include "tidemark/api/random.h"
 #include "tidemark/api/tensor.h"

@@ -92,6 +92,13 @@ detail::TracedFunction as_function(Graph graph, bool fuse) {
   return traced;
 }
 
+// The program for arguments of these types.
+std::shared_ptr<const detail::CompiledFunction> compiled(const detail::TracedFunction& traced,
+                                                         const detail::Arguments& arguments) {
+  compile::Placements placements;
+  return detail::compile_function(traced, detail::program_key(traced, arguments, {}), placements);
+}
+
 Tensor drawn(const TensorType& type, const random::Key& key) {
   if (is_float(type.dtype)) return random::normal(type.shape, {.dtype = type.dtype, .key = key});
   if (type.dtype == DType::boolean) return random::bernoulli(type.shape, {.p = 0.5, .key = key});
@@ -109,11 +116,11 @@ int plan_command(Arguments arguments) {
   const Options options = parse(arguments, "plan", true);
   Graph graph = read_program(options.input, "plan");
   const std::string title = title_of(graph);
+  detail::Arguments leaves;
+  for (const Value parameter : graph.body().parameters)
+    leaves.leaves.emplace_back().tensor = detail::make_spec(graph.type(parameter), Source::none());
   const detail::TracedFunction traced = as_function(std::move(graph), options.fuse);
-  const std::vector<bool> donated(traced.argument_leaves.size());
-  compile::Placements placements;
-  const Plan plan =
-      detail::PlanAccess::make(title, detail::compile_function(traced, donated, {}, placements));
+  const Plan plan = detail::PlanAccess::make(title, compiled(traced, leaves));
   std::cout << (options.json ? plan.to_json() : plan.to_text());
   return 0;
 }
@@ -123,21 +130,18 @@ int run_command(Arguments arguments) {
   const Options options = parse(arguments, "run", false);
   Graph graph = read_program(options.input, "run");
   const std::string title = title_of(graph);
-  std::vector<detail::Argument> leaves;
+  detail::Arguments leaves;
   const std::vector<random::Key> keys =
       random::Key(options.seed).split(static_cast<int>(graph.body().parameters.size()));
   for (size_t i = 0; i < keys.size(); ++i)
-    leaves.emplace_back().tensor = drawn(graph.type(graph.body().parameters[i]), keys[i]);
+    leaves.leaves.emplace_back().tensor = drawn(graph.type(graph.body().parameters[i]), keys[i]);
   const detail::TracedFunction traced = as_function(std::move(graph), options.fuse);
-  compile::Placements placements;
-  const auto compiled =
-      detail::compile_function(traced, std::vector<bool>(leaves.size()), {}, placements);
+  const auto program = compiled(traced, leaves);
   Profile profile;
-  profile.planned = detail::PlanAccess::make(title, compiled).peak();
+  profile.planned = detail::PlanAccess::make(title, program).peak();
   detail::RunOptions run;
   run.profile = &profile;
-  const std::vector<Tensor> results =
-      detail::run_function(traced, *compiled, leaves, run, Source::none());
+  const auto results = detail::run_function(traced, *program, leaves.leaves, run, Source::none());
   for (const Tensor& result : results) std::cout << result << '\n';
   std::cout << "planned " << profile.planned.count << " bytes, touched " << profile.touched.count
             << '\n';

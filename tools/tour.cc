@@ -1,139 +1,103 @@
-// `tidemark tour`: what Tidemark is, shown by a few short programs with their real output.
-#include <cstdio>
-#include <iostream>
+// `tidemark tour`: what Tidemark does, shown by the lessons of examples/, each a process of its
+// own.
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-#include "tidemark/tidemark.h"
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <string>
+
+#include "tidemark/base/error.h"
 #include "tools/command.h"
 
 namespace tidemark::tools {
 namespace {
 
-namespace td = tidemark;
+namespace fs = std::filesystem;
 
-void heading(const char* text) { std::cout << "\n== " << text << "\n\n"; }
+constexpr const char* kHelp =
+    R"(usage: tidemark tour [--small]
 
-void first_tensor() {
-  heading("A first tensor");
-  const td::Tensor x = td::constant({{1, 2, 3}, {4, 5, 6}}, td::f32);
-  const td::Tensor y = (x - td::mean(x, 0)) / (td::std(x, 0, td::keepdims) + 1e-6);
-  std::cout << "x = td::constant({{1, 2, 3}, {4, 5, 6}}, td::f32)\n" << x << "\n\n";
-  std::cout << "(x - td::mean(x, 0)) / (td::std(x, 0, td::keepdims) + 1e-6)\n" << y << "\n\n";
-  std::cout << "td::matmul(x, x, {.transpose_b = true})\n"
-            << td::matmul(x, x, {.transpose_b = true}) << '\n';
-}
+Runs the lessons of examples/ one after another: bytes by line, functions whose peak is known before
+they run, maps, loops and conditions planned and measured, captured state, and running out of memory.
 
-// Every byte has a line of the program that asked for it.
-void bytes_by_line() {
-  heading("Every byte has a line");
-  td::MemoryScope scope("eager program");
-  td::Tensor images = td::random::normal({256, 784});
-  td::Tensor weights = td::random::normal({784, 1024}, {.stddev = 0.03});
-  td::Tensor hidden = td::relu(td::matmul(images, weights));
-  td::Tensor first_rows = hidden[td::Slice{.end = 16}];
-  td::Tensor loss = td::mean(td::square(hidden));
-  std::cout << "images [256, 784] times weights [784, 1024], relu, mean of squares = " << loss
-            << "\n\n"
-            << td::memory::live() << '\n';
-  std::cout << "now " << scope.current() << ", at the peak " << scope.peak() << '\n';
-  hidden = {};
-  std::cout << "after `hidden = {}`: " << scope.current()
-            << " (16 of its rows are still viewed, so its bytes stay)\n";
-  first_rows = {};
-  std::cout << "after `first_rows = {}` too: " << scope.current() << '\n';
-}
+options:
+  --small   the same at sizes that take a moment
 
-// A row of a table: what was planned beside what was seen.
-template <class F, class... A>
-void planned_and_measured(const char* what, const F& f, const A&... arguments) {
-  const td::Plan plan = f.plan(arguments...);
-  const auto measured = f.profile(arguments...);
-  std::printf("  %-58s %12lld %12lld\n", what, static_cast<long long>(plan.peak().count),
-              static_cast<long long>(measured.second.touched.count));
-}
+exit code: 0 done; 1 a lesson failed; 2 bad usage, or the lessons were not built.
+)";
 
-void functions() {
-  heading("Functions: the peak is known before they run");
-  const auto chain = td::function(
-      [](const td::Tensor& x) {
-        const td::Tensor squared = x * x;
-        const td::Tensor doubled = squared * 2;
-        return doubled + 1;
-      },
-      {.name = "chain"});
-  std::cout << chain.plan(td::spec({1000, 1000})) << '\n';
-  std::printf("  %-58s %12s %12s\n", "bytes", "planned", "touched");
-  const td::Tensor x = td::random::normal({1000, 1000});
-  planned_and_measured("three statements", chain, x);
-  planned_and_measured("one expression",
-                       td::function([](const td::Tensor& each) { return each * each * 2 + 1; }), x);
-  planned_and_measured("a condition: the larger branch, not the sum",
-                       td::function([](const td::Tensor& each) {
-                         return td::cond(
-                             td::sum(each) > 0, [&] { return td::transpose(td::exp(each)) * each; },
-                             [&] { return each + 1; });
-                       }),
-                       td::abs(x));
-  const td::Tensor numbers = td::arange(1000);
-  const auto repeated = [](const td::Tensor& e) { return td::sum(td::repeat(e, 10000)); };
-  planned_and_measured("sum(repeat(e, 10000)) over 1,000 numbers, one at a time",
-                       td::function([&](const td::Tensor& each) {
-                         return td::map_fn(repeated, each, {.chunk = 1});
-                       }),
-                       numbers);
-  const auto waves = [](const td::Tensor& e) {
-    return td::sum(td::sin(td::repeat(e, 1000000) * td::arange(1000000)));
-  };
-  planned_and_measured(
-      "sum(sin(repeat(e, 10^6) * arange)) over 10 numbers",
-      td::function([&](const td::Tensor& each) { return td::map_fn(waves, each); }),
-      td::arange(10) * 1e-6);
-  const td::Tensor a = td::random::normal({100, 100}, {.stddev = 0.1});
-  planned_and_measured("the 100th power of a 100 x 100 matrix, while_loop",
-                       td::function([](const td::Tensor& m) {
-                         return std::get<1>(td::while_loop(
-                             [](const td::Tensor& i, const td::Tensor&) { return i < 99; },
-                             [&](const td::Tensor& i, const td::Tensor& r) {
-                               return std::tuple{i + 1, td::matmul(r, m)};
-                             },
-                             std::tuple{0, m}));
-                       }),
-                       a);
-}
+struct Lesson {
+  const char* program;
+  const char* title;
+};
+constexpr Lesson kLessons[] = {
+    {"01_first_tensor", "A first tensor"},
+    {"02_functions", "A function: planned and used"},
+    {"03_bytes_by_line", "Every byte has a line"},
+    {"04_map_that_repeats", "A map that repeats and sums"},
+    {"05_what_tracing_costs", "What tracing costs, and that later calls cost none"},
+    {"06_a_billion_normals", "A thousand cubed numbers, known before they are drawn"},
+    {"07_three_statements", "Three statements against one expression"},
+    {"08_a_condition", "A condition's larger branch"},
+    {"09_matrix_power", "The 100th power of a matrix"},
+    {"10_flat", "Nothing grows"},
+    {"11_captured_state", "Captured state is found"},
+    {"12_out_of_memory", "Running out of memory is an answer, not a death"},
+};
 
-void out_of_memory() {
-  heading("Running out of memory is an answer, not a death");
-  const td::Bytes limit = td::memory::limit();
-  td::Tensor kept = td::zeros({1024, 1024});
-  td::memory::release();
-  td::memory::set_limit(td::memory::current() + td::Bytes(8 << 20));
-  try {
-    td::Tensor large = td::zeros({4096, 4096});
-    std::cout << "there was room for " << large.size_bytes() << '\n';
-  } catch (const td::OutOfMemory& error) {
-    std::cout << error.what() << '\n';
+// Beside the command where it was built, or where it was installed.
+fs::path folder_of_lessons() {
+  const fs::path command = fs::read_symlink("/proc/self/exe").parent_path();
+  for (const char* place : {"../examples", "../libexec/tidemark"}) {
+    const fs::path folder = (command / place).lexically_normal();
+    if (fs::exists(folder / kLessons[0].program)) return folder;
   }
-  td::memory::set_limit(limit);
-  std::cout << "\nNothing was lost: the sum of the kept tensor is " << td::sum(kept)
-            << ", and the next call works.\n";
+  throw UserError("tour: the lessons are not beside this command", Source::none(),
+                  "build them: cmake --build BUILD --target examples");
+}
+
+// The exit code; -1 where it did not end by itself.
+int run_program(const fs::path& program, bool small) {
+  std::string path = program.string(), option = "--small";
+  char* const arguments[] = {path.data(), small ? option.data() : nullptr, nullptr};
+  pid_t child = 0;
+  if (posix_spawn(&child, path.c_str(), nullptr, nullptr, arguments, environ) != 0) return -1;
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 }  // namespace
 
 int tour_command(Arguments arguments) {
-  if (!arguments.empty() && (arguments[0] == "--help" || arguments[0] == "-h")) {
-    std::cout << "usage: tidemark tour\n\nShows a first tensor, bytes by source line, functions "
-                 "whose peak is known, and what running out of memory looks like.\n";
-    return 0;
+  bool small = false;
+  for (const std::string& argument : arguments) {
+    if (argument == "--help" || argument == "-h") {
+      std::cout << kHelp;
+      return 0;
+    }
+    if (argument != "--small") usage_error("tour", "there is no option '" + argument + "'");
+    small = true;
   }
-  if (!arguments.empty()) {
-    std::cerr << "tidemark tour: takes no argument, got '" << arguments[0] << "'\n";
-    return 2;
+  const fs::path folder = folder_of_lessons();
+  const auto start = std::chrono::steady_clock::now();
+  int number = 0;
+  for (const Lesson& lesson : kLessons) {
+    std::cout << "\n== " << ++number << " of " << std::size(kLessons) << ": " << lesson.title
+              << "  (examples/" << lesson.program << ".cc)\n\n"
+              << std::flush;
+    const int code = run_program(folder / lesson.program, small);
+    if (code == 0) continue;
+    std::cerr << "tidemark tour: " << lesson.program << " failed, exit code " << code << '\n';
+    return 1;
   }
-  td::random::seed(1);
-  first_tensor();
-  bytes_by_line();
-  functions();
-  out_of_memory();
+  const auto elapsed = std::chrono::steady_clock::now() - start;
+  std::printf("\nThat was Tidemark, in %.0f s.\n", std::chrono::duration<double>(elapsed).count());
   return 0;
 }
 

@@ -207,7 +207,7 @@ TEST(ControlFlowErrors, OfTensorArrays) {
   const TensorArray fixed(td::f32, {.size = 2});
   const TensorArray bounded(td::f32, {.max_size = 2, .element_shape = td::Shape{}});
   expect_both([&](const Tensor&) { TensorArray(td::f32, {.size = -1}); },
-              "TensorArray: a size of ? is not possible\n"
+              "TensorArray: a size of -1 is not possible\n"
               "  at @\n  give the number of elements, or .max_size and push_back");
   expect_both([&](const Tensor&) { TensorArray(td::f32, {.size = 3, .max_size = 2}); },
               "TensorArray: max_size 2 is less than size 3\n"

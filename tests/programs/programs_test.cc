@@ -10,8 +10,6 @@
 // A program that fails is made small and printed as the text of ops/text.h, with its seed. Put it
 // into tests/programs/found, where it stays.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -20,6 +18,7 @@
 #include <random>
 #include <sstream>
 
+#include "tests/programs/apart.h"
 #include "tests/programs/evaluate.h"
 #include "tests/programs/random_program.h"
 #include "tests/programs/run_program.h"
@@ -133,23 +132,7 @@ std::string failure_if_valid(const RandomProgram& program, uint64_t seed) {
 
 // The same in a process of its own: whoever touches memory that is not the program's ends there.
 std::string failure_apart(const RandomProgram& program, uint64_t seed) {
-  int ends[2];
-  if (pipe(ends) != 0) return "fuzzer: no pipe";
-  const pid_t child = fork();
-  if (child == 0) {
-    const std::string wrong = failure_if_valid(program, seed);
-    const ssize_t written = write(ends[1], wrong.data(), wrong.size());
-    _exit(written == static_cast<ssize_t>(wrong.size()) ? 0 : 1);
-  }
-  close(ends[1]);
-  std::string wrong;
-  char part[4096];
-  for (ssize_t got = 0; (got = read(ends[0], part, sizeof(part))) > 0;)
-    wrong.append(part, static_cast<size_t>(got));
-  close(ends[0]);
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFSIGNALED(status) ? cat("signal ", WTERMSIG(status), ": memory not its own") : wrong;
+  return run_apart([&] { return failure_if_valid(program, seed); });
 }
 
 std::string outside(const RandomProgram& program) {

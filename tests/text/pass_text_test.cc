@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "tests/text/program_file.h"
+#include "tidemark/compile/compute.h"
 #include "tidemark/ops/text.h"
 #include "tidemark/passes/passes.h"
 
@@ -18,11 +19,12 @@ TEST_P(PassText, IsAsTheFileSays) {
   ProgramFile file = read_program_file(GetParam());
   ASSERT_FALSE(file.sections.empty()) << "no line '---- after PASS'";
   Graph graph = parse_graph(file.program, program_path(GetParam()));
+  const passes::Machine machine{.compute = compile::compute};
   for (ProgramFile::Section& section : file.sections) {
     SCOPED_TRACE("after " + section.pass);
     const passes::Pass* pass = passes::find(section.pass);
     ASSERT_NE(pass, nullptr) << "there is no such pass";
-    pass->run(graph);
+    pass->run(graph, machine);
     verify(graph);
     const std::string text = to_text(graph);
     if (std::getenv("TIDEMARK_REWRITE") != nullptr) section.text = text;

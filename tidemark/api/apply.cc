@@ -1,4 +1,5 @@
 // The one path from a call to a result: types are inferred, bytes are taken or reused, kernels run.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -52,15 +53,7 @@ Number number_of(const Operand& operand, Source at) {
 // The number in the dtype it meets, or a UserError where it does not fit.
 uint64_t fitted(const Number& number, DType dtype, std::string_view op, Source at) {
   const bool real = number.weak == Weak::floating;
-  if (!real) {
-    const bool fits = dtype == DType::i32  ? number.whole >= INT32_MIN && number.whole <= INT32_MAX
-                      : dtype == DType::u8 ? number.whole >= 0 && number.whole <= 255
-                                           : true;
-    if (!fits) {
-      throw UserError(cat(op, ": ", number.whole, " does not fit ", dtype), at,
-                      "cast the tensor to a wider dtype first");
-    }
-  }
+  if (!real) check_fits(number.whole, dtype, op, at);
   return number_bits(number.real, number.whole, real, dtype);
 }
 
@@ -231,13 +224,30 @@ bool apply_tiny(const OpDef& op, std::initializer_list<const Operand*> operands,
 
 // ---- tracing ------------------------------------------------------------------------------------
 
+// A whole number that the function is given meets a dtype that does not hold all such numbers: each
+// call sees to it.
+void note_meeting(const Tensor& number, DType dtype, std::string_view op, Source at) {
+  if (dtype != DType::u8) return;
+  const TensorState& state = state_of(number, at);
+  std::vector<Trace::Meeting>& known = current_scope->trace->meetings();
+  const auto same = [&](const Trace::Meeting& other) {
+    return other.number == state.value() && other.dtype == dtype;
+  };
+  if (state.scope != current_scope->trace->body()) return;
+  if (std::none_of(known.begin(), known.end(), same))
+    known.push_back({state.value(), dtype, std::string(op), at.resolve()});
+}
+
 // An operand in the dtype an op computes in, as a value of the trace. A plain number is a literal.
 Value traced_operand(const Operand& operand, const Number& number, DType dtype, std::string_view op,
                      Source at) {
   const bool is_literal = number.weak != Weak::no &&
                           (operand.tensor() == nullptr ||
                            state_of(*operand.tensor(), at).kind == TensorState::Kind::concrete);
-  if (!is_literal) return value_as(*operand.tensor(), dtype, at);
+  if (!is_literal) {
+    if (number.weak == Weak::integer) note_meeting(*operand.tensor(), dtype, op, at);
+    return value_as(*operand.tensor(), dtype, at);
+  }
   const bool real = number.weak == Weak::floating;
   fitted(number, dtype, op, at);  // Refuses what does not fit.
   current_scope->trace->numbers().push_back(
@@ -300,6 +310,15 @@ Tensor recorded_pointwise(const OpDef& op, std::initializer_list<const Operand*>
 }
 
 }  // namespace
+
+void check_fits(int64_t number, DType dtype, std::string_view op, Source at) {
+  const bool fits = dtype == DType::i32  ? number >= INT32_MIN && number <= INT32_MAX
+                    : dtype == DType::u8 ? number >= 0 && number <= 255
+                                         : true;
+  if (fits) return;
+  throw UserError(cat(op, ": ", number, " does not fit ", dtype), at,
+                  "cast the tensor to a wider dtype first");
+}
 
 // ---- families -----------------------------------------------------------------------------------
 

@@ -5,9 +5,11 @@
 #include <any>
 #include <concepts>
 #include <span>
+#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "tidemark/api/callback.h"
 #include "tidemark/api/function_core.h"
@@ -15,14 +17,36 @@
 
 namespace tidemark::detail {
 
+// `all` is a tuple, const or not.
+template <class All, class Leaf, class Rest>
+void walk_arguments(All& all, Leaf& leaf, Rest& rest) {
+  [&]<size_t... I>(std::index_sequence<I...>) {
+    (walk(std::get<I>(all), Path::argument(I), leaf, rest), ...);
+  }(std::make_index_sequence<std::tuple_size_v<All>>{});
+}
+
+template <class... T>
+ArgumentStructure structure_of(const std::tuple<T...>& all) {
+  using All = std::tuple<T...>;
+  ArgumentStructure structure;
+  structure.from = &all;
+  structure.copy = [](const void* from) { return std::any(*static_cast<const All*>(from)); };
+  structure.paths = [](const void* from) {
+    std::vector<std::string> paths;
+    const auto leaf = [&paths](const auto&, const Path& path) { paths.push_back(path.text()); };
+    walk_arguments(*static_cast<const All*>(from), leaf, pass_over);
+    return paths;
+  };
+  return structure;
+}
+
 // Takes the leaves out of the arguments: a tensor the caller moved in has no other handle then.
 // What is returned must not outlive `all`, which keeps the rest.
 template <class... T>
 Arguments take_arguments(std::tuple<T...>& all) {
   Arguments taken;
-  const auto leaf = [&taken]<class Leaf>(Leaf& part, const Path& path) {
+  const auto leaf = [&taken]<class Leaf>(Leaf& part, const Path&) {
     Argument& argument = taken.leaves.emplace_back();
-    argument.path = path.text();
     if constexpr (std::is_same_v<Leaf, Dim>) {
       argument.size = part;
       argument.is_size = true;
@@ -34,10 +58,8 @@ Arguments take_arguments(std::tuple<T...>& all) {
   const auto rest = [&taken](const auto& part, const Path& path) {
     add_key_line(part, path, taken.key);
   };
-  [&]<size_t... I>(std::index_sequence<I...>) {
-    (walk(std::get<I>(all), Path::argument(I), leaf, rest), ...);
-  }(std::index_sequence_for<T...>{});
-  taken.structure = [&all] { return std::make_any<std::tuple<T...>>(all); };
+  walk_arguments(all, leaf, rest);
+  taken.from = structure_of(all);
   return taken;
 }
 
@@ -80,10 +102,19 @@ TraceResult take_result(R result) {
   return taken;
 }
 
+// The result of a call, which is used up.
 template <class R>
-R give_result(const CallResult& called) {
-  if constexpr (!std::is_void_v<R>)
-    return with_tensors(std::any_cast<const R&>(*called.structure), called.leaves);
+R give_result(CallResult&& called) {
+  if constexpr (std::is_same_v<R, Tensor>) {
+    return std::move(called.leaves[0]);
+  } else if constexpr (!std::is_void_v<R>) {
+    R result = std::any_cast<const R&>(*called.structure);
+    Tensor* next = called.leaves.begin();
+    for_each_leaf(result, [&next]<class Leaf>(Leaf& leaf, const Path&) {
+      if constexpr (std::is_same_v<Leaf, Tensor>) leaf = std::move(*next++);
+    });
+    return result;
+  }
 }
 
 // Runs the user's function on its arguments, each passed as it declares them.

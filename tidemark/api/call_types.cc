@@ -6,16 +6,40 @@
 
 namespace tidemark::detail {
 
+namespace {
+
+Weak kind_of(const TensorState& state) {
+  if (!state.weak) return Weak::no;
+  return state.array.dtype == DType::boolean ? Weak::boolean
+         : state.array.dtype == DType::i32   ? Weak::integer
+                                             : Weak::floating;
+}
+
+}  // namespace
+
+uint64_t repeated_axes(const ArrayRef& array) {
+  uint64_t repeats = 0;
+  const auto axes = std::min<int64_t>(array.rank(), 64);
+  for (int64_t axis = 0; axis < axes; ++axis) {
+    if (array.strides[static_cast<size_t>(axis)] == 0 && array.shape[axis] > 1)
+      repeats |= uint64_t{1} << axis;
+  }
+  return repeats;
+}
+
+Shape shown_once(const Shape& shape, uint64_t repeats) {
+  Shape once = shape;
+  for (int64_t axis = 0; axis < once.rank() && axis < 64; ++axis)
+    if ((repeats >> axis & 1) != 0) once.set(axis, 1);
+  return once;
+}
+
 LeafType leaf_type(const Argument& argument, Source at) {
   if (argument.is_size) return {.is_size = true, .size = argument.size};
   if (!argument.tensor.has_value()) return {.is_empty = true};
   const TensorState& state = state_of(argument.tensor, at);
-  LeafType leaf{.type = {state.array.dtype, state.array.shape}};
-  if (state.weak) {
-    leaf.weak = state.array.dtype == DType::boolean ? Weak::boolean
-                : state.array.dtype == DType::i32   ? Weak::integer
-                                                    : Weak::floating;
-  }
+  LeafType leaf{.type = {state.array.dtype, state.array.shape}, .weak = kind_of(state)};
+  if (state.kind == TensorState::Kind::concrete) leaf.repeats = repeated_axes(state.array);
   return leaf;
 }
 
@@ -24,7 +48,10 @@ std::string text_of(const LeafType& leaf) {
   if (leaf.is_empty) return "nothing";
   constexpr const char* kinds[] = {"", "a bool", "an integer", "a float"};
   if (leaf.weak != Weak::no) return kinds[static_cast<int>(leaf.weak)];
-  return cat(leaf.type);
+  std::string text = cat(leaf.type);
+  for (int64_t axis = 0; axis < leaf.type.shape.rank() && axis < 64; ++axis)
+    if ((leaf.repeats >> axis & 1) != 0) text += cat(" repeated along dimension ", axis);
+  return text;
 }
 
 DType number_dtype(Weak weak) {
@@ -55,17 +82,18 @@ std::vector<SizePlace> places_of(const LeafTypes& leaves) {
   return places;
 }
 
-std::string text_of(SizePlace place, const std::vector<Argument>& arguments) {
-  const std::string& path = arguments[static_cast<size_t>(place.leaf)].path;
+std::string text_of(SizePlace place, const std::vector<std::string>& paths) {
+  const std::string& path = paths[static_cast<size_t>(place.leaf)];
   return place.axis < 0 ? path : cat(path, ", dimension ", place.axis);
 }
 
 bool are_alike(const LeafTypes& a, const LeafTypes& b) {
-  return std::equal(
-      a.begin(), a.end(), b.begin(), b.end(), [](const LeafType& x, const LeafType& y) {
-        return x.is_size == y.is_size && x.is_empty == y.is_empty && x.weak == y.weak &&
-               x.type.dtype == y.type.dtype && x.type.shape.rank() == y.type.shape.rank();
-      });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const LeafType& x, const LeafType& y) {
+                      return x.is_size == y.is_size && x.is_empty == y.is_empty &&
+                             x.weak == y.weak && x.type.dtype == y.type.dtype &&
+                             x.type.shape.rank() == y.type.shape.rank() && x.repeats == y.repeats;
+                    });
 }
 
 bool match(const LeafTypes& leaves, const LeafTypes& known, const std::vector<SizePlace>& open) {
@@ -87,8 +115,43 @@ bool match(const LeafTypes& leaves, const LeafTypes& known, const std::vector<Si
   return true;
 }
 
+bool match(std::span<const Argument> leaves, const LeafTypes& known,
+           const std::vector<SizePlace>& open) {
+  if (leaves.size() != known.size()) return false;
+  auto next = open.begin();
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    const LeafType& was = known[i];
+    const bool some_open = next != open.end() && next->leaf == static_cast<int32_t>(i);
+    if (leaves[i].is_size) {
+      if (!was.is_size || (!some_open && leaves[i].size != was.size)) return false;
+      if (some_open) ++next;
+      continue;
+    }
+    const TensorState* const state = TensorState::of(leaves[i].tensor);
+    if (state == nullptr || was.is_empty || was.is_size) {
+      if (state != nullptr || !was.is_empty) return false;
+      continue;
+    }
+    const ArrayRef& array = state->array;
+    if (state->kind != TensorState::Kind::concrete || array.dtype != was.type.dtype ||
+        kind_of(*state) != was.weak || array.rank() != was.type.shape.rank() ||
+        repeated_axes(array) != was.repeats)
+      return false;
+    if (!some_open) {
+      if (array.shape != was.type.shape) return false;
+      continue;
+    }
+    for (int32_t axis = 0; axis < array.rank(); ++axis) {
+      const bool is_open = next != open.end() && *next == SizePlace{static_cast<int32_t>(i), axis};
+      if (!is_open && array.shape[axis] != was.type.shape[axis]) return false;
+      if (is_open) ++next;
+    }
+  }
+  return true;
+}
+
 void check_signature(const std::vector<TensorSpec>& signature, const LeafTypes& leaves,
-                     const std::vector<Argument>& arguments, const std::string& title, Source at) {
+                     const Arguments& arguments, const std::string& title, Source at) {
   size_t next = 0;
   for (size_t i = 0; i < leaves.size(); ++i) {
     const LeafType& leaf = leaves[i];
@@ -102,7 +165,7 @@ void check_signature(const std::vector<TensorSpec>& signature, const LeafTypes& 
       fits = wanted.shape[axis].is_open() || given.is_open() || wanted.shape[axis] == given;
     }
     if (!fits) {
-      throw UserError(cat(title, ": ", arguments[i].path, " is ", text_of(leaf),
+      throw UserError(cat(title, ": ", arguments.path(i), " is ", text_of(leaf),
                           ", its signature says ", TensorType{wanted.dtype, wanted.shape}),
                       at, "cast or reshape it, or open the size in the signature: td::open");
     }

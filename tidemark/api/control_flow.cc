@@ -70,7 +70,7 @@ void check_count(std::string_view name, std::string_view option, int64_t count, 
                   "leave it out for the default");
 }
 
-int64_t common_length(const Tensors& walked, const PathOf& path, std::string_view name, Source at) {
+Dim common_length(const Tensors& walked, const PathOf& path, std::string_view name, Source at) {
   if (walked.empty())
     throw UserError(cat(name, ": there is no tensor to take slices of"), at,
                     "give at least one; td::arange(n) gives the numbers of the trips");
@@ -244,19 +244,20 @@ class EagerLoop {
         at_(at),
         carries_(std::move(parts_.carries)),
         types_(carries_.size()),
-        stacks_(parts_.name, parts_.trips, parts_.element_path, at) {}
+        trips_(parts_.trips.word()),
+        stacks_(parts_.name, trips_, parts_.element_path, at) {}
 
   Tensors run() {
     if (parts_.lower.has_value()) {
       first_ = parts_.lower.item<int64_t>(at_);
-      parts_.trips = std::max<int64_t>(0, parts_.upper.item<int64_t>(at_) - first_);
+      trips_ = std::max<int64_t>(0, parts_.upper.item<int64_t>(at_) - first_);
       dtype_ = number_dtype_of(parts_, at_);
     }
-    for (int64_t trip = 0; parts_.trips < 0 || trip < parts_.trips; ++trip) {
+    for (int64_t trip = 0; trips_ < 0 || trip < trips_; ++trip) {
       if (parts_.condition && !parts_.condition(carries_).item<bool>(at_)) break;
       run_trip(trip);
     }
-    if (parts_.trips == 0 && !parts_.walked.empty()) {
+    if (trips_ == 0 && !parts_.walked.empty()) {
       const auto body = [&](Tensors slices) {
         return parts_.body(Tensor(), carries_, std::move(slices));
       };
@@ -284,7 +285,7 @@ class EagerLoop {
     }
     const Tensor number =
         parts_.lower.has_value() ? tensor_of(Operand(first_ + trip, at_), at_, dtype_) : Tensor();
-    const int64_t slice = parts_.reverse ? parts_.trips - 1 - trip : trip;
+    const int64_t slice = parts_.reverse ? trips_ - 1 - trip : trip;
     Tensors given = parts_.body(number, std::move(carries_), slices_of(parts_.walked, slice, at_));
     check_carries(parts_, types_, given, at_);
     const size_t carries = types_.size();
@@ -297,6 +298,7 @@ class EagerLoop {
   Source at_;
   Tensors carries_;
   std::vector<std::optional<TensorType>> types_;
+  int64_t trips_;  // -1: not known.
   Stacks stacks_;
   int64_t first_ = 0;
   DType dtype_ = DType::i32;
@@ -314,12 +316,13 @@ Tensors run_loop(LoopParts parts, Source at) {
 Tensors run_map(const MapParts& parts, Source at) {
   const SourceScope scope(at);
   if (tracing()) return trace_map(parts, at);
-  Stacks stacks(parts.name, parts.trips, parts.element_path, at);
-  for (int64_t trip = 0; trip < parts.trips; ++trip) {
+  const int64_t trips = parts.trips;
+  Stacks stacks(parts.name, trips, parts.element_path, at);
+  for (int64_t trip = 0; trip < trips; ++trip) {
     Tensors given = parts.body(slices_of(parts.walked, trip, at));
     stacks.put(trip, given);
   }
-  if (parts.trips == 0) start_empty(stacks, parts.walked, parts.name, 0, parts.body, at);
+  if (trips == 0) start_empty(stacks, parts.walked, parts.name, 0, parts.body, at);
   return stacks.take();
 }
 

@@ -19,6 +19,7 @@
 #include "tidemark/api/structure.h"
 #include "tidemark/api/tensor_array.h"
 #include "tidemark/ops/pointwise.h"
+#include "tidemark/types/size.h"
 
 namespace tidemark {
 
@@ -363,7 +364,7 @@ auto map_slices(F& f, const Xs& elems, const MapOptions& options, int64_t alive,
     elements.take(lift(call_moved(f, at, filled(arrays, std::move(slices))), at), given, at);
     return given;
   };
-  parts.alive = alive < 0 ? parts.trips : alive;
+  parts.alive = alive < 0 ? parts.trips : Dim(alive);
   if (options.parallel_iterations) {
     check_count(parts.name, "parallel_iterations", *options.parallel_iterations, 1, at);
     parts.alive = *options.parallel_iterations;
@@ -371,7 +372,7 @@ auto map_slices(F& f, const Xs& elems, const MapOptions& options, int64_t alive,
   if (options.chunk) {
     check_count(parts.name, "chunk", *options.chunk, 1, at);
     parts.alive =
-        options.parallel_iterations ? std::min(parts.alive, *options.chunk) : *options.chunk;
+        options.parallel_iterations ? smaller(parts.alive, *options.chunk) : Dim(*options.chunk);
   }
   return elements.filled(run_map(parts, at));
 }

@@ -44,7 +44,7 @@ struct LoopParts {
   std::function<Tensors(const Tensor& number, Tensors carries, Tensors slices)> body = {};
   PathOf element_path = {};
   std::function<Tensor(const Tensors& carries)> condition = {};
-  int64_t trips = -1;             // The number of trips, or the most where there is a condition.
+  Dim trips = -1;                 // The number of trips, or the most where there is a condition.
   Tensor lower = {}, upper = {};  // Bounds instead of a number of trips.
   Tensors walked = {};            // A trip gets one slice of the first axis of each.
   bool reverse = false;
@@ -60,13 +60,13 @@ struct MapParts {
   Tensors walked = {};
   std::function<Tensors(Tensors slices)> body = {};
   PathOf element_path = {};
-  int64_t trips = 0;
-  int64_t alive = 1;  // Trips that may be under way at once.
+  Dim trips = 0;
+  Dim alive = 1;  // Trips that may be under way at once.
 };
 Tensors run_map(const MapParts& parts, Source at);
 
 // How many slices there are; a UserError where the tensors do not have as many each.
-int64_t common_length(const Tensors& walked, const PathOf& path, std::string_view name, Source at);
+Dim common_length(const Tensors& walked, const PathOf& path, std::string_view name, Source at);
 // A UserError where a number given for an option is below 1 (or `least`).
 void check_count(std::string_view name, std::string_view option, int64_t count, int64_t least,
                  Source at);

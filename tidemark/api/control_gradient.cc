@@ -27,7 +27,7 @@ Tensors gradients_of_region(RegionId region, const Tensors& parameters, const Te
   for (const Tensor& parameter : parameters) values.push_back(value_of(parameter, at));
   const auto first = static_cast<int32_t>(graph.nodes.size());
   const std::vector<Value> results =
-      append_copy(graph, region, current_scope->region, values, is_effect);
+      append_copy(graph, region, graph, current_scope->region, values, is_effect);
   Differentiation asked;
   asked.scope = current_scope;
   asked.is_recorded = [first](int32_t node) { return node >= first; };
@@ -121,6 +121,56 @@ Tensors map_gradient(TraceScope* scope, const Node& node, const Tensors& gradien
   return spread(given, wanted);
 }
 
+// ---- call ---------------------------------------------------------------------------------------
+
+// A map of one trip: what stands in its region is not taken for what ran before.
+Tensors recomputed_gradient(const Node& node, const Tensors& inputs, const Tensors& gradients,
+                            const std::vector<bool>& wanted, Source at) {
+  MapParts parts{.name = "the gradient of recompute", .element_path = kNoPath, .trips = 1};
+  parts.body = [&](const Tensors&) {
+    return gradients_of_region(node.regions[0], inputs, gradients, wanted, at);
+  };
+  Tensors given = run_map(parts, at);
+  for (Tensor& each : given) each = squeeze(each, 0, at);
+  return spread(given, wanted);
+}
+
+Tensors call_gradient(TraceScope* scope, int32_t number, const Node& node, const Tensors& gradients,
+                      const std::vector<bool>& wanted, Source at) {
+  const Tensors inputs = tensors_in(scope, node.inputs, at);
+  if (node.regions.size() == 1) return recomputed_gradient(node, inputs, gradients, wanted, at);
+  Attrs::Reader read = node.attrs.read();
+  const auto outputs = static_cast<size_t>(read.integer());
+  const std::span<const int64_t> saved = read.integers(), by = read.integers();
+  std::vector<Value> parameters;
+  for (const int64_t each : saved) {
+    const int64_t result = each - std::ssize(inputs);
+    parameters.push_back(
+        value_of(result < 0 ? inputs[static_cast<size_t>(each)]
+                            : tensor_in(scope, {number, static_cast<int16_t>(result)}, at),
+                 at));
+  }
+  for (size_t r = 0; r < outputs; ++r)
+    parameters.push_back(
+        value_of(gradients[r].has_value() ? gradients[r] : zeros_of(node.results[r], at), at));
+  Graph& graph = scope->trace->graph();
+  const std::vector<Value> own =
+      append_copy(graph, node.regions[1], graph, current_scope->region, parameters, is_effect);
+  Tensors given(wanted.size());
+  // What is only kept for the gradient function has the gradient of how it was made.
+  Tensors of_kept = gradients;
+  std::fill_n(of_kept.begin(), outputs, Tensor());
+  if (std::any_of(of_kept.begin(), of_kept.end(), [](const Tensor& g) { return g.has_value(); }))
+    given = spread(gradients_of_region(node.regions[0], inputs, of_kept, wanted, at), wanted);
+  for (size_t i = 0; i < own.size(); ++i) {
+    const auto input = static_cast<size_t>(by[i]);
+    if (!wanted[input]) continue;
+    const Tensor gradient = traced_tensor(own[i], at);
+    given[input] = given[input].has_value() ? add(given[input], gradient, at) : gradient;
+  }
+  return given;
+}
+
 }  // namespace
 
 Tensors control_gradient(TraceScope* scope, int32_t number, const Tensors& gradients,
@@ -128,6 +178,7 @@ Tensors control_gradient(TraceScope* scope, int32_t number, const Tensors& gradi
   const Node node = scope->trace->graph().nodes[static_cast<size_t>(number)];
   if (node.op->self == &ops::cond) return cond_gradient(scope, node, gradients, wanted, at);
   if (node.op->self == &ops::map) return map_gradient(scope, node, gradients, wanted, at);
+  if (node.op->self == &ops::call) return call_gradient(scope, number, node, gradients, wanted, at);
   if (node.op->self == &ops::reverse_loop)
     return reverse_loop_gradient(scope, number, gradients, wanted, at);
   return loop_gradient(scope, number, gradients, wanted, at);

@@ -303,7 +303,7 @@ class LoopTrace {
     const EnterScope behind(outer_);
     Node node;
     node.op = &def_of(&ops::loop);
-    int64_t trips = parts_.trips;
+    Dim trips = parts_.trips;
     const bool counted = count_input(node, trips);
     for (size_t k = 0; k < carries_.size(); ++k) node.inputs.push_back(initial(k));
     for (const auto& variable : variables_)
@@ -323,7 +323,7 @@ class LoopTrace {
     attrs.carries = static_cast<int64_t>(carries);
     attrs.slices = static_cast<int64_t>(slices);
     attrs.stacked = static_cast<int64_t>(elements.size());
-    attrs.trips = trips;
+    attrs.trips = trips.word();
     attrs.reverse = parts_.reverse;
     attrs.counted = counted;
     attrs.save = parts_.save;
@@ -353,13 +353,23 @@ class LoopTrace {
         at_);
   }
 
-  // The number of trips between bounds: known where both are plain numbers, else an input.
-  bool count_input(Node& node, int64_t& trips) {
+  // A bound that is known when the sizes of the call are: a plain number, or a size.
+  std::optional<Dim> size_of_bound(const Tensor& bound) const {
+    if (is_literal(bound)) return bound.item<int64_t>(at_);
+    return open_size_of(Operand(bound, at_));
+  }
+
+  // The number of trips between bounds: known where both are numbers or sizes, else an input.
+  bool count_input(Node& node, Dim& trips) {
     if (!parts_.lower.has_value()) return false;
-    if (is_literal(parts_.lower) && is_literal(parts_.upper)) {
-      const auto first = parts_.lower.item<int64_t>(at_), end = parts_.upper.item<int64_t>(at_);
-      trace_.numbers().push_back({at_.resolve(), static_cast<double>(end)});
-      trips = std::max<int64_t>(0, end - first);
+    const std::optional<Dim> begins = size_of_bound(parts_.lower);
+    const std::optional<Dim> ends = size_of_bound(parts_.upper);
+    if (begins && ends) {
+      if (!ends->is_traced())
+        trace_.numbers().push_back({at_.resolve(), static_cast<double>(ends->word())});
+      const bool is_open = begins->is_traced() || ends->is_traced();
+      // Bounds may be negative, as sizes may not.
+      trips = larger(is_open ? *ends - *begins : Dim(ends->word() - begins->word()), 0);
       return false;
     }
     const Tensor first = cast(parts_.lower, DType::i64, at_);
@@ -430,8 +440,8 @@ Tensors trace_map(const MapParts& parts, Source at) {
       for (TensorType& type : node.results) type.shape.insert(0, parts.trips);
       node.attrs = Attrs()
                        .add(static_cast<int64_t>(parts.walked.size()))
-                       .add(parts.trips)
-                       .add(std::min(parts.alive, std::max<int64_t>(1, parts.trips)));
+                       .add(parts.trips.word())
+                       .add(smaller(parts.alive, larger(parts.trips, 1)).word());
       return add_control(std::move(node), at);
     }
   }

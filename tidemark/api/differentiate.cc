@@ -83,6 +83,10 @@ std::vector<bool> depending_results(const Graph& graph, const Node& node,
       const std::vector<bool> given = through_region(graph, region, captures);
       for (size_t r = 0; r < results.size(); ++r) results[r] = results[r] || given[r];
     }
+  } else if (node.op->self == &ops::call) {
+    // What a gradient function says nothing about flows through the region.
+    results = through_region(graph, node.regions[0], inputs);
+    if (node.regions.size() == 2) std::fill_n(results.begin(), node.attrs.read().integer(), true);
   } else if (node.op->self == &ops::map) {
     results = through_region(graph, node.regions[0], inputs);
   } else if (node.op->self == &ops::loop) {

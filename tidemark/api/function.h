@@ -136,7 +136,8 @@ class Function<R(A...)> {
     if constexpr (std::is_void_v<R>)
       return std::move(profile);
     else
-      return std::pair<Result, Profile>(detail::give_result<Result>(called), std::move(profile));
+      return std::pair<Result, Profile>(detail::give_result<Result>(std::move(called)),
+                                        std::move(profile));
   }
   // In memory of the caller, plan.arena() bytes of it. The results lie there too.
   Result run_in(const Plan& plan, std::span<std::byte> arena, std::remove_cvref_t<A>... arguments,

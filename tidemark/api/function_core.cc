@@ -1,559 +1,130 @@
 #include "tidemark/api/function_core.h"
 
 #include <algorithm>
-#include <chrono>
-#include <cstring>
-#include <map>
-#include <mutex>
 #include <sstream>
 
-#include "tidemark/api/call_types.h"
 #include "tidemark/api/plan_data.h"
-#include "tidemark/api/structure.h"
-#include "tidemark/api/trace.h"
-#include "tidemark/api/traced_function.h"
+#include "tidemark/api/tape.h"
+#include "tidemark/api/trace_cache.h"
 #include "tidemark/api/variable_state.h"
 #include "tidemark/base/output.h"
-#include "tidemark/compile/pipeline.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/ops/text.h"
 
 namespace tidemark::detail {
-namespace {
 
-double milliseconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
-      .count();
+std::string TraceableFunction::title() const {
+  return options.name.empty() ? std::string("the function")
+                              : cat("function \"", options.name, "\"");
 }
 
-// Functions this thread is tracing now, innermost last.
-thread_local std::vector<const void*> tracing_now;
-constexpr size_t kMostNested = 64;
+FunctionCore::FunctionCore(FunctionOptions options, TraceBody body, Source at)
+    : function_{std::move(options), std::move(body), at},
+      cache_(std::make_unique<TraceCache>(function_)) {}
+FunctionCore::~FunctionCore() = default;
 
-class TracingNow {
- public:
-  TracingNow(const void* core, const std::string& name, Source at) {
-    if (std::count(tracing_now.begin(), tracing_now.end(), core) >= 16 ||
-        tracing_now.size() >= kMostNested) {
-      throw UserError(cat(name, " calls itself while it is traced, without an end"), at,
-                      "a branch of td::cond is traced whether or not it is taken; write the "
-                      "recursion as td::while_loop, or pass the depth as td::Static<int>");
-    }
-    tracing_now.push_back(core);
+// ---- calls --------------------------------------------------------------------------------------
+
+// Inside another trace the function is written out where it is called.
+CallResult FunctionCore::inlined(const Arguments& arguments, Source at) const {
+  const TracingNow now(function_, at);
+  const auto structure = std::make_shared<std::any>();
+  TraceResult result = function_.body(arguments.leaves, arguments.structure());
+  *structure = std::move(result.structure);
+  CallResult called;
+  for (Tensor& leaf : result.leaves) called.leaves.push_back(std::move(leaf));
+  called.structure = structure.get();
+  called.owner = structure;
+  return called;
+}
+
+void FunctionCore::check_captures_sometimes(const FunctionTrace& trace, Source at) const {
+  const int64_t number = cache_->calls_of(trace);
+  if (number < 2 || (number & (number - 1)) != 0) return;
+  const std::string changed = changes_of(function_, trace, at);
+  if (changed.empty()) return;
+  warn(cat(function_.title(), " has captured state that changed:\n", changed,
+           "  pass it as a Tensor argument, or keep it in a Variable"),
+       at);
+}
+
+CallResult FunctionCore::call(const Arguments& arguments, Source at) const {
+  if (tracing()) return inlined(arguments, at);
+  if (taping()) [[unlikely]] {
+    const FoundTrace found = cache_->trace_for(arguments, at);
+    if (auto recorded = recorded_call(function_, found.trace, found.sizes, arguments, at))
+      return std::move(*recorded);
   }
-  ~TracingNow() { tracing_now.pop_back(); }
-  TracingNow(const TracingNow&) = delete;
-  TracingNow& operator=(const TracingNow&) = delete;
+  std::shared_ptr<const ReadyFunction> ready = cache_->ready_for(arguments, at);
+  const FunctionTrace& trace = *ready->trace;
+  if (function_.options.check_captures) check_captures_sometimes(trace, at);
+  auto results = run_function(trace.traced, *ready->compiled, arguments.leaves, {}, at);
+  return trace.give(std::move(ready), std::move(results));
+}
+
+namespace {
+
+// A plan that also tells other values of its open sizes, for which the function need not be there.
+struct OpenPlan {
+  std::string title;  // Of the function.
+  std::shared_ptr<FunctionTrace> trace;
+  int64_t limit_bytes = 0;  // Of programs that the trace keeps.
+
+  Plan make(const ProgramKey& key, std::shared_ptr<const CompiledFunction> program) const {
+    std::string text = title;
+    std::vector<std::string> names;
+    for (size_t i = 0; i < key.sizes().size(); ++i) {
+      names.push_back(text_of(trace->input.open[i], trace->paths));
+      text += cat(i == 0 ? ", for " : ", ", names.back(), " = ", key.sizes()[i]);
+    }
+    Plan plan = PlanAccess::make(std::move(text), std::move(program));
+    if (names.empty()) return plan;
+    const auto at_sizes = [own = *this, key](std::span<const int64_t> sizes, Source at) {
+      return own.at(key, sizes, at);
+    };
+    return PlanAccess::make_open(std::move(plan), std::move(names), at_sizes);
+  }
+
+  Plan at(ProgramKey key, std::span<const int64_t> sizes, Source at) const {
+    const SizeTable& table = trace->traced.sizes;
+    if (const SizeTable::Guard* broken = table.broken(table.evaluate(sizes)))
+      throw UserError(cat("at: this trace serves only sizes with ", table.text(*broken)), at,
+                      "plan by a spec with the sizes themselves: fn.plan(td::spec({64, 784}))");
+    std::copy(sizes.begin(), sizes.end(), key.words.begin() + key.sizes_at);
+    return make(key, trace->program_for(trace, key, limit_bytes));
+  }
 };
 
 }  // namespace
 
-// ---- one trace ----------------------------------------------------------------------------------
-
-struct FunctionCore::Impl {
-  struct Entry {
-    LeafTypes leaves;             // Of the call that was traced.
-    std::vector<SizePlace> open;  // Sizes of them that may be others, in the order of the table.
-    std::string key;
-    std::string reason;
-    std::any argument_structure;
-    std::any result_structure;
-    TracedFunction traced;
-    std::vector<int32_t> result_leaves;  // Of each leaf: a result of the program, or -1.
-    // By threads, donations and open sizes.
-    struct Held {
-      std::shared_ptr<const CompiledFunction> program;
-      int64_t used = 0;  // When, counted in uses.
-    };
-    std::map<std::vector<int64_t>, Held> programs;
-    std::map<std::vector<int64_t>, compile::Placements> placements;  // By the same but the sizes.
-    int64_t program_bytes = 0, uses = 0;
-    std::mutex programs_lock;
-    std::atomic<int64_t> calls{0};
-    std::vector<Argument> stand_ins;  // The arguments' paths and sizes, without tensors.
-    double trace_ms = 0, compile_ms = 0;
-    std::atomic<int64_t> bytes{0};
-
-    std::vector<int64_t> sizes_of(const LeafTypes& call) const {
-      std::vector<int64_t> sizes;
-      for (const SizePlace place : open) sizes.push_back(size_at(call, place));
-      return sizes;
-    }
-  };
-  // A trace that serves a call, and the call's sizes for it.
-  struct Found {
-    std::shared_ptr<Entry> entry;
-    std::vector<int64_t> sizes;
-    explicit operator bool() const { return entry != nullptr; }
-  };
-
-  FunctionOptions options;
-  TraceBody body;
-  Source at = Source::none();
-  mutable std::mutex lock;
-  mutable std::vector<std::shared_ptr<Entry>> entries;  // Most recently used first.
-  mutable int64_t traces = 0, evictions = 0, in_a_row = 0;
-  mutable bool warned = false;
-  // Sizes that the function reads as numbers, by key: they stay closed.
-  mutable std::map<std::pair<std::string, SizePlace>, Source> read;
-
-  std::string title() const {
-    return options.name.empty() ? std::string("the function")
-                                : cat("function \"", options.name, "\"");
-  }
-
-  // Runs the user's function on stand-ins for these leaves.
-  std::shared_ptr<Entry> trace(const Arguments& arguments, LeafTypes leaves,
-                               std::vector<SizePlace> open, std::string reason, Source call,
-                               const compile::Watch& watch = {}) const {
-    const auto start = std::chrono::steady_clock::now();
-    const TracingNow now(this, title(), call);
-    auto entry = std::make_shared<Entry>();
-    entry->leaves = std::move(leaves);
-    entry->open = std::move(open);
-    entry->key = arguments.key;
-    entry->reason = std::move(reason);
-    entry->argument_structure = arguments.structure();
-    Trace trace(title(), at);
-    const SizeScope sizes(&trace.sizes());
-    LeafTypes traced = entry->leaves;
-    for (const SizePlace place : entry->open) {
-      set_size(traced, place,
-               trace.sizes().add_argument(size_at(entry->leaves, place),
-                                          text_of(place, arguments.leaves)));
-    }
-    if (traces > 0) trace.set_retraced(entry->reason);
-    std::vector<Argument> stand_ins;
-    for (size_t i = 0; i < arguments.leaves.size(); ++i) {
-      const LeafType& leaf = traced[i];
-      Argument stand_in;
-      stand_in.path = arguments.leaves[i].path;
-      stand_in.is_size = leaf.is_size;
-      stand_in.size = leaf.size;
-      if (!leaf.is_size && !leaf.is_empty) {
-        const bool weak = leaf.weak != Weak::no;
-        const TensorType type{weak ? number_dtype(leaf.weak) : leaf.type.dtype, leaf.type.shape};
-        stand_in.tensor = trace.argument(type, weak, call);
-      }
-      Argument kept = stand_in;
-      kept.tensor = {};
-      entry->stand_ins.push_back(std::move(kept));
-      stand_ins.push_back(std::move(stand_in));
-    }
-    TraceResult result;
-    {
-      const EnterScope entered(trace.body());
-      result = body(stand_ins, entry->argument_structure);
-      entry->traced = finish(trace, result, arguments, entry->leaves, entry->result_leaves, call);
-    }
-    entry->result_structure = std::move(result.structure);
-    entry->trace_ms = milliseconds_since(start);
-    const auto compiling = std::chrono::steady_clock::now();
-    entry->traced.sizes = std::move(trace.sizes());
-    entry->traced.fuse = options.jit;
-    if (watch || entry->open.empty()) {
-      Graph known = at_sizes(entry->traced, entry->sizes_of(entry->leaves));
-      if (watch) watch("trace", known);
-      known = compile::optimise(std::move(known), {.fuse = options.jit}, watch);
-      if (entry->open.empty()) entry->traced.graph = std::move(known);
-    }
-    entry->compile_ms = milliseconds_since(compiling);
-    return entry;
-  }
-
-  // The body's results: the leaves, then what Variables became.
-  static TracedFunction finish(Trace& trace, const TraceResult& result, const Arguments& arguments,
-                               const LeafTypes& leaves, std::vector<int32_t>& result_leaves,
-                               Source call) {
-    TracedFunction traced;
-    Region& region = trace.graph().body();
-    for (size_t i = 0; i < result.leaves.size(); ++i) {
-      if (!result.leaves[i].has_value()) {
-        result_leaves.push_back(-1);
-        continue;
-      }
-      const Tensor leaf = tensor_of(result.leaves[i], call);
-      result_leaves.push_back(static_cast<int32_t>(region.results.size()));
-      region.results.push_back(value_of(leaf, call));
-      traced.interface.results.push_back({.updates = -1, .name = result.paths[i]});
-    }
-    const auto is_variable = [&](const auto& written, size_t i) {
-      return trace.parameters()[i].variable == written.first;
-    };
-    for (const auto& written : trace.body()->written) {
-      size_t which = 0;
-      while (!is_variable(written, which)) ++which;
-      region.results.push_back(value_of(written.second, call));
-      traced.interface.results.push_back(
-          {.updates = static_cast<int32_t>(which), .name = written.first->name});
-    }
-    size_t argument = 0;
-    for (const Trace::Parameter& parameter : trace.parameters()) {
-      compile::Interface::Parameter said;
-      if (parameter.variable != nullptr) {
-        said = {ByteClass::variables, false, parameter.variable->name};
-      } else if (parameter.capture.has_value()) {
-        said = {ByteClass::constants, false, "captured"};
-      } else {
-        while (leaves[argument].is_size || leaves[argument].is_empty) ++argument;
-        said = {ByteClass::arguments, false, arguments.leaves[argument].path};
-        traced.argument_leaves.push_back(static_cast<int32_t>(argument++));
-      }
-      traced.interface.parameters.push_back(std::move(said));
-    }
-    traced.parameters = trace.parameters();
-    traced.numbers = trace.numbers();
-    traced.graph = std::move(trace.graph());
-    return traced;
-  }
-
-  // That the function reads a size as a number, of `what`; empty where it does not.
-  std::string read_note(const std::string& what, SizePlace place, const std::string& key) const {
-    const auto found = read.find({key, place});
-    if (found == read.end()) return {};
-    const Source line = found->second;
-    return cat("; ", what, " is read as a number", line.known() ? cat(" at ", line.text()) : "",
-               ", so each size has a trace of its own");
-  }
-
-  // Why these leaves have no trace: how they differ from those of the last call.
-  std::string reason_for(const LeafTypes& leaves, const Arguments& arguments) const {
-    if (entries.empty()) return traces == 0 ? "first call" : "its trace was dropped from the cache";
-    const Entry& last = *entries.front();
-    if (last.key != arguments.key) return key_change(last.key, arguments.key);
-    if (last.leaves.size() != leaves.size()) return "the number of tensors changed";
-    for (size_t i = 0; i < leaves.size(); ++i) {
-      const LeafType &was = last.leaves[i], &is = leaves[i];
-      if (!are_alike({was}, {is}))
-        return cat(arguments.leaves[i].path, ": ", text_of(was), " became ", text_of(is));
-    }
-    for (const SizePlace place : places_of(leaves)) {
-      const Dim was = size_at(last.leaves, place), is = size_at(leaves, place);
-      const bool is_open = std::binary_search(last.open.begin(), last.open.end(), place) &&
-                           !read.contains({arguments.key, place});
-      if (was == is || is_open) continue;
-      return cat(text_of(place, arguments.leaves), ": ", was, " became ", is,
-                 read_note("it", place, arguments.key));
-    }
-    if (!match(leaves, last.leaves, last.open)) return "its trace was dropped from the cache";
-    const SizeTable& sizes = last.traced.sizes;
-    const SizeTable::Guard* const broken = sizes.broken(sizes.evaluate(last.sizes_of(leaves)));
-    if (broken == nullptr) return "its trace was dropped from the cache";
-    return cat("the last trace serves only sizes with ", sizes.text(*broken));
-  }
-
-  Found find(const LeafTypes& leaves, const std::string& key) const {
-    for (size_t i = 0; i < entries.size(); ++i) {
-      const Entry& entry = *entries[i];
-      if (entry.key != key || !match(leaves, entry.leaves, entry.open)) continue;
-      std::vector<int64_t> sizes = entry.sizes_of(leaves);
-      const SizeTable& table = entry.traced.sizes;
-      if (!sizes.empty() && table.broken(table.evaluate(sizes)) != nullptr) continue;
-      std::rotate(entries.begin(), entries.begin() + static_cast<int64_t>(i),
-                  entries.begin() + static_cast<int64_t>(i) + 1);
-      in_a_row = 0;
-      return {entries.front(), std::move(sizes)};
-    }
-    return {};
-  }
-
-  // Which sizes the trace of a call leaves open: those of the signature, and Dims; else those seen
-  // with another size before. What is 1 may broadcast, and stays closed.
-  std::vector<SizePlace> to_open(const LeafTypes& leaves, const std::string& key,
-                                 const std::vector<SizePlace>& asked) const {
-    std::vector<SizePlace> chosen = asked;
-    const bool has_signature = !options.input_signature.empty();
-    if (has_signature) {
-      const std::vector<SizePlace> said = open_places(options.input_signature, leaves);
-      chosen.insert(chosen.end(), said.begin(), said.end());
-    }
-    for (const SizePlace place : places_of(leaves)) {
-      const Dim is = size_at(leaves, place);
-      const auto differs = [&](const std::shared_ptr<Entry>& entry) {
-        if (entry->key != key || !are_alike(entry->leaves, leaves)) return false;
-        const Dim was = size_at(entry->leaves, place);
-        return std::binary_search(entry->open.begin(), entry->open.end(), place) ||
-               (was != is && was != 1);
-      };
-      if (place.axis < 0 ||
-          (!has_signature && is != 1 && std::any_of(entries.begin(), entries.end(), differs)))
-        chosen.push_back(place);
-    }
-    std::sort(chosen.begin(), chosen.end());
-    chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
-    std::erase_if(chosen, [&](SizePlace place) { return read.contains({key, place}); });
-    return chosen;
-  }
-
-  // A spec's open sizes get one to be traced with: that of a call before, or any.
-  std::vector<SizePlace> fill_in(LeafTypes& leaves, const std::string& key) const {
-    constexpr int64_t some = 64;
-    std::vector<SizePlace> asked;
-    for (const SizePlace place : places_of(leaves)) {
-      if (!size_at(leaves, place).is_open()) continue;
-      asked.push_back(place);
-      const auto like = std::find_if(entries.begin(), entries.end(), [&](const auto& entry) {
-        return entry->key == key && are_alike(entry->leaves, leaves);
-      });
-      set_size(leaves, place, like == entries.end() ? Dim(some) : size_at((*like)->leaves, place));
-    }
-    return asked;
-  }
-
-  // What a trace read as numbers stays closed from now on.
-  void note_read(Entry& entry, const Arguments& arguments) const {
-    constexpr size_t most = 4096;
-    if (read.size() > most) read.clear();
-    for (const SizeTable::Closed& closed : entry.traced.sizes.closed()) {
-      const SizePlace place = entry.open[static_cast<size_t>(closed.argument)];
-      read.insert_or_assign({entry.key, place}, closed.at);
-      entry.reason += read_note(text_of(place, arguments.leaves), place, entry.key);
-    }
-  }
-
-  void warn_of_many(const std::string& reason, Source call) const {
-    if (++in_a_row < 6 || warned) return;
-    warned = true;
-    warn(cat(title(), " was traced 6 times in a row; the last time because of: ", reason,
-             "\n  pass what changes as a Tensor (a run-time value) or a Dim (a run-time size), or "
-             "give a signature with open sizes: {.input_signature = {td::spec({td::open, 784})}}"),
-         call);
-  }
-
-  Found entry_for(const Arguments& arguments, Source call) const {
-    LeafTypes leaves;
-    leaves.reserve(arguments.leaves.size());
-    for (const Argument& argument : arguments.leaves) leaves.push_back(leaf_type(argument, call));
-    if (!options.input_signature.empty())
-      check_signature(options.input_signature, leaves, arguments.leaves, title(), call);
-    std::string reason;
-    std::vector<SizePlace> open;
-    {
-      const std::lock_guard guard(lock);
-      const std::vector<SizePlace> asked = fill_in(leaves, arguments.key);
-      if (Found known = find(leaves, arguments.key)) return known;
-      reason = reason_for(leaves, arguments);
-      open = to_open(leaves, arguments.key, asked);
-    }
-    std::shared_ptr<Entry> entry = trace(arguments, leaves, open, reason, call);
-    entry->bytes = bytes_of(*entry);
-    const std::lock_guard guard(lock);
-    // Another thread may have traced the same meanwhile.
-    if (Found known = find(leaves, arguments.key)) return known;
-    ++traces;
-    note_read(*entry, arguments);
-    entries.insert(entries.begin(), entry);
-    warn_of_many(reason, call);
-    evict();
-    return {entry, entry->sizes_of(leaves)};
-  }
-
-  // About what a trace takes: its graph and programs.
-  static int64_t bytes_of(const Entry& entry) {
-    int64_t bytes = static_cast<int64_t>(sizeof(Entry) + entry.key.size());
-    for (const Node& node : entry.traced.graph.nodes)
-      bytes += static_cast<int64_t>(sizeof(Node) + node.results.size() * sizeof(TensorType));
-    return bytes + entry.traced.sizes.bytes() + entry.program_bytes;
-  }
-
-  void evict() const {
-    int64_t held = 0;
-    for (size_t i = 0; i < entries.size(); ++i) {
-      held += entries[i]->bytes;
-      if (i == 0 || held <= options.cache_limit.count) continue;
-      evictions += static_cast<int64_t>(entries.size() - i);
-      entries.resize(i);
-      return;
-    }
-  }
-
-  // The program for these sizes, and for arguments of which those marked may be used up.
-  std::shared_ptr<const CompiledFunction> program_for(const Found& found,
-                                                      const std::vector<bool>& donated) const {
-    Entry& entry = *found.entry;
-    std::vector<int64_t> variant = {num_threads()};
-    variant.insert(variant.end(), donated.begin(), donated.end());
-    std::vector<int64_t> which = variant;
-    which.insert(which.end(), found.sizes.begin(), found.sizes.end());
-    std::shared_ptr<const CompiledFunction> program;
-    {
-      const std::lock_guard guard(entry.programs_lock);
-      const auto known = entry.programs.find(which);
-      if (known != entry.programs.end()) {
-        known->second.used = ++entry.uses;
-        return known->second.program;
-      }
-      const auto start = std::chrono::steady_clock::now();
-      compile::Placements& placements = entry.placements[variant];
-      // Where things lie is a function of the trace and the sizes, whatever came before.
-      const std::vector<int64_t> first = entry.sizes_of(entry.leaves);
-      if (placements.arenas.empty() && first != found.sizes)
-        compile_function(entry.traced, donated, first, placements);
-      auto made = compile_function(entry.traced, donated, found.sizes, placements);
-      made->entry = found.entry;
-      program = made;
-      entry.compile_ms += milliseconds_since(start);
-      entry.program_bytes += program->bytes();
-      entry.programs[which] = {program, ++entry.uses};
-      drop_programs(entry);
-      entry.bytes = bytes_of(entry);
-    }
-    const std::lock_guard guard(lock);
-    evict();
-    return program;
-  }
-
-  // Those not used for the longest time, until the rest takes half of what the cache may.
-  void drop_programs(Entry& entry) const {
-    while (entry.programs.size() > 1 && entry.program_bytes > options.cache_limit.count / 2) {
-      const auto oldest = std::min_element(
-          entry.programs.begin(), entry.programs.end(),
-          [](const auto& a, const auto& b) { return a.second.used < b.second.used; });
-      entry.program_bytes -= oldest->second.program->bytes();
-      entry.programs.erase(oldest);
-    }
-  }
-
-  CallResult give(const std::shared_ptr<Entry>& entry, std::vector<Tensor> results) const {
-    CallResult called;
-    for (const int32_t leaf : entry->result_leaves)
-      called.leaves.push_back(leaf < 0 ? Tensor() : results[static_cast<size_t>(leaf)]);
-    called.structure = &entry->result_structure;
-    called.entry = entry;
-    return called;
-  }
-
-  // Inside another trace the function is written out where it is called.
-  CallResult inlined(const Arguments& arguments, Source call) const {
-    const TracingNow now(this, title(), call);
-    const auto structure = std::make_shared<std::any>();
-    TraceResult result = body(arguments.leaves, arguments.structure());
-    *structure = std::move(result.structure);
-    CallResult called;
-    called.leaves = std::move(result.leaves);
-    called.structure = structure.get();
-    called.entry = structure;
-    return called;
-  }
-
-  std::shared_ptr<Entry> trace_again(const Entry& entry, Source call,
-                                     const compile::Watch& watch = {}) const {
-    Arguments arguments;
-    arguments.key = entry.key;
-    arguments.structure = [&entry] { return entry.argument_structure; };
-    arguments.leaves = entry.stand_ins;
-    return trace(arguments, entry.leaves, entry.open, "traced again to look at it", call, watch);
-  }
-
-  // Traces again, and compares what was frozen.
-  std::string changes_of(const Entry& entry, Source call) const {
-    const std::shared_ptr<Entry> again = trace_again(entry, call);
-    const std::vector<NumberMet>&was = entry.traced.numbers, &is = again->traced.numbers;
-    std::string changed;
-    for (size_t i = 0; i < std::min(was.size(), is.size()); ++i) {
-      const bool same_line = was[i].at.line == is[i].at.line &&
-                             std::string_view(was[i].at.file) == std::string_view(is[i].at.file);
-      if (!same_line) {
-        return changed +
-               cat("the function does other things now, from ", was[i].at.text(), " on\n");
-      }
-      if (was[i].value != is[i].value &&
-          !(was[i].value != was[i].value && is[i].value != is[i].value)) {
-        changed += cat(was[i].at.text(), ": ", was[i].value,
-                       " was frozen into the program, and is ", is[i].value, " now\n");
-      }
-    }
-    if (changed.empty() && (was.size() != is.size() ||
-                            entry.traced.graph.nodes.size() != again->traced.graph.nodes.size()))
-      changed = "the function does other things now: it has another number of operations\n";
-    return changed;
-  }
-
-  std::vector<bool> donations(const TracedFunction& traced, const Arguments& arguments,
-                              Profile* profile) const {
-    std::vector<bool> donated;
-    for (const int32_t leaf : traced.argument_leaves) {
-      const Argument& argument = arguments.leaves[static_cast<size_t>(leaf)];
-      const TensorState& state = *TensorState::of(argument.tensor);
-      bool may = argument.donated && !state.weak;
-      if (may && state.kind == TensorState::Kind::concrete) {
-        may =
-            is_sole(state) && state.array.is_contiguous() &&
-            state.storage->bytes == granted_bytes(state.array.size() * size_of(state.array.dtype));
-        if (!may && profile != nullptr)
-          profile->not_donated.push_back(cat(argument.path, ": somebody else holds its bytes"));
-      }
-      if (may && profile != nullptr) profile->donated.push_back(argument.path);
-      donated.push_back(may);
-    }
-    return donated;
-  }
-};
-
-FunctionCore::FunctionCore(FunctionOptions options, TraceBody body, Source at)
-    : impl_(std::make_unique<Impl>()) {
-  impl_->options = std::move(options);
-  impl_->body = std::move(body);
-  impl_->at = at;
-}
-FunctionCore::~FunctionCore() = default;
-
-CallResult FunctionCore::call(Arguments arguments, Source at) const {
-  if (tracing()) return impl_->inlined(arguments, at);
-  const Impl::Found found = impl_->entry_for(arguments, at);
-  const std::shared_ptr<Impl::Entry>& entry = found.entry;
-  const std::vector<bool> donated = impl_->donations(entry->traced, arguments, nullptr);
-  const auto compiled = impl_->program_for(found, donated);
-  const int64_t number = entry->calls.fetch_add(1, std::memory_order_relaxed) + 1;
-  if (impl_->options.check_captures && number > 1 && (number & (number - 1)) == 0) {
-    const std::string changed = impl_->changes_of(*entry, at);
-    if (!changed.empty())
-      warn(cat(impl_->title(), " has captured state that changed:\n", changed,
-               "  pass it as a Tensor argument, or keep it in a Variable"),
-           at);
-  }
-  return impl_->give(entry, run_function(entry->traced, *compiled, arguments.leaves, {}, at));
+Plan FunctionCore::plan(const Arguments& arguments, const PlanOptions&, Source at) const {
+  const FoundTrace found = cache_->trace_for(arguments, at);
+  const ProgramKey key = program_key(found.trace->traced, arguments, found.sizes);
+  const OpenPlan open{function_.title(), found.trace, function_.options.cache_limit.count / 2};
+  return open.make(key, cache_->program_for(found, key));
 }
 
-Plan FunctionCore::plan(Arguments arguments, const PlanOptions&, Source at) const {
-  const Impl::Found found = impl_->entry_for(arguments, at);
-  const std::shared_ptr<Impl::Entry>& entry = found.entry;
-  std::vector<bool> donated;
-  for (const int32_t leaf : entry->traced.argument_leaves) {
-    const Argument& argument = arguments.leaves[static_cast<size_t>(leaf)];
-    donated.push_back(argument.donated &&
-                      TensorState::of(argument.tensor)->kind == TensorState::Kind::concrete &&
-                      is_sole(*TensorState::of(argument.tensor)));
-  }
-  std::string title = impl_->title();
-  for (size_t i = 0; i < found.sizes.size(); ++i) {
-    title += cat(i == 0 ? ", for " : ", ", text_of(entry->open[i], arguments.leaves), " = ",
-                 found.sizes[i]);
-  }
-  return PlanAccess::make(std::move(title), impl_->program_for(found, donated));
-}
-
-std::pair<CallResult, Profile> FunctionCore::profile(Arguments arguments, Source at) const {
-  const Impl::Found found = impl_->entry_for(arguments, at);
-  const std::shared_ptr<Impl::Entry>& entry = found.entry;
+std::pair<CallResult, Profile> FunctionCore::profile(const Arguments& arguments, Source at) const {
+  const FoundTrace found = cache_->trace_for(arguments, at);
+  const FunctionTrace& trace = *found.trace;
   Profile profile;
-  const std::vector<bool> donated = impl_->donations(entry->traced, arguments, &profile);
-  const auto compiled = impl_->program_for(found, donated);
-  profile.planned = PlanAccess::make(impl_->title(), compiled).peak();
+  const ProgramKey key = program_key(trace.traced, arguments, found.sizes, &profile);
+  const auto compiled = cache_->program_for(found, key);
+  profile.planned = PlanAccess::make(function_.title(), compiled).peak();
   RunOptions options;
   options.profile = &profile;
   CallResult called =
-      impl_->give(entry, run_function(entry->traced, *compiled, arguments.leaves, options, at));
+      trace.give(found.trace, run_function(trace.traced, *compiled, arguments.leaves, options, at));
   return {std::move(called), std::move(profile)};
 }
 
-CallResult FunctionCore::run_in(const Plan& plan, std::span<std::byte> arena, Arguments arguments,
-                                Source at) const {
-  const Impl::Found found = impl_->entry_for(arguments, at);
-  const std::shared_ptr<Impl::Entry>& entry = found.entry;
+CallResult FunctionCore::run_in(const Plan& plan, std::span<std::byte> arena,
+                                const Arguments& arguments, Source at) const {
+  const FoundTrace found = cache_->trace_for(arguments, at);
+  const FunctionTrace& trace = *found.trace;
   const auto compiled = PlanAccess::compiled(plan);
-  if (compiled->entry.lock() != entry || compiled->sizes != found.sizes ||
-      compiled->program->threads != num_threads()) {
+  if (compiled->trace.lock() != found.trace ||
+      !serves(trace.traced, compiled->key, program_key(trace.traced, arguments, found.sizes))) {
     throw UserError(
         "run_in: the plan was made for other arguments, or for another number of threads", at,
         "plan with the types of these arguments: fn.plan(arguments...)");
@@ -567,52 +138,23 @@ CallResult FunctionCore::run_in(const Plan& plan, std::span<std::byte> arena, Ar
   }
   RunOptions options;
   options.arena = arena.data();
-  return impl_->give(entry, run_function(entry->traced, *compiled, arguments.leaves, options, at));
+  return trace.give(found.trace,
+                    run_function(trace.traced, *compiled, arguments.leaves, options, at));
 }
 
-CacheInfo FunctionCore::cache_info() const {
-  const std::lock_guard guard(impl_->lock);
-  CacheInfo info;
-  info.limit = impl_->options.cache_limit;
-  info.traces = impl_->traces;
-  info.evictions = impl_->evictions;
-  for (const auto& entry : impl_->entries) {
-    CacheEntry row;
-    LeafTypes leaves = entry->leaves;
-    for (const SizePlace place : entry->open) {
-      if (!impl_->read.contains({entry->key, place})) set_size(leaves, place, open);
-    }
-    for (size_t i = 0; i < leaves.size(); ++i)
-      row.signature += (i == 0 ? "" : ", ") + text_of(leaves[i]);
-    row.reason = entry->reason;
-    {
-      const std::lock_guard programs(entry->programs_lock);
-      row.bytes = Impl::bytes_of(*entry);
-      row.compile_ms = entry->compile_ms;
-    }
-    row.calls = entry->calls.load();
-    row.trace_ms = entry->trace_ms;
-    info.bytes = info.bytes + row.bytes;
-    info.entries.push_back(std::move(row));
-  }
-  return info;
-}
+// ---- looking at it ------------------------------------------------------------------------------
 
-void FunctionCore::clear_cache() const {
-  std::vector<std::shared_ptr<Impl::Entry>> dropped;
-  const std::lock_guard guard(impl_->lock);
-  dropped.swap(impl_->entries);
-  impl_->read.clear();
-}
+CacheInfo FunctionCore::cache_info() const { return cache_->info(); }
+void FunctionCore::clear_cache() const { cache_->clear(); }
 
 std::string FunctionCore::report() const {
-  const std::lock_guard guard(impl_->lock);
+  const auto traces = cache_->all();
   std::ostringstream out;
-  out << impl_->title() << ", " << impl_->entries.size() << " traces\n";
-  for (const auto& entry : impl_->entries) {
-    for (const NumberMet& number : entry->traced.numbers)
+  out << function_.title() << ", " << traces.size() << " traces\n";
+  for (const auto& trace : traces) {
+    for (const NumberMet& number : trace->traced.numbers)
       out << "  number " << number.value << " frozen at " << number.at.text() << '\n';
-    for (const Trace::Parameter& parameter : entry->traced.parameters) {
+    for (const Trace::Parameter& parameter : trace->traced.parameters) {
       if (parameter.capture.has_value()) {
         out << "  captured tensor " << type_of(parameter.capture, Source::none()) << ", made at "
             << parameter.capture.source().text() << '\n';
@@ -627,36 +169,25 @@ std::string FunctionCore::report() const {
 }
 
 std::string FunctionCore::check_captures(Source at) const {
-  std::vector<std::shared_ptr<Impl::Entry>> entries;
-  {
-    const std::lock_guard guard(impl_->lock);
-    entries = impl_->entries;
-  }
   std::string changed;
-  for (const auto& entry : entries) changed += impl_->changes_of(*entry, at);
+  for (const auto& trace : cache_->all()) changed += changes_of(function_, *trace, at);
   return changed;
 }
 
 std::string FunctionCore::text(std::string_view pass) const {
-  std::shared_ptr<Impl::Entry> entry;
-  {
-    const std::lock_guard guard(impl_->lock);
-    if (impl_->entries.empty()) return "";
-    entry = impl_->entries.front();
-  }
-  if (pass.empty()) return to_text(entry->traced.graph, {.sources = true});
+  const auto traces = cache_->all();
+  if (traces.empty()) return "";
+  if (pass.empty()) return to_text(traces[0]->traced.graph, {.sources = true});
   std::string text;
   std::string known;
   const compile::Watch watch = [&](std::string_view name, const Graph& graph) {
     if (name == pass) text = to_text(compact(graph), {.sources = true});
     known += cat(known.empty() ? "" : ", ", name);
   };
-  impl_->trace_again(*entry, impl_->at, watch);
+  trace_again(function_, *traces[0], function_.at, watch);
   if (text.empty())
     throw UserError(cat("text: there is no pass ", pass), Source::none(), cat("one of: ", known));
   return text;
 }
-
-const std::string& FunctionCore::name() const { return impl_->options.name; }
 
 }  // namespace tidemark::detail

@@ -14,6 +14,7 @@
 
 #include "tidemark/api/plan.h"
 #include "tidemark/api/tensor.h"
+#include "tidemark/base/inline_list.h"
 
 namespace tidemark {
 
@@ -34,18 +35,29 @@ struct Argument {
   Dim size = 0;   // Of a Dim.
   bool is_size = false;
   bool donated = false;  // Moved in: its bytes may be used if nobody else holds them.
-  std::string path;      // "argument 0", "argument 1.image", ...: for errors and reasons.
+};
+
+// What the arguments are beside their leaves. Can be asked only while the call runs; a call that
+// needs no trace never asks.
+struct ArgumentStructure {
+  const void* from = nullptr;
+  // A copy of the arguments without their tensors, for whoever traces, now or again.
+  std::any (*copy)(const void* from) = nullptr;
+  // Of each leaf: "argument 0", "argument 1.image", ... For errors and reasons.
+  std::vector<std::string> (*paths)(const void* from) = nullptr;
 };
 
 // The arguments of one call.
 struct Arguments {
-  std::vector<Argument> leaves;
+  InlineList<Argument, 6> leaves;
   // All that is not a leaf: lengths, names, static values. Readable, one line a part, each ended:
   // "argument 1: 3 items\n". Empty for a function of tensors alone.
   std::string key;
-  // A copy of the arguments without their tensors. Only tracing needs it, and whoever wants to
-  // trace again later keeps it; it can be asked only while the call runs.
-  std::function<std::any()> structure;
+  ArgumentStructure from;
+
+  std::any structure() const { return from.copy(from.from); }
+  std::vector<std::string> paths() const { return from.paths(from.from); }
+  std::string path(size_t leaf) const { return paths()[leaf]; }
 };
 
 // What a trace needs and gives. The body runs the user's function on traced leaves.
@@ -60,10 +72,23 @@ using TraceBody =
     std::function<TraceResult(std::span<const Argument> leaves, const std::any& structure)>;
 
 struct CallResult {
-  std::vector<Tensor> leaves;
-  const std::any* structure = nullptr;  // Lives as long as `entry`.
-  std::shared_ptr<const void> entry;
+  InlineList<Tensor, 4> leaves;
+  const std::any* structure = nullptr;  // Lives as long as `owner`.
+  std::shared_ptr<const void> owner;
 };
+
+// A function as whoever traces it sees it.
+struct TraceableFunction {
+  FunctionOptions options;
+  TraceBody body;
+  Source at = Source::none();  // Where it was made.
+
+  // "function \"step\""
+  std::string title() const;
+};
+
+class TraceCache;
+struct FunctionTrace;
 
 class FunctionCore {
  public:
@@ -72,21 +97,24 @@ class FunctionCore {
   FunctionCore(const FunctionCore&) = delete;
   FunctionCore& operator=(const FunctionCore&) = delete;
 
-  CallResult call(Arguments arguments, Source at) const;
-  Plan plan(Arguments arguments, const PlanOptions& options, Source at) const;
-  std::pair<CallResult, Profile> profile(Arguments arguments, Source at) const;
-  CallResult run_in(const Plan& plan, std::span<std::byte> arena, Arguments arguments,
+  CallResult call(const Arguments& arguments, Source at) const;
+  Plan plan(const Arguments& arguments, const PlanOptions& options, Source at) const;
+  std::pair<CallResult, Profile> profile(const Arguments& arguments, Source at) const;
+  CallResult run_in(const Plan& plan, std::span<std::byte> arena, const Arguments& arguments,
                     Source at) const;
   CacheInfo cache_info() const;
   void clear_cache() const;
   std::string report() const;
   std::string check_captures(Source at) const;
   std::string text(std::string_view pass) const;
-  const std::string& name() const;
+  const std::string& name() const { return function_.options.name; }
 
  private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  CallResult inlined(const Arguments& arguments, Source at) const;
+  void check_captures_sometimes(const FunctionTrace& trace, Source at) const;
+
+  TraceableFunction function_;
+  std::unique_ptr<TraceCache> cache_;
 };
 
 }  // namespace detail

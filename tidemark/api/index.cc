@@ -101,12 +101,21 @@ Run plain_slice(const Slice& slice, int64_t size, Source at) {
 // The same of an open size. What bounds leave of it is asked of the call that is traced.
 Run open_slice(const Slice& slice, Dim size, Source at) {
   if (!slice.begin && !slice.end && slice.step == 1) return {0, size, 1};
-  // Backwards, or in steps that times a stride might not fit: of one size only.
-  if (slice.step <= 0 || slice.step > INT32_MAX) return plain_slice(slice, size, at);
+  // In steps that times a stride might not fit: of one size only.
+  if (slice.step == 0 || slice.step < -INT32_MAX || slice.step > INT32_MAX)
+    return plain_slice(slice, size, at);
   const auto clamp = [&](int64_t bound) {
     const Dim plain = bound < 0 ? size + bound : Dim(bound);
     return is_less(plain, 0) ? Dim(0) : is_less(size, plain) ? size : plain;
   };
+  if (slice.step < 0) {
+    // Counted from one past each: what is left of 0 is 0 then, as sizes want it.
+    const auto past = [&](int64_t bound) { return bound == -1 ? size : clamp(bound + 1); };
+    const Dim begin = slice.begin ? past(*slice.begin) : size;
+    const Dim end = slice.end ? past(*slice.end) : Dim(0);
+    if (!is_less(end, begin)) return {0, 0, 1};
+    return {begin - 1, (begin - end - 1) / -slice.step + 1, slice.step};
+  }
   const Dim begin = slice.begin ? clamp(*slice.begin) : Dim(0);
   const Dim end = slice.end ? clamp(*slice.end) : size;
   if (!is_less(begin, end)) return {begin, 0, 1};

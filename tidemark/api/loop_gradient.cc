@@ -18,6 +18,11 @@ int64_t bytes_of(const TensorType& type) {
   return bytes;
 }
 
+Operand last_trip(int64_t trips, Source at) {
+  const Dim size(trips);
+  return size.is_traced() ? Operand(size - 1, at) : Operand(trips - 1, at);
+}
+
 namespace {
 
 using ValueKey = std::pair<int32_t, int32_t>;
@@ -70,7 +75,8 @@ int64_t bytes_of_trip(const Graph& graph, const Node& loop) {
   for (int64_t j = 0; j < attrs.carries; ++j) {
     // What a trip ends with is what the next one starts with.
     const Value end = body.results[static_cast<size_t>(j)];
-    if (read.erase(key_of(end)) > 0) read.insert(key_of(body.parameters[static_cast<size_t>(1 + j)]));
+    if (read.erase(key_of(end)) > 0)
+      read.insert(key_of(body.parameters[static_cast<size_t>(1 + j)]));
   }
   int64_t bytes = 0;
   for (const ValueKey& key : read) {
@@ -151,9 +157,7 @@ class LoopGradient {
   // The number of the node's input that a parameter of the body gets; there is none for the trip.
   size_t input_of(size_t parameter) const { return parameter - 1 + attrs_.first_carry(); }
   bool is_wanted(size_t parameter) const { return wanted_[input_of(parameter)]; }
-  const Tensor& gradient_of_stacked(size_t e) const {
-    return gradients_[attrs_.stacked_result(e)];
-  }
+  const Tensor& gradient_of_stacked(size_t e) const { return gradients_[attrs_.stacked_result(e)]; }
 
   // The result that says how many trips there were.
   int16_t marks() {
@@ -177,7 +181,7 @@ class LoopGradient {
     const Tensor last = count_.has_value() ? subtract(count_, Operand(1, at_), at_) : Tensor();
     lend(back, inner[0],
          last.has_value() ? subtract(last, trip, at_)
-                          : subtract(Operand(attrs_.trips - 1, at_), trip, at_));
+                          : subtract(last_trip(attrs_.trips, at_), trip, at_));
     Differentiation asked;
     asked.scope = body;
     for (size_t j = 0; j < carries_; ++j) {
@@ -418,7 +422,7 @@ class LoopGradient {
   Tensors of_carries_, of_elements_, sums_;
   std::vector<Next> nexts_;
   size_t slice_gradients_ = 0;
-  std::set<ValueKey> varying_;              // In the body: not the same in all trips.
+  std::set<ValueKey> varying_;               // In the body: not the same in all trips.
   std::map<int32_t, int32_t> made_outside_;  // Nodes of the body.
 };
 
@@ -428,8 +432,10 @@ class LoopGradient {
 constexpr int64_t kSmall = int64_t{64} << 20;
 
 void choose_automatic(const Graph& graph, const Node& node, LoopAttrs& attrs) {
-  const bool is_bounded = attrs.trips >= 0;
-  if (is_bounded && bytes_of_trip(graph, node) <= kSmall / std::max<int64_t>(1, attrs.trips)) {
+  const bool is_bounded = attrs.trips != -1;
+  // What an open number of trips takes is known at the call only.
+  const int64_t trips = std::max<int64_t>(1, attrs.trips);
+  if (is_bounded && bytes_of_trip(graph, node) <= kSmall / trips) {
     attrs.save = LoopAttrs::Save::all;
     return;
   }
@@ -454,7 +460,7 @@ Tensors loop_gradient(TraceScope* scope, int32_t number, const Tensors& gradient
   }
   const bool needs_bound =
       attrs.save == LoopAttrs::Save::all || attrs.save == LoopAttrs::Save::every;
-  if (needs_bound && attrs.trips < 0) {
+  if (needs_bound && attrs.trips == -1) {
     throw UserError(cat("gradient: save = ", attrs.save == LoopAttrs::Save::all ? "all" : "every",
                         " keeps more the longer this loop runs, and its trips have no bound"),
                     at, "give max_iterations, or save = td::Save::slots(32)");

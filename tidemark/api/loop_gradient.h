@@ -12,6 +12,9 @@ inline Tensor zeros_of(const TensorType& type, Source at) { return repeated_numb
 // In a program of known sizes; an open size counts as 1.
 int64_t bytes_of(const TensorType& type);
 
+// The number of the last of so many trips, which may be an open size.
+Operand last_trip(int64_t trips, Source at);
+
 // That of a loop, in the way its `save` says. `gradients` are those of its results, `wanted` says
 // by which inputs.
 Tensors loop_gradient(TraceScope* scope, int32_t number, const Tensors& gradients,

@@ -192,11 +192,12 @@ Tensor pad(const Operand& x, const Padding2& widths, const Operand& value, Sourc
   }
   AxisList low, high, inside;
   for (const auto& [before, after] : widths) {
-    if (before < 0 || after < 0)
-      throw UserError(cat("pad: widths must not be negative, got {", before, ", ", after, "}"), at,
-                      "slice it to make it smaller");
-    low.push_back(before);
-    high.push_back(after);
+    if (before.is_any() || after.is_any())
+      throw UserError(
+          cat("pad: widths must not be negative, got {", before.word(), ", ", after.word(), "}"),
+          at, "slice it to make it smaller");
+    low.push_back(before.word());
+    high.push_back(after.word());
     inside.push_back(0);
   }
   // A number, known also while tracing.
@@ -419,11 +420,12 @@ Tensor outer(const Operand& a, const Operand& b, Source at) {
 namespace {
 
 // How many elements padding adds before and after, so that every stride-th window has a place.
-std::pair<int64_t, int64_t> same_padding(int64_t in, int64_t window, int64_t stride,
-                                         int64_t dilation) {
-  const int64_t out = (in + stride - 1) / stride;
+std::pair<Dim, Dim> same_padding(Dim in, int64_t window, int64_t stride, int64_t dilation) {
   const int64_t reach = dilation * (window - 1) + 1;
-  const int64_t total = std::max<int64_t>(0, (out - 1) * stride + reach - in);
+  // (out - 1) * stride + reach - in, with the size added last: it may be below 0.
+  const Dim covered = (in + stride - 1) / stride * stride + reach;
+  const Dim wanted = in + stride;
+  const Dim total = is_less(covered, wanted) ? Dim(0) : covered - wanted;
   return {total / 2, total - total / 2};
 }
 
@@ -453,8 +455,10 @@ Tensor conv2d(const Operand& x, const Operand& w, ConvOptions options, Source at
     if (options.padding == Padding::same && image.rank() == 4 && kernel.rank() == 4 &&
         options.strides[i] > 0) {
       const auto axis = static_cast<int64_t>(i);
-      std::tie(spec.pad_low[i], spec.pad_high[i]) = same_padding(
-          image.shape()[axis + 1], kernel.shape()[axis], options.strides[i], options.dilations[i]);
+      const auto [low, high] = same_padding(image.shape()[axis + 1], kernel.shape()[axis],
+                                            options.strides[i], options.dilations[i]);
+      spec.pad_low[i] = low.word();
+      spec.pad_high[i] = high.word();
     }
   }
   const Tensor operands[] = {image, kernel};
@@ -475,7 +479,7 @@ Tensor pooled(const Tensor& image, const PoolOptions& options, const Operand& ou
                     "one image alone: td::expand_dims(x, 0)");
   const std::array<int64_t, 2> strides = options.strides.value_or(options.size);
   Padding2 widths(4);
-  int64_t out[2];
+  Dim out[2];
   for (size_t i = 0; i < 2; ++i) {
     const auto axis = static_cast<int64_t>(i) + 1;
     if (options.size[i] < 1 || strides[i] < 1)
@@ -484,17 +488,16 @@ Tensor pooled(const Tensor& image, const PoolOptions& options, const Operand& ou
                       at, "a window of 1 with stride 1 leaves the axis as it is");
     if (options.padding == Padding::same)
       widths[i + 1] = same_padding(type.shape[axis], options.size[i], strides[i], 1);
-    const int64_t room =
-        int64_t{type.shape[axis]} + widths[i + 1].first + widths[i + 1].second - options.size[i];
-    if (room < 0)
+    const Dim all = type.shape[axis] + widths[i + 1].first + widths[i + 1].second;
+    if (is_less(all, options.size[i]))
       throw UserError(
           cat(name, ": a window of ", options.size[i], " does not fit axis ", axis, " of ", type),
           at, "use td::Padding::same, or a smaller window");
-    out[i] = room / strides[i] + 1;
+    out[i] = (all - options.size[i]) / strides[i] + 1;
   }
   const bool pads = options.padding == Padding::same;
   const Tensor padded = pads ? pad(image, widths, outside, at) : image;
-  const AxisList sizes{type.shape[0].word(), out[0], out[1], type.shape[3].word()};
+  const AxisList sizes{type.shape[0].word(), out[0].word(), out[1].word(), type.shape[3].word()};
   const AxisList steps{1, strides[0], strides[1], 1};
   Tensor total;
   for (int64_t i = 0; i < options.size[0]; ++i) {

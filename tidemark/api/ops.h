@@ -38,7 +38,7 @@ std::vector<Tensor> split(const Operand& x, const std::vector<int64_t>& sizes, i
                           Source at = Source::here());
 std::vector<Tensor> unstack(const Operand& x, int64_t axis = 0, Source at = Source::here());
 // How many elements to put before and after each axis.
-using Padding2 = std::vector<std::pair<int64_t, int64_t>>;
+using Padding2 = std::vector<std::pair<Dim, Dim>>;
 Tensor pad(const Operand& x, const Padding2& widths, const Operand& value = 0,
            Source at = Source::here());
 // The whole repeated along each axis.

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tidemark/base/source.h"
 #include "tidemark/base/text.h"
 #include "tidemark/device/storage.h"
 #include "tidemark/types/dtype.h"
@@ -56,6 +57,13 @@ struct PlanTensor {
   Bytes bytes;
 };
 
+// What a call needs in one memory.
+struct PlanMemory {
+  std::string name;  // "host", or a device's.
+  Bytes bytes;
+  Bytes load;  // The most of it alive at once.
+};
+
 // What `fn.plan(...)` gives: nothing ran and nothing was allocated.
 class Plan {
  public:
@@ -74,9 +82,15 @@ class Plan {
   Bytes floor() const;
   // The most bytes of the arena alive at once: no placement can go below it.
   Bytes load() const;
+  // Where sizes are open: which they are, in order ("argument 0, dimension 0"), and the plan for
+  // other values of them. Nothing is traced, run or allocated for it.
+  const std::vector<std::string>& open_sizes() const;
+  Plan at(const std::vector<int64_t>& sizes, Source at = Source::here()) const;
   // What run_in needs: the arena and the results.
   Bytes arena() const;
   Bytes of(ByteClass byte_class) const;
+  // The host's first. Every figure above is of the host's memory.
+  std::vector<PlanMemory> memories() const;
   const std::vector<PlanStep>& timeline() const;
   // Which step has the peak, as a number of the timeline; -1 where there is none.
   int64_t peak_step() const;
@@ -93,10 +107,18 @@ class Plan {
 };
 std::ostream& operator<<(std::ostream& out, const Plan& plan);
 
+// What a run needed in one memory.
+struct ProfileMemory {
+  std::string name;
+  Bytes planned;
+  Bytes touched;  // The highest byte of its arena there that the run changed.
+};
+
 // A measured run.
 struct Profile {
   Bytes planned;
   Bytes touched;  // The highest byte of the arena that the run changed, and the results.
+  std::vector<ProfileMemory> memories;   // Those beside the host's.
   std::vector<std::string> donated;      // Arguments whose bytes were used.
   std::vector<std::string> not_donated;  // "argument 0: another tensor holds its bytes"
 };

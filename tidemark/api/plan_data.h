@@ -1,6 +1,9 @@
 // What is behind a Plan. Internal to api/.
 #pragma once
 
+#include <functional>
+#include <span>
+
 #include "tidemark/api/plan.h"
 #include "tidemark/api/traced_function.h"
 
@@ -13,12 +16,21 @@ struct Plan::Data {
   std::vector<PlanStep> timeline;
   int64_t peak_step = -1;
   std::vector<PlanTensor> at_peak;
+  std::vector<std::string> open_sizes;
+  // The plan for these values of the open sizes.
+  std::function<Plan(std::span<const int64_t> sizes, Source at)> at_sizes;
 };
 
 namespace detail {
 
+// Of a memory's number, or that it is gone.
+std::string memory_name(int32_t number);
+
 struct PlanAccess {
   static Plan make(std::string title, std::shared_ptr<const CompiledFunction> compiled);
+  // Of a function with open sizes.
+  static Plan make_open(Plan plan, std::vector<std::string> open_sizes,
+                        std::function<Plan(std::span<const int64_t>, Source)> at_sizes);
   static const std::shared_ptr<const CompiledFunction>& compiled(const Plan& plan) {
     return plan.data_->compiled;
   }

@@ -196,3 +196,9 @@ Tensor permutation(int64_t n, PermutationOptions options, Source at) {
 }
 
 }  // namespace tidemark::random
+
+namespace tidemark::detail {
+
+void put_generator_in_variable() { random::generator(); }
+
+}  // namespace tidemark::detail

@@ -83,9 +83,7 @@ class CheckpointedGradient {
 
  private:
   Region& region(RegionId id) { return graph_.regions[static_cast<size_t>(id)]; }
-  const TensorType& type_of_parameter(size_t i) {
-    return graph_.type(region(body_).parameters[i]);
-  }
+  const TensorType& type_of_parameter(size_t i) { return graph_.type(region(body_).parameters[i]); }
   bool is_slice(size_t i) const { return i > carries_ && i <= carries_ + slices_; }
   bool is_capture(size_t i) const { return i > carries_ + slices_; }
   size_t input_of(size_t parameter) const { return parameter - 1 + attrs_.first_carry(); }
@@ -115,7 +113,7 @@ class CheckpointedGradient {
       return inner.parameter(TensorType(type), at_);
     };
     const auto first = static_cast<int32_t>(graph_.nodes.size());
-    ends_ = append_copy(graph_, body_, back_, starts_, is_effect);
+    ends_ = append_copy(graph_, body_, graph_, back_, starts_, is_effect);
     behind_ = static_cast<int32_t>(graph_.nodes.size());
     Differentiation asked;
     asked.scope = inner.scope();
@@ -249,7 +247,8 @@ class CheckpointedGradient {
     InnerScope inner("the body of a loop", at_);
     ahead_ = inner.region();
     const std::vector<Value> values = own_parameters(inner);
-    const std::vector<Value> results = append_copy(graph_, body_, ahead_, values, is_effect);
+    const std::vector<Value> results =
+        append_copy(graph_, body_, graph_, ahead_, values, is_effect);
     for (const size_t j : states_) region(ahead_).results.push_back(results[j]);
     prune(graph_, region(ahead_));
     const auto parameter = [&](RegionId to, Value like) {
@@ -259,11 +258,10 @@ class CheckpointedGradient {
     for (Given& capture : captures_) capture.ahead = parameter(ahead_, capture.back);
     std::vector<Given> walked;
     for (size_t i = 1 + carries_; i < parameters_; ++i) {
-      const bool is_read = reads(graph_, region(ahead_), values[i]) ||
-                           reads(graph_, region(back_), starts_[i]);
+      const bool is_read =
+          reads(graph_, region(ahead_), values[i]) || reads(graph_, region(back_), starts_[i]);
       if (!is_read) continue;
-      const Given given{
-          .outer = node_.inputs[input_of(i)], .ahead = values[i], .back = starts_[i]};
+      const Given given{.outer = node_.inputs[input_of(i)], .ahead = values[i], .back = starts_[i]};
       (is_slice(i) ? walked : own_captures_).push_back(given);
     }
     own_slices_ = walked.size();
@@ -290,11 +288,11 @@ class CheckpointedGradient {
     return bytes;
   }
 
-  int64_t slots() {
+  Dim slots() {
     int64_t slots = attrs_.amount;
     if (attrs_.save == LoopAttrs::Save::every) {
       const int64_t every = attrs_.amount;
-      return std::max<int64_t>(1, (attrs_.trips + every - 1) / every) + every - 1;
+      return larger((Dim(attrs_.trips) + (every - 1)) / every, 1) + (every - 1);
     }
     if (attrs_.save == LoopAttrs::Save::bytes) {
       // Beside the checkpoints there are the states on the way, what going back carries, twice,
@@ -306,7 +304,8 @@ class CheckpointedGradient {
       constexpr int64_t words = 16;  // Marks of a slot.
       slots = std::max<int64_t>(1, (attrs_.amount - work) / (state_bytes() + words));
     }
-    const bool is_exact = !attrs_.counted && node_.regions.size() == 1;
+    const bool is_exact =
+        !attrs_.counted && node_.regions.size() == 1 && !Dim(attrs_.trips).is_traced();
     return is_exact ? std::clamp<int64_t>(slots, 1, std::max<int64_t>(1, attrs_.trips)) : slots;
   }
 
@@ -318,13 +317,13 @@ class CheckpointedGradient {
                             " takes bytes that only a call knows"),
                         at_, "give a number of checkpoints: td::Save::slots(32)");
     }
-    const int64_t slots = this->slots();
+    const Dim slots = this->slots();
     int64_t kept = 0;
     for (const size_t j : states_) kept = j > 62 ? -1 : kept | int64_t{1} << j;
     if (states_.size() == carries_) kept = carries_ > 62 ? -1 : kept;
     if (attrs_.marks != 0) {
       const TensorType& marks = node_.results[static_cast<size_t>(attrs_.marks)];
-      if (attrs_.kept == kept && slots_of_marks(marks) == slots) return;
+      if (attrs_.kept == kept && marks.shape[0] == slots * 2) return;
       run_once_more();
     }
     Node& loop = graph_.nodes[static_cast<size_t>(number_)];
@@ -334,7 +333,7 @@ class CheckpointedGradient {
       attrs_.save = LoopAttrs::Save::slots;
       attrs_.amount = slots;
     }
-    loop.results.push_back({DType::i64, {2 * slots}});
+    loop.results.push_back({DType::i64, {slots * 2}});
     for (const size_t j : states_) {
       TensorType rows = loop.results[j];
       rows.shape.insert(0, slots);
@@ -353,7 +352,7 @@ class CheckpointedGradient {
       std::vector<Value> parameters;
       for (const Value old : std::vector(region(inner).parameters))
         parameters.push_back(graph_.add_parameter(fresh, TensorType(graph_.type(old)), at_));
-      std::vector<Value> results = append_copy(graph_, inner, fresh, parameters, is_effect);
+      std::vector<Value> results = append_copy(graph_, inner, graph_, fresh, parameters, is_effect);
       if (inner == body_) results.resize(carries_);
       region(fresh).results = std::move(results);
       inner = fresh;
@@ -439,10 +438,10 @@ class CheckpointedGradient {
   LoopAttrs attrs_;  // With what is added.
   RegionId body_, back_ = -1, ahead_ = -1;
   size_t carries_, slices_, parameters_;
-  std::vector<bool> active_;                       // Of carries: those gradients flow through.
-  std::vector<Value> starts_, ends_;               // The body's parameters and results, in `back_`.
-  int32_t behind_ = 0;                             // The first node that goes back.
-  std::vector<Value> of_carries_, sums_;           // What going back carries.
+  std::vector<bool> active_;              // Of carries: those gradients flow through.
+  std::vector<Value> starts_, ends_;      // The body's parameters and results, in `back_`.
+  int32_t behind_ = 0;                    // The first node that goes back.
+  std::vector<Value> of_carries_, sums_;  // What going back carries.
   std::vector<Value> end_values_, end_parameters_;  // Ends of trips, and what stands for them.
   std::vector<size_t> end_carries_;
   std::vector<Value> of_slices_;
@@ -523,14 +522,16 @@ class TwoLoops {
     const std::vector<Value> others = parameters(first_rest, rest.size());
     const std::vector<Value> captured_before = inner.scope()->captured;
     if (is_back) {
-      const Tensor last = count_.has_value() ? subtract(count_, Operand(1, at_), at_)
-                                             : subtract(Operand(attrs_.trips, at_), 1, at_);
-      values = {value_of(cast(subtract(last, trip, at_), DType::i64, at_), at_)};
+      const Tensor now = count_.has_value()
+                             ? subtract(subtract(count_, Operand(1, at_), at_), trip, at_)
+                             : subtract(last_trip(attrs_.trips, at_), trip, at_);
+      values = {value_of(now, at_)};
       values.insert(values.end(), walked.begin(), walked.end());
     }
     values.insert(values.end(), own.begin(), own.end());
     values.insert(values.end(), others.begin(), others.end());
-    std::vector<Value> results = append_copy(graph_, from, inner.region(), values, is_effect);
+    std::vector<Value> results =
+        append_copy(graph_, from, graph_, inner.region(), values, is_effect);
     if (!is_back) results.insert(results.end(), own.begin(), own.end());
     for (const Value value : inner.scope()->captured) node.inputs.push_back(value);
     LoopAttrs attrs;
@@ -565,7 +566,7 @@ Tensors reverse_loop_gradient(TraceScope* scope, int32_t number, const Tensors& 
                               const std::vector<bool>& wanted, Source at) {
   Graph& graph = scope->trace->graph();
   const Node node = graph.nodes[static_cast<size_t>(number)];
-  if (ReverseAttrs(node).trips < 0)
+  if (ReverseAttrs(node).trips == -1)
     throw UserError("gradient: the gradient of a loop whose trips have no bound has none itself",
                     at, "give max_iterations, or plain numbers for the bounds of fori_loop");
   const auto first = static_cast<int32_t>(graph.nodes.size());

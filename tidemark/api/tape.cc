@@ -134,6 +134,25 @@ class EagerTape : public Tape {
     return found;
   }
 
+  void know(TapeId id) { known_.emplace(id, 0); }
+
+  // Once, by values it knows.
+  Tensors gradient_by(const std::vector<TapeId>& ids, const Tensors& targets,
+                      const Tensors& output_gradients) {
+    stop();
+    Sums sums;
+    for (size_t i = 0; i < targets.size(); ++i)
+      if (output_gradients[i].has_value() && knows(tape_id_of(targets[i])))
+        sums.add(tape_id_of(targets[i]), output_gradients[i]);
+    for (size_t i = list_.size(); i-- > 0;) {
+      step_back(list_[i], sums, ids);
+      list_[i] = {};
+    }
+    Tensors found;
+    for (const TapeId id : ids) found.push_back(sums.found(id).dense);
+    return found;
+  }
+
   std::vector<Variable> watched_variables() const override {
     std::vector<Variable> list;
     for (const auto& [variable, id] : reads_) {
@@ -256,6 +275,16 @@ class EagerTape : public Tape {
 
 std::unique_ptr<Tape> make_eager_tape() { return std::make_unique<EagerTape>(); }
 std::unique_ptr<Tape> make_tape() { return tracing() ? make_traced_tape() : make_eager_tape(); }
+
+Tensors gradients_of_run(const std::vector<TapeId>& known, const std::function<Tensors()>& run,
+                         const Tensors& gradients) {
+  EagerTape tape;
+  tape.watches_variables = false;
+  for (const TapeId id : known) tape.know(id);
+  tape.start();
+  const Tensors results = run();
+  return tape.gradient_by(known, results, gradients);
+}
 
 // ---- recording ----------------------------------------------------------------------------------
 

@@ -121,6 +121,11 @@ class Recording {
 // The number by which tapes know an eager tensor; 0: by none.
 TapeId tape_id_of(const Tensor& tensor);
 
+// Runs something eager on a tape of its own that knows these values, and goes back over it: the
+// gradients by the values, nothing where there is none.
+Tensors gradients_of_run(const std::vector<TapeId>& known, const std::function<Tensors()>& run,
+                         const Tensors& gradients);
+
 // Results of eager code that come out of no op.
 void record_pullback(std::vector<TapeId> inputs, const Tensors& results, Pullback pullback,
                      int64_t saved_bytes, Source at);

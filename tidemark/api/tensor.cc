@@ -1,11 +1,13 @@
 #include "tidemark/api/tensor.h"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <new>
 
 #include "tidemark/api/tensor_state.h"
 #include "tidemark/api/trace.h"
+#include "tidemark/base/inline_list.h"
 #include "tidemark/compile/eager.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/ops/lower.h"
@@ -26,12 +28,23 @@ AxisList sizes_of(const Shape& shape) {
   return sizes;
 }
 
+// contiguous_strides, written where they stay: copying what was just written costs more than making
+// it.
+void set_contiguous(Strides& strides, const Shape& shape) {
+  strides.resize(static_cast<size_t>(shape.rank()));
+  int64_t stride = 1;
+  for (int64_t axis = shape.rank() - 1; axis >= 0; --axis) {
+    strides[static_cast<size_t>(axis)] = stride;
+    stride *= std::max<int64_t>(1, shape[axis]);
+  }
+}
+
 TensorState* place_state(device::Cell* cell, DType dtype, const Shape& shape, Source at) {
   auto* state = new (cell->payload) TensorState;
   state->array.data = cell->storage.data;
   state->array.dtype = dtype;
   state->array.shape = shape;
-  state->array.strides = contiguous_strides(shape);
+  set_contiguous(state->array.strides, shape);
   state->storage = &cell->storage;
   state->at = at;
   return state;
@@ -118,6 +131,30 @@ Tensor make_tensor(DType dtype, const Shape& shape, Source at, ByteClass byte_cl
   device::Cell* cell = device::allocate(
       bytes, {.dtype = dtype, .sizes = sizes, .at = line, .byte_class = byte_class});
   return TensorState::adopt(place_state(cell, dtype, shape, line));
+}
+
+void make_tensors(std::span<TensorWish> wished, Source at) {
+  if (wished.size() == 1) {
+    TensorWish& only = wished[0];
+    only.made = make_tensor(only.dtype, *only.shape, at, only.byte_class);
+    return;
+  }
+  const Source line = at.resolve();
+  InlineList<AxisList, 4> sizes;
+  for (const TensorWish& wish : wished) sizes.push_back(sizes_of(*wish.shape));
+  InlineList<device::Wanted, 4> wanted;
+  for (size_t i = 0; i < wished.size(); ++i) {
+    const TensorWish& wish = wished[i];
+    device::Wanted& made = wanted.emplace_back();
+    made.bytes = bytes_of(wish.dtype, *wish.shape, at);
+    made.purpose = {
+        .dtype = wish.dtype, .sizes = sizes[i], .at = line, .byte_class = wish.byte_class};
+  }
+  device::allocate_all({wanted.data(), wanted.size()});
+  for (size_t i = 0; i < wished.size(); ++i) {
+    wished[i].made =
+        TensorState::adopt(place_state(wanted[i].cell, wished[i].dtype, *wished[i].shape, line));
+  }
 }
 
 Tensor make_view(const Tensor& base, const ArrayRef& seen, Source at) {

@@ -4,16 +4,17 @@
 #include "tidemark/api/effect.h"
 #include "tidemark/api/ops.h"
 #include "tidemark/api/tensor_state.h"
+#include "tidemark/types/size.h"
 
 namespace tidemark {
 namespace {
 
-int64_t room_of(const TensorArrayOptions& options, Source at) {
-  if (options.size < 0)
-    throw UserError(cat("TensorArray: a size of ", options.size, " is not possible"), at,
+Dim room_of(const TensorArrayOptions& options, Source at) {
+  if (options.size.is_any())
+    throw UserError(cat("TensorArray: a size of ", options.size.word(), " is not possible"), at,
                     "give the number of elements, or .max_size and push_back");
   if (!options.max_size) return options.size;
-  if (*options.max_size < options.size)
+  if (is_less(*options.max_size, options.size))
     throw UserError(
         cat("TensorArray: max_size ", *options.max_size, " is less than size ", options.size), at,
         "max_size is the most elements it ever has");
@@ -31,7 +32,7 @@ TensorArray::TensorArray(DType dtype, const TensorArrayOptions& options, Source 
 
 void TensorArray::make_room(const Shape& element, Source at) {
   Shape shape = element;
-  shape.insert(0, *room_);
+  shape.insert(0, room());
   buffer_ = zeros(shape, dtype_, at);
 }
 
@@ -84,8 +85,8 @@ void TensorArray::check_full(Source at) const {
   if (!count_)
     throw UserError("push_back: this TensorArray has a fixed size", at,
                     "give the most elements it may have, {.max_size = 100}, or use write");
-  assert_that(less(*count_, *room_, at),
-              cat("push_back: this TensorArray has max_size ", *room_, ", and is full"), {}, at);
+  assert_that(less(*count_, room(), at),
+              cat("push_back: this TensorArray has max_size ", room(), ", and is full"), {}, at);
 }
 
 TensorArray TensorArray::push_back(const Operand& element, Source at) const& {
@@ -107,14 +108,13 @@ TensorArray TensorArray::unstack(const Operand& x, Source at) const {
   if (type.shape.rank() == 0)
     throw UserError(cat("unstack: ", type, " has no axis to take elements from"), at,
                     "give it one: td::reshape(x, {1})");
-  const bool fits = count_ ? type.shape[0] <= *room_ : true;
-  if (!fits)
+  if (count_ && is_less(room(), type.shape[0]))
     throw UserError(cat("unstack: ", type, " has ", type.shape[0],
-                        " elements, this TensorArray has max_size ", *room_),
+                        " elements, this TensorArray has max_size ", room()),
                     at, "give it a larger max_size");
   TensorArray array = *this;
   if (!count_) {
-    array.room_ = int64_t{type.shape[0]};
+    array.room_ = type.shape[0];
     array.buffer_ = all;
     return array;
   }
@@ -138,7 +138,7 @@ Tensor TensorArray::gather(const Operand& indices, Source at) const {
 Tensor TensorArray::stack(Source at) const { return buffer("stack", at); }
 
 Tensor TensorArray::size(Source at) const {
-  return count_ ? *count_ : detail::tensor_of(Operand(*room_, at), at, DType::i32);
+  return count_ ? *count_ : detail::tensor_of(Operand(room(), at), at, DType::i32);
 }
 
 }  // namespace tidemark

@@ -60,11 +60,12 @@ class TensorArray {
   void make_room(const Shape& element, Source at);
   Tensor fitting(const Operand& element, const char* what, Source at) const;
   void check_full(Source at) const;
+  Dim room() const { return buffer_.has_value() ? buffer_.shape()[0] : *room_; }
 
   Tensor buffer_;                // Nothing before the first write, unless the shape was given.
   std::optional<Tensor> count_;  // Of elements, where push_back may add some.
   DType dtype_;
-  Static<int64_t> room_;
+  Static<Dim> room_;  // Of a program's result it is the buffer that tells.
 };
 
 }  // namespace tidemark

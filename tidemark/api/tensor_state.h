@@ -2,6 +2,8 @@
 #pragma once
 
 #include <atomic>
+#include <span>
+#include <string_view>
 
 #include "tidemark/api/tensor.h"
 #include "tidemark/device/storage.h"
@@ -64,6 +66,14 @@ Tensor make_tensor(DType dtype, const Shape& shape, Source at,
                    ByteClass byte_class = ByteClass::temporaries);
 // The bytes of `base` seen otherwise.
 Tensor make_view(const Tensor& base, const ArrayRef& seen, Source at);
+// Several of them, in one reservation: all or none.
+struct TensorWish {
+  DType dtype = DType::f32;
+  const Shape* shape = nullptr;
+  ByteClass byte_class = ByteClass::temporaries;
+  Tensor made = {};
+};
+void make_tensors(std::span<TensorWish> wished, Source at);
 // Over memory the caller owns.
 Tensor make_borrowed(std::byte* data, DType dtype, const Shape& shape,
                      std::function<void()> release, Source at);
@@ -75,6 +85,9 @@ Tensor make_spec(const TensorType& type, Source at);
 bool is_sole(const TensorState& state);
 
 TensorType type_of(const Tensor& tensor, Source at);
+
+// A UserError where a whole number does not fit the dtype it meets in an op.
+void check_fits(int64_t number, DType dtype, std::string_view op, Source at);
 
 // ---- running ops --------------------------------------------------------------------------------
 

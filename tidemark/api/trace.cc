@@ -1,5 +1,6 @@
 #include "tidemark/api/trace.h"
 
+#include "tidemark/api/call_types.h"
 #include "tidemark/api/tape.h"
 #include "tidemark/api/variable_state.h"
 #include "tidemark/ops/program.h"
@@ -38,10 +39,19 @@ void end(TraceScope* scope) {
 
 Trace::~Trace() { end(body_); }
 
-Tensor Trace::argument(const TensorType& type, bool weak, Source at) {
+Value Trace::add_parameter(const TensorType& type, uint64_t repeats, Source at) {
+  const TensorType once{type.dtype, shown_once(type.shape, repeats)};
+  const Value parameter = graph_.add_parameter(Graph::kBody, once, at);
+  if (repeats == 0) return parameter;
+  return graph_.add(Graph::kBody, def_of(&ops::broadcast_to), {{parameter}},
+                    Attrs().add(words_of(type.shape)), type, at);
+}
+
+Tensor Trace::argument(const TensorType& type, bool weak, Source at, uint64_t repeats) {
   const EnterScope entered(body_);
-  parameters_.emplace_back();
-  return traced_tensor(graph_.add_parameter(Graph::kBody, type, at), at, weak);
+  const Value value = add_parameter(type, repeats, at);
+  parameters_.push_back({.value = value, .weak = weak});
+  return traced_tensor(value, at, weak);
 }
 
 Value Trace::capture(const Tensor& tensor, Source at) {
@@ -52,17 +62,12 @@ Value Trace::capture(const Tensor& tensor, Source at) {
     if (other.array.data == state.array.data && other.storage == state.storage &&
         other.array.dtype == state.array.dtype && other.array.shape == state.array.shape &&
         other.array.strides == state.array.strides)
-      return graph_.body().parameters[i];
+      return parameters_[i].value;
   }
-  Tensor held = tensor;
-  if (!state.array.is_contiguous()) {
-    const NoTrace eager;
-    held = dense(tensor, at);
-  }
-  const Value parameter =
-      graph_.add_parameter(Graph::kBody, {state.array.dtype, state.array.shape}, state.at);
-  parameters_.push_back({std::move(held), nullptr});
-  return parameter;
+  const TensorType type{state.array.dtype, state.array.shape};
+  const Value value = add_parameter(type, repeated_axes(state.array), state.at);
+  parameters_.push_back({.capture = tensor, .value = value});
+  return value;
 }
 
 Tensor Trace::read(const VariableState& variable, Source at) {
@@ -79,7 +84,8 @@ Tensor Trace::read(const VariableState& variable, Source at) {
   const Value parameter =
       graph_.add_parameter(Graph::kBody, {variable.dtype, variable.shape}, variable.at);
   parameters_.push_back(
-      {Tensor(), std::const_pointer_cast<VariableState>(variable.shared_from_this())});
+      {.variable = std::const_pointer_cast<VariableState>(variable.shared_from_this()),
+       .value = parameter});
   return traced_tensor(parameter, at);
 }
 
@@ -217,6 +223,12 @@ Tensor record(const OpDef& op, std::span<const Value> inputs, const Attrs& attrs
   return traced_tensor(
       current_scope->trace->graph().add(current_scope->region, op, inputs, attrs, type, line),
       line);
+}
+
+Tensor transferred(const Tensor& tensor, int32_t memory, Source at) {
+  const Value value = value_of(tensor, at);
+  const TensorType type = current_scope->trace->graph().type(value);
+  return record(def_of(&ops::transfer), {&value, 1}, Attrs().add(int64_t{memory}), type, at);
 }
 
 Value record_constant(DType dtype, double real, int64_t whole, Source at) {

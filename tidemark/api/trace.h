@@ -55,18 +55,30 @@ class Trace {
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
 
-  // A parameter of the whole function.
-  Tensor argument(const TensorType& type, bool weak, Source at);
+  // A parameter of the whole function. Where it repeats one element along axes (bits of `repeats`),
+  // the parameter has one element there, and the tensor is a broadcast of it.
+  Tensor argument(const TensorType& type, bool weak, Source at, uint64_t repeats = 0);
   Graph& graph() { return graph_; }
   SizeTable& sizes() { return sizes_; }
   // What each parameter of the body is: the arguments, and in the order they were met, concrete
   // tensors and Variables.
   struct Parameter {
-    Tensor capture;
-    std::shared_ptr<VariableState> variable;
+    Tensor capture = {};
+    std::shared_ptr<VariableState> variable = {};
+    Value value = {};   // As the function sees it: the parameter, or a broadcast of it.
+    bool weak = false;  // An argument that is a plain number.
+    bool is_argument() const { return !capture.has_value() && variable == nullptr; }
   };
   const std::vector<Parameter>& parameters() const { return parameters_; }
   std::vector<NumberMet>& numbers() { return numbers_; }
+  // A whole number that the function is given, and the dtype it meets.
+  struct Meeting {
+    Value number;
+    DType dtype = DType::u8;
+    std::string op;
+    Source at = Source::none();
+  };
+  std::vector<Meeting>& meetings() { return meetings_; }
   TraceScope* body() { return body_; }
   // Why the function is traced though it has been before. Variables are made in first traces only.
   void set_retraced(std::string reason) { retraced_ = std::move(reason); }
@@ -78,11 +90,14 @@ class Trace {
   void write(VariableState& variable, Tensor value);
 
  private:
+  Value add_parameter(const TensorType& type, uint64_t repeats, Source at);
+
   Graph graph_;
   SizeTable sizes_;
   TraceScope* body_;
   std::vector<Parameter> parameters_;
   std::vector<NumberMet> numbers_;
+  std::vector<Meeting> meetings_;
   std::string retraced_;
 };
 
@@ -135,6 +150,9 @@ std::optional<Dim> open_size_of(const Operand& operand);
 // A traced tensor that depends on no argument and no Variable, as something that computes it when
 // it is first wanted: the initial value of a Variable made inside a trace.
 std::function<Tensor()> frozen(const Tensor& tensor, const std::string& variable, Source at);
+
+// A traced tensor in the memory of this number (device/memory.h); 0 is the host's.
+Tensor transferred(const Tensor& tensor, int32_t memory, Source at = Source::here());
 
 // A tensor in another dtype, as a value of the current scope.
 Value value_as(const Tensor& tensor, DType dtype, Source at);

@@ -5,12 +5,15 @@
 #include <bit>
 #include <cstring>
 #include <mutex>
+#include <optional>
 
+#include "tidemark/api/plan_data.h"
 #include "tidemark/api/variable_state.h"
 #include "tidemark/compile/eager.h"
 #include "tidemark/compile/pipeline.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/passes/passes.h"
+#include "tidemark/run/paint.h"
 
 namespace tidemark::detail {
 
@@ -27,211 +30,358 @@ int64_t CompiledFunction::result_bytes() const {
   return bytes;
 }
 
-Graph at_sizes(const TracedFunction& traced, const std::vector<int64_t>& sizes) {
+Graph at_sizes(const TracedFunction& traced, std::span<const int64_t> sizes) {
   if (sizes.empty()) return traced.graph;
   return compile::at_sizes(traced.graph, traced.sizes, traced.sizes.evaluate(sizes));
 }
 
-std::shared_ptr<CompiledFunction> compile_function(const TracedFunction& traced,
-                                                   const std::vector<bool>& donated,
-                                                   const std::vector<int64_t>& sizes,
-                                                   compile::Placements& placements) {
-  compile::Interface interface = traced.interface;
-  size_t argument = 0;
-  for (size_t i = 0; i < interface.parameters.size(); ++i) {
-    if (interface.parameters[i].byte_class == ByteClass::arguments)
-      interface.parameters[i].donated = donated[argument++];
+// ---- keys ---------------------------------------------------------------------------------------
+
+namespace {
+
+// Dense but for axes that repeat: those have one element where the program looks.
+bool is_dense(const ArrayRef& array) {
+  int64_t expected = 1;
+  for (int64_t axis = array.rank() - 1; axis >= 0; --axis) {
+    const int64_t extent = array.shape[axis];
+    if (extent == 0) return true;
+    const int64_t stride = array.strides[static_cast<size_t>(axis)];
+    if (extent == 1 || stride == 0) continue;
+    if (stride != expected) return false;
+    expected *= extent;
   }
-  auto compiled = std::make_shared<CompiledFunction>();
-  if (sizes.empty()) {
-    compiled->program = compile::lower(traced.graph, interface, placements);
-  } else {
-    const Graph known = compile::optimise(at_sizes(traced, sizes), {.fuse = traced.fuse});
-    compiled->program = compile::lower(known, interface, placements);
-  }
-  compiled->donated = donated;
-  compiled->sizes = sizes;
-  return compiled;
+  return true;
+}
+
+}  // namespace
+
+compile::Interface::Parameter capture_parameter(const Tensor& capture) {
+  const ArrayRef& array = TensorState::of(capture)->array;
+  return {ByteClass::constants, false, "captured", is_dense(array) ? Strides{} : array.strides};
 }
 
 namespace {
 
-// Calls take their memory one after another: of several that do not all fit, as many as fit run.
-std::mutex taking;
-
-// Different at every place, so that whatever is written shows.
-constexpr uint64_t paint_at(int64_t word) {
-  return (static_cast<uint64_t>(word) + 1) * 0x9e3779b97f4a7c15ULL;
+// Whether an argument's bytes may be used up: it was moved in, and nobody else holds them.
+bool may_use(const Argument& argument, const TensorState& state) {
+  if (state.kind == TensorState::Kind::spec) return state.donated;
+  return argument.donated && is_sole(state) && state.array.is_contiguous() &&
+         state.storage->bytes == granted_bytes(state.array.size() * size_of(state.array.dtype));
 }
 
-void paint(std::byte* arena, int64_t bytes) {
-  for (int64_t word = 0; word < bytes / 8; ++word) {
-    const uint64_t value = paint_at(word);
-    std::memcpy(arena + word * 8, &value, 8);
+}  // namespace
+
+ProgramKey program_key(const TracedFunction& traced, const Arguments& arguments,
+                       std::span<const int64_t> sizes, Profile* profile) {
+  ProgramKey key;
+  key.words.push_back(num_threads());
+  for (const int32_t leaf : traced.argument_leaves) {
+    const Argument& argument = arguments.leaves[static_cast<size_t>(leaf)];
+    const TensorState& state = *TensorState::of(argument.tensor);
+    const bool donated = !state.weak && may_use(argument, state);
+    if (profile != nullptr && donated)
+      profile->donated.push_back(arguments.path(static_cast<size_t>(leaf)));
+    else if (profile != nullptr && argument.donated && !state.weak)
+      profile->not_donated.push_back(
+          cat(arguments.path(static_cast<size_t>(leaf)), ": somebody else holds its bytes"));
+    if (donated || state.kind == TensorState::Kind::spec || is_dense(state.array)) {
+      key.words.push_back(donated ? ProgramKey::donated : ProgramKey::dense);
+      continue;
+    }
+    key.words.push_back(ProgramKey::strided);
+    for (const int64_t stride : state.array.strides) key.words.push_back(stride);
+  }
+  key.sizes_at = key.words.size();
+  for (const int64_t size : sizes) key.words.push_back(size);
+  return key;
+}
+
+namespace {
+
+// Walks what a key says of the arguments: visit(first word, strides).
+template <class Visit>
+void for_each_argument(const TracedFunction& traced, const ProgramKey& key, Visit visit) {
+  size_t at = 1;
+  for (size_t i = 0; i < traced.parameters.size(); ++i) {
+    if (!traced.parameters[i].is_argument()) continue;
+    const auto rank =
+        static_cast<size_t>(traced.graph.type(traced.graph.body().parameters[i]).shape.rank());
+    const auto said = static_cast<ProgramKey::Argument>(key.words[at++]);
+    const size_t strides = said == ProgramKey::strided ? rank : 0;
+    visit(i, said, std::span<const int64_t>(key.words).subspan(at, strides));
+    at += strides;
   }
 }
 
-// The bytes up to the last that changed, rounded as blocks are.
-int64_t touched_bytes(const std::byte* arena, int64_t bytes) {
-  for (int64_t word = bytes / 8; word-- > 0;) {
-    uint64_t value = 0;
-    std::memcpy(&value, arena + word * 8, 8);
-    if (value != paint_at(word)) return granted_bytes((word + 1) * 8);
-  }
-  return 0;
+}  // namespace
+
+bool serves(const TracedFunction& traced, const ProgramKey& planned, const ProgramKey& call) {
+  if (planned.words[0] != call.words[0]) return false;
+  if (!std::equal(planned.sizes().begin(), planned.sizes().end(), call.sizes().begin(),
+                  call.sizes().end()))
+    return false;
+  // A donated argument is dense, too.
+  ProgramKey kept = call;
+  size_t place = 1;
+  for_each_argument(
+      traced, call, [&](size_t, ProgramKey::Argument said, std::span<const int64_t> strides) {
+        if (said == ProgramKey::donated && place < planned.sizes_at)
+          kept.words[place] = planned.words[place] == ProgramKey::dense ? ProgramKey::dense : said;
+        place += 1 + strides.size();
+      });
+  return kept == planned;
 }
 
-// The memory of one call.
+// ---- compiling ----------------------------------------------------------------------------------
+
+namespace {
+
+bool is_result(const run::Program& program, size_t parameter) {
+  return std::any_of(program.results.begin(), program.results.end(),
+                     [&](const run::Result& result) {
+                       return result.parameter == static_cast<int32_t>(parameter);
+                     });
+}
+
+bool is_updated_in_place(const TracedFunction& traced, const run::Program& program,
+                         size_t parameter) {
+  for (size_t k = 0; k < program.results.size(); ++k) {
+    if (program.results[k].parameter == static_cast<int32_t>(parameter) &&
+        traced.interface.results[k].updates >= 0)
+      return true;
+  }
+  return false;
+}
+
+// What a call has to do for each parameter, worked out once.
+void prepare_calls(const TracedFunction& traced, CompiledFunction& compiled) {
+  using Kind = CompiledFunction::Parameter::Kind;
+  const run::Program& program = *compiled.program;
+  size_t argument = 0;
+  for (size_t i = 0; i < traced.parameters.size(); ++i) {
+    CompiledFunction::Parameter& made = compiled.parameters.emplace_back();
+    if (traced.parameters[i].variable != nullptr) {
+      made.kind = Kind::variable;
+      made.in_place = is_updated_in_place(traced, program, i);
+    } else if (!traced.parameters[i].is_argument()) {
+      made.kind = Kind::capture;
+    } else {
+      made.leaf = traced.argument_leaves[argument++];
+      if (!traced.parameters[i].weak || is_result(program, i)) continue;
+      made.kind = Kind::number;
+      ++compiled.numbers;
+    }
+  }
+  for (const compile::Interface::Result& result : traced.interface.results) {
+    if (result.updates < 0) continue;
+    compiled.written.push_back(
+        traced.parameters[static_cast<size_t>(result.updates)].variable.get());
+  }
+  std::sort(compiled.written.begin(), compiled.written.end(),
+            [](const auto* a, const auto* b) { return a->id < b->id; });
+}
+
+}  // namespace
+
+std::shared_ptr<CompiledFunction> compile_function(const TracedFunction& traced,
+                                                   const ProgramKey& key,
+                                                   compile::Placements& placements) {
+  compile::Interface interface = traced.interface;
+  for_each_argument(traced, key,
+                    [&](size_t i, ProgramKey::Argument said, std::span<const int64_t> strides) {
+                      interface.parameters[i].donated = said == ProgramKey::donated;
+                      interface.parameters[i].strides = Strides(strides);
+                    });
+  auto compiled = std::make_shared<CompiledFunction>();
+  if (key.sizes().empty()) {
+    compiled->program = compile::lower(traced.graph, interface, placements);
+  } else {
+    const Graph known = compile::optimise(at_sizes(traced, key.sizes()),
+                                          {.fuse = traced.fuse, .fusions = &placements.fusions});
+    compiled->program = compile::lower(known, interface, placements);
+  }
+  compiled->key = key;
+  prepare_calls(traced, *compiled);
+  return compiled;
+}
+
+// ---- running ------------------------------------------------------------------------------------
+
+namespace {
+
+// One call: binds what it is given to the program's registers, takes its memory, runs. Nothing of
+// it is on the heap where there are few parameters and results.
 class Call {
  public:
-  Call(const TracedFunction& traced, const CompiledFunction& compiled, const RunOptions& options,
-       Source at)
+  Call(const TracedFunction& traced, const CompiledFunction& compiled,
+       std::span<const Argument> leaves, const RunOptions& options, Source at)
       : traced_(traced),
+        compiled_(compiled),
         program_(*compiled.program),
+        leaves_(leaves),
         options_(options),
         at_(at),
-        registers_(static_cast<size_t>(program_.registers)) {}
+        registers_(static_cast<size_t>(program_.registers)),
+        numbers_(compiled.numbers) {}
 
-  std::vector<Tensor> run(std::span<const Argument> leaves) {
-    lock_variables();
-    // Declared ones get their first value now, which may be a call of its own.
-    for (const Trace::Parameter& parameter : traced_.parameters)
-      if (parameter.variable != nullptr) read_variable(*parameter.variable, at_);
-    {
-      const std::lock_guard guard(taking);
-      take_parameters(leaves);
-      take_results();
-      take_arena();
-    }
-    if (options_.profile != nullptr) paint(registers_[run::kArena], program_.arena_bytes);
+  InlineList<Tensor, 4> run() {
+    for (const NumberCheck& check : traced_.checks) check_number(check);
+    for (VariableState* variable : compiled_.written) locks_.emplace_back(variable->lock);
+    bind_parameters();
+    take_memory();
+    if (options_.profile != nullptr) run::paint(registers_[run::kArena], program_.arena_bytes);
     {
       const SourceScope scope(at_);
-      run::execute(program_, registers_);
+      std::optional<device::AllTakePart> all;  // What is planned for all is touched by all.
+      if (options_.profile != nullptr) all.emplace();
+      std::vector<int64_t> touched;
+      run::execute(program_, registers_, options_.profile != nullptr ? &touched : nullptr);
+      for (size_t i = 0; i < touched.size(); ++i) {
+        const run::DeviceArena& arena = program_.device_arenas[i];
+        options_.profile->memories.push_back({memory_name(arena.memory), arena.bytes, touched[i]});
+      }
     }
     if (options_.profile != nullptr) {
-      int64_t results = 0;
-      for (const run::Result& result : program_.results)
-        if (result.parameter < 0) results += result.bytes;
       options_.profile->touched =
-          touched_bytes(registers_[run::kArena], program_.arena_bytes) + results;
+          run::touched_bytes(registers_[run::kArena], program_.arena_bytes) +
+          compiled_.result_bytes();
     }
     return commit();
   }
 
  private:
-  // Those that are written, in the order of their numbers: calls that write the same run in turn.
-  void lock_variables() {
-    for (const compile::Interface::Result& result : traced_.interface.results) {
-      if (result.updates < 0) continue;
-      written_.push_back(traced_.parameters[static_cast<size_t>(result.updates)].variable.get());
-    }
-    std::sort(written_.begin(), written_.end(),
-              [](const auto* a, const auto* b) { return a->id < b->id; });
-    for (VariableState* variable : written_) locks_.emplace_back(variable->lock);
+  using Kind = CompiledFunction::Parameter::Kind;
+
+  void check_number(const NumberCheck& check) const {
+    const Tensor& given = leaves_[static_cast<size_t>(check.leaf)].tensor;
+    check_fits(given.item<int64_t>(at_), check.dtype, check.op, check.at);
   }
 
-  void take_parameters(std::span<const Argument> leaves) {
-    size_t argument = 0;
-    numbers_.reserve(traced_.parameters.size());  // So that none moves.
-    for (size_t i = 0; i < traced_.parameters.size(); ++i) {
-      const Trace::Parameter& parameter = traced_.parameters[i];
-      Tensor held;
-      if (parameter.variable != nullptr) {
-        held = own_variable(*parameter.variable, i);
-      } else if (parameter.capture.has_value()) {
-        held = parameter.capture;
-      } else {
-        const auto leaf = static_cast<size_t>(traced_.argument_leaves[argument++]);
-        const Tensor& given = leaves[leaf].tensor;
-        if (state_of(given, at_).weak && !is_result(i)) {
-          registers_[1 + i] = number_of(given, program_.parameters[i].dtype);
-          held_.emplace_back();
-          continue;
+  // Where each parameter lies. Variables get their first value here, which may be a call of its
+  // own.
+  void bind_parameters() {
+    size_t numbers = 0;
+    for (size_t i = 0; i < compiled_.parameters.size(); ++i) {
+      const CompiledFunction::Parameter& parameter = compiled_.parameters[i];
+      std::byte*& place = registers_[1 + i];
+      switch (parameter.kind) {
+        case Kind::argument:
+          place = array_of(leaves_[static_cast<size_t>(parameter.leaf)].tensor, at_).data;
+          break;
+        case Kind::number: {
+          uint64_t& word = numbers_[numbers++];
+          word = exact(leaves_[static_cast<size_t>(parameter.leaf)].tensor,
+                       program_.parameters[i].dtype);
+          place = reinterpret_cast<std::byte*>(&word);
+          break;
         }
-        held = argument_of(given);
+        case Kind::capture:
+          place = TensorState::of(traced_.parameters[i].capture)->array.data;
+          break;
+        case Kind::variable:
+          place = bind_variable(i);
+          break;
       }
-      registers_[1 + i] = TensorState::of(held)->array.data;
-      held_.push_back(std::move(held));
     }
-  }
-
-  bool is_result(size_t parameter) const {
-    return std::any_of(program_.results.begin(), program_.results.end(),
-                       [&](const run::Result& result) {
-                         return result.parameter == static_cast<int32_t>(parameter);
-                       });
-  }
-
-  // Views come in dense.
-  Tensor argument_of(const Tensor& tensor) const {
-    array_of(tensor, at_);  // A spec has no bytes.
-    return dense(tensor, at_);
   }
 
   // Numbers come in exact, and stand in the call itself.
-  std::byte* number_of(const Tensor& tensor, DType dtype) {
-    const TensorState& state = state_of(tensor, at_);
-    uint64_t& word = numbers_.emplace_back(0);
-    if (dtype == DType::f64) {
-      word = std::bit_cast<uint64_t>(state.number);
-    } else {
-      word = static_cast<uint64_t>(tensor.item<int64_t>(at_));
-    }
-    return reinterpret_cast<std::byte*>(&word);
+  uint64_t exact(const Tensor& tensor, DType dtype) const {
+    if (dtype == DType::f64) return std::bit_cast<uint64_t>(state_of(tensor, at_).number);
+    return static_cast<uint64_t>(tensor.item<int64_t>(at_));
   }
 
-  // A Variable written in place must be nobody else's: snapshots that are alive keep their value.
-  Tensor own_variable(const VariableState& variable, size_t parameter) {
-    Tensor value = read_variable(variable, at_);
-    const bool in_place = std::any_of(program_.results.begin(), program_.results.end(),
-                                      [&](const run::Result& result) {
-                                        return result.parameter == static_cast<int32_t>(parameter) &&
-                 traced_.interface.results[static_cast<size_t>(&result - program_.results.data())]
-                         .updates >= 0;
-                                      });
-    if (!in_place) return value;
-    const TensorState& state = *TensorState::of(value);
+  struct Bound {
+    size_t parameter = 0;
+    Tensor value;
+    bool shared = false;  // It is written where it lies, and somebody has a snapshot: it is copied.
+  };
+
+  std::byte* bind_variable(size_t parameter) {
+    Bound& bound = variables_.emplace_back();
+    bound.parameter = parameter;
+    bound.value = read_variable(*traced_.parameters[parameter].variable, at_);
+    const TensorState& state = *TensorState::of(bound.value);
     // One handle is the Variable's, one is ours.
-    const bool shared = state.references.load() > 2 || state.storage->references.load() > 1 ||
-                        !state.storage->writable;
-    if (!shared) return value;
-    Tensor copy = make_tensor(variable.dtype, variable.shape, at_, ByteClass::shadow);
-    compile::run_copy(state.array, TensorState::of(copy)->array);
-    return copy;
+    bound.shared = compiled_.parameters[parameter].in_place &&
+                   (state.references.load() > 2 || state.storage->references.load() > 1 ||
+                    !state.storage->writable);
+    return state.array.data;
   }
 
-  void take_results() {
-    int64_t offset = program_.arena_bytes;
+  // All that the call needs, in one reservation: results, the arena, and copies of Variables that
+  // somebody has a snapshot of.
+  void take_memory() {
+    InlineList<TensorWish, 4> wished;
+    const auto wish = [&](DType dtype, const Shape& shape, ByteClass byte_class) {
+      TensorWish& made = wished.emplace_back();
+      made.dtype = dtype;
+      made.shape = &shape;
+      made.byte_class = byte_class;
+    };
+    if (options_.arena == nullptr) {
+      for (const run::Result& result : program_.results)
+        if (result.parameter < 0) wish(result.dtype, result.shape, result.byte_class);
+    }
+    const Shape arena{program_.arena_bytes};
+    const bool own_arena = options_.arena == nullptr && program_.arena_bytes > 0;
+    if (own_arena) wish(DType::u8, arena, ByteClass::temporaries);
+    for (const Bound& bound : variables_) {
+      const VariableState& variable = *traced_.parameters[bound.parameter].variable;
+      if (bound.shared) wish(variable.dtype, variable.shape, ByteClass::shadow);
+    }
+    make_tensors({wished.data(), wished.size()}, at_);
+    TensorWish* next = wished.begin() + (options_.arena == nullptr ? results_taken() : 0);
+    if (own_arena) arena_ = std::move(next++->made);
+    registers_[run::kArena] = own_arena ? TensorState::of(arena_)->array.data : options_.arena;
+    for (Bound& bound : variables_)
+      if (bound.shared) copy_variable(bound, std::move(next++->made));
+    take_results(wished.begin());
+  }
+
+  size_t results_taken() const {
+    return static_cast<size_t>(
+        std::count_if(program_.results.begin(), program_.results.end(),
+                      [](const run::Result& result) { return result.parameter < 0; }));
+  }
+
+  void copy_variable(Bound& bound, Tensor copy) {
+    compile::run_copy(TensorState::of(bound.value)->array, TensorState::of(copy)->array);
+    bound.value = std::move(copy);
+    registers_[1 + bound.parameter] = TensorState::of(bound.value)->array.data;
+  }
+
+  void take_results(TensorWish* made) {
+    std::byte* at = options_.arena + program_.arena_bytes;
     for (size_t k = 0; k < program_.results.size(); ++k) {
       const run::Result& result = program_.results[k];
-      Tensor made;
+      Tensor& taken = results_.emplace_back();
       if (result.parameter >= 0) {
-        made = held_[static_cast<size_t>(result.parameter)];
-      } else if (options_.arena != nullptr) {
-        made = make_borrowed(options_.arena + offset, result.dtype, result.shape, {}, at_);
-        offset += result.bytes;
+        taken = parameter_of(static_cast<size_t>(result.parameter));
+      } else if (options_.arena == nullptr) {
+        taken = std::move(made++->made);
       } else {
-        made = make_tensor(result.dtype, result.shape, at_, result.byte_class);
+        taken = make_borrowed(at, result.dtype, result.shape, {}, at_);
+        at += result.bytes;
       }
       registers_[static_cast<size_t>(program_.result_register(static_cast<int32_t>(k)))] =
-          TensorState::of(made)->array.data;
-      results_.push_back(std::move(made));
+          TensorState::of(taken)->array.data;
     }
   }
 
-  void take_arena() {
-    if (options_.arena != nullptr) {
-      registers_[run::kArena] = options_.arena;
-    } else if (program_.arena_bytes > 0) {
-      arena_ = make_tensor(DType::u8, {program_.arena_bytes}, at_, ByteClass::temporaries);
-      registers_[run::kArena] = TensorState::of(arena_)->array.data;
-    }
+  const Tensor& parameter_of(size_t i) const {
+    const CompiledFunction::Parameter& parameter = compiled_.parameters[i];
+    if (parameter.leaf >= 0) return leaves_[static_cast<size_t>(parameter.leaf)].tensor;
+    if (parameter.kind == Kind::capture) return traced_.parameters[i].capture;
+    return std::find_if(variables_.begin(), variables_.end(),
+                        [&](const Bound& bound) { return bound.parameter == i; })
+        ->value;
   }
 
   // The run has succeeded: Variables get their values.
-  std::vector<Tensor> commit() {
-    held_.clear();
-    std::vector<Tensor> given;
+  InlineList<Tensor, 4> commit() {
+    for (Bound& bound : variables_) bound.value = {};
+    InlineList<Tensor, 4> given;
     for (size_t k = 0; k < results_.size(); ++k) {
       const int32_t updates = traced_.interface.results[k].updates;
       if (updates < 0) {
@@ -256,15 +406,16 @@ class Call {
   }
 
   const TracedFunction& traced_;
+  const CompiledFunction& compiled_;
   const run::Program& program_;
+  std::span<const Argument> leaves_;
   const RunOptions& options_;
   Source at_;
-  std::vector<std::byte*> registers_;
-  std::vector<uint64_t> numbers_;
-  std::vector<VariableState*> written_;
+  SmallVec<std::byte*, 16> registers_;
+  SmallVec<uint64_t, 4> numbers_;
   std::vector<std::unique_lock<std::recursive_mutex>> locks_;
-  std::vector<Tensor> held_;
-  std::vector<Tensor> results_;
+  InlineList<Bound, 4> variables_;
+  InlineList<Tensor, 4> results_;
   Tensor arena_;
 };
 
@@ -277,7 +428,7 @@ Graph with_sizes_read(Graph graph, const SizeTable& sizes) {
   for (Node& node : graph.nodes) {
     for (const TensorType& type : node.results) closed(type.shape);
     if (node.op == nullptr) continue;
-    node.attrs.change_lists(node.op->attrs, [](int64_t word) {
+    node.attrs.change_sizes(node.op->attrs, [](int64_t word) {
       return Dim(word).is_traced() ? int64_t{Dim(word)} : word;
     });
   }
@@ -311,23 +462,25 @@ std::function<Tensor()> frozen(const Tensor& tensor, const std::string& variable
     }
     kept.push_back(body.parameters[i]);
     traced->parameters.push_back(parameter);
-    traced->interface.parameters.push_back({ByteClass::constants, false, "captured"});
+    traced->interface.parameters.push_back(capture_parameter(parameter.capture));
   }
   body.parameters = std::move(kept);
   traced->graph = with_sizes_read(compact(traced->graph), trace.sizes());
   traced->interface.results.push_back({.updates = -1, .name = "initial value"});
   return [traced, at] {
     compile::Placements placements;
-    const auto compiled = compile_function(*traced, {}, {}, placements);
-    std::vector<Tensor> made = run_function(*traced, *compiled, {}, {}, at);
-    return std::move(made[0]);
+    ProgramKey key;
+    key.words.push_back(num_threads());
+    key.sizes_at = 1;
+    const auto compiled = compile_function(*traced, key, placements);
+    return std::move(run_function(*traced, *compiled, {}, {}, at)[0]);
   };
 }
 
-std::vector<Tensor> run_function(const TracedFunction& traced, const CompiledFunction& compiled,
-                                 std::span<const Argument> leaves, const RunOptions& options,
-                                 Source at) {
-  return Call(traced, compiled, options, at).run(leaves);
+InlineList<Tensor, 4> run_function(const TracedFunction& traced, const CompiledFunction& compiled,
+                                   std::span<const Argument> leaves, const RunOptions& options,
+                                   Source at) {
+  return Call(traced, compiled, leaves, options, at).run();
 }
 
 }  // namespace tidemark::detail

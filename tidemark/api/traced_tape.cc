@@ -116,7 +116,8 @@ class TracedTape : public Tape {
   // The value a tensor has in a scope; none where it is not to be seen there.
   static Value value_in(TraceScope* scope, const Tensor& tensor, Source at) {
     const TensorState* const state = traced_state(tensor);
-    if (state == nullptr || state->scope->ended || !is_inside(scope, state->scope)) return {};
+    if (state != nullptr && (state->scope->ended || !is_inside(scope, state->scope))) return {};
+    if (state == nullptr && state_of(tensor, at).weak) return {};  // A literal.
     const EnterScope entered(scope);
     return value_of(tensor, at);
   }

@@ -132,6 +132,9 @@ void assign_pointwise(VariableState& state, const BinaryOp& op, const Operand& x
 
 VariableState::~VariableState() { disown(value); }
 
+constinit thread_local VariableShadow* KeepVariables::current_ = nullptr;
+constinit thread_local VariableShadow* ReplayVariables::current_ = nullptr;
+
 namespace {
 
 // Tells the tapes that a Variable was read.
@@ -150,8 +153,11 @@ Tensor read_variable(const VariableState& state, Source at) {
   }
   const Guard guard(state.lock);
   initialize(state, at);
-  see(state, state.value);
-  return state.value;
+  const Tensor* const shadow = ReplayVariables::standing_for(state);
+  const Tensor& value = shadow != nullptr ? *shadow : state.value;
+  KeepVariables::see(state, value);
+  see(state, value);
+  return value;
 }
 
 void write_variable(VariableState& state, Tensor value, Source at) {
@@ -159,6 +165,11 @@ void write_variable(VariableState& state, Tensor value, Source at) {
   if (tracing()) return current_scope->trace->write(state, std::move(value));
   Tensor old;  // Dropped when the lock is gone.
   const Guard guard(state.lock);
+  if (state.value.has_value()) KeepVariables::see(state, state.value);
+  if (Tensor* const shadow = ReplayVariables::standing_for(state)) {
+    *shadow = std::move(value);
+    return;
+  }
   const bool in_place = state.value.has_value() && is_sole(*TensorState::of(state.value));
   if (in_place && !is_adoptable(value)) {
     compile::run_copy(array_of(value, at), array_of(state.value, at));
@@ -178,6 +189,11 @@ void modify_variable(VariableState& state, const std::function<Tensor(const Oper
   Tensor old;
   const Guard guard(state.lock);
   initialize(state, at);
+  KeepVariables::see(state, state.value);
+  if (Tensor* const shadow = ReplayVariables::standing_for(state)) {
+    *shadow = next(Operand(*shadow, at));
+    return;
+  }
   const NoTape unseen;  // What a Variable becomes has no history.
   // An op that fails leaves its dying operand as it was.
   if (is_sole(*TensorState::of(state.value)))

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "tidemark/api/variable.h"
 
@@ -37,6 +39,51 @@ struct VariableState : std::enable_shared_from_this<VariableState> {
   }
   static Variable adopt(std::shared_ptr<VariableState> state) { return Variable(std::move(state)); }
 };
+
+// What Variables were when a function first read or wrote them, so that it can be run again as if
+// nothing had happened since. For eager code, on one thread.
+using VariableShadow = std::map<const VariableState*, Tensor>;
+
+// Keeps in its life what Variables are before they are touched.
+class KeepVariables {
+ public:
+  explicit KeepVariables(VariableShadow& kept) : outer_(std::exchange(current_, &kept)) {}
+  ~KeepVariables() { current_ = outer_; }
+  KeepVariables(const KeepVariables&) = delete;
+  KeepVariables& operator=(const KeepVariables&) = delete;
+  // Before a Variable is read or written.
+  static void see(const VariableState& variable, const Tensor& value) {
+    if (current_ != nullptr) current_->try_emplace(&variable, value);
+  }
+
+ private:
+  static constinit thread_local VariableShadow* current_;
+  VariableShadow* outer_;
+};
+
+// In its life Variables that were kept are what they were, and writes to them are forgotten.
+class ReplayVariables {
+ public:
+  explicit ReplayVariables(VariableShadow kept)
+      : now_(std::move(kept)), outer_(std::exchange(current_, &now_)) {}
+  ~ReplayVariables() { current_ = outer_; }
+  ReplayVariables(const ReplayVariables&) = delete;
+  ReplayVariables& operator=(const ReplayVariables&) = delete;
+  // What stands for a Variable now; null where the Variable does itself.
+  static Tensor* standing_for(const VariableState& variable) {
+    if (current_ == nullptr) return nullptr;
+    const auto found = current_->find(&variable);
+    return found == current_->end() ? nullptr : &found->second;
+  }
+
+ private:
+  static constinit thread_local VariableShadow* current_;
+  VariableShadow now_;
+  VariableShadow* outer_;
+};
+
+// From now on the state of the global random generator stands in a Variable, as other state does.
+void put_generator_in_variable();
 
 // The value now: a handle that shares its bytes.
 Tensor read_variable(const VariableState& state, Source at);

@@ -22,7 +22,7 @@ Graph at_sizes(const Graph& graph, const SizeTable& sizes, std::span<const int64
         type.shape.set(axis, sizes.at(type.shape[axis], values));
     }
     if (node.op == nullptr) continue;
-    node.attrs.change_lists(node.op->attrs,
+    node.attrs.change_sizes(node.op->attrs,
                             [&](int64_t word) { return sizes.at(word, values).word(); });
     if (node.op->self == &ops::size_value) {
       node.attrs = constant_of(node.attrs);

@@ -48,7 +48,7 @@ class GroupTask final : public run::Task {
  public:
   void run(std::byte* const* operands, std::byte* workspace) const override {
     for (const DenseCopy& copy : copies_in) {
-      const WorkspacePart part(workspace + own);
+      const WorkspacePart part(workspace + own, copy_bytes);
       run_copy(at(copy.layout, operands[copy.operand]), at(copy.dense, workspace + copy.offset));
     }
     main->run(operands, workspace, workspace + own);
@@ -60,7 +60,7 @@ class GroupTask final : public run::Task {
       finish->run(operands, workspace, workspace + own);
     }
     for (const DenseCopy& copy : copies_out) {
-      const WorkspacePart part(workspace + own);
+      const WorkspacePart part(workspace + own, copy_bytes);
       run_copy(at(copy.dense, workspace + copy.offset), at(copy.layout, operands[copy.operand]));
     }
   }
@@ -74,6 +74,7 @@ class GroupTask final : public run::Task {
   std::optional<GroupLaunch> main, finish;
   std::vector<Cells> cells;
   int64_t own = 0;  // Where the memory of workers begins.
+  int64_t copy_bytes = 0;
 
  private:
   static ArrayRef at(ArrayRef layout, std::byte* data) {
@@ -85,34 +86,63 @@ class GroupTask final : public run::Task {
 class GroupLowerer {
  public:
   GroupLowerer(const Graph& graph, const Node& group, std::span<const ArrayRef> inputs,
-               std::span<const ArrayRef> results, bool compile_now)
+               std::span<const ArrayRef> results, KernelBatch* batch)
       : graph_(graph),
         region_(graph.regions[static_cast<size_t>(group.regions[0])]),
         schedule_(schedule_of(graph, group)),
         inputs_(inputs),
         results_(results),
-        compile_now_(compile_now),
+        batch_(batch),
+        axes_{schedule_.domain, schedule_.row_axes, schedule_.fold_axes, schedule_.index},
         task_(std::make_unique<GroupTask>()) {}
 
   MadeTask run() {
     place_loads();
     place_results();
+    return made();
+  }
+
+  std::optional<MadeTask> run(const TripAxis& trips) {
+    place_loads();
+    place_results();
+    if (!task_->copies_in.empty() || !task_->copies_out.empty() || !add_axis(trips)) return {};
+    return made();
+  }
+
+ private:
+  MadeTask made() {
     const Chunks chunks = choose_chunks();
     if (chunks.length > 0) {
       make_chunked(chunks);
     } else {
       GroupNest nest = group_nest(graph_, schedule_);
       std::vector<BufferPlace> places = places_of(nest);
-      task_->main.emplace(std::move(nest), axes(), std::move(places), Chunks{}, compile_now_);
+      task_->main.emplace(std::move(nest), axes_, std::move(places), Chunks{}, batch_);
     }
     task_->own = bytes_;
+    task_->copy_bytes = copy_bytes_;
     bytes_ += std::max(copy_bytes_, workers_bytes());
     return {std::move(task_), bytes_};
   }
 
- private:
-  LaunchAxes axes() const {
-    return {schedule_.domain, schedule_.row_axes, schedule_.fold_axes, schedule_.index};
+  // The trips become the first axis, one of rows.
+  bool add_axis(const TripAxis& trips) {
+    using Index = Schedule::Index;
+    const int64_t rank = axes_.domain.rank();
+    if (axes_.index != Index::none && rank == 0) return false;
+    if (axes_.index == Index::all) {
+      if (rank > 1) return false;
+      axes_.index = Index::column;
+    }
+    axes_.domain.insert(0, trips.trips);
+    ++axes_.row_axes;
+    for (std::vector<BufferPlace>* places : {&load_places_, &result_places_}) {
+      for (BufferPlace& place : *places) {
+        const int64_t stride = trips.strides[static_cast<size_t>(place.operand)];
+        place.strides.insert(0, stride);
+      }
+    }
+    return true;
   }
 
   int64_t workers_bytes() const {
@@ -194,7 +224,7 @@ class GroupLowerer {
         case GroupBuffer::Kind::cell:
           places.push_back({});
           // Kept in the order of the loops, whatever it is.
-          places.back().strides.resize(static_cast<size_t>(schedule_.domain.rank()), 0);
+          places.back().strides.resize(static_cast<size_t>(axes_.domain.rank()), 0);
           break;
       }
     }
@@ -205,11 +235,11 @@ class GroupLowerer {
 
   Chunks choose_chunks() {
     if (!schedule_.folds || schedule_.sweeps > 1) return {};
-    const int64_t rank = schedule_.domain.rank();
-    const int64_t fold_end = schedule_.row_axes + schedule_.fold_axes;
+    const int64_t rank = axes_.domain.rank();
+    const int64_t fold_end = axes_.row_axes + axes_.fold_axes;
     for (int64_t axis = 0; axis < rank; ++axis) {
-      const int64_t extent = schedule_.domain[axis];
-      (axis < schedule_.row_axes ? rows_ : axis < fold_end ? length_ : columns_) *= extent;
+      const int64_t extent = axes_.domain[axis];
+      (axis < axes_.row_axes ? rows_ : axis < fold_end ? length_ : columns_) *= extent;
     }
     const int64_t length = chunk_length(schedule_.order, length_, rows_, columns_, num_threads());
     return length == 0 ? Chunks{} : Chunks{length, (length_ + length - 1) / length};
@@ -218,13 +248,13 @@ class GroupLowerer {
   void make_chunked(const Chunks& chunks) {
     GroupNest first = chunk_nest(graph_, schedule_), last = finish_nest(graph_, schedule_);
     std::vector<BufferPlace> first_places = places_of(first), last_places = places_of(last);
-    LaunchAxes kept = axes();  // Without the folded ones.
-    for (int64_t i = 0; i < schedule_.fold_axes; ++i) kept.domain.erase(schedule_.row_axes);
+    LaunchAxes kept = axes_;  // Without the folded ones.
+    for (int64_t i = 0; i < axes_.fold_axes; ++i) kept.domain.erase(axes_.row_axes);
     kept.row_axes = kept.domain.rank();
     kept.fold_axes = 0;
     for (BufferPlace& place : last_places) {
-      for (int64_t i = 0; i < schedule_.fold_axes; ++i)
-        place.strides.erase(static_cast<size_t>(schedule_.row_axes));
+      for (int64_t i = 0; i < axes_.fold_axes; ++i)
+        place.strides.erase(static_cast<size_t>(axes_.row_axes));
     }
     for (size_t cell = 0; cell < first.monoids.size(); ++cell) {
       const DType dtype = first.cell_dtypes[cell];
@@ -240,15 +270,16 @@ class GroupLowerer {
       for (int64_t& stride : last_places[cell].strides) stride *= size_of(dtype);
       task_->cells.push_back(std::move(cells));
     }
-    task_->main.emplace(std::move(first), axes(), std::move(first_places), chunks, compile_now_);
-    task_->finish.emplace(std::move(last), kept, std::move(last_places), Chunks{}, compile_now_);
+    task_->main.emplace(std::move(first), axes_, std::move(first_places), chunks, batch_);
+    task_->finish.emplace(std::move(last), kept, std::move(last_places), Chunks{}, batch_);
   }
 
   const Graph& graph_;
   const Region& region_;
   const Schedule schedule_;
   std::span<const ArrayRef> inputs_, results_;
-  const bool compile_now_;
+  KernelBatch* const batch_;
+  LaunchAxes axes_;
   std::unique_ptr<GroupTask> task_;
   std::vector<BufferPlace> load_places_, result_places_;
   int64_t rows_ = 1, length_ = 1, columns_ = 1;
@@ -258,8 +289,15 @@ class GroupLowerer {
 }  // namespace
 
 MadeTask group_task(const Graph& graph, const Node& group, std::span<const ArrayRef> inputs,
-                    std::span<const ArrayRef> results, bool compile_now) {
-  return GroupLowerer(graph, group, inputs, results, compile_now).run();
+                    std::span<const ArrayRef> results, KernelBatch* batch) {
+  return GroupLowerer(graph, group, inputs, results, batch).run();
+}
+
+std::optional<MadeTask> mapped_group_task(const Graph& graph, const Node& group,
+                                          std::span<const ArrayRef> inputs,
+                                          std::span<const ArrayRef> results, const TripAxis& trips,
+                                          KernelBatch* batch) {
+  return GroupLowerer(graph, group, inputs, results, batch).run(trips);
 }
 
 bool may_overwrite(const Graph& graph, const Node& group, int32_t input, int32_t result) {

@@ -1,17 +1,34 @@
 // A group as one step: nodes that passes/fuse.cc put together, run as one loop nest.
 #pragma once
 
+#include <optional>
 #include <span>
 
+#include "tidemark/compile/kernels.h"
 #include "tidemark/compile/tasks.h"
 #include "tidemark/ir/graph.h"
 
 namespace tidemark::compile {
 
 // Places are layouts, of any strides; where the data lie is told at the run, inputs first, then
-// results. With `compile_now` machine code is made here; else as in eager code, once it pays.
+// results. With a batch it runs machine code, which is there once the batch is compiled; else as in
+// eager code, once it pays.
 MadeTask group_task(const Graph& graph, const Node& group, std::span<const ArrayRef> inputs,
-                    std::span<const ArrayRef> results, bool compile_now);
+                    std::span<const ArrayRef> results, KernelBatch* batch);
+
+// One more axis around a group: the trips of a map, and how many bytes each place moves from one to
+// the next, inputs first, then results.
+struct TripAxis {
+  int64_t trips = 1;
+  std::vector<int64_t> strides;
+};
+
+// All trips as one kernel; `inputs` and `results` are those of the first. Nothing where the trips
+// would need copies of their operands, or numbers counted over several axes.
+std::optional<MadeTask> mapped_group_task(const Graph& graph, const Node& group,
+                                          std::span<const ArrayRef> inputs,
+                                          std::span<const ArrayRef> results, const TripAxis& trips,
+                                          KernelBatch* batch);
 
 // Whether a result may be computed in the bytes of an input, both dense: whoever reads the input
 // does so at the element being written, and not after.

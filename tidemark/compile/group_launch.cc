@@ -8,6 +8,7 @@
 #include "tidemark/compile/launch.h"
 #include "tidemark/device/cpu/features.h"
 #include "tidemark/device/threads.h"
+#include "tidemark/emit/llvm/jit.h"
 
 namespace tidemark::compile {
 namespace {
@@ -95,7 +96,7 @@ class GroupLaunch::Worker {
 };
 
 GroupLaunch::GroupLaunch(GroupNest group, const LaunchAxes& axes, std::vector<BufferPlace> places,
-                         Chunks chunks, bool compile_now)
+                         Chunks chunks, KernelBatch* batch)
     : group_(std::move(group)),
       places_(std::move(places)),
       chunks_(chunks),
@@ -107,7 +108,7 @@ GroupLaunch::GroupLaunch(GroupNest group, const LaunchAxes& axes, std::vector<Bu
   set_columns();
   cached_ = shared_kernel(group_.nest);
   set_kept();
-  settle(compile_now);
+  settle(batch);
 }
 
 void GroupLaunch::set_axes(const LaunchAxes& axes) {
@@ -228,19 +229,24 @@ void GroupLaunch::set_reaches(const LaunchAxes& axes) {
   }
 }
 
-void GroupLaunch::settle(bool compile_now) {
-  if (compile_now || emitter() != Emitter::automatic) kernel_ = &cached_->settle();
+void GroupLaunch::settle(KernelBatch* batch) {
   const int64_t steps = chunks_.length > 0 ? chunks_.length : steps_;
   const int64_t columns = folds_ && !lanes_ ? width_ : columns_;
-  scratch_bytes_ =
-      granted_bytes(kernel_ != nullptr ? cached_->scratch_bytes(*kernel_, steps, columns)
-                                       : cached_->scratch_bytes(steps, columns));
+  if (batch != nullptr && cached_->may_be_code()) {
+    batch->add(cached_, kernel_);
+    scratch_bytes_ = machine_scratch_bytes(cached_->nest(), steps, columns);
+  } else {
+    if (batch != nullptr || emitter() != Emitter::automatic) kernel_ = &cached_->settle();
+    scratch_bytes_ = kernel_ != nullptr ? cached_->scratch_bytes(*kernel_, steps, columns)
+                                        : cached_->scratch_bytes(steps, columns);
+  }
+  scratch_bytes_ = granted_bytes(scratch_bytes_);
   for (size_t b = 0; b < places_.size(); ++b) {
     if (group_.buffers[b].kind == GroupBuffer::Kind::kept) places_[b].offset += scratch_bytes_;
   }
   worker_bytes_ += scratch_bytes_;
-  const int threads = num_threads();
-  workers_ = pieces_of(threads).count <= pieces_of(threads).grain ? 1 : threads;
+  threads_ = num_threads();
+  workers_ = device::workers_of(pieces_of(threads_).count, pieces_of(threads_).grain, threads_);
 }
 
 Blocks GroupLaunch::pieces_of(int threads) const {
@@ -256,8 +262,10 @@ Blocks GroupLaunch::pieces_of(int threads) const {
 
 void GroupLaunch::run(std::byte* const* operands, std::byte* memory, std::byte* own) const {
   const int64_t size = outers_ * rows_ * steps_ * columns_;
+  // On another number of threads than planned for, pieces are others, and so are workers.
+  const int threads = num_threads();
   Call call(kernel_ != nullptr ? *kernel_ : cached_->pick(size), own,
-            std::min(workers_, num_threads()));
+            threads == threads_ ? threads : std::min(workers_, threads));
   for (size_t b = 0; b < places_.size(); ++b) {
     if (is_kept(b)) continue;
     const BufferPlace& place = places_[b];

@@ -35,9 +35,10 @@ struct Chunks {
 
 class GroupLaunch {
  public:
-  // `places` has one entry per buffer of the nest; those of kept rows are filled in here.
+  // `places` has one entry per buffer of the nest; those of kept rows are filled in here. It must
+  // not move until the batch, if any, is compiled.
   GroupLaunch(GroupNest group, const LaunchAxes& axes, std::vector<BufferPlace> places,
-              Chunks chunks, bool compile_now);
+              Chunks chunks, KernelBatch* batch);
 
   // For all workers.
   int64_t workspace_bytes() const { return workers_ * worker_bytes_; }
@@ -51,7 +52,7 @@ class GroupLaunch {
   void set_axes(const LaunchAxes& axes);
   void set_columns();
   void set_kept();
-  void settle(bool compile_now);
+  void settle(KernelBatch* batch);
   bool is_kept(size_t buffer) const {
     return group_.buffers[buffer].kind == GroupBuffer::Kind::kept;
   }
@@ -83,7 +84,7 @@ class GroupLaunch {
   int64_t width_ = 0;      // Columns of a piece, in the order of columns.
   int64_t kept_rows_ = 0;  // Rows of one call that keeps elements, in the order of lanes.
   int64_t scratch_bytes_ = 0, worker_bytes_ = 0;
-  int workers_ = 1;
+  int threads_ = 1, workers_ = 1;  // Planned for, and those of them that take part.
 };
 
 }  // namespace tidemark::compile

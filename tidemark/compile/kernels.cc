@@ -1,12 +1,17 @@
 #include "tidemark/compile/kernels.h"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <cstdlib>
+#include <exception>
 #include <mutex>
 #include <new>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <unordered_map>
+#include <vector>
 
 #include "tidemark/base/made_once.h"
 #include "tidemark/device/cpu/features.h"
@@ -62,8 +67,7 @@ struct KeyHash {
   }
 };
 
-// Kernels of programs, by the hash of their nests. Entries whose kernel has gone are dropped as
-// others come.
+// Kernels of programs, by the hash of their nests. An entry goes with its kernel.
 using SharedKernels = std::unordered_multimap<uint64_t, std::weak_ptr<CachedKernel>>;
 
 using Kernels = std::unordered_map<KernelKey, std::unique_ptr<CachedKernel>, KeyHash>;
@@ -75,7 +79,6 @@ struct Table {
   std::atomic<bool> hooked{false};
   Kernels* kernels = nullptr;
   SharedKernels* shared = nullptr;
-  size_t sweep_at = 64;  // Entries of `shared` at which those that have gone are dropped.
 };
 constinit Table table;
 
@@ -173,22 +176,30 @@ const Kernel* CachedKernel::machine_code() {
   if (kernel != nullptr || refused_.load(std::memory_order_relaxed)) return kernel;
   const Compiling compiling;
   if (!compiling.allowed()) return nullptr;
-  const Kernel* made = nullptr;
   try {
-    made = compile_nest(nest_, device::isa()).release();
+    return adopt(compile_nest(nest_, device::isa()));
   } catch (const std::bad_alloc&) {
     return nullptr;  // No memory to compile: the interpreter needs none. Tried again next time.
   }
+}
+
+// The code to run from now on: this, or what another thread made meanwhile. Null: the JIT does not
+// do this nest.
+const Kernel* CachedKernel::adopt(std::unique_ptr<Kernel> made) {
   if (made == nullptr) {
     refused_.store(true, std::memory_order_relaxed);
     return nullptr;
   }
-  if (ready_.compare_exchange_strong(kernel, made, std::memory_order_acq_rel)) {
-    held_code_bytes.fetch_add(made->code_bytes, std::memory_order_relaxed);
-    return made;
-  }
-  delete made;
-  return kernel;
+  const Kernel* kernel = nullptr;
+  if (!ready_.compare_exchange_strong(kernel, made.get(), std::memory_order_acq_rel)) return kernel;
+  held_code_bytes.fetch_add(made->code_bytes, std::memory_order_relaxed);
+  return made.release();
+}
+
+bool CachedKernel::may_be_code() {
+  const Emitter wanted = emitter();
+  if (wanted == Emitter::tile || wanted == Emitter::checked) return false;
+  return code() != nullptr || (!refused_.load(std::memory_order_relaxed) && can_compile(nest_));
 }
 
 const Kernel& CachedKernel::pick(int64_t elements) {
@@ -237,25 +248,150 @@ CachedKernel& cached_kernel(const KernelKey& key, device::FunctionRef<Nest()> ma
   return *kernel;
 }
 
+namespace {
+
+// Lets a kernel of programs go, and its entry.
+void forget(uint64_t key, const CachedKernel* kernel) noexcept {
+  {
+    const std::lock_guard guard(table.lock);
+    const auto [begin, end] = table.shared->equal_range(key);
+    for (auto entry = begin; entry != end;)
+      entry = entry->second.expired() ? table.shared->erase(entry) : std::next(entry);
+  }
+  delete kernel;
+}
+
+}  // namespace
+
 std::shared_ptr<CachedKernel> shared_kernel(Nest nest) {
   const uint64_t key = hash(nest);
   hook_table();
-  // Outlives the lock: destroying a kernel takes a while.
-  std::shared_ptr<CachedKernel> found;
+  // These outlive the lock, which letting a kernel go takes.
+  std::shared_ptr<CachedKernel> made;
+  std::vector<std::shared_ptr<CachedKernel>> others;
   const std::lock_guard guard(table.lock);
   if (table.shared == nullptr) table.shared = new SharedKernels;
   const auto [begin, end] = table.shared->equal_range(key);
   for (auto entry = begin; entry != end; ++entry) {
-    found = entry->second.lock();
-    if (found != nullptr && found->nest() == nest) return found;
+    others.push_back(entry->second.lock());
+    if (others.back() != nullptr && others.back()->nest() == nest) return others.back();
   }
-  if (table.shared->size() >= table.sweep_at) {
-    std::erase_if(*table.shared, [](const auto& entry) { return entry.second.expired(); });
-    table.sweep_at = std::max<size_t>(64, 2 * table.shared->size());
+  made = std::shared_ptr<CachedKernel>(new CachedKernel({}, std::move(nest)),
+                                       [key](const CachedKernel* kernel) { forget(key, kernel); });
+  table.shared->emplace(key, made);
+  return made;
+}
+
+// ---- many kernels at once -----------------------------------------------------------------------
+
+void KernelBatch::add(std::shared_ptr<CachedKernel> kernel, const Kernel*& place) {
+  place = kernel->code();
+  if (place == nullptr) wishes_.push_back({std::move(kernel), &place});
+}
+
+namespace {
+
+// Kernels compiled as one module. More make each no cheaper, and keep pages together that belong to
+// programs which go at different times.
+constexpr size_t kModuleKernels = 16;
+
+// Takes modules from a list until there are none; several threads may.
+class ModuleList {
+ public:
+  explicit ModuleList(std::vector<CachedKernel*> kernels)
+      : kernels_(std::move(kernels)),
+        length_(std::clamp<size_t>(kernels_.size() / 4, 1, kModuleKernels)),
+        made_(kernels_.size()) {}
+
+  size_t count() const { return (kernels_.size() + length_ - 1) / length_; }
+  void compile() noexcept {
+    for (;;) {
+      const size_t first = next_.fetch_add(1) * length_;
+      if (first >= kernels_.size()) return;
+      try {
+        compile_module(first, std::min(kernels_.size(), first + length_));
+      } catch (...) {
+        if (!failed_.exchange(true)) error_ = std::current_exception();
+      }
+    }
   }
-  found = std::make_shared<CachedKernel>(KernelKey{}, std::move(nest));
-  table.shared->emplace(key, found);
-  return found;
+  // After all threads are done. Throws what one of them threw.
+  std::vector<std::unique_ptr<Kernel>> take() {
+    if (failed_) std::rethrow_exception(error_);
+    return std::move(made_);
+  }
+
+ private:
+  void compile_module(size_t begin, size_t end) {
+    if (failed_) return;
+    std::vector<Nest> nests;
+    for (size_t i = begin; i < end; ++i) nests.push_back(kernels_[i]->nest());
+    auto made = compile_nests(nests, device::isa());
+    std::move(made.begin(), made.end(), made_.begin() + static_cast<int64_t>(begin));
+  }
+
+  const std::vector<CachedKernel*> kernels_;
+  const size_t length_;
+  std::vector<std::unique_ptr<Kernel>> made_;
+  std::atomic<size_t> next_{0};
+  std::atomic<bool> failed_{false};
+  std::exception_ptr error_;
+};
+
+// A thread beside the caller's, for the length of one batch. Not one of the pool's: LLVM wants more
+// stack than kernels do, and other threads' kernels are not to wait. Signals are the user's
+// threads'.
+class Beside {
+ public:
+  template <class Work>
+  explicit Beside(Work work) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    try {
+      thread_ = std::thread(std::move(work));
+    } catch (const std::system_error&) {
+      // The caller does all of it.
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+  ~Beside() {
+    if (thread_.joinable()) thread_.join();
+  }
+  Beside(const Beside&) = delete;
+  Beside& operator=(const Beside&) = delete;
+
+ private:
+  std::thread thread_;
+};
+
+}  // namespace
+
+bool KernelBatch::compile() {
+  std::vector<CachedKernel*> kernels;
+  for (const Wish& wish : wishes_)
+    if (wish.kernel->code() == nullptr) kernels.push_back(wish.kernel.get());
+  std::sort(kernels.begin(), kernels.end());
+  kernels.erase(std::unique(kernels.begin(), kernels.end()), kernels.end());
+  if (!kernels.empty()) {
+    const Compiling compiling;
+    if (!compiling.allowed()) return false;
+    try {
+      ModuleList modules(kernels);
+      if (modules.count() > 1) {
+        const Beside beside([&modules] { modules.compile(); });
+        modules.compile();
+      } else {
+        modules.compile();
+      }
+      std::vector<std::unique_ptr<Kernel>> made = modules.take();
+      for (size_t i = 0; i < kernels.size(); ++i) kernels[i]->adopt(std::move(made[i]));
+    } catch (const std::bad_alloc&) {
+      return false;  // The interpreter needs no memory for code.
+    }
+  }
+  for (const Wish& wish : wishes_) *wish.place = wish.kernel->code();
+  return true;
 }
 
 }  // namespace tidemark::compile

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "tidemark/device/kernel.h"
 #include "tidemark/device/threads.h"
@@ -49,14 +50,19 @@ class CachedKernel {
   const Kernel& pick(int64_t elements);
   // The kernel to run from now on, compiled at once unless the emitter is an interpreter.
   const Kernel& settle();
+  // Whether machine code serves it, made or still to be made.
+  bool may_be_code();
   const KernelKey& key() const { return key_; }
   const Nest& nest() const { return nest_; }
   // How much work an element is, in units of an addition: decides how finely threads split.
   int64_t weight() const { return weight_; }
 
  private:
+  friend class KernelBatch;
   const Kernel& tile();
+  const Kernel* code() const { return ready_.load(std::memory_order_acquire); }
   const Kernel* machine_code();
+  const Kernel* adopt(std::unique_ptr<Kernel> made);
 
   KernelKey key_;
   Nest nest_;
@@ -73,6 +79,24 @@ CachedKernel& cached_kernel(const KernelKey& key, device::FunctionRef<Nest()> ma
 
 // The kernel of a nest, for programs: equal nests have one, and it goes with the last who holds it.
 std::shared_ptr<CachedKernel> shared_kernel(Nest nest);
+
+// The kernels of one program, compiled together once all are known: code generation is cheaper for
+// many than for each, and two threads share it.
+class KernelBatch {
+ public:
+  // `place` gets the machine code of a kernel that may be code: at once where it is there, else
+  // when the batch is compiled.
+  void add(std::shared_ptr<CachedKernel> kernel, const Kernel*& place);
+  // False where there is no memory for it, or the program is ending: then some places are empty.
+  bool compile();
+
+ private:
+  struct Wish {
+    std::shared_ptr<CachedKernel> kernel;
+    const Kernel** place = nullptr;
+  };
+  std::vector<Wish> wishes_;
+};
 
 // The bytes of machine code held by kernels.
 int64_t code_bytes();

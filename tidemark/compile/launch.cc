@@ -10,26 +10,27 @@ namespace {
 
 using Pointers = std::array<std::byte*, kMaxBuffers>;
 
-// Which kernel runs, and the scratch to have for it. Eager code takes what its kernel needs, which
-// is nothing for machine code; programs have planned for the interpreter, whatever runs.
+// Which kernel runs, and the scratch to have for it. Eager code has machine code once it pays;
+// programs have it from the start, so that what is planned is what is used.
 class Choice {
  public:
   Choice(CachedKernel& cached, int64_t size)
       : cached_(cached),
-        size_(size),
-        eager_(WorkspacePart::current() == nullptr ? &cached.pick(size) : nullptr) {}
+        eager_(WorkspacePart::current() == nullptr),
+        kernel_(eager_ ? cached.pick(size) : cached.settle()) {}
   int64_t scratch_bytes(int64_t steps, int64_t columns) const {
-    return eager_ != nullptr ? eager_->scratch_bytes : cached_.scratch_bytes(steps, columns);
+    return eager_ ? kernel_.scratch_bytes : cached_.scratch_bytes(kernel_, steps, columns);
   }
-  const Kernel& kernel() const { return eager_ != nullptr ? *eager_ : cached_.pick(size_); }
+  const Kernel& kernel() const { return kernel_; }
 
  private:
   CachedKernel& cached_;
-  int64_t size_;
-  const Kernel* eager_;
+  bool eager_;
+  const Kernel& kernel_;
 };
 
-// Scratch for every worker, held for the length of a launch. A little of it stands on the caller's
+// Scratch for every worker, held for the length of a launch, which reads num_threads() once, since
+// another thread may change it. A little of it stands on the caller's
 // stack: short launches are not to wait for the pool.
 class Scratch {
  public:
@@ -51,10 +52,6 @@ class Scratch {
   Workspace memory_;
   alignas(64) std::byte inside_[kInside];
 };
-
-// How many workers a launch of `pieces` may have. A launch reads num_threads() once, since another
-// thread may change it: scratch is for as many workers as take part.
-int workers_of(int64_t pieces, int64_t grain, int threads) { return pieces <= grain ? 1 : threads; }
 
 // The bytes each buffer of a frame spans, for the checking interpreter.
 class Extents {
@@ -157,7 +154,7 @@ void launch_pointwise(CachedKernel& cached, const Frame& frame, std::span<const 
 
   const Choice choice(cached, size);
   const Scratch scratch(choice.scratch_bytes(1, columns),
-                        workers_of(blocks.count, blocks.grain, threads));
+                        device::workers_of(blocks.count, blocks.grain, threads));
   if (WorkspacePart::counting()) return;
   const Kernel& kernel = choice.kernel();
   const Extents extents(frame, cached.nest());
@@ -203,7 +200,7 @@ void launch_lanes(CachedKernel& cached, const Frame& frame) {
   const int64_t grain = std::max<int64_t>(1, kPieceWork / work);
   const Choice choice(cached, std::max<int64_t>(1, frame.size()));
   const Scratch scratch(choice.scratch_bytes(1, columns),
-                        workers_of(outers * rows, grain, threads));
+                        device::workers_of(outers * rows, grain, threads));
   if (WorkspacePart::counting()) return;
   const Kernel& kernel = choice.kernel();
   const Extents extents(frame, cached.nest());
@@ -248,7 +245,7 @@ void launch_columns(CachedKernel& cached, const Frame& frame) {
   const int64_t grain = std::max<int64_t>(1, kPieceWork / (work * width));
   const Choice choice(cached, std::max<int64_t>(1, frame.size()));
   const Scratch scratch(choice.scratch_bytes(steps, width),
-                        workers_of(rows * column_blocks, grain, threads));
+                        device::workers_of(rows * column_blocks, grain, threads));
   if (WorkspacePart::counting()) return;
   const Kernel& kernel = choice.kernel();
   const Extents extents(frame, cached.nest());

@@ -25,7 +25,8 @@ bool same_layout(const ArrayRef& a, const ArrayRef& b) {
          size_of(a.dtype) == size_of(b.dtype);
 }
 
-// What a fused step is called: "multiply + add + sum".
+}  // namespace
+
 std::string group_name(const Graph& graph, const Node& group) {
   std::string text;
   size_t more = 0;
@@ -40,12 +41,12 @@ std::string group_name(const Graph& graph, const Node& group) {
   return more == 0 ? text : cat(text, " + ", more, " more");
 }
 
-}  // namespace
-
-Lowerer::Lowerer(const Graph& graph, const Interface& interface, Placements& placements)
+Lowerer::Lowerer(const Graph& graph, const Interface& interface, Placements& placements,
+                 KernelBatch* batch)
     : graph_(graph),
       interface_(interface),
       placements_(placements),
+      batch_(batch),
       program_(std::make_shared<run::Program>()) {
   program_->threads = num_threads();
   int32_t values = 0;
@@ -59,6 +60,7 @@ Lowerer::Lowerer(const Graph& graph, const Interface& interface, Placements& pla
   memory_of_.resize(count, kNone);
   last_use_.resize(count, kNone);
   wish_.resize(count, kNone);
+  placed_in_.resize(count, 0);
 }
 
 // ---- values -------------------------------------------------------------------------------------
@@ -76,6 +78,29 @@ void Lowerer::show_dense(Value value) {
   seen(value) = {id(value), dense_layout(graph_.type(value))};
 }
 
+int32_t Lowerer::memory_number(const Node& node) {
+  if (node.op->self == &ops::transfer) return static_cast<int32_t>(node.attrs.read().integer());
+  int32_t common = kNone;
+  for (const Value input : node.inputs) {
+    if (is_constant(input)) continue;
+    const int32_t memory = placed_in_[static_cast<size_t>(root(input))];
+    if (common < 0) common = memory;
+    if (memory != common) {
+      throw UserError(
+          cat(node.op->name, ": its operands lie in memories ", common, " and ", memory),
+          node.source, "a node computes where its operands lie: transfer one of them");
+    }
+  }
+  return std::max(common, 0);
+}
+
+void Lowerer::expect_on_host(Value value, std::string_view what, Source at) {
+  const int32_t memory = placed_in_[static_cast<size_t>(root(value))];
+  if (memory == 0 || is_constant(value)) return;
+  throw UserError(cat(what, " lies in memory ", memory, ", where the host cannot read it"), at,
+                  "transfer it to memory 0 before");
+}
+
 void Lowerer::analyse(RegionId region_id) {
   const Region& region = graph_.regions[static_cast<size_t>(region_id)];
   for (size_t i = 0; i < region.nodes.size(); ++i) {
@@ -90,13 +115,25 @@ void Lowerer::analyse(RegionId region_id) {
       if (node.op->view(seen(node.inputs[0]).layout, node.attrs, view))
         seen(result) = {root(node.inputs[0]), view};
     }
+    const bool by_host = !node.regions.empty() && node.op->self != &ops::group;
+    if (by_host || node.op->family == Family::effect) {
+      for (const Value input : node.inputs)
+        expect_on_host(input, cat("an operand of ", node.op->name), node.source);
+    } else {
+      const int32_t memory = memory_number(node);
+      for (size_t r = 0; r < node.results.size(); ++r)
+        placed_in_[static_cast<size_t>(root({number, static_cast<int16_t>(r)}))] = memory;
+    }
     // What a node gives and nobody reads dies where it is made.
     for (size_t r = 0; r < node.results.size(); ++r) {
       const Value made{number, static_cast<int16_t>(r)};
       last_use(root(made)) = static_cast<int32_t>(i);
     }
   }
-  for (const Value result : region.results) last_use(root(result)) = kEnd;
+  for (const Value result : region.results) {
+    expect_on_host(result, "a result", graph_.node(result).source);
+    last_use(root(result)) = kEnd;
+  }
 }
 
 int64_t Lowerer::whole_bytes(int32_t root) const {
@@ -111,19 +148,37 @@ int32_t Lowerer::new_memory(Memory made) {
   return static_cast<int32_t>(memories_.size() - 1);
 }
 
+// Of the arena that buffers are taken from now.
+int32_t Lowerer::arena_register() {
+  if (in_memory_ == 0) return arena_reg_;
+  if (arena_ != 0) {
+    throw UserError(cat("the body of a map works in memory ", in_memory_), Source::none(),
+                    "bodies of maps work in the host's memory: transfer before the map");
+  }
+  std::vector<run::DeviceArena>& arenas = program_->device_arenas;
+  const auto found = std::find_if(arenas.begin(), arenas.end(), [&](const run::DeviceArena& arena) {
+    return arena.memory == in_memory_;
+  });
+  if (found != arenas.end()) return found->reg;
+  arenas.push_back({.memory = in_memory_, .reg = new_register()});
+  return arenas.back().reg;
+}
+
 int32_t Lowerer::new_buffer(const TensorType& type, int64_t bytes, ByteClass byte_class, Source at,
                             std::string_view name) {
+  const int32_t reg = arena_register();
   const auto buffer = static_cast<int32_t>(program_->buffers.size());
   program_->buffers.push_back({.bytes = granted_bytes(bytes),
                                .lower = now(),
                                .upper = now() + 1,
                                .byte_class = byte_class,
                                .arena = arena_,
+                               .memory = in_memory_,
                                .dtype = type.dtype,
                                .shape = type.shape,
                                .source = at,
                                .name = std::string(name)});
-  return new_memory({.address = {arena_reg_, buffer, 0},
+  return new_memory({.address = {reg, buffer, 0},
                      .bytes = granted_bytes(bytes),
                      .writable = true,
                      .buffers = {buffer}});
@@ -194,6 +249,31 @@ int32_t Lowerer::dying_parameter(const Node& node, Value result, const Scope& sc
   return kNone;
 }
 
+// Why a node's result does not become a Variable's bytes.
+std::string Lowerer::reason_against(const Scope& scope, const Node& node) const {
+  if (!scope.is_body || scope.last_fallible < scope.position)
+    return cat("its old value is read by ", node.op->name, " or later (", node.source.text(), ")");
+  const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
+  const int32_t number = region.nodes[static_cast<size_t>(scope.last_fallible)];
+  const Node& fallible = graph_.nodes[static_cast<size_t>(number)];
+  return cat(fallible.op->name, " may fail after it (", fallible.source.text(), ")");
+}
+
+// Which of its places a destination becomes.
+void Lowerer::settle(Destination& destination, const Node& node, Value result, const Scope& scope) {
+  const bool may_throw_later = scope.is_body && scope.last_fallible >= scope.position;
+  const bool free =
+      destination.place >= 0 &&
+      is_free(destination.place_root, static_cast<size_t>(result.result), scope, node);
+  if (free && !may_throw_later) {
+    destination.held = destination.place;
+    return;
+  }
+  if (destination.place >= 0) destination.why_not = reason_against(scope, node);
+  if (scope.is_body) destination.held = dying_parameter(node, result, scope);
+  if (destination.held < 0) destination.held = destination.spare;
+}
+
 int32_t Lowerer::choose(const Node& node, Value result, Scope& scope) {
   const int32_t self = root(result);
   const TensorType& type = graph_.type(result);
@@ -201,14 +281,8 @@ int32_t Lowerer::choose(const Node& node, Value result, Scope& scope) {
   int32_t chosen = kNone;
   if (const int32_t wish = wish_[static_cast<size_t>(self)]; wish >= 0) {
     Destination& destination = scope.destinations[static_cast<size_t>(wish)];
-    const bool may_throw_later = scope.is_body && scope.last_fallible >= scope.position;
-    if (destination.place >= 0 && !may_throw_later &&
-        is_free(destination.place_root, static_cast<size_t>(result.result), scope, node)) {
-      destination.held = destination.place;
-    } else if (scope.is_body) {
-      destination.held = dying_parameter(node, result, scope);
-    }
-    if (destination.held < 0) destination.held = destination.spare;
+    // An operand that ends here may have been made there: then that is settled.
+    if (destination.held < 0) settle(destination, node, result, scope);
     chosen = destination.held;
   }
   for (size_t k = 0; k < node.inputs.size() && chosen < 0; ++k) {
@@ -250,6 +324,7 @@ void Lowerer::emit(MadeTask made, std::span<const run::Address> operands, std::s
   step.task = made.task.get();
   step.first_operand = static_cast<int32_t>(program_->addresses.size());
   step.operands = static_cast<int32_t>(operands.size());
+  step.memory = in_memory_;
   step.fallible = fallible;
   step.source = at;
   step.name = std::string(name);
@@ -311,6 +386,30 @@ void Lowerer::wish_for_carries(int32_t number, size_t position) {
   }
 }
 
+// What ends in the bytes of a result is made there. Not where a Variable is written: its old value
+// may still be read when the operand is made.
+void Lowerer::wish_for_operand(int32_t number, size_t position, const Scope& scope) {
+  const Node& node = graph_.nodes[static_cast<size_t>(number)];
+  for (size_t r = 0; r < node.results.size(); ++r) {
+    const Value result{number, static_cast<int16_t>(r)};
+    const int32_t wish = wish_[static_cast<size_t>(id(result))];
+    if (wish < 0 || scope.destinations[static_cast<size_t>(wish)].place >= 0) continue;
+    for (size_t k = 0; k < node.inputs.size(); ++k) {
+      const int32_t operand = root(node.inputs[k]);
+      const bool made_here = operand == id(node.inputs[k]) && memory_of(operand) < 0 &&
+                             !is_constant(node.inputs[k]) &&
+                             last_use(operand) == static_cast<int32_t>(position);
+      const bool loops = graph_.node(node.inputs[k]).op != nullptr &&
+                         graph_.node(node.inputs[k]).op->self == &ops::loop;
+      if (!made_here || loops || wish_[static_cast<size_t>(operand)] >= 0 ||
+          whole_bytes(operand) != bytes_of(graph_.type(result)) || !overwrites(node, k, r))
+        continue;
+      wish_[static_cast<size_t>(operand)] = wish;
+      break;
+    }
+  }
+}
+
 void Lowerer::emit_region(Scope& scope) {
   const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
   analyse(scope.region);
@@ -328,7 +427,10 @@ void Lowerer::emit_region(Scope& scope) {
       wish_[static_cast<size_t>(self)] = static_cast<int32_t>(k);
   }
   // What a loop starts from is made where its result is wanted.
-  for (size_t i = region.nodes.size(); i-- > 0;) wish_for_carries(region.nodes[i], i);
+  for (size_t i = region.nodes.size(); i-- > 0;) {
+    wish_for_carries(region.nodes[i], i);
+    wish_for_operand(region.nodes[i], i, scope);
+  }
   for (const int32_t number : region.nodes) {
     emit_node(scope, number);
     ++scope.position;
@@ -351,13 +453,19 @@ void Lowerer::finish_results(Scope& scope) {
         (in_place || wish_[static_cast<size_t>(self)] == static_cast<int32_t>(k)))
       continue;
     if (destination.spare < 0) continue;  // Whoever asked takes it where it lies.
-    destination.held = destination.spare;
+    // All steps have run: nothing can fail any more, and only results read what was there.
+    const bool is_read = std::any_of(
+        region.results.begin(), region.results.end(),
+        [&](Value other) { return !is_constant(other) && root(other) == destination.place_root; });
+    destination.held = destination.place >= 0 && !is_read ? destination.place : destination.spare;
+    if (is_read) destination.why_not = "its old value is a result too";
+    const run::Address to = memory(destination.held).address;
     const Source at = graph_.node(result).source;
     if (is_constant(result)) {
-      const run::Address to[] = {memory(destination.spare).address};
-      emit(fill_task(constant_bits(result), dense_layout(graph_.type(result))), to, "fill", at);
+      emit(fill_task(constant_bits(result), dense_layout(graph_.type(result))), {&to, 1}, "fill",
+           at);
     } else {
-      emit_copy(address_of(result), seen(result).layout, memory(destination.spare).address, at);
+      emit_copy(address_of(result), seen(result).layout, to, at);
     }
   }
   for (const Value result : region.results) {
@@ -370,10 +478,13 @@ void Lowerer::emit_node(Scope& scope, int32_t number) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   const Value result{number, 0};
   if (node.op->self == &ops::constant) return;
+  in_memory_ = node.results.empty() ? 0 : placed_in_[static_cast<size_t>(root(result))];
   if (node.op->view != nullptr && root(result) != id(result)) {
     // A view keeps its bytes: nothing to do, and nothing ends but by its last reader.
   } else if (node.op->view != nullptr) {
     emit_view_copy(number);
+  } else if (node.op->self == &ops::transfer) {
+    emit_transfer(scope, number);
   } else if (node.op->self == &ops::cond) {
     emit_cond(scope, number);
   } else if (node.op->self == &ops::loop) {
@@ -391,6 +502,7 @@ void Lowerer::emit_node(Scope& scope, int32_t number) {
   } else {
     emit_op(scope, number);
   }
+  in_memory_ = 0;
   for (const Value input : node.inputs) {
     const int32_t held = memory_of(root(input));
     if (held >= 0) extend_to_now(held);
@@ -463,6 +575,39 @@ void Lowerer::emit_view_copy(int32_t number) {
   memory_of(id({number, 0})) = materialise(node.inputs[0], node.source);
 }
 
+// Dense bytes to dense bytes; what is not dense is made so where it lies.
+void Lowerer::emit_transfer(Scope& scope, int32_t number) {
+  const Node& node = graph_.nodes[static_cast<size_t>(number)];
+  const Value input = node.inputs[0];
+  const int32_t to = in_memory_;
+  const int32_t from = is_constant(input) ? to : placed_in_[static_cast<size_t>(root(input))];
+  if (from == to) {
+    memory_of(id({number, 0})) = materialise(input, node.source);
+    return;
+  }
+  if (from != 0 && to != 0) {
+    throw UserError(cat("transfer: from memory ", from, " to memory ", to), node.source,
+                    "transfer to the host's, 0, between them");
+  }
+  in_memory_ = from;
+  const int32_t copy = seen(input).layout.is_contiguous() ? kNone : materialise(input, node.source);
+  const run::Address source = copy < 0 ? address_of(input) : memory(copy).address;
+  in_memory_ = to;
+  run::Step step;
+  step.kind = run::Step::Kind::copy;
+  step.first_operand = static_cast<int32_t>(program_->addresses.size());
+  step.operands = 2;
+  step.memory = std::max(from, to);
+  step.to_host = to == 0;
+  step.bytes = bytes_of(node.results[0]);
+  step.source = node.source;
+  step.name = to == 0 ? "copy to the host" : "copy to the device";
+  program_->addresses.push_back(source);
+  program_->addresses.push_back(memory(choose(node, {number, 0}, scope)).address);
+  program_->steps.push_back(std::move(step));
+  if (copy >= 0) extend_to_now(copy);
+}
+
 void Lowerer::emit_effect(int32_t number) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   std::vector<ArrayRef> layouts;
@@ -484,7 +629,7 @@ void Lowerer::emit_group(Scope& scope, int32_t number) {
     places.push_back(memory(choose(node, {number, static_cast<int16_t>(r)}, scope)).address);
     results.push_back(dense_layout(node.results[r]));
   }
-  emit(group_task(graph_, node, layouts, results, true), places, group_name(graph_, node),
+  emit(group_task(graph_, node, layouts, results, batch_), places, group_name(graph_, node),
        node.source);
   for (const int32_t literal : literals) extend_to_now(literal);
 }
@@ -526,27 +671,43 @@ plan::Placement place_arena(const plan::Problem& problem, size_t arena, Placemen
 
 }  // namespace
 
+Lowerer::Placed Lowerer::place_those(const std::function<bool(const run::Buffer&)>& is_there,
+                                     size_t arena) {
+  plan::Problem problem;
+  std::vector<size_t> which;
+  for (size_t i = 0; i < program_->buffers.size(); ++i) {
+    const run::Buffer& buffer = program_->buffers[i];
+    if (!is_there(buffer)) continue;
+    which.push_back(i);
+    problem.buffers.push_back(
+        {.lifetime = {buffer.lower, buffer.upper}, .size_bytes = buffer.bytes});
+  }
+  const plan::Placement placed = place_arena(problem, arena, placements_);
+  for (size_t i = 0; i < which.size(); ++i) program_->offsets[which[i]] = placed.offsets[i];
+  return {placed.tidemark_bytes, plan::load_bytes(problem)};
+}
+
 void Lowerer::place_arenas() {
   const auto arenas = static_cast<int32_t>(program_->maps.size() + 1);
-  if (placements_.arenas.size() < static_cast<size_t>(arenas))
-    placements_.arenas.resize(static_cast<size_t>(arenas));
+  const size_t all = static_cast<size_t>(arenas) + program_->device_arenas.size();
+  if (placements_.arenas.size() < all) placements_.arenas.resize(all);
   program_->offsets.assign(program_->buffers.size(), 0);
+  for (size_t i = 0; i < program_->device_arenas.size(); ++i) {
+    run::DeviceArena& arena = program_->device_arenas[i];
+    const Placed placed =
+        place_those([&](const run::Buffer& buffer) { return buffer.memory == arena.memory; },
+                    static_cast<size_t>(arenas) + i);
+    arena.bytes = placed.tidemark_bytes;
+    arena.load_bytes = placed.load_bytes;
+  }
   // A map's arenas are one buffer of the arena around it: innermost first.
   for (int32_t arena = arenas - 1; arena >= 0; --arena) {
-    plan::Problem problem;
-    std::vector<size_t> which;
-    for (size_t i = 0; i < program_->buffers.size(); ++i) {
-      const run::Buffer& buffer = program_->buffers[i];
-      if (buffer.arena != arena) continue;
-      which.push_back(i);
-      problem.buffers.push_back(
-          {.lifetime = {buffer.lower, buffer.upper}, .size_bytes = buffer.bytes});
-    }
-    const plan::Placement placed = place_arena(problem, static_cast<size_t>(arena), placements_);
-    for (size_t i = 0; i < which.size(); ++i) program_->offsets[which[i]] = placed.offsets[i];
+    const Placed placed = place_those(
+        [&](const run::Buffer& buffer) { return buffer.arena == arena && buffer.memory == 0; },
+        static_cast<size_t>(arena));
     if (arena == 0) {
       program_->arena_bytes = placed.tidemark_bytes;
-      program_->load_bytes = plan::load_bytes(problem);
+      program_->load_bytes = placed.load_bytes;
     } else {
       run::Map& map = program_->maps[static_cast<size_t>(arena - 1)];
       map.arena_bytes = placed.tidemark_bytes;
@@ -568,6 +729,7 @@ std::shared_ptr<run::Program> Lowerer::run() {
                                     .source = graph_.node(parameter).source,
                                     .name = said.name});
     show_dense(parameter);
+    if (!said.strides.empty()) seen(parameter).layout.strides = said.strides;
     memory_of(id(parameter)) =
         new_memory({.address = {static_cast<int32_t>(1 + i), run::kNoBuffer, 0},
                     .bytes = granted_bytes(bytes_of(type)),
@@ -617,7 +779,10 @@ std::shared_ptr<run::Program> Lowerer::run() {
     const int32_t held = destinations[k].held;
     if (!in_place && passed[k] < 0 && held >= 0 && held != destinations[k].spare)
       result.parameter = memory(held).address.reg - 1;  // A donated one's bytes.
-    if (!in_place && interface_.results[k].updates >= 0) result.byte_class = ByteClass::shadow;
+    if (!in_place && interface_.results[k].updates >= 0) {
+      result.byte_class = ByteClass::shadow;
+      result.why_not_in_place = destinations[k].why_not;
+    }
     program_->results.push_back(std::move(result));
   }
   place_arenas();
@@ -626,7 +791,11 @@ std::shared_ptr<run::Program> Lowerer::run() {
 
 std::shared_ptr<run::Program> lower(const Graph& graph, const Interface& interface,
                                     Placements& placements) {
-  return Lowerer(graph, interface, placements).run();
+  KernelBatch batch;
+  std::shared_ptr<run::Program> program = Lowerer(graph, interface, placements, &batch).run();
+  if (batch.compile()) return program;
+  // No machine code: interpreters need other scratch.
+  return Lowerer(graph, interface, placements, nullptr).run();
 }
 
 }  // namespace tidemark::compile

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tidemark/ir/graph.h"
+#include "tidemark/passes/passes.h"
 #include "tidemark/plan/replace.h"
 #include "tidemark/run/program.h"
 
@@ -17,6 +18,7 @@ struct Interface {
     ByteClass byte_class = ByteClass::arguments;
     bool donated = false;  // The program may use its bytes once it has read it for the last time.
     std::string name;
+    Strides strides = {};  // In elements; empty where it is dense.
   };
   struct Result {
     int32_t updates = -1;  // The parameter (a Variable) that this is the new value of.
@@ -26,14 +28,16 @@ struct Interface {
   std::vector<Result> results;
 };
 
-// How the buffers of the first program made of a graph lie above each other. Programs of the same
-// graph for other sizes, whose buffers live alike, keep that and only move.
+// What the first program made of a graph has settled: which nodes are one kernel, and how buffers
+// lie above each other. Programs of the same graph for other sizes keep the kernels, and where
+// their buffers live alike, these only move.
 struct Placements {
   struct Arena {
     std::vector<plan::Lifetime> lifetimes;
     plan::Relation relation;
   };
   std::vector<Arena> arenas;
+  passes::Fusions fusions;
 };
 
 // Every size of the graph is known. Throws what the tasks throw when they are made.

@@ -1,7 +1,10 @@
 // Branches and maps: ranges of the one list of steps, and registers that move as a body is run
 // again. Loops are in lower_loop.cc.
 #include <algorithm>
+#include <map>
+#include <set>
 
+#include "tidemark/compile/group.h"
 #include "tidemark/compile/lowerer.h"
 #include "tidemark/compile/workspace.h"
 #include "tidemark/device/threads.h"
@@ -27,14 +30,50 @@ void Lowerer::hand_in(Value parameter, Value outer) {
   memory_of(id(parameter)) = new_memory(std::move(lent));
 }
 
+// Which capture of a condition the result updates where it lies: a Variable, or what a loop
+// carries. 0 (which is the test) where there is none, or where something else still reads it.
+size_t Lowerer::updated_by(const Node& node, size_t result, Scope& scope) {
+  const int32_t number = static_cast<int32_t>(&node - graph_.nodes.data());
+  const int32_t wish = wish_[static_cast<size_t>(id({number, static_cast<int16_t>(result)}))];
+  if (wish < 0) return 0;
+  Destination& destination = scope.destinations[static_cast<size_t>(wish)];
+  const bool may_throw = scope.is_body && scope.last_fallible >= scope.position;
+  if (destination.place < 0 || destination.held >= 0 || may_throw ||
+      last_use(destination.place_root) != scope.position)
+    return 0;
+  size_t found = 0;
+  for (size_t k = 0; k < node.inputs.size(); ++k) {
+    if (root(node.inputs[k]) != destination.place_root) continue;
+    if (found != 0 || k == 0 || id(node.inputs[k]) != destination.place_root) return 0;
+    found = k;
+  }
+  if (found == 0) return 0;
+  destination.held = destination.place;
+  memory_of(root({number, static_cast<int16_t>(result)})) = destination.place;
+  return found;
+}
+
 void Lowerer::emit_cond(Scope& scope, int32_t number) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   const Value test = node.inputs[0];
   const int32_t literal = is_constant(test) ? materialise(test, node.source) : kNone;
   const run::Address chosen = literal < 0 ? address_of(test) : memory(literal).address;
-  std::vector<int32_t> places;
-  for (size_t r = 0; r < node.results.size(); ++r)
-    places.push_back(choose(node, {number, static_cast<int16_t>(r)}, scope));
+  struct Place {
+    int32_t memory = kNone;
+    size_t updates = 0;     // The capture whose bytes these are.
+    int32_t spare = kNone;  // Then what a branch writes that still reads it.
+    bool spare_is_used = false;
+  };
+  std::vector<Place> places;
+  for (size_t r = 0; r < node.results.size(); ++r) {
+    Place& place = places.emplace_back();
+    const Value result{number, static_cast<int16_t>(r)};
+    place.updates = updated_by(node, r, scope);
+    place.memory = place.updates > 0 ? memory_of(root(result)) : choose(node, result, scope);
+    if (place.updates == 0) continue;
+    const TensorType& type = graph_.type(result);
+    place.spare = new_buffer(type, bytes_of(type), ByteClass::temporaries, node.source, "cond");
+  }
 
   const auto index = static_cast<size_t>(now());
   run::Step branch;
@@ -50,15 +89,110 @@ void Lowerer::emit_cond(Scope& scope, int32_t number) {
     for (size_t i = 0; i < region.parameters.size(); ++i)
       hand_in(region.parameters[i], node.inputs[1 + i]);
     std::vector<Destination> destinations;
-    for (const int32_t place : places) destinations.push_back({.spare = place});
+    for (const Place& place : places) {
+      Destination& destination = destinations.emplace_back();
+      destination.spare = place.updates > 0 ? place.spare : place.memory;
+      if (place.updates == 0) continue;
+      destination.place_root = id(region.parameters[place.updates - 1]);
+      destination.place = memory_of(destination.place_root);
+    }
     Scope inner{.region = node.regions[side], .destinations = destinations};
     emit_region(inner);
+    for (size_t r = 0; r < places.size(); ++r) {
+      if (places[r].updates == 0 || destinations[r].held != places[r].spare) continue;
+      places[r].spare_is_used = true;
+      const TensorType& type = node.results[r];
+      const ArrayRef layout{kNowhere, type.dtype, type.shape, contiguous_strides(type.shape)};
+      emit_copy(memory(places[r].spare).address, layout, memory(places[r].memory).address,
+                node.source);
+    }
     (side == 0 ? program_->steps[index].middle : program_->steps[index].end) = now();
+  }
+  for (const Place& place : places) {
+    if (place.updates == 0) continue;
+    extend_to_now(place.spare);
+    if (place.spare_is_used) continue;
+    for (const int32_t unused : memory(place.spare).buffers)
+      program_->buffers[static_cast<size_t>(unused)].bytes = 0;
   }
   if (literal >= 0) extend_to_now(literal);
 }
 
+// The parameter shows the first slice of an array, wherever that lies.
+void Lowerer::hand_in_slice(Value parameter, Value array) {
+  hand_in(parameter, array);
+  ArrayRef& layout = seen(parameter).layout;
+  layout.shape.erase(0);
+  layout.strides.erase(0);
+}
+
+namespace {
+
+// The one group of a map's body whose results are those of the body, each once; else nothing.
+const Node* only_group(const Graph& graph, const Region& body) {
+  const Node* group = nullptr;
+  for (const int32_t number : body.nodes) {
+    const Node& node = graph.nodes[static_cast<size_t>(number)];
+    if (node.op->view != nullptr) continue;
+    if (group != nullptr || node.op->self != &ops::group) return nullptr;
+    group = &node;
+  }
+  if (group == nullptr || group->results.size() != body.results.size()) return nullptr;
+  std::set<int16_t> given;
+  for (const Value result : body.results) {
+    if (&graph.node(result) != group || !given.insert(result.result).second) return nullptr;
+  }
+  return group;
+}
+
+}  // namespace
+
+// A map whose body is one kernel is that kernel with one more axis; false where it is not of that
+// kind.
+bool Lowerer::emit_mapped_group(Scope& scope, int32_t number) {
+  const Node& node = graph_.nodes[static_cast<size_t>(number)];
+  const Region& body = graph_.regions[static_cast<size_t>(node.regions[0])];
+  const Node* const group = only_group(graph_, body);
+  Attrs::Reader read = node.attrs.read();
+  const auto slices = static_cast<size_t>(read.integer());
+  TripAxis axis{.trips = read.integer(), .strides = {}};
+  if (group == nullptr || axis.trips == 0) return false;
+  std::map<int32_t, int64_t> strides;  // By root.
+  for (size_t k = 0; k < body.parameters.size(); ++k) {
+    const Value parameter = body.parameters[k], outer = node.inputs[k];
+    if (is_constant(outer)) return false;
+    k < slices ? hand_in_slice(parameter, outer) : hand_in(parameter, outer);
+    const ArrayRef& whole = seen(outer).layout;
+    strides[id(parameter)] = k < slices ? whole.strides[0] * size_of(whole.dtype) : 0;
+  }
+  analyse(node.regions[0]);
+  std::vector<ArrayRef> layouts, results;
+  std::vector<run::Address> places;
+  for (const Value input : group->inputs) {
+    const auto found = strides.find(root(input));
+    if (found == strides.end()) return false;  // A view that needs a copy.
+    layouts.push_back(seen(input).layout);
+    places.push_back(address_of(input));
+    axis.strides.push_back(found->second);
+  }
+  for (const TensorType& type : group->results) {
+    results.push_back({kNowhere, type.dtype, type.shape, contiguous_strides(type.shape)});
+    axis.strides.push_back(bytes_of(type));
+  }
+  std::optional<MadeTask> made = mapped_group_task(graph_, *group, layouts, results, axis, batch_);
+  if (!made) return false;
+  const size_t first_result = places.size();
+  places.resize(first_result + results.size());
+  for (size_t r = 0; r < body.results.size(); ++r) {
+    const int32_t place = choose(node, {number, static_cast<int16_t>(r)}, scope);
+    places[first_result + static_cast<size_t>(body.results[r].result)] = memory(place).address;
+  }
+  emit(std::move(*made), places, cat("map of ", group_name(graph_, *group)), node.source);
+  return true;
+}
+
 void Lowerer::emit_map(Scope& scope, int32_t number) {
+  if (emit_mapped_group(scope, number)) return;
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   const Source at = node.source;
   Attrs::Reader read = node.attrs.read();

@@ -42,8 +42,11 @@ std::vector<Lowerer::Carried> Lowerer::start_carries(Scope& scope, int32_t numbe
       const bool free = destination.place_root >= 0 &&
                         (is_initial || last_use(destination.place_root) < scope.position);
       // What it starts from may have been made for the same place: then that is settled.
-      if (destination.held < 0)
-        destination.held = free && !may_throw ? destination.place : destination.spare;
+      if (destination.held < 0) {
+        const bool in_place = free && !may_throw;
+        destination.held = in_place ? destination.place : destination.spare;
+        if (!in_place && destination.place >= 0) destination.why_not = reason_against(scope, node);
+      }
       carry.first = destination.held;
     } else if (ends && memory(from).writable) {
       carry.first = from;
@@ -189,6 +192,7 @@ void Lowerer::emit_loop(Scope& scope, int32_t number) {
       loop.count = address_of(count);
     }
   }
+  list_kept(node);
   size_t next_input = attrs.first_carry();
   std::vector<Carried> carried = start_carries(scope, number, next_input, carries);
   next_input += carries;
@@ -276,6 +280,26 @@ void Lowerer::emit_loop(Scope& scope, int32_t number) {
   program_->loops[own] = std::move(loop);
   copy_carries(number, carried, copied);
   for (const int32_t number_kept : kept) extend_to_now(number_kept);
+}
+
+// What the plan says of it.
+void Lowerer::list_kept(const Node& node) {
+  const LoopAttrs attrs(node);
+  run::KeptTrips kept{.source = node.source};
+  kept.trips = attrs.trips;
+  kept.is_exact = !attrs.counted && node.regions.size() == 1;
+  if (attrs.kept != 0) {
+    kept.slots = slots_of_marks(node.results[static_cast<size_t>(attrs.marks)]);
+    if (attrs.save == LoopAttrs::Save::every) kept.every = attrs.amount;
+    for (const size_t k : attrs.kept_carries()) kept.state_bytes += bytes_of(node.results[k]);
+    kept.bytes = kept.slots * kept.state_bytes;
+  } else {
+    for (size_t k = 0; k < static_cast<size_t>(attrs.carries); ++k)
+      kept.state_bytes += bytes_of(node.results[k]);
+    for (int64_t e = attrs.stacked - attrs.saved; e < attrs.stacked; ++e)
+      kept.bytes += bytes_of(node.results[attrs.stacked_result(static_cast<size_t>(e))]);
+  }
+  if (kept.bytes > 0) program_->kept.push_back(kept);
 }
 
 // Where a loop leaves what its gradient needs of it.

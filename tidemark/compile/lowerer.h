@@ -6,17 +6,24 @@
 // new buffer of the arena.
 #pragma once
 
+#include <functional>
 #include <limits>
 #include <optional>
 
+#include "tidemark/compile/kernels.h"
 #include "tidemark/compile/lower.h"
 #include "tidemark/compile/tasks.h"
 
 namespace tidemark::compile {
 
+// What a fused step is called: "multiply + add + sum".
+std::string group_name(const Graph& graph, const Node& group);
+
 class Lowerer {
  public:
-  Lowerer(const Graph& graph, const Interface& interface, Placements& placements);
+  // `batch`, if any, gets the kernels; without one they are made once it pays.
+  Lowerer(const Graph& graph, const Interface& interface, Placements& placements,
+          KernelBatch* batch);
   std::shared_ptr<run::Program> run();
 
  private:
@@ -40,7 +47,8 @@ class Lowerer {
     int32_t place = kNone;  // Holds `place_root`, which must have been read for the last time.
     int32_t place_root = kNone;
     int32_t spare = kNone;
-    int32_t held = kNone;  // Which of the two it became.
+    int32_t held = kNone;      // Which of the two it became.
+    std::string why_not = {};  // Why not `place`, for the plan; empty where it is or there is none.
   };
   // What emitting a region needs to know at every node.
   struct Scope {
@@ -63,6 +71,9 @@ class Lowerer {
   uint64_t constant_bits(Value value);
   Memory& memory(int32_t number) { return memories_[static_cast<size_t>(number)]; }
   void show_dense(Value value);
+  // The memory that a node computes in: that of its operands.
+  int32_t memory_number(const Node& node);
+  void expect_on_host(Value value, std::string_view what, Source at);
   int64_t whole_bytes(int32_t root) const;  // All it has, whatever of it a view shows.
 
   // ---- memory
@@ -74,6 +85,8 @@ class Lowerer {
   bool is_free(int32_t place_root, size_t result, const Scope& scope, const Node& node);
   bool overwrites(const Node& node, size_t operand, size_t result);
   int32_t dying_parameter(const Node& node, Value result, const Scope& scope);
+  std::string reason_against(const Scope& scope, const Node& node) const;
+  void settle(Destination& destination, const Node& node, Value result, const Scope& scope);
   int32_t choose(const Node& node, Value result, Scope& scope);
   // A value in memory, dense, at offset 0: itself, or a copy.
   int32_t materialise(Value value, Source at);
@@ -87,6 +100,7 @@ class Lowerer {
   bool can_throw(const Node& node) const;
   int32_t last_fallible(RegionId region) const;
   void wish_for_carries(int32_t number, size_t position);
+  void wish_for_operand(int32_t number, size_t position, const Scope& scope);
   void emit_region(Scope& scope);
   void emit_node(Scope& scope, int32_t number);
   void emit_pointwise(Scope& scope, int32_t number);
@@ -94,11 +108,15 @@ class Lowerer {
                      std::vector<run::Address>& places, std::vector<int32_t>& literals);
   void emit_op(Scope& scope, int32_t number);
   void emit_view_copy(int32_t number);
+  void emit_transfer(Scope& scope, int32_t number);
   void emit_effect(int32_t number);
   void emit_group(Scope& scope, int32_t number);
   // lower_control.cc
   void emit_cond(Scope& scope, int32_t number);
+  size_t updated_by(const Node& node, size_t result, Scope& scope);
   void emit_map(Scope& scope, int32_t number);
+  bool emit_mapped_group(Scope& scope, int32_t number);
+  void hand_in_slice(Value parameter, Value array);
   void hand_in(Value parameter, Value outer);
   // lower_loop.cc
   struct Carried {
@@ -123,6 +141,7 @@ class Lowerer {
                             std::vector<run::Walk>& walks);
   void count_as_saved(int32_t number);
   void emit_loop(Scope& scope, int32_t number);
+  void list_kept(const Node& node);
   void keep_checkpoints(Scope& scope, int32_t number, run::Loop& loop, std::vector<int32_t>& kept);
   bool emit_scalar_loop(Scope& scope, int32_t number, std::span<const int32_t> carries,
                         const run::Loop& loop);
@@ -131,14 +150,21 @@ class Lowerer {
                                std::vector<int32_t>& kept);
   void emit_reverse(Scope& scope, int32_t number);
   void finish_results(Scope& scope);
+  struct Placed {
+    int64_t tidemark_bytes = 0, load_bytes = 0;
+  };
+  // Gives the buffers of one arena their offsets; `arena` numbers it among the placements.
+  Placed place_those(const std::function<bool(const run::Buffer&)>& is_there, size_t arena);
   void place_arenas();
 
   int32_t now() const { return static_cast<int32_t>(program_->steps.size()); }
   int32_t new_register() { return program_->registers++; }
+  int32_t arena_register();
 
   const Graph& graph_;
   const Interface& interface_;
   Placements& placements_;
+  KernelBatch* const batch_;
   std::shared_ptr<run::Program> program_;
   std::vector<int32_t> first_value_;
   std::vector<Seen> seen_;
@@ -146,9 +172,11 @@ class Lowerer {
   std::vector<int32_t> memory_of_;  // By root.
   std::vector<int32_t> last_use_;   // By root: a position in its region, kEnd for results.
   std::vector<int32_t> wish_;       // By root: which destination of its region it is for, or -1.
+  std::vector<int32_t> placed_in_;  // By root: the number of the memory it lies in.
   std::vector<Memory> memories_;
   int32_t arena_ = 0;  // Which arena buffers are taken from now, and its register.
   int32_t arena_reg_ = 0;
+  int32_t in_memory_ = 0;  // Where steps run now, and buffers are taken.
 };
 
 }  // namespace tidemark::compile

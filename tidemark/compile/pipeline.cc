@@ -1,5 +1,6 @@
 #include "tidemark/compile/pipeline.h"
 
+#include "tidemark/compile/compute.h"
 #include "tidemark/device/cpu/features.h"
 #include "tidemark/passes/passes.h"
 
@@ -13,11 +14,14 @@ Graph optimise(Graph graph, const PipelineOptions& options, const Watch& watch) 
 #endif
     if (watch) watch(name, graph);
   };
+  pass("inline_calls", passes::inline_calls);
+  pass("fold", [](Graph& each) { passes::fold(each, compute); });
   pass("simplify", passes::simplify);
   pass("merge", passes::merge);
   pass("remove_dead", passes::remove_dead);
   if (options.fuse)
-    pass("fuse", [](Graph& each) { passes::fuse(each, device::caches().l2_bytes); });
+    pass("fuse",
+         [&](Graph& each) { passes::fuse(each, device::caches().l2_bytes, options.fusions); });
   pass("order", passes::order);
   return compact(graph);
 }

@@ -7,12 +7,14 @@
 
 #include "tidemark/compile/lower.h"
 #include "tidemark/ir/graph.h"
+#include "tidemark/passes/passes.h"
 #include "tidemark/types/size.h"
 
 namespace tidemark::compile {
 
 struct PipelineOptions {
-  bool fuse = true;  // False: every op a step of its own.
+  bool fuse = true;                    // False: every op a step of its own.
+  passes::Fusions* fusions = nullptr;  // Of the same graph at other sizes.
 };
 
 // Called with the graph after each pass.

@@ -68,6 +68,7 @@ class Scalariser {
     const auto carries = static_cast<size_t>(attrs.carries);
     const auto slices = static_cast<size_t>(attrs.slices);
     const auto stacked = static_cast<size_t>(attrs.stacked);
+    trips_ = attrs.counted ? -1 : attrs.trips;
     const Region& body = region(node_.regions[0]);
     need(body.nodes.size() <= kMostExprs);
     loop_.buffers = static_cast<int32_t>(carries + slices);
@@ -360,11 +361,40 @@ class Scalariser {
     const TensorType& type = graph_.type(node.inputs[0]);
     const int64_t bound = type.shape[0];
     need(bound > 0);
+    const std::optional<Range> range = range_of(index);
+    const bool is_right = range && range->least >= 0 && range->most < bound;
     return {.buffer = array.buffer,
             .dtype = type.dtype,
             .scale = type.shape.size() / bound,
             .index = index,
-            .bound = bound};
+            .bound = is_right ? -1 : bound};
+  }
+
+  // The values that an integer expression can have, where they are known to lie well inside its
+  // dtype.
+  struct Range {
+    int64_t least = 0, most = 0;
+  };
+  std::optional<Range> range_of(int32_t number) const {
+    constexpr int64_t kFar = int64_t{1} << 30;
+    const Expr& expr = recipe_.exprs[static_cast<size_t>(number)];
+    if (expr.dtype != DType::i32 && expr.dtype != DType::i64) return {};
+    std::optional<Range> range;
+    if (expr.op == ExprOp::index) {
+      if (trips_ >= 1) range = {0, trips_ - 1};
+    } else if (expr.op == ExprOp::constant) {
+      const int64_t value = expr.dtype == DType::i32 ? static_cast<int32_t>(expr.bits)
+                                                     : static_cast<int64_t>(expr.bits);
+      range = {value, value};
+    } else if (expr.op == ExprOp::cast) {
+      range = range_of(expr.in[0]);
+    } else if (expr.op == ExprOp::add || expr.op == ExprOp::subtract) {
+      const std::optional<Range> a = range_of(expr.in[0]), b = range_of(expr.in[1]);
+      if (!a || !b) return {};
+      range = expr.op == ExprOp::add ? Range{a->least + b->least, a->most + b->most}
+                                     : Range{a->least - b->most, a->most - b->least};
+    }
+    return range && range->least > -kFar && range->most < kFar ? range : std::nullopt;
   }
   int32_t state_of(int32_t buffer) const {
     const auto found = states_.find(buffer);
@@ -443,6 +473,7 @@ class Scalariser {
   std::set<int32_t> begun_, written_;
   std::map<int32_t, int32_t> states_;  // Of buffers: how often each was written so far.
   int32_t trip_ = 0, slice_ = 0;
+  int64_t trips_ = -1;  // The most there can be, where that is known.
 };
 
 // Compiled at its first run: a plan needs no code.

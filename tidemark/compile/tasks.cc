@@ -40,19 +40,20 @@ class ArrayTask final : public run::Task {
       : layouts_(std::move(layouts)), call_(std::move(call)) {}
   void run(std::byte* const* places, std::byte* workspace) const override {
     // A program without an arena has no workspace either.
-    const WorkspacePart part(workspace != nullptr ? workspace : kNowhere);
+    const WorkspacePart part(workspace != nullptr ? workspace : kNowhere, workspace_bytes_);
     call_(Placed(layouts_, places));
   }
-  int64_t count_workspace() const {
+  int64_t count_workspace() {
     const WorkspacePart counting;
     const std::vector<std::byte*> nowhere(layouts_.size(), kNowhere);
     call_(Placed(layouts_, nowhere.data()));
-    return counting.most();
+    return workspace_bytes_ = counting.most();
   }
 
  private:
   std::vector<ArrayRef> layouts_;
   Call call_;
+  int64_t workspace_bytes_ = 0;
 };
 
 template <class Call>

@@ -19,6 +19,8 @@ Workspace::Workspace(int64_t bytes)
   // Counting gives an address nobody reads, since offsets are added to it.
   data_ = part_->data_ != nullptr ? part_->data_ + part_->taken_ : kNowhere;
   part_->taken_ += bytes_;
+  TIDEMARK_CHECK(part_->data_ == nullptr || part_->taken_ <= part_->bytes_, "a step takes ",
+                 part_->taken_, " bytes of workspace, planned are ", part_->bytes_);
   part_->most_ = std::max(part_->most_, part_->taken_);
 }
 

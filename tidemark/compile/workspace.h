@@ -24,8 +24,10 @@ inline std::byte* const kNowhere = reinterpret_cast<std::byte*>(uintptr_t{1} << 
 class WorkspacePart {
  public:
   // Counts, and gives no memory.
-  WorkspacePart() : WorkspacePart(nullptr) {}
-  explicit WorkspacePart(std::byte* data) : data_(data), previous_(current_) { current_ = this; }
+  WorkspacePart() : WorkspacePart(nullptr, 0) {}
+  WorkspacePart(std::byte* data, int64_t bytes) : data_(data), bytes_(bytes), previous_(current_) {
+    current_ = this;
+  }
   ~WorkspacePart() { current_ = previous_; }
   WorkspacePart(const WorkspacePart&) = delete;
   WorkspacePart& operator=(const WorkspacePart&) = delete;
@@ -42,6 +44,7 @@ class WorkspacePart {
   friend class Workspace;
   static constinit thread_local WorkspacePart* current_;
   std::byte* data_;
+  int64_t bytes_;
   int64_t taken_ = 0, most_ = 0;
   WorkspacePart* previous_;
 };

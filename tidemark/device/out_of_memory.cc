@@ -34,8 +34,10 @@ class Writer {
     print("%.1f %s", value, units[unit]);
   }
 
-  // A tensor by its type. What has no sizes and is more than a scalar is the scratch of a kernel.
+  // A tensor by its type; of a call, that it is one. What has no sizes and is more than a scalar is
+  // the scratch of a kernel.
   void description(const device::Description& what, int64_t bytes) {
+    if (what.rank < 0) return print("a call of a function");
     if (what.rank == 0 && bytes > kAlignment) return print("scratch memory");
     print("%s[", name(what.dtype));
     for (int i = 0; i < std::min<int>(what.rank, device::Description::kSizes); ++i) {
@@ -101,7 +103,7 @@ void write_remedy(Writer& out, const device::OutOfMemoryRecord& record) {
 device::Description device::Description::of(const Purpose& purpose) {
   Description description;
   description.dtype = purpose.dtype;
-  description.rank = static_cast<int32_t>(purpose.sizes.size());
+  description.rank = purpose.together ? -1 : static_cast<int32_t>(purpose.sizes.size());
   const size_t kept = std::min<size_t>(purpose.sizes.size(), kSizes);
   std::copy_n(purpose.sizes.begin(), kept, description.sizes);
   return description;

@@ -152,15 +152,16 @@ void keep_within_limit() noexcept {
 
 // --- Granting, under the lock ---------------------------------------------------------------
 
-// Reserves `bytes` that will be new to the process.
-bool reserve_fresh(int64_t bytes) {
+// Reserves `bytes` that will be new to the process, but for `relief` that was cached and is about
+// to be used.
+bool reserve_fresh(int64_t bytes, int64_t relief = 0) {
   const int64_t in_use = counters.in_use.load(std::memory_order_relaxed);
   const int64_t ceiling = std::max(highest_in_use(), in_use + bytes) + kCacheSlack;
-  give_back(held_bytes() + bytes - ceiling);
-  if (reserve(bytes)) return true;
+  give_back(held_bytes() - relief + bytes - ceiling);
+  if (reserve(bytes, relief)) return true;
   // Once more without the cache, and then never again: nobody waits for memory here.
-  give_back(held_bytes() + bytes - limit_bytes());
-  return reserve(bytes);
+  give_back(held_bytes() - relief + bytes - limit_bytes());
+  return reserve(bytes, relief);
 }
 
 // The chunk the next block of a class is cut from; one in use before one kept empty.
@@ -186,24 +187,26 @@ bool reserve_block(int64_t bytes) {
   return (relief > 0 && reserve(bytes, relief)) || reserve_fresh(bytes);
 }
 
-Span* take_span(int64_t pages) {
+// What functions from here on put to use of what was cached they add to `uncached`; it still counts
+// as cached until their caller says otherwise.
+Span* take_span(int64_t pages, int64_t& uncached) {
   Span* const cached = pool.spans.best_cached(pages);
   Span* const span = pool.spans.take(pages, cached);
-  if (span != nullptr && cached != nullptr) add_cached(-pages);
+  if (span != nullptr && cached != nullptr) uncached += pages;
   return span;
 }
 
 // Null when the system refuses even after the cache went back to it.
-Span* take_span_with_relief(int64_t pages) {
-  Span* const span = take_span(pages);
+Span* take_span_with_relief(int64_t pages, int64_t& uncached) {
+  Span* const span = take_span(pages, uncached);
   if (span != nullptr || give_back(std::numeric_limits<int64_t>::max()) == 0) return span;
-  return take_span(pages);
+  return take_span(pages, uncached);
 }
 
-Chunk* make_chunk(int size_class) {
+Chunk* make_chunk(int size_class, int64_t& uncached) {
   Chunk* const chunk = new_chunk();
   try {
-    chunk->span = take_span_with_relief(kChunkBytes);
+    chunk->span = take_span_with_relief(kChunkBytes, uncached);
   } catch (...) {
     drop(chunk);
     throw;
@@ -217,23 +220,32 @@ Chunk* make_chunk(int size_class) {
   return chunk;
 }
 
-Block place_small(int64_t bytes) {
+Block place_small(int64_t bytes, int64_t& uncached) {
   const int size_class = class_of(bytes);
   Chunk* chunk = roomy_chunk(size_class);
   if (chunk == nullptr) {
-    chunk = make_chunk(size_class);
+    chunk = make_chunk(size_class, uncached);
     if (chunk == nullptr) return {};
   } else if (chunk->used == 0) {
     pool.empty[size_class] = nullptr;
-    add_cached(-kChunkBytes);
+    uncached += kChunkBytes;
   }
   return {cut(chunk), chunk};
 }
 
-Block place(int64_t bytes) {
-  if (bytes <= kSmallBlock) return place_small(bytes);
-  Span* const span = take_span_with_relief(whole_pages(bytes));
-  return span == nullptr ? Block{} : Block{span->begin, span};
+Block place(int64_t bytes, int64_t& uncached) {
+  const Block block = [&]() -> Block {
+    if (bytes <= kSmallBlock) return place_small(bytes, uncached);
+    Span* const span = take_span_with_relief(whole_pages(bytes), uncached);
+    return span == nullptr ? Block{} : Block{span->begin, span};
+  }();
+  if (block.data != nullptr) allow(block.data, bytes);
+  return block;
+}
+
+// Whether a block can be had without new pages of the system.
+bool is_at_hand(int64_t bytes) {
+  return relief_for(bytes) > 0 || (bytes <= kSmallBlock && roomy_chunk(class_of(bytes)) != nullptr);
 }
 
 void give_small(Block block, int64_t bytes) noexcept {
@@ -252,6 +264,65 @@ void give_small(Block block, int64_t bytes) noexcept {
     dissolve(kept);
     pool.empty[chunk->size_class] = chunk;
   }
+}
+
+void put_back(Block block, int64_t bytes) noexcept {
+  if (bytes <= kSmallBlock) return give_small(block, bytes);
+  forbid(block.data, bytes);
+  auto* const span = static_cast<Span*>(block.owner);
+  add_cached(span->bytes);
+  pool.spans.put(span);
+}
+
+// --- Several blocks ---------------------------------------------------------------------------
+
+// Blocks being granted together, put back unless they are kept. What is cached is taken first,
+// since it makes room in the limit; what is new is mapped only once all is reserved.
+class Together {
+ public:
+  Together(std::span<Grant> grants, int64_t total) : grants_(grants), total_(total) {}
+  ~Together() {
+    add_cached(-uncached_);
+    if (kept_) return;
+    for (Grant& grant : grants_) {
+      if (grant.block.data == nullptr) continue;
+      put_back(grant.block, grant.bytes);
+      grant.block = {};
+    }
+    if (reserved_) unreserve(total_);
+    keep_within_limit();
+  }
+  Together(const Together&) = delete;
+  Together& operator=(const Together&) = delete;
+
+  Refusal take() {
+    for (Grant& grant : grants_)
+      if (is_at_hand(grant.bytes)) grant.block = place(grant.bytes, uncached_);
+    reserved_ = reserve_fresh(total_, uncached_);
+    if (!reserved_) return Refusal::limit;
+    for (Grant& grant : grants_) {
+      if (grant.block.data == nullptr) grant.block = place(grant.bytes, uncached_);
+      if (grant.block.data == nullptr) return Refusal::system;
+    }
+    kept_ = true;
+    return Refusal::none;
+  }
+
+ private:
+  std::span<Grant> grants_;
+  int64_t total_;
+  int64_t uncached_ = 0;
+  bool reserved_ = false, kept_ = false;
+};
+
+int64_t total_of(std::span<const Grant> grants, int64_t more) {
+  for (const Grant& grant : grants) more += grant.bytes;
+  return more;
+}
+
+bool any_strikes(std::span<const Grant> grants) {
+  return std::any_of(grants.begin(), grants.end(),
+                     [](const Grant&) { return fault::strikes(fault::Site::pool); });
 }
 
 // --- The user's own allocator ---------------------------------------------------------------
@@ -292,12 +363,11 @@ Block grant(int64_t bytes, Refusal& why) {
     why = Refusal::limit;
     return {};
   }
+  int64_t uncached = 0;
   try {
-    const Block block = place(bytes);
-    if (block.data != nullptr) {
-      allow(block.data, bytes);
-      return block;
-    }
+    const Block block = place(bytes, uncached);
+    add_cached(-uncached);
+    if (block.data != nullptr) return block;
   } catch (...) {
     unreserve(bytes);
     throw;
@@ -309,17 +379,64 @@ Block grant(int64_t bytes, Refusal& why) {
 
 void give(Block block, int64_t bytes) noexcept {
   const std::lock_guard guard(pool.lock);
-  if (bytes <= kSmallBlock) {
-    give_small(block, bytes);
-  } else {
-    forbid(block.data, bytes);
-    auto* const span = static_cast<Span*>(block.owner);
-    add_cached(span->bytes);
-    pool.spans.put(span);
-  }
+  put_back(block, bytes);
   // Last: what is held is never shown smaller than it is.
   unreserve(bytes);
   keep_within_limit();
+}
+
+bool grant_all(std::span<Grant> grants, int64_t more, Refusal& why) {
+  limit_bytes();
+  if (any_strikes(grants)) {
+    why = Refusal::system;
+    return false;
+  }
+  const std::lock_guard guard(pool.lock);
+  Together together(grants, total_of(grants, more));
+  why = together.take();
+  return why == Refusal::none;
+}
+
+bool grant_all_from_resource(std::pmr::memory_resource& source, std::span<Grant> grants,
+                             int64_t more, Refusal& why) {
+  limit_bytes();
+  const int64_t total = total_of(grants, more);
+  if (any_strikes(grants)) {
+    why = Refusal::system;
+    return false;
+  }
+  {
+    const std::lock_guard guard(pool.lock);
+    if (!reserve_fresh(total)) {
+      why = Refusal::limit;
+      return false;
+    }
+  }
+  // On no lock: the resource is the user's code.
+  size_t made = 0;
+  const auto undo = [&] {
+    for (size_t i = 0; i < made; ++i) {
+      source.deallocate(grants[i].block.data, static_cast<size_t>(grants[i].bytes), kAlignment);
+      counters.foreign.fetch_sub(grants[i].bytes, std::memory_order_relaxed);
+    }
+    unreserve(total);
+  };
+  try {
+    for (Grant& grant : grants) {
+      void* const data = source.allocate(static_cast<size_t>(grant.bytes), kAlignment);
+      grant.block = {static_cast<std::byte*>(data), &source};
+      counters.foreign.fetch_add(grant.bytes, std::memory_order_relaxed);
+      ++made;
+    }
+  } catch (const std::bad_alloc&) {
+    undo();
+    why = Refusal::system;
+    return false;
+  } catch (...) {
+    undo();
+    throw;
+  }
+  return true;
 }
 
 Block grant_from_resource(std::pmr::memory_resource& source, int64_t bytes, Refusal& why) {

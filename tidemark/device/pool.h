@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 // The header <memory_resource> brings locks and clocks along; who passes a resource includes it.
 namespace std::pmr {
@@ -36,6 +37,15 @@ enum class Refusal : uint8_t { none, limit, system };
 // nothing has changed but that cached memory went back to the system. Throws std::bad_alloc.
 Block grant(int64_t bytes, Refusal& why);
 void give(Block block, int64_t bytes) noexcept;
+
+// Several blocks, reserved in one step together with `more` bytes that need no block: all or none.
+struct Grant {
+  int64_t bytes = 0;
+  Block block;
+};
+bool grant_all(std::span<Grant> grants, int64_t more, Refusal& why);
+bool grant_all_from_resource(std::pmr::memory_resource& source, std::span<Grant> grants,
+                             int64_t more, Refusal& why);
 
 // The same from the user's own allocator; `owner` is the resource.
 Block grant_from_resource(std::pmr::memory_resource& source, int64_t bytes, Refusal& why);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tidemark/base/error.h"
+#include "tidemark/base/inline_list.h"
 #include "tidemark/device/account.h"
 #include "tidemark/device/charge.h"
 #include "tidemark/device/fault.h"
@@ -248,6 +249,13 @@ Granted grant_any(int64_t bytes, Refusal& why) {
   return {grant(bytes, why), Storage::Kind::pooled};
 }
 
+void set_block(Storage& storage, const Granted& granted, int64_t bytes) {
+  storage.kind = granted.kind;
+  storage.data = granted.block.data;
+  storage.owner = granted.block.owner;
+  storage.bytes = bytes;
+}
+
 void give_any(const Storage& storage) noexcept {
   const Block block = {storage.data, storage.owner};
   storage.kind == Storage::Kind::resource ? give_to_resource(block, storage.bytes)
@@ -261,10 +269,7 @@ Cell* allocate_block(int64_t bytes, const Purpose& purpose) {
   try {
     const Granted granted = grant_any(bytes, why);
     if (granted.block.data == nullptr) refuse(bytes, purpose, why);
-    storage.kind = granted.kind;
-    storage.data = granted.block.data;
-    storage.owner = granted.block.owner;
-    storage.bytes = bytes;
+    set_block(storage, granted, bytes);
   } catch (...) {
     put_cell(cell);
     throw;
@@ -301,6 +306,69 @@ void return_bytes(Cell* cell) noexcept {
   }
 }
 
+// --- Allocating several ---------------------------------------------------------------------
+
+bool is_small(const Wanted& wanted) { return wanted.bytes <= kSmallBytes; }
+
+// The blocks of those that do not stand in their cells, in order.
+using Grants = InlineList<Grant, 6>;
+
+bool grant_all_any(Grants& grants, int64_t in_cells, std::pmr::memory_resource* source,
+                   Refusal& why) {
+  const std::span<Grant> blocks(grants.data(), grants.size());
+  return source != nullptr ? grant_all_from_resource(*source, blocks, in_cells, why)
+                           : grant_all(blocks, in_cells, why);
+}
+
+// Takes everything; what throws leaves undoing to the caller, who knows how far it came by
+// `charged` and by what kind of storage each cell is.
+void take_all(std::span<Wanted> wanted, const Purpose& together, int64_t total, size_t& charged) {
+  Grants grants;
+  int64_t in_cells = 0;
+  for (Wanted& each : wanted) {
+    each.cell = cell_for(each.bytes, each.purpose);
+    each.cell->storage.kind = Storage::Kind::borrowed;  // Nothing to give back yet.
+    if (is_small(each))
+      in_cells += each.bytes;
+    else
+      grants.emplace_back().bytes = each.bytes;
+  }
+  std::pmr::memory_resource* const source = resource();
+  Refusal why = Refusal::none;
+  if (!grant_all_any(grants, in_cells, source, why)) refuse(total, together, why);
+  const Grant* next = grants.begin();
+  for (Wanted& each : wanted) {
+    Storage& storage = each.cell->storage;
+    if (is_small(each)) {
+      storage.kind = Storage::Kind::small;
+      storage.data = each.cell->small;
+      storage.bytes = each.bytes;
+    } else {
+      set_block(storage,
+                {next->block, source != nullptr ? Storage::Kind::resource : Storage::Kind::pooled},
+                next->bytes);
+      ++next;
+    }
+  }
+  for (Wanted& each : wanted) {
+    charge(thread_record(), each.cell->storage, each.purpose.at.resolve());
+    ++charged;
+  }
+}
+
+void undo(std::span<Wanted> wanted, size_t charged) noexcept {
+  for (size_t i = 0; i < wanted.size() && wanted[i].cell != nullptr; ++i) {
+    Storage& storage = wanted[i].cell->storage;
+    if (i < charged) discharge(storage);
+    if (storage.kind == Storage::Kind::small)
+      unreserve(storage.bytes);
+    else if (storage.kind != Storage::Kind::borrowed)
+      give_any(storage);
+    put_cell(wanted[i].cell);
+    wanted[i].cell = nullptr;
+  }
+}
+
 }  // namespace
 
 void give_cells_back(ThreadRecord& record) noexcept { hand_on(record, 0); }
@@ -321,6 +389,37 @@ Cell* allocate(int64_t bytes, const Purpose& purpose) {
   check_accounts();
 #endif
   return cell;
+}
+
+void allocate_all(std::span<Wanted> wanted) {
+  if (wanted.empty()) return;
+  int64_t total = 0;
+  for (Wanted& each : wanted) {
+    TIDEMARK_CHECK(each.bytes >= 0, "a storage of ", each.bytes, " bytes");
+    if (each.bytes > int64_t{1} << 56) refuse(each.bytes, each.purpose, Refusal::limit);
+    each.bytes = granted_bytes(each.bytes);
+    total += each.bytes;
+  }
+  const Purpose together = {.at = wanted[0].purpose.at, .together = true};
+  size_t charged = 0;
+  try {
+    take_all(wanted, together, total, charged);
+  } catch (const std::bad_alloc&) {
+    undo(wanted, charged);
+    refuse(total, together, Refusal::system);
+  } catch (...) {
+    undo(wanted, charged);
+    throw;
+  }
+  raise_peak();
+  for (Wanted& each : wanted) {
+    if (is_small(each)) continue;
+    new (each.cell->small) Description(Description::of(each.purpose));
+    enlist(each.cell);
+  }
+#ifdef TIDEMARK_DEBUG
+  check_accounts();
+#endif
 }
 
 Cell* borrow(std::byte* data, int64_t bytes, bool writable, void (*release)(void* context),

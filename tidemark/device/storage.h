@@ -70,11 +70,21 @@ struct Purpose {
   std::span<const int64_t> sizes = {};  // Copied only for data large enough to be listed.
   Source at = Source::none();
   ByteClass byte_class = ByteClass::temporaries;
+  bool together = false;  // All that a call needs, rather than one tensor.
 };
 
 // A cell with `bytes` behind it, one reference held by the caller. Throws OutOfMemory; then nothing
 // has changed. Contents are not initialised.
 Cell* allocate(int64_t bytes, const Purpose& purpose);
+
+// Several at once: all are reserved against the limit in one step, before any is taken. Throws
+// OutOfMemory, which asks for their sum; then nothing has changed.
+struct Wanted {
+  int64_t bytes = 0;
+  Purpose purpose = {};
+  Cell* cell = nullptr;
+};
+void allocate_all(std::span<Wanted> wanted);
 
 // A cell for memory the caller owns. `release` runs once, on no lock, when the last reference goes.
 Cell* borrow(std::byte* data, int64_t bytes, bool writable, void (*release)(void* context),

@@ -1,7 +1,8 @@
 // How a job runs. The caller opens a gate, signals, and starts on the first segment of the work
 // itself; workers that are awake enter the gate and take pieces, first of their own segment, then
 // of others. When no piece is left the caller closes the gate and waits for those inside. A worker
-// that comes late finds the gate closed and goes back to sleep: nobody ever waits for a wake-up.
+// that comes late finds the gate closed and goes back to sleep: nobody ever waits for a wake-up,
+// but where all are to take part.
 //
 // Workers spin for a short while after a job, since ops come in bursts and waking a sleeping core
 // costs tens of microseconds; then they sleep on the signal.
@@ -41,6 +42,7 @@ constexpr int64_t kPiecesPerThread = 4;
 constexpr int kPinnedCores = 16;
 
 constinit thread_local bool inside __attribute__((tls_model("initial-exec"))) = false;
+constinit thread_local bool all_take_part __attribute__((tls_model("initial-exec"))) = false;
 constinit thread_local int planned_threads __attribute__((tls_model("initial-exec"))) = 0;
 
 struct InsideGuard {
@@ -61,6 +63,7 @@ struct Job {
   int64_t count = 0, grain = 1;
   int64_t step = 1;  // Grains of one piece.
   int threads = 1;
+  bool all_take_part = false;  // Nobody does another's share.
   ScopeAccount* scope = nullptr;
   std::atomic<bool> failed{false};
   std::exception_ptr error;  // Written once, by whoever set `failed`.
@@ -105,7 +108,7 @@ void run_piece(Job& job, int64_t first, int64_t last, int worker) {
 void run_segments(Job& job, int worker) {
   const FloatEnvironment environment;
   const InsideGuard guard;
-  for (int offset = 0; offset < job.threads; ++offset) {
+  for (int offset = 0; offset < (job.all_take_part ? 1 : job.threads); ++offset) {
     Segment& segment = pool.segments[(worker + offset) % job.threads];
     for (;;) {
       const int64_t first = segment.next.fetch_add(job.step, std::memory_order_relaxed);
@@ -162,7 +165,8 @@ void take_part(int worker) {
   try {
     if (job.scope != current_scope()) set_current_scope(job.scope);
   } catch (...) {
-    return;  // No memory for this thread's record: the others do the work.
+    // No memory for this thread's record: the others do the work, where they may.
+    if (!job.all_take_part) return;
   }
   run_segments(job, worker);
   if (job.scope != nullptr) set_current_scope(nullptr);
@@ -319,13 +323,24 @@ void set_up(Job& job, const Body& body, int64_t count, int64_t grain, int thread
   job.body = &body;
   job.count = count;
   job.grain = grain;
-  job.threads = static_cast<int>(std::min<int64_t>(threads, grains));
+  job.threads = workers_of(count, grain, threads);
+  job.all_take_part = all_take_part;
   job.step = std::max<int64_t>(1, grains / (job.threads * kPiecesPerThread));
   job.scope = current_scope();
   job.failed.store(false, std::memory_order_relaxed);
+  // The last worker, whose scratch lies highest, has the first piece: none is larger.
   for (int i = 0; i < job.threads; ++i) {
-    pool.segments[i].next.store(grains * i / job.threads, std::memory_order_relaxed);
-    pool.segments[i].end = grains * (i + 1) / job.threads;
+    Segment& segment = pool.segments[job.threads - 1 - i];
+    segment.next.store(grains * i / job.threads, std::memory_order_relaxed);
+    segment.end = grains * (i + 1) / job.threads;
+  }
+}
+
+// Until every worker has taken the last piece of its share.
+void wait_for_all(const Job& job) {
+  for (int i = 0; i < job.threads; ++i) {
+    const Segment& segment = pool.segments[i];
+    while (segment.next.load(std::memory_order_relaxed) < segment.end) sched_yield();
   }
 }
 
@@ -353,6 +368,7 @@ void run_job(int64_t count, int64_t grain, int threads, const Body& body) {
   pool.gate.store(0, std::memory_order_release);
   raise_signal();
   run_segments(job, 0);
+  if (job.all_take_part) wait_for_all(job);
   close_gate();
   if (job.error != nullptr) std::rethrow_exception(job.error);
 }
@@ -367,10 +383,16 @@ void parallel_for(int64_t count, int64_t grain, int threads, Body body) {
   if (count <= 0) return;
   if (inside || threads == 1 || count <= grain) return run_inline(count, body);
   // Another thread's job is running: its workers are busy, and waiting would not be faster.
-  if (!pool.lock.try_lock()) return run_inline(count, body);
+  if (all_take_part)
+    pool.lock.lock();
+  else if (!pool.lock.try_lock())
+    return run_inline(count, body);
   const std::lock_guard guard(pool.lock, std::adopt_lock);
   run_job(count, std::max<int64_t>(1, grain), threads, body);
 }
+
+AllTakePart::AllTakePart() { all_take_part = true; }
+AllTakePart::~AllTakePart() { all_take_part = false; }
 
 ThreadsScope::ThreadsScope(int threads) : previous_(planned_threads) { planned_threads = threads; }
 ThreadsScope::~ThreadsScope() { planned_threads = previous_; }

@@ -47,6 +47,23 @@ class ThreadsScope {
   int previous_;
 };
 
+// How many workers a parallel_for of `count` by `grain` has on so many threads: those that need
+// scratch.
+inline int workers_of(int64_t count, int64_t grain, int threads) {
+  const int64_t grains = (count + grain - 1) / grain;
+  return grains <= threads ? (grains < 1 ? 1 : static_cast<int>(grains)) : threads;
+}
+
+// While it exists, work of its thread is done by all workers that may take part, each its share,
+// also where a slow one is waited for: the schedule that touches all of the scratch.
+class AllTakePart {
+ public:
+  AllTakePart();
+  ~AllTakePart();
+  AllTakePart(const AllTakePart&) = delete;
+  AllTakePart& operator=(const AllTakePart&) = delete;
+};
+
 // What set_num_threads() said last, whatever the scope.
 int wanted_threads();
 

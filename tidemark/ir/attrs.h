@@ -15,8 +15,8 @@
 
 namespace tidemark {
 
-// `text` is held as the list of its bytes.
-enum class AttrKind : uint8_t { integer, integers, boolean, dtype, number, text };
+// `text` is held as the list of its bytes; `size` is one that may be open, as those in lists may.
+enum class AttrKind : uint8_t { integer, integers, boolean, dtype, number, text, size };
 
 struct AttrDef {
   std::string_view name;
@@ -63,12 +63,13 @@ class Attrs {
   // All of it, for hashing.
   std::span<const int64_t> words() const { return words_; }
 
-  // Replaces every item of every list of integers.
+  // Replaces every size, and every item of every list of integers.
   template <class F>
-  void change_lists(std::span<const AttrDef> defs, F item) {
+  void change_sizes(std::span<const AttrDef> defs, F item) {
     size_t at = 0;
     for (const AttrDef& def : defs) {
       if (at == words_.size()) return;
+      if (def.kind == AttrKind::size) words_[at] = item(words_[at]);
       const int64_t value = words_[at++];
       if (def.kind != AttrKind::integers && def.kind != AttrKind::text) continue;
       for (const size_t end = at + static_cast<size_t>(value); at < end; ++at)

@@ -84,21 +84,21 @@ class Compactor {
   std::vector<int32_t> number_;
 };
 
-// Copies regions inside one graph. Nodes are taken by value: adding moves them.
+// Copies regions. Both graphs may be one, so nodes are taken by value: adding moves them.
 class Appender {
  public:
-  Appender(Graph& graph, bool (*leave_out)(const Node& node))
-      : graph_(graph), leave_out_(leave_out) {}
+  Appender(const Graph& from, Graph& to, bool (*leave_out)(const Node& node))
+      : from_(from), to_(to), leave_out_(leave_out) {}
 
-  std::vector<Value> append(RegionId from, RegionId to, std::span<const Value> parameters) {
-    const Region region = graph_.regions[static_cast<size_t>(from)];
+  std::vector<Value> append(RegionId id, RegionId into, std::span<const Value> parameters) {
+    const Region region = from_.regions[static_cast<size_t>(id)];
     for (size_t i = 0; i < parameters.size(); ++i) map_[region.parameters[i].node] = parameters[i];
     for (const int32_t old : region.nodes) {
-      Node node = graph_.nodes[static_cast<size_t>(old)];
+      Node node = from_.nodes[static_cast<size_t>(old)];
       if (leave_out_(node)) continue;
       for (Value& input : node.inputs) input = moved(input);
       for (RegionId& inner : node.regions) inner = copy(inner);
-      map_[old] = {graph_.add_node(to, std::move(node)), 0};
+      map_[old] = {to_.add_node(into, std::move(node)), 0};
     }
     std::vector<Value> results;
     for (const Value result : region.results) results.push_back(moved(result));
@@ -110,18 +110,20 @@ class Appender {
     const Value first = map_.at(value.node);
     return {first.node, static_cast<int16_t>(first.result + value.result)};
   }
-  RegionId copy(RegionId from) {
-    const RegionId fresh = graph_.add_region();
+  RegionId copy(RegionId id) {
+    const RegionId fresh = to_.add_region();
+    const std::vector<Value> old = from_.regions[static_cast<size_t>(id)].parameters;
     std::vector<Value> parameters;
-    for (const Value old : std::vector(graph_.regions[static_cast<size_t>(from)].parameters))
+    for (const Value each : old)
       parameters.push_back(
-          graph_.add_parameter(fresh, TensorType(graph_.type(old)), graph_.node(old).source));
-    const std::vector<Value> results = append(from, fresh, parameters);
-    graph_.regions[static_cast<size_t>(fresh)].results = results;
+          to_.add_parameter(fresh, TensorType(from_.type(each)), from_.node(each).source));
+    const std::vector<Value> results = append(id, fresh, parameters);
+    to_.regions[static_cast<size_t>(fresh)].results = results;
     return fresh;
   }
 
-  Graph& graph_;
+  const Graph& from_;
+  Graph& to_;
   bool (*leave_out_)(const Node& node);
   std::unordered_map<int32_t, Value> map_;
 };
@@ -167,10 +169,10 @@ class Verifier {
 
 Graph compact(const Graph& graph) { return Compactor(graph).run(); }
 
-std::vector<Value> append_copy(Graph& graph, RegionId from, RegionId to,
+std::vector<Value> append_copy(const Graph& from, RegionId region, Graph& to, RegionId into,
                                std::span<const Value> parameters,
                                bool (*leave_out)(const Node& node)) {
-  return Appender(graph, leave_out).append(from, to, parameters);
+  return Appender(from, to, leave_out).append(region, into, parameters);
 }
 
 std::vector<int32_t> count_uses(const Graph& graph) {

@@ -61,10 +61,10 @@ struct Graph {
 // the order of the lists.
 Graph compact(const Graph& graph);
 
-// Appends the nodes of a region, and those of the regions in it, to another region, reading these
-// values instead of its parameters; gives what its results are there. Nodes for which `leave_out`
-// holds are not copied: nobody may read them.
-std::vector<Value> append_copy(Graph& graph, RegionId from, RegionId to,
+// Appends the nodes of a region, and those of the regions in it, to a region of the same graph or of
+// another, reading these values instead of its parameters; gives what its results are there. Nodes
+// for which `leave_out` holds are not copied: nobody may read them.
+std::vector<Value> append_copy(const Graph& from, RegionId region, Graph& to, RegionId into,
                                std::span<const Value> parameters,
                                bool (*leave_out)(const Node& node));
 

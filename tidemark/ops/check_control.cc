@@ -22,6 +22,7 @@ class ControlCheck {
     if (node_.op == &def_of(&ops::loop)) return loop();
     if (node_.op == &def_of(&ops::map)) return map();
     if (node_.op == &def_of(&ops::reverse_loop)) return reverse_loop();
+    if (node_.op == &def_of(&ops::call)) return call();
     expect_regions(1, 1);
     return region(0, inputs_);
   }
@@ -162,7 +163,8 @@ class ControlCheck {
     Attrs::Reader read = node_.attrs.read();
     const size_t slices = count("slices", read.integer());
     const int64_t trips = read.integer();
-    count("alive", read.integer());
+    const int64_t alive = read.integer();
+    if (!Dim(alive).is_traced()) count("alive", alive);
     expect_trips(trips);
     expect_inputs(slices);
     expect_regions(1, 1);
@@ -173,6 +175,29 @@ class ControlCheck {
     for (const TensorType& element : region(0, parameters))
       types.push_back(stack_of(element, trips));
     return types;
+  }
+
+  Types call() {
+    Attrs::Reader read = node_.attrs.read();
+    const size_t outputs = count("outputs", read.integer());
+    const std::span<const int64_t> saved = read.integers(), by = read.integers();
+    expect_regions(1, 2);
+    Types results = region(0, inputs_);
+    if (outputs > results.size())
+      refuse(cat("outputs = ", outputs, " of ", results.size(), " results"), node_.op->brief);
+    if (node_.regions.size() == 1) return results;
+    Types all = inputs_, parameters, gradients;
+    append(all, results);
+    const auto pick = [&](const char* name, int64_t value, size_t end) {
+      if (count(name, value) >= end)
+        refuse(cat(name, " names ", value, " of ", end, " values"), node_.op->brief);
+      return all[static_cast<size_t>(value)];
+    };
+    for (const int64_t value : saved) parameters.push_back(pick("saved", value, all.size()));
+    for (size_t i = 0; i < outputs; ++i) parameters.push_back(results[i]);
+    for (const int64_t input : by) gradients.push_back(pick("by", input, inputs_.size()));
+    expect_all("result", region(1, parameters), "the gradient", gradients);
+    return results;
   }
 
   [[noreturn]] void refuse(const std::string& problem, std::string_view remedy) const {
@@ -186,7 +211,7 @@ class ControlCheck {
     return static_cast<size_t>(value);
   }
   void expect_trips(int64_t trips) const {
-    if (trips < -1)
+    if (trips < -1 && !Dim(trips).is_traced())
       refuse(cat("trips = ", trips, " is no count"), "write -1 where it is not known");
   }
   void expect_inputs(size_t least) const {
@@ -237,7 +262,7 @@ class ControlCheck {
   // The array with its first size replaced, or as it is where the trips are not known.
   static TensorType stacked_as(const TensorType& array, int64_t trips) {
     TensorType same = array;
-    if (trips >= 0) same.shape.set(0, trips);
+    if (trips != -1) same.shape.set(0, trips);
     return same;
   }
   static TensorType stack_of(TensorType element, int64_t trips) {

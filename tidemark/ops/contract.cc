@@ -6,6 +6,7 @@
 #include "tidemark/ops/structure.h"
 #include "tidemark/ops/term_ops.h"
 #include "tidemark/ops/typing.h"
+#include "tidemark/types/size.h"
 
 namespace tidemark::ops {
 
@@ -29,10 +30,22 @@ Attrs ConvSpec::attrs() const {
   return attrs.add(groups);
 }
 
-int64_t ConvSpec::out_size(int axis, int64_t in, int64_t kernel) const {
+Dim ConvSpec::out_size(int axis, Dim in, int64_t kernel) const {
   const int64_t reach = dilation[axis] * (kernel - 1) + 1;
-  const int64_t room = in + pad_low[axis] + pad_high[axis] - reach;
-  return room < 0 ? 0 : room / stride[axis] + 1;
+  // Where the image's size is known the widths are too, and may be negative, as sizes may not.
+  const Dim room = in.is_traced() ? in + Dim(pad_low[axis]) + Dim(pad_high[axis]) - reach
+                                  : Dim(in.word() + pad_low[axis] + pad_high[axis] - reach);
+  return is_less(room, 0) ? Dim(0) : room / stride[axis] + 1;
+}
+
+ConvSpec ConvSpec::closed() const {
+  const auto read = [](int64_t word) { return Dim(word).is_traced() ? int64_t{Dim(word)} : word; };
+  ConvSpec known = *this;
+  for (int axis = 0; axis < 2; ++axis) {
+    known.pad_low[axis] = read(pad_low[axis]);
+    known.pad_high[axis] = read(pad_high[axis]);
+  }
+  return known;
 }
 
 namespace rule {
@@ -241,7 +254,7 @@ Term grad_conv2d(const GradContext& context, int index) {
   const Term operand = context.operands[static_cast<size_t>(index)];
   // Where nothing comes out nothing goes back.
   if (context.result.shape().size() == 0) return operand.like(0);
-  const ConvSpec spec = ConvSpec::from(context.attrs);
+  const ConvSpec spec = ConvSpec::from(context.attrs).closed();
   return index == 0 ? grad_conv2d_image(context, spec) : grad_conv2d_kernel(context, spec);
 }
 

@@ -9,6 +9,7 @@ namespace tidemark::ops {
 // The attributes of conv2d by name. Sizes are (height, width).
 struct ConvSpec {
   int64_t stride[2] = {1, 1};
+  // Words of sizes: open where the image is and they depend on it. Negative ones take away.
   int64_t pad_low[2] = {0, 0};
   int64_t pad_high[2] = {0, 0};
   int64_t dilation[2] = {1, 1};
@@ -17,7 +18,9 @@ struct ConvSpec {
   static ConvSpec from(const Attrs& attrs);
   Attrs attrs() const;
   // The output's size along axis 0 (height) or 1 (width).
-  int64_t out_size(int axis, int64_t in, int64_t kernel) const;
+  Dim out_size(int axis, Dim in, int64_t kernel) const;
+  // With sizes that are open read as numbers.
+  ConvSpec closed() const;
 };
 
 namespace rule {

@@ -52,14 +52,8 @@ ReverseAttrs::ReverseAttrs(const Node& node) {
 }
 
 Attrs ReverseAttrs::attrs() const {
-  return Attrs()
-      .add(carries)
-      .add(backs)
-      .add(slices)
-      .add(stacked)
-      .add(trips)
-      .add(reverse)
-      .add(counted);
+  return Attrs().add(carries).add(backs).add(slices).add(stacked).add(trips).add(reverse).add(
+      counted);
 }
 
 }  // namespace tidemark

@@ -296,6 +296,7 @@ class Parser {
   Attrs read_attribute_value(AttrKind kind) {
     switch (kind) {
       case AttrKind::integer:
+      case AttrKind::size:
         return Attrs().add(read_integer());
       case AttrKind::integers: {
         std::vector<int64_t> list;

@@ -84,9 +84,10 @@ class Printer {
   // False where the value is the one that a left-out attribute has.
   static bool print_attribute(AttrKind kind, Attrs::Reader& read, std::string& to) {
     switch (kind) {
-      case AttrKind::integer: {
+      case AttrKind::integer:
+      case AttrKind::size: {
         const int64_t value = read.integer();
-        to = std::to_string(value);
+        to = Dim(value).is_traced() ? "?" : std::to_string(value);
         return value != 0;
       }
       case AttrKind::integers: {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tidemark/ops/op_def.h"
+#include "tidemark/ops/structure.h"
 
 namespace tidemark::ops {
 
@@ -14,15 +15,15 @@ inline constexpr AttrDef kConstantAttrs[] = {
 // come the captured values that every region also takes, last.
 inline constexpr AttrDef kLoopAttrs[] = {
     {"carries", AttrKind::integer}, {"slices", AttrKind::integer},  {"stacked", AttrKind::integer},
-    {"trips", AttrKind::integer},   {"reverse", AttrKind::boolean}, {"counted", AttrKind::boolean},
+    {"trips", AttrKind::size},      {"reverse", AttrKind::boolean}, {"counted", AttrKind::boolean},
     {"save", AttrKind::integer},    {"amount", AttrKind::integer},  {"saved", AttrKind::integer},
     {"marks", AttrKind::integer},   {"kept", AttrKind::integer}};
 inline constexpr AttrDef kReverseAttrs[] = {
     {"carries", AttrKind::integer}, {"backs", AttrKind::integer}, {"slices", AttrKind::integer},
-    {"stacked", AttrKind::integer}, {"trips", AttrKind::integer}, {"reverse", AttrKind::boolean},
+    {"stacked", AttrKind::integer}, {"trips", AttrKind::size},    {"reverse", AttrKind::boolean},
     {"counted", AttrKind::boolean}};
 inline constexpr AttrDef kMapAttrs[] = {
-    {"slices", AttrKind::integer}, {"trips", AttrKind::integer}, {"alive", AttrKind::integer}};
+    {"slices", AttrKind::integer}, {"trips", AttrKind::size}, {"alive", AttrKind::size}};
 inline constexpr AttrDef kTextAttr[] = {{"text", AttrKind::text}};
 
 // One number, rank 0: `real` where the dtype is a float, else `whole`.
@@ -63,20 +64,20 @@ inline constexpr NamedOp loop = {.name = "loop",
                                  .arity = -1,
                                  .attrs = kLoopAttrs,
                                  .no_gradient = kProgramOnly};
-// A loop walked backwards: its trips again, from checkpoints, and what goes back over each, from the
-// last to the first. Inputs: the loop's marks, its checkpoints, one for each carry, the carries it
-// started with, what goes back carries (backs), arrays walked with the loop's trips, captures.
+// A loop walked backwards: its trips again, from checkpoints, and what goes back over each, from
+// the last to the first. Inputs: the loop's marks, its checkpoints, one for each carry, the carries
+// it started with, what goes back carries (backs), arrays walked with the loop's trips, captures.
 // Regions: the loop's body, with parameters trip, carries, slices, captures, and results carries;
 // going back, with parameters trip, carries at the start of the trip, backs, slices, captures, and
 // results backs, elements to stack. Results: the backs, then the stacked arrays. `trips`: the
 // number of trips; where `counted`, only the marks say that, and it is the most or -1. `reverse`:
 // the loop walks its arrays from the last slice.
 inline constexpr NamedOp reverse_loop = {.name = "reverse_loop",
-                                    .brief = "A loop walked backwards from checkpoints.",
-                                    .family = Family::control,
-                                    .arity = -1,
-                                    .attrs = kReverseAttrs,
-                                    .no_gradient = kProgramOnly};
+                                         .brief = "A loop walked backwards from checkpoints.",
+                                         .family = Family::control,
+                                         .arity = -1,
+                                         .attrs = kReverseAttrs,
+                                         .no_gradient = kProgramOnly};
 // Inputs: arrays walked one slice of the first axis a trip, captures. Region: parameters slices,
 // captures; results elements to stack. `alive`: how many trips may be under way at once.
 inline constexpr NamedOp map = {.name = "map",
@@ -85,6 +86,20 @@ inline constexpr NamedOp map = {.name = "map",
                                 .arity = -1,
                                 .attrs = kMapAttrs,
                                 .no_gradient = kProgramOnly};
+
+// A region run once, in the place of the node: what a gradient takes for one thing. Inputs: what
+// the region takes. With one region, its gradient runs it again and keeps nothing of it. With two,
+// the second is its gradient: parameters are the values that `saved` names, then the gradients of
+// the first `outputs` results (further results are only kept for it); results are the gradients by
+// the inputs that `by` names. `saved`: inputs, then results, counted on from the inputs.
+inline constexpr AttrDef kCallAttrs[] = {
+    {"outputs", AttrKind::integer}, {"saved", AttrKind::integers}, {"by", AttrKind::integers}};
+inline constexpr NamedOp call = {.name = "call",
+                                 .brief = "A region run once, with a gradient of its own.",
+                                 .family = Family::control,
+                                 .arity = -1,
+                                 .attrs = kCallAttrs,
+                                 .no_gradient = kProgramOnly};
 
 inline constexpr AttrDef kSizeAttrs[] = {{"size", AttrKind::integers}, {"dtype", AttrKind::dtype}};
 // An open size as a number, rank 0. A list of one, since sizes stand in lists. It becomes a
@@ -96,7 +111,17 @@ inline constexpr NamedOp size_value = {.name = "size_value",
                                        .attrs = kSizeAttrs,
                                        .no_gradient = kProgramOnly};
 
-inline constexpr const NamedOp* kProgramOps[] = {&cond, &constant, &group,     &loop,
-                                                 &map,  &reverse_loop, &size_value};
+inline constexpr AttrDef kTransferAttrs[] = {{"memory", AttrKind::integer}};
+// The operand in another memory; 0 is the host's. Every other node computes in the memory of its
+// operands; control flow, effects and results of regions are the host's.
+inline constexpr NamedOp transfer = {.name = "transfer",
+                                     .brief = "The operand copied to another memory.",
+                                     .family = Family::piece,
+                                     .attrs = kTransferAttrs,
+                                     .infer = rule::infer_stop_gradient,
+                                     .no_gradient = kProgramOnly};
+
+inline constexpr const NamedOp* kProgramOps[] = {&call, &cond,         &constant,   &group,   &loop,
+                                                 &map,  &reverse_loop, &size_value, &transfer};
 
 }  // namespace tidemark::ops

@@ -121,7 +121,8 @@ class Fuser {
   Fuser(Graph& graph, RegionId region, const GroupLimits& limits)
       : graph_(graph), region_(region), limits_(limits), scheduler_(graph) {}
 
-  void run() {
+  // Finds what to join.
+  Fusions::OfRegion run() {
     find_nodes();
     find_readers();
     ClusterOrder order(dependences());
@@ -134,6 +135,32 @@ class Fuser {
     join_readers_with_writers();
     join_siblings();
     emit();
+    return {works_.size(), std::move(joins_)};
+  }
+
+  // Joins what was joined before; false, and nothing is changed, where that cannot be.
+  bool run_again(const Fusions::OfRegion& known) {
+    find_nodes();
+    if (works_.size() != known.nodes) return false;
+    find_readers();
+    ClusterOrder order(dependences());
+    order_ = &order;
+    kernels_.resize(works_.size());
+    for (const auto& [a, b] : known.joins) {
+      const bool can = is_kernel_op(node(works_[static_cast<size_t>(a)])) &&
+                       is_kernel_op(node(works_[static_cast<size_t>(b)])) &&
+                       order.can_merge(order.owner(a), order.owner(b));
+      if (!can) return false;
+      order.merge();
+    }
+    for (const int32_t cluster : order.order()) {
+      if (cluster < 0 || !is_kernel_op(node(works_[static_cast<size_t>(cluster)]))) continue;
+      const std::vector<int32_t>& members = order.members(cluster);
+      const bool runs = can_run(members, kernels_[static_cast<size_t>(cluster)]).has_value();
+      if (!runs && members.size() > 1) return false;
+    }
+    emit();
+    return true;
   }
 
  private:
@@ -260,6 +287,7 @@ class Fuser {
     const auto reads = std::count_if(found->loads.begin(), found->loads.end(),
                                      [&](const Load& load) { return load.value == shared; });
     if (shared.node >= 0 && reads != 1) return false;
+    joins_.emplace_back(order_->members(a)[0], order_->members(b)[0]);
     kernels_[static_cast<size_t>(order_->merge())] = std::move(kernel);
     return true;
   }
@@ -434,26 +462,54 @@ class Fuser {
   ClusterOrder* order_ = nullptr;
   std::vector<Kernel> kernels_;  // By cluster; without nodes: not a kernel.
   std::map<std::pair<int32_t, int16_t>, Value> moved_;
+  std::vector<std::pair<int32_t, int32_t>> joins_;  // Works, one of each cluster.
 };
 
-void fuse_region(Graph& graph, RegionId region, const GroupLimits& limits) {
+struct Fusing {
+  GroupLimits limits;
+  Fusions made;
+  const Fusions* known = nullptr;
+};
+
+// False where what is known does not fit.
+bool fuse_region(Graph& graph, RegionId region, Fusing& fusing) {
   // By number: the graph grows meanwhile.
   const std::vector<int32_t> nodes = graph.regions[static_cast<size_t>(region)].nodes;
   for (const int32_t number : nodes) {
     if (graph.nodes[static_cast<size_t>(number)].op->self == &ops::group) continue;
     const SmallVec<RegionId, 2> inner = graph.nodes[static_cast<size_t>(number)].regions;
-    for (const RegionId id : inner) fuse_region(graph, id, limits);
+    for (const RegionId id : inner)
+      if (!fuse_region(graph, id, fusing)) return false;
   }
-  expand_rows(graph, region, limits.row_bytes);
-  Fuser(graph, region, limits).run();
+  expand_rows(graph, region, fusing.limits.row_bytes);
+  Fuser fuser(graph, region, fusing.limits);
+  std::vector<Fusions::OfRegion>& made = fusing.made.regions;
+  if (fusing.known == nullptr) {
+    made.push_back(fuser.run());
+    return true;
+  }
+  if (made.size() == fusing.known->regions.size()) return false;
+  made.push_back(fusing.known->regions[made.size()]);
+  return fuser.run_again(made.back());
 }
 
 }  // namespace
 
-void fuse(Graph& graph, int64_t cache_bytes) {
-  GroupLimits limits;
-  limits.row_bytes = cache_bytes / 2;
-  fuse_region(graph, Graph::kBody, limits);
+void fuse(Graph& graph, int64_t cache_bytes, Fusions* fusions) {
+  Fusing fusing;
+  fusing.limits.row_bytes = cache_bytes / 2;
+  if (fusions != nullptr && !fusions->regions.empty()) {
+    fusing.known = fusions;
+    Graph again = graph;
+    if (fuse_region(again, Graph::kBody, fusing)) {
+      graph = std::move(again);
+      return;
+    }
+    fusing.known = nullptr;
+    fusing.made = {};
+  }
+  fuse_region(graph, Graph::kBody, fusing);
+  if (fusions != nullptr && fusions->regions.empty()) *fusions = std::move(fusing.made);
 }
 
 }  // namespace tidemark::passes

@@ -3,14 +3,20 @@
 namespace tidemark::passes {
 namespace {
 
-// What `tidemark show` shows is not to depend on the machine.
-void fuse_for_usual_cache(Graph& graph) { fuse(graph, int64_t{1} << 20); }
+template <void (*kRun)(Graph&)>
+constexpr Pass plain(std::string_view name) {
+  return {name, [](Graph& graph, const Machine&) { kRun(graph); }};
+}
 
-constexpr Pass kPasses[] = {{"simplify", simplify},
-                            {"merge", merge},
-                            {"remove_dead", remove_dead},
-                            {"fuse", fuse_for_usual_cache},
-                            {"order", order}};
+constexpr Pass kPasses[] = {
+    plain<inline_calls>("inline_calls"),
+    {"fold", [](Graph& graph, const Machine& machine) { fold(graph, machine.compute); }},
+    plain<simplify>("simplify"),
+    plain<merge>("merge"),
+    plain<remove_dead>("remove_dead"),
+    {"fuse", [](Graph& graph, const Machine& machine) { fuse(graph, machine.cache_bytes); }},
+    plain<order>("order"),
+};
 
 }  // namespace
 

@@ -2,12 +2,26 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "tidemark/ir/graph.h"
 
 namespace tidemark::passes {
+
+// Puts the nodes of their regions in the place of `call` nodes.
+void inline_calls(Graph& graph);
+
+// Gives the attributes of the constant that a pointwise node makes of constants. Kernels do it:
+// whoever knows them hands this in, so that a folded number has the bits that it has when computed.
+using Compute = std::function<Attrs(const Node& node, std::span<const Node* const> operands)>;
+
+// Makes a constant of what depends on constants alone, where it is one number: larger ones stay
+// computed, and take no bytes of the program. Without `compute` nothing is folded.
+void fold(Graph& graph, const Compute& compute);
 
 // Puts in place of a node what gives the same bits for less: composed views, products with 1,
 // selections whose condition is known. Only rewrites that are exact for all inputs, NaN,
@@ -32,15 +46,34 @@ void remove_dead(Graph& graph);
 // reads, the largest first, the two become one where `schedule.h` finds loops for both and no cycle
 // arises; then those that read the same value, where one of them writes little. So what is computed
 // is computed as often as before, and written and read less.
-void fuse(Graph& graph, int64_t cache_bytes);
+//
+// `fusions`, if any, keeps what was joined: the same graph at other sizes is then joined the same
+// way, which takes a fraction of the time, unless that gives no loops there.
+struct Fusions {
+  // Of each region, in the order they are fused: how many nodes there are, and which of them were
+  // joined, a pair for each join.
+  struct OfRegion {
+    size_t nodes = 0;
+    std::vector<std::pair<int32_t, int32_t>> joins;
+  };
+  std::vector<OfRegion> regions;
+};
+void fuse(Graph& graph, int64_t cache_bytes, Fusions* fusions = nullptr);
 
 // Puts the nodes of every region in an order in which few bytes are alive at once: never more than
 // in the order they have.
 void order(Graph& graph);
 
+// What passes ask of the machine that will run the graph. The cache is a usual one where nobody
+// says otherwise, so that what `tidemark show` shows does not depend on where.
+struct Machine {
+  int64_t cache_bytes = int64_t{1} << 20;
+  Compute compute = {};
+};
+
 struct Pass {
   std::string_view name;
-  void (*run)(Graph&) = nullptr;
+  void (*run)(Graph& graph, const Machine& machine) = nullptr;
 };
 
 // In the order in which `tidemark show` runs them.

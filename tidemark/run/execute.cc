@@ -4,7 +4,9 @@
 #include <vector>
 
 #include "tidemark/base/error.h"
+#include "tidemark/device/memory.h"
 #include "tidemark/device/threads.h"
+#include "tidemark/run/device_arenas.h"
 #include "tidemark/run/program.h"
 #include "tidemark/run/treeverse.h"
 
@@ -21,7 +23,14 @@ class Executor {
       const Step& step = program_.steps[static_cast<size_t>(i)];
       switch (step.kind) {
         case Step::Kind::run:
-          run_task(step);
+          if (step.memory == 0)
+            run_task(step);
+          else
+            device::memory(step.memory).run([&] { run_task(step); });
+          ++i;
+          break;
+        case Step::Kind::copy:
+          run_copy(step);
           ++i;
           break;
         case Step::Kind::branch: {
@@ -62,6 +71,15 @@ class Executor {
     step.task->run(places, at(step.workspace));
   }
 
+  void run_copy(const Step& step) {
+    std::byte *const from = at(operand(step, 0)), *const to = at(operand(step, 1));
+    device::Memory& memory = device::memory(step.memory);
+    if (step.to_host)
+      memory.copy_out(to, from, step.bytes);
+    else
+      memory.copy_in(to, from, step.bytes);
+  }
+
   void start(const std::vector<Walk>& walks, int64_t trip) {
     for (const Walk& walk : walks) registers_[walk.reg] = at(walk.base) + trip * walk.stride;
   }
@@ -99,7 +117,7 @@ class Executor {
     return {reinterpret_cast<int64_t*>(at(loop.marks)), loop.slots};
   }
   // The carries at these registers go to a row of the checkpoints.
-  void keep(const Loop& loop, int64_t row, int32_t Loop::Carry::*which) {
+  void keep(const Loop& loop, int64_t row, int32_t Loop::Carry::* which) {
     for (const Loop::Kept& kept : loop.kept)
       std::memcpy(at(kept.rows) + row * kept.bytes, registers_[loop.carries[kept.carry].*which],
                   static_cast<size_t>(kept.bytes));
@@ -176,7 +194,9 @@ class Executor {
 
 }  // namespace
 
-void execute(const Program& program, std::span<std::byte*> registers) {
+void execute(const Program& program, std::span<std::byte*> registers,
+             std::vector<int64_t>* touched) {
+  const DeviceArenas arenas(program, registers, touched);
   const device::ThreadsScope threads(program.threads);
   const device::FloatEnvironment ieee;
   Executor(program, registers.data()).run(0, static_cast<int32_t>(program.steps.size()));

@@ -48,7 +48,8 @@ struct Buffer {
   int64_t bytes = 0;
   int32_t lower = 0, upper = 0;
   ByteClass byte_class = ByteClass::temporaries;
-  int32_t arena = 0;  // 0: the call's; else the k-th map's, planned alone.
+  int32_t arena = 0;   // 0: the call's; else the k-th map's, planned alone.
+  int32_t memory = 0;  // 0: the host's; else that of device/memory.h, in an arena of its own.
   DType dtype = DType::f32;
   Shape shape;
   Source source = Source::none();
@@ -62,12 +63,16 @@ struct Step {
     loop,     // control
     map,      // control
     reverse,  // control. Steps up to `middle` run a trip again; those up to `end` go back over it.
+    copy,     // operands[0] to operands[1], `bytes`: one of them lies in `memory`, one on the host.
   } kind = Kind::run;
   const Task* task = nullptr;
   int32_t first_operand = 0, operands = 0;  // Of Program::addresses.
   Address workspace;
   int32_t middle = 0, end = 0;  // The body is [this + 1, end).
   int32_t control = -1;         // Of Program::loops, Program::maps or Program::reverses.
+  int32_t memory = 0;           // Where its operands lie.
+  bool to_host = false;         // copy
+  int64_t bytes = 0;            // copy
   bool fallible = false;        // May throw: prints, checks, indices.
   Source source = Source::none();
   std::string name;
@@ -107,6 +112,17 @@ struct Loop {
     int64_t bytes = 0;  // Of a row.
   };
   std::vector<Kept> kept;
+};
+
+// What a loop keeps of its trips for a gradient, for the plan.
+struct KeptTrips {
+  Source source = Source::none();
+  int64_t trips = -1;       // The most; -1: there is no bound.
+  bool is_exact = false;    // That many.
+  int64_t bytes = 0;        // Kept.
+  int64_t slots = 0;        // 0: of all trips.
+  int64_t every = 0;        // A checkpoint each so many; 0: where they cost least.
+  int64_t state_bytes = 0;  // Of one checkpoint.
 };
 
 // A loop walked backwards.
@@ -149,6 +165,14 @@ struct Place {
 struct Result : Place {
   // The parameter whose bytes the result is, or -1: bytes of its own.
   int32_t parameter = -1;
+  std::string why_not_in_place;  // Of a Variable whose new value has bytes of its own.
+};
+
+// What a program needs in a memory that is not the host's.
+struct DeviceArena {
+  int32_t memory = 1;
+  int32_t reg = 0;
+  int64_t bytes = 0, load_bytes = 0;
 };
 
 struct Program {
@@ -157,11 +181,13 @@ struct Program {
   std::vector<Loop> loops;
   std::vector<Map> maps;
   std::vector<Reverse> reverses;
+  std::vector<KeptTrips> kept;
   std::vector<std::unique_ptr<Task>> tasks;
   std::vector<Buffer> buffers;
   std::vector<int64_t> offsets;  // Of each buffer, in its arena.
   int64_t arena_bytes = 0;       // The tidemark of the arena.
   int64_t load_bytes = 0;
+  std::vector<DeviceArena> device_arenas;
   std::vector<Place> parameters;
   std::vector<Result> results;
   int32_t registers = 1;
@@ -174,7 +200,9 @@ struct Program {
 };
 
 // Runs all steps. `registers` has room for Program::registers; the arena, the parameters and the
-// results are set.
-void execute(const Program& program, std::span<std::byte*> registers);
+// results are set. Arenas in other memories are taken before the first step; where `touched` is
+// given, it gets the bytes of each that the run changed.
+void execute(const Program& program, std::span<std::byte*> registers,
+             std::vector<int64_t>* touched = nullptr);
 
 }  // namespace tidemark::run

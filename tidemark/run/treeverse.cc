@@ -38,6 +38,14 @@ int64_t fewest_advances(int64_t trips, int64_t slots) {
   return repetitions * trips - reach(slots + 1, repetitions - 1);
 }
 
+int64_t advances_every(int64_t trips, int64_t every) {
+  if (trips <= 1) return 0;
+  const int64_t stretches = (trips + every - 1) / every;
+  const int64_t last = trips - (stretches - 1) * every;
+  // The state that the last trip starts from is there already.
+  return trips - 1 + (stretches - 1) * (every - 1) + std::max<int64_t>(0, last - 2);
+}
+
 int64_t next_checkpoint(int64_t trips, int64_t slots) {
   TIDEMARK_CHECK(trips >= 2 && slots >= 2, trips, " trips, ", slots, " slots");
   const int64_t repetitions = repetitions_for(trips, slots);

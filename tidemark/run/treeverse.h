@@ -16,6 +16,9 @@ namespace tidemark::run {
 // The trips to run, besides one for each trip gone back over, with so many slots.
 int64_t fewest_advances(int64_t trips, int64_t slots);
 
+// The same with a checkpoint each `every` trips and room for all states between two of them.
+int64_t advances_every(int64_t trips, int64_t every);
+
 // Where a stretch of trips is cut: its start is a checkpoint, one of the `slots` it has. From 1 up
 // to trips - 1; needs 2 of both.
 int64_t next_checkpoint(int64_t trips, int64_t slots);

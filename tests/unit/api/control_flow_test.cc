@@ -667,4 +667,90 @@ TEST(ControlFlow, SumsOfRepeatedElementsAreTheSameBits) {
   }
 }
 
+// What branches make of a Variable goes to its bytes, whichever of them is taken.
+TEST(ControlFlow, AssignsVariablesInPlaceInBranches) {
+  const td::MachineCode machine;
+  const td::Variable v(td::ones({1000}), {.name = "v"});
+  const auto one = td::function(
+      [v](const td::Tensor& x) { td::cond(td::sum(x) > 0, [&] { v.assign_add(x); }, [] {}); });
+  // The second branch still reads the old value where it makes the new one: a copy inside it.
+  const auto both = td::function([v](const td::Tensor& x) {
+    td::cond(
+        td::sum(x) > 0, [&] { v.assign(x * 2); },
+        [&] { v.assign(td::concat({v[td::Slice{.begin = 1}], v[td::Slice{.end = 1}]}, 0)); });
+  });
+  const td::Tensor up = td::ones({1000}), down = td::ones({1000}) * -1;
+  for (const auto& f : {one, both}) {
+    const td::Plan plan = f.plan(up);
+    EXPECT_EQ(plan.of(td::ByteClass::shadow), td::Bytes(0)) << plan.to_text();
+    EXPECT_EQ(plan.of(td::ByteClass::outputs), td::Bytes(0));
+  }
+  EXPECT_LE(one.plan(up).peak(), td::Bytes(256));
+  EXPECT_LE(both.plan(up).peak(), td::Bytes(4096 + 256));
+  one(up);
+  EXPECT_EQ(v.value().to_vector<float>(), std::vector<float>(1000, 2));
+  one(down);
+  EXPECT_EQ(v.value().to_vector<float>(), std::vector<float>(1000, 2));
+  v.assign(td::arange(1000) * 1.0f);
+  both(down);
+  EXPECT_EQ(v.value().to_vector<float>()[0], 1);
+  EXPECT_EQ(v.value().to_vector<float>()[999], 0);
+  both(up);
+  EXPECT_EQ(v.value().to_vector<float>(), std::vector<float>(1000, 2));
+  EXPECT_EQ(one.profile(up).touched, one.plan(up).peak());
+  EXPECT_EQ(both.profile(down).touched, both.plan(down).peak());
+}
+
+TEST(ControlFlow, AssignsVariablesInPlaceInBranchesOfLoops) {
+  const td::MachineCode machine;
+  const td::Variable v(td::zeros({1000}), {.name = "v"});
+  const auto f = [v](const td::Tensor& x) {
+    td::fori_loop(
+        0, 10,
+        [&](const td::Tensor& i, const td::Tensor& sum) {
+          td::cond(
+              i < 5, [&] { v.assign_add(x); },
+              [&] { td::cond(i < 8, [&] { v.assign(v * 2); }, [] {}); });
+          return sum + 1;
+        },
+        td::constant(0.0f));
+  };
+  const auto compiled = td::function(f);
+  const td::Tensor x = td::ones({1000});
+  EXPECT_EQ(compiled.plan(x).of(td::ByteClass::shadow), td::Bytes(0));
+  EXPECT_LE(compiled.plan(x).peak(), td::Bytes(1024)) << compiled.plan(x).to_text();
+  compiled(x);
+  EXPECT_EQ(v.value().to_vector<float>(), std::vector<float>(1000, 40));
+  v.assign(td::zeros({1000}));
+  f(x);
+  EXPECT_EQ(v.value().to_vector<float>(), std::vector<float>(1000, 40));
+}
+
+TEST(ControlFlow, SaysWhyAVariableIsNotAssignedInPlace) {
+  const td::MachineCode machine;
+  const td::Variable v(td::ones({1000}), {.name = "v"});
+  unsigned line = 0;
+  const auto checked = td::function([&](const td::Tensor& x) {
+    td::cond(td::sum(x) > 0, [&] { v.assign_add(x); }, [] {});
+    line = __LINE__ + 1;
+    td::assert_that(td::sum(v) < 1e9, "too much");
+  });
+  const td::Plan plan = checked.plan(td::spec({1000}));
+  EXPECT_EQ(plan.of(td::ByteClass::shadow), td::Bytes(4032));
+  std::string reason;
+  for (const td::PlanTensor& tensor : plan.at_peak())
+    if (tensor.reason.starts_with("shadow")) reason = tensor.reason;
+  EXPECT_EQ(reason,
+            "shadow: v, not in place: assert_that may fail after it (control_flow_test.cc:" +
+                std::to_string(line) + ")");
+  // A view of something else is copied there when all steps have run.
+  const auto turned = td::function([&](const td::Tensor& x) {
+    td::assert_that(td::sum(x) < 1e9, "too much");
+    v.assign(td::flip(x, 0));
+  });
+  EXPECT_EQ(turned.plan(td::spec({1000})).of(td::ByteClass::shadow), td::Bytes(0));
+  turned(td::arange(1000) * 1.0f);
+  EXPECT_EQ(v.value().to_vector<float>()[0], 999);
+}
+
 }  // namespace

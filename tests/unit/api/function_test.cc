@@ -46,6 +46,27 @@ TEST(Function, RunsInThePlannedBytes) {
   EXPECT_EQ(scope.current(), again.size_bytes());
 }
 
+// What a step overwrites on the way to a result is made in the result's own bytes.
+TEST(Function, WorksInTheBytesOfItsResults) {
+  const td::MachineCode machine;
+  const td::Tensor x = td::random::normal({64, 32}, {.key = td::random::Key(1)});
+  const auto drawn = [](const td::Tensor& each) {
+    return td::random::normal(each.shape(), {.key = td::random::Key(2)}) * 2 + each;
+  };
+  const auto summed = [](const td::Tensor& each) { return td::tanh(td::cumsum(each, 0)) * each; };
+  const auto chosen = [](const td::Tensor& each) {
+    return td::cond(
+        td::sum(each) > 1e9, [&] { return td::exp(td::cumsum(each, 0)); },
+        [&] { return td::cumsum(td::cumsum(each, 1), 0) + 1; });
+  };
+  EXPECT_EQ(td::function(drawn).plan(x).peak(), td::Bytes(64 * 32 * 4 + 64));  // And the key.
+  EXPECT_EQ(td::function(summed).plan(x).peak(), td::Bytes(64 * 32 * 4));
+  EXPECT_EQ(td::function(chosen).profile(x).second.touched, td::function(chosen).plan(x).peak());
+  EXPECT_TRUE(td::identical(td::function(drawn)(x), drawn(x)));
+  EXPECT_TRUE(td::identical(td::function(summed)(x), summed(x)));
+  EXPECT_TRUE(td::identical(td::function(chosen)(x), chosen(x)));
+}
+
 TEST(Function, ReadsVariablesAndWritesThemInPlace) {
   td::Variable v(td::zeros({1000}), {.name = "v"});
   const auto step = td::function([v](const td::Tensor& x) {

@@ -83,15 +83,15 @@ TEST(FunctionArguments, AreLeavesWithPathsAndAKeyOfTheRest) {
   std::tuple all(Batch{1, 2}, Dim(7), Static<int>(3), std::vector<Tensor>{4});
   const Arguments taken = take(all);
   ASSERT_EQ(taken.leaves.size(), 4U);
-  EXPECT_EQ(taken.leaves[1].path, "argument 0.label");
+  EXPECT_EQ(taken.path(1), "argument 0.label");
   EXPECT_EQ(taken.leaves[1].tensor.item<int>(), 2);
   EXPECT_FALSE(taken.leaves[1].is_size);
-  EXPECT_EQ(taken.leaves[2].path, "argument 1");
+  EXPECT_EQ(taken.path(2), "argument 1");
   EXPECT_TRUE(taken.leaves[2].is_size);
   EXPECT_EQ(taken.leaves[2].size, 7);
   EXPECT_FALSE(taken.leaves[2].tensor.has_value());
   EXPECT_FALSE(taken.leaves[2].donated);
-  EXPECT_EQ(taken.leaves[3].path, "argument 3[0]");
+  EXPECT_EQ(taken.path(3), "argument 3[0]");
   EXPECT_EQ(taken.key, "argument 2: 3\nargument 3: 1 item\n");
 }
 
@@ -111,7 +111,7 @@ TEST(FunctionArguments, AreRebuiltAroundOtherLeaves) {
   All all(Batch{1, 2}, std::nullopt, 7, "relu");
   const Arguments taken = take(all);
   const std::any structure = taken.structure();
-  std::vector<Argument> others = taken.leaves;
+  std::vector<Argument> others(taken.leaves.begin(), taken.leaves.end());
   others[0].tensor = 10;
   others[2].size = 8;
   const auto [batch, mask, rows, name] =
@@ -136,8 +136,10 @@ td::detail::TraceResult run(F f, T... arguments) {
 }
 template <class R>
 R given(td::detail::TraceResult& result) {
-  return td::detail::give_result<R>(
-      {.leaves = result.leaves, .structure = &result.structure, .entry = {}});
+  td::detail::CallResult called;
+  for (const Tensor& leaf : result.leaves) called.leaves.push_back(leaf);
+  called.structure = &result.structure;
+  return td::detail::give_result<R>(std::move(called));
 }
 
 TEST(FunctionBody, RunsOnTheLeavesAndGivesThemBack) {

@@ -463,4 +463,68 @@ TEST(Gradient, OfTensorArrays) {
       drawn({2}, 1));
 }
 
+// ---- functions under a tape
+// -----------------------------------------------------------------------
+
+TEST(GradientTape, ACallOfAFunctionIsOneEntry) {
+  const td::Variable w(drawn({4, 5}, 1), {.name = "w"});
+  const td::Tensor captured = drawn({5}, 2);
+  auto layer =
+      td::function([&](const td::Tensor& x) { return td::tanh(td::matmul(x, w)) * captured; });
+  const td::Tensor x = drawn({3, 4}, 3);
+  const auto gradients = [&](const auto& f) {
+    td::GradientTape tape;
+    tape.watch(std::tuple{x, captured});
+    const td::Tensor y = td::sum(td::square(f(x)));
+    return tape.gradient(y, std::tuple{x, captured, w});
+  };
+  const auto plain = [&](const td::Tensor& x) { return td::tanh(td::matmul(x, w)) * captured; };
+  const auto [dx, dc, dw] = gradients(layer);
+  const auto [want_dx, want_dc, want_dw] = gradients(plain);
+  EXPECT_TRUE(td::identical(dx, want_dx));
+  EXPECT_TRUE(td::identical(dc, want_dc));
+  EXPECT_TRUE(td::identical(dw.dense(), want_dw.dense()));
+}
+
+TEST(GradientTape, ACallSavesWhatItsGradientReads) {
+  auto chain = td::function([](const td::Tensor& x) { return td::exp(td::sin(x) + 1.0) * 2.0; });
+  const td::Tensor x = td::ones({1000});
+  td::GradientTape tape({.persistent = true});
+  tape.watch(x);
+  const td::Tensor y = td::sum(chain(x));
+  // All of it is computed by element from x: nothing but x is held.
+  EXPECT_EQ(tape.saved_bytes(), td::Bytes(4032));
+  EXPECT_NEAR(tape.gradient(y, x).to_vector<float>()[0],
+              2 * std::exp(std::sin(1.0) + 1) * std::cos(1.0), 1e-5);
+}
+
+TEST(GradientTape, NestedOnesSeeThroughFunctions) {
+  auto cube = td::function([](const td::Tensor& x) { return td::sum(td::sin(x) * x * x); });
+  const td::Tensor x = drawn({3}, 1);
+  const auto f = [&](const td::Tensor& x) { return cube(x); };
+  const auto plain = [&](const td::Tensor& x) { return td::sum(td::sin(x) * x * x); };
+  const auto twice = [](const auto& f) {
+    return td::grad([f](const td::Tensor& x) { return td::sum(td::grad(f)(x)); });
+  };
+  expect_near(twice(f)(x), twice(plain)(x).to_vector<double>(), "second");
+}
+
+TEST(GradientTape, FunctionsWithLoopsAndStateUnderATape) {
+  const td::Variable count(td::zeros({}), {.name = "count", .trainable = false});
+  auto f = td::function([&](const td::Tensor& x) {
+    count.assign_add(1.0);
+    return td::fori_loop(
+        0, 4, [](const td::Tensor&, const td::Tensor& c) { return td::sin(c) * c; }, x);
+  });
+  const auto plain = [](const td::Tensor& x) {
+    return td::fori_loop(
+        0, 4, [](const td::Tensor&, const td::Tensor& c) { return td::sin(c) * c; }, x);
+  };
+  const td::Tensor x = drawn({3}, 1);
+  const td::Tensor got = td::grad([&](const td::Tensor& x) { return td::sum(f(x)); })(x);
+  EXPECT_TRUE(
+      td::identical(got, td::grad([&](const td::Tensor& x) { return td::sum(plain(x)); })(x)));
+  EXPECT_EQ(count.value().item<float>(), 1.0F);
+}
+
 }  // namespace

@@ -61,13 +61,11 @@ struct Choice {
   td::Save save;
 };
 std::vector<Choice> choices(bool is_bounded) {
-  std::vector<Choice> list = {{"automatic", td::Save::automatic()},
-                              {"1 slot", td::Save::slots(1)},
-                              {"2 slots", td::Save::slots(2)},
-                              {"3 slots", td::Save::slots(3)},
-                              {"100 slots", td::Save::slots(100)},
-                              {"few bytes", td::Save::bytes(1_KiB)},
-                              {"many bytes", td::Save::bytes(1_MiB)}};
+  std::vector<Choice> list = {
+      {"automatic", td::Save::automatic()},  {"1 slot", td::Save::slots(1)},
+      {"2 slots", td::Save::slots(2)},       {"3 slots", td::Save::slots(3)},
+      {"100 slots", td::Save::slots(100)},   {"few bytes", td::Save::bytes(1_KiB)},
+      {"many bytes", td::Save::bytes(1_MiB)}};
   if (is_bounded) {
     list.push_back({"all", td::Save::all()});
     list.push_back({"every", td::Save::every(1)});
@@ -96,12 +94,12 @@ void expect_gradient(const Saved& f, const td::Tensor& x, bool is_bounded = true
 TEST(LoopGradient, OfForiLoop) {
   const td::Tensor a = drawn({3, 3}, 1) * 0.3, x = drawn({2, 3}, 2);
   const auto power = [](const td::Tensor& x, const td::Tensor& a, td::Save save) {
-    return td::sum(td::fori_loop(
-        0, 11,
-        [&](const td::Tensor& i, const td::Tensor& c) {
-          return td::tanh(td::matmul(c, a)) + td::cast(i, td::f64) * 0.1 * c;
-        },
-        x, {.save = save}));
+    return td::sum(td::fori_loop(0, 11,
+                                 [&](const td::Tensor& i, const td::Tensor& c) {
+                                   return td::tanh(td::matmul(c, a)) +
+                                          td::cast(i, td::f64) * 0.1 * c;
+                                 },
+                                 x, {.save = save}));
   };
   expect_gradient([&](const td::Tensor& x, td::Save save) { return power(x, a, save); }, x);
   expect_gradient([&](const td::Tensor& a, td::Save save) { return power(x, a, save); }, a);
@@ -112,9 +110,8 @@ TEST(LoopGradient, ReadsTheEndOfATrip) {
   const td::Tensor a = drawn({3, 3}, 1) * 0.3, x = drawn({2, 3}, 2);
   const auto power = [](const td::Tensor& x, const td::Tensor& a, td::Save save) {
     return td::sum(td::fori_loop(
-        0, 12,
-        [&](const td::Tensor&, const td::Tensor& c) { return td::tanh(td::matmul(c, a)); }, x,
-        {.save = save}));
+        0, 12, [&](const td::Tensor&, const td::Tensor& c) { return td::tanh(td::matmul(c, a)); },
+        x, {.save = save}));
   };
   expect_gradient([&](const td::Tensor& a, td::Save save) { return power(x, a, save); }, a);
 }
@@ -125,12 +122,11 @@ TEST(LoopGradient, OfBoundsThatAreTensors) {
     const td::Tensor upper = td::constant(count);
     expect_gradient(
         [&](const td::Tensor& x, td::Save save) {
-          return td::sum(td::fori_loop(
-              0, upper,
-              [&](const td::Tensor& i, const td::Tensor& c) {
-                return td::sin(c * w) + x * td::cast(i, td::f64);
-              },
-              x, {.save = save}));
+          return td::sum(td::fori_loop(0, upper,
+                                       [&](const td::Tensor& i, const td::Tensor& c) {
+                                         return td::sin(c * w) + x * td::cast(i, td::f64);
+                                       },
+                                       x, {.save = save}));
         },
         drawn({3}, 1), false, false);
   }
@@ -144,12 +140,12 @@ TEST(LoopGradient, OfWhileLoop) {
           [&](const td::Tensor& x, td::Save save) {
             td::LoopOptions options{.save = save};
             if (is_bounded) options.max_iterations = 9;
-            const auto [c, n] = td::while_loop(
-                [&](const td::Tensor&, const td::Tensor& n) { return n < most; },
-                [&](const td::Tensor& c, const td::Tensor& n) {
-                  return std::tuple{td::sin(c * w) * 1.1 + x, n * 1.2 + 0.3};
-                },
-                std::tuple{x, td::constant(0.0, td::f64)}, options);
+            const auto [c, n] =
+                td::while_loop([&](const td::Tensor&, const td::Tensor& n) { return n < most; },
+                               [&](const td::Tensor& c, const td::Tensor& n) {
+                                 return std::tuple{td::sin(c * w) * 1.1 + x, n * 1.2 + 0.3};
+                               },
+                               std::tuple{x, td::constant(0.0, td::f64)}, options);
             return td::sum(c * c);
           },
           drawn({3}, 1), is_bounded, false);
@@ -178,17 +174,16 @@ TEST(LoopGradient, OfNestedLoops) {
   const td::Tensor w = drawn({2}, 1);
   expect_gradient(
       [&](const td::Tensor& x, td::Save save) {
-        return td::sum(td::fori_loop(
-            0, 5,
-            [&](const td::Tensor&, const td::Tensor& outer) {
-              return td::fori_loop(
-                  0, 4,
-                  [&](const td::Tensor&, const td::Tensor& inner) {
-                    return td::sin(inner * w) + outer * 0.5;
-                  },
-                  outer, {.save = save});
-            },
-            x, {.save = save}));
+        return td::sum(td::fori_loop(0, 5,
+                                     [&](const td::Tensor&, const td::Tensor& outer) {
+                                       return td::fori_loop(
+                                           0, 4,
+                                           [&](const td::Tensor&, const td::Tensor& inner) {
+                                             return td::sin(inner * w) + outer * 0.5;
+                                           },
+                                           outer, {.save = save});
+                                     },
+                                     x, {.save = save}));
       },
       drawn({2}, 2));
 }
@@ -202,7 +197,8 @@ TEST(LoopGradient, OfSeveralCarries) {
             0, 6,
             [&](const td::Tensor&, const td::Tensor& c, const td::Tensor& total,
                 const td::Tensor& n) {
-              return std::tuple{td::sin(c * w * td::cast(n, td::f64)), total + td::sum(c * c), n + 1};
+              return std::tuple{td::sin(c * w * td::cast(n, td::f64)), total + td::sum(c * c),
+                                n + 1};
             },
             std::tuple{x, td::constant(0.0, td::f64), td::constant(1)}, {.save = save});
         return total;
@@ -265,12 +261,12 @@ TEST(LoopGradient, OfGradients) {
 TEST(LoopGradient, OfGradientsOfWhileLoop) {
   const td::Tensor x = drawn({2}, 1);
   const auto f = [](const td::Tensor& x, td::LoopOptions options) {
-    return td::sum(std::get<0>(td::while_loop(
-        [](const td::Tensor&, const td::Tensor& n) { return n < 5; },
-        [](const td::Tensor& c, const td::Tensor& n) {
-          return std::tuple{td::sin(c) * 1.1 + c * c * 0.1, n + 1};
-        },
-        std::tuple{x, td::constant(0)}, options)));
+    return td::sum(
+        std::get<0>(td::while_loop([](const td::Tensor&, const td::Tensor& n) { return n < 5; },
+                                   [](const td::Tensor& c, const td::Tensor& n) {
+                                     return std::tuple{td::sin(c) * 1.1 + c * c * 0.1, n + 1};
+                                   },
+                                   std::tuple{x, td::constant(0)}, options)));
   };
   for (const td::Save save : {td::Save::automatic(), td::Save::slots(2)}) {
     const Scalar g = [&](const td::Tensor& x) {
@@ -281,6 +277,145 @@ TEST(LoopGradient, OfGradientsOfWhileLoop) {
     };
     expect_near(compiled_gradient(g, x, false), differences(g, x), "second order");
   }
+}
+
+// x = (x + a / x) / 2 until it no longer moves: the square root of a.
+TEST(LoopGradient, OfNewtonsIterationToATolerance) {
+  const td::MachineCode machine;
+  const auto root = [](const td::Tensor& a, td::LoopOptions options) {
+    const auto [x, before] = td::while_loop(
+        [](const td::Tensor& x, const td::Tensor& before) {
+          return td::max(td::abs(x - before)) > 1e-13;
+        },
+        [&](const td::Tensor& x, const td::Tensor&) { return std::tuple{(x + a / x) * 0.5, x}; },
+        std::tuple{a, td::zeros_like(a)}, options);
+    return td::sum(x);
+  };
+  const td::Tensor a = td::linspace(0.5, 40.0, 1000, td::f64);
+  Values want;
+  for (const double each : a.to_vector<double>()) want.push_back(0.5 / std::sqrt(each));
+  const int64_t state = 8'000;
+  const auto check = [&](td::LoopOptions options, td::Bytes most) {
+    auto f = td::function([&](const td::Tensor& a) {
+      return td::grad([&](const td::Tensor& a) { return root(a, options); })(a);
+    });
+    const td::Plan plan = f.plan(a);
+    EXPECT_LE(plan.of(td::ByteClass::saved) + plan.of(td::ByteClass::temporaries), most) << plan;
+    const auto [found, profile] = f.profile(a);
+    expect_near(found, want, "newton");
+    EXPECT_LE(profile.touched, plan.peak());
+  };
+  // Without a bound on the trips: 32 states, and ten more in work.
+  check({}, 42 * state);
+  check({.save = td::Save::slots(4)}, 14 * state);
+  check({.max_iterations = 30, .save = td::Save::bytes(100_KiB)}, 100_KiB);
+}
+
+// Bars: what 1,000 and 10,000 trips on 128 x 128 take.
+TEST(LoopGradient, KeepsTheCarriesAndLittleMore) {
+  const td::MachineCode machine;
+  constexpr int64_t carry = 128 * 128 * 4;
+  const auto plan_of = [](int64_t trips, td::Save save) {
+    auto f = td::function([=](const td::Tensor& c, const td::Tensor& a) {
+      return td::grad([&](const td::Tensor& a) {
+        return td::sum(td::fori_loop(
+            0, trips,
+            [&](const td::Tensor&, const td::Tensor& c) { return td::tanh(td::matmul(c, a)); }, c,
+            {.save = save}));
+      })(a);
+    });
+    return f.plan(td::spec({128, 128}), td::spec({128, 128}));
+  };
+  const auto bytes = [](const td::Plan& plan) {
+    return plan.of(td::ByteClass::saved) + plan.of(td::ByteClass::temporaries);
+  };
+  EXPECT_LE(bytes(plan_of(1'000, td::Save::all())), td::Bytes(1'000 * carry * 102 / 100));
+  EXPECT_LE(plan_of(10'000, td::Save::bytes(16_MiB)).peak(), 16_MiB);
+  // All of 1,000 trips is small enough to be kept without being asked for; of 10,000 it is not.
+  EXPECT_EQ(plan_of(1'000, td::Save::automatic()).peak(), plan_of(1'000, td::Save::all()).peak());
+  EXPECT_EQ(plan_of(10'000, td::Save::automatic()).peak(),
+            plan_of(10'000, td::Save::slots(100)).peak());
+}
+
+// Transposed in the body, but the same in all trips.
+TEST(LoopGradient, KeepsOnceWhatIsTheSameInAllTrips) {
+  const td::MachineCode machine;
+  constexpr int64_t carry = 32 * 32 * 4;
+  auto f = td::function([](const td::Tensor& c, const td::Tensor& a) {
+    return td::grad([&](const td::Tensor& a) {
+      return td::sum(td::fori_loop(0, 100,
+                                   [&](const td::Tensor&, const td::Tensor& c) {
+                                     return td::tanh(td::matmul(c, td::sin(td::transpose(a))));
+                                   },
+                                   c, {.save = td::Save::all()}));
+    })(a);
+  });
+  const td::Plan plan = f.plan(td::spec({32, 32}), td::spec({32, 32}));
+  EXPECT_EQ(plan.of(td::ByteClass::saved), td::Bytes(100 * carry)) << plan;
+}
+
+TEST(LoopGradient, ThePlanSaysWhatEachChoiceCosts) {
+  const auto explained = [](td::Save save, bool is_bounded) {
+    auto f = td::function([=](const td::Tensor& x) {
+      return td::grad([&](const td::Tensor& x) {
+        if (is_bounded)
+          return td::sum(td::fori_loop(
+              0, 1'000, [](const td::Tensor&, const td::Tensor& c) { return td::sin(c); }, x,
+              {.save = save}, td::Source::here("loop.cc", 7)));
+        return td::sum(td::while_loop([](const td::Tensor& c) { return td::max(c) > 0.1; },
+                                      [](const td::Tensor& c) { return td::sin(c); }, x,
+                                      {.save = save}, td::Source::here("loop.cc", 7)));
+      })(x);
+    });
+    const std::string text = f.plan(td::spec({256})).explain();
+    const size_t begin = text.find("the loop at");
+    return begin == std::string::npos ? text : text.substr(begin, text.find('\n', begin) - begin);
+  };
+  EXPECT_EQ(explained(td::Save::all(), true),
+            "the loop at loop.cc:7 keeps, of 1000 trips, all: 1000.0 KiB, 0 trips run again (or "
+            "slots(32): 32.0 KiB, 1406 trips run again; every(32): 63.0 KiB, 967 trips run again)");
+  EXPECT_EQ(explained(td::Save::slots(10), true),
+            "the loop at loop.cc:7 keeps, of 1000 trips, slots(10): 10.0 KiB, 2637 trips run again "
+            "(or all: 1000.0 KiB, 0 trips run again; slots(32): 32.0 KiB, 1406 trips run again; "
+            "every(32): 63.0 KiB, 967 trips run again)");
+  EXPECT_EQ(explained(td::Save::every(10), true),
+            "the loop at loop.cc:7 keeps, of 1000 trips, every(10): 109.0 KiB, 899 trips run again "
+            "(or all: 1000.0 KiB, 0 trips run again; slots(32): 32.0 KiB, 1406 trips run again; "
+            "every(32): 63.0 KiB, 967 trips run again)");
+  EXPECT_EQ(explained(td::Save::slots(10), false),
+            "the loop at loop.cc:7 keeps, of trips without a bound, slots(10): 10.0 KiB");
+}
+
+template <class F>
+std::string error_of(F f) {
+  try {
+    f();
+  } catch (const td::UserError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(LoopGradient, NeedsABoundToKeepAll) {
+  const auto gradient = [](td::Save save) {
+    auto f = td::function([=](const td::Tensor& x) {
+      return td::grad([&](const td::Tensor& x) {
+        return td::sum(td::while_loop([](const td::Tensor& c) { return td::max(c) > 0.1; },
+                                      [](const td::Tensor& c) { return td::sin(c); }, x,
+                                      {.save = save}, td::Source::here("loop.cc", 7)));
+      })(x);
+    });
+    f(td::ones({3}));
+  };
+  EXPECT_EQ(error_of([&] { gradient(td::Save::all()); }),
+            "gradient: save = all keeps more the longer this loop runs, and its trips have no "
+            "bound [loop.cc:7]\n  give max_iterations, or save = td::Save::slots(32)");
+  EXPECT_EQ(error_of([&] { gradient(td::Save::every(3)); }),
+            "gradient: save = every keeps more the longer this loop runs, and its trips have no "
+            "bound [loop.cc:7]\n  give max_iterations, or save = td::Save::slots(32)");
+  EXPECT_EQ(error_of([&] { gradient(td::Save::slots(0)); }),
+            "while_loop: save = slots must be at least 1, got 0\n  at loop.cc:7\n  leave it out "
+            "for the default");
 }
 
 }  // namespace

@@ -110,6 +110,38 @@ INSTANTIATE_TEST_SUITE_P(
              [](const td::Tensor& x) { return x[{td::Slice{.end = -1}, 2}] * 2; }},
         Case{"last", [](const td::Tensor& x) { return x[-1] + x[0]; }},
         Case{"every other", [](const td::Tensor& x) { return x[td::Slice{.step = 2}] + 0; }},
+        Case{"backwards", [](const td::Tensor& x) { return x[td::Slice{.step = -1}] + 0; }},
+        Case{"backwards in steps",
+             [](const td::Tensor& x) {
+               return x[td::Slice{.begin = -1, .end = 0, .step = -2}] + 0;
+             }},
+        Case{"backwards between",
+             [](const td::Tensor& x) { return x[td::Slice{.begin = 1, .step = -1}] + 0; }},
+        Case{"conv2d",
+             [](const td::Tensor& x) {
+               const td::Tensor image = td::reshape(x, {1, -1, 3, 2});
+               return td::conv2d(image, drawn({3, 2, 2, 4}, 3), {.padding = td::Padding::same});
+             }},
+        Case{"conv2d in strides",
+             [](const td::Tensor& x) {
+               const td::Tensor image = td::reshape(x, {1, -1, 3, 2});
+               return td::conv2d(image, drawn({2, 2, 2, 4}, 3),
+                                 {.strides = {2, 2}, .padding = td::Padding::same});
+             }},
+        Case{"conv2d inside",
+             [](const td::Tensor& x) {
+               const td::Tensor image = td::reshape(x, {1, -1, 3, 2});
+               return td::conv2d(image, drawn({2, 2, 2, 4}, 3), {.strides = {2, 1}});
+             }},
+        Case{"max_pool",
+             [](const td::Tensor& x) {
+               return td::max_pool(td::reshape(x, {1, -1, 3, 2}), {.size = {2, 2}});
+             }},
+        Case{"avg_pool",
+             [](const td::Tensor& x) {
+               return td::avg_pool(td::reshape(x, {1, -1, 3, 2}),
+                                   {.size = {3, 2}, .padding = td::Padding::same});
+             }},
         Case{"flip", [](const td::Tensor& x) { return td::flip(x, 0) + 0; }},
         Case{"split",
              [](const td::Tensor& x) {
@@ -139,6 +171,84 @@ INSTANTIATE_TEST_SUITE_P(
              [](const td::Tensor&
                     x) { return td::random::normal(x.shape(), {.key = td::random::Key(3)}) + x; }},
         Case{"where", [](const td::Tensor& x) { return td::where(x > 0, x, 0); }}),
+    [](const auto& info) {
+      std::string name = info.param.name;
+      for (char& c : name)
+        if (c == ' ') c = '_';
+      return name;
+    });
+
+// Loops and maps over an open axis: the number of trips is a size as any other.
+INSTANTIATE_TEST_SUITE_P(
+    Trips, OpenOps,
+    testing::Values(
+        Case{"map",
+             [](const td::Tensor& x) {
+               return td::map_fn([](const td::Tensor& e) { return td::exp(e) * td::sum(e); }, x);
+             }},
+        Case{"map in chunks",
+             [](const td::Tensor& x) {
+               return td::map_fn([](const td::Tensor& e) { return td::cumsum(e, 0); }, x,
+                                 {.chunk = 3});
+             }},
+        Case{"vectorized map",
+             [](const td::Tensor& x) {
+               return td::vectorized_map([](const td::Tensor& e) { return td::cumsum(e, 0); }, x);
+             }},
+        Case{"scan",
+             [](const td::Tensor& x) {
+               const auto [last, all] = td::scan(
+                   [](const td::Tensor& sum, const td::Tensor& e) {
+                     return std::pair{sum * 0.5 + e, sum + td::mean(e)};
+                   },
+                   td::zeros({6}), x);
+               return all + last;
+             }},
+        Case{"scan backwards",
+             [](const td::Tensor& x) {
+               return td::scan([](const td::Tensor& sum,
+                                  const td::Tensor& e) { return std::pair{sum + e, sum}; },
+                               td::zeros({6}), x, {.reverse = true})
+                   .second;
+             }},
+        Case{"trips",
+             [](const td::Tensor& x) {
+               return td::fori_loop(
+                   0, x.shape()[0],
+                   [&](const td::Tensor& i, const td::Tensor& sum) {
+                     return sum * 0.5 + td::gather(x, i, 0);
+                   },
+                   td::zeros({6}));
+             }},
+        Case{"trips between sizes",
+             [](const td::Tensor& x) {
+               return td::fori_loop(
+                   x.shape()[0], x.shape()[0] * 2,
+                   [&](const td::Tensor& i, const td::Tensor& sum) { return sum * 0.5 + i; },
+                   td::cast(td::sum(x), td::f32));
+             }},
+        Case{"an array of that many",
+             [](const td::Tensor& x) {
+               const auto [array, sum] = td::fori_loop(
+                   0, x.shape()[0],
+                   [&](const td::Tensor& i, td::TensorArray array, const td::Tensor& sum) {
+                     const td::Tensor next = sum + td::gather(x, i, 0);
+                     return std::tuple{std::move(array).write(i, next), next};
+                   },
+                   std::tuple{td::TensorArray(td::f32, {.size = x.shape()[0]}), td::zeros({6})});
+               return array.stack() + sum;
+             }},
+        Case{"a loop in a map",
+             [](const td::Tensor& x) {
+               return td::map_fn(
+                   [&](const td::Tensor& e) {
+                     return td::fori_loop(
+                         0, x.shape()[0],
+                         [&](const td::Tensor& i, const td::Tensor& sum) { return sum * 0.5 + i; },
+                         td::sum(e));
+                   },
+                   x);
+             }}),
     [](const auto& info) {
       std::string name = info.param.name;
       for (char& c : name)
@@ -382,6 +492,94 @@ TEST(OpenSizes, KeepProgramsInABoundedCache) {
   EXPECT_EQ(f.cache_info().traces, 2);
   EXPECT_LE(f.cache_info().bytes, td::Bytes(64 << 10));
   EXPECT_TRUE(td::identical(f(td::ones({5})), td::exp(td::ones({5})) * 2 + td::sum(td::ones({5}))));
+}
+
+// One plan tells every size, to the byte, without a trace.
+TEST(OpenSizes, GiveThePlanOfAnySize) {
+  const td::MachineCode machine;
+  const td::Tensor w = drawn({16, 16}, 3);
+  const auto f = td::function([w](const td::Tensor& x, td::Dim n) {
+    const td::Tensor h = td::cumsum(td::tanh(td::matmul(x, w)), 0);
+    return td::sum(td::softmax(h), 0) +
+           td::sum(td::map_fn([](const td::Tensor& e) { return td::cumsum(e, 0); },
+                              td::zeros({n, 16}) + 1),
+                   0);
+  });
+  const td::Plan plan = f.plan(td::spec({td::open, 16}), 8);
+  EXPECT_EQ(plan.open_sizes(), (std::vector<std::string>{"argument 0, dimension 0", "argument 1"}));
+  for (const auto& [rows, n] : {std::pair{16, 8}, {1000, 3}, {3, 100}, {64, 1}}) {
+    const td::Plan there = plan.at({rows, n});
+    const auto [result, profile] = f.profile(drawn({rows, 16}), n);
+    EXPECT_EQ(there.peak(), profile.planned) << rows << " and " << n;
+    EXPECT_EQ(there.peak(), profile.touched) << rows << " and " << n;
+    EXPECT_EQ(there.explain().substr(0, there.explain().find(" needs")),
+              "the function, for argument 0, dimension 0 = " + std::to_string(rows) +
+                  ", argument 1 = " + std::to_string(n));
+  }
+  EXPECT_EQ(f.cache_info().traces, 1);
+}
+
+TEST(OpenSizes, OfAPlanOutliveTheFunction) {
+  const td::MachineCode machine;
+  td::Plan plan;
+  {
+    const auto f = td::function([](const td::Tensor& x) { return td::exp(x) * 2; });
+    plan = f.plan(td::spec({td::open}));
+  }
+  EXPECT_EQ(plan.at({1000}).peak(), td::Bytes(4032));
+  EXPECT_EQ(plan.at({1000}).at({16}).peak(), td::Bytes(64));
+}
+
+TEST(OpenSizes, OfAPlanThatCannotBeAreErrors) {
+  const auto f = td::function([](const td::Tensor& x, const td::Tensor& y) { return x + y; });
+  const td::Plan plan = f.plan(td::spec({td::open}), td::spec({td::open}));
+  const std::string at = "\n  at open_sizes_test.cc:" + std::to_string(__LINE__ + 1);
+  const std::string few = error_of([&] { plan.at({3}); });
+  EXPECT_EQ(few, "at: 1 sizes for a plan with 2 open" + at +
+                     "\n  give one for each, in order: argument 0, dimension 0; argument 1, "
+                     "dimension 0");
+  const std::string there = "\n  at open_sizes_test.cc:" + std::to_string(__LINE__ + 1);
+  const std::string other = error_of([&] { plan.at({3, 4}); });
+  EXPECT_EQ(other,
+            "at: this trace serves only sizes with argument 1, dimension 0 = argument 0, "
+            "dimension 0" +
+                there +
+                "\n  plan by a spec with the sizes themselves: fn.plan(td::spec({64, 784}))");
+  const std::string here = "\n  at open_sizes_test.cc:" + std::to_string(__LINE__ + 1);
+  const std::string negative = error_of([&] { plan.at({3, -1}); });
+  EXPECT_EQ(negative,
+            "at: argument 1, dimension 0 cannot be -1" + here + "\n  a size is a number from 0 up");
+  const auto closed = td::function([](const td::Tensor& x) { return x + 1; });
+  const td::Plan known = closed.plan(td::spec({3}));
+  EXPECT_EQ(known.at({}).peak(), known.peak());
+  const std::string none = "\n  at open_sizes_test.cc:" + std::to_string(__LINE__ + 1);
+  const std::string many = error_of([&] { known.at({3}); });
+  EXPECT_EQ(many, "at: 1 sizes for a plan with 0 open" + none +
+                      "\n  give one for each, in order: none is open");
+}
+
+// Gradients of loops whose trips are open walk them backwards.
+TEST(OpenSizes, HaveGradients) {
+  const auto loss = [](const td::Tensor& x) {
+    const td::Tensor last =
+        td::scan([](const td::Tensor& sum,
+                    const td::Tensor& e) { return std::pair{td::tanh(sum * 0.5 + e), sum * 2}; },
+                 td::zeros({3}), x)
+            .first;
+    const td::Tensor each = td::map_fn([](const td::Tensor& e) { return td::sum(e * e); }, x);
+    return td::sum(last) + td::sum(each);
+  };
+  const auto gradient = [loss](const td::Tensor& x) {
+    td::GradientTape tape;
+    tape.watch(x);
+    return tape.gradient(loss(x), x);
+  };
+  const auto compiled = td::function(gradient);
+  for (const int64_t n : {4, 7, 2, 30}) {
+    const td::Tensor x = drawn({n, 3}, static_cast<uint64_t>(n));
+    EXPECT_TRUE(td::identical(compiled(x), gradient(x))) << n;
+  }
+  EXPECT_EQ(compiled.cache_info().traces, 2) << compiled.cache_info();
 }
 
 }  // namespace

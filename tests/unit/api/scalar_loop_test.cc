@@ -194,6 +194,26 @@ TEST(ScalarLoop, TellsOfAnIndexOutOfRange) {
   }
 }
 
+TEST(ScalarLoop, LeavesOutOnlyTheChecksThatCannotFail) {
+  const td::MachineCode machine;
+  // Slots first + step * trip of 6, in 5 trips.
+  const auto written = [](int first, int step) {
+    return [=](const Tensor& x) {
+      const auto body = [&](const Tensor& i, const TensorArray& a) {
+        const Tensor slot = step < 0 ? first - i : first + i;
+        return a.write(slot, x + td::cast(i, td::f32)).write(0, a.read(slot));
+      };
+      const TensorArray array(td::f32, {.size = 6, .element_shape = td::Shape{2}});
+      return td::fori_loop(0, 5, body, array).stack();
+    };
+  };
+  const Tensor x = td::constant({1.0F, 2.0F});
+  for (const int first : {-6, -5, -1, 0, 1}) expect_one_step(written(first, 1), x);
+  for (const int first : {-2, 0, 4, 5}) expect_one_step(written(first, -1), x);
+  for (const int first : {-7, 2}) EXPECT_THROW(td::function(written(first, 1))(x), td::UserError);
+  for (const int first : {-3, 6}) EXPECT_THROW(td::function(written(first, -1))(x), td::UserError);
+}
+
 TEST(ScalarLoop, RunsInsideMapsAndLoops) {
   const td::MachineCode machine;
   const auto collatz = [](const Tensor& start) {

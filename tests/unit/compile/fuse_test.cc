@@ -250,7 +250,8 @@ TEST(Fuse, LongFoldsHaveWorkspaceForTheirChunks) {
   const auto bytes = [&](int count) {
     set_num_threads(count);
     const Node& group = grouped.nodes[static_cast<size_t>(grouped.body().nodes[0])];
-    return compile::group_task(grouped, group, {&in, 1}, {&out, 1}, true).workspace_bytes;
+    compile::KernelBatch batch;
+    return compile::group_task(grouped, group, {&in, 1}, {&out, 1}, &batch).workspace_bytes;
   };
   // 31 chunks of 8 blocks and their total; machine code needs no scratch.
   if (compile::emitter() == Emitter::automatic) {
@@ -374,7 +375,7 @@ TEST(GroupTask, TakesAnyLayout) {
   backwards.strides = {-15, -1};
   const ArrayRef results[] = {backwards, sums.ref()};  // In the order of the nodes.
   const compile::MadeTask made =
-      compile::group_task(grouped, only_group(grouped), {&seen, 1}, results, false);
+      compile::group_task(grouped, only_group(grouped), {&seen, 1}, results, nullptr);
   Memory workspace({u8, {made.workspace_bytes}});
   std::byte* const operands[] = {seen.data, backwards.data, sums.ref().data};
   made.task->run(operands, workspace.ref().data);
@@ -397,7 +398,11 @@ TEST(SharedKernel, EqualNestsHaveOneAndItGoesWithTheLast) {
     g.result(g.apply("multiply", g.apply("sin", {g.parameter(f32, {1000})}), number));
     const Graph grouped = fused(g.graph);
     const ArrayRef layout{nullptr, f32, {1000}, {1}};
-    return compile::group_task(grouped, only_group(grouped), {&layout, 1}, {&layout, 1}, true);
+    compile::KernelBatch batch;
+    auto made =
+        compile::group_task(grouped, only_group(grouped), {&layout, 1}, {&layout, 1}, &batch);
+    EXPECT_TRUE(batch.compile());
+    return made;
   };
   const int64_t before = compile::code_bytes();
   compile::MadeTask first = task(2);

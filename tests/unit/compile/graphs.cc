@@ -253,7 +253,9 @@ class Runner {
       results.push_back(made({number, static_cast<int16_t>(r)}));
     for (const ArrayRef& input : inputs) operands.push_back(input.data);
     for (const ArrayRef& result : results) operands.push_back(result.data);
-    const compile::MadeTask made = compile::group_task(graph_, node, inputs, results, true);
+    compile::KernelBatch batch;
+    const compile::MadeTask made = compile::group_task(graph_, node, inputs, results, &batch);
+    batch.compile();
     held_.emplace_back(TensorType{DType::u8, {made.workspace_bytes}});
     std::byte* const workspace = held_.back().ref().data;
     made.task->run(operands.data(), workspace);

@@ -91,6 +91,7 @@ void program(unsigned fresh) {
   const Held view(allocate_view(large->storage, 4, at));
   std::byte data[8];
   const Held borrowed(borrow(data, 8, true, nullptr, nullptr, {.at = at}));
+  const std::vector<Held> call = make_all({10, 3000, 70'000, 64, 5 << 20}, other);
   std::vector<Held> cells;
   cells.reserve(1200);
   for (int i = 0; i < 1200; ++i) cells.push_back(make(1, at));

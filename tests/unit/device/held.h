@@ -1,7 +1,9 @@
 // Storages for tests: a handle that gives back what it holds.
 #pragma once
 
+#include <initializer_list>
 #include <utility>
+#include <vector>
 
 #include "tidemark/device/account.h"
 #include "tidemark/device/out_of_memory.h"
@@ -38,6 +40,18 @@ inline Held make(int64_t bytes, Source at = Source::here(),
                  ByteClass byte_class = ByteClass::temporaries) {
   const int64_t sizes[] = {bytes};
   return Held(allocate(bytes, {DType::u8, sizes, at, byte_class}));
+}
+
+// Several in one reservation.
+inline std::vector<Held> make_all(std::initializer_list<int64_t> bytes,
+                                  Source at = Source::here()) {
+  std::vector<Wanted> wanted;
+  for (const int64_t each : bytes) wanted.push_back({.bytes = each, .purpose = {.at = at}});
+  std::vector<Held> held;
+  held.reserve(wanted.size());  // Before: what throws here must hold nothing.
+  allocate_all(wanted);
+  for (const Wanted& each : wanted) held.emplace_back(each.cell);
+  return held;
 }
 
 inline int64_t in_use() { return counters.in_use.load(); }

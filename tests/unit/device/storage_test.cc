@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -183,6 +184,47 @@ TEST(Storage, BytesGivenBackAreForbiddenToTheAddressSanitizer) {
   }
 }
 #endif
+
+TEST(AllStorages, AreReservedInOneStepOrNotAtAll) {
+  const auto bytes = {int64_t{10}, int64_t{3000}, int64_t{200'000}, 2 * kMiB};
+  const int64_t total = 64 + 3008 + 200'000 + 2 * kMiB;
+  make_all(bytes);  // Cells and lines.
+  const int64_t before = in_use();
+  {
+    const LimitGuard limit(before + total - 1);
+    reset_peak();
+    try {
+      make_all(bytes);
+      FAIL() << "more than the limit";
+    } catch (const OutOfMemory& error) {
+      EXPECT_EQ(error.asked(), Bytes(total));
+      EXPECT_EQ(std::string(error.what()).find("out of memory: a call of a function needs 2.2 MiB"),
+                0U);
+    }
+    EXPECT_EQ(in_use(), before);
+    EXPECT_EQ(peak(), before);
+  }
+  const LimitGuard limit(before + total);
+  const std::vector<Held> all = make_all(bytes);
+  EXPECT_EQ(in_use(), before + total);
+  EXPECT_EQ(peak(), before + total);
+  for (const Held& held : all)
+    std::memset(held.data(), 0xA5, static_cast<size_t>(held->storage.bytes));
+}
+
+// What the last call gave back serves the next, also where the limit has no room for both.
+TEST(AllStorages, UseWhatIsCached) {
+  const auto bytes = {int64_t{100'000}, int64_t{5000}, 2 * kMiB};
+  const LimitGuard limit(in_use() + 3 * kMiB);
+  const std::byte* large = nullptr;
+  for (int i = 0; i < 3; ++i) {
+    const std::vector<Held> all = make_all(bytes);
+    EXPECT_TRUE(i == 0 || all[2].data() == large);
+    large = all[2].data();
+    EXPECT_LT(cached(), kMiB);
+  }
+  EXPECT_GE(cached(), 2 * kMiB);
+}
 
 TEST(View, CountsWhatItShowsAndWhatItPins) {
   const Source line = Source::here("views.cc", 7, "f");

@@ -128,6 +128,7 @@ void add_structure(Maker& make) {
   make.add(ops::reshape, {x}, attributes(Integers{3, 2}));
   make.add(ops::transpose, {x}, attributes(Integers{1, 0}));
   make.add(ops::stop_gradient, {x});
+  make.add(ops::transfer, {x}, attributes(int64_t{1}));
   make.add(ops::slice, {x}, attributes(Integers{1, 2}, Integers{1, 2}, Integers{1, -2}));
   make.add(ops::broadcast_to, {x}, attributes(Integers{4, 2, 3}));
   make.add(ops::update, {x, make.parameter(DType::f32, {1, 2})},
@@ -257,7 +258,8 @@ TEST(Text, RoundTripsEveryOp) {
 TEST(Text, PrintsRegionsResultsAndAttributes) {
   Maker make;
   add_control(make);
-  EXPECT_EQ(to_text(make.graph), R"(function(%0: f32[4], %1: f32[6, 4], %2: bool[], %3: i64[6], %4: f32[3, 4]) {
+  EXPECT_EQ(to_text(make.graph),
+            R"(function(%0: f32[4], %1: f32[6, 4], %2: bool[], %3: i64[6], %4: f32[3, 4]) {
   %5: f32[4], %6: f32[6, 4] = loop(%0, %1, %2) {carries = 1, slices = 1, stacked = 1, trips = 6, reverse = true, save = 1, saved = 1}
     (%7: i64[], %8: f32[4], %9: f32[4], %10: bool[]) {
       %11: f32[4] = cond(%10, %8)

@@ -58,8 +58,7 @@ int64_t least(int64_t trips, int64_t slots, std::map<std::pair<int64_t, int64_t>
   if (found != known.end()) return found->second;
   int64_t best = INT64_MAX;
   for (int64_t cut = 1; cut < trips; ++cut)
-    best = std::min(
-        best, cut + least(trips - cut, slots - 1, known) + least(cut, slots, known));
+    best = std::min(best, cut + least(trips - cut, slots - 1, known) + least(cut, slots, known));
   return known[{trips, slots}] = best;
 }
 
@@ -71,9 +70,9 @@ TEST(Treeverse, ClosedFormIsTheLeastOfAllSchedules) {
 }
 
 TEST(Treeverse, WalksBackWithTheFewestAdvances) {
-  const int64_t cases[][3] = {{100, 5, 316},        {100, 10, 222},     {1'000, 10, 3'636},
-                              {1'000, 20, 2'747},   {1'000, 44, 1'954}, {10'000, 20, 37'976},
-                              {10'000, 100, 24'747}, {1'000'000, 20, 6'815'960}};
+  const int64_t cases[][3] = {
+      {100, 5, 316},      {100, 10, 222},       {1'000, 10, 3'636},    {1'000, 20, 2'747},
+      {1'000, 44, 1'954}, {10'000, 20, 37'976}, {10'000, 100, 24'747}, {1'000'000, 20, 6'815'960}};
   for (const auto& [trips, slots, advances] : cases) {
     EXPECT_EQ(fewest_advances(trips, slots), advances);
     const Walked walked = walk(trips, slots, true);
@@ -120,6 +119,7 @@ TEST(Treeverse, EverySoManyTripsRunsEachTripOnceMore) {
       const int64_t kept = std::max<int64_t>(1, (trips + every - 1) / every);
       const Walked walked = walk(trips, kept + every - 1, true, every);
       EXPECT_TRUE(walked.is_right) << trips << ' ' << every;
+      EXPECT_EQ(walked.advances, advances_every(trips, every)) << trips << ' ' << every;
       EXPECT_LE(walked.advances, 2 * trips) << trips << ' ' << every;
     }
   }

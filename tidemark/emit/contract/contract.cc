@@ -121,11 +121,16 @@ void cut_tiles(const Contraction& p, const KernelSet<T>& kernels, int threads, b
   cut.depth = contraction::panel_depth(cut.width * static_cast<int64_t>(sizeof(T)), p.k);
   const int64_t tile_rows = kernels.max_rows[cut.width / lanes - 1];
   const int64_t tiles = divide_up(p.m, tile_rows);
-  // Enough pieces that threads end together, each tall enough to pay for its panel. Short work that
-  // divides evenly is not cut further: handing out pieces would show.
+  // Enough pieces that threads end together, each tall enough to pay for its panel. Short work is
+  // not cut further than into equal parts: handing out pieces would show. It is cut by rows where
+  // there are enough: then a thread goes on with the rows that it made itself one product before.
   const double work = static_cast<double>(p.m * p.n) * static_cast<double>(p.k * cut.batch);
-  const bool even = work < 3e7 && cut.batch * cut.panels % threads == 0;
-  const int64_t wanted = threads == 1 || cut.serial ? 1 : (even ? 1 : 4) * threads;
+  const bool is_short = work < 3e7;
+  const bool by_rows = is_short && cut.batch == 1 && tiles >= 4 * threads;
+  const bool even = is_short && cut.batch * cut.panels % threads == 0;
+  int64_t wanted = (even ? 1 : 4) * threads;
+  if (by_rows) wanted = cut.panels * threads;
+  if (threads == 1 || cut.serial) wanted = 1;
   cut.row_blocks = std::clamp<int64_t>(divide_up(wanted, cut.batch * cut.panels), 1,
                                        std::max<int64_t>(1, tiles / 4));
   // An A whose rows do not lie along k costs a line for every element a tile reads; turning it pays
@@ -133,7 +138,8 @@ void cut_tiles(const Contraction& p, const KernelSet<T>& kernels, int threads, b
   const bool turn_a = p.a.column_stride != 1 && p.k > 1 && p.m > 1 && cut.panels > 4;
   cut.copy_a = low_precision || turn_a;
   if (cut.copy_a) cut.row_blocks = std::max(cut.row_blocks, divide_up(p.m, 32 * tile_rows));
-  cut.block_rows = divide_up(tiles, cut.row_blocks) * tile_rows;
+  cut.block_rows =
+      by_rows ? divide_up(p.m, cut.row_blocks) : divide_up(tiles, cut.row_blocks) * tile_rows;
   cut.row_blocks = divide_up(p.m, cut.block_rows);
   cut.block_rows = std::min(cut.block_rows, p.m);
 
@@ -245,7 +251,9 @@ void run_pass(const KernelSet<T>& kernels, const Pass<T>& pass) {
   const int64_t vectors = divide_up(pass.columns, kernels.lanes);
   const int64_t width = vectors * kernels.lanes;
   const auto split = contraction::split_rows(pass.rows, kernels.max_rows[vectors - 1]);
-  const auto& tiles = kernels.tile[vectors - 1];
+  const int last_lanes = static_cast<int>(pass.columns - (vectors - 1) * kernels.lanes);
+  const bool narrow = last_lanes <= kernels.narrow_lanes && pass.packed == nullptr;
+  const auto& tiles = (narrow ? kernels.narrow_tile : kernels.tile)[vectors - 1];
   Segment segment;
   Tile<T> tile;
   tile.a_row = pass.a_row;
@@ -255,7 +263,7 @@ void run_pass(const KernelSet<T>& kernels, const Pass<T>& pass) {
   tile.segments = &segment;
   tile.segment_count = 1;
   tile.c_row = pass.c_row;
-  tile.last_lanes = static_cast<int>(pass.columns - (vectors - 1) * kernels.lanes);
+  tile.last_lanes = last_lanes;
   tile.b_next_step = pass.b_row;
   int64_t row = 0;
   for (int64_t i = 0; i < split.count; ++i) {
@@ -422,7 +430,7 @@ int64_t contract_scratch_bytes(const Contraction& p, int threads) {
   const device::FloatEnvironment environment;  // Sizes of work are estimated in floats.
   const Blocking cut =
       p.c.dtype == DType::f64 ? cut_up<double>(p, threads) : cut_up<float>(p, threads);
-  const int64_t workers = cut.serial || cut.pieces() == 1 ? 1 : threads;
+  const int64_t workers = cut.serial ? 1 : device::workers_of(cut.pieces(), cut.grain, threads);
   return workers * cut.worker_bytes();
 }
 

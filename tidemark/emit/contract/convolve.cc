@@ -404,7 +404,7 @@ int64_t convolve_scratch_bytes(const Convolution& p, int threads) {
   const device::FloatEnvironment environment;  // Sizes of work are estimated in floats.
   const Blocking cut =
       p.dtype == DType::f64 ? cut_up<double>(p, threads) : cut_up<float>(p, threads);
-  return (cut.serial ? 1 : threads) * cut.worker_bytes();
+  return (cut.serial ? 1 : device::workers_of(cut.pieces(p), 1, threads)) * cut.worker_bytes();
 }
 
 void convolve(const Convolution& p, int threads, std::byte* scratch) {

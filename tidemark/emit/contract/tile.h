@@ -95,8 +95,12 @@ struct KernelSet {
   int max_vectors = 1;
   int max_rows[kMaxVectors] = {};                            // By vectors - 1.
   void (*tile[kMaxVectors][kMaxRows])(const Tile<T>&) = {};  // By vectors - 1, rows - 1.
-  void (*copy)(const BlockCopy<T>&) = nullptr;               // From T.
-  void (*copy_f16)(const BlockCopy<T>&) = nullptr;           // These four only for float.
+  // The same where the last vector has at most `narrow_lanes` columns and B is not packed; 0:
+  // never.
+  int narrow_lanes = 0;
+  void (*narrow_tile[kMaxVectors][kMaxRows])(const Tile<T>&) = {};
+  void (*copy)(const BlockCopy<T>&) = nullptr;      // From T.
+  void (*copy_f16)(const BlockCopy<T>&) = nullptr;  // These four only for float.
   void (*copy_bf16)(const BlockCopy<T>&) = nullptr;
   void (*round_f16)(const T* from, uint16_t* to, int64_t count) = nullptr;
   void (*round_bf16)(const T* from, uint16_t* to, int64_t count) = nullptr;

@@ -9,9 +9,11 @@ namespace {
 
 struct Floats {
   using T = float;
+  using Narrow = Floats;
   using V = __m256;
   using Mask = __m256i;
   static constexpr int kLanes = 8;
+  static V of(V v) { return v; }
   static Mask mask(int count) {
     return _mm256_cmpgt_epi32(_mm256_set1_epi32(count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
   }
@@ -114,9 +116,11 @@ struct Floats {
 
 struct Doubles {
   using T = double;
+  using Narrow = Doubles;
   using V = __m256d;
   using Mask = __m256i;
   static constexpr int kLanes = 4;
+  static V of(V v) { return v; }
   static Mask mask(int count) {
     return _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), _mm256_setr_epi64x(0, 1, 2, 3));
   }

@@ -7,11 +7,42 @@
 namespace tidemark::contraction {
 namespace {
 
+// CPUs that work on 64 bytes as two halves spend half the time on one.
+struct NarrowFloats {
+  using V = __m256;
+  using Mask = __mmask8;
+  static constexpr int kLanes = 8;
+  static Mask mask(int count) { return static_cast<Mask>((1U << count) - 1U); }
+  static V zero() { return _mm256_setzero_ps(); }
+  static V of(__m512 v) { return _mm512_castps512_ps256(v); }
+  static V load(const float* p, Mask m) { return _mm256_maskz_loadu_ps(m, p); }
+  static void store(float* p, V v) { _mm256_storeu_ps(p, v); }
+  static void store(float* p, V v, Mask m) { _mm256_mask_storeu_ps(p, m, v); }
+  static V fma(V a, V b, V c) { return _mm256_fmadd_ps(a, b, c); }
+  static V add(V a, V b) { return _mm256_add_ps(a, b); }
+};
+
+struct NarrowDoubles {
+  using V = __m256d;
+  using Mask = __mmask8;
+  static constexpr int kLanes = 4;
+  static Mask mask(int count) { return static_cast<Mask>((1U << count) - 1U); }
+  static V zero() { return _mm256_setzero_pd(); }
+  static V of(__m512d v) { return _mm512_castpd512_pd256(v); }
+  static V load(const double* p, Mask m) { return _mm256_maskz_loadu_pd(m, p); }
+  static void store(double* p, V v) { _mm256_storeu_pd(p, v); }
+  static void store(double* p, V v, Mask m) { _mm256_mask_storeu_pd(p, m, v); }
+  static V fma(V a, V b, V c) { return _mm256_fmadd_pd(a, b, c); }
+  static V add(V a, V b) { return _mm256_add_pd(a, b); }
+};
+
 struct Floats {
   using T = float;
+  using Narrow = NarrowFloats;
   using V = __m512;
   using Mask = __mmask16;
   static constexpr int kLanes = 16;
+  static V of(V v) { return v; }
   static Mask mask(int count) { return static_cast<Mask>((1U << count) - 1U); }
   static V zero() { return _mm512_setzero_ps(); }
   static V broadcast(const T* p) { return _mm512_set1_ps(*p); }
@@ -111,9 +142,11 @@ struct Floats {
 
 struct Doubles {
   using T = double;
+  using Narrow = NarrowDoubles;
   using V = __m512d;
   using Mask = __mmask8;
   static constexpr int kLanes = 8;
+  static V of(V v) { return v; }
   static Mask mask(int count) { return static_cast<Mask>((1U << count) - 1U); }
   static V zero() { return _mm512_setzero_pd(); }
   static V broadcast(const T* p) { return _mm512_set1_pd(*p); }

@@ -11,9 +11,11 @@ namespace {
 template <class Number>
 struct Scalar {
   using T = Number;
+  using Narrow = Scalar;
   using V = Number;
   using Mask = bool;
   static constexpr int kLanes = 1;
+  static V of(V v) { return v; }
   static Mask mask(int count) { return count > 0; }
   static V zero() { return 0; }
   static V broadcast(const T* p) { return *p; }

@@ -4,10 +4,13 @@
 //
 // S has: T, V, Mask, kLanes; mask(n), zero, broadcast, load, load(p, mask), load_f16, load_bf16,
 // store, store(p, v, mask), fma, add, transpose(V (&)[kLanes]), round_f16, round_bf16; and
-// load_turned(chains, k, V (&columns)[kTurned]): columns[i] has chains.at(lane)[k + i].
+// load_turned(chains, k, V (&columns)[kTurned]): columns[i] has chains.at(lane)[k + i]. Where
+// narrower vectors cost less, S::Narrow is such an S of half as many lanes, with of(V), the low
+// half of a vector; else it is S.
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 #include "tidemark/emit/contract/tile.h"
@@ -20,17 +23,21 @@ namespace tidemark::contraction {
 inline constexpr int kPrefetchSteps = 16;  // One line of floats.
 inline constexpr int kPrefetchRows = 4;    // Of next_b, every kPrefetchSteps.
 
-template <class S, int kRows, int kVectors>
+// The last vector of a row is one of L: S itself, or S::Narrow where so few columns are left.
+template <class S, class L, int kRows, int kVectors>
 void tile(const Tile<typename S::T>& t) {
   using T = typename S::T;
   using V = typename S::V;
   constexpr int kLanes = S::kLanes;
-  constexpr int kLast = kLanes * (kVectors - 1);
+  constexpr int kFull = kVectors - 1;  // Vectors before the last.
+  constexpr int kLast = kLanes * kFull;
   V sums[kRows][kVectors];
+  typename L::V last_sums[kRows];
   TIDEMARK_UNROLL
   for (int r = 0; r < kRows; ++r) {
     TIDEMARK_UNROLL
-    for (int v = 0; v < kVectors; ++v) sums[r][v] = S::zero();
+    for (int v = 0; v < kFull; ++v) sums[r][v] = S::zero();
+    last_sums[r] = L::zero();
   }
   // Lines of c come while the sums are made: stores that miss would hold up the next tile's.
   TIDEMARK_UNROLL
@@ -38,7 +45,7 @@ void tile(const Tile<typename S::T>& t) {
     TIDEMARK_UNROLL
     for (int v = 0; v < kVectors; ++v) __builtin_prefetch(t.c + r * t.c_row + v * kLanes, 1, 3);
   }
-  const typename S::Mask mask = S::mask(t.last_lanes);
+  const typename L::Mask mask = L::mask(t.last_lanes);
   const int64_t a_row = t.a_row, a_step = t.a_step, b_step = t.b_step;
   // Three rows share a pointer: x86 adds once or twice the stride for nothing.
   constexpr int kPointers = (kRows + 2) / 3;
@@ -68,18 +75,22 @@ void tile(const Tile<typename S::T>& t) {
       for (; steps > 0; --steps) {
         V row[kVectors];
         TIDEMARK_UNROLL
-        for (int v = 0; v < kVectors - 1; ++v) row[v] = S::load(b + v * kLanes);
-        row[kVectors - 1] = S::load(b + kLast, mask);
-        if (packed != nullptr) {
-          TIDEMARK_UNROLL
-          for (int v = 0; v < kVectors; ++v) S::store(packed + v * kLanes, row[v]);
-          packed += kLanes * kVectors;
+        for (int v = 0; v < kFull; ++v) row[v] = S::load(b + v * kLanes);
+        const typename L::V last = L::load(b + kLast, mask);
+        if constexpr (std::is_same_v<S, L>) {  // The narrow one never packs.
+          if (packed != nullptr) {
+            TIDEMARK_UNROLL
+            for (int v = 0; v < kFull; ++v) S::store(packed + v * kLanes, row[v]);
+            S::store(packed + kLast, last);
+            packed += kLanes * kVectors;
+          }
         }
         TIDEMARK_UNROLL
         for (int r = 0; r < kRows; ++r) {
           const V x = S::broadcast(a[r / 3] + (r % 3) * a_row);
           TIDEMARK_UNROLL
-          for (int v = 0; v < kVectors; ++v) sums[r][v] = S::fma(x, row[v], sums[r][v]);
+          for (int v = 0; v < kFull; ++v) sums[r][v] = S::fma(x, row[v], sums[r][v]);
+          last_sums[r] = L::fma(L::of(x), last, last_sums[r]);
         }
         TIDEMARK_UNROLL
         for (int i = 0; i < kPointers; ++i) a[i] += a_step;
@@ -88,23 +99,21 @@ void tile(const Tile<typename S::T>& t) {
     }
   }
   T* c = t.c;
-  const bool whole = t.last_lanes == kLanes;
+  const bool whole = t.last_lanes == L::kLanes;
   TIDEMARK_UNROLL
   for (int r = 0; r < kRows; ++r) {
     if (t.add) {
       TIDEMARK_UNROLL
-      for (int v = 0; v < kVectors - 1; ++v) {
-        sums[r][v] = S::add(S::load(c + v * kLanes), sums[r][v]);
-      }
-      sums[r][kVectors - 1] = S::add(S::load(c + kLast, mask), sums[r][kVectors - 1]);
+      for (int v = 0; v < kFull; ++v) sums[r][v] = S::add(S::load(c + v * kLanes), sums[r][v]);
+      last_sums[r] = L::add(L::load(c + kLast, mask), last_sums[r]);
     }
     TIDEMARK_UNROLL
-    for (int v = 0; v < kVectors - 1; ++v) S::store(c + v * kLanes, sums[r][v]);
+    for (int v = 0; v < kFull; ++v) S::store(c + v * kLanes, sums[r][v]);
     // Masked stores are slow on some CPUs.
     if (whole) {
-      S::store(c + kLast, sums[r][kVectors - 1]);
+      L::store(c + kLast, last_sums[r]);
     } else {
-      S::store(c + kLast, sums[r][kVectors - 1], mask);
+      L::store(c + kLast, last_sums[r], mask);
     }
     c += t.c_row;
   }
@@ -365,7 +374,8 @@ void round_bf16(const typename S::T* from, uint16_t* to, int64_t count) {
 template <class S, int kVectors, int kRows>
 constexpr void add_tiles(KernelSet<typename S::T>& set) {
   if constexpr (kRows > 0) {
-    set.tile[kVectors - 1][kRows - 1] = &tile<S, kRows, kVectors>;
+    set.tile[kVectors - 1][kRows - 1] = &tile<S, S, kRows, kVectors>;
+    set.narrow_tile[kVectors - 1][kRows - 1] = &tile<S, typename S::Narrow, kRows, kVectors>;
     add_tiles<S, kVectors, kRows - 1>(set);
   }
 }
@@ -375,6 +385,7 @@ template <class S, int... kRows>
 constexpr KernelSet<typename S::T> make_kernel_set() {
   KernelSet<typename S::T> set;
   set.lanes = S::kLanes;
+  set.narrow_lanes = std::is_same_v<S, typename S::Narrow> ? 0 : S::Narrow::kLanes;
   int vectors = 0;
   ((set.max_rows[vectors++] = kRows), ...);
   set.max_vectors = vectors;

@@ -411,6 +411,8 @@ std::vector<std::unique_ptr<Kernel>> compile_functions(size_t count, device::Isa
 }  // namespace
 }  // namespace jit
 
+bool can_compile(const Nest& nest) { return jit::can_compile(nest); }
+
 std::vector<std::unique_ptr<Kernel>> compile_nests(std::span<const Nest> nests, device::Isa isa) {
   const auto emit = [&](llvm::Module& module, size_t i, const std::string& name) -> int64_t {
     if (!jit::can_compile(nests[i])) return -1;

@@ -17,6 +17,9 @@
 
 namespace tidemark {
 
+// Whether a nest is compiled; what compile_nest says of others.
+bool can_compile(const Nest& nest);
+
 // Every nest that `verify` accepts is compiled. Null for others: an op or a fold that does not
 // exist for its dtype (`loops/expr.h`), a store of a sweep to a buffer with repeat columns. The
 // code belongs to the kernel and is gone with it.

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
+#include <utility>
 
 #include "tidemark/device/kernel.h"
 #include "tidemark/emit/llvm/nest_emitter.h"
@@ -130,10 +132,18 @@ class RecurrenceEmitter : NestEmitter {
     llvm::Value* element = builder_.getInt64(static_cast<uint64_t>(access.first));
     if (access.index >= 0) {
       llvm::Value* index = value(access.index, known, {});
-      if (access.bound >= 0) index = checked(number, access.bound, index);
+      if (access.bound >= 0) index = checked_once(number, index);
       element = builder_.CreateAdd(element, times(index, access.scale));
     }
     return offset(data_[static_cast<size_t>(access.buffer)], times(element, size_of(access.dtype)));
+  }
+
+  // Elements of one slice have one index: what was checked before in this trip holds.
+  llvm::Value* checked_once(int32_t number, llvm::Value* index) {
+    const Recurrence::Access& access = loop_.accesses[static_cast<size_t>(number)];
+    llvm::Value*& known = checked_[{access.index, access.bound}];
+    if (known == nullptr) known = checked(number, access.bound, index);
+    return known;
   }
 
   llvm::Value* checked(int32_t number, int64_t bound, llvm::Value* index) {
@@ -176,6 +186,7 @@ class RecurrenceEmitter : NestEmitter {
   std::vector<llvm::Value*> data_;
   llvm::BasicBlock* bad_ = nullptr;
   std::vector<Fault> faults_;
+  std::map<std::pair<int32_t, int64_t>, llvm::Value*> checked_;
 };
 
 }  // namespace tidemark::jit

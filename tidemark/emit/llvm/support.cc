@@ -113,18 +113,27 @@ int64_t choose_column_block(const Nest& nest) {
   return std::max<int64_t>(256, bytes / largest);
 }
 
+// The last cell ends with what is written of it: vectors of the row where there is one block, and
+// else the levels, which are not padded. The last block goes to no level.
 int64_t scratch_bytes(const Nest& nest, int64_t steps, int64_t columns) {
   if (nest.order == Nest::Order::lanes || nest.cells == 0) return 0;
   const int64_t width = std::min(columns, choose_column_block(nest));
   const int64_t row_cells = (width + kLanes - 1) / kLanes * kLanes;
+  const int64_t vector = choose_width(nest, device::isa());
+  const int64_t vector_cells = (width + vector - 1) / vector * vector;
   const auto blocks = static_cast<uint64_t>((steps + kStepBlock - 1) / kStepBlock);
   const int64_t rows = blocks <= 1 ? 1 : 1 + std::bit_width(blocks);
-  int64_t bytes = 0;
+  int64_t begin = 0, end = 0;
   for (const Sweep& sweep : nest.sweeps) {
-    for (const Fold& fold : sweep.folds)
-      bytes += rows * row_cells * size_of(nest.exprs[static_cast<size_t>(fold.expr)].dtype);
+    for (const Fold& fold : sweep.folds) {
+      const int64_t size = size_of(nest.exprs[static_cast<size_t>(fold.expr)].dtype);
+      const int64_t written =
+          blocks <= 1 ? vector_cells : row_cells + std::bit_width(blocks - 1) * width;
+      end = begin + written * size;
+      begin += rows * row_cells * size;
+    }
   }
-  return bytes;
+  return end;
 }
 
 }  // namespace tidemark::jit

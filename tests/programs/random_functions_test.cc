@@ -1,0 +1,169 @@
+// Random functions, run at once and compiled, at one size after another through one function whose
+// sizes become open: the same bits, the same lines printed in the same order, the same checks that
+// fail, and the same state. Arguments are given away at random, maps have random chunks.
+//
+// 150 functions; 3,000 with TIDEMARK_TEST_COUNTS=full; by hand with TIDEMARK_FUZZ and
+// TIDEMARK_FUZZ_SEED, as for programs_test. A function that fails is made small, and printed as a
+// program.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <random>
+
+#include "tests/programs/apart.h"
+#include "tests/programs/random_function.h"
+#include "tests/sweep/values.h"
+#include "tidemark/compile/kernels.h"
+
+namespace tidemark {
+namespace {
+
+namespace td = tidemark;
+using testing::RandomFunction;
+
+// What a run shows to the outside.
+struct Seen {
+  std::vector<Tensor> results;
+  std::string lines;
+  std::string error;
+};
+
+template <class Run>
+Seen seen(Run run) {
+  Seen all;
+  set_print_sink([&](std::string_view line) { all.lines += line; });
+  try {
+    all.results = run();
+  } catch (const UserError& error) {
+    all.error = error.what();
+  }
+  set_print_sink({});
+  return all;
+}
+
+bool is_effect(const std::string& error) {
+  return error.starts_with("check_numerics") || error.starts_with("assert_that");
+}
+
+// What a check says, without its line: compiled code names the call before it.
+std::string without_line(std::string error) {
+  const size_t begin = error.find("\n  at ");
+  if (begin != std::string::npos) error.erase(begin, error.find('\n', begin + 1) - begin);
+  return error;
+}
+
+std::string difference(const Seen& expected, const Seen& got) {
+  if (expected.error.empty() != got.error.empty())
+    return cat("error: eager '", expected.error, "', compiled '", got.error, "'");
+  // Sizes in the text of a type error may be open ones.
+  if (is_effect(expected.error) && without_line(expected.error) != without_line(got.error))
+    return cat("error: eager '", expected.error, "', compiled '", got.error, "'");
+  if (expected.error.empty() || is_effect(expected.error)) {
+    if (expected.lines != got.lines)
+      return cat("lines: eager printed\n", expected.lines, "compiled printed\n", got.lines);
+  }
+  for (size_t i = 0; i < got.results.size(); ++i) {
+    if (!identical(expected.results[i], got.results[i]))
+      return cat("bits: result ", i, " ", expected.results[i], " became ", got.results[i]);
+  }
+  return "";
+}
+
+// What is wrong with a function, or nothing, and its program.
+std::string failure(const RandomFunction& random, std::string* text = nullptr) {
+  std::mt19937_64 draws(random.seed);
+  compile::set_emitter(random.seed % 10 == 0 ? compile::Emitter::llvm : compile::Emitter::tile);
+  set_num_threads(1 + static_cast<int>(random.seed % 3));
+  const Variable eager_state(zeros({}), {.name = "state"}), state(zeros({}), {.name = "state"});
+  const auto compiled =
+      td::function([&](const Tensor& x, const Tensor& y) { return random(x, y, state); },
+                   {.jit = random.seed % 4 != 0});
+  std::string wrong;
+  for (const int64_t n : {5, 8, 3, 8, 12, 33, 2}) {
+    const auto key = static_cast<uint64_t>(n);
+    Tensor x = td::random::normal({n, 6}, {.key = td::random::Key(key)});
+    Tensor y = td::random::normal({n}, {.key = td::random::Key(key + 100)});
+    const Tensor before = state.value();
+    const Seen expected = seen([&] { return random(x, y, eager_state); });
+    const bool gives_x = draws() % 2 == 0, gives_y = draws() % 2 == 0;
+    const Seen got = seen([&] {
+      // Copies, so that whoever is given away is nobody else's.
+      return compiled(gives_x ? x + 0 : x, gives_y ? y + 0 : y);
+    });
+    wrong = difference(expected, got);
+    if (wrong.empty() && !got.error.empty() && !identical(before, state.value()))
+      wrong = "state: a call that failed changed it";
+    if (wrong.empty() && got.error.empty() && !identical(eager_state.value(), state.value()))
+      wrong = cat("state: eager ", eager_state.value(), ", compiled ", state.value());
+    if (!wrong.empty()) {
+      wrong += cat(", for n = ", n);
+      break;
+    }
+    eager_state.assign(state.value());  // Eager code changes it before a check fails.
+  }
+  if (text != nullptr) *text = compiled.text("trace");
+  compile::set_emitter(compile::Emitter::automatic);
+  return wrong;
+}
+
+std::string failure_apart(const RandomFunction& random) {
+  return testing::run_apart([&]() -> std::string {
+    try {
+      return failure(random);
+    } catch (const std::exception& error) {
+      return cat("exception: ", error.what());
+    }
+  });
+}
+
+// Without the steps that it fails without.
+RandomFunction shrunk(RandomFunction random, const std::string& kind) {
+  for (size_t i = 0; i < random.skipped.size(); ++i) {
+    RandomFunction smaller = random;
+    smaller.skipped[i] = true;
+    if (failure_apart(smaller).starts_with(kind)) random = smaller;
+  }
+  return random;
+}
+
+TEST(RandomFunctions, GiveTheBitsOfEagerCodeAtEverySize) {
+  const char* const wanted = std::getenv("TIDEMARK_FUZZ");
+  const char* const first = std::getenv("TIDEMARK_FUZZ_SEED");
+  const int64_t count = wanted != nullptr       ? std::atoll(wanted)
+                        : sweep::full_counts()  ? 3000
+                        : sweep::small_counts() ? 30
+                                                : 150;
+  const uint64_t begin = first != nullptr ? std::strtoull(first, nullptr, 10) : 1;
+  for (uint64_t seed = begin; seed < begin + static_cast<uint64_t>(count); ++seed) {
+    const RandomFunction random(seed);
+    const std::string wrong = failure_apart(random);
+    if (wrong.empty()) continue;
+    const RandomFunction small = shrunk(random, wrong.substr(0, wrong.find(':')));
+    const std::string text = testing::run_apart([&] {
+      std::string program;
+      failure(small, &program);
+      return program;
+    });
+    ADD_FAILURE() << "seed " << seed << ": " << wrong << "\nmade small: " << failure_apart(small)
+                  << "\n"
+                  << text;
+  }
+}
+
+// The sizes are of no use to the test where a function reads them.
+TEST(RandomFunctions, KeepTheirSizesOpen) {
+  const auto is_open = [](const RandomFunction& random) {
+    const Variable state(zeros({}), {.name = "state"});
+    const auto compiled =
+        td::function([&](const Tensor& x, const Tensor& y) { return random(x, y, state); });
+    for (const int64_t n : {5, 8, 12, 33, 9})
+      seen([&] { return compiled(td::ones({n, 6}) * 0.1, td::ones({n}) * 0.1); });
+    return compiled.cache_info().traces == 2;
+  };
+  int64_t open = 0;
+  for (uint64_t seed = 1; seed <= 50; ++seed) open += is_open(RandomFunction(seed)) ? 1 : 0;
+  EXPECT_GE(open, 25);
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -1,0 +1,231 @@
+// Functions with gradients of their own, and functions that gradients run again.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "tidemark/tidemark.h"
+
+namespace td = tidemark;
+
+namespace {
+
+using Values = std::vector<double>;
+
+td::Tensor drawn(const td::Shape& shape, int64_t key) {
+  return td::random::normal(shape, {.dtype = td::f64, .key = td::random::Key(key)});
+}
+
+void expect_near(const td::Tensor& got, const td::Tensor& want, double tolerance = 1e-12) {
+  const Values a = got.to_vector<double>(), b = want.to_vector<double>();
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i)
+    EXPECT_NEAR(a[i], b[i], tolerance * (1 + std::abs(b[i]))) << i;
+}
+
+// The same function eagerly and compiled.
+template <class F, class Check>
+void both(const F& f, const td::Tensor& x, const Check& check) {
+  check(f(x));
+  check(td::function([&f](const td::Tensor& each) { return f(each); })(x));
+}
+
+// Counts three times what it should, so that one sees whose gradient it is.
+const auto tripled = td::custom_gradient([](const td::Tensor& x) {
+  const td::Tensor y = td::exp(x);
+  return std::pair{y, [y](const td::Tensor& dy) { return dy * y * 3.0; }};
+});
+
+TEST(CustomGradient, IsTheOneThatIsUsed) {
+  const td::Tensor x = drawn({3}, 1);
+  const auto f = [](const td::Tensor& x) {
+    return td::grad([](const td::Tensor& x) { return td::sum(tripled(x) * 2.0); })(x);
+  };
+  both(f, x, [&](const td::Tensor& g) { expect_near(g, 6.0 * td::exp(x)); });
+  EXPECT_TRUE(td::identical(tripled(x), td::exp(x)));
+}
+
+TEST(CustomGradient, MayReturnItsArgument) {
+  const auto reversed = td::custom_gradient(
+      [](const td::Tensor& x) { return std::pair{x, [](const td::Tensor& dy) { return -dy; }}; });
+  const td::Tensor x = drawn({3}, 1);
+  const auto f = [&](const td::Tensor& x) {
+    return td::grad([&](const td::Tensor& x) { return td::sum(reversed(x) * x); })(x);
+  };
+  both(f, x, [&](const td::Tensor& g) { expect_near(g, td::zeros({3}, td::f64)); });
+}
+
+TEST(CustomGradient, OfSeveralArgumentsInTwoParts) {
+  const auto product = td::custom_gradient(
+      [](const td::Tensor& a, const td::Tensor& b) { return std::pair{a * b, std::tuple{a, b}}; },
+      [](const std::tuple<td::Tensor, td::Tensor>& saved, const td::Tensor& dy) {
+        return std::tuple{dy * std::get<1>(saved) * 10.0, dy * std::get<0>(saved)};
+      });
+  const td::Tensor x = drawn({3}, 1);
+  const auto f = [&](const td::Tensor& x) {
+    const auto [da, db] = td::grad<0, 1>([&](const td::Tensor& a, const td::Tensor& b) {
+      return td::sum(product(a, b));
+    })(x, td::sin(x));
+    return std::tuple{da, db};
+  };
+  both(f, x, [&](const auto& g) {
+    expect_near(std::get<0>(g), 10.0 * td::sin(x));
+    expect_near(std::get<1>(g), x);
+  });
+}
+
+TEST(CustomGradient, WorksInLoops) {
+  const td::Tensor x = drawn({2}, 1) * 0.1;
+  const auto f = [&](const td::Tensor& x) {
+    return td::grad([&](const td::Tensor& x) {
+      return td::sum(td::fori_loop(
+          0, 3, [](const td::Tensor&, const td::Tensor& c) { return tripled(c) * 0.1; }, x));
+    })(x);
+  };
+  td::Tensor c = x, product = td::ones({2}, td::f64);
+  for (int i = 0; i < 3; ++i) {
+    product = product * td::exp(c) * 0.3;
+    c = td::exp(c) * 0.1;
+  }
+  both(f, x, [&](const td::Tensor& g) { expect_near(g, product); });
+}
+
+TEST(CustomGradient, HasAGradientItself) {
+  const td::Tensor x = drawn({3}, 1);
+  const auto f = [](const td::Tensor& x) {
+    const auto first = td::grad([](const td::Tensor& x) { return td::sum(tripled(x)); });
+    return td::grad([&](const td::Tensor& x) { return td::sum(first(x)); })(x);
+  };
+  // first = 3 e^x, where e^x is the function's own result, which has the gradient 3 e^x.
+  both(f, x, [&](const td::Tensor& g) { expect_near(g, 9.0 * td::exp(x)); });
+}
+
+TEST(CustomGradient, OfVariablesIsNotLeftOut) {
+  const td::Variable w(drawn({3}, 2), {.name = "w"});
+  const auto silent = td::custom_gradient([&](const td::Tensor& x) {
+    return std::pair{x * w, [](const td::Tensor& dy) { return dy; }};
+  });
+  const auto told = td::custom_gradient([&](const td::Tensor& x) {
+    return std::pair{x * w, [x, w](const td::Tensor& dy) {
+                       return std::pair{dy * w, td::VariableGradients{{w, dy * x * 2.0}}};
+                     }};
+  });
+  const td::Tensor x = drawn({3}, 1);
+  const auto with = [&](const auto& layer) {
+    return [&](const td::Tensor& x) {
+      td::GradientTape tape;
+      const td::Tensor y = td::sum(layer(x));
+      return tape.gradient(y, w).dense();
+    };
+  };
+  both(with(told), x, [&](const td::Tensor& g) { expect_near(g, 2.0 * x); });
+  const std::string text =
+      "custom_gradient: the function reads trainable Variable \"w\", its gradient function gives "
+      "no gradient by it";
+  for (const bool traced : {false, true}) {
+    try {
+      if (traced)
+        td::function(with(silent))(x);
+      else
+        with(silent)(x);
+      FAIL() << "no error";
+    } catch (const td::UserError& error) {
+      EXPECT_TRUE(std::string(error.what()).starts_with(text)) << error.what();
+    }
+  }
+}
+
+// ---- recompute ----------------------------------------------------------------------------------
+
+TEST(Recompute, GivesTheSameBits) {
+  const td::Variable w(drawn({4, 4}, 2), {.name = "w"});
+  const td::Tensor outside = drawn({4}, 3);
+  const auto block = [&](const td::Tensor& h) {
+    return td::tanh(td::matmul(td::exp(h), w)) * outside;
+  };
+  const td::Tensor x = drawn({2, 4}, 1) * 0.1;
+  const auto gradients = [&](const auto& f) {
+    return [&](const td::Tensor& x) {
+      td::GradientTape tape;
+      tape.watch(x);
+      tape.watch(outside);
+      const td::Tensor y = td::sum(td::square(f(f(x))));
+      const auto [dx, dout, dw] = tape.gradient(y, std::tuple{x, outside, w});
+      return std::tuple{dx, dout, dw.dense()};
+    };
+  };
+  const auto want = gradients(block)(x);
+  both(gradients(td::recompute(block)), x, [&](const auto& got) {
+    expect_near(std::get<0>(got), std::get<0>(want));
+    expect_near(std::get<1>(got), std::get<1>(want));
+    expect_near(std::get<2>(got), std::get<2>(want));
+  });
+}
+
+TEST(Recompute, KeepsNothingButArguments) {
+  const auto chain = [](const td::Tensor& x) { return td::exp(td::sin(td::tanh(x))); };
+  const td::Tensor x = td::ones({1000});
+  const auto saved = [&](const auto& f) {
+    td::GradientTape tape({.persistent = true});
+    tape.watch(x);
+    const td::Tensor y = td::sum(f(x));
+    return tape.saved_bytes();
+  };
+  EXPECT_EQ(saved(td::recompute(chain)), td::Bytes(4032));  // x itself.
+  EXPECT_EQ(saved(chain), td::Bytes(2 * 4032));             // What tanh and exp give.
+}
+
+TEST(Recompute, RepeatsRandomDraws) {
+  const td::Tensor x = td::ones({50}, td::f64);
+  const auto f = [](const td::Tensor& x) {
+    return td::grad([](const td::Tensor& x) {
+      const auto noisy = td::recompute([](const td::Tensor& x) {
+        return td::exp(x * td::random::normal({50}, {.dtype = td::f64}));
+      });
+      const td::Tensor y = noisy(x);
+      // The gradient of y by x is y * noise: with other noise it is not log(y) * y.
+      return td::sum(y) + 0.0 * td::sum(td::stop_gradient(y));
+    })(x);
+  };
+  const auto value = [](const td::Tensor& x) {
+    return td::exp(x * td::random::normal({50}, {.dtype = td::f64}));
+  };
+  for (const bool traced : {false, true}) {
+    td::random::seed(7);
+    const td::Tensor y = value(x);
+    td::random::seed(7);
+    const td::Tensor g = traced ? td::function([&](const td::Tensor& x) { return f(x); })(x) : f(x);
+    expect_near(g, y * td::log(y));
+  }
+}
+
+TEST(Recompute, OfRecomputeInALoop) {
+  const td::Tensor x = drawn({2}, 1);
+  const auto inner = td::recompute([](const td::Tensor& c) { return td::sin(c) + c * c * 0.1; });
+  const auto outer = td::recompute([&](const td::Tensor& c) { return inner(inner(c)); });
+  const auto plain = [](const td::Tensor& c) { return td::sin(c) + c * c * 0.1; };
+  const auto looped = [](const auto& body) {
+    return [&](const td::Tensor& x) {
+      return td::grad([&](const td::Tensor& x) {
+        return td::sum(td::fori_loop(
+            0, 3, [&](const td::Tensor&, const td::Tensor& c) { return body(c); }, x));
+      })(x);
+    };
+  };
+  const td::Tensor want = looped([&](const td::Tensor& c) { return plain(plain(c)); })(x);
+  both(looped(outer), x, [&](const td::Tensor& g) { expect_near(g, want); });
+}
+
+TEST(ClipByNorm, ShortensWhatIsTooLong) {
+  const td::Tensor x = td::constant({3.0, 4.0});
+  EXPECT_EQ(td::clip_by_norm(x, 10.0).to_vector<float>(), (std::vector<float>{3, 4}));
+  EXPECT_EQ(td::clip_by_norm(x, 2.5).to_vector<float>(), (std::vector<float>{1.5, 2}));
+  const std::vector<td::Gradient> all = {td::Gradient(td::constant({3.0})),
+                                         td::Gradient(td::constant({4.0}))};
+  EXPECT_EQ(td::global_norm(all).item<float>(), 5.0F);
+  const std::vector<td::Gradient> clipped = td::clip_by_global_norm(all, 1.0);
+  EXPECT_FLOAT_EQ(clipped[0].dense().item<float>(), 0.6F);
+  EXPECT_FLOAT_EQ(clipped[1].dense().item<float>(), 0.8F);
+}
+
+}  // namespace

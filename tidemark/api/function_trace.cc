@@ -1,0 +1,303 @@
+#include "tidemark/api/function_trace.h"
+
+#include <algorithm>
+
+#include "tidemark/api/mode.h"
+#include "tidemark/api/tape.h"
+#include "tidemark/api/variable_state.h"
+
+namespace tidemark::detail {
+namespace {
+
+double milliseconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+// Functions this thread is tracing now, innermost last.
+thread_local std::vector<const void*> tracing_now;
+constexpr size_t kMostNested = 64;
+
+}  // namespace
+
+TracingNow::TracingNow(const TraceableFunction& function, Source at) {
+  if (std::count(tracing_now.begin(), tracing_now.end(), &function) >= 16 ||
+      tracing_now.size() >= kMostNested) {
+    throw UserError(cat(function.title(), " calls itself while it is traced, without an end"), at,
+                    "a branch of td::cond is traced whether or not it is taken; write the "
+                    "recursion as td::while_loop, or pass the depth as td::Static<int>");
+  }
+  tracing_now.push_back(&function);
+}
+TracingNow::~TracingNow() { tracing_now.pop_back(); }
+
+// ---- programs -----------------------------------------------------------------------------------
+
+std::shared_ptr<const CompiledFunction> Programs::known(const ProgramKey& key) {
+  if (last_ == nullptr || !(last_->first == key)) {
+    const auto found = table_.find(key);
+    if (found == table_.end()) return nullptr;
+    last_ = &*found;
+  }
+  last_->second.used = ++uses_;
+  return last_->second.program;
+}
+
+std::shared_ptr<const CompiledFunction> Programs::find(const ProgramKey& key) {
+  const std::lock_guard guard(lock_);
+  return known(key);
+}
+
+std::shared_ptr<const CompiledFunction> Programs::find_or_make(const ProgramKey& key,
+                                                               int64_t limit_bytes, Make make) {
+  const std::lock_guard guard(lock_);
+  if (auto program = known(key)) return program;
+  const auto start = std::chrono::steady_clock::now();
+  const std::span<const int64_t> words = key.words;
+  const std::vector<int64_t> but_sizes(words.begin(),
+                                       words.begin() + static_cast<int64_t>(key.sizes_at));
+  const std::shared_ptr<CompiledFunction> made = make(key, placements_[but_sizes]);
+  compile_ms_ += milliseconds_since(start);
+  bytes_ += made->bytes();
+  last_ = &*table_.insert_or_assign(key, Held{made, ++uses_}).first;
+  drop_beyond(limit_bytes);
+  return made;
+}
+
+void Programs::drop_beyond(int64_t limit_bytes) {
+  while (table_.size() > 1 && bytes_ > limit_bytes) {
+    const auto oldest = std::min_element(
+        table_.begin(), table_.end(),
+        [](const auto& a, const auto& b) { return a.second.used < b.second.used; });
+    bytes_ -= oldest->second.program->bytes();
+    if (last_ == &*oldest) last_ = nullptr;
+    table_.erase(oldest);
+  }
+}
+
+double Programs::compile_ms() const {
+  const std::lock_guard guard(lock_);
+  return compile_ms_;
+}
+
+// ---- one trace ----------------------------------------------------------------------------------
+
+SizeList FunctionTrace::sizes_of(const LeafTypes& call) const {
+  SizeList sizes;
+  for (const SizePlace place : input.open) sizes.push_back(size_at(call, place));
+  return sizes;
+}
+
+SizeList FunctionTrace::sizes_of(std::span<const Argument> call) const {
+  SizeList sizes;
+  for (const SizePlace place : input.open) {
+    const Argument& leaf = call[static_cast<size_t>(place.leaf)];
+    sizes.push_back(place.axis < 0 ? leaf.size
+                                   : TensorState::of(leaf.tensor)->array.shape[place.axis]);
+  }
+  return sizes;
+}
+
+bool FunctionTrace::admits(std::span<const int64_t> sizes) const {
+  return sizes.empty() || traced.sizes.broken(traced.sizes.evaluate(sizes)) == nullptr;
+}
+
+int64_t FunctionTrace::bytes() const {
+  int64_t bytes = static_cast<int64_t>(sizeof(FunctionTrace) + input.key.size());
+  for (const Node& node : traced.graph.nodes)
+    bytes += static_cast<int64_t>(sizeof(Node) + node.results.size() * sizeof(TensorType));
+  return bytes + traced.sizes.bytes() + programs.bytes();
+}
+
+std::shared_ptr<const CompiledFunction> FunctionTrace::program_for(
+    const std::shared_ptr<FunctionTrace>& self, const ProgramKey& key, int64_t limit_bytes) {
+  const auto make = [&](const ProgramKey& wanted, compile::Placements& placements) {
+    // Where things lie is a function of the trace and the sizes, whatever came before.
+    ProgramKey first = wanted;
+    first.words.resize(first.sizes_at);
+    for (const int64_t size : sizes_of(input.leaves)) first.words.push_back(size);
+    if (placements.arenas.empty() && !(first == wanted))
+      compile_function(traced, first, placements);
+    auto made = compile_function(traced, wanted, placements);
+    made->trace = self;
+    return made;
+  };
+  return programs.find_or_make(key, limit_bytes, make);
+}
+
+CallResult FunctionTrace::give(std::shared_ptr<const void> owner,
+                               InlineList<Tensor, 4> results) const {
+  CallResult called;
+  for (size_t i = 0; i < result_leaves.size(); ++i) {
+    Tensor& leaf = called.leaves.emplace_back();
+    if (result_leaves[i] >= 0) leaf = std::move(results[static_cast<size_t>(result_leaves[i])]);
+  }
+  called.structure = &result_structure;
+  called.owner = std::move(owner);
+  return called;
+}
+
+// ---- tracing ------------------------------------------------------------------------------------
+
+namespace {
+
+// The body's results: the leaves, then what Variables became.
+void add_results(Trace& trace, const TraceResult& result, FunctionTrace& made, Source call) {
+  Region& region = trace.graph().body();
+  std::vector<compile::Interface::Result>& said = made.traced.interface.results;
+  for (size_t i = 0; i < result.leaves.size(); ++i) {
+    if (!result.leaves[i].has_value()) {
+      made.result_leaves.push_back(-1);
+      continue;
+    }
+    const Tensor leaf = tensor_of(result.leaves[i], call);
+    made.result_leaves.push_back(static_cast<int32_t>(region.results.size()));
+    region.results.push_back(value_of(leaf, call));
+    said.push_back({.updates = -1, .name = result.paths[i]});
+  }
+  for (const auto& [variable, value] : trace.body()->written) {
+    const auto which = std::find_if(
+        trace.parameters().begin(), trace.parameters().end(),
+        [&](const Trace::Parameter& parameter) { return parameter.variable == variable; });
+    region.results.push_back(value_of(value, call));
+    said.push_back({.updates = static_cast<int32_t>(which - trace.parameters().begin()),
+                    .name = variable->name});
+  }
+}
+
+void add_parameters(const Trace& trace, FunctionTrace& made) {
+  const LeafTypes& leaves = made.input.leaves;
+  size_t leaf = 0;
+  for (const Trace::Parameter& parameter : trace.parameters()) {
+    std::vector<compile::Interface::Parameter>& said = made.traced.interface.parameters;
+    if (parameter.variable != nullptr) {
+      said.push_back({ByteClass::variables, false, parameter.variable->name});
+    } else if (!parameter.is_argument()) {
+      said.push_back(capture_parameter(parameter.capture));
+    } else {
+      while (leaves[leaf].is_size || leaves[leaf].is_empty) ++leaf;
+      said.push_back({ByteClass::arguments, false, made.paths[leaf]});
+      made.traced.argument_leaves.push_back(static_cast<int32_t>(leaf++));
+    }
+  }
+}
+
+// Numbers that are arguments, and the dtypes they met.
+void add_checks(Trace& trace, TracedFunction& traced) {
+  for (const Trace::Meeting& met : trace.meetings()) {
+    size_t argument = 0;
+    for (const Trace::Parameter& parameter : trace.parameters()) {
+      if (!parameter.is_argument()) continue;
+      const int32_t leaf = traced.argument_leaves[argument++];
+      if (parameter.value == met.number) traced.checks.push_back({leaf, met.dtype, met.op, met.at});
+    }
+  }
+}
+
+std::vector<Argument> stand_ins_for(Trace& trace, const FunctionTrace& made, Source call) {
+  LeafTypes traced = made.input.leaves;
+  for (const SizePlace place : made.input.open) {
+    set_size(traced, place,
+             trace.sizes().add_argument(size_at(traced, place), text_of(place, made.paths)));
+  }
+  std::vector<Argument> stand_ins(traced.size());
+  for (size_t i = 0; i < traced.size(); ++i) {
+    const LeafType& leaf = traced[i];
+    stand_ins[i].is_size = leaf.is_size;
+    stand_ins[i].size = leaf.size;
+    if (leaf.is_size || leaf.is_empty) continue;
+    const bool weak = leaf.weak != Weak::no;
+    const TensorType type{weak ? number_dtype(leaf.weak) : leaf.type.dtype, leaf.type.shape};
+    stand_ins[i].tensor = trace.argument(type, weak, call, leaf.repeats);
+  }
+  return stand_ins;
+}
+
+// A trace without open sizes is optimised once; others for each size.
+void optimise(FunctionTrace& made, const compile::Watch& watch) {
+  if (!watch && !made.input.open.empty()) return;
+  const SizeList sizes = made.sizes_of(made.input.leaves);
+  Graph known = at_sizes(made.traced, sizes);
+  if (watch) watch("trace", known);
+  known = compile::optimise(std::move(known), {.fuse = made.traced.fuse}, watch);
+  if (made.input.open.empty()) made.traced.graph = std::move(known);
+}
+
+}  // namespace
+
+std::shared_ptr<FunctionTrace> trace_function(const TraceableFunction& function, TraceInput input,
+                                              const ArgumentStructure& structure,
+                                              const TraceOptions& options, Source call) {
+  const auto start = std::chrono::steady_clock::now();
+  const TracingNow now(function, call);
+  const nn::Training mode(input.training);
+  auto made = std::make_shared<FunctionTrace>();
+  made->input = std::move(input);
+  made->reason = options.reason;
+  made->paths = structure.paths(structure.from);
+  made->argument_structure = structure.copy(structure.from);
+  Trace trace(function.title(), function.at);
+  const SizeScope sizes(&trace.sizes());
+  if (options.retraced) trace.set_retraced(made->reason);
+  const std::vector<Argument> stand_ins = stand_ins_for(trace, *made, call);
+  {
+    const EnterScope entered(trace.body());
+    TraceResult result = function.body(stand_ins, made->argument_structure);
+    add_results(trace, result, *made, call);
+    made->result_structure = std::move(result.structure);
+  }
+  add_parameters(trace, *made);
+  add_checks(trace, made->traced);
+  made->traced.parameters = trace.parameters();
+  made->traced.numbers = trace.numbers();
+  made->traced.graph = std::move(trace.graph());
+  made->traced.sizes = std::move(trace.sizes());
+  made->traced.fuse = function.options.jit;
+  made->trace_ms = milliseconds_since(start);
+  const auto optimising = std::chrono::steady_clock::now();
+  if (taping() && made->input.open.empty())
+    made->as_traced = std::make_shared<const Graph>(made->traced.graph);
+  if (options.optimised) optimise(*made, options.watch);
+  made->optimise_ms = milliseconds_since(optimising);
+  return made;
+}
+
+std::shared_ptr<FunctionTrace> trace_again(const TraceableFunction& function,
+                                           const FunctionTrace& trace, Source call,
+                                           const compile::Watch& watch, bool optimised) {
+  ArgumentStructure kept;
+  kept.from = &trace;
+  kept.copy = [](const void* from) {
+    return static_cast<const FunctionTrace*>(from)->argument_structure;
+  };
+  kept.paths = [](const void* from) { return static_cast<const FunctionTrace*>(from)->paths; };
+  const TraceOptions options{.reason = "traced again to look at it",
+                             .retraced = true,
+                             .watch = watch,
+                             .optimised = optimised};
+  return trace_function(function, trace.input, kept, options, call);
+}
+
+std::string changes_of(const TraceableFunction& function, const FunctionTrace& trace, Source call) {
+  const std::shared_ptr<FunctionTrace> again = trace_again(function, trace, call);
+  const std::vector<NumberMet>&was = trace.traced.numbers, &is = again->traced.numbers;
+  std::string changed;
+  for (size_t i = 0; i < std::min(was.size(), is.size()); ++i) {
+    const bool same_line = was[i].at.line == is[i].at.line &&
+                           std::string_view(was[i].at.file) == std::string_view(is[i].at.file);
+    if (!same_line) {
+      return changed + cat("the function does other things now, from ", was[i].at.text(), " on\n");
+    }
+    if (was[i].value != is[i].value &&
+        !(was[i].value != was[i].value && is[i].value != is[i].value)) {
+      changed += cat(was[i].at.text(), ": ", was[i].value, " was frozen into the program, and is ",
+                     is[i].value, " now\n");
+    }
+  }
+  if (changed.empty() && (was.size() != is.size() ||
+                          trace.traced.graph.nodes.size() != again->traced.graph.nodes.size()))
+    changed = "the function does other things now: it has another number of operations\n";
+  return changed;
+}
+
+}  // namespace tidemark::detail

@@ -1,0 +1,117 @@
+// One trace of a function: what calls it serves, and the programs made of it. Internal to api/.
+#pragma once
+
+#include <any>
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "tidemark/api/call_types.h"
+#include "tidemark/api/recorded_call.h"
+#include "tidemark/api/traced_function.h"
+#include "tidemark/compile/pipeline.h"
+#include "tidemark/device/threads.h"
+
+namespace tidemark::detail {
+
+// What the user's function is traced for.
+struct TraceInput {
+  LeafTypes leaves;             // Of the call that is traced.
+  std::vector<SizePlace> open;  // Sizes of them that may be others, in the order of the table.
+  std::string key;              // Arguments::key
+  bool training = false;        // The mode: mode.h.
+};
+
+using SizeList = SmallVec<int64_t, 6>;
+
+// Programs by their keys, of which those not used for the longest time are dropped.
+class Programs {
+ public:
+  // `make` compiles one that is not there, given how programs of other sizes lie.
+  using Make = device::FunctionRef<std::shared_ptr<CompiledFunction>(const ProgramKey&,
+                                                                     compile::Placements&)>;
+  std::shared_ptr<const CompiledFunction> find(const ProgramKey& key);
+  std::shared_ptr<const CompiledFunction> find_or_make(const ProgramKey& key, int64_t limit_bytes,
+                                                       Make make);
+  int64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+  double compile_ms() const;
+
+ private:
+  struct Held {
+    std::shared_ptr<const CompiledFunction> program;
+    int64_t used = 0;  // When, counted in uses.
+  };
+  using Table = std::map<ProgramKey, Held>;
+  std::shared_ptr<const CompiledFunction> known(const ProgramKey& key);
+  void drop_beyond(int64_t limit_bytes);
+
+  mutable std::mutex lock_;
+  Table table_;
+  Table::value_type* last_ = nullptr;  // The one used last: looked at first.
+  std::map<std::vector<int64_t>, compile::Placements> placements_;  // By keys without the sizes.
+  std::atomic<int64_t> bytes_{0};
+  int64_t uses_ = 0;
+  double compile_ms_ = 0;
+};
+
+struct FunctionTrace {
+  TraceInput input;
+  std::string reason;              // Why it was traced.
+  std::vector<std::string> paths;  // Of the arguments' leaves.
+  std::any argument_structure, result_structure;
+  TracedFunction traced;
+  std::vector<int32_t> result_leaves;  // Of each leaf: a result of the program, or -1.
+  int64_t calls = 0;                   // Counted by the cache, under its lock.
+  double trace_ms = 0, optimise_ms = 0;
+  Programs programs;
+  // The graph before passes, where it was traced under a tape; else it is traced again for that.
+  std::shared_ptr<const Graph> as_traced;
+  FunctionPairs pairs;
+
+  // The open sizes of a call.
+  SizeList sizes_of(const LeafTypes& call) const;
+  SizeList sizes_of(std::span<const Argument> call) const;
+  // Whether the trace holds for these sizes.
+  bool admits(std::span<const int64_t> sizes) const;
+  // About what it takes: its graph and programs.
+  int64_t bytes() const;
+  // The program for a key, compiled where it is not there.
+  std::shared_ptr<const CompiledFunction> program_for(const std::shared_ptr<FunctionTrace>& self,
+                                                      const ProgramKey& key, int64_t limit_bytes);
+  // What a call gives, of the results of a program.
+  // `owner` keeps the trace.
+  CallResult give(std::shared_ptr<const void> owner, InlineList<Tensor, 4> results) const;
+};
+
+// Held while a function is traced or written out inside another: recursion without an end is a
+// UserError.
+class TracingNow {
+ public:
+  TracingNow(const TraceableFunction& function, Source at);
+  ~TracingNow();
+  TracingNow(const TracingNow&) = delete;
+  TracingNow& operator=(const TracingNow&) = delete;
+};
+
+struct TraceOptions {
+  std::string reason;
+  bool retraced = false;  // It was traced before: no Variable may be made.
+  compile::Watch watch = {};
+  bool optimised = true;  // Else the graph stays as it was traced.
+};
+// Runs the user's function on stand-ins.
+std::shared_ptr<FunctionTrace> trace_function(const TraceableFunction& function, TraceInput input,
+                                              const ArgumentStructure& structure,
+                                              const TraceOptions& options, Source call);
+// The same once more.
+std::shared_ptr<FunctionTrace> trace_again(const TraceableFunction& function,
+                                           const FunctionTrace& trace, Source call,
+                                           const compile::Watch& watch = {}, bool optimised = true);
+// Traces again and says which plain numbers that were frozen are others now.
+std::string changes_of(const TraceableFunction& function, const FunctionTrace& trace, Source call);
+
+}  // namespace tidemark::detail

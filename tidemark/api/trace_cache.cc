@@ -1,0 +1,305 @@
+#include "tidemark/api/trace_cache.h"
+
+#include <algorithm>
+
+#include "tidemark/api/mode.h"
+#include "tidemark/api/structure.h"
+#include "tidemark/base/output.h"
+
+namespace tidemark::detail {
+
+// ---- finding ------------------------------------------------------------------------------------
+
+// What the last call ran, where this one is like it. Nothing is made here that needs the heap.
+std::shared_ptr<const ReadyFunction> TraceCache::find_last(const Arguments& arguments,
+                                                           bool training) const {
+  const std::lock_guard guard(lock_);
+  if (last_ == nullptr) return nullptr;
+  FunctionTrace& trace = *last_->trace;
+  const TraceInput& input = trace.input;
+  if (input.training != training || input.key != arguments.key ||
+      !match(arguments.leaves, input.leaves, input.open))
+    return nullptr;
+  // Equal sizes were admitted then.
+  const ProgramKey key = program_key(trace.traced, arguments, trace.sizes_of(arguments.leaves));
+  if (!(key == last_->compiled->key)) return nullptr;
+  ++trace.calls;
+  return last_;
+}
+
+std::shared_ptr<const ReadyFunction> TraceCache::ready_for(const Arguments& arguments,
+                                                           Source call) {
+  if (auto last = find_last(arguments, nn::is_training())) return last;
+  const FoundTrace found = trace_for(arguments, call);
+  const ProgramKey key = program_key(found.trace->traced, arguments, found.sizes);
+  auto ready = std::make_shared<ReadyFunction>();
+  ready->trace = found.trace;
+  ready->compiled = program_for(found, key);
+  const std::lock_guard guard(lock_);
+  ++found.trace->calls;
+  // Another thread may have used another, or cleared the cache.
+  if (!traces_.empty() && traces_.front() == found.trace) last_ = ready;
+  return ready;
+}
+
+bool TraceCache::serves(const FunctionTrace& trace, const Call& call, SizeList& sizes) const {
+  const TraceInput& input = trace.input;
+  if (input.training != call.training || input.key != call.arguments.key ||
+      !match(call.leaves, input.leaves, input.open))
+    return false;
+  sizes = trace.sizes_of(call.leaves);
+  return trace.admits(sizes);
+}
+
+FoundTrace TraceCache::find(const Call& call) {
+  for (size_t i = 0; i < traces_.size(); ++i) {
+    SizeList sizes;
+    if (serves(*traces_[i], call, sizes)) return used(i, std::move(sizes));
+  }
+  return {};
+}
+
+// The same for a call of tensors with bytes, before anything is made for those that have no trace.
+FoundTrace TraceCache::find_known(const Arguments& arguments, bool training) {
+  const std::lock_guard guard(lock_);
+  for (size_t i = 0; i < traces_.size(); ++i) {
+    const TraceInput& input = traces_[i]->input;
+    if (input.training != training || input.key != arguments.key ||
+        !match(arguments.leaves, input.leaves, input.open))
+      continue;
+    SizeList sizes = traces_[i]->sizes_of(arguments.leaves);
+    if (traces_[i]->admits(sizes)) return used(i, std::move(sizes));
+  }
+  return {};
+}
+
+// It is the first from now on.
+FoundTrace TraceCache::used(size_t trace, SizeList sizes) {
+  if (trace != 0) last_ = nullptr;
+  const auto found = traces_.begin() + static_cast<int64_t>(trace);
+  std::rotate(traces_.begin(), found, found + 1);
+  in_a_row_ = 0;
+  return {traces_.front(), std::move(sizes)};
+}
+
+// A trace of the same function but for sizes.
+bool TraceCache::is_like(const FunctionTrace& trace, const Call& call) const {
+  return trace.input.training == call.training && trace.input.key == call.arguments.key &&
+         are_alike(trace.input.leaves, call.leaves);
+}
+
+// ---- reasons ------------------------------------------------------------------------------------
+
+// That the function reads a size as a number, of `what`; empty where it does not.
+std::string TraceCache::read_note(const std::string& what, SizePlace place,
+                                  const std::string& key) const {
+  const auto found = read_.find({key, place});
+  if (found == read_.end()) return {};
+  const Source line = found->second;
+  return cat("; ", what, " is read as a number", line.known() ? cat(" at ", line.text()) : "",
+             ", so each size has a trace of its own");
+}
+
+// Why these leaves have no trace: how they differ from those of the last call.
+std::string TraceCache::reason_for(const Call& call) const {
+  constexpr const char* dropped = "its trace was dropped from the cache";
+  if (traces_.empty()) return made_ == 0 ? "first call" : dropped;
+  const FunctionTrace& last = *traces_.front();
+  const LeafTypes &was_leaves = last.input.leaves, &leaves = call.leaves;
+  const std::string& key = call.arguments.key;
+  if (last.input.training != call.training)
+    return call.training ? "evaluation became training" : "training became evaluation";
+  if (last.input.key != key) return key_change(last.input.key, key);
+  if (was_leaves.size() != leaves.size()) return "the number of tensors changed";
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    const LeafType &was = was_leaves[i], &is = leaves[i];
+    if (!are_alike({was}, {is}))
+      return cat(call.arguments.path(i), ": ", text_of(was), " became ", text_of(is));
+  }
+  for (const SizePlace place : places_of(leaves)) {
+    const Dim was = size_at(was_leaves, place), is = size_at(leaves, place);
+    const bool is_open =
+        std::binary_search(last.input.open.begin(), last.input.open.end(), place) &&
+        !read_.contains({key, place});
+    if (was == is || is_open) continue;
+    return cat(text_of(place, call.arguments.paths()), ": ", was, " became ", is,
+               read_note("it", place, key));
+  }
+  if (!match(leaves, was_leaves, last.input.open)) return dropped;
+  const SizeTable& sizes = last.traced.sizes;
+  const SizeTable::Guard* const broken = sizes.broken(sizes.evaluate(last.sizes_of(leaves)));
+  if (broken == nullptr) return dropped;
+  return cat("the last trace serves only sizes with ", sizes.text(*broken));
+}
+
+void TraceCache::warn_of_many(const std::string& reason, Source call) {
+  if (++in_a_row_ < 6 || warned_) return;
+  warned_ = true;
+  warn(cat(function_.title(), " was traced 6 times in a row; the last time because of: ", reason,
+           "\n  pass what changes as a Tensor (a run-time value) or a Dim (a run-time size), or "
+           "give a signature with open sizes: {.input_signature = {td::spec({td::open, 784})}}"),
+       call);
+}
+
+// ---- open sizes ---------------------------------------------------------------------------------
+
+// Which sizes the trace of a call leaves open: those of the signature, and Dims; else those seen
+// with another size before. What is 1 may broadcast, and stays closed.
+std::vector<SizePlace> TraceCache::to_open(const Call& call,
+                                           const std::vector<SizePlace>& asked) const {
+  const LeafTypes& leaves = call.leaves;
+  const std::string& key = call.arguments.key;
+  std::vector<SizePlace> chosen = asked;
+  const std::vector<TensorSpec>& signature = function_.options.input_signature;
+  if (!signature.empty()) {
+    const std::vector<SizePlace> said = open_places(signature, leaves);
+    chosen.insert(chosen.end(), said.begin(), said.end());
+  }
+  for (const SizePlace place : places_of(leaves)) {
+    const Dim is = size_at(leaves, place);
+    const auto differs = [&](const std::shared_ptr<FunctionTrace>& trace) {
+      if (!is_like(*trace, call)) return false;
+      const TraceInput& input = trace->input;
+      const Dim was = size_at(input.leaves, place);
+      return std::binary_search(input.open.begin(), input.open.end(), place) ||
+             (was != is && was != 1);
+    };
+    if (place.axis < 0 ||
+        (signature.empty() && is != 1 && std::any_of(traces_.begin(), traces_.end(), differs)))
+      chosen.push_back(place);
+  }
+  std::sort(chosen.begin(), chosen.end());
+  chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
+  std::erase_if(chosen, [&](SizePlace place) { return read_.contains({key, place}); });
+  return chosen;
+}
+
+// A spec's open sizes get one to be traced with: that of a call before, or any.
+std::vector<SizePlace> TraceCache::fill_in(Call& call) const {
+  constexpr int64_t some = 64;
+  std::vector<SizePlace> asked;
+  for (const SizePlace place : places_of(call.leaves)) {
+    if (!size_at(call.leaves, place).is_open()) continue;
+    asked.push_back(place);
+    const auto like = std::find_if(traces_.begin(), traces_.end(),
+                                   [&](const auto& trace) { return is_like(*trace, call); });
+    set_size(call.leaves, place,
+             like == traces_.end() ? Dim(some) : size_at((*like)->input.leaves, place));
+  }
+  return asked;
+}
+
+// What a trace read as numbers stays closed from now on.
+void TraceCache::note_read(FunctionTrace& trace) {
+  constexpr size_t most = 4096;
+  if (read_.size() > most) read_.clear();
+  const TraceInput& input = trace.input;
+  for (const SizeTable::Closed& closed : trace.traced.sizes.closed()) {
+    const SizePlace place = input.open[static_cast<size_t>(closed.argument)];
+    read_.insert_or_assign({input.key, place}, closed.at);
+    trace.reason += read_note(text_of(place, trace.paths), place, input.key);
+  }
+}
+
+// ---- the whole ----------------------------------------------------------------------------------
+
+FoundTrace TraceCache::trace_for(const Arguments& arguments, Source call_at) {
+  const bool training = nn::is_training();
+  if (FoundTrace known = find_known(arguments, training)) return known;
+  Call call{.leaves = {}, .arguments = arguments, .training = training};
+  for (const Argument& argument : arguments.leaves)
+    call.leaves.push_back(leaf_type(argument, call_at));
+  const std::vector<TensorSpec>& signature = function_.options.input_signature;
+  if (!signature.empty())
+    check_signature(signature, call.leaves, arguments, function_.title(), call_at);
+  TraceInput input{.leaves = {}, .open = {}, .key = arguments.key, .training = training};
+  TraceOptions options;
+  {
+    const std::lock_guard guard(lock_);
+    const std::vector<SizePlace> asked = fill_in(call);
+    if (FoundTrace known = find(call)) return known;
+    options.reason = reason_for(call);
+    options.retraced = made_ > 0;
+    input.open = to_open(call, asked);
+    input.leaves = call.leaves;
+  }
+  const std::shared_ptr<FunctionTrace> made =
+      trace_function(function_, std::move(input), arguments.from, options, call_at);
+  const std::lock_guard guard(lock_);
+  // Another thread may have traced the same meanwhile.
+  if (FoundTrace known = find(call)) return known;
+  ++made_;
+  note_read(*made);
+  traces_.insert(traces_.begin(), made);
+  last_ = nullptr;
+  warn_of_many(options.reason, call_at);
+  evict();
+  return {made, made->sizes_of(call.leaves)};
+}
+
+std::shared_ptr<const CompiledFunction> TraceCache::program_for(const FoundTrace& found,
+                                                                const ProgramKey& key) {
+  if (auto known = found.trace->programs.find(key)) return known;
+  // One trace keeps programs of half of what the cache may.
+  auto made = found.trace->program_for(found.trace, key, function_.options.cache_limit.count / 2);
+  const std::lock_guard guard(lock_);
+  evict();
+  return made;
+}
+
+void TraceCache::evict() {
+  int64_t held = 0;
+  for (size_t i = 0; i < traces_.size(); ++i) {
+    held += traces_[i]->bytes();
+    if (i == 0 || held <= function_.options.cache_limit.count) continue;
+    evictions_ += static_cast<int64_t>(traces_.size() - i);
+    traces_.resize(i);
+    return;
+  }
+}
+
+std::vector<std::shared_ptr<FunctionTrace>> TraceCache::all() const {
+  const std::lock_guard guard(lock_);
+  return traces_;
+}
+
+int64_t TraceCache::calls_of(const FunctionTrace& trace) const {
+  const std::lock_guard guard(lock_);
+  return trace.calls;
+}
+
+CacheInfo TraceCache::info() const {
+  const std::lock_guard guard(lock_);
+  CacheInfo info;
+  info.limit = function_.options.cache_limit;
+  info.traces = made_;
+  info.evictions = evictions_;
+  for (const auto& trace : traces_) {
+    CacheEntry row;
+    LeafTypes leaves = trace->input.leaves;
+    for (const SizePlace place : trace->input.open) {
+      if (!read_.contains({trace->input.key, place})) set_size(leaves, place, open);
+    }
+    for (size_t i = 0; i < leaves.size(); ++i)
+      row.signature += (i == 0 ? "" : ", ") + text_of(leaves[i]);
+    row.reason = trace->reason;
+    row.bytes = trace->bytes();
+    row.compile_ms = trace->optimise_ms + trace->programs.compile_ms();
+    row.calls = trace->calls;
+    row.trace_ms = trace->trace_ms;
+    info.bytes = info.bytes + row.bytes;
+    info.entries.push_back(std::move(row));
+  }
+  return info;
+}
+
+void TraceCache::clear() {
+  std::vector<std::shared_ptr<FunctionTrace>> dropped;
+  std::shared_ptr<const ReadyFunction> last;
+  const std::lock_guard guard(lock_);
+  dropped.swap(traces_);
+  last.swap(last_);
+  read_.clear();
+}
+
+}  // namespace tidemark::detail

@@ -1,0 +1,78 @@
+// The traces of a function: found by the types of a call, made where there is none, with the reason
+// for each; bounded in bytes, least recently used dropped. Internal to api/.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tidemark/api/function_trace.h"
+
+namespace tidemark::detail {
+
+// A trace that serves a call, and the call's open sizes for it.
+struct FoundTrace {
+  std::shared_ptr<FunctionTrace> trace;
+  SizeList sizes;
+  explicit operator bool() const { return trace != nullptr; }
+};
+
+// What a call runs, kept alive while it does.
+struct ReadyFunction {
+  std::shared_ptr<FunctionTrace> trace;
+  std::shared_ptr<const CompiledFunction> compiled;
+};
+
+class TraceCache {
+ public:
+  explicit TraceCache(const TraceableFunction& function) : function_(function) {}
+  TraceCache(const TraceCache&) = delete;
+  TraceCache& operator=(const TraceCache&) = delete;
+
+  // All that a call needs; counts it.
+  std::shared_ptr<const ReadyFunction> ready_for(const Arguments& arguments, Source call);
+  // The trace for a call or a plan; may run the user's function.
+  FoundTrace trace_for(const Arguments& arguments, Source call);
+  std::shared_ptr<const CompiledFunction> program_for(const FoundTrace& found,
+                                                      const ProgramKey& key);
+  // Most recently used first.
+  std::vector<std::shared_ptr<FunctionTrace>> all() const;
+  int64_t calls_of(const FunctionTrace& trace) const;
+  CacheInfo info() const;
+  void clear();
+
+ private:
+  // What a call is looked up by.
+  struct Call {
+    LeafTypes leaves;
+    const Arguments& arguments;
+    bool training = false;
+  };
+  std::shared_ptr<const ReadyFunction> find_last(const Arguments& arguments, bool training) const;
+  FoundTrace find_known(const Arguments& arguments, bool training);
+  FoundTrace find(const Call& call);
+  FoundTrace used(size_t trace, SizeList sizes);
+  bool serves(const FunctionTrace& trace, const Call& call, SizeList& sizes) const;
+  bool is_like(const FunctionTrace& trace, const Call& call) const;
+  std::string reason_for(const Call& call) const;
+  std::vector<SizePlace> to_open(const Call& call, const std::vector<SizePlace>& asked) const;
+  std::vector<SizePlace> fill_in(Call& call) const;
+  std::string read_note(const std::string& what, SizePlace place, const std::string& key) const;
+  void note_read(FunctionTrace& trace);
+  void warn_of_many(const std::string& reason, Source call);
+  void evict();
+
+  const TraceableFunction& function_;
+  mutable std::mutex lock_;
+  std::vector<std::shared_ptr<FunctionTrace>> traces_;  // Most recently used first.
+  std::shared_ptr<const ReadyFunction> last_;  // Of the last call, if its trace is the first above.
+  int64_t made_ = 0, evictions_ = 0, in_a_row_ = 0;
+  bool warned_ = false;
+  // Sizes that the function reads as numbers, by key: they stay closed.
+  std::map<std::pair<std::string, SizePlace>, Source> read_;
+};
+
+}  // namespace tidemark::detail
