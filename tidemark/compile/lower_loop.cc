@@ -22,12 +22,12 @@ const TensorType kTest{DType::boolean, {}};
 // Each carry starts in bytes of its own, or in those of an operand that ends here. They are the
 // first results of the node; `first_input` is the first of what they start with.
 std::vector<Lowerer::Carried> Lowerer::start_carries(Scope& scope, int32_t number,
-                                                     size_t first_input, size_t count) {
+                                                     size_t first_input,
+                                                     std::vector<Carried> carried) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   const Source at = node.source;
-  std::vector<Carried> carried(count);
   const bool may_throw = scope.is_body && scope.last_fallible >= scope.position;
-  for (size_t k = 0; k < count; ++k) {
+  for (size_t k = 0; k < carried.size(); ++k) {
     const Value initial = node.inputs[first_input + k];
     const Value result{number, static_cast<int16_t>(k)};
     const TensorType& type = graph_.type(result);
@@ -48,7 +48,7 @@ std::vector<Lowerer::Carried> Lowerer::start_carries(Scope& scope, int32_t numbe
         if (!in_place && destination.place >= 0) destination.why_not = reason_against(scope, node);
       }
       carry.first = destination.held;
-    } else if (ends && memory(from).writable) {
+    } else if (carry.first < 0 && ends && memory(from).writable) {
       carry.first = from;
       memory_of(root(initial)) = kNone;
     }
@@ -114,15 +114,16 @@ std::vector<size_t> Lowerer::settle_carries(int32_t number, const std::vector<Ca
     const Carried& carry = carried[k];
     const bool in_place = destinations[k].held == carry.inside;
     Memory result = memory(carry.inside);
-    if (in_place) {
+    if (in_place || carry.slice >= 0) {
       moved[k].next = moved[k].now;
       for (const int32_t unused : memory(carry.spare).buffers)
         program_->buffers[static_cast<size_t>(unused)].bytes = 0;
     } else {
+      if (carry.stack >= 0) result.buffers = {};  // Behind the last trip it is in no slot.
       for (const int32_t second : memory(carry.spare).buffers) result.buffers.push_back(second);
       if (carry.wish >= 0) copied.push_back(k);
     }
-    result.writable = carry.wish < 0;
+    result.writable = carry.wish < 0 && carry.slice < 0;
     memory_of(root({number, static_cast<int16_t>(k)})) = new_memory(std::move(result));
   }
   return copied;
@@ -170,6 +171,48 @@ void Lowerer::count_as_saved(int32_t number) {
 
 // ---- forwards -----------------------------------------------------------------------------------
 
+// A carry whose states at the start of trips are stacked is made in the slots of the stack. One
+// that is a slice of an array in the next trip is that slice. `stacks` gets the places of stacked
+// results.
+std::vector<Lowerer::Carried> Lowerer::carries_of_loop(Scope& scope, int32_t number,
+                                                       std::vector<int32_t>& stacks) {
+  const Node& node = graph_.nodes[static_cast<size_t>(number)];
+  const LoopAttrs attrs(node);
+  const Region& body = graph_.regions[static_cast<size_t>(node.regions[0])];
+  const auto carries = static_cast<size_t>(attrs.carries);
+  const std::vector<size_t> kept = attrs.kept_carries();
+  const bool is_exact = !attrs.counted && node.regions.size() == 1;
+  for (int64_t e = 0; e < attrs.stacked; ++e) {
+    const size_t result = attrs.stacked_result(static_cast<size_t>(e));
+    stacks.push_back(choose(node, {number, static_cast<int16_t>(result)}, scope));
+    if (e + attrs.saved >= attrs.stacked) count_as_saved(stacks.back());
+  }
+  std::vector<Carried> carried(carries);
+  for (size_t k = 0; k < carries; ++k) {
+    const int32_t self = id({number, static_cast<int16_t>(k)});
+    const bool is_wanted = wish_[static_cast<size_t>(self)] >= 0;
+    if (is_wanted || std::find(kept.begin(), kept.end(), k) != kept.end()) continue;
+    // The array may be gone when somebody reads the last state.
+    const bool is_read = last_use(self) != scope.position;
+    for (size_t s = 0; s < static_cast<size_t>(attrs.slices) && !is_read; ++s)
+      if (body.results[k] == body.parameters[1 + carries + s])
+        carried[k].slice = static_cast<int32_t>(s);
+    // The last state is no longer one that a trip starts from.
+    if (carried[k].slice >= 0 || attrs.trips < 1 || !is_exact) continue;
+    for (size_t e = 0; e < stacks.size() && carried[k].stack < 0; ++e) {
+      if (body.results[carries + e] != body.parameters[1 + k]) continue;
+      const int64_t bytes = bytes_of(node.results[k]);
+      Memory slot = memory(stacks[e]);
+      slot.address.offset += attrs.reverse ? (attrs.trips - 1) * bytes : 0;
+      slot.bytes = granted_bytes(bytes);
+      slot.writable = false;
+      carried[k].stack = static_cast<int32_t>(e);
+      carried[k].first = new_memory(std::move(slot));
+    }
+  }
+  return carried;
+}
+
 void Lowerer::emit_loop(Scope& scope, int32_t number) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   const Source at = node.source;
@@ -194,15 +237,14 @@ void Lowerer::emit_loop(Scope& scope, int32_t number) {
   }
   list_kept(node);
   size_t next_input = attrs.first_carry();
-  std::vector<Carried> carried = start_carries(scope, number, next_input, carries);
-  next_input += carries;
-  std::vector<int32_t> starts;
-  for (const Carried& carry : carried) starts.push_back(carry.first);
-  if (emit_scalar_loop(scope, number, starts, loop)) {
+  if (emit_scalar_loop(scope, number, loop)) {
     for (const int32_t number_kept : kept) extend_to_now(number_kept);
     return;
   }
-
+  std::vector<int32_t> stacks;
+  std::vector<Carried> carried =
+      start_carries(scope, number, next_input, carries_of_loop(scope, number, stacks));
+  next_input += carries;
   loop.carries = move_carries(node, carried, kept);
   const int32_t trip = new_buffer(kTrip, 8, ByteClass::temporaries, at, "trip");
   loop.trip = memory(trip).address;
@@ -221,14 +263,21 @@ void Lowerer::emit_loop(Scope& scope, int32_t number) {
   }
   // What a trip started from is still there behind it.
   for (const size_t k : attrs.kept_carries()) destinations[k].place = kNone;
-  for (int64_t k = 0; k < attrs.stacked; ++k) {
-    const auto stack = static_cast<size_t>(k);
-    const Value result{number, static_cast<int16_t>(attrs.stacked_result(stack))};
-    const int32_t place = choose(node, result, scope);
-    if (k + attrs.saved >= attrs.stacked) count_as_saved(place);
-    kept.push_back(place);
-    const TensorType& element = graph_.type(body.results[carries + stack]);
-    destinations.push_back(stack_element(place, element, loop.walks));
+  for (size_t k = 0; k < carries; ++k) {
+    if (carried[k].stack >= 0) destinations[k].place = kNone;
+    if (carried[k].slice < 0) continue;
+    destinations[k].place = walked[static_cast<size_t>(carried[k].slice)];
+    loop.carries[k].follows = memory(destinations[k].place).address.reg;
+  }
+  for (size_t e = 0; e < stacks.size(); ++e) {
+    kept.push_back(stacks[e]);
+    const TensorType& element = graph_.type(body.results[carries + e]);
+    destinations.push_back(stack_element(stacks[e], element, loop.walks));
+    for (size_t k = 0; k < carries; ++k) {
+      if (carried[k].stack != static_cast<int32_t>(e)) continue;
+      loop.carries[k].stack = static_cast<int32_t>(loop.walks.size() - 1);
+      destinations.back().place = carried[k].inside;
+    }
   }
   keep_checkpoints(scope, number, loop, kept);
   int32_t test = kNone;
@@ -325,13 +374,13 @@ void Lowerer::keep_checkpoints(Scope& scope, int32_t number, run::Loop& loop,
 
 // A loop on few numbers is one step; false where it is not of that kind. The carries lie where they
 // stay.
-bool Lowerer::emit_scalar_loop(Scope& scope, int32_t number, std::span<const int32_t> carries,
-                               const run::Loop& loop) {
+bool Lowerer::emit_scalar_loop(Scope& scope, int32_t number, const run::Loop& loop) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   const LoopAttrs attrs(node);
   if (attrs.marks != 0) return false;
   const auto slices = static_cast<size_t>(attrs.slices);
-  const size_t first_slice = attrs.first_carry() + carries.size();
+  const auto carries = static_cast<size_t>(attrs.carries);
+  const size_t first_slice = attrs.first_carry() + carries;
   std::vector<OuterValue> captures;
   for (size_t i = first_slice + slices; i < node.inputs.size(); ++i) {
     const Value input = node.inputs[i];
@@ -342,10 +391,12 @@ bool Lowerer::emit_scalar_loop(Scope& scope, int32_t number, std::span<const int
   }
   std::optional<ScalarLoop> made = scalar_loop(graph_, node, captures);
   if (!made) return false;
+  const std::vector<Carried> carried =
+      start_carries(scope, number, attrs.first_carry(), std::vector<Carried>(carries));
   std::vector<int32_t> kept;
   std::vector<run::Address> places;
   if (loop.counted) places.push_back(loop.count);
-  for (const int32_t carry : carries) places.push_back(memory(carry).address);
+  for (const Carried& carry : carried) places.push_back(memory(carry.first).address);
   for (size_t k = 0; k < slices; ++k) {
     const Value array = node.inputs[first_slice + k];
     const bool is_dense = !is_constant(array) && seen(array).layout.is_contiguous();
@@ -355,16 +406,16 @@ bool Lowerer::emit_scalar_loop(Scope& scope, int32_t number, std::span<const int
   for (size_t i = 0; i < captures.size(); ++i) {
     if (!captures[i].is_number) places.push_back(address_of(node.inputs[first_slice + slices + i]));
   }
-  for (size_t r = carries.size(); r < node.results.size(); ++r) {
+  for (size_t r = carries; r < node.results.size(); ++r) {
     const int32_t place = choose(node, {number, static_cast<int16_t>(r)}, scope);
     if (r + static_cast<size_t>(attrs.saved) >= node.results.size()) count_as_saved(place);
     places.push_back(memory(place).address);
   }
   emit(scalar_loop_task(std::move(*made), loop.trips, loop.counted), places, "loop", node.source,
        can_throw(node));
-  for (size_t k = 0; k < carries.size(); ++k) {
-    memory_of(root({number, static_cast<int16_t>(k)})) = carries[k];
-    extend_to_now(carries[k]);
+  for (size_t k = 0; k < carries; ++k) {
+    memory_of(root({number, static_cast<int16_t>(k)})) = carried[k].first;
+    extend_to_now(carried[k].first);
   }
   for (const int32_t copy : kept) extend_to_now(copy);
   return true;
@@ -429,7 +480,8 @@ void Lowerer::emit_reverse(Scope& scope, int32_t number) {
     next_at.push_back({.spare = behind(state.next)});
   }
   size_t next_input = 1 + 2 * carries;
-  std::vector<Carried> carried = start_carries(scope, number, next_input, backs);
+  std::vector<Carried> carried =
+      start_carries(scope, number, next_input, std::vector<Carried>(backs));
   next_input += backs;
   walk.backs = move_carries(node, carried, kept);
   const int32_t trip = new_buffer(kTrip, 8, ByteClass::temporaries, at, "trip");

@@ -124,9 +124,12 @@ class Lowerer {
     int32_t inside = kNone;  // What the body sees: the register that moves.
     int32_t spare = kNone;   // The second buffer, behind a register too.
     int32_t wish = kNone;
+    int32_t stack = kNone;  // A stacked result that holds the states trips start from.
+    int32_t slice = kNone;  // A walked array whose slice is the next state.
   };
+  std::vector<Carried> carries_of_loop(Scope& scope, int32_t number, std::vector<int32_t>& stacks);
   std::vector<Carried> start_carries(Scope& scope, int32_t number, size_t first_input,
-                                     size_t count);
+                                     std::vector<Carried> carried);
   bool ends_here(const Node& node, Value value, const Scope& scope);
   std::vector<run::Loop::Carry> move_carries(const Node& node, std::vector<Carried>& carried,
                                              std::vector<int32_t>& kept);
@@ -143,8 +146,7 @@ class Lowerer {
   void emit_loop(Scope& scope, int32_t number);
   void list_kept(const Node& node);
   void keep_checkpoints(Scope& scope, int32_t number, run::Loop& loop, std::vector<int32_t>& kept);
-  bool emit_scalar_loop(Scope& scope, int32_t number, std::span<const int32_t> carries,
-                        const run::Loop& loop);
+  bool emit_scalar_loop(Scope& scope, int32_t number, const run::Loop& loop);
   int32_t own(const Node& node, Value value, const Scope& scope);
   run::Reverse::State state_of(const Node& node, size_t number, const Scope& scope,
                                std::vector<int32_t>& kept);

@@ -105,6 +105,7 @@ class Executor {
         if (const auto kept = keeper->at_start_of(trip))
           keep(loop, kept->row, kept->trip == trip ? &Loop::Carry::now : &Loop::Carry::next);
       }
+      place_next(loop, trip, trips);
       run(step.middle, step.end);
       exchange(loop.carries);
     }
@@ -130,8 +131,20 @@ class Executor {
     }
   }
   void exchange(const std::vector<Loop::Carry>& carries) {
-    for (const Loop::Carry& carry : carries)
+    for (const Loop::Carry& carry : carries) {
       if (carry.now != carry.next) std::swap(registers_[carry.now], registers_[carry.next]);
+      if (carry.follows >= 0) registers_[carry.now] = registers_[carry.follows];
+    }
+  }
+  // States that are stacked are made in their slots.
+  void place_next(const Loop& loop, int64_t trip, int64_t trips) {
+    for (const Loop::Carry& carry : loop.carries) {
+      if (carry.stack < 0) continue;
+      const Walk& walk = loop.walks[static_cast<size_t>(carry.stack)];
+      const int64_t slot = loop.reverse ? trips - 2 - trip : trip + 1;
+      registers_[carry.next] =
+          trip + 1 < trips ? at(walk.base) + slot * walk.stride : at(carry.second);
+    }
   }
 
   void run_reverse(const Step& step, int32_t index) {

@@ -97,6 +97,10 @@ struct Loop {
   struct Carry {
     int32_t now = 0, next = 0;  // Registers; exchanged after each trip where they differ.
     Address first, second;      // Where they point at the start.
+    // A walk: each trip starts from the slot of this stack, and leaves the next
+    // state in the next slot, or in `second` behind the last trip.
+    int32_t stack = -1;
+    int32_t follows = -1;  // The register whose place is the next state: a slice that is walked.
   };
   std::vector<Carry> carries;
   std::vector<Walk> walks;
