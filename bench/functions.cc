@@ -74,27 +74,34 @@ td::Tensor many_ops(const td::Tensor& x, int64_t ops, int64_t kinds) {
 }
 
 struct Cost {
-  double seconds = 0, kernels = 0, peak_mib = 0, plan_s = 0;
+  double seconds = 0, cpu_s = 0, kernels = 0, peak_mib = 0;
 };
 
-Cost compile_cost(int64_t ops, int64_t kinds) {
+Cost compile_once(int64_t ops, int64_t kinds) {
   malloc_trim(0);
   td::memory::release();
   const double before = resident_bytes();
   reset_peak();
   Cost cost;
-  const double start = now_s();
+  const double start = now_s(), start_cpu = now_s(CLOCK_PROCESS_CPUTIME_ID);
   const auto f = td::function([=](const td::Tensor& x) { return many_ops(x, ops, kinds); });
   const td::Plan plan = f.plan(td::spec({8, 8}));
   cost.seconds = now_s() - start;
+  cost.cpu_s = now_s(CLOCK_PROCESS_CPUTIME_ID) - start_cpu;
   cost.peak_mib = (peak_bytes() - before) / kMiB;
   cost.kernels = static_cast<double>(std::min(kinds, ops / 10));
   return cost;
 }
 
-std::string seconds_text(double seconds) {
-  char text[48];
-  std::snprintf(text, sizeof(text), "%.3f s", seconds);
+// The better of two: kernels go with the function, so that each compiles all.
+Cost compile_cost(int64_t ops, int64_t kinds) {
+  const Cost first = compile_once(ops, kinds), second = compile_once(ops, kinds);
+  return first.seconds < second.seconds ? first : second;
+}
+
+std::string seconds_text(const char* what, double seconds) {
+  char text[64];
+  std::snprintf(text, sizeof(text), "%s %.3f s", what, seconds);
   return text;
 }
 
@@ -110,7 +117,8 @@ void add_compile_bars(std::vector<Bar>& bars) {
     Bar total = at_most(name + ", s", cost.seconds, most);
     Bar each = at_most(name + ", of 2.5 ms a kernel + 50 us an op + 30 ms",
                        cost.seconds / promised(ops, cost), 1);
-    each.note = seconds_text(promised(ops, cost));
+    total.note = seconds_text("on all threads together", cost.cpu_s);
+    each.note = seconds_text("which is", promised(ops, cost));
     bars.push_back(std::move(total));
     bars.push_back(std::move(each));
   };

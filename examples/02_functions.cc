@@ -20,10 +20,11 @@ int main() {
   std::cout << "planned: " << plan.peak().count << " bytes\n";
 
   const td::Tensor x = td::random::normal({256, 784}, {.key = td::random::Key(2)});
+  const td::Tensor rate = 0.01;
   step(x, 0.1);
   td::memory::reset_peak();
   const td::Bytes before = td::memory::current();
-  const td::Tensor loss = step(x, 0.01);  // A number is a run-time value: no second trace.
+  const td::Tensor loss = step(x, rate);  // A number is a run-time value: no second trace.
   std::cout << "used:    " << (td::memory::peak() - before).count << " bytes\n"
             << "traces:  " << step.cache_info().traces << '\n';
 }

@@ -41,6 +41,4 @@ int main(int argc, char** argv) {
   compare("sum(repeat(e, n)) of each", repeated);
   std::printf("\n");
   compare("sum(sin(repeat(e, n) * arange(n))) of each", waves);
-  std::printf(
-      "\n  unfused steps plan scratch for the interpreter too, which machine code leaves\n");
 }

@@ -19,6 +19,7 @@
 #include <sstream>
 
 #include "tests/programs/apart.h"
+#include "tests/programs/differentiated.h"
 #include "tests/programs/evaluate.h"
 #include "tests/programs/random_program.h"
 #include "tests/programs/run_program.h"
@@ -72,7 +73,8 @@ std::string difference(const std::vector<Tensor>& a, const std::vector<Tensor>& 
 // What is wrong with the program as lowered this way, or nothing.
 std::string lowered_failure(const RandomProgram& program, const std::vector<Tensor>& arguments,
                             const std::vector<Tensor>& expected, bool fuse) {
-  const Graph graph = compile::optimise(program.graph, {.fuse = fuse});
+  const Graph graph =
+      compile::optimise(program.graph, {.fuse = fuse, .updates = program.interface.updates()});
   verify(graph);
   compile::Placements placements;
   const std::shared_ptr<run::Program> lowered =
@@ -146,7 +148,12 @@ std::string outside(const RandomProgram& program) {
   return text;
 }
 
-TEST(Programs, GiveTheBitsOfEagerCode) {
+// How many programs to try, and from which seed on.
+struct Seeds {
+  uint64_t begin = 1, end = 1;
+};
+
+Seeds seeds_to_try() {
   const char* const wanted = std::getenv("TIDEMARK_FUZZ");
   const char* const first = std::getenv("TIDEMARK_FUZZ_SEED");
   const int64_t count = wanted != nullptr       ? std::atoll(wanted)
@@ -154,21 +161,42 @@ TEST(Programs, GiveTheBitsOfEagerCode) {
                         : sweep::small_counts() ? 30
                                                 : 300;
   const uint64_t begin = first != nullptr ? std::strtoull(first, nullptr, 10) : 1;
+  return {begin, begin + static_cast<uint64_t>(count)};
+}
+
+void expect_right(const RandomProgram& program, uint64_t seed) {
+  set_num_threads(1 + static_cast<int>(seed % 3));
+  const std::string wrong = failure_apart(program, seed);
+  if (wrong.empty()) return;
+  // A smaller program must not fail for another reason.
+  const std::string kind = wrong.substr(0, wrong.find(':'));
+  const RandomProgram small = shrunk(program, [&](const RandomProgram& each) {
+    return failure_apart(each, seed).starts_with(kind);
+  });
+  ADD_FAILURE() << "seed " << seed << ": " << wrong
+                << "\nmade small: " << failure_apart(small, seed) << "\n"
+                << outside(small) << to_text(small.graph);
+}
+
+TEST(Programs, GiveTheBitsOfEagerCode) {
   const int threads = num_threads();
-  for (uint64_t seed = begin; seed < begin + static_cast<uint64_t>(count); ++seed) {
-    set_num_threads(1 + static_cast<int>(seed % 3));
-    const RandomProgram program = random_program(seed);
-    const std::string wrong = failure_apart(program, seed);
-    if (wrong.empty()) continue;
-    // A smaller program must not fail for another reason.
-    const std::string kind = wrong.substr(0, wrong.find(':'));
-    const RandomProgram small = shrunk(program, [&](const RandomProgram& each) {
-      return failure_apart(each, seed).starts_with(kind);
-    });
-    ADD_FAILURE() << "seed " << seed << ": " << wrong
-                  << "\nmade small: " << failure_apart(small, seed) << "\n"
-                  << outside(small) << to_text(small.graph);
+  const auto [begin, end] = seeds_to_try();
+  for (uint64_t seed = begin; seed < end; ++seed) expect_right(random_program(seed), seed);
+  set_num_threads(threads);
+  compile::set_emitter(Emitter::automatic);
+}
+
+TEST(Programs, SoDoTheirGradients) {
+  const int threads = num_threads();
+  const auto [begin, end] = seeds_to_try();
+  int64_t tried = 0;
+  for (uint64_t seed = begin; seed < end; ++seed) {
+    const std::optional<RandomProgram> both = differentiated(random_program(seed));
+    if (!both) continue;
+    expect_right(*both, seed);
+    ++tried;
   }
+  EXPECT_GT(tried, static_cast<int64_t>(end - begin) / 4) << "too few have a gradient";
   set_num_threads(threads);
   compile::set_emitter(Emitter::automatic);
 }
@@ -200,7 +228,8 @@ TEST(Programs, AMisplacedBufferIsFound) {
     compile::set_emitter(Emitter::tile);
     compile::Placements placements;
     const std::shared_ptr<run::Program> lowered = compile::lower(
-        compile::optimise(program.graph, {.fuse = false}), program.interface, placements);
+        compile::optimise(program.graph, {.fuse = false, .updates = program.interface.updates()}),
+        program.interface, placements);
     ASSERT_EQ(placement_fault(*lowered), "") << "seed " << seed;
     const std::vector<run::Buffer>& buffers = lowered->buffers;
     for (size_t i = 0; i < buffers.size(); ++i) {

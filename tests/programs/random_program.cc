@@ -660,7 +660,8 @@ class Writer {
     fill(body, 1 + below(5), depth + 1);
     for (int64_t i = below(3); i >= 0; --i) give(body, any(body));
     node.regions.push_back(body.region);
-    node.attrs = Attrs().add(slices).add(trips).add(1 + below(trips + 2));
+    node.attrs =
+        Attrs().add(slices).add(trips).add(1 + below(trips + 2)).add(std::span<const int64_t>());
     keep(place, std::move(node));
   }
 

@@ -233,7 +233,6 @@ void note_meeting(const Tensor& number, DType dtype, std::string_view op, Source
   const auto same = [&](const Trace::Meeting& other) {
     return other.number == state.value() && other.dtype == dtype;
   };
-  if (state.scope != current_scope->trace->body()) return;
   if (std::none_of(known.begin(), known.end(), same))
     known.push_back({state.value(), dtype, std::string(op), at.resolve()});
 }
@@ -405,13 +404,7 @@ Tensor apply_reduce(const OpDef& op, const Tensor& x, const AxisList& axes, bool
   const TensorType type{array.dtype, array.shape};
   const Attrs attrs = Attrs().add(axes).add(keep);
   const TensorType wanted = op.infer({op, {&type, 1}, attrs, at});
-  const bool has_identity =
-      op.monoid == Monoid::sum || op.monoid == Monoid::product || op.accepts == TypeSet::booleans;
-  if (!has_identity && type.shape.open_size() == 0 && wanted.shape.open_size() != 0) {
-    throw UserError(cat(op.name, ": ", type, " has no elements along axis ",
-                        axes.empty() ? 0 : axes[0], ", so there is none to choose"),
-                    at, "look at the size first, or put in an element: td::concat, td::pad");
-  }
+  check_has_elements(op, type, wanted, axes, at);
   if (tracing()) return record(op, {{value_of(x, at)}}, attrs, wanted, at);
   if (is_watched({&x})) {
     return recorded(op, attrs, {&x}, wanted, at,

@@ -365,6 +365,7 @@ auto map_slices(F& f, const Xs& elems, const MapOptions& options, int64_t alive,
     return given;
   };
   parts.alive = alive < 0 ? parts.trips : Dim(alive);
+  parts.all_at_once = alive < 0 && !options.parallel_iterations && !options.chunk;
   if (options.parallel_iterations) {
     check_count(parts.name, "parallel_iterations", *options.parallel_iterations, 1, at);
     parts.alive = *options.parallel_iterations;
@@ -386,8 +387,9 @@ auto map_fn(F&& f, const Xs& elems, const MapOptions& options = {}, Source at = 
   return detail::map_slices(f, elems, options, 1, {.name = "map_fn"}, at);
 }
 
-// As map_fn with all bodies alive unless `chunk` says otherwise: for small bodies. Bodies still run
-// one slice at a time, on all threads; nothing is rewritten to work on whole batches.
+// As map_fn with all bodies alive unless `chunk` says otherwise: for small bodies. In a function
+// the body's ops take the whole arrays, with one more axis, where each of them can; where one
+// cannot the plan's step says which, and bodies run one slice at a time on all threads.
 template <class F, Structure Xs>
 auto vectorized_map(F&& f, const Xs& elems, const MapOptions& options = {},
                     Source at = Source::here()) {

@@ -61,7 +61,8 @@ struct MapParts {
   std::function<Tensors(Tensors slices)> body = {};
   PathOf element_path = {};
   Dim trips = 0;
-  Dim alive = 1;  // Trips that may be under way at once.
+  Dim alive = 1;             // Trips that may be under way at once.
+  bool all_at_once = false;  // The body on whole arrays, where each of its ops can.
 };
 Tensors run_map(const MapParts& parts, Source at);
 

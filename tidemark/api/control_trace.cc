@@ -11,6 +11,7 @@
 #include "tidemark/api/ops.h"
 #include "tidemark/api/trace.h"
 #include "tidemark/api/variable_state.h"
+#include "tidemark/api/vectorize.h"
 #include "tidemark/ops/loop_attrs.h"
 #include "tidemark/ops/program.h"
 #include "tidemark/ops/typing.h"
@@ -396,6 +397,8 @@ bool has_effect(const Graph& graph, RegionId region) {
   });
 }
 
+std::vector<int64_t> codes_of(std::string_view text) { return {text.begin(), text.end()}; }
+
 // The same as a loop: for bodies that do something one after another.
 Tensors trace_map_in_order(const MapParts& parts, Source at) {
   LoopParts loop{.name = parts.name};
@@ -430,18 +433,30 @@ Tensors trace_map(const MapParts& parts, Source at) {
     set_results(body.scope(), given, dtypes, {}, at);
     if (body.scope()->written.empty() && !has_effect(trace.graph(), body.region())) {
       const EnterScope behind(outer);
+      std::vector<Value> walked;
+      for (const Tensor& array : parts.walked) walked.push_back(value_of(array, at));
+      const std::vector<Value> captures =
+          unify_captures(trace.graph(), {{body.scope(), parts.walked.size()}});
+      std::string why_not;
+      if (parts.all_at_once) {
+        if (const auto all = vectorized(body.region(), walked, captures, parts.trips, why_not)) {
+          Tensors results;
+          for (const Value value : *all) results.push_back(traced_tensor(value, at.resolve()));
+          return results;
+        }
+      }
       Node node;
       node.op = &def_of(&ops::map);
-      for (const Tensor& array : parts.walked) node.inputs.push_back(value_of(array, at));
-      for (const Value value : unify_captures(trace.graph(), {{body.scope(), parts.walked.size()}}))
-        node.inputs.push_back(value);
+      for (const Value value : walked) node.inputs.push_back(value);
+      for (const Value value : captures) node.inputs.push_back(value);
       node.regions = {body.region()};
       node.results = result_types(trace.graph(), body.region());
       for (TensorType& type : node.results) type.shape.insert(0, parts.trips);
       node.attrs = Attrs()
                        .add(static_cast<int64_t>(parts.walked.size()))
                        .add(parts.trips.word())
-                       .add(smaller(parts.alive, larger(parts.trips, 1)).word());
+                       .add(smaller(parts.alive, larger(parts.trips, 1)).word())
+                       .add(std::span<const int64_t>(codes_of(why_not)));
       return add_control(std::move(node), at);
     }
   }

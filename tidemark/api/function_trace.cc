@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "tidemark/api/held_bytes.h"
 #include "tidemark/api/mode.h"
 #include "tidemark/api/tape.h"
 #include "tidemark/api/variable_state.h"
+#include "tidemark/ops/program.h"
 
 namespace tidemark::detail {
 namespace {
@@ -17,6 +19,8 @@ double milliseconds_since(std::chrono::steady_clock::time_point start) {
 // Functions this thread is tracing now, innermost last.
 thread_local std::vector<const void*> tracing_now;
 constexpr size_t kMostNested = 64;
+// Views come with any strides: how programs lie is kept for this many kinds of arguments.
+constexpr size_t kMostPlacements = 32;
 
 }  // namespace
 
@@ -56,9 +60,16 @@ std::shared_ptr<const CompiledFunction> Programs::find_or_make(const ProgramKey&
   const std::span<const int64_t> words = key.words;
   const std::vector<int64_t> but_sizes(words.begin(),
                                        words.begin() + static_cast<int64_t>(key.sizes_at));
-  const std::shared_ptr<CompiledFunction> made = make(key, placements_[but_sizes]);
+  // What was forgotten is found again the same, by compiling for the first sizes.
+  if (placements_.size() >= kMostPlacements && !placements_.contains(but_sizes)) {
+    for (const auto& [others, held] : placements_) bytes_ -= held_bytes(held);
+    placements_.clear();
+  }
+  compile::Placements& placements = placements_[but_sizes];
+  const int64_t placed = held_bytes(placements);
+  const std::shared_ptr<CompiledFunction> made = make(key, placements);
   compile_ms_ += milliseconds_since(start);
-  bytes_ += made->bytes();
+  bytes_ += made->bytes() + held_bytes(placements) - placed;
   last_ = &*table_.insert_or_assign(key, Held{made, ++uses_}).first;
   drop_beyond(limit_bytes);
   return made;
@@ -103,10 +114,11 @@ bool FunctionTrace::admits(std::span<const int64_t> sizes) const {
 }
 
 int64_t FunctionTrace::bytes() const {
-  int64_t bytes = static_cast<int64_t>(sizeof(FunctionTrace) + input.key.size());
-  for (const Node& node : traced.graph.nodes)
-    bytes += static_cast<int64_t>(sizeof(Node) + node.results.size() * sizeof(TensorType));
-  return bytes + traced.sizes.bytes() + programs.bytes();
+  int64_t bytes = static_cast<int64_t>(sizeof(FunctionTrace) + input.key.size() +
+                                       input.leaves.size() * sizeof(input.leaves[0]) +
+                                       input.open.size() * sizeof(SizePlace) + reason.size());
+  for (const std::string& path : paths) bytes += static_cast<int64_t>(sizeof(path) + path.size());
+  return bytes + held_bytes(traced) + programs.bytes();
 }
 
 std::shared_ptr<const CompiledFunction> FunctionTrace::program_for(
@@ -185,11 +197,16 @@ void add_parameters(const Trace& trace, FunctionTrace& made) {
 // Numbers that are arguments, and the dtypes they met.
 void add_checks(Trace& trace, TracedFunction& traced) {
   for (const Trace::Meeting& met : trace.meetings()) {
+    const Node& node = trace.graph().node(met.number);
+    if (node.op != nullptr && node.op->self == &ops::size_value)
+      traced.checks.push_back(
+          {-1, Dim(node.attrs.read().integers()[0]), met.dtype, met.op, met.at});
     size_t argument = 0;
     for (const Trace::Parameter& parameter : trace.parameters()) {
       if (!parameter.is_argument()) continue;
       const int32_t leaf = traced.argument_leaves[argument++];
-      if (parameter.value == met.number) traced.checks.push_back({leaf, met.dtype, met.op, met.at});
+      if (parameter.value == met.number)
+        traced.checks.push_back({leaf, 0, met.dtype, met.op, met.at});
     }
   }
 }
@@ -219,7 +236,9 @@ void optimise(FunctionTrace& made, const compile::Watch& watch) {
   const SizeList sizes = made.sizes_of(made.input.leaves);
   Graph known = at_sizes(made.traced, sizes);
   if (watch) watch("trace", known);
-  known = compile::optimise(std::move(known), {.fuse = made.traced.fuse}, watch);
+  known = compile::optimise(std::move(known),
+                            {.fuse = made.traced.fuse, .updates = made.traced.interface.updates()},
+                            watch);
   if (made.input.open.empty()) made.traced.graph = std::move(known);
 }
 

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 
+#include "tidemark/api/held_bytes.h"
 #include "tidemark/api/plan_data.h"
 #include "tidemark/api/variable_state.h"
 #include "tidemark/compile/eager.h"
@@ -18,9 +19,9 @@
 namespace tidemark::detail {
 
 int64_t CompiledFunction::bytes() const {
-  return static_cast<int64_t>(program->steps.size() * (sizeof(run::Step) + 512) +
-                              program->addresses.size() * sizeof(run::Address) +
-                              program->buffers.size() * sizeof(run::Buffer));
+  return static_cast<int64_t>(sizeof(*this) + parameters.capacity() * sizeof(Parameter) +
+                              written.capacity() * sizeof(VariableState*)) +
+         held_bytes(*program);
 }
 
 int64_t CompiledFunction::result_bytes() const {
@@ -136,6 +137,14 @@ bool serves(const TracedFunction& traced, const ProgramKey& planned, const Progr
 
 namespace {
 
+void check_sizes(const TracedFunction& traced, std::span<const int64_t> sizes) {
+  for (const NumberCheck& check : traced.checks) {
+    if (check.leaf >= 0) continue;
+    const Dim size = traced.sizes.at(check.size, traced.sizes.evaluate(sizes));
+    check_fits(size, check.dtype, check.op, check.at);
+  }
+}
+
 bool is_result(const run::Program& program, size_t parameter) {
   return std::any_of(program.results.begin(), program.results.end(),
                      [&](const run::Result& result) {
@@ -192,12 +201,15 @@ std::shared_ptr<CompiledFunction> compile_function(const TracedFunction& traced,
                       interface.parameters[i].donated = said == ProgramKey::donated;
                       interface.parameters[i].strides = Strides(strides);
                     });
+  check_sizes(traced, key.sizes());
   auto compiled = std::make_shared<CompiledFunction>();
   if (key.sizes().empty()) {
     compiled->program = compile::lower(traced.graph, interface, placements);
   } else {
-    const Graph known = compile::optimise(at_sizes(traced, key.sizes()),
-                                          {.fuse = traced.fuse, .fusions = &placements.fusions});
+    const Graph known =
+        compile::optimise(at_sizes(traced, key.sizes()), {.fuse = traced.fuse,
+                                                          .fusions = &placements.fusions,
+                                                          .updates = traced.interface.updates()});
     compiled->program = compile::lower(known, interface, placements);
   }
   compiled->key = key;
@@ -225,7 +237,8 @@ class Call {
         numbers_(compiled.numbers) {}
 
   InlineList<Tensor, 4> run() {
-    for (const NumberCheck& check : traced_.checks) check_number(check);
+    for (const NumberCheck& check : traced_.checks)
+      if (check.leaf >= 0) check_number(check);
     for (VariableState* variable : compiled_.written) locks_.emplace_back(variable->lock);
     bind_parameters();
     take_memory();
@@ -352,7 +365,7 @@ class Call {
   }
 
   void take_results(TensorWish* made) {
-    std::byte* at = options_.arena + program_.arena_bytes;
+    int64_t offset = program_.arena_bytes;
     for (size_t k = 0; k < program_.results.size(); ++k) {
       const run::Result& result = program_.results[k];
       Tensor& taken = results_.emplace_back();
@@ -361,8 +374,8 @@ class Call {
       } else if (options_.arena == nullptr) {
         taken = std::move(made++->made);
       } else {
-        taken = make_borrowed(at, result.dtype, result.shape, {}, at_);
-        at += result.bytes;
+        taken = make_borrowed(options_.arena + offset, result.dtype, result.shape, {}, at_);
+        offset += result.bytes;
       }
       registers_[static_cast<size_t>(program_.result_register(static_cast<int32_t>(k)))] =
           TensorState::of(taken)->array.data;

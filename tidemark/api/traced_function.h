@@ -15,10 +15,11 @@
 
 namespace tidemark::detail {
 
-// A whole number given as an argument meets a dtype in the function: calls with one that does not
-// fit are refused, as eager code refuses it.
+// A whole number known only at the call, an argument or an open size, meets a dtype in the
+// function: calls with one that does not fit are refused, as eager code refuses it.
 struct NumberCheck {
-  int32_t leaf = 0;
+  int32_t leaf = -1;  // -1: the size.
+  Dim size = 0;
   DType dtype = DType::u8;
   std::string op;
   Source at = Source::none();

@@ -42,8 +42,6 @@ std::atomic<Emitter>& current_emitter() {
   return current.get(emitter_from_environment);
 }
 
-std::atomic<int64_t> held_code_bytes{0};
-
 // A kernel is compiled once it has done about as much work as compiling costs, 2 ms at one addition
 // per third of a nanosecond.
 constexpr int64_t kWorkToCompile = 4 << 20;
@@ -145,7 +143,7 @@ class Compiling {
 
 void set_emitter(Emitter wanted) { current_emitter().store(wanted, std::memory_order_relaxed); }
 Emitter emitter() { return current_emitter().load(std::memory_order_relaxed); }
-int64_t code_bytes() { return held_code_bytes.load(std::memory_order_relaxed); }
+int64_t code_bytes() { return code_bytes_held(); }
 
 CachedKernel::CachedKernel(const KernelKey& key, Nest nest)
     : key_(key), nest_(std::move(nest)), weight_(weight_of(nest_)) {
@@ -155,9 +153,7 @@ CachedKernel::CachedKernel(const KernelKey& key, Nest nest)
 }
 
 CachedKernel::~CachedKernel() {
-  const Kernel* code = ready_.load(std::memory_order_acquire);
-  if (code != nullptr) held_code_bytes.fetch_sub(code->code_bytes, std::memory_order_relaxed);
-  delete code;
+  delete ready_.load(std::memory_order_acquire);
   delete interpreted_.load(std::memory_order_acquire);
 }
 
@@ -192,7 +188,6 @@ const Kernel* CachedKernel::adopt(std::unique_ptr<Kernel> made) {
   }
   const Kernel* kernel = nullptr;
   if (!ready_.compare_exchange_strong(kernel, made.get(), std::memory_order_acq_rel)) return kernel;
-  held_code_bytes.fetch_add(made->code_bytes, std::memory_order_relaxed);
   return made.release();
 }
 

@@ -6,9 +6,11 @@
 #include "tidemark/compile/lowerer.h"
 #include "tidemark/compile/workspace.h"
 #include "tidemark/device/threads.h"
+#include "tidemark/ops/indexing.h"
 #include "tidemark/ops/loop_attrs.h"
 #include "tidemark/ops/lower.h"
 #include "tidemark/ops/program.h"
+#include "tidemark/passes/passes.h"
 #include "tidemark/plan/plan.h"
 
 namespace tidemark::compile {
@@ -215,8 +217,7 @@ bool Lowerer::overwrites(const Node& node, size_t operand, size_t result) {
     return may_overwrite(graph_, node, static_cast<int32_t>(operand), static_cast<int32_t>(result));
   }
   if (node.op->family == Family::pointwise || node.op->family == Family::row) return true;
-  const std::string_view name = node.op->name;
-  return (name == "scatter_add" || name == "put" || name == "update") && operand == 0 &&
+  return updates_first_operand(*node.op) && operand == 0 &&
          std::count_if(node.inputs.begin(), node.inputs.end(),
                        [&](Value other) { return root(other) == root(input); }) == 1;
 }
@@ -249,9 +250,17 @@ int32_t Lowerer::dying_parameter(const Node& node, Value result, const Scope& sc
   return kNone;
 }
 
+// Whether a Variable written by this node may be wanted back. An index is looked at before anything
+// is written.
+bool Lowerer::may_fail_from(const Node& node, const Scope& scope) const {
+  if (!scope.is_body) return false;
+  return scope.last_fallible > scope.position ||
+         (scope.last_fallible == scope.position && node.op->family != Family::index);
+}
+
 // Why a node's result does not become a Variable's bytes.
 std::string Lowerer::reason_against(const Scope& scope, const Node& node) const {
-  if (!scope.is_body || scope.last_fallible < scope.position)
+  if (!may_fail_from(node, scope))
     return cat("its old value is read by ", node.op->name, " or later (", node.source.text(), ")");
   const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
   const int32_t number = region.nodes[static_cast<size_t>(scope.last_fallible)];
@@ -261,7 +270,7 @@ std::string Lowerer::reason_against(const Scope& scope, const Node& node) const 
 
 // Which of its places a destination becomes.
 void Lowerer::settle(Destination& destination, const Node& node, Value result, const Scope& scope) {
-  const bool may_throw_later = scope.is_body && scope.last_fallible >= scope.position;
+  const bool may_throw_later = may_fail_from(node, scope);
   const bool free =
       destination.place >= 0 &&
       is_free(destination.place_root, static_cast<size_t>(result.result), scope, node);
@@ -345,16 +354,10 @@ void Lowerer::emit_copy(const run::Address& from, const ArrayRef& layout, const 
   emit(copy_task(layout, dense_layout({layout.dtype, layout.shape})), places, "copy", at);
 }
 
-bool Lowerer::can_throw(const Node& node) const {
-  if (node.op->family == Family::effect || node.op->family == Family::index) return true;
-  return std::any_of(node.regions.begin(), node.regions.end(),
-                     [&](RegionId inner) { return last_fallible(inner) >= 0; });
-}
-
 int32_t Lowerer::last_fallible(RegionId region_id) const {
   const Region& region = graph_.regions[static_cast<size_t>(region_id)];
   for (size_t i = region.nodes.size(); i-- > 0;) {
-    if (can_throw(graph_.nodes[static_cast<size_t>(region.nodes[i])]))
+    if (passes::can_fail(graph_, graph_.nodes[static_cast<size_t>(region.nodes[i])]))
       return static_cast<int32_t>(i);
   }
   return kNone;
@@ -390,6 +393,12 @@ void Lowerer::wish_for_carries(int32_t number, size_t position) {
 // may still be read when the operand is made.
 void Lowerer::wish_for_operand(int32_t number, size_t position, const Scope& scope) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
+  // The bytes of a parameter that is given away and ends here are better.
+  for (const Value input : node.inputs) {
+    const int32_t held = memory_of(root(input));
+    const bool ends = last_use(root(input)) == static_cast<int32_t>(position);
+    if (held >= 0 && memory(held).writable && ends) return;
+  }
   for (size_t r = 0; r < node.results.size(); ++r) {
     const Value result{number, static_cast<int16_t>(r)};
     const int32_t wish = wish_[static_cast<size_t>(id(result))];
@@ -565,7 +574,7 @@ void Lowerer::emit_op(Scope& scope, int32_t number) {
   const int32_t held = choose(node, {number, 0}, scope);
   places.push_back(memory(held).address);
   emit(op_task(*node.op, layouts, node.attrs, dense_layout(node.results[0]), node.source), places,
-       node.op->name, node.source, can_throw(node));
+       node.op->name, node.source, passes::can_fail(graph_, node));
   for (const int32_t literal : literals) extend_to_now(literal);
 }
 

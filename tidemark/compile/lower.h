@@ -26,6 +26,12 @@ struct Interface {
   };
   std::vector<Parameter> parameters;
   std::vector<Result> results;
+
+  std::vector<int32_t> updates() const {
+    std::vector<int32_t> list;
+    for (const Result& result : results) list.push_back(result.updates);
+    return list;
+  }
 };
 
 // What the first program made of a graph has settled: which nodes are one kernel, and how buffers

@@ -9,6 +9,7 @@
 #include "tidemark/compile/workspace.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/ops/program.h"
+#include "tidemark/passes/passes.h"
 
 namespace tidemark::compile {
 namespace {
@@ -200,6 +201,7 @@ void Lowerer::emit_map(Scope& scope, int32_t number) {
   run::Map map;
   map.trips = read.integer();
   map.alive = std::clamp<int64_t>(read.integer(), 1, std::max<int64_t>(1, map.trips));
+  const std::span<const int64_t> why = read.integers();
   const Region& body = graph_.regions[static_cast<size_t>(node.regions[0])];
   std::vector<int32_t> kept;
   for (size_t k = 0; k < slices; ++k) {
@@ -242,7 +244,8 @@ void Lowerer::emit_map(Scope& scope, int32_t number) {
   step.kind = run::Step::Kind::map;
   step.control = static_cast<int32_t>(program_->maps.size());
   step.source = at;
-  step.name = "map";
+  step.name =
+      why.empty() ? "map" : cat("map, slice by slice: ", std::string(why.begin(), why.end()));
   step.middle = now() + 1;
   program_->steps.push_back(std::move(step));
   program_->maps.push_back(map);

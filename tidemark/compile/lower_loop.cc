@@ -6,6 +6,7 @@
 #include "tidemark/compile/workspace.h"
 #include "tidemark/ops/loop_attrs.h"
 #include "tidemark/ops/program.h"
+#include "tidemark/passes/passes.h"
 
 namespace tidemark::compile {
 namespace {
@@ -26,7 +27,7 @@ std::vector<Lowerer::Carried> Lowerer::start_carries(Scope& scope, int32_t numbe
                                                      std::vector<Carried> carried) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   const Source at = node.source;
-  const bool may_throw = scope.is_body && scope.last_fallible >= scope.position;
+  const bool may_throw = may_fail_from(node, scope);
   for (size_t k = 0; k < carried.size(); ++k) {
     const Value initial = node.inputs[first_input + k];
     const Value result{number, static_cast<int16_t>(k)};
@@ -412,7 +413,7 @@ bool Lowerer::emit_scalar_loop(Scope& scope, int32_t number, const run::Loop& lo
     places.push_back(memory(place).address);
   }
   emit(scalar_loop_task(std::move(*made), loop.trips, loop.counted), places, "loop", node.source,
-       can_throw(node));
+       passes::can_fail(graph_, node));
   for (size_t k = 0; k < carries; ++k) {
     memory_of(root({number, static_cast<int16_t>(k)})) = carried[k].first;
     extend_to_now(carried[k].first);

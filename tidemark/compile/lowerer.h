@@ -97,7 +97,7 @@ class Lowerer {
   void emit_copy(const run::Address& from, const ArrayRef& layout, const run::Address& to,
                  Source at);
   void analyse(RegionId region);
-  bool can_throw(const Node& node) const;
+  bool may_fail_from(const Node& node, const Scope& scope) const;
   int32_t last_fallible(RegionId region) const;
   void wish_for_carries(int32_t number, size_t position);
   void wish_for_operand(int32_t number, size_t position, const Scope& scope);

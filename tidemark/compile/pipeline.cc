@@ -19,10 +19,11 @@ Graph optimise(Graph graph, const PipelineOptions& options, const Watch& watch) 
   pass("simplify", passes::simplify);
   pass("merge", passes::merge);
   pass("remove_dead", passes::remove_dead);
+  pass("trim", passes::trim);
   if (options.fuse)
     pass("fuse",
          [&](Graph& each) { passes::fuse(each, device::caches().l2_bytes, options.fusions); });
-  pass("order", passes::order);
+  pass("order", [&](Graph& each) { passes::order(each, options.updates); });
   return compact(graph);
 }
 

@@ -15,6 +15,8 @@ namespace tidemark::compile {
 struct PipelineOptions {
   bool fuse = true;                    // False: every op a step of its own.
   passes::Fusions* fusions = nullptr;  // Of the same graph at other sizes.
+  // Of each result of the body, the parameter that it is the new value of, or -1.
+  std::vector<int32_t> updates = {};
 };
 
 // Called with the graph after each pass.

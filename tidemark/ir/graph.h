@@ -61,9 +61,9 @@ struct Graph {
 // the order of the lists.
 Graph compact(const Graph& graph);
 
-// Appends the nodes of a region, and those of the regions in it, to a region of the same graph or of
-// another, reading these values instead of its parameters; gives what its results are there. Nodes
-// for which `leave_out` holds are not copied: nobody may read them.
+// Appends the nodes of a region, and those of the regions in it, to a region of the same graph or
+// of another, reading these values instead of its parameters; gives what its results are there.
+// Nodes for which `leave_out` holds are not copied: nobody may read them.
 std::vector<Value> append_copy(const Graph& from, RegionId region, Graph& to, RegionId into,
                                std::span<const Value> parameters,
                                bool (*leave_out)(const Node& node));

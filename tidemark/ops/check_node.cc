@@ -241,7 +241,10 @@ TensorType inferred_type(const Node& node, std::span<const TensorType> operands)
   }
   if (family == Family::contract || family == Family::piece || family == Family::row)
     check_dtypes(node, operands);
-  return node.op->infer({*node.op, operands, node.attrs, Source::none()});
+  const TensorType result = node.op->infer({*node.op, operands, node.attrs, Source::none()});
+  if (family == Family::reduce)
+    check_has_elements(*node.op, operands[0], result, node.attrs.read().integers(), Source::none());
+  return result;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "tidemark/ops/reference.h"
+#include "tidemark/ops/structure.h"
 #include "tidemark/ops/term_ops.h"
 
 namespace tidemark::ops::rule {
@@ -261,3 +262,11 @@ void reference_cumsum(const ReferenceContext& context) {
 }
 
 }  // namespace tidemark::ops::rule
+
+namespace tidemark {
+
+bool updates_first_operand(const OpDef& op) {
+  return op.self == &ops::update || op.self == &ops::put || op.self == &ops::scatter_add;
+}
+
+}  // namespace tidemark

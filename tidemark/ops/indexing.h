@@ -85,3 +85,11 @@ inline constexpr const NamedOp* kIndexOps[] = {&cumsum, &gather, &put, &scatter_
                                                &take_along_axis};
 
 }  // namespace tidemark::ops
+
+namespace tidemark {
+
+// Whether an op gives its first operand with some elements changed, and so can work where that
+// lies.
+bool updates_first_operand(const OpDef& op);
+
+}  // namespace tidemark

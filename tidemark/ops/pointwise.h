@@ -185,9 +185,13 @@ inline constexpr UnaryOp sigmoid = {
     .name = "sigmoid",
     .brief = "1 / (1 + exp(-x)) of each element.",
     .accepts = TypeSet::floats,
-    // 0 - x, not -x: compilers move a negation into the products after it, which changes the sign
-    // of a NaN.
-    .value = [](Scalar x) { return x.like(1) / (x.like(1) + (x.like(0) - x).exp()); },
+    // By exp(-|x|), which does not overflow where the result is small. 0 - |x|, not -|x|: compilers
+    // move a negation into the products after it, which changes the sign of a NaN.
+    .value =
+        [](Scalar x) {
+          const Scalar power = (x.like(0) - x.abs()).exp();
+          return (x < x.like(0)).select(power, x.like(1)) / (x.like(1) + power);
+        },
     .grad = [](Term g, Term, Term y) { return g * (y * (1.0 - y)); },
     .sample = {-8.0, 8.0},
     .ulps = 6,

@@ -109,8 +109,9 @@ class Printer {
         return std::bit_cast<int64_t>(value) != 0;
       }
       case AttrKind::text: {
-        to = quoted(read.integers());
-        return true;
+        const std::span<const int64_t> codes = read.integers();
+        to = quoted(codes);
+        return !codes.empty();
       }
     }
     return false;

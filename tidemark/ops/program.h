@@ -22,8 +22,10 @@ inline constexpr AttrDef kReverseAttrs[] = {
     {"carries", AttrKind::integer}, {"backs", AttrKind::integer}, {"slices", AttrKind::integer},
     {"stacked", AttrKind::integer}, {"trips", AttrKind::size},    {"reverse", AttrKind::boolean},
     {"counted", AttrKind::boolean}};
-inline constexpr AttrDef kMapAttrs[] = {
-    {"slices", AttrKind::integer}, {"trips", AttrKind::size}, {"alive", AttrKind::size}};
+inline constexpr AttrDef kMapAttrs[] = {{"slices", AttrKind::integer},
+                                        {"trips", AttrKind::size},
+                                        {"alive", AttrKind::size},
+                                        {"why", AttrKind::text}};
 inline constexpr AttrDef kTextAttr[] = {{"text", AttrKind::text}};
 
 // One number, rank 0: `real` where the dtype is a float, else `whole`.
@@ -79,7 +81,8 @@ inline constexpr NamedOp reverse_loop = {.name = "reverse_loop",
                                          .attrs = kReverseAttrs,
                                          .no_gradient = kProgramOnly};
 // Inputs: arrays walked one slice of the first axis a trip, captures. Region: parameters slices,
-// captures; results elements to stack. `alive`: how many trips may be under way at once.
+// captures; results elements to stack. `alive`: how many trips may be under way at once. `why`: for
+// people, why a body goes slice by slice that was to take all at once.
 inline constexpr NamedOp map = {.name = "map",
                                 .brief = "A region run on every slice of arrays, apart.",
                                 .family = Family::control,

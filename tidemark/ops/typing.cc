@@ -186,6 +186,16 @@ class PointwiseTable {
 
 }  // namespace
 
+void check_has_elements(const OpDef& op, const TensorType& operand, const TensorType& result,
+                        std::span<const int64_t> axes, Source at) {
+  const bool has_identity =
+      op.monoid == Monoid::sum || op.monoid == Monoid::product || op.accepts == TypeSet::booleans;
+  if (has_identity || operand.shape.open_size() != 0 || result.shape.open_size() == 0) return;
+  throw UserError(cat(op.name, ": ", operand, " has no elements along axis ",
+                      axes.empty() ? 0 : axes[0], ", so there is none to choose"),
+                  at, "look at the size first, or put in an element: td::concat, td::pad");
+}
+
 PointwiseType infer_pointwise(const OpDef& op, std::span<const OperandType> operands, Source at) {
   static constinit MadeOnce<PointwiseTable> table;
   return table.get().of(op, admit(op, promote(operands.subspan(has_condition(op) ? 1 : 0)), at));

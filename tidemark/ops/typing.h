@@ -37,6 +37,10 @@ int64_t plain_axis(int64_t axis, int64_t rank, std::string_view op, const Tensor
 // Sorted and each once; every axis where none was given.
 AxisList plain_axes(const Axes& axes, std::string_view op, const TensorType& type, Source at);
 
+// A UserError where a reduction that chooses an element has none to choose: max of nothing.
+void check_has_elements(const OpDef& op, const TensorType& operand, const TensorType& result,
+                        std::span<const int64_t> axes, Source at);
+
 // A pointwise application: what it computes in, what it gives.
 struct PointwiseType {
   std::array<DType, 3> compute = {};  // Of each operand.

@@ -2,13 +2,19 @@
 //
 // Several orders are tried and the best is kept: the program's own, so that none is made worse; a
 // greedy one; depth first from the results; and for small regions the best there is, by search over
-// the sets of nodes that have run. Effects keep their order.
+// the sets of nodes that have run. Effects keep their order. What may fail comes before the first
+// write to a Variable, unless it depends on one: a write before it goes to bytes of its own, a
+// shadow, which count. What could be written in place in the program's own order still can.
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <queue>
 #include <unordered_map>
 
 #include "tidemark/base/text.h"
+#include "tidemark/ops/indexing.h"
 #include "tidemark/ops/op_def.h"
+#include "tidemark/ops/program.h"
 #include "tidemark/passes/passes.h"
 
 namespace tidemark::passes {
@@ -17,6 +23,7 @@ namespace {
 constexpr size_t kMostToSearch = 24;       // Nodes.
 constexpr size_t kMostSets = 100'000;      // Sets of nodes looked at by the search.
 constexpr size_t kMostForGreedy = 20'000;  // Nodes.
+constexpr size_t kMostEdges = 1'000'000;   // From what may fail to writes.
 
 struct Item {
   int64_t bytes = 0;            // Of its results, alive until their last reader has run.
@@ -26,32 +33,47 @@ struct Item {
   std::vector<int32_t> after;
   int32_t readers = 0;
   bool is_result = false;
+  bool is_fallible = false;
+  bool checks_first = false;  // Fails, if it does, before it writes.
+  int64_t shadow = 0;         // Of a Variable that it writes: bytes, if something may fail later.
 };
 
 class Orderer {
  public:
-  Orderer(Graph& graph, Region& region) : graph_(graph), region_(region) {}
+  // `updates`: of each result, the parameter whose bytes it may take, or -1; those of the body are
+  // Variables.
+  Orderer(Graph& graph, RegionId region, std::vector<int32_t> updates)
+      : graph_(graph),
+        region_(graph.regions[static_cast<size_t>(region)]),
+        is_body_(region == Graph::kBody),
+        updates_(std::move(updates)) {
+    updates_.resize(region_.results.size(), -1);
+  }
 
   // The peak of the order that the region then has.
   int64_t run() {
     collect();
+    keep_in_place();
+    const bool moves = hold_back_writes();
+    link();
     std::vector<int32_t> best(items_.size());
     for (size_t i = 0; i < best.size(); ++i) best[i] = static_cast<int32_t>(i);
-    int64_t least = peak_of(best);
+    int64_t least = cost_of(best);
     const auto consider = [&](std::vector<int32_t> order) {
       if (order.size() != items_.size()) return;
-      const int64_t peak = peak_of(order);
-      if (peak >= least) return;
-      least = peak;
+      const int64_t cost = cost_of(order);
+      if (cost >= least) return;
+      least = cost;
       best = std::move(order);
     };
+    if (moves) consider(program_order());
     if (items_.size() <= kMostForGreedy) consider(greedy());
     consider(depth_first());
     if (items_.size() <= kMostToSearch) consider(search(least));
     std::vector<int32_t> nodes;
     for (const int32_t item : best) nodes.push_back(region_.nodes[static_cast<size_t>(item)]);
     region_.nodes = std::move(nodes);
-    return least;
+    return peak_of(best);
   }
 
  private:
@@ -60,6 +82,7 @@ class Orderer {
   void collect() {
     items_.resize(region_.nodes.size());
     root_.assign(graph_.nodes.size(), -1);
+    shown_.assign(graph_.nodes.size(), -1);
     int32_t last_effect = -1;
     for (size_t i = 0; i < region_.nodes.size(); ++i) {
       const auto self = static_cast<int32_t>(i);
@@ -68,7 +91,12 @@ class Orderer {
       const bool is_view = node.op->view != nullptr;
       root_[static_cast<size_t>(region_.nodes[i])] = self;
       number_[region_.nodes[i]] = self;
+      made.is_fallible = can_fail(graph_, node);
+      made.checks_first = node.op->family == Family::index;
+      if (is_view) shown_[static_cast<size_t>(region_.nodes[i])] = shown(node.inputs[0]);
       for (const Value input : node.inputs) {
+        std::vector<int32_t>& readers = readers_of_[shown(input)];
+        if (readers.empty() || readers.back() != self) readers.push_back(self);
         const auto found = number_.find(input.node);
         if (found == number_.end()) continue;  // A parameter.
         made.before.push_back(found->second);
@@ -77,10 +105,11 @@ class Orderer {
         if (std::find(made.reads.begin(), made.reads.end(), from) == made.reads.end())
           made.reads.push_back(from);
       }
-      for (const RegionId inner : node.regions) {
-        Region& region = graph_.regions[static_cast<size_t>(inner)];
-        const bool is_group = node.op->name == "group";
-        if (!is_group) made.inside = std::max(made.inside, Orderer(graph_, region).run());
+      const bool is_group = node.op->self == &ops::group;
+      for (size_t k = 0; k < node.regions.size() && !is_group; ++k) {
+        std::vector<int32_t> carried = k == 0 ? carried_by(node) : std::vector<int32_t>();
+        Orderer inner(graph_, node.regions[k], std::move(carried));
+        made.inside = std::max(made.inside, inner.run());
       }
       if (!is_view && node.op->family != Family::source) {
         for (const TensorType& type : node.results) {
@@ -89,7 +118,7 @@ class Orderer {
             made.bytes += granted_bytes(type.shape.size() * size_of(type.dtype));
         }
       }
-      if (node.op->family == Family::effect || !node.regions.empty()) {
+      if (has_effect(graph_, node)) {
         if (last_effect >= 0) made.before.push_back(last_effect);
         last_effect = self;
       }
@@ -101,6 +130,71 @@ class Orderer {
       given.is_result = true;
       given.bytes = 0;  // Results have bytes of their own from the start.
     }
+  }
+
+  // The node whose bytes a value shows: through views, to a parameter too.
+  int32_t shown(Value value) const {
+    const int32_t through = shown_[static_cast<size_t>(value.node)];
+    return through < 0 ? value.node : through;
+  }
+
+  // Which parameter of a loop's body each result goes to next.
+  static std::vector<int32_t> carried_by(const Node& node) {
+    if (node.op->self != &ops::loop) return {};
+    std::vector<int32_t> carried;
+    const int64_t carries = node.attrs.read().integer();
+    for (int64_t k = 0; k < carries; ++k) carried.push_back(static_cast<int32_t>(1 + k));
+    return carried;
+  }
+
+  // Who may write where an array lies, and in the program's own order reads it last, stays last.
+  void keep_in_place() {
+    const auto keep_last = [&](int32_t writer, int32_t array) {
+      const std::vector<int32_t>& readers = readers_of_[array];
+      if (!readers.empty() && readers.back() > writer) return;
+      for (const int32_t reader : readers)
+        if (reader != writer) item(writer).before.push_back(reader);
+    };
+    for (size_t i = 0; i < items_.size(); ++i) {
+      const Node& node = graph_.nodes[static_cast<size_t>(region_.nodes[i])];
+      if (updates_first_operand(*node.op))
+        keep_last(static_cast<int32_t>(i), shown(node.inputs[0]));
+    }
+    for (size_t k = 0; k < updates_.size(); ++k) {
+      const auto found = number_.find(region_.results[k].node);
+      if (updates_[k] < 0 || found == number_.end()) continue;
+      const int32_t writer = root_[static_cast<size_t>(region_.results[k].node)];
+      keep_last(writer, region_.parameters[static_cast<size_t>(updates_[k])].node);
+      const TensorType& type = graph_.type(region_.results[k]);
+      if (is_body_ && !type.shape.is_open())
+        item(writer).shadow += granted_bytes(type.shape.size() * size_of(type.dtype));
+    }
+  }
+
+  // What may fail and depends on no write comes before all of them. Whether anything has to move.
+  bool hold_back_writes() {
+    std::vector<int32_t> writes, early;
+    std::vector<bool> depends(items_.size());
+    for (size_t i = 0; i < items_.size(); ++i) {
+      const Item& each = items_[i];
+      for (const int32_t from : each.before)
+        depends[i] = depends[i] || depends[static_cast<size_t>(from)];
+      const bool is_early =
+          each.is_fallible && !depends[i] && (each.shadow == 0 || each.checks_first);
+      if (is_early) early.push_back(static_cast<int32_t>(i));
+      if (each.shadow > 0 && !is_early) writes.push_back(static_cast<int32_t>(i));
+      depends[i] = depends[i] || each.shadow > 0;
+    }
+    if (writes.empty() || early.empty() || early.back() < writes.front()) return false;
+    if (writes.size() * early.size() > kMostEdges) return false;
+    for (const int32_t write : writes) {
+      std::vector<int32_t>& before = item(write).before;
+      before.insert(before.end(), early.begin(), early.end());
+    }
+    return true;
+  }
+
+  void link() {
     for (size_t i = 0; i < items_.size(); ++i) {
       for (const int32_t from : items_[i].before)
         item(from).after.push_back(static_cast<int32_t>(i));
@@ -134,10 +228,37 @@ class Orderer {
     return state.peak;
   }
 
+  // The peak, and the bytes of Variables that are written before something that may fail.
+  int64_t cost_of(const std::vector<int32_t>& order) {
+    int64_t cost = peak_of(order);
+    bool may_fail = false;
+    for (auto number = order.rbegin(); number != order.rend(); ++number) {
+      const Item& each = item(*number);
+      if (may_fail || (each.is_fallible && !each.checks_first)) cost += each.shadow;
+      may_fail = may_fail || each.is_fallible;
+    }
+    return cost;
+  }
+
   std::vector<int32_t> missing() {
     std::vector<int32_t> counts;
     for (const Item& each : items_) counts.push_back(static_cast<int32_t>(each.before.size()));
     return counts;
+  }
+
+  // As the program has it, but for what has to come before.
+  std::vector<int32_t> program_order() {
+    std::vector<int32_t> waits = missing(), order;
+    std::priority_queue<int32_t, std::vector<int32_t>, std::greater<>> ready;
+    for (size_t i = 0; i < items_.size(); ++i)
+      if (waits[i] == 0) ready.push(static_cast<int32_t>(i));
+    while (!ready.empty()) {
+      order.push_back(ready.top());
+      ready.pop();
+      for (const int32_t later : item(order.back()).after)
+        if (--waits[static_cast<size_t>(later)] == 0) ready.push(later);
+    }
+    return order;
   }
 
   // Always what frees most, or takes least.
@@ -258,13 +379,30 @@ class Orderer {
 
   Graph& graph_;
   Region& region_;
+  bool is_body_;
+  std::vector<int32_t> updates_;
   std::vector<Item> items_;
   std::vector<int32_t> root_;  // By node: the item whose bytes it shows.
   std::unordered_map<int32_t, int32_t> number_;
+  std::vector<int32_t> shown_;  // By node: of a view, the node whose bytes it shows; else -1.
+  std::unordered_map<int32_t, std::vector<int32_t>> readers_of_;  // By the node whose bytes it is.
 };
 
 }  // namespace
 
-void order(Graph& graph) { Orderer(graph, graph.body()).run(); }
+bool can_fail(const Graph& graph, const Node& node) {
+  if (node.op->family == Family::effect || node.op->family == Family::index) return true;
+  if (node.op->self == &ops::group) return false;
+  return std::any_of(node.regions.begin(), node.regions.end(), [&](RegionId id) {
+    const std::vector<int32_t>& nodes = graph.regions[static_cast<size_t>(id)].nodes;
+    return std::any_of(nodes.begin(), nodes.end(), [&](int32_t number) {
+      return can_fail(graph, graph.nodes[static_cast<size_t>(number)]);
+    });
+  });
+}
+
+void order(Graph& graph, std::span<const int32_t> updates) {
+  Orderer(graph, Graph::kBody, {updates.begin(), updates.end()}).run();
+}
 
 }  // namespace tidemark::passes

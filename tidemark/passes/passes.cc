@@ -14,8 +14,9 @@ constexpr Pass kPasses[] = {
     plain<simplify>("simplify"),
     plain<merge>("merge"),
     plain<remove_dead>("remove_dead"),
+    plain<trim>("trim"),
     {"fuse", [](Graph& graph, const Machine& machine) { fuse(graph, machine.cache_bytes); }},
-    plain<order>("order"),
+    {"order", [](Graph& graph, const Machine& machine) { order(graph, machine.updates); }},
 };
 
 }  // namespace

@@ -38,6 +38,10 @@ bool has_effect(const Graph& graph, const Node& node);
 // Drops nodes nobody reads, inside regions too; effects stay.
 void remove_dead(Graph& graph);
 
+// Takes off nodes of control flow what nobody wants: unread results, carries that only serve
+// themselves, inputs that no region reads. Drops dead nodes too.
+void trim(Graph& graph);
+
 // Puts nodes that can share loops into `group` nodes, each of which becomes one kernel; regions of
 // control flow too, each by itself. `cache_bytes` is a core's own cache (the second): rows that
 // several sweeps go over are to stay in half of it.
@@ -60,15 +64,20 @@ struct Fusions {
 };
 void fuse(Graph& graph, int64_t cache_bytes, Fusions* fusions = nullptr);
 
+// Whether a node may throw when it runs: prints, checks, indices out of range.
+bool can_fail(const Graph& graph, const Node& node);
+
 // Puts the nodes of every region in an order in which few bytes are alive at once: never more than
-// in the order they have.
-void order(Graph& graph);
+// in the order they have. `updates` says of each result which parameter it is the new value of, if
+// any: Variables, which are written after all that may fail, where their values allow it.
+void order(Graph& graph, std::span<const int32_t> updates = {});
 
 // What passes ask of the machine that will run the graph. The cache is a usual one where nobody
 // says otherwise, so that what `tidemark show` shows does not depend on where.
 struct Machine {
   int64_t cache_bytes = int64_t{1} << 20;
   Compute compute = {};
+  std::vector<int32_t> updates = {};  // See `order`.
 };
 
 struct Pass {

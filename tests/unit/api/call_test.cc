@@ -1,5 +1,6 @@
 // Calls of functions: what they reserve, views and numbers as arguments, and the mode of layers.
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <atomic>
 #include <functional>
@@ -12,6 +13,7 @@
 #include "tidemark/tidemark.h"
 
 namespace td = tidemark;
+using namespace td::literals;
 
 namespace {
 
@@ -198,6 +200,26 @@ TEST(ViewArgument, CannotRunInAPlanForADenseOne) {
             std::string::npos);
 }
 
+// Each stride needs a program of its own, and the cache is bounded.
+TEST(ViewArgument, OfEverNewStridesDoesNotGrow) {
+  const auto f = td::function(
+      [](const td::Tensor& x) {
+        const td::Tensor turned = td::transpose(td::matmul(x, x));
+        return td::matmul(turned, x) + td::transpose(td::matmul(x, turned));
+      },
+      {.cache_limit = 64_KiB});
+  int64_t width = 9;
+  const auto heap_after = [&](int calls) {
+    for (int i = 0; i < calls; ++i) f(td::ones({8, width++})[{td::all, td::Slice{0, 8}}]);
+    return static_cast<int64_t>(mallinfo2().uordblks);
+  };
+  heap_after(100);
+  const int64_t before = heap_after(100);
+  EXPECT_LT(heap_after(200) - before, 32 << 10);
+  EXPECT_EQ(f.cache_info().traces, 1);
+  EXPECT_LT(f.cache_info().bytes, 64_KiB);
+}
+
 // A sum over an axis that repeats one element multiplies, rounded once.
 TEST(RepeatedArgument, IsSummedAsInEagerCode) {
   const auto f = [](const td::Tensor& x) { return std::pair{td::sum(x), td::sum(x * 1.0)}; };
@@ -265,6 +287,17 @@ TEST(NumberArgument, ThatDoesNotFitIsRefusedAsInEagerCode) {
             std::string(wanted).replace(wanted.find("300"), 3, "-1"));
   EXPECT_EQ(f(bytes, 0).to_vector<uint8_t>()[0], 1);
   EXPECT_EQ(f.cache_info().traces, 1);
+}
+
+TEST(NumberArgument, ThatIsAnOpenSizeIsRefusedWhereItDoesNotFit) {
+  const auto add = [](const td::Tensor& x) { return x + x.shape()[0]; };
+  const td::Tensor small = td::zeros({200}, td::u8), large = td::zeros({300}, td::u8);
+  const std::string wanted = error_of([&] { add(large); });
+  EXPECT_EQ(wanted.find("add: 300 does not fit u8\n  at call_test.cc:"), 0U) << wanted;
+  const auto f = td::function(add, {.input_signature = {td::spec({td::open}, td::u8)}});
+  EXPECT_EQ(f(small).to_vector<uint8_t>()[0], 200);
+  EXPECT_EQ(error_of([&] { f(large); }), wanted);
+  EXPECT_EQ(f(small).to_vector<uint8_t>()[199], 200);
 }
 
 // ---- the mode of layers -------------------------------------------------------------------------

@@ -31,6 +31,20 @@ Doubles mapped(const Tensor& x, const std::function<double(double)>& f) {
   return list;
 }
 
+// Where exp(-x) overflows the result is still exp(x), down to the denormals.
+TEST(Sigmoid, IsDenormalWhereTheLogisticFunctionIs) {
+  for (const double x : {-88.0, -90.0, -100.0, -103.0}) {
+    const auto want = static_cast<float>(std::exp(x));
+    EXPECT_NEAR(td::sigmoid(td::constant(x, td::f32)).item<float>(), want,
+                std::max(want * 1e-6, 3e-45))
+        << x;
+  }
+  EXPECT_EQ(td::sigmoid(td::constant(-740.0, td::f64)).item<double>(), std::exp(-740.0));
+  EXPECT_EQ(td::sigmoid(td::constant(-INFINITY, td::f32)).item<float>(), 0);
+  EXPECT_EQ(td::sigmoid(td::constant(INFINITY, td::f32)).item<float>(), 1);
+  EXPECT_TRUE(std::isnan(td::sigmoid(td::constant(NAN, td::f32)).item<float>()));
+}
+
 TEST(Activations, AreTheirFormulas) {
   const Tensor x = concat({drawn({50}, 1), constant({0.0F, -90.0F, 90.0F, 20.0F, -20.0F})});
   expect_near(gelu(x),

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <random>
 
 #include "tests/unit/api/machine_code.h"
@@ -751,6 +752,117 @@ TEST(ControlFlow, SaysWhyAVariableIsNotAssignedInPlace) {
   EXPECT_EQ(turned.plan(td::spec({1000})).of(td::ByteClass::shadow), td::Bytes(0));
   turned(td::arange(1000) * 1.0f);
   EXPECT_EQ(v.value().to_vector<float>()[0], 999);
+}
+
+// ---- vectorized_map -----------------------------------------------------------------------------
+
+// The name of the first step that is a map; empty where none is.
+std::string map_of(const td::Plan& plan) {
+  for (const td::PlanStep& step : plan.timeline())
+    if (step.name.starts_with("map")) return step.name;
+  return {};
+}
+
+// Bodies whose ops all take one more axis, on slices of [n, 4, 3].
+TEST(VectorizedMap, TakesAllSlicesAtOnce) {
+  const td::MachineCode machine;
+  const Tensor w = td::random::normal({3, 5}, {.key = td::random::Key(2)});
+  const Tensor row = td::random::normal({3}, {.key = td::random::Key(3)});
+  const Tensor deep = td::random::normal({2, 4, 3}, {.key = td::random::Key(4)});
+  const std::function<Tensor(const Tensor&)> bodies[] = {
+      [&](const Tensor& e) { return td::exp(e) * row + 1; },
+      [&](const Tensor& e) { return e + deep; },
+      [&](const Tensor& e) { return td::matmul(e, w); },
+      [&](const Tensor& e) { return td::matmul(e, e, {.transpose_a = true}); },
+      [&](const Tensor& e) { return td::matmul(deep, e, {.transpose_b = true}); },
+      [&](const Tensor& e) { return td::sum(e); },
+      [&](const Tensor& e) { return td::sum(e, 0) / td::max(e, 0); },
+      [&](const Tensor& e) { return e - td::mean(e, 1, td::keepdims); },
+      [&](const Tensor& e) { return td::argmax(e, 1); },
+      [&](const Tensor& e) { return td::softmax(e, 0); },
+      [&](const Tensor& e) { return td::cumsum(e, 1); },
+      [&](const Tensor& e) { return td::transpose(e); },
+      [&](const Tensor& e) { return td::reshape(e, {2, 6}) * 2; },
+      [&](const Tensor& e) { return e[{td::Slice{.begin = 1}, td::Slice{.step = -1}}]; },
+      [&](const Tensor& e) { return td::concat({e, td::ones({1, 3})}, 0); },
+      [&](const Tensor& e) { return td::pad(e, {{1, 0}, {2, 1}}, 7); },
+      [&](const Tensor& e) { return td::sum(td::repeat(e, 100, 0), 0); },
+      [&](const Tensor& e) { return td::broadcast_to(td::sum(e, 0), {4, 3}) + 1; },
+      [&](const Tensor& e) { return e; },
+      [&](const Tensor& e) { return td::where(e > 0, e, row); },
+      [&](const Tensor& e) { return td::cast(e * 10, td::i32) + 1; },
+  };
+  const Tensor xs = td::random::normal({6, 4, 3}, {.key = td::random::Key(1)});
+  int number = 0;
+  for (const auto& body : bodies) {
+    const auto f = td::function([&](const Tensor& x) { return td::vectorized_map(body, x); });
+    const Tensor expected = td::map_fn(body, xs);
+    EXPECT_TRUE(td::identical(f(xs), expected)) << "body " << number;
+    EXPECT_TRUE(td::identical(td::vectorized_map(body, xs), expected)) << "body " << number;
+    EXPECT_EQ(map_of(f.plan(xs)), "") << "body " << number << '\n' << f.plan(xs).to_text();
+    // What is walked may repeat one element: a slice of it does not.
+    const auto of_repeated = td::function([&](const Tensor& x) {
+      return td::sum(td::vectorized_map(body, td::broadcast_to(td::sum(x), {5, 4, 3})), 0);
+    });
+    const Tensor one = td::ones({1}) * 0.1;
+    const Tensor wide = td::broadcast_to(td::sum(one), {5, 4, 3});
+    EXPECT_TRUE(td::identical(of_repeated(one), td::sum(td::map_fn(body, wide), 0)))
+        << "body " << number;
+    ++number;
+  }
+}
+
+TEST(VectorizedMap, SaysWhyItGoesSliceBySlice) {
+  const auto f = td::function([](const Tensor& x) {
+    return td::vectorized_map([](const Tensor& e) { return td::gather(e, td::argmax(e, 0), 0); },
+                              x);
+  });
+  const std::string line = std::to_string(__LINE__ - 3);
+  const Tensor xs = td::random::normal({6, 4}, {.key = td::random::Key(1)});
+  EXPECT_TRUE(td::identical(f(xs), td::max(xs, 1)));
+  EXPECT_EQ(map_of(f.plan(xs)),
+            "map, slice by slice: gather takes no axis more (control_flow_test.cc:" + line + ")");
+  const auto all_alike = td::function(
+      [](const Tensor& x) { return td::vectorized_map([](const Tensor&) { return 3; }, x); });
+  EXPECT_EQ(map_of(all_alike.plan(xs)), "map, slice by slice: it gives the same for every slice");
+  const auto repeated = [](const Tensor& x) {
+    return td::vectorized_map([](const Tensor& e) { return td::repeat(e, 3); }, x);
+  };
+  EXPECT_EQ(map_of(td::function(repeated).plan(xs)),
+            "map, slice by slice: what it gives repeats one element");
+  const auto running = [](const Tensor& e) { return td::cumsum(e, 0); };
+  const auto wide = td::function([&](const Tensor& x) {
+    return td::vectorized_map(running, td::broadcast_to(td::sum(x), {5, 100}));
+  });
+  EXPECT_EQ(map_of(wide.plan(xs)), "map, slice by slice: what it walks repeats one element");
+  const auto total = [](const Tensor& x) {
+    return td::vectorized_map([](const Tensor& e) { return td::sum(e); },
+                              td::broadcast_to(td::sum(x), {5, 1000}));
+  };
+  EXPECT_TRUE(td::identical(td::function(total)(xs), total(xs)));
+  // With a bound on how many are alive it is a map.
+  const auto bounded = td::function([](const Tensor& x) {
+    return td::vectorized_map([](const Tensor& e) { return td::cumsum(e, 0); }, x, {.chunk = 2});
+  });
+  EXPECT_EQ(map_of(bounded.plan(xs)), "map");
+  EXPECT_TRUE(td::identical(bounded(xs), td::cumsum(xs, 1)));
+}
+
+TEST(VectorizedMap, HasGradientsAndOpenLengths) {
+  const auto loss = [](const Tensor& x) {
+    return td::sum(td::vectorized_map([](const Tensor& e) { return td::tanh(e) * td::sum(e); }, x));
+  };
+  const auto gradient = [loss](const Tensor& x) {
+    td::GradientTape tape;
+    tape.watch(x);
+    return tape.gradient(loss(x), x);
+  };
+  const auto compiled = td::function(gradient);
+  for (const int64_t n : {4, 7, 2}) {
+    const Tensor x = td::random::normal({n, 3}, {.key = td::random::Key(1)});
+    EXPECT_TRUE(td::all(td::abs(compiled(x) - gradient(x)) < 1e-5).item<bool>()) << n;
+  }
+  EXPECT_EQ(compiled.cache_info().traces, 2) << compiled.cache_info();
 }
 
 }  // namespace

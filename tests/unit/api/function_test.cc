@@ -110,6 +110,30 @@ std::string error_of(const std::function<void()>& f) {
   return "no error";
 }
 
+TEST(Function, MakesWhatAResultIsComputedFromWhereTheResultGoes) {
+  const td::MachineCode machine;
+  const td::Tensor x = td::random::normal({64, 48}), w = td::random::normal({48, 48});
+  const int64_t bytes = 64 * 48 * 4;
+  const auto layer = td::function([=](const td::Tensor& a) { return td::relu(td::matmul(a, w)); });
+  EXPECT_EQ(layer.plan(x).peak().count, bytes);
+  EXPECT_TRUE(td::identical(layer(x), td::relu(td::matmul(x, w))));
+  // Both products end in the one kernel that makes both results.
+  const auto both = [=](const td::Tensor& a) {
+    const td::Tensor first = td::matmul(a, w);
+    return std::pair{td::tanh(td::matmul(first, w)) + first, td::relu(first)};
+  };
+  const auto f = td::function(both);
+  EXPECT_EQ(f.plan(x).peak().count, 2 * bytes);
+  EXPECT_TRUE(td::identical(f(x).first, both(x).first));
+  EXPECT_TRUE(td::identical(f(x).second, both(x).second));
+  EXPECT_EQ(f.profile(x).second.touched, f.plan(x).peak());
+  // The bytes of an argument given away are better still.
+  const auto g = td::function([=](const td::Tensor& a) { return td::matmul(a, w) + a; });
+  const td::Plan given = g.plan(td::spec({64, 48}).donated());
+  EXPECT_EQ(given.of(td::ByteClass::outputs).count, 0);
+  EXPECT_EQ(given.peak().count, bytes);
+}
+
 TEST(Function, SaysThatATracedTensorHasNoValue) {
   const auto f = td::function(
       [](const td::Tensor& x) {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <barrier>
 #include <cstring>
+#include <limits>
 #include <memory_resource>
 #include <thread>
 #include <vector>
@@ -215,10 +216,11 @@ class CountingResource : public std::pmr::memory_resource {
  public:
   int64_t live = 0, blocks = 0;
   bool refuse = false;
+  int64_t most_blocks = std::numeric_limits<int64_t>::max();
 
  private:
   void* do_allocate(size_t bytes, size_t alignment) override {
-    if (refuse) throw std::bad_alloc();
+    if (refuse || blocks >= most_blocks) throw std::bad_alloc();
     live += static_cast<int64_t>(bytes);
     ++blocks;
     return std::pmr::new_delete_resource()->allocate(bytes, alignment);
@@ -264,6 +266,24 @@ TEST(Resource, MayRefuse) {
               std::string::npos)
         << error.what();
   }
+  set_resource(nullptr);
+  EXPECT_EQ(in_use(), before);
+}
+
+TEST(Resource, GivesAllThatACallNeedsOrNothing) {
+  CountingResource source;
+  set_resource(&source);
+  const int64_t before = in_use();
+  {
+    const std::vector<Held> all = make_all({10, 1000, 2 * kMiB});
+    EXPECT_EQ(source.blocks, 2);
+    EXPECT_EQ(in_use() - before, 64 + 1024 + 2 * kMiB);
+    EXPECT_EQ(foreign_bytes(), 1024 + 2 * kMiB);
+  }
+  source.most_blocks = 1;
+  EXPECT_THROW(make_all({1000, 10, 2 * kMiB}), OutOfMemory);
+  EXPECT_EQ(source.blocks, 0);
+  EXPECT_EQ(foreign_bytes(), 0);
   set_resource(nullptr);
   EXPECT_EQ(in_use(), before);
 }

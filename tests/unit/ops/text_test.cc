@@ -201,8 +201,8 @@ void add_control(Maker& make) {
   const RegionId each = make.graph.add_region();
   const Value element = make.parameter(DType::f32, {}, each);
   make.returns({make.add(negative, {element}, {}, {}, each)}, each);
-  const Value mapped =
-      make.add(ops::map, {inner}, attributes(int64_t{1}, int64_t{4}, int64_t{2}), {each}, then);
+  const Value mapped = make.add(
+      ops::map, {inner}, attributes(int64_t{1}, int64_t{4}, int64_t{2}, Integers{}), {each}, then);
   make.returns({mapped}, then);
   const RegionId otherwise = make.graph.add_region();
   make.returns({make.parameter(DType::f32, {4}, otherwise)}, otherwise);
@@ -237,6 +237,13 @@ void add_control(Maker& make) {
   make.returns({{looped.node, 1}, {grouped.node, 1}, grouped});
 }
 
+void add_call(Maker& make) {
+  const Value x = make.parameter(DType::f32, {4});
+  const RegionId body = make.graph.add_region();
+  make.returns({make.add(exp, {make.parameter(DType::f32, {4}, body)}, {}, {}, body)}, body);
+  make.add(ops::call, {x}, attributes(int64_t{1}, Integers{}, Integers{}), {body});
+}
+
 TEST(Text, RoundTripsEveryOp) {
   Maker make;
   make.graph.name = "all";
@@ -249,6 +256,7 @@ TEST(Text, RoundTripsEveryOp) {
   add_sources(make);
   add_effects(make);
   add_control(make);
+  add_call(make);
   for (const OpDef& op : catalogue_of_programs()) {
     EXPECT_TRUE(make.used.contains(op.name)) << op.name << " is not tested";
   }
@@ -317,7 +325,7 @@ TEST(Text, PrintsEffectsWithTheirTexts) {
   EXPECT_EQ(to_text(make.graph), R"(function(%0: f32[2], %1: bool[]) {
   print(%0, %1) {text = "x \%\"\%\xff"}
   check_numerics(%0) {text = "a"}
-  assert_that(%1, %0) {text = ""}
+  assert_that(%1, %0)
   return
 }
 )");
@@ -577,6 +585,11 @@ TEST(TextErrors, OfAttributes) {
       "p.tm:2:13: cast needs the attribute 'dtype'\n  only what is 0, false or [] may be left out");
   expect_node_error("%y: f32[] = softmax(%a) {axis = 2}",
                     "p.tm:2:13: softmax: f32[2, 3] has no axis 2\n  axes go from 0 to 1");
+  expect_node_error(
+      "%e: f32[0, 3] = slice(%a) {begin = [0, 0], size = [0, 3], step = [1, 1]}\n"
+      "  %y: f32[3] = min(%e) {axes = [0]}",
+      "p.tm:3:16: min: f32[0, 3] has no elements along axis 0, so there is none to "
+      "choose\n  look at the size first, or put in an element: td::concat, td::pad");
   expect_node_error("%y: f32[] = softmax(%s)",
                     "p.tm:2:13: softmax: f32[] has no axis 0\n  it is a scalar");
   expect_node_error(
@@ -659,6 +672,41 @@ TEST(TextErrors, OfRegions) {
       "i64[], %x: f32[]) { return %x }",
       "p.tm:2:13: loop: result 0 of the condition is f32[], not bool[]\n  A region run again and "
       "again on values it carries.");
+}
+
+TEST(TextErrors, OfLoopsThatKeepStates) {
+  const auto loop = [](const std::string& attributes) {
+    return "%y: f32[], %m: i64[3], %r: f32[1] = loop(%s) {carries = 1, trips = 3, " + attributes +
+           "} (%t: i64[], %x: f32[]) { return %x }";
+  };
+  const std::string at = "p.tm:2:37: loop: ";
+  expect_node_error(loop("save = 9"),
+                    at + "save = 9 is none\n  0: automatic, 1: all, 2: every, 3: slots, 4: bytes");
+  expect_node_error(loop("saved = 1"), at + "saved = 1 of stacked = 0\n  it counts the last of the "
+                                            "stacked arrays");
+  expect_node_error(loop("marks = 5"),
+                    at + "marks = 5 is no result behind the carries\n  0: there are none");
+  expect_node_error(loop("marks = 1, kept = 2"),
+                    at + "kept = 2 are no carries with checkpoints\n  a bit for each carry, or -1 "
+                         "for all of them; marks is the result before them");
+  expect_node_error(loop("marks = 1, kept = 1"),
+                    at + "its marks are 3 words\n  1 where there are no checkpoints, else 2 for "
+                         "each slot");
+}
+
+TEST(TextErrors, OfReversals) {
+  const std::string ahead = " (%t: i64[], %x: f32[]) { return %x }";
+  const std::string back = " (%t: i64[], %x: f32[], %g: f32[]) { return %g }";
+  const auto reversal = [](const std::string& marks, const std::string& regions) {
+    return "%y: f32[] = reverse_loop(" + marks +
+           ", %s, %s, %s) {carries = 1, backs = 1, trips = 3}" + regions;
+  };
+  expect_node_error(
+      reversal("%s", ahead + back),
+      "p.tm:2:13: reverse_loop: its marks are f32[]\n  marks are i64, 2 for each slot");
+  expect_node_error(reversal("%s", ahead),
+                    "p.tm:2:13: reverse_loop: has 2 regions, got 1\n  A loop walked backwards from "
+                    "checkpoints.");
 }
 
 TEST(TextErrors, OfTooMuch) {

@@ -1,0 +1,235 @@
+// Takes off nodes of control flow what nobody wants: results that are not read, carries that only
+// serve themselves, captured values and slices that no region reads. So what stands around a branch
+// or a loop lives no longer than it is needed.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "tidemark/ops/loop_attrs.h"
+#include "tidemark/ops/program.h"
+#include "tidemark/passes/passes.h"
+
+namespace tidemark::passes {
+namespace {
+
+using Key = std::pair<int32_t, int32_t>;
+Key key_of(Value value) { return {value.node, value.result}; }
+using Flags = std::vector<bool>;
+
+template <class List>
+void keep_only(List& list, const Flags& kept, size_t first = 0) {
+  size_t to = first;
+  for (size_t i = first; i < list.size(); ++i)
+    if (kept[i - first]) list[to++] = list[i];
+  list.resize(to);
+}
+
+bool has_all(const Flags& kept) { return std::find(kept.begin(), kept.end(), false) == kept.end(); }
+
+class Trimmer {
+ public:
+  explicit Trimmer(Graph& graph) : graph_(graph) {}
+
+  // Whether anything was taken off.
+  bool run() {
+    visit(Graph::kBody);
+    for (const RegionId id : live_) {
+      Region& region = this->region(id);
+      for (const int32_t number : region.nodes)
+        for (const Value input : node(number).inputs) read_.insert(key_of(input));
+      for (const Value result : region.results) read_.insert(key_of(result));
+    }
+    for (const RegionId id : live_)
+      for (const int32_t number : region(id).nodes) trim_results(number);
+    if (!moved_.empty()) {
+      for (const RegionId id : live_) {
+        for (const int32_t number : region(id).nodes)
+          for (Value& input : node(number).inputs) move(input);
+        for (Value& result : region(id).results) move(result);
+      }
+      remove_dead(graph_);
+    }
+    bool trimmed = !moved_.empty();
+    for (const RegionId id : live_)
+      for (const int32_t number : region(id).nodes) trimmed |= trim_inputs(number);
+    return trimmed;
+  }
+
+ private:
+  Region& region(RegionId id) { return graph_.regions[static_cast<size_t>(id)]; }
+  Node& node(int32_t number) { return graph_.nodes[static_cast<size_t>(number)]; }
+  static bool is(const Node& node, const NamedOp& op) { return node.op->self == &op; }
+
+  void visit(RegionId id) {
+    live_.push_back(id);
+    for (const int32_t number : region(id).nodes)
+      for (const RegionId inner : node(number).regions) visit(inner);
+  }
+
+  Flags read_results(int32_t number) {
+    Flags read;
+    for (size_t r = 0; r < node(number).results.size(); ++r)
+      read.push_back(read_.contains({number, static_cast<int32_t>(r)}));
+    return read;
+  }
+
+  void move(Value& value) const {
+    const auto found = moved_.find(key_of(value));
+    if (found != moved_.end()) value.result = found->second;
+  }
+
+  // From now on the node has only these results, and its regions give only these from `first` on.
+  void keep_results(int32_t number, const Flags& kept) {
+    int16_t next = 0;
+    for (size_t r = 0; r < kept.size(); ++r)
+      if (kept[r]) moved_[{number, static_cast<int32_t>(r)}] = next++;
+    keep_only(node(number).results, kept);
+  }
+
+  void trim_results(int32_t number) {
+    const Flags read = read_results(number);
+    if (has_all(read)) return;
+    if (is(node(number), ops::loop)) return trim_loop(number, read);
+    if (!is(node(number), ops::cond) && !is(node(number), ops::map)) return;
+    // A node that gives nothing and does nothing goes as a whole; one with an effect stays as it
+    // is.
+    if (std::find(read.begin(), read.end(), true) == read.end()) return;
+    for (const RegionId inner : node(number).regions) keep_only(region(inner).results, read);
+    keep_results(number, read);
+  }
+
+  // Which of a region's parameters these of its results, and its effects, depend on.
+  Flags needed(RegionId id, const Flags& results) {
+    const Region& body = region(id);
+    std::set<Key> wanted;
+    for (size_t r = 0; r < results.size(); ++r)
+      if (results[r]) wanted.insert(key_of(body.results[r]));
+    for (size_t i = body.nodes.size(); i-- > 0;) {
+      const Node& each = node(body.nodes[i]);
+      bool is_wanted = has_effect(graph_, each);
+      for (size_t r = 0; r < each.results.size(); ++r)
+        is_wanted |= wanted.contains({body.nodes[i], static_cast<int32_t>(r)});
+      if (!is_wanted) continue;
+      for (const Value input : each.inputs) wanted.insert(key_of(input));
+    }
+    Flags parameters;
+    for (const Value parameter : body.parameters)
+      parameters.push_back(wanted.contains(key_of(parameter)));
+    return parameters;
+  }
+
+  static size_t word(const Node& node, size_t i) {
+    return static_cast<size_t>(node.attrs.words()[i]);
+  }
+  static void set_word(Node& node, size_t i, size_t value) {
+    Attrs changed;
+    for (size_t w = 0; w < node.attrs.words().size(); ++w)
+      changed.add(w == i ? static_cast<int64_t>(value) : node.attrs.words()[w]);
+    node.attrs = changed;
+  }
+
+  // Checkpoints that nobody reads go; while somebody does, the loop stays as it is.
+  void trim_checkpoints(int32_t number, const Flags& read) {
+    LoopAttrs attrs(node(number));
+    Flags kept(read.size(), true);
+    const auto first = static_cast<size_t>(attrs.marks);
+    for (size_t r = first; r <= first + attrs.kept_carries().size(); ++r) {
+      if (read[r]) return;
+      kept[r] = false;
+    }
+    attrs.marks = attrs.kept = 0;
+    node(number).attrs = attrs.attrs();
+    keep_results(number, kept);
+  }
+
+  void trim_loop(int32_t number, const Flags& read) {
+    if (LoopAttrs(node(number)).marks != 0) return trim_checkpoints(number, read);
+    const size_t carries = word(node(number), 0);
+    const bool counted = word(node(number), 5) != 0;
+    const RegionId body = node(number).regions[0];
+    Flags kept = read;
+    if (node(number).regions.size() == 2) {
+      const Flags tested = needed(node(number).regions[1], {true});
+      for (size_t j = 0; j < carries; ++j) kept[j] = kept[j] || tested[1 + j];
+    }
+    for (bool grew = true; grew;) {
+      grew = false;
+      const Flags parameters = needed(body, kept);
+      for (size_t j = 0; j < carries; ++j) {
+        if (kept[j] || !parameters[1 + j]) continue;
+        kept[j] = grew = true;
+      }
+    }
+    if (has_all(kept)) return;
+    const Flags of_carries(kept.begin(), kept.begin() + static_cast<int64_t>(carries));
+    Flags front = of_carries;
+    for (const RegionId inner : node(number).regions) {
+      Flags parameters = of_carries;
+      parameters.resize(region(inner).parameters.size() - 1, true);
+      keep_only(region(inner).parameters, parameters, 1);
+    }
+    front.resize(node(number).inputs.size() - (counted ? 1 : 0), true);
+    keep_only(node(number).inputs, front, counted ? 1 : 0);
+    keep_only(region(body).results, kept);
+    LoopAttrs attrs(node(number));
+    attrs.saved = std::count(kept.end() - attrs.saved, kept.end(), true);
+    node(number).attrs = attrs.attrs();
+    keep_results(number, kept);
+    const auto left = static_cast<size_t>(std::count(of_carries.begin(), of_carries.end(), true));
+    set_word(node(number), 0, left);
+    set_word(node(number), 2, node(number).results.size() - left);
+  }
+
+  // Parameters from `first` on that no region reads, with the inputs from `input` on.
+  bool trim_inputs(int32_t number) {
+    Node& control = node(number);
+    size_t input = 0, parameter = 0, slices = 0;
+    if (is(control, ops::cond)) {
+      input = 1;
+    } else if (is(control, ops::map)) {
+      slices = word(control, 0);
+    } else if (is(control, ops::loop)) {
+      const size_t carries = word(control, 0);
+      parameter = 1 + carries;
+      input = carries + (word(control, 5) != 0 ? 1 : 0);
+      slices = word(control, 1);
+    } else {
+      return false;
+    }
+    Flags kept(control.inputs.size() - input);
+    for (size_t which = 0; which < control.regions.size(); ++which) {
+      const Region& inner = region(control.regions[which]);
+      // The condition of a loop takes no slices.
+      const size_t behind = is(control, ops::loop) && which == 1 ? slices : 0;
+      const Flags wanted = needed(control.regions[which], Flags(inner.results.size(), true));
+      for (size_t i = behind; i < kept.size(); ++i)
+        kept[i] = kept[i] || wanted[parameter + i - behind];
+    }
+    if (has_all(kept)) return false;
+    for (size_t which = 0; which < control.regions.size(); ++which) {
+      const size_t behind = is(control, ops::loop) && which == 1 ? slices : 0;
+      const Flags mine(kept.begin() + static_cast<int64_t>(behind), kept.end());
+      keep_only(region(control.regions[which]).parameters, mine, parameter);
+    }
+    keep_only(control.inputs, kept, input);
+    const auto left = static_cast<size_t>(
+        std::count(kept.begin(), kept.begin() + static_cast<int64_t>(slices), true));
+    if (is(control, ops::map)) set_word(control, 0, left);
+    if (is(control, ops::loop)) set_word(control, 1, left);
+    return true;
+  }
+
+  Graph& graph_;
+  std::vector<RegionId> live_;
+  std::set<Key> read_;
+  std::map<Key, int16_t> moved_;  // What a result's number is now.
+};
+
+}  // namespace
+
+void trim(Graph& graph) {
+  remove_dead(graph);
+  while (Trimmer(graph).run()) remove_dead(graph);
+}
+
+}  // namespace tidemark::passes
