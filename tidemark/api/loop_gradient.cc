@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "tidemark/api/create.h"
 #include "tidemark/api/ops.h"
 #include "tidemark/ops/loop_attrs.h"
 #include "tidemark/ops/program.h"
@@ -21,6 +22,15 @@ int64_t bytes_of(const TensorType& type) {
 Operand last_trip(int64_t trips, Source at) {
   const Dim size(trips);
   return size.is_traced() ? Operand(size - 1, at) : Operand(trips - 1, at);
+}
+
+Tensor zeros_behind(const Tensor& stack, const Tensor& trips, Source at) {
+  const TensorType type = type_of(stack, at);
+  const Tensor rows = arange(0, type.shape[0], 1, DType::i64, at);
+  Shape column = type.shape;
+  for (int64_t axis = 1; axis < column.rank(); ++axis) column.set(axis, 1);
+  const Tensor is_there = reshape(less(rows, trips, at), column, at);
+  return where(is_there, stack, zeros_of(type, at), at);
 }
 
 namespace {
@@ -394,7 +404,9 @@ class LoopGradient {
     for (size_t i = 1 + carries_; i < declared_; ++i) {
       if (!is_wanted(i)) continue;
       int16_t& next = is_capture(i) ? of_capture : of_slice;
-      given[input_of(i)] = traced_tensor({number, next++}, at_);
+      Tensor& gradient = given[input_of(i)];
+      gradient = traced_tensor({number, next++}, at_);
+      if (!is_capture(i) && count_.has_value()) gradient = zeros_behind(gradient, count_, at_);
     }
     return given;
   }

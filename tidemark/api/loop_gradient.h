@@ -15,6 +15,9 @@ int64_t bytes_of(const TensorType& type);
 // The number of the last of so many trips, which may be an open size.
 Operand last_trip(int64_t trips, Source at);
 
+// Of something stacked by so many trips, which are fewer than its rows: zeros in all others.
+Tensor zeros_behind(const Tensor& stack, const Tensor& trips, Source at);
+
 // That of a loop, in the way its `save` says. `gradients` are those of its results, `wanted` says
 // by which inputs.
 Tensors loop_gradient(TraceScope* scope, int32_t number, const Tensors& gradients,

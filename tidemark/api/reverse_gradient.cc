@@ -398,7 +398,7 @@ class CheckpointedGradient {
     attrs.stacked = std::ssize(of_slices_);
     attrs.trips = attrs_.trips;
     attrs.reverse = attrs_.reverse;
-    attrs.counted = attrs_.counted || node_.regions.size() > 1;
+    attrs.counted = is_counted();
     node.attrs = attrs.attrs();
     for (const Value value : region(back_).results) {
       node.results.push_back(graph_.type(value));
@@ -421,10 +421,19 @@ class CheckpointedGradient {
       ++next;
     }
     for (size_t i = 1 + carries_; i < parameters_; ++i) {
-      if (is_wanted(i))
-        given[input_of(i)] = traced_tensor({number, is_slice(i) ? of_slice++ : next++}, at_);
+      if (!is_wanted(i)) continue;
+      Tensor& gradient = given[input_of(i)];
+      gradient = traced_tensor({number, is_slice(i) ? of_slice++ : next++}, at_);
+      if (is_slice(i) && is_counted()) gradient = zeros_behind(gradient, count(), at_);
     }
     return given;
+  }
+
+  bool is_counted() const { return attrs_.counted || node_.regions.size() > 1; }
+  // Of trips, where only the run says how many there are.
+  Tensor count() const {
+    if (attrs_.counted) return tensor_in(loop_scope_, node_.inputs[0], at_);
+    return tensor_in(scope_, {number_, static_cast<int16_t>(attrs_.marks)}, at_)[Slices(0, at_)];
   }
 
   TraceScope* scope_;
