@@ -637,6 +637,9 @@ class Writer {
     attrs.trips = trips;
     attrs.reverse = one_in(3);
     attrs.counted = kind == counted;
+    using Save = LoopAttrs::Save;
+    attrs.save = one_of({Save::automatic, Save::all, Save::every, Save::slots});
+    if (attrs.save == Save::every || attrs.save == Save::slots) attrs.amount = 1 + below(4);
     node.attrs = attrs.attrs();
     keep(place, std::move(node));
   }

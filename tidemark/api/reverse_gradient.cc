@@ -224,6 +224,8 @@ class CheckpointedGradient {
     std::vector<bool> is_state(carries_);
     for (size_t j = 0; j < carries_; ++j)
       is_state[j] = reads(graph_, region(back_), starts_[1 + j]) || attrs_.carries > 62;
+    // A loop without a state has trips all the same: any carry says so.
+    if (std::find(is_state.begin(), is_state.end(), true) == is_state.end()) is_state[0] = true;
     for (bool grew = true; grew;) {
       grew = false;
       Region part = region(body_);
@@ -238,8 +240,6 @@ class CheckpointedGradient {
     }
     for (size_t j = 0; j < carries_; ++j)
       if (is_state[j]) states_.push_back(j);
-    // A loop without a state has trips all the same: any carry says so.
-    if (states_.empty()) states_.push_back(0);
   }
 
   // One trip again: the states alone.

@@ -279,6 +279,21 @@ TEST(LoopGradient, OfGradientsOfWhileLoop) {
   }
 }
 
+// Going back reads no state: what is kept all the same can be run again from itself.
+TEST(LoopGradient, OfABodyThatIsLinear) {
+  expect_gradient(
+      [&](const td::Tensor& x, td::Save save) {
+        const auto [n, c] =
+            td::fori_loop(0, 6,
+                          [&](const td::Tensor&, const td::Tensor& n, const td::Tensor& c) {
+                            return std::tuple{n + td::sum(c), c * 0.5 + x};
+                          },
+                          std::tuple{td::constant(0.0, td::f64), x}, {.save = save});
+        return td::sum(c) + n;
+      },
+      drawn({3}, 1));
+}
+
 // x = (x + a / x) / 2 until it no longer moves: the square root of a.
 TEST(LoopGradient, OfNewtonsIterationToATolerance) {
   const td::MachineCode machine;
