@@ -470,6 +470,8 @@ Tensors loop_gradient(TraceScope* scope, int32_t number, const Tensors& gradient
     choose_automatic(graph, node, attrs);
     node.attrs = attrs.attrs();
   }
+  // Without carries there is no state to start from again.
+  if (attrs.carries == 0) attrs.save = LoopAttrs::Save::all;
   const bool needs_bound =
       attrs.save == LoopAttrs::Save::all || attrs.save == LoopAttrs::Save::every;
   if (needs_bound && attrs.trips == -1) {
