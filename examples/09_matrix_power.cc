@@ -14,10 +14,10 @@ namespace td = tidemark;
 
 int main(int argc, char** argv) {
   const int64_t edge = lesson::is_small(argc, argv) ? 20 : 100;
-  const int power = 100;
+  constexpr int power = 100;
   const td::Tensor a = td::random::normal({edge, edge}, {.stddev = 0.1, .key = td::random::Key(1)});
 
-  const auto plain = [power](const td::Tensor& m) {
+  const auto plain = [](const td::Tensor& m) {
     td::Tensor r = m;
     for (int i = 1; i < power; ++i) r = td::matmul(r, m);
     return r;

@@ -390,7 +390,8 @@ void Lowerer::wish_for_carries(int32_t number, size_t position) {
 }
 
 // What ends in the bytes of a result is made there. Not where a Variable is written: its old value
-// may still be read when the operand is made.
+// may still be read when the operand is made. Nor where the result can take the bytes of a
+// parameter given away: then it needs none of its own.
 void Lowerer::wish_for_operand(int32_t number, size_t position, const Scope& scope) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   // The bytes of a parameter that is given away and ends here are better.
@@ -403,7 +404,15 @@ void Lowerer::wish_for_operand(int32_t number, size_t position, const Scope& sco
     const Value result{number, static_cast<int16_t>(r)};
     const int32_t wish = wish_[static_cast<size_t>(id(result))];
     if (wish < 0 || scope.destinations[static_cast<size_t>(wish)].place >= 0) continue;
-    for (size_t k = 0; k < node.inputs.size(); ++k) {
+    const auto is_given = [&](size_t k) {
+      const int32_t held = memory_of(root(node.inputs[k]));
+      return held >= 0 && memory(held).writable &&
+             last_use(root(node.inputs[k])) == static_cast<int32_t>(position) &&
+             overwrites(node, k, r);
+    };
+    bool takes_given = false;
+    for (size_t k = 0; k < node.inputs.size(); ++k) takes_given = takes_given || is_given(k);
+    for (size_t k = 0; k < node.inputs.size() && !takes_given; ++k) {
       const int32_t operand = root(node.inputs[k]);
       const bool made_here = operand == id(node.inputs[k]) && memory_of(operand) < 0 &&
                              !is_constant(node.inputs[k]) &&
