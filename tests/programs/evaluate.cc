@@ -9,6 +9,7 @@
 #include "tidemark/api/tensor_state.h"
 #include "tidemark/base/error.h"
 #include "tidemark/compile/eager.h"
+#include "tidemark/ops/loop_attrs.h"
 #include "tidemark/ops/lower.h"
 #include "tidemark/ops/program.h"
 #include "tidemark/ops/reduce.h"
@@ -108,6 +109,7 @@ class Evaluator {
     if (node.op->self == &ops::cond) return cond(node, inputs);
     if (node.op->self == &ops::loop) return loop(node, inputs);
     if (node.op->self == &ops::map) return map(node, inputs);
+    if (node.op->self == &ops::reverse_loop) return reverse_loop(node, inputs);
     return {op(node, inputs)};
   }
 
@@ -137,43 +139,91 @@ class Evaluator {
   }
 
   Tensors loop(const Node& node, const Tensors& inputs) {
-    Attrs::Reader read = node.attrs.read();
-    const int64_t carries = read.integer(), slices = read.integer(), stacked = read.integer();
-    int64_t trips = read.integer();
-    const bool reverse = read.boolean(), counted = read.boolean();
+    const LoopAttrs attrs(node);
+    int64_t trips = attrs.trips;
     auto next = inputs.begin();
-    if (counted) {
+    if (attrs.counted) {
       const int64_t count = item<int64_t>(*next++);
-      if (count < 0 || count > trips)
+      if (count < 0 || (trips >= 0 && count > trips))
         throw UserError(cat("a loop of ", count, " trips"), Source::none(), "the most is known");
       trips = count;
     }
-    Tensors carried = dense({next, next + carries});
-    const Tensors walked = dense({next + carries, next + carries + slices});
-    const Tensors captures(next + carries + slices, inputs.end());
-    Tensors stacks;
-    for (int64_t k = 0; k < stacked; ++k)
-      stacks.push_back(made(node.results[static_cast<size_t>(carries + k)]));
-    for (int64_t trip = 0; trip < trips; ++trip) {
-      Tensor number = made({DType::i64, {}});
-      std::memcpy(data(number), &trip, sizeof(trip));
-      Tensors arguments = {number};
+    Tensors carried = dense({next, next + attrs.carries});
+    const Tensors walked = dense({next + attrs.carries, next + attrs.carries + attrs.slices});
+    const Tensors captures(next + attrs.carries + attrs.slices, inputs.end());
+    Tensors given;
+    for (const TensorType& type : node.results) given.push_back(made(type));
+    int64_t trip = 0;
+    for (; trips < 0 || trip < trips; ++trip) {
+      Tensors arguments = {number(trip)};
       append(arguments, carried);
       if (node.regions.size() > 1) {
         Tensors test = arguments;
         append(test, captures);
         if (!item<bool>(region(node.regions[1], test)[0])) break;
       }
-      const int64_t at = reverse ? trips - 1 - trip : trip;
+      const int64_t at = attrs.reverse ? trips - 1 - trip : trip;
       for (const Tensor& array : walked) arguments.push_back(slice_of(array, at));
       append(arguments, captures);
       const Tensors results = dense(region(node.regions[0], arguments));
-      carried.assign(results.begin(), results.begin() + carries);
-      for (int64_t k = 0; k < stacked; ++k)
-        put_slice(stacks[static_cast<size_t>(k)], at, results[static_cast<size_t>(carries + k)]);
+      carried.assign(results.begin(), results.begin() + attrs.carries);
+      for (int64_t k = 0; k < attrs.stacked; ++k)
+        put_slice(given[attrs.stacked_result(static_cast<size_t>(k))], at,
+                  results[static_cast<size_t>(attrs.carries + k)]);
     }
-    append(carried, stacks);
-    return carried;
+    std::copy(carried.begin(), carried.end(), given.begin());
+    // Of what is kept only the number of trips counts: a reversal starts again from the start.
+    if (attrs.marks != 0)
+      std::memcpy(data(given[static_cast<size_t>(attrs.marks)]), &trip, sizeof(trip));
+    return given;
+  }
+
+  static Tensor number(int64_t value) {
+    Tensor made_number = made({DType::i64, {}});
+    std::memcpy(data(made_number), &value, sizeof(value));
+    return made_number;
+  }
+
+  // All states first, then back over the trips.
+  Tensors reverse_loop(const Node& node, const Tensors& inputs) {
+    const ReverseAttrs attrs(node);
+    int64_t trips = 0;
+    const Tensor marks = sweep::dense_copy(inputs[0]);
+    std::memcpy(&trips, data(marks), sizeof(trips));
+    auto next = inputs.begin() + 1 + attrs.carries;
+    std::vector<Tensors> states = {dense({next, next + attrs.carries})};
+    next += attrs.carries;
+    Tensors backs = dense({next, next + attrs.backs});
+    next += attrs.backs;
+    const Tensors walked = dense({next, next + attrs.slices});
+    const Tensors captures(next + attrs.slices, inputs.end());
+    const auto append_rest = [&](Tensors& arguments, int64_t at) {
+      for (const Tensor& array : walked) arguments.push_back(slice_of(array, at));
+      append(arguments, captures);
+    };
+    const auto slice = [&](int64_t trip) { return attrs.reverse ? trips - 1 - trip : trip; };
+    for (int64_t trip = 0; trip + 1 < trips; ++trip) {
+      Tensors arguments = {number(trip)};
+      append(arguments, states.back());
+      append_rest(arguments, slice(trip));
+      states.push_back(dense(region(node.regions[0], arguments)));
+    }
+    Tensors stacks;
+    for (int64_t k = 0; k < attrs.stacked; ++k)
+      stacks.push_back(made(node.results[static_cast<size_t>(attrs.backs + k)]));
+    for (int64_t trip = trips; trip-- > 0;) {
+      Tensors arguments = {number(trip)};
+      append(arguments, states[static_cast<size_t>(trip)]);
+      append(arguments, backs);
+      append_rest(arguments, slice(trip));
+      const Tensors results = dense(region(node.regions[1], arguments));
+      backs.assign(results.begin(), results.begin() + attrs.backs);
+      for (int64_t k = 0; k < attrs.stacked; ++k)
+        put_slice(stacks[static_cast<size_t>(k)], slice(trip),
+                  results[static_cast<size_t>(attrs.backs + k)]);
+    }
+    append(backs, stacks);
+    return backs;
   }
 
   Tensors map(const Node& node, const Tensors& inputs) {

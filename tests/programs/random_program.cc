@@ -9,6 +9,7 @@
 #include "tidemark/ops/check_node.h"
 #include "tidemark/ops/contract.h"
 #include "tidemark/ops/indexing.h"
+#include "tidemark/ops/loop_attrs.h"
 #include "tidemark/ops/pointwise.h"
 #include "tidemark/ops/program.h"
 #include "tidemark/ops/random.h"
@@ -629,13 +630,17 @@ class Writer {
       give(condition, test(condition));
       node.regions.push_back(condition.region);
     }
-    node.attrs = Attrs()
-                     .add(static_cast<int64_t>(carried.size()))
-                     .add(static_cast<int64_t>(slices.size()))
-                     .add(stacked)
-                     .add(trips)
-                     .add(one_in(3))
-                     .add(kind == counted);
+    LoopAttrs attrs;
+    attrs.carries = std::ssize(carried);
+    attrs.slices = std::ssize(slices);
+    attrs.stacked = stacked;
+    attrs.trips = trips;
+    attrs.reverse = one_in(3);
+    attrs.counted = kind == counted;
+    using Save = LoopAttrs::Save;
+    attrs.save = one_of({Save::automatic, Save::all, Save::every, Save::slots});
+    if (attrs.save == Save::every || attrs.save == Save::slots) attrs.amount = 1 + below(4);
+    node.attrs = attrs.attrs();
     keep(place, std::move(node));
   }
   // Of its type already where there is one: carries that change places are of interest.

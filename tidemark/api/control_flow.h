@@ -23,10 +23,17 @@
 
 namespace tidemark {
 
-// What a loop keeps of its trips for the gradient.
+// What a loop keeps of its trips for the gradient, in a function. Where not all is kept, trips are
+// run again from checkpoints; the gradient is the same bits.
+// - automatic: all while that is at most 64 MiB and the number of trips is known or bounded; else
+//   as many checkpoints as the square root of the number of trips, 32 where that is not known.
+// - all: what the body's gradient reads of every trip. Needs a number of trips, or a bound on it.
+// - every(k): a checkpoint each k trips, and k more to go back over those between two of them.
+// - slots(s): s checkpoints, the start of the loop among them, where they cost the fewest trips.
+// - bytes(b): as many of these as fit in b bytes together with what is in work.
 class Save {
  public:
-  enum class Kind : uint8_t { automatic, all, every, slots, bytes };
+  using Kind = LoopAttrs::Save;
   static Save automatic() { return Save(Kind::automatic, 0); }
   static Save all() { return Save(Kind::all, 0); }
   static Save every(int64_t trips) { return Save(Kind::every, trips); }
@@ -63,6 +70,17 @@ struct MapOptions {
 };
 
 namespace detail {
+
+inline void set_save(LoopParts& parts, Save save, Source at) {
+  parts.save = save.kind();
+  parts.save_amount = save.amount();
+  if (save.kind() == Save::Kind::every)
+    check_count(parts.name, "save = every", save.amount(), 1, at);
+  if (save.kind() == Save::Kind::slots)
+    check_count(parts.name, "save = slots", save.amount(), 1, at);
+  if (save.kind() == Save::Kind::bytes)
+    check_count(parts.name, "save = bytes", save.amount(), 1, at);
+}
 
 // A copy of a structure with these tensors, in the order of take_tensors.
 template <Structure S>
@@ -259,6 +277,7 @@ auto while_loop(Condition&& condition, Body&& body, State&& loop_vars, LoopOptio
         detail::call_moved(body, at, detail::filled(structure, std::move(carries))), at);
     return detail::carried_on(structure, std::move(next), "while_loop", at);
   };
+  detail::set_save(parts, options.save, at);
   if (options.max_iterations) {
     detail::check_count("while_loop", "max_iterations", *options.max_iterations, 0, at);
     parts.trips = *options.max_iterations;
@@ -270,7 +289,7 @@ auto while_loop(Condition&& condition, Body&& body, State&& loop_vars, LoopOptio
 // the number of trips is known in a plan, or tensors.
 template <class Body, class State>
 auto fori_loop(const Operand& lower, const Operand& upper, Body&& body, State&& init,
-               const ForOptions& = {}, Source at = Source::here()) {
+               const ForOptions& options = {}, Source at = Source::here()) {
   using S = detail::Lifted<State>;
   static_assert(std::is_same_v<detail::MovedResult<Body, S, Tensor>, S>,
                 "fori_loop: the body must return the same structure as init");
@@ -280,6 +299,7 @@ auto fori_loop(const Operand& lower, const Operand& upper, Body&& body, State&& 
   parts.carry_path = detail::path_of(structure, "carry");
   parts.lower = detail::index_of(lower, "fori_loop", at);
   parts.upper = detail::index_of(upper, "fori_loop", at);
+  detail::set_save(parts, options.save, at);
   parts.body = [&](const Tensor& number, detail::Tensors carries, const detail::Tensors&) {
     S next = detail::lift(
         detail::call_moved(body, at, detail::filled(structure, std::move(carries)), number), at);
@@ -309,6 +329,7 @@ auto scan(Body&& body, State&& init, const Xs& xs, const ScanOptions& options = 
   parts.walked = detail::take_tensors(arrays);
   parts.trips = detail::common_length(parts.walked, detail::path_of(arrays, "xs"), "scan", at);
   parts.reverse = options.reverse;
+  detail::set_save(parts, options.save, at);
   const size_t carries = parts.carries.size();
   parts.body = [&](const Tensor&, detail::Tensors carried, detail::Tensors slices) {
     Both both =

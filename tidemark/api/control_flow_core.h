@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tidemark/api/tensor.h"
+#include "tidemark/ops/loop_attrs.h"
 
 namespace tidemark::detail {
 
@@ -47,6 +48,9 @@ struct LoopParts {
   Tensor lower = {}, upper = {};  // Bounds instead of a number of trips.
   Tensors walked = {};            // A trip gets one slice of the first axis of each.
   bool reverse = false;
+  // What is kept for the gradient, and how much of it.
+  LoopAttrs::Save save = LoopAttrs::Save::automatic;
+  int64_t save_amount = 0;
 };
 // The carries, then the stacked elements.
 Tensors run_loop(LoopParts parts, Source at);

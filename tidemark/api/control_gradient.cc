@@ -1,22 +1,16 @@
 // Gradients of control flow, made of control flow.
 //
 // A branch and a map's body are run once more in their gradients, so that nothing of them is kept.
-// A loop keeps, of each trip, what its body's gradient reads: the carries it starts with and what
-// cannot be had from them for nothing. What stays the same in all trips is kept once.
+// Loops are in loop_gradient.cc.
 #include <algorithm>
-#include <array>
 
-#include "tidemark/api/differentiate.h"
+#include "tidemark/api/loop_gradient.h"
 #include "tidemark/api/ops.h"
 #include "tidemark/api/pullback.h"
 #include "tidemark/ops/program.h"
 
 namespace tidemark::detail {
 namespace {
-
-bool is_effect(const Node& node) { return node.op->family == Family::effect; }
-
-Tensor zeros_of(const TensorType& type, Source at) { return repeated_number(0, type, at); }
 
 Tensors tensors_in(TraceScope* scope, std::span<const Value> values, Source at) {
   Tensors tensors;
@@ -177,303 +171,6 @@ Tensors call_gradient(TraceScope* scope, int32_t number, const Node& node, const
   return given;
 }
 
-// ---- loop ---------------------------------------------------------------------------------------
-
-// The loop backwards. Its body goes back over the nodes of the loop's own body, in a scope inside
-// that one, so that it shows which of that body's values are read:
-// - a carry at the start of a trip, and anything made in between, is stacked by the loop itself,
-//   which gets one more result for each;
-// - a carry at the end of a trip is what the next trip started with, so the loop backwards carries
-//   it along;
-// - slices are walked again, captured values are captured.
-class LoopGradient {
- public:
-  LoopGradient(TraceScope* scope, int32_t number, const Tensors& gradients,
-               const std::vector<bool>& wanted, Source at)
-      : scope_(scope),
-        number_(number),
-        gradients_(gradients),
-        wanted_(wanted),
-        at_(at),
-        graph_(scope->trace->graph()),
-        node_(graph_.nodes[static_cast<size_t>(number)]),
-        region_(node_.regions[0]) {
-    Attrs::Reader read = node_.attrs.read();
-    carries_ = static_cast<size_t>(read.integer());
-    slices_ = static_cast<size_t>(read.integer());
-    stacked_ = static_cast<size_t>(read.integer());
-    trips_ = read.integer();
-    reverse_ = read.boolean();
-    is_counted_ = read.boolean();
-    active_ = depending_carries(graph_, node_, wanted);
-  }
-
-  Tensors run() {
-    if (is_counted_ || node_.regions.size() > 1) {
-      throw UserError(
-          "gradient: this loop's number of trips is not known when the function is traced", at_,
-          "give fori_loop plain numbers for bounds");
-    }
-    // The loop's body as a scope again, inside the current one.
-    retain(current_scope);
-    auto* const body = new TraceScope;
-    body->parent = current_scope;
-    body->trace = scope_->trace;
-    body->region = region_;
-    body->what = "the body of a loop";
-    body->at = at_;
-    TraceScope* const outer = current_scope;
-    Tensors given;
-    {
-      const EnterScope entered(body);
-      InnerScope back("the gradient of a loop's body", at_);
-      trace_body(body, back);
-      const EnterScope behind(outer);
-      given = finish(body, back);
-    }
-    body->ended = true;
-    body->parameter_of.clear();
-    detail::release(body);
-    return given;
-  }
-
- private:
-  const std::vector<Value>& parameters() const {
-    return graph_.regions[static_cast<size_t>(region_)].parameters;
-  }
-  Value parameter(size_t i) const { return parameters()[i]; }
-  Value result(size_t i) const { return graph_.regions[static_cast<size_t>(region_)].results[i]; }
-  bool is_capture(size_t i) const { return i >= 1 + carries_ + slices_; }
-  // The node's input that a parameter of the body gets; there is none for the trip.
-  Value input_of(size_t parameter) const { return node_.inputs[parameter - 1]; }
-
-  void trace_body(TraceScope* body, InnerScope& back) {
-    const auto& own = graph_.regions[static_cast<size_t>(region_)];
-    declared_ = own.parameters.size();
-    own_nodes_ = own.nodes.size();
-    const std::vector<Value> inner = own.parameters, results = own.results;
-    const Tensor trip = back.parameter({DType::i64, {}}, at_);
-    trip_ = value_of(trip, at_);
-    const Operand last =
-        trips_.is_traced() ? Operand(trips_ - 1, at_) : Operand(trips_.word() - 1, at_);
-    lend(back, inner[0], subtract(last, trip, at_));
-    Differentiation asked;
-    asked.scope = body;
-    for (size_t j = 0; j < carries_; ++j) {
-      if (!active_[j]) continue;
-      of_carries_.push_back(back.parameter(graph_.type(inner[1 + j]), at_));
-      asked.seeds.emplace_back(results[j], of_carries_.back());
-      asked.watched.push_back(inner[1 + j]);
-    }
-    for (size_t e = 0; e < stacked_; ++e) {
-      if (!gradients_[carries_ + e].has_value()) continue;
-      of_elements_.push_back(back.parameter(graph_.type(results[carries_ + e]), at_));
-      asked.seeds.emplace_back(results[carries_ + e], of_elements_.back());
-    }
-    for (size_t i = 1 + carries_; i < inner.size(); ++i) {
-      if (!wanted_[i - 1]) continue;
-      asked.watched.push_back(inner[i]);
-      if (is_capture(i)) sums_.push_back(back.parameter(graph_.type(inner[i]), at_));
-    }
-    asked.sources = asked.watched;
-    for (size_t j = 0; j < carries_; ++j) {
-      // What the trip ended with, unless it is what another one had already.
-      if (std::find(inner.begin(), inner.end(), results[j]) != inner.end()) continue;
-      const std::pair key{results[j].node, results[j].result};
-      if (back.scope()->parameter_of.contains(key)) continue;
-      const Tensor next = back.parameter(graph_.type(results[j]), at_);
-      lend(back, results[j], next);
-      nexts_.push_back({j, value_of(next, at_)});
-    }
-    const std::vector<Found> found = differentiate(asked, at_);
-    set_results(back, asked.sources, found);
-  }
-
-  static void lend(InnerScope& back, Value value, const Tensor& as) {
-    back.scope()->parameter_of.emplace(std::pair{value.node, value.result},
-                                       value_of(as, Source::none()));
-  }
-
-  void set_results(InnerScope& back, const std::vector<Value>& sources,
-                   const std::vector<Found>& found) {
-    const auto or_zeros = [&](size_t i) {
-      return found[i].dense.has_value() ? found[i].dense : zeros_of(graph_.type(sources[i]), at_);
-    };
-    std::vector<Value> of_carries, of_slices, of_captures;
-    size_t next = 0, capture = 0;
-    for (; next < of_carries_.size(); ++next) of_carries.push_back(value_of(or_zeros(next), at_));
-    for (size_t i = 1 + carries_; i < declared_; ++i) {
-      if (!wanted_[i - 1]) continue;
-      const size_t source = next++;
-      if (!is_capture(i)) {
-        of_slices.push_back(value_of(or_zeros(source), at_));
-        continue;
-      }
-      const Tensor& sum = sums_[capture++];
-      of_captures.push_back(value_of(
-          found[source].dense.has_value() ? add(sum, found[source].dense, at_) : sum, at_));
-    }
-    std::vector<Value> results = of_carries;
-    results.insert(results.end(), of_captures.begin(), of_captures.end());
-    drop_unread(back, results, of_slices);
-    for (const Next& each : nexts_)
-      results.push_back(
-          value_of(tensor_in(back.scope()->parent, parameter(1 + each.carry), at_), at_));
-    results.insert(results.end(), of_slices.begin(), of_slices.end());
-    graph_.regions[static_cast<size_t>(back.region())].results = std::move(results);
-    slice_gradients_ = of_slices.size();
-  }
-
-  // A carry's end that no rule reads need not be carried along.
-  void drop_unread(InnerScope& back, const std::vector<Value>& carried,
-                   const std::vector<Value>& elements) {
-    const std::vector<int32_t>& nodes = graph_.regions[static_cast<size_t>(back.region())].nodes;
-    const auto has = [](const auto& list, Value value) {
-      return std::find(list.begin(), list.end(), value) != list.end();
-    };
-    std::erase_if(nexts_, [&](const Next& each) {
-      const bool is_read = std::any_of(nodes.begin(), nodes.end(), [&](int32_t number) {
-        return has(graph_.nodes[static_cast<size_t>(number)].inputs, each.value);
-      });
-      return !is_read && !has(carried, each.value) && !has(elements, each.value);
-    });
-  }
-
-  // Where each value of the body that is read comes from, and the loop backwards.
-  Tensors finish(TraceScope* body, InnerScope& back) {
-    Node node;
-    node.op = node_.op;
-    std::vector<Value> carries = {trip_}, slices, captures;
-    std::vector<Value> walked, captured;
-    size_t carry = 0;
-    for (size_t j = 0; j < carries_; ++j) {
-      if (!active_[j]) continue;
-      node.inputs.push_back(value_of(
-          gradients_[j].has_value() ? gradients_[j] : zeros_of(node_.results[j], at_), at_));
-      carries.push_back(TensorState::of(of_carries_[carry++])->value());
-    }
-    for (const Tensor& sum : sums_) {
-      node.inputs.push_back(value_of(zeros_of(type_of(sum, at_), at_), at_));
-      carries.push_back(TensorState::of(sum)->value());
-    }
-    for (const Next& each : nexts_) {
-      node.inputs.push_back(here({number_, static_cast<int16_t>(each.carry)}));
-      carries.push_back(each.value);
-    }
-    size_t element = 0;
-    for (size_t e = 0; e < stacked_; ++e) {
-      if (!gradients_[carries_ + e].has_value()) continue;
-      walked.push_back(value_of(gradients_[carries_ + e], at_));
-      slices.push_back(TensorState::of(of_elements_[element++])->value());
-    }
-    for (const Value value : back.scope()->captured) {
-      const Value inside = back.scope()->parameter_of.at({value.node, value.result});
-      const auto found = std::find(parameters().begin(), parameters().end(), value);
-      const auto index = static_cast<size_t>(found - parameters().begin());
-      if (found == parameters().end() || index <= carries_) {
-        slices.push_back(inside);
-        walked.push_back(stacked(value));
-      } else if (index >= declared_) {
-        captures.push_back(inside);
-        captured.push_back(body->captured[index - declared_]);
-      } else {
-        (is_capture(index) ? captures : slices).push_back(inside);
-        (is_capture(index) ? captured : walked).push_back(here(input_of(index)));
-      }
-    }
-    // What came in through the body is not the body's.
-    graph_.regions[static_cast<size_t>(region_)].parameters.resize(declared_);
-    graph_.regions[static_cast<size_t>(region_)].nodes.resize(own_nodes_);
-    return add_backward(std::move(node), back, {carries, slices, captures}, walked, captured);
-  }
-
-  // A value of the forward loop's scope in the current one.
-  Value here(Value value) const { return value_of(tensor_in(scope_, value, at_), at_); }
-
-  // All trips' values of something in the body: one more result of the loop.
-  Value stacked(Value value) {
-    Node& loop = graph_.nodes[static_cast<size_t>(number_)];
-    TensorType type = graph_.type(value);
-    type.shape.insert(0, trips_);
-    loop.results.push_back(type);
-    loop.attrs = Attrs()
-                     .add(static_cast<int64_t>(carries_))
-                     .add(static_cast<int64_t>(slices_))
-                     .add(static_cast<int64_t>(loop.results.size() - carries_))
-                     .add(trips_.word())
-                     .add(reverse_)
-                     .add(is_counted_);
-    graph_.regions[static_cast<size_t>(region_)].results.push_back(value);
-    return here({number_, static_cast<int16_t>(
-                              graph_.nodes[static_cast<size_t>(number_)].results.size() - 1)});
-  }
-
-  Tensors add_backward(Node node, InnerScope& back, const std::array<std::vector<Value>, 3>& inner,
-                       const std::vector<Value>& walked, const std::vector<Value>& captured) {
-    const size_t carries = node.inputs.size();
-    for (const Value value : walked) node.inputs.push_back(value);
-    for (const Value value : captured) node.inputs.push_back(value);
-    Region& region = graph_.regions[static_cast<size_t>(back.region())];
-    region.parameters.clear();
-    for (const std::vector<Value>& list : inner)
-      region.parameters.insert(region.parameters.end(), list.begin(), list.end());
-    for (size_t i = 0; i < region.results.size(); ++i) {
-      TensorType type = graph_.type(region.results[i]);
-      if (i >= carries) type.shape.insert(0, trips_);
-      node.results.push_back(std::move(type));
-    }
-    node.regions = {back.region()};
-    node.source = at_.resolve();
-    node.attrs = Attrs()
-                     .add(static_cast<int64_t>(carries))
-                     .add(static_cast<int64_t>(walked.size()))
-                     .add(static_cast<int64_t>(slice_gradients_))
-                     .add(trips_.word())
-                     .add(!reverse_)
-                     .add(false);
-    const int32_t number = graph_.add_node(current_scope->region, std::move(node));
-    // By inputs: carries, slices, captures; the sums of captures stand behind the carries.
-    Tensors given(wanted_.size());
-    int16_t of_carry = 0, of_capture = static_cast<int16_t>(of_carries_.size()),
-            of_slice = static_cast<int16_t>(carries);
-    for (size_t j = 0; j < carries_; ++j) {
-      if (!active_[j]) continue;
-      if (wanted_[j]) given[j] = traced_tensor({number, of_carry}, at_);
-      ++of_carry;
-    }
-    for (size_t i = carries_; i < wanted_.size(); ++i) {
-      if (!wanted_[i]) continue;
-      int16_t& next = is_capture(i + 1) ? of_capture : of_slice;
-      given[i] = traced_tensor({number, next++}, at_);
-    }
-    return given;
-  }
-
-  struct Next {
-    size_t carry;
-    Value value;  // In the loop backwards.
-  };
-
-  TraceScope* scope_;
-  int32_t number_;
-  const Tensors& gradients_;
-  const std::vector<bool>& wanted_;
-  Source at_;
-  Graph& graph_;
-  const Node node_;  // As it was.
-  RegionId region_;
-  size_t carries_ = 0, slices_ = 0, stacked_ = 0;
-  Dim trips_ = 0;  // May be open.
-  bool reverse_ = false, is_counted_ = false;
-  std::vector<bool> active_;  // Of carries: those gradients flow through.
-  size_t declared_ = 0;       // Parameters of the body.
-  size_t own_nodes_ = 0;      // Nodes of the body.
-  Value trip_;
-  Tensors of_carries_, of_elements_, sums_;
-  std::vector<Next> nexts_;
-  size_t slice_gradients_ = 0;
-};
-
 }  // namespace
 
 Tensors control_gradient(TraceScope* scope, int32_t number, const Tensors& gradients,
@@ -482,7 +179,9 @@ Tensors control_gradient(TraceScope* scope, int32_t number, const Tensors& gradi
   if (node.op->self == &ops::cond) return cond_gradient(scope, node, gradients, wanted, at);
   if (node.op->self == &ops::map) return map_gradient(scope, node, gradients, wanted, at);
   if (node.op->self == &ops::call) return call_gradient(scope, number, node, gradients, wanted, at);
-  return LoopGradient(scope, number, gradients, wanted, at).run();
+  if (node.op->self == &ops::reverse_loop)
+    return reverse_loop_gradient(scope, number, gradients, wanted, at);
+  return loop_gradient(scope, number, gradients, wanted, at);
 }
 
 }  // namespace tidemark::detail

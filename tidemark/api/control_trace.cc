@@ -12,6 +12,7 @@
 #include "tidemark/api/trace.h"
 #include "tidemark/api/variable_state.h"
 #include "tidemark/api/vectorize.h"
+#include "tidemark/ops/loop_attrs.h"
 #include "tidemark/ops/program.h"
 #include "tidemark/ops/typing.h"
 
@@ -319,13 +320,16 @@ class LoopTrace {
     if (condition) node.regions.push_back(condition->region());
     node.results = result_types(graph, body.region());
     for (size_t i = carries; i < node.results.size(); ++i) node.results[i].shape.insert(0, trips);
-    node.attrs = Attrs()
-                     .add(static_cast<int64_t>(carries))
-                     .add(static_cast<int64_t>(slices))
-                     .add(static_cast<int64_t>(elements.size()))
-                     .add(trips.word())
-                     .add(parts_.reverse)
-                     .add(counted);
+    LoopAttrs attrs;
+    attrs.carries = static_cast<int64_t>(carries);
+    attrs.slices = static_cast<int64_t>(slices);
+    attrs.stacked = static_cast<int64_t>(elements.size());
+    attrs.trips = trips.word();
+    attrs.reverse = parts_.reverse;
+    attrs.counted = counted;
+    attrs.save = parts_.save;
+    attrs.amount = parts_.save_amount;
+    node.attrs = attrs.attrs();
     Tensors results = add_control(std::move(node), at_);
     // Variables stand between the carries and what is stacked.
     std::rotate(results.begin() + static_cast<int64_t>(carries_.size()),

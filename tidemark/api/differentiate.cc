@@ -7,6 +7,7 @@
 #include "tidemark/api/ops.h"
 #include "tidemark/api/pullback.h"
 #include "tidemark/ops/indexing.h"
+#include "tidemark/ops/loop_attrs.h"
 #include "tidemark/ops/program.h"
 #include "tidemark/ops/structure.h"
 
@@ -44,42 +45,31 @@ std::vector<bool> through_region(const Graph& graph, RegionId id,
 }
 
 // What a loop's body takes: the trip, the carries, the rest of the node's inputs.
-struct LoopLayout {
-  explicit LoopLayout(const Node& node) {
-    Attrs::Reader read = node.attrs.read();
-    carries = static_cast<size_t>(read.integer());
-    read.integer();
-    read.integer();
-    read.integer();
-    read.boolean();
-    first = read.boolean() ? 1 : 0;
-  }
-  std::vector<bool> of_body(const std::vector<bool>& inputs) const {
-    std::vector<bool> parameters = {false};
-    parameters.insert(parameters.end(), inputs.begin() + static_cast<int64_t>(first), inputs.end());
-    return parameters;
-  }
-  size_t carries = 0;
-  size_t first = 0;  // Input that is a carry: behind the number of trips where that is one.
-};
+std::vector<bool> of_body(const LoopAttrs& attrs, const std::vector<bool>& inputs) {
+  std::vector<bool> parameters = {false};
+  parameters.insert(parameters.end(), inputs.begin() + static_cast<int64_t>(attrs.first_carry()),
+                    inputs.end());
+  return parameters;
+}
 
 }  // namespace
 
 std::vector<bool> depending_carries(const Graph& graph, const Node& loop,
                                     const std::vector<bool>& inputs) {
-  const LoopLayout layout(loop);
-  std::vector<bool> parameters = layout.of_body(inputs);
+  const LoopAttrs attrs(loop);
+  const auto carries = static_cast<size_t>(attrs.carries);
+  std::vector<bool> parameters = of_body(attrs, inputs);
   for (;;) {
     const std::vector<bool> given = through_region(graph, loop.regions[0], parameters);
     bool grew = false;
-    for (size_t j = 0; j < layout.carries; ++j) {
+    for (size_t j = 0; j < carries; ++j) {
       if (!given[j] || parameters[1 + j]) continue;
       parameters[1 + j] = true;
       grew = true;
     }
     if (!grew) break;
   }
-  return {parameters.begin() + 1, parameters.begin() + 1 + static_cast<int64_t>(layout.carries)};
+  return {parameters.begin() + 1, parameters.begin() + 1 + attrs.carries};
 }
 
 std::vector<bool> depending_results(const Graph& graph, const Node& node,
@@ -100,12 +90,14 @@ std::vector<bool> depending_results(const Graph& graph, const Node& node,
   } else if (node.op->self == &ops::map) {
     results = through_region(graph, node.regions[0], inputs);
   } else if (node.op->self == &ops::loop) {
-    const LoopLayout layout(node);
+    const LoopAttrs attrs(node);
     const std::vector<bool> carries = depending_carries(graph, node, inputs);
-    std::vector<bool> parameters = layout.of_body(inputs);
+    std::vector<bool> parameters = of_body(attrs, inputs);
     std::copy(carries.begin(), carries.end(), parameters.begin() + 1);
-    results = through_region(graph, node.regions[0], parameters);
-    for (size_t j = 0; j < carries.size(); ++j) results[j] = carries[j];
+    const std::vector<bool> given = through_region(graph, node.regions[0], parameters);
+    std::copy(carries.begin(), carries.end(), results.begin());
+    for (size_t e = 0; e < static_cast<size_t>(attrs.stacked); ++e)
+      results[attrs.stacked_result(e)] = given[carries.size() + e];
   } else {
     results.assign(results.size(), true);
   }

@@ -7,6 +7,7 @@
 #include "tidemark/api/plan_data.h"
 #include "tidemark/base/error.h"
 #include "tidemark/device/memory.h"
+#include "tidemark/run/treeverse.h"
 
 namespace tidemark {
 namespace {
@@ -54,6 +55,43 @@ std::string reason_of(const run::Result& result) {
   const std::string text = cat(name(result.byte_class), ": ", result.name);
   if (result.why_not_in_place.empty()) return text;
   return cat(text, ", not in place: ", result.why_not_in_place);
+}
+
+// What a loop keeps of its trips for a gradient, then what it could keep instead.
+std::string kept_text(const run::KeptTrips& kept) {
+  const auto slots = [&](int64_t count) {
+    return cat("slots(", count, "): ", Bytes(count * kept.state_bytes));
+  };
+  const auto again = [&](int64_t advances) {
+    const int64_t first_time = std::max<int64_t>(0, kept.trips - 1);
+    return cat(", ", advances - first_time, " trips run again");
+  };
+  const std::string loop = cat("the loop at ", line_of(kept.source), " keeps, of ");
+  if (kept.trips < 0) return cat(loop, "trips without a bound, ", slots(kept.slots));
+  int64_t root = 1;
+  while (root * root < kept.trips) ++root;
+  std::vector<std::string> choices;
+  const auto add_slots = [&](int64_t count) {
+    choices.push_back(slots(count) + again(run::fewest_advances(kept.trips, count)));
+  };
+  const auto add_every = [&](int64_t every) {
+    const int64_t states = std::max<int64_t>(1, (kept.trips + every - 1) / every) + every - 1;
+    choices.push_back(cat("every(", every, "): ", Bytes(states * kept.state_bytes),
+                          again(run::advances_every(kept.trips, every))));
+  };
+  const bool is_all = kept.slots == 0;
+  if (kept.every > 0)
+    add_every(kept.every);
+  else if (!is_all)
+    add_slots(kept.slots);
+  choices.push_back(cat("all: ", Bytes(is_all ? kept.bytes : kept.trips * kept.state_bytes),
+                        again(std::max<int64_t>(0, kept.trips - 1))));
+  if (kept.slots != root || kept.every > 0) add_slots(root);
+  if (kept.every != root) add_every(root);
+  std::string text =
+      cat(loop, kept.is_exact ? "" : "at most ", kept.trips, " trips, ", choices[0], " (or ");
+  for (size_t i = 1; i < choices.size(); ++i) text += cat(i == 1 ? "" : "; ", choices[i]);
+  return text + ")";
 }
 
 std::string json_text(std::string_view text) {
@@ -183,6 +221,8 @@ std::string Plan::explain() const {
   for (size_t i = 1; i < all.size(); ++i)
     out << "\n  in memory \"" << all[i].name << "\": " << all[i].bytes << " (" << all[i].bytes.count
         << " bytes)";
+  for (const run::KeptTrips& kept : data_->compiled->program->kept)
+    out << "\n  " << kept_text(kept);
   if (data_->peak_step >= 0) {
     const PlanStep& step = data_->timeline[static_cast<size_t>(data_->peak_step)];
     out << "\n  the most is in use at step " << data_->peak_step << " of " << data_->timeline.size()

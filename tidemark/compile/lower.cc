@@ -7,6 +7,7 @@
 #include "tidemark/compile/workspace.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/ops/indexing.h"
+#include "tidemark/ops/loop_attrs.h"
 #include "tidemark/ops/lower.h"
 #include "tidemark/ops/program.h"
 #include "tidemark/passes/passes.h"
@@ -364,16 +365,18 @@ int32_t Lowerer::last_fallible(RegionId region_id) const {
 
 void Lowerer::wish_for_carries(int32_t number, size_t position) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
-  if (node.op->self != &ops::loop) return;
-  Attrs::Reader read = node.attrs.read();
-  const int64_t carries = read.integer();
-  read.integer();
-  read.integer();
-  read.integer();
-  read.boolean();
-  const size_t first = read.boolean() ? 1 : 0;
-  for (int64_t k = 0; k < carries; ++k) {
-    const Value initial = node.inputs[first + static_cast<size_t>(k)];
+  size_t first = 0, carries = 0;
+  if (node.op->self == &ops::loop) {
+    const LoopAttrs attrs(node);
+    first = attrs.first_carry();
+    carries = static_cast<size_t>(attrs.carries);
+  } else if (node.op->self == &ops::reverse_loop) {
+    const ReverseAttrs attrs(node);
+    first = static_cast<size_t>(1 + 2 * attrs.carries);
+    carries = static_cast<size_t>(attrs.backs);
+  }
+  for (size_t k = 0; k < carries; ++k) {
+    const Value initial = node.inputs[first + k];
     const int32_t start = root(initial);
     const int32_t wish = wish_[static_cast<size_t>(id({number, static_cast<int16_t>(k)}))];
     const bool whole = same_layout(seen(initial).layout, dense_layout(graph_.type(initial))) &&
@@ -504,6 +507,8 @@ void Lowerer::emit_node(Scope& scope, int32_t number) {
     emit_cond(scope, number);
   } else if (node.op->self == &ops::loop) {
     emit_loop(scope, number);
+  } else if (node.op->self == &ops::reverse_loop) {
+    emit_reverse(scope, number);
   } else if (node.op->self == &ops::map) {
     emit_map(scope, number);
   } else if (node.op->self == &ops::group) {

@@ -114,13 +114,43 @@ class Lowerer {
   // lower_control.cc
   void emit_cond(Scope& scope, int32_t number);
   size_t updated_by(const Node& node, size_t result, Scope& scope);
-  void emit_loop(Scope& scope, int32_t number);
-  bool emit_scalar_loop(Scope& scope, int32_t number, std::span<const int32_t> carries,
-                        const run::Loop& loop);
   void emit_map(Scope& scope, int32_t number);
   bool emit_mapped_group(Scope& scope, int32_t number);
   void hand_in_slice(Value parameter, Value array);
   void hand_in(Value parameter, Value outer);
+  // lower_loop.cc
+  struct Carried {
+    int32_t first = kNone;   // Where it starts.
+    int32_t inside = kNone;  // What the body sees: the register that moves.
+    int32_t spare = kNone;   // The second buffer, behind a register too.
+    int32_t wish = kNone;
+    int32_t stack = kNone;  // A stacked result that holds the states trips start from.
+    int32_t slice = kNone;  // A walked array whose slice is the next state.
+  };
+  std::vector<Carried> carries_of_loop(Scope& scope, int32_t number, std::vector<int32_t>& stacks);
+  std::vector<Carried> start_carries(Scope& scope, int32_t number, size_t first_input,
+                                     std::vector<Carried> carried);
+  bool ends_here(const Node& node, Value value, const Scope& scope);
+  std::vector<run::Loop::Carry> move_carries(const Node& node, std::vector<Carried>& carried,
+                                             std::vector<int32_t>& kept);
+  std::vector<size_t> settle_carries(int32_t number, const std::vector<Carried>& carried,
+                                     const std::vector<Destination>& destinations,
+                                     std::vector<run::Loop::Carry>& moved);
+  void copy_carries(int32_t number, const std::vector<Carried>& carried,
+                    const std::vector<size_t>& copied);
+  int32_t walk_array(Value array, const TensorType& slice, Source at, std::vector<run::Walk>& walks,
+                     std::vector<int32_t>& kept);
+  Destination stack_element(int32_t place, const TensorType& element,
+                            std::vector<run::Walk>& walks);
+  void count_as_saved(int32_t number);
+  void emit_loop(Scope& scope, int32_t number);
+  void list_kept(const Node& node);
+  void keep_checkpoints(Scope& scope, int32_t number, run::Loop& loop, std::vector<int32_t>& kept);
+  bool emit_scalar_loop(Scope& scope, int32_t number, const run::Loop& loop);
+  int32_t own(const Node& node, Value value, const Scope& scope);
+  run::Reverse::State state_of(const Node& node, size_t number, const Scope& scope,
+                               std::vector<int32_t>& kept);
+  void emit_reverse(Scope& scope, int32_t number);
   void finish_results(Scope& scope);
   struct Placed {
     int64_t tidemark_bytes = 0, load_bytes = 0;

@@ -14,6 +14,7 @@
 #include "tidemark/device/threads.h"
 #include "tidemark/emit/llvm/jit.h"
 #include "tidemark/ops/indexing.h"
+#include "tidemark/ops/loop_attrs.h"
 #include "tidemark/ops/lower.h"
 #include "tidemark/ops/program.h"
 #include "tidemark/ops/structure.h"
@@ -63,19 +64,17 @@ class Scalariser {
       : graph_(graph), node_(node), outer_(captures) {}
 
   ScalarLoop run() {
-    Attrs::Reader read = node_.attrs.read();
-    const auto carries = static_cast<size_t>(read.integer());
-    const auto slices = static_cast<size_t>(read.integer());
-    const auto stacked = static_cast<size_t>(read.integer());
-    trips_ = read.integer();
-    const bool reverse = read.boolean();
-    if (read.boolean()) trips_ = -1;  // Counted.
+    const LoopAttrs attrs(node_);
+    const auto carries = static_cast<size_t>(attrs.carries);
+    const auto slices = static_cast<size_t>(attrs.slices);
+    const auto stacked = static_cast<size_t>(attrs.stacked);
+    trips_ = attrs.counted ? -1 : attrs.trips;
     const Region& body = region(node_.regions[0]);
     need(body.nodes.size() <= kMostExprs);
     loop_.buffers = static_cast<int32_t>(carries + slices);
     trip_ = add({.op = ExprOp::index, .dtype = DType::i64});
     slice_ = trip_;
-    if (reverse) {
+    if (attrs.reverse) {
       const int32_t most = add({.op = ExprOp::scalar, .dtype = DType::i64});
       const int32_t one = add({.op = ExprOp::constant, .dtype = DType::i64, .bits = 1});
       const int32_t last =

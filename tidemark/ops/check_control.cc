@@ -2,6 +2,7 @@
 
 #include "tidemark/base/error.h"
 #include "tidemark/ops/check_node.h"
+#include "tidemark/ops/loop_attrs.h"
 #include "tidemark/ops/op_def.h"
 #include "tidemark/ops/program.h"
 
@@ -20,6 +21,7 @@ class ControlCheck {
     if (node_.op == &def_of(&ops::cond)) return cond();
     if (node_.op == &def_of(&ops::loop)) return loop();
     if (node_.op == &def_of(&ops::map)) return map();
+    if (node_.op == &def_of(&ops::reverse_loop)) return reverse_loop();
     if (node_.op == &def_of(&ops::call)) return call();
     expect_regions(1, 1);
     return region(0, inputs_);
@@ -37,14 +39,14 @@ class ControlCheck {
   }
 
   Types loop() {
-    Attrs::Reader read = node_.attrs.read();
-    const size_t carries = count("carries", read.integer());
-    const size_t slices = count("slices", read.integer());
-    const size_t stacked = count("stacked", read.integer());
-    const int64_t trips = read.integer();
-    read.boolean();
-    const size_t counted = read.boolean() ? 1 : 0;
+    const LoopAttrs attrs(node_);
+    const size_t carries = count("carries", attrs.carries);
+    const size_t slices = count("slices", attrs.slices);
+    const size_t stacked = count("stacked", attrs.stacked);
+    const int64_t trips = attrs.trips;
+    const size_t counted = attrs.first_carry();
     expect_trips(trips);
+    check_saving(attrs);
     expect_inputs(counted + carries + slices);
     expect_regions(1, counted == 1 ? 1 : 2);
     const TensorType number{DType::i64, {}};
@@ -68,7 +70,85 @@ class ControlCheck {
     if (node_.regions.size() == 2) check_condition(number, carried, captures);
 
     Types types = carried;
-    for (size_t i = carries; i < results.size(); ++i) types.push_back(stack_of(results[i], trips));
+    for (size_t i = carries; i < results.size(); ++i) {
+      append_kept(types, attrs, carried);
+      types.push_back(stack_of(results[i], trips));
+    }
+    append_kept(types, attrs, carried);
+    return types;
+  }
+
+  void check_saving(const LoopAttrs& attrs) const {
+    if (attrs.save < LoopAttrs::Save::automatic || attrs.save > LoopAttrs::Save::bytes)
+      refuse(cat("save = ", static_cast<int64_t>(attrs.save), " is none"),
+             "0: automatic, 1: all, 2: every, 3: slots, 4: bytes");
+    count("saved", attrs.saved);
+    if (attrs.saved > attrs.stacked)
+      refuse(cat("saved = ", attrs.saved, " of stacked = ", attrs.stacked),
+             "it counts the last of the stacked arrays");
+    const int64_t behind = attrs.carries + attrs.stacked;
+    if (attrs.marks != 0 && (attrs.marks < attrs.carries || attrs.marks > behind))
+      refuse(cat("marks = ", attrs.marks, " is no result behind the carries"), "0: there are none");
+    const bool is_set = attrs.kept != 0 && attrs.kept >= -1;
+    const bool fits = attrs.kept == -1 || attrs.carries >= 63 || attrs.kept >> attrs.carries == 0;
+    if (attrs.kept != 0 && (!is_set || !fits || attrs.marks == 0))
+      refuse(cat("kept = ", attrs.kept, " are no carries with checkpoints"),
+             "a bit for each carry, or -1 for all of them; marks is the result before them");
+  }
+
+  // Marks and checkpoints, where it is their turn. How many slots there are is the node's own word.
+  void append_kept(Types& types, const LoopAttrs& attrs, const Types& carried) const {
+    if (attrs.marks == 0 || types.size() != static_cast<size_t>(attrs.marks)) return;
+    const std::vector<size_t> kept = attrs.kept_carries();
+    const auto marks = static_cast<size_t>(attrs.marks);
+    const bool is_there = marks < node_.results.size() && node_.results[marks].shape.rank() == 1;
+    const int64_t words = is_there ? int64_t{node_.results[marks].shape[0]} : 0;
+    if (kept.empty() ? words != 1 : words < 2 || words % 2 != 0)
+      refuse(cat("its marks are ", words, " words"),
+             "1 where there are no checkpoints, else 2 for each slot");
+    types.push_back({DType::i64, {words}});
+    for (const size_t k : kept) types.push_back(stack_of(carried[k], words / 2));
+  }
+
+  Types reverse_loop() {
+    const ReverseAttrs attrs(node_);
+    const size_t carries = count("carries", attrs.carries), backs = count("backs", attrs.backs);
+    const size_t slices = count("slices", attrs.slices), stacked = count("stacked", attrs.stacked);
+    expect_trips(attrs.trips);
+    expect_inputs(1 + 2 * carries + backs + slices);
+    expect_regions(2, 2);
+    const TensorType number{DType::i64, {}};
+    const bool is_list = inputs_[0].shape.rank() == 1;
+    const int64_t words = is_list ? int64_t{inputs_[0].shape[0]} : 0;
+    if (words < 2 || words % 2 != 0 || inputs_[0].dtype != DType::i64)
+      refuse(cat("its marks are ", inputs_[0]), "marks are i64, 2 for each slot");
+    const Types carried = take(1 + carries, 1 + 2 * carries);
+    for (size_t k = 0; k < carries; ++k)
+      expect(cat("checkpoint ", k), inputs_[1 + k], stack_of(carried[k], words / 2));
+    size_t next = 1 + 2 * carries;
+    const Types carried_back = take(next, next + backs);
+    next += backs;
+    Types rest;
+    for (size_t i = 0; i < slices; ++i) rest.push_back(slice_of(inputs_[next + i], attrs.trips));
+    append(rest, take(next + slices, inputs_.size()));
+    Types parameters = {number};
+    append(parameters, carried);
+    Types going_back = parameters;
+    append(parameters, rest);
+    expect_all("carry", region(0, parameters), "the body", carried);
+    append(going_back, carried_back);
+    append(going_back, rest);
+    const Types results = region(1, going_back);
+    if (results.size() != backs + stacked) {
+      refuse(cat("its second region returns ", results.size(), " values for backs = ", backs,
+                 " and stacked = ", stacked),
+             "going back returns what it carries, then the elements to stack");
+    }
+    expect_all("value", Types(results.begin(), results.begin() + std::ssize(carried_back)),
+               "the second region", carried_back);
+    Types types = carried_back;
+    for (size_t i = backs; i < results.size(); ++i)
+      types.push_back(stack_of(results[i], attrs.trips));
     return types;
   }
 

@@ -15,7 +15,13 @@ inline constexpr AttrDef kConstantAttrs[] = {
 // come the captured values that every region also takes, last.
 inline constexpr AttrDef kLoopAttrs[] = {
     {"carries", AttrKind::integer}, {"slices", AttrKind::integer},  {"stacked", AttrKind::integer},
-    {"trips", AttrKind::size},      {"reverse", AttrKind::boolean}, {"counted", AttrKind::boolean}};
+    {"trips", AttrKind::size},      {"reverse", AttrKind::boolean}, {"counted", AttrKind::boolean},
+    {"save", AttrKind::integer},    {"amount", AttrKind::integer},  {"saved", AttrKind::integer},
+    {"marks", AttrKind::integer},   {"kept", AttrKind::integer}};
+inline constexpr AttrDef kReverseAttrs[] = {
+    {"carries", AttrKind::integer}, {"backs", AttrKind::integer}, {"slices", AttrKind::integer},
+    {"stacked", AttrKind::integer}, {"trips", AttrKind::size},    {"reverse", AttrKind::boolean},
+    {"counted", AttrKind::boolean}};
 inline constexpr AttrDef kMapAttrs[] = {{"slices", AttrKind::integer},
                                         {"trips", AttrKind::size},
                                         {"alive", AttrKind::size},
@@ -48,12 +54,32 @@ inline constexpr NamedOp cond = {.name = "cond",
 // Results: the carries, then the stacked arrays. `trips`: the number of trips, or the most there
 // may be, or -1. Exactly one of three holds: counted (an input gives the number), a condition
 // region (while), neither (`trips` is the number).
+// What a gradient needs of its trips are more results. Where `marks` is not 0, the result of that
+// number says what was kept: i64[1], the number of trips gone; or i64[2 * slots], that number, how
+// many checkpoints there are, and of each the trip that starts from it and the row it lies in.
+// Then the checkpoints follow, one array [slots, ...] for each carry whose bit `kept` has. Row 0 is
+// the state that the last trip started from. `save` and `amount` say what is kept (LoopAttrs), and
+// `saved` how many of the last stacked arrays are there for a gradient.
 inline constexpr NamedOp loop = {.name = "loop",
                                  .brief = "A region run again and again on values it carries.",
                                  .family = Family::control,
                                  .arity = -1,
                                  .attrs = kLoopAttrs,
                                  .no_gradient = kProgramOnly};
+// A loop walked backwards: its trips again, from checkpoints, and what goes back over each, from
+// the last to the first. Inputs: the loop's marks, its checkpoints, one for each carry, the carries
+// it started with, what goes back carries (backs), arrays walked with the loop's trips, captures.
+// Regions: the loop's body, with parameters trip, carries, slices, captures, and results carries;
+// going back, with parameters trip, carries at the start of the trip, backs, slices, captures, and
+// results backs, elements to stack. Results: the backs, then the stacked arrays. `trips`: the
+// number of trips; where `counted`, only the marks say that, and it is the most or -1. `reverse`:
+// the loop walks its arrays from the last slice.
+inline constexpr NamedOp reverse_loop = {.name = "reverse_loop",
+                                         .brief = "A loop walked backwards from checkpoints.",
+                                         .family = Family::control,
+                                         .arity = -1,
+                                         .attrs = kReverseAttrs,
+                                         .no_gradient = kProgramOnly};
 // Inputs: arrays walked one slice of the first axis a trip, captures. Region: parameters slices,
 // captures; results elements to stack. `alive`: how many trips may be under way at once. `why`: for
 // people, why a body goes slice by slice that was to take all at once.
@@ -98,7 +124,7 @@ inline constexpr NamedOp transfer = {.name = "transfer",
                                      .infer = rule::infer_stop_gradient,
                                      .no_gradient = kProgramOnly};
 
-inline constexpr const NamedOp* kProgramOps[] = {&call, &cond, &constant,   &group,
-                                                 &loop, &map,  &size_value, &transfer};
+inline constexpr const NamedOp* kProgramOps[] = {&call, &cond,         &constant,   &group,   &loop,
+                                                 &map,  &reverse_loop, &size_value, &transfer};
 
 }  // namespace tidemark::ops

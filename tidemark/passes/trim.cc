@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "tidemark/ops/loop_attrs.h"
 #include "tidemark/ops/program.h"
 #include "tidemark/passes/passes.h"
 
@@ -127,7 +128,22 @@ class Trimmer {
     node.attrs = changed;
   }
 
+  // Checkpoints that nobody reads go; while somebody does, the loop stays as it is.
+  void trim_checkpoints(int32_t number, const Flags& read) {
+    LoopAttrs attrs(node(number));
+    Flags kept(read.size(), true);
+    const auto first = static_cast<size_t>(attrs.marks);
+    for (size_t r = first; r <= first + attrs.kept_carries().size(); ++r) {
+      if (read[r]) return;
+      kept[r] = false;
+    }
+    attrs.marks = attrs.kept = 0;
+    node(number).attrs = attrs.attrs();
+    keep_results(number, kept);
+  }
+
   void trim_loop(int32_t number, const Flags& read) {
+    if (LoopAttrs(node(number)).marks != 0) return trim_checkpoints(number, read);
     const size_t carries = word(node(number), 0);
     const bool counted = word(node(number), 5) != 0;
     const RegionId body = node(number).regions[0];
@@ -155,6 +171,9 @@ class Trimmer {
     front.resize(node(number).inputs.size() - (counted ? 1 : 0), true);
     keep_only(node(number).inputs, front, counted ? 1 : 0);
     keep_only(region(body).results, kept);
+    LoopAttrs attrs(node(number));
+    attrs.saved = std::count(kept.end() - attrs.saved, kept.end(), true);
+    node(number).attrs = attrs.attrs();
     keep_results(number, kept);
     const auto left = static_cast<size_t>(std::count(of_carries.begin(), of_carries.end(), true));
     set_word(node(number), 0, left);

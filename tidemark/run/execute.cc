@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "tidemark/base/error.h"
@@ -7,6 +8,7 @@
 #include "tidemark/device/threads.h"
 #include "tidemark/run/device_arenas.h"
 #include "tidemark/run/program.h"
+#include "tidemark/run/treeverse.h"
 
 namespace tidemark::run {
 namespace {
@@ -43,6 +45,10 @@ class Executor {
           break;
         case Step::Kind::map:
           run_map(step, i);
+          i = step.end;
+          break;
+        case Step::Kind::reverse:
+          run_reverse(step, i);
           i = step.end;
           break;
       }
@@ -86,19 +92,92 @@ class Executor {
       TIDEMARK_CHECK(loop.trips < 0 || trips <= loop.trips, "a loop of ", trips,
                      " trips was planned for ", loop.trips);
     }
-    for (const Loop::Carry& carry : loop.carries) {
-      registers_[carry.next] = at(carry.second);
-      registers_[carry.now] = at(carry.first);  // Last: one that stays in place has only this.
-    }
-    for (int64_t trip = 0; trips < 0 || trip < trips; ++trip) {
+    start(loop.carries);
+    std::optional<Keeper> keeper;
+    if (loop.slots > 0) keeper.emplace(marks_of(loop), loop.tested ? -1 : trips, loop.every);
+    int64_t trip = 0;
+    for (; trips < 0 || trip < trips; ++trip) {
       std::memcpy(at(loop.trip), &trip, sizeof(trip));
       start(loop.walks, loop.reverse ? trips - 1 - trip : trip);
       run(index + 1, step.middle);
       if (loop.tested && *at(loop.condition) == std::byte{0}) break;
-      run(step.middle, step.end);
-      for (const Loop::Carry& carry : loop.carries) {
-        if (carry.now != carry.next) std::swap(registers_[carry.now], registers_[carry.next]);
+      if (keeper) {
+        if (const auto kept = keeper->at_start_of(trip))
+          keep(loop, kept->row, kept->trip == trip ? &Loop::Carry::now : &Loop::Carry::next);
       }
+      place_next(loop, trip, trips);
+      run(step.middle, step.end);
+      exchange(loop.carries);
+    }
+    if (!loop.marked) return;
+    std::memcpy(at(loop.marks), &trip, sizeof(trip));
+    if (trip > 0) keep(loop, 0, &Loop::Carry::next);
+  }
+
+  Marks marks_of(const Loop& loop) const {
+    return {reinterpret_cast<int64_t*>(at(loop.marks)), loop.slots};
+  }
+  // The carries at these registers go to a row of the checkpoints.
+  void keep(const Loop& loop, int64_t row, int32_t Loop::Carry::* which) {
+    for (const Loop::Kept& kept : loop.kept)
+      std::memcpy(at(kept.rows) + row * kept.bytes, registers_[loop.carries[kept.carry].*which],
+                  static_cast<size_t>(kept.bytes));
+  }
+
+  void start(const std::vector<Loop::Carry>& carries) {
+    for (const Loop::Carry& carry : carries) {
+      registers_[carry.next] = at(carry.second);
+      registers_[carry.now] = at(carry.first);  // Last: one that stays in place has only this.
+    }
+  }
+  void exchange(const std::vector<Loop::Carry>& carries) {
+    for (const Loop::Carry& carry : carries) {
+      if (carry.now != carry.next) std::swap(registers_[carry.now], registers_[carry.next]);
+      if (carry.follows >= 0) registers_[carry.now] = registers_[carry.follows];
+    }
+  }
+  // States that are stacked are made in their slots.
+  void place_next(const Loop& loop, int64_t trip, int64_t trips) {
+    for (const Loop::Carry& carry : loop.carries) {
+      if (carry.stack < 0) continue;
+      const Walk& walk = loop.walks[static_cast<size_t>(carry.stack)];
+      const int64_t slot = loop.reverse ? trips - 2 - trip : trip + 1;
+      registers_[carry.next] =
+          trip + 1 < trips ? at(walk.base) + slot * walk.stride : at(carry.second);
+    }
+  }
+
+  void run_reverse(const Step& step, int32_t index) {
+    const Reverse& walked = program_.reverses[static_cast<size_t>(step.control)];
+    const Marks marks(reinterpret_cast<int64_t*>(at(walked.marks)), walked.slots);
+    const int64_t trips = marks.trips();
+    const auto begin = [&](int64_t trip) {
+      std::memcpy(at(walked.trip), &trip, sizeof(trip));
+      start(walked.walks, walked.reverse ? trips - 1 - trip : trip);
+    };
+    const auto row = [&](const Reverse::State& state, int64_t number) {
+      return number == Marks::kStart ? at(state.start) : at(state.rows) + number * state.bytes;
+    };
+    start(walked.backs);
+    Reversal reversal(marks);
+    while (const auto move = reversal.next()) {
+      for (const Reverse::State& state : walked.states)
+        registers_[state.now] = row(state, move->from_row);
+      for (int64_t trip = move->from; trip < move->to; ++trip) {
+        const bool is_kept = trip + 1 == move->to && move->to_row != ReverseMove::kNoRow;
+        for (const Reverse::State& state : walked.states) {
+          std::byte* const way = (trip & 1) == 0 ? row(state, 0) : at(state.other);
+          registers_[state.next] = is_kept ? row(state, move->to_row) : way;
+        }
+        begin(trip);
+        run(index + 1, step.middle);
+        for (const Reverse::State& state : walked.states)
+          registers_[state.now] = registers_[state.next];
+      }
+      if (!move->goes_back) continue;
+      begin(move->to);
+      run(step.middle, step.end);
+      exchange(walked.backs);
     }
   }
 

@@ -58,17 +58,18 @@ struct Buffer {
 
 struct Step {
   enum class Kind : uint8_t {
-    run,     // task, operands
-    branch,  // operands[0]: a bool. True: steps up to `middle`; false: from there to `end`.
-    loop,    // control
-    map,     // control
-    copy,    // operands[0] to operands[1], `bytes`: one of them lies in `memory`, one on the host.
+    run,      // task, operands
+    branch,   // operands[0]: a bool. True: steps up to `middle`; false: from there to `end`.
+    loop,     // control
+    map,      // control
+    reverse,  // control. Steps up to `middle` run a trip again; those up to `end` go back over it.
+    copy,     // operands[0] to operands[1], `bytes`: one of them lies in `memory`, one on the host.
   } kind = Kind::run;
   const Task* task = nullptr;
   int32_t first_operand = 0, operands = 0;  // Of Program::addresses.
   Address workspace;
   int32_t middle = 0, end = 0;  // The body is [this + 1, end).
-  int32_t control = -1;         // Of Program::loops or Program::maps.
+  int32_t control = -1;         // Of Program::loops, Program::maps or Program::reverses.
   int32_t memory = 0;           // Where its operands lie.
   bool to_host = false;         // copy
   int64_t bytes = 0;            // copy
@@ -96,8 +97,52 @@ struct Loop {
   struct Carry {
     int32_t now = 0, next = 0;  // Registers; exchanged after each trip where they differ.
     Address first, second;      // Where they point at the start.
+    // A walk: each trip starts from the slot of this stack, and leaves the next
+    // state in the next slot, or in `second` behind the last trip.
+    int32_t stack = -1;
+    int32_t follows = -1;  // The register whose place is the next state: a slice that is walked.
   };
   std::vector<Carry> carries;
+  std::vector<Walk> walks;
+  // What is kept of its trips: marks, as in treeverse.h, and the states of some carries. Without
+  // slots only the number of trips.
+  bool marked = false;
+  Address marks;
+  int64_t slots = 0;
+  int64_t every = 0;  // A checkpoint each so many trips; 0: where they cost least.
+  struct Kept {
+    size_t carry = 0;
+    Address rows;
+    int64_t bytes = 0;  // Of a row.
+  };
+  std::vector<Kept> kept;
+};
+
+// What a loop keeps of its trips for a gradient, for the plan.
+struct KeptTrips {
+  Source source = Source::none();
+  int64_t trips = -1;       // The most; -1: there is no bound.
+  bool is_exact = false;    // That many.
+  int64_t bytes = 0;        // Kept.
+  int64_t slots = 0;        // 0: of all trips.
+  int64_t every = 0;        // A checkpoint each so many; 0: where they cost least.
+  int64_t state_bytes = 0;  // Of one checkpoint.
+};
+
+// A loop walked backwards.
+struct Reverse {
+  Address marks;
+  int64_t slots = 0;
+  bool reverse = false;  // The loop walks from the last slice.
+  Address trip;          // Where the trip's number goes, an i64.
+  struct State {
+    int32_t now = 0, next = 0;  // Registers: where a trip finds it, where it leaves the next.
+    Address start, rows;        // What the loop started with; its checkpoints.
+    Address other;              // A second place for states on the way; the first is row 0.
+    int64_t bytes = 0;
+  };
+  std::vector<State> states;
+  std::vector<Loop::Carry> backs;
   std::vector<Walk> walks;
 };
 
@@ -139,6 +184,8 @@ struct Program {
   std::vector<Address> addresses;
   std::vector<Loop> loops;
   std::vector<Map> maps;
+  std::vector<Reverse> reverses;
+  std::vector<KeptTrips> kept;
   std::vector<std::unique_ptr<Task>> tasks;
   std::vector<Buffer> buffers;
   std::vector<int64_t> offsets;  // Of each buffer, in its arena.

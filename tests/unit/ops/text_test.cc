@@ -211,7 +211,24 @@ void add_control(Maker& make) {
   make.returns({next, next}, body);
   const Value looped =
       make.add(ops::loop, {start, rows, yes},
-               attributes(int64_t{1}, int64_t{1}, int64_t{1}, int64_t{6}, true, false), {body});
+               attributes(int64_t{1}, int64_t{1}, int64_t{1}, int64_t{6}, true, false, int64_t{1},
+                          int64_t{0}, int64_t{1}, int64_t{0}, int64_t{0}),
+               {body});
+
+  const Value marks = make.parameter(DType::i64, {6});
+  const Value states = make.parameter(DType::f32, {3, 4});
+  const RegionId ahead = make.graph.add_region(), back = make.graph.add_region();
+  make.parameter(DType::i64, {}, ahead);
+  const Value state = make.parameter(DType::f32, {4}, ahead);
+  make.returns({make.add(add, {state, make.parameter(DType::f32, {4}, ahead)}, {}, {}, ahead)},
+               ahead);
+  make.parameter(DType::i64, {}, back);
+  make.parameter(DType::f32, {4}, back);
+  const Value gradient = make.parameter(DType::f32, {4}, back);
+  make.returns({gradient, make.parameter(DType::f32, {4}, back)}, back);
+  make.add(ops::reverse_loop, {marks, states, start, start, rows},
+           attributes(int64_t{1}, int64_t{1}, int64_t{1}, int64_t{1}, int64_t{6}, true, false),
+           {ahead, back});
 
   const RegionId fused = make.graph.add_region();
   const Value a = make.parameter(DType::f32, {4}, fused);
@@ -249,32 +266,57 @@ TEST(Text, RoundTripsEveryOp) {
 TEST(Text, PrintsRegionsResultsAndAttributes) {
   Maker make;
   add_control(make);
-  EXPECT_EQ(to_text(make.graph), R"(function(%0: f32[4], %1: f32[6, 4], %2: bool[]) {
-  %3: f32[4], %4: f32[6, 4] = loop(%0, %1, %2) {carries = 1, slices = 1, stacked = 1, trips = 6, reverse = true}
-    (%5: i64[], %6: f32[4], %7: f32[4], %8: bool[]) {
-      %9: f32[4] = cond(%8, %6)
-        (%10: f32[4]) {
-          %11: f32[4] = map(%10) {slices = 1, trips = 4, alive = 2}
-            (%12: f32[]) {
-              %13: f32[] = negative(%12)
-              return %13
+  EXPECT_EQ(to_text(make.graph),
+            R"(function(%0: f32[4], %1: f32[6, 4], %2: bool[], %3: i64[6], %4: f32[3, 4]) {
+  %5: f32[4], %6: f32[6, 4] = loop(%0, %1, %2) {carries = 1, slices = 1, stacked = 1, trips = 6, reverse = true, save = 1, saved = 1}
+    (%7: i64[], %8: f32[4], %9: f32[4], %10: bool[]) {
+      %11: f32[4] = cond(%10, %8)
+        (%12: f32[4]) {
+          %13: f32[4] = map(%12) {slices = 1, trips = 4, alive = 2}
+            (%14: f32[]) {
+              %15: f32[] = negative(%14)
+              return %15
             }
-          return %11
+          return %13
         }
-        (%14: f32[4]) {
-          return %14
+        (%16: f32[4]) {
+          return %16
         }
-      %15: f32[4] = add(%9, %7)
-      return %15, %15
+      %17: f32[4] = add(%11, %9)
+      return %17, %17
     }
-  %16: f32[4], %17: f32[4] = group(%3)
-    (%18: f32[4]) {
-      %19: f32[4] = exp(%18)
-      return %19, %18
+  %18: f32[4], %19: f32[6, 4] = reverse_loop(%3, %4, %0, %0, %1) {carries = 1, backs = 1, slices = 1, stacked = 1, trips = 6, reverse = true}
+    (%20: i64[], %21: f32[4], %22: f32[4]) {
+      %23: f32[4] = add(%21, %22)
+      return %23
     }
-  return %4, %17, %16
+    (%24: i64[], %25: f32[4], %26: f32[4], %27: f32[4]) {
+      return %26, %27
+    }
+  %28: f32[4], %29: f32[4] = group(%5)
+    (%30: f32[4]) {
+      %31: f32[4] = exp(%30)
+      return %31, %30
+    }
+  return %6, %29, %28
 }
 )");
+}
+
+// Marks and checkpoints stand where `marks` says; what is stacked later stands behind them.
+TEST(Text, ReadsLoopsWithCheckpoints) {
+  constexpr std::string_view text = R"(function(%0: f32[4]) {
+  %1: f32[4], %2: f32[6, 4], %3: i64[8], %4: f32[4, 4], %5: f32[6, 4] = loop(%0) {carries = 1, stacked = 2, trips = 6, save = 3, amount = 4, saved = 1, marks = 2, kept = 1}
+    (%6: i64[], %7: f32[4]) {
+      %8: f32[4] = sin(%7)
+      return %8, %7, %8
+    }
+  return %2, %3, %4
+}
+)";
+  const Graph graph = parse_graph(text, "round.tm");
+  verify(graph);
+  EXPECT_EQ(to_text(graph), text);
 }
 
 TEST(Text, PrintsEffectsWithTheirTexts) {
@@ -630,6 +672,41 @@ TEST(TextErrors, OfRegions) {
       "i64[], %x: f32[]) { return %x }",
       "p.tm:2:13: loop: result 0 of the condition is f32[], not bool[]\n  A region run again and "
       "again on values it carries.");
+}
+
+TEST(TextErrors, OfLoopsThatKeepStates) {
+  const auto loop = [](const std::string& attributes) {
+    return "%y: f32[], %m: i64[3], %r: f32[1] = loop(%s) {carries = 1, trips = 3, " + attributes +
+           "} (%t: i64[], %x: f32[]) { return %x }";
+  };
+  const std::string at = "p.tm:2:37: loop: ";
+  expect_node_error(loop("save = 9"),
+                    at + "save = 9 is none\n  0: automatic, 1: all, 2: every, 3: slots, 4: bytes");
+  expect_node_error(loop("saved = 1"), at + "saved = 1 of stacked = 0\n  it counts the last of the "
+                                            "stacked arrays");
+  expect_node_error(loop("marks = 5"),
+                    at + "marks = 5 is no result behind the carries\n  0: there are none");
+  expect_node_error(loop("marks = 1, kept = 2"),
+                    at + "kept = 2 are no carries with checkpoints\n  a bit for each carry, or -1 "
+                         "for all of them; marks is the result before them");
+  expect_node_error(loop("marks = 1, kept = 1"),
+                    at + "its marks are 3 words\n  1 where there are no checkpoints, else 2 for "
+                         "each slot");
+}
+
+TEST(TextErrors, OfReversals) {
+  const std::string ahead = " (%t: i64[], %x: f32[]) { return %x }";
+  const std::string back = " (%t: i64[], %x: f32[], %g: f32[]) { return %g }";
+  const auto reversal = [](const std::string& marks, const std::string& regions) {
+    return "%y: f32[] = reverse_loop(" + marks +
+           ", %s, %s, %s) {carries = 1, backs = 1, trips = 3}" + regions;
+  };
+  expect_node_error(
+      reversal("%s", ahead + back),
+      "p.tm:2:13: reverse_loop: its marks are f32[]\n  marks are i64, 2 for each slot");
+  expect_node_error(reversal("%s", ahead),
+                    "p.tm:2:13: reverse_loop: has 2 regions, got 1\n  A loop walked backwards from "
+                    "checkpoints.");
 }
 
 TEST(TextErrors, OfTooMuch) {

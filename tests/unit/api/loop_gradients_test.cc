@@ -1,0 +1,436 @@
+// Gradients of loops, whatever is kept of their trips: right, and the same bits.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <vector>
+
+#include "tests/unit/api/machine_code.h"
+#include "tidemark/tidemark.h"
+
+namespace td = tidemark;
+using namespace tidemark::literals;
+
+namespace {
+
+using Values = std::vector<double>;
+using Scalar = std::function<td::Tensor(const td::Tensor&)>;
+using Saved = std::function<td::Tensor(const td::Tensor&, td::Save)>;
+
+td::Tensor drawn(const td::Shape& shape, int64_t key) {
+  return td::random::normal(shape, {.dtype = td::f64, .key = td::random::Key(key)});
+}
+
+Values differences(const Scalar& f, const td::Tensor& x) {
+  constexpr double step = 1e-6;
+  Values found, at = x.to_vector<double>();
+  for (size_t i = 0; i < at.size(); ++i) {
+    const double before = at[i];
+    at[i] = before + step;
+    const double high = f(td::constant(at, x.shape())).item<double>();
+    at[i] = before - step;
+    const double low = f(td::constant(at, x.shape())).item<double>();
+    at[i] = before;
+    found.push_back((high - low) / (2 * step));
+  }
+  return found;
+}
+
+void expect_near(const td::Tensor& got, const Values& want, const std::string& what) {
+  const Values values = got.to_vector<double>();
+  ASSERT_EQ(values.size(), want.size()) << what;
+  for (size_t i = 0; i < want.size(); ++i)
+    EXPECT_NEAR(values[i], want[i], 2e-6 * (1 + std::abs(want[i]))) << what << ", element " << i;
+}
+
+// A run touches what was planned; less where there are fewer trips than there may be.
+td::Tensor compiled_gradient(const Scalar& f, const td::Tensor& x, bool touches_all) {
+  const td::MachineCode machine;
+  auto compiled = td::function([&f](const td::Tensor& each) { return td::grad(f)(each); });
+  const td::Bytes planned = compiled.plan(x).peak();
+  const auto [found, profile] = compiled.profile(x);
+  if (touches_all)
+    EXPECT_EQ(profile.touched, planned);
+  else
+    EXPECT_LE(profile.touched, planned);
+  return found;
+}
+
+struct Choice {
+  std::string name;
+  td::Save save;
+};
+std::vector<Choice> choices(bool is_bounded) {
+  std::vector<Choice> list = {
+      {"automatic", td::Save::automatic()},  {"1 slot", td::Save::slots(1)},
+      {"2 slots", td::Save::slots(2)},       {"3 slots", td::Save::slots(3)},
+      {"100 slots", td::Save::slots(100)},   {"few bytes", td::Save::bytes(1_KiB)},
+      {"many bytes", td::Save::bytes(1_MiB)}};
+  if (is_bounded) {
+    list.push_back({"all", td::Save::all()});
+    list.push_back({"every", td::Save::every(1)});
+    list.push_back({"every third", td::Save::every(3)});
+  }
+  return list;
+}
+
+// Right in a function for every choice, and all the same bits; right in eager code.
+void expect_gradient(const Saved& f, const td::Tensor& x, bool is_bounded = true,
+                     bool touches_all = true) {
+  const Values want =
+      differences([&](const td::Tensor& each) { return f(each, td::Save::automatic()); }, x);
+  td::Tensor first;
+  for (const Choice& choice : choices(is_bounded)) {
+    const Scalar chosen = [&](const td::Tensor& each) { return f(each, choice.save); };
+    const td::Tensor found = compiled_gradient(chosen, x, touches_all);
+    expect_near(found, want, choice.name);
+    if (!first.has_value()) first = found;
+    EXPECT_TRUE(td::identical(found, first)) << choice.name << ": " << found << first;
+  }
+  expect_near(td::grad([&](const td::Tensor& each) { return f(each, td::Save::automatic()); })(x),
+              want, "eager");
+}
+
+TEST(LoopGradient, OfForiLoop) {
+  const td::Tensor a = drawn({3, 3}, 1) * 0.3, x = drawn({2, 3}, 2);
+  const auto power = [](const td::Tensor& x, const td::Tensor& a, td::Save save) {
+    return td::sum(td::fori_loop(0, 11,
+                                 [&](const td::Tensor& i, const td::Tensor& c) {
+                                   return td::tanh(td::matmul(c, a)) +
+                                          td::cast(i, td::f64) * 0.1 * c;
+                                 },
+                                 x, {.save = save}));
+  };
+  expect_gradient([&](const td::Tensor& x, td::Save save) { return power(x, a, save); }, x);
+  expect_gradient([&](const td::Tensor& a, td::Save save) { return power(x, a, save); }, a);
+}
+
+// What a trip ends with is all its gradient reads besides its start.
+TEST(LoopGradient, ReadsTheEndOfATrip) {
+  const td::Tensor a = drawn({3, 3}, 1) * 0.3, x = drawn({2, 3}, 2);
+  const auto power = [](const td::Tensor& x, const td::Tensor& a, td::Save save) {
+    return td::sum(td::fori_loop(
+        0, 12, [&](const td::Tensor&, const td::Tensor& c) { return td::tanh(td::matmul(c, a)); },
+        x, {.save = save}));
+  };
+  expect_gradient([&](const td::Tensor& a, td::Save save) { return power(x, a, save); }, a);
+}
+
+TEST(LoopGradient, OfBoundsThatAreTensors) {
+  const td::Tensor w = drawn({3}, 3);
+  for (const int count : {0, 1, 2, 9}) {
+    const td::Tensor upper = td::constant(count);
+    expect_gradient(
+        [&](const td::Tensor& x, td::Save save) {
+          return td::sum(td::fori_loop(0, upper,
+                                       [&](const td::Tensor& i, const td::Tensor& c) {
+                                         return td::sin(c * w) + x * td::cast(i, td::f64);
+                                       },
+                                       x, {.save = save}));
+        },
+        drawn({3}, 1), false, false);
+  }
+}
+
+TEST(LoopGradient, OfWhileLoop) {
+  const td::Tensor w = drawn({3}, 3);
+  for (const bool is_bounded : {true, false}) {
+    for (const double most : {0.5, 3.0, 40.0}) {
+      expect_gradient(
+          [&](const td::Tensor& x, td::Save save) {
+            td::LoopOptions options{.save = save};
+            if (is_bounded) options.max_iterations = 9;
+            const auto [c, n] =
+                td::while_loop([&](const td::Tensor&, const td::Tensor& n) { return n < most; },
+                               [&](const td::Tensor& c, const td::Tensor& n) {
+                                 return std::tuple{td::sin(c * w) * 1.1 + x, n * 1.2 + 0.3};
+                               },
+                               std::tuple{x, td::constant(0.0, td::f64)}, options);
+            return td::sum(c * c);
+          },
+          drawn({3}, 1), is_bounded, false);
+    }
+  }
+}
+
+TEST(LoopGradient, OfScanInBothDirections) {
+  for (const bool reverse : {false, true}) {
+    const td::Tensor xs = drawn({7, 3}, 1), w = drawn({3}, 2);
+    const auto f = [&](const td::Tensor& xs, const td::Tensor& w, td::Save save) {
+      const auto [last, ys] = td::scan(
+          [&](const td::Tensor& c, const td::Tensor& x) {
+            const td::Tensor next = td::sin(c * w) + x * x;
+            return std::pair{next, next * c};
+          },
+          td::zeros({3}, td::f64), xs, {.reverse = reverse, .save = save});
+      return td::sum(last) + td::sum(ys * ys);
+    };
+    expect_gradient([&](const td::Tensor& xs, td::Save save) { return f(xs, w, save); }, xs);
+    expect_gradient([&](const td::Tensor& w, td::Save save) { return f(xs, w, save); }, w);
+  }
+}
+
+TEST(LoopGradient, OfNestedLoops) {
+  const td::Tensor w = drawn({2}, 1);
+  expect_gradient(
+      [&](const td::Tensor& x, td::Save save) {
+        return td::sum(td::fori_loop(0, 5,
+                                     [&](const td::Tensor&, const td::Tensor& outer) {
+                                       return td::fori_loop(
+                                           0, 4,
+                                           [&](const td::Tensor&, const td::Tensor& inner) {
+                                             return td::sin(inner * w) + outer * 0.5;
+                                           },
+                                           outer, {.save = save});
+                                     },
+                                     x, {.save = save}));
+      },
+      drawn({2}, 2));
+}
+
+TEST(LoopGradient, OfSeveralCarries) {
+  const td::Tensor w = drawn({2}, 1);
+  // The sum needs no checkpoints; the counter is what the others come from.
+  expect_gradient(
+      [&](const td::Tensor& x, td::Save save) {
+        const auto [c, total, n] = td::fori_loop(
+            0, 6,
+            [&](const td::Tensor&, const td::Tensor& c, const td::Tensor& total,
+                const td::Tensor& n) {
+              return std::tuple{td::sin(c * w * td::cast(n, td::f64)), total + td::sum(c * c),
+                                n + 1};
+            },
+            std::tuple{x, td::constant(0.0, td::f64), td::constant(1)}, {.save = save});
+        return total;
+      },
+      drawn({2}, 2));
+}
+
+TEST(LoopGradient, OfBranchesAndDrawsInTheBody) {
+  expect_gradient(
+      [&](const td::Tensor& x, td::Save save) {
+        return td::sum(td::fori_loop(
+            0, 8,
+            [&](const td::Tensor& i, const td::Tensor& c) {
+              const td::random::Key key = td::random::Key(7).fold_in(i);
+              const td::Tensor noise = td::random::normal({3}, {.dtype = td::f64, .key = key});
+              return td::cond(
+                  i < 4, [&] { return td::sin(c * noise); }, [&] { return c * c * 0.3 + noise; });
+            },
+            x, {.save = save}));
+      },
+      drawn({3}, 1));
+}
+
+TEST(LoopGradient, OfVariables) {
+  for (const Choice& choice : choices(true)) {
+    td::Variable w(td::constant(Values{0.5, -0.25}), {.name = "w"});
+    const td::Tensor x = td::constant(Values{0.3, 0.7});
+    const auto loss = [&] {
+      return td::sum(td::fori_loop(
+          0, 6, [&](const td::Tensor&, const td::Tensor& c) { return td::sin(c * w) + c; }, x,
+          {.save = choice.save}));
+    };
+    auto step = td::function([&](const td::Tensor&) {
+      td::GradientTape tape;
+      const td::Tensor value = loss();
+      return td::Tensor(tape.gradient(value, w));
+    });
+    td::GradientTape tape;
+    const td::Tensor value = loss();
+    const td::Tensor eager = tape.gradient(value, w);
+    expect_near(step(x), eager.to_vector<double>(), choice.name);
+  }
+}
+
+TEST(LoopGradient, OfGradients) {
+  const td::Tensor x = drawn({2}, 1);
+  for (const Choice& choice : choices(true)) {
+    const Scalar f = [&](const td::Tensor& x) {
+      return td::sum(td::fori_loop(
+          0, 5,
+          [](const td::Tensor&, const td::Tensor& c) { return td::sin(c) * 1.1 + c * c * 0.1; }, x,
+          {.save = choice.save}));
+    };
+    const Scalar g = [&](const td::Tensor& x) { return td::sum(td::square(td::grad(f)(x))); };
+    const Values want = differences(g, x);
+    expect_near(compiled_gradient(g, x, true), want, choice.name);
+  }
+}
+
+TEST(LoopGradient, OfGradientsOfWhileLoop) {
+  const td::Tensor x = drawn({2}, 1);
+  const auto f = [](const td::Tensor& x, td::LoopOptions options) {
+    return td::sum(
+        std::get<0>(td::while_loop([](const td::Tensor&, const td::Tensor& n) { return n < 5; },
+                                   [](const td::Tensor& c, const td::Tensor& n) {
+                                     return std::tuple{td::sin(c) * 1.1 + c * c * 0.1, n + 1};
+                                   },
+                                   std::tuple{x, td::constant(0)}, options)));
+  };
+  for (const td::Save save : {td::Save::automatic(), td::Save::slots(2)}) {
+    const Scalar g = [&](const td::Tensor& x) {
+      const Scalar bounded = [&](const td::Tensor& x) {
+        return f(x, {.max_iterations = 8, .save = save});
+      };
+      return td::sum(td::square(td::grad(bounded)(x)));
+    };
+    expect_near(compiled_gradient(g, x, false), differences(g, x), "second order");
+  }
+}
+
+// Going back reads no state: what is kept all the same can be run again from itself.
+TEST(LoopGradient, OfABodyThatIsLinear) {
+  expect_gradient(
+      [&](const td::Tensor& x, td::Save save) {
+        const auto [n, c] =
+            td::fori_loop(0, 6,
+                          [&](const td::Tensor&, const td::Tensor& n, const td::Tensor& c) {
+                            return std::tuple{n + td::sum(c), c * 0.5 + x};
+                          },
+                          std::tuple{td::constant(0.0, td::f64), x}, {.save = save});
+        return td::sum(c) + n;
+      },
+      drawn({3}, 1));
+}
+
+// x = (x + a / x) / 2 until it no longer moves: the square root of a.
+TEST(LoopGradient, OfNewtonsIterationToATolerance) {
+  const td::MachineCode machine;
+  const auto root = [](const td::Tensor& a, td::LoopOptions options) {
+    const auto [x, before] = td::while_loop(
+        [](const td::Tensor& x, const td::Tensor& before) {
+          return td::max(td::abs(x - before)) > 1e-13;
+        },
+        [&](const td::Tensor& x, const td::Tensor&) { return std::tuple{(x + a / x) * 0.5, x}; },
+        std::tuple{a, td::zeros_like(a)}, options);
+    return td::sum(x);
+  };
+  const td::Tensor a = td::linspace(0.5, 40.0, 1000, td::f64);
+  Values want;
+  for (const double each : a.to_vector<double>()) want.push_back(0.5 / std::sqrt(each));
+  const int64_t state = 8'000;
+  const auto check = [&](td::LoopOptions options, td::Bytes most) {
+    auto f = td::function([&](const td::Tensor& a) {
+      return td::grad([&](const td::Tensor& a) { return root(a, options); })(a);
+    });
+    const td::Plan plan = f.plan(a);
+    EXPECT_LE(plan.of(td::ByteClass::saved) + plan.of(td::ByteClass::temporaries), most) << plan;
+    const auto [found, profile] = f.profile(a);
+    expect_near(found, want, "newton");
+    EXPECT_LE(profile.touched, plan.peak());
+  };
+  // Without a bound on the trips: 32 states, and ten more in work.
+  check({}, 42 * state);
+  check({.save = td::Save::slots(4)}, 14 * state);
+  check({.max_iterations = 30, .save = td::Save::bytes(100_KiB)}, 100_KiB);
+}
+
+// Bars: what 1,000 and 10,000 trips on 128 x 128 take.
+TEST(LoopGradient, KeepsTheCarriesAndLittleMore) {
+  const td::MachineCode machine;
+  constexpr int64_t carry = 128 * 128 * 4;
+  const auto plan_of = [](int64_t trips, td::Save save) {
+    auto f = td::function([=](const td::Tensor& c, const td::Tensor& a) {
+      return td::grad([&](const td::Tensor& a) {
+        return td::sum(td::fori_loop(
+            0, trips,
+            [&](const td::Tensor&, const td::Tensor& c) { return td::tanh(td::matmul(c, a)); }, c,
+            {.save = save}));
+      })(a);
+    });
+    return f.plan(td::spec({128, 128}), td::spec({128, 128}));
+  };
+  const auto bytes = [](const td::Plan& plan) {
+    return plan.of(td::ByteClass::saved) + plan.of(td::ByteClass::temporaries);
+  };
+  EXPECT_LE(bytes(plan_of(1'000, td::Save::all())), td::Bytes(1'000 * carry * 102 / 100));
+  EXPECT_LE(plan_of(10'000, td::Save::bytes(16_MiB)).peak(), 16_MiB);
+  // All of 1,000 trips is small enough to be kept without being asked for; of 10,000 it is not.
+  EXPECT_EQ(plan_of(1'000, td::Save::automatic()).peak(), plan_of(1'000, td::Save::all()).peak());
+  EXPECT_EQ(plan_of(10'000, td::Save::automatic()).peak(),
+            plan_of(10'000, td::Save::slots(100)).peak());
+}
+
+// Transposed in the body, but the same in all trips.
+TEST(LoopGradient, KeepsOnceWhatIsTheSameInAllTrips) {
+  const td::MachineCode machine;
+  constexpr int64_t carry = 32 * 32 * 4;
+  auto f = td::function([](const td::Tensor& c, const td::Tensor& a) {
+    return td::grad([&](const td::Tensor& a) {
+      return td::sum(td::fori_loop(0, 100,
+                                   [&](const td::Tensor&, const td::Tensor& c) {
+                                     return td::tanh(td::matmul(c, td::sin(td::transpose(a))));
+                                   },
+                                   c, {.save = td::Save::all()}));
+    })(a);
+  });
+  const td::Plan plan = f.plan(td::spec({32, 32}), td::spec({32, 32}));
+  EXPECT_EQ(plan.of(td::ByteClass::saved), td::Bytes(100 * carry)) << plan;
+}
+
+TEST(LoopGradient, ThePlanSaysWhatEachChoiceCosts) {
+  const auto explained = [](td::Save save, bool is_bounded) {
+    auto f = td::function([=](const td::Tensor& x) {
+      return td::grad([&](const td::Tensor& x) {
+        if (is_bounded)
+          return td::sum(td::fori_loop(
+              0, 1'000, [](const td::Tensor&, const td::Tensor& c) { return td::sin(c); }, x,
+              {.save = save}, td::Source::here("loop.cc", 7)));
+        return td::sum(td::while_loop([](const td::Tensor& c) { return td::max(c) > 0.1; },
+                                      [](const td::Tensor& c) { return td::sin(c); }, x,
+                                      {.save = save}, td::Source::here("loop.cc", 7)));
+      })(x);
+    });
+    const std::string text = f.plan(td::spec({256})).explain();
+    const size_t begin = text.find("the loop at");
+    return begin == std::string::npos ? text : text.substr(begin, text.find('\n', begin) - begin);
+  };
+  EXPECT_EQ(explained(td::Save::all(), true),
+            "the loop at loop.cc:7 keeps, of 1000 trips, all: 1000.0 KiB, 0 trips run again (or "
+            "slots(32): 32.0 KiB, 1406 trips run again; every(32): 63.0 KiB, 967 trips run again)");
+  EXPECT_EQ(explained(td::Save::slots(10), true),
+            "the loop at loop.cc:7 keeps, of 1000 trips, slots(10): 10.0 KiB, 2637 trips run again "
+            "(or all: 1000.0 KiB, 0 trips run again; slots(32): 32.0 KiB, 1406 trips run again; "
+            "every(32): 63.0 KiB, 967 trips run again)");
+  EXPECT_EQ(explained(td::Save::every(10), true),
+            "the loop at loop.cc:7 keeps, of 1000 trips, every(10): 109.0 KiB, 899 trips run again "
+            "(or all: 1000.0 KiB, 0 trips run again; slots(32): 32.0 KiB, 1406 trips run again; "
+            "every(32): 63.0 KiB, 967 trips run again)");
+  EXPECT_EQ(explained(td::Save::slots(10), false),
+            "the loop at loop.cc:7 keeps, of trips without a bound, slots(10): 10.0 KiB");
+}
+
+template <class F>
+std::string error_of(F f) {
+  try {
+    f();
+  } catch (const td::UserError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(LoopGradient, NeedsABoundToKeepAll) {
+  const auto gradient = [](td::Save save) {
+    auto f = td::function([=](const td::Tensor& x) {
+      return td::grad([&](const td::Tensor& x) {
+        return td::sum(td::while_loop([](const td::Tensor& c) { return td::max(c) > 0.1; },
+                                      [](const td::Tensor& c) { return td::sin(c); }, x,
+                                      {.save = save}, td::Source::here("loop.cc", 7)));
+      })(x);
+    });
+    f(td::ones({3}));
+  };
+  EXPECT_EQ(error_of([&] { gradient(td::Save::all()); }),
+            "gradient: save = all keeps more the longer this loop runs, and its trips have no "
+            "bound [loop.cc:7]\n  give max_iterations, or save = td::Save::slots(32)");
+  EXPECT_EQ(error_of([&] { gradient(td::Save::every(3)); }),
+            "gradient: save = every keeps more the longer this loop runs, and its trips have no "
+            "bound [loop.cc:7]\n  give max_iterations, or save = td::Save::slots(32)");
+  EXPECT_EQ(error_of([&] { gradient(td::Save::slots(0)); }),
+            "while_loop: save = slots must be at least 1, got 0\n  at loop.cc:7\n  leave it out "
+            "for the default");
+}
+
+}  // namespace

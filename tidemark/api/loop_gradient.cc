@@ -1,0 +1,487 @@
+#include "tidemark/api/loop_gradient.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include "tidemark/api/create.h"
+#include "tidemark/api/ops.h"
+#include "tidemark/ops/loop_attrs.h"
+#include "tidemark/ops/program.h"
+
+namespace tidemark::detail {
+
+int64_t bytes_of(const TensorType& type) {
+  int64_t bytes = size_of(type.dtype);
+  for (const Dim size : type.shape)
+    if (!size.is_open()) bytes *= size;
+  return bytes;
+}
+
+Operand last_trip(int64_t trips, Source at) {
+  const Dim size(trips);
+  return size.is_traced() ? Operand(size - 1, at) : Operand(trips - 1, at);
+}
+
+Tensor zeros_behind(const Tensor& stack, const Tensor& trips, Source at) {
+  const TensorType type = type_of(stack, at);
+  const Tensor rows = arange(0, type.shape[0], 1, DType::i64, at);
+  Shape column = type.shape;
+  for (int64_t axis = 1; axis < column.rank(); ++axis) column.set(axis, 1);
+  const Tensor is_there = reshape(less(rows, trips, at), column, at);
+  return where(is_there, stack, zeros_of(type, at), at);
+}
+
+namespace {
+
+using ValueKey = std::pair<int32_t, int32_t>;
+ValueKey key_of(Value value) { return {value.node, value.result}; }
+
+// The values of a loop's body that are not the same in all trips.
+std::set<ValueKey> varying_values(const Graph& graph, const Node& loop) {
+  const LoopAttrs attrs(loop);
+  const Region& body = graph.regions[static_cast<size_t>(loop.regions[0])];
+  std::set<ValueKey> varying;
+  for (size_t i = 0; i < static_cast<size_t>(1 + attrs.carries + attrs.slices); ++i)
+    varying.insert(key_of(body.parameters[i]));
+  for (const int32_t number : body.nodes) {
+    const Node& node = graph.nodes[static_cast<size_t>(number)];
+    if (std::none_of(node.inputs.begin(), node.inputs.end(),
+                     [&](Value input) { return varying.contains(key_of(input)); }))
+      continue;
+    for (size_t r = 0; r < node.results.size(); ++r)
+      varying.insert({number, static_cast<int32_t>(r)});
+  }
+  return varying;
+}
+
+// What the rules of the body's ops read of one trip, and is not there without being kept. What they
+// do not read in the end counts too.
+int64_t bytes_of_trip(const Graph& graph, const Node& loop) {
+  const LoopAttrs attrs(loop);
+  const Region& body = graph.regions[static_cast<size_t>(loop.regions[0])];
+  const std::set<ValueKey> varying = varying_values(graph, loop);
+  std::set<ValueKey> read;
+  for (const int32_t number : body.nodes) {
+    const Node& node = graph.nodes[static_cast<size_t>(number)];
+    if (!node.regions.empty()) {
+      for (const Value input : node.inputs) read.insert(key_of(input));
+      continue;
+    }
+    if (node.results.empty() || !is_float(node.results[0].dtype)) continue;
+    std::vector<TensorType> types;
+    std::vector<bool> wanted;
+    for (const Value input : node.inputs) {
+      types.push_back(graph.type(input));
+      wanted.push_back(is_float(types.back().dtype));
+    }
+    if (std::find(wanted.begin(), wanted.end(), true) == wanted.end()) continue;
+    const uint32_t bits = read_by_rule(*node.op, node.attrs, types, node.results[0], wanted);
+    for (size_t i = 0; i <= types.size(); ++i)
+      if ((bits >> i & 1) != 0)
+        read.insert(i < types.size() ? key_of(node.inputs[i]) : ValueKey{number, 0});
+  }
+  for (int64_t j = 0; j < attrs.carries; ++j) {
+    // What a trip ends with is what the next one starts with.
+    const Value end = body.results[static_cast<size_t>(j)];
+    if (read.erase(key_of(end)) > 0)
+      read.insert(key_of(body.parameters[static_cast<size_t>(1 + j)]));
+  }
+  int64_t bytes = 0;
+  for (const ValueKey& key : read) {
+    const Value value{key.first, static_cast<int16_t>(key.second)};
+    const auto slice = body.parameters.begin() + 1 + attrs.carries;
+    const bool is_slice = std::find(slice, body.parameters.end(), value) != body.parameters.end();
+    const Node& node = graph.node(value);
+    const bool is_view = node.op != nullptr && node.op->view != nullptr;
+    if (varying.contains(key) && !is_slice && !is_view) bytes += bytes_of(graph.type(value));
+  }
+  return bytes;
+}
+
+// The loop backwards. Its body goes back over the nodes of the loop's own body, in a scope inside
+// that one, so that it shows which of that body's values are read:
+// - a carry at the start of a trip, and anything made in between, is stacked by the loop itself,
+//   which gets one more result for each;
+// - a carry at the end of a trip is what the next trip started with, so the loop backwards carries
+//   it along;
+// - slices are walked again, captured values are captured;
+// - what is the same in all trips is made once, before the loop backwards, and a view is made of
+//   what it shows.
+class LoopGradient {
+ public:
+  LoopGradient(TraceScope* scope, int32_t number, const Tensors& gradients,
+               const std::vector<bool>& wanted, Source at)
+      : scope_(scope),
+        number_(number),
+        gradients_(gradients),
+        wanted_(wanted),
+        at_(at),
+        graph_(scope->trace->graph()),
+        node_(graph_.nodes[static_cast<size_t>(number)]),
+        attrs_(node_),
+        region_(node_.regions[0]) {
+    carries_ = static_cast<size_t>(attrs_.carries);
+    slices_ = static_cast<size_t>(attrs_.slices);
+    stacked_ = static_cast<size_t>(attrs_.stacked);
+    active_ = depending_carries(graph_, node_, wanted);
+  }
+
+  Tensors run() {
+    if (attrs_.counted) {
+      count_ = tensor_in(scope_, node_.inputs[0], at_);
+    } else if (node_.regions.size() > 1) {
+      count_ = reshape(tensor_in(scope_, {number_, marks()}, at_), {}, at_);
+    }
+    // The loop's body as a scope again, inside the current one.
+    retain(current_scope);
+    auto* const body = new TraceScope;
+    body->parent = current_scope;
+    body->trace = scope_->trace;
+    body->region = region_;
+    body->what = "the body of a loop";
+    body->at = at_;
+    TraceScope* const outer = current_scope;
+    Tensors given;
+    {
+      const EnterScope entered(body);
+      InnerScope back("the gradient of a loop's body", at_);
+      trace_body(body, back);
+      const EnterScope behind(outer);
+      given = finish(body, back);
+    }
+    body->ended = true;
+    body->parameter_of.clear();
+    detail::release(body);
+    return given;
+  }
+
+ private:
+  const std::vector<Value>& parameters() const {
+    return graph_.regions[static_cast<size_t>(region_)].parameters;
+  }
+  Value parameter(size_t i) const { return parameters()[i]; }
+  Value result(size_t i) const { return graph_.regions[static_cast<size_t>(region_)].results[i]; }
+  bool is_capture(size_t i) const { return i >= 1 + carries_ + slices_; }
+  // The number of the node's input that a parameter of the body gets; there is none for the trip.
+  size_t input_of(size_t parameter) const { return parameter - 1 + attrs_.first_carry(); }
+  bool is_wanted(size_t parameter) const { return wanted_[input_of(parameter)]; }
+  const Tensor& gradient_of_stacked(size_t e) const { return gradients_[attrs_.stacked_result(e)]; }
+
+  // The result that says how many trips there were.
+  int16_t marks() {
+    if (attrs_.marks == 0) {
+      Node& loop = graph_.nodes[static_cast<size_t>(number_)];
+      attrs_.marks = std::ssize(loop.results);
+      loop.results.push_back({DType::i64, {1}});
+      loop.attrs = attrs_.attrs();
+    }
+    return static_cast<int16_t>(attrs_.marks);
+  }
+
+  void trace_body(TraceScope* body, InnerScope& back) {
+    const auto& own = graph_.regions[static_cast<size_t>(region_)];
+    varying_ = varying_values(graph_, node_);
+    declared_ = own.parameters.size();
+    own_nodes_ = own.nodes.size();
+    const std::vector<Value> inner = own.parameters, results = own.results;
+    const Tensor trip = back.parameter({DType::i64, {}}, at_);
+    trip_ = value_of(trip, at_);
+    const Tensor last = count_.has_value() ? subtract(count_, Operand(1, at_), at_) : Tensor();
+    lend(back, inner[0],
+         last.has_value() ? subtract(last, trip, at_)
+                          : subtract(last_trip(attrs_.trips, at_), trip, at_));
+    Differentiation asked;
+    asked.scope = body;
+    for (size_t j = 0; j < carries_; ++j) {
+      if (!active_[j]) continue;
+      of_carries_.push_back(back.parameter(graph_.type(inner[1 + j]), at_));
+      asked.seeds.emplace_back(results[j], of_carries_.back());
+      asked.watched.push_back(inner[1 + j]);
+    }
+    for (size_t e = 0; e < stacked_; ++e) {
+      if (!gradient_of_stacked(e).has_value()) continue;
+      of_elements_.push_back(back.parameter(graph_.type(results[carries_ + e]), at_));
+      asked.seeds.emplace_back(results[carries_ + e], of_elements_.back());
+    }
+    for (size_t i = 1 + carries_; i < inner.size(); ++i) {
+      if (!is_wanted(i)) continue;
+      asked.watched.push_back(inner[i]);
+      if (is_capture(i)) sums_.push_back(back.parameter(graph_.type(inner[i]), at_));
+    }
+    asked.sources = asked.watched;
+    for (size_t j = 0; j < carries_; ++j) {
+      // What the trip ended with, unless it is what another one had already.
+      if (std::find(inner.begin(), inner.end(), results[j]) != inner.end()) continue;
+      const std::pair key{results[j].node, results[j].result};
+      if (back.scope()->parameter_of.contains(key)) continue;
+      const Tensor next = back.parameter(graph_.type(results[j]), at_);
+      lend(back, results[j], next);
+      nexts_.push_back({j, value_of(next, at_)});
+    }
+    const std::vector<Found> found = differentiate(asked, at_);
+    set_results(back, asked.sources, found);
+  }
+
+  static void lend(InnerScope& back, Value value, const Tensor& as) {
+    back.scope()->parameter_of.emplace(std::pair{value.node, value.result},
+                                       value_of(as, Source::none()));
+  }
+
+  void set_results(InnerScope& back, const std::vector<Value>& sources,
+                   const std::vector<Found>& found) {
+    const auto or_zeros = [&](size_t i) {
+      return found[i].dense.has_value() ? found[i].dense : zeros_of(graph_.type(sources[i]), at_);
+    };
+    std::vector<Value> of_carries, of_slices, of_captures;
+    size_t next = 0, capture = 0;
+    for (; next < of_carries_.size(); ++next) of_carries.push_back(value_of(or_zeros(next), at_));
+    for (size_t i = 1 + carries_; i < declared_; ++i) {
+      if (!is_wanted(i)) continue;
+      const size_t source = next++;
+      if (!is_capture(i)) {
+        of_slices.push_back(value_of(or_zeros(source), at_));
+        continue;
+      }
+      const Tensor& sum = sums_[capture++];
+      of_captures.push_back(value_of(
+          found[source].dense.has_value() ? add(sum, found[source].dense, at_) : sum, at_));
+    }
+    std::vector<Value> results = of_carries;
+    results.insert(results.end(), of_captures.begin(), of_captures.end());
+    drop_unread(back, results, of_slices);
+    for (const Next& each : nexts_)
+      results.push_back(
+          value_of(tensor_in(back.scope()->parent, parameter(1 + each.carry), at_), at_));
+    results.insert(results.end(), of_slices.begin(), of_slices.end());
+    graph_.regions[static_cast<size_t>(back.region())].results = std::move(results);
+    slice_gradients_ = of_slices.size();
+  }
+
+  // A carry's end that no rule reads need not be carried along.
+  void drop_unread(InnerScope& back, const std::vector<Value>& carried,
+                   const std::vector<Value>& elements) {
+    const std::vector<int32_t>& nodes = graph_.regions[static_cast<size_t>(back.region())].nodes;
+    const auto has = [](const auto& list, Value value) {
+      return std::find(list.begin(), list.end(), value) != list.end();
+    };
+    std::erase_if(nexts_, [&](const Next& each) {
+      const bool is_read = std::any_of(nodes.begin(), nodes.end(), [&](int32_t number) {
+        return has(graph_.nodes[static_cast<size_t>(number)].inputs, each.value);
+      });
+      return !is_read && !has(carried, each.value) && !has(elements, each.value);
+    });
+  }
+
+  // Where each value of the body that is read comes from, and the loop backwards.
+  Tensors finish(TraceScope* body, InnerScope& back) {
+    Node node;
+    node.op = node_.op;
+    if (count_.has_value()) node.inputs.push_back(value_of(count_, at_));
+    std::vector<Value> carries = {trip_}, slices, captures;
+    std::vector<Value> walked, captured;
+    size_t carry = 0;
+    for (size_t j = 0; j < carries_; ++j) {
+      if (!active_[j]) continue;
+      node.inputs.push_back(value_of(
+          gradients_[j].has_value() ? gradients_[j] : zeros_of(node_.results[j], at_), at_));
+      carries.push_back(TensorState::of(of_carries_[carry++])->value());
+    }
+    for (const Tensor& sum : sums_) {
+      node.inputs.push_back(value_of(zeros_of(type_of(sum, at_), at_), at_));
+      carries.push_back(TensorState::of(sum)->value());
+    }
+    for (const Next& each : nexts_) {
+      node.inputs.push_back(here({number_, static_cast<int16_t>(each.carry)}));
+      carries.push_back(each.value);
+    }
+    size_t element = 0;
+    for (size_t e = 0; e < stacked_; ++e) {
+      if (!gradient_of_stacked(e).has_value()) continue;
+      walked.push_back(value_of(gradient_of_stacked(e), at_));
+      slices.push_back(TensorState::of(of_elements_[element++])->value());
+    }
+    for (const Value value : back.scope()->captured) {
+      const Value inside = back.scope()->parameter_of.at({value.node, value.result});
+      const auto found = std::find(parameters().begin(), parameters().end(), value);
+      const auto index = static_cast<size_t>(found - parameters().begin());
+      if (found == parameters().end() && is_invariant(value)) {
+        captures.push_back(inside);
+        captured.push_back(outside(*body, value));
+      } else if (found == parameters().end() || index <= carries_) {
+        slices.push_back(inside);
+        walked.push_back(stacked(value));
+      } else if (index >= declared_) {
+        captures.push_back(inside);
+        captured.push_back(body->captured[index - declared_]);
+      } else {
+        (is_capture(index) ? captures : slices).push_back(inside);
+        (is_capture(index) ? captured : walked).push_back(here(node_.inputs[input_of(index)]));
+      }
+    }
+    // What came in through the body is not the body's.
+    graph_.regions[static_cast<size_t>(region_)].parameters.resize(declared_);
+    graph_.regions[static_cast<size_t>(region_)].nodes.resize(own_nodes_);
+    return add_backward(std::move(node), back, {carries, slices, captures}, walked, captured);
+  }
+
+  // Whether a value of the body is the same in all trips, and can be made apart.
+  bool is_invariant(Value value) const {
+    const Node& node = graph_.node(value);
+    return node.op != nullptr && node.regions.empty() && !varying_.contains(key_of(value));
+  }
+  // Such a value, made outside.
+  Value outside(const TraceScope& body, Value value) {
+    const auto found = std::find(parameters().begin(), parameters().end(), value);
+    if (found != parameters().end()) {
+      const auto index = static_cast<size_t>(found - parameters().begin());
+      return index >= declared_ ? body.captured[index - declared_]
+                                : here(node_.inputs[input_of(index)]);
+    }
+    const auto [at, is_new] = made_outside_.try_emplace(value.node, -1);
+    if (is_new) {
+      Node node = graph_.node(value);
+      for (Value& input : node.inputs) input = outside(body, input);
+      made_outside_[value.node] = graph_.add_node(current_scope->region, std::move(node));
+    }
+    return {made_outside_[value.node], value.result};
+  }
+
+  // A value of the forward loop's scope in the current one.
+  Value here(Value value) const { return value_of(tensor_in(scope_, value, at_), at_); }
+
+  // All trips' values of something in the body: one more result of the loop.
+  Value stacked(Value value) {
+    Node& loop = graph_.nodes[static_cast<size_t>(number_)];
+    TensorType type = graph_.type(value);
+    type.shape.insert(0, attrs_.trips);
+    loop.results.push_back(type);
+    ++attrs_.stacked;
+    ++attrs_.saved;
+    attrs_.save = LoopAttrs::Save::all;
+    loop.attrs = attrs_.attrs();
+    graph_.regions[static_cast<size_t>(region_)].results.push_back(value);
+    return here({number_, static_cast<int16_t>(
+                              graph_.nodes[static_cast<size_t>(number_)].results.size() - 1)});
+  }
+
+  Tensors add_backward(Node node, InnerScope& back, const std::array<std::vector<Value>, 3>& inner,
+                       const std::vector<Value>& walked, const std::vector<Value>& captured) {
+    const size_t first = count_.has_value() ? 1 : 0;
+    const size_t carries = node.inputs.size() - first;
+    for (const Value value : walked) node.inputs.push_back(value);
+    for (const Value value : captured) node.inputs.push_back(value);
+    Region& region = graph_.regions[static_cast<size_t>(back.region())];
+    region.parameters.clear();
+    for (const std::vector<Value>& list : inner)
+      region.parameters.insert(region.parameters.end(), list.begin(), list.end());
+    for (size_t i = 0; i < region.results.size(); ++i) {
+      TensorType type = graph_.type(region.results[i]);
+      if (i >= carries) type.shape.insert(0, attrs_.trips);
+      node.results.push_back(std::move(type));
+    }
+    node.regions = {back.region()};
+    node.source = at_.resolve();
+    LoopAttrs attrs;
+    attrs.carries = static_cast<int64_t>(carries);
+    attrs.slices = std::ssize(walked);
+    attrs.stacked = static_cast<int64_t>(slice_gradients_);
+    attrs.trips = attrs_.trips;
+    attrs.reverse = !attrs_.reverse;
+    attrs.counted = count_.has_value();
+    node.attrs = attrs.attrs();
+    const int32_t number = graph_.add_node(current_scope->region, std::move(node));
+    // By inputs: carries, slices, captures; the sums of captures stand behind the carries.
+    Tensors given(wanted_.size());
+    int16_t of_carry = 0, of_capture = static_cast<int16_t>(of_carries_.size()),
+            of_slice = static_cast<int16_t>(carries);
+    for (size_t j = 0; j < carries_; ++j) {
+      if (!active_[j]) continue;
+      if (is_wanted(1 + j)) given[input_of(1 + j)] = traced_tensor({number, of_carry}, at_);
+      ++of_carry;
+    }
+    for (size_t i = 1 + carries_; i < declared_; ++i) {
+      if (!is_wanted(i)) continue;
+      int16_t& next = is_capture(i) ? of_capture : of_slice;
+      Tensor& gradient = given[input_of(i)];
+      gradient = traced_tensor({number, next++}, at_);
+      if (!is_capture(i) && count_.has_value()) gradient = zeros_behind(gradient, count_, at_);
+    }
+    return given;
+  }
+
+  struct Next {
+    size_t carry;
+    Value value;  // In the loop backwards.
+  };
+
+  TraceScope* scope_;
+  int32_t number_;
+  const Tensors& gradients_;
+  const std::vector<bool>& wanted_;
+  Source at_;
+  Graph& graph_;
+  const Node node_;  // As it was.
+  LoopAttrs attrs_;  // With what is added.
+  RegionId region_;
+  size_t carries_ = 0, slices_ = 0, stacked_ = 0;
+  Tensor count_;              // Of trips, where that is a value.
+  std::vector<bool> active_;  // Of carries: those gradients flow through.
+  size_t declared_ = 0;       // Parameters of the body.
+  size_t own_nodes_ = 0;      // Nodes of the body.
+  Value trip_;
+  Tensors of_carries_, of_elements_, sums_;
+  std::vector<Next> nexts_;
+  size_t slice_gradients_ = 0;
+  std::set<ValueKey> varying_;               // In the body: not the same in all trips.
+  std::map<int32_t, int32_t> made_outside_;  // Nodes of the body.
+};
+
+// ---- which way ----------------------------------------------------------------------------------
+
+// All is small up to here.
+constexpr int64_t kSmall = int64_t{64} << 20;
+
+void choose_automatic(const Graph& graph, const Node& node, LoopAttrs& attrs) {
+  const bool is_bounded = attrs.trips != -1;
+  // What an open number of trips takes is known at the call only.
+  const int64_t trips = std::max<int64_t>(1, attrs.trips);
+  if (is_bounded && bytes_of_trip(graph, node) <= kSmall / trips) {
+    attrs.save = LoopAttrs::Save::all;
+    return;
+  }
+  attrs.save = LoopAttrs::Save::slots;
+  attrs.amount = 32;
+  if (is_bounded) {
+    attrs.amount = 1;
+    while (attrs.amount * attrs.amount < attrs.trips) ++attrs.amount;
+  }
+}
+
+}  // namespace
+
+Tensors loop_gradient(TraceScope* scope, int32_t number, const Tensors& gradients,
+                      const std::vector<bool>& wanted, Source at) {
+  Graph& graph = scope->trace->graph();
+  Node& node = graph.nodes[static_cast<size_t>(number)];
+  LoopAttrs attrs(node);
+  if (attrs.save == LoopAttrs::Save::automatic) {
+    choose_automatic(graph, node, attrs);
+    node.attrs = attrs.attrs();
+  }
+  // Without carries there is no state to start from again.
+  if (attrs.carries == 0) attrs.save = LoopAttrs::Save::all;
+  const bool needs_bound =
+      attrs.save == LoopAttrs::Save::all || attrs.save == LoopAttrs::Save::every;
+  if (needs_bound && attrs.trips == -1) {
+    throw UserError(cat("gradient: save = ", attrs.save == LoopAttrs::Save::all ? "all" : "every",
+                        " keeps more the longer this loop runs, and its trips have no bound"),
+                    at, "give max_iterations, or save = td::Save::slots(32)");
+  }
+  if (attrs.save == LoopAttrs::Save::all)
+    return LoopGradient(scope, number, gradients, wanted, at).run();
+  return checkpointed_gradient(scope, number, gradients, wanted, at);
+}
+
+}  // namespace tidemark::detail

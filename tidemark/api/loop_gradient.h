@@ -1,0 +1,34 @@
+// Gradients of loops. Internal to api/.
+#pragma once
+
+#include "tidemark/api/differentiate.h"
+#include "tidemark/api/pullback.h"
+#include "tidemark/ops/op_def.h"
+
+namespace tidemark::detail {
+
+inline bool is_effect(const Node& node) { return node.op->family == Family::effect; }
+inline Tensor zeros_of(const TensorType& type, Source at) { return repeated_number(0, type, at); }
+// In a program of known sizes; an open size counts as 1.
+int64_t bytes_of(const TensorType& type);
+
+// The number of the last of so many trips, which may be an open size.
+Operand last_trip(int64_t trips, Source at);
+
+// Of something stacked by so many trips, which are fewer than its rows: zeros in all others.
+Tensor zeros_behind(const Tensor& stack, const Tensor& trips, Source at);
+
+// That of a loop, in the way its `save` says. `gradients` are those of its results, `wanted` says
+// by which inputs.
+Tensors loop_gradient(TraceScope* scope, int32_t number, const Tensors& gradients,
+                      const std::vector<bool>& wanted, Source at);
+
+// By going back over its trips from checkpoints. `save` is every, slots or bytes.
+Tensors checkpointed_gradient(TraceScope* scope, int32_t number, const Tensors& gradients,
+                              const std::vector<bool>& wanted, Source at);
+
+// That of a loop walked backwards: of the two loops that do the same and keep all states.
+Tensors reverse_loop_gradient(TraceScope* scope, int32_t number, const Tensors& gradients,
+                              const std::vector<bool>& wanted, Source at);
+
+}  // namespace tidemark::detail

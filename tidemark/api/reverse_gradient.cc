@@ -1,0 +1,601 @@
+// The gradient of a loop that keeps only some of its states: a node that walks it backwards.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "tidemark/api/loop_gradient.h"
+#include "tidemark/api/ops.h"
+#include "tidemark/ops/loop_attrs.h"
+#include "tidemark/ops/program.h"
+
+namespace tidemark::detail {
+namespace {
+
+bool has(const std::vector<Value>& list, Value value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+
+// Nodes of a region that its results need. Nodes from `behind` on do not count as readers of
+// values in `instead`.
+std::set<int32_t> needed_nodes(const Graph& graph, const Region& region,
+                               const std::vector<Value>& instead, int32_t behind) {
+  std::set<int32_t> needed;
+  for (const Value result : region.results) needed.insert(result.node);
+  for (size_t i = region.nodes.size(); i-- > 0;) {
+    const int32_t number = region.nodes[i];
+    if (!needed.contains(number)) continue;
+    for (const Value input : graph.nodes[static_cast<size_t>(number)].inputs)
+      if (number < behind || !has(instead, input)) needed.insert(input.node);
+  }
+  return needed;
+}
+
+// Drops what its results do not need.
+void prune(const Graph& graph, Region& region) {
+  const std::set<int32_t> needed = needed_nodes(graph, region, {}, 0);
+  std::erase_if(region.nodes, [&](int32_t number) { return !needed.contains(number); });
+}
+
+bool reads(const Graph& graph, const Region& region, Value value) {
+  return has(region.results, value) ||
+         std::any_of(region.nodes.begin(), region.nodes.end(), [&](int32_t number) {
+           const SmallVec<Value, 3>& inputs = graph.nodes[static_cast<size_t>(number)].inputs;
+           return std::find(inputs.begin(), inputs.end(), value) != inputs.end();
+         });
+}
+
+int64_t bytes_made(const Graph& graph, const Region& region) {
+  int64_t bytes = 0;
+  for (const int32_t number : region.nodes) {
+    const Node& node = graph.nodes[static_cast<size_t>(number)];
+    if (node.op->view != nullptr || node.op->family == Family::source) continue;
+    for (const TensorType& type : node.results) bytes += bytes_of(type);
+  }
+  return bytes;
+}
+
+class CheckpointedGradient {
+ public:
+  CheckpointedGradient(TraceScope* scope, int32_t number, const Tensors& gradients,
+                       const std::vector<bool>& wanted, Source at)
+      : scope_(scope),
+        number_(number),
+        gradients_(gradients),
+        wanted_(wanted),
+        at_(at),
+        graph_(scope->trace->graph()),
+        node_(graph_.nodes[static_cast<size_t>(number)]),
+        attrs_(node_),
+        body_(node_.regions[0]),
+        carries_(static_cast<size_t>(attrs_.carries)),
+        slices_(static_cast<size_t>(attrs_.slices)),
+        parameters_(region(body_).parameters.size()),
+        active_(depending_carries(graph_, node_, wanted)) {}
+
+  Tensors run() {
+    trace_back();
+    choose_ends();
+    choose_states();
+    trace_ahead();
+    keep_checkpoints();
+    return add_node();
+  }
+
+ private:
+  Region& region(RegionId id) { return graph_.regions[static_cast<size_t>(id)]; }
+  const TensorType& type_of_parameter(size_t i) { return graph_.type(region(body_).parameters[i]); }
+  bool is_slice(size_t i) const { return i > carries_ && i <= carries_ + slices_; }
+  bool is_capture(size_t i) const { return i > carries_ + slices_; }
+  size_t input_of(size_t parameter) const { return parameter - 1 + attrs_.first_carry(); }
+  bool is_wanted(size_t parameter) const { return wanted_[input_of(parameter)]; }
+  // A value of the loop's scope in the current one.
+  Value here(Value value) const { return value_of(tensor_in(scope_, value, at_), at_); }
+
+  // What goes into a region from outside: an array that is walked, or something captured.
+  struct Given {
+    Value outer, ahead, back;
+  };
+
+  // The body's own parameters, in a region that runs it.
+  std::vector<Value> own_parameters(InnerScope& inner) {
+    std::vector<Value> values;
+    for (size_t i = 0; i < parameters_; ++i)
+      values.push_back(value_of(inner.parameter(TensorType(type_of_parameter(i)), at_), at_));
+    return values;
+  }
+
+  // One trip again, and back over it.
+  void trace_back() {
+    InnerScope inner("the gradient of a loop's body", at_);
+    back_ = inner.region();
+    starts_ = own_parameters(inner);
+    const auto parameter = [&](const TensorType& type) {
+      return inner.parameter(TensorType(type), at_);
+    };
+    const auto first = static_cast<int32_t>(graph_.nodes.size());
+    ends_ = append_copy(graph_, body_, graph_, back_, starts_, is_effect);
+    behind_ = static_cast<int32_t>(graph_.nodes.size());
+    Differentiation asked;
+    asked.scope = inner.scope();
+    asked.is_recorded = [&](int32_t node) { return node >= first && node < behind_; };
+    for (size_t j = 0; j < carries_; ++j) {
+      if (!active_[j]) continue;
+      const Tensor gradient = parameter(type_of_parameter(1 + j));
+      of_carries_.push_back(value_of(gradient, at_));
+      asked.seeds.emplace_back(ends_[j], gradient);
+      asked.watched.push_back(starts_[1 + j]);
+    }
+    for (size_t e = 0; e < static_cast<size_t>(attrs_.stacked); ++e) {
+      const Tensor& whole = gradients_[attrs_.stacked_result(e)];
+      if (!whole.has_value()) continue;
+      const Tensor gradient = parameter(graph_.type(ends_[carries_ + e]));
+      elements_.push_back({.outer = {}, .ahead = {}, .back = value_of(gradient, at_)});
+      of_elements_.push_back(whole);
+      asked.seeds.emplace_back(ends_[carries_ + e], gradient);
+    }
+    Tensors sums;
+    for (size_t i = 1 + carries_; i < parameters_; ++i) {
+      if (!is_wanted(i)) continue;
+      asked.watched.push_back(starts_[i]);
+      if (!is_capture(i)) continue;
+      sums.push_back(parameter(type_of_parameter(i)));
+      sums_.push_back(value_of(sums.back(), at_));
+    }
+    asked.sources = asked.watched;
+    const std::vector<Found> found = differentiate(asked, at_);
+    set_results(asked.sources, found, sums);
+    for (const Value value : inner.scope()->captured)
+      captures_.push_back({.outer = value,
+                           .ahead = {},
+                           .back = inner.scope()->parameter_of.at({value.node, value.result})});
+    // The end of a trip, which is what the next one started with.
+    for (size_t j = 0; j < carries_; ++j) {
+      if (ends_[j].node < first || has(end_values_, ends_[j])) continue;
+      end_values_.push_back(ends_[j]);
+      end_carries_.push_back(j);
+      end_parameters_.push_back(
+          graph_.add_parameter(back_, TensorType(graph_.type(ends_[j])), at_));
+    }
+  }
+
+  void set_results(const std::vector<Value>& sources, const std::vector<Found>& found,
+                   const Tensors& sums) {
+    const auto or_zeros = [&](size_t i) {
+      return value_of(
+          found[i].dense.has_value() ? found[i].dense : zeros_of(graph_.type(sources[i]), at_),
+          at_);
+    };
+    std::vector<Value> results;
+    size_t next = 0, sum = 0;
+    for (; next < of_carries_.size(); ++next) results.push_back(or_zeros(next));
+    for (size_t i = 1 + carries_; i < parameters_; ++i) {
+      if (!is_wanted(i)) continue;
+      const size_t source = next++;
+      if (is_slice(i)) {
+        of_slices_.push_back(or_zeros(source));
+        continue;
+      }
+      const Tensor& before = sums[sum++];
+      results.push_back(value_of(
+          found[source].dense.has_value() ? add(before, found[source].dense, at_) : before, at_));
+    }
+    results.insert(results.end(), of_slices_.begin(), of_slices_.end());
+    region(back_).results = std::move(results);
+  }
+
+  // Where the end of a trip is all that is read of it besides its start, the trip need not be run
+  // again: its end is carried along.
+  void choose_ends() {
+    std::vector<Value> chosen = end_values_;
+    for (;;) {
+      const std::set<int32_t> needed = needed_nodes(graph_, region(back_), chosen, behind_);
+      if (std::erase_if(chosen, [&](Value end) { return needed.contains(end.node); }) == 0) break;
+    }
+    std::vector<Value> values, parameters;
+    std::vector<size_t> carries;
+    for (size_t i = 0; i < end_values_.size(); ++i) {
+      if (!has(chosen, end_values_[i])) continue;
+      for (const int32_t number : region(back_).nodes) {
+        if (number < behind_) continue;
+        for (Value& input : graph_.nodes[static_cast<size_t>(number)].inputs)
+          if (input == end_values_[i]) input = end_parameters_[i];
+      }
+      parameters.push_back(end_parameters_[i]);
+      carries.push_back(end_carries_[i]);
+    }
+    prune(graph_, region(back_));
+    end_parameters_.clear();
+    end_carries_.clear();
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      if (!reads(graph_, region(back_), parameters[i])) continue;
+      end_parameters_.push_back(parameters[i]);
+      end_carries_.push_back(carries[i]);
+    }
+    // Next to the other things that going back carries.
+    std::vector<Value>& results = region(back_).results;
+    const auto place = results.end() - std::ssize(of_slices_);
+    std::vector<Value> next;
+    for (const size_t j : end_carries_) next.push_back(starts_[1 + j]);
+    results.insert(place, next.begin(), next.end());
+  }
+
+  // The carries that going back reads, and those that they come from.
+  void choose_states() {
+    std::vector<bool> is_state(carries_);
+    for (size_t j = 0; j < carries_; ++j)
+      is_state[j] = reads(graph_, region(back_), starts_[1 + j]) || attrs_.carries > 62;
+    // A loop without a state has trips all the same: any carry says so.
+    if (std::find(is_state.begin(), is_state.end(), true) == is_state.end()) is_state[0] = true;
+    for (bool grew = true; grew;) {
+      grew = false;
+      Region part = region(body_);
+      part.results.clear();
+      for (size_t j = 0; j < carries_; ++j)
+        if (is_state[j]) part.results.push_back(region(body_).results[j]);
+      prune(graph_, part);
+      for (size_t j = 0; j < carries_; ++j) {
+        if (is_state[j] || !reads(graph_, part, part.parameters[1 + j])) continue;
+        is_state[j] = grew = true;
+      }
+    }
+    for (size_t j = 0; j < carries_; ++j)
+      if (is_state[j]) states_.push_back(j);
+  }
+
+  // One trip again: the states alone.
+  void trace_ahead() {
+    InnerScope inner("the body of a loop", at_);
+    ahead_ = inner.region();
+    const std::vector<Value> values = own_parameters(inner);
+    const std::vector<Value> results =
+        append_copy(graph_, body_, graph_, ahead_, values, is_effect);
+    for (const size_t j : states_) region(ahead_).results.push_back(results[j]);
+    prune(graph_, region(ahead_));
+    const auto parameter = [&](RegionId to, Value like) {
+      return graph_.add_parameter(to, TensorType(graph_.type(like)), at_);
+    };
+    for (Given& element : elements_) element.ahead = parameter(ahead_, element.back);
+    for (Given& capture : captures_) capture.ahead = parameter(ahead_, capture.back);
+    std::vector<Given> walked;
+    for (size_t i = 1 + carries_; i < parameters_; ++i) {
+      const bool is_read =
+          reads(graph_, region(ahead_), values[i]) || reads(graph_, region(back_), starts_[i]);
+      if (!is_read) continue;
+      const Given given{.outer = node_.inputs[input_of(i)], .ahead = values[i], .back = starts_[i]};
+      (is_slice(i) ? walked : own_captures_).push_back(given);
+    }
+    own_slices_ = walked.size();
+    elements_.insert(elements_.begin(), walked.begin(), walked.end());
+    std::vector<Value> kept = {values[0]};
+    for (const size_t j : states_) kept.push_back(values[1 + j]);
+    for (const Given& each : elements_) kept.push_back(each.ahead);
+    for (const Given& each : own_captures_) kept.push_back(each.ahead);
+    for (const Given& each : captures_) kept.push_back(each.ahead);
+    region(ahead_).parameters = std::move(kept);
+    kept = {starts_[0]};
+    for (const size_t j : states_) kept.push_back(starts_[1 + j]);
+    for (const std::vector<Value>* list : {&of_carries_, &sums_, &end_parameters_})
+      kept.insert(kept.end(), list->begin(), list->end());
+    for (const Given& each : elements_) kept.push_back(each.back);
+    for (const Given& each : own_captures_) kept.push_back(each.back);
+    for (const Given& each : captures_) kept.push_back(each.back);
+    region(back_).parameters = std::move(kept);
+  }
+
+  int64_t state_bytes() const {
+    int64_t bytes = 0;
+    for (const size_t j : states_) bytes += bytes_of(node_.results[j]);
+    return bytes;
+  }
+
+  Dim slots() {
+    int64_t slots = attrs_.amount;
+    if (attrs_.save == LoopAttrs::Save::every) {
+      const int64_t every = attrs_.amount;
+      return larger((Dim(attrs_.trips) + (every - 1)) / every, 1) + (every - 1);
+    }
+    if (attrs_.save == LoopAttrs::Save::bytes) {
+      // Beside the checkpoints there are the states on the way, what going back carries, twice,
+      // and what the two regions make.
+      int64_t work = 3 * state_bytes();
+      for (const std::vector<Value>* list : {&of_carries_, &sums_, &end_parameters_})
+        for (const Value value : *list) work += 2 * bytes_of(graph_.type(value));
+      work += std::max(bytes_made(graph_, region(ahead_)), bytes_made(graph_, region(back_)));
+      constexpr int64_t words = 16;  // Marks of a slot.
+      slots = std::max<int64_t>(1, (attrs_.amount - work) / (state_bytes() + words));
+    }
+    const bool is_exact =
+        !attrs_.counted && node_.regions.size() == 1 && !Dim(attrs_.trips).is_traced();
+    return is_exact ? std::clamp<int64_t>(slots, 1, std::max<int64_t>(1, attrs_.trips)) : slots;
+  }
+
+  // Has the loop keep states: more results of it.
+  void keep_checkpoints() {
+    for (const size_t j : states_) {
+      if (attrs_.save == LoopAttrs::Save::bytes && node_.results[j].shape.is_open())
+        throw UserError(cat("gradient: save = bytes: a loop that carries ", node_.results[j],
+                            " takes bytes that only a call knows"),
+                        at_, "give a number of checkpoints: td::Save::slots(32)");
+    }
+    const Dim slots = this->slots();
+    int64_t kept = 0;
+    for (const size_t j : states_) kept = j > 62 ? -1 : kept | int64_t{1} << j;
+    if (states_.size() == carries_) kept = carries_ > 62 ? -1 : kept;
+    if (attrs_.marks != 0) {
+      const TensorType& marks = node_.results[static_cast<size_t>(attrs_.marks)];
+      if (attrs_.kept == kept && marks.shape[0] == slots * 2) return;
+      run_once_more();
+    }
+    Node& loop = graph_.nodes[static_cast<size_t>(number_)];
+    attrs_.marks = std::ssize(loop.results);
+    attrs_.kept = kept;
+    if (attrs_.save != LoopAttrs::Save::every) {
+      attrs_.save = LoopAttrs::Save::slots;
+      attrs_.amount = slots;
+    }
+    loop.results.push_back({DType::i64, {slots * 2}});
+    for (const size_t j : states_) {
+      TensorType rows = loop.results[j];
+      rows.shape.insert(0, slots);
+      loop.results.push_back(std::move(rows));
+    }
+    loop.attrs = attrs_.attrs();
+  }
+
+  // Another gradient has it keep other states: the same loop again, for this one.
+  void run_once_more() {
+    Node copy = node_;
+    copy.inputs.clear();
+    for (const Value input : node_.inputs) copy.inputs.push_back(here(input));
+    for (RegionId& inner : copy.regions) {
+      const RegionId fresh = graph_.add_region();
+      std::vector<Value> parameters;
+      for (const Value old : std::vector(region(inner).parameters))
+        parameters.push_back(graph_.add_parameter(fresh, TensorType(graph_.type(old)), at_));
+      std::vector<Value> results = append_copy(graph_, inner, graph_, fresh, parameters, is_effect);
+      if (inner == body_) results.resize(carries_);
+      region(fresh).results = std::move(results);
+      inner = fresh;
+    }
+    copy.results.resize(carries_);
+    attrs_.stacked = attrs_.saved = attrs_.marks = attrs_.kept = 0;
+    copy.attrs = attrs_.attrs();
+    number_ = graph_.add_node(current_scope->region, std::move(copy));
+    scope_ = current_scope;
+  }
+
+  Tensors add_node() {
+    Node node;
+    node.op = &def_of(&ops::reverse_loop);
+    node.source = at_.resolve();
+    node.regions = {ahead_, back_};
+    const auto result = [&](size_t number) {
+      return here({number_, static_cast<int16_t>(number)});
+    };
+    std::vector<Value> inputs = {result(static_cast<size_t>(attrs_.marks))};
+    for (size_t i = 0; i < states_.size(); ++i)
+      inputs.push_back(result(attrs_.first_checkpoint() + i));
+    const Node loop = graph_.nodes[static_cast<size_t>(number_)];
+    for (const size_t j : states_) inputs.push_back(here(loop.inputs[input_of(1 + j)]));
+    for (size_t j = 0; j < carries_; ++j) {
+      if (!active_[j]) continue;
+      inputs.push_back(value_of(
+          gradients_[j].has_value() ? gradients_[j] : zeros_of(node_.results[j], at_), at_));
+    }
+    for (const Value sum : sums_)
+      inputs.push_back(value_of(zeros_of(TensorType(graph_.type(sum)), at_), at_));
+    for (const size_t j : end_carries_) inputs.push_back(result(j));
+    for (size_t i = 0; i < elements_.size(); ++i)
+      inputs.push_back(i < own_slices_ ? of_loop(elements_[i].outer)
+                                       : value_of(of_elements_[i - own_slices_], at_));
+    for (const Given& each : own_captures_) inputs.push_back(of_loop(each.outer));
+    for (const Given& each : captures_) inputs.push_back(each.outer);
+    for (const Value input : inputs) node.inputs.push_back(input);
+    ReverseAttrs attrs;
+    attrs.carries = std::ssize(states_);
+    attrs.backs = std::ssize(of_carries_) + std::ssize(sums_) + std::ssize(end_parameters_);
+    attrs.slices = std::ssize(elements_);
+    attrs.stacked = std::ssize(of_slices_);
+    attrs.trips = attrs_.trips;
+    attrs.reverse = attrs_.reverse;
+    attrs.counted = is_counted();
+    node.attrs = attrs.attrs();
+    for (const Value value : region(back_).results) {
+      node.results.push_back(graph_.type(value));
+      if (std::ssize(node.results) > attrs.backs) node.results.back().shape.insert(0, attrs_.trips);
+    }
+    return gradients_of(graph_.add_node(current_scope->region, std::move(node)),
+                        static_cast<int16_t>(attrs.backs));
+  }
+
+  // An input of the loop, in the current scope.
+  Value of_loop(Value value) const { return value_of(tensor_in(loop_scope_, value, at_), at_); }
+
+  // By inputs of the loop.
+  Tensors gradients_of(int32_t number, int16_t of_slice) {
+    Tensors given(wanted_.size());
+    int16_t next = 0;
+    for (size_t j = 0; j < carries_; ++j) {
+      if (!active_[j]) continue;
+      if (is_wanted(1 + j)) given[input_of(1 + j)] = traced_tensor({number, next}, at_);
+      ++next;
+    }
+    for (size_t i = 1 + carries_; i < parameters_; ++i) {
+      if (!is_wanted(i)) continue;
+      Tensor& gradient = given[input_of(i)];
+      gradient = traced_tensor({number, is_slice(i) ? of_slice++ : next++}, at_);
+      if (is_slice(i) && is_counted()) gradient = zeros_behind(gradient, count(), at_);
+    }
+    return given;
+  }
+
+  bool is_counted() const { return attrs_.counted || node_.regions.size() > 1; }
+  // Of trips, where only the run says how many there are.
+  Tensor count() const {
+    if (attrs_.counted) return tensor_in(loop_scope_, node_.inputs[0], at_);
+    return tensor_in(scope_, {number_, static_cast<int16_t>(attrs_.marks)}, at_)[Slices(0, at_)];
+  }
+
+  TraceScope* scope_;
+  TraceScope* const loop_scope_ = scope_;
+  int32_t number_;
+  const Tensors& gradients_;
+  const std::vector<bool>& wanted_;
+  Source at_;
+  Graph& graph_;
+  const Node node_;  // As it was.
+  LoopAttrs attrs_;  // With what is added.
+  RegionId body_, back_ = -1, ahead_ = -1;
+  size_t carries_, slices_, parameters_;
+  std::vector<bool> active_;              // Of carries: those gradients flow through.
+  std::vector<Value> starts_, ends_;      // The body's parameters and results, in `back_`.
+  int32_t behind_ = 0;                    // The first node that goes back.
+  std::vector<Value> of_carries_, sums_;  // What going back carries.
+  std::vector<Value> end_values_, end_parameters_;  // Ends of trips, and what stands for them.
+  std::vector<size_t> end_carries_;
+  std::vector<Value> of_slices_;
+  std::vector<Given> elements_, own_captures_, captures_;
+  size_t own_slices_ = 0;  // The first of `elements_`; then gradients of what the loop stacked.
+  Tensors of_elements_;
+  std::vector<size_t> states_;  // The carries that are kept.
+};
+
+}  // namespace
+
+Tensors checkpointed_gradient(TraceScope* scope, int32_t number, const Tensors& gradients,
+                              const std::vector<bool>& wanted, Source at) {
+  return CheckpointedGradient(scope, number, gradients, wanted, at).run();
+}
+
+// ---- of what walks backwards --------------------------------------------------------------------
+
+namespace {
+
+// The two loops that do what a reversal does and keep all states: through the trips, and back.
+class TwoLoops {
+ public:
+  TwoLoops(TraceScope* scope, const Node& node, Source at)
+      : graph_(scope->trace->graph()), node_(node), attrs_(node), at_(at) {
+    for (const Value input : node.inputs)
+      inputs_.push_back(value_of(tensor_in(scope, input, at), at));
+    if (attrs_.counted) count_ = tensor_in(scope, node.inputs[0], at)[Slices(0, at)];
+  }
+
+  const std::vector<Value>& inputs() const { return inputs_; }
+
+  // The number of the loop that goes back.
+  int32_t add() {
+    const auto carries = static_cast<size_t>(attrs_.carries);
+    const std::vector<Value> starts = list(1 + carries, carries);
+    const std::vector<Value> backs = list(1 + 2 * carries, static_cast<size_t>(attrs_.backs));
+    const size_t next = 1 + 2 * carries + backs.size();
+    const std::vector<Value> rest = list(next, inputs_.size() - next);
+    const int32_t through = add_loop(false, starts, {}, rest);
+    std::vector<Value> states;
+    for (size_t k = 0; k < carries; ++k)
+      states.push_back({through, static_cast<int16_t>(carries + k)});
+    return add_loop(true, backs, states, rest);
+  }
+
+ private:
+  std::vector<Value> list(size_t first, size_t count) const {
+    const auto begin = inputs_.begin() + static_cast<int64_t>(first);
+    return {begin, begin + static_cast<int64_t>(count)};
+  }
+
+  // `rest`: arrays walked, then captures. Going back walks the states too.
+  int32_t add_loop(bool is_back, const std::vector<Value>& carried,
+                   const std::vector<Value>& states, const std::vector<Value>& rest) {
+    Node node;
+    node.op = &def_of(&ops::loop);
+    node.source = at_.resolve();
+    if (count_.has_value()) node.inputs.push_back(value_of(count_, at_));
+    for (const std::vector<Value>* each : {&carried, &states, &rest})
+      for (const Value value : *each) node.inputs.push_back(value);
+    InnerScope inner("the body of a loop", at_);
+    const RegionId from = node_.regions[is_back ? 1 : 0];
+    const std::vector<Value> old = graph_.regions[static_cast<size_t>(from)].parameters;
+    const auto parameters = [&](size_t first, size_t count) {
+      std::vector<Value> made;
+      for (size_t i = first; i < first + count; ++i)
+        made.push_back(value_of(inner.parameter(TensorType(graph_.type(old[i])), at_), at_));
+      return made;
+    };
+    const auto states_count = static_cast<size_t>(attrs_.carries);
+    const Tensor trip = inner.parameter({DType::i64, {}}, at_);
+    const std::vector<Value> own =
+        is_back ? parameters(1 + states_count, carried.size()) : parameters(1, states_count);
+    const std::vector<Value> walked = is_back ? parameters(1, states_count) : std::vector<Value>();
+    std::vector<Value> values = {value_of(trip, at_)};
+    const size_t first_rest = old.size() - rest.size();
+    const std::vector<Value> others = parameters(first_rest, rest.size());
+    const std::vector<Value> captured_before = inner.scope()->captured;
+    if (is_back) {
+      const Tensor now = count_.has_value()
+                             ? subtract(subtract(count_, Operand(1, at_), at_), trip, at_)
+                             : subtract(last_trip(attrs_.trips, at_), trip, at_);
+      values = {value_of(now, at_)};
+      values.insert(values.end(), walked.begin(), walked.end());
+    }
+    values.insert(values.end(), own.begin(), own.end());
+    values.insert(values.end(), others.begin(), others.end());
+    std::vector<Value> results =
+        append_copy(graph_, from, graph_, inner.region(), values, is_effect);
+    if (!is_back) results.insert(results.end(), own.begin(), own.end());
+    for (const Value value : inner.scope()->captured) node.inputs.push_back(value);
+    LoopAttrs attrs;
+    attrs.carries = std::ssize(carried);
+    attrs.slices = std::ssize(walked) + attrs_.slices;
+    attrs.stacked = std::ssize(results) - attrs.carries;
+    attrs.trips = attrs_.trips;
+    attrs.reverse = attrs_.reverse != is_back;
+    attrs.counted = count_.has_value();
+    node.attrs = attrs.attrs();
+    for (const Value value : results) {
+      node.results.push_back(graph_.type(value));
+      if (std::ssize(node.results) > attrs.carries)
+        node.results.back().shape.insert(0, attrs_.trips);
+    }
+    graph_.regions[static_cast<size_t>(inner.region())].results = std::move(results);
+    node.regions = {inner.region()};
+    return graph_.add_node(inner.scope()->parent->region, std::move(node));
+  }
+
+  Graph& graph_;
+  const Node node_;
+  const ReverseAttrs attrs_;
+  Source at_;
+  std::vector<Value> inputs_;
+  Tensor count_;
+};
+
+}  // namespace
+
+Tensors reverse_loop_gradient(TraceScope* scope, int32_t number, const Tensors& gradients,
+                              const std::vector<bool>& wanted, Source at) {
+  Graph& graph = scope->trace->graph();
+  const Node node = graph.nodes[static_cast<size_t>(number)];
+  if (ReverseAttrs(node).trips == -1)
+    throw UserError("gradient: the gradient of a loop whose trips have no bound has none itself",
+                    at, "give max_iterations, or plain numbers for the bounds of fori_loop");
+  const auto first = static_cast<int32_t>(graph.nodes.size());
+  TwoLoops loops(scope, node, at);
+  const int32_t back = loops.add();
+  Differentiation asked;
+  asked.scope = current_scope;
+  asked.is_recorded = [&](int32_t each) { return each >= first && each <= back; };
+  for (size_t i = 0; i < wanted.size(); ++i)
+    if (wanted[i]) asked.watched.push_back(loops.inputs()[i]);
+  asked.sources = asked.watched;
+  for (size_t r = 0; r < gradients.size(); ++r)
+    if (gradients[r].has_value())
+      asked.seeds.emplace_back(Value{back, static_cast<int16_t>(r)}, gradients[r]);
+  const std::vector<Found> found = differentiate(asked, at);
+  Tensors given(wanted.size());
+  size_t next = 0;
+  for (size_t i = 0; i < wanted.size(); ++i)
+    if (wanted[i]) given[i] = found[next++].dense;
+  return given;
+}
+
+}  // namespace tidemark::detail

@@ -1,0 +1,543 @@
+// Loops, forwards and backwards: registers that move as a body is run again.
+#include <algorithm>
+
+#include "tidemark/compile/lowerer.h"
+#include "tidemark/compile/scalar_loop.h"
+#include "tidemark/compile/workspace.h"
+#include "tidemark/ops/loop_attrs.h"
+#include "tidemark/ops/program.h"
+#include "tidemark/passes/passes.h"
+
+namespace tidemark::compile {
+namespace {
+
+int64_t bytes_of(const TensorType& type) { return type.shape.size() * size_of(type.dtype); }
+
+const TensorType kTrip{DType::i64, {}};
+const TensorType kTest{DType::boolean, {}};
+
+}  // namespace
+
+// ---- what both have in common -------------------------------------------------------------------
+
+// Each carry starts in bytes of its own, or in those of an operand that ends here. They are the
+// first results of the node; `first_input` is the first of what they start with.
+std::vector<Lowerer::Carried> Lowerer::start_carries(Scope& scope, int32_t number,
+                                                     size_t first_input,
+                                                     std::vector<Carried> carried) {
+  const Node& node = graph_.nodes[static_cast<size_t>(number)];
+  const Source at = node.source;
+  const bool may_throw = may_fail_from(node, scope);
+  for (size_t k = 0; k < carried.size(); ++k) {
+    const Value initial = node.inputs[first_input + k];
+    const Value result{number, static_cast<int16_t>(k)};
+    const TensorType& type = graph_.type(result);
+    const int32_t from = is_constant(initial) ? kNone : memory_of(root(initial));
+    const bool ends = ends_here(node, initial, scope);
+    Carried& carry = carried[k];
+    carry.wish = wish_[static_cast<size_t>(root(result))];
+    if (carry.wish >= 0) {
+      Destination& destination = scope.destinations[static_cast<size_t>(carry.wish)];
+      const bool is_initial = destination.place_root >= 0 && !is_constant(initial) &&
+                              destination.place_root == root(initial) && ends;
+      const bool free = destination.place_root >= 0 &&
+                        (is_initial || last_use(destination.place_root) < scope.position);
+      // What it starts from may have been made for the same place: then that is settled.
+      if (destination.held < 0) {
+        const bool in_place = free && !may_throw;
+        destination.held = in_place ? destination.place : destination.spare;
+        if (!in_place && destination.place >= 0) destination.why_not = reason_against(scope, node);
+      }
+      carry.first = destination.held;
+    } else if (carry.first < 0 && ends && memory(from).writable) {
+      carry.first = from;
+      memory_of(root(initial)) = kNone;
+    }
+    if (carry.first < 0)
+      carry.first = new_buffer(type, bytes_of(type), ByteClass::temporaries, at, "loop carry");
+    if (carry.first == from) continue;
+    if (is_constant(initial)) {
+      const run::Address to[] = {memory(carry.first).address};
+      const ArrayRef layout{kNowhere, type.dtype, type.shape, contiguous_strides(type.shape)};
+      emit(fill_task(constant_bits(initial), layout), to, "fill", at);
+    } else {
+      emit_copy(address_of(initial), seen(initial).layout, memory(carry.first).address, at);
+    }
+  }
+  return carried;
+}
+
+// Whether these are whole bytes that nobody reads later, nor this node otherwise.
+bool Lowerer::ends_here(const Node& node, Value value, const Scope& scope) {
+  const int32_t held = is_constant(value) ? kNone : memory_of(root(value));
+  const bool whole = held >= 0 && seen(value).layout.data == kNowhere &&
+                     seen(value).layout.is_contiguous() &&
+                     memory(held).bytes == granted_bytes(bytes_of(graph_.type(value)));
+  const bool once = std::count_if(node.inputs.begin(), node.inputs.end(),
+                                  [&](Value other) { return root(other) == root(value); }) == 1;
+  return whole && once && last_use(root(value)) == scope.position;
+}
+
+// The registers of carries, and a second buffer for each.
+std::vector<run::Loop::Carry> Lowerer::move_carries(const Node& node, std::vector<Carried>& carried,
+                                                    std::vector<int32_t>& kept) {
+  std::vector<run::Loop::Carry> moved;
+  for (size_t k = 0; k < carried.size(); ++k) {
+    const TensorType& type = node.results[k];
+    Carried& carry = carried[k];
+    Memory inside = memory(carry.first);
+    inside.address = {new_register(), run::kNoBuffer, 0};
+    inside.writable = false;
+    carry.inside = new_memory(std::move(inside));
+    const int32_t second =
+        new_buffer(type, bytes_of(type), ByteClass::temporaries, node.source, "loop carry, next");
+    Memory spare = memory(second);
+    moved.push_back({.now = memory(carry.inside).address.reg,
+                     .next = new_register(),
+                     .first = memory(carry.first).address,
+                     .second = spare.address});
+    spare.address = {moved.back().next, run::kNoBuffer, 0};
+    spare.writable = false;
+    carry.spare = new_memory(std::move(spare));
+    kept.push_back(carry.first);
+    kept.push_back(carry.spare);
+  }
+  return moved;
+}
+
+// The body has been emitted: which carries stay in place, and where the results lie. Gives those
+// that are wanted elsewhere.
+std::vector<size_t> Lowerer::settle_carries(int32_t number, const std::vector<Carried>& carried,
+                                            const std::vector<Destination>& destinations,
+                                            std::vector<run::Loop::Carry>& moved) {
+  std::vector<size_t> copied;
+  for (size_t k = 0; k < carried.size(); ++k) {
+    const Carried& carry = carried[k];
+    const bool in_place = destinations[k].held == carry.inside;
+    Memory result = memory(carry.inside);
+    if (in_place || carry.slice >= 0) {
+      moved[k].next = moved[k].now;
+      for (const int32_t unused : memory(carry.spare).buffers)
+        program_->buffers[static_cast<size_t>(unused)].bytes = 0;
+    } else {
+      if (carry.stack >= 0) result.buffers = {};  // Behind the last trip it is in no slot.
+      for (const int32_t second : memory(carry.spare).buffers) result.buffers.push_back(second);
+      if (carry.wish >= 0) copied.push_back(k);
+    }
+    result.writable = carry.wish < 0 && carry.slice < 0;
+    memory_of(root({number, static_cast<int16_t>(k)})) = new_memory(std::move(result));
+  }
+  return copied;
+}
+
+// Two buffers taking turns: the last trip's may be either.
+void Lowerer::copy_carries(int32_t number, const std::vector<Carried>& carried,
+                           const std::vector<size_t>& copied) {
+  for (const size_t k : copied) {
+    const Value result{number, static_cast<int16_t>(k)};
+    emit_copy(address_of(result), seen(result).layout, memory(carried[k].first).address,
+              graph_.nodes[static_cast<size_t>(number)].source);
+  }
+}
+
+// A slice of an array at each trip.
+int32_t Lowerer::walk_array(Value array, const TensorType& slice, Source at,
+                            std::vector<run::Walk>& walks, std::vector<int32_t>& kept) {
+  const bool is_dense = !is_constant(array) && seen(array).layout.is_contiguous();
+  if (!is_dense) kept.push_back(materialise(array, at));
+  walks.push_back({.reg = new_register(),
+                   .base = is_dense ? address_of(array) : memory(kept.back()).address,
+                   .stride = bytes_of(slice)});
+  return new_memory({.address = {walks.back().reg, run::kNoBuffer, 0},
+                     .bytes = granted_bytes(bytes_of(slice)),
+                     .writable = false,
+                     .buffers = {}});
+}
+
+// Where each trip's element of a stacked result goes.
+Lowerer::Destination Lowerer::stack_element(int32_t place, const TensorType& element,
+                                            std::vector<run::Walk>& walks) {
+  walks.push_back(
+      {.reg = new_register(), .base = memory(place).address, .stride = bytes_of(element)});
+  return {.spare = new_memory({.address = {walks.back().reg, run::kNoBuffer, 0},
+                               .bytes = granted_bytes(bytes_of(element)),
+                               .writable = false,
+                               .buffers = memory(place).buffers})};
+}
+
+void Lowerer::count_as_saved(int32_t number) {
+  for (const int32_t buffer : memory(number).buffers)
+    program_->buffers[static_cast<size_t>(buffer)].byte_class = ByteClass::saved;
+}
+
+// ---- forwards -----------------------------------------------------------------------------------
+
+// A carry whose states at the start of trips are stacked is made in the slots of the stack. One
+// that is a slice of an array in the next trip is that slice. `stacks` gets the places of stacked
+// results.
+std::vector<Lowerer::Carried> Lowerer::carries_of_loop(Scope& scope, int32_t number,
+                                                       std::vector<int32_t>& stacks) {
+  const Node& node = graph_.nodes[static_cast<size_t>(number)];
+  const LoopAttrs attrs(node);
+  const Region& body = graph_.regions[static_cast<size_t>(node.regions[0])];
+  const auto carries = static_cast<size_t>(attrs.carries);
+  const std::vector<size_t> kept = attrs.kept_carries();
+  const bool is_exact = !attrs.counted && node.regions.size() == 1;
+  for (int64_t e = 0; e < attrs.stacked; ++e) {
+    const size_t result = attrs.stacked_result(static_cast<size_t>(e));
+    stacks.push_back(choose(node, {number, static_cast<int16_t>(result)}, scope));
+    if (e + attrs.saved >= attrs.stacked) count_as_saved(stacks.back());
+  }
+  std::vector<Carried> carried(carries);
+  for (size_t k = 0; k < carries; ++k) {
+    const int32_t self = id({number, static_cast<int16_t>(k)});
+    const bool is_wanted = wish_[static_cast<size_t>(self)] >= 0;
+    if (is_wanted || std::find(kept.begin(), kept.end(), k) != kept.end()) continue;
+    // The array may be gone when somebody reads the last state.
+    const bool is_read = last_use(self) != scope.position;
+    for (size_t s = 0; s < static_cast<size_t>(attrs.slices) && !is_read; ++s)
+      if (body.results[k] == body.parameters[1 + carries + s])
+        carried[k].slice = static_cast<int32_t>(s);
+    // The last state is no longer one that a trip starts from.
+    if (carried[k].slice >= 0 || attrs.trips < 1 || !is_exact) continue;
+    for (size_t e = 0; e < stacks.size() && carried[k].stack < 0; ++e) {
+      if (body.results[carries + e] != body.parameters[1 + k]) continue;
+      const int64_t bytes = bytes_of(node.results[k]);
+      Memory slot = memory(stacks[e]);
+      slot.address.offset += attrs.reverse ? (attrs.trips - 1) * bytes : 0;
+      slot.bytes = granted_bytes(bytes);
+      slot.writable = false;
+      carried[k].stack = static_cast<int32_t>(e);
+      carried[k].first = new_memory(std::move(slot));
+    }
+  }
+  return carried;
+}
+
+void Lowerer::emit_loop(Scope& scope, int32_t number) {
+  const Node& node = graph_.nodes[static_cast<size_t>(number)];
+  const Source at = node.source;
+  const LoopAttrs attrs(node);
+  const auto carries = static_cast<size_t>(attrs.carries);
+  const auto slices = static_cast<size_t>(attrs.slices);
+  run::Loop loop;
+  loop.trips = attrs.trips;
+  loop.reverse = attrs.reverse;
+  loop.counted = attrs.counted;
+  loop.tested = node.regions.size() > 1;
+  const Region& body = graph_.regions[static_cast<size_t>(node.regions[0])];
+  std::vector<int32_t> kept;  // Memory wanted for the whole loop.
+  if (loop.counted) {
+    const Value count = node.inputs[0];
+    if (is_constant(count)) {
+      kept.push_back(materialise(count, at));
+      loop.count = memory(kept.back()).address;
+    } else {
+      loop.count = address_of(count);
+    }
+  }
+  list_kept(node);
+  size_t next_input = attrs.first_carry();
+  if (emit_scalar_loop(scope, number, loop)) {
+    for (const int32_t number_kept : kept) extend_to_now(number_kept);
+    return;
+  }
+  std::vector<int32_t> stacks;
+  std::vector<Carried> carried =
+      start_carries(scope, number, next_input, carries_of_loop(scope, number, stacks));
+  next_input += carries;
+  loop.carries = move_carries(node, carried, kept);
+  const int32_t trip = new_buffer(kTrip, 8, ByteClass::temporaries, at, "trip");
+  loop.trip = memory(trip).address;
+  kept.push_back(trip);
+  std::vector<int32_t> walked;
+  for (size_t k = 0; k < slices; ++k) {
+    const TensorType& slice = graph_.type(body.parameters[1 + carries + k]);
+    walked.push_back(walk_array(node.inputs[next_input + k], slice, at, loop.walks, kept));
+  }
+  next_input += slices;
+  std::vector<Destination> destinations;
+  for (size_t k = 0; k < carries; ++k) {
+    destinations.push_back({.place = carried[k].inside,
+                            .place_root = id(body.parameters[1 + k]),
+                            .spare = carried[k].spare});
+  }
+  // What a trip started from is still there behind it.
+  for (const size_t k : attrs.kept_carries()) destinations[k].place = kNone;
+  for (size_t k = 0; k < carries; ++k) {
+    if (carried[k].stack >= 0) destinations[k].place = kNone;
+    if (carried[k].slice < 0) continue;
+    destinations[k].place = walked[static_cast<size_t>(carried[k].slice)];
+    loop.carries[k].follows = memory(destinations[k].place).address.reg;
+  }
+  for (size_t e = 0; e < stacks.size(); ++e) {
+    kept.push_back(stacks[e]);
+    const TensorType& element = graph_.type(body.results[carries + e]);
+    destinations.push_back(stack_element(stacks[e], element, loop.walks));
+    for (size_t k = 0; k < carries; ++k) {
+      if (carried[k].stack != static_cast<int32_t>(e)) continue;
+      loop.carries[k].stack = static_cast<int32_t>(loop.walks.size() - 1);
+      destinations.back().place = carried[k].inside;
+    }
+  }
+  keep_checkpoints(scope, number, loop, kept);
+  int32_t test = kNone;
+  if (loop.tested) {
+    test = new_buffer(kTest, 1, ByteClass::temporaries, at, "loop condition");
+    loop.condition = memory(test).address;
+    kept.push_back(test);
+  }
+
+  const auto index = static_cast<size_t>(now());
+  run::Step step;
+  step.kind = run::Step::Kind::loop;
+  step.control = static_cast<int32_t>(program_->loops.size());
+  step.source = at;
+  step.name = "loop";
+  program_->steps.push_back(std::move(step));
+  const auto own = static_cast<size_t>(program_->steps[index].control);
+  program_->loops.emplace_back();
+  const auto hand_in_common = [&](const Region& region) {
+    show_dense(region.parameters[0]);
+    memory_of(id(region.parameters[0])) = trip;
+    for (size_t k = 0; k < carries; ++k) {
+      show_dense(region.parameters[1 + k]);
+      memory_of(id(region.parameters[1 + k])) = carried[k].inside;
+    }
+  };
+  if (loop.tested) {
+    const Region& condition = graph_.regions[static_cast<size_t>(node.regions[1])];
+    hand_in_common(condition);
+    for (size_t i = 1 + carries; i < condition.parameters.size(); ++i)
+      hand_in(condition.parameters[i], node.inputs[next_input + i - 1 - carries]);
+    std::vector<Destination> tests = {{.spare = test}};
+    Scope inner{.region = node.regions[1], .destinations = tests};
+    emit_region(inner);
+  }
+  program_->steps[index].middle = now();
+  hand_in_common(body);
+  for (size_t k = 0; k < slices; ++k) {
+    show_dense(body.parameters[1 + carries + k]);
+    memory_of(id(body.parameters[1 + carries + k])) = walked[k];
+  }
+  for (size_t i = 1 + carries + slices; i < body.parameters.size(); ++i)
+    hand_in(body.parameters[i], node.inputs[next_input + i - 1 - carries - slices]);
+  Scope inner{.region = node.regions[0], .destinations = destinations};
+  emit_region(inner);
+  program_->steps[index].end = now();
+
+  const std::vector<size_t> copied = settle_carries(number, carried, destinations, loop.carries);
+  program_->loops[own] = std::move(loop);
+  copy_carries(number, carried, copied);
+  for (const int32_t number_kept : kept) extend_to_now(number_kept);
+}
+
+// What the plan says of it.
+void Lowerer::list_kept(const Node& node) {
+  const LoopAttrs attrs(node);
+  run::KeptTrips kept{.source = node.source};
+  kept.trips = attrs.trips;
+  kept.is_exact = !attrs.counted && node.regions.size() == 1;
+  if (attrs.kept != 0) {
+    kept.slots = slots_of_marks(node.results[static_cast<size_t>(attrs.marks)]);
+    if (attrs.save == LoopAttrs::Save::every) kept.every = attrs.amount;
+    for (const size_t k : attrs.kept_carries()) kept.state_bytes += bytes_of(node.results[k]);
+    kept.bytes = kept.slots * kept.state_bytes;
+  } else {
+    for (size_t k = 0; k < static_cast<size_t>(attrs.carries); ++k)
+      kept.state_bytes += bytes_of(node.results[k]);
+    for (int64_t e = attrs.stacked - attrs.saved; e < attrs.stacked; ++e)
+      kept.bytes += bytes_of(node.results[attrs.stacked_result(static_cast<size_t>(e))]);
+  }
+  if (kept.bytes > 0) program_->kept.push_back(kept);
+}
+
+// Where a loop leaves what its gradient needs of it.
+void Lowerer::keep_checkpoints(Scope& scope, int32_t number, run::Loop& loop,
+                               std::vector<int32_t>& kept) {
+  const Node& node = graph_.nodes[static_cast<size_t>(number)];
+  const LoopAttrs attrs(node);
+  if (attrs.marks == 0) return;
+  const auto place = [&](size_t result) {
+    kept.push_back(choose(node, {number, static_cast<int16_t>(result)}, scope));
+    count_as_saved(kept.back());
+    return memory(kept.back()).address;
+  };
+  loop.marked = true;
+  loop.marks = place(static_cast<size_t>(attrs.marks));
+  if (attrs.kept == 0) return;
+  loop.slots = slots_of_marks(node.results[static_cast<size_t>(attrs.marks)]);
+  if (attrs.save == LoopAttrs::Save::every) loop.every = attrs.amount;
+  size_t next = attrs.first_checkpoint();
+  for (const size_t k : attrs.kept_carries())
+    loop.kept.push_back({.carry = k, .rows = place(next++), .bytes = bytes_of(node.results[k])});
+}
+
+// A loop on few numbers is one step; false where it is not of that kind. The carries lie where they
+// stay.
+bool Lowerer::emit_scalar_loop(Scope& scope, int32_t number, const run::Loop& loop) {
+  const Node& node = graph_.nodes[static_cast<size_t>(number)];
+  const LoopAttrs attrs(node);
+  if (attrs.marks != 0) return false;
+  const auto slices = static_cast<size_t>(attrs.slices);
+  const auto carries = static_cast<size_t>(attrs.carries);
+  const size_t first_slice = attrs.first_carry() + carries;
+  std::vector<OuterValue> captures;
+  for (size_t i = first_slice + slices; i < node.inputs.size(); ++i) {
+    const Value input = node.inputs[i];
+    const bool is_number = is_constant(input);
+    captures.push_back({.is_number = is_number,
+                        .number = is_number ? constant_bits(input) : 0,
+                        .layout = seen(input).layout});
+  }
+  std::optional<ScalarLoop> made = scalar_loop(graph_, node, captures);
+  if (!made) return false;
+  const std::vector<Carried> carried =
+      start_carries(scope, number, attrs.first_carry(), std::vector<Carried>(carries));
+  std::vector<int32_t> kept;
+  std::vector<run::Address> places;
+  if (loop.counted) places.push_back(loop.count);
+  for (const Carried& carry : carried) places.push_back(memory(carry.first).address);
+  for (size_t k = 0; k < slices; ++k) {
+    const Value array = node.inputs[first_slice + k];
+    const bool is_dense = !is_constant(array) && seen(array).layout.is_contiguous();
+    if (!is_dense) kept.push_back(materialise(array, node.source));
+    places.push_back(is_dense ? address_of(array) : memory(kept.back()).address);
+  }
+  for (size_t i = 0; i < captures.size(); ++i) {
+    if (!captures[i].is_number) places.push_back(address_of(node.inputs[first_slice + slices + i]));
+  }
+  for (size_t r = carries; r < node.results.size(); ++r) {
+    const int32_t place = choose(node, {number, static_cast<int16_t>(r)}, scope);
+    if (r + static_cast<size_t>(attrs.saved) >= node.results.size()) count_as_saved(place);
+    places.push_back(memory(place).address);
+  }
+  emit(scalar_loop_task(std::move(*made), loop.trips, loop.counted), places, "loop", node.source,
+       passes::can_fail(graph_, node));
+  for (size_t k = 0; k < carries; ++k) {
+    memory_of(root({number, static_cast<int16_t>(k)})) = carried[k].first;
+    extend_to_now(carried[k].first);
+  }
+  for (const int32_t copy : kept) extend_to_now(copy);
+  return true;
+}
+
+// ---- backwards ----------------------------------------------------------------------------------
+
+// Memory of a value that this node may write: its own where it ends here, else a copy.
+int32_t Lowerer::own(const Node& node, Value value, const Scope& scope) {
+  if (ends_here(node, value, scope) && memory(memory_of(root(value))).writable)
+    return std::exchange(memory_of(root(value)), kNone);
+  const int32_t copy = materialise(value, node.source);
+  count_as_saved(copy);
+  return copy;
+}
+
+// A state is found through one register, and the next one is left through another.
+run::Reverse::State Lowerer::state_of(const Node& node, size_t number, const Scope& scope,
+                                      std::vector<int32_t>& kept) {
+  const auto carries = static_cast<size_t>(ReverseAttrs(node).carries);
+  const Value start = node.inputs[1 + carries + number];
+  const TensorType& type = graph_.type(start);
+  run::Reverse::State state;
+  state.now = new_register();
+  state.next = new_register();
+  state.bytes = bytes_of(type);
+  kept.push_back(own(node, node.inputs[1 + number], scope));
+  state.rows = memory(kept.back()).address;
+  const bool is_dense = !is_constant(start) && seen(start).layout.is_contiguous();
+  if (!is_dense) kept.push_back(materialise(start, node.source));
+  state.start = is_dense ? address_of(start) : memory(kept.back()).address;
+  kept.push_back(new_buffer(type, state.bytes, ByteClass::temporaries, node.source, "state"));
+  state.other = memory(kept.back()).address;
+  return state;
+}
+
+void Lowerer::emit_reverse(Scope& scope, int32_t number) {
+  const Node& node = graph_.nodes[static_cast<size_t>(number)];
+  const Source at = node.source;
+  const ReverseAttrs attrs(node);
+  const auto carries = static_cast<size_t>(attrs.carries), backs = static_cast<size_t>(attrs.backs);
+  const Region& body = graph_.regions[static_cast<size_t>(node.regions[0])];
+  const Region& back = graph_.regions[static_cast<size_t>(node.regions[1])];
+  std::vector<int32_t> kept;  // Memory wanted for all of it.
+  run::Reverse walk;
+  walk.reverse = attrs.reverse;
+  walk.slots = slots_of_marks(graph_.type(node.inputs[0]));
+  kept.push_back(own(node, node.inputs[0], scope));
+  walk.marks = memory(kept.back()).address;
+  std::vector<int32_t> now_at;
+  std::vector<Destination> next_at;
+  for (size_t k = 0; k < carries; ++k) {
+    walk.states.push_back(state_of(node, k, scope, kept));
+    const run::Reverse::State& state = walk.states.back();
+    const auto behind = [&](int32_t reg) {
+      return new_memory({.address = {reg, run::kNoBuffer, 0},
+                         .bytes = granted_bytes(state.bytes),
+                         .writable = false,
+                         .buffers = {}});
+    };
+    now_at.push_back(behind(state.now));
+    next_at.push_back({.spare = behind(state.next)});
+  }
+  size_t next_input = 1 + 2 * carries;
+  std::vector<Carried> carried =
+      start_carries(scope, number, next_input, std::vector<Carried>(backs));
+  next_input += backs;
+  walk.backs = move_carries(node, carried, kept);
+  const int32_t trip = new_buffer(kTrip, 8, ByteClass::temporaries, at, "trip");
+  walk.trip = memory(trip).address;
+  kept.push_back(trip);
+  std::vector<int32_t> slices;
+  for (size_t k = 0; k < static_cast<size_t>(attrs.slices); ++k) {
+    const TensorType& slice = graph_.type(body.parameters[1 + carries + k]);
+    slices.push_back(walk_array(node.inputs[next_input + k], slice, at, walk.walks, kept));
+  }
+  next_input += slices.size();
+  std::vector<Destination> destinations;
+  for (size_t k = 0; k < backs; ++k) {
+    destinations.push_back({.place = carried[k].inside,
+                            .place_root = id(back.parameters[1 + carries + k]),
+                            .spare = carried[k].spare});
+  }
+  for (size_t r = backs; r < node.results.size(); ++r) {
+    kept.push_back(choose(node, {number, static_cast<int16_t>(r)}, scope));
+    destinations.push_back(stack_element(kept.back(), graph_.type(back.results[r]), walk.walks));
+  }
+
+  const auto index = static_cast<size_t>(now());
+  const size_t own_number = program_->reverses.size();
+  run::Step step;
+  step.kind = run::Step::Kind::reverse;
+  step.control = static_cast<int32_t>(own_number);
+  step.source = at;
+  step.name = "reverse";
+  program_->steps.push_back(std::move(step));
+  program_->reverses.emplace_back();
+  const auto show = [&](Value parameter, int32_t held) {
+    show_dense(parameter);
+    memory_of(id(parameter)) = held;
+  };
+  const auto emit_part = [&](size_t which, size_t first_slice, std::vector<Destination>& to) {
+    const Region& region = graph_.regions[static_cast<size_t>(node.regions[which])];
+    show(region.parameters[0], trip);
+    for (size_t k = 0; k < carries; ++k) show(region.parameters[1 + k], now_at[k]);
+    for (size_t k = 0; k < slices.size(); ++k) show(region.parameters[first_slice + k], slices[k]);
+    const size_t first_capture = first_slice + slices.size();
+    for (size_t i = first_capture; i < region.parameters.size(); ++i)
+      hand_in(region.parameters[i], node.inputs[next_input + i - first_capture]);
+    Scope inner{.region = node.regions[which], .destinations = to};
+    emit_region(inner);
+  };
+  emit_part(0, 1 + carries, next_at);
+  program_->steps[index].middle = now();
+  for (size_t k = 0; k < backs; ++k) show(back.parameters[1 + carries + k], carried[k].inside);
+  emit_part(1, 1 + carries + backs, destinations);
+  program_->steps[index].end = now();
+  const std::vector<size_t> copied = settle_carries(number, carried, destinations, walk.backs);
+  program_->reverses[own_number] = std::move(walk);
+  copy_carries(number, carried, copied);
+  for (const int32_t number_kept : kept) extend_to_now(number_kept);
+}
+
+}  // namespace tidemark::compile

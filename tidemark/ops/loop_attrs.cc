@@ -1,0 +1,59 @@
+#include "tidemark/ops/loop_attrs.h"
+
+namespace tidemark {
+
+LoopAttrs::LoopAttrs(const Node& node) {
+  Attrs::Reader read = node.attrs.read();
+  carries = read.integer();
+  slices = read.integer();
+  stacked = read.integer();
+  trips = read.integer();
+  reverse = read.boolean();
+  counted = read.boolean();
+  save = static_cast<Save>(read.integer());
+  amount = read.integer();
+  saved = read.integer();
+  marks = read.integer();
+  kept = read.integer();
+}
+
+Attrs LoopAttrs::attrs() const {
+  Attrs attrs;
+  for (const int64_t word : {carries, slices, stacked, trips, int64_t{reverse}, int64_t{counted},
+                             static_cast<int64_t>(save), amount, saved, marks, kept})
+    attrs.add(word);
+  return attrs;
+}
+
+std::vector<size_t> LoopAttrs::kept_carries() const {
+  std::vector<size_t> list;
+  for (int64_t k = 0; k < carries; ++k)
+    if (kept == -1 || (k < 63 && (kept >> k & 1) != 0)) list.push_back(static_cast<size_t>(k));
+  return list;
+}
+
+size_t LoopAttrs::stacked_result(size_t number) const {
+  const size_t plain = static_cast<size_t>(carries) + number;
+  if (marks == 0 || plain < static_cast<size_t>(marks)) return plain;
+  return plain + 1 + kept_carries().size();
+}
+
+int64_t slots_of_marks(const TensorType& marks) { return marks.shape[0] / 2; }
+
+ReverseAttrs::ReverseAttrs(const Node& node) {
+  Attrs::Reader read = node.attrs.read();
+  carries = read.integer();
+  backs = read.integer();
+  slices = read.integer();
+  stacked = read.integer();
+  trips = read.integer();
+  reverse = read.boolean();
+  counted = read.boolean();
+}
+
+Attrs ReverseAttrs::attrs() const {
+  return Attrs().add(carries).add(backs).add(slices).add(stacked).add(trips).add(reverse).add(
+      counted);
+}
+
+}  // namespace tidemark
