@@ -213,6 +213,15 @@ TEST(Programs, ThatWereWrongOnce) {
     for (size_t i = 0; i < program.graph.body().parameters.size(); ++i)
       program.interface.parameters.push_back({.name = cat(i)});
     program.interface.results.resize(program.graph.body().results.size());
+    // Comments say what a text does not: "# result 1 is the new value of parameter 0".
+    text.clear();
+    text.seekg(0);
+    for (std::string line; std::getline(text, line);) {
+      int result = 0, parameter = 0;
+      if (std::sscanf(line.c_str(), "# result %d is the new value of parameter %d", &result,
+                      &parameter) == 2)
+        program.interface.results[static_cast<size_t>(result)].updates = parameter;
+    }
     for (const uint64_t seed : {1, 2, 10})
       EXPECT_EQ(failure_apart(program, seed), "") << entry.path() << " with seed " << seed;
     ++count;

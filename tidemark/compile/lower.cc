@@ -297,8 +297,11 @@ int32_t Lowerer::choose(const Node& node, Value result, Scope& scope) {
   for (size_t k = 0; k < node.inputs.size() && chosen < 0; ++k) {
     const int32_t operand = root(node.inputs[k]);
     const int32_t held = memory_of(operand);
+    // It may lie where another result of this node is wanted.
+    const int32_t promised = wish_[static_cast<size_t>(operand)];
     if (held < 0 || !memory(held).writable || last_use(operand) != scope.position ||
-        memory(held).bytes != bytes || !overwrites(node, k, static_cast<size_t>(result.result)))
+        memory(held).bytes != bytes || !overwrites(node, k, static_cast<size_t>(result.result)) ||
+        (promised >= 0 && promised != wish_[static_cast<size_t>(self)]))
       continue;
     chosen = held;
     memory_of(operand) = kNone;  // It is the result's now.
@@ -394,12 +397,6 @@ void Lowerer::wish_for_carries(int32_t number, size_t position) {
 // parameter given away: then it needs none of its own.
 void Lowerer::wish_for_operand(int32_t number, size_t position, const Scope& scope) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
-  // The bytes of a parameter that is given away and ends here are better.
-  for (const Value input : node.inputs) {
-    const int32_t held = memory_of(root(input));
-    const bool ends = last_use(root(input)) == static_cast<int32_t>(position);
-    if (held >= 0 && memory(held).writable && ends) return;
-  }
   for (size_t r = 0; r < node.results.size(); ++r) {
     const Value result{number, static_cast<int16_t>(r)};
     const int32_t wish = wish_[static_cast<size_t>(id(result))];

@@ -13,6 +13,8 @@
 namespace tidemark::passes {
 namespace {
 
+constexpr int64_t kVanishing = 5;  // How much more a value counts that is not kept at all.
+
 // 0 where a size is open: nothing that reads it is fused.
 int64_t bytes_of(const TensorType& type) {
   return type.shape.is_open() ? 0 : type.shape.size() * size_of(type.dtype);
@@ -294,8 +296,9 @@ class Fuser {
 
   // ---- In order of bytes
 
-  // What has one reader is neither written nor read then; of other values one reading is saved. So
-  // what a gradient computes of a value that stays anyway is computed where it is used, not kept.
+  // What has one reader vanishes: it is neither written nor read, and takes no bytes until it is
+  // used, which counts for more. Of other values one reading is saved. So what a gradient computes
+  // of a value that stays anyway (a mask, say) is computed where it is used, not kept.
   void join_readers_with_writers() {
     struct Edge {
       int64_t bytes;  // That are not moved.
@@ -309,7 +312,7 @@ class Fuser {
       for (const int32_t reader : readers_[i]) {
         if (is_kernel(reader))
           edges.push_back(
-              {bytes_of(node(works_[i]).results[0]) * (is_gone ? 2 : 1), writer, reader});
+              {bytes_of(node(works_[i]).results[0]) * (is_gone ? kVanishing : 1), writer, reader});
       }
     }
     std::stable_sort(edges.begin(), edges.end(),
