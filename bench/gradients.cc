@@ -90,7 +90,8 @@ Model conv_step() {
   const auto gradient = td::function([](const td::Tensor& x, const std::vector<td::Tensor>& ws) {
     return td::grad<1>([](const td::Tensor& x, const std::vector<td::Tensor>& ws) {
       td::Tensor h = x;
-      for (const td::Tensor& w : ws) h = td::relu(h + td::conv2d(h, w, {.padding = td::Padding::same}));
+      for (const td::Tensor& w : ws)
+        h = td::relu(h + td::conv2d(h, w, {.padding = td::Padding::same}));
       return td::mean(h * h);
     })(x, ws);
   });
