@@ -48,6 +48,8 @@ constexpr Lesson kLessons[] = {
     {"10_flat", "Nothing grows"},
     {"11_captured_state", "Captured state is found"},
     {"12_out_of_memory", "Running out of memory is an answer, not a death"},
+    {"13_loop_gradients", "The gradient of a loop within a budget"},
+    {"14_what_gradients_keep", "What gradients keep, and what takes bytes away from it"},
 };
 
 // Beside the command where it was built, or where it was installed.
