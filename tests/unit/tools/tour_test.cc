@@ -34,7 +34,7 @@ TEST_F(Tour, ShowsEveryLessonAndWhatWasPlannedIsWhatWasMeasured) {
   EXPECT_EQ(ran.err, "");
   EXPECT_NE(ran.out.find("== 1 of 14: A first tensor  (examples/01_first_tensor.cc)\n"),
             std::string::npos);
-  EXPECT_NE(ran.out.find("== 12 of 12: "), std::string::npos);
+  EXPECT_NE(ran.out.find("== 14 of 14: "), std::string::npos);
   EXPECT_NE(ran.out.find("11_captured_state.cc:14: 1 was frozen into the program, and is 2 now"),
             std::string::npos);
   // No colours, no cursor movements.
