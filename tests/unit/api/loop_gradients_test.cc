@@ -424,10 +424,10 @@ TEST(LoopGradient, NeedsABoundToKeepAll) {
   };
   EXPECT_EQ(error_of([&] { gradient(td::Save::all()); }),
             "gradient: save = all keeps more the longer this loop runs, and its trips have no "
-            "bound [loop.cc:7]\n  give max_iterations, or save = td::Save::slots(32)");
+            "bound\n  at loop.cc:7\n  give max_iterations, or save = td::Save::slots(32)");
   EXPECT_EQ(error_of([&] { gradient(td::Save::every(3)); }),
             "gradient: save = every keeps more the longer this loop runs, and its trips have no "
-            "bound [loop.cc:7]\n  give max_iterations, or save = td::Save::slots(32)");
+            "bound\n  at loop.cc:7\n  give max_iterations, or save = td::Save::slots(32)");
   EXPECT_EQ(error_of([&] { gradient(td::Save::slots(0)); }),
             "while_loop: save = slots must be at least 1, got 0\n  at loop.cc:7\n  leave it out "
             "for the default");
