@@ -64,6 +64,7 @@ TEST(Reservation, ACallFitsItsPlanToTheByte) {
 // Each call has two results, which stand until all have ended. Were they reserved one by one, calls
 // could take one each and all be refused the other.
 TEST(Reservation, OfSeveralCallsAsManyRunAsFit) {
+  const td::MachineCode machine;  // Without scratch a call holds its results alone.
   constexpr int calls = 8;
   const auto f = td::function([](const td::Tensor& x) { return std::pair{x + 1, x * 2}; });
   const td::Tensor x = td::ones({1000});
@@ -268,6 +269,7 @@ TEST(CapturedView, IsReadWhereItLiesAndSummedAsInEagerCode) {
 // ---- donation -----------------------------------------------------------------------------------
 
 TEST(Donation, OfASpecIsPlanned) {
+  const td::MachineCode machine;
   const auto f = td::function([](const td::Tensor& x) { return td::exp(x); });
   EXPECT_EQ(f.plan(td::spec({1000})).peak(), td::Bytes(4032));
   EXPECT_EQ(f.plan(td::spec({1000}).donated()).peak(), td::Bytes(0));

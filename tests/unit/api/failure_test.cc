@@ -18,6 +18,7 @@ const td::Tensor& bad() {
 }
 
 TEST(Failure, ChecksComeBeforeWritesWhateverTheProgramSays) {
+  const td::MachineCode machine;
   const td::Variable v(td::ones({1000}), {.name = "v"});
   const auto f = td::function([=](const td::Tensor& x) {
     v.assign_add(1);

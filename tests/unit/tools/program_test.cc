@@ -18,7 +18,9 @@ class ProgramFile : public CommandTest {
 };
 
 TEST_F(ProgramFile, IsPlanned) {
+  setenv("TIDEMARK_KERNELS", "llvm", 1);  // The plan of an interpreter has its scratch in it.
   const Ran plan = run("plan in.tm --no-jit");
+  unsetenv("TIDEMARK_KERNELS");
   EXPECT_EQ(plan.code, 0) << plan.err;
   EXPECT_EQ(plan.out.find("function \"f\" needs "), 0U) << plan.out;
   EXPECT_NE(plan.out.find("at step 1 of 3 (multiply, in.tm:4)"), std::string::npos) << plan.out;
