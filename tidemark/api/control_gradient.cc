@@ -24,7 +24,8 @@ Tensors gradients_of_region(RegionId region, const Tensors& parameters, const Te
                             const std::vector<bool>& wanted, Source at) {
   Graph& graph = current_scope->trace->graph();
   std::vector<Value> values;
-  for (const Tensor& parameter : parameters) values.push_back(value_of(parameter, at));
+  for (const Tensor& parameter : parameters)
+    values.push_back(distinct_value(parameter, values, at));
   const auto first = static_cast<int32_t>(graph.nodes.size());
   const std::vector<Value> results =
       append_copy(graph, region, graph, current_scope->region, values, is_effect);

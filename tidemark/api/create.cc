@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "tidemark/api/ops.h"
+#include "tidemark/api/tape.h"
 #include "tidemark/api/tensor_state.h"
 #include "tidemark/api/trace.h"
 #include "tidemark/compile/eager.h"
@@ -65,7 +66,7 @@ void check_whole(const std::vector<int64_t>& wholes, DType dtype, Source at) {
   }
 }
 
-void check_count(int64_t count, const Shape& shape, const char* what, Source at) {
+void check_elements(int64_t count, const Shape& shape, const char* what, Source at) {
   if (shape.size() == count) return;
   throw UserError(cat(what, ": ", count, " elements do not fill the shape ", shape, ", which has ",
                       shape.size()),
@@ -123,7 +124,7 @@ namespace detail {
 
 Tensor copied(const void* data, int64_t count, DType dtype, const Shape* shape, Source at) {
   const Shape wanted = shape != nullptr ? *shape : Shape{count};
-  check_count(count, wanted, "constant", at);
+  check_elements(count, wanted, "constant", at);
   Tensor result = make_tensor(dtype, wanted, at);
   if (count > 0)
     std::memcpy(TensorState::of(result)->array.data, data,
@@ -138,7 +139,7 @@ Tensor copied(const std::vector<bool>& list, const Shape* shape, Source at) {
 
 Tensor borrowed(const void* data, int64_t count, DType dtype, const Shape& shape,
                 std::function<void()> release, Source at) {
-  check_count(count, shape, "borrow", at);
+  check_elements(count, shape, "borrow", at);
   if (reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(size_of(dtype)) != 0) {
     throw UserError(
         cat("borrow: memory is not aligned to ", size_of(dtype), " bytes, the size of ", dtype), at,
@@ -164,6 +165,8 @@ Tensor full(const Shape& shape, const Operand& value, std::optional<DType> dtype
     const Tensor scalar = reshape(number, {}, at);
     return spread(detail::value_of(scalar, at), shape, at);
   }
+  if (detail::is_watched({&number}))
+    return identity(broadcast_to(reshape(number, {}, at), shape, at), at);
   Tensor result = detail::make_tensor(number.dtype(), shape, at);
   ArrayRef repeated = detail::array_of(number, at);
   repeated.shape = shape;

@@ -80,7 +80,7 @@ struct Calling {
 template <class F>
 auto custom_gradient(F f) {
   return [f = std::move(f)]<class... A>
-    requires std::invocable<const F&, const detail::Lifted<A>&...>
+    requires detail::Takes<F, A...>
   (const A&... arguments) {
     using Both = std::invoke_result_t<const F&, const detail::Lifted<A>&...>;
     using Y = detail::Lifted<typename Both::first_type>;
@@ -114,7 +114,7 @@ auto custom_gradient(F f) {
 template <class Forward, class Backward>
 auto custom_gradient(Forward forward, Backward backward) {
   return [forward = std::move(forward), backward = std::move(backward)]<class... A>
-    requires std::invocable<const Forward&, const detail::Lifted<A>&...>
+    requires detail::Takes<Forward, A...>
   (const A&... arguments) {
     const auto whole = [&forward, &backward](const detail::Lifted<A>&... each) {
       auto [value, saved] = forward(each...);
@@ -132,7 +132,7 @@ auto custom_gradient(Forward forward, Backward backward) {
 template <class F>
 auto recompute(F f) {
   return [f = std::move(f)]<class... A>
-    requires std::invocable<const F&, const detail::Lifted<A>&...>
+    requires detail::Takes<F, A...>
   (const A&... arguments) {
     using R = detail::Lifted<std::invoke_result_t<const F&, const detail::Lifted<A>&...>>;
     const Source at = Source::none();

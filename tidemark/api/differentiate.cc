@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "tidemark/api/gradients.h"
 #include "tidemark/api/ops.h"
 #include "tidemark/api/pullback.h"
 #include "tidemark/ops/indexing.h"
@@ -15,6 +16,12 @@ namespace tidemark::detail {
 
 Tensor tensor_in(TraceScope* scope, Value value, Source at) {
   return make_traced(scope->trace->graph().type(value), value, scope, false, at);
+}
+
+Value distinct_value(const Tensor& tensor, const std::vector<Value>& taken, Source at) {
+  const Value value = value_of(tensor, at);
+  const bool is_taken = std::find(taken.begin(), taken.end(), value) != taken.end();
+  return is_taken ? value_of(apart(tensor, at), at) : value;
 }
 
 // ---- what depends on what -----------------------------------------------------------------------
@@ -115,17 +122,24 @@ class Backward {
   Backward(const Differentiation& asked, Source at)
       : asked_(asked), at_(at), graph_(asked.scope->trace->graph()) {
     for (const Value value : asked.leaves) leaves_.insert(key_of(value));
-    for (const Value value : asked.watched) active_.insert(key_of(value));
+    const auto start_watching = [&](int32_t node) {
+      for (size_t i = 0; i < asked.watched.size(); ++i)
+        if (i >= asked.since.size() || asked.since[i] <= node)
+          active_.insert(key_of(asked.watched[i]));
+    };
     // A list of its own: gradients may be appended to the same region.
     nodes_ = graph_.regions[static_cast<size_t>(asked.scope->region)].nodes;
     if (asked.is_recorded)
       std::erase_if(nodes_, [&](int32_t node) { return !asked.is_recorded(node); });
     for (const int32_t number : nodes_) {
+      start_watching(number);
       const Node& node = graph_.nodes[static_cast<size_t>(number)];
-      const std::vector<bool> results = depending_results(graph_, node, active_inputs(node));
+      std::vector<bool>& inputs = wanted_[number] = active_inputs(node);
+      const std::vector<bool> results = depending_results(graph_, node, inputs);
       for (size_t r = 0; r < results.size(); ++r)
         if (results[r]) active_.insert({number, static_cast<int32_t>(r)});
     }
+    start_watching(INT32_MAX);
   }
 
   std::vector<Found> run() {
@@ -160,7 +174,7 @@ class Backward {
       gradients.push_back(found == sums_.end() ? Tensor() : found->second.dense);
       any |= gradients.back().has_value();
     }
-    const std::vector<bool> wanted = active_inputs(node);
+    const std::vector<bool>& wanted = wanted_[number];
     if (!any || std::find(wanted.begin(), wanted.end(), true) == wanted.end()) return;
     // What is made belongs to the line of the op, whoever asked for the gradient.
     const UserCode user;
@@ -191,6 +205,7 @@ class Backward {
   Graph& graph_;
   std::vector<int32_t> nodes_;
   std::set<ValueKey> active_, leaves_;
+  std::map<int32_t, std::vector<bool>> wanted_;  // By node: the inputs that need gradients.
   std::map<ValueKey, Found> sums_;
 };
 

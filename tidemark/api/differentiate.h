@@ -14,8 +14,9 @@
 namespace tidemark::detail {
 
 struct Differentiation {
-  TraceScope* scope = nullptr;                       // Whose nodes are gone back over.
-  std::vector<Value> watched = {};                   // What gradients flow to.
+  TraceScope* scope = nullptr;      // Whose nodes are gone back over.
+  std::vector<Value> watched = {};  // What gradients flow to.
+  std::vector<int32_t> since = {};  // From this node on, of each; else from the start.
   std::vector<std::pair<Value, Tensor>> seeds = {};  // Values with their gradients.
   std::vector<Value> sources = {};                   // Gradients are wanted by these.
   std::vector<Value> leaves = {};                    // Values of Variables: nothing is behind them.
@@ -35,6 +36,10 @@ std::vector<bool> depending_carries(const Graph& graph, const Node& loop,
 // where there is none).
 Tensors control_gradient(TraceScope* scope, int32_t node, const Tensors& gradients,
                          const std::vector<bool>& wanted, Source at);
+
+// The value of a tensor in the current scope, another one than these: what comes in twice has two
+// gradients.
+Value distinct_value(const Tensor& tensor, const std::vector<Value>& taken, Source at);
 
 // A value of a scope as a tensor.
 Tensor tensor_in(TraceScope* scope, Value value, Source at);

@@ -22,6 +22,11 @@ using VariableGradients = std::vector<std::pair<Variable, Gradient>>;
 
 namespace detail {
 
+// Whether a function takes such arguments. A line is none: ops and functions take one besides.
+template <class F, class... A>
+concept Takes = (!std::is_same_v<std::remove_cvref_t<A>, Source> && ...) &&
+                std::invocable<const F&, const Lifted<A>&...>;
+
 // A tensor of the same value that tapes know by itself, so that f(x, x) has two gradients.
 Tensor apart(const Tensor& tensor, Source at);
 template <Structure S>
@@ -89,7 +94,7 @@ auto value_and_grad_of(const char* name, const F& f, Source at, const A&... argu
 template <int... I, class F>
 auto value_and_grad(F f) {
   return [f = std::move(f)]<class... A>
-    requires std::invocable<const F&, const detail::Lifted<A>&...>
+    requires detail::Takes<F, A...>
   (const A&... arguments) {
     return detail::value_and_grad_of<I...>("value_and_grad", f, Source::none(), arguments...);
   };
@@ -97,7 +102,7 @@ auto value_and_grad(F f) {
 template <int... I, class F>
 auto grad(F f) {
   return [f = std::move(f)]<class... A>
-    requires std::invocable<const F&, const detail::Lifted<A>&...>
+    requires detail::Takes<F, A...>
   (const A&... arguments) {
     return detail::value_and_grad_of<I...>("grad", f, Source::none(), arguments...).second;
   };
@@ -106,7 +111,7 @@ auto grad(F f) {
 template <class F>
 auto value_and_grad(F f, std::vector<Variable> variables) {
   return [f = std::move(f), variables = std::move(variables)]<class... A>
-    requires std::invocable<const F&, const detail::Lifted<A>&...>
+    requires detail::Takes<F, A...>
   (const A&... arguments) {
     const Source at = Source::none();
     GradientTape tape({}, at);
@@ -193,7 +198,7 @@ auto jvp(const F& f, const A& x, const std::type_identity_t<detail::Lifted<A>>& 
 template <class F>
 auto jacobian(F f) {
   return [f = std::move(f)]<class A>
-    requires std::invocable<const F&, const detail::Lifted<A>&>
+    requires detail::Takes<F, A>
   (const A& x) {
     const Source at = Source::none();
     const Tensor primal = detail::apart(detail::lift(x, at), at);

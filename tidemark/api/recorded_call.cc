@@ -7,6 +7,7 @@
 #include "tidemark/api/differentiate.h"
 #include "tidemark/api/function.h"
 #include "tidemark/api/function_trace.h"
+#include "tidemark/api/gradients.h"
 #include "tidemark/api/tape.h"
 #include "tidemark/passes/passes.h"
 
@@ -326,6 +327,13 @@ std::optional<CallResult> recorded_call(const TraceableFunction& function,
   {
     const NoTape unseen;
     all = (*pair->forward)(inputs, at);
+    // A result that is an argument, or another result, has a gradient of its own.
+    for (size_t i = 0; i < all.size(); ++i) {
+      const bool comes_twice = std::any_of(
+          all.begin(), all.begin() + static_cast<int64_t>(i),
+          [&](const Tensor& other) { return TensorState::of(other) == TensorState::of(all[i]); });
+      if (comes_twice || tape_id_of(all[i]) != 0) all[i] = apart(all[i], at);
+    }
   }
   std::vector<TapeId> ids;
   for (size_t i = 0; i < inputs.size(); ++i)

@@ -477,7 +477,7 @@ class TwoLoops {
   TwoLoops(TraceScope* scope, const Node& node, Source at)
       : graph_(scope->trace->graph()), node_(node), attrs_(node), at_(at) {
     for (const Value input : node.inputs)
-      inputs_.push_back(value_of(tensor_in(scope, input, at), at));
+      inputs_.push_back(distinct_value(tensor_in(scope, input, at), inputs_, at));
     if (attrs_.counted) count_ = tensor_in(scope, node.inputs[0], at)[Slices(0, at)];
   }
 
@@ -578,8 +578,8 @@ Tensors reverse_loop_gradient(TraceScope* scope, int32_t number, const Tensors& 
   if (ReverseAttrs(node).trips == -1)
     throw UserError("gradient: the gradient of a loop whose trips have no bound has none itself",
                     at, "give max_iterations, or plain numbers for the bounds of fori_loop");
-  const auto first = static_cast<int32_t>(graph.nodes.size());
   TwoLoops loops(scope, node, at);
+  const auto first = static_cast<int32_t>(graph.nodes.size());
   const int32_t back = loops.add();
   Differentiation asked;
   asked.scope = current_scope;

@@ -90,7 +90,8 @@ class EagerTape : public Tape {
   }
 
   void saw(const VariableState& variable, const Tensor& value) override {
-    if (!watches_variables) return;
+    // A trace under way is not the tape's; the call that it is for is.
+    if (!watches_variables || TensorState::of(value)->kind != TensorState::Kind::concrete) return;
     const TapeId id = numbered(value);
     if (!known_.emplace(id, 0).second) return;
     reads_.emplace_back(std::const_pointer_cast<VariableState>(variable.shared_from_this()), id);

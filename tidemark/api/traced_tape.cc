@@ -32,7 +32,7 @@ class TracedTape : public Tape {
       throw UserError(cat("watch: ", type, " has no gradient: it holds no floats"), at,
                       "cast it to a float dtype first, or take it for a constant");
     if (traced_state(tensor) != nullptr) value_of(tensor, at);  // Refuses one that has leaked.
-    watched_.push_back(tensor);
+    watched_.emplace_back(tensor, next_node());
   }
 
   void saw(const VariableState& variable, const Tensor& value) override {
@@ -130,10 +130,12 @@ class TracedTape : public Tape {
       if (value.node >= 0) list.push_back(value);
       return value;
     };
-    for (const Tensor& tensor : watched_) add(asked.watched, tensor);
+    for (const auto& [tensor, since] : watched_)
+      if (add(asked.watched, tensor).node >= 0) asked.since.push_back(since);
     std::vector<std::pair<const VariableState*, Value>> reads;
     for (const auto& [state, tensor] : reads_) {
       const Value value = add(asked.watched, tensor);
+      if (value.node >= 0) asked.since.push_back(0);
       const std::pair<const VariableState*, Value> read = {state.get(), value};
       if (value.node < 0 || std::find(reads.begin(), reads.end(), read) != reads.end()) continue;
       asked.leaves.push_back(value);
@@ -168,7 +170,7 @@ class TracedTape : public Tape {
   Trace* trace_;
   TraceScope* body_;
   std::vector<std::pair<int32_t, int32_t>> ranges_;  // Of nodes made while it ran.
-  Tensors watched_;
+  std::vector<std::pair<Tensor, int32_t>> watched_;  // With the node that comes next then.
   std::vector<std::pair<std::shared_ptr<VariableState>, Tensor>> reads_;
   bool is_used_ = false, is_released_ = false;
 };

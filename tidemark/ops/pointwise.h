@@ -395,8 +395,16 @@ inline constexpr BinaryOp pow = {
     .brief = "The first element to the power of the second.",
     .accepts = TypeSet::numbers,
     .value = [](Scalar a, Scalar b) { return a.pow(b); },
-    .grad_a = [](Term g, Term a, Term b, Term) { return g * b * term::pow(a, b - 1.0); },
-    .grad_b = [](Term g, Term a, Term, Term y) { return g * y * term::log(a); },
+    // The slope of x^0 is 0 also at 0, and that of 0^y is 0.
+    .grad_a =
+        [](Term g, Term a, Term b, Term) {
+          const Term slope = b * term::pow(a, b - 1.0);
+          return g * term::where(term::equal(b, b.like(0)), slope.like(0), slope);
+        },
+    .grad_b =
+        [](Term g, Term a, Term, Term y) {
+          return g * y * term::log(term::where(term::equal(a, a.like(0)), a.like(1), a));
+        },
     .sample = {0.5, 3.0},
     .ulps = 4,
 };

@@ -551,4 +551,101 @@ TEST(Gradient, OfAWholeStepNeverHoldsAllGradients) {
   EXPECT_LE(plan.peak().count, (layers + 3) * one + one / 2) << plan.to_text();
 }
 
+// ---- what counts once
+// -----------------------------------------------------------------------------
+
+TEST(GradientTape, WhatAFunctionReturnsAsItCameCountsOnce) {
+  auto same = td::function([](const td::Tensor& x) { return x; });
+  auto twice = td::function([](const td::Tensor& x) { return std::pair{x, x}; });
+  auto swap =
+      td::function([](const td::Tensor& x, const td::Tensor& y) { return std::pair{y, x}; });
+  const td::Tensor x = td::ones({2}), y = td::ones({2}) * 2.0;
+  td::GradientTape tape({.persistent = true});
+  tape.watch(std::tuple{x, y});
+  const td::Tensor thrice = same(same(same(x)));
+  const td::Tensor first = twice(x).first;
+  const auto [a, b] = swap(x, y);
+  const td::Tensor sum = td::sum(a * 2.0 + b * 5.0);
+  EXPECT_EQ(tape.gradient(thrice, x).to_vector<float>(), (std::vector<float>{1, 1}));
+  EXPECT_EQ(tape.gradient(first, x).to_vector<float>(), (std::vector<float>{1, 1}));
+  EXPECT_EQ(tape.gradient(sum, x).to_vector<float>(), (std::vector<float>{5, 5}));
+  EXPECT_EQ(tape.gradient(sum, y).to_vector<float>(), (std::vector<float>{2, 2}));
+}
+
+TEST(Gradient, OfWhatEntersALoopTwiceCountsOnceInEveryOrder) {
+  for (const td::Save save : {td::Save::all(), td::Save::slots(1), td::Save::every(2)}) {
+    const auto power = [save](const td::Tensor& x) {
+      return td::fori_loop(0, 3, [&](const td::Tensor&, const td::Tensor& c) { return c * x; }, x,
+                           {.save = save});
+    };
+    const auto second = [&](const td::Tensor& x) {
+      return td::grad([&](const td::Tensor& x) { return td::grad(power)(x); })(x);
+    };
+    const td::Tensor x = td::constant(std::vector<double>{3.0}, td::Shape{});
+    // x^4 has the second derivative 12 x^2.
+    EXPECT_DOUBLE_EQ(second(x).item<double>(), 108);
+    EXPECT_DOUBLE_EQ(td::function(second)(x).item<double>(), 108);
+  }
+}
+
+TEST(Gradient, OfTheSameTensorGivenTwiceToRecompute) {
+  const auto product =
+      td::recompute([](const td::Tensor& a, const td::Tensor& b) { return td::sum(a * a * b); });
+  const auto f = [&](const td::Tensor& x) {
+    return td::grad([&](const td::Tensor& x) { return product(x, x); })(x);
+  };
+  const td::Tensor x = drawn({3}, 1);
+  expect_near(f(x), (3.0 * x * x).to_vector<double>(), "eager");
+  expect_near(td::function(f)(x), (3.0 * x * x).to_vector<double>(), "function");
+}
+
+TEST(GradientTape, WatchesFromWhereItIsAskedTo) {
+  const auto f = [](const td::Tensor& x, const td::Tensor& z) {
+    td::GradientTape tape;
+    tape.watch(z);
+    td::Tensor y = td::sum(x * z);
+    tape.watch(x);
+    y = y + td::sum(3.0 * x);
+    return tape.gradient(y, x);
+  };
+  const td::Tensor x = td::ones({2}), z = td::ones({2}) * 7.0;
+  EXPECT_EQ(f(x, z).to_vector<float>(), (std::vector<float>{3, 3}));
+  EXPECT_EQ(td::function(f)(x, z).to_vector<float>(), (std::vector<float>{3, 3}));
+}
+
+TEST(GradientTape, AFunctionThatAssignsMayBeTracedUnderIt) {
+  const td::Variable v(td::ones({2}), {.name = "v"});
+  const auto f = td::function([v](const td::Tensor& x) {
+    v.assign(x);
+    return td::sum(v * v);
+  });
+  const td::Tensor x = td::ones({2}) * 3.0;
+  td::GradientTape tape;
+  tape.watch(x);
+  EXPECT_EQ(f(x).item<float>(), 18.0F);
+  EXPECT_EQ(v.value().to_vector<float>(), (std::vector<float>{3, 3}));
+}
+
+TEST(Gradient, OfOpsByName) {
+  EXPECT_NEAR(td::grad(td::grad(td::sin))(td::constant({0.5}, td::f64)[0]).item<double>(),
+              -std::sin(0.5), 1e-12);
+  const auto wrapped = td::function<td::Tensor(td::Tensor)>(td::grad(td::exp));
+  EXPECT_NEAR(wrapped(td::constant(1.0F)).item<float>(), std::exp(1.0F), 1e-5F);
+  const td::Tensor slopes = td::map_fn(td::grad(td::square), td::constant({1.0, 2.0}));
+  EXPECT_EQ(slopes.to_vector<float>(), (std::vector<float>{2, 4}));
+}
+
+TEST(Gradient, OfPowersAndFillsAtTheirCorners) {
+  const td::Tensor zero = td::zeros({}, td::f64);
+  EXPECT_EQ(td::grad([](const td::Tensor& x) { return td::pow(x, 0.0); })(zero).item<double>(), 0);
+  const auto first = [](const td::Tensor& x) { return td::pow(x, 1.0); };
+  EXPECT_EQ(td::grad(td::grad(first))(zero).item<double>(), 0);
+  EXPECT_EQ(td::grad([](const td::Tensor& y) { return td::pow(td::zeros({}, td::f64), y); })(
+                td::full({}, 2.0, td::f64))
+                .item<double>(),
+            0);
+  const auto filled = [](const td::Tensor& v) { return td::sum(td::full({3}, v)); };
+  EXPECT_EQ(td::grad(filled)(td::constant(2.0F)).item<float>(), 3.0F);
+}
+
 }  // namespace
