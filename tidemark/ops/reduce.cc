@@ -35,6 +35,18 @@ Term grad_extremum(Term g, Term x, Term y, const AxisList& axes) {
   return hit * (g / term::sum(hit, axes, true));
 }
 
+// The product of the others: without zeros the whole over the element; of one zero, the product of
+// all that are not; of more, none.
+Term grad_prod(Term g, Term x, Term, const AxisList& axes) {
+  const Term is_zero = term::equal(x, x.like(0));
+  const Term others = term::prod(term::where(is_zero, x.like(1), x), axes, true);
+  const Term zeros = term::sum(term::cast(is_zero, x.dtype()), axes, true);
+  const Term none = g.like(0),
+             at_zero = term::where(term::equal(zeros, zeros.like(1)), g * others, none);
+  const Term elsewhere = term::where(term::equal(zeros, zeros.like(0)), g * others, none);
+  return term::where(is_zero, at_zero, elsewhere / x);
+}
+
 Term grad_softmax(const GradContext& context) {
   const Term y = context.result;
   return y * (context.g - term::sum(context.g * y, row_axis(context), true));

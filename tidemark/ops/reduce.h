@@ -10,6 +10,7 @@ namespace rule {
 Term grad_extremum(Term g, Term x, Term y, const AxisList& axes);
 Term grad_softmax(const GradContext& context);
 Term grad_log_softmax(const GradContext& context);
+Term grad_prod(Term g, Term x, Term y, const AxisList& axes);
 Nest softmax_sweeps(DType dtype, Nest::Order order);
 Nest log_softmax_sweeps(DType dtype, Nest::Order order);
 void softmax_row(const double* x, double* y, int64_t count);
@@ -61,7 +62,7 @@ inline constexpr ReduceOp prod = {
     .brief = "The product of elements; integers multiply in i64.",
     .monoid = Monoid::product,
     .widens = true,
-    .grad = [](Term g, Term x, Term y, const AxisList&) { return g * y / x; },
+    .grad = rule::grad_prod,
     .sample = {0.5, 1.5},
 };
 inline constexpr ReduceOp sum = {

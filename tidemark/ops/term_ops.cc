@@ -50,6 +50,10 @@ Term sum(Term x, const AxisList& axes, bool keep) {
   return {x.builder,
           x.builder->apply(def_of(&tidemark::sum), {{x.value}}, Attrs().add(axes).add(keep))};
 }
+Term prod(Term x, const AxisList& axes, bool keep) {
+  return {x.builder,
+          x.builder->apply(def_of(&tidemark::prod), {{x.value}}, Attrs().add(axes).add(keep))};
+}
 Term reshape(Term x, const Shape& shape) {
   if (x.shape() == shape) return x;
   return ops::reshape.apply({x}, Attrs().add(words_of(shape)));

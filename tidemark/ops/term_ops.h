@@ -35,6 +35,7 @@ Term cast(Term x, DType dtype);
 Term share(Term g, Term wins, Term a, Term b);
 
 Term sum(Term x, const AxisList& axes, bool keep);
+Term prod(Term x, const AxisList& axes, bool keep);
 Term reshape(Term x, const Shape& shape);
 Term transpose(Term x, const AxisList& order);
 Term broadcast_to(Term x, const Shape& shape);

@@ -644,6 +644,13 @@ TEST(Gradient, OfPowersAndFillsAtTheirCorners) {
                 td::full({}, 2.0, td::f64))
                 .item<double>(),
             0);
+  const auto product = [](const td::Tensor& x) { return td::prod(x); };
+  EXPECT_EQ(td::grad(product)(td::constant({2.0, 0.0, 3.0})).to_vector<float>(),
+            (std::vector<float>{0, 6, 0}));
+  EXPECT_EQ(td::grad(product)(td::constant({2.0, 0.0, 0.0})).to_vector<float>(),
+            (std::vector<float>{0, 0, 0}));
+  EXPECT_EQ(td::grad(product)(td::constant({2.0, 4.0, 3.0})).to_vector<float>(),
+            (std::vector<float>{12, 6, 8}));
   const auto filled = [](const td::Tensor& v) { return td::sum(td::full({3}, v)); };
   EXPECT_EQ(td::grad(filled)(td::constant(2.0F)).item<float>(), 3.0F);
 }
