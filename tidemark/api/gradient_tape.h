@@ -119,11 +119,11 @@ class Sources {
     if constexpr (std::is_same_v<S, Variable>)
       variables.push_back(source);
     else if constexpr (std::is_same_v<S, GradientOf<S>>)
-      for_each_leaf(source, [this]<class Leaf>(const Leaf& leaf, const Path&) {
+      for_each_leaf(source, [&]<class Leaf>(const Leaf& leaf, const Path&) {
         if constexpr (std::is_same_v<Leaf, Tensor>) tensors.push_back(leaf);
       });
     else if constexpr (is_tuple<S>)
-      std::apply([this](const auto&... each) { (add(each), ...); }, source);
+      std::apply([&](const auto&... each) { (add(each), ...); }, source);
     else
       for (const auto& each : source) add(each);
   }
@@ -133,13 +133,12 @@ class Sources {
       return std::move(of_variables[next_variable_++]);
     } else if constexpr (std::is_same_v<S, GradientOf<S>>) {
       S copy = source;
-      for_each_leaf(copy, [this]<class Leaf>(Leaf& leaf, const Path&) {
+      for_each_leaf(copy, [&]<class Leaf>(Leaf& leaf, const Path&) {
         if constexpr (std::is_same_v<Leaf, Tensor>) leaf = std::move(of_tensors[next_tensor_++]);
       });
       return copy;
     } else if constexpr (is_tuple<S>) {
-      return std::apply([this](const auto&... each) { return GradientOf<S>{give(each)...}; },
-                        source);
+      return std::apply([&](const auto&... each) { return GradientOf<S>{give(each)...}; }, source);
     } else {
       GradientOf<S> list;
       for (const auto& each : source) list.push_back(give(each));
