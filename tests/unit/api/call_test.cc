@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "tests/unit/api/error_of.h"
 #include "tests/unit/api/machine_code.h"
 #include "tidemark/tidemark.h"
 
@@ -17,15 +18,7 @@ using namespace td::literals;
 
 namespace {
 
-template <class E = td::UserError>
-std::string error_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "no error";
-}
+using td::error_of;
 
 class Limited {
  public:

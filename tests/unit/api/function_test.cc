@@ -8,12 +8,15 @@
 #include <thread>
 #include <vector>
 
+#include "tests/unit/api/error_of.h"
 #include "tests/unit/api/machine_code.h"
 #include "tidemark/tidemark.h"
 
 namespace td = tidemark;
 
 namespace {
+
+using td::error_of;
 
 TEST(Function, GivesTheBitsOfEagerCode) {
   const auto f = [](const td::Tensor& x, const td::Tensor& y) {
@@ -99,15 +102,6 @@ TEST(Function, UsesTheBytesOfArgumentsMovedIn) {
   const td::Tensor y = f(std::move(x));
   EXPECT_EQ(scope.peak(), td::Bytes(0));
   EXPECT_TRUE(td::identical(y, expected));
-}
-
-std::string error_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const td::UserError& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST(Function, MakesWhatAResultIsComputedFromWhereTheResultGoes) {

@@ -5,40 +5,20 @@
 #include <functional>
 #include <vector>
 
+#include "tests/unit/api/slopes.h"
 #include "tidemark/tidemark.h"
 
 namespace td = tidemark;
 
 namespace {
 
-using Values = std::vector<double>;
-using Scalar = std::function<td::Tensor(const td::Tensor&)>;
+using td::differences;
+using td::Values;
+using Scalar = td::ScalarFunction;
+constexpr auto drawn = td::drawn_f64;
 
-td::Tensor drawn(const td::Shape& shape, int64_t key) {
-  return td::random::normal(shape, {.dtype = td::f64, .key = td::random::Key(key)});
-}
-
-// The slope of f in every element of x.
-Values differences(const Scalar& f, const td::Tensor& x) {
-  constexpr double step = 1e-6;
-  Values found, at = x.to_vector<double>();
-  for (size_t i = 0; i < at.size(); ++i) {
-    const double before = at[i];
-    at[i] = before + step;
-    const double high = f(td::constant(at, x.shape())).item<double>();
-    at[i] = before - step;
-    const double low = f(td::constant(at, x.shape())).item<double>();
-    at[i] = before;
-    found.push_back((high - low) / (2 * step));
-  }
-  return found;
-}
-
-void expect_near(const td::Tensor& got, const Values& want, const char* what) {
-  const Values values = got.to_vector<double>();
-  ASSERT_EQ(values.size(), want.size()) << what;
-  for (size_t i = 0; i < want.size(); ++i)
-    EXPECT_NEAR(values[i], want[i], 1e-6 * (1 + std::abs(want[i]))) << what << ", element " << i;
+void expect_near(const td::Tensor& got, const Values& want, const std::string& what) {
+  td::expect_slopes(got, want, what, 1e-6);
 }
 
 // The gradient is right in eager code and in a function, and both are the same bits where sums have

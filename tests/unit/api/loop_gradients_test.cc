@@ -5,7 +5,9 @@
 #include <functional>
 #include <vector>
 
+#include "tests/unit/api/error_of.h"
 #include "tests/unit/api/machine_code.h"
+#include "tests/unit/api/slopes.h"
 #include "tidemark/tidemark.h"
 
 namespace td = tidemark;
@@ -13,34 +15,15 @@ using namespace tidemark::literals;
 
 namespace {
 
-using Values = std::vector<double>;
-using Scalar = std::function<td::Tensor(const td::Tensor&)>;
+using td::differences;
+using td::error_of;
+using td::Values;
+using Scalar = td::ScalarFunction;
 using Saved = std::function<td::Tensor(const td::Tensor&, td::Save)>;
-
-td::Tensor drawn(const td::Shape& shape, int64_t key) {
-  return td::random::normal(shape, {.dtype = td::f64, .key = td::random::Key(key)});
-}
-
-Values differences(const Scalar& f, const td::Tensor& x) {
-  constexpr double step = 1e-6;
-  Values found, at = x.to_vector<double>();
-  for (size_t i = 0; i < at.size(); ++i) {
-    const double before = at[i];
-    at[i] = before + step;
-    const double high = f(td::constant(at, x.shape())).item<double>();
-    at[i] = before - step;
-    const double low = f(td::constant(at, x.shape())).item<double>();
-    at[i] = before;
-    found.push_back((high - low) / (2 * step));
-  }
-  return found;
-}
+constexpr auto drawn = td::drawn_f64;
 
 void expect_near(const td::Tensor& got, const Values& want, const std::string& what) {
-  const Values values = got.to_vector<double>();
-  ASSERT_EQ(values.size(), want.size()) << what;
-  for (size_t i = 0; i < want.size(); ++i)
-    EXPECT_NEAR(values[i], want[i], 2e-6 * (1 + std::abs(want[i]))) << what << ", element " << i;
+  td::expect_slopes(got, want, what, 2e-6);
 }
 
 // A run touches what was planned; less where there are fewer trips than there may be.
@@ -399,16 +382,6 @@ TEST(LoopGradient, ThePlanSaysWhatEachChoiceCosts) {
             "every(32): 63.0 KiB, 967 trips run again)");
   EXPECT_EQ(explained(td::Save::slots(10), false),
             "the loop at loop.cc:7 keeps, of trips without a bound, slots(10): 10.0 KiB");
-}
-
-template <class F>
-std::string error_of(F f) {
-  try {
-    f();
-  } catch (const td::UserError& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST(LoopGradient, NeedsABoundToKeepAll) {

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/unit/api/error_of.h"
 #include "tests/unit/api/machine_code.h"
 #include "tidemark/tidemark.h"
 
@@ -18,18 +19,10 @@ namespace td = tidemark;
 
 namespace {
 
+using td::error_of;
+
 td::Tensor drawn(const td::Shape& shape, uint64_t seed = 1) {
   return td::random::normal(shape, {.key = td::random::Key(seed)});
-}
-
-template <class F>
-std::string error_of(F f) {
-  try {
-    f();
-  } catch (const td::UserError& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST(OpenSizes, ServeEveryLengthWithTwoTraces) {
