@@ -244,6 +244,8 @@ build() {
 prepare() {
   { mkdir -p build/logs && [ -w build ] && [ -w build/logs ]; } 2> /dev/null ||
     fail 1 "cannot write to $PWD/build (does it belong to another user?)"
+  # Paths inside the project are relative to ccache, so that two checkouts share what is compiled.
+  export CCACHE_BASEDIR=$PWD
   # A container's user may have no home, and ccache would fail there.
   [ -w "${HOME:-/nonexistent}" ] || export CCACHE_DIR=$PWD/build/ccache
 }
