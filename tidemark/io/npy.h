@@ -21,4 +21,12 @@ Tensor load_npy(const std::string& path, LoadOptions options = {}, Source at = S
 // Whole or not at all: a save that fails, or is killed, leaves the file as it was.
 void save_npy(const std::string& path, const Tensor& tensor, Source at = Source::here());
 
+// The tensors of an .npz by name, as np.savez and np.savez_compressed write them. Those that are
+// not compressed are mapped as above; NumPy seldom puts them where elements need it, save_npz does.
+std::map<std::string, Tensor> load_npz(const std::string& path, LoadOptions options = {},
+                                       Source at = Source::here());
+// Not compressed, one tensor after another: takes no bytes but for a view that is not dense.
+void save_npz(const std::string& path, const std::map<std::string, Tensor>& tensors,
+              Source at = Source::here());
+
 }  // namespace tidemark::io
