@@ -20,6 +20,7 @@
 #include "tidemark/device/out_of_memory.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/io/npy.h"
+#include "tidemark/io/safetensors.h"
 #include "tidemark/nn/activation.h"
 #include "tidemark/nn/basic.h"
 #include "tidemark/nn/dense.h"
