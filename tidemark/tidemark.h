@@ -19,6 +19,7 @@
 #include "tidemark/base/text.h"
 #include "tidemark/device/out_of_memory.h"
 #include "tidemark/device/threads.h"
+#include "tidemark/io/checkpoint.h"
 #include "tidemark/io/npy.h"
 #include "tidemark/io/safetensors.h"
 #include "tidemark/nn/activation.h"
