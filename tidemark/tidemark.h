@@ -31,4 +31,5 @@
 #include "tidemark/nn/norm.h"
 #include "tidemark/nn/recurrent.h"
 #include "tidemark/nn/sequential.h"
+#include "tidemark/nn/summary.h"
 #include "tidemark/nn/variables.h"

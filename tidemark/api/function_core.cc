@@ -104,6 +104,11 @@ Plan FunctionCore::plan(const Arguments& arguments, const PlanOptions&, Source a
   return open.make(key, cache_->program_for(found, key));
 }
 
+Bytes FunctionCore::saved_for_gradient(const Arguments& arguments, Source at) const {
+  const FoundTrace found = cache_->trace_for(arguments, at);
+  return detail::saved_for_gradient(function_, found.trace, found.sizes, at);
+}
+
 std::pair<CallResult, Profile> FunctionCore::profile(const Arguments& arguments, Source at) const {
   const FoundTrace found = cache_->trace_for(arguments, at);
   const FunctionTrace& trace = *found.trace;
