@@ -211,8 +211,10 @@ Term swap_within_groups(Term x, int64_t axis, int64_t groups) {
 Term grad_conv2d_image(const GradContext& context, const ConvSpec& spec) {
   const Term x = context.operands[0], w = context.operands[1];
   const AxisList inside{0, spec.stride[0] - 1, spec.stride[1] - 1, 0};
+  const bool apart = inside[1] > 0 || inside[2] > 0;
   const Term g =
-      pad.apply({context.g}, Attrs().add(AxisList(4)).add(AxisList(4)).add(inside).add(0.0));
+      apart ? pad.apply({context.g}, Attrs().add(AxisList(4)).add(AxisList(4)).add(inside).add(0.0))
+            : context.g;
   ConvSpec back;
   back.groups = spec.groups;
   AxisList begin(4), size, step(4, 1);
