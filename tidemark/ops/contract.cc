@@ -84,12 +84,23 @@ Term swap_last(Term x) {
   return term::transpose(x, order);
 }
 
+// All matrices of a batch below one another.
+Term stacked(Term x) {
+  const Shape& shape = x.shape();
+  Dim rows = 1;
+  for (int64_t i = 0; i + 1 < shape.rank(); ++i) rows = rows * shape[i];
+  return term::reshape(x, Shape{rows, shape[-1]});
+}
+
 }  // namespace
 
 Term grad_matmul(const GradContext& context, int index) {
   const Term a = context.operands[0];
   const Term b = context.operands[1];
   if (index == 0) return term::sum_to(matmul.apply({context.g, swap_last(b)}, {}), a.shape());
+  // One matrix that serves a batch: one product, instead of one for each and their sum.
+  if (b.shape().rank() == 2 && a.shape().rank() > 2)
+    return matmul.apply({swap_last(stacked(a)), stacked(context.g)}, {});
   return term::sum_to(matmul.apply({swap_last(a), context.g}, {}), b.shape());
 }
 
