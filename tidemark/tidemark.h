@@ -19,6 +19,8 @@
 #include "tidemark/base/text.h"
 #include "tidemark/device/out_of_memory.h"
 #include "tidemark/device/threads.h"
+#include "tidemark/io/npy.h"
+#include "tidemark/io/safetensors.h"
 #include "tidemark/nn/activation.h"
 #include "tidemark/nn/attention.h"
 #include "tidemark/nn/basic.h"
