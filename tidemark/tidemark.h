@@ -17,5 +17,6 @@
 #include "tidemark/api/variable.h"
 #include "tidemark/base/error.h"
 #include "tidemark/base/text.h"
+#include "tidemark/data/dataset.h"
 #include "tidemark/device/out_of_memory.h"
 #include "tidemark/device/threads.h"
