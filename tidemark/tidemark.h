@@ -17,6 +17,7 @@
 #include "tidemark/api/variable.h"
 #include "tidemark/base/error.h"
 #include "tidemark/base/text.h"
+#include "tidemark/data/dataset.h"
 #include "tidemark/device/out_of_memory.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/io/npy.h"
