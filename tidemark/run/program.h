@@ -30,6 +30,8 @@ class Task {
   Task& operator=(const Task&) = delete;
   virtual ~Task() = default;
   virtual void run(std::byte* const* operands, std::byte* workspace) const = 0;
+  // What it holds on the heap beside its own block; kernels, which tasks share, are not counted.
+  virtual int64_t heap_bytes() const = 0;
 };
 
 inline constexpr int32_t kArena = 0;
