@@ -16,6 +16,7 @@
 #include "tidemark/api/tensor_array.h"
 #include "tidemark/api/variable.h"
 #include "tidemark/base/error.h"
+#include "tidemark/base/name_scope.h"
 #include "tidemark/base/text.h"
 #include "tidemark/data/dataset.h"
 #include "tidemark/device/out_of_memory.h"

@@ -110,6 +110,7 @@ std::pair<CallResult, Profile> FunctionCore::profile(const Arguments& arguments,
   Profile profile;
   const ProgramKey key = program_key(trace.traced, arguments, found.sizes, &profile);
   const auto compiled = cache_->program_for(found, key);
+  profile.function = function_.title();
   profile.planned = PlanAccess::make(function_.title(), compiled).peak();
   RunOptions options;
   options.profile = &profile;
