@@ -11,6 +11,7 @@
 #include "tidemark/api/memory.h"
 #include "tidemark/api/mode.h"
 #include "tidemark/api/ops.h"
+#include "tidemark/api/over_budget.h"
 #include "tidemark/api/random.h"
 #include "tidemark/api/tensor.h"
 #include "tidemark/api/tensor_array.h"
