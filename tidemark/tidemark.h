@@ -22,6 +22,7 @@
 #include "tidemark/data/dataset.h"
 #include "tidemark/device/out_of_memory.h"
 #include "tidemark/device/threads.h"
+#include "tidemark/io/checkpoint.h"
 #include "tidemark/io/npy.h"
 #include "tidemark/io/safetensors.h"
 #include "tidemark/nn/activation.h"
