@@ -82,10 +82,9 @@ function show(number) {
   const model = currentModel();
   document.title = model.plan.function + " · Tidemark";
   byId("title").textContent = model.plan.function;
-  const parts = [model.count > 0 ? "planned memory" : "a measured run"];
-  if (model.profile && model.count > 0) parts[0] = "planned and measured memory";
-  if (state.models.length > 1) parts[0] = "two plans compared, " + model.letter + " is shown";
-  byId("subtitle").textContent = parts.join(", ");
+  const isRun = model.plan.load === null;  // A profile alone.
+  byId("subtitle").textContent = state.models.length > 1 ? "two plans compared, " + model.letter + " is shown" :
+      isRun ? "a measured run" : model.profile ? "planned and measured memory" : "planned memory";
   const choice = byId("arena-choice");
   choice.replaceChildren(...model.arenas.map((arena, i) => make("option", {value: i}, arena.title)));
   byId("arena-label").hidden = model.arenas.length < 2;

@@ -26,7 +26,7 @@ function tile(label, figure, small, kind) {
 
 function renderTiles() {
   const model = currentModel(), {plan, profile} = model;
-  const tiles = [tile("Tidemark, the most at once", bytesText(model.peak), numberText(model.peak) + " bytes", "tide")];
+  const tiles = [tile("Tidemark, the peak", bytesText(model.peak), numberText(model.peak) + " bytes", "tide")];
   if (profile) {
     const same = profile.touched === profile.planned;
     const measured = tile("Measured in a run", bytesText(profile.touched), same ? "as planned, to the byte" :
@@ -78,7 +78,7 @@ function renderLegends() {
 
 // ---- a step -------------------------------------------------------------------------------------
 
-const MOST_LIVE = 300, MOST_PRINTED = 16;
+const MOST_LIVE = 120, MOST_PRINTED = 16;
 
 function renderStep() {
   const model = currentModel(), step = model.plan.timeline[state.step];

@@ -184,7 +184,7 @@ function drawTidemark(size, y, text, style) {
 function drawCursor(size) {
   const {context} = size;
   const left = stepToX(size, state.step), right = stepToX(size, state.step + 1);
-  if (right < MARGIN.left || left > size.right) return;
+  if (currentModel().steps === 0 || right < MARGIN.left || left > size.right) return;
   const from = Math.max(MARGIN.left, left), to = Math.min(size.right, Math.max(right, left + 1.5));
   context.globalAlpha = 0.16;
   context.fillStyle = colour("ink");

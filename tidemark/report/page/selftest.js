@@ -23,6 +23,13 @@ function pointAt(i, type) {
   canvas.dispatchEvent(event);
 }
 
+// Milliseconds that something takes, for people: no test depends on them.
+function timed(action) {
+  const begin = performance.now();
+  action();
+  return Math.round((performance.now() - begin) * 10) / 10;
+}
+
 function selfTest() {
   const model = currentModel();
   const seen = {
@@ -70,6 +77,13 @@ function selfTest() {
     seen.zoomed = view.x1 - view.x0;
     resetView();
   }
+  const middle = Math.floor(model.steps / 2);
+  seen.ms = {
+    pictures: timed(() => { state.drawnKey = ""; drawNow(); }), step: timed(() => { setStep(middle); drawNow(); }),
+    hover: timed(() => bufferAt(model, currentArena(), middle, currentArena().height)),
+    search: timed(() => { byId("search").value = "zz"; orderRows(); byId("search").value = ""; orderRows(); }),
+    sort: timed(() => sortBy(1)),
+  };
   fillTable("steps");
   seen.stepRows = table.order.length;
   press("t");
