@@ -39,7 +39,7 @@ struct TensorSpec {
 TensorSpec spec(Shape shape, DType dtype = DType::f32, std::string name = {});
 
 struct PlanOptions {
-  std::optional<Bytes> budget = {};
+  std::optional<Bytes> budget = {};  // In place of the function's own.
 };
 
 // One step of the timeline.
@@ -102,7 +102,8 @@ class Plan {
 
   // The most bytes a call adds at once.
   Bytes peak() const;
-  // The least budget under which the function can be compiled.
+  // The least budget under which the function can be compiled: the peak, since nothing is computed
+  // again to save memory unless the program says so.
   Bytes floor() const;
   // The most bytes of the arena alive at once: no placement can go below it.
   Bytes load() const;

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "tidemark/api/held_bytes.h"
+#include "tidemark/api/over_budget.h"
 #include "tidemark/api/plan_data.h"
 #include "tidemark/api/variable_state.h"
 #include "tidemark/compile/eager.h"
@@ -344,6 +345,7 @@ class Call {
       for (const run::Result& result : program_.results)
         if (result.parameter < 0) wish(result.dtype, result.shape, result.byte_class);
     }
+    check_shadow();
     const Shape arena{program_.arena_bytes};
     const bool own_arena = options_.arena == nullptr && program_.arena_bytes > 0;
     if (own_arena) wish(DType::u8, arena, ByteClass::temporaries);
@@ -358,6 +360,27 @@ class Call {
     for (Bound& bound : variables_)
       if (bound.shared) copy_variable(bound, std::move(next++->made));
     take_results(wished.begin());
+  }
+
+  // That somebody has a snapshot of a Variable is known at the call only.
+  void check_shadow() const {
+    const FunctionOptions* const function = options_.function;
+    if (function == nullptr || !function->budget.has_value()) return;
+    int64_t needed = compiled_.peak_bytes();
+    std::string names;
+    for (const Bound& bound : variables_) {
+      if (!bound.shared) continue;
+      needed += TensorState::of(bound.value)->storage->bytes;
+      names += (names.empty() ? "" : ", ") + traced_.parameters[bound.parameter].variable->name;
+    }
+    if (names.empty() || needed <= function->budget->count) return;
+    throw OverBudget(
+        cat(function->name.empty() ? "the function" : function->name, ": needs ", needed,
+            " bytes at once, the budget is ", function->budget->count,
+            " bytes: ", needed - compiled_.peak_bytes(),
+            " of them are copies of Variables of which a tensor ", "is still held (", names, ")"),
+        at_, cat("let go of tensors read from them before the call; .budget = ", needed, "_B fits"),
+        *function->budget, needed);
   }
 
   size_t results_taken() const {

@@ -73,6 +73,10 @@ std::vector<ArrayRef> joined(std::span<const ArrayRef> operands, const ArrayRef&
 
 }  // namespace
 
+ArrayRef dense_layout(const TensorType& type) {
+  return {kNowhere, type.dtype, type.shape, contiguous_strides(type.shape)};
+}
+
 MadeTask pointwise_task(const OpDef& op, std::span<const PointwiseOperand> operands,
                         const PointwiseType& type, const ArrayRef& result) {
   std::vector<ArrayRef> layouts;
