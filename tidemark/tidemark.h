@@ -39,3 +39,4 @@
 #include "tidemark/nn/sequential.h"
 #include "tidemark/nn/summary.h"
 #include "tidemark/nn/variables.h"
+#include "tidemark/report/report.h"
