@@ -4,6 +4,7 @@
 #include "tidemark/api/control_flow.h"
 #include "tidemark/api/create.h"
 #include "tidemark/api/custom_gradient.h"
+#include "tidemark/api/declared_cap.h"
 #include "tidemark/api/effect.h"
 #include "tidemark/api/function.h"
 #include "tidemark/api/gradient_tape.h"
@@ -20,3 +21,4 @@
 #include "tidemark/base/text.h"
 #include "tidemark/device/out_of_memory.h"
 #include "tidemark/device/threads.h"
+#include "tidemark/report/growth.h"
