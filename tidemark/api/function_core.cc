@@ -79,6 +79,7 @@ std::pair<CallResult, Profile> FunctionCore::profile(const Arguments& arguments,
   Profile profile;
   const ProgramKey key = program_key(trace.traced, arguments, found.sizes, &profile);
   const auto compiled = cache_->program_for(found, key);
+  profile.function = function_.title();
   TracePlans(function_, found.trace).check(compiled, at);
   profile.planned = compiled->peak_bytes();
   RunOptions options;

@@ -16,6 +16,7 @@
 #include "tidemark/device/threads.h"
 #include "tidemark/passes/passes.h"
 #include "tidemark/run/paint.h"
+#include "tidemark/run/watch.h"
 
 namespace tidemark::detail {
 
@@ -243,28 +244,35 @@ class Call {
     for (VariableState* variable : compiled_.written) locks_.emplace_back(variable->lock);
     bind_parameters();
     take_memory();
-    if (options_.profile != nullptr) run::paint(registers_[run::kArena], program_.arena_bytes);
-    {
+    if (options_.profile == nullptr) {
       const SourceScope scope(at_);
-      std::optional<device::AllTakePart> all;  // What is planned for all is touched by all.
-      if (options_.profile != nullptr) all.emplace();
-      std::vector<int64_t> touched;
-      run::execute(program_, registers_, options_.profile != nullptr ? &touched : nullptr);
-      for (size_t i = 0; i < touched.size(); ++i) {
-        const run::DeviceArena& arena = program_.device_arenas[i];
-        options_.profile->memories.push_back({memory_name(arena.memory), arena.bytes, touched[i]});
-      }
-    }
-    if (options_.profile != nullptr) {
-      options_.profile->touched =
-          run::touched_bytes(registers_[run::kArena], program_.arena_bytes) +
-          compiled_.result_bytes();
+      run::execute(program_, registers_);
+    } else {
+      run_measured(*options_.profile);
     }
     return commit();
   }
 
  private:
   using Kind = CompiledFunction::Parameter::Kind;
+
+  void run_measured(Profile& profile) {
+    std::byte* const arena = registers_[run::kArena];
+    run::paint(arena, program_.arena_bytes);
+    const SourceScope scope(at_);
+    const device::AllTakePart all;  // What is planned for all is touched by all.
+    run::Watch watch(program_, arena);
+    run::Measured measured;
+    measured.watch = &watch;
+    run::execute(program_, registers_, &measured);
+    profile.time_ns = watch.now_ns();
+    profile.touched = run::touched_bytes(arena, program_.arena_bytes) + compiled_.result_bytes();
+    for (size_t i = 0; i < measured.touched.size(); ++i) {
+      const run::DeviceArena& other = program_.device_arenas[i];
+      profile.memories.push_back({memory_name(other.memory), other.bytes, measured.touched[i]});
+    }
+    PlanAccess::add_seen(program_, watch, profile);
+  }
 
   void check_number(const NumberCheck& check) const {
     const Tensor& given = leaves_[static_cast<size_t>(check.leaf)].tensor;
