@@ -4,6 +4,7 @@
 #include "tidemark/api/control_flow.h"
 #include "tidemark/api/create.h"
 #include "tidemark/api/custom_gradient.h"
+#include "tidemark/api/declared_cap.h"
 #include "tidemark/api/effect.h"
 #include "tidemark/api/function.h"
 #include "tidemark/api/gradient_tape.h"
@@ -39,4 +40,5 @@
 #include "tidemark/nn/sequential.h"
 #include "tidemark/nn/summary.h"
 #include "tidemark/nn/variables.h"
+#include "tidemark/report/growth.h"
 #include "tidemark/report/report.h"

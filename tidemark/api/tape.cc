@@ -5,6 +5,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "tidemark/api/accounts.h"
 #include "tidemark/api/ops.h"
 #include "tidemark/api/pullback.h"
 #include "tidemark/ops/indexing.h"
@@ -74,6 +75,8 @@ int64_t bytes_of(const Tensor& tensor) {
 
 class EagerTape : public Tape {
  public:
+  explicit EagerTape(Source made_at) : account_(*this, made_at) { at = made_at; }
+
   void watch(const Tensor& tensor, Source at) override {
     TensorState& state = const_cast<TensorState&>(state_of(tensor, at));
     const TensorType type = type_of(tensor, at);
@@ -105,6 +108,7 @@ class EagerTape : public Tape {
       if (!known_.contains(id)) id = 0;
     for (const TapeId id : mine.results) known_.emplace(id, 0);
     list_.push_back(std::move(mine));
+    account_.set_records(list_.size());
   }
 
   std::vector<Found> gradient(const Tensors& targets, const Tensors& output_gradients,
@@ -131,6 +135,7 @@ class EagerTape : public Tape {
     if (!persistent) {
       consumed_ = true;
       list_.clear();
+      account_.set_records(0);
     }
     return found;
   }
@@ -184,6 +189,7 @@ class EagerTape : public Tape {
   void release() override {
     stop();
     list_.clear();
+    account_.set_records(0);
     released_ = true;
   }
 
@@ -270,16 +276,19 @@ class EagerTape : public Tape {
   std::vector<Recorded> list_;
   std::vector<std::pair<std::shared_ptr<VariableState>, TapeId>> reads_;
   bool consumed_ = false, released_ = false;
+  TapeAccount account_;
 };
 
 }  // namespace
 
-std::unique_ptr<Tape> make_eager_tape() { return std::make_unique<EagerTape>(); }
-std::unique_ptr<Tape> make_tape() { return tracing() ? make_traced_tape() : make_eager_tape(); }
+std::unique_ptr<Tape> make_eager_tape(Source at) { return std::make_unique<EagerTape>(at); }
+std::unique_ptr<Tape> make_tape(Source at) {
+  return tracing() ? make_traced_tape() : make_eager_tape(at);
+}
 
 Tensors gradients_of_run(const std::vector<TapeId>& known, const std::function<Tensors()>& run,
                          const Tensors& gradients) {
-  EagerTape tape;
+  EagerTape tape(Source::none());
   tape.watches_variables = false;
   for (const TapeId id : known) tape.know(id);
   tape.start();
