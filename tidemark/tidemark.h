@@ -19,3 +19,4 @@
 #include "tidemark/base/text.h"
 #include "tidemark/device/out_of_memory.h"
 #include "tidemark/device/threads.h"
+#include "tidemark/nn/variables.h"

@@ -124,6 +124,7 @@ void check_pointwise(const VariableState& state, const BinaryOp& op, const Opera
 
 void assign_pointwise(VariableState& state, const BinaryOp& op, const Operand& x,
                       const char* what) {
+  need_shape(state, x.at());
   check_pointwise(state, op, x, what, x.at());
   modify_variable(state, [&](const Operand& current) { return op(current, x, x.at()); }, x.at());
 }
@@ -145,7 +146,15 @@ void see(const VariableState& state, const Tensor& value) {
 
 }  // namespace
 
+void need_shape(const VariableState& state, Source at) {
+  if (state.shaped.load(std::memory_order_acquire)) return;
+  throw UserError(cat(called(state), " has no shape yet"), at,
+                  "its layer gives it one at its first call: call the model, or "
+                  "td::nn::build(model, td::spec({...}))");
+}
+
 Tensor read_variable(const VariableState& state, Source at) {
+  need_shape(state, at);
   if (tracing()) {
     Tensor value = current_scope->trace->read(state, at);
     see(state, value);
@@ -162,6 +171,7 @@ Tensor read_variable(const VariableState& state, Source at) {
 
 void write_variable(VariableState& state, Tensor value, Source at) {
   const SourceScope scope(at);
+  need_shape(state, at);
   if (tracing()) return current_scope->trace->write(state, std::move(value));
   Tensor old;  // Dropped when the lock is gone.
   const Guard guard(state.lock);
@@ -182,6 +192,7 @@ void write_variable(VariableState& state, Tensor value, Source at) {
 void modify_variable(VariableState& state, const std::function<Tensor(const Operand&)>& next,
                      Source at) {
   const SourceScope scope(at);
+  need_shape(state, at);
   if (tracing()) {
     const Tensor current = read_variable(state, at);
     return write_variable(state, next(Operand(current, at)), at);
@@ -263,6 +274,27 @@ Variable::Variable(const Shape& shape, Initializer initializer, VariableOptions 
   state_->initializer = std::move(initializer);
 }
 
+Variable Variable::unshaped(Initializer initializer, VariableOptions options, Source at) {
+  Variable variable(Shape{}, std::move(initializer), std::move(options), at);
+  variable.state_->shaped.store(false, std::memory_order_release);
+  return variable;
+}
+
+bool Variable::has_shape() const { return state_->shaped.load(std::memory_order_acquire); }
+
+void Variable::set_shape(const Shape& shape, Source at) const {
+  const Shape numbers = closed(shape);
+  const detail::Guard guard(state_->lock);
+  if (has_shape() && state_->shape != numbers) {
+    throw UserError(
+        cat("set_shape: ", detail::called(*state_), " is ", state_->type(), ", not ", numbers), at,
+        "a Variable keeps its shape");
+  }
+  if (has_shape()) return;
+  state_->shape = numbers;
+  state_->shaped.store(true, std::memory_order_release);
+}
+
 void Variable::assign(const Operand& value) const {
   const Source at = value.at();
   const OperandType given = detail::operand_type(value, at);
@@ -270,8 +302,9 @@ void Variable::assign(const Operand& value) const {
   // A plain number takes the Variable's dtype if it would where they meet.
   const bool is_number = given.weak != Weak::no;
   const DType dtype = is_number ? promote(types) : given.dtype;
-  detail::check_type(*state_, {dtype, given.shape != nullptr ? *given.shape : Shape{}}, "assign",
-                     "the value", at);
+  const Shape shape = given.shape != nullptr ? *given.shape : Shape{};
+  if (!has_shape() && dtype == state_->dtype) set_shape(shape, at);
+  detail::check_type(*state_, {dtype, shape}, "assign", "the value", at);
   if (is_number)
     return detail::write_variable(*state_, detail::tensor_of(value, at, state_->dtype), at);
   const bool taken = value.is_dying() && detail::is_adoptable(*value.tensor());
@@ -302,7 +335,10 @@ void Variable::scatter_update(const Operand& indices, const Operand& updates) co
 
 Tensor Variable::value(Source at) const { return detail::read_variable(*state_, at); }
 Tensor Variable::operator[](const Slices& index) const { return value(index.at)[index]; }
-const Shape& Variable::shape() const { return state_->shape; }
+const Shape& Variable::shape(Source at) const {
+  detail::need_shape(*state_, at);
+  return state_->shape;
+}
 DType Variable::dtype() const { return state_->dtype; }
 const std::string& Variable::name() const { return state_->name; }
 bool Variable::trainable() const { return state_->trainable; }
@@ -313,7 +349,8 @@ Variable Variable::clone(Source at) const {
   const VariableOptions options{.name = name(), .trainable = trainable(), .dtype = dtype()};
   {
     const detail::Guard guard(state_->lock);
-    if (!state_->value.has_value()) return Variable(shape(), state_->initializer, options, at);
+    if (!has_shape()) return unshaped(state_->initializer, options, at);
+    if (!state_->value.has_value()) return Variable(shape(at), state_->initializer, options, at);
   }
   return Variable(value(at), options, at);
 }
@@ -322,7 +359,9 @@ Tensor::Tensor(const Variable& variable, Source at) : Tensor(variable.value(at))
 
 std::ostream& operator<<(std::ostream& out, const Variable& variable) {
   const VariableState& state = *VariableState::of(variable);
-  out << "Variable " << (state.name.empty() ? "" : cat(state.name, " ")) << state.type();
+  out << "Variable " << (state.name.empty() ? "" : cat(state.name, " "));
+  if (!variable.has_shape()) return out << state.dtype << ", without a shape yet";
+  out << state.type();
   const detail::Guard guard(state.lock);
   if (!state.value.has_value()) return out << ", declared";
   return out << '\n' << state.value;

@@ -37,6 +37,14 @@ class Variable {
   Variable(const Shape& shape, Initializer initializer, VariableOptions options = {},
            Source at = Source::here());
 
+  // Declared without a shape, for layers that learn theirs from their first input. Using it is a
+  // UserError until `set_shape`, or an `assign`, has said what it is.
+  static Variable unshaped(Initializer initializer, VariableOptions options = {},
+                           Source at = Source::here());
+  bool has_shape() const;
+  // Once; again only with the same shape. Its bytes come at the first use.
+  void set_shape(const Shape& shape, Source at = Source::here()) const;
+
   // The value must have the Variable's shape and dtype.
   void assign(const Operand& value) const;
   // The operand broadcasts to the Variable's shape. One pass, in place.
@@ -51,7 +59,7 @@ class Variable {
 
   Tensor value(Source at = Source::here()) const;
   Tensor operator[](const Slices& index) const;
-  const Shape& shape() const;
+  const Shape& shape(Source at = Source::here()) const;
   DType dtype() const;
   const std::string& name() const;
   bool trainable() const;

@@ -2,6 +2,7 @@
 // the three functions below.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -25,7 +26,8 @@ struct VariableState : std::enable_shared_from_this<VariableState> {
                          // Variable.
   mutable bool initializing = false;
   Initializer initializer;
-  Shape shape;
+  Shape shape;  // Once `shaped`.
+  std::atomic<bool> shaped = true;
   DType dtype = DType::f32;
   std::string name;
   bool trainable = true;
@@ -84,6 +86,9 @@ class ReplayVariables {
 
 // From now on the state of the global random generator stands in a Variable, as other state does.
 void put_generator_in_variable();
+
+// A UserError where the Variable has no shape yet.
+void need_shape(const VariableState& state, Source at);
 
 // The value now: a handle that shares its bytes.
 Tensor read_variable(const VariableState& state, Source at);
