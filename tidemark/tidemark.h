@@ -19,4 +19,8 @@
 #include "tidemark/base/text.h"
 #include "tidemark/device/out_of_memory.h"
 #include "tidemark/device/threads.h"
+#include "tidemark/nn/fit.h"
+#include "tidemark/nn/history.h"
+#include "tidemark/nn/optimizer.h"
+#include "tidemark/nn/schedule.h"
 #include "tidemark/nn/variables.h"
