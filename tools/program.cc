@@ -138,6 +138,7 @@ int run_command(Arguments arguments) {
   const detail::TracedFunction traced = as_function(std::move(graph), options.fuse);
   const auto program = compiled(traced, leaves);
   Profile profile;
+  profile.function = title;
   profile.planned = detail::PlanAccess::make(title, program).peak();
   detail::RunOptions run;
   run.profile = &profile;

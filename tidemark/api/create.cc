@@ -152,6 +152,15 @@ Tensor borrowed(const void* data, int64_t count, DType dtype, const Shape& shape
 
 }  // namespace detail
 
+Tensor from_callback(const Shape& shape, DType dtype,
+                     const std::function<void(std::span<std::byte>)>& write, Source at) {
+  Tensor result = detail::make_tensor(dtype, closed(shape), at);
+  const ArrayRef& array = TensorState::of(result)->array;
+  const UserCode user;
+  write({array.data, static_cast<size_t>(array.size() * size_of(dtype))});
+  return result;
+}
+
 Tensor zeros(const Shape& shape, DType dtype, Source at) { return filled(shape, 0, dtype, at); }
 Tensor ones(const Shape& shape, DType dtype, Source at) { return filled(shape, 1, dtype, at); }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <functional>
 #include <iterator>
 #include <memory>
@@ -89,6 +90,13 @@ Tensor borrow(std::span<T> memory, const Shape& shape, std::function<void()> rel
   return detail::borrowed(memory.data(), static_cast<int64_t>(memory.size()), dtype_of<T>, shape,
                           std::move(release), at);
 }
+
+// A tensor whose bytes `write` puts down, in row-major order, before anybody sees it: what is read
+// from a file or a device needs no second copy. All of them must be written; a bool is 0 or 1.
+// Where `write` throws there is no tensor.
+Tensor from_callback(const Shape& shape, DType dtype,
+                     const std::function<void(std::span<std::byte>)>& write,
+                     Source at = Source::here());
 
 Tensor zeros(const Shape& shape, DType dtype = DType::f32, Source at = Source::here());
 Tensor ones(const Shape& shape, DType dtype = DType::f32, Source at = Source::here());

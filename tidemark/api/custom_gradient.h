@@ -12,6 +12,7 @@
 
 #include "tidemark/api/control_flow.h"
 #include "tidemark/api/gradients.h"
+#include "tidemark/api/variable_walk.h"
 
 namespace tidemark {
 namespace detail {
@@ -128,18 +129,21 @@ auto custom_gradient(Forward forward, Backward backward) {
 }
 
 // f, of which gradients keep nothing but its arguments: they run it again. Random draws are the
-// same then, and Variables have the values they had.
+// same then, and Variables have the values they had. Its Variables are those of f.
 template <class F>
-auto recompute(F f) {
-  return [f = std::move(f)]<class... A>
+class Recomputed {
+ public:
+  explicit Recomputed(F f) : f_(std::move(f)) {}
+
+  template <class... A>
     requires detail::Takes<F, A...>
-  (const A&... arguments) {
+  auto operator()(const A&... arguments) const {
     using R = detail::Lifted<std::invoke_result_t<const F&, const detail::Lifted<A>&...>>;
     const Source at = Source::none();
     auto all = std::tuple<detail::Lifted<A>...>(detail::lift(arguments, at)...);
     const detail::Tensors inputs = detail::take_tensors(all);
     using Call = detail::Calling<F, R, detail::Lifted<A>...>;
-    auto calling = std::make_shared<Call>(Call{f, std::move(all), at, {}});
+    auto calling = std::make_shared<Call>(Call{f_, std::move(all), at, {}});
     const auto run = [calling, at](const detail::Tensors& given) {
       R result = detail::lift((*calling)(given), at);
       detail::Tensors tensors = detail::take_tensors(result);
@@ -148,7 +152,21 @@ auto recompute(F f) {
     };
     detail::Tensors results = detail::run_recomputed(inputs, run, at);
     return detail::filled(*calling->structure, std::move(results));
-  };
+  }
+
+  void tidemark_walk(const detail::VariablePath& path, const detail::SeeVariable& see) const {
+    detail::walk_variables(f_, path, see);
+  }
+  void tidemark_walk(const detail::VariablePath& path, const detail::ReplaceVariable& replace) {
+    detail::walk_variables(f_, path, replace);
+  }
+
+ private:
+  F f_;
+};
+template <class F>
+Recomputed<F> recompute(F f) {
+  return Recomputed<F>(std::move(f));
 }
 
 }  // namespace tidemark

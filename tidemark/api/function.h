@@ -85,6 +85,15 @@ template <class C, class R, class... A>
 struct SignatureOf<R (C::*)(A...) noexcept> : SignatureOf<R (*)(A...)> {};
 template <class C, class R, class... A>
 struct SignatureOf<R (C::*)(A...) const noexcept> : SignatureOf<R (*)(A...)> {};
+// Layers take their caller's line besides.
+template <class Signature>
+struct WithoutSource {
+  using type = Signature;
+};
+template <class R, class A>
+struct WithoutSource<R(A, Source)> {
+  using type = R(A);
+};
 template <class F>
 concept HasSignature = std::is_function_v<std::remove_pointer_t<F>> || requires { &F::operator(); };
 
@@ -165,7 +174,7 @@ template <class F>
   requires(!std::is_function_v<F>)
 auto function(F f, FunctionOptions options = {}, Source at = Source::here()) {
   if constexpr (detail::HasSignature<F>) {
-    using Signature = typename detail::SignatureOf<F>::type;
+    using Signature = typename detail::WithoutSource<typename detail::SignatureOf<F>::type>::type;
     return Function<Signature>(std::move(f), std::move(options), at);
   } else {
     static_assert(detail::always_false<F>,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "tidemark/api/function_plan.h"
 #include "tidemark/api/plan_data.h"
 #include "tidemark/api/tape.h"
 #include "tidemark/api/trace_cache.h"
@@ -58,50 +59,18 @@ CallResult FunctionCore::call(const Arguments& arguments, Source at) const {
   std::shared_ptr<const ReadyFunction> ready = cache_->ready_for(arguments, at);
   const FunctionTrace& trace = *ready->trace;
   if (function_.options.check_captures) check_captures_sometimes(trace, at);
-  auto results = run_function(trace.traced, *ready->compiled, arguments.leaves, {}, at);
+  RunOptions options;
+  options.function = &function_.options;
+  auto results = run_function(trace.traced, *ready->compiled, arguments.leaves, options, at);
   return trace.give(std::move(ready), std::move(results));
 }
 
-namespace {
-
-// A plan that also tells other values of its open sizes, for which the function need not be there.
-struct OpenPlan {
-  std::string title;  // Of the function.
-  std::shared_ptr<FunctionTrace> trace;
-  int64_t limit_bytes = 0;  // Of programs that the trace keeps.
-
-  Plan make(const ProgramKey& key, std::shared_ptr<const CompiledFunction> program) const {
-    std::string text = title;
-    std::vector<std::string> names;
-    for (size_t i = 0; i < key.sizes().size(); ++i) {
-      names.push_back(text_of(trace->input.open[i], trace->paths));
-      text += cat(i == 0 ? ", for " : ", ", names.back(), " = ", key.sizes()[i]);
-    }
-    Plan plan = PlanAccess::make(std::move(text), std::move(program));
-    if (names.empty()) return plan;
-    const auto at_sizes = [own = *this, key](std::span<const int64_t> sizes, Source at) {
-      return own.at(key, sizes, at);
-    };
-    return PlanAccess::make_open(std::move(plan), std::move(names), at_sizes);
-  }
-
-  Plan at(ProgramKey key, std::span<const int64_t> sizes, Source at) const {
-    const SizeTable& table = trace->traced.sizes;
-    if (const SizeTable::Guard* broken = table.broken(table.evaluate(sizes)))
-      throw UserError(cat("at: this trace serves only sizes with ", table.text(*broken)), at,
-                      "plan by a spec with the sizes themselves: fn.plan(td::spec({64, 784}))");
-    std::copy(sizes.begin(), sizes.end(), key.words.begin() + key.sizes_at);
-    return make(key, trace->program_for(trace, key, limit_bytes));
-  }
-};
-
-}  // namespace
-
-Plan FunctionCore::plan(const Arguments& arguments, const PlanOptions&, Source at) const {
+Plan FunctionCore::plan(const Arguments& arguments, const PlanOptions& options, Source at) const {
   const FoundTrace found = cache_->trace_for(arguments, at);
+  TracePlans plans(function_, found.trace);
+  if (options.budget.has_value()) plans.budget = options.budget;
   const ProgramKey key = program_key(found.trace->traced, arguments, found.sizes);
-  const OpenPlan open{function_.title(), found.trace, function_.options.cache_limit.count / 2};
-  return open.make(key, cache_->program_for(found, key));
+  return plans.make(cache_->program_for(found, key), at);
 }
 
 std::pair<CallResult, Profile> FunctionCore::profile(const Arguments& arguments, Source at) const {
@@ -110,9 +79,12 @@ std::pair<CallResult, Profile> FunctionCore::profile(const Arguments& arguments,
   Profile profile;
   const ProgramKey key = program_key(trace.traced, arguments, found.sizes, &profile);
   const auto compiled = cache_->program_for(found, key);
-  profile.planned = PlanAccess::make(function_.title(), compiled).peak();
+  profile.function = function_.title();
+  TracePlans(function_, found.trace).check(compiled, at);
+  profile.planned = compiled->peak_bytes();
   RunOptions options;
   options.profile = &profile;
+  options.function = &function_.options;
   CallResult called =
       trace.give(found.trace, run_function(trace.traced, *compiled, arguments.leaves, options, at));
   return {std::move(called), std::move(profile)};

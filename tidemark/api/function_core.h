@@ -20,6 +20,8 @@ namespace tidemark {
 
 struct FunctionOptions {
   std::string name = {};
+  // The most bytes a call may add at once: a plan or a call above it is refused (OverBudget). Of a
+  // function called while another is traced the other's counts.
   std::optional<Bytes> budget = {};
   bool jit = true;  // False: the same program unfused, for debugging.
   std::vector<TensorSpec> input_signature = {};

@@ -107,19 +107,33 @@ auto grad(F f) {
     return detail::value_and_grad_of<I...>("grad", f, Source::none(), arguments...).second;
   };
 }
-// The same by Variables.
-template <class F>
-auto value_and_grad(F f, std::vector<Variable> variables) {
+namespace detail {
+
+template <class F, class V>
+auto value_and_grad_by(F f, V variables) {
   return [f = std::move(f), variables = std::move(variables)]<class... A>
-    requires detail::Takes<F, A...>
+    requires Takes<F, A...>
   (const A&... arguments) {
     const Source at = Source::none();
     GradientTape tape({}, at);
-    auto value = detail::lift(detail::call_back(f, at, detail::lift(arguments, at)...), at);
-    detail::check_scalar(detail::target_of(value), "value_and_grad", at);
-    auto gradients = tape.gradient(detail::target_of(value), variables, {}, at);
+    auto value = lift(call_back(f, at, lift(arguments, at)...), at);
+    check_scalar(target_of(value), "value_and_grad", at);
+    auto gradients = tape.gradient(target_of(value), variables, {}, at);
     return std::pair{std::move(value), std::move(gradients)};
   };
+}
+
+}  // namespace detail
+
+// The same by Variables: a list of them, one, or a structure.
+template <class F>
+auto value_and_grad(F f, std::vector<Variable> variables) {
+  return detail::value_and_grad_by(std::move(f), std::move(variables));
+}
+template <class F, class V>
+  requires(detail::holds_sources<V>())
+auto value_and_grad(F f, V variables) {
+  return detail::value_and_grad_by(std::move(f), std::move(variables));
 }
 
 // From the gradient of a result to those of the arguments, as often as wanted. Holds what the

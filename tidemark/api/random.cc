@@ -126,6 +126,21 @@ void seed(uint64_t seed) {
     generator().assign(constant(generator_words()));
 }
 
+Tensor state(Source at) {
+  if (in_variable.load(std::memory_order_acquire) || detail::tracing())
+    return generator().value(at);
+  return constant(generator_words(), at);
+}
+
+void set_state(const Tensor& state, Source at) {
+  const TensorType type = detail::type_of(state, at);
+  if (type != TensorType{DType::i64, {2}}) {
+    throw UserError(cat("random::set_state: the state is i64[2], this is ", type), at,
+                    "give what td::random::state() gave");
+  }
+  generator().assign(Operand(state, at));
+}
+
 Tensor normal(const Shape& shape, NormalOptions options, Source at) {
   check_float(options.dtype, "random::normal", at);
   return draw(ops::random_normal, shape, options.dtype, options.key, options.mean, options.stddev,

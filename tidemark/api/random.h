@@ -27,6 +27,10 @@ class Key {
 
 // Where draws without a key come from: each takes the next key of this generator.
 void seed(uint64_t seed);
+// Where this generator stands, i64[2]: set again, draws go on from there as they did the first
+// time.
+Tensor state(Source at = Source::here());
+void set_state(const Tensor& state, Source at = Source::here());
 
 struct NormalOptions {
   double mean = 0, stddev = 1;

@@ -119,11 +119,11 @@ class Saved {
   std::vector<Value> list_;
 };
 
-TensorsFunction function_of(Graph graph, std::string name) {
+TensorsFunction function_of(Graph graph, FunctionOptions options) {
   const auto shared = std::make_shared<const Graph>(std::move(graph));
   return TensorsFunction(
       [shared](const Tensors& inputs) { return replayed(*shared, inputs, Source::none()); },
-      {.name = std::move(name)}, Source::none());
+      std::move(options), Source::none());
 }
 
 std::shared_ptr<const FunctionPair> make_pair_of(const TraceableFunction& function,
@@ -206,6 +206,8 @@ std::shared_ptr<const FunctionPair> make_pair_of(const TraceableFunction& functi
 
   const std::string name =
       function.options.name.empty() ? std::string("the function") : function.options.name;
+  const std::optional<Bytes> budget = function.options.budget;
+  const FunctionOptions backward_options{.name = cat("the gradient of ", name), .budget = budget};
   const Graph alone = compact(forward);
   pair->whole.emplace(
       [graph = alone, wanted, count = inputs.size()](const Tensors& all) {
@@ -224,9 +226,10 @@ std::shared_ptr<const FunctionPair> make_pair_of(const TraceableFunction& functi
         }
         return tape.gradient(targets, watched, {.output_gradients = seeds});
       },
-      FunctionOptions{.name = cat("the gradient of ", name)}, Source::none());
-  pair->forward.emplace(function_of(alone, cat(name, ", for its gradient")));
-  pair->backward.emplace(function_of(compact(backward), cat("the gradient of ", name)));
+      backward_options, Source::none());
+  pair->forward.emplace(
+      function_of(alone, {.name = cat(name, ", for its gradient"), .budget = budget}));
+  pair->backward.emplace(function_of(compact(backward), backward_options));
   return pair;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tidemark/api/function_plan.h"
 #include "tidemark/api/mode.h"
 #include "tidemark/api/structure.h"
 #include "tidemark/base/output.h"
@@ -35,6 +36,9 @@ std::shared_ptr<const ReadyFunction> TraceCache::ready_for(const Arguments& argu
   auto ready = std::make_shared<ReadyFunction>();
   ready->trace = found.trace;
   ready->compiled = program_for(found, key);
+  // What is like the last call was checked then.
+  if (function_.options.budget.has_value())
+    TracePlans(function_, found.trace).check(ready->compiled, call);
   const std::lock_guard guard(lock_);
   ++found.trace->calls;
   // Another thread may have used another, or cleared the cache.

@@ -84,6 +84,8 @@ struct CompiledFunction {
   int64_t bytes() const;
   // Bytes of results that are the call's own.
   int64_t result_bytes() const;
+  // The most a call adds at once: results and arena.
+  int64_t peak_bytes() const { return program->arena_bytes + result_bytes(); }
 };
 
 // Its graph for these sizes of the open ones.
@@ -96,6 +98,8 @@ std::shared_ptr<CompiledFunction> compile_function(const TracedFunction& traced,
 struct RunOptions {
   std::byte* arena = nullptr;  // The caller's: the arena, then the results.
   Profile* profile = nullptr;  // Measures what is touched.
+  // Whose budget bounds the copies of Variables that a plan cannot foresee.
+  const FunctionOptions* function = nullptr;
 };
 
 // Takes all memory first; then nothing but a check in the program can fail, and a failed call

@@ -29,7 +29,7 @@ struct Item {
   // Of its results, alive until their last reader has run; those of the region have bytes of their
   // own from the start.
   int64_t bytes = 0;
-  int64_t inside = 0;           // What it needs besides while it runs: bodies of control flow.
+  int64_t inside = 0;  // What it needs besides while it runs: bodies of control flow, scratch.
   std::vector<int32_t> before;  // Items that must have run.
   std::vector<int32_t> reads;   // Items whose bytes it reads, each once.
   std::vector<int32_t> after;
@@ -43,11 +43,12 @@ class Orderer {
  public:
   // `updates`: of each result, the parameter whose bytes it may take, or -1; those of the body are
   // Variables.
-  Orderer(Graph& graph, RegionId region, std::vector<int32_t> updates)
+  Orderer(Graph& graph, RegionId region, std::vector<int32_t> updates, const Scratch& scratch)
       : graph_(graph),
         region_(graph.regions[static_cast<size_t>(region)]),
         is_body_(region == Graph::kBody),
-        updates_(std::move(updates)) {
+        updates_(std::move(updates)),
+        scratch_(scratch) {
     updates_.resize(region_.results.size(), -1);
   }
 
@@ -111,9 +112,10 @@ class Orderer {
       const bool is_group = node.op->self == &ops::group;
       for (size_t k = 0; k < node.regions.size() && !is_group; ++k) {
         std::vector<int32_t> carried = k == 0 ? carried_by(node) : std::vector<int32_t>();
-        Orderer inner(graph_, node.regions[k], std::move(carried));
+        Orderer inner(graph_, node.regions[k], std::move(carried), scratch_);
         made.inside = std::max(made.inside, inner.run());
       }
+      if (scratch_) made.inside = std::max(made.inside, scratch_(graph_, node));
       if (!is_view && node.op->family != Family::source) {
         for (size_t r = 0; r < node.results.size(); ++r) {
           const TensorType& type = node.results[r];
@@ -398,6 +400,7 @@ class Orderer {
   Region& region_;
   bool is_body_;
   std::vector<int32_t> updates_;
+  const Scratch& scratch_;
   std::vector<Item> items_;
   std::vector<int32_t> root_;  // By node: the item whose bytes it shows.
   std::unordered_map<int32_t, int32_t> number_;
@@ -477,8 +480,8 @@ bool can_fail(const Graph& graph, const Node& node) {
   });
 }
 
-void order(Graph& graph, std::span<const int32_t> updates) {
-  Orderer(graph, Graph::kBody, {updates.begin(), updates.end()}).run();
+void order(Graph& graph, std::span<const int32_t> updates, const Scratch& scratch) {
+  Orderer(graph, Graph::kBody, {updates.begin(), updates.end()}, scratch).run();
 }
 
 }  // namespace tidemark::passes

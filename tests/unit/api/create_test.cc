@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tests/unit/api/error_of.h"
 #include "tidemark/api/memory.h"
 #include "tidemark/api/ops.h"
 #include "tidemark/api/random.h"
@@ -271,6 +272,50 @@ TEST(Random, BernoulliTakesAProbabilityForEachElement) {
   EXPECT_NEAR(static_cast<double>(hits[2]), 5000, 250);
   EXPECT_EQ(random::bernoulli(1, {4}).to_vector<bool>(),
             (std::vector<bool>{true, true, true, true}));
+}
+
+TEST(Random, GoesOnFromAState) {
+  random::seed(11);
+  (void)random::normal({3});
+  const Tensor state = random::state();
+  const Tensor first = random::normal({5}), second = random::normal({5});
+  EXPECT_FALSE(identical(first, second));
+  random::set_state(state);
+  EXPECT_TRUE(identical(random::normal({5}), first));
+  EXPECT_TRUE(identical(random::normal({5}), second));
+  // The same as having drawn as often from the seed.
+  random::seed(11);
+  (void)random::normal({3});
+  EXPECT_TRUE(identical(random::normal({5}), first));
+}
+
+TEST(Random, RefusesAStateOfAnotherType) {
+  const std::string text = error_of([] { random::set_state(zeros({3})); });
+  EXPECT_EQ(text.substr(0, text.find('\n')),
+            "random::set_state: the state is i64[2], this is f32[3]");
+  EXPECT_EQ(text.substr(text.rfind('\n')), "\n  give what td::random::state() gave");
+}
+
+TEST(FromCallback, IsWhatTheCallbackWrites) {
+  const int64_t before = memory::current().count;
+  memory::reset_peak();
+  const Tensor x = from_callback({2, 32}, DType::f32, [](std::span<std::byte> bytes) {
+    ASSERT_EQ(bytes.size(), 256U);
+    auto* const elements = reinterpret_cast<float*>(bytes.data());
+    for (int i = 0; i < 64; ++i) elements[i] = static_cast<float>(i);
+  });
+  EXPECT_EQ(memory::peak().count, before + 256);
+  EXPECT_TRUE(identical(x, reshape(arange(0, 64, 1, DType::f32), {2, 32})));
+}
+
+TEST(FromCallback, GivesItsBytesBackWhereTheCallbackThrows) {
+  const int64_t before = memory::current().count;
+  const auto fails = [] {
+    (void)from_callback({1000}, DType::f32,
+                        [](std::span<std::byte>) { throw UserError("no bytes"); });
+  };
+  EXPECT_EQ(error_of(fails), "no bytes");
+  EXPECT_EQ(memory::current().count, before);
 }
 
 }  // namespace

@@ -1,0 +1,44 @@
+// A function of one tensor that keeps its shape: by name, as an op, or of one's own.
+#pragma once
+
+#include <concepts>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "tidemark/nn/layer.h"
+
+namespace tidemark::nn {
+
+// "relu", "gelu", "silu" ("swish"), "sigmoid", "tanh", "softmax", "log_softmax", "softplus",
+// "leaky_relu", "elu", "linear"; td::relu; a lambda. Also a layer: Sequential{Dense(8),
+// Activation("relu")}.
+class Activation {
+ public:
+  // Leaves its input as it is.
+  Activation() = default;
+  Activation(const char* name, Source at = Source::here()) : Activation(std::string(name), at) {}
+  Activation(const std::string& name, Source at = Source::here());
+  template <class F>
+    requires(!std::same_as<F, Activation> && !std::convertible_to<F, std::string> &&
+             LayerFunction<F>)
+  Activation(F f) : function_(std::make_shared<const AnyLayer>(std::move(f))) {}
+
+  bool is_linear() const { return function_ == nullptr; }
+  Tensor operator()(const Tensor& x, Source at = Source::here()) const {
+    return is_linear() ? x : (*function_)(x, at);
+  }
+  // One of one's own may have Variables.
+  void tidemark_walk(const detail::VariablePath& path, const detail::SeeVariable& see) const {
+    detail::walk_variables(function_, path, see);
+  }
+  void tidemark_walk(const detail::VariablePath& path, const detail::ReplaceVariable& replace) {
+    detail::walk_variables(function_, path, replace);
+  }
+
+ private:
+  std::shared_ptr<const AnyLayer> function_;
+};
+
+}  // namespace tidemark::nn

@@ -1,0 +1,69 @@
+// Small layers: Embedding, Flatten, Dropout.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "tidemark/nn/initializers.h"
+#include "tidemark/nn/layer.h"
+
+namespace tidemark::nn {
+
+struct EmbeddingOptions {
+  Initializer initializer = initializers::uniform();
+  DType dtype = DType::f32;
+  std::string name = {};
+};
+
+// Rows of a table, one for each id: [...] of integers becomes [..., features]. Its gradient is the
+// rows that were looked up.
+class Embedding {
+ public:
+  Embedding(int64_t ids, int64_t features, EmbeddingOptions options = {},
+            Source at = Source::here());
+  Tensor operator()(const Tensor& ids, Source at = Source::here()) const;
+  const std::string& name() const { return name_; }
+
+  Variable table;  // [ids, features]
+  TIDEMARK_FIELDS(table)
+
+  static constexpr const char* kKind = "nn::Embedding";
+  Tensor call(const Tensor& ids, Source at) const;  // Internal.
+
+ private:
+  std::string name_;
+};
+
+// All axes but the first made one: [n, ...] becomes [n, features]. A view.
+class Flatten {
+ public:
+  Tensor operator()(const Tensor& x, Source at = Source::here()) const;
+  const std::string& name() const { return name_; }
+  TIDEMARK_FIELDS(name_)
+
+  static constexpr const char* kKind = "nn::Flatten";
+  Tensor call(const Tensor& x, Source at) const;  // Internal.
+
+ private:
+  std::string name_;
+};
+
+// In train mode (nn::Training) each element is zero with probability `rate` and the others are
+// scaled so that the mean stays; else nothing happens.
+class Dropout {
+ public:
+  explicit Dropout(double rate = 0.5, Source at = Source::here());
+  Tensor operator()(const Tensor& x, Source at = Source::here()) const;
+  double rate() const { return rate_; }
+  const std::string& name() const { return name_; }
+  TIDEMARK_FIELDS(rate_)
+
+  static constexpr const char* kKind = "nn::Dropout";
+  Tensor call(const Tensor& x, Source at) const;  // Internal.
+
+ private:
+  double rate_;
+  std::string name_;
+};
+
+}  // namespace tidemark::nn

@@ -1,0 +1,73 @@
+// What a layer is: any type with `Tensor operator()(const Tensor&) const`. This header has what
+// holds one without knowing its type, and what the layers of the library share.
+#pragma once
+
+#include <concepts>
+#include <functional>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "tidemark/api/callback.h"
+#include "tidemark/api/variable_walk.h"
+
+namespace tidemark::detail {
+// A UserError: a closure holds layers of its own, which no copy of the model can replace.
+[[noreturn]] void refuse_closure(const VariablePath& path);
+}  // namespace tidemark::detail
+
+namespace tidemark::nn {
+
+template <class F>
+concept LayerFunction = std::invocable<const F&, const Tensor&> &&
+                        std::convertible_to<std::invoke_result_t<const F&, const Tensor&>, Tensor>;
+
+// Holds a callable of one tensor: a layer, an op, a closure, a function with a gradient of its own.
+// A copy is the same layer.
+class AnyLayer {
+ public:
+  template <class F>
+    requires(!std::same_as<F, AnyLayer> && LayerFunction<F>)
+  AnyLayer(F layer) : held_(std::make_shared<const Held<F>>(std::move(layer))) {}
+
+  Tensor operator()(const Tensor& x, Source at = Source::here()) const {
+    return held_->call(x, at);
+  }
+  void tidemark_walk(const detail::VariablePath& path, const detail::SeeVariable& see) const {
+    held_->walk(path, see);
+  }
+  void tidemark_walk(const detail::VariablePath& path, const detail::ReplaceVariable& replace) {
+    held_ = held_->replaced(path, replace);
+  }
+
+ private:
+  struct Holder {
+    virtual ~Holder() = default;
+    virtual Tensor call(const Tensor& x, Source at) const = 0;
+    virtual void walk(const detail::VariablePath& path, const detail::SeeVariable& see) const = 0;
+    virtual std::shared_ptr<const Holder> replaced(const detail::VariablePath& path,
+                                                   const detail::ReplaceVariable& f) const = 0;
+  };
+  template <class F>
+  struct Held final : Holder {
+    explicit Held(F layer) : layer(std::move(layer)) {}
+    Tensor call(const Tensor& x, Source at) const override {
+      return detail::call_back(layer, at, x);
+    }
+    void walk(const detail::VariablePath& path, const detail::SeeVariable& see) const override {
+      detail::walk_variables(layer, path, see);
+    }
+    std::shared_ptr<const Holder> replaced(const detail::VariablePath& path,
+                                           const detail::ReplaceVariable& f) const override {
+      F copy = layer;
+      detail::walk_variables(copy, path, f);
+      return std::make_shared<const Held<F>>(std::move(copy));
+    }
+    F layer;
+  };
+
+  std::shared_ptr<const Holder> held_;
+};
+
+}  // namespace tidemark::nn

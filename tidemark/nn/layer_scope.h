@@ -1,0 +1,70 @@
+// What every layer of the library does around its work; internal to nn/.
+#pragma once
+
+#include <string>
+
+#include "tidemark/nn/layer.h"
+
+namespace tidemark::detail {
+
+// `nn::Dense "head"`, or `nn::Dense` where it has no name.
+std::string layer_title(const char* kind, const std::string& name);
+// What a layer's parameter is called in messages: "head/kernel", or "kernel".
+std::string parameter_name(const std::string& layer, const char* parameter);
+
+// One call of a layer, for those who list them.
+struct LayerCall {
+  const char* kind;
+  const std::string& name;
+  const nn::AnyLayer& layer;
+  const Tensor &input, &output;
+};
+
+// Sees the calls of layers on its thread, for its life; what a layer calls itself is not seen.
+class LayerObserver {
+ public:
+  LayerObserver() : outer_(current_) { current_ = this; }
+  virtual ~LayerObserver() { current_ = outer_; }
+  LayerObserver(const LayerObserver&) = delete;
+  LayerObserver& operator=(const LayerObserver&) = delete;
+  virtual void saw(const LayerCall& call) = 0;
+  static LayerObserver* current() { return current_; }
+
+ private:
+  friend class LayerScope;
+  static thread_local LayerObserver* current_;
+  LayerObserver* outer_;
+};
+
+// Held while a layer runs: what it does is charged to the line that called it, and to the layer.
+class LayerScope {
+ public:
+  LayerScope(const char* kind, const std::string& name, Source at);
+  ~LayerScope();
+  LayerScope(const LayerScope&) = delete;
+  LayerScope& operator=(const LayerScope&) = delete;
+
+ private:
+  SourceScope lines_;
+  LayerObserver* observer_;
+};
+
+// A layer's operator(): Layer has `kKind`, `name()` and `call(x, at)`.
+template <class Layer>
+Tensor run_layer(const Layer& layer, const Tensor& x, Source at) {
+  LayerObserver* const observer = LayerObserver::current();
+  Tensor result;
+  {
+    const LayerScope scope(Layer::kKind, layer.name(), at);
+    result = layer.call(x, at);
+  }
+  if (observer != nullptr) [[unlikely]]
+    observer->saw({Layer::kKind, layer.name(), nn::AnyLayer(layer), x, result});
+  return result;
+}
+
+// A UserError that begins with the layer.
+[[noreturn]] void refuse(const char* kind, const std::string& name, const std::string& problem,
+                         const char* remedy, Source at);
+
+}  // namespace tidemark::detail

@@ -1,0 +1,26 @@
+// Products with a kernel that learns its shape from what it is first given; internal to nn/.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "tidemark/api/variable.h"
+
+namespace tidemark::detail {
+
+// A layer, for messages.
+struct LayerTitle {
+  const char* kind;
+  const std::string& name;
+};
+
+// The last size of x. The kernel is given its shape, [that size, units], where it has none yet; a
+// UserError where it was built for another.
+Dim build_kernel(const Variable& kernel, const Tensor& x, int64_t units, LayerTitle layer,
+                 Source at);
+void build_vector(const std::optional<Variable>& vector, const Dim& size, Source at);
+
+// x kernel + bias, over the last axis of x: one product, however many axes x has.
+Tensor linear(const Tensor& x, const Variable& kernel, const std::optional<Variable>& bias);
+
+}  // namespace tidemark::detail

@@ -1,0 +1,124 @@
+#include "tidemark/nn/norm.h"
+
+#include <initializer_list>
+#include <vector>
+
+#include "tidemark/api/mode.h"
+#include "tidemark/api/ops.h"
+#include "tidemark/nn/layer_scope.h"
+
+namespace tidemark::nn {
+namespace {
+
+template <class Options>
+Variable by_feature(const char* name, Initializer initializer, const Options& options, Source at,
+                    bool trainable = true) {
+  return Variable::unshaped(std::move(initializer),
+                            {.name = detail::parameter_name(options.name, name),
+                             .trainable = trainable,
+                             .dtype = options.dtype},
+                            at);
+}
+template <class Options>
+std::optional<Variable> by_feature_if(bool wanted, const char* name, Initializer initializer,
+                                      const Options& options, Source at) {
+  if (!wanted) return {};
+  return by_feature(name, std::move(initializer), options, at);
+}
+
+// Gives a vector by feature its shape, or checks it.
+void build(const Variable& vector, const Tensor& x, const char* kind, const std::string& name,
+           Source at) {
+  if (x.rank() == 0)
+    detail::refuse(kind, name, "the input is one number, without an axis of features",
+                   "give it [..., features]", at);
+  const Dim features = x.shape()[-1];
+  if (!vector.has_shape()) vector.set_shape({features}, at);
+  const Dim built = vector.shape(at)[0];
+  if (built != features)
+    detail::refuse(
+        kind, name, cat("built for ", built, " features, got ", features),
+        "a layer keeps the size of its first input: make another for inputs of this size", at);
+}
+
+std::optional<Tensor> value_of(const std::optional<Variable>& variable, Source at) {
+  if (!variable) return {};
+  return variable->value(at);
+}
+
+}  // namespace
+
+LayerNorm::LayerNorm(LayerNormOptions options, Source at)
+    : scale(by_feature_if(options.use_scale, "scale", initializers::ones, options, at)),
+      bias(by_feature_if(options.use_bias, "bias", initializers::zeros, options, at)),
+      epsilon_(options.epsilon),
+      name_(std::move(options.name)) {}
+
+Tensor LayerNorm::call(const Tensor& x, Source at) const {
+  for (const auto* vector : {&scale, &bias})
+    if (*vector) build(**vector, x, kKind, name_, at);
+  return layer_norm(
+      x, {.scale = value_of(scale, at), .bias = value_of(bias, at), .epsilon = epsilon_}, at);
+}
+
+Tensor LayerNorm::operator()(const Tensor& x, Source at) const {
+  return detail::run_layer(*this, x, at);
+}
+
+RMSNorm::RMSNorm(RMSNormOptions options, Source at)
+    : scale(by_feature("scale", initializers::ones, options, at)),
+      epsilon_(options.epsilon),
+      name_(std::move(options.name)) {}
+
+Tensor RMSNorm::call(const Tensor& x, Source at) const {
+  build(scale, x, kKind, name_, at);
+  return rms_norm(x, {.scale = scale.value(at), .epsilon = epsilon_}, at);
+}
+
+Tensor RMSNorm::operator()(const Tensor& x, Source at) const {
+  return detail::run_layer(*this, x, at);
+}
+
+BatchNorm::BatchNorm(BatchNormOptions options, Source at)
+    : scale(by_feature_if(options.use_scale, "scale", initializers::ones, options, at)),
+      bias(by_feature_if(options.use_bias, "bias", initializers::zeros, options, at)),
+      running_mean(by_feature("running_mean", initializers::zeros, options, at, false)),
+      running_variance(by_feature("running_variance", initializers::ones, options, at, false)),
+      epsilon_(options.epsilon),
+      momentum_(options.momentum),
+      name_(std::move(options.name)) {}
+
+Tensor BatchNorm::call(const Tensor& x, Source at) const {
+  if (x.rank() < 2)
+    detail::refuse(kKind, name_, cat("the input ", x.shape(), " has no batch"),
+                   "give it [n, ..., features]", at);
+  for (const auto* vector : {&scale, &bias})
+    if (*vector) build(**vector, x, kKind, name_, at);
+  for (const Variable* figure : {&running_mean, &running_variance})
+    build(*figure, x, kKind, name_, at);
+  Tensor centre, spread;
+  if (is_training()) {
+    std::vector<int64_t> axes;
+    for (int64_t axis = 0; axis < x.rank() - 1; ++axis) axes.push_back(axis);
+    centre = mean(x, axes);
+    spread = var(x, axes);
+    const auto move = [this](const Variable& running, const Tensor& now) {
+      running.assign_add((1 - momentum_) * (cast(stop_gradient(now), running.dtype()) - running));
+    };
+    move(running_mean, centre);
+    move(running_variance, spread);
+  } else {
+    centre = running_mean.value(at);
+    spread = running_variance.value(at);
+  }
+  Tensor factor = rsqrt(spread + epsilon_);
+  if (scale) factor = std::move(factor) * *scale;
+  Tensor result = (x - centre) * factor;
+  return bias ? std::move(result) + *bias : result;
+}
+
+Tensor BatchNorm::operator()(const Tensor& x, Source at) const {
+  return detail::run_layer(*this, x, at);
+}
+
+}  // namespace tidemark::nn

@@ -1,0 +1,89 @@
+// Layers that bring their input to mean 0 and deviation 1.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "tidemark/nn/initializers.h"
+#include "tidemark/nn/layer.h"
+
+namespace tidemark::nn {
+
+struct LayerNormOptions {
+  double epsilon = 1e-5;
+  bool use_scale = true, use_bias = true;
+  DType dtype = DType::f32;
+  std::string name = {};
+};
+
+// Over the last axis: mean 0, deviation 1, then scale and bias by feature.
+class LayerNorm {
+ public:
+  explicit LayerNorm(LayerNormOptions options = {}, Source at = Source::here());
+  Tensor operator()(const Tensor& x, Source at = Source::here()) const;
+  const std::string& name() const { return name_; }
+
+  std::optional<Variable> scale, bias;  // [features]
+  TIDEMARK_FIELDS(scale, bias)
+
+  static constexpr const char* kKind = "nn::LayerNorm";
+  Tensor call(const Tensor& x, Source at) const;  // Internal.
+
+ private:
+  double epsilon_;
+  std::string name_;
+};
+
+struct RMSNormOptions {
+  double epsilon = 1e-5;
+  DType dtype = DType::f32;
+  std::string name = {};
+};
+
+// Over the last axis: divided by the root of the mean of squares, then scaled by feature.
+class RMSNorm {
+ public:
+  explicit RMSNorm(RMSNormOptions options = {}, Source at = Source::here());
+  Tensor operator()(const Tensor& x, Source at = Source::here()) const;
+  const std::string& name() const { return name_; }
+
+  Variable scale;  // [features]
+  TIDEMARK_FIELDS(scale)
+
+  static constexpr const char* kKind = "nn::RMSNorm";
+  Tensor call(const Tensor& x, Source at) const;  // Internal.
+
+ private:
+  double epsilon_;
+  std::string name_;
+};
+
+struct BatchNormOptions {
+  double epsilon = 1e-3;
+  double momentum = 0.99;  // The share of the running figures that a step of training keeps.
+  bool use_scale = true, use_bias = true;
+  DType dtype = DType::f32;
+  std::string name = {};
+};
+
+// By feature (the last axis), over all other axes. In train mode by the figures of the batch, which
+// move the running ones; else by the running ones.
+class BatchNorm {
+ public:
+  explicit BatchNorm(BatchNormOptions options = {}, Source at = Source::here());
+  Tensor operator()(const Tensor& x, Source at = Source::here()) const;
+  const std::string& name() const { return name_; }
+
+  std::optional<Variable> scale, bias;      // [features]
+  Variable running_mean, running_variance;  // [features], not trained.
+  TIDEMARK_FIELDS(scale, bias, running_mean, running_variance)
+
+  static constexpr const char* kKind = "nn::BatchNorm";
+  Tensor call(const Tensor& x, Source at) const;  // Internal.
+
+ private:
+  double epsilon_, momentum_;
+  std::string name_;
+};
+
+}  // namespace tidemark::nn

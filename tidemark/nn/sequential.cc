@@ -1,0 +1,21 @@
+#include "tidemark/nn/sequential.h"
+
+#include "tidemark/base/error.h"
+
+namespace tidemark::nn {
+
+Tensor Sequential::operator()(const Tensor& x, Source at) const {
+  Tensor value = x;
+  for (const AnyLayer& layer : layers_) value = layer(value, at);
+  return value;
+}
+
+const AnyLayer& Sequential::operator[](int64_t number) const {
+  const int64_t place = number < 0 ? number + size() : number;
+  if (place < 0 || place >= size())
+    throw UserError(cat("nn::Sequential: there is no layer ", number, " of ", size()),
+                    Source::none(), "the first is 0, the last is -1");
+  return layers_[static_cast<size_t>(place)];
+}
+
+}  // namespace tidemark::nn
