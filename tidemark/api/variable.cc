@@ -265,7 +265,7 @@ Variable::Variable(Tensor initial, VariableOptions options, Source at)
 
 Variable::Variable(const Shape& shape, Initializer initializer, VariableOptions options, Source at)
     : state_(declared(options, at)) {
-  if (detail::tracing()) refuse_in_retrace(*state_, at);
+  if (detail::tracing() && !options.made_once) refuse_in_retrace(*state_, at);
   if (initializer == nullptr)
     throw UserError(cat(detail::called(*state_), " was declared without an initializer"), at,
                     "give a function that makes a tensor of a shape and a dtype");

@@ -1,0 +1,291 @@
+// Values and order: what each stage gives, whatever runs at once.
+#include "tidemark/data/dataset.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+#include <thread>
+
+#include "tidemark/api/create.h"
+#include "tidemark/api/function.h"
+#include "tidemark/api/ops.h"
+
+namespace tidemark {
+namespace {
+
+using Numbers = std::vector<int64_t>;
+
+struct Batch {
+  Tensor image, label;
+};
+
+// All elements of one walk, as numbers.
+Numbers numbers_of(const data::Dataset<Tensor>& dataset) {
+  Numbers list;
+  for (const Tensor& x : dataset)
+    for (const int64_t number : x.to_vector<int64_t>()) list.push_back(number);
+  return list;
+}
+Numbers sorted(Numbers list) {
+  std::sort(list.begin(), list.end());
+  return list;
+}
+Numbers counted(int64_t count) {
+  Numbers list(static_cast<size_t>(count));
+  std::iota(list.begin(), list.end(), 0);
+  return list;
+}
+data::Dataset<Tensor> rows(int64_t count) { return data::from_tensor_slices(arange(count)); }
+
+TEST(Dataset, GivesRowsOfTensors) {
+  const Tensor x = constant({{1, 2}, {3, 4}, {5, 6}});
+  int64_t row = 0;
+  for (const Tensor& each : data::from_tensor_slices(x)) EXPECT_TRUE(identical(each, x[row++]));
+  EXPECT_EQ(row, 3);
+}
+
+TEST(Dataset, GivesRowsOfViewsThatAreNotDense) {
+  const Tensor x = transpose(reshape(arange(12), {4, 3}));
+  const auto shuffled = data::from_tensor_slices(x).shuffle({.seed = 3}).batch(3);
+  for (const Tensor& batch : shuffled)
+    EXPECT_EQ(sorted(sum(batch, 1).to_vector<int64_t>()), (Numbers{18, 22, 26}));
+}
+
+TEST(Dataset, KeepsTheStructureOfItsElements) {
+  const Tensor x = arange(6), y = x * 10;
+  for (const auto& [a, b] : data::from_tensor_slices(std::pair{x, y}))
+    EXPECT_TRUE(identical(a * 10, b));
+  for (const Batch& batch : data::from_tensor_slices(Batch{x, y}).batch(4))
+    EXPECT_TRUE(identical(batch.image * 10, batch.label));
+  const auto named = data::from_tensor_slices(std::map<std::string, Tensor>{{"x", x}, {"y", y}});
+  for (const auto& each : named) EXPECT_TRUE(identical(each.at("x") * 10, each.at("y")));
+  const auto lists = data::from_tensor_slices(std::vector{x, y}).shuffle().batch(3);
+  for (const std::vector<Tensor>& each : lists) EXPECT_TRUE(identical(each[0] * 10, each[1]));
+}
+
+TEST(Dataset, ExampleOfTheReadme) {
+  auto [images, labels] = std::pair{zeros({600, 784}), zeros({600}, i32)};
+  auto batches =
+      data::from_tensor_slices(std::tuple{images, labels})
+          .shuffle({.seed = 1})
+          .map([](const Tensor& x, const Tensor& y) { return std::tuple{cast(x, f32) / 255, y}; },
+               {.parallel = 2})
+          .batch(64, {.drop_remainder = true})
+          .prefetch(2);
+  int64_t count = 0;
+  for (const auto& [x, y] : batches) {
+    EXPECT_EQ(x.shape(), (Shape{64, 784}));
+    EXPECT_EQ(y.shape(), (Shape{64}));
+    ++count;
+  }
+  EXPECT_EQ(count, 9);
+  EXPECT_EQ(batches.count(), 9);
+}
+
+TEST(Dataset, RangesCount) {
+  EXPECT_EQ(numbers_of(data::range(4)), (Numbers{0, 1, 2, 3}));
+  EXPECT_EQ(numbers_of(data::range(3, 9, 2)), (Numbers{3, 5, 7}));
+  EXPECT_EQ(numbers_of(data::range(3, -4, -3)), (Numbers{3, 0, -3}));
+  EXPECT_EQ(numbers_of(data::range(5, 5)), Numbers{});
+}
+
+TEST(Dataset, RepeatsTakesAndSkips) {
+  EXPECT_EQ(numbers_of(rows(3).repeat(2)), (Numbers{0, 1, 2, 0, 1, 2}));
+  EXPECT_EQ(numbers_of(rows(3).repeat().take(7)), (Numbers{0, 1, 2, 0, 1, 2, 0}));
+  EXPECT_EQ(numbers_of(rows(5).skip(2)), (Numbers{2, 3, 4}));
+  EXPECT_EQ(numbers_of(rows(5).take(9)), counted(5));
+  EXPECT_EQ(numbers_of(rows(5).skip(9)), Numbers{});
+  EXPECT_EQ(numbers_of(rows(9).skip(2).take(3)), (Numbers{2, 3, 4}));
+  EXPECT_EQ(numbers_of(rows(9).take(5).skip(2)), (Numbers{2, 3, 4}));
+  EXPECT_EQ(numbers_of(rows(0).repeat()), Numbers{});
+  EXPECT_EQ(numbers_of(rows(3).repeat(0)), Numbers{});
+}
+
+TEST(Dataset, BatchesWithAndWithoutARemainder) {
+  std::vector<int64_t> sizes;
+  for (const Tensor& x : rows(7).batch(3)) sizes.push_back(x.shape()[0]);
+  EXPECT_EQ(sizes, (Numbers{3, 3, 1}));
+  EXPECT_EQ(numbers_of(rows(7).batch(3)), counted(7));
+  EXPECT_EQ(numbers_of(rows(7).batch(3, {.drop_remainder = true})), counted(6));
+  EXPECT_EQ(numbers_of(rows(2).batch(3, {.drop_remainder = true})), Numbers{});
+  EXPECT_EQ(numbers_of(data::range(7).batch(3)), counted(7));
+  EXPECT_EQ(numbers_of(rows(4).repeat(2).batch(3)), (Numbers{0, 1, 2, 3, 0, 1, 2, 3}));
+}
+
+TEST(Dataset, ShuffleIsAPermutationThatTheSeedAndThePassDecide) {
+  for (const int64_t count : {1, 2, 3, 5, 64, 100, 1000}) {
+    const auto shuffled = rows(count).shuffle({.seed = 7});
+    const Numbers first = numbers_of(shuffled), second = numbers_of(shuffled);
+    EXPECT_EQ(sorted(first), counted(count));
+    EXPECT_EQ(sorted(second), counted(count));
+    EXPECT_EQ(numbers_of(rows(count).shuffle({.seed = 7})), first);
+    if (count >= 64) {
+      EXPECT_NE(first, second);
+      EXPECT_NE(first, counted(count));
+      EXPECT_NE(numbers_of(rows(count).shuffle({.seed = 8})), first);
+    }
+    const auto same = rows(count).shuffle({.seed = 7, .reshuffle = false});
+    EXPECT_EQ(numbers_of(same), numbers_of(same));
+  }
+}
+
+TEST(Dataset, ShuffleBringsEachElementToEachPlaceAboutAsOften) {
+  constexpr int64_t kCount = 8, kPasses = 8000, kExpected = kPasses / kCount;
+  const auto shuffled = rows(kCount).shuffle({.seed = 11});
+  std::vector<int64_t> seen(kCount * kCount);
+  for (int64_t pass = 0; pass < kPasses; ++pass) {
+    int64_t place = 0;
+    for (const int64_t number : numbers_of(shuffled))
+      ++seen[static_cast<size_t>(number * kCount + place++)];
+  }
+  double chi_square = 0;
+  for (const int64_t times : seen)
+    chi_square += static_cast<double>((times - kExpected) * (times - kExpected)) / kExpected;
+  // 49 degrees of freedom: 85.4 is passed once in a thousand.
+  EXPECT_LT(chi_square, 85.4);
+}
+
+TEST(Dataset, ShuffleByBufferGivesEachElementOnce) {
+  const auto shuffled = rows(100).shuffle({.buffer = 10, .seed = 1});
+  const Numbers first = numbers_of(shuffled);
+  EXPECT_EQ(sorted(first), counted(100));
+  EXPECT_NE(first, counted(100));
+  EXPECT_NE(numbers_of(shuffled), first);
+  for (size_t i = 0; i < first.size(); ++i) EXPECT_LE(first[i], static_cast<int64_t>(i) + 9);
+}
+
+TEST(Dataset, RepetitionsAreShuffledAnew) {
+  const Numbers twice = numbers_of(rows(50).shuffle({.seed = 2}).repeat(2));
+  const Numbers first(twice.begin(), twice.begin() + 50), second(twice.begin() + 50, twice.end());
+  EXPECT_EQ(sorted(first), counted(50));
+  EXPECT_EQ(sorted(second), counted(50));
+  EXPECT_NE(first, second);
+}
+
+TEST(Dataset, OrderIsTheSameForAnyNumberOfThreads) {
+  const auto made = [](int parallel) {
+    return numbers_of(rows(200)
+                          .shuffle({.seed = 5})
+                          .map(
+                              [](const Tensor& x) {
+                                if (x.item<int>() % 7 == 0) std::this_thread::yield();
+                                return x * 3 + 1;
+                              },
+                              {.parallel = parallel})
+                          .batch(8)
+                          .prefetch(3));
+  };
+  const Numbers one = made(1);
+  EXPECT_EQ(one.size(), 200u);
+  for (const int parallel : {2, 3, 8}) EXPECT_EQ(made(parallel), one);
+}
+
+TEST(Dataset, MapTakesFunctionsOpsAndWholeStructs) {
+  const Tensor x = linspace(0, 1, 8);
+  const auto twice = function([](const Tensor& a) { return a * 2; });
+  for (const int parallel : {1, 4}) {
+    int64_t row = 0;
+    for (const Tensor& y : data::from_tensor_slices(x).map(twice, {.parallel = parallel}))
+      EXPECT_TRUE(identical(y, x[row++] * 2));
+    EXPECT_EQ(row, 8);
+  }
+  int64_t row = 0;
+  for (const Tensor& y : data::from_tensor_slices(x).map(exp))
+    EXPECT_TRUE(identical(y, exp(x[row++])));
+  const auto sums =
+      data::from_tensor_slices(Batch{x, x}).map([](const Batch& b) { return b.image + b.label; });
+  row = 0;
+  for (const Tensor& y : sums) EXPECT_TRUE(identical(y, x[row++] * 2));
+  const auto wholes =
+      data::from_tensor_slices(std::tuple{x, x}).map([](const std::tuple<Tensor, Tensor>& both) {
+        return std::get<0>(both) - std::get<1>(both);
+      });
+  for (const Tensor& y : wholes) EXPECT_EQ(y.item<float>(), 0);
+  const auto plain = data::range(3).map([](const Tensor& i) { return std::pair{i, 0.5}; });
+  for (const auto& [i, half] : plain.batch(3))
+    EXPECT_EQ(half.to_vector<float>(), (std::vector<float>{.5, .5, .5}));
+}
+
+TEST(Dataset, FilterKeepsWhatIsTrue) {
+  const auto even = rows(10).filter([](const Tensor& x) { return x % 2 == 0; });
+  EXPECT_EQ(numbers_of(even), (Numbers{0, 2, 4, 6, 8}));
+  EXPECT_EQ(numbers_of(even.batch(2)), (Numbers{0, 2, 4, 6, 8}));
+  const auto pairs =
+      data::from_tensor_slices(std::tuple{arange(4), arange(4) * 2})
+          .filter([](const Tensor& a, const Tensor& b) { return (a + b).item<int>() > 3; });
+  int64_t count = 0;
+  for ([[maybe_unused]] const auto& each : pairs) ++count;
+  EXPECT_EQ(count, 2);
+}
+
+TEST(Dataset, ZipEndsWithTheShortest) {
+  const auto both = data::zip(rows(5), data::range(3));
+  int64_t count = 0;
+  for (const auto& [a, b] : both) EXPECT_EQ(a.item<int>() + b.item<int>(), 2 * count++);
+  EXPECT_EQ(count, 3);
+  for (const auto& [a, b] : data::zip(rows(5).shuffle({.seed = 1}), data::range(9)).batch(4))
+    EXPECT_EQ(a.shape(), b.shape());
+  const auto lists =
+      data::zip(data::from_tensor_slices(std::vector{arange(4), arange(4)}), rows(9));
+  for (const auto& [list, x] : lists.batch(2)) {
+    EXPECT_EQ(list.size(), 2u);
+    EXPECT_TRUE(identical(list[0], x));
+  }
+}
+
+TEST(Dataset, GeneratorsBeginAnewInEachWalk) {
+  const auto three = data::from_generator([i = 0]() mutable -> std::optional<Tensor> {
+    if (i == 3) return std::nullopt;
+    return constant(i++);
+  });
+  EXPECT_EQ(numbers_of(three), counted(3));
+  EXPECT_EQ(numbers_of(three), counted(3));
+  EXPECT_EQ(numbers_of(three.repeat(2).batch(4)), (Numbers{0, 1, 2, 0, 1, 2}));
+  int made = 0;
+  const auto factory = data::from_generator([&made] {
+    ++made;
+    return [i = 0]() mutable {
+      return i < 2 ? std::optional(std::pair{Tensor(i++), 1.5}) : std::nullopt;
+    };
+  });
+  for (const auto& [i, number] : factory) EXPECT_EQ(number.item<float>(), 1.5);
+  for (const auto& [i, number] : factory) EXPECT_LT(i.item<int>(), 2);
+  EXPECT_EQ(made, 2);
+}
+
+TEST(Dataset, BatchesCanBeShuffled) {
+  const Numbers all = numbers_of(rows(10).batch(2).shuffle({.seed = 4}));
+  EXPECT_EQ(sorted(all), counted(10));
+  for (size_t i = 0; i < all.size(); i += 2) EXPECT_EQ(all[i] + 1, all[i + 1]);
+  EXPECT_EQ(sorted(numbers_of(data::range(9).batch(4).shuffle({.seed = 4}))), counted(9));
+}
+
+TEST(Dataset, SeveralWalksGoOnAtOnce) {
+  const auto batches =
+      rows(100).map([](const Tensor& x) { return x + 1; }, {.parallel = 2}).batch(10).prefetch(2);
+  std::vector<int64_t> sums(4);
+  std::vector<std::thread> threads;
+  for (int64_t& sum : sums)
+    threads.emplace_back([&] {
+      for (const int64_t number : numbers_of(batches)) sum += number;
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(sums, (Numbers{5050, 5050, 5050, 5050}));
+}
+
+TEST(Dataset, IsLeftEarlyWithoutHarm) {
+  const auto endless =
+      rows(10).repeat().map([](const Tensor& x) { return x + 1; }, {.parallel = 3}).prefetch(4);
+  for (int i = 0; i < 20; ++i)
+    for (const Tensor& x : endless)
+      if (x.item<int>() == 3) break;
+  auto walk = endless.begin();
+  ++walk;
+  EXPECT_EQ(walk->item<int>(), 2);
+}
+
+}  // namespace
+}  // namespace tidemark

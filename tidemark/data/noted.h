@@ -1,0 +1,44 @@
+// What was seen of elements whose bytes are known only when they are made. Internal to data/.
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "tidemark/data/stage.h"
+
+namespace tidemark::data {
+
+// The largest element seen, and the most bytes that making one took. Written from any thread.
+class NotedType {
+ public:
+  // True where this one is larger than all before it.
+  bool note(std::vector<LeafType> leaves, int64_t held_bytes, int64_t working_bytes) {
+    ElementType type{std::move(leaves), held_bytes};
+    const std::scoped_lock lock(mutex_);
+    const bool larger = !type_ || type.size_bytes() > type_->size_bytes() ||
+                        held_bytes > type_->held_bytes || working_bytes > working_bytes_;
+    if (!larger) return false;
+    held_bytes = type_ ? std::max(held_bytes, type_->held_bytes) : held_bytes;
+    if (!type_ || type.size_bytes() > type_->size_bytes()) type_ = std::move(type);
+    type_->held_bytes = held_bytes;
+    working_bytes_ = std::max(working_bytes_, working_bytes);
+    return true;
+  }
+  std::optional<ElementType> type() const {
+    const std::scoped_lock lock(mutex_);
+    return type_;
+  }
+  int64_t working_bytes() const {
+    const std::scoped_lock lock(mutex_);
+    return working_bytes_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::optional<ElementType> type_;
+  int64_t working_bytes_ = 0;
+};
+
+}  // namespace tidemark::data

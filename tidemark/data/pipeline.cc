@@ -1,0 +1,126 @@
+#include "tidemark/data/pipeline.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+
+#include "tidemark/data/stage.h"
+
+namespace tidemark::data {
+namespace {
+
+void add_stages(const Stage& stage, std::vector<StageBytes>& list) {
+  for (const StagePtr& input : stage.inputs()) add_stages(*input, list);
+  list.push_back(stage.bytes());
+}
+
+DatasetPlan plan_of(const Stage& stage) {
+  std::vector<StageBytes> list;
+  add_stages(stage, list);
+  return DatasetPlan(std::move(list));
+}
+
+}  // namespace
+
+void CapCheck::operator()() const {
+  if (!cap_) return;
+  const DatasetPlan plan = plan_of(*stage_);
+  if (plan.known_bytes() <= cap_->bytes) return;
+  std::string list;
+  for (const StageBytes& stage : plan.stages())
+    list +=
+        cat(list.empty() ? "" : ", ", stage.stage, " ", stage.bytes, stage.known ? "" : " so far");
+  throw UserError(cat("data: this dataset holds ", plan.known_bytes(),
+                      " at once when it is walked, and may hold ", cap_->bytes),
+                  cap_->at, cat(list, "\n  raise the cap, or make one of these hold less"));
+}
+
+// Which passes were begun, and how far the last of them is.
+struct Pipeline::Progress {
+  std::mutex mutex;
+  Position next;  // Where the next pass begins.
+  int64_t pass = 0;
+  std::shared_ptr<std::atomic<int64_t>> given = std::make_shared<std::atomic<int64_t>>(0);
+};
+
+struct Walk::State {
+  std::shared_ptr<const Pipeline> pipeline;
+  Pass pass;
+  std::shared_ptr<std::atomic<int64_t>> given;
+  CursorPtr cursor;  // Last: it reads from the stages above.
+};
+
+Pipeline::Pipeline(StagePtr stage, std::optional<Cap> cap)
+    : stage_(std::move(stage)), check_(stage_, cap), progress_(std::make_unique<Progress>()) {}
+Pipeline::~Pipeline() = default;
+
+// Stages have lines of the user: what they do is charged to these, whoever walks.
+DatasetPlan Pipeline::plan() const {
+  const UserCode own_lines;
+  stage_->learn();
+  return plan_of(*stage_);
+}
+
+std::optional<int64_t> Pipeline::count() const {
+  const auto count = stage_->count();
+  return count == kEndless ? std::nullopt : count;
+}
+
+void Pipeline::check() const {
+  const UserCode own_lines;
+  if (!cap()) return;
+  stage_->learn();
+  check_();
+}
+
+Walk Pipeline::begin() {
+  const UserCode own_lines;
+  check();
+  auto state = std::make_unique<Walk::State>();
+  state->pipeline = shared_from_this();
+  state->given = std::make_shared<std::atomic<int64_t>>(0);
+  {
+    const std::scoped_lock lock(progress_->mutex);
+    state->pass = {.epoch = progress_->next.pass, .cap = &check_};
+    *state->given = progress_->next.element;
+    progress_->pass = progress_->next.pass;
+    progress_->given = state->given;
+    progress_->next = {progress_->next.pass + 1, 0};
+  }
+  stage_->prepare(state->pass);
+  state->cursor = stage_->open(state->pass);
+  if (const int64_t passed = *state->given; passed > 0) state->cursor->advance(passed);
+  return Walk(std::move(state));
+}
+
+Position Pipeline::position() const {
+  const std::scoped_lock lock(progress_->mutex);
+  // What restore() said holds until a pass begins there.
+  const bool restored = progress_->next.element > 0 || progress_->next.pass != progress_->pass + 1;
+  return restored ? progress_->next : Position{progress_->pass, *progress_->given};
+}
+
+void Pipeline::restore(Position position, Source at) {
+  const auto elements = count();
+  if (position.pass < 0 || position.element < 0 || (elements && position.element > *elements))
+    throw UserError(cat("data: there is no element ", position.element, " in pass ", position.pass,
+                        elements ? cat(" of ", *elements, " elements") : ""),
+                    at, "restore what position() gave, on a dataset made in the same way");
+  const std::scoped_lock lock(progress_->mutex);
+  progress_->next = position;
+}
+
+Walk::Walk(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Walk::Walk(Walk&&) noexcept = default;
+Walk::~Walk() = default;
+
+std::optional<Element> Walk::next() {
+  const UserCode own_lines;
+  std::optional<Element> element = state_->cursor->next();
+  if (element) state_->given->fetch_add(1, std::memory_order_relaxed);
+  return element;
+}
+
+Position Walk::position() const { return {state_->pass.epoch, *state_->given}; }
+
+}  // namespace tidemark::data

@@ -1,0 +1,122 @@
+// Elements made ahead of their use, on a thread.
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "tidemark/api/mode.h"
+#include "tidemark/data/stage.h"
+
+namespace tidemark::data {
+namespace {
+
+class PrefetchStage final : public Stage {
+ public:
+  PrefetchStage(StagePtr input, int64_t ahead, Source at)
+      : Stage(cat("prefetch(", ahead, ")"), {std::move(input)}, at), ahead_(ahead) {}
+
+  CursorPtr open(const Pass& pass) const override;
+  std::optional<int64_t> count() const override { return input().count(); }
+  std::optional<ElementType> type() const override { return input().type(); }
+  StageBytes bytes() const override {
+    const auto type = input().type();
+    if (!type) return states_unknown(0, "known after the first element");
+    const int64_t elements = std::min(ahead_, count().value_or(kEndless));
+    return states(elements * type->held_bytes, cat(elements, " elements ", text_of(type->leaves)));
+  }
+  int64_t ahead() const { return ahead_; }
+
+ private:
+  int64_t ahead_;
+};
+
+// One is begun only when there is room for it: waiting and in the making, there are never more than
+// were asked for.
+class PrefetchCursor final : public Cursor {
+ public:
+  PrefetchCursor(const PrefetchStage& stage, const Pass& pass)
+      : room_(static_cast<size_t>(stage.ahead())), input_(stage.input().open(pass)) {}
+  ~PrefetchCursor() override {
+    {
+      const std::scoped_lock lock(mutex_);
+      stopped_ = true;
+    }
+    changed_.notify_all();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  std::optional<Element> next() override {
+    if (ended_) return std::nullopt;
+    if (!thread_.joinable()) start();
+    Made made = fetch();
+    changed_.notify_all();
+    ended_ = !made.element.has_value();
+    if (made.failure) std::rethrow_exception(made.failure);
+    return std::move(made.element);
+  }
+  void advance(int64_t count) override { input_->advance(count); }
+
+ private:
+  struct Made {
+    std::optional<Element> element;  // Nothing: the end, or a failure.
+    std::exception_ptr failure;
+  };
+
+  void start() {
+    thread_ = std::thread([this, training = nn::is_training()] {
+      const nn::Training mode(training);
+      while (work()) continue;
+    });
+  }
+  Made fetch() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return !waiting_.empty(); });
+    Made made = std::move(waiting_.front());
+    waiting_.pop_front();
+    return made;
+  }
+  // False after the last.
+  bool work() {
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return stopped_ || waiting_.size() < room_; });
+      if (stopped_) return false;
+    }
+    Made made = make();
+    const bool last = !made.element.has_value();
+    {
+      const std::scoped_lock lock(mutex_);
+      waiting_.push_back(std::move(made));
+    }
+    changed_.notify_all();
+    return !last;
+  }
+  Made make() try { return {input_->next(), {}}; } catch (...) {
+    return {{}, std::current_exception()};
+  }
+
+  size_t room_;
+  CursorPtr input_;  // Of the thread, from when it starts.
+  bool ended_ = false;
+  std::mutex mutex_;  // Of the next three.
+  std::condition_variable changed_;
+  std::deque<Made> waiting_;
+  bool stopped_ = false;
+  std::thread thread_;
+};
+
+CursorPtr PrefetchStage::open(const Pass& pass) const {
+  return std::make_unique<PrefetchCursor>(*this, pass);
+}
+
+}  // namespace
+
+StagePtr prefetched(StagePtr input, int64_t count, Source at) {
+  if (count < 1)
+    throw UserError(cat("prefetch: ", count, " elements ahead cannot be"), at, "give 1 or more");
+  return std::make_shared<PrefetchStage>(std::move(input), count, at);
+}
+
+}  // namespace tidemark::data
