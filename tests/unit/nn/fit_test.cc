@@ -291,7 +291,7 @@ TEST(FitProgress, FitsItsBarInTheTerminal) {
                            .loss = 0.43128,
                            .now = Bytes(1 << 20),
                            .peak = Bytes(3 << 20)};
-  EXPECT_EQ(nn::bar_text(state, 100),
+  EXPECT_EQ(nn::bar_text(state, 110),
             "epoch 2/10 [=======>                      ] 75/300, 200/s, loss 0.431, 1:12 left, "
             "1.0 MiB, peak 3.0 MiB");
   EXPECT_LE(nn::bar_text(state, 80).size(), 80U);
