@@ -333,6 +333,12 @@ void Variable::scatter_update(const Operand& indices, const Operand& updates) co
       *state_, [&](const Operand& current) { return put(current, indices, updates, at); }, at);
 }
 
+bool detail::assigns_in_place(const Variable& variable) {
+  const VariableState& state = *VariableState::of(variable);
+  const Guard guard(state.lock);
+  return state.value.has_value() && is_sole(*TensorState::of(state.value));
+}
+
 Tensor Variable::value(Source at) const { return detail::read_variable(*state_, at); }
 Tensor Variable::operator[](const Slices& index) const { return value(index.at)[index]; }
 const Shape& Variable::shape(Source at) const {

@@ -81,6 +81,11 @@ class Variable {
   std::shared_ptr<detail::VariableState> state_;
 };
 
+namespace detail {
+// Whether it has a value that nobody else holds, so that an assignment takes no bytes.
+bool assigns_in_place(const Variable& variable);
+}  // namespace detail
+
 // Its name, its type and its value.
 std::ostream& operator<<(std::ostream& out, const Variable& variable);
 

@@ -322,8 +322,11 @@ int32_t Lowerer::choose(const Node& node, Value result, Scope& scope) {
     chosen = held;
     memory_of(operand) = kNone;  // It is the result's now.
   }
-  if (chosen < 0)
-    chosen = new_buffer(type, bytes_of(type), ByteClass::temporaries, node.source, node.op->name);
+  if (chosen < 0) {
+    const bool is_group = node.op->self == &ops::group;
+    chosen = new_buffer(type, bytes_of(type), ByteClass::temporaries, node.source,
+                        is_group ? group_name(graph_, node) : std::string(node.op->name));
+  }
   memory_of(self) = chosen;
   return chosen;
 }
