@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdio>
 #include <limits>
 #include <sstream>
 #include <string>
@@ -239,6 +240,30 @@ TEST(Fit, TrainsInTrainModeAndJudgesInTheOther) {
       nn::fit(Model{}, batches, {.loss = given, .validation = batches, .progress = Progress::none});
   EXPECT_EQ(history.epochs[0].loss, 1.0);
   EXPECT_EQ(history.epochs[0].validation_loss, 2.0);
+}
+
+TEST(Fit, SavesACheckpointThatTrainingGoesOnFrom) {
+  const std::string path = testing::TempDir() + "fit_checkpoint.safetensors";
+  const auto train = [&](const Net& model, const nn::Adam& optimizer, int64_t epochs) {
+    nn::fit(model, spirals(128, 64),
+            {.loss = cross_entropy,
+             .optimizer = optimizer,
+             .epochs = epochs,
+             .checkpoint = path,
+             .progress = Progress::none});
+  };
+  const Net whole;
+  train(whole, nn::Adam(), 4);
+  const Net first, second(32, 99);
+  train(first, nn::Adam(), 2);
+  const nn::Adam optimizer;
+  io::Checkpoint{{"model", second}, {"optimizer", optimizer}}.load(path);
+  EXPECT_EQ(optimizer.iterations.value().item<int>(), 4);
+  train(second, optimizer, 2);
+  const std::vector<Variable> a = nn::variables(whole), b = nn::variables(second);
+  for (size_t i = 0; i < a.size(); ++i)
+    EXPECT_TRUE(identical(a[i].value(), b[i].value())) << a[i].name();
+  std::remove(path.c_str());
 }
 
 TEST(Fit, WritesALineAnEpochWhereThereIsNoTerminal) {
