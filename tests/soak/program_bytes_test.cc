@@ -20,12 +20,13 @@ struct Held {
   int64_t heap = 0, said = 0;
 };
 
-// Of a second function that does what a first one does, so that kernels are there already.
+// Of a second function that does what a first one does, so that kernels are there already, and made
+// on the same line, so that the account of that line is.
 Held held_by(const Body& body, const td::Shape& shape) {
   const td::Tensor x = td::random::normal(shape, {.key = td::random::Key(1)});
-  const auto first = td::function<td::Tensor(td::Tensor)>(body);
+  const auto made = [&] { return td::function<td::Tensor(td::Tensor)>(body); };
+  const auto first = made(), second = made();
   first(x);
-  const auto second = td::function<td::Tensor(td::Tensor)>(body);
   const int64_t before = live_heap_bytes();
   second(x);
   return {live_heap_bytes() - before, second.cache_info().bytes.count};
@@ -48,8 +49,8 @@ class ProgramBytes : public testing::TestWithParam<Case> {};
 TEST_P(ProgramBytes, AreWhatTheHeapHolds) {
   const Held held = held_by(GetParam().body, GetParam().shape);
   const double ratio = static_cast<double>(held.said) / static_cast<double>(held.heap);
-  EXPECT_GT(ratio, 0.9) << held.said << " said, " << held.heap << " held";
-  EXPECT_LT(ratio, 1.1) << held.said << " said, " << held.heap << " held";
+  EXPECT_GT(ratio, 0.97) << held.said << " said, " << held.heap << " held";
+  EXPECT_LT(ratio, 1.03) << held.said << " said, " << held.heap << " held";
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "tidemark/api/function_plan.h"
 #include "tidemark/api/plan_data.h"
 #include "tidemark/api/tape.h"
 #include "tidemark/api/trace_cache.h"
@@ -58,61 +59,51 @@ CallResult FunctionCore::call(const Arguments& arguments, Source at) const {
   std::shared_ptr<const ReadyFunction> ready = cache_->ready_for(arguments, at);
   const FunctionTrace& trace = *ready->trace;
   if (function_.options.check_captures) check_captures_sometimes(trace, at);
-  auto results = run_function(trace.traced, *ready->compiled, arguments.leaves, {}, at);
+  RunOptions options;
+  options.function = &function_.options;
+  auto results = run_function(trace.traced, *ready->compiled, arguments.leaves, options, at);
   return trace.give(std::move(ready), std::move(results));
+}
+
+Plan FunctionCore::plan(const Arguments& arguments, const PlanOptions& options, Source at) const {
+  const FoundTrace found = cache_->trace_for(arguments, at);
+  TracePlans plans(function_, found.trace);
+  if (options.budget.has_value()) plans.budget = options.budget;
+  const ProgramKey key = program_key(found.trace->traced, arguments, found.sizes);
+  return plans.make(cache_->program_for(found, key), at);
+}
+
+Bytes FunctionCore::saved_for_gradient(const Arguments& arguments, Source at) const {
+  const FoundTrace found = cache_->trace_for(arguments, at);
+  return detail::saved_for_gradient(function_, found.trace, found.sizes, at);
 }
 
 namespace {
 
-// A plan that also tells other values of its open sizes, for which the function need not be there.
-struct OpenPlan {
-  std::string title;  // Of the function.
-  std::shared_ptr<FunctionTrace> trace;
-  int64_t limit_bytes = 0;  // Of programs that the trace keeps.
-
-  Plan make(const ProgramKey& key, std::shared_ptr<const CompiledFunction> program) const {
-    std::string text = title;
-    std::vector<std::string> names;
-    for (size_t i = 0; i < key.sizes().size(); ++i) {
-      names.push_back(text_of(trace->input.open[i], trace->paths));
-      text += cat(i == 0 ? ", for " : ", ", names.back(), " = ", key.sizes()[i]);
-    }
-    Plan plan = PlanAccess::make(std::move(text), std::move(program));
-    if (names.empty()) return plan;
-    const auto at_sizes = [own = *this, key](std::span<const int64_t> sizes, Source at) {
-      return own.at(key, sizes, at);
-    };
-    return PlanAccess::make_open(std::move(plan), std::move(names), at_sizes);
-  }
-
-  Plan at(ProgramKey key, std::span<const int64_t> sizes, Source at) const {
-    const SizeTable& table = trace->traced.sizes;
-    if (const SizeTable::Guard* broken = table.broken(table.evaluate(sizes)))
-      throw UserError(cat("at: this trace serves only sizes with ", table.text(*broken)), at,
-                      "plan by a spec with the sizes themselves: fn.plan(td::spec({64, 784}))");
-    std::copy(sizes.begin(), sizes.end(), key.words.begin() + key.sizes_at);
-    return make(key, trace->program_for(trace, key, limit_bytes));
-  }
-};
+// A tape records calls by programs of its own, which are not the one that is asked for.
+void refuse_under_tape(const char* what, const FunctionTrace& trace, const Arguments& arguments,
+                       Source at) {
+  if (!is_recorded(trace, arguments, at)) return;
+  throw UserError(cat(what, ": a tape watches what this call reads, and would not record it"), at,
+                  "call the function for its gradient, or pause the tape: const auto pause = "
+                  "tape.stop_recording()");
+}
 
 }  // namespace
-
-Plan FunctionCore::plan(const Arguments& arguments, const PlanOptions&, Source at) const {
-  const FoundTrace found = cache_->trace_for(arguments, at);
-  const ProgramKey key = program_key(found.trace->traced, arguments, found.sizes);
-  const OpenPlan open{function_.title(), found.trace, function_.options.cache_limit.count / 2};
-  return open.make(key, cache_->program_for(found, key));
-}
 
 std::pair<CallResult, Profile> FunctionCore::profile(const Arguments& arguments, Source at) const {
   const FoundTrace found = cache_->trace_for(arguments, at);
   const FunctionTrace& trace = *found.trace;
+  refuse_under_tape("profile", trace, arguments, at);
   Profile profile;
   const ProgramKey key = program_key(trace.traced, arguments, found.sizes, &profile);
   const auto compiled = cache_->program_for(found, key);
-  profile.planned = PlanAccess::make(function_.title(), compiled).peak();
+  profile.function = function_.title();
+  TracePlans(function_, found.trace).check(compiled, at);
+  profile.planned = compiled->peak_bytes();
   RunOptions options;
   options.profile = &profile;
+  options.function = &function_.options;
   CallResult called =
       trace.give(found.trace, run_function(trace.traced, *compiled, arguments.leaves, options, at));
   return {std::move(called), std::move(profile)};
@@ -122,6 +113,7 @@ CallResult FunctionCore::run_in(const Plan& plan, std::span<std::byte> arena,
                                 const Arguments& arguments, Source at) const {
   const FoundTrace found = cache_->trace_for(arguments, at);
   const FunctionTrace& trace = *found.trace;
+  refuse_under_tape("run_in", trace, arguments, at);
   const auto compiled = PlanAccess::compiled(plan);
   if (compiled->trace.lock() != found.trace ||
       !serves(trace.traced, compiled->key, program_key(trace.traced, arguments, found.sizes))) {

@@ -20,6 +20,8 @@ namespace tidemark {
 
 struct FunctionOptions {
   std::string name = {};
+  // The most bytes a call may add at once: a plan or a call above it is refused (OverBudget). Of a
+  // function called while another is traced the other's counts.
   std::optional<Bytes> budget = {};
   bool jit = true;  // False: the same program unfused, for debugging.
   std::vector<TensorSpec> input_signature = {};
@@ -99,6 +101,7 @@ class FunctionCore {
 
   CallResult call(const Arguments& arguments, Source at) const;
   Plan plan(const Arguments& arguments, const PlanOptions& options, Source at) const;
+  Bytes saved_for_gradient(const Arguments& arguments, Source at) const;
   std::pair<CallResult, Profile> profile(const Arguments& arguments, Source at) const;
   CallResult run_in(const Plan& plan, std::span<std::byte> arena, const Arguments& arguments,
                     Source at) const;

@@ -6,6 +6,7 @@
 #include "tidemark/api/mode.h"
 #include "tidemark/api/tape.h"
 #include "tidemark/api/variable_state.h"
+#include "tidemark/base/heap.h"
 #include "tidemark/ops/program.h"
 
 namespace tidemark::detail {
@@ -37,6 +38,22 @@ TracingNow::~TracingNow() { tracing_now.pop_back(); }
 
 // ---- programs -----------------------------------------------------------------------------------
 
+namespace {
+
+// An item of a std::map, with the tree's three links and colour.
+template <class Item>
+constexpr int64_t kNodeBytes = static_cast<int64_t>(sizeof(Item) + 4 * sizeof(void*));
+
+}  // namespace
+
+int64_t Programs::entry_bytes(const Table::value_type& entry) {
+  return kNodeBytes<Table::value_type> + entry.second.program->bytes();
+}
+int64_t Programs::entry_bytes(const PlacementTable::value_type& entry) {
+  return kNodeBytes<PlacementTable::value_type> + heap_bytes(entry.first) +
+         held_bytes(entry.second);
+}
+
 std::shared_ptr<const CompiledFunction> Programs::known(const ProgramKey& key) {
   if (last_ == nullptr || !(last_->first == key)) {
     const auto found = table_.find(key);
@@ -62,15 +79,16 @@ std::shared_ptr<const CompiledFunction> Programs::find_or_make(const ProgramKey&
                                        words.begin() + static_cast<int64_t>(key.sizes_at));
   // What was forgotten is found again the same, by compiling for the first sizes.
   if (placements_.size() >= kMostPlacements && !placements_.contains(but_sizes)) {
-    for (const auto& [others, held] : placements_) bytes_ -= held_bytes(held);
+    for (const auto& entry : placements_) bytes_ -= entry_bytes(entry);
     placements_.clear();
   }
-  compile::Placements& placements = placements_[but_sizes];
-  const int64_t placed = held_bytes(placements);
-  const std::shared_ptr<CompiledFunction> made = make(key, placements);
+  const auto [placements, is_new] = placements_.try_emplace(but_sizes);
+  const int64_t placed = entry_bytes(*placements);
+  if (is_new) bytes_ += placed;
+  const std::shared_ptr<CompiledFunction> made = make(key, placements->second);
   compile_ms_ += milliseconds_since(start);
-  bytes_ += made->bytes() + held_bytes(placements) - placed;
   last_ = &*table_.insert_or_assign(key, Held{made, ++uses_}).first;
+  bytes_ += entry_bytes(*last_) + entry_bytes(*placements) - placed;
   drop_beyond(limit_bytes);
   return made;
 }
@@ -80,7 +98,7 @@ void Programs::drop_beyond(int64_t limit_bytes) {
     const auto oldest = std::min_element(
         table_.begin(), table_.end(),
         [](const auto& a, const auto& b) { return a.second.used < b.second.used; });
-    bytes_ -= oldest->second.program->bytes();
+    bytes_ -= entry_bytes(*oldest);
     if (last_ == &*oldest) last_ = nullptr;
     table_.erase(oldest);
   }
@@ -268,6 +286,7 @@ std::shared_ptr<FunctionTrace> trace_function(const TraceableFunction& function,
   add_parameters(trace, *made);
   add_checks(trace, made->traced);
   made->traced.parameters = trace.parameters();
+  made->traced.read_back = trace.read_back();
   made->traced.numbers = trace.numbers();
   made->traced.graph = std::move(trace.graph());
   made->traced.sizes = std::move(trace.sizes());

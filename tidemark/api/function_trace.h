@@ -46,13 +46,16 @@ class Programs {
     int64_t used = 0;  // When, counted in uses.
   };
   using Table = std::map<ProgramKey, Held>;
+  using PlacementTable = std::map<std::vector<int64_t>, compile::Placements>;
+  static int64_t entry_bytes(const Table::value_type& entry);
+  static int64_t entry_bytes(const PlacementTable::value_type& entry);
   std::shared_ptr<const CompiledFunction> known(const ProgramKey& key);
   void drop_beyond(int64_t limit_bytes);
 
   mutable std::mutex lock_;
   Table table_;
   Table::value_type* last_ = nullptr;  // The one used last: looked at first.
-  std::map<std::vector<int64_t>, compile::Placements> placements_;  // By keys without the sizes.
+  PlacementTable placements_;          // By keys without the sizes.
   std::atomic<int64_t> bytes_{0};
   int64_t uses_ = 0;
   double compile_ms_ = 0;

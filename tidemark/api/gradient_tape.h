@@ -11,9 +11,12 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -83,7 +86,47 @@ struct GradientOptions {
 
 namespace detail {
 
-// What gradient() gives for sources: tensors for tensors, Gradients for Variables.
+// Whether there may be a tensor or a Variable in a value of a type.
+template <class T>
+constexpr bool holds_sources();
+template <class Tuple>
+constexpr bool any_holds_sources() {
+  return []<size_t... I>(std::index_sequence<I...>) {
+    return (holds_sources<std::remove_cv_t<std::tuple_element_t<I, Tuple>>>() || ...);
+  }(std::make_index_sequence<std::tuple_size_v<Tuple>>{});
+}
+template <class T>
+constexpr bool holds_sources() {
+  if constexpr (std::is_same_v<T, Tensor> || std::is_same_v<T, Variable>)
+    return true;
+  else if constexpr (is_tuple<T>)
+    return any_holds_sources<T>();
+  else if constexpr (is_list<T> || is_optional<T>)
+    return holds_sources<typename T::value_type>();
+  else if constexpr (is_map<T>)
+    return holds_sources<typename T::mapped_type>();
+  else if constexpr (HasFields<T>)
+    return any_holds_sources<FieldTypes<T>>();
+  else
+    return false;
+}
+
+// The number, among the fields of a struct, of number `wanted` among those that hold sources.
+template <class S, size_t wanted>
+constexpr size_t source_field() {
+  return []<size_t... I>(std::index_sequence<I...>) {
+    size_t found = 0, seen = 0;
+    ((holds_sources<std::remove_cv_t<std::tuple_element_t<I, FieldTypes<S>>>>() && seen++ == wanted
+          ? void(found = I)
+          : void()),
+     ...);
+    return found;
+  }(std::make_index_sequence<std::tuple_size_v<FieldTypes<S>>>{});
+}
+
+// What gradient() gives for sources: tensors for tensors, Gradients for Variables. C++ has no
+// struct like another one with other types, so that a struct with Variables gives a tuple: a part
+// for each field that holds a Variable or a tensor.
 template <class T>
 struct GradientOfT {
   using type = T;
@@ -95,6 +138,14 @@ struct GradientOfT<Variable> {
 template <class T>
 struct GradientOfT<std::vector<T>> {
   using type = std::vector<typename GradientOfT<T>::type>;
+};
+template <class T>
+struct GradientOfT<std::optional<T>> {
+  using type = std::optional<typename GradientOfT<T>::type>;
+};
+template <class T>
+struct GradientOfT<std::map<std::string, T>> {
+  using type = std::map<std::string, typename GradientOfT<T>::type>;
 };
 template <class T, size_t n>
 struct GradientOfT<std::array<T, n>> {
@@ -108,6 +159,22 @@ template <class A, class B>
 struct GradientOfT<std::pair<A, B>> {
   using type = std::pair<typename GradientOfT<A>::type, typename GradientOfT<B>::type>;
 };
+template <class Field>
+auto gradient_of_field() {
+  if constexpr (holds_sources<std::remove_cv_t<Field>>())
+    return std::tuple<typename GradientOfT<std::remove_cv_t<Field>>::type>();
+  else
+    return std::tuple<>();
+}
+template <class... Field>
+auto gradients_of_fields(std::type_identity<std::tuple<Field...>>) {
+  return std::tuple_cat(gradient_of_field<Field>()...);
+}
+template <class T>
+  requires(!Structure<T> && HasFields<T> && holds_sources<T>())
+struct GradientOfT<T> {
+  using type = decltype(gradients_of_fields(std::type_identity<FieldTypes<T>>()));
+};
 template <class T>
 using GradientOf = typename GradientOfT<std::remove_cvref_t<T>>::type;
 
@@ -118,20 +185,30 @@ class Sources {
   void add(const S& source) {
     if constexpr (std::is_same_v<S, Variable>)
       variables.push_back(source);
-    else if constexpr (std::is_same_v<S, GradientOf<S>>)
+    else if constexpr (Structure<S>)
       for_each_leaf(source, [&]<class Leaf>(const Leaf& leaf, const Path&) {
         if constexpr (std::is_same_v<Leaf, Tensor>) tensors.push_back(leaf);
       });
     else if constexpr (is_tuple<S>)
       std::apply([&](const auto&... each) { (add(each), ...); }, source);
-    else
+    else if constexpr (is_map<S>)
+      for (const auto& [name, each] : source) add(each);
+    else if constexpr (is_list<S>)
       for (const auto& each : source) add(each);
+    else if constexpr (is_optional<S>) {
+      if (source) add(*source);
+    } else {
+      static_assert(holds_sources<S>(),
+                    "gradients are by tensors, Variables, and structures of them; a struct must be "
+                    "an aggregate or name its fields with TIDEMARK_FIELDS");
+      std::apply([&](const auto&... each) { (add_field(each), ...); }, fields(source));
+    }
   }
   template <class S>
   GradientOf<S> give(const S& source) {
     if constexpr (std::is_same_v<S, Variable>) {
       return std::move(of_variables[next_variable_++]);
-    } else if constexpr (std::is_same_v<S, GradientOf<S>>) {
+    } else if constexpr (Structure<S>) {
       S copy = source;
       for_each_leaf(copy, [&]<class Leaf>(Leaf& leaf, const Path&) {
         if constexpr (std::is_same_v<Leaf, Tensor>) leaf = std::move(of_tensors[next_tensor_++]);
@@ -139,10 +216,18 @@ class Sources {
       return copy;
     } else if constexpr (is_tuple<S>) {
       return std::apply([&](const auto&... each) { return GradientOf<S>{give(each)...}; }, source);
-    } else {
+    } else if constexpr (is_map<S>) {
+      GradientOf<S> named;
+      for (const auto& [name, each] : source) named.emplace(name, give(each));
+      return named;
+    } else if constexpr (is_list<S>) {
       GradientOf<S> list;
       for (const auto& each : source) list.push_back(give(each));
       return list;
+    } else if constexpr (is_optional<S>) {
+      return source ? GradientOf<S>(give(*source)) : std::nullopt;
+    } else {
+      return give_fields(source);
     }
   }
 
@@ -152,6 +237,18 @@ class Sources {
   std::vector<Gradient> of_variables;
 
  private:
+  template <class Field>
+  void add_field(const Field& field) {
+    if constexpr (holds_sources<Field>()) add(field);
+  }
+  template <class S>
+  GradientOf<S> give_fields(const S& source) {
+    const auto all = fields(source);
+    return [&]<size_t... I>(std::index_sequence<I...>) {
+      return GradientOf<S>{give(std::get<source_field<S, I>()>(all))...};
+    }(std::make_index_sequence<std::tuple_size_v<GradientOf<S>>>{});
+  }
+
   size_t next_tensor_ = 0, next_variable_ = 0;
 };
 

@@ -63,6 +63,10 @@ void check_scalar(const T& target, const char* name, Source at) {
   for (const Tensor& tensor : tensors_of(target)) check_scalar(tensor, name, at);
 }
 
+// A UserError unless all are floats.
+void check_floats(const std::vector<Tensor>& tensors, const char* name, const char* what,
+                  Source at);
+
 // The parts of a tuple by number; the first where none is named.
 template <int... I, class Tuple>
 auto chosen(const Tuple& all) {
@@ -107,19 +111,33 @@ auto grad(F f) {
     return detail::value_and_grad_of<I...>("grad", f, Source::none(), arguments...).second;
   };
 }
-// The same by Variables.
-template <class F>
-auto value_and_grad(F f, std::vector<Variable> variables) {
+namespace detail {
+
+template <class F, class V>
+auto value_and_grad_by(F f, V variables) {
   return [f = std::move(f), variables = std::move(variables)]<class... A>
-    requires detail::Takes<F, A...>
+    requires Takes<F, A...>
   (const A&... arguments) {
     const Source at = Source::none();
     GradientTape tape({}, at);
-    auto value = detail::lift(detail::call_back(f, at, detail::lift(arguments, at)...), at);
-    detail::check_scalar(detail::target_of(value), "value_and_grad", at);
-    auto gradients = tape.gradient(detail::target_of(value), variables, {}, at);
+    auto value = lift(call_back(f, at, lift(arguments, at)...), at);
+    check_scalar(target_of(value), "value_and_grad", at);
+    auto gradients = tape.gradient(target_of(value), variables, {}, at);
     return std::pair{std::move(value), std::move(gradients)};
   };
+}
+
+}  // namespace detail
+
+// The same by Variables: a list of them, one, or a structure.
+template <class F>
+auto value_and_grad(F f, std::vector<Variable> variables) {
+  return detail::value_and_grad_by(std::move(f), std::move(variables));
+}
+template <class F, class V>
+  requires(detail::holds_sources<V>())
+auto value_and_grad(F f, V variables) {
+  return detail::value_and_grad_by(std::move(f), std::move(variables));
 }
 
 // From the gradient of a result to those of the arguments, as often as wanted. Holds what the
@@ -181,11 +199,13 @@ template <class F, class A>
 auto jvp(const F& f, const A& x, const std::type_identity_t<detail::Lifted<A>>& dx) {
   const Source at = Source::none();
   const auto primal = detail::apart(detail::lift(x, at), at);
+  detail::check_floats(detail::tensors_of(primal), "jvp", "what f takes", at);
   // The gradient is linear in that of the result: going back over it gives the product.
   GradientTape outer({.watch_variables = false}, at);
   GradientTape inner({.watch_variables = false}, at);
   inner.watch(primal, at);
   auto value = detail::lift(detail::call_back(f, at, primal), at);
+  detail::check_floats(detail::tensors_of(value), "jvp", "what f gives", at);
   const auto start = detail::apart(detail::zeros_of(value, at), at);
   outer.watch(start, at);
   const auto back =

@@ -5,17 +5,16 @@
 #include <string>
 #include <vector>
 
+#include "tidemark/base/heap.h"
+
 namespace tidemark::detail {
 namespace {
 
 template <class T>
 int64_t of(const std::vector<T>& list) {
-  return static_cast<int64_t>(list.capacity() * sizeof(T));
+  return heap_bytes(list);
 }
-int64_t of(const std::string& text) {
-  constexpr size_t kInside = 15;
-  return text.capacity() > kInside ? static_cast<int64_t>(text.capacity() + 1) : 0;
-}
+int64_t of(const std::string& text) { return heap_bytes(text); }
 // Short lists stand inside.
 template <class T, int N>
 int64_t of(const SmallVec<T, N>& list) {
@@ -41,13 +40,10 @@ int64_t of_places(const std::vector<Place>& places) {
   return bytes;
 }
 
-// A task's own block, and what it keeps of each operand: a layout, or a place and how it moves.
 int64_t of_tasks(const run::Program& program) {
   int64_t bytes = of(program.tasks);
   for (const auto& task : program.tasks)
-    bytes += static_cast<int64_t>(malloc_usable_size(task.get()));
-  for (const run::Step& step : program.steps)
-    bytes += step.operands * static_cast<int64_t>(sizeof(ArrayRef));
+    bytes += static_cast<int64_t>(malloc_usable_size(task.get())) + task->heap_bytes();
   return bytes;
 }
 
@@ -56,8 +52,8 @@ int64_t of_tasks(const run::Program& program) {
 int64_t held_bytes(const TracedFunction& traced) {
   const compile::Interface& interface = traced.interface;
   return of(traced.graph) + of_places(interface.parameters) + of_places(interface.results) +
-         of(traced.parameters) + of(traced.argument_leaves) + of(traced.numbers) +
-         of(traced.checks) + traced.sizes.bytes();
+         of(traced.parameters) + of(traced.argument_leaves) + of(traced.read_back) +
+         of(traced.numbers) + of(traced.checks) + traced.sizes.bytes();
 }
 
 int64_t held_bytes(const run::Program& program) {

@@ -1,13 +1,12 @@
 #include "tidemark/api/plan.h"
 
 #include <algorithm>
-#include <ostream>
-#include <sstream>
+#include <map>
 
 #include "tidemark/api/plan_data.h"
 #include "tidemark/base/error.h"
 #include "tidemark/device/memory.h"
-#include "tidemark/run/treeverse.h"
+#include "tidemark/run/watch.h"
 
 namespace tidemark {
 namespace {
@@ -57,56 +56,6 @@ std::string reason_of(const run::Result& result) {
   return cat(text, ", not in place: ", result.why_not_in_place);
 }
 
-// What a loop keeps of its trips for a gradient, then what it could keep instead.
-std::string kept_text(const run::KeptTrips& kept) {
-  const auto slots = [&](int64_t count) {
-    return cat("slots(", count, "): ", Bytes(count * kept.state_bytes));
-  };
-  const auto again = [&](int64_t advances) {
-    const int64_t first_time = std::max<int64_t>(0, kept.trips - 1);
-    return cat(", ", advances - first_time, " trips run again");
-  };
-  const std::string loop = cat("the loop at ", line_of(kept.source), " keeps, of ");
-  if (kept.trips < 0) return cat(loop, "trips without a bound, ", slots(kept.slots));
-  int64_t root = 1;
-  while (root * root < kept.trips) ++root;
-  std::vector<std::string> choices;
-  const auto add_slots = [&](int64_t count) {
-    choices.push_back(slots(count) + again(run::fewest_advances(kept.trips, count)));
-  };
-  const auto add_every = [&](int64_t every) {
-    const int64_t states = std::max<int64_t>(1, (kept.trips + every - 1) / every) + every - 1;
-    choices.push_back(cat("every(", every, "): ", Bytes(states * kept.state_bytes),
-                          again(run::advances_every(kept.trips, every))));
-  };
-  const bool is_all = kept.slots == 0;
-  if (kept.every > 0)
-    add_every(kept.every);
-  else if (!is_all)
-    add_slots(kept.slots);
-  choices.push_back(cat("all: ", Bytes(is_all ? kept.bytes : kept.trips * kept.state_bytes),
-                        again(std::max<int64_t>(0, kept.trips - 1))));
-  if (kept.slots != root || kept.every > 0) add_slots(root);
-  if (kept.every != root) add_every(root);
-  std::string text =
-      cat(loop, kept.is_exact ? "" : "at most ", kept.trips, " trips, ", choices[0], " (or ");
-  for (size_t i = 1; i < choices.size(); ++i) text += cat(i == 1 ? "" : "; ", choices[i]);
-  return text + ")";
-}
-
-std::string json_text(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\')
-      out += std::string("\\") + c;
-    else if (static_cast<unsigned char>(c) < 0x20)
-      out += ' ';
-    else
-      out += c;
-  }
-  return out + '"';
-}
-
 }  // namespace
 
 std::string detail::memory_name(int32_t number) {
@@ -125,8 +74,9 @@ Plan detail::PlanAccess::make(std::string title, std::shared_ptr<const CompiledF
   }
   const std::vector<int64_t> alive = alive_at(program);
   for (size_t i = 0; i < program.steps.size(); ++i) {
+    const Source at = program.steps[i].source;
     data->timeline.push_back(
-        {program.steps[i].name, line_of(program.steps[i].source), Bytes(alive[i])});
+        {program.steps[i].name, line_of(at), at.layer_path(), Bytes(alive[i])});
   }
   if (!alive.empty())
     data->peak_step = std::max_element(alive.begin(), alive.end()) - alive.begin();
@@ -136,7 +86,8 @@ Plan detail::PlanAccess::make(std::string title, std::shared_ptr<const CompiledF
     if (!counts(buffer) || buffer.lower > data->peak_step || buffer.upper <= data->peak_step)
       continue;
     data->at_peak.push_back({cat(buffer.dtype, buffer.shape), line_of(buffer.source),
-                             reason_of(program, buffer), Bytes(buffer.bytes)});
+                             buffer.source.layer_path(), reason_of(program, buffer),
+                             Bytes(buffer.bytes)});
     data->classes[static_cast<int>(buffer.byte_class)] += buffer.bytes;
     listed += buffer.bytes;
   }
@@ -144,7 +95,7 @@ Plan detail::PlanAccess::make(std::string title, std::shared_ptr<const CompiledF
   for (const run::Result& result : program.results) {
     if (result.parameter >= 0) continue;
     data->at_peak.push_back({cat(result.dtype, result.shape), line_of(result.source),
-                             reason_of(result), Bytes(result.bytes)});
+                             result.source.layer_path(), reason_of(result), Bytes(result.bytes)});
   }
   std::stable_sort(data->at_peak.begin(), data->at_peak.end(),
                    [](const PlanTensor& a, const PlanTensor& b) { return a.bytes > b.bytes; });
@@ -206,104 +157,81 @@ int64_t Plan::peak_step() const { return data_->peak_step; }
 const std::vector<std::string>& Plan::open_sizes() const { return data_->open_sizes; }
 const std::vector<PlanTensor>& Plan::at_peak() const { return data_->at_peak; }
 
-std::string Plan::explain() const {
-  std::ostringstream out;
-  out << data_->title << " needs " << peak() << " at once (" << peak().count << " bytes)";
-  for (int i = 0; i < kByteClasses; ++i) {
-    if (data_->classes[i] == 0) continue;
-    const auto which = static_cast<ByteClass>(i);
-    const bool beside = which == ByteClass::arguments || which == ByteClass::variables ||
-                        which == ByteClass::constants || which == ByteClass::packed;
-    out << "\n  " << name(which) << ' ' << Bytes(data_->classes[i])
-        << (beside ? " (there already, not counted)" : "");
+namespace {
+
+std::vector<PlanBlame> blame(const std::vector<PlanTensor>& tensors,
+                             std::string PlanTensor::* where) {
+  std::map<std::string_view, PlanBlame> found;
+  for (const PlanTensor& tensor : tensors) {
+    PlanBlame& each = found[tensor.*where];
+    each.where = tensor.*where;
+    each.bytes = each.bytes + tensor.bytes;
+    ++each.tensors;
   }
-  const std::vector<PlanMemory> all = memories();
-  for (size_t i = 1; i < all.size(); ++i)
-    out << "\n  in memory \"" << all[i].name << "\": " << all[i].bytes << " (" << all[i].bytes.count
-        << " bytes)";
-  for (const run::KeptTrips& kept : data_->compiled->program->kept)
-    out << "\n  " << kept_text(kept);
-  if (data_->peak_step >= 0) {
-    const PlanStep& step = data_->timeline[static_cast<size_t>(data_->peak_step)];
-    out << "\n  the most is in use at step " << data_->peak_step << " of " << data_->timeline.size()
-        << " (" << step.name << ", " << step.line << ')';
-    for (size_t i = 0; i < std::min<size_t>(5, data_->at_peak.size()); ++i) {
-      const PlanTensor& tensor = data_->at_peak[i];
-      out << "\n    " << tensor.type << ' ' << tensor.bytes << ", " << tensor.reason << " ("
-          << tensor.line << ')';
-    }
-  }
-  out << '\n';
-  return out.str();
+  std::vector<PlanBlame> list;
+  for (auto& [name, each] : found) list.push_back(std::move(each));
+  std::stable_sort(list.begin(), list.end(),
+                   [](const PlanBlame& a, const PlanBlame& b) { return a.bytes > b.bytes; });
+  return list;
 }
 
-std::string Plan::to_text() const {
-  std::ostringstream out;
-  out << explain() << "  load " << load() << ", arena "
-      << Bytes(data_->compiled->program->arena_bytes) << ", threads "
-      << data_->compiled->program->threads << "\n  steps:\n";
-  for (size_t i = 0; i < data_->timeline.size(); ++i) {
-    const PlanStep& step = data_->timeline[i];
-    out << "  " << i << "  " << step.in_use << "  " << step.name << "  " << step.line << '\n';
+}  // namespace
+
+std::vector<PlanBlame> Plan::by_line() const { return blame(data_->at_peak, &PlanTensor::line); }
+std::vector<PlanBlame> Plan::by_layer() const { return blame(data_->at_peak, &PlanTensor::layer); }
+
+std::vector<PlanBuffer> Plan::buffers() const {
+  const Program& program = *data_->compiled->program;
+  std::vector<PlanBuffer> list;
+  for (size_t i = 0; i < program.buffers.size(); ++i) {
+    const run::Buffer& buffer = program.buffers[i];
+    if (buffer.bytes == 0) continue;
+    PlanBuffer& made = list.emplace_back();
+    made.name = buffer.name;
+    made.type = cat(buffer.dtype, buffer.shape);
+    made.line = line_of(buffer.source);
+    made.layer = buffer.source.layer_path();
+    made.reason = reason_of(program, buffer);
+    made.byte_class = buffer.byte_class;
+    made.bytes = buffer.bytes;
+    made.offset = program.offsets[i];
+    made.begin = buffer.lower;
+    made.end = buffer.upper;
+    made.memory = buffer.memory == 0 ? "host" : detail::memory_name(buffer.memory);
+    made.arena = buffer.arena;
   }
-  return out.str();
+  int64_t offset = program.arena_bytes;
+  for (const run::Result& result : program.results) {
+    if (result.parameter >= 0 || result.bytes == 0) continue;
+    PlanBuffer& made = list.emplace_back();
+    made.name = result.name;
+    made.type = cat(result.dtype, result.shape);
+    made.line = line_of(result.source);
+    made.layer = result.source.layer_path();
+    made.reason = reason_of(result);
+    made.byte_class = result.byte_class;
+    made.bytes = result.bytes;
+    made.offset = offset;
+    made.end = static_cast<int64_t>(program.steps.size());
+    made.memory = "host";
+    offset += result.bytes;
+  }
+  return list;
 }
 
-std::string Plan::to_json() const {
-  std::ostringstream out;
-  out << "{\"version\": 1, \"function\": " << json_text(data_->title)
-      << ", \"peak\": " << peak().count << ", \"arena\": " << data_->compiled->program->arena_bytes
-      << ", \"load\": " << load().count << ", \"threads\": " << data_->compiled->program->threads
-      << ", \"classes\": {";
-  for (int i = 0; i < kByteClasses; ++i) {
-    out << (i == 0 ? "" : ", ") << '"' << name(static_cast<ByteClass>(i))
-        << "\": " << data_->classes[i];
+void detail::PlanAccess::add_seen(const Program& program, const run::Watch& watch,
+                                  Profile& profile) {
+  const std::vector<int64_t> planned = alive_at(program), seen = watch.in_use();
+  const int64_t results = own_results(program);
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    const Source at = program.steps[i].source;
+    profile.steps.push_back({program.steps[i].name, line_of(at), at.layer_path(), Bytes(planned[i]),
+                             Bytes(results + seen[i]), watch.steps()[i].runs,
+                             watch.steps()[i].time_ns});
   }
-  out << "}, \"memories\": [";
-  const std::vector<PlanMemory> all = memories();
-  for (size_t i = 0; i < all.size(); ++i) {
-    out << (i == 0 ? "" : ", ") << "{\"name\": " << json_text(all[i].name)
-        << ", \"bytes\": " << all[i].bytes.count << ", \"load\": " << all[i].load.count << '}';
-  }
-  out << "], \"peak_step\": " << data_->peak_step << ", \"at_peak\": [";
-  for (size_t i = 0; i < data_->at_peak.size(); ++i) {
-    const PlanTensor& tensor = data_->at_peak[i];
-    out << (i == 0 ? "" : ", ") << "{\"type\": " << json_text(tensor.type)
-        << ", \"bytes\": " << tensor.bytes.count << ", \"line\": " << json_text(tensor.line)
-        << ", \"reason\": " << json_text(tensor.reason) << '}';
-  }
-  out << "], \"timeline\": [";
-  for (size_t i = 0; i < data_->timeline.size(); ++i) {
-    const PlanStep& step = data_->timeline[i];
-    out << (i == 0 ? "" : ", ") << "{\"step\": " << json_text(step.name)
-        << ", \"line\": " << json_text(step.line) << ", \"in_use\": " << step.in_use.count << '}';
-  }
-  out << "]}\n";
-  return out.str();
-}
-
-std::ostream& operator<<(std::ostream& out, const Plan& plan) { return out << plan.explain(); }
-
-std::ostream& operator<<(std::ostream& out, const Profile& profile) {
-  out << "planned " << profile.planned << ", touched " << profile.touched << '\n';
-  for (const ProfileMemory& memory : profile.memories) {
-    out << "  in memory \"" << memory.name << "\": planned " << memory.planned << ", touched "
-        << memory.touched << '\n';
-  }
-  for (const std::string& path : profile.donated) out << "  donated: " << path << '\n';
-  for (const std::string& why : profile.not_donated) out << "  not donated: " << why << '\n';
-  return out;
-}
-
-std::ostream& operator<<(std::ostream& out, const CacheInfo& info) {
-  out << info.entries.size() << " traces in the cache, " << info.bytes << " of " << info.limit
-      << "; " << info.traces << " made, " << info.evictions << " dropped\n";
-  for (const CacheEntry& entry : info.entries) {
-    out << "  (" << entry.signature << "): " << entry.calls << " calls, " << entry.bytes
-        << ", traced in " << entry.trace_ms << " ms, compiled in " << entry.compile_ms
-        << " ms; why: " << entry.reason << '\n';
-  }
-  return out;
+  for (const run::Watch::Slice& slice : watch.slices())
+    profile.slices.push_back({slice.step, slice.thread, slice.begin_ns, slice.end_ns});
+  profile.slices_left_out = watch.slices_left_out();
 }
 
 }  // namespace tidemark

@@ -39,22 +39,46 @@ struct TensorSpec {
 TensorSpec spec(Shape shape, DType dtype = DType::f32, std::string name = {});
 
 struct PlanOptions {
-  std::optional<Bytes> budget = {};
+  std::optional<Bytes> budget = {};  // In place of the function's own.
 };
 
 // One step of the timeline.
 struct PlanStep {
-  std::string name;  // "matmul", "group of 5: exp, sum, ..."
-  std::string line;  // "train.cc:41"
-  Bytes in_use;      // While it runs: outputs and arena.
+  std::string name;   // "matmul", "group of 5: exp, sum, ..."
+  std::string line;   // "train.cc:41"
+  std::string layer;  // "encoder/dense" (name_scope.h), or nothing.
+  Bytes in_use;       // While it runs: outputs and arena.
 };
 
 // Something alive at the peak.
 struct PlanTensor {
   std::string type;  // "f32[64, 784]"
   std::string line;
+  std::string layer;
   std::string reason;  // "temporaries: made by matmul, read last by step 7 (add)"
   Bytes bytes;
+};
+
+// Bytes of a call, when they are wanted and where they lie.
+struct PlanBuffer {
+  std::string name;  // The op that makes it, or what a result is called.
+  std::string type;
+  std::string line;
+  std::string layer;
+  std::string reason;
+  ByteClass byte_class = ByteClass::temporaries;
+  Bytes bytes;
+  int64_t offset = 0;          // In its arena. Results lie behind it, as run_in lays them.
+  int64_t begin = 0, end = 0;  // The steps over which it is wanted, half-open.
+  std::string memory;          // "host", or a device's: each has an arena of its own.
+  int arena = 0;               // 0: the call's; k: that of a body of the k-th map.
+};
+
+// How much of the peak belongs to a line or to a layer.
+struct PlanBlame {
+  std::string where;  // Empty: outside of any layer.
+  Bytes bytes;
+  int64_t tensors = 0;
 };
 
 // What a call needs in one memory.
@@ -78,7 +102,8 @@ class Plan {
 
   // The most bytes a call adds at once.
   Bytes peak() const;
-  // The least budget under which the function can be compiled.
+  // The least budget under which the function can be compiled: the peak, since nothing is computed
+  // again to save memory unless the program says so.
   Bytes floor() const;
   // The most bytes of the arena alive at once: no placement can go below it.
   Bytes load() const;
@@ -95,6 +120,11 @@ class Plan {
   // Which step has the peak, as a number of the timeline; -1 where there is none.
   int64_t peak_step() const;
   const std::vector<PlanTensor>& at_peak() const;
+  // Whose bytes are in use at the peak, the most first. They add up to timeline()[peak_step()].
+  std::vector<PlanBlame> by_line() const;
+  std::vector<PlanBlame> by_layer() const;
+  // Everything that has a place, in the order it is made; results last. Made anew at each call.
+  std::vector<PlanBuffer> buffers() const;
   // For people.
   std::string explain() const;
   std::string to_text() const;
@@ -114,10 +144,38 @@ struct ProfileMemory {
   Bytes touched;  // The highest byte of its arena there that the run changed.
 };
 
+// What a run did in one step. In a loop a step runs many times, in a branch perhaps never.
+struct ProfileStep {
+  std::string name;
+  std::string line;
+  std::string layer;
+  Bytes planned;  // In use by the plan.
+  // In use as the run saw it: results, and the blocks of the arena that had been handed to a step
+  // by then and would be again.
+  Bytes in_use;
+  int64_t runs = 0;
+  int64_t time_ns = 0;  // Of all runs; of a loop or a map all that runs in it.
+};
+
+// A stretch of time in which a thread worked on a step.
+struct ProfileSlice {
+  int32_t step = 0;
+  int32_t thread = 0;                // 0: the caller.
+  int64_t begin_ns = 0, end_ns = 0;  // Since the run began.
+};
+
 // A measured run.
 struct Profile {
+  // As JSON; docs/plan_json.md has the schema.
+  std::string to_json() const;
+
+  std::string function;
   Bytes planned;
   Bytes touched;  // The highest byte of the arena that the run changed, and the results.
+  std::vector<ProfileStep> steps;    // As Plan::timeline().
+  std::vector<ProfileSlice> slices;  // The first 100,000, in the order they ended.
+  int64_t slices_left_out = 0;
+  int64_t time_ns = 0;                   // From the first step to the last.
   std::vector<ProfileMemory> memories;   // Those beside the host's.
   std::vector<std::string> donated;      // Arguments whose bytes were used.
   std::vector<std::string> not_donated;  // "argument 0: another tensor holds its bytes"

@@ -9,6 +9,10 @@
 
 namespace tidemark {
 
+namespace run {
+class Watch;
+}
+
 struct Plan::Data {
   std::string title;
   std::shared_ptr<const detail::CompiledFunction> compiled;
@@ -31,6 +35,8 @@ struct PlanAccess {
   // Of a function with open sizes.
   static Plan make_open(Plan plan, std::vector<std::string> open_sizes,
                         std::function<Plan(std::span<const int64_t>, Source)> at_sizes);
+  // What a measured run saw, step by step.
+  static void add_seen(const run::Program& program, const run::Watch& watch, Profile& profile);
   static const std::shared_ptr<const CompiledFunction>& compiled(const Plan& plan) {
     return plan.data_->compiled;
   }

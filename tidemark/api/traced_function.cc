@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "tidemark/api/held_bytes.h"
+#include "tidemark/api/over_budget.h"
 #include "tidemark/api/plan_data.h"
 #include "tidemark/api/variable_state.h"
 #include "tidemark/compile/eager.h"
@@ -15,6 +16,7 @@
 #include "tidemark/device/threads.h"
 #include "tidemark/passes/passes.h"
 #include "tidemark/run/paint.h"
+#include "tidemark/run/watch.h"
 
 namespace tidemark::detail {
 
@@ -242,28 +244,35 @@ class Call {
     for (VariableState* variable : compiled_.written) locks_.emplace_back(variable->lock);
     bind_parameters();
     take_memory();
-    if (options_.profile != nullptr) run::paint(registers_[run::kArena], program_.arena_bytes);
-    {
+    if (options_.profile == nullptr) {
       const SourceScope scope(at_);
-      std::optional<device::AllTakePart> all;  // What is planned for all is touched by all.
-      if (options_.profile != nullptr) all.emplace();
-      std::vector<int64_t> touched;
-      run::execute(program_, registers_, options_.profile != nullptr ? &touched : nullptr);
-      for (size_t i = 0; i < touched.size(); ++i) {
-        const run::DeviceArena& arena = program_.device_arenas[i];
-        options_.profile->memories.push_back({memory_name(arena.memory), arena.bytes, touched[i]});
-      }
-    }
-    if (options_.profile != nullptr) {
-      options_.profile->touched =
-          run::touched_bytes(registers_[run::kArena], program_.arena_bytes) +
-          compiled_.result_bytes();
+      run::execute(program_, registers_);
+    } else {
+      run_measured(*options_.profile);
     }
     return commit();
   }
 
  private:
   using Kind = CompiledFunction::Parameter::Kind;
+
+  void run_measured(Profile& profile) {
+    std::byte* const arena = registers_[run::kArena];
+    run::paint(arena, program_.arena_bytes);
+    const SourceScope scope(at_);
+    const device::AllTakePart all;  // What is planned for all is touched by all.
+    run::Watch watch(program_, arena);
+    run::Measured measured;
+    measured.watch = &watch;
+    run::execute(program_, registers_, &measured);
+    profile.time_ns = watch.now_ns();
+    profile.touched = run::touched_bytes(arena, program_.arena_bytes) + compiled_.result_bytes();
+    for (size_t i = 0; i < measured.touched.size(); ++i) {
+      const run::DeviceArena& other = program_.device_arenas[i];
+      profile.memories.push_back({memory_name(other.memory), other.bytes, measured.touched[i]});
+    }
+    PlanAccess::add_seen(program_, watch, profile);
+  }
 
   void check_number(const NumberCheck& check) const {
     const Tensor& given = leaves_[static_cast<size_t>(check.leaf)].tensor;
@@ -336,6 +345,7 @@ class Call {
       for (const run::Result& result : program_.results)
         if (result.parameter < 0) wish(result.dtype, result.shape, result.byte_class);
     }
+    check_shadow();
     const Shape arena{program_.arena_bytes};
     const bool own_arena = options_.arena == nullptr && program_.arena_bytes > 0;
     if (own_arena) wish(DType::u8, arena, ByteClass::temporaries);
@@ -350,6 +360,27 @@ class Call {
     for (Bound& bound : variables_)
       if (bound.shared) copy_variable(bound, std::move(next++->made));
     take_results(wished.begin());
+  }
+
+  // That somebody has a snapshot of a Variable is known at the call only.
+  void check_shadow() const {
+    const FunctionOptions* const function = options_.function;
+    if (function == nullptr || !function->budget.has_value()) return;
+    int64_t needed = compiled_.peak_bytes();
+    std::string names;
+    for (const Bound& bound : variables_) {
+      if (!bound.shared) continue;
+      needed += TensorState::of(bound.value)->storage->bytes;
+      names += (names.empty() ? "" : ", ") + traced_.parameters[bound.parameter].variable->name;
+    }
+    if (names.empty() || needed <= function->budget->count) return;
+    throw OverBudget(
+        cat(function->name.empty() ? "the function" : function->name, ": needs ", needed,
+            " bytes at once, the budget is ", function->budget->count,
+            " bytes: ", needed - compiled_.peak_bytes(),
+            " of them are copies of Variables of which a tensor ", "is still held (", names, ")"),
+        at_, cat("let go of tensors read from them before the call; .budget = ", needed, "_B fits"),
+        *function->budget, needed);
   }
 
   size_t results_taken() const {

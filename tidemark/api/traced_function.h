@@ -30,6 +30,7 @@ struct TracedFunction {
   compile::Interface interface;
   std::vector<Trace::Parameter> parameters;  // Of the graph's body; empty ones are arguments.
   std::vector<int32_t> argument_leaves;      // Of each such, in order: which leaf of the call.
+  std::vector<Trace::ReadBack> read_back;    // Values of the graph as it was traced.
   std::vector<NumberMet> numbers;
   std::vector<NumberCheck> checks;
   SizeTable sizes;  // Of the graph, where some are open; then it is optimised for each size.
@@ -84,6 +85,8 @@ struct CompiledFunction {
   int64_t bytes() const;
   // Bytes of results that are the call's own.
   int64_t result_bytes() const;
+  // The most a call adds at once: results and arena.
+  int64_t peak_bytes() const { return program->arena_bytes + result_bytes(); }
 };
 
 // Its graph for these sizes of the open ones.
@@ -96,6 +99,8 @@ std::shared_ptr<CompiledFunction> compile_function(const TracedFunction& traced,
 struct RunOptions {
   std::byte* arena = nullptr;  // The caller's: the arena, then the results.
   Profile* profile = nullptr;  // Measures what is touched.
+  // Whose budget bounds the copies of Variables that a plan cannot foresee.
+  const FunctionOptions* function = nullptr;
 };
 
 // Takes all memory first; then nothing but a check in the program can fail, and a failed call

@@ -12,6 +12,7 @@ std::string user_text(const std::string& problem, Source at, std::string_view re
   // Inside a composite the line of ours that found it follows: it tells which step it was.
   const bool inner = at.known() && (at.line != line.line || std::strcmp(at.file, line.file) != 0);
   if (inner) text += " [" + at.text() + "]";
+  if (line.known() && line.layer != 0) text += ", in " + line.layer_path();
   if (!remedy.empty()) text.append("\n  ").append(remedy);
   return text;
 }

@@ -29,6 +29,7 @@ class Error : public std::runtime_error {
 //     <remedy>
 // The last two lines stand only where there is something to say. The line is the one given,
 // resolved; where that is another one, the one given follows: "at train.cc:41 [composite.cc:12]".
+// Inside a NameScope its path comes last: "at train.cc:41, in encoder/dense".
 class UserError : public Error {
  public:
   explicit UserError(const std::string& problem, Source at = Source::none(),

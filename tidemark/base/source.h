@@ -4,8 +4,12 @@
 // `Operand`. Library code that calls other public functions holds a `SourceScope`, so that what it
 // does is charged to the line that called it; what calls the user back holds `UserCode`. The rule:
 // the innermost line that is not Tidemark's.
+//
+// A source also carries the layer it was asked for in (name_scope.h): a number that fits where the
+// line leaves room, so that nothing is larger or slower for it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace tidemark {
@@ -20,15 +24,19 @@ class Source {
   }
   static constexpr Source none() { return Source("", 0, ""); }
 
-  // The line to charge: that of the outermost library call now running, if any, else this one.
+  // The line to charge: that of the outermost library call now running, if any, else this one. Its
+  // layer is the innermost that is known: this one's, that call's, or the one now open.
   Source resolve() const;
 
   bool known() const { return line != 0; }
   // "train.cc:41": the file without its folders.
   std::string text() const;
+  // "encoder/dense", or nothing.
+  std::string layer_path() const;
 
   const char* file;
   unsigned line;
+  uint32_t layer = 0;  // Of name_scope.h; 0: none.
   const char* function;
 
  private:
@@ -37,21 +45,30 @@ class Source {
       : file(file), line(line), function(function) {}
 };
 
+namespace detail {
+
+// What a thread charges to now. One object, so that a call looks it up once.
+struct Charged {
+  const Source* source = nullptr;  // Of the outermost library call.
+  uint32_t layer = 0;              // Of the innermost NameScope.
+};
+extern constinit thread_local Charged charged;
+
+}  // namespace detail
+
 // Held by library code (composites, layers): what runs inside is charged to `at`.
 class SourceScope {
  public:
-  explicit SourceScope(Source at) : at_(at), previous_(current_) {
-    if (current_ == nullptr) current_ = &at_;
+  explicit SourceScope(Source at) : at_(at), previous_(detail::charged.source) {
+    if (previous_ == nullptr) detail::charged.source = &at_;
   }
-  ~SourceScope() { current_ = previous_; }
+  ~SourceScope() { detail::charged.source = previous_; }
   SourceScope(const SourceScope&) = delete;
   SourceScope& operator=(const SourceScope&) = delete;
 
-  static const Source* current() { return current_; }
+  static const Source* current() { return detail::charged.source; }
 
  private:
-  friend class UserCode;
-  static thread_local const Source* current_;
   Source at_;
   const Source* previous_;
 };
@@ -59,8 +76,8 @@ class SourceScope {
 // Held while library code calls the user back: lines are the user's own again.
 class UserCode {
  public:
-  UserCode() : previous_(SourceScope::current_) { SourceScope::current_ = nullptr; }
-  ~UserCode() { SourceScope::current_ = previous_; }
+  UserCode() : previous_(detail::charged.source) { detail::charged.source = nullptr; }
+  ~UserCode() { detail::charged.source = previous_; }
   UserCode(const UserCode&) = delete;
   UserCode& operator=(const UserCode&) = delete;
 
@@ -69,8 +86,13 @@ class UserCode {
 };
 
 inline Source Source::resolve() const {
-  const Source* scope = SourceScope::current();
-  return scope != nullptr ? *scope : *this;
+  const detail::Charged& now = detail::charged;
+  Source found = now.source != nullptr ? *now.source : *this;
+  if (layer != 0)
+    found.layer = layer;
+  else if (found.layer == 0)
+    found.layer = now.layer;
+  return found;
 }
 
 }  // namespace tidemark

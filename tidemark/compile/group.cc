@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "tidemark/base/error.h"
+#include "tidemark/base/heap.h"
 #include "tidemark/compile/chunks.h"
 #include "tidemark/compile/group_launch.h"
 #include "tidemark/compile/workspace.h"
@@ -63,6 +64,12 @@ class GroupTask final : public run::Task {
       const WorkspacePart part(workspace + own, copy_bytes);
       run_copy(at(copy.dense, workspace + copy.offset), at(copy.layout, operands[copy.operand]));
     }
+  }
+
+  int64_t heap_bytes() const override {
+    return tidemark::heap_bytes(copies_in) + tidemark::heap_bytes(copies_out) +
+           tidemark::heap_bytes(cells) + (main ? main->heap_bytes() : 0) +
+           (finish ? finish->heap_bytes() : 0);
   }
 
   struct Cells {

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "tidemark/base/error.h"
+#include "tidemark/base/heap.h"
 #include "tidemark/compile/frame.h"
 #include "tidemark/compile/launch.h"
 #include "tidemark/device/cpu/features.h"
@@ -94,6 +95,18 @@ class GroupLaunch::Worker {
   Pointers base_, at_;  // Only the first count_ are set.
   std::array<Extent, kMostBuffers> extents_;
 };
+
+int64_t GroupLaunch::heap_bytes() const {
+  using tidemark::heap_bytes;
+  const auto of_sweep = [](const Sweep& sweep) {
+    return heap_bytes(sweep.stores) + heap_bytes(sweep.folds);
+  };
+  const Nest& nest = group_.nest;
+  return heap_bytes(nest.buffers) + heap_bytes(nest.exprs) + heap_bytes(nest.sweeps, of_sweep) +
+         heap_bytes(nest.finish) + heap_bytes(group_.buffers) + heap_bytes(group_.scalars) +
+         heap_bytes(group_.monoids) + heap_bytes(group_.cell_dtypes) + heap_bytes(places_) +
+         heap_bytes(movements_) + heap_bytes(reaches_);
+}
 
 GroupLaunch::GroupLaunch(GroupNest group, const LaunchAxes& axes, std::vector<BufferPlace> places,
                          Chunks chunks, KernelBatch* batch)

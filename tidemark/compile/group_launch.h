@@ -42,6 +42,8 @@ class GroupLaunch {
 
   // For all workers.
   int64_t workspace_bytes() const { return workers_ * worker_bytes_; }
+  // What it holds on the heap beside its own block; the kernel is not its own.
+  int64_t heap_bytes() const;
   // `memory` is the whole step's workspace, `own` the part for this launch's workers.
   void run(std::byte* const* operands, std::byte* memory, std::byte* own) const;
 

@@ -70,6 +70,25 @@ void run_concat(std::span<const ArrayRef> operands, const Attrs& attrs, const Ar
   }
 }
 
+// All of an array but a part of it that begins at `low`.
+void fill_around(uint64_t number, const ArrayRef& array, const AxisList& low, const Shape& shape) {
+  ArrayRef rest = array;  // Axes before the one looked at are those of the part.
+  for (int64_t axis = 0; axis < array.rank(); ++axis) {
+    const auto at = static_cast<size_t>(axis);
+    const int64_t stride = array.strides[at] * size_of(array.dtype);
+    const int64_t begin = low[at], end = begin + shape[axis], size = rest.shape[axis];
+    ArrayRef slab = rest;
+    slab.shape.set(axis, begin);
+    run_fill(number, slab);
+    slab.shape.set(axis, size - end);
+    slab.data += end * stride;
+    run_fill(number, slab);
+    rest.data += begin * stride;
+    rest.shape.set(axis, shape[axis]);
+  }
+}
+
+// In place where the operand is there already.
 void run_pad(const ArrayRef& x, const Attrs& attrs, const ArrayRef& result) {
   Attrs::Reader read = attrs.read();
   const AxisList low(read.integers());
@@ -77,8 +96,14 @@ void run_pad(const ArrayRef& x, const Attrs& attrs, const ArrayRef& result) {
   AxisList step(read.integers());
   for (int64_t& gap : step) ++gap;
   const double value = read.number();
-  run_fill(number_bits(value, read.integer(), is_float(result.dtype), result.dtype), result);
-  run_copy(x, part_of(result, low, x.shape, step));
+  const uint64_t number = number_bits(value, read.integer(), is_float(result.dtype), result.dtype);
+  const ArrayRef part = part_of(result, low, x.shape, step);
+  const bool counting = WorkspacePart::counting(), is_there = x.data == part.data;
+  if (counting || is_there) fill_around(number, result, low, x.shape);
+  if (counting || !is_there) {
+    run_fill(number, result);
+    run_copy(x, part);
+  }
 }
 
 // In place where the result has the operand's bytes already.
@@ -120,12 +145,10 @@ void run_gather(const OpDef& op, std::span<const ArrayRef> operands, const Attrs
 void run_take_along(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
                     const ArrayRef& result, Source at) {
   const int64_t axis = attrs.read().integer();
-  const Dense x(operands[0]), indices(operands[1]);
+  const Dense indices(operands[1]);
   if (WorkspacePart::counting()) return;
-  const library::Indices list = checked_indices(op, indices.ref(), x.ref(), axis, at);
-  const Split split(x.ref().shape, axis);
-  library::take_along(x.ref().data, split.outer, split.size, split.inner, size_of(result.dtype),
-                      list, result.shape[axis], result.data);
+  const library::Indices list = checked_indices(op, indices.ref(), operands[0], axis, at);
+  library::take_along(operands[0], axis, list, result.shape, result.data);
 }
 
 // In place where the result has the array's own bytes.

@@ -1,6 +1,8 @@
 #include "tidemark/compile/lower.h"
 
 #include <algorithm>
+#include <optional>
+#include <unordered_map>
 
 #include "tidemark/compile/group.h"
 #include "tidemark/compile/lowerer.h"
@@ -10,6 +12,7 @@
 #include "tidemark/ops/loop_attrs.h"
 #include "tidemark/ops/lower.h"
 #include "tidemark/ops/program.h"
+#include "tidemark/ops/structure.h"
 #include "tidemark/passes/passes.h"
 #include "tidemark/plan/plan.h"
 
@@ -18,8 +21,19 @@ namespace {
 
 int64_t bytes_of(const TensorType& type) { return type.shape.size() * size_of(type.dtype); }
 
-ArrayRef dense_layout(const TensorType& type) {
-  return {kNowhere, type.dtype, type.shape, contiguous_strides(type.shape)};
+// Where an array lies in itself padded; nothing where its elements lie apart there.
+std::optional<ArrayRef> part_of_padded(ArrayRef whole, const TensorType& type, const Node& pad) {
+  Attrs::Reader read = pad.attrs.read();
+  const AxisList low(read.integers());
+  read.integers();
+  for (const int64_t gap : read.integers())
+    if (gap != 0) return {};
+  for (size_t axis = 0; axis < low.size(); ++axis) {
+    if (low[axis] < 0) return {};
+    whole.data += low[axis] * whole.strides[axis] * size_of(type.dtype);
+  }
+  whole.shape = type.shape;
+  return whole;
 }
 
 bool same_layout(const ArrayRef& a, const ArrayRef& b) {
@@ -285,6 +299,8 @@ void Lowerer::settle(Destination& destination, const Node& node, Value result, c
 
 int32_t Lowerer::choose(const Node& node, Value result, Scope& scope) {
   const int32_t self = root(result);
+  if (memory_of(self) >= 0) return memory_of(self);  // What it is padded from was made there.
+  if (self != id(result)) return memory_of(self) = choose_whole(node, self, scope);
   const TensorType& type = graph_.type(result);
   const int64_t bytes = granted_bytes(bytes_of(type));
   int32_t chosen = kNone;
@@ -306,10 +322,23 @@ int32_t Lowerer::choose(const Node& node, Value result, Scope& scope) {
     chosen = held;
     memory_of(operand) = kNone;  // It is the result's now.
   }
-  if (chosen < 0)
-    chosen = new_buffer(type, bytes_of(type), ByteClass::temporaries, node.source, node.op->name);
+  if (chosen < 0) {
+    const bool is_group = node.op->self == &ops::group;
+    chosen = new_buffer(type, bytes_of(type), ByteClass::temporaries, node.source,
+                        is_group ? group_name(graph_, node) : std::string(node.op->name));
+  }
   memory_of(self) = chosen;
   return chosen;
+}
+
+int32_t Lowerer::choose_whole(const Node& node, int32_t whole, Scope& scope) {
+  if (const int32_t wish = wish_[static_cast<size_t>(whole)]; wish >= 0) {
+    Destination& destination = scope.destinations[static_cast<size_t>(wish)];
+    return destination.held = destination.spare;
+  }
+  const ArrayRef& layout = seen_[static_cast<size_t>(whole)].layout;
+  return new_buffer({layout.dtype, layout.shape}, whole_bytes(whole), ByteClass::temporaries,
+                    node.source, node.op->name);
 }
 
 int32_t Lowerer::materialise(Value value, Source at) {
@@ -359,10 +388,9 @@ void Lowerer::emit_copy(const run::Address& from, const ArrayRef& layout, const 
 
 int32_t Lowerer::last_fallible(RegionId region_id) const {
   const Region& region = graph_.regions[static_cast<size_t>(region_id)];
-  for (size_t i = region.nodes.size(); i-- > 0;) {
-    if (passes::can_fail(graph_, graph_.nodes[static_cast<size_t>(region.nodes[i])]))
-      return static_cast<int32_t>(i);
-  }
+  const std::vector<bool> fallible = passes::fallible_nodes(graph_, region);
+  for (size_t i = fallible.size(); i-- > 0;)
+    if (fallible[i]) return static_cast<int32_t>(i);
   return kNone;
 }
 
@@ -425,6 +453,33 @@ void Lowerer::wish_for_operand(int32_t number, size_t position, const Scope& sco
   }
 }
 
+// What is only padded is made inside the padded array, which then needs no copy and no bytes beside
+// it. Not where those would wait long for little, nor where they are a Variable's.
+void Lowerer::make_in_padding(const Scope& scope) {
+  const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
+  std::unordered_map<int32_t, int32_t> uses;
+  for (const int32_t number : region.nodes)
+    for (const Value input : graph_.nodes[static_cast<size_t>(number)].inputs) ++uses[id(input)];
+  for (const Value result : region.results) ++uses[id(result)];
+  for (size_t i = 1; i < region.nodes.size(); ++i) {
+    const Node& node = graph_.nodes[static_cast<size_t>(region.nodes[i])];
+    if (node.op->self != &ops::pad) continue;
+    const Value inner = node.inputs[0];
+    const Node& maker = graph_.node(inner);
+    const int32_t whole = id({region.nodes[i], 0}), wish = wish_[static_cast<size_t>(whole)];
+    const bool is_made = maker.op != nullptr &&
+                         (maker.op->self == &ops::group || maker.op->family == Family::pointwise);
+    const bool at_once = inner.node == region.nodes[i - 1];
+    if (!is_made || uses[id(inner)] != 1 || root(inner) != id(inner) || is_constant(inner) ||
+        memory_of(id(inner)) >= 0 || wish_[static_cast<size_t>(id(inner))] >= 0 ||
+        (wish >= 0 && scope.destinations[static_cast<size_t>(wish)].place >= 0) ||
+        (!at_once && 4 * whole_bytes(whole) > 5 * whole_bytes(id(inner))))
+      continue;
+    if (const auto part = part_of_padded(dense_layout(node.results[0]), graph_.type(inner), node))
+      seen(inner) = {whole, *part};
+  }
+}
+
 void Lowerer::emit_region(Scope& scope) {
   const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
   analyse(scope.region);
@@ -446,6 +501,7 @@ void Lowerer::emit_region(Scope& scope) {
     wish_for_carries(region.nodes[i], i);
     wish_for_operand(region.nodes[i], i, scope);
   }
+  make_in_padding(scope);
   for (const int32_t number : region.nodes) {
     emit_node(scope, number);
     ++scope.position;
@@ -550,9 +606,9 @@ void Lowerer::emit_pointwise(Scope& scope, int32_t number) {
   } else {  // cast
     inferred = {.compute = {types[0].dtype}, .result = type.dtype};
   }
-  const int32_t held = choose(node, result, scope);
-  places.push_back(memory(held).address);
-  emit(pointwise_task(*node.op, operands, inferred, dense_layout(type)), places, node.op->name,
+  choose(node, result, scope);
+  places.push_back(address_of(result));
+  emit(pointwise_task(*node.op, operands, inferred, seen(result).layout), places, node.op->name,
        node.source);
 }
 
@@ -641,8 +697,10 @@ void Lowerer::emit_group(Scope& scope, int32_t number) {
   std::vector<int32_t> literals;
   read_operands(node, layouts, places, literals);
   for (size_t r = 0; r < node.results.size(); ++r) {
-    places.push_back(memory(choose(node, {number, static_cast<int16_t>(r)}, scope)).address);
-    results.push_back(dense_layout(node.results[r]));
+    const Value result{number, static_cast<int16_t>(r)};
+    choose(node, result, scope);
+    places.push_back(address_of(result));
+    results.push_back(seen(result).layout);
   }
   emit(group_task(graph_, node, layouts, results, batch_), places, group_name(graph_, node),
        node.source);

@@ -88,6 +88,7 @@ class Lowerer {
   std::string reason_against(const Scope& scope, const Node& node) const;
   void settle(Destination& destination, const Node& node, Value result, const Scope& scope);
   int32_t choose(const Node& node, Value result, Scope& scope);
+  int32_t choose_whole(const Node& node, int32_t whole, Scope& scope);
   // A value in memory, dense, at offset 0: itself, or a copy.
   int32_t materialise(Value value, Source at);
 
@@ -101,6 +102,7 @@ class Lowerer {
   int32_t last_fallible(RegionId region) const;
   void wish_for_carries(int32_t number, size_t position);
   void wish_for_operand(int32_t number, size_t position, const Scope& scope);
+  void make_in_padding(const Scope& scope);
   void emit_region(Scope& scope);
   void emit_node(Scope& scope, int32_t number);
   void emit_pointwise(Scope& scope, int32_t number);

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <set>
 
+#include "tidemark/base/heap.h"
 #include "tidemark/compile/kernels.h"
 #include "tidemark/compile/workspace.h"
 #include "tidemark/device/cpu/features.h"
@@ -493,6 +494,13 @@ class ScalarLoopTask final : public run::Task {
     args.scratch = reinterpret_cast<std::byte*>(report.data());
     (*kernel_)(args);
     if (report[0] >= 0) fail(loop_.sites[static_cast<size_t>(report[0])], report[1]);
+  }
+  int64_t heap_bytes() const override {
+    const Recurrence& loop = loop_.recurrence;
+    return tidemark::heap_bytes(loop.exprs) + tidemark::heap_bytes(loop.accesses) +
+           tidemark::heap_bytes(loop.registers) + tidemark::heap_bytes(loop.before) +
+           tidemark::heap_bytes(loop.moves) + tidemark::heap_bytes(loop.after) +
+           tidemark::heap_bytes(loop_.sites);
   }
 
  private:

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "tidemark/base/heap.h"
 #include "tidemark/compile/effects.h"
 #include "tidemark/compile/library_ops.h"
 #include "tidemark/compile/workspace.h"
@@ -43,6 +44,7 @@ class ArrayTask final : public run::Task {
     const WorkspacePart part(workspace != nullptr ? workspace : kNowhere, workspace_bytes_);
     call_(Placed(layouts_, places));
   }
+  int64_t heap_bytes() const override { return tidemark::heap_bytes(layouts_); }
   int64_t count_workspace() {
     const WorkspacePart counting;
     const std::vector<std::byte*> nowhere(layouts_.size(), kNowhere);
@@ -70,6 +72,10 @@ std::vector<ArrayRef> joined(std::span<const ArrayRef> operands, const ArrayRef&
 }
 
 }  // namespace
+
+ArrayRef dense_layout(const TensorType& type) {
+  return {kNowhere, type.dtype, type.shape, contiguous_strides(type.shape)};
+}
 
 MadeTask pointwise_task(const OpDef& op, std::span<const PointwiseOperand> operands,
                         const PointwiseType& type, const ArrayRef& result) {

@@ -9,6 +9,9 @@
 
 namespace tidemark::compile {
 
+// Of a value that fills its memory, wherever that will be.
+ArrayRef dense_layout(const TensorType& type);
+
 struct MadeTask {
   std::unique_ptr<run::Task> task;
   int64_t workspace_bytes = 0;

@@ -44,6 +44,8 @@ constexpr int kPinnedCores = 16;
 constinit thread_local bool inside __attribute__((tls_model("initial-exec"))) = false;
 constinit thread_local bool all_take_part __attribute__((tls_model("initial-exec"))) = false;
 constinit thread_local int planned_threads __attribute__((tls_model("initial-exec"))) = 0;
+constinit thread_local const SharesScope::Told* shares_told
+    __attribute__((tls_model("initial-exec"))) = nullptr;
 
 struct InsideGuard {
   InsideGuard() { inside = true; }
@@ -64,6 +66,7 @@ struct Job {
   int64_t step = 1;  // Grains of one piece.
   int threads = 1;
   bool all_take_part = false;  // Nobody does another's share.
+  const SharesScope::Told* told = nullptr;
   ScopeAccount* scope = nullptr;
   std::atomic<bool> failed{false};
   std::exception_ptr error;  // Written once, by whoever set `failed`.
@@ -105,7 +108,14 @@ void run_piece(Job& job, int64_t first, int64_t last, int worker) {
   }
 }
 
+int64_t now_ns() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec * 1'000'000'000 + time.tv_nsec;
+}
+
 void run_segments(Job& job, int worker) {
+  const int64_t begin_ns = job.told != nullptr ? now_ns() : 0;
   const FloatEnvironment environment;
   const InsideGuard guard;
   for (int offset = 0; offset < (job.all_take_part ? 1 : job.threads); ++offset) {
@@ -116,15 +126,10 @@ void run_segments(Job& job, int worker) {
       run_piece(job, first, std::min(segment.end, first + job.step), worker);
     }
   }
+  if (job.told != nullptr) (*job.told)(worker, begin_ns, now_ns());
 }
 
 // --- A worker -------------------------------------------------------------------------------
-
-int64_t now_ns() {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return time.tv_sec * 1'000'000'000 + time.tv_nsec;
-}
 
 bool spin_for_signal(uint32_t seen) {
   const int64_t end = now_ns() + kSpinNs;
@@ -325,6 +330,7 @@ void set_up(Job& job, const Body& body, int64_t count, int64_t grain, int thread
   job.grain = grain;
   job.threads = workers_of(count, grain, threads);
   job.all_take_part = all_take_part;
+  job.told = shares_told;
   job.step = std::max<int64_t>(1, grains / (job.threads * kPiecesPerThread));
   job.scope = current_scope();
   job.failed.store(false, std::memory_order_relaxed);
@@ -393,6 +399,11 @@ void parallel_for(int64_t count, int64_t grain, int threads, Body body) {
 
 AllTakePart::AllTakePart() { all_take_part = true; }
 AllTakePart::~AllTakePart() { all_take_part = false; }
+
+SharesScope::SharesScope(const Told& told) : told_(told), previous_(shares_told) {
+  shares_told = &told_;
+}
+SharesScope::~SharesScope() { shares_told = previous_; }
 
 ThreadsScope::ThreadsScope(int threads) : previous_(planned_threads) { planned_threads = threads; }
 ThreadsScope::~ThreadsScope() { planned_threads = previous_; }

@@ -87,6 +87,21 @@ class FunctionRef<R(A...)> {
   R (*call_)(void*, A...);
 };
 
+// While it exists, work of its thread tells `told` when each worker took part in it, by the
+// monotonic clock; on the worker's thread. `told` outlives the scope.
+class SharesScope {
+ public:
+  using Told = FunctionRef<void(int worker, int64_t begin_ns, int64_t end_ns)>;
+  explicit SharesScope(const Told& told);
+  ~SharesScope();
+  SharesScope(const SharesScope&) = delete;
+  SharesScope& operator=(const SharesScope&) = delete;
+
+ private:
+  const Told told_;
+  const Told* const previous_;
+};
+
 // Calls body(begin, end, worker) over pieces that cover [0, count), each at least `grain` long (but
 // for the last) and a multiple of it; worker < num_threads() names who runs it, for scratch. Runs
 // in the IEEE environment on every thread. Nested calls, and counts of one piece, run on the

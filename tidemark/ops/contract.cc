@@ -84,12 +84,23 @@ Term swap_last(Term x) {
   return term::transpose(x, order);
 }
 
+// All matrices of a batch below one another.
+Term stacked(Term x) {
+  const Shape& shape = x.shape();
+  Dim rows = 1;
+  for (int64_t i = 0; i + 1 < shape.rank(); ++i) rows = rows * shape[i];
+  return term::reshape(x, Shape{rows, shape[-1]});
+}
+
 }  // namespace
 
 Term grad_matmul(const GradContext& context, int index) {
   const Term a = context.operands[0];
   const Term b = context.operands[1];
   if (index == 0) return term::sum_to(matmul.apply({context.g, swap_last(b)}, {}), a.shape());
+  // One matrix that serves a batch: one product, instead of one for each and their sum.
+  if (b.shape().rank() == 2 && a.shape().rank() > 2)
+    return matmul.apply({swap_last(stacked(a)), stacked(context.g)}, {});
   return term::sum_to(matmul.apply({swap_last(a), context.g}, {}), b.shape());
 }
 
@@ -211,8 +222,10 @@ Term swap_within_groups(Term x, int64_t axis, int64_t groups) {
 Term grad_conv2d_image(const GradContext& context, const ConvSpec& spec) {
   const Term x = context.operands[0], w = context.operands[1];
   const AxisList inside{0, spec.stride[0] - 1, spec.stride[1] - 1, 0};
+  const bool apart = inside[1] > 0 || inside[2] > 0;
   const Term g =
-      pad.apply({context.g}, Attrs().add(AxisList(4)).add(AxisList(4)).add(inside).add(0.0));
+      apart ? pad.apply({context.g}, Attrs().add(AxisList(4)).add(AxisList(4)).add(inside).add(0.0))
+            : context.g;
   ConvSpec back;
   back.groups = spec.groups;
   AxisList begin(4), size, step(4, 1);

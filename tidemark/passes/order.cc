@@ -29,7 +29,7 @@ struct Item {
   // Of its results, alive until their last reader has run; those of the region have bytes of their
   // own from the start.
   int64_t bytes = 0;
-  int64_t inside = 0;           // What it needs besides while it runs: bodies of control flow.
+  int64_t inside = 0;  // What it needs besides while it runs: bodies of control flow, scratch.
   std::vector<int32_t> before;  // Items that must have run.
   std::vector<int32_t> reads;   // Items whose bytes it reads, each once.
   std::vector<int32_t> after;
@@ -43,11 +43,12 @@ class Orderer {
  public:
   // `updates`: of each result, the parameter whose bytes it may take, or -1; those of the body are
   // Variables.
-  Orderer(Graph& graph, RegionId region, std::vector<int32_t> updates)
+  Orderer(Graph& graph, RegionId region, std::vector<int32_t> updates, const Scratch& scratch)
       : graph_(graph),
         region_(graph.regions[static_cast<size_t>(region)]),
         is_body_(region == Graph::kBody),
-        updates_(std::move(updates)) {
+        updates_(std::move(updates)),
+        scratch_(scratch) {
     updates_.resize(region_.results.size(), -1);
   }
 
@@ -69,7 +70,8 @@ class Orderer {
     };
     if (moves) consider(program_order());
     if (items_.size() <= kMostForGreedy) consider(greedy());
-    consider(depth_first());
+    consider(depth_first(false));
+    consider(depth_first(true));
     if (items_.size() <= kMostToSearch) consider(search(least));
     std::vector<int32_t> nodes;
     for (const int32_t item : best) nodes.push_back(region_.nodes[static_cast<size_t>(item)]);
@@ -85,6 +87,7 @@ class Orderer {
     root_.assign(graph_.nodes.size(), -1);
     shown_.assign(graph_.nodes.size(), -1);
     int32_t last_effect = -1;
+    const std::vector<bool> fallible = fallible_nodes(graph_, region_);
     for (size_t i = 0; i < region_.nodes.size(); ++i) {
       const auto self = static_cast<int32_t>(i);
       const Node& node = graph_.nodes[static_cast<size_t>(region_.nodes[i])];
@@ -92,7 +95,7 @@ class Orderer {
       const bool is_view = node.op->view != nullptr;
       root_[static_cast<size_t>(region_.nodes[i])] = self;
       number_[region_.nodes[i]] = self;
-      made.is_fallible = can_fail(graph_, node);
+      made.is_fallible = fallible[i];
       made.checks_first = node.op->family == Family::index;
       if (is_view) shown_[static_cast<size_t>(region_.nodes[i])] = shown(node.inputs[0]);
       for (const Value input : node.inputs) {
@@ -109,9 +112,10 @@ class Orderer {
       const bool is_group = node.op->self == &ops::group;
       for (size_t k = 0; k < node.regions.size() && !is_group; ++k) {
         std::vector<int32_t> carried = k == 0 ? carried_by(node) : std::vector<int32_t>();
-        Orderer inner(graph_, node.regions[k], std::move(carried));
+        Orderer inner(graph_, node.regions[k], std::move(carried), scratch_);
         made.inside = std::max(made.inside, inner.run());
       }
+      if (scratch_) made.inside = std::max(made.inside, scratch_(graph_, node));
       if (!is_view && node.op->family != Family::source) {
         for (size_t r = 0; r < node.results.size(); ++r) {
           const TensorType& type = node.results[r];
@@ -300,11 +304,14 @@ class Orderer {
     return order;
   }
 
-  // Each item right behind what it needs, larger inputs first.
-  std::vector<int32_t> depth_first() {
+  // Each item right behind what it needs, larger inputs first; for one last item after the other,
+  // from the first or from the last of them. A step of training updates its layers from the first
+  // to the last, but has their gradients from the last to the first.
+  std::vector<int32_t> depth_first(bool from_last) {
     std::vector<int32_t> order;
     std::vector<uint8_t> state(items_.size());  // 0 new, 1 open, 2 done.
-    for (size_t root = 0; root < items_.size(); ++root) {
+    for (size_t i = 0; i < items_.size(); ++i) {
+      const size_t root = from_last ? items_.size() - 1 - i : i;
       if (!items_[root].after.empty()) continue;
       std::vector<int32_t> stack = {static_cast<int32_t>(root)};
       while (!stack.empty()) {
@@ -318,8 +325,14 @@ class Orderer {
         }
         now = 1;
         std::vector<int32_t> inputs = item(top).before;
+        // What it does not read, and only has to come after, does not wait with what it reads.
+        const std::vector<int32_t>& reads = item(top).reads;
+        const auto held = [&](int32_t input) {
+          const bool is_read = std::find(reads.begin(), reads.end(), input) != reads.end();
+          return is_read ? item(input).bytes : std::numeric_limits<int64_t>::max();
+        };
         std::stable_sort(inputs.begin(), inputs.end(),
-                         [&](int32_t a, int32_t b) { return item(a).bytes < item(b).bytes; });
+                         [&](int32_t a, int32_t b) { return held(a) < held(b); });
         for (const int32_t input : inputs)
           if (state[static_cast<size_t>(input)] == 0) stack.push_back(input);
       }
@@ -387,6 +400,7 @@ class Orderer {
   Region& region_;
   bool is_body_;
   std::vector<int32_t> updates_;
+  const Scratch& scratch_;
   std::vector<Item> items_;
   std::vector<int32_t> root_;  // By node: the item whose bytes it shows.
   std::unordered_map<int32_t, int32_t> number_;
@@ -395,6 +409,65 @@ class Orderer {
 };
 
 }  // namespace
+
+namespace {
+
+// What an index op looks at: two of the same fail both or not at all.
+struct Looked {
+  Value index;
+  Dim size;  // Of the axis it points into.
+  friend bool operator==(const Looked&, const Looked&) = default;
+};
+
+Looked looked_at(const Graph& graph, const Node& node) {
+  const bool has_axis = !node.op->attrs.empty();
+  const int64_t axis = has_axis ? node.attrs.read().integer() : 0;
+  return {node.inputs[1], graph.type(node.inputs[0]).shape[static_cast<int64_t>(axis)]};
+}
+
+// Takes the mark off the index ops that compute with what another has given for the same index: by
+// then it has been looked at.
+void unmark_checked(const Graph& graph, const Region& region, std::vector<bool>& fallible) {
+  std::vector<std::pair<Looked, int32_t>> seen;  // And how many look at it.
+  for (const int32_t number : region.nodes) {
+    const Node& node = graph.nodes[static_cast<size_t>(number)];
+    if (node.op->family != Family::index) continue;
+    const Looked looked = looked_at(graph, node);
+    const auto known = std::find_if(seen.begin(), seen.end(),
+                                    [&](const auto& each) { return each.first == looked; });
+    if (known == seen.end())
+      seen.emplace_back(looked, 1);
+    else
+      ++known->second;
+  }
+  std::vector<bool> knows(graph.nodes.size());  // Has computed with what one of them gave.
+  size_t left = kMostEdges;
+  for (const auto& [looked, count] : seen) {
+    if (count < 2 || left < region.nodes.size()) continue;
+    left -= region.nodes.size();
+    for (size_t i = 0; i < region.nodes.size(); ++i) {
+      const auto number = static_cast<size_t>(region.nodes[i]);
+      const Node& node = graph.nodes[number];
+      knows[number] = std::any_of(node.inputs.begin(), node.inputs.end(), [&](Value input) {
+        return knows[static_cast<size_t>(input.node)];
+      });
+      if (node.op->family != Family::index || looked_at(graph, node) != looked) continue;
+      if (knows[number]) fallible[i] = false;
+      knows[number] = true;
+    }
+    for (const int32_t number : region.nodes) knows[static_cast<size_t>(number)] = false;
+  }
+}
+
+}  // namespace
+
+std::vector<bool> fallible_nodes(const Graph& graph, const Region& region) {
+  std::vector<bool> fallible;
+  for (const int32_t number : region.nodes)
+    fallible.push_back(can_fail(graph, graph.nodes[static_cast<size_t>(number)]));
+  unmark_checked(graph, region, fallible);
+  return fallible;
+}
 
 bool can_fail(const Graph& graph, const Node& node) {
   if (node.op->family == Family::effect || node.op->family == Family::index) return true;
@@ -407,8 +480,8 @@ bool can_fail(const Graph& graph, const Node& node) {
   });
 }
 
-void order(Graph& graph, std::span<const int32_t> updates) {
-  Orderer(graph, Graph::kBody, {updates.begin(), updates.end()}).run();
+void order(Graph& graph, std::span<const int32_t> updates, const Scratch& scratch) {
+  Orderer(graph, Graph::kBody, {updates.begin(), updates.end()}, scratch).run();
 }
 
 }  // namespace tidemark::passes

@@ -66,11 +66,16 @@ void fuse(Graph& graph, int64_t cache_bytes, Fusions* fusions = nullptr);
 
 // Whether a node may throw when it runs: prints, checks, indices out of range.
 bool can_fail(const Graph& graph, const Node& node);
+// The same of each node of a region, which are in an order they can run in, where all of it is
+// known: an index that was looked at before is in range.
+std::vector<bool> fallible_nodes(const Graph& graph, const Region& region);
 
 // Puts the nodes of every region in an order in which few bytes are alive at once: never more than
 // in the order they have. `updates` says of each result which parameter it is the new value of, if
-// any: Variables, which are written after all that may fail, where their values allow it.
-void order(Graph& graph, std::span<const int32_t> updates = {});
+// any: Variables, which are written after all that may fail, where their values allow it. `scratch`
+// says how many bytes a node needs besides while it runs.
+using Scratch = std::function<int64_t(const Graph& graph, const Node& node)>;
+void order(Graph& graph, std::span<const int32_t> updates = {}, const Scratch& scratch = {});
 
 // What passes ask of the machine that will run the graph. The cache is a usual one where nobody
 // says otherwise, so that what `tidemark show` shows does not depend on where.

@@ -9,53 +9,94 @@
 #include "tidemark/run/device_arenas.h"
 #include "tidemark/run/program.h"
 #include "tidemark/run/treeverse.h"
+#include "tidemark/run/watch.h"
 
 namespace tidemark::run {
 namespace {
 
 class Executor {
  public:
-  Executor(const Program& program, std::byte** registers)
-      : program_(program), registers_(registers) {}
+  Executor(const Program& program, std::byte** registers, Watch* watch)
+      : program_(program), registers_(registers), watch_(watch) {}
 
   void run(int32_t begin, int32_t end) {
-    for (int32_t i = begin; i < end;) {
-      const Step& step = program_.steps[static_cast<size_t>(i)];
-      switch (step.kind) {
-        case Step::Kind::run:
-          if (step.memory == 0)
-            run_task(step);
-          else
-            device::memory(step.memory).run([&] { run_task(step); });
-          ++i;
-          break;
-        case Step::Kind::copy:
-          run_copy(step);
-          ++i;
-          break;
-        case Step::Kind::branch: {
-          const bool taken = *at(operand(step, 0)) != std::byte{0};
-          run(taken ? i + 1 : step.middle, taken ? step.middle : step.end);
-          i = step.end;
-          break;
-        }
-        case Step::Kind::loop:
-          run_loop(step, i);
-          i = step.end;
-          break;
-        case Step::Kind::map:
-          run_map(step, i);
-          i = step.end;
-          break;
-        case Step::Kind::reverse:
-          run_reverse(step, i);
-          i = step.end;
-          break;
-      }
-    }
+    for (int32_t i = begin; i < end;) i = watch_ == nullptr ? run_step(i) : watch_step(i);
   }
 
  private:
+  // Gives the step that comes after it.
+  int32_t run_step(int32_t i) {
+    const Step& step = program_.steps[static_cast<size_t>(i)];
+    switch (step.kind) {
+      case Step::Kind::run:
+        if (step.memory == 0)
+          run_task(step);
+        else
+          device::memory(step.memory).run([&] { run_task(step); });
+        return i + 1;
+      case Step::Kind::copy:
+        run_copy(step);
+        return i + 1;
+      case Step::Kind::branch: {
+        const bool taken = *at(operand(step, 0)) != std::byte{0};
+        run(taken ? i + 1 : step.middle, taken ? step.middle : step.end);
+        return step.end;
+      }
+      case Step::Kind::loop:
+        run_loop(step, i);
+        return step.end;
+      case Step::Kind::map:
+        run_map(step, i);
+        return step.end;
+      case Step::Kind::reverse:
+        run_reverse(step, i);
+        return step.end;
+    }
+    return i + 1;
+  }
+
+  int32_t watch_step(int32_t i) {
+    if (worker_ < 0) watch_->set_current(i);
+    const int64_t begin_ns = watch_->now_ns();
+    hand_over(i);
+    const int32_t next = run_step(i);
+    watch_->ran(i, std::max(worker_, 0), begin_ns);
+    return next;
+  }
+  // Tells the watch what the step works on. What a loop or a map itself works on it needs until its
+  // body has run for the last time.
+  void hand_over(int32_t i) {
+    const Step& step = program_.steps[static_cast<size_t>(i)];
+    const bool has_body = step.kind == Step::Kind::loop || step.kind == Step::Kind::map ||
+                          step.kind == Step::Kind::reverse;
+    const auto hand = [&](const Address& address) {
+      watch_->handed(i, address, at(address));
+      if (has_body) watch_->handed(step.end - 1, address, at(address));
+    };
+    for (int32_t k = 0; k < step.operands; ++k) hand(operand(step, k));
+    if (step.workspace.buffer >= 0) hand(step.workspace);
+    if (!has_body) return;
+    const auto control = static_cast<size_t>(step.control);
+    if (step.kind == Step::Kind::map) {
+      hand(program_.maps[control].arenas);
+      for (const Walk& walk : program_.maps[control].walks) hand(walk.base);
+    } else if (step.kind == Step::Kind::loop) {
+      const Loop& loop = program_.loops[control];
+      hand(loop.trip);
+      if (loop.marked) hand(loop.marks);
+      for (const Loop::Carry& carry : loop.carries) hand(carry.first);
+      for (const Loop::Kept& kept : loop.kept) hand(kept.rows);
+      for (const Walk& walk : loop.walks) hand(walk.base);
+    } else {
+      const Reverse& walked = program_.reverses[control];
+      hand(walked.trip);
+      hand(walked.marks);
+      for (const Reverse::State& state : walked.states) hand(state.rows);
+      for (const Loop::Carry& carry : walked.backs) hand(carry.first);
+      for (const Walk& walk : walked.walks) hand(walk.base);
+    }
+  }
+
   std::byte* at(const Address& address) const {
     const int64_t place =
         address.buffer < 0 ? 0 : program_.offsets[static_cast<size_t>(address.buffer)];
@@ -187,11 +228,12 @@ class Executor {
     // Batches of as many trips as may be under way, each in an arena of its own.
     for (int64_t first = 0; first < map.trips; first += map.alive) {
       const int64_t batch = std::min(map.alive, map.trips - first);
-      device::parallel_for(batch, 1, [&](int64_t begin, int64_t end, int) {
+      device::parallel_for(batch, 1, [&](int64_t begin, int64_t end, int worker) {
         // The trips of a batch share the threads; alone, a trip has all of them.
         const device::ThreadsScope threads(map.alive > 1 ? 1 : program_.threads);
         std::vector<std::byte*> own(registers_, registers_ + program_.registers);
-        Executor body(program_, own.data());
+        Executor body(program_, own.data(), watch_);
+        body.worker_ = worker;
         for (int64_t k = begin; k < end; ++k) {
           own[static_cast<size_t>(map.arena_reg)] = arenas + k * map.arena_bytes;
           body.start(map.walks, first + k);
@@ -203,16 +245,24 @@ class Executor {
 
   const Program& program_;
   std::byte** registers_;
+  Watch* watch_;
+  int worker_ = -1;  // Who runs this body of a map; -1: it is the program itself.
 };
 
 }  // namespace
 
-void execute(const Program& program, std::span<std::byte*> registers,
-             std::vector<int64_t>* touched) {
-  const DeviceArenas arenas(program, registers, touched);
+void execute(const Program& program, std::span<std::byte*> registers, Measured* measured) {
+  const DeviceArenas arenas(program, registers, measured != nullptr ? &measured->touched : nullptr);
   const device::ThreadsScope threads(program.threads);
   const device::FloatEnvironment ieee;
-  Executor(program, registers.data()).run(0, static_cast<int32_t>(program.steps.size()));
+  Watch* const watch = measured != nullptr ? measured->watch : nullptr;
+  const auto end = static_cast<int32_t>(program.steps.size());
+  const auto share = [&](int worker, int64_t begin_ns, int64_t end_ns) {
+    watch->add_share(worker, begin_ns, end_ns);
+  };
+  std::optional<device::SharesScope> shares;
+  if (watch != nullptr) shares.emplace(share);
+  Executor(program, registers.data(), watch).run(0, end);
 }
 
 }  // namespace tidemark::run

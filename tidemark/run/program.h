@@ -30,6 +30,8 @@ class Task {
   Task& operator=(const Task&) = delete;
   virtual ~Task() = default;
   virtual void run(std::byte* const* operands, std::byte* workspace) const = 0;
+  // What it holds on the heap beside its own block; kernels, which tasks share, are not counted.
+  virtual int64_t heap_bytes() const = 0;
 };
 
 inline constexpr int32_t kArena = 0;
@@ -203,10 +205,16 @@ struct Program {
   }
 };
 
+class Watch;
+
+// What a measured run wants to know beside its results.
+struct Measured {
+  std::vector<int64_t> touched = {};  // Of each arena in another memory: the bytes that changed.
+  Watch* watch = nullptr;
+};
+
 // Runs all steps. `registers` has room for Program::registers; the arena, the parameters and the
-// results are set. Arenas in other memories are taken before the first step; where `touched` is
-// given, it gets the bytes of each that the run changed.
-void execute(const Program& program, std::span<std::byte*> registers,
-             std::vector<int64_t>* touched = nullptr);
+// results are set. Arenas in other memories are taken before the first step.
+void execute(const Program& program, std::span<std::byte*> registers, Measured* measured = nullptr);
 
 }  // namespace tidemark::run

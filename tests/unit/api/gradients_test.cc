@@ -306,6 +306,67 @@ TEST(GradientTape, GivesRowsForWhatIsLookedUp) {
   check(td::function(step)(ids));
 }
 
+struct Layer {
+  td::Variable kernel;
+  std::string name = {};  // Holds no Variable: it has no part in the gradients.
+  std::optional<td::Variable> bias = {};
+  int units = 0;
+};
+struct Network {
+  std::vector<Layer> layers;
+  std::map<std::string, td::Variable> scales;
+  td::Tensor shift;
+};
+class Hidden {
+ public:
+  explicit Hidden(double at) : w_(td::Tensor(at)) {}
+  td::Tensor operator()(const td::Tensor& x) const { return w_ * x; }
+  TIDEMARK_FIELDS(w_)
+
+ private:
+  td::Variable w_;
+};
+
+TEST(GradientTape, SourcesMayBeStructsMapsAndOptionalsOfVariables) {
+  const Network net{
+      {{td::Variable(2.0), "a", td::Variable(3.0), 1}, {td::Variable(5.0), "b", std::nullopt, 1}},
+      {{"in", td::Variable(7.0)}, {"out", td::Variable(11.0)}},
+      td::constant(1.0, td::f32)};
+  const auto gradients = [&] {
+    td::GradientTape tape;
+    tape.watch(net.shift);
+    const Layer &a = net.layers[0], &b = net.layers[1];
+    const td::Tensor y = (a.kernel * net.scales.at("in") + *a.bias) * b.kernel;
+    return tape.gradient(y * net.scales.at("out") + 4.0 * net.shift, net);
+  }();
+  const auto& [layers, scales, shift] = gradients;
+  static_assert(std::is_same_v<std::remove_cvref_t<decltype(layers[0])>,
+                               std::tuple<td::Gradient, std::optional<td::Gradient>>>);
+  ASSERT_EQ(layers.size(), 2u);
+  EXPECT_EQ(std::get<0>(layers[0]).dense().item<double>(), 7.0 * 5 * 11);
+  EXPECT_EQ(std::get<1>(layers[0])->dense().item<double>(), 5.0 * 11);
+  EXPECT_EQ(std::get<0>(layers[1]).dense().item<double>(), 17.0 * 11);
+  EXPECT_FALSE(std::get<1>(layers[1]).has_value());
+  EXPECT_EQ(scales.at("in").dense().item<double>(), 2.0 * 5 * 11);
+  EXPECT_EQ(scales.at("out").dense().item<double>(), 17.0 * 5);
+  EXPECT_EQ(shift.item<float>(), 4.0f);
+}
+
+TEST(Gradient, ByVariablesOfAModelComesInItsStructure) {
+  const Hidden model(3.0);
+  const auto loss = [&](const td::Tensor& x) { return td::sum(td::square(model(x))); };
+  const auto [value, gradients] = td::value_and_grad(loss, model)(td::constant({1.0, 2.0}));
+  EXPECT_EQ(value.item<double>(), 45.0);
+  EXPECT_EQ(std::get<0>(gradients).dense().item<double>(), 30.0);
+
+  const td::Variable w(td::Tensor(2.0));
+  const auto cubed = [&](const td::Tensor& x) { return w * w * w * x; };
+  EXPECT_EQ(td::value_and_grad(cubed, w)(1.0).second.dense().item<double>(), 12.0);
+  EXPECT_EQ(td::value_and_grad(cubed, {w, w})(1.0).second[1].dense().item<double>(), 12.0);
+  const std::map<std::string, td::Variable> named{{"w", w}};
+  EXPECT_EQ(td::value_and_grad(cubed, named)(1.0).second.at("w").dense().item<double>(), 12.0);
+}
+
 TEST(GradientTape, ReadsAVariableAnewAfterAnAssignment) {
   const td::Variable w(td::constant({2.0}));
   const auto f = [&] {

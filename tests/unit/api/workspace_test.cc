@@ -123,4 +123,79 @@ INSTANTIATE_TEST_SUITE_P(
              }}),
     [](const auto& each) { return std::string(each.param.name); });
 
+int64_t beside_results(const td::Plan& plan) {
+  return plan.peak().count - plan.of(td::ByteClass::outputs).count;
+}
+
+// What is only padded is made inside the padded array.
+TEST(Padding, IsPutAroundWhatIsMadeThere) {
+  const td::MachineCode machine;
+  const td::Tensor x = td::random::normal({64, 33, 7}, {.key = td::random::Key(1)});
+  const auto padded = [](const td::Tensor& x) {
+    return td::pad(td::exp(x) * 2, {{1, 2}, {0, 3}, {2, 0}}, -1.5);
+  };
+  const auto f = td::function(padded);
+  EXPECT_EQ(beside_results(f.plan(x)), 0);
+  const auto [y, profile] = f.profile(x);
+  EXPECT_EQ(profile.touched.count, profile.planned.count);
+  EXPECT_TRUE(td::identical(y, padded(x)));
+  // In the arena, and with a reader of both at the end.
+  const auto g = td::function([&](const td::Tensor& x) {
+    const td::Tensor around = padded(x);
+    return std::pair{td::sum(around, 0), td::max(td::cumsum(around, 1))};
+  });
+  const td::Tensor around = padded(x);
+  const auto [sums, most] = g(x);
+  EXPECT_TRUE(td::identical(sums, td::sum(around, 0)));
+  EXPECT_TRUE(td::identical(most, td::max(td::cumsum(around, 1))));
+}
+
+TEST(Padding, IsCopiedToWhereTheOperandIsReadBesides) {
+  const td::Tensor x = td::random::normal({5, 6}, {.key = td::random::Key(1)});
+  const auto both = [](const td::Tensor& x) {
+    const td::Tensor made = td::exp(x) * 2;
+    return std::pair{td::pad(made, {{1, 1}, {1, 1}}),
+                     td::matmul(made, made, {.transpose_b = true})};
+  };
+  const auto [padded, product] = td::function(both)(x);
+  const auto [padded_too, product_too] = both(x);
+  EXPECT_TRUE(td::identical(padded, padded_too));
+  EXPECT_TRUE(td::identical(product, product_too));
+}
+
+TEST(TakeAlongAxis, CopiesNothingOfAView) {
+  const td::MachineCode machine;
+  const td::Tensor x = td::random::normal({4, 256, 64}, {.key = td::random::Key(1)});
+  const td::Tensor ids =
+      td::random::integers({4, 255, 3}, {.low = -64, .high = 64, .key = td::random::Key(2)});
+  const auto f = td::function([](const td::Tensor& x, const td::Tensor& ids) {
+    return td::take_along_axis(x[{td::all, td::Slice{.begin = 1}}], ids, -1);
+  });
+  EXPECT_EQ(beside_results(f.plan(x, ids)), 0);
+  const td::Tensor dense = x[{td::all, td::Slice{.begin = 1}}] + 0;
+  EXPECT_TRUE(td::identical(f(x, ids), td::take_along_axis(dense, ids, -1)));
+  const td::Tensor turned = td::transpose(x, {2, 1, 0});
+  const td::Tensor other =
+      td::random::integers({64, 2, 4}, {.low = 0, .high = 256, .key = td::random::Key(3)});
+  EXPECT_TRUE(td::identical(td::take_along_axis(turned, other, 1),
+                            td::take_along_axis(turned + 0, other, 1)));
+}
+
+// The gradient by the kernel packs both operands, 2 parts, and that by the image gives one more:
+// the first runs before the second.
+TEST(Order, CountsTheScratchOfContractions) {
+  const td::MachineCode machine;
+  const td::Tensor x = td::random::normal({4, 32, 32, 16}, {.key = td::random::Key(1)});
+  const td::Tensor w = td::random::normal({3, 3, 16, 16}, {.key = td::random::Key(2)});
+  const auto f = td::function([](const td::Tensor& x, const td::Tensor& w) {
+    return td::grad<0, 1>([](const td::Tensor& x, const td::Tensor& w) {
+      const td::Tensor h = td::tanh(td::conv2d(x, w, {.padding = td::Padding::same}));
+      return td::sum(td::square(td::conv2d(h, w, {.padding = td::Padding::same})));
+    })(x, w);
+  });
+  // Kept: h, and the gradient of the second convolution; beside them the two copies.
+  const int64_t image = x.size_bytes().count;
+  EXPECT_LT(beside_results(f.plan(x, w)), 4 * image + image / 2);
+}
+
 }  // namespace

@@ -76,20 +76,34 @@ void put(std::byte* to, int64_t size, int64_t row_bytes, const Indices& indices,
                 static_cast<size_t>(row_bytes));
 }
 
-void take_along(const std::byte* from, int64_t outer, int64_t size, int64_t inner,
-                int64_t element_bytes, const Indices& indices, int64_t count, std::byte* to) {
-  device::parallel_for(outer * count, grain_for(inner * element_bytes),
-                       [&](int64_t begin, int64_t end, int) {
-                         for (int64_t row = begin; row < end; ++row) {
-                           const int64_t o = row / count;
-                           for (int64_t n = 0; n < inner; ++n) {
-                             const int64_t picked = place(indices[row * inner + n], size);
-                             std::memcpy(to + (row * inner + n) * element_bytes,
-                                         from + ((o * size + picked) * inner + n) * element_bytes,
-                                         static_cast<size_t>(element_bytes));
-                           }
-                         }
-                       });
+void take_along(const ArrayRef& from, int64_t axis, const Indices& indices, const Shape& shape,
+                std::byte* to) {
+  const int64_t element_bytes = size_of(from.dtype);
+  const auto along = static_cast<size_t>(axis);
+  // Where an element's slice begins, whatever is picked from it.
+  Strides slices = from.strides;
+  slices[along] = 0;
+  const auto pick = [&](int64_t begin, int64_t end, int) {
+    AxisList at(static_cast<size_t>(shape.rank()));
+    int64_t slice = 0;
+    for (int64_t d = shape.rank(), rest = begin; d-- > 0; rest /= int64_t{shape[d]}) {
+      at[static_cast<size_t>(d)] = rest % int64_t{shape[d]};
+      slice += at[static_cast<size_t>(d)] * slices[static_cast<size_t>(d)];
+    }
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t picked = place(indices[i], from.shape[axis]) * from.strides[along];
+      std::memcpy(to + i * element_bytes, from.data + (slice + picked) * element_bytes,
+                  static_cast<size_t>(element_bytes));
+      for (int64_t d = shape.rank(); d-- > 0;) {
+        const auto axis_d = static_cast<size_t>(d);
+        slice += slices[axis_d];
+        if (++at[axis_d] < shape[d]) break;
+        slice -= at[axis_d] * slices[axis_d];
+        at[axis_d] = 0;
+      }
+    }
+  };
+  device::parallel_for(indices.count, grain_for(element_bytes), pick);
 }
 
 void scatter_add(DType dtype, std::byte* to, int64_t outer, int64_t size, int64_t inner,

@@ -1,13 +1,15 @@
 // Kernels that follow indices, and running sums. Precompiled: they move memory, and there is
 // nothing in them to specialise.
 //
-// Arrays are seen as [outer, axis, inner] with dense inner parts. Indices are dense i32, i64 or u8;
-// negative ones count from the end. An index outside the axis stops the kernel before anything is
-// written: the position of the first such index comes back, -1 where all are good.
+// Arrays are seen as [outer, axis, inner] with dense inner parts unless an ArrayRef is taken.
+// Indices are dense i32, i64 or u8; negative ones count from the end. An index outside the axis
+// stops the kernel before anything is written: the position of the first such index comes back, -1
+// where all are good.
 #pragma once
 
 #include <cstdint>
 
+#include "tidemark/types/array_ref.h"
 #include "tidemark/types/dtype.h"
 
 namespace tidemark::library {
@@ -27,9 +29,10 @@ int64_t first_outside(const Indices& indices, int64_t size);
 void gather(const std::byte* from, int64_t outer, int64_t size, int64_t inner_bytes,
             const Indices& indices, std::byte* to);
 
-// to[o, i, n] = from[o, indices[o, i, n], n].
-void take_along(const std::byte* from, int64_t outer, int64_t size, int64_t inner,
-                int64_t element_bytes, const Indices& indices, int64_t count, std::byte* to);
+// to[o, i, n] = from[o, indices[o, i, n], n], where i stands at `axis`; `shape` is that of the
+// indices and of what is written.
+void take_along(const ArrayRef& from, int64_t axis, const Indices& indices, const Shape& shape,
+                std::byte* to);
 
 // to[indices[i], :] = from[i, :], in increasing i; rows are `row_bytes` long.
 void put(std::byte* to, int64_t size, int64_t row_bytes, const Indices& indices,

@@ -1,0 +1,84 @@
+// What a function above its budget says.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "tests/errors/expect_error.h"
+#include "tests/unit/api/machine_code.h"
+#include "tidemark/tidemark.h"
+
+namespace td = tidemark;
+using namespace td::literals;
+using td::Tensor;
+
+namespace {
+
+// What `call` says, where "#" stands for the line of the function's body.
+void expect_over_budget(const std::function<void()>& call, std::string text, unsigned body,
+                        td::Source at = td::Source::here()) {
+  const std::string line = td::cat("budget_errors_test.cc:", body);
+  for (size_t mark = text.find('#'); mark != std::string::npos; mark = text.find('#'))
+    text.replace(mark, 1, line);
+  expect_error(call, text, at);
+}
+
+TEST(BudgetErrors, NameThePeakItsStepAndTheLargest) {
+  const td::MachineCode machine;
+  const unsigned body = __LINE__ + 2;
+  const auto step =
+      td::function([](const Tensor& x) { return td::cumsum(td::exp(x), 0); }, {.name = "step"});
+  expect_over_budget(
+      [&] { step.plan(td::spec({256, 256}), {.budget = 1_KiB}); },
+      "step: needs 512.0 KiB at once, the budget is 1.0 KiB, the least that would fit is 512.0 "
+      "KiB\n"
+      "  at @\n"
+      "  the most is in use at step 0 (exp, #): outputs 256.0 KiB, temporaries 256.0 KiB\n"
+      "  largest: f32[256, 256] 256.0 KiB, temporaries: made by group, read last by step 1 "
+      "(cumsum) (#)\n"
+      "           f32[256, 256] 256.0 KiB, outputs: result (#)\n"
+      "  .budget = 512_KiB fits",
+      body);
+}
+
+TEST(BudgetErrors, TellApartFiguresThatPrintAlike) {
+  const td::MachineCode machine;
+  const unsigned body = __LINE__ + 1;
+  const auto f = td::function([](const Tensor& x) { return td::exp(x); });
+  expect_over_budget(
+      [&] { f.plan(td::spec({256, 256}), {.budget = 256_KiB - 1}); },
+      "the function: needs 262144 bytes at once, the budget is 262143 bytes, the least "
+      "that would fit is 262144 bytes\n"
+      "  at @\n"
+      "  the most is in use at step 0 (exp, #): outputs 256.0 KiB\n"
+      "  largest: f32[256, 256] 256.0 KiB, outputs: result (#)\n"
+      "  .budget = 256_KiB fits",
+      body);
+}
+
+TEST(BudgetErrors, NameASmallerSizeThatFits) {
+  const td::MachineCode machine;
+  const unsigned body = __LINE__ + 2;
+  const auto step = td::function(
+      [](const Tensor& x, const Tensor& y) { return td::exp(x) * td::reshape(y, {-1, 1}); },
+      {.name = "step",
+       .budget = 64_KiB,
+       .input_signature = {td::spec({td::open, 256}), td::spec({td::open})}});
+  const Tensor x = td::zeros({1000, 256}), y = td::zeros({1000});
+  expect_over_budget(
+      [&] { step(x, y); },
+      "step, for argument 0, dimension 0 = 1000, argument 1, dimension 0 = 1000: needs "
+      "1000.0 KiB at once, the budget is 64.0 KiB, the least that would fit is 1000.0 "
+      "KiB\n"
+      "  at @\n"
+      "  the most is in use at step 0 (exp + multiply, #): outputs "
+      "1000.0 KiB\n"
+      "  largest: f32[1000, 256] 1000.0 KiB, outputs: result "
+      "(#)\n"
+      "  .budget = 1000_KiB fits; argument 0, dimension 0 = 62, argument 1, dimension 0 = "
+      "62 fits in 62.0 KiB",
+      body);
+  step(td::zeros({62, 256}), td::zeros({62}));
+}
+
+}  // namespace

@@ -1,0 +1,179 @@
+#include "tidemark/nn/losses.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/unit/api/error_of.h"
+#include "tests/unit/api/machine_code.h"
+#include "tests/unit/nn/layers_test.h"
+#include "tidemark/tidemark.h"
+
+namespace tidemark {
+namespace {
+
+namespace losses = nn::losses;
+namespace metrics = nn::metrics;
+
+double number(const Tensor& x) { return x.item<double>(); }
+
+// -log softmax(row)[label], by its definition.
+double entropy_of(const Values& row, size_t label) {
+  double total = 0;
+  for (const double x : row) total += std::exp(x);
+  return std::log(total) - row[label];
+}
+
+TEST(Losses, OfDifferencesAreTheirMeans) {
+  const Tensor wanted = constant({1.0, 2.0, 3.0}), given = constant({1.5, 2.0, 0.0});
+  EXPECT_NEAR(number(losses::mse(wanted, given)), (0.25 + 9) / 3, 1e-6);
+  EXPECT_NEAR(number(losses::mae(wanted, given)), 3.5 / 3, 1e-6);
+  EXPECT_NEAR(number(losses::huber(wanted, given)), (0.125 + 2.5) / 3, 1e-6);
+  EXPECT_NEAR(number(losses::huber(wanted, given, 2.0)), (0.125 + 4) / 3, 1e-6);
+}
+
+TEST(Losses, OfClassesByNumberAndByShareAgreeWithTheDefinition) {
+  const Tensor logits = constant({{1.0, -2.0, 0.5}, {0.0, 3.0, -1.0}});
+  const double want = (entropy_of({1, -2, 0.5}, 2) + entropy_of({0, 3, -1}, 0)) / 2;
+  const Tensor labels = constant({2, 0});
+  EXPECT_NEAR(number(losses::sparse_categorical_crossentropy(labels, logits)), want, 1e-6);
+  EXPECT_NEAR(number(losses::sparse_categorical_crossentropy(expand_dims(labels, 1), logits)), want,
+              1e-6);
+  EXPECT_NEAR(number(losses::categorical_crossentropy(one_hot(labels, 3), logits)), want, 1e-6);
+  EXPECT_NEAR(number(losses::sparse_categorical_crossentropy(labels, softmax(logits),
+                                                             {.from_logits = false})),
+              want, 1e-6);
+  EXPECT_NEAR(number(losses::categorical_crossentropy(one_hot(labels, 3), softmax(logits),
+                                                      {.from_logits = false})),
+              want, 1e-6);
+}
+
+TEST(Losses, SmoothLabelsAlikeByNumberAndByShare) {
+  const Tensor logits = random::normal({4, 5}, {.key = random::Key(1)});
+  const Tensor labels = constant({2, 0, 4, 4});
+  const Tensor shares = one_hot(labels, 5) * 0.9 + 0.02;
+  const double want = number(losses::categorical_crossentropy(shares, logits));
+  EXPECT_NEAR(number(losses::categorical_crossentropy(one_hot(labels, 5), logits,
+                                                      {.label_smoothing = 0.1})),
+              want, 1e-5);
+  EXPECT_NEAR(
+      number(losses::sparse_categorical_crossentropy(labels, logits, {.label_smoothing = 0.1})),
+      want, 1e-5);
+  EXPECT_NEAR(number(losses::sparse_categorical_crossentropy(
+                  labels, softmax(logits), {.from_logits = false, .label_smoothing = 0.1})),
+              want, 1e-5);
+}
+
+TEST(Losses, OfTwoClassesAreStableWhereLogitsAreLarge) {
+  const Tensor labels = constant({1.0, 0.0, 1.0}), logits = constant({2.0, -1.0, -200.0});
+  const double want = (std::log1p(std::exp(-2.0)) + std::log1p(std::exp(-1.0)) + 200) / 3;
+  EXPECT_NEAR(number(losses::binary_crossentropy(labels, logits)), want, 1e-4);
+  const Tensor moderate = constant({2.0, -1.0, 0.5});
+  EXPECT_NEAR(
+      number(losses::binary_crossentropy(labels, sigmoid(moderate), {.from_logits = false})),
+      number(losses::binary_crossentropy(labels, moderate)), 1e-6);
+}
+
+TEST(Losses, HaveTheGradientsOfDifferences) {
+  const Tensor labels = constant({1, 0, 2}), shares = softmax(drawn_f64({3, 4}, 1));
+  const std::vector<ScalarFunction> all = {
+      [&](const Tensor& x) { return losses::mse(shares, x); },
+      [&](const Tensor& x) { return losses::mae(shares, x); },
+      [&](const Tensor& x) { return losses::huber(shares, x, 0.7); },
+      [&](const Tensor& x) { return losses::binary_crossentropy(shares, x); },
+      [&](const Tensor& x) { return losses::categorical_crossentropy(shares, x); },
+      [&](const Tensor& x) { return losses::sparse_categorical_crossentropy(labels, x); },
+      [&](const Tensor& x) {
+        return losses::sparse_categorical_crossentropy(labels, x, {.label_smoothing = 0.2});
+      }};
+  const Tensor x = drawn_f64({3, 4}, 2);
+  for (size_t i = 0; i < all.size(); ++i)
+    expect_slopes(grad(all[i])(x), differences(all[i], x), cat("loss ", i), 1e-6);
+}
+
+// A table of probabilities, or of shares of labels, would be as large as the gradient once more.
+TEST(Losses, ByClassNumberMakeNoTableBesideTheGradient) {
+  const MachineCode machine;
+  const auto f = function([](const Tensor& labels, const Tensor& logits) {
+    GradientTape tape;
+    tape.watch(logits);
+    const Tensor loss = losses::sparse_categorical_crossentropy(labels, logits);
+    return std::tuple{loss, tape.gradient(loss, logits)};
+  });
+  const Plan plan = f.plan(spec({1024}, i32), spec({1024, 1000}));
+  EXPECT_EQ(plan.of(ByteClass::outputs), Bytes(4096000 + 64));
+  EXPECT_LE(plan.of(ByteClass::temporaries), 16_KiB);
+  EXPECT_LE(plan.peak(), Bytes(4096000) + 64_KiB);
+}
+
+TEST(Losses, ArePassedAsFunctions) {
+  const std::function<Tensor(const Tensor&, const Tensor&)> loss =
+      losses::sparse_categorical_crossentropy;
+  const std::function<Tensor(const Tensor&, const Tensor&)> other = losses::mse;
+  EXPECT_NEAR(number(loss(constant({0}), constant({{0.0, 0.0}}))), std::log(2.0), 1e-6);
+  EXPECT_EQ(number(other(ones({2}), zeros({2}))), 1);
+}
+
+TEST(Losses, AddUp16BitFloatsIn32Bits) {
+  const Tensor wanted = zeros({1000}, f16), given = full({1000}, 100.0, f16);
+  EXPECT_EQ(number(losses::mse(wanted, given)), 10000);  // Its sum, ten millions, is no f16.
+}
+
+TEST(Losses, SayWhatDoesNotFit) {
+  const unsigned line = __LINE__ + 1;
+  EXPECT_EQ(error_of([] { losses::mse(ones({64, 1}), ones({64})); }),
+            cat("losses::mse: y_true f32[64, 1] and y_pred f32[64] differ in shape\n  at "
+                "losses_test.cc:",
+                line, "\n  reshape one of them: td::reshape(y_true, y_pred.shape())"));
+  EXPECT_EQ(
+      error_of([] { losses::sparse_categorical_crossentropy(zeros({3}, i32), ones({4, 5})); }),
+      cat("losses::sparse_categorical_crossentropy: labels i32[3] do not fit y_pred f32[4, "
+          "5]\n  at losses_test.cc:",
+          line + 4,
+          "\n  one class number for each row: the shape of y_pred without its last axis"));
+  EXPECT_EQ(error_of([] { losses::sparse_categorical_crossentropy(zeros({4}), ones({4, 5})); }),
+            cat("losses::sparse_categorical_crossentropy: labels are f32[4], not integers\n  at "
+                "losses_test.cc:",
+                line + 10,
+                "\n  labels are class numbers: td::cast(y, td::i32), or shares: "
+                "losses::categorical_crossentropy"));
+  EXPECT_EQ(error_of([] { losses::huber(1.0, 2.0, 0.0); }),
+            cat("losses::huber: delta must be positive, got 0\n  at losses_test.cc:", line + 16,
+                "\n  it is the difference from which on the loss is a line"));
+}
+
+TEST(Metrics, CountWhatIsRight) {
+  const Tensor scores = constant({{1.0, 3.0, 2.0}, {5.0, 0.0, 5.0}, {0.0, 1.0, 2.0}});
+  const Tensor labels = constant({1, 2, 0});
+  EXPECT_NEAR(number(metrics::sparse_accuracy(labels, scores)), 1.0 / 3, 1e-6);
+  EXPECT_NEAR(number(metrics::accuracy(labels, scores)), 1.0 / 3, 1e-6);
+  EXPECT_NEAR(number(metrics::accuracy(one_hot(labels, 3), scores)), 1.0 / 3, 1e-6);
+  EXPECT_NEAR(number(metrics::top_k(labels, scores, 1)), 1.0 / 3, 1e-6);
+  EXPECT_NEAR(number(metrics::top_k(labels, scores, 2)), 2.0 / 3, 1e-6);
+  EXPECT_NEAR(number(metrics::top_k(labels, scores, 3)), 1, 1e-6);
+  EXPECT_NEAR(
+      number(metrics::binary_accuracy(constant({1, 0, 1, 1}), constant({2.0, -1.0, -3.0, 0.1}))),
+      0.75, 1e-6);
+  const unsigned line = __LINE__ + 1;
+  EXPECT_EQ(
+      error_of([&] { metrics::sparse_accuracy(constant({1, 2}), scores); }),
+      cat("metrics::sparse_accuracy: labels i32[2] do not fit y_pred f32[3, 3]\n  at "
+          "losses_test.cc:",
+          line, "\n  one class number for each row: the shape of y_pred without its last axis"));
+}
+
+TEST(Metrics, AMeanRunsOverCallsEagerAndInFunctions) {
+  const metrics::Mean mean;
+  EXPECT_EQ(number(mean.result()), 0);
+  mean.update(3.0);
+  mean.update(constant({1.0, 2.0}));
+  EXPECT_EQ(number(mean.result()), 2);
+  const auto f = function([mean](const Tensor& x) { mean.update(x, 3); });
+  f(constant({4.0}));
+  EXPECT_EQ(number(mean.result()), 3);
+  mean.reset();
+  EXPECT_EQ(number(mean.result()), 0);
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -1,0 +1,83 @@
+#include "tidemark/api/function_plan.h"
+
+#include <algorithm>
+
+#include "tidemark/api/over_budget.h"
+#include "tidemark/api/plan_data.h"
+
+namespace tidemark::detail {
+namespace {
+
+std::string sizes_text(const std::vector<std::string>& names, std::span<const int64_t> sizes) {
+  std::string text;
+  for (size_t i = 0; i < sizes.size(); ++i)
+    text += cat(i == 0 ? "" : ", ", names[i], " = ", sizes[i]);
+  return text;
+}
+
+}  // namespace
+
+TracePlans::TracePlans(const TraceableFunction& function, std::shared_ptr<FunctionTrace> of)
+    : name(function.options.name.empty() ? "the function" : function.options.name),
+      title(function.title()),
+      trace(std::move(of)),
+      limit_bytes(function.options.cache_limit.count / 2),
+      budget(function.options.budget) {}
+
+std::vector<std::string> TracePlans::open_names() const {
+  std::vector<std::string> names;
+  for (const SizePlace place : trace->input.open) names.push_back(text_of(place, trace->paths));
+  return names;
+}
+
+std::shared_ptr<const CompiledFunction> TracePlans::program_at(
+    ProgramKey key, std::span<const int64_t> sizes) const {
+  std::copy(sizes.begin(), sizes.end(), key.words.begin() + key.sizes_at);
+  return trace->program_for(trace, key, limit_bytes);
+}
+
+// The first open size, and those that are equal to it (a batch is a dimension of several
+// arguments), halved until it fits.
+std::string TracePlans::smaller_that_fits(const CompiledFunction& program) const {
+  const std::span<const int64_t> asked = program.key.sizes();
+  if (asked.empty()) return {};
+  for (int64_t size = asked[0] / 2; size > 0; size /= 2) {
+    SizeList sizes;
+    for (const int64_t other : asked) sizes.push_back(other == asked[0] ? size : other);
+    if (!trace->admits(sizes)) continue;
+    const auto smaller = program_at(program.key, sizes);
+    if (smaller->peak_bytes() > budget->count) continue;
+    return cat(sizes_text(open_names(), sizes), " fits in ", Bytes(smaller->peak_bytes()));
+  }
+  return {};
+}
+
+void TracePlans::check(const std::shared_ptr<const CompiledFunction>& program, Source at) const {
+  if (!budget.has_value() || program->peak_bytes() <= budget->count) return;
+  const std::string sizes = sizes_text(open_names(), program->key.sizes());
+  throw OverBudget(PlanAccess::make(title, program), sizes.empty() ? name : name + ", for " + sizes,
+                   *budget, smaller_that_fits(*program), at);
+}
+
+Plan TracePlans::make(std::shared_ptr<const CompiledFunction> program, Source at) const {
+  check(program, at);
+  const ProgramKey key = program->key;
+  if (key.sizes().empty()) return PlanAccess::make(title, std::move(program));
+  const std::vector<std::string> names = open_names();
+  Plan plan =
+      PlanAccess::make(cat(title, ", for ", sizes_text(names, key.sizes())), std::move(program));
+  const auto others = [own = *this, key](std::span<const int64_t> sizes, Source call) {
+    return own.at_sizes(key, sizes, call);
+  };
+  return PlanAccess::make_open(std::move(plan), names, others);
+}
+
+Plan TracePlans::at_sizes(const ProgramKey& key, std::span<const int64_t> sizes, Source at) const {
+  const SizeTable& table = trace->traced.sizes;
+  if (const SizeTable::Guard* broken = table.broken(table.evaluate(sizes)))
+    throw UserError(cat("at: this trace serves only sizes with ", table.text(*broken)), at,
+                    "plan by a spec with the sizes themselves: fn.plan(td::spec({64, 784}))");
+  return make(program_at(key, sizes), at);
+}
+
+}  // namespace tidemark::detail

@@ -1,0 +1,166 @@
+// Plans and profiles for people at a terminal.
+#include <algorithm>
+#include <ostream>
+#include <sstream>
+
+#include "tidemark/api/plan_data.h"
+#include "tidemark/run/treeverse.h"
+
+namespace tidemark {
+namespace {
+
+std::string line_of(Source at) { return at.known() ? at.text() : std::string("?"); }
+
+// What a loop keeps of its trips for a gradient, then what it could keep instead.
+std::string kept_text(const run::KeptTrips& kept) {
+  const auto slots = [&](int64_t count) {
+    return cat("slots(", count, "): ", Bytes(count * kept.state_bytes));
+  };
+  const auto again = [&](int64_t advances) {
+    const int64_t first_time = std::max<int64_t>(0, kept.trips - 1);
+    return cat(", ", advances - first_time, " trips run again");
+  };
+  const std::string loop = cat("the loop at ", line_of(kept.source), " keeps, of ");
+  if (kept.trips < 0) return cat(loop, "trips without a bound, ", slots(kept.slots));
+  int64_t root = 1;
+  while (root * root < kept.trips) ++root;
+  std::vector<std::string> choices;
+  const auto add_slots = [&](int64_t count) {
+    choices.push_back(slots(count) + again(run::fewest_advances(kept.trips, count)));
+  };
+  const auto add_every = [&](int64_t every) {
+    const int64_t states = std::max<int64_t>(1, (kept.trips + every - 1) / every) + every - 1;
+    choices.push_back(cat("every(", every, "): ", Bytes(states * kept.state_bytes),
+                          again(run::advances_every(kept.trips, every))));
+  };
+  const bool is_all = kept.slots == 0;
+  if (kept.every > 0)
+    add_every(kept.every);
+  else if (!is_all)
+    add_slots(kept.slots);
+  choices.push_back(cat("all: ", Bytes(is_all ? kept.bytes : kept.trips * kept.state_bytes),
+                        again(std::max<int64_t>(0, kept.trips - 1))));
+  if (kept.slots != root || kept.every > 0) add_slots(root);
+  if (kept.every != root) add_every(root);
+  std::string text =
+      cat(loop, kept.is_exact ? "" : "at most ", kept.trips, " trips, ", choices[0], " (or ");
+  for (size_t i = 1; i < choices.size(); ++i) text += cat(i == 1 ? "" : "; ", choices[i]);
+  return text + ")";
+}
+
+// The bytes in use over the steps, a character for one step or several: of those the most. The full
+// height is the peak.
+std::string sparkline(const std::vector<PlanStep>& timeline, Bytes peak) {
+  constexpr size_t most = 72;
+  const char* const heights[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  const size_t columns = std::min(most, timeline.size());
+  std::string text;
+  for (size_t i = 0; i < columns; ++i) {
+    int64_t highest = 0;
+    const size_t end = (i + 1) * timeline.size() / columns;
+    for (size_t step = i * timeline.size() / columns; step < end; ++step)
+      highest = std::max(highest, timeline[step].in_use.count);
+    const double share =
+        peak.count == 0 ? 0 : static_cast<double>(highest) / static_cast<double>(peak.count);
+    text += heights[std::clamp(static_cast<int>(share * 8), 0, 7)];
+  }
+  return text;
+}
+
+void pad(std::string& text, size_t width) {
+  text.append(width > text.size() ? width - text.size() : 0, ' ');
+}
+
+// The largest of what is in use at the peak, in columns.
+std::string peak_table(const std::vector<PlanTensor>& tensors, size_t most) {
+  const size_t rows = std::min(most, tensors.size());
+  size_t types = 0, lines = 0;
+  std::vector<std::string> places;
+  for (size_t i = 0; i < rows; ++i) {
+    const PlanTensor& tensor = tensors[i];
+    places.push_back(tensor.line + (tensor.layer.empty() ? "" : ", in " + tensor.layer));
+    types = std::max(types, tensor.type.size());
+    lines = std::max(lines, places.back().size());
+  }
+  std::string text;
+  for (size_t i = 0; i < rows; ++i) {
+    const std::string bytes = cat(tensors[i].bytes);
+    std::string row =
+        "\n    " + std::string(bytes.size() < 10 ? 10 - bytes.size() : 0, ' ') + bytes;
+    row += "  " + tensors[i].type;
+    pad(row, 5 + 10 + 2 + types);
+    row += "  " + places[i];
+    pad(row, 5 + 10 + 2 + types + 2 + lines);
+    text += row + "  " + tensors[i].reason;
+  }
+  if (rows < tensors.size()) text += cat("\n    and ", tensors.size() - rows, " more");
+  return text;
+}
+
+}  // namespace
+
+std::string Plan::explain() const {
+  std::ostringstream out;
+  out << data_->title << " needs " << peak() << " at once (" << peak().count << " bytes)";
+  for (int i = 0; i < kByteClasses; ++i) {
+    if (data_->classes[i] == 0) continue;
+    const auto which = static_cast<ByteClass>(i);
+    const bool beside = which == ByteClass::arguments || which == ByteClass::variables ||
+                        which == ByteClass::constants || which == ByteClass::packed;
+    out << "\n  " << name(which) << ' ' << Bytes(data_->classes[i])
+        << (beside ? " (there already, not counted)" : "");
+  }
+  const std::vector<PlanMemory> all = memories();
+  for (size_t i = 1; i < all.size(); ++i)
+    out << "\n  in memory \"" << all[i].name << "\": " << all[i].bytes << " (" << all[i].bytes.count
+        << " bytes)";
+  for (const run::KeptTrips& kept : data_->compiled->program->kept)
+    out << "\n  " << kept_text(kept);
+  if (data_->peak_step >= 0) {
+    const PlanStep& step = data_->timeline[static_cast<size_t>(data_->peak_step)];
+    out << "\n  " << sparkline(data_->timeline, peak()) << "\n  the most is in use at step "
+        << data_->peak_step << " of " << data_->timeline.size() << " (" << step.name << ", "
+        << step.line << (step.layer.empty() ? "" : ", in ") << step.layer << ')';
+    out << peak_table(data_->at_peak, 5);
+  }
+  out << '\n';
+  return out.str();
+}
+
+std::string Plan::to_text() const {
+  std::ostringstream out;
+  out << explain() << "  load " << load() << ", arena "
+      << Bytes(data_->compiled->program->arena_bytes) << ", threads "
+      << data_->compiled->program->threads << "\n  steps:\n";
+  for (size_t i = 0; i < data_->timeline.size(); ++i) {
+    const PlanStep& step = data_->timeline[i];
+    out << "  " << i << "  " << step.in_use << "  " << step.name << "  " << step.line << '\n';
+  }
+  return out.str();
+}
+
+std::ostream& operator<<(std::ostream& out, const Plan& plan) { return out << plan.explain(); }
+
+std::ostream& operator<<(std::ostream& out, const Profile& profile) {
+  out << "planned " << profile.planned << ", touched " << profile.touched << '\n';
+  for (const ProfileMemory& memory : profile.memories) {
+    out << "  in memory \"" << memory.name << "\": planned " << memory.planned << ", touched "
+        << memory.touched << '\n';
+  }
+  for (const std::string& path : profile.donated) out << "  donated: " << path << '\n';
+  for (const std::string& why : profile.not_donated) out << "  not donated: " << why << '\n';
+  return out;
+}
+
+std::ostream& operator<<(std::ostream& out, const CacheInfo& info) {
+  out << info.entries.size() << " traces in the cache, " << info.bytes << " of " << info.limit
+      << "; " << info.traces << " made, " << info.evictions << " dropped\n";
+  for (const CacheEntry& entry : info.entries) {
+    out << "  (" << entry.signature << "): " << entry.calls << " calls, " << entry.bytes
+        << ", traced in " << entry.trace_ms << " ms, compiled in " << entry.compile_ms
+        << " ms; why: " << entry.reason << '\n';
+  }
+  return out;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,228 @@
+#include "tidemark/base/json.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+
+#include "tidemark/base/error.h"
+
+namespace tidemark {
+namespace {
+
+// Lists in lists in lists: deeper ones would fill the stack.
+constexpr int kDeepest = 200;
+
+bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+
+// How many bytes of `text` are one character of UTF-8; 0 where they are none.
+size_t character_bytes(std::string_view text) {
+  const auto first = static_cast<unsigned char>(text[0]);
+  if (first < 0x80) return 1;
+  const size_t bytes = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  if (first < 0xC2 || first > 0xF4 || text.size() < bytes) return 0;
+  for (size_t i = 1; i < bytes; ++i)
+    if (!continues(text[i])) return 0;
+  const auto second = static_cast<unsigned char>(text[1]);
+  // Longer forms than needed, halves of pairs, numbers that are no characters.
+  if ((first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) ||
+      (first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F))
+    return 0;
+  return bytes;
+}
+
+void append_utf8(std::string& out, uint32_t character) {
+  const auto add = [&](uint32_t byte) { out += static_cast<char>(byte); };
+  if (character < 0x80) return add(character);
+  if (character < 0x800) {
+    add(0xC0 | character >> 6);
+  } else if (character < 0x10000) {
+    add(0xE0 | character >> 12);
+    add(0x80 | (character >> 6 & 0x3F));
+  } else {
+    add(0xF0 | character >> 18);
+    add(0x80 | (character >> 12 & 0x3F));
+    add(0x80 | (character >> 6 & 0x3F));
+  }
+  add(0x80 | (character & 0x3F));
+}
+
+class Parser {
+ public:
+  Parser(std::string_view text, const std::string& name) : text_(text), name_(name) {}
+
+  JsonValue whole() {
+    JsonValue value = parse(0);
+    skip_space();
+    if (at_ != text_.size()) fail("something follows the value");
+    return value;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& problem) const {
+    const auto line = std::count(text_.begin(), text_.begin() + static_cast<int64_t>(at_), '\n');
+    throw UserError(cat(name_, ":", line + 1, ": ", problem));
+  }
+  void skip_space() {
+    while (at_ < text_.size() && std::string_view(" \t\r\n").find(text_[at_]) != text_.npos) ++at_;
+  }
+  char peek() {
+    skip_space();
+    if (at_ == text_.size()) fail("the text ends too early");
+    return text_[at_];
+  }
+  bool take(char c) {
+    if (peek() != c) return false;
+    ++at_;
+    return true;
+  }
+  void expect(char c) {
+    if (!take(c)) fail(cat("'", c, "' is wanted, '", text_[at_], "' is there"));
+  }
+  bool take_word(std::string_view word) {
+    if (!text_.substr(at_).starts_with(word)) return false;
+    at_ += word.size();
+    return true;
+  }
+
+  JsonValue parse(int depth) {
+    if (depth > kDeepest) fail(cat("values are nested deeper than ", kDeepest));
+    JsonValue value;
+    switch (peek()) {
+      case '{':
+        parse_object(value, depth);
+        break;
+      case '[':
+        parse_list(value, depth);
+        break;
+      case '"':
+        value.kind = JsonValue::Kind::text;
+        value.text = parse_text();
+        break;
+      default:
+        parse_word(value);
+    }
+    return value;
+  }
+
+  void parse_object(JsonValue& value, int depth) {
+    value.kind = JsonValue::Kind::object;
+    ++at_;
+    if (take('}')) return;
+    do {
+      if (peek() != '"') fail("a member has no name");
+      value.names.push_back(parse_text());
+      expect(':');
+      value.items.push_back(parse(depth + 1));
+    } while (take(','));
+    expect('}');
+  }
+
+  void parse_list(JsonValue& value, int depth) {
+    value.kind = JsonValue::Kind::list;
+    ++at_;
+    if (take(']')) return;
+    do value.items.push_back(parse(depth + 1));
+    while (take(','));
+    expect(']');
+  }
+
+  void parse_word(JsonValue& value) {
+    if (take_word("null")) return;
+    value.boolean = take_word("true");
+    if (value.boolean || take_word("false")) {
+      value.kind = JsonValue::Kind::boolean;
+      return;
+    }
+    const char* const begin = text_.data() + at_;
+    const bool may_begin = *begin == '-' || (*begin >= '0' && *begin <= '9');
+    const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), value.number);
+    if (!may_begin || error != std::errc()) fail("this is no value");
+    value.kind = JsonValue::Kind::number;
+    at_ += static_cast<size_t>(end - begin);
+  }
+
+  std::string parse_text() {
+    std::string out;
+    for (++at_;; ++at_) {
+      if (at_ >= text_.size()) fail("a string does not end");
+      const char c = text_[at_];
+      if (c == '"') break;
+      if (static_cast<unsigned char>(c) < 0x20) fail("a string has a control character in it");
+      if (c == '\\')
+        parse_escape(out);
+      else
+        out += c;
+    }
+    ++at_;
+    return out;
+  }
+
+  void parse_escape(std::string& out) {
+    constexpr std::string_view written = "\"\\/bfnrt", meant = "\"\\/\b\f\n\r\t";
+    if (++at_ >= text_.size()) fail("a string does not end");
+    if (const size_t which = written.find(text_[at_]); which != written.npos) {
+      out += meant[which];
+      return;
+    }
+    if (text_[at_] != 'u') fail(cat("'\\", text_[at_], "' means nothing in a string"));
+    uint32_t character = parse_hex();
+    const bool is_pair =
+        character >= 0xD800 && character < 0xDC00 && text_.substr(at_ + 1).starts_with("\\u");
+    if (is_pair) {
+      at_ += 2;
+      character = 0x10000 + ((character - 0xD800) << 10) + ((parse_hex() - 0xDC00) & 0x3FF);
+    }
+    append_utf8(out, character >= 0xD800 && character < 0xE000 ? 0xFFFD : character);
+  }
+
+  // Four digits after the place it is at; ends at the last of them.
+  uint32_t parse_hex() {
+    uint32_t number = 0;
+    const std::string_view digits = text_.substr(std::min(at_ + 1, text_.size()), 4);
+    const auto [end, error] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), number, 16);
+    if (digits.size() < 4 || error != std::errc() || end != digits.data() + 4)
+      fail("\\u wants four digits of base 16");
+    at_ += 4;
+    return number;
+  }
+
+  std::string_view text_;
+  const std::string& name_;
+  size_t at_ = 0;
+};
+
+}  // namespace
+
+std::string json_quoted(std::string_view text) {
+  std::string out = "\"";
+  for (size_t i = 0; i < text.size();) {
+    const char c = text[i];
+    const size_t bytes = character_bytes(text.substr(i));
+    if (c == '"' || c == '\\') {
+      (out += '\\') += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      char escaped[8];
+      std::snprintf(escaped, sizeof(escaped), "\\u%04x", static_cast<unsigned>(c));
+      out += escaped;
+    } else if (bytes == 0) {
+      append_utf8(out, 0xFFFD);
+    } else {
+      out.append(text.substr(i, bytes));
+    }
+    i += std::max<size_t>(bytes, 1);
+  }
+  return out + '"';
+}
+
+const JsonValue* JsonValue::find(std::string_view name) const {
+  for (size_t i = 0; i < names.size(); ++i)
+    if (names[i] == name) return &items[i];
+  return nullptr;
+}
+
+JsonValue parse_json(std::string_view text, const std::string& name) {
+  return Parser(text, name).whole();
+}
+
+}  // namespace tidemark
