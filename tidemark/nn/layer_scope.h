@@ -15,7 +15,7 @@ std::string parameter_name(const std::string& layer, const char* parameter);
 // One call of a layer, for those who list them.
 struct LayerCall {
   const char* kind;
-  const std::string& name;
+  std::string name;
   const nn::AnyLayer& layer;
   const Tensor &input, &output;
 };
@@ -27,13 +27,21 @@ class LayerObserver {
   virtual ~LayerObserver() { current_ = outer_; }
   LayerObserver(const LayerObserver&) = delete;
   LayerObserver& operator=(const LayerObserver&) = delete;
-  virtual void saw(const LayerCall& call) = 0;
+  void see(const LayerCall& call) {
+    ++count_;
+    saw(call);
+  }
+  int64_t count() const { return count_; }
   static LayerObserver* current() { return current_; }
+
+ protected:
+  virtual void saw(const LayerCall& call) = 0;
 
  private:
   friend class LayerScope;
   static thread_local LayerObserver* current_;
   LayerObserver* outer_;
+  int64_t count_ = 0;
 };
 
 // Held while a layer runs: what it does is charged to the line that called it, and to the layer.
@@ -59,7 +67,7 @@ Tensor run_layer(const Layer& layer, const Tensor& x, Source at) {
     result = layer.call(x, at);
   }
   if (observer != nullptr) [[unlikely]]
-    observer->saw({Layer::kKind, layer.name(), nn::AnyLayer(layer), x, result});
+    observer->see({Layer::kKind, layer.name(), nn::AnyLayer(layer), x, result});
   return result;
 }
 
