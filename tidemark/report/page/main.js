@@ -89,6 +89,8 @@ function show(number) {
   choice.replaceChildren(...model.arenas.map((arena, i) => make("option", {value: i}, arena.title)));
   byId("arena-label").hidden = model.arenas.length < 2;
   byId("plan-choice").querySelectorAll("button").forEach((button, i) => button.setAttribute("aria-pressed", String(i === number)));
+  byId("chart").setAttribute("aria-label", `Bytes in use over ${model.steps} steps, at most ${bytesText(model.peak)} at step ${model.peakStep}`);
+  byId("arena").setAttribute("aria-label", `Where ${model.count} tensors lie over ${model.steps} steps`);
   renderTiles();
   renderClasses();
   renderCompare();
@@ -221,6 +223,16 @@ function chooseByPlace(direction) {
   if (next >= 0 && next < live.length) choose(live[next]);
 }
 
+function changeTab() {
+  fillTable(table.tab === "buffers" ? "steps" : "buffers");
+  byId("tab-" + table.tab).focus();
+}
+// One stop of the Tab key for the whole list; arrows move inside it.
+function focusLive(button, sibling) {
+  const next = button.parentElement[sibling];
+  if (next && next.firstElementChild) next.firstElementChild.focus();
+}
+
 function onKey(event) {
   const target = event.target, isText = target.matches("input, select, textarea");
   if (event.ctrlKey || event.metaKey || event.altKey || byId("help").open) return;
@@ -236,6 +248,8 @@ function onKey(event) {
     t: () => setTheme(state.theme === "dark" ? "light" : "dark"), "?": () => byId("help").showModal(),
     Escape: () => choose(-1),
   };
+  if (target.getAttribute("role") === "tab") actions.ArrowLeft = actions.ArrowRight = changeTab;
+  if (byId("live").contains(target)) Object.assign(actions, {ArrowUp: () => focusLive(target, "previousElementSibling"), ArrowDown: () => focusLive(target, "nextElementSibling")});
   if (isTable) Object.assign(actions, {ArrowUp: () => moveInTable(-1), ArrowDown: () => moveInTable(1), Enter: () => byId("pictures").scrollIntoView()});
   if (isPicture) Object.assign(actions, {ArrowUp: () => chooseByPlace(1), ArrowDown: () => chooseByPlace(-1)});
   const action = actions[event.key.length === 1 ? event.key.toLowerCase() : event.key];

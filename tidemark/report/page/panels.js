@@ -103,13 +103,16 @@ function renderStep() {
   byId("live-title").textContent = model.count === 0 ? "" : live.length + (live.length === 1 ? " tensor" : " tensors") + ", " + bytesText(sum);
   const most = state.printing ? MOST_PRINTED : MOST_LIVE;
   const rows = live.slice(0, most).map(liveRow);
+  if (rows.length > 0) rows[Math.max(0, live.indexOf(state.chosen)) % rows.length].firstElementChild.tabIndex = 0;
   if (live.length > most) rows.push(make("li", {class: "note"}, `and ${numberText(live.length - most)} smaller ones`));
+  const hadFocus = byId("live").contains(document.activeElement);
   byId("live").replaceChildren(...rows);
+  if (hadFocus) byId("live").querySelector("[tabindex='0']")?.focus();
 }
 
 function liveRow(i) {
   const b = currentModel().list[i];
-  return make("li", {}, make("button", {type: "button", "aria-current": String(i === state.chosen), onclick: () => choose(i)},
+  return make("li", {}, make("button", {type: "button", tabindex: -1, "aria-current": String(i === state.chosen), onclick: () => choose(i)},
       make("i", {style: "background: " + state.colouring.palette[state.colouring.which[i]].style}),
       make("span", {class: "mono", title: b.type}, b.type), make("span", {class: "bytes"}, bytesText(b.bytes)),
       make("small", {class: "mono"}, lineAndLayer(b)), make("small", {title: b.reason}, b.reason)));

@@ -84,6 +84,11 @@ function selfTest() {
     search: timed(() => { byId("search").value = "zz"; orderRows(); byId("search").value = ""; orderRows(); }),
     sort: timed(() => sortBy(1)),
   };
+  if (model.count > 0) {
+    fillTable("buffers");
+    press("ArrowRight", byId("tab-buffers"));
+    seen.tab = table.tab;
+  }
   fillTable("steps");
   seen.stepRows = table.order.length;
   press("t");
