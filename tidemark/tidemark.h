@@ -34,6 +34,7 @@
 #include "tidemark/nn/losses.h"
 #include "tidemark/nn/metrics.h"
 #include "tidemark/nn/norm.h"
+#include "tidemark/nn/predict.h"
 #include "tidemark/nn/recurrent.h"
 #include "tidemark/nn/sequential.h"
 #include "tidemark/nn/summary.h"
