@@ -1,13 +1,7 @@
 // `tidemark tour`: what Tidemark does, shown by the lessons of examples/, each a process of its
 // own.
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
 #include <iostream>
 #include <string>
 
@@ -16,8 +10,6 @@
 
 namespace tidemark::tools {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr const char* kHelp =
     R"(usage: tidemark tour [--small]
@@ -52,48 +44,28 @@ constexpr Lesson kLessons[] = {
     {"14_what_gradients_keep", "What gradients keep, and what takes bytes away from it"},
 };
 
-// Beside the command where it was built, or where it was installed.
-fs::path folder_of_lessons() {
-  const fs::path command = fs::read_symlink("/proc/self/exe").parent_path();
-  for (const char* place : {"../examples", "../libexec/tidemark"}) {
-    const fs::path folder = (command / place).lexically_normal();
-    if (fs::exists(folder / kLessons[0].program)) return folder;
-  }
+std::string folder_of_lessons() {
+  constexpr const char* places[] = {"../examples", "../libexec/tidemark"};
+  const std::string folder = folder_beside(places, kLessons[0].program);
+  if (!folder.empty()) return folder;
   throw UserError("tour: the lessons are not beside this command", Source::none(),
                   "build them: cmake --build BUILD --target examples");
-}
-
-// The exit code; -1 where it did not end by itself.
-int run_program(const fs::path& program, bool small) {
-  std::string path = program.string(), option = "--small";
-  char* const arguments[] = {path.data(), small ? option.data() : nullptr, nullptr};
-  pid_t child = 0;
-  if (posix_spawn(&child, path.c_str(), nullptr, nullptr, arguments, environ) != 0) return -1;
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 }  // namespace
 
 int tour_command(Arguments arguments) {
-  bool small = false;
-  for (const std::string& argument : arguments) {
-    if (argument == "--help" || argument == "-h") {
-      std::cout << kHelp;
-      return 0;
-    }
-    if (argument != "--small") usage_error("tour", "there is no option '" + argument + "'");
-    small = true;
-  }
-  const fs::path folder = folder_of_lessons();
+  if (asked_for_help(arguments, kHelp)) return 0;
+  for (const std::string& argument : arguments)
+    if (argument != "--small") unknown_option("tour", argument);
+  const std::string folder = folder_of_lessons();
   const auto start = std::chrono::steady_clock::now();
   int number = 0;
   for (const Lesson& lesson : kLessons) {
     std::cout << "\n== " << ++number << " of " << std::size(kLessons) << ": " << lesson.title
               << "  (examples/" << lesson.program << ".cc)\n\n"
               << std::flush;
-    const int code = run_program(folder / lesson.program, small);
+    const int code = run_program(folder + "/" + lesson.program, arguments);
     if (code == 0) continue;
     std::cerr << "tidemark tour: " << lesson.program << " failed, exit code " << code << '\n';
     return 1;

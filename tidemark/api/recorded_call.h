@@ -34,6 +34,8 @@ class FunctionPairs {
       pairs_;
 };
 
+// Whether a tape wants to know of such a call.
+bool is_recorded(const FunctionTrace& trace, const Arguments& arguments, Source at);
 // What the call gives, or nothing where no tape wants to know of it.
 std::optional<CallResult> recorded_call(const TraceableFunction& function,
                                         const std::shared_ptr<FunctionTrace>& trace,
