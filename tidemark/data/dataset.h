@@ -176,8 +176,8 @@ class Dataset {
   // What a walk holds, stage by stage. Where the bytes of a map's elements are not known yet, its
   // function is called with one element; a generator is not called.
   DatasetPlan plan() const { return pipeline_->plan(); }
-  // The most that a walk may hold, stages added later included. A UserError names the stages where
-  // it would be more: now, when a walk begins, or when a larger element shows it.
+  // The most that a walk may hold, stages added later included. An OverBudget names the stages
+  // where it would be more: now, when a walk begins, or when a larger element shows it.
   Dataset within(Bytes bytes, Source at = Source::here()) const {
     Dataset capped(stage(), Cap{bytes, at});
     capped.pipeline_->check();
