@@ -5,10 +5,18 @@
 #include <mutex>
 
 #include "tidemark/api/over_budget.h"
+#include "tidemark/api/trace.h"
 #include "tidemark/data/stage.h"
 
 namespace tidemark::data {
 namespace {
+
+// While a stage works. Stages have lines of the user: what they do is charged to these, whoever
+// walks. Elements are made at once, also where a function is traced: there they are constants.
+struct StagesWork {
+  UserCode own_lines;
+  tidemark::detail::NoTrace eager;
+};
 
 void add_stages(const Stage& stage, std::vector<StageBytes>& list) {
   for (const StagePtr& input : stage.inputs()) add_stages(*input, list);
@@ -57,9 +65,8 @@ Pipeline::Pipeline(StagePtr stage, std::optional<Cap> cap)
     : stage_(std::move(stage)), check_(stage_, cap), progress_(std::make_unique<Progress>()) {}
 Pipeline::~Pipeline() = default;
 
-// Stages have lines of the user: what they do is charged to these, whoever walks.
 DatasetPlan Pipeline::plan() const {
-  const UserCode own_lines;
+  const StagesWork working;
   stage_->learn();
   return plan_of(*stage_);
 }
@@ -70,14 +77,14 @@ std::optional<int64_t> Pipeline::count() const {
 }
 
 void Pipeline::check() const {
-  const UserCode own_lines;
+  const StagesWork working;
   if (!cap()) return;
   stage_->learn();
   check_();
 }
 
 Walk Pipeline::begin() {
-  const UserCode own_lines;
+  const StagesWork working;
   check();
   auto state = std::make_unique<Walk::State>();
   state->pipeline = shared_from_this();
@@ -119,7 +126,7 @@ Walk::Walk(Walk&&) noexcept = default;
 Walk::~Walk() = default;
 
 std::optional<Element> Walk::next() {
-  const UserCode own_lines;
+  const StagesWork working;
   std::optional<Element> element = state_->cursor->next();
   if (element) state_->given->fetch_add(1, std::memory_order_relaxed);
   return element;
