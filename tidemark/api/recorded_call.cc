@@ -433,8 +433,8 @@ Bytes saved_for_gradient(const TraceableFunction& function,
   std::vector<bool> wanted;
   for (size_t i = 0; i < traced.parameters.size(); ++i) {
     const Trace::Parameter& parameter = traced.parameters[i];
-    const bool may_be = parameter.is_argument() ||
-                        (parameter.variable != nullptr && parameter.variable->trainable);
+    const bool may_be =
+        parameter.is_argument() || (parameter.variable != nullptr && parameter.variable->trainable);
     wanted.push_back(may_be &&
                      is_float(traced.graph.type(traced.graph.body().parameters[i]).dtype));
   }

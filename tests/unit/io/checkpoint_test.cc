@@ -259,7 +259,7 @@ int64_t status_kib(const std::string& row) {
 
 TEST(Checkpoint, KeepsOnlyAPieceOfTheFileInMemory) {
   const Folder folder;
-  constexpr int64_t kBytes = 256 << 20;
+  constexpr int64_t kBytes = 64 << 20;
   const td::Variable v(td::full({kBytes / 4096, 1024}, 1.5F));
   const td::io::Checkpoint checkpoint{{"v", v}};
   checkpoint.save(folder / "x.safetensors");
