@@ -32,6 +32,8 @@ td::Tensor compiled_gradient(const Scalar& f, const td::Tensor& x, bool touches_
   auto compiled = td::function([&f](const td::Tensor& each) { return td::grad(f)(each); });
   const td::Bytes planned = compiled.plan(x).peak();
   const auto [found, profile] = compiled.profile(x);
+  for (const td::ProfileStep& step : profile.steps)
+    EXPECT_LE(step.in_use, step.planned) << step.name;
   if (touches_all)
     EXPECT_EQ(profile.touched, planned);
   else
