@@ -8,6 +8,7 @@
 #include "tools/command.h"
 #include "tools/pack.h"
 #include "tools/program.h"
+#include "tools/report.h"
 #include "tools/show.h"
 
 namespace tidemark::tools {
@@ -29,6 +30,7 @@ constexpr Command kCommands[] = {
     {"show", "print a program, and what passes make of it", show_command},
     {"plan", "what a program needs, before it runs", plan_command},
     {"run", "run a program, and measure what it used", run_command},
+    {"report", "plans and runs as one HTML page; two plans compared", report_command},
     {"ops", "the ops there are: dtypes, gradients, what they give", ops_command},
     {"doctor", "what Tidemark finds on this machine, and whether it works there", doctor_command},
     {"bench", "run a benchmark by name", bench_command},

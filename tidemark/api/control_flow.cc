@@ -197,7 +197,9 @@ class Stacks {
   const PathOf& path_;
   Source at_;
   // The gradient of each element is its slice.
-  static Tensors slices_back(const Tensors& gradients) { return unstack(gradients[0]); }
+  static std::vector<Found> slices_back(const Tensors& gradients) {
+    return all_dense(unstack(gradients[0]));
+  }
 
   std::vector<TensorType> types_;
   Tensors stacks_;
@@ -272,9 +274,13 @@ class EagerLoop {
 
  private:
   void run_trip(int64_t trip) {
-    // Carries are values of their own, not views of what is around: as in a function.
+    // Carries are values of their own, not views of what is around, and tapes in the body know them
+    // by themselves: as in a function.
     for (Tensor& carry : carries_)
-      if (carry.has_value()) carry = dense(carry, at_);
+      if (carry.has_value()) {
+        carry = dense(carry, at_);
+        carry = own_handle(std::move(carry), at_);
+      }
     // A plain number or nothing has no type yet: the body gives it one.
     for (size_t k = 0; k < carries_.size(); ++k) {
       const TensorState* state = TensorState::of(carries_[k]);

@@ -19,9 +19,11 @@ Tensors tensors_in(TraceScope* scope, std::span<const Value> values, Source at) 
 }
 
 // Runs a region once more in the current scope and goes back over it: the gradients by the wanted
-// parameters, zeros where there is none. `gradients` are those of the results.
-Tensors gradients_of_region(RegionId region, const Tensors& parameters, const Tensors& gradients,
-                            const std::vector<bool>& wanted, Source at) {
+// parameters. `gradients` are those of the results. Parameters that are values of Variables may get
+// rows.
+std::vector<Found> found_in_region(RegionId region, const Tensors& parameters,
+                                   const Tensors& gradients, const std::vector<bool>& wanted,
+                                   const std::vector<bool>& variables, Source at) {
   Graph& graph = current_scope->trace->graph();
   std::vector<Value> values;
   for (const Tensor& parameter : parameters)
@@ -34,14 +36,24 @@ Tensors gradients_of_region(RegionId region, const Tensors& parameters, const Te
   asked.is_recorded = [first](int32_t node) { return node >= first; };
   for (size_t i = 0; i < values.size(); ++i)
     if (wanted[i]) asked.watched.push_back(values[i]);
+  for (size_t i = 0; i < variables.size(); ++i)
+    if (variables[i]) asked.leaves.push_back(values[i]);
   asked.sources = asked.watched;
   for (size_t r = 0; r < results.size(); ++r)
     if (gradients[r].has_value()) asked.seeds.emplace_back(results[r], gradients[r]);
+  return differentiate(asked, at);
+}
+
+// The same without rows, and zeros where there is none.
+Tensors gradients_of_region(RegionId region, const Tensors& parameters, const Tensors& gradients,
+                            const std::vector<bool>& wanted, Source at) {
+  const std::vector<Found> found = found_in_region(region, parameters, gradients, wanted, {}, at);
   Tensors given;
-  const std::vector<Found> found = differentiate(asked, at);
-  for (size_t i = 0; i < found.size(); ++i)
-    given.push_back(found[i].dense.has_value() ? found[i].dense
-                                               : zeros_of(graph.type(asked.sources[i]), at));
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (!wanted[i]) continue;
+    const Tensor& dense = found[given.size()].dense;
+    given.push_back(dense.has_value() ? dense : zeros_of(type_of(parameters[i], at), at));
+  }
   return given;
 }
 
@@ -125,24 +137,59 @@ Tensors map_gradient(TraceScope* scope, const Node& node, const Tensors& gradien
 // ---- call ---------------------------------------------------------------------------------------
 
 // A map of one trip: what stands in its region is not taken for what ran before.
-Tensors recomputed_gradient(const Node& node, const Tensors& inputs, const Tensors& gradients,
-                            const std::vector<bool>& wanted, Source at) {
+std::vector<Found> recomputed_gradient(const Node& node, const Tensors& inputs,
+                                       const Tensors& gradients, const std::vector<bool>& wanted,
+                                       const std::vector<bool>& variables, Source at) {
+  std::vector<Found> found;  // Whose tensors come out of the map in the order of `tensors_in`.
+  const auto tensors_in = [](std::vector<Found>& list) {
+    std::vector<Tensor*> tensors;
+    for (Found& each : list) {
+      if (each.dense.has_value()) tensors.push_back(&each.dense);
+      for (RowGradient& rows : each.rows) {
+        tensors.push_back(&rows.indices);
+        tensors.push_back(&rows.rows);
+      }
+    }
+    return tensors;
+  };
   MapParts parts{.name = "the gradient of recompute", .element_path = kNoPath, .trips = 1};
   parts.body = [&](const Tensors&) {
-    return gradients_of_region(node.regions[0], inputs, gradients, wanted, at);
+    found = found_in_region(node.regions[0], inputs, gradients, wanted, variables, at);
+    Tensors given;
+    for (const Tensor* each : tensors_in(found)) given.push_back(*each);
+    return given;
   };
-  Tensors given = run_map(parts, at);
-  for (Tensor& each : given) each = squeeze(each, 0, at);
-  return spread(given, wanted);
+  const Tensors given = run_map(parts, at);
+  const std::vector<Tensor*> places = tensors_in(found);
+  for (size_t i = 0; i < places.size(); ++i) *places[i] = squeeze(given[i], 0, at);
+  std::vector<Found> all(wanted.size());
+  size_t next = 0;
+  for (size_t i = 0; i < wanted.size(); ++i)
+    if (wanted[i]) all[i] = std::move(found[next++]);
+  return all;
+}
+
+// A gradient function says nothing of what its function reads besides arguments and Variables.
+void check_captures(const Graph& graph, const Node& node, std::span<const int64_t> by,
+                    const std::vector<bool>& wanted, Source at) {
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (!wanted[i] || std::find(by.begin(), by.end(), static_cast<int64_t>(i)) != by.end())
+      continue;
+    std::vector<bool> only(wanted.size());
+    only[i] = true;
+    const std::vector<bool> depending = depending_results(graph, node.regions[0], only);
+    const auto end = depending.begin() + node.attrs.read().integer();
+    if (std::find(depending.begin(), end, true) != end) refuse_capture(at);
+  }
 }
 
 Tensors call_gradient(TraceScope* scope, int32_t number, const Node& node, const Tensors& gradients,
                       const std::vector<bool>& wanted, Source at) {
   const Tensors inputs = tensors_in(scope, node.inputs, at);
-  if (node.regions.size() == 1) return recomputed_gradient(node, inputs, gradients, wanted, at);
   Attrs::Reader read = node.attrs.read();
   const auto outputs = static_cast<size_t>(read.integer());
   const std::span<const int64_t> saved = read.integers(), by = read.integers();
+  check_captures(scope->trace->graph(), node, by, wanted, at);
   std::vector<Value> parameters;
   for (const int64_t each : saved) {
     const int64_t result = each - std::ssize(inputs);
@@ -174,15 +221,22 @@ Tensors call_gradient(TraceScope* scope, int32_t number, const Node& node, const
 
 }  // namespace
 
-Tensors control_gradient(TraceScope* scope, int32_t number, const Tensors& gradients,
-                         const std::vector<bool>& wanted, Source at) {
+std::vector<Found> control_gradient(TraceScope* scope, int32_t number, const Tensors& gradients,
+                                    const std::vector<bool>& wanted,
+                                    const std::vector<bool>& variables, Source at) {
   const Node node = scope->trace->graph().nodes[static_cast<size_t>(number)];
-  if (node.op->self == &ops::cond) return cond_gradient(scope, node, gradients, wanted, at);
-  if (node.op->self == &ops::map) return map_gradient(scope, node, gradients, wanted, at);
-  if (node.op->self == &ops::call) return call_gradient(scope, number, node, gradients, wanted, at);
+  if (node.op->self == &ops::call && node.regions.size() == 1)
+    return recomputed_gradient(node, tensors_in(scope, node.inputs, at), gradients, wanted,
+                               variables, at);
+  if (node.op->self == &ops::cond)
+    return all_dense(cond_gradient(scope, node, gradients, wanted, at));
+  if (node.op->self == &ops::map)
+    return all_dense(map_gradient(scope, node, gradients, wanted, at));
+  if (node.op->self == &ops::call)
+    return all_dense(call_gradient(scope, number, node, gradients, wanted, at));
   if (node.op->self == &ops::reverse_loop)
-    return reverse_loop_gradient(scope, number, gradients, wanted, at);
-  return loop_gradient(scope, number, gradients, wanted, at);
+    return all_dense(reverse_loop_gradient(scope, number, gradients, wanted, at));
+  return all_dense(loop_gradient(scope, number, gradients, wanted, at));
 }
 
 }  // namespace tidemark::detail

@@ -304,6 +304,18 @@ Tensor open_range(int64_t from, Dim to, int64_t by, DType dtype, Source at) {
 
 }  // namespace
 
+namespace {
+
+// A range is made of numbers, which have no history.
+void refuse_watched(const Operand& x, Source at) {
+  if (x.tensor() == nullptr || !detail::is_watched({x.tensor()})) return;
+  throw UserError("arange: a tape watches where it starts or its step, by which it has no gradient",
+                  at,
+                  "start + step * td::arange(count) has one; td::stop_gradient(x) is a constant");
+}
+
+}  // namespace
+
 Tensor arange(const Operand& stop, Source at) { return arange(0, stop, 1, {}, at); }
 
 Tensor arange(const Operand& start, const Operand& stop, const Operand& step,
@@ -318,6 +330,8 @@ Tensor arange(const Operand& start, const Operand& stop, const Operand& step,
     return whole_range(whole_number(start, at), whole_number(stop, at), whole_number(step, at),
                        wanted, at);
   }
+  refuse_watched(start, at);
+  refuse_watched(step, at);
   const double from = real_number(start, at);
   const double to = real_number(stop, at);
   const double by = real_number(step, at);

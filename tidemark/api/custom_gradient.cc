@@ -1,10 +1,12 @@
 #include "tidemark/api/custom_gradient.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "tidemark/api/create.h"
 #include "tidemark/api/ops.h"
+#include "tidemark/api/pullback.h"
 #include "tidemark/api/tape.h"
 #include "tidemark/api/trace.h"
 #include "tidemark/ops/program.h"
@@ -15,6 +17,12 @@ namespace {
 Tensors strong(const Tensors& tensors, Source at) {
   Tensors list;
   for (const Tensor& tensor : tensors) list.push_back(tensor_of(tensor, at));
+  return list;
+}
+
+Tensors own_handles(const Tensors& tensors, Source at) {
+  Tensors list;
+  for (const Tensor& tensor : tensors) list.push_back(own_handle(tensor, at));
   return list;
 }
 
@@ -35,7 +43,7 @@ class Listener : public Tape {
   bool knows(TapeId id) const override { return made_.contains(id) || is_known(id); }
   void record(const Recorded& recorded) override {
     for (const TapeId id : recorded.inputs)
-      if (is_known(id)) read_.insert(id);
+      if (is_known(id) && read_.insert(id).second) lines_.emplace(id, recorded.at);
     made_.insert(recorded.results.begin(), recorded.results.end());
   }
   std::vector<Found> gradient(const Tensors&, const Tensors&, const Tensors&,
@@ -56,6 +64,11 @@ class Listener : public Tape {
 
   // Numbers of values that were read and are known outside.
   std::vector<TapeId> read() const { return {read_.begin(), read_.end()}; }
+  // Where one of them was read first.
+  Source line_of(TapeId id) const {
+    const auto found = lines_.find(id);
+    return found == lines_.end() ? Source::none() : found->second;
+  }
   // The Variables among them.
   const std::vector<std::pair<Variable, TapeId>>& variables() const { return variables_; }
 
@@ -69,6 +82,7 @@ class Listener : public Tape {
 
   Tape* tapes_;
   std::set<TapeId> read_, made_;
+  std::map<TapeId, Source> lines_;
   std::vector<std::pair<Variable, TapeId>> variables_;
 };
 
@@ -230,8 +244,10 @@ Tensors trace_custom(const Tensors& inputs,
   };
   for (size_t i = 0; i < inputs.size(); ++i) {
     const TensorType type = type_of(inputs[i], at);
-    if (is_float(type.dtype) && given.by_inputs[i].has_value())
-      add(given.by_inputs[i], type, static_cast<int64_t>(i));
+    if (!is_float(type.dtype)) continue;
+    const Tensor& gradient = given.by_inputs[i];
+    add(gradient.has_value() ? gradient : repeated_number(0, type, at), type,
+        static_cast<int64_t>(i));
   }
   for (const auto& [variable, inside] : variables) {
     add(by_variable(given.by_variables, variable, at).dense(at),
@@ -248,19 +264,39 @@ Tensors trace_custom(const Tensors& inputs,
   return call.finish(std::move(saved), by, {back.region()});
 }
 
+// Something watched that is neither an argument nor a Variable.
+void check_captures(const Listener& listener, const Tensors& inputs, Source at) {
+  std::set<TapeId> may_read;
+  for (const Tensor& input : inputs) may_read.insert(tape_id_of(input));
+  for (const auto& [variable, id] : listener.variables()) may_read.insert(id);
+  for (const TapeId id : listener.read()) {
+    if (may_read.contains(id)) continue;
+    const Source line = listener.line_of(id);
+    refuse_capture(line.known() ? line : at);
+  }
+}
+
 }  // namespace
+
+void refuse_capture(Source at) {
+  throw UserError(
+      "custom_gradient: the function reads a tensor that is watched and that is not its argument: "
+      "no gradient would flow to it",
+      at, "pass it as an argument, or take it for a constant, td::stop_gradient(x)");
+}
 
 // ---- both ---------------------------------------------------------------------------------------
 
 Tensors run_recomputed(const Tensors& given, const TensorFunction& f, Source at) {
   const SourceScope scope(at);
-  const Tensors inputs = strong(given, at);
+  Tensors inputs = strong(given, at);
   if (tracing()) return trace_recomputed(inputs, f, at);
+  inputs = own_handles(inputs, at);
   if (!taping()) return f(inputs);
   put_generator_in_variable();  // So that draws are repeated.
   const auto before = std::make_shared<VariableShadow>();
   Tensors results;
-  std::vector<TapeId> read;
+  std::vector<TapeId> read, variables;
   {
     Tape* const tapes = current_tape;
     const NoTape unseen;
@@ -268,10 +304,11 @@ Tensors run_recomputed(const Tensors& given, const TensorFunction& f, Source at)
     const KeepVariables keep(*before);
     results = listener.apart_from_known(strong(f(inputs), at), at);
     read = listener.read();
+    for (const auto& [variable, id] : listener.variables()) variables.push_back(id);
   }
-  Pullback pullback = [inputs, f, read, before](const Tensors& gradients) {
+  Pullback pullback = [inputs, f, read, variables, before](const Tensors& gradients) {
     const ReplayVariables replay(*before);
-    return gradients_of_run(read, [&] { return f(inputs); }, gradients);
+    return gradients_of_run(read, variables, [&] { return f(inputs); }, gradients);
   };
   record_pullback(read, results, std::move(pullback), bytes_of(inputs), at);
   return results;
@@ -280,8 +317,9 @@ Tensors run_recomputed(const Tensors& given, const TensorFunction& f, Source at)
 Tensors run_custom(const Tensors& given, const std::function<OwnResults(const Tensors& inputs)>& f,
                    Source at) {
   const SourceScope scope(at);
-  const Tensors inputs = strong(given, at);
+  Tensors inputs = strong(given, at);
   if (tracing()) return trace_custom(inputs, f, at);
+  inputs = own_handles(inputs, at);
   if (!taping()) return f(inputs).results;
   OwnResults own;
   std::vector<std::pair<Variable, TapeId>> variables;
@@ -291,6 +329,7 @@ Tensors run_custom(const Tensors& given, const std::function<OwnResults(const Te
     const NoTape unseen;
     Listener listener(tapes);
     own = f(inputs);
+    check_captures(listener, inputs, at);
     results = listener.apart_from_known(strong(own.results, at), at);
     variables = listener.variables();
   }
@@ -318,7 +357,7 @@ Tensors run_custom(const Tensors& given, const std::function<OwnResults(const Te
     }
     for (const auto& [variable, id] : variables)
       all.push_back(by_variable(given.by_variables, variable, at).dense(at));
-    return all;
+    return all_dense(all);
   };
   record_pullback(ids, results, std::move(pullback), 0, at);
   return results;

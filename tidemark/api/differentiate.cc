@@ -31,9 +31,10 @@ namespace {
 using ValueKey = std::pair<int32_t, int32_t>;
 ValueKey key_of(Value value) { return {value.node, value.result}; }
 
-// The results of a region that depend on its parameters.
-std::vector<bool> through_region(const Graph& graph, RegionId id,
-                                 const std::vector<bool>& parameters) {
+}  // namespace
+
+std::vector<bool> depending_results(const Graph& graph, RegionId id,
+                                    const std::vector<bool>& parameters) {
   const Region& region = graph.regions[static_cast<size_t>(id)];
   std::set<ValueKey> active;
   for (size_t i = 0; i < parameters.size(); ++i)
@@ -51,6 +52,8 @@ std::vector<bool> through_region(const Graph& graph, RegionId id,
   return given;
 }
 
+namespace {
+
 // What a loop's body takes: the trip, the carries, the rest of the node's inputs.
 std::vector<bool> of_body(const LoopAttrs& attrs, const std::vector<bool>& inputs) {
   std::vector<bool> parameters = {false};
@@ -67,7 +70,7 @@ std::vector<bool> depending_carries(const Graph& graph, const Node& loop,
   const auto carries = static_cast<size_t>(attrs.carries);
   std::vector<bool> parameters = of_body(attrs, inputs);
   for (;;) {
-    const std::vector<bool> given = through_region(graph, loop.regions[0], parameters);
+    const std::vector<bool> given = depending_results(graph, loop.regions[0], parameters);
     bool grew = false;
     for (size_t j = 0; j < carries; ++j) {
       if (!given[j] || parameters[1 + j]) continue;
@@ -87,21 +90,21 @@ std::vector<bool> depending_results(const Graph& graph, const Node& node,
   if (node.op->self == &ops::cond) {
     const std::vector<bool> captures(inputs.begin() + 1, inputs.end());
     for (const RegionId region : node.regions) {
-      const std::vector<bool> given = through_region(graph, region, captures);
+      const std::vector<bool> given = depending_results(graph, region, captures);
       for (size_t r = 0; r < results.size(); ++r) results[r] = results[r] || given[r];
     }
   } else if (node.op->self == &ops::call) {
     // What a gradient function says nothing about flows through the region.
-    results = through_region(graph, node.regions[0], inputs);
+    results = depending_results(graph, node.regions[0], inputs);
     if (node.regions.size() == 2) std::fill_n(results.begin(), node.attrs.read().integer(), true);
   } else if (node.op->self == &ops::map) {
-    results = through_region(graph, node.regions[0], inputs);
+    results = depending_results(graph, node.regions[0], inputs);
   } else if (node.op->self == &ops::loop) {
     const LoopAttrs attrs(node);
     const std::vector<bool> carries = depending_carries(graph, node, inputs);
     std::vector<bool> parameters = of_body(attrs, inputs);
     std::copy(carries.begin(), carries.end(), parameters.begin() + 1);
-    const std::vector<bool> given = through_region(graph, node.regions[0], parameters);
+    const std::vector<bool> given = depending_results(graph, node.regions[0], parameters);
     std::copy(carries.begin(), carries.end(), results.begin());
     for (size_t e = 0; e < static_cast<size_t>(attrs.stacked); ++e)
       results[attrs.stacked_result(e)] = given[carries.size() + e];
@@ -176,13 +179,20 @@ class Backward {
     }
     const std::vector<bool>& wanted = wanted_[number];
     if (!any || std::find(wanted.begin(), wanted.end(), true) == wanted.end()) return;
+    if (asked_.is_own_gradient && asked_.is_own_gradient(number)) refuse_own_gradient(at_);
     // What is made belongs to the line of the op, whoever asked for the gradient.
     const UserCode user;
     const SourceScope charged(node.source.known() ? node.source : at_);
     if (!node.regions.empty()) {
-      const Tensors found = control_gradient(asked_.scope, number, gradients, wanted, node.source);
-      for (size_t i = 0; i < found.size(); ++i)
-        if (found[i].has_value()) add(node.inputs[i], found[i]);
+      std::vector<bool> variables;
+      for (const Value input : node.inputs) variables.push_back(leaves_.contains(key_of(input)));
+      const std::vector<Found> found =
+          control_gradient(asked_.scope, number, gradients, wanted, variables, node.source);
+      for (size_t i = 0; i < found.size(); ++i) {
+        if (found[i].dense.has_value()) add(node.inputs[i], found[i].dense);
+        std::vector<RowGradient>& rows = sums_[key_of(node.inputs[i])].rows;
+        rows.insert(rows.end(), found[i].rows.begin(), found[i].rows.end());
+      }
       return;
     }
     Tensors operands;

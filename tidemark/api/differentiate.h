@@ -20,7 +20,8 @@ struct Differentiation {
   std::vector<std::pair<Value, Tensor>> seeds = {};  // Values with their gradients.
   std::vector<Value> sources = {};                   // Gradients are wanted by these.
   std::vector<Value> leaves = {};                    // Values of Variables: nothing is behind them.
-  std::function<bool(int32_t node)> is_recorded = {};  // Null: all are.
+  std::function<bool(int32_t node)> is_recorded = {};      // Null: all are.
+  std::function<bool(int32_t node)> is_own_gradient = {};  // Null: none is. Those are refused.
 };
 // By source.
 std::vector<Found> differentiate(const Differentiation& asked, Source at);
@@ -28,14 +29,18 @@ std::vector<Found> differentiate(const Differentiation& asked, Source at);
 // Which results depend on these inputs in a way that has a gradient.
 std::vector<bool> depending_results(const Graph& graph, const Node& node,
                                     const std::vector<bool>& inputs);
+// The results of a region that depend on its parameters.
+std::vector<bool> depending_results(const Graph& graph, RegionId region,
+                                    const std::vector<bool>& parameters);
 // Of a loop's carries, which do, one trip or many later.
 std::vector<bool> depending_carries(const Graph& graph, const Node& loop,
                                     const std::vector<bool>& inputs);
 
 // The gradients by the wanted inputs of a node with regions, given those of its results (nothing
-// where there is none).
-Tensors control_gradient(TraceScope* scope, int32_t node, const Tensors& gradients,
-                         const std::vector<bool>& wanted, Source at);
+// where there is none). Those by inputs that are the values of Variables may be rows.
+std::vector<Found> control_gradient(TraceScope* scope, int32_t node, const Tensors& gradients,
+                                    const std::vector<bool>& wanted,
+                                    const std::vector<bool>& variables, Source at);
 
 // The value of a tensor in the current scope, another one than these: what comes in twice has two
 // gradients.

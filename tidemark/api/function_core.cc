@@ -73,9 +73,28 @@ Plan FunctionCore::plan(const Arguments& arguments, const PlanOptions& options, 
   return plans.make(cache_->program_for(found, key), at);
 }
 
+Bytes FunctionCore::saved_for_gradient(const Arguments& arguments, Source at) const {
+  const FoundTrace found = cache_->trace_for(arguments, at);
+  return detail::saved_for_gradient(function_, found.trace, found.sizes, at);
+}
+
+namespace {
+
+// A tape records calls by programs of its own, which are not the one that is asked for.
+void refuse_under_tape(const char* what, const FunctionTrace& trace, const Arguments& arguments,
+                       Source at) {
+  if (!is_recorded(trace, arguments, at)) return;
+  throw UserError(cat(what, ": a tape watches what this call reads, and would not record it"), at,
+                  "call the function for its gradient, or pause the tape: const auto pause = "
+                  "tape.stop_recording()");
+}
+
+}  // namespace
+
 std::pair<CallResult, Profile> FunctionCore::profile(const Arguments& arguments, Source at) const {
   const FoundTrace found = cache_->trace_for(arguments, at);
   const FunctionTrace& trace = *found.trace;
+  refuse_under_tape("profile", trace, arguments, at);
   Profile profile;
   const ProgramKey key = program_key(trace.traced, arguments, found.sizes, &profile);
   const auto compiled = cache_->program_for(found, key);
@@ -94,6 +113,7 @@ CallResult FunctionCore::run_in(const Plan& plan, std::span<std::byte> arena,
                                 const Arguments& arguments, Source at) const {
   const FoundTrace found = cache_->trace_for(arguments, at);
   const FunctionTrace& trace = *found.trace;
+  refuse_under_tape("run_in", trace, arguments, at);
   const auto compiled = PlanAccess::compiled(plan);
   if (compiled->trace.lock() != found.trace ||
       !serves(trace.traced, compiled->key, program_key(trace.traced, arguments, found.sizes))) {

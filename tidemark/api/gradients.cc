@@ -1,5 +1,6 @@
 #include "tidemark/api/gradients.h"
 
+#include "tidemark/api/control_flow.h"
 #include "tidemark/api/create.h"
 #include "tidemark/api/ops.h"
 #include "tidemark/api/tensor_state.h"
@@ -23,6 +24,16 @@ void check_scalar(const Tensor& target, const char* name, Source at) {
                                        : "cast it to a float dtype");
 }
 
+void check_floats(const std::vector<Tensor>& tensors, const char* name, const char* what,
+                  Source at) {
+  for (const Tensor& tensor : tensors) {
+    const TensorType type = type_of(tensor, at);
+    if (is_float(type.dtype)) continue;
+    throw UserError(cat(name, ": ", what, " holds ", type, ", which does not change by little"), at,
+                    "capture what is not differentiated, and return it apart");
+  }
+}
+
 }  // namespace detail
 
 namespace {
@@ -33,13 +44,18 @@ Tensor sum_of_squares(const Tensor& x, Source at) {
   return sum(square(wide, at), {}, Keep::no, at);
 }
 
+// What holds nothing counts nothing.
 Tensor norm_of(const std::vector<Tensor>& parts, Source at) {
   Tensor total;
   for (const Tensor& part : parts) {
+    if (!part.has_value()) continue;
     const Tensor squares = sum_of_squares(part, at);
     total = total.has_value() ? add(total, squares, at) : squares;
   }
-  return total.has_value() ? sqrt(total, at) : zeros({}, DType::f32, at);
+  if (!total.has_value()) return zeros({}, DType::f32, at);
+  // A root is infinitely steep at 0, where its gradient here is 0.
+  const Tensor some = greater(total, 0, at);
+  return where(some, sqrt(where(some, total, 1, at), at), 0, at);
 }
 
 // What to multiply with; 1 where nothing is too long.
@@ -48,19 +64,37 @@ Tensor scale_for(const Tensor& norm, const Operand& most, Source at) {
 }
 
 Tensor scaled(const Tensor& x, const Tensor& scale, Source at) {
+  if (!x.has_value()) return x;
   return multiply(x, cast(scale, x.dtype(), at), at);
 }
 
-// Rows are not added up: where an index comes twice its parts count one by one.
-const Tensor& part_of(const Gradient& gradient, Tensor& held, Source at) {
-  held = gradient.is_rows() ? gradient.rows(at).rows : gradient.dense(at);
-  return held;
+// For each of the indices, the place of one among them that is equal, the same for all of those.
+// `table` is how many different ones there may be, `width` how many elements a row has.
+Tensor places_of_equals(const Tensor& indices, Dim table, Dim width, Source at) {
+  const Tensor places = arange(0, indices.shape()[0], 1, DType::i64, at);
+  // Whether a number for every row of the table takes no more than the rows that are there.
+  if (!is_less(indices.shape()[0] * width, table))
+    return gather(put(zeros({table}, DType::i64, at), indices, places, at), indices, 0, at);
+  return map_fn(
+      [&](const Tensor& index) { return argmax(equal(indices, index, at), 0, Keep::no, at); },
+      indices, {}, at);
+}
+
+// Rows whose index comes twice are one row, as they are in the dense gradient.
+Tensor rows_once(const Gradient& gradient, Source at) {
+  const auto& [indices, rows] = gradient.rows(at);
+  if (is_less(indices.shape()[0], 2)) return rows;
+  const Dim table = gradient.shape()[0];
+  // Indices may count from the end.
+  const Tensor plain = where(less(indices, 0, at), add(indices, table, at), indices, at);
+  const Tensor places = places_of_equals(plain, table, rows.size() / indices.shape()[0], at);
+  return scatter_add(zeros_like(rows, at), places, rows, 0, at);
 }
 
 std::vector<Tensor> parts_of(const std::vector<Gradient>& gradients, Source at) {
   std::vector<Tensor> parts;
-  Tensor held;
-  for (const Gradient& gradient : gradients) parts.push_back(part_of(gradient, held, at));
+  for (const Gradient& gradient : gradients)
+    parts.push_back(gradient.is_rows() ? rows_once(gradient, at) : gradient.dense(at));
   return parts;
 }
 

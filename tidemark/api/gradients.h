@@ -63,6 +63,10 @@ void check_scalar(const T& target, const char* name, Source at) {
   for (const Tensor& tensor : tensors_of(target)) check_scalar(tensor, name, at);
 }
 
+// A UserError unless all are floats.
+void check_floats(const std::vector<Tensor>& tensors, const char* name, const char* what,
+                  Source at);
+
 // The parts of a tuple by number; the first where none is named.
 template <int... I, class Tuple>
 auto chosen(const Tuple& all) {
@@ -195,11 +199,13 @@ template <class F, class A>
 auto jvp(const F& f, const A& x, const std::type_identity_t<detail::Lifted<A>>& dx) {
   const Source at = Source::none();
   const auto primal = detail::apart(detail::lift(x, at), at);
+  detail::check_floats(detail::tensors_of(primal), "jvp", "what f takes", at);
   // The gradient is linear in that of the result: going back over it gives the product.
   GradientTape outer({.watch_variables = false}, at);
   GradientTape inner({.watch_variables = false}, at);
   inner.watch(primal, at);
   auto value = detail::lift(detail::call_back(f, at, primal), at);
+  detail::check_floats(detail::tensors_of(value), "jvp", "what f gives", at);
   const auto start = detail::apart(detail::zeros_of(value, at), at);
   outer.watch(start, at);
   const auto back =

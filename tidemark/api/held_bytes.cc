@@ -52,8 +52,8 @@ int64_t of_tasks(const run::Program& program) {
 int64_t held_bytes(const TracedFunction& traced) {
   const compile::Interface& interface = traced.interface;
   return of(traced.graph) + of_places(interface.parameters) + of_places(interface.results) +
-         of(traced.parameters) + of(traced.argument_leaves) + of(traced.numbers) +
-         of(traced.checks) + traced.sizes.bytes();
+         of(traced.parameters) + of(traced.argument_leaves) + of(traced.read_back) +
+         of(traced.numbers) + of(traced.checks) + traced.sizes.bytes();
 }
 
 int64_t held_bytes(const run::Program& program) {

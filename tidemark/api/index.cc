@@ -165,11 +165,22 @@ Picked picked_of(const TensorType& type, const Slices& slices) {
   return picked;
 }
 
+bool picks_all(const Picked& picked, const Shape& shape) {
+  if (picked.shape != shape) return false;
+  for (size_t axis = 0; axis < picked.begin.size(); ++axis)
+    if (picked.begin[axis] != 0 || picked.step[axis] != 1) return false;
+  return true;
+}
+
 Viewed view_of(const Tensor& x, const Slices& slices) {
   const TensorType type = type_of(x, slices.at);
   Picked picked = picked_of(type, slices);
   Viewed result;
   result.kept = std::move(picked.kept);
+  if (!result.kept.empty() && picks_all(picked, type.shape)) {
+    result.view = x;  // Of a Variable, so that the gradient by it is rows.
+    return result;
+  }
   if (detail::tracing() || detail::is_watched({&x})) {
     const Attrs attrs = Attrs().add(picked.begin).add(picked.size).add(picked.step);
     const Tensor part = detail::apply_view(def_of(&ops::slice), x, attrs, slices.at);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tidemark/api/create.h"
+#include "tidemark/api/tape.h"
 #include "tidemark/api/tensor_state.h"
 #include "tidemark/api/trace.h"
 #include "tidemark/ops/contract.h"
@@ -182,6 +183,18 @@ std::vector<Tensor> unstack(const Operand& x, int64_t axis, Source at) {
   return parts;
 }
 
+namespace {
+
+// Known only when a function runs, or watched by a tape.
+bool is_value(const Operand& x) {
+  if (x.tensor() == nullptr) return false;
+  const detail::TensorState* const state = detail::TensorState::of(*x.tensor());
+  return state != nullptr &&
+         (state->kind == detail::TensorState::Kind::traced || detail::is_watched({x.tensor()}));
+}
+
+}  // namespace
+
 Tensor pad(const Operand& x, const Padding2& widths, const Operand& value, Source at) {
   const Tensor tensor = tensor_of(x, at);
   const TensorType type = type_of(tensor, at);
@@ -199,6 +212,12 @@ Tensor pad(const Operand& x, const Padding2& widths, const Operand& value, Sourc
     low.push_back(before.word());
     high.push_back(after.word());
     inside.push_back(0);
+  }
+  if (is_value(value)) {
+    // A tensor whose value a program or a gradient needs: padded with zeros, then chosen.
+    const Tensor kept = broadcast_to(full({}, true, DType::boolean, at), type.shape, at);
+    return where(pad(kept, widths, false, at), pad(x, widths, 0, at),
+                 tensor_of(value, at, type.dtype), at);
   }
   // A number, known also while tracing.
   const Tensor number = [&] {

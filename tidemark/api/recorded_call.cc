@@ -9,6 +9,9 @@
 #include "tidemark/api/function_trace.h"
 #include "tidemark/api/gradients.h"
 #include "tidemark/api/tape.h"
+#include "tidemark/api/variable_state.h"
+#include "tidemark/ops/program.h"
+#include "tidemark/ops/structure.h"
 #include "tidemark/passes/passes.h"
 
 namespace tidemark::detail {
@@ -19,9 +22,17 @@ struct FunctionPair {
   std::optional<TensorsFunction> forward;   // Of all parameters: results, then what is saved.
   std::optional<TensorsFunction> backward;  // Of parameters, saved values and gradients of results.
   std::optional<TensorsFunction> whole;  // Of parameters and gradients of all that forward gives.
+  int64_t saved_bytes = 0;               // Of what is saved.
   size_t results = 0;                    // Of the user's function and its Variables' new values.
   std::vector<size_t> read;              // Parameters that backward takes.
   std::vector<size_t> seeded;            // Results whose gradients backward takes.
+  // What backward gives for each wanted parameter: a whole gradient or none, and so many rows, each
+  // as indices and values.
+  struct Given {
+    bool dense = false;
+    size_t rows = 0;
+  };
+  std::vector<Given> given;
 };
 
 namespace {
@@ -37,6 +48,29 @@ Tensors replayed(const Graph& graph, const Tensors& inputs, Source at) {
                                        current_scope->region, values, leave_none))
     results.push_back(traced_tensor(value, at));
   return results;
+}
+
+// What a Variable was assigned and is read again is a value of the Variable without a history, as
+// in eager code: a call whose gradient is that by the Variable.
+void cut_history(Graph& graph, const std::vector<Trace::ReadBack>& read_back) {
+  for (const Trace::ReadBack& each : read_back) {
+    const Value variable = graph.body().parameters[static_cast<size_t>(each.parameter)];
+    const TensorType type = graph.type(variable);
+    const Source at = graph.node(each.value).source;
+    const RegionId forward = graph.add_region(), back = graph.add_region();
+    const Value assigned = graph.add_parameter(forward, type, at);
+    graph.add_parameter(forward, type, at);
+    graph.regions[static_cast<size_t>(forward)].results = {
+        graph.add(forward, def_of(&ops::stop_gradient), {{assigned}}, {}, type, at)};
+    graph.regions[static_cast<size_t>(back)].results = {graph.add_parameter(back, type, at)};
+    Node& node = graph.nodes[static_cast<size_t>(each.value.node)];
+    node.op = &def_of(&ops::call);
+    node.inputs = {each.assigned, variable};
+    node.regions = {forward, back};
+    const int64_t by[] = {1};
+    node.attrs =
+        Attrs().add(int64_t{1}).add(std::span<const int64_t>()).add(std::span<const int64_t>(by));
+  }
 }
 
 // The user's function as a graph of tensors: known sizes, and what repeats comes in whole.
@@ -73,6 +107,7 @@ Graph graph_of(const TraceableFunction& function, const FunctionTrace& trace,
   for (const int32_t number : graph.body().nodes)
     for (Value& input : graph.nodes[static_cast<size_t>(number)].inputs) replace(input);
   for (Value& result : graph.body().results) replace(result);
+  cut_history(graph, traced->read_back);
   return graph;
 }
 
@@ -146,6 +181,9 @@ std::shared_ptr<const FunctionPair> make_pair_of(const TraceableFunction& functi
   asked.scope = joint.body();
   for (size_t i = 0; i < inputs.size(); ++i)
     if (wanted[i]) asked.watched.push_back(value_of(inputs[i], at));
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (trace.traced.parameters[i].variable != nullptr)
+      asked.leaves.push_back(value_of(inputs[i], at));
   asked.sources = asked.watched;
   std::vector<Value> seeds;
   for (size_t r = 0; r < results.size(); ++r) {
@@ -158,10 +196,13 @@ std::shared_ptr<const FunctionPair> make_pair_of(const TraceableFunction& functi
   }
   const std::vector<Found> found = differentiate(asked, at);
   std::vector<Value> gradients;
-  for (size_t i = 0; i < found.size(); ++i) {
-    const TensorType type = graph.type(asked.sources[i]);
-    gradients.push_back(value_of(
-        found[i].dense.has_value() ? found[i].dense : zeros(type.shape, type.dtype, at), at));
+  for (const Found& each : found) {
+    pair->given.push_back({each.dense.has_value(), each.rows.size()});
+    if (each.dense.has_value()) gradients.push_back(value_of(each.dense, at));
+    for (const RowGradient& rows : each.rows) {
+      gradients.push_back(value_of(rows.indices, at));
+      gradients.push_back(value_of(rows.rows, at));
+    }
   }
 
   std::vector<Value> outputs;
@@ -171,6 +212,11 @@ std::shared_ptr<const FunctionPair> make_pair_of(const TraceableFunction& functi
   passes::remove_dead(backward);
   Saved saved(backward, forward_end);
   for (const Value gradient : gradients) saved.need(gradient);
+
+  for (const Value value : saved.list()) {
+    const TensorType& type = graph.type(value);
+    pair->saved_bytes += granted_bytes(type.shape.size() * size_of(type.dtype));
+  }
 
   Graph forward = graph;
   forward.body().parameters.resize(inputs.size());
@@ -266,6 +312,18 @@ int64_t bytes_of(const Tensors& tensors) {
   return bytes;
 }
 
+// What the backward program gave, by parameter.
+std::vector<Found> found_of(const std::vector<FunctionPair::Given>& given, Tensors results) {
+  std::vector<Found> found;
+  auto next = results.begin();
+  for (const FunctionPair::Given& each : given) {
+    Found& one = found.emplace_back(each.dense ? std::move(*next++) : Tensor());
+    for (size_t i = 0; i < each.rows; ++i, next += 2)
+      one.rows.push_back({std::move(next[0]), std::move(next[1])});
+  }
+  return found;
+}
+
 // The gradients by the wanted parameters.
 Pullback pullback_of(const std::shared_ptr<const FunctionPair>& pair, const Tensors& inputs,
                      Tensors saved, std::vector<TensorType> types, Source at) {
@@ -279,12 +337,12 @@ Pullback pullback_of(const std::shared_ptr<const FunctionPair>& pair, const Tens
     if (by_saved) {
       all = inputs;
       all.insert(all.end(), gradients.begin(), gradients.end());
-      return (*pair->whole)(std::move(all), at);
+      return all_dense((*pair->whole)(std::move(all), at));
     }
     for (const size_t i : pair->read) all.push_back(inputs[i]);
     all.insert(all.end(), saved.begin(), saved.end());
     for (const size_t r : pair->seeded) all.push_back(gradients[r]);
-    return (*pair->backward)(std::move(all), at);
+    return found_of(pair->given, (*pair->backward)(std::move(all), at));
   };
 }
 
@@ -312,6 +370,14 @@ std::shared_ptr<const FunctionPair> FunctionPairs::find_or_make(const TraceableF
   constexpr size_t most = 64;
   if (pairs_.size() >= most) pairs_.clear();
   return pairs_.emplace(key, std::move(made)).first->second;
+}
+
+bool is_recorded(const FunctionTrace& trace, const Arguments& arguments, Source at) {
+  if (!taping() || tracing()) return false;
+  const Tensors inputs = parameters_of(trace.traced, trace.traced.graph, arguments, at);
+  return std::any_of(inputs.begin(), inputs.end(), [](const Tensor& input) {
+    return is_float(input.dtype()) && is_watched({&input});
+  });
 }
 
 std::optional<CallResult> recorded_call(const TraceableFunction& function,
@@ -358,6 +424,24 @@ std::optional<CallResult> recorded_call(const TraceableFunction& function,
       write_variable(*traced.parameters[static_cast<size_t>(updates)].variable, all[r], at);
   }
   return trace->give(trace, std::move(given));
+}
+
+Bytes saved_for_gradient(const TraceableFunction& function,
+                         const std::shared_ptr<FunctionTrace>& trace,
+                         std::span<const int64_t> sizes, Source at) {
+  const TracedFunction& traced = trace->traced;
+  std::vector<bool> wanted;
+  for (size_t i = 0; i < traced.parameters.size(); ++i) {
+    const Trace::Parameter& parameter = traced.parameters[i];
+    const bool may_be =
+        parameter.is_argument() || (parameter.variable != nullptr && parameter.variable->trainable);
+    wanted.push_back(may_be &&
+                     is_float(traced.graph.type(traced.graph.body().parameters[i]).dtype));
+  }
+  if (std::find(wanted.begin(), wanted.end(), true) == wanted.end()) return 0;
+  return trace->pairs
+      .find_or_make(function, *trace, std::vector<int64_t>(sizes.begin(), sizes.end()), wanted, at)
+      ->saved_bytes;
 }
 
 }  // namespace tidemark::detail

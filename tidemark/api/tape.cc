@@ -4,8 +4,10 @@
 #include <atomic>
 #include <map>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "tidemark/api/accounts.h"
+#include "tidemark/api/gradients.h"
 #include "tidemark/api/ops.h"
 #include "tidemark/api/pullback.h"
 #include "tidemark/ops/indexing.h"
@@ -40,6 +42,13 @@ TapeId tape_id_of(const Tensor& tensor) {
   return may_have && !state->weak ? state->tape_id : 0;
 }
 
+Tensor own_handle(Tensor tensor, Source at) {
+  const TensorState& state = *TensorState::of(tensor);
+  const bool shared = state.references.load(std::memory_order_relaxed) > 1;
+  if (!shared || state.weak || !is_float(state.array.dtype)) return tensor;
+  return apart(tensor, at);
+}
+
 namespace {
 
 TapeId next_id() {
@@ -71,6 +80,17 @@ int64_t bytes_of(const Tensor& tensor) {
   return state->storage->bytes;
 }
 
+}  // namespace
+
+void refuse_own_gradient(Source at) {
+  throw UserError(
+      "gradient: the target depends on a gradient that this tape gave, which it did not record", at,
+      "nest two tapes: the outer one records the inner one's gradient(); or take the gradient for "
+      "a constant, td::stop_gradient(g)");
+}
+
+namespace {
+
 // ---- eager code ---------------------------------------------------------------------------------
 
 class EagerTape : public Tape {
@@ -89,14 +109,15 @@ class EagerTape : public Tape {
       state.weak = false;
       state.tape_id = 0;
     }
-    known_.emplace(numbered(tensor), 0);
+    known_.emplace(numbered(tensor), kRecorded);
   }
 
   void saw(const VariableState& variable, const Tensor& value) override {
     // A trace under way is not the tape's; the call that it is for is.
     if (!watches_variables || TensorState::of(value)->kind != TensorState::Kind::concrete) return;
     const TapeId id = numbered(value);
-    if (!known_.emplace(id, 0).second) return;
+    of_variables_.insert(id);
+    if (!known_.emplace(id, kRecorded).second) return;
     reads_.emplace_back(std::const_pointer_cast<VariableState>(variable.shared_from_this()), id);
   }
 
@@ -106,8 +127,11 @@ class EagerTape : public Tape {
     Recorded mine = recorded;
     for (TapeId& id : mine.inputs)
       if (!known_.contains(id)) id = 0;
-    for (const TapeId id : mine.results) known_.emplace(id, 0);
-    list_.push_back(std::move(mine));
+    // Of what comes of its own gradients alone it keeps no more than that it does.
+    const bool own = std::all_of(mine.inputs.begin(), mine.inputs.end(),
+                                 [&](TapeId id) { return id == 0 || is_own_gradient(id); });
+    for (const TapeId id : mine.results) known_.emplace(id, own ? kOwnGradient : kRecorded);
+    if (!own) list_.push_back(std::move(mine));
     account_.set_records(list_.size());
   }
 
@@ -118,6 +142,8 @@ class EagerTape : public Tape {
     const bool was_running = is_running();
     stop();
     Sums sums;
+    for (const Tensor& target : targets)
+      if (is_own_gradient(tape_id_of(target))) refuse_own_gradient(at);
     for (size_t i = 0; i < targets.size(); ++i)
       if (knows(tape_id_of(targets[i]))) sums.add(tape_id_of(targets[i]), output_gradients[i]);
     std::vector<TapeId> kept;
@@ -131,7 +157,10 @@ class EagerTape : public Tape {
     std::vector<Found> found;
     for (const Tensor& tensor : tensors) found.push_back(sums.found(tape_id_of(tensor)));
     for (const Variable& variable : variables) found.push_back(of_variable(variable, sums));
-    if (persistent && was_running) start();
+    if (persistent && was_running) {
+      refuse_gradients_of(found, output_gradients);
+      start();
+    }
     if (!persistent) {
       consumed_ = true;
       list_.clear();
@@ -140,11 +169,12 @@ class EagerTape : public Tape {
     return found;
   }
 
-  void know(TapeId id) { known_.emplace(id, 0); }
+  void know(TapeId id) { known_.emplace(id, kRecorded); }
+  void know_variable(TapeId id) { of_variables_.insert(id); }
 
   // Once, by values it knows.
-  Tensors gradient_by(const std::vector<TapeId>& ids, const Tensors& targets,
-                      const Tensors& output_gradients) {
+  std::vector<Found> gradient_by(const std::vector<TapeId>& ids, const Tensors& targets,
+                                 const Tensors& output_gradients) {
     stop();
     Sums sums;
     for (size_t i = 0; i < targets.size(); ++i)
@@ -154,8 +184,8 @@ class EagerTape : public Tape {
       step_back(list_[i], sums, ids);
       list_[i] = {};
     }
-    Tensors found;
-    for (const TapeId id : ids) found.push_back(sums.found(id).dense);
+    std::vector<Found> found;
+    for (const TapeId id : ids) found.push_back(sums.found(id));
     return found;
   }
 
@@ -225,9 +255,22 @@ class EagerTape : public Tape {
       throw UserError("gradient: this tape was released", at, "ask for gradients before release()");
   }
 
-  bool is_variable(TapeId id) const {
-    return std::any_of(reads_.begin(), reads_.end(),
-                       [&](const auto& read) { return read.second == id; });
+  // It records on, but not what it computes itself: what comes of that is known, and refused.
+  void refuse_gradients_of(const std::vector<Found>& found, const Tensors& output_gradients) {
+    const auto refuse = [&](const Tensor& tensor) {
+      const bool given = std::any_of(
+          output_gradients.begin(), output_gradients.end(),
+          [&](const Tensor& other) { return TensorState::of(other) == TensorState::of(tensor); });
+      if (!given) known_.emplace(numbered(tensor), kOwnGradient);
+    };
+    for (const Found& each : found) {
+      if (each.dense.has_value()) refuse(each.dense);
+      for (const RowGradient& rows : each.rows) refuse(rows.rows);
+    }
+  }
+  bool is_own_gradient(TapeId id) const {
+    const auto found = known_.find(id);
+    return found != known_.end() && found->second == kOwnGradient;
   }
 
   void step_back(const Recorded& recorded, Sums& sums, const std::vector<TapeId>& kept) const {
@@ -238,15 +281,20 @@ class EagerTape : public Tape {
       any |= gradients.back().has_value();
     }
     if (!any) return;
+    for (const TapeId id : recorded.inputs)
+      if (is_own_gradient(id)) refuse_own_gradient(recorded.at);
     if (recorded.op == nullptr) {
-      Tensors given = recorded.pullback(std::move(gradients));
-      for (size_t i = 0; i < given.size(); ++i)
-        if (recorded.inputs[i] != 0 && given[i].has_value()) sums.add(recorded.inputs[i], given[i]);
+      std::vector<Found> given = recorded.pullback(std::move(gradients));
+      for (size_t i = 0; i < given.size(); ++i) {
+        if (recorded.inputs[i] == 0) continue;
+        if (given[i].dense.has_value()) sums.add(recorded.inputs[i], given[i].dense);
+        for (RowGradient& rows : given[i].rows) sums.add_rows(recorded.inputs[i], std::move(rows));
+      }
       return;
     }
     // The looked-up rows of a Variable stay rows.
     if (recorded.op->self == &ops::gather && recorded.attrs.read().integer() == 0 &&
-        is_variable(recorded.inputs[0])) {
+        of_variables_.contains(recorded.inputs[0])) {
       sums.add_rows(recorded.inputs[0], {recorded.operands[1], gradients[0]});
       return;
     }
@@ -272,9 +320,12 @@ class EagerTape : public Tape {
     return all;
   }
 
-  std::unordered_map<TapeId, char> known_;
+  // What depends on something watched: in a way that is recorded, or by gradients it gave itself.
+  enum Known : uint8_t { kRecorded, kOwnGradient };
+  std::unordered_map<TapeId, Known> known_;
   std::vector<Recorded> list_;
   std::vector<std::pair<std::shared_ptr<VariableState>, TapeId>> reads_;
+  std::unordered_set<TapeId> of_variables_;  // Values that Variables had.
   bool consumed_ = false, released_ = false;
   TapeAccount account_;
 };
@@ -286,11 +337,13 @@ std::unique_ptr<Tape> make_tape(Source at) {
   return tracing() ? make_traced_tape() : make_eager_tape(at);
 }
 
-Tensors gradients_of_run(const std::vector<TapeId>& known, const std::function<Tensors()>& run,
-                         const Tensors& gradients) {
+std::vector<Found> gradients_of_run(const std::vector<TapeId>& known,
+                                    const std::vector<TapeId>& variables,
+                                    const std::function<Tensors()>& run, const Tensors& gradients) {
   EagerTape tape(Source::none());
   tape.watches_variables = false;
   for (const TapeId id : known) tape.know(id);
+  for (const TapeId id : variables) tape.know_variable(id);
   tape.start();
   const Tensors results = run();
   return tape.gradient_by(known, results, gradients);

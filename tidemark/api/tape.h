@@ -20,15 +20,26 @@
 
 namespace tidemark::detail {
 
-// From the gradients of results to those of inputs; nothing stands for zeros.
-using Pullback = std::function<Tensors(Tensors gradients)>;
-
 // The gradient by one source.
 struct Found {
+  Found() = default;
+  Found(Tensor whole) : dense(std::move(whole)) {}
   Tensor dense;                   // Nothing where there is none, or where it is rows.
   std::vector<RowGradient> rows;  // Besides, of a Variable that is looked up.
   bool connected() const { return dense.has_value() || !rows.empty(); }
 };
+
+// From the gradients of results to those of inputs; nothing stands for zeros. Only inputs that are
+// Variables may get rows.
+using Pullback = std::function<std::vector<Found>(Tensors gradients)>;
+inline std::vector<Found> all_dense(const Tensors& tensors) {
+  return {tensors.begin(), tensors.end()};
+}
+
+// Why a tape gives no gradient of what its own gradient() gave.
+[[noreturn]] void refuse_own_gradient(Source at);
+// A function of custom_gradient reads something watched that is no argument.
+[[noreturn]] void refuse_capture(Source at);
 
 using TapeId = uint64_t;
 
@@ -122,10 +133,15 @@ class Recording {
 // The number by which tapes know an eager tensor; 0: by none.
 TapeId tape_id_of(const Tensor& tensor);
 
+// An eager tensor that a tape inside a function may watch without watching what its caller holds:
+// another handle of the same bytes where somebody else has this one.
+Tensor own_handle(Tensor tensor, Source at);
+
 // Runs something eager on a tape of its own that knows these values, and goes back over it: the
-// gradients by the values, nothing where there is none.
-Tensors gradients_of_run(const std::vector<TapeId>& known, const std::function<Tensors()>& run,
-                         const Tensors& gradients);
+// gradients by the values, nothing where there is none. By those of Variables they may be rows.
+std::vector<Found> gradients_of_run(const std::vector<TapeId>& known,
+                                    const std::vector<TapeId>& variables,
+                                    const std::function<Tensors()>& run, const Tensors& gradients);
 
 // Results of eager code that come out of no op.
 void record_pullback(std::vector<TapeId> inputs, const Tensors& results, Pullback pullback,

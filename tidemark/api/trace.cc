@@ -1,5 +1,7 @@
 #include "tidemark/api/trace.h"
 
+#include <algorithm>
+
 #include "tidemark/api/call_types.h"
 #include "tidemark/api/tape.h"
 #include "tidemark/api/variable_state.h"
@@ -70,10 +72,27 @@ Value Trace::capture(const Tensor& tensor, Source at) {
   return value;
 }
 
+Tensor Trace::read_assigned(const VariableState& variable, const Tensor& assigned, Source at) {
+  const EnterScope entered(body_);
+  const Value value = value_of(assigned, at);
+  const auto parameter =
+      std::find_if(parameters_.begin(), parameters_.end(),
+                   [&](const Parameter& each) { return each.variable.get() == &variable; }) -
+      parameters_.begin();
+  for (const ReadBack& each : read_back_)
+    if (each.parameter == parameter && each.assigned == value) return traced_tensor(each.value, at);
+  const TensorType type = graph_.type(value);
+  const Tensor view =
+      record(def_of(&ops::reshape), {{value}}, Attrs().add(words_of(type.shape)), type, at);
+  read_back_.push_back({static_cast<int32_t>(parameter), value, value_of(view, at)});
+  return view;
+}
+
 Tensor Trace::read(const VariableState& variable, Source at) {
   for (const TraceScope* scope = current_scope; scope != nullptr; scope = scope->parent) {
     for (const auto& [known, value] : scope->written) {
-      if (known.get() == &variable) return value;
+      if (known.get() != &variable) continue;
+      return scope == body_ ? read_assigned(variable, value, at) : value;
     }
   }
   const EnterScope entered(body_);

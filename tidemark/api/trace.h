@@ -88,9 +88,18 @@ class Trace {
   // The value a Variable has here, and a new one. Writes take effect when the call has succeeded.
   Tensor read(const VariableState& variable, Source at);
   void write(VariableState& variable, Tensor value);
+  // What Variables were assigned in the body and read again: a view of its own each, so that
+  // gradients tell it from what was assigned.
+  struct ReadBack {
+    int32_t parameter = -1;  // The Variable's.
+    Value assigned = {};
+    Value value = {};
+  };
+  const std::vector<ReadBack>& read_back() const { return read_back_; }
 
  private:
   Value add_parameter(const TensorType& type, uint64_t repeats, Source at);
+  Tensor read_assigned(const VariableState& variable, const Tensor& assigned, Source at);
 
   Graph graph_;
   SizeTable sizes_;
@@ -98,6 +107,7 @@ class Trace {
   std::vector<Parameter> parameters_;
   std::vector<NumberMet> numbers_;
   std::vector<Meeting> meetings_;
+  std::vector<ReadBack> read_back_;
   std::string retraced_;
 };
 

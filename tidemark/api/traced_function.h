@@ -30,6 +30,7 @@ struct TracedFunction {
   compile::Interface interface;
   std::vector<Trace::Parameter> parameters;  // Of the graph's body; empty ones are arguments.
   std::vector<int32_t> argument_leaves;      // Of each such, in order: which leaf of the call.
+  std::vector<Trace::ReadBack> read_back;    // Values of the graph as it was traced.
   std::vector<NumberMet> numbers;
   std::vector<NumberCheck> checks;
   SizeTable sizes;  // Of the graph, where some are open; then it is optimised for each size.

@@ -65,11 +65,13 @@ class TracedTape : public Tape {
     check_usable(at);
     const bool was_running = is_running();
     stop();
+    const int32_t first = next_node();
     std::vector<Found> found(tensors.size() + variables.size());
     Differentiation asked;
     asked.scope = scope_of(targets, at);
     if (asked.scope != nullptr)
       found = back_from(asked, targets, output_gradients, tensors, variables, at);
+    own_gradients_.emplace_back(first, next_node());
     if (persistent && was_running) start();
     is_used_ = !persistent;
     return found;
@@ -141,16 +143,23 @@ class TracedTape : public Tape {
       asked.leaves.push_back(value);
       reads.push_back(read);
     }
+    // What a Variable was assigned has no history, whether or not the Variable is watched.
+    if (asked.scope == body_)
+      for (const Trace::ReadBack& each : trace_->read_back()) asked.leaves.push_back(each.value);
     for (size_t i = 0; i < targets.size(); ++i) {
       const Value value = value_in(asked.scope, targets[i], at);
       if (value.node >= 0) asked.seeds.emplace_back(value, output_gradients[i]);
     }
     for (const Tensor& tensor : tensors) asked.sources.push_back(value_in(asked.scope, tensor, at));
     for (const auto& [state, value] : reads) asked.sources.push_back(value);
-    asked.is_recorded = [&](int32_t node) {
-      return std::any_of(ranges_.begin(), ranges_.end(), [&](const auto& range) {
+    const auto is_in = [](const std::vector<std::pair<int32_t, int32_t>>& ranges, int32_t node) {
+      return std::any_of(ranges.begin(), ranges.end(), [node](const auto& range) {
         return node >= range.first && node < range.second;
       });
+    };
+    asked.is_own_gradient = [&](int32_t node) { return is_in(own_gradients_, node); };
+    asked.is_recorded = [&](int32_t node) {
+      return is_in(ranges_, node) || is_in(own_gradients_, node);
     };
     std::vector<Found> all = differentiate(asked, at);
     std::vector<Found> found(all.begin(), all.begin() + static_cast<int64_t>(tensors.size()));
@@ -169,8 +178,9 @@ class TracedTape : public Tape {
 
   Trace* trace_;
   TraceScope* body_;
-  std::vector<std::pair<int32_t, int32_t>> ranges_;  // Of nodes made while it ran.
-  std::vector<std::pair<Tensor, int32_t>> watched_;  // With the node that comes next then.
+  std::vector<std::pair<int32_t, int32_t>> ranges_;         // Of nodes made while it ran.
+  std::vector<std::pair<int32_t, int32_t>> own_gradients_;  // Of nodes that gradient() made.
+  std::vector<std::pair<Tensor, int32_t>> watched_;         // With the node that comes next then.
   std::vector<std::pair<std::shared_ptr<VariableState>, Tensor>> reads_;
   bool is_used_ = false, is_released_ = false;
 };
