@@ -111,16 +111,20 @@ std::string title_of(const Graph& graph) {
 
 }  // namespace
 
-int plan_command(Arguments arguments) {
-  if (wants_help(arguments, kPlanHelp)) return 0;
-  const Options options = parse(arguments, "plan", true);
-  Graph graph = read_program(options.input, "plan");
+Plan plan_of_file(const std::string& path, const char* command, bool fuse) {
+  Graph graph = read_program(path, command);
   const std::string title = title_of(graph);
   detail::Arguments leaves;
   for (const Value parameter : graph.body().parameters)
     leaves.leaves.emplace_back().tensor = detail::make_spec(graph.type(parameter), Source::none());
-  const detail::TracedFunction traced = as_function(std::move(graph), options.fuse);
-  const Plan plan = detail::PlanAccess::make(title, compiled(traced, leaves));
+  const detail::TracedFunction traced = as_function(std::move(graph), fuse);
+  return detail::PlanAccess::make(title, compiled(traced, leaves));
+}
+
+int plan_command(Arguments arguments) {
+  if (wants_help(arguments, kPlanHelp)) return 0;
+  const Options options = parse(arguments, "plan", true);
+  const Plan plan = plan_of_file(options.input, "plan", options.fuse);
   std::cout << (options.json ? plan.to_json() : plan.to_text());
   return 0;
 }

@@ -1,9 +1,15 @@
 // `tidemark plan` and `tidemark run`: what a program needs, and what it gives.
 #pragma once
 
+#include <string>
+
+#include "tidemark/api/plan.h"
 #include "tools/command.h"
 
 namespace tidemark::tools {
+
+// The plan of the program in a file.
+Plan plan_of_file(const std::string& path, const char* command, bool fuse);
 
 int plan_command(Arguments arguments);
 int run_command(Arguments arguments);

@@ -10,7 +10,7 @@
 
 namespace tidemark::tools {
 
-Graph read_program(const std::string& path, const char* command) {
+std::string read_text(const std::string& path, const char* command) {
   std::ifstream in(path, std::ios::binary);
   std::ostringstream text;
   // A folder opens, and fails at the first byte.
@@ -18,7 +18,11 @@ Graph read_program(const std::string& path, const char* command) {
   if (!in && !in.eof())
     throw UserError(cat(command, ": cannot read '", path, "': ", std::strerror(errno)));
   text << in.rdbuf();
-  return parse_graph(text.str(), path);
+  return text.str();
+}
+
+Graph read_program(const std::string& path, const char* command) {
+  return parse_graph(read_text(path, command), path);
 }
 
 }  // namespace tidemark::tools

@@ -238,4 +238,50 @@ TEST(Soak, ThreadsCallOneFunction) {
   EXPECT_EQ(twice, once);
 }
 
+// 100 epochs and another 100: what the first of them took is used again by all.
+TEST(Soak, EpochsOfADataset) {
+  const auto batches = td::data::from_tensor_slices(std::tuple{drawn({256, 100}), td::arange(256)})
+                           .shuffle({.seed = 1})
+                           .map([](const td::Tensor& x, const td::Tensor& y) {
+                             return std::tuple{td::exp(x) / 2, y};
+                           })
+                           .batch(30);
+  expect_flat(100, [&] {
+    for (const auto& [x, y] : batches) EXPECT_EQ(x.shape()[0], y.shape()[0]);
+  });
+}
+
+// How many threads work at the same moment differs from pass to pass, and the most that ever did
+// leave records of their chunks: fewer blocks than there are rounds, so that none is left by each.
+void expect_flat_on_threads(const std::function<void()>& round) {
+  constexpr int64_t kRounds = 100;
+  mallopt(M_ARENA_MAX, 1);  // Which heap a thread gets depends on who comes first.
+  repeat(kRounds, round);
+  const Footprint once = footprint();
+  repeat(kRounds, round);
+  const Footprint twice = footprint();
+  EXPECT_EQ(twice.current, once.current);
+  EXPECT_EQ(twice.threads, once.threads);
+  EXPECT_EQ(twice.files, once.files);
+  EXPECT_LT(twice.heap_blocks - once.heap_blocks, kRounds / 4);
+}
+
+TEST(Soak, EpochsOfADatasetOnThreads) {
+  const auto batches = td::data::from_tensor_slices(drawn({256, 100}))
+                           .map([](const td::Tensor& x) { return td::exp(x) / 2; }, {.parallel = 3})
+                           .batch(30)
+                           .prefetch(2);
+  expect_flat_on_threads([&] {
+    for (const td::Tensor& x : batches) EXPECT_EQ(x.rank(), 2);
+  });
+}
+
+TEST(Soak, WalksThatAreLeft) {
+  const auto endless = td::data::range(100)
+                           .repeat()
+                           .map([](const td::Tensor& x) { return x + 1; }, {.parallel = 2})
+                           .prefetch(2);
+  expect_flat_on_threads([&] { EXPECT_EQ(endless.begin()->item<int>(), 1); });
+}
+
 }  // namespace

@@ -138,6 +138,12 @@ class Function<R(A...)> {
     All all(std::move(arguments)...);
     return core_->plan(detail::take_arguments(all), options, at);
   }
+  // What a tape around such a call keeps for the gradient, beside arguments and Variables. Nothing
+  // runs and nothing is allocated.
+  Bytes saved_for_gradient(std::remove_cvref_t<A>... arguments, Source at = Source::here()) const {
+    All all(std::move(arguments)...);
+    return core_->saved_for_gradient(detail::take_arguments(all), at);
+  }
   // A measured run: std::pair{result, Profile}, or the Profile alone where there is no result.
   auto profile(std::remove_cvref_t<A>... arguments, Source at = Source::here()) const {
     All all(std::move(arguments)...);

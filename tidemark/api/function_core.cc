@@ -73,6 +73,11 @@ Plan FunctionCore::plan(const Arguments& arguments, const PlanOptions& options, 
   return plans.make(cache_->program_for(found, key), at);
 }
 
+Bytes FunctionCore::saved_for_gradient(const Arguments& arguments, Source at) const {
+  const FoundTrace found = cache_->trace_for(arguments, at);
+  return detail::saved_for_gradient(function_, found.trace, found.sizes, at);
+}
+
 namespace {
 
 // A tape records calls by programs of its own, which are not the one that is asked for.

@@ -101,6 +101,7 @@ class FunctionCore {
 
   CallResult call(const Arguments& arguments, Source at) const;
   Plan plan(const Arguments& arguments, const PlanOptions& options, Source at) const;
+  Bytes saved_for_gradient(const Arguments& arguments, Source at) const;
   std::pair<CallResult, Profile> profile(const Arguments& arguments, Source at) const;
   CallResult run_in(const Plan& plan, std::span<std::byte> arena, const Arguments& arguments,
                     Source at) const;

@@ -39,8 +39,8 @@ Tensor::Tensor(const Gradient& gradient, Source at) {
 
 namespace {
 
-std::unique_ptr<detail::Tape> started(const TapeOptions& options) {
-  std::unique_ptr<detail::Tape> tape = detail::make_tape();
+std::unique_ptr<detail::Tape> started(const TapeOptions& options, Source at) {
+  std::unique_ptr<detail::Tape> tape = detail::make_tape(at);
   tape->persistent = options.persistent;
   tape->watches_variables = options.watch_variables;
   tape->start();
@@ -80,8 +80,8 @@ Tensor dense_of(const detail::Found& found, const TensorType& type, Source at) {
 
 }  // namespace
 
-GradientTape::GradientTape(TapeOptions options, Source)
-    : options_(options), tape_(started(options)) {}
+GradientTape::GradientTape(TapeOptions options, Source at)
+    : options_(options), tape_(started(options, at)) {}
 GradientTape::~GradientTape() = default;
 
 void GradientTape::watch_one(const Tensor& tensor, Source at) { tape_->watch(tensor, at); }
@@ -169,7 +169,7 @@ std::vector<Variable> GradientTape::watched_variables() const { return tape_->wa
 Bytes GradientTape::saved_bytes() const { return Bytes(tape_->saved_bytes()); }
 void GradientTape::stop() { tape_->stop(); }
 void GradientTape::release() { tape_->release(); }
-void GradientTape::reset() { tape_ = started(options_); }
+void GradientTape::reset() { tape_ = started(options_, tape_->at); }
 
 GradientTape::Pause::Pause(GradientTape& tape)
     : tape_(tape.tape_->is_running() ? tape.tape_.get() : nullptr) {

@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "tidemark/base/error.h"
+#include "tidemark/compile/kernels.h"
 #include "tidemark/device/account.h"
 #include "tidemark/device/ledger.h"
 #include "tidemark/device/pool.h"
@@ -61,6 +62,7 @@ void reset_peak() { device::reset_peak(); }
 Bytes cached() { return device::counters.cached.load(std::memory_order_relaxed); }
 Bytes of(ByteClass byte_class) { return device::bytes_of(byte_class); }
 Bytes release() { return device::release_cached(); }
+Bytes code() { return compile::code_bytes(); }
 Bytes limit() { return device::limit_bytes(); }
 
 void set_limit(Bytes bytes, Source at) {

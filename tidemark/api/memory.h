@@ -45,6 +45,9 @@ void set_limit(Bytes bytes, Source at = Source::here());
 // tensor's own record and are not taken from it. The resource is called from any thread.
 std::pmr::memory_resource* set_resource(std::pmr::memory_resource* resource);
 
+// Pages of machine code that kernels hold.
+Bytes code();
+
 // Who holds what, by source line.
 struct LiveRow {
   std::string line;   // "train.cc:41"; "?" where no line is known.

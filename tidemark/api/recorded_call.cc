@@ -10,6 +10,7 @@
 #include "tidemark/api/gradients.h"
 #include "tidemark/api/residuals.h"
 #include "tidemark/api/tape.h"
+#include "tidemark/api/variable_state.h"
 #include "tidemark/ops/program.h"
 #include "tidemark/ops/structure.h"
 #include "tidemark/passes/passes.h"
@@ -22,6 +23,7 @@ struct FunctionPair {
   std::optional<TensorsFunction> forward;   // Of all parameters: results, then what is saved.
   std::optional<TensorsFunction> backward;  // Of parameters, saved values and gradients of results.
   std::optional<TensorsFunction> whole;  // Of parameters and gradients of all that forward gives.
+  int64_t saved_bytes = 0;               // Of what is saved.
   size_t results = 0;                    // Of the user's function and its Variables' new values.
   std::vector<size_t> read;              // Parameters that backward takes.
   std::vector<size_t> seeded;            // Results whose gradients backward takes.
@@ -167,6 +169,11 @@ std::shared_ptr<const FunctionPair> make_pair_of(const TraceableFunction& functi
   backward.body().results = gradients;
   passes::remove_dead(backward);
   const Residuals saved(backward, forward_end);
+
+  for (const Value value : saved.list()) {
+    const TensorType& type = graph.type(value);
+    pair->saved_bytes += granted_bytes(type.shape.size() * size_of(type.dtype));
+  }
 
   Graph forward = graph;
   forward.body().parameters.resize(inputs.size());
@@ -374,6 +381,24 @@ std::optional<CallResult> recorded_call(const TraceableFunction& function,
       write_variable(*traced.parameters[static_cast<size_t>(updates)].variable, all[r], at);
   }
   return trace->give(trace, std::move(given));
+}
+
+Bytes saved_for_gradient(const TraceableFunction& function,
+                         const std::shared_ptr<FunctionTrace>& trace,
+                         std::span<const int64_t> sizes, Source at) {
+  const TracedFunction& traced = trace->traced;
+  std::vector<bool> wanted;
+  for (size_t i = 0; i < traced.parameters.size(); ++i) {
+    const Trace::Parameter& parameter = traced.parameters[i];
+    const bool may_be =
+        parameter.is_argument() || (parameter.variable != nullptr && parameter.variable->trainable);
+    wanted.push_back(may_be &&
+                     is_float(traced.graph.type(traced.graph.body().parameters[i]).dtype));
+  }
+  if (std::find(wanted.begin(), wanted.end(), true) == wanted.end()) return 0;
+  return trace->pairs
+      .find_or_make(function, *trace, std::vector<int64_t>(sizes.begin(), sizes.end()), wanted, at)
+      ->saved_bytes;
 }
 
 }  // namespace tidemark::detail

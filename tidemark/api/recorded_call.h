@@ -42,4 +42,9 @@ std::optional<CallResult> recorded_call(const TraceableFunction& function,
                                         std::span<const int64_t> sizes, const Arguments& arguments,
                                         Source at);
 
+// What a tape would hold of such a call beside arguments and Variables. Nothing runs.
+Bytes saved_for_gradient(const TraceableFunction& function,
+                         const std::shared_ptr<FunctionTrace>& trace,
+                         std::span<const int64_t> sizes, Source at);
+
 }  // namespace tidemark::detail

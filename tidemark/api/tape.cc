@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "tidemark/api/accounts.h"
 #include "tidemark/api/gradients.h"
 #include "tidemark/api/ops.h"
 #include "tidemark/api/pullback.h"
@@ -94,6 +95,8 @@ namespace {
 
 class EagerTape : public Tape {
  public:
+  explicit EagerTape(Source made_at) : account_(*this, made_at) { at = made_at; }
+
   void watch(const Tensor& tensor, Source at) override {
     TensorState& state = const_cast<TensorState&>(state_of(tensor, at));
     const TensorType type = type_of(tensor, at);
@@ -129,6 +132,7 @@ class EagerTape : public Tape {
                                  [&](TapeId id) { return id == 0 || is_own_gradient(id); });
     for (const TapeId id : mine.results) known_.emplace(id, own ? kOwnGradient : kRecorded);
     if (!own) list_.push_back(std::move(mine));
+    account_.set_records(list_.size());
   }
 
   std::vector<Found> gradient(const Tensors& targets, const Tensors& output_gradients,
@@ -160,6 +164,7 @@ class EagerTape : public Tape {
     if (!persistent) {
       consumed_ = true;
       list_.clear();
+      account_.set_records(0);
     }
     return found;
   }
@@ -214,6 +219,7 @@ class EagerTape : public Tape {
   void release() override {
     stop();
     list_.clear();
+    account_.set_records(0);
     released_ = true;
   }
 
@@ -321,17 +327,20 @@ class EagerTape : public Tape {
   std::vector<std::pair<std::shared_ptr<VariableState>, TapeId>> reads_;
   std::unordered_set<TapeId> of_variables_;  // Values that Variables had.
   bool consumed_ = false, released_ = false;
+  TapeAccount account_;
 };
 
 }  // namespace
 
-std::unique_ptr<Tape> make_eager_tape() { return std::make_unique<EagerTape>(); }
-std::unique_ptr<Tape> make_tape() { return tracing() ? make_traced_tape() : make_eager_tape(); }
+std::unique_ptr<Tape> make_eager_tape(Source at) { return std::make_unique<EagerTape>(at); }
+std::unique_ptr<Tape> make_tape(Source at) {
+  return tracing() ? make_traced_tape() : make_eager_tape(at);
+}
 
 std::vector<Found> gradients_of_run(const std::vector<TapeId>& known,
                                     const std::vector<TapeId>& variables,
                                     const std::function<Tensors()>& run, const Tensors& gradients) {
-  EagerTape tape;
+  EagerTape tape(Source::none());
   tape.watches_variables = false;
   for (const TapeId id : known) tape.know(id);
   for (const TapeId id : variables) tape.know_variable(id);

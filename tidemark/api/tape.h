@@ -86,6 +86,7 @@ class Tape {
 
   bool watches_variables = true;
   bool persistent = false;
+  Source at = Source::none();  // Where it was made.
 
  private:
   bool running_ = false;
@@ -97,8 +98,8 @@ extern constinit thread_local Tape* current_tape;
 inline bool taping() { return current_tape != nullptr; }
 
 // A tape for eager code, or for the current trace.
-std::unique_ptr<Tape> make_tape();
-std::unique_ptr<Tape> make_eager_tape();
+std::unique_ptr<Tape> make_tape(Source at);
+std::unique_ptr<Tape> make_eager_tape(Source at);
 std::unique_ptr<Tape> make_traced_tape();
 
 // No tape sees what is done in its life.

@@ -1,11 +1,13 @@
 #include "tidemark/api/trace_cache.h"
 
 #include <algorithm>
+#include <set>
 
 #include "tidemark/api/function_plan.h"
 #include "tidemark/api/mode.h"
 #include "tidemark/api/structure.h"
 #include "tidemark/base/output.h"
+#include "tidemark/compile/kernels.h"
 
 namespace tidemark::detail {
 
@@ -237,6 +239,7 @@ FoundTrace TraceCache::trace_for(const Arguments& arguments, Source call_at) {
   traces_.insert(traces_.begin(), made);
   last_ = nullptr;
   warn_of_many(options.reason, call_at);
+  account_.set_reason(made->reason);
   evict();
   return {made, made->sizes_of(call.leaves)};
 }
@@ -245,8 +248,10 @@ std::shared_ptr<const CompiledFunction> TraceCache::program_for(const FoundTrace
                                                                 const ProgramKey& key) {
   if (auto known = found.trace->programs.find(key)) return known;
   // One trace keeps programs of half of what the cache may.
+  const int64_t code_before = compile::code_made_here();
   auto made = found.trace->program_for(found.trace, key, function_.options.cache_limit.count / 2);
   const std::lock_guard guard(lock_);
+  code_bytes_ += compile::code_made_here() - code_before;
   evict();
   return made;
 }
@@ -258,8 +263,24 @@ void TraceCache::evict() {
     if (i == 0 || held <= function_.options.cache_limit.count) continue;
     evictions_ += static_cast<int64_t>(traces_.size() - i);
     traces_.resize(i);
-    return;
+    break;
   }
+  note_held();
+}
+
+void TraceCache::note_held() {
+  FunctionSums held{
+      .traces = static_cast<int64_t>(traces_.size()), .traced = made_, .code_bytes = code_bytes_};
+  std::set<const device::Storage*> captured;
+  for (const auto& trace : traces_) {
+    held.bytes += trace->bytes();
+    for (const Trace::Parameter& parameter : trace->traced.parameters)
+      if (parameter.capture.has_value())
+        captured.insert(TensorState::of(parameter.capture)->storage);
+  }
+  held.captured = static_cast<int64_t>(captured.size());
+  for (const device::Storage* storage : captured) held.captured_bytes += storage->bytes;
+  account_.set(held);
 }
 
 std::vector<std::shared_ptr<FunctionTrace>> TraceCache::all() const {
@@ -304,6 +325,7 @@ void TraceCache::clear() {
   dropped.swap(traces_);
   last.swap(last_);
   read_.clear();
+  note_held();
 }
 
 }  // namespace tidemark::detail

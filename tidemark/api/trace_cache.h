@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "tidemark/api/accounts.h"
 #include "tidemark/api/function_trace.h"
 
 namespace tidemark::detail {
@@ -28,7 +29,9 @@ struct ReadyFunction {
 
 class TraceCache {
  public:
-  explicit TraceCache(const TraceableFunction& function) : function_(function) {}
+  explicit TraceCache(const TraceableFunction& function)
+      : function_(function),
+        account_(function.options.name, function.at, function.options.cache_limit) {}
   TraceCache(const TraceCache&) = delete;
   TraceCache& operator=(const TraceCache&) = delete;
 
@@ -64,15 +67,18 @@ class TraceCache {
   void note_read(FunctionTrace& trace);
   void warn_of_many(const std::string& reason, Source call);
   void evict();
+  void note_held();
 
   const TraceableFunction& function_;
   mutable std::mutex lock_;
   std::vector<std::shared_ptr<FunctionTrace>> traces_;  // Most recently used first.
   std::shared_ptr<const ReadyFunction> last_;  // Of the last call, if its trace is the first above.
   int64_t made_ = 0, evictions_ = 0, in_a_row_ = 0;
+  int64_t code_bytes_ = 0;  // Of code that was made for it.
   bool warned_ = false;
   // Sizes that the function reads as numbers, by key: they stay closed.
   std::map<std::pair<std::string, SizePlace>, Source> read_;
+  FunctionAccount account_;
 };
 
 }  // namespace tidemark::detail

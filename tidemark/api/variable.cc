@@ -265,7 +265,7 @@ Variable::Variable(Tensor initial, VariableOptions options, Source at)
 
 Variable::Variable(const Shape& shape, Initializer initializer, VariableOptions options, Source at)
     : state_(declared(options, at)) {
-  if (detail::tracing()) refuse_in_retrace(*state_, at);
+  if (detail::tracing() && !options.made_once) refuse_in_retrace(*state_, at);
   if (initializer == nullptr)
     throw UserError(cat(detail::called(*state_), " was declared without an initializer"), at,
                     "give a function that makes a tensor of a shape and a dtype");
@@ -331,6 +331,12 @@ void Variable::scatter_update(const Operand& indices, const Operand& updates) co
   const Source at = indices.at();
   detail::modify_variable(
       *state_, [&](const Operand& current) { return put(current, indices, updates, at); }, at);
+}
+
+bool detail::assigns_in_place(const Variable& variable) {
+  const VariableState& state = *VariableState::of(variable);
+  const Guard guard(state.lock);
+  return state.value.has_value() && is_sole(*TensorState::of(state.value));
 }
 
 Tensor Variable::value(Source at) const { return detail::read_variable(*state_, at); }

@@ -27,6 +27,9 @@ struct VariableOptions {
   std::string name = {};
   bool trainable = true;
   std::optional<DType> dtype = {};  // Default: that of the initial tensor; f32 where declared.
+  // Its owner outlives the trace that makes it and finds it again in the next: the state of an
+  // optimizer. A second trace may make such Variables, which is refused to others.
+  bool made_once = false;
 };
 
 class Variable {
@@ -77,6 +80,11 @@ class Variable {
 
   std::shared_ptr<detail::VariableState> state_;
 };
+
+namespace detail {
+// Whether it has a value that nobody else holds, so that an assignment takes no bytes.
+bool assigns_in_place(const Variable& variable);
+}  // namespace detail
 
 // Its name, its type and its value.
 std::ostream& operator<<(std::ostream& out, const Variable& variable);

@@ -145,6 +145,13 @@ void set_emitter(Emitter wanted) { current_emitter().store(wanted, std::memory_o
 Emitter emitter() { return current_emitter().load(std::memory_order_relaxed); }
 int64_t code_bytes() { return code_bytes_held(); }
 
+namespace {
+constinit thread_local int64_t made_here = 0;
+}  // namespace
+
+int64_t code_made_here() { return made_here; }
+void note_code_made(const Kernel& kernel) { made_here += kernel.code_bytes; }
+
 CachedKernel::CachedKernel(const KernelKey& key, Nest nest)
     : key_(key), nest_(std::move(nest)), weight_(weight_of(nest_)) {
 #ifdef TIDEMARK_DEBUG
@@ -380,7 +387,10 @@ bool KernelBatch::compile() {
         modules.compile();
       }
       std::vector<std::unique_ptr<Kernel>> made = modules.take();
-      for (size_t i = 0; i < kernels.size(); ++i) kernels[i]->adopt(std::move(made[i]));
+      for (size_t i = 0; i < kernels.size(); ++i) {
+        if (made[i] != nullptr) note_code_made(*made[i]);
+        kernels[i]->adopt(std::move(made[i]));
+      }
     } catch (const std::bad_alloc&) {
       return false;  // The interpreter needs no memory for code.
     }

@@ -100,5 +100,8 @@ class KernelBatch {
 
 // The bytes of machine code held by kernels.
 int64_t code_bytes();
+// The bytes of code that were made for programs compiled on this thread, since it began.
+int64_t code_made_here();
+void note_code_made(const Kernel& kernel);
 
 }  // namespace tidemark::compile

@@ -322,8 +322,11 @@ int32_t Lowerer::choose(const Node& node, Value result, Scope& scope) {
     chosen = held;
     memory_of(operand) = kNone;  // It is the result's now.
   }
-  if (chosen < 0)
-    chosen = new_buffer(type, bytes_of(type), ByteClass::temporaries, node.source, node.op->name);
+  if (chosen < 0) {
+    const bool is_group = node.op->self == &ops::group;
+    chosen = new_buffer(type, bytes_of(type), ByteClass::temporaries, node.source,
+                        is_group ? group_name(graph_, node) : std::string(node.op->name));
+  }
   memory_of(self) = chosen;
   return chosen;
 }
@@ -385,10 +388,9 @@ void Lowerer::emit_copy(const run::Address& from, const ArrayRef& layout, const 
 
 int32_t Lowerer::last_fallible(RegionId region_id) const {
   const Region& region = graph_.regions[static_cast<size_t>(region_id)];
-  for (size_t i = region.nodes.size(); i-- > 0;) {
-    if (passes::can_fail(graph_, graph_.nodes[static_cast<size_t>(region.nodes[i])]))
-      return static_cast<int32_t>(i);
-  }
+  const std::vector<bool> fallible = passes::fallible_nodes(graph_, region);
+  for (size_t i = fallible.size(); i-- > 0;)
+    if (fallible[i]) return static_cast<int32_t>(i);
   return kNone;
 }
 

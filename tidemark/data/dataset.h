@@ -158,6 +158,14 @@ class Dataset {
   Dataset skip(int64_t count, Source at = Source::here()) const {
     return next(skipped(stage(), count, at));
   }
+  // Keeps all elements in memory: the first walk makes them, before it gives its first, and later
+  // ones read them. plan() says before what it takes.
+  Dataset cache(Source at = Source::here()) const { return next(cached(stage(), at)); }
+  // Keeps them in a file that is mapped, for other processes and later runs too: where there is a
+  // file of elements like these, no element but the first is made. Delete it when they change.
+  Dataset cache(std::string path, Source at = Source::here()) const {
+    return next(cached_in_file(stage(), std::move(path), at));
+  }
   // Makes up to `count` elements ahead, on a thread.
   Dataset prefetch(int64_t count, Source at = Source::here()) const {
     return next(prefetched(stage(), count, at));
@@ -179,7 +187,7 @@ class Dataset {
   // ---- walks
 
   class Iterator;
-  Iterator begin(Source at = Source::here()) const { return Iterator(pipeline_->begin(at)); }
+  Iterator begin() const { return Iterator(pipeline_->begin()); }
   std::default_sentinel_t end() const { return {}; }
   // How many elements a walk gives, where that is known before and there is an end.
   std::optional<int64_t> count() const { return pipeline_->count(); }
@@ -267,6 +275,11 @@ auto from_tensor_slices(S structure, Source at = Source::here()) {
     auto paths = tidemark::detail::tensor_paths(tensors, tidemark::detail::Path(""));
     return Dataset<E>(slices(pack(std::move(tensors)), std::move(paths), at));
   }
+}
+
+// The rows of a .npy file, which is mapped: what is not read takes no memory.
+inline Dataset<Tensor> from_npy(const std::string& path, Source at = Source::here()) {
+  return Dataset<Tensor>(npy_rows(path, at));
 }
 
 // 0, 1, ... as i64 tensors of one element.

@@ -54,7 +54,9 @@ Pipeline::Pipeline(StagePtr stage, std::optional<Cap> cap)
     : stage_(std::move(stage)), check_(stage_, cap), progress_(std::make_unique<Progress>()) {}
 Pipeline::~Pipeline() = default;
 
+// Stages have lines of the user: what they do is charged to these, whoever walks.
 DatasetPlan Pipeline::plan() const {
+  const UserCode own_lines;
   stage_->learn();
   return plan_of(*stage_);
 }
@@ -65,13 +67,14 @@ std::optional<int64_t> Pipeline::count() const {
 }
 
 void Pipeline::check() const {
+  const UserCode own_lines;
   if (!cap()) return;
   stage_->learn();
   check_();
 }
 
-Walk Pipeline::begin(Source at) {
-  const SourceScope scope(at);
+Walk Pipeline::begin() {
+  const UserCode own_lines;
   check();
   auto state = std::make_unique<Walk::State>();
   state->pipeline = shared_from_this();
@@ -112,6 +115,7 @@ Walk::Walk(Walk&&) noexcept = default;
 Walk::~Walk() = default;
 
 std::optional<Element> Walk::next() {
+  const UserCode own_lines;
   std::optional<Element> element = state_->cursor->next();
   if (element) state_->given->fetch_add(1, std::memory_order_relaxed);
   return element;

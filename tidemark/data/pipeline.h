@@ -44,6 +44,7 @@ using ElementPredicate = std::function<bool(const Element&)>;
 using ElementSource = std::function<std::optional<Element>()>;
 
 StagePtr slices(Element tensors, std::vector<std::string> paths, Source at);
+StagePtr npy_rows(const std::string& path, Source at);
 StagePtr numbers(int64_t begin, int64_t end, int64_t step, Source at);
 // Each pass asks for a source of its own.
 StagePtr generated(std::function<ElementSource()> make, Source at);
@@ -58,6 +59,9 @@ StagePtr skipped(StagePtr input, int64_t count, Source at);
 // `join` makes one form of those of the inputs; empty where there are none.
 StagePtr zipped(std::vector<StagePtr> inputs,
                 std::function<FormPtr(const std::vector<FormPtr>&)> join, Source at);
+// Filled by the first walk, in memory or in a file.
+StagePtr cached(StagePtr input, Source at);
+StagePtr cached_in_file(StagePtr input, std::string path, Source at);
 StagePtr prefetched(StagePtr input, int64_t count, Source at);
 
 // ---- passes
@@ -96,7 +100,7 @@ class Pipeline : public std::enable_shared_from_this<Pipeline> {
 
   // Refuses where the bytes are above the cap.
   void check() const;
-  Walk begin(Source at);
+  Walk begin();
   Position position() const;
   void restore(Position position, Source at);
 

@@ -5,6 +5,7 @@
 #include "tidemark/api/raw_bytes.h"
 #include "tidemark/data/noted.h"
 #include "tidemark/data/stage.h"
+#include "tidemark/io/npy.h"
 
 namespace tidemark::data {
 namespace {
@@ -17,7 +18,7 @@ class SlicesStage final : public Stage {
     for (const Tensor& tensor : tensors_.tensors) {
       LeafType type{tensor.dtype(), tensor.shape()};
       type.shape.erase(0);
-      rows_.push_back({tidemark::detail::dense_bytes(tensor, at), type.size_bytes()});
+      rows_.push_back(rows_of(tensor, type.size_bytes(), at));
       type_.leaves.push_back(std::move(type));
     }
   }
@@ -55,9 +56,18 @@ class SlicesStage final : public Stage {
 
  private:
   struct Rows {
-    const std::byte* data = nullptr;  // Null where they do not lie one after another.
+    const std::byte* data = nullptr;  // Null where a row's elements do not lie one after another.
     int64_t bytes = 0;                // Of one.
+    int64_t stride = 0;               // From one to the next.
   };
+  static Rows rows_of(const Tensor& tensor, int64_t bytes, Source at) {
+    const auto row = [&](int64_t index) {
+      return tidemark::detail::dense_bytes(tensor[Slices({Index(index)}, at)], at);
+    };
+    const int64_t count = tensor.shape()[0];
+    if (count == 0 || row(0) == nullptr) return {nullptr, bytes, 0};
+    return {row(0), bytes, count == 1 ? 0 : row(1) - row(0)};
+  }
 
   Element seen(const Index& index) const {
     Element element{{}, tensors_.form};
@@ -67,10 +77,10 @@ class SlicesStage final : public Stage {
     return element;
   }
   void copy_rows(size_t leaf, std::span<const int64_t> indices, const RowTarget& to) const {
-    const auto [data, bytes] = rows_[leaf];
+    const auto [data, bytes, stride] = rows_[leaf];
     std::byte* place = to.leaves[leaf].data + to.first * bytes;
     for (const int64_t index : indices) {
-      std::memcpy(place, data + index * bytes, static_cast<size_t>(bytes));
+      std::memcpy(place, data + index * stride, static_cast<size_t>(bytes));
       place += bytes;
     }
   }
@@ -218,6 +228,10 @@ StagePtr slices(Element tensors, std::vector<std::string> paths, Source at) {
   }
   const int64_t count = tensors.tensors[0].shape()[0];
   return std::make_shared<SlicesStage>(std::move(tensors), count, at);
+}
+
+StagePtr npy_rows(const std::string& path, Source at) {
+  return slices({{io::load_npy(path, {}, at)}, {}}, {path}, at);
 }
 
 StagePtr numbers(int64_t begin, int64_t end, int64_t step, Source at) {

@@ -67,16 +67,16 @@ namespace {
 [[noreturn]] void rows_differ(const Element& element, const RowTarget& to, int64_t row) {
   std::vector<LeafType> first;
   for (const RowLeaf& leaf : to.leaves) first.push_back(leaf.type);
-  throw UserError(cat("data: elements of different types cannot be one batch: row 0 is ",
+  throw UserError(cat("data: elements of different types cannot be in one ", to.what, ": row 0 is ",
                       text_of(first), ", row ", row, " is ", text_of(leaf_types(element))),
                   to.at, "make them alike with map first, or pick others out with filter");
 }
 
 [[noreturn]] void forms_differ(const Element& element, const RowTarget& to, int64_t row) {
-  throw UserError(
-      cat("data: elements of different structure cannot be one batch: from row 0 to row ", row,
-          ", ", tidemark::detail::key_change(to.form->key, element.form->key)),
-      to.at, "make them alike with map first, or pick others out with filter");
+  throw UserError(cat("data: elements of different structure cannot be in one ", to.what,
+                      ": from row 0 to row ", row, ", ",
+                      tidemark::detail::key_change(to.form->key, element.form->key)),
+                  to.at, "make them alike with map first, or pick others out with filter");
 }
 
 }  // namespace

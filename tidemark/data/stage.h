@@ -61,6 +61,7 @@ struct RowTarget {
   int64_t first = 0;           // The row to begin with.
   const Form* form = nullptr;  // What every element must have, where they have one.
   Source at = Source::none();  // Who asks for rows.
+  const char* what = "batch";  // What they are rows of.
 };
 
 // Rows that become one element: tensors with an axis more than those of the elements written.
@@ -68,7 +69,10 @@ class RowBlock {
  public:
   // Room for `rows` elements like this one.
   RowBlock(const Element& like, int64_t rows, Source at);
-  RowTarget from(int64_t row) const { return {leaves_, row, form_.get(), at_}; }
+  RowTarget from(int64_t row) const {
+    return {.leaves = leaves_, .first = row, .form = form_.get(), .at = at_};
+  }
+  int64_t rows() const { return rows_; }
   bool takes(const Element& element) const;
   // The first `rows` of them. Nothing is written afterwards.
   Element take(int64_t rows);

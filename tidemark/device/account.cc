@@ -44,6 +44,7 @@ struct Registry {
   ThreadRecord* records = nullptr;
   ThreadRecord* spare = nullptr;  // Of threads that ended.
   LineAccount* lines[kLineBuckets] = {};
+  LineAccount* newest = nullptr;  // Of all lines.
   // Shares of threads that ended or never had a record.
   std::atomic<int64_t> classes[kClassShares] = {};
 };
@@ -140,6 +141,9 @@ LineAccount& intern(Source at) {
   (void)function.release();
   line->next = registry.lines[bucket];
   registry.lines[bucket] = line;
+  line->older = registry.newest;
+  line->number = line->older == nullptr ? 0 : line->older->number + 1;
+  registry.newest = line;
   return *line;
 }
 
@@ -232,6 +236,51 @@ std::vector<LineReport> lines_now() {
     if (fits) return reports;
   }
 }
+
+namespace {
+
+size_t count_lines() {
+  const std::lock_guard guard(registry.lock);
+  return registry.newest == nullptr ? 0 : registry.newest->number + size_t{1};
+}
+
+// Slots once each, rather than all of them for each line.
+void add_shares(const ThreadRecord& record, std::vector<LineSums>& by_number) {
+  for (const LineShare& share : record.lines) {
+    const LineAccount* const line = share.account.load(std::memory_order_relaxed);
+    if (line == nullptr || line->number >= by_number.size()) continue;
+    LineSums& sums = by_number[line->number];
+    sums.bytes += share.sums[kLineBytes].get();
+    sums.count += share.sums[kLineCount].get();
+    sums.viewed += share.sums[kLineViewed].get();
+    sums.pinned += share.sums[kLinePinned].get();
+  }
+}
+
+}  // namespace
+
+void read_lines(std::vector<LineSums>& by_number) {
+  by_number.resize(count_lines());
+  const std::lock_guard guard(registry.lock);
+  for (const LineAccount* line = registry.newest; line != nullptr; line = line->older) {
+    if (line->number >= by_number.size()) continue;  // Met since.
+    int64_t sums[kLineSums];
+    for (int i = 0; i < kLineSums; ++i) sums[i] = line->sums[i].load(std::memory_order_relaxed);
+    by_number[line->number] = {sums[kLineBytes], sums[kLineCount], sums[kLineViewed],
+                               sums[kLinePinned]};
+  }
+  for (const ThreadRecord* record = registry.records; record != nullptr; record = record->next)
+    add_shares(*record, by_number);
+}
+
+Source line_at(uint32_t number) {
+  const std::lock_guard guard(registry.lock);
+  const LineAccount* line = registry.newest;
+  while (line != nullptr && line->number != number) line = line->older;
+  return line == nullptr ? Source::none() : line->at;
+}
+
+uint32_t line_number(const Storage& storage) { return storage.line->number; }
 
 int64_t limit_bytes() {
   int64_t limit = counters.limit.load(std::memory_order_relaxed);

@@ -67,6 +67,11 @@ struct LineReport {
 };
 // Lines that hold something now, in no order.
 std::vector<LineReport> lines_now();
+// What every line holds, by its number: lines are numbered from 0 up as they are met, and keep
+// their numbers. The list grows with them, and only then; the cost is that of the lines.
+void read_lines(std::vector<LineSums>& by_number);
+Source line_at(uint32_t number);
+uint32_t line_number(const Storage& storage);
 int64_t bytes_of(ByteClass byte_class);
 // In debug builds, while the process has one thread: the classes add up to what is in use.
 void check_accounts();

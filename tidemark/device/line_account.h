@@ -16,7 +16,9 @@ struct LineAccount {
   // What no thread record holds: shares of threads that ended or whose slot was wanted for
   // another line.
   std::atomic<int64_t> sums[kLineSums] = {};
-  LineAccount* next = nullptr;
+  LineAccount* next = nullptr;   // In its bucket.
+  LineAccount* older = nullptr;  // In the list of all.
+  uint32_t number = 0;           // From 0 up, in the order they were met.
 };
 
 }  // namespace tidemark::device

@@ -8,6 +8,7 @@
 #include "tidemark/base/error.h"
 #include "tidemark/base/inline_list.h"
 #include "tidemark/device/account.h"
+#include "tidemark/device/cells.h"
 #include "tidemark/device/charge.h"
 #include "tidemark/device/fault.h"
 #include "tidemark/device/fork.h"
@@ -122,6 +123,7 @@ Cell* take_cell(ThreadRecord& record) {
 
 void put_cell(Cell* cell) noexcept {
   close(cell);
+  cell->storage.data = nullptr;  // So that `for_each_cell` knows it is free.
   ThreadRecord* const record = thread_record_or_null();
   if (record != nullptr) [[likely]] {
     push(*record, cell);
@@ -372,6 +374,19 @@ void undo(std::span<Wanted> wanted, size_t charged) noexcept {
 }  // namespace
 
 void give_cells_back(ThreadRecord& record) noexcept { hand_on(record, 0); }
+
+void for_each_cell(FunctionRef<void(const Cell&)> visit) {
+  const std::vector<MappedRange> ranges = mapped_ranges();
+  const std::lock_guard guard(slabs.lock);
+  for (const MappedRange& range : ranges) {
+    if (range.owner != MappingOwner::handles) continue;
+    const std::byte* const end = range.end == slabs.end ? slabs.fresh : range.end;
+    for (const std::byte* at = range.begin; at < end; at += sizeof(Cell)) {
+      const Cell& cell = *reinterpret_cast<const Cell*>(at);
+      if (cell.storage.data != nullptr) visit(cell);
+    }
+  }
+}
 
 void lock_slabs() { slabs.lock.lock(); }
 void unlock_slabs() { slabs.lock.unlock(); }

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "tidemark/api/ops.h"
 #include "tidemark/nn/layer.h"
 
 namespace tidemark::nn {
@@ -23,9 +24,12 @@ class Activation {
   template <class F>
     requires(!std::same_as<F, Activation> && !std::convertible_to<F, std::string> &&
              LayerFunction<F>)
-  Activation(F f) : function_(std::make_shared<const AnyLayer>(std::move(f))) {}
+  Activation(F f)
+      : function_(std::make_shared<const AnyLayer>(std::move(f))), is_by_row_(kActsByRow<F>) {}
 
   bool is_linear() const { return function_ == nullptr; }
+  // Whether it is known to treat each row of the last axis by itself, whatever the other axes are.
+  bool is_by_row() const { return is_by_row_; }
   Tensor operator()(const Tensor& x, Source at = Source::here()) const {
     return is_linear() ? x : (*function_)(x, at);
   }
@@ -38,7 +42,11 @@ class Activation {
   }
 
  private:
+  template <class F>
+  static constexpr bool kActsByRow =
+      std::is_same_v<F, UnaryOp> || std::is_same_v<F, RowOp> || std::is_same_v<F, UnaryFunction>;
   std::shared_ptr<const AnyLayer> function_;
+  bool is_by_row_ = true;
 };
 
 }  // namespace tidemark::nn

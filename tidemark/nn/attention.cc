@@ -54,7 +54,7 @@ Tensor MultiHeadAttention::projected(const Projection& projection, const Tensor&
                                      Source at) const {
   detail::build_kernel(projection.kernel, x, units, {kKind, options_.name}, at);
   detail::build_vector(projection.bias, units, at);
-  return detail::linear(x, projection.kernel, projection.bias);
+  return detail::linear(x, projection.kernel, projection.bias, {}, at);
 }
 
 // [..., heads, tokens, size]

@@ -30,7 +30,7 @@ Dense::Dense(int64_t units, DenseOptions options, Source at)
 Tensor Dense::call(const Tensor& x, Source at) const {
   detail::build_kernel(kernel, x, units_, {kKind, name_}, at);
   detail::build_vector(bias, units_, at);
-  return activation_(detail::linear(x, kernel, bias), at);
+  return detail::linear(x, kernel, bias, activation_, at);
 }
 
 Tensor Dense::operator()(const Tensor& x, Source at) const {

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "tidemark/base/name_scope.h"
 #include "tidemark/nn/layer.h"
 
 namespace tidemark::detail {
@@ -15,7 +16,7 @@ std::string parameter_name(const std::string& layer, const char* parameter);
 // One call of a layer, for those who list them.
 struct LayerCall {
   const char* kind;
-  const std::string& name;
+  std::string name;
   const nn::AnyLayer& layer;
   const Tensor &input, &output;
 };
@@ -27,13 +28,21 @@ class LayerObserver {
   virtual ~LayerObserver() { current_ = outer_; }
   LayerObserver(const LayerObserver&) = delete;
   LayerObserver& operator=(const LayerObserver&) = delete;
-  virtual void saw(const LayerCall& call) = 0;
+  void see(const LayerCall& call) {
+    ++count_;
+    saw(call);
+  }
+  int64_t count() const { return count_; }
   static LayerObserver* current() { return current_; }
+
+ protected:
+  virtual void saw(const LayerCall& call) = 0;
 
  private:
   friend class LayerScope;
   static thread_local LayerObserver* current_;
   LayerObserver* outer_;
+  int64_t count_ = 0;
 };
 
 // Held while a layer runs: what it does is charged to the line that called it, and to the layer.
@@ -44,9 +53,17 @@ class LayerScope {
   LayerScope(const LayerScope&) = delete;
   LayerScope& operator=(const LayerScope&) = delete;
 
+  // The innermost on this thread, or null; and the number of the NameScope around it.
+  static const LayerScope* current() { return current_; }
+  uint32_t around() const { return around_; }
+
  private:
+  static thread_local const LayerScope* current_;
   SourceScope lines_;
+  uint32_t around_;
+  NameScope name_;
   LayerObserver* observer_;
+  const LayerScope* outer_;
 };
 
 // A layer's operator(): Layer has `kKind`, `name()` and `call(x, at)`.
@@ -59,11 +76,11 @@ Tensor run_layer(const Layer& layer, const Tensor& x, Source at) {
     result = layer.call(x, at);
   }
   if (observer != nullptr) [[unlikely]]
-    observer->saw({Layer::kKind, layer.name(), nn::AnyLayer(layer), x, result});
+    observer->see({Layer::kKind, layer.name(), nn::AnyLayer(layer), x, result});
   return result;
 }
 
-// A UserError that begins with the layer.
+// A UserError that begins with the layer, and so need not end with it.
 [[noreturn]] void refuse(const char* kind, const std::string& name, const std::string& problem,
                          const char* remedy, Source at);
 

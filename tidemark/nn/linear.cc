@@ -23,9 +23,22 @@ void build_vector(const std::optional<Variable>& vector, const Dim& size, Source
   if (vector && !vector->has_shape()) vector->set_shape({size}, at);
 }
 
-Tensor linear(const Tensor& x, const Variable& kernel, const std::optional<Variable>& bias) {
-  Tensor y = x.rank() == 1 ? matmul(x, kernel) : tensordot(x, kernel, 1);
-  return bias ? std::move(y) + *bias : y;
+// The axes before the last are one until the end: a step over the flat result works in its place,
+// and the gradient by the kernel is one product, not one for each of the outer axes.
+Tensor linear(const Tensor& x, const Variable& kernel, const std::optional<Variable>& bias,
+              const nn::Activation& activation, Source at) {
+  const bool is_flat = x.rank() <= 2;
+  Dim rows = 1;
+  for (int64_t axis = 0; axis + 1 < x.rank(); ++axis) rows = rows * x.shape()[axis];
+  Tensor y = matmul(is_flat ? x : reshape(x, {rows, x.shape()[-1]}), kernel);
+  if (bias) y = std::move(y) + *bias;
+  if (activation.is_by_row()) y = activation(y, at);
+  if (!is_flat) {
+    Shape shape = x.shape();
+    shape.set(shape.rank() - 1, kernel.shape()[1]);
+    y = reshape(y, shape);
+  }
+  return activation.is_by_row() ? y : activation(y, at);
 }
 
 }  // namespace tidemark::detail

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tidemark/api/variable.h"
+#include "tidemark/nn/activation.h"
 
 namespace tidemark::detail {
 
@@ -20,7 +21,8 @@ Dim build_kernel(const Variable& kernel, const Tensor& x, int64_t units, LayerTi
                  Source at);
 void build_vector(const std::optional<Variable>& vector, const Dim& size, Source at);
 
-// x kernel + bias, over the last axis of x: one product, however many axes x has.
-Tensor linear(const Tensor& x, const Variable& kernel, const std::optional<Variable>& bias);
+// activation(x kernel + bias), over the last axis of x: one product, however many axes x has.
+Tensor linear(const Tensor& x, const Variable& kernel, const std::optional<Variable>& bias,
+              const nn::Activation& activation, Source at);
 
 }  // namespace tidemark::detail

@@ -1,12 +1,21 @@
 #include "tidemark/nn/sequential.h"
 
 #include "tidemark/base/error.h"
+#include "tidemark/nn/layer_scope.h"
 
 namespace tidemark::nn {
 
 Tensor Sequential::operator()(const Tensor& x, Source at) const {
   Tensor value = x;
-  for (const AnyLayer& layer : layers_) value = layer(value, at);
+  for (const AnyLayer& layer : layers_) {
+    detail::LayerObserver* const observer = detail::LayerObserver::current();
+    const int64_t before = observer != nullptr ? observer->count() : 0;
+    Tensor next = layer(value, at);
+    // What is no layer of the library tells nobody of itself.
+    if (observer != nullptr && observer->count() == before) [[unlikely]]
+      observer->see({"function", {}, layer, value, next});
+    value = std::move(next);
+  }
   return value;
 }
 

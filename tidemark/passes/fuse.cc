@@ -13,7 +13,8 @@
 namespace tidemark::passes {
 namespace {
 
-constexpr int64_t kVanishing = 5;  // How much more a value counts that is not kept at all.
+constexpr int64_t kNumberBytes = 64;  // What is as cheap to hand on as one number: a cache line.
+constexpr int64_t kVanishing = 5;     // How much more a value counts that is not kept at all.
 
 // 0 where a size is open: nothing that reads it is fused.
 int64_t bytes_of(const TensorType& type) {
@@ -296,13 +297,31 @@ class Fuser {
 
   // ---- In order of bytes
 
+  // Whether all that a cluster reads and computes is numbers.
+  bool is_of_numbers(int32_t cluster) const {
+    const auto is_number = [&](Value value) {
+      const TensorType& type = graph_.type(value);
+      return !type.shape.is_open() && bytes_of(type) <= kNumberBytes;
+    };
+    const std::vector<int32_t>& members = order_->members(cluster);
+    return std::all_of(members.begin(), members.end(), [&](int32_t member) {
+      const int32_t number = works_[static_cast<size_t>(member)];
+      const auto& inputs = graph_.nodes[static_cast<size_t>(number)].inputs;
+      return is_number({number, 0}) && std::all_of(inputs.begin(), inputs.end(), is_number);
+    });
+  }
+
   // What has one reader vanishes: it is neither written nor read, and takes no bytes until it is
   // used, which counts for more. Of other values one reading is saved. So what a gradient computes
   // of a value that stays anyway (a mask, say) is computed where it is used, not kept.
+  //
+  // Numbers that several kernels read, the rate of an optimizer say, are left alone: nothing would
+  // be saved, and all the others would wait for what the one kernel reads besides.
   void join_readers_with_writers() {
     struct Edge {
       int64_t bytes;  // That are not moved.
       int32_t writer, reader;
+      bool is_gone;
     };
     std::vector<Edge> edges;
     for (size_t i = 0; i < works_.size(); ++i) {
@@ -311,8 +330,8 @@ class Fuser {
       const bool is_gone = readers_[i].size() == 1 && !is_given(works_[i]);
       for (const int32_t reader : readers_[i]) {
         if (is_kernel(reader))
-          edges.push_back(
-              {bytes_of(node(works_[i]).results[0]) * (is_gone ? kVanishing : 1), writer, reader});
+          edges.push_back({bytes_of(node(works_[i]).results[0]) * (is_gone ? kVanishing : 1),
+                           writer, reader, is_gone});
       }
     }
     std::stable_sort(edges.begin(), edges.end(),
@@ -322,7 +341,9 @@ class Fuser {
       const size_t before = edges.size();
       std::erase_if(edges, [&](const Edge& edge) {
         const int32_t writer = order_->owner(edge.writer), reader = order_->owner(edge.reader);
-        return writer == reader || join(writer, reader);
+        if (writer == reader) return true;
+        if (!edge.is_gone && is_of_numbers(writer) && !is_of_numbers(reader)) return false;
+        return join(writer, reader);
       });
       if (edges.size() == before) break;
     }

@@ -70,7 +70,8 @@ class Orderer {
     };
     if (moves) consider(program_order());
     if (items_.size() <= kMostForGreedy) consider(greedy());
-    consider(depth_first());
+    consider(depth_first(false));
+    consider(depth_first(true));
     if (items_.size() <= kMostToSearch) consider(search(least));
     std::vector<int32_t> nodes;
     for (const int32_t item : best) nodes.push_back(region_.nodes[static_cast<size_t>(item)]);
@@ -86,6 +87,7 @@ class Orderer {
     root_.assign(graph_.nodes.size(), -1);
     shown_.assign(graph_.nodes.size(), -1);
     int32_t last_effect = -1;
+    const std::vector<bool> fallible = fallible_nodes(graph_, region_);
     for (size_t i = 0; i < region_.nodes.size(); ++i) {
       const auto self = static_cast<int32_t>(i);
       const Node& node = graph_.nodes[static_cast<size_t>(region_.nodes[i])];
@@ -93,7 +95,7 @@ class Orderer {
       const bool is_view = node.op->view != nullptr;
       root_[static_cast<size_t>(region_.nodes[i])] = self;
       number_[region_.nodes[i]] = self;
-      made.is_fallible = can_fail(graph_, node);
+      made.is_fallible = fallible[i];
       made.checks_first = node.op->family == Family::index;
       if (is_view) shown_[static_cast<size_t>(region_.nodes[i])] = shown(node.inputs[0]);
       for (const Value input : node.inputs) {
@@ -302,11 +304,14 @@ class Orderer {
     return order;
   }
 
-  // Each item right behind what it needs, larger inputs first.
-  std::vector<int32_t> depth_first() {
+  // Each item right behind what it needs, larger inputs first; for one last item after the other,
+  // from the first or from the last of them. A step of training updates its layers from the first
+  // to the last, but has their gradients from the last to the first.
+  std::vector<int32_t> depth_first(bool from_last) {
     std::vector<int32_t> order;
     std::vector<uint8_t> state(items_.size());  // 0 new, 1 open, 2 done.
-    for (size_t root = 0; root < items_.size(); ++root) {
+    for (size_t i = 0; i < items_.size(); ++i) {
+      const size_t root = from_last ? items_.size() - 1 - i : i;
       if (!items_[root].after.empty()) continue;
       std::vector<int32_t> stack = {static_cast<int32_t>(root)};
       while (!stack.empty()) {
@@ -320,8 +325,14 @@ class Orderer {
         }
         now = 1;
         std::vector<int32_t> inputs = item(top).before;
+        // What it does not read, and only has to come after, does not wait with what it reads.
+        const std::vector<int32_t>& reads = item(top).reads;
+        const auto held = [&](int32_t input) {
+          const bool is_read = std::find(reads.begin(), reads.end(), input) != reads.end();
+          return is_read ? item(input).bytes : std::numeric_limits<int64_t>::max();
+        };
         std::stable_sort(inputs.begin(), inputs.end(),
-                         [&](int32_t a, int32_t b) { return item(a).bytes < item(b).bytes; });
+                         [&](int32_t a, int32_t b) { return held(a) < held(b); });
         for (const int32_t input : inputs)
           if (state[static_cast<size_t>(input)] == 0) stack.push_back(input);
       }
@@ -398,6 +409,65 @@ class Orderer {
 };
 
 }  // namespace
+
+namespace {
+
+// What an index op looks at: two of the same fail both or not at all.
+struct Looked {
+  Value index;
+  Dim size;  // Of the axis it points into.
+  friend bool operator==(const Looked&, const Looked&) = default;
+};
+
+Looked looked_at(const Graph& graph, const Node& node) {
+  const bool has_axis = !node.op->attrs.empty();
+  const int64_t axis = has_axis ? node.attrs.read().integer() : 0;
+  return {node.inputs[1], graph.type(node.inputs[0]).shape[static_cast<int64_t>(axis)]};
+}
+
+// Takes the mark off the index ops that compute with what another has given for the same index: by
+// then it has been looked at.
+void unmark_checked(const Graph& graph, const Region& region, std::vector<bool>& fallible) {
+  std::vector<std::pair<Looked, int32_t>> seen;  // And how many look at it.
+  for (const int32_t number : region.nodes) {
+    const Node& node = graph.nodes[static_cast<size_t>(number)];
+    if (node.op->family != Family::index) continue;
+    const Looked looked = looked_at(graph, node);
+    const auto known = std::find_if(seen.begin(), seen.end(),
+                                    [&](const auto& each) { return each.first == looked; });
+    if (known == seen.end())
+      seen.emplace_back(looked, 1);
+    else
+      ++known->second;
+  }
+  std::vector<bool> knows(graph.nodes.size());  // Has computed with what one of them gave.
+  size_t left = kMostEdges;
+  for (const auto& [looked, count] : seen) {
+    if (count < 2 || left < region.nodes.size()) continue;
+    left -= region.nodes.size();
+    for (size_t i = 0; i < region.nodes.size(); ++i) {
+      const auto number = static_cast<size_t>(region.nodes[i]);
+      const Node& node = graph.nodes[number];
+      knows[number] = std::any_of(node.inputs.begin(), node.inputs.end(), [&](Value input) {
+        return knows[static_cast<size_t>(input.node)];
+      });
+      if (node.op->family != Family::index || looked_at(graph, node) != looked) continue;
+      if (knows[number]) fallible[i] = false;
+      knows[number] = true;
+    }
+    for (const int32_t number : region.nodes) knows[static_cast<size_t>(number)] = false;
+  }
+}
+
+}  // namespace
+
+std::vector<bool> fallible_nodes(const Graph& graph, const Region& region) {
+  std::vector<bool> fallible;
+  for (const int32_t number : region.nodes)
+    fallible.push_back(can_fail(graph, graph.nodes[static_cast<size_t>(number)]));
+  unmark_checked(graph, region, fallible);
+  return fallible;
+}
 
 bool can_fail(const Graph& graph, const Node& node) {
   if (node.op->family == Family::effect || node.op->family == Family::index) return true;

@@ -66,6 +66,9 @@ void fuse(Graph& graph, int64_t cache_bytes, Fusions* fusions = nullptr);
 
 // Whether a node may throw when it runs: prints, checks, indices out of range.
 bool can_fail(const Graph& graph, const Node& node);
+// The same of each node of a region, which are in an order they can run in, where all of it is
+// known: an index that was looked at before is in range.
+std::vector<bool> fallible_nodes(const Graph& graph, const Region& region);
 
 // Puts the nodes of every region in an order in which few bytes are alive at once: never more than
 // in the order they have. `updates` says of each result which parameter it is the new value of, if

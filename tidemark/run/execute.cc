@@ -63,26 +63,37 @@ class Executor {
     watch_->ran(i, std::max(worker_, 0), begin_ns);
     return next;
   }
-  // Tells the watch what the step works on.
+  // Tells the watch what the step works on. What a loop or a map itself works on it needs until its
+  // body has run for the last time.
   void hand_over(int32_t i) {
     const Step& step = program_.steps[static_cast<size_t>(i)];
-    const auto hand = [&](const Address& address) { watch_->handed(i, address, at(address)); };
+    const bool has_body = step.kind == Step::Kind::loop || step.kind == Step::Kind::map ||
+                          step.kind == Step::Kind::reverse;
+    const auto hand = [&](const Address& address) {
+      watch_->handed(i, address, at(address));
+      if (has_body) watch_->handed(step.end - 1, address, at(address));
+    };
     for (int32_t k = 0; k < step.operands; ++k) hand(operand(step, k));
     if (step.workspace.buffer >= 0) hand(step.workspace);
-    if (step.kind == Step::Kind::map) hand(program_.maps[static_cast<size_t>(step.control)].arenas);
-    if (step.kind == Step::Kind::loop) {
-      const Loop& loop = program_.loops[static_cast<size_t>(step.control)];
+    if (!has_body) return;
+    const auto control = static_cast<size_t>(step.control);
+    if (step.kind == Step::Kind::map) {
+      hand(program_.maps[control].arenas);
+      for (const Walk& walk : program_.maps[control].walks) hand(walk.base);
+    } else if (step.kind == Step::Kind::loop) {
+      const Loop& loop = program_.loops[control];
       hand(loop.trip);
       if (loop.marked) hand(loop.marks);
       for (const Loop::Carry& carry : loop.carries) hand(carry.first);
       for (const Loop::Kept& kept : loop.kept) hand(kept.rows);
-    }
-    if (step.kind == Step::Kind::reverse) {
-      const Reverse& walked = program_.reverses[static_cast<size_t>(step.control)];
+      for (const Walk& walk : loop.walks) hand(walk.base);
+    } else {
+      const Reverse& walked = program_.reverses[control];
       hand(walked.trip);
       hand(walked.marks);
       for (const Reverse::State& state : walked.states) hand(state.rows);
       for (const Loop::Carry& carry : walked.backs) hand(carry.first);
+      for (const Walk& walk : walked.walks) hand(walk.base);
     }
   }
 

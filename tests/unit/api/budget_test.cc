@@ -44,6 +44,10 @@ TEST(Budget, TheExampleOfTheDocumentsRuns) {
   }  // the least that would fit
   EXPECT_EQ(floor, plan.floor());
   EXPECT_EQ(scope.peak().count, 0) << "a plan allocates nothing";
+  std::vector<td::Tensor> kept;
+  out << td::memory::watch(50, [&] { kept.push_back(td::ones({100, 100})); }) << scope.peak()
+      << td::memory::live();
+  EXPECT_EQ(scope.peak().count, 50 * 40'000);
 }
 
 TEST(Budget, OfAPlanIsTheLeastThatFitsAndNotAByteLess) {

@@ -100,6 +100,18 @@ TEST(Dense, RefusesWhatItCannotBe) {
                 "softmax, softplus, swish, tanh; or give an op or a lambda: td::relu"));
 }
 
+TEST(Dense, IsNamedByErrorsOfItsOps) {
+  const nn::Sequential model{
+      nn::Dense(4, {.activation = [](const Tensor& x) { return x + ones({3}); }, .name = "head"})};
+  const NameScope scope("encoder");
+  const std::string error = error_of([&] { model(ones({2, 5})); });
+  EXPECT_NE(error.find(", in encoder/nn::Dense \"head\"\n"), std::string::npos) << error;
+  const unsigned line = __LINE__ + 1;
+  EXPECT_EQ(error_of([&] { model(ones({2, 6})); }).substr(0, 90),
+            cat("nn::Dense \"head\": built for 5 features, got 6\n  at dense_test.cc:", line,
+                ", in encoder\n  a layer"));
+}
+
 TEST(Dense, MadeInAFunctionBelongsToIt) {
   std::optional<nn::Dense> dense;
   const auto f = function([&dense](const Tensor& x) {

@@ -26,7 +26,10 @@ TEST_F(ProgramFile, IsPlanned) {
   EXPECT_NE(plan.out.find("at step 1 of 3 (multiply, in.tm:4)"), std::string::npos) << plan.out;
   const Ran json = run("plan in.tm --json");
   EXPECT_EQ(json.code, 0) << json.err;
-  EXPECT_EQ(json.out.find("{\"version\": 1, \"function\": \"function \\\"f\\\"\", \"peak\": "), 0U)
+  EXPECT_EQ(
+      json.out.find(
+          "{\"version\": 1, \"kind\": \"plan\", \"function\": \"function \\\"f\\\"\", \"peak\": "),
+      0U)
       << json.out;
 }
 

@@ -1,0 +1,327 @@
+#include "tidemark/nn/fit.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <sstream>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "tests/unit/api/error_of.h"
+#include "tidemark/nn/fit_progress.h"
+#include "tidemark/tidemark.h"
+
+namespace tidemark {
+namespace {
+
+using nn::Epoch;
+using nn::History;
+using nn::Progress;
+
+// Two layers, by hand.
+struct Net {
+  explicit Net(int64_t wide = 32, int64_t seed = 1)
+      : w1(drawn({2, wide}, 1.0, seed), {.name = "w1"}),
+        b1(zeros({wide}), {.name = "b1"}),
+        w2(drawn({wide, wide}, std::sqrt(2.0 / static_cast<double>(wide)), seed + 1),
+           {.name = "w2"}),
+        b2(zeros({wide}), {.name = "b2"}),
+        w3(drawn({wide, 2}, 0.1, seed + 2), {.name = "w3"}) {}
+  static Tensor drawn(const Shape& shape, double stddev, int64_t key) {
+    return random::normal(shape, {.stddev = stddev, .key = random::Key(key)});
+  }
+  Tensor operator()(const Tensor& x) const {
+    const Tensor h = relu(matmul(relu(matmul(x, w1) + b1), w2) + b2);
+    return matmul(h, w3);
+  }
+
+  Variable w1, b1, w2, b2, w3;
+  TIDEMARK_FIELDS(w1, b1, w2, b2, w3)
+};
+
+// Two spirals in each other, of `count` points, in batches.
+using Pairs = std::vector<std::pair<Tensor, Tensor>>;
+Pairs spirals(int64_t count, int64_t batch) {
+  std::vector<float> points;
+  std::vector<int32_t> labels;
+  for (int64_t i = 0; i < count; ++i) {
+    // A walk that mixes the points.
+    const int64_t k = (i * 617) % count;
+    const double t =
+        0.3 + 1.2 * 3.14159265 * static_cast<double>(k / 2 * 2) / static_cast<double>(count);
+    const double side = k % 2 == 0 ? 1 : -1;
+    points.push_back(static_cast<float>(side * t * std::cos(2 * t)));
+    points.push_back(static_cast<float>(side * t * std::sin(2 * t)));
+    labels.push_back(static_cast<int32_t>(k % 2));
+  }
+  Pairs batches;
+  for (int64_t begin = 0; begin < count; begin += batch) {
+    const int64_t size = std::min(batch, count - begin);
+    const auto at = static_cast<std::ptrdiff_t>(begin);
+    batches.emplace_back(
+        constant(std::vector<float>(points.begin() + 2 * at, points.begin() + 2 * (at + size)),
+                 {size, 2}),
+        constant(std::vector<int32_t>(labels.begin() + at, labels.begin() + at + size)));
+  }
+  return batches;
+}
+
+Tensor cross_entropy(const Tensor& y, const Tensor& logits) {
+  return sparse_softmax_cross_entropy(y, logits);
+}
+Tensor accuracy(const Tensor& y, const Tensor& logits) {
+  return mean(cast(cast(argmax(logits, -1), i32) == y, f32));
+}
+
+TEST(Fit, LearnsTwoSpirals) {
+  const Net model;
+  const History history = nn::fit(model, spirals(500, 64),
+                                  {.loss = cross_entropy,
+                                   .optimizer = nn::Adam({.learning_rate = 0.01}),
+                                   .epochs = 60,
+                                   .metrics = {{"accuracy", accuracy}},
+                                   .progress = Progress::none});
+  ASSERT_EQ(history.epochs.size(), 60U);
+  EXPECT_GT(history.epochs.front().loss, 0.5);
+  EXPECT_LT(history.epochs.back().loss, 0.05);
+  EXPECT_GT(history.epochs.back().metric("accuracy"), 0.98);
+  EXPECT_EQ(history.epochs.back().examples, 500);
+  EXPECT_EQ(history.epochs.back().batches, 8);
+  // One trace for 64 points, and one for the 52 of the last batch and whatever comes.
+  EXPECT_EQ(history.traces, 2);
+  EXPECT_GT(history.planned.count, 0);
+  EXPECT_TRUE(history.stopped.empty());
+}
+
+TEST(Fit, GivesTheSameBitsForOneThreadAndTwo) {
+  const auto run = [](int threads) {
+    set_num_threads(threads);
+    const Net model(256);
+    nn::fit(model, spirals(600, 256),
+            {.loss = cross_entropy, .epochs = 2, .progress = Progress::none});
+    std::vector<Tensor> values;
+    for (const Variable& each : nn::variables(model)) values.push_back(each.value());
+    return values;
+  };
+  const int before = num_threads();
+  const std::vector<Tensor> one = run(1), two = run(2);
+  set_num_threads(before);
+  for (size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(identical(one[i], two[i])) << i;
+}
+
+TEST(Fit, IsFlatFromTheSecondEpochOn) {
+  const Net model;
+  std::vector<int64_t> bytes, peaks;
+  nn::fit(model, spirals(300, 64),
+          {.loss = cross_entropy,
+           .epochs = 4,
+           .validation = spirals(100, 64),
+           .on_epoch =
+               [&](const Epoch& epoch) {
+                 bytes.push_back(memory::current().count);
+                 peaks.push_back(epoch.peak.count);
+               },
+           .progress = Progress::none});
+  ASSERT_EQ(bytes.size(), 4U);
+  EXPECT_EQ(bytes[1], bytes[2]);
+  EXPECT_EQ(bytes[2], bytes[3]);
+  EXPECT_EQ(peaks[2], peaks[3]);
+}
+
+TEST(Fit, TakesTuplesStructsAndModelsOfTheirOwnKind) {
+  struct Batch {
+    Tensor x, y;
+  };
+  const Variable slope(0.0f, {.name = "slope"});
+  struct Line {
+    Variable slope;
+    Tensor operator()(const Tensor& x) const { return x * slope; }
+  };
+  const auto loss = [](const Tensor& y, const Tensor& given) { return mean(square(y - given)); };
+  const std::vector<std::tuple<Tensor, Tensor>> tuples(4, {ones({2}), full({2}, 3.0f)});
+  const std::vector<Batch> structs(4, Batch{ones({2}), full({2}, 3.0f)});
+  nn::fit(Line{slope}, tuples,
+          {.loss = loss, .optimizer = nn::SGD({.learning_rate = 0.5}), .progress = Progress::none});
+  EXPECT_EQ(slope.value().item<float>(), 3.0F);
+  slope.assign(0);
+  nn::fit(Line{slope}, structs,
+          {.loss = loss, .optimizer = nn::SGD({.learning_rate = 0.5}), .progress = Progress::none});
+  EXPECT_EQ(slope.value().item<float>(), 3.0F);
+}
+
+// A model whose loss is what it was told: the batch's y, whatever it learns. Each step adds 1 to w.
+struct Scripted {
+  Variable w{zeros({}), {.name = "w"}};
+  Tensor operator()(const Tensor& x) const { return x * 0 + w; }
+};
+Tensor scripted_loss(const Tensor& y, const Tensor& given) {
+  return mean(y - given + stop_gradient(given));
+}
+
+// Batches that are other ones in each epoch.
+struct Script {
+  std::vector<float> losses;
+  std::shared_ptr<size_t> epoch = std::make_shared<size_t>(0);
+  struct Iterator {
+    const Script* script;
+    bool done;
+    std::pair<Tensor, Tensor> operator*() const {
+      const float loss = script->losses[(*script->epoch)++];
+      return {ones({1}), full({1}, loss)};
+    }
+    Iterator& operator++() {
+      done = true;
+      return *this;
+    }
+    bool operator!=(const Iterator& other) const { return done != other.done; }
+  };
+  Iterator begin() const { return {this, false}; }
+  Iterator end() const { return {this, true}; }
+};
+
+TEST(Fit, StopsEarlyAndRestoresTheBest) {
+  const Scripted model;
+  const History history = nn::fit(model, Script{{5, 3, 4, 2.5, 2.6, 2.7, 2.6, 1}},
+                                  {.loss = scripted_loss,
+                                   .optimizer = nn::SGD({.learning_rate = 1}),
+                                   .epochs = 8,
+                                   .early_stopping = nn::EarlyStopping{.patience = 2},
+                                   .progress = Progress::none});
+  EXPECT_EQ(history.epochs.size(), 7U);
+  EXPECT_EQ(history.best, 4);
+  EXPECT_EQ(history.stopped, "no improvement since epoch 4");
+  EXPECT_EQ(model.w.value().item<float>(), 4.0F);  // As it was after the fourth step.
+}
+
+TEST(Fit, LooksAtTheValidationWhereThereIsOne) {
+  const Scripted model;
+  std::vector<double> seen;
+  const History history = nn::fit(
+      model, Script{{1, 1, 1, 1, 1}},
+      {.loss = scripted_loss,
+       .optimizer = nn::SGD({.learning_rate = 1}),
+       .epochs = 5,
+       .validation = Script{{3, 2, 2, 2, 2}},
+       .on_epoch = [&](const Epoch& epoch) { seen.push_back(epoch.validation_loss.value()); },
+       .early_stopping = nn::EarlyStopping{.patience = 1, .restore_best = false},
+       .progress = Progress::none});
+  EXPECT_EQ(seen, (std::vector<double>{3, 2, 2, 2}));
+  EXPECT_EQ(history.best, 2);
+  EXPECT_EQ(model.w.value().item<float>(), 4.0F);
+}
+
+TEST(Fit, StopsWhereTheCallbackSaysSoOrTheLossIsNoNumber) {
+  const Scripted model;
+  const nn::FitOptions options{.loss = scripted_loss,
+                               .epochs = 5,
+                               .on_epoch = [](Epoch& epoch) { epoch.stop = epoch.loss < 3; },
+                               .progress = Progress::none};
+  const History asked = nn::fit(model, Script{{5, 4, 2, 1, 1}}, options);
+  EXPECT_EQ(asked.epochs.size(), 3U);
+  EXPECT_EQ(asked.stopped, "on_epoch asked for it");
+  const float none = std::numeric_limits<float>::quiet_NaN();
+  const History lost = nn::fit(model, Script{{5, none, 2, 1, 1}}, options);
+  EXPECT_EQ(lost.epochs.size(), 2U);
+  EXPECT_EQ(lost.stopped, "the loss of epoch 2 is nan");
+}
+
+TEST(Fit, TrainsInTrainModeAndJudgesInTheOther) {
+  struct Model {
+    Variable w{zeros({}), {.name = "w"}};
+    Tensor operator()(const Tensor& x) const { return x * w + (nn::is_training() ? 1.0 : 2.0); }
+  };
+  const auto given = [](const Tensor&, const Tensor& given) { return mean(given); };
+  const Pairs batches = {{zeros({2}), zeros({2})}};
+  const History history =
+      nn::fit(Model{}, batches, {.loss = given, .validation = batches, .progress = Progress::none});
+  EXPECT_EQ(history.epochs[0].loss, 1.0);
+  EXPECT_EQ(history.epochs[0].validation_loss, 2.0);
+}
+
+TEST(Fit, SavesACheckpointThatTrainingGoesOnFrom) {
+  const std::string path = testing::TempDir() + "fit_checkpoint.safetensors";
+  const auto train = [&](const Net& model, const nn::Adam& optimizer, int64_t epochs) {
+    nn::fit(model, spirals(128, 64),
+            {.loss = cross_entropy,
+             .optimizer = optimizer,
+             .epochs = epochs,
+             .checkpoint = path,
+             .progress = Progress::none});
+  };
+  const Net whole;
+  train(whole, nn::Adam(), 4);
+  const Net first, second(32, 99);
+  train(first, nn::Adam(), 2);
+  const nn::Adam optimizer;
+  io::Checkpoint{{"model", second}, {"optimizer", optimizer}}.load(path);
+  EXPECT_EQ(optimizer.iterations.value().item<int>(), 4);
+  train(second, optimizer, 2);
+  const std::vector<Variable> a = nn::variables(whole), b = nn::variables(second);
+  for (size_t i = 0; i < a.size(); ++i)
+    EXPECT_TRUE(identical(a[i].value(), b[i].value())) << a[i].name();
+  std::remove(path.c_str());
+}
+
+TEST(Fit, WritesALineAnEpochWhereThereIsNoTerminal) {
+  std::vector<std::string> lines;
+  set_print_sink([&](std::string_view line) { lines.emplace_back(line); });
+  nn::fit(Scripted(), Script{{5, 3}},
+          {.loss = scripted_loss,
+           .epochs = 2,
+           .metrics = {{"accuracy", [](const Tensor&, const Tensor&) { return Tensor(0.5f); }}},
+           .progress = Progress::lines});
+  set_print_sink(nullptr);
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_EQ(lines[0].substr(0, 32), "epoch 1: loss 5, accuracy 0.5, 0");
+  EXPECT_EQ(lines[1].substr(0, 32), "epoch 2: loss 3, accuracy 0.5, 0");
+  EXPECT_EQ(lines[1].back(), '\n');
+}
+
+TEST(Fit, SaysWhatIsWrong) {
+  const auto said = [](const auto& f) {
+    const std::string text = error_of(f), file = "fit_test.cc:";
+    const size_t begin = text.find(file) + file.size();
+    return text.substr(0, begin) + text.substr(text.find('\n', begin));
+  };
+  const Scripted model;
+  const std::string at = "\n  at fit_test.cc:\n  ";
+  EXPECT_EQ(said([&] { nn::fit(model, Pairs(), {}); }),
+            "fit: there is no loss" + at + "give one: {.loss = td::nn::losses::mse}");
+  EXPECT_EQ(said([&] { nn::fit(model, nn::Batches(), {.loss = scripted_loss}); }),
+            "fit: there are no batches" + at + "give a dataset");
+  EXPECT_EQ(said([&] { nn::fit(model, Pairs(), {.loss = scripted_loss}); }),
+            "fit: there is no batch in epoch 1" + at +
+                "give a range that can be gone through once an epoch");
+  EXPECT_EQ(said([&] { nn::fit(model, Pairs(), {.loss = scripted_loss, .epochs = -1}); }),
+            "fit: .epochs is -1" + at + "give 0 or more");
+  const Pairs one = {{ones({1}), ones({1})}};
+  EXPECT_EQ(said([&] { nn::fit(model, one, {.loss = scripted_loss, .validation = Pairs()}); }),
+            "fit: there is no batch in .validation" + at +
+                "give a range that can be gone through once an epoch");
+  EXPECT_EQ(error_of([] { Epoch().metric("accuracy"); }),
+            "metric: \"accuracy\" was not measured\n  name it in fit's .metrics");
+}
+
+TEST(FitProgress, FitsItsBarInTheTerminal) {
+  const nn::BarState state{.epoch = 2,
+                           .epochs = 10,
+                           .batches = 75,
+                           .of_batches = 300,
+                           .examples = 4800,
+                           .seconds = 24,
+                           .loss = 0.43128,
+                           .now = Bytes(1 << 20),
+                           .peak = Bytes(3 << 20)};
+  EXPECT_EQ(nn::bar_text(state, 110),
+            "epoch 2/10 [=======>                      ] 75/300, 200/s, loss 0.431, 1:12 left, "
+            "1.0 MiB, peak 3.0 MiB");
+  EXPECT_LE(nn::bar_text(state, 80).size(), 80U);
+  EXPECT_EQ(nn::bar_text(state, 20).size(), 20U);
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -1,0 +1,109 @@
+#include "tidemark/nn/summary.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "tests/unit/api/error_of.h"
+#include "tests/unit/api/machine_code.h"
+#include "tests/unit/nn/layers_test.h"
+#include "tidemark/tidemark.h"
+
+namespace tidemark {
+namespace {
+
+struct Block {
+  nn::LayerNorm norm;
+  nn::Dense up{256, {.activation = gelu}}, down{64};
+  Tensor operator()(const Tensor& x) const { return x + down(up(norm(x))); }
+};
+struct Model {
+  nn::Embedding embed{1000, 64};
+  std::vector<Block> blocks = std::vector<Block>(4);
+  Variable scale{1.0f, {.name = "scale"}};
+  Tensor operator()(const Tensor& ids) const {
+    Tensor h = embed(ids);
+    for (const Block& block : blocks) h = recompute(block)(h);
+    return matmul(h, embed.table, {.transpose_b = true}) * scale;
+  }
+};
+
+TEST(Summary, ListsLayersWithWhatTheyGiveAndHold) {
+  const MachineCode machine;
+  const nn::Sequential model{nn::Flatten(), nn::Dense(64, {.activation = "relu"}), nn::Dropout(0.5),
+                             [](const Tensor& x) { return x * 2; }, nn::Dense(10)};
+  const nn::Summary summary = nn::summary(model, spec({32, 28, 28}));
+  ASSERT_EQ(summary.rows.size(), 5u);
+  EXPECT_EQ(summary.rows[0].output, "f32[32, 784]");
+  EXPECT_EQ(summary.rows[1].name, "1");
+  EXPECT_EQ(summary.rows[1].kind, "nn::Dense");
+  EXPECT_EQ(summary.rows[1].parameters, 784 * 64 + 64);
+  EXPECT_EQ(summary.rows[1].parameter_bytes, Bytes(4 * (784 * 64 + 64)));
+  EXPECT_EQ(summary.rows[2].kind, "nn::Dropout");
+  EXPECT_EQ(summary.rows[3].kind, "function");
+  EXPECT_EQ(summary.rows[4].output, "f32[32, 10]");
+  EXPECT_EQ(summary.total.parameters, 784 * 64 + 64 + 640 + 10);
+  EXPECT_EQ(summary.trainable, summary.total.parameters);
+  std::ostringstream text;
+  text << summary;
+  EXPECT_EQ(text.str(),
+            "layer               output        parameters      bytes     saved  temporaries\n"
+            "       nn::Flatten  f32[32, 784]           0        0 B       0 B          0 B\n"
+            "1      nn::Dense    f32[32, 64]       50,240  196.2 KiB   8.0 KiB          0 B\n"
+            "       nn::Dropout  f32[32, 64]            0        0 B       0 B          0 B\n"
+            "       function     f32[32, 64]            0        0 B       0 B          0 B\n"
+            "4      nn::Dense    f32[32, 10]          650    2.6 KiB       0 B          0 B\n"
+            "all                                   50,890  198.8 KiB  16.0 KiB      8.0 KiB\n"
+            "trained: 50,890 of 50,890 parameters\n"
+            "a call needs 9.2 KiB at once, one with gradients 220.7 KiB\n");
+}
+
+TEST(Summary, AllocatesNothingAndShapesTheLayers) {
+  const Model model;
+  const Bytes before = memory::current();
+  memory::reset_peak();
+  const nn::Summary summary = nn::summary(model, spec({8, 128}, i32));
+  EXPECT_EQ(memory::current(), before);
+  EXPECT_EQ(memory::peak(), before);
+  EXPECT_EQ(summary.rows.size(), 1u + 4 * 3);
+  EXPECT_EQ(summary.rows[2].name, "blocks/0/up");
+  const int64_t block = 2 * 64 + 64 * 256 + 256 + 256 * 64 + 64;
+  EXPECT_EQ(summary.total.parameters, 64000 + 4 * block + 1);
+  EXPECT_EQ(model.blocks[3].up.kernel.shape(), (Shape{64, 256}));
+}
+
+TEST(Summary, CountsWhatATapeAroundACallHolds) {
+  const nn::Dense dense(16, {.activation = "tanh"});
+  const auto f = function(dense);
+  const Tensor x = ones({8, 32});
+  const Bytes saved = f.saved_for_gradient(spec({8, 32}));
+  EXPECT_EQ(saved, nn::summary(dense, spec({8, 32})).total.saved);
+  EXPECT_EQ(saved, Bytes(8 * 16 * 4));  // What tanh gave.
+  GradientTape tape;
+  tape.watch(x);
+  const Tensor y = f(x);
+  // Arguments and Variables that the gradient reads are held too: x and the kernel.
+  EXPECT_EQ(tape.saved_bytes(), saved + Bytes(8 * 32 * 4 + 32 * 16 * 4));
+}
+
+TEST(Summary, CountsATiedLayerOnce) {
+  const nn::Dense dense(4, {.use_bias = false});
+  const nn::Summary summary = nn::summary(nn::Sequential{dense, dense}, spec({open, 4}));
+  ASSERT_EQ(summary.rows.size(), 2u);
+  EXPECT_EQ(summary.rows[0].parameters, 16);
+  EXPECT_EQ(summary.rows[0].output, "f32[1, 4]");
+  EXPECT_EQ(summary.rows[1].parameters, 0);
+  EXPECT_EQ(summary.total.parameters, 16);
+}
+
+TEST(Build, ShapesAModelAndAllocatesNothing) {
+  const Model model;
+  const Bytes before = memory::current();
+  nn::build(model, spec({open, 5}, i32));
+  EXPECT_EQ(memory::current(), before);
+  EXPECT_EQ(model.blocks[0].down.kernel.shape(), (Shape{256, 64}));
+  EXPECT_EQ(model.blocks[3].norm.scale->shape(), (Shape{64}));
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -1,0 +1,90 @@
+#include "tests/unit/tools/command_test.h"
+
+namespace tidemark::tools {
+namespace {
+
+class ReportCommand : public CommandTest {
+ protected:
+  ReportCommand() {
+    write("in.tm",
+          "function f(%x: f32[4, 1000]) {\n"
+          "  %a: f32[4, 1000] = exp(%x)\n"
+          "  %c: f32[4] = sum(%a) {axes = [1], keepdims = false}\n"
+          "  return %c\n"
+          "}\n");
+  }
+  void write(const std::string& name, const std::string& text) {
+    std::ofstream(folder_ / name, std::ios::binary) << text;
+  }
+};
+
+TEST_F(ReportCommand, MakesAPageOfAProgram) {
+  const Ran made = run("report in.tm");
+  EXPECT_EQ(made.code, 0) << made.err;
+  EXPECT_EQ(made.out, "in.html\n");
+  const std::string page = read("in.html");
+  EXPECT_EQ(page.find("<!doctype html>"), 0U);
+  EXPECT_NE(page.find("function \\\"f\\\""), std::string::npos);
+  EXPECT_NE(page.find("in.tm:3"), std::string::npos) << "lines are those of the program";
+}
+
+TEST_F(ReportCommand, MakesTheSamePageOfThePlansJson) {
+  EXPECT_EQ(run("report in.tm --no-jit").code, 0);
+  write("plan.json", run("plan in.tm --no-jit --json").out);
+  EXPECT_EQ(run("report plan.json --output=other.html").out, "other.html\n");
+  EXPECT_EQ(read("in.html"), read("other.html"));
+}
+
+TEST_F(ReportCommand, ComparesTwoFiles) {
+  write("plan.json", run("plan in.tm --no-jit --json").out);
+  const Ran made = run("report in.tm plan.json --output=two.html");
+  EXPECT_EQ(made.code, 0) << made.err;
+  const std::string page = read("two.html");
+  const std::string kind = "\"kind\": \"plan\"";
+  const size_t first = page.find(kind);
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_NE(page.find(kind, first + 1), std::string::npos);
+}
+
+TEST_F(ReportCommand, SaysWhatIsWrong) {
+  const auto fails = [&](const std::string& arguments, const std::string& text) {
+    const Ran ran = run("report " + arguments);
+    EXPECT_EQ(ran.code, 2) << arguments;
+    EXPECT_EQ(ran.err, text) << arguments;
+  };
+  const std::string more = "\n  tidemark report --help tells more\n";
+  fails("", "tidemark: report: which file?" + more);
+  fails("--open in.tm", "tidemark: report: there is no option '--open'" + more);
+  fails("in.tm in.tm in.tm", "tidemark: report: one file or two, not 3" + more);
+  fails("nothing.json",
+        "tidemark: report: cannot read 'nothing.json': No such file or directory\n");
+  fails("in.tm --output=in.tm",
+        "tidemark: report: the page would replace 'in.tm'; give another --output" + more);
+  fails("in.tm --output=none/page.html",
+        "tidemark: report: cannot write 'none/page.html': No such file or directory\n");
+  write("broken.json", "{\"kind\": \"plan\",\n \"peak\" 3}");
+  fails("broken.json", "tidemark: broken.json:2: ':' is wanted, '3' is there\n");
+  const std::string written =
+      "\n  tidemark plan FILE.tm --json, Plan::to_json and Profile::to_json write what is wanted\n";
+  write("other.json", "{\"a\": 1}");
+  fails("other.json",
+        "tidemark: report: 'other.json' is no plan: it has no \"function\"" + written);
+  write("half.json", "{\"kind\": \"profile\", \"function\": \"f\"}");
+  fails("half.json",
+        "tidemark: report: 'half.json' is no profile: it has no \"planned\"" + written);
+  const std::string profile =
+      "{\"kind\": \"profile\", \"function\": \"f\", \"planned\": 1, \"touched\": 1, \"time_ns\": "
+      "1, "
+      "\"steps\": []}";
+  write("a.json", profile);
+  write("b.json", profile);
+  fails("a.json b.json",
+        "tidemark: report: both files are profiles\n  give a plan and its profile, or two plans\n");
+  fails("in.tm a.json --no-jit",
+        "tidemark: report: the plan and the profile differ: 2 and 0 steps\n"
+        "  give a plan and a run of the same function and sizes\n");
+  EXPECT_EQ(run("report --help").code, 0);
+}
+
+}  // namespace
+}  // namespace tidemark::tools

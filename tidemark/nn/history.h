@@ -1,0 +1,50 @@
+// What training was like, epoch by epoch.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tidemark/base/text.h"
+
+namespace tidemark::nn {
+
+// Means over examples, by name: {"accuracy", 0.97}.
+using NamedNumbers = std::vector<std::pair<std::string, double>>;
+
+struct Epoch {
+  int64_t number = 0;  // From 1.
+  double loss = 0;     // The mean over the epoch's examples, each as the model was then.
+  NamedNumbers metrics = {};
+  std::optional<double> validation_loss = {};  // Of the model after the epoch.
+  NamedNumbers validation_metrics = {};
+  double learning_rate = 0;  // Of the last update.
+  int64_t batches = 0, examples = 0;
+  double seconds = 0;  // Validation included.
+  Bytes peak = {};     // The most that the epoch added to what was there.
+  // For whoever is told of the epoch: set it, and it is the last.
+  bool stop = false;
+
+  // A metric by its name, or "loss". One that was not asked for is a UserError.
+  double metric(const std::string& name) const;
+  // What early stopping looks at: the validation's loss where there is one.
+  double judged() const { return validation_loss.value_or(loss); }
+};
+// "epoch 3: loss 0.4312, accuracy 0.91, validation loss 0.5, 1.2 s, 3100 examples/s, peak 51.2 MiB"
+std::ostream& operator<<(std::ostream& out, const Epoch& epoch);
+
+struct History {
+  std::vector<Epoch> epochs;
+  int64_t best = 0;  // The epoch, counted from 1, whose judged() is least.
+  // Why there are fewer than were asked for; empty where there are not.
+  std::string stopped;
+  Bytes planned;       // What a step on the first batch adds at once, as planned before it ran.
+  int64_t traces = 0;  // Of the step.
+};
+// A line for each epoch.
+std::ostream& operator<<(std::ostream& out, const History& history);
+
+}  // namespace tidemark::nn

@@ -1,0 +1,63 @@
+// Learning rates that change with the number of updates made.
+//
+//   td::nn::Adam optimizer({.learning_rate = td::nn::schedules::warm_up(
+//                               100, td::nn::schedules::cosine(1e-3, {.steps = 10'000}))});
+//
+// A schedule is a function of tensors, so that in a traced step the rate is computed by the program
+// itself: nothing is traced again when it changes.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "tidemark/api/tensor.h"
+
+namespace tidemark::nn {
+
+// The rate of the update before which `step` others were made: one f64 for one f64.
+class Schedule {
+ public:
+  // The same rate always.
+  template <Number T>
+  Schedule(T rate) : constant_(static_cast<double>(rate)) {}
+  template <class F>
+    requires(!std::same_as<F, Schedule> && !Number<F> &&
+             std::is_invocable_r_v<Tensor, const F&, const Tensor&>)
+  Schedule(F rate) : rate_(std::move(rate)) {}
+
+  bool is_constant() const { return rate_ == nullptr; }
+  // The rate at the first update of a constant one.
+  double constant() const { return constant_; }
+  Tensor operator()(const Tensor& step) const;
+
+ private:
+  double constant_ = 0;
+  std::function<Tensor(const Tensor& step)> rate_;
+};
+
+struct ExponentialOptions {
+  double factor = 0.96;    // What the rate is multiplied with,
+  double steps = 1000;     // in so many updates:
+  bool staircase = false;  // at once after them, or bit by bit.
+};
+struct CosineOptions {
+  double steps = 1000;  // From the rate to the least in half a wave; the least from then on.
+  double least = 0;
+};
+
+namespace schedules {
+
+Schedule constant(double rate);
+// A rate from each of these steps on: {{0, 0.1}, {1000, 0.01}}. The first is 0.
+Schedule piecewise(std::vector<std::pair<int64_t, double>> rates, Source at = Source::here());
+Schedule exponential(double rate, ExponentialOptions options = {}, Source at = Source::here());
+Schedule cosine(double rate, CosineOptions options = {}, Source at = Source::here());
+// In a straight line to what `then` starts with, 1 / steps of it at the first update and all of it
+// at the last of so many; then `then`, from its start.
+Schedule warm_up(int64_t steps, Schedule then, Source at = Source::here());
+
+}  // namespace schedules
+}  // namespace tidemark::nn

@@ -1,0 +1,15 @@
+# Files as the bytes of a C++ source: cmake -DFILES="a;b" -DOUTPUT=page.cc -P embed.cmake
+# Arrays and not string literals, since compilers bound the length of those.
+set(text "// Made by the build from tidemark/report/page.\n#include \"tidemark/report/page.h\"\n\nnamespace tidemark::report {\nnamespace {\n\n")
+set(table "")
+set(number 0)
+foreach(file ${FILES})
+  file(READ ${file} bytes HEX)
+  string(REGEX REPLACE "(..)" "0x\\1," bytes "${bytes}")
+  get_filename_component(name ${file} NAME)
+  string(APPEND text "constexpr unsigned char file_${number}[] = {${bytes}};\n")
+  string(APPEND table "    {\"${name}\", {reinterpret_cast<const char*>(file_${number}), sizeof(file_${number})}},\n")
+  math(EXPR number "${number} + 1")
+endforeach()
+string(APPEND text "const PageFile files[] = {\n${table}};\n\n}  // namespace\n\nstd::span<const PageFile> page_files() { return files; }\n\n}  // namespace tidemark::report\n")
+file(WRITE ${OUTPUT} "${text}")

@@ -1,0 +1,80 @@
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "tidemark/base/error.h"
+#include "tidemark/report/page.h"
+#include "tidemark/report/report.h"
+
+namespace tidemark::report {
+namespace {
+
+// JSON as it may stand inside <script>: a "<" is only ever in a string, and escaped there it cannot
+// end the element or begin a comment.
+void append_data(std::string& out, std::span<const std::string> documents) {
+  out += "<script type=\"application/json\" id=\"tidemark-data\">[";
+  for (size_t i = 0; i < documents.size(); ++i) {
+    if (i > 0) out += ",";
+    for (const char c : documents[i]) {
+      if (c == '<')
+        out += "\\u003c";
+      else
+        out += c;
+    }
+  }
+  out += "]</script>";
+}
+
+// All files whose names end so, one after another.
+void append_files(std::string& out, std::string_view tag, std::string_view ending) {
+  out.append("<").append(tag).append(">\n");
+  for (const PageFile& file : page_files())
+    if (file.name.ends_with(ending)) out += file.text;
+  out.append("</").append(tag).append(">");
+}
+
+}  // namespace
+
+std::string html_page(std::span<const std::string> documents) {
+  constexpr std::string_view open = "<!--tidemark:", close = "-->";
+  std::string_view rest = page_files()[0].text;
+  std::string out;
+  for (size_t at = rest.find(open); at != rest.npos; at = rest.find(open)) {
+    out += rest.substr(0, at);
+    rest.remove_prefix(at + open.size());
+    const std::string_view mark = rest.substr(0, rest.find(close));
+    if (mark == "style") append_files(out, "style", ".css");
+    if (mark == "data") append_data(out, documents);
+    if (mark == "script") append_files(out, "script", ".js");
+    rest.remove_prefix(mark.size() + close.size());
+  }
+  return out.append(rest);
+}
+
+void write_file(const std::string& path, const std::string& text, const char* what, Source at) {
+  std::ofstream out(path, std::ios::binary);
+  if (out) out.write(text.data(), static_cast<std::streamsize>(text.size()));
+  if (out) out.close();
+  if (!out) throw UserError(cat(what, ": cannot write '", path, "': ", std::strerror(errno)), at);
+}
+
+void write_html(const std::string& path, const Plan& plan, Source at) {
+  const std::string documents[] = {plan.to_json()};
+  write_file(path, html_page(documents), "write_html", at);
+}
+
+void write_html(const std::string& path, const Plan& plan, const Profile& profile, Source at) {
+  if (plan.timeline().size() != profile.steps.size())
+    throw UserError(cat("write_html: the plan has ", plan.timeline().size(), " steps, the profile ",
+                        profile.steps.size()),
+                    at, "give the plan and the profile of the same function with the same sizes");
+  const std::string documents[] = {plan.to_json(), profile.to_json()};
+  write_file(path, html_page(documents), "write_html", at);
+}
+
+void write_html(const std::string& path, const Plan& before, const Plan& after, Source at) {
+  const std::string documents[] = {before.to_json(), after.to_json()};
+  write_file(path, html_page(documents), "write_html", at);
+}
+
+}  // namespace tidemark::report

@@ -1,0 +1,16 @@
+// The files of tidemark/report/page, inside the library. Internal to report/.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace tidemark::report {
+
+struct PageFile {
+  std::string_view name;  // "style.css"
+  std::string_view text;
+};
+// In the order they stand in the page; the first is the HTML.
+std::span<const PageFile> page_files();
+
+}  // namespace tidemark::report
