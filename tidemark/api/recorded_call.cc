@@ -130,6 +130,18 @@ class Saved {
     }
     if (std::find(list_.begin(), list_.end(), value) == list_.end()) list_.push_back(value);
   }
+  // A value may have been wanted before what it can be made of was: the last made go first.
+  void drop_what_others_give() {
+    std::vector<Value> latest = list_;
+    std::sort(latest.begin(), latest.end(), [](Value a, Value b) { return a.node > b.node; });
+    for (const Value value : latest) {
+      const auto place = std::find(list_.begin(), list_.end(), value);
+      *place = Value{};
+      const bool is_given = is_free(value, 0);
+      *place = value;
+      if (is_given) list_.erase(place);
+    }
+  }
   const std::vector<Value>& list() const { return list_; }
 
  private:
@@ -142,10 +154,11 @@ class Saved {
     if (free_.contains(value.node)) return true;
     if (std::find(list_.begin(), list_.end(), value) != list_.end()) return true;
     const Node& node = graph_.node(value);
-    const bool may_be = depth < deepest && node.op != nullptr &&
-                        (node.op->family == Family::pointwise || is_made_again(node));
-    return may_be && std::all_of(node.inputs.begin(), node.inputs.end(),
-                                 [&](Value input) { return is_free(input, depth + 1); });
+    if (node.op == nullptr) return false;
+    const bool again = is_made_again(node);  // For nothing: does not make the way longer.
+    if (!again && (node.op->family != Family::pointwise || depth == deepest)) return false;
+    return std::all_of(node.inputs.begin(), node.inputs.end(),
+                       [&](Value input) { return is_free(input, again ? depth : depth + 1); });
   }
 
   const Graph& graph_;
@@ -212,6 +225,7 @@ std::shared_ptr<const FunctionPair> make_pair_of(const TraceableFunction& functi
   passes::remove_dead(backward);
   Saved saved(backward, forward_end);
   for (const Value gradient : gradients) saved.need(gradient);
+  saved.drop_what_others_give();
 
   for (const Value value : saved.list()) {
     const TensorType& type = graph.type(value);
