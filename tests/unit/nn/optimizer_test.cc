@@ -560,6 +560,33 @@ TEST(RowGradients, ChangeTheRowsThatWereLookedUpAndTheirStateAlone) {
   }
 }
 
+TEST(RowGradients, AreClippedByTheLengthOfTheirSums) {
+  const Tensor ids = constant({1, 2, 1}), factors = constant({{1.0f}, {4.0f}, {2.0f}});
+  for (const bool together : {false, true}) {
+    const Table model{Variable(zeros({4, 1}), {.name = "table"})};
+    const Optimizer optimizer = together ? SGD({.learning_rate = 1, .clip_global_norm = 2.5})
+                                         : SGD({.learning_rate = 1, .clip_norm = 2.5});
+    GradientTape tape;
+    optimizer.minimize(tape, sum(model(ids) * factors), model);
+    // Their sums are 3 and 4, and 5 long.
+    expect_near(model.table.value().to_vector<double>(), {0, -1.5, -2, 0});
+  }
+}
+
+TEST(RowGradients, MayBeAnyNumberOfRowsInOneTrace) {
+  const Table model{Variable(zeros({9, 2}), {.name = "table"})};
+  const SGD optimizer({.learning_rate = 1});
+  const auto step = function([=](const Tensor& ids) {
+    GradientTape tape;
+    optimizer.minimize(tape, sum(model(ids)), model);
+  });
+  for (int32_t count = 2; count < 9; ++count)
+    step(constant(std::vector<int32_t>(static_cast<size_t>(count), count)));
+  EXPECT_EQ(step.cache_info().traces, 2);
+  for (int64_t row = 2; row < 9; ++row)
+    EXPECT_EQ(sum(model.table[row]).item<double>(), -2.0 * static_cast<double>(row));
+}
+
 TEST(RowGradients, TakeNoBytesOfTheTablesSize) {
   const MachineCode machine;
   constexpr int64_t rows = 100'000, wide = 64, looked_up = 256;
