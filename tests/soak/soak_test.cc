@@ -8,53 +8,27 @@
 
 #include <algorithm>
 #include <barrier>
-#include <cstdlib>
 #include <functional>
-#include <string_view>
 #include <thread>
 #include <tuple>
 #include <vector>
 
-#include "tests/soak/footprint.h"
+#include "tests/soak/flat.h"
 #include "tidemark/tidemark.h"
 
 namespace {
 
 namespace td = tidemark;
+using td::testing::drawn;
+using td::testing::expect_flat;
 using td::testing::Footprint;
 using td::testing::footprint;
-using td::testing::resident_bytes;
+using td::testing::full_counts;
+using td::testing::repeat;
 
-constexpr int64_t kResidentGrowth = 64 << 10;
-
-bool full_counts() {
-  const char* const counts = std::getenv("TIDEMARK_TEST_COUNTS");
-  return counts != nullptr && std::string_view(counts) == "full";
-}
 // The compiler keeps what it learns for 64 compiles: rounds that compile come in multiples of that.
 constexpr int64_t kCompiles = 64;
 int64_t many() { return full_counts() ? 1'000'000 : 10'000; }
-
-void repeat(int64_t rounds, const std::function<void()>& round) {
-  for (int64_t i = 0; i < rounds; ++i) round();
-}
-
-// `round` does everything once.
-void expect_flat(int64_t rounds, const std::function<void()>& round) {
-  repeat(2, round);
-  repeat(rounds, round);
-  resident_bytes();  // Touches what it needs.
-  const Footprint once = footprint();
-  const int64_t pages = resident_bytes();
-  repeat(rounds, round);
-  const int64_t grown = resident_bytes() - pages;
-  EXPECT_EQ(footprint(), once);
-  EXPECT_LE(grown, kResidentGrowth);
-}
-
-td::Tensor drawn(td::Shape shape, uint64_t key = 1) {
-  return td::random::normal(std::move(shape), {.key = td::random::Key(key)});
-}
 
 TEST(Soak, Calls) {
   const auto f = td::function(
@@ -262,6 +236,52 @@ TEST(Soak, ThreadsCallOneFunction) {
   // Stacks of ended threads are kept by the C library, as many as came together.
   once.mappings = twice.mappings = 0;
   EXPECT_EQ(twice, once);
+}
+
+// 100 epochs and another 100: what the first of them took is used again by all.
+TEST(Soak, EpochsOfADataset) {
+  const auto batches = td::data::from_tensor_slices(std::tuple{drawn({256, 100}), td::arange(256)})
+                           .shuffle({.seed = 1})
+                           .map([](const td::Tensor& x, const td::Tensor& y) {
+                             return std::tuple{td::exp(x) / 2, y};
+                           })
+                           .batch(30);
+  expect_flat(100, [&] {
+    for (const auto& [x, y] : batches) EXPECT_EQ(x.shape()[0], y.shape()[0]);
+  });
+}
+
+// How many threads work at the same moment differs from pass to pass, and the most that ever did
+// leave records of their chunks: fewer blocks than there are rounds, so that none is left by each.
+void expect_flat_on_threads(const std::function<void()>& round) {
+  constexpr int64_t kRounds = 100;
+  mallopt(M_ARENA_MAX, 1);  // Which heap a thread gets depends on who comes first.
+  repeat(kRounds, round);
+  const Footprint once = footprint();
+  repeat(kRounds, round);
+  const Footprint twice = footprint();
+  EXPECT_EQ(twice.current, once.current);
+  EXPECT_EQ(twice.threads, once.threads);
+  EXPECT_EQ(twice.files, once.files);
+  EXPECT_LT(twice.heap_blocks - once.heap_blocks, kRounds / 4);
+}
+
+TEST(Soak, EpochsOfADatasetOnThreads) {
+  const auto batches = td::data::from_tensor_slices(drawn({256, 100}))
+                           .map([](const td::Tensor& x) { return td::exp(x) / 2; }, {.parallel = 3})
+                           .batch(30)
+                           .prefetch(2);
+  expect_flat_on_threads([&] {
+    for (const td::Tensor& x : batches) EXPECT_EQ(x.rank(), 2);
+  });
+}
+
+TEST(Soak, WalksThatAreLeft) {
+  const auto endless = td::data::range(100)
+                           .repeat()
+                           .map([](const td::Tensor& x) { return x + 1; }, {.parallel = 2})
+                           .prefetch(2);
+  expect_flat_on_threads([&] { EXPECT_EQ(endless.begin()->item<int>(), 1); });
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The user's function on each element: one after another, or several at once on threads.
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -15,6 +16,11 @@ namespace tidemark::data {
 namespace {
 
 constexpr int kMostThreads = 1024;
+// Groups of elements that threads take: as many as this many bytes hold, and as are made in about
+// this time, so that slow ones do not wait for each other.
+constexpr int64_t kGroupBytes = int64_t{64} << 10;
+constexpr int64_t kMostInGroup = 64;
+constexpr int64_t kGroupNs = 100'000;
 
 class MapStage final : public Stage {
  public:
@@ -57,11 +63,21 @@ class MapStage final : public Stage {
     if (!out || !in) return states_unknown(0, "known after the first element");
     const int64_t working = noted_.working_bytes();
     if (options_.parallel == 1) return states(working, "1 element in the making");
-    // Each of the threads has what it works on, of which one is counted where it comes from, and
-    // one more result is in the hands of whoever asked.
-    const int64_t threads = options_.parallel;
-    return states(threads * working + (threads - 1) * in->held_bytes + out->held_bytes,
-                  cat(threads, " elements in the making"));
+    // A thread has a group of elements, each of them an input or a result, and makes one. Another
+    // group of results is in the hands of whoever asked; one input is counted where it comes from.
+    const int64_t threads = options_.parallel, group = group_limit();
+    const int64_t in_groups = threads * group * in->held_bytes - in->held_bytes;
+    const int64_t results = (threads * (group - 1) + group) * out->held_bytes;
+    return states(threads * working + in_groups + results,
+                  cat(threads, " elements in the making, up to ", (threads + 1) * group, " made"));
+  }
+  // How many elements a thread may take at once. Small ones cost less to make than to hand over.
+  int64_t group_limit() const {
+    const auto out = type();
+    const auto in = input().type();
+    if (!out || !in) return 1;
+    const int64_t bytes = std::max<int64_t>(in->held_bytes + out->held_bytes, 1);
+    return std::clamp<int64_t>(kGroupBytes / bytes, 1, kMostInGroup);
   }
 
  private:
@@ -128,8 +144,9 @@ class MapCursor final : public Cursor {
   bool ended_ = false;
 };
 
-// Several at once. Each thread takes the next element, in turn, and has a slot from before it takes
-// one until the result is fetched: there are never more elements around than slots.
+// Several at once. Each thread takes the next few elements, in turn, and has a slot from before it
+// takes them until the results are fetched: there are never more groups around than slots, and the
+// one that is being given.
 class ParallelMapCursor final : public Cursor {
  public:
   ParallelMapCursor(const MapStage& stage, const MapOptions& options, const Pass& pass)
@@ -139,25 +156,24 @@ class ParallelMapCursor final : public Cursor {
         input_(stage.input().open(pass)),
         slots_(static_cast<size_t>(options.parallel)) {}
   ~ParallelMapCursor() override {
-    stop();
+    {
+      const std::scoped_lock lock(mutex_);
+      stopped_ = true;
+    }
+    room_.notify_all();
     for (std::thread& thread : threads_) thread.join();
   }
 
   std::optional<Element> next() override {
     if (threads_.empty()) start();
-    std::unique_lock lock(mutex_);
-    Slot* slot = nullptr;
-    changed_.wait(lock, [&] { return stopped_ || (slot = ready()) != nullptr; });
-    if (stopped_) return std::nullopt;
-    ++next_out_;
-    std::optional<Element> result = std::move(slot->result);
-    const std::exception_ptr failure = std::move(slot->failure);
-    *slot = {};
-    if (!result) stopped_ = true;
-    lock.unlock();
-    changed_.notify_all();
-    if (failure) std::rethrow_exception(failure);
-    return result;
+    while (!ended_ && given_from_ == given_.results.size()) {
+      ended_ = given_.last;
+      if (given_.failure) std::rethrow_exception(std::exchange(given_.failure, nullptr));
+      if (!ended_) given_ = fetch();
+      given_from_ = 0;
+    }
+    if (ended_) return std::nullopt;
+    return std::move(given_.results[given_from_++]);
   }
   void advance(int64_t count) override {
     input_->advance(count);
@@ -165,11 +181,17 @@ class ParallelMapCursor final : public Cursor {
   }
 
  private:
+  // Elements that follow each other; after them comes the failure, or the end.
+  struct Group {
+    int64_t number = 0;  // Of the first.
+    int64_t taken = 0;   // Elements of the input.
+    std::vector<Element> results;
+    std::exception_ptr failure;
+    bool last = false;
+  };
   struct Slot {
     enum class State : uint8_t { free, working, done } state = State::free;
-    int64_t number = 0;
-    std::optional<Element> result;  // Nothing: the end, or a failure.
-    std::exception_ptr failure;
+    Group group;
   };
 
   void start() {
@@ -180,97 +202,126 @@ class ParallelMapCursor final : public Cursor {
         while (work()) continue;
       });
   }
-  void stop() {
-    {
-      const std::scoped_lock lock(mutex_);
-      stopped_ = true;
-    }
-    changed_.notify_all();
-  }
 
-  // One element from the input to its slot. False when there are no more to take.
+  // ---- on the threads
+
+  // One group from the input to its slot. False when there are no more to take.
   bool work() {
-    Slot* slot = nullptr;
-    std::optional<Element> element;
-    std::exception_ptr failure;
-    {
-      // In turn: numbers are given in the order of the elements.
-      const std::scoped_lock turn(turn_);
-      slot = take_slot();
-      if (slot == nullptr) return false;
-      try {
-        element = input_->next();
-      } catch (...) {
-        failure = std::current_exception();
-      }
-      if (!element) end_input();
+    std::vector<Element> elements;
+    Slot* slot = take(elements);
+    if (slot == nullptr) return false;
+    const auto start = std::chrono::steady_clock::now();
+    Group& group = slot->group;
+    try {
+      int64_t number = group.number;
+      for (Element& element : elements)
+        group.results.push_back(stage_.apply(std::move(element), number++, pass_.cap));
+    } catch (...) {
+      group.failure = std::current_exception();
+      group.last = taken_all_ = true;
     }
-    std::optional<Element> result;
-    if (element) try {
-        result = stage_.apply(*std::move(element), slot->number, pass_.cap);
-      } catch (...) {
-        failure = std::current_exception();
-      }
-    element.reset();
-    finish(*slot, std::move(result), std::move(failure));
+    elements.clear();
+    const auto elapsed = std::chrono::steady_clock::now() - start;
+    finish(*slot, std::chrono::nanoseconds(elapsed).count());
     return true;
   }
 
-  Slot* take_slot() {
-    std::unique_lock lock(mutex_);
-    Slot* slot = nullptr;
-    changed_.wait(lock, [&] { return stopped_ || input_ended_ || (slot = unused()) != nullptr; });
-    if (stopped_ || input_ended_) return nullptr;
-    slot->state = Slot::State::working;
-    slot->number = next_in_++;
+  // In turn, so that groups have the order of their elements.
+  Slot* take(std::vector<Element>& elements) {
+    const std::scoped_lock turn(turn_);
+    Slot* slot = take_slot();
+    if (slot == nullptr) return nullptr;
+    const int64_t most = std::min(wanted_.load(), stage_.group_limit());
+    Group& group = slot->group;
+    try {
+      while (!group.last && group.taken < most) {
+        std::optional<Element> element = input_->next();
+        group.last = !element.has_value();
+        if (element) elements.push_back(*std::move(element));
+        if (element) ++group.taken;
+      }
+    } catch (...) {
+      group.failure = std::current_exception();
+      group.last = true;
+    }
+    next_in_ += group.taken;
+    if (group.last) taken_all_ = true;
     return slot;
   }
-  void end_input() {
-    const std::scoped_lock lock(mutex_);
-    input_ended_ = true;
+  Slot* take_slot() {
+    if (taken_all_) return nullptr;
+    std::unique_lock lock(mutex_);
+    Slot* slot = nullptr;
+    room_.wait(lock, [&] { return stopped_ || (slot = unused()) != nullptr; });
+    if (stopped_) return nullptr;
+    slot->state = Slot::State::working;
+    slot->group.number = next_in_;
+    return slot;
   }
-  void finish(Slot& slot, std::optional<Element> result, std::exception_ptr failure) {
+  void finish(Slot& slot, int64_t elapsed_ns) {
+    const int64_t taken = std::max<int64_t>(slot.group.taken, 1);
+    wanted_ =
+        std::clamp<int64_t>(kGroupNs * taken / std::max<int64_t>(elapsed_ns, 1), 1, kMostInGroup);
     {
       const std::scoped_lock lock(mutex_);
-      slot.result = std::move(result);
-      slot.failure = std::move(failure);
       slot.state = Slot::State::done;
     }
-    changed_.notify_all();
+    ready_.notify_one();
   }
-
   Slot* unused() {
     for (Slot& slot : slots_)
       if (slot.state == Slot::State::free) return &slot;
     return nullptr;
   }
-  // The one to give next: the oldest that is done, and if order matters not before older ones.
-  Slot* ready() {
-    Slot* oldest = nullptr;
-    for (Slot& slot : slots_)
-      if (slot.state == Slot::State::done && (oldest == nullptr || slot.number < oldest->number))
-        oldest = &slot;
-    if (oldest == nullptr) return nullptr;
-    // The end comes last in any order.
-    const bool must_wait = in_order_ || (!oldest->result && !oldest->failure);
-    return must_wait && has_older(oldest->number) ? nullptr : oldest;
+
+  // ---- on the thread that walks
+
+  Group fetch() {
+    std::unique_lock lock(mutex_);
+    Slot* slot = nullptr;
+    ready_.wait(lock, [&] { return (slot = ready()) != nullptr; });
+    Group group = std::exchange(slot->group, {});
+    slot->state = Slot::State::free;
+    next_out_ = group.number + group.taken;
+    lock.unlock();
+    room_.notify_one();
+    return group;
   }
-  bool has_older(int64_t number) const {
-    return std::any_of(slots_.begin(), slots_.end(), [&](const Slot& slot) {
-      return slot.state != Slot::State::free && slot.number < number;
+  // The group to give next. Where order does not matter that is any, but the last comes last.
+  Slot* ready() {
+    for (Slot& slot : slots_) {
+      if (slot.state != Slot::State::done) continue;
+      const bool waits =
+          in_order_ ? slot.group.number != next_out_ : slot.group.last && !is_only(slot);
+      if (!waits) return &slot;
+    }
+    return nullptr;
+  }
+  bool is_only(const Slot& one) const {
+    return std::all_of(slots_.begin(), slots_.end(), [&](const Slot& slot) {
+      return &slot == &one || slot.state == Slot::State::free;
     });
   }
 
   const MapStage& stage_;
   Pass pass_;
   bool in_order_;
-  CursorPtr input_;  // Under turn_.
-  std::mutex turn_;
-  std::mutex mutex_;  // Of all that follows.
-  std::condition_variable changed_;
+
+  std::mutex turn_;  // Of the next two.
+  CursorPtr input_;
+  int64_t next_in_ = 0;
+  std::atomic<bool> taken_all_{false};  // Or all that is wanted: an element failed.
+
+  std::mutex mutex_;  // Of stopped_ and of the slots' states; a group is its thread's until done.
+  std::condition_variable room_, ready_;
+  bool stopped_ = false;
   std::vector<Slot> slots_;
-  int64_t next_in_ = 0, next_out_ = 0;
-  bool stopped_ = false, input_ended_ = false;
+  std::atomic<int64_t> wanted_{1};  // Elements in a group.
+
+  Group given_;            // What the walk has fetched,
+  size_t given_from_ = 0;  // and not yet given from here on.
+  int64_t next_out_ = 0;
+  bool ended_ = false;
   std::vector<std::thread> threads_;
 };
 

@@ -39,7 +39,7 @@ class IndexShuffleStage final : public Stage {
 
  private:
   Permutation order(const Pass& pass) const {
-    return Permutation(*count(), options_.seed, options_.reshuffle ? pass.epoch : 0);
+    return Permutation(*count(), order_key(options_.seed, options_.reshuffle ? pass.epoch : 0));
   }
 
   ShuffleOptions options_;
@@ -71,8 +71,7 @@ class BufferShuffleCursor final : public Cursor {
  public:
   BufferShuffleCursor(const BufferShuffleStage& stage, const Pass& pass)
       : room_(static_cast<size_t>(stage.options().buffer)),
-        key_(mixed(mixed(static_cast<uint64_t>(stage.options().seed)) +
-                   static_cast<uint64_t>(stage.options().reshuffle ? pass.epoch : 0))),
+        key_(order_key(stage.options().seed, stage.options().reshuffle ? pass.epoch : 0)),
         input_(stage.input().open(pass)) {}
 
   std::optional<Element> next() override {

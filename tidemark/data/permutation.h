@@ -1,11 +1,11 @@
 // An order of the numbers [0, count), by a key, in no memory: number i of it is computed.
 //
-// Rounds of a Feistel network permute the numbers of as many bits as count needs; a number that
-// falls outside is sent through again until it falls inside, which it does in less than two rounds
-// on average. Internal to data/.
+// Rounds of a Feistel network permute the cells of the smallest near-square that has room for all
+// numbers; a number that falls outside is sent through again until it falls inside. Of n cells at
+// most about sqrt(n) are outside, so that this is rare. Internal to data/.
 #pragma once
 
-#include <bit>
+#include <cmath>
 #include <cstdint>
 
 namespace tidemark::data {
@@ -17,17 +17,19 @@ constexpr uint64_t mixed(uint64_t x) {
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
   return x ^ (x >> 31);
 }
+// What makes the orders of one seed differ from pass to pass.
+constexpr uint64_t order_key(int64_t seed, int64_t epoch) {
+  return mixed(mixed(static_cast<uint64_t>(seed)) + static_cast<uint64_t>(epoch));
+}
 
 class Permutation {
  public:
-  Permutation(int64_t count, int64_t seed, int64_t epoch)
+  Permutation(int64_t count, uint64_t key)
       : count_(static_cast<uint64_t>(count)),
-        key_(mixed(mixed(static_cast<uint64_t>(seed)) + static_cast<uint64_t>(epoch))) {
-    const int bits = count > 1 ? static_cast<int>(std::bit_width(count_ - 1)) : 0;
-    low_bits_ = bits - bits / 2;
-    low_ = (uint64_t{1} << low_bits_) - 1;
-    high_ = (uint64_t{1} << (bits / 2)) - 1;
-  }
+        // Any width is right; near the square root fewest cells are left over.
+        columns_(static_cast<uint64_t>(std::sqrt(static_cast<double>(count))) + 1),
+        rows_((count_ + columns_ - 1) / columns_),
+        key_(key) {}
 
   int64_t operator()(int64_t index) const {
     auto x = static_cast<uint64_t>(index);
@@ -37,21 +39,24 @@ class Permutation {
   }
 
  private:
-  // Pairs of rounds; four are known to suffice where the halves are large, small ones want more.
-  static constexpr uint64_t kRounds = 4;
+  static constexpr uint64_t kRounds = 4;  // Of both halves.
 
   uint64_t rounds(uint64_t x) const {
-    uint64_t low = x & low_, high = x >> low_bits_;
+    uint64_t row = x / columns_, column = x % columns_;
     for (uint64_t round = 0; round < kRounds; ++round) {
       const uint64_t key = key_ + (round << 56);
-      high ^= mixed(key ^ low) & high_;
-      low ^= mixed(~key ^ high) & low_;
+      row = moved(row, mixed(key ^ column), rows_);
+      column = moved(column, mixed(~key ^ row), columns_);
     }
-    return high << low_bits_ | low;
+    return row * columns_ + column;
+  }
+  // By a random number of places, around the end.
+  static uint64_t moved(uint64_t place, uint64_t random, uint64_t size) {
+    const uint64_t sum = place + ((random >> 32) * size >> 32);
+    return sum >= size ? sum - size : sum;
   }
 
-  uint64_t count_, key_, low_ = 0, high_ = 0;
-  int low_bits_ = 0;
+  uint64_t count_, columns_, rows_, key_;
 };
 
 }  // namespace tidemark::data
