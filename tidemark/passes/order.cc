@@ -436,14 +436,14 @@ namespace {
 // What an index op looks at: two of the same fail both or not at all.
 struct Looked {
   Value index;
-  Dim size;  // Of the axis it points into.
+  int64_t size;  // Of the axis it points into: the word of a Dim, so that no size is asked for.
   friend bool operator==(const Looked&, const Looked&) = default;
 };
 
 Looked looked_at(const Graph& graph, const Node& node) {
   const bool has_axis = !node.op->attrs.empty();
   const int64_t axis = has_axis ? node.attrs.read().integer() : 0;
-  return {node.inputs[1], graph.type(node.inputs[0]).shape[static_cast<int64_t>(axis)]};
+  return {node.inputs[1], graph.type(node.inputs[0]).shape[axis].word()};
 }
 
 // Takes the mark off the index ops that compute with what another has given for the same index: by

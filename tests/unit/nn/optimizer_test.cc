@@ -472,6 +472,43 @@ TEST(OptimizerBytes, AStepHoldsOneGradientAndTheActivations) {
   }
 }
 
+// Labels are looked at by an op that may fail, which runs before anything is written.
+TEST(OptimizerBytes, ALossThatMayFailTakesNoShadow) {
+  const Deep model(3, 32);
+  const Adam optimizer;
+  const auto step = function([=](const Tensor& x, const Tensor& y) {
+    GradientTape tape;
+    const Tensor loss = nn::losses::sparse_categorical_crossentropy(y, model(x));
+    optimizer.minimize(tape, loss, model);
+    return loss;
+  });
+  const Plan plan = step.plan(spec({200, 32}), spec({200}, i32));
+  EXPECT_EQ(plan.of(ByteClass::shadow).count, 0) << plan.explain();
+  std::vector<Tensor> before;
+  for (const Variable& each : nn::variables(model)) before.push_back(each.value() + 0);
+  EXPECT_THROW(step(ones({200, 32}), full({200}, 77)), UserError);
+  for (size_t i = 0; i < before.size(); ++i)
+    EXPECT_TRUE(identical(model.kernels[i].value(), before[i]));
+  EXPECT_EQ(optimizer.iterations.value().item<int>(), 0);
+}
+
+// What a write depends on may fail after it: that one alone has bytes of its own until then.
+TEST(OptimizerBytes, OnlyWritesThatSomethingFallibleReadsTakeShadow) {
+  const Variable seen(zeros({1000}), {.name = "seen", .trainable = false});
+  const Deep model(2, 32);
+  const SGD optimizer;
+  const auto step = function([=](const Tensor& x, const Tensor& y) {
+    GradientTape tape;
+    seen.assign_add(1.0);
+    const Tensor h = model(x) + seen.value()[0];
+    const Tensor loss = nn::losses::sparse_categorical_crossentropy(y, h);
+    optimizer.minimize(tape, loss, model);
+    return loss;
+  });
+  const Plan plan = step.plan(spec({200, 32}), spec({200}, i32));
+  EXPECT_EQ(plan.of(ByteClass::shadow).count, 4032) << plan.explain();
+}
+
 TEST(OptimizerBytes, AnEagerUpdateTakesNoneBesideItsState) {
   constexpr int64_t size = 1 << 18;
   for (const Case& each : cases()) {
