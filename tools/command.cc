@@ -1,16 +1,38 @@
 #include "tools/command.h"
 
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <iostream>
+#include <vector>
+
 #include "tidemark/base/error.h"
 
 namespace tidemark::tools {
+
+bool asked_for_help(Arguments arguments, const char* text) {
+  for (const std::string& argument : arguments) {
+    if (argument != "--help" && argument != "-h") continue;
+    std::cout << text;
+    return true;
+  }
+  return false;
+}
 
 void usage_error(const char* command, const std::string& problem) {
   throw UserError(cat(command, ": ", problem), Source::none(),
                   cat("tidemark ", command, " --help tells more"));
 }
 
+void unknown_option(const char* command, const std::string& option) {
+  usage_error(command, "there is no option '" + option + "'");
+}
+
 void take_file(const char* command, const std::string& argument, std::string& file) {
-  if (argument.starts_with("--")) usage_error(command, "there is no option '" + argument + "'");
+  if (argument.starts_with("--")) unknown_option(command, argument);
   if (!file.empty())
     usage_error(command, "one file at a time: '" + file + "' and '" + argument + "'");
   file = argument;
@@ -18,6 +40,30 @@ void take_file(const char* command, const std::string& argument, std::string& fi
 
 void need_file(const char* command, const std::string& file) {
   if (file.empty()) usage_error(command, "which file?");
+}
+
+std::string folder_beside(std::span<const char* const> places, const std::string& file) {
+  namespace fs = std::filesystem;
+  const fs::path command = fs::read_symlink("/proc/self/exe").parent_path();
+  for (const char* place : places) {
+    const fs::path folder = (command / place).lexically_normal();
+    if (fs::exists(folder / file)) return folder.string();
+  }
+  return {};
+}
+
+int run_program(const std::string& path, Arguments arguments) {
+  std::vector<std::string> words = {path};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  std::cout << std::flush;
+  pid_t child = 0;
+  if (posix_spawn(&child, path.c_str(), nullptr, nullptr, pointers.data(), environ) != 0) return -1;
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 }  // namespace tidemark::tools

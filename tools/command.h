@@ -1,5 +1,6 @@
 // The subcommands of `tidemark`. Each takes the arguments after its own name and returns the exit
-// code: 0 done, 1 the answer is no, 2 bad input or usage.
+// code: 0 done, 1 the answer is no, 2 bad input or usage. Each answers --help on standard output,
+// beginning with its usage; `tidemark completion` reads its options there.
 #pragma once
 
 #include <span>
@@ -14,13 +15,27 @@ struct Command {
   const char* brief;  // One line for `tidemark --help`.
   int (*run)(Arguments arguments);
 };
+// All of them, in the order `--help` shows them: main.cc has the table.
+std::span<const Command> commands();
 
 int tour_command(Arguments arguments);
+int ops_command(Arguments arguments);
+int doctor_command(Arguments arguments);
+int bench_command(Arguments arguments);
+int completion_command(Arguments arguments);
 
+// Prints the text where somebody asks for help.
+bool asked_for_help(Arguments arguments, const char* text);
 // "pack: which file?", and that --help tells more.
 [[noreturn]] void usage_error(const char* command, const std::string& problem);
+[[noreturn]] void unknown_option(const char* command, const std::string& option);
 // An argument that is none of a command's options: the one file it reads.
 void take_file(const char* command, const std::string& argument, std::string& file);
 void need_file(const char* command, const std::string& file);
+
+// A folder that was built or installed beside the command and has this file; empty where none has.
+std::string folder_beside(std::span<const char* const> places, const std::string& file);
+// Runs a program with these arguments. The exit code; -1 where it did not end by itself.
+int run_program(const std::string& path, Arguments arguments);
 
 }  // namespace tidemark::tools

@@ -103,7 +103,7 @@ class ReportPage(unittest.TestCase):
         self.assertLess(seen["zoomed"], len(plan["timeline"]))
         self.assertGreater(seen["chartColours"], 20)
         self.assertGreater(seen["arenaColours"], 20)
-        self.assertEqual(seen["stepRows"], len(plan["timeline"]))
+        self.assertEqual((seen["tab"], seen["stepRows"]), ("steps", len(plan["timeline"])))
 
     def test_a_run_shows_what_its_json_says(self):
         seen, plan, profile = self_test("run.html"), load("plan.json"), load("profile.json")

@@ -5,46 +5,13 @@
 #include <cstdio>
 
 #include "tidemark/base/error.h"
+#include "tidemark/base/utf8.h"
 
 namespace tidemark {
 namespace {
 
 // Lists in lists in lists: deeper ones would fill the stack.
 constexpr int kDeepest = 200;
-
-bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
-
-// How many bytes of `text` are one character of UTF-8; 0 where they are none.
-size_t character_bytes(std::string_view text) {
-  const auto first = static_cast<unsigned char>(text[0]);
-  if (first < 0x80) return 1;
-  const size_t bytes = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4 || text.size() < bytes) return 0;
-  for (size_t i = 1; i < bytes; ++i)
-    if (!continues(text[i])) return 0;
-  const auto second = static_cast<unsigned char>(text[1]);
-  // Longer forms than needed, halves of pairs, numbers that are no characters.
-  if ((first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) ||
-      (first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F))
-    return 0;
-  return bytes;
-}
-
-void append_utf8(std::string& out, uint32_t character) {
-  const auto add = [&](uint32_t byte) { out += static_cast<char>(byte); };
-  if (character < 0x80) return add(character);
-  if (character < 0x800) {
-    add(0xC0 | character >> 6);
-  } else if (character < 0x10000) {
-    add(0xE0 | character >> 12);
-    add(0x80 | (character >> 6 & 0x3F));
-  } else {
-    add(0xF0 | character >> 18);
-    add(0x80 | (character >> 12 & 0x3F));
-    add(0x80 | (character >> 6 & 0x3F));
-  }
-  add(0x80 | (character & 0x3F));
-}
 
 class Parser {
  public:
@@ -198,7 +165,7 @@ std::string json_quoted(std::string_view text) {
   std::string out = "\"";
   for (size_t i = 0; i < text.size();) {
     const char c = text[i];
-    const size_t bytes = character_bytes(text.substr(i));
+    const size_t bytes = utf8_character_bytes(text.substr(i));
     if (c == '"' || c == '\\') {
       (out += '\\') += c;
     } else if (static_cast<unsigned char>(c) < 0x20) {

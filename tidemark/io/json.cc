@@ -2,50 +2,13 @@
 
 #include <charconv>
 
+#include "tidemark/base/utf8.h"
+
 namespace tidemark::io {
-namespace {
-
-void add_utf8(std::string& to, uint32_t code) {
-  const auto tail = [&](int shift) { to += static_cast<char>(0x80 | (code >> shift & 0x3f)); };
-  if (code < 0x80) {
-    to += static_cast<char>(code);
-  } else if (code < 0x800) {
-    to += static_cast<char>(0xc0 | code >> 6);
-    tail(0);
-  } else if (code < 0x10000) {
-    to += static_cast<char>(0xe0 | code >> 12);
-    tail(6);
-    tail(0);
-  } else {
-    to += static_cast<char>(0xf0 | code >> 18);
-    tail(12);
-    tail(6);
-    tail(0);
-  }
-}
-
-// The bytes of the character that begins here; 0 where none does.
-size_t character_bytes(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return 1;
-  const size_t bytes = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || text.size() < bytes) return 0;
-  for (size_t i = 1; i < bytes; ++i)
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  // Longer than needed, halves of pairs, and beyond the last character.
-  if (first == 0xe0 && byte(1) < 0xa0) return 0;
-  if (first == 0xed && byte(1) > 0x9f) return 0;
-  if (first == 0xf0 && byte(1) < 0x90) return 0;
-  if (first == 0xf4 && byte(1) > 0x8f) return 0;
-  return bytes;
-}
-
-}  // namespace
 
 size_t find_not_utf8(std::string_view text) {
   for (size_t at = 0; at < text.size();) {
-    const size_t bytes = character_bytes(text.substr(at));
+    const size_t bytes = utf8_character_bytes(text.substr(at));
     if (bytes == 0) return at;
     at += bytes;
   }
@@ -126,7 +89,7 @@ void JsonReader::add_escape(std::string& to) {
     if (low < 0xdc00 || low >= 0xe000) bad("a string of the header has half of a pair");
     code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
   }
-  add_utf8(to, code);
+  append_utf8(to, code);
 }
 
 uint32_t JsonReader::four_digits() {
@@ -152,22 +115,6 @@ int64_t JsonReader::number() {
   if (peek() == '.' || peek() == 'e' || peek() == 'E')
     bad("a size or an offset is no whole number");
   return value;
-}
-
-std::string json_string(std::string_view text) {
-  constexpr const char* kHex = "0123456789abcdef";
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      result += '\\';
-      result += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      result += cat("\\u00", c >> 4, kHex[c & 15]);
-    } else {
-      result += c;
-    }
-  }
-  return result + '"';
 }
 
 }  // namespace tidemark::io

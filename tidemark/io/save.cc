@@ -77,7 +77,7 @@ void SavedFile::open_temporary() {
   const int error = errno;
   system.unlink(temporary_.c_str());
   system.close(file_);
-  call_.fail("cannot be saved: the file is as it was", error);
+  call_.fail("cannot be saved (the file is as it was): truncate", error);
 }
 
 SavedFile::~SavedFile() {

@@ -8,6 +8,7 @@
 #include "tidemark/api/memory.h"
 #include "tidemark/api/mode.h"
 #include "tidemark/base/error.h"
+#include "tidemark/io/checkpoint.h"
 #include "tidemark/nn/fit_progress.h"
 
 namespace tidemark::nn {
@@ -57,6 +58,15 @@ class Means {
   int64_t examples_ = 0, batches_ = 0;
   double loss_ = 0;
   std::vector<double> sums_;
+};
+
+// A model's Variables as something that files can be made of.
+struct SavedModel {
+  NamedVariables variables;
+  void tidemark_walk(const detail::VariablePath& path, const detail::SeeVariable& see) const {
+    for (const auto& [name, variable] : variables)
+      if (variable.has_shape()) see(path.field(name), variable);
+  }
 };
 
 // The values of a model at its best. Takes the bytes of the model once, and keeps them.
@@ -195,6 +205,9 @@ class Trainer {
       if (options_.early_stopping && options_.early_stopping->restore_best)
         best_.keep(model_.variables);
     }
+    if (!options_.checkpoint.empty())
+      io::Checkpoint{{"model", SavedModel{model_.variables}}, {"optimizer", options_.optimizer}}
+          .save(options_.checkpoint, {}, at_);
     display_.epoch(epoch);
     if (options_.on_epoch) {
       const UserCode user;

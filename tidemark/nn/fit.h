@@ -103,7 +103,9 @@ struct FitOptions {
   int64_t epochs = 1;
   std::optional<Bytes> budget = {};  // Of a step.
   Batches validation = {};
-  std::string checkpoint = {};  // A file that gets the model and the optimizer after each epoch.
+  // A file that gets the state after each epoch, as io::Checkpoint{{"model", model}, {"optimizer",
+  // optimizer}} saves it.
+  std::string checkpoint = {};
   // Told of each epoch; may set `stop`.
   std::function<void(Epoch& epoch)> on_epoch = {};
   std::optional<EarlyStopping> early_stopping = {};

@@ -29,7 +29,7 @@ std::ostream& operator<<(std::ostream& out, const Epoch& epoch) {
   write(text, "", epoch.metrics);
   if (epoch.validation_loss) text << ", validation loss " << *epoch.validation_loss;
   write(text, "validation ", epoch.validation_metrics);
-  text << ", " << std::setprecision(3) << epoch.seconds << " s";
+  text << ", " << std::fixed << std::setprecision(2) << epoch.seconds << " s";
   if (epoch.seconds > 0)
     text << ", " << static_cast<int64_t>(static_cast<double>(epoch.examples) / epoch.seconds)
          << " examples/s";

@@ -5,7 +5,9 @@
 namespace tidemark::detail {
 
 std::string layer_title(const char* kind, const std::string& name) {
-  return name.empty() ? std::string(kind) : cat(kind, " \"", name, "\"");
+  std::string title = kind;
+  if (!name.empty()) title.append(" \"").append(name).append("\"");
+  return title;
 }
 
 std::string parameter_name(const std::string& layer, const char* parameter) {
@@ -13,10 +15,18 @@ std::string parameter_name(const std::string& layer, const char* parameter) {
 }
 
 thread_local LayerObserver* LayerObserver::current_ = nullptr;
+thread_local const LayerScope* LayerScope::current_ = nullptr;
 
-LayerScope::LayerScope(const char*, const std::string&, Source at)
-    : lines_(at), observer_(std::exchange(LayerObserver::current_, nullptr)) {}
-LayerScope::~LayerScope() { LayerObserver::current_ = observer_; }
+LayerScope::LayerScope(const char* kind, const std::string& name, Source at)
+    : lines_(at),
+      around_(charged.layer),
+      name_(layer_title(kind, name), at),
+      observer_(std::exchange(LayerObserver::current_, nullptr)),
+      outer_(std::exchange(current_, this)) {}
+LayerScope::~LayerScope() {
+  LayerObserver::current_ = observer_;
+  current_ = outer_;
+}
 
 void refuse_closure(const VariablePath& path) {
   const std::string where = path.text();
@@ -30,7 +40,11 @@ void refuse_closure(const VariablePath& path) {
 
 void refuse(const char* kind, const std::string& name, const std::string& problem,
             const char* remedy, Source at) {
-  throw UserError(cat(layer_title(kind, name), ": ", problem), at, remedy);
+  const uint32_t inside = charged.layer;
+  if (LayerScope::current() != nullptr) charged.layer = LayerScope::current()->around();
+  const UserError error(cat(layer_title(kind, name), ": ", problem), at, remedy);
+  charged.layer = inside;
+  throw error;
 }
 
 }  // namespace tidemark::detail

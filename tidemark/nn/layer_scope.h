@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "tidemark/base/name_scope.h"
 #include "tidemark/nn/layer.h"
 
 namespace tidemark::detail {
@@ -52,9 +53,17 @@ class LayerScope {
   LayerScope(const LayerScope&) = delete;
   LayerScope& operator=(const LayerScope&) = delete;
 
+  // The innermost on this thread, or null; and the number of the NameScope around it.
+  static const LayerScope* current() { return current_; }
+  uint32_t around() const { return around_; }
+
  private:
+  static thread_local const LayerScope* current_;
   SourceScope lines_;
+  uint32_t around_;
+  NameScope name_;
   LayerObserver* observer_;
+  const LayerScope* outer_;
 };
 
 // A layer's operator(): Layer has `kKind`, `name()` and `call(x, at)`.
@@ -71,7 +80,7 @@ Tensor run_layer(const Layer& layer, const Tensor& x, Source at) {
   return result;
 }
 
-// A UserError that begins with the layer.
+// A UserError that begins with the layer, and so need not end with it.
 [[noreturn]] void refuse(const char* kind, const std::string& name, const std::string& problem,
                          const char* remedy, Source at);
 

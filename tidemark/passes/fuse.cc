@@ -300,7 +300,8 @@ class Fuser {
   // Whether all that a cluster reads and computes is numbers.
   bool is_of_numbers(int32_t cluster) const {
     const auto is_number = [&](Value value) {
-      return bytes_of(graph_.type(value)) <= kNumberBytes;
+      const TensorType& type = graph_.type(value);
+      return !type.shape.is_open() && bytes_of(type) <= kNumberBytes;
     };
     const std::vector<int32_t>& members = order_->members(cluster);
     return std::all_of(members.begin(), members.end(), [&](int32_t member) {

@@ -383,6 +383,22 @@ TEST(Workers, ScopesTravelToThem) {
   release(scope);
 }
 
+TEST(Shares, AreToldOfEveryWorkerThatTookPart) {
+  const ThreadsGuard threads(3);
+  std::atomic<int> told[3] = {};
+  const auto tell = [&](int worker, int64_t begin_ns, int64_t end_ns) {
+    EXPECT_LE(begin_ns, end_ns);
+    ++told[worker];
+  };
+  const AllTakePart all;
+  {
+    const SharesScope shares(tell);
+    parallel_for(3, 1, [](int64_t, int64_t, int) {});
+  }
+  parallel_for(3, 1, [](int64_t, int64_t, int) {});  // Nobody is told of this one.
+  for (const std::atomic<int>& each : told) EXPECT_EQ(each.load(), 1);
+}
+
 TEST(FloatEnvironment, ComesAndGoes) {
   const unsigned before = _mm_getcsr();
   _mm_setcsr(0x9FC0U);

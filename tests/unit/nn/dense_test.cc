@@ -100,6 +100,29 @@ TEST(Dense, RefusesWhatItCannotBe) {
                 "softmax, softplus, swish, tanh; or give an op or a lambda: td::relu"));
 }
 
+TEST(Dense, RefusesAKernelOfAnotherLayer) {
+  const nn::Dense dense(3);
+  dense.kernel.assign(ones({4, 2}));
+  const unsigned line = __LINE__ + 1;
+  EXPECT_EQ(
+      error_of([&] { dense(ones({1, 4})); }),
+      cat("nn::Dense: its kernel is [4, 2], where [features, 3] is wanted\n  at "
+          "dense_test.cc:",
+          line, "\n  it was given the value of another layer: assign or load one of this shape"));
+}
+
+TEST(Dense, IsNamedByErrorsOfItsOps) {
+  const nn::Sequential model{
+      nn::Dense(4, {.activation = [](const Tensor& x) { return x + ones({3}); }, .name = "head"})};
+  const NameScope scope("encoder");
+  const std::string error = error_of([&] { model(ones({2, 5})); });
+  EXPECT_NE(error.find(", in encoder/nn::Dense \"head\"\n"), std::string::npos) << error;
+  const unsigned line = __LINE__ + 1;
+  EXPECT_EQ(error_of([&] { model(ones({2, 6})); }).substr(0, 90),
+            cat("nn::Dense \"head\": built for 5 features, got 6\n  at dense_test.cc:", line,
+                ", in encoder\n  a layer"));
+}
+
 TEST(Dense, MadeInAFunctionBelongsToIt) {
   std::optional<nn::Dense> dense;
   const auto f = function([&dense](const Tensor& x) {

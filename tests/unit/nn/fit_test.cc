@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdio>
 #include <limits>
 #include <sstream>
 #include <string>
@@ -241,6 +242,30 @@ TEST(Fit, TrainsInTrainModeAndJudgesInTheOther) {
   EXPECT_EQ(history.epochs[0].validation_loss, 2.0);
 }
 
+TEST(Fit, SavesACheckpointThatTrainingGoesOnFrom) {
+  const std::string path = testing::TempDir() + "fit_checkpoint.safetensors";
+  const auto train = [&](const Net& model, const nn::Adam& optimizer, int64_t epochs) {
+    nn::fit(model, spirals(128, 64),
+            {.loss = cross_entropy,
+             .optimizer = optimizer,
+             .epochs = epochs,
+             .checkpoint = path,
+             .progress = Progress::none});
+  };
+  const Net whole;
+  train(whole, nn::Adam(), 4);
+  const Net first, second(32, 99);
+  train(first, nn::Adam(), 2);
+  const nn::Adam optimizer;
+  io::Checkpoint{{"model", second}, {"optimizer", optimizer}}.load(path);
+  EXPECT_EQ(optimizer.iterations.value().item<int>(), 4);
+  train(second, optimizer, 2);
+  const std::vector<Variable> a = nn::variables(whole), b = nn::variables(second);
+  for (size_t i = 0; i < a.size(); ++i)
+    EXPECT_TRUE(identical(a[i].value(), b[i].value())) << a[i].name();
+  std::remove(path.c_str());
+}
+
 TEST(Fit, WritesALineAnEpochWhereThereIsNoTerminal) {
   std::vector<std::string> lines;
   set_print_sink([&](std::string_view line) { lines.emplace_back(line); });
@@ -291,7 +316,7 @@ TEST(FitProgress, FitsItsBarInTheTerminal) {
                            .loss = 0.43128,
                            .now = Bytes(1 << 20),
                            .peak = Bytes(3 << 20)};
-  EXPECT_EQ(nn::bar_text(state, 100),
+  EXPECT_EQ(nn::bar_text(state, 110),
             "epoch 2/10 [=======>                      ] 75/300, 200/s, loss 0.431, 1:12 left, "
             "1.0 MiB, peak 3.0 MiB");
   EXPECT_LE(nn::bar_text(state, 80).size(), 80U);
