@@ -14,6 +14,7 @@
 #include "tidemark/api/mode.h"
 #include "tidemark/api/ops.h"
 #include "tidemark/data/dataset.h"
+#include "tidemark/io/checkpoint.h"
 #include "tidemark/io/npy.h"
 
 namespace tidemark {
@@ -260,6 +261,31 @@ TEST(DataPosition, AtTheEndOfAPassThereIsNothingLeftOfIt) {
   EXPECT_EQ(error_of([&] { again.restore({2, 11}, line(3)); }),
             "data: there is no element 11 in pass 2 of 10 elements\n  at a.cc:3\n"
             "  restore what position() gave, on a dataset made in the same way");
+}
+
+TEST(DataPosition, IsKeptInACheckpoint) {
+  const Folder folder;
+  const auto make = [] { return rows(30).shuffle({.seed = 5}).batch(4).prefetch(2); };
+  const auto whole = make(), first = make(), second = make();
+  numbers_of(first);
+  auto walk = first.begin();
+  for (int i = 0; i < 3; ++i) ++walk;  // Four were given.
+  io::Checkpoint({{"data", first}}).save(folder / "last.safetensors");
+  io::Checkpoint({{"data", second}}).load(folder / "last.safetensors");
+  EXPECT_EQ(second.position(), (data::Position{1, 4}));
+  numbers_of(whole);
+  const Numbers all = numbers_of(whole);
+  EXPECT_EQ(numbers_of(second), Numbers(all.begin() + 16, all.end()));
+}
+
+TEST(DataPosition, IsWhatWasRestoredUntilAWalkBegins) {
+  const auto ten = rows(10);
+  EXPECT_EQ(ten.position(), (data::Position{0, 0}));
+  ten.restore({1, 0});
+  EXPECT_EQ(ten.position(), (data::Position{1, 0}));
+  const auto walk = ten.begin();
+  EXPECT_EQ(ten.position(), (data::Position{1, 1}));
+  EXPECT_EQ(walk.position(), (data::Position{1, 1}));
 }
 
 TEST(DataPosition, AFailedElementNamesItsNumberInTheWholeWalk) {
