@@ -39,6 +39,7 @@
 #include "tidemark/nn/metrics.h"
 #include "tidemark/nn/norm.h"
 #include "tidemark/nn/optimizer.h"
+#include "tidemark/nn/predict.h"
 #include "tidemark/nn/recurrent.h"
 #include "tidemark/nn/schedule.h"
 #include "tidemark/nn/sequential.h"

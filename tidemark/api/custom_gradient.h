@@ -12,6 +12,7 @@
 
 #include "tidemark/api/control_flow.h"
 #include "tidemark/api/gradients.h"
+#include "tidemark/api/identity.h"
 #include "tidemark/api/variable_walk.h"
 
 namespace tidemark {
@@ -160,6 +161,7 @@ class Recomputed {
   void tidemark_walk(const detail::VariablePath& path, const detail::ReplaceVariable& replace) {
     detail::walk_variables(f_, path, replace);
   }
+  bool tidemark_identity(std::string& key) const { return detail::add_identity_of(f_, key); }
 
  private:
   F f_;

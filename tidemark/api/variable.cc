@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tidemark/api/ops.h"
+#include "tidemark/api/stand_ins.h"
 #include "tidemark/api/tape.h"
 #include "tidemark/api/tensor_state.h"
 #include "tidemark/api/trace.h"
@@ -156,6 +157,7 @@ void need_shape(const VariableState& state, Source at) {
 Tensor read_variable(const VariableState& state, Source at) {
   need_shape(state, at);
   if (tracing()) {
+    if (const Tensor* const given = StandIns::find(state)) return *given;
     Tensor value = current_scope->trace->read(state, at);
     see(state, value);
     return value;
@@ -172,7 +174,10 @@ Tensor read_variable(const VariableState& state, Source at) {
 void write_variable(VariableState& state, Tensor value, Source at) {
   const SourceScope scope(at);
   need_shape(state, at);
-  if (tracing()) return current_scope->trace->write(state, std::move(value));
+  if (tracing()) {
+    if (StandIns::write(state, value)) return;
+    return current_scope->trace->write(state, std::move(value));
+  }
   Tensor old;  // Dropped when the lock is gone.
   const Guard guard(state.lock);
   if (state.value.has_value()) KeepVariables::see(state, state.value);

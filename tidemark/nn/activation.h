@@ -40,6 +40,7 @@ class Activation {
   void tidemark_walk(const detail::VariablePath& path, const detail::ReplaceVariable& replace) {
     detail::walk_variables(function_, path, replace);
   }
+  bool tidemark_identity(std::string& key) const { return detail::add_identity_of(function_, key); }
 
  private:
   template <class F>

@@ -22,7 +22,7 @@ struct MultiHeadAttentionOptions {
 
 // [..., tokens, features]: each head attends with queries, keys and values of its own, and what all
 // of them give is projected to the output.
-class MultiHeadAttention {
+class MultiHeadAttention : public detail::Identified {
  public:
   MultiHeadAttention(int64_t heads, int64_t key_size, MultiHeadAttentionOptions options = {},
                      Source at = Source::here());

@@ -17,7 +17,7 @@ struct EmbeddingOptions {
 
 // Rows of a table, one for each id: [...] of integers becomes [..., features]. Its gradient is the
 // rows that were looked up.
-class Embedding {
+class Embedding : public detail::Identified {
  public:
   Embedding(int64_t ids, int64_t features, EmbeddingOptions options = {},
             Source at = Source::here());
@@ -35,7 +35,7 @@ class Embedding {
 };
 
 // All axes but the first made one: [n, ...] becomes [n, features]. A view.
-class Flatten {
+class Flatten : public detail::Identified {
  public:
   Tensor operator()(const Tensor& x, Source at = Source::here()) const;
   const std::string& name() const { return name_; }
@@ -50,7 +50,7 @@ class Flatten {
 
 // In train mode (nn::Training) each element is zero with probability `rate` and the others are
 // scaled so that the mean stays; else nothing happens.
-class Dropout {
+class Dropout : public detail::Identified {
  public:
   explicit Dropout(double rate = 0.5, Source at = Source::here());
   Tensor operator()(const Tensor& x, Source at = Source::here()) const;

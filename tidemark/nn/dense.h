@@ -20,7 +20,7 @@ struct DenseOptions {
 
 // A copy is the same layer: it has the same Variables. They are declared here and shaped by the
 // first input.
-class Dense {
+class Dense : public detail::Identified {
  public:
   explicit Dense(int64_t units, DenseOptions options = {}, Source at = Source::here());
 

@@ -7,9 +7,11 @@
 #include <memory>
 #include <string>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 
 #include "tidemark/api/callback.h"
+#include "tidemark/api/identity.h"
 #include "tidemark/api/variable_walk.h"
 
 namespace tidemark::detail {
@@ -40,6 +42,7 @@ class AnyLayer {
   void tidemark_walk(const detail::VariablePath& path, const detail::ReplaceVariable& replace) {
     held_ = held_->replaced(path, replace);
   }
+  bool tidemark_identity(std::string& key) const { return held_->add_identity(key); }
 
  private:
   struct Holder {
@@ -48,9 +51,10 @@ class AnyLayer {
     virtual void walk(const detail::VariablePath& path, const detail::SeeVariable& see) const = 0;
     virtual std::shared_ptr<const Holder> replaced(const detail::VariablePath& path,
                                                    const detail::ReplaceVariable& f) const = 0;
+    virtual bool add_identity(std::string& key) const = 0;
   };
   template <class F>
-  struct Held final : Holder {
+  struct Held final : Holder, detail::Identified {
     explicit Held(F layer) : layer(std::move(layer)) {}
     Tensor call(const Tensor& x, Source at) const override {
       return detail::call_back(layer, at, x);
@@ -63,6 +67,16 @@ class AnyLayer {
       F copy = layer;
       detail::walk_variables(copy, path, f);
       return std::make_shared<const Held<F>>(std::move(copy));
+    }
+    // What cannot be compared is what it is as long as it is held: nothing changes it. One that
+    // holds handles is left out, since who remembers it would keep their bytes alive.
+    bool add_identity(std::string& key) const override {
+      const size_t before = key.size();
+      key += typeid(F).name();
+      if (detail::add_identity_of(layer, key)) return true;
+      key.resize(before);
+      detail::add_identity(identity(), key);
+      return std::is_trivially_destructible_v<F>;
     }
     F layer;
   };

@@ -12,7 +12,12 @@ Dim build_kernel(const Variable& kernel, const Tensor& x, int64_t units, LayerTi
            "give it [..., features]: td::reshape(x, {1, 1})", at);
   const Dim features = x.shape()[-1];
   if (!kernel.has_shape()) kernel.set_shape({features, units}, at);
-  const Dim built = kernel.shape(at)[0];
+  const Shape& shape = kernel.shape(at);
+  if (shape.rank() != 2 || shape[1] != units)
+    refuse(layer.kind, layer.name,
+           cat("its kernel is ", shape, ", where [features, ", units, "] is wanted"),
+           "it was given the value of another layer: assign or load one of this shape", at);
+  const Dim built = shape[0];
   if (built != features)
     refuse(layer.kind, layer.name, cat("built for ", built, " features, got ", features),
            "a layer keeps the size of its first input: make another for inputs of this size", at);

@@ -17,7 +17,7 @@ struct LayerNormOptions {
 };
 
 // Over the last axis: mean 0, deviation 1, then scale and bias by feature.
-class LayerNorm {
+class LayerNorm : public detail::Identified {
  public:
   explicit LayerNorm(LayerNormOptions options = {}, Source at = Source::here());
   Tensor operator()(const Tensor& x, Source at = Source::here()) const;
@@ -41,7 +41,7 @@ struct RMSNormOptions {
 };
 
 // Over the last axis: divided by the root of the mean of squares, then scaled by feature.
-class RMSNorm {
+class RMSNorm : public detail::Identified {
  public:
   explicit RMSNorm(RMSNormOptions options = {}, Source at = Source::here());
   Tensor operator()(const Tensor& x, Source at = Source::here()) const;
@@ -68,7 +68,7 @@ struct BatchNormOptions {
 
 // By feature (the last axis), over all other axes. In train mode by the figures of the batch, which
 // move the running ones; else by the running ones.
-class BatchNorm {
+class BatchNorm : public detail::Identified {
  public:
   explicit BatchNorm(BatchNormOptions options = {}, Source at = Source::here());
   Tensor operator()(const Tensor& x, Source at = Source::here()) const;

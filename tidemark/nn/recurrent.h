@@ -25,7 +25,7 @@ struct LSTMOptions {
 //
 // One step, of input x, state h and memory c; i, f, g, o are the four parts of x kernel + h
 // recurrent + bias, in that order:  c = sigmoid(f) c + sigmoid(i) tanh(g),  h = sigmoid(o) tanh(c).
-class LSTM {
+class LSTM : public detail::Identified {
  public:
   explicit LSTM(int64_t units, LSTMOptions options = {}, Source at = Source::here());
   Tensor operator()(const Tensor& x, Source at = Source::here()) const;

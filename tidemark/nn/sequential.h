@@ -38,6 +38,7 @@ class Sequential {
   void tidemark_walk(const detail::VariablePath& path, const detail::ReplaceVariable& replace) {
     detail::walk_variables(layers_, path, replace);
   }
+  bool tidemark_identity(std::string& key) const { return detail::add_identity_of(layers_, key); }
 
  private:
   std::vector<AnyLayer> layers_;

@@ -100,6 +100,17 @@ TEST(Dense, RefusesWhatItCannotBe) {
                 "softmax, softplus, swish, tanh; or give an op or a lambda: td::relu"));
 }
 
+TEST(Dense, RefusesAKernelOfAnotherLayer) {
+  const nn::Dense dense(3);
+  dense.kernel.assign(ones({4, 2}));
+  const unsigned line = __LINE__ + 1;
+  EXPECT_EQ(
+      error_of([&] { dense(ones({1, 4})); }),
+      cat("nn::Dense: its kernel is [4, 2], where [features, 3] is wanted\n  at "
+          "dense_test.cc:",
+          line, "\n  it was given the value of another layer: assign or load one of this shape"));
+}
+
 TEST(Dense, IsNamedByErrorsOfItsOps) {
   const nn::Sequential model{
       nn::Dense(4, {.activation = [](const Tensor& x) { return x + ones({3}); }, .name = "head"})};

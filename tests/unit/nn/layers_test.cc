@@ -251,6 +251,55 @@ TEST(LSTM, HasTheGradientsOfDifferences) {
                    drawn_f64({1, 3, 1}, 2));
 }
 
+// In a function: the bits of eager code, for any batch, from one trace of a known and one of an
+// open size; gradients too.
+template <class Layer>
+void expect_same_in_functions(const Layer& layer, const Shape& features) {
+  const std::vector<Variable> variables = nn::trainable_variables(layer);
+  const auto gradients = [layer, variables](const Tensor& x) {
+    GradientTape tape;
+    tape.watch(x);
+    const Tensor loss = sum(square(layer(x)));
+    const auto [by_x, by_variables] = tape.gradient(loss, std::pair{x, variables});
+    std::vector<Tensor> all{loss, by_x};
+    for (const Gradient& gradient : by_variables) all.push_back(gradient.dense());
+    return all;
+  };
+  const auto value = function<Tensor(Tensor)>([layer](const Tensor& x) { return layer(x); });
+  const auto compiled = function(gradients);
+  for (const int64_t batch : {2, 3, 5}) {
+    Shape shape = features;
+    shape.insert(0, batch);
+    const Tensor x = random::normal(shape, {.key = random::Key(static_cast<uint64_t>(batch))});
+    EXPECT_TRUE(identical(value(x), layer(x))) << shape;
+    const std::vector<Tensor> got = compiled(x), want = gradients(x);
+    for (size_t i = 0; i < want.size(); ++i) EXPECT_TRUE(identical(got[i], want[i])) << shape << i;
+  }
+  EXPECT_LE(value.cache_info().traces, 2);
+}
+
+TEST(Layers, GiveTheBitsOfEagerCodeInFunctionsOfAnyBatch) {
+  expect_same_in_functions(nn::Dense(3, {.activation = gelu}), {4});
+  expect_same_in_functions(nn::Dense(3, {.activation = "relu"}), {3, 4});
+  expect_same_in_functions(nn::LayerNorm(), {3, 4});
+  expect_same_in_functions(nn::RMSNorm(), {4});
+  expect_same_in_functions(nn::BatchNorm(), {4});
+  expect_same_in_functions(nn::Conv2D(2, 2, {.padding = Padding::same}), {4, 3, 2});
+  expect_same_in_functions(nn::MaxPool2D(), {4, 4, 2});
+  expect_same_in_functions(nn::MultiHeadAttention(2, 3, {.causal = true}), {4, 5});
+  expect_same_in_functions(nn::Sequential{nn::Flatten(), recompute(nn::Dense(3))}, {2, 2});
+}
+
+TEST(Layers, OfSequencesGiveTheBitsOfEagerCodeInFunctions) {
+  const nn::LSTM layer(3);
+  const auto f = function(layer);
+  for (const int64_t batch : {2, 3, 5}) {
+    const Tensor x = random::normal({batch, 4, 2});
+    EXPECT_TRUE(identical(f(x), layer(x)));
+  }
+  EXPECT_LE(f.cache_info().traces, 2);
+}
+
 TEST(Initializers, DrawWithinTheirLimits) {
   random::seed(1);
   const auto spread = [](const Initializer& make, const Shape& shape) {
