@@ -14,7 +14,8 @@ constexpr const char* kHelp =
     R"(usage: tidemark bench [NAME [ARGUMENT...]] [--json]
 
 Runs a benchmark; what follows its name goes to it: most take the seconds that each row may last.
-Without a name it lists them and says which are built.
+Without a name it lists them and says which are built. NAME is one of
+  bars|eager|functions|gradients|kernels|loops|matmul|peer_cases|plan|tile
 
 options:
   --json   the list for programs; after `plan`, its figures

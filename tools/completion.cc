@@ -29,7 +29,7 @@ exit code: 0 done; 2 bad usage.
 struct Words {
   std::string command, brief;
   std::vector<std::string> options;  // "--json", "--after=".
-  std::vector<std::string> choices;  // Of a usage like `bash|zsh|fish`.
+  std::vector<std::string> choices;  // Written `bash|zsh|fish`.
   bool files = false;
 };
 
@@ -70,7 +70,7 @@ std::vector<Words> all_words() {
     words.brief = command.brief;
     std::istringstream lines(help_of(command));
     for (std::string line; std::getline(lines, line);) {
-      if (line.starts_with("usage:")) add_usage(words, line);
+      if (line.starts_with("usage:") || line.find('|') != std::string::npos) add_usage(words, line);
       add_option(words, line);
     }
     words.options.push_back("--help");

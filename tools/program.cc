@@ -9,6 +9,7 @@
 #include "tidemark/api/random.h"
 #include "tidemark/api/traced_function.h"
 #include "tidemark/compile/pipeline.h"
+#include "tidemark/report/report.h"
 #include "tools/program_file.h"
 
 namespace tidemark::tools {
@@ -28,14 +29,16 @@ exit code: 0 done; 2 bad input or usage.
 )";
 
 constexpr const char* kRunHelp =
-    R"(usage: tidemark run FILE.tm [--seed=N] [--no-jit]
+    R"(usage: tidemark run FILE.tm [--seed=N] [--no-jit] [--profile=OUT.json] [--trace=OUT.json]
 
 Runs a program on drawn arguments and prints its results, then the bytes planned and touched. Floats
 are drawn from the normal distribution, integers from 0 to 9, bools evenly.
 
 options:
-  --seed=N   draw from this seed (default 0)
-  --no-jit   run the program unfused
+  --seed=N            draw from this seed (default 0)
+  --no-jit            run the program unfused
+  --profile=OUT.json  write what each step used and took; tidemark report draws it
+  --trace=OUT.json    write when each step ran, for ui.perfetto.dev or chrome://tracing
 
 exit code: 0 done; 2 bad input or usage.
 )";
@@ -45,10 +48,11 @@ struct Options {
   bool json = false;
   bool fuse = true;
   uint64_t seed = 0;
+  std::string profile, trace;  // Where they go, if anywhere.
 };
 
 Options parse(Arguments arguments, const char* command, bool is_plan) {
-  constexpr std::string_view kSeed = "--seed=";
+  constexpr std::string_view kSeed = "--seed=", kProfile = "--profile=", kTrace = "--trace=";
   Options options;
   for (const std::string& argument : arguments) {
     if (argument == "--json" && is_plan) {
@@ -61,6 +65,10 @@ Options parse(Arguments arguments, const char* command, bool is_plan) {
           std::from_chars(number.data(), number.data() + number.size(), options.seed);
       if (error != std::errc() || end != number.data() + number.size())
         usage_error(command, cat("'", number, "' is no seed: give a whole number from 0 up"));
+    } else if (argument.starts_with(kProfile) && !is_plan) {
+      options.profile = argument.substr(kProfile.size());
+    } else if (argument.starts_with(kTrace) && !is_plan) {
+      options.trace = argument.substr(kTrace.size());
     } else {
       take_file(command, argument, options.input);
     }
@@ -150,6 +158,9 @@ int run_command(Arguments arguments) {
   for (const Tensor& result : results) std::cout << result << '\n';
   std::cout << "planned " << profile.planned.count << " bytes, touched " << profile.touched.count
             << '\n';
+  if (!options.profile.empty())
+    report::write_file(options.profile, profile.to_json(), "run", Source::none());
+  if (!options.trace.empty()) report::write_trace(options.trace, profile, Source::none());
   return 0;
 }
 

@@ -1,9 +1,11 @@
-// `tidemark tour`: what Tidemark does, shown by the lessons of examples/, each a process of its
-// own.
+// `tidemark tour`: what Tidemark does, shown by the programs of examples/questions/, each a process
+// of its own.
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 #include <string>
+#include <vector>
 
 #include "tidemark/base/error.h"
 #include "tools/command.h"
@@ -12,43 +14,36 @@ namespace tidemark::tools {
 namespace {
 
 constexpr const char* kHelp =
-    R"(usage: tidemark tour [--small]
+    R"(usage: tidemark tour [--small] [--report FILE]
 
-Runs the lessons of examples/ one after another: bytes by line, functions whose peak is known before
-they run, maps, loops and conditions planned and measured, captured state, and running out of memory.
+Answers five questions that people ask about the memory of tensor programs, each by a program of
+examples/questions: the naive way and the right way, with bytes planned, bytes measured and times.
+At the end it names a page that shows the memory of a training step.
 
 options:
-  --small   the same at sizes that take a moment
+  --small         the same at sizes that take a moment
+  --report FILE   where the page goes (default: tidemark_tour.html in the folder for temporary files)
 
-exit code: 0 done; 1 a lesson failed; 2 bad usage, or the lessons were not built.
+exit code: 0 done; 1 a program failed; 2 bad usage, or the programs were not built.
 )";
 
-struct Lesson {
+struct Question {
   const char* program;
-  const char* title;
+  const char* text;
 };
-constexpr Lesson kLessons[] = {
-    {"01_first_tensor", "A first tensor"},
-    {"02_functions", "A function: planned and used"},
-    {"03_bytes_by_line", "Every byte has a line"},
-    {"04_map_that_repeats", "A map that repeats and sums"},
-    {"05_what_tracing_costs", "What tracing costs, and that later calls cost none"},
-    {"06_a_billion_normals", "A thousand cubed numbers, known before they are drawn"},
-    {"07_three_statements", "Three statements against one expression"},
-    {"08_a_condition", "A condition's larger branch"},
-    {"09_matrix_power", "The 100th power of a matrix"},
-    {"10_flat", "Nothing grows"},
-    {"11_captured_state", "Captured state is found"},
-    {"12_out_of_memory", "Running out of memory is an answer, not a death"},
-    {"13_loop_gradients", "The gradient of a loop within a budget"},
-    {"14_what_gradients_keep", "What gradients keep, and what takes bytes away from it"},
+constexpr Question kQuestions[] = {
+    {"1_map_fn", "A map piles up intermediates. Must it?"},
+    {"2_functions", "What does a traced function cost, and when is it traced again?"},
+    {"3_loops", "Loops keep every iteration for the gradient. Must they?"},
+    {"4_state_in_batches", "A batch stores state that nobody needs. What is kept, and why?"},
+    {"5_leaks", "Training leaks. Who holds the bytes, and how is it found?"},
 };
 
-std::string folder_of_lessons() {
+std::string folder_of_programs() {
   constexpr const char* places[] = {"../examples", "../libexec/tidemark"};
-  const std::string folder = folder_beside(places, kLessons[0].program);
+  const std::string folder = folder_beside(places, kQuestions[0].program);
   if (!folder.empty()) return folder;
-  throw UserError("tour: the lessons are not beside this command", Source::none(),
+  throw UserError("tour: the programs are not beside this command", Source::none(),
                   "build them: cmake --build BUILD --target examples");
 }
 
@@ -56,22 +51,33 @@ std::string folder_of_lessons() {
 
 int tour_command(Arguments arguments) {
   if (asked_for_help(arguments, kHelp)) return 0;
-  for (const std::string& argument : arguments)
-    if (argument != "--small") unknown_option("tour", argument);
-  const std::string folder = folder_of_lessons();
+  std::vector<std::string> options;
+  std::string report = std::filesystem::temp_directory_path() / "tidemark_tour.html";
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i] == "--small")
+      options.push_back(arguments[i]);
+    else if (arguments[i] == "--report" && i + 1 < arguments.size())
+      report = arguments[++i];
+    else
+      unknown_option("tour", arguments[i]);
+  }
+  const std::string folder = folder_of_programs();
   const auto start = std::chrono::steady_clock::now();
+  options.insert(options.end(), {"--report", report});
   int number = 0;
-  for (const Lesson& lesson : kLessons) {
-    std::cout << "\n== " << ++number << " of " << std::size(kLessons) << ": " << lesson.title
-              << "  (examples/" << lesson.program << ".cc)\n\n"
+  for (const Question& question : kQuestions) {
+    std::cout << "\n== Question " << ++number << " of " << std::size(kQuestions) << ": "
+              << question.text << "\n   examples/questions/" << question.program
+              << ".cc, docs/questions/" << question.program << ".md\n\n"
               << std::flush;
-    const int code = run_program(folder + "/" + lesson.program, arguments);
+    const int code = run_program(folder + "/" + question.program, options);
     if (code == 0) continue;
-    std::cerr << "tidemark tour: " << lesson.program << " failed, exit code " << code << '\n';
+    std::cerr << "tidemark tour: " << question.program << " failed, exit code " << code << '\n';
     return 1;
   }
   const auto elapsed = std::chrono::steady_clock::now() - start;
-  std::printf("\nThat was Tidemark, in %.0f s.\n", std::chrono::duration<double>(elapsed).count());
+  std::printf("\nThat was Tidemark, in %.0f s. The memory of question 4's step, as a page: %s\n",
+              std::chrono::duration<double>(elapsed).count(), report.c_str());
   return 0;
 }
 

@@ -6,7 +6,7 @@
 # reads, and none of them may be LLVM's.
 set -euo pipefail
 form=$1 prefix=$2 build=$3 compiler=$4
-source=$(dirname "$(readlink -f "$0")")/consumer
+source=$(dirname "$(readlink -f "$0")")/../../examples/embedding
 
 fail() { echo "$*"; exit 1; }
 

@@ -95,5 +95,17 @@ void use([[maybe_unused]] Tensor x, [[maybe_unused]] const Tensor& y) {
 #elif CASE == 20
   // refused: scan: the body must return {carry, y} with the carry's own structure
   td::scan([](const Tensor& c, const Tensor& x) { return std::pair{std::pair{c, x}, x}; }, x, y);
+#elif CASE == 21
+  // refused: map: the function cannot be called with an element of this dataset, neither with the
+  // parts of a tuple nor with the whole
+  td::data::from_tensor_slices(std::pair{x, y}).map([](const Tensor& x) { return x; });
+#elif CASE == 22
+  // refused: an element of a dataset is a tensor, or a structure of tensors: tuples, pairs,
+  // vectors, or a struct that is an aggregate or names its fields with TIDEMARK_FIELDS
+  td::data::range(3).map([](const Tensor&) { return Opaque(1); });
+#elif CASE == 23
+  // refused: from_generator takes a function of no argument that gives std::optional<element>, or a
+  // function that gives such a function
+  td::data::from_generator([](int i) { return i; });
 #endif
 }

@@ -8,53 +8,27 @@
 
 #include <algorithm>
 #include <barrier>
-#include <cstdlib>
 #include <functional>
-#include <string_view>
 #include <thread>
 #include <tuple>
 #include <vector>
 
-#include "tests/soak/footprint.h"
+#include "tests/soak/flat.h"
 #include "tidemark/tidemark.h"
 
 namespace {
 
 namespace td = tidemark;
+using td::testing::drawn;
+using td::testing::expect_flat;
 using td::testing::Footprint;
 using td::testing::footprint;
-using td::testing::resident_bytes;
+using td::testing::full_counts;
+using td::testing::repeat;
 
-constexpr int64_t kResidentGrowth = 64 << 10;
-
-bool full_counts() {
-  const char* const counts = std::getenv("TIDEMARK_TEST_COUNTS");
-  return counts != nullptr && std::string_view(counts) == "full";
-}
 // The compiler keeps what it learns for 64 compiles: rounds that compile come in multiples of that.
 constexpr int64_t kCompiles = 64;
 int64_t many() { return full_counts() ? 1'000'000 : 10'000; }
-
-void repeat(int64_t rounds, const std::function<void()>& round) {
-  for (int64_t i = 0; i < rounds; ++i) round();
-}
-
-// `round` does everything once.
-void expect_flat(int64_t rounds, const std::function<void()>& round) {
-  repeat(2, round);
-  repeat(rounds, round);
-  resident_bytes();  // Touches what it needs.
-  const Footprint once = footprint();
-  const int64_t pages = resident_bytes();
-  repeat(rounds, round);
-  const int64_t grown = resident_bytes() - pages;
-  EXPECT_EQ(footprint(), once);
-  EXPECT_LE(grown, kResidentGrowth);
-}
-
-td::Tensor drawn(td::Shape shape, uint64_t key = 1) {
-  return td::random::normal(std::move(shape), {.key = td::random::Key(key)});
-}
 
 TEST(Soak, Calls) {
   const auto f = td::function(

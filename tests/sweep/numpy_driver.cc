@@ -1,12 +1,16 @@
-// Writes cases of the sweep for numpy_sweep.py: `numpy_driver FOLDER` makes cases.jsonl, one case a
-// line, and data.bin, the dense elements of operands and results.
+// Writes cases of the sweep for other programs: `numpy_driver FOLDER` makes, for numpy_sweep.py,
+// cases.jsonl, one case a line, and data.bin, the dense elements of operands and results.
+// `numpy_driver FOLDER gradients` makes, for jax_gradients.py, cases with the gradients of a
+// weighted sum of their results.
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <sstream>
+#include <string_view>
 
 #include "tests/sweep/cases.h"
 #include "tidemark/api/create.h"
+#include "tidemark/api/gradient_tape.h"
 #include "tidemark/api/ops.h"
 #include "tidemark/api/tensor_state.h"
 
@@ -24,6 +28,18 @@ class Writer {
     for (size_t i = 0; i < c.operands.size(); ++i)
       lines_ << (i > 0 ? ", " : "") << put(c.operands[i]);
     lines_ << "], \"attrs\": {" << attrs(c) << "}, \"result\": " << put(result) << "}\n";
+  }
+  // The gradients by those operands that are floats.
+  void add_gradients(const Case& c, const Tensor& weights, const std::vector<Tensor>& gradients) {
+    lines_ << "{\"op\": \"" << c.op->name << "\", \"text\": \"" << described(c)
+           << "\", \"operands\": [";
+    for (size_t i = 0; i < c.operands.size(); ++i)
+      lines_ << (i > 0 ? ", " : "") << put(c.operands[i]);
+    lines_ << "], \"attrs\": {" << attrs(c) << "}, \"weights\": " << put(weights)
+           << ", \"gradients\": [";
+    for (size_t i = 0; i < gradients.size(); ++i)
+      lines_ << (i > 0 ? ", " : "") << (gradients[i].has_value() ? put(gradients[i]) : "null");
+    lines_ << "]}\n";
   }
   // A tensor and how it prints.
   void add_print(const Tensor& x) {
@@ -163,13 +179,41 @@ int write_all(const std::filesystem::path& folder) {
   return writer.good() ? 0 : 1;
 }
 
+// As a tape gives them.
+int write_gradients(const std::filesystem::path& folder) {
+  std::filesystem::create_directories(folder);
+  Writer writer(folder);
+  for (const OpDef& op : catalogue()) {
+    if (op.grad == nullptr) continue;
+    for (const Case& c : smooth_cases_of(op)) {
+      GradientTape tape;
+      std::vector<Tensor> floats;
+      for (const Tensor& operand : c.operands)
+        if (is_float(operand.dtype())) floats.push_back(operand);
+      tape.watch(floats);
+      const Tensor y = run(op, c.operands, c.attrs);
+      const Tensor weights = cast(drawn(DType::f64, y.shape(), {-1, 1}, 99), y.dtype());
+      const std::vector<Tensor> found =
+          tape.gradient(y, floats, {.output_gradients = OutputGradients(weights)});
+      std::vector<Tensor> gradients;
+      size_t next = 0;
+      for (const Tensor& operand : c.operands)
+        gradients.push_back(is_float(operand.dtype()) ? found[next++] : Tensor());
+      writer.add_gradients(c, weights, gradients);
+    }
+  }
+  return writer.good() ? 0 : 1;
+}
+
 }  // namespace
 }  // namespace tidemark::sweep
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::cerr << "usage: numpy_driver FOLDER\n";
+  const bool gradients = argc == 3 && std::string_view(argv[2]) == "gradients";
+  if (argc != 2 && !gradients) {
+    std::cerr << "usage: numpy_driver FOLDER [gradients]\n";
     return 2;
   }
-  return tidemark::sweep::write_all(argv[1]);
+  return gradients ? tidemark::sweep::write_gradients(argv[1])
+                   : tidemark::sweep::write_all(argv[1]);
 }

@@ -169,6 +169,15 @@ class Backward {
 
   void step_back(int32_t number) {
     if (leaves_.contains({number, 0})) return;
+    const size_t first = graph_.nodes.size();
+    go_back_over(number);
+    // What a gradient inside it made says so already.
+    for (size_t made = first; made < graph_.nodes.size(); ++made)
+      if (graph_.nodes[made].gradient_of == nullptr)
+        graph_.nodes[made].gradient_of = graph_.nodes[static_cast<size_t>(number)].op;
+  }
+
+  void go_back_over(int32_t number) {
     const Node node = graph_.nodes[static_cast<size_t>(number)];
     Tensors gradients;
     bool any = false;

@@ -287,6 +287,7 @@ std::shared_ptr<FunctionTrace> trace_function(const TraceableFunction& function,
   add_checks(trace, made->traced);
   made->traced.parameters = trace.parameters();
   made->traced.read_back = trace.read_back();
+  made->traced.recomputed = std::move(trace.recomputed());
   made->traced.numbers = trace.numbers();
   made->traced.graph = std::move(trace.graph());
   made->traced.sizes = std::move(trace.sizes());

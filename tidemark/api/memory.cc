@@ -60,6 +60,7 @@ Bytes current() { return device::counters.in_use.load(std::memory_order_relaxed)
 Bytes peak() { return device::counters.peak.load(std::memory_order_relaxed); }
 void reset_peak() { device::reset_peak(); }
 Bytes cached() { return device::counters.cached.load(std::memory_order_relaxed); }
+Bytes borrowed() { return device::counters.borrowed.load(std::memory_order_relaxed); }
 Bytes of(ByteClass byte_class) { return device::bytes_of(byte_class); }
 Bytes release() { return device::release_cached(); }
 Bytes code() { return compile::code_bytes(); }
@@ -117,6 +118,7 @@ Ledger ledger() {
   add(ledger, "handles", ours(device::MappingOwner::handles) - small);
   add(ledger, "heap", pages.heap);
   add(ledger, "image", pages.image);
+  add(ledger, "mapped files", pages.files);
   add(ledger, "outside", pages.outside);
   ledger.resident = pages.total();
   return ledger;

@@ -27,6 +27,9 @@ void reset_peak();
 // Bytes given back by tensors and kept for the next, in whole pages. current() + cached() never
 // exceeds the limit.
 Bytes cached();
+// Memory of others that tensors show: borrowed from the caller, or mapped files. It is counted in
+// nothing else here.
+Bytes borrowed();
 // The part of `current()` that belongs to one class.
 Bytes of(ByteClass byte_class);
 // Gives all cached bytes back to the system and returns how many that was.

@@ -44,7 +44,10 @@ std::vector<int64_t> alive_at(const Program& program) {
 
 std::string reason_of(const Program& program, const run::Buffer& buffer) {
   const auto last = static_cast<size_t>(buffer.upper - 1);
-  std::string text = cat(name(buffer.byte_class), ": made by ", buffer.name);
+  std::string text(name(buffer.byte_class));
+  if (!buffer.saved_for.empty())
+    text += cat(" for the gradient of ", buffer.saved_for, " (", line_of(buffer.saved_at), ")");
+  text += cat(": made by ", buffer.name);
   if (last < program.steps.size() && buffer.upper - 1 > buffer.lower)
     text += cat(", read last by step ", last, " (", program.steps[last].name, ")");
   return text;
@@ -146,6 +149,12 @@ Bytes Plan::peak() const { return arena(); }
 Bytes Plan::floor() const { return arena(); }
 Bytes Plan::load() const { return data_->compiled->program->load_bytes; }
 Bytes Plan::of(ByteClass byte_class) const { return data_->classes[static_cast<int>(byte_class)]; }
+std::vector<PlanRecompute> Plan::recomputes() const {
+  std::vector<PlanRecompute> list;
+  for (const detail::RecomputedBytes& each : data_->compiled->recomputed)
+    list.push_back({line_of(each.at), each.times, Bytes(each.spared), Bytes(each.held)});
+  return list;
+}
 std::vector<PlanMemory> Plan::memories() const {
   std::vector<PlanMemory> list = {{"host", peak(), load()}};
   for (const run::DeviceArena& arena : data_->compiled->program->device_arenas)

@@ -81,6 +81,15 @@ struct PlanBlame {
   int64_t tensors = 0;
 };
 
+// A td::recompute that gradients go through.
+struct PlanRecompute {
+  std::string line;
+  int64_t times = 0;  // Calls of it in the function.
+  Bytes spared;       // What their gradients would keep of them without it.
+  Bytes held;         // What they keep of arguments only in order to run again.
+  Bytes saves() const { return spared - held; }
+};
+
 // What a call needs in one memory.
 struct PlanMemory {
   std::string name;  // "host", or a device's.
@@ -125,6 +134,8 @@ class Plan {
   std::vector<PlanBlame> by_layer() const;
   // Everything that has a place, in the order it is made; results last. Made anew at each call.
   std::vector<PlanBuffer> buffers() const;
+  // What each td::recompute saves, in the order of lines.
+  std::vector<PlanRecompute> recomputes() const;
   // For people.
   std::string explain() const;
   std::string to_text() const;

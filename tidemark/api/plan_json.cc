@@ -98,6 +98,13 @@ std::string Plan::to_json() const {
       members.add("bytes", memory.bytes);
       members.add("load", memory.load);
     });
+    plan.add_list("recomputes", recomputes(), [](std::string& to, const PlanRecompute& mark) {
+      Members members(to);
+      members.add("line", mark.line);
+      members.add("times", mark.times);
+      members.add("spared", mark.spared);
+      members.add("held", mark.held);
+    });
     plan.add("peak_step", data_->peak_step);
     plan.add_list("at_peak", data_->at_peak, write_tensor);
     plan.add_list("by_line", by_line(), write_blame);

@@ -48,6 +48,15 @@ std::string kept_text(const run::KeptTrips& kept) {
   return text + ")";
 }
 
+std::string recompute_text(const PlanRecompute& mark) {
+  const std::string where =
+      cat("recompute at ", mark.line, mark.times > 1 ? cat(", ", mark.times, " times,") : "");
+  if (mark.saves().count <= 0)
+    return cat(where, " saves nothing: without it ", mark.spared, " would be kept, with it ",
+               mark.held, " of arguments is");
+  return cat(where, " saves ", mark.saves(), " that its gradient would keep");
+}
+
 // The bytes in use over the steps, a character for one step or several: of those the most. The full
 // height is the peak.
 std::string sparkline(const std::vector<PlanStep>& timeline, Bytes peak) {
@@ -116,6 +125,7 @@ std::string Plan::explain() const {
         << " bytes)";
   for (const run::KeptTrips& kept : data_->compiled->program->kept)
     out << "\n  " << kept_text(kept);
+  for (const PlanRecompute& each : recomputes()) out << "\n  " << recompute_text(each);
   if (data_->peak_step >= 0) {
     const PlanStep& step = data_->timeline[static_cast<size_t>(data_->peak_step)];
     out << "\n  " << sparkline(data_->timeline, peak()) << "\n  the most is in use at step "

@@ -8,6 +8,7 @@
 #include "tidemark/api/function.h"
 #include "tidemark/api/function_trace.h"
 #include "tidemark/api/gradients.h"
+#include "tidemark/api/residuals.h"
 #include "tidemark/api/tape.h"
 #include "tidemark/api/variable_state.h"
 #include "tidemark/ops/program.h"
@@ -111,62 +112,6 @@ Graph graph_of(const TraceableFunction& function, const FunctionTrace& trace,
   return graph;
 }
 
-// Which values of the way to the results the gradient takes, and which it makes again: views,
-// literals and draws always, and what is computed by element from what is there anyway.
-class Saved {
- public:
-  Saved(const Graph& graph, int32_t forward_end) : graph_(graph), end_(forward_end) {
-    for (const Value parameter : graph.body().parameters) free_.insert(parameter.node);
-    for (const int32_t number : graph.body().nodes) {
-      if (number < end_) continue;
-      for (const Value input : graph.nodes[static_cast<size_t>(number)].inputs) need(input);
-    }
-  }
-  void need(Value value) {
-    if (value.node >= end_ || is_free(value, 0)) return;
-    if (is_made_again(graph_.node(value))) {
-      for (const Value input : graph_.node(value).inputs) need(input);
-      return;
-    }
-    if (std::find(list_.begin(), list_.end(), value) == list_.end()) list_.push_back(value);
-  }
-  // A value may have been wanted before what it can be made of was: the last made go first.
-  void drop_what_others_give() {
-    std::vector<Value> latest = list_;
-    std::sort(latest.begin(), latest.end(), [](Value a, Value b) { return a.node > b.node; });
-    for (const Value value : latest) {
-      const auto place = std::find(list_.begin(), list_.end(), value);
-      *place = Value{};
-      const bool is_given = is_free(value, 0);
-      *place = value;
-      if (is_given) list_.erase(place);
-    }
-  }
-  const std::vector<Value>& list() const { return list_; }
-
- private:
-  static bool is_made_again(const Node& node) {
-    return node.op != nullptr && (node.op->view != nullptr || node.op->family == Family::random ||
-                                  node.op->family == Family::source);
-  }
-  bool is_free(Value value, int depth) const {
-    constexpr int deepest = 4;
-    if (free_.contains(value.node)) return true;
-    if (std::find(list_.begin(), list_.end(), value) != list_.end()) return true;
-    const Node& node = graph_.node(value);
-    if (node.op == nullptr) return false;
-    const bool again = is_made_again(node);  // For nothing: does not make the way longer.
-    if (!again && (node.op->family != Family::pointwise || depth == deepest)) return false;
-    return std::all_of(node.inputs.begin(), node.inputs.end(),
-                       [&](Value input) { return is_free(input, again ? depth : depth + 1); });
-  }
-
-  const Graph& graph_;
-  int32_t end_;
-  std::set<int32_t> free_;
-  std::vector<Value> list_;
-};
-
 TensorsFunction function_of(Graph graph, FunctionOptions options) {
   const auto shared = std::make_shared<const Graph>(std::move(graph));
   return TensorsFunction(
@@ -223,9 +168,7 @@ std::shared_ptr<const FunctionPair> make_pair_of(const TraceableFunction& functi
   Graph backward = graph;
   backward.body().results = gradients;
   passes::remove_dead(backward);
-  Saved saved(backward, forward_end);
-  for (const Value gradient : gradients) saved.need(gradient);
-  saved.drop_what_others_give();
+  const Residuals saved(backward, forward_end);
 
   for (const Value value : saved.list()) {
     const TensorType& type = graph.type(value);

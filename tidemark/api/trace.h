@@ -48,6 +48,13 @@ struct NumberMet {
   double value = 0;
 };
 
+// A function that gradients run again: what they would keep of it otherwise, and what of its
+// arguments they keep for that alone.
+struct RecomputeMark {
+  Source at = Source::none();
+  std::vector<TensorType> spared, held;
+};
+
 class Trace {
  public:
   Trace(std::string what, Source at);
@@ -79,6 +86,7 @@ class Trace {
     Source at = Source::none();
   };
   std::vector<Meeting>& meetings() { return meetings_; }
+  std::vector<RecomputeMark>& recomputed() { return recomputed_; }
   TraceScope* body() { return body_; }
   // Why the function is traced though it has been before. Variables are made in first traces only.
   void set_retraced(std::string reason) { retraced_ = std::move(reason); }
@@ -108,6 +116,7 @@ class Trace {
   std::vector<NumberMet> numbers_;
   std::vector<Meeting> meetings_;
   std::vector<ReadBack> read_back_;
+  std::vector<RecomputeMark> recomputed_;
   std::string retraced_;
 };
 

@@ -503,6 +503,7 @@ void Lowerer::emit_region(Scope& scope) {
   }
   make_in_padding(scope);
   for (const int32_t number : region.nodes) {
+    if (scope.is_body) count_what_is_saved_for(number);
     emit_node(scope, number);
     ++scope.position;
   }

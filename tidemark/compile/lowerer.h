@@ -154,6 +154,8 @@ class Lowerer {
                                std::vector<int32_t>& kept);
   void emit_reverse(Scope& scope, int32_t number);
   void finish_results(Scope& scope);
+  // lower_saved.cc
+  void count_what_is_saved_for(int32_t number);
   struct Placed {
     int64_t tidemark_bytes = 0, load_bytes = 0;
   };
@@ -177,6 +179,7 @@ class Lowerer {
   std::vector<int32_t> last_use_;   // By root: a position in its region, kEnd for results.
   std::vector<int32_t> wish_;       // By root: which destination of its region it is for, or -1.
   std::vector<int32_t> placed_in_;  // By root: the number of the memory it lies in.
+  std::vector<bool> is_behind_;     // By node of the body: it is computed of a gradient.
   std::vector<Memory> memories_;
   int32_t arena_ = 0;  // Which arena buffers are taken from now, and its register.
   int32_t arena_reg_ = 0;

@@ -176,8 +176,8 @@ class Dataset {
   // What a walk holds, stage by stage. Where the bytes of a map's elements are not known yet, its
   // function is called with one element; a generator is not called.
   DatasetPlan plan() const { return pipeline_->plan(); }
-  // The most that a walk may hold, stages added later included. A UserError names the stages where
-  // it would be more: now, when a walk begins, or when a larger element shows it.
+  // The most that a walk may hold, stages added later included. An OverBudget names the stages
+  // where it would be more: now, when a walk begins, or when a larger element shows it.
   Dataset within(Bytes bytes, Source at = Source::here()) const {
     Dataset capped(stage(), Cap{bytes, at});
     capped.pipeline_->check();
@@ -200,7 +200,7 @@ class Dataset {
   }
 
   // For those who make datasets.
-  Dataset(StagePtr stage, std::optional<Cap> cap = {})
+  explicit Dataset(StagePtr stage, std::optional<Cap> cap = {})
       : pipeline_(std::make_shared<Pipeline>(std::move(stage), cap)) {}
   const StagePtr& stage() const { return pipeline_->stage(); }
   const std::optional<Cap>& cap() const { return pipeline_->cap(); }
@@ -263,8 +263,7 @@ class Dataset<E>::Iterator {
   std::shared_ptr<State> state_;
 };
 
-// ---- where datasets begin
-// --------------------------------------------------------------------------
+// ---- where datasets begin -----------------------------------------------------------------------
 
 // The rows of tensors, along their first axis; all have equally many. Nothing is copied.
 template <class S>
@@ -349,7 +348,7 @@ Dataset<std::tuple<E...>> zip_all(Source at, const Dataset<E>&... datasets) {
   if constexpr (!holds_tensors_only<std::tuple<E...>>()) join = join_forms<E...>;
   std::optional<Cap> cap;
   ((cap = smaller_cap(cap, datasets.cap())), ...);
-  return {zipped({datasets.stage()...}, std::move(join), at), cap};
+  return Dataset<std::tuple<E...>>(zipped({datasets.stage()...}, std::move(join), at), cap);
 }
 
 }  // namespace detail

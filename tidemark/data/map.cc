@@ -3,7 +3,6 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <deque>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -167,15 +166,14 @@ class ParallelMapCursor final : public Cursor {
 
   std::optional<Element> next() override {
     if (threads_.empty()) start();
-    while (!ended_ && given_.results.empty()) {
+    while (!ended_ && given_from_ == given_.results.size()) {
       ended_ = given_.last;
       if (given_.failure) std::rethrow_exception(std::exchange(given_.failure, nullptr));
       if (!ended_) given_ = fetch();
+      given_from_ = 0;
     }
     if (ended_) return std::nullopt;
-    Element element = std::move(given_.results.front());
-    given_.results.pop_front();
-    return element;
+    return std::move(given_.results[given_from_++]);
   }
   void advance(int64_t count) override {
     input_->advance(count);
@@ -187,7 +185,7 @@ class ParallelMapCursor final : public Cursor {
   struct Group {
     int64_t number = 0;  // Of the first.
     int64_t taken = 0;   // Elements of the input.
-    std::deque<Element> results;
+    std::vector<Element> results;
     std::exception_ptr failure;
     bool last = false;
   };
@@ -209,17 +207,15 @@ class ParallelMapCursor final : public Cursor {
 
   // One group from the input to its slot. False when there are no more to take.
   bool work() {
-    std::deque<Element> elements;
+    std::vector<Element> elements;
     Slot* slot = take(elements);
     if (slot == nullptr) return false;
     const auto start = std::chrono::steady_clock::now();
     Group& group = slot->group;
     try {
-      for (int64_t number = group.number; !elements.empty(); ++number) {
-        Element element = std::move(elements.front());
-        elements.pop_front();
-        group.results.push_back(stage_.apply(std::move(element), number, pass_.cap));
-      }
+      int64_t number = group.number;
+      for (Element& element : elements)
+        group.results.push_back(stage_.apply(std::move(element), number++, pass_.cap));
     } catch (...) {
       group.failure = std::current_exception();
       group.last = taken_all_ = true;
@@ -231,7 +227,7 @@ class ParallelMapCursor final : public Cursor {
   }
 
   // In turn, so that groups have the order of their elements.
-  Slot* take(std::deque<Element>& elements) {
+  Slot* take(std::vector<Element>& elements) {
     const std::scoped_lock turn(turn_);
     Slot* slot = take_slot();
     if (slot == nullptr) return nullptr;
@@ -322,7 +318,8 @@ class ParallelMapCursor final : public Cursor {
   std::vector<Slot> slots_;
   std::atomic<int64_t> wanted_{1};  // Elements in a group.
 
-  Group given_;  // What the walk has fetched and not yet given.
+  Group given_;            // What the walk has fetched,
+  size_t given_from_ = 0;  // and not yet given from here on.
   int64_t next_out_ = 0;
   bool ended_ = false;
   std::vector<std::thread> threads_;

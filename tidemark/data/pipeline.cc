@@ -4,10 +4,19 @@
 #include <atomic>
 #include <mutex>
 
+#include "tidemark/api/over_budget.h"
+#include "tidemark/api/trace.h"
 #include "tidemark/data/stage.h"
 
 namespace tidemark::data {
 namespace {
+
+// While a stage works. Stages have lines of the user: what they do is charged to these, whoever
+// walks. Elements are made at once, also where a function is traced: there they are constants.
+struct StagesWork {
+  UserCode own_lines;
+  tidemark::detail::NoTrace eager;
+};
 
 void add_stages(const Stage& stage, std::vector<StageBytes>& list) {
   for (const StagePtr& input : stage.inputs()) add_stages(*input, list);
@@ -30,16 +39,18 @@ void CapCheck::operator()() const {
   for (const StageBytes& stage : plan.stages())
     list +=
         cat(list.empty() ? "" : ", ", stage.stage, " ", stage.bytes, stage.known ? "" : " so far");
-  throw UserError(cat("data: this dataset holds ", plan.known_bytes(),
-                      " at once when it is walked, and may hold ", cap_->bytes),
-                  cap_->at, cat(list, "\n  raise the cap, or make one of these hold less"));
+  throw OverBudget(cat("data: this dataset holds ", plan.known_bytes(),
+                       " at once when it is walked, and may hold ", cap_->bytes),
+                   cap_->at, cat(list, "\n  raise the cap, or make one of these hold less"),
+                   cap_->bytes, plan.known_bytes());
 }
 
 // Which passes were begun, and how far the last of them is.
 struct Pipeline::Progress {
   std::mutex mutex;
-  Position next;  // Where the next pass begins.
-  int64_t pass = 0;
+  Position next;         // Where the next pass begins.
+  bool is_ahead = true;  // No pass was begun since `next` was set: it is the position.
+  int64_t pass = 0;      // Of the one begun last.
   std::shared_ptr<std::atomic<int64_t>> given = std::make_shared<std::atomic<int64_t>>(0);
 };
 
@@ -54,9 +65,8 @@ Pipeline::Pipeline(StagePtr stage, std::optional<Cap> cap)
     : stage_(std::move(stage)), check_(stage_, cap), progress_(std::make_unique<Progress>()) {}
 Pipeline::~Pipeline() = default;
 
-// Stages have lines of the user: what they do is charged to these, whoever walks.
 DatasetPlan Pipeline::plan() const {
-  const UserCode own_lines;
+  const StagesWork working;
   stage_->learn();
   return plan_of(*stage_);
 }
@@ -67,14 +77,14 @@ std::optional<int64_t> Pipeline::count() const {
 }
 
 void Pipeline::check() const {
-  const UserCode own_lines;
+  const StagesWork working;
   if (!cap()) return;
   stage_->learn();
   check_();
 }
 
 Walk Pipeline::begin() {
-  const UserCode own_lines;
+  const StagesWork working;
   check();
   auto state = std::make_unique<Walk::State>();
   state->pipeline = shared_from_this();
@@ -86,6 +96,7 @@ Walk Pipeline::begin() {
     progress_->pass = progress_->next.pass;
     progress_->given = state->given;
     progress_->next = {progress_->next.pass + 1, 0};
+    progress_->is_ahead = false;
   }
   stage_->prepare(state->pass);
   state->cursor = stage_->open(state->pass);
@@ -95,9 +106,8 @@ Walk Pipeline::begin() {
 
 Position Pipeline::position() const {
   const std::scoped_lock lock(progress_->mutex);
-  // What restore() said holds until a pass begins there.
-  const bool restored = progress_->next.element > 0 || progress_->next.pass != progress_->pass + 1;
-  return restored ? progress_->next : Position{progress_->pass, *progress_->given};
+  if (progress_->is_ahead) return progress_->next;
+  return {progress_->pass, *progress_->given};
 }
 
 void Pipeline::restore(Position position, Source at) {
@@ -108,6 +118,7 @@ void Pipeline::restore(Position position, Source at) {
                     at, "restore what position() gave, on a dataset made in the same way");
   const std::scoped_lock lock(progress_->mutex);
   progress_->next = position;
+  progress_->is_ahead = true;
 }
 
 Walk::Walk(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -115,7 +126,7 @@ Walk::Walk(Walk&&) noexcept = default;
 Walk::~Walk() = default;
 
 std::optional<Element> Walk::next() {
-  const UserCode own_lines;
+  const StagesWork working;
   std::optional<Element> element = state_->cursor->next();
   if (element) state_->given->fetch_add(1, std::memory_order_relaxed);
   return element;

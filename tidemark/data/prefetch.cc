@@ -72,7 +72,8 @@ class PrefetchCursor final : public Cursor {
   }
   Made fetch() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return !waiting_.empty(); });
+    changed_.wait(lock, [&] { return !waiting_.empty() || lost_; });
+    if (waiting_.empty()) return {{}, lost_};
     Made made = std::move(waiting_.front());
     waiting_.pop_front();
     return made;
@@ -84,14 +85,20 @@ class PrefetchCursor final : public Cursor {
       changed_.wait(lock, [&] { return stopped_ || waiting_.size() < room_; });
       if (stopped_) return false;
     }
-    Made made = make();
-    const bool last = !made.element.has_value();
-    {
-      const std::scoped_lock lock(mutex_);
-      waiting_.push_back(std::move(made));
-    }
+    const bool last = !put(make());
     changed_.notify_all();
     return !last;
+  }
+  // Whether an element was put there, after which others may come.
+  bool put(Made made) {
+    const std::scoped_lock lock(mutex_);
+    const bool is_element = made.element.has_value();
+    try {
+      waiting_.push_back(std::move(made));
+    } catch (...) {  // No heap for the list.
+      lost_ = std::current_exception();
+    }
+    return is_element && !lost_;
   }
   Made make() try { return {input_->next(), {}}; } catch (...) {
     return {{}, std::current_exception()};
@@ -100,9 +107,10 @@ class PrefetchCursor final : public Cursor {
   size_t room_;
   CursorPtr input_;  // Of the thread, from when it starts.
   bool ended_ = false;
-  std::mutex mutex_;  // Of the next three.
+  std::mutex mutex_;  // Of the next four.
   std::condition_variable changed_;
   std::deque<Made> waiting_;
+  std::exception_ptr lost_;  // Comes after what is waiting.
   bool stopped_ = false;
   std::thread thread_;
 };

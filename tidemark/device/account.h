@@ -23,6 +23,7 @@ struct Counters {
   std::atomic<int64_t> limit{0};               // Zero until somebody asks: `limit_bytes`.
   std::atomic<int64_t> highest{0};             // The peak before the last reset.
   std::atomic<int64_t> foreign{0};             // The part of `in_use` that a user's resource has.
+  std::atomic<int64_t> borrowed{0};            // Memory of others that tensors show; in no sum.
 };
 extern Counters counters;
 

@@ -15,7 +15,7 @@
 namespace tidemark::device {
 namespace {
 
-enum class Kind : uint8_t { image, heap, outside };
+enum class Kind : uint8_t { image, files, heap, outside };
 
 struct Area {
   uint64_t begin, end;
@@ -59,7 +59,7 @@ void tell_apart(std::vector<Area>& areas) {
       const bool is_image = std::any_of(areas.begin(), areas.end(), [&](const Area& other) {
         return other.executable && other.path == area.path;
       });
-      if (is_image) area.kind = Kind::image;
+      area.kind = is_image ? Kind::image : Kind::files;
     }
     if (area.path.empty() && i > 0 && areas[i - 1].end == area.begin &&
         areas[i - 1].kind == Kind::image && !areas[i - 1].path.empty()) {
@@ -117,7 +117,7 @@ int64_t add_ours(const Area& area, const std::vector<MappedRange>& ranges, PageM
 }  // namespace
 
 int64_t ResidentPages::total() const {
-  return std::accumulate(std::begin(ours), std::end(ours), image + heap + outside);
+  return std::accumulate(std::begin(ours), std::end(ours), image + files + heap + outside);
 }
 
 ResidentPages resident_pages() {
@@ -127,9 +127,10 @@ ResidentPages resident_pages() {
   PageMap map;
   ResidentPages pages;
   for (const Area& area : areas) {
-    int64_t& rest = area.kind == Kind::image  ? pages.image
-                    : area.kind == Kind::heap ? pages.heap
-                                              : pages.outside;
+    int64_t& rest = area.kind == Kind::image   ? pages.image
+                    : area.kind == Kind::files ? pages.files
+                    : area.kind == Kind::heap  ? pages.heap
+                                               : pages.outside;
     rest += area.resident - add_ours(area, ranges, map, pages);
   }
   return pages;

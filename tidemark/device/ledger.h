@@ -8,10 +8,12 @@
 namespace tidemark::device {
 
 // Bytes of resident pages by who mapped them. Pages that are not ours are told apart by what
-// /proc/self/smaps says: an executable or a library with its data, the C library's heap, the rest.
+// /proc/self/smaps says: an executable or a library with its data, other files, the C library's
+// heap, the rest.
 struct ResidentPages {
   int64_t ours[kMappingOwners] = {};
   int64_t image = 0;
+  int64_t files = 0;  // Mapped: tensors of files, if we mapped them.
   int64_t heap = 0;
   int64_t outside = 0;
 

@@ -449,6 +449,7 @@ Cell* borrow(std::byte* data, int64_t bytes, bool writable, void (*release)(void
     cell->storage.bytes = bytes;
     cell->storage.line = line;
     new (cell->small) BorrowNote{release, context};
+    counters.borrowed.fetch_add(bytes, std::memory_order_relaxed);
     return cell;
   });
 }
@@ -493,6 +494,7 @@ void release(Storage& storage) noexcept {
   BorrowNote note = {nullptr, nullptr};
   if (storage.kind == Storage::Kind::borrowed) {
     note = *reinterpret_cast<const BorrowNote*>(cell->small);
+    counters.borrowed.fetch_sub(storage.bytes, std::memory_order_relaxed);
   } else if (storage.kind == Storage::Kind::view) {
     discharge_view(storage, storage.bytes, *reinterpret_cast<const int64_t*>(cell->small));
   } else {

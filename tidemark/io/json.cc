@@ -117,20 +117,4 @@ int64_t JsonReader::number() {
   return value;
 }
 
-std::string json_string(std::string_view text) {
-  constexpr const char* kHex = "0123456789abcdef";
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      result += '\\';
-      result += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      result += cat("\\u00", c >> 4, kHex[c & 15]);
-    } else {
-      result += c;
-    }
-  }
-  return result + '"';
-}
-
 }  // namespace tidemark::io

@@ -2,7 +2,8 @@
 // another; internal to io/.
 //
 // No tree is built and nothing recurses: who reads says what must come next, so that neither deep
-// nesting nor a hostile number takes memory or stack.
+// nesting nor a hostile number takes memory or stack. (base/json.h reads any JSON into a tree, with
+// numbers as doubles; offsets here have 63 bits, and errors name the byte.)
 #pragma once
 
 #include <cstdint>
@@ -48,8 +49,6 @@ class JsonReader {
   size_t next_ = 0;
 };
 
-// In quotes, with escapes where JSON wants them. The text is UTF-8.
-std::string json_string(std::string_view text);
 // The place of the first byte that is no UTF-8; npos where all is.
 size_t find_not_utf8(std::string_view text);
 

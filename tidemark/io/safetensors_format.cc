@@ -5,6 +5,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "tidemark/base/json.h"
 #include "tidemark/base/text.h"
 #include "tidemark/io/json.h"
 
@@ -22,7 +23,7 @@ DType read_dtype(JsonReader& json) {
   const std::string name = json.string();
   const auto* const found = std::find(std::begin(kNames), std::end(kNames), name);
   if (found != std::end(kNames)) return static_cast<DType>(found - std::begin(kNames));
-  json.bad(cat("a tensor is of dtype ", json_string(name), ", which is none of ours"),
+  json.bad(cat("a tensor is of dtype ", json_quoted(name), ", which is none of ours"),
            "ours are F16, BF16, F32, F64, I32, I64, U8 and BOOL: convert it where it was made");
 }
 
@@ -57,9 +58,9 @@ SafetensorsEntry read_entry(JsonReader& json, const std::string& name) {
     const std::string key = json.string();
     const auto found = std::find(std::begin(kKeys), std::end(kKeys), key) - std::begin(kKeys);
     if (found == std::ssize(kKeys))
-      json.bad(cat("tensor ", json_string(name), " has an unknown field ", json_string(key)));
+      json.bad(cat("tensor ", json_quoted(name), " has an unknown field ", json_quoted(key)));
     if (seen[found])
-      json.bad(cat("tensor ", json_string(name), " has the field ", json_string(key), " twice"));
+      json.bad(cat("tensor ", json_quoted(name), " has the field ", json_quoted(key), " twice"));
     seen[found] = true;
     json.expect(':');
     if (found == 0) entry.dtype = read_dtype(json);
@@ -72,10 +73,10 @@ SafetensorsEntry read_entry(JsonReader& json, const std::string& name) {
     json.expect(']');
   }
   for (int i = 0; i < 3; ++i)
-    if (!seen[i]) json.bad(cat("tensor ", json_string(name), " has no ", json_string(kKeys[i])));
+    if (!seen[i]) json.bad(cat("tensor ", json_quoted(name), " has no ", json_quoted(kKeys[i])));
   const int64_t bytes = bytes_of(entry, json);
   if (entry.end < entry.begin || entry.end - entry.begin != bytes) {
-    json.bad(cat("tensor ", json_string(name), " is ", entry.dtype, entry.shape, " and takes ",
+    json.bad(cat("tensor ", json_quoted(name), " is ", entry.dtype, entry.shape, " and takes ",
                  bytes, " bytes, its offsets are ", entry.begin, " to ", entry.end));
   }
   return entry;
@@ -87,7 +88,7 @@ void read_metadata(JsonReader& json, std::map<std::string, std::string>& metadat
     const std::string key = json.string();
     json.expect(':');
     if (!metadata.emplace(key, json.string()).second)
-      json.bad(cat("the metadata have ", json_string(key), " twice"));
+      json.bad(cat("the metadata have ", json_quoted(key), " twice"));
   }
 }
 
@@ -97,7 +98,7 @@ void check_places(const SafetensorsHead& head, int64_t file_bytes, const FileCal
   for (const SafetensorsEntry& entry : head.tensors) {
     if (entry.begin != end) {
       call.bad(head.bytes + std::min(end, file_bytes - head.bytes),
-               cat("tensor ", json_string(entry.name), " begins at offset ", entry.begin,
+               cat("tensor ", json_quoted(entry.name), " begins at offset ", entry.begin,
                    ", the tensors before it end at ", end));
     }
     end = entry.end;
@@ -135,7 +136,7 @@ SafetensorsHead parse_safetensors_head(std::span<const std::byte> head, int64_t 
   json.expect('{');
   for (bool first = true; json.more(first, '}');) {
     const std::string name = json.string();
-    if (!names.insert(name).second) json.bad(cat("two tensors are called ", json_string(name)));
+    if (!names.insert(name).second) json.bad(cat("two tensors are called ", json_quoted(name)));
     json.expect(':');
     if (name == kMetadata)
       read_metadata(json, result.metadata);
@@ -168,11 +169,11 @@ std::string safetensors_head(const std::vector<SafetensorsEntry>& tensors,
   const auto quoted = [&](const std::string& text) {
     if (find_not_utf8(text) != std::string::npos)
       call.refuse(cat("cannot hold the name \"", text, "\": it is no UTF-8"), "give another name");
-    return json_string(text);
+    return json_quoted(text);
   };
   std::string json = "{";
   for (const auto& [key, value] : metadata) {
-    json += json.size() == 1 ? cat(json_string(kMetadata), ":{") : ",";
+    json += json.size() == 1 ? cat(json_quoted(kMetadata), ":{") : ",";
     json += quoted(key) + ":" + quoted(value);
   }
   if (!metadata.empty()) json += "}";

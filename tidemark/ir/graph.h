@@ -28,6 +28,7 @@ struct Node {
   std::vector<TensorType> results;
   SmallVec<RegionId, 2> regions;
   Source source = Source::none();
+  const OpDef* gradient_of = nullptr;  // The op whose gradient it is part of, if any.
 };
 
 struct Region {

@@ -26,6 +26,7 @@ using report::Series;
 
 // What is less is the noise of an allocator.
 constexpr int64_t kOutsideSlack = 64 << 10;
+constexpr int64_t kFewestSteps = 32;
 
 std::string line_of(Source at) { return at.known() ? at.text() : "?"; }
 
@@ -101,6 +102,10 @@ struct StepMonitor::Watched {
   void read_process();
   int64_t bytes_outside() const;
 
+  // Before there are windows to compare nothing can be told of anything, which one line says.
+  bool is_news(Growth growth) const {
+    return growth != Growth::flat && (growth != Growth::cannot_tell || steps >= kFewestSteps);
+  }
   GrowthRow row_of(const char* kind, const Series& bytes, Growth growth) const;
   void add_lines(WatchReport& report) const;
   void describe(std::map<uint32_t, GrowthRow*>& growing) const;
@@ -250,7 +255,7 @@ void StepMonitor::Watched::add_lines(WatchReport& report) const {
   for (uint32_t i = 0; i < lines.size(); ++i) {
     const LineSeries& line = lines[i];
     const Growth bytes = line.bytes.growth(steps), viewed = line.viewed.growth(steps);
-    if (bytes == Growth::growing) {
+    if (is_news(bytes)) {
       GrowthRow& row = report.rows.emplace_back(row_of("tensors", line.bytes, bytes));
       row.line = line_of(device::line_at(i));
       row.count = line.count.now();
@@ -260,7 +265,7 @@ void StepMonitor::Watched::add_lines(WatchReport& report) const {
       ++report.flat_lines;
       report.flat_bytes = report.flat_bytes + line.bytes.now();
     }
-    if (viewed != Growth::growing) continue;
+    if (!is_news(viewed)) continue;
     GrowthRow& row = report.rows.emplace_back(row_of("views", line.viewed, viewed));
     row.line = line_of(device::line_at(i));
     row.what = "bytes seen";
@@ -281,8 +286,9 @@ void StepMonitor::Watched::add_functions(WatchReport& report) const {
                                line.sums.captured, line.sums.captured_bytes});
     if (i >= functions.size()) continue;
     Growth growth = functions[i].bytes.growth(steps);
-    if (growth != Growth::growing) continue;
-    if (functions[i].functions.growth(steps) == Growth::flat) growth = Growth::filling;
+    if (!is_news(growth)) continue;
+    if (growth == Growth::growing && functions[i].functions.growth(steps) == Growth::flat)
+      growth = Growth::filling;
     GrowthRow& row = report.rows.emplace_back(row_of("traces", functions[i].bytes, growth));
     row.line = line_of(line.at);
     row.what = title;
@@ -298,7 +304,7 @@ void StepMonitor::Watched::add_tapes(WatchReport& report) const {
   const std::vector<detail::TapeLine> all = detail::tape_lines();
   for (size_t i = 0; i < tapes.size(); ++i) {
     const Growth growth = tapes[i].records.growth(steps);
-    if (growth != Growth::growing) continue;
+    if (!is_news(growth)) continue;
     const detail::TapeLine& line = all[i];
     GrowthRow& row = report.rows.emplace_back();
     row.kind = "tape";

@@ -25,7 +25,9 @@ Growth Series::growth(int64_t steps, int64_t slack) const {
   // It has stopped, if nothing came for as long as the last gap.
   const int64_t since = steps - (int64_t{2} << windows), gap = int64_t{1} << (windows - 1);
   const bool stopped = since >= gap && most_since_ <= complete_[kWindows - 1].most + slack;
-  if (exceeding == 0 || stopped) return Growth::flat;
+  if (stopped) return Growth::flat;
+  // More than the last window had: the beginning of something, perhaps.
+  if (exceeding == 0 && now_ <= complete_[kWindows - 1].most + slack) return Growth::flat;
   return exceeding == kWindows - 1 ? Growth::growing : Growth::cannot_tell;
 }
 

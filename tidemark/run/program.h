@@ -12,6 +12,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tidemark/base/source.h"
@@ -55,7 +56,9 @@ struct Buffer {
   DType dtype = DType::f32;
   Shape shape;
   Source source = Source::none();
-  std::string name;  // The op that makes it.
+  std::string name;                 // The op that makes it.
+  std::string_view saved_for = {};  // The op whose gradient reads it last; of class `saved`.
+  Source saved_at = Source::none();
 };
 
 struct Step {

@@ -638,6 +638,8 @@ TEST(ControlFlow, GivesTheBitsOfEagerCodeForRandomPrograms) {
     for (size_t i = 0; i < mine.size(); ++i)
       ASSERT_TRUE(td::identical(mine[i].value(), other[i].value())) << "seed " << seed;
     ASSERT_LE(profile.touched, profile.planned) << "seed " << seed;
+    for (const td::ProfileStep& step : profile.steps)
+      ASSERT_LE(step.in_use, step.planned) << step.name << ", seed " << seed;
   }
 }
 

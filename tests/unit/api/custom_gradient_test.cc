@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "tests/unit/api/machine_code.h"
 #include "tidemark/tidemark.h"
 
 namespace td = tidemark;
@@ -214,6 +215,70 @@ TEST(Recompute, OfRecomputeInALoop) {
   };
   const td::Tensor want = looped([&](const td::Tensor& c) { return plain(plain(c)); })(x);
   both(looped(outer), x, [&](const td::Tensor& g) { expect_near(g, want); });
+}
+
+TEST(Recompute, ThePlanSaysWhatEachMarkSaves) {
+  const td::MachineCode machine;
+  const td::Tensor x = td::random::normal({64, 64}), w = td::random::normal({64, 64});
+  const auto deep = [&](const td::Tensor& h) {
+    return td::matmul(td::tanh(td::matmul(td::tanh(td::matmul(h, w)), w)), w);
+  };
+  const auto shallow = [](const td::Tensor& h) { return h * 2.0F; };
+  const auto plan_of = [&](const auto& block) {
+    return td::function([&](const td::Tensor& x) {
+             return td::grad([&](const td::Tensor& x) {
+               td::Tensor h = td::matmul(x, w);
+               for (int i = 0; i < 8; ++i) h = block(h);
+               return td::sum(h);
+             })(x);
+           })
+        .plan(x);
+  };
+  const td::Plan marked = plan_of(td::recompute(deep)), plain = plan_of(deep);
+  const std::vector<td::PlanRecompute> marks = marked.recomputes();
+  ASSERT_EQ(marks.size(), 1U);
+  EXPECT_EQ(marks[0].times, 8);
+  // Of each block two tanh, and for them its argument.
+  constexpr int64_t square = 64 * 64 * 4;
+  EXPECT_EQ(marks[0].spared.count, 8 * 2 * square);
+  EXPECT_EQ(marks[0].held.count, 8 * square);
+  EXPECT_NE(marked.explain().find(", 8 times, saves 128.0 KiB that its gradient would keep"),
+            std::string::npos)
+      << marked.explain();
+  // The peak is lower by as much, but for the block that is run again then.
+  EXPECT_LE(marked.peak().count, plain.peak().count - marks[0].saves().count + 4 * square);
+  EXPECT_TRUE(plain.recomputes().empty());
+
+  const td::Plan useless = plan_of(td::recompute(shallow));
+  ASSERT_EQ(useless.recomputes().size(), 1U);
+  EXPECT_LE(useless.recomputes()[0].saves().count, 0);
+  EXPECT_NE(useless.explain().find(" saves nothing: without it 0 B would be kept, with it 0 B of "
+                                   "arguments is"),
+            std::string::npos)
+      << useless.explain();
+}
+
+TEST(GradientInAFunction, WhatItKeepsIsOfTheClassSaved) {
+  const td::MachineCode machine;
+  const td::Tensor w = td::random::normal({64, 64});
+  auto step = td::function([&](const td::Tensor& x) {
+    return td::grad([&](const td::Tensor& x) {
+      td::Tensor h = x;
+      for (int i = 0; i < 4; ++i) h = td::tanh(td::matmul(h, w));
+      return td::sum(h);
+    })(x);
+  });
+  const td::Plan plan = step.plan(td::spec({64, 64}));
+  constexpr int64_t square = 64 * 64 * 4;
+  EXPECT_GE(plan.of(td::ByteClass::saved).count, 3 * square);
+  EXPECT_LE(plan.of(td::ByteClass::saved).count, 4 * square);
+  int64_t said = 0;
+  for (const td::PlanTensor& tensor : plan.at_peak())
+    if (tensor.reason.find("saved for the gradient of tanh (custom_gradient_test.cc:") == 0) ++said;
+  EXPECT_GE(said, 3) << plan;
+  // Without a gradient nothing is.
+  auto forward = td::function([&](const td::Tensor& x) { return td::tanh(td::matmul(x, w)); });
+  EXPECT_EQ(forward.plan(td::spec({64, 64})).of(td::ByteClass::saved).count, 0);
 }
 
 TEST(ClipByNorm, ShortensWhatIsTooLong) {

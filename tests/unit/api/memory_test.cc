@@ -218,7 +218,8 @@ int64_t sum_of_rows(const memory::Ledger& ledger) {
 
 // Resident pages of Tidemark's own mappings.
 int64_t ours(const memory::Ledger& ledger) {
-  return ledger.resident.count - ledger.of("image") - ledger.of("heap") - ledger.of("outside");
+  return ledger.resident.count - ledger.of("image") - ledger.of("heap") -
+         ledger.of("mapped files") - ledger.of("outside");
 }
 
 TEST(Ledger, RowsPartitionTheResidentSize) {

@@ -11,6 +11,7 @@
 #include "tidemark/api/function.h"
 #include "tidemark/api/memory.h"
 #include "tidemark/api/ops.h"
+#include "tidemark/api/over_budget.h"
 #include "tidemark/api/random.h"
 #include "tidemark/data/dataset.h"
 #include "tidemark/device/threads.h"
@@ -147,6 +148,13 @@ TEST(DataBytes, TheCapIsForAllStages) {
             "  at a.cc:7\n"
             "  from_tensor_slices 0 B, shuffle 0 B, batch(16) 64.0 KiB, prefetch(2) 128.0 KiB\n"
             "  raise the cap, or make one of these hold less");
+  try {
+    batches.within(10_KiB);
+    FAIL();
+  } catch (const OverBudget& error) {
+    EXPECT_EQ(error.budget(), 10_KiB);
+    EXPECT_EQ(error.floor(), 64_KiB);
+  }
   // Stages that come later count too.
   const auto later = batches.within(100_KiB, Source::here("a.cc", 8, "")).prefetch(1);
   EXPECT_EQ(error_of([&] { later.begin(); }),

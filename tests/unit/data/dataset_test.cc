@@ -66,7 +66,7 @@ TEST(Dataset, KeepsTheStructureOfItsElements) {
   for (const std::vector<Tensor>& each : lists) EXPECT_TRUE(identical(each[0] * 10, each[1]));
 }
 
-TEST(Dataset, ExampleOfTheReadme) {
+TEST(Dataset, ExampleOfItsPage) {
   auto [images, labels] = std::pair{zeros({600, 784}), zeros({600}, i32)};
   auto batches =
       data::from_tensor_slices(std::tuple{images, labels})
@@ -234,6 +234,27 @@ TEST(Dataset, ZipEndsWithTheShortest) {
     EXPECT_EQ(list.size(), 2u);
     EXPECT_TRUE(identical(list[0], x));
   }
+}
+
+TEST(Dataset, ZipOfThree) {
+  int64_t count = 0;
+  for (const auto& [a, b, c] : data::zip(rows(5), data::range(4), rows(5).shuffle()).batch(2)) {
+    EXPECT_EQ(a.shape(), b.shape());
+    EXPECT_EQ(b.shape(), c.shape());
+    ++count;
+  }
+  EXPECT_EQ(count, 2);
+}
+
+TEST(Dataset, IsReadWhileAFunctionIsTraced) {
+  const auto batches =
+      rows(6).shuffle({.seed = 2}).map([](const Tensor& x) { return x * x; }).batch(4);
+  const auto total = function([batches](const Tensor& scale) {
+    Tensor all = 0;
+    for (const Tensor& batch : batches) all = all + sum(batch) * scale;
+    return all;
+  });
+  EXPECT_EQ(total(2).item<int>(), 2 * (1 + 4 + 9 + 16 + 25));
 }
 
 TEST(Dataset, GeneratorsBeginAnewInEachWalk) {

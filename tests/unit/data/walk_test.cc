@@ -14,6 +14,7 @@
 #include "tidemark/api/mode.h"
 #include "tidemark/api/ops.h"
 #include "tidemark/data/dataset.h"
+#include "tidemark/io/checkpoint.h"
 #include "tidemark/io/npy.h"
 
 namespace tidemark {
@@ -35,8 +36,7 @@ int64_t files_in(const Folder& folder) {
                        std::filesystem::directory_iterator());
 }
 
-// ---- errors
-// ---------------------------------------------------------------------------------------
+// ---- errors -------------------------------------------------------------------------------------
 
 TEST(DataErrors, AFailingMapNamesTheElement) {
   for (const int parallel : {1, 2, 8}) {
@@ -138,7 +138,8 @@ TEST(DataErrors, SayWhatCannotBe) {
   EXPECT_EQ(error_of([] { rows(3).prefetch(0, line(1)); }),
             "prefetch: 0 elements ahead cannot be\n  at a.cc:1\n  give 1 or more");
   EXPECT_EQ(error_of([] { rows(3).shuffle({.buffer = -2}, line(1)); }),
-            "shuffle: .buffer: -2 elements cannot be\n  at a.cc:1\n  give 0 or more");
+            "shuffle: .buffer = -2 elements cannot be\n  at a.cc:1\n"
+            "  give 1 or more, or 0 to shuffle by index");
   EXPECT_EQ(error_of([] { rows(3).map(exp, {.parallel = 0}, line(1)); }),
             "map: .parallel = 0 is no number of threads\n  at a.cc:1\n  give 1 to 1024");
   EXPECT_EQ(error_of([] { rows(3).repeat().cache(line(1)); }),
@@ -172,8 +173,7 @@ TEST(DataErrors, RowsOfABatchAreAlike) {
             "  at a.cc:1\n  make them alike with map first, or pick others out with filter");
 }
 
-// ---- positions
-// ------------------------------------------------------------------------------------
+// ---- positions ----------------------------------------------------------------------------------
 
 // Walks as far as `stop`, and goes on in a dataset made anew.
 template <class Make>
@@ -262,6 +262,31 @@ TEST(DataPosition, AtTheEndOfAPassThereIsNothingLeftOfIt) {
             "  restore what position() gave, on a dataset made in the same way");
 }
 
+TEST(DataPosition, IsKeptInACheckpoint) {
+  const Folder folder;
+  const auto make = [] { return rows(30).shuffle({.seed = 5}).batch(4).prefetch(2); };
+  const auto whole = make(), first = make(), second = make();
+  numbers_of(first);
+  auto walk = first.begin();
+  for (int i = 0; i < 3; ++i) ++walk;  // Four were given.
+  io::Checkpoint({{"data", first}}).save(folder / "last.safetensors");
+  io::Checkpoint({{"data", second}}).load(folder / "last.safetensors");
+  EXPECT_EQ(second.position(), (data::Position{1, 4}));
+  numbers_of(whole);
+  const Numbers all = numbers_of(whole);
+  EXPECT_EQ(numbers_of(second), Numbers(all.begin() + 16, all.end()));
+}
+
+TEST(DataPosition, IsWhatWasRestoredUntilAWalkBegins) {
+  const auto ten = rows(10);
+  EXPECT_EQ(ten.position(), (data::Position{0, 0}));
+  ten.restore({1, 0});
+  EXPECT_EQ(ten.position(), (data::Position{1, 0}));
+  const auto walk = ten.begin();
+  EXPECT_EQ(ten.position(), (data::Position{1, 1}));
+  EXPECT_EQ(walk.position(), (data::Position{1, 1}));
+}
+
 TEST(DataPosition, AFailedElementNamesItsNumberInTheWholeWalk) {
   for (const int parallel : {1, 4}) {
     const auto bad = rows(20).map(
@@ -276,8 +301,7 @@ TEST(DataPosition, AFailedElementNamesItsNumberInTheWholeWalk) {
   }
 }
 
-// ---- threads
-// --------------------------------------------------------------------------------------
+// ---- threads ------------------------------------------------------------------------------------
 
 TEST(DataThreads, HaveTheModeOfTheWalk) {
   const auto modes =
@@ -298,8 +322,7 @@ TEST(DataThreads, ElementsComeInAnyOrderWhereThatIsAllowed) {
   EXPECT_EQ(all, numbers_of(rows(100).map([](const Tensor& x) { return x * 2; })));
 }
 
-// ---- caches and files
-// -----------------------------------------------------------------------------
+// ---- caches and files ---------------------------------------------------------------------------
 
 TEST(DataCache, MakesEachElementOnce) {
   int made = 0;

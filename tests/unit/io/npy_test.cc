@@ -116,14 +116,16 @@ TEST(LoadNpy, ReadsBigEndianAndFortranOrder) {
 TEST(LoadNpy, ChargesNothingWhereTheFileIsMapped) {
   const Folder folder;
   td::io::save_npy(folder / "x.npy", td::ones({1024}));
-  const int64_t before = td::memory::current().count;
+  const int64_t before = td::memory::current().count, lent = td::memory::borrowed().count;
   td::memory::reset_peak();
   td::Tensor mapped = td::io::load_npy(folder / "x.npy");
   EXPECT_EQ(td::memory::peak().count, before);
+  EXPECT_EQ(td::memory::borrowed().count, lent + 4096);
   const td::Tensor own = td::io::load_npy(folder / "x.npy", {.copy = true});
   EXPECT_EQ(td::memory::peak().count, before + 4096);
-  // A write is never seen by the file.
+  // A write is never seen by the file, which is let go by the last who shows it.
   mapped += 1;
+  EXPECT_EQ(td::memory::borrowed().count, lent);
   EXPECT_EQ(mapped[0].item<float>(), 2);
   EXPECT_EQ(td::io::load_npy(folder / "x.npy")[0].item<float>(), 1);
 }

@@ -27,7 +27,7 @@ TEST(Series, CannotTellBeforeItHasFourWindows) {
 
 TEST(Series, FindsWhatComesOnceInAThousandSteps) {
   const auto slow = [](int64_t step) { return 64 * (step / 1000); };
-  EXPECT_EQ(of(1000, slow), Growth::flat);
+  EXPECT_EQ(of(999, slow), Growth::flat);
   EXPECT_EQ(of(1 << 14, slow), Growth::growing);
   for (int64_t steps = 16'500; steps < 140'000; steps += 2'317)
     EXPECT_EQ(of(steps, slow), Growth::growing) << steps;
@@ -58,6 +58,13 @@ TEST(Series, IsFlatAgainOnceABufferIsFull) {
     for (int64_t steps = std::max<int64_t>(32, 3 * size); steps < 20 * size; steps += size)
       EXPECT_EQ(of(steps, filling), Growth::flat) << size << ", step " << steps;
   }
+}
+
+TEST(Series, CannotTellOfWhatHasJustBegun) {
+  const auto late = [](int64_t step) { return std::max<int64_t>(0, step - 450); };
+  EXPECT_EQ(of(450, late), Growth::flat);
+  EXPECT_EQ(of(600, late), Growth::cannot_tell);
+  EXPECT_EQ(of(4096, late), Growth::growing);
 }
 
 TEST(Series, LeavesOutWhatIsWithinTheSlack) {

@@ -74,6 +74,7 @@ TEST_F(Commands, AreCompletedByBash) {
   EXPECT_EQ(completed({"tidemark", "show", "--a"}), std::set<std::string>{"--after="});
   EXPECT_EQ(completed({"tidemark", "completion", ""}),
             (std::set<std::string>{"bash", "zsh", "fish", "--help"}));
+  EXPECT_EQ(completed({"tidemark", "bench", "ma"}), std::set<std::string>{"matmul"});
   std::ofstream(folder_ / "model.tm") << "";
   EXPECT_EQ(completed({"tidemark", "plan", "mod"}), std::set<std::string>{"model.tm"});
 }
@@ -109,6 +110,9 @@ TEST_F(Commands, ThatBenchListIsThatOfTheBuild) {
   for (const JsonValue& each : parse_json(run("bench --json").out, "bench").items)
     listed.insert(each.find("name")->text);
   EXPECT_EQ(listed, built);
+  std::set<std::string> offered = completed({"tidemark", "bench", ""});
+  offered.erase("--help"), offered.erase("--json");
+  EXPECT_EQ(offered, built);
   const Ran unknown = run("bench nothing");
   EXPECT_EQ(unknown.code, 2);
   EXPECT_EQ(unknown.err.find("tidemark: bench: there is no benchmark 'nothing', only bars, "), 0U);

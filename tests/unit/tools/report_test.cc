@@ -46,6 +46,17 @@ TEST_F(ReportCommand, ComparesTwoFiles) {
   EXPECT_NE(page.find(kind, first + 1), std::string::npos);
 }
 
+TEST_F(ReportCommand, DrawsAPlanAndARunOfIt) {
+  const Ran ran = run("run in.tm --profile=profile.json --trace=trace.json");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(run("report in.tm profile.json").out, "in.html\n");
+  EXPECT_NE(read("in.html").find("\"kind\": \"profile\""), std::string::npos);
+  EXPECT_EQ(run("report profile.json").out, "profile.html\n");
+  EXPECT_NE(read("trace.json").find("\"traceEvents\""), std::string::npos);
+  EXPECT_EQ(run("run in.tm --profile=none/p.json").err,
+            "tidemark: run: cannot write 'none/p.json': No such file or directory\n");
+}
+
 TEST_F(ReportCommand, SaysWhatIsWrong) {
   const auto fails = [&](const std::string& arguments, const std::string& text) {
     const Ran ran = run("report " + arguments);

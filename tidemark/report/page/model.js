@@ -2,17 +2,29 @@
 "use strict";
 
 const CLASSES = ["temporaries", "saved", "outputs", "workspace", "shadow"];
-const BESIDE = ["arguments", "variables", "constants", "packed"];  // There already, not part of the peak.
+const BESIDE =
+    ["arguments", "variables", "constants", "packed"];  // There already, not part of the peak.
 
 // A profile alone has steps but no buffers; it is shown as a plan without any.
 function planOfProfile(profile) {
-  const timeline = profile.steps.map(
-      s => ({step: s.step, line: s.line, layer: s.layer, in_use: s.planned}));
+  const timeline =
+      profile.steps.map(s => ({step: s.step, line: s.line, layer: s.layer, in_use: s.planned}));
   let peakStep = -1;
-  timeline.forEach((s, i) => { if (peakStep < 0 || s.in_use > timeline[peakStep].in_use) peakStep = i; });
+  timeline.forEach((s, i) => {
+    if (peakStep < 0 || s.in_use > timeline[peakStep].in_use) peakStep = i;
+  });
   return {
-    function: profile.function, peak: profile.planned, arena: null, load: null, threads: null, classes: {},
-    memories: [], peak_step: peakStep, at_peak: [], timeline, buffers: []
+    function: profile.function,
+    peak: profile.planned,
+    arena: null,
+    load: null,
+    threads: null,
+    classes: {},
+    memories: [],
+    peak_step: peakStep,
+    at_peak: [],
+    timeline,
+    buffers: []
   };
 }
 
@@ -20,13 +32,19 @@ function makeModel(plan, profile) {
   const list = plan.buffers || [];
   const count = list.length;
   const model = {
-    plan, profile, count, list,
+    plan,
+    profile,
+    count,
+    list,
     steps: plan.timeline.length,
-    begin: new Float64Array(count), end: new Float64Array(count),
-    offset: new Float64Array(count), bytes: new Float64Array(count),
+    begin: new Float64Array(count),
+    end: new Float64Array(count),
+    offset: new Float64Array(count),
+    bytes: new Float64Array(count),
     inUse: Float64Array.from(plan.timeline, s => s.in_use),
     seen: profile ? Float64Array.from(profile.steps, s => s.in_use) : null,
-    peak: plan.peak, peakStep: plan.peak_step,
+    peak: plan.peak,
+    peakStep: plan.peak_step,
   };
   list.forEach((b, i) => {
     model.begin[i] = b.begin;
@@ -46,7 +64,8 @@ function arenasOf(model) {
     const key = memory + "/" + arena;
     if (!found.has(key)) {
       const title = memory !== "host" ? "memory " + memory :
-                    arena === 0 ? "the call" : "a body of map " + arena;
+          arena === 0                 ? "the call" :
+                                        "a body of map " + arena;
       found.set(key, {title, isCall: memory === "host" && arena === 0, members: [], height: 0});
     }
     const group = found.get(key);
@@ -60,8 +79,8 @@ function arenasOf(model) {
   return arenas;
 }
 
-// What is in use at a step, the largest first. A look at every member: 20,000 of them take less time
-// than a frame has by far, so there is no index to keep.
+// What is in use at a step, the largest first. A look at every member: 20,000 of them take less
+// time than a frame has by far, so there is no index to keep.
 function liveAt(model, arena, step) {
   const live = [];
   for (const i of arena.members)
@@ -73,7 +92,8 @@ function liveAt(model, arena, step) {
 function bufferAt(model, arena, step, offset) {
   for (const i of arena.members) {
     if (model.begin[i] <= step && step < model.end[i] && model.offset[i] <= offset &&
-        offset < model.offset[i] + model.bytes[i]) return i;
+        offset < model.offset[i] + model.bytes[i])
+      return i;
   }
   return -1;
 }
@@ -112,4 +132,6 @@ function timeText(ns) {
 }
 function layerText(layer) { return layer === "" ? "outside any layer" : layer; }
 function lineAndLayer(b) { return b.line + (b.layer ? ", in " + b.layer : ""); }
-function percentText(part, whole) { return whole > 0 ? (100 * part / whole).toFixed(1) + " %" : ""; }
+function percentText(part, whole) {
+  return whole > 0 ? (100 * part / whole).toFixed(1) + " %" : "";
+}

@@ -1,10 +1,20 @@
 // The two pictures: bytes over steps, and below it, on the same axis of steps, offsets over steps.
 "use strict";
 
-const MARGIN = {left: 74, right: 14, top: 20, bottom: 22};
+const MARGIN = {
+  left: 74,
+  right: 14,
+  top: 20,
+  bottom: 22
+};
 
 // What part of the pictures is shown: steps [x0, x1), offsets [y0, y1).
-const view = {x0: 0, x1: 1, y0: 0, y1: 1};
+const view = {
+  x0: 0,
+  x1: 1,
+  y0: 0,
+  y1: 1
+};
 
 function resetView() {
   view.x0 = 0;
@@ -44,7 +54,9 @@ function showStep(step) {
 
 // ---- drawing ------------------------------------------------------------------------------------
 
-function colour(name) { return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim(); }
+function colour(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+}
 
 // A canvas as sharp as the screen, cleared; gives its context and its size in CSS pixels.
 function prepare(canvas) {
@@ -87,7 +99,8 @@ function stepTicks(size) {
   let k = 0;
   while ((view.x1 - view.x0) / apart(k) > most) ++k;
   const ticks = [];
-  for (let at = Math.ceil(view.x0 / apart(k)) * apart(k); at < view.x1; at += apart(k)) ticks.push(at);
+  for (let at = Math.ceil(view.x0 / apart(k)) * apart(k); at < view.x1; at += apart(k))
+    ticks.push(at);
   return ticks;
 }
 
@@ -115,7 +128,8 @@ function drawAxes(size, toY, low, high) {
 // Calls visit(x, value) along a line of one value for each step: its corners, or where steps are
 // narrower than a pixel the highest value of each pixel.
 function alongSteps(size, values, visit) {
-  const first = Math.max(0, Math.floor(view.x0)), last = Math.min(values.length, Math.ceil(view.x1));
+  const first = Math.max(0, Math.floor(view.x0)),
+        last = Math.min(values.length, Math.ceil(view.x1));
   const pixels = size.right - MARGIN.left;
   if (last - first <= pixels) {
     for (let i = first; i < last; ++i) {
@@ -126,7 +140,8 @@ function alongSteps(size, values, visit) {
   }
   for (let pixel = 0; pixel < pixels; ++pixel) {
     const from = Math.floor(xToStep(size, MARGIN.left + pixel));
-    const to = Math.min(last, Math.max(from + 1, Math.floor(xToStep(size, MARGIN.left + pixel + 1))));
+    const to =
+        Math.min(last, Math.max(from + 1, Math.floor(xToStep(size, MARGIN.left + pixel + 1))));
     let highest = -Infinity;
     for (let i = Math.max(first, from); i < to; ++i) highest = Math.max(highest, values[i]);
     if (highest > -Infinity) visit(MARGIN.left + pixel, highest);
@@ -138,7 +153,10 @@ function strokeSteps(size, toY, values, style, dashes, width) {
   context.beginPath();
   let started = false;
   alongSteps(size, values, (x, value) => {
-    if (started) context.lineTo(x, toY(value)); else context.moveTo(x, toY(value));
+    if (started)
+      context.lineTo(x, toY(value));
+    else
+      context.moveTo(x, toY(value));
     started = true;
   });
   context.strokeStyle = style;
@@ -201,8 +219,10 @@ function drawBodies(size) {
   currentModel().plan.timeline.forEach((step, i) => {
     while (open.length > 0 && open[open.length - 1] <= i) open.pop();
     if (!step.body_end) return;
-    const from = Math.max(MARGIN.left, stepToX(size, i)), to = Math.min(size.right, stepToX(size, step.body_end));
-    if (to > from) context.fillRect(from, size.bottom + 1 + 3 * Math.min(open.length, 1), to - from, 2);
+    const from = Math.max(MARGIN.left, stepToX(size, i)),
+          to = Math.min(size.right, stepToX(size, step.body_end));
+    if (to > from)
+      context.fillRect(from, size.bottom + 1 + 3 * Math.min(open.length, 1), to - from, 2);
     open.push(step.body_end);
   });
 }
@@ -222,7 +242,8 @@ function drawChart() {
   strokeSteps(size, toY, current.inUse, colour("planned"), [], 1.75);
   if (current.seen) strokeSteps(size, toY, current.seen, colour("measured"), [4, 5], 1.75);
   for (const model of models) {
-    const text = (models.length > 1 ? model.letter + ": " : "") + "tidemark " + bytesText(model.peak);
+    const text =
+        (models.length > 1 ? model.letter + ": " : "") + "tidemark " + bytesText(model.peak);
     drawTidemark(size, toY(model.peak), text, colour(model === current ? "tide" : "other"));
   }
   drawCursor(size);
@@ -239,7 +260,9 @@ function colouring(model) {
     classes.forEach(name => palette.push({name, style: colour(name)}));
     const number = new Map(classes.map((name, i) => [name, i]));
     palette.push({name: "other", style: colour("other")});
-    model.list.forEach((b, i) => { which[i] = number.has(b.class) ? number.get(b.class) : classes.length; });
+    model.list.forEach((b, i) => {
+      which[i] = number.has(b.class) ? number.get(b.class) : classes.length;
+    });
     if (!model.list.some(b => !number.has(b.class))) palette.pop();
     return {palette, which};
   }
@@ -251,8 +274,11 @@ function colouring(model) {
   });
   const heaviest = [...weight.keys()].sort((a, b) => weight.get(b) - weight.get(a));
   const shown = heaviest.slice(0, 12);
-  shown.forEach((key, i) => palette.push({name: state.colour === "layer" ? layerText(key) : key, style: colour("c" + i)}));
-  if (heaviest.length > 12) palette.push({name: (heaviest.length - 12) + " more", style: colour("other")});
+  shown.forEach(
+      (key, i) => palette.push(
+          {name: state.colour === "layer" ? layerText(key) : key, style: colour("c" + i)}));
+  if (heaviest.length > 12)
+    palette.push({name: (heaviest.length - 12) + " more", style: colour("other")});
   const number = new Map(shown.map((key, i) => [key, i]));
   model.list.forEach((b, i) => {
     const found = number.get(b[state.colour]);
@@ -288,7 +314,8 @@ function drawRectangles(size, scale) {
       const wide = (model.end[i] - model.begin[i]) * perStep, tall = model.bytes[i] * perByte;
       const y = toY(model.offset[i]) - tall;
       // A thin line between neighbours, where there is room for one.
-      context.fillRect(x, y, Math.max(0.7, wide - (wide > 3 ? 1 : 0)), Math.max(0.7, tall - (tall > 3 ? 1 : 0)));
+      context.fillRect(
+          x, y, Math.max(0.7, wide - (wide > 3 ? 1 : 0)), Math.max(0.7, tall - (tall > 3 ? 1 : 0)));
       if (wide > 64 && tall > 15) labels.push(i);
     }
   }
@@ -300,7 +327,9 @@ function drawRectangles(size, scale) {
     const right = Math.min(size.right, MARGIN.left + (model.end[i] - view.x0) * perStep);
     const top = Math.max(MARGIN.top, toY(Math.min(view.y1, model.offset[i] + model.bytes[i])));
     const bottom = Math.min(size.bottom, toY(Math.max(view.y0, model.offset[i])));
-    const text = fitted(context, [model.list[i].name + "  " + model.list[i].type, model.list[i].name], right - left - 12);
+    const text = fitted(
+        context, [model.list[i].name + "  " + model.list[i].type, model.list[i].name],
+        right - left - 12);
     if (text && bottom - top > 13) context.fillText(text, left + 6, (top + bottom) / 2);
   }
   context.restore();
@@ -322,8 +351,10 @@ function drawArena() {
   const {context} = size;
   const toY = scaleY(size, view.y0, view.y1);
   const scale = window.devicePixelRatio || 1;
-  const key = [size.width, size.height, scale, view.x0, view.x1, view.y0, view.y1, state.colour, state.theme,
-               state.arena, state.shown].join();
+  const key = [
+    size.width, size.height, scale, view.x0, view.x1, view.y0, view.y1, state.colour, state.theme,
+    state.arena, state.shown
+  ].join();
   drawAxes(size, toY, view.y0, view.y1);
   if (key !== state.drawnKey) drawRectangles(size, scale);
   state.drawnKey = key;
@@ -332,7 +363,8 @@ function drawArena() {
   drawOutline(size, toY, state.chosen, 2.5, colour("ink"));
   const model = currentModel(), arena = currentArena();
   if (arena.isCall) {
-    if (model.peak <= view.y1) drawTidemark(size, toY(model.peak), "tidemark " + bytesText(model.peak), colour("tide"));
+    if (model.peak <= view.y1)
+      drawTidemark(size, toY(model.peak), "tidemark " + bytesText(model.peak), colour("tide"));
     const boundary = model.plan.arena;
     if (boundary < model.peak && boundary > view.y0 && boundary < view.y1) {
       context.strokeStyle = colour("ink");

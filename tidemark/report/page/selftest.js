@@ -2,23 +2,33 @@
 "use strict";
 
 function textOf(id) { return byId(id).textContent; }
-function rowsShown() { return [...byId("table").querySelectorAll("tbody tr:not(.gap)")].map(row => [...row.cells].map(cell => cell.textContent)); }
-function press(key, target) { (target || document.body).dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true})); drawNow(); }
+function rowsShown() {
+  return [...byId("table").querySelectorAll("tbody tr:not(.gap)")].map(
+      row => [...row.cells].map(cell => cell.textContent));
+}
+function press(key, target) {
+  (target || document.body).dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
+  drawNow();
+}
 
 // How many different colours the inside of a canvas has: an empty picture has few.
 function coloursOf(id) {
-  const canvas = byId(id), data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+  const canvas = byId(id),
+        data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
   const found = new Set();
-  for (let i = 0; i < data.length; i += 4 * 7) if (data[i + 3] > 0) found.add(data[i] << 16 | data[i + 1] << 8 | data[i + 2]);
+  for (let i = 0; i < data.length; i += 4 * 7)
+    if (data[i + 3] > 0) found.add(data[i] << 16 | data[i + 1] << 8 | data[i + 2]);
   return found.size;
 }
 
 // A pointer at the middle of a buffer's rectangle.
 function pointAt(i, type) {
-  const model = currentModel(), canvas = byId("arena"), box = canvas.getBoundingClientRect(), size = sizeOf(canvas);
+  const model = currentModel(), canvas = byId("arena"), box = canvas.getBoundingClientRect(),
+        size = sizeOf(canvas);
   const x = stepToX(size, (model.begin[i] + model.end[i]) / 2);
   const y = scaleY(size, view.y0, view.y1)(model.offset[i] + model.bytes[i] / 2);
-  const event = new PointerEvent(type, {clientX: box.left + x, clientY: box.top + y, button: 0, pointerId: 1, bubbles: true});
+  const event = new PointerEvent(
+      type, {clientX: box.left + x, clientY: box.top + y, button: 0, pointerId: 1, bubbles: true});
   canvas.setPointerCapture = () => {};
   canvas.dispatchEvent(event);
 }
@@ -33,12 +43,22 @@ function timed(action) {
 function selfTest() {
   const model = currentModel();
   const seen = {
-    title: textOf("title"), tiles: [...byId("tiles").querySelectorAll(".tile")].map(each => each.innerText),
-    step: state.step, stepTitle: textOf("step-title"), says: textOf("step-says"), live: textOf("live-title"),
-    byLine: blameAt(model, state.step, "line"), byLayer: blameAt(model, state.step, "layer"),
-    lineBars: byId("by-line").children.length, rows: rowsShown().length, count: textOf("table-count"),
-    chartColours: coloursOf("chart"), arenaColours: model.count > 0 ? coloursOf("arena") : 0,
-    first: rowsShown()[0], compared: [...document.querySelectorAll(".compared tr")].map(row => [...row.cells].map(cell => cell.textContent)),
+    title: textOf("title"),
+    tiles: [...byId("tiles").querySelectorAll(".tile")].map(each => each.innerText),
+    step: state.step,
+    stepTitle: textOf("step-title"),
+    says: textOf("step-says"),
+    live: textOf("live-title"),
+    byLine: blameAt(model, state.step, "line"),
+    byLayer: blameAt(model, state.step, "layer"),
+    lineBars: byId("by-line").children.length,
+    rows: rowsShown().length,
+    count: textOf("table-count"),
+    chartColours: coloursOf("chart"),
+    arenaColours: model.count > 0 ? coloursOf("arena") : 0,
+    first: rowsShown()[0],
+    compared: [...document.querySelectorAll(".compared tr")].map(
+        row => [...row.cells].map(cell => cell.textContent)),
   };
   press("ArrowLeft");
   seen.before = state.step;
@@ -67,7 +87,11 @@ function selfTest() {
     const word = model.list[largest].name;
     byId("search").value = word;
     byId("search").dispatchEvent(new Event("input"));
-    seen.searched = {word, count: table.order.length, wanted: table.texts.filter(text => text.includes(word.toLowerCase())).length};
+    seen.searched = {
+      word,
+      count: table.order.length,
+      wanted: table.texts.filter(text => text.includes(word.toLowerCase())).length
+    };
     byId("search").value = "";
     orderRows();
     sortBy(6);
@@ -79,9 +103,21 @@ function selfTest() {
   }
   const middle = Math.floor(model.steps / 2);
   seen.ms = {
-    pictures: timed(() => { state.drawnKey = ""; drawNow(); }), step: timed(() => { setStep(middle); drawNow(); }),
+    pictures: timed(() => {
+      state.drawnKey = "";
+      drawNow();
+    }),
+    step: timed(() => {
+      setStep(middle);
+      drawNow();
+    }),
     hover: timed(() => bufferAt(model, currentArena(), middle, currentArena().height)),
-    search: timed(() => { byId("search").value = "zz"; orderRows(); byId("search").value = ""; orderRows(); }),
+    search: timed(() => {
+      byId("search").value = "zz";
+      orderRows();
+      byId("search").value = "";
+      orderRows();
+    }),
     sort: timed(() => sortBy(1)),
   };
   if (model.count > 0) {
@@ -97,5 +133,7 @@ function selfTest() {
   document.body.append(pre);
 }
 
-window.addEventListener("error", event => document.body.append(make("pre", {class: "error"}, "error: " + event.message)));
+window.addEventListener(
+    "error",
+    event => document.body.append(make("pre", {class: "error"}, "error: " + event.message)));
 start();

@@ -1,15 +1,19 @@
-// The table of all tensors, or of all steps. Only the rows in sight exist, so that twenty thousand are
-// as quick as twenty; all rows have one height.
+// The table of all tensors, or of all steps. Only the rows in sight exist, so that twenty thousand
+// are as quick as twenty; all rows have one height.
 "use strict";
 
 const ROW_HEIGHT = 28, SPARE_ROWS = 8;
 
-function byteCell(value) { return make("td", {class: "number", title: numberText(value) + " bytes"}, bytesText(value)); }
+function byteCell(value) {
+  return make("td", {class: "number", title: numberText(value) + " bytes"}, bytesText(value));
+}
 function numberCell(value) { return make("td", {class: "number"}, numberText(value)); }
 function textCell(text) { return make("td", {class: "text", title: text}, text); }
 function wideCell(text) { return make("td", {class: "wide", title: text}, text); }
 function codeCell(text) { return make("td", {class: "mono", title: text}, text); }
-function classCell(name) { return make("td", {}, make("span", {class: "class"}, swatch(styleOfClass(name)), name)); }
+function classCell(name) {
+  return make("td", {}, make("span", {class: "class"}, swatch(styleOfClass(name)), name));
+}
 
 const BUFFER_COLUMNS = [
   {title: "Bytes", of: b => b.bytes, cell: byteCell, number: true},
@@ -33,10 +37,24 @@ const STEP_COLUMNS = [
 const MEASURED_COLUMNS = [
   {title: "In use, measured", of: s => s.seen, cell: byteCell, number: true},
   {title: "Runs", of: s => s.runs, cell: numberCell, number: true},
-  {title: "Time", of: s => s.time_ns, number: true, cell: ns => make("td", {class: "number"}, timeText(ns))},
+  {
+    title: "Time",
+    of: s => s.time_ns,
+    number: true,
+    cell: ns => make("td", {class: "number"}, timeText(ns))
+  },
 ];
 
-const table = {tab: "buffers", columns: [], rows: [], order: [], texts: [], sort: 0, down: true, cursor: -1};
+const table = {
+  tab: "buffers",
+  columns: [],
+  rows: [],
+  order: [],
+  texts: [],
+  sort: 0,
+  down: true,
+  cursor: -1
+};
 
 function fillTable(tab) {
   const model = currentModel();
@@ -55,7 +73,8 @@ function fillTable(tab) {
     table.sort = 0;
     table.down = false;
   }
-  table.texts = table.rows.map(row => table.columns.filter(c => !c.number).map(c => c.of(row)).join(" ").toLowerCase());
+  table.texts = table.rows.map(
+      row => table.columns.filter(c => !c.number).map(c => c.of(row)).join(" ").toLowerCase());
   table.cursor = -1;
   for (const [id, name] of [["tab-buffers", "buffers"], ["tab-steps", "steps"]]) {
     byId(id).setAttribute("aria-selected", String(table.tab === name));
@@ -71,12 +90,18 @@ function orderRows() {
   const words = byId("search").value.toLowerCase().split(/\s+/).filter(word => word !== "");
   const column = table.columns[table.sort], sign = table.down ? -1 : 1;
   const keys = table.rows.map(column.of);
-  const compare = column.number ? (a, b) => keys[a] - keys[b] : (a, b) => keys[a] < keys[b] ? -1 : keys[a] > keys[b] ? 1 : 0;
+  const compare = column.number ? (a, b) => keys[a] - keys[b] :
+                                  (a, b) => keys[a] < keys[b] ? -1 :
+          keys[a] > keys[b]                                   ? 1 :
+                                                                0;
   table.order = [];
-  table.texts.forEach((text, i) => { if (words.every(word => text.includes(word))) table.order.push(i); });
+  table.texts.forEach((text, i) => {
+    if (words.every(word => text.includes(word))) table.order.push(i);
+  });
   table.order.sort((a, b) => sign * compare(a, b) || a - b);
   const all = table.rows.length, shown = table.order.length;
-  byId("table-count").textContent = shown === all ? numberText(all) + " rows" : numberText(shown) + " of " + numberText(all);
+  byId("table-count").textContent =
+      shown === all ? numberText(all) + " rows" : numberText(shown) + " of " + numberText(all);
   renderTable();
 }
 
@@ -89,21 +114,31 @@ function sortBy(column) {
 }
 
 function headRow() {
-  return make("tr", {}, ...table.columns.map((column, i) => make("th", {
-    scope: "col", class: column.number ? "number" : "",
-    "aria-sort": table.sort === i ? (table.down ? "descending" : "ascending") : null
-  }, make("button", {type: "button", onclick: () => sortBy(i)}, column.title))));
+  return make(
+      "tr", {},
+      ...table.columns.map(
+          (column, i) => make(
+              "th", {
+                scope: "col",
+                class: column.number ? "number" : "",
+                "aria-sort": table.sort === i ? (table.down ? "descending" : "ascending") : null
+              },
+              make("button", {type: "button", onclick: () => sortBy(i)}, column.title))));
 }
 
 function dataRow(i, place) {
   const row = table.rows[i];
   const isChosen = table.tab === "buffers" ? i === state.chosen : i === state.step;
-  return make("tr", {"aria-selected": String(isChosen), "aria-rowindex": place + 2, onclick: () => showRow(i)},
-              ...table.columns.map(column => column.cell(column.of(row))));
+  return make(
+      "tr",
+      {"aria-selected": String(isChosen), "aria-rowindex": place + 2, onclick: () => showRow(i)},
+      ...table.columns.map(column => column.cell(column.of(row))));
 }
 
 function gapRow(rows) {
-  return make("tr", {class: "gap", "aria-hidden": "true"}, make("td", {colspan: table.columns.length, style: `height: ${rows * ROW_HEIGHT}px`}));
+  return make(
+      "tr", {class: "gap", "aria-hidden": "true"},
+      make("td", {colspan: table.columns.length, style: `height: ${rows * ROW_HEIGHT}px`}));
 }
 
 function renderTable() {
@@ -112,7 +147,8 @@ function renderTable() {
   let first = 0, last = total;
   if (state.printing) {
     last = Math.min(total, 60);
-    byId("print-note").textContent = last < total ? `The first ${last} of ${numberText(total)} rows.` : "";
+    byId("print-note").textContent =
+        last < total ? `The first ${last} of ${numberText(total)} rows.` : "";
   } else {
     first = Math.max(0, Math.floor(box.scrollTop / ROW_HEIGHT) - SPARE_ROWS);
     last = Math.min(total, first + Math.ceil(box.clientHeight / ROW_HEIGHT) + 2 * SPARE_ROWS);
@@ -126,13 +162,22 @@ function renderTable() {
   if (known && known.dataset.key === tableKey()) {
     known.tBodies[0].replaceWith(body);
   } else {
-    box.replaceChildren(make("table", {class: "data", "data-key": tableKey(), "aria-rowcount": total + 1}, make("thead", {}, headRow()), body));
+    box.replaceChildren(make(
+        "table", {class: "data", "data-key": tableKey(), "aria-rowcount": total + 1},
+        make("thead", {}, headRow()), body));
   }
 }
-function tableKey() { return [table.tab, table.sort, table.down, table.columns.length, table.order.length, state.theme].join(); }
+function tableKey() {
+  return [
+    table.tab, table.sort, table.down, table.columns.length, table.order.length, state.theme
+  ].join();
+}
 
 function showRow(i) {
-  if (table.tab === "buffers") choose(i); else setStep(i);
+  if (table.tab === "buffers")
+    choose(i);
+  else
+    setStep(i);
 }
 
 // Arrow keys in the table move the choice, and the picture follows.
@@ -143,6 +188,7 @@ function moveInTable(by) {
   const next = at < 0 ? 0 : Math.min(table.order.length - 1, Math.max(0, at + by));
   const box = byId("table"), top = next * ROW_HEIGHT;
   if (top < box.scrollTop) box.scrollTop = top;
-  if (top + 2 * ROW_HEIGHT > box.scrollTop + box.clientHeight) box.scrollTop = top + 2 * ROW_HEIGHT - box.clientHeight;
+  if (top + 2 * ROW_HEIGHT > box.scrollTop + box.clientHeight)
+    box.scrollTop = top + 2 * ROW_HEIGHT - box.clientHeight;
   showRow(table.order[next]);
 }

@@ -1,4 +1,4 @@
-// Lesson 12: running out of memory is an answer, not a death.
+// Lesson 4: running out of memory is an answer, not a death.
 #include <iostream>
 
 #include <tidemark/tidemark.h>

@@ -1,0 +1,18 @@
+#!/usr/bin/env python3
+"""Checks that the code that docs/questions shows stands in the programs it names: `questions.py ROOT`."""
+import glob
+import os
+import re
+import sys
+
+root = sys.argv[1]
+problems, pages = [], sorted(glob.glob(os.path.join(root, "docs/questions/*.md")))
+for page in pages:
+    name = os.path.basename(page)[:-3]
+    program = open(os.path.join(root, "examples/questions", name + ".cc"), encoding="utf-8").read()
+    words = " ".join(program.split())
+    for block in re.findall(r"```cpp\n(.*?)```", open(page, encoding="utf-8").read(), re.S):
+        if " ".join(block.split()) not in words:
+            problems.append(f"docs/questions/{name}.md shows what examples/questions/{name}.cc does not have:\n{block}")
+print("\n".join(problems) or f"{len(pages)} pages show what their programs have")
+sys.exit(1 if problems or len(pages) != 5 else 0)

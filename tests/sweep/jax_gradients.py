@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""Gradients of the sweep's smooth cases against JAX: jax_gradients.py DRIVER FOLDER
+
+DRIVER writes the cases (operands, attributes, weights of the result and our gradients) to FOLDER; here
+jax.vjp gives the same in f64.
+"""
+
+import json
+import math
+import os
+import subprocess
+import sys
+
+try:
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+except ImportError:
+    print("skipped: JAX is not installed", file=sys.stderr)
+    sys.exit(77)
+
+jax.config.update("jax_enable_x64", True)
+
+DTYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "bool": np.bool_, "u8": np.uint8}
+TOLERANCE = {"f64": 1e-10, "f32": 1e-5}
+
+
+def array(data, record):
+    count = math.prod(record["shape"])
+    return np.frombuffer(data, DTYPES[record["dtype"]], count, record["offset"]).reshape(record["shape"])
+
+
+def reduced(function):
+    return lambda x, attrs: function(x, axis=tuple(attrs["axes"]), keepdims=bool(attrs["keepdims"]))
+
+
+def conv2d(x, w, attrs):
+    pads = list(zip(attrs["pad_low"], attrs["pad_high"]))
+    return jax.lax.conv_general_dilated(x, w, attrs["stride"], pads, rhs_dilation=attrs["dilation"],
+                                        dimension_numbers=("NHWC", "HWIO", "NHWC"),
+                                        feature_group_count=attrs["groups"])
+
+
+def sliced(x, attrs):
+    return x[tuple(places(attrs))] if attrs["begin"] else x
+
+
+def places(attrs):
+    return np.ix_(*[b + s * np.arange(n) for b, n, s in zip(attrs["begin"], attrs["size"], attrs["step"])])
+
+
+def padded(x, attrs):
+    return jax.lax.pad(x, jnp.asarray(attrs["value"], x.dtype), list(zip(attrs["low"], attrs["high"], attrs["inside"])))
+
+
+def plain(index, size):
+    return np.where(index < 0, index + size, index)
+
+
+def scatter_add(x, index, updates, attrs):
+    axis = attrs["axis"]
+    where = plain(index, x.shape[axis])
+    if attrs["along"]:
+        grid = list(np.indices(index.shape))
+        grid[axis] = where
+        return x.at[tuple(grid)].add(updates)
+    order = list(range(axis, axis + index.ndim)) + list(range(axis)) + list(range(axis + index.ndim, updates.ndim))
+    return jnp.moveaxis(jnp.moveaxis(x, axis, 0).at[where].add(updates.transpose(order)), 0, axis)
+
+
+def cumsum(x, attrs):
+    axis = attrs["axis"]
+    return jnp.flip(jnp.cumsum(jnp.flip(x, axis), axis), axis) if attrs["reverse"] else jnp.cumsum(x, axis)
+
+
+UNARY = {"abs": jnp.abs, "cos": jnp.cos, "erf": jax.scipy.special.erf, "exp": jnp.exp, "expm1": jnp.expm1,
+         "identity": lambda x: x, "log": jnp.log, "log1p": jnp.log1p, "log2": jnp.log2, "negative": jnp.negative,
+         "reciprocal": jnp.reciprocal, "relu": jax.nn.relu, "rsqrt": jax.lax.rsqrt, "sigmoid": jax.nn.sigmoid,
+         "sin": jnp.sin, "sqrt": jnp.sqrt, "square": jnp.square, "stop_gradient": jax.lax.stop_gradient,
+         "tan": jnp.tan, "tanh": jnp.tanh, "ceil": jnp.ceil, "floor": jnp.floor, "round": jnp.round,
+         "sign": jnp.sign}
+BINARY = {"add": jnp.add, "atan2": jnp.arctan2, "divide": jnp.divide, "maximum": jnp.maximum,
+          "minimum": jnp.minimum, "multiply": jnp.multiply, "pow": jnp.power, "remainder": jnp.remainder,
+          "subtract": jnp.subtract, "matmul": jnp.matmul, "floor_divide": jnp.floor_divide}
+ATTRS = {"max": reduced(jnp.max), "min": reduced(jnp.min), "prod": reduced(jnp.prod), "sum": reduced(jnp.sum),
+         "softmax": lambda x, a: jax.nn.softmax(x, a["axis"]),
+         "log_softmax": lambda x, a: jax.nn.log_softmax(x, a["axis"]),
+         "reshape": lambda x, a: x.reshape(a["shape"]), "transpose": lambda x, a: x.transpose(a["order"]),
+         "broadcast_to": lambda x, a: jnp.broadcast_to(x, a["shape"]), "slice": sliced, "pad": padded,
+         "cast": lambda x, a: x.astype(DTYPES[a["dtype"]]), "cumsum": cumsum, "conv2d": conv2d,
+         "update": lambda x, y, a: x.at[places(a) if a["begin"] else ()].set(y),
+         "gather": lambda x, i, a: jnp.take(x, plain(i, x.shape[a["axis"]]), axis=a["axis"]),
+         "take_along_axis": lambda x, i, a: jnp.take_along_axis(x, plain(i, x.shape[a["axis"]]), a["axis"]),
+         "scatter_add": scatter_add, "concat": lambda *parts: jnp.concatenate(parts[:-1], parts[-1]["axis"])}
+
+
+def function_of(case):
+    op, attrs = case["op"], case["attrs"]
+    if op in UNARY:
+        return UNARY[op]
+    if op in BINARY:
+        return BINARY[op]
+    if op in ATTRS:
+        return lambda *operands: ATTRS[op](*operands, attrs)
+    if op == "clip":
+        return lambda x, low, high: jnp.minimum(high, jnp.maximum(low, x))
+    if op == "where":
+        return lambda c, x, y: jnp.where(c != 0, x, y)
+    return None
+
+
+def problem(case, data):
+    """What is wrong with a case, or None."""
+    operands = [array(data, record) for record in case["operands"]]
+    by = [i for i, record in enumerate(case["gradients"]) if record is not None]
+    function = function_of(case)
+
+    def of_floats(*floats):
+        every = list(operands)
+        for i, x in zip(by, floats):
+            every[i] = x
+        return function(*every)
+
+    weights = array(data, case["weights"])
+    y, back = jax.vjp(of_floats, *[jnp.asarray(operands[i]) for i in by])
+    if y.shape != weights.shape:
+        return f"the result is {list(weights.shape)}, that of JAX {list(y.shape)}"
+    for i, want in zip(by, back(jnp.asarray(weights))):
+        got = array(data, case["gradients"][i])
+        room = TOLERANCE[case["weights"]["dtype"]] * (1 + np.abs(want))
+        if not np.all(np.abs(got - want) <= room):
+            at = tuple(np.argwhere(np.atleast_1d(np.abs(got - want) > room))[0])
+            return f"operand {i}, element {at}: {got[at if got.ndim else ()]!r}, JAX has {want[at if got.ndim else ()]!r}"
+    return None
+
+
+def main(driver, folder):
+    subprocess.run([driver, folder, "gradients"], check=True)
+    with open(os.path.join(folder, "data.bin"), "rb") as file:
+        data = file.read()
+    compared, unknown, wrong = {}, set(), 0
+    with open(os.path.join(folder, "cases.jsonl"), encoding="utf-8") as file:
+        cases = [json.loads(line) for line in file]
+    for case in cases:
+        if function_of(case) is None:
+            unknown.add(case["op"])
+            continue
+        compared[case["op"]] = compared.get(case["op"], 0) + 1
+        said = problem(case, data)
+        if said:
+            wrong += 1
+            print(f"{case['text']}: {said}")
+    print(f"JAX {jax.__version__}: gradients of {sum(compared.values())} cases of {len(compared)} ops compared, {wrong} differ; "
+          f"not compared: {', '.join(sorted(unknown)) or 'none'}")
+    return 1 if wrong or not compared else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
