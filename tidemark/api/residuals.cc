@@ -22,6 +22,20 @@ Residuals::Residuals(const Graph& graph, int32_t forward_end) : graph_(graph), e
     for (const Value input : graph.nodes[static_cast<size_t>(number)].inputs) need(input);
   }
   for (const Value result : graph.body().results) need(result);
+  drop_what_others_give();
+}
+
+// A value may have been wanted before what it can be made of was: the last made go first.
+void Residuals::drop_what_others_give() {
+  std::vector<Value> latest = list_;
+  std::sort(latest.begin(), latest.end(), [](Value a, Value b) { return a.node > b.node; });
+  for (const Value value : latest) {
+    const auto place = std::find(list_.begin(), list_.end(), value);
+    *place = Value{};
+    const bool is_given = is_free(value, 0);
+    *place = value;
+    if (is_given) list_.erase(place);
+  }
 }
 
 void Residuals::need(Value value) {
@@ -38,10 +52,11 @@ bool Residuals::is_free(Value value, int depth) const {
   if (parameters_.contains(value.node)) return true;
   if (std::find(list_.begin(), list_.end(), value) != list_.end()) return true;
   const Node& node = graph_.node(value);
-  const bool may_be = depth < deepest && node.op != nullptr &&
-                      (node.op->family == Family::pointwise || is_made_again(node));
-  return may_be && std::all_of(node.inputs.begin(), node.inputs.end(),
-                               [&](Value input) { return is_free(input, depth + 1); });
+  if (node.op == nullptr) return false;
+  const bool again = is_made_again(node);  // For nothing: does not make the way longer.
+  if (!again && (node.op->family != Family::pointwise || depth == deepest)) return false;
+  return std::all_of(node.inputs.begin(), node.inputs.end(),
+                     [&](Value input) { return is_free(input, again ? depth : depth + 1); });
 }
 
 namespace {

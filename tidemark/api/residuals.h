@@ -18,6 +18,7 @@ class Residuals {
 
  private:
   void need(Value value);
+  void drop_what_others_give();
   bool is_free(Value value, int depth) const;
 
   const Graph& graph_;

@@ -352,6 +352,26 @@ TEST(GradientTape, SourcesMayBeStructsMapsAndOptionalsOfVariables) {
   EXPECT_EQ(shift.item<float>(), 4.0f);
 }
 
+// What a model is made of hides its types, or lies behind a pointer.
+struct Assembled {
+  td::nn::Sequential stack;
+  std::shared_ptr<const Layer> shared, absent;
+};
+
+TEST(GradientTape, SourcesMayHideTheirVariables) {
+  const Assembled model{td::nn::Sequential{td::nn::Dense(1, {.use_bias = false}), td::nn::Dense(1)},
+                        std::make_shared<const Layer>(Layer{td::Variable(2.0F)}), nullptr};
+  const td::Tensor x = td::ones({1, 1});
+  model.stack(x);  // Shapes it.
+  td::GradientTape tape;
+  const td::Tensor y = td::sum(model.stack(x)) * model.shared->kernel;
+  const auto [stack, shared, absent] = tape.gradient(y, model);
+  ASSERT_EQ(stack.size(), 3U);
+  EXPECT_EQ(stack[2].dense().item<float>(), 2.0F);
+  EXPECT_EQ(std::get<0>(*shared).dense().item<float>(), td::sum(model.stack(x)).item<float>());
+  EXPECT_FALSE(absent.has_value());
+}
+
 TEST(Gradient, ByVariablesOfAModelComesInItsStructure) {
   const Hidden model(3.0);
   const auto loss = [&](const td::Tensor& x) { return td::sum(td::square(model(x))); };
