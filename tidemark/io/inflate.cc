@@ -128,18 +128,30 @@ class Inflater {
 
   // As many bits as there is room for, while there are more.
   void fill() {
-    while (bits_ <= 56) {
-      if (input_at_ == input_end_) {
-        if (ended_) return;
-        input_at_ = 0;
-        input_end_ = source_({input_.get(), kInputBytes});
-        read_ += static_cast<int64_t>(input_end_);
-        ended_ = input_end_ == 0;
-        if (ended_) return;
-      }
+    if (input_end_ - input_at_ >= sizeof(word_)) return fill_at_once();
+    while (bits_ <= 56 && have_input()) {
       word_ |= std::to_integer<uint64_t>(input_[input_at_++]) << bits_;
       bits_ += 8;
     }
+  }
+  // Eight bytes, of which those count that fit whole. Bits above these stand in the word already;
+  // they come again with their byte, and are the same then.
+  void fill_at_once() {
+    uint64_t next = 0;
+    std::memcpy(&next, input_.get() + input_at_, sizeof(next));
+    word_ |= next << bits_;
+    const int bytes = (63 - bits_) / 8;
+    input_at_ += static_cast<size_t>(bytes);
+    bits_ += 8 * bytes;
+  }
+  bool have_input() {
+    if (input_at_ < input_end_) return true;
+    if (ended_) return false;
+    input_at_ = 0;
+    input_end_ = source_({input_.get(), kInputBytes});
+    read_ += static_cast<int64_t>(input_end_);
+    ended_ = input_end_ == 0;
+    return !ended_;
   }
   void drop(int count) {
     word_ >>= count;
@@ -276,7 +288,7 @@ class Inflater {
   size_t input_at_ = 0, input_end_ = 0;
   int64_t read_ = 0;
   bool ended_ = false;
-  uint64_t word_ = 0;  // The next bits, lowest first; zeros behind them.
+  uint64_t word_ = 0;  // The next bits, lowest first, of which bits_ count.
   int bits_ = 0;
 
   std::unique_ptr<std::byte[]> window_ = std::make_unique_for_overwrite<std::byte[]>(kWindowBytes);
