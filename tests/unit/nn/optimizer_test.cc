@@ -460,7 +460,7 @@ TEST(OptimizerBytes, AStepHoldsOneGradientAndTheActivations) {
       const int64_t slots = static_cast<int64_t>(nn::variables(optimizer).size()) - 2;
       EXPECT_NEAR(static_cast<double>(plan.of(ByteClass::variables).count),
                   static_cast<double>(kernel * (layers + slots)), 256);
-      temporaries.push_back(plan.of(ByteClass::temporaries).count);
+      temporaries.push_back((plan.of(ByteClass::temporaries) + plan.of(ByteClass::saved)).count);
       // Two gradients of activations are alive where one is made of the other.
       EXPECT_LE(temporaries.back(), kernel + (layers + 1) * activation + 512) << plan.explain();
       const auto [loss, profile] = step.profile(ones({rows, wide}));
@@ -638,8 +638,8 @@ TEST(RowGradients, TakeNoBytesOfTheTablesSize) {
   });
   const Plan plan = step.plan(spec({looked_up}, i32));
   EXPECT_EQ(plan.of(ByteClass::shadow).count, 0) << plan.explain();
-  // A number for each row of the table, and a few times the rows that were looked up.
-  EXPECT_LE(plan.peak().count, rows * 4 + 6 * looked_up * wide * 4) << plan.explain();
+  // A few times the rows that were looked up.
+  EXPECT_LE(plan.peak().count, 6 * looked_up * wide * 4) << plan.explain();
   const Tensor ids = random::integers({looked_up}, {.low = 0, .high = 50, .dtype = i32});
   const auto [loss, profile] = step.profile(ids);
   EXPECT_EQ(profile.planned, plan.peak());
@@ -647,7 +647,7 @@ TEST(RowGradients, TakeNoBytesOfTheTablesSize) {
   memory::reset_peak();
   GradientTape tape;
   optimizer.minimize(tape, sum(square(model(ids) - 1.0)), model);
-  EXPECT_LE((memory::peak() - before).count, rows * 4 + 8 * looked_up * wide * 4);
+  EXPECT_LE((memory::peak() - before).count, 8 * looked_up * wide * 4);
 }
 
 TEST(RowGradients, LeaveAllAsItWasWhereAnIndexIsOutOfRange) {
