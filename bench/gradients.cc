@@ -78,23 +78,26 @@ class Peers {
     const std::string code =
         "import importlib.util as u; print(*[p for p in (\"jax\", \"tensorflow\", \"torch\") if "
         "u.find_spec(p)])";
-    installed_ = output_of(python_ + " -c '" + code + "' 2>/dev/null").value_or("");
+    installed_ = output_of(python_ + " -c '" + code + "' 2>/dev/null");
   }
 
-  bool has(const char* peer) const { return installed_.find(peer) != std::string::npos; }
+  bool has_python() const { return installed_.has_value(); }
+  bool has(const char* peer) const {
+    return has_python() && installed_->find(peer) != std::string::npos;
+  }
 
   std::optional<Figures> measure(const Rival& rival, const char* model, double seconds) const {
     const std::optional<std::string> json =
         output_of(python_ + " '" + TIDEMARK_PEERS + "/measure.py' " + rival.peer + " " +
                   rival.mode + " " + model + " " + std::to_string(seconds));
-    if (!json.has_value()) return std::nullopt;
+    if (!json.has_value() || number(*json, "best_s") == 0) return std::nullopt;
     return Figures{number(*json, "best_s"), number(*json, "first_s"),
                    number(*json, "temporary_bytes") / kMiB};
   }
 
  private:
   std::string python_;
-  std::string installed_;
+  std::optional<std::string> installed_;
 };
 
 // ---- a model ------------------------------------------------------------------------------------
@@ -144,7 +147,7 @@ int measure(const Model& model, const Peers& peers, double seconds) {
   for (const Rival& rival : kRivals) {
     const std::string who = std::string(rival.peer) + " " + rival.mode;
     if (!peers.has(rival.peer)) {
-      tell(who, "not installed");
+      tell(who, std::string("not installed; bench/peers/run --install --peer ") + rival.peer);
       continue;
     }
     const std::optional<Figures> theirs = peers.measure(rival, model.name, seconds);
@@ -190,7 +193,7 @@ const Model* named(std::string_view name) {
 
 int run(const std::vector<std::string>& arguments) {
   double seconds = 1;
-  std::string python = TIDEMARK_PEERS_PYTHON;
+  std::optional<std::string> python;
   std::vector<const Model*> models;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string& each = arguments[i];
@@ -205,7 +208,11 @@ int run(const std::vector<std::string>& arguments) {
   if (models.empty()) {
     for (const Model& model : kModels) models.push_back(&model);
   }
-  const Peers peers(python);
+  const Peers peers(python.value_or(TIDEMARK_PEERS_PYTHON));
+  if (python.has_value() && !peers.has_python()) {
+    std::fprintf(stderr, "gradients: --python %s: cannot be run\n", python->c_str());
+    return 2;
+  }
   int missed = 0;
   for (const Model* model : models) missed += measure(*model, peers, seconds);
   std::printf("%d missed\n", missed);
