@@ -69,6 +69,7 @@ int main(int argc, char** argv) {
   run(folder + "eager " + seconds, count);
   run(folder + "functions " + seconds, count);
   run(folder + "loops " + seconds, count);
+  run(folder + "gradients " + seconds, count);
   if (__builtin_cpu_supports("avx512dq"))
     run(folder + "kernels " + seconds, count);
   else

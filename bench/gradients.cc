@@ -1,187 +1,227 @@
-// gradients [seconds per row]: what gradients of whole models need and take. For each: the bytes
-// its plan has beside the results (what is saved, temporaries, workspace), held to a limit, and the
-// time of a call.
+// gradients [seconds per row] [--python FILE] [model...]: what gradients of whole models need and
+// take, ours and those of the peers that FILE has, and whether the bars are met. FILE is a Python,
+// by default that of the virtual environment that bench/peers/run --install makes.
 //
-// The limits are 0.7 of what JAX 0.10 takes for temporaries, or 1.05 of the least there can be
-// where that is more.
+// Of memory the bars are 0.7 of what JAX takes for temporaries, or 1.05 of the least there can be
+// where that is more. Peers run one after another, not in turns with us: bench/peers/run is the
+// one to trust about time on a machine that others use.
+#include "bench/gradient_models.h"
+
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/bars.h"
 #include "bench/interleave.h"
-#include "tidemark/tidemark.h"
 
 namespace tidemark::bench {
 namespace {
 
-namespace td = tidemark;
-
 constexpr double kMiB = 1 << 20;
 
-td::Tensor drawn(const td::Shape& shape, double scale, int64_t key) {
-  return td::random::normal(shape, {.stddev = scale, .key = td::random::Key(key)});
-}
-
-// A function that is called with nothing.
 struct Model {
-  std::string name;
-  double limit_mib = 0;
-  std::function<td::Plan()> plan;
-  std::function<void()> call;
+  const char* name;
+  Prepared (*prepare)();
+  double most_mib;    // Beside the results, whether JAX is there or not.
+  double floor_mib;   // The least there can be with everything kept.
+  double time_share;  // Of the best peer's.
+};
+// The long loop may take its 16 MiB and four matrices of 128 x 128 that are in work.
+constexpr Model kModels[] = {
+    {"mlp_step", mlp_step, 22, 21, 0.9},
+    {"softmax_ce", softmax_ce, 12.8, 0, 0.35},
+    {"conv_step", conv_step, 77, 61, 0.9},
+    {"gpt_step", gpt_step, 203, 120, 0.9},
+    {"lstm_grad", lstm_grad, 19.6, 4, 0.6},
+    {"loop_grad", loop_grad, 1.02 * 62.5, 62.5, 0.6},
+    {"loop_grad_long", loop_grad_long, (kLongLoopSaves + 4 * 65536) / kMiB, 13, 0.6},
 };
 
-Bar measured(const Model& model, double budget_s) {
-  const td::Plan plan = model.plan();
-  model.call();
-  std::vector<Candidate> ours = {{"call", model.call}};
-  interleave(ours, budget_s, false);
-  const double outputs = static_cast<double>(plan.of(td::ByteClass::outputs).count);
-  Bar bar = at_most(model.name + ", MiB beside its results",
-                    (static_cast<double>(plan.peak().count) - outputs) / kMiB, model.limit_mib);
-  char note[64];
-  std::snprintf(note, sizeof(note), "%.1f ms a call", ours[0].best() * 1e3);
-  bar.note = note;
-  return bar;
+struct Rival {
+  const char* peer;
+  const char* mode;
+};
+constexpr Rival kRivals[] = {
+    {"jax", "jit"}, {"tensorflow", "function"}, {"tensorflow", "xla"}, {"torch", "eager"}};
+
+struct Figures {
+  double best_s = 0, first_s = 0;
+  double beside_mib = 0;  // Beside the results; 0 where a peer does not tell.
+};
+
+// ---- the peers ----------------------------------------------------------------------------------
+
+// What a command prints, or nothing where it fails.
+std::optional<std::string> output_of(const std::string& command) {
+  FILE* pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) return std::nullopt;
+  std::string text;
+  char piece[4096];
+  while (std::fgets(piece, sizeof(piece), pipe) != nullptr) text += piece;
+  if (pclose(pipe) != 0) return std::nullopt;
+  return text;
 }
 
-// ---- models -------------------------------------------------------------------------------------
-
-void descend(td::GradientTape& tape, const td::Tensor& loss, const std::vector<td::Variable>& all) {
-  const std::vector<td::Gradient> gradients = tape.gradient(loss, all);
-  for (size_t i = 0; i < all.size(); ++i)
-    all[i].assign_sub(td::multiply(gradients[i].dense(), 1e-3));
+// The number called `key` in a flat piece of JSON; 0 for null.
+double number(const std::string& json, const std::string& key) {
+  const size_t at = json.find("\"" + key + "\": ");
+  return at == std::string::npos ? 0 : std::strtod(json.c_str() + at + key.size() + 4, nullptr);
 }
 
-Model mlp_step() {
-  const std::vector<int64_t> sizes = {784, 1024, 1024, 1024, 10};
-  std::vector<td::Variable> p;
-  for (size_t i = 0; i + 1 < sizes.size(); ++i) {
-    p.emplace_back(drawn({sizes[i], sizes[i + 1]}, 0.02, static_cast<int64_t>(i)));
-    p.emplace_back(td::zeros({sizes[i + 1]}));
+class Peers {
+ public:
+  explicit Peers(const std::string& python) : python_("'" + python + "'") {
+    const std::string code =
+        "import importlib.util as u; print(*[p for p in (\"jax\", \"tensorflow\", \"torch\") if "
+        "u.find_spec(p)])";
+    installed_ = output_of(python_ + " -c '" + code + "' 2>/dev/null");
   }
-  const auto step = td::function([p](const td::Tensor& x, const td::Tensor& y) {
-    td::GradientTape tape;
-    td::Tensor h = x;
-    for (size_t i = 0; i < 6; i += 2) h = td::relu(td::matmul(h, p[i]) + p[i + 1]);
-    const td::Tensor loss = td::mean(td::square(td::matmul(h, p[6]) + p[7] - y));
-    descend(tape, loss, p);
-    return loss;
-  });
-  const td::Tensor x = drawn({1024, 784}, 1, 10), y = drawn({1024, 10}, 1, 11);
-  return {"mlp_step", 22, [=] { return step.plan(x, y); }, [=] { step(x, y); }};
-}
 
-Model softmax_ce() {
-  const td::Tensor labels = td::zeros({2048}, td::i32);
-  const auto gradient = td::function([labels](const td::Tensor& x) {
-    return td::grad([&](const td::Tensor& x) {
-      const td::Tensor at = td::expand_dims(labels, 1);
-      return -td::mean(td::take_along_axis(td::log_softmax(x), at, 1));
-    })(x);
-  });
-  const td::Tensor x = drawn({2048, 32768}, 1, 1);
-  return {"softmax_ce", 12.8, [=] { return gradient.plan(x); }, [=] { gradient(x); }};
-}
-
-Model conv_step() {
-  const auto gradient = td::function([](const td::Tensor& x, const std::vector<td::Tensor>& ws) {
-    return td::grad<1>([](const td::Tensor& x, const std::vector<td::Tensor>& ws) {
-      td::Tensor h = x;
-      for (const td::Tensor& w : ws)
-        h = td::relu(h + td::conv2d(h, w, {.padding = td::Padding::same}));
-      return td::mean(h * h);
-    })(x, ws);
-  });
-  const td::Tensor x = drawn({16, 56, 56, 64}, 1, 1);
-  std::vector<td::Tensor> ws;
-  for (int64_t i = 0; i < 4; ++i) ws.push_back(drawn({3, 3, 64, 64}, 0.05, 2 + i));
-  return {"conv_step", 77, [=] { return gradient.plan(x, ws); }, [=] { gradient(x, ws); }};
-}
-
-Model gpt_step() {
-  constexpr int64_t layers = 4, d = 256, heads = 4, t = 256, batch = 4, words = 8192;
-  struct Block {
-    td::Variable qkv, o, up, down, g1, g2;
-  };
-  const td::Variable table(drawn({words, d}, 0.02, 1));
-  std::vector<Block> blocks;
-  std::vector<td::Variable> all = {table};
-  for (int64_t i = 0; i < layers; ++i) {
-    const int64_t key = 10 * (i + 1);
-    blocks.push_back({td::Variable(drawn({d, 3 * d}, 0.02, key)),
-                      td::Variable(drawn({d, d}, 0.02, key + 1)),
-                      td::Variable(drawn({d, 4 * d}, 0.02, key + 2)),
-                      td::Variable(drawn({4 * d, d}, 0.02, key + 3)), td::Variable(td::ones({d})),
-                      td::Variable(td::ones({d}))});
-    const Block& b = blocks.back();
-    all.insert(all.end(), {b.qkv, b.o, b.up, b.down, b.g1, b.g2});
+  bool has_python() const { return installed_.has_value(); }
+  bool has(const char* peer) const {
+    return has_python() && installed_->find(peer) != std::string::npos;
   }
-  const auto norm = [](const td::Tensor& x, const td::Tensor& g) {
-    return x * td::rsqrt(td::mean(x * x, -1, td::keepdims) + 1e-6) * g;
-  };
-  const auto step = td::function([=](const td::Tensor& ids) {
-    td::GradientTape tape;
-    const td::Tensor mask = td::tril(td::ones({t, t})) > 0;
-    td::Tensor x = td::gather(table, ids);
-    for (const Block& b : blocks) {
-      std::vector<td::Tensor> parts;
-      for (const td::Tensor& u : td::split(td::matmul(norm(x, b.g1), b.qkv), 3, -1))
-        parts.push_back(td::transpose(td::reshape(u, {batch, t, heads, d / heads}), {0, 2, 1, 3}));
-      const td::Tensor scores =
-          td::matmul(parts[0], parts[1], {.transpose_b = true}) / 8.0;  // The root of d / heads.
-      const td::Tensor mixed = td::matmul(td::softmax(td::where(mask, scores, -1e30)), parts[2]);
-      x = x + td::matmul(td::reshape(td::transpose(mixed, {0, 2, 1, 3}), {batch, t, d}), b.o);
-      x = x + td::matmul(td::gelu(td::matmul(norm(x, b.g2), b.up)), b.down);
+
+  std::optional<Figures> measure(const Rival& rival, const char* model, double seconds) const {
+    const std::optional<std::string> json =
+        output_of(python_ + " '" + TIDEMARK_PEERS + "/measure.py' " + rival.peer + " " +
+                  rival.mode + " " + model + " " + std::to_string(seconds));
+    if (!json.has_value() || number(*json, "best_s") == 0) return std::nullopt;
+    return Figures{number(*json, "best_s"), number(*json, "first_s"),
+                   number(*json, "temporary_bytes") / kMiB};
+  }
+
+ private:
+  std::string python_;
+  std::optional<std::string> installed_;
+};
+
+// ---- a model ------------------------------------------------------------------------------------
+
+template <class... Arguments>
+std::string text(const char* format, Arguments... arguments) {
+  char line[160];
+  std::snprintf(line, sizeof(line), format, arguments...);
+  return line;
+}
+
+void tell(const std::string& who, const std::string& what) {
+  std::printf("  %-20s %s\n", who.c_str(), what.c_str());
+  std::fflush(stdout);
+}
+
+Figures measure_ours(const Model& model, double seconds) {
+  const Prepared prepared = model.prepare();
+  Figures figures;
+  const double begin = now_s();
+  prepared.call();
+  figures.first_s = figures.best_s = now_s() - begin;
+  const double warm = now_s();
+  for (int samples = 0; samples < 3 || now_s() - warm < seconds; ++samples) {
+    const double sample_begin = now_s();
+    prepared.call();
+    figures.best_s = std::min(figures.best_s, now_s() - sample_begin);
+  }
+  const Plan plan = prepared.plan();
+  figures.beside_mib =
+      static_cast<double>(plan.peak().count - plan.of(ByteClass::outputs).count) / kMiB;
+  tell("ours", text("%.2f ms a call, first call %.3f s, %.2f MiB beside the results, %.2f saved",
+                    figures.best_s * 1e3, figures.first_s, figures.beside_mib,
+                    static_cast<double>(plan.of(ByteClass::saved).count) / kMiB));
+  return figures;
+}
+
+// Prints figures and bars; gives the number missed.
+int measure(const Model& model, const Peers& peers, double seconds) {
+  const std::string name = model.name;
+  std::printf("%s\n", model.name);
+  const Figures ours = measure_ours(model, seconds);
+  std::vector<Bar> bars = {
+      at_most(name + ", MiB beside its results", ours.beside_mib, model.most_mib)};
+  double best_s = 0;
+  std::string best;
+  for (const Rival& rival : kRivals) {
+    const std::string who = std::string(rival.peer) + " " + rival.mode;
+    if (!peers.has(rival.peer)) {
+      tell(who, std::string("not installed; bench/peers/run --install --peer ") + rival.peer);
+      continue;
     }
-    const td::Tensor logits = td::matmul(x, table, {.transpose_b = true});
-    const td::Tensor seen = td::log_softmax(logits)[{td::all, td::Slice{.end = t - 1}}];
-    const td::Tensor next = td::expand_dims(ids[{td::all, td::Slice{.begin = 1}}], -1);
-    const td::Tensor loss = -td::mean(td::take_along_axis(seen, next, -1));
-    descend(tape, loss, all);
-    return loss;
-  });
-  const td::Tensor ids = td::random::integers(
-      {batch, t}, {.low = 0, .high = words, .dtype = td::i32, .key = td::random::Key(3)});
-  return {"gpt_step", 203, [=] { return step.plan(ids); }, [=] { step(ids); }};
+    const std::optional<Figures> theirs = peers.measure(rival, model.name, seconds);
+    if (!theirs.has_value()) {
+      tell(who, "failed");
+      continue;
+    }
+    const bool is_jax = std::string_view(rival.peer) == "jax";
+    tell(who, text("%.2f ms a call, first call %.3f s", theirs->best_s * 1e3, theirs->first_s) +
+                  (is_jax ? text(", %.2f MiB of temporaries", theirs->beside_mib) : ""));
+    if (is_jax) {
+      const double least = 1.05 * model.floor_mib / theirs->beside_mib;
+      bars.push_back(at_most(name + ", of JAX's temporaries", ours.beside_mib / theirs->beside_mib,
+                             std::max(0.7, least)));
+      bars.push_back(at_most(name + ", of JAX's first call", ours.first_s / theirs->first_s, 0.5));
+    }
+    if (best.empty() || theirs->best_s < best_s) {
+      best_s = theirs->best_s;
+      best = who;
+    }
+  }
+  if (!best.empty())
+    bars.push_back(
+        at_most(name + ", of the time of " + best, ours.best_s / best_s, model.time_share));
+  return print_all(bars);
 }
 
-Model loop_gradient(const char* name, int64_t trips, td::Save save, double limit_mib) {
-  const td::Tensor x = drawn({128, 128}, 1, 1), a = drawn({128, 128}, 0.08, 2);
-  const auto gradient = td::function([=](const td::Tensor& a) {
-    return td::grad([&](const td::Tensor& a) {
-      return td::sum(td::fori_loop(
-          0, trips,
-          [&](const td::Tensor&, const td::Tensor& c) { return td::tanh(td::matmul(c, a)); }, x,
-          {.save = save}));
-    })(a);
-  });
-  return {name, limit_mib, [=] { return gradient.plan(a); }, [=] { gradient(a); }};
+int usage() {
+  std::fprintf(stderr,
+               "usage: gradients [seconds per row, 1 by default] [--python FILE] [model...]\n"
+               "models:");
+  for (const Model& model : kModels) std::fprintf(stderr, " %s", model.name);
+  std::fprintf(stderr, "\n");
+  return 2;
+}
+
+const Model* named(std::string_view name) {
+  for (const Model& model : kModels) {
+    if (name == model.name) return &model;
+  }
+  return nullptr;
+}
+
+int run(const std::vector<std::string>& arguments) {
+  double seconds = 1;
+  std::optional<std::string> python;
+  std::vector<const Model*> models;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& each = arguments[i];
+    if (each == "--python" && i + 1 < arguments.size()) {
+      python = arguments[++i];
+    } else if (const Model* model = named(each)) {
+      models.push_back(model);
+    } else if (i > 0 || (seconds = std::atof(each.c_str())) <= 0) {
+      return usage();
+    }
+  }
+  if (models.empty()) {
+    for (const Model& model : kModels) models.push_back(&model);
+  }
+  const Peers peers(python.value_or(TIDEMARK_PEERS_PYTHON));
+  if (python.has_value() && !peers.has_python()) {
+    std::fprintf(stderr, "gradients: --python %s: cannot be run\n", python->c_str());
+    return 2;
+  }
+  int missed = 0;
+  for (const Model* model : models) missed += measure(*model, peers, seconds);
+  std::printf("%d missed\n", missed);
+  return missed == 0 ? 0 : 1;
 }
 
 }  // namespace
 }  // namespace tidemark::bench
 
 int main(int argc, char** argv) {
-  using namespace tidemark::bench;
-  const double budget_s = argc > 1 ? std::atof(argv[1]) : 1;
-  if (budget_s <= 0) {
-    std::fprintf(stderr, "usage: gradients [seconds per row, 1 by default]\n");
-    return 2;
-  }
-  int missed = 0;
-  const auto row = [&](const Model& model) {
-    const Bar bar = measured(model, budget_s);
-    print(bar);
-    missed += bar.pass() ? 0 : 1;
-  };
-  row(mlp_step());
-  row(softmax_ce());
-  row(conv_step());
-  row(gpt_step());
-  row(loop_gradient("1,000 x tanh(c.a), all kept", 1'000, tidemark::Save::all(), 1.02 * 62.5));
-  std::printf("%d missed\n", missed);
-  return missed == 0 ? 0 : 1;
+  return tidemark::bench::run(std::vector<std::string>(argv + 1, argv + argc));
 }

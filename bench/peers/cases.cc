@@ -1,36 +1,11 @@
 #include "bench/peers/cases.h"
 
-#include <cstdint>
+#include "bench/gradient_models.h"
 
 namespace tidemark::bench {
 namespace {
 
 namespace td = tidemark;
-
-// Numbers between -scale / 2 and scale / 2 that inputs.py gives too, bit for bit: a hash of the
-// position, 24 bits of it, scaled.
-uint32_t mixed(uint32_t position) {
-  position ^= position >> 16;
-  position *= 0x7feb352dU;
-  position ^= position >> 15;
-  position *= 0x846ca68bU;
-  return position ^ (position >> 16);
-}
-
-Tensor input(const Shape& shape, float scale, uint32_t salt = 0) {
-  std::vector<float> values(static_cast<size_t>(shape.size()));
-  for (size_t i = 0; i < values.size(); ++i) {
-    const uint32_t number = mixed(static_cast<uint32_t>(i) + salt * 0x9e3779b9U) >> 8;
-    values[i] = (static_cast<float>(number) * 0x1p-24F - 0.5F) * scale;
-  }
-  return td::constant(values, shape);
-}
-
-template <class Function, class... Arguments>
-Prepared prepared(Function function, Arguments... arguments) {
-  return {[=] { return std::vector<Tensor>{function(arguments...)}; },
-          [=] { return function.plan(arguments...).peak().count; }};
-}
 
 Prepared chain_of(const Shape& shape) {
   return prepared(td::function([](const Tensor& x) { return x * x * 2.0 + 1.0; }), input(shape, 4));
@@ -104,10 +79,23 @@ Prepared eager_ops() {
 
 const std::vector<PeerCase>& peer_cases() {
   static const std::vector<PeerCase> cases = {
-      {"chain", chain},           {"chain_big", chain_big}, {"map_small", map_small},
-      {"map_big", map_big},       {"map_sin", map_sin},     {"matpow", matpow},
-      {"accumulate", accumulate}, {"acc_calls", acc_calls}, {"dense_fwd", dense_fwd},
+      {"chain", chain},
+      {"chain_big", chain_big},
+      {"map_small", map_small},
+      {"map_big", map_big},
+      {"map_sin", map_sin},
+      {"matpow", matpow},
+      {"accumulate", accumulate},
+      {"acc_calls", acc_calls},
+      {"dense_fwd", dense_fwd},
       {"eager_ops", eager_ops},
+      {"mlp_step", mlp_step},
+      {"softmax_ce", softmax_ce},
+      {"conv_step", conv_step},
+      {"gpt_step", gpt_step},
+      {"lstm_grad", lstm_grad},
+      {"loop_grad", loop_grad},
+      {"loop_grad_long", loop_grad_long},
   };
   return cases;
 }

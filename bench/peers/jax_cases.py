@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from inputs import values
+from inputs import RATE, Gpt, conv_parameters, lstm_parameters, mlp_parameters, orthogonal, values
 
 MODES = ("jit",)
 
@@ -14,17 +14,29 @@ class Compiled:
 
     def __init__(self, function, *arguments):
         self.function = jax.jit(function)
-        self.arguments = [jax.block_until_ready(jnp.asarray(each)) for each in arguments]
+        self.arguments = jax.block_until_ready(jax.tree.map(jnp.asarray, arguments))
 
     def __call__(self):
         return jax.block_until_ready(self.function(*self.arguments))
 
 
-def planned_bytes(call):
-    if not isinstance(call, Compiled):
-        return None
-    said = call.function.lower(*call.arguments).compile().memory_analysis()
-    return said.temp_size_in_bytes + said.output_size_in_bytes if said else None
+class Step(Compiled):
+    """A step of SGD by the first argument, from where that is each time."""
+
+    def __init__(self, loss, *arguments):
+        def step(parameters, *inputs):
+            value, gradients = jax.value_and_grad(loss)(parameters, *inputs)
+            return [p - RATE * g for p, g in zip(parameters, gradients)], value
+
+        super().__init__(step, *arguments)
+
+    def checked(self):
+        return [after - before for after, before in zip(self()[0], self.arguments[0])]
+
+
+def planned(call):
+    said = call.function.lower(*call.arguments).compile().memory_analysis() if isinstance(call, Compiled) else None
+    return (said.temp_size_in_bytes + said.output_size_in_bytes, said.temp_size_in_bytes) if said else (None, None)
 
 
 def chain_of(*shape):
@@ -70,6 +82,84 @@ def eager_ops(mode):
     return adds
 
 
+# ---- Gradients
+
+
+def mlp_step(mode):
+    def loss(p, x, y):
+        h = x
+        for i in range(0, 6, 2):
+            h = jax.nn.relu(h @ p[i] + p[i + 1])
+        return jnp.mean((h @ p[6] + p[7] - y) ** 2)
+
+    return Step(loss, mlp_parameters(), values(1024, 784, scale=2, salt=10), values(1024, 10, scale=2, salt=11))
+
+
+def softmax_ce(mode):
+    labels = jnp.zeros((2048, 1), jnp.int32)
+    loss = lambda x: -jnp.mean(jnp.take_along_axis(jax.nn.log_softmax(x), labels, 1))
+    return Compiled(jax.grad(loss), values(2048, 32768, scale=4))
+
+
+def conv_step(mode):
+    def loss(ws, x):
+        h = x
+        for w in ws:
+            h = jax.nn.relu(h + lax.conv_general_dilated(h, w, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")))
+        return jnp.mean(h * h)
+
+    return Compiled(jax.grad(loss), conv_parameters(), values(16, 56, 56, 64, scale=2))
+
+
+def gpt_step(mode):
+    of = Gpt()
+    norm = lambda x, g: x * lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + 1e-6) * g
+    heads = lambda u: u.reshape(of.batch, of.t, of.heads, of.d // of.heads).transpose(0, 2, 1, 3)
+
+    def loss(p, ids):
+        mask = jnp.tril(jnp.ones((of.t, of.t), bool))
+        x = p[0][ids]
+        for qkv, o, up, down, g1, g2 in of.blocks(p):
+            q, k, v = [heads(u) for u in jnp.split(norm(x, g1) @ qkv, 3, -1)]
+            scores = jnp.where(mask, q @ k.swapaxes(-1, -2) / 8.0, -1e30)
+            x = x + (jax.nn.softmax(scores) @ v).transpose(0, 2, 1, 3).reshape(of.batch, of.t, of.d) @ o
+            x = x + jax.nn.gelu(norm(x, g2) @ up) @ down
+        seen = jax.nn.log_softmax(x @ p[0].T)[:, :-1]
+        return -jnp.mean(jnp.take_along_axis(seen, ids[:, 1:, None], -1))
+
+    return Step(loss, of.parameters(), of.ids())
+
+
+def lstm_grad(mode):
+    def loss(weights, xs):
+        w, u, b = weights
+
+        def body(state, x):
+            h, c = state
+            forget, take, new, give = jnp.split(x @ w + h @ u + b, 4, -1)
+            c = jax.nn.sigmoid(forget) * c + jax.nn.sigmoid(take) * jnp.tanh(new)
+            h = jax.nn.sigmoid(give) * jnp.tanh(c)
+            return (h, c), h
+
+        zero = jnp.zeros((32, 128))
+        return jnp.mean(lax.scan(body, (zero, zero), xs)[1] ** 2)
+
+    def gradients(weights, xs):
+        value, by_weight = jax.value_and_grad(loss)(weights, xs)
+        return [*by_weight, value]
+
+    return Compiled(gradients, lstm_parameters(), values(128, 32, 128, scale=2))
+
+
+def loop_grad_of(trips):
+    def case(mode):
+        x = jnp.asarray(values(128, 128, scale=2))
+        loss = lambda a: jnp.sum(lax.scan(lambda c, _: (jnp.tanh(c @ a), None), x, None, length=trips)[0])
+        return Compiled(jax.grad(loss), orthogonal(128))
+
+    return case
+
+
 CASES = {
     "chain": chain_of(1000, 1000),
     "chain_big": chain_of(8192, 8192),
@@ -81,4 +171,11 @@ CASES = {
     "acc_calls": acc_calls,
     "dense_fwd": dense_fwd,
     "eager_ops": eager_ops,
+    "mlp_step": mlp_step,
+    "softmax_ce": softmax_ce,
+    "conv_step": conv_step,
+    "gpt_step": gpt_step,
+    "lstm_grad": lstm_grad,
+    "loop_grad": loop_grad_of(1000),
+    "loop_grad_long": loop_grad_of(10_000),
 }

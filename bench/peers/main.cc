@@ -89,8 +89,8 @@ void measure(const PeerCase& which, double seconds) {
   std::sort(samples.begin(), samples.end());
   const int64_t peak = peak_bytes() - start_bytes;
   const int64_t growth = resident_bytes() - warm_bytes;
-  const std::string planned =
-      prepared.planned_bytes ? std::to_string(prepared.planned_bytes()) : "null";
+  const std::string planned = prepared.plan ? std::to_string(prepared.plan().peak().count) : "null";
+  if (prepared.checked) results = prepared.checked();
   std::printf(
       "{\"best_s\": %.9g, \"median_s\": %.9g, \"first_s\": %.9g, \"peak_bytes\": %lld, "
       "\"growth_bytes\": %lld, \"planned_bytes\": %s, \"result\": %s}\n",

@@ -1,8 +1,9 @@
 """One (peer, mode, case) in a process of its own: `measure.py PEER MODE CASE [SECONDS]`, one line of JSON.
 
 Measured as main.cc measures our side. A peer's file has CASES, by name: a function of the mode that makes
-the inputs and gives the call to measure, or None where the case says nothing in that mode. It may have
-planned_bytes(call): what the peer says it needs beyond arguments.
+the inputs and gives the call to measure, or None where the case says nothing in that mode. A call may have
+checked(): what is compared, where that is not its result. A file may have planned(call): what the peer says
+it needs beyond arguments, and how much of that is temporary.
 """
 
 import gc
@@ -83,9 +84,10 @@ def main(peer_name, mode, case, seconds="0.5"):
         print(json.dumps({"skipped": True}))
         return
     figures = measure(call, float(seconds))
-    planned = getattr(peer, "planned_bytes", lambda _: None)(call)
-    result = call()
-    figures |= {"planned_bytes": planned, "result": fingerprint(result if isinstance(result, (tuple, list)) else [result])}
+    planned, temporary = getattr(peer, "planned", lambda _: (None, None))(call)
+    result = getattr(call, "checked", call)()
+    figures |= {"planned_bytes": planned, "temporary_bytes": temporary}
+    figures |= {"result": fingerprint(result if isinstance(result, (tuple, list)) else [result])}
     print(json.dumps(figures))
 
 

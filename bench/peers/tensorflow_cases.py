@@ -7,15 +7,60 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
 import tensorflow as tf
 
-from inputs import values
+from inputs import RATE, Gpt, conv_parameters, lstm_parameters, mlp_parameters, orthogonal, values
 
 MODES = ("eager", "function", "xla")
 
 
+WRAP = {"eager": lambda f: f, "function": tf.function, "xla": lambda f: tf.function(f, jit_compile=True)}
+
+
 def called(mode, function, *arguments):
-    wrap = {"eager": lambda f: f, "function": tf.function, "xla": lambda f: tf.function(f, jit_compile=True)}[mode]
-    wrapped, tensors = wrap(function), [tf.constant(each) for each in arguments]
+    wrapped, tensors = WRAP[mode](function), [tf.constant(each) for each in arguments]
     return lambda: wrapped(*tensors)
+
+
+class Step:
+    """A step of SGD in place."""
+
+    def __init__(self, mode, loss, parameters, *inputs):
+        self.start, self.inputs = parameters, [tf.constant(each) for each in inputs]
+        self.variables = [tf.Variable(each) for each in parameters]
+
+        def step(*inputs):
+            with tf.GradientTape() as tape:
+                value = loss(self.variables, *inputs)
+            for variable, gradient in zip(self.variables, tape.gradient(value, self.variables)):
+                variable.assign_sub(RATE * tf.convert_to_tensor(gradient))
+            return value
+
+        self.step = WRAP[mode](step)
+
+    def __call__(self):
+        return self.step(*self.inputs)
+
+    def checked(self):
+        for variable, start in zip(self.variables, self.start):
+            variable.assign(start)
+        self()
+        return [variable - start for variable, start in zip(self.variables, self.start)]
+
+
+def gradient_of(loss):
+    """By the first argument, a tensor or a list."""
+
+    def gradient(x, *inputs):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            value = loss(x, *inputs)
+        return tape.gradient(value, x)
+
+    return gradient
+
+
+def compiled(case):
+    """A case that is not asked of eager code."""
+    return lambda mode: None if mode == "eager" else case(mode)
 
 
 def chain_of(*shape):
@@ -74,6 +119,96 @@ def eager_ops(mode):
     return adds
 
 
+# ---- Gradients
+
+
+def mlp_step(mode):
+    def loss(p, x, y):
+        h = x
+        for i in range(0, 6, 2):
+            h = tf.nn.relu(h @ p[i] + p[i + 1])
+        return tf.reduce_mean((h @ p[6] + p[7] - y) ** 2)
+
+    return Step(mode, loss, mlp_parameters(), values(1024, 784, scale=2, salt=10), values(1024, 10, scale=2, salt=11))
+
+
+def softmax_ce(mode):
+    labels = tf.zeros(2048, tf.int32)
+    loss = lambda x: tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, x))
+    return called(mode, gradient_of(loss), values(2048, 32768, scale=4))
+
+
+def conv_step(mode):
+    x = tf.constant(values(16, 56, 56, 64, scale=2))
+
+    def loss(ws):
+        h = x
+        for w in ws:
+            h = tf.nn.relu(h + tf.nn.conv2d(h, w, 1, "SAME"))
+        return tf.reduce_mean(h * h)
+
+    return called(mode, lambda *ws: gradient_of(loss)(list(ws)), *conv_parameters())
+
+
+def gpt_step(mode):
+    of = Gpt()
+    norm = lambda x, g: x * tf.math.rsqrt(tf.reduce_mean(x * x, -1, keepdims=True) + 1e-6) * g
+    heads = lambda u: tf.transpose(tf.reshape(u, (of.batch, of.t, of.heads, of.d // of.heads)), (0, 2, 1, 3))
+
+    def loss(p, ids):
+        mask = tf.linalg.band_part(tf.ones((of.t, of.t)), -1, 0) > 0
+        x = tf.gather(p[0], ids)
+        for qkv, o, up, down, g1, g2 in of.blocks(p):
+            q, k, v = [heads(u) for u in tf.split(norm(x, g1) @ qkv, 3, -1)]
+            scores = tf.where(mask, tf.matmul(q, k, transpose_b=True) / 8.0, -1e30)
+            x = x + tf.reshape(tf.transpose(tf.nn.softmax(scores) @ v, (0, 2, 1, 3)), (of.batch, of.t, of.d)) @ o
+            x = x + tf.nn.gelu(norm(x, g2) @ up, approximate=True) @ down
+        logits = tf.matmul(x, p[0], transpose_b=True)[:, :-1]
+        return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(ids[:, 1:], logits))
+
+    return Step(mode, loss, of.parameters(), of.ids())
+
+
+def lstm_grad(mode):
+    xs = tf.constant(values(128, 32, 128, scale=2))
+
+    def loss(weights):
+        w, u, b = weights
+
+        def body(i, h, c, array):
+            forget, take, new, give = tf.split(xs[i] @ w + h @ u + b, 4, -1)
+            c = tf.sigmoid(forget) * c + tf.sigmoid(take) * tf.tanh(new)
+            h = tf.sigmoid(give) * tf.tanh(c)
+            return i + 1, h, c, array.write(i, h)
+
+        zero = tf.zeros((32, 128))
+        start = [tf.constant(0), zero, zero, tf.TensorArray(tf.float32, size=128, element_shape=(32, 128))]
+        array = tf.while_loop(lambda i, *_: i < 128, body, start, maximum_iterations=128)[-1]
+        return tf.reduce_mean(array.stack() ** 2)
+
+    def gradients(*weights):
+        with tf.GradientTape() as tape:
+            tape.watch(weights)
+            value = loss(weights)
+        return [*tape.gradient(value, weights), value]
+
+    return called(mode, gradients, *lstm_parameters())
+
+
+def loop_grad_of(trips):
+    def case(mode):
+        x = tf.constant(values(128, 128, scale=2))
+
+        def loss(a):
+            body = lambda i, c: (i + 1, tf.tanh(tf.matmul(c, a)))
+            last = tf.while_loop(lambda i, c: i < trips, body, [tf.constant(0), x], maximum_iterations=trips)
+            return tf.reduce_sum(last[1])
+
+        return called(mode, gradient_of(loss), orthogonal(128))
+
+    return case
+
+
 CASES = {
     "chain": chain_of(1000, 1000),
     "chain_big": chain_of(8192, 8192),
@@ -85,4 +220,11 @@ CASES = {
     "acc_calls": acc_calls,
     "dense_fwd": dense_fwd,
     "eager_ops": eager_ops,
+    "mlp_step": compiled(mlp_step),
+    "softmax_ce": compiled(softmax_ce),
+    "conv_step": compiled(conv_step),
+    "gpt_step": compiled(gpt_step),
+    "lstm_grad": compiled(lstm_grad),
+    "loop_grad": compiled(loop_grad_of(1000)),
+    "loop_grad_long": compiled(loop_grad_of(10_000)),
 }

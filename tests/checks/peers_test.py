@@ -1,6 +1,6 @@
-"""bench/peers/run without any peer: it explains itself, refuses what it does not know, and measures our side.
+"""bench/peers/run and bench/gradients without any peer: they refuse what they do not know, and measure our side.
 
-usage: peers_test.py PEER_CASES
+usage: peers_test.py PEER_CASES GRADIENTS
 """
 
 import json
@@ -11,6 +11,7 @@ import tempfile
 import unittest
 
 RUN = pathlib.Path(__file__).resolve().parents[2] / "bench" / "peers" / "run"
+GRADIENTS = sys.argv.pop()
 PROGRAM = sys.argv.pop()
 
 
@@ -65,6 +66,55 @@ class Peers(unittest.TestCase):
         # Results, and nothing else: 1, 20,000 and 100 floats, each rounded to 64 bytes.
         planned = {case: row["planned_bytes"] for case, row in rows.items()}
         self.assertEqual(planned, {"acc_calls": 64, "accumulate": 80000, "map_big": 448, "eager_ops": None})
+
+    def test_a_step_of_training_tells_how_far_it_moved_the_parameters(self):
+        with tempfile.TemporaryDirectory() as folder:
+            prefix = pathlib.Path(folder, "out")
+            done = run("--peer", "none", "--repeat", "1", "--seconds", "0", "--output", prefix, "--program", PROGRAM,
+                       "mlp_step", "lstm_grad")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            written = json.loads(pathlib.Path(f"{prefix}.json").read_text(encoding="utf-8"))
+        step, gradient = [row["result"] for row in written["results"]]
+        self.assertEqual(step["count"], 784 * 1024 + 2 * 1024 * 1024 + 1024 * 10 + 3 * 1024 + 10)
+        # From the start, whatever the calls before did. JAX 0.10.2 gives these numbers.
+        self.assertAlmostEqual(step["elements"][-1], 0.00029629093, delta=1e-8)
+        # Gradients by three weights, and the value last.
+        self.assertEqual(gradient["count"], 2 * 128 * 512 + 512 + 1)
+        self.assertAlmostEqual(gradient["elements"][-1], 0.01898407, delta=1e-7)
+
+    def gradients(self, *arguments, python=None):
+        """bench/gradients of the LSTM with a program in the place of Python."""
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder, "python")
+            file.write_text(f"#!/bin/sh\n{python}\n", encoding="utf-8")
+            file.chmod(0o755)
+            options = ["0.01", "--python", file, "lstm_grad"]
+            return subprocess.run([GRADIENTS, *(arguments or options)], capture_output=True, text=True)
+
+    def test_gradients_refuses_what_it_does_not_know(self):
+        done = self.gradients("--python", "/nowhere/python")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertEqual(done.stderr, "gradients: --python /nowhere/python: cannot be run\n")
+        done = self.gradients("lstm_grid")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("models: mlp_step softmax_ce", done.stderr)
+
+    def test_gradients_says_which_peers_are_missing_or_fail(self):
+        told = self.gradients(python='[ "$1" = -c ] && echo torch').stdout
+        self.assertIn("  jax jit              not installed; bench/peers/run --install --peer jax\n", told)
+        self.assertIn("  tensorflow xla       not installed; bench/peers/run --install --peer tensorflow\n", told)
+        self.assertIn("  torch eager          failed\n", told)
+        self.assertIn("lstm_grad, MiB beside its results", told)
+        self.assertNotIn("of the time of", told)
+
+    def test_gradients_holds_us_to_shares_of_what_jax_takes(self):
+        figures = '{"best_s": 1e-9, "first_s": 1e9, "temporary_bytes": 1073741824}'
+        done = self.gradients(python=f"[ \"$1\" = -c ] && echo jax || echo '{figures}'")
+        self.assertEqual(done.returncode, 1)
+        rows = {line.split("  ")[0]: line for line in done.stdout.splitlines()}
+        self.assertRegex(rows["lstm_grad, of JAX's temporaries"], r" 0\.0\d\d  <=    0.700  pass")
+        self.assertRegex(rows["lstm_grad, of JAX's first call"], r" 0\.000  <=    0.500  pass")
+        self.assertRegex(rows["lstm_grad, of the time of jax jit"], r"  <=    0.600  MISS")
 
 
 if __name__ == "__main__":
