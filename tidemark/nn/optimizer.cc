@@ -191,7 +191,8 @@ void Optimizer::minimize(GradientTape& tape, const Tensor& loss, const NamedVari
   const NamedVariables trained = trainable(named);
   if (trained.empty())
     throw UserError("minimize: the model has no trainable Variable", at,
-                    "Variables are found in a model's fields: see td::nn::named_variables(model)");
+                    "Variables are found in a model's fields: a class with private ones writes "
+                    "TIDEMARK_FIELDS(a_, b_), a closure is given as nn::Lambda(f, layers)");
   detail::VariablesOnce known;
   for (const auto& each : named) known.add(each.second);
   for (const Variable& read : tape.watched_variables()) {

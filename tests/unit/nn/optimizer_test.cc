@@ -331,7 +331,8 @@ TEST(Minimize, SaysWhatIsWrong) {
   };
   EXPECT_EQ(said(without_variables),
             "minimize: the model has no trainable Variable" + at +
-                "Variables are found in a model's fields: see td::nn::named_variables(model)");
+                "Variables are found in a model's fields: a class with private ones writes "
+                "TIDEMARK_FIELDS(a_, b_), a closure is given as nn::Lambda(f, layers)");
   const auto tape_too_late = [&] {
     const Tensor y = model(constant({{1.0f, 1.0f}}));
     GradientTape tape;
