@@ -9,6 +9,7 @@
 
 #include "tidemark/api/memory.h"
 #include "tidemark/api/mode.h"
+#include "tidemark/api/worker_scope.h"
 #include "tidemark/data/noted.h"
 #include "tidemark/data/stage.h"
 
@@ -199,10 +200,12 @@ class ParallelMapCursor final : public Cursor {
   void start() {
     threads_.reserve(slots_.size());
     for (size_t i = 0; i < slots_.size(); ++i)
-      threads_.emplace_back([this, training = nn::is_training()] {
-        const nn::Training mode(training);
-        while (work()) continue;
-      });
+      threads_.emplace_back(
+          [this, training = nn::is_training(), memory = tidemark::detail::scope_of_this_thread()] {
+            const nn::Training mode(training);
+            const tidemark::detail::WorkerScope scope(memory);
+            while (work()) continue;
+          });
   }
 
   // ---- on the threads

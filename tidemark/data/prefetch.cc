@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "tidemark/api/mode.h"
+#include "tidemark/api/worker_scope.h"
 #include "tidemark/data/stage.h"
 
 namespace tidemark::data {
@@ -65,10 +66,12 @@ class PrefetchCursor final : public Cursor {
   };
 
   void start() {
-    thread_ = std::thread([this, training = nn::is_training()] {
-      const nn::Training mode(training);
-      while (work()) continue;
-    });
+    thread_ = std::thread(
+        [this, training = nn::is_training(), memory = tidemark::detail::scope_of_this_thread()] {
+          const nn::Training mode(training);
+          const tidemark::detail::WorkerScope scope(memory);
+          while (work()) continue;
+        });
   }
   Made fetch() {
     std::unique_lock lock(mutex_);

@@ -33,6 +33,15 @@ Bytes planned(const data::Dataset<E>& dataset) {
   return dataset.plan().total();
 }
 
+// As peak_of, by a scope around the walk.
+template <class E>
+Bytes peak_in_scope(const data::Dataset<E>& dataset) {
+  const MemoryScope scope("walk");
+  for ([[maybe_unused]] const E& element : dataset) continue;
+  EXPECT_EQ(scope.current(), Bytes(0));
+  return scope.peak();
+}
+
 // A generator of so many elements of so many bytes.
 auto elements_of(std::vector<int64_t> sizes) {
   return data::from_generator([sizes, i = size_t{0}]() mutable -> std::optional<Tensor> {
@@ -82,6 +91,18 @@ TEST(DataBytes, ThreadsHoldNoMoreThanThePlanSays) {
     while (memory::current() - before < 320'000_B && ahead.position().element < 6)
       std::this_thread::yield();  // Until all that may be ahead is.
   EXPECT_EQ(memory::peak() - before, planned(ahead));
+}
+
+TEST(DataBytes, AMemoryScopeCountsWhatThreadsMakeForItsWalk) {
+  const auto batches = data::from_tensor_slices(ones({64, 1024})).shuffle({.seed = 1}).batch(8);
+  const Bytes one(8 * 1024 * 4);
+  EXPECT_EQ(peak_in_scope(batches), one);
+  const auto ahead = batches.prefetch(2);
+  EXPECT_GE(peak_in_scope(ahead), one);
+  EXPECT_LE(peak_in_scope(ahead), planned(ahead));
+  const auto twice = batches.map([](const Tensor& x) { return x + x; }, {.parallel = 2});
+  EXPECT_GE(peak_in_scope(twice), one + one);
+  EXPECT_LE(peak_in_scope(twice), planned(twice));
 }
 
 TEST(DataBytes, AHundredEpochsAreFlatToTheByte) {
