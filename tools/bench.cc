@@ -15,7 +15,7 @@ constexpr const char* kHelp =
 
 Runs a benchmark; what follows its name goes to it: most take the seconds that each row may last.
 Without a name it lists them and says which are built. NAME is one of
-  bars|eager|functions|gradients|kernels|loops|matmul|peer_cases|plan|tile
+  bars|datasets|eager|functions|gradients|kernels|loops|matmul|peer_cases|plan|tile
 
 options:
   --json   the list for programs; after `plan`, its figures
@@ -29,6 +29,7 @@ struct Bench {
 };
 constexpr Bench kBenches[] = {
     {"bars", "every benchmark, and whether the bars the project sets itself are met"},
+    {"datasets", "passes over a dataset against plain copies of its rows"},
     {"eager", "what an op costs in eager code, and the first tensor of a process"},
     {"functions", "what a call, a trace and compiling cost"},
     {"gradients",

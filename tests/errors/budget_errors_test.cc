@@ -34,7 +34,7 @@ TEST(BudgetErrors, NameThePeakItsStepAndTheLargest) {
       "KiB\n"
       "  at @\n"
       "  the most is in use at step 0 (exp, #): outputs 256.0 KiB, temporaries 256.0 KiB\n"
-      "  largest: f32[256, 256] 256.0 KiB, temporaries: made by group, read last by step 1 "
+      "  largest: f32[256, 256] 256.0 KiB, temporaries: made by exp, read last by step 1 "
       "(cumsum) (#)\n"
       "           f32[256, 256] 256.0 KiB, outputs: result (#)\n"
       "  .budget = 512_KiB fits",

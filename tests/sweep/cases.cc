@@ -537,6 +537,12 @@ void cumsum_cases(Cases& cases, DType dtype) {
   }
 }
 
+void first_equal_cases(Cases& cases, DType dtype) {
+  if (std::find(std::begin(kIndexDTypes), std::end(kIndexDTypes), dtype) == std::end(kIndexDTypes))
+    return;
+  for (const int64_t n : {0, 1, 7, 300}) cases.add_laid_out({indices(cases, dtype, {n}, 40)}, {});
+}
+
 // ---- contractions -------------------------------------------------------------------------------
 
 void matmul_cases(Cases& cases, DType dtype) {
@@ -651,6 +657,7 @@ constexpr Table kTables[] = {{&ops::reshape, reshape_cases},
                              {&ops::take_along_axis, take_along_cases},
                              {&ops::scatter_add, scatter_cases},
                              {&ops::cumsum, cumsum_cases},
+                             {&ops::first_equal, first_equal_cases},
                              {&ops::matmul, matmul_cases},
                              {&ops::conv2d, conv_cases},
                              {&ops::arange, draw_cases},

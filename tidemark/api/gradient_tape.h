@@ -22,6 +22,7 @@
 
 #include "tidemark/api/structure.h"
 #include "tidemark/api/variable.h"
+#include "tidemark/api/variable_walk.h"
 
 namespace tidemark {
 
@@ -97,8 +98,10 @@ constexpr bool any_holds_sources() {
 }
 template <class T>
 constexpr bool holds_sources() {
-  if constexpr (std::is_same_v<T, Tensor> || std::is_same_v<T, Variable>)
+  if constexpr (std::is_same_v<T, Tensor> || std::is_same_v<T, Variable> || WalksItself<T>)
     return true;
+  else if constexpr (is_shared<T> || is_unique<T>)
+    return holds_sources<std::remove_const_t<typename T::element_type>>();
   else if constexpr (is_tuple<T>)
     return any_holds_sources<T>();
   else if constexpr (is_list<T> || is_optional<T>)
@@ -126,7 +129,8 @@ constexpr size_t source_field() {
 
 // What gradient() gives for sources: tensors for tensors, Gradients for Variables. C++ has no
 // struct like another one with other types, so that a struct with Variables gives a tuple: a part
-// for each field that holds a Variable or a tensor.
+// for each field that holds a Variable or a tensor. What hides its types gives a list, a pointer an
+// optional.
 template <class T>
 struct GradientOfT {
   using type = T;
@@ -146,6 +150,16 @@ struct GradientOfT<std::optional<T>> {
 template <class T>
 struct GradientOfT<std::map<std::string, T>> {
   using type = std::map<std::string, typename GradientOfT<T>::type>;
+};
+template <class T>
+  requires(is_shared<T> || is_unique<T>)
+struct GradientOfT<T> {
+  using type =
+      std::optional<typename GradientOfT<std::remove_const_t<typename T::element_type>>::type>;
+};
+template <WalksItself T>
+struct GradientOfT<T> {
+  using type = std::vector<Gradient>;
 };
 template <class T, size_t n>
 struct GradientOfT<std::array<T, n>> {
@@ -171,7 +185,7 @@ auto gradients_of_fields(std::type_identity<std::tuple<Field...>>) {
   return std::tuple_cat(gradient_of_field<Field>()...);
 }
 template <class T>
-  requires(!Structure<T> && HasFields<T> && holds_sources<T>())
+  requires(!Structure<T> && HasFields<T> && !WalksItself<T> && holds_sources<T>())
 struct GradientOfT<T> {
   using type = decltype(gradients_of_fields(std::type_identity<FieldTypes<T>>()));
 };
@@ -185,6 +199,9 @@ class Sources {
   void add(const S& source) {
     if constexpr (std::is_same_v<S, Variable>)
       variables.push_back(source);
+    else if constexpr (WalksItself<S>)
+      see_variables(source,
+                    [&](const VariablePath&, const Variable& each) { variables.push_back(each); });
     else if constexpr (Structure<S>)
       for_each_leaf(source, [&]<class Leaf>(const Leaf& leaf, const Path&) {
         if constexpr (std::is_same_v<Leaf, Tensor>) tensors.push_back(leaf);
@@ -195,8 +212,8 @@ class Sources {
       for (const auto& [name, each] : source) add(each);
     else if constexpr (is_list<S>)
       for (const auto& each : source) add(each);
-    else if constexpr (is_optional<S>) {
-      if (source) add(*source);
+    else if constexpr (is_optional<S> || is_shared<S> || is_unique<S>) {
+      if (source) add(std::as_const(*source));
     } else {
       static_assert(holds_sources<S>(),
                     "gradients are by tensors, Variables, and structures of them; a struct must be "
@@ -208,6 +225,11 @@ class Sources {
   GradientOf<S> give(const S& source) {
     if constexpr (std::is_same_v<S, Variable>) {
       return std::move(of_variables[next_variable_++]);
+    } else if constexpr (WalksItself<S>) {
+      GradientOf<S> list;
+      see_variables(source,
+                    [&](const VariablePath&, const Variable& each) { list.push_back(give(each)); });
+      return list;
     } else if constexpr (Structure<S>) {
       S copy = source;
       for_each_leaf(copy, [&]<class Leaf>(Leaf& leaf, const Path&) {
@@ -224,8 +246,8 @@ class Sources {
       GradientOf<S> list;
       for (const auto& each : source) list.push_back(give(each));
       return list;
-    } else if constexpr (is_optional<S>) {
-      return source ? GradientOf<S>(give(*source)) : std::nullopt;
+    } else if constexpr (is_optional<S> || is_shared<S> || is_unique<S>) {
+      return source ? GradientOf<S>(give(std::as_const(*source))) : std::nullopt;
     } else {
       return give_fields(source);
     }

@@ -68,18 +68,6 @@ Tensor scaled(const Tensor& x, const Tensor& scale, Source at) {
   return multiply(x, cast(scale, x.dtype(), at), at);
 }
 
-// For each of the indices, the place of one among them that is equal, the same for all of those.
-// `table` is how many different ones there may be, `width` how many elements a row has.
-Tensor places_of_equals(const Tensor& indices, Dim table, Dim width, Source at) {
-  const Tensor places = arange(0, indices.shape()[0], 1, DType::i64, at);
-  // Whether a number for every row of the table takes no more than the rows that are there.
-  if (!is_less(indices.shape()[0] * width, table))
-    return gather(put(zeros({table}, DType::i64, at), indices, places, at), indices, 0, at);
-  return map_fn(
-      [&](const Tensor& index) { return argmax(equal(indices, index, at), 0, Keep::no, at); },
-      indices, {}, at);
-}
-
 // Rows whose index comes twice are one row, as they are in the dense gradient.
 Tensor rows_once(const Gradient& gradient, Source at) {
   const auto& [indices, rows] = gradient.rows(at);
@@ -87,8 +75,7 @@ Tensor rows_once(const Gradient& gradient, Source at) {
   const Dim table = gradient.shape()[0];
   // Indices may count from the end.
   const Tensor plain = where(less(indices, 0, at), add(indices, table, at), indices, at);
-  const Tensor places = places_of_equals(plain, table, rows.size() / indices.shape()[0], at);
-  return scatter_add(zeros_like(rows, at), places, rows, 0, at);
+  return scatter_add(zeros_like(rows, at), first_equal(plain, at), rows, 0, at);
 }
 
 std::vector<Tensor> parts_of(const std::vector<Gradient>& gradients, Source at) {

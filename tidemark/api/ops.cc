@@ -362,6 +362,11 @@ Tensor one_hot(const Operand& indices, int64_t depth, DType dtype, Source at) {
   return cast(expand_dims(list, -1) == arange(depth), dtype);
 }
 
+Tensor first_equal(const Operand& x, Source at) {
+  const Tensor tensor = tensor_of(x, at);
+  return apply_op(def_of(&ops::first_equal), {&tensor, 1}, {}, at);
+}
+
 Tensor cumsum(const Operand& x, int64_t axis, Source at) {
   const Tensor tensor = tensor_of(x, at);
   const TensorType type = type_of(tensor, at);

@@ -69,6 +69,9 @@ Tensor put(const Operand& array, const Operand& index, const Operand& element,
 // 1 at each index, 0 elsewhere, along a new last axis; an index out of range gives zeros.
 Tensor one_hot(const Operand& indices, int64_t depth, DType dtype = DType::f32,
                Source at = Source::here());
+// Of a list of whole numbers, i64: for each where the first that is equal stands. [7, 3, 7] gives
+// [0, 1, 0].
+Tensor first_equal(const Operand& x, Source at = Source::here());
 Tensor cumsum(const Operand& x, int64_t axis = 0, Source at = Source::here());
 
 // ---- contraction --------------------------------------------------------------------------------

@@ -168,7 +168,7 @@ std::shared_ptr<const FunctionPair> make_pair_of(const TraceableFunction& functi
   Graph backward = graph;
   backward.body().results = gradients;
   passes::remove_dead(backward);
-  const Residuals saved(backward, forward_end);
+  const passes::Residuals saved = residuals_of(backward, forward_end);
 
   for (const Value value : saved.list()) {
     const TensorType& type = graph.type(value);

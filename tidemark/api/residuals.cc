@@ -1,47 +1,17 @@
 #include "tidemark/api/residuals.h"
 
 #include <algorithm>
+#include <set>
 
 #include "tidemark/api/loop_gradient.h"
 #include "tidemark/passes/passes.h"
 
 namespace tidemark::detail {
-namespace {
-
-bool is_made_again(const Node& node) {
-  return node.op != nullptr && (node.op->view != nullptr || node.op->family == Family::random ||
-                                node.op->family == Family::source);
-}
-
-}  // namespace
-
-Residuals::Residuals(const Graph& graph, int32_t forward_end) : graph_(graph), end_(forward_end) {
-  for (const Value parameter : graph.body().parameters) parameters_.insert(parameter.node);
-  for (const int32_t number : graph.body().nodes) {
-    if (number < end_) continue;
-    for (const Value input : graph.nodes[static_cast<size_t>(number)].inputs) need(input);
-  }
-  for (const Value result : graph.body().results) need(result);
-}
-
-void Residuals::need(Value value) {
-  if (value.node >= end_ || is_free(value, 0)) return;
-  if (is_made_again(graph_.node(value))) {
-    for (const Value input : graph_.node(value).inputs) need(input);
-    return;
-  }
-  if (std::find(list_.begin(), list_.end(), value) == list_.end()) list_.push_back(value);
-}
-
-bool Residuals::is_free(Value value, int depth) const {
-  constexpr int deepest = 4;
-  if (parameters_.contains(value.node)) return true;
-  if (std::find(list_.begin(), list_.end(), value) != list_.end()) return true;
-  const Node& node = graph_.node(value);
-  const bool may_be = depth < deepest && node.op != nullptr &&
-                      (node.op->family == Family::pointwise || is_made_again(node));
-  return may_be && std::all_of(node.inputs.begin(), node.inputs.end(),
-                               [&](Value input) { return is_free(input, depth + 1); });
+passes::Residuals residuals_of(const Graph& graph, int32_t forward_end) {
+  std::vector<bool> is_forward(graph.nodes.size());
+  std::fill_n(is_forward.begin(),
+              std::min<size_t>(is_forward.size(), static_cast<size_t>(forward_end)), true);
+  return {graph, Graph::kBody, std::move(is_forward)};
 }
 
 namespace {
@@ -95,7 +65,7 @@ RecomputeMark mark_of(const Graph& graph, const Node& call, const Tensors& gradi
     if (found.dense.has_value()) trace.graph().body().results.push_back(value_of(found.dense, at));
   passes::remove_dead(trace.graph());
 
-  const Residuals residuals(trace.graph(), forward_end);
+  const passes::Residuals residuals = residuals_of(trace.graph(), forward_end);
   RecomputeMark mark{line_of(graph, call), {}, {}};
   for (const Value value : residuals.list()) mark.spared.push_back(trace.graph().type(value));
   const std::set<int32_t> without = nodes_behind(trace.graph(), residuals.list());

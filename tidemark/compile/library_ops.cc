@@ -194,6 +194,15 @@ void run_cumsum(const ArrayRef& operand, const Attrs& attrs, const ArrayRef& res
                   result.data);
 }
 
+void run_first_equal(const ArrayRef& operand, const ArrayRef& result) {
+  const Dense x(operand);
+  const Workspace order(result.size() * size_of(result.dtype));
+  if (WorkspacePart::counting()) return;
+  library::first_equal({x.ref().data, x.ref().dtype, x.ref().size()},
+                       reinterpret_cast<int64_t*>(order.data()),
+                       reinterpret_cast<int64_t*>(result.data));
+}
+
 // ---- contractions -------------------------------------------------------------------------------
 
 // Element offsets of every matrix of a batch: the operand's leading axes, broadcast to the
@@ -456,6 +465,7 @@ void run_library(const OpDef& op, std::span<const ArrayRef> operands, const Attr
   if (op.self == &ops::take_along_axis) return run_take_along(op, operands, attrs, result, at);
   if (op.self == &ops::put) return run_put(op, operands, result, at);
   if (op.self == &ops::scatter_add) return run_scatter_add(op, operands, attrs, result, at);
+  if (op.self == &ops::first_equal) return run_first_equal(operands[0], result);
   if (op.self == &ops::cumsum) return run_cumsum(operands[0], attrs, result);
   if (op.self == &ops::matmul) return run_matmul(operands, result);
   if (op.self == &ops::conv2d) return run_conv2d(operands, attrs, result);

@@ -263,8 +263,7 @@ class Dataset<E>::Iterator {
   std::shared_ptr<State> state_;
 };
 
-// ---- where datasets begin
-// --------------------------------------------------------------------------
+// ---- where datasets begin -----------------------------------------------------------------------
 
 // The rows of tensors, along their first axis; all have equally many. Nothing is copied.
 template <class S>

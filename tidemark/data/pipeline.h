@@ -36,8 +36,7 @@ struct Position {
 class Stage;
 using StagePtr = std::shared_ptr<const Stage>;
 
-// ---- stages; all of them check what they are asked for
-// --------------------------------------------
+// ---- stages; all of them check what they are asked for ------------------------------------------
 
 using ElementFunction = std::function<Element(Element)>;
 using ElementPredicate = std::function<bool(const Element&)>;
@@ -64,8 +63,7 @@ StagePtr cached(StagePtr input, Source at);
 StagePtr cached_in_file(StagePtr input, std::string path, Source at);
 StagePtr prefetched(StagePtr input, int64_t count, Source at);
 
-// ---- passes
-// ---------------------------------------------------------------------------------------
+// ---- passes -------------------------------------------------------------------------------------
 
 // The most that a walk may hold, and who said so.
 struct Cap {

@@ -32,8 +32,7 @@ int64_t granted_bytes_of(const Element& element) {
   return sum;
 }
 
-// ---- rows
-// -----------------------------------------------------------------------------------------
+// ---- rows ---------------------------------------------------------------------------------------
 
 RowBlock::RowBlock(const Element& like, int64_t rows, Source at)
     : form_(like.form), rows_(rows), at_(at) {
@@ -93,8 +92,7 @@ void write_row(const Element& element, const RowTarget& to, int64_t row) {
   }
 }
 
-// ---- cursors
-// --------------------------------------------------------------------------------------
+// ---- cursors ------------------------------------------------------------------------------------
 
 void Cursor::advance(int64_t count) {
   for (int64_t i = 0; i < count && next(); ++i) continue;
@@ -144,8 +142,7 @@ std::optional<Element> IndexCursor::view(int64_t rows) {
   return seen;
 }
 
-// ---- stages
-// ---------------------------------------------------------------------------------------
+// ---- stages -------------------------------------------------------------------------------------
 
 void Stage::prepare(const Pass& pass) const {
   for (const StagePtr& input : inputs_) input->prepare(pass);
@@ -175,8 +172,7 @@ StageBytes Stage::states_unknown(int64_t so_far, std::string note) const {
   return {.stage = name_, .at = at_, .bytes = so_far, .known = false, .note = std::move(note)};
 }
 
-// ---- failures of the user's functions
-// --------------------------------------------------------------
+// ---- failures of the user's functions -----------------------------------------------------------
 
 namespace {
 std::string failure_text(const char* what, int64_t number, const char* cause) {

@@ -118,15 +118,17 @@ void run_segments(Job& job, int worker) {
   const int64_t begin_ns = job.told != nullptr ? now_ns() : 0;
   const FloatEnvironment environment;
   const InsideGuard guard;
+  bool worked = false;  // A worker may look in twice, and find nothing left.
   for (int offset = 0; offset < (job.all_take_part ? 1 : job.threads); ++offset) {
     Segment& segment = pool.segments[(worker + offset) % job.threads];
     for (;;) {
       const int64_t first = segment.next.fetch_add(job.step, std::memory_order_relaxed);
       if (first >= segment.end) break;
       run_piece(job, first, std::min(segment.end, first + job.step), worker);
+      worked = true;
     }
   }
-  if (job.told != nullptr) (*job.told)(worker, begin_ns, now_ns());
+  if (job.told != nullptr && worked) (*job.told)(worker, begin_ns, now_ns());
 }
 
 // --- A worker -------------------------------------------------------------------------------

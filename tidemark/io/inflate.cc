@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <vector>
+#include <memory>
 
 namespace tidemark::io {
 namespace {
@@ -128,18 +128,30 @@ class Inflater {
 
   // As many bits as there is room for, while there are more.
   void fill() {
-    while (bits_ <= 56) {
-      if (input_at_ == input_end_) {
-        if (ended_) return;
-        input_at_ = 0;
-        input_end_ = source_(input_);
-        read_ += static_cast<int64_t>(input_end_);
-        ended_ = input_end_ == 0;
-        if (ended_) return;
-      }
+    if (input_end_ - input_at_ >= sizeof(word_)) return fill_at_once();
+    while (bits_ <= 56 && have_input()) {
       word_ |= std::to_integer<uint64_t>(input_[input_at_++]) << bits_;
       bits_ += 8;
     }
+  }
+  // Eight bytes, of which those count that fit whole. Bits above these stand in the word already;
+  // they come again with their byte, and are the same then.
+  void fill_at_once() {
+    uint64_t next = 0;
+    std::memcpy(&next, input_.get() + input_at_, sizeof(next));
+    word_ |= next << bits_;
+    const int bytes = (63 - bits_) / 8;
+    input_at_ += static_cast<size_t>(bytes);
+    bits_ += 8 * bytes;
+  }
+  bool have_input() {
+    if (input_at_ < input_end_) return true;
+    if (ended_) return false;
+    input_at_ = 0;
+    input_end_ = source_({input_.get(), kInputBytes});
+    read_ += static_cast<int64_t>(input_end_);
+    ended_ = input_end_ == 0;
+    return !ended_;
   }
   void drop(int count) {
     word_ >>= count;
@@ -164,15 +176,14 @@ class Inflater {
   // ---- what comes out ---------------------------------------------------------------------------
 
   void give_away() {
-    if (!enough_ && at_ > given_)
-      enough_ = !sink_(std::span<const std::byte>(window_).subspan(given_, at_ - given_));
+    if (!enough_ && at_ > given_) enough_ = !sink_({window_.get() + given_, at_ - given_});
     given_ = at_;
   }
   // Room for `count` more bytes.
   void make_room(size_t count) {
     if (at_ + count <= kWindowBytes) return;
     give_away();
-    std::memmove(window_.data(), window_.data() + at_ - kReach, kReach);
+    std::memmove(window_.get(), window_.get() + at_ - kReach, kReach);
     at_ = given_ = kReach;
     reach_ = kReach;
   }
@@ -272,14 +283,15 @@ class Inflater {
   int64_t offset_;
   const FileCall& call_;
 
-  std::vector<std::byte> input_ = std::vector<std::byte>(kInputBytes);
+  // Not zeroed: a small member would pay for that more than for itself.
+  std::unique_ptr<std::byte[]> input_ = std::make_unique_for_overwrite<std::byte[]>(kInputBytes);
   size_t input_at_ = 0, input_end_ = 0;
   int64_t read_ = 0;
   bool ended_ = false;
-  uint64_t word_ = 0;  // The next bits, lowest first; zeros behind them.
+  uint64_t word_ = 0;  // The next bits, lowest first, of which bits_ count.
   int bits_ = 0;
 
-  std::vector<std::byte> window_ = std::vector<std::byte>(kWindowBytes);
+  std::unique_ptr<std::byte[]> window_ = std::make_unique_for_overwrite<std::byte[]>(kWindowBytes);
   size_t at_ = 0, given_ = 0;  // Where the next byte goes, and what the sink has had.
   size_t reach_ = 0;           // kReach once the window was full.
   bool enough_ = false;

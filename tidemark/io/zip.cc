@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <set>
 #include <string_view>
 
@@ -275,8 +276,10 @@ void read_member(const InputFile& file, const ZipMember& member, const ByteSink&
   if (member.deflated) {
     (void)inflate(source, checked, member.data, call);
   } else {
-    std::vector<std::byte> piece(1 << 16);
-    for (size_t got; !enough && (got = source(piece)) > 0;) checked(std::span(piece).first(got));
+    constexpr size_t kPieceBytes = 1 << 16;
+    const auto piece = std::make_unique_for_overwrite<std::byte[]>(kPieceBytes);
+    for (size_t got; !enough && (got = source({piece.get(), kPieceBytes})) > 0;)
+      checked({piece.get(), got});
   }
   if (enough && given < member.bytes) return;
   if (given < member.bytes) {

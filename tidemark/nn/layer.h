@@ -43,6 +43,8 @@ class AnyLayer {
     held_ = held_->replaced(path, replace);
   }
   bool tidemark_identity(std::string& key) const { return held_->add_identity(key); }
+  // Whether it is a layer that was given a name.
+  bool has_name() const { return held_->has_name(); }
 
  private:
   struct Holder {
@@ -52,6 +54,7 @@ class AnyLayer {
     virtual std::shared_ptr<const Holder> replaced(const detail::VariablePath& path,
                                                    const detail::ReplaceVariable& f) const = 0;
     virtual bool add_identity(std::string& key) const = 0;
+    virtual bool has_name() const = 0;
   };
   template <class F>
   struct Held final : Holder, detail::Identified {
@@ -67,6 +70,12 @@ class AnyLayer {
       F copy = layer;
       detail::walk_variables(copy, path, f);
       return std::make_shared<const Held<F>>(std::move(copy));
+    }
+    bool has_name() const override {
+      if constexpr (requires { layer.name().empty(); })
+        return !layer.name().empty();
+      else
+        return false;
     }
     // What cannot be compared is what it is as long as it is held: nothing changes it. One that
     // holds handles is left out, since who remembers it would keep their bytes alive.

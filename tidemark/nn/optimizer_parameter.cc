@@ -19,15 +19,12 @@ SharedNumbers as(const SharedNumbers& shared, DType dtype) {
   return converted;
 }
 
-// Rows of one table by their indices, each index once.
-//
-// One slot for each row of the table remembers the last place that points there, which stands for
-// all of them: what these have is added up at that place, in the order of the indices.
+// Rows of one table by their indices, each index once: the first place that points at a row stands
+// for all of them, and what these have is added up there, in the order of the indices.
 struct DistinctRows {
   DistinctRows(const Tensor& indices, const Tensor& rows, Dim table_rows)
-      : places(gather(put(zeros({table_rows}, DType::i32), indices,
-                          cast(arange(indices.shape()[0]), DType::i32)),
-                      indices)),
+      // Indices may count from the end.
+      : places(first_equal(where(indices < 0, indices + table_rows, indices))),
         sums(scatter_add(zeros_like(rows), places, rows)) {}
 
   // For each index the sum of all that point there.

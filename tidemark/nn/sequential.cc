@@ -1,5 +1,8 @@
 #include "tidemark/nn/sequential.h"
 
+#include <optional>
+#include <string>
+
 #include "tidemark/base/error.h"
 #include "tidemark/nn/layer_scope.h"
 
@@ -7,9 +10,13 @@ namespace tidemark::nn {
 
 Tensor Sequential::operator()(const Tensor& x, Source at) const {
   Tensor value = x;
-  for (const AnyLayer& layer : layers_) {
+  for (size_t place = 0; place < layers_.size(); ++place) {
+    const AnyLayer& layer = layers_[place];
     detail::LayerObserver* const observer = detail::LayerObserver::current();
     const int64_t before = observer != nullptr ? observer->count() : 0;
+    // A layer without a name is told apart by its place, as its Variables are.
+    std::optional<NameScope> numbered;
+    if (!layer.has_name()) numbered.emplace(std::to_string(place), at);
     Tensor next = layer(value, at);
     // What is no layer of the library tells nobody of itself.
     if (observer != nullptr && observer->count() == before) [[unlikely]]

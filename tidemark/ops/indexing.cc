@@ -260,6 +260,24 @@ void reference_scatter_add(const ReferenceContext& context) {
   });
 }
 
+TensorType infer_first_equal(const InferContext& context) {
+  const TensorType& x = context.operands[0];
+  check_indices(context, x);
+  if (x.shape.rank() != 1)
+    throw UserError(cat("first_equal: takes a list, got ", x), context.at,
+                    "reshape it: td::reshape(x, {-1})");
+  return {DType::i64, x.shape};
+}
+
+void reference_first_equal(const ReferenceContext& context) {
+  const ArrayRef& x = context.operands[0];
+  for (int64_t i = 0; i < x.size(); ++i) {
+    int64_t first = 0;
+    while (reference::read_integer(x, first) != reference::read_integer(x, i)) ++first;
+    reinterpret_cast<int64_t*>(context.result.data)[i] = first;
+  }
+}
+
 TensorType infer_cumsum(const InferContext& context) {
   const TensorType& x = context.operands[0];
   return {is_float(x.dtype) ? x.dtype : DType::i64, x.shape};

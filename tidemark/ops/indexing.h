@@ -13,6 +13,7 @@ TensorType infer_take_along_axis(const InferContext& context);
 TensorType infer_put(const InferContext& context);
 TensorType infer_scatter_add(const InferContext& context);
 TensorType infer_cumsum(const InferContext& context);
+TensorType infer_first_equal(const InferContext& context);
 Term grad_gather(const GradContext& context, int index);
 Term grad_take_along_axis(const GradContext& context, int index);
 Term grad_put(const GradContext& context, int index);
@@ -23,6 +24,7 @@ void reference_take_along_axis(const ReferenceContext& context);
 void reference_put(const ReferenceContext& context);
 void reference_scatter_add(const ReferenceContext& context);
 void reference_cumsum(const ReferenceContext& context);
+void reference_first_equal(const ReferenceContext& context);
 }  // namespace rule
 
 inline constexpr AttrDef kScatterAttrs[] = {{"axis", AttrKind::integer},
@@ -80,9 +82,17 @@ inline constexpr NamedOp cumsum = {
     .grad = rule::grad_cumsum,
     .reference = rule::reference_cumsum,
 };
+inline constexpr NamedOp first_equal = {
+    .name = "first_equal",
+    .brief = "For each element of a list of whole numbers, where the first that is equal stands.",
+    .family = Family::scan,
+    .infer = rule::infer_first_equal,
+    .no_gradient = "places have no slope",
+    .reference = rule::reference_first_equal,
+};
 
-inline constexpr const NamedOp* kIndexOps[] = {&cumsum, &gather, &put, &scatter_add,
-                                               &take_along_axis};
+inline constexpr const NamedOp* kIndexOps[] = {&cumsum, &first_equal, &gather,
+                                               &put,    &scatter_add, &take_along_axis};
 
 }  // namespace tidemark::ops
 

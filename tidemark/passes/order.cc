@@ -183,27 +183,48 @@ class Orderer {
     }
   }
 
-  // What may fail and depends on no write comes before all of them. Whether anything has to move.
+  // What may fail comes before the writes that it does not depend on: what depends on none before
+  // all of them, and all of it before those that nothing that may fail depends on. Whether anything
+  // has to move.
   bool hold_back_writes() {
-    std::vector<int32_t> writes, early;
+    const std::vector<bool> needed = needed_by_fallible();
+    std::vector<int32_t> fallible, early, writes, last;
     std::vector<bool> depends(items_.size());
     for (size_t i = 0; i < items_.size(); ++i) {
       const Item& each = items_[i];
+      const auto number = static_cast<int32_t>(i);
       for (const int32_t from : each.before)
         depends[i] = depends[i] || depends[static_cast<size_t>(from)];
       const bool is_early =
           each.is_fallible && !depends[i] && (each.shadow == 0 || each.checks_first);
-      if (is_early) early.push_back(static_cast<int32_t>(i));
-      if (each.shadow > 0 && !is_early) writes.push_back(static_cast<int32_t>(i));
+      if (each.is_fallible) fallible.push_back(number);
+      if (is_early) early.push_back(number);
+      if (each.shadow > 0 && !is_early)
+        (needed[i] || each.is_fallible ? writes : last).push_back(number);
       depends[i] = depends[i] || each.shadow > 0;
     }
-    if (writes.empty() || early.empty() || early.back() < writes.front()) return false;
-    if (writes.size() * early.size() > kMostEdges) return false;
-    for (const int32_t write : writes) {
-      std::vector<int32_t>& before = item(write).before;
-      before.insert(before.end(), early.begin(), early.end());
+    const bool moves = put_before(early, writes);
+    return put_before(fallible, last) || moves;
+  }
+
+  // Which items something that may fail depends on.
+  std::vector<bool> needed_by_fallible() const {
+    std::vector<bool> needed(items_.size());
+    for (size_t i = items_.size(); i-- > 0;) {
+      if (!needed[i] && !items_[i].is_fallible) continue;
+      for (const int32_t from : items_[i].before) needed[static_cast<size_t>(from)] = true;
     }
-    return true;
+    return needed;
+  }
+
+  // Whether that is not the order they have.
+  bool put_before(const std::vector<int32_t>& first, const std::vector<int32_t>& then) {
+    if (first.empty() || then.empty() || first.size() * then.size() > kMostEdges) return false;
+    for (const int32_t each : then) {
+      std::vector<int32_t>& before = item(each).before;
+      before.insert(before.end(), first.begin(), first.end());
+    }
+    return first.back() > then.front();
   }
 
   void link() {
@@ -415,14 +436,14 @@ namespace {
 // What an index op looks at: two of the same fail both or not at all.
 struct Looked {
   Value index;
-  Dim size;  // Of the axis it points into.
+  int64_t size;  // Of the axis it points into: the word of a Dim, so that no size is asked for.
   friend bool operator==(const Looked&, const Looked&) = default;
 };
 
 Looked looked_at(const Graph& graph, const Node& node) {
   const bool has_axis = !node.op->attrs.empty();
   const int64_t axis = has_axis ? node.attrs.read().integer() : 0;
-  return {node.inputs[1], graph.type(node.inputs[0]).shape[static_cast<int64_t>(axis)]};
+  return {node.inputs[1], graph.type(node.inputs[0]).shape[axis].word()};
 }
 
 // Takes the mark off the index ops that compute with what another has given for the same index: by

@@ -15,6 +15,7 @@ constexpr Pass kPasses[] = {
     plain<merge>("merge"),
     plain<remove_dead>("remove_dead"),
     plain<trim>("trim"),
+    plain<recompute>("recompute"),
     {"fuse", [](Graph& graph, const Machine& machine) { fuse(graph, machine.cache_bytes); }},
     {"order", [](Graph& graph, const Machine& machine) { order(graph, machine.updates); }},
 };

@@ -64,6 +64,10 @@ struct Fusions {
 };
 void fuse(Graph& graph, int64_t cache_bytes, Fusions* fusions = nullptr);
 
+// Makes again, for gradients, what takes a few operations by element from values that they read
+// anyway, so that it is not kept until then. Reads no more memory than the values did.
+void recompute(Graph& graph);
+
 // Whether a node may throw when it runs: prints, checks, indices out of range.
 bool can_fail(const Graph& graph, const Node& node);
 // The same of each node of a region, which are in an order they can run in, where all of it is

@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "tests/unit/api/machine_code.h"
 #include "tests/unit/api/slopes.h"
 #include "tidemark/tidemark.h"
 
@@ -352,6 +353,26 @@ TEST(GradientTape, SourcesMayBeStructsMapsAndOptionalsOfVariables) {
   EXPECT_EQ(shift.item<float>(), 4.0f);
 }
 
+// What a model is made of hides its types, or lies behind a pointer.
+struct Assembled {
+  td::nn::Sequential stack;
+  std::shared_ptr<const Layer> shared, absent;
+};
+
+TEST(GradientTape, SourcesMayHideTheirVariables) {
+  const Assembled model{td::nn::Sequential{td::nn::Dense(1, {.use_bias = false}), td::nn::Dense(1)},
+                        std::make_shared<const Layer>(Layer{td::Variable(2.0F)}), nullptr};
+  const td::Tensor x = td::ones({1, 1});
+  model.stack(x);  // Shapes it.
+  td::GradientTape tape;
+  const td::Tensor y = td::sum(model.stack(x)) * model.shared->kernel;
+  const auto [stack, shared, absent] = tape.gradient(y, model);
+  ASSERT_EQ(stack.size(), 3U);
+  EXPECT_EQ(stack[2].dense().item<float>(), 2.0F);
+  EXPECT_EQ(std::get<0>(*shared).dense().item<float>(), td::sum(model.stack(x)).item<float>());
+  EXPECT_FALSE(absent.has_value());
+}
+
 TEST(Gradient, ByVariablesOfAModelComesInItsStructure) {
   const Hidden model(3.0);
   const auto loss = [&](const td::Tensor& x) { return td::sum(td::square(model(x))); };
@@ -694,6 +715,26 @@ TEST(Gradient, OfPowersAndFillsAtTheirCorners) {
             (std::vector<float>{12, 6, 8}));
   const auto filled = [](const td::Tensor& v) { return td::sum(td::full({3}, v)); };
   EXPECT_EQ(td::grad(filled)(td::constant(2.0F)).item<float>(), 3.0F);
+}
+
+// What takes a few operations by element from what is kept anyway is made again in backward.
+TEST(Gradient, KeepsOfGeluItsInputAlone) {
+  const td::MachineCode machine;
+  constexpr int64_t rows = 64, wide = 128;
+  const td::Tensor x = td::random::normal({rows, wide}, {.key = td::random::Key(1)});
+  const td::Tensor w = td::random::normal({wide, wide}, {.stddev = 0.1, .key = td::random::Key(2)});
+  const auto by_both = td::grad<0, 1>([](const td::Tensor& x, const td::Tensor& w) {
+    return td::sum(td::square(td::matmul(td::gelu(td::matmul(x, w)), w)));
+  });
+  const auto f =
+      td::function([&](const td::Tensor& x, const td::Tensor& w) { return by_both(x, w); });
+  // The input of gelu, its result (for the product behind it), and that product.
+  const td::Plan plan = f.plan(x, w);
+  EXPECT_LE(plan.of(td::ByteClass::saved).count, 3 * rows * wide * 4) << plan.explain();
+  const auto [dx, dw] = f(x, w);
+  const auto [eager_dx, eager_dw] = by_both(x, w);
+  EXPECT_TRUE(td::identical(dx, eager_dx));
+  EXPECT_TRUE(td::identical(dw, eager_dw));
 }
 
 }  // namespace

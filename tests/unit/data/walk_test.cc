@@ -36,8 +36,7 @@ int64_t files_in(const Folder& folder) {
                        std::filesystem::directory_iterator());
 }
 
-// ---- errors
-// ---------------------------------------------------------------------------------------
+// ---- errors -------------------------------------------------------------------------------------
 
 TEST(DataErrors, AFailingMapNamesTheElement) {
   for (const int parallel : {1, 2, 8}) {
@@ -139,7 +138,8 @@ TEST(DataErrors, SayWhatCannotBe) {
   EXPECT_EQ(error_of([] { rows(3).prefetch(0, line(1)); }),
             "prefetch: 0 elements ahead cannot be\n  at a.cc:1\n  give 1 or more");
   EXPECT_EQ(error_of([] { rows(3).shuffle({.buffer = -2}, line(1)); }),
-            "shuffle: .buffer: -2 elements cannot be\n  at a.cc:1\n  give 0 or more");
+            "shuffle: .buffer = -2 elements cannot be\n  at a.cc:1\n"
+            "  give 1 or more, or 0 to shuffle by index");
   EXPECT_EQ(error_of([] { rows(3).map(exp, {.parallel = 0}, line(1)); }),
             "map: .parallel = 0 is no number of threads\n  at a.cc:1\n  give 1 to 1024");
   EXPECT_EQ(error_of([] { rows(3).repeat().cache(line(1)); }),
@@ -173,8 +173,7 @@ TEST(DataErrors, RowsOfABatchAreAlike) {
             "  at a.cc:1\n  make them alike with map first, or pick others out with filter");
 }
 
-// ---- positions
-// ------------------------------------------------------------------------------------
+// ---- positions ----------------------------------------------------------------------------------
 
 // Walks as far as `stop`, and goes on in a dataset made anew.
 template <class Make>
@@ -302,8 +301,7 @@ TEST(DataPosition, AFailedElementNamesItsNumberInTheWholeWalk) {
   }
 }
 
-// ---- threads
-// --------------------------------------------------------------------------------------
+// ---- threads ------------------------------------------------------------------------------------
 
 TEST(DataThreads, HaveTheModeOfTheWalk) {
   const auto modes =
@@ -324,8 +322,7 @@ TEST(DataThreads, ElementsComeInAnyOrderWhereThatIsAllowed) {
   EXPECT_EQ(all, numbers_of(rows(100).map([](const Tensor& x) { return x * 2; })));
 }
 
-// ---- caches and files
-// -----------------------------------------------------------------------------
+// ---- caches and files ---------------------------------------------------------------------------
 
 TEST(DataCache, MakesEachElementOnce) {
   int made = 0;

@@ -193,6 +193,13 @@ TEST(Sequential, GrowsByAddAndIsReadByNumber) {
             "nn::Sequential: there is no layer 2 of 2\n  the first is 0, the last is -1");
 }
 
+TEST(Sequential, TellsLayersWithoutANameApartByPlace) {
+  const nn::Sequential model{
+      relu, nn::Dense(4, {.activation = [](const Tensor& x) { return x + ones({3}); }})};
+  const std::string error = error_of([&] { model(ones({2, 5})); });
+  EXPECT_NE(error.find(", in 1/nn::Dense\n"), std::string::npos) << error;
+}
+
 TEST(Sequential, IsChargedToTheLinesOfItsCaller) {
   const nn::Sequential model{nn::Dense(4), relu};
   const unsigned line = __LINE__ + 1;

@@ -450,7 +450,7 @@ TEST(OptimizerBytes, AStepHoldsOneGradientAndTheActivations) {
   for (const auto& make : {std::function<Optimizer()>([] { return SGD({.momentum = 0.9}); }),
                            std::function<Optimizer()>([] { return Adam(); }),
                            std::function<Optimizer()>([] { return AdamW({.clip_norm = 1}); })}) {
-    std::vector<int64_t> temporaries;
+    std::vector<int64_t> temporaries, saved;
     for (const int layers : {4, 8, 16}) {
       const Deep model(layers, wide);
       const Optimizer optimizer = make();
@@ -461,15 +461,56 @@ TEST(OptimizerBytes, AStepHoldsOneGradientAndTheActivations) {
       EXPECT_NEAR(static_cast<double>(plan.of(ByteClass::variables).count),
                   static_cast<double>(kernel * (layers + slots)), 256);
       temporaries.push_back(plan.of(ByteClass::temporaries).count);
+      saved.push_back(plan.of(ByteClass::saved).count);
       // Two gradients of activations are alive where one is made of the other.
-      EXPECT_LE(temporaries.back(), kernel + (layers + 1) * activation + 512) << plan.explain();
+      EXPECT_LE(temporaries.back() + saved.back(), kernel + (layers + 1) * activation + 512)
+          << plan.explain();
       const auto [loss, profile] = step.profile(ones({rows, wide}));
       EXPECT_EQ(profile.touched, profile.planned);
       EXPECT_EQ(profile.planned, plan.peak());
     }
-    EXPECT_EQ(temporaries[1] - temporaries[0], 4 * activation);
-    EXPECT_EQ(temporaries[2] - temporaries[1], 8 * activation);
+    EXPECT_EQ(saved[1] - saved[0], 4 * activation);
+    EXPECT_EQ(saved[2] - saved[1], 8 * activation);
+    EXPECT_EQ(temporaries[1], temporaries[0]);
+    EXPECT_EQ(temporaries[2], temporaries[0]);
   }
+}
+
+// Labels are looked at by an op that may fail, which runs before anything is written.
+TEST(OptimizerBytes, ALossThatMayFailTakesNoShadow) {
+  const Deep model(3, 32);
+  const Adam optimizer;
+  const auto step = function([=](const Tensor& x, const Tensor& y) {
+    GradientTape tape;
+    const Tensor loss = nn::losses::sparse_categorical_crossentropy(y, model(x));
+    optimizer.minimize(tape, loss, model);
+    return loss;
+  });
+  const Plan plan = step.plan(spec({200, 32}), spec({200}, i32));
+  EXPECT_EQ(plan.of(ByteClass::shadow).count, 0) << plan.explain();
+  std::vector<Tensor> before;
+  for (const Variable& each : nn::variables(model)) before.push_back(each.value() + 0);
+  EXPECT_THROW(step(ones({200, 32}), full({200}, 77)), UserError);
+  for (size_t i = 0; i < before.size(); ++i)
+    EXPECT_TRUE(identical(model.kernels[i].value(), before[i]));
+  EXPECT_EQ(optimizer.iterations.value().item<int>(), 0);
+}
+
+// What a write depends on may fail after it: that one alone has bytes of its own until then.
+TEST(OptimizerBytes, OnlyWritesThatSomethingFallibleReadsTakeShadow) {
+  const Variable seen(zeros({1000}), {.name = "seen", .trainable = false});
+  const Deep model(2, 32);
+  const SGD optimizer;
+  const auto step = function([=](const Tensor& x, const Tensor& y) {
+    GradientTape tape;
+    seen.assign_add(1.0);
+    const Tensor h = model(x) + seen.value()[0];
+    const Tensor loss = nn::losses::sparse_categorical_crossentropy(y, h);
+    optimizer.minimize(tape, loss, model);
+    return loss;
+  });
+  const Plan plan = step.plan(spec({200, 32}), spec({200}, i32));
+  EXPECT_EQ(plan.of(ByteClass::shadow).count, 4032) << plan.explain();
 }
 
 TEST(OptimizerBytes, AnEagerUpdateTakesNoneBesideItsState) {
@@ -558,6 +599,33 @@ TEST(RowGradients, ChangeTheRowsThatWereLookedUpAndTheirStateAlone) {
       expect_near(model.table.value().to_vector<double>(), expected);
     }
   }
+}
+
+TEST(RowGradients, AreClippedByTheLengthOfTheirSums) {
+  const Tensor ids = constant({1, 2, 1}), factors = constant({{1.0f}, {4.0f}, {2.0f}});
+  for (const bool together : {false, true}) {
+    const Table model{Variable(zeros({4, 1}), {.name = "table"})};
+    const Optimizer optimizer = together ? SGD({.learning_rate = 1, .clip_global_norm = 2.5})
+                                         : SGD({.learning_rate = 1, .clip_norm = 2.5});
+    GradientTape tape;
+    optimizer.minimize(tape, sum(model(ids) * factors), model);
+    // Their sums are 3 and 4, and 5 long.
+    expect_near(model.table.value().to_vector<double>(), {0, -1.5, -2, 0});
+  }
+}
+
+TEST(RowGradients, MayBeAnyNumberOfRowsInOneTrace) {
+  const Table model{Variable(zeros({9, 2}), {.name = "table"})};
+  const SGD optimizer({.learning_rate = 1});
+  const auto step = function([=](const Tensor& ids) {
+    GradientTape tape;
+    optimizer.minimize(tape, sum(model(ids)), model);
+  });
+  for (int32_t count = 2; count < 9; ++count)
+    step(constant(std::vector<int32_t>(static_cast<size_t>(count), count)));
+  EXPECT_EQ(step.cache_info().traces, 2);
+  for (int64_t row = 2; row < 9; ++row)
+    EXPECT_EQ(sum(model.table[row]).item<double>(), -2.0 * static_cast<double>(row));
 }
 
 TEST(RowGradients, TakeNoBytesOfTheTablesSize) {

@@ -47,13 +47,13 @@ TEST(Summary, ListsLayersWithWhatTheyGiveAndHold) {
   std::ostringstream text;
   text << summary;
   EXPECT_EQ(text.str(),
-            "layer               output        parameters      bytes     saved  temporaries\n"
-            "       nn::Flatten  f32[32, 784]           0        0 B       0 B          0 B\n"
-            "1      nn::Dense    f32[32, 64]       50,240  196.2 KiB   8.0 KiB          0 B\n"
-            "       nn::Dropout  f32[32, 64]            0        0 B       0 B          0 B\n"
-            "       function     f32[32, 64]            0        0 B       0 B          0 B\n"
-            "4      nn::Dense    f32[32, 10]          650    2.6 KiB       0 B          0 B\n"
-            "all                                   50,890  198.8 KiB  16.0 KiB      8.0 KiB\n"
+            "layer               output        parameters      bytes    saved  temporaries\n"
+            "       nn::Flatten  f32[32, 784]           0        0 B      0 B          0 B\n"
+            "1      nn::Dense    f32[32, 64]       50,240  196.2 KiB  8.0 KiB          0 B\n"
+            "       nn::Dropout  f32[32, 64]            0        0 B      0 B          0 B\n"
+            "       function     f32[32, 64]            0        0 B      0 B          0 B\n"
+            "4      nn::Dense    f32[32, 10]          650    2.6 KiB      0 B          0 B\n"
+            "all                                   50,890  198.8 KiB  8.0 KiB      8.0 KiB\n"
             "trained: 50,890 of 50,890 parameters\n"
             "a call needs 9.2 KiB at once, one with gradients 220.7 KiB\n");
 }
@@ -84,6 +84,20 @@ TEST(Summary, CountsWhatATapeAroundACallHolds) {
   const Tensor y = f(x);
   // Arguments and Variables that the gradient reads are held too: x and the kernel.
   EXPECT_EQ(tape.saved_bytes(), saved + Bytes(8 * 32 * 4 + 32 * 16 * 4));
+}
+
+// The factor of gelu is made again of its input, though the gradient asks for the factor first.
+TEST(Summary, OfALayerWithGeluSavesOneTable) {
+  const nn::Dense dense(16, {.activation = gelu});
+  EXPECT_EQ(nn::summary(dense, spec({8, 32})).total.saved, Bytes(8 * 16 * 4));
+  const auto f = function(dense);
+  const Tensor x = random::normal({8, 32});
+  const auto gradient = [&x](const auto& layer) {
+    GradientTape tape;
+    tape.watch(x);
+    return tape.gradient(sum(square(layer(x))), x);
+  };
+  expect_near(gradient(f), gradient(dense).to_vector<double>());
 }
 
 TEST(Summary, CountsATiedLayerOnce) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "tidemark/device/threads.h"
 
@@ -67,6 +68,18 @@ void gather(const std::byte* from, int64_t outer, int64_t size, int64_t inner_by
                       static_cast<size_t>(inner_bytes));
         }
       });
+}
+
+void first_equal(const Indices& indices, int64_t* order, int64_t* to) {
+  std::iota(order, order + indices.count, 0);
+  std::sort(order, order + indices.count, [&](int64_t a, int64_t b) {
+    const int64_t x = indices[a], y = indices[b];
+    return x != y ? x < y : a < b;
+  });
+  for (int64_t i = 0; i < indices.count; ++i) {
+    const bool again = i > 0 && indices[order[i]] == indices[order[i - 1]];
+    to[order[i]] = again ? to[order[i - 1]] : order[i];
+  }
 }
 
 void put(std::byte* to, int64_t size, int64_t row_bytes, const Indices& indices,

@@ -34,6 +34,9 @@ void gather(const std::byte* from, int64_t outer, int64_t size, int64_t inner_by
 void take_along(const ArrayRef& from, int64_t axis, const Indices& indices, const Shape& shape,
                 std::byte* to);
 
+// to[i] is the least j whose index equals that of i. `order` has room for as many numbers.
+void first_equal(const Indices& indices, int64_t* order, int64_t* to);
+
 // to[indices[i], :] = from[i, :], in increasing i; rows are `row_bytes` long.
 void put(std::byte* to, int64_t size, int64_t row_bytes, const Indices& indices,
          const std::byte* from);

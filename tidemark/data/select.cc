@@ -1,0 +1,189 @@
+// Which elements come: repeat, take, skip.
+#include <algorithm>
+
+#include "tidemark/data/stage.h"
+
+namespace tidemark::data {
+namespace {
+
+void need_count(const char* what, int64_t count, Source at) {
+  if (count < 0)
+    throw UserError(cat(what, ": ", count, " elements cannot be"), at, "give 0 or more");
+}
+
+// ---- repeat -------------------------------------------------------------------------------------
+
+class RepeatStage final : public Stage {
+ public:
+  RepeatStage(StagePtr input, std::optional<int64_t> times, Source at)
+      : Stage(times ? cat("repeat(", *times, ")") : "repeat", {std::move(input)}, at),
+        times_(times) {}
+
+  CursorPtr open(const Pass& pass) const override;
+  std::optional<int64_t> count() const override {
+    const auto each = input().count();
+    if (!each || *each == 0 || times_ == 0) return times_ == 0 ? 0 : each;
+    if (!times_ || *each > kEndless / *times_) return kEndless;
+    return *each * *times_;
+  }
+  std::optional<ElementType> type() const override { return input().type(); }
+  StageBytes bytes() const override { return states(0); }
+  int64_t times() const { return times_.value_or(kEndless); }
+
+ private:
+  std::optional<int64_t> times_;
+};
+
+class RepeatCursor final : public Cursor {
+ public:
+  RepeatCursor(const RepeatStage& stage, const Pass& pass) : stage_(stage), pass_(pass) {}
+
+  std::optional<Element> next() override {
+    std::optional<Element> element;
+    while (go_on() && !(element = input_->next())) close();
+    empty_ = empty_ && !element;
+    return element;
+  }
+  int64_t read(const RowTarget& to, int64_t rows) override {
+    RowTarget rest = to;
+    while (rest.first < to.first + rows && go_on()) {
+      const int64_t written = input_->read(rest, to.first + rows - rest.first);
+      rest.first += written;
+      empty_ = empty_ && written == 0;
+      if (rest.first < to.first + rows) close();
+    }
+    return rest.first - to.first;
+  }
+  void advance(int64_t count) override {
+    const auto each = stage_.input().count();
+    if (!each || *each == 0) return Cursor::advance(count);
+    empty_ = false;
+    done_ = std::min(count / *each, stage_.times());
+    if (go_on()) input_->advance(count % *each);
+  }
+
+ private:
+  // Opens the next repetition, if there is one and none is open.
+  bool go_on() {
+    if (input_ != nullptr) return true;
+    if (done_ == stage_.times() || (done_ > 0 && empty_)) return false;
+    Pass pass = pass_;
+    // Repetitions count on from pass to pass, so that shuffles differ in all of them.
+    pass.epoch = stage_.times() == kEndless ? (pass_.epoch << 32) + done_
+                                            : pass_.epoch * stage_.times() + done_;
+    input_ = stage_.input().open(pass);
+    return true;
+  }
+  void close() {
+    input_.reset();
+    ++done_;
+  }
+
+  const RepeatStage& stage_;
+  Pass pass_;
+  CursorPtr input_;
+  int64_t done_ = 0;
+  bool empty_ = true;  // Nothing came yet: repeating it for ever would never end.
+};
+
+CursorPtr RepeatStage::open(const Pass& pass) const {
+  return std::make_unique<RepeatCursor>(*this, pass);
+}
+
+// ---- take and skip ------------------------------------------------------------------------------
+
+// The elements from `begin` on, at most `most` of them.
+class RangeStage final : public Stage {
+ public:
+  RangeStage(std::string name, StagePtr input, int64_t begin, int64_t most, Source at)
+      : Stage(std::move(name), {std::move(input)}, at), begin_(begin), most_(most) {}
+
+  CursorPtr open(const Pass& pass) const override;
+  std::optional<int64_t> count() const override {
+    const auto all = input().count();
+    if (!all) return most_ == 0 ? std::optional<int64_t>(0) : std::nullopt;
+    if (*all == kEndless) return most_;
+    return std::min(std::max<int64_t>(*all - begin_, 0), most_);
+  }
+  bool by_index() const override { return input().by_index(); }
+  Element at(int64_t index, const Pass& pass) const override {
+    return input().at(begin_ + index, pass);
+  }
+  void gather(std::span<int64_t> indices, const RowTarget& to, const Pass& pass) const override {
+    for (int64_t& index : indices) index += begin_;
+    input().gather(indices, to, pass);
+  }
+  bool has_views() const override { return input().has_views(); }
+  std::optional<Element> view(int64_t begin, int64_t end, const Pass& pass) const override {
+    return input().view(begin_ + begin, begin_ + end, pass);
+  }
+  std::optional<ElementType> type() const override { return input().type(); }
+  StageBytes bytes() const override { return states(0); }
+  int64_t begin() const { return begin_; }
+  int64_t most() const { return most_; }
+
+ private:
+  int64_t begin_, most_;
+};
+
+class RangeCursor final : public Cursor {
+ public:
+  RangeCursor(const RangeStage& stage, const Pass& pass)
+      : skip_(stage.begin()), left_(stage.most()), input_(stage.input().open(pass)) {}
+
+  std::optional<Element> next() override {
+    start();
+    if (left_ == 0) return std::nullopt;
+    --left_;
+    return input_->next();
+  }
+  int64_t read(const RowTarget& to, int64_t rows) override {
+    start();
+    const int64_t read = input_->read(to, std::min(rows, left_));
+    left_ -= read;
+    return read;
+  }
+  void advance(int64_t count) override {
+    const int64_t passed = std::min(count, left_);
+    skip_ += passed;
+    left_ -= passed;
+  }
+
+ private:
+  void start() {
+    if (skip_ > 0) input_->advance(skip_);
+    skip_ = 0;
+  }
+
+  int64_t skip_;  // To be passed over before the first element.
+  int64_t left_;
+  CursorPtr input_;
+};
+
+CursorPtr RangeStage::open(const Pass& pass) const {
+  // Not a map: its threads are its cursor's.
+  if (has_views()) return std::make_unique<IndexCursor>(*this, pass);
+  return std::make_unique<RangeCursor>(*this, pass);
+}
+
+}  // namespace
+
+StagePtr repeated(StagePtr input, std::optional<int64_t> times, Source at) {
+  if (times.value_or(0) < 0)
+    throw UserError(cat("repeat: ", *times, " times cannot be"), at,
+                    "give 0 or more, or nothing to repeat for ever");
+  return std::make_shared<RepeatStage>(std::move(input), times, at);
+}
+
+StagePtr taken(StagePtr input, int64_t count, Source at) {
+  need_count("take", count, at);
+  return std::make_shared<RangeStage>(cat("take(", count, ")"), std::move(input), 0, count, at);
+}
+
+StagePtr skipped(StagePtr input, int64_t count, Source at) {
+  need_count("skip", count, at);
+  return std::make_shared<RangeStage>(cat("skip(", count, ")"), std::move(input), count, kEndless,
+                                      at);
+}
+
+}  // namespace tidemark::data

@@ -1,0 +1,101 @@
+// What backward reads and can make again from what it reads anyway is not kept.
+//
+// A gradient takes the input and some intermediates of gelu, say; the intermediates are a few
+// operations from the input, by element, which the kernel of the gradient does on the way. So they
+// live no longer than forward needs them. Only where that reads no more memory than the values did.
+#include <unordered_map>
+
+#include "tidemark/ops/op_def.h"
+#include "tidemark/passes/passes.h"
+#include "tidemark/passes/residuals.h"
+
+namespace tidemark::passes {
+namespace {
+
+constexpr int64_t kLeastBytes = 4096;  // Of a value that is worth it.
+
+// By node: whether it is no gradient, nor computed from one.
+std::vector<bool> forward_nodes(const Graph& graph, const Region& region) {
+  std::vector<bool> is_forward(graph.nodes.size(), true);
+  for (const int32_t number : region.nodes) {
+    const Node& node = graph.nodes[static_cast<size_t>(number)];
+    bool forward = node.gradient_of == nullptr;
+    for (const Value input : node.inputs)
+      forward = forward && is_forward[static_cast<size_t>(input.node)];
+    is_forward[static_cast<size_t>(number)] = forward;
+  }
+  return is_forward;
+}
+
+// Walks a region and puts copies of what is made again before their first reader.
+class Maker {
+ public:
+  Maker(Graph& graph, RegionId region)
+      : graph_(graph),
+        region_(region),
+        is_forward_(forward_nodes(graph, graph.regions[static_cast<size_t>(region)])),
+        residuals_(graph, region, is_forward_, 1) {}
+
+  void run() {
+    const std::vector<int32_t> nodes = std::move(here().nodes);
+    here().nodes.clear();
+    for (const int32_t number : nodes) {
+      if (!is_forward_[static_cast<size_t>(number)]) {
+        const size_t inputs = graph_.nodes[static_cast<size_t>(number)].inputs.size();
+        for (size_t k = 0; k < inputs; ++k) {
+          const Value input = graph_.nodes[static_cast<size_t>(number)].inputs[k];
+          if (is_worth(input))
+            graph_.nodes[static_cast<size_t>(number)].inputs[k] = made_again(input, number);
+        }
+      }
+      here().nodes.push_back(number);
+    }
+  }
+
+ private:
+  Region& here() { return graph_.regions[static_cast<size_t>(region_)]; }
+
+  bool is_made_again(Value value) const {
+    const Node& node = graph_.node(value);
+    return node.op != nullptr && node.op->family == Family::pointwise &&
+           is_forward_[static_cast<size_t>(value.node)] && !residuals_.has(value);
+  }
+  bool is_worth(Value value) const {
+    const TensorType& type = graph_.type(value);
+    return is_made_again(value) && !type.shape.is_open() &&
+           int64_t{type.shape.size()} * size_of(type.dtype) >= kLeastBytes;
+  }
+  Value made_again(Value value, int32_t reader) {
+    const bool is_view = graph_.node(value).op != nullptr &&
+                         graph_.node(value).op->view != nullptr &&
+                         is_forward_[static_cast<size_t>(value.node)] && !residuals_.has(value);
+    if (!is_made_again(value) && !is_view) return value;
+    const auto [place, is_new] = copies_.try_emplace(value.node, -1);
+    if (is_new) {
+      Node copy = graph_.node(value);
+      for (Value& input : copy.inputs) input = made_again(input, reader);
+      copy.gradient_of = graph_.nodes[static_cast<size_t>(reader)].gradient_of;
+      const int32_t number = graph_.add_node(region_, std::move(copy));
+      is_forward_.push_back(false);
+      copies_[value.node] = number;
+      return {number, value.result};
+    }
+    return {place->second, value.result};
+  }
+
+  Graph& graph_;
+  RegionId region_;
+  std::vector<bool> is_forward_;
+  Residuals residuals_;
+  std::unordered_map<int32_t, int32_t> copies_;
+};
+
+}  // namespace
+
+void recompute(Graph& graph) {
+  for (size_t region = 0; region < graph.regions.size(); ++region)
+    Maker(graph, static_cast<RegionId>(region)).run();
+  remove_dead(graph);
+}
+
+}  // namespace tidemark::passes

@@ -1,0 +1,79 @@
+#include "tidemark/passes/residuals.h"
+
+#include <algorithm>
+
+#include "tidemark/ops/op_def.h"
+
+namespace tidemark::passes {
+namespace {
+
+constexpr int kDeepest = 4;
+
+// For nothing, or for as little as a read of it would cost.
+bool is_made_again(const Node& node) {
+  return node.op != nullptr && (node.op->view != nullptr || node.op->family == Family::random ||
+                                node.op->family == Family::source);
+}
+
+}  // namespace
+
+Residuals::Residuals(const Graph& graph, RegionId region, std::vector<bool> is_forward,
+                     size_t most_reads)
+    : graph_(graph), is_forward_(std::move(is_forward)), most_reads_(most_reads) {
+  const Region& all = graph.regions[static_cast<size_t>(region)];
+  for (const Value parameter : all.parameters) parameters_.insert(parameter.node);
+  for (const int32_t number : all.nodes) {
+    if (is_forward_[static_cast<size_t>(number)]) continue;
+    for (const Value input : graph.nodes[static_cast<size_t>(number)].inputs) need(input);
+  }
+  for (const Value result : all.results) need(result);
+  drop_what_others_give();
+}
+
+void Residuals::need(Value value) {
+  if (!is_forward_[static_cast<size_t>(value.node)] || is_free(value)) return;
+  if (is_made_again(graph_.node(value))) {
+    for (const Value input : graph_.node(value).inputs) need(input);
+    return;
+  }
+  if (kept_.insert(key(value)).second) list_.push_back(value);
+}
+
+// A value may have been wanted before what it can be made of was: the last made go first.
+void Residuals::drop_what_others_give() {
+  std::vector<Value> latest = list_;
+  std::sort(latest.begin(), latest.end(), [](Value a, Value b) { return a.node > b.node; });
+  for (const Value value : latest) {
+    kept_.erase(key(value));
+    if (!is_free(value)) kept_.insert(key(value));
+  }
+  std::erase_if(list_, [&](Value value) { return !has(value); });
+}
+
+bool Residuals::is_free(Value value) const {
+  std::set<Key> read;
+  if (!is_made(value, 0, read)) return false;
+  const auto elements = [&](Value each) {
+    const Shape& shape = graph_.type(each).shape;
+    return shape.is_open() ? 0 : int64_t{shape.size()};
+  };
+  const int64_t size = elements(value);
+  return static_cast<size_t>(std::count_if(read.begin(), read.end(), [&](const Key& each) {
+           return 4 * elements({each.first, each.second}) > size;
+         })) <= most_reads_;
+}
+
+bool Residuals::is_made(Value value, int depth, std::set<Key>& read) const {
+  const Node& node = graph_.node(value);
+  if (parameters_.contains(value.node) || has(value)) {
+    read.insert(key(value));
+    return true;
+  }
+  if (node.op == nullptr) return false;
+  const bool again = is_made_again(node);  // Does not make the way longer.
+  if (!again && (node.op->family != Family::pointwise || depth == kDeepest)) return false;
+  return std::all_of(node.inputs.begin(), node.inputs.end(),
+                     [&](Value input) { return is_made(input, again ? depth : depth + 1, read); });
+}
+
+}  // namespace tidemark::passes

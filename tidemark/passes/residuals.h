@@ -1,0 +1,44 @@
+// What a gradient keeps of the way to the results it is of.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "tidemark/ir/graph.h"
+
+namespace tidemark::passes {
+
+// Of a region that has both: the values of the way there that the gradient takes. It makes the rest
+// again: views, literals and draws always, and what is computed by element from what is there
+// anyway.
+class Residuals {
+ public:
+  // `is_forward` says which nodes are of the way there. What is made again reads at most
+  // `most_reads` arrays that are about as large as itself.
+  Residuals(const Graph& graph, RegionId region, std::vector<bool> is_forward,
+            size_t most_reads = std::numeric_limits<size_t>::max());
+
+  const std::vector<Value>& list() const { return list_; }
+  bool has(Value value) const { return kept_.contains(key(value)); }
+
+ private:
+  using Key = std::pair<int32_t, int16_t>;
+  static Key key(Value value) { return {value.node, value.result}; }
+
+  void need(Value value);
+  void drop_what_others_give();
+  bool is_free(Value value) const;
+  bool is_made(Value value, int depth, std::set<Key>& read) const;
+
+  const Graph& graph_;
+  std::vector<bool> is_forward_;
+  size_t most_reads_;
+  std::set<int32_t> parameters_;
+  std::vector<Value> list_;
+  std::set<Key> kept_;
+};
+
+}  // namespace tidemark::passes
