@@ -55,15 +55,26 @@ struct Figures {
 
 // ---- the peers ----------------------------------------------------------------------------------
 
-// What a command prints, or nothing where it fails.
-std::optional<std::string> output_of(const std::string& command) {
-  FILE* pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) return std::nullopt;
-  std::string text;
+struct Output {
+  bool ended_well = false;
+  std::string text = {};
+
+  std::string last_line() const {
+    const size_t end = text.find_last_not_of('\n');
+    if (end == std::string::npos) return "it printed nothing";
+    return text.substr(0, end + 1).substr(text.rfind('\n', end) + 1);
+  }
+};
+
+// What a command prints; errors too, so that others' warnings do not come between our rows.
+Output output_of(const std::string& command) {
+  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
+  if (pipe == nullptr) return {};
+  Output output;
   char piece[4096];
-  while (std::fgets(piece, sizeof(piece), pipe) != nullptr) text += piece;
-  if (pclose(pipe) != 0) return std::nullopt;
-  return text;
+  while (std::fgets(piece, sizeof(piece), pipe) != nullptr) output.text += piece;
+  output.ended_well = pclose(pipe) == 0;
+  return output;
 }
 
 // The number called `key` in a flat piece of JSON; 0 for null.
@@ -78,26 +89,22 @@ class Peers {
     const std::string code =
         "import importlib.util as u; print(*[p for p in (\"jax\", \"tensorflow\", \"torch\") if "
         "u.find_spec(p)])";
-    installed_ = output_of(python_ + " -c '" + code + "' 2>/dev/null");
+    installed_ = output_of(python_ + " -c '" + code + "'");
   }
 
-  bool has_python() const { return installed_.has_value(); }
+  bool has_python() const { return installed_.ended_well; }
   bool has(const char* peer) const {
-    return has_python() && installed_->find(peer) != std::string::npos;
+    return has_python() && installed_.text.find(peer) != std::string::npos;
   }
 
-  std::optional<Figures> measure(const Rival& rival, const char* model, double seconds) const {
-    const std::optional<std::string> json =
-        output_of(python_ + " '" + TIDEMARK_PEERS + "/measure.py' " + rival.peer + " " +
-                  rival.mode + " " + model + " " + std::to_string(seconds));
-    if (!json.has_value() || number(*json, "best_s") == 0) return std::nullopt;
-    return Figures{number(*json, "best_s"), number(*json, "first_s"),
-                   number(*json, "temporary_bytes") / kMiB};
+  Output measure(const Rival& rival, const char* model, double seconds) const {
+    return output_of(python_ + " '" + TIDEMARK_PEERS + "/measure.py' " + rival.peer + " " +
+                     rival.mode + " " + model + " " + std::to_string(seconds));
   }
 
  private:
   std::string python_;
-  std::optional<std::string> installed_;
+  Output installed_;
 };
 
 // ---- a model ------------------------------------------------------------------------------------
@@ -150,22 +157,24 @@ int measure(const Model& model, const Peers& peers, double seconds) {
       tell(who, std::string("not installed; bench/peers/run --install --peer ") + rival.peer);
       continue;
     }
-    const std::optional<Figures> theirs = peers.measure(rival, model.name, seconds);
-    if (!theirs.has_value()) {
-      tell(who, "failed");
+    const Output said = peers.measure(rival, model.name, seconds);
+    const Figures theirs = {number(said.text, "best_s"), number(said.text, "first_s"),
+                            number(said.text, "temporary_bytes") / kMiB};
+    if (!said.ended_well || theirs.best_s == 0) {
+      tell(who, "failed: " + said.last_line());
       continue;
     }
     const bool is_jax = std::string_view(rival.peer) == "jax";
-    tell(who, text("%.2f ms a call, first call %.3f s", theirs->best_s * 1e3, theirs->first_s) +
-                  (is_jax ? text(", %.2f MiB of temporaries", theirs->beside_mib) : ""));
+    tell(who, text("%.2f ms a call, first call %.3f s", theirs.best_s * 1e3, theirs.first_s) +
+                  (is_jax ? text(", %.2f MiB of temporaries", theirs.beside_mib) : ""));
     if (is_jax) {
-      const double least = 1.05 * model.floor_mib / theirs->beside_mib;
-      bars.push_back(at_most(name + ", of JAX's temporaries", ours.beside_mib / theirs->beside_mib,
+      const double least = 1.05 * model.floor_mib / theirs.beside_mib;
+      bars.push_back(at_most(name + ", of JAX's temporaries", ours.beside_mib / theirs.beside_mib,
                              std::max(0.7, least)));
-      bars.push_back(at_most(name + ", of JAX's first call", ours.first_s / theirs->first_s, 0.5));
+      bars.push_back(at_most(name + ", of JAX's first call", ours.first_s / theirs.first_s, 0.5));
     }
-    if (best.empty() || theirs->best_s < best_s) {
-      best_s = theirs->best_s;
+    if (best.empty() || theirs.best_s < best_s) {
+      best_s = theirs.best_s;
       best = who;
     }
   }

@@ -294,6 +294,9 @@ def computed(case, operands, result):
         if operands[0].dtype == "bf16":
             return None, none  # Rounds to bf16 after each addition; NumPy has no such type.
         return scattered(x, operands[1].value, operands[2].value, attrs), none
+    if op == "first_equal":
+        _, first, which = np.unique(x, return_index=True, return_inverse=True)
+        return first[which].astype(np.int64), none
     if op == "cumsum":
         axis = attrs["axis"]
         y = wide(x) if x.dtype.kind == "f" else x.astype(np.int64)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "tidemark/api/create.h"
@@ -26,14 +27,16 @@ Tensors own_handles(const Tensors& tensors, Source at) {
   return list;
 }
 
-// Hears, in the place of the tapes that run, what a function reads of what these know.
+// Hears, in the place of the tapes that run or before them, what a function reads of what these
+// know.
 class Listener : public Tape {
  public:
   explicit Listener(Tape* tapes) : tapes_(tapes) { start(); }
 
   void watch(const Tensor&, Source) override {}
   void saw(const VariableState& variable, const Tensor& value) override {
-    for (Tape* tape = tapes_; tape != nullptr; tape = tape->outer()) tape->saw(variable, value);
+    for (Tape* tape = is_alone() ? tapes_ : nullptr; tape != nullptr; tape = tape->outer())
+      tape->saw(variable, value);
     if (!is_known(tape_id_of(value))) return;
     if (read_.insert(tape_id_of(value)).second)
       variables_.emplace_back(
@@ -43,7 +46,8 @@ class Listener : public Tape {
   bool knows(TapeId id) const override { return made_.contains(id) || is_known(id); }
   void record(const Recorded& recorded) override {
     for (const TapeId id : recorded.inputs)
-      if (is_known(id) && read_.insert(id).second) lines_.emplace(id, recorded.at);
+      if (!made_.contains(id) && is_known(id) && read_.insert(id).second)
+        lines_.emplace(id, recorded.at);
     made_.insert(recorded.results.begin(), recorded.results.end());
   }
   std::vector<Found> gradient(const Tensors&, const Tensors&, const Tensors&,
@@ -57,8 +61,10 @@ class Listener : public Tape {
   // Results have gradients of their own, also where they are values that tapes know already.
   Tensors apart_from_known(const Tensors& results, Source at) const {
     Tensors fresh;
-    for (const Tensor& result : results)
-      fresh.push_back(is_known(tape_id_of(result)) ? apart(result, at) : result);
+    for (const Tensor& result : results) {
+      const TapeId id = tape_id_of(result);
+      fresh.push_back(is_known(id) && !made_.contains(id) ? apart(result, at) : result);
+    }
     return fresh;
   }
 
@@ -73,6 +79,7 @@ class Listener : public Tape {
   const std::vector<std::pair<Variable, TapeId>>& variables() const { return variables_; }
 
  private:
+  bool is_alone() const { return outer() == nullptr; }
   bool is_known(TapeId id) const {
     if (id == 0) return false;
     for (const Tape* tape = tapes_; tape != nullptr; tape = tape->outer())
@@ -326,7 +333,10 @@ Tensors run_custom(const Tensors& given, const std::function<OwnResults(const Te
   Tensors results;
   {
     Tape* const tapes = current_tape;
-    const NoTape unseen;
+    // Where one tape runs inside another, the other records the gradient function, and what this
+    // holds may have been computed in f. One alone is not to keep what only that would need.
+    std::optional<NoTape> unseen;
+    if (tapes->outer() == nullptr) unseen.emplace();
     Listener listener(tapes);
     own = f(inputs);
     check_captures(listener, inputs, at);

@@ -130,7 +130,8 @@ class EagerTape : public Tape {
     // Of what comes of its own gradients alone it keeps no more than that it does.
     const bool own = std::all_of(mine.inputs.begin(), mine.inputs.end(),
                                  [&](TapeId id) { return id == 0 || is_own_gradient(id); });
-    for (const TapeId id : mine.results) known_.emplace(id, own ? kOwnGradient : kRecorded);
+    for (const TapeId id : mine.results)
+      if (!known_.emplace(id, own ? kOwnGradient : kRecorded).second) forget_how(id);
     if (!own) list_.push_back(std::move(mine));
     account_.set_records(list_.size());
   }
@@ -253,6 +254,12 @@ class EagerTape : public Tape {
                       "ask for all sources at once, or make the tape {.persistent = true}");
     if (released_)
       throw UserError("gradient: this tape was released", at, "ask for gradients before release()");
+  }
+
+  // A value gets a gradient of its own instead of that of what it was made by.
+  void forget_how(TapeId made) {
+    for (Recorded& each : list_)
+      std::replace(each.results.begin(), each.results.end(), made, TapeId{0});
   }
 
   // It records on, but not what it computes itself: what comes of that is known, and refused.

@@ -227,8 +227,14 @@ bool Lowerer::overwrites(const Node& node, size_t operand, size_t result) {
     if (root(other) == root(input) && !same_layout(seen(other).layout, wanted)) return false;
   }
   if (node.op->self == &ops::group) {
-    // One result in the bytes of an input; others of the group are stored apart.
-    return may_overwrite(graph_, node, static_cast<int32_t>(operand), static_cast<int32_t>(result));
+    // One result in the bytes of an input; others of the group are stored apart. An array may come
+    // in twice, and be read the second time when the result is there already.
+    for (size_t k = 0; k < node.inputs.size(); ++k) {
+      if (root(node.inputs[k]) == root(input) &&
+          !may_overwrite(graph_, node, static_cast<int32_t>(k), static_cast<int32_t>(result)))
+        return false;
+    }
+    return true;
   }
   if (node.op->family == Family::pointwise || node.op->family == Family::row) return true;
   return updates_first_operand(*node.op) && operand == 0 &&
@@ -253,9 +259,12 @@ int32_t Lowerer::dying_parameter(const Node& node, Value result, const Scope& sc
     const int32_t operand = root(node.inputs[k]);
     const int32_t held = memory_of(operand);
     const auto parameters = static_cast<int32_t>(program_->parameters.size());
+    // Another result of this node may be wanted there.
+    const int32_t promised = wish_[static_cast<size_t>(operand)];
     if (held < 0 || !memory(held).writable || last_use(operand) != scope.position ||
         memory(held).bytes != bytes || memory(held).address.reg < 1 ||
         memory(held).address.reg > parameters ||
+        (promised >= 0 && promised != wish_[static_cast<size_t>(id(result))]) ||
         !overwrites(node, k, static_cast<size_t>(result.result)))
       continue;
     memory_of(operand) = kNone;

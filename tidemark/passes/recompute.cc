@@ -34,7 +34,7 @@ class Maker {
       : graph_(graph),
         region_(region),
         is_forward_(forward_nodes(graph, graph.regions[static_cast<size_t>(region)])),
-        residuals_(graph, region, is_forward_, 1) {}
+        residuals_(graph, region, is_forward_, Residuals::Made::in_kernels) {}
 
   void run() {
     const std::vector<int32_t> nodes = std::move(here().nodes);

@@ -17,11 +17,14 @@ bool is_made_again(const Node& node) {
 
 }  // namespace
 
-Residuals::Residuals(const Graph& graph, RegionId region, std::vector<bool> is_forward,
-                     size_t most_reads)
-    : graph_(graph), is_forward_(std::move(is_forward)), most_reads_(most_reads) {
+Residuals::Residuals(const Graph& graph, RegionId region, std::vector<bool> is_forward, Made made)
+    : graph_(graph), is_forward_(std::move(is_forward)), made_(made) {
   const Region& all = graph.regions[static_cast<size_t>(region)];
   for (const Value parameter : all.parameters) parameters_.insert(parameter.node);
+  for (const int32_t number : all.nodes) {
+    if (is_forward_[static_cast<size_t>(number)]) continue;
+    if (made == Made::in_kernels) keep_for_others(graph.nodes[static_cast<size_t>(number)]);
+  }
   for (const int32_t number : all.nodes) {
     if (is_forward_[static_cast<size_t>(number)]) continue;
     for (const Value input : graph.nodes[static_cast<size_t>(number)].inputs) need(input);
@@ -30,13 +33,34 @@ Residuals::Residuals(const Graph& graph, RegionId region, std::vector<bool> is_f
   drop_what_others_give();
 }
 
+// What is read, through views too, by an op that is no loop over elements.
+void Residuals::keep_for_others(const Node& reader) {
+  const Family family = reader.op->family;
+  if (family == Family::pointwise || family == Family::reduce || family == Family::row ||
+      reader.op->view != nullptr)
+    return;
+  for (Value value : reader.inputs) {
+    while (graph_.node(value).op != nullptr && graph_.node(value).op->view != nullptr)
+      value = graph_.node(value).inputs[0];
+    if (!is_forward_[static_cast<size_t>(value.node)] || parameters_.contains(value.node) ||
+        is_made_again(graph_.node(value)))
+      continue;
+    firm_.insert(key(value));
+    keep(value);
+  }
+}
+
+void Residuals::keep(Value value) {
+  if (kept_.insert(key(value)).second) list_.push_back(value);
+}
+
 void Residuals::need(Value value) {
   if (!is_forward_[static_cast<size_t>(value.node)] || is_free(value)) return;
   if (is_made_again(graph_.node(value))) {
     for (const Value input : graph_.node(value).inputs) need(input);
     return;
   }
-  if (kept_.insert(key(value)).second) list_.push_back(value);
+  keep(value);
 }
 
 // A value may have been wanted before what it can be made of was: the last made go first.
@@ -44,6 +68,7 @@ void Residuals::drop_what_others_give() {
   std::vector<Value> latest = list_;
   std::sort(latest.begin(), latest.end(), [](Value a, Value b) { return a.node > b.node; });
   for (const Value value : latest) {
+    if (firm_.contains(key(value))) continue;
     kept_.erase(key(value));
     if (!is_free(value)) kept_.insert(key(value));
   }
@@ -53,14 +78,15 @@ void Residuals::drop_what_others_give() {
 bool Residuals::is_free(Value value) const {
   std::set<Key> read;
   if (!is_made(value, 0, read)) return false;
+  if (made_ == Made::anywhere) return true;
   const auto elements = [&](Value each) {
     const Shape& shape = graph_.type(each).shape;
     return shape.is_open() ? 0 : int64_t{shape.size()};
   };
   const int64_t size = elements(value);
-  return static_cast<size_t>(std::count_if(read.begin(), read.end(), [&](const Key& each) {
+  return std::count_if(read.begin(), read.end(), [&](const Key& each) {
            return 4 * elements({each.first, each.second}) > size;
-         })) <= most_reads_;
+         }) <= 1;
 }
 
 bool Residuals::is_made(Value value, int depth, std::set<Key>& read) const {

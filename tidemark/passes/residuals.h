@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <set>
 #include <utility>
 #include <vector>
@@ -16,10 +15,12 @@ namespace tidemark::passes {
 // anyway.
 class Residuals {
  public:
-  // `is_forward` says which nodes are of the way there. What is made again reads at most
-  // `most_reads` arrays that are about as large as itself.
+  // `anywhere`: what is made again may be a step of its own. Else it is part of the kernel that
+  // reads it, and reads no more memory there than it is itself.
+  enum class Made : uint8_t { anywhere, in_kernels };
+  // `is_forward` says which nodes are of the way there.
   Residuals(const Graph& graph, RegionId region, std::vector<bool> is_forward,
-            size_t most_reads = std::numeric_limits<size_t>::max());
+            Made made = Made::anywhere);
 
   const std::vector<Value>& list() const { return list_; }
   bool has(Value value) const { return kept_.contains(key(value)); }
@@ -28,6 +29,8 @@ class Residuals {
   using Key = std::pair<int32_t, int16_t>;
   static Key key(Value value) { return {value.node, value.result}; }
 
+  void keep_for_others(const Node& reader);
+  void keep(Value value);
   void need(Value value);
   void drop_what_others_give();
   bool is_free(Value value) const;
@@ -35,7 +38,8 @@ class Residuals {
 
   const Graph& graph_;
   std::vector<bool> is_forward_;
-  size_t most_reads_;
+  Made made_;
+  std::set<Key> firm_;  // Kept whatever others give.
   std::set<int32_t> parameters_;
   std::vector<Value> list_;
   std::set<Key> kept_;

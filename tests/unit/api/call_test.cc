@@ -261,6 +261,22 @@ TEST(CapturedView, IsReadWhereItLiesAndSummedAsInEagerCode) {
 
 // ---- donation -----------------------------------------------------------------------------------
 
+TEST(Donation, OneResultTakesTheBytesWhereTwoCould) {
+  const auto f = [](const td::Tensor& x, const td::Tensor& y) {
+    const td::Tensor share = td::softmax(y, 0);
+    const td::Tensor most = td::max(x, 1);
+    return std::tuple{most, most + share, share};
+  };
+  const td::Tensor x = td::random::normal({8, 6}, {.key = td::random::Key(1)});
+  const td::Tensor y = td::random::normal({8}, {.key = td::random::Key(2)});
+  const auto [most, both, share] = f(x, y);
+  const auto [given_most, given_both, given_share] =
+      td::function([&](const td::Tensor& a, const td::Tensor& b) { return f(a, b); })(x, y + 0);
+  EXPECT_TRUE(td::identical(given_most, most));
+  EXPECT_TRUE(td::identical(given_both, both));
+  EXPECT_TRUE(td::identical(given_share, share));
+}
+
 TEST(Donation, OfASpecIsPlanned) {
   const td::MachineCode machine;
   const auto f = td::function([](const td::Tensor& x) { return td::exp(x); });

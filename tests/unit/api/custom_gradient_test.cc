@@ -101,6 +101,47 @@ TEST(CustomGradient, HasAGradientItself) {
   both(f, x, [&](const td::Tensor& g) { expect_near(g, 9.0 * td::exp(x)); });
 }
 
+// What the gradient function holds was computed from the arguments, and is differentiated so.
+TEST(CustomGradient, HasAGradientByWhatItSaved) {
+  const auto swish = td::custom_gradient([](const td::Tensor& x) {
+    const td::Tensor t = td::tanh(x);
+    return std::pair{x * t, [x, t](const td::Tensor& dy) { return dy * (t + x * (1.0 - t * t)); }};
+  });
+  const auto second = [](const auto& f, const td::Tensor& x) {
+    td::GradientTape outer;
+    outer.watch(x);
+    td::GradientTape inner;
+    inner.watch(x);
+    const td::Tensor y = f(x);
+    const td::Tensor first = inner.gradient(td::sum(y * y), x);
+    const auto [by_x, by_y] = outer.gradient(td::sum(first * first), std::tuple{x, y});
+    return std::pair{by_x, by_y};
+  };
+  const td::Tensor x = drawn({5}, 1);
+  const auto plain = [](const td::Tensor& each) { return each * td::tanh(each); };
+  const auto [want_by_x, want_by_y] = second(plain, x);
+  const auto [by_x, by_y] = second(swish, x);
+  expect_near(by_x, want_by_x);
+  expect_near(by_y, want_by_y);
+  const auto compiled =
+      td::function([&](const td::Tensor& each) { return second(swish, each).first; });
+  expect_near(compiled(x), want_by_x);
+}
+
+// A tape alone keeps what the gradient function holds, and nothing else.
+TEST(CustomGradient, KeepsNothingOfTheFunctionForATapeAlone) {
+  const auto f = td::custom_gradient([](const td::Tensor& x) {
+    return std::pair{td::exp(td::tanh(x)), [](const td::Tensor& dy) { return dy; }};
+  });
+  const td::Tensor x = td::ones({1000});
+  td::GradientTape tape;
+  tape.watch(x);
+  const td::Bytes before = td::memory::current();
+  const td::Tensor y = f(x);
+  EXPECT_EQ(td::memory::current() - before, td::Bytes(4032));  // y.
+  EXPECT_EQ(tape.saved_bytes(), td::Bytes(0));
+}
+
 TEST(CustomGradient, OfVariablesIsNotLeftOut) {
   const td::Variable w(drawn({3}, 2), {.name = "w"});
   const auto silent = td::custom_gradient([&](const td::Tensor& x) {

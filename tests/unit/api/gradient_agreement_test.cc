@@ -98,6 +98,30 @@ TEST(Agreement, OfAVariableThatIsNotTrained) {
       {4, 16, 36}, {0, 0, 0}, false);
 }
 
+// The kernel of the gradient of softmax reads its result twice, once by way of two transposes, and
+// keeps a row where it puts the gradient.
+TEST(Agreement, OfWhatIsReadAsItIsAndTransposed) {
+  const td::Variable w(td::random::normal({4, 4}, {.key = td::random::Key(2)}));
+  const auto gradients = [&](const td::Tensor& x) {
+    td::GradientTape tape;
+    tape.watch(x);
+    const td::Tensor share = td::softmax(x, -1);
+    const td::Tensor turned = td::transpose(share);
+    const td::Tensor squares = td::transpose(turned * turned);
+    const td::Tensor out = td::tanh(td::matmul(share, w));
+    const td::Tensor loss = td::mean(out * out) + td::mean(squares * squares);
+    const auto [by_x, by_w] = tape.gradient(loss, std::tuple{x, w});
+    return std::tuple{loss, by_x, by_w.dense()};
+  };
+  const td::Tensor x = td::random::normal({8, 4}, {.key = td::random::Key(1)});
+  const auto [loss, by_x, by_w] = gradients(x);
+  const auto [same_loss, same_by_x, same_by_w] =
+      td::function([&](const td::Tensor& each) { return gradients(each); })(x);
+  EXPECT_TRUE(td::identical(same_loss, loss));
+  EXPECT_TRUE(td::identical(same_by_x, by_x));
+  EXPECT_TRUE(td::identical(same_by_w, by_w));
+}
+
 TEST(Agreement, OfSecondOrderThroughAnAssignment) {
   const td::Tensor x = td::constant({1.0, 2.0, 3.0});
   const td::Variable v(td::constant({5.0, 5.0, 5.0}));

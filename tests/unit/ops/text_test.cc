@@ -147,6 +147,7 @@ void add_indexing(Maker& make) {
   make.add(ops::take_along_axis, {x, places}, attributes(int64_t{1}));
   make.add(ops::scatter_add, {x, rows, updates}, attributes(int64_t{0}, false));
   make.add(ops::cumsum, {x}, attributes(int64_t{1}, true));
+  make.add(ops::first_equal, {rows});
   make.add(ops::put, {x, make.parameter(DType::i64, {}), make.parameter(DType::f32, {3})});
 }
 

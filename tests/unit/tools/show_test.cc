@@ -73,16 +73,17 @@ TEST_F(Show, PrintsWhatEachPassMade) {
   EXPECT_EQ(ran.out, printed_ + "---- after inline_calls\n" + printed_ + "---- after fold\n" +
                          printed_ + "---- after simplify\n" + simplified_ + "---- after merge\n" +
                          merged_ + "---- after remove_dead\n" + last_ + "---- after trim\n" +
-                         last_ + "---- after fuse\n" + fused_ + "---- after order\n" + fused_);
+                         last_ + "---- after recompute\n" + last_ + "---- after fuse\n" + fused_ +
+                         "---- after order\n" + fused_);
 }
 
 TEST_F(Show, ExplainsItself) {
   const Ran ran = show("--help");
   EXPECT_EQ(ran.code, 0);
   EXPECT_TRUE(ran.out.starts_with("usage: tidemark show FILE.tm [--after=PASS|all]\n")) << ran.out;
-  EXPECT_NE(
-      ran.out.find("passes: inline_calls, fold, simplify, merge, remove_dead, trim, fuse, order\n"),
-      std::string::npos)
+  EXPECT_NE(ran.out.find("passes: inline_calls, fold, simplify, merge, remove_dead, trim, "
+                         "recompute, fuse, order\n"),
+            std::string::npos)
       << ran.out;
 }
 
