@@ -149,7 +149,8 @@ void print_line(std::ostream& out, const Line& line, const std::vector<size_t>& 
 
 void build_model(const AnyLayer& model, const TensorSpec& input, Source at) {
   const SourceScope scope(at);
-  program_of(model, at).plan(with_known_sizes(input), {}, at);
+  // Sizes that are open stay so: as 1 they would be too small for the windows of a convolution.
+  program_of(model, at).plan(input, {}, at);
 }
 
 Summary summarize(const AnyLayer& model, const NamedVariables& variables, const TensorSpec& input,

@@ -119,5 +119,15 @@ TEST(Build, ShapesAModelAndAllocatesNothing) {
   EXPECT_EQ(model.blocks[3].norm.scale->shape(), (Shape{64}));
 }
 
+TEST(Build, LeavesSizesOpenThatWindowsNeedRoomIn) {
+  const nn::Conv2D conv(4, 3);
+  const nn::Dense head(2);
+  const nn::Sequential model{conv, nn::MaxPool2D(2), nn::GlobalAveragePool2D(), head};
+  nn::build(model, spec({open, open, open, 3}));
+  EXPECT_EQ(conv.kernel.shape(), (Shape{3, 3, 3, 4}));
+  EXPECT_EQ(head.kernel.shape(), (Shape{4, 2}));
+  EXPECT_EQ(model(ones({2, 7, 9, 3})).shape(), (Shape{2, 2}));
+}
+
 }  // namespace
 }  // namespace tidemark
