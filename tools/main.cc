@@ -18,8 +18,9 @@ constexpr const char* kVersionHelp =
     "usage: tidemark version\n\nPrints the version of this build.\n\nexit code: 0.\n";
 
 int version_command(Arguments arguments) {
-  if (!asked_for_help(arguments, kVersionHelp))
-    std::cout << "tidemark " << TIDEMARK_VERSION << '\n';
+  if (asked_for_help(arguments, kVersionHelp)) return 0;
+  if (!arguments.empty()) unknown_option("version", arguments[0]);
+  std::cout << "tidemark " << TIDEMARK_VERSION << '\n';
   return 0;
 }
 

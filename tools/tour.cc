@@ -58,6 +58,8 @@ int tour_command(Arguments arguments) {
       options.push_back(arguments[i]);
     else if (arguments[i] == "--report" && i + 1 < arguments.size())
       report = arguments[++i];
+    else if (arguments[i] == "--report")
+      usage_error("tour", "--report into which file?");
     else
       unknown_option("tour", arguments[i]);
   }

@@ -41,8 +41,9 @@ bool show_flat(bool small) {
         0, 100, [](const td::Tensor& i, const td::Tensor& sum) { return sum + i; }, start);
   });
   std::printf("what looks like a leak elsewhere:\n");
-  const bool stacks = stays_flat("collect and stack 10,000 tensors of [2]", 100, stacked,
-                                 td::constant({1, 2}, td::f32));
+  const bool stacks = stays_flat(
+      small ? "collect and stack 100 tensors of [2]" : "collect and stack 10,000 tensors of [2]",
+      100, stacked, td::constant({1, 2}, td::f32));
   const bool sums =
       stays_flat("add 100 numbers up", small ? 200 : 10'000, accumulated, td::constant(0.5f));
   return stacks && sums;

@@ -11,7 +11,10 @@ for page in pages:
     name = os.path.basename(page)[:-3]
     program = open(os.path.join(root, "examples/questions", name + ".cc"), encoding="utf-8").read()
     words = " ".join(program.split())
-    for block in re.findall(r"```cpp\n(.*?)```", open(page, encoding="utf-8").read(), re.S):
+    text = open(page, encoding="utf-8").read()
+    if not re.search(r"```\n[^`]*\d,\d{3}[^`]*```", text):
+        problems.append(f"docs/questions/{name}.md does not show what examples/questions/{name}.cc prints")
+    for block in re.findall(r"```cpp\n(.*?)```", text, re.S):
         if " ".join(block.split()) not in words:
             problems.append(f"docs/questions/{name}.md shows what examples/questions/{name}.cc does not have:\n{block}")
 print("\n".join(problems) or f"{len(pages)} pages show what their programs have")

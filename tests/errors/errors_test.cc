@@ -288,6 +288,12 @@ TEST(Errors, OfImages) {
   expect_error([&] { td::conv2d(x, floats({3, 3, 4, 8}), {.strides = {0, 1}}); },
                "conv2d: strides and dilations must be at least 1, got 0 and 1\n"
                "  at @\n  1 is every place: leave them out");
+  expect_error([&] { td::conv2d(x, floats({3, 6, 4, 8})); },
+               "conv2d: a window of 6 does not fit axis 2 of f32[1, 5, 5, 4]\n"
+               "  at @\n  use td::Padding::same, or a smaller window");
+  expect_error([&] { td::conv2d(x, floats({3, 3, 4, 8}), {.dilations = {3, 1}}); },
+               "conv2d: a window of 7 does not fit axis 1 of f32[1, 5, 5, 4]\n"
+               "  at @\n  use td::Padding::same, or a smaller window");
   expect_error([&] { td::max_pool(floats({5, 5})); },
                "max_pool: needs an image of four axes, got f32[5, 5]\n"
                "  at @\n  one image alone: td::expand_dims(x, 0)");
@@ -492,6 +498,9 @@ TEST(Errors, OfComposites) {
   expect_error([&] { td::attention(floats({3}), x, x); },
                "attention: needs [..., tokens, features], got f32[3], f32[2, 3], f32[2, 3]\n"
                "  at @\n  add the missing axis: td::expand_dims(x, 0)");
+  expect_error([&] { td::attention(x, x, x, {.mask = floats({2, 2})}); },
+               "attention: the mask is f32[2, 2], not bool\n  at @\n  true keeps a key: mask == 0 "
+               "where the mask is added to scores, else mask != 0");
   expect_error([&] { td::sparse_softmax_cross_entropy(wholes({2, 3}), x); },
                "sparse_softmax_cross_entropy: labels i32[2, 3] need one axis less than logits "
                "f32[2, 3]\n  at @\n  labels are class numbers, one for each row of logits");

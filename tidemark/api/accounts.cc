@@ -88,8 +88,12 @@ FunctionAccount::FunctionAccount(const std::string& name, Source at, Bytes limit
   AllFunctions& all = AllFunctions::get();
   const std::lock_guard guard(all.lock);
   line_ = all.lines.number(at.resolve());
-  if (line_ == all.accounts.size()) all.accounts.emplace_back().at = all.lines.at(line_);
-  all.accounts[line_].name = name;
+  // The first to be made there gives the name: those of an optimizer called in it come later.
+  if (line_ == all.accounts.size()) {
+    FunctionLine& line = all.accounts.emplace_back();
+    line.at = all.lines.at(line_);
+    line.name = name;
+  }
   now_.functions = 1;
   now_.limit_bytes = limit.count;
   add(now_, 1);

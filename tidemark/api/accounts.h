@@ -27,7 +27,7 @@ struct FunctionSums {
 };
 struct FunctionLine {
   Source at = Source::none();
-  std::string name;    // Of the last one made there.
+  std::string name;    // Of the first one made there.
   std::string reason;  // Why one was traced last.
   FunctionSums sums;
 };

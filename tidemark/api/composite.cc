@@ -132,6 +132,11 @@ Tensor attention(const Operand& q, const Operand& k, const Operand& v, Attention
                         type_of(key, at), ", ", type_of(value, at)),
                     at, "add the missing axis: td::expand_dims(x, 0)");
   }
+  // Numbers to be added, 0 where a key is kept, would mean the opposite of what they are for.
+  if (options.mask && options.mask->dtype() != DType::boolean)
+    throw UserError(
+        cat("attention: the mask is ", type_of(*options.mask, at), ", not bool"), at,
+        "true keeps a key: mask == 0 where the mask is added to scores, else mask != 0");
   const device::FloatEnvironment ieee;
   const double scale =
       options.scale.value_or(1.0 / std::sqrt(static_cast<double>(int64_t{query.shape()[-1]})));

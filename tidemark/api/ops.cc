@@ -462,6 +462,19 @@ Tensor from_nhwc(const Tensor& y, ImageLayout layout, Source at) {
   return layout == ImageLayout::nhwc ? y : transpose(y, {0, 3, 1, 2}, at);
 }
 
+// Where no window fits there would be no places, and losses of them would be no numbers.
+void need_room(const Tensor& image, const Tensor& kernel, const ConvOptions& options, Source at) {
+  if (options.padding == Padding::same || image.rank() != 4 || kernel.rank() != 4) return;
+  for (size_t i = 0; i < 2; ++i) {
+    const auto axis = static_cast<int64_t>(i);
+    const Dim reach = (kernel.shape()[axis] - 1) * options.dilations[i] + 1;
+    if (is_less(image.shape()[axis + 1], reach))
+      throw UserError(cat("conv2d: a window of ", reach, " does not fit axis ", axis + 1, " of ",
+                          type_of(image, at)),
+                      at, "use td::Padding::same, or a smaller window");
+  }
+}
+
 }  // namespace
 
 Tensor conv2d(const Operand& x, const Operand& w, ConvOptions options, Source at) {
@@ -471,6 +484,7 @@ Tensor conv2d(const Operand& x, const Operand& w, ConvOptions options, Source at
   const DType common = promote(image.dtype(), kernel.dtype());
   image = cast(image, common, at);
   kernel = cast(kernel, common, at);
+  need_room(image, kernel, options, at);
   ops::ConvSpec spec;
   spec.groups = options.groups;
   for (size_t i = 0; i < 2; ++i) {

@@ -152,8 +152,12 @@ void FileCacheStage::check_head(const io::InputFile& file, const Places& places)
   if (!head.starts_with(kMagic))
     file.call().refuse("is there and is no cache of a dataset", "give another path");
   if (head == places.head) return;
-  const std::string held =
-      head.substr(kMagic.size(), head.find('\n', kMagic.size()) - kMagic.size());
+  const size_t end = head.find('\n', kMagic.size());
+  const std::string held = head.substr(kMagic.size(), end - kMagic.size());
+  const bool is_text =
+      std::all_of(held.begin(), held.end(), [](char c) { return c >= ' ' && c <= '~'; });
+  if (end == std::string::npos || !is_text)
+    file.call().refuse("is a damaged cache of a dataset", "delete it, and it is made again");
   file.call().refuse(cat("holds elements ", held, ", this dataset gives ", text_of(places.types)),
                      "delete it if the dataset has changed, or give another path");
 }

@@ -93,7 +93,9 @@ class MapStage final : public Stage {
   }
 
   Element call(Element element, int64_t number) const try {
-    return f_(std::move(element));
+    Element result = f_(std::move(element));
+    need_values(result);
+    return result;
   } catch (...) {
     fail_at("map", number, source());
   }

@@ -187,7 +187,11 @@ class GeneratedStage::GeneratedCursor final : public Cursor {
       (*pass_.cap)();
     return element;
   }
-  std::optional<Element> call() try { return source_(); } catch (...) {
+  std::optional<Element> call() try {
+    std::optional<Element> element = source_();
+    if (element) need_values(*element);
+    return element;
+  } catch (...) {
     ended_ = true;
     fail_at("generator", number_, stage_.source());
   }

@@ -180,6 +180,13 @@ std::string failure_text(const char* what, int64_t number, const char* cause) {
 }
 }  // namespace
 
+void need_values(const Element& element) {
+  for (const Tensor& tensor : element.tensors)
+    if (!tensor.has_value())
+      throw UserError("it gave a Tensor that holds nothing", Source::none(),
+                      "has_value() tells whether one does: return what was computed");
+}
+
 void fail_at(const char* what, int64_t number, Source at) {
   try {
     throw;

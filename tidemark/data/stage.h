@@ -179,6 +179,9 @@ class IndexCursor final : public Cursor {
   std::vector<int64_t> indices_;
 };
 
+// Whoever asks for an element wants tensors in it.
+void need_values(const Element& element);
+
 // Says of a call of the user what element it failed at; called while that exception is handled.
 [[noreturn]] void fail_at(const char* what, int64_t number, Source at);
 

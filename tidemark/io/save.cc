@@ -45,6 +45,8 @@ bool same_file(const struct stat& a, const struct stat& b) {
 
 SavedFile::SavedFile(FileCall call)
     : call_(std::move(call)), path_(behind_links(call_.path)), temporary_(path_ + ".saving") {
+  if (call_.path.empty())
+    throw UserError(cat(call_.call, ": the path is empty"), call_.at, "name the file");
   struct stat before = {};
   const bool exists = ::stat(path_.c_str(), &before) == 0;
   if (exists && !S_ISREG(before.st_mode))

@@ -12,7 +12,7 @@ Embedding::Embedding(int64_t ids, int64_t features, EmbeddingOptions options, So
             {.name = detail::parameter_name(options.name, "table"), .dtype = options.dtype}, at),
       name_(std::move(options.name)) {
   if (ids <= 0 || features <= 0)
-    detail::refuse(kKind, name_, cat("cannot have a table of ", Shape{ids, features}),
+    detail::refuse(kKind, name_, cat("cannot have a table of ", ids, " x ", features),
                    "both sizes must be positive", at);
 }
 

@@ -25,9 +25,18 @@ struct StepResult {
 };
 using StepFunction = Function<StepResult(const Tensor&, const Tensor&)>;
 
+Tensor one_number(const std::string& what, Tensor given, Source at) {
+  if (given.size() != 1)
+    throw UserError(cat("fit: ", what, " gives ", given.dtype(), given.shape(), ", not one number"),
+                    at, "return its mean: td::mean(x)");
+  return given;
+}
+
 StepResult measured(const FitOptions& options, const Tensor& y, const Tensor& given, Source at) {
-  StepResult result{.loss = options.loss(y, given, at), .metrics = {}};
-  for (const auto& [name, metric] : options.metrics) result.metrics.push_back(metric(y, given, at));
+  StepResult result{.loss = one_number("the loss", options.loss(y, given, at), at), .metrics = {}};
+  for (const auto& [name, metric] : options.metrics)
+    result.metrics.push_back(
+        one_number(cat("the metric \"", name, "\""), metric(y, given, at), at));
   return result;
 }
 
@@ -45,15 +54,21 @@ class Means {
   }
   int64_t examples() const { return examples_; }
   int64_t batches() const { return batches_; }
-  double loss() const { return loss_ / static_cast<double>(examples_); }
+  double loss() const { return mean_of(loss_); }
   NamedNumbers metrics() const {
     NamedNumbers named;
     for (size_t i = 0; i < sums_.size(); ++i)
-      named.emplace_back(options_.metrics[i].first, sums_[i] / static_cast<double>(examples_));
+      named.emplace_back(options_.metrics[i].first, mean_of(sums_[i]));
     return named;
   }
 
  private:
+  // What is no number has no sign that means anything.
+  double mean_of(double sum) const {
+    return std::isnan(sum) ? std::numeric_limits<double>::quiet_NaN()
+                           : sum / static_cast<double>(examples_);
+  }
+
   const FitOptions& options_;
   int64_t examples_ = 0, batches_ = 0;
   double loss_ = 0;

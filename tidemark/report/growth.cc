@@ -225,7 +225,8 @@ void put(GrowthRow& row, const AlikeByName& all) {
     return a.second.bytes < b.second.bytes;
   });
   row.what = most->first;
-  if (all.size() > 1) row.what += cat(" and ", all.size() - 1, " other types");
+  if (all.size() > 1)
+    row.what += cat(" and ", all.size() - 1, all.size() == 2 ? " other type" : " other types");
   int64_t handles = 0, views = 0;
   for (const auto& [text, alike] : all) {
     handles += alike.handles;

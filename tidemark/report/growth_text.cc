@@ -82,7 +82,8 @@ void print(std::ostream& out, const TraceRow& row) {
 }  // namespace
 
 std::ostream& operator<<(std::ostream& out, const WatchReport& report) {
-  out << report.steps << " steps: " << name(report.verdict()) << '\n';
+  out << report.steps << (report.steps == 1 ? " step: " : " steps: ") << name(report.verdict())
+      << '\n';
   for (const GrowthRow& row : report.rows) print(out, row);
   const bool one = report.flat_lines == 1;
   out << "  " << report.flat_lines << (one ? " other line holds " : " other lines hold ")

@@ -82,6 +82,20 @@ TEST(DataErrors, ACauseKeepsItsKindAndIsNested) {
   }
 }
 
+TEST(DataErrors, ATensorThatHoldsNothingNamesTheElement) {
+  const auto map =
+      rows(4).map([](const Tensor& x) { return x.item<int>() == 2 ? Tensor() : x; }, {}, line(2));
+  EXPECT_EQ(error_of([&] { numbers_of(map); }),
+            "data: map failed at element 2: it gave a Tensor that holds nothing\n"
+            "  has_value() tells whether one does: return what was computed\n  at a.cc:2");
+  const auto generator = data::from_generator(
+      [i = 0]() mutable -> std::optional<Tensor> { return i++ == 1 ? Tensor() : ones({}); },
+      line(3));
+  EXPECT_EQ(error_of([&] { numbers_of(generator); }),
+            "data: generator failed at element 1: it gave a Tensor that holds nothing\n"
+            "  has_value() tells whether one does: return what was computed\n  at a.cc:3");
+}
+
 TEST(DataErrors, AWrongOpNamesItsLine) {
   const auto bad =
       data::from_tensor_slices(ones({4, 3}))
@@ -399,6 +413,12 @@ TEST(DataCache, AFileOfAnotherDatasetIsRefused) {
             "cache: " + folder / "letter" +
                 " is there and is no cache of a dataset\n  at a.cc:3\n"
                 "  give another path");
+  write_file(folder / "damaged",
+             std::string("tidemark cache 1\ni3\0\xff[]\n", 23) + std::string(105, '\0'));
+  EXPECT_EQ(error_of([&] { numbers_of(rows(10).cache(folder / "damaged", line(3))); }),
+            "cache: " + folder / "damaged" +
+                " is a damaged cache of a dataset\n  at a.cc:3\n"
+                "  delete it, and it is made again");
 }
 
 TEST(DataCache, AFileIsWrittenWholeOrNotAtAll) {

@@ -285,6 +285,9 @@ TEST(Save, RefusesWhatIsNoFile) {
   const std::string text =
       without(folder, error_of([&] { td::io::save_npy(folder / "x.npy", td::ones({1})); }));
   EXPECT_EQ(text.substr(0, text.find('\n')), "save_npy: x.npy is there and is no file with bytes");
+  const std::string empty = error_of([] { td::io::save_npy("", td::ones({1})); });
+  EXPECT_EQ(empty.substr(0, empty.find('\n')), "save_npy: the path is empty");
+  EXPECT_EQ(empty.substr(empty.rfind('\n')), "\n  name the file");
 }
 
 // Two that save the same file at once take turns: what is there is always whole.

@@ -227,6 +227,7 @@ TEST(Fit, StopsWhereTheCallbackSaysSoOrTheLossIsNoNumber) {
   const History lost = nn::fit(model, Script{{5, none, 2, 1, 1}}, options);
   EXPECT_EQ(lost.epochs.size(), 2U);
   EXPECT_EQ(lost.stopped, "the loss of epoch 2 is nan");
+  EXPECT_EQ(nn::fit(model, Script{{-none, 1}}, options).stopped, "the loss of epoch 1 is nan");
 }
 
 TEST(Fit, TrainsInTrainModeAndJudgesInTheOther) {
@@ -302,6 +303,16 @@ TEST(Fit, SaysWhatIsWrong) {
   EXPECT_EQ(said([&] { nn::fit(model, one, {.loss = scripted_loss, .validation = Pairs()}); }),
             "fit: there is no batch in .validation" + at +
                 "give a range that can be gone through once an epoch");
+  const nn::Dense dense(2);
+  const Pairs pairs = {{ones({3, 4}), ones({3, 2})}};
+  const auto apart = [](const Tensor& wanted, const Tensor& given) { return wanted - given; };
+  EXPECT_EQ(said([&] { nn::fit(dense, pairs, {.loss = apart}); }),
+            "fit: the loss gives f32[3, 2], not one number" + at + "return its mean: td::mean(x)");
+  EXPECT_EQ(said([&] {
+              nn::fit(dense, pairs, {.loss = nn::losses::mse, .metrics = {{"apart", apart}}});
+            }),
+            "fit: the metric \"apart\" gives f32[3, 2], not one number" + at +
+                "return its mean: td::mean(x)");
   EXPECT_EQ(error_of([] { Epoch().metric("accuracy"); }),
             "metric: \"accuracy\" was not measured\n  name it in fit's .metrics");
 }

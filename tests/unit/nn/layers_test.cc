@@ -31,6 +31,10 @@ TEST(Embedding, GivesRowsAndItsGradientIsRows) {
   EXPECT_EQ(error_of([&] { embed(ones({2})); }),
             cat("nn::Embedding \"words\": ids are f32, not integers\n  at layers_test.cc:", line,
                 "\n  give it row numbers: td::cast(x, td::i32)"));
+  const unsigned next = __LINE__ + 1;
+  EXPECT_EQ(error_of([] { nn::Embedding(10, -1); }),
+            cat("nn::Embedding: cannot have a table of 10 x -1\n  at layers_test.cc:", next,
+                "\n  both sizes must be positive"));
 }
 
 TEST(Flatten, KeepsTheFirstAxisAndTheBytes) {

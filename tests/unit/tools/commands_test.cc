@@ -62,6 +62,9 @@ TEST_F(Commands, ThatAreMistypedAreGuessed) {
   EXPECT_EQ(far.code, 2);
   EXPECT_EQ(far.err.find("tidemark: there is no command 'frobnicate'\n\nusage: "), 0U) << far.err;
   EXPECT_EQ(run("--version").out, run("version").out);
+  EXPECT_EQ(run("version 2").code, 2);
+  EXPECT_EQ(run("version 2").err,
+            "tidemark: version: there is no option '2'\n  tidemark version --help tells more\n");
 }
 
 TEST_F(Commands, AreCompletedByBash) {

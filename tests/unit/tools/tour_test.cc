@@ -62,6 +62,8 @@ TEST_F(Tour, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(ran.code, 2);
   EXPECT_EQ(ran.err,
             "tidemark: tour: there is no option '--fast'\n  tidemark tour --help tells more\n");
+  EXPECT_EQ(run("tour --report").err,
+            "tidemark: tour: --report into which file?\n  tidemark tour --help tells more\n");
 }
 
 }  // namespace
