@@ -214,7 +214,9 @@ void GroupLaunch::set_kept() {
     }
   }
   if (element == 0) return;
-  kept_rows_ = std::clamp<int64_t>(kKeptElements / columns_, 1, rows_);
+  const Blocks pieces = pieces_of(threads);
+  const int64_t at_once = device::most_at_once(pieces.count, pieces.grain, threads);
+  kept_rows_ = std::clamp<int64_t>(kKeptElements / columns_, 1, std::min(rows_, at_once));
   int64_t offset = 0;
   for (size_t b = 0; b < places_.size(); ++b) {
     const GroupBuffer& buffer = group_.buffers[b];

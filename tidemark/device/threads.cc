@@ -325,6 +325,11 @@ void run_inline(int64_t count, const Body& body) {
   body(0, count, 0);
 }
 
+// Grains that a worker takes at a time.
+int64_t step_of(int64_t grains, int workers) {
+  return std::max<int64_t>(1, grains / (workers * kPiecesPerThread));
+}
+
 void set_up(Job& job, const Body& body, int64_t count, int64_t grain, int threads) {
   const int64_t grains = (count + grain - 1) / grain;
   job.body = &body;
@@ -333,7 +338,7 @@ void set_up(Job& job, const Body& body, int64_t count, int64_t grain, int thread
   job.threads = workers_of(count, grain, threads);
   job.all_take_part = all_take_part;
   job.told = shares_told;
-  job.step = std::max<int64_t>(1, grains / (job.threads * kPiecesPerThread));
+  job.step = step_of(grains, job.threads);
   job.scope = current_scope();
   job.failed.store(false, std::memory_order_relaxed);
   // The last worker, whose scratch lies highest, has the first piece: none is larger.
@@ -397,6 +402,12 @@ void parallel_for(int64_t count, int64_t grain, int threads, Body body) {
     return run_inline(count, body);
   const std::lock_guard guard(pool.lock, std::adopt_lock);
   run_job(count, std::max<int64_t>(1, grain), threads, body);
+}
+
+int64_t most_at_once(int64_t count, int64_t grain, int threads) {
+  const int workers = workers_of(count, grain, threads);
+  return workers == 1 ? count
+                      : std::min(count, step_of((count + grain - 1) / grain, workers) * grain);
 }
 
 AllTakePart::AllTakePart() { all_take_part = true; }

@@ -95,6 +95,13 @@ INSTANTIATE_TEST_SUITE_P(
              {2, 30, 31, 8},
              [](const td::Tensor& x) { return td::conv2d(x, td::ones({3, 3, 8, 20}, td::f16)); },
              td::f16},
+        Case{"short_rows_kept_f16",
+             {16, 50},
+             [](const td::Tensor& x) {
+               const td::Tensor y = td::softmax(x);
+               return y + td::sum(y * y);
+             },
+             td::f16},
         Case{"draws_f16",
              {1000, 100},
              [](const td::Tensor& x) {
