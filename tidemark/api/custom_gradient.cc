@@ -35,8 +35,7 @@ class Listener : public Tape {
 
   void watch(const Tensor&, Source) override {}
   void saw(const VariableState& variable, const Tensor& value) override {
-    for (Tape* tape = is_alone() ? tapes_ : nullptr; tape != nullptr; tape = tape->outer())
-      tape->saw(variable, value);
+    for (Tape* tape = tapes_; tape != nullptr; tape = tape->outer()) tape->saw(variable, value);
     if (!is_known(tape_id_of(value))) return;
     if (read_.insert(tape_id_of(value)).second)
       variables_.emplace_back(
@@ -79,7 +78,6 @@ class Listener : public Tape {
   const std::vector<std::pair<Variable, TapeId>>& variables() const { return variables_; }
 
  private:
-  bool is_alone() const { return outer() == nullptr; }
   bool is_known(TapeId id) const {
     if (id == 0) return false;
     for (const Tape* tape = tapes_; tape != nullptr; tape = tape->outer())

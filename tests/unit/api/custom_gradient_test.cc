@@ -128,6 +128,27 @@ TEST(CustomGradient, HasAGradientByWhatItSaved) {
   expect_near(compiled(x), want_by_x);
 }
 
+TEST(CustomGradient, OfAVariableHasAGradientByWhatItSaved) {
+  const td::Variable w(drawn({3}, 2));
+  const auto scaled = td::custom_gradient([w](const td::Tensor& x) {
+    const td::Tensor cube = w * w * w;
+    return std::pair{x * cube, [x, w, cube](const td::Tensor& dy) {
+                       const td::Tensor by_w = dy * x * w * w * 3.0;
+                       return std::pair{dy * cube, td::VariableGradients{{w, by_w}}};
+                     }};
+  });
+  const td::Tensor x = drawn({3}, 1);
+  const auto second = [&](const td::Tensor& each) {
+    td::GradientTape outer;
+    td::GradientTape inner;
+    inner.watch(each);
+    const auto [by_x, by_w] = inner.gradient(td::sum(scaled(each)), std::tuple{each, w});
+    return outer.gradient(td::sum(by_x) + td::sum(by_w.dense()), w).dense();
+  };
+  const td::Tensor v = w.value();
+  both(second, x, [&](const td::Tensor& g) { expect_near(g, 3.0 * v * v + 6.0 * x * v); });
+}
+
 // A tape alone keeps what the gradient function holds, and nothing else.
 TEST(CustomGradient, KeepsNothingOfTheFunctionForATapeAlone) {
   const auto f = td::custom_gradient([](const td::Tensor& x) {

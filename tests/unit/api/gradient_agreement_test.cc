@@ -122,6 +122,27 @@ TEST(Agreement, OfWhatIsReadAsItIsAndTransposed) {
   EXPECT_TRUE(td::identical(same_by_w, by_w));
 }
 
+// Its kernels pass truth values on, in rows shorter than a register: of the last row nothing may be
+// written behind the array, where another one begins.
+TEST(Agreement, OfTruthsInShortRows) {
+  const auto f = [](const td::Tensor& x) {
+    const td::Tensor apart = x - td::mean(x, -1, td::keepdims);
+    const td::Tensor norm = apart * td::rsqrt(td::var(x, -1, td::keepdims) + 1e-3);
+    const td::Tensor y = td::sigmoid(td::maximum(td::maximum(x, x * 0.5), norm * 0.5)) * x;
+    return td::mean(y * y);
+  };
+  for (int64_t n = 12; n <= 17; ++n) {
+    const td::Tensor x =
+        td::random::normal({n, 4}, {.dtype = td::f64, .key = td::random::Key(2089)});
+    const auto gradient = [&](const auto& of) {
+      td::GradientTape tape;
+      tape.watch(x);
+      return tape.gradient(of(x), x);
+    };
+    EXPECT_TRUE(td::identical(gradient(td::function(f)), gradient(f))) << n;
+  }
+}
+
 TEST(Agreement, OfSecondOrderThroughAnAssignment) {
   const td::Tensor x = td::constant({1.0, 2.0, 3.0});
   const td::Variable v(td::constant({5.0, 5.0, 5.0}));

@@ -185,7 +185,7 @@ Carried NestEmitter::vector_loop(const Place& at, Value* begin, Value* end, bool
     place.column = full;
     place.stream = nullptr;
     place.active = rest;
-    place.mask = lane_mask(rest);
+    place.mask = lane_mask(rest, width_);
     return body(place, turn);
   });
 }
@@ -220,7 +220,7 @@ Carried NestEmitter::masked_vector_loop(const Place& at, Value* begin, Value* en
   for (Value* value : carried) so_far.push_back(phi_of(value, before));
   builder_.CreateCondBr(builder_.CreateICmpNE(rest, builder_.getInt64(0)), partial, after);
   builder_.SetInsertPoint(partial);
-  Value* partial_mask = lane_mask(rest);
+  Value* partial_mask = lane_mask(rest, width_);
   builder_.CreateBr(pass);
 
   builder_.SetInsertPoint(pass);

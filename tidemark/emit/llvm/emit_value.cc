@@ -79,12 +79,13 @@ llvm::Constant* NestEmitter::lane_numbers() {
   return llvm::ConstantDataVector::get(context_, numbers);
 }
 
-Value* NestEmitter::lane_mask(Value* active) {
+Value* NestEmitter::lane_mask(Value* active, int64_t lanes) {
   // Counted in 8 bits: the compare is then one instruction for any width.
   llvm::SmallVector<uint8_t> numbers;
-  for (int64_t i = 0; i < width_; ++i) numbers.push_back(static_cast<uint8_t>(i));
+  for (int64_t i = 0; i < lanes; ++i) numbers.push_back(static_cast<uint8_t>(i));
   Value* count = builder_.CreateTrunc(active, builder_.getInt8Ty());
-  return builder_.CreateICmpULT(llvm::ConstantDataVector::get(context_, numbers), splat(count));
+  Value* counts = builder_.CreateVectorSplat(static_cast<unsigned>(lanes), count);
+  return builder_.CreateICmpULT(llvm::ConstantDataVector::get(context_, numbers), counts);
 }
 
 // ---- Memory
@@ -94,13 +95,18 @@ Value* NestEmitter::lane_mask(Value* active) {
 // happen to be.
 int64_t NestEmitter::register_lanes(int64_t size) const { return std::max(width_, 16 / size); }
 
-Value* NestEmitter::widened(Value* value, int64_t size, Value* rest) {
+// Counted anew: of a mask with lanes added that are off, code generation may drop that they are.
+Value* NestEmitter::register_mask(const Place& place, int64_t size) {
+  return register_lanes(size) == width_ ? place.mask
+                                        : lane_mask(place.active, register_lanes(size));
+}
+
+Value* NestEmitter::widened(Value* value, int64_t size) {
   if (register_lanes(size) == width_) return value;
   llvm::SmallVector<int> lanes;
-  for (int64_t i = 0; i < register_lanes(size); ++i) {
-    lanes.push_back(static_cast<int>(i < width_ ? i : width_ + i % width_));
-  }
-  return builder_.CreateShuffleVector(value, rest, lanes);
+  for (int64_t i = 0; i < register_lanes(size); ++i)
+    lanes.push_back(i < width_ ? static_cast<int>(i) : llvm::PoisonMaskElem);
+  return builder_.CreateShuffleVector(value, lanes);
 }
 
 Value* NestEmitter::narrowed(Value* value) {
@@ -132,7 +138,7 @@ Value* NestEmitter::load(int32_t buffer, const Place& place) {
   if (has_masks_) {
     llvm::Type* whole = memory_type(ref.dtype, register_lanes(size));
     Value* zero = llvm::Constant::getNullValue(whole);
-    Value* mask = widened(place.mask, size, llvm::Constant::getNullValue(place.mask->getType()));
+    Value* mask = register_mask(place, size);
     Value* loaded = builder_.CreateMaskedLoad(whole, address, align, mask, zero);
     return from_memory(narrowed(loaded), ref.dtype);
   }
@@ -187,9 +193,7 @@ void NestEmitter::store(int32_t buffer, Value* value, const Place& place) {
     if (place.active == nullptr) {
       builder_.CreateAlignedStore(value, address, align);
     } else if (has_masks_) {
-      Value* mask = widened(place.mask, size, llvm::Constant::getNullValue(place.mask->getType()));
-      builder_.CreateMaskedStore(widened(value, size, llvm::PoisonValue::get(value->getType())),
-                                 address, align, mask);
+      builder_.CreateMaskedStore(widened(value, size), address, align, register_mask(place, size));
     } else {
       store_strided(ref, value, address, builder_.getInt64(uint64_t(size)), place);
     }

@@ -100,7 +100,8 @@ class NestEmitter {
   void store_strided(const BufferRef& ref, llvm::Value* value, llvm::Value* address,
                      llvm::Value* stride, const Place& place);
   int64_t register_lanes(int64_t size) const;
-  llvm::Value* widened(llvm::Value* value, int64_t size, llvm::Value* rest);
+  llvm::Value* register_mask(const Place& place, int64_t size);
+  llvm::Value* widened(llvm::Value* value, int64_t size);
   llvm::Value* narrowed(llvm::Value* value);
   llvm::Value* cell_address(int32_t cell, const Place& place);
   llvm::Value* constant(DType dtype, uint64_t bits, int64_t width);
@@ -108,7 +109,7 @@ class NestEmitter {
   llvm::Value* from_memory(llvm::Value* value, DType dtype);
   llvm::Value* splat(llvm::Value* scalar);
   llvm::Value* offset(llvm::Value* base, llvm::Value* bytes);
-  llvm::Value* lane_mask(llvm::Value* active);
+  llvm::Value* lane_mask(llvm::Value* active, int64_t lanes);
   llvm::Type* register_type(DType dtype, int64_t width);
   llvm::Type* memory_type(DType dtype, int64_t width);
   llvm::Constant* lane_numbers();
