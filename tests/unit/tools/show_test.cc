@@ -102,7 +102,7 @@ TEST_F(Show, TellsWhatIsWrong) {
       {"--what in.tm", "show: there is no option '--what'\n  tidemark show --help tells more\n"},
       {"--after=lunch in.tm",
        "show: there is no pass 'lunch', only inline_calls, fold, simplify, merge, remove_dead, "
-       "trim, fuse, order\n"
+       "trim, recompute, fuse, order\n"
        "  tidemark show --help tells more\n"},
       {"missing.tm", "show: cannot read 'missing.tm': No such file or directory\n"},
       {".", "show: cannot read '.': Is a directory\n"},
