@@ -9,6 +9,7 @@
 #include "tidemark/compile/launch.h"
 #include "tidemark/device/cpu/features.h"
 #include "tidemark/device/threads.h"
+#include "tidemark/device/work_share.h"
 #include "tidemark/emit/llvm/jit.h"
 
 namespace tidemark::compile {

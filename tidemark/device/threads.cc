@@ -28,6 +28,7 @@
 #include "tidemark/device/lock.h"
 #include "tidemark/device/mapping.h"
 #include "tidemark/device/scope.h"
+#include "tidemark/device/work_share.h"
 
 namespace tidemark {
 namespace device {

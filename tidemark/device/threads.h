@@ -54,9 +54,6 @@ inline int workers_of(int64_t count, int64_t grain, int threads) {
   return grains <= threads ? (grains < 1 ? 1 : static_cast<int>(grains)) : threads;
 }
 
-// How many of `count` one of them has at once, at most.
-int64_t most_at_once(int64_t count, int64_t grain, int threads);
-
 // While it exists, work of its thread is done by all workers that may take part, each its share,
 // also where a slow one is waited for: the schedule that touches all of the scratch.
 class AllTakePart {
