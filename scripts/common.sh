@@ -245,7 +245,7 @@ prepare() {
   { mkdir -p build/logs && [ -w build ] && [ -w build/logs ]; } 2> /dev/null ||
     fail 1 "cannot write to $PWD/build (does it belong to another user?)"
   # Paths inside the project are relative to ccache, so that two checkouts share what is compiled.
-  export CCACHE_BASEDIR=$PWD
+  export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
   # A container's user may have no home, and ccache would fail there.
   [ -w "${HOME:-/nonexistent}" ] || export CCACHE_DIR=$PWD/build/ccache
 }

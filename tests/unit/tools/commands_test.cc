@@ -1,5 +1,4 @@
 // What all subcommands have in common, and those that are about the command itself.
-#include <regex>
 #include <set>
 #include <sstream>
 #include <vector>
@@ -9,6 +8,22 @@
 
 namespace tidemark::tools {
 namespace {
+
+// The words of lines that begin with `start` after blanks, from there to the first character that
+// is not one of `letters`.
+std::vector<std::string> words_after(const std::string& text, const std::string& start,
+                                     const char* letters) {
+  std::vector<std::string> words;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const size_t begin = line.find_first_not_of(' ');
+    if (begin == std::string::npos || line.compare(begin, start.size(), start) != 0) continue;
+    const size_t from = begin + start.size();
+    words.push_back(line.substr(from, line.find_first_not_of(letters, from) - from));
+  }
+  return words;
+}
+constexpr const char* kLetters = "abcdefghijklmnopqrstuvwxyz-_";
 
 class Commands : public CommandTest {
  protected:
@@ -88,9 +103,8 @@ TEST_F(Commands, HaveTheirOptionsInEveryScript) {
     const std::string script = run(std::string("completion ") + shell).out;
     for (const std::string& name : names()) {
       const std::string help = run(name + " --help").out;
-      const std::regex option("\n +(--[a-z-]+=?)");
-      for (std::sregex_iterator at(help.begin(), help.end(), option), end; at != end; ++at)
-        EXPECT_NE(script.find((*at)[1].str()), std::string::npos) << shell << ' ' << (*at)[1];
+      for (const std::string& option : words_after(help, "--", kLetters))
+        EXPECT_NE(script.find("--" + option), std::string::npos) << shell << ' ' << option;
     }
   }
   const Ran unknown = run("completion tcsh");
@@ -106,9 +120,8 @@ TEST_F(Commands, ThatBenchListIsThatOfTheBuild) {
   text << file.rdbuf();
   const std::string cmake = text.str();
   std::set<std::string> built, listed;
-  const std::regex bench("\ntidemark_bench\\(([a-z_]+)|\n  tidemark_bench\\(([a-z_]+)");
-  for (std::sregex_iterator at(cmake.begin(), cmake.end(), bench), end; at != end; ++at)
-    built.insert((*at)[1].matched ? (*at)[1].str() : (*at)[2].str());
+  for (const std::string& name : words_after(cmake, "tidemark_bench(", kLetters))
+    built.insert(name);
   built.erase("first_tensor");  // A process that `eager` starts.
   for (const JsonValue& each : parse_json(run("bench --json").out, "bench").items)
     listed.insert(each.find("name")->text);
