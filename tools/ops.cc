@@ -8,6 +8,7 @@
 #include "tidemark/base/json.h"
 #include "tidemark/base/text.h"
 #include "tidemark/ops/op_def.h"
+#include "tidemark/ops/typing.h"
 #include "tidemark/types/dtype.h"
 #include "tools/command.h"
 
@@ -74,25 +75,6 @@ const char* name_of(TypeSet set) {
   return "bool";
 }
 
-// Those it computes with: others are promoted to one of them, or refused.
-bool computes_with(TypeSet set, DType dtype) {
-  switch (set) {
-    case TypeSet::any:
-      return true;
-    case TypeSet::numbers:
-      return dtype != DType::boolean;
-    case TypeSet::floats:
-      return is_float(dtype);
-    case TypeSet::integers:
-      return is_integer(dtype);
-    case TypeSet::bits:
-      return !is_float(dtype);
-    case TypeSet::booleans:
-      break;
-  }
-  return dtype == DType::boolean;
-}
-
 std::string lowered(std::string_view text) {
   std::string lower(text);
   std::transform(lower.begin(), lower.end(), lower.begin(),
@@ -137,7 +119,8 @@ void print_json(const std::vector<const OpDef*>& ops) {
               << ", \"dtypes\": [";
     bool first = true;
     for (int dtype = 0; dtype < kDTypes; ++dtype) {
-      if (!computes_with(op.accepts, static_cast<DType>(dtype))) continue;
+      // Others are promoted to one of these, or refused.
+      if (!computes_in(op, static_cast<DType>(dtype))) continue;
       std::cout << (first ? "" : ", ") << json_quoted(name(static_cast<DType>(dtype)));
       first = false;
     }
