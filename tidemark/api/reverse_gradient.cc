@@ -44,6 +44,18 @@ bool reads(const Graph& graph, const Region& region, Value value) {
          });
 }
 
+// Whether somebody wrote the gradient of something in a region: it need not be linear.
+bool has_own_gradient(const Graph& graph, RegionId id) {
+  const std::vector<int32_t>& nodes = graph.regions[static_cast<size_t>(id)].nodes;
+  return std::any_of(nodes.begin(), nodes.end(), [&](int32_t number) {
+    const Node& node = graph.nodes[static_cast<size_t>(number)];
+    const bool is_call = node.op->self == &ops::call;
+    return (is_call && node.regions.size() == 2) ||
+           std::any_of(node.regions.begin(), node.regions.end(),
+                       [&](RegionId inner) { return has_own_gradient(graph, inner); });
+  });
+}
+
 int64_t bytes_made(const Graph& graph, const Region& region) {
   int64_t bytes = 0;
   for (const int32_t number : region.nodes) {
@@ -399,6 +411,10 @@ class CheckpointedGradient {
     attrs.trips = attrs_.trips;
     attrs.reverse = attrs_.reverse;
     attrs.counted = is_counted();
+    attrs.linear = !has_own_gradient(graph_, body_);
+    attrs.seeds = std::ssize(elements_) - static_cast<int64_t>(own_slices_);
+    attrs.save = asked_.save;
+    attrs.amount = asked_.amount;
     node.attrs = attrs.attrs();
     for (const Value value : region(back_).results) {
       node.results.push_back(graph_.type(value));
@@ -445,6 +461,7 @@ class CheckpointedGradient {
   Graph& graph_;
   const Node node_;  // As it was.
   LoopAttrs attrs_;  // With what is added.
+  const LoopAttrs asked_ = attrs_;
   RegionId body_, back_ = -1, ahead_ = -1;
   size_t carries_, slices_, parameters_;
   std::vector<bool> active_;              // Of carries: those gradients flow through.
@@ -465,137 +482,6 @@ class CheckpointedGradient {
 Tensors checkpointed_gradient(TraceScope* scope, int32_t number, const Tensors& gradients,
                               const std::vector<bool>& wanted, Source at) {
   return CheckpointedGradient(scope, number, gradients, wanted, at).run();
-}
-
-// ---- of what walks backwards --------------------------------------------------------------------
-
-namespace {
-
-// The two loops that do what a reversal does and keep all states: through the trips, and back.
-class TwoLoops {
- public:
-  TwoLoops(TraceScope* scope, const Node& node, Source at)
-      : graph_(scope->trace->graph()), node_(node), attrs_(node), at_(at) {
-    for (const Value input : node.inputs)
-      inputs_.push_back(distinct_value(tensor_in(scope, input, at), inputs_, at));
-    if (attrs_.counted) count_ = tensor_in(scope, node.inputs[0], at)[Slices(0, at)];
-  }
-
-  const std::vector<Value>& inputs() const { return inputs_; }
-
-  // The number of the loop that goes back.
-  int32_t add() {
-    const auto carries = static_cast<size_t>(attrs_.carries);
-    const std::vector<Value> starts = list(1 + carries, carries);
-    const std::vector<Value> backs = list(1 + 2 * carries, static_cast<size_t>(attrs_.backs));
-    const size_t next = 1 + 2 * carries + backs.size();
-    const std::vector<Value> rest = list(next, inputs_.size() - next);
-    const int32_t through = add_loop(false, starts, {}, rest);
-    std::vector<Value> states;
-    for (size_t k = 0; k < carries; ++k)
-      states.push_back({through, static_cast<int16_t>(carries + k)});
-    return add_loop(true, backs, states, rest);
-  }
-
- private:
-  std::vector<Value> list(size_t first, size_t count) const {
-    const auto begin = inputs_.begin() + static_cast<int64_t>(first);
-    return {begin, begin + static_cast<int64_t>(count)};
-  }
-
-  // `rest`: arrays walked, then captures. Going back walks the states too.
-  int32_t add_loop(bool is_back, const std::vector<Value>& carried,
-                   const std::vector<Value>& states, const std::vector<Value>& rest) {
-    Node node;
-    node.op = &def_of(&ops::loop);
-    node.source = at_.resolve();
-    if (count_.has_value()) node.inputs.push_back(value_of(count_, at_));
-    for (const std::vector<Value>* each : {&carried, &states, &rest})
-      for (const Value value : *each) node.inputs.push_back(value);
-    InnerScope inner("the body of a loop", at_);
-    const RegionId from = node_.regions[is_back ? 1 : 0];
-    const std::vector<Value> old = graph_.regions[static_cast<size_t>(from)].parameters;
-    const auto parameters = [&](size_t first, size_t count) {
-      std::vector<Value> made;
-      for (size_t i = first; i < first + count; ++i)
-        made.push_back(value_of(inner.parameter(TensorType(graph_.type(old[i])), at_), at_));
-      return made;
-    };
-    const auto states_count = static_cast<size_t>(attrs_.carries);
-    const Tensor trip = inner.parameter({DType::i64, {}}, at_);
-    const std::vector<Value> own =
-        is_back ? parameters(1 + states_count, carried.size()) : parameters(1, states_count);
-    const std::vector<Value> walked = is_back ? parameters(1, states_count) : std::vector<Value>();
-    std::vector<Value> values = {value_of(trip, at_)};
-    const size_t first_rest = old.size() - rest.size();
-    const std::vector<Value> others = parameters(first_rest, rest.size());
-    const std::vector<Value> captured_before = inner.scope()->captured;
-    if (is_back) {
-      const Tensor now = count_.has_value()
-                             ? subtract(subtract(count_, Operand(1, at_), at_), trip, at_)
-                             : subtract(last_trip(attrs_.trips, at_), trip, at_);
-      values = {value_of(now, at_)};
-      values.insert(values.end(), walked.begin(), walked.end());
-    }
-    values.insert(values.end(), own.begin(), own.end());
-    values.insert(values.end(), others.begin(), others.end());
-    std::vector<Value> results =
-        append_copy(graph_, from, graph_, inner.region(), values, is_effect);
-    if (!is_back) results.insert(results.end(), own.begin(), own.end());
-    for (const Value value : inner.scope()->captured) node.inputs.push_back(value);
-    LoopAttrs attrs;
-    attrs.carries = std::ssize(carried);
-    attrs.slices = std::ssize(walked) + attrs_.slices;
-    attrs.stacked = std::ssize(results) - attrs.carries;
-    attrs.trips = attrs_.trips;
-    attrs.reverse = attrs_.reverse != is_back;
-    attrs.counted = count_.has_value();
-    node.attrs = attrs.attrs();
-    for (const Value value : results) {
-      node.results.push_back(graph_.type(value));
-      if (std::ssize(node.results) > attrs.carries)
-        node.results.back().shape.insert(0, attrs_.trips);
-    }
-    graph_.regions[static_cast<size_t>(inner.region())].results = std::move(results);
-    node.regions = {inner.region()};
-    return graph_.add_node(inner.scope()->parent->region, std::move(node));
-  }
-
-  Graph& graph_;
-  const Node node_;
-  const ReverseAttrs attrs_;
-  Source at_;
-  std::vector<Value> inputs_;
-  Tensor count_;
-};
-
-}  // namespace
-
-Tensors reverse_loop_gradient(TraceScope* scope, int32_t number, const Tensors& gradients,
-                              const std::vector<bool>& wanted, Source at) {
-  Graph& graph = scope->trace->graph();
-  const Node node = graph.nodes[static_cast<size_t>(number)];
-  if (ReverseAttrs(node).trips == -1)
-    throw UserError("gradient: the gradient of a loop whose trips have no bound has none itself",
-                    at, "give max_iterations, or plain numbers for the bounds of fori_loop");
-  TwoLoops loops(scope, node, at);
-  const auto first = static_cast<int32_t>(graph.nodes.size());
-  const int32_t back = loops.add();
-  Differentiation asked;
-  asked.scope = current_scope;
-  asked.is_recorded = [&](int32_t each) { return each >= first && each <= back; };
-  for (size_t i = 0; i < wanted.size(); ++i)
-    if (wanted[i]) asked.watched.push_back(loops.inputs()[i]);
-  asked.sources = asked.watched;
-  for (size_t r = 0; r < gradients.size(); ++r)
-    if (gradients[r].has_value())
-      asked.seeds.emplace_back(Value{back, static_cast<int16_t>(r)}, gradients[r]);
-  const std::vector<Found> found = differentiate(asked, at);
-  Tensors given(wanted.size());
-  size_t next = 0;
-  for (size_t i = 0; i < wanted.size(); ++i)
-    if (wanted[i]) given[i] = found[next++].dense;
-  return given;
 }
 
 }  // namespace tidemark::detail
