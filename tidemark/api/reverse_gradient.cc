@@ -1,6 +1,6 @@
 // The gradient of a loop that keeps only some of its states: a node that walks it backwards.
 #include <algorithm>
-#include <map>
+#include <optional>
 #include <set>
 
 #include "tidemark/api/loop_gradient.h"
@@ -66,6 +66,8 @@ int64_t bytes_made(const Graph& graph, const Region& region) {
   return bytes;
 }
 
+constexpr int64_t kMarkBytes = 16;  // Of a slot.
+
 class CheckpointedGradient {
  public:
   CheckpointedGradient(TraceScope* scope, int32_t number, const Tensors& gradients,
@@ -84,11 +86,14 @@ class CheckpointedGradient {
         parameters_(region(body_).parameters.size()),
         active_(depending_carries(graph_, node_, wanted)) {}
 
-  Tensors run() {
+  // Nothing where the bytes that are asked for would be more than those of all trips.
+  std::optional<Tensors> run() {
     trace_back();
     choose_ends();
     choose_states();
     trace_ahead();
+    if (attrs_.save == LoopAttrs::Save::bytes && !is_recorded_again() && is_more_than_all())
+      return {};
     keep_checkpoints();
     return add_node();
   }
@@ -300,8 +305,16 @@ class CheckpointedGradient {
     return bytes;
   }
 
+  bool is_more_than_all() {
+    if (attrs_.trips == -1 || Dim(attrs_.trips).is_traced()) return false;
+    constexpr int64_t states_in_work = 3;
+    const int64_t rows = int64_t{slots()} + states_in_work;
+    return bytes_of_trip(graph_, node_) * attrs_.trips <= rows * (state_bytes() + kMarkBytes);
+  }
+
   Dim slots() {
     int64_t slots = attrs_.amount;
+    if (attrs_.save == LoopAttrs::Save::all) return larger(Dim(attrs_.trips), 1);
     if (attrs_.save == LoopAttrs::Save::every) {
       const int64_t every = attrs_.amount;
       return larger((Dim(attrs_.trips) + (every - 1)) / every, 1) + (every - 1);
@@ -313,8 +326,7 @@ class CheckpointedGradient {
       for (const std::vector<Value>* list : {&of_carries_, &sums_, &end_parameters_})
         for (const Value value : *list) work += 2 * bytes_of(graph_.type(value));
       work += std::max(bytes_made(graph_, region(ahead_)), bytes_made(graph_, region(back_)));
-      constexpr int64_t words = 16;  // Marks of a slot.
-      slots = std::max<int64_t>(1, (attrs_.amount - work) / (state_bytes() + words));
+      slots = std::max<int64_t>(1, (attrs_.amount - work) / (state_bytes() + kMarkBytes));
     }
     const bool is_exact =
         !attrs_.counted && node_.regions.size() == 1 && !Dim(attrs_.trips).is_traced();
@@ -341,7 +353,7 @@ class CheckpointedGradient {
     Node& loop = graph_.nodes[static_cast<size_t>(number_)];
     attrs_.marks = std::ssize(loop.results);
     attrs_.kept = kept;
-    if (attrs_.save != LoopAttrs::Save::every) {
+    if (attrs_.save == LoopAttrs::Save::bytes) {
       attrs_.save = LoopAttrs::Save::slots;
       attrs_.amount = slots;
     }
@@ -479,8 +491,9 @@ class CheckpointedGradient {
 
 }  // namespace
 
-Tensors checkpointed_gradient(TraceScope* scope, int32_t number, const Tensors& gradients,
-                              const std::vector<bool>& wanted, Source at) {
+std::optional<Tensors> checkpointed_gradient(TraceScope* scope, int32_t number,
+                                             const Tensors& gradients,
+                                             const std::vector<bool>& wanted, Source at) {
   return CheckpointedGradient(scope, number, gradients, wanted, at).run();
 }
 

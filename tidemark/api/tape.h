@@ -101,6 +101,8 @@ inline bool taping() { return current_tape != nullptr; }
 std::unique_ptr<Tape> make_tape(Source at);
 std::unique_ptr<Tape> make_eager_tape(Source at);
 std::unique_ptr<Tape> make_traced_tape();
+// Whether a tape in a trace records what is made now: a gradient may be asked of a gradient.
+bool is_recorded_again();
 
 // No tape sees what is done in its life.
 class NoTape {

@@ -706,6 +706,10 @@ TEST(TextErrors, OfReversals) {
   expect_node_error(
       reversal("%s", ahead + back),
       "p.tm:2:13: reverse_loop: its marks are f32[]\n  marks are i64, 2 for each slot");
+  expect_node_error(
+      "%y: f32[] = reverse_loop(%s, %s, %s, %s) {carries = 1, backs = 1, seeds = 1, trips = 3}" +
+          ahead + back,
+      "p.tm:2:13: reverse_loop: seeds = 1 of slices = 0\n  it counts the last of them");
   expect_node_error(reversal("%s", ahead),
                     "p.tm:2:13: reverse_loop: has 2 regions, got 1\n  A loop walked backwards from "
                     "checkpoints.");
