@@ -134,6 +134,8 @@ class Recording {
 
 // The number by which tapes know an eager tensor; 0: by none.
 TapeId tape_id_of(const Tensor& tensor);
+// The last number that was given to a value; later ones are larger.
+TapeId last_tape_id();
 
 // An eager tensor that a tape inside a function may watch without watching what its caller holds:
 // another handle of the same bytes where somebody else has this one.
