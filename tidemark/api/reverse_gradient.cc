@@ -44,13 +44,22 @@ bool reads(const Graph& graph, const Region& region, Value value) {
          });
 }
 
-// Whether somebody wrote the gradient of something in a region: it need not be linear.
+// Whether this has a gradient that somebody wrote: it need not be linear. That of a Variable that
+// was assigned is none of them, it only hands on what it gets.
+bool has_own_gradient(const Graph& graph, const Node& node) {
+  if (node.op->self != &ops::call || node.regions.size() != 2) return false;
+  Attrs::Reader read = node.attrs.read();
+  read.integer();
+  return !read.integers().empty() ||
+         !graph.regions[static_cast<size_t>(node.regions[1])].nodes.empty();
+}
+
+// Whether anything in a region has.
 bool has_own_gradient(const Graph& graph, RegionId id) {
   const std::vector<int32_t>& nodes = graph.regions[static_cast<size_t>(id)].nodes;
   return std::any_of(nodes.begin(), nodes.end(), [&](int32_t number) {
     const Node& node = graph.nodes[static_cast<size_t>(number)];
-    const bool is_call = node.op->self == &ops::call;
-    return (is_call && node.regions.size() == 2) ||
+    return has_own_gradient(graph, node) ||
            std::any_of(node.regions.begin(), node.regions.end(),
                        [&](RegionId inner) { return has_own_gradient(graph, inner); });
   });

@@ -455,6 +455,7 @@ TEST(MapFn, NeedsTheOutputAndOneBodyForEachThatIsAlive) {
       });
       const td::Plan plan = f.plan(xs);
       EXPECT_EQ(plan.peak().count, 64 + alive * body) << alive << " alive, " << threads;
+      EXPECT_EQ(plan.at_peak()[0].type, td::cat("u8[", alive * body, "]"));
       EXPECT_EQ(f.profile(xs).second.touched, plan.peak());
     }
   }
