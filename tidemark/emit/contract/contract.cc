@@ -274,7 +274,8 @@ void run_pass(const KernelSet<T>& kernels, const Pass<T>& pass) {
     // The tiles after the first bring in the next panel, a quarter of each block each.
     const bool fetch = pass.next_b != nullptr && i >= 1 && i <= 4;
     for (int64_t k = 0; k < pass.depth; k += kBlock) {
-      segment = {.a = k * pass.a_step, .b = k, .length = std::min(kBlock, pass.depth - k)};
+      segment = {
+          .a = k * pass.a_step, .b = k * tile.b_step, .length = std::min(kBlock, pass.depth - k)};
       tile.a = a;
       tile.next_a = next_a + k * pass.a_step;
       tile.packed = pass.packed != nullptr && i == 0 ? pass.packed + k * width : nullptr;

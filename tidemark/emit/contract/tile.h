@@ -30,7 +30,7 @@ inline constexpr int kMaxVectors = 4;
 // taps; a matrix product has one per block.
 struct Segment {
   int64_t a = 0;       // Elements from Tile::a.
-  int64_t b = 0;       // Rows from Tile::b.
+  int64_t b = 0;       // Elements from Tile::b.
   int64_t length = 0;  // Steps of k.
 };
 

@@ -56,7 +56,7 @@ void tile(const Tile<typename S::T>& t) {
     const T* a[kPointers];
     TIDEMARK_UNROLL
     for (int i = 0; i < kPointers; ++i) a[i] = t.a + segment.a + 3 * i * a_row;
-    const T* b = t.b + segment.b * b_step;
+    const T* b = t.b + segment.b;
     T* packed = t.packed;
     int64_t left = segment.length;
     while (left > 0) {
