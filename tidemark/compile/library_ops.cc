@@ -286,8 +286,9 @@ Convolution convolution(const ArrayRef& x, const ArrayRef& w, const Attrs& attrs
 
 // Images side by side, as the gradient by the kernel has them, which need no copies.
 bool lies_across(const Convolution& work, const ArrayRef& x, const ArrayRef& w) {
-  return work.n > 1 && work.in_n == 1 && x.strides[3] != 1 && work.groups == 1 &&
-         !is_low_precision(work.dtype) && (w.strides[3] == 1 || w.shape[3] == 1);
+  return work.n > 1 && work.in_n == 1 && (x.strides[3] != 1 || x.shape[3] == 1) &&
+         work.groups == 1 && !is_low_precision(work.dtype) &&
+         (w.strides[3] == 1 || w.shape[3] == 1);
 }
 
 void run_conv2d(std::span<const ArrayRef> operands, const Attrs& attrs, const ArrayRef& result) {

@@ -255,6 +255,7 @@ void run_pass(const KernelSet<T>& kernels, const Pass<T>& pass) {
   const bool narrow = last_lanes <= kernels.narrow_lanes && pass.packed == nullptr;
   const auto& tiles = (narrow ? kernels.narrow_tile : kernels.tile)[vectors - 1];
   Segment segment;
+  const T* next_b = nullptr;
   Tile<T> tile;
   tile.a_row = pass.a_row;
   tile.a_step = pass.a_step;
@@ -264,6 +265,7 @@ void run_pass(const KernelSet<T>& kernels, const Pass<T>& pass) {
   tile.segment_count = 1;
   tile.c_row = pass.c_row;
   tile.last_lanes = last_lanes;
+  tile.next_b = &next_b;
   tile.b_next_step = pass.b_row;
   int64_t row = 0;
   for (int64_t i = 0; i < split.count; ++i) {
@@ -279,7 +281,7 @@ void run_pass(const KernelSet<T>& kernels, const Pass<T>& pass) {
       tile.a = a;
       tile.next_a = next_a + k * pass.a_step;
       tile.packed = pass.packed != nullptr && i == 0 ? pass.packed + k * width : nullptr;
-      tile.next_b = fetch ? pass.next_b + (k + (i - 1) * (kBlock / 4)) * pass.b_row : nullptr;
+      next_b = fetch ? pass.next_b + (k + (i - 1) * (kBlock / 4)) * pass.b_row : nullptr;
       tile.add = pass.add || k > 0;
       tiles[rows - 1](tile);
     }

@@ -4,7 +4,8 @@
 // the output, and the edges of an image need no care. Both operands are read where they lie. A step
 // of k goes from a channel to the next, which may be far away, so the lines that one block of k
 // reads are what must stay in the second-level cache: a block meets all places of the output before
-// the next one begins.
+// the next one begins, and its first tiles bring in the lines of the next, which no hardware
+// foresees.
 #include <algorithm>
 
 #include "tidemark/base/error.h"
@@ -78,6 +79,37 @@ struct Block {
   }
 };
 
+// The elements of one operand that a block reads, handed out in runs of rows that are equally far
+// apart: pixels of one channel, or channels of one pixel where a block has few pixels.
+template <class T>
+struct Ahead {
+  const T* first = nullptr;  // Of tap 0 and channel 0.
+  int64_t kw = 1, down = 0, across = 0, channel_step = 0;
+  int64_t channels = 0, pixel_end = 0;
+  bool along_pixels = true;
+  int64_t pixel_begin = 0, pixel = 0, channel = 0;  // The next one.
+
+  void start(int64_t begin, int64_t end) {
+    pixel_begin = pixel = begin;
+    pixel_end = end;
+    channel = 0;
+    along_pixels = end - begin >= contraction::kPrefetchRows;
+  }
+  bool has_more() const { return channel < channels && pixel < pixel_end; }
+  int64_t step() const { return along_pixels ? across : channel_step; }
+  const T* take(int64_t rows) {
+    const T* run = first + pixel / kw * down + pixel % kw * across + channel * channel_step;
+    if (along_pixels) {
+      pixel += rows;
+      if (pixel >= pixel_end) pixel = pixel_begin, ++channel;
+    } else {
+      channel += rows;
+      if (channel >= channels && pixel + 1 < pixel_end) channel = 0, ++pixel;
+    }
+    return run;
+  }
+};
+
 template <class T>
 class Piece {
  public:
@@ -98,12 +130,26 @@ class Piece {
     tile_.c_row = out_row_;
     tile_.last_lanes = static_cast<int>(columns - (vectors_ - 1) * kernels_.lanes);
     tile_.segments = block_.segments;
+    weight_ahead_ = {.first = tile_.b,
+                     .kw = p_.kw,
+                     .down = across.weight_h,
+                     .across = across.weight_w,
+                     .channel_step = across.weight_c,
+                     .channels = p_.c_in};
+    // What the last output sees is what no output has seen before.
+    in_ahead_ = {.first = place(p_.out_h - 1, p_.out_w - 1),
+                 .kw = p_.kw,
+                 .down = p_.dilation_h * p_.in_h,
+                 .across = p_.dilation_w * p_.in_w,
+                 .channel_step = across.in_c,
+                 .channels = p_.c_in};
   }
 
   void run() {
     const int64_t k = p_.kh * p_.kw * p_.c_in;
     for (int64_t begin = 0; begin < k; begin += kBlock) {
       tile_.add = begin > 0;
+      start_ahead(begin + kBlock, std::min(k, begin + 2 * kBlock));
       for (int64_t y = 0; y < p_.out_h; ++y) {
         for (int64_t x = 0; x < p_.out_w; ++x) run_output(y, x, begin, std::min(k, begin + kBlock));
       }
@@ -128,8 +174,33 @@ class Piece {
       tile_.a = a + row;
       tile_.next_a = tile_.a + rows;
       tile_.c = c + row * out_row_;
+      fetch_ahead();
       kernels_.tile[vectors_ - 1][rows - 1](tile_);
       row += rows;
+    }
+  }
+
+  // Where an output finds tap 0, inside the image or not.
+  const T* place(int64_t y, int64_t x) const {
+    return in_ + (y * p_.stride_h - p_.pad_top) * p_.in_h +
+           (x * p_.stride_w - p_.pad_left) * p_.in_w;
+  }
+
+  void start_ahead(int64_t k_begin, int64_t k_end) {
+    const int64_t begin = k_begin / p_.c_in;
+    const int64_t end = k_begin < k_end ? divide_up(k_end, p_.c_in) : begin;
+    weight_ahead_.start(begin, end);
+    in_ahead_.start(begin, end);
+  }
+  // Shares out what is wanted next among the segments of the tile to come.
+  void fetch_ahead() {
+    Ahead<T>& ahead = weight_ahead_.has_more() ? weight_ahead_ : in_ahead_;
+    tile_.next_b = ahead.has_more() ? next_ : nullptr;
+    if (tile_.next_b == nullptr) return;
+    tile_.b_next_step = ahead.step();
+    for (int64_t s = 0; s < block_.count; ++s) {
+      const int64_t times = divide_up(block_.segments[s].length, contraction::kPrefetchSteps);
+      next_[s] = ahead.has_more() ? ahead.take(times * contraction::kPrefetchRows) : nullptr;
     }
   }
 
@@ -142,6 +213,8 @@ class Piece {
   int64_t out_row_ = 0;
   Tile<T> tile_;
   Block block_;
+  const T* next_[kBlock];
+  Ahead<T> weight_ahead_, in_ahead_;
 };
 
 template <class T>

@@ -25,6 +25,8 @@ namespace tidemark::contraction {
 inline constexpr int64_t kBlock = 256;  // Of k: part of the meaning, see contract.h.
 inline constexpr int kMaxRows = 8;
 inline constexpr int kMaxVectors = 4;
+inline constexpr int kPrefetchSteps = 16;  // One line of floats.
+inline constexpr int kPrefetchRows = 4;    // Of next_b, every kPrefetchSteps of a segment.
 
 // A stretch of k along which A and B move by constant steps. A convolution has one for each run of
 // taps; a matrix product has one per block.
@@ -49,7 +51,7 @@ struct Tile {
   int last_lanes = 0;         // Columns in the last vector.
   bool add = false;           // Add to c rather than store: every block but the first.
   const T* next_a = nullptr;  // What is wanted next: fetched ahead, never read. May be anything.
-  const T* next_b = nullptr;  // Null, or rows of B, b_next_step apart.
+  const T* const* next_b = nullptr;  // Null, or by segment: null, or rows, b_next_step apart.
   int64_t b_next_step = 0;
 };
 
