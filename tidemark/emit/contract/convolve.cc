@@ -187,6 +187,7 @@ void run_rectangle(const Convolution& p, const KernelSet<T>& kernels, const Pass
                 c_line = downward ? pass.out_pixel : pass.out_row;
   Tile<T> tile;
   tile.a_row = downward ? down : across;
+  tile.a_next_row = tile.a_row;
   tile.c_row = downward ? pass.out_row : pass.out_pixel;
   tile.b = pass.weight;
   tile.b_step = pass.weight_row;

@@ -48,9 +48,12 @@ struct Tile {
   T* packed = nullptr;  // Null, or where rows of B are left, whole vectors, zeros beyond the edge.
   T* c = nullptr;
   int64_t c_row = 0;
-  int last_lanes = 0;         // Columns in the last vector.
-  bool add = false;           // Add to c rather than store: every block but the first.
-  const T* next_a = nullptr;  // What is wanted next: fetched ahead, never read. May be anything.
+  int last_lanes = 0;  // Columns in the last vector.
+  bool add = false;    // Add to c rather than store: every block but the first.
+  // What is wanted next: fetched ahead, never read. May be anything. A line of each of `rows` rows,
+  // a_next_row apart, every kPrefetchSteps.
+  const T* next_a = nullptr;
+  int64_t a_next_row = 0;
   const T* const* next_b = nullptr;  // Null, or by segment: null, or rows, b_next_step apart.
   int64_t b_next_step = 0;
 };

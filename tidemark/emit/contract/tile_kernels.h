@@ -60,7 +60,7 @@ void tile(const Tile<typename S::T>& t) {
       int64_t steps = left < kPrefetchSteps ? left : kPrefetchSteps;
       left -= steps;
       TIDEMARK_UNROLL
-      for (int r = 0; r < kRows; ++r) __builtin_prefetch(next_a + r * a_row, 0, 3);
+      for (int r = 0; r < kRows; ++r) __builtin_prefetch(next_a + r * t.a_next_row, 0, 3);
       next_a += kPrefetchSteps * a_step;
       if (next_b != nullptr) {
         for (int r = 0; r < kPrefetchRows; ++r) {
