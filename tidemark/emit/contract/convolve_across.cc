@@ -164,8 +164,7 @@ class Piece {
         contraction::taps_inside(x, p_.stride_w, p_.pad_left, p_.dilation_w, p_.kw, p_.w);
     block_.build(across_, ky, kx, k_begin, k_end);
     tile_.segment_count = block_.count;
-    const T* a =
-        in_ + (y * p_.stride_h - p_.pad_top) * p_.in_h + (x * p_.stride_w - p_.pad_left) * p_.in_w;
+    const T* a = place(y, x);
     T* c = out_ + (y * p_.out_w + x) * p_.c_out;
     const auto split = contraction::split_rows(rows_, kernels_.max_rows[vectors_ - 1]);
     int64_t row = 0;
