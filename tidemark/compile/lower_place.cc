@@ -78,7 +78,9 @@ void Lowerer::place_arenas() {
     } else {
       run::Map& map = program_->maps[static_cast<size_t>(arena - 1)];
       map.arena_bytes = placed.tidemark_bytes;
-      program_->buffers[static_cast<size_t>(map.arenas.buffer)].bytes = map.arena_bytes * map.alive;
+      run::Buffer& bodies = program_->buffers[static_cast<size_t>(map.arenas.buffer)];
+      bodies.bytes = map.arena_bytes * map.alive;
+      bodies.shape = {bodies.bytes};
     }
   }
 }
