@@ -11,8 +11,6 @@
 namespace tidemark::compile {
 namespace {
 
-int64_t bytes_of(const TensorType& type) { return type.shape.size() * size_of(type.dtype); }
-
 const TensorType kTrip{DType::i64, {}};
 const TensorType kTest{DType::boolean, {}};
 
