@@ -321,7 +321,7 @@ void pack_tile(int64_t rows, const T* from, int64_t step, int64_t count, T* to) 
 // first-level cache.
 template <class T>
 void pack_columns(const Pass<T>& pass, const T* from, int64_t step, T* to) {
-  constexpr int64_t kTogether = 16;  // Steps of k, whose lines several tiles share.
+  constexpr int64_t kTogether = 8;  // Lines of as many rows, of which several tiles take a part.
   const auto split = contraction::split_rows(pass.rows, pass.tile_rows);
   for (int64_t k = 0; k < pass.depth; k += kTogether) {
     const int64_t count = std::min(kTogether, pass.depth - k);
