@@ -56,8 +56,8 @@ std::set<ValueKey> varying_values(const Graph& graph, const Node& loop) {
   return varying;
 }
 
-// What the rules of the body's ops read of one trip, and is not there without being kept. What they
-// do not read in the end counts too.
+}  // namespace
+
 int64_t bytes_of_trip(const Graph& graph, const Node& loop) {
   const LoopAttrs attrs(loop);
   const Region& body = graph.regions[static_cast<size_t>(loop.regions[0])];
@@ -99,6 +99,8 @@ int64_t bytes_of_trip(const Graph& graph, const Node& loop) {
   }
   return bytes;
 }
+
+namespace {
 
 // The loop backwards. Its body goes back over the nodes of the loop's own body, in a scope inside
 // that one, so that it shows which of that body's values are read:
@@ -479,9 +481,13 @@ Tensors loop_gradient(TraceScope* scope, int32_t number, const Tensors& gradient
                         " keeps more the longer this loop runs, and its trips have no bound"),
                     at, "give max_iterations, or save = td::Save::slots(32)");
   }
-  if (attrs.save == LoopAttrs::Save::all)
-    return LoopGradient(scope, number, gradients, wanted, at).run();
-  return checkpointed_gradient(scope, number, gradients, wanted, at);
+  const bool keeps_all = attrs.save == LoopAttrs::Save::all;
+  // What is gone back over once more has the same bits whatever is kept: it is one kind of node.
+  if (!keeps_all || (attrs.carries > 0 && is_recorded_again())) {
+    if (const auto found = checkpointed_gradient(scope, number, gradients, wanted, at))
+      return *found;
+  }
+  return LoopGradient(scope, number, gradients, wanted, at).run();
 }
 
 }  // namespace tidemark::detail

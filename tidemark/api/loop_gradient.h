@@ -1,6 +1,8 @@
 // Gradients of loops. Internal to api/.
 #pragma once
 
+#include <optional>
+
 #include "tidemark/api/differentiate.h"
 #include "tidemark/api/pullback.h"
 #include "tidemark/ops/op_def.h"
@@ -23,11 +25,17 @@ Tensor zeros_behind(const Tensor& stack, const Tensor& trips, Source at);
 Tensors loop_gradient(TraceScope* scope, int32_t number, const Tensors& gradients,
                       const std::vector<bool>& wanted, Source at);
 
-// By going back over its trips from checkpoints. `save` is every, slots or bytes.
-Tensors checkpointed_gradient(TraceScope* scope, int32_t number, const Tensors& gradients,
-                              const std::vector<bool>& wanted, Source at);
+// What the rules of the body's ops read of one trip, and is not there without being kept. What they
+// do not read in the end counts too.
+int64_t bytes_of_trip(const Graph& graph, const Node& loop);
 
-// That of a loop walked backwards: of the two loops that do the same and keep all states.
+// By going back over its trips from checkpoints. Where `save` is bytes, nothing where keeping all
+// takes no more; where it is all, the state of every trip is one.
+std::optional<Tensors> checkpointed_gradient(TraceScope* scope, int32_t number,
+                                             const Tensors& gradients,
+                                             const std::vector<bool>& wanted, Source at);
+
+// That of a loop walked backwards.
 Tensors reverse_loop_gradient(TraceScope* scope, int32_t number, const Tensors& gradients,
                               const std::vector<bool>& wanted, Source at);
 

@@ -189,4 +189,10 @@ class TracedTape : public Tape {
 
 std::unique_ptr<Tape> make_traced_tape() { return std::make_unique<TracedTape>(); }
 
+bool is_recorded_again() {
+  const Tape* tape = current_tape;
+  while (tape != nullptr && dynamic_cast<const TracedTape*>(tape) == nullptr) tape = tape->outer();
+  return tape != nullptr;
+}
+
 }  // namespace tidemark::detail
