@@ -276,11 +276,12 @@ class EagerLoop {
   void run_trip(int64_t trip) {
     // Carries are values of their own, not views of what is around, and tapes in the body know them
     // by themselves: as in a function.
-    for (Tensor& carry : carries_)
-      if (carry.has_value()) {
-        carry = dense(carry, at_);
-        carry = own_handle(std::move(carry), at_);
-      }
+    for (size_t k = 0; k < carries_.size(); ++k) {
+      if (!carries_[k].has_value()) continue;
+      carries_[k] = dense(carries_[k], at_);
+      if (!is_of_last_trip(k)) carries_[k] = own_handle(std::move(carries_[k]), at_);
+    }
+    last_id_ = last_tape_id();
     // A plain number or nothing has no type yet: the body gives it one.
     for (size_t k = 0; k < carries_.size(); ++k) {
       const TensorState* state = TensorState::of(carries_[k]);
@@ -300,9 +301,20 @@ class EagerLoop {
     carries_ = std::move(given);
   }
 
+  // Whether the trip before made it, and as this carry alone: then nobody knows it but tapes, which
+  // may hold it.
+  bool is_of_last_trip(size_t k) const {
+    const bool is_new = last_id_ > 0 && tape_id_of(carries_[k]) > last_id_;
+    return is_new && std::none_of(carries_.begin(), carries_.begin() + static_cast<int64_t>(k),
+                                  [&](const Tensor& other) {
+                                    return TensorState::of(other) == TensorState::of(carries_[k]);
+                                  });
+  }
+
   LoopParts parts_;
   Source at_;
   Tensors carries_;
+  TapeId last_id_ = 0;  // Before the last trip; 0: there was none, or no tape has ever run.
   std::vector<std::optional<TensorType>> types_;
   int64_t trips_;  // -1: not known.
   Stacks stacks_;

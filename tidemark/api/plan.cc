@@ -96,7 +96,7 @@ Plan detail::PlanAccess::make(std::string title, std::shared_ptr<const CompiledF
   }
   data->classes[static_cast<int>(ByteClass::temporaries)] += program.arena_bytes - listed;
   for (const run::Result& result : program.results) {
-    if (result.parameter >= 0) continue;
+    if (result.parameter >= 0 || result.bytes == 0) continue;
     data->at_peak.push_back({cat(result.dtype, result.shape), line_of(result.source),
                              result.source.layer_path(), reason_of(result), Bytes(result.bytes)});
   }

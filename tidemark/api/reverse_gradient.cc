@@ -1,6 +1,6 @@
 // The gradient of a loop that keeps only some of its states: a node that walks it backwards.
 #include <algorithm>
-#include <map>
+#include <optional>
 #include <set>
 
 #include "tidemark/api/loop_gradient.h"
@@ -44,6 +44,27 @@ bool reads(const Graph& graph, const Region& region, Value value) {
          });
 }
 
+// Whether this has a gradient that somebody wrote: it need not be linear. That of a Variable that
+// was assigned is none of them, it only hands on what it gets.
+bool has_own_gradient(const Graph& graph, const Node& node) {
+  if (node.op->self != &ops::call || node.regions.size() != 2) return false;
+  Attrs::Reader read = node.attrs.read();
+  read.integer();
+  return !read.integers().empty() ||
+         !graph.regions[static_cast<size_t>(node.regions[1])].nodes.empty();
+}
+
+// Whether anything in a region has.
+bool has_own_gradient(const Graph& graph, RegionId id) {
+  const std::vector<int32_t>& nodes = graph.regions[static_cast<size_t>(id)].nodes;
+  return std::any_of(nodes.begin(), nodes.end(), [&](int32_t number) {
+    const Node& node = graph.nodes[static_cast<size_t>(number)];
+    return has_own_gradient(graph, node) ||
+           std::any_of(node.regions.begin(), node.regions.end(),
+                       [&](RegionId inner) { return has_own_gradient(graph, inner); });
+  });
+}
+
 int64_t bytes_made(const Graph& graph, const Region& region) {
   int64_t bytes = 0;
   for (const int32_t number : region.nodes) {
@@ -54,29 +75,34 @@ int64_t bytes_made(const Graph& graph, const Region& region) {
   return bytes;
 }
 
+constexpr int64_t kMarkBytes = 16;  // Of a slot.
+
 class CheckpointedGradient {
  public:
-  CheckpointedGradient(TraceScope* scope, int32_t number, const Tensors& gradients,
-                       const std::vector<bool>& wanted, Source at)
-      : scope_(scope),
-        number_(number),
-        gradients_(gradients),
-        wanted_(wanted),
-        at_(at),
-        graph_(scope->trace->graph()),
-        node_(graph_.nodes[static_cast<size_t>(number)]),
+  explicit CheckpointedGradient(const LoopQuestion& asked)
+      : scope_(asked.scope),
+        number_(asked.number),
+        gradients_(asked.gradients),
+        wanted_(asked.wanted),
+        variables_(asked.variables),
+        at_(asked.at),
+        graph_(scope_->trace->graph()),
+        node_(graph_.nodes[static_cast<size_t>(number_)]),
         attrs_(node_),
         body_(node_.regions[0]),
         carries_(static_cast<size_t>(attrs_.carries)),
         slices_(static_cast<size_t>(attrs_.slices)),
         parameters_(region(body_).parameters.size()),
-        active_(depending_carries(graph_, node_, wanted)) {}
+        active_(depending_carries(graph_, node_, wanted_)) {}
 
-  Tensors run() {
+  // Nothing where the bytes that are asked for would be more than those of all trips.
+  std::optional<std::vector<Found>> run() {
     trace_back();
     choose_ends();
     choose_states();
     trace_ahead();
+    if (attrs_.save == LoopAttrs::Save::bytes && !is_recorded_again() && is_more_than_all())
+      return {};
     keep_checkpoints();
     return add_node();
   }
@@ -139,7 +165,8 @@ class CheckpointedGradient {
       asked.watched.push_back(starts_[i]);
       if (!is_capture(i)) continue;
       sums.push_back(parameter(type_of_parameter(i)));
-      sums_.push_back(value_of(sums.back(), at_));
+      // Of trips that did not happen there are no rows.
+      if (variables_[input_of(i)] && !is_counted()) asked.leaves.push_back(starts_[i]);
     }
     asked.sources = asked.watched;
     const std::vector<Found> found = differentiate(asked, at_);
@@ -165,7 +192,7 @@ class CheckpointedGradient {
           found[i].dense.has_value() ? found[i].dense : zeros_of(graph_.type(sources[i]), at_),
           at_);
     };
-    std::vector<Value> results;
+    std::vector<Value> results, of_rows;
     size_t next = 0, sum = 0;
     for (; next < of_carries_.size(); ++next) results.push_back(or_zeros(next));
     for (size_t i = 1 + carries_; i < parameters_; ++i) {
@@ -176,9 +203,14 @@ class CheckpointedGradient {
         continue;
       }
       const Tensor& before = sums[sum++];
-      results.push_back(value_of(
-          found[source].dense.has_value() ? add(before, found[source].dense, at_) : before, at_));
+      const Tensor& dense = found[source].dense;
+      has_dense_.push_back(dense.has_value());
+      rows_.add(i, found[source].rows, of_rows, at_);
+      if (!dense.has_value()) continue;
+      sums_.push_back(value_of(before, at_));
+      results.push_back(value_of(add(before, dense, at_), at_));
     }
+    of_slices_.insert(of_slices_.end(), of_rows.begin(), of_rows.end());
     results.insert(results.end(), of_slices_.begin(), of_slices_.end());
     region(back_).results = std::move(results);
   }
@@ -288,8 +320,16 @@ class CheckpointedGradient {
     return bytes;
   }
 
+  bool is_more_than_all() {
+    if (attrs_.trips == -1 || Dim(attrs_.trips).is_traced()) return false;
+    constexpr int64_t states_in_work = 3;
+    const int64_t rows = int64_t{slots()} + states_in_work;
+    return bytes_of_trip(graph_, node_) * attrs_.trips <= rows * (state_bytes() + kMarkBytes);
+  }
+
   Dim slots() {
     int64_t slots = attrs_.amount;
+    if (attrs_.save == LoopAttrs::Save::all) return larger(Dim(attrs_.trips), 1);
     if (attrs_.save == LoopAttrs::Save::every) {
       const int64_t every = attrs_.amount;
       return larger((Dim(attrs_.trips) + (every - 1)) / every, 1) + (every - 1);
@@ -301,8 +341,7 @@ class CheckpointedGradient {
       for (const std::vector<Value>* list : {&of_carries_, &sums_, &end_parameters_})
         for (const Value value : *list) work += 2 * bytes_of(graph_.type(value));
       work += std::max(bytes_made(graph_, region(ahead_)), bytes_made(graph_, region(back_)));
-      constexpr int64_t words = 16;  // Marks of a slot.
-      slots = std::max<int64_t>(1, (attrs_.amount - work) / (state_bytes() + words));
+      slots = std::max<int64_t>(1, (attrs_.amount - work) / (state_bytes() + kMarkBytes));
     }
     const bool is_exact =
         !attrs_.counted && node_.regions.size() == 1 && !Dim(attrs_.trips).is_traced();
@@ -329,7 +368,7 @@ class CheckpointedGradient {
     Node& loop = graph_.nodes[static_cast<size_t>(number_)];
     attrs_.marks = std::ssize(loop.results);
     attrs_.kept = kept;
-    if (attrs_.save != LoopAttrs::Save::every) {
+    if (attrs_.save == LoopAttrs::Save::bytes) {
       attrs_.save = LoopAttrs::Save::slots;
       attrs_.amount = slots;
     }
@@ -364,7 +403,7 @@ class CheckpointedGradient {
     scope_ = current_scope;
   }
 
-  Tensors add_node() {
+  std::vector<Found> add_node() {
     Node node;
     node.op = &def_of(&ops::reverse_loop);
     node.source = at_.resolve();
@@ -399,6 +438,10 @@ class CheckpointedGradient {
     attrs.trips = attrs_.trips;
     attrs.reverse = attrs_.reverse;
     attrs.counted = is_counted();
+    attrs.linear = !has_own_gradient(graph_, body_);
+    attrs.seeds = std::ssize(elements_) - static_cast<int64_t>(own_slices_);
+    attrs.save = asked_.save;
+    attrs.amount = asked_.amount;
     node.attrs = attrs.attrs();
     for (const Value value : region(back_).results) {
       node.results.push_back(graph_.type(value));
@@ -412,20 +455,23 @@ class CheckpointedGradient {
   Value of_loop(Value value) const { return value_of(tensor_in(loop_scope_, value, at_), at_); }
 
   // By inputs of the loop.
-  Tensors gradients_of(int32_t number, int16_t of_slice) {
-    Tensors given(wanted_.size());
+  std::vector<Found> gradients_of(int32_t number, int16_t of_slice) {
+    std::vector<Found> given(wanted_.size());
     int16_t next = 0;
     for (size_t j = 0; j < carries_; ++j) {
       if (!active_[j]) continue;
       if (is_wanted(1 + j)) given[input_of(1 + j)] = traced_tensor({number, next}, at_);
       ++next;
     }
+    size_t capture = 0;
     for (size_t i = 1 + carries_; i < parameters_; ++i) {
       if (!is_wanted(i)) continue;
-      Tensor& gradient = given[input_of(i)];
-      gradient = traced_tensor({number, is_slice(i) ? of_slice++ : next++}, at_);
-      if (is_slice(i) && is_counted()) gradient = zeros_behind(gradient, count(), at_);
+      if (is_capture(i) && !has_dense_[capture++]) continue;
+      const Tensor gradient = traced_tensor({number, is_slice(i) ? of_slice++ : next++}, at_);
+      const bool has_rest = is_slice(i) && is_counted();
+      given[input_of(i)] = has_rest ? zeros_behind(gradient, count(), at_) : gradient;
     }
+    rows_.give(number, of_slice, [&](size_t i) -> Found& { return given[input_of(i)]; }, at_);
     return given;
   }
 
@@ -441,10 +487,12 @@ class CheckpointedGradient {
   int32_t number_;
   const Tensors& gradients_;
   const std::vector<bool>& wanted_;
+  const std::vector<bool>& variables_;
   Source at_;
   Graph& graph_;
   const Node node_;  // As it was.
   LoopAttrs attrs_;  // With what is added.
+  const LoopAttrs asked_ = attrs_;
   RegionId body_, back_ = -1, ahead_ = -1;
   size_t carries_, slices_, parameters_;
   std::vector<bool> active_;              // Of carries: those gradients flow through.
@@ -453,7 +501,9 @@ class CheckpointedGradient {
   std::vector<Value> of_carries_, sums_;  // What going back carries.
   std::vector<Value> end_values_, end_parameters_;  // Ends of trips, and what stands for them.
   std::vector<size_t> end_carries_;
-  std::vector<Value> of_slices_;
+  std::vector<Value> of_slices_;  // And rows.
+  std::vector<bool> has_dense_;   // By captures that are wanted.
+  StackedRows rows_;
   std::vector<Given> elements_, own_captures_, captures_;
   size_t own_slices_ = 0;  // The first of `elements_`; then gradients of what the loop stacked.
   Tensors of_elements_;
@@ -462,140 +512,8 @@ class CheckpointedGradient {
 
 }  // namespace
 
-Tensors checkpointed_gradient(TraceScope* scope, int32_t number, const Tensors& gradients,
-                              const std::vector<bool>& wanted, Source at) {
-  return CheckpointedGradient(scope, number, gradients, wanted, at).run();
-}
-
-// ---- of what walks backwards --------------------------------------------------------------------
-
-namespace {
-
-// The two loops that do what a reversal does and keep all states: through the trips, and back.
-class TwoLoops {
- public:
-  TwoLoops(TraceScope* scope, const Node& node, Source at)
-      : graph_(scope->trace->graph()), node_(node), attrs_(node), at_(at) {
-    for (const Value input : node.inputs)
-      inputs_.push_back(distinct_value(tensor_in(scope, input, at), inputs_, at));
-    if (attrs_.counted) count_ = tensor_in(scope, node.inputs[0], at)[Slices(0, at)];
-  }
-
-  const std::vector<Value>& inputs() const { return inputs_; }
-
-  // The number of the loop that goes back.
-  int32_t add() {
-    const auto carries = static_cast<size_t>(attrs_.carries);
-    const std::vector<Value> starts = list(1 + carries, carries);
-    const std::vector<Value> backs = list(1 + 2 * carries, static_cast<size_t>(attrs_.backs));
-    const size_t next = 1 + 2 * carries + backs.size();
-    const std::vector<Value> rest = list(next, inputs_.size() - next);
-    const int32_t through = add_loop(false, starts, {}, rest);
-    std::vector<Value> states;
-    for (size_t k = 0; k < carries; ++k)
-      states.push_back({through, static_cast<int16_t>(carries + k)});
-    return add_loop(true, backs, states, rest);
-  }
-
- private:
-  std::vector<Value> list(size_t first, size_t count) const {
-    const auto begin = inputs_.begin() + static_cast<int64_t>(first);
-    return {begin, begin + static_cast<int64_t>(count)};
-  }
-
-  // `rest`: arrays walked, then captures. Going back walks the states too.
-  int32_t add_loop(bool is_back, const std::vector<Value>& carried,
-                   const std::vector<Value>& states, const std::vector<Value>& rest) {
-    Node node;
-    node.op = &def_of(&ops::loop);
-    node.source = at_.resolve();
-    if (count_.has_value()) node.inputs.push_back(value_of(count_, at_));
-    for (const std::vector<Value>* each : {&carried, &states, &rest})
-      for (const Value value : *each) node.inputs.push_back(value);
-    InnerScope inner("the body of a loop", at_);
-    const RegionId from = node_.regions[is_back ? 1 : 0];
-    const std::vector<Value> old = graph_.regions[static_cast<size_t>(from)].parameters;
-    const auto parameters = [&](size_t first, size_t count) {
-      std::vector<Value> made;
-      for (size_t i = first; i < first + count; ++i)
-        made.push_back(value_of(inner.parameter(TensorType(graph_.type(old[i])), at_), at_));
-      return made;
-    };
-    const auto states_count = static_cast<size_t>(attrs_.carries);
-    const Tensor trip = inner.parameter({DType::i64, {}}, at_);
-    const std::vector<Value> own =
-        is_back ? parameters(1 + states_count, carried.size()) : parameters(1, states_count);
-    const std::vector<Value> walked = is_back ? parameters(1, states_count) : std::vector<Value>();
-    std::vector<Value> values = {value_of(trip, at_)};
-    const size_t first_rest = old.size() - rest.size();
-    const std::vector<Value> others = parameters(first_rest, rest.size());
-    const std::vector<Value> captured_before = inner.scope()->captured;
-    if (is_back) {
-      const Tensor now = count_.has_value()
-                             ? subtract(subtract(count_, Operand(1, at_), at_), trip, at_)
-                             : subtract(last_trip(attrs_.trips, at_), trip, at_);
-      values = {value_of(now, at_)};
-      values.insert(values.end(), walked.begin(), walked.end());
-    }
-    values.insert(values.end(), own.begin(), own.end());
-    values.insert(values.end(), others.begin(), others.end());
-    std::vector<Value> results =
-        append_copy(graph_, from, graph_, inner.region(), values, is_effect);
-    if (!is_back) results.insert(results.end(), own.begin(), own.end());
-    for (const Value value : inner.scope()->captured) node.inputs.push_back(value);
-    LoopAttrs attrs;
-    attrs.carries = std::ssize(carried);
-    attrs.slices = std::ssize(walked) + attrs_.slices;
-    attrs.stacked = std::ssize(results) - attrs.carries;
-    attrs.trips = attrs_.trips;
-    attrs.reverse = attrs_.reverse != is_back;
-    attrs.counted = count_.has_value();
-    node.attrs = attrs.attrs();
-    for (const Value value : results) {
-      node.results.push_back(graph_.type(value));
-      if (std::ssize(node.results) > attrs.carries)
-        node.results.back().shape.insert(0, attrs_.trips);
-    }
-    graph_.regions[static_cast<size_t>(inner.region())].results = std::move(results);
-    node.regions = {inner.region()};
-    return graph_.add_node(inner.scope()->parent->region, std::move(node));
-  }
-
-  Graph& graph_;
-  const Node node_;
-  const ReverseAttrs attrs_;
-  Source at_;
-  std::vector<Value> inputs_;
-  Tensor count_;
-};
-
-}  // namespace
-
-Tensors reverse_loop_gradient(TraceScope* scope, int32_t number, const Tensors& gradients,
-                              const std::vector<bool>& wanted, Source at) {
-  Graph& graph = scope->trace->graph();
-  const Node node = graph.nodes[static_cast<size_t>(number)];
-  if (ReverseAttrs(node).trips == -1)
-    throw UserError("gradient: the gradient of a loop whose trips have no bound has none itself",
-                    at, "give max_iterations, or plain numbers for the bounds of fori_loop");
-  TwoLoops loops(scope, node, at);
-  const auto first = static_cast<int32_t>(graph.nodes.size());
-  const int32_t back = loops.add();
-  Differentiation asked;
-  asked.scope = current_scope;
-  asked.is_recorded = [&](int32_t each) { return each >= first && each <= back; };
-  for (size_t i = 0; i < wanted.size(); ++i)
-    if (wanted[i]) asked.watched.push_back(loops.inputs()[i]);
-  asked.sources = asked.watched;
-  for (size_t r = 0; r < gradients.size(); ++r)
-    if (gradients[r].has_value())
-      asked.seeds.emplace_back(Value{back, static_cast<int16_t>(r)}, gradients[r]);
-  const std::vector<Found> found = differentiate(asked, at);
-  Tensors given(wanted.size());
-  size_t next = 0;
-  for (size_t i = 0; i < wanted.size(); ++i)
-    if (wanted[i]) given[i] = found[next++].dense;
-  return given;
+std::optional<std::vector<Found>> checkpointed_gradient(const LoopQuestion& asked) {
+  return CheckpointedGradient(asked).run();
 }
 
 }  // namespace tidemark::detail

@@ -51,10 +51,9 @@ Tensor own_handle(Tensor tensor, Source at) {
 
 namespace {
 
-TapeId next_id() {
-  static std::atomic<TapeId> last{0};
-  return last.fetch_add(1, std::memory_order_relaxed) + 1;
-}
+constinit std::atomic<TapeId> last_id{0};
+
+TapeId next_id() { return last_id.fetch_add(1, std::memory_order_relaxed) + 1; }
 
 // The number of a tensor, given to it now if it has none.
 TapeId numbered(const Tensor& tensor) {
@@ -82,6 +81,8 @@ int64_t bytes_of(const Tensor& tensor) {
 
 }  // namespace
 
+TapeId last_tape_id() { return last_id.load(std::memory_order_relaxed); }
+
 void refuse_own_gradient(Source at) {
   throw UserError(
       "gradient: the target depends on a gradient that this tape gave, which it did not record", at,
@@ -92,6 +93,30 @@ void refuse_own_gradient(Source at) {
 namespace {
 
 // ---- eager code ---------------------------------------------------------------------------------
+
+// Numbers of values. Those that follow each other take no room beside the first and the last.
+class IdRanges {
+ public:
+  void add(TapeId id) {
+    const auto next = ranges_.upper_bound(id);
+    const auto before = next == ranges_.begin() ? ranges_.end() : std::prev(next);
+    if (before != ranges_.end() && id < before->second) return;
+    const bool joins_next = next != ranges_.end() && next->first == id + 1;
+    const TapeId end = joins_next ? next->second : id + 1;
+    if (joins_next) ranges_.erase(next);
+    if (before != ranges_.end() && before->second == id)
+      before->second = end;
+    else
+      ranges_.emplace(id, end);
+  }
+  bool contains(TapeId id) const {
+    const auto next = ranges_.upper_bound(id);
+    return next != ranges_.begin() && id < std::prev(next)->second;
+  }
+
+ private:
+  std::map<TapeId, TapeId> ranges_;  // The end of each, by its first.
+};
 
 class EagerTape : public Tape {
  public:
@@ -109,7 +134,7 @@ class EagerTape : public Tape {
       state.weak = false;
       state.tape_id = 0;
     }
-    known_.emplace(numbered(tensor), kRecorded);
+    known_.insert(numbered(tensor));
   }
 
   void saw(const VariableState& variable, const Tensor& value) override {
@@ -117,21 +142,29 @@ class EagerTape : public Tape {
     if (!watches_variables || TensorState::of(value)->kind != TensorState::Kind::concrete) return;
     const TapeId id = numbered(value);
     of_variables_.insert(id);
-    if (!known_.emplace(id, kRecorded).second) return;
+    if (!known_.insert(id).second) return;
     reads_.emplace_back(std::const_pointer_cast<VariableState>(variable.shared_from_this()), id);
   }
 
-  bool knows(TapeId id) const override { return known_.contains(id); }
+  bool knows(TapeId id) const override {
+    return known_.contains(id) || own_gradients_.contains(id);
+  }
 
   void record(const Recorded& recorded) override {
     Recorded mine = recorded;
     for (TapeId& id : mine.inputs)
-      if (!known_.contains(id)) id = 0;
+      if (!knows(id)) id = 0;
     // Of what comes of its own gradients alone it keeps no more than that it does.
     const bool own = std::all_of(mine.inputs.begin(), mine.inputs.end(),
                                  [&](TapeId id) { return id == 0 || is_own_gradient(id); });
-    for (const TapeId id : mine.results)
-      if (!known_.emplace(id, own ? kOwnGradient : kRecorded).second) forget_how(id);
+    for (const TapeId id : mine.results) {
+      if (knows(id))
+        forget_how(id);
+      else if (own)
+        own_gradients_.add(id);
+      else
+        known_.insert(id);
+    }
     if (!own) list_.push_back(std::move(mine));
     account_.set_records(list_.size());
   }
@@ -170,7 +203,7 @@ class EagerTape : public Tape {
     return found;
   }
 
-  void know(TapeId id) { known_.emplace(id, kRecorded); }
+  void know(TapeId id) { known_.insert(id); }
   void know_variable(TapeId id) { of_variables_.insert(id); }
 
   // Once, by values it knows.
@@ -268,7 +301,7 @@ class EagerTape : public Tape {
       const bool given = std::any_of(
           output_gradients.begin(), output_gradients.end(),
           [&](const Tensor& other) { return TensorState::of(other) == TensorState::of(tensor); });
-      if (!given) known_.emplace(numbered(tensor), kOwnGradient);
+      if (!given && !known_.contains(numbered(tensor))) own_gradients_.add(numbered(tensor));
     };
     for (const Found& each : found) {
       if (each.dense.has_value()) refuse(each.dense);
@@ -276,8 +309,7 @@ class EagerTape : public Tape {
     }
   }
   bool is_own_gradient(TapeId id) const {
-    const auto found = known_.find(id);
-    return found != known_.end() && found->second == kOwnGradient;
+    return own_gradients_.contains(id) && !known_.contains(id);
   }
 
   void step_back(const Recorded& recorded, Sums& sums, const std::vector<TapeId>& kept) const {
@@ -328,8 +360,8 @@ class EagerTape : public Tape {
   }
 
   // What depends on something watched: in a way that is recorded, or by gradients it gave itself.
-  enum Known : uint8_t { kRecorded, kOwnGradient };
-  std::unordered_map<TapeId, Known> known_;
+  std::unordered_set<TapeId> known_;
+  IdRanges own_gradients_;
   std::vector<Recorded> list_;
   std::vector<std::pair<std::shared_ptr<VariableState>, TapeId>> reads_;
   std::unordered_set<TapeId> of_variables_;  // Values that Variables had.

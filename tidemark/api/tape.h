@@ -101,6 +101,8 @@ inline bool taping() { return current_tape != nullptr; }
 std::unique_ptr<Tape> make_tape(Source at);
 std::unique_ptr<Tape> make_eager_tape(Source at);
 std::unique_ptr<Tape> make_traced_tape();
+// Whether a tape in a trace records what is made now: a gradient may be asked of a gradient.
+bool is_recorded_again();
 
 // No tape sees what is done in its life.
 class NoTape {
@@ -132,6 +134,8 @@ class Recording {
 
 // The number by which tapes know an eager tensor; 0: by none.
 TapeId tape_id_of(const Tensor& tensor);
+// The last number that was given to a value; later ones are larger.
+TapeId last_tape_id();
 
 // An eager tensor that a tape inside a function may watch without watching what its caller holds:
 // another handle of the same bytes where somebody else has this one.

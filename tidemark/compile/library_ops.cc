@@ -142,12 +142,30 @@ void run_gather(const OpDef& op, std::span<const ArrayRef> operands, const Attrs
                   result.data);
 }
 
+// A class that is not there; the last ones are not meant by negative numbers.
+void check_classes(const library::Indices& list, const ArrayRef& x, int64_t axis, Source at) {
+  const int64_t size = x.shape[axis];
+  for (int64_t i = 0; i < list.count; ++i) {
+    if (list[i] >= 0 && list[i] < size) [[likely]]
+      continue;
+    throw UserError(cat("class ", list[i], " is out of range for axis ", axis, " of ",
+                        TensorType{x.dtype, x.shape}),
+                    at, cat("class numbers go from 0 to ", size - 1));
+  }
+}
+
 void run_take_along(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
                     const ArrayRef& result, Source at) {
-  const int64_t axis = attrs.read().integer();
+  Attrs::Reader read = attrs.read();
+  const int64_t axis = read.integer();
+  const bool from_end = read.boolean();
   const Dense indices(operands[1]);
   if (WorkspacePart::counting()) return;
-  const library::Indices list = checked_indices(op, indices.ref(), operands[0], axis, at);
+  library::Indices list{indices.ref().data, indices.ref().dtype, indices.ref().size()};
+  if (from_end)
+    list = checked_indices(op, indices.ref(), operands[0], axis, at);
+  else
+    check_classes(list, operands[0], axis, at);
   library::take_along(operands[0], axis, list, result.shape, result.data);
 }
 
@@ -253,24 +271,18 @@ void run_matmul(std::span<const ArrayRef> operands, const ArrayRef& result) {
   contract(work, threads, scratch.data());
 }
 
-void run_conv2d(std::span<const ArrayRef> operands, const Attrs& attrs, const ArrayRef& result) {
-  if (result.size() == 0) return;
+// What the shapes and the attributes say; where operands lie is for the caller to add.
+Convolution convolution(const ArrayRef& x, const ArrayRef& w, const Attrs& attrs,
+                        const ArrayRef& result) {
   const ops::ConvSpec spec = ops::ConvSpec::from(attrs);
-  const Dense w(operands[1]);
-  // Channels must lie together; the other axes may step as they like.
-  const ArrayRef& image = operands[0];
-  const bool together = image.strides[3] == 1 || image.shape[3] == 1;
-  const Dense packed =
-      together ? Dense(ArrayRef{.dtype = image.dtype, .shape = {0}, .strides = {1}}) : Dense(image);
-  const ArrayRef& x = together ? image : packed.ref();
   Convolution work;
   work.dtype = result.dtype;
   work.n = x.shape[0];
   work.h = x.shape[1];
   work.w = x.shape[2];
   work.c_in = x.shape[3];
-  work.kh = w.ref().shape[0];
-  work.kw = w.ref().shape[1];
+  work.kh = w.shape[0];
+  work.kw = w.shape[1];
   work.c_out = result.shape[3];
   work.out_h = result.shape[1];
   work.out_w = result.shape[2];
@@ -285,9 +297,38 @@ void run_conv2d(std::span<const ArrayRef> operands, const Attrs& attrs, const Ar
   work.in_n = x.strides[0];
   work.in_h = x.strides[1];
   work.in_w = x.strides[2];
-  work.weight = w.ref().data;
+  work.weight = w.data;
   work.out = result.data;
+  return work;
+}
+
+// Images side by side, as the gradient by the kernel has them, which need no copies.
+bool lies_across(const Convolution& work, const ArrayRef& x, const ArrayRef& w) {
+  return work.n > 1 && work.in_n == 1 && (x.strides[3] != 1 || x.shape[3] == 1) &&
+         work.groups == 1 && !is_low_precision(work.dtype) &&
+         (w.strides[3] == 1 || w.shape[3] == 1);
+}
+
+void run_conv2d(std::span<const ArrayRef> operands, const Attrs& attrs, const ArrayRef& result) {
+  if (result.size() == 0) return;
+  const ArrayRef &image = operands[0], &kernel = operands[1];
   const int threads = num_threads();
+  const Convolution as_it_lies = convolution(image, kernel, attrs, result);
+  if (lies_across(as_it_lies, image, kernel)) {
+    if (WorkspacePart::counting()) return;
+    return convolve_across({.of = as_it_lies,
+                            .in_c = image.strides[3],
+                            .weight_h = kernel.strides[0],
+                            .weight_w = kernel.strides[1],
+                            .weight_c = kernel.strides[2]},
+                           threads);
+  }
+  const Dense w(kernel);
+  // Channels must lie together; the other axes may step as they like.
+  const bool together = image.strides[3] == 1 || image.shape[3] == 1;
+  const Dense packed =
+      together ? Dense(ArrayRef{.dtype = image.dtype, .shape = {0}, .strides = {1}}) : Dense(image);
+  const Convolution work = convolution(together ? image : packed.ref(), w.ref(), attrs, result);
   const Workspace scratch(convolve_scratch_bytes(work, threads));
   if (WorkspacePart::counting()) return;
   convolve(work, threads, scratch.data());

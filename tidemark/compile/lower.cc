@@ -1,47 +1,17 @@
 #include "tidemark/compile/lower.h"
 
 #include <algorithm>
-#include <optional>
-#include <unordered_map>
 
 #include "tidemark/compile/group.h"
 #include "tidemark/compile/lowerer.h"
 #include "tidemark/compile/workspace.h"
 #include "tidemark/device/threads.h"
-#include "tidemark/ops/indexing.h"
-#include "tidemark/ops/loop_attrs.h"
 #include "tidemark/ops/lower.h"
 #include "tidemark/ops/program.h"
 #include "tidemark/ops/structure.h"
 #include "tidemark/passes/passes.h"
-#include "tidemark/plan/plan.h"
 
 namespace tidemark::compile {
-namespace {
-
-int64_t bytes_of(const TensorType& type) { return type.shape.size() * size_of(type.dtype); }
-
-// Where an array lies in itself padded; nothing where its elements lie apart there.
-std::optional<ArrayRef> part_of_padded(ArrayRef whole, const TensorType& type, const Node& pad) {
-  Attrs::Reader read = pad.attrs.read();
-  const AxisList low(read.integers());
-  read.integers();
-  for (const int64_t gap : read.integers())
-    if (gap != 0) return {};
-  for (size_t axis = 0; axis < low.size(); ++axis) {
-    if (low[axis] < 0) return {};
-    whole.data += low[axis] * whole.strides[axis] * size_of(type.dtype);
-  }
-  whole.shape = type.shape;
-  return whole;
-}
-
-bool same_layout(const ArrayRef& a, const ArrayRef& b) {
-  return a.data == b.data && a.shape == b.shape && a.strides == b.strides &&
-         size_of(a.dtype) == size_of(b.dtype);
-}
-
-}  // namespace
 
 std::string group_name(const Graph& graph, const Node& group) {
   std::string text;
@@ -216,140 +186,6 @@ run::Address Lowerer::address_of(Value value) {
   return address;
 }
 
-// Which operand's bytes each op may write its result to: it reads an element before it writes
-// there.
-bool Lowerer::overwrites(const Node& node, size_t operand, size_t result) {
-  const Value input = node.inputs[operand];
-  const ArrayRef wanted = dense_layout(node.results[result]);
-  if (is_constant(input) || !same_layout(seen(input).layout, wanted)) return false;
-  // Another operand that shows the same bytes otherwise would see them change.
-  for (const Value other : node.inputs) {
-    if (root(other) == root(input) && !same_layout(seen(other).layout, wanted)) return false;
-  }
-  if (node.op->self == &ops::group) {
-    // One result in the bytes of an input; others of the group are stored apart. An array may come
-    // in twice, and be read the second time when the result is there already.
-    for (size_t k = 0; k < node.inputs.size(); ++k) {
-      if (root(node.inputs[k]) == root(input) &&
-          !may_overwrite(graph_, node, static_cast<int32_t>(k), static_cast<int32_t>(result)))
-        return false;
-    }
-    return true;
-  }
-  if (node.op->family == Family::pointwise || node.op->family == Family::row) return true;
-  return updates_first_operand(*node.op) && operand == 0 &&
-         std::count_if(node.inputs.begin(), node.inputs.end(),
-                       [&](Value other) { return root(other) == root(input); }) == 1;
-}
-
-// Whether the bytes of `place_root` may take this node's result.
-bool Lowerer::is_free(int32_t place_root, size_t result, const Scope& scope, const Node& node) {
-  if (place_root < 0 || last_use(place_root) < scope.position) return true;
-  if (last_use(place_root) > scope.position) return false;
-  for (size_t k = 0; k < node.inputs.size(); ++k) {
-    if (root(node.inputs[k]) == place_root && !overwrites(node, k, result)) return false;
-  }
-  return true;
-}
-
-// A donated parameter that this node reads for the last time, and whose bytes its result may take.
-int32_t Lowerer::dying_parameter(const Node& node, Value result, const Scope& scope) {
-  const int64_t bytes = granted_bytes(bytes_of(graph_.type(result)));
-  for (size_t k = 0; k < node.inputs.size(); ++k) {
-    const int32_t operand = root(node.inputs[k]);
-    const int32_t held = memory_of(operand);
-    const auto parameters = static_cast<int32_t>(program_->parameters.size());
-    // Another result of this node may be wanted there.
-    const int32_t promised = wish_[static_cast<size_t>(operand)];
-    if (held < 0 || !memory(held).writable || last_use(operand) != scope.position ||
-        memory(held).bytes != bytes || memory(held).address.reg < 1 ||
-        memory(held).address.reg > parameters ||
-        (promised >= 0 && promised != wish_[static_cast<size_t>(id(result))]) ||
-        !overwrites(node, k, static_cast<size_t>(result.result)))
-      continue;
-    memory_of(operand) = kNone;
-    return held;
-  }
-  return kNone;
-}
-
-// Whether a Variable written by this node may be wanted back. An index is looked at before anything
-// is written.
-bool Lowerer::may_fail_from(const Node& node, const Scope& scope) const {
-  if (!scope.is_body) return false;
-  return scope.last_fallible > scope.position ||
-         (scope.last_fallible == scope.position && node.op->family != Family::index);
-}
-
-// Why a node's result does not become a Variable's bytes.
-std::string Lowerer::reason_against(const Scope& scope, const Node& node) const {
-  if (!may_fail_from(node, scope))
-    return cat("its old value is read by ", node.op->name, " or later (", node.source.text(), ")");
-  const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
-  const int32_t number = region.nodes[static_cast<size_t>(scope.last_fallible)];
-  const Node& fallible = graph_.nodes[static_cast<size_t>(number)];
-  return cat(fallible.op->name, " may fail after it (", fallible.source.text(), ")");
-}
-
-// Which of its places a destination becomes.
-void Lowerer::settle(Destination& destination, const Node& node, Value result, const Scope& scope) {
-  const bool may_throw_later = may_fail_from(node, scope);
-  const bool free =
-      destination.place >= 0 &&
-      is_free(destination.place_root, static_cast<size_t>(result.result), scope, node);
-  if (free && !may_throw_later) {
-    destination.held = destination.place;
-    return;
-  }
-  if (destination.place >= 0) destination.why_not = reason_against(scope, node);
-  if (scope.is_body) destination.held = dying_parameter(node, result, scope);
-  if (destination.held < 0) destination.held = destination.spare;
-}
-
-int32_t Lowerer::choose(const Node& node, Value result, Scope& scope) {
-  const int32_t self = root(result);
-  if (memory_of(self) >= 0) return memory_of(self);  // What it is padded from was made there.
-  if (self != id(result)) return memory_of(self) = choose_whole(node, self, scope);
-  const TensorType& type = graph_.type(result);
-  const int64_t bytes = granted_bytes(bytes_of(type));
-  int32_t chosen = kNone;
-  if (const int32_t wish = wish_[static_cast<size_t>(self)]; wish >= 0) {
-    Destination& destination = scope.destinations[static_cast<size_t>(wish)];
-    // An operand that ends here may have been made there: then that is settled.
-    if (destination.held < 0) settle(destination, node, result, scope);
-    chosen = destination.held;
-  }
-  for (size_t k = 0; k < node.inputs.size() && chosen < 0; ++k) {
-    const int32_t operand = root(node.inputs[k]);
-    const int32_t held = memory_of(operand);
-    // It may lie where another result of this node is wanted.
-    const int32_t promised = wish_[static_cast<size_t>(operand)];
-    if (held < 0 || !memory(held).writable || last_use(operand) != scope.position ||
-        memory(held).bytes != bytes || !overwrites(node, k, static_cast<size_t>(result.result)) ||
-        (promised >= 0 && promised != wish_[static_cast<size_t>(self)]))
-      continue;
-    chosen = held;
-    memory_of(operand) = kNone;  // It is the result's now.
-  }
-  if (chosen < 0) {
-    const bool is_group = node.op->self == &ops::group;
-    chosen = new_buffer(type, bytes_of(type), ByteClass::temporaries, node.source,
-                        is_group ? group_name(graph_, node) : std::string(node.op->name));
-  }
-  memory_of(self) = chosen;
-  return chosen;
-}
-
-int32_t Lowerer::choose_whole(const Node& node, int32_t whole, Scope& scope) {
-  if (const int32_t wish = wish_[static_cast<size_t>(whole)]; wish >= 0) {
-    Destination& destination = scope.destinations[static_cast<size_t>(wish)];
-    return destination.held = destination.spare;
-  }
-  const ArrayRef& layout = seen_[static_cast<size_t>(whole)].layout;
-  return new_buffer({layout.dtype, layout.shape}, whole_bytes(whole), ByteClass::temporaries,
-                    node.source, node.op->name);
-}
-
 int32_t Lowerer::materialise(Value value, Source at) {
   const TensorType& type = graph_.type(value);
   const int32_t copy = new_buffer(type, bytes_of(type), ByteClass::temporaries, at,
@@ -401,92 +237,6 @@ int32_t Lowerer::last_fallible(RegionId region_id) const {
   for (size_t i = fallible.size(); i-- > 0;)
     if (fallible[i]) return static_cast<int32_t>(i);
   return kNone;
-}
-
-void Lowerer::wish_for_carries(int32_t number, size_t position) {
-  const Node& node = graph_.nodes[static_cast<size_t>(number)];
-  size_t first = 0, carries = 0;
-  if (node.op->self == &ops::loop) {
-    const LoopAttrs attrs(node);
-    first = attrs.first_carry();
-    carries = static_cast<size_t>(attrs.carries);
-  } else if (node.op->self == &ops::reverse_loop) {
-    const ReverseAttrs attrs(node);
-    first = static_cast<size_t>(1 + 2 * attrs.carries);
-    carries = static_cast<size_t>(attrs.backs);
-  }
-  for (size_t k = 0; k < carries; ++k) {
-    const Value initial = node.inputs[first + k];
-    const int32_t start = root(initial);
-    const int32_t wish = wish_[static_cast<size_t>(id({number, static_cast<int16_t>(k)}))];
-    const bool whole = same_layout(seen(initial).layout, dense_layout(graph_.type(initial))) &&
-                       start == id(initial);
-    const bool once = std::count_if(node.inputs.begin(), node.inputs.end(),
-                                    [&](Value other) { return root(other) == start; }) == 1;
-    if (wish >= 0 && whole && once && !is_constant(initial) && memory_of(start) < 0 &&
-        wish_[static_cast<size_t>(start)] < 0 && last_use(start) == static_cast<int32_t>(position))
-      wish_[static_cast<size_t>(start)] = wish;
-  }
-}
-
-// What ends in the bytes of a result is made there. Not where a Variable is written: its old value
-// may still be read when the operand is made. Nor where the result can take the bytes of a
-// parameter given away: then it needs none of its own.
-void Lowerer::wish_for_operand(int32_t number, size_t position, const Scope& scope) {
-  const Node& node = graph_.nodes[static_cast<size_t>(number)];
-  for (size_t r = 0; r < node.results.size(); ++r) {
-    const Value result{number, static_cast<int16_t>(r)};
-    const int32_t wish = wish_[static_cast<size_t>(id(result))];
-    if (wish < 0 || scope.destinations[static_cast<size_t>(wish)].place >= 0) continue;
-    const auto is_given = [&](size_t k) {
-      const int32_t held = memory_of(root(node.inputs[k]));
-      return held >= 0 && memory(held).writable &&
-             last_use(root(node.inputs[k])) == static_cast<int32_t>(position) &&
-             overwrites(node, k, r);
-    };
-    bool takes_given = false;
-    for (size_t k = 0; k < node.inputs.size(); ++k) takes_given = takes_given || is_given(k);
-    for (size_t k = 0; k < node.inputs.size() && !takes_given; ++k) {
-      const int32_t operand = root(node.inputs[k]);
-      const bool made_here = operand == id(node.inputs[k]) && memory_of(operand) < 0 &&
-                             !is_constant(node.inputs[k]) &&
-                             last_use(operand) == static_cast<int32_t>(position);
-      const bool loops = graph_.node(node.inputs[k]).op != nullptr &&
-                         graph_.node(node.inputs[k]).op->self == &ops::loop;
-      if (!made_here || loops || wish_[static_cast<size_t>(operand)] >= 0 ||
-          whole_bytes(operand) != bytes_of(graph_.type(result)) || !overwrites(node, k, r))
-        continue;
-      wish_[static_cast<size_t>(operand)] = wish;
-      break;
-    }
-  }
-}
-
-// What is only padded is made inside the padded array, which then needs no copy and no bytes beside
-// it. Not where those would wait long for little, nor where they are a Variable's.
-void Lowerer::make_in_padding(const Scope& scope) {
-  const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
-  std::unordered_map<int32_t, int32_t> uses;
-  for (const int32_t number : region.nodes)
-    for (const Value input : graph_.nodes[static_cast<size_t>(number)].inputs) ++uses[id(input)];
-  for (const Value result : region.results) ++uses[id(result)];
-  for (size_t i = 1; i < region.nodes.size(); ++i) {
-    const Node& node = graph_.nodes[static_cast<size_t>(region.nodes[i])];
-    if (node.op->self != &ops::pad) continue;
-    const Value inner = node.inputs[0];
-    const Node& maker = graph_.node(inner);
-    const int32_t whole = id({region.nodes[i], 0}), wish = wish_[static_cast<size_t>(whole)];
-    const bool is_made = maker.op != nullptr &&
-                         (maker.op->self == &ops::group || maker.op->family == Family::pointwise);
-    const bool at_once = inner.node == region.nodes[i - 1];
-    if (!is_made || uses[id(inner)] != 1 || root(inner) != id(inner) || is_constant(inner) ||
-        memory_of(id(inner)) >= 0 || wish_[static_cast<size_t>(id(inner))] >= 0 ||
-        (wish >= 0 && scope.destinations[static_cast<size_t>(wish)].place >= 0) ||
-        (!at_once && 4 * whole_bytes(whole) > 5 * whole_bytes(id(inner))))
-      continue;
-    if (const auto part = part_of_padded(dense_layout(node.results[0]), graph_.type(inner), node))
-      seen(inner) = {whole, *part};
-  }
 }
 
 void Lowerer::emit_region(Scope& scope) {
@@ -718,86 +468,6 @@ void Lowerer::emit_group(Scope& scope, int32_t number) {
 }
 
 // ---- the whole ----------------------------------------------------------------------------------
-
-namespace {
-
-// As the first program of the graph lies, moved to these sizes; anew where that wastes memory and
-// the program is small.
-plan::Placement place_arena(const plan::Problem& problem, size_t arena, Placements& placements) {
-  constexpr double most_waste = 1.02;
-  constexpr size_t small = 2'000;
-  Placements::Arena& known = placements.arenas[arena];
-  const bool lives_alike = std::equal(
-      problem.buffers.begin(), problem.buffers.end(), known.lifetimes.begin(),
-      known.lifetimes.end(), [](const plan::Buffer& buffer, const plan::Lifetime& lifetime) {
-        return buffer.lifetime.begin == lifetime.begin && buffer.lifetime.end == lifetime.end;
-      });
-  std::vector<int64_t> sizes;
-  for (const plan::Buffer& buffer : problem.buffers) sizes.push_back(buffer.size_bytes);
-  const auto is_good = [&](const plan::Placement& placed) {
-    return problem.buffers.size() > small ||
-           static_cast<double>(placed.tidemark_bytes) <=
-               most_waste * static_cast<double>(plan::load_bytes(problem));
-  };
-  if (lives_alike && !known.relation.starts.empty()) {
-    plan::Placement moved = plan::replace(known.relation, sizes);
-    if (is_good(moved)) return moved;
-  }
-  plan::Placement placed = plan::place(problem, {.nodes = 20'000}).placement;
-  if (!known.relation.starts.empty()) return placed;
-  known.relation = plan::below_relation(problem, placed);
-  for (const plan::Buffer& buffer : problem.buffers) known.lifetimes.push_back(buffer.lifetime);
-  // What the relation gives, so that the same sizes lie the same way later.
-  plan::Placement moved = plan::replace(known.relation, sizes);
-  return is_good(moved) ? moved : placed;
-}
-
-}  // namespace
-
-Lowerer::Placed Lowerer::place_those(const std::function<bool(const run::Buffer&)>& is_there,
-                                     size_t arena) {
-  plan::Problem problem;
-  std::vector<size_t> which;
-  for (size_t i = 0; i < program_->buffers.size(); ++i) {
-    const run::Buffer& buffer = program_->buffers[i];
-    if (!is_there(buffer)) continue;
-    which.push_back(i);
-    problem.buffers.push_back(
-        {.lifetime = {buffer.lower, buffer.upper}, .size_bytes = buffer.bytes});
-  }
-  const plan::Placement placed = place_arena(problem, arena, placements_);
-  for (size_t i = 0; i < which.size(); ++i) program_->offsets[which[i]] = placed.offsets[i];
-  return {placed.tidemark_bytes, plan::load_bytes(problem)};
-}
-
-void Lowerer::place_arenas() {
-  const auto arenas = static_cast<int32_t>(program_->maps.size() + 1);
-  const size_t all = static_cast<size_t>(arenas) + program_->device_arenas.size();
-  if (placements_.arenas.size() < all) placements_.arenas.resize(all);
-  program_->offsets.assign(program_->buffers.size(), 0);
-  for (size_t i = 0; i < program_->device_arenas.size(); ++i) {
-    run::DeviceArena& arena = program_->device_arenas[i];
-    const Placed placed =
-        place_those([&](const run::Buffer& buffer) { return buffer.memory == arena.memory; },
-                    static_cast<size_t>(arenas) + i);
-    arena.bytes = placed.tidemark_bytes;
-    arena.load_bytes = placed.load_bytes;
-  }
-  // A map's arenas are one buffer of the arena around it: innermost first.
-  for (int32_t arena = arenas - 1; arena >= 0; --arena) {
-    const Placed placed = place_those(
-        [&](const run::Buffer& buffer) { return buffer.arena == arena && buffer.memory == 0; },
-        static_cast<size_t>(arena));
-    if (arena == 0) {
-      program_->arena_bytes = placed.tidemark_bytes;
-      program_->load_bytes = placed.load_bytes;
-    } else {
-      run::Map& map = program_->maps[static_cast<size_t>(arena - 1)];
-      map.arena_bytes = placed.tidemark_bytes;
-      program_->buffers[static_cast<size_t>(map.arenas.buffer)].bytes = map.arena_bytes * map.alive;
-    }
-  }
-}
 
 std::shared_ptr<run::Program> Lowerer::run() {
   const Region& body = graph_.body();

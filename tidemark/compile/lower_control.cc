@@ -12,12 +12,6 @@
 #include "tidemark/passes/passes.h"
 
 namespace tidemark::compile {
-namespace {
-
-int64_t bytes_of(const TensorType& type) { return type.shape.size() * size_of(type.dtype); }
-
-}  // namespace
-
 // The parameter shows what the outer value shows, and may not write there.
 void Lowerer::hand_in(Value parameter, Value outer) {
   Seen& shown = seen(parameter);

@@ -11,8 +11,6 @@
 namespace tidemark::compile {
 namespace {
 
-int64_t bytes_of(const TensorType& type) { return type.shape.size() * size_of(type.dtype); }
-
 const TensorType kTrip{DType::i64, {}};
 const TensorType kTest{DType::boolean, {}};
 
@@ -343,6 +341,7 @@ void Lowerer::list_kept(const Node& node) {
     if (attrs.save == LoopAttrs::Save::every) kept.every = attrs.amount;
     for (const size_t k : attrs.kept_carries()) kept.state_bytes += bytes_of(node.results[k]);
     kept.bytes = kept.slots * kept.state_bytes;
+    if (attrs.save == LoopAttrs::Save::all) kept.slots = 0;
   } else {
     for (size_t k = 0; k < static_cast<size_t>(attrs.carries); ++k)
       kept.state_bytes += bytes_of(node.results[k]);

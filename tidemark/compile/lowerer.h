@@ -19,6 +19,11 @@ namespace tidemark::compile {
 // What a fused step is called: "multiply + add + sum".
 std::string group_name(const Graph& graph, const Node& group);
 
+inline int64_t bytes_of(const TensorType& type) { return type.shape.size() * size_of(type.dtype); }
+
+// Whether they show the same bytes in the same way.
+bool same_layout(const ArrayRef& a, const ArrayRef& b);
+
 class Lowerer {
  public:
   // `batch`, if any, gets the kernels; without one they are made once it pays.

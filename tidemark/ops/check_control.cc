@@ -78,10 +78,14 @@ class ControlCheck {
     return types;
   }
 
-  void check_saving(const LoopAttrs& attrs) const {
-    if (attrs.save < LoopAttrs::Save::automatic || attrs.save > LoopAttrs::Save::bytes)
-      refuse(cat("save = ", static_cast<int64_t>(attrs.save), " is none"),
+  void check_save(LoopAttrs::Save save) const {
+    if (save < LoopAttrs::Save::automatic || save > LoopAttrs::Save::bytes)
+      refuse(cat("save = ", static_cast<int64_t>(save), " is none"),
              "0: automatic, 1: all, 2: every, 3: slots, 4: bytes");
+  }
+
+  void check_saving(const LoopAttrs& attrs) const {
+    check_save(attrs.save);
     count("saved", attrs.saved);
     if (attrs.saved > attrs.stacked)
       refuse(cat("saved = ", attrs.saved, " of stacked = ", attrs.stacked),
@@ -114,6 +118,9 @@ class ControlCheck {
     const ReverseAttrs attrs(node_);
     const size_t carries = count("carries", attrs.carries), backs = count("backs", attrs.backs);
     const size_t slices = count("slices", attrs.slices), stacked = count("stacked", attrs.stacked);
+    if (count("seeds", attrs.seeds) > slices)
+      refuse(cat("seeds = ", attrs.seeds, " of slices = ", slices), "it counts the last of them");
+    check_save(attrs.save);
     expect_trips(attrs.trips);
     expect_inputs(1 + 2 * carries + backs + slices);
     expect_regions(2, 2);

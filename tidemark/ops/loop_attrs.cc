@@ -49,11 +49,19 @@ ReverseAttrs::ReverseAttrs(const Node& node) {
   trips = read.integer();
   reverse = read.boolean();
   counted = read.boolean();
+  linear = read.boolean();
+  seeds = read.integer();
+  save = static_cast<LoopAttrs::Save>(read.integer());
+  amount = read.integer();
 }
 
 Attrs ReverseAttrs::attrs() const {
-  return Attrs().add(carries).add(backs).add(slices).add(stacked).add(trips).add(reverse).add(
-      counted);
+  Attrs attrs;
+  for (const int64_t word :
+       {carries, backs, slices, stacked, trips, int64_t{reverse}, int64_t{counted}, int64_t{linear},
+        seeds, static_cast<int64_t>(save), amount})
+    attrs.add(word);
+  return attrs;
 }
 
 }  // namespace tidemark

@@ -39,6 +39,12 @@ int64_t slots_of_marks(const TensorType& marks);
 struct ReverseAttrs {
   int64_t carries = 0, backs = 0, slices = 0, stacked = 0, trips = 0;
   bool reverse = false, counted = false;
+  // For its own gradient: whether what goes back is linear in the backs and in the last `seeds` of
+  // the slices, and what the loop was to keep.
+  bool linear = false;
+  int64_t seeds = 0;
+  LoopAttrs::Save save = LoopAttrs::Save::automatic;
+  int64_t amount = 0;
 
   ReverseAttrs() = default;
   explicit ReverseAttrs(const Node& node);

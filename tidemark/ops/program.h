@@ -19,9 +19,10 @@ inline constexpr AttrDef kLoopAttrs[] = {
     {"save", AttrKind::integer},    {"amount", AttrKind::integer},  {"saved", AttrKind::integer},
     {"marks", AttrKind::integer},   {"kept", AttrKind::integer}};
 inline constexpr AttrDef kReverseAttrs[] = {
-    {"carries", AttrKind::integer}, {"backs", AttrKind::integer}, {"slices", AttrKind::integer},
-    {"stacked", AttrKind::integer}, {"trips", AttrKind::size},    {"reverse", AttrKind::boolean},
-    {"counted", AttrKind::boolean}};
+    {"carries", AttrKind::integer}, {"backs", AttrKind::integer},  {"slices", AttrKind::integer},
+    {"stacked", AttrKind::integer}, {"trips", AttrKind::size},     {"reverse", AttrKind::boolean},
+    {"counted", AttrKind::boolean}, {"linear", AttrKind::boolean}, {"seeds", AttrKind::integer},
+    {"save", AttrKind::integer},    {"amount", AttrKind::integer}};
 inline constexpr AttrDef kMapAttrs[] = {{"slices", AttrKind::integer},
                                         {"trips", AttrKind::size},
                                         {"alive", AttrKind::size},
@@ -73,7 +74,9 @@ inline constexpr NamedOp loop = {.name = "loop",
 // going back, with parameters trip, carries at the start of the trip, backs, slices, captures, and
 // results backs, elements to stack. Results: the backs, then the stacked arrays. `trips`: the
 // number of trips; where `counted`, only the marks say that, and it is the most or -1. `reverse`:
-// the loop walks its arrays from the last slice.
+// the loop walks its arrays from the last slice. For its own gradient it says whether going back is
+// `linear` in the backs and the last `seeds` slices, and what the loop was to keep (`save`,
+// `amount`). A back whose result is the start of a trip is the end of the trip before.
 inline constexpr NamedOp reverse_loop = {.name = "reverse_loop",
                                          .brief = "A loop walked backwards from checkpoints.",
                                          .family = Family::control,

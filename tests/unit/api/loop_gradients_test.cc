@@ -228,40 +228,155 @@ TEST(LoopGradient, OfVariables) {
   }
 }
 
-TEST(LoopGradient, OfGradients) {
-  const td::Tensor x = drawn({2}, 1);
-  for (const Choice& choice : choices(true)) {
-    const Scalar f = [&](const td::Tensor& x) {
-      return td::sum(td::fori_loop(
-          0, 5,
-          [](const td::Tensor&, const td::Tensor& c) { return td::sin(c) * 1.1 + c * c * 0.1; }, x,
-          {.save = choice.save}));
+// Second order, for every choice: what a tape of the ops of all trips gives, the same bits, and
+// planned as it is touched.
+void expect_second(const Saved& f, const td::Tensor& x, bool is_bounded = true,
+                   bool touches_all = true) {
+  td::Tensor first;
+  for (const Choice& choice : choices(is_bounded)) {
+    const Scalar g = [&](const td::Tensor& x) {
+      return td::sum(
+          td::square(td::grad([&](const td::Tensor& x) { return f(x, choice.save); })(x)));
     };
-    const Scalar g = [&](const td::Tensor& x) { return td::sum(td::square(td::grad(f)(x))); };
-    const Values want = differences(g, x);
-    expect_near(compiled_gradient(g, x, true), want, choice.name);
+    const td::Tensor found = compiled_gradient(g, x, touches_all);
+    td::expect_slopes(found, td::grad(g)(x).to_vector<double>(), choice.name, 1e-11);
+    if (!first.has_value()) {
+      first = found;
+      td::expect_slopes(found, differences(g, x), "differences", 1e-4);
+    }
+    EXPECT_TRUE(td::identical(found, first)) << choice.name << ": " << found << first;
   }
 }
 
-TEST(LoopGradient, OfGradientsOfWhileLoop) {
-  const td::Tensor x = drawn({2}, 1);
-  const auto f = [](const td::Tensor& x, td::LoopOptions options) {
-    return td::sum(
-        std::get<0>(td::while_loop([](const td::Tensor&, const td::Tensor& n) { return n < 5; },
-                                   [](const td::Tensor& c, const td::Tensor& n) {
-                                     return std::tuple{td::sin(c) * 1.1 + c * c * 0.1, n + 1};
-                                   },
-                                   std::tuple{x, td::constant(0)}, options)));
+TEST(LoopGradient, OfGradients) {
+  const td::Tensor w = drawn({2}, 2);
+  const auto power = [](const td::Tensor& x, const td::Tensor& w, td::Save save) {
+    return td::sum(td::fori_loop(
+        0, 5,
+        [&](const td::Tensor&, const td::Tensor& c) { return td::sin(c * w) * 1.1 + c * c * 0.1; },
+        x, {.save = save}));
   };
-  for (const td::Save save : {td::Save::automatic(), td::Save::slots(2)}) {
-    const Scalar g = [&](const td::Tensor& x) {
-      const Scalar bounded = [&](const td::Tensor& x) {
-        return f(x, {.max_iterations = 8, .save = save});
-      };
-      return td::sum(td::square(td::grad(bounded)(x)));
+  const td::Tensor x = drawn({2}, 1);
+  expect_second([&](const td::Tensor& x, td::Save save) { return power(x, w, save); }, x);
+  expect_second([&](const td::Tensor& w, td::Save save) { return power(x, w, save); }, w);
+}
+
+// Of a body whose gradient reads the end of a trip.
+TEST(LoopGradient, OfGradientsThatReadTheEndOfATrip) {
+  const td::Tensor x = drawn({2, 3}, 1);
+  expect_second(
+      [&](const td::Tensor& a, td::Save save) {
+        return td::sum(td::fori_loop(
+            0, 7,
+            [&](const td::Tensor&, const td::Tensor& c) { return td::tanh(td::matmul(c, a)); }, x,
+            {.save = save}));
+      },
+      drawn({3, 3}, 2) * 0.5);
+}
+
+TEST(LoopGradient, OfGradientsOfScan) {
+  for (const bool reverse : {false, true}) {
+    const td::Tensor xs = drawn({6, 2}, 1), w = drawn({2}, 2);
+    const auto f = [&](const td::Tensor& xs, const td::Tensor& w, td::Save save) {
+      const auto [last, ys] = td::scan(
+          [&](const td::Tensor& c, const td::Tensor& x) {
+            const td::Tensor next = td::sin(c * w) + x * x;
+            return std::pair{next, next * c};
+          },
+          td::zeros({2}, td::f64), xs, {.reverse = reverse, .save = save});
+      return td::sum(last * last) + td::sum(ys * ys);
     };
-    expect_near(compiled_gradient(g, x, false), differences(g, x), "second order");
+    expect_second([&](const td::Tensor& xs, td::Save save) { return f(xs, w, save); }, xs);
+    expect_second([&](const td::Tensor& w, td::Save save) { return f(xs, w, save); }, w);
   }
+}
+
+TEST(LoopGradient, OfGradientsOfNestedLoops) {
+  const td::Tensor w = drawn({2}, 1);
+  expect_second(
+      [&](const td::Tensor& x, td::Save save) {
+        return td::sum(td::fori_loop(
+            0, 3,
+            [&](const td::Tensor& i, const td::Tensor& outer) {
+              const td::Tensor last =
+                  td::fori_loop(0, 4,
+                                [&](const td::Tensor&, const td::Tensor& inner) {
+                                  return td::sin(inner * w) + outer * 0.5;
+                                },
+                                outer, {.save = save});
+              return td::cond(i < 2, [&] { return last * x; }, [&] { return td::exp(last); });
+            },
+            x, {.save = save}));
+      },
+      drawn({2}, 2));
+}
+
+TEST(LoopGradient, OfGradientsOfWhileLoop) {
+  for (const bool is_bounded : {true, false}) {
+    for (const int64_t trips : {0, 1, 5}) {
+      expect_second(
+          [&](const td::Tensor& x, td::Save save) {
+            td::LoopOptions options{.save = save};
+            if (is_bounded) options.max_iterations = 8;
+            return td::sum(std::get<0>(
+                td::while_loop([&](const td::Tensor&, const td::Tensor& n) { return n < trips; },
+                               [&](const td::Tensor& c, const td::Tensor& n) {
+                                 return std::tuple{td::sin(c * x) * 1.1 + c * c * 0.1, n + 1};
+                               },
+                               std::tuple{x, td::constant(0)}, options)));
+          },
+          drawn({2}, 1), is_bounded, false);
+    }
+  }
+}
+
+// What it was told to keep holds for the second order too.
+TEST(LoopGradient, OfGradientsKeepsWhatItIsToldTo) {
+  const td::MachineCode machine;
+  const auto planned = [](td::Save save) {
+    auto f = td::function([=](const td::Tensor& x) {
+      return td::grad([&](const td::Tensor& x) {
+        return td::sum(td::square(td::grad([&](const td::Tensor& x) {
+          return td::sum(td::fori_loop(
+              0, 400, [](const td::Tensor&, const td::Tensor& c) { return td::sin(c) * 1.01; }, x,
+              {.save = save}));
+        })(x)));
+      })(x);
+    });
+    return f.plan(td::spec({1024})).peak();
+  };
+  constexpr int64_t state = 4096;
+  EXPECT_LE(planned(td::Save::slots(10)), td::Bytes((2 * 10 + 20) * state));
+  EXPECT_LE(planned(td::Save::bytes(200 * state)), td::Bytes(201 * state));
+  EXPECT_GE(planned(td::Save::all()), td::Bytes(400 * state));
+}
+
+// A gradient that somebody wrote need not be linear: then a bound is needed.
+TEST(LoopGradient, OfGradientsWithACustomGradientInTheBody) {
+  const auto clipped = td::custom_gradient([](const td::Tensor& x) {
+    return std::pair{td::sin(x), [x](const td::Tensor& dy) { return td::tanh(dy * td::cos(x)); }};
+  });
+  const auto second = [&](td::LoopOptions options) {
+    return [=](const td::Tensor& x) {
+      return td::grad([&](const td::Tensor& x) {
+        return td::sum(td::square(td::grad([&](const td::Tensor& x) {
+          return td::sum(std::get<0>(td::while_loop(
+              [](const td::Tensor&, const td::Tensor& n) { return n < 4; },
+              [&](const td::Tensor& c, const td::Tensor& n) {
+                return std::tuple{clipped(c) * 1.2, n + 1};
+              },
+              std::tuple{x, td::constant(0)}, options, td::Source::here("loop.cc", 7))));
+        })(x)));
+      })(x);
+    };
+  };
+  const td::Tensor x = drawn({3}, 1);
+  const auto bounded = second({.max_iterations = 6, .save = td::Save::slots(2)});
+  expect_near(td::function(bounded)(x), bounded(x).to_vector<double>(), "bounded");
+  EXPECT_EQ(error_of([&] { td::function(second({}))(x); }),
+            "gradient: the gradient of this loop has none itself: its trips have no bound, and its "
+            "body has a custom_gradient, which need not be linear\n  at loop.cc:7\n  give "
+            "max_iterations, or plain numbers for the bounds of fori_loop");
 }
 
 // Going back reads no state: what is kept all the same can be run again from itself.
@@ -309,6 +424,62 @@ TEST(LoopGradient, OfNewtonsIterationToATolerance) {
   check({}, 42 * state);
   check({.save = td::Save::slots(4)}, 14 * state);
   check({.max_iterations = 30, .save = td::Save::bytes(100_KiB)}, 100_KiB);
+}
+
+// Its second and third derivatives: in functions, and under tapes around calls of functions.
+TEST(LoopGradient, OfNewtonsIterationHasHigherOrders) {
+  const auto root = [](const td::Tensor& a, td::Save save) {
+    const auto [x, before] = td::while_loop(
+        [](const td::Tensor& x, const td::Tensor& before) {
+          return td::max(td::abs(x - before)) > 1e-14;
+        },
+        [&](const td::Tensor& x, const td::Tensor&) { return std::tuple{(x + a / x) * 0.5, x}; },
+        std::tuple{a, td::zeros_like(a)}, {.save = save});
+    return td::sum(x);
+  };
+  const td::Tensor a = td::linspace(0.5, 8.0, 6, td::f64);
+  Values second, third;
+  for (const double each : a.to_vector<double>()) {
+    second.push_back(-0.25 * std::pow(each, -1.5));
+    third.push_back(0.375 * std::pow(each, -2.5));
+  }
+  for (const td::Save save : {td::Save::automatic(), td::Save::slots(1), td::Save::slots(3)}) {
+    const Scalar f = [&](const td::Tensor& a) { return root(a, save); };
+    const Scalar g = [&](const td::Tensor& a) { return td::sum(td::grad(f)(a)); };
+    const Scalar h = [&](const td::Tensor& a) { return td::sum(td::grad(g)(a)); };
+    expect_near(compiled_gradient(g, a, true), second, "second");
+    expect_near(compiled_gradient(h, a, true), third, "third");
+    auto call = td::function([&](const td::Tensor& a) { return root(a, save); });
+    td::GradientTape outer;
+    outer.watch(a);
+    td::GradientTape inner;
+    inner.watch(a);
+    const td::Tensor value = call(a);
+    const td::Tensor slope = inner.gradient(value, a);
+    expect_near(outer.gradient(td::sum(slope), a), second, "tapes around a call");
+    auto gradient = td::function([&](const td::Tensor& a) { return td::grad(f)(a); });
+    td::GradientTape tape;
+    tape.watch(a);
+    const td::Tensor total = td::sum(gradient(a));
+    expect_near(tape.gradient(total, a), second, "a tape around the call of a gradient");
+  }
+}
+
+// Where checkpoints would take more than the little that all trips take, all of it is kept.
+TEST(LoopGradient, KeepsAllWhereThatIsLess) {
+  const auto planned = [](td::Save save) {
+    auto f = td::function([=](const td::Tensor& x) {
+      return td::grad([&](const td::Tensor& x) {
+        return td::fori_loop(0, 50,
+                             [](const td::Tensor&, const td::Tensor& c) { return td::sin(c); }, x,
+                             {.save = save});
+      })(x);
+    });
+    return f.plan(td::spec({}, td::f64)).peak();
+  };
+  EXPECT_LE(planned(td::Save::bytes(4_KiB)), planned(td::Save::all()));
+  EXPECT_LE(planned(td::Save::bytes(1_MiB)), planned(td::Save::all()));
+  EXPECT_LE(planned(td::Save::bytes(16)), planned(td::Save::slots(1)));
 }
 
 // Bars: what 1,000 and 10,000 trips on 128 x 128 take.

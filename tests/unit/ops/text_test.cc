@@ -144,7 +144,7 @@ void add_indexing(Maker& make) {
   const Value places = make.parameter(DType::i64, {2, 5});
   const Value updates = make.parameter(DType::f32, {4, 3});
   make.add(ops::gather, {x, rows}, attributes(int64_t{0}));
-  make.add(ops::take_along_axis, {x, places}, attributes(int64_t{1}));
+  make.add(ops::take_along_axis, {x, places}, attributes(int64_t{1}, true));
   make.add(ops::scatter_add, {x, rows, updates}, attributes(int64_t{0}, false));
   make.add(ops::cumsum, {x}, attributes(int64_t{1}, true));
   make.add(ops::first_equal, {rows});
@@ -228,7 +228,8 @@ void add_control(Maker& make) {
   const Value gradient = make.parameter(DType::f32, {4}, back);
   make.returns({gradient, make.parameter(DType::f32, {4}, back)}, back);
   make.add(ops::reverse_loop, {marks, states, start, start, rows},
-           attributes(int64_t{1}, int64_t{1}, int64_t{1}, int64_t{1}, int64_t{6}, true, false),
+           attributes(int64_t{1}, int64_t{1}, int64_t{1}, int64_t{1}, int64_t{6}, true, false, true,
+                      int64_t{1}, int64_t{3}, int64_t{4}),
            {ahead, back});
 
   const RegionId fused = make.graph.add_region();
@@ -286,7 +287,7 @@ TEST(Text, PrintsRegionsResultsAndAttributes) {
       %17: f32[4] = add(%11, %9)
       return %17, %17
     }
-  %18: f32[4], %19: f32[6, 4] = reverse_loop(%3, %4, %0, %0, %1) {carries = 1, backs = 1, slices = 1, stacked = 1, trips = 6, reverse = true}
+  %18: f32[4], %19: f32[6, 4] = reverse_loop(%3, %4, %0, %0, %1) {carries = 1, backs = 1, slices = 1, stacked = 1, trips = 6, reverse = true, linear = true, seeds = 1, save = 3, amount = 4}
     (%20: i64[], %21: f32[4], %22: f32[4]) {
       %23: f32[4] = add(%21, %22)
       return %23
@@ -705,6 +706,10 @@ TEST(TextErrors, OfReversals) {
   expect_node_error(
       reversal("%s", ahead + back),
       "p.tm:2:13: reverse_loop: its marks are f32[]\n  marks are i64, 2 for each slot");
+  expect_node_error(
+      "%y: f32[] = reverse_loop(%s, %s, %s, %s) {carries = 1, backs = 1, seeds = 1, trips = 3}" +
+          ahead + back,
+      "p.tm:2:13: reverse_loop: seeds = 1 of slices = 0\n  it counts the last of them");
   expect_node_error(reversal("%s", ahead),
                     "p.tm:2:13: reverse_loop: has 2 regions, got 1\n  A loop walked backwards from "
                     "checkpoints.");

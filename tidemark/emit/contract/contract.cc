@@ -8,6 +8,8 @@
 #include "tidemark/emit/contract/contract.h"
 
 #include <algorithm>
+#include <cstring>
+#include <utility>
 
 #include "tidemark/device/cpu/features.h"
 #include "tidemark/device/threads.h"
@@ -67,9 +69,11 @@ struct Blocking {
   bool matrix_is_b = false;  // Vector forms: which operand is more than a vector.
   int64_t batch = 1;
   int64_t width = 0, panels = 0;  // Columns of a panel, and how many. Vector forms: pieces.
+  int64_t tile_rows = 0;          // Of the tallest tile.
   int64_t block_rows = 0, row_blocks = 1;  // Rows one piece of work covers.
   int64_t depth = 0;
   bool copy_a = false, copy_b = false;  // Widened or turned before use.
+  bool pack_a = false;                  // Its copy is made for tiles, see pack_columns.
   bool leave_packed = false;            // The first tile packs B.
   bool serial = true;
   int64_t grain = 1;
@@ -119,7 +123,7 @@ void cut_tiles(const Contraction& p, const KernelSet<T>& kernels, int threads, b
   cut.width = std::min<int64_t>(kernels.max_vectors, divide_up(p.n, lanes)) * lanes;
   cut.panels = divide_up(p.n, cut.width);
   cut.depth = contraction::panel_depth(cut.width * static_cast<int64_t>(sizeof(T)), p.k);
-  const int64_t tile_rows = kernels.max_rows[cut.width / lanes - 1];
+  const int64_t tile_rows = cut.tile_rows = kernels.max_rows[cut.width / lanes - 1];
   const int64_t tiles = divide_up(p.m, tile_rows);
   // Enough pieces that threads end together, each tall enough to pay for its panel. Short work is
   // not cut further than into equal parts: handing out pieces would show. It is cut by rows where
@@ -137,9 +141,10 @@ void cut_tiles(const Contraction& p, const KernelSet<T>& kernels, int threads, b
   // when several panels use the copy.
   const bool turn_a = p.a.column_stride != 1 && p.k > 1 && p.m > 1 && cut.panels > 4;
   cut.copy_a = low_precision || turn_a;
+  cut.pack_a = turn_a && !low_precision && p.a.row_stride == 1;
   if (cut.copy_a) cut.row_blocks = std::max(cut.row_blocks, divide_up(p.m, 32 * tile_rows));
-  cut.block_rows =
-      by_rows ? divide_up(p.m, cut.row_blocks) : divide_up(tiles, cut.row_blocks) * tile_rows;
+  // Equal parts end together; tiles a row shorter cost less than a part more.
+  cut.block_rows = divide_up(p.m, cut.row_blocks);
   cut.row_blocks = divide_up(p.m, cut.block_rows);
   cut.block_rows = std::min(cut.block_rows, p.m);
 
@@ -243,42 +248,48 @@ struct Pass {
   T* c;
   int64_t c_row;
   int64_t rows, columns, depth;
+  int64_t tile_rows;  // No tile is taller.
   bool add;
+  bool a_is_packed;
 };
 
 template <class T>
 void run_pass(const KernelSet<T>& kernels, const Pass<T>& pass) {
   const int64_t vectors = divide_up(pass.columns, kernels.lanes);
   const int64_t width = vectors * kernels.lanes;
-  const auto split = contraction::split_rows(pass.rows, kernels.max_rows[vectors - 1]);
+  const auto split = contraction::split_rows(pass.rows, pass.tile_rows);
   const int last_lanes = static_cast<int>(pass.columns - (vectors - 1) * kernels.lanes);
   const bool narrow = last_lanes <= kernels.narrow_lanes && pass.packed == nullptr;
   const auto& tiles = (narrow ? kernels.narrow_tile : kernels.tile)[vectors - 1];
   Segment segment;
+  const T* next_b = nullptr;
   Tile<T> tile;
-  tile.a_row = pass.a_row;
-  tile.a_step = pass.a_step;
   tile.b = pass.b;
   tile.b_step = pass.b_row;
   tile.segments = &segment;
   tile.segment_count = 1;
   tile.c_row = pass.c_row;
   tile.last_lanes = last_lanes;
+  tile.next_b = &next_b;
   tile.b_next_step = pass.b_row;
   int64_t row = 0;
   for (int64_t i = 0; i < split.count; ++i) {
-    const int64_t rows = split.rows(i);
-    const T* a = pass.a + row * pass.a_row;
-    const T* next_a = i + 1 < split.count ? a + rows * pass.a_row : pass.a;
+    const int64_t rows = split.rows(i), next_row = i + 1 < split.count ? row + rows : 0;
+    const bool is_packed = pass.a_is_packed;
+    const int64_t a_tile = is_packed ? pass.depth : pass.a_row;  // From a tile's row to the next's.
+    tile.a = pass.a + row * a_tile;
+    tile.a_row = is_packed ? 1 : pass.a_row;
+    tile.a_step = is_packed ? rows : pass.a_step;
+    tile.a_next_row = is_packed ? contraction::kPrefetchSteps : pass.a_row;
     tile.c = pass.c + row * pass.c_row;
     // The tiles after the first bring in the next panel, a quarter of each block each.
     const bool fetch = pass.next_b != nullptr && i >= 1 && i <= 4;
     for (int64_t k = 0; k < pass.depth; k += kBlock) {
-      segment = {.a = k * pass.a_step, .b = k, .length = std::min(kBlock, pass.depth - k)};
-      tile.a = a;
-      tile.next_a = next_a + k * pass.a_step;
+      segment = {
+          .a = k * tile.a_step, .b = k * tile.b_step, .length = std::min(kBlock, pass.depth - k)};
+      tile.next_a = pass.a + next_row * a_tile + k * tile.a_step;
       tile.packed = pass.packed != nullptr && i == 0 ? pass.packed + k * width : nullptr;
-      tile.next_b = fetch ? pass.next_b + (k + (i - 1) * (kBlock / 4)) * pass.b_row : nullptr;
+      next_b = fetch ? pass.next_b + (k + (i - 1) * (kBlock / 4)) * pass.b_row : nullptr;
       tile.add = pass.add || k > 0;
       tiles[rows - 1](tile);
     }
@@ -286,6 +297,39 @@ void run_pass(const KernelSet<T>& kernels, const Pass<T>& pass) {
     if (i == 0 && pass.packed != nullptr) {
       tile.b = pass.packed;
       tile.b_step = width;
+    }
+  }
+}
+
+template <int kRows, class T>
+void pack_tile(const T* from, int64_t step, int64_t count, T* to) {
+  for (int64_t k = 0; k < count; ++k) {
+    std::memcpy(to + k * kRows, from + k * step, kRows * sizeof(T));
+  }
+}
+
+template <class T>
+void pack_tile(int64_t rows, const T* from, int64_t step, int64_t count, T* to) {
+  [&]<int... r>(std::integer_sequence<int, r...>) {
+    ((rows == r + 1 ? pack_tile<r + 1>(from, step, count, to) : void()), ...);
+  }(std::make_integer_sequence<int, contraction::kMaxRows>{});
+}
+
+// Rows that lie side by side, in the order in which tiles read them: all of k for the rows of the
+// first tile, and so on. That is a copy of short stretches, where turning them would be work, and a
+// tile reads one stream, where rows a power of two apart would take one another's place in the
+// first-level cache.
+template <class T>
+void pack_columns(const Pass<T>& pass, const T* from, int64_t step, T* to) {
+  constexpr int64_t kTogether = 8;  // Lines of as many rows, of which several tiles take a part.
+  const auto split = contraction::split_rows(pass.rows, pass.tile_rows);
+  for (int64_t k = 0; k < pass.depth; k += kTogether) {
+    const int64_t count = std::min(kTogether, pass.depth - k);
+    int64_t row = 0;
+    for (int64_t i = 0; i < split.count; ++i) {
+      const int64_t rows = split.rows(i);
+      pack_tile(rows, from + k * step + row, step, count, to + row * pass.depth + k * rows);
+      row += rows;
     }
   }
 }
@@ -322,6 +366,9 @@ void run_tile_pieces(const Contraction& p, const Blocking& cut, int64_t begin, i
     Pass<T> pass;
     pass.rows = std::min(cut.block_rows, p.m - row);
     pass.columns = std::min(cut.width, p.n - column);
+    pass.tile_rows =
+        cut.pack_a ? cut.tile_rows : kernels.max_rows[divide_up(pass.columns, kernels.lanes) - 1];
+    pass.a_is_packed = cut.pack_a;
     pass.c = low_precision ? c_sums : reinterpret_cast<T*>(c);
     pass.c_row = low_precision ? cut.width : p.c.row_stride;
     for (int64_t k = 0; k < p.k; k += cut.depth) {
@@ -329,7 +376,10 @@ void run_tile_pieces(const Contraction& p, const Blocking& cut, int64_t begin, i
       pass.add = k > 0;
       const std::byte* a_at = a + k * p.a.column_stride * element;
       if (cut.copy_a) {
-        if (copied != outer) {
+        if (cut.pack_a) {
+          if (copied != outer)
+            pack_columns(pass, reinterpret_cast<const T*>(a_at), p.a.column_stride, a_copy);
+        } else if (copied != outer) {
           copy_into<T>(kernels, p.a.dtype,
                        {.to = a_copy,
                         .to_row = pass.depth,

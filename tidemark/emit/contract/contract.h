@@ -73,4 +73,15 @@ struct Convolution {
 int64_t convolve_scratch_bytes(const Convolution& convolution, int threads);
 void convolve(const Convolution& convolution, int threads, std::byte* scratch);
 
+// The same sums for images that lie side by side: in_n is 1, channels are `in_c` apart, and weights
+// have strides of their own, but for the outputs, which lie together. That is how the gradient by
+// the kernel finds its operands: there the batch is what is summed over, and channels are images.
+// One group, f32 or f64. Needs no scratch.
+struct ConvolutionAcross {
+  Convolution of;
+  int64_t in_c = 0;
+  int64_t weight_h = 0, weight_w = 0, weight_c = 0;
+};
+void convolve_across(const ConvolutionAcross& convolution, int threads);
+
 }  // namespace tidemark

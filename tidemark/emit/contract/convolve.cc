@@ -18,6 +18,7 @@
 #include "tidemark/device/threads.h"
 #include "tidemark/emit/contract/contract.h"
 #include "tidemark/emit/contract/integer.h"
+#include "tidemark/emit/contract/taps.h"
 #include "tidemark/emit/contract/tile.h"
 #include "tidemark/emit/contract/work.h"
 
@@ -29,6 +30,8 @@ using contraction::divide_up;
 using contraction::kBlock;
 using contraction::KernelSet;
 using contraction::Segment;
+using contraction::Taps;
+using contraction::taps_inside;
 using contraction::Tile;
 
 constexpr int64_t kWideRows = 8;  // Output rows of one piece where inputs are widened first.
@@ -85,21 +88,6 @@ Blocking cut_up(const Convolution& p, int threads) {
   return cut;
 }
 
-// Taps [begin, end) of one axis lie inside the image.
-struct Taps {
-  int64_t begin = 0, end = 0;
-  bool operator==(const Taps&) const = default;
-};
-
-// The taps that output `at` of an axis sees.
-Taps taps_inside(int64_t at, int64_t stride, int64_t pad, int64_t dilation, int64_t taps,
-                 int64_t size) {
-  const int64_t first = at * stride - pad;
-  const int64_t begin = first >= 0 ? 0 : std::min(taps, divide_up(-first, dilation));
-  const int64_t end = first >= size ? begin : std::min(taps, divide_up(size - first, dilation));
-  return {begin, std::max(begin, end)};
-}
-
 struct Stretch {
   int64_t begin = 0, end = 0;
   Taps taps;
@@ -129,8 +117,8 @@ struct Blocks {
   int64_t* first;  // Block b is segments [first[b], first[b + 1]).
   int64_t count;
 
-  void build(const Convolution& p, int64_t channels, int64_t row, int64_t pixel, Taps ky, Taps kx,
-             int64_t k_begin, int64_t k_end) {
+  void build(const Convolution& p, int64_t channels, int64_t row, int64_t pixel, int64_t weight_row,
+             Taps ky, Taps kx, int64_t k_begin, int64_t k_end) {
     // Neighbouring taps of one row are one run where pixels lie side by side.
     const bool joined = p.dilation_w == 1 && pixel == channels;
     int64_t used = 0;
@@ -151,7 +139,7 @@ struct Blocks {
       while (length > 0) {
         close_blocks(k);
         const int64_t part = std::min(length, block_end - k);
-        segments[used++] = {.a = a, .b = k - k_begin, .length = part};
+        segments[used++] = {.a = a, .b = (k - k_begin) * weight_row, .length = part};
         a += part;
         k += part;
         length -= part;
@@ -199,6 +187,7 @@ void run_rectangle(const Convolution& p, const KernelSet<T>& kernels, const Pass
                 c_line = downward ? pass.out_pixel : pass.out_row;
   Tile<T> tile;
   tile.a_row = downward ? down : across;
+  tile.a_next_row = tile.a_row;
   tile.c_row = downward ? pass.out_row : pass.out_pixel;
   tile.b = pass.weight;
   tile.b_step = pass.weight_row;
@@ -231,8 +220,8 @@ void run_band(const Convolution& p, const Blocking& cut, const KernelSet<T>& ker
     const Stretch ys = next_stretch(p, true, y, y_end);
     for (int64_t x = 0; x < p.out_w;) {
       const Stretch xs = next_stretch(p, false, x, p.out_w);
-      blocks.build(p, cut.channels, pass.image.row, pass.image.pixel, ys.taps, xs.taps,
-                   pass.k_begin, pass.k_end);
+      blocks.build(p, cut.channels, pass.image.row, pass.image.pixel, pass.weight_row, ys.taps,
+                   xs.taps, pass.k_begin, pass.k_end);
       run_rectangle(p, kernels, pass, ys, xs, blocks);
       x = xs.end;
     }

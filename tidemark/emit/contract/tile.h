@@ -25,12 +25,14 @@ namespace tidemark::contraction {
 inline constexpr int64_t kBlock = 256;  // Of k: part of the meaning, see contract.h.
 inline constexpr int kMaxRows = 8;
 inline constexpr int kMaxVectors = 4;
+inline constexpr int kPrefetchSteps = 16;  // One line of floats.
+inline constexpr int kPrefetchRows = 4;    // Of next_b, every kPrefetchSteps of a segment.
 
 // A stretch of k along which A and B move by constant steps. A convolution has one for each run of
 // taps; a matrix product has one per block.
 struct Segment {
   int64_t a = 0;       // Elements from Tile::a.
-  int64_t b = 0;       // Rows from Tile::b.
+  int64_t b = 0;       // Elements from Tile::b.
   int64_t length = 0;  // Steps of k.
 };
 
@@ -46,10 +48,13 @@ struct Tile {
   T* packed = nullptr;  // Null, or where rows of B are left, whole vectors, zeros beyond the edge.
   T* c = nullptr;
   int64_t c_row = 0;
-  int last_lanes = 0;         // Columns in the last vector.
-  bool add = false;           // Add to c rather than store: every block but the first.
-  const T* next_a = nullptr;  // What is wanted next: fetched ahead, never read. May be anything.
-  const T* next_b = nullptr;  // Null, or rows of B, b_next_step apart.
+  int last_lanes = 0;  // Columns in the last vector.
+  bool add = false;    // Add to c rather than store: every block but the first.
+  // What is wanted next: fetched ahead, never read. May be anything. A line of each of `rows` rows,
+  // a_next_row apart, every kPrefetchSteps.
+  const T* next_a = nullptr;
+  int64_t a_next_row = 0;
+  const T* const* next_b = nullptr;  // Null, or by segment: null, or rows, b_next_step apart.
   int64_t b_next_step = 0;
 };
 

@@ -20,9 +20,6 @@
 
 namespace tidemark::contraction {
 
-inline constexpr int kPrefetchSteps = 16;  // One line of floats.
-inline constexpr int kPrefetchRows = 4;    // Of next_b, every kPrefetchSteps.
-
 // The last vector of a row is one of L: S itself, or S::Narrow where so few columns are left.
 template <class S, class L, int kRows, int kVectors>
 void tile(const Tile<typename S::T>& t) {
@@ -50,20 +47,20 @@ void tile(const Tile<typename S::T>& t) {
   // Three rows share a pointer: x86 adds once or twice the stride for nothing.
   constexpr int kPointers = (kRows + 2) / 3;
   const T* next_a = t.next_a;
-  const T* next_b = t.next_b;
   for (int64_t s = 0; s < t.segment_count; ++s) {
     const Segment& segment = t.segments[s];
     const T* a[kPointers];
     TIDEMARK_UNROLL
     for (int i = 0; i < kPointers; ++i) a[i] = t.a + segment.a + 3 * i * a_row;
-    const T* b = t.b + segment.b * b_step;
+    const T* b = t.b + segment.b;
+    const T* next_b = t.next_b != nullptr ? t.next_b[s] : nullptr;
     T* packed = t.packed;
     int64_t left = segment.length;
     while (left > 0) {
       int64_t steps = left < kPrefetchSteps ? left : kPrefetchSteps;
       left -= steps;
       TIDEMARK_UNROLL
-      for (int r = 0; r < kRows; ++r) __builtin_prefetch(next_a + r * a_row, 0, 3);
+      for (int r = 0; r < kRows; ++r) __builtin_prefetch(next_a + r * t.a_next_row, 0, 3);
       next_a += kPrefetchSteps * a_step;
       if (next_b != nullptr) {
         for (int r = 0; r < kPrefetchRows; ++r) {

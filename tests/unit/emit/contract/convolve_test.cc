@@ -13,6 +13,7 @@ namespace {
 struct Case {
   Convolution p;
   int64_t pixel_gap = 0, row_gap = 0, image_gap = 0;
+  bool across = false;  // Images lie side by side; image_gap is between channels.
 };
 
 int64_t out_size(int64_t size, int64_t pad_both, int64_t dilation, int64_t taps, int64_t stride) {
@@ -27,7 +28,8 @@ Convolution with_output(Convolution p, int64_t pad_after) {
 }
 
 template <class T>
-T expected(const Convolution& p, int64_t image, int64_t y, int64_t x, int64_t o) {
+T expected(const ConvolutionAcross& across, int64_t image, int64_t y, int64_t x, int64_t o) {
+  const Convolution& p = across.of;
   const auto* in = reinterpret_cast<const T*>(p.in);
   const auto* weight = reinterpret_cast<const T*>(p.weight);
   const int64_t channels = p.c_in / p.groups, group = o / (p.c_out / p.groups);
@@ -40,8 +42,9 @@ T expected(const Convolution& p, int64_t image, int64_t y, int64_t x, int64_t o)
       const bool inside = in_y >= 0 && in_y < p.h && in_x >= 0 && in_x < p.w;
       for (int64_t c = 0; c < channels; ++c, ++k) {
         if (!inside) continue;
-        sum.add(k, in[image * p.in_n + in_y * p.in_h + in_x * p.in_w + group * channels + c],
-                weight[k * p.c_out + o]);
+        const int64_t channel = (group * channels + c) * across.in_c;
+        sum.add(k, in[image * p.in_n + in_y * p.in_h + in_x * p.in_w + channel],
+                weight[ky * across.weight_h + kx * across.weight_w + c * across.weight_c + o]);
       }
     }
   }
@@ -51,7 +54,9 @@ T expected(const Convolution& p, int64_t image, int64_t y, int64_t x, int64_t o)
 class Trial {
  public:
   explicit Trial(const Case& c)
-      : p_(strided(c)),
+      : is_across_(c.across),
+        across_(c.across ? side_by_side(c) : strided(c)),
+        p_(across_.of),
         in_(in_count() * size_of(p_.dtype)),
         weight_(weight_count() * size_of(p_.dtype)),
         out_(out_count() * size_of(p_.dtype)) {
@@ -63,6 +68,7 @@ class Trial {
   }
 
   void run() {
+    if (is_across_) return convolve_across(across_, num_threads());
     GuardedBytes scratch(convolve_scratch_bytes(p_, num_threads()));
     convolve(p_, num_threads(), scratch.data());
   }
@@ -76,17 +82,34 @@ class Trial {
   std::byte* weight() { return weight_.data(); }
 
  private:
-  static Convolution strided(const Case& c) {
+  static ConvolutionAcross strided(const Case& c) {
     Convolution p = c.p;
     p.in_w = p.c_in + c.pixel_gap;
     p.in_h = p.w * p.in_w + c.row_gap;
     p.in_n = p.h * p.in_h + c.image_gap;
-    return p;
+    const int64_t pixel = p.c_in / p.groups * p.c_out;
+    return {.of = p, .in_c = 1, .weight_h = p.kw * pixel, .weight_w = pixel, .weight_c = p.c_out};
+  }
+  static ConvolutionAcross side_by_side(const Case& c) {
+    ConvolutionAcross across{.of = c.p};
+    Convolution& p = across.of;
+    p.in_n = 1;
+    p.in_w = p.n + c.pixel_gap;
+    p.in_h = p.w * p.in_w + c.row_gap;
+    across.in_c = p.h * p.in_h + c.image_gap;
+    across.weight_w = p.c_out + c.pixel_gap;
+    across.weight_h = p.kw * across.weight_w + c.row_gap;
+    across.weight_c = p.kh * across.weight_h + c.image_gap;
+    return across;
   }
   int64_t in_count() const {
-    return (p_.n - 1) * p_.in_n + (p_.h - 1) * p_.in_h + (p_.w - 1) * p_.in_w + p_.c_in;
+    return (p_.n - 1) * p_.in_n + (p_.h - 1) * p_.in_h + (p_.w - 1) * p_.in_w +
+           (p_.c_in - 1) * across_.in_c + 1;
   }
-  int64_t weight_count() const { return p_.kh * p_.kw * p_.c_in / p_.groups * p_.c_out; }
+  int64_t weight_count() const {
+    return (p_.kh - 1) * across_.weight_h + (p_.kw - 1) * across_.weight_w +
+           (p_.c_in / p_.groups - 1) * across_.weight_c + p_.c_out;
+  }
   int64_t out_count() const { return p_.n * p_.out_h * p_.out_w * p_.c_out; }
 
   template <class T>
@@ -96,7 +119,7 @@ class Trial {
       for (int64_t y = 0; y < p_.out_h; ++y) {
         for (int64_t x = 0; x < p_.out_w; ++x) {
           for (int64_t o = 0; o < p_.c_out; ++o, ++got) {
-            ASSERT_TRUE(same_bits(*got, expected<T>(p_, i, y, x, o)))
+            ASSERT_TRUE(same_bits(*got, expected<T>(across_, i, y, x, o)))
                 << p_.dtype << " image " << p_.h << " x " << p_.w << " x " << p_.c_in << ", "
                 << p_.kh << " x " << p_.kw << " taps, stride " << p_.stride_h << " pad "
                 << p_.pad_top << " dilation " << p_.dilation_h << " groups " << p_.groups << " at "
@@ -107,7 +130,9 @@ class Trial {
     }
   }
 
-  Convolution p_;
+  const bool is_across_;
+  ConvolutionAcross across_;
+  Convolution& p_;
   GuardedBytes in_, weight_, out_;
 };
 
@@ -139,6 +164,7 @@ TEST_F(Convolve, FollowsItsMeaningForEveryWindow) {
           if (p.h + 2 * pad < dilation * (size - 1) + 1) continue;
           if (p.w + p.pad_left + pad < p.dilation_w * (size - 1) + 1) continue;
           run_and_check({with_output(p, pad)});
+          run_and_check({.p = with_output(p, pad), .across = true});
           if (HasFatalFailure()) return;
         }
       }
@@ -176,6 +202,29 @@ TEST_F(Convolve, TakesGroupsGapsAndEveryDType) {
   }
 }
 
+// As gradients by the kernel have them: few outputs, many taps; blocks of k that begin and end
+// within a pixel; one channel, where steps go along pixels.
+TEST_F(Convolve, FollowsItsMeaningForImagesSideBySide) {
+  struct Sizes {
+    int64_t h, w, channels;
+  };
+  for (const Sizes size : {Sizes{9, 60, 1}, {5, 60, 2}, {4, 20, 7}, {4, 9, 16}, {2, 2, 300}}) {
+    for (const int64_t images : {2, 6, 9}) {
+      for (const int64_t outputs : {1, 20, 70}) {
+        Convolution p{.n = images, .h = size.h, .w = size.w, .c_in = size.channels};
+        p.kh = size.h;
+        p.kw = size.w;
+        p.c_out = outputs;
+        p.dtype = images == 9 ? DType::f64 : DType::f32;
+        p.pad_top = p.pad_left = 1;
+        run_and_check({.p = with_output(p, 1), .across = true});
+        run_and_check({with_output(p, 1), 3, 5, 11, true});
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
 TEST_F(Convolve, ConvolvesEachChannelAlone) {
   Convolution p{.n = 1, .h = 13, .w = 13, .c_in = 9, .kh = 3, .kw = 3, .c_out = 9};
   p.groups = 9;
@@ -184,11 +233,11 @@ TEST_F(Convolve, ConvolvesEachChannelAlone) {
 }
 
 TEST_F(Convolve, GivesTheSameBitsForAnyNumberOfThreads) {
-  for (const DType dtype : {DType::f32, DType::bf16}) {
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f64}) {
     Convolution p{.n = 2, .h = 20, .w = 19, .c_in = 32, .kh = 3, .kw = 3, .c_out = 72};
     p.dtype = dtype;
     p.pad_top = p.pad_left = 1;
-    Trial trial({with_output(p, 1)});
+    Trial trial({.p = with_output(p, 1), .across = dtype == DType::f64});
     set_num_threads(1);
     trial.run();
     trial.check();
@@ -197,6 +246,29 @@ TEST_F(Convolve, GivesTheSameBitsForAnyNumberOfThreads) {
       set_num_threads(threads);
       trial.run();
       EXPECT_EQ(trial.result(), alone);
+    }
+  }
+}
+
+// By images, by rows of the output where those are few, and by blocks of images where their sums
+// are many.
+TEST_F(Convolve, ImagesSideBySideGiveTheSameBitsForAnyNumberOfThreads) {
+  struct Sizes {
+    int64_t images, outputs, taps;
+  };
+  for (const Sizes size : {Sizes{40, 20, 3}, {3, 70, 5}, {70, 16, 9}, {1, 150, 1}}) {
+    Convolution p{.n = size.images, .h = 20, .w = 19, .c_in = 5, .kh = 20, .kw = 19};
+    p.c_out = size.outputs;
+    p.pad_top = p.pad_left = size.taps / 2;
+    Trial trial({.p = with_output(p, size.taps / 2), .across = true});
+    set_num_threads(1);
+    trial.run();
+    const std::vector<std::byte> alone = trial.result();
+    trial.check();
+    for (const int threads : {2, 3, 8}) {
+      set_num_threads(threads);
+      trial.run();
+      EXPECT_EQ(trial.result(), alone) << threads << " threads, " << size.images << " images";
     }
   }
 }

@@ -1,0 +1,88 @@
+// Where the buffers of the arenas lie, innermost arenas first.
+#include "tidemark/compile/lowerer.h"
+#include "tidemark/plan/plan.h"
+
+namespace tidemark::compile {
+namespace {
+
+// As the first program of the graph lies, moved to these sizes; anew where that wastes memory and
+// the program is small.
+plan::Placement place_arena(const plan::Problem& problem, size_t arena, Placements& placements) {
+  constexpr double most_waste = 1.02;
+  constexpr size_t small = 2'000;
+  Placements::Arena& known = placements.arenas[arena];
+  const bool lives_alike = std::equal(
+      problem.buffers.begin(), problem.buffers.end(), known.lifetimes.begin(),
+      known.lifetimes.end(), [](const plan::Buffer& buffer, const plan::Lifetime& lifetime) {
+        return buffer.lifetime.begin == lifetime.begin && buffer.lifetime.end == lifetime.end;
+      });
+  std::vector<int64_t> sizes;
+  for (const plan::Buffer& buffer : problem.buffers) sizes.push_back(buffer.size_bytes);
+  const auto is_good = [&](const plan::Placement& placed) {
+    return problem.buffers.size() > small ||
+           static_cast<double>(placed.tidemark_bytes) <=
+               most_waste * static_cast<double>(plan::load_bytes(problem));
+  };
+  if (lives_alike && !known.relation.starts.empty()) {
+    plan::Placement moved = plan::replace(known.relation, sizes);
+    if (is_good(moved)) return moved;
+  }
+  plan::Placement placed = plan::place(problem, {.nodes = 20'000}).placement;
+  if (!known.relation.starts.empty()) return placed;
+  known.relation = plan::below_relation(problem, placed);
+  for (const plan::Buffer& buffer : problem.buffers) known.lifetimes.push_back(buffer.lifetime);
+  // What the relation gives, so that the same sizes lie the same way later.
+  plan::Placement moved = plan::replace(known.relation, sizes);
+  return is_good(moved) ? moved : placed;
+}
+
+}  // namespace
+
+Lowerer::Placed Lowerer::place_those(const std::function<bool(const run::Buffer&)>& is_there,
+                                     size_t arena) {
+  plan::Problem problem;
+  std::vector<size_t> which;
+  for (size_t i = 0; i < program_->buffers.size(); ++i) {
+    const run::Buffer& buffer = program_->buffers[i];
+    if (!is_there(buffer)) continue;
+    which.push_back(i);
+    problem.buffers.push_back(
+        {.lifetime = {buffer.lower, buffer.upper}, .size_bytes = buffer.bytes});
+  }
+  const plan::Placement placed = place_arena(problem, arena, placements_);
+  for (size_t i = 0; i < which.size(); ++i) program_->offsets[which[i]] = placed.offsets[i];
+  return {placed.tidemark_bytes, plan::load_bytes(problem)};
+}
+
+void Lowerer::place_arenas() {
+  const auto arenas = static_cast<int32_t>(program_->maps.size() + 1);
+  const size_t all = static_cast<size_t>(arenas) + program_->device_arenas.size();
+  if (placements_.arenas.size() < all) placements_.arenas.resize(all);
+  program_->offsets.assign(program_->buffers.size(), 0);
+  for (size_t i = 0; i < program_->device_arenas.size(); ++i) {
+    run::DeviceArena& arena = program_->device_arenas[i];
+    const Placed placed =
+        place_those([&](const run::Buffer& buffer) { return buffer.memory == arena.memory; },
+                    static_cast<size_t>(arenas) + i);
+    arena.bytes = placed.tidemark_bytes;
+    arena.load_bytes = placed.load_bytes;
+  }
+  // A map's arenas are one buffer of the arena around it: innermost first.
+  for (int32_t arena = arenas - 1; arena >= 0; --arena) {
+    const Placed placed = place_those(
+        [&](const run::Buffer& buffer) { return buffer.arena == arena && buffer.memory == 0; },
+        static_cast<size_t>(arena));
+    if (arena == 0) {
+      program_->arena_bytes = placed.tidemark_bytes;
+      program_->load_bytes = placed.load_bytes;
+    } else {
+      run::Map& map = program_->maps[static_cast<size_t>(arena - 1)];
+      map.arena_bytes = placed.tidemark_bytes;
+      run::Buffer& bodies = program_->buffers[static_cast<size_t>(map.arenas.buffer)];
+      bodies.bytes = map.arena_bytes * map.alive;
+      bodies.shape = {bodies.bytes};
+    }
+  }
+}
+
+}  // namespace tidemark::compile
