@@ -7,5 +7,6 @@ set(tidemark_isa_avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx2 -mfma 
 
 function(tidemark_isa_source target source isa)
   set_source_files_properties(${source} TARGET_DIRECTORY ${target} PROPERTIES COMPILE_OPTIONS
-    "$<$<CONFIG:Release>:-O3>;-fno-math-errno;-fno-trapping-math;${tidemark_isa_${isa}}")
+    "$<$<CONFIG:Release>:-O3>;-fno-math-errno;-fno-trapping-math;${tidemark_isa_${isa}}"
+    SKIP_PRECOMPILE_HEADERS ON)
 endfunction()

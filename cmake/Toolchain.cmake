@@ -11,7 +11,9 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 
 find_program(CCACHE ccache)
 if(CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  # Without these ccache keeps nothing that reads a precompiled header: it cannot see which macros such a
+  # header asked for, nor whether it used __TIME__.
+  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
 endif()
 # lld links the library with LLVM inside in a sixth of the time the default linker needs.
 find_program(LLD NAMES ld.lld-19 REQUIRED)
@@ -28,7 +30,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # std::stable_sort of g++ 12's library calls a function that the same library calls deprecated.
   target_compile_options(tidemark_flags INTERFACE -Wno-deprecated-declarations)
   target_link_options(tidemark_flags INTERFACE --ld-path=${LLD})
+  set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)  # One compiler sees each source alone.
 else()
+  # What ccache reads then names the precompiled header, so that a changed one counts.
+  target_compile_options(tidemark_flags INTERFACE -fpch-preprocess)
   # g++ takes only the linker's short name and looks for ld.lld on its own search path.
   file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/linker)
   file(CREATE_LINK ${LLD} ${PROJECT_BINARY_DIR}/linker/ld.lld SYMBOLIC)

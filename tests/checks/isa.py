@@ -13,7 +13,8 @@ import sys
 
 build = sys.argv[1]
 with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
-    commands = [entry["command"].split() for entry in json.load(file) if "tidemark_objects.dir" in entry["command"]]
+    commands = [entry["command"].split() for entry in json.load(file)
+                if "tidemark_objects.dir" in entry["command"] and "c++-header" not in entry["command"]]
 
 owners = collections.defaultdict(list)  # weak symbol: the objects that define it
 special = {}  # object: the option it is compiled with

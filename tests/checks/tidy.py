@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """tidy.py BUILD: clang-tidy over all sources of the compile database in BUILD.
 
-The database may be g++'s, with options for warnings that clang does not have. Left out are the package's own
+The database may be g++'s, with options for warnings that clang does not have and precompiled headers that it cannot
+read: clang-tidy gets a copy without these, in which each source reads its own includes. Left out are the package's own
 project, which is not in the database, and what includes omp.h: g++'s is not for clang to read.
 
 A file found clean is remembered in the user's cache under a hash of all it depends on (its text and that of the
@@ -14,6 +15,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -21,6 +23,15 @@ SKIPPED = 77
 TOOL = "clang-tidy-19"
 ROOT = Path.cwd()
 CLEAN = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tidemark" / "tidy"
+
+
+def plain(command):
+    """The command without precompiled headers."""
+    words = [word for word in shlex.split(command) if word not in ("-Winvalid-pch", "-fpch-preprocess")]
+    while any(word.endswith("cmake_pch.hxx") for word in words):
+        at = next(idx for idx, word in enumerate(words) if word.endswith("cmake_pch.hxx"))
+        del words[at - 1 : at + 1]
+    return shlex.join(words)
 
 
 def dependencies(entry):
@@ -39,13 +50,13 @@ def key(entry, rules):
     return digest.hexdigest()
 
 
-def findings(build, entry, rules):
+def findings(database, entry, rules):
     """What clang-tidy says about the entry's source; nothing where it is clean."""
     seen = CLEAN / key(entry, rules)
     if seen.exists():
         return ""
     told = subprocess.run([TOOL, "--quiet", "--warnings-as-errors=*", "--extra-arg=-Wno-unknown-warning-option",
-                           "-p", build, entry["file"]], capture_output=True, text=True, check=False)
+                           "-p", database, entry["file"]], capture_output=True, text=True, check=False)
     if told.returncode == 0:
         seen.touch()
         return ""
@@ -60,12 +71,14 @@ def main():
         return SKIPPED
     CLEAN.mkdir(parents=True, exist_ok=True)
     rules = Path(".clang-tidy").read_bytes() + subprocess.run([TOOL, "--version"], capture_output=True, check=True).stdout
-    entries = {entry["file"]: entry for entry in json.loads(database.read_text())}
+    entries = {entry["file"]: entry | {"command": plain(entry["command"])} for entry in json.loads(database.read_text())}
     wanted = [entry for file, entry in sorted(entries.items())
               if Path(file).is_relative_to(ROOT) and not Path(file).is_relative_to(ROOT / "build")
               and Path(file) != ROOT / "bench/matmul.cc"]
-    with ThreadPoolExecutor(int(os.environ.get("TIDEMARK_TEST_JOBS", "1"))) as pool:
-        told = [text for text in pool.map(lambda entry: findings(build, entry, rules), wanted) if text]
+    jobs = int(os.environ.get("TIDEMARK_TEST_JOBS", "1"))
+    with tempfile.TemporaryDirectory() as copy, ThreadPoolExecutor(jobs) as pool:
+        Path(copy, "compile_commands.json").write_text(json.dumps(wanted))
+        told = [text for text in pool.map(lambda entry: findings(copy, entry, rules), wanted) if text]
     print("\n".join(told))
     print(f"{len(wanted)} files, {len(told)} with findings")
     return 1 if told or not wanted else 0
