@@ -25,7 +25,7 @@ std::optional<RandomProgram> differentiated(const RandomProgram& program) {
   std::vector<Value> results = append_copy(from, Graph::kBody, graph, Graph::kBody, parameters,
                                            [](const Node&) { return false; });
   // Gradients are drawn by numbers that no other parameter has.
-  size_t seed = 1000;
+  size_t seed = 1000 + program.interface.parameters.size();
   for (const Value result : results) {
     const TensorType type = graph.type(result);
     if (!is_float(type.dtype)) continue;

@@ -201,6 +201,23 @@ TEST(Programs, SoDoTheirGradients) {
   compile::set_emitter(Emitter::automatic);
 }
 
+// Of every fifth: they are long.
+TEST(Programs, SoDoTheGradientsOfTheirGradients) {
+  const int threads = num_threads();
+  const auto [begin, end] = seeds_to_try();
+  int64_t tried = 0;
+  for (uint64_t seed = begin; seed < end; seed += 5) {
+    const std::optional<RandomProgram> first = differentiated(random_program(seed));
+    const std::optional<RandomProgram> second = first ? differentiated(*first) : first;
+    if (!second) continue;
+    expect_right(*second, seed);
+    ++tried;
+  }
+  EXPECT_GT(tried, static_cast<int64_t>(end - begin) / 25) << "too few have a second gradient";
+  set_num_threads(threads);
+  compile::set_emitter(Emitter::automatic);
+}
+
 // Programs that were wrong once, on several arguments; the last ones go to machine code.
 TEST(Programs, ThatWereWrongOnce) {
   int64_t count = 0;

@@ -86,54 +86,118 @@ Tensors cond_gradient(TraceScope* scope, const Node& node, const Tensors& gradie
 
 // ---- map ----------------------------------------------------------------------------------------
 
-// A map again where only slices have gradients. Those of captured values are sums over all trips,
-// which a loop carries.
-Tensors map_gradient(TraceScope* scope, const Node& node, const Tensors& gradients,
-                     const std::vector<bool>& wanted, Source at) {
-  Attrs::Reader read = node.attrs.read();
-  const auto slices = static_cast<size_t>(read.integer());
-  const int64_t trips = read.integer(), alive = read.integer();
-  const Tensors inputs = tensors_in(scope, node.inputs, at);
-  Tensors walked(inputs.begin(), inputs.begin() + static_cast<int64_t>(slices));
-  for (const Tensor& gradient : gradients)
-    if (gradient.has_value()) walked.push_back(gradient);
-  // The gradients of one trip by slices, then by captures.
-  const auto body = [&](const Tensors& each) {
-    Tensors parameters = inputs;
-    std::copy_n(each.begin(), slices, parameters.begin());
-    Tensors of_results(gradients.size());
-    size_t next = slices;
-    for (size_t r = 0; r < gradients.size(); ++r)
-      if (gradients[r].has_value()) of_results[r] = each[next++];
-    return gradients_of_region(node.regions[0], parameters, of_results, wanted, at);
-  };
-  const auto of_slices = static_cast<size_t>(
-      std::count(wanted.begin(), wanted.begin() + static_cast<int64_t>(slices), true));
-  const auto all = static_cast<size_t>(std::count(wanted.begin(), wanted.end(), true));
-  if (of_slices == all) {
-    MapParts parts{.name = "the gradient of map_fn", .walked = walked, .element_path = kNoPath};
-    parts.body = [&](Tensors each) { return body(each); };
-    parts.trips = trips;
-    parts.alive = alive;
-    return spread(run_map(parts, at), wanted);
+// The same for the trips of a map. Rows that a Variable was looked up by are given trip by trip,
+// stacked, behind the rest.
+class MapGradient {
+ public:
+  MapGradient(TraceScope* scope, const Node& node, const Tensors& gradients,
+              const std::vector<bool>& wanted, const std::vector<bool>& variables, Source at)
+      : node_(node), gradients_(gradients), wanted_(wanted), variables_(variables), at_(at) {
+    Attrs::Reader read = node.attrs.read();
+    slices_ = static_cast<size_t>(read.integer());
+    trips_ = read.integer();
+    alive_ = read.integer();
+    inputs_ = tensors_in(scope, node.inputs, at);
+    walked_.assign(inputs_.begin(), inputs_.begin() + static_cast<int64_t>(slices_));
+    for (const Tensor& gradient : gradients)
+      if (gradient.has_value()) walked_.push_back(gradient);
   }
-  LoopParts parts{.name = "the gradient of map_fn"};
-  for (size_t i = slices; i < wanted.size(); ++i)
-    if (wanted[i]) parts.carries.push_back(zeros_of(type_of(inputs[i], at), at));
-  parts.carry_path = parts.element_path = kNoPath;
-  parts.walked = walked;
-  parts.trips = trips;
-  parts.body = [&](const Tensor&, Tensors carries, Tensors each) {
-    const Tensors given = body(each);
-    for (size_t i = 0; i < carries.size(); ++i)
-      carries[i] = add(carries[i], given[of_slices + i], at);
-    carries.insert(carries.end(), given.begin(), given.begin() + static_cast<int64_t>(of_slices));
-    return carries;
-  };
-  Tensors given = run_loop(std::move(parts), at);
-  std::rotate(given.begin(), given.begin() + static_cast<int64_t>(all - of_slices), given.end());
-  return spread(given, wanted);
-}
+
+  // A map again where only slices have gradients. Those of captured values are sums over all trips,
+  // which a loop carries.
+  std::vector<Found> run() {
+    const auto first = wanted_.begin() + static_cast<int64_t>(slices_);
+    const auto captures = static_cast<size_t>(std::count(first, wanted_.end(), true));
+    if (captures > 0) return in_a_loop();
+    MapParts parts{.name = "the gradient of map_fn", .walked = walked_, .element_path = kNoPath};
+    parts.body = [&](const Tensors& each) {
+      find(each);
+      return of_slices();
+    };
+    parts.trips = trips_;
+    parts.alive = alive_;
+    return all_dense(spread(run_map(parts, at_), wanted_));
+  }
+
+ private:
+  // The gradients of one trip by the wanted slices, then by the wanted captures.
+  void find(const Tensors& each) {
+    Tensors parameters = inputs_;
+    std::copy_n(each.begin(), slices_, parameters.begin());
+    Tensors of_results(gradients_.size());
+    size_t next = slices_;
+    for (size_t r = 0; r < gradients_.size(); ++r)
+      if (gradients_[r].has_value()) of_results[r] = each[next++];
+    std::vector<Found> found =
+        found_in_region(node_.regions[0], parameters, of_results, wanted_, variables_, at_);
+    next = 0;
+    found_.assign(wanted_.size(), {});
+    for (size_t i = 0; i < wanted_.size(); ++i) {
+      if (!wanted_[i]) continue;
+      found_[i] = std::move(found[next++]);
+      if (i < slices_ && !found_[i].dense.has_value())
+        found_[i].dense = zeros_of(type_of(parameters[i], at_), at_);
+    }
+  }
+  Tensors of_slices() const {
+    Tensors given;
+    for (size_t i = 0; i < slices_; ++i)
+      if (wanted_[i]) given.push_back(found_[i].dense);
+    return given;
+  }
+
+  std::vector<Found> in_a_loop() {
+    LoopParts parts{.name = "the gradient of map_fn"};
+    for (size_t i = slices_; i < wanted_.size(); ++i)
+      if (wanted_[i]) parts.carries.push_back(zeros_of(type_of(inputs_[i], at_), at_));
+    const size_t carries = parts.carries.size();
+    parts.carry_path = parts.element_path = kNoPath;
+    parts.walked = walked_;
+    parts.trips = trips_;
+    parts.body = [&](const Tensor&, Tensors sums, const Tensors& each) {
+      find(each);
+      size_t next = 0;
+      for (size_t i = slices_; i < wanted_.size(); ++i) {
+        if (!wanted_[i]) continue;
+        Tensor& sum = sums[next++];
+        if (found_[i].dense.has_value()) sum = add(sum, found_[i].dense, at_);
+      }
+      for (const Tensor& slice : of_slices()) sums.push_back(slice);
+      for (const Found& found : found_) {
+        for (const RowGradient& rows : found.rows) {
+          sums.push_back(rows.indices);
+          sums.push_back(rows.rows);
+        }
+      }
+      return sums;
+    };
+    const Tensors given = run_loop(std::move(parts), at_);
+    size_t sum = 0, element = carries;
+    std::vector<Found> all(wanted_.size());
+    for (size_t i = 0; i < wanted_.size(); ++i) {
+      if (!wanted_[i]) continue;
+      const Tensor& dense = given[i < slices_ ? element++ : sum++];
+      if (found_[i].dense.has_value()) all[i].dense = dense;
+    }
+    for (size_t i = 0; i < wanted_.size(); ++i) {
+      for (size_t row = 0; row < found_[i].rows.size(); ++row) {
+        const Tensor& indices = given[element++];
+        all[i].rows.push_back({indices, given[element++]});
+      }
+    }
+    return all;
+  }
+
+  const Node& node_;
+  const Tensors& gradients_;
+  const std::vector<bool>& wanted_;
+  const std::vector<bool>& variables_;
+  Source at_;
+  size_t slices_ = 0;
+  int64_t trips_ = 0, alive_ = 1;
+  Tensors inputs_, walked_;
+  std::vector<Found> found_;  // In the body.
+};
 
 // ---- call ---------------------------------------------------------------------------------------
 
@@ -235,12 +299,17 @@ std::vector<Found> control_gradient(TraceScope* scope, int32_t number, const Ten
   if (node.op->self == &ops::cond)
     return all_dense(cond_gradient(scope, node, gradients, wanted, at));
   if (node.op->self == &ops::map)
-    return all_dense(map_gradient(scope, node, gradients, wanted, at));
+    return MapGradient(scope, node, gradients, wanted, variables, at).run();
   if (node.op->self == &ops::call)
     return all_dense(call_gradient(scope, number, node, gradients, wanted, at));
   if (node.op->self == &ops::reverse_loop)
     return all_dense(reverse_loop_gradient(scope, number, gradients, wanted, at));
-  return all_dense(loop_gradient(scope, number, gradients, wanted, at));
+  return loop_gradient({.scope = scope,
+                        .number = number,
+                        .gradients = gradients,
+                        .wanted = wanted,
+                        .variables = variables,
+                        .at = at});
 }
 
 }  // namespace tidemark::detail

@@ -68,7 +68,7 @@ void set_results(TraceScope* scope, const Tensors& tensors, std::span<const DTyp
   for (size_t i = 0; i < tensors.size(); ++i)
     results.push_back(value_of(tensor_of(tensors[i], at, dtypes[i]), at));
   for (const auto& variable : variables)
-    results.push_back(value_of(scope->trace->read(*variable, at), at));
+    results.push_back(value_of(scope->trace->handed_on(*variable, at), at));
   scope->trace->graph().regions[static_cast<size_t>(scope->region)].results = std::move(results);
 }
 
@@ -308,7 +308,7 @@ class LoopTrace {
     const bool counted = count_input(node, trips);
     for (size_t k = 0; k < carries_.size(); ++k) node.inputs.push_back(initial(k));
     for (const auto& variable : variables_)
-      node.inputs.push_back(value_of(trace_.read(*variable, at_), at_));
+      node.inputs.push_back(value_of(trace_.handed_on(*variable, at_), at_));
     for (const Tensor& array : parts_.walked) node.inputs.push_back(value_of(array, at_));
     const size_t slices = parts_.walked.size();
     const std::pair<TraceScope*, size_t> of_body = {body.scope(), 1 + carries + slices};

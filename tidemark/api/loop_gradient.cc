@@ -113,24 +113,24 @@ namespace {
 //   what it shows.
 class LoopGradient {
  public:
-  LoopGradient(TraceScope* scope, int32_t number, const Tensors& gradients,
-               const std::vector<bool>& wanted, Source at)
-      : scope_(scope),
-        number_(number),
-        gradients_(gradients),
-        wanted_(wanted),
-        at_(at),
-        graph_(scope->trace->graph()),
-        node_(graph_.nodes[static_cast<size_t>(number)]),
+  explicit LoopGradient(const LoopQuestion& asked)
+      : scope_(asked.scope),
+        number_(asked.number),
+        gradients_(asked.gradients),
+        wanted_(asked.wanted),
+        variables_(asked.variables),
+        at_(asked.at),
+        graph_(scope_->trace->graph()),
+        node_(graph_.nodes[static_cast<size_t>(number_)]),
         attrs_(node_),
         region_(node_.regions[0]) {
     carries_ = static_cast<size_t>(attrs_.carries);
     slices_ = static_cast<size_t>(attrs_.slices);
     stacked_ = static_cast<size_t>(attrs_.stacked);
-    active_ = depending_carries(graph_, node_, wanted);
+    active_ = depending_carries(graph_, node_, wanted_);
   }
 
-  Tensors run() {
+  std::vector<Found> run() {
     if (attrs_.counted) {
       count_ = tensor_in(scope_, node_.inputs[0], at_);
     } else if (node_.regions.size() > 1) {
@@ -145,7 +145,7 @@ class LoopGradient {
     body->what = "the body of a loop";
     body->at = at_;
     TraceScope* const outer = current_scope;
-    Tensors given;
+    std::vector<Found> given;
     {
       const EnterScope entered(body);
       InnerScope back("the gradient of a loop's body", at_);
@@ -211,6 +211,9 @@ class LoopGradient {
       if (!is_wanted(i)) continue;
       asked.watched.push_back(inner[i]);
       if (is_capture(i)) sums_.push_back(back.parameter(graph_.type(inner[i]), at_));
+      // Of trips that did not happen there are no rows.
+      if (is_capture(i) && !count_.has_value() && variables_[input_of(i)])
+        asked.leaves.push_back(inner[i]);
     }
     asked.sources = asked.watched;
     for (size_t j = 0; j < carries_; ++j) {
@@ -236,7 +239,8 @@ class LoopGradient {
     const auto or_zeros = [&](size_t i) {
       return found[i].dense.has_value() ? found[i].dense : zeros_of(graph_.type(sources[i]), at_);
     };
-    std::vector<Value> of_carries, of_slices, of_captures;
+    std::vector<Value> of_carries, of_slices, of_captures, of_rows;
+    Tensors sums;
     size_t next = 0, capture = 0;
     for (; next < of_carries_.size(); ++next) of_carries.push_back(value_of(or_zeros(next), at_));
     for (size_t i = 1 + carries_; i < declared_; ++i) {
@@ -246,10 +250,16 @@ class LoopGradient {
         of_slices.push_back(value_of(or_zeros(source), at_));
         continue;
       }
-      const Tensor& sum = sums_[capture++];
-      of_captures.push_back(value_of(
-          found[source].dense.has_value() ? add(sum, found[source].dense, at_) : sum, at_));
+      const Tensor sum = sums_[capture++];
+      const Tensor& dense = found[source].dense;
+      has_dense_.push_back(dense.has_value());
+      rows_.add(i, found[source].rows, of_rows, at_);
+      if (!dense.has_value()) continue;
+      sums.push_back(sum);
+      of_captures.push_back(value_of(add(sum, dense, at_), at_));
     }
+    sums_ = sums;
+    of_slices.insert(of_slices.end(), of_rows.begin(), of_rows.end());
     std::vector<Value> results = of_carries;
     results.insert(results.end(), of_captures.begin(), of_captures.end());
     drop_unread(back, results, of_slices);
@@ -277,7 +287,7 @@ class LoopGradient {
   }
 
   // Where each value of the body that is read comes from, and the loop backwards.
-  Tensors finish(TraceScope* body, InnerScope& back) {
+  std::vector<Found> finish(TraceScope* body, InnerScope& back) {
     Node node;
     node.op = node_.op;
     if (count_.has_value()) node.inputs.push_back(value_of(count_, at_));
@@ -368,8 +378,10 @@ class LoopGradient {
                               graph_.nodes[static_cast<size_t>(number_)].results.size() - 1)});
   }
 
-  Tensors add_backward(Node node, InnerScope& back, const std::array<std::vector<Value>, 3>& inner,
-                       const std::vector<Value>& walked, const std::vector<Value>& captured) {
+  std::vector<Found> add_backward(Node node, InnerScope& back,
+                                  const std::array<std::vector<Value>, 3>& inner,
+                                  const std::vector<Value>& walked,
+                                  const std::vector<Value>& captured) {
     const size_t first = count_.has_value() ? 1 : 0;
     const size_t carries = node.inputs.size() - first;
     for (const Value value : walked) node.inputs.push_back(value);
@@ -395,7 +407,7 @@ class LoopGradient {
     node.attrs = attrs.attrs();
     const int32_t number = graph_.add_node(current_scope->region, std::move(node));
     // By inputs: carries, slices, captures; the sums of captures stand behind the carries.
-    Tensors given(wanted_.size());
+    std::vector<Found> given(wanted_.size());
     int16_t of_carry = 0, of_capture = static_cast<int16_t>(of_carries_.size()),
             of_slice = static_cast<int16_t>(carries);
     for (size_t j = 0; j < carries_; ++j) {
@@ -403,13 +415,16 @@ class LoopGradient {
       if (is_wanted(1 + j)) given[input_of(1 + j)] = traced_tensor({number, of_carry}, at_);
       ++of_carry;
     }
+    size_t capture = 0;
     for (size_t i = 1 + carries_; i < declared_; ++i) {
       if (!is_wanted(i)) continue;
+      if (is_capture(i) && !has_dense_[capture++]) continue;
       int16_t& next = is_capture(i) ? of_capture : of_slice;
-      Tensor& gradient = given[input_of(i)];
-      gradient = traced_tensor({number, next++}, at_);
-      if (!is_capture(i) && count_.has_value()) gradient = zeros_behind(gradient, count_, at_);
+      const Tensor gradient = traced_tensor({number, next++}, at_);
+      const bool has_rest = !is_capture(i) && count_.has_value();
+      given[input_of(i)] = has_rest ? zeros_behind(gradient, count_, at_) : gradient;
     }
+    rows_.give(number, of_slice, [&](size_t i) -> Found& { return given[input_of(i)]; }, at_);
     return given;
   }
 
@@ -422,6 +437,7 @@ class LoopGradient {
   int32_t number_;
   const Tensors& gradients_;
   const std::vector<bool>& wanted_;
+  const std::vector<bool>& variables_;
   Source at_;
   Graph& graph_;
   const Node node_;  // As it was.
@@ -433,9 +449,12 @@ class LoopGradient {
   size_t declared_ = 0;       // Parameters of the body.
   size_t own_nodes_ = 0;      // Nodes of the body.
   Value trip_;
-  Tensors of_carries_, of_elements_, sums_;
+  Tensors of_carries_, of_elements_;
+  Tensors sums_;  // Of captures; in the end those that are not rows alone.
   std::vector<Next> nexts_;
-  size_t slice_gradients_ = 0;
+  size_t slice_gradients_ = 0;   // And rows.
+  std::vector<bool> has_dense_;  // By captures that are wanted.
+  StackedRows rows_;
   std::set<ValueKey> varying_;               // In the body: not the same in all trips.
   std::map<int32_t, int32_t> made_outside_;  // Nodes of the body.
 };
@@ -463,10 +482,26 @@ void choose_automatic(const Graph& graph, const Node& node, LoopAttrs& attrs) {
 
 }  // namespace
 
-Tensors loop_gradient(TraceScope* scope, int32_t number, const Tensors& gradients,
-                      const std::vector<bool>& wanted, Source at) {
-  Graph& graph = scope->trace->graph();
-  Node& node = graph.nodes[static_cast<size_t>(number)];
+void StackedRows::add(size_t parameter, const std::vector<RowGradient>& rows,
+                      std::vector<Value>& results, Source at) {
+  for (const RowGradient& each : rows) {
+    parameters_.push_back(parameter);
+    results.push_back(value_of(each.indices, at));
+    results.push_back(value_of(each.rows, at));
+  }
+}
+
+void StackedRows::give(int32_t node, int16_t first,
+                       const std::function<Found&(size_t parameter)>& to, Source at) const {
+  for (const size_t parameter : parameters_) {
+    const Tensor indices = traced_tensor({node, first++}, at);
+    to(parameter).rows.push_back({indices, traced_tensor({node, first++}, at)});
+  }
+}
+
+std::vector<Found> loop_gradient(const LoopQuestion& asked) {
+  Graph& graph = asked.scope->trace->graph();
+  Node& node = graph.nodes[static_cast<size_t>(asked.number)];
   LoopAttrs attrs(node);
   if (attrs.save == LoopAttrs::Save::automatic) {
     choose_automatic(graph, node, attrs);
@@ -479,15 +514,14 @@ Tensors loop_gradient(TraceScope* scope, int32_t number, const Tensors& gradient
   if (needs_bound && attrs.trips == -1) {
     throw UserError(cat("gradient: save = ", attrs.save == LoopAttrs::Save::all ? "all" : "every",
                         " keeps more the longer this loop runs, and its trips have no bound"),
-                    at, "give max_iterations, or save = td::Save::slots(32)");
+                    asked.at, "give max_iterations, or save = td::Save::slots(32)");
   }
   const bool keeps_all = attrs.save == LoopAttrs::Save::all;
   // What is gone back over once more has the same bits whatever is kept: it is one kind of node.
   if (!keeps_all || (attrs.carries > 0 && is_recorded_again())) {
-    if (const auto found = checkpointed_gradient(scope, number, gradients, wanted, at))
-      return *found;
+    if (const auto found = checkpointed_gradient(asked)) return *found;
   }
-  return LoopGradient(scope, number, gradients, wanted, at).run();
+  return LoopGradient(asked).run();
 }
 
 }  // namespace tidemark::detail

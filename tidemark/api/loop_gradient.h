@@ -1,6 +1,7 @@
 // Gradients of loops. Internal to api/.
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "tidemark/api/differentiate.h"
@@ -20,10 +21,33 @@ Operand last_trip(int64_t trips, Source at);
 // Of something stacked by so many trips, which are fewer than its rows: zeros in all others.
 Tensor zeros_behind(const Tensor& stack, const Tensor& trips, Source at);
 
-// That of a loop, in the way its `save` says. `gradients` are those of its results, `wanted` says
-// by which inputs.
-Tensors loop_gradient(TraceScope* scope, int32_t number, const Tensors& gradients,
-                      const std::vector<bool>& wanted, Source at);
+// What is asked of a loop.
+struct LoopQuestion {
+  TraceScope* scope = nullptr;  // Of the node.
+  int32_t number = -1;
+  const Tensors& gradients;            // Of its results.
+  const std::vector<bool>& wanted;     // By which inputs.
+  const std::vector<bool>& variables;  // Inputs that are values of Variables: these may get rows.
+  Source at = Source::none();
+};
+
+// The gradient of a loop, in the way its `save` says.
+std::vector<Found> loop_gradient(const LoopQuestion& asked);
+
+// Rows that a Variable was looked up by in the body of a loop are stacked by trips: results of the
+// loop backwards like the gradients of slices.
+class StackedRows {
+ public:
+  // Of the parameter of this number; adds what is to be stacked to `results`.
+  void add(size_t parameter, const std::vector<RowGradient>& rows, std::vector<Value>& results,
+           Source at);
+  // Takes the results from this number on.
+  void give(int32_t node, int16_t first, const std::function<Found&(size_t parameter)>& to,
+            Source at) const;
+
+ private:
+  std::vector<size_t> parameters_;  // Of each pair of indices and rows.
+};
 
 // What the rules of the body's ops read of one trip, and is not there without being kept. What they
 // do not read in the end counts too.
@@ -31,9 +55,7 @@ int64_t bytes_of_trip(const Graph& graph, const Node& loop);
 
 // By going back over its trips from checkpoints. Where `save` is bytes, nothing where keeping all
 // takes no more; where it is all, the state of every trip is one.
-std::optional<Tensors> checkpointed_gradient(TraceScope* scope, int32_t number,
-                                             const Tensors& gradients,
-                                             const std::vector<bool>& wanted, Source at);
+std::optional<std::vector<Found>> checkpointed_gradient(const LoopQuestion& asked);
 
 // That of a loop walked backwards.
 Tensors reverse_loop_gradient(TraceScope* scope, int32_t number, const Tensors& gradients,

@@ -56,21 +56,9 @@ Tensors replayed(const Graph& graph, const Tensors& inputs, Source at) {
 void cut_history(Graph& graph, const std::vector<Trace::ReadBack>& read_back) {
   for (const Trace::ReadBack& each : read_back) {
     const Value variable = graph.body().parameters[static_cast<size_t>(each.parameter)];
-    const TensorType type = graph.type(variable);
     const Source at = graph.node(each.value).source;
-    const RegionId forward = graph.add_region(), back = graph.add_region();
-    const Value assigned = graph.add_parameter(forward, type, at);
-    graph.add_parameter(forward, type, at);
-    graph.regions[static_cast<size_t>(forward)].results = {
-        graph.add(forward, def_of(&ops::stop_gradient), {{assigned}}, {}, type, at)};
-    graph.regions[static_cast<size_t>(back)].results = {graph.add_parameter(back, type, at)};
-    Node& node = graph.nodes[static_cast<size_t>(each.value.node)];
-    node.op = &def_of(&ops::call);
-    node.inputs = {each.assigned, variable};
-    node.regions = {forward, back};
-    const int64_t by[] = {1};
-    node.attrs =
-        Attrs().add(int64_t{1}).add(std::span<const int64_t>()).add(std::span<const int64_t>(by));
+    Node made = without_history(graph, each.assigned, variable, at);
+    graph.nodes[static_cast<size_t>(each.value.node)] = std::move(made);
   }
 }
 

@@ -44,13 +44,22 @@ bool reads(const Graph& graph, const Region& region, Value value) {
          });
 }
 
-// Whether somebody wrote the gradient of something in a region: it need not be linear.
+// Whether this has a gradient that somebody wrote: it need not be linear. That of a Variable that
+// was assigned is none of them, it only hands on what it gets.
+bool has_own_gradient(const Graph& graph, const Node& node) {
+  if (node.op->self != &ops::call || node.regions.size() != 2) return false;
+  Attrs::Reader read = node.attrs.read();
+  read.integer();
+  return !read.integers().empty() ||
+         !graph.regions[static_cast<size_t>(node.regions[1])].nodes.empty();
+}
+
+// Whether anything in a region has.
 bool has_own_gradient(const Graph& graph, RegionId id) {
   const std::vector<int32_t>& nodes = graph.regions[static_cast<size_t>(id)].nodes;
   return std::any_of(nodes.begin(), nodes.end(), [&](int32_t number) {
     const Node& node = graph.nodes[static_cast<size_t>(number)];
-    const bool is_call = node.op->self == &ops::call;
-    return (is_call && node.regions.size() == 2) ||
+    return has_own_gradient(graph, node) ||
            std::any_of(node.regions.begin(), node.regions.end(),
                        [&](RegionId inner) { return has_own_gradient(graph, inner); });
   });
@@ -70,24 +79,24 @@ constexpr int64_t kMarkBytes = 16;  // Of a slot.
 
 class CheckpointedGradient {
  public:
-  CheckpointedGradient(TraceScope* scope, int32_t number, const Tensors& gradients,
-                       const std::vector<bool>& wanted, Source at)
-      : scope_(scope),
-        number_(number),
-        gradients_(gradients),
-        wanted_(wanted),
-        at_(at),
-        graph_(scope->trace->graph()),
-        node_(graph_.nodes[static_cast<size_t>(number)]),
+  explicit CheckpointedGradient(const LoopQuestion& asked)
+      : scope_(asked.scope),
+        number_(asked.number),
+        gradients_(asked.gradients),
+        wanted_(asked.wanted),
+        variables_(asked.variables),
+        at_(asked.at),
+        graph_(scope_->trace->graph()),
+        node_(graph_.nodes[static_cast<size_t>(number_)]),
         attrs_(node_),
         body_(node_.regions[0]),
         carries_(static_cast<size_t>(attrs_.carries)),
         slices_(static_cast<size_t>(attrs_.slices)),
         parameters_(region(body_).parameters.size()),
-        active_(depending_carries(graph_, node_, wanted)) {}
+        active_(depending_carries(graph_, node_, wanted_)) {}
 
   // Nothing where the bytes that are asked for would be more than those of all trips.
-  std::optional<Tensors> run() {
+  std::optional<std::vector<Found>> run() {
     trace_back();
     choose_ends();
     choose_states();
@@ -156,7 +165,8 @@ class CheckpointedGradient {
       asked.watched.push_back(starts_[i]);
       if (!is_capture(i)) continue;
       sums.push_back(parameter(type_of_parameter(i)));
-      sums_.push_back(value_of(sums.back(), at_));
+      // Of trips that did not happen there are no rows.
+      if (variables_[input_of(i)] && !is_counted()) asked.leaves.push_back(starts_[i]);
     }
     asked.sources = asked.watched;
     const std::vector<Found> found = differentiate(asked, at_);
@@ -182,7 +192,7 @@ class CheckpointedGradient {
           found[i].dense.has_value() ? found[i].dense : zeros_of(graph_.type(sources[i]), at_),
           at_);
     };
-    std::vector<Value> results;
+    std::vector<Value> results, of_rows;
     size_t next = 0, sum = 0;
     for (; next < of_carries_.size(); ++next) results.push_back(or_zeros(next));
     for (size_t i = 1 + carries_; i < parameters_; ++i) {
@@ -193,9 +203,14 @@ class CheckpointedGradient {
         continue;
       }
       const Tensor& before = sums[sum++];
-      results.push_back(value_of(
-          found[source].dense.has_value() ? add(before, found[source].dense, at_) : before, at_));
+      const Tensor& dense = found[source].dense;
+      has_dense_.push_back(dense.has_value());
+      rows_.add(i, found[source].rows, of_rows, at_);
+      if (!dense.has_value()) continue;
+      sums_.push_back(value_of(before, at_));
+      results.push_back(value_of(add(before, dense, at_), at_));
     }
+    of_slices_.insert(of_slices_.end(), of_rows.begin(), of_rows.end());
     results.insert(results.end(), of_slices_.begin(), of_slices_.end());
     region(back_).results = std::move(results);
   }
@@ -388,7 +403,7 @@ class CheckpointedGradient {
     scope_ = current_scope;
   }
 
-  Tensors add_node() {
+  std::vector<Found> add_node() {
     Node node;
     node.op = &def_of(&ops::reverse_loop);
     node.source = at_.resolve();
@@ -440,20 +455,23 @@ class CheckpointedGradient {
   Value of_loop(Value value) const { return value_of(tensor_in(loop_scope_, value, at_), at_); }
 
   // By inputs of the loop.
-  Tensors gradients_of(int32_t number, int16_t of_slice) {
-    Tensors given(wanted_.size());
+  std::vector<Found> gradients_of(int32_t number, int16_t of_slice) {
+    std::vector<Found> given(wanted_.size());
     int16_t next = 0;
     for (size_t j = 0; j < carries_; ++j) {
       if (!active_[j]) continue;
       if (is_wanted(1 + j)) given[input_of(1 + j)] = traced_tensor({number, next}, at_);
       ++next;
     }
+    size_t capture = 0;
     for (size_t i = 1 + carries_; i < parameters_; ++i) {
       if (!is_wanted(i)) continue;
-      Tensor& gradient = given[input_of(i)];
-      gradient = traced_tensor({number, is_slice(i) ? of_slice++ : next++}, at_);
-      if (is_slice(i) && is_counted()) gradient = zeros_behind(gradient, count(), at_);
+      if (is_capture(i) && !has_dense_[capture++]) continue;
+      const Tensor gradient = traced_tensor({number, is_slice(i) ? of_slice++ : next++}, at_);
+      const bool has_rest = is_slice(i) && is_counted();
+      given[input_of(i)] = has_rest ? zeros_behind(gradient, count(), at_) : gradient;
     }
+    rows_.give(number, of_slice, [&](size_t i) -> Found& { return given[input_of(i)]; }, at_);
     return given;
   }
 
@@ -469,6 +487,7 @@ class CheckpointedGradient {
   int32_t number_;
   const Tensors& gradients_;
   const std::vector<bool>& wanted_;
+  const std::vector<bool>& variables_;
   Source at_;
   Graph& graph_;
   const Node node_;  // As it was.
@@ -482,7 +501,9 @@ class CheckpointedGradient {
   std::vector<Value> of_carries_, sums_;  // What going back carries.
   std::vector<Value> end_values_, end_parameters_;  // Ends of trips, and what stands for them.
   std::vector<size_t> end_carries_;
-  std::vector<Value> of_slices_;
+  std::vector<Value> of_slices_;  // And rows.
+  std::vector<bool> has_dense_;   // By captures that are wanted.
+  StackedRows rows_;
   std::vector<Given> elements_, own_captures_, captures_;
   size_t own_slices_ = 0;  // The first of `elements_`; then gradients of what the loop stacked.
   Tensors of_elements_;
@@ -491,10 +512,8 @@ class CheckpointedGradient {
 
 }  // namespace
 
-std::optional<Tensors> checkpointed_gradient(TraceScope* scope, int32_t number,
-                                             const Tensors& gradients,
-                                             const std::vector<bool>& wanted, Source at) {
-  return CheckpointedGradient(scope, number, gradients, wanted, at).run();
+std::optional<std::vector<Found>> checkpointed_gradient(const LoopQuestion& asked) {
+  return CheckpointedGradient(asked).run();
 }
 
 }  // namespace tidemark::detail

@@ -72,6 +72,26 @@ Value Trace::capture(const Tensor& tensor, Source at) {
   return value;
 }
 
+Node without_history(Graph& graph, Value assigned, Value variable, Source at) {
+  const TensorType type = graph.type(variable);
+  const RegionId forward = graph.add_region(), back = graph.add_region();
+  const Value inside = graph.add_parameter(forward, type, at);
+  graph.add_parameter(forward, type, at);
+  graph.regions[static_cast<size_t>(forward)].results = {
+      graph.add(forward, def_of(&ops::stop_gradient), {{inside}}, {}, type, at)};
+  graph.regions[static_cast<size_t>(back)].results = {graph.add_parameter(back, type, at)};
+  const int64_t by[] = {1};
+  Node node;
+  node.op = &def_of(&ops::call);
+  node.inputs = {assigned, variable};
+  node.regions = {forward, back};
+  node.attrs =
+      Attrs().add(int64_t{1}).add(std::span<const int64_t>()).add(std::span<const int64_t>(by));
+  node.results = {type};
+  node.source = at.resolve();
+  return node;
+}
+
 Tensor Trace::read_assigned(const VariableState& variable, const Tensor& assigned, Source at) {
   const EnterScope entered(body_);
   const Value value = value_of(assigned, at);
@@ -88,13 +108,37 @@ Tensor Trace::read_assigned(const VariableState& variable, const Tensor& assigne
   return view;
 }
 
+Tensor Trace::read_inside(const VariableState& variable, const Tensor& assigned, Source at) {
+  if (!is_float(variable.dtype)) return assigned;
+  const Value value = value_of(assigned, at);
+  const TensorType type = graph_.type(value);
+  if (!variable.trainable) return record(def_of(&ops::stop_gradient), {{value}}, {}, type, at);
+  const Value start = value_of(at_start(variable, at), at);
+  Node node = without_history(graph_, value, start, at);
+  return traced_tensor({graph_.add_node(current_scope->region, std::move(node)), 0}, at);
+}
+
+std::pair<const TraceScope*, const Tensor*> Trace::assigned_to(
+    const VariableState& variable) const {
+  for (const TraceScope* scope = current_scope; scope != nullptr; scope = scope->parent)
+    for (const auto& [known, value] : scope->written)
+      if (known.get() == &variable) return {scope, &value};
+  return {};
+}
+
 Tensor Trace::read(const VariableState& variable, Source at) {
-  for (const TraceScope* scope = current_scope; scope != nullptr; scope = scope->parent) {
-    for (const auto& [known, value] : scope->written) {
-      if (known.get() != &variable) continue;
-      return scope == body_ ? read_assigned(variable, value, at) : value;
-    }
-  }
+  const auto [scope, assigned] = assigned_to(variable);
+  if (assigned == nullptr) return at_start(variable, at);
+  return scope == body_ ? read_assigned(variable, *assigned, at)
+                        : read_inside(variable, *assigned, at);
+}
+
+Tensor Trace::handed_on(const VariableState& variable, Source at) {
+  const auto [scope, assigned] = assigned_to(variable);
+  return assigned != nullptr && scope != body_ ? *assigned : read(variable, at);
+}
+
+Tensor Trace::at_start(const VariableState& variable, Source at) {
   const EnterScope entered(body_);
   for (size_t i = 0; i < parameters_.size(); ++i) {
     if (parameters_[i].variable.get() == &variable)
@@ -109,7 +153,7 @@ Tensor Trace::read(const VariableState& variable, Source at) {
 }
 
 void Trace::write(VariableState& variable, Tensor value) {
-  read(variable, variable.at);  // So that it is a parameter: its place is known.
+  at_start(variable, variable.at);  // So that it is a parameter: its place is known.
   for (auto& [known, held] : current_scope->written) {
     if (known.get() != &variable) continue;
     held = std::move(value);

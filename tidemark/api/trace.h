@@ -94,10 +94,16 @@ class Trace {
 
   Value capture(const Tensor& tensor, Source at);
   // The value a Variable has here, and a new one. Writes take effect when the call has succeeded.
+  // What was assigned is read as a value of its own: its history is not that of what was assigned.
   Tensor read(const VariableState& variable, Source at);
   void write(VariableState& variable, Tensor value);
+  // The same with its history: for regions that hand it on.
+  Tensor handed_on(const VariableState& variable, Source at);
+  // The value that a Variable has as the function begins.
+  Tensor at_start(const VariableState& variable, Source at);
   // What Variables were assigned in the body and read again: a view of its own each, so that
-  // gradients tell it from what was assigned.
+  // gradients tell it from what was assigned. In branches and loops it is a call, whose gradient is
+  // one by the Variable.
   struct ReadBack {
     int32_t parameter = -1;  // The Variable's.
     Value assigned = {};
@@ -107,7 +113,10 @@ class Trace {
 
  private:
   Value add_parameter(const TensorType& type, uint64_t repeats, Source at);
+  // What it was given in the innermost scope that did so; null where none did.
+  std::pair<const TraceScope*, const Tensor*> assigned_to(const VariableState& variable) const;
   Tensor read_assigned(const VariableState& variable, const Tensor& assigned, Source at);
+  Tensor read_inside(const VariableState& variable, const Tensor& assigned, Source at);
 
   Graph graph_;
   SizeTable sizes_;
@@ -119,6 +128,10 @@ class Trace {
   std::vector<RecomputeMark> recomputed_;
   std::string retraced_;
 };
+
+// A node for the value that a Variable was assigned: without the history of that value, and with a
+// gradient that is one by the Variable.
+Node without_history(Graph& graph, Value assigned, Value variable, Source at);
 
 // Makes a scope current for its life.
 class EnterScope {

@@ -37,7 +37,12 @@ class TracedTape : public Tape {
 
   void saw(const VariableState& variable, const Tensor& value) override {
     if (!watches_variables || traced_state(value) == nullptr) return;
-    reads_.emplace_back(std::const_pointer_cast<VariableState>(variable.shared_from_this()), value);
+    const auto state = std::const_pointer_cast<VariableState>(variable.shared_from_this());
+    reads_.emplace_back(state, value);
+    // What is read in a branch or a loop may have been assigned there; outside it is not to be
+    // seen.
+    if (traced_state(value)->scope != body_)
+      reads_.emplace_back(state, trace_->at_start(variable, Source::none()));
   }
 
   bool knows(TapeId) const override { return false; }

@@ -98,6 +98,60 @@ TEST(Agreement, OfAVariableThatIsNotTrained) {
       {4, 16, 36}, {0, 0, 0}, false);
 }
 
+// Each trip reads what it assigned as a new value of the Variable.
+TEST(Agreement, OfAVariableThatALoopAssignsAndReads) {
+  for (const td::Save save : {td::Save::all(), td::Save::slots(1)}) {
+    expect_agreement(
+        [&](const td::Tensor& x, const td::Variable& v) {
+          return td::sum(td::fori_loop(0, 2,
+                                       [&](const td::Tensor&, const td::Tensor& c) {
+                                         v.assign(2.0 * c);
+                                         return c * v;
+                                       },
+                                       x, {.save = save}));
+        },
+        {8, 64, 216}, {6, 40, 126});
+  }
+}
+
+// The next trip reads what the one before it assigned, the first one what the Variable was.
+TEST(Agreement, OfAVariableThatALoopReadsAndAssigns) {
+  for (const bool is_bounded : {true, false}) {
+    expect_agreement(
+        [&](const td::Tensor& x, const td::Variable& v) {
+          td::LoopOptions options;
+          if (is_bounded) options.max_iterations = 4;
+          const auto [last, n] =
+              td::while_loop([](const td::Tensor&, const td::Tensor& n) { return n < 2; },
+                             [&](const td::Tensor& c, const td::Tensor& n) {
+                               const td::Tensor next = c * v;
+                               v.assign(next);
+                               return std::tuple{next, n + 1};
+                             },
+                             std::tuple{x, td::constant(0)}, options);
+          return td::sum(last);
+        },
+        {25, 50, 75}, {10, 30, 60});
+  }
+}
+
+TEST(Agreement, OfAVariableThatABranchAssignsAndReads) {
+  for (const bool trainable : {true, false}) {
+    expect_agreement(
+        [](const td::Tensor& x, const td::Variable& v) {
+          const td::Tensor square = td::cond(
+              td::sum(x) > 0.0,
+              [&] {
+                v.assign(2.0 * x);
+                return v * v;
+              },
+              [&] { return x * x; });
+          return td::sum(square * x);
+        },
+        {4, 16, 36}, trainable ? Values{4, 16, 36} : Values{0, 0, 0}, trainable);
+  }
+}
+
 // The kernel of the gradient of softmax reads its result twice, once by way of two transposes, and
 // keeps a row where it puts the gradient.
 TEST(Agreement, OfWhatIsReadAsItIsAndTransposed) {

@@ -70,6 +70,75 @@ TEST(RowGradients, OfALookupInsideRecompute) {
   expect_rows(v, [&](const td::Tensor& ids) { return td::sum(td::square(twice(ids))); });
 }
 
+// In loops and maps each trip has its rows, in whatever order.
+void expect_rows_of_trips(const td::Variable& v, const Lookup& loss) {
+  const td::Tensor ids = td::constant({3, 49'999, 3, 7});
+  const auto by_table = [&](const auto& f, const td::Tensor& at) {
+    td::GradientTape tape;
+    const td::Gradient g = tape.gradient(f(at), v);
+    EXPECT_TRUE(g.is_rows());
+    return std::pair{g.rows().indices, g.rows().rows};
+  };
+  auto inside = td::function([&](const td::Tensor& at) { return by_table(loss, at); });
+  auto compiled = td::function([&](const td::Tensor& at) { return loss(at); });
+  td::GradientTape tape;
+  const td::Tensor whole = tape.gradient(td::sum(td::square(td::gather(v, ids))), v).dense();
+  const auto check = [&](const auto& find) {
+    find();  // Compiles.
+    const td::Bytes before = td::memory::current();
+    td::memory::reset_peak();
+    const auto [indices, rows] = find();
+    EXPECT_LT(td::memory::peak().count - before.count, kTableBytes / 100);
+    EXPECT_EQ(indices.shape(), td::Shape({4}));
+    const td::Tensor dense = td::scatter_add(td::zeros_like(whole), indices, rows);
+    EXPECT_TRUE(td::identical(dense, whole));
+  };
+  check([&] { return by_table(loss, ids); });
+  check([&] { return inside(ids); });
+  check([&] { return by_table(compiled, ids); });
+  const td::Bytes planned = inside.plan(ids).peak();
+  EXPECT_LT(planned.count, kTableBytes / 100);
+  EXPECT_EQ(inside.profile(ids).second.touched, planned);
+}
+
+TEST(RowGradients, OfALookupInALoop) {
+  const td::MachineCode machine;
+  const td::Variable v = table();
+  for (const td::Save save : {td::Save::all(), td::Save::slots(2)}) {
+    expect_rows_of_trips(v, [&](const td::Tensor& ids) {
+      const auto [total, ys] = td::scan(
+          [&](const td::Tensor& total, const td::Tensor& id) {
+            const td::Tensor row = td::gather(v, id);
+            return std::pair{total + td::sum(td::square(row)), total};
+          },
+          td::constant(0.0F), ids, {.save = save});
+      return total;
+    });
+    expect_rows_of_trips(v, [&](const td::Tensor& ids) {
+      return td::fori_loop(0, 2,
+                           [&](const td::Tensor& i, const td::Tensor& total) {
+                             return td::fori_loop(
+                                 0, 2,
+                                 [&](const td::Tensor& j, const td::Tensor& inner) {
+                                   return inner +
+                                          td::sum(td::square(v[td::gather(ids, 2 * i + j)]));
+                                 },
+                                 total, {.save = save});
+                           },
+                           td::constant(0.0F), {.save = save});
+    });
+  }
+}
+
+TEST(RowGradients, OfALookupInAMap) {
+  const td::MachineCode machine;
+  const td::Variable v = table();
+  expect_rows_of_trips(v, [&](const td::Tensor& ids) {
+    return td::sum(td::map_fn(
+        [&](const td::Tensor& id) { return td::sum(td::square(td::gather(v, id))); }, ids));
+  });
+}
+
 TEST(RowGradients, BecomeDenseWhereTheTableIsAlsoUsedWhole) {
   const td::Variable v(td::ones({4, 2}));
   const auto loss = [&](const td::Tensor& ids) {
