@@ -34,7 +34,7 @@ struct Model {
 constexpr Model kModels[] = {
     {"mlp_step", mlp_step, 22, 21, 0.9},
     {"softmax_ce", softmax_ce, 12.8, 0, 0.35},
-    {"conv_step", conv_step, 77, 61, 0.9},
+    {"conv_step", conv_step, 62, 61, 0.9},
     {"gpt_step", gpt_step, 203, 120, 0.9},
     {"lstm_grad", lstm_grad, 19.6, 4, 0.6},
     {"loop_grad", loop_grad, 1.02 * 62.5, 62.5, 0.6},

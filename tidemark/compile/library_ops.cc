@@ -302,9 +302,11 @@ Convolution convolution(const ArrayRef& x, const ArrayRef& w, const Attrs& attrs
   return work;
 }
 
-// Images side by side, as the gradient by the kernel has them, which need no copies.
+// Images side by side, as the gradient by the kernel has them, which need no copies. A tile is as
+// tall as there are images; few of them pay where outputs are fewer than taps, as they are there.
 bool lies_across(const Convolution& work, const ArrayRef& x, const ArrayRef& w) {
-  return work.n > 1 && work.in_n == 1 && (x.strides[3] != 1 || x.shape[3] == 1) &&
+  const bool pays = work.n >= 6 || work.kh * work.kw >= work.out_h * work.out_w;
+  return pays && work.n > 1 && work.in_n == 1 && (x.strides[3] != 1 || x.shape[3] == 1) &&
          work.groups == 1 && !is_low_precision(work.dtype) &&
          (w.strides[3] == 1 || w.shape[3] == 1);
 }

@@ -23,17 +23,22 @@ namespace {
 using contraction::divide_up;
 using contraction::kBlock;
 using contraction::KernelSet;
+using contraction::RowSplit;
 using contraction::Segment;
 using contraction::Taps;
 using contraction::Tile;
 
+// Work is counted in tiles: tile t of the images at each place of the output is unit t * places +
+// place, so that a piece, a range of units, has few images and most places.
 struct Blocking {
-  int64_t width = 0, panels = 0;           // Outputs of a piece.
-  int64_t block_rows = 0, row_blocks = 0;  // Images of a piece.
-  int64_t band_rows = 0, bands = 1;        // Rows of the output of a piece.
+  int64_t width = 0, panels = 0;  // Outputs of a piece.
+  RowSplit tiles;                 // Of the images.
+  int64_t places = 0;
+  int64_t parts = 1;  // Of the units of a panel.
   bool serial = true;
 
-  int64_t pieces() const { return panels * row_blocks * bands; }
+  int64_t units() const { return tiles.count * places; }
+  int64_t pieces() const { return panels * parts; }
 };
 
 template <class T>
@@ -43,24 +48,17 @@ Blocking cut_up(const Convolution& p, int threads) {
   const int64_t vectors = std::min<int64_t>(kernels.max_vectors, divide_up(p.c_out, kernels.lanes));
   cut.width = vectors * kernels.lanes;
   cut.panels = divide_up(p.c_out, cut.width);
-  const double work = static_cast<double>(p.n * p.out_h * p.out_w) * static_cast<double>(p.c_out) *
+  cut.tiles = contraction::split_rows(p.n, kernels.max_rows[vectors - 1]);
+  cut.places = p.out_h * p.out_w;
+  const double work = static_cast<double>(p.n * cut.places) * static_cast<double>(p.c_out) *
                       static_cast<double>(p.kh * p.kw * p.c_in);
   cut.serial = threads == 1 || work < 1e6;
-  // Sums of a piece stay in the second-level cache beside what a block reads.
-  const int64_t sums_bytes = p.out_h * p.out_w * cut.width * static_cast<int64_t>(sizeof(T));
-  const int64_t most_rows =
-      std::max<int64_t>(contraction::kMaxRows * 4, device::caches().l2_bytes / 6 / sums_bytes);
-  // All pieces take as long, so each thread gets as many: of images, or where those are few, of
-  // rows of the output.
+  // Sums of a piece stay in the second-level cache beside what a block reads. All pieces take as
+  // long, so each thread gets as many.
+  const int64_t sums_bytes = p.n * cut.places * cut.width * static_cast<int64_t>(sizeof(T));
   const int64_t together = cut.serial ? 1 : threads / std::gcd<int64_t>(threads, cut.panels);
-  const bool few = p.n < together * kernels.max_rows[vectors - 1];
-  if (few) cut.bands = std::min(together, p.out_h);
-  cut.band_rows = divide_up(p.out_h, cut.bands);
-  cut.bands = divide_up(p.out_h, cut.band_rows);
-  const int64_t apart = few ? 1 : together;
-  const int64_t blocks = divide_up(divide_up(p.n, most_rows), apart) * apart;
-  cut.block_rows = divide_up(p.n, std::min(p.n, blocks));
-  cut.row_blocks = divide_up(p.n, cut.block_rows);
+  const int64_t wanted = divide_up(sums_bytes, device::caches().l2_bytes / 6);
+  cut.parts = std::min(cut.units(), divide_up(wanted, together) * together);
   return cut;
 }
 
@@ -146,17 +144,15 @@ template <class T>
 class Piece {
  public:
   Piece(const ConvolutionAcross& across, const Blocking& cut, int64_t piece)
-      : across_(across), p_(across.of) {
+      : across_(across), p_(across.of), cut_(cut) {
     const int64_t column = piece % cut.panels * cut.width;
-    const int64_t row = piece / cut.panels % cut.row_blocks * cut.block_rows;
-    y_begin_ = piece / cut.panels / cut.row_blocks * cut.band_rows;
-    y_end_ = std::min(p_.out_h, y_begin_ + cut.band_rows);
-    rows_ = std::min(cut.block_rows, p_.n - row);
+    const int64_t part = piece / cut.panels;
+    begin_ = cut.units() * part / cut.parts;
+    end_ = cut.units() * (part + 1) / cut.parts;
     const int64_t columns = std::min(cut.width, p_.c_out - column);
     vectors_ = divide_up(columns, kernels_.lanes);
-    in_ = reinterpret_cast<const T*>(p_.in) + row;
-    out_row_ = p_.out_h * p_.out_w * p_.c_out;
-    out_ = reinterpret_cast<T*>(p_.out) + row * out_row_ + column;
+    out_row_ = cut.places * p_.c_out;
+    out_ = reinterpret_cast<T*>(p_.out) + column;
     tile_.b = reinterpret_cast<const T*>(p_.weight) + column;
     tile_.a_row = 1;
     tile_.a_step = p_.c_in == 1 ? p_.dilation_w * p_.in_w : across.in_c;
@@ -182,38 +178,38 @@ class Piece {
     for (int64_t begin = 0; begin < k; begin += kBlock) {
       tile_.add = begin > 0;
       start_ahead(begin + kBlock, std::min(k, begin + 2 * kBlock));
-      for (int64_t y = y_begin_; y < y_end_; ++y) {
-        for (int64_t x = 0; x < p_.out_w; ++x) run_output(y, x, begin, std::min(k, begin + kBlock));
+      for (int64_t place = 0; place < cut_.places; ++place) {
+        run_place(place, begin, std::min(k, begin + kBlock));
       }
     }
   }
 
  private:
-  void run_output(int64_t y, int64_t x, int64_t k_begin, int64_t k_end) {
+  void run_place(int64_t place, int64_t k_begin, int64_t k_end) {
+    // The tiles of this place that are units of this piece.
+    const int64_t first = divide_up(std::max<int64_t>(0, begin_ - place), cut_.places);
+    const int64_t last = divide_up(std::max<int64_t>(0, end_ - place), cut_.places);
+    if (first == last) return;
+    const int64_t y = place / p_.out_w, x = place % p_.out_w;
     const Taps ky =
         contraction::taps_inside(y, p_.stride_h, p_.pad_top, p_.dilation_h, p_.kh, p_.h);
     const Taps kx =
         contraction::taps_inside(x, p_.stride_w, p_.pad_left, p_.dilation_w, p_.kw, p_.w);
     block_.build(across_, ky, kx, k_begin, k_end);
     tile_.segment_count = block_.count;
-    const T* a = place(y, x);
-    T* c = out_ + (y * p_.out_w + x) * p_.c_out;
-    const auto split = contraction::split_rows(rows_, kernels_.max_rows[vectors_ - 1]);
-    int64_t row = 0;
-    for (int64_t i = 0; i < split.count; ++i) {
-      const int64_t rows = split.rows(i);
-      tile_.a = a + row;
+    for (int64_t t = first; t < last; ++t) {
+      const int64_t row = cut_.tiles.first(t), rows = cut_.tiles.rows(t);
+      tile_.a = first_tap(y, x) + row;
       tile_.next_a = tile_.a + rows;
-      tile_.c = c + row * out_row_;
+      tile_.c = out_ + row * out_row_ + place * p_.c_out;
       fetch_ahead();
       kernels_.tile[vectors_ - 1][rows - 1](tile_);
-      row += rows;
     }
   }
 
-  // Where an output finds tap 0, inside the image or not.
-  const T* place(int64_t y, int64_t x) const {
-    return in_ + (y * p_.stride_h - p_.pad_top) * p_.in_h +
+  // Where an output of image 0 finds tap 0, inside the image or not.
+  const T* first_tap(int64_t y, int64_t x) const {
+    return reinterpret_cast<const T*>(p_.in) + (y * p_.stride_h - p_.pad_top) * p_.in_h +
            (x * p_.stride_w - p_.pad_left) * p_.in_w;
   }
 
@@ -222,14 +218,15 @@ class Piece {
     const int64_t end = k_begin < k_end ? divide_up(k_end, p_.c_in) : begin;
     weight_ahead_.start(begin, end);
     in_ahead_.start(end, end);
-    ahead_y_ = begin < end ? y_end_ : y_begin_;
+    ahead_y_ = begin < end ? p_.out_h : 0;
   }
   // What to fetch with the tile to come: weights, then what each row of outputs sees of the image,
   // the last one first: that no output has seen before, and the rest may have left the cache.
   Ahead<T>& ahead() {
     if (weight_ahead_.has_more()) return weight_ahead_;
-    if (!in_ahead_.has_more() && ahead_y_ > y_begin_) {
-      in_ahead_.first = place(--ahead_y_, p_.out_w - 1);
+    if (!in_ahead_.has_more() && ahead_y_ > 0) {
+      in_ahead_.first =
+          first_tap(--ahead_y_, p_.out_w - 1) + cut_.tiles.first(begin_ / cut_.places);
       in_ahead_.start(weight_ahead_.pixel_begin, weight_ahead_.pixel_end);
     }
     return in_ahead_;
@@ -248,10 +245,10 @@ class Piece {
 
   const ConvolutionAcross& across_;
   const Convolution& p_;
+  const Blocking& cut_;
   const KernelSet<T>& kernels_ = contraction::kernel_set<T>();
-  int64_t rows_ = 0, vectors_ = 0;
-  int64_t y_begin_ = 0, y_end_ = 0;
-  const T* in_ = nullptr;
+  int64_t begin_ = 0, end_ = 0;  // Of its units.
+  int64_t vectors_ = 0;
   T* out_ = nullptr;
   int64_t out_row_ = 0;
   Tile<T> tile_;

@@ -44,6 +44,7 @@ void tile(const Tile<typename S::T>& t) {
   }
   const typename L::Mask mask = L::mask(t.last_lanes);
   const int64_t a_row = t.a_row, a_step = t.a_step, b_step = t.b_step;
+  const int64_t a_next_row = t.a_next_row;
   // Three rows share a pointer: x86 adds once or twice the stride for nothing.
   constexpr int kPointers = (kRows + 2) / 3;
   const T* next_a = t.next_a;
@@ -60,7 +61,7 @@ void tile(const Tile<typename S::T>& t) {
       int64_t steps = left < kPrefetchSteps ? left : kPrefetchSteps;
       left -= steps;
       TIDEMARK_UNROLL
-      for (int r = 0; r < kRows; ++r) __builtin_prefetch(next_a + r * t.a_next_row, 0, 3);
+      for (int r = 0; r < kRows; ++r) __builtin_prefetch(next_a + r * a_next_row, 0, 3);
       next_a += kPrefetchSteps * a_step;
       if (next_b != nullptr) {
         for (int r = 0; r < kPrefetchRows; ++r) {

@@ -14,6 +14,7 @@ constexpr int64_t add_bytes(int64_t bytes) { return divide_up(bytes, 64) * 64; }
 struct RowSplit {
   int64_t count = 0, least = 0, taller = 0;
   int64_t rows(int64_t tile) const { return least + (tile < taller ? 1 : 0); }
+  int64_t first(int64_t tile) const { return least * tile + (tile < taller ? tile : taller); }
 };
 constexpr RowSplit split_rows(int64_t rows, int64_t tallest) {
   const int64_t count = divide_up(rows, tallest);
