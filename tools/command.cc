@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <iostream>
@@ -29,6 +30,24 @@ void usage_error(const char* command, const std::string& problem) {
 
 void unknown_option(const char* command, const std::string& option) {
   usage_error(command, "there is no option '" + option + "'");
+}
+
+std::vector<std::string> with_values(const char* command, Arguments arguments,
+                                     std::initializer_list<std::string_view> options) {
+  std::vector<std::string> all;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    all.push_back(arguments[i]);
+    if (std::find(options.begin(), options.end(), arguments[i]) == options.end()) continue;
+    if (i + 1 == arguments.size()) usage_error(command, arguments[i] + " needs a value");
+    all.back() += "=" + arguments[++i];
+  }
+  return all;
+}
+
+std::optional<std::string> value_of(const std::string& argument, std::string_view option) {
+  if (!argument.starts_with(option) || argument.size() == option.size()) return {};
+  if (argument[option.size()] != '=') return {};
+  return argument.substr(option.size() + 1);
 }
 
 void take_file(const char* command, const std::string& argument, std::string& file) {

@@ -3,8 +3,12 @@
 // beginning with its usage; `tidemark completion` reads its options there.
 #pragma once
 
+#include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace tidemark::tools {
 
@@ -29,6 +33,12 @@ bool asked_for_help(Arguments arguments, const char* text);
 // "pack: which file?", and that --help tells more.
 [[noreturn]] void usage_error(const char* command, const std::string& problem);
 [[noreturn]] void unknown_option(const char* command, const std::string& option);
+// The arguments, with each of these options joined to its value: people write "--output page.html"
+// and "--output=page.html".
+std::vector<std::string> with_values(const char* command, Arguments arguments,
+                                     std::initializer_list<std::string_view> options);
+// The value, where the argument is this option.
+std::optional<std::string> value_of(const std::string& argument, std::string_view option);
 // An argument that is none of a command's options: the one file it reads.
 void take_file(const char* command, const std::string& argument, std::string& file);
 void need_file(const char* command, const std::string& file);

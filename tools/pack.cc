@@ -67,21 +67,17 @@ Number parse_number(const std::string& option, const std::string& text) {
 
 Options parse(Arguments arguments) {
   Options options;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const std::string& argument = arguments[i];
-    auto value = [&]() -> const std::string& {
-      if (i + 1 == arguments.size()) usage(argument + " needs a value");
-      return arguments[++i];
-    };
-    if (argument == "--capacity") {
-      options.capacity_bytes = parse_number<int64_t>(argument, value());
+  for (const std::string& argument :
+       with_values("pack", arguments, {"--capacity", "--time-limit", "--output", "--picture"})) {
+    if (const auto capacity = value_of(argument, "--capacity")) {
+      options.capacity_bytes = parse_number<int64_t>("--capacity", *capacity);
       options.has_capacity = true;
-    } else if (argument == "--time-limit") {
-      options.seconds = parse_number<double>(argument, value());
-    } else if (argument == "--output") {
-      options.output = value();
-    } else if (argument == "--picture") {
-      options.picture = value();
+    } else if (const auto seconds = value_of(argument, "--time-limit")) {
+      options.seconds = parse_number<double>("--time-limit", *seconds);
+    } else if (const auto output = value_of(argument, "--output")) {
+      options.output = *output;
+    } else if (const auto picture = value_of(argument, "--picture")) {
+      options.picture = *picture;
     } else if (argument == "--json") {
       options.json = true;
     } else {

@@ -52,23 +52,27 @@ struct Options {
 };
 
 Options parse(Arguments arguments, const char* command, bool is_plan) {
-  constexpr std::string_view kSeed = "--seed=", kProfile = "--profile=", kTrace = "--trace=";
   Options options;
-  for (const std::string& argument : arguments) {
+  const std::vector<std::string> joined =
+      is_plan ? with_values(command, arguments, {})
+              : with_values(command, arguments, {"--seed", "--profile", "--trace"});
+  for (const std::string& argument : joined) {
+    const auto value = [&](std::string_view option) {
+      return is_plan ? std::nullopt : value_of(argument, option);
+    };
     if (argument == "--json" && is_plan) {
       options.json = true;
     } else if (argument == "--no-jit") {
       options.fuse = false;
-    } else if (argument.starts_with(kSeed) && !is_plan) {
-      const std::string number = argument.substr(kSeed.size());
+    } else if (const auto number = value("--seed")) {
       const auto [end, error] =
-          std::from_chars(number.data(), number.data() + number.size(), options.seed);
-      if (error != std::errc() || end != number.data() + number.size())
-        usage_error(command, cat("'", number, "' is no seed: give a whole number from 0 up"));
-    } else if (argument.starts_with(kProfile) && !is_plan) {
-      options.profile = argument.substr(kProfile.size());
-    } else if (argument.starts_with(kTrace) && !is_plan) {
-      options.trace = argument.substr(kTrace.size());
+          std::from_chars(number->data(), number->data() + number->size(), options.seed);
+      if (error != std::errc() || end != number->data() + number->size())
+        usage_error(command, cat("'", *number, "' is no seed: give a whole number from 0 up"));
+    } else if (const auto profile = value("--profile")) {
+      options.profile = *profile;
+    } else if (const auto trace = value("--trace")) {
+      options.trace = *trace;
     } else {
       take_file(command, argument, options.input);
     }

@@ -1,5 +1,6 @@
 #include "tools/report.h"
 
+#include <algorithm>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -36,11 +37,10 @@ struct Options {
 };
 
 Options parse(Arguments arguments) {
-  constexpr std::string_view kOutput = "--output=";
   Options options;
-  for (const std::string& argument : arguments) {
-    if (argument.starts_with(kOutput))
-      options.output = argument.substr(kOutput.size());
+  for (const std::string& argument : with_values("report", arguments, {"--output"})) {
+    if (const auto output = value_of(argument, "--output"))
+      options.output = *output;
     else if (argument == "--no-jit")
       options.fuse = false;
     else
@@ -78,13 +78,25 @@ void check_members(const JsonValue& document, const std::string& path, bool is_p
 struct Document {
   std::string text;
   bool is_profile = false;
-  size_t steps = 0;
+  std::vector<std::string> steps;  // Each with the bytes in use, as planned: "exp with 64 bytes".
+  int64_t peak = 0;                // As planned.
 };
+
+std::string step_text(const std::string& name, int64_t bytes) {
+  return cat(name, " with ", bytes, " bytes");
+}
+int64_t number_of(const JsonValue& object, const char* name) {
+  const JsonValue* const found = object.find(name);
+  return found == nullptr ? 0 : static_cast<int64_t>(found->number);
+}
 
 Document read_document(const std::string& path, bool fuse) {
   if (path.ends_with(".tm")) {
     const Plan plan = plan_of_file(path, "report", fuse);
-    return {plan.to_json(), false, plan.timeline().size()};
+    Document document{plan.to_json(), false, {}, plan.peak().count};
+    for (const PlanStep& step : plan.timeline())
+      document.steps.push_back(step_text(step.name, step.in_use.count));
+    return document;
   }
   Document document;
   document.text = read_text(path, "report");
@@ -92,7 +104,13 @@ Document read_document(const std::string& path, bool fuse) {
   const JsonValue* const kind = value.find("kind");
   document.is_profile = kind != nullptr && kind->text == "profile";
   check_members(value, path, document.is_profile);
-  document.steps = value.find(document.is_profile ? "steps" : "timeline")->items.size();
+  for (const JsonValue& step : value.find(document.is_profile ? "steps" : "timeline")->items) {
+    const JsonValue* const name = step.find("step");
+    document.steps.push_back(
+        step_text(name == nullptr ? "" : name->text,
+                  number_of(step, document.is_profile ? "planned" : "in_use")));
+  }
+  document.peak = number_of(value, document.is_profile ? "planned" : "peak");
   return document;
 }
 
@@ -101,11 +119,24 @@ void check_pair(const std::vector<Document>& documents) {
   if (documents[0].is_profile && documents[1].is_profile)
     throw UserError("report: both files are profiles", Source::none(),
                     "give a plan and its profile, or two plans");
-  const bool is_run = documents[0].is_profile || documents[1].is_profile;
-  if (is_run && documents[0].steps != documents[1].steps)
-    throw UserError(cat("report: the plan and the profile differ: ", documents[0].steps, " and ",
-                        documents[1].steps, " steps"),
-                    Source::none(), "give a plan and a run of the same function and sizes");
+  if (!documents[0].is_profile && !documents[1].is_profile) return;
+  const Document& plan = documents[documents[0].is_profile ? 1 : 0];
+  const Document& run = documents[documents[0].is_profile ? 0 : 1];
+  constexpr const char* remedy = "give a plan and a run of the same function and sizes";
+  if (plan.steps.size() != run.steps.size())
+    throw UserError(cat("report: the plan and the profile differ: ", plan.steps.size(), " and ",
+                        run.steps.size(), " steps"),
+                    Source::none(), remedy);
+  if (plan.peak != run.peak)
+    throw UserError(cat("report: the plan and the profile differ: ", plan.peak, " bytes at once, ",
+                        "and a run that was planned for ", run.peak),
+                    Source::none(), remedy);
+  const auto [planned, ran] =
+      std::mismatch(plan.steps.begin(), plan.steps.end(), run.steps.begin());
+  if (planned != plan.steps.end())
+    throw UserError(cat("report: the plan and the profile differ at step ",
+                        planned - plan.steps.begin(), ": ", *planned, ", and ", *ran),
+                    Source::none(), remedy);
 }
 
 }  // namespace

@@ -40,11 +40,10 @@ struct Options {
 [[noreturn]] void usage(const std::string& problem) { usage_error("show", problem); }
 
 Options parse(Arguments arguments) {
-  constexpr std::string_view kAfter = "--after=";
   Options options;
-  for (const std::string& argument : arguments) {
-    if (argument.starts_with(kAfter)) {
-      options.after = argument.substr(kAfter.size());
+  for (const std::string& argument : with_values("show", arguments, {"--after"})) {
+    if (const auto pass = value_of(argument, "--after")) {
+      options.after = *pass;
       if (options.after != "all" && passes::find(options.after) == nullptr)
         usage(cat("there is no pass '", options.after, "', only ", pass_names(", ")));
     } else {

@@ -53,15 +53,13 @@ int tour_command(Arguments arguments) {
   if (asked_for_help(arguments, kHelp)) return 0;
   std::vector<std::string> options;
   std::string report = std::filesystem::temp_directory_path() / "tidemark_tour.html";
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i] == "--small")
-      options.push_back(arguments[i]);
-    else if (arguments[i] == "--report" && i + 1 < arguments.size())
-      report = arguments[++i];
-    else if (arguments[i] == "--report")
-      usage_error("tour", "--report into which file?");
+  for (const std::string& argument : with_values("tour", arguments, {"--report"})) {
+    if (argument == "--small")
+      options.push_back(argument);
+    else if (const auto file = value_of(argument, "--report"))
+      report = *file;
     else
-      unknown_option("tour", arguments[i]);
+      unknown_option("tour", argument);
   }
   const std::string folder = folder_of_programs();
   const auto start = std::chrono::steady_clock::now();

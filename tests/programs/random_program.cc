@@ -399,7 +399,9 @@ class Writer {
       indices =
           sure(add(place, subtract, {indices, constant(place, dtype, static_cast<double>(size))}));
     const OpDef& picked = def_of(along ? &ops::take_along_axis : &ops::gather);
-    if (kind == 0) return add(place, picked, {x, indices}, Attrs().add(axis));
+    Attrs attrs = Attrs().add(axis);
+    if (along) attrs.add(true);
+    if (kind == 0) return add(place, picked, {x, indices}, attrs);
     Shape updates = places;
     if (kind == 2) {
       for (int64_t i = 1; i < from.rank(); ++i) updates.push_back(from[i]);

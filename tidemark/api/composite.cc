@@ -6,6 +6,7 @@
 #include "tidemark/api/create.h"
 #include "tidemark/api/ops.h"
 #include "tidemark/api/random.h"
+#include "tidemark/api/take_class.h"
 #include "tidemark/api/tensor_state.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/ops/typing.h"
@@ -141,13 +142,20 @@ Tensor attention(const Operand& q, const Operand& k, const Operand& v, Attention
   const double scale =
       options.scale.value_or(1.0 / std::sqrt(static_cast<double>(int64_t{query.shape()[-1]})));
   Tensor scores = matmul(query, key, {.transpose_b = true}) * scale;
-  const auto masked = [&](const Tensor& keep) {
-    scores = where(keep, std::move(scores), -std::numeric_limits<double>::infinity());
-  };
+  constexpr double out = -std::numeric_limits<double>::infinity();
+  Tensor keep;
   if (options.causal)
-    masked(arange(scores.shape()[-1]) <= expand_dims(arange(scores.shape()[-2]), 1));
-  if (options.mask) masked(*options.mask);
-  return matmul(softmax(std::move(scores)), value);
+    keep = arange(scores.shape()[-1]) <= expand_dims(arange(scores.shape()[-2]), 1);
+  if (!options.mask) {
+    if (options.causal) scores = where(keep, std::move(scores), out);
+    return matmul(softmax(std::move(scores)), value);
+  }
+  keep = options.causal ? logical_and(keep, *options.mask) : *options.mask;
+  // A query that sees no key gives zeros: it attends to all alike, which keeps its gradients
+  // numbers, and what comes of that is dropped, a row of features and not one of keys.
+  const Tensor sees = keep.rank() == 0 ? keep : any(keep, -1, keepdims);
+  scores = where(keep, std::move(scores), cast(where(sees, out, 0.0), scores.dtype()));
+  return where(sees, matmul(softmax(std::move(scores)), value), 0);
 }
 
 Tensor mse(const Operand& y_true, const Operand& y_pred, Source at) {
@@ -173,7 +181,7 @@ Tensor sparse_softmax_cross_entropy(const Operand& labels, const Operand& logits
                         " need one axis less than logits ", type_of(scores, at)),
                     at, "labels are class numbers, one for each row of logits");
   }
-  const Tensor picked = take_along_axis(scores, expand_dims(wanted, -1), -1);
+  const Tensor picked = detail::take_class(scores, expand_dims(wanted, -1), at);
   return narrowed(mean(logsumexp(scores, -1, keepdims) - picked), given.dtype());
 }
 

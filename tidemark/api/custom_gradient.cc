@@ -367,7 +367,7 @@ Tensors run_custom(const Tensors& given, const std::function<OwnResults(const Te
       all.push_back(by_variable(given.by_variables, variable, at).dense(at));
     return all_dense(all);
   };
-  record_pullback(ids, results, std::move(pullback), 0, at);
+  record_pullback(ids, results, std::move(pullback), bytes_of(own.saved), at);
   return results;
 }
 

@@ -31,6 +31,7 @@ using OwnPullback = std::function<OwnGradients(Tensors gradients)>;
 struct OwnResults {
   Tensors results;
   OwnPullback pullback;
+  Tensors saved = {};  // What the pullback holds, where that is known.
 };
 Tensors run_custom(const Tensors& inputs, const std::function<OwnResults(const Tensors& inputs)>& f,
                    Source at);
@@ -78,10 +79,11 @@ struct Calling {
 // f with a gradient of its own. It gives std::pair{y, gradient}, where `gradient(dy)` gives the
 // gradients by f's arguments (a tuple where there are several). What that function captures, by
 // value, is what is saved. Where f reads trainable Variables it gives std::pair{gradients,
-// VariableGradients}. No gradient flows to what f itself captures.
+// VariableGradients}. No gradient flows to what f itself captures. Its calls are charged to the
+// line that made it.
 template <class F>
-auto custom_gradient(F f) {
-  return [f = std::move(f)]<class... A>
+auto custom_gradient(F f, Source at = Source::here()) {
+  return [f = std::move(f), at]<class... A>
     requires detail::Takes<F, A...>
   (const A&... arguments) {
     using Both = std::invoke_result_t<const F&, const detail::Lifted<A>&...>;
@@ -90,7 +92,6 @@ auto custom_gradient(F f) {
     static_assert(!detail::captures_by_reference<G>,
                   "custom_gradient: the gradient function captures by reference, but it runs after "
                   "this call has returned: capture what it needs by value, [x, y] or [=]");
-    const Source at = Source::none();
     auto all = std::tuple<detail::Lifted<A>...>(detail::lift(arguments, at)...);
     const detail::Tensors inputs = detail::take_tensors(all);
     detail::Calling<F, Y, detail::Lifted<A>...> calling{f, std::move(all), at, {}};
@@ -114,8 +115,8 @@ auto custom_gradient(F f) {
 
 // The same in two parts: forward gives std::pair{y, saved}, backward(saved, dy) the gradients.
 template <class Forward, class Backward>
-auto custom_gradient(Forward forward, Backward backward) {
-  return [forward = std::move(forward), backward = std::move(backward)]<class... A>
+auto custom_gradient(Forward forward, Backward backward, Source at = Source::here()) {
+  return [forward = std::move(forward), backward = std::move(backward), at]<class... A>
     requires detail::Takes<Forward, A...>
   (const A&... arguments) {
     const auto whole = [&forward, &backward](const detail::Lifted<A>&... each) {
@@ -125,22 +126,23 @@ auto custom_gradient(Forward forward, Backward backward) {
       };
       return std::pair{std::move(value), std::move(gradient)};
     };
-    return custom_gradient(whole)(arguments...);
+    return custom_gradient(whole, at)(arguments...);
   };
 }
 
 // f, of which gradients keep nothing but its arguments: they run it again. Random draws are the
-// same then, and Variables have the values they had. Its Variables are those of f.
+// same then, and Variables have the values they had. Its Variables are those of f. Its calls are
+// charged to the line that made it.
 template <class F>
 class Recomputed {
  public:
-  explicit Recomputed(F f) : f_(std::move(f)) {}
+  explicit Recomputed(F f, Source at = Source::here()) : f_(std::move(f)), at_(at) {}
 
   template <class... A>
     requires detail::Takes<F, A...>
   auto operator()(const A&... arguments) const {
     using R = detail::Lifted<std::invoke_result_t<const F&, const detail::Lifted<A>&...>>;
-    const Source at = Source::none();
+    const Source at = at_;
     auto all = std::tuple<detail::Lifted<A>...>(detail::lift(arguments, at)...);
     const detail::Tensors inputs = detail::take_tensors(all);
     using Call = detail::Calling<F, R, detail::Lifted<A>...>;
@@ -165,10 +167,11 @@ class Recomputed {
 
  private:
   F f_;
+  Source at_;
 };
 template <class F>
-Recomputed<F> recompute(F f) {
-  return Recomputed<F>(std::move(f));
+Recomputed<F> recompute(F f, Source at = Source::here()) {
+  return Recomputed<F>(std::move(f), at);
 }
 
 }  // namespace tidemark

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tidemark/api/create.h"
+#include "tidemark/api/take_class.h"
 #include "tidemark/api/tape.h"
 #include "tidemark/api/tensor_state.h"
 #include "tidemark/api/trace.h"
@@ -330,8 +331,13 @@ Tensor gather(const Operand& x, const Operand& indices, int64_t axis, Source at)
 Tensor take_along_axis(const Operand& x, const Operand& indices, int64_t axis, Source at) {
   const Tensor operands[] = {tensor_of(x, at), tensor_of(indices, at)};
   const TensorType type = type_of(operands[0], at);
-  return apply_op(def_of(&ops::take_along_axis), operands,
-                  Attrs().add(plain_axis(axis, type.shape.rank(), "take_along_axis", type, at)),
+  const int64_t plain = plain_axis(axis, type.shape.rank(), "take_along_axis", type, at);
+  return apply_op(def_of(&ops::take_along_axis), operands, Attrs().add(plain).add(true), at);
+}
+
+Tensor detail::take_class(const Tensor& x, const Tensor& labels, Source at) {
+  const Tensor operands[] = {x, labels};
+  return apply_op(def_of(&ops::take_along_axis), operands, Attrs().add(x.rank() - 1).add(false),
                   at);
 }
 
@@ -439,146 +445,6 @@ Tensor tensordot(const Operand& a, const Operand& b, int64_t axes, Source at) {
 Tensor outer(const Operand& a, const Operand& b, Source at) {
   const Tensor x = reshape(a, {-1, 1}, at);
   return multiply(x, reshape(b, {-1}, at), at);
-}
-
-namespace {
-
-// How many elements padding adds before and after, so that every stride-th window has a place.
-std::pair<Dim, Dim> same_padding(Dim in, int64_t window, int64_t stride, int64_t dilation) {
-  const int64_t reach = dilation * (window - 1) + 1;
-  // (out - 1) * stride + reach - in, with the size added last: it may be below 0.
-  const Dim covered = (in + stride - 1) / stride * stride + reach;
-  const Dim wanted = in + stride;
-  const Dim total = is_less(covered, wanted) ? Dim(0) : covered - wanted;
-  return {total / 2, total - total / 2};
-}
-
-Tensor to_nhwc(const Tensor& x, ImageLayout layout, Source at) {
-  if (layout == ImageLayout::nhwc || x.rank() != 4) return x;
-  return transpose(x, {0, 2, 3, 1}, at);
-}
-
-Tensor from_nhwc(const Tensor& y, ImageLayout layout, Source at) {
-  return layout == ImageLayout::nhwc ? y : transpose(y, {0, 3, 1, 2}, at);
-}
-
-// Where no window fits there would be no places, and losses of them would be no numbers.
-void need_room(const Tensor& image, const Tensor& kernel, const ConvOptions& options, Source at) {
-  if (options.padding == Padding::same || image.rank() != 4 || kernel.rank() != 4) return;
-  for (size_t i = 0; i < 2; ++i) {
-    const auto axis = static_cast<int64_t>(i);
-    const Dim reach = (kernel.shape()[axis] - 1) * options.dilations[i] + 1;
-    if (is_less(image.shape()[axis + 1], reach))
-      throw UserError(cat("conv2d: a window of ", reach, " does not fit axis ", axis + 1, " of ",
-                          type_of(image, at)),
-                      at, "use td::Padding::same, or a smaller window");
-  }
-}
-
-}  // namespace
-
-Tensor conv2d(const Operand& x, const Operand& w, ConvOptions options, Source at) {
-  const SourceScope scope(at);
-  Tensor image = to_nhwc(tensor_of(x, at), options.layout, at);
-  Tensor kernel = tensor_of(w, at);
-  const DType common = promote(image.dtype(), kernel.dtype());
-  image = cast(image, common, at);
-  kernel = cast(kernel, common, at);
-  need_room(image, kernel, options, at);
-  ops::ConvSpec spec;
-  spec.groups = options.groups;
-  for (size_t i = 0; i < 2; ++i) {
-    spec.stride[i] = options.strides[i];
-    spec.dilation[i] = options.dilations[i];
-    if (options.padding == Padding::same && image.rank() == 4 && kernel.rank() == 4 &&
-        options.strides[i] > 0) {
-      const auto axis = static_cast<int64_t>(i);
-      const auto [low, high] = same_padding(image.shape()[axis + 1], kernel.shape()[axis],
-                                            options.strides[i], options.dilations[i]);
-      spec.pad_low[i] = low.word();
-      spec.pad_high[i] = high.word();
-    }
-  }
-  const Tensor operands[] = {image, kernel};
-  return from_nhwc(apply_op(def_of(&ops::conv2d), operands, spec.attrs(), at), options.layout, at);
-}
-
-namespace {
-
-// Windows by taps: the result for tap (i, j) of every window is a strided view of the padded image,
-// and taps combine in order. Nothing larger than the image is held.
-template <class Combine>
-Tensor pooled(const Tensor& image, const PoolOptions& options, const Operand& outside,
-              const char* name, Source at, Combine combine) {
-  const SourceScope scope(at);
-  const TensorType type = type_of(image, at);
-  if (type.shape.rank() != 4)
-    throw UserError(cat(name, ": needs an image of four axes, got ", type), at,
-                    "one image alone: td::expand_dims(x, 0)");
-  const std::array<int64_t, 2> strides = options.strides.value_or(options.size);
-  Padding2 widths(4);
-  Dim out[2];
-  for (size_t i = 0; i < 2; ++i) {
-    const auto axis = static_cast<int64_t>(i) + 1;
-    if (options.size[i] < 1 || strides[i] < 1)
-      throw UserError(cat(name, ": windows and strides must be at least 1, got ", options.size[i],
-                          " and ", strides[i]),
-                      at, "a window of 1 with stride 1 leaves the axis as it is");
-    if (options.padding == Padding::same)
-      widths[i + 1] = same_padding(type.shape[axis], options.size[i], strides[i], 1);
-    const Dim all = type.shape[axis] + widths[i + 1].first + widths[i + 1].second;
-    if (is_less(all, options.size[i]))
-      throw UserError(
-          cat(name, ": a window of ", options.size[i], " does not fit axis ", axis, " of ", type),
-          at, "use td::Padding::same, or a smaller window");
-    out[i] = (all - options.size[i]) / strides[i] + 1;
-  }
-  const bool pads = options.padding == Padding::same;
-  const Tensor padded = pads ? pad(image, widths, outside, at) : image;
-  const AxisList sizes{type.shape[0].word(), out[0].word(), out[1].word(), type.shape[3].word()};
-  const AxisList steps{1, strides[0], strides[1], 1};
-  Tensor total;
-  for (int64_t i = 0; i < options.size[0]; ++i) {
-    for (int64_t j = 0; j < options.size[1]; ++j) {
-      const Tensor tap = apply_view(def_of(&ops::slice), padded,
-                                    Attrs().add(AxisList{0, i, j, 0}).add(sizes).add(steps), at);
-      total =
-          total.has_value() ? combine(std::move(total), tap) : detail::dense(identity(tap, at), at);
-    }
-  }
-  return total;
-}
-
-Operand lowest(DType dtype, Source at) {
-  if (is_float(dtype)) return Operand(-std::numeric_limits<double>::infinity(), at);
-  if (dtype == DType::i32) return Operand(std::numeric_limits<int32_t>::min(), at);
-  if (dtype == DType::i64) return Operand(std::numeric_limits<int64_t>::min(), at);
-  return Operand(0, at);
-}
-
-}  // namespace
-
-Tensor max_pool(const Operand& x, PoolOptions options, Source at) {
-  const Tensor image = to_nhwc(tensor_of(x, at), options.layout, at);
-  const auto larger = [&](Tensor&& a, const Tensor& b) { return maximum(std::move(a), b, at); };
-  return from_nhwc(pooled(image, options, lowest(image.dtype(), at), "max_pool", at, larger),
-                   options.layout, at);
-}
-
-Tensor avg_pool(const Operand& x, PoolOptions options, Source at) {
-  Tensor image = to_nhwc(tensor_of(x, at), options.layout, at);
-  if (!is_float(image.dtype())) image = cast(image, DType::f32, at);
-  const auto plus = [&](Tensor&& a, const Tensor& b) { return add(std::move(a), b, at); };
-  Tensor total = pooled(image, options, Operand(0, at), "avg_pool", at, plus);
-  if (options.padding == Padding::valid) {
-    total = divide(std::move(total), Operand(options.size[0] * options.size[1], at), at);
-  } else {
-    // How many taps of each window lie inside: the same sum over an image of ones, one channel.
-    const Tensor flat = ones({1, image.shape()[1], image.shape()[2], 1}, image.dtype(), at);
-    total =
-        divide(std::move(total), pooled(flat, options, Operand(0, at), "avg_pool", at, plus), at);
-  }
-  return from_nhwc(total, options.layout, at);
 }
 
 }  // namespace tidemark

@@ -172,7 +172,8 @@ struct AttentionOptions {
   std::optional<double> scale = {};  // Default: 1 / sqrt of the last size.
   std::optional<Tensor> mask = {};   // Bool, broadcast to [..., queries, keys]: false leaves out.
 };
-// softmax(q k' scale) v over the last two axes: [..., tokens, features].
+// softmax(q k' scale) v over the last two axes: [..., tokens, features]. A query for which the mask
+// leaves no key gives zeros.
 Tensor attention(const Operand& q, const Operand& k, const Operand& v,
                  AttentionOptions options = {}, Source at = Source::here());
 // The mean of squared differences.

@@ -18,18 +18,32 @@
 namespace tidemark::random {
 namespace {
 
-// The seed of the global generator, and how many draws have been taken from it: until a function is
-// traced that draws. From then on both stand in a Variable, which functions read and write.
+// Initializers draw from a sequence of their own: a function runs them all before it runs, eager
+// code runs each where its Variable is first read, between the draws of the program.
+enum Sequence : size_t { program_draws = 0, initializer_draws = 1 };
+
+// The seed of the global generator, and how many draws have been taken from each sequence: until a
+// function is traced that draws. From then on all stand in a Variable, which functions read and
+// write.
 std::atomic<uint64_t> global_seed{0};
-std::atomic<uint64_t> global_draws{0};
+std::atomic<uint64_t> global_draws[2]{0, 0};
 constinit std::atomic<bool> in_variable{false};
 
 std::vector<int64_t> generator_words() {
   return {static_cast<int64_t>(Key(global_seed.load(std::memory_order_relaxed)).value()),
-          static_cast<int64_t>(global_draws.load(std::memory_order_relaxed))};
+          static_cast<int64_t>(global_draws[program_draws].load(std::memory_order_relaxed)),
+          static_cast<int64_t>(global_draws[initializer_draws].load(std::memory_order_relaxed))};
 }
 
-// The key, and the number of draws.
+uint64_t key_of_draw(uint64_t generator_key, Sequence sequence, uint64_t draw) {
+  constexpr uint64_t kInitializers = 0x696e697469616cULL;  // No number of draws comes near it.
+  const bool is_program = sequence == program_draws;
+  const uint64_t first =
+      is_program ? generator_key : compile::fold_key(generator_key, kInitializers);
+  return compile::fold_key(first, draw);
+}
+
+// The key, and the number of draws of each sequence.
 const Variable& generator() {
   static constinit MadeOnce<Variable> made;
   return made.get([] {
@@ -43,14 +57,16 @@ const Variable& generator() {
 
 // What a draw without a key takes from the generator.
 uint64_t next_key() {
+  const Sequence sequence = detail::RunsInitializer::now() ? initializer_draws : program_draws;
   if (!in_variable.load(std::memory_order_acquire)) {
-    const uint64_t draw = global_draws.fetch_add(1, std::memory_order_relaxed);
-    return compile::fold_key(Key(global_seed.load(std::memory_order_relaxed)).value(), draw);
+    const uint64_t draw = global_draws[sequence].fetch_add(1, std::memory_order_relaxed);
+    return key_of_draw(Key(global_seed.load(std::memory_order_relaxed)).value(), sequence, draw);
   }
   const std::lock_guard guard(detail::VariableState::of(generator())->lock);
-  const std::vector<int64_t> words = generator().value().to_vector<int64_t>();
-  generator().assign(constant(std::vector<int64_t>{words[0], words[1] + 1}));
-  return compile::fold_key(static_cast<uint64_t>(words[0]), static_cast<uint64_t>(words[1]));
+  std::vector<int64_t> words = generator().value().to_vector<int64_t>();
+  const int64_t draw = words[1 + sequence]++;
+  generator().assign(constant(words));
+  return key_of_draw(static_cast<uint64_t>(words[0]), sequence, static_cast<uint64_t>(draw));
 }
 
 Tensor folded(const Tensor& key, const Tensor& data, Source at) {
@@ -121,7 +137,7 @@ Key Key::fold_in(const Operand& data) const {
 
 void seed(uint64_t seed) {
   global_seed.store(seed, std::memory_order_relaxed);
-  global_draws.store(0, std::memory_order_relaxed);
+  for (std::atomic<uint64_t>& draws : global_draws) draws.store(0, std::memory_order_relaxed);
   if (in_variable.load(std::memory_order_acquire) || detail::tracing())
     generator().assign(constant(generator_words()));
 }
@@ -134,8 +150,8 @@ Tensor state(Source at) {
 
 void set_state(const Tensor& state, Source at) {
   const TensorType type = detail::type_of(state, at);
-  if (type != TensorType{DType::i64, {2}}) {
-    throw UserError(cat("random::set_state: the state is i64[2], this is ", type), at,
+  if (type != TensorType{DType::i64, {3}}) {
+    throw UserError(cat("random::set_state: the state is i64[3], this is ", type), at,
                     "give what td::random::state() gave");
   }
   generator().assign(Operand(state, at));

@@ -25,9 +25,10 @@ class Key {
   Tensor traced_;
 };
 
-// Where draws without a key come from: each takes the next key of this generator.
+// Where draws without a key come from: each takes the next key of this generator. Initializers of
+// Variables have a sequence of their own in it, so that when they run changes no other draw.
 void seed(uint64_t seed);
-// Where this generator stands, i64[2]: set again, draws go on from there as they did the first
+// Where this generator stands, i64[3]: set again, draws go on from there as they did the first
 // time.
 Tensor state(Source at = Source::here());
 void set_state(const Tensor& state, Source at = Source::here());

@@ -78,6 +78,7 @@ void initialize(const VariableState& state, Source at) {
   Tensor made;
   try {
     const SourceScope scope(state.at);  // Its bytes are charged to the line that declared it.
+    const RunsInitializer draws;
     made = tensor_of(state.initializer(state.shape, state.dtype), state.at, state.dtype);
   } catch (...) {
     state.initializing = false;
@@ -134,6 +135,7 @@ void assign_pointwise(VariableState& state, const BinaryOp& op, const Operand& x
 
 VariableState::~VariableState() { disown(value); }
 
+constinit thread_local bool RunsInitializer::now_ = false;
 constinit thread_local VariableShadow* KeepVariables::current_ = nullptr;
 constinit thread_local VariableShadow* ReplayVariables::current_ = nullptr;
 

@@ -84,6 +84,20 @@ class ReplayVariables {
   VariableShadow* outer_;
 };
 
+// In its life an initializer runs on this thread: what it draws comes from a sequence of its own.
+class RunsInitializer {
+ public:
+  RunsInitializer() : outer_(std::exchange(now_, true)) {}
+  ~RunsInitializer() { now_ = outer_; }
+  RunsInitializer(const RunsInitializer&) = delete;
+  RunsInitializer& operator=(const RunsInitializer&) = delete;
+  static bool now() { return now_; }
+
+ private:
+  static constinit thread_local bool now_;
+  bool outer_;
+};
+
 // From now on the state of the global random generator stands in a Variable, as other state does.
 void put_generator_in_variable();
 

@@ -1,6 +1,7 @@
 #include "tidemark/api/vectorize.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "tidemark/ops/contract.h"
 #include "tidemark/ops/program.h"
@@ -48,7 +49,11 @@ class Lifting {
   };
 
   const Node& node(int32_t number) const { return graph_.nodes[static_cast<size_t>(number)]; }
-  Lifted at(Value inner) const { return lifted_[static_cast<size_t>(inner.node)]; }
+  Lifted at(Value inner) const {
+    Lifted found = lifted_[static_cast<size_t>(inner.node)];
+    if (inner.result > 0) found.value.result = inner.result;  // Of a call.
+    return found;
+  }
   void set(Value inner, Lifted value) {
     if (lifted_.size() <= static_cast<size_t>(inner.node))
       lifted_.resize(static_cast<size_t>(inner.node) + 1);
@@ -91,6 +96,7 @@ class Lifting {
 
   void lift(int32_t number) {
     const Node inner = node(number);  // The list grows meanwhile.
+    if (inner.op->self == &ops::call) return lift_call(number, inner);
     const bool has_axis = std::any_of(inner.inputs.begin(), inner.inputs.end(),
                                       [&](Value input) { return at(input).has_axis; });
     if (!inner.regions.empty() || inner.op->family == Family::effect || inner.results.size() != 1)
@@ -104,6 +110,36 @@ class Lifting {
     type.shape.insert(0, count_);
     inputs = inputs_of(inner);
     set({number, 0}, {add(*inner.op, inputs, attrs_of(inner), type, inner.source), true});
+  }
+
+  // A function with a gradient of its own, or one that is run again: its body and its gradient take
+  // the axis, and so must all that they read, since inside nobody can tell what repeats.
+  void lift_call(int32_t number, const Node& inner) {
+    Node call = inner;
+    for (Value& input : call.inputs) {
+      if (!at(input).has_axis || repeats(at(input).value)) refuse(inner);
+      input = at(input).value;
+    }
+    for (RegionId& region : call.regions) region = lifted_region(region, inner);
+    for (TensorType& type : call.results) type.shape.insert(0, count_);
+    set({number, 0}, {{graph_.add_node(into_, std::move(call)), 0}, true});
+  }
+  RegionId lifted_region(RegionId from, const Node& call) {
+    const Region inner = graph_.regions[static_cast<size_t>(from)];
+    const RegionId fresh = graph_.add_region();
+    const RegionId outside = std::exchange(into_, fresh);
+    for (const Value parameter : inner.parameters) {
+      TensorType type = graph_.type(parameter);
+      type.shape.insert(0, count_);
+      set(parameter, {graph_.add_parameter(fresh, type, call.source), true});
+    }
+    for (const int32_t number : inner.nodes) lift(number);
+    for (const Value result : inner.results) {
+      if (!at(result).has_axis || repeats(at(result).value)) refuse(call);
+      graph_.regions[static_cast<size_t>(fresh)].results.push_back(at(result).value);
+    }
+    into_ = outside;
+    return fresh;
   }
 
   // Operands of one shape each broadcast against the result; of others the axis comes first.

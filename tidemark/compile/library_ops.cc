@@ -142,12 +142,30 @@ void run_gather(const OpDef& op, std::span<const ArrayRef> operands, const Attrs
                   result.data);
 }
 
+// A class that is not there; the last ones are not meant by negative numbers.
+void check_classes(const library::Indices& list, const ArrayRef& x, int64_t axis, Source at) {
+  const int64_t size = x.shape[axis];
+  for (int64_t i = 0; i < list.count; ++i) {
+    if (list[i] >= 0 && list[i] < size) [[likely]]
+      continue;
+    throw UserError(cat("class ", list[i], " is out of range for axis ", axis, " of ",
+                        TensorType{x.dtype, x.shape}),
+                    at, cat("class numbers go from 0 to ", size - 1));
+  }
+}
+
 void run_take_along(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
                     const ArrayRef& result, Source at) {
-  const int64_t axis = attrs.read().integer();
+  Attrs::Reader read = attrs.read();
+  const int64_t axis = read.integer();
+  const bool from_end = read.boolean();
   const Dense indices(operands[1]);
   if (WorkspacePart::counting()) return;
-  const library::Indices list = checked_indices(op, indices.ref(), operands[0], axis, at);
+  library::Indices list{indices.ref().data, indices.ref().dtype, indices.ref().size()};
+  if (from_end)
+    list = checked_indices(op, indices.ref(), operands[0], axis, at);
+  else
+    check_classes(list, operands[0], axis, at);
   library::take_along(operands[0], axis, list, result.shape, result.data);
 }
 

@@ -172,6 +172,7 @@ KeptRows FileCacheStage::found(const Places& places) const {
     file.call().refuse(cat("holds ", count, " elements, this dataset gives ", wanted),
                        "delete it if the dataset has changed, or give another path");
   const auto mapping = file.map();
+  file.check_size();
   check_bools(*mapping, places, count, file.call());
   Element columns{{}, places.form};
   for (size_t leaf = 0; leaf < places.types.size(); ++leaf)

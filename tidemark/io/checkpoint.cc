@@ -56,7 +56,7 @@ constexpr int64_t kPieceBytes = 4 << 20;
 CheckpointItem random_item() {
   return {.name = kRandom,
           .dtype = DType::i64,
-          .shape = Shape{2},
+          .shape = random::state().shape(),
           .get = [] { return random::state(); },
           .set = [](const Tensor& state) { random::set_state(state); }};
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <concepts>
+#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -17,7 +18,8 @@ namespace tidemark::nn {
 //   td::nn::Lambda block([dense](const td::Tensor& x) { return x + dense(x); }, dense);
 //
 // A function that takes the layers itself, [](const Tensor& x, const Dense& dense), may be cloned
-// too. Variables are named by place: "0/kernel".
+// too, and nn::predict compiles it where it captures nothing. Variables are named by place:
+// "0/kernel".
 template <class F, class... Layers>
 class Lambda {
   static constexpr bool kTakesLayers =
@@ -45,6 +47,13 @@ class Lambda {
       detail::walk_variables(layers_, path, replace);
     else
       detail::refuse_closure(path);
+  }
+  // A closure that holds its layers itself cannot be given others in their place.
+  bool tidemark_identity(std::string& key) const {
+    if constexpr (kTakesLayers || sizeof...(Layers) == 0)
+      return detail::add_identity_of(f_, key) && detail::add_identity_of(layers_, key);
+    else
+      return false;
   }
 
  private:

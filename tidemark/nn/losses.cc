@@ -2,6 +2,7 @@
 
 #include "tidemark/api/create.h"
 #include "tidemark/api/ops.h"
+#include "tidemark/api/take_class.h"
 #include "tidemark/base/error.h"
 
 namespace tidemark::nn::losses {
@@ -133,7 +134,7 @@ Tensor sparse(const Tensor& y_true, const Tensor& y_pred, const CrossEntropyOpti
         cat(name, ": labels ", type_text(y_true), " do not fit y_pred ", type_text(y_pred)), at,
         "one class number for each row: the shape of y_pred without its last axis");
   const Tensor x = wide(y_pred);
-  const Tensor picked = take_along_axis(x, label, -1);
+  const Tensor picked = detail::take_class(x, label, at);
   const double smoothing = options.label_smoothing;
   if (!options.from_logits) {
     if (smoothing == 0) return -mean(log_of(picked));

@@ -2,6 +2,7 @@
 
 #include "tidemark/api/create.h"
 #include "tidemark/api/ops.h"
+#include "tidemark/api/take_class.h"
 #include "tidemark/base/error.h"
 
 namespace tidemark::nn::metrics {
@@ -46,7 +47,7 @@ Tensor TopK::operator()(const Operand& y_true, const Operand& y_pred, int64_t k,
     throw UserError(cat("metrics::top_k: k must be positive, got ", k), at,
                     "it is how many classes may be given");
   const Tensor label = expand_dims(labels_of("metrics::top_k", given(y_true), scores, at), -1);
-  const Tensor mine = take_along_axis(scores, label, -1);
+  const Tensor mine = detail::take_class(scores, label, at);
   const Tensor before = arange(scores.shape()[-1]) < label;
   const Tensor ahead = where(before, scores >= mine, scores > mine);
   return share(sum(cast(ahead, DType::i32), -1) < k);

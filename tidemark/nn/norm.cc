@@ -1,5 +1,6 @@
 #include "tidemark/nn/norm.h"
 
+#include <algorithm>
 #include <initializer_list>
 #include <vector>
 
@@ -39,6 +40,11 @@ void build(const Variable& vector, const Tensor& x, const char* kind, const std:
     detail::refuse(
         kind, name, cat("built for ", built, " features, got ", features),
         "a layer keeps the size of its first input: make another for inputs of this size", at);
+}
+
+// Asked size by size, so that sizes that are open stay so.
+bool is_empty(const Tensor& x) {
+  return std::any_of(x.shape().begin(), x.shape().end(), [](Dim size) { return size == 0; });
 }
 
 std::optional<Tensor> value_of(const std::optional<Variable>& variable, Source at) {
@@ -97,7 +103,7 @@ Tensor BatchNorm::call(const Tensor& x, Source at) const {
   for (const Variable* figure : {&running_mean, &running_variance})
     build(*figure, x, kKind, name_, at);
   Tensor centre, spread;
-  if (is_training()) {
+  if (is_training() && !is_empty(x)) {  // An empty batch has no figures.
     std::vector<int64_t> axes;
     for (int64_t axis = 0; axis < x.rank() - 1; ++axis) axes.push_back(axis);
     centre = mean(x, axes);

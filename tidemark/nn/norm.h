@@ -67,7 +67,7 @@ struct BatchNormOptions {
 };
 
 // By feature (the last axis), over all other axes. In train mode by the figures of the batch, which
-// move the running ones; else by the running ones.
+// move the running ones; else, and where the batch is empty, by the running ones.
 class BatchNorm : public detail::Identified {
  public:
   explicit BatchNorm(BatchNormOptions options = {}, Source at = Source::here());

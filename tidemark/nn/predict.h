@@ -30,7 +30,9 @@ namespace tidemark::nn {
 
 // In evaluation mode, whatever the mode is. The program is compiled once and remembered, for the
 // models used last, as a function of the parameters: it holds none of their bytes. A model that is
-// or holds a closure with captures is run op by op.
+// or holds a closure with captures is run op by op: nobody can tell what such a closure holds, so
+// that a program remembered for it would keep its bytes alive, and might be that of another value.
+// nn::Lambda takes the layers beside the function instead, and is compiled.
 template <LayerFunction Model>
 Tensor predict(const Model& model, const Tensor& x, Source at = Source::here()) {
   std::string key = typeid(Model).name();

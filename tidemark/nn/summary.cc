@@ -28,23 +28,25 @@ struct SeenCall {
   std::string output;
 };
 
+// "f32[?, 10]": what was said to be open, and what comes of it, is so whatever the example is.
+std::string type_text(const Tensor& x) {
+  Shape shape = x.shape();
+  for (int64_t axis = 0; axis < shape.rank(); ++axis)
+    if (shape[axis].is_open()) shape.set(axis, open);
+  return cat(x.dtype(), shape);
+}
+TensorSpec known_spec(const Tensor& x) { return spec(closed(x.shape()), x.dtype()); }
+
 class Listing final : public LayerObserver {
  public:
   std::vector<SeenCall> calls;
 
  private:
   void saw(const LayerCall& call) override {
-    calls.push_back({call.kind, call.name, call.layer,
-                     spec(closed(call.input.shape()), call.input.dtype()),
-                     cat(call.output.dtype(), closed(call.output.shape()))});
+    calls.push_back(
+        {call.kind, call.name, call.layer, known_spec(call.input), type_text(call.output)});
   }
 };
-
-TensorSpec with_known_sizes(TensorSpec spec) {
-  for (int64_t axis = 0; axis < spec.shape.rank(); ++axis)
-    if (spec.shape[axis].is_open()) spec.shape.set(axis, 1);
-  return spec;
-}
 
 LayerProgram program_of(const AnyLayer& layer, Source at) {
   return LayerProgram(layer, {.name = "summary"}, at);
@@ -156,14 +158,19 @@ void build_model(const AnyLayer& model, const TensorSpec& input, Source at) {
 Summary summarize(const AnyLayer& model, const NamedVariables& variables, const TensorSpec& input,
                   Source at) {
   const SourceScope scope(at);
-  const TensorSpec known = with_known_sizes(input);
   Summary summary;
+  summary.had_open_sizes = input.shape.is_open();
   std::vector<SeenCall> calls;
   {
     Listing listing;
-    summary.forward_peak = program_of(model, at).plan(known, {}, at).peak();
+    const auto noting = [&](const Tensor& x) {
+      summary.input = known_spec(x);
+      return model(x, at);
+    };
+    summary.forward_peak = program_of(noting, at).plan(input, {}, at).peak();
     calls = std::move(listing.calls);
   }
+  const TensorSpec& known = summary.input;
   VariablesOnce counted;
   for (const SeenCall& call : calls) summary.rows.push_back(row_of(call, variables, counted, at));
 
@@ -195,10 +202,14 @@ std::ostream& operator<<(std::ostream& out, const Summary& summary) {
   for (const detail::Line& line : lines)
     for (size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
   for (const detail::Line& line : lines) detail::print_line(out, line, widths);
-  return out << "trained: " << detail::grouped(summary.trainable) << " of "
-             << detail::grouped(summary.total.parameters) << " parameters\n"
-             << "a call needs " << summary.forward_peak << " at once, one with gradients "
-             << summary.training_peak << '\n';
+  out << "trained: " << detail::grouped(summary.trainable) << " of "
+      << detail::grouped(summary.total.parameters) << " parameters\n"
+      << "a call needs " << summary.forward_peak << " at once, one with gradients "
+      << summary.training_peak << '\n';
+  if (summary.had_open_sizes)
+    out << "bytes are those of an input " << summary.input.dtype << summary.input.shape
+        << ": \"?\" may be any size\n";
+  return out;
 }
 
 }  // namespace tidemark::nn

@@ -15,7 +15,7 @@ namespace tidemark::nn {
 struct SummaryRow {
   std::string name = {};    // Where its Variables stand: "blocks/0/up".
   std::string kind = {};    // "nn::Dense".
-  std::string output = {};  // "f32[8, 128]"
+  std::string output = {};  // "f32[8, 128]"; a size that is open is "?".
   int64_t parameters = 0;   // Elements of its Variables; of one that stands above, 0.
   Bytes parameter_bytes = {};
   Bytes saved = {};        // What its gradient keeps of a call, beside its input and its Variables.
@@ -29,6 +29,8 @@ struct Summary {
   int64_t trainable = 0;
   Bytes forward_peak;   // Of a call of the model, in evaluation mode.
   Bytes training_peak;  // Of a call with the gradients by all that is trained, in train mode.
+  TensorSpec input;     // What all bytes are for.
+  bool had_open_sizes = false;  // Whether sizes of it stand for sizes that are open.
 };
 std::ostream& operator<<(std::ostream& out, const Summary& summary);
 
@@ -42,8 +44,9 @@ void build_model(const nn::AnyLayer& model, const TensorSpec& input, Source at);
 
 namespace tidemark::nn {
 
-// For an input of this type; sizes that are open count as 1. Figures are those of plans: nothing
-// runs and nothing is allocated, but the layers take their shapes.
+// For an input of this type. Where sizes are open, bytes are those of an example, as in plans; the
+// table says which. Figures are those of plans: nothing runs and nothing is allocated, but the
+// layers take their shapes.
 template <LayerFunction Model>
 Summary summary(const Model& model, const TensorSpec& input, Source at = Source::here()) {
   return detail::summarize(model, named_variables(model), input, at);

@@ -117,13 +117,14 @@ Term numbers_along(Builder* builder, int64_t axis, const Shape& shape, DType dty
 
 // The gradient of one element picked along an axis: where its number is the index. It is computed
 // by element, so that the kernel that uses it makes it.
-Term put_where_picked(Term g, Term x, Term indices, int64_t axis) {
+Term put_where_picked(const GradContext& context, int64_t axis, bool from_end) {
+  const Term g = context.g, x = context.operands[0];
   const int64_t size = x.shape()[axis];
   const DType dtype = size < INT32_MAX ? DType::i32 : DType::i64;
-  const Term wide = term::cast(indices, dtype);
-  const Term plain = term::where(term::less(wide, wide.like(0)), wide + static_cast<double>(size),
-                                 wide);  // Negative ones count from the end.
-  const Term hit = term::equal(numbers_along(g.builder, axis, x.shape(), dtype), plain);
+  Term index = term::cast(context.operands[1], dtype);
+  if (from_end)
+    index = term::where(term::less(index, index.like(0)), index + static_cast<double>(size), index);
+  const Term hit = term::equal(numbers_along(g.builder, axis, x.shape(), dtype), index);
   return term::where(hit, g, g.like(0));
 }
 
@@ -131,11 +132,12 @@ Term put_where_picked(Term g, Term x, Term indices, int64_t axis) {
 
 Term grad_take_along_axis(const GradContext& context, int index) {
   if (index != 0) return {};
-  const int64_t axis = axis_of(context.attrs);
+  Attrs::Reader read = context.attrs.read();
+  const int64_t axis = read.integer();
   const Term x = context.operands[0], indices = context.operands[1];
   if (indices.shape()[axis] == 1 && !x.shape()[axis].is_traced())
-    return put_where_picked(context.g, x, indices, axis);
-  const Attrs attrs = Attrs().add(axis_of(context.attrs)).add(true);
+    return put_where_picked(context, axis, read.boolean());
+  const Attrs attrs = Attrs().add(axis).add(true);
   return scatter_add.apply({context.operands[0].like(0), context.operands[1], context.g}, attrs);
 }
 
@@ -222,8 +224,8 @@ Term grad_scatter_add(const GradContext& context, int index) {
   if (index == 0) return context.g;
   Attrs::Reader read = context.attrs.read();
   const Attrs axis = Attrs().add(read.integer());
-  const NamedOp& back = read.boolean() ? take_along_axis : gather;
-  return back.apply({context.g, context.operands[1]}, axis);
+  if (!read.boolean()) return gather.apply({context.g, context.operands[1]}, axis);
+  return take_along_axis.apply({context.g, context.operands[1]}, Attrs(axis).add(true));
 }
 
 void reference_scatter_add(const ReferenceContext& context) {

@@ -29,6 +29,9 @@ void reference_first_equal(const ReferenceContext& context);
 
 inline constexpr AttrDef kScatterAttrs[] = {{"axis", AttrKind::integer},
                                             {"along", AttrKind::boolean}};
+// Whether a negative index counts from the end; else it is out of range, as a class number is.
+inline constexpr AttrDef kTakeAlongAttrs[] = {{"axis", AttrKind::integer},
+                                              {"from_end", AttrKind::boolean}};
 inline constexpr AttrDef kCumsumAttrs[] = {{"axis", AttrKind::integer},
                                            {"reverse", AttrKind::boolean}};
 
@@ -47,7 +50,7 @@ inline constexpr NamedOp take_along_axis = {
     .brief = "One element for each index, at the index's own place in the other axes.",
     .family = Family::index,
     .arity = 2,
-    .attrs = kAxisAttr,
+    .attrs = kTakeAlongAttrs,
     .infer = rule::infer_take_along_axis,
     .grad = rule::grad_take_along_axis,
     .reference = rule::reference_take_along_axis,

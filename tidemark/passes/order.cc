@@ -446,6 +446,14 @@ Looked looked_at(const Graph& graph, const Node& node) {
   return {node.inputs[1], graph.type(node.inputs[0]).shape[axis].word()};
 }
 
+// Whether negative indices are out of range too: that others did not fail does not tell.
+bool refuses_negative(const Node& node) {
+  if (node.op->self != &ops::take_along_axis) return false;
+  Attrs::Reader read = node.attrs.read();
+  read.integer();
+  return !read.boolean();
+}
+
 // Takes the mark off the index ops that compute with what another has given for the same index: by
 // then it has been looked at.
 void unmark_checked(const Graph& graph, const Region& region, std::vector<bool>& fallible) {
@@ -473,7 +481,7 @@ void unmark_checked(const Graph& graph, const Region& region, std::vector<bool>&
         return knows[static_cast<size_t>(input.node)];
       });
       if (node.op->family != Family::index || looked_at(graph, node) != looked) continue;
-      if (knows[number]) fallible[i] = false;
+      if (knows[number] && !refuses_negative(node)) fallible[i] = false;
       knows[number] = true;
     }
     for (const int32_t number : region.nodes) knows[static_cast<size_t>(number)] = false;

@@ -69,6 +69,32 @@ struct TapeSeries {
   explicit TapeSeries(int64_t step) : records(step) {}
 };
 
+// Every n-th step. Where there is no more room every second one is forgotten, and n doubles.
+class History {
+ public:
+  History() { points_.reserve(kMost); }
+  void add(int64_t step) {
+    last_ = {step, memory::current()};
+    if (step % every_ != 0) return;
+    if (points_.size() == kMost) {
+      every_ *= 2;
+      std::erase_if(points_, [&](const WatchPoint& point) { return point.step % every_ != 0; });
+    }
+    if (step % every_ == 0) points_.push_back(last_);
+  }
+  std::vector<WatchPoint> points() const {
+    std::vector<WatchPoint> all = points_;
+    if (last_.step > 0 && (all.empty() || all.back().step != last_.step)) all.push_back(last_);
+    return all;
+  }
+
+ private:
+  static constexpr size_t kMost = 511;  // And the last one.
+  int64_t every_ = 1;
+  std::vector<WatchPoint> points_;
+  WatchPoint last_;
+};
+
 // One for each number of a list that grows.
 template <class One>
 void follow(std::vector<One>& series, size_t count, int64_t step) {
@@ -88,6 +114,7 @@ struct StepMonitor::Watched {
   std::vector<TapeSeries> tapes;
   std::vector<detail::CappedLine> capped;
   Series cache, code, outside;
+  History history;
   OutsidePages pages;
   int64_t outside_at_start = 0;
 
@@ -158,6 +185,7 @@ int64_t StepMonitor::Watched::bytes_outside() const {
 
 // The system is asked at most 64 times while the steps double.
 void StepMonitor::Watched::read_process() {
+  history.add(steps);
   cache.add(steps, memory::cached().count);
   code.add(steps, memory::code().count);
   const auto every = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(steps))) / 64;
@@ -369,6 +397,7 @@ void StepMonitor::Watched::add_process(WatchReport& report) const {
 WatchReport StepMonitor::report() const {
   WatchReport report;
   report.steps = watched_->steps;
+  report.history = watched_->history.points();
   watched_->add_lines(report);
   watched_->add_functions(report);
   watched_->add_tapes(report);

@@ -51,8 +51,17 @@ struct TraceRow {
   Bytes captured_bytes;  // Of tensors of the outside that they keep alive.
 };
 
+// At the end of a step.
+struct WatchPoint {
+  int64_t step = 0;
+  Bytes in_use;
+};
+
 struct WatchReport {
   int64_t steps = 0;
+  // What tensors held: of every step, or of every 2nd, 4th, ... so that they are 512 at most, and
+  // of the last one.
+  std::vector<WatchPoint> history;
   std::vector<GrowthRow> rows;   // What is not flat, then cache, code and the rest of the process.
   std::vector<TraceRow> traces;  // Functions that were traced, or that hold captured tensors.
   int64_t flat_lines = 0;        // Lines that hold tensors and do not grow,

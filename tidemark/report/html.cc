@@ -64,10 +64,16 @@ void write_html(const std::string& path, const Plan& plan, Source at) {
 }
 
 void write_html(const std::string& path, const Plan& plan, const Profile& profile, Source at) {
+  constexpr const char* remedy =
+      "give the plan and the profile of the same function with the same sizes";
   if (plan.timeline().size() != profile.steps.size())
     throw UserError(cat("write_html: the plan has ", plan.timeline().size(), " steps, the profile ",
                         profile.steps.size()),
-                    at, "give the plan and the profile of the same function with the same sizes");
+                    at, remedy);
+  if (plan.peak() != profile.planned)
+    throw UserError(cat("write_html: the plan needs ", plan.peak().count,
+                        " bytes at once, the run was planned for ", profile.planned.count),
+                    at, remedy);
   const std::string documents[] = {plan.to_json(), profile.to_json()};
   write_file(path, html_page(documents), "write_html", at);
 }

@@ -5,6 +5,7 @@
 //   auto [result, profile] = step.profile(x);
 //   td::report::write_html("run.html", plan, profile);
 //   td::report::write_trace("run.json", profile);   // For ui.perfetto.dev or chrome://tracing.
+//   td::report::write_html("growth.html", td::memory::watch(1000, [&] { train(); }));
 //
 // A page is one file that needs nothing else: no network, no other file. docs/report.md shows one.
 #pragma once
@@ -14,6 +15,7 @@
 
 #include "tidemark/api/plan.h"
 #include "tidemark/base/source.h"
+#include "tidemark/report/growth.h"
 
 namespace tidemark::report {
 
@@ -24,6 +26,10 @@ void write_html(const std::string& path, const Plan& plan, const Profile& profil
 // Two plans compared.
 void write_html(const std::string& path, const Plan& before, const Plan& after,
                 Source at = Source::here());
+
+// What a loop held from step to step, as a line, and what grew: of StepMonitor::report or
+// memory::watch.
+void write_html(const std::string& path, const WatchReport& watched, Source at = Source::here());
 
 // When each step ran on which thread, and the bytes in use.
 void write_trace(const std::string& path, const Profile& profile, Source at = Source::here());

@@ -1,12 +1,12 @@
 // Composites against plain loops in double.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <functional>
 
-#include "tidemark/api/create.h"
-#include "tidemark/api/ops.h"
-#include "tidemark/api/random.h"
+#include "tests/unit/api/machine_code.h"
+#include "tidemark/tidemark.h"
 
 namespace tidemark {
 namespace {
@@ -164,6 +164,40 @@ TEST(Attention, IsItsFormula) {
   expect_near(batch[{1, 2}], attended(q, k, v, 1 / std::sqrt(8.0), every), 1e-5);
 }
 
+// As where padding stands before the text and a token sees none but padding.
+TEST(Attention, GivesZerosWithoutASlopeWhereNoKeyIsSeen) {
+  const Tensor q = drawn({4, 8}, 6), k = drawn({4, 8}, 7), v = drawn({4, 3}, 8);
+  const Tensor padded = arange(4) >= 2;  // Keys 0 and 1 are none, and so queries 0 and 1 see none.
+  const AttentionOptions options{.causal = true, .mask = padded};
+  const auto f = [&](const Tensor& a, const Tensor& b, const Tensor& c) {
+    return attention(a, b, c, options);
+  };
+  const Tensor y = f(q, k, v);
+  Doubles want = attended(q, k, v, 1 / std::sqrt(8.0),
+                          [](size_t i, size_t j) { return j <= i && (j >= 2 || i < 2); });
+  std::fill(want.begin(), want.begin() + 6, 0);
+  expect_near(y, want, 1e-5);
+  const auto gradients = [&](const Tensor& a, const Tensor& b, const Tensor& c) {
+    GradientTape tape;
+    for (const Tensor* each : {&a, &b, &c}) tape.watch(*each);
+    return tape.gradient(sum(square(f(a, b, c))), std::vector<Tensor>{a, b, c});
+  };
+  const std::vector<Tensor> slopes = gradients(q, k, v), seen = function(gradients)(q, k, v);
+  EXPECT_TRUE(identical(function(f)(q, k, v), y));
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_TRUE(identical(slopes[i], seen[i])) << i;
+    const Tensor rows = slopes[i][{Slice{.end = 2}}];
+    EXPECT_TRUE(identical(rows, zeros(rows.shape()))) << slopes[i];
+    EXPECT_TRUE(all(isfinite(slopes[i])).item<bool>());
+  }
+  // What sees a key is what it is without the others, to the bit.
+  const Tensor whole = attention(q, k, v, {.mask = constant(true)});
+  EXPECT_TRUE(identical(whole, attention(q, k, v)));
+  EXPECT_TRUE(identical(attention(q, k, v, {.mask = constant(false)}), zeros({4, 3})));
+  const Tensor halves = attention(cast(q, f16), cast(k, f16), cast(v, f16), options);
+  EXPECT_EQ(halves.dtype(), f16);
+}
+
 TEST(Losses, AreTheirFormulas) {
   const Tensor a = drawn({4, 5}, 9), b = drawn({4, 5}, 10);
   const Doubles x = a.to_vector<double>(), y = b.to_vector<double>();
@@ -262,6 +296,99 @@ TEST(Pools, AreTheirFormulas) {
   EXPECT_EQ(max_pool(cast(x, DType::i32)).dtype(), DType::i32);
   const Tensor turned = transpose(x, {0, 3, 1, 2});
   EXPECT_EQ(max_pool(turned, {.layout = ImageLayout::nchw}).shape(), (Shape{1, 1, 2, 3}));
+}
+
+// By its definition: each window's gradient goes to its first largest element. One channel.
+Doubles to_largest(const Doubles& x, const Doubles& g, int64_t edge, const PoolOptions& options,
+                   int64_t low, int64_t out) {
+  Doubles slopes(x.size());
+  const std::array<int64_t, 2> strides = options.strides.value_or(options.size);
+  for (int64_t window = 0; window < out * out; ++window) {
+    int64_t best = -1;
+    for (int64_t tap = 0; tap < options.size[0] * options.size[1]; ++tap) {
+      const int64_t row = window / out * strides[0] + tap / options.size[1] - low;
+      const int64_t column = window % out * strides[1] + tap % options.size[1] - low;
+      if (row < 0 || row >= edge || column < 0 || column >= edge) continue;
+      const int64_t at = row * edge + column;
+      if (best < 0 || x[static_cast<size_t>(at)] > x[static_cast<size_t>(best)]) best = at;
+    }
+    slopes[static_cast<size_t>(best)] += g[static_cast<size_t>(window)];
+  }
+  return slopes;
+}
+
+TEST(Pools, GiveTheirGradientToTheFirstLargestElement) {
+  struct Case {
+    PoolOptions options;
+    int64_t low, out;
+  };
+  const Case cases[] = {{{}, 0, 3},
+                        {{.size = {3, 3}}, 0, 2},
+                        {{.size = {3, 3}, .strides = {{2, 2}}}, 0, 3},
+                        {{.size = {2, 2}, .strides = {{1, 1}}}, 0, 6},
+                        {{.size = {2, 2}, .strides = {{3, 3}}}, 0, 2},
+                        {{.size = {3, 3}, .strides = {{1, 1}}, .padding = Padding::same}, 1, 7}};
+  const Tensor drawn_image = drawn({1, 7, 7, 1}, 31);
+  const Tensor ties = round(drawn_image * 0.7);  // Mostly -1, 0 and 1.
+  for (const Case& each : cases) {
+    const Tensor weights = drawn({1, each.out, each.out, 1}, 32);
+    const auto slopes = [&](const Tensor& image) {
+      GradientTape tape;
+      tape.watch(image);
+      return tape.gradient(sum(max_pool(image, each.options) * weights), image);
+    };
+    const auto compiled = function(slopes);
+    for (const Tensor& image : {drawn_image, ties}) {
+      const Tensor got = slopes(image);
+      expect_near(got, to_largest(image.to_vector<double>(), weights.to_vector<double>(), 7,
+                                  each.options, each.low, each.out));
+      EXPECT_TRUE(identical(compiled(image), got));
+    }
+    // The gradient is linear in what comes in: its own gradient picks the places it was put.
+    GradientTape outer;
+    outer.watch(weights);
+    const auto by_image = [&] {
+      GradientTape tape;
+      tape.watch(ties);
+      return tape.gradient(sum(max_pool(ties, each.options) * weights), ties);
+    };
+    const Tensor total = sum(by_image() * drawn_image);
+    const Tensor picked = outer.gradient(total, weights);
+    Doubles want;
+    for (int64_t window = 0; window < each.out * each.out; ++window) {
+      Doubles one(static_cast<size_t>(each.out * each.out));
+      one[static_cast<size_t>(window)] = 1;
+      const Doubles place =
+          to_largest(ties.to_vector<double>(), one, 7, each.options, each.low, each.out);
+      double sum = 0;
+      for (size_t i = 0; i < place.size(); ++i)
+        sum += place[i] * drawn_image.to_vector<double>()[i];
+      want.push_back(sum);
+    }
+    expect_near(picked, want);
+  }
+}
+
+TEST(Pools, HoldNoPaddedCopiesForTheirGradient) {
+  const MachineCode machine;
+  const auto f = function([](const Tensor& image) {
+    GradientTape tape;
+    tape.watch(image);
+    return tape.gradient(sum(square(max_pool(image))), image);
+  });
+  constexpr int64_t image = 8 * 64 * 64 * 32 * 4;
+  const Plan plan = f.plan(spec({8, 64, 64, 32}));
+  // The gradient, the windows' results and what their taps get: 17 MiB as the sum of padded arrays.
+  EXPECT_LE(plan.peak().count, 2 * image + image * 3 / 4) << plan.explain();
+  const Tensor x = drawn({8, 64, 64, 32}, 1);
+  GradientTape tape;
+  tape.watch(x);
+  const Tensor y = max_pool(x);
+  EXPECT_EQ(tape.saved_bytes().count, image + image / 4);  // The image, and the largest of it.
+  const auto pause = tape.stop_recording();
+  const auto [result, profile] = f.profile(x);
+  EXPECT_EQ(profile.touched, profile.planned);
+  EXPECT_EQ(profile.planned, plan.peak());
 }
 
 // ---- shape --------------------------------------------------------------------------------------

@@ -766,6 +766,24 @@ std::string map_of(const td::Plan& plan) {
   return {};
 }
 
+// The gradient that a function gives itself is the one that is used, with the axis and without.
+TEST(VectorizedMap, KeepsTheGradientOfACall) {
+  const td::MachineCode machine;
+  const auto own = td::custom_gradient([](const Tensor& x) {
+    return std::pair{td::sin(x), [x](const Tensor& dy) { return dy * x * 100; }};
+  });
+  const auto slopes = [&](const auto& map) {
+    return td::function([&](const Tensor& x) {
+      return td::grad([&](const Tensor& at) { return td::sum(map(own, at)); })(x);
+    });
+  };
+  const auto vectorized =
+      slopes([](const auto& f, const Tensor& x) { return td::vectorized_map(f, x); });
+  const Tensor x = td::random::normal({6, 4}, {.key = td::random::Key(1)});
+  EXPECT_TRUE(td::identical(vectorized(x), x * 100));
+  EXPECT_EQ(map_of(vectorized.plan(x)), "") << vectorized.plan(x).to_text();
+}
+
 // Bodies whose ops all take one more axis, on slices of [n, 4, 3].
 TEST(VectorizedMap, TakesAllSlicesAtOnce) {
   const td::MachineCode machine;
@@ -794,6 +812,11 @@ TEST(VectorizedMap, TakesAllSlicesAtOnce) {
       [&](const Tensor& e) { return e; },
       [&](const Tensor& e) { return td::where(e > 0, e, row); },
       [&](const Tensor& e) { return td::cast(e * 10, td::i32) + 1; },
+      [&](const Tensor& e) { return td::max_pool(td::reshape(e, {1, 4, 3, 1})); },
+      td::grad([](const Tensor& e) {
+        return td::sum(td::square(td::max_pool(td::reshape(e, {1, 4, 3, 1}))));
+      }),
+      td::recompute([](const Tensor& e) { return td::tanh(e) * 2; }),
   };
   const Tensor xs = td::random::normal({6, 4, 3}, {.key = td::random::Key(1)});
   int number = 0;

@@ -296,9 +296,11 @@ TEST(Recompute, ThePlanSaysWhatEachMarkSaves) {
            })
         .plan(x);
   };
+  const unsigned line = __LINE__ + 1;
   const td::Plan marked = plan_of(td::recompute(deep)), plain = plan_of(deep);
   const std::vector<td::PlanRecompute> marks = marked.recomputes();
   ASSERT_EQ(marks.size(), 1U);
+  EXPECT_EQ(marks[0].line, td::cat("custom_gradient_test.cc:", line));
   EXPECT_EQ(marks[0].times, 8);
   // Of each block two tanh, and for them its argument.
   constexpr int64_t square = 64 * 64 * 4;

@@ -110,6 +110,23 @@ TEST(BatchNorm, UsesTheBatchInTrainModeAndWhatItLearnedOtherwise) {
   expect_gradients(nn::BatchNorm({.dtype = f64}), drawn_f64({4, 3}, 1));
 }
 
+TEST(BatchNorm, LearnsNothingOfAnEmptyBatch) {
+  const nn::BatchNorm norm({.momentum = 0.5});
+  const auto f = function([norm](const Tensor& x) { return norm(x); });
+  const nn::Training on;
+  f(constant({{1.0, 10.0}, {3.0, 30.0}}));
+  const Tensor mean = norm.running_mean.value() + 0, variance = norm.running_variance.value() + 0;
+  EXPECT_EQ(f(zeros({0, 2})).shape(), (Shape{0, 2}));
+  EXPECT_EQ(norm(zeros({0, 2})).shape(), (Shape{0, 2}));
+  EXPECT_TRUE(identical(norm.running_mean, mean));
+  EXPECT_TRUE(identical(norm.running_variance, variance));
+  GradientTape tape;
+  const Tensor total = sum(norm(zeros({0, 2})));
+  expect_near(tape.gradient(total, *norm.scale), {0, 0});
+  for (const int64_t rows : {3, 4, 5, 6}) f(ones({rows, 2}));
+  EXPECT_LE(f.cache_info().traces, 3);  // Sizes, the empty one, and all others.
+}
+
 TEST(Conv2D, IsASumOverWindows) {
   const nn::Conv2D conv(1, 2, {.activation = relu});
   conv.kernel.assign(reshape(constant({1.0, 2.0, 3.0, 4.0}), {2, 2, 1, 1}));
@@ -332,6 +349,40 @@ TEST(Initializers, OrthogonalRowsOrColumnsStandAtRightAngles) {
                                 : matmul(flat, flat, {.transpose_a = true});
     expect_near(product, eye(product.shape()[0]).to_vector<double>());
   }
+}
+
+// The first call of a model builds it: eager code draws each kernel where its layer is reached,
+// between two dropouts, a function draws all of them before it runs.
+TEST(Initializers, OfAModelWithDropoutDrawTheSameInEagerCodeAndInAFunction) {
+  const auto net = [] {
+    return nn::Sequential{nn::Dropout(0.3), nn::Dense(6), nn::Dropout(0.5), nn::Dense(4),
+                          nn::Dropout(0.2)};
+  };
+  const Tensor x = random::normal({8, 5}, {.key = random::Key(3)});
+  const nn::Training on;
+  const nn::Sequential eager = net(), compiled = net();
+  const auto f = function([compiled](const Tensor& y) { return compiled(y); });
+  for (const uint64_t seed : {7, 8}) {  // Built in the first round alone.
+    random::seed(seed);
+    const Tensor first = eager(x), second = eager(x), after = random::normal({3});
+    random::seed(seed);
+    EXPECT_TRUE(identical(f(x), first));
+    EXPECT_TRUE(identical(f(x), second));
+    EXPECT_TRUE(identical(random::normal({3}), after));
+  }
+  const auto expected = variables(eager), given = variables(compiled);
+  for (size_t i = 0; i < given.size(); ++i) EXPECT_TRUE(identical(given[i], expected[i]));
+}
+
+TEST(Initializers, GoOnFromAState) {
+  random::seed(5);
+  (void)nn::Dense(3)(ones({2, 4}));
+  const Tensor state = random::state();
+  const nn::Dense first(3), second(3);
+  (void)first(ones({2, 4}));
+  random::set_state(state);
+  (void)second(ones({2, 4}));
+  EXPECT_TRUE(identical(first.kernel, second.kernel));
 }
 
 TEST(Initializers, DrawTheSameAgainAfterTheSameSeed) {

@@ -142,6 +142,60 @@ TEST(Losses, SayWhatDoesNotFit) {
                 "\n  it is the difference from which on the loss is a line"));
 }
 
+// A negative index would count from the end: a label of -1, as files have for "none", would teach
+// the last class.
+TEST(Losses, ByClassNumberRefuseLabelsThatAreNoClass) {
+  const Tensor scores = ones({2, 5});
+  const auto loss = [](const Tensor& labels, const Tensor& logits) {
+    return losses::sparse_categorical_crossentropy(labels, logits);
+  };
+  const unsigned line = __LINE__ - 2;
+  const auto compiled = function(loss);
+  const auto trained = function([&](const Tensor& labels, const Tensor& logits) {
+    GradientTape tape;
+    tape.watch(logits);
+    const Tensor value = loss(labels, logits);
+    return std::tuple{value, tape.gradient(value, logits)};
+  });
+  for (const int label : {-1, 5, -6}) {
+    for (const DType dtype : {i32, i64}) {
+      const Tensor labels = constant({1, label}, dtype);
+      const auto wanted = [&](const std::string& lines) {
+        return cat("class ", label, " is out of range for axis 1 of f32[2, 5]\n  at ", lines,
+                   "\n  class numbers go from 0 to 4");
+      };
+      const std::string mine = cat("losses_test.cc:", line);
+      const unsigned call = __LINE__ + 1;
+      EXPECT_EQ(error_of([&] { loss(labels, scores); }), wanted(mine));
+      EXPECT_EQ(error_of([&] { compiled(labels, scores); }),
+                wanted(cat("losses_test.cc:", call + 1, " [", mine, "]")));
+      EXPECT_EQ(error_of([&] { trained(labels, scores); }),
+                wanted(cat("losses_test.cc:", call + 3, " [", mine, "]")));
+      EXPECT_THROW(sparse_softmax_cross_entropy(labels, scores), UserError);
+      EXPECT_THROW(metrics::top_k(labels, scores, 2), UserError);
+    }
+  }
+  EXPECT_NEAR(number(compiled(constant({4, 0}), scores)), std::log(5.0), 1e-6);
+  // Elsewhere indices do count from the end.
+  EXPECT_EQ(take_along_axis(constant({{1, 2}}), constant({{-1}}), 1).item<int>(), 2);
+}
+
+// That an index was looked at before says nothing of a label: no Variable is written before it is.
+TEST(Losses, ByClassNumberLeaveAllAsItWasWhereALabelIsNoClass) {
+  const Variable scores(ones({2, 5}));
+  const auto step = function([=](const Tensor& labels) {
+    const Tensor index = expand_dims(labels, -1);
+    const Tensor picked = take_along_axis(scores, index, -1);
+    const Tensor loss = losses::sparse_categorical_crossentropy(labels, scores.value() + picked);
+    scores.assign_sub(loss);
+    return loss;
+  });
+  step(constant({1, 4}));
+  const Tensor before = scores.value() + 0;
+  EXPECT_THROW(step(constant({1, -1})), UserError);
+  EXPECT_TRUE(identical(scores, before));
+}
+
 TEST(Metrics, CountWhatIsRight) {
   const Tensor scores = constant({{1.0, 3.0, 2.0}, {5.0, 0.0, 5.0}, {0.0, 1.0, 2.0}});
   const Tensor labels = constant({1, 2, 0});

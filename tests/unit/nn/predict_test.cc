@@ -110,6 +110,30 @@ TEST(Predict, RunsClosuresWithCapturesAndWhatIsTraced) {
   EXPECT_TRUE(identical(f(x), model(x)));
 }
 
+int calls_of_block = 0;  // Of the C++ function: a compiled one is called to be traced alone.
+
+TEST(Predict, CompilesALambdaThatTakesItsLayers) {
+  const nn::Dense dense(3), other(3);
+  const Tensor x = random::normal({2, 3});
+  const auto block = [](const Tensor& y, const nn::Dense& layer) {
+    ++calls_of_block;
+    return y + layer(y);
+  };
+  const nn::Lambda model(block, dense), same_function(block, other);
+  (void)model(x), (void)same_function(x);
+  const Tensor first = model(x), second = same_function(x);
+  calls_of_block = 0;
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_TRUE(identical(nn::predict(model, x), first));
+    EXPECT_TRUE(identical(nn::predict(nn::Sequential{model, relu}, x), relu(first)));
+    EXPECT_TRUE(identical(nn::predict(same_function, x), second));
+  }
+  EXPECT_EQ(calls_of_block, 3);
+  // One that holds the layer itself goes op by op, and reads the layer that it holds.
+  const nn::Lambda closure([dense](const Tensor& y) { return y + dense(y); }, dense);
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(identical(nn::predict(closure, x), first));
+}
+
 TEST(Predict, MayBeDifferentiated) {
   const nn::Dense dense(3, {.use_bias = false});
   const Tensor x = random::normal({2, 4});

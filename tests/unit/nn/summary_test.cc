@@ -105,9 +105,36 @@ TEST(Summary, CountsATiedLayerOnce) {
   const nn::Summary summary = nn::summary(nn::Sequential{dense, dense}, spec({open, 4}));
   ASSERT_EQ(summary.rows.size(), 2u);
   EXPECT_EQ(summary.rows[0].parameters, 16);
-  EXPECT_EQ(summary.rows[0].output, "f32[1, 4]");
+  EXPECT_EQ(summary.rows[0].output, "f32[?, 4]");
   EXPECT_EQ(summary.rows[1].parameters, 0);
   EXPECT_EQ(summary.total.parameters, 16);
+}
+
+TEST(Summary, WritesOpenSizesAsOpenAndSaysWhatItsBytesAreFor) {
+  const MachineCode machine;
+  const auto model = [] { return nn::Sequential{nn::Dense(64), relu, nn::Dense(10)}; };
+  std::ostringstream text;
+  text << nn::summary(model(), spec({open, 784}));
+  EXPECT_EQ(text.str(),
+            "layer             output      parameters      bytes     saved  temporaries\n"
+            "0      nn::Dense  f32[?, 64]      50,240  196.2 KiB       0 B          0 B\n"
+            "       function   f32[?, 64]           0        0 B       0 B          0 B\n"
+            "2      nn::Dense  f32[?, 10]         650    2.6 KiB       0 B          0 B\n"
+            "all                               50,890  198.8 KiB  16.0 KiB     16.0 KiB\n"
+            "trained: 50,890 of 50,890 parameters\n"
+            "a call needs 18.5 KiB at once, one with gradients 235.9 KiB\n"
+            "bytes are those of an input f32[64, 784]: \"?\" may be any size\n");
+  const nn::Summary known = nn::summary(model(), spec({64, 784}));
+  EXPECT_EQ(known.forward_peak, nn::summary(model(), spec({open, 784})).forward_peak);
+  EXPECT_EQ(known.training_peak, nn::summary(model(), spec({open, 784})).training_peak);
+}
+
+TEST(Summary, LeavesSizesOpenThatWindowsNeedRoomIn) {
+  const nn::Sequential model{nn::Conv2D(4, 3), nn::MaxPool2D(2), nn::GlobalAveragePool2D()};
+  const nn::Summary summary = nn::summary(model, spec({open, open, 32, 3}));
+  EXPECT_EQ(summary.rows[0].output, "f32[?, ?, 30, 4]");
+  EXPECT_EQ(summary.rows[1].output, "f32[?, ?, 15, 4]");
+  EXPECT_EQ(summary.rows[2].output, "f32[?, 4]");
 }
 
 TEST(Build, ShapesAModelAndAllocatesNothing) {

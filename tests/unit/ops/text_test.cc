@@ -144,7 +144,7 @@ void add_indexing(Maker& make) {
   const Value places = make.parameter(DType::i64, {2, 5});
   const Value updates = make.parameter(DType::f32, {4, 3});
   make.add(ops::gather, {x, rows}, attributes(int64_t{0}));
-  make.add(ops::take_along_axis, {x, places}, attributes(int64_t{1}));
+  make.add(ops::take_along_axis, {x, places}, attributes(int64_t{1}, true));
   make.add(ops::scatter_add, {x, rows, updates}, attributes(int64_t{0}, false));
   make.add(ops::cumsum, {x}, attributes(int64_t{1}, true));
   make.add(ops::first_equal, {rows});

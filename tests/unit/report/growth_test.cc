@@ -238,6 +238,37 @@ TEST(Growth, CannotBeToldOfAFewSteps) {
   EXPECT_EQ(text_of(report).substr(0, 26), "31 steps: cannot tell yet\n");
 }
 
+// ---- what was held
+// -------------------------------------------------------------------------------
+
+TEST(WatchHistory, HasEveryStepOfAShortLoop) {
+  std::vector<td::Tensor> kept;
+  const int64_t before = td::memory::current().count;
+  const td::WatchReport report =
+      td::memory::watch(20, [&] { kept.push_back(td::ones({100, 100})); });
+  ASSERT_EQ(report.history.size(), 20U);
+  for (int64_t i = 0; i < 20; ++i) {
+    const td::WatchPoint& point = report.history[static_cast<size_t>(i)];
+    EXPECT_EQ(point.step, i + 1);
+    EXPECT_EQ(point.in_use.count, before + (i + 1) * 40'000);
+  }
+}
+
+TEST(WatchHistory, OfALongLoopIsBoundedAndEvenlyApart) {
+  td::StepMonitor monitor;
+  for (int64_t step = 1; step <= 5000; ++step) {
+    monitor.step();
+    if (step % 100 == 0) {
+      ASSERT_LE(monitor.report().history.size(), 512U) << step;
+    }
+  }
+  const std::vector<td::WatchPoint> history = monitor.report().history;
+  EXPECT_GE(history.size(), 256U);
+  EXPECT_EQ(history.back().step, 5000);
+  for (size_t i = 1; i + 1 < history.size(); ++i)
+    EXPECT_EQ(history[i].step - history[i - 1].step, history[1].step - history[0].step);
+}
+
 // ---- flat ---------------------------------------------------------------------------------------
 
 constexpr int64_t kSteps = 600;

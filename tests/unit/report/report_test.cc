@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -102,6 +103,26 @@ TEST_F(Report, ComparesTwoPlans) {
   EXPECT_EQ(number(data.items[1], "peak"), large.peak().count);
 }
 
+TEST_F(Report, DrawsWhatAWatchedLoopHeld) {
+  std::vector<Tensor> kept;
+  const auto leak = [&] { kept.push_back(zeros({100, 100})); };
+  const WatchReport watched = memory::watch(300, leak);
+  report::write_html(path("growth.html"), watched);
+  const std::string page = read("growth.html");
+  EXPECT_EQ(page.find("<!doctype html>"), 0U);
+  EXPECT_NE(page.find("300 steps: growing"), std::string::npos) << page;
+  EXPECT_NE(page.find("report_test.cc:"), std::string::npos) << "the line that leaks";
+  const std::string open = "<polyline points=\"";
+  const size_t begin = page.find(open) + open.size();
+  const std::string points = page.substr(begin, page.find('"', begin) - begin);
+  EXPECT_EQ(static_cast<size_t>(std::count(points.begin(), points.end(), ',')),
+            watched.history.size());
+  for (const char* const fetched : {"src=", "url(", "http:", "https:", "<link", "<script"})
+    EXPECT_EQ(page.find(fetched), std::string::npos) << fetched;
+  report::write_html(path("none.html"), WatchReport());
+  EXPECT_NE(read("none.html").find("0 steps"), std::string::npos);
+}
+
 TEST_F(Report, SaysWhatIsWrong) {
   const auto step = training_step();
   const Plan plan = step.plan(x_, labels_, weights_);
@@ -116,6 +137,21 @@ TEST_F(Report, SaysWhatIsWrong) {
   EXPECT_EQ(differ, cat("write_html: the plan has ", plan.timeline().size(),
                         " steps, the profile 0\n  at user.cc:7\n  give the plan and the profile of "
                         "the same function with the same sizes"));
+}
+
+TEST_F(Report, RefusesARunOfOtherSizes) {
+  const auto step = training_step();
+  const Plan small = step.plan(x_, labels_, weights_);
+  const Profile run =
+      step.profile(random::normal({64, 16}, {.key = random::Key(7)}), zeros({64}, i32), weights_)
+          .second;
+  ASSERT_EQ(small.timeline().size(), run.steps.size());
+  const Source at = Source::here("user.cc", 7, "main");
+  EXPECT_EQ(error_of([&] { report::write_html(path("no.html"), small, run, at); }),
+            cat("write_html: the plan needs ", small.peak().count,
+                " bytes at once, the run was planned for ", run.planned.count,
+                "\n  at user.cc:7\n  give the plan and the profile of the same function with the "
+                "same sizes"));
 }
 
 TEST_F(Report, BuffersOfAPlanNeverOverlapAndReachThePeak) {
@@ -219,6 +255,57 @@ TEST_F(Report, TraceHasEverySliceAndTheBytesInUse) {
   for (const ProfileStep& step : profile.steps)
     if (step.runs > 0) wanted = std::max(wanted, step.in_use.count);
   EXPECT_EQ(highest, wanted);
+}
+
+// What Perfetto and chrome://tracing ask of a trace in this format: a kind, a process and a thread
+// in every event; a time in all but names; a duration in slices, which on one thread lie beside or
+// inside each other; numbers alone in counters.
+TEST_F(Report, TraceKeepsTheRulesOfItsFormat) {
+  report::write_trace(path("trace.json"), looped());
+  const JsonValue trace = parse_json(read("trace.json"), "trace.json");
+  EXPECT_EQ(trace.find("displayTimeUnit")->text, "ns");
+  struct Slice {
+    double begin, end;
+  };
+  std::map<int64_t, std::vector<Slice>> by_thread;
+  std::map<int64_t, std::string> thread_names;
+  for (const JsonValue& event : trace.find("traceEvents")->items) {
+    const std::string kind = event.find("ph")->text;
+    EXPECT_EQ(event.find("pid")->kind, JsonValue::Kind::number);
+    EXPECT_EQ(event.find("tid")->kind, JsonValue::Kind::number);
+    EXPECT_FALSE(event.find("name")->text.empty());
+    const int64_t thread = number(event, "tid");
+    if (kind == "M") {
+      if (event.find("name")->text == "thread_name")
+        thread_names[thread] = event.find("args")->find("name")->text;
+      continue;
+    }
+    ASSERT_TRUE(kind == "X" || kind == "C") << kind;
+    const double begin = event.find("ts")->number;
+    EXPECT_GE(begin, 0);
+    if (kind == "X") {
+      by_thread[thread].push_back({begin, begin + event.find("dur")->number});
+      continue;
+    }
+    ASSERT_FALSE(event.find("args")->items.empty());
+    for (const JsonValue& value : event.find("args")->items)
+      EXPECT_EQ(value.kind, JsonValue::Kind::number);
+  }
+  constexpr double kRounding = 0.0005;  // Times have three places.
+  for (auto& [thread, slices] : by_thread) {
+    EXPECT_FALSE(thread_names[thread].empty()) << "thread " << thread << " has no name";
+    std::sort(slices.begin(), slices.end(), [](const Slice& a, const Slice& b) {
+      return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
+    });
+    std::vector<double> open;  // Where those that are not over end, the outermost first.
+    for (const Slice& slice : slices) {
+      while (!open.empty() && open.back() <= slice.begin + kRounding) open.pop_back();
+      if (!open.empty()) {
+        EXPECT_LE(slice.end, open.back() + kRounding) << "thread " << thread;
+      }
+      open.push_back(slice.end);
+    }
+  }
 }
 
 TEST_F(Report, LongLoopsKeepABoundedNumberOfSlices) {

@@ -35,6 +35,21 @@ TEST_F(ReportCommand, MakesTheSamePageOfThePlansJson) {
   EXPECT_EQ(read("in.html"), read("other.html"));
 }
 
+TEST_F(ReportCommand, TakesValuesWithASpaceAndWithASign) {
+  EXPECT_EQ(run("report in.tm --output a.html").out, "a.html\n");
+  EXPECT_EQ(run("report in.tm --output=b.html").out, "b.html\n");
+  EXPECT_EQ(read("a.html"), read("b.html"));
+  EXPECT_EQ(run("run in.tm --seed 3").out, run("run in.tm --seed=3").out);
+  EXPECT_EQ(run("show in.tm --after fuse").out, run("show in.tm --after=fuse").out);
+  write("in.csv", "id,lower,upper,size\na,0,2,8\nb,1,3,8\n");
+  EXPECT_EQ(run("pack in.csv --capacity=16").code, run("pack in.csv --capacity 16").code);
+  EXPECT_EQ(run("pack in.csv --capacity=8").code, 1);
+  EXPECT_EQ(run("report in.tm --output").err,
+            "tidemark: report: --output needs a value\n  tidemark report --help tells more\n");
+  EXPECT_EQ(run("plan in.tm --seed=3").err,
+            "tidemark: plan: there is no option '--seed=3'\n  tidemark plan --help tells more\n");
+}
+
 TEST_F(ReportCommand, ComparesTwoFiles) {
   write("plan.json", run("plan in.tm --no-jit --json").out);
   const Ran made = run("report in.tm plan.json --output=two.html");
@@ -95,6 +110,32 @@ TEST_F(ReportCommand, SaysWhatIsWrong) {
         "tidemark: report: the plan and the profile differ: 2 and 0 steps\n"
         "  give a plan and a run of the same function and sizes\n");
   EXPECT_EQ(run("report --help").code, 0);
+}
+
+TEST_F(ReportCommand, RefusesARunOfOtherSizes) {
+  write("two.tm",
+        "function f(%x: f32[4, 1000]) {\n"
+        "  %a: f32[4, 1000] = cumsum(%x) {axis = 1, reverse = false}\n"
+        "  %c: f32[4, 1000] = cumsum(%a) {axis = 0, reverse = false}\n"
+        "  return %c\n"
+        "}\n");
+  EXPECT_EQ(run("run two.tm --profile=run.json").code, 0);
+  EXPECT_EQ(run("report two.tm run.json").code, 0);
+  std::string larger = read("two.tm");
+  for (size_t at = larger.find("1000"); at != std::string::npos; at = larger.find("1000"))
+    larger.replace(at, 4, "9000");
+  write("larger.tm", larger);
+  const std::string remedy = "\n  give a plan and a run of the same function and sizes\n";
+  const std::string differ = "tidemark: report: the plan and the profile differ";
+  EXPECT_EQ(run("report larger.tm run.json").err,
+            differ + ": 288000 bytes at once, and a run that was planned for 32000" + remedy);
+  EXPECT_EQ(run("report run.json larger.tm").code, 2);
+  // As many bytes, in other steps.
+  std::string renamed = read("run.json");
+  renamed.replace(renamed.find("cumsum"), 6, "gather");
+  write("renamed.json", renamed);
+  EXPECT_EQ(run("report two.tm renamed.json").err,
+            differ + " at step 0: cumsum with 32000 bytes, and gather with 32000 bytes" + remedy);
 }
 
 }  // namespace

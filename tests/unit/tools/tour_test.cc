@@ -63,7 +63,7 @@ TEST_F(Tour, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(ran.err,
             "tidemark: tour: there is no option '--fast'\n  tidemark tour --help tells more\n");
   EXPECT_EQ(run("tour --report").err,
-            "tidemark: tour: --report into which file?\n  tidemark tour --help tells more\n");
+            "tidemark: tour: --report needs a value\n  tidemark tour --help tells more\n");
 }
 
 }  // namespace

@@ -143,8 +143,8 @@ void cut_tiles(const Contraction& p, const KernelSet<T>& kernels, int threads, b
   cut.copy_a = low_precision || turn_a;
   cut.pack_a = turn_a && !low_precision && p.a.row_stride == 1;
   if (cut.copy_a) cut.row_blocks = std::max(cut.row_blocks, divide_up(p.m, 32 * tile_rows));
-  cut.block_rows =
-      by_rows ? divide_up(p.m, cut.row_blocks) : divide_up(tiles, cut.row_blocks) * tile_rows;
+  // Equal parts end together; tiles a row shorter cost less than a part more.
+  cut.block_rows = divide_up(p.m, cut.row_blocks);
   cut.row_blocks = divide_up(p.m, cut.block_rows);
   cut.block_rows = std::min(cut.block_rows, p.m);
 
@@ -321,7 +321,7 @@ void pack_tile(int64_t rows, const T* from, int64_t step, int64_t count, T* to) 
 // first-level cache.
 template <class T>
 void pack_columns(const Pass<T>& pass, const T* from, int64_t step, T* to) {
-  constexpr int64_t kTogether = 16;  // Steps of k, whose lines several tiles share.
+  constexpr int64_t kTogether = 8;  // Lines of as many rows, of which several tiles take a part.
   const auto split = contraction::split_rows(pass.rows, pass.tile_rows);
   for (int64_t k = 0; k < pass.depth; k += kTogether) {
     const int64_t count = std::min(kTogether, pass.depth - k);

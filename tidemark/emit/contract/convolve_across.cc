@@ -7,8 +7,10 @@
 // the next one begins, and its first tiles bring in the lines of the next, which no hardware
 // foresees.
 #include <algorithm>
+#include <numeric>
 
 #include "tidemark/base/error.h"
+#include "tidemark/device/cpu/features.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/emit/contract/contract.h"
 #include "tidemark/emit/contract/taps.h"
@@ -28,7 +30,10 @@ using contraction::Tile;
 struct Blocking {
   int64_t width = 0, panels = 0;           // Outputs of a piece.
   int64_t block_rows = 0, row_blocks = 0;  // Images of a piece.
+  int64_t band_rows = 0, bands = 1;        // Rows of the output of a piece.
   bool serial = true;
+
+  int64_t pieces() const { return panels * row_blocks * bands; }
 };
 
 template <class T>
@@ -41,8 +46,20 @@ Blocking cut_up(const Convolution& p, int threads) {
   const double work = static_cast<double>(p.n * p.out_h * p.out_w) * static_cast<double>(p.c_out) *
                       static_cast<double>(p.kh * p.kw * p.c_in);
   cut.serial = threads == 1 || work < 1e6;
-  const int64_t wanted = cut.serial ? 1 : divide_up(threads, cut.panels);
-  cut.block_rows = divide_up(p.n, std::min(p.n, wanted));
+  // Sums of a piece stay in the second-level cache beside what a block reads.
+  const int64_t sums_bytes = p.out_h * p.out_w * cut.width * static_cast<int64_t>(sizeof(T));
+  const int64_t most_rows =
+      std::max<int64_t>(contraction::kMaxRows * 4, device::caches().l2_bytes / 6 / sums_bytes);
+  // All pieces take as long, so each thread gets as many: of images, or where those are few, of
+  // rows of the output.
+  const int64_t together = cut.serial ? 1 : threads / std::gcd<int64_t>(threads, cut.panels);
+  const bool few = p.n < together * kernels.max_rows[vectors - 1];
+  if (few) cut.bands = std::min(together, p.out_h);
+  cut.band_rows = divide_up(p.out_h, cut.bands);
+  cut.bands = divide_up(p.out_h, cut.band_rows);
+  const int64_t apart = few ? 1 : together;
+  const int64_t blocks = divide_up(divide_up(p.n, most_rows), apart) * apart;
+  cut.block_rows = divide_up(p.n, std::min(p.n, blocks));
   cut.row_blocks = divide_up(p.n, cut.block_rows);
   return cut;
 }
@@ -59,22 +76,26 @@ struct Block {
         .length = length};
   }
   void build(const ConvolutionAcross& p, Taps ky, Taps kx, int64_t k_begin, int64_t k_end) {
-    const int64_t channels = p.of.c_in;
+    const int64_t channels = p.of.c_in, kw = p.of.kw;
+    int64_t channel = k_begin % channels;
+    int64_t y = k_begin / channels / kw, x = k_begin / channels % kw;
     count = 0;
     for (int64_t k = k_begin; k < k_end;) {
-      const int64_t pixel = k / channels, channel = k % channels;
-      const int64_t y = pixel / p.of.kw, x = pixel % p.of.kw;
       const bool inside = y >= ky.begin && y < ky.end;
       if (channels == 1) {  // Steps go along a row of pixels.
-        const int64_t length = std::min(k_end - k, p.of.kw - x);
+        const int64_t length = std::min(k_end - k, kw - x);
         const int64_t begin = std::max(x, kx.begin), end = std::min(x + length, kx.end);
         if (inside && begin < end) add(p, y, begin, 0, end - begin);
         k += length;
+        x = kw;
       } else {
         const int64_t length = std::min(k_end - k, channels - channel);
         if (inside && x >= kx.begin && x < kx.end) add(p, y, x, channel, length);
         k += length;
+        channel = 0;
+        ++x;
       }
+      if (x == kw) x = 0, ++y;
     }
   }
 };
@@ -85,28 +106,39 @@ template <class T>
 struct Ahead {
   const T* first = nullptr;  // Of tap 0 and channel 0.
   int64_t kw = 1, down = 0, across = 0, channel_step = 0;
-  int64_t channels = 0, pixel_end = 0;
+  int64_t channels = 0;
+  int64_t pixel_begin = 0, pixel_end = 0;
   bool along_pixels = true;
-  int64_t pixel_begin = 0, pixel = 0, channel = 0;  // The next one.
+  int64_t pixel = 0, y = 0, x = 0, channel = 0;  // What is next.
 
   void start(int64_t begin, int64_t end) {
-    pixel_begin = pixel = begin;
+    pixel_begin = begin;
     pixel_end = end;
     channel = 0;
     along_pixels = end - begin >= contraction::kPrefetchRows;
+    go_to(begin);
   }
   bool has_more() const { return channel < channels && pixel < pixel_end; }
   int64_t step() const { return along_pixels ? across : channel_step; }
   const T* take(int64_t rows) {
-    const T* run = first + pixel / kw * down + pixel % kw * across + channel * channel_step;
+    const T* run = first + y * down + x * across + channel * channel_step;
     if (along_pixels) {
       pixel += rows;
-      if (pixel >= pixel_end) pixel = pixel_begin, ++channel;
+      x += rows;
+      while (x >= kw) x -= kw, ++y;
+      if (pixel >= pixel_end) go_to(pixel_begin), ++channel;
     } else {
       channel += rows;
-      if (channel >= channels && pixel + 1 < pixel_end) channel = 0, ++pixel;
+      if (channel >= channels && pixel + 1 < pixel_end) go_to(pixel + 1), channel = 0;
     }
     return run;
+  }
+
+ private:
+  void go_to(int64_t to) {
+    pixel = to;
+    y = to / kw;
+    x = to % kw;
   }
 };
 
@@ -116,7 +148,9 @@ class Piece {
   Piece(const ConvolutionAcross& across, const Blocking& cut, int64_t piece)
       : across_(across), p_(across.of) {
     const int64_t column = piece % cut.panels * cut.width;
-    const int64_t row = piece / cut.panels * cut.block_rows;
+    const int64_t row = piece / cut.panels % cut.row_blocks * cut.block_rows;
+    y_begin_ = piece / cut.panels / cut.row_blocks * cut.band_rows;
+    y_end_ = std::min(p_.out_h, y_begin_ + cut.band_rows);
     rows_ = std::min(cut.block_rows, p_.n - row);
     const int64_t columns = std::min(cut.width, p_.c_out - column);
     vectors_ = divide_up(columns, kernels_.lanes);
@@ -136,9 +170,7 @@ class Piece {
                      .across = across.weight_w,
                      .channel_step = across.weight_c,
                      .channels = p_.c_in};
-    // What the last output sees is what no output has seen before.
-    in_ahead_ = {.first = place(p_.out_h - 1, p_.out_w - 1),
-                 .kw = p_.kw,
+    in_ahead_ = {.kw = p_.kw,
                  .down = p_.dilation_h * p_.in_h,
                  .across = p_.dilation_w * p_.in_w,
                  .channel_step = across.in_c,
@@ -150,7 +182,7 @@ class Piece {
     for (int64_t begin = 0; begin < k; begin += kBlock) {
       tile_.add = begin > 0;
       start_ahead(begin + kBlock, std::min(k, begin + 2 * kBlock));
-      for (int64_t y = 0; y < p_.out_h; ++y) {
+      for (int64_t y = y_begin_; y < y_end_; ++y) {
         for (int64_t x = 0; x < p_.out_w; ++x) run_output(y, x, begin, std::min(k, begin + kBlock));
       }
     }
@@ -189,17 +221,28 @@ class Piece {
     const int64_t begin = k_begin / p_.c_in;
     const int64_t end = k_begin < k_end ? divide_up(k_end, p_.c_in) : begin;
     weight_ahead_.start(begin, end);
-    in_ahead_.start(begin, end);
+    in_ahead_.start(end, end);
+    ahead_y_ = begin < end ? y_end_ : y_begin_;
   }
-  // Shares out what is wanted next among the segments of the tile to come.
+  // What to fetch with the tile to come: weights, then what each row of outputs sees of the image,
+  // the last one first: that no output has seen before, and the rest may have left the cache.
+  Ahead<T>& ahead() {
+    if (weight_ahead_.has_more()) return weight_ahead_;
+    if (!in_ahead_.has_more() && ahead_y_ > y_begin_) {
+      in_ahead_.first = place(--ahead_y_, p_.out_w - 1);
+      in_ahead_.start(weight_ahead_.pixel_begin, weight_ahead_.pixel_end);
+    }
+    return in_ahead_;
+  }
+  // Shares it out among the segments of the tile.
   void fetch_ahead() {
-    Ahead<T>& ahead = weight_ahead_.has_more() ? weight_ahead_ : in_ahead_;
-    tile_.next_b = ahead.has_more() ? next_ : nullptr;
+    Ahead<T>& from = ahead();
+    tile_.next_b = from.has_more() ? next_ : nullptr;
     if (tile_.next_b == nullptr) return;
-    tile_.b_next_step = ahead.step();
+    tile_.b_next_step = from.step();
     for (int64_t s = 0; s < block_.count; ++s) {
       const int64_t times = divide_up(block_.segments[s].length, contraction::kPrefetchSteps);
-      next_[s] = ahead.has_more() ? ahead.take(times * contraction::kPrefetchRows) : nullptr;
+      next_[s] = from.has_more() ? from.take(times * contraction::kPrefetchRows) : nullptr;
     }
   }
 
@@ -207,6 +250,7 @@ class Piece {
   const Convolution& p_;
   const KernelSet<T>& kernels_ = contraction::kernel_set<T>();
   int64_t rows_ = 0, vectors_ = 0;
+  int64_t y_begin_ = 0, y_end_ = 0;
   const T* in_ = nullptr;
   T* out_ = nullptr;
   int64_t out_row_ = 0;
@@ -214,12 +258,13 @@ class Piece {
   Block block_;
   const T* next_[kBlock];
   Ahead<T> weight_ahead_, in_ahead_;
+  int64_t ahead_y_ = 0;  // What rows of outputs before this one see is still to be fetched.
 };
 
 template <class T>
 void run(const ConvolutionAcross& p, int threads) {
   const Blocking cut = cut_up<T>(p.of, threads);
-  const int64_t pieces = cut.panels * cut.row_blocks;
+  const int64_t pieces = cut.pieces();
   const auto work = [&](int64_t begin, int64_t end, int) {
     for (int64_t piece = begin; piece < end; ++piece) Piece<T>(p, cut, piece).run();
   };

@@ -18,7 +18,7 @@ function "all of \x41"(%x: f32[2, 3], %i: i32[4], %p: i64[2, 5], %u: f32[4, 3], 
   %z: f32[2, 6] = concat(%x, %x) {axis = 1}
   %q: f32[3, 6] = pad(%x) {low = [1, 0], high = [0, 1], inside = [0, 1], value = -0}
   %g1: f32[4, 3] = gather(%x, %i)
-  %g2: f32[2, 5] = take_along_axis(%x, %p) {axis = 1}
+  %g2: f32[2, 5] = take_along_axis(%x, %p) {axis = 1, from_end = true}
   %g3: f32[2, 3] = scatter_add(%x, %i, %u)
   %g4: f32[2, 3] = cumsum(%x) {axis = 1, reverse = true}
   %m: f32[2, 5] = matmul(%x, %w)

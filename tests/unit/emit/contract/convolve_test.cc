@@ -250,6 +250,29 @@ TEST_F(Convolve, GivesTheSameBitsForAnyNumberOfThreads) {
   }
 }
 
+// By images, by rows of the output where those are few, and by blocks of images where their sums
+// are many.
+TEST_F(Convolve, ImagesSideBySideGiveTheSameBitsForAnyNumberOfThreads) {
+  struct Sizes {
+    int64_t images, outputs, taps;
+  };
+  for (const Sizes size : {Sizes{40, 20, 3}, {3, 70, 5}, {70, 16, 9}, {1, 150, 1}}) {
+    Convolution p{.n = size.images, .h = 20, .w = 19, .c_in = 5, .kh = 20, .kw = 19};
+    p.c_out = size.outputs;
+    p.pad_top = p.pad_left = size.taps / 2;
+    Trial trial({.p = with_output(p, size.taps / 2), .across = true});
+    set_num_threads(1);
+    trial.run();
+    const std::vector<std::byte> alone = trial.result();
+    trial.check();
+    for (const int threads : {2, 3, 8}) {
+      set_num_threads(threads);
+      trial.run();
+      EXPECT_EQ(trial.result(), alone) << threads << " threads, " << size.images << " images";
+    }
+  }
+}
+
 TEST_F(Convolve, SkipsPaddingEvenUnderInfiniteWeights) {
   Convolution p{.n = 1, .h = 4, .w = 4, .c_in = 3, .kh = 3, .kw = 3, .c_out = 5};
   p.pad_top = p.pad_left = 1;
