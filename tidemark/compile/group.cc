@@ -93,14 +93,14 @@ class GroupTask final : public run::Task {
 class GroupLowerer {
  public:
   GroupLowerer(const Graph& graph, const Node& group, std::span<const ArrayRef> inputs,
-               std::span<const ArrayRef> results, KernelBatch* batch)
+               std::span<const ArrayRef> results, KernelBatch* batch, bool shared = false)
       : graph_(graph),
         region_(graph.regions[static_cast<size_t>(group.regions[0])]),
         schedule_(schedule_of(graph, group)),
         inputs_(inputs),
         results_(results),
         batch_(batch),
-        axes_{schedule_.domain, schedule_.row_axes, schedule_.fold_axes, schedule_.index},
+        axes_{schedule_.domain, schedule_.row_axes, schedule_.fold_axes, schedule_.index, shared},
         task_(std::make_unique<GroupTask>()) {}
 
   MadeTask run() {
@@ -296,8 +296,8 @@ class GroupLowerer {
 }  // namespace
 
 MadeTask group_task(const Graph& graph, const Node& group, std::span<const ArrayRef> inputs,
-                    std::span<const ArrayRef> results, KernelBatch* batch) {
-  return GroupLowerer(graph, group, inputs, results, batch).run();
+                    std::span<const ArrayRef> results, KernelBatch* batch, bool shared) {
+  return GroupLowerer(graph, group, inputs, results, batch, shared).run();
 }
 
 std::optional<MadeTask> mapped_group_task(const Graph& graph, const Node& group,

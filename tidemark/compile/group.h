@@ -12,9 +12,10 @@ namespace tidemark::compile {
 
 // Places are layouts, of any strides; where the data lie is told at the run, inputs first, then
 // results. With a batch it runs machine code, which is there once the batch is compiled; else as in
-// eager code, once it pays.
+// eager code, once it pays. `shared`: steps around it are on several threads and read or make the
+// same.
 MadeTask group_task(const Graph& graph, const Node& group, std::span<const ArrayRef> inputs,
-                    std::span<const ArrayRef> results, KernelBatch* batch);
+                    std::span<const ArrayRef> results, KernelBatch* batch, bool shared = false);
 
 // One more axis around a group: the trips of a map, and how many bytes each place moves from one to
 // the next, inputs first, then results.

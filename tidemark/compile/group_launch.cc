@@ -115,7 +115,8 @@ GroupLaunch::GroupLaunch(GroupNest group, const LaunchAxes& axes, std::vector<Bu
       places_(std::move(places)),
       chunks_(chunks),
       folds_(group_.nest.cells > 0),
-      lanes_(group_.nest.order == Nest::Order::lanes) {
+      lanes_(group_.nest.order == Nest::Order::lanes),
+      shared_(axes.shared) {
   TIDEMARK_CHECK(places_.size() <= kMostBuffers, "a kernel with ", places_.size(), " buffers");
   set_reaches(axes);
   set_axes(axes);
@@ -266,7 +267,9 @@ void GroupLaunch::settle(KernelBatch* batch) {
 }
 
 Blocks GroupLaunch::pieces_of(int threads) const {
-  if (!folds_) return pointwise_blocks(*cached_, outers_, rows_, columns_, threads);
+  if (!folds_)
+    return pointwise_blocks(*cached_, outers_, rows_, columns_, threads,
+                            shared_ ? kSharedPieceWork : kPieceWork);
   Blocks pieces;
   const int64_t whole = lanes_ ? columns_ : steps_;
   const int64_t length = chunks_.length > 0 ? chunks_.length : whole;

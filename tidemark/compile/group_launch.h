@@ -25,6 +25,7 @@ struct LaunchAxes {
   Shape domain;
   int64_t row_axes = 0, fold_axes = 0;
   passes::Schedule::Index index = passes::Schedule::Index::none;
+  bool shared = false;  // With steps that are on several threads; launch.h.
 };
 
 // A fold cut into chunks: its cells are stored one after another, [rows, chunks, columns].
@@ -74,6 +75,7 @@ class GroupLaunch {
   const Kernel* kernel_ = nullptr;  // Null: picked at each run.
   bool folds_ = false, lanes_ = true;
   bool index_all_ = false;
+  bool shared_ = false;
   bool streams_ = false;
   AxisList outer_;  // Extents of the axes before rows (pointwise, lanes) or steps (columns).
   int64_t outers_ = 1, rows_ = 1, steps_ = 1, columns_ = 1;

@@ -116,13 +116,18 @@ bool crosses_rows(const Nest& nest) {
 }  // namespace
 
 Blocks pointwise_blocks(const CachedKernel& kernel, int64_t outers, int64_t rows, int64_t columns,
-                        int threads) {
-  const int64_t piece = std::max<int64_t>(1024, kPieceWork / kernel.weight());
+                        int threads, int64_t piece_work) {
+  const int64_t piece = std::max<int64_t>(1024, piece_work / kernel.weight());
   const bool blocked = crosses_rows(kernel.nest()) && rows > 1;
   Blocks blocks;
   blocks.columns = blocked ? std::min<int64_t>(columns, 256) : columns;
-  if (!blocked && columns > 2 * piece && outers * rows < 4 * threads)
-    blocks.columns = rounded_up(std::max(piece, columns / (4 * threads)), 1024);
+  if (!blocked && columns > 2 * piece && outers * rows < 4 * threads) {
+    // As many for every thread: each goes on with what it made itself one step before, and lines
+    // that two of them hold cost more than the work on them.
+    int64_t pieces = std::min<int64_t>(columns / piece, 4 * threads);
+    if (pieces > threads) pieces -= pieces % threads;
+    blocks.columns = rounded_up((columns + pieces - 1) / pieces, 1024);
+  }
   blocks.rows = std::clamp<int64_t>(blocked ? 64 : piece / blocks.columns, 1, rows);
   blocks.column_blocks = (columns + blocks.columns - 1) / blocks.columns;
   blocks.row_blocks = (rows + blocks.rows - 1) / blocks.rows;

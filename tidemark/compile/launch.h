@@ -11,6 +11,9 @@ namespace tidemark::compile {
 
 // Work below this many additions is not worth waking another thread for.
 inline constexpr int64_t kPieceWork = 16384;
+// The same where several threads made what is read, or will read what is made: a line that one of
+// them writes and another one holds takes longer to come over than the work on it.
+inline constexpr int64_t kSharedPieceWork = kPieceWork / 4;
 
 // How a pointwise nest is cut: into blocks of rows x columns of one outer index, `grain` of them at
 // a time for a thread.
@@ -20,7 +23,7 @@ struct Blocks {
   int64_t count = 1, grain = 1;
 };
 Blocks pointwise_blocks(const CachedKernel& kernel, int64_t outers, int64_t rows, int64_t columns,
-                        int threads);
+                        int threads, int64_t piece_work = kPieceWork);
 // The same for the order of columns: how many columns a thread takes at a time.
 int64_t column_block(const CachedKernel& kernel, int64_t rows, int64_t steps, int64_t columns,
                      int threads);

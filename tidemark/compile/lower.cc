@@ -47,6 +47,32 @@ Lowerer::Lowerer(const Graph& graph, const Interface& interface, Placements& pla
   last_use_.resize(count, kNone);
   wish_.resize(count, kNone);
   placed_in_.resize(count, 0);
+  shared_.resize(count, false);
+  if (program_->threads > 1) find_shared();
+}
+
+// What products that are worth several threads read and make; views of it too.
+void Lowerer::find_shared() {
+  const auto share = [&](Value value) {
+    const Node* node = &graph_.node(value);
+    shared_[static_cast<size_t>(id(value))] = true;
+    for (; node->op != nullptr && node->op->view != nullptr; node = &graph_.node(value)) {
+      value = node->inputs[0];
+      shared_[static_cast<size_t>(id(value))] = true;
+    }
+  };
+  constexpr double worth = 1e6;
+  for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+    const Node& node = graph_.nodes[i];
+    if (node.op == nullptr || node.op->family != Family::contract) continue;
+    // Of m x k, k x n and m x n this is the square of m x n x k.
+    double squared = static_cast<double>(node.results[0].shape.size());
+    for (const Value input : node.inputs)
+      squared *= static_cast<double>(graph_.type(input).shape.size());
+    if (squared < worth * worth) continue;
+    share({static_cast<int32_t>(i), 0});
+    for (const Value input : node.inputs) share(input);
+  }
 }
 
 // ---- values -------------------------------------------------------------------------------------
@@ -462,7 +488,10 @@ void Lowerer::emit_group(Scope& scope, int32_t number) {
     places.push_back(address_of(result));
     results.push_back(seen(result).layout);
   }
-  emit(group_task(graph_, node, layouts, results, batch_), places, group_name(graph_, node),
+  const auto is_shared = [&](Value value) { return shared_[static_cast<size_t>(id(value))]; };
+  bool shared = std::any_of(node.inputs.begin(), node.inputs.end(), is_shared);
+  for (int16_t r = 0; r < std::ssize(node.results); ++r) shared |= is_shared({number, r});
+  emit(group_task(graph_, node, layouts, results, batch_, shared), places, group_name(graph_, node),
        node.source);
   for (const int32_t literal : literals) extend_to_now(literal);
 }

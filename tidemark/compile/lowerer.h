@@ -116,6 +116,7 @@ class Lowerer {
   void emit_op(Scope& scope, int32_t number);
   void emit_view_copy(int32_t number);
   void emit_transfer(Scope& scope, int32_t number);
+  void find_shared();
   void emit_effect(int32_t number);
   void emit_group(Scope& scope, int32_t number);
   // lower_control.cc
@@ -183,6 +184,7 @@ class Lowerer {
   std::vector<int32_t> memory_of_;  // By root.
   std::vector<int32_t> last_use_;   // By root: a position in its region, kEnd for results.
   std::vector<int32_t> wish_;       // By root: which destination of its region it is for, or -1.
+  std::vector<bool> shared_;        // By value: with a step on several threads.
   std::vector<int32_t> placed_in_;  // By root: the number of the memory it lies in.
   std::vector<bool> is_behind_;     // By node of the body: it is computed of a gradient.
   std::vector<Memory> memories_;
