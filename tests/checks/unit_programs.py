@@ -15,7 +15,8 @@ def told(*words):
     return subprocess.run(words, capture_output=True, text=True, check=True).stdout
 
 
-made = {os.path.join(build, line) for line in told("ninja", "-C", build, "-t", "inputs", "unit_tests").splitlines()}
+lines = told("ninja", "-C", build, "-t", "query", "tests/unit_tests").splitlines()
+made = {os.path.join(build, line.strip(" |")) for line in lines}
 tests = json.loads(told("ctest", "--test-dir", build, "-L", "^unit$", "--show-only=json-v1"))["tests"]
 # Programs are the words of a command that name files of the build.
 run = {word for test in tests for word in test["command"] if word.startswith(build + "/") and os.path.isfile(word)}
