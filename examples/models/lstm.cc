@@ -31,7 +31,9 @@ Sequences drawn(int64_t count, int64_t steps, uint64_t seed) {
 
 int main(int argc, char** argv) {
   const bool small = lesson::is_small(argc, argv);
-  const int64_t length = small ? 16 : 64;
+  // Of eight seeds all learn this; 64 numbers are learned from some first values and not from
+  // others.
+  const int64_t length = small ? 16 : 40;
   td::random::seed(1);
   const Model model;
   const td::nn::Adam optimizer({.learning_rate = 0.01, .clip_global_norm = 1.0});

@@ -159,14 +159,17 @@ class Trainer {
     const MemoryScope scope("epoch");
     const auto start = Clock::now();
     Means means(options_);
+    const auto train = [&](const Tensor& x, const Tensor& y) {
+      if (history_.planned.count == 0) history_.planned = step_.plan(x, y).peak();
+      means.add(step_(x, y), examples_in(x));
+      show(number, means, seconds_since(start));
+      return true;
+    };
     {
       const Training on;
-      batches_.for_each([&](const Tensor& x, const Tensor& y) {
-        if (history_.planned.count == 0) history_.planned = step_.plan(x, y).peak();
-        means.add(step_(x, y), examples_in(x));
-        show(number, means, seconds_since(start));
-        return true;
-      });
+      batches_.for_each(train);
+      // A dataset that was restored at the end of a pass has nothing left of that one.
+      if (means.batches() == 0) batches_.for_each(train);
     }
     if (means.batches() == 0)
       throw UserError(cat("fit: there is no batch in epoch ", number), at_,

@@ -267,6 +267,20 @@ TEST(Fit, SavesACheckpointThatTrainingGoesOnFrom) {
   std::remove(path.c_str());
 }
 
+// As a checkpoint of a whole epoch leaves it: nothing is left of that pass.
+TEST(Fit, BeginsTheNextPassOfADatasetThatStandsAtItsEnd) {
+  const Tensor x = random::normal({12, 3}, {.key = random::Key(1)});
+  const auto batches = data::from_tensor_slices(std::tuple{x, x}).shuffle({.seed = 3}).batch(4);
+  for (const auto& batch : batches) (void)batch;
+  const data::Position end = batches.position();
+  batches.restore(end);
+  const History history = nn::fit(
+      nn::Dense(3), batches, {.loss = nn::losses::mse, .epochs = 2, .progress = Progress::none});
+  ASSERT_EQ(history.epochs.size(), 2u);
+  for (const Epoch& epoch : history.epochs) EXPECT_EQ(epoch.batches, 3);
+  EXPECT_EQ(batches.position().pass, end.pass + 2);
+}
+
 TEST(Fit, WritesALineAnEpochWhereThereIsNoTerminal) {
   std::vector<std::string> lines;
   set_print_sink([&](std::string_view line) { lines.emplace_back(line); });
