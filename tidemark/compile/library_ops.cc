@@ -250,7 +250,7 @@ MatrixRef matrix(const ArrayRef& array) {
   return {array.data, array.dtype, array.strides[rank - 2], array.strides[rank - 1]};
 }
 
-void run_matmul(std::span<const ArrayRef> operands, const ArrayRef& result) {
+void run_matmul(std::span<const ArrayRef> operands, const ArrayRef& result, bool add = false) {
   if (result.size() == 0) return;
   const ArrayRef &a = operands[0], &b = operands[1];
   const std::vector<int64_t> a_offsets = batch_offsets(a, result);
@@ -262,6 +262,7 @@ void run_matmul(std::span<const ArrayRef> operands, const ArrayRef& result) {
                          .a = matrix(a),
                          .b = matrix(b),
                          .c = matrix(result),
+                         .add = add,
                          .a_offsets = a_offsets,
                          .b_offsets = b_offsets,
                          .c_offsets = c_offsets};
@@ -269,6 +270,12 @@ void run_matmul(std::span<const ArrayRef> operands, const ArrayRef& result) {
   const Workspace scratch(contract_scratch_bytes(work, threads));
   if (WorkspacePart::counting()) return;
   contract(work, threads, scratch.data());
+}
+
+// In place where the result has the operand's bytes already.
+void run_accumulate(std::span<const ArrayRef> operands, const ArrayRef& result) {
+  if (WorkspacePart::counting() || result.data != operands[0].data) run_copy(operands[0], result);
+  run_matmul(operands.subspan(1), result, true);
 }
 
 // What the shapes and the attributes say; where operands lie is for the caller to add.
@@ -511,6 +518,7 @@ void run_library(const OpDef& op, std::span<const ArrayRef> operands, const Attr
   if (op.self == &ops::first_equal) return run_first_equal(operands[0], result);
   if (op.self == &ops::cumsum) return run_cumsum(operands[0], attrs, result);
   if (op.self == &ops::matmul) return run_matmul(operands, result);
+  if (op.self == &ops::accumulate) return run_accumulate(operands, result);
   if (op.self == &ops::conv2d) return run_conv2d(operands, attrs, result);
   TIDEMARK_CHECK(false, op.name, " has no kernel");
 }

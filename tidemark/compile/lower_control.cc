@@ -194,24 +194,15 @@ void Lowerer::emit_map(Scope& scope, int32_t number) {
   const auto slices = static_cast<size_t>(read.integer());
   run::Map map;
   map.trips = read.integer();
-  map.alive = std::clamp<int64_t>(read.integer(), 1, std::max<int64_t>(1, map.trips));
+  const int64_t alive = read.integer();
+  map.alive = alive == 0 ? (map.trips < 2 * num_threads() ? 1 : num_threads())
+                         : std::clamp<int64_t>(alive, 1, std::max<int64_t>(1, map.trips));
   const std::span<const int64_t> why = read.integers();
   const Region& body = graph_.regions[static_cast<size_t>(node.regions[0])];
   std::vector<int32_t> kept;
   for (size_t k = 0; k < slices; ++k) {
-    const Value array = node.inputs[k];
-    const bool dense = !is_constant(array) && seen(array).layout.is_contiguous();
-    if (!dense) kept.push_back(materialise(array, at));
-    const TensorType& type = graph_.type(body.parameters[k]);
-    map.walks.push_back({.reg = new_register(),
-                         .base = dense ? address_of(array) : memory(kept.back()).address,
-                         .stride = bytes_of(type)});
-    show_dense(body.parameters[k]);
-    memory_of(id(body.parameters[k])) =
-        new_memory({.address = {map.walks.back().reg, run::kNoBuffer, 0},
-                    .bytes = granted_bytes(bytes_of(type)),
-                    .writable = false,
-                    .buffers = {}});
+    const Value parameter = body.parameters[k];
+    show_slice(parameter, walk_array(node.inputs[k], graph_.type(parameter), at, map.walks, kept));
   }
   for (size_t i = slices; i < body.parameters.size(); ++i)
     hand_in(body.parameters[i], node.inputs[i]);

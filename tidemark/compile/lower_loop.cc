@@ -138,18 +138,46 @@ void Lowerer::copy_carries(int32_t number, const std::vector<Carried>& carried,
   }
 }
 
+namespace {
+
+// Whether a slice of the array can be read where it lies. One that repeats an element is copied: in
+// a body it is a value of its own, and a sum over what repeats would multiply.
+bool is_read_in_place(const ArrayRef& array) {
+  for (int64_t axis = 1; axis < array.rank(); ++axis)
+    if (array.strides[static_cast<size_t>(axis)] == 0 && array.shape[axis] != 1) return false;
+  return true;
+}
+
+}  // namespace
+
 // A slice of an array at each trip.
-int32_t Lowerer::walk_array(Value array, const TensorType& slice, Source at,
-                            std::vector<run::Walk>& walks, std::vector<int32_t>& kept) {
-  const bool is_dense = !is_constant(array) && seen(array).layout.is_contiguous();
-  if (!is_dense) kept.push_back(materialise(array, at));
+Lowerer::Walked Lowerer::walk_array(Value array, const TensorType& slice, Source at,
+                                    std::vector<run::Walk>& walks, std::vector<int32_t>& kept,
+                                    bool wants_dense) {
+  const bool in_place = !is_constant(array) && (wants_dense ? seen(array).layout.is_contiguous()
+                                                            : is_read_in_place(seen(array).layout));
+  if (!in_place) kept.push_back(materialise(array, at));
+  Walked walked{.layout = dense_layout(slice)};
+  int64_t stride = bytes_of(slice);
+  if (in_place) {
+    const ArrayRef& whole = seen(array).layout;
+    stride = whole.strides[0] * size_of(whole.dtype);
+    walked.layout.strides = whole.strides;
+    walked.layout.strides.erase(0);
+  }
   walks.push_back({.reg = new_register(),
-                   .base = is_dense ? address_of(array) : memory(kept.back()).address,
-                   .stride = bytes_of(slice)});
-  return new_memory({.address = {walks.back().reg, run::kNoBuffer, 0},
-                     .bytes = granted_bytes(bytes_of(slice)),
-                     .writable = false,
-                     .buffers = {}});
+                   .base = in_place ? address_of(array) : memory(kept.back()).address,
+                   .stride = stride});
+  walked.memory = new_memory({.address = {walks.back().reg, run::kNoBuffer, 0},
+                              .bytes = granted_bytes(bytes_of(slice)),
+                              .writable = false,
+                              .buffers = {}});
+  return walked;
+}
+
+void Lowerer::show_slice(Value parameter, const Walked& walked) {
+  seen(parameter) = {id(parameter), walked.layout};
+  memory_of(id(parameter)) = walked.memory;
 }
 
 // Where each trip's element of a stacked result goes.
@@ -248,10 +276,14 @@ void Lowerer::emit_loop(Scope& scope, int32_t number) {
   const int32_t trip = new_buffer(kTrip, 8, ByteClass::temporaries, at, "trip");
   loop.trip = memory(trip).address;
   kept.push_back(trip);
-  std::vector<int32_t> walked;
+  std::vector<Walked> walked;
   for (size_t k = 0; k < slices; ++k) {
-    const TensorType& slice = graph_.type(body.parameters[1 + carries + k]);
-    walked.push_back(walk_array(node.inputs[next_input + k], slice, at, loop.walks, kept));
+    const Value parameter = body.parameters[1 + carries + k];
+    const bool is_next_state =
+        std::any_of(carried.begin(), carried.end(),
+                    [&](const Carried& each) { return each.slice == static_cast<int32_t>(k); });
+    walked.push_back(walk_array(node.inputs[next_input + k], graph_.type(parameter), at, loop.walks,
+                                kept, is_next_state));
   }
   next_input += slices;
   std::vector<Destination> destinations;
@@ -265,7 +297,7 @@ void Lowerer::emit_loop(Scope& scope, int32_t number) {
   for (size_t k = 0; k < carries; ++k) {
     if (carried[k].stack >= 0) destinations[k].place = kNone;
     if (carried[k].slice < 0) continue;
-    destinations[k].place = walked[static_cast<size_t>(carried[k].slice)];
+    destinations[k].place = walked[static_cast<size_t>(carried[k].slice)].memory;
     loop.carries[k].follows = memory(destinations[k].place).address.reg;
   }
   for (size_t e = 0; e < stacks.size(); ++e) {
@@ -314,10 +346,7 @@ void Lowerer::emit_loop(Scope& scope, int32_t number) {
   }
   program_->steps[index].middle = now();
   hand_in_common(body);
-  for (size_t k = 0; k < slices; ++k) {
-    show_dense(body.parameters[1 + carries + k]);
-    memory_of(id(body.parameters[1 + carries + k])) = walked[k];
-  }
+  for (size_t k = 0; k < slices; ++k) show_slice(body.parameters[1 + carries + k], walked[k]);
   for (size_t i = 1 + carries + slices; i < body.parameters.size(); ++i)
     hand_in(body.parameters[i], node.inputs[next_input + i - 1 - carries - slices]);
   Scope inner{.region = node.regions[0], .destinations = destinations};
@@ -487,7 +516,7 @@ void Lowerer::emit_reverse(Scope& scope, int32_t number) {
   const int32_t trip = new_buffer(kTrip, 8, ByteClass::temporaries, at, "trip");
   walk.trip = memory(trip).address;
   kept.push_back(trip);
-  std::vector<int32_t> slices;
+  std::vector<Walked> slices;
   for (size_t k = 0; k < static_cast<size_t>(attrs.slices); ++k) {
     const TensorType& slice = graph_.type(body.parameters[1 + carries + k]);
     slices.push_back(walk_array(node.inputs[next_input + k], slice, at, walk.walks, kept));
@@ -521,7 +550,8 @@ void Lowerer::emit_reverse(Scope& scope, int32_t number) {
     const Region& region = graph_.regions[static_cast<size_t>(node.regions[which])];
     show(region.parameters[0], trip);
     for (size_t k = 0; k < carries; ++k) show(region.parameters[1 + k], now_at[k]);
-    for (size_t k = 0; k < slices.size(); ++k) show(region.parameters[first_slice + k], slices[k]);
+    for (size_t k = 0; k < slices.size(); ++k)
+      show_slice(region.parameters[first_slice + k], slices[k]);
     const size_t first_capture = first_slice + slices.size();
     for (size_t i = first_capture; i < region.parameters.size(); ++i)
       hand_in(region.parameters[i], node.inputs[next_input + i - first_capture]);

@@ -146,8 +146,14 @@ class Lowerer {
                                      std::vector<run::Loop::Carry>& moved);
   void copy_carries(int32_t number, const std::vector<Carried>& carried,
                     const std::vector<size_t>& copied);
-  int32_t walk_array(Value array, const TensorType& slice, Source at, std::vector<run::Walk>& walks,
-                     std::vector<int32_t>& kept);
+  // What a body sees of an array that is walked: the slice of a trip, behind a register.
+  struct Walked {
+    int32_t memory = kNone;
+    ArrayRef layout;
+  };
+  Walked walk_array(Value array, const TensorType& slice, Source at, std::vector<run::Walk>& walks,
+                    std::vector<int32_t>& kept, bool wants_dense = false);
+  void show_slice(Value parameter, const Walked& walked);
   Destination stack_element(int32_t place, const TensorType& element,
                             std::vector<run::Walk>& walks);
   void count_as_saved(int32_t number);

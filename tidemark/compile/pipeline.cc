@@ -48,6 +48,7 @@ Graph optimise(Graph graph, const PipelineOptions& options, const Watch& watch) 
   pass("remove_dead", passes::remove_dead);
   pass("trim", passes::trim);
   pass("recompute", passes::recompute);
+  if (options.fuse) pass("split", passes::split);
   if (options.fuse)
     pass("fuse",
          [&](Graph& each) { passes::fuse(each, device::caches().l2_bytes, options.fusions); });

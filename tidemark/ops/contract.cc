@@ -75,6 +75,18 @@ TensorType infer_matmul(const InferContext& context) {
   return {a.dtype, shape};
 }
 
+TensorType infer_accumulate(const InferContext& context) {
+  const TensorType product =
+      infer_matmul({context.op, context.operands.subspan(1), context.attrs, context.at});
+  if (context.operands[0] != product ||
+      (product.dtype != DType::f32 && product.dtype != DType::f64)) {
+    throw UserError(cat("accumulate: adds products of f32 or f64 to their like, got ",
+                        context.operands[0], " and ", product),
+                    context.at, "give the sum so far the product's type");
+  }
+  return product;
+}
+
 namespace {
 
 Term swap_last(Term x) {
@@ -137,6 +149,15 @@ void reference_matmul(const ReferenceContext& context) {
                static_cast<uint64_t>(reference::read_integer(b, column + k * columns));
     }
     reference::write(context.result, i, static_cast<int64_t>(total));
+  });
+}
+
+void reference_accumulate(const ReferenceContext& context) {
+  reference_matmul({context.op, context.operands.subspan(1), context.result, context.attrs});
+  reference::for_each_index(context.result.shape, [&](std::span<const int64_t>, int64_t i) {
+    reference::write(
+        context.result, i,
+        reference::read_float(context.operands[0], i) + reference::read_float(context.result, i));
   });
 }
 

@@ -25,10 +25,12 @@ struct ConvSpec {
 
 namespace rule {
 TensorType infer_matmul(const InferContext& context);
+TensorType infer_accumulate(const InferContext& context);
 TensorType infer_conv2d(const InferContext& context);
 Term grad_matmul(const GradContext& context, int index);
 Term grad_conv2d(const GradContext& context, int index);
 void reference_matmul(const ReferenceContext& context);
+void reference_accumulate(const ReferenceContext& context);
 void reference_conv2d(const ReferenceContext& context);
 }  // namespace rule
 
@@ -58,6 +60,19 @@ inline constexpr NamedOp conv2d = {
     .infer = rule::infer_conv2d,
     .grad = rule::grad_conv2d,
     .reference = rule::reference_conv2d,
+};
+
+// Of programs only: a product in pieces along k, each a multiple of 256 long but the last, from -0
+// on, has the bits of the product. The result may take the bytes of the first operand.
+inline constexpr NamedOp accumulate = {
+    .name = "accumulate",
+    .brief = "The first operand plus the product of the others, block by block of k.",
+    .family = Family::contract,
+    .arity = 3,
+    .accepts = TypeSet::numbers,
+    .infer = rule::infer_accumulate,
+    .no_gradient = "it is part of programs only",
+    .reference = rule::reference_accumulate,
 };
 
 inline constexpr const NamedOp* kContractOps[] = {&conv2d, &matmul};

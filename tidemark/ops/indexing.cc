@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tidemark/ops/contract.h"
 #include "tidemark/ops/random.h"
 #include "tidemark/ops/reference.h"
 #include "tidemark/ops/structure.h"
@@ -323,7 +324,8 @@ void reference_cumsum(const ReferenceContext& context) {
 namespace tidemark {
 
 bool updates_first_operand(const OpDef& op) {
-  return op.self == &ops::update || op.self == &ops::put || op.self == &ops::scatter_add;
+  return op.self == &ops::update || op.self == &ops::put || op.self == &ops::scatter_add ||
+         op.self == &ops::accumulate;
 }
 
 }  // namespace tidemark

@@ -2,6 +2,7 @@
 // done where they are made, and passes and lowerings know them by name.
 #pragma once
 
+#include "tidemark/ops/contract.h"
 #include "tidemark/ops/op_def.h"
 #include "tidemark/ops/structure.h"
 
@@ -84,8 +85,9 @@ inline constexpr NamedOp reverse_loop = {.name = "reverse_loop",
                                          .attrs = kReverseAttrs,
                                          .no_gradient = kProgramOnly};
 // Inputs: arrays walked one slice of the first axis a trip, captures. Region: parameters slices,
-// captures; results elements to stack. `alive`: how many trips may be under way at once. `why`: for
-// people, why a body goes slice by slice that was to take all at once.
+// captures; results elements to stack. `alive`: how many trips may be under way at once; 0: one for
+// each thread, where there are twice as many trips. `why`: for people, why a body goes slice by
+// slice that was to take all at once.
 inline constexpr NamedOp map = {.name = "map",
                                 .brief = "A region run on every slice of arrays, apart.",
                                 .family = Family::control,
@@ -127,7 +129,8 @@ inline constexpr NamedOp transfer = {.name = "transfer",
                                      .infer = rule::infer_stop_gradient,
                                      .no_gradient = kProgramOnly};
 
-inline constexpr const NamedOp* kProgramOps[] = {&call, &cond,         &constant,   &group,   &loop,
-                                                 &map,  &reverse_loop, &size_value, &transfer};
+inline constexpr const NamedOp* kProgramOps[] = {&accumulate, &call,    &cond, &constant,
+                                                 &group,      &loop,    &map,  &reverse_loop,
+                                                 &size_value, &transfer};
 
 }  // namespace tidemark::ops

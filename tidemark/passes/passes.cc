@@ -16,6 +16,7 @@ constexpr Pass kPasses[] = {
     plain<remove_dead>("remove_dead"),
     plain<trim>("trim"),
     plain<recompute>("recompute"),
+    plain<split>("split"),
     {"fuse", [](Graph& graph, const Machine& machine) { fuse(graph, machine.cache_bytes); }},
     {"order", [](Graph& graph, const Machine& machine) { order(graph, machine.updates); }},
 };

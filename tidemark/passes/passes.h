@@ -68,6 +68,11 @@ void fuse(Graph& graph, int64_t cache_bytes, Fusions* fusions = nullptr);
 // anyway, so that it is not kept until then. Reads no more memory than the values did.
 void recompute(Graph& graph);
 
+// Computes what is around a large table part by part along one axis, so that the table never
+// exists: a map, or a loop where sums go over the axis. Where a gradient reads a table of the way
+// there, each makes its own, if that is little work. Only where all sizes are known.
+void split(Graph& graph);
+
 // Whether a node may throw when it runs: prints, checks, indices out of range.
 bool can_fail(const Graph& graph, const Node& node);
 // The same of each node of a region, which are in an order they can run in, where all of it is

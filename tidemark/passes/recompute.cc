@@ -14,19 +14,6 @@ namespace {
 
 constexpr int64_t kLeastBytes = 4096;  // Of a value that is worth it.
 
-// By node: whether it is no gradient, nor computed from one.
-std::vector<bool> forward_nodes(const Graph& graph, const Region& region) {
-  std::vector<bool> is_forward(graph.nodes.size(), true);
-  for (const int32_t number : region.nodes) {
-    const Node& node = graph.nodes[static_cast<size_t>(number)];
-    bool forward = node.gradient_of == nullptr;
-    for (const Value input : node.inputs)
-      forward = forward && is_forward[static_cast<size_t>(input.node)];
-    is_forward[static_cast<size_t>(number)] = forward;
-  }
-  return is_forward;
-}
-
 // Walks a region and puts copies of what is made again before their first reader.
 class Maker {
  public:

@@ -17,6 +17,18 @@ bool is_made_again(const Node& node) {
 
 }  // namespace
 
+std::vector<bool> forward_nodes(const Graph& graph, const Region& region) {
+  std::vector<bool> is_forward(graph.nodes.size(), true);
+  for (const int32_t number : region.nodes) {
+    const Node& node = graph.nodes[static_cast<size_t>(number)];
+    bool forward = node.gradient_of == nullptr;
+    for (const Value input : node.inputs)
+      forward = forward && is_forward[static_cast<size_t>(input.node)];
+    is_forward[static_cast<size_t>(number)] = forward;
+  }
+  return is_forward;
+}
+
 Residuals::Residuals(const Graph& graph, RegionId region, std::vector<bool> is_forward, Made made)
     : graph_(graph), is_forward_(std::move(is_forward)), made_(made) {
   const Region& all = graph.regions[static_cast<size_t>(region)];

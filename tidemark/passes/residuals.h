@@ -10,6 +10,9 @@
 
 namespace tidemark::passes {
 
+// By node: whether it is no gradient, nor computed from one.
+std::vector<bool> forward_nodes(const Graph& graph, const Region& region);
+
 // Of a region that has both: the values of the way there that the gradient takes. It makes the rest
 // again: views, literals and draws always, and what is computed by element from what is there
 // anyway.

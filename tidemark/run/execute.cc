@@ -225,12 +225,13 @@ class Executor {
   void run_map(const Step& step, int32_t index) {
     const Map& map = program_.maps[static_cast<size_t>(step.control)];
     std::byte* const arenas = at(map.arenas);
+    // The trips of a batch share the threads; alone, a trip has all that the map has.
+    const int threads_of_trip = map.alive > 1 ? 1 : num_threads();
     // Batches of as many trips as may be under way, each in an arena of its own.
     for (int64_t first = 0; first < map.trips; first += map.alive) {
       const int64_t batch = std::min(map.alive, map.trips - first);
       device::parallel_for(batch, 1, [&](int64_t begin, int64_t end, int worker) {
-        // The trips of a batch share the threads; alone, a trip has all of them.
-        const device::ThreadsScope threads(map.alive > 1 ? 1 : program_.threads);
+        const device::ThreadsScope threads(threads_of_trip);
         std::vector<std::byte*> own(registers_, registers_ + program_.registers);
         Executor body(program_, own.data(), watch_);
         body.worker_ = worker;

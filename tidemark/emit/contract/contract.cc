@@ -92,7 +92,7 @@ struct Form {
 // in long streams.
 Form choose_form(const Contraction& p, bool low_precision) {
   using enum Blocking::Form;
-  if (low_precision || p.k == 0) return {tiles, false};
+  if (low_precision || p.k == 0 || p.add) return {tiles, false};
   if (p.n == 1 && p.a.column_stride == 1 && p.k > 1) return {rows_times_vector, false};
   if (p.n == 1 && p.a.row_stride == 1 && p.c.row_stride == 1) return {vector_times_columns, false};
   if (p.m == 1 && p.b.column_stride == 1) return {vector_times_columns, true};
@@ -373,7 +373,7 @@ void run_tile_pieces(const Contraction& p, const Blocking& cut, int64_t begin, i
     pass.c_row = low_precision ? cut.width : p.c.row_stride;
     for (int64_t k = 0; k < p.k; k += cut.depth) {
       pass.depth = std::min(cut.depth, p.k - k);
-      pass.add = k > 0;
+      pass.add = p.add || k > 0;
       const std::byte* a_at = a + k * p.a.column_stride * element;
       if (cut.copy_a) {
         if (cut.pack_a) {
@@ -490,6 +490,9 @@ void contract(const Contraction& p, int threads, std::byte* scratch) {
   TIDEMARK_CHECK(p.c.dtype != DType::boolean, "contract: no sums of bool");
   if (is_empty(p)) return;
   const device::FloatEnvironment environment;
+  TIDEMARK_CHECK(!p.add || p.c.dtype == DType::f32 || p.c.dtype == DType::f64, "contract: adds to ",
+                 p.c.dtype);
+  if (p.k == 0 && p.add) return;
   if (p.k == 0) return fill_zeros(p);
   if (p.c.dtype == DType::f64) return run<double>(p, threads, scratch);
   if (is_float(p.c.dtype)) return run<float>(p, threads, scratch);

@@ -37,6 +37,8 @@ struct Contraction {
   MatrixRef a;  // m x k
   MatrixRef b;  // k x n
   MatrixRef c;  // m x n
+  // Block results are added to what c holds: c = ((c + t0) + t1) + ... Of f32 and f64 only.
+  bool add = false;
   // Where the matrices of each batch entry begin, in elements from `data`. All empty: one entry, at
   // `data`. Else all of one length. (A batch of no entries is nothing to call.)
   std::span<const int64_t> a_offsets = {}, b_offsets = {}, c_offsets = {};

@@ -1,0 +1,185 @@
+#include "tidemark/passes/cut.h"
+
+#include <algorithm>
+
+#include "tidemark/ops/contract.h"
+#include "tidemark/ops/op_def.h"
+#include "tidemark/passes/residuals.h"
+
+namespace tidemark::passes {
+
+RegionFacts::RegionFacts(const Graph& graph, RegionId id)
+    : region(id),
+      is_result(graph.nodes.size()),
+      is_forward(forward_nodes(graph, graph.regions[static_cast<size_t>(id)])),
+      readers_(graph.nodes.size()) {
+  const Region& all = graph.regions[static_cast<size_t>(id)];
+  for (const int32_t number : all.nodes) {
+    const Node& node = graph.nodes[static_cast<size_t>(number)];
+    for (size_t i = 0; i < node.inputs.size(); ++i)
+      readers_[static_cast<size_t>(node.inputs[i].node)].push_back({number, i});
+  }
+  for (const Value result : all.results) is_result[static_cast<size_t>(result.node)] = true;
+}
+
+bool is_table(const Graph& graph, const Node& node) {
+  constexpr int64_t times = 4;
+  if (node.op->self != &ops::matmul || node.results[0].shape.is_open()) return false;
+  return std::all_of(node.inputs.begin(), node.inputs.end(), [&](Value input) {
+    const Shape& shape = graph.type(input).shape;
+    return !shape.is_open() && shape.size() * times <= node.results[0].shape.size();
+  });
+}
+
+Cut::Cut(const Graph& graph, const RegionFacts& facts, const Where& where)
+    : graph_(graph),
+      facts_(facts),
+      where_(where),
+      table_size_(node(where.table).results[0].shape.size()) {}
+
+int64_t Cut::table_bytes() const { return table_size_ * size_of(node(table()).results[0].dtype); }
+
+bool Cut::computes(int32_t number) const { return computes_[static_cast<size_t>(number)]; }
+
+// Where it has the axis: as good as the table itself.
+bool Cut::is_large(Value value) const {
+  const Shape& shape = graph_.type(value).shape;
+  return 2 * shape.size() >= table_size_;
+}
+
+bool Cut::is_made_inside(const Slicing& reader, size_t operand, Value value) const {
+  const auto made = members_.find(value.node);
+  return made != members_.end() && reader.operands[operand] != Slicing::kWhole &&
+         made->second.result == reader.operands[operand];
+}
+
+bool Cut::is_read_outside(int32_t number) const {
+  if (facts_.is_result[static_cast<size_t>(number)]) return true;
+  const std::vector<RegionFacts::Read>& readers = facts_.readers(number);
+  return std::any_of(readers.begin(), readers.end(),
+                     [&](const RegionFacts::Read& read) { return !members_.contains(read.node); });
+}
+
+bool Cut::grow() {
+  if (!add(table(), slicing_of_result(graph_, node(table()), axis(), units()))) return false;
+  do {
+    while (!to_visit_.empty()) {
+      const int32_t next = to_visit_.back();
+      to_visit_.pop_back();
+      if (!add_around(next)) return false;
+    }
+    find_dependent();
+    if (!close()) return false;
+  } while (!to_visit_.empty());
+  return is_consistent();
+}
+
+bool Cut::add(int32_t number, const std::optional<Slicing>& slicing) {
+  const Node& added = node(number);
+  if (!slicing || added.results.size() != 1 || added.results[0].shape.is_open()) return false;
+  const auto [place, is_new] = members_.try_emplace(number, *slicing);
+  if (is_new) to_visit_.push_back(number);
+  return place->second == *slicing;
+}
+
+// Takes in what makes the large values a member reads, and all that reads a large value it makes;
+// views besides, which cost nothing and show what repeats.
+bool Cut::add_around(int32_t number) {
+  const Slicing slicing = members_.at(number);
+  const Node& member = node(number);
+  for (size_t i = 0; i < member.inputs.size(); ++i) {
+    const Value input = member.inputs[i];
+    const Node& maker = graph_.node(input);
+    const int64_t axis = slicing.operands[i];
+    if (graph_.type(input).shape.is_open()) return false;
+    if (axis == Slicing::kWhole || maker.op == nullptr || members_.contains(input.node)) continue;
+    // What another contraction makes of much is there already.
+    const bool is_needed =
+        is_large(input) && (maker.op->family != Family::contract || is_table(graph_, maker));
+    if (!is_needed && maker.op->view == nullptr) continue;
+    const auto made =
+        maker.results.size() == 1 ? slicing_of_result(graph_, maker, axis, units()) : std::nullopt;
+    if (is_needed || made) {
+      if (!add(input.node, made)) return false;
+    }
+  }
+  if (slicing.result == Slicing::kWhole || !is_large({number, 0})) return true;
+  const bool is_outside = is_shown_from_outside({number, 0});
+  if (is_outside && !where_.joins_views) return true;
+  if (facts_.is_result[static_cast<size_t>(number)] && !is_outside) return false;
+  const std::vector<RegionFacts::Read>& readers = facts_.readers(number);
+  return std::all_of(readers.begin(), readers.end(), [&](const RegionFacts::Read& read) {
+    if (where_.forward_only && !facts_.is_forward[static_cast<size_t>(read.node)]) return true;
+    const auto reader =
+        slicing_by_operand(graph_, node(read.node), read.operand, slicing.result, units());
+    return (is_outside && !reader) || add(read.node, reader);
+  });
+}
+
+// A view of something that is not large takes no bytes for anybody.
+bool Cut::is_shown_from_outside(Value value) const {
+  const Node& maker = graph_.node(value);
+  if (maker.op != nullptr && maker.op->view != nullptr)
+    return is_shown_from_outside(maker.inputs[0]);
+  return !is_large(value) && !members_.contains(value.node);
+}
+
+// Which members compute, and what depends on those.
+void Cut::find_dependent() {
+  computes_.assign(graph_.nodes.size(), false);
+  depends_.assign(graph_.nodes.size(), false);
+  for (const int32_t number : graph_.regions[static_cast<size_t>(facts_.region)].nodes) {
+    const auto at = static_cast<size_t>(number);
+    const Node& each = node(number);
+    bool after = false;
+    for (const Value input : each.inputs) {
+      const auto from = static_cast<size_t>(input.node);
+      after = after || depends_[from] || computes_[from];
+    }
+    const bool is_member = members_.contains(number);
+    computes_[at] = is_member && (each.op->view == nullptr || after);
+    depends_[at] = !is_member && after;
+  }
+}
+
+// What lies between members joins them; not a contraction, which would be work of its own that the
+// table is no part of.
+bool Cut::close() {
+  const std::vector<int32_t>& nodes = graph_.regions[static_cast<size_t>(facts_.region)].nodes;
+  std::vector<bool> is_needed(graph_.nodes.size());
+  for (auto at = nodes.rbegin(); at != nodes.rend(); ++at) {
+    if (!is_needed[static_cast<size_t>(*at)] && !computes(*at)) continue;
+    for (const Value input : node(*at).inputs) is_needed[static_cast<size_t>(input.node)] = true;
+  }
+  for (const int32_t number : nodes) {
+    if (!depends(number) || !is_needed[static_cast<size_t>(number)]) continue;
+    const Node& between = node(number);
+    if (between.op->family == Family::contract) return false;
+    // The first one in order reads members only.
+    for (size_t i = 0; i < between.inputs.size(); ++i) {
+      const int32_t from = between.inputs[i].node;
+      if (!computes(from)) continue;
+      const int64_t axis = members_.at(from).result;
+      return axis != Slicing::kWhole &&
+             add(number, slicing_by_operand(graph_, between, i, axis, units()));
+    }
+    return false;
+  }
+  return true;
+}
+
+bool Cut::is_consistent() const {
+  for (const auto& [number, slicing] : members_) {
+    const Node& member = node(number);
+    const bool is_kept = slicing.result != Slicing::kWhole && computes(number) &&
+                         is_large({number, 0}) && is_read_outside(number);
+    if (is_kept && !where_.forward_only) return false;
+    for (size_t i = 0; i < member.inputs.size(); ++i) {
+      const Value input = member.inputs[i];
+      if (computes(input.node) && !is_made_inside(slicing, i, input)) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace tidemark::passes

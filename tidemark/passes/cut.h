@@ -1,0 +1,83 @@
+// Nodes around a large value that can be computed part by part along one axis.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "tidemark/ir/graph.h"
+#include "tidemark/passes/slicing.h"
+
+namespace tidemark::passes {
+
+// What is asked of a region again and again while nodes of it are looked at.
+struct RegionFacts {
+  RegionFacts(const Graph& graph, RegionId region);
+
+  struct Read {
+    int32_t node = -1;
+    size_t operand = 0;
+  };
+  const std::vector<Read>& readers(int32_t node) const {
+    return readers_[static_cast<size_t>(node)];
+  }
+
+  RegionId region;
+  std::vector<bool> is_result;   // By node.
+  std::vector<bool> is_forward;  // By node: no gradient, nor computed from one.
+
+ private:
+  std::vector<std::vector<Read>> readers_;
+};
+
+// Whether a node is a contraction that gives much more than it reads.
+bool is_table(const Graph& graph, const Node& node);
+
+class Cut {
+ public:
+  // Along an axis of the result of `table`, in so many units. With `forward_only`, as if gradients
+  // did not read it. With `joins_views`, who reads a large view of what comes from outside joins if
+  // possible: what it makes may be large.
+  struct Where {
+    int32_t table = -1;
+    int64_t axis = 0, units = 1;
+    bool forward_only = false;
+    bool joins_views = true;
+  };
+  Cut(const Graph& graph, const RegionFacts& facts, const Where& where);
+
+  // Whether there is such a set: no large value is needed outside of it, and nothing of it is
+  // needed to compute what it needs itself.
+  bool grow();
+
+  int64_t units() const { return where_.units; }
+  int64_t table_bytes() const;
+  int64_t axis() const { return where_.axis; }
+  int32_t table() const { return where_.table; }
+  const std::map<int32_t, Slicing>& members() const { return members_; }
+  // Whether a node is computed part by part. Other members are views of what comes from outside.
+  bool computes(int32_t node) const;
+  bool depends(int32_t node) const { return depends_[static_cast<size_t>(node)]; }
+  bool is_large(Value value) const;
+  bool is_read_outside(int32_t node) const;
+  // The operand's producer, where that is a member which gives the parts the reader wants.
+  bool is_made_inside(const Slicing& reader, size_t operand, Value value) const;
+
+ private:
+  const Node& node(int32_t number) const { return graph_.nodes[static_cast<size_t>(number)]; }
+  bool add(int32_t number, const std::optional<Slicing>& slicing);
+  bool add_around(int32_t number);
+  bool is_shown_from_outside(Value value) const;
+  bool close();
+  bool is_consistent() const;
+  void find_dependent();
+
+  const Graph& graph_;
+  const RegionFacts& facts_;
+  const Where where_;
+  int64_t table_size_ = 0;
+  std::map<int32_t, Slicing> members_;
+  std::vector<int32_t> to_visit_;
+  std::vector<bool> computes_, depends_;  // By node.
+};
+
+}  // namespace tidemark::passes

@@ -1,0 +1,407 @@
+#include "tidemark/passes/part_by_part.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tidemark/ops/contract.h"
+#include "tidemark/ops/loop_attrs.h"
+#include "tidemark/ops/op_def.h"
+#include "tidemark/ops/pointwise.h"
+#include "tidemark/ops/program.h"
+#include "tidemark/ops/random.h"
+#include "tidemark/ops/structure.h"
+#include "tidemark/passes/passes.h"
+
+namespace tidemark::passes {
+namespace {
+
+using Place = std::pair<int32_t, int16_t>;  // A value, to be found in a map.
+Place place(Value value) { return {value.node, value.result}; }
+
+// Nodes that only move elements, and sums, appended to a region.
+class Writer {
+ public:
+  Writer(Graph& graph, RegionId region, Source at) : graph_(graph), region_(region), at_(at) {}
+
+  Value constant(DType dtype, double number) {
+    return graph_.add(region_, def_of(&ops::constant), {},
+                      Attrs().add(dtype).add(number).add(int64_t{0}), {dtype, {}}, at_);
+  }
+  Value broadcast(Value x, const Shape& shape) { return view(ops::broadcast_to, x, shape); }
+  Value reshape(Value x, const Shape& shape) {
+    return shape == graph_.type(x).shape ? x : view(ops::reshape, x, shape);
+  }
+  Value slice(Value x, int64_t axis, int64_t begin, int64_t size, int64_t step = 1) {
+    TensorType type = graph_.type(x);
+    const auto rank = static_cast<size_t>(type.shape.rank()), at = static_cast<size_t>(axis);
+    type.shape.set(axis, size);
+    AxisList begins(rank), steps(rank, 1);
+    begins[at] = begin;
+    steps[at] = step;
+    const Attrs attrs = Attrs().add(begins).add(words_of(type.shape)).add(steps);
+    return graph_.add(region_, def_of(&ops::slice), {&x, 1}, attrs, type, at_);
+  }
+  // With an axis moved to another place.
+  Value move_axis(Value x, int64_t from, int64_t to) {
+    const Shape& shape = graph_.type(x).shape;
+    AxisList order;
+    for (int64_t axis = 0; axis < shape.rank(); ++axis)
+      if (axis != from) order.push_back(axis);
+    order.insert(static_cast<size_t>(to), from);
+    TensorType type{graph_.type(x).dtype, {}};
+    for (const int64_t axis : order) type.shape.push_back(shape[axis]);
+    return graph_.add(region_, def_of(&ops::transpose), {&x, 1}, Attrs().add(order), type, at_);
+  }
+  Value concat(Value a, Value b, int64_t axis) {
+    TensorType type = graph_.type(a);
+    type.shape.set(axis, type.shape[axis] + graph_.type(b).shape[axis]);
+    const Value both[] = {a, b};
+    return graph_.add(region_, def_of(&ops::concat), both, Attrs().add(axis), type, at_);
+  }
+  Value add(Value a, Value b) {
+    const Value both[] = {a, b};
+    return graph_.add(region_, def_of(&tidemark::add), both, {}, TensorType(graph_.type(a)), at_);
+  }
+
+ private:
+  Value view(const NamedOp& op, Value x, const Shape& shape) {
+    return graph_.add(region_, def_of(&op), {&x, 1}, Attrs().add(words_of(shape)),
+                      {graph_.type(x).dtype, shape}, at_);
+  }
+
+  Graph& graph_;
+  const RegionId region_;
+  const Source at_;
+};
+
+bool is_only_ones(const Shape& shape, int64_t end) {
+  for (int64_t axis = 0; axis < end; ++axis)
+    if (shape[axis] != 1) return false;
+  return true;
+}
+
+class PartByPart {
+ public:
+  PartByPart(Graph& graph, const RegionFacts& facts, const Cut& cut, const Parts& parts)
+      : graph_(graph),
+        facts_(facts),
+        cut_(cut),
+        parts_(parts),
+        at_(graph.nodes[static_cast<size_t>(cut.table())].source),
+        write_(graph, facts.region, at_) {}
+
+  bool run() {
+    collect();
+    // In a part it would be a value of its own.
+    if (std::any_of(walked_.begin(), walked_.end(),
+                    [&](const Walked& walked) { return repeats(graph_, walked.value); }))
+      return false;
+    std::vector<int32_t> before, after;
+    if (!sort(before, after)) return false;
+    here().nodes = std::move(before);
+    const std::vector<Value> values = write();
+    for (size_t i = 0; i < outputs_.size(); ++i) replace({outputs_[i], 0}, values[i], after);
+    here().nodes.insert(here().nodes.end(), after.begin(), after.end());
+    return true;
+  }
+
+ private:
+  Region& here() { return graph_.regions[static_cast<size_t>(facts_.region)]; }
+  const Node& node(int32_t number) const { return graph_.nodes[static_cast<size_t>(number)]; }
+  const Slicing& slicing(int32_t number) const { return cut_.members().at(number); }
+
+  // An outside value that comes in part by part, along an axis.
+  struct Walked {
+    Value value;
+    int64_t axis = 0;
+    friend bool operator==(const Walked&, const Walked&) = default;
+  };
+
+  void collect() {
+    for (const int32_t number : here().nodes) {
+      if (!cut_.members().contains(number)) continue;
+      members_.push_back(number);
+      if (!cut_.computes(number) || !cut_.is_read_outside(number)) continue;
+      (slicing(number).sums == Slicing::Sums::products ? sums_ : outputs_).push_back(number);
+    }
+    // Sums that a loop carries come first among its results.
+    outputs_.insert(outputs_.begin(), sums_.begin(), sums_.end());
+    for (const int32_t number : members_) {
+      for (size_t i = 0; i < node(number).inputs.size(); ++i) {
+        const Value input = node(number).inputs[i];
+        const Walked walked{input, slicing(number).operands[i]};
+        if (walked.axis == Slicing::kWhole) {
+          capture(input);
+        } else if (!cut_.is_made_inside(slicing(number), i, input) &&
+                   std::find(walked_.begin(), walked_.end(), walked) == walked_.end()) {
+          walked_.push_back(walked);
+        }
+      }
+    }
+  }
+  // What costs nothing is made inside, so that kernels see what it is.
+  bool is_free(Value value) const {
+    const Node& maker = graph_.node(value);
+    return maker.op != nullptr &&
+           (maker.op->view != nullptr || maker.op->family == Family::source ||
+            maker.op->self == &ops::arange);
+  }
+  void capture(Value value) {
+    if (is_free(value)) {
+      for (const Value input : graph_.node(value).inputs) capture(input);
+    } else if (std::find(captured_.begin(), captured_.end(), value) == captured_.end()) {
+      captured_.push_back(value);
+    }
+  }
+
+  // The other nodes of the region: those that can run before, and those that come after.
+  bool sort(std::vector<int32_t>& before, std::vector<int32_t>& after) {
+    const int32_t last = members_.back();
+    bool is_behind = false, defers_effect = false, has_effect_later = false;
+    for (const int32_t number : here().nodes) {
+      if (number == last) is_behind = true;
+      if (cut_.members().contains(number) && cut_.computes(number)) continue;
+      const bool is_later = is_behind || cut_.depends(number);
+      const bool effect = has_effect(graph_, node(number));
+      has_effect_later |= effect && !is_later && defers_effect;
+      defers_effect |= effect && is_later;
+      (is_later ? after : before).push_back(number);
+    }
+    return !has_effect_later;
+  }
+
+  int64_t size_of_part(const Shape& shape, int64_t axis, int64_t units) const {
+    return size_along(shape, axis, parts_.all) / parts_.all * units;
+  }
+  // With the axes that are cut as one.
+  Shape with_one_axis(const Shape& shape, int64_t axis) const {
+    return shape_of_part(shape, axis, parts_.all, size_along(shape, axis, parts_.all));
+  }
+
+  // The members for a part of so many units, in a region. `from` gives what is outside.
+  struct Outside {
+    std::map<std::pair<Place, int64_t>, Value> walked;
+    std::map<Place, Value> captured;
+    std::map<int32_t, Value> carried;  // Sums so far, by member.
+    bool is_new_region = true;
+  };
+  std::vector<Value> copy_members(RegionId into, int64_t units, Outside& from) {
+    std::map<int32_t, Value> made;
+    for (const int32_t number : members_) {
+      Node copy = node(number);
+      const Slicing& own = slicing(number);
+      for (size_t i = 0; i < copy.inputs.size(); ++i) {
+        const Value input = copy.inputs[i];
+        copy.inputs[i] = own.operands[i] == Slicing::kWhole ? whole(into, input, from)
+                         : cut_.is_made_inside(own, i, input)
+                             ? made.at(input.node)
+                             : from.walked.at({place(input), own.operands[i]});
+      }
+      Shape& shape = copy.results[0].shape;
+      const bool is_part = own.result != Slicing::kWhole;
+      const int64_t size = is_part ? size_of_part(shape, own.result, units) : 0;
+      copy.attrs = attrs_of_part(graph_, node(number), own, parts_.all, size);
+      if (is_part) shape = shape_of_part(shape, own.result, parts_.all, size);
+      if (own.sums == Slicing::Sums::columns) shape = shape_of_sum(number);
+      if (copy.op->family == Family::pointwise || copy.op->self == &ops::broadcast_to) {
+        for (Value& input : copy.inputs) input = without_ones(into, input, shape.rank());
+      }
+      if (own.sums == Slicing::Sums::products) {
+        copy.op = &def_of(&ops::accumulate);
+        copy.inputs.insert(0, from.carried.at(number));
+      }
+      made[number] = {graph_.add_node(into, std::move(copy)), 0};
+    }
+    std::vector<Value> results;
+    for (const int32_t output : outputs_) results.push_back(made.at(output));
+    return results;
+  }
+  // What a sum over the axis gives of a part: one 1 for it, where it keeps ones.
+  Shape shape_of_sum(int32_t number) const {
+    const Shape& summed = graph_.type(node(number).inputs[0]).shape;
+    const Shape& given = node(number).results[0].shape;
+    const int64_t axis = slicing(number).operands[0];
+    Shape shape = given;
+    if (given.rank() < summed.rank()) return shape;
+    for (int64_t i = 1; i < span_of(summed, axis, parts_.all); ++i) shape.erase(axis);
+    return shape;
+  }
+  // What is whole may have ones where axes are one now.
+  Value without_ones(RegionId into, Value value, int64_t rank) {
+    Shape shape = graph_.type(value).shape;
+    while (shape.rank() > rank) shape.erase(0);
+    return Writer(graph_, into, at_).reshape(value, shape);
+  }
+  Value whole(RegionId into, Value value, Outside& from) {
+    if (!from.is_new_region) return value;
+    if (const auto found = from.captured.find(place(value)); found != from.captured.end())
+      return found->second;
+    Node copy = graph_.node(value);
+    for (Value& input : copy.inputs) input = whole(into, input, from);
+    return from.captured[place(value)] = {graph_.add_node(into, std::move(copy)), value.result};
+  }
+
+  // [..., size, ...] as [parts, ..., size of a part, ...], without the rest.
+  Value in_parts(const Walked& walked) {
+    const int64_t axis = walked.axis;
+    const Shape shape = with_one_axis(graph_.type(walked.value).shape, axis);
+    const int64_t size = size_of_part(shape, axis, parts_.units);
+    Value x = write_.reshape(walked.value, shape);
+    if (parts_.rest() > 0) x = write_.slice(x, axis, 0, size * parts_.count());
+    Shape apart = shape;
+    apart.set(axis, size);
+    if (is_only_ones(shape, axis)) {
+      apart.insert(0, parts_.count());
+      return write_.reshape(x, apart);
+    }
+    apart.insert(axis, parts_.count());
+    return write_.move_axis(write_.reshape(x, apart), axis, 0);
+  }
+  Value rest_of(const Walked& walked) {
+    const Shape shape = with_one_axis(graph_.type(walked.value).shape, walked.axis);
+    const int64_t begin = size_of_part(shape, walked.axis, parts_.units) * parts_.count();
+    const Value x = write_.reshape(walked.value, shape);
+    return write_.slice(x, walked.axis, begin, shape[walked.axis] - begin);
+  }
+  // And back.
+  Value from_parts(Value stacked, int64_t axis, const Shape& shape) {
+    Shape joined = shape;
+    joined.set(axis, size_of_part(shape, axis, parts_.units) * parts_.count());
+    if (!is_only_ones(shape, axis)) stacked = write_.move_axis(stacked, 0, axis);
+    return write_.reshape(stacked, joined);
+  }
+
+  // Block results as pairwise.h combines them: neighbours, level by level; what has none joins at
+  // the end, from the right.
+  Value combined(Value blocks, const Shape& shape) {
+    Value right;
+    bool has_right = false;
+    for (int64_t count = graph_.type(blocks).shape[0];; count /= 2) {
+      if (count % 2 == 1) {
+        const Value last = count == 1 ? blocks : write_.slice(blocks, 0, count - 1, 1);
+        right = has_right ? write_.add(last, right) : last;
+        has_right = true;
+      }
+      if (count == 1) return write_.reshape(right, shape);
+      const Value left = write_.slice(blocks, 0, 0, count / 2, 2);
+      blocks = write_.add(left, write_.slice(blocks, 0, 1, count / 2, 2));
+    }
+  }
+
+  std::vector<Value> write() {
+    std::vector<Value> inputs;
+    for (const int32_t sum : sums_) {
+      const TensorType type = node(sum).results[0];
+      inputs.push_back(write_.broadcast(write_.constant(type.dtype, -0.0), type.shape));
+    }
+    for (const Walked& walked : walked_) inputs.push_back(in_parts(walked));
+    inputs.insert(inputs.end(), captured_.begin(), captured_.end());
+    const int32_t control = write_control(inputs);
+
+    std::vector<Value> rest;
+    if (parts_.rest() > 0) {
+      Outside from;
+      from.is_new_region = false;
+      for (const Walked& walked : walked_)
+        from.walked[{place(walked.value), walked.axis}] = rest_of(walked);
+      for (size_t i = 0; i < sums_.size(); ++i)
+        from.carried[sums_[i]] = {control, static_cast<int16_t>(i)};
+      rest = copy_members(facts_.region, parts_.rest(), from);
+    }
+    std::vector<Value> values;
+    for (size_t i = 0; i < outputs_.size(); ++i)
+      values.push_back(joined(outputs_[i], {control, static_cast<int16_t>(i)},
+                              rest.empty() ? nullptr : &rest[i]));
+    return values;
+  }
+
+  // What an output is, of what the parts give and what the rest gives, if there is one.
+  Value joined(int32_t output, Value given, const Value* rest) {
+    const Slicing& own = slicing(output);
+    const Shape shape = node(output).results[0].shape;
+    if (own.sums == Slicing::Sums::products) return rest != nullptr ? *rest : given;
+    if (own.sums == Slicing::Sums::columns) {
+      if (rest == nullptr) return combined(given, shape);
+      Shape one = graph_.type(*rest).shape;
+      one.insert(0, 1);
+      return combined(write_.concat(given, write_.reshape(*rest, one), 0), shape);
+    }
+    const Value most = from_parts(given, own.result, with_one_axis(shape, own.result));
+    const Value all = rest == nullptr ? most : write_.concat(most, *rest, own.result);
+    return write_.reshape(all, shape);
+  }
+
+  int32_t write_control(const std::vector<Value>& inputs) {
+    const bool loops = !sums_.empty();
+    const RegionId body = graph_.add_region();
+    if (loops) graph_.add_parameter(body, {DType::i64, {}}, at_);
+    Outside from;
+    size_t next = 0;
+    const auto parameter = [&](bool is_slice) {
+      TensorType type = graph_.type(inputs[next++]);
+      if (is_slice) type.shape.erase(0);
+      return graph_.add_parameter(body, type, at_);
+    };
+    for (const int32_t sum : sums_) from.carried[sum] = parameter(false);
+    for (const Walked& walked : walked_)
+      from.walked[{place(walked.value), walked.axis}] = parameter(true);
+    for (const Value captured : captured_) from.captured[place(captured)] = parameter(false);
+    const std::vector<Value> results = copy_members(body, parts_.units, from);
+    graph_.regions[static_cast<size_t>(body)].results = results;
+
+    Node control;
+    control.op = &def_of(loops ? &ops::loop : &ops::map);
+    control.inputs = SmallVec<Value, 3>(std::span<const Value>(inputs));
+    control.regions.push_back(body);
+    control.source = at_;
+    for (size_t i = 0; i < results.size(); ++i) {
+      TensorType type = graph_.type(results[i]);
+      if (i >= sums_.size()) type.shape.insert(0, parts_.count());
+      control.results.push_back(type);
+    }
+    const auto slices = static_cast<int64_t>(walked_.size());
+    if (loops) {
+      LoopAttrs attrs;
+      attrs.carries = static_cast<int64_t>(sums_.size());
+      attrs.slices = slices;
+      attrs.stacked = static_cast<int64_t>(results.size() - sums_.size());
+      attrs.trips = parts_.count();
+      control.attrs = attrs.attrs();
+    } else {
+      const int64_t for_each_thread = 0;
+      control.attrs = Attrs().add(slices).add(parts_.count()).add(for_each_thread).add(AxisList());
+    }
+    if (!facts_.is_forward[static_cast<size_t>(cut_.table())])
+      control.gradient_of = node(cut_.table()).gradient_of;
+    return graph_.add_node(facts_.region, std::move(control));
+  }
+
+  void replace(Value old, Value by, const std::vector<int32_t>& readers) {
+    for (const int32_t reader : readers)
+      for (Value& input : graph_.nodes[static_cast<size_t>(reader)].inputs)
+        if (input == old) input = by;
+    for (Value& result : here().results)
+      if (result == old) result = by;
+  }
+
+  Graph& graph_;
+  const RegionFacts& facts_;
+  const Cut& cut_;
+  const Parts parts_;
+  const Source at_;
+  Writer write_;
+  std::vector<int32_t> members_;  // In order.
+  std::vector<int32_t> outputs_;  // Those read outside; the sums first.
+  std::vector<int32_t> sums_;     // That a loop carries.
+  std::vector<Walked> walked_;
+  std::vector<Value> captured_;
+};
+
+}  // namespace
+
+bool compute_part_by_part(Graph& graph, const RegionFacts& facts, const Cut& cut,
+                          const Parts& parts) {
+  return PartByPart(graph, facts, cut, parts).run();
+}
+
+}  // namespace tidemark::passes

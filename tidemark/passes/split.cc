@@ -1,0 +1,206 @@
+// Large tables never exist: what makes them and what reads them runs part by part.
+//
+// A table is what a contraction gives that is much larger than what it reads: scores of attention,
+// logits. Where everything around it works part by part along one axis, that becomes a map over
+// parts of the axis; or, where gradients sum over it, a loop that adds to them. A gradient that
+// reads a table of the way there makes it again, where that is little work, so that neither keeps
+// it for the other.
+//
+// The bits stay: parts along a sum are whole blocks of it, added as the sum adds its blocks.
+#include <algorithm>
+#include <memory>
+#include <set>
+
+#include "tidemark/ops/contract.h"
+#include "tidemark/ops/op_def.h"
+#include "tidemark/passes/cut.h"
+#include "tidemark/passes/part_by_part.h"
+#include "tidemark/passes/passes.h"
+
+namespace tidemark::passes {
+namespace {
+
+constexpr int64_t kTableBytes = int64_t{1} << 20;  // Of a table that is worth it.
+constexpr int64_t kPartBytes = int64_t{512} << 10;
+constexpr int64_t kPartRows = 256;  // Of a product: it packs its operands for so many at least.
+constexpr int64_t kBlock = 256;     // Terms of a sum that are added up before others.
+// To make a table again takes so many multiplications an element.
+constexpr int64_t kTermsAgain = 128;
+
+class Splitter {
+ public:
+  Splitter(Graph& graph, RegionId region) : graph_(graph), region_(region) {}
+
+  void run() {
+    look();
+    // What is put in its place stands where it stood; what is new is looked at in its own region.
+    const std::vector<int32_t> nodes = here().nodes;
+    for (const int32_t number : nodes) {
+      if (!is_worth(number)) continue;
+      if (split(number) || split_apart(number)) look();
+    }
+  }
+
+ private:
+  const Region& here() const { return graph_.regions[static_cast<size_t>(region_)]; }
+  const Node& node(int32_t number) const { return graph_.nodes[static_cast<size_t>(number)]; }
+  void look() {
+    facts_ = std::make_unique<RegionFacts>(graph_, region_);
+    is_listed_.assign(graph_.nodes.size(), false);
+    for (const int32_t number : here().nodes) is_listed_[static_cast<size_t>(number)] = true;
+  }
+
+  bool is_worth(int32_t number) const {
+    const Node& made = node(number);
+    if (!is_listed_[static_cast<size_t>(number)] || !is_table(graph_, made)) return false;
+    const TensorType& type = made.results[0];
+    return type.shape.size() * size_of(type.dtype) >= kTableBytes;
+  }
+
+  // A set that can be split, and how; nothing where there is none.
+  struct Found {
+    std::unique_ptr<Cut> cut;
+    Parts parts;
+  };
+  Found find(int32_t table, bool forward_only = false) const {
+    for (Cut::Where where : places(table, forward_only)) {
+      for (const bool joins_views : {true, false}) {
+        where.joins_views = joins_views;
+        auto cut = std::make_unique<Cut>(graph_, *facts_, where);
+        if (!cut->grow()) continue;
+        if (const auto parts = choose_parts(*cut)) return {std::move(cut), *parts};
+      }
+    }
+    return {};
+  }
+  // Each axis, the slowest first; then the rows of all matrices of a batch together.
+  std::vector<Cut::Where> places(int32_t table, bool forward_only) const {
+    const Shape& shape = node(table).results[0].shape;
+    std::vector<Cut::Where> all;
+    int64_t rows = 1;
+    for (int64_t axis = 0; axis < shape.rank(); ++axis) {
+      if (shape[axis] > 1) all.push_back({table, axis, shape[axis], forward_only, true});
+      if (axis + 1 < shape.rank()) rows *= shape[axis];
+    }
+    if (!all.empty() && rows > all[0].units)
+      all.push_back({table, all[0].axis, rows, forward_only, true});
+    return all;
+  }
+
+  bool split(int32_t table) {
+    const Found found = find(table);
+    return found.cut != nullptr && compute_part_by_part(graph_, *facts_, *found.cut, found.parts);
+  }
+
+  // Whether sums over parts of so many units have the bits of sums over all.
+  bool adds_up(const Cut& cut, int64_t units) const {
+    return std::all_of(cut.members().begin(), cut.members().end(), [&](const auto& member) {
+      const Slicing& slicing = member.second;
+      if (slicing.sums == Slicing::Sums::no) return true;
+      const Shape& summed = graph_.type(node(member.first).inputs[0]).shape;
+      const int64_t of_unit = size_along(summed, slicing.operands[0], cut.units()) / cut.units();
+      const int64_t terms = units * of_unit * slicing.terms;
+      const int64_t blocks = terms / kBlock;
+      const bool is_subtree =
+          slicing.sums == Slicing::Sums::products || (blocks & (blocks - 1)) == 0;
+      return terms % kBlock == 0 && is_subtree;
+    });
+  }
+
+  std::optional<Parts> choose_parts(const Cut& cut) const {
+    const int64_t all = cut.units();
+    const Shape& table = node(cut.table()).results[0].shape;
+    int64_t wanted = std::max<int64_t>(1, kPartBytes / (cut.table_bytes() / all));
+    const bool has_rows = cut.axis() + span_of(table, cut.axis(), all) >= table.rank() - 1;
+    if (has_rows) wanted = std::max(wanted, kPartRows);
+    // Best without a rest.
+    for (int64_t units = std::min(wanted, all / 2); 2 * units > wanted; --units)
+      if (all % units == 0 && adds_up(cut, units)) return Parts{units, all};
+    for (int64_t units = wanted; 3 * units <= 2 * all; ++units)
+      if (adds_up(cut, units)) return Parts{units, all};
+    return {};
+  }
+
+  // A table that the way there and a gradient both read: each makes its own.
+  bool split_apart(int32_t table) {
+    if (!facts_->is_forward[static_cast<size_t>(table)]) return false;
+    const Found forward = find(table, true);
+    if (forward.cut == nullptr || !is_little_work(*forward.cut)) return false;
+    const std::vector<int32_t> order = here().nodes;
+    const std::vector<Change> changes = make_again(*forward.cut);
+    if (changes.empty()) return false;
+    look();
+    const int32_t again = copies_.contains(table) ? copies_.at(table) : table;
+    if (again != table && find(again).cut != nullptr && find(table).cut != nullptr) {
+      split(again);
+      look();
+      return split(table);
+    }
+    for (const Change& change : changes)
+      graph_.nodes[static_cast<size_t>(change.node)].inputs[change.operand] = change.was;
+    graph_.regions[static_cast<size_t>(region_)].nodes = order;
+    look();
+    return false;
+  }
+
+  bool is_little_work(const Cut& cut) const {
+    return std::all_of(cut.members().begin(), cut.members().end(), [&](const auto& member) {
+      const Node& made = node(member.first);
+      return made.op->family != Family::contract || !cut.is_large({member.first, 0}) ||
+             graph_.type(made.inputs[0]).shape[-1] <= kTermsAgain;
+    });
+  }
+
+  // Reads of gradients that now read copies.
+  struct Change {
+    int32_t node = -1;
+    size_t operand = 0;
+    Value was;
+  };
+  std::vector<Change> make_again(const Cut& cut) {
+    copies_.clear();
+    std::vector<Change> changes;
+    const std::vector<int32_t> nodes = here().nodes;
+    graph_.regions[static_cast<size_t>(region_)].nodes.clear();
+    for (const int32_t number : nodes) {
+      for (size_t i = 0; i < node(number).inputs.size(); ++i) {
+        const Value input = node(number).inputs[i];
+        const bool is_kept =
+            cut.members().contains(input.node) && cut.computes(input.node) && cut.is_large(input);
+        if (facts_->is_forward[static_cast<size_t>(number)] || !is_kept) continue;
+        changes.push_back({number, i, input});
+        graph_.nodes[static_cast<size_t>(number)].inputs[i] = copy_of(cut, input, number);
+      }
+      graph_.regions[static_cast<size_t>(region_)].nodes.push_back(number);
+    }
+    return changes;
+  }
+  Value copy_of(const Cut& cut, Value value, int32_t reader) {
+    if (!cut.members().contains(value.node) || !cut.computes(value.node) || !cut.is_large(value))
+      return value;
+    if (const auto found = copies_.find(value.node); found != copies_.end())
+      return {found->second, value.result};
+    Node copy = graph_.node(value);
+    for (Value& input : copy.inputs) input = copy_of(cut, input, reader);
+    copy.gradient_of = node(reader).gradient_of;
+    const int32_t number = graph_.add_node(region_, std::move(copy));
+    copies_[value.node] = number;
+    return {number, value.result};
+  }
+
+  Graph& graph_;
+  const RegionId region_;
+  std::unique_ptr<RegionFacts> facts_;
+  std::vector<bool> is_listed_;
+  std::map<int32_t, int32_t> copies_;
+};
+
+}  // namespace
+
+void split(Graph& graph) {
+  for (size_t region = 0; region < graph.regions.size(); ++region)
+    Splitter(graph, static_cast<RegionId>(region)).run();
+  remove_dead(graph);
+}
+
+}  // namespace tidemark::passes
