@@ -159,6 +159,9 @@ void add_contractions(Maker& make) {
   make.add(
       ops::conv2d, {image, kernel},
       ops::ConvSpec{.stride = {2, 1}, .pad_low = {1, 0}, .pad_high = {0, -1}, .groups = 2}.attrs());
+  const Value rows = make.parameter(DType::f32, {2, 3}),
+              columns = make.parameter(DType::f32, {3, 4});
+  make.add(ops::accumulate, {make.parameter(DType::f32, {2, 4}), rows, columns});
 }
 
 void add_sources(Maker& make) {
@@ -542,6 +545,9 @@ TEST(TextErrors, OfTypes) {
   expect_node_error(
       "%y: f32[] = where(%s, %s, %s)",
       "p.tm:2:13: where: the condition is f32[], not bool\n  cast it before, or compare it");
+  expect_node_error("%y: f32[2, 4] = accumulate(%a, %a, %b)",
+                    "p.tm:2:17: accumulate: adds products of f32 or f64 to their like, got f32[2, "
+                    "3] and f32[2, 4]\n  give the sum so far the product's type");
   expect_node_error("%y: f32[] = matmul(%a, %a)",
                     "p.tm:2:13: matmul: inner sizes differ: f32[2, 3] x f32[2, 3] (3 and 2)\n  did "
                     "you mean to transpose the second operand? {.transpose_b = true}");
