@@ -161,10 +161,13 @@ std::vector<PlanMemory> Plan::memories() const {
     list.push_back({detail::memory_name(arena.memory), arena.bytes, arena.load_bytes});
   return list;
 }
-const std::vector<PlanStep>& Plan::timeline() const { return data_->timeline; }
+const std::vector<PlanStep>& Plan::timeline() const& { return data_->timeline; }
+std::vector<PlanStep> Plan::timeline() && { return data_->timeline; }
 int64_t Plan::peak_step() const { return data_->peak_step; }
-const std::vector<std::string>& Plan::open_sizes() const { return data_->open_sizes; }
-const std::vector<PlanTensor>& Plan::at_peak() const { return data_->at_peak; }
+const std::vector<std::string>& Plan::open_sizes() const& { return data_->open_sizes; }
+std::vector<std::string> Plan::open_sizes() && { return data_->open_sizes; }
+const std::vector<PlanTensor>& Plan::at_peak() const& { return data_->at_peak; }
+std::vector<PlanTensor> Plan::at_peak() && { return data_->at_peak; }
 
 namespace {
 

@@ -109,6 +109,9 @@ class Plan {
   Plan& operator=(const Plan&);
   Plan& operator=(Plan&&) noexcept;
 
+  // Lists are parts of the plan; of a plan that ends with the statement, as in
+  // `for (auto& step : f.plan(x).timeline())`, they are copies.
+
   // The most bytes a call adds at once.
   Bytes peak() const;
   // The least budget under which the function can be compiled: the peak, since nothing is computed
@@ -118,17 +121,20 @@ class Plan {
   Bytes load() const;
   // Where sizes are open: which they are, in order ("argument 0, dimension 0"), and the plan for
   // other values of them. Nothing is traced, run or allocated for it.
-  const std::vector<std::string>& open_sizes() const;
+  const std::vector<std::string>& open_sizes() const&;
+  std::vector<std::string> open_sizes() &&;
   Plan at(const std::vector<int64_t>& sizes, Source at = Source::here()) const;
   // What run_in needs: the arena and the results.
   Bytes arena() const;
   Bytes of(ByteClass byte_class) const;
   // The host's first. Every figure above is of the host's memory.
   std::vector<PlanMemory> memories() const;
-  const std::vector<PlanStep>& timeline() const;
+  const std::vector<PlanStep>& timeline() const&;
+  std::vector<PlanStep> timeline() &&;
   // Which step has the peak, as a number of the timeline; -1 where there is none.
   int64_t peak_step() const;
-  const std::vector<PlanTensor>& at_peak() const;
+  const std::vector<PlanTensor>& at_peak() const&;
+  std::vector<PlanTensor> at_peak() &&;
   // Whose bytes are in use at the peak, the most first. They add up to timeline()[peak_step()].
   std::vector<PlanBlame> by_line() const;
   std::vector<PlanBlame> by_layer() const;
