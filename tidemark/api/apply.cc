@@ -301,7 +301,11 @@ Tensor recorded_pointwise(const OpDef& op, std::initializer_list<const Operand*>
   for (size_t i = 0; i < count; ++i) {
     const Operand& operand = *operands.begin()[i];
     const bool as_it_is = types[i].weak == Weak::no && types[i].dtype == type.compute[i];
-    if (!as_it_is) converted[i] = tensor_of(operand, at, type.compute[i]);
+    // The op itself still reads the operand, dying or not: what is converted is a copy.
+    if (!as_it_is)
+      converted[i] =
+          tensor_of(operand.tensor() != nullptr ? Operand(*operand.tensor(), at) : operand, at,
+                    type.compute[i]);
     tensors[i] = as_it_is ? operand.tensor() : &converted[i];
   }
   return recorded(op, {}, {tensors.begin(), tensors.begin() + count}, {type.result, shape}, at,

@@ -134,7 +134,9 @@ class LoopGradient {
     if (attrs_.counted) {
       count_ = tensor_in(scope_, node_.inputs[0], at_);
     } else if (node_.regions.size() > 1) {
-      count_ = reshape(tensor_in(scope_, {number_, marks()}, at_), {}, at_);
+      // Marks of checkpoints, where a gradient before this one left some, begin with it too.
+      const Tensor marked = tensor_in(scope_, {number_, marks()}, at_);
+      count_ = marked.shape()[0] == 1 ? reshape(marked, {}, at_) : marked[Slices(0, at_)];
     }
     // The loop's body as a scope again, inside the current one.
     retain(current_scope);
@@ -424,7 +426,8 @@ class LoopGradient {
       const bool has_rest = !is_capture(i) && count_.has_value();
       given[input_of(i)] = has_rest ? zeros_behind(gradient, count_, at_) : gradient;
     }
-    rows_.give(number, of_slice, [&](size_t i) -> Found& { return given[input_of(i)]; }, at_);
+    rows_.give(
+        number, of_slice, [&](size_t i) -> Found& { return given[input_of(i)]; }, at_);
     return given;
   }
 

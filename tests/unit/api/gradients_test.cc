@@ -47,6 +47,19 @@ TEST(Gradient, OfWhatIsBroadcastIsSummed) {
                   drawn({3, 1}, 3));
 }
 
+TEST(Gradient, OfWhatMeetsADyingTensorOfAnotherDtype) {
+  // Converted in its own bytes it would be gone before the op reads it.
+  const td::Tensor x = td::constant({0.5f, -1.5f, 2.0f});
+  const auto times = [](const td::Tensor& x) { return td::sum(x * td::arange(3)); };
+  EXPECT_TRUE(td::identical(td::grad(times)(x), td::constant({0.0f, 1.0f, 2.0f})));
+  const auto halves = [](const td::Tensor& x) {
+    return td::sum(td::cast(td::cast(x, td::f16) * td::ones({3}, td::bf16), td::f32));
+  };
+  EXPECT_TRUE(td::identical(td::grad(halves)(x), td::ones({3})));
+  const auto wide = [](const td::Tensor& x) { return td::sum(td::ones({3}, td::i64) - x); };
+  EXPECT_TRUE(td::identical(td::grad(wide)(td::cast(x, td::f64)), -td::ones({3}, td::f64)));
+}
+
 TEST(Gradient, OfMatmulSoftmaxAndReductions) {
   const td::Tensor w = drawn({4, 5}, 4);
   expect_gradient(

@@ -330,6 +330,21 @@ TEST(LoopGradient, OfGradientsOfWhileLoop) {
   }
 }
 
+TEST(LoopGradient, OfGradientsWhereTheLossReadsTheEndOfABoundedLoop) {
+  // The outer gradient goes back over the loop itself too, whose marks the inner one has left.
+  expect_second(
+      [](const td::Tensor& x, td::Save save) {
+        const auto [r, i] = td::while_loop(
+            [](const td::Tensor&, const td::Tensor& i) { return i < 5; },
+            [&](const td::Tensor& r, const td::Tensor& i) {
+              return std::tuple{td::sin(r) + x * 0.1, i + 1};
+            },
+            std::tuple{x, td::Tensor(td::constant(0))}, {.max_iterations = 11, .save = save});
+        return td::sum(r * r);
+      },
+      drawn({2}, 1), true, false);
+}
+
 // What it was told to keep holds for the second order too.
 TEST(LoopGradient, OfGradientsKeepsWhatItIsToldTo) {
   const td::MachineCode machine;

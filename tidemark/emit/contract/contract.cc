@@ -101,7 +101,7 @@ Form choose_form(const Contraction& p, bool low_precision) {
 }
 
 template <class T>
-void cut_vector_form(const Contraction& p, int threads, Blocking& cut) {
+void cut_vector_form(const Contraction& p, int64_t lanes, int threads, Blocking& cut) {
   const int64_t outputs = std::max(p.m, p.n);
   if (cut.form == Blocking::Form::rows_times_vector) {
     cut.width = 16;
@@ -111,7 +111,9 @@ void cut_vector_form(const Contraction& p, int threads, Blocking& cut) {
     const int64_t page = 4096 / sizeof(T);
     cut.width = std::clamp(
         divide_up(divide_up(outputs, threads == 1 ? 1 : 2 * threads), page) * page, page, 4 * page);
-    cut.c_bytes = add_bytes(std::min(cut.width, divide_up(outputs, 16) * 16) * sizeof(T));
+    // Nothing waits where rows of one step, eight or one, are all.
+    if (p.k != 1 && p.k != 8)
+      cut.c_bytes = add_bytes(std::min(cut.width, divide_up(outputs, lanes) * lanes) * sizeof(T));
   }
   cut.panels = divide_up(outputs, cut.width);
 }
@@ -176,7 +178,7 @@ Blocking cut_up(const Contraction& p, int threads) {
   if (cut.form == Blocking::Form::tiles) {
     cut_tiles(p, kernels, threads, low_precision, cut);
   } else {
-    cut_vector_form<T>(p, threads, cut);
+    cut_vector_form<T>(p, kernels.lanes, threads, cut);
   }
   const int64_t pieces = std::max<int64_t>(1, cut.pieces());
   cut.grain = std::clamp<int64_t>(static_cast<int64_t>(worth / 4 / (work / pieces + 1)), 1,
