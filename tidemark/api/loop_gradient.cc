@@ -426,8 +426,7 @@ class LoopGradient {
       const bool has_rest = !is_capture(i) && count_.has_value();
       given[input_of(i)] = has_rest ? zeros_behind(gradient, count_, at_) : gradient;
     }
-    rows_.give(
-        number, of_slice, [&](size_t i) -> Found& { return given[input_of(i)]; }, at_);
+    rows_.give(number, of_slice, [&](size_t i) -> Found& { return given[input_of(i)]; }, at_);
     return given;
   }
 
