@@ -48,10 +48,12 @@ Graph optimise(Graph graph, const PipelineOptions& options, const Watch& watch) 
   pass("remove_dead", passes::remove_dead);
   pass("trim", passes::trim);
   pass("recompute", passes::recompute);
-  if (options.fuse) pass("split", passes::split);
-  if (options.fuse)
+  if (options.fuse) {
+    pass("split", passes::split);
+    pass("accumulate", passes::accumulate);
     pass("fuse",
          [&](Graph& each) { passes::fuse(each, device::caches().l2_bytes, options.fusions); });
+  }
   pass("order", [&](Graph& each) { passes::order(each, options.updates, scratch_of); });
   return compact(graph);
 }

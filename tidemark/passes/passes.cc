@@ -17,6 +17,7 @@ constexpr Pass kPasses[] = {
     plain<trim>("trim"),
     plain<recompute>("recompute"),
     plain<split>("split"),
+    plain<accumulate>("accumulate"),
     {"fuse", [](Graph& graph, const Machine& machine) { fuse(graph, machine.cache_bytes); }},
     {"order", [](Graph& graph, const Machine& machine) { order(graph, machine.updates); }},
 };

@@ -73,6 +73,10 @@ void recompute(Graph& graph);
 // there, each makes its own, if that is little work. Only where all sizes are known.
 void split(Graph& graph);
 
+// Adds a product straight to the sum that a loop carries, as of the gradients of weights, where no
+// rounding changes. The product itself is never written then.
+void accumulate(Graph& graph);
+
 // Whether a node may throw when it runs: prints, checks, indices out of range.
 bool can_fail(const Graph& graph, const Node& node);
 // The same of each node of a region, which are in an order they can run in, where all of it is

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <vector>
 
 #include "tests/unit/api/error_of.h"
@@ -225,6 +226,39 @@ TEST(LoopGradient, OfVariables) {
     const td::Tensor value = loss();
     const td::Tensor eager = tape.gradient(value, w);
     expect_near(step(x), eager.to_vector<double>(), choice.name);
+  }
+}
+
+// The product of a trip is added where the sum lies: no bytes for it, and the same bits, of numbers
+// that are none too.
+TEST(LoopGradient, OfWeightsTakesNoBytesForTheProductsOfTrips) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (const td::DType dtype : {td::f32, td::f64}) {
+    for (const double odd : {-0.0, 0.5, kInfinity}) {
+      const td::Tensor a = td::cast(drawn({96, 96}, 1) * 0.2, dtype);
+      const td::Tensor x = td::cast(
+          td::concat({drawn({30, 96}, 2), td::full({2, 96}, td::constant(odd, td::f64))}, 0),
+          dtype);
+      for (const Choice& choice : choices(true)) {
+        SCOPED_TRACE(choice.name);
+        const td::MachineCode machine;
+        const auto gradient = [&](const td::Tensor& a) {
+          return td::grad([&](const td::Tensor& a) {
+            return td::sum(td::fori_loop(
+                0, 9,
+                [&](const td::Tensor&, const td::Tensor& c) { return td::tanh(td::matmul(c, a)); },
+                x, {.save = choice.save}));
+          })(a);
+        };
+        const auto joined = td::function(gradient);
+        const auto apart = td::function(gradient, {.jit = false});
+        const auto [found, profile] = joined.profile(a);
+        EXPECT_TRUE(td::identical(found, apart(a)));
+        EXPECT_EQ(profile.touched, joined.plan(a).peak());
+        EXPECT_LT(joined.plan(a).peak(), apart.plan(a).peak());
+        EXPECT_NE(joined.text("accumulate").find("accumulate("), std::string::npos);
+      }
+    }
   }
 }
 
