@@ -173,11 +173,12 @@ class EagerTape : public Tape {
                               const Tensors& tensors, const std::vector<Variable>& variables,
                               Source at) override {
     check_whole(at);
-    const bool was_running = is_running();
-    stop();
-    Sums sums;
     for (const Tensor& target : targets)
       if (is_own_gradient(tape_id_of(target))) refuse_own_gradient(at);
+    const Pause pause(*this);
+    // Also where a rule throws on the way: what was let go of does not come back.
+    consumed_ = !persistent;
+    Sums sums;
     for (size_t i = 0; i < targets.size(); ++i)
       if (knows(tape_id_of(targets[i]))) sums.add(tape_id_of(targets[i]), output_gradients[i]);
     std::vector<TapeId> kept;
@@ -191,12 +192,8 @@ class EagerTape : public Tape {
     std::vector<Found> found;
     for (const Tensor& tensor : tensors) found.push_back(sums.found(tape_id_of(tensor)));
     for (const Variable& variable : variables) found.push_back(of_variable(variable, sums));
-    if (persistent && was_running) {
-      refuse_gradients_of(found, output_gradients);
-      start();
-    }
+    if (pause.ends) refuse_gradients_of(found, output_gradients);
     if (!persistent) {
-      consumed_ = true;
       list_.clear();
       account_.set_records(0);
     }
@@ -258,6 +255,22 @@ class EagerTape : public Tape {
   }
 
  private:
+  // While it finds gradients it records nothing; a persistent one goes on then.
+  struct Pause {
+    explicit Pause(EagerTape& paused)
+        : tape(paused), ends(paused.persistent && paused.is_running()) {
+      tape.stop();
+    }
+    ~Pause() {
+      if (ends) tape.start();
+    }
+    Pause(const Pause&) = delete;
+    Pause& operator=(const Pause&) = delete;
+
+    EagerTape& tape;
+    const bool ends;
+  };
+
   // What was found so far, by value.
   class Sums {
    public:

@@ -2,8 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
+#include <stdexcept>
 #include <vector>
 
+#include "tests/unit/api/error_of.h"
 #include "tests/unit/api/machine_code.h"
 #include "tidemark/tidemark.h"
 
@@ -44,6 +47,39 @@ TEST(CustomGradient, IsTheOneThatIsUsed) {
   };
   both(f, x, [&](const td::Tensor& g) { expect_near(g, 6.0 * td::exp(x)); });
   EXPECT_TRUE(td::identical(tripled(x), td::exp(x)));
+}
+
+// A rule that fails the first time it is asked.
+auto failing_once() {
+  return td::custom_gradient([asked = std::make_shared<int>(0)](const td::Tensor& x) {
+    return std::pair{td::exp(x), [x, asked](const td::Tensor& dy) {
+                       if ((*asked)++ == 0) throw std::runtime_error("no gradient today");
+                       return dy * td::exp(x);
+                     }};
+  });
+}
+
+TEST(CustomGradient, ThatFailsLeavesAPersistentTapeRecording) {
+  const td::Tensor x = drawn({3}, 1);
+  const auto f = failing_once();
+  td::GradientTape tape({.persistent = true});
+  tape.watch(x);
+  const td::Tensor y = f(x * 2.0);
+  EXPECT_THROW(tape.gradient(y, x), std::runtime_error);
+  const td::Tensor z = y * 5.0;
+  expect_near(tape.gradient(z, x), 10.0 * td::exp(x * 2.0));
+}
+
+TEST(CustomGradient, ThatFailsLeavesNoTapeThatGivesZeros) {
+  const td::Tensor x = drawn({3}, 1);
+  const auto f = failing_once();
+  td::GradientTape tape;
+  tape.watch(x);
+  const td::Tensor y = f(x) * 2.0;
+  EXPECT_THROW(tape.gradient(y, x), std::runtime_error);
+  EXPECT_TRUE(td::error_of([&] { tape.gradient(y, x); })
+                  .starts_with("gradient: this tape was used already: it let go of what it had "
+                               "saved\n"));
 }
 
 TEST(CustomGradient, MayReturnItsArgument) {
