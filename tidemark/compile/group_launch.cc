@@ -176,6 +176,20 @@ void GroupLaunch::set_axes(const LaunchAxes& axes) {
   for (size_t b = 0; b < places_.size(); ++b) places_[b].strides = strides[b];
 }
 
+// Whether it is written element by element and not read again, as what one sweep leaves for the
+// next would be.
+bool GroupLaunch::is_stored_once(size_t buffer) const {
+  if (!folds_) return true;
+  if (!lanes_ || group_.buffers[buffer].by_row) return false;
+  const auto is_it = [&](int32_t other) { return static_cast<size_t>(other) == buffer; };
+  for (const Expr& expr : group_.nest.exprs)
+    if (expr.op == ExprOp::load && is_it(expr.ref)) return false;
+  int64_t stores = 0;
+  for (const Sweep& sweep : group_.nest.sweeps)
+    for (const Store& store : sweep.stores) stores += is_it(store.buffer) ? 1 : 0;
+  return stores == 1;
+}
+
 void GroupLaunch::set_columns() {
   const int64_t large = device::caches().l3_bytes;
   for (size_t b = 0; b < places_.size(); ++b) {
@@ -196,7 +210,7 @@ void GroupLaunch::set_columns() {
                   : stride == 0                                                    ? Columns::repeat
                                 : Columns::strided;
     // Results larger than the last cache would only push out what is needed.
-    ref.streaming = buffer.kind == GroupBuffer::Kind::result && !folds_ &&
+    ref.streaming = buffer.kind == GroupBuffer::Kind::result && is_stored_once(b) &&
                     ref.columns == Columns::unit && outers_ * rows_ * columns_ * size > large;
     streams_ = streams_ || ref.streaming;
   }

@@ -53,6 +53,7 @@ class GroupLaunch {
   class Worker;
   void set_reaches(const LaunchAxes& axes);
   void set_axes(const LaunchAxes& axes);
+  bool is_stored_once(size_t buffer) const;
   void set_columns();
   void set_kept();
   void settle(KernelBatch* batch);

@@ -445,5 +445,17 @@ TEST(Composite, LowPrecisionIsComputedInF32AndRoundedOnce) {
   EXPECT_NEAR(many, std::log(100000.0), 0.01);
 }
 
+// Rows of 160,004 bytes begin in the middle of a line, those of 160,000 do not; together they are
+// larger than the last cache of most machines, so that they are stored past it.
+TEST(Composite, LargeResultsAfterSweepsHaveTheBitsOfEagerCode) {
+  for (const int64_t columns : {40'000, 40'001}) {
+    const Tensor x = random::normal({300, columns}, {.key = random::Key(3)});
+    const auto body = [](const Tensor& x) { return log_softmax(x * 3.0); };
+    const Tensor expected = body(x);
+    const MachineCode machine;
+    EXPECT_TRUE(identical(function(body)(x), expected)) << columns;
+  }
+}
+
 }  // namespace
 }  // namespace tidemark

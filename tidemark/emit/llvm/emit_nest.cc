@@ -374,7 +374,13 @@ void NestEmitter::push_blocks(const Sweep& sweep, Value* block, Value* blocks, V
 void NestEmitter::emit_lanes() {
   loop(builder_, builder_.getInt64(0), rows_, 1, [&](Value* row) {
     const Place at = place_of_row(row);
-    for (const Sweep& sweep : nest_.sweeps) emit_lane_sweep(sweep, at);
+    for (size_t i = 0; i < nest_.sweeps.size(); ++i) {
+      // The first sweep waits for memory, the second works in the cache: meanwhile the next row
+      // comes. Not where results go through the caches, which fetch their lines too.
+      fetches_ahead_ = i == 1 && stream_ != nullptr;
+      emit_lane_sweep(nest_.sweeps[i], at);
+    }
+    fetches_ahead_ = false;
     finish_lane_row(at);
   });
 }

@@ -132,6 +132,7 @@ Value* NestEmitter::load(int32_t buffer, const Place& place) {
   }
   Value* address = offset(origin, times(place.column, size));
   llvm::Type* type = memory_type(ref.dtype, width_);
+  if (fetches_ahead_) fetch(offset(address, buffers_[static_cast<size_t>(buffer)].row));
   if (place.active == nullptr) {
     return from_memory(builder_.CreateAlignedLoad(type, address, align), ref.dtype);
   }
@@ -144,6 +145,14 @@ Value* NestEmitter::load(int32_t buffer, const Place& place) {
   }
   return from_memory(load_strided(ref, address, builder_.getInt64(uint64_t(size)), place),
                      ref.dtype);
+}
+
+// To the second cache, for reading. An address outside of the array does no harm.
+void NestEmitter::fetch(Value* address) {
+  constexpr int kRead = 0, kSecondCache = 2, kData = 1;
+  builder_.CreateIntrinsic(llvm::Intrinsic::prefetch, {builder_.getPtrTy()},
+                           {address, builder_.getInt32(kRead), builder_.getInt32(kSecondCache),
+                            builder_.getInt32(kData)});
 }
 
 Value* NestEmitter::load_strided(const BufferRef& ref, Value* address, Value* stride,
@@ -243,8 +252,55 @@ Value* NestEmitter::value(int32_t expr, Known& known, const Place& place) {
   return result;
 }
 
+Value* NestEmitter::first_index(const Place& place) {
+  Value* row = builder_.CreateAdd(index_base_, builder_.CreateMul(place.row, index_row_));
+  return builder_.CreateAdd(row, place.column);
+}
+
+// What an expression of 64-bit integers is in the first lane, and how much more in each lane after
+// it (null: the same in all). Nothing where lanes are not equally far apart, or that is not seen.
+std::optional<NestEmitter::Progression> NestEmitter::progression(int32_t id, const Place& place) {
+  const Expr& expr = nest_.exprs[static_cast<size_t>(id)];
+  if (expr.dtype != i64) return std::nullopt;
+  switch (expr.op) {
+    case ExprOp::constant:
+      return Progression{builder_.getInt64(expr.bits), nullptr};
+    case ExprOp::scalar:
+      return Progression{scalars_[static_cast<size_t>(expr.ref)], nullptr};
+    case ExprOp::index:
+      return Progression{first_index(place), builder_.getInt64(1)};
+    case ExprOp::add:
+    case ExprOp::multiply:
+      break;
+    default:
+      return std::nullopt;
+  }
+  const auto a = progression(expr.in[0], place), b = progression(expr.in[1], place);
+  if (!a || !b || (a->step != nullptr && b->step != nullptr)) return std::nullopt;
+  const auto& [moving, still] = b->step != nullptr ? std::pair(*b, *a) : std::pair(*a, *b);
+  if (expr.op == ExprOp::add)
+    return Progression{builder_.CreateAdd(moving.first, still.first), moving.step};
+  Value* first = builder_.CreateMul(moving.first, still.first);
+  if (moving.step == nullptr) return Progression{first, nullptr};
+  return Progression{first, builder_.CreateMul(moving.step, still.first)};
+}
+
+// Numbers of elements and what is linear in them, also cut off to 32 bits, without products of
+// vectors: arithmetic that wraps gives the same in any order and any width.
+Value* NestEmitter::arithmetic_progression(const Expr& expr, int32_t id, const Place& place) {
+  if (nest_.order != Nest::Order::lanes || width_ == 1) return nullptr;
+  const bool is_cut_off = expr.op == ExprOp::cast && expr.dtype == i32;
+  if (!is_cut_off && expr.op != ExprOp::add && expr.op != ExprOp::multiply) return nullptr;
+  const auto found = progression(is_cut_off ? expr.in[0] : id, place);
+  if (!found || found->step == nullptr) return nullptr;
+  llvm::Type* type = register_type(expr.dtype, 1);
+  Value* lanes = builder_.CreateTrunc(lane_numbers(), register_type(expr.dtype, width_));
+  Value* first = splat(builder_.CreateTrunc(found->first, type));
+  Value* step = splat(builder_.CreateTrunc(found->step, type));
+  return builder_.CreateAdd(first, builder_.CreateMul(lanes, step));
+}
+
 Value* NestEmitter::compute(const Expr& expr, int32_t id, Known& known, const Place& place) {
-  (void)id;
   switch (expr.op) {
     case ExprOp::load:
       return load(expr.ref, place);
@@ -270,13 +326,12 @@ Value* NestEmitter::compute(const Expr& expr, int32_t id, Known& known, const Pl
       if (nest_.order == Nest::Order::columns) {
         return splat(builder_.CreateAdd(index_base_, place.step));
       }
-      Value* first = builder_.CreateAdd(index_base_, builder_.CreateMul(place.row, index_row_));
-      first = builder_.CreateAdd(first, place.column);
-      return builder_.CreateAdd(splat(first), lane_numbers());
+      return builder_.CreateAdd(splat(first_index(place)), lane_numbers());
     }
     default:
       break;
   }
+  if (Value* progression = arithmetic_progression(expr, id, place)) return progression;
   Value* in[3] = {nullptr, nullptr, nullptr};
   for (int i = 0; i < 3 && expr.in[static_cast<size_t>(i)] >= 0; ++i) {
     in[i] = value(expr.in[static_cast<size_t>(i)], known, place);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -82,6 +83,13 @@ class NestEmitter {
   // Expressions (emit_value.cc).
   llvm::Value* value(int32_t expr, Known& known, const Place& place);
   llvm::Value* compute(const Expr& expr, int32_t id, Known& known, const Place& place);
+  llvm::Value* first_index(const Place& place);
+  struct Progression {
+    llvm::Value* first;
+    llvm::Value* step;
+  };
+  std::optional<Progression> progression(int32_t id, const Place& place);
+  llvm::Value* arithmetic_progression(const Expr& expr, int32_t id, const Place& place);
   llvm::Value* float_math(const Expr& expr, LaneValue a, LaneValue b, LaneValue c);
   llvm::Value* integer_math(const Expr& expr, LaneValue a, LaneValue b);
   llvm::Value* integer_quotient(LaneValue a, LaneValue b, DType dtype);
@@ -94,6 +102,7 @@ class NestEmitter {
 
   // Memory (emit_value.cc).
   llvm::Value* load(int32_t buffer, const Place& place);
+  void fetch(llvm::Value* address);
   llvm::Value* load_strided(const BufferRef& ref, llvm::Value* address, llvm::Value* stride,
                             const Place& place);
   void store(int32_t buffer, llvm::Value* value, const Place& place);
@@ -141,6 +150,7 @@ class NestEmitter {
   llvm::Value* index_row_ = nullptr;
   llvm::Value* scratch_ = nullptr;
   llvm::Value* steps_per_turn_ = nullptr;  // Order `columns`: see emit_columns.
+  bool fetches_ahead_ = false;             // Whether a load asks for the next row's elements too.
   llvm::Value* stream_ = nullptr;  // Whether every streaming buffer is aligned in this call.
   struct Buffer {
     llvm::Value* data;

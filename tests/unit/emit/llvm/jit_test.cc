@@ -130,6 +130,32 @@ TEST(Jit, CountsWithScalarsAndIndices) {
   expect_same({.nest = b.nest}, {{3, 1, 70}, {1, 1, 7}});
 }
 
+// Linear in the index, in any form, wrapping in 64 and in 32 bits; and what is not.
+TEST(Jit, CountsInSteps) {
+  for (const Nest::Order order : {Nest::Order::lanes, Nest::Order::columns}) {
+    NestBuilder b;
+    b.nest.order = order;
+    const int32_t i = b.leaf(ExprOp::index, i64);
+    const int32_t start = b.leaf(ExprOp::scalar, i64, 0), step = b.leaf(ExprOp::scalar, i64, 1);
+    const int32_t far = b.leaf(ExprOp::constant, i64);
+    b.nest.exprs.back().bits = 0x8000'0000'ffff'fff3U;
+    const auto times = [&](int32_t x, int32_t y) { return b.op(ExprOp::multiply, i64, x, y); };
+    const auto plus = [&](int32_t x, int32_t y) { return b.op(ExprOp::add, i64, x, y); };
+    std::vector<Store> stores;
+    for (const int32_t each :
+         {plus(start, times(i, step)), plus(times(step, i), start), times(plus(i, far), step),
+          plus(times(i, i), start), times(far, times(start, plus(far, i))), plus(i, i),
+          b.op(ExprOp::subtract, i64, start, times(far, i))}) {
+      stores.push_back({b.output(i64), each});
+      stores.push_back({b.output(i32), b.op(ExprOp::cast, i32, each)});
+      stores.push_back({b.output(u8), b.op(ExprOp::cast, u8, each)});
+      stores.push_back({b.output(f32), b.op(ExprOp::cast, f32, each)});
+    }
+    b.nest.sweeps.push_back({.stores = stores, .folds = {}});
+    expect_same({.nest = b.nest}, {{3, 1, 70}, {1, 1, 7}, {2, 1, 1000}});
+  }
+}
+
 Nest fold_nest(Nest::Order order, Monoid monoid, DType dtype, Columns columns = Columns::unit) {
   NestBuilder b;
   b.nest.order = order;
@@ -248,6 +274,28 @@ TEST(Jit, StreamsWhereAligned) {
     for (const bool is_aligned : {true, false}) {
       expect_same({.nest = b.nest, .is_aligned = is_aligned},
                   {{1, 1, 1000}, {3, 1, 160}, {3, 1, 163}, {2, 1, 5}, {1, 1, 0}});
+    }
+  }
+}
+
+// After sweeps over the same row, which the second of them fetches the next row in.
+TEST(Jit, StreamsAfterOtherSweeps) {
+  NestBuilder b;
+  b.nest.order = Nest::Order::lanes;
+  b.nest.cells = 2;
+  const int32_t x = b.load(b.buffer(f32)), weight = b.load(b.buffer(f32, Columns::repeat));
+  const int32_t shifted = b.op(ExprOp::subtract, f32, x, b.leaf(ExprOp::cell, f32, 0));
+  const int32_t e = b.op(ExprOp::exp, f32, shifted);
+  const int32_t y = b.op(ExprOp::subtract, f32, shifted, b.leaf(ExprOp::cell, f32, 1));
+  const int32_t out = b.output(f32);
+  b.nest.buffers.back().streaming = true;
+  b.nest.sweeps.push_back({.stores = {}, .folds = {{0, x, Monoid::maximum}}});
+  b.nest.sweeps.push_back({.stores = {}, .folds = {{1, e, Monoid::sum}}});
+  b.nest.sweeps.push_back({.stores = {{out, b.op(ExprOp::multiply, f32, y, weight)}}, .folds = {}});
+  for (const bool is_aligned : {true, false}) {
+    for (const bool is_tame : {true, false}) {
+      expect_same({.nest = b.nest, .is_aligned = is_aligned, .is_tame = is_tame},
+                  {{1, 1, 1000}, {3, 1, 160}, {3, 1, 163}, {2, 1, 5}, {2, 1, 0}, {3, 1, 4112}});
     }
   }
 }
