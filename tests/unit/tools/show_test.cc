@@ -74,7 +74,8 @@ TEST_F(Show, PrintsWhatEachPassMade) {
                          printed_ + "---- after simplify\n" + simplified_ + "---- after merge\n" +
                          merged_ + "---- after remove_dead\n" + last_ + "---- after trim\n" +
                          last_ + "---- after recompute\n" + last_ + "---- after split\n" + last_ +
-                         "---- after fuse\n" + fused_ + "---- after order\n" + fused_);
+                         "---- after accumulate\n" + last_ + "---- after fuse\n" + fused_ +
+                         "---- after order\n" + fused_);
 }
 
 TEST_F(Show, ExplainsItself) {
@@ -82,7 +83,7 @@ TEST_F(Show, ExplainsItself) {
   EXPECT_EQ(ran.code, 0);
   EXPECT_TRUE(ran.out.starts_with("usage: tidemark show FILE.tm [--after=PASS|all]\n")) << ran.out;
   EXPECT_NE(ran.out.find("passes: inline_calls, fold, simplify, merge, remove_dead, trim, "
-                         "recompute, split, fuse, order\n"),
+                         "recompute, split, accumulate, fuse, order\n"),
             std::string::npos)
       << ran.out;
 }
@@ -102,7 +103,7 @@ TEST_F(Show, TellsWhatIsWrong) {
       {"--what in.tm", "show: there is no option '--what'\n  tidemark show --help tells more\n"},
       {"--after=lunch in.tm",
        "show: there is no pass 'lunch', only inline_calls, fold, simplify, merge, remove_dead, "
-       "trim, recompute, split, fuse, order\n"
+       "trim, recompute, split, accumulate, fuse, order\n"
        "  tidemark show --help tells more\n"},
       {"missing.tm", "show: cannot read 'missing.tm': No such file or directory\n"},
       {".", "show: cannot read '.': Is a directory\n"},
