@@ -118,8 +118,9 @@ TEST(Budget, BoundsCopiesOfVariablesThatSomebodyHolds) {
   add(x);
   {
     const Tensor held = v.value();
-    const std::string line = "budget_test.cc:" + std::to_string(__LINE__ + 1);
-    EXPECT_EQ(td::error_of<td::OverBudget>([&] { add(x); }),
+    const auto call = [&] { add(x); };
+    const std::string line = "budget_test.cc:" + std::to_string(__LINE__ - 1);
+    EXPECT_EQ(td::error_of<td::OverBudget>(call),
               "add: needs 1024 bytes at once, the budget is 512 bytes: 1024 of them are copies of "
               "Variables of which a tensor is still held (v)\n  at " +
                   line +

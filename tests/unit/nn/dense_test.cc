@@ -76,8 +76,9 @@ TEST(Dense, KeepsTheSizeOfItsFirstInput) {
   const nn::Dense head(10, {.name = "head"}), other(3);
   head(ones({1, 784}));
   other(ones({1, 4}));
-  const unsigned line = __LINE__ + 1;
-  EXPECT_EQ(error_of([&] { head(ones({1, 128})); }),
+  const auto call = [&] { head(ones({1, 128})); };
+  const unsigned line = __LINE__ - 1;
+  EXPECT_EQ(error_of(call),
             cat("nn::Dense \"head\": built for 784 features, got 128\n  at dense_test.cc:", line,
                 "\n  a layer keeps the size of its first input: make another for inputs of this "
                 "size"));
@@ -86,16 +87,20 @@ TEST(Dense, KeepsTheSizeOfItsFirstInput) {
 }
 
 TEST(Dense, RefusesWhatItCannotBe) {
-  const unsigned line = __LINE__ + 1;
-  EXPECT_EQ(error_of([] { nn::Dense dense(0, {.name = "a"}); }),
-            cat("nn::Dense \"a\": cannot have 0 units\n  at dense_test.cc:", line,
-                "\n  give it one or more"));
-  EXPECT_EQ(error_of([&] { nn::Dense(2)(ones({})); }),
+  const auto call = [] { nn::Dense dense(0, {.name = "a"}); };
+  const unsigned line = __LINE__ - 1;
+  EXPECT_EQ(error_of(call), cat("nn::Dense \"a\": cannot have 0 units\n  at dense_test.cc:", line,
+                                "\n  give it one or more"));
+  const auto second_call = [&] { nn::Dense(2)(ones({})); };
+  const unsigned second_line = __LINE__ - 1;
+  EXPECT_EQ(error_of(second_call),
             cat("nn::Dense: the input is one number, without an axis of features\n  at "
                 "dense_test.cc:",
-                line + 3, "\n  give it [..., features]: td::reshape(x, {1, 1})"));
-  EXPECT_EQ(error_of([&] { nn::Dense(2, {.activation = "rely"}); }),
-            cat("nn::Activation: there is no \"rely\"\n  at dense_test.cc:", line + 7,
+                second_line, "\n  give it [..., features]: td::reshape(x, {1, 1})"));
+  const auto third_call = [&] { nn::Dense(2, {.activation = "rely"}); };
+  const unsigned third_line = __LINE__ - 1;
+  EXPECT_EQ(error_of(third_call),
+            cat("nn::Activation: there is no \"rely\"\n  at dense_test.cc:", third_line,
                 "\n  there are elu, gelu, leaky_relu, linear, log_softmax, relu, sigmoid, silu, "
                 "softmax, softplus, swish, tanh; or give an op or a lambda: td::relu"));
 }
@@ -103,9 +108,10 @@ TEST(Dense, RefusesWhatItCannotBe) {
 TEST(Dense, RefusesAKernelOfAnotherLayer) {
   const nn::Dense dense(3);
   dense.kernel.assign(ones({4, 2}));
-  const unsigned line = __LINE__ + 1;
+  const auto call = [&] { dense(ones({1, 4})); };
+  const unsigned line = __LINE__ - 1;
   EXPECT_EQ(
-      error_of([&] { dense(ones({1, 4})); }),
+      error_of(call),
       cat("nn::Dense: its kernel is [4, 2], where [features, 3] is wanted\n  at "
           "dense_test.cc:",
           line, "\n  it was given the value of another layer: assign or load one of this shape"));
@@ -117,8 +123,9 @@ TEST(Dense, IsNamedByErrorsOfItsOps) {
   const NameScope scope("encoder");
   const std::string error = error_of([&] { model(ones({2, 5})); });
   EXPECT_NE(error.find(", in encoder/nn::Dense \"head\"\n"), std::string::npos) << error;
-  const unsigned line = __LINE__ + 1;
-  EXPECT_EQ(error_of([&] { model(ones({2, 6})); }).substr(0, 90),
+  const auto call = [&] { model(ones({2, 6})); };
+  const unsigned line = __LINE__ - 1;
+  EXPECT_EQ(error_of(call).substr(0, 90),
             cat("nn::Dense \"head\": built for 5 features, got 6\n  at dense_test.cc:", line,
                 ", in encoder\n  a layer"));
 }

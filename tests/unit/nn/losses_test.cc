@@ -120,25 +120,33 @@ TEST(Losses, AddUp16BitFloatsIn32Bits) {
 }
 
 TEST(Losses, SayWhatDoesNotFit) {
-  const unsigned line = __LINE__ + 1;
-  EXPECT_EQ(error_of([] { losses::mse(ones({64, 1}), ones({64})); }),
+  const auto call = [] { losses::mse(ones({64, 1}), ones({64})); };
+  const unsigned line = __LINE__ - 1;
+  EXPECT_EQ(error_of(call),
             cat("losses::mse: y_true f32[64, 1] and y_pred f32[64] differ in shape\n  at "
                 "losses_test.cc:",
                 line, "\n  reshape one of them: td::reshape(y_true, y_pred.shape())"));
-  EXPECT_EQ(
-      error_of([] { losses::sparse_categorical_crossentropy(zeros({3}, i32), ones({4, 5})); }),
-      cat("losses::sparse_categorical_crossentropy: labels i32[3] do not fit y_pred f32[4, "
-          "5]\n  at losses_test.cc:",
-          line + 4,
-          "\n  one class number for each row: the shape of y_pred without its last axis"));
-  EXPECT_EQ(error_of([] { losses::sparse_categorical_crossentropy(zeros({4}), ones({4, 5})); }),
+  const auto second_call = [] {
+    losses::sparse_categorical_crossentropy(zeros({3}, i32), ones({4, 5}));
+  };
+  const unsigned second_line = __LINE__ - 2;
+  EXPECT_EQ(error_of(second_call),
+            cat("losses::sparse_categorical_crossentropy: labels i32[3] do not fit y_pred f32[4, "
+                "5]\n  at losses_test.cc:",
+                second_line,
+                "\n  one class number for each row: the shape of y_pred without its last axis"));
+  const auto third_call = [] { losses::sparse_categorical_crossentropy(zeros({4}), ones({4, 5})); };
+  const unsigned third_line = __LINE__ - 1;
+  EXPECT_EQ(error_of(third_call),
             cat("losses::sparse_categorical_crossentropy: labels are f32[4], not integers\n  at "
                 "losses_test.cc:",
-                line + 10,
+                third_line,
                 "\n  labels are class numbers: td::cast(y, td::i32), or shares: "
                 "losses::categorical_crossentropy"));
-  EXPECT_EQ(error_of([] { losses::huber(1.0, 2.0, 0.0); }),
-            cat("losses::huber: delta must be positive, got 0\n  at losses_test.cc:", line + 16,
+  const auto fourth_call = [] { losses::huber(1.0, 2.0, 0.0); };
+  const unsigned fourth_line = __LINE__ - 1;
+  EXPECT_EQ(error_of(fourth_call),
+            cat("losses::huber: delta must be positive, got 0\n  at losses_test.cc:", fourth_line,
                 "\n  it is the difference from which on the loss is a line"));
 }
 
@@ -165,12 +173,12 @@ TEST(Losses, ByClassNumberRefuseLabelsThatAreNoClass) {
                    "\n  class numbers go from 0 to 4");
       };
       const std::string mine = cat("losses_test.cc:", line);
-      const unsigned call = __LINE__ + 1;
+      const auto call = [&] { compiled(labels, scores); };
+      const auto step = [&] { trained(labels, scores); };
+      const unsigned last = __LINE__ - 1;
       EXPECT_EQ(error_of([&] { loss(labels, scores); }), wanted(mine));
-      EXPECT_EQ(error_of([&] { compiled(labels, scores); }),
-                wanted(cat("losses_test.cc:", call + 1, " [", mine, "]")));
-      EXPECT_EQ(error_of([&] { trained(labels, scores); }),
-                wanted(cat("losses_test.cc:", call + 3, " [", mine, "]")));
+      EXPECT_EQ(error_of(call), wanted(cat("losses_test.cc:", last - 1, " [", mine, "]")));
+      EXPECT_EQ(error_of(step), wanted(cat("losses_test.cc:", last, " [", mine, "]")));
       EXPECT_THROW(sparse_softmax_cross_entropy(labels, scores), UserError);
       EXPECT_THROW(metrics::top_k(labels, scores, 2), UserError);
     }
@@ -208,9 +216,10 @@ TEST(Metrics, CountWhatIsRight) {
   EXPECT_NEAR(
       number(metrics::binary_accuracy(constant({1, 0, 1, 1}), constant({2.0, -1.0, -3.0, 0.1}))),
       0.75, 1e-6);
-  const unsigned line = __LINE__ + 1;
+  const auto call = [&] { metrics::sparse_accuracy(constant({1, 2}), scores); };
+  const unsigned line = __LINE__ - 1;
   EXPECT_EQ(
-      error_of([&] { metrics::sparse_accuracy(constant({1, 2}), scores); }),
+      error_of(call),
       cat("metrics::sparse_accuracy: labels i32[2] do not fit y_pred f32[3, 3]\n  at "
           "losses_test.cc:",
           line, "\n  one class number for each row: the shape of y_pred without its last axis"));

@@ -134,16 +134,18 @@ TEST(Variables, WithoutAShapeGetOneOnce) {
   EXPECT_EQ(kernel.shape(), (Shape{2, 3}));
   EXPECT_EQ(memory::current(), before);
   EXPECT_TRUE(identical(kernel.value(), ones({2, 3})));
-  const unsigned line = __LINE__ + 1;
-  EXPECT_EQ(error_of([&] { kernel.set_shape({3, 2}); }),
+  const auto call = [&] { kernel.set_shape({3, 2}); };
+  const unsigned line = __LINE__ - 1;
+  EXPECT_EQ(error_of(call),
             cat("set_shape: Variable \"kernel\" is f32[2, 3], not [3, 2]\n  at variables_test.cc:",
                 line, "\n  a Variable keeps its shape"));
 }
 
 TEST(Variables, WithoutAShapeCannotBeUsedAndSayWhatToDo) {
   const Variable kernel = kernel_without_shape();
-  const unsigned line = __LINE__ + 1;
-  EXPECT_EQ(error_of([&] { kernel.value(); }),
+  const auto call = [&] { kernel.value(); };
+  const unsigned line = __LINE__ - 1;
+  EXPECT_EQ(error_of(call),
             cat("Variable \"kernel\" has no shape yet\n  at variables_test.cc:", line,
                 "\n  its layer gives it one at its first call: call the model, or "
                 "td::nn::build(model, td::spec({...}))"));
