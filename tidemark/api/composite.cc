@@ -154,7 +154,8 @@ Tensor attention(const Operand& q, const Operand& k, const Operand& v, Attention
   // A query that sees no key gives zeros: it attends to all alike, which keeps its gradients
   // numbers, and what comes of that is dropped, a row of features and not one of keys.
   const Tensor sees = keep.rank() == 0 ? keep : any(keep, -1, keepdims);
-  scores = where(keep, std::move(scores), cast(where(sees, out, 0.0), scores.dtype()));
+  const Tensor unseen = cast(where(sees, out, 0.0), scores.dtype());
+  scores = where(keep, std::move(scores), unseen);
   return where(sees, matmul(softmax(std::move(scores)), value), 0);
 }
 

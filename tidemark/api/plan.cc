@@ -54,7 +54,7 @@ std::string reason_of(const Program& program, const run::Buffer& buffer) {
 }
 
 std::string reason_of(const run::Result& result) {
-  const std::string text = cat(name(result.byte_class), ": ", result.name);
+  std::string text = cat(name(result.byte_class), ": ", result.name);
   if (result.why_not_in_place.empty()) return text;
   return cat(text, ", not in place: ", result.why_not_in_place);
 }

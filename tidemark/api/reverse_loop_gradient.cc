@@ -157,7 +157,7 @@ class TangentLoop {
   struct Inside {
     std::vector<Value> trip, states, slices, captures;
   };
-  void add_node(InnerScope& inner, Inside inside, std::vector<Value> results) {
+  void add_node(InnerScope& inner, const Inside& inside, std::vector<Value> results) {
     Node node;
     node.op = &def_of(&ops::loop);
     node.source = at_.resolve();

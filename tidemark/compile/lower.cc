@@ -490,7 +490,8 @@ void Lowerer::emit_group(Scope& scope, int32_t number) {
   }
   const auto is_shared = [&](Value value) { return shared_[static_cast<size_t>(id(value))]; };
   bool shared = std::any_of(node.inputs.begin(), node.inputs.end(), is_shared);
-  for (int16_t r = 0; r < std::ssize(node.results); ++r) shared |= is_shared({number, r});
+  for (size_t r = 0; r < node.results.size(); ++r)
+    shared |= is_shared({number, static_cast<int16_t>(r)});
   emit(group_task(graph_, node, layouts, results, batch_, shared), places, group_name(graph_, node),
        node.source);
   for (const int32_t literal : literals) extend_to_now(literal);

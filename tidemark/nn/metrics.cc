@@ -80,7 +80,7 @@ Tensor binary_accuracy(const Tensor& y_true, const Tensor& y_pred, Source at) {
 
 Mean::Mean(std::string name, Source at)
     : total(zeros({}, DType::f64), {.name = name + "/total", .trainable = false}, at),
-      count(zeros({}, DType::f64), {.name = name + "/count", .trainable = false}, at) {}
+      count(zeros({}, DType::f64), {.name = std::move(name) + "/count", .trainable = false}, at) {}
 
 void Mean::update(const Operand& x, Source at) const {
   const SourceScope scope(at);

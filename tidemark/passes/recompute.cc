@@ -50,7 +50,7 @@ class Maker {
   bool is_worth(Value value) const {
     const TensorType& type = graph_.type(value);
     return is_made_again(value) && !type.shape.is_open() &&
-           int64_t{type.shape.size()} * size_of(type.dtype) >= kLeastBytes;
+           type.shape.size() * size_of(type.dtype) >= kLeastBytes;
   }
   Value made_again(Value value, int32_t reader) {
     const bool is_view = graph_.node(value).op != nullptr &&

@@ -93,7 +93,7 @@ bool Residuals::is_free(Value value) const {
   if (made_ == Made::anywhere) return true;
   const auto elements = [&](Value each) {
     const Shape& shape = graph_.type(each).shape;
-    return shape.is_open() ? 0 : int64_t{shape.size()};
+    return shape.is_open() ? 0 : shape.size();
   };
   const int64_t size = elements(value);
   return std::count_if(read.begin(), read.end(), [&](const Key& each) {

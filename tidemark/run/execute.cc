@@ -103,7 +103,7 @@ class Executor {
     return registers_[address.reg] + place + address.offset;
   }
   const Address& operand(const Step& step, int32_t index) const {
-    return program_.addresses[static_cast<size_t>(step.first_operand + index)];
+    return program_.addresses[static_cast<size_t>(step.first_operand) + static_cast<size_t>(index)];
   }
 
   void run_task(const Step& step) {

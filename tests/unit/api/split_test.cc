@@ -85,7 +85,7 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& at) {
 
 // The gradients of f by all arguments.
 template <class F>
-Body gradients(F f) {
+Body gradients(const F& f) {
   return [f](const Tensors& x) { return td::grad(f)(x); };
 }
 

@@ -43,7 +43,7 @@ void expect_same(const Model& a, const Model& b) {
 
 // The message without folder and line.
 template <class F>
-std::string said(const Folder& folder, F f) {
+std::string said(const Folder& folder, const F& f) {
   std::string text = without(folder, error_of(f));
   const size_t line = text.find("\n  at checkpoint_test.cc:");
   if (line != std::string::npos) text.erase(line, text.find('\n', line + 1) - line);
