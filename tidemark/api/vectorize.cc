@@ -60,9 +60,9 @@ class Lifting {
     lifted_[static_cast<size_t>(inner.node)] = value;
   }
 
-  Value add(const OpDef& op, std::span<const Value> inputs, const Attrs& attrs, TensorType type,
-            Source at) {
-    return graph_.add(into_, op, inputs, attrs, std::move(type), at);
+  Value add(const OpDef& op, std::span<const Value> inputs, const Attrs& attrs,
+            const TensorType& type, Source at) {
+    return graph_.add(into_, op, inputs, attrs, type, at);
   }
   Value view(const OpDef& op, Value x, const Shape& shape) {
     const TensorType type{graph_.type(x).dtype, shape};
