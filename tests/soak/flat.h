@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "tests/soak/footprint.h"
+#include "tests/unit/api/machine_code.h"
 #include "tidemark/tidemark.h"
 
 namespace tidemark::testing {
@@ -26,6 +27,8 @@ inline void repeat(int64_t rounds, const std::function<void()>& round) {
 
 // `round` does everything once.
 inline void expect_flat(int64_t rounds, const std::function<void()>& round) {
+  // Else an eager op is compiled when it has done enough work, which may be long after its first.
+  const MachineCode machine;
   repeat(2, round);
   repeat(rounds, round);
   resident_bytes();  // Touches what it needs.
