@@ -10,6 +10,14 @@ namespace {
 
 std::atomic<int64_t> live_bytes{0};
 std::atomic<int64_t> live_blocks{0};
+std::atomic<int64_t> asked{0};
+std::atomic<int64_t> until_failure{0};  // 0: none is to fail.
+
+bool fails() {
+  asked.fetch_add(1, std::memory_order_relaxed);
+  const int64_t left = until_failure.load(std::memory_order_relaxed);
+  return left > 0 && until_failure.fetch_sub(1, std::memory_order_relaxed) == 1;
+}
 
 // In front of every block. The C library may grant a few bytes more than asked for, depending on
 // what lay there before; what was asked for is the same each time.
@@ -28,6 +36,10 @@ void* __libc_malloc(size_t bytes);
 void __libc_free(void* block);
 
 void* memalign(size_t alignment, size_t bytes) {
+  if (fails()) {
+    errno = ENOMEM;
+    return nullptr;
+  }
   alignment = std::max(alignment, alignof(Head));
   void* const granted = __libc_malloc(bytes + sizeof(Head) + alignment);
   if (granted == nullptr) return nullptr;
@@ -73,5 +85,8 @@ namespace tidemark::testing {
 
 int64_t live_heap_bytes() { return live_bytes.load(); }
 int64_t live_heap_blocks() { return live_blocks.load(); }
+int64_t heap_allocations() { return asked.load(); }
+void fail_heap_allocation(int64_t number) { until_failure.store(number); }
+bool heap_failure_is_pending() { return until_failure.exchange(0) > 0; }
 
 }  // namespace tidemark::testing

@@ -1,5 +1,5 @@
-// The C library's allocator, counted: linked into a program, it takes the place of malloc and its
-// kin, and with them of operator new, in every library of the process.
+// The C library's allocator, counted, and failing on request: linked into a program, it takes the
+// place of malloc and its kin, and with them of operator new, in every library of the process.
 #pragma once
 
 #include <cstdint>
@@ -10,5 +10,12 @@ namespace tidemark::testing {
 int64_t live_heap_bytes();
 // Blocks that are allocated now.
 int64_t live_heap_blocks();
+// Allocations asked for since the process began, by all threads, those that failed included.
+int64_t heap_allocations();
+
+// The allocation with this number, counted from 1 on, over all threads, fails once; 0: none does.
+void fail_heap_allocation(int64_t number);
+// True where the failure asked for has not happened; then it will not any more.
+bool heap_failure_is_pending();
 
 }  // namespace tidemark::testing
