@@ -624,7 +624,7 @@ class Writer {
     for (const TensorType& each : carried) give(body, next_carry(body, each));
     // Trips that are not gone stack nothing.
     const int64_t stacked = kind == exact ? below(3) : 0;
-    for (int64_t i = 0; i < stacked; ++i) give(body, any(body));
+    for (int64_t i = 0; i < stacked; ++i) give(body, of_a_trip(body));
     node.regions.push_back(body.region);
     if (kind == tested) {
       Place condition = inner(tests);
@@ -645,6 +645,21 @@ class Writer {
     node.attrs = attrs.attrs();
     keep(place, std::move(node));
   }
+  // What a trip leaves in its slot: a value, or the first elements of a larger one, which show
+  // where the larger one is written.
+  Value of_a_trip(Place& place) {
+    const Value value = any(place);
+    const Shape from = shape(value);
+    if (from.rank() == 0 || from[0] < 2 || one_in(3)) return value;
+    Slice first;
+    for (const Dim dim : from) {
+      first.begin.push_back(0);
+      first.size.push_back(dim);
+      first.step.push_back(1);
+    }
+    first.size[0] = 1 + below(from[0] - 1);
+    return sure(add(place, ops::slice, {value}, first.attrs()));
+  }
   // Of its type already where there is one: carries that change places are of interest.
   Value next_carry(const Place& place, const TensorType& wanted) {
     std::vector<Value> fitting;
@@ -663,7 +678,7 @@ class Writer {
     capture(place, node, parameters);
     Place body = inner(parameters);
     fill(body, 1 + below(5), depth + 1);
-    for (int64_t i = below(3); i >= 0; --i) give(body, any(body));
+    for (int64_t i = below(3); i >= 0; --i) give(body, of_a_trip(body));
     node.regions.push_back(body.region);
     node.attrs =
         Attrs().add(slices).add(trips).add(1 + below(trips + 2)).add(std::span<const int64_t>());

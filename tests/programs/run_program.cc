@@ -155,12 +155,14 @@ Outcome run_in(const run::Program& program, const std::vector<Tensor>& arguments
   registers[run::kArena] = arena;
   std::vector<std::unique_ptr<Block>> blocks;
   for (size_t i = 0; i < program.parameters.size(); ++i) {
-    blocks.push_back(std::make_unique<Block>(program.parameters[i].bytes, rubbish));
-    registers[1 + i] = blocks.back()->data();
+    // An argument may be a part of an array: what is behind its last element is not its own.
     const Tensor& given = arguments[i];
-    const auto bytes = static_cast<size_t>(given.size() * size_of(given.dtype()));
+    const int64_t bytes = given.size() * size_of(given.dtype());
+    blocks.push_back(std::make_unique<Block>(bytes, rubbish));
+    registers[1 + i] = blocks.back()->data();
     if (bytes > 0)
-      std::memcpy(registers[1 + i], detail::array_of(given, Source::none()).data, bytes);
+      std::memcpy(registers[1 + i], detail::array_of(given, Source::none()).data,
+                  static_cast<size_t>(bytes));
   }
   for (size_t k = 0; k < program.results.size(); ++k) {
     const run::Result& result = program.results[k];

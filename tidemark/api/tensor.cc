@@ -229,6 +229,11 @@ bool is_sole(const TensorState& state) {
          state.storage->references.load(std::memory_order_acquire) == 1;
 }
 
+bool owns_whole_storage(const TensorState& state) {
+  return is_sole(state) && state.array.is_contiguous() && state.array.data == state.storage->data &&
+         state.storage->bytes == granted_bytes(state.array.size() * size_of(state.array.dtype));
+}
+
 }  // namespace detail
 
 using detail::TensorState;

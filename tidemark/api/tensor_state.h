@@ -83,6 +83,8 @@ Tensor make_spec(const TensorType& type, Source at);
 
 // Whether nobody else holds its bytes.
 bool is_sole(const TensorState& state);
+// Whether besides it is dense, begins where its storage begins, and needs all of its blocks.
+bool owns_whole_storage(const TensorState& state);
 
 TensorType type_of(const Tensor& tensor, Source at);
 

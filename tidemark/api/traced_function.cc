@@ -69,8 +69,7 @@ namespace {
 // Whether an argument's bytes may be used up: it was moved in, and nobody else holds them.
 bool may_use(const Argument& argument, const TensorState& state) {
   if (state.kind == TensorState::Kind::spec) return state.donated;
-  return argument.donated && is_sole(state) && state.array.is_contiguous() &&
-         state.storage->bytes == granted_bytes(state.array.size() * size_of(state.array.dtype));
+  return argument.donated && owns_whole_storage(state);
 }
 
 }  // namespace

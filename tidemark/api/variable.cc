@@ -29,13 +29,6 @@ std::string called(const VariableState& state) {
   return state.name.empty() ? std::string("the Variable") : cat("Variable \"", state.name, "\"");
 }
 
-// Dense, of exactly these bytes, and held by nobody else.
-bool is_adoptable(const Tensor& tensor) {
-  const TensorState& state = *TensorState::of(tensor);
-  return is_sole(state) && state.array.is_contiguous() &&
-         state.storage->bytes == granted_bytes(state.array.size() * size_of(state.array.dtype));
-}
-
 // Makes the tensor's bytes those of a Variable.
 Tensor adopted(Tensor tensor) {
   TensorState* state = TensorState::of(tensor);
@@ -61,8 +54,9 @@ void disown(const Tensor& value) {
 // Puts a value of the right type in place of the old one, which is returned for the caller to drop
 // when the lock is gone.
 Tensor replaced(const VariableState& state, Tensor value, Source at) {
-  Tensor fresh =
-      is_adoptable(value) ? adopted(std::move(value)) : copied_for_variable(value, state.dtype, at);
+  Tensor fresh = owns_whole_storage(*TensorState::of(value))
+                     ? adopted(std::move(value))
+                     : copied_for_variable(value, state.dtype, at);
   disown(state.value);
   return std::exchange(state.value, std::move(fresh));
 }
@@ -188,7 +182,7 @@ void write_variable(VariableState& state, Tensor value, Source at) {
     return;
   }
   const bool in_place = state.value.has_value() && is_sole(*TensorState::of(state.value));
-  if (in_place && !is_adoptable(value)) {
+  if (in_place && !owns_whole_storage(*TensorState::of(value))) {
     compile::run_copy(array_of(value, at), array_of(state.value, at));
     TensorState::of(state.value)->tape_id = 0;
   } else {
@@ -314,7 +308,8 @@ void Variable::assign(const Operand& value) const {
   detail::check_type(*state_, {dtype, shape}, "assign", "the value", at);
   if (is_number)
     return detail::write_variable(*state_, detail::tensor_of(value, at, state_->dtype), at);
-  const bool taken = value.is_dying() && detail::is_adoptable(*value.tensor());
+  const bool taken =
+      value.is_dying() && detail::owns_whole_storage(*detail::TensorState::of(*value.tensor()));
   // A dying operand was given as an rvalue: emptying it is what its owner asked for.
   Tensor handle =
       taken ? Tensor(std::move(const_cast<Tensor&>(*value.tensor()))) : Tensor(*value.tensor());

@@ -160,6 +160,12 @@ int32_t Lowerer::new_memory(Memory made) {
   return static_cast<int32_t>(memories_.size() - 1);
 }
 
+Lowerer::Memory& Lowerer::memory_for(int32_t number, int64_t bytes) {
+  Memory& found = memory(number);
+  TIDEMARK_CHECK(found.room.holds(bytes), bytes, " bytes were placed where there are fewer");
+  return found;
+}
+
 // Of the arena that buffers are taken from now.
 int32_t Lowerer::arena_register() {
   if (in_memory_ == 0) return arena_reg_;
@@ -191,7 +197,7 @@ int32_t Lowerer::new_buffer(const TensorType& type, int64_t bytes, ByteClass byt
                                .source = at,
                                .name = std::string(name)});
   return new_memory({.address = {reg, buffer, 0},
-                     .bytes = granted_bytes(bytes),
+                     .room = Room::owned(bytes),
                      .writable = true,
                      .buffers = {buffer}});
 }
@@ -216,13 +222,7 @@ int32_t Lowerer::materialise(Value value, Source at) {
   const TensorType& type = graph_.type(value);
   const int32_t copy = new_buffer(type, bytes_of(type), ByteClass::temporaries, at,
                                   is_constant(value) ? "fill" : "copy");
-  const ArrayRef layout = dense_layout(type);
-  if (is_constant(value)) {
-    const run::Address to[] = {memory(copy).address};
-    emit(fill_task(constant_bits(value), layout), to, "fill", at);
-  } else {
-    emit_copy(address_of(value), seen(value).layout, memory(copy).address, at);
-  }
+  emit_dense(value, copy, at);
   return copy;
 }
 
@@ -251,10 +251,27 @@ void Lowerer::emit(MadeTask made, std::span<const run::Address> operands, std::s
   program_->steps.push_back(std::move(step));
 }
 
-void Lowerer::emit_copy(const run::Address& from, const ArrayRef& layout, const run::Address& to,
-                        Source at) {
-  const run::Address places[] = {from, to};
-  emit(copy_task(layout, dense_layout({layout.dtype, layout.shape})), places, "copy", at);
+void Lowerer::emit_copy(const run::Address& from, const ArrayRef& layout, int32_t to, Source at) {
+  const TensorType type{layout.dtype, layout.shape};
+  const run::Address places[] = {from, memory_for(to, bytes_of(type)).address};
+  emit(copy_task(layout, dense_layout(type)), places, "copy", at);
+}
+
+// Writes the value, literals too, densely to the beginning of a memory.
+void Lowerer::emit_dense(Value value, int32_t to, Source at) {
+  if (!is_constant(value)) return emit_copy(address_of(value), seen(value).layout, to, at);
+  const TensorType& type = graph_.type(value);
+  const run::Address place[] = {memory_for(to, bytes_of(type)).address};
+  emit(fill_task(constant_bits(value), dense_layout(type)), place, "fill", at);
+}
+
+// Whether all of a value can be written at either place of the destination. The result may be a
+// view of its first elements.
+bool Lowerer::can_hold(const Destination& destination, int32_t root) {
+  const int64_t bytes = whole_bytes(root);
+  const auto fits = [&](int32_t place) { return memory(place).room.fits(bytes); };
+  return destination.spare >= 0 && fits(destination.spare) &&
+         (destination.place < 0 || fits(destination.place));
 }
 
 int32_t Lowerer::last_fallible(RegionId region_id) const {
@@ -269,16 +286,14 @@ void Lowerer::emit_region(Scope& scope) {
   const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
   analyse(scope.region);
   scope.last_fallible = last_fallible(scope.region);
-  // A result that is a whole value is made where it is wanted; each value at most once. The first
-  // elements of a larger one look alike, and need more room.
+  // A result that is a whole value is made where it is wanted; each value at most once.
   for (size_t k = 0; k < region.results.size(); ++k) {
     const Value result = region.results[k];
     const int32_t self = root(result);
     const bool made_here = !is_constant(result) && memory_of(self) < 0;
     if (made_here && wish_[static_cast<size_t>(self)] < 0 &&
         same_layout(seen(result).layout, dense_layout(graph_.type(result))) &&
-        scope.destinations[k].spare >= 0 &&
-        memory(scope.destinations[k].spare).bytes == granted_bytes(whole_bytes(self)))
+        can_hold(scope.destinations[k], self))
       wish_[static_cast<size_t>(self)] = static_cast<int32_t>(k);
   }
   // What a loop starts from is made where its result is wanted.
@@ -316,14 +331,7 @@ void Lowerer::finish_results(Scope& scope) {
         [&](Value other) { return !is_constant(other) && root(other) == destination.place_root; });
     destination.held = destination.place >= 0 && !is_read ? destination.place : destination.spare;
     if (is_read) destination.why_not = "its old value is a result too";
-    const run::Address to = memory(destination.held).address;
-    const Source at = graph_.node(result).source;
-    if (is_constant(result)) {
-      emit(fill_task(constant_bits(result), dense_layout(graph_.type(result))), {&to, 1}, "fill",
-           at);
-    } else {
-      emit_copy(address_of(result), seen(result).layout, to, at);
-    }
+    emit_dense(result, destination.held, graph_.node(result).source);
   }
   for (const Value result : region.results) {
     const int32_t held = is_constant(result) ? kNone : memory_of(root(result));
@@ -515,7 +523,7 @@ std::shared_ptr<run::Program> Lowerer::run() {
     if (!said.strides.empty()) seen(parameter).layout.strides = said.strides;
     memory_of(id(parameter)) =
         new_memory({.address = {static_cast<int32_t>(1 + i), run::kNoBuffer, 0},
-                    .bytes = granted_bytes(bytes_of(type)),
+                    .room = Room::part(bytes_of(type)),
                     .writable = said.donated,
                     .buffers = {}});
   }
@@ -526,7 +534,7 @@ std::shared_ptr<run::Program> Lowerer::run() {
     Destination& destination = destinations[k];
     destination.spare = new_memory(
         {.address = {program_->result_register(static_cast<int32_t>(k)), run::kNoBuffer, 0},
-         .bytes = granted_bytes(bytes_of(type)),
+         .room = Room::owned(bytes_of(type)),
          .writable = false,
          .buffers = {}});
     if (const int32_t updated = interface_.results[k].updates; updated >= 0) {

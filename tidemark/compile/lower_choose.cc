@@ -75,7 +75,7 @@ bool Lowerer::is_free(int32_t place_root, size_t result, const Scope& scope, con
 
 // A donated parameter that this node reads for the last time, and whose bytes its result may take.
 int32_t Lowerer::dying_parameter(const Node& node, Value result, const Scope& scope) {
-  const int64_t bytes = granted_bytes(bytes_of(graph_.type(result)));
+  const int64_t bytes = bytes_of(graph_.type(result));
   for (size_t k = 0; k < node.inputs.size(); ++k) {
     const int32_t operand = root(node.inputs[k]);
     const int32_t held = memory_of(operand);
@@ -83,7 +83,7 @@ int32_t Lowerer::dying_parameter(const Node& node, Value result, const Scope& sc
     // Another result of this node may be wanted there.
     const int32_t promised = wish_[static_cast<size_t>(operand)];
     if (held < 0 || !memory(held).writable || last_use(operand) != scope.position ||
-        memory(held).bytes != bytes || memory(held).address.reg < 1 ||
+        !memory(held).room.fits(bytes) || memory(held).address.reg < 1 ||
         memory(held).address.reg > parameters ||
         (promised >= 0 && promised != wish_[static_cast<size_t>(id(result))]) ||
         !overwrites(node, k, static_cast<size_t>(result.result)))
@@ -132,7 +132,6 @@ int32_t Lowerer::choose(const Node& node, Value result, Scope& scope) {
   if (memory_of(self) >= 0) return memory_of(self);  // What it is padded from was made there.
   if (self != id(result)) return memory_of(self) = choose_whole(node, self, scope);
   const TensorType& type = graph_.type(result);
-  const int64_t bytes = granted_bytes(bytes_of(type));
   int32_t chosen = kNone;
   if (const int32_t wish = wish_[static_cast<size_t>(self)]; wish >= 0) {
     Destination& destination = scope.destinations[static_cast<size_t>(wish)];
@@ -146,7 +145,8 @@ int32_t Lowerer::choose(const Node& node, Value result, Scope& scope) {
     // It may lie where another result of this node is wanted.
     const int32_t promised = wish_[static_cast<size_t>(operand)];
     if (held < 0 || !memory(held).writable || last_use(operand) != scope.position ||
-        memory(held).bytes != bytes || !overwrites(node, k, static_cast<size_t>(result.result)) ||
+        !memory(held).room.fits(bytes_of(type)) ||
+        !overwrites(node, k, static_cast<size_t>(result.result)) ||
         (promised >= 0 && promised != wish_[static_cast<size_t>(self)]))
       continue;
     chosen = held;
@@ -157,13 +157,14 @@ int32_t Lowerer::choose(const Node& node, Value result, Scope& scope) {
     chosen = new_buffer(type, bytes_of(type), ByteClass::temporaries, node.source,
                         is_group ? group_name(graph_, node) : std::string(node.op->name));
   }
-  memory_of(self) = chosen;
-  return chosen;
+  memory_for(chosen, bytes_of(type));
+  return memory_of(self) = chosen;
 }
 
 int32_t Lowerer::choose_whole(const Node& node, int32_t whole, Scope& scope) {
   if (const int32_t wish = wish_[static_cast<size_t>(whole)]; wish >= 0) {
     Destination& destination = scope.destinations[static_cast<size_t>(wish)];
+    memory_for(destination.spare, whole_bytes(whole));
     return destination.held = destination.spare;
   }
   const ArrayRef& layout = seen_[static_cast<size_t>(whole)].layout;

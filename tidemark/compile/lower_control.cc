@@ -98,8 +98,7 @@ void Lowerer::emit_cond(Scope& scope, int32_t number) {
       places[r].spare_is_used = true;
       const TensorType& type = node.results[r];
       const ArrayRef layout{kNowhere, type.dtype, type.shape, contiguous_strides(type.shape)};
-      emit_copy(memory(places[r].spare).address, layout, memory(places[r].memory).address,
-                node.source);
+      emit_copy(memory(places[r].spare).address, layout, places[r].memory, node.source);
     }
     (side == 0 ? program_->steps[index].middle : program_->steps[index].end) = now();
   }
@@ -215,7 +214,7 @@ void Lowerer::emit_map(Scope& scope, int32_t number) {
         {.reg = new_register(), .base = memory(place).address, .stride = bytes_of(type)});
     destinations.push_back(
         {.spare = new_memory({.address = {map.walks.back().reg, run::kNoBuffer, 0},
-                              .bytes = granted_bytes(bytes_of(type)),
+                              .room = Room::part(bytes_of(type)),
                               .writable = false,
                               .buffers = memory(place).buffers})});
   }

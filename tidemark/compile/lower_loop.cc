@@ -53,14 +53,9 @@ std::vector<Lowerer::Carried> Lowerer::start_carries(Scope& scope, int32_t numbe
     }
     if (carry.first < 0)
       carry.first = new_buffer(type, bytes_of(type), ByteClass::temporaries, at, "loop carry");
+    memory_for(carry.first, bytes_of(type));
     if (carry.first == from) continue;
-    if (is_constant(initial)) {
-      const run::Address to[] = {memory(carry.first).address};
-      const ArrayRef layout{kNowhere, type.dtype, type.shape, contiguous_strides(type.shape)};
-      emit(fill_task(constant_bits(initial), layout), to, "fill", at);
-    } else {
-      emit_copy(address_of(initial), seen(initial).layout, memory(carry.first).address, at);
-    }
+    emit_dense(initial, carry.first, at);
   }
   return carried;
 }
@@ -70,7 +65,7 @@ bool Lowerer::ends_here(const Node& node, Value value, const Scope& scope) {
   const int32_t held = is_constant(value) ? kNone : memory_of(root(value));
   const bool whole = held >= 0 && seen(value).layout.data == kNowhere &&
                      seen(value).layout.is_contiguous() &&
-                     memory(held).bytes == granted_bytes(bytes_of(graph_.type(value)));
+                     memory(held).room.fits(bytes_of(graph_.type(value)));
   const bool once = std::count_if(node.inputs.begin(), node.inputs.end(),
                                   [&](Value other) { return root(other) == root(value); }) == 1;
   return whole && once && last_use(root(value)) == scope.position;
@@ -95,6 +90,7 @@ std::vector<run::Loop::Carry> Lowerer::move_carries(const Node& node, std::vecto
                      .first = memory(carry.first).address,
                      .second = spare.address});
     spare.address = {moved.back().next, run::kNoBuffer, 0};
+    spare.room = Room::at_either(spare.room, memory(carry.inside).room);  // They take turns.
     spare.writable = false;
     carry.spare = new_memory(std::move(spare));
     kept.push_back(carry.first);
@@ -133,7 +129,7 @@ void Lowerer::copy_carries(int32_t number, const std::vector<Carried>& carried,
                            const std::vector<size_t>& copied) {
   for (const size_t k : copied) {
     const Value result{number, static_cast<int16_t>(k)};
-    emit_copy(address_of(result), seen(result).layout, memory(carried[k].first).address,
+    emit_copy(address_of(result), seen(result).layout, carried[k].first,
               graph_.nodes[static_cast<size_t>(number)].source);
   }
 }
@@ -169,7 +165,7 @@ Lowerer::Walked Lowerer::walk_array(Value array, const TensorType& slice, Source
                    .base = in_place ? address_of(array) : memory(kept.back()).address,
                    .stride = stride});
   walked.memory = new_memory({.address = {walks.back().reg, run::kNoBuffer, 0},
-                              .bytes = granted_bytes(bytes_of(slice)),
+                              .room = Room::part(bytes_of(slice)),
                               .writable = false,
                               .buffers = {}});
   return walked;
@@ -186,7 +182,7 @@ Lowerer::Destination Lowerer::stack_element(int32_t place, const TensorType& ele
   walks.push_back(
       {.reg = new_register(), .base = memory(place).address, .stride = bytes_of(element)});
   return {.spare = new_memory({.address = {walks.back().reg, run::kNoBuffer, 0},
-                               .bytes = granted_bytes(bytes_of(element)),
+                               .room = Room::part(bytes_of(element)),
                                .writable = false,
                                .buffers = memory(place).buffers})};
 }
@@ -231,7 +227,7 @@ std::vector<Lowerer::Carried> Lowerer::carries_of_loop(Scope& scope, int32_t num
       const int64_t bytes = bytes_of(node.results[k]);
       Memory slot = memory(stacks[e]);
       slot.address.offset += attrs.reverse ? (attrs.trips - 1) * bytes : 0;
-      slot.bytes = granted_bytes(bytes);
+      slot.room = Room::part(bytes);
       slot.writable = false;
       carried[k].stack = static_cast<int32_t>(e);
       carried[k].first = new_memory(std::move(slot));
@@ -501,7 +497,7 @@ void Lowerer::emit_reverse(Scope& scope, int32_t number) {
     const run::Reverse::State& state = walk.states.back();
     const auto behind = [&](int32_t reg) {
       return new_memory({.address = {reg, run::kNoBuffer, 0},
-                         .bytes = granted_bytes(state.bytes),
+                         .room = Room::part(state.bytes),
                          .writable = false,
                          .buffers = {}});
     };

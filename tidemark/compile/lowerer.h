@@ -12,6 +12,7 @@
 
 #include "tidemark/compile/kernels.h"
 #include "tidemark/compile/lower.h"
+#include "tidemark/compile/room.h"
 #include "tidemark/compile/tasks.h"
 
 namespace tidemark::compile {
@@ -38,7 +39,7 @@ class Lowerer {
   // Bytes somewhere: a buffer of an arena, a parameter, a result, a register that a loop moves.
   struct Memory {
     run::Address address;
-    int64_t bytes = 0;             // Granted.
+    Room room;
     bool writable = false;         // May be overwritten when nobody reads it any more.
     SmallVec<int32_t, 2> buffers;  // Buffers of the arena that it stands for.
   };
@@ -83,6 +84,8 @@ class Lowerer {
 
   // ---- memory
   int32_t new_memory(Memory memory);
+  // The memory, once it is sure that so many bytes can be written there.
+  Memory& memory_for(int32_t number, int64_t bytes);
   int32_t new_buffer(const TensorType& type, int64_t bytes, ByteClass byte_class, Source at,
                      std::string_view name);
   void extend_to_now(int32_t memory);
@@ -92,6 +95,7 @@ class Lowerer {
   int32_t dying_parameter(const Node& node, Value result, const Scope& scope);
   std::string reason_against(const Scope& scope, const Node& node) const;
   void settle(Destination& destination, const Node& node, Value result, const Scope& scope);
+  bool can_hold(const Destination& destination, int32_t root);
   int32_t choose(const Node& node, Value result, Scope& scope);
   int32_t choose_whole(const Node& node, int32_t whole, Scope& scope);
   // A value in memory, dense, at offset 0: itself, or a copy.
@@ -100,8 +104,8 @@ class Lowerer {
   // ---- steps
   void emit(MadeTask made, std::span<const run::Address> operands, std::string_view name, Source at,
             bool fallible = false);
-  void emit_copy(const run::Address& from, const ArrayRef& layout, const run::Address& to,
-                 Source at);
+  void emit_copy(const run::Address& from, const ArrayRef& layout, int32_t to, Source at);
+  void emit_dense(Value value, int32_t to, Source at);
   void analyse(RegionId region);
   bool may_fail_from(const Node& node, const Scope& scope) const;
   int32_t last_fallible(RegionId region) const;
