@@ -356,7 +356,7 @@ class Scalariser {
     return add({.op = ExprOp::cast, .dtype = DType::i64, .in = {index, -1, -1}});
   }
   // Where slice number `index` of an array begins, as it is now.
-  Recurrence::Access slice_at(const Node& node, int32_t index) const {
+  Recurrence::Access slice_at(const Node& node, int32_t index) {
     const Held& array = held(node.inputs[0]);
     need(array.buffer >= 0 && array.state == state_of(array.buffer));
     const TensorType& type = graph_.type(node.inputs[0]);
@@ -376,7 +376,12 @@ class Scalariser {
   struct Range {
     int64_t least = 0, most = 0;
   };
-  std::optional<Range> range_of(int32_t number) const {
+  std::optional<Range> range_of(int32_t number) {
+    const auto [found, fresh] = ranges_.try_emplace(number);
+    if (fresh) found->second = find_range(number);
+    return found->second;
+  }
+  std::optional<Range> find_range(int32_t number) {
     constexpr int64_t kFar = int64_t{1} << 30;
     const Expr& expr = recipe_.exprs[static_cast<size_t>(number)];
     if (expr.dtype != DType::i32 && expr.dtype != DType::i64) return {};
@@ -474,7 +479,8 @@ class Scalariser {
   std::set<int32_t> begun_, written_;
   std::map<int32_t, int32_t> states_;  // Of buffers: how often each was written so far.
   int32_t trip_ = 0, slice_ = 0;
-  int64_t trips_ = -1;  // The most there can be, where that is known.
+  int64_t trips_ = -1;                              // The most there can be, where that is known.
+  std::map<int32_t, std::optional<Range>> ranges_;  // By expression.
 };
 
 // Compiled at its first run: a plan needs no code.

@@ -149,20 +149,23 @@ void NestEmitter::find_fixed() {
   }
 }
 
-void NestEmitter::hoist(int32_t expr, Known& known, const Place& place) {
+void NestEmitter::hoist(int32_t expr, std::vector<bool>& seen, Known& known, const Place& place) {
+  if (seen[static_cast<size_t>(expr)]) return;
+  seen[static_cast<size_t>(expr)] = true;
   if (fixed_[static_cast<size_t>(expr)] != 0) {
     value(expr, known, place);
     return;
   }
   for (const int32_t in : nest_.exprs[static_cast<size_t>(expr)].in) {
-    if (in >= 0) hoist(in, known, place);
+    if (in >= 0) hoist(in, seen, known, place);
   }
 }
 
 void NestEmitter::hoist(const Sweep& sweep, Known& known, const Place& place) {
   known.assign(nest_.exprs.size(), nullptr);
-  for (const Store& store : sweep.stores) hoist(store.expr, known, place);
-  for (const Fold& fold : sweep.folds) hoist(fold.expr, known, place);
+  std::vector<bool> seen(nest_.exprs.size(), false);
+  for (const Store& store : sweep.stores) hoist(store.expr, seen, known, place);
+  for (const Fold& fold : sweep.folds) hoist(fold.expr, seen, known, place);
 }
 
 // ---- Loops over vectors

@@ -259,8 +259,17 @@ Value* NestEmitter::first_index(const Place& place) {
 
 // What an expression of 64-bit integers is in the first lane, and how much more in each lane after
 // it (null: the same in all). Nothing where lanes are not equally far apart, or that is not seen.
-std::optional<NestEmitter::Progression> NestEmitter::progression(int32_t id, const Place& place) {
-  const Expr& expr = nest_.exprs[static_cast<size_t>(id)];
+std::optional<NestEmitter::Progression> NestEmitter::progression(int32_t id, const Place& place,
+                                                                 Progressions& made) {
+  const auto [found, fresh] = made.try_emplace(id);
+  if (!fresh) return found->second;
+  // Operands are added meanwhile; what was found stays where it is.
+  return found->second = make_progression(nest_.exprs[static_cast<size_t>(id)], place, made);
+}
+
+std::optional<NestEmitter::Progression> NestEmitter::make_progression(const Expr& expr,
+                                                                      const Place& place,
+                                                                      Progressions& made) {
   if (expr.dtype != i64) return std::nullopt;
   switch (expr.op) {
     case ExprOp::constant:
@@ -275,7 +284,7 @@ std::optional<NestEmitter::Progression> NestEmitter::progression(int32_t id, con
     default:
       return std::nullopt;
   }
-  const auto a = progression(expr.in[0], place), b = progression(expr.in[1], place);
+  const auto a = progression(expr.in[0], place, made), b = progression(expr.in[1], place, made);
   if (!a || !b || (a->step != nullptr && b->step != nullptr)) return std::nullopt;
   const auto& [moving, still] = b->step != nullptr ? std::pair(*b, *a) : std::pair(*a, *b);
   if (expr.op == ExprOp::add)
@@ -291,7 +300,8 @@ Value* NestEmitter::arithmetic_progression(const Expr& expr, int32_t id, const P
   if (nest_.order != Nest::Order::lanes || width_ == 1) return nullptr;
   const bool is_cut_off = expr.op == ExprOp::cast && expr.dtype == i32;
   if (!is_cut_off && expr.op != ExprOp::add && expr.op != ExprOp::multiply) return nullptr;
-  const auto found = progression(is_cut_off ? expr.in[0] : id, place);
+  Progressions made;
+  const auto found = progression(is_cut_off ? expr.in[0] : id, place, made);
   if (!found || found->step == nullptr) return nullptr;
   llvm::Type* type = register_type(expr.dtype, 1);
   Value* lanes = builder_.CreateTrunc(lane_numbers(), register_type(expr.dtype, width_));

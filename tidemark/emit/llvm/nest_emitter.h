@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -88,7 +89,11 @@ class NestEmitter {
     llvm::Value* first;
     llvm::Value* step;
   };
-  std::optional<Progression> progression(int32_t id, const Place& place);
+  // By expression. They share operands: without it each would be gone through as often as read.
+  using Progressions = std::map<int32_t, std::optional<Progression>>;
+  std::optional<Progression> progression(int32_t id, const Place& place, Progressions& made);
+  std::optional<Progression> make_progression(const Expr& expr, const Place& place,
+                                              Progressions& made);
   llvm::Value* arithmetic_progression(const Expr& expr, int32_t id, const Place& place);
   llvm::Value* float_math(const Expr& expr, LaneValue a, LaneValue b, LaneValue c);
   llvm::Value* integer_math(const Expr& expr, LaneValue a, LaneValue b);
@@ -130,7 +135,7 @@ class NestEmitter {
   // What is the same for a whole row and step (pointwise, lanes) or for all steps (columns).
   void find_fixed();
   void hoist(const Sweep& sweep, Known& known, const Place& place);
-  void hoist(int32_t expr, Known& known, const Place& place);
+  void hoist(int32_t expr, std::vector<bool>& seen, Known& known, const Place& place);
 
   const Nest& nest_;
   const device::Isa isa_;
