@@ -1,0 +1,282 @@
+#!/usr/bin/env python3
+"""Random programs, run by Tidemark and judged by JAX and NumPy.
+
+  programs.py --driver PATH [--seeds A..B] [--jobs N]    compares; 500 programs unless told
+  programs.py --driver PATH --text FILE                  compares the programs of a file
+  programs.py --show SEED                                prints a program
+
+Each seed is a program (generate.py) that truth_driver runs eagerly, as a function, unfused, with open
+sizes, with donated arguments and under a tape; truth.py says what comes out. A program that comes out
+otherwise is made small and printed with its seed. Exit codes: 0 all agree, 1 some do not, 77 JAX is not
+installed.
+"""
+
+import argparse
+import collections
+import importlib.util
+import json
+import multiprocessing
+import os
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+if importlib.util.find_spec("jax") is None or importlib.util.find_spec("numpy") is None:
+    print("skipped: JAX is not installed", file=sys.stderr)
+    sys.exit(77)
+
+# One program is small: threads of others only stand in the way.
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
+
+import coverage  # noqa: E402
+from generate import Generator  # noqa: E402
+from program_text import parse  # noqa: E402
+
+CHUNK = 20  # Programs that one process of the driver runs.
+
+
+def program_of(seed):
+    return Generator(seed, coverage.wanted(seed)).make()
+
+
+def driven(driver, programs):
+    """What the driver says about each: {seed: {mode: [(kind, call, array)] or an error}}."""
+    import numpy as np
+    said = {}
+    waiting = list(programs)
+    while waiting:
+        text = "".join(program.text() for program in waiting)
+        run = subprocess.run([driver], input=text.encode(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        out, at, modes, mode, done = run.stdout, 0, None, None, 0
+        while at < len(out):
+            end = out.index(b"\n", at)
+            words, at = out[at:end].decode(errors="replace").split(" "), end + 1
+            if words[0] == "program":
+                modes = said[int(words[1])] = {}
+            elif words[0] == "mode":
+                mode = words[1]
+                modes[mode] = []
+            elif words[0] == "error":
+                modes[mode] = "error: " + " ".join(words[1:])
+            elif words[0] == "end":
+                done += 1
+            else:
+                shape = [int(word) for word in words[3:]]
+                count = int(np.prod(shape, dtype=np.int64))
+                kind = np.float64 if words[2] in ("f64", "f32", "f16", "bf16") else np.int64
+                array = np.frombuffer(out, kind, count, at).reshape(shape)
+                at += 8 * count
+                modes[mode].append((words[0], int(words[1]), array))
+        if run.returncode == 0:
+            break
+        # It died in a program: that one is blamed, the others go on.
+        lost = said.setdefault(waiting[done].seed, {})
+        lost[mode or "start"] = f"crash: signal {-run.returncode}: " + run.stderr.decode(errors="replace")[-300:].replace("\n", " ")
+        for late in waiting[done].modes:
+            lost.setdefault(late, None)
+        waiting = waiting[done + 1:]
+    return said
+
+
+def judged(program, modes, counts):
+    """What is wrong with a program: a list of (mode, text)."""
+    import numpy as np
+
+    from truth import Truth
+    wrong = [(mode, said) for mode, said in modes.items() if isinstance(said, str)]
+    eager = modes.get("eager.value")
+    if not isinstance(eager, list):
+        return wrong
+    draws = [array for kind, _, array in eager if kind == "draw"]
+    draws = [d.astype(bool) if op == "random_bernoulli" else d for d, op in zip(draws, draw_ops(program, draws))]
+    truths = {}
+    for mode, said in modes.items():
+        if not isinstance(said, list):
+            continue
+        what = mode.split(".")[1]
+        calls = collections.OrderedDict()
+        for kind, call, array in said:
+            if kind != "draw":
+                calls.setdefault(call, []).append(array)
+        for call, arrays in calls.items():
+            if call not in truths:
+                if call > 0 and draws:
+                    continue  # What was drawn is known at the first sizes alone.
+                truths[call] = Truth(program, call, draws)
+            truth = truths[call]
+            if truth.unstable:
+                counts["unstable"] += 1
+                continue
+            counts["compared." + what] += 1
+            said_wrong = differing(list(truth.expected(what)), arrays, np, counts)
+            if said_wrong:
+                wrong.append((mode, f"sizes {program.sizes_at(call) if program.sizes else ''} {said_wrong}"))
+                break
+    return wrong
+
+
+def draw_ops(program, draws):
+    from program_text import walk
+    ops = [s.op for s in walk(program.body) if s.op.startswith("random_")]
+    return ops * len(draws) if len(set(ops)) == 1 else ["random_bernoulli" if d.dtype.kind == "i" and set(d.reshape(-1).tolist()) <= {0, 1} else "" for d in draws]
+
+
+def differing(expected, arrays, np, counts):
+    """The first difference, or nothing. A mode's arrays come in rounds, one for each call."""
+    if not expected:
+        return None
+    if len(arrays) % len(expected):
+        return f"{len(arrays)} results, expected {len(expected)}"
+    for number, got in enumerate(arrays):
+        want, room = expected[number % len(expected)]
+        if got.shape != want.shape:
+            return f"result {number % len(expected)} has shape {list(got.shape)}, expected {list(want.shape)}"
+        if room is None:
+            good = got == want
+        else:
+            finite = np.isfinite(want) & np.isfinite(room)
+            counts["elements"] += int(finite.sum())
+            counts["vague elements"] += int((~finite | (room > 0.05 * np.max(np.abs(want[finite]), initial=1e-3))).sum())
+            with np.errstate(all="ignore"):
+                good = ~finite | (np.abs(got - want) <= room)
+        if not np.all(good):
+            at = tuple(int(i) for i in np.argwhere(~np.atleast_1d(good))[0]) if got.ndim else ()
+            return (f"result {number % len(expected)}{list(at)} of call {number // len(expected)}: {got[at]!r}, expected {want[at]!r}"
+                    + ("" if room is None else f" within {room[at]:.3g}") + f"; {got.tolist()} for {want.tolist()}"[:600])
+    return None
+
+
+def compare(driver, programs, counts):
+    """[(program, wrong)] of those that are wrong."""
+    said = driven(driver, programs)
+    found = []
+    for program in programs:
+        try:
+            wrong = judged(program, said.get(program.seed, {}), counts)
+        except Exception as error:  # The judge's own fault, or a program that means nothing.
+            wrong = [("truth", f"{type(error).__name__}: {error}")]
+        counts["programs"] += 1
+        if wrong:
+            found.append((program, wrong))
+    return found
+
+
+def work(driver, seeds, results, shrinks):
+    """One worker: chunks of seeds from a queue, findings to another."""
+    import jax
+    jax.config.update("jax_enable_x64", True)
+    from shrink import shrunk
+    while True:
+        chunk = seeds.get()
+        if chunk is None:
+            results.put(None)
+            return
+        counts, seen, failures = collections.Counter(), collections.Counter(), []
+        try:
+            programs = [program_of(seed) for seed in chunk]
+        except Exception as error:
+            results.put((counts, seen, [(f"generator: {type(error).__name__}: {error}", [("generator", str(chunk))], "")]))
+            continue
+        for program in programs:
+            coverage.count(program, seen)
+        for program, wrong in compare(driver, programs, counts):
+            small = ""
+            with shrinks.get_lock():
+                may_shrink = shrinks.value > 0
+                shrinks.value -= 1
+            if may_shrink and wrong[0][0] != "truth":
+                smaller, said = shrunk(program, wrong, lambda p: compare(driver, [p], collections.Counter()))
+                small = smaller.text() + "".join(f"# {mode}: {text}\n" for mode, text in said)
+            failures.append((program.text(), wrong, small))
+        results.put((counts, seen, failures))
+
+
+def report(text, wrong, small):
+    print("\n" + "=" * 100)
+    print(text, end="")
+    for mode, said in wrong:
+        print(f"# {mode}: {said}")
+    if small:
+        print("made small:\n" + small, end="")
+    sys.stdout.flush()
+
+
+def run_all(driver, seeds, jobs, shrink_most):
+    """Counts and coverage of all, after what is wrong was printed."""
+    queue, results = multiprocessing.Queue(), multiprocessing.Queue()
+    shrinks = multiprocessing.Value("i", shrink_most)
+    for at in range(0, len(seeds), CHUNK):
+        queue.put(list(seeds[at:at + CHUNK]))
+    for _ in range(jobs):
+        queue.put(None)
+    workers = [multiprocessing.Process(target=work, args=(driver, queue, results, shrinks)) for _ in range(jobs)]
+    for worker in workers:
+        worker.start()
+    counts, seen, wrong, ended = collections.Counter(), collections.Counter(), 0, 0
+    while ended < jobs:
+        got = results.get()
+        if got is None:
+            ended += 1
+            continue
+        counts.update(got[0])
+        seen.update(got[1])
+        for failure in got[2]:
+            wrong += 1
+            report(*failure)
+    for worker in workers:
+        worker.join()
+    return counts, seen, wrong
+
+
+def seeds_of(text):
+    if text is None:
+        return range(1, 10001 if os.environ.get("TIDEMARK_TEST_COUNTS") == "full" else 501)
+    first, _, last = text.partition("..")
+    return range(int(first), int(last or first) + 1)
+
+
+def judge_file(driver, path):
+    import jax
+    jax.config.update("jax_enable_x64", True)
+    with open(path, encoding="utf-8") as file:
+        parts = file.read().split("program ")
+    programs = [parse("program " + part) for part in parts if part.strip() and not part.startswith("#")]
+    wrong = compare(driver, programs, collections.Counter())
+    for program, said in wrong:
+        report(program.text(), said, "")
+    return 1 if wrong else 0
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--driver")
+    options.add_argument("--seeds", help="A..B, both included; one number is one program")
+    options.add_argument("--jobs", type=int, default=int(os.environ.get("TIDEMARK_TEST_JOBS", "2")))
+    options.add_argument("--shrink", type=int, default=5, help="how many failures are made small")
+    options.add_argument("--text")
+    options.add_argument("--show", type=int)
+    given = options.parse_args()
+    if given.show is not None:
+        print(program_of(given.show).text(), end="")
+        return 0
+    if given.text:
+        return judge_file(given.driver, given.text)
+    began = time.monotonic()
+    seeds = seeds_of(given.seeds)
+    counts, seen, wrong = run_all(given.driver, seeds, given.jobs, given.shrink)
+    missing = coverage.report(given.driver, seen, demand=len(seeds) >= 500)
+    seconds = time.monotonic() - began
+    print(f"{counts['programs']} programs, {wrong} of them wrong, in {seconds:.0f} s; compared: "
+          + ", ".join(f"{name[9:]} {count}" for name, count in sorted(counts.items()) if name.startswith("compared."))
+          + f"; {counts['elements']} elements of floats, {counts['vague elements']} of them ill-conditioned; "
+          f"{counts['unstable']} runs not compared, whose branches hang on roundings")
+    return 1 if wrong or missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
