@@ -269,7 +269,13 @@ class Meaning:
         return computed(*BINARY[op], spread(a, shape), spread(b, shape))
 
     def do_clip(self, _, x, low, high):
-        return self.binary("minimum", high, self.binary("maximum", low, x))
+        """On a bound the slope is that of x, as in PyTorch; JAX gives half of it."""
+        shape = np.broadcast_shapes(x.a.shape, low.a.shape, high.a.shape)
+        def clipped(x, low, high):
+            raised = lax.select(lax.lt(x, low), low, x)
+            return lax.select(lax.gt(raised, high), high, raised)
+        operands = [spread(V(np.asarray(v.a, np.float64), v.t), shape) for v in (x, low, high)]
+        return computed(np.clip, clipped, *operands)
 
     def do_where(self, _, condition, x, y):
         shape = np.broadcast_shapes(condition.a.shape, x.a.shape, y.a.shape)
@@ -537,7 +543,13 @@ class Meaning:
         return to_nchw(y) if nchw else y
 
     def do_max_pool(self, at, x):
-        return self.pooled(at, x, lambda v, look: both(lambda xp, a: xp.max(a, axis=(3, 4)))(look(v, -np.inf)))
+        """The first of equals is taken, and the gradient goes to it alone."""
+        def largest(v, look):
+            seen = look(v, -np.inf)
+            flat = moved(lambda a: a.reshape(a.shape[:3] + (a.shape[3] * a.shape[4], a.shape[5])), seen)
+            first = self.known(lambda a: np.argmax(a, 3, keepdims=True), [flat]).a
+            return moved(lambda a: np.take_along_axis(a, first, 3)[..., 0, :], flat)
+        return self.pooled(at, x, largest)
 
     def do_avg_pool(self, at, x):
         def average(v, look):
