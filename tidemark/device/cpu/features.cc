@@ -68,6 +68,25 @@ int64_t last_cache_bytes() {
   return kibibytes > 0 ? kibibytes << 10 : cache_bytes(_SC_LEVEL3_CACHE_SIZE, 8 << 20);
 }
 
+// What most CPUs of the last ten years have at least, where the system does not say.
+Caches own_caches() {
+  return {cache_bytes(_SC_LEVEL1_DCACHE_SIZE, 32 << 10),
+          cache_bytes(_SC_LEVEL2_CACHE_SIZE, 512 << 10), last_cache_bytes()};
+}
+
+Caches chosen_caches() {
+  const char* const text = std::getenv("TIDEMARK_CACHES");
+  if (text == nullptr || *text == '\0') return own_caches();
+  int l1 = 0, l2 = 0, l3 = 0, end = 0;
+  const int read = std::sscanf(text, "%9d,%9d,%9d%n", &l1, &l2, &l3, &end);
+  if (read == 3 && text[end] == '\0' && 8 <= l1 && l1 <= l2 && l2 <= l3)
+    return {int64_t{l1} << 10, int64_t{l2} << 10, int64_t{l3} << 10};
+  throw UserError(
+      cat("TIDEMARK_CACHES is '", text, "', which does not name three sizes of caches"),
+      Source::none(),
+      "set it to the KiB of the levels 1, 2 and 3, smallest first and 8 at least: 32,512,16384");
+}
+
 }  // namespace
 
 const char* name(Isa isa) {
@@ -81,12 +100,8 @@ Isa isa() {
 }
 
 const Caches& caches() {
-  // What most CPUs of the last ten years have at least, where the system does not say.
   static constinit MadeOnce<Caches> instance;
-  return instance.get([] {
-    return Caches{cache_bytes(_SC_LEVEL1_DCACHE_SIZE, 32 << 10),
-                  cache_bytes(_SC_LEVEL2_CACHE_SIZE, 512 << 10), last_cache_bytes()};
-  });
+  return instance.get(chosen_caches);
 }
 
 }  // namespace tidemark::device

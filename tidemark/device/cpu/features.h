@@ -16,6 +16,9 @@ Isa isa();
 struct Caches {
   int64_t l1_bytes, l2_bytes, l3_bytes;  // Per core for the first two.
 };
+// This CPU's, or those that TIDEMARK_CACHES names (three numbers of KiB: 32,512,16384). With
+// TIDEMARK_ISA it makes the plans of another machine, since kernels' scratch and fusion depend on
+// both.
 const Caches& caches();
 
 }  // namespace tidemark::device

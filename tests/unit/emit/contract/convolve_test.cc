@@ -144,7 +144,6 @@ void run_and_check(const Case& c) {
 
 class Convolve : public testing::Test {
  protected:
-  void SetUp() override { SKIP_IF_ISA_IS_MISSING(); }
   void TearDown() override { set_num_threads(threads_); }
   int threads_ = num_threads();
 };

@@ -135,12 +135,4 @@ bool same_bits(T a, T b) {
   return std::memcmp(&a, &b, sizeof(T)) == 0;
 }
 
-// Tests run once per instruction set, chosen by TIDEMARK_ISA; one this CPU lacks is skipped.
-#define SKIP_IF_ISA_IS_MISSING()          \
-  try {                                   \
-    (void)device::isa();                  \
-  } catch (const std::exception& error) { \
-    GTEST_SKIP() << error.what();         \
-  }
-
 }  // namespace tidemark
