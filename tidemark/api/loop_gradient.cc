@@ -9,6 +9,7 @@
 #include "tidemark/api/ops.h"
 #include "tidemark/ops/loop_attrs.h"
 #include "tidemark/ops/program.h"
+#include "tidemark/passes/passes.h"
 
 namespace tidemark::detail {
 
@@ -38,22 +39,52 @@ namespace {
 using ValueKey = std::pair<int32_t, int32_t>;
 ValueKey key_of(Value value) { return {value.node, value.result}; }
 
-// The values of a loop's body that are not the same in all trips.
-std::set<ValueKey> varying_values(const Graph& graph, const Node& loop) {
+// The nodes of a loop's body whose results are not the same in all trips; parameters too.
+std::set<int32_t> varying_nodes(const Graph& graph, const Node& loop) {
   const LoopAttrs attrs(loop);
   const Region& body = graph.regions[static_cast<size_t>(loop.regions[0])];
-  std::set<ValueKey> varying;
+  std::set<int32_t> varying;
   for (size_t i = 0; i < static_cast<size_t>(1 + attrs.carries + attrs.slices); ++i)
-    varying.insert(key_of(body.parameters[i]));
+    varying.insert(body.parameters[i].node);
   for (const int32_t number : body.nodes) {
-    const Node& node = graph.nodes[static_cast<size_t>(number)];
-    if (std::none_of(node.inputs.begin(), node.inputs.end(),
-                     [&](Value input) { return varying.contains(key_of(input)); }))
-      continue;
-    for (size_t r = 0; r < node.results.size(); ++r)
-      varying.insert({number, static_cast<int32_t>(r)});
+    const SmallVec<Value, 3>& inputs = graph.nodes[static_cast<size_t>(number)].inputs;
+    if (std::any_of(inputs.begin(), inputs.end(),
+                    [&](Value input) { return varying.contains(input.node); }))
+      varying.insert(number);
   }
   return varying;
+}
+
+// Whether a node has a loop that only its condition ends.
+bool may_go_on(const Graph& graph, const Node& node) {
+  if (node.op->self == &ops::loop && node.regions.size() == 2 && LoopAttrs(node).trips == -1)
+    return true;
+  return std::any_of(node.regions.begin(), node.regions.end(), [&](RegionId id) {
+    const std::vector<int32_t>& nodes = graph.regions[static_cast<size_t>(id)].nodes;
+    return std::any_of(nodes.begin(), nodes.end(), [&](int32_t number) {
+      return may_go_on(graph, graph.nodes[static_cast<size_t>(number)]);
+    });
+  });
+}
+
+// The nodes of a loop's body that can run once, outside of it: their results are the same in all
+// trips, and where there may be no trip at all, running them does no harm.
+std::set<int32_t> nodes_to_run_once(const Graph& graph, const Node& loop) {
+  const LoopAttrs attrs(loop);
+  const bool has_trips = !attrs.counted && loop.regions.size() == 1 &&
+                         !Dim(attrs.trips).is_traced() && attrs.trips > 0;
+  const std::set<int32_t> varying = varying_nodes(graph, loop);
+  std::set<int32_t> once;
+  for (const int32_t number : graph.regions[static_cast<size_t>(loop.regions[0])].nodes) {
+    const Node& node = graph.nodes[static_cast<size_t>(number)];
+    if (varying.contains(number)) continue;
+    if (!has_trips && (passes::can_fail(graph, node) || may_go_on(graph, node))) continue;
+    if (std::all_of(node.inputs.begin(), node.inputs.end(), [&](Value input) {
+          return graph.node(input).op == nullptr || once.contains(input.node);
+        }))
+      once.insert(number);
+  }
+  return once;
 }
 
 }  // namespace
@@ -61,7 +92,7 @@ std::set<ValueKey> varying_values(const Graph& graph, const Node& loop) {
 int64_t bytes_of_trip(const Graph& graph, const Node& loop) {
   const LoopAttrs attrs(loop);
   const Region& body = graph.regions[static_cast<size_t>(loop.regions[0])];
-  const std::set<ValueKey> varying = varying_values(graph, loop);
+  const std::set<int32_t> varying = varying_nodes(graph, loop);
   std::set<ValueKey> read;
   for (const int32_t number : body.nodes) {
     const Node& node = graph.nodes[static_cast<size_t>(number)];
@@ -95,7 +126,7 @@ int64_t bytes_of_trip(const Graph& graph, const Node& loop) {
     const bool is_slice = std::find(slice, body.parameters.end(), value) != body.parameters.end();
     const Node& node = graph.node(value);
     const bool is_view = node.op != nullptr && node.op->view != nullptr;
-    if (varying.contains(key) && !is_slice && !is_view) bytes += bytes_of(graph.type(value));
+    if (varying.contains(value.node) && !is_slice && !is_view) bytes += bytes_of(graph.type(value));
   }
   return bytes;
 }
@@ -186,7 +217,6 @@ class LoopGradient {
 
   void trace_body(TraceScope* body, InnerScope& back) {
     const auto& own = graph_.regions[static_cast<size_t>(region_)];
-    varying_ = varying_values(graph_, node_);
     declared_ = own.parameters.size();
     own_nodes_ = own.nodes.size();
     const std::vector<Value> inner = own.parameters, results = own.results;
@@ -290,6 +320,7 @@ class LoopGradient {
 
   // Where each value of the body that is read comes from, and the loop backwards.
   std::vector<Found> finish(TraceScope* body, InnerScope& back) {
+    run_once_ = nodes_to_run_once(graph_, node_);
     Node node;
     node.op = node_.op;
     if (count_.has_value()) node.inputs.push_back(value_of(count_, at_));
@@ -320,7 +351,7 @@ class LoopGradient {
       const Value inside = back.scope()->parameter_of.at({value.node, value.result});
       const auto found = std::find(parameters().begin(), parameters().end(), value);
       const auto index = static_cast<size_t>(found - parameters().begin());
-      if (found == parameters().end() && is_invariant(value)) {
+      if (run_once_.contains(value.node)) {
         captures.push_back(inside);
         captured.push_back(outside(*body, value));
       } else if (found == parameters().end() || index <= carries_) {
@@ -340,12 +371,7 @@ class LoopGradient {
     return add_backward(std::move(node), back, {carries, slices, captures}, walked, captured);
   }
 
-  // Whether a value of the body is the same in all trips, and can be made apart.
-  bool is_invariant(Value value) const {
-    const Node& node = graph_.node(value);
-    return node.op != nullptr && node.regions.empty() && !varying_.contains(key_of(value));
-  }
-  // Such a value, made outside.
+  // The value of a node that runs once, made outside.
   Value outside(const TraceScope& body, Value value) {
     const auto found = std::find(parameters().begin(), parameters().end(), value);
     if (found != parameters().end()) {
@@ -357,6 +383,7 @@ class LoopGradient {
     if (is_new) {
       Node node = graph_.node(value);
       for (Value& input : node.inputs) input = outside(body, input);
+      for (RegionId& region : node.regions) region = copy_region(graph_, region, is_effect);
       made_outside_[value.node] = graph_.add_node(current_scope->region, std::move(node));
     }
     return {made_outside_[value.node], value.result};
@@ -457,7 +484,7 @@ class LoopGradient {
   size_t slice_gradients_ = 0;   // And rows.
   std::vector<bool> has_dense_;  // By captures that are wanted.
   StackedRows rows_;
-  std::set<ValueKey> varying_;               // In the body: not the same in all trips.
+  std::set<int32_t> run_once_;               // Nodes of the body.
   std::map<int32_t, int32_t> made_outside_;  // Nodes of the body.
 };
 

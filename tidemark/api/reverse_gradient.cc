@@ -386,16 +386,8 @@ class CheckpointedGradient {
     Node copy = node_;
     copy.inputs.clear();
     for (const Value input : node_.inputs) copy.inputs.push_back(here(input));
-    for (RegionId& inner : copy.regions) {
-      const RegionId fresh = graph_.add_region();
-      std::vector<Value> parameters;
-      for (const Value old : std::vector(region(inner).parameters))
-        parameters.push_back(graph_.add_parameter(fresh, TensorType(graph_.type(old)), at_));
-      std::vector<Value> results = append_copy(graph_, inner, graph_, fresh, parameters, is_effect);
-      if (inner == body_) results.resize(carries_);
-      region(fresh).results = std::move(results);
-      inner = fresh;
-    }
+    for (RegionId& inner : copy.regions) inner = copy_region(graph_, inner, is_effect);
+    region(copy.regions[0]).results.resize(carries_);
     copy.results.resize(carries_);
     attrs_.stacked = attrs_.saved = attrs_.marks = attrs_.kept = 0;
     copy.attrs = attrs_.attrs();

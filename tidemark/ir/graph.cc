@@ -105,11 +105,6 @@ class Appender {
     return results;
   }
 
- private:
-  Value moved(Value value) const {
-    const Value first = map_.at(value.node);
-    return {first.node, static_cast<int16_t>(first.result + value.result)};
-  }
   RegionId copy(RegionId id) {
     const RegionId fresh = to_.add_region();
     const std::vector<Value> old = from_.regions[static_cast<size_t>(id)].parameters;
@@ -122,6 +117,12 @@ class Appender {
     return fresh;
   }
 
+ private:
+  Value moved(Value value) const {
+    const Value first = map_.at(value.node);
+    return {first.node, static_cast<int16_t>(first.result + value.result)};
+  }
+
   const Graph& from_;
   Graph& to_;
   bool (*leave_out_)(const Node& node);
@@ -130,7 +131,8 @@ class Appender {
 
 class Verifier {
  public:
-  explicit Verifier(const Graph& graph) : graph_(graph), region_of_(graph.nodes.size(), -1) {}
+  explicit Verifier(const Graph& graph)
+      : graph_(graph), region_of_(graph.nodes.size(), -1), owned_(graph.regions.size()) {}
   void run() { visit(Graph::kBody); }
 
  private:
@@ -149,6 +151,8 @@ class Verifier {
   }
   void visit(RegionId id) {
     TIDEMARK_CHECK(id >= 0 && id < static_cast<RegionId>(graph_.regions.size()), "region ", id);
+    TIDEMARK_CHECK(!owned_[static_cast<size_t>(id)], "two nodes share region ", id);
+    owned_[static_cast<size_t>(id)] = true;
     const Region& region = graph_.regions[static_cast<size_t>(id)];
     for (const Value parameter : region.parameters) claim(parameter.node, id);
     for (const int32_t number : region.nodes) {
@@ -163,11 +167,19 @@ class Verifier {
 
   const Graph& graph_;
   std::vector<RegionId> region_of_;
+  std::vector<bool> owned_;  // By region.
 };
 
 }  // namespace
 
-Graph compact(const Graph& graph) { return Compactor(graph).run(); }
+Graph compact(const Graph& graph) {
+  verify(graph);
+  return Compactor(graph).run();
+}
+
+RegionId copy_region(Graph& graph, RegionId region, bool (*leave_out)(const Node& node)) {
+  return Appender(graph, graph, leave_out).copy(region);
+}
 
 std::vector<Value> append_copy(const Graph& from, RegionId region, Graph& to, RegionId into,
                                std::span<const Value> parameters,

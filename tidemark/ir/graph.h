@@ -4,8 +4,9 @@
 // closed: what its nodes read are its parameters and each other, never a value of the region around
 // it. A node of control flow hands its inputs on to the parameters of its regions.
 //
-// A node may be listed in one region only. Passes that drop a node take it off its region's list;
-// its place in `nodes` stays, and `compact` removes what no region lists.
+// A node may be listed in one region only, and a region may belong to one node only. Passes that
+// drop a node take it off its region's list; its place in `nodes` stays, and `compact` removes what
+// no region lists.
 #pragma once
 
 #include <cstdint>
@@ -59,7 +60,8 @@ struct Graph {
 };
 
 // Drops nodes and regions that the body does not reach through lists, and numbers the rest anew in
-// the order of the lists.
+// the order of the lists. Verifies the graph first, in every build: a copy would hide what is wrong
+// with it.
 Graph compact(const Graph& graph);
 
 // Appends the nodes of a region, and those of the regions in it, to a region of the same graph or
@@ -69,11 +71,15 @@ std::vector<Value> append_copy(const Graph& from, RegionId region, Graph& to, Re
                                std::span<const Value> parameters,
                                bool (*leave_out)(const Node& node));
 
+// A region of the same graph that computes what this one does, with copies of the regions in it.
+// Every region belongs to one node, so a node that is copied gets its regions from here.
+RegionId copy_region(Graph& graph, RegionId region, bool (*leave_out)(const Node& node));
+
 // How often each node's results are read, by node; region results count as reads.
 std::vector<int32_t> count_uses(const Graph& graph);
 
 // Throws InternalError where a graph breaks the rules above: a value read before it is made or from
-// another region, a node listed twice, a region with the wrong parameters.
+// another region, a node listed twice, a region that two nodes share.
 void verify(const Graph& graph);
 
 }  // namespace tidemark

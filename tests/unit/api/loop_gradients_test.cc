@@ -174,6 +174,137 @@ TEST(LoopGradient, OfNestedLoops) {
       drawn({2}, 2));
 }
 
+// ---- inner loops that are the same in all trips -------------------------------------------------
+
+// One trip of an outer loop, whose inner control flow depends on x alone.
+struct InnerLoop {
+  const char* name;
+  std::function<td::Tensor(const td::Tensor& c, const td::Tensor& x)> trip;
+};
+std::vector<InnerLoop> inner_loops() {
+  const auto sine = [](const td::Tensor&, const td::Tensor& d) { return td::sin(d); };
+  const auto pair = [](const td::Tensor& a, const td::Tensor& b) {
+    return std::pair{a * 0.5 + b, a * b};
+  };
+  return {
+      {"fori_loop",
+       [=](const auto& c, const auto& x) { return c + td::max(td::fori_loop(0, 2, sine, x)); }},
+      {"fori_loop, 2 states kept",
+       [=](const auto& c, const auto& x) {
+         return c * td::sum(td::fori_loop(0, 4, sine, x, {.save = td::Save::slots(2)}));
+       }},
+      {"while_loop",
+       [=](const auto& c, const auto& x) {
+         return c * td::sum(td::while_loop([](const td::Tensor& d) { return td::sum(d) < 4; },
+                                           [](const td::Tensor& d) { return d + d * d; }, x * x));
+       }},
+      {"scan",
+       [=](const auto& c, const auto& x) {
+         return td::sin(c) * td::sum(td::scan(pair, td::sum(x), x).second);
+       }},
+      {"logsumexp of scan",
+       [=](const auto& c, const auto& x) {
+         return c * 0.1 + td::logsumexp(td::scan(pair, x, x).second);
+       }},
+      {"map_fn",
+       [=](const auto& c, const auto& x) {
+         return c * td::max(td::map_fn([&](const td::Tensor& e) { return e * td::sin(x); }, x));
+       }},
+      {"vectorized_map",
+       [=](const auto& c, const auto& x) {
+         return c + td::max(td::vectorized_map([&](const td::Tensor& e) { return e * x; }, x));
+       }},
+      {"cond",
+       [=](const auto& c, const auto& x) {
+         return c * td::cond(
+                        td::sum(x) > 0, [&] { return td::sum(td::sin(x)); },
+                        [&] { return td::sum(x * x); });
+       }},
+      {"a loop in a loop",
+       [=](const auto& c, const auto& x) {
+         const auto twice = [&](const td::Tensor&, const td::Tensor& d) {
+           return td::fori_loop(0, 2, sine, d) * x;
+         };
+         return c * td::sum(td::exp(td::fori_loop(0, 2, twice, x)));
+       }},
+      {"recompute",
+       [=](const auto& c, const auto& x) {
+         const auto inner = [=](const td::Tensor& y) {
+           return td::sum(td::exp(td::fori_loop(0, 2, sine, y)));
+         };
+         return c * td::recompute(inner)(x);
+       }},
+      {"one loop read by another",
+       [=](const auto& c, const auto& x) {
+         const td::Tensor first = td::fori_loop(0, 2, sine, x);
+         return c * td::sum(td::scan(pair, first, td::stack({first, x})).second * first);
+       }},
+      {"a power iteration",
+       [=](const auto& c, const auto& x) {
+         const td::Tensor w = td::outer(x, x) + td::eye(3, td::f64);
+         const td::Tensor u = td::fori_loop(
+             0, 3,
+             [&](const td::Tensor&, const td::Tensor& u) {
+               const td::Tensor v = td::matmul(w, u);
+               return v / td::norm(v);
+             },
+             td::ones({3}, td::f64));
+         return td::tanh(c * td::sum(w / td::norm(td::matmul(w, u))));
+       }},
+  };
+}
+
+TEST(LoopGradient, OfInnerLoopsThatAreTheSameInAllTrips) {
+  const td::Tensor x = td::constant(std::vector<double>{0.5, -0.25, 1.5});
+  for (const InnerLoop& inner : inner_loops()) {
+    SCOPED_TRACE(inner.name);
+    const Saved whole = [&](const td::Tensor& x, td::Save save) {
+      return td::fori_loop(0, 3,
+                           [&](const td::Tensor&, const td::Tensor& c) { return inner.trip(c, x); },
+                           td::sum(x), {.save = save});
+    };
+    const Values want =
+        differences([&](const td::Tensor& x) { return whole(x, td::Save::all()); }, x);
+    for (const td::Save save : {td::Save::all(), td::Save::slots(2)}) {
+      auto compiled = td::function([&](const td::Tensor& x) {
+        return td::value_and_grad([&](const td::Tensor& x) { return whole(x, save); })(x);
+      });
+      const auto [value, slope] = compiled(x);
+      EXPECT_TRUE(td::identical(value, whole(x, save))) << value;
+      expect_near(slope, want, "in a function");
+    }
+  }
+}
+
+// A body that never ran may hold what would fail, or go on without an end: it is not run apart.
+TEST(LoopGradient, RunsNothingOfABodyThatNeverRan) {
+  const auto body = [](const td::Tensor& c, const td::Tensor& x, int64_t row) {
+    const td::Tensor picked = td::gather(x, td::constant({row}));
+    const td::Tensor ended =
+        td::while_loop([](const td::Tensor& d) { return td::sum(d) < 100; },
+                       [](const td::Tensor& d) { return d * 2; }, picked * picked);
+    return c * td::exp(td::sum(picked)) * td::log(td::sum(ended) + 1);
+  };
+  const auto gradient = [=](const td::Tensor& x, const td::Tensor& trips, int64_t row) {
+    return td::grad([&](const td::Tensor& x) {
+      return std::get<1>(
+          td::while_loop([&](const td::Tensor& i, const td::Tensor&) { return i < trips; },
+                         [&](const td::Tensor& i, const td::Tensor& c) {
+                           return std::tuple{i + 1, body(c, x, row)};
+                         },
+                         std::tuple{td::constant(int64_t{0}), td::sum(x)},
+                         {.max_iterations = 4, .save = td::Save::all()}));
+    })(x);
+  };
+  // Row 2 is 0, which no number of doublings brings to 100; there is no row 7.
+  const td::Tensor x = td::constant(std::vector<double>{0.5, -0.25, 0});
+  for (const int64_t row : {0, 2, 7}) {
+    auto compiled = td::function(
+        [=](const td::Tensor& x, const td::Tensor& trips) { return gradient(x, trips, row); });
+    EXPECT_TRUE(td::identical(compiled(x, td::constant(int64_t{0})), td::ones({3}, td::f64)));
+  }
+}
+
 TEST(LoopGradient, OfSeveralCarries) {
   const td::Tensor w = drawn({2}, 1);
   // The sum needs no checkpoints; the counter is what the others come from.
