@@ -205,23 +205,18 @@ void leaked(const TensorState& state, Source at) {
 
 namespace {
 
-bool repeats(const Graph& graph, Value value) {
-  const Node& node = graph.node(value);
-  if (node.op == nullptr || node.op->view == nullptr) return false;
-  return node.op->self == &ops::broadcast_to || repeats(graph, node.inputs[0]);
-}
-
-// Whether a view or a literal is made again in a region that reads it, so that what repeats one
-// element is seen to do so: a sum over it multiplies. Tapes know values: while one runs, other
-// views are values of their own, and what `apart` made always is.
+// Whether a view or a literal is made again in a region that reads it, rather than handed in. Tapes
+// know values, so while one runs each is a value of its own. What `apart` made always is, and so is
+// an argument that repeats elements: its gradient is asked by the argument, not by what it repeats.
 bool is_made_again(const Graph& graph, Value value) {
   const Node& node = graph.node(value);
-  if (node.op == nullptr) return false;
+  if (node.op == nullptr || taping()) return false;
   if (node.op->family == Family::source) return true;
   if (node.op->view == nullptr) return false;
-  const bool is_apart =
-      node.op->self == &ops::reshape && graph.type(node.inputs[0]) == node.results[0];
-  return !is_apart && (!taping() || repeats(graph, value));
+  const Value shown = node.inputs[0];
+  const bool is_apart = node.op->self == &ops::reshape && graph.type(shown) == node.results[0];
+  const bool is_argument = node.op->self == &ops::broadcast_to && graph.node(shown).op == nullptr;
+  return !is_apart && !is_argument;
 }
 
 // A value of the region around as one of the scope's own region: a parameter, or made again.

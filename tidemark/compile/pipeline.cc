@@ -41,7 +41,9 @@ Graph optimise(Graph graph, const PipelineOptions& options, const Watch& watch) 
 #endif
     if (watch) watch(name, graph);
   };
+  verify(graph);
   pass("inline_calls", passes::inline_calls);
+  pass("sink_views", passes::sink_views);
   pass("fold", [](Graph& each) { passes::fold(each, compute); });
   pass("simplify", passes::simplify);
   pass("merge", passes::merge);

@@ -10,6 +10,7 @@ constexpr Pass plain(std::string_view name) {
 
 constexpr Pass kPasses[] = {
     plain<inline_calls>("inline_calls"),
+    plain<sink_views>("sink_views"),
     {"fold", [](Graph& graph, const Machine& machine) { fold(graph, machine.compute); }},
     plain<simplify>("simplify"),
     plain<merge>("merge"),

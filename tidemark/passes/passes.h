@@ -15,6 +15,9 @@ namespace tidemark::passes {
 // Puts the nodes of their regions in the place of `call` nodes.
 void inline_calls(Graph& graph);
 
+// Makes views that repeat elements, and literals, inside the regions that capture them.
+void sink_views(Graph& graph);
+
 // Gives the attributes of the constant that a pointwise node makes of constants. Kernels do it:
 // whoever knows them hands this in, so that a folded number has the bits that it has when computed.
 using Compute = std::function<Attrs(const Node& node, std::span<const Node* const> operands)>;

@@ -70,21 +70,22 @@ TEST_F(Show, PrintsWhatThePassesUpToOneMade) {
 TEST_F(Show, PrintsWhatEachPassMade) {
   const Ran ran = show("--after=all in.tm");
   EXPECT_EQ(ran.code, 0);
-  EXPECT_EQ(ran.out, printed_ + "---- after inline_calls\n" + printed_ + "---- after fold\n" +
-                         printed_ + "---- after simplify\n" + simplified_ + "---- after merge\n" +
-                         merged_ + "---- after remove_dead\n" + last_ + "---- after trim\n" +
-                         last_ + "---- after recompute\n" + last_ + "---- after split\n" + last_ +
-                         "---- after accumulate\n" + last_ + "---- after fuse\n" + fused_ +
-                         "---- after order\n" + fused_);
+  EXPECT_EQ(ran.out, printed_ + "---- after inline_calls\n" + printed_ + "---- after sink_views\n" +
+                         printed_ + "---- after fold\n" + printed_ + "---- after simplify\n" +
+                         simplified_ + "---- after merge\n" + merged_ + "---- after remove_dead\n" +
+                         last_ + "---- after trim\n" + last_ + "---- after recompute\n" + last_ +
+                         "---- after split\n" + last_ + "---- after accumulate\n" + last_ +
+                         "---- after fuse\n" + fused_ + "---- after order\n" + fused_);
 }
 
 TEST_F(Show, ExplainsItself) {
   const Ran ran = show("--help");
   EXPECT_EQ(ran.code, 0);
   EXPECT_TRUE(ran.out.starts_with("usage: tidemark show FILE.tm [--after=PASS|all]\n")) << ran.out;
-  EXPECT_NE(ran.out.find("passes: inline_calls, fold, simplify, merge, remove_dead, trim, "
-                         "recompute, split, accumulate, fuse, order\n"),
-            std::string::npos)
+  EXPECT_NE(
+      ran.out.find("passes: inline_calls, sink_views, fold, simplify, merge, remove_dead, trim, "
+                   "recompute, split, accumulate, fuse, order\n"),
+      std::string::npos)
       << ran.out;
 }
 
@@ -102,7 +103,8 @@ TEST_F(Show, TellsWhatIsWrong) {
        "show: one file at a time: 'in.tm' and 'bad.tm'\n  tidemark show --help tells more\n"},
       {"--what in.tm", "show: there is no option '--what'\n  tidemark show --help tells more\n"},
       {"--after=lunch in.tm",
-       "show: there is no pass 'lunch', only inline_calls, fold, simplify, merge, remove_dead, "
+       "show: there is no pass 'lunch', only inline_calls, sink_views, fold, simplify, merge, "
+       "remove_dead, "
        "trim, recompute, split, accumulate, fuse, order\n"
        "  tidemark show --help tells more\n"},
       {"missing.tm", "show: cannot read 'missing.tm': No such file or directory\n"},
