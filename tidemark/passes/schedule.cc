@@ -70,7 +70,8 @@ Folding folding_of(const Graph& graph, const Node& node) {
     const bool folds = std::find(axes.begin(), axes.end(), axis) != axes.end();
     const int64_t extent = operand.shape[axis];
     if (extent == 1) continue;
-    if (folds && may_repeat && operand.strides[static_cast<size_t>(axis)] == 0) {
+    // A sum of no elements is no product.
+    if (folds && may_repeat && extent > 1 && operand.strides[static_cast<size_t>(axis)] == 0) {
       folding.repeated.push_back(axis);
       folding.read.set(axis, 1);
       if (node.op->monoid == Monoid::sum) folding.repeats *= extent;
