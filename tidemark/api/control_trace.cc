@@ -5,6 +5,7 @@
 // only when it has been traced; so it is traced again with these as carries until nothing is new.
 // Regions of earlier attempts belong to no node and are dropped with what they hold.
 #include <algorithm>
+#include <set>
 
 #include "tidemark/api/control_flow_core.h"
 #include "tidemark/api/create.h"
@@ -29,10 +30,10 @@ Weak weak_kind(const TensorState& state) {
 }
 
 void add_new(Variables& variables, const TraceScope& scope) {
-  for (const auto& [variable, value] : scope.written) {
-    if (std::find(variables.begin(), variables.end(), variable) == variables.end())
-      variables.push_back(variable);
-  }
+  std::set<const VariableState*> known;
+  for (const auto& variable : variables) known.insert(variable.get());
+  for (const auto& [variable, value] : scope.written)
+    if (known.insert(variable.get()).second) variables.push_back(variable);
 }
 
 // Makes all regions take the same captured values in the same order, behind the parameters each
@@ -40,10 +41,10 @@ void add_new(Variables& variables, const TraceScope& scope) {
 std::vector<Value> unify_captures(Graph& graph,
                                   std::initializer_list<std::pair<TraceScope*, size_t>> scopes) {
   std::vector<Value> all;
+  std::set<std::pair<int32_t, int16_t>> known;
   for (const auto& [scope, declared] : scopes) {
-    for (const Value value : scope->captured) {
-      if (std::find(all.begin(), all.end(), value) == all.end()) all.push_back(value);
-    }
+    for (const Value value : scope->captured)
+      if (known.insert({value.node, value.result}).second) all.push_back(value);
   }
   for (const auto& [scope, declared] : scopes) {
     std::vector<Value>& parameters = graph.regions[static_cast<size_t>(scope->region)].parameters;
@@ -215,7 +216,7 @@ class LoopTrace {
       }
     }
     for (const auto& variable : variables_)
-      region.scope()->written.emplace_back(variable, region.parameter(variable->type(), at_));
+      region.scope()->write(variable, region.parameter(variable->type(), at_));
     return carried;
   }
 

@@ -186,12 +186,8 @@ void add_results(Trace& trace, const TraceResult& result, FunctionTrace& made, S
     said.push_back({.updates = -1, .name = result.paths[i]});
   }
   for (const auto& [variable, value] : trace.body()->written) {
-    const auto which = std::find_if(
-        trace.parameters().begin(), trace.parameters().end(),
-        [&](const Trace::Parameter& parameter) { return parameter.variable == variable; });
     region.results.push_back(value_of(value, call));
-    said.push_back({.updates = static_cast<int32_t>(which - trace.parameters().begin()),
-                    .name = variable->name});
+    said.push_back({.updates = trace.parameter_of(*variable), .name = variable->name});
   }
 }
 

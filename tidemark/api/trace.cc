@@ -33,6 +33,7 @@ void end(TraceScope* scope) {
   scope->ended = true;
   scope->trace = nullptr;
   scope->written.clear();
+  scope->written_at.clear();
   scope->parameter_of.clear();
   release(scope);
 }
@@ -58,16 +59,17 @@ Tensor Trace::argument(const TensorType& type, bool weak, Source at, uint64_t re
 
 Value Trace::capture(const Tensor& tensor, Source at) {
   const TensorState& state = state_of(tensor, at);
-  for (size_t i = 0; i < parameters_.size(); ++i) {
-    if (!parameters_[i].capture.has_value()) continue;
-    const TensorState& other = state_of(parameters_[i].capture, at);
-    if (other.array.data == state.array.data && other.storage == state.storage &&
-        other.array.dtype == state.array.dtype && other.array.shape == state.array.shape &&
-        other.array.strides == state.array.strides)
-      return parameters_[i].value;
+  const auto [begin, end] = captures_.equal_range(state.array.data);
+  for (auto known = begin; known != end; ++known) {
+    const Parameter& parameter = parameters_[known->second];
+    const TensorState& other = state_of(parameter.capture, at);
+    if (other.storage == state.storage && other.array.dtype == state.array.dtype &&
+        other.array.shape == state.array.shape && other.array.strides == state.array.strides)
+      return parameter.value;
   }
   const TensorType type{state.array.dtype, state.array.shape};
   const Value value = add_parameter(type, repeated_axes(state.array), state.at);
+  captures_.emplace(state.array.data, parameters_.size());
   parameters_.push_back({.capture = tensor, .value = value});
   return value;
 }
@@ -95,16 +97,14 @@ Node without_history(Graph& graph, Value assigned, Value variable, Source at) {
 Tensor Trace::read_assigned(const VariableState& variable, const Tensor& assigned, Source at) {
   const EnterScope entered(body_);
   const Value value = value_of(assigned, at);
-  const auto parameter =
-      std::find_if(parameters_.begin(), parameters_.end(),
-                   [&](const Parameter& each) { return each.variable.get() == &variable; }) -
-      parameters_.begin();
-  for (const ReadBack& each : read_back_)
-    if (each.parameter == parameter && each.assigned == value) return traced_tensor(each.value, at);
+  const int32_t parameter = parameter_of(variable);
+  const auto [known, fresh] =
+      read_back_at_.try_emplace({parameter, value.node, value.result}, read_back_.size());
+  if (!fresh) return traced_tensor(read_back_[known->second].value, at);
   const TensorType type = graph_.type(value);
   const Tensor view =
       record(def_of(&ops::reshape), {{value}}, Attrs().add(words_of(type.shape)), type, at);
-  read_back_.push_back({static_cast<int32_t>(parameter), value, value_of(view, at)});
+  read_back_.push_back({parameter, value, value_of(view, at)});
   return view;
 }
 
@@ -121,8 +121,7 @@ Tensor Trace::read_inside(const VariableState& variable, const Tensor& assigned,
 std::pair<const TraceScope*, const Tensor*> Trace::assigned_to(
     const VariableState& variable) const {
   for (const TraceScope* scope = current_scope; scope != nullptr; scope = scope->parent)
-    for (const auto& [known, value] : scope->written)
-      if (known.get() == &variable) return {scope, &value};
+    if (const Tensor* const value = scope->written_to(variable)) return {scope, value};
   return {};
 }
 
@@ -140,12 +139,11 @@ Tensor Trace::handed_on(const VariableState& variable, Source at) {
 
 Tensor Trace::at_start(const VariableState& variable, Source at) {
   const EnterScope entered(body_);
-  for (size_t i = 0; i < parameters_.size(); ++i) {
-    if (parameters_[i].variable.get() == &variable)
-      return traced_tensor(graph_.body().parameters[i], at);
-  }
+  if (const int32_t known = parameter_of(variable); known >= 0)
+    return traced_tensor(graph_.body().parameters[static_cast<size_t>(known)], at);
   const Value parameter =
       graph_.add_parameter(Graph::kBody, {variable.dtype, variable.shape}, variable.at);
+  variables_[&variable] = static_cast<int32_t>(parameters_.size());
   parameters_.push_back(
       {.variable = std::const_pointer_cast<VariableState>(variable.shared_from_this()),
        .value = parameter});
@@ -154,12 +152,25 @@ Tensor Trace::at_start(const VariableState& variable, Source at) {
 
 void Trace::write(VariableState& variable, Tensor value) {
   at_start(variable, variable.at);  // So that it is a parameter: its place is known.
-  for (auto& [known, held] : current_scope->written) {
-    if (known.get() != &variable) continue;
-    held = std::move(value);
-    return;
-  }
-  current_scope->written.emplace_back(variable.shared_from_this(), std::move(value));
+  current_scope->write(variable.shared_from_this(), std::move(value));
+}
+
+int32_t Trace::parameter_of(const VariableState& variable) const {
+  const auto found = variables_.find(&variable);
+  return found == variables_.end() ? -1 : found->second;
+}
+
+void TraceScope::write(std::shared_ptr<VariableState> variable, Tensor value) {
+  const auto [known, fresh] = written_at.try_emplace(variable.get(), written.size());
+  if (fresh)
+    written.emplace_back(std::move(variable), std::move(value));
+  else
+    written[known->second].second = std::move(value);
+}
+
+const Tensor* TraceScope::written_to(const VariableState& variable) const {
+  const auto found = written_at.find(&variable);
+  return found == written_at.end() ? nullptr : &written[found->second].second;
 }
 
 namespace {

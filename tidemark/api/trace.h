@@ -13,6 +13,8 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "tidemark/api/tensor_state.h"
@@ -38,6 +40,10 @@ struct TraceScope {
   std::map<std::pair<int32_t, int32_t>, Value> parameter_of;
   // What Variables were given in this scope, in order; inner scopes read through it.
   std::vector<std::pair<std::shared_ptr<VariableState>, Tensor>> written;
+  std::unordered_map<const VariableState*, size_t> written_at;  // Where in `written`.
+  void write(std::shared_ptr<VariableState> variable, Tensor value);
+  // Null where it was given nothing here.
+  const Tensor* written_to(const VariableState& variable) const;
 };
 void retain(TraceScope* scope);
 void release(TraceScope* scope);
@@ -77,6 +83,8 @@ class Trace {
     bool is_argument() const { return !capture.has_value() && variable == nullptr; }
   };
   const std::vector<Parameter>& parameters() const { return parameters_; }
+  // Which of them a Variable is, or -1.
+  int32_t parameter_of(const VariableState& variable) const;
   std::vector<NumberMet>& numbers() { return numbers_; }
   // A whole number that the function is given, and the dtype it meets.
   struct Meeting {
@@ -122,9 +130,12 @@ class Trace {
   SizeTable sizes_;
   TraceScope* body_;
   std::vector<Parameter> parameters_;
+  std::unordered_map<const VariableState*, int32_t> variables_;  // Of parameters_.
+  std::unordered_multimap<const std::byte*, size_t> captures_;   // Likewise, by their bytes.
   std::vector<NumberMet> numbers_;
   std::vector<Meeting> meetings_;
   std::vector<ReadBack> read_back_;
+  std::map<std::tuple<int32_t, int32_t, int16_t>, size_t> read_back_at_;  // By Variable and value.
   std::vector<RecomputeMark> recomputed_;
   std::string retraced_;
 };

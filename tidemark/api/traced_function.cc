@@ -147,38 +147,35 @@ void check_sizes(const TracedFunction& traced, std::span<const int64_t> sizes) {
   }
 }
 
-bool is_result(const run::Program& program, size_t parameter) {
-  return std::any_of(program.results.begin(), program.results.end(),
-                     [&](const run::Result& result) {
-                       return result.parameter == static_cast<int32_t>(parameter);
-                     });
-}
-
-bool is_updated_in_place(const TracedFunction& traced, const run::Program& program,
-                         size_t parameter) {
-  for (size_t k = 0; k < program.results.size(); ++k) {
-    if (program.results[k].parameter == static_cast<int32_t>(parameter) &&
-        traced.interface.results[k].updates >= 0)
-      return true;
+// By parameter: whether its bytes are those of a result, and of a Variable's new value.
+struct Given {
+  Given(const TracedFunction& traced, const run::Program& program)
+      : is_result(program.parameters.size()), is_updated(program.parameters.size()) {
+    for (size_t k = 0; k < program.results.size(); ++k) {
+      if (program.results[k].parameter < 0) continue;
+      const auto parameter = static_cast<size_t>(program.results[k].parameter);
+      is_result[parameter] = true;
+      if (traced.interface.results[k].updates >= 0) is_updated[parameter] = true;
+    }
   }
-  return false;
-}
+  std::vector<bool> is_result, is_updated;
+};
 
 // What a call has to do for each parameter, worked out once.
 void prepare_calls(const TracedFunction& traced, CompiledFunction& compiled) {
   using Kind = CompiledFunction::Parameter::Kind;
-  const run::Program& program = *compiled.program;
+  const Given given(traced, *compiled.program);
   size_t argument = 0;
   for (size_t i = 0; i < traced.parameters.size(); ++i) {
     CompiledFunction::Parameter& made = compiled.parameters.emplace_back();
     if (traced.parameters[i].variable != nullptr) {
       made.kind = Kind::variable;
-      made.in_place = is_updated_in_place(traced, program, i);
+      made.in_place = given.is_updated[i];
     } else if (!traced.parameters[i].is_argument()) {
       made.kind = Kind::capture;
     } else {
       made.leaf = traced.argument_leaves[argument++];
-      if (!traced.parameters[i].weak || is_result(program, i)) continue;
+      if (!traced.parameters[i].weak || given.is_result[i]) continue;
       made.kind = Kind::number;
       ++compiled.numbers;
     }
@@ -448,8 +445,10 @@ class Call {
     const CompiledFunction::Parameter& parameter = compiled_.parameters[i];
     if (parameter.leaf >= 0) return leaves_[static_cast<size_t>(parameter.leaf)].tensor;
     if (parameter.kind == Kind::capture) return traced_.parameters[i].capture;
-    return std::find_if(variables_.begin(), variables_.end(),
-                        [&](const Bound& bound) { return bound.parameter == i; })
+    // They are bound in order.
+    return std::lower_bound(
+               variables_.begin(), variables_.end(), i,
+               [](const Bound& bound, size_t number) { return bound.parameter < number; })
         ->value;
   }
 

@@ -24,10 +24,9 @@ constexpr passes::GroupLimits kNoLimits = {.exprs = std::numeric_limits<int64_t>
                                            .sweeps = 30,
                                            .row_bytes = std::numeric_limits<int64_t>::max()};
 
-Schedule schedule_of(const Graph& graph, const Node& group) {
-  const Region& region = graph.regions[static_cast<size_t>(group.regions[0])];
-  std::optional<Schedule> schedule =
-      passes::Scheduler(graph).run(region.nodes, region.results, kNoLimits);
+Schedule schedule_of(passes::Scheduler& scheduler, const Node& group) {
+  const Region& region = scheduler.graph().regions[static_cast<size_t>(group.regions[0])];
+  std::optional<Schedule> schedule = scheduler.run(region.nodes, region.results, kNoLimits);
   TIDEMARK_CHECK(schedule.has_value(), "a group of ", region.nodes.size(),
                  " nodes that is no kernel");
   return std::move(*schedule);
@@ -92,11 +91,11 @@ class GroupTask final : public run::Task {
 
 class GroupLowerer {
  public:
-  GroupLowerer(const Graph& graph, const Node& group, std::span<const ArrayRef> inputs,
+  GroupLowerer(passes::Scheduler& scheduler, const Node& group, std::span<const ArrayRef> inputs,
                std::span<const ArrayRef> results, KernelBatch* batch, bool shared = false)
-      : graph_(graph),
-        region_(graph.regions[static_cast<size_t>(group.regions[0])]),
-        schedule_(schedule_of(graph, group)),
+      : graph_(scheduler.graph()),
+        region_(graph_.regions[static_cast<size_t>(group.regions[0])]),
+        schedule_(schedule_of(scheduler, group)),
         inputs_(inputs),
         results_(results),
         batch_(batch),
@@ -295,24 +294,26 @@ class GroupLowerer {
 
 }  // namespace
 
-MadeTask group_task(const Graph& graph, const Node& group, std::span<const ArrayRef> inputs,
-                    std::span<const ArrayRef> results, KernelBatch* batch, bool shared) {
-  return GroupLowerer(graph, group, inputs, results, batch, shared).run();
+MadeTask group_task(passes::Scheduler& scheduler, const Node& group,
+                    std::span<const ArrayRef> inputs, std::span<const ArrayRef> results,
+                    KernelBatch* batch, bool shared) {
+  return GroupLowerer(scheduler, group, inputs, results, batch, shared).run();
 }
 
-std::optional<MadeTask> mapped_group_task(const Graph& graph, const Node& group,
+std::optional<MadeTask> mapped_group_task(passes::Scheduler& scheduler, const Node& group,
                                           std::span<const ArrayRef> inputs,
                                           std::span<const ArrayRef> results, const TripAxis& trips,
                                           KernelBatch* batch) {
-  return GroupLowerer(graph, group, inputs, results, batch).run(trips);
+  return GroupLowerer(scheduler, group, inputs, results, batch).run(trips);
 }
 
-bool may_overwrite(const Graph& graph, const Node& group, int32_t input, int32_t result) {
+bool may_overwrite(passes::Scheduler& scheduler, const Node& group, int32_t input, int32_t result) {
+  const Graph& graph = scheduler.graph();
   const Region& region = graph.regions[static_cast<size_t>(group.regions[0])];
   const Value read = region.parameters[static_cast<size_t>(input)];
   const Value written = region.results[static_cast<size_t>(result)];
   if (size_of(graph.type(read).dtype) != size_of(graph.type(written).dtype)) return false;
-  const Schedule schedule = schedule_of(graph, group);
+  const Schedule schedule = schedule_of(scheduler, group);
   const auto writer = std::find_if(schedule.members.begin(), schedule.members.end(),
                                    [&](const Member& m) { return m.result == result; });
   for (const Load& load : schedule.loads) {

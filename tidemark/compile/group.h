@@ -7,6 +7,7 @@
 #include "tidemark/compile/kernels.h"
 #include "tidemark/compile/tasks.h"
 #include "tidemark/ir/graph.h"
+#include "tidemark/passes/schedule.h"
 
 namespace tidemark::compile {
 
@@ -14,8 +15,9 @@ namespace tidemark::compile {
 // results. With a batch it runs machine code, which is there once the batch is compiled; else as in
 // eager code, once it pays. `shared`: steps around it are on several threads and read or make the
 // same.
-MadeTask group_task(const Graph& graph, const Node& group, std::span<const ArrayRef> inputs,
-                    std::span<const ArrayRef> results, KernelBatch* batch, bool shared = false);
+MadeTask group_task(passes::Scheduler& scheduler, const Node& group,
+                    std::span<const ArrayRef> inputs, std::span<const ArrayRef> results,
+                    KernelBatch* batch, bool shared = false);
 
 // One more axis around a group: the trips of a map, and how many bytes each place moves from one to
 // the next, inputs first, then results.
@@ -26,13 +28,13 @@ struct TripAxis {
 
 // All trips as one kernel; `inputs` and `results` are those of the first. Nothing where the trips
 // would need copies of their operands, or numbers counted over several axes.
-std::optional<MadeTask> mapped_group_task(const Graph& graph, const Node& group,
+std::optional<MadeTask> mapped_group_task(passes::Scheduler& scheduler, const Node& group,
                                           std::span<const ArrayRef> inputs,
                                           std::span<const ArrayRef> results, const TripAxis& trips,
                                           KernelBatch* batch);
 
 // Whether a result may be computed in the bytes of an input, both dense: whoever reads the input
 // does so at the element being written, and not after.
-bool may_overwrite(const Graph& graph, const Node& group, int32_t input, int32_t result);
+bool may_overwrite(passes::Scheduler& scheduler, const Node& group, int32_t input, int32_t result);
 
 }  // namespace tidemark::compile

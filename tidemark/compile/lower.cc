@@ -1,6 +1,8 @@
 #include "tidemark/compile/lower.h"
 
 #include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "tidemark/compile/group.h"
 #include "tidemark/compile/lowerer.h"
@@ -33,6 +35,7 @@ Lowerer::Lowerer(const Graph& graph, const Interface& interface, Placements& pla
       interface_(interface),
       placements_(placements),
       batch_(batch),
+      scheduler_(graph),
       program_(std::make_shared<run::Program>()) {
   program_->threads = num_threads();
   int32_t values = 0;
@@ -230,8 +233,8 @@ int32_t Lowerer::materialise(Value value, Source at) {
 
 void Lowerer::emit(MadeTask made, std::span<const run::Address> operands, std::string_view name,
                    Source at, bool fallible) {
-  TIDEMARK_CHECK(operands.size() <= static_cast<size_t>(run::kMostOperands), name, " has ",
-                 operands.size(), " operands");
+  TIDEMARK_CHECK(fallible || operands.size() <= static_cast<size_t>(run::kMostOperands), name,
+                 " has ", operands.size(), " operands");
   run::Step step;
   step.task = made.task.get();
   step.first_operand = static_cast<int32_t>(program_->addresses.size());
@@ -301,6 +304,7 @@ void Lowerer::emit_region(Scope& scope) {
     wish_for_carries(region.nodes[i], i);
     wish_for_operand(region.nodes[i], i, scope);
   }
+  make_in_concat(scope);
   make_in_padding(scope);
   for (const int32_t number : region.nodes) {
     if (scope.is_body) count_what_is_saved_for(number);
@@ -313,6 +317,9 @@ void Lowerer::emit_region(Scope& scope) {
 // Results that are not yet where they are wanted: parameters, views, literals, one value twice.
 void Lowerer::finish_results(Scope& scope) {
   const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
+  std::unordered_set<int32_t> given;  // Roots.
+  for (const Value result : region.results)
+    if (!is_constant(result)) given.insert(root(result));
   for (size_t k = 0; k < region.results.size(); ++k) {
     const Value result = region.results[k];
     Destination& destination = scope.destinations[k];
@@ -326,9 +333,7 @@ void Lowerer::finish_results(Scope& scope) {
       continue;
     if (destination.spare < 0) continue;  // Whoever asked takes it where it lies.
     // All steps have run: nothing can fail any more, and only results read what was there.
-    const bool is_read = std::any_of(
-        region.results.begin(), region.results.end(),
-        [&](Value other) { return !is_constant(other) && root(other) == destination.place_root; });
+    const bool is_read = given.contains(destination.place_root);
     destination.held = destination.place >= 0 && !is_read ? destination.place : destination.spare;
     if (is_read) destination.why_not = "its old value is a result too";
     emit_dense(result, destination.held, graph_.node(result).source);
@@ -360,6 +365,8 @@ void Lowerer::emit_node(Scope& scope, int32_t number) {
     emit_map(scope, number);
   } else if (node.op->self == &ops::group) {
     emit_group(scope, number);
+  } else if (is_made_of_parts(number)) {
+    emit_concat(scope, number);
   } else if (node.op->family == Family::effect) {
     emit_effect(number);
   } else if (node.op->family == Family::pointwise) {
@@ -427,8 +434,8 @@ void Lowerer::emit_op(Scope& scope, int32_t number) {
   std::vector<run::Address> places;
   std::vector<int32_t> literals;
   read_operands(node, layouts, places, literals);
-  const int32_t held = choose(node, {number, 0}, scope);
-  places.push_back(memory(held).address);
+  choose(node, {number, 0}, scope);
+  places.push_back(address_of({number, 0}));
   emit(op_task(*node.op, layouts, node.attrs, dense_layout(node.results[0]), node.source), places,
        node.op->name, node.source, passes::can_fail(graph_, node));
   for (const int32_t literal : literals) extend_to_now(literal);
@@ -500,8 +507,8 @@ void Lowerer::emit_group(Scope& scope, int32_t number) {
   bool shared = std::any_of(node.inputs.begin(), node.inputs.end(), is_shared);
   for (size_t r = 0; r < node.results.size(); ++r)
     shared |= is_shared({number, static_cast<int16_t>(r)});
-  emit(group_task(graph_, node, layouts, results, batch_, shared), places, group_name(graph_, node),
-       node.source);
+  emit(group_task(scheduler_, node, layouts, results, batch_, shared), places,
+       group_name(graph_, node), node.source);
   for (const int32_t literal : literals) extend_to_now(literal);
 }
 
@@ -545,14 +552,15 @@ std::shared_ptr<run::Program> Lowerer::run() {
   Scope scope{.region = Graph::kBody, .destinations = destinations, .is_body = true};
   // A result that is a parameter is that parameter: nothing is copied.
   std::vector<int32_t> passed(body.results.size(), kNone);
+  std::unordered_map<int32_t, int32_t> parameters;
+  for (size_t i = 0; i < body.parameters.size(); ++i)
+    parameters[id(body.parameters[i])] = static_cast<int32_t>(i);
   for (size_t k = 0; k < body.results.size(); ++k) {
-    for (size_t i = 0; i < body.parameters.size(); ++i) {
-      if (body.results[k] == body.parameters[i]) {
-        passed[k] = static_cast<int32_t>(i);
-        destinations[k].held = destinations[k].spare;  // Nobody makes it.
-        destinations[k].spare = kNone;
-      }
-    }
+    const auto found = parameters.find(id(body.results[k]));
+    if (found == parameters.end()) continue;
+    passed[k] = found->second;
+    destinations[k].held = destinations[k].spare;  // Nobody makes it.
+    destinations[k].spare = kNone;
   }
   emit_region(scope);
   for (size_t k = 0; k < body.results.size(); ++k) {

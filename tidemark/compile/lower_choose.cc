@@ -52,7 +52,7 @@ bool Lowerer::overwrites(const Node& node, size_t operand, size_t result) {
     // in twice, and be read the second time when the result is there already.
     for (size_t k = 0; k < node.inputs.size(); ++k) {
       if (root(node.inputs[k]) == root(input) &&
-          !may_overwrite(graph_, node, static_cast<int32_t>(k), static_cast<int32_t>(result)))
+          !may_overwrite(scheduler_, node, static_cast<int32_t>(k), static_cast<int32_t>(result)))
         return false;
     }
     return true;
@@ -190,10 +190,9 @@ void Lowerer::wish_for_carries(int32_t number, size_t position) {
     const int32_t wish = wish_[static_cast<size_t>(id({number, static_cast<int16_t>(k)}))];
     const bool whole = same_layout(seen(initial).layout, dense_layout(graph_.type(initial))) &&
                        start == id(initial);
-    const bool once = std::count_if(node.inputs.begin(), node.inputs.end(),
-                                    [&](Value other) { return root(other) == start; }) == 1;
-    if (wish >= 0 && whole && once && !is_constant(initial) && memory_of(start) < 0 &&
-        wish_[static_cast<size_t>(start)] < 0 && last_use(start) == static_cast<int32_t>(position))
+    if (wish >= 0 && whole && reads_once(node, start) && !is_constant(initial) &&
+        memory_of(start) < 0 && wish_[static_cast<size_t>(start)] < 0 &&
+        last_use(start) == static_cast<int32_t>(position))
       wish_[static_cast<size_t>(start)] = wish;
   }
 }
@@ -248,8 +247,9 @@ void Lowerer::make_in_padding(const Scope& scope) {
     const bool is_made = maker.op != nullptr &&
                          (maker.op->self == &ops::group || maker.op->family == Family::pointwise);
     const bool at_once = inner.node == region.nodes[i - 1];
-    if (!is_made || uses[id(inner)] != 1 || root(inner) != id(inner) || is_constant(inner) ||
-        memory_of(id(inner)) >= 0 || wish_[static_cast<size_t>(id(inner))] >= 0 ||
+    if (!is_made || root({region.nodes[i], 0}) != whole || uses[id(inner)] != 1 ||
+        root(inner) != id(inner) || is_constant(inner) || memory_of(id(inner)) >= 0 ||
+        wish_[static_cast<size_t>(id(inner))] >= 0 ||
         (wish >= 0 && scope.destinations[static_cast<size_t>(wish)].place >= 0) ||
         (!at_once && 4 * whole_bytes(whole) > 5 * whole_bytes(id(inner))))
       continue;

@@ -173,7 +173,8 @@ bool Lowerer::emit_mapped_group(Scope& scope, int32_t number) {
     results.push_back({kNowhere, type.dtype, type.shape, contiguous_strides(type.shape)});
     axis.strides.push_back(bytes_of(type));
   }
-  std::optional<MadeTask> made = mapped_group_task(graph_, *group, layouts, results, axis, batch_);
+  std::optional<MadeTask> made =
+      mapped_group_task(scheduler_, *group, layouts, results, axis, batch_);
   if (!made) return false;
   const size_t first_result = places.size();
   places.resize(first_result + results.size());

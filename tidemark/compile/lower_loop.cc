@@ -66,9 +66,16 @@ bool Lowerer::ends_here(const Node& node, Value value, const Scope& scope) {
   const bool whole = held >= 0 && seen(value).layout.data == kNowhere &&
                      seen(value).layout.is_contiguous() &&
                      memory(held).room.fits(bytes_of(graph_.type(value)));
-  const bool once = std::count_if(node.inputs.begin(), node.inputs.end(),
-                                  [&](Value other) { return root(other) == root(value); }) == 1;
-  return whole && once && last_use(root(value)) == scope.position;
+  return whole && last_use(root(value)) == scope.position && reads_once(node, root(value));
+}
+
+bool Lowerer::reads_once(const Node& node, int32_t root) {
+  if (counted_ != &node) {
+    reads_.clear();
+    for (const Value input : node.inputs) ++reads_[this->root(input)];
+    counted_ = &node;
+  }
+  return reads_[root] == 1;
 }
 
 // The registers of carries, and a second buffer for each.

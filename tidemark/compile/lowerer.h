@@ -9,11 +9,13 @@
 #include <functional>
 #include <limits>
 #include <optional>
+#include <unordered_map>
 
 #include "tidemark/compile/kernels.h"
 #include "tidemark/compile/lower.h"
 #include "tidemark/compile/room.h"
 #include "tidemark/compile/tasks.h"
+#include "tidemark/passes/schedule.h"
 
 namespace tidemark::compile {
 
@@ -112,6 +114,30 @@ class Lowerer {
   void wish_for_carries(int32_t number, size_t position);
   void wish_for_operand(int32_t number, size_t position, const Scope& scope);
   void make_in_padding(const Scope& scope);
+  // lower_concat.cc
+  struct RegionFacts {
+    std::unordered_map<int32_t, int32_t> position;  // By node.
+    std::unordered_map<int32_t, int32_t> uses;      // By value: how often it is read.
+    std::vector<int64_t> alive;  // By position: bytes, without those that results are made in.
+  };
+  struct PossiblePart {
+    int32_t position;
+    Value operand, made;  // Of the concat, and what it is a view of.
+    ArrayRef layout;
+  };
+  std::vector<ArrayRef> parts_of(const Node& concat, const ArrayRef& whole) const;
+  RegionFacts facts_of(const Scope& scope);
+  std::optional<Value> made_for(Value operand, const RegionFacts& facts);
+  bool writes_part(const Node& maker, const ArrayRef& part) const;
+  void make_in_concat(const Scope& scope);
+  void make_operands_in_place(int32_t number, const Scope& scope, const RegionFacts& facts);
+  std::vector<PossiblePart> possible_parts(const Node& concat, const ArrayRef& whole,
+                                           const RegionFacts& facts);
+  void keep_those_worth_it(std::vector<PossiblePart>& possible, int32_t number, const Scope& scope,
+                           const RegionFacts& facts);
+  bool is_made_of_parts(int32_t number);
+  void emit_concat(Scope& scope, int32_t number);
+  // lower.cc
   void emit_region(Scope& scope);
   void emit_node(Scope& scope, int32_t number);
   void emit_pointwise(Scope& scope, int32_t number);
@@ -143,6 +169,7 @@ class Lowerer {
   std::vector<Carried> start_carries(Scope& scope, int32_t number, size_t first_input,
                                      std::vector<Carried> carried);
   bool ends_here(const Node& node, Value value, const Scope& scope);
+  bool reads_once(const Node& node, int32_t root);
   std::vector<run::Loop::Carry> move_carries(const Node& node, std::vector<Carried>& carried,
                                              std::vector<int32_t>& kept);
   std::vector<size_t> settle_carries(int32_t number, const std::vector<Carried>& carried,
@@ -187,6 +214,7 @@ class Lowerer {
   const Interface& interface_;
   Placements& placements_;
   KernelBatch* const batch_;
+  passes::Scheduler scheduler_;
   std::shared_ptr<run::Program> program_;
   std::vector<int32_t> first_value_;
   std::vector<Seen> seen_;
@@ -201,6 +229,9 @@ class Lowerer {
   int32_t arena_ = 0;  // Which arena buffers are taken from now, and its register.
   int32_t arena_reg_ = 0;
   int32_t in_memory_ = 0;  // Where steps run now, and buffers are taken.
+  // How often the node asked about last reads each root.
+  const Node* counted_ = nullptr;
+  std::unordered_map<int32_t, int32_t> reads_;
 };
 
 }  // namespace tidemark::compile

@@ -7,6 +7,7 @@
 #include "tidemark/base/error.h"
 #include "tidemark/ops/op_def.h"
 #include "tidemark/ops/program.h"
+#include "tidemark/passes/labelled_list.h"
 #include "tidemark/passes/passes.h"
 #include "tidemark/passes/schedule.h"
 
@@ -27,10 +28,12 @@ class ClusterOrder {
  public:
   // Cluster i is at first node i alone; `next[i]` are those that must come after it.
   explicit ClusterOrder(std::vector<std::vector<int32_t>> next)
-      : next_(std::move(next)), owner_(next_.size()), place_(next_.size()), order_(next_.size()) {
+      : next_(std::move(next)),
+        owner_(next_.size()),
+        seen_(next_.size()),
+        order_(next_.size()),
+        budget_(kStepsPerNode * next_.size()) {
     std::iota(owner_.begin(), owner_.end(), 0);
-    std::iota(place_.begin(), place_.end(), 0);
-    std::iota(order_.begin(), order_.end(), 0);
     for (size_t i = 0; i < next_.size(); ++i) members_.push_back({static_cast<int32_t>(i)});
   }
 
@@ -38,57 +41,29 @@ class ClusterOrder {
   const std::vector<int32_t>& members(int32_t cluster) const {
     return members_[static_cast<size_t>(cluster)];
   }
-  int32_t place(int32_t cluster) const { return place_[static_cast<size_t>(cluster)]; }
-  // In order; -1 where one has gone.
-  const std::vector<int32_t>& order() const { return order_; }
+  // All that are left, in order.
+  std::vector<int32_t> order() const { return order_.all(); }
 
-  // Whether the two can be one; remembers what `merge` needs.
+  // Whether the two can be one; remembers what `merge` needs. Says no where much would have to be
+  // looked at after much has been: the time is in proportion to the nodes.
   bool can_merge(int32_t a, int32_t b) {
-    first_ = place(a) < place(b) ? a : b;
+    first_ = order_.is_before(a, b) ? a : b;
     second_ = first_ == a ? b : a;
     behind_.clear();
-    seen_.resize(next_.size());
-    std::vector<int32_t> stack = {first_};
-    bool clear = true;
-    while (clear && !stack.empty()) {
-      const int32_t from = stack.back();
-      stack.pop_back();
-      for (const int32_t member : members(from)) {
-        for (const int32_t node : next_[static_cast<size_t>(member)]) {
-          const int32_t to = owner(node);
-          if (to == first_ || place(to) > place(second_) || seen_[static_cast<size_t>(to)])
-            continue;
-          if (to == second_) {
-            if (from != first_) clear = false;
-            continue;
-          }
-          seen_[static_cast<size_t>(to)] = true;
-          behind_.push_back(to);
-          stack.push_back(to);
-        }
-      }
-    }
+    const size_t allowed = std::max(budget_, kLeastSteps);
+    size_t left = allowed;
+    const bool clear = look_between(left);
+    budget_ -= std::min(budget_, allowed - left);
     for (const int32_t cluster : behind_) seen_[static_cast<size_t>(cluster)] = false;
     return clear;
   }
 
   // The two of the last `can_merge` become the second.
   int32_t merge() {
-    const int32_t begin = place(first_), end = place(second_);
-    for (const int32_t cluster : behind_) seen_[static_cast<size_t>(cluster)] = true;
-    std::vector<int32_t> sorted, moved;
-    for (int32_t at = begin; at <= end; ++at) {
-      const int32_t cluster = order_[static_cast<size_t>(at)];
-      if (cluster < 0 || cluster == first_ || cluster == second_) continue;
-      (seen_[static_cast<size_t>(cluster)] ? moved : sorted).push_back(cluster);
-    }
-    for (const int32_t cluster : behind_) seen_[static_cast<size_t>(cluster)] = false;
-    sorted.push_back(second_);
-    sorted.insert(sorted.end(), moved.begin(), moved.end());
-    // What has gone leaves its place at the front empty.
-    int32_t at = end;
-    for (size_t i = sorted.size(); i-- > 0; --at) set(at, sorted[i]);
-    for (; at >= begin; --at) order_[static_cast<size_t>(at)] = -1;
+    order_.remove(first_);
+    std::sort(behind_.begin(), behind_.end(),
+              [&](int32_t a, int32_t b) { return order_.is_before(a, b); });
+    for (size_t i = behind_.size(); i-- > 0;) order_.move_behind(behind_[i], second_);
     std::vector<int32_t>& to = members_[static_cast<size_t>(second_)];
     std::vector<int32_t>& from = members_[static_cast<size_t>(first_)];
     for (const int32_t member : from) owner_[static_cast<size_t>(member)] = second_;
@@ -100,15 +75,41 @@ class ClusterOrder {
   }
 
  private:
-  void set(int32_t at, int32_t cluster) {
-    order_[static_cast<size_t>(at)] = cluster;
-    place_[static_cast<size_t>(cluster)] = at;
+  static constexpr size_t kStepsPerNode = 1000, kLeastSteps = 200;
+
+  // Finds what depends on the first and comes before the second; false where the second depends on
+  // it, or where that takes too many steps.
+  bool look_between(size_t& left) {
+    std::vector<int32_t> stack = {first_};
+    while (!stack.empty()) {
+      const int32_t from = stack.back();
+      stack.pop_back();
+      for (const int32_t member : members(from)) {
+        for (const int32_t node : next_[static_cast<size_t>(member)]) {
+          if (left == 0) return false;
+          --left;
+          const int32_t to = owner(node);
+          if (to == first_ || seen_[static_cast<size_t>(to)] || order_.is_before(second_, to))
+            continue;
+          if (to == second_) {
+            if (from != first_) return false;
+            continue;
+          }
+          seen_[static_cast<size_t>(to)] = true;
+          behind_.push_back(to);
+          stack.push_back(to);
+        }
+      }
+    }
+    return true;
   }
 
   std::vector<std::vector<int32_t>> next_;
-  std::vector<int32_t> owner_, place_, order_;
+  std::vector<int32_t> owner_;
   std::vector<std::vector<int32_t>> members_;
   std::vector<bool> seen_;
+  LabelledList order_;
+  size_t budget_;
   int32_t first_ = 0, second_ = 0;
   std::vector<int32_t> behind_;
 };
@@ -157,7 +158,7 @@ class Fuser {
       order.merge();
     }
     for (const int32_t cluster : order.order()) {
-      if (cluster < 0 || !is_kernel_op(node(works_[static_cast<size_t>(cluster)]))) continue;
+      if (!is_kernel_op(node(works_[static_cast<size_t>(cluster)]))) continue;
       const std::vector<int32_t>& members = order.members(cluster);
       const bool runs = can_run(members, kernels_[static_cast<size_t>(cluster)]).has_value();
       if (!runs && members.size() > 1) return false;
@@ -176,9 +177,11 @@ class Fuser {
   void find_nodes() {
     work_of_.assign(graph_.nodes.size(), -1);
     free_.assign(graph_.nodes.size(), false);
+    root_.assign(graph_.nodes.size(), {});
     for (const int32_t number : region().nodes) {
       if (is_free(graph_, number)) {
         free_[static_cast<size_t>(number)] = true;
+        find_root(number);
         continue;
       }
       work_of_[static_cast<size_t>(number)] = static_cast<int32_t>(works_.size());
@@ -186,19 +189,29 @@ class Fuser {
     }
   }
 
-  // Calls visit(root) for every value that `value` reads through free nodes: itself if it is not.
+  void find_root(int32_t number) {
+    const Node& view = node(number);
+    if (view.inputs.empty()) return;
+    const Value from = view.inputs[0];
+    const auto before = static_cast<size_t>(from.node);
+    root_[static_cast<size_t>(number)] = free_[before] ? root_[before] : from;
+  }
+
+  // Calls visit(root) with the value that `value` reads through free nodes, if any: itself if it is
+  // not free.
   template <class Visit>
-  void for_each_root(Value value, Visit visit) const {
-    if (!free_[static_cast<size_t>(value.node)]) return visit(value);
-    for (const Value input : node(value.node).inputs) for_each_root(input, visit);
+  void visit_root(Value value, Visit visit) const {
+    if (free_[static_cast<size_t>(value.node)]) value = root_[static_cast<size_t>(value.node)];
+    if (value.node >= 0) visit(value);
   }
 
   void find_readers() {
     readers_.resize(works_.size());
     escapes_.assign(works_.size(), false);
+    is_given_.assign(works_.size(), false);
     for (size_t i = 0; i < works_.size(); ++i) {
       for (const Value input : node(works_[i]).inputs) {
-        for_each_root(input, [&](Value root) {
+        visit_root(input, [&](Value root) {
           const int32_t work = work_of_[static_cast<size_t>(root.node)];
           if (work < 0) {
             outer_readers_.push_back({root, static_cast<int32_t>(i)});
@@ -211,10 +224,12 @@ class Fuser {
       }
     }
     for (const Value result : region().results) {
-      for_each_root(result, [&](Value root) {
+      visit_root(result, [&](Value root) {
         const int32_t work = work_of_[static_cast<size_t>(root.node)];
         if (work >= 0) escapes_[static_cast<size_t>(work)] = true;
       });
+      const int32_t work = work_of_[static_cast<size_t>(result.node)];
+      if (work >= 0) is_given_[static_cast<size_t>(work)] = true;
     }
   }
 
@@ -277,9 +292,18 @@ class Fuser {
     return !kernels_[static_cast<size_t>(cluster)].nodes.empty();
   }
 
+  // Of the members alone: a kernel has these and more.
+  int64_t exprs_of(int32_t cluster) {
+    int64_t exprs = 0;
+    for (const int32_t work : order_->members(cluster))
+      exprs += scheduler_.cost(works_[static_cast<size_t>(work)]).exprs;
+    return exprs;
+  }
+
   // `shared`: a value that both read, in the same order, or none.
   bool join(int32_t a, int32_t b, Value shared = {}) {
-    if (a == b || !is_kernel(a) || !is_kernel(b) || !order_->can_merge(a, b)) return false;
+    if (a == b || !is_kernel(a) || !is_kernel(b)) return false;
+    if (exprs_of(a) + exprs_of(b) > limits_.exprs || !order_->can_merge(a, b)) return false;
     std::vector<int32_t> works = order_->members(a);
     const auto middle = static_cast<std::ptrdiff_t>(works.size());
     works.insert(works.end(), order_->members(b).begin(), order_->members(b).end());
@@ -327,7 +351,7 @@ class Fuser {
     for (size_t i = 0; i < works_.size(); ++i) {
       const auto writer = static_cast<int32_t>(i);
       if (!is_kernel(writer)) continue;
-      const bool is_gone = readers_[i].size() == 1 && !is_given(works_[i]);
+      const bool is_gone = readers_[i].size() == 1 && !is_given_[i];
       for (const int32_t reader : readers_[i]) {
         if (is_kernel(reader))
           edges.push_back({bytes_of(node(works_[i]).results[0]) * (is_gone ? kVanishing : 1),
@@ -347,12 +371,6 @@ class Fuser {
       });
       if (edges.size() == before) break;
     }
-  }
-
-  bool is_given(int32_t number) {
-    const std::vector<Value>& results = region().results;
-    return std::any_of(results.begin(), results.end(),
-                       [&](Value result) { return result.node == number; });
   }
 
   int64_t written_bytes(int32_t cluster) const {
@@ -408,7 +426,6 @@ class Fuser {
     region().parameters = old.parameters;
     placed_.assign(graph_.nodes.size(), false);
     for (const int32_t cluster : order_->order()) {
-      if (cluster < 0) continue;
       if (is_kernel(cluster)) {
         emit_group(kernels_[static_cast<size_t>(cluster)]);
         continue;
@@ -487,10 +504,12 @@ class Fuser {
   const GroupLimits& limits_;
   Scheduler scheduler_;
   std::vector<bool> free_;        // By node.
+  std::vector<Value> root_;       // By free node: what it is a view of that is not, or none.
   std::vector<int32_t> work_of_;  // By node, or -1.
   std::vector<int32_t> works_;    // Nodes.
   std::vector<std::vector<int32_t>> readers_;
-  std::vector<bool> escapes_;  // Results of the region, seen through views or not.
+  std::vector<bool> escapes_;   // Results of the region, seen through views or not.
+  std::vector<bool> is_given_;  // Results of the region as they are.
   std::vector<std::pair<Value, int32_t>> outer_readers_;
   std::vector<bool> marked_, inside_, placed_;
   ClusterOrder* order_ = nullptr;

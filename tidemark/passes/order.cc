@@ -8,8 +8,11 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <map>
 #include <queue>
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
 #include "tidemark/base/text.h"
 #include "tidemark/ops/indexing.h"
@@ -39,16 +42,26 @@ struct Item {
   int64_t shadow = 0;         // Of a Variable that it writes: bytes, if something may fail later.
 };
 
+// What is known of nodes, by their number. One for the graph: each node is in one region.
+struct Nodes {
+  explicit Nodes(size_t count) : root(count, -1), shown(count, -1), item(count, -1) {}
+  std::vector<int32_t> root;   // The item whose bytes it shows.
+  std::vector<int32_t> shown;  // Of a view, the node whose bytes it shows; else -1.
+  std::vector<int32_t> item;   // Its own; -1 of parameters.
+};
+
 class Orderer {
  public:
   // `updates`: of each result, the parameter whose bytes it may take, or -1; those of the body are
   // Variables.
-  Orderer(Graph& graph, RegionId region, std::vector<int32_t> updates, const Scratch& scratch)
+  Orderer(Graph& graph, RegionId region, std::vector<int32_t> updates, const Scratch& scratch,
+          Nodes& nodes)
       : graph_(graph),
         region_(graph.regions[static_cast<size_t>(region)]),
         is_body_(region == Graph::kBody),
         updates_(std::move(updates)),
-        scratch_(scratch) {
+        scratch_(scratch),
+        nodes_(nodes) {
     updates_.resize(region_.results.size(), -1);
   }
 
@@ -84,8 +97,8 @@ class Orderer {
 
   void collect() {
     items_.resize(region_.nodes.size());
-    root_.assign(graph_.nodes.size(), -1);
-    shown_.assign(graph_.nodes.size(), -1);
+    find_given();
+    std::vector<int32_t> last_reader(items_.size(), -1);  // By item.
     int32_t last_effect = -1;
     const std::vector<bool> fallible = fallible_nodes(graph_, region_);
     for (size_t i = 0; i < region_.nodes.size(); ++i) {
@@ -93,26 +106,26 @@ class Orderer {
       const Node& node = graph_.nodes[static_cast<size_t>(region_.nodes[i])];
       Item& made = items_[i];
       const bool is_view = node.op->view != nullptr;
-      root_[static_cast<size_t>(region_.nodes[i])] = self;
-      number_[region_.nodes[i]] = self;
+      root_of(region_.nodes[i]) = self;
+      item_of(region_.nodes[i]) = self;
       made.is_fallible = fallible[i];
       made.checks_first = node.op->family == Family::index;
-      if (is_view) shown_[static_cast<size_t>(region_.nodes[i])] = shown(node.inputs[0]);
+      if (is_view) nodes_.shown[static_cast<size_t>(region_.nodes[i])] = shown(node.inputs[0]);
       for (const Value input : node.inputs) {
         std::vector<int32_t>& readers = readers_of_[shown(input)];
         if (readers.empty() || readers.back() != self) readers.push_back(self);
-        const auto found = number_.find(input.node);
-        if (found == number_.end()) continue;  // A parameter.
-        made.before.push_back(found->second);
-        const int32_t from = root_[static_cast<size_t>(input.node)];
-        if (is_view) root_[static_cast<size_t>(region_.nodes[i])] = from;
-        if (std::find(made.reads.begin(), made.reads.end(), from) == made.reads.end())
+        const int32_t maker = item_of(input.node);
+        if (maker < 0) continue;  // A parameter.
+        made.before.push_back(maker);
+        const int32_t from = root_of(input.node);
+        if (is_view) root_of(region_.nodes[i]) = from;
+        if (std::exchange(last_reader[static_cast<size_t>(from)], self) != self)
           made.reads.push_back(from);
       }
       const bool is_group = node.op->self == &ops::group;
       for (size_t k = 0; k < node.regions.size() && !is_group; ++k) {
         std::vector<int32_t> carried = k == 0 ? carried_by(node) : std::vector<int32_t>();
-        Orderer inner(graph_, node.regions[k], std::move(carried), scratch_);
+        Orderer inner(graph_, node.regions[k], std::move(carried), scratch_, nodes_);
         made.inside = std::max(made.inside, inner.run());
       }
       if (scratch_) made.inside = std::max(made.inside, scratch_(graph_, node));
@@ -121,7 +134,7 @@ class Orderer {
           const TensorType& type = node.results[r];
           const Value value{region_.nodes[i], static_cast<int16_t>(r)};
           // What an open size takes is not known here.
-          if (!type.shape.is_open() && !is_given(value))
+          if (!type.shape.is_open() && !given_.contains(key_of(value)))
             made.bytes += granted_bytes(type.shape.size() * size_of(type.dtype));
         }
       }
@@ -132,21 +145,25 @@ class Orderer {
     }
   }
 
-  // Whether a value, or a view of it, is a result of the region.
-  bool is_given(Value value) const {
-    return std::any_of(region_.results.begin(), region_.results.end(), [&](Value result) {
-      while (result != value) {
+  static int64_t key_of(Value value) { return int64_t{value.node} << 16 | value.result; }
+
+  // The results of the region, and the values that they are views of.
+  void find_given() {
+    for (Value result : region_.results) {
+      while (given_.insert(key_of(result)).second) {
         const Node& node = graph_.node(result);
-        if (node.op == nullptr || node.op->view == nullptr) return false;
+        if (node.op == nullptr || node.op->view == nullptr) break;
         result = node.inputs[0];
       }
-      return true;
-    });
+    }
   }
+
+  int32_t& root_of(int32_t node) { return nodes_.root[static_cast<size_t>(node)]; }
+  int32_t& item_of(int32_t node) { return nodes_.item[static_cast<size_t>(node)]; }
 
   // The node whose bytes a value shows: through views, to a parameter too.
   int32_t shown(Value value) const {
-    const int32_t through = shown_[static_cast<size_t>(value.node)];
+    const int32_t through = nodes_.shown[static_cast<size_t>(value.node)];
     return through < 0 ? value.node : through;
   }
 
@@ -173,9 +190,9 @@ class Orderer {
         keep_last(static_cast<int32_t>(i), shown(node.inputs[0]));
     }
     for (size_t k = 0; k < updates_.size(); ++k) {
-      const auto found = number_.find(region_.results[k].node);
-      if (updates_[k] < 0 || found == number_.end()) continue;
-      const int32_t writer = root_[static_cast<size_t>(region_.results[k].node)];
+      const int32_t result = region_.results[k].node;
+      if (updates_[k] < 0 || item_of(result) < 0) continue;
+      const int32_t writer = root_of(result);
       keep_last(writer, region_.parameters[static_cast<size_t>(updates_[k])].node);
       const TensorType& type = graph_.type(region_.results[k]);
       if (is_body_ && !type.shape.is_open())
@@ -298,13 +315,14 @@ class Orderer {
     State state = start();
     std::vector<int32_t> waits = missing();
     std::vector<int32_t> ready, order;
+    size_t first = 0;  // Of those that are ready still.
     for (size_t i = 0; i < items_.size(); ++i)
       if (waits[i] == 0) ready.push_back(static_cast<int32_t>(i));
-    while (!ready.empty()) {
-      size_t best = 0;
+    while (first < ready.size()) {
+      size_t best = first;
       int64_t least = std::numeric_limits<int64_t>::max();
       // Looking at a few is enough, and keeps the time in check where thousands are ready.
-      for (size_t i = 0; i < std::min<size_t>(ready.size(), 64); ++i) {
+      for (size_t i = first; i < std::min<size_t>(ready.size(), first + 64); ++i) {
         const Item& candidate = item(ready[i]);
         int64_t change = candidate.readers == 0 ? 0 : candidate.bytes;
         for (const int32_t from : candidate.reads) {
@@ -316,7 +334,10 @@ class Orderer {
         }
       }
       const int32_t chosen = ready[best];
-      ready.erase(ready.begin() + static_cast<int64_t>(best));
+      std::copy_backward(ready.begin() + static_cast<int64_t>(first),
+                         ready.begin() + static_cast<int64_t>(best),
+                         ready.begin() + static_cast<int64_t>(best) + 1);
+      ++first;
       step(state, chosen);
       order.push_back(chosen);
       for (const int32_t later : item(chosen).after)
@@ -331,6 +352,7 @@ class Orderer {
   std::vector<int32_t> depth_first(bool from_last) {
     std::vector<int32_t> order;
     std::vector<uint8_t> state(items_.size());  // 0 new, 1 open, 2 done.
+    std::vector<bool> is_read(items_.size());   // By the item looked at.
     for (size_t i = 0; i < items_.size(); ++i) {
       const size_t root = from_last ? items_.size() - 1 - i : i;
       if (!items_[root].after.empty()) continue;
@@ -347,13 +369,14 @@ class Orderer {
         now = 1;
         std::vector<int32_t> inputs = item(top).before;
         // What it does not read, and only has to come after, does not wait with what it reads.
-        const std::vector<int32_t>& reads = item(top).reads;
         const auto held = [&](int32_t input) {
-          const bool is_read = std::find(reads.begin(), reads.end(), input) != reads.end();
-          return is_read ? item(input).bytes : std::numeric_limits<int64_t>::max();
+          return is_read[static_cast<size_t>(input)] ? item(input).bytes
+                                                     : std::numeric_limits<int64_t>::max();
         };
+        for (const int32_t read : item(top).reads) is_read[static_cast<size_t>(read)] = true;
         std::stable_sort(inputs.begin(), inputs.end(),
                          [&](int32_t a, int32_t b) { return held(a) < held(b); });
+        for (const int32_t read : item(top).reads) is_read[static_cast<size_t>(read)] = false;
         for (const int32_t input : inputs)
           if (state[static_cast<size_t>(input)] == 0) stack.push_back(input);
       }
@@ -422,10 +445,9 @@ class Orderer {
   bool is_body_;
   std::vector<int32_t> updates_;
   const Scratch& scratch_;
+  Nodes& nodes_;
   std::vector<Item> items_;
-  std::vector<int32_t> root_;  // By node: the item whose bytes it shows.
-  std::unordered_map<int32_t, int32_t> number_;
-  std::vector<int32_t> shown_;  // By node: of a view, the node whose bytes it shows; else -1.
+  std::unordered_set<int64_t> given_;
   std::unordered_map<int32_t, std::vector<int32_t>> readers_of_;  // By the node whose bytes it is.
 };
 
@@ -435,15 +457,17 @@ namespace {
 
 // What an index op looks at: two of the same fail both or not at all.
 struct Looked {
-  Value index;
-  int64_t size;  // Of the axis it points into: the word of a Dim, so that no size is asked for.
-  friend bool operator==(const Looked&, const Looked&) = default;
+  int32_t node = 0;  // The index, a result of it.
+  int16_t result = 0;
+  int64_t size = 0;  // Of the axis it points into: the word of a Dim, so that no size is asked for.
+  friend auto operator<=>(const Looked&, const Looked&) = default;
 };
 
 Looked looked_at(const Graph& graph, const Node& node) {
   const bool has_axis = !node.op->attrs.empty();
   const int64_t axis = has_axis ? node.attrs.read().integer() : 0;
-  return {node.inputs[1], graph.type(node.inputs[0]).shape[axis].word()};
+  const Value index = node.inputs[1];
+  return {index.node, index.result, graph.type(node.inputs[0]).shape[axis].word()};
 }
 
 // Whether negative indices are out of range too: that others did not fail does not tell.
@@ -457,18 +481,13 @@ bool refuses_negative(const Node& node) {
 // Takes the mark off the index ops that compute with what another has given for the same index: by
 // then it has been looked at.
 void unmark_checked(const Graph& graph, const Region& region, std::vector<bool>& fallible) {
-  std::vector<std::pair<Looked, int32_t>> seen;  // And how many look at it.
+  std::map<Looked, int32_t> seen;  // And how many look at it.
+  bool is_repeated = false;
   for (const int32_t number : region.nodes) {
     const Node& node = graph.nodes[static_cast<size_t>(number)];
-    if (node.op->family != Family::index) continue;
-    const Looked looked = looked_at(graph, node);
-    const auto known = std::find_if(seen.begin(), seen.end(),
-                                    [&](const auto& each) { return each.first == looked; });
-    if (known == seen.end())
-      seen.emplace_back(looked, 1);
-    else
-      ++known->second;
+    if (node.op->family == Family::index) is_repeated |= ++seen[looked_at(graph, node)] > 1;
   }
+  if (!is_repeated) return;
   std::vector<bool> knows(graph.nodes.size());  // Has computed with what one of them gave.
   size_t left = kMostEdges;
   for (const auto& [looked, count] : seen) {
@@ -510,7 +529,8 @@ bool can_fail(const Graph& graph, const Node& node) {
 }
 
 void order(Graph& graph, std::span<const int32_t> updates, const Scratch& scratch) {
-  Orderer(graph, Graph::kBody, {updates.begin(), updates.end()}, scratch).run();
+  Nodes nodes(graph.nodes.size());
+  Orderer(graph, Graph::kBody, {updates.begin(), updates.end()}, scratch, nodes).run();
 }
 
 }  // namespace tidemark::passes

@@ -111,6 +111,7 @@ struct GroupLimits {
   int64_t row_bytes = int64_t{512} << 10;
 };
 
+// One for a graph: it keeps a table of all nodes.
 class Scheduler {
  public:
   explicit Scheduler(const Graph& graph) : graph_(graph) {}
@@ -125,6 +126,7 @@ class Scheduler {
     int32_t weight = -1, exprs = 0;
   };
   const Cost& cost(int32_t node);
+  const Graph& graph() const { return graph_; }
 
  private:
   const Graph& graph_;

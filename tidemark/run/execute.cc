@@ -107,9 +107,17 @@ class Executor {
   }
 
   void run_task(const Step& step) {
+    if (step.operands > kMostOperands) return run_wide_task(step);
     std::byte* places[kMostOperands];
     for (int32_t k = 0; k < step.operands; ++k) places[k] = at(operand(step, k));
     step.task->run(places, at(step.workspace));
+  }
+
+  // Prints and checks, which take heap for their text besides.
+  void run_wide_task(const Step& step) {
+    std::vector<std::byte*> places;
+    for (int32_t k = 0; k < step.operands; ++k) places.push_back(at(operand(step, k)));
+    step.task->run(places.data(), at(step.workspace));
   }
 
   void run_copy(const Step& step) {

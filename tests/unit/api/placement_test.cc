@@ -173,4 +173,128 @@ TEST(Placement, TakesNoPartOfAStorageForAllOfIt) {
   EXPECT_TRUE(td::identical(twice(tail()), td::arange(2, 32, 2, td::f32)));
 }
 
+// ---- What is put together
+// ------------------------------------------------------------------------
+
+TEST(Placement, StacksTenThousandTensorsInTheBytesOfTheStack) {
+  constexpr int64_t count = 10'000;
+  const Tensor x = td::arange(0, 8, 1, td::f32);
+  for (const bool jit : {true, false}) {
+    const auto stacked = td::function(
+        [](const Tensor& given) {
+          Tensors list;
+          for (int64_t i = 0; i < count; ++i) list.push_back(given + static_cast<float>(i));
+          return td::stack(list);
+        },
+        {.jit = jit});
+    EXPECT_EQ(stacked.plan(x).peak().count, count * 8 * 4);
+    const Tensor expected = td::expand_dims(td::arange(0, count, 1, td::f32), 1) + x;
+    EXPECT_TRUE(td::identical(stacked(x), expected));
+  }
+}
+
+TEST(Placement, TakesTenThousandArgumentsResultsVariablesAndTerms) {
+  constexpr int64_t count = 10'000;
+  Tensors given;
+  std::vector<td::Variable> variables;
+  for (int64_t i = 0; i < count; ++i) {
+    given.push_back(Tensor(static_cast<float>(i)));
+    variables.emplace_back(td::zeros({}));
+  }
+  const auto all = td::function([&](const Tensors& terms) {
+    Tensor sum = terms[0];
+    for (int64_t i = 1; i < count; ++i) sum = sum + terms[static_cast<size_t>(i)];
+    Tensors results = {sum, td::concat({td::stack(terms), td::stack(terms)})};
+    for (int64_t i = 0; i < count; ++i) {
+      const auto at = static_cast<size_t>(i);
+      variables[at].assign_add(terms[at] * 2);
+      results.push_back(terms[at] + 1);
+    }
+    return results;
+  });
+  const Tensors results = all(given);
+  float sum = 0;
+  for (int64_t i = 1; i < count; ++i) sum += static_cast<float>(i);
+  EXPECT_EQ(results[0].item<float>(), sum);
+  const Tensor once = td::arange(0, count, 1, td::f32);
+  EXPECT_TRUE(td::identical(results[1], td::concat({once, once})));
+  for (int64_t i = 0; i < count; i += 999) {
+    EXPECT_EQ(results[static_cast<size_t>(2 + i)].item<float>(), static_cast<float>(i + 1));
+    EXPECT_EQ(variables[static_cast<size_t>(i)].value().item<float>(), static_cast<float>(2 * i));
+  }
+}
+
+// Operands of every kind, along every axis: computed, given, literal, twice, read elsewhere, views,
+// put together before; and what becomes of the whole.
+TEST(Placement, PutsOperandsOfEveryKindTogether) {
+  const Tensor x = td::random::normal({4, 6}, {.key = td::random::Key(5)});
+  const Tensor square = td::random::normal({6, 6}, {.key = td::random::Key(6)});
+  td::Variable kept(td::zeros({8, 6}));
+  for (const int64_t axis : {0, 1}) {
+    const auto along = [axis](const Tensors& list) { return td::concat(list, axis); };
+    const auto body = [&](const Tensor& g) -> Tensors {
+      const Tensor wave = td::sin(g), once = g * 3 - 1, product = td::matmul(g, square);
+      const Tensor running = td::cumsum(g + 2, axis), turned = td::flip(td::exp(-td::abs(g)), 0);
+      const Tensor twice = td::tanh(g), inner = along({g + 4, td::sqrt(td::abs(g) + 1), g});
+      const Tensor loop = td::fori_loop(
+          0, 3, [](const Tensor&, const Tensor& c) { return c * 0.5 + 1; }, td::cos(g));
+      const Tensor whole = along({g, once, td::full({4, 6}, 2.5), wave, product, running, turned,
+                                  twice, twice, inner, loop, td::zeros({4, 6})});
+      const Tensor between = along({td::sign(g), td::relu(g)}) * 2;
+      const Tensor rows = td::stack({td::exp(g[0]), td::log(td::abs(g[1]) + 1), g[2]}, axis);
+      return {whole,
+              wave + 1,
+              td::sum(along({td::square(g), g - 1, td::square(g + 1)}), axis),
+              between,
+              rows,
+              td::pad(along({g * 5, g * 6}), {{1, 2}, {0, 3}}),
+              along({td::pad(g * 7, {{1, 0}, {0, 0}}), td::ones({5, 6})})};
+    };
+    expect_bits_of_eager_code(body, x, td::cat("axis ", axis));
+  }
+  const auto assigned = td::function([&](const Tensor& g) {
+    kept.assign(td::concat({g * 2, g + td::sum(kept.value())}));
+    return td::sum(kept.value());
+  });
+  assigned(x);
+  EXPECT_TRUE(td::identical(kept.value(), td::concat({x * 2, x + 0})));
+  assigned(x);
+  const Tensor before = td::sum(td::concat({x * 2, x + 0}));
+  EXPECT_TRUE(td::identical(kept.value(), td::concat({x * 2, x + before})));
+}
+
+// Nothing waits in the whole where that takes more bytes than putting it together at the end.
+TEST(Placement, TakesNoBytesEarlyThatAreNeededOnTheWay) {
+  // Sums of a value that is gone by the time the other part, much larger, is made.
+  const auto peak_of = [](bool joined) {
+    return td::function([joined](const Tensor& x) {
+             const Tensor first = td::cumsum(td::exp(x), 0);
+             const Tensor sums = td::sum(first, 0, td::keepdims);
+             const Tensor last = td::cumsum(td::cumsum(first, 1), 0)[td::Slice{.end = 128}] * 2;
+             return joined ? td::sum(td::cumsum(td::concat({sums, last}), 0))
+                           : td::sum(td::cumsum(last, 0)) + td::sum(sums);
+           })
+        .plan(td::spec({256, 1024}))
+        .peak()
+        .count;
+  };
+  EXPECT_LE(peak_of(true), peak_of(false) + 8 * 1024);
+}
+
+TEST(Placement, ChecksMoreValuesThanAStepOfTheProgramTakes) {
+  const auto checked = td::function([](const Tensor& x) {
+    Tensors values;
+    for (int i = 0; i < 100; ++i) values.push_back(x + i);
+    td::assert_that(x > 0, "positive", values);
+    return x * 2;
+  });
+  EXPECT_EQ(checked(Tensor(3.0f)).item<float>(), 6);
+  try {
+    checked(Tensor(-1.0f));
+    ADD_FAILURE() << "-1 is positive";
+  } catch (const td::UserError& error) {
+    EXPECT_NE(std::string(error.what()).find("98"), std::string::npos) << error.what();
+  }
+}
+
 }  // namespace

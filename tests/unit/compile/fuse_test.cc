@@ -246,12 +246,13 @@ TEST(Fuse, LongFoldsHaveWorkspaceForTheirChunks) {
   GraphMaker g;
   g.result(g.reduce("sum", g.apply("square", {g.parameter(f32, {1000000})}), {0}));
   const Graph grouped = fused(g.graph);
+  passes::Scheduler scheduler(grouped);
   const ArrayRef in{nullptr, f32, {1000000}, {1}}, out{nullptr, f32, {}, {}};
   const auto bytes = [&](int count) {
     set_num_threads(count);
     const Node& group = grouped.nodes[static_cast<size_t>(grouped.body().nodes[0])];
     compile::KernelBatch batch;
-    return compile::group_task(grouped, group, {&in, 1}, {&out, 1}, &batch).workspace_bytes;
+    return compile::group_task(scheduler, group, {&in, 1}, {&out, 1}, &batch).workspace_bytes;
   };
   // 31 chunks of 8 blocks and their total; machine code needs no scratch.
   if (compile::emitter() == Emitter::automatic) {
@@ -332,10 +333,11 @@ TEST(MayOverwrite, WhereEveryReadIsAtTheElementWritten) {
   const Value y = g.apply("add", {g.apply("multiply", {x, x}), row});
   g.result(g.apply("add", {y, g.transpose(other, {1, 0})}));
   const Graph grouped = fused(g.graph);
+  passes::Scheduler scheduler(grouped);
   const Node& group = only_group(grouped);
   std::string may;
   for (int32_t input = 0; input < 3; ++input)
-    may += compile::may_overwrite(grouped, group, input, 0) ? "yes " : "no ";
+    may += compile::may_overwrite(scheduler, group, input, 0) ? "yes " : "no ";
   EXPECT_EQ(may, "yes no no ");
 }
 
@@ -347,10 +349,11 @@ TEST(MayOverwrite, NotWhereALaterSweepReads) {
   g.result(y);
   g.result(g.apply("subtract", {x, top}));
   const Graph grouped = fused(g.graph);
+  passes::Scheduler scheduler(grouped);
   const Node& group = only_group(grouped);
   EXPECT_EQ(group.results.size(), 2U);
-  EXPECT_FALSE(compile::may_overwrite(grouped, group, 0, 0));
-  EXPECT_TRUE(compile::may_overwrite(grouped, group, 0, 1));
+  EXPECT_FALSE(compile::may_overwrite(scheduler, group, 0, 0));
+  EXPECT_TRUE(compile::may_overwrite(scheduler, group, 0, 1));
 }
 
 // ---- layouts ------------------------------------------------------------------------------------
@@ -362,6 +365,7 @@ TEST(GroupTask, TakesAnyLayout) {
   g.result(g.reduce("sum", y, {1}));
   g.result(y);
   const Graph grouped = fused(g.graph);
+  passes::Scheduler scheduler(grouped);
   // The argument as the transpose of another array: its reshape has no strides. The second result
   // goes backwards.
   Memory turned({f32, {10, 12}}), dense({f32, {12, 10}}), sums({f32, {8}}),
@@ -375,7 +379,7 @@ TEST(GroupTask, TakesAnyLayout) {
   backwards.strides = {-15, -1};
   const ArrayRef results[] = {backwards, sums.ref()};  // In the order of the nodes.
   const compile::MadeTask made =
-      compile::group_task(grouped, only_group(grouped), {&seen, 1}, results, nullptr);
+      compile::group_task(scheduler, only_group(grouped), {&seen, 1}, results, nullptr);
   Memory workspace({u8, {made.workspace_bytes}});
   std::byte* const operands[] = {seen.data, backwards.data, sums.ref().data};
   made.task->run(operands, workspace.ref().data);
@@ -397,10 +401,11 @@ TEST(SharedKernel, EqualNestsHaveOneAndItGoesWithTheLast) {
     GraphMaker g;
     g.result(g.apply("multiply", g.apply("sin", {g.parameter(f32, {1000})}), number));
     const Graph grouped = fused(g.graph);
+    passes::Scheduler scheduler(grouped);
     const ArrayRef layout{nullptr, f32, {1000}, {1}};
     compile::KernelBatch batch;
     auto made =
-        compile::group_task(grouped, only_group(grouped), {&layout, 1}, {&layout, 1}, &batch);
+        compile::group_task(scheduler, only_group(grouped), {&layout, 1}, {&layout, 1}, &batch);
     EXPECT_TRUE(batch.compile());
     return made;
   };

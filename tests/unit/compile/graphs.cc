@@ -254,7 +254,8 @@ class Runner {
     for (const ArrayRef& input : inputs) operands.push_back(input.data);
     for (const ArrayRef& result : results) operands.push_back(result.data);
     compile::KernelBatch batch;
-    const compile::MadeTask made = compile::group_task(graph_, node, inputs, results, &batch);
+    passes::Scheduler scheduler(graph_);
+    const compile::MadeTask made = compile::group_task(scheduler, node, inputs, results, &batch);
     batch.compile();
     held_.emplace_back(TensorType{DType::u8, {made.workspace_bytes}});
     std::byte* const workspace = held_.back().ref().data;
@@ -262,7 +263,7 @@ class Runner {
     for (size_t k = 0; k < inputs.size(); ++k) {
       for (size_t r = 0; r < results.size(); ++r) {
         const auto input = static_cast<int32_t>(k), result = static_cast<int32_t>(r);
-        if (inputs[k].is_contiguous() && compile::may_overwrite(graph_, node, input, result))
+        if (inputs[k].is_contiguous() && compile::may_overwrite(scheduler, node, input, result))
           run_in_place(made, operands, k, inputs[k], inputs.size() + r, results, workspace);
       }
     }

@@ -1,0 +1,198 @@
+// What is only put together with others is made in its part of the whole, which then needs no copy
+// and no bytes beside it. A list of 10,000 tensors that is stacked takes the bytes of the stack.
+#include <algorithm>
+
+#include "tidemark/compile/lowerer.h"
+#include "tidemark/compile/workspace.h"
+#include "tidemark/ops/program.h"
+#include "tidemark/ops/structure.h"
+
+namespace tidemark::compile {
+namespace {
+
+// The parts of an array that operands of these types become, along an axis.
+std::vector<ArrayRef> parts_along(const ArrayRef& whole, size_t axis,
+                                  std::span<const TensorType* const> operands) {
+  std::vector<ArrayRef> parts;
+  ArrayRef part = whole;
+  for (const TensorType* const type : operands) {
+    part.shape.set(static_cast<int64_t>(axis), type->shape[static_cast<int64_t>(axis)]);
+    parts.push_back(part);
+    part.data += part.shape[static_cast<int64_t>(axis)] * part.strides[axis] * size_of(part.dtype);
+  }
+  return parts;
+}
+
+std::optional<ArrayRef> reshaped(const ArrayRef& array, const Shape& shape) {
+  AxisList sizes;
+  for (const Dim dim : shape) sizes.push_back(dim);
+  ArrayRef seen{kNowhere, array.dtype, shape, {}};
+  if (!def_of(&ops::reshape).view(array, Attrs().add(sizes), seen)) return {};
+  return seen;
+}
+
+}  // namespace
+
+std::vector<ArrayRef> Lowerer::parts_of(const Node& concat, const ArrayRef& whole) const {
+  std::vector<const TensorType*> types;
+  for (const Value input : concat.inputs) types.push_back(&graph_.type(input));
+  return parts_along(whole, static_cast<size_t>(concat.attrs.read().integer()), types);
+}
+
+// The positions of nodes, how often values are read, and how many bytes are alive.
+Lowerer::RegionFacts Lowerer::facts_of(const Scope& scope) {
+  const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
+  RegionFacts facts;
+  facts.alive.assign(region.nodes.size() + 1, 0);
+  for (size_t i = 0; i < region.nodes.size(); ++i) {
+    const int32_t number = region.nodes[i];
+    const Node& node = graph_.nodes[static_cast<size_t>(number)];
+    facts.position[number] = static_cast<int32_t>(i);
+    for (const Value input : node.inputs) ++facts.uses[id(input)];
+    for (size_t r = 0; r < node.results.size(); ++r) {
+      const Value result{number, static_cast<int16_t>(r)};
+      const int32_t self = id(result);
+      if (root(result) != self || is_constant(result) || wish_[static_cast<size_t>(self)] >= 0)
+        continue;
+      facts.alive[i] += whole_bytes(self);
+      const size_t end = std::min(static_cast<size_t>(last_use(self)), region.nodes.size() - 1);
+      facts.alive[end + 1] -= whole_bytes(self);
+    }
+  }
+  for (size_t i = 1; i < facts.alive.size(); ++i) facts.alive[i] += facts.alive[i - 1];
+  for (const Value result : region.results) ++facts.uses[id(result)];
+  return facts;
+}
+
+// The value whose bytes all of `operand` shows, in order, if one node of the region makes it and
+// nobody else reads it.
+std::optional<Value> Lowerer::made_for(Value operand, const RegionFacts& facts) {
+  if (is_constant(operand)) return {};
+  const int32_t whole = root(operand);
+  const bool is_dense = same_layout(seen(operand).layout, dense_layout(graph_.type(operand)));
+  if (!is_dense || memory_of(whole) >= 0 || wish_[static_cast<size_t>(whole)] >= 0 ||
+      whole_bytes(whole) != bytes_of(graph_.type(operand)))
+    return {};
+  for (Value value = operand;; value = graph_.node(value).inputs[0]) {
+    const auto uses = facts.uses.find(id(value));
+    if (uses == facts.uses.end() || uses->second != 1 || !facts.position.contains(value.node))
+      return {};
+    if (id(value) == whole) return value;
+  }
+}
+
+// Whether a node can write its result to such a part of an array.
+bool Lowerer::writes_part(const Node& maker, const ArrayRef& part) const {
+  if (maker.op->self == &ops::group || maker.op->family == Family::pointwise) return true;
+  const bool is_op = maker.op->view == nullptr && maker.regions.empty() &&
+                     maker.op->family != Family::source && maker.op->self != &ops::transfer;
+  return is_op && (maker.op->self == &ops::concat || part.is_contiguous());
+}
+
+// Later ones first: what is put together may be put together again.
+void Lowerer::make_in_concat(const Scope& scope) {
+  const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
+  const auto is_concat = [&](int32_t number) {
+    return graph_.nodes[static_cast<size_t>(number)].op->self == &ops::concat;
+  };
+  if (std::none_of(region.nodes.begin(), region.nodes.end(), is_concat)) return;
+  const RegionFacts facts = facts_of(scope);
+  for (size_t i = region.nodes.size(); i-- > 0;)
+    if (is_concat(region.nodes[i])) make_operands_in_place(region.nodes[i], scope, facts);
+}
+
+void Lowerer::make_operands_in_place(int32_t number, const Scope& scope, const RegionFacts& facts) {
+  const Node& node = graph_.nodes[static_cast<size_t>(number)];
+  const Value result{number, 0};
+  const int32_t whole = root(result);
+  const int32_t wish = wish_[static_cast<size_t>(whole)];
+  // A Variable's old value may still be read when a part is made.
+  if (wish >= 0 && scope.destinations[static_cast<size_t>(wish)].place >= 0) return;
+  std::vector<PossiblePart> possible = possible_parts(node, seen(result).layout, facts);
+  // A result has its bytes from the start; others are taken with the first part.
+  if (wish < 0) keep_those_worth_it(possible, number, scope, facts);
+  for (const PossiblePart& part : possible) {
+    for (Value view = part.operand; view != part.made; view = graph_.node(view).inputs[0])
+      seen(view).root = whole;
+    seen(part.made) = {whole, part.layout};
+  }
+}
+
+// Those made last come first.
+std::vector<Lowerer::PossiblePart> Lowerer::possible_parts(const Node& concat,
+                                                           const ArrayRef& whole,
+                                                           const RegionFacts& facts) {
+  std::vector<PossiblePart> possible;
+  const std::vector<ArrayRef> parts = parts_of(concat, whole);
+  for (size_t k = 0; k < parts.size(); ++k) {
+    const std::optional<Value> made = made_for(concat.inputs[k], facts);
+    if (!made) continue;
+    const std::optional<ArrayRef> layout = reshaped(parts[k], graph_.type(*made).shape);
+    if (layout && writes_part(graph_.node(*made), *layout))
+      possible.push_back({facts.position.at(made->node), concat.inputs[k], *made, *layout});
+  }
+  std::stable_sort(
+      possible.begin(), possible.end(),
+      [](const PossiblePart& a, const PossiblePart& b) { return a.position > b.position; });
+  return possible;
+}
+
+// Leaves those that do not make more bytes be alive on the way than there are when all is put
+// together. What bodies need is not known here: they are not crossed. How far back is looked is
+// in proportion to the operands.
+void Lowerer::keep_those_worth_it(std::vector<PossiblePart>& possible, int32_t number,
+                                  const Scope& scope, const RegionFacts& facts) {
+  const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
+  const int32_t last = facts.position.at(number);
+  const int64_t most = facts.alive[static_cast<size_t>(last)];
+  const int64_t whole = bytes_of(graph_.nodes[static_cast<size_t>(number)].results[0]);
+  const auto can_wait = [&](int32_t at, int64_t more) {
+    const Node& between = graph_.nodes[static_cast<size_t>(region.nodes[static_cast<size_t>(at)])];
+    const bool has_body = !between.regions.empty() && between.op->self != &ops::group;
+    return !has_body && facts.alive[static_cast<size_t>(at)] + more <= most;
+  };
+  int32_t at = last - 1;
+  for (size_t k = 0; k < possible.size(); ++k) {
+    const int64_t more = whole - bytes_of(graph_.type(possible[k].made));
+    const int32_t far = last - 64 - 8 * static_cast<int32_t>(k);
+    while (at >= std::max(possible[k].position, far) && can_wait(at, more)) --at;
+    if (at < possible[k].position) continue;
+    possible.resize(k);
+    return;
+  }
+}
+
+// Whether parts of it lie where they belong, or are more than a step can take.
+bool Lowerer::is_made_of_parts(int32_t number) {
+  const Node& node = graph_.nodes[static_cast<size_t>(number)];
+  if (node.op->self != &ops::concat) return false;
+  const Value result{number, 0};
+  return node.inputs.size() >= static_cast<size_t>(run::kMostOperands) ||
+         root(result) != id(result) ||
+         std::any_of(node.inputs.begin(), node.inputs.end(),
+                     [&](Value input) { return root(input) == root(result); });
+}
+
+// Copies what is not in its part already.
+void Lowerer::emit_concat(Scope& scope, int32_t number) {
+  const Node& node = graph_.nodes[static_cast<size_t>(number)];
+  const Value result{number, 0};
+  choose(node, result, scope);
+  const std::vector<ArrayRef> parts = parts_of(node, seen(result).layout);
+  const run::Address whole = memory(memory_of(root(result))).address;
+  for (size_t k = 0; k < parts.size(); ++k) {
+    const Value input = node.inputs[k];
+    run::Address to = whole;
+    to.offset += parts[k].data - kNowhere;
+    ArrayRef layout = parts[k];
+    layout.data = kNowhere;
+    if (is_constant(input)) {
+      emit(fill_task(constant_bits(input), layout), {&to, 1}, "fill", node.source);
+    } else if (root(input) != root(result)) {
+      const run::Address places[] = {address_of(input), to};
+      emit(copy_task(seen(input).layout, layout), places, "copy", node.source);
+    }
+  }
+}
+
+}  // namespace tidemark::compile
