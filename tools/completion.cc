@@ -34,7 +34,7 @@ struct Words {
 };
 
 std::string help_of(const Command& command) {
-  std::ostringstream text;
+  TextStream text;
   std::streambuf* const before = std::cout.rdbuf(text.rdbuf());
   const std::vector<std::string> asked = {"--help"};
   command.run(asked);

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "tidemark/base/error.h"
+#include "tidemark/base/text.h"
 #include "tidemark/plan/check.h"
 #include "tidemark/plan/csv.h"
 #include "tidemark/plan/picture.h"
@@ -128,7 +129,7 @@ class WholeFile {
 
   void write(const std::function<void(std::ostream&)>& writer) {
     if (direct_) {
-      std::ostringstream text;
+      TextStream text;
       writer(text);
       text_ = text.str();
     } else {

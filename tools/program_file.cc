@@ -6,13 +6,14 @@
 #include <sstream>
 
 #include "tidemark/base/error.h"
+#include "tidemark/base/text.h"
 #include "tidemark/ops/text.h"
 
 namespace tidemark::tools {
 
 std::string read_text(const std::string& path, const char* command) {
   std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
+  TextStream text;
   // A folder opens, and fails at the first byte.
   if (in) in.peek();
   if (!in && !in.eof())

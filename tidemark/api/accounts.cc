@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "tidemark/api/tape.h"
+#include "tidemark/base/lock.h"
 #include "tidemark/base/made_once.h"
 
 namespace tidemark::detail {
@@ -44,7 +45,7 @@ struct Lines {
 
 // Never destroyed: functions and tapes in static storage go after main.
 struct AllFunctions {
-  std::mutex lock;
+  Mutex lock;
   Lines lines;
   std::vector<FunctionLine> accounts;
 
@@ -55,7 +56,7 @@ struct AllFunctions {
 };
 
 struct AllTapes {
-  std::mutex lock;
+  Mutex lock;
   Lines lines;
   TapeAccount* first = nullptr;
 

@@ -298,7 +298,7 @@ Tensors run_recomputed(const Tensors& given, const TensorFunction& f, Source at)
   if (tracing()) return trace_recomputed(inputs, f, at);
   inputs = own_handles(inputs, at);
   if (!taping()) return f(inputs);
-  put_generator_in_variable();  // So that draws are repeated.
+  (void)generator_as_variable();  // So that draws are repeated.
   const auto before = std::make_shared<VariableShadow>();
   Tensors results;
   std::vector<TapeId> read, variables;

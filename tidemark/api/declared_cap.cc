@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "tidemark/api/tensor_state.h"
+#include "tidemark/base/lock.h"
 #include "tidemark/base/made_once.h"
 #include "tidemark/device/account.h"
 
@@ -12,7 +13,7 @@ namespace memory {
 
 // All that there are. Never destroyed, as buffers in static storage go after main.
 struct DeclaredCaps {
-  std::mutex lock;
+  Mutex lock;
   std::vector<const DeclaredCap*> list;
 
   static DeclaredCaps& get() {

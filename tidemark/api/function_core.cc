@@ -9,6 +9,7 @@
 #include "tidemark/api/trace_cache.h"
 #include "tidemark/api/variable_state.h"
 #include "tidemark/base/output.h"
+#include "tidemark/base/text.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/ops/text.h"
 
@@ -141,7 +142,7 @@ void FunctionCore::clear_cache() const { cache_->clear(); }
 
 std::string FunctionCore::report() const {
   const auto traces = cache_->all();
-  std::ostringstream out;
+  TextStream out;
   out << function_.title() << ", " << traces.size() << " traces\n";
   for (const auto& trace : traces) {
     for (const NumberMet& number : trace->traced.numbers)

@@ -17,24 +17,30 @@ double milliseconds_since(std::chrono::steady_clock::time_point start) {
       .count();
 }
 
-// Functions this thread is tracing now, innermost last.
-thread_local std::vector<const void*> tracing_now;
-constexpr size_t kMostNested = 64;
+constexpr int kMostNested = 64, kMostOfOne = 15;
 // Views come with any strides: how programs lie is kept for this many kinds of arguments.
 constexpr size_t kMostPlacements = 32;
 
 }  // namespace
 
-TracingNow::TracingNow(const TraceableFunction& function, Source at) {
-  if (std::count(tracing_now.begin(), tracing_now.end(), &function) >= 16 ||
-      tracing_now.size() >= kMostNested) {
+// A list on the stacks, which is there before and after every other object of a thread.
+constinit thread_local const TracingNow* TracingNow::innermost_ = nullptr;
+
+TracingNow::TracingNow(const TraceableFunction& function, Source at)
+    : function_(&function), outer_(innermost_) {
+  int nested = 0, same = 0;
+  for (const TracingNow* each = outer_; each != nullptr; each = each->outer_) {
+    ++nested;
+    same += each->function_ == &function ? 1 : 0;
+  }
+  if (nested >= kMostNested || same > kMostOfOne) {
     throw UserError(cat(function.title(), " calls itself while it is traced, without an end"), at,
                     "a branch of td::cond is traced whether or not it is taken; write the "
                     "recursion as td::while_loop, or pass the depth as td::Static<int>");
   }
-  tracing_now.push_back(&function);
+  innermost_ = this;
 }
-TracingNow::~TracingNow() { tracing_now.pop_back(); }
+TracingNow::~TracingNow() { innermost_ = outer_; }
 
 // ---- programs -----------------------------------------------------------------------------------
 

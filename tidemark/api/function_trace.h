@@ -13,6 +13,7 @@
 #include "tidemark/api/call_types.h"
 #include "tidemark/api/recorded_call.h"
 #include "tidemark/api/traced_function.h"
+#include "tidemark/base/lock.h"
 #include "tidemark/compile/pipeline.h"
 #include "tidemark/device/threads.h"
 
@@ -52,7 +53,7 @@ class Programs {
   std::shared_ptr<const CompiledFunction> known(const ProgramKey& key);
   void drop_beyond(int64_t limit_bytes);
 
-  mutable std::mutex lock_;
+  mutable Mutex lock_;
   Table table_;
   Table::value_type* last_ = nullptr;  // The one used last: looked at first.
   PlacementTable placements_;          // By keys without the sizes.
@@ -98,6 +99,11 @@ class TracingNow {
   ~TracingNow();
   TracingNow(const TracingNow&) = delete;
   TracingNow& operator=(const TracingNow&) = delete;
+
+ private:
+  static constinit thread_local const TracingNow* innermost_;
+  const TraceableFunction* function_;
+  const TracingNow* outer_;
 };
 
 struct TraceOptions {

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "tidemark/api/plan_data.h"
+#include "tidemark/base/text.h"
 #include "tidemark/run/treeverse.h"
 
 namespace tidemark {
@@ -109,7 +110,7 @@ std::string peak_table(const std::vector<PlanTensor>& tensors, size_t most) {
 }  // namespace
 
 std::string Plan::explain() const {
-  std::ostringstream out;
+  TextStream out;
   out << data_->title << " needs " << peak() << " at once (" << peak().count << " bytes)";
   for (int i = 0; i < kByteClasses; ++i) {
     if (data_->classes[i] == 0) continue;
@@ -138,7 +139,7 @@ std::string Plan::explain() const {
 }
 
 std::string Plan::to_text() const {
-  std::ostringstream out;
+  TextStream out;
   out << explain() << "  load " << load() << ", arena "
       << Bytes(data_->compiled->program->arena_bytes) << ", threads "
       << data_->compiled->program->threads << "\n  steps:\n";

@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <map>
+#include <mutex>
+#include <optional>
 
 #include "tidemark/api/create.h"
 #include "tidemark/api/ops.h"
 #include "tidemark/api/trace.h"
+#include "tidemark/base/lock.h"
+#include "tidemark/base/made_once.h"
 #include "tidemark/ops/structure.h"
 #include "tidemark/ops/typing.h"
 #include "tidemark/passes/passes.h"
@@ -134,6 +138,33 @@ uint32_t read_by_traced_rule(const OpDef& op, const Attrs& attrs,
   return read;
 }
 
+// What rules read, by op and kind of operands; bounded. One table of several, so that threads
+// seldom meet. Never destroyed: destructors of users' thread_local and static objects may still use
+// tapes.
+class KnownReads {
+ public:
+  static KnownReads& of(const OpDef& op) {
+    constexpr size_t kTables = 16;
+    static constinit MadeOnce<KnownReads> tables[kTables];
+    return tables[reinterpret_cast<uintptr_t>(&op) / alignof(OpDef) / 8 % kTables].get();
+  }
+  std::optional<uint32_t> find(const std::vector<int64_t>& key) {
+    const std::lock_guard guard(lock_);
+    const auto found = reads_.find(key);
+    return found == reads_.end() ? std::nullopt : std::optional(found->second);
+  }
+  void add(std::vector<int64_t> key, uint32_t read) {
+    constexpr size_t kMost = 1024;
+    const std::lock_guard guard(lock_);
+    if (reads_.size() >= kMost) reads_.clear();
+    reads_.emplace(std::move(key), read);
+  }
+
+ private:
+  Mutex lock_;
+  std::map<std::vector<int64_t>, uint32_t> reads_;
+};
+
 }  // namespace
 
 uint32_t read_by_rule(const OpDef& op, const Attrs& attrs, std::span<const TensorType> operands,
@@ -145,12 +176,10 @@ uint32_t read_by_rule(const OpDef& op, const Attrs& attrs, std::span<const Tenso
   for (size_t i = 0; i < operands.size(); ++i)
     key.push_back(operands[i].shape.rank() * 8 + (operands[i].shape == result.shape ? 4 : 0) +
                   (wanted[i] ? 2 : 0) + (operands[i].dtype == result.dtype ? 1 : 0));
-  thread_local std::map<std::vector<int64_t>, uint32_t> known;
-  if (const auto found = known.find(key); found != known.end()) return found->second;
+  KnownReads& known = KnownReads::of(op);
+  if (const std::optional<uint32_t> found = known.find(key)) return *found;
   const uint32_t read = read_by_traced_rule(op, attrs, operands, result, wanted);
-  constexpr size_t most = 4096;
-  if (known.size() >= most) known.clear();
-  known.emplace(std::move(key), read);
+  known.add(std::move(key), read);
   return read;
 }
 

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "tidemark/api/create.h"
+#include "tidemark/api/draws.h"
 #include "tidemark/api/ops.h"
 #include "tidemark/api/tensor_state.h"
 #include "tidemark/api/trace.h"
@@ -18,6 +19,8 @@
 namespace tidemark::random {
 namespace {
 
+using detail::DrawsToKeep;
+
 // Initializers draw from a sequence of their own: a function runs them all before it runs, eager
 // code runs each where its Variable is first read, between the draws of the program.
 enum Sequence : size_t { program_draws = 0, initializer_draws = 1 };
@@ -28,6 +31,10 @@ enum Sequence : size_t { program_draws = 0, initializer_draws = 1 };
 std::atomic<uint64_t> global_seed{0};
 std::atomic<uint64_t> global_draws[2]{0, 0};
 constinit std::atomic<bool> in_variable{false};
+
+std::vector<int64_t> words_after_seed(uint64_t seed) {
+  return {static_cast<int64_t>(Key(seed).value()), 0, 0};
+}
 
 std::vector<int64_t> generator_words() {
   return {static_cast<int64_t>(Key(global_seed.load(std::memory_order_relaxed)).value()),
@@ -60,13 +67,41 @@ uint64_t next_key() {
   const Sequence sequence = detail::RunsInitializer::now() ? initializer_draws : program_draws;
   if (!in_variable.load(std::memory_order_acquire)) {
     const uint64_t draw = global_draws[sequence].fetch_add(1, std::memory_order_relaxed);
-    return key_of_draw(Key(global_seed.load(std::memory_order_relaxed)).value(), sequence, draw);
+    const uint64_t key = Key(global_seed.load(std::memory_order_relaxed)).value();
+    DrawsToKeep::note(static_cast<int64_t>(key), sequence, static_cast<int64_t>(draw));
+    return key_of_draw(key, sequence, draw);
   }
   const std::lock_guard guard(detail::VariableState::of(generator())->lock);
   std::vector<int64_t> words = generator().value().to_vector<int64_t>();
   const int64_t draw = words[1 + sequence]++;
   generator().assign(constant(words));
+  DrawsToKeep::note(words[0], sequence, draw);
   return key_of_draw(static_cast<uint64_t>(words[0]), sequence, static_cast<uint64_t>(draw));
+}
+
+// Sets a sequence back to its draw `first` where nobody has drawn after the `count` from there.
+void give_back(int64_t key, size_t sequence, int64_t first, int64_t count) noexcept {
+  if (!in_variable.load(std::memory_order_acquire)) {
+    auto expected = static_cast<uint64_t>(first + count);
+    global_draws[sequence].compare_exchange_strong(expected, static_cast<uint64_t>(first));
+    return;
+  }
+  const detail::VariableState& state = *detail::VariableState::of(generator());
+  const std::lock_guard guard(state.lock);
+  const detail::TensorState& value = *detail::TensorState::of(state.value);
+  auto* const words = reinterpret_cast<int64_t*>(value.array.data);
+  const bool is_last = words[0] == key && words[1 + sequence] == first + count;
+  if (!is_last || detail::ReplayVariables::standing_for(state) != nullptr) return;
+  if (detail::is_sole(value)) {
+    words[1 + sequence] = first;
+    return;
+  }
+  try {  // Somebody holds the state as it is now.
+    std::vector<int64_t> before(words, words + 3);
+    before[1 + sequence] = first;
+    generator().assign(constant(before));
+  } catch (...) {  // Without memory for it the numbers stay taken.
+  }
 }
 
 Tensor folded(const Tensor& key, const Tensor& data, Source at) {
@@ -102,8 +137,12 @@ Tensor draw(const NamedOp& op, const Shape& shape, DType dtype, const std::optio
             Parameter a, Parameter b, Source at) {
   AxisList sizes;
   for (const Dim dim : shape) sizes.push_back(dim.is_traced() ? dim.word() : int64_t{dim});
+  DrawsToKeep draws;
   const Tensor operands[] = {key_or_next(key, at)};
-  return detail::apply_op(def_of(&op), operands, Attrs().add(sizes).add(dtype).add(a).add(b), at);
+  Tensor drawn =
+      detail::apply_op(def_of(&op), operands, Attrs().add(sizes).add(dtype).add(a).add(b), at);
+  draws.keep();
+  return drawn;
 }
 
 void check_float(DType dtype, const char* op, Source at) {
@@ -136,10 +175,11 @@ Key Key::fold_in(const Operand& data) const {
 }
 
 void seed(uint64_t seed) {
+  // First what may fail.
+  if (in_variable.load(std::memory_order_acquire) || detail::tracing())
+    generator().assign(constant(words_after_seed(seed)));
   global_seed.store(seed, std::memory_order_relaxed);
   for (std::atomic<uint64_t>& draws : global_draws) draws.store(0, std::memory_order_relaxed);
-  if (in_variable.load(std::memory_order_acquire) || detail::tracing())
-    generator().assign(constant(generator_words()));
 }
 
 Tensor state(Source at) {
@@ -216,7 +256,10 @@ Tensor bernoulli(const Shape& shape, BernoulliOptions options, Source at) {
 
 Tensor bernoulli(const Operand& p, const Shape& shape, Source at) {
   if (p.tensor() == nullptr) return bernoulli(shape, {.p = p.real()}, at);
-  return less(uniform(shape, {}, at), p, at);
+  DrawsToKeep draws;
+  Tensor drawn = less(uniform(shape, {}, at), p, at);
+  draws.keep();
+  return drawn;
 }
 
 Tensor permutation(int64_t n, PermutationOptions options, Source at) {
@@ -230,6 +273,20 @@ Tensor permutation(int64_t n, PermutationOptions options, Source at) {
 
 namespace tidemark::detail {
 
-void put_generator_in_variable() { random::generator(); }
+Variable generator_as_variable() { return random::generator(); }
+std::optional<Variable> generator_if_variable() {
+  if (!random::in_variable.load(std::memory_order_acquire)) return std::nullopt;
+  return random::generator();
+}
+
+constinit thread_local DrawsToKeep* DrawsToKeep::current_ = nullptr;
+
+void DrawsToKeep::give_back() noexcept {
+  for (size_t sequence = 0; sequence < std::size(taken_); ++sequence) {
+    const Taken& taken = taken_[sequence];
+    if (taken.count > 0 && taken.in_a_row)
+      random::give_back(taken.key, sequence, taken.first, taken.count);
+  }
+}
 
 }  // namespace tidemark::detail

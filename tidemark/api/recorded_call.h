@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tidemark/api/function_core.h"
+#include "tidemark/base/lock.h"
 
 namespace tidemark::detail {
 
@@ -29,7 +30,7 @@ class FunctionPairs {
                                                    const std::vector<bool>& wanted, Source at);
 
  private:
-  std::mutex lock_;
+  Mutex lock_;
   std::map<std::pair<std::vector<int64_t>, std::vector<bool>>, std::shared_ptr<const FunctionPair>>
       pairs_;
 };

@@ -11,6 +11,7 @@
 
 #include "tidemark/api/accounts.h"
 #include "tidemark/api/function_trace.h"
+#include "tidemark/base/lock.h"
 
 namespace tidemark::detail {
 
@@ -70,7 +71,7 @@ class TraceCache {
   void note_held();
 
   const TraceableFunction& function_;
-  mutable std::mutex lock_;
+  mutable Mutex lock_;
   std::vector<std::shared_ptr<FunctionTrace>> traces_;  // Most recently used first.
   std::shared_ptr<const ReadyFunction> last_;  // Of the last call, if its trace is the first above.
   int64_t made_ = 0, evictions_ = 0, in_a_row_ = 0;

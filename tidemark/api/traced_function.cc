@@ -11,6 +11,7 @@
 #include "tidemark/api/over_budget.h"
 #include "tidemark/api/plan_data.h"
 #include "tidemark/api/variable_state.h"
+#include "tidemark/base/lock.h"
 #include "tidemark/compile/eager.h"
 #include "tidemark/compile/pipeline.h"
 #include "tidemark/device/threads.h"
@@ -22,7 +23,7 @@ namespace tidemark::detail {
 
 int64_t CompiledFunction::bytes() const {
   return static_cast<int64_t>(sizeof(*this) + parameters.capacity() * sizeof(Parameter) +
-                              written.capacity() * sizeof(VariableState*) +
+                              variables.capacity() * sizeof(Locked) +
                               recomputed.capacity() * sizeof(RecomputedBytes)) +
          held_bytes(*program);
 }
@@ -180,13 +181,14 @@ void prepare_calls(const TracedFunction& traced, CompiledFunction& compiled) {
       ++compiled.numbers;
     }
   }
-  for (const compile::Interface::Result& result : traced.interface.results) {
-    if (result.updates < 0) continue;
-    compiled.written.push_back(
-        traced.parameters[static_cast<size_t>(result.updates)].variable.get());
-  }
-  std::sort(compiled.written.begin(), compiled.written.end(),
-            [](const auto* a, const auto* b) { return a->id < b->id; });
+  std::vector<bool> written(traced.parameters.size());
+  for (const compile::Interface::Result& result : traced.interface.results)
+    if (result.updates >= 0) written[static_cast<size_t>(result.updates)] = true;
+  for (size_t i = 0; i < traced.parameters.size(); ++i)
+    if (VariableState* const variable = traced.parameters[i].variable.get())
+      compiled.variables.push_back({variable, written[i]});
+  std::sort(compiled.variables.begin(), compiled.variables.end(),
+            [](const auto& a, const auto& b) { return a.variable->id < b.variable->id; });
 }
 
 }  // namespace
@@ -251,6 +253,40 @@ std::shared_ptr<CompiledFunction> compile_function(const TracedFunction& traced,
 
 namespace {
 
+// The locks of a call's Variables, always taken in one order: all of them while it binds their
+// values, so that it sees one moment, and those that it writes until it has.
+class VariableLocks {
+ public:
+  explicit VariableLocks(const std::vector<CompiledFunction::Locked>& list) : list_(list) {}
+  ~VariableLocks() {
+    release([](const CompiledFunction::Locked&) { return true; });
+  }
+  VariableLocks(const VariableLocks&) = delete;
+  VariableLocks& operator=(const VariableLocks&) = delete;
+
+  void take_all() {
+    for (const CompiledFunction::Locked& each : list_) each.variable->lock.lock();
+    held_ = Held::all;
+  }
+  void keep_written() {
+    release([](const CompiledFunction::Locked& each) { return !each.written; });
+    held_ = Held::written;
+  }
+
+ private:
+  enum class Held : uint8_t { none, written, all };
+  template <class Which>
+  void release(Which which) {
+    for (const CompiledFunction::Locked& each : list_) {
+      const bool held = held_ == Held::all || (held_ == Held::written && each.written);
+      if (held && which(each)) each.variable->lock.unlock();
+    }
+  }
+
+  const std::vector<CompiledFunction::Locked>& list_;
+  Held held_ = Held::none;
+};
+
 // One call: binds what it is given to the program's registers, takes its memory, runs. Nothing of
 // it is on the heap where there are few parameters and results.
 class Call {
@@ -264,21 +300,28 @@ class Call {
         options_(options),
         at_(at),
         registers_(static_cast<size_t>(program_.registers)),
-        numbers_(compiled.numbers) {}
+        numbers_(compiled.numbers),
+        locks_(compiled.variables) {}
 
   InlineList<Tensor, 4> run() {
     for (const NumberCheck& check : traced_.checks)
       if (check.leaf >= 0) check_number(check);
-    for (VariableState* variable : compiled_.written) locks_.emplace_back(variable->lock);
+    const ForkGate::Inside inside;
+    make_first_values();
+    locks_.take_all();
     bind_parameters();
     take_memory();
+    locks_.keep_written();
     if (options_.profile == nullptr) {
       const SourceScope scope(at_);
       run::execute(program_, registers_);
     } else {
       run_measured(*options_.profile);
     }
-    return commit();
+    InlineList<Tensor, 4> given = commit();
+    first_values_.keep();
+    compiled_.has_first_values.store(true, std::memory_order_release);
+    return given;
   }
 
  private:
@@ -307,8 +350,15 @@ class Call {
     check_fits(given.item<int64_t>(at_), check.dtype, check.op, check.at);
   }
 
-  // Where each parameter lies. Variables get their first value here, which may be a call of its
-  // own.
+  // Initializers run users' code, which may be calls of their own: no Variable is locked for it.
+  void make_first_values() const {
+    if (compiled_.has_first_values.load(std::memory_order_acquire)) return;
+    // In the order in which they are first read, as eager code makes them.
+    for (const Trace::Parameter& parameter : traced_.parameters)
+      if (parameter.variable != nullptr) (void)read_variable(*parameter.variable, at_);
+  }
+
+  // Where each parameter lies.
   void bind_parameters() {
     size_t numbers = 0;
     for (size_t i = 0; i < compiled_.parameters.size(); ++i) {
@@ -479,6 +529,7 @@ class Call {
     state.array.strides = contiguous_strides(result.shape);
   }
 
+  FirstValues first_values_;  // Goes last, when nothing of the call holds a Variable's value.
   const TracedFunction& traced_;
   const CompiledFunction& compiled_;
   const run::Program& program_;
@@ -487,7 +538,7 @@ class Call {
   Source at_;
   SmallVec<std::byte*, 16> registers_;
   SmallVec<uint64_t, 4> numbers_;
-  std::vector<std::unique_lock<std::recursive_mutex>> locks_;
+  VariableLocks locks_;
   InlineList<Bound, 4> variables_;
   InlineList<Tensor, 4> results_;
   Tensor arena_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <span>
 #include <string>
@@ -86,8 +87,14 @@ struct CompiledFunction {
     int32_t leaf = -1;      // Of an argument or a number.
   };
   std::vector<Parameter> parameters;
-  std::vector<VariableState*> written;  // In the order of their numbers, as they are locked.
-  size_t numbers = 0;                   // Parameters of that kind.
+  // Its Variables in the order of their numbers, as they are locked.
+  struct Locked {
+    VariableState* variable = nullptr;
+    bool written = false;
+  };
+  std::vector<Locked> variables;
+  mutable std::atomic<bool> has_first_values{false};  // All of these; a call has succeeded.
+  size_t numbers = 0;                                 // Parameters of that kind.
   std::vector<RecomputedBytes> recomputed;
 
   // About what it takes in memory.

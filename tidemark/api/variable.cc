@@ -1,5 +1,6 @@
 #include "tidemark/api/variable.h"
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <ostream>
@@ -11,6 +12,7 @@
 #include "tidemark/api/tensor_state.h"
 #include "tidemark/api/trace.h"
 #include "tidemark/api/variable_state.h"
+#include "tidemark/base/lock.h"
 #include "tidemark/compile/eager.h"
 #include "tidemark/ops/typing.h"
 
@@ -18,7 +20,7 @@ namespace tidemark {
 namespace detail {
 namespace {
 
-using Guard = std::lock_guard<std::recursive_mutex>;
+using Guard = std::lock_guard<RecursiveMutex>;
 
 uint64_t next_id() {
   static std::atomic<uint64_t> last{0};
@@ -61,6 +63,19 @@ Tensor replaced(const VariableState& state, Tensor value, Source at) {
   return std::exchange(state.value, std::move(fresh));
 }
 
+// What the initializer gives. It may read other Variables, not this one.
+Tensor initial_value(const VariableState& state) {
+  struct Initializing {
+    explicit Initializing(bool& now) : now(now) { now = true; }
+    ~Initializing() { now = false; }
+    bool& now;
+  };
+  const Initializing now(state.initializing);
+  const SourceScope scope(state.at);  // Its bytes are charged to the line that declared it.
+  const RunsInitializer draws;
+  return tensor_of(state.initializer(state.shape, state.dtype), state.at, state.dtype);
+}
+
 // Under the lock: the value of a declared Variable, made now if it has none.
 void initialize(const VariableState& state, Source at) {
   if (state.value.has_value()) return;
@@ -68,23 +83,17 @@ void initialize(const VariableState& state, Source at) {
     throw UserError(cat(called(state), " is read by its own initializer"), at,
                     "an initializer gets the shape and the dtype, and makes the value of these");
   }
-  state.initializing = true;
-  Tensor made;
-  try {
-    const SourceScope scope(state.at);  // Its bytes are charged to the line that declared it.
-    const RunsInitializer draws;
-    made = tensor_of(state.initializer(state.shape, state.dtype), state.at, state.dtype);
-  } catch (...) {
-    state.initializing = false;
-    throw;
-  }
-  state.initializing = false;
+  FirstValues::expect();
+  DrawsToKeep draws;
+  Tensor made = initial_value(state);
   const TensorType type = type_of(made, state.at);
   if (type.shape != state.shape) {
     throw UserError(cat(called(state), " is ", state.type(), ", its initializer gave ", type), at,
                     "make a tensor of the shape the initializer is given");
   }
   replaced(state, std::move(made), state.at);
+  FirstValues::note(state);
+  draws.keep();
 }
 
 void check_type(const VariableState& state, const TensorType& type, const char* what,
@@ -132,6 +141,20 @@ VariableState::~VariableState() { disown(value); }
 constinit thread_local bool RunsInitializer::now_ = false;
 constinit thread_local VariableShadow* KeepVariables::current_ = nullptr;
 constinit thread_local VariableShadow* ReplayVariables::current_ = nullptr;
+constinit thread_local FirstValues* FirstValues::current_ = nullptr;
+
+void FirstValues::forget() noexcept {
+  for (; !made_.empty(); made_.pop_back()) {
+    const VariableState& state = *made_.back();
+    const Guard guard(state.lock);
+    if (!state.value.has_value()) continue;
+    // What another thread has read meanwhile stays, and so do the draws.
+    if (is_sole(*TensorState::of(state.value)))
+      state.value = {};
+    else
+      draws_.keep();
+  }
+}
 
 namespace {
 
@@ -335,11 +358,75 @@ void Variable::scatter_update(const Operand& indices, const Operand& updates) co
       *state_, [&](const Operand& current) { return put(current, indices, updates, at); }, at);
 }
 
-bool detail::assigns_in_place(const Variable& variable) {
+// ---- several at one moment ----------------------------------------------------------------------
+
+namespace detail {
+
+namespace {
+
+// Each once, in the order in which all who lock several do.
+std::vector<std::shared_ptr<VariableState>> in_lock_order(std::span<const Variable> variables) {
+  std::vector<std::shared_ptr<VariableState>> states;
+  states.reserve(variables.size());
+  for (const Variable& variable : variables) states.push_back(VariableState::of(variable));
+  std::sort(states.begin(), states.end(),
+            [](const auto& a, const auto& b) { return a->id < b->id; });
+  states.erase(std::unique(states.begin(), states.end()), states.end());
+  return states;
+}
+
+}  // namespace
+
+VariablesTogether::VariablesTogether(std::span<const Variable> variables)
+    : locked_(in_lock_order(variables)) {
+  for (const auto& state : locked_) state->lock.lock();
+}
+
+VariablesTogether::~VariablesTogether() {
+  for (const auto& state : locked_) state->lock.unlock();
+}
+
+bool VariablesTogether::can_fill(const Variable& variable) const {
   const VariableState& state = *VariableState::of(variable);
-  const Guard guard(state.lock);
   return state.value.has_value() && is_sole(*TensorState::of(state.value));
 }
+
+std::span<std::byte> VariablesTogether::fill(const Variable& variable) const noexcept {
+  TensorState& value = *TensorState::of(VariableState::of(variable)->value);
+  value.tape_id = 0;
+  const int64_t bytes = value.array.size() * size_of(value.array.dtype);
+  return {value.array.data, static_cast<size_t>(bytes)};
+}
+
+void VariablesTogether::put(const Variable& variable, NextValue& next) const noexcept {
+  VariableState& state = *VariableState::of(variable);
+  if (!state.shaped.load(std::memory_order_acquire)) {
+    state.shape = std::move(next.shape);
+    state.shaped.store(true, std::memory_order_release);
+  }
+  disown(state.value);
+  next.value = std::exchange(state.value, adopted(std::move(next.value)));
+}
+
+std::vector<Tensor> values_together(std::span<const Variable> variables,
+                                    const std::function<void()>& meanwhile, Source at) {
+  std::vector<Tensor> values;
+  values.reserve(variables.size());
+  // First values first: initializers run users' code, for which no other Variable is locked.
+  for (const Variable& variable : variables) (void)variable.value(at);
+  const VariablesTogether together(variables);
+  for (const Variable& variable : variables) values.push_back(variable.value(at));
+  meanwhile();
+  return values;
+}
+
+void forget_shape(const Variable& variable) noexcept {
+  VariableState& state = *VariableState::of(variable);
+  const Guard guard(state.lock);
+  if (!state.value.has_value()) state.shaped.store(false, std::memory_order_release);
+}
+
+}  // namespace detail
 
 Tensor Variable::value(Source at) const { return detail::read_variable(*state_, at); }
 Tensor Variable::operator[](const Slices& index) const { return value(index.at)[index]; }

@@ -10,7 +10,9 @@
 #include <iosfwd>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "tidemark/api/tensor.h"
 
@@ -82,8 +84,45 @@ class Variable {
 };
 
 namespace detail {
-// Whether it has a value that nobody else holds, so that an assignment takes no bytes.
-bool assigns_in_place(const Variable& variable);
+
+// The values of all of them at one moment: no assignment and no compiled step of another thread
+// comes between. `meanwhile` runs at that moment too.
+std::vector<Tensor> values_together(std::span<const Variable> variables,
+                                    const std::function<void()>& meanwhile, Source at);
+
+// Variables that are assigned at one moment, all or none: locked for its life. What can fail is
+// done by the caller first; the assignments cannot.
+class VariablesTogether {
+ public:
+  explicit VariablesTogether(std::span<const Variable> variables);
+  ~VariablesTogether();
+  VariablesTogether(const VariablesTogether&) = delete;
+  VariablesTogether& operator=(const VariablesTogether&) = delete;
+
+  // Whether it has a value that nobody else holds, so that it can be written where it lies.
+  bool can_fill(const Variable& variable) const;
+  // The bytes of such a value, to be written.
+  std::span<std::byte> fill(const Variable& variable) const noexcept;
+  // A value that nobody else holds, dense, in bytes of its own and of the Variable's dtype, and its
+  // shape, which a Variable without one takes. The old value is given back, to be dropped later.
+  struct NextValue {
+    Tensor value;
+    Shape shape;
+  };
+  void put(const Variable& variable, NextValue& next) const noexcept;
+
+ private:
+  std::vector<std::shared_ptr<VariableState>> locked_;
+};
+
+// The Variable that the state of the global random generator stands in: made now, or only where
+// there is one already.
+Variable generator_as_variable();
+std::optional<Variable> generator_if_variable();
+
+// Undoes the set_shape of a Variable that has no value yet.
+void forget_shape(const Variable& variable) noexcept;
+
 }  // namespace detail
 
 // Its name, its type and its value.

@@ -9,8 +9,11 @@
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "tidemark/api/draws.h"
 #include "tidemark/api/variable.h"
+#include "tidemark/base/lock.h"
 
 namespace tidemark::detail {
 
@@ -21,7 +24,7 @@ struct VariableState : std::enable_shared_from_this<VariableState> {
   ~VariableState();
 
   // Recursive, so that an initializer that reads its own Variable is told so.
-  mutable std::recursive_mutex lock;
+  mutable RecursiveMutex lock;
   mutable Tensor value;  // Dense, of class `variables`. Nothing before the first use of a declared
                          // Variable.
   mutable bool initializing = false;
@@ -98,8 +101,40 @@ class RunsInitializer {
   bool outer_;
 };
 
-// From now on the state of the global random generator stands in a Variable, as other state does.
-void put_generator_in_variable();
+// In its life Variables that get their first value on this thread are noted. Unless they are kept
+// they lose it again, and what their initializers drew is given back.
+class FirstValues {
+ public:
+  FirstValues() : outer_(std::exchange(current_, this)) {}
+  ~FirstValues() {
+    current_ = outer_;
+    if (!kept_) forget();
+  }
+  FirstValues(const FirstValues&) = delete;
+  FirstValues& operator=(const FirstValues&) = delete;
+  void keep() {
+    kept_ = true;
+    draws_.keep();
+  }
+  // Before one is made; throws where there is no memory to note it.
+  static void expect() {
+    for (FirstValues* each = current_; each != nullptr; each = each->outer_)
+      each->made_.reserve(each->made_.size() + 1);
+  }
+  static void note(const VariableState& state) noexcept {
+    for (FirstValues* each = current_; each != nullptr; each = each->outer_)
+      each->made_.push_back(state.shared_from_this());
+  }
+
+ private:
+  void forget() noexcept;
+
+  static constinit thread_local FirstValues* current_;
+  std::vector<std::shared_ptr<const VariableState>> made_;
+  DrawsToKeep draws_;
+  bool kept_ = false;
+  FirstValues* outer_;
+};
 
 // A UserError where the Variable has no shape yet.
 void need_shape(const VariableState& state, Source at);

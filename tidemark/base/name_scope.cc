@@ -9,6 +9,7 @@
 #include <string>
 
 #include "tidemark/base/error.h"
+#include "tidemark/base/lock.h"
 
 namespace tidemark {
 namespace {
@@ -27,7 +28,7 @@ constexpr size_t kBuckets = 4096;
 constinit std::array<std::atomic<const Layer*>, kBuckets> buckets = {};
 constinit std::array<std::atomic<const Layer*>, detail::kMostLayers> by_number = {};
 constinit uint32_t count = 0;  // Guarded by `adding`.
-constinit std::mutex adding;
+constinit Mutex adding;
 
 const Layer* find(const Layer* first, uint32_t parent, std::string_view name) {
   for (const Layer* layer = first; layer != nullptr; layer = layer->next)

@@ -4,6 +4,9 @@
 #include <mutex>
 #include <utility>
 
+#include "tidemark/base/lock.h"
+#include "tidemark/base/made_once.h"
+
 namespace tidemark {
 namespace {
 
@@ -11,7 +14,7 @@ namespace {
 // itself. Never destroyed, so that static destructors may print.
 template <class Function>
 struct Sink {
-  std::recursive_mutex lock;
+  RecursiveMutex lock;
   std::function<Function> callback;
 
   void set(std::function<Function> next) {
@@ -21,13 +24,13 @@ struct Sink {
 };
 
 Sink<void(std::string_view)>& print_sink() {
-  static auto& sink = *new Sink<void(std::string_view)>;
-  return sink;
+  static constinit MadeOnce<Sink<void(std::string_view)>> sink;
+  return sink.get();
 }
 
 Sink<void(std::string_view, Source)>& warning_sink() {
-  static auto& sink = *new Sink<void(std::string_view, Source)>;
-  return sink;
+  static constinit MadeOnce<Sink<void(std::string_view, Source)>> sink;
+  return sink.get();
 }
 
 }  // namespace

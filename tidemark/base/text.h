@@ -9,10 +9,17 @@
 
 namespace tidemark {
 
+// A stream into a string. Where the heap has no room it throws std::bad_alloc; a std::ostringstream
+// would swallow that and give a part of the text.
+class TextStream : public std::ostringstream {
+ public:
+  TextStream() { exceptions(std::ios_base::badbit); }
+};
+
 // Everything streamed into one string: cat("axis ", axis, " of ", rank).
 template <class... Parts>
 std::string cat(const Parts&... parts) {
-  std::ostringstream out;
+  TextStream out;
   (out << ... << parts);
   return out.str();
 }

@@ -13,10 +13,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tidemark/base/environment.h"
+#include "tidemark/base/lock.h"
 #include "tidemark/base/made_once.h"
 #include "tidemark/device/cpu/features.h"
 #include "tidemark/device/fork.h"
-#include "tidemark/device/lock.h"
 #include "tidemark/emit/llvm/jit.h"
 #include "tidemark/emit/tile/tile.h"
 
@@ -24,11 +25,11 @@ namespace tidemark::compile {
 namespace {
 
 Emitter emitter_from_environment() {
-  const char* text = std::getenv("TIDEMARK_KERNELS");
-  const std::string_view wanted = text == nullptr ? "" : text;
-  if (wanted == "tile") return Emitter::tile;
-  if (wanted == "llvm") return Emitter::llvm;
-  if (wanted == "checked") return Emitter::checked;
+  constexpr std::string_view kNames[] = {"automatic", "llvm", "tile", "checked"};
+  constexpr Emitter kEmitters[] = {Emitter::automatic, Emitter::llvm, Emitter::tile,
+                                   Emitter::checked};
+  const int asked = environment_choice("TIDEMARK_KERNELS", kNames);
+  if (asked >= 0) return kEmitters[asked];
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   // Sanitizers cannot see into machine code, so the interpreter checks every access instead.
   return Emitter::checked;
@@ -73,7 +74,7 @@ using Kernels = std::unordered_map<KernelKey, std::unique_ptr<CachedKernel>, Key
 // The map is made under the lock and never destroyed: threads may still run kernels while the
 // process ends.
 struct Table {
-  device::Lock lock;
+  Lock lock;
   std::atomic<bool> hooked{false};
   Kernels* kernels = nullptr;
   SharedKernels* shared = nullptr;

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "tidemark/base/heap.h"
+#include "tidemark/base/lock.h"
 #include "tidemark/compile/kernels.h"
 #include "tidemark/compile/workspace.h"
 #include "tidemark/device/cpu/features.h"
@@ -490,7 +491,7 @@ class ScalarLoopTask final : public run::Task {
       : loop_(std::move(loop)), trips_(trips), counted_(counted) {}
 
   void run(std::byte* const* places, std::byte*) const override {
-    std::call_once(once_, [&] { kernel_ = compile_recurrence(loop_.recurrence, device::isa()); });
+    make_kernel();
     int64_t most = trips_ < 0 ? std::numeric_limits<int64_t>::max() : trips_;
     if (counted_) std::memcpy(&most, places[0], sizeof(most));
     alignas(64) std::array<int64_t, 8> report = {-1};
@@ -510,6 +511,10 @@ class ScalarLoopTask final : public run::Task {
   }
 
  private:
+  void make_kernel() const {
+    const std::lock_guard guard(lock_);
+    if (kernel_ == nullptr) kernel_ = compile_recurrence(loop_.recurrence, device::isa());
+  }
   [[noreturn]] static void fail(const ScalarLoop::Site& site, int64_t index) {
     const int64_t size = site.array.shape[0];
     throw UserError(cat(site.op, ": index ", index, " is out of range for axis 0 of ", site.array),
@@ -519,7 +524,7 @@ class ScalarLoopTask final : public run::Task {
   ScalarLoop loop_;
   int64_t trips_;
   bool counted_;
-  mutable std::once_flag once_;
+  mutable Mutex lock_;  // Of the next.
   mutable std::unique_ptr<Kernel> kernel_;
 };
 

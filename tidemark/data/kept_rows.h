@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "tidemark/base/lock.h"
 #include "tidemark/data/stage.h"
 
 namespace tidemark::data {
@@ -96,8 +97,8 @@ class KeepingStage : public Stage {
   }
 
  private:
-  mutable std::mutex filling_;  // Held while one walk fills it; others wait.
-  mutable std::mutex mutex_;    // Of kept_.
+  mutable LongMutex filling_;  // Held while one walk fills it; others wait.
+  mutable Mutex mutex_;        // Of kept_.
   mutable std::shared_ptr<const KeptRows> kept_;
 };
 

@@ -5,13 +5,11 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
-#include <thread>
 
 #include "tidemark/api/memory.h"
-#include "tidemark/api/mode.h"
-#include "tidemark/api/worker_scope.h"
 #include "tidemark/data/noted.h"
 #include "tidemark/data/stage.h"
+#include "tidemark/data/worker_threads.h"
 
 namespace tidemark::data {
 namespace {
@@ -150,25 +148,29 @@ class MapCursor final : public Cursor {
 // Several at once. Each thread takes the next few elements, in turn, and has a slot from before it
 // takes them until the results are fetched: there are never more groups around than slots, and the
 // one that is being given.
-class ParallelMapCursor final : public Cursor {
+class ParallelMap {
  public:
-  ParallelMapCursor(const MapStage& stage, const MapOptions& options, const Pass& pass)
+  ParallelMap(const MapStage& stage, const MapOptions& options, const Pass& pass)
       : stage_(stage),
         pass_(pass),
         in_order_(options.deterministic),
         input_(stage.input().open(pass)),
-        slots_(static_cast<size_t>(options.parallel)) {}
-  ~ParallelMapCursor() override {
+        slots_(static_cast<size_t>(options.parallel)),
+        threads_(stage) {}
+  ~ParallelMap() {
     {
       const std::scoped_lock lock(mutex_);
       stopped_ = true;
     }
     room_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
+    threads_.join();
   }
+  ParallelMap(const ParallelMap&) = delete;
+  ParallelMap& operator=(const ParallelMap&) = delete;
 
-  std::optional<Element> next() override {
-    if (threads_.empty()) start();
+  const WorkerThreads& threads() const { return threads_; }
+  std::optional<Element> next() {
+    if (threads_.none()) start();
     while (!ended_ && given_from_ == given_.results.size()) {
       ended_ = given_.last;
       if (given_.failure) std::rethrow_exception(std::exchange(given_.failure, nullptr));
@@ -178,7 +180,7 @@ class ParallelMapCursor final : public Cursor {
     if (ended_) return std::nullopt;
     return std::move(given_.results[given_from_++]);
   }
-  void advance(int64_t count) override {
+  void advance(int64_t count) {
     input_->advance(count);
     next_in_ = next_out_ = count;
   }
@@ -198,17 +200,36 @@ class ParallelMapCursor final : public Cursor {
   };
 
   void start() {
-    threads_.reserve(slots_.size());
-    for (size_t i = 0; i < slots_.size(); ++i)
-      threads_.emplace_back(
-          [this, training = nn::is_training(), memory = tidemark::detail::scope_of_this_thread()] {
-            const nn::Training mode(training);
-            const tidemark::detail::WorkerScope scope(memory);
-            while (work()) continue;
-          });
+    threads_.start(slots_.size(), [this, modes = WorkerModes()]() noexcept { work_in(modes); });
   }
 
   // ---- on the threads
+
+  // What fails outside of a group, as for want of memory for the thread's own accounts, is told
+  // when the walk comes to the end of what others make.
+  void work_in(const WorkerModes& modes) noexcept {
+    try {
+      begin_work();
+      modes.run([this] {
+        while (work()) continue;
+      });
+      end_work(nullptr);
+    } catch (...) {
+      end_work(std::current_exception());
+    }
+  }
+  void begin_work() {
+    const std::scoped_lock lock(mutex_);
+    ++working_;
+  }
+  void end_work(const std::exception_ptr& failure) {
+    {
+      const std::scoped_lock lock(mutex_);
+      --working_;
+      if (failure != nullptr) lost_ = failure;
+    }
+    ready_.notify_one();
+  }
 
   // One group from the input to its slot. False when there are no more to take.
   bool work() {
@@ -236,9 +257,9 @@ class ParallelMapCursor final : public Cursor {
     const std::scoped_lock turn(turn_);
     Slot* slot = take_slot();
     if (slot == nullptr) return nullptr;
-    const int64_t most = std::min(wanted_.load(), stage_.group_limit());
     Group& group = slot->group;
     try {
+      const int64_t most = std::min(wanted_.load(), stage_.group_limit());
       while (!group.last && group.taken < most) {
         std::optional<Element> element = input_->next();
         group.last = !element.has_value();
@@ -284,7 +305,8 @@ class ParallelMapCursor final : public Cursor {
   Group fetch() {
     std::unique_lock lock(mutex_);
     Slot* slot = nullptr;
-    ready_.wait(lock, [&] { return (slot = ready()) != nullptr; });
+    ready_.wait(lock, [&] { return (slot = ready()) != nullptr || (lost_ && working_ == 0); });
+    if (slot == nullptr) std::rethrow_exception(lost_);
     Group group = std::exchange(slot->group, {});
     slot->state = Slot::State::free;
     next_out_ = group.number + group.taken;
@@ -317,9 +339,12 @@ class ParallelMapCursor final : public Cursor {
   int64_t next_in_ = 0;
   std::atomic<bool> taken_all_{false};  // Or all that is wanted: an element failed.
 
-  std::mutex mutex_;  // Of stopped_ and of the slots' states; a group is its thread's until done.
+  std::mutex
+      mutex_;  // Of the next three and the slots' states; a group is its thread's until done.
   std::condition_variable room_, ready_;
   bool stopped_ = false;
+  int working_ = 0;          // Threads that still take elements.
+  std::exception_ptr lost_;  // Why one ended early.
   std::vector<Slot> slots_;
   std::atomic<int64_t> wanted_{1};  // Elements in a group.
 
@@ -327,12 +352,13 @@ class ParallelMapCursor final : public Cursor {
   size_t given_from_ = 0;  // and not yet given from here on.
   int64_t next_out_ = 0;
   bool ended_ = false;
-  std::vector<std::thread> threads_;
+  WorkerThreads threads_;
 };
 
 CursorPtr MapStage::open(const Pass& pass) const {
   if (options_.parallel == 1) return std::make_unique<MapCursor>(*this, pass);
-  return std::make_unique<ParallelMapCursor>(*this, options_, pass);
+  return std::make_unique<ThreadedCursor<ParallelMap>>(
+      std::make_unique<ParallelMap>(*this, options_, pass));
 }
 
 class FilterStage final : public Stage {

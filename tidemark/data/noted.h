@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "tidemark/base/lock.h"
 #include "tidemark/data/stage.h"
 
 namespace tidemark::data {
@@ -36,7 +37,7 @@ class NotedType {
   }
 
  private:
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   std::optional<ElementType> type_;
   int64_t working_bytes_ = 0;
 };

@@ -6,6 +6,7 @@
 
 #include "tidemark/api/over_budget.h"
 #include "tidemark/api/trace.h"
+#include "tidemark/base/lock.h"
 #include "tidemark/data/stage.h"
 
 namespace tidemark::data {
@@ -47,11 +48,38 @@ void CapCheck::operator()() const {
 
 // Which passes were begun, and how far the last of them is.
 struct Pipeline::Progress {
-  std::mutex mutex;
+  Mutex mutex;
   Position next;         // Where the next pass begins.
   bool is_ahead = true;  // No pass was begun since `next` was set: it is the position.
   int64_t pass = 0;      // Of the one begun last.
   std::shared_ptr<std::atomic<int64_t>> given = std::make_shared<std::atomic<int64_t>>(0);
+
+  // What a pass that is begun writes over.
+  struct Before {
+    Position next;
+    bool is_ahead;
+    int64_t pass;
+    std::shared_ptr<std::atomic<int64_t>> given;
+  };
+  Before begin(const std::shared_ptr<std::atomic<int64_t>>& counter) {
+    const std::scoped_lock lock(mutex);
+    Before before{next, is_ahead, pass, given};
+    *counter = next.element;
+    pass = next.pass;
+    given = counter;
+    next = {next.pass + 1, 0};
+    is_ahead = false;
+    return before;
+  }
+  // The pass could not be begun. Where another was begun since, its number is not used again.
+  void undo(Before before, const std::shared_ptr<std::atomic<int64_t>>& counter) {
+    const std::scoped_lock lock(mutex);
+    if (given != counter || is_ahead) return;
+    next = before.next;
+    is_ahead = before.is_ahead;
+    pass = before.pass;
+    given = std::move(before.given);
+  }
 };
 
 struct Walk::State {
@@ -89,18 +117,16 @@ Walk Pipeline::begin() {
   auto state = std::make_unique<Walk::State>();
   state->pipeline = shared_from_this();
   state->given = std::make_shared<std::atomic<int64_t>>(0);
-  {
-    const std::scoped_lock lock(progress_->mutex);
-    state->pass = {.epoch = progress_->next.pass, .cap = &check_};
-    *state->given = progress_->next.element;
-    progress_->pass = progress_->next.pass;
-    progress_->given = state->given;
-    progress_->next = {progress_->next.pass + 1, 0};
-    progress_->is_ahead = false;
+  Progress::Before before = progress_->begin(state->given);
+  try {
+    state->pass = {.epoch = before.next.pass, .cap = &check_};
+    stage_->prepare(state->pass);
+    state->cursor = stage_->open(state->pass);
+    if (const int64_t passed = *state->given; passed > 0) state->cursor->advance(passed);
+  } catch (...) {
+    progress_->undo(std::move(before), state->given);
+    throw;
   }
-  stage_->prepare(state->pass);
-  state->cursor = stage_->open(state->pass);
-  if (const int64_t passed = *state->given; passed > 0) state->cursor->advance(passed);
   return Walk(std::move(state));
 }
 

@@ -5,6 +5,7 @@
 #include <ostream>
 
 #include "tidemark/base/error.h"
+#include "tidemark/base/text.h"
 
 namespace tidemark::data {
 namespace {
@@ -37,7 +38,7 @@ Bytes DatasetPlan::total(Source at) const {
 }
 
 std::string DatasetPlan::to_text() const {
-  std::ostringstream out;
+  TextStream out;
   out << *this;
   return out.str();
 }
@@ -50,7 +51,7 @@ std::ostream& operator<<(std::ostream& out, const DatasetPlan& plan) {
   }
   const auto row = [&](const std::string& name, const std::string& line, const std::string& bytes,
                        const std::string& note) {
-    std::ostringstream text;
+    TextStream text;
     text << std::left << std::setw(static_cast<int>(name_width)) << name << "  "
          << std::setw(static_cast<int>(line_width)) << line << std::right << std::setw(14) << bytes;
     if (!note.empty()) text << "  " << note;

@@ -4,11 +4,9 @@
 #include <deque>
 #include <exception>
 #include <mutex>
-#include <thread>
 
-#include "tidemark/api/mode.h"
-#include "tidemark/api/worker_scope.h"
 #include "tidemark/data/stage.h"
+#include "tidemark/data/worker_threads.h"
 
 namespace tidemark::data {
 namespace {
@@ -35,29 +33,34 @@ class PrefetchStage final : public Stage {
 
 // One is begun only when there is room for it: waiting and in the making, there are never more than
 // were asked for.
-class PrefetchCursor final : public Cursor {
+class Prefetch {
  public:
-  PrefetchCursor(const PrefetchStage& stage, const Pass& pass)
-      : room_(static_cast<size_t>(stage.ahead())), input_(stage.input().open(pass)) {}
-  ~PrefetchCursor() override {
+  Prefetch(const PrefetchStage& stage, const Pass& pass)
+      : room_(static_cast<size_t>(stage.ahead())),
+        input_(stage.input().open(pass)),
+        threads_(stage) {}
+  ~Prefetch() {
     {
       const std::scoped_lock lock(mutex_);
       stopped_ = true;
     }
     changed_.notify_all();
-    if (thread_.joinable()) thread_.join();
+    threads_.join();
   }
+  Prefetch(const Prefetch&) = delete;
+  Prefetch& operator=(const Prefetch&) = delete;
 
-  std::optional<Element> next() override {
+  const WorkerThreads& threads() const { return threads_; }
+  std::optional<Element> next() {
     if (ended_) return std::nullopt;
-    if (!thread_.joinable()) start();
+    if (threads_.none()) start();
     Made made = fetch();
     changed_.notify_all();
     ended_ = !made.element.has_value();
     if (made.failure) std::rethrow_exception(made.failure);
     return std::move(made.element);
   }
-  void advance(int64_t count) override { input_->advance(count); }
+  void advance(int64_t count) { input_->advance(count); }
 
  private:
   struct Made {
@@ -66,12 +69,18 @@ class PrefetchCursor final : public Cursor {
   };
 
   void start() {
-    thread_ = std::thread(
-        [this, training = nn::is_training(), memory = tidemark::detail::scope_of_this_thread()] {
-          const nn::Training mode(training);
-          const tidemark::detail::WorkerScope scope(memory);
-          while (work()) continue;
-        });
+    threads_.start(1, [this, modes = WorkerModes()]() noexcept { work_in(modes); });
+  }
+  void work_in(const WorkerModes& modes) noexcept {
+    try {
+      modes.run([this] {
+        while (work()) continue;
+      });
+    } catch (...) {  // No heap for the thread's own accounts.
+      const std::scoped_lock lock(mutex_);
+      lost_ = std::current_exception();
+    }
+    changed_.notify_all();
   }
   Made fetch() {
     std::unique_lock lock(mutex_);
@@ -115,11 +124,11 @@ class PrefetchCursor final : public Cursor {
   std::deque<Made> waiting_;
   std::exception_ptr lost_;  // Comes after what is waiting.
   bool stopped_ = false;
-  std::thread thread_;
+  WorkerThreads threads_;
 };
 
 CursorPtr PrefetchStage::open(const Pass& pass) const {
-  return std::make_unique<PrefetchCursor>(*this, pass);
+  return std::make_unique<ThreadedCursor<Prefetch>>(std::make_unique<Prefetch>(*this, pass));
 }
 
 }  // namespace

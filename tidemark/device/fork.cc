@@ -1,13 +1,10 @@
 #include "tidemark/device/fork.h"
 
-#include <pthread.h>
-
-#include <atomic>
 #include <mutex>
-#include <new>
 
 #include "tidemark/base/error.h"
-#include "tidemark/device/lock.h"
+#include "tidemark/base/fork.h"
+#include "tidemark/base/lock.h"
 #include "tidemark/device/mapping.h"
 #include "tidemark/device/pool.h"
 #include "tidemark/device/thread_record.h"
@@ -29,13 +26,8 @@ struct Hooks {
 };
 constinit Hooks hooks;
 
-// Two threads that come first at once may both register the handlers, which then run twice around a
-// fork, all of it in the thread that forks.
-constinit thread_local int depth __attribute__((tls_model("initial-exec"))) = 0;
-
 // The order in which the locks nest elsewhere: mapping is innermost.
 void before() {
-  if (depth++ > 0) return;
   lock_workers();
   hooks.lock.lock();
   for (int i = 0; i < hooks.count; ++i) hooks.list[i].before();
@@ -46,8 +38,6 @@ void before() {
 }
 
 void after() {
-  if (depth == 0) return;
-  if (--depth > 0) return;
   unlock_mappings();
   unlock_records();
   unlock_slabs();
@@ -58,22 +48,17 @@ void after() {
 }
 
 void in_child() {
-  if (depth == 1) {
-    forget_workers();
-    for (int i = 0; i < hooks.count; ++i) {
-      if (hooks.list[i].in_child != nullptr) hooks.list[i].in_child();
-    }
+  forget_workers();
+  for (int i = 0; i < hooks.count; ++i) {
+    if (hooks.list[i].in_child != nullptr) hooks.list[i].in_child();
   }
-  after();
 }
 
 }  // namespace
 
 void install_fork_handlers() {
-  static constinit std::atomic<bool> installed{false};
-  if (installed.load(std::memory_order_acquire)) return;
-  if (pthread_atfork(before, after, in_child) != 0) throw std::bad_alloc();
-  installed.store(true, std::memory_order_release);
+  static constexpr ForkHandlers kHandlers{.before = before, .after = after, .in_child = in_child};
+  tidemark::install_fork_handlers(kHandlers);
 }
 
 void add_fork_hook(void (*before)(), void (*after)(), void (*in_child)()) {

@@ -1,5 +1,5 @@
-// A forked child inherits memory but not threads: our locks are taken before a fork and free after
-// it on both sides, and the child starts workers of its own when it first needs some.
+// The locks of this folder around a fork (base/fork.h): they are taken before it and free after it
+// on both sides, and the child starts workers of its own when it first needs some.
 #pragma once
 
 namespace tidemark::device {

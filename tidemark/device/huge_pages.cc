@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <new>
 
+#include "tidemark/base/environment.h"
 #include "tidemark/base/made_once.h"
 #include "tidemark/device/mapping.h"
 
@@ -48,8 +48,6 @@ std::byte* map_probe() noexcept {
 }
 
 bool measure() noexcept {
-  const char* const text = std::getenv("TIDEMARK_HUGE_PAGES");
-  if (text != nullptr && *text != '\0') return *text == '1';
   if (!system_has_them()) return false;
   std::byte* const begin = map_probe();
   if (begin == nullptr) return false;
@@ -64,11 +62,17 @@ bool measure() noexcept {
   return huge_ns < small_ns / 10 * 9;
 }
 
+bool asked_or_measured() {
+  return environment("TIDEMARK_HUGE_PAGES") != nullptr
+             ? environment_switch("TIDEMARK_HUGE_PAGES", false)
+             : measure();
+}
+
 }  // namespace
 
 bool huge_pages_help() {
   static constinit MadeOnce<bool> help;
-  return help.get(measure);
+  return help.get(asked_or_measured);
 }
 
 void advise_huge(std::byte* begin, int64_t bytes) {

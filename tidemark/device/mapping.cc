@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <mutex>
 
+#include "tidemark/base/lock.h"
 #include "tidemark/base/made_once.h"
 #include "tidemark/device/fault.h"
-#include "tidemark/device/lock.h"
 
 namespace tidemark::device {
 namespace {

@@ -7,9 +7,9 @@
 #include <mutex>
 #include <new>
 
+#include "tidemark/base/lock.h"
 #include "tidemark/device/account.h"
 #include "tidemark/device/fault.h"
-#include "tidemark/device/lock.h"
 #include "tidemark/device/mapping.h"
 #include "tidemark/device/sanitizer.h"
 #include "tidemark/device/spans.h"

@@ -133,6 +133,7 @@ Span* Spans::split(Span* span, int64_t bytes) {
 }
 
 Span* Spans::take(int64_t bytes, Span* cached) {
+  const bool may_be_huge = bytes >= kHugePageBytes && huge_pages_help();  // May throw.
   Span* span = cached != nullptr ? cached : best(Span::State::untouched, bytes);
   const bool mapped = span == nullptr;
   if (mapped) span = map_region(bytes);
@@ -144,9 +145,7 @@ Span* Spans::take(int64_t bytes, Span* cached) {
     enlist(span);
     throw;
   }
-  if (span->state == Span::State::untouched && bytes >= kHugePageBytes && huge_pages_help()) {
-    advise_huge(span->begin, bytes);
-  }
+  if (span->state == Span::State::untouched && may_be_huge) advise_huge(span->begin, bytes);
   span->state = Span::State::used;
   return span;
 }

@@ -7,12 +7,12 @@
 
 #include "tidemark/base/error.h"
 #include "tidemark/base/inline_list.h"
+#include "tidemark/base/lock.h"
 #include "tidemark/device/account.h"
 #include "tidemark/device/cells.h"
 #include "tidemark/device/charge.h"
 #include "tidemark/device/fault.h"
 #include "tidemark/device/fork.h"
-#include "tidemark/device/lock.h"
 #include "tidemark/device/mapping.h"
 #include "tidemark/device/out_of_memory.h"
 #include "tidemark/device/pool.h"

@@ -5,8 +5,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "tidemark/base/lock.h"
 #include "tidemark/device/line_account.h"
-#include "tidemark/device/lock.h"
 #include "tidemark/device/storage.h"
 
 namespace tidemark::device {

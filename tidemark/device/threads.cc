@@ -17,15 +17,15 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <exception>
 #include <mutex>
 #include <new>
 
+#include "tidemark/base/environment.h"
 #include "tidemark/base/error.h"
+#include "tidemark/base/lock.h"
 #include "tidemark/device/fork.h"
 #include "tidemark/device/limit.h"
-#include "tidemark/device/lock.h"
 #include "tidemark/device/mapping.h"
 #include "tidemark/device/scope.h"
 #include "tidemark/device/work_share.h"
@@ -119,6 +119,7 @@ void run_segments(Job& job, int worker) {
   const int64_t begin_ns = job.told != nullptr ? now_ns() : 0;
   const FloatEnvironment environment;
   const InsideGuard guard;
+  const ForkGate::InsideForAnother inside_gate;
   bool worked = false;  // A worker may look in twice, and find nothing left.
   for (int offset = 0; offset < (job.all_take_part ? 1 : job.threads); ++offset) {
     Segment& segment = pool.segments[(worker + offset) % job.threads];
@@ -316,9 +317,8 @@ struct EndOfProgram {
 // --- A job, on the caller -------------------------------------------------------------------
 
 int default_threads() {
-  const char* const text = std::getenv("TIDEMARK_THREADS");
-  const int asked = text != nullptr ? std::atoi(text) : 0;
-  return std::clamp(asked > 0 ? asked : usable_cores(), 1, kMaxThreads);
+  const int asked = environment_number("TIDEMARK_THREADS", 1, kMaxThreads, 0);
+  return asked > 0 ? asked : std::clamp(usable_cores(), 1, kMaxThreads);
 }
 
 void run_inline(int64_t count, const Body& body) {
@@ -396,6 +396,7 @@ void parallel_for(int64_t count, int64_t grain, Body body) {
 void parallel_for(int64_t count, int64_t grain, int threads, Body body) {
   if (count <= 0) return;
   if (inside || threads == 1 || count <= grain) return run_inline(count, body);
+  const ForkGate::Inside inside_gate;  // Before the lock, which a fork takes when it is alone.
   // Another thread's job is running: its workers are busy, and waiting would not be faster.
   if (all_take_part)
     pool.lock.lock();

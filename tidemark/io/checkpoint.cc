@@ -1,6 +1,7 @@
 #include "tidemark/io/checkpoint.h"
 
 #include <algorithm>
+#include <cstring>
 #include <set>
 
 #include "tidemark/api/ops.h"
@@ -14,7 +15,6 @@ void CheckpointItems::add(std::string name, const Variable& variable) {
   if (!once_.add(variable)) return;
   CheckpointItem item{.name = std::move(name), .dtype = variable.dtype(), .variable = variable};
   if (variable.has_shape()) item.shape = variable.shape();
-  item.get = [variable] { return variable.value(); };
   items_.push_back(std::move(item));
 }
 
@@ -25,17 +25,19 @@ void CheckpointItems::add(std::string name, Tensor& tensor) {
   }
   add_place(
       std::move(name), tensor.dtype(), {}, [&tensor] { return tensor; },
-      [&tensor](const Tensor& value) { tensor = value; });
+      [&tensor](const Tensor& value) {
+        return CheckpointChange{[&tensor, value] { tensor = value; }};
+      });
 }
 
 void CheckpointItems::add_place(std::string name, DType dtype, std::optional<Shape> shape,
                                 std::function<Tensor()> get,
-                                std::function<void(const Tensor&)> set) {
+                                std::function<CheckpointChange(const Tensor&)> prepare) {
   items_.push_back({.name = std::move(name),
                     .dtype = dtype,
                     .shape = std::move(shape),
                     .get = std::move(get),
-                    .set = std::move(set)});
+                    .prepare = std::move(prepare)});
 }
 
 std::string joined(const std::string& name, const std::string& path) {
@@ -46,19 +48,23 @@ std::string joined(const std::string& name, const std::string& path) {
 
 namespace {
 
+using detail::CheckpointChange;
 using detail::CheckpointItem;
 using detail::CheckpointItems;
 using detail::NamedModel;
+using tidemark::detail::VariablesTogether;
 
 constexpr const char* kRandom = "random";
 constexpr int64_t kPieceBytes = 4 << 20;
+constexpr int64_t kReadBytes = 256 << 10;
 
-CheckpointItem random_item() {
-  return {.name = kRandom,
-          .dtype = DType::i64,
-          .shape = random::state().shape(),
-          .get = [] { return random::state(); },
-          .set = [](const Tensor& state) { random::set_state(state); }};
+// The generator stands in a Variable where functions draw, which is then saved and loaded at the
+// same moment as others.
+CheckpointItem random_item(const std::optional<Variable>& generator) {
+  return {
+      .name = kRandom, .dtype = DType::i64, .shape = Shape{3}, .variable = generator, .get = [] {
+        return random::state();
+      }};
 }
 
 std::string type_text(DType dtype, const std::optional<Shape>& shape) {
@@ -125,7 +131,8 @@ bool others_agree(const std::vector<CheckpointEntry>& entries, const Stored& sto
 
 // An optimizer has state for those Variables of the others that the file has state for: it declares
 // it now. What has no shape yet first gets that of the file.
-void build_state(const std::vector<CheckpointEntry>& entries, const Stored& stored) {
+void build_state(const std::vector<CheckpointEntry>& entries, const Stored& stored,
+                 std::vector<Variable>& shaped) {
   for (const CheckpointEntry& builder : entries) {
     if (!builder.build()) continue;
     NamedModel model;
@@ -144,8 +151,10 @@ void build_state(const std::vector<CheckpointEntry>& entries, const Stored& stor
         const std::string name = item.name.substr(other.name().size() + 1);
         if (wanted.erase(name) == 0) continue;
         const auto found = stored.find(item.name);
-        if (!item.shape && found != stored.end() && found->second->dtype == item.dtype)
+        if (!item.shape && found != stored.end() && found->second->dtype == item.dtype) {
+          shaped.push_back(*item.variable);
           item.variable->set_shape(found->second->shape);
+        }
         if (item.variable->has_shape()) model.variables.emplace_back(name, *item.variable);
       }
     }
@@ -161,51 +170,120 @@ Tensor read_into_own_bytes(const SafetensorsFile& file, const SafetensorsEntry& 
       {.dtype = entry.dtype, .shape = entry.shape, .offset = file.head().bytes + entry.begin});
 }
 
+// Reads once through bytes that are copied from the mapping later: what the disk cannot give is an
+// error now, and a bool that is none is too.
+void check_readable(const SafetensorsFile& file, const SafetensorsEntry& entry,
+                    std::span<std::byte> buffer) {
+  for (int64_t at = entry.begin; at < entry.end; at += std::ssize(buffer)) {
+    const auto bytes = static_cast<size_t>(std::min<int64_t>(entry.end - at, std::ssize(buffer)));
+    const std::span<std::byte> piece = buffer.first(bytes);
+    const int64_t offset = file.head().bytes + at;
+    file.file().read(offset, piece);
+    if (entry.dtype == DType::boolean) check_bools(piece, offset, file.file().call());
+  }
+}
+
 // Piece by piece, and each piece of the file is let go before the next comes: no more than one is
 // in memory beside the Variable.
-void assign_in_place(const SafetensorsFile& file, const Match& match) {
-  const Tensor value = file.tensor(*match.entry);
-  const Variable& variable = *match.item->variable;
-  const int64_t begin = file.head().bytes + match.entry->begin;
-  const int64_t bytes = match.entry->end - match.entry->begin;
-  const auto forget = [&](int64_t from, int64_t to) {
-    file.mapping()->forget(begin + from, begin + to);
-  };
-  if (bytes <= kPieceBytes || value.shape()[0] == 1) {
-    variable.assign(value);
-    return forget(0, bytes);
+void copy_from_mapping(const SafetensorsFile& file, const SafetensorsEntry& entry,
+                       std::span<std::byte> to) noexcept {
+  const int64_t begin = file.head().bytes + entry.begin;
+  for (int64_t at = 0; at < std::ssize(to); at += kPieceBytes) {
+    const int64_t bytes = std::min<int64_t>(kPieceBytes, std::ssize(to) - at);
+    std::memcpy(to.data() + at, file.mapping()->data() + begin + at, static_cast<size_t>(bytes));
+    file.mapping()->forget(begin + at, begin + at + bytes);
   }
-  const int64_t rows = value.shape()[0], row_bytes = bytes / rows;
-  const int64_t step = std::max<int64_t>(1, kPieceBytes / row_bytes);
-  for (int64_t row = 0; row < rows; row += step) {
-    const Slice slice{.begin = row, .end = std::min(rows, row + step)};
-    variable.assign_slice(slice, value[slice]);
-    forget(row * row_bytes, *slice.end * row_bytes);
+}
+
+// What is put in the place of an item when all are: a value that is there already, or a change, or
+// else its bytes from the mapping.
+struct Staged {
+  const Match* match = nullptr;
+  VariablesTogether::NextValue next = {};
+  CheckpointChange change = {};
+};
+
+Staged staged(const SafetensorsFile& file, const Match& match, const VariablesTogether& variables,
+              std::span<std::byte> buffer) {
+  const CheckpointItem& item = *match.item;
+  Staged made{.match = &match};
+  if (item.variable && variables.can_fill(*item.variable)) {
+    check_readable(file, *match.entry, buffer);
+    return made;
+  }
+  made.next = {read_into_own_bytes(file, *match.entry), match.entry->shape};
+  if (!item.variable) made.change = item.prepare(made.next.value);
+  return made;
+}
+
+// Those that may fail, all or none of them.
+void put_undoable(const std::vector<Staged>& all) {
+  size_t done = 0;
+  try {
+    for (; done < all.size(); ++done)
+      if (all[done].change.undo) all[done].change.put();
+  } catch (...) {
+    while (done-- > 0)
+      if (all[done].change.undo) all[done].change.undo();
+    throw;
+  }
+}
+
+void put(const SafetensorsFile& file, Staged& made, const VariablesTogether& variables) noexcept {
+  const CheckpointItem& item = *made.match->item;
+  if (made.change.put) {
+    if (!made.change.undo) made.change.put();
+  } else if (made.next.value.has_value()) {
+    variables.put(*item.variable, made.next);
+  } else {
+    copy_from_mapping(file, *made.match->entry, variables.fill(*item.variable));
   }
 }
 
 void assign_all(const SafetensorsFile& file, const std::vector<Match>& matches) {
-  // All that can fail comes first: bytes that are still to be had, and bools to be looked at.
-  std::vector<Tensor> made(matches.size());
-  for (size_t i = 0; i < matches.size(); ++i) {
-    const CheckpointItem& item = *matches[i].item;
-    const SafetensorsEntry& entry = *matches[i].entry;
-    if (!item.variable || !tidemark::detail::assigns_in_place(*item.variable))
-      made[i] = read_into_own_bytes(file, entry);
-    else if (entry.dtype == DType::boolean)
-      (void)file.tensor(entry);
-  }
+  std::vector<Variable> variables;
+  for (const Match& match : matches)
+    if (match.item->variable) variables.push_back(*match.item->variable);
+  std::vector<Staged> all;
+  all.reserve(matches.size());
+  std::vector<std::byte> buffer(static_cast<size_t>(std::min(kReadBytes, file.file().bytes())));
+  const VariablesTogether together(variables);
+  for (const Match& match : matches) all.push_back(staged(file, match, together, buffer));
   file.file().check_size();
-  for (size_t i = 0; i < matches.size(); ++i) {
-    const CheckpointItem& item = *matches[i].item;
-    if (!item.variable)
-      item.set(made[i]);
-    else if (made[i].has_value())
-      item.variable->assign(std::move(made[i]));
-    else
-      assign_in_place(file, matches[i]);
-  }
+  put_undoable(all);
+  // From here on nothing fails.
+  for (Staged& each : all) put(file, each, together);
 }
+
+// Declares and shapes what a file has state for; unless kept, that is taken back.
+class BuiltState {
+ public:
+  BuiltState(const std::vector<CheckpointEntry>& entries, const Stored& stored) {
+    for (const CheckpointEntry& entry : entries)
+      if (std::function<void()> undo = entry.build_undo()) undos_.push_back(std::move(undo));
+    try {
+      build_state(entries, stored, shaped_);
+    } catch (...) {
+      take_back();
+      throw;
+    }
+  }
+  ~BuiltState() {
+    if (!kept_) take_back();
+  }
+  BuiltState(const BuiltState&) = delete;
+  BuiltState& operator=(const BuiltState&) = delete;
+  void keep() { kept_ = true; }
+
+ private:
+  void take_back() noexcept {
+    for (const auto& undo : undos_) undo();
+    for (const Variable& variable : shaped_) tidemark::detail::forget_shape(variable);
+  }
+  std::vector<std::function<void()>> undos_;
+  std::vector<Variable> shaped_;
+  bool kept_ = false;
+};
 
 [[noreturn]] void refuse(const FileCall& call, const Restored& result,
                          const std::vector<std::string>& differing, bool partial) {
@@ -230,6 +308,24 @@ void check_names(const std::vector<CheckpointItem>& items, const FileCall& call)
   }
 }
 
+// The values of all items: those of Variables at one moment, and the rest at it too where they
+// change under the locks of Variables, as the random generator does.
+std::map<std::string, Tensor> values_of(const std::vector<CheckpointItem>& items, Source at) {
+  std::vector<Variable> variables;
+  for (const CheckpointItem& item : items)
+    if (item.variable) variables.push_back(*item.variable);
+  std::map<std::string, Tensor> values;
+  const auto read_rest = [&] {
+    for (const CheckpointItem& item : items)
+      if (!item.variable) values.emplace(item.name, item.get());
+  };
+  std::vector<Tensor> read = tidemark::detail::values_together(variables, read_rest, at);
+  auto next = read.begin();
+  for (const CheckpointItem& item : items)
+    if (item.variable) values.emplace(item.name, std::move(*next++));
+  return values;
+}
+
 }  // namespace
 
 detail::CheckpointItems Checkpoint::items() const {
@@ -251,33 +347,34 @@ void Checkpoint::save(const std::string& path, const SaveOptions& options, Sourc
   }
   const CheckpointItems found = items();
   std::vector<CheckpointItem> all = found.list();
-  if (options.random) all.push_back(random_item());
+  if (options.random) all.push_back(random_item(tidemark::detail::generator_if_variable()));
   check_names(all, call);
-  std::vector<SafetensorsEntry> entries;
-  std::map<std::string, const CheckpointItem*> by_name;
   for (const CheckpointItem& item : all) {
     if (item.variable && !item.shape) {
       call.refuse(cat("cannot hold \"", item.name, "\", which has no shape yet"),
                   "call the model once, or td::nn::build(model, td::spec({...})), before it is "
                   "saved");
     }
-    entries.push_back({.name = item.name,
-                       .dtype = item.dtype,
-                       .shape = item.shape ? *item.shape : item.get().shape()});
-    by_name.emplace(item.name, &item);
   }
+  std::map<std::string, Tensor> values = values_of(all, at);
+  std::vector<SafetensorsEntry> entries;
+  for (const auto& [name, value] : values)
+    entries.push_back({.name = name, .dtype = value.dtype(), .shape = value.shape()});
+  // Each value is let go when it is written: who assigns meanwhile takes fewer copies.
   write_safetensors(call, std::move(entries), options.metadata,
-                    [&](const std::string& name) { return by_name.at(name)->get(); });
+                    [&](const std::string& name) { return std::move(values.at(name)); });
 }
 
 Restored Checkpoint::load(const std::string& path, const RestoreOptions& options, Source at) const {
   const SourceScope scope(at);
   const SafetensorsFile file({"Checkpoint::load", path, at}, false);
   Stored stored = stored_by_name(file, options);
-  if (others_agree(entries_, stored, options.partial)) build_state(entries_, stored);
+  std::optional<BuiltState> built;
+  if (others_agree(entries_, stored, options.partial)) built.emplace(entries_, stored);
   const CheckpointItems found = items();
   std::vector<CheckpointItem> all = found.list();
-  if (stored.contains(kRandom)) all.push_back(random_item());
+  if (stored.contains(kRandom))
+    all.push_back(random_item(tidemark::detail::generator_as_variable()));
   check_names(all, file.file().call());
 
   Restored result;
@@ -302,6 +399,7 @@ Restored Checkpoint::load(const std::string& path, const RestoreOptions& options
   if (!differing.empty() || (!whole && !options.partial))
     refuse(file.file().call(), result, differing, options.partial);
   assign_all(file, matches);
+  if (built) built->keep();
   return result;
 }
 

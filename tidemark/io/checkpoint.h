@@ -50,14 +50,22 @@ struct Restored {
 
 namespace detail {
 
+// What puts a value in its place, made of it beforehand: all that can fail has been done by then.
+// Where that cannot be said, as of users' types, it can be undone.
+struct CheckpointChange {
+  std::function<void()> put = {};
+  std::function<void()> undo = {};
+};
+
 // One tensor of a checkpoint: a Variable, or something that is read and written as a tensor.
 struct CheckpointItem {
   std::string name = {};
   DType dtype = DType::f32;
   std::optional<Shape> shape = {};  // None: any will do.
+  // A Variable; or how to read a tensor, and what a tensor would change.
   std::optional<Variable> variable = {};
   std::function<Tensor()> get = {};
-  std::function<void(const Tensor&)> set = {};
+  std::function<CheckpointChange(const Tensor&)> prepare = {};
 };
 
 // Items under a name; one Variable that is reached twice comes once, under its first name.
@@ -72,7 +80,9 @@ class CheckpointItems {
     add_place(
         std::move(name), dtype_of<Wide>, Shape{},
         [&number] { return constant(std::vector<Wide>{static_cast<Wide>(number)}, Shape{}); },
-        [&number](const Tensor& value) { number = value.item<T>(); });
+        [&number](const Tensor& value) {
+          return CheckpointChange{[&number, next = value.item<T>()] { number = next; }};
+        });
   }
   template <Number T>
     requires(!std::same_as<T, bool>)
@@ -81,10 +91,14 @@ class CheckpointItems {
     add_place(
         std::move(name), dtype_of<Wide>, {},
         [&numbers] { return constant(std::vector<Wide>(numbers.begin(), numbers.end())); },
-        [&numbers](const Tensor& value) { numbers = value.to_vector<T>(); });
+        [&numbers](const Tensor& value) {
+          const auto next = std::make_shared<std::vector<T>>(value.to_vector<T>());
+          return CheckpointChange{[&numbers, next] { numbers.swap(*next); }};
+        });
   }
   void add_place(std::string name, DType dtype, std::optional<Shape> shape,
-                 std::function<Tensor()> get, std::function<void(const Tensor&)> set);
+                 std::function<Tensor()> get,
+                 std::function<CheckpointChange(const Tensor&)> prepare);
 
   const std::vector<CheckpointItem>& list() const { return items_; }
 
@@ -151,16 +165,18 @@ void add_position(CheckpointItems& items, const std::string& name, const T& valu
     });
     return constant(numbers);
   };
-  const auto set = [value](const Tensor& tensor) {
-    Position position = value.position();
+  const auto prepare = [value](const Tensor& tensor) {
+    const Position before = value.position();
+    Position position = before;
     const std::vector<int64_t> numbers = tensor.to_vector<int64_t>();
     size_t next = 0;
     tidemark::detail::for_each_field(position, [&](auto& field, std::string_view) {
       field = static_cast<std::remove_cvref_t<decltype(field)>>(numbers[next++]);
     });
-    value.restore(position);
+    return CheckpointChange{[value, position] { value.restore(position); },
+                            [value, before] { value.restore(before); }};
   };
-  items.add_place(name, DType::i64, get().shape(), get, set);
+  items.add_place(name, DType::i64, get().shape(), get, prepare);
 }
 
 // Variables under names, as a model.
@@ -175,6 +191,9 @@ struct NamedModel {
 // update only where somebody asks.
 template <class T>
 concept BuildsForAModel = requires(const T& x, const NamedModel& model) { x.build(model); };
+// What can take back what it has declared since it was asked how much there was.
+template <class T>
+concept TakesBuildBack = requires(const T& x) { x.take_back_build(x.built()); };
 
 }  // namespace detail
 
@@ -197,6 +216,11 @@ class CheckpointEntry {
     }
     if constexpr (detail::BuildsForAModel<T>)
       build_ = [value](const detail::NamedModel& model) { value.build(model); };
+    if constexpr (detail::TakesBuildBack<T>) {
+      build_undo_ = [value]() -> std::function<void()> {
+        return [value, before = value.built()] { value.take_back_build(before); };
+      };
+    }
   }
   // What stands at the address, at each save and load. It has to be there then.
   template <class T>
@@ -210,11 +234,14 @@ class CheckpointEntry {
   void list(detail::CheckpointItems& items) const { list_(items, name_); }
   // Null where it declares nothing for others.
   const std::function<void(const detail::NamedModel&)>& build() const { return build_; }
+  // What takes back all that is declared from now on; null where nothing can.
+  std::function<void()> build_undo() const { return build_undo_ ? build_undo_() : nullptr; }
 
  private:
   std::string name_;
   std::function<void(detail::CheckpointItems&, const std::string&)> list_;
   std::function<void(const detail::NamedModel&)> build_;
+  std::function<std::function<void()>()> build_undo_;
 };
 
 class Checkpoint {
@@ -223,12 +250,12 @@ class Checkpoint {
   explicit Checkpoint(std::vector<CheckpointEntry> entries) : entries_(std::move(entries)) {}
 
   // One Variable after another, from its own bytes: takes none. Whole or not at all: a save that
-  // fails, or is killed, leaves the file as it was.
+  // fails, or is killed, leaves the file as it was. All Variables are as they were at one moment,
+  // also where other threads assign or run compiled steps meanwhile; those then take new bytes.
   void save(const std::string& path, const SaveOptions& options = {},
             Source at = Source::here()) const;
-  // Assigns in place. All names, shapes and dtypes are looked at before the first assignment, and
-  // all bytes that Variables without a value need are there. A Variable that has no shape yet takes
-  // that of the file.
+  // Assigns in place, all or nothing and at one moment: a load that fails has changed nothing. A
+  // Variable that has no shape yet takes that of the file.
   Restored load(const std::string& path, const RestoreOptions& options = {},
                 Source at = Source::here()) const;
 

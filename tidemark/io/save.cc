@@ -1,12 +1,13 @@
 #include "tidemark/io/save.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
-#include <memory>
+#include <optional>
 
 #include "tidemark/io/system_calls.h"
 
@@ -24,17 +25,50 @@ auto uninterrupted(F f) {
   return result;
 }
 
-// A file that links name is replaced where it lies, and the links stay.
-std::string behind_links(const std::string& path) {
-  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
-                                                         &std::free);
-  return real != nullptr ? std::string(real.get()) : path;
-}
-
 std::string folder_of(const std::string& path) {
   const size_t slash = path.rfind('/');
   if (slash == std::string::npos) return ".";
   return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+// What the path names where it is a symbolic link; else nothing.
+std::optional<std::string> link_target(const std::string& path) {
+  std::string target(PATH_MAX, '\0');
+  const ssize_t length = ::readlink(path.c_str(), target.data(), target.size());
+  if (length < 0) return std::nullopt;
+  target.resize(static_cast<size_t>(length));
+  return target.starts_with('/') ? target : folder_of(path) + "/" + target;
+}
+
+// The file that a save through links writes, whether or not it is there yet. The links stay.
+std::string behind_links(const FileCall& call) {
+  constexpr int kMostLinks = 40;  // As Linux follows.
+  std::string path = call.path;
+  for (int links = 0; links <= kMostLinks; ++links) {
+    const std::optional<std::string> target = link_target(path);
+    if (!target) return path;
+    path = *target;
+  }
+  call.cannot_open("cannot be saved", ELOOP, "name a file, or mend the symbolic links");
+}
+
+// Only what a save of ours leaves may stand under the name of the temporary: a regular file that
+// has no other name. Anything else belongs to somebody.
+bool may_be_written_over(const struct stat& status) {
+  return S_ISREG(status.st_mode) && status.st_nlink == 1;
+}
+
+// Counts the bytes that are written, one call after another. `failed` throws.
+template <class Failed>
+void write_all(int file, std::span<const std::byte> bytes, int64_t& count, const Failed& failed) {
+  while (!bytes.empty()) {
+    const ssize_t written = uninterrupted([&] {
+      return system_calls().write(file, bytes.data(), std::min(bytes.size(), kMostAtOnce));
+    });
+    if (written <= 0) failed(written == 0 ? ENOSPC : errno);
+    bytes = bytes.subspan(static_cast<size_t>(written));
+    count += written;
+  }
 }
 
 bool same_file(const struct stat& a, const struct stat& b) {
@@ -44,7 +78,7 @@ bool same_file(const struct stat& a, const struct stat& b) {
 }  // namespace
 
 SavedFile::SavedFile(FileCall call)
-    : call_(std::move(call)), path_(behind_links(call_.path)), temporary_(path_ + ".saving") {
+    : call_(std::move(call)), path_(behind_links(call_)), temporary_(path_ + ".saving") {
   if (call_.path.empty())
     throw UserError(cat(call_.call, ": the path is empty"), call_.at, "name the file");
   struct stat before = {};
@@ -58,9 +92,13 @@ SavedFile::SavedFile(FileCall call)
 
 void SavedFile::open_temporary() {
   const SystemCalls& system = system_calls();
+  struct stat opened = {}, named = {};
   while (true) {
+    if (::lstat(temporary_.c_str(), &named) == 0 && !may_be_written_over(named)) refuse_temporary();
+    // Not blocking: a pipe that comes in between would wait for a reader.
     file_ = uninterrupted([&] {
-      return system.open(temporary_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+      return system.open(temporary_.c_str(),
+                         O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
     });
     if (file_ < 0) {
       call_.cannot_open(cat("cannot be saved: ", temporary_), errno,
@@ -69,17 +107,26 @@ void SavedFile::open_temporary() {
     // Where locks are not to be had, two that save at once are not told apart.
     (void)uninterrupted([&] { return system.lock(file_); });
     // Who held the lock before may have given the file its name, or taken it away.
-    struct stat opened = {}, named = {};
     const bool current = ::fstat(file_, &opened) == 0 && ::lstat(temporary_.c_str(), &named) == 0 &&
                          same_file(opened, named);
     if (current) break;
     system.close(file_);
+  }
+  if (!may_be_written_over(opened)) {
+    system.close(file_);
+    refuse_temporary();
   }
   if (uninterrupted([&] { return system.truncate(file_, 0); }) == 0) return;
   const int error = errno;
   system.unlink(temporary_.c_str());
   system.close(file_);
   call_.fail("cannot be saved (the file is as it was): truncate", error);
+}
+
+void SavedFile::refuse_temporary() const {
+  call_.refuse(cat("cannot be saved: ", temporary_,
+                   " is in the way: a link, or no regular file, which no save of ours leaves"),
+               "remove it, or save under another name");
 }
 
 SavedFile::~SavedFile() {
@@ -89,17 +136,9 @@ SavedFile::~SavedFile() {
 }
 
 void SavedFile::write(std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = uninterrupted([&] {
-      return system_calls().write(file_, bytes.data(), std::min(bytes.size(), kMostAtOnce));
-    });
-    if (written <= 0) {
-      call_.fail(cat("cannot be saved (the file is as it was): write at byte ", bytes_),
-                 written == 0 ? ENOSPC : errno);
-    }
-    bytes = bytes.subspan(static_cast<size_t>(written));
-    bytes_ += written;
-  }
+  write_all(file_, bytes, bytes_, [&](int error) {
+    call_.fail(cat("cannot be saved (the file is as it was): write at byte ", bytes_), error);
+  });
 }
 
 void SavedFile::commit() {
@@ -125,6 +164,39 @@ void SavedFile::sync_folder() const {
   const int error = errno;
   system.close(folder);
   if (result != 0) call_.fail(kUnsure, error);
+}
+
+namespace {
+
+bool is_stream(const std::string& path) {
+  struct stat status = {};
+  return ::stat(path.c_str(), &status) == 0 &&
+         (S_ISCHR(status.st_mode) || S_ISFIFO(status.st_mode));
+}
+
+void write_to_stream(const FileCall& call, std::string_view text) {
+  const SystemCalls& system = system_calls();
+  const int file =
+      uninterrupted([&] { return system.open(call.path.c_str(), O_WRONLY | O_CLOEXEC, 0); });
+  if (file < 0) call.cannot_open("cannot be written to", errno, "name a file that may be");
+  int64_t count = 0;
+  try {
+    write_all(file, std::as_bytes(std::span(text)), count,
+              [&](int error) { call.fail(cat("cannot be written to at byte ", count), error); });
+  } catch (...) {
+    system.close(file);
+    throw;
+  }
+  if (system.close(file) != 0) call.fail("cannot be written to", errno);
+}
+
+}  // namespace
+
+void save_text(const FileCall& call, std::string_view text) {
+  if (is_stream(call.path)) return write_to_stream(call, text);
+  SavedFile file(call);
+  file.write(text);
+  file.commit();
 }
 
 }  // namespace tidemark::io

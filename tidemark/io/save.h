@@ -33,6 +33,7 @@ class SavedFile {
 
  private:
   void open_temporary();
+  [[noreturn]] void refuse_temporary() const;
   void sync_folder() const;
 
   FileCall call_;
@@ -42,5 +43,8 @@ class SavedFile {
   int64_t bytes_ = 0;
   bool committed_ = false;
 };
+
+// A file, or what a pipe or a terminal gets.
+void save_text(const FileCall& call, std::string_view text);
 
 }  // namespace tidemark::io

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "tidemark/base/error.h"
+#include "tidemark/base/text.h"
 #include "tidemark/loops/expr.h"
 
 namespace tidemark {
@@ -44,7 +45,7 @@ std::string constant_text(const Expr& expr) {
   }
   return visit_dtype(expr.dtype, [&](auto zero) {
     using T = decltype(zero);
-    std::ostringstream out;
+    TextStream out;
     if constexpr (std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>) {
       out << static_cast<float>(low_bytes<T>(expr.bits));
     } else {

@@ -98,9 +98,19 @@ class BestValues {
         kept_[i] = variable.clone();
     }
   }
-  void restore(const NamedVariables& variables) const {
-    for (size_t i = 0; i < kept_.size(); ++i)
-      if (kept_[i]) variables[i].second.assign(*kept_[i]);
+  // All of them or none, and none is kept any more: the values themselves are handed over.
+  void restore(const NamedVariables& variables) {
+    using NextValue = detail::VariablesTogether::NextValue;
+    std::vector<Variable> changed;
+    std::vector<NextValue> values;
+    for (size_t i = 0; i < kept_.size(); ++i) {
+      if (!kept_[i]) continue;
+      changed.push_back(variables[i].second);
+      values.push_back({kept_[i]->value(), kept_[i]->shape()});
+      kept_[i].reset();
+    }
+    const detail::VariablesTogether together(changed);
+    for (size_t i = 0; i < changed.size(); ++i) together.put(changed[i], values[i]);
   }
 
  private:

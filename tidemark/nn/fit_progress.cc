@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "tidemark/base/output.h"
+#include "tidemark/base/text.h"
 
 namespace tidemark::nn {
 namespace {
@@ -30,7 +31,7 @@ int columns_of_terminal() {
 
 // What stands behind the bar.
 std::string figures(const BarState& state) {
-  std::ostringstream text;
+  TextStream text;
   text << ' ' << state.batches;
   if (state.of_batches) text << '/' << *state.of_batches;
   if (state.seconds > 0)

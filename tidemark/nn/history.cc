@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "tidemark/base/error.h"
+#include "tidemark/base/text.h"
 
 namespace tidemark::nn {
 namespace {
@@ -24,7 +25,7 @@ double Epoch::metric(const std::string& name) const {
 }
 
 std::ostream& operator<<(std::ostream& out, const Epoch& epoch) {
-  std::ostringstream text;
+  TextStream text;
   text << std::setprecision(4) << "epoch " << epoch.number << ": loss " << epoch.loss;
   write(text, "", epoch.metrics);
   if (epoch.validation_loss) text << ", validation loss " << *epoch.validation_loss;

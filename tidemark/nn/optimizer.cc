@@ -9,6 +9,7 @@
 #include "tidemark/api/create.h"
 #include "tidemark/api/ops.h"
 #include "tidemark/base/error.h"
+#include "tidemark/base/lock.h"
 #include "tidemark/base/output.h"
 #include "tidemark/nn/optimizer_parameter.h"
 
@@ -51,7 +52,7 @@ Variable number_variable(const Tensor& initial, const char* name) {
 struct Optimizer::State {
   std::shared_ptr<const Parameter::Kind> kind;
   std::optional<Variable> calls;  // Where gradients are accumulated: of apply_gradients.
-  std::mutex lock;                // Of the two below.
+  Mutex lock;                     // Of the two below.
   std::vector<std::unique_ptr<Parameter>> parameters;
   detail::VariablesOnce warned;
 
@@ -217,6 +218,16 @@ void Optimizer::declare(const NamedVariables& named) const {
   const NamedVariables trained = trainable(named);
   for (size_t i = 0; i < trained.size(); ++i)
     if (trained[i].second.has_shape()) state_->of(trained[i].second, i, trained[i].first);
+}
+
+size_t Optimizer::built() const {
+  const std::lock_guard guard(state_->lock);
+  return state_->parameters.size();
+}
+
+void Optimizer::take_back_build(size_t before) const {
+  const std::lock_guard guard(state_->lock);
+  if (state_->parameters.size() > before) state_->parameters.resize(before);
 }
 
 void Optimizer::tidemark_walk(const detail::VariablePath& path,

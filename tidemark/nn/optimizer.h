@@ -78,6 +78,10 @@ class Optimizer {
   void build(const Model& model) const {
     declare(named_variables(model));
   }
+  // For how many Variables it has state, and that of those since declared taken back: of a load
+  // that fails after `build`.
+  size_t built() const;
+  void take_back_build(size_t before) const;
 
   // f32. May be assigned at any time, and nothing is traced again; with a schedule it is the rate
   // of the last update.

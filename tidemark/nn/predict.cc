@@ -9,6 +9,8 @@
 #include "tidemark/api/function.h"
 #include "tidemark/api/mode.h"
 #include "tidemark/base/error.h"
+#include "tidemark/base/lock.h"
+#include "tidemark/base/made_once.h"
 
 namespace tidemark::detail {
 namespace {
@@ -58,13 +60,13 @@ class Predictions {
   }
 
  private:
-  std::mutex lock_;
+  Mutex lock_;
   std::list<std::shared_ptr<Prediction>> list_;
 };
 
 Predictions& predictions() {
-  static auto* const all = new Predictions;  // Programs of other threads may still run at the end.
-  return *all;
+  static constinit MadeOnce<Predictions> all;  // Programs of other threads may run at the end.
+  return all.get();
 }
 
 bool all_have_shapes(const std::vector<Variable>& variables) {

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <sstream>
 
+#include "tidemark/base/text.h"
 #include "tidemark/report/report.h"
 
 namespace tidemark::report {
@@ -93,7 +94,7 @@ std::string picture(const WatchReport& watched) {
 }  // namespace
 
 void write_html(const std::string& path, const WatchReport& watched, Source at) {
-  std::ostringstream text;
+  TextStream text;
   text << watched;
   const std::string page =
       cat(kHead, picture(watched), "<pre>", escaped(text.str()), "</pre>\n</body>\n</html>\n");

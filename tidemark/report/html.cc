@@ -1,8 +1,5 @@
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-
 #include "tidemark/base/error.h"
+#include "tidemark/io/save.h"
 #include "tidemark/report/page.h"
 #include "tidemark/report/report.h"
 
@@ -52,10 +49,7 @@ std::string html_page(std::span<const std::string> documents) {
 }
 
 void write_file(const std::string& path, const std::string& text, const char* what, Source at) {
-  std::ofstream out(path, std::ios::binary);
-  if (out) out.write(text.data(), static_cast<std::streamsize>(text.size()));
-  if (out) out.close();
-  if (!out) throw UserError(cat(what, ": cannot write '", path, "': ", std::strerror(errno)), at);
+  io::save_text({what, path, at}, text);
 }
 
 void write_html(const std::string& path, const Plan& plan, Source at) {

@@ -36,7 +36,7 @@ void write_trace(const std::string& path, const Profile& profile, Source at = So
 
 // The page of one or two documents, each the JSON of a plan or of a profile.
 std::string html_page(std::span<const std::string> documents);
-// Writes a file, or throws a UserError that names `what` asked for it.
+// Writes a file, whole or not at all, or to a pipe or terminal. Errors name `what` asked for it.
 void write_file(const std::string& path, const std::string& text, const char* what, Source at);
 
 }  // namespace tidemark::report

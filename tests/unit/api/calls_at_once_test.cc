@@ -93,4 +93,39 @@ TEST_F(CallsAtOnce, OfThoseThatLackOneByteOneIsRefused) {
   }
 }
 
+// Each writes what the other reads: they lock both in one order, or would wait for each other.
+TEST(CallsThatAssign, NeverWaitForEachOther) {
+  const td::Variable a(td::ones({4})), b(td::ones({4}));
+  const auto first = td::function([a, b] { a.assign(a * 0.5 + b); });
+  const auto second = td::function([a, b] { b.assign(b * 0.5 + a * 0.25); });
+  first();
+  second();
+  std::thread one([&] {
+    for (int i = 0; i < 20000; ++i) first();
+  });
+  std::thread two([&] {
+    for (int i = 0; i < 20000; ++i) second();
+  });
+  one.join();
+  two.join();
+}
+
+// What a call reads of several Variables is of one moment, though another thread writes them.
+TEST(CallsThatRead, SeeOneMoment) {
+  const td::Variable a(td::zeros({4})), b(td::zeros({4}));
+  const auto step = td::function([a, b] {
+    a.assign_add(1);
+    b.assign_add(1);
+  });
+  const auto difference = td::function([a, b] { return td::sum(td::abs(a - b)); });
+  step();
+  std::atomic<bool> stop{false};
+  std::thread stepping([&] {
+    while (!stop) step();
+  });
+  for (int i = 0; i < 5000; ++i) ASSERT_EQ(difference().item<float>(), 0);
+  stop = true;
+  stepping.join();
+}
+
 }  // namespace

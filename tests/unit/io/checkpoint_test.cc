@@ -2,10 +2,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
 #include <csignal>
+#include <functional>
+#include <thread>
 
 #include "tests/unit/api/error_of.h"
 #include "tests/unit/io/files.h"
+#include "tidemark/io/system_calls.h"
 #include "tidemark/tidemark.h"
 
 namespace td = tidemark;
@@ -436,6 +441,203 @@ TEST(Checkpoint, AFailedLoadForWantOfMemoryChangesNothing) {
   td::memory::set_limit(limit);
   EXPECT_TRUE(td::identical(a.value(), td::ones({1000})));
   EXPECT_TRUE(td::identical(b.value(), td::ones({1000000})));
+}
+
+// Bytes reach the file through this; a test may do something first, or say that the disk fails.
+std::function<bool()> before_io;  // False: it fails.
+class WatchedIo {
+ public:
+  explicit WatchedIo(std::function<bool()> before) : real_(io::system_calls()) {
+    before_io = std::move(before);
+    static io::SystemCalls real;
+    real = real_;
+    io::system_calls().write = [](int file, const void* from, size_t bytes) -> ssize_t {
+      if (before_io()) return real.write(file, from, bytes);
+      errno = EIO;
+      return -1;
+    };
+    io::system_calls().read = [](int file, void* to, size_t bytes, off_t offset) -> ssize_t {
+      if (before_io()) return real.read(file, to, bytes, offset);
+      errno = EIO;
+      return -1;
+    };
+  }
+  ~WatchedIo() { io::system_calls() = real_; }
+  WatchedIo(const WatchedIo&) = delete;
+  WatchedIo& operator=(const WatchedIo&) = delete;
+
+ private:
+  io::SystemCalls real_;
+};
+
+// A step comes before every write: the file still has the Variables of one moment, and the
+// generator of the same.
+TEST(Checkpoint, IsOfOneMomentThoughOthersAssignMeanwhile) {
+  const Folder folder;
+  const Model model;
+  const td::Variable draw(td::zeros({}));
+  const td::Variable last(td::zeros({}));
+  const auto step = td::function([model, draw, last] {
+    draw.assign(td::random::uniform({}));
+    for (const auto& [name, variable] : td::nn::named_variables(model)) variable.assign_add(1);
+    last.assign_add(1);
+  });
+  const td::io::Checkpoint checkpoint{{"model", model}, {"draw", draw}, {"last", last}};
+  for (int i = 0; i < 3; ++i) step();
+  {
+    const WatchedIo watched([&] {
+      step();
+      return true;
+    });
+    checkpoint.save(folder / "x.safetensors");
+  }
+  checkpoint.load(folder / "x.safetensors");
+  const float steps = last.value().item<float>();
+  for (const auto& [name, variable] : td::nn::named_variables(model)) {
+    const float first = name == "scale" ? 1.0F : 0.0F;
+    EXPECT_TRUE(td::identical(variable.value(), td::full(variable.shape(), first + steps))) << name;
+  }
+  // The generator is where it was then.
+  step();
+  const td::Tensor next = draw.value();
+  checkpoint.load(folder / "x.safetensors");
+  step();
+  EXPECT_TRUE(td::identical(draw.value(), next));
+}
+
+TEST(Checkpoint, IsOfOneMomentBesideThreads) {
+  const Folder folder;
+  const td::Variable a(td::zeros({2000})), b(td::zeros({2000})), c(td::zeros({}));
+  const auto step = td::function([a, b, c] {
+    a.assign_add(1);
+    c.assign_add(td::random::uniform({}));
+    b.assign_add(1);
+  });
+  step();
+  const td::io::Checkpoint checkpoint{{"b", b}, {"a", a}, {"c", c}};
+  std::atomic<bool> stop{false};
+  std::thread stepping([&] {
+    while (!stop) step();
+  });
+  for (int i = 0; i < 30; ++i) {
+    checkpoint.save(folder / "x.safetensors");
+    const td::io::Safetensors saved = td::io::load_safetensors(folder / "x.safetensors");
+    EXPECT_TRUE(td::identical(saved.at("a"), saved.at("b")));
+  }
+  // Loading beside them is of one moment too.
+  for (int i = 0; i < 30; ++i) {
+    checkpoint.load(folder / "x.safetensors");
+    const auto both = td::function([a, b] { return std::pair{td::identity(a), td::identity(b)}; });
+    const auto [x, y] = both();
+    EXPECT_TRUE(td::identical(x, y));
+  }
+  stop = true;
+  stepping.join();
+}
+
+// All that a checkpoint can hold, and what a load may do to it.
+struct Everything {
+  Model model;
+  td::nn::Dense unbuilt{4};
+  td::nn::Adam optimizer{{.learning_rate = 0.5}};
+  td::data::Dataset<td::Tensor> rows = td::data::range(10);
+  int64_t step = 3;
+  std::vector<int> order = {1, 2};
+  td::Tensor mean = td::zeros({2});
+  td::Variable held{td::zeros({500})};
+  td::Tensor snapshot = held.value();
+
+  td::io::Checkpoint checkpoint() {
+    return {{"model", model}, {"dense", unbuilt}, {"optimizer", optimizer}, {"rows", rows},
+            {"step", &step},  {"order", &order},  {"mean", &mean},          {"held", held}};
+  }
+  std::string text() const {
+    std::string all;
+    for (const auto& [name, variable] : td::nn::named_variables(model))
+      all += cat(name, " ", variable.value(), "\n");
+    for (const auto& [name, variable] : td::nn::named_variables(unbuilt))
+      all += cat(name, " ", variable, "\n");
+    for (const auto& [name, variable] : td::nn::named_variables(optimizer))
+      all += cat(name, " ", variable, "\n");
+    all += cat(rows.position().pass, " ", rows.position().element, " ", step, " ", order.size(),
+               mean, held.value(), td::random::state());
+    return all;
+  }
+};
+
+void save_everything(const std::string& path) {
+  Everything other;
+  fill(other.model, 7);
+  {
+    td::GradientTape tape;
+    other.optimizer.minimize(tape, td::sum(other.unbuilt(td::ones({1, 3}))), other.unbuilt);
+  }
+  auto walk = other.rows.begin();
+  ++walk;
+  other.step = 9;
+  other.order = {3, 2, 1};
+  other.mean = td::ones({2});
+  other.held.assign(td::ones({500}));
+  (void)td::random::normal({1});
+  other.checkpoint().save(path);
+}
+
+TEST(Checkpoint, AFailedReadChangesNothing) {
+  const Folder folder;
+  save_everything(folder / "x.safetensors");
+  for (int fails = 1;; ++fails) {
+    td::random::seed(4);
+    Everything all;
+    const std::string before = all.text();
+    int reads = 0;
+    std::string text;
+    {
+      const WatchedIo watched([&] { return ++reads != fails; });
+      text = error_of<td::DeviceError>([&] { all.checkpoint().load(folder / "x.safetensors"); });
+    }
+    if (reads < fails) {
+      EXPECT_GT(fails, 20);
+      EXPECT_EQ(text, "no error");
+      EXPECT_NE(all.text(), before);
+      return;
+    }
+    EXPECT_TRUE(without(folder, text).starts_with("Checkpoint::load: x.safetensors cannot be read"))
+        << text;
+    EXPECT_EQ(all.text(), before) << "read " << fails;
+  }
+}
+
+// A place of the user's that cannot be restored: what was restored before it is put back.
+TEST(Checkpoint, ARestoreThatFailsChangesNothing) {
+  struct Position {
+    int64_t element = 0;
+  };
+  struct Place {
+    std::shared_ptr<Position> at = std::make_shared<Position>();
+    bool fails = false;
+    Position position() const { return *at; }
+    void restore(Position position) const {
+      if (fails) throw UserError("no such place");
+      *at = position;
+    }
+  };
+  const Folder folder;
+  Place first, second;
+  td::Variable v(td::zeros({3}));
+  int64_t step = 0;
+  const auto checkpoint = [&] {
+    return td::io::Checkpoint{{"v", v}, {"a", first}, {"step", &step}, {"b", second}};
+  };
+  first.at->element = second.at->element = 5;
+  checkpoint().save(folder / "x.safetensors");
+  first.at->element = second.at->element = 6;
+  v.assign(td::ones({3}));
+  step = 1;
+  second.fails = true;
+  EXPECT_EQ(said(folder, [&] { checkpoint().load(folder / "x.safetensors"); }), "no such place");
+  EXPECT_EQ(first.at->element, 6);
+  EXPECT_EQ(step, 1);
+  EXPECT_TRUE(td::identical(v.value(), td::ones({3})));
 }
 
 // A child saves one version after another and is killed in the middle, at other moments each time.

@@ -1,10 +1,15 @@
 // The order of system calls in a save, and what is left where one of them fails.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <functional>
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -277,6 +282,149 @@ TEST(Save, KeepsLinksAndRights) {
   struct stat status = {};
   ASSERT_EQ(::stat((folder / "x.npy").c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600U);
+}
+
+// The message without folder and line.
+template <class E = UserError, class F>
+std::string said(const Folder& folder, const F& f) {
+  std::string text = without(folder, error_of<E>(f));
+  const size_t line = text.find("\n  at save_test.cc:");
+  if (line != std::string::npos) text.erase(line, text.find('\n', line + 1) - line);
+  return text;
+}
+
+TEST(Save, CreatesWhatADanglingLinkNames) {
+  const Folder folder;
+  std::filesystem::create_directory(folder / "inner");
+  std::filesystem::create_symlink("inner/second.npy", folder / "first.npy");
+  std::filesystem::create_symlink("x.npy", folder / "inner/second.npy");
+  td::io::save_npy(folder / "first.npy", td::ones({3}));
+  EXPECT_EQ(std::filesystem::read_symlink(folder / "first.npy"), "inner/second.npy");
+  EXPECT_EQ(std::filesystem::read_symlink(folder / "inner/second.npy"), "x.npy");
+  EXPECT_TRUE(
+      std::filesystem::is_regular_file(std::filesystem::symlink_status(folder / "inner/x.npy")));
+  td::io::save_npy(folder / "first.npy", td::zeros({3}));
+  EXPECT_TRUE(td::identical(td::io::load_npy(folder / "inner/x.npy"), td::zeros({3})));
+}
+
+TEST(Save, RefusesLinksThatLeadNowhere) {
+  const Folder folder;
+  std::filesystem::create_symlink("b.npy", folder / "a.npy");
+  std::filesystem::create_symlink("a.npy", folder / "b.npy");
+  EXPECT_EQ(said(folder, [&] { td::io::save_npy(folder / "a.npy", td::ones({1})); }),
+            "save_npy: a.npy cannot be saved: Too many levels of symbolic links\n"
+            "  name a file, or mend the symbolic links");
+  std::filesystem::create_symlink("missing/x.npy", folder / "c.npy");
+  EXPECT_EQ(said(folder, [&] { td::io::save_npy(folder / "c.npy", td::ones({1})); }),
+            "save_npy: c.npy cannot be saved: missing/x.npy.saving: No such file or directory\n"
+            "  name a file in a folder that is there and may be written to");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "c.npy"));
+}
+
+// What stands under the name of the temporary and was not left by a save belongs to somebody.
+TEST(Save, RefusesToWriteOverWhatIsNoTemporaryOfItsOwn) {
+  const std::string expected =
+      "save_npy: x.npy cannot be saved: x.npy.saving is in the way: a link, or no regular file, "
+      "which no save of ours leaves\n"
+      "  remove it, or save under another name";
+  using Make = std::function<void(const Folder&)>;
+  const Make makes[] = {
+      [](const Folder& folder) { ::mkfifo((folder / "x.npy.saving").c_str(), 0666); },
+      [](const Folder& folder) {
+        std::filesystem::create_symlink("precious", folder / "x.npy.saving");
+      },
+      [](const Folder& folder) {
+        std::filesystem::create_symlink("not there", folder / "x.npy.saving");
+      },
+      [](const Folder& folder) {
+        std::filesystem::create_hard_link(folder / "precious", folder / "x.npy.saving");
+      },
+      [](const Folder& folder) { std::filesystem::create_directory(folder / "x.npy.saving"); },
+  };
+  for (const Make& make : makes) {
+    const Folder folder;
+    write_file(folder / "precious", "bytes of somebody's");
+    td::io::save_npy(folder / "x.npy", td::ones({3}));
+    const std::string before = read_file(folder / "x.npy");
+    make(folder);
+    EXPECT_EQ(said(folder, [&] { td::io::save_npy(folder / "x.npy", td::zeros({2})); }), expected);
+    EXPECT_EQ(read_file(folder / "precious"), "bytes of somebody's");
+    EXPECT_EQ(read_file(folder / "x.npy"), before);
+    EXPECT_TRUE(std::filesystem::exists(std::filesystem::symlink_status(folder / "x.npy.saving")));
+    EXPECT_FALSE(std::filesystem::exists(folder / "not there"));
+  }
+}
+
+// A pipe that appears between the look and the opening, with and without a reader.
+TEST(Save, DoesNotWaitForAPipeThatComesInBetween) {
+  for (const bool has_reader : {false, true}) {
+    const Folder folder;
+    static std::string temporary;
+    temporary = folder / "x.npy.saving";
+    Watched watched;
+    io::system_calls().open = [](const char* path, int flags, mode_t mode) {
+      if (path == temporary && (flags & O_CREAT) != 0) ::mkfifo(path, 0666);
+      return watch->real.open(path, flags, mode);
+    };
+    int reader = -1;
+    if (has_reader) {
+      ::mkfifo(temporary.c_str(), 0666);
+      reader = ::open(temporary.c_str(), O_RDONLY | O_NONBLOCK);
+    }
+    const auto save = [&] { td::io::save_npy(folder / "x.npy", td::ones({1})); };
+    const std::string text = said<Error>(folder, save);
+    EXPECT_TRUE(text.find("x.npy.saving is in the way") != std::string::npos ||
+                text.find("x.npy.saving: No such device or address") != std::string::npos)
+        << text;
+    EXPECT_FALSE(std::filesystem::exists(folder / "x.npy"));
+    if (reader >= 0) ::close(reader);
+  }
+}
+
+// As a full disk: the system takes a part of the bytes and no more. Every kind of file that is
+// written is as it was.
+TEST(Save, KeepsEveryKindOfFileWhenThereIsNoRoomForMore) {
+  const Folder folder;
+  const td::Variable v(td::ones({3000}));
+  const auto f = td::function([](const td::Tensor& x) { return td::exp(x) * 2; });
+  const td::Tensor x = td::ones({3000});
+  const std::map<std::string, td::Tensor> tensors = {{"a", x}, {"b", x}};
+  const std::map<std::string, std::function<void(const std::string&)>> saves = {
+      {"npy", [&](const std::string& path) { td::io::save_npy(path, x); }},
+      {"npz", [&](const std::string& path) { td::io::save_npz(path, tensors); }},
+      {"safetensors", [&](const std::string& path) { td::io::save_safetensors(path, tensors); }},
+      {"checkpoint", [&](const std::string& path) { td::io::Checkpoint{{"v", v}}.save(path); }},
+      {"html", [&](const std::string& path) { td::report::write_html(path, f.plan(x)); }},
+      {"cache",
+       [&](const std::string& path) {
+         std::filesystem::remove(path);
+         for (const td::Tensor& row : td::data::from_tensor_slices(x).cache(path)) (void)row;
+       }},
+  };
+  ::signal(SIGXFSZ, SIG_IGN);
+  for (const auto& [name, save] : saves) {
+    save(folder / name);
+    const std::string before = read_file(folder / name);
+    rlimit limit{};
+    ::getrlimit(RLIMIT_FSIZE, &limit);
+    const rlimit small{.rlim_cur = 5000, .rlim_max = limit.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &small);
+    const std::string text =
+        without(folder, error_of<td::DeviceError>([&] { save(folder / name); }));
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    EXPECT_TRUE(
+        text.ends_with("cannot be saved (the file is as it was): write at byte 5000: File "
+                       "too large"))
+        << text;
+    EXPECT_FALSE(std::filesystem::exists(folder / (name + ".saving")));
+    if (name != "cache")
+      EXPECT_EQ(read_file(folder / name), before) << name;
+    else
+      EXPECT_FALSE(std::filesystem::exists(folder / name));
+    save(folder / name);
+    EXPECT_EQ(read_file(folder / name), before) << name;
+  }
+  ::signal(SIGXFSZ, SIG_DFL);
 }
 
 TEST(Save, RefusesWhatIsNoFile) {

@@ -127,10 +127,16 @@ TEST_F(Report, SaysWhatIsWrong) {
   const auto step = training_step();
   const Plan plan = step.plan(x_, labels_, weights_);
   const auto line = [](const std::string& text) { return text.substr(0, text.find("\n")); };
-  EXPECT_EQ(line(error_of([&] { report::write_html("/nowhere/plan.html", plan); })),
-            "write_html: cannot write '/nowhere/plan.html': No such file or directory");
+  EXPECT_EQ(
+      line(error_of([&] { report::write_html("/nowhere/plan.html", plan); })),
+      "write_html: /nowhere/plan.html cannot be saved: /nowhere/plan.html.saving: No such file or "
+      "directory");
   EXPECT_EQ(line(error_of([&] { report::write_trace("/nowhere/t.json", Profile()); })),
-            "write_trace: cannot write '/nowhere/t.json': No such file or directory");
+            "write_trace: /nowhere/t.json cannot be saved: /nowhere/t.json.saving: No such file or "
+            "directory");
+  EXPECT_EQ(error_of<DeviceError>([&] { report::write_html("/dev/full", plan); }),
+            "write_html: /dev/full cannot be written to at byte 0: No space left on device");
+  report::write_html("/dev/null", plan);
   const Source at = Source::here("user.cc", 7, "main");
   const std::string differ =
       error_of([&] { report::write_html(path("no.html"), plan, Profile(), at); });

@@ -68,8 +68,10 @@ TEST_F(ReportCommand, DrawsAPlanAndARunOfIt) {
   EXPECT_NE(read("in.html").find("\"kind\": \"profile\""), std::string::npos);
   EXPECT_EQ(run("report profile.json").out, "profile.html\n");
   EXPECT_NE(read("trace.json").find("\"traceEvents\""), std::string::npos);
-  EXPECT_EQ(run("run in.tm --profile=none/p.json").err,
-            "tidemark: run: cannot write 'none/p.json': No such file or directory\n");
+  EXPECT_EQ(
+      run("run in.tm --profile=none/p.json").err,
+      "tidemark: run: none/p.json cannot be saved: none/p.json.saving: No such file or directory\n"
+      "  name a file in a folder that is there and may be written to\n");
 }
 
 TEST_F(ReportCommand, SaysWhatIsWrong) {
@@ -87,7 +89,8 @@ TEST_F(ReportCommand, SaysWhatIsWrong) {
   fails("in.tm --output=in.tm",
         "tidemark: report: the page would replace 'in.tm'; give another --output" + more);
   fails("in.tm --output=none/page.html",
-        "tidemark: report: cannot write 'none/page.html': No such file or directory\n");
+        "tidemark: report: none/page.html cannot be saved: none/page.html.saving: No such file or "
+        "directory\n  name a file in a folder that is there and may be written to\n");
   write("broken.json", "{\"kind\": \"plan\",\n \"peak\" 3}");
   fails("broken.json", "tidemark: broken.json:2: ':' is wanted, '3' is there\n");
   const std::string written =

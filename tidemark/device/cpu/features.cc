@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <string_view>
 
+#include "tidemark/base/environment.h"
 #include "tidemark/base/error.h"
 #include "tidemark/base/made_once.h"
 
@@ -39,16 +39,13 @@ Isa widest() {
 
 Isa chosen() {
   const Isa best = widest();
-  const char* const text = std::getenv("TIDEMARK_ISA");
-  if (text == nullptr || *text == '\0') return best;
-  for (const Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512}) {
-    if (std::string_view(text) != name(isa)) continue;
-    if (isa <= best) return isa;
-    throw UserError(cat("TIDEMARK_ISA asks for ", text, ", this CPU has ", name(best)),
-                    Source::none(), cat("unset it, or set it to ", name(best), " or less"));
-  }
-  throw UserError(cat("TIDEMARK_ISA is '", text, "', which is no instruction set"), Source::none(),
-                  "set it to baseline, avx2 or avx512");
+  const std::string_view names[] = {name(Isa::baseline), name(Isa::avx2), name(Isa::avx512)};
+  const int asked = environment_choice("TIDEMARK_ISA", names);
+  if (asked < 0) return best;
+  const Isa isa = static_cast<Isa>(asked);
+  if (isa <= best) return isa;
+  throw UserError(cat("TIDEMARK_ISA asks for ", name(isa), ", this CPU has ", name(best)),
+                  Source::none(), cat("unset it, or set it to ", name(best), " or less"));
 }
 
 int64_t cache_bytes(int name, int64_t otherwise) {
@@ -75,8 +72,8 @@ Caches own_caches() {
 }
 
 Caches chosen_caches() {
-  const char* const text = std::getenv("TIDEMARK_CACHES");
-  if (text == nullptr || *text == '\0') return own_caches();
+  const char* const text = environment("TIDEMARK_CACHES");
+  if (text == nullptr) return own_caches();
   int l1 = 0, l2 = 0, l3 = 0, end = 0;
   const int read = std::sscanf(text, "%9d,%9d,%9d%n", &l1, &l2, &l3, &end);
   if (read == 3 && text[end] == '\0' && 8 <= l1 && l1 <= l2 && l2 <= l3)

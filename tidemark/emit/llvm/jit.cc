@@ -21,9 +21,10 @@
 #include <limits>
 #include <mutex>
 
+#include "tidemark/base/environment.h"
 #include "tidemark/base/error.h"
+#include "tidemark/base/lock.h"
 #include "tidemark/device/fork.h"
-#include "tidemark/device/lock.h"
 #include "tidemark/device/mapping.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/emit/llvm/code_memory.h"
@@ -48,7 +49,7 @@ std::atomic<int64_t> held_bytes{0};
 // LLVM has locks and half-made state of its own while it compiles, so a fork waits until no thread
 // does: the child may compile at once.
 struct Compiles {
-  device::Lock gate;  // Held for a moment to begin, and across a fork.
+  Lock gate;  // Held for a moment to begin, and across a fork.
   std::atomic<bool> hooked{false};
   std::atomic<int> running{0};
 };
@@ -383,7 +384,7 @@ std::vector<std::unique_ptr<Kernel>> compile_functions(size_t count, device::Isa
       kernels[i] = std::move(kernel);
     }
     if (compiled.empty()) return kernels;
-    if (std::getenv("TIDEMARK_PRINT_IR") != nullptr) module.print(llvm::errs(), nullptr);
+    if (environment_switch("TIDEMARK_PRINT_IR", false)) module.print(llvm::errs(), nullptr);
 #ifdef TIDEMARK_DEBUG
     std::string problem;
     llvm::raw_string_ostream stream(problem);
