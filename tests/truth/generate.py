@@ -26,11 +26,13 @@ class Generator:
     def __init__(self, seed, wanted=()):
         self.random = random.Random(seed * 7919 + 13)
         pick = self.random
-        first, second = pick.choice([(3, 5), (2, 4), (4, 3), (3, 1), (5, 2), (4, 0), (2, 3)])
+        # Most programs are small; some have rows for whole vectors, tails and several blocks.
+        self.is_large = pick.random() < 0.12
+        self.room = 4000 if self.is_large else 120  # Elements that a value may have.
         sizes = {}
-        self.is_open = pick.random() < 0.5
-        if self.is_open:
-            sizes["n"] = [first, second]
+        if pick.random() < 0.5:
+            sizes["n"] = list(pick.choice([(33, 70), (17, 5), (70, 16), (65, 0), (300, 7)] if self.is_large else
+                                          [(3, 5), (2, 4), (4, 3), (3, 1), (5, 2), (4, 0), (2, 3)]))
             if pick.random() < 0.25:
                 sizes["m"] = [pick.choice([2, 3]), pick.choice([1, 4])]
         self.program = Program(seed, "f64" if pick.random() < 0.7 else "f32", sizes)
@@ -66,6 +68,10 @@ class Generator:
     def some_size(self):
         if self.program.sizes and self.random.random() < 0.45:
             return Size.of(self.random.choice(list(self.program.sizes)))
+        if self.random.random() < 0.02:
+            return Size.of(0)
+        if self.is_large and self.random.random() < 0.4:
+            return Size.of(self.random.choice([7, 16, 17, 33, 64, 65]))
         return Size.of(self.random.choice([1, 2, 2, 3, 3, 4, 5]))
 
     def some_shape(self, rank=None):
@@ -120,7 +126,7 @@ class Generator:
             return value
         for _ in range(20):
             shape = self.some_shape(rank if rank is not None else max(least_rank, self.random.choice([1, 2, 2, 3])))
-            if test(Value("", "float", shape)):
+            if self.largest(shape) <= self.room and test(Value("", "float", shape)):
                 return self.argument("float", shape)
         return self.argument("float", [Size.of(2)] * (rank or least_rank))
 
@@ -199,7 +205,7 @@ class Generator:
             shape = [s if self.random.random() < 0.7 else Size.of(1) for s in x.shape]
             y = self.argument("float", shape[self.random.randrange(len(shape) + 1):])
         shape = self.joined(x, y)
-        if self.largest(shape) > 150:
+        if self.largest(shape) > self.room:
             return x, x.shape
         return y, shape
 
@@ -228,7 +234,7 @@ class Generator:
         last = self.scopes[-1][-1] if self.scopes[-1] else None
         if last is not None and last.dtype == "float" and last.most > 40:
             self.within(last, self.random.choice([1.0, 3.0, 10.0]))
-        if last is not None and self.largest(last.shape) > 200:
+        if last is not None and self.largest(last.shape) > self.room * 1.5:
             self.scopes[-1].remove(last)
 
     def finish(self):

@@ -197,7 +197,7 @@ def reduction(g, name):
         else:
             g.emit("sqrt", [s], {}, "float", shape, 5)
         return
-    most = {"sum": x.most * count, "prod": x.most ** count, "var": x.most ** 2, "logsumexp": x.most + 5}.get(name, x.most)
+    most = {"sum": x.most * count, "prod": x.most ** min(count, 8), "var": x.most ** 2, "logsumexp": x.most + 5}.get(name, x.most)
     if name in ("all", "any"):
         g.emit(name, [x], attrs, "bool", shape, 1)
         back(g)
@@ -372,7 +372,7 @@ def broadcast_to(g, name):
     x = g.floats()
     shape = [g.some_size() if s == 1 else s for s in x.shape]
     shape = [g.some_size() for _ in range(g.random.choice([0, 1, 1, 2]))] + shape
-    if g.largest(shape) <= 120:
+    if g.largest(shape) <= g.room:
         g.emit(name, [x], {"shape": shape_text(shape)}, "float", shape, x.most)
 
 
@@ -415,7 +415,7 @@ def td_pad(g, name):
     low = [g.random.choice([Size.of(0), Size.of(1), Size.of(2)] + names) for _ in x.shape]
     high = [g.random.choice([Size.of(0), Size.of(0), Size.of(1)] + names) for _ in x.shape]
     shape = [s + a + b for s, a, b in zip(x.shape, low, high)]
-    if g.largest(shape) > 120:
+    if g.largest(shape) > g.room:
         return
     g.emit(name, [x], {"low": shape_text(low), "high": shape_text(high), "value": g.random.choice([0.0, 1.5])},
            "float", shape, max(x.most, 1.5))
@@ -481,7 +481,7 @@ def repeat(g, name):
         axis = g.random.randrange(x.rank)
         shape = x.shape[:axis] + [x.shape[axis] * count] + x.shape[axis + 1:]
         attrs = {"count": count, "axis": axis}
-    if g.largest(shape) <= 120:
+    if g.largest(shape) <= g.room:
         g.emit(name, [x], attrs, "float", shape, x.most)
 
 
@@ -577,7 +577,7 @@ def gather(g, name):
     axis = 0 if name == "embedding" else g.random.choice([a for a, s in enumerate(x.shape) if g.least(s) > 0])
     picks = g.indices(g.some_shape(g.random.choice([0, 1, 1, 2])), x.shape[axis])
     shape = x.shape[:axis] + picks.shape + x.shape[axis + 1:]
-    if g.largest(shape) <= 120:
+    if g.largest(shape) <= g.room:
         g.emit(name, [x, picks], {} if name == "embedding" else {"axis": axis}, "float", shape, x.most)
 
 
@@ -680,7 +680,7 @@ def einsum(g, name):
 @op("outer")
 def outer(g, name):
     a, b = g.floats(1), g.floats(1)
-    if g.largest(a.shape + b.shape) <= 120:
+    if g.largest(a.shape + b.shape) <= g.room:
         g.emit(name, [a, b], {}, "float", a.shape + b.shape, a.most * b.most)
 
 
@@ -956,7 +956,7 @@ def while_loop(g, name):
 
 def walked(g, count):
     """Values with one first axis, to be walked along."""
-    x = g.floats(test=lambda v: v.rank and trips_of(g, v.shape[0]) <= 5, least_rank=1)
+    x = g.floats(test=lambda v: v.rank and trips_of(g, v.shape[0]) <= (33 if g.is_large else 5), least_rank=1)
     same = g.visible(lambda v: v.dtype in ("float",) + INTS and v.rank and v.shape[0] == x.shape[0])
     return [x] + [g.random.choice(same) for _ in range(count - 1)]
 
@@ -990,7 +990,7 @@ def made_here(g, count):
         if x.rank and g.random.random() < 0.35:
             items, shape = index_items(g, x)
             x = g.emit("index", [x], {"at": ";".join(items)}, "float", shape, x.most)
-        if g.largest(x.shape) > 40:
+        if g.largest(x.shape) > g.room / 3:
             x = g.emit("mean", [x], {"axes": "all", "keepdims": 0}, "float", [], x.most)
         made.append(x)
     return made

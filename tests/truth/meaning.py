@@ -51,6 +51,14 @@ def picked(flat, places):
     return lax.gather(flat, index, PICK, (1,), mode="promise_in_bounds").reshape(places.shape)
 
 
+def scattered(flat, places, updates):
+    """flat with updates added, as the one kind of scatter that is ever traced."""
+    if updates.size == 0:
+        return flat
+    index = np.ascontiguousarray(places.reshape(-1, 1), np.int64)
+    return lax.scatter_add(flat, index, updates, lax.ScatterDimensionNumbers((), (0,), (0,)), mode="promise_in_bounds")
+
+
 def moved(function, *values):
     """`function` moves elements: it is run on the elements, and on their numbers for JAX."""
     a = function(*[v.a for v in values])
@@ -490,10 +498,11 @@ class Meaning:
             to = np.take_along_axis(places, index.a % x.a.shape[axis], axis)
         else:
             to = np.take(places, index.a, axis)
-        table = np.zeros((x.a.size, updates.a.size))
-        table[to.reshape(-1), np.arange(updates.a.size)] = 1
-        added = both(lambda xp, u: xp.matmul(table, u.reshape(-1)).reshape(x.a.shape))(updates)
-        return self.binary("add", x, added)
+        def add(a, u):
+            a = np.array(a).reshape(-1)
+            np.add.at(a, to.reshape(-1), u.reshape(-1))
+            return a.reshape(x.a.shape)
+        return computed(add, lambda t, u: scattered(jnp.reshape(t, (-1,)), to, jnp.reshape(u, (-1,))).reshape(x.a.shape), x, updates)
 
     def do_first_equal(self, _, x):
         first = {}
