@@ -210,6 +210,7 @@ def _(p, a, b):
     return np.einsum(a, of_a, b, of_b, batch + kept[0] + kept[1])
 
 
+SUMS = ("reduce_sum", "dot_general", "cumsum", "scatter-add", "scatter_add")
 INNER = ("jaxpr", "call_jaxpr", "fun_jaxpr")
 
 
@@ -255,6 +256,8 @@ def run(jaxpr, consts, arguments, unit=0.0, salt=0):
 
 def apply(eqn, name, operands, unit, salt):
     rounds = name in ROUNDED
+    if unit and name in SUMS:  # Their terms are rounded as well as the whole.
+        operands = [shaken(x, unit, salt + np.uint64(i)) for i, x in enumerate(operands)]
     function = ROUNDED.get(name) or EXACT.get(name)
     result = function(eqn.params, *operands) if function else NotImplemented
     if result is NotImplemented:  # Whatever NumPy has no short word for.

@@ -273,7 +273,19 @@ class Generator:
                 modes += ["auto.grad"]
             if pick() < 0.3:
                 modes += [self.random.choice(["open.hvp", "open.jvp", "auto.hvp"])]
+        if is_unbounded(self.program) and any(s.op == "recompute" for s in walk(self.program.body)):
+            # The gradient of such a loop need not be linear, and is refused a gradient of its own.
+            modes = [m for m in modes if m.startswith("eager") or not m.endswith(("hvp", "jvp"))]
+        if any(s.attrs.get("save", "").startswith("bytes") for s in walk(self.program.body)):
+            # Bytes of what has no size yet are refused.
+            modes = [m for m in modes if not m.startswith("open") or m == "open.value"]
         return modes
+
+
+def is_unbounded(program):
+    """Whether a loop's number of trips has no bound that a plan knows."""
+    return any(s.op == "while_loop" and "max_iterations" not in s.attrs or
+               s.op == "fori_loop" and not all(is_number(o) for o in s.operands) for s in walk(program.body))
 
 
 def remove_unused(program):

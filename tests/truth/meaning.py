@@ -48,7 +48,7 @@ PICK = lax.GatherDimensionNumbers((), (0,), (0,))
 def picked(flat, places):
     """flat[places], as the one kind of gather that is ever traced."""
     index = np.ascontiguousarray(places.reshape(-1, 1), np.int64)
-    return lax.gather(flat, index, PICK, (1,), mode="promise_in_bounds").reshape(places.shape)
+    return lax.reshape(lax.gather(flat, index, PICK, (1,), mode="promise_in_bounds"), places.shape)
 
 
 def scattered(flat, places, updates):
@@ -71,23 +71,45 @@ def moved(function, *values):
     places = function(*numbers)
     if places.size == 0 or start == 0:
         return V(a, jnp.zeros(places.shape))
-    flat = [jnp.reshape(v.x, (-1,)) for v in values if v.a.size]
+    flat = [v.a.reshape(-1) if v.t is None else lax.reshape(v.t, (v.a.size,)) for v in values if v.a.size]
     return V(a, picked(lax.concatenate(flat, 0) if len(flat) > 1 else flat[0], places))
 
 
 def spread(value, shape):
-    return value if value.a.shape == tuple(shape) else V(
-        np.broadcast_to(value.a, shape), None if value.t is None else jnp.broadcast_to(value.t, shape))
+    """Broadcast as NumPy does."""
+    if value.a.shape == tuple(shape):
+        return value
+    return V(np.broadcast_to(value.a, shape), None if value.t is None else stretched(value.t, value.a.shape, shape))
+
+
+def stretched(x, before, shape):
+    kept = [i for i, size in enumerate(before) if size != 1 or shape[i - len(before)] == 1]
+    x = lax.reshape(x, tuple(before[i] for i in kept))
+    return lax.broadcast_in_dim(x, tuple(shape), tuple(i + len(shape) - len(before) for i in kept))
 
 
 # ---- computing ----------------------------------------------------------------------------------------
+
+class Bottom:
+    """While JAX traces: a traced minus infinity. The larger of it and a constant is that constant, traced."""
+    traced = None
+
+
+def lifted(v):
+    """A constant as something traced, so that what is computed of it can be shaken."""
+    if Bottom.traced is None or not v.is_float or v.t is not None:
+        return v
+    return V(v.a, lax.max(v.a.astype(np.float64), lax.broadcast(Bottom.traced, v.a.shape)))
+
 
 def computed(of_numpy, of_jax, *values):
     """Elementwise or not: NumPy's function on elements, JAX's on what is traced."""
     with np.errstate(all="ignore"):
         a = np.asarray(of_numpy(*[v.a for v in values]))
     if all(v.t is None for v in values):
-        return V(a)
+        values = [lifted(values[0])] + list(values[1:])
+        if values[0].t is None:
+            return V(a)
     return V(a, of_jax(*[v.x for v in values]))
 
 
@@ -97,12 +119,12 @@ def both(function):
 
 
 def full_like(x, number):
-    return jnp.full(jnp.shape(x), number, np.float64)
+    return np.full(np.shape(x), number, np.float64)
 
 
 UNARY = {
     # The slope at 0 is 0, as in PyTorch and TensorFlow; that of JAX is 1.
-    "abs": (np.abs, lambda x: x * lax.sign(x)), "ceil": (np.ceil, lax.ceil), "cos": (np.cos, lax.cos), "erf": (erf, lax.erf),
+    "abs": (np.abs, lambda x: lax.mul(x, lax.sign(x))), "ceil": (np.ceil, lax.ceil), "cos": (np.cos, lax.cos), "erf": (erf, lax.erf),
     "exp": (np.exp, lax.exp), "expm1": (np.expm1, lax.expm1), "floor": (np.floor, lax.floor),
     "identity": (np.copy, lambda x: x), "log": (np.log, lax.log), "log1p": (np.log1p, lax.log1p),
     "log2": (np.log2, lambda x: lax.log(x) / math.log(2)), "negative": (np.negative, lax.neg),
@@ -111,7 +133,7 @@ UNARY = {
     "round": (np.rint, lambda x: lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)),
     "rsqrt": (lambda a: 1 / np.sqrt(a), lax.rsqrt), "sigmoid": (lambda a: 1 / (1 + np.exp(-a)), lax.logistic),
     "sign": (np.sign, lax.sign), "sin": (np.sin, lax.sin), "sqrt": (np.sqrt, lax.sqrt),
-    "square": (np.square, lambda x: x * x), "tan": (np.tan, lax.tan), "tanh": (np.tanh, lax.tanh),
+    "square": (np.square, lambda x: lax.mul(x, x)), "tan": (np.tan, lax.tan), "tanh": (np.tanh, lax.tanh),
     "stop_gradient": (np.copy, lax.stop_gradient),
     # The cumulative distribution by erfc, which keeps its digits in the negative tail.
     "gelu": (lambda a: a * 0.5 * (1 + erf(a / math.sqrt(2))), lambda x: x * 0.5 * lax.erfc(-x / math.sqrt(2))),
@@ -123,7 +145,7 @@ BINARY = {
     "divide": (np.divide, lax.div), "maximum": (np.maximum, lax.max), "minimum": (np.minimum, lax.min),
     "atan2": (np.arctan2, lax.atan2), "pow": (np.power, lax.pow),
     "floor_divide": (np.floor_divide, lambda x, y: lax.floor(lax.div(x, y))),
-    "remainder": (np.remainder, lambda x, y: x - y * lax.floor(lax.div(x, y))),
+    "remainder": (np.remainder, lambda x, y: lax.sub(x, lax.mul(y, lax.floor(lax.div(x, y))))),
 }
 # The result is known whatever the operands are.
 KNOWN = {

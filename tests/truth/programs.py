@@ -14,7 +14,6 @@ installed.
 import argparse
 import collections
 import importlib.util
-import json
 import multiprocessing
 import os
 import subprocess
@@ -35,7 +34,7 @@ os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
 
 import coverage  # noqa: E402
 from generate import Generator  # noqa: E402
-from program_text import parse  # noqa: E402
+from program_text import parse, walk  # noqa: E402
 
 CHUNK = 20  # Programs that one process of the driver runs.
 
@@ -71,7 +70,7 @@ def driven(driver, programs):
                 kind = np.float64 if words[2] in ("f64", "f32", "f16", "bf16") else np.int64
                 array = np.frombuffer(out, kind, count, at).reshape(shape)
                 at += 8 * count
-                modes[mode].append((words[0], int(words[1]), array))
+                modes[mode].append((words[0], int(words[1]), array.astype(bool) if words[2] == "bool" else array))
         if run.returncode == 0:
             break
         # It died in a program: that one is blamed, the others go on.
@@ -93,7 +92,6 @@ def judged(program, modes, counts):
     if not isinstance(eager, list):
         return wrong
     draws = [array for kind, _, array in eager if kind == "draw"]
-    draws = [d.astype(bool) if op == "random_bernoulli" else d for d, op in zip(draws, draw_ops(program, draws))]
     truths = {}
     for mode, said in modes.items():
         if not isinstance(said, list):
@@ -105,7 +103,7 @@ def judged(program, modes, counts):
                 calls.setdefault(call, []).append(array)
         for call, arrays in calls.items():
             if call not in truths:
-                if call > 0 and draws:
+                if call > 0 and any(s.op.startswith("random_") for s in walk(program.body)):
                     continue  # What was drawn is known at the first sizes alone.
                 truths[call] = Truth(program, call, draws)
             truth = truths[call]
@@ -118,12 +116,6 @@ def judged(program, modes, counts):
                 wrong.append((mode, f"sizes {program.sizes_at(call) if program.sizes else ''} {said_wrong}"))
                 break
     return wrong
-
-
-def draw_ops(program, draws):
-    from program_text import walk
-    ops = [s.op for s in walk(program.body) if s.op.startswith("random_")]
-    return ops * len(draws) if len(set(ops)) == 1 else ["random_bernoulli" if d.dtype.kind == "i" and set(d.reshape(-1).tolist()) <= {0, 1} else "" for d in draws]
 
 
 def differing(expected, arrays, np, counts):

@@ -6,7 +6,7 @@ from program_text import NAME_LISTS, is_number, names_used, plain, walk
 
 def shrunk(program, wrong, compare, most=160):
     """The smallest program found with one of the same modes wrong in the same way, and what is said of it."""
-    mode, kind = wrong[0][0], wrong[0][1].split(":")[0].split(" ")[0]
+    mode, kind = wrong[0][0], kind_of(wrong[0][1])
     best = program.copy()
     best.modes = list(dict.fromkeys(["eager.value", mode]))
     tries = 0
@@ -14,7 +14,7 @@ def shrunk(program, wrong, compare, most=160):
     def still(candidate):
         for _, said in compare(candidate):
             for name, text in said:
-                if name == mode and text.split(":")[0].split(" ")[0] == kind:
+                if name == mode and kind_of(text) == kind:
                     return said
         return None
 
@@ -35,6 +35,11 @@ def shrunk(program, wrong, compare, most=160):
                 best, said, progress = candidate, now, True
                 break
     return best, said
+
+
+def kind_of(text):
+    """What must stay the same of what is said: the beginning of an error, or that there is another one."""
+    return text[:32] if text.startswith("error") else text.split(" ")[0]
 
 
 def candidates(program):

@@ -6,7 +6,7 @@ import numpy as np
 from jax import lax
 
 import evaluate
-from meaning import DTYPES, Meaning, V
+from meaning import DTYPES, Bottom, Meaning, V
 
 MASK = (1 << 64) - 1
 # How far each rounding is put off, in parts of the value: 16 units in the last place.
@@ -71,17 +71,22 @@ class Truth:
             loss = 0.0
             for i, v in enumerate(floats):
                 x = lax.convert_element_type(v.x, np.float64)
-                loss = loss + jnp.sum(x * (x + 1)) / (i + 1)
+                part = jnp.sum(lax.mul(x, lax.add(x, np.ones(v.a.shape))))
+                loss = loss + part / (i + 1)
             read = [v.x for guard in run.guards for v in guard[1] if v.t is not None]
             return loss, ([v.x for v in floats], [v.x for v in states], read)
 
-        def everything(differentiated, directions, deltas, others):
+        def everything(differentiated, directions, deltas, others, bottom):
+            Bottom.traced = bottom
+
             def gradient(x):
                 return jax.value_and_grad(forward, argnums=(0, 1), has_aux=True)(x, deltas, others)
             return jax.jvp(gradient, (differentiated,), (directions,))
 
-        inputs = ([arguments[i] for i in by], along, [np.zeros(v.shape) for v in variables], [arguments[i] for i in rest])
+        inputs = ([arguments[i] for i in by], along, [np.zeros(v.shape) for v in variables],
+                  [arguments[i] for i in rest], np.float64(-np.inf))
         closed, tree = jax.make_jaxpr(everything, return_shape=True)(*inputs)
+        Bottom.traced = None
         flat = [np.asarray(leaf) for leaf in jax.tree_util.tree_leaves(inputs)]
         structure = jax.tree_util.tree_structure(tree)
         self.seen = seen
