@@ -930,6 +930,21 @@ def finish_loop(g, name, operands, attrs, block, shapes, most=4.0):
         g.declare(Value(out, "float", shape, most))
 
 
+def add_test(g, body, count, carried, limit):
+    """Fewer trips than a limit and, sometimes, something about what is carried."""
+    def add(op, operands, attrs=None):
+        out = g.fresh()
+        body.append(Statement([out], op, operands, attrs))
+        return out
+    few = add("less", [count.name, repr(limit)])
+    if g.random.random() < 0.6 or not all(g.least(s) > 0 for s in carried[0].shape):
+        return few
+    level = add("abs", [carried[0].name])
+    if carried[0].rank:
+        level = add("max", [level], {"axes": "all", "keepdims": 0})
+    return add("logical_and", [few, add("greater", [level, repr(0.4)])])
+
+
 @op("while_loop")
 def while_loop(g, name):
     if too_deep(g, 4):
@@ -940,9 +955,7 @@ def while_loop(g, name):
     params = [Value(g.fresh("c"), "float", c.shape, 4.0) for c in carries]
     count = Value(g.fresh("k"), "float", [], 4.0)
     test = Block("while", [count.name] + [p.name for p in params])
-    out = g.fresh()
-    test.body.append(Statement([out], "less", [count.name, repr(limit)]))
-    test.gives = [out]
+    test.gives = [add_test(g, test.body, count, params, limit)]
     with Inside(g, "body", [Value(count.name + "b", "float", [], 4.0)] + [Value(p.name + "b", "float", p.shape, 4.0) for p in params], 4) as inside:
         inside.fill()
         following = g.emit("add", [inside.params[0], 1.0], {}, "float", [], 5)
@@ -1055,7 +1068,7 @@ def switch_case(g, name):
 
 @op("recompute", "call")
 def isolated(g, name):
-    if too_deep(g, 2) or (name == "call" and g.depth > 0):
+    if too_deep(g, 2) or (name == "call" and (g.depth > 1 or g.trips > 3)):
         return
     given = [g.floats() for _ in range(g.random.choice([1, 2]))]
     params = [Value(g.fresh("p"), "float", v.shape, v.most) for v in given]
