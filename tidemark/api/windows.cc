@@ -192,16 +192,17 @@ Tensor put_at_largest(const Tensor& image, const Tensor& largest, const Tensor& 
                       const Windows& windows, Source at) {
   const SourceScope scope(at);
   const Tensor padded = windows.padded(image, lowest(image.dtype(), at), at);
-  Tensor total = zeros(padded.shape(), g.dtype(), at), taken;
+  const DType wide = is_low_precision(g.dtype()) ? DType::f32 : g.dtype();
+  Tensor total = zeros(padded.shape(), wide, at), taken;
   windows.for_each_tap([&](int64_t i, int64_t j) {
     Tensor hit = logical_not(windows.tap(padded, i, j, at) < largest);
     if (taken.has_value()) hit = logical_and(hit, logical_not(taken));
-    Tensor part = where(hit, g, 0);
+    Tensor part = cast(where(hit, g, 0), wide);
     if (windows.overlap()) part = std::move(part) + windows.tap(total, i, j, at);
     total = windows.with_tap(std::move(total), i, j, part, at);
     taken = taken.has_value() ? logical_or(taken, hit) : hit;
   });
-  return windows.inside(total, image.shape(), at);
+  return cast(windows.inside(total, image.shape(), at), g.dtype(), at);
 }
 
 }  // namespace
@@ -224,8 +225,11 @@ Tensor max_pool(const Operand& x, PoolOptions options, Source at) {
 }
 
 Tensor avg_pool(const Operand& x, PoolOptions options, Source at) {
-  Tensor image = to_nhwc(tensor_of(x, at), options.layout, at);
-  if (!is_float(image.dtype())) image = cast(image, DType::f32, at);
+  const SourceScope scope(at);
+  const Tensor given = tensor_of(x, at);
+  // 16-bit floats add up in f32, as integers do.
+  const DType wide = given.dtype() == DType::f64 ? DType::f64 : DType::f32;
+  const Tensor image = cast(to_nhwc(given, options.layout, at), wide, at);
   const auto plus = [&](Tensor&& a, const Tensor& b) { return add(std::move(a), b, at); };
   const Windows windows(type_of(image, at), options, "avg_pool", at);
   Tensor total = pooled(image, windows, Operand(0, at), at, plus);
@@ -237,6 +241,7 @@ Tensor avg_pool(const Operand& x, PoolOptions options, Source at) {
     const Windows of_flat(type_of(flat, at), options, "avg_pool", at);
     total = divide(std::move(total), pooled(flat, of_flat, Operand(0, at), at, plus), at);
   }
+  if (is_low_precision(given.dtype())) total = cast(total, given.dtype(), at);
   return from_nhwc(total, options.layout, at);
 }
 

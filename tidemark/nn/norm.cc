@@ -12,19 +12,29 @@ namespace tidemark::nn {
 namespace {
 
 template <class Options>
-Variable by_feature(const char* name, Initializer initializer, const Options& options, Source at,
-                    bool trainable = true) {
-  return Variable::unshaped(std::move(initializer),
-                            {.name = detail::parameter_name(options.name, name),
-                             .trainable = trainable,
-                             .dtype = options.dtype},
-                            at);
+Variable by_feature(const char* name, Initializer initializer, const Options& options, Source at) {
+  return Variable::unshaped(
+      std::move(initializer),
+      {.name = detail::parameter_name(options.name, name), .dtype = options.dtype}, at);
 }
 template <class Options>
 std::optional<Variable> by_feature_if(bool wanted, const char* name, Initializer initializer,
                                       const Options& options, Source at) {
   if (!wanted) return {};
   return by_feature(name, std::move(initializer), options, at);
+}
+
+// What figures of 16-bit floats are computed and kept in: a variance may exceed their range, and
+// small steps of a running mean would be lost in them.
+DType figures_in(DType dtype) { return is_low_precision(dtype) ? DType::f32 : dtype; }
+
+Variable running(const char* name, Initializer initializer, const BatchNormOptions& options,
+                 Source at) {
+  return Variable::unshaped(std::move(initializer),
+                            {.name = detail::parameter_name(options.name, name),
+                             .trainable = false,
+                             .dtype = figures_in(options.dtype)},
+                            at);
 }
 
 // Gives a vector by feature its shape, or checks it.
@@ -88,8 +98,8 @@ Tensor RMSNorm::operator()(const Tensor& x, Source at) const {
 BatchNorm::BatchNorm(BatchNormOptions options, Source at)
     : scale(by_feature_if(options.use_scale, "scale", initializers::ones, options, at)),
       bias(by_feature_if(options.use_bias, "bias", initializers::zeros, options, at)),
-      running_mean(by_feature("running_mean", initializers::zeros, options, at, false)),
-      running_variance(by_feature("running_variance", initializers::ones, options, at, false)),
+      running_mean(running("running_mean", initializers::zeros, options, at)),
+      running_variance(running("running_variance", initializers::ones, options, at)),
       epsilon_(options.epsilon),
       momentum_(options.momentum),
       name_(std::move(options.name)) {}
@@ -102,14 +112,15 @@ Tensor BatchNorm::call(const Tensor& x, Source at) const {
     if (*vector) build(**vector, x, kKind, name_, at);
   for (const Variable* figure : {&running_mean, &running_variance})
     build(*figure, x, kKind, name_, at);
+  const Tensor wide = cast(x, figures_in(x.dtype()));
   Tensor centre, spread;
   if (is_training() && !is_empty(x)) {  // An empty batch has no figures.
     std::vector<int64_t> axes;
     for (int64_t axis = 0; axis < x.rank() - 1; ++axis) axes.push_back(axis);
-    centre = mean(x, axes);
-    spread = var(x, axes);
-    const auto move = [this](const Variable& running, const Tensor& now) {
-      running.assign_add((1 - momentum_) * (cast(stop_gradient(now), running.dtype()) - running));
+    centre = mean(wide, axes);
+    spread = var(wide, axes);
+    const auto move = [this](const Variable& figure, const Tensor& now) {
+      figure.assign_add((1 - momentum_) * (cast(stop_gradient(now), figure.dtype()) - figure));
     };
     move(running_mean, centre);
     move(running_variance, spread);
@@ -119,8 +130,9 @@ Tensor BatchNorm::call(const Tensor& x, Source at) const {
   }
   Tensor factor = rsqrt(spread + epsilon_);
   if (scale) factor = std::move(factor) * *scale;
-  Tensor result = (x - centre) * factor;
-  return bias ? std::move(result) + *bias : result;
+  Tensor result = (wide - centre) * factor;
+  if (bias) result = std::move(result) + *bias;
+  return is_low_precision(x.dtype()) ? cast(result, x.dtype()) : result;
 }
 
 Tensor BatchNorm::operator()(const Tensor& x, Source at) const {

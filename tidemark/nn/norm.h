@@ -75,7 +75,7 @@ class BatchNorm : public detail::Identified {
   const std::string& name() const { return name_; }
 
   std::optional<Variable> scale, bias;      // [features]
-  Variable running_mean, running_variance;  // [features], not trained.
+  Variable running_mean, running_variance;  // [features], not trained; f32 or f64.
   TIDEMARK_FIELDS(scale, bias, running_mean, running_variance)
 
   static constexpr const char* kKind = "nn::BatchNorm";

@@ -113,6 +113,19 @@ TEST(BatchNorm, UsesTheBatchInTrainModeAndWhatItLearnedOtherwise) {
   expect_gradients(nn::BatchNorm({.dtype = f64}), drawn_f64({4, 3}, 1));
 }
 
+// A variance of 360,000 is beyond f16, and so is what f16 would keep of a running figure.
+TEST(BatchNorm, ComputesAndKeepsFiguresOf16BitFloatsIn32Bits) {
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    const nn::BatchNorm norm({.dtype = dtype});
+    const nn::Training on;
+    const Tensor y = norm(cast(constant({{-600.0F}, {600.0F}}), dtype));
+    EXPECT_EQ(y.dtype(), dtype);
+    EXPECT_EQ(y.to_vector<float>(), (std::vector<float>{-1, 1}));
+    EXPECT_EQ(norm.running_variance.dtype(), DType::f32);
+    EXPECT_NEAR(norm.running_variance.value().item<float>(), 0.99F + 3600, 1e-2F);
+  }
+}
+
 TEST(BatchNorm, LearnsNothingOfAnEmptyBatch) {
   const nn::BatchNorm norm({.momentum = 0.5});
   const auto f = function([norm](const Tensor& x) { return norm(x); });
