@@ -135,8 +135,12 @@ ParameterStep Parameter::next(ParameterStep step, const SharedNumbers& shared,
                               const Tensor& squares) const {
   const OptimizerOptions& options = kind_->options;
   step.decays = options.decays == nullptr || options.decays(variable_);
-  if (shared.scale) step.gradient = step.gradient * *shared.scale;
-  if (options.clip_norm) step.gradient = step.gradient * scale_to(squares, *options.clip_norm);
+  Tensor length = squares;
+  if (shared.scale) {
+    step.gradient = step.gradient * *shared.scale;
+    length = length * square(*shared.scale);
+  }
+  if (options.clip_norm) step.gradient = step.gradient * scale_to(length, *options.clip_norm);
   kind_->rule.apply(step, shared.numbers);
   return step;
 }

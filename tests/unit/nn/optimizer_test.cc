@@ -243,6 +243,9 @@ TEST(Optimizer, ClipsEachGradientOrAllTogether) {
     expect_near(run(SGD({.learning_rate = 1, .clip_norm = 6}), compiled), {-3, -4, -6});
     expect_near(run(SGD({.learning_rate = 1, .clip_global_norm = 6.5}), compiled), {-1.5, -2, -6});
     expect_near(run(SGD({.learning_rate = 1, .clip_global_norm = 14}), compiled), {-3, -4, -12});
+    // All together first: 2.5 and 6 are left, of which only the second is too long.
+    expect_near(run(SGD({.learning_rate = 1, .clip_norm = 3, .clip_global_norm = 6.5}), compiled),
+                {-1.5, -2, -3});
   }
 }
 
