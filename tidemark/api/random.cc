@@ -32,12 +32,19 @@ std::atomic<uint64_t> global_seed{0};
 std::atomic<uint64_t> global_draws[2]{0, 0};
 constinit std::atomic<bool> in_variable{false};
 
+// Of another family than Key(seed), whose children would else be the generator's draws.
+uint64_t key_of_seed(uint64_t seed) {
+  constexpr uint64_t kGenerator = 0x67656e657261746fULL;
+  return compile::fold_key(kGenerator, seed);
+}
+uint64_t key_of_seed() { return key_of_seed(global_seed.load(std::memory_order_relaxed)); }
+
 std::vector<int64_t> words_after_seed(uint64_t seed) {
-  return {static_cast<int64_t>(Key(seed).value()), 0, 0};
+  return {static_cast<int64_t>(key_of_seed(seed)), 0, 0};
 }
 
 std::vector<int64_t> generator_words() {
-  return {static_cast<int64_t>(Key(global_seed.load(std::memory_order_relaxed)).value()),
+  return {static_cast<int64_t>(key_of_seed()),
           static_cast<int64_t>(global_draws[program_draws].load(std::memory_order_relaxed)),
           static_cast<int64_t>(global_draws[initializer_draws].load(std::memory_order_relaxed))};
 }
@@ -67,7 +74,7 @@ uint64_t next_key() {
   const Sequence sequence = detail::RunsInitializer::now() ? initializer_draws : program_draws;
   if (!in_variable.load(std::memory_order_acquire)) {
     const uint64_t draw = global_draws[sequence].fetch_add(1, std::memory_order_relaxed);
-    const uint64_t key = Key(global_seed.load(std::memory_order_relaxed)).value();
+    const uint64_t key = key_of_seed();
     DrawsToKeep::note(static_cast<int64_t>(key), sequence, static_cast<int64_t>(draw));
     return key_of_draw(key, sequence, draw);
   }

@@ -2,11 +2,15 @@
 //
 // Rounds of a Feistel network permute the cells of the smallest near-square that has room for all
 // numbers; a number that falls outside is sent through again until it falls inside. Of n cells at
-// most about sqrt(n) are outside, so that this is rare. Internal to data/.
+// most about sqrt(n) are outside, so that this is rare. Of few numbers the rounds do not make
+// every order equally likely: these are dealt out, in a table that stands in the object. Internal
+// to data/.
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <cstdint>
+#include <utility>
 
 namespace tidemark::data {
 
@@ -29,10 +33,13 @@ class Permutation {
         // Any width is right; near the square root fewest cells are left over.
         columns_(static_cast<uint64_t>(std::sqrt(static_cast<double>(count))) + 1),
         rows_((count_ + columns_ - 1) / columns_),
-        key_(key) {}
+        key_(key) {
+    if (count_ <= kDealt) deal();
+  }
 
   int64_t operator()(int64_t index) const {
     auto x = static_cast<uint64_t>(index);
+    if (count_ <= kDealt) return dealt_[x];
     do x = rounds(x);
     while (x >= count_);
     return static_cast<int64_t>(x);
@@ -40,6 +47,16 @@ class Permutation {
 
  private:
   static constexpr uint64_t kRounds = 4;  // Of both halves.
+  static constexpr uint64_t kDealt = 64;
+
+  // Each place from the last down takes one of those not yet taken, all equally likely.
+  void deal() {
+    for (uint64_t i = 0; i < count_; ++i) dealt_[i] = static_cast<uint8_t>(i);
+    for (uint64_t i = count_; i > 1; --i)
+      std::swap(dealt_[i - 1], dealt_[below(mixed(key_ + i * 0x9e3779b97f4a7c15U), i)]);
+  }
+  // A random number made one of [0, size), for sizes far below 2^32.
+  static uint64_t below(uint64_t random, uint64_t size) { return (random >> 32) * size >> 32; }
 
   uint64_t rounds(uint64_t x) const {
     uint64_t row = x / columns_, column = x % columns_;
@@ -52,11 +69,12 @@ class Permutation {
   }
   // By a random number of places, around the end.
   static uint64_t moved(uint64_t place, uint64_t random, uint64_t size) {
-    const uint64_t sum = place + ((random >> 32) * size >> 32);
+    const uint64_t sum = place + below(random, size);
     return sum >= size ? sum - size : sum;
   }
 
   uint64_t count_, columns_, rows_, key_;
+  std::array<uint8_t, kDealt> dealt_{};
 };
 
 }  // namespace tidemark::data

@@ -176,6 +176,21 @@ TEST(Random, KeysSplitIntoDifferentOnes) {
       identical(random::normal({8}, {.key = keys[0]}), random::normal({8}, {.key = keys[1]})));
 }
 
+// Else a program that uses both would have the same numbers twice.
+TEST(Random, TheGeneratorDrawsOtherNumbersThanTheKeysOfItsSeed) {
+  for (const uint64_t seed : {0, 1, 7}) {
+    random::seed(seed);
+    const random::Key key(seed);
+    std::vector<random::Key> keys = key.split(4);
+    keys.push_back(key);
+    for (int draw = 0; draw < 4; ++draw) {
+      const auto drawn = random::uniform({}).item<float>();
+      for (const random::Key& one : keys)
+        EXPECT_NE(drawn, random::uniform({}, {.key = one}).item<float>());
+    }
+  }
+}
+
 TEST(Random, TheGlobalSeedRepeatsASequence) {
   random::seed(5);
   const Tensor a = random::normal({8}), b = random::normal({8});
