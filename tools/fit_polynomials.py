@@ -149,6 +149,14 @@ def fits():
         yield ("log_erfc_" + format, f"log(erfc(x)) on [1, {end}]", format, log_erfc,
                m.erfc, 1, end, far_degree)
 
+    # Nearly constant in t = (x - k) / (x + k), from x = 0 to where erfc underflows.
+    for format, k, end, degree in (("f32", 2, 11, 10), ("f64", 4, 28, 22)):
+        def scaled_erfc(t, k=k):
+            x = k * (1 + t) / (1 - t)
+            return (1 + 2 * x) * m.exp(x * x) * m.erfc(x)
+        yield ("erfc_" + format, f"(1 + 2x) exp(x^2) erfc(x), k = {k}", format, scaled_erfc,
+               lambda t: mpf(1), -1, mpf(end - k) / (end + k), degree)
+
 
 def hexadecimal(x):
     return re.sub(r"\.?0*p", "p", float(x).hex())

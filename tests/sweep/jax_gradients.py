@@ -73,7 +73,9 @@ def cumsum(x, attrs):
     return jnp.flip(jnp.cumsum(jnp.flip(x, axis), axis), axis) if attrs["reverse"] else jnp.cumsum(x, axis)
 
 
-UNARY = {"abs": jnp.abs, "cos": jnp.cos, "erf": jax.scipy.special.erf, "exp": jnp.exp, "expm1": jnp.expm1,
+UNARY = {"abs": jnp.abs, "cos": jnp.cos, "erf": jax.scipy.special.erf, "erfc": jax.scipy.special.erfc,
+         "gelu": lambda x: jax.nn.gelu(x, approximate=False), "silu": jax.nn.silu, "softplus": jax.nn.softplus,
+         "exp": jnp.exp, "expm1": jnp.expm1,
          "identity": lambda x: x, "log": jnp.log, "log1p": jnp.log1p, "log2": jnp.log2, "negative": jnp.negative,
          "reciprocal": jnp.reciprocal, "relu": jax.nn.relu, "rsqrt": jax.lax.rsqrt, "sigmoid": jax.nn.sigmoid,
          "sin": jnp.sin, "sqrt": jnp.sqrt, "square": jnp.square, "stop_gradient": jax.lax.stop_gradient,

@@ -1,7 +1,6 @@
 // Ops made of other ops. They have no node of their own, so they need no gradient, no kernel and no
 // test beyond their value.
 #include <cmath>
-#include <numbers>
 
 #include "tidemark/api/create.h"
 #include "tidemark/api/ops.h"
@@ -33,6 +32,13 @@ Dim folded_count(const Tensor& x, const AxisList& axes) {
   return count;
 }
 
+// The square root of a sum of squares, with slope 0 where all of them are 0: that of sqrt is
+// infinite there, and times the slope of a square no number.
+Tensor root_of(const Tensor& squares) {
+  const Tensor none = squares == 0;
+  return where(none, 0, sqrt(where(none, 1, squares)));
+}
+
 Axes axes_of(const AxisList& list) { return std::vector<int64_t>(list.begin(), list.end()); }
 
 }  // namespace
@@ -42,12 +48,6 @@ Tensor ReduceFunction::operator()(const Operand& x, const Axes& axes, Keep keep,
   const Tensor tensor = tensor_of(x, at);
   const AxisList list = plain_axes(axes, name, type_of(tensor, at), at);
   return narrowed(body(widened(tensor), list, keep), tensor.dtype());
-}
-
-Tensor UnaryFunction::operator()(const Operand& x, Source at) const {
-  const SourceScope scope(at);
-  const Tensor tensor = tensor_of(x, at);
-  return narrowed(body(as_float(widened(tensor))), tensor.dtype());
 }
 
 namespace detail {
@@ -63,7 +63,7 @@ Tensor var_of(const Tensor& x, const AxisList& axes, Keep keep) {
 }
 
 Tensor std_of(const Tensor& x, const AxisList& axes, Keep keep) {
-  return sqrt(var_of(x, axes, keep));
+  return root_of(var_of(x, axes, keep));
 }
 
 // The largest is taken out first; where it is infinite there is nothing to take out.
@@ -77,20 +77,15 @@ Tensor logsumexp_of(const Tensor& x, const AxisList& axes, Keep keep) {
 }
 
 Tensor norm_of(const Tensor& x, const AxisList& axes, Keep keep) {
-  return sqrt(sum(square(as_float(x)), axes_of(axes), keep));
+  return root_of(sum(square(as_float(x)), axes_of(axes), keep));
 }
-
-Tensor gelu_of(const Tensor& x) { return x * (0.5 * (1.0 + erf(x * (1.0 / std::numbers::sqrt2)))); }
-Tensor silu_of(const Tensor& x) { return x * sigmoid(x); }
-// Stable on both sides: max(x, 0) + log(1 + exp(-|x|)).
-Tensor softplus_of(const Tensor& x) { return relu(x) + log1p(exp(-abs(x))); }
 
 }  // namespace detail
 
 Tensor leaky_relu(const Operand& x, double slope, Source at) {
   const SourceScope scope(at);
   const Tensor tensor = as_float(tensor_of(x, at));
-  return where(tensor < 0, tensor * slope, tensor);
+  return where(tensor >= 0, tensor, tensor * slope);
 }
 
 namespace {

@@ -141,21 +141,6 @@ inline constexpr ReduceFunction norm = {detail::norm_of, "norm"};
 
 // ---- activations, norms, losses -----------------------------------------------------------------
 
-struct UnaryFunction {
-  Tensor (*body)(const Tensor& x);
-  Tensor operator()(const Operand& x, Source at = Source::here()) const;
-};
-namespace detail {
-Tensor gelu_of(const Tensor& x);
-Tensor silu_of(const Tensor& x);
-Tensor softplus_of(const Tensor& x);
-}  // namespace detail
-// x * (1 + erf(x / sqrt 2)) / 2
-inline constexpr UnaryFunction gelu = {detail::gelu_of};
-// x * sigmoid(x)
-inline constexpr UnaryFunction silu = {detail::silu_of};
-// log(1 + exp(x))
-inline constexpr UnaryFunction softplus = {detail::softplus_of};
 Tensor leaky_relu(const Operand& x, double slope = 0.01, Source at = Source::here());
 
 struct NormOptions {

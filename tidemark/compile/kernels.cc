@@ -50,7 +50,7 @@ constexpr int64_t kWorkToCompile = 4 << 20;
 int64_t weight_of(const Nest& nest) {
   int64_t weight = 1;
   for (const Expr& expr : nest.exprs) {
-    if (expr.op >= ExprOp::exp && expr.op <= ExprOp::erf) weight += 8;
+    if (expr.op >= ExprOp::exp && expr.op <= ExprOp::erfc) weight += 8;
     if (expr.op == ExprOp::power) weight += 24;
     if (expr.op == ExprOp::divide || expr.op == ExprOp::sqrt) weight += 3;
     if (expr.op == ExprOp::floor_divide || expr.op == ExprOp::remainder) weight += 8;

@@ -45,6 +45,7 @@ constexpr ExprInfo kInfo[] = {
     {"cos", 1, Domain::floats},
     {"tanh", 1, Domain::floats},
     {"erf", 1, Domain::floats},
+    {"erfc", 1, Domain::floats},
     {"equal", 2, Domain::numbers_and_bool},
     {"not_equal", 2, Domain::numbers_and_bool},
     {"less", 2, Domain::numbers_and_bool},
@@ -104,7 +105,7 @@ bool is_defined(Monoid monoid, DType dtype) { return is_defined(combiner(monoid)
 
 int work_of(const Expr& expr) {
   if (arity(expr.op) == 0) return 0;
-  if (expr.op >= ExprOp::exp && expr.op <= ExprOp::erf) return 8;
+  if (expr.op >= ExprOp::exp && expr.op <= ExprOp::erfc) return 8;
   switch (expr.op) {
     case ExprOp::power:
       return 24;

@@ -179,4 +179,23 @@ TIDEMARK_INLINE V erf_f32(V x) {
   return select(less(size, one), near_zero, copysign(tail, x));
 }
 
+// erfc(x), to 5 ulp also where it is small: exp(-x^2) times a factor that hardly varies. What x^2
+// loses in rounding would show in the exponential, so it is put back.
+template <class V>
+TIDEMARK_INLINE V erfc_f32(V x) {
+  const V one = like(x, 1.0), two = like(x, 2.0);
+  const V limit = like(x, 11.0);  // erfc is 0 from 10.06 on.
+  const V size = select(less(limit, abs(x)), limit, abs(x));
+  const V t = (size - two) / (size + two);
+  const V factor = polynomial(t, 1.2769783735275269, -0.09276387840509415, -0.16603152453899384,
+                              0.16405248641967773, -0.05420335754752159, -0.008038494735956192,
+                              0.008633372373878956, 0.001252928632311523, -0.0012545284116640687,
+                              -0.0003419291751924902, 3.87634827347938e-05) /
+                   fma(two, size, one);
+  const V square = size * size;
+  const V power = exp_f32(-square);
+  const V tail = factor * fma(power, -fma(size, size, -square), power);
+  return select(less(x, like(x, 0.0)), two - tail, tail);
+}
+
 }  // namespace tidemark::math

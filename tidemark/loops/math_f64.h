@@ -179,4 +179,25 @@ TIDEMARK_INLINE V erf_f64(V x) {
   return select(less(size, one), near_zero, copysign(tail, x));
 }
 
+// erfc(x), to 7 ulp.
+template <class V>
+TIDEMARK_INLINE V erfc_f64(V x) {
+  const V one = like(x, 1.0), two = like(x, 2.0), four = like(x, 4.0);
+  const V limit = like(x, 28.0);  // erfc is 0 from 27.3 on.
+  const V size = select(less(limit, abs(x)), limit, abs(x));
+  const V t = (size - four) / (size + four);
+  const V factor = polynomial(t, 0x1.3ba5916e9fd7fp+0, -0x1.1df1ad154a29cp-3, 0x1.f7f5df66fd779p-7,
+                              0x1.16ecefcfa5fep-4, -0x1.9ddb23c3e8c71p-4, 0x1.7fee004df763cp-4,
+                              -0x1.0fb06dfe56375p-4, 0x1.3079edf9e6b4ep-5, -0x1.09623880e00ecp-6,
+                              0x1.49c67195d029dp-8, -0x1.8d4a9f9feabafp-11, -0x1.a1de85e47d866p-13,
+                              0x1.3be0ce2da59eap-13, -0x1.9969af8001d92p-16, -0x1.78a7bddc08c88p-17,
+                              0x1.7fada6014c21ap-18, 0x1.44178f268bf41p-22, -0x1.bfdec25b64c46p-21,
+                              0x1.0c66a245fe14ep-24, 0x1.ec19509754a41p-24, -0x1.0c9acb088fb6fp-27,
+                              -0x1.cc62bdee5b9fap-27, -0x1.d7c43c2ece72bp-30) /
+                   fma(two, size, one);
+  const V square = size * size;
+  const V tail = factor * exp_of_sum_f64(-square, -fma(size, size, -square));
+  return select(less(x, like(x, 0.0)), two - tail, tail);
+}
+
 }  // namespace tidemark::math

@@ -76,7 +76,8 @@ enum class ExprOp : uint8_t {
   sin,
   cos,
   tanh,
-  erf,  // math.h.
+  erf,
+  erfc,  // math.h.
 
   equal,
   not_equal,

@@ -18,7 +18,11 @@ struct Named {
 
 constexpr Named kActivations[] = {
     {"elu",
-     [](const Tensor& x, Source at) { return where(x > 0, x, expm1(minimum(x, 0, at), at), at); }},
+     // What exp would make of large numbers is not used, and must not be infinite in the gradient.
+     [](const Tensor& x, Source at) {
+       const Tensor above = x > 0;
+       return where(above, x, expm1(where(above, 0, x, at), at), at);
+     }},
     {"gelu", [](const Tensor& x, Source at) { return gelu(x, at); }},
     {"leaky_relu", [](const Tensor& x, Source at) { return leaky_relu(x, 0.01, at); }},
     {"linear", nullptr},

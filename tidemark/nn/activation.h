@@ -44,8 +44,7 @@ class Activation {
 
  private:
   template <class F>
-  static constexpr bool kActsByRow =
-      std::is_same_v<F, UnaryOp> || std::is_same_v<F, RowOp> || std::is_same_v<F, UnaryFunction>;
+  static constexpr bool kActsByRow = std::is_same_v<F, UnaryOp> || std::is_same_v<F, RowOp>;
   std::shared_ptr<const AnyLayer> function_;
   bool is_by_row_ = true;
 };

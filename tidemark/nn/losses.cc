@@ -68,10 +68,11 @@ Tensor Huber::operator()(const Operand& y_true, const Operand& y_pred, double de
   if (!(delta > 0))
     throw UserError(cat("losses::huber: delta must be positive, got ", delta), at,
                     "it is the difference from which on the loss is a line");
-  const Tensor size = abs(wide(got) - wide(wanted));
-  // Where the difference is small, size is min(size, delta), and the second part is 0.
-  const Tensor small = minimum(size, delta);
-  return mean(0.5 * square(small) + delta * (size - small));
+  // Half the square where the difference is small, a line of slope delta outside. Without |x|,
+  // whose slope at 0 would hide the curvature there.
+  const Tensor difference = wide(got) - wide(wanted);
+  const Tensor small = clip(difference, -delta, delta);
+  return mean(small * (difference - 0.5 * small));
 }
 
 namespace body {
@@ -96,8 +97,8 @@ Tensor binary(const Tensor& y_true, const Tensor& y_pred, const CrossEntropyOpti
   if (options.label_smoothing > 0)
     y = y * (1 - options.label_smoothing) + options.label_smoothing / 2;
   if (!options.from_logits) return -mean(y * log_of(x) + (1 - y) * log_of(1 - x));
-  // -y log sigmoid(x) - (1 - y) log sigmoid(-x), without a large exp.
-  return mean(relu(x) - x * y + log1p(exp(-abs(x))));
+  // -log sigmoid(x) is softplus(-x): neither a large exp nor a difference of large numbers.
+  return mean(y * softplus(-x) + (1 - y) * softplus(x));
 }
 
 Tensor categorical(const Tensor& y_true, const Tensor& y_pred, const CrossEntropyOptions& options,

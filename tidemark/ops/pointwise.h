@@ -53,6 +53,16 @@ inline constexpr UnaryOp erf = {
     .sample = {-4.0, 4.0},
     .ulps = 4,
 };
+inline constexpr UnaryOp erfc = {
+    .name = "erfc",
+    .brief = "1 - erf(x) of each element, exact where that is small.",
+    .accepts = TypeSet::floats,
+    .value = [](Scalar x) { return x.erfc(); },
+    .grad = [](Term g, Term x,
+               Term) { return g * (std::numbers::inv_sqrtpi * -2) * term::exp(-(x * x)); },
+    .sample = {-4.0, 4.0},
+    .ulps = 8,
+};
 inline constexpr UnaryOp exp = {
     .name = "exp",
     .brief = "e to the power of each element.",
@@ -78,6 +88,22 @@ inline constexpr UnaryOp floor = {
     .accepts = TypeSet::numbers,
     .value = [](Scalar x) { return x.floor(); },
     .grad = [](Term g, Term, Term) { return g.like(0); },
+};
+// By erfc, which keeps its digits where the result is small and 1 + erf would not.
+inline constexpr UnaryOp gelu = {
+    .name = "gelu",
+    .brief = "x * (1 + erf(x / sqrt 2)) / 2 of each element.",
+    .accepts = TypeSet::floats,
+    .value =
+        [](Scalar x) { return x * (x.like(0.5) * (x * x.like(-1 / std::numbers::sqrt2)).erfc()); },
+    .grad =
+        [](Term g, Term x, Term) {
+          constexpr double kDensityAtZero = std::numbers::inv_sqrtpi / std::numbers::sqrt2;
+          const Term below = term::erfc(x * (-1 / std::numbers::sqrt2)) * 0.5;
+          return g * (below + x * (term::exp(x * x * -0.5) * kDensityAtZero));
+        },
+    .sample = {-4.0, 4.0},
+    .ulps = 32,
 };
 inline constexpr UnaryOp identity = {
     .name = "identity",
@@ -203,6 +229,19 @@ inline constexpr UnaryOp sign = {
     .value = [](Scalar x) { return x.sign(); },
     .grad = [](Term g, Term, Term) { return g.like(0); },
 };
+inline constexpr UnaryOp silu = {
+    .name = "silu",
+    .brief = "x * sigmoid(x) of each element.",
+    .accepts = TypeSet::floats,
+    .value = [](Scalar x) { return x * sigmoid.value(x); },
+    .grad =
+        [](Term g, Term x, Term) {
+          const Term y = term::sigmoid(x);
+          return g * (y * (x * (1.0 - y) + 1.0));
+        },
+    .sample = {-8.0, 8.0},
+    .ulps = 6,
+};
 inline constexpr UnaryOp sin = {
     .name = "sin",
     .brief = "Sine of each element, in radians.",
@@ -211,6 +250,16 @@ inline constexpr UnaryOp sin = {
     .grad = [](Term g, Term x, Term) { return g * term::cos(x); },
     .sample = {-8.0, 8.0},
     .ulps = 4,
+};
+// Of max(x, 0) and |x|, whose slopes at 0 add up to anything but the function's.
+inline constexpr UnaryOp softplus = {
+    .name = "softplus",
+    .brief = "log(1 + exp(x)) of each element.",
+    .accepts = TypeSet::floats,
+    .value = [](Scalar x) { return x.like(0).maximum(x) + (x.like(0) - x.abs()).exp().log1p(); },
+    .grad = [](Term g, Term x, Term) { return g * term::sigmoid(x); },
+    .sample = {-8.0, 8.0},
+    .ulps = 6,
 };
 inline constexpr UnaryOp sqrt = {
     .name = "sqrt",
@@ -466,10 +515,10 @@ inline constexpr TernaryOp where = {
 // ---- all of them --------------------------------------------------------------------------------
 
 inline constexpr const UnaryOp* kUnaryOps[] = {
-    &abs,     &bitwise_invert, &ceil,     &cos,        &erf,    &exp,   &expm1,
-    &floor,   &identity,       &isfinite, &isinf,      &isnan,  &log,   &log1p,
-    &log2,    &logical_not,    &negative, &reciprocal, &relu,   &round, &rsqrt,
-    &sigmoid, &sign,           &sin,      &sqrt,       &square, &tan,   &tanh};
+    &abs,   &bitwise_invert, &ceil,     &cos,        &erf,   &erfc,   &exp,   &expm1,
+    &floor, &gelu,           &identity, &isfinite,   &isinf, &isnan,  &log,   &log1p,
+    &log2,  &logical_not,    &negative, &reciprocal, &relu,  &round,  &rsqrt, &sigmoid,
+    &sign,  &silu,           &sin,      &softplus,   &sqrt,  &square, &tan,   &tanh};
 inline constexpr const BinaryOp* kBinaryOps[] = {
     &add,        &atan2,        &bitwise_and, &bitwise_or,    &bitwise_xor, &divide,
     &equal,      &floor_divide, &greater,     &greater_equal, &left_shift,  &less,

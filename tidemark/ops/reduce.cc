@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tidemark/ops/structure.h"
+#include "tidemark/types/size.h"
+
 namespace tidemark::rule {
 namespace {
 
@@ -17,6 +20,87 @@ Scalar load_row(Recipe& recipe, DType dtype, int32_t buffer) {
 
 Scalar cell(Recipe& recipe, DType dtype, int32_t number) {
   return {recipe, append(recipe, {.op = ExprOp::cell, .dtype = dtype, .ref = number})};
+}
+
+// Some axes moved to the end and merged into one; of g, which has size 1 in each, that one is 1.
+struct MergedLast {
+  MergedLast(const Shape& shape, const AxisList& axes) : whole(shape) {
+    for (int64_t axis = 0; axis < shape.rank(); ++axis) {
+      if (std::find(axes.begin(), axes.end(), axis) != axes.end()) continue;
+      order.push_back(axis);
+      rows.push_back(shape[axis]);
+    }
+    Dim count = 1;
+    for (const int64_t axis : axes) {
+      order.push_back(axis);
+      count = count * shape[axis];
+    }
+    rows.push_back(count);
+  }
+  Term apply(Term x) const {
+    Shape shape = rows;
+    if (x.shape() != whole) shape.set(shape.rank() - 1, 1);
+    return term::reshape(term::transpose(x, order), shape);
+  }
+  Term undo(Term x) const {
+    Shape moved;
+    AxisList back(order.size());
+    for (size_t i = 0; i < order.size(); ++i) {
+      moved.push_back(whole[order[i]]);
+      back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+    }
+    return term::transpose(term::reshape(x, moved), back);
+  }
+
+  Shape whole, rows;
+  AxisList order;
+};
+
+// Along the last axis, part `i` of two halves, or both of them swapped.
+Term half_of(Term halves, int64_t i) {
+  const auto axis = static_cast<size_t>(halves.shape().rank() - 2);
+  AxisList begin(axis + 2), size = words_of(halves.shape()), step(axis + 2, 1);
+  begin[axis] = i;
+  size[axis] = 1;
+  return ops::slice.apply({halves}, Attrs().add(begin).add(size).add(step));
+}
+Term swapped(Term halves) {
+  const auto axis = static_cast<size_t>(halves.shape().rank() - 2);
+  AxisList begin(axis + 2), size = words_of(halves.shape()), step(axis + 2, 1);
+  begin[axis] = 1;
+  step[axis] = -1;
+  return ops::slice.apply({halves}, Attrs().add(begin).add(size).add(step));
+}
+
+Term with_one_behind(Term x) {
+  AxisList none(static_cast<size_t>(x.shape().rank())), behind = none;
+  behind.back() = 1;
+  return ops::pad.apply({x}, Attrs().add(none).add(behind).add(none).add(1.0).add(int64_t{1}));
+}
+Term without_last(Term x, int64_t count) {
+  AxisList begin(static_cast<size_t>(x.shape().rank())), step(begin.size(), 1);
+  Shape size = x.shape();
+  size.set(size.rank() - 1, count);
+  return ops::slice.apply({x}, Attrs().add(begin).add(words_of(size)).add(step));
+}
+
+// For each element of the last axis g times the product of all others, by a tree of halves: the
+// partner's element times what is right for their product. Products alone, so that zeros,
+// infinities and products out of range do no harm here nor in derivatives of this.
+Term times_others(Term g, Term x) {
+  const int64_t last = x.shape().rank() - 1, count = x.shape()[last], half = (count + 1) / 2;
+  if (count == 1) return g;
+  const Term even = count % 2 == 0 ? x : with_one_behind(x);
+  Shape shape = even.shape();
+  shape.set(last, 2);
+  shape.push_back(half);
+  const Term halves = term::reshape(even, shape);
+  shape.erase(last);
+  const Term products = term::reshape(half_of(halves, 0) * half_of(halves, 1), shape);
+  shape.insert(last, 1);
+  const Term of_products = term::reshape(times_others(g, products), shape);
+  const Term result = term::reshape(of_products * swapped(halves), even.shape());
+  return count % 2 == 0 ? result : without_last(result, count);
 }
 
 Nest row_nest(DType dtype, Nest::Order order) {
@@ -35,16 +119,10 @@ Term grad_extremum(Term g, Term x, Term y, const AxisList& axes) {
   return hit * (g / term::sum(hit, axes, true));
 }
 
-// The product of the others: without zeros the whole over the element; of one zero, the product of
-// all that are not; of more, none.
 Term grad_prod(Term g, Term x, Term, const AxisList& axes) {
-  const Term is_zero = term::equal(x, x.like(0));
-  const Term others = term::prod(term::where(is_zero, x.like(1), x), axes, true);
-  const Term zeros = term::sum(term::cast(is_zero, x.dtype()), axes, true);
-  const Term none = g.like(0),
-             at_zero = term::where(term::equal(zeros, zeros.like(1)), g * others, none);
-  const Term elsewhere = term::where(term::equal(zeros, zeros.like(0)), g * others, none);
-  return term::where(is_zero, at_zero, elsewhere / x);
+  const MergedLast merged(x.shape(), axes);
+  if (merged.rows[-1] == 0) return term::broadcast_to(g, x.shape());
+  return merged.undo(times_others(merged.apply(g), merged.apply(x)));
 }
 
 Term grad_softmax(const GradContext& context) {

@@ -250,6 +250,8 @@ long double real_unary(ExprOp op, DType dtype, long double x) {
       return std::tanh(x);
     case ExprOp::erf:
       return std::erf(x);
+    case ExprOp::erfc:
+      return std::erfc(x);
     default:
       TIDEMARK_CHECK(false, "no such operation on a float: ", static_cast<int>(op));
   }
@@ -294,7 +296,7 @@ bool compared(ExprOp op, T a, T b) {
 bool is_comparison(ExprOp op) { return op >= ExprOp::equal && op <= ExprOp::less_equal; }
 
 bool is_unary(ExprOp op) {
-  return (op >= ExprOp::negate && op <= ExprOp::erf) || op == ExprOp::bit_not;
+  return (op >= ExprOp::negate && op <= ExprOp::erfc) || op == ExprOp::bit_not;
 }
 
 Element constant(const Expr& expr) {

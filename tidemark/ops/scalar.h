@@ -45,6 +45,7 @@ class Scalar {
   Scalar cos() const { return unary(ExprOp::cos); }
   Scalar tanh() const { return unary(ExprOp::tanh); }
   Scalar erf() const { return unary(ExprOp::erf); }
+  Scalar erfc() const { return unary(ExprOp::erfc); }
   Scalar sqrt() const { return unary(ExprOp::sqrt); }
   Scalar abs() const { return unary(ExprOp::absolute); }
   Scalar sign() const { return unary(ExprOp::sign); }

@@ -1,5 +1,7 @@
 #include "tidemark/ops/term_ops.h"
 
+#include <algorithm>
+
 #include "tidemark/ops/pointwise.h"
 #include "tidemark/ops/reduce.h"
 #include "tidemark/ops/structure.h"
@@ -32,6 +34,8 @@ Term operator-(Term a) { return negative(a); }
 namespace term {
 Term exp(Term x) { return tidemark::exp(x); }
 Term log(Term x) { return tidemark::log(x); }
+Term erfc(Term x) { return tidemark::erfc(x); }
+Term sigmoid(Term x) { return tidemark::sigmoid(x); }
 Term sin(Term x) { return tidemark::sin(x); }
 Term cos(Term x) { return tidemark::cos(x); }
 Term sign(Term x) { return tidemark::sign(x); }
@@ -59,6 +63,7 @@ Term reshape(Term x, const Shape& shape) {
   return ops::reshape.apply({x}, Attrs().add(words_of(shape)));
 }
 Term transpose(Term x, const AxisList& order) {
+  if (std::is_sorted(order.begin(), order.end())) return x;
   return ops::transpose.apply({x}, Attrs().add(order));
 }
 Term broadcast_to(Term x, const Shape& shape) {

@@ -21,6 +21,8 @@ namespace term {
 
 Term exp(Term x);
 Term log(Term x);
+Term erfc(Term x);
+Term sigmoid(Term x);
 Term sin(Term x);
 Term cos(Term x);
 Term sign(Term x);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <numbers>
 
 #include "tests/unit/api/machine_code.h"
 #include "tidemark/tidemark.h"
@@ -43,6 +44,73 @@ TEST(Sigmoid, IsDenormalWhereTheLogisticFunctionIs) {
   EXPECT_EQ(td::sigmoid(td::constant(-INFINITY, td::f32)).item<float>(), 0);
   EXPECT_EQ(td::sigmoid(td::constant(INFINITY, td::f32)).item<float>(), 1);
   EXPECT_TRUE(std::isnan(td::sigmoid(td::constant(NAN, td::f32)).item<float>()));
+}
+
+// The first and the second derivative of an elementwise function at one point, in eager code and in
+// a function.
+void expect_slopes_at(const std::function<Tensor(const Tensor&)>& f, const Tensor& x,
+                      const Doubles& first, const Doubles& second) {
+  const auto total = [&](const Tensor& at) { return sum(f(at)); };
+  const auto slopes = [&](const Tensor& at) { return grad(total)(at); };
+  const auto curvatures = [&](const Tensor& at) { return hvp(total, at, ones_like(at)); };
+  expect_near(slopes(x), first);
+  expect_near(function(slopes)(x), first);
+  expect_near(curvatures(x), second);
+  expect_near(function(curvatures)(x), second);
+}
+
+TEST(Activations, HaveTheirSlopesWhereBranchesMeet) {
+  const Tensor zero = constant({0.0F, -0.0F});
+  expect_slopes_at(softplus, zero, {0.5, 0.5}, {0.25, 0.25});
+  expect_slopes_at(silu, zero, {0.5, 0.5}, {0.5, 0.5});
+  const double curvature = std::sqrt(2 / std::numbers::pi);
+  expect_slopes_at(gelu, zero, {0.5, 0.5}, {curvature, curvature});
+  expect_slopes_at(relu, zero, {0, 0}, {0, 0});
+  expect_slopes_at(nn::Activation("elu"), zero, {1, 1}, {1, 1});
+}
+
+// 1 + erf(x) would be 0 there.
+TEST(Activations, GeluKeepsItsDigitsWhereItIsSmall) {
+  for (const double x : {-3.0, -6.0, -9.0, -12.0}) {
+    const double want = x * 0.5 * std::erfc(-x / std::sqrt(2));
+    EXPECT_NEAR(gelu(constant(x, td::f32)).item<double>(), want, -want * 1e-4) << x;
+    EXPECT_NEAR(gelu(constant(x, td::f64)).item<double>(), want, -want * 1e-12) << x;
+  }
+}
+
+TEST(Lengths, HaveNoSlopeWhereTheyAreZero) {
+  const Tensor rows = constant({{0.0F, 0.0F}, {3.0F, 4.0F}});
+  expect_slopes_at([](const Tensor& x) { return norm(x, 1); }, rows, {0, 0, 0.6, 0.8},
+                   {0, 0, 0.032, -0.024});
+  expect_slopes_at([](const Tensor& x) { return td::std(x, 1); }, constant({{2.0F, 2.0F}}), {0, 0},
+                   {0, 0});
+  EXPECT_EQ(norm(zeros({3})).item<float>(), 0);
+}
+
+// No division: the product of the others, whatever one is.
+TEST(Product, HasDerivativesAtZerosInfinitiesAndBeyondItsRange) {
+  const auto slopes = grad([](const Tensor& x) { return prod(x); });
+  const auto hessian = [&](const Tensor& x, int64_t column) {
+    return hvp([](const Tensor& at) { return prod(at); }, x,
+               cast(arange(x.size()) == column, x.dtype()));
+  };
+  expect_near(slopes(constant({0.0F, 2.0F, 3.0F})), {6, 0, 0});
+  expect_near(hessian(constant({0.0F, 2.0F, 3.0F}), 0), {0, 3, 2});
+  expect_near(hessian(constant({0.0F, 2.0F, 3.0F}), 1), {3, 0, 0});
+  expect_near(hessian(constant({0.0F, 2.0F, 0.0F, 5.0F, 7.0F}), 0), {0, 0, 70, 0, 0});
+  EXPECT_EQ(slopes(constant({1e30F, 1e30F})).to_vector<float>(),
+            (std::vector<float>{1e30F, 1e30F}));
+  EXPECT_EQ(slopes(constant({1e-30F, 1e-30F})).to_vector<float>(),
+            (std::vector<float>{1e-30F, 1e-30F}));
+  EXPECT_EQ(slopes(constant({INFINITY, 2.0F})).to_vector<float>(),
+            (std::vector<float>{2, INFINITY}));
+  EXPECT_EQ(slopes(zeros({0})).size(), 0);
+  const auto over_first_and_last = [](const Tensor& x) { return sum(prod(x, {0, 2})); };
+  const Tensor x = reshape(arange(1, 13, 1, td::f64), {2, 2, 3});
+  const Doubles rows = {1 * 2 * 3 * 7 * 8 * 9, 4 * 5 * 6 * 10 * 11 * 12};
+  Doubles want;
+  for (int i = 1; i <= 12; ++i) want.push_back(rows[static_cast<size_t>((i - 1) / 3 % 2)] / i);
+  expect_near(grad(over_first_and_last)(x), want);
 }
 
 TEST(Activations, AreTheirFormulas) {
@@ -291,6 +359,14 @@ TEST(Pools, AreTheirFormulas) {
   const Tensor low = -ones({1, 3, 3, 1});
   const Tensor same = max_pool(low, {.padding = Padding::same});
   EXPECT_EQ(same.to_vector<int>(), (std::vector<int>{-1, -1, -1, -1}));
+  // 16-bit floats add up in f32.
+  EXPECT_EQ(avg_pool(cast(full({1, 2, 2, 1}, 6e4), DType::f16)).item<float>(), 6e4F);
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    const Tensor thirds = cast(full({1, 32, 32, 1}, 1.0 / 3), dtype);
+    const Tensor average = avg_pool(thirds, {.size = {32, 32}});
+    EXPECT_EQ(average.dtype(), dtype);
+    EXPECT_EQ(average.item<float>(), max(thirds).item<float>());
+  }
   EXPECT_EQ(avg_pool(low, {.padding = Padding::same}).to_vector<int>(),
             (std::vector<int>{-1, -1, -1, -1}));
   EXPECT_EQ(max_pool(cast(x, DType::i32)).dtype(), DType::i32);

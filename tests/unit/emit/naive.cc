@@ -80,6 +80,7 @@ T float_op(ExprOp op, T a, T b, T c) {
       TIDEMARK_CASE(cos);
       TIDEMARK_CASE(tanh);
       TIDEMARK_CASE(erf);
+      TIDEMARK_CASE(erfc);
 #undef TIDEMARK_CASE
     case ExprOp::power:
       if constexpr (single)

@@ -126,6 +126,7 @@ const Row kRows[] = {
     {Function::cos, "cos", 1.6, 1, -1, 1, std::cos, std::cos, {-1e300, -10, 10, 0x1p60}},
     {Function::tanh, "tanh", 2.6, 3, -1, 1, std::tanh, std::tanh, {-20, -1, 1, 20}},
     {Function::erf, "erf", 2, 2, -1, 1, std::erf, std::erf, {-6.5, -1, 1, 6.5}},
+    {Function::erfc, "erfc", 5, 7, 0, 2, std::erfc, std::erfc, {-6.5, -1, 1, 6.5, 27}},
 };
 
 class EveryFunction : public testing::TestWithParam<Row> {};
@@ -374,6 +375,13 @@ const Exact kExact[] = {
     {Function::erf, kInfinity, 1},
     {Function::erf, -kInfinity, -1},
     {Function::erf, kNan, kNan},
+    {Function::erfc, 0, 1},
+    {Function::erfc, -0.0, 1},
+    {Function::erfc, 28, 0},
+    {Function::erfc, -28, 2},
+    {Function::erfc, kInfinity, 0},
+    {Function::erfc, -kInfinity, 2},
+    {Function::erfc, kNan, kNan},
 };
 
 template <class T>

@@ -74,6 +74,27 @@ TEST(Losses, OfTwoClassesAreStableWhereLogitsAreLarge) {
       number(losses::binary_crossentropy(labels, moderate)), 1e-6);
 }
 
+// A head that starts at zero has all its logits there.
+TEST(Losses, HaveTheirSlopesAtZero) {
+  const Tensor zero = zeros({3}), labels = constant({0.0F, 1.0F, 0.5F});
+  const auto binary = [&](const Tensor& x) { return 3 * losses::binary_crossentropy(labels, x); };
+  EXPECT_EQ(grad(binary)(zero).to_vector<float>(), (std::vector<float>{0.5, -0.5, 0}));
+  EXPECT_EQ(hvp(binary, zero, ones({3})).to_vector<float>(),
+            (std::vector<float>{0.25, 0.25, 0.25}));
+  const auto huber = [&](const Tensor& x) { return 3 * losses::huber(zero, x); };
+  EXPECT_EQ(grad(huber)(constant({0.0F, 1.0F, -2.0F})).to_vector<float>(),
+            (std::vector<float>{0, 1, -1}));
+  EXPECT_EQ(hvp(huber, zero, ones({3})).to_vector<float>(), (std::vector<float>{1, 1, 1}));
+}
+
+// The loss of a sure and right answer is small, not 0.
+TEST(Losses, OfTwoClassesKeepTheirDigitsWhereTheyAreSmall) {
+  EXPECT_NEAR(number(losses::binary_crossentropy(ones({1}), full({1}, 20.0))), std::exp(-20.0),
+              1e-14);
+  EXPECT_NEAR(number(losses::binary_crossentropy(zeros({1}), full({1}, -20.0))), std::exp(-20.0),
+              1e-14);
+}
+
 TEST(Losses, HaveTheGradientsOfDifferences) {
   const Tensor labels = constant({1, 0, 2}), shares = softmax(drawn_f64({3, 4}, 1));
   const std::vector<ScalarFunction> all = {

@@ -80,6 +80,8 @@ inline lane::LaneValue float_operation(ExprOp op, DType dtype, lane::LaneValue a
       return is_f32 ? math::tanh_f32(a) : math::tanh_f64(a);
     case ExprOp::erf:
       return is_f32 ? math::erf_f32(a) : math::erf_f64(a);
+    case ExprOp::erfc:
+      return is_f32 ? math::erfc_f32(a) : math::erfc_f64(a);
     case ExprOp::power:
       return is_f32 ? math::power_f32(a, b) : math::power_f64(a, b);
     default:

@@ -31,6 +31,7 @@ int64_t weight(const Expr& expr) {
     case ExprOp::cos:
     case ExprOp::tanh:
     case ExprOp::erf:
+    case ExprOp::erfc:
       return expr.dtype == f64 ? 40 : 20;
     default:
       return is_low_precision(expr.dtype) ? 4 : 1;
