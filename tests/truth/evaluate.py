@@ -30,7 +30,7 @@ erfc = np.vectorize(math.erfc, otypes=[np.float64])
 for name, function in {
         "neg": np.negative, "abs": np.abs, "sign": np.sign, "floor": np.floor, "ceil": np.ceil, "max": np.maximum,
         "min": np.minimum, "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
-        "ge": np.greater_equal, "and": np.logical_and, "or": np.logical_or, "not": np.logical_not,
+        "ge": np.greater_equal, "and": np.bitwise_and, "or": np.bitwise_or, "not": np.invert,
         "is_finite": np.isfinite, "copy": np.asarray, "copy_p": np.asarray, "stop_gradient": np.asarray}.items():
     EXACT[name] = lambda p, *x, function=function: function(*x)
 for name, function in {
@@ -114,6 +114,8 @@ def _(p, x, value):
 
 @exact("convert_element_type")
 def _(p, x):
+    if x.dtype.kind == "f" and np.dtype(p["new_dtype"]).kind in "iu":
+        return NotImplemented  # NumPy says nothing of what does not fit.
     return x.astype(p["new_dtype"])
 
 
@@ -240,7 +242,7 @@ def run(jaxpr, consts, arguments, unit=0.0, salt=0):
     salt = np.uint64(salt)
 
     def read(atom):
-        return np.asarray(atom.val) if hasattr(atom, "val") else known[atom]
+        return np.asarray(atom.val, atom.aval.dtype) if hasattr(atom, "val") else known[atom]
 
     for eqn in jaxpr.eqns:
         operands, name = [read(atom) for atom in eqn.invars], eqn.primitive.name

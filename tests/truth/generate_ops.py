@@ -24,7 +24,7 @@ def csv(numbers):
 # ---- element by element -----------------------------------------------------------------------------
 
 # The bound on the operand, and on the result for such an operand.
-UNARY = {"abs": (9, 9), "ceil": (9, 10), "cos": (8, 1), "erf": (4, 1), "exp": (2.5, 12.2), "expm1": (2.5, 12.2),
+UNARY = {"abs": (9, 9), "ceil": (9, 10), "cos": (8, 1), "erf": (4, 1), "erfc": (4, 2), "exp": (2.5, 12.2), "expm1": (2.5, 12.2),
          "floor": (9, 10), "identity": (99, 99), "negative": (99, 99), "relu": (99, 99), "round": (9, 10),
          "sigmoid": (8, 1), "sign": (9, 1), "sin": (8, 1), "square": (5, 25), "tan": (1.1, 2), "tanh": (4, 1),
          "gelu": (5, 5), "silu": (8, 8), "softplus": (8, 8.1), "stop_gradient": (99, 99)}

@@ -125,6 +125,7 @@ def full_like(x, number):
 UNARY = {
     # The slope at 0 is 0, as in PyTorch and TensorFlow; that of JAX is 1.
     "abs": (np.abs, lambda x: lax.mul(x, lax.sign(x))), "ceil": (np.ceil, lax.ceil), "cos": (np.cos, lax.cos), "erf": (erf, lax.erf),
+    "erfc": (np.vectorize(math.erfc, otypes=[np.float64]), lax.erfc),
     "exp": (np.exp, lax.exp), "expm1": (np.expm1, lax.expm1), "floor": (np.floor, lax.floor),
     "identity": (np.copy, lambda x: x), "log": (np.log, lax.log), "log1p": (np.log1p, lax.log1p),
     "log2": (np.log2, lambda x: lax.log(x) / math.log(2)), "negative": (np.negative, lax.neg),

@@ -28,6 +28,23 @@ int64_t axes_taken(const Index& index, Source at) {
   }
 }
 
+// NumPy's rule: beside a tensor, numbers are index arrays too. What all of them pick stands where
+// they do if they follow each other, and first if a slice, a new axis or an ellipsis, even one that
+// stands for no axis, is between them.
+bool picks_come_first(const Slices& slices) {
+  bool has_tensor = false;
+  size_t first = slices.list.size(), last = 0, count = 0;
+  for (size_t i = 0; i < slices.list.size(); ++i) {
+    const Index::Kind kind = slices.list[i].kind;
+    if (kind != Index::Kind::number && kind != Index::Kind::tensor) continue;
+    has_tensor = has_tensor || kind == Index::Kind::tensor;
+    first = std::min(first, i);
+    last = i;
+    ++count;
+  }
+  return has_tensor && last - first + 1 != count;
+}
+
 // One entry for every axis, in order, with the ellipsis written out.
 using IndexList = SmallVec<Index, 8>;
 IndexList written_out(const TensorType& type, const Slices& slices) {
@@ -250,6 +267,15 @@ Tensor masked(const Tensor& x, int64_t axis, const Tensor& mask, Source at) {
   return gather(reshape(x, merged, at), true_positions(mask, at), axis, at);
 }
 
+// `count` axes from `axis` on before all others.
+Tensor moved_first(const Tensor& x, int64_t axis, int64_t count, Source at) {
+  AxisList order;
+  for (int64_t i = 0; i < count; ++i) order.push_back(axis + i);
+  for (int64_t i = 0; i < x.rank(); ++i)
+    if (i < axis || i >= axis + count) order.push_back(i);
+  return detail::apply_view(def_of(&ops::transpose), x, Attrs().add(order), at);
+}
+
 [[noreturn]] void refuse_tensor_place(Source at) {
   throw UserError("update: the place must be a view, so no tensor may stand in it", at,
                   "use td::scatter_add or td::where");
@@ -277,8 +303,11 @@ Tensor Tensor::operator[](const Slices& slices) const {
                     "subscript twice, or use td::gather and td::take_along_axis");
   }
   for (const auto& [axis, index] : viewed.kept) {
-    result = index->dtype() == DType::boolean ? masked(result, axis, *index, slices.at)
-                                              : gather(result, *index, axis, slices.at);
+    const bool is_mask = index->dtype() == DType::boolean;
+    result =
+        is_mask ? masked(result, axis, *index, slices.at) : gather(result, *index, axis, slices.at);
+    if (picks_come_first(slices))
+      result = moved_first(result, axis, is_mask ? 1 : index->rank(), slices.at);
   }
   return result;
 }

@@ -1,0 +1,377 @@
+// Runs what edges.py writes, one call a line, and writes what came out, one line each:
+//
+//   softmax axis=1 orders=2 | f32 [2,3] 0x0p+0 -inf nan 0x1p+0 0x1p+0 -0x0p+0
+//   value f32 [2,3] ... | first f32 [2,3] ... | second f32 [2,3] ...
+//
+// `first` are the gradients by every float operand of the sum of the result's elements, each times
+// a weight; `second` those of the sum of all of these, each times another. Each call is made
+// eagerly and in a function, and a line that begins with "differs" says that the two are not the
+// same bits. `edges_driver --ops` lists the catalogue, `edges_driver --calls` what can be called.
+#include <cinttypes>
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <sstream>
+
+#include "tidemark/ops/op_def.h"
+#include "tidemark/tidemark.h"
+
+namespace tidemark::edges {
+namespace {
+
+using Tensors = std::vector<Tensor>;
+
+// ---- text ---------------------------------------------------------------------------------------
+
+struct Call {
+  std::string name;
+  std::map<std::string, std::string> attrs;
+  Tensors operands;
+
+  std::vector<int64_t> list(const std::string& key) const {
+    std::vector<int64_t> numbers;
+    const auto found = attrs.find(key);
+    std::istringstream in(found == attrs.end() ? "" : found->second);
+    for (std::string one; std::getline(in, one, ',');) numbers.push_back(std::stoll(one));
+    return numbers;
+  }
+  int64_t whole(const std::string& key, int64_t otherwise) const {
+    return attrs.contains(key) ? std::stoll(attrs.at(key)) : otherwise;
+  }
+  double real(const std::string& key, double otherwise) const {
+    return attrs.contains(key) ? std::stod(attrs.at(key)) : otherwise;
+  }
+  std::string text(const std::string& key) const {
+    return attrs.contains(key) ? attrs.at(key) : std::string();
+  }
+  Shape shape() const { return Shape(std::span<const int64_t>(list("shape"))); }
+};
+
+constexpr DType kDTypes[] = {DType::f16, DType::bf16, DType::f32, DType::f64,
+                             DType::i32, DType::i64,  DType::u8,  DType::boolean};
+
+DType dtype_named(const std::string& name) {
+  for (const DType dtype : kDTypes)
+    if (cat(dtype) == name) return dtype;
+  throw UserError(cat("no dtype is called ", name), Source::here());
+}
+
+Shape shape_of(const std::string& text) {
+  Shape shape;
+  std::istringstream in(text.substr(1, text.size() - 2));
+  for (std::string size; std::getline(in, size, ',');) shape.push_back(std::stoll(size));
+  return shape;
+}
+
+Tensor read_tensor(const std::string& text) {
+  std::istringstream in(text);
+  std::string dtype, shape, word;
+  in >> dtype >> shape;
+  std::vector<double> values;
+  while (in >> word) values.push_back(std::strtod(word.c_str(), nullptr));
+  return cast(reshape(constant(values), shape_of(shape)), dtype_named(dtype));
+}
+
+Call read_call(const std::string& line) {
+  Call call;
+  std::istringstream parts(line);
+  std::string part, word;
+  std::getline(parts, part, '|');
+  std::istringstream head(part);
+  head >> call.name;
+  while (head >> word) {
+    const size_t sign = word.find('=');
+    call.attrs[word.substr(0, sign)] = word.substr(sign + 1);
+  }
+  while (std::getline(parts, part, '|')) call.operands.push_back(read_tensor(part));
+  return call;
+}
+
+std::string written(const std::string& label, const Tensor& x) {
+  std::string text = cat(label, " ", x.dtype(), " [");
+  for (int64_t axis = 0; axis < x.rank(); ++axis)
+    text += cat(axis > 0 ? "," : "", int64_t{x.shape()[axis]});
+  text += "]";
+  char buffer[40];
+  const Tensor flat = reshape(x, {-1});
+  if (is_float(x.dtype())) {
+    for (const double value : cast(flat, DType::f64).to_vector<double>()) {
+      // The sign of a NaN means nothing.
+      std::snprintf(buffer, sizeof(buffer), " %a", std::isnan(value) ? NAN : value);
+      text += buffer;
+    }
+  } else {
+    for (const int64_t value : cast(flat, DType::i64).to_vector<int64_t>()) {
+      std::snprintf(buffer, sizeof(buffer), " %" PRId64, value);
+      text += buffer;
+    }
+  }
+  return text;
+}
+
+// ---- what can be called -------------------------------------------------------------------------
+
+using Body = std::function<Tensor(const Call& call, const Tensors& x)>;
+
+template <class Op>
+const Op& as(const OpDef& op) {
+  return *static_cast<const Op*>(op.self);
+}
+
+Axes axes_of(const Call& call) {
+  return call.attrs.contains("axes") ? Axes(call.list("axes")) : Axes();
+}
+Keep keep_of(const Call& call) { return call.whole("keepdims", 0) != 0 ? Keep::yes : Keep::no; }
+
+// An op as users call it.
+Body of_op(const OpDef& op) {
+  return [&op](const Call& call, const Tensors& x) {
+    if (op.family == Family::reduce) return as<ReduceOp>(op)(x[0], axes_of(call), keep_of(call));
+    if (op.family == Family::row) return as<RowOp>(op)(x[0], call.whole("axis", 0));
+    if (op.arity == 1) return as<UnaryOp>(op)(x[0]);
+    if (op.arity == 2) return as<BinaryOp>(op)(x[0], x[1]);
+    return as<TernaryOp>(op)(x[0], x[1], x[2]);
+  };
+}
+
+Body of_reduction(const ReduceFunction& function) {
+  return [&function](const Call& call, const Tensors& x) {
+    return function(x[0], axes_of(call), keep_of(call));
+  };
+}
+
+nn::CrossEntropyOptions entropy_options(const Call& call) {
+  return {.from_logits = call.whole("logits", 1) != 0, .label_smoothing = call.real("smooth", 0)};
+}
+
+ConvOptions conv_options(const Call& call) {
+  ConvOptions options;
+  if (call.text("padding") == "same") options.padding = Padding::same;
+  return options;
+}
+
+PoolOptions pool_options(const Call& call) {
+  PoolOptions options;
+  const std::vector<int64_t> size = call.list("size");
+  if (!size.empty()) options.size = {size[0], size[1]};
+  if (const auto strides = call.list("strides"); !strides.empty())
+    options.strides = std::array<int64_t, 2>{strides[0], strides[1]};
+  if (call.text("padding") == "same") options.padding = Padding::same;
+  return options;
+}
+
+Padding2 widths(const Call& call) {
+  const std::vector<int64_t> list = call.list("widths");
+  Padding2 pairs;
+  for (size_t i = 0; i + 1 < list.size(); i += 2) pairs.emplace_back(list[i], list[i + 1]);
+  return pairs;
+}
+
+Tensor einsum_of(const Call& call, const Tensors& x) {
+  std::string subscripts = call.text("how");
+  if (const size_t arrow = subscripts.find('>'); arrow != std::string::npos)
+    subscripts.replace(arrow, 1, "->");
+  return x.size() == 1 ? einsum(subscripts, x[0]) : einsum(subscripts, x[0], x[1]);
+}
+
+Tensor attention_of(const Call& call, const Tensors& x) {
+  AttentionOptions options{.causal = call.whole("causal", 0) != 0};
+  if (x.size() > 3) options.mask = x[3];
+  return attention(x[0], x[1], x[2], options);
+}
+
+// How ":;1;T" subscripts: T stands for the tensor.
+Index index_of(const std::string& text, const Tensor* tensor) {
+  if (text == "T") return *tensor;
+  if (text == "new") return newaxis;
+  if (text == "...") return ellipsis;
+  if (text == ":") return Slice{};
+  if (text == "1:") return Slice{.begin = 1};
+  if (text == "::-1") return Slice{.step = -1};
+  return std::stoll(text);
+}
+
+Tensor subscripted(const Call& call, const Tensors& x) {
+  Slices slices(std::initializer_list<Index>{});
+  std::istringstream in(call.text("how"));
+  for (std::string item; std::getline(in, item, ';');)
+    slices.list.push_back(index_of(item, x.size() > 1 ? &x[1] : nullptr));
+  return x[0][slices];
+}
+
+NormOptions norm_options(const Call& call) { return {.epsilon = call.real("epsilon", 1e-5)}; }
+
+// The public functions that are no op of one element, a reduction or a row. The names are theirs.
+const std::map<std::string, Body>& composites() {
+  using C = const Call&;
+  using X = const Tensors&;
+  static const std::map<std::string, Body> table = {
+      {"arange", [](C c, X) { return arange(c.list("range")[0], c.list("range")[1]); }},
+      {"attention", attention_of},
+      {"avg_pool", [](C c, X x) { return avg_pool(x[0], pool_options(c)); }},
+      {"broadcast_to", [](C c, X x) { return broadcast_to(x[0], c.shape()); }},
+      {"cast", [](C c, X x) { return cast(x[0], dtype_named(c.text("to"))); }},
+      {"concat", [](C c, X x) { return concat(x, c.whole("axis", 0)); }},
+      {"conv2d", [](C c, X x) { return conv2d(x[0], x[1], conv_options(c)); }},
+      {"cumsum", [](C c, X x) { return cumsum(x[0], c.whole("axis", 0)); }},
+      {"dropout", [](C c, X x) { return dropout(x[0], {.rate = c.real("rate", 0)}); }},
+      {"einsum", einsum_of},
+      {"embedding", [](C, X x) { return embedding(x[0], x[1]); }},
+      {"expand_dims", [](C c, X x) { return expand_dims(x[0], c.whole("axis", 0)); }},
+      {"first_equal", [](C, X x) { return first_equal(x[0]); }},
+      {"flip", [](C, X x) { return flip(x[0]); }},
+      {"gather", [](C c, X x) { return gather(x[0], x[1], c.whole("axis", 0)); }},
+      {"index", subscripted},
+      {"layer_norm", [](C c, X x) { return layer_norm(x[0], norm_options(c)); }},
+      {"leaky_relu", [](C c, X x) { return leaky_relu(x[0], c.real("slope", 0.01)); }},
+      {"logsumexp", of_reduction(logsumexp)},
+      {"matmul", [](C, X x) { return matmul(x[0], x[1]); }},
+      {"max_pool", [](C c, X x) { return max_pool(x[0], pool_options(c)); }},
+      {"mean", of_reduction(mean)},
+      {"mse", [](C, X x) { return mse(x[0], x[1]); }},
+      {"norm", of_reduction(norm)},
+      {"one_hot", [](C c, X x) { return one_hot(x[0], c.whole("depth", 3)); }},
+      {"outer", [](C, X x) { return outer(x[0], x[1]); }},
+      {"pad", [](C c, X x) { return pad(x[0], widths(c), c.real("value", 0)); }},
+      {"put", [](C, X x) { return put(x[0], x[1], x[2]); }},
+      {"repeat", [](C c, X x) { return repeat(x[0], c.whole("count", 2)); }},
+      {"reshape", [](C c, X x) { return reshape(x[0], c.shape()); }},
+      {"rms_norm", [](C c, X x) { return rms_norm(x[0], norm_options(c)); }},
+      {"scatter_add", [](C, X x) { return scatter_add(x[0], x[1], x[2]); }},
+      {"slice", [](C c, X x) { return x[0][Slice{.step = c.whole("step", 1)}]; }},
+      {"sparse_softmax_cross_entropy",
+       [](C, X x) { return sparse_softmax_cross_entropy(x[0], x[1]); }},
+      {"split", [](C c, X x) { return split(x[0], c.whole("parts", 2)).back(); }},
+      {"squeeze", [](C, X x) { return squeeze(x[0]); }},
+      {"stack", [](C c, X x) { return stack(x, c.whole("axis", 0)); }},
+      {"std", of_reduction(std)},
+      {"stop_gradient", [](C, X x) { return stop_gradient(x[0]); }},
+      {"take_along_axis", [](C c, X x) { return take_along_axis(x[0], x[1], c.whole("axis", 0)); }},
+      {"tensordot", [](C c, X x) { return tensordot(x[0], x[1], c.whole("axes", 2)); }},
+      {"tile", [](C c, X x) { return tile(x[0], c.list("counts")); }},
+      {"transpose", [](C, X x) { return transpose(x[0]); }},
+      {"tril", [](C, X x) { return tril(x[0]); }},
+      {"triu", [](C, X x) { return triu(x[0]); }},
+      {"unstack", [](C, X x) { return unstack(x[0]).back(); }},
+      {"update", [](C, X x) { return update(x[0], 0, x[1]); }},
+      {"var", of_reduction(var)},
+      {"losses::mse", [](C, X x) { return nn::losses::mse(x[0], x[1]); }},
+      {"losses::mae", [](C, X x) { return nn::losses::mae(x[0], x[1]); }},
+      {"losses::huber", [](C c, X x) { return nn::losses::huber(x[0], x[1], c.real("delta", 1)); }},
+      {"losses::binary_crossentropy",
+       [](C c, X x) { return nn::losses::binary_crossentropy(x[0], x[1], entropy_options(c)); }},
+      {"losses::categorical_crossentropy",
+       [](C c, X x) {
+         return nn::losses::categorical_crossentropy(x[0], x[1], entropy_options(c));
+       }},
+      {"losses::sparse_categorical_crossentropy",
+       [](C c, X x) {
+         return nn::losses::sparse_categorical_crossentropy(x[0], x[1], entropy_options(c));
+       }},
+  };
+  return table;
+}
+
+constexpr const char* kActivations[] = {"elu",     "gelu", "leaky_relu", "log_softmax", "relu",
+                                        "sigmoid", "silu", "softmax",    "softplus",    "tanh"};
+
+bool is_called_by_op(const OpDef& op) {
+  return op.family == Family::pointwise || op.family == Family::reduce || op.family == Family::row;
+}
+
+Body body_of(const std::string& name) {
+  constexpr std::string_view kActivation = "activation::";
+  if (name.starts_with(kActivation)) {
+    return [activation = nn::Activation(name.substr(kActivation.size()))](
+               const Call&, const Tensors& x) { return activation(x[0]); };
+  }
+  if (const auto found = composites().find(name); found != composites().end()) return found->second;
+  const OpDef* const op = find_op(name);
+  if (op == nullptr || !is_called_by_op(*op))
+    throw UserError(cat("nothing is called ", name), Source::here());
+  return of_op(*op);
+}
+
+// ---- derivatives --------------------------------------------------------------------------------
+
+// x with weights that repeat: 1, 1 + step, 1 + 2 step, ...
+Tensor weighted(const Tensor& x, int64_t period, double step) {
+  const Tensor place = cast(remainder(arange(x.size()), period), x.dtype());
+  return sum(x * reshape(place * step + 1, x.shape()));
+}
+
+// Value, first and second derivatives, as many orders as asked for.
+std::vector<Tensors> derivatives(const Body& body, const Call& call, const Tensors& operands) {
+  const int64_t orders = call.whole("orders", 0);
+  Tensors floats;
+  for (const Tensor& x : operands)
+    if (is_float(x.dtype())) floats.push_back(x);
+  GradientTape outer, inner;
+  for (const Tensor& x : floats) {
+    if (orders > 1) outer.watch(x);
+    if (orders > 0) inner.watch(x);
+  }
+  const Tensor value = body(call, operands);
+  std::vector<Tensors> results = {{value}};
+  if (orders == 0 || floats.empty() || !is_float(value.dtype())) return results;
+  results.push_back(inner.gradient(weighted(value, 3, 0.25), floats));
+  if (orders == 1) return results;
+  Tensor along = zeros({}, floats[0].dtype());
+  for (const Tensor& gradient : results[1]) along = along + weighted(gradient, 4, -0.125);
+  results.push_back(outer.gradient(along, floats));
+  return results;
+}
+
+std::string answer(const Call& call) {
+  const Body body = body_of(call.name);
+  const std::vector<Tensors> eager = derivatives(body, call, call.operands);
+  // A mask chooses how many elements there are, which no function can.
+  const bool is_eager = call.whole("eager", 0) != 0;
+  const auto compiled = function([&](const Tensors& x) { return derivatives(body, call, x); });
+  const std::vector<Tensors> traced = is_eager ? eager : compiled(call.operands);
+  constexpr const char* kLabels[] = {"value", "first", "second"};
+  std::string text;
+  for (size_t order = 0; order < eager.size(); ++order) {
+    for (size_t i = 0; i < eager[order].size(); ++i) {
+      const std::string mine = written(kLabels[order], eager[order][i]);
+      const std::string other = written(kLabels[order], traced[order][i]);
+      if (mine != other) return cat("differs in a function: ", mine, " | ", other);
+      text += cat(text.empty() ? "" : " | ", mine);
+    }
+  }
+  return text;
+}
+
+void run_lines() {
+  for (std::string line; std::getline(std::cin, line);) {
+    try {
+      std::cout << answer(read_call(line)) << '\n';
+    } catch (const std::exception& error) {
+      const std::string text = error.what();
+      std::cout << "error " << text.substr(0, text.find('\n')) << '\n';
+    }
+  }
+}
+
+void list_calls() {
+  for (const OpDef& op : catalogue())
+    if (is_called_by_op(op)) std::cout << op.name << '\n';
+  for (const auto& [name, body] : composites()) std::cout << name << '\n';
+  for (const char* name : kActivations) std::cout << "activation::" << name << '\n';
+}
+
+}  // namespace
+}  // namespace tidemark::edges
+
+int main(int count, char** arguments) {
+  const std::string what = count > 1 ? arguments[1] : "";
+  if (what == "--ops") {
+    for (const tidemark::OpDef& op : tidemark::catalogue()) std::cout << op.name << '\n';
+  } else if (what == "--calls") {
+    tidemark::edges::list_calls();
+  } else {
+    tidemark::edges::run_lines();
+  }
+}

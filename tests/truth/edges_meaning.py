@@ -1,0 +1,202 @@
+"""What the calls of edges.py mean, in JAX. Where we differ on purpose, docs/semantics.md says so, and the function is ours."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+NUMPY = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": jnp.bfloat16, "i32": np.int32, "i64": np.int64,
+         "bool": np.bool_, "u8": np.uint8}
+
+
+def over(function):
+    """A reduction with axes as ours has them: all where none are named."""
+    return lambda x, axes=None, keepdims=0: function(x, axis=tuple(axes) if axes is not None else None, keepdims=bool(keepdims))
+
+
+def root(squares):
+    """semantics.md: the slopes of norm and std are 0 where the sum of squares is."""
+    none = squares == 0
+    return jnp.where(none, 0, jnp.sqrt(jnp.where(none, 1, squares)))
+
+
+def clip(x, low, high):
+    """semantics.md: the gradient goes to one operand, at a bound to x."""
+    below = x < low
+    inside = jnp.where(below, low, x)
+    result = jnp.where(high < inside, high, inside)
+    return jnp.where(jnp.isnan(x) | jnp.isnan(low) | jnp.isnan(high), jnp.nan, result)
+
+
+@jax.custom_jvp
+def size(x):
+    """semantics.md: the slope of abs at 0 is 0."""
+    return jnp.abs(x)
+
+
+size.defjvp(lambda x, dx: (jnp.abs(x[0]), dx[0] * jnp.sign(x[0])))
+
+
+def layer_norm(x, epsilon=1e-5):
+    centred = x - jnp.mean(x, -1, keepdims=True)
+    return centred * jax.lax.rsqrt(jnp.mean(jnp.square(centred), -1, keepdims=True) + epsilon)
+
+
+def attention(q, k, v, mask=None, causal=0):
+    scores = q @ jnp.swapaxes(k, -1, -2) / np.sqrt(q.shape[-1])
+    keep = jnp.ones(scores.shape, bool) if mask is None else jnp.broadcast_to(mask, scores.shape)
+    if causal:
+        keep = keep & jnp.tril(jnp.ones(scores.shape, bool))
+    sees = jnp.any(keep, -1, keepdims=True)
+    weights = jax.nn.softmax(jnp.where(keep, scores, jnp.where(sees, -jnp.inf, 0)), -1)
+    return jnp.where(sees, weights @ v, 0)
+
+
+def window(x, size, strides, padding, outside, combine):
+    strides = strides or size
+    return jax.lax.reduce_window(x, outside, combine, (1, *size, 1), (1, *strides, 1), padding.upper())
+
+
+def avg_pool(x, size=(2, 2), strides=None, padding="valid"):
+    total = window(x, size, strides, padding, 0., jax.lax.add)
+    return total / window(jnp.ones_like(x), size, strides, padding, 0., jax.lax.add)
+
+
+def max_pool(x, size=(2, 2), strides=None, padding="valid"):
+    return window(x, size, strides, padding, -jnp.inf, jax.lax.max)
+
+
+def conv2d(x, w, padding="valid"):
+    return jax.lax.conv_general_dilated(x, w, (1, 1), padding.upper(), dimension_numbers=("NHWC", "HWIO", "NHWC"))
+
+
+def huber(wanted, given, delta=1.0):
+    d = given - wanted
+    is_small = jnp.abs(d) <= delta
+    small = jnp.where(is_small, d, 0)  # The square of an infinity has no slope, though it is not used.
+    return jnp.mean(jnp.where(is_small, small * small / 2, delta * (jnp.abs(d) - delta / 2)))
+
+
+def log_of(p):
+    """losses.h: a probability of 0 counts as the least normal f32."""
+    return jnp.log(jnp.where(p < 1.1754944e-38, 1.1754944e-38, p))
+
+
+def binary_crossentropy(y, x, logits=1, smooth=0.0):
+    y = y * (1 - smooth) + smooth / 2
+    if not logits:
+        return -jnp.mean(y * log_of(x) + (1 - y) * log_of(1 - x))
+    return jnp.mean(y * jax.nn.softplus(-x) + (1 - y) * jax.nn.softplus(x))
+
+
+def categorical_crossentropy(y, x, logits=1, smooth=0.0):
+    y = y * (1 - smooth) + smooth / y.shape[-1]
+    return -jnp.mean(jnp.sum(y * (jax.nn.log_softmax(x, -1) if logits else log_of(x)), -1))
+
+
+def sparse_crossentropy(labels, x, logits=1):
+    rows = jax.scipy.special.logsumexp(x, -1) if logits else 0
+    picked = jnp.take_along_axis(x, labels[..., None], -1)[..., 0]
+    return jnp.mean(rows - (picked if logits else log_of(picked)))
+
+
+def shifted(function):
+    """semantics.md: counts outside the width act like the width."""
+    def apply(a, b):
+        inside = (b >= 0) & (b < 32)
+        beyond = 0 if function is jnp.left_shift else jnp.where(a < 0, -1, 0)
+        return jnp.where(inside, function(a, jnp.where(inside, b, 0)), beyond)
+    return apply
+
+
+def by_integers(function):
+    """semantics.md: an integer divided by zero gives 0."""
+    return lambda a, b: function(a, b) if jnp.issubdtype(a.dtype, jnp.floating) else jnp.where(b == 0, 0, function(a, jnp.where(b == 0, 1, b)))
+
+
+@jax.custom_jvp
+def float_power(a, b):
+    """semantics.md: the slope by a at b = 0 and by b at a = 0 is 0."""
+    return jnp.power(a, b)
+
+
+@float_power.defjvp
+def _(given, directions):
+    a, b = given
+    by_a = jnp.where(b == 0, 0, b * float_power(a, b - 1))
+    by_b = float_power(a, b) * jnp.log(jnp.where(a == 0, 1, a))
+    return float_power(a, b), directions[0] * by_a + directions[1] * by_b
+
+
+def whole_power(a, b):
+    """semantics.md: integers wrap; to a negative power all but 1 and -1 give 0."""
+    if b < 0:
+        return a**(b % 2) if a in (1, -1) else 0
+    return (pow(int(a), int(b), 2**32) + 2**31) % 2**32 - 2**31
+
+
+def power(a, b):
+    if jnp.issubdtype(a.dtype, jnp.floating):
+        return float_power(a, b)
+    return np.array([whole_power(int(x), int(y)) for x, y in zip(a, b)])
+
+
+UNARY = {
+    "abs": size, "ceil": jnp.ceil, "cos": jnp.cos, "erf": jax.scipy.special.erf, "erfc": jax.scipy.special.erfc,
+    "exp": jnp.exp, "expm1": jnp.expm1, "floor": jnp.floor, "gelu": lambda x: jax.nn.gelu(x, approximate=False),
+    "identity": lambda x: x, "isfinite": jnp.isfinite, "isinf": jnp.isinf, "isnan": jnp.isnan, "log": jnp.log,
+    "log1p": jnp.log1p, "log2": jnp.log2, "logical_not": jnp.logical_not, "negative": jnp.negative,
+    "reciprocal": jnp.reciprocal, "relu": jax.nn.relu, "round": jnp.round, "rsqrt": jax.lax.rsqrt,
+    "sigmoid": jax.nn.sigmoid, "sign": jnp.sign, "silu": jax.nn.silu, "sin": jnp.sin, "softplus": jax.nn.softplus,
+    "sqrt": jnp.sqrt, "square": jnp.square, "tan": jnp.tan, "tanh": jnp.tanh, "stop_gradient": jax.lax.stop_gradient,
+    "leaky_relu": jax.nn.leaky_relu, "dropout": lambda x: x, "activation::elu": jax.nn.elu,
+    "activation::gelu": lambda x: jax.nn.gelu(x, approximate=False), "activation::leaky_relu": jax.nn.leaky_relu,
+    "activation::relu": jax.nn.relu, "activation::sigmoid": jax.nn.sigmoid, "activation::silu": jax.nn.silu,
+    "activation::softplus": jax.nn.softplus, "activation::tanh": jnp.tanh,
+}
+BINARY = {
+    "add": jnp.add, "atan2": jnp.arctan2, "divide": jnp.divide, "equal": jnp.equal, "floor_divide": by_integers(jnp.floor_divide),
+    "greater": jnp.greater, "greater_equal": jnp.greater_equal, "less": jnp.less, "less_equal": jnp.less_equal,
+    "logical_and": jnp.logical_and, "logical_or": jnp.logical_or, "logical_xor": jnp.logical_xor, "maximum": jnp.maximum,
+    "minimum": jnp.minimum, "multiply": jnp.multiply, "not_equal": jnp.not_equal, "pow": power,
+    "remainder": by_integers(jnp.remainder), "subtract": jnp.subtract,
+}
+BITS = {"bitwise_and": jnp.bitwise_and, "bitwise_or": jnp.bitwise_or, "bitwise_xor": jnp.bitwise_xor,
+        "left_shift": shifted(jnp.left_shift), "right_shift": shifted(jnp.right_shift)}
+REDUCE = {
+    "all": over(jnp.all), "any": over(jnp.any), "argmax": over(lambda x, axis, keepdims: jnp.argmax(x, axis[0], keepdims=keepdims)),
+    "argmin": over(lambda x, axis, keepdims: jnp.argmin(x, axis[0], keepdims=keepdims)), "max": over(jnp.max), "min": over(jnp.min),
+    "prod": over(jnp.prod), "sum": over(jnp.sum), "mean": over(jnp.mean), "var": over(jnp.var),
+    "std": over(lambda x, **how: root(jnp.var(x, **how))), "norm": over(lambda x, **how: root(jnp.sum(jnp.square(x), **how))),
+    "logsumexp": over(jax.scipy.special.logsumexp),
+}
+ROWS = {
+    "softmax": lambda x, axis: jax.nn.softmax(x, axis), "log_softmax": lambda x, axis: jax.nn.log_softmax(x, axis),
+    "cumsum": lambda x, axis: jnp.cumsum(x, axis),
+}
+LAST = {"layer_norm": layer_norm, "rms_norm": lambda x, epsilon=1e-5: x * jax.lax.rsqrt(jnp.mean(jnp.square(x), -1, keepdims=True) + epsilon),
+        "activation::softmax": lambda x: jax.nn.softmax(x, -1), "activation::log_softmax": lambda x: jax.nn.log_softmax(x, -1)}
+OTHERS = {
+    "arange": lambda range: jnp.arange(*range, dtype=np.int32), "attention": attention, "avg_pool": avg_pool, "bitwise_invert": jnp.invert,
+    "broadcast_to": lambda x, shape: jnp.broadcast_to(x, shape), "cast": lambda x, to: x.astype(NUMPY[to]), "clip": clip,
+    "concat": lambda *x, axis=0: jnp.concatenate(x, axis), "conv2d": conv2d,
+    "einsum": lambda *x, how: jnp.einsum(how.replace(">", "->"), *x), "embedding": lambda x, i: x[i],
+    "expand_dims": lambda x, axis: jnp.expand_dims(x, axis), "flip": jnp.flip,
+    "first_equal": lambda x: jnp.argmax(x[:, None] == x[None, :], 1) if x.size else jnp.zeros(0, np.int64),
+    "gather": lambda x, i, axis=0: jnp.take(x, i, axis=axis), "matmul": jnp.matmul, "max_pool": max_pool,
+    "mse": lambda a, b: jnp.mean(jnp.square(b - a)), "one_hot": lambda i, depth=3: jax.nn.one_hot(i, depth, dtype=np.float32),
+    "outer": jnp.outer, "pad": lambda x, widths, value=0.0: jnp.pad(x, list(zip(widths[::2], widths[1::2])), constant_values=value),
+    "put": lambda x, i, y: x.at[i].set(y), "repeat": lambda x, count=2: jnp.repeat(x, count),
+    "reshape": lambda x, shape: jnp.reshape(x, shape), "scatter_add": lambda x, i, y: x.at[i].add(y),
+    "slice": lambda x, step=1: x[::step], "sparse_softmax_cross_entropy": sparse_crossentropy,
+    "split": lambda x, parts=2: jnp.split(x, parts)[-1], "squeeze": jnp.squeeze, "stack": lambda *x, axis=0: jnp.stack(x, axis),
+    "take_along_axis": lambda x, i, axis: jnp.take_along_axis(x, i, axis), "tensordot": lambda a, b, axes=2: jnp.tensordot(a, b, axes),
+    "tile": lambda x, counts: jnp.tile(x, counts), "transpose": jnp.transpose, "tril": jnp.tril, "triu": jnp.triu,
+    "unstack": lambda x: x[-1], "update": lambda x, y: x.at[0].set(y), "where": lambda c, a, b: jnp.where(c, a, b),
+    "losses::mse": lambda a, b: jnp.mean(jnp.square(b - a)), "losses::mae": lambda a, b: jnp.mean(size(b - a)),
+    "losses::huber": huber, "losses::binary_crossentropy": binary_crossentropy,
+    "losses::categorical_crossentropy": categorical_crossentropy, "losses::sparse_categorical_crossentropy": sparse_crossentropy,
+}
+ELEMENTWISE = {**UNARY, **BINARY, "clip": clip}
+MEANING = {**UNARY, **BINARY, **BITS, **REDUCE, **ROWS, **LAST, **OTHERS}
+# edges_index.py has subscripts. Draws have no values to compare: tests/unit/emit/library/random_test.cc holds them to their distributions.
+DRAWS = {"random_bernoulli", "random_fold", "random_integers", "random_normal", "random_permutation", "random_uniform"}
