@@ -113,9 +113,67 @@ def computed(of_numpy, of_jax, *values):
     return V(a, of_jax(*[v.x for v in values]))
 
 
+class Traced:
+    """What JAX traces, with NumPy's operators. Those of jax.numpy trace ten times as long."""
+
+    def __init__(self, x):
+        self.x, self.shape, self.ndim = x, tuple(x.shape), len(x.shape)
+
+    @staticmethod
+    def of(op, a, b):
+        a, b = [v.x if isinstance(v, Traced) else np.asarray(v, np.float64) for v in (a, b)]
+        shape = np.broadcast_shapes(a.shape, b.shape)
+        return Traced(op(*[v if v.shape == shape else stretched(v, v.shape, shape) for v in (a, b)]))
+
+    def __add__(self, other):
+        return Traced.of(lax.add, self, other)
+
+    def __sub__(self, other):
+        return Traced.of(lax.sub, self, other)
+
+    def __mul__(self, other):
+        return Traced.of(lax.mul, self, other)
+
+    def __truediv__(self, other):
+        return Traced.of(lax.div, self, other)
+
+    def reduced(self, reduce, axis, keepdims):
+        axes = range(self.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
+        axes = tuple(a % self.ndim for a in axes)
+        y = reduce(self.x, axes)
+        kept = tuple(1 if i in axes else s for i, s in enumerate(self.shape))
+        return Traced(lax.reshape(y, kept) if keepdims else y)
+
+
+class Lax:
+    """The functions of NumPy that formulas here are written with, for Traced."""
+    exp, log, sqrt = [staticmethod(lambda v, f=f: Traced(f(v.x))) for f in (lax.exp, lax.log, lax.sqrt)]
+    sum, max, min, prod = [
+        staticmethod(lambda v, axis=None, keepdims=False, f=f: v.reduced(f, axis, keepdims))
+        for f in (lax.reduce_sum, lax.reduce_max, lax.reduce_min, lax.reduce_prod)]
+
+    @staticmethod
+    def mean(v, axis=None, keepdims=False):
+        total = Lax.sum(v, axis, keepdims)
+        return total * (math.prod(total.shape) / max(1, math.prod(v.shape)))
+
+    @staticmethod
+    def squeeze(v, axes):
+        return Traced(lax.squeeze(v.x, axes))
+
+    @staticmethod
+    def swapaxes(v, *_):
+        return Traced(lax.transpose(v.x, (*range(v.ndim - 2), v.ndim - 1, v.ndim - 2)))
+
+    matmul, einsum, tensordot = [
+        staticmethod(lambda *v, f=f: Traced(f(*[a.x if isinstance(a, Traced) else a for a in v])))
+        for f in (jnp.matmul, jnp.einsum, jnp.tensordot)]
+
+
 def both(function):
     """Of a function that is written for either: f(xp, *arrays)."""
-    return lambda *values: computed(lambda *a: function(np, *a), lambda *x: function(jnp, *x), *values)
+    return lambda *values: computed(lambda *a: function(np, *a),
+                                    lambda *x: function(Lax, *[Traced(v) for v in x]).x, *values)
 
 
 def full_like(x, number):
@@ -160,7 +218,8 @@ KNOWN = {
 
 
 def logsumexp(xp, x, axes, keep):
-    top = np.max(x, axis=axes, keepdims=True) if xp is np else lax.stop_gradient(jnp.max(x, axis=axes, keepdims=True))
+    top = xp.max(x, axis=axes, keepdims=True)
+    top = top if xp is np else Traced(lax.stop_gradient(top.x))
     total = xp.log(xp.sum(xp.exp(x - top), axis=axes, keepdims=True)) + top
     return total if keep else xp.squeeze(total, axes)
 
@@ -605,7 +664,7 @@ class Meaning:
         return both(attend)(q, k, v)
 
     def do_mse(self, _, x, y):
-        return both(lambda xp, a, b: xp.mean((a - b) ** 2))(x, y)
+        return both(lambda xp, a, b: xp.mean((a - b) * (a - b)))(x, y)
 
     def do_sparse_softmax_cross_entropy(self, _, labels, logits):
         axis = logits.a.ndim - 1
