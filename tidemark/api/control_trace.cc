@@ -10,6 +10,7 @@
 #include "tidemark/api/control_flow_core.h"
 #include "tidemark/api/create.h"
 #include "tidemark/api/ops.h"
+#include "tidemark/api/save_choice.h"
 #include "tidemark/api/trace.h"
 #include "tidemark/api/variable_state.h"
 #include "tidemark/api/vectorize.h"
@@ -328,8 +329,9 @@ class LoopTrace {
     attrs.trips = trips.word();
     attrs.reverse = parts_.reverse;
     attrs.counted = counted;
-    attrs.save = parts_.save;
-    attrs.amount = parts_.save_amount;
+    const SaveChoice kept = SaveInstead::chosen(at_.resolve(), {parts_.save, parts_.save_amount});
+    attrs.save = kept.save;
+    attrs.amount = kept.amount;
     node.attrs = attrs.attrs();
     Tensors results = add_control(std::move(node), at_);
     // Variables stand between the carries and what is stacked.

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "tidemark/api/function_plan.h"
+#include "tidemark/api/loop_choices.h"
 #include "tidemark/api/plan_data.h"
 #include "tidemark/api/tape.h"
 #include "tidemark/api/trace_cache.h"
@@ -71,7 +72,11 @@ Plan FunctionCore::plan(const Arguments& arguments, const PlanOptions& options, 
   TracePlans plans(function_, found.trace);
   if (options.budget.has_value()) plans.budget = options.budget;
   const ProgramKey key = program_key(found.trace->traced, arguments, found.sizes);
-  return plans.make(cache_->program_for(found, key), at);
+  const auto program = cache_->program_for(found, key);
+  Plan plan = plans.make(program, at);
+  if (program->program->kept.empty()) return plan;
+  return PlanAccess::with_other_choices(std::move(plan),
+                                        other_choices(function_, *found.trace, *program, at));
 }
 
 Bytes FunctionCore::saved_for_gradient(const Arguments& arguments, Source at) const {

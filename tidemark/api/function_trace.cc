@@ -42,6 +42,13 @@ TracingNow::TracingNow(const TraceableFunction& function, Source at)
 }
 TracingNow::~TracingNow() { innermost_ = outer_; }
 
+bool TracingNow::fuses() {
+  bool fuses = true;
+  for (const TracingNow* each = innermost_; each != nullptr; each = each->outer_)
+    fuses = each->function_->options.jit;
+  return fuses;
+}
+
 // ---- programs -----------------------------------------------------------------------------------
 
 namespace {

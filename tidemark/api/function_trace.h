@@ -100,6 +100,9 @@ class TracingNow {
   TracingNow(const TracingNow&) = delete;
   TracingNow& operator=(const TracingNow&) = delete;
 
+  // Whether the program that this thread traces is fused: the outermost function says so.
+  static bool fuses();
+
  private:
   static constinit thread_local const TracingNow* innermost_;
   const TraceableFunction* function_;

@@ -7,6 +7,7 @@
 
 #include "tidemark/api/create.h"
 #include "tidemark/api/ops.h"
+#include "tidemark/api/save_choice.h"
 #include "tidemark/ops/loop_attrs.h"
 #include "tidemark/ops/program.h"
 #include "tidemark/passes/passes.h"
@@ -545,12 +546,15 @@ std::vector<Found> loop_gradient(const LoopQuestion& asked) {
                         " keeps more the longer this loop runs, and its trips have no bound"),
                     asked.at, "give max_iterations, or save = td::Save::slots(32)");
   }
-  const bool keeps_all = attrs.save == LoopAttrs::Save::all;
+  const SaveChoice choice = attrs.save == LoopAttrs::Save::bytes
+                                ? choose_within(asked, attrs.amount)
+                                : SaveChoice{attrs.save, attrs.amount};
   // What is gone back over once more has the same bits whatever is kept: it is one kind of node.
-  if (!keeps_all || (attrs.carries > 0 && is_recorded_again())) {
-    if (const auto found = checkpointed_gradient(asked)) return *found;
-  }
-  return LoopGradient(asked).run();
+  const bool is_stacked =
+      choice.save == LoopAttrs::Save::all && (attrs.carries == 0 || !is_recorded_again());
+  return is_stacked ? stacked_gradient(asked) : checkpointed_gradient(asked, choice);
 }
+
+std::vector<Found> stacked_gradient(const LoopQuestion& asked) { return LoopGradient(asked).run(); }
 
 }  // namespace tidemark::detail

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 
 #include "tidemark/api/differentiate.h"
 #include "tidemark/api/pullback.h"
+#include "tidemark/ops/loop_attrs.h"
 #include "tidemark/ops/op_def.h"
 
 namespace tidemark::detail {
@@ -53,9 +53,15 @@ class StackedRows {
 // do not read in the end counts too.
 int64_t bytes_of_trip(const Graph& graph, const Node& loop);
 
-// By going back over its trips from checkpoints. Where `save` is bytes, nothing where keeping all
-// takes no more; where it is all, the state of every trip is one.
-std::optional<std::vector<Found>> checkpointed_gradient(const LoopQuestion& asked);
+struct SaveChoice {
+  LoopAttrs::Save save = LoopAttrs::Save::automatic;
+  int64_t amount = 0;
+};
+
+// Keeping all that the gradient of the body reads, of every trip.
+std::vector<Found> stacked_gradient(const LoopQuestion& asked);
+// By going back over its trips from checkpoints; where all is kept, the state of every trip is one.
+std::vector<Found> checkpointed_gradient(const LoopQuestion& asked, SaveChoice choice);
 
 // That of a loop walked backwards.
 Tensors reverse_loop_gradient(TraceScope* scope, int32_t number, const Tensors& gradients,

@@ -116,6 +116,14 @@ Plan detail::PlanAccess::make_open(Plan plan, std::vector<std::string> open_size
   return plan;
 }
 
+Plan detail::PlanAccess::with_other_choices(Plan plan,
+                                            std::vector<std::vector<run::KeptTrips>> others) {
+  auto data = std::make_shared<Plan::Data>(*plan.data_);
+  data->other_choices = std::move(others);
+  plan.data_ = std::move(data);
+  return plan;
+}
+
 Plan Plan::at(const std::vector<int64_t>& sizes, Source at) const {
   const auto listed = [&] {
     std::string text;

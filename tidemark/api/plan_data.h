@@ -20,6 +20,8 @@ struct Plan::Data {
   std::vector<PlanStep> timeline;
   int64_t peak_step = -1;
   std::vector<PlanTensor> at_peak;
+  // Of each loop that keeps trips: what it would keep if it were told something else.
+  std::vector<std::vector<run::KeptTrips>> other_choices;
   std::vector<std::string> open_sizes;
   // The plan for these values of the open sizes.
   std::function<Plan(std::span<const int64_t> sizes, Source at)> at_sizes;
@@ -35,6 +37,7 @@ struct PlanAccess {
   // Of a function with open sizes.
   static Plan make_open(Plan plan, std::vector<std::string> open_sizes,
                         std::function<Plan(std::span<const int64_t>, Source)> at_sizes);
+  static Plan with_other_choices(Plan plan, std::vector<std::vector<run::KeptTrips>> others);
   // What a measured run saw, step by step.
   static void add_seen(const run::Program& program, const run::Watch& watch, Profile& profile);
   static const std::shared_ptr<const CompiledFunction>& compiled(const Plan& plan) {

@@ -12,41 +12,29 @@ namespace {
 
 std::string line_of(Source at) { return at.known() ? at.text() : std::string("?"); }
 
-// What a loop keeps of its trips for a gradient, then what it could keep instead.
-std::string kept_text(const run::KeptTrips& kept) {
-  const auto slots = [&](int64_t count) {
-    return cat("slots(", count, "): ", Bytes(count * kept.state_bytes));
-  };
-  const auto again = [&](int64_t advances) {
-    const int64_t first_time = std::max<int64_t>(0, kept.trips - 1);
-    return cat(", ", advances - first_time, " trips run again");
-  };
-  const std::string loop = cat("the loop at ", line_of(kept.source), " keeps, of ");
-  if (kept.trips < 0) return cat(loop, "trips without a bound, ", slots(kept.slots));
-  int64_t root = 1;
-  while (root * root < kept.trips) ++root;
-  std::vector<std::string> choices;
-  const auto add_slots = [&](int64_t count) {
-    choices.push_back(slots(count) + again(run::fewest_advances(kept.trips, count)));
-  };
-  const auto add_every = [&](int64_t every) {
-    const int64_t states = std::max<int64_t>(1, (kept.trips + every - 1) / every) + every - 1;
-    choices.push_back(cat("every(", every, "): ", Bytes(states * kept.state_bytes),
-                          again(run::advances_every(kept.trips, every))));
-  };
-  const bool is_all = kept.slots == 0;
-  if (kept.every > 0)
-    add_every(kept.every);
-  else if (!is_all)
-    add_slots(kept.slots);
-  choices.push_back(cat("all: ", Bytes(is_all ? kept.bytes : kept.trips * kept.state_bytes),
-                        again(std::max<int64_t>(0, kept.trips - 1))));
-  if (kept.slots != root || kept.every > 0) add_slots(root);
-  if (kept.every != root) add_every(root);
+std::string choice_text(const run::KeptTrips& kept) {
+  const std::string name = kept.every > 0   ? cat("every(", kept.every, ")")
+                           : kept.slots > 0 ? cat("slots(", kept.slots, ")")
+                                            : "all";
+  const std::string text = cat(name, ": ", Bytes(kept.bytes));
+  if (kept.trips < 0) return text;
+  const int64_t first_time = std::max<int64_t>(0, kept.trips - 1);
+  const int64_t advances = kept.every > 0   ? run::advances_every(kept.trips, kept.every)
+                           : kept.slots > 0 ? run::fewest_advances(kept.trips, kept.slots)
+                                            : first_time;
+  return cat(text, ", ", advances - first_time, " trips run again");
+}
+
+// What a loop keeps of its trips for a gradient, then what it would keep if told something else.
+std::string kept_text(const run::KeptTrips& kept, const std::vector<run::KeptTrips>& others) {
+  const std::string trips = kept.trips < 0
+                                ? "trips without a bound"
+                                : cat(kept.is_exact ? "" : "at most ", kept.trips, " trips");
   std::string text =
-      cat(loop, kept.is_exact ? "" : "at most ", kept.trips, " trips, ", choices[0], " (or ");
-  for (size_t i = 1; i < choices.size(); ++i) text += cat(i == 1 ? "" : "; ", choices[i]);
-  return text + ")";
+      cat("the loop at ", line_of(kept.source), " keeps, of ", trips, ", ", choice_text(kept));
+  for (size_t i = 0; i < others.size(); ++i)
+    text += cat(i == 0 ? " (or " : "; ", choice_text(others[i]));
+  return others.empty() ? text : text + ")";
 }
 
 std::string recompute_text(const PlanRecompute& mark) {
@@ -124,8 +112,12 @@ std::string Plan::explain() const {
   for (size_t i = 1; i < all.size(); ++i)
     out << "\n  in memory \"" << all[i].name << "\": " << all[i].bytes << " (" << all[i].bytes.count
         << " bytes)";
-  for (const run::KeptTrips& kept : data_->compiled->program->kept)
-    out << "\n  " << kept_text(kept);
+  const std::vector<run::KeptTrips>& kept = data_->compiled->program->kept;
+  for (size_t i = 0; i < kept.size(); ++i) {
+    const bool has_others = i < data_->other_choices.size();
+    out << "\n  "
+        << kept_text(kept[i], has_others ? data_->other_choices[i] : std::vector<run::KeptTrips>());
+  }
   for (const PlanRecompute& each : recomputes()) out << "\n  " << recompute_text(each);
   if (data_->peak_step >= 0) {
     const PlanStep& step = data_->timeline[static_cast<size_t>(data_->peak_step)];

@@ -1,6 +1,5 @@
 // The gradient of a loop that keeps only some of its states: a node that walks it backwards.
 #include <algorithm>
-#include <optional>
 #include <set>
 
 #include "tidemark/api/loop_gradient.h"
@@ -65,21 +64,9 @@ bool has_own_gradient(const Graph& graph, RegionId id) {
   });
 }
 
-int64_t bytes_made(const Graph& graph, const Region& region) {
-  int64_t bytes = 0;
-  for (const int32_t number : region.nodes) {
-    const Node& node = graph.nodes[static_cast<size_t>(number)];
-    if (node.op->view != nullptr || node.op->family == Family::source) continue;
-    for (const TensorType& type : node.results) bytes += bytes_of(type);
-  }
-  return bytes;
-}
-
-constexpr int64_t kMarkBytes = 16;  // Of a slot.
-
 class CheckpointedGradient {
  public:
-  explicit CheckpointedGradient(const LoopQuestion& asked)
+  CheckpointedGradient(const LoopQuestion& asked, SaveChoice choice)
       : scope_(asked.scope),
         number_(asked.number),
         gradients_(asked.gradients),
@@ -93,16 +80,16 @@ class CheckpointedGradient {
         carries_(static_cast<size_t>(attrs_.carries)),
         slices_(static_cast<size_t>(attrs_.slices)),
         parameters_(region(body_).parameters.size()),
-        active_(depending_carries(graph_, node_, wanted_)) {}
+        active_(depending_carries(graph_, node_, wanted_)) {
+    attrs_.save = choice.save;
+    attrs_.amount = choice.amount;
+  }
 
-  // Nothing where the bytes that are asked for would be more than those of all trips.
-  std::optional<std::vector<Found>> run() {
+  std::vector<Found> run() {
     trace_back();
     choose_ends();
     choose_states();
     trace_ahead();
-    if (attrs_.save == LoopAttrs::Save::bytes && !is_recorded_again() && is_more_than_all())
-      return {};
     keep_checkpoints();
     return add_node();
   }
@@ -314,34 +301,12 @@ class CheckpointedGradient {
     region(back_).parameters = std::move(kept);
   }
 
-  int64_t state_bytes() const {
-    int64_t bytes = 0;
-    for (const size_t j : states_) bytes += bytes_of(node_.results[j]);
-    return bytes;
-  }
-
-  bool is_more_than_all() {
-    if (attrs_.trips == -1 || Dim(attrs_.trips).is_traced()) return false;
-    constexpr int64_t states_in_work = 3;
-    const int64_t rows = int64_t{slots()} + states_in_work;
-    return bytes_of_trip(graph_, node_) * attrs_.trips <= rows * (state_bytes() + kMarkBytes);
-  }
-
   Dim slots() {
-    int64_t slots = attrs_.amount;
+    const int64_t slots = attrs_.amount;
     if (attrs_.save == LoopAttrs::Save::all) return larger(Dim(attrs_.trips), 1);
     if (attrs_.save == LoopAttrs::Save::every) {
       const int64_t every = attrs_.amount;
       return larger((Dim(attrs_.trips) + (every - 1)) / every, 1) + (every - 1);
-    }
-    if (attrs_.save == LoopAttrs::Save::bytes) {
-      // Beside the checkpoints there are the states on the way, what going back carries, twice,
-      // and what the two regions make.
-      int64_t work = 3 * state_bytes();
-      for (const std::vector<Value>* list : {&of_carries_, &sums_, &end_parameters_})
-        for (const Value value : *list) work += 2 * bytes_of(graph_.type(value));
-      work += std::max(bytes_made(graph_, region(ahead_)), bytes_made(graph_, region(back_)));
-      slots = std::max<int64_t>(1, (attrs_.amount - work) / (state_bytes() + kMarkBytes));
     }
     const bool is_exact =
         !attrs_.counted && node_.regions.size() == 1 && !Dim(attrs_.trips).is_traced();
@@ -350,12 +315,6 @@ class CheckpointedGradient {
 
   // Has the loop keep states: more results of it.
   void keep_checkpoints() {
-    for (const size_t j : states_) {
-      if (attrs_.save == LoopAttrs::Save::bytes && node_.results[j].shape.is_open())
-        throw UserError(cat("gradient: save = bytes: a loop that carries ", node_.results[j],
-                            " takes bytes that only a call knows"),
-                        at_, "give a number of checkpoints: td::Save::slots(32)");
-    }
     const Dim slots = this->slots();
     int64_t kept = 0;
     for (const size_t j : states_) kept = j > 62 ? -1 : kept | int64_t{1} << j;
@@ -368,10 +327,6 @@ class CheckpointedGradient {
     Node& loop = graph_.nodes[static_cast<size_t>(number_)];
     attrs_.marks = std::ssize(loop.results);
     attrs_.kept = kept;
-    if (attrs_.save == LoopAttrs::Save::bytes) {
-      attrs_.save = LoopAttrs::Save::slots;
-      attrs_.amount = slots;
-    }
     loop.results.push_back({DType::i64, {slots * 2}});
     for (const size_t j : states_) {
       TensorType rows = loop.results[j];
@@ -484,7 +439,7 @@ class CheckpointedGradient {
   Graph& graph_;
   const Node node_;  // As it was.
   LoopAttrs attrs_;  // With what is added.
-  const LoopAttrs asked_ = attrs_;
+  const LoopAttrs asked_ = LoopAttrs(node_);
   RegionId body_, back_ = -1, ahead_ = -1;
   size_t carries_, slices_, parameters_;
   std::vector<bool> active_;              // Of carries: those gradients flow through.
@@ -504,8 +459,8 @@ class CheckpointedGradient {
 
 }  // namespace
 
-std::optional<std::vector<Found>> checkpointed_gradient(const LoopQuestion& asked) {
-  return CheckpointedGradient(asked).run();
+std::vector<Found> checkpointed_gradient(const LoopQuestion& asked, SaveChoice choice) {
+  return CheckpointedGradient(asked, choice).run();
 }
 
 }  // namespace tidemark::detail
