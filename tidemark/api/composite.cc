@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "tidemark/api/create.h"
+#include "tidemark/api/draws.h"
 #include "tidemark/api/ops.h"
 #include "tidemark/api/random.h"
 #include "tidemark/api/take_class.h"
@@ -13,6 +14,7 @@
 namespace tidemark {
 namespace {
 
+using detail::DrawsToKeep;
 using detail::tensor_of;
 using detail::type_of;
 
@@ -188,9 +190,12 @@ Tensor dropout(const Operand& x, const DropoutOptions& options, Source at) {
                     "it is the share of elements that become zero");
   const device::FloatEnvironment ieee;
   const Tensor tensor = as_float(tensor_of(x, at));
+  DrawsToKeep draws;
   const Tensor keep =
       random::bernoulli(tensor.shape(), {.p = 1 - options.rate, .key = options.key});
-  return where(keep, tensor * (1 / (1 - options.rate)), 0);
+  Tensor dropped = where(keep, tensor * (1 / (1 - options.rate)), 0);
+  draws.keep();
+  return dropped;
 }
 
 }  // namespace tidemark

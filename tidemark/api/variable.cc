@@ -223,11 +223,12 @@ void modify_variable(VariableState& state, const std::function<Tensor(const Oper
   }
   Tensor old;
   const Guard guard(state.lock);
+  FirstValues first_value;
   initialize(state, at);
   KeepVariables::see(state, state.value);
   if (Tensor* const shadow = ReplayVariables::standing_for(state)) {
     *shadow = next(Operand(*shadow, at));
-    return;
+    return first_value.keep();
   }
   const NoTape unseen;  // What a Variable becomes has no history.
   // An op that fails leaves its dying operand as it was.
@@ -235,6 +236,7 @@ void modify_variable(VariableState& state, const std::function<Tensor(const Oper
     state.value = adopted(next(Operand(std::move(state.value), at)));
   else
     old = replaced(state, next(Operand(state.value, at)), at);
+  first_value.keep();
 }
 
 }  // namespace detail

@@ -86,7 +86,14 @@ struct Walk::State {
   std::shared_ptr<const Pipeline> pipeline;
   Pass pass;
   std::shared_ptr<std::atomic<int64_t>> given;
-  CursorPtr cursor;  // Last: it reads from the stages above.
+  std::optional<Pipeline::Progress::Before> before;  // Until the first element was given.
+  CursorPtr cursor;                                  // Last: it reads from the stages above.
+
+  // The walk has not begun: the next one has its number.
+  void undo() {
+    if (before) pipeline->progress_->undo(*std::move(before), given);
+    before.reset();
+  }
 };
 
 Pipeline::Pipeline(StagePtr stage, std::optional<Cap> cap)
@@ -117,14 +124,14 @@ Walk Pipeline::begin() {
   auto state = std::make_unique<Walk::State>();
   state->pipeline = shared_from_this();
   state->given = std::make_shared<std::atomic<int64_t>>(0);
-  Progress::Before before = progress_->begin(state->given);
+  state->before = progress_->begin(state->given);
   try {
-    state->pass = {.epoch = before.next.pass, .cap = &check_};
+    state->pass = {.epoch = state->before->next.pass, .cap = &check_};
     stage_->prepare(state->pass);
     state->cursor = stage_->open(state->pass);
     if (const int64_t passed = *state->given; passed > 0) state->cursor->advance(passed);
   } catch (...) {
-    progress_->undo(std::move(before), state->given);
+    state->undo();
     throw;
   }
   return Walk(std::move(state));
@@ -153,9 +160,15 @@ Walk::~Walk() = default;
 
 std::optional<Element> Walk::next() {
   const StagesWork working;
-  std::optional<Element> element = state_->cursor->next();
-  if (element) state_->given->fetch_add(1, std::memory_order_relaxed);
-  return element;
+  try {
+    std::optional<Element> element = state_->cursor->next();
+    if (element) state_->given->fetch_add(1, std::memory_order_relaxed);
+    state_->before.reset();
+    return element;
+  } catch (...) {
+    state_->undo();
+    throw;
+  }
 }
 
 Position Walk::position() const { return {state_->pass.epoch, *state_->given}; }

@@ -190,6 +190,8 @@ void need_values(const Element& element) {
 void fail_at(const char* what, int64_t number, Source at) {
   try {
     throw;
+  } catch (const std::bad_alloc&) {
+    throw;  // There is no memory, least of all to say so.
   } catch (const DeviceError& error) {
     std::throw_with_nested(
         DeviceError(cat(failure_text(what, number, error.what()), "\n  at ", at.text()), at));

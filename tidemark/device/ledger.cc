@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <numeric>
 #include <string>
 #include <string_view>
@@ -28,7 +30,8 @@ struct Area {
 // The kernel counts resident pages by area, and skips what is empty: a sanitizer maps terabytes.
 std::vector<Area> areas_of_process() {
   FILE* const file = std::fopen("/proc/self/smaps", "re");
-  if (file == nullptr) throw DeviceError("ledger: /proc/self/smaps cannot be read");
+  if (file == nullptr)
+    throw DeviceError(cat("ledger: /proc/self/smaps cannot be read: ", std::strerror(errno)));
   std::vector<Area> areas;
   char line[4352];
   while (std::fgets(line, sizeof(line), file) != nullptr) {

@@ -78,7 +78,10 @@ bool same_file(const struct stat& a, const struct stat& b) {
 }  // namespace
 
 SavedFile::SavedFile(FileCall call)
-    : call_(std::move(call)), path_(behind_links(call_)), temporary_(path_ + ".saving") {
+    : call_(std::move(call)),
+      path_(behind_links(call_)),
+      temporary_(path_ + ".saving"),
+      folder_(folder_of(path_)) {
   if (call_.path.empty())
     throw UserError(cat(call_.call, ": the path is empty"), call_.at, "name the file");
   struct stat before = {};
@@ -158,7 +161,7 @@ void SavedFile::sync_folder() const {
   constexpr const char* kUnsure =
       "is saved, but a loss of power may bring back what was there: fsync of its folder";
   const int folder = uninterrupted(
-      [&] { return system.open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0); });
+      [&] { return system.open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0); });
   if (folder < 0) call_.fail(kUnsure, errno);
   const int result = uninterrupted([&] { return system.sync(folder); });
   const int error = errno;

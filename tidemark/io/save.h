@@ -39,6 +39,7 @@ class SavedFile {
   FileCall call_;
   std::string path_;       // Behind symbolic links.
   std::string temporary_;  // Always the same name: what a killed process left is written over.
+  std::string folder_;     // Made before the commit, after which nothing may want for memory.
   int file_ = -1;
   int64_t bytes_ = 0;
   bool committed_ = false;
