@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "tidemark/base/work.h"
 #include "tidemark/compile/group.h"
 #include "tidemark/compile/lowerer.h"
 #include "tidemark/compile/workspace.h"
@@ -347,6 +348,7 @@ void Lowerer::finish_results(Scope& scope) {
 void Lowerer::emit_node(Scope& scope, int32_t number) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   const Value result{number, 0};
+  Work::add(static_cast<int64_t>(1 + node.inputs.size() + node.results.size()));
   if (node.op->self == &ops::constant) return;
   in_memory_ = node.results.empty() ? 0 : placed_in_[static_cast<size_t>(root(result))];
   if (node.op->view != nullptr && root(result) != id(result)) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "tidemark/base/work.h"
 #include "tidemark/compile/group.h"
 #include "tidemark/compile/lowerer.h"
 #include "tidemark/ops/indexing.h"
@@ -43,6 +44,7 @@ bool Lowerer::overwrites(const Node& node, size_t operand, size_t result) {
   const Value input = node.inputs[operand];
   const ArrayRef wanted = dense_layout(node.results[result]);
   if (is_constant(input) || !same_layout(seen(input).layout, wanted)) return false;
+  Work::add(static_cast<int64_t>(node.inputs.size()));
   // Another operand that shows the same bytes otherwise would see them change.
   for (const Value other : node.inputs) {
     if (root(other) == root(input) && !same_layout(seen(other).layout, wanted)) return false;

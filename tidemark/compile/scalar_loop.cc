@@ -10,6 +10,7 @@
 
 #include "tidemark/base/heap.h"
 #include "tidemark/base/lock.h"
+#include "tidemark/base/work.h"
 #include "tidemark/compile/kernels.h"
 #include "tidemark/compile/workspace.h"
 #include "tidemark/device/cpu/features.h"
@@ -378,6 +379,7 @@ class Scalariser {
     int64_t least = 0, most = 0;
   };
   std::optional<Range> range_of(int32_t number) {
+    Work::add(1);
     const auto [found, fresh] = ranges_.try_emplace(number);
     if (fresh) found->second = find_range(number);
     return found->second;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tidemark/base/error.h"
+#include "tidemark/base/work.h"
 #include "tidemark/ops/op_def.h"
 #include "tidemark/ops/program.h"
 #include "tidemark/passes/labelled_list.h"
@@ -32,7 +33,7 @@ class ClusterOrder {
         owner_(next_.size()),
         seen_(next_.size()),
         order_(next_.size()),
-        budget_(kStepsPerNode * next_.size()) {
+        budget_(kSteps + kStepsPerNode * next_.size()) {
     std::iota(owner_.begin(), owner_.end(), 0);
     for (size_t i = 0; i < next_.size(); ++i) members_.push_back({static_cast<int32_t>(i)});
   }
@@ -54,6 +55,7 @@ class ClusterOrder {
     size_t left = allowed;
     const bool clear = look_between(left);
     budget_ -= std::min(budget_, allowed - left);
+    Work::add(static_cast<int64_t>(1 + allowed - left));
     for (const int32_t cluster : behind_) seen_[static_cast<size_t>(cluster)] = false;
     return clear;
   }
@@ -75,7 +77,9 @@ class ClusterOrder {
   }
 
  private:
-  static constexpr size_t kStepsPerNode = 1000, kLeastSteps = 200;
+  // All of them together look as long as they want in functions of thousands of nodes.
+  static constexpr size_t kSteps = 2'000'000, kStepsPerNode = 100;
+  static constexpr size_t kLeastSteps = 200;  // For each when that is used up.
 
   // Finds what depends on the first and comes before the second; false where the second depends on
   // it, or where that takes too many steps.
@@ -120,10 +124,28 @@ struct Kernel {
   std::vector<Value> results;
 };
 
+// What is known of nodes, by their number. One for the graph: each node is in one region.
+struct NodeTables {
+  std::vector<bool> free;
+  std::vector<Value> root;       // Of a free node: what it is a view of that is not free, or none.
+  std::vector<int32_t> work_of;  // Or -1.
+  std::vector<bool> marked, placed;
+
+  // The graph has grown.
+  void resize(size_t nodes) {
+    free.resize(nodes);
+    root.resize(nodes);
+    work_of.resize(nodes, -1);
+    marked.resize(nodes);
+    placed.resize(nodes);
+  }
+};
+
 class Fuser {
  public:
-  Fuser(Graph& graph, RegionId region, const GroupLimits& limits)
-      : graph_(graph), region_(region), limits_(limits), scheduler_(graph) {}
+  Fuser(Graph& graph, RegionId region, const GroupLimits& limits, NodeTables& tables,
+        Scheduler& scheduler)
+      : graph_(graph), region_(region), limits_(limits), nodes_(tables), scheduler_(scheduler) {}
 
   // Finds what to join.
   Fusions::OfRegion run() {
@@ -175,16 +197,14 @@ class Fuser {
 
   // Numbers every node that is not free: its work.
   void find_nodes() {
-    work_of_.assign(graph_.nodes.size(), -1);
-    free_.assign(graph_.nodes.size(), false);
-    root_.assign(graph_.nodes.size(), {});
+    nodes_.resize(graph_.nodes.size());
     for (const int32_t number : region().nodes) {
       if (is_free(graph_, number)) {
-        free_[static_cast<size_t>(number)] = true;
+        nodes_.free[static_cast<size_t>(number)] = true;
         find_root(number);
         continue;
       }
-      work_of_[static_cast<size_t>(number)] = static_cast<int32_t>(works_.size());
+      nodes_.work_of[static_cast<size_t>(number)] = static_cast<int32_t>(works_.size());
       works_.push_back(number);
     }
   }
@@ -194,14 +214,15 @@ class Fuser {
     if (view.inputs.empty()) return;
     const Value from = view.inputs[0];
     const auto before = static_cast<size_t>(from.node);
-    root_[static_cast<size_t>(number)] = free_[before] ? root_[before] : from;
+    nodes_.root[static_cast<size_t>(number)] = nodes_.free[before] ? nodes_.root[before] : from;
   }
 
   // Calls visit(root) with the value that `value` reads through free nodes, if any: itself if it is
   // not free.
   template <class Visit>
   void visit_root(Value value, Visit visit) const {
-    if (free_[static_cast<size_t>(value.node)]) value = root_[static_cast<size_t>(value.node)];
+    if (nodes_.free[static_cast<size_t>(value.node)])
+      value = nodes_.root[static_cast<size_t>(value.node)];
     if (value.node >= 0) visit(value);
   }
 
@@ -212,7 +233,7 @@ class Fuser {
     for (size_t i = 0; i < works_.size(); ++i) {
       for (const Value input : node(works_[i]).inputs) {
         visit_root(input, [&](Value root) {
-          const int32_t work = work_of_[static_cast<size_t>(root.node)];
+          const int32_t work = nodes_.work_of[static_cast<size_t>(root.node)];
           if (work < 0) {
             outer_readers_.push_back({root, static_cast<int32_t>(i)});
             return;
@@ -225,10 +246,10 @@ class Fuser {
     }
     for (const Value result : region().results) {
       visit_root(result, [&](Value root) {
-        const int32_t work = work_of_[static_cast<size_t>(root.node)];
+        const int32_t work = nodes_.work_of[static_cast<size_t>(root.node)];
         if (work >= 0) escapes_[static_cast<size_t>(work)] = true;
       });
-      const int32_t work = work_of_[static_cast<size_t>(result.node)];
+      const int32_t work = nodes_.work_of[static_cast<size_t>(result.node)];
       if (work >= 0) is_given_[static_cast<size_t>(work)] = true;
     }
   }
@@ -248,11 +269,13 @@ class Fuser {
   // ---- What can be one kernel
 
   void add_free(Value value, std::vector<int32_t>& nodes, bool with_ranges) {
-    if (!free_[static_cast<size_t>(value.node)] || marked_[static_cast<size_t>(value.node)]) return;
+    if (!nodes_.free[static_cast<size_t>(value.node)] ||
+        nodes_.marked[static_cast<size_t>(value.node)])
+      return;
     const Node& n = node(value.node);
     if (!with_ranges && n.inputs.empty() && n.op->family == Family::random) return;
     for (const Value input : n.inputs) add_free(input, nodes, with_ranges);
-    marked_[static_cast<size_t>(value.node)] = true;
+    nodes_.marked[static_cast<size_t>(value.node)] = true;
     nodes.push_back(value.node);
   }
 
@@ -260,7 +283,6 @@ class Fuser {
   std::optional<Schedule> schedule(std::span<const int32_t> works, bool with_ranges,
                                    Kernel& kernel) {
     kernel = {};
-    marked_.resize(graph_.nodes.size());
     inside_.resize(works_.size());
     for (const int32_t work : works) inside_[static_cast<size_t>(work)] = true;
     for (const int32_t work : works) {
@@ -275,7 +297,7 @@ class Fuser {
       if (read_elsewhere) kernel.results.push_back({number, 0});
     }
     for (const int32_t work : works) inside_[static_cast<size_t>(work)] = false;
-    for (const int32_t number : kernel.nodes) marked_[static_cast<size_t>(number)] = false;
+    for (const int32_t number : kernel.nodes) nodes_.marked[static_cast<size_t>(number)] = false;
     if (kernel.results.empty()) return std::nullopt;
     return scheduler_.run(kernel.nodes, kernel.results, limits_);
   }
@@ -424,7 +446,6 @@ class Fuser {
     Region old = std::move(region());
     region() = {};
     region().parameters = old.parameters;
-    placed_.assign(graph_.nodes.size(), false);
     for (const int32_t cluster : order_->order()) {
       if (is_kernel(cluster)) {
         emit_group(kernels_[static_cast<size_t>(cluster)]);
@@ -445,8 +466,10 @@ class Fuser {
 
   // Free nodes that somebody outside of groups reads stand before the first who does.
   void place_free(Value value) {
-    if (!free_[static_cast<size_t>(value.node)] || placed_[static_cast<size_t>(value.node)]) return;
-    placed_[static_cast<size_t>(value.node)] = true;
+    if (!nodes_.free[static_cast<size_t>(value.node)] ||
+        nodes_.placed[static_cast<size_t>(value.node)])
+      return;
+    nodes_.placed[static_cast<size_t>(value.node)] = true;
     place_inputs(value.node);
     region().nodes.push_back(value.node);
   }
@@ -488,8 +511,7 @@ class Fuser {
     const int32_t number = graph_.add_node(region_, std::move(group));
     for (size_t r = 0; r < kernel.results.size(); ++r)
       moved_[{kernel.results[r].node, 0}] = {number, static_cast<int16_t>(r)};
-    free_.resize(graph_.nodes.size());
-    placed_.resize(graph_.nodes.size());
+    nodes_.resize(graph_.nodes.size());
   }
 
   // How often edges are tried.
@@ -502,16 +524,14 @@ class Fuser {
   Graph& graph_;
   const RegionId region_;
   const GroupLimits& limits_;
-  Scheduler scheduler_;
-  std::vector<bool> free_;        // By node.
-  std::vector<Value> root_;       // By free node: what it is a view of that is not, or none.
-  std::vector<int32_t> work_of_;  // By node, or -1.
-  std::vector<int32_t> works_;    // Nodes.
+  NodeTables& nodes_;
+  Scheduler& scheduler_;
+  std::vector<int32_t> works_;  // Nodes.
   std::vector<std::vector<int32_t>> readers_;
   std::vector<bool> escapes_;   // Results of the region, seen through views or not.
   std::vector<bool> is_given_;  // Results of the region as they are.
   std::vector<std::pair<Value, int32_t>> outer_readers_;
-  std::vector<bool> marked_, inside_, placed_;
+  std::vector<bool> inside_;  // By work.
   ClusterOrder* order_ = nullptr;
   std::vector<Kernel> kernels_;  // By cluster; without nodes: not a kernel.
   std::map<std::pair<int32_t, int16_t>, Value> moved_;
@@ -519,7 +539,10 @@ class Fuser {
 };
 
 struct Fusing {
+  Fusing(Graph& graph, int64_t row_bytes) : scheduler(graph) { limits.row_bytes = row_bytes; }
   GroupLimits limits;
+  NodeTables tables;
+  Scheduler scheduler;
   Fusions made;
   const Fusions* known = nullptr;
 };
@@ -535,7 +558,7 @@ bool fuse_region(Graph& graph, RegionId region, Fusing& fusing) {
       if (!fuse_region(graph, id, fusing)) return false;
   }
   expand_rows(graph, region, fusing.limits.row_bytes);
-  Fuser fuser(graph, region, fusing.limits);
+  Fuser fuser(graph, region, fusing.limits, fusing.tables, fusing.scheduler);
   std::vector<Fusions::OfRegion>& made = fusing.made.regions;
   if (fusing.known == nullptr) {
     made.push_back(fuser.run());
@@ -549,18 +572,16 @@ bool fuse_region(Graph& graph, RegionId region, Fusing& fusing) {
 }  // namespace
 
 void fuse(Graph& graph, int64_t cache_bytes, Fusions* fusions) {
-  Fusing fusing;
-  fusing.limits.row_bytes = cache_bytes / 2;
   if (fusions != nullptr && !fusions->regions.empty()) {
-    fusing.known = fusions;
     Graph again = graph;
+    Fusing fusing(again, cache_bytes / 2);
+    fusing.known = fusions;
     if (fuse_region(again, Graph::kBody, fusing)) {
       graph = std::move(again);
       return;
     }
-    fusing.known = nullptr;
-    fusing.made = {};
   }
+  Fusing fusing(graph, cache_bytes / 2);
   fuse_region(graph, Graph::kBody, fusing);
   if (fusions != nullptr && fusions->regions.empty()) *fusions = std::move(fusing.made);
 }

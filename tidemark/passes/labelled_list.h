@@ -5,6 +5,8 @@
 #include <numeric>
 #include <vector>
 
+#include "tidemark/base/work.h"
+
 namespace tidemark::passes {
 
 // The numbers 0 to n - 1, at first in order. Each has a label, and labels grow along the list, so
@@ -83,6 +85,7 @@ class LabelledList {
       // Each is to have a free label behind it.
       if (static_cast<double>(count) > most * static_cast<double>(size) || size < 2 * count)
         continue;
+      Work::add(static_cast<int64_t>(count));
       const uint64_t gap = size / count;
       uint64_t label = low;
       for (int32_t each = begin;; each = at(each).next) {

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "tidemark/base/text.h"
+#include "tidemark/base/work.h"
 #include "tidemark/ops/indexing.h"
 #include "tidemark/ops/op_def.h"
 #include "tidemark/ops/program.h"
@@ -246,6 +247,7 @@ class Orderer {
 
   void link() {
     for (size_t i = 0; i < items_.size(); ++i) {
+      Work::add(static_cast<int64_t>(1 + items_[i].before.size() + items_[i].reads.size()));
       for (const int32_t from : items_[i].before)
         item(from).after.push_back(static_cast<int32_t>(i));
       for (const int32_t from : items_[i].reads) ++item(from).readers;
@@ -368,6 +370,7 @@ class Orderer {
         }
         now = 1;
         std::vector<int32_t> inputs = item(top).before;
+        Work::add(static_cast<int64_t>(1 + inputs.size()));
         // What it does not read, and only has to come after, does not wait with what it reads.
         const auto held = [&](int32_t input) {
           return is_read[static_cast<size_t>(input)] ? item(input).bytes

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "tidemark/base/error.h"
+#include "tidemark/base/work.h"
 #include "tidemark/loops/expr.h"
 #include "tidemark/ops/op_def.h"
 #include "tidemark/ops/program.h"
@@ -613,6 +614,7 @@ const Scheduler::Cost& Scheduler::cost(int32_t number) {
 
 std::optional<Schedule> Scheduler::run(std::span<const int32_t> nodes,
                                        std::span<const Value> results, const GroupLimits& limits) {
+  Work::add(static_cast<int64_t>(graph_.nodes.size() - place_.size() + nodes.size()));
   place_.resize(graph_.nodes.size(), -1);
   for (size_t i = 0; i < nodes.size(); ++i)
     place_[static_cast<size_t>(nodes[i])] = static_cast<int32_t>(i);

@@ -32,6 +32,10 @@ class Splitter {
   Splitter(Graph& graph, RegionId region) : graph_(graph), region_(region) {}
 
   void run() {
+    const std::vector<int32_t>& all = here().nodes;
+    // Most regions have none, and facts take a table of all nodes.
+    if (std::none_of(all.begin(), all.end(), [&](int32_t each) { return is_large_table(each); }))
+      return;
     look();
     // What is put in its place stands where it stood; what is new is looked at in its own region.
     const std::vector<int32_t> nodes = here().nodes;
@@ -51,8 +55,11 @@ class Splitter {
   }
 
   bool is_worth(int32_t number) const {
+    return is_listed_[static_cast<size_t>(number)] && is_large_table(number);
+  }
+  bool is_large_table(int32_t number) const {
     const Node& made = node(number);
-    if (!is_listed_[static_cast<size_t>(number)] || !is_table(graph_, made)) return false;
+    if (!is_table(graph_, made)) return false;
     const TensorType& type = made.results[0];
     return type.shape.size() * size_of(type.dtype) >= kTableBytes;
   }

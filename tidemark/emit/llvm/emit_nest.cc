@@ -14,6 +14,7 @@
 
 #include <llvm/IR/IntrinsicsX86.h>
 
+#include "tidemark/base/work.h"
 #include "tidemark/device/kernel.h"
 #include "tidemark/emit/llvm/control_flow.h"
 #include "tidemark/emit/llvm/nest_emitter.h"
@@ -150,6 +151,7 @@ void NestEmitter::find_fixed() {
 }
 
 void NestEmitter::hoist(int32_t expr, std::vector<bool>& seen, Known& known, const Place& place) {
+  Work::add(1);
   if (seen[static_cast<size_t>(expr)]) return;
   seen[static_cast<size_t>(expr)] = true;
   if (fixed_[static_cast<size_t>(expr)] != 0) {

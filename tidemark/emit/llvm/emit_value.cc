@@ -5,6 +5,7 @@
 
 #include "tidemark/emit/llvm/nest_emitter.h"
 // After lane_value.h, which nest_emitter.h includes.
+#include "tidemark/base/work.h"
 #include "tidemark/emit/llvm/control_flow.h"
 #include "tidemark/emit/llvm/float_math.h"
 #include "tidemark/emit/llvm/low_precision.h"
@@ -261,6 +262,7 @@ Value* NestEmitter::first_index(const Place& place) {
 // it (null: the same in all). Nothing where lanes are not equally far apart, or that is not seen.
 std::optional<NestEmitter::Progression> NestEmitter::progression(int32_t id, const Place& place,
                                                                  Progressions& made) {
+  Work::add(1);
   const auto [found, fresh] = made.try_emplace(id);
   if (!fresh) return found->second;
   // Operands are added meanwhile; what was found stays where it is.

@@ -1,0 +1,20 @@
+// How much work compiling is, counted and not timed.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace tidemark {
+
+// Passes, emitters and the lowerer add the nodes, operands and expressions that they look at. Tests
+// see by it that compiling takes steps in proportion to the program.
+class Work {
+ public:
+  static void add(int64_t steps) { steps_.fetch_add(steps, std::memory_order_relaxed); }
+  static int64_t so_far() { return steps_.load(std::memory_order_relaxed); }
+
+ private:
+  static std::atomic<int64_t> steps_;
+};
+
+}  // namespace tidemark
