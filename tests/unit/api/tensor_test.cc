@@ -234,6 +234,16 @@ TEST(Index, TakesMasksAndIntegerTensors) {
   EXPECT_EQ((x[constant({{0, 1}, {2, 0}})].shape()), (Shape{2, 2, 4}));
 }
 
+// NumPy's rule; tests/truth/edges_index.py has every list.
+TEST(Index, PutsWhatNumbersAndATensorPickFirstWhereTheyStandApart) {
+  const Tensor x = counted({2, 3, 4, 5}), i = constant({0, 1});
+  EXPECT_EQ((x[{1, td::all, i}].shape()), (Shape{2, 3, 5}));
+  EXPECT_EQ((x[{td::all, 1, i}].shape()), (Shape{2, 2, 5}));
+  EXPECT_EQ((x[{td::all, i, td::all, 1}].shape()), (Shape{2, 2, 4}));
+  EXPECT_EQ((x[{td::all, 1, td::ellipsis, i, td::all}].shape()), (Shape{2, 2, 5}));
+  EXPECT_EQ(list(x[{1, td::all, i, 0}]), (Floats{60, 80, 100, 65, 85, 105}));
+}
+
 // ---- reading ------------------------------------------------------------------------------------
 
 TEST(Tensor, ConvertsWhatIsRead) {
