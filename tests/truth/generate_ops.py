@@ -1,6 +1,7 @@
 """One function for each op: it emits a statement of that op into a Generator's program.
 
-Where nothing that is there fits, operands are new arguments.
+Where nothing that is there fits, operands are new arguments. The file is long because ops are many; each
+function stands alone.
 """
 
 from generate import INTS, Value

@@ -4,7 +4,7 @@ A value is a pair: its elements as NumPy computes them, in f64, and, where it is
 an argument, what JAX traces. Whole numbers and truths are known: they are never traced, so that
 branches are taken, loops unrolled and indices read while JAX looks on. Where they come from floats the
 floats are noted (`guards`), so that whoever changes the floats a little can see whether they would
-have come out otherwise.
+have come out otherwise. The file is long because ops are many: one short definition each.
 """
 
 import math
