@@ -3,7 +3,7 @@
 // A trace hands both to regions as values: a gradient may be asked by any of them. Once gradients
 // are taken, a region that makes such a view itself sees that elements repeat (a sum over them
 // multiplies, docs/semantics.md) and takes in only what is repeated.
-#include <algorithm>
+#include <unordered_map>
 #include <vector>
 
 #include "tidemark/ops/loop_attrs.h"
@@ -37,71 +37,96 @@ class Sinker {
   void visit(RegionId id) {
     for (const int32_t number : std::vector(region(id).nodes)) {
       if (node(number).regions.empty()) continue;
-      for (size_t i = node(number).inputs.size(); i-- > first_capture(node(number));)
-        if (is_sunk(node(number).inputs[i])) sink(number, i);
+      sink_captures(number);
       for (const RegionId inner : SmallVec(node(number).regions)) visit(inner);
     }
   }
 
  private:
+  // A capture that regions make themselves.
+  struct Sunk {
+    size_t from_end = 0;         // Of the inputs, and of the parameters of every region.
+    std::vector<int32_t> chain;  // Nodes from the value back to what it shows.
+    Value base;                  // What is captured instead; of a literal nothing.
+    bool is_literal = false;
+  };
+
   Region& region(RegionId id) { return graph_.regions[static_cast<size_t>(id)]; }
   Node& node(int32_t number) { return graph_.nodes[static_cast<size_t>(number)]; }
 
   static bool is_literal(const Node& node) {
     return node.op != nullptr && node.op->family == Family::source;
   }
-  bool is_sunk(Value value) const {
-    return is_literal(graph_.node(value)) || repeats(graph_, value);
+
+  Sunk sunk(Value value, size_t from_end) const {
+    Sunk capture{.from_end = from_end, .chain = {}, .base = value};
+    while (graph_.node(capture.base).op != nullptr &&
+           graph_.node(capture.base).op->view != nullptr) {
+      capture.chain.push_back(capture.base.node);
+      capture.base = graph_.node(capture.base).inputs[0];
+    }
+    capture.is_literal = is_literal(graph_.node(capture.base));
+    if (capture.is_literal) capture.chain.push_back(capture.base.node);
+    return capture;
   }
 
-  void sink(int32_t number, size_t input) {
-    const size_t from_end = node(number).inputs.size() - input;
-    std::vector<int32_t> chain;  // From the value back to what it shows.
-    Value base = node(number).inputs[input];
-    while (graph_.node(base).op != nullptr && graph_.node(base).op->view != nullptr) {
-      chain.push_back(base.node);
-      base = graph_.node(base).inputs[0];
+  void sink_captures(int32_t number) {
+    const SmallVec<Value, 3> inputs = node(number).inputs;
+    std::vector<Sunk> captures;
+    for (size_t i = first_capture(node(number)); i < inputs.size(); ++i)
+      if (is_literal(graph_.node(inputs[i])) || repeats(graph_, inputs[i]))
+        captures.push_back(sunk(inputs[i], inputs.size() - i));
+    if (captures.empty()) return;
+    for (const RegionId id : SmallVec(node(number).regions)) make_inside(id, captures);
+    auto next = captures.begin();
+    SmallVec<Value, 3> kept;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const bool is_sunk = next != captures.end() && next->from_end == inputs.size() - i;
+      if (!is_sunk) kept.push_back(inputs[i]);
+      if (is_sunk && !next->is_literal) kept.push_back(next->base);
+      if (is_sunk) ++next;
     }
-    const bool from_nothing = is_literal(graph_.node(base));
-    if (from_nothing) chain.push_back(base.node);
-    for (const RegionId id : SmallVec(node(number).regions)) {
-      const size_t at = region(id).parameters.size() - from_end;
-      const Value old = region(id).parameters[at];
-      Value made;
-      if (from_nothing) {
-        region(id).parameters.erase(region(id).parameters.begin() + static_cast<int64_t>(at));
-      } else {
-        made = graph_.add_parameter(id, TensorType(graph_.type(base)), graph_.node(base).source);
-        region(id).parameters[at] = made;
-        region(id).parameters.pop_back();
-      }
-      read_instead(id, old, make_again(id, chain, made));
-    }
-    if (from_nothing) {
-      node(number).inputs.erase(input);
-    } else {
-      node(number).inputs[input] = base;
-    }
+    node(number).inputs = kept;
   }
 
   // At the front of the region.
+  void make_inside(RegionId id, const std::vector<Sunk>& captures) {
+    const std::vector<Value> old = std::move(region(id).parameters);
+    const std::vector<int32_t> nodes = std::move(region(id).nodes);
+    region(id).nodes.clear();
+    region(id).parameters.clear();
+    std::unordered_map<int32_t, Value> instead;  // Of parameters, by node.
+    auto next = captures.begin();
+    for (size_t i = 0; i < old.size(); ++i) {
+      if (next == captures.end() || next->from_end != old.size() - i) {
+        region(id).parameters.push_back(old[i]);
+        continue;
+      }
+      const Node& base = graph_.node(next->base);
+      Value made;
+      if (!next->is_literal)
+        made = graph_.add_parameter(id, TensorType(graph_.type(next->base)), Source(base.source));
+      instead[old[i].node] = make_again(id, next->chain, made);
+      ++next;
+    }
+    const auto replace = [&](Value& value) {
+      const auto found = instead.find(value.node);
+      if (found != instead.end()) value = found->second;
+    };
+    for (const int32_t number : nodes) {
+      for (Value& input : node(number).inputs) replace(input);
+      region(id).nodes.push_back(number);
+    }
+    for (Value& result : region(id).results) replace(result);
+  }
+
   Value make_again(RegionId id, const std::vector<int32_t>& chain, Value made) {
     for (size_t i = chain.size(); i-- > 0;) {
       Node copy = node(chain[i]);
       if (!copy.inputs.empty()) copy.inputs[0] = made;
       made = {graph_.add_node(id, std::move(copy)), 0};
     }
-    std::vector<int32_t>& nodes = region(id).nodes;
-    std::rotate(nodes.begin(), nodes.end() - std::ssize(chain), nodes.end());
     return made;
-  }
-
-  void read_instead(RegionId id, Value old, Value made) {
-    for (const int32_t number : region(id).nodes)
-      for (Value& input : node(number).inputs)
-        if (input == old) input = made;
-    for (Value& result : region(id).results)
-      if (result == old) result = made;
   }
 
   Graph& graph_;
