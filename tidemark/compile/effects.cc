@@ -123,6 +123,31 @@ void run_check_numerics(const ArrayRef& x, const Attrs& attrs, Source at) {
       at, "check what it was computed from in the same way, back to the first that fails");
 }
 
+// The words of the op that will use the index, which its own check would say.
+void run_check_index(const ArrayRef& index, const Attrs& attrs, Source at) {
+  Attrs::Reader read = attrs.read();
+  const std::span<const int64_t> text = read.integers();
+  const int64_t size = read.integer();
+  const auto refuse = [&](int64_t bad) {
+    std::string problem;
+    for (const int64_t code : text)
+      problem +=
+          code == ops::kOperandHere ? std::to_string(bad) : std::string(1, static_cast<char>(code));
+    throw UserError(problem, at, cat("indices go from ", -size, " to ", size - 1));
+  };
+  visit_dtype(index.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (std::is_integral_v<T>) {
+      auto visit = [&](T element) {
+        const auto at_row = static_cast<int64_t>(element);
+        if (at_row < -size || at_row >= size) [[unlikely]]
+          refuse(at_row);
+      };
+      visit_elements<T>(index, index.data, 0, visit);
+    }
+  });
+}
+
 void run_assert_that(std::span<const ArrayRef> operands, const Attrs& attrs, Source at) {
   const ArrayRef& condition = operands[0];
   const Found found = not_true(condition);
@@ -143,6 +168,7 @@ void run_assert_that(std::span<const ArrayRef> operands, const Attrs& attrs, Sou
 void run_effect(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
                 Source at) {
   if (op.self == &ops::print) return run_print(operands, attrs);
+  if (op.self == &ops::check_index) return run_check_index(operands[0], attrs, at);
   if (op.self == &ops::check_numerics) return run_check_numerics(operands[0], attrs, at);
   if (op.self == &ops::assert_that) return run_assert_that(operands, attrs, at);
   TIDEMARK_CHECK(false, op.name, " is no effect");

@@ -203,12 +203,15 @@ void check_effect(const Node& node, std::span<const TensorType> operands) {
   const OpDef& op = *node.op;
   const std::span<const int64_t> text = node.attrs.read().integers();
   const auto places = std::count(text.begin(), text.end(), ops::kOperandHere);
-  const int64_t wanted = &op == &def_of(&ops::print) ? std::ssize(operands) : 0;
+  const bool shows = &op == &def_of(&ops::print) || &op == &def_of(&ops::check_index);
+  const int64_t wanted = shows ? std::ssize(operands) : 0;
   if (places != wanted)
     refuse(cat(op.name, ": its text has ", places, " places for operands, not ", wanted), op.brief);
   if (&op == &def_of(&ops::assert_that) &&
       (operands.empty() || operands[0].dtype != DType::boolean))
     refuse(cat(op.name, ": its first operand is not a bool"), op.brief);
+  if (&op == &def_of(&ops::check_index) && !is_integer(operands[0].dtype))
+    refuse(cat(op.name, ": ", operands[0], " is no index"), op.brief);
   if (&op == &def_of(&ops::check_numerics) && !is_float(operands[0].dtype))
     refuse(cat(op.name, ": ", operands[0], " has no numbers that are not finite"), op.brief);
 }

@@ -6,7 +6,8 @@
 
 namespace tidemark::ops {
 
-// In the text of `print`, where the next operand stands; everything else is a character's code.
+// In the text of `print` and `check_index`, where the next operand stands; everything else is a
+// character's code.
 inline constexpr int64_t kOperandHere = -1;
 
 inline constexpr NamedOp assert_that = {
@@ -17,6 +18,15 @@ inline constexpr NamedOp assert_that = {
     .family = Family::effect,
     .arity = -1,
     .attrs = kTextAttr,
+    .no_gradient = kProgramOnly,
+};
+// The text has a place for the index.
+inline constexpr AttrDef kCheckIndexAttrs[] = {{"text", AttrKind::text}, {"size", AttrKind::size}};
+inline constexpr NamedOp check_index = {
+    .name = "check_index",
+    .brief = "An error with this text where an index points outside an axis of this size.",
+    .family = Family::effect,
+    .attrs = kCheckIndexAttrs,
     .no_gradient = kProgramOnly,
 };
 inline constexpr NamedOp check_numerics = {
@@ -35,6 +45,7 @@ inline constexpr NamedOp print = {
     .no_gradient = kProgramOnly,
 };
 
-inline constexpr const NamedOp* kEffectOps[] = {&assert_that, &check_numerics, &print};
+inline constexpr const NamedOp* kEffectOps[] = {&assert_that, &check_index, &check_numerics,
+                                                &print};
 
 }  // namespace tidemark::ops

@@ -19,6 +19,7 @@
 #include "tidemark/ops/indexing.h"
 #include "tidemark/ops/op_def.h"
 #include "tidemark/ops/program.h"
+#include "tidemark/passes/fallible.h"
 #include "tidemark/passes/passes.h"
 
 namespace tidemark::passes {
@@ -102,6 +103,7 @@ class Orderer {
     std::vector<int32_t> last_reader(items_.size(), -1);  // By item.
     int32_t last_effect = -1;
     const std::vector<bool> fallible = fallible_nodes(graph_, region_);
+    const std::vector<int32_t> looked = looked_before(graph_, region_);
     for (size_t i = 0; i < region_.nodes.size(); ++i) {
       const auto self = static_cast<int32_t>(i);
       const Node& node = graph_.nodes[static_cast<size_t>(region_.nodes[i])];
@@ -110,6 +112,7 @@ class Orderer {
       root_of(region_.nodes[i]) = self;
       item_of(region_.nodes[i]) = self;
       made.is_fallible = fallible[i];
+      if (looked[i] >= 0) made.before.push_back(looked[i]);
       made.checks_first = node.op->family == Family::index;
       if (is_view) nodes_.shown[static_cast<size_t>(region_.nodes[i])] = shown(node.inputs[0]);
       for (const Value input : node.inputs) {
@@ -456,82 +459,8 @@ class Orderer {
 
 }  // namespace
 
-namespace {
-
-// What an index op looks at: two of the same fail both or not at all.
-struct Looked {
-  int32_t node = 0;  // The index, a result of it.
-  int16_t result = 0;
-  int64_t size = 0;  // Of the axis it points into: the word of a Dim, so that no size is asked for.
-  friend auto operator<=>(const Looked&, const Looked&) = default;
-};
-
-Looked looked_at(const Graph& graph, const Node& node) {
-  const bool has_axis = !node.op->attrs.empty();
-  const int64_t axis = has_axis ? node.attrs.read().integer() : 0;
-  const Value index = node.inputs[1];
-  return {index.node, index.result, graph.type(node.inputs[0]).shape[axis].word()};
-}
-
-// Whether negative indices are out of range too: that others did not fail does not tell.
-bool refuses_negative(const Node& node) {
-  if (node.op->self != &ops::take_along_axis) return false;
-  Attrs::Reader read = node.attrs.read();
-  read.integer();
-  return !read.boolean();
-}
-
-// Takes the mark off the index ops that compute with what another has given for the same index: by
-// then it has been looked at.
-void unmark_checked(const Graph& graph, const Region& region, std::vector<bool>& fallible) {
-  std::map<Looked, int32_t> seen;  // And how many look at it.
-  bool is_repeated = false;
-  for (const int32_t number : region.nodes) {
-    const Node& node = graph.nodes[static_cast<size_t>(number)];
-    if (node.op->family == Family::index) is_repeated |= ++seen[looked_at(graph, node)] > 1;
-  }
-  if (!is_repeated) return;
-  std::vector<bool> knows(graph.nodes.size());  // Has computed with what one of them gave.
-  size_t left = kMostEdges;
-  for (const auto& [looked, count] : seen) {
-    if (count < 2 || left < region.nodes.size()) continue;
-    left -= region.nodes.size();
-    for (size_t i = 0; i < region.nodes.size(); ++i) {
-      const auto number = static_cast<size_t>(region.nodes[i]);
-      const Node& node = graph.nodes[number];
-      knows[number] = std::any_of(node.inputs.begin(), node.inputs.end(), [&](Value input) {
-        return knows[static_cast<size_t>(input.node)];
-      });
-      if (node.op->family != Family::index || looked_at(graph, node) != looked) continue;
-      if (knows[number] && !refuses_negative(node)) fallible[i] = false;
-      knows[number] = true;
-    }
-    for (const int32_t number : region.nodes) knows[static_cast<size_t>(number)] = false;
-  }
-}
-
-}  // namespace
-
-std::vector<bool> fallible_nodes(const Graph& graph, const Region& region) {
-  std::vector<bool> fallible;
-  for (const int32_t number : region.nodes)
-    fallible.push_back(can_fail(graph, graph.nodes[static_cast<size_t>(number)]));
-  unmark_checked(graph, region, fallible);
-  return fallible;
-}
-
-bool can_fail(const Graph& graph, const Node& node) {
-  if (node.op->family == Family::effect || node.op->family == Family::index) return true;
-  if (node.op->self == &ops::group) return false;
-  return std::any_of(node.regions.begin(), node.regions.end(), [&](RegionId id) {
-    const std::vector<int32_t>& nodes = graph.regions[static_cast<size_t>(id)].nodes;
-    return std::any_of(nodes.begin(), nodes.end(), [&](int32_t number) {
-      return can_fail(graph, graph.nodes[static_cast<size_t>(number)]);
-    });
-  });
-}
-
 void order(Graph& graph, std::span<const int32_t> updates, const Scratch& scratch) {
+  add_index_checks(graph, updates);
   Nodes nodes(graph.nodes.size());
   Orderer(graph, Graph::kBody, {updates.begin(), updates.end()}, scratch, nodes).run();
 }

@@ -183,9 +183,11 @@ void add_sources(Maker& make) {
 
 void add_effects(Maker& make) {
   const Value x = make.parameter(DType::f32, {2}), yes = make.parameter(DType::boolean, {});
+  const Value index = make.parameter(DType::i32, {3});
   make.add(ops::print, {x, yes}, attributes(Integers{'x', ' ', -1, '"', -1, 255}));
   make.add(ops::check_numerics, {x}, attributes(Integers{'a'}));
   make.add(ops::assert_that, {yes, x}, attributes(Integers{}));
+  make.add(ops::check_index, {index}, attributes(Integers{'i', -1}, int64_t{5}));
 }
 
 // A map in a branch in a loop, and a group.
@@ -327,10 +329,11 @@ TEST(Text, ReadsLoopsWithCheckpoints) {
 TEST(Text, PrintsEffectsWithTheirTexts) {
   Maker make;
   add_effects(make);
-  EXPECT_EQ(to_text(make.graph), R"(function(%0: f32[2], %1: bool[]) {
+  EXPECT_EQ(to_text(make.graph), R"(function(%0: f32[2], %1: bool[], %2: i32[3]) {
   print(%0, %1) {text = "x \%\"\%\xff"}
   check_numerics(%0) {text = "a"}
   assert_that(%1, %0)
+  check_index(%2) {text = "i\%", size = 5}
   return
 }
 )");
@@ -630,6 +633,9 @@ TEST(TextErrors, OfEffectsKeysAndParts) {
   expect_node_error("check_numerics(%i) {text = \"a\"}",
                     "p.tm:2:1: check_numerics: i32[2] has no numbers that are not finite\n  An "
                     "error with this text where an element is infinite or NaN.");
+  expect_node_error("check_index(%a) {text = \"\\%\", size = 5}",
+                    "p.tm:2:1: check_index: f32[2, 3] is no index\n  An error with this text where "
+                    "an index points outside an axis of this size.");
   expect_node_error(
       "assert_that(%a) {text = \"a\"}",
       "p.tm:2:1: assert_that: its first operand is not a bool\n  An error with this text where the "

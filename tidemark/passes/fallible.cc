@@ -1,0 +1,250 @@
+#include "tidemark/passes/fallible.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <tuple>
+
+#include "tidemark/base/text.h"
+#include "tidemark/ops/effect.h"
+#include "tidemark/ops/indexing.h"
+#include "tidemark/ops/op_def.h"
+#include "tidemark/ops/pointwise.h"
+#include "tidemark/ops/program.h"
+#include "tidemark/passes/passes.h"
+
+namespace tidemark::passes {
+namespace {
+
+bool is(const Node& node, const void* op) { return node.op != nullptr && node.op->self == op; }
+
+// ---- which index a node looks at ----------------------------------------------------------------
+
+// Two of the same fail both or not at all.
+struct Looked {
+  Value index;
+  int64_t size;  // Of the axis it points into: the word of a Dim, so that no size is asked for.
+  // Negative indices are out of range too: that others did not fail does not tell.
+  bool is_strict = false;
+};
+
+bool looks(const Node& node) {
+  return node.op->family == Family::index || is(node, &ops::check_index);
+}
+
+int64_t axis_of(const Node& node) {
+  return node.op->attrs.empty() ? 0 : node.attrs.read().integer();
+}
+
+bool is_strict(const Node& node) {
+  if (!is(node, &ops::take_along_axis)) return false;
+  Attrs::Reader read = node.attrs.read();
+  read.integer();
+  return !read.boolean();
+}
+
+Looked looked_at(const Graph& graph, const Node& node) {
+  if (is(node, &ops::check_index)) {
+    Attrs::Reader read = node.attrs.read();
+    read.integers();
+    return {node.inputs[0], read.integer()};
+  }
+  return {node.inputs[1], graph.type(node.inputs[0]).shape[axis_of(node)].word(), is_strict(node)};
+}
+
+// ---- which integers a value can hold ------------------------------------------------------------
+
+struct Span {
+  int64_t least = std::numeric_limits<int64_t>::min();
+  int64_t most = std::numeric_limits<int64_t>::max();
+};
+
+// What an op says of its results, by what its operands are. Unknown ones may be anything.
+class Spans {
+ public:
+  explicit Spans(const Graph& graph) : graph_(graph) {}
+
+  // `group`: the node whose region the value stands in, or null.
+  Span of(Value value, const Node* group = nullptr, int depth = 0) const {
+    constexpr int deepest = 8;
+    const Node& node = graph_.node(value);
+    if (depth == deepest) return {};
+    const auto operand = [&](size_t i) { return of(node.inputs[i], group, depth + 1); };
+    if (node.op == nullptr) return of_parameter(value, group, depth);
+    if (is(node, &ops::constant)) return of_constant(node);
+    if (is(node, &ops::group)) {
+      const Region& region = graph_.regions[static_cast<size_t>(node.regions[0])];
+      return of(region.results[static_cast<size_t>(value.result)], &node, depth + 1);
+    }
+    if (node.op->view != nullptr) return operand(0);
+    if (is(node, &ops::cast)) return of_cast(node, operand(0));
+    if (is(node, &remainder)) return of_remainder(operand(1));
+    if (is(node, &minimum)) return lesser(operand(0), operand(1));
+    if (is(node, &maximum)) return greater_of(operand(0), operand(1));
+    if (is(node, &clip)) return lesser(operand(2), greater_of(operand(1), operand(0)));
+    if (is(node, &where)) {
+      const Span a = operand(1), b = operand(2);
+      return {std::min(a.least, b.least), std::max(a.most, b.most)};
+    }
+    return {};
+  }
+
+ private:
+  Span of_parameter(Value value, const Node* group, int depth) const {
+    if (group == nullptr) return {};
+    const Region& region = graph_.regions[static_cast<size_t>(group->regions[0])];
+    for (size_t i = 0; i < region.parameters.size(); ++i)
+      if (region.parameters[i] == value) return of(group->inputs[i], nullptr, depth + 1);
+    return {};
+  }
+  static Span of_constant(const Node& node) {
+    if (!is_integer(node.results[0].dtype)) return {};
+    Attrs::Reader read = node.attrs.read();
+    read.dtype();
+    read.number();
+    const int64_t whole = read.integer();
+    return {whole, whole};
+  }
+  // What fits keeps its value.
+  Span of_cast(const Node& node, Span from) const {
+    const DType to = node.results[0].dtype;
+    if (!is_integer(to) || !is_integer(graph_.type(node.inputs[0]).dtype)) return {};
+    const int bits = static_cast<int>(8 * size_of(to)) - (to == DType::u8 ? 0 : 1);
+    const int64_t most =
+        bits == 63 ? std::numeric_limits<int64_t>::max() : (int64_t{1} << bits) - 1;
+    const int64_t least = to == DType::u8 ? 0 : -most - 1;
+    return from.least >= least && from.most <= most ? from : Span{};
+  }
+  // It has the sign of the divisor.
+  static Span of_remainder(Span divisor) {
+    return divisor.least > 0 ? Span{0, divisor.most - 1} : Span{};
+  }
+  static Span lesser(Span a, Span b) {
+    return {std::min(a.least, b.least), std::min(a.most, b.most)};
+  }
+  static Span greater_of(Span a, Span b) {
+    return {std::max(a.least, b.least), std::max(a.most, b.most)};
+  }
+
+  const Graph& graph_;
+};
+
+bool is_in_range(const Graph& graph, const Looked& looked) {
+  if (Dim(looked.size).is_open()) return false;
+  const Span span = Spans(graph).of(looked.index);
+  return span.least >= (looked.is_strict ? 0 : -looked.size) && span.most < looked.size;
+}
+
+// ---- checks ahead -------------------------------------------------------------------------------
+
+// By node: whether it writes a Variable or depends on what does.
+std::vector<bool> behind_writes(const Graph& graph, std::span<const int32_t> updates,
+                                std::vector<bool>& reads_written) {
+  std::vector<bool> behind(graph.nodes.size());
+  const auto shown = [&](Value value) {
+    while (graph.node(value).op != nullptr && graph.node(value).op->view != nullptr)
+      value = graph.node(value).inputs[0];
+    return value.node;
+  };
+  for (size_t k = 0; k < updates.size(); ++k)
+    if (updates[k] >= 0) behind[static_cast<size_t>(shown(graph.body().results[k]))] = true;
+  reads_written.assign(graph.nodes.size(), false);
+  for (const int32_t number : graph.body().nodes) {
+    for (const Value input : graph.nodes[static_cast<size_t>(number)].inputs)
+      if (behind[static_cast<size_t>(input.node)])
+        reads_written[static_cast<size_t>(number)] = behind[static_cast<size_t>(number)] = true;
+  }
+  return behind;
+}
+
+Node check_of(const Graph& graph, const Node& node) {
+  const TensorType& type = graph.type(node.inputs[0]);
+  const int64_t axis = axis_of(node);
+  std::vector<int64_t> text;
+  const auto add = [&](const std::string& part) {
+    text.insert(text.end(), part.begin(), part.end());
+  };
+  add(cat(node.op->name, ": index "));
+  text.push_back(ops::kOperandHere);
+  add(cat(" is out of range for axis ", axis, " of ", type));
+  Node check;
+  check.op = &def_of(&ops::check_index);
+  check.inputs = {node.inputs[1]};
+  check.attrs = Attrs().add(std::span<const int64_t>(text)).add(type.shape[axis].word());
+  check.source = node.source;
+  return check;
+}
+
+}  // namespace
+
+std::vector<int32_t> looked_before(const Graph& graph, const Region& region) {
+  using Key = std::tuple<int32_t, int16_t, int64_t>;
+  std::map<Key, int32_t> first, first_strict;
+  std::vector<int32_t> before(region.nodes.size(), -1);
+  for (size_t i = 0; i < region.nodes.size(); ++i) {
+    const Node& node = graph.nodes[static_cast<size_t>(region.nodes[i])];
+    if (!looks(node)) continue;
+    const Looked looked = looked_at(graph, node);
+    const Key key{looked.index.node, looked.index.result, looked.size};
+    const auto self = static_cast<int32_t>(i);
+    const int32_t any = first.try_emplace(key, self).first->second;
+    const int32_t strict =
+        looked.is_strict ? first_strict.try_emplace(key, self).first->second : any;
+    if (strict != self) before[i] = strict;
+  }
+  return before;
+}
+
+void add_index_checks(Graph& graph, std::span<const int32_t> updates) {
+  if (std::none_of(updates.begin(), updates.end(), [](int32_t each) { return each >= 0; })) return;
+  std::vector<bool> reads_written;
+  const std::vector<bool> behind = behind_writes(graph, updates, reads_written);
+  const std::vector<int32_t> nodes = graph.body().nodes;
+  const std::vector<bool> fallible = fallible_nodes(graph, graph.body());
+  std::vector<size_t> late;
+  bool needed = false;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const auto number = static_cast<size_t>(nodes[i]);
+    const Node& node = graph.nodes[number];
+    if (!fallible[i] || !behind[number] || node.op->family != Family::index) continue;
+    needed = needed || reads_written[number] || !late.empty();
+    const bool is_known = !graph.type(node.inputs[0]).shape.is_open();
+    if (is_known && !is_strict(node) && !behind[static_cast<size_t>(node.inputs[1].node)])
+      late.push_back(i);
+  }
+  if (!needed) return;
+  graph.body().nodes.clear();
+  auto next = late.begin();
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (next != late.end() && *next == i) {
+      graph.add_node(Graph::kBody, check_of(graph, graph.nodes[static_cast<size_t>(nodes[i])]));
+      ++next;
+    }
+    graph.body().nodes.push_back(nodes[i]);
+  }
+}
+
+std::vector<bool> fallible_nodes(const Graph& graph, const Region& region) {
+  const std::vector<int32_t> before = looked_before(graph, region);
+  std::vector<bool> fallible;
+  for (size_t i = 0; i < region.nodes.size(); ++i) {
+    const Node& node = graph.nodes[static_cast<size_t>(region.nodes[i])];
+    const bool is_looked_at =
+        before[i] >= 0 || (looks(node) && is_in_range(graph, looked_at(graph, node)));
+    fallible.push_back(!is_looked_at && can_fail(graph, node));
+  }
+  return fallible;
+}
+
+bool can_fail(const Graph& graph, const Node& node) {
+  if (node.op->family == Family::effect || node.op->family == Family::index) return true;
+  if (node.op->self == &ops::group) return false;
+  return std::any_of(node.regions.begin(), node.regions.end(), [&](RegionId id) {
+    const std::vector<int32_t>& nodes = graph.regions[static_cast<size_t>(id)].nodes;
+    return std::any_of(nodes.begin(), nodes.end(), [&](int32_t number) {
+      return can_fail(graph, graph.nodes[static_cast<size_t>(number)]);
+    });
+  });
+}
+
+}  // namespace tidemark::passes
