@@ -2,6 +2,7 @@
 // test beyond their value.
 #include <cmath>
 
+#include "tidemark/api/as_one_op.h"
 #include "tidemark/api/create.h"
 #include "tidemark/api/draws.h"
 #include "tidemark/api/ops.h"
@@ -92,29 +93,38 @@ Tensor leaky_relu(const Operand& x, double slope, Source at) {
 
 namespace {
 
-Tensor scaled(Tensor result, const NormOptions& options) {
-  if (options.scale) result = std::move(result) * *options.scale;
-  if (options.bias) result = std::move(result) + *options.bias;
-  return result;
+// A norm over the last axis: `body` of the input, scaled.
+Tensor normalised(const Operand& x, const NormOptions& options,
+                  Tensor (*body)(const Tensor& x, double epsilon), Source at) {
+  const SourceScope scope(at);
+  std::vector<Tensor> operands = {tensor_of(x, at)};
+  for (const auto* each : {&options.scale, &options.bias})
+    if (*each) operands.push_back(tensor_of(**each, at));
+  const auto run = [body, epsilon = options.epsilon, has_scale = options.scale.has_value(),
+                    has_bias = options.bias.has_value()](const std::vector<Tensor>& given) {
+    Tensor result = body(as_float(widened(given[0])), epsilon);
+    if (has_scale) result = std::move(result) * given[1];
+    if (has_bias) result = std::move(result) + given.back();
+    return narrowed(result, given[0].dtype());
+  };
+  return detail::as_one_op(std::move(operands), run, at);
 }
 
 }  // namespace
 
 Tensor layer_norm(const Operand& x, const NormOptions& options, Source at) {
-  const SourceScope scope(at);
-  const Tensor given = tensor_of(x, at);
-  const Tensor wide = as_float(widened(given));
-  const Tensor centred = wide - mean(wide, -1, keepdims);
-  Tensor result = centred * rsqrt(mean(square(centred), -1, keepdims) + options.epsilon);
-  return narrowed(scaled(std::move(result), options), given.dtype());
+  const auto body = [](const Tensor& wide, double epsilon) {
+    const Tensor centred = wide - mean(wide, -1, keepdims);
+    return centred * rsqrt(mean(square(centred), -1, keepdims) + epsilon);
+  };
+  return normalised(x, options, body, at);
 }
 
 Tensor rms_norm(const Operand& x, const NormOptions& options, Source at) {
-  const SourceScope scope(at);
-  const Tensor given = tensor_of(x, at);
-  const Tensor wide = as_float(widened(given));
-  Tensor result = wide * rsqrt(mean(square(wide), -1, keepdims) + options.epsilon);
-  return narrowed(scaled(std::move(result), options), given.dtype());
+  const auto body = [](const Tensor& wide, double epsilon) {
+    return wide * rsqrt(mean(square(wide), -1, keepdims) + epsilon);
+  };
+  return normalised(x, options, body, at);
 }
 
 Tensor embedding(const Operand& table, const Operand& ids, Source at) {
@@ -172,15 +182,18 @@ Tensor mse(const Operand& y_true, const Operand& y_pred, Source at) {
 Tensor sparse_softmax_cross_entropy(const Operand& labels, const Operand& logits, Source at) {
   const SourceScope scope(at);
   const Tensor given = tensor_of(logits, at);
-  const Tensor scores = as_float(widened(given));
   const Tensor wanted = tensor_of(labels, at);
-  if (wanted.rank() + 1 != scores.rank()) {
+  if (wanted.rank() + 1 != given.rank()) {
     throw UserError(cat("sparse_softmax_cross_entropy: labels ", type_of(wanted, at),
-                        " need one axis less than logits ", type_of(scores, at)),
+                        " need one axis less than logits ", type_of(given, at)),
                     at, "labels are class numbers, one for each row of logits");
   }
-  const Tensor picked = detail::take_class(scores, expand_dims(wanted, -1), at);
-  return narrowed(mean(logsumexp(scores, -1, keepdims) - picked), given.dtype());
+  const auto run = [at](const std::vector<Tensor>& given) {
+    const Tensor scores = as_float(widened(given[0]));
+    const Tensor picked = detail::take_class(scores, expand_dims(given[1], -1), at);
+    return narrowed(mean(logsumexp(scores, -1, keepdims) - picked), given[0].dtype());
+  };
+  return detail::as_one_op({given, wanted}, run, at);
 }
 
 Tensor dropout(const Operand& x, const DropoutOptions& options, Source at) {

@@ -181,7 +181,7 @@ class Stacks {
   }
   Tensors take() {
     for (size_t i = 0; i < stacks_.size() && taping(); ++i)
-      record_pullback(std::move(ids_[i]), {stacks_[i]}, slices_back, 0, at_);
+      record_pullback(std::move(ids_[i]), {stacks_[i]}, slices_back, {}, at_);
     return std::move(stacks_);
   }
 

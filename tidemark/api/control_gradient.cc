@@ -7,7 +7,6 @@
 #include "tidemark/api/loop_gradient.h"
 #include "tidemark/api/ops.h"
 #include "tidemark/api/pullback.h"
-#include "tidemark/api/residuals.h"
 #include "tidemark/ops/program.h"
 
 namespace tidemark::detail {
@@ -206,8 +205,7 @@ std::vector<Found> recomputed_gradient(const Node& node, const Tensors& inputs,
                                        const Tensors& gradients, const std::vector<bool>& wanted,
                                        const std::vector<bool>& variables, Source at) {
   Trace& trace = *current_scope->trace;
-  RecomputeMark mark = mark_of(trace.graph(), node, gradients, wanted, at);
-  trace.recomputed().push_back(std::move(mark));
+  trace.recomputed().push_back(node.source);
   std::vector<Found> found;  // Whose tensors come out of the map in the order of `tensors_in`.
   const auto tensors_in = [](std::vector<Found>& list) {
     std::vector<Tensor*> tensors;

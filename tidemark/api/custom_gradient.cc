@@ -10,6 +10,7 @@
 #include "tidemark/api/pullback.h"
 #include "tidemark/api/tape.h"
 #include "tidemark/api/trace.h"
+#include "tidemark/api/without_recompute.h"
 #include "tidemark/ops/program.h"
 
 namespace tidemark::detail {
@@ -90,16 +91,6 @@ class Listener : public Tape {
   std::map<TapeId, Source> lines_;
   std::vector<std::pair<Variable, TapeId>> variables_;
 };
-
-int64_t bytes_of(const Tensors& tensors) {
-  std::set<const void*> seen;
-  int64_t bytes = 0;
-  for (const Tensor& tensor : tensors) {
-    const TensorState& state = *TensorState::of(tensor);
-    if (seen.insert(state.storage).second) bytes += state.storage->bytes;
-  }
-  return bytes;
-}
 
 // ---- in a trace ---------------------------------------------------------------------------------
 
@@ -290,12 +281,16 @@ void refuse_capture(Source at) {
       at, "pass it as an argument, or take it for a constant, td::stop_gradient(x)");
 }
 
+constinit thread_local const WithoutRecompute* WithoutRecompute::current_ = nullptr;
+
 // ---- both ---------------------------------------------------------------------------------------
 
 Tensors run_recomputed(const Tensors& given, const TensorFunction& f, Source at) {
   const SourceScope scope(at);
   Tensors inputs = strong(given, at);
-  if (tracing()) return trace_recomputed(inputs, f, at);
+  if (tracing())
+    return WithoutRecompute::is_left_out(at.resolve()) ? f(inputs)
+                                                       : trace_recomputed(inputs, f, at);
   inputs = own_handles(inputs, at);
   if (!taping()) return f(inputs);
   (void)generator_as_variable();  // So that draws are repeated.
@@ -315,7 +310,7 @@ Tensors run_recomputed(const Tensors& given, const TensorFunction& f, Source at)
     const ReplayVariables replay(*before);
     return gradients_of_run(read, variables, [&] { return f(inputs); }, gradients);
   };
-  record_pullback(read, results, std::move(pullback), bytes_of(inputs), at);
+  record_pullback(read, results, std::move(pullback), inputs, at);
   return results;
 }
 
@@ -367,7 +362,7 @@ Tensors run_custom(const Tensors& given, const std::function<OwnResults(const Te
       all.push_back(by_variable(given.by_variables, variable, at).dense(at));
     return all_dense(all);
   };
-  record_pullback(ids, results, std::move(pullback), bytes_of(own.saved), at);
+  record_pullback(ids, results, std::move(pullback), own.saved, at);
   return results;
 }
 

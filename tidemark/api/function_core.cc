@@ -71,6 +71,7 @@ Plan FunctionCore::plan(const Arguments& arguments, const PlanOptions& options, 
   const FoundTrace found = cache_->trace_for(arguments, at);
   TracePlans plans(function_, found.trace);
   if (options.budget.has_value()) plans.budget = options.budget;
+  plans.trace_without_recompute(function_, at);
   const ProgramKey key = program_key(found.trace->traced, arguments, found.sizes);
   const auto program = cache_->program_for(found, key);
   Plan plan = plans.make(program, at);

@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "tidemark/api/over_budget.h"
-#include "tidemark/api/plan_data.h"
+#include "tidemark/api/variable_state.h"
+#include "tidemark/api/without_recompute.h"
 
 namespace tidemark::detail {
 namespace {
@@ -52,6 +53,42 @@ std::string TracePlans::smaller_that_fits(const CompiledFunction& program) const
   return {};
 }
 
+void TracePlans::trace_without_recompute(const TraceableFunction& function, Source at) {
+  for (const Source line : trace->traced.recomputed) {
+    const auto known =
+        std::find_if(alternatives_.begin(), alternatives_.end(),
+                     [&](const Alternative& other) { return other.at.text() == line.text(); });
+    if (known != alternatives_.end()) {
+      ++known->times;
+      continue;
+    }
+    const WithoutRecompute without(line);
+    alternatives_.push_back({line, 1, trace_again(function, *trace, at)});
+  }
+  std::sort(alternatives_.begin(), alternatives_.end(),
+            [](const Alternative& a, const Alternative& b) {
+              return std::pair(std::string_view(a.at.file), a.at.line) <
+                     std::pair(std::string_view(b.at.file), b.at.line);
+            });
+}
+
+PlanNotes TracePlans::notes_of(const CompiledFunction& program) const {
+  PlanNotes notes;
+  for (const Trace::Parameter& parameter : trace->traced.parameters) {
+    if (parameter.variable == nullptr) continue;
+    const VariableState& variable = *parameter.variable;
+    const std::lock_guard guard(variable.lock);
+    if (!variable.value.has_value())
+      notes.unmade_bytes += granted_bytes(variable.shape.size() * size_of(variable.dtype));
+  }
+  for (const Alternative& each : alternatives_) {
+    const auto other = each.trace->program_for(each.trace, program.key, limit_bytes);
+    notes.recomputes.push_back({each.at.known() ? each.at.text() : "?", each.times,
+                                program.peak_bytes(), other->peak_bytes()});
+  }
+  return notes;
+}
+
 void TracePlans::check(const std::shared_ptr<const CompiledFunction>& program, Source at) const {
   if (!budget.has_value() || program->peak_bytes() <= budget->count) return;
   const std::string sizes = sizes_text(open_names(), program->key.sizes());
@@ -62,10 +99,11 @@ void TracePlans::check(const std::shared_ptr<const CompiledFunction>& program, S
 Plan TracePlans::make(std::shared_ptr<const CompiledFunction> program, Source at) const {
   check(program, at);
   const ProgramKey key = program->key;
-  if (key.sizes().empty()) return PlanAccess::make(title, std::move(program));
+  PlanNotes notes = notes_of(*program);
+  if (key.sizes().empty()) return PlanAccess::make(title, std::move(program), std::move(notes));
   const std::vector<std::string> names = open_names();
-  Plan plan =
-      PlanAccess::make(cat(title, ", for ", sizes_text(names, key.sizes())), std::move(program));
+  Plan plan = PlanAccess::make(cat(title, ", for ", sizes_text(names, key.sizes())),
+                               std::move(program), std::move(notes));
   const auto others = [own = *this, key](std::span<const int64_t> sizes, Source call) {
     return own.at_sizes(key, sizes, call);
   };

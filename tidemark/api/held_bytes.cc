@@ -47,20 +47,13 @@ int64_t of_tasks(const run::Program& program) {
   return bytes;
 }
 
-int64_t of_marks(const std::vector<RecomputeMark>& marks) {
-  int64_t bytes = of(marks);
-  for (const RecomputeMark& mark : marks) bytes += of(mark.spared) + of(mark.held);
-  return bytes;
-}
-
 }  // namespace
 
 int64_t held_bytes(const TracedFunction& traced) {
   const compile::Interface& interface = traced.interface;
   return of(traced.graph) + of_places(interface.parameters) + of_places(interface.results) +
          of(traced.parameters) + of(traced.argument_leaves) + of(traced.read_back) +
-         of_marks(traced.recomputed) + of(traced.numbers) + of(traced.checks) +
-         traced.sizes.bytes();
+         of(traced.recomputed) + of(traced.numbers) + of(traced.checks) + traced.sizes.bytes();
 }
 
 int64_t held_bytes(const run::Program& program) {

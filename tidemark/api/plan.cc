@@ -65,10 +65,12 @@ std::string detail::memory_name(int32_t number) {
   return std::string(device::memory(number).name());
 }
 
-Plan detail::PlanAccess::make(std::string title, std::shared_ptr<const CompiledFunction> compiled) {
+Plan detail::PlanAccess::make(std::string title, std::shared_ptr<const CompiledFunction> compiled,
+                              PlanNotes notes) {
   auto data = std::make_shared<Plan::Data>();
   const Program& program = *compiled->program;
   data->title = std::move(title);
+  data->notes = std::move(notes);
   data->compiled = std::move(compiled);
   for (const run::Place& parameter : program.parameters)
     data->classes[static_cast<int>(parameter.byte_class)] += parameter.bytes;
@@ -154,15 +156,11 @@ Bytes Plan::arena() const {
   return program.arena_bytes + own_results(program);
 }
 Bytes Plan::peak() const { return arena(); }
+Bytes Plan::first_call() const { return peak() + data_->notes.unmade_bytes; }
 Bytes Plan::floor() const { return arena(); }
 Bytes Plan::load() const { return data_->compiled->program->load_bytes; }
 Bytes Plan::of(ByteClass byte_class) const { return data_->classes[static_cast<int>(byte_class)]; }
-std::vector<PlanRecompute> Plan::recomputes() const {
-  std::vector<PlanRecompute> list;
-  for (const detail::RecomputedBytes& each : data_->compiled->recomputed)
-    list.push_back({line_of(each.at), each.times, Bytes(each.spared), Bytes(each.held)});
-  return list;
-}
+std::vector<PlanRecompute> Plan::recomputes() const { return data_->notes.recomputes; }
 std::vector<PlanMemory> Plan::memories() const {
   std::vector<PlanMemory> list = {{"host", peak(), load()}};
   for (const run::DeviceArena& arena : data_->compiled->program->device_arenas)

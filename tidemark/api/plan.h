@@ -81,13 +81,13 @@ struct PlanBlame {
   int64_t tensors = 0;
 };
 
-// A td::recompute that gradients go through.
+// A td::recompute that gradients go through. The same call is planned without it.
 struct PlanRecompute {
   std::string line;
   int64_t times = 0;  // Calls of it in the function.
-  Bytes spared;       // What their gradients would keep of them without it.
-  Bytes held;         // What they keep of arguments only in order to run again.
-  Bytes saves() const { return spared - held; }
+  Bytes peak;         // Of this plan.
+  Bytes without;      // The peak of the call where the function is not run again.
+  Bytes saves() const { return without - peak; }
 };
 
 // What a call needs in one memory.
@@ -112,8 +112,12 @@ class Plan {
   // Lists are parts of the plan; of a plan that ends with the statement, as in
   // `for (auto& step : f.plan(x).timeline())`, they are copies.
 
-  // The most bytes a call adds at once.
+  // The most bytes a call adds at once, beside the Variables.
   Bytes peak() const;
+  // The most bytes the next call adds: the peak and, where Variables have no value yet, their
+  // bytes, which the call makes and which stay. Not counted is what an initializer needs beyond
+  // that while it runs.
+  Bytes first_call() const;
   // The least budget under which the function can be compiled: the peak, since nothing is computed
   // again to save memory unless the program says so.
   Bytes floor() const;

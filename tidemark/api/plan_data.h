@@ -13,6 +13,12 @@ namespace run {
 class Watch;
 }
 
+// What a plan knows beside the program.
+struct PlanNotes {
+  int64_t unmade_bytes = 0;  // Of Variables without a value.
+  std::vector<PlanRecompute> recomputes;
+};
+
 struct Plan::Data {
   std::string title;
   std::shared_ptr<const detail::CompiledFunction> compiled;
@@ -22,6 +28,7 @@ struct Plan::Data {
   std::vector<PlanTensor> at_peak;
   // Of each loop that keeps trips: what it would keep if it were told something else.
   std::vector<std::vector<run::KeptTrips>> other_choices;
+  PlanNotes notes;
   std::vector<std::string> open_sizes;
   // The plan for these values of the open sizes.
   std::function<Plan(std::span<const int64_t> sizes, Source at)> at_sizes;
@@ -33,7 +40,8 @@ namespace detail {
 std::string memory_name(int32_t number);
 
 struct PlanAccess {
-  static Plan make(std::string title, std::shared_ptr<const CompiledFunction> compiled);
+  static Plan make(std::string title, std::shared_ptr<const CompiledFunction> compiled,
+                   PlanNotes notes = {});
   // Of a function with open sizes.
   static Plan make_open(Plan plan, std::vector<std::string> open_sizes,
                         std::function<Plan(std::span<const int64_t>, Source)> at_sizes);

@@ -84,6 +84,7 @@ std::string Plan::to_json() const {
     plan.add("kind", "plan");
     plan.add("function", data_->title);
     plan.add("peak", peak());
+    plan.add("first_call", first_call());
     plan.add("arena", program.arena_bytes);
     plan.add("load", load());
     plan.add("threads", int64_t{program.threads});
@@ -102,8 +103,7 @@ std::string Plan::to_json() const {
       Members members(to);
       members.add("line", mark.line);
       members.add("times", mark.times);
-      members.add("spared", mark.spared);
-      members.add("held", mark.held);
+      members.add("without", mark.without);
     });
     plan.add("peak_step", data_->peak_step);
     plan.add_list("at_peak", data_->at_peak, write_tensor);

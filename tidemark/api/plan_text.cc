@@ -41,9 +41,16 @@ std::string recompute_text(const PlanRecompute& mark) {
   const std::string where =
       cat("recompute at ", mark.line, mark.times > 1 ? cat(", ", mark.times, " times,") : "");
   if (mark.saves().count <= 0)
-    return cat(where, " saves nothing: without it ", mark.spared, " would be kept, with it ",
-               mark.held, " of arguments is");
-  return cat(where, " saves ", mark.saves(), " that its gradient would keep");
+    return cat(where, " saves nothing: the peak without it is ", mark.without);
+  return cat(where, " saves ", mark.saves(), ": the peak without it is ", mark.without);
+}
+
+// The bytes of Variables, and which of them are not there before the first call.
+std::string variables_text(int64_t all, int64_t unmade) {
+  if (unmade == 0) return cat(Bytes(all), " (there already, not counted)");
+  const std::string made = cat(Bytes(unmade), " made by the first call and kept, not counted");
+  return unmade == all ? cat(Bytes(all), " (", made, ")")
+                       : cat(Bytes(all), " (", made, "; the rest is there already)");
 }
 
 // The bytes in use over the steps, a character for one step or several: of those the most. The full
@@ -103,10 +110,13 @@ std::string Plan::explain() const {
   for (int i = 0; i < kByteClasses; ++i) {
     if (data_->classes[i] == 0) continue;
     const auto which = static_cast<ByteClass>(i);
-    const bool beside = which == ByteClass::arguments || which == ByteClass::variables ||
-                        which == ByteClass::constants || which == ByteClass::packed;
-    out << "\n  " << name(which) << ' ' << Bytes(data_->classes[i])
-        << (beside ? " (there already, not counted)" : "");
+    const bool beside = which == ByteClass::arguments || which == ByteClass::constants ||
+                        which == ByteClass::packed;
+    out << "\n  " << name(which) << ' ';
+    if (which == ByteClass::variables)
+      out << variables_text(data_->classes[i], data_->notes.unmade_bytes);
+    else
+      out << Bytes(data_->classes[i]) << (beside ? " (there already, not counted)" : "");
   }
   const std::vector<PlanMemory> all = memories();
   for (size_t i = 1; i < all.size(); ++i)

@@ -247,16 +247,6 @@ Tensors parameters_of(const TracedFunction& traced, const Graph& graph, const Ar
   return all;
 }
 
-int64_t bytes_of(const Tensors& tensors) {
-  std::set<const void*> seen;
-  int64_t bytes = 0;
-  for (const Tensor& tensor : tensors) {
-    const device::Storage* const storage = TensorState::of(tensor)->storage;
-    if (seen.insert(storage).second) bytes += storage->bytes;
-  }
-  return bytes;
-}
-
 // What the backward program gave, by parameter.
 std::vector<Found> found_of(const std::vector<FunctionPair::Given>& given, Tensors results) {
   std::vector<Found> found;
@@ -358,8 +348,8 @@ std::optional<CallResult> recorded_call(const TraceableFunction& function,
   for (const size_t i : pair->read) held.push_back(inputs[i]);
   std::vector<TensorType> types;
   for (const Tensor& each : all) types.push_back(type_of(each, at));
-  record_pullback(std::move(ids), all, pullback_of(pair, inputs, std::move(saved), types, at),
-                  bytes_of(held), at);
+  record_pullback(std::move(ids), all, pullback_of(pair, inputs, std::move(saved), types, at), held,
+                  at);
   InlineList<Tensor, 4> given;
   for (size_t r = 0; r < pair->results; ++r) {
     const int32_t updates = traced.interface.results[r].updates;

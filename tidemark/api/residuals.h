@@ -12,10 +12,4 @@ namespace tidemark::detail {
 // they are of.
 passes::Residuals residuals_of(const Graph& graph, int32_t forward_end);
 
-// What the gradient of a `call` that is run again would keep of it if it were not, and what it
-// keeps of its inputs only to run it again. `gradients` says of which results there are any,
-// `wanted` by which inputs.
-RecomputeMark mark_of(const Graph& graph, const Node& call, const Tensors& gradients,
-                      const std::vector<bool>& wanted, Source at);
-
 }  // namespace tidemark::detail

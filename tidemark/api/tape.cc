@@ -241,7 +241,6 @@ class EagerTape : public Tape {
     for (const Recorded& each : list_) {
       for (const Tensor& operand : each.operands) see(operand);
       see(each.result);
-      total += each.saved_bytes;
     }
     for (const auto& [storage, count] : bytes) total += count;
     return total;
@@ -447,12 +446,12 @@ void Recording::finish(const Tensor& result) {
 }
 
 void record_pullback(std::vector<TapeId> inputs, const Tensors& results, Pullback pullback,
-                     int64_t saved_bytes, Source at) {
+                     const Tensors& held, Source at) {
   if (std::none_of(inputs.begin(), inputs.end(), is_known)) return;
   Recorded recorded;
   recorded.inputs = std::move(inputs);
   recorded.pullback = std::move(pullback);
-  recorded.saved_bytes = saved_bytes;
+  recorded.operands = held;
   recorded.at = at.resolve();
   for (const Tensor& result : results) {
     recorded.results.push_back(numbered(result));

@@ -45,7 +45,7 @@ using TapeId = uint64_t;
 
 // An op that ran in eager code, or something else with a gradient.
 struct Recorded {
-  const OpDef* op = nullptr;  // Null: `pullback` gives the gradients.
+  const OpDef* op = nullptr;  // Null: `pullback` gives the gradients, and holds the operands.
   Attrs attrs = {};
   std::vector<TapeId> inputs = {};    // 0: needs no gradient.
   std::vector<Tensor> operands = {};  // Specs where the rule does not read them.
@@ -53,7 +53,6 @@ struct Recorded {
   std::vector<TapeId> results = {};
   std::vector<TensorType> result_types = {};
   Pullback pullback = {};
-  int64_t saved_bytes = 0;  // Held by `pullback`.
   Source at = Source::none();
 };
 
@@ -147,8 +146,8 @@ std::vector<Found> gradients_of_run(const std::vector<TapeId>& known,
                                     const std::vector<TapeId>& variables,
                                     const std::function<Tensors()>& run, const Tensors& gradients);
 
-// Results of eager code that come out of no op.
+// Results of eager code that come out of no op. `held` is what the pullback holds.
 void record_pullback(std::vector<TapeId> inputs, const Tensors& results, Pullback pullback,
-                     int64_t saved_bytes, Source at);
+                     const Tensors& held, Source at);
 
 }  // namespace tidemark::detail

@@ -54,13 +54,6 @@ struct NumberMet {
   double value = 0;
 };
 
-// A function that gradients run again: what they would keep of it otherwise, and what of its
-// arguments they keep for that alone.
-struct RecomputeMark {
-  Source at = Source::none();
-  std::vector<TensorType> spared, held;
-};
-
 class Trace {
  public:
   Trace(std::string what, Source at);
@@ -94,7 +87,8 @@ class Trace {
     Source at = Source::none();
   };
   std::vector<Meeting>& meetings() { return meetings_; }
-  std::vector<RecomputeMark>& recomputed() { return recomputed_; }
+  // The lines of functions that gradients run again, one for each time.
+  std::vector<Source>& recomputed() { return recomputed_; }
   TraceScope* body() { return body_; }
   // Why the function is traced though it has been before. Variables are made in first traces only.
   void set_retraced(std::string reason) { retraced_ = std::move(reason); }
@@ -136,7 +130,7 @@ class Trace {
   std::vector<Meeting> meetings_;
   std::vector<ReadBack> read_back_;
   std::map<std::tuple<int32_t, int32_t, int16_t>, size_t> read_back_at_;  // By Variable and value.
-  std::vector<RecomputeMark> recomputed_;
+  std::vector<Source> recomputed_;
   std::string retraced_;
 };
 

@@ -23,8 +23,7 @@ namespace tidemark::detail {
 
 int64_t CompiledFunction::bytes() const {
   return static_cast<int64_t>(sizeof(*this) + parameters.capacity() * sizeof(Parameter) +
-                              variables.capacity() * sizeof(Locked) +
-                              recomputed.capacity() * sizeof(RecomputedBytes)) +
+                              variables.capacity() * sizeof(Locked)) +
          held_bytes(*program);
 }
 
@@ -193,36 +192,6 @@ void prepare_calls(const TracedFunction& traced, CompiledFunction& compiled) {
 
 }  // namespace
 
-namespace {
-
-std::vector<RecomputedBytes> recomputed_bytes(const TracedFunction& traced,
-                                              std::span<const int64_t> sizes) {
-  std::vector<int64_t> values;
-  if (!sizes.empty()) values = traced.sizes.evaluate(sizes);
-  const auto bytes_of = [&](const std::vector<TensorType>& types) {
-    int64_t bytes = 0;
-    for (const TensorType& type : types) {
-      int64_t count = size_of(type.dtype);
-      for (const Dim size : type.shape) count *= traced.sizes.at(size, values);
-      bytes += granted_bytes(count);
-    }
-    return bytes;
-  };
-  std::vector<RecomputedBytes> all;
-  for (const RecomputeMark& mark : traced.recomputed) {
-    auto line = std::find_if(all.begin(), all.end(), [&](const RecomputedBytes& other) {
-      return other.at.text() == mark.at.text();
-    });
-    if (line == all.end()) line = all.insert(all.end(), {.at = mark.at});
-    ++line->times;
-    line->spared += bytes_of(mark.spared);
-    line->held += bytes_of(mark.held);
-  }
-  return all;
-}
-
-}  // namespace
-
 std::shared_ptr<CompiledFunction> compile_function(const TracedFunction& traced,
                                                    const ProgramKey& key,
                                                    compile::Placements& placements) {
@@ -244,7 +213,6 @@ std::shared_ptr<CompiledFunction> compile_function(const TracedFunction& traced,
     compiled->program = compile::lower(known, interface, placements);
   }
   compiled->key = key;
-  compiled->recomputed = recomputed_bytes(traced, key.sizes());
   prepare_calls(traced, *compiled);
   return compiled;
 }

@@ -32,7 +32,7 @@ struct TracedFunction {
   std::vector<Trace::Parameter> parameters;  // Of the graph's body; empty ones are arguments.
   std::vector<int32_t> argument_leaves;      // Of each such, in order: which leaf of the call.
   std::vector<Trace::ReadBack> read_back;    // Values of the graph as it was traced.
-  std::vector<RecomputeMark> recomputed;
+  std::vector<Source> recomputed;            // See Trace.
   std::vector<NumberMet> numbers;
   std::vector<NumberCheck> checks;
   SizeTable sizes;  // Of the graph, where some are open; then it is optimised for each size.
@@ -68,13 +68,6 @@ ProgramKey program_key(const TracedFunction& traced, const Arguments& arguments,
 // Whether the program of a key can run a call of another: it may use up only what that call gives.
 bool serves(const TracedFunction& traced, const ProgramKey& planned, const ProgramKey& call);
 
-// What td::recompute at one line does for gradients, at the sizes of a program.
-struct RecomputedBytes {
-  Source at = Source::none();
-  int64_t times = 0;
-  int64_t spared = 0, held = 0;
-};
-
 struct CompiledFunction {
   std::shared_ptr<const run::Program> program;
   ProgramKey key;
@@ -95,7 +88,6 @@ struct CompiledFunction {
   std::vector<Locked> variables;
   mutable std::atomic<bool> has_first_values{false};  // All of these; a call has succeeded.
   size_t numbers = 0;                                 // Parameters of that kind.
-  std::vector<RecomputedBytes> recomputed;
 
   // About what it takes in memory.
   int64_t bytes() const;

@@ -1,49 +1,90 @@
 // Which buffers hold what the way to a result leaves for its gradient: the class `saved`.
+#include <algorithm>
+
 #include "tidemark/compile/lowerer.h"
 #include "tidemark/ops/op_def.h"
+#include "tidemark/ops/program.h"
 
 namespace tidemark::compile {
 namespace {
 
-// A node that is part of a gradient: this one or one inside it, if possible one that reads the
-// input. Null where there is none.
-const Node* in_gradient(const Graph& graph, const Node& node, size_t input) {
+// A node that is part of a gradient: this one or one inside it. Null where there is none.
+const Node* in_gradient(const Graph& graph, const Node& node) {
   if (node.gradient_of != nullptr) return &node;
-  const Node* any = nullptr;
   for (const RegionId id : node.regions) {
-    const Region& region = graph.regions[static_cast<size_t>(id)];
-    for (const int32_t number : region.nodes) {
-      const Node& inner = graph.nodes[static_cast<size_t>(number)];
-      const Node* const found = in_gradient(graph, inner, SIZE_MAX);
-      if (found == nullptr) continue;
-      any = found;
-      for (const Value read : inner.inputs)
-        if (input < region.parameters.size() && read == region.parameters[input]) return found;
+    for (const int32_t number : graph.regions[static_cast<size_t>(id)].nodes) {
+      const Node* const found = in_gradient(graph, graph.nodes[static_cast<size_t>(number)]);
+      if (found != nullptr) return found;
     }
   }
-  return any;
+  return nullptr;
+}
+
+// The node of a kernel that is part of a gradient and reads this input, through views or not.
+const Node* gradient_in_group(const Graph& graph, const Node& group, size_t input) {
+  const Region& region = graph.regions[static_cast<size_t>(group.regions[0])];
+  std::vector<Value> seen = {region.parameters[input]};
+  for (const int32_t number : region.nodes) {
+    const Node& inner = graph.nodes[static_cast<size_t>(number)];
+    const bool reads = std::any_of(inner.inputs.begin(), inner.inputs.end(), [&](Value value) {
+      return std::find(seen.begin(), seen.end(), value) != seen.end();
+    });
+    if (!reads) continue;
+    if (inner.gradient_of != nullptr) return &inner;
+    if (inner.op->view != nullptr) seen.push_back({number, 0});
+  }
+  return nullptr;
+}
+
+// The node of a gradient that reads an input of this node. What is computed of gradients, the step
+// of an optimizer say, is none.
+const Node* gradient_reader(const Graph& graph, const Node& node, size_t input) {
+  return node.op->self == &ops::group ? gradient_in_group(graph, node, input)
+                                      : in_gradient(graph, node);
 }
 
 }  // namespace
 
-// A gradient's nodes, and all that is computed of them, come behind the way to the result. What
-// they read of that way was kept for them. Asked before a node is emitted: it may then work in
+// A kernel may finish the way to a result and begin the gradient: each of its results by itself.
+void Lowerer::find_behind_in(const Node& group, int32_t number) {
+  const Region& region = graph_.regions[static_cast<size_t>(group.regions[0])];
+  for (size_t i = 0; i < region.parameters.size(); ++i)
+    is_behind_[static_cast<size_t>(id(region.parameters[i]))] = is_behind(group.inputs[i]);
+  for (const int32_t inner : region.nodes) {
+    const Node& node = graph_.nodes[static_cast<size_t>(inner)];
+    is_behind_[static_cast<size_t>(id({inner, 0}))] =
+        node.gradient_of != nullptr || std::any_of(node.inputs.begin(), node.inputs.end(),
+                                                   [&](Value input) { return is_behind(input); });
+  }
+  for (size_t r = 0; r < region.results.size(); ++r)
+    is_behind_[static_cast<size_t>(id({number, static_cast<int16_t>(r)}))] =
+        is_behind(region.results[r]);
+}
+
+// A gradient's nodes, and all that is computed of them, come behind the way to the result. What a
+// gradient reads of that way was kept for it. Asked before a node is emitted: it may then work in
 // place of what it reads.
 void Lowerer::count_what_is_saved_for(int32_t number) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
-  is_behind_.resize(graph_.nodes.size());
-  bool behind = in_gradient(graph_, node, 0) != nullptr;
-  for (const Value input : node.inputs) behind |= is_behind_[static_cast<size_t>(input.node)];
-  is_behind_[static_cast<size_t>(number)] = behind;
-  for (size_t i = 0; i < node.inputs.size() && behind; ++i) {
+  is_behind_.resize(seen_.size());
+  if (node.op->self == &ops::group) {
+    find_behind_in(node, number);
+  } else {
+    const bool behind = in_gradient(graph_, node) != nullptr ||
+                        std::any_of(node.inputs.begin(), node.inputs.end(),
+                                    [&](Value input) { return is_behind(input); });
+    for (size_t r = 0; r < node.results.size(); ++r)
+      is_behind_[static_cast<size_t>(id({number, static_cast<int16_t>(r)}))] = behind;
+  }
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
     const Value input = node.inputs[i];
-    const int32_t held = is_constant(input) ? kNone : memory_of(root(input));
-    if (is_behind_[static_cast<size_t>(input.node)] || held < 0) continue;
-    const Node* const reader = in_gradient(graph_, node, i);
+    const int32_t held = is_constant(input) || is_behind(input) ? kNone : memory_of(root(input));
+    const Node* const reader = held < 0 ? nullptr : gradient_reader(graph_, node, i);
+    if (reader == nullptr) continue;
     for (const int32_t which : memory(held).buffers) {
       run::Buffer& buffer = program_->buffers[static_cast<size_t>(which)];
       if (buffer.byte_class == ByteClass::temporaries) buffer.byte_class = ByteClass::saved;
-      if (buffer.byte_class != ByteClass::saved || reader == nullptr) continue;
+      if (buffer.byte_class != ByteClass::saved) continue;
       buffer.saved_for = reader->gradient_of->name;
       buffer.saved_at = reader->source;
     }

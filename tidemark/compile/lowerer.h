@@ -199,6 +199,8 @@ class Lowerer {
   void finish_results(Scope& scope);
   // lower_saved.cc
   void count_what_is_saved_for(int32_t number);
+  void find_behind_in(const Node& group, int32_t number);
+  bool is_behind(Value value) const { return is_behind_[static_cast<size_t>(id(value))]; }
   struct Placed {
     int64_t tidemark_bytes = 0, load_bytes = 0;
   };
@@ -224,7 +226,7 @@ class Lowerer {
   std::vector<int32_t> wish_;       // By root: which destination of its region it is for, or -1.
   std::vector<bool> shared_;        // By value: with a step on several threads.
   std::vector<int32_t> placed_in_;  // By root: the number of the memory it lies in.
-  std::vector<bool> is_behind_;     // By node of the body: it is computed of a gradient.
+  std::vector<bool> is_behind_;     // By value of the body: it is computed of a gradient.
   std::vector<Memory> memories_;
   int32_t arena_ = 0;  // Which arena buffers are taken from now, and its register.
   int32_t arena_reg_ = 0;

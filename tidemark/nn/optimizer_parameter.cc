@@ -9,6 +9,12 @@
 namespace tidemark::nn {
 namespace {
 
+// The line that called the optimizer. Its functions are charged to that, too: a td::function takes
+// what it runs for the user's own.
+thread_local Source called_from = Source::none();
+
+void note_caller() { called_from = Source::none().resolve(); }
+
 // What a step computes in: half floats are too coarse to add small steps to.
 DType wide(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
 
@@ -57,10 +63,14 @@ Parameter::Parameter(Variable variable, std::string name, std::shared_ptr<const 
       name_(std::move(name)),
       kind_(std::move(kind)),
       squares_(function(
-          [this](const Tensor& gradient) { return sum_of_squares(cast(gradient, dtype())); },
+          [this](const Tensor& gradient) {
+            const SourceScope scope(called_from);
+            return sum_of_squares(cast(gradient, dtype()));
+          },
           named())),
       row_squares_(function(
           [this](const Tensor& indices, const Tensor& rows) {
+            const SourceScope scope(called_from);
             return sum_of_squares(DistinctRows(indices, rows, variable_.shape()[0]).sums);
           },
           named())),
@@ -73,11 +83,16 @@ Parameter::Parameter(Variable variable, std::string name, std::shared_ptr<const 
                    named())),
       accumulate_rows_(function(
           [this](const Tensor& indices, const Tensor& rows) {
+            const SourceScope scope(called_from);
             accumulated_->assign(scatter_add(*accumulated_, indices, rows));
           },
           named())),
-      accumulated_squares_(
-          function([this] { return sum_of_squares(mean_of_accumulated()); }, named())),
+      accumulated_squares_(function(
+          [this] {
+            const SourceScope scope(called_from);
+            return sum_of_squares(mean_of_accumulated());
+          },
+          named())),
       update_accumulated_(function(
           [this](const SharedNumbers& shared) { use_accumulated(shared, false); }, named())),
       update_table_(function([this](const SharedNumbers& shared) { use_accumulated(shared, true); },
@@ -119,11 +134,13 @@ Tensor Parameter::rows_of(const Gradient& gradient) const {
 // ---- updates ------------------------------------------------------------------------------------
 
 Tensor Parameter::squares(const Gradient& gradient) const {
+  note_caller();
   return gradient.is_rows() ? row_squares_(flat_indices(gradient), rows_of(gradient))
                             : squares_(gradient.dense());
 }
 
 void Parameter::update(const Gradient& gradient, const SharedNumbers& shared) const {
+  note_caller();
   if (gradient.is_rows())
     update_rows_(flat_indices(gradient), rows_of(gradient), as(shared, dtype()));
   else
@@ -147,6 +164,7 @@ ParameterStep Parameter::next(ParameterStep step, const SharedNumbers& shared,
 
 void Parameter::update_all(const Tensor& gradient, const SharedNumbers& shared,
                            bool rows_apart) const {
+  const SourceScope scope(called_from);
   const ParameterStep old{.parameter = cast(variable_, dtype()),
                           .gradient = cast(gradient, dtype()),
                           .slots = {slots_.begin(), slots_.end()}};
@@ -158,6 +176,7 @@ void Parameter::update_all(const Tensor& gradient, const SharedNumbers& shared,
 
 void Parameter::update_rows(const Tensor& indices, const Tensor& rows,
                             const SharedNumbers& shared) const {
+  const SourceScope scope(called_from);
   const DistinctRows distinct(indices, rows, variable_.shape()[0]);
   ParameterStep old{.parameter = cast(gather(variable_, indices), dtype()),
                     .gradient = distinct.for_each(),
@@ -172,6 +191,7 @@ void Parameter::update_rows(const Tensor& indices, const Tensor& rows,
 // ---- several calls for one update ---------------------------------------------------------------
 
 void Parameter::accumulate(const Gradient& gradient) {
+  note_caller();
   is_table_ = is_table_ || gradient.is_rows();
   if (gradient.is_rows())
     accumulate_rows_(flat_indices(gradient), rows_of(gradient));
@@ -183,11 +203,18 @@ Tensor Parameter::mean_of_accumulated() const {
   return *accumulated_ * (1.0 / static_cast<double>(kind_->options.accumulate));
 }
 
+Tensor Parameter::accumulated_squares() const {
+  note_caller();
+  return accumulated_squares_();
+}
+
 void Parameter::update_by_accumulated(const SharedNumbers& shared) const {
+  note_caller();
   (is_table_ ? update_table_ : update_accumulated_)(as(shared, dtype()));
 }
 
 void Parameter::use_accumulated(const SharedNumbers& shared, bool rows_apart) const {
+  const SourceScope scope(called_from);
   update_all(mean_of_accumulated(), shared, rows_apart);
   accumulated_->assign(zeros_like(*accumulated_));
 }

@@ -43,7 +43,7 @@ class Parameter {
 
   // The same in two parts, where several calls make one update: by the mean of their gradients.
   void accumulate(const Gradient& gradient);
-  Tensor accumulated_squares() const { return accumulated_squares_(); }
+  Tensor accumulated_squares() const;
   void update_by_accumulated(const SharedNumbers& shared) const;
 
  private:

@@ -42,6 +42,7 @@ class ClusterOrder {
   const std::vector<int32_t>& members(int32_t cluster) const {
     return members_[static_cast<size_t>(cluster)];
   }
+  bool is_before(int32_t a, int32_t b) const { return order_.is_before(a, b); }
   // All that are left, in order.
   std::vector<int32_t> order() const { return order_.all(); }
 
@@ -230,7 +231,9 @@ class Fuser {
     readers_.resize(works_.size());
     escapes_.assign(works_.size(), false);
     is_given_.assign(works_.size(), false);
+    is_forward_.assign(works_.size(), true);
     for (size_t i = 0; i < works_.size(); ++i) {
+      is_forward_[i] = node(works_[i]).gradient_of == nullptr;
       for (const Value input : node(works_[i]).inputs) {
         visit_root(input, [&](Value root) {
           const int32_t work = nodes_.work_of[static_cast<size_t>(root.node)];
@@ -238,6 +241,7 @@ class Fuser {
             outer_readers_.push_back({root, static_cast<int32_t>(i)});
             return;
           }
+          is_forward_[i] = is_forward_[i] && is_forward_work(work);
           std::vector<int32_t>& list = readers_[static_cast<size_t>(work)];
           if (list.empty() || list.back() != static_cast<int32_t>(i))
             list.push_back(static_cast<int32_t>(i));
@@ -336,9 +340,76 @@ class Fuser {
     const auto reads = std::count_if(found->loads.begin(), found->loads.end(),
                                      [&](const Load& load) { return load.value == shared; });
     if (shared.node >= 0 && reads != 1) return false;
+    if (keeps_more(a, b, works, kernel)) return false;
     joins_.emplace_back(order_->members(a)[0], order_->members(b)[0]);
     kernels_[static_cast<size_t>(order_->merge())] = std::move(kernel);
     return true;
+  }
+
+  // ---- What stays in memory
+
+  bool is_forward_work(int32_t work) const { return is_forward_[static_cast<size_t>(work)]; }
+  bool has_forward(int32_t cluster) const {
+    const std::vector<int32_t>& works = order_->members(cluster);
+    return std::any_of(works.begin(), works.end(),
+                       [&](int32_t work) { return is_forward_work(work); });
+  }
+
+  // Calls visit(work) for every work that a cluster reads.
+  template <class Visit>
+  void for_each_read(std::span<const int32_t> works, Visit visit) const {
+    for (const int32_t work : works) {
+      for (const Value input : node(works_[static_cast<size_t>(work)]).inputs) {
+        visit_root(input, [&](Value root) {
+          const int32_t read = nodes_.work_of[static_cast<size_t>(root.node)];
+          if (read >= 0) visit(read);
+        });
+      }
+    }
+  }
+
+  // Whether a cluster is of a gradient, and yet could run before any gradient is there: it reads
+  // the forward pass alone.
+  bool is_early_gradient(int32_t cluster) const {
+    if (has_forward(cluster)) return false;
+    bool early = true;
+    for_each_read(order_->members(cluster), [&](int32_t read) {
+      early &= is_forward_work(read) || order_->owner(read) == cluster;
+    });
+    return early;
+  }
+
+  // The bytes in memory behind a kernel, which stands where the last of its clusters does: its
+  // results, and what it reads that later ones read, too.
+  int64_t bytes_behind(std::span<const int32_t> works, const Kernel& kernel, int32_t last) const {
+    int64_t bytes = 0;
+    for (const Value result : kernel.results) bytes += bytes_of(graph_.type(result));
+    std::vector<int32_t> reads;
+    for_each_read(works, [&](int32_t read) { reads.push_back(read); });
+    std::sort(reads.begin(), reads.end());
+    reads.erase(std::unique(reads.begin(), reads.end()), reads.end());
+    for (const int32_t read : reads) {
+      if (std::binary_search(works.begin(), works.end(), read)) continue;
+      const std::vector<int32_t>& readers = readers_[static_cast<size_t>(read)];
+      const bool read_later = std::any_of(readers.begin(), readers.end(), [&](int32_t reader) {
+        return !std::binary_search(works.begin(), works.end(), reader) &&
+               order_->is_before(last, order_->owner(reader));
+      });
+      if (read_later) bytes += bytes_of(node(works_[static_cast<size_t>(read)]).results[0]);
+    }
+    return bytes;
+  }
+
+  // Whether a kernel of both would compute in the forward pass what a gradient can compute later
+  // from values that stay anyway, and so keep more until then.
+  bool keeps_more(int32_t a, int32_t b, std::span<const int32_t> works, const Kernel& both) const {
+    const bool a_early = is_early_gradient(a);
+    if (a_early == is_early_gradient(b)) return false;
+    const int32_t forward = a_early ? b : a;
+    if (!has_forward(forward)) return false;
+    const int64_t alone =
+        bytes_behind(order_->members(forward), kernels_[static_cast<size_t>(forward)], forward);
+    return bytes_behind(works, both, order_->is_before(a, b) ? b : a) > alone + alone / kLittle;
   }
 
   // ---- In order of bytes
@@ -526,7 +597,8 @@ class Fuser {
   const GroupLimits& limits_;
   NodeTables& nodes_;
   Scheduler& scheduler_;
-  std::vector<int32_t> works_;  // Nodes.
+  std::vector<int32_t> works_;    // Nodes.
+  std::vector<bool> is_forward_;  // By work: no gradient, nor computed from one.
   std::vector<std::vector<int32_t>> readers_;
   std::vector<bool> escapes_;   // Results of the region, seen through views or not.
   std::vector<bool> is_given_;  // Results of the region as they are.

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
-#include <map>
 #include <queue>
 #include <unordered_map>
 #include <unordered_set>

@@ -41,8 +41,12 @@ Residuals::Residuals(const Graph& graph, RegionId region, std::vector<bool> is_f
     if (is_forward_[static_cast<size_t>(number)]) continue;
     for (const Value input : graph.nodes[static_cast<size_t>(number)].inputs) need(input);
   }
-  for (const Value result : all.results) need(result);
+  for (const Value result : all.results) {
+    need(result);
+    if (has(result)) firm_.insert(key(result));  // It is there anyway.
+  }
   drop_what_others_give();
+  keep_narrower();
 }
 
 // What is read, through views too, by an op that is no loop over elements.
@@ -84,7 +88,55 @@ void Residuals::drop_what_others_give() {
     kept_.erase(key(value));
     if (!is_free(value)) kept_.insert(key(value));
   }
-  std::erase_if(list_, [&](Value value) { return !has(value); });
+  std::set<Key> listed;
+  std::erase_if(list_,
+                [&](Value value) { return !has(value) || !listed.insert(key(value)).second; });
+}
+
+int64_t Residuals::bytes(Value value) const {
+  const TensorType& type = graph_.type(value);
+  return type.shape.is_open() ? 0 : type.shape.size() * size_of(type.dtype);
+}
+
+// Goes back from a value by element, the latest first, until one large value is left that has fewer
+// bytes. Those that were met on the way and have a quarter of the elements or less come behind it.
+std::vector<Value> Residuals::narrower(Value kept) const {
+  const auto is_large = [&](Value value) {
+    return 4 * bytes(value) * size_of(graph_.type(kept).dtype) >
+           bytes(kept) * size_of(graph_.type(value).dtype);
+  };
+  std::set<Key> large = {key(kept)}, small;
+  for (int steps = 0; steps <= kDeepest && !large.empty();) {
+    const Value value{large.rbegin()->first, large.rbegin()->second};
+    const Node& node = graph_.node(value);
+    const bool again = is_made_again(node);
+    if (large.size() == 1 && !again && bytes(value) < bytes(kept)) {
+      std::vector<Value> found = {value};
+      for (const Key& each : small) found.push_back({each.first, each.second});
+      return found;
+    }
+    if (parameters_.contains(value.node) || node.op == nullptr) break;
+    if (!again && node.op->family != Family::pointwise) break;
+    if (!again) ++steps;
+    large.erase(key(value));
+    for (const Value input : node.inputs) (is_large(input) ? large : small).insert(key(input));
+  }
+  return {};
+}
+
+void Residuals::keep_narrower() {
+  const std::vector<Value> kept = list_;
+  for (auto each = kept.rbegin(); each != kept.rend(); ++each) {
+    if (firm_.contains(key(*each))) continue;
+    const std::vector<Value> others = narrower(*each);
+    int64_t cost = 0;
+    for (const Value other : others)
+      if (!has(other) && !parameters_.contains(other.node)) cost += bytes(other);
+    if (others.empty() || cost >= bytes(*each)) continue;
+    kept_.erase(key(*each));
+    for (const Value other : others) need(other);
+  }
+  drop_what_others_give();
 }
 
 bool Residuals::is_free(Value value) const {

@@ -15,7 +15,8 @@ std::vector<bool> forward_nodes(const Graph& graph, const Region& region);
 
 // Of a region that has both: the values of the way there that the gradient takes. It makes the rest
 // again: views, literals and draws always, and what is computed by element from what is there
-// anyway.
+// anyway. Of a value that was computed by element from one in fewer bytes, as composites in f32
+// from 16-bit floats, that one is taken.
 class Residuals {
  public:
   // `anywhere`: what is made again may be a step of its own. Else it is part of the kernel that
@@ -36,6 +37,9 @@ class Residuals {
   void keep(Value value);
   void need(Value value);
   void drop_what_others_give();
+  void keep_narrower();
+  std::vector<Value> narrower(Value kept) const;
+  int64_t bytes(Value value) const;
   bool is_free(Value value) const;
   bool is_made(Value value, int depth, std::set<Key>& read) const;
 
