@@ -326,6 +326,41 @@ std::shared_ptr<FunctionTrace> trace_again(const TraceableFunction& function,
   return trace_function(function, trace.input, kept, options, call);
 }
 
+namespace {
+
+std::vector<Tensor> captures_of(const FunctionTrace& trace) {
+  std::vector<Tensor> list;
+  for (const Trace::Parameter& parameter : trace.traced.parameters)
+    if (parameter.capture.has_value()) list.push_back(parameter.capture);
+  return list;
+}
+
+std::string shown(const Tensor& tensor) {
+  constexpr int64_t few = 8;
+  const bool is_short = tensor.rank() <= 1 && tensor.size() <= few;
+  const Source at = TensorState::of(tensor)->at;
+  return cat(TensorType{tensor.dtype(), tensor.shape()}, is_short ? cat(" ", tensor) : "",
+             at.known() ? cat(" of ", at.text()) : "");
+}
+
+// Tensors are compared by their elements: one that the function makes itself is another tensor in
+// each trace.
+std::string changed_captures(const FunctionTrace& trace, const FunctionTrace& again) {
+  const std::vector<Tensor> was = captures_of(trace), is = captures_of(again);
+  std::string changed;
+  for (size_t i = 0; i < std::min(was.size(), is.size()); ++i) {
+    if (identical(was[i], is[i])) continue;
+    changed += cat("the captured Tensor ", shown(was[i]), " was frozen into the program, and is ",
+                   shown(is[i]), " now\n");
+  }
+  if (changed.empty() && was.size() != is.size())
+    changed =
+        "the function was traced differently this time: it captures another number of Tensors\n";
+  return changed;
+}
+
+}  // namespace
+
 std::string changes_of(const TraceableFunction& function, const FunctionTrace& trace, Source call) {
   const std::shared_ptr<FunctionTrace> again = trace_again(function, trace, call);
   const std::vector<NumberMet>&was = trace.traced.numbers, &is = again->traced.numbers;
@@ -342,6 +377,7 @@ std::string changes_of(const TraceableFunction& function, const FunctionTrace& t
                      is[i].value, " now\n");
     }
   }
+  changed += changed_captures(trace, *again);
   if (changed.empty() && (was.size() != is.size() ||
                           trace.traced.graph.nodes.size() != again->traced.graph.nodes.size()))
     changed = "the function does other things now: it has another number of operations\n";

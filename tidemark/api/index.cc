@@ -122,7 +122,10 @@ Run open_slice(const Slice& slice, Dim size, Source at) {
   if (slice.step == 0 || slice.step < -INT32_MAX || slice.step > INT32_MAX)
     return plain_slice(slice, size, at);
   const auto clamp = [&](int64_t bound) {
-    const Dim plain = bound < 0 ? size + bound : Dim(bound);
+    // Further than any size, and near enough that a size can be added.
+    constexpr int64_t far = int64_t{1} << 60;
+    const int64_t near = std::clamp(bound, -far, far);
+    const Dim plain = near < 0 ? size + near : Dim(near);
     return is_less(plain, 0) ? Dim(0) : is_less(size, plain) ? size : plain;
   };
   if (slice.step < 0) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tidemark/ops/contract.h"
+#include "tidemark/ops/indexing.h"
 #include "tidemark/ops/program.h"
 #include "tidemark/ops/structure.h"
 
@@ -167,7 +168,7 @@ class Lifting {
     const Family family = inner.op->family;
     const bool known = family == Family::pointwise || family == Family::reduce ||
                        family == Family::row || family == Family::view || family == Family::piece ||
-                       family == Family::scan || inner.op->self == &ops::matmul;
+                       inner.op->self == &ops::cumsum || inner.op->self == &ops::matmul;
     if (!known) refuse(inner);
     Attrs attrs;
     Attrs::Reader read = inner.attrs.read();

@@ -316,7 +316,7 @@ TensorType infer_pad(const InferContext& context) {
   for (int64_t axis = 0; axis < type.shape.rank(); ++axis) {
     const auto i = static_cast<size_t>(axis);
     const Dim size = type.shape[axis];
-    const Dim padded = Dim(low[i]) + high[i] + size;
+    const Dim padded = Dim(low[i]) + Dim(high[i]) + size;
     type.shape.set(axis, inside[i] == 0 ? padded : padded + larger(0, size - 1) * inside[i]);
   }
   return type;

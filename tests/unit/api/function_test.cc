@@ -192,6 +192,47 @@ TEST(Function, FindsCapturedStateThatChanged) {
       << f.report();
 }
 
+TEST(Function, FindsCapturedTensorsThatWereAssignedAnew) {
+  td::Tensor c = td::ones({2}), big = td::zeros({3, 4});
+  const auto f = td::function(
+      [&](const td::Tensor& x) {
+        const td::Tensor own = td::constant({1, 2}, td::f32);  // Another tensor in each trace.
+        return x * own + c + td::sum(big);
+      },
+      {.name = "f"});
+  const td::Tensor x = td::zeros({2});
+  f(x);
+  EXPECT_EQ(f.check_captures(), "");
+  c = td::ones({2});  // The same elements.
+  EXPECT_EQ(f.check_captures(), "");
+  c = td::full({2}, 10.0f);
+  std::string changed = f.check_captures();
+  EXPECT_EQ(changed.find("the captured Tensor f32[2] [1. 1.] of function_test.cc:"), 0U) << changed;
+  EXPECT_NE(changed.find(" was frozen into the program, and is f32[2] [10. 10.] of "
+                         "function_test.cc:"),
+            std::string::npos)
+      << changed;
+  c = td::ones({2});
+  big = td::zeros({5, 4});
+  changed = f.check_captures();
+  EXPECT_EQ(changed.find("the captured Tensor f32[3, 4] of function_test.cc:"), 0U) << changed;
+}
+
+TEST(Function, WarnsOfCapturedTensorsByItself) {
+  std::vector<std::string> warnings;
+  td::on_warning([&](std::string_view text, td::Source) { warnings.emplace_back(text); });
+  td::Tensor c = td::ones({2});
+  const auto f = td::function([&](const td::Tensor& x) { return x + c; },
+                              {.name = "f", .check_captures = true});
+  f(td::zeros({2}));
+  c = td::full({2}, 10.0f);
+  f(td::zeros({2}));
+  td::on_warning({});
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_EQ(warnings[0].find("function \"f\" has captured state that changed:\n"), 0U)
+      << warnings[0];
+}
+
 TEST(Function, WarnsOfCapturedStateByItself) {
   std::vector<std::string> warnings;
   td::on_warning([&](std::string_view text, td::Source) { warnings.emplace_back(text); });
