@@ -5,8 +5,8 @@
 #   tidemark_llvm                   interface target: headers (SYSTEM) and static archives; link PRIVATE
 #   tidemark_llvm_sources(FILE...)  adds sources that include llvm/...; they build apart from the rest
 #   tidemark_llvm_part(OUT)         one object file: those sources and the LLVM they use, only
-#                                   tidemark symbols global. It is what makes the static library link
-#                                   on a machine without LLVM.
+#                                   tidemark symbols global, its allocations sent to functions of ours.
+#                                   It is what makes the static library link on a machine without LLVM.
 find_program(LLVM_CONFIG NAMES llvm-config-19 REQUIRED)
 find_program(GNU_LD NAMES ld.bfd REQUIRED)
 execute_process(COMMAND ${LLVM_CONFIG} --bindir OUTPUT_VARIABLE llvm_bin OUTPUT_STRIP_TRAILING_WHITESPACE
@@ -47,11 +47,12 @@ endfunction()
 function(tidemark_llvm_part out)
   set(part ${CMAKE_CURRENT_BINARY_DIR}/llvm_part.o)
   set(script ${PROJECT_SOURCE_DIR}/cmake/llvm_part.sh)
+  set(allocators ${PROJECT_SOURCE_DIR}/cmake/llvm_allocators.txt)
   add_custom_command(
     OUTPUT ${part}
-    COMMAND bash ${script} ${llvm_bin} ${GNU_LD} ${tidemark_symbols} ${part}
+    COMMAND bash ${script} ${llvm_bin} ${GNU_LD} ${tidemark_symbols} ${allocators} ${part}
             $<TARGET_OBJECTS:tidemark_llvm_objects> ${llvm_archives} ${TIDEMARK_ZLIB} ${TIDEMARK_ZSTD}
-    DEPENDS ${script} ${tidemark_symbols} $<TARGET_OBJECTS:tidemark_llvm_objects>
+    DEPENDS ${script} ${tidemark_symbols} ${allocators} $<TARGET_OBJECTS:tidemark_llvm_objects>
     COMMENT "Joining LLVM and the sources that use it into one object"
     COMMAND_EXPAND_LISTS VERBATIM)
   set_source_files_properties(${part} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)

@@ -26,18 +26,21 @@ device::fault::Site pool_site(FaultSite site) {
   return site == FaultSite::pool ? device::fault::Site::pool : device::fault::Site::mapping;
 }
 
+bool is_heap(FaultSite site) {
+  return site == FaultSite::heap || site == FaultSite::heap_from_then_on;
+}
+
 // Counted from 1 on.
 void arm(FaultSite site, int64_t number) {
-  if (site == FaultSite::heap)
-    fail_heap_allocation(number);
+  if (is_heap(site))
+    fail_heap_allocation(number, site == FaultSite::heap_from_then_on);
   else
     device::fault::arm(pool_site(site), number - 1);
 }
 
 // Whether the failure asked for has happened.
 bool disarm(FaultSite site) {
-  return site == FaultSite::heap ? !heap_failure_is_pending()
-                                 : !device::fault::disarm(pool_site(site));
+  return is_heap(site) ? !heap_failure_is_pending() : !device::fault::disarm(pool_site(site));
 }
 
 // ---- what is tried now, for a process that dies of it -------------------------------------------
@@ -142,12 +145,12 @@ class Injection {
     const int64_t at_heap = heap_allocations() - before;
     const int64_t left = device::fault::detail::countdown[static_cast<int>(pool_site(site_))];
     disarm(site_);
-    return site_ == FaultSite::heap ? at_heap : kNever - left;
+    return is_heap(site_) ? at_heap : kNever - left;
   }
 
   // All where all are asked for; else the first few, and then about so many over the rest.
   int64_t step(int64_t number) const {
-    constexpr int64_t kFirst = 16, kSample = 32;
+    constexpr int64_t kFirst = 12, kSample = 20;
     if (full_counts() || number < kFirst) return 1;
     return std::max<int64_t>(1, counts_.allocations / kSample);
   }
@@ -190,6 +193,8 @@ const char* name(FaultSite site) {
   switch (site) {
     case FaultSite::heap:
       return "heap";
+    case FaultSite::heap_from_then_on:
+      return "heap, and each after it,";
     case FaultSite::pool:
       return "pool";
     case FaultSite::mapping:
@@ -223,7 +228,9 @@ FaultCounts expect_survives(const FaultyOperation& operation) {
 
 std::string bits(const Tensor& tensor) {
   const Tensor dense = detail::dense(tensor, Source::here());
-  std::string text = cat(tensor.dtype(), tensor.shape(), ' ');
+  std::string text = name(tensor.dtype());
+  for (const Dim size : tensor.shape()) text += ' ' + std::to_string(int64_t{size});
+  text += '\n';
   const ArrayRef& array = detail::TensorState::of(dense)->array;
   return text.append(reinterpret_cast<const char*>(array.data),
                      static_cast<size_t>(array.size() * size_of(array.dtype)));

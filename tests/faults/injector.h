@@ -16,9 +16,9 @@
 
 namespace tidemark::testing {
 
-// Where an allocation fails: malloc and operator new; the pool that tensors' bytes come from; pages
-// asked of the system.
-enum class FaultSite : uint8_t { heap, pool, mapping };
+// Where an allocation fails: malloc and operator new, once or from then on; the pool that tensors'
+// bytes come from; pages asked of the system.
+enum class FaultSite : uint8_t { heap, heap_from_then_on, pool, mapping };
 const char* name(FaultSite site);
 
 struct FaultyOperation {
@@ -43,7 +43,7 @@ std::string text(const FaultCounts& counts);
 // Reports with gtest each allocation after which something is wrong. A crash, an abort or a hang
 // ends the process with a line on stderr that names the operation and the allocation.
 FaultCounts expect_survives(const FaultyOperation& operation, FaultSite site);
-// At every site.
+// At every site where one allocation fails.
 FaultCounts expect_survives(const FaultyOperation& operation);
 
 // The tensor's type and bytes: equal texts, equal bits.

@@ -12,11 +12,16 @@ std::atomic<int64_t> live_bytes{0};
 std::atomic<int64_t> live_blocks{0};
 std::atomic<int64_t> asked{0};
 std::atomic<int64_t> until_failure{0};  // 0: none is to fail.
+std::atomic<bool> stays_empty{false};   // Once one has failed, all do.
+std::atomic<bool> empty{false};
 
 bool fails() {
   asked.fetch_add(1, std::memory_order_relaxed);
+  if (empty.load(std::memory_order_relaxed)) return true;
   const int64_t left = until_failure.load(std::memory_order_relaxed);
-  return left > 0 && until_failure.fetch_sub(1, std::memory_order_relaxed) == 1;
+  if (left <= 0 || until_failure.fetch_sub(1, std::memory_order_relaxed) != 1) return false;
+  empty.store(stays_empty.load());
+  return true;
 }
 
 // In front of every block. The C library may grant a few bytes more than asked for, depending on
@@ -86,7 +91,13 @@ namespace tidemark::testing {
 int64_t live_heap_bytes() { return live_bytes.load(); }
 int64_t live_heap_blocks() { return live_blocks.load(); }
 int64_t heap_allocations() { return asked.load(); }
-void fail_heap_allocation(int64_t number) { until_failure.store(number); }
-bool heap_failure_is_pending() { return until_failure.exchange(0) > 0; }
+void fail_heap_allocation(int64_t number, bool and_all_after) {
+  stays_empty.store(and_all_after);
+  until_failure.store(number);
+}
+bool heap_failure_is_pending() {
+  empty.store(false);
+  return until_failure.exchange(0) > 0;
+}
 
 }  // namespace tidemark::testing

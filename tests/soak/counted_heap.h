@@ -13,9 +13,10 @@ int64_t live_heap_blocks();
 // Allocations asked for since the process began, by all threads, those that failed included.
 int64_t heap_allocations();
 
-// The allocation with this number, counted from 1 on, over all threads, fails once; 0: none does.
-void fail_heap_allocation(int64_t number);
-// True where the failure asked for has not happened; then it will not any more.
+// The allocation with this number, counted from 1 on, over all threads, fails; 0: none does. Those
+// after it are granted again, or fail as well.
+void fail_heap_allocation(int64_t number, bool and_all_after = false);
+// Ends that. True where the failure asked for has not happened.
 bool heap_failure_is_pending();
 
 }  // namespace tidemark::testing

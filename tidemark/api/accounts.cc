@@ -30,8 +30,9 @@ struct Lines {
   size_t number(Source at) {
     for (size_t i = 0; i < keys.size(); ++i)
       if (keys[i]->line == at.line && keys[i]->file == (at.known() ? at.file : "")) return i;
-    keys.push_back(std::make_unique<LineKey>());
-    if (at.known()) *keys.back() = {at.file, at.function, at.line};
+    auto key = std::make_unique<LineKey>();
+    if (at.known()) *key = {at.file, at.function, at.line};
+    keys.push_back(std::move(key));
     return keys.size() - 1;
   }
   Source at(size_t number) const {
@@ -47,7 +48,20 @@ struct Lines {
 struct AllFunctions {
   Mutex lock;
   Lines lines;
-  std::vector<FunctionLine> accounts;
+  std::vector<FunctionLine> accounts;  // As many as lines, always.
+
+  // The first to be made there gives the name: those of an optimizer called in it come later.
+  size_t line_of(Source at, const std::string& name) {
+    // Before the line has a number: then nothing fails.
+    if (accounts.size() == accounts.capacity()) accounts.reserve(2 * accounts.size() + 16);
+    FunctionLine line;
+    line.name = name;
+    const size_t number = lines.number(at);
+    if (number < accounts.size()) return number;
+    line.at = lines.at(number);
+    accounts.push_back(std::move(line));
+    return number;
+  }
 
   static AllFunctions& get() {
     static constinit MadeOnce<AllFunctions> made;
@@ -88,13 +102,7 @@ void read_function_lines(std::vector<FunctionSums>& by_number) {
 FunctionAccount::FunctionAccount(const std::string& name, Source at, Bytes limit) {
   AllFunctions& all = AllFunctions::get();
   const std::lock_guard guard(all.lock);
-  line_ = all.lines.number(at.resolve());
-  // The first to be made there gives the name: those of an optimizer called in it come later.
-  if (line_ == all.accounts.size()) {
-    FunctionLine& line = all.accounts.emplace_back();
-    line.at = all.lines.at(line_);
-    line.name = name;
-  }
+  line_ = all.line_of(at.resolve(), name);
   now_.functions = 1;
   now_.limit_bytes = limit.count;
   add(now_, 1);

@@ -4,6 +4,7 @@
 
 #include <any>
 #include <concepts>
+#include <optional>
 #include <span>
 #include <string>
 #include <tuple>
@@ -30,6 +31,15 @@ ArgumentStructure structure_of(const std::tuple<T...>& all) {
   using All = std::tuple<T...>;
   ArgumentStructure structure;
   structure.from = &all;
+  structure.key = [](const void* from) {
+    std::string key;
+    const auto rest = [&key](const auto& part, const Path& path) { add_key_line(part, path, key); };
+    walk_arguments(*static_cast<const All*>(from), pass_over, rest);
+    return key;
+  };
+  structure.is_like = [](const void* from, const std::any& copy) {
+    return are_alike(*static_cast<const All*>(from), *std::any_cast<All>(&copy));
+  };
   structure.copy = [](const void* from) { return std::any(*static_cast<const All*>(from)); };
   structure.paths = [](const void* from) {
     std::vector<std::string> paths;
@@ -45,6 +55,7 @@ ArgumentStructure structure_of(const std::tuple<T...>& all) {
 template <class... T>
 Arguments take_arguments(std::tuple<T...>& all) {
   Arguments taken;
+  taken.leaves.reserve(8);
   const auto leaf = [&taken]<class Leaf>(Leaf& part, const Path&) {
     Argument& argument = taken.leaves.emplace_back();
     if constexpr (std::is_same_v<Leaf, Dim>) {
@@ -55,10 +66,7 @@ Arguments take_arguments(std::tuple<T...>& all) {
       argument.donated = true;
     }
   };
-  const auto rest = [&taken](const auto& part, const Path& path) {
-    add_key_line(part, path, taken.key);
-  };
-  walk_arguments(all, leaf, rest);
+  walk_arguments(all, leaf, pass_over);
   taken.from = structure_of(all);
   return taken;
 }
@@ -102,20 +110,33 @@ TraceResult take_result(R result) {
   return taken;
 }
 
-// The result of a call, which is used up.
+// Where the result of a call goes. It is made before the call runs, and gets its tensors after:
+// nothing can fail once a Variable has changed.
 template <class R>
-R give_result(CallResult&& called) {
-  if constexpr (std::is_same_v<R, Tensor>) {
-    return std::move(called.leaves[0]);
-  } else if constexpr (!std::is_void_v<R>) {
-    R result = std::any_cast<const R&>(*called.structure);
-    Tensor* next = called.leaves.begin();
-    for_each_leaf(result, [&next]<class Leaf>(Leaf& leaf, const Path&) {
-      if constexpr (std::is_same_v<Leaf, Tensor>) leaf = std::move(*next++);
-    });
-    return result;
+class ResultRoom {
+ public:
+  void operator()(const std::any& structure) {
+    if constexpr (kHasStructure) result_.emplace(std::any_cast<const R&>(structure));
   }
-}
+  // Uses up the leaves.
+  R fill(CallResult leaves) {
+    if constexpr (std::is_same_v<R, Tensor>) {
+      return std::move(leaves[0]);
+    } else if constexpr (kHasStructure) {
+      Tensor* next = leaves.data();
+      for_each_leaf(*result_, [&next]<class Leaf>(Leaf& leaf, const Path&) {
+        if constexpr (std::is_same_v<Leaf, Tensor>) leaf = std::move(*next++);
+      });
+      return *std::move(result_);
+    }
+  }
+
+ private:
+  static constexpr bool kHasStructure = !std::is_same_v<R, Tensor> && !std::is_void_v<R>;
+  std::conditional_t<kHasStructure, std::optional<std::conditional_t<std::is_void_v<R>, Tensor, R>>,
+                     std::tuple<>>
+      result_;
+};
 
 // Runs the user's function on its arguments, each passed as it declares them.
 template <class R, class... A, class F>

@@ -63,6 +63,11 @@ Dim size_at(const LeafTypes& leaves, SizePlace place) {
   return place.axis < 0 ? leaf.size : leaf.type.shape[place.axis];
 }
 
+Dim size_at(std::span<const Argument> leaves, SizePlace place) {
+  const Argument& leaf = leaves[static_cast<size_t>(place.leaf)];
+  return place.axis < 0 ? leaf.size : TensorState::of(leaf.tensor)->array.shape[place.axis];
+}
+
 void set_size(LeafTypes& leaves, SizePlace place, Dim size) {
   LeafType& leaf = leaves[static_cast<size_t>(place.leaf)];
   if (place.axis < 0)

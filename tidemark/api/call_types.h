@@ -35,6 +35,8 @@ struct SizePlace {
 };
 using LeafTypes = std::vector<LeafType>;
 Dim size_at(const LeafTypes& leaves, SizePlace place);
+// The same of a call, whose leaf is a tensor with bytes or a Dim.
+Dim size_at(std::span<const Argument> leaves, SizePlace place);
 void set_size(LeafTypes& leaves, SizePlace place, Dim size);
 // Every place of these leaves.
 std::vector<SizePlace> places_of(const LeafTypes& leaves);

@@ -129,7 +129,8 @@ class Function<R(A...)> {
 
   Result operator()(std::remove_cvref_t<A>... arguments, Source at = Source::here()) const {
     All all(std::move(arguments)...);
-    return detail::give_result<Result>(core_->call(detail::take_arguments(all), at));
+    detail::ResultRoom<Result> room;
+    return room.fill(core_->call(detail::take_arguments(all), room, at));
   }
   // What a call with such arguments needs. Nothing runs and nothing is allocated; tensors may be
   // given by their types alone, td::spec({64, 784}), and then sizes may be open.
@@ -147,18 +148,19 @@ class Function<R(A...)> {
   // A measured run: std::pair{result, Profile}, or the Profile alone where there is no result.
   auto profile(std::remove_cvref_t<A>... arguments, Source at = Source::here()) const {
     All all(std::move(arguments)...);
-    auto [called, profile] = core_->profile(detail::take_arguments(all), at);
+    detail::ResultRoom<Result> room;
+    auto [called, profile] = core_->profile(detail::take_arguments(all), room, at);
     if constexpr (std::is_void_v<R>)
       return std::move(profile);
     else
-      return std::pair<Result, Profile>(detail::give_result<Result>(std::move(called)),
-                                        std::move(profile));
+      return std::pair<Result, Profile>(room.fill(std::move(called)), std::move(profile));
   }
   // In memory of the caller, plan.arena() bytes of it. The results lie there too.
   Result run_in(const Plan& plan, std::span<std::byte> arena, std::remove_cvref_t<A>... arguments,
                 Source at = Source::here()) const {
     All all(std::move(arguments)...);
-    return detail::give_result<Result>(core_->run_in(plan, arena, detail::take_arguments(all), at));
+    detail::ResultRoom<Result> room;
+    return room.fill(core_->run_in(plan, arena, detail::take_arguments(all), room, at));
   }
 
   CacheInfo cache_info() const { return core_->cache_info(); }

@@ -29,16 +29,11 @@ FunctionCore::~FunctionCore() = default;
 // ---- calls --------------------------------------------------------------------------------------
 
 // Inside another trace the function is written out where it is called.
-CallResult FunctionCore::inlined(const Arguments& arguments, Source at) const {
+CallResult FunctionCore::inlined(const Arguments& arguments, ResultMaker make, Source at) const {
   const TracingNow now(function_, at);
-  const auto structure = std::make_shared<std::any>();
   TraceResult result = function_.body(arguments.leaves, arguments.structure());
-  *structure = std::move(result.structure);
-  CallResult called;
-  for (Tensor& leaf : result.leaves) called.leaves.push_back(std::move(leaf));
-  called.structure = structure.get();
-  called.owner = structure;
-  return called;
+  make(result.structure);
+  return {std::move_iterator(result.leaves.begin()), std::move_iterator(result.leaves.end())};
 }
 
 void FunctionCore::check_captures_sometimes(const FunctionTrace& trace, Source at) const {
@@ -51,20 +46,19 @@ void FunctionCore::check_captures_sometimes(const FunctionTrace& trace, Source a
        at);
 }
 
-CallResult FunctionCore::call(const Arguments& arguments, Source at) const {
-  if (tracing()) return inlined(arguments, at);
+CallResult FunctionCore::call(const Arguments& arguments, ResultMaker make, Source at) const {
+  if (tracing()) return inlined(arguments, make, at);
   if (taping()) [[unlikely]] {
     const FoundTrace found = cache_->trace_for(arguments, at);
-    if (auto recorded = recorded_call(function_, found.trace, found.sizes, arguments, at))
+    if (auto recorded = recorded_call(function_, found.trace, found.sizes, arguments, make, at))
       return std::move(*recorded);
   }
-  std::shared_ptr<const ReadyFunction> ready = cache_->ready_for(arguments, at);
+  const std::shared_ptr<const ReadyFunction> ready = cache_->ready_for(arguments, at);
   const FunctionTrace& trace = *ready->trace;
   if (function_.options.check_captures) check_captures_sometimes(trace, at);
   RunOptions options;
   options.function = &function_.options;
-  auto results = run_function(trace.traced, *ready->compiled, arguments.leaves, options, at);
-  return trace.give(std::move(ready), std::move(results));
+  return trace.run(*ready->compiled, arguments, options, make, at);
 }
 
 Plan FunctionCore::plan(const Arguments& arguments, const PlanOptions& options, Source at) const {
@@ -98,7 +92,8 @@ void refuse_under_tape(const char* what, const FunctionTrace& trace, const Argum
 
 }  // namespace
 
-std::pair<CallResult, Profile> FunctionCore::profile(const Arguments& arguments, Source at) const {
+std::pair<CallResult, Profile> FunctionCore::profile(const Arguments& arguments, ResultMaker make,
+                                                     Source at) const {
   const FoundTrace found = cache_->trace_for(arguments, at);
   const FunctionTrace& trace = *found.trace;
   refuse_under_tape("profile", trace, arguments, at);
@@ -111,13 +106,12 @@ std::pair<CallResult, Profile> FunctionCore::profile(const Arguments& arguments,
   RunOptions options;
   options.profile = &profile;
   options.function = &function_.options;
-  CallResult called =
-      trace.give(found.trace, run_function(trace.traced, *compiled, arguments.leaves, options, at));
+  CallResult called = trace.run(*compiled, arguments, options, make, at);
   return {std::move(called), std::move(profile)};
 }
 
 CallResult FunctionCore::run_in(const Plan& plan, std::span<std::byte> arena,
-                                const Arguments& arguments, Source at) const {
+                                const Arguments& arguments, ResultMaker make, Source at) const {
   const FoundTrace found = cache_->trace_for(arguments, at);
   const FunctionTrace& trace = *found.trace;
   refuse_under_tape("run_in", trace, arguments, at);
@@ -137,8 +131,7 @@ CallResult FunctionCore::run_in(const Plan& plan, std::span<std::byte> arena,
   }
   RunOptions options;
   options.arena = arena.data();
-  return trace.give(found.trace,
-                    run_function(trace.traced, *compiled, arguments.leaves, options, at));
+  return trace.run(*compiled, arguments, options, make, at);
 }
 
 // ---- looking at it ------------------------------------------------------------------------------

@@ -14,7 +14,8 @@
 
 #include "tidemark/api/plan.h"
 #include "tidemark/api/tensor.h"
-#include "tidemark/base/inline_list.h"
+#include "tidemark/device/call_memory.h"
+#include "tidemark/device/threads.h"
 
 namespace tidemark {
 
@@ -43,6 +44,11 @@ struct Argument {
 // needs no trace never asks.
 struct ArgumentStructure {
   const void* from = nullptr;
+  // All that is not a leaf: lengths, names, static values. Readable, one line a part, each ended:
+  // "argument 1: 3 items\n". Empty for a function of tensors alone.
+  std::string (*key)(const void* from) = nullptr;
+  // Whether the key of a copy is the same.
+  bool (*is_like)(const void* from, const std::any& copy) = nullptr;
   // A copy of the arguments without their tensors, for whoever traces, now or again.
   std::any (*copy)(const void* from) = nullptr;
   // Of each leaf: "argument 0", "argument 1.image", ... For errors and reasons.
@@ -51,12 +57,11 @@ struct ArgumentStructure {
 
 // The arguments of one call.
 struct Arguments {
-  InlineList<Argument, 6> leaves;
-  // All that is not a leaf: lengths, names, static values. Readable, one line a part, each ended:
-  // "argument 1: 3 items\n". Empty for a function of tensors alone.
-  std::string key;
+  device::CallList<Argument> leaves;
   ArgumentStructure from;
 
+  std::string key() const { return from.key(from.from); }
+  bool is_like(const std::any& copy) const { return from.is_like(from.from, copy); }
   std::any structure() const { return from.copy(from.from); }
   std::vector<std::string> paths() const { return from.paths(from.from); }
   std::string path(size_t leaf) const { return paths()[leaf]; }
@@ -73,11 +78,9 @@ struct TraceResult {
 using TraceBody =
     std::function<TraceResult(std::span<const Argument> leaves, const std::any& structure)>;
 
-struct CallResult {
-  InlineList<Tensor, 4> leaves;
-  const std::any* structure = nullptr;  // Lives as long as `owner`.
-  std::shared_ptr<const void> owner;
-};
+using CallResult = device::CallList<Tensor>;  // The leaves.
+// Makes a copy of the result without its tensors, before the call changes anything.
+using ResultMaker = device::FunctionRef<void(const std::any& structure)>;
 
 // A function as whoever traces it sees it.
 struct TraceableFunction {
@@ -99,12 +102,13 @@ class FunctionCore {
   FunctionCore(const FunctionCore&) = delete;
   FunctionCore& operator=(const FunctionCore&) = delete;
 
-  CallResult call(const Arguments& arguments, Source at) const;
+  CallResult call(const Arguments& arguments, ResultMaker make, Source at) const;
   Plan plan(const Arguments& arguments, const PlanOptions& options, Source at) const;
   Bytes saved_for_gradient(const Arguments& arguments, Source at) const;
-  std::pair<CallResult, Profile> profile(const Arguments& arguments, Source at) const;
+  std::pair<CallResult, Profile> profile(const Arguments& arguments, ResultMaker make,
+                                         Source at) const;
   CallResult run_in(const Plan& plan, std::span<std::byte> arena, const Arguments& arguments,
-                    Source at) const;
+                    ResultMaker make, Source at) const;
   CacheInfo cache_info() const;
   void clear_cache() const;
   std::string report() const;
@@ -113,7 +117,7 @@ class FunctionCore {
   const std::string& name() const { return function_.options.name; }
 
  private:
-  CallResult inlined(const Arguments& arguments, Source at) const;
+  CallResult inlined(const Arguments& arguments, ResultMaker make, Source at) const;
   void check_captures_sometimes(const FunctionTrace& trace, Source at) const;
 
   TraceableFunction function_;

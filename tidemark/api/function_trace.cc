@@ -95,13 +95,19 @@ std::shared_ptr<const CompiledFunction> Programs::find_or_make(const ProgramKey&
     for (const auto& entry : placements_) bytes_ -= entry_bytes(entry);
     placements_.clear();
   }
+  // Where something fails, how things lie stays as it was: what is half placed would be another
+  // plan.
+  compile::Placements trial;
+  if (const auto known = placements_.find(but_sizes); known != placements_.end())
+    trial = known->second;
+  const std::shared_ptr<CompiledFunction> made = make(key, trial);
   const auto [placements, is_new] = placements_.try_emplace(but_sizes);
-  const int64_t placed = entry_bytes(*placements);
-  if (is_new) bytes_ += placed;
-  const std::shared_ptr<CompiledFunction> made = make(key, placements->second);
+  if (!is_new) bytes_ -= entry_bytes(*placements);
+  placements->second = std::move(trial);
+  bytes_ += entry_bytes(*placements);
   compile_ms_ += milliseconds_since(start);
   last_ = &*table_.insert_or_assign(key, Held{made, ++uses_}).first;
-  bytes_ += entry_bytes(*last_) + entry_bytes(*placements) - placed;
+  bytes_ += entry_bytes(*last_);
   drop_beyond(limit_bytes);
   return made;
 }
@@ -132,11 +138,7 @@ SizeList FunctionTrace::sizes_of(const LeafTypes& call) const {
 
 SizeList FunctionTrace::sizes_of(std::span<const Argument> call) const {
   SizeList sizes;
-  for (const SizePlace place : input.open) {
-    const Argument& leaf = call[static_cast<size_t>(place.leaf)];
-    sizes.push_back(place.axis < 0 ? leaf.size
-                                   : TensorState::of(leaf.tensor)->array.shape[place.axis]);
-  }
+  for (const SizePlace place : input.open) sizes.push_back(size_at(call, place));
   return sizes;
 }
 
@@ -168,16 +170,25 @@ std::shared_ptr<const CompiledFunction> FunctionTrace::program_for(
   return programs.find_or_make(key, limit_bytes, make);
 }
 
-CallResult FunctionTrace::give(std::shared_ptr<const void> owner,
-                               InlineList<Tensor, 4> results) const {
-  CallResult called;
-  for (size_t i = 0; i < result_leaves.size(); ++i) {
-    Tensor& leaf = called.leaves.emplace_back();
-    if (result_leaves[i] >= 0) leaf = std::move(results[static_cast<size_t>(result_leaves[i])]);
-  }
-  called.structure = &result_structure;
-  called.owner = std::move(owner);
-  return called;
+CallResult FunctionTrace::run(const CompiledFunction& compiled, const Arguments& arguments,
+                              const RunOptions& options, ResultMaker make, Source at) const {
+  make(result_structure);
+  CallResult leaves(result_leaves.size());
+  device::CallList<Tensor> results(given());
+  run_function(traced, compiled, arguments.leaves, options, results, at);
+  give(results, leaves);
+  return leaves;
+}
+
+size_t FunctionTrace::given() const {
+  return static_cast<size_t>(
+      std::count_if(result_leaves.begin(), result_leaves.end(), [](int32_t i) { return i >= 0; }));
+}
+
+void FunctionTrace::give(std::span<Tensor> results, CallResult& leaves) const {
+  for (size_t i = 0; i < result_leaves.size(); ++i)
+    if (result_leaves[i] >= 0)
+      leaves[i] = std::move(results[static_cast<size_t>(result_leaves[i])]);
 }
 
 // ---- tracing ------------------------------------------------------------------------------------

@@ -86,9 +86,13 @@ struct FunctionTrace {
   // The program for a key, compiled where it is not there.
   std::shared_ptr<const CompiledFunction> program_for(const std::shared_ptr<FunctionTrace>& self,
                                                       const ProgramKey& key, int64_t limit_bytes);
-  // What a call gives, of the results of a program.
-  // `owner` keeps the trace.
-  CallResult give(std::shared_ptr<const void> owner, InlineList<Tensor, 4> results) const;
+  // Runs one of its programs. All that the call gives is made room for before it runs.
+  CallResult run(const CompiledFunction& compiled, const Arguments& arguments,
+                 const RunOptions& options, ResultMaker make, Source at) const;
+  // How many results of a program are the caller's: Variables have the others.
+  size_t given() const;
+  // What the caller gets, of those.
+  void give(std::span<Tensor> results, CallResult& leaves) const;
 };
 
 // Held while a function is traced or written out inside another: recursion without an end is a

@@ -318,7 +318,7 @@ bool is_recorded(const FunctionTrace& trace, const Arguments& arguments, Source 
 std::optional<CallResult> recorded_call(const TraceableFunction& function,
                                         const std::shared_ptr<FunctionTrace>& trace,
                                         std::span<const int64_t> sizes, const Arguments& arguments,
-                                        Source at) {
+                                        ResultMaker make, Source at) {
   const TracedFunction& traced = trace->traced;
   const Tensors inputs = parameters_of(traced, traced.graph, arguments, at);
   std::vector<bool> wanted;
@@ -339,6 +339,10 @@ std::optional<CallResult> recorded_call(const TraceableFunction& function,
       if (comes_twice || tape_id_of(all[i]) != 0) all[i] = apart(all[i], at);
     }
   }
+  make(trace->result_structure);
+  CallResult leaves(trace->result_leaves.size());
+  Tensors given;
+  given.reserve(pair->results);
   std::vector<TapeId> ids;
   for (size_t i = 0; i < inputs.size(); ++i)
     if (wanted[i]) ids.push_back(tape_id_of(inputs[i]));
@@ -350,7 +354,6 @@ std::optional<CallResult> recorded_call(const TraceableFunction& function,
   for (const Tensor& each : all) types.push_back(type_of(each, at));
   record_pullback(std::move(ids), all, pullback_of(pair, inputs, std::move(saved), types, at), held,
                   at);
-  InlineList<Tensor, 4> given;
   for (size_t r = 0; r < pair->results; ++r) {
     const int32_t updates = traced.interface.results[r].updates;
     if (updates < 0)
@@ -358,7 +361,8 @@ std::optional<CallResult> recorded_call(const TraceableFunction& function,
     else
       write_variable(*traced.parameters[static_cast<size_t>(updates)].variable, all[r], at);
   }
-  return trace->give(trace, std::move(given));
+  trace->give(given, leaves);
+  return leaves;
 }
 
 Bytes saved_for_gradient(const TraceableFunction& function,

@@ -41,7 +41,7 @@ bool is_recorded(const FunctionTrace& trace, const Arguments& arguments, Source 
 std::optional<CallResult> recorded_call(const TraceableFunction& function,
                                         const std::shared_ptr<FunctionTrace>& trace,
                                         std::span<const int64_t> sizes, const Arguments& arguments,
-                                        Source at);
+                                        ResultMaker make, Source at);
 
 // What a tape would hold of such a call beside arguments and Variables. Nothing runs.
 Bytes saved_for_gradient(const TraceableFunction& function,

@@ -1,7 +1,9 @@
 // A value that is part of a function's key: one trace for each value, in which `if` and `for` work.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <concepts>
 #include <limits>
 #include <map>
@@ -100,6 +102,27 @@ std::string key_text_of(const T& value) {
     else
       std::apply([&](const auto&... parts) { (add(parts), ...); }, fields(value));
     return text + "}";
+  }
+}
+
+// Whether two values have the same text. May say false of numbers that are no number.
+template <class T>
+bool has_same_key(const T& a, const T& b) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return a == b && std::signbit(a) == std::signbit(b);
+  } else if constexpr (std::is_integral_v<T> || std::is_enum_v<T> || Plain<T>) {
+    return a == b;
+  } else if constexpr (is_optional<T>) {
+    return a.has_value() == b.has_value() && (!a || has_same_key(*a, *b));
+  } else if constexpr (is_list<T>) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](const auto& x, const auto& y) { return has_same_key(x, y); });
+  } else if constexpr (is_tuple<T>) {
+    return [&]<size_t... I>(std::index_sequence<I...>) {
+      return (has_same_key(std::get<I>(a), std::get<I>(b)) && ...);
+    }(std::make_index_sequence<std::tuple_size_v<T>>{});
+  } else {
+    return has_same_key(fields(a), fields(b));
   }
 }
 

@@ -147,6 +147,33 @@ void add_key_line(const T& part, const Path& path, std::string& key) {
   key += path.text() + ": " + rest_text(part) + "\n";
 }
 
+// Whether two structures of one type have the same key.
+template <class S>
+bool are_alike(const S& a, const S& b) {
+  if constexpr (is_leaf<S>) {
+    return true;
+  } else if constexpr (is_tuple<S>) {
+    return [&]<size_t... I>(std::index_sequence<I...>) {
+      return (are_alike(std::get<I>(a), std::get<I>(b)) && ...);
+    }(std::make_index_sequence<std::tuple_size_v<S>>{});
+  } else if constexpr (HasFields<S>) {
+    return are_alike(fields(a), fields(b));
+  } else if constexpr (is_list<S>) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](const auto& x, const auto& y) { return are_alike(x, y); });
+  } else if constexpr (is_optional<S>) {
+    return a.has_value() == b.has_value() && (!a || are_alike(*a, *b));
+  } else if constexpr (is_map<S>) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
+      return x.first == y.first && are_alike(x.second, y.second);
+    });
+  } else if constexpr (std::is_same_v<S, Shape> || std::is_same_v<S, DType>) {
+    return a == b;
+  } else {
+    return has_same_key(*a, *b);
+  }
+}
+
 inline constexpr auto pass_over = [](const auto&, const Path&) {};
 
 }  // namespace detail

@@ -7,8 +7,8 @@
 
 #include "tidemark/api/tensor_state.h"
 #include "tidemark/api/trace.h"
-#include "tidemark/base/inline_list.h"
 #include "tidemark/compile/eager.h"
+#include "tidemark/device/call_memory.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/ops/lower.h"
 #include "tidemark/ops/pointwise.h"
@@ -39,15 +39,29 @@ void set_contiguous(Strides& strides, const Shape& shape) {
   }
 }
 
-TensorState* place_state(device::Cell* cell, DType dtype, const Shape& shape, Source at) {
-  auto* state = new (cell->payload) TensorState;
-  state->array.data = cell->storage.data;
-  state->array.dtype = dtype;
-  state->array.shape = shape;
-  set_contiguous(state->array.strides, shape);
-  state->storage = &cell->storage;
-  state->at = at;
+// A state in a cell; the cell is given back where `fill` throws: many axes stand on the heap.
+template <class Fill>
+TensorState* new_state(device::Cell* cell, Fill fill) {
+  auto* const state = new (cell->payload) TensorState;
+  try {
+    fill(*state);
+  } catch (...) {
+    std::destroy_at(state);
+    device::release(cell->storage);
+    throw;
+  }
   return state;
+}
+
+TensorState* place_state(device::Cell* cell, DType dtype, const Shape& shape, Source at) {
+  return new_state(cell, [&](TensorState& state) {
+    state.array.data = cell->storage.data;
+    state.array.dtype = dtype;
+    state.array.shape = shape;
+    set_contiguous(state.array.strides, shape);
+    state.storage = &cell->storage;
+    state.at = at;
+  });
 }
 
 // The bytes a dense tensor takes; sizes that no memory could hold are refused by name.
@@ -140,9 +154,11 @@ void make_tensors(std::span<TensorWish> wished, Source at) {
     return;
   }
   const Source line = at.resolve();
-  InlineList<AxisList, 4> sizes;
+  device::CallList<AxisList> sizes;
+  sizes.reserve(wished.size());
   for (const TensorWish& wish : wished) sizes.push_back(sizes_of(*wish.shape));
-  InlineList<device::Wanted, 4> wanted;
+  device::CallList<device::Wanted> wanted;
+  wanted.reserve(wished.size());
   for (size_t i = 0; i < wished.size(); ++i) {
     const TensorWish& wish = wished[i];
     device::Wanted& made = wanted.emplace_back();
@@ -151,9 +167,14 @@ void make_tensors(std::span<TensorWish> wished, Source at) {
         .dtype = wish.dtype, .sizes = sizes[i], .at = line, .byte_class = wish.byte_class};
   }
   device::allocate_all({wanted.data(), wanted.size()});
-  for (size_t i = 0; i < wished.size(); ++i) {
-    wished[i].made =
-        TensorState::adopt(place_state(wanted[i].cell, wished[i].dtype, *wished[i].shape, line));
+  size_t i = 0;
+  try {
+    for (; i < wished.size(); ++i)
+      wished[i].made =
+          TensorState::adopt(place_state(wanted[i].cell, wished[i].dtype, *wished[i].shape, line));
+  } catch (...) {
+    for (++i; i < wished.size(); ++i) device::release(wanted[i].cell->storage);
+    throw;
   }
 }
 
@@ -163,8 +184,7 @@ Tensor make_view(const Tensor& base, const ArrayRef& seen, Source at) {
   // A view has no bytes of its own, but its elements must be countable.
   const int64_t bytes = bytes_of(seen.dtype, seen.shape, at);
   device::Cell* cell = device::allocate_view(*from.storage, bytes, line);
-  auto* state = new (cell->payload) TensorState;
-  state->array = seen;
+  auto* state = new_state(cell, [&](TensorState& made) { made.array = seen; });
   device::retain(*from.storage);
   state->storage = from.storage;
   state->at = line;
@@ -175,12 +195,12 @@ namespace {
 
 Tensor make_typed(const TensorType& type, TensorState::Kind kind, Source at) {
   device::Cell* cell = device::allocate(0, {.dtype = type.dtype, .at = at});
-  auto* state = new (cell->payload) TensorState;
-  state->kind = kind;
-  state->array.dtype = type.dtype;
-  state->array.shape = type.shape;
-  state->at = at;
-  return TensorState::adopt(state);
+  return TensorState::adopt(new_state(cell, [&](TensorState& state) {
+    state.kind = kind;
+    state.array.dtype = type.dtype;
+    state.array.shape = type.shape;
+    state.at = at;
+  }));
 }
 
 }  // namespace

@@ -20,12 +20,11 @@ std::shared_ptr<const ReadyFunction> TraceCache::find_last(const Arguments& argu
   if (last_ == nullptr) return nullptr;
   FunctionTrace& trace = *last_->trace;
   const TraceInput& input = trace.input;
-  if (input.training != training || input.key != arguments.key ||
+  if (input.training != training || !arguments.is_like(trace.argument_structure) ||
       !match(arguments.leaves, input.leaves, input.open))
     return nullptr;
   // Equal sizes were admitted then.
-  const ProgramKey key = program_key(trace.traced, arguments, trace.sizes_of(arguments.leaves));
-  if (!(key == last_->compiled->key)) return nullptr;
+  if (!is_key_of(last_->compiled->key, trace.traced, arguments, input.open)) return nullptr;
   ++trace.calls;
   return last_;
 }
@@ -50,7 +49,7 @@ std::shared_ptr<const ReadyFunction> TraceCache::ready_for(const Arguments& argu
 
 bool TraceCache::serves(const FunctionTrace& trace, const Call& call, SizeList& sizes) const {
   const TraceInput& input = trace.input;
-  if (input.training != call.training || input.key != call.arguments.key ||
+  if (input.training != call.training || input.key != call.key ||
       !match(call.leaves, input.leaves, input.open))
     return false;
   sizes = trace.sizes_of(call.leaves);
@@ -70,7 +69,7 @@ FoundTrace TraceCache::find_known(const Arguments& arguments, bool training) {
   const std::lock_guard guard(lock_);
   for (size_t i = 0; i < traces_.size(); ++i) {
     const TraceInput& input = traces_[i]->input;
-    if (input.training != training || input.key != arguments.key ||
+    if (input.training != training || !arguments.is_like(traces_[i]->argument_structure) ||
         !match(arguments.leaves, input.leaves, input.open))
       continue;
     SizeList sizes = traces_[i]->sizes_of(arguments.leaves);
@@ -90,7 +89,7 @@ FoundTrace TraceCache::used(size_t trace, SizeList sizes) {
 
 // A trace of the same function but for sizes.
 bool TraceCache::is_like(const FunctionTrace& trace, const Call& call) const {
-  return trace.input.training == call.training && trace.input.key == call.arguments.key &&
+  return trace.input.training == call.training && trace.input.key == call.key &&
          are_alike(trace.input.leaves, call.leaves);
 }
 
@@ -112,7 +111,7 @@ std::string TraceCache::reason_for(const Call& call) const {
   if (traces_.empty()) return made_ == 0 ? "first call" : dropped;
   const FunctionTrace& last = *traces_.front();
   const LeafTypes &was_leaves = last.input.leaves, &leaves = call.leaves;
-  const std::string& key = call.arguments.key;
+  const std::string& key = call.key;
   if (last.input.training != call.training)
     return call.training ? "evaluation became training" : "training became evaluation";
   if (last.input.key != key) return key_change(last.input.key, key);
@@ -154,7 +153,7 @@ void TraceCache::warn_of_many(const std::string& reason, Source call) {
 std::vector<SizePlace> TraceCache::to_open(const Call& call,
                                            const std::vector<SizePlace>& asked) const {
   const LeafTypes& leaves = call.leaves;
-  const std::string& key = call.arguments.key;
+  const std::string& key = call.key;
   std::vector<SizePlace> chosen = asked;
   const std::vector<TensorSpec>& signature = function_.options.input_signature;
   if (!signature.empty()) {
@@ -212,13 +211,13 @@ void TraceCache::note_read(FunctionTrace& trace) {
 FoundTrace TraceCache::trace_for(const Arguments& arguments, Source call_at) {
   const bool training = nn::is_training();
   if (FoundTrace known = find_known(arguments, training)) return known;
-  Call call{.leaves = {}, .arguments = arguments, .training = training};
+  Call call{.leaves = {}, .arguments = arguments, .key = arguments.key(), .training = training};
   for (const Argument& argument : arguments.leaves)
     call.leaves.push_back(leaf_type(argument, call_at));
   const std::vector<TensorSpec>& signature = function_.options.input_signature;
   if (!signature.empty())
     check_signature(signature, call.leaves, arguments, function_.title(), call_at);
-  TraceInput input{.leaves = {}, .open = {}, .key = arguments.key, .training = training};
+  TraceInput input{.leaves = {}, .open = {}, .key = call.key, .training = training};
   TraceOptions options;
   {
     const std::lock_guard guard(lock_);
@@ -234,19 +233,26 @@ FoundTrace TraceCache::trace_for(const Arguments& arguments, Source call_at) {
   const std::lock_guard guard(lock_);
   // Another thread may have traced the same meanwhile.
   if (FoundTrace known = find(call)) return known;
-  ++made_;
+  FoundTrace found{made, made->sizes_of(call.leaves)};
   note_read(*made);
-  traces_.insert(traces_.begin(), made);
-  last_ = nullptr;
-  warn_of_many(options.reason, call_at);
   account_.set_reason(made->reason);
+  traces_.reserve(traces_.size() + 1);
+  // From here on it is known: nothing fails before it counts.
+  traces_.insert(traces_.begin(), made);
+  ++made_;
+  last_ = nullptr;
   evict();
-  return {made, made->sizes_of(call.leaves)};
+  warn_of_many(options.reason, call_at);
+  return found;
 }
 
 std::shared_ptr<const CompiledFunction> TraceCache::program_for(const FoundTrace& found,
                                                                 const ProgramKey& key) {
-  if (auto known = found.trace->programs.find(key)) return known;
+  if (auto known = found.trace->programs.find(key)) {
+    const std::lock_guard guard(lock_);
+    if (!is_noted_) note_held();
+    return known;
+  }
   // One trace keeps programs of half of what the cache may.
   const int64_t code_before = compile::code_made_here();
   auto made = found.trace->program_for(found.trace, key, function_.options.cache_limit.count / 2);
@@ -268,7 +274,9 @@ void TraceCache::evict() {
   note_held();
 }
 
-void TraceCache::note_held() {
+// Where there is no memory to add it up, the next call does.
+void TraceCache::note_held() noexcept try {
+  is_noted_ = false;
   FunctionSums held{
       .traces = static_cast<int64_t>(traces_.size()), .traced = made_, .code_bytes = code_bytes_};
   std::set<const device::Storage*> captured;
@@ -281,6 +289,8 @@ void TraceCache::note_held() {
   held.captured = static_cast<int64_t>(captured.size());
   for (const device::Storage* storage : captured) held.captured_bytes += storage->bytes;
   account_.set(held);
+  is_noted_ = true;
+} catch (const std::bad_alloc&) {
 }
 
 std::vector<std::shared_ptr<FunctionTrace>> TraceCache::all() const {

@@ -53,6 +53,7 @@ class TraceCache {
   struct Call {
     LeafTypes leaves;
     const Arguments& arguments;
+    std::string key;
     bool training = false;
   };
   std::shared_ptr<const ReadyFunction> find_last(const Arguments& arguments, bool training) const;
@@ -68,7 +69,7 @@ class TraceCache {
   void note_read(FunctionTrace& trace);
   void warn_of_many(const std::string& reason, Source call);
   void evict();
-  void note_held();
+  void note_held() noexcept;
 
   const TraceableFunction& function_;
   mutable Mutex lock_;
@@ -77,6 +78,7 @@ class TraceCache {
   int64_t made_ = 0, evictions_ = 0, in_a_row_ = 0;
   int64_t code_bytes_ = 0;  // Of code that was made for it.
   bool warned_ = false;
+  bool is_noted_ = true;  // The account says what is held.
   // Sizes that the function reads as numbers, by key: they stay closed.
   std::map<std::pair<std::string, SizePlace>, Source> read_;
   FunctionAccount account_;

@@ -14,6 +14,7 @@
 #include "tidemark/base/lock.h"
 #include "tidemark/compile/eager.h"
 #include "tidemark/compile/pipeline.h"
+#include "tidemark/compile/workspace.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/passes/passes.h"
 #include "tidemark/run/paint.h"
@@ -74,29 +75,61 @@ bool may_use(const Argument& argument, const TensorState& state) {
 
 }  // namespace
 
-ProgramKey program_key(const TracedFunction& traced, const Arguments& arguments,
-                       std::span<const int64_t> sizes, Profile* profile) {
-  ProgramKey key;
-  key.words.push_back(num_threads());
+namespace {
+
+// What a key says of a call but for its open sizes: word(number) for each, in order.
+template <class Word>
+void for_each_word(const TracedFunction& traced, const Arguments& arguments, Word word) {
+  word(num_threads());
   for (const int32_t leaf : traced.argument_leaves) {
     const Argument& argument = arguments.leaves[static_cast<size_t>(leaf)];
     const TensorState& state = *TensorState::of(argument.tensor);
     const bool donated = !state.weak && may_use(argument, state);
-    if (profile != nullptr && donated)
-      profile->donated.push_back(arguments.path(static_cast<size_t>(leaf)));
-    else if (profile != nullptr && argument.donated && !state.weak)
-      profile->not_donated.push_back(
-          cat(arguments.path(static_cast<size_t>(leaf)), ": somebody else holds its bytes"));
     if (donated || state.kind == TensorState::Kind::spec || is_dense(state.array)) {
-      key.words.push_back(donated ? ProgramKey::donated : ProgramKey::dense);
+      word(donated ? ProgramKey::donated : ProgramKey::dense);
       continue;
     }
-    key.words.push_back(ProgramKey::strided);
-    for (const int64_t stride : state.array.strides) key.words.push_back(stride);
+    word(ProgramKey::strided);
+    for (const int64_t stride : state.array.strides) word(stride);
   }
+}
+
+void note_donations(const TracedFunction& traced, const Arguments& arguments, Profile& profile) {
+  for (const int32_t leaf : traced.argument_leaves) {
+    const auto at = static_cast<size_t>(leaf);
+    const Argument& argument = arguments.leaves[at];
+    const TensorState& state = *TensorState::of(argument.tensor);
+    if (state.weak) continue;
+    if (may_use(argument, state))
+      profile.donated.push_back(arguments.path(at));
+    else if (argument.donated)
+      profile.not_donated.push_back(cat(arguments.path(at), ": somebody else holds its bytes"));
+  }
+}
+
+}  // namespace
+
+ProgramKey program_key(const TracedFunction& traced, const Arguments& arguments,
+                       std::span<const int64_t> sizes, Profile* profile) {
+  if (profile != nullptr) note_donations(traced, arguments, *profile);
+  ProgramKey key;
+  for_each_word(traced, arguments, [&](int64_t word) { key.words.push_back(word); });
   key.sizes_at = key.words.size();
   for (const int64_t size : sizes) key.words.push_back(size);
   return key;
+}
+
+bool is_key_of(const ProgramKey& key, const TracedFunction& traced, const Arguments& arguments,
+               std::span<const SizePlace> open) {
+  size_t at = 0;
+  bool same = true;
+  const auto compare = [&](int64_t word) {
+    same = same && at < key.words.size() && key.words[at] == word;
+    ++at;
+  };
+  for_each_word(traced, arguments, compare);
+  for (const SizePlace place : open) compare(size_at(arguments.leaves, place));
+  return same && at == key.words.size();
 }
 
 namespace {
@@ -166,11 +199,13 @@ void prepare_calls(const TracedFunction& traced, CompiledFunction& compiled) {
   using Kind = CompiledFunction::Parameter::Kind;
   const Given given(traced, *compiled.program);
   size_t argument = 0;
+  int32_t variables = 0;
   for (size_t i = 0; i < traced.parameters.size(); ++i) {
     CompiledFunction::Parameter& made = compiled.parameters.emplace_back();
     if (traced.parameters[i].variable != nullptr) {
       made.kind = Kind::variable;
       made.in_place = given.is_updated[i];
+      made.variable = variables++;
     } else if (!traced.parameters[i].is_argument()) {
       made.kind = Kind::capture;
     } else {
@@ -255,8 +290,8 @@ class VariableLocks {
   Held held_ = Held::none;
 };
 
-// One call: binds what it is given to the program's registers, takes its memory, runs. Nothing of
-// it is on the heap where there are few parameters and results.
+// One call: binds what it is given to the program's registers, takes its memory, runs. Everything
+// that can be refused comes before the first step: the call's own lists, results, the arena.
 class Call {
  public:
   Call(const TracedFunction& traced, const CompiledFunction& compiled,
@@ -269,9 +304,12 @@ class Call {
         at_(at),
         registers_(static_cast<size_t>(program_.registers)),
         numbers_(compiled.numbers),
-        locks_(compiled.variables) {}
+        locks_(compiled.variables),
+        variables_(compiled.variables.size()) {
+    results_.reserve(program_.results.size());
+  }
 
-  InlineList<Tensor, 4> run() {
+  void run(std::span<Tensor> given) {
     for (const NumberCheck& check : traced_.checks)
       if (check.leaf >= 0) check_number(check);
     const ForkGate::Inside inside;
@@ -286,10 +324,9 @@ class Call {
     } else {
       run_measured(*options_.profile);
     }
-    InlineList<Tensor, 4> given = commit();
+    commit(given);
     first_values_.keep();
     compiled_.has_first_values.store(true, std::memory_order_release);
-    return given;
   }
 
  private:
@@ -366,7 +403,7 @@ class Call {
   };
 
   std::byte* bind_variable(size_t parameter) {
-    Bound& bound = variables_.emplace_back();
+    Bound& bound = variables_[static_cast<size_t>(compiled_.parameters[parameter].variable)];
     bound.parameter = parameter;
     bound.value = read_variable(*traced_.parameters[parameter].variable, at_);
     const TensorState& state = *TensorState::of(bound.value);
@@ -380,7 +417,8 @@ class Call {
   // All that the call needs, in one reservation: results, the arena, and copies of Variables that
   // somebody has a snapshot of.
   void take_memory() {
-    InlineList<TensorWish, 4> wished;
+    device::CallList<TensorWish> wished;
+    wished.reserve(program_.results.size() + variables_.size() + 1);
     const auto wish = [&](DType dtype, const Shape& shape, ByteClass byte_class) {
       TensorWish& made = wished.emplace_back();
       made.dtype = dtype;
@@ -399,13 +437,46 @@ class Call {
       const VariableState& variable = *traced_.parameters[bound.parameter].variable;
       if (bound.shared) wish(variable.dtype, variable.shape, ByteClass::shadow);
     }
-    make_tensors({wished.data(), wished.size()}, at_);
-    TensorWish* next = wished.begin() + (options_.arena == nullptr ? results_taken() : 0);
+    make_tensors(wished, at_);
+    TensorWish* next = wished.data() + (options_.arena == nullptr ? results_taken() : 0);
     if (own_arena) arena_ = std::move(next++->made);
     registers_[run::kArena] = own_arena ? TensorState::of(arena_)->array.data : options_.arena;
     for (Bound& bound : variables_)
       if (bound.shared) copy_variable(bound, std::move(next++->made));
-    take_results(wished.begin());
+    take_results(wished.data());
+    prepare_passing_on();
+  }
+
+  // Whether a Variable's new value is a parameter: its bytes are copied when all has run.
+  bool is_passed_on(size_t k) const {
+    const int32_t updates = traced_.interface.results[k].updates;
+    return updates >= 0 && program_.results[k].parameter >= 0 &&
+           program_.results[k].parameter != updates;
+  }
+
+  // What those copies will need: kernels, workspace, and bytes where somebody has a snapshot of the
+  // Variable.
+  void prepare_passing_on() {
+    for (size_t k = 0; k < results_.size(); ++k) {
+      if (!is_passed_on(k)) continue;
+      const VariableState& variable = variable_of(k);
+      const TensorState& now = *TensorState::of(variable.value);
+      // One handle is the Variable's, one is ours.
+      const bool in_place = now.references.load() <= 2 && now.storage->references.load() == 1;
+      passed_on_.resize(results_.size());
+      if (!in_place)
+        passed_on_[k] = make_tensor(variable.dtype, variable.shape, at_, ByteClass::variables);
+      const compile::WorkspacePart counting;
+      compile::run_copy(array_of(results_[k], at_),
+                        in_place ? now.array : TensorState::of(passed_on_[k])->array);
+      copy_bytes_ = std::max(copy_bytes_, counting.most());
+    }
+    if (copy_bytes_ > 0)
+      copy_space_ = make_tensor(DType::u8, {copy_bytes_}, at_, ByteClass::workspace);
+  }
+
+  VariableState& variable_of(size_t k) const {
+    return *traced_.parameters[static_cast<size_t>(traced_.interface.results[k].updates)].variable;
   }
 
   // That somebody has a snapshot of a Variable is known at the call only.
@@ -413,13 +484,14 @@ class Call {
     const FunctionOptions* const function = options_.function;
     if (function == nullptr || !function->budget.has_value()) return;
     int64_t needed = compiled_.peak_bytes();
+    for (const Bound& bound : variables_)
+      if (bound.shared) needed += TensorState::of(bound.value)->storage->bytes;
+    if (needed == compiled_.peak_bytes() || needed <= function->budget->count) return;
     std::string names;
     for (const Bound& bound : variables_) {
       if (!bound.shared) continue;
-      needed += TensorState::of(bound.value)->storage->bytes;
       names += (names.empty() ? "" : ", ") + traced_.parameters[bound.parameter].variable->name;
     }
-    if (names.empty() || needed <= function->budget->count) return;
     throw OverBudget(
         cat(function->name.empty() ? "the function" : function->name, ": needs ", needed,
             " bytes at once, the budget is ", function->budget->count,
@@ -463,29 +535,32 @@ class Call {
     const CompiledFunction::Parameter& parameter = compiled_.parameters[i];
     if (parameter.leaf >= 0) return leaves_[static_cast<size_t>(parameter.leaf)].tensor;
     if (parameter.kind == Kind::capture) return traced_.parameters[i].capture;
-    // They are bound in order.
-    return std::lower_bound(
-               variables_.begin(), variables_.end(), i,
-               [](const Bound& bound, size_t number) { return bound.parameter < number; })
-        ->value;
+    return variables_[static_cast<size_t>(parameter.variable)].value;
   }
 
   // The run has succeeded: Variables get their values.
-  InlineList<Tensor, 4> commit() {
+  void commit(std::span<Tensor> given) {
+    std::byte* const space =
+        copy_bytes_ > 0 ? TensorState::of(copy_space_)->array.data : compile::kNowhere;
+    const compile::WorkspacePart copies(space, copy_bytes_);
+    for (size_t k = 0; k < passed_on_.size(); ++k) {
+      if (!passed_on_[k].has_value()) continue;
+      compile::run_copy(TensorState::of(results_[k])->array, TensorState::of(passed_on_[k])->array);
+      results_[k] = std::move(passed_on_[k]);
+    }
     for (Bound& bound : variables_) bound.value = {};
-    InlineList<Tensor, 4> given;
+    auto next = given.begin();
     for (size_t k = 0; k < results_.size(); ++k) {
       const int32_t updates = traced_.interface.results[k].updates;
       if (updates < 0) {
         retype(results_[k], program_.results[k]);
-        given.push_back(std::move(results_[k]));
+        *next++ = std::move(results_[k]);
         continue;
       }
-      VariableState& variable = *traced_.parameters[static_cast<size_t>(updates)].variable;
+      VariableState& variable = variable_of(k);
       const bool has_it = TensorState::of(variable.value) == TensorState::of(results_[k]);
       if (!has_it) write_variable(variable, std::move(results_[k]), at_);
     }
-    return given;
   }
 
   // A donated argument's bytes may have become a result of another type.
@@ -504,11 +579,14 @@ class Call {
   std::span<const Argument> leaves_;
   const RunOptions& options_;
   Source at_;
-  SmallVec<std::byte*, 16> registers_;
-  SmallVec<uint64_t, 4> numbers_;
+  device::CallList<std::byte*> registers_;
+  device::CallList<uint64_t> numbers_;
   VariableLocks locks_;
-  InlineList<Bound, 4> variables_;
-  InlineList<Tensor, 4> results_;
+  device::CallList<Bound> variables_;
+  device::CallList<Tensor> results_;
+  device::CallList<Tensor> passed_on_;  // Of each result: the copy of it that a Variable gets.
+  Tensor copy_space_;
+  int64_t copy_bytes_ = 0;
   Tensor arena_;
 };
 
@@ -566,14 +644,16 @@ std::function<Tensor()> frozen(const Tensor& tensor, const std::string& variable
     key.words.push_back(num_threads());
     key.sizes_at = 1;
     const auto compiled = compile_function(*traced, key, placements);
-    return std::move(run_function(*traced, *compiled, {}, {}, at)[0]);
+    Tensor made;
+    run_function(*traced, *compiled, {}, {}, {&made, 1}, at);
+    return made;
   };
 }
 
-InlineList<Tensor, 4> run_function(const TracedFunction& traced, const CompiledFunction& compiled,
-                                   std::span<const Argument> leaves, const RunOptions& options,
-                                   Source at) {
-  return Call(traced, compiled, leaves, options, at).run();
+void run_function(const TracedFunction& traced, const CompiledFunction& compiled,
+                  std::span<const Argument> leaves, const RunOptions& options,
+                  std::span<Tensor> given, Source at) {
+  Call(traced, compiled, leaves, options, at).run(given);
 }
 
 }  // namespace tidemark::detail

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tidemark/api/call_types.h"
 #include "tidemark/api/function_core.h"
 #include "tidemark/api/trace.h"
 #include "tidemark/compile/lower.h"
@@ -65,6 +66,9 @@ struct ProgramKey {
 // donated, and who holds the rest.
 ProgramKey program_key(const TracedFunction& traced, const Arguments& arguments,
                        std::span<const int64_t> sizes, Profile* profile = nullptr);
+// Whether that is the key of a call, for these places of open sizes. Takes no heap.
+bool is_key_of(const ProgramKey& key, const TracedFunction& traced, const Arguments& arguments,
+               std::span<const SizePlace> open);
 // Whether the program of a key can run a call of another: it may use up only what that call gives.
 bool serves(const TracedFunction& traced, const ProgramKey& planned, const ProgramKey& call);
 
@@ -78,6 +82,7 @@ struct CompiledFunction {
     enum class Kind : uint8_t { argument, number, capture, variable } kind = Kind::argument;
     bool in_place = false;  // A Variable written where it lies: it must be nobody else's.
     int32_t leaf = -1;      // Of an argument or a number.
+    int32_t variable = -1;  // Which of the Variables it is.
   };
   std::vector<Parameter> parameters;
   // Its Variables in the order of their numbers, as they are locked.
@@ -112,9 +117,10 @@ struct RunOptions {
 };
 
 // Takes all memory first; then nothing but a check in the program can fail, and a failed call
-// changes no Variable. The results of the program, those that are Variables' new values left out.
-InlineList<Tensor, 4> run_function(const TracedFunction& traced, const CompiledFunction& compiled,
-                                   std::span<const Argument> leaves, const RunOptions& options,
-                                   Source at);
+// changes no Variable. `given` gets the results of the program but those that are Variables' new
+// values.
+void run_function(const TracedFunction& traced, const CompiledFunction& compiled,
+                  std::span<const Argument> leaves, const RunOptions& options,
+                  std::span<Tensor> given, Source at);
 
 }  // namespace tidemark::detail

@@ -180,11 +180,7 @@ const Kernel* CachedKernel::machine_code() {
   if (kernel != nullptr || refused_.load(std::memory_order_relaxed)) return kernel;
   const Compiling compiling;
   if (!compiling.allowed()) return nullptr;
-  try {
-    return adopt(compile_nest(nest_, device::isa()));
-  } catch (const std::bad_alloc&) {
-    return nullptr;  // No memory to compile: the interpreter needs none. Tried again next time.
-  }
+  return adopt(compile_nest(nest_, device::isa()));
 }
 
 // The code to run from now on: this, or what another thread made meanwhile. Null: the JIT does not
@@ -214,7 +210,11 @@ const Kernel& CachedKernel::pick(int64_t elements) {
     const int64_t before = work_.fetch_add(elements * weight_, std::memory_order_relaxed);
     if (before + elements * weight_ < kWorkToCompile) return tile();
   }
-  kernel = machine_code();
+  try {
+    kernel = machine_code();
+  } catch (const std::bad_alloc&) {
+    // No memory to compile: the interpreter needs none. Tried again next time.
+  }
   return kernel != nullptr ? *kernel : tile();
 }
 
@@ -266,21 +266,38 @@ void forget(uint64_t key, const CachedKernel* kernel) noexcept {
 
 }  // namespace
 
-std::shared_ptr<CachedKernel> shared_kernel(Nest nest) {
-  const uint64_t key = hash(nest);
-  hook_table();
-  // These outlive the lock, which letting a kernel go takes.
-  std::shared_ptr<CachedKernel> made;
-  std::vector<std::shared_ptr<CachedKernel>> others;
-  const std::lock_guard guard(table.lock);
+namespace {
+
+using Handles = std::vector<std::shared_ptr<CachedKernel>>;
+
+// Under the lock. Letting a kernel go takes the lock, so `seen` keeps those looked at for later.
+std::shared_ptr<CachedKernel> find_shared(uint64_t key, const Nest& nest, Handles& seen) {
   if (table.shared == nullptr) table.shared = new SharedKernels;
   const auto [begin, end] = table.shared->equal_range(key);
   for (auto entry = begin; entry != end; ++entry) {
-    others.push_back(entry->second.lock());
-    if (others.back() != nullptr && others.back()->nest() == nest) return others.back();
+    seen.emplace_back();
+    seen.back() = entry->second.lock();
+    if (seen.back() != nullptr && seen.back()->nest() == nest) return seen.back();
   }
-  made = std::shared_ptr<CachedKernel>(new CachedKernel({}, std::move(nest)),
-                                       [key](const CachedKernel* kernel) { forget(key, kernel); });
+  return nullptr;
+}
+
+}  // namespace
+
+std::shared_ptr<CachedKernel> shared_kernel(Nest nest) {
+  const uint64_t key = hash(nest);
+  hook_table();
+  Handles seen;
+  {
+    const std::lock_guard guard(table.lock);
+    if (auto found = find_shared(key, nest, seen)) return found;
+  }
+  // Without the lock: where the handle cannot be made, the kernel is let go of at once.
+  const std::shared_ptr<CachedKernel> made(
+      new CachedKernel({}, std::move(nest)),
+      [key](const CachedKernel* kernel) { forget(key, kernel); });
+  const std::lock_guard guard(table.lock);
+  if (auto found = find_shared(key, made->nest(), seen)) return found;
   table.shared->emplace(key, made);
   return made;
 }
@@ -355,6 +372,8 @@ class Beside {
       thread_ = std::thread(std::move(work));
     } catch (const std::system_error&) {
       // The caller does all of it.
+    } catch (const std::bad_alloc&) {
+      // So too.
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
@@ -379,25 +398,26 @@ bool KernelBatch::compile() {
   if (!kernels.empty()) {
     const Compiling compiling;
     if (!compiling.allowed()) return false;
-    try {
-      ModuleList modules(kernels);
-      if (modules.count() > 1) {
-        const Beside beside([&modules] { modules.compile(); });
-        modules.compile();
-      } else {
-        modules.compile();
-      }
-      std::vector<std::unique_ptr<Kernel>> made = modules.take();
-      for (size_t i = 0; i < kernels.size(); ++i) {
-        if (made[i] != nullptr) note_code_made(*made[i]);
-        kernels[i]->adopt(std::move(made[i]));
-      }
-    } catch (const std::bad_alloc&) {
-      return false;  // The interpreter needs no memory for code.
+    ModuleList modules(kernels);
+    if (modules.count() > 1) {
+      const Beside beside([&modules] { modules.compile(); });
+      modules.compile();
+    } else {
+      modules.compile();
+    }
+    std::vector<std::unique_ptr<Kernel>> made = modules.take();
+    for (size_t i = 0; i < kernels.size(); ++i) {
+      if (made[i] != nullptr) note_code_made(*made[i]);
+      kernels[i]->adopt(std::move(made[i]));
     }
   }
   for (const Wish& wish : wishes_) *wish.place = wish.kernel->code();
   return true;
+}
+
+std::unique_ptr<Kernel> recurrence_kernel(const Recurrence& recurrence) {
+  const Compiling compiling;
+  return compiling.allowed() ? compile_recurrence(recurrence, device::isa()) : nullptr;
 }
 
 }  // namespace tidemark::compile

@@ -14,6 +14,7 @@
 #include "tidemark/device/kernel.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/loops/nest.h"
+#include "tidemark/loops/recurrence.h"
 
 namespace tidemark {
 struct OpDef;
@@ -48,7 +49,8 @@ class CachedKernel {
   int64_t scratch_bytes(const Kernel& kernel, int64_t steps, int64_t columns) const;
   // The kernel to run over `elements` now.
   const Kernel& pick(int64_t elements);
-  // The kernel to run from now on, compiled at once unless the emitter is an interpreter.
+  // The kernel to run from now on, compiled at once unless the emitter is an interpreter. Throws
+  // std::bad_alloc where there is no memory to compile.
   const Kernel& settle();
   // Whether machine code serves it, made or still to be made.
   bool may_be_code();
@@ -87,7 +89,8 @@ class KernelBatch {
   // `place` gets the machine code of a kernel that may be code: at once where it is there, else
   // when the batch is compiled.
   void add(std::shared_ptr<CachedKernel> kernel, const Kernel*& place);
-  // False where there is no memory for it, or the program is ending: then some places are empty.
+  // False where the program is ending: then some places are empty. Throws std::bad_alloc: another
+  // kernel would mean another plan.
   bool compile();
 
  private:
@@ -97,6 +100,9 @@ class KernelBatch {
   };
   std::vector<Wish> wishes_;
 };
+
+// The kernel of a loop on few numbers; null where the program is ending.
+std::unique_ptr<Kernel> recurrence_kernel(const Recurrence& recurrence);
 
 // The bytes of machine code held by kernels.
 int64_t code_bytes();

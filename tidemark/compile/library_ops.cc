@@ -223,26 +223,25 @@ void run_first_equal(const ArrayRef& operand, const ArrayRef& result) {
 
 // ---- contractions -------------------------------------------------------------------------------
 
-// Element offsets of every matrix of a batch: the operand's leading axes, broadcast to the
-// result's.
-std::vector<int64_t> batch_offsets(const ArrayRef& operand, const ArrayRef& result) {
-  const int64_t batch_rank = result.rank() - 2;
+// How a batch steps over an operand: its leading axes, broadcast to the result's.
+Batch::Axes batch_strides(const ArrayRef& operand, const ArrayRef& result) {
   const int64_t shift = result.rank() - operand.rank();
-  int64_t count = 1;
-  for (int64_t axis = 0; axis < batch_rank; ++axis) count *= result.shape[axis];
-  std::vector<int64_t> offsets(static_cast<size_t>(count));
-  for (int64_t number = 0; number < count; ++number) {
-    int64_t rest = number;
-    int64_t offset = 0;
-    for (int64_t axis = batch_rank - 1; axis >= 0; --axis) {
-      const int64_t index = rest % result.shape[axis];
-      rest /= result.shape[axis];
-      if (axis >= shift && operand.shape[axis - shift] != 1)
-        offset += index * operand.strides[static_cast<size_t>(axis - shift)];
-    }
-    offsets[static_cast<size_t>(number)] = offset;
+  Batch::Axes strides;
+  for (int64_t axis = 0; axis + 2 < result.rank(); ++axis) {
+    const bool repeats = axis < shift || operand.shape[axis - shift] == 1;
+    strides.push_back(repeats ? 0 : operand.strides[static_cast<size_t>(axis - shift)]);
   }
-  return offsets;
+  return strides;
+}
+
+Batch batch_of(const ArrayRef& a, const ArrayRef& b, const ArrayRef& result) {
+  Batch batch;
+  for (int64_t axis = 0; axis + 2 < result.rank(); ++axis)
+    batch.extents.push_back(result.shape[axis]);
+  batch.a = batch_strides(a, result);
+  batch.b = batch_strides(b, result);
+  batch.c = batch_strides(result, result);
+  return batch;
 }
 
 MatrixRef matrix(const ArrayRef& array) {
@@ -253,9 +252,6 @@ MatrixRef matrix(const ArrayRef& array) {
 void run_matmul(std::span<const ArrayRef> operands, const ArrayRef& result, bool add = false) {
   if (result.size() == 0) return;
   const ArrayRef &a = operands[0], &b = operands[1];
-  const std::vector<int64_t> a_offsets = batch_offsets(a, result);
-  const std::vector<int64_t> b_offsets = batch_offsets(b, result);
-  const std::vector<int64_t> c_offsets = batch_offsets(result, result);
   const Contraction work{.m = a.shape[-2],
                          .n = b.shape[-1],
                          .k = a.shape[-1],
@@ -263,9 +259,7 @@ void run_matmul(std::span<const ArrayRef> operands, const ArrayRef& result, bool
                          .b = matrix(b),
                          .c = matrix(result),
                          .add = add,
-                         .a_offsets = a_offsets,
-                         .b_offsets = b_offsets,
-                         .c_offsets = c_offsets};
+                         .batch = batch_of(a, b, result)};
   const int threads = num_threads();
   const Workspace scratch(contract_scratch_bytes(work, threads));
   if (WorkspacePart::counting()) return;

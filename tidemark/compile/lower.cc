@@ -516,6 +516,23 @@ void Lowerer::emit_group(Scope& scope, int32_t number) {
 
 // ---- the whole ----------------------------------------------------------------------------------
 
+namespace {
+
+int map_depth(const run::Program& program) {
+  std::vector<int32_t> ends;  // Of the maps around a step.
+  size_t most = 0;
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    while (!ends.empty() && ends.back() <= static_cast<int32_t>(i)) ends.pop_back();
+    const run::Step& step = program.steps[i];
+    if (step.kind != run::Step::Kind::map) continue;
+    ends.push_back(step.end);
+    most = std::max(most, ends.size());
+  }
+  return static_cast<int>(most);
+}
+
+}  // namespace
+
 std::shared_ptr<run::Program> Lowerer::run() {
   const Region& body = graph_.body();
   for (size_t i = 0; i < body.parameters.size(); ++i) {
@@ -587,6 +604,7 @@ std::shared_ptr<run::Program> Lowerer::run() {
     program_->results.push_back(std::move(result));
   }
   place_arenas();
+  program_->map_depth = map_depth(*program_);
   return program_;
 }
 

@@ -5,11 +5,9 @@
 #include <cstring>
 #include <limits>
 #include <map>
-#include <mutex>
 #include <set>
 
 #include "tidemark/base/heap.h"
-#include "tidemark/base/lock.h"
 #include "tidemark/base/work.h"
 #include "tidemark/compile/kernels.h"
 #include "tidemark/compile/workspace.h"
@@ -486,14 +484,13 @@ class Scalariser {
   std::map<int32_t, std::optional<Range>> ranges_;  // By expression.
 };
 
-// Compiled at its first run: a plan needs no code.
+// Compiled when it is made: a run cannot fail for want of memory.
 class ScalarLoopTask final : public run::Task {
  public:
   ScalarLoopTask(ScalarLoop loop, int64_t trips, bool counted)
       : loop_(std::move(loop)), trips_(trips), counted_(counted) {}
 
   void run(std::byte* const* places, std::byte*) const override {
-    make_kernel();
     int64_t most = trips_ < 0 ? std::numeric_limits<int64_t>::max() : trips_;
     if (counted_) std::memcpy(&most, places[0], sizeof(most));
     alignas(64) std::array<int64_t, 8> report = {-1};
@@ -501,7 +498,7 @@ class ScalarLoopTask final : public run::Task {
     args.columns = most;
     args.buffers = places + (counted_ ? 1 : 0);
     args.scratch = reinterpret_cast<std::byte*>(report.data());
-    (*kernel_)(args);
+    (*loop_.kernel)(args);
     if (report[0] >= 0) fail(loop_.sites[static_cast<size_t>(report[0])], report[1]);
   }
   int64_t heap_bytes() const override {
@@ -513,10 +510,6 @@ class ScalarLoopTask final : public run::Task {
   }
 
  private:
-  void make_kernel() const {
-    const std::lock_guard guard(lock_);
-    if (kernel_ == nullptr) kernel_ = compile_recurrence(loop_.recurrence, device::isa());
-  }
   [[noreturn]] static void fail(const ScalarLoop::Site& site, int64_t index) {
     const int64_t size = site.array.shape[0];
     throw UserError(cat(site.op, ": index ", index, " is out of range for axis 0 of ", site.array),
@@ -526,8 +519,6 @@ class ScalarLoopTask final : public run::Task {
   ScalarLoop loop_;
   int64_t trips_;
   bool counted_;
-  mutable Mutex lock_;  // Of the next.
-  mutable std::unique_ptr<Kernel> kernel_;
 };
 
 }  // namespace
@@ -536,7 +527,10 @@ std::optional<ScalarLoop> scalar_loop(const Graph& graph, const Node& node,
                                       std::span<const OuterValue> captures) {
   if (emitter() == Emitter::tile || emitter() == Emitter::checked) return {};
   try {
-    return Scalariser(graph, node, captures).run();
+    std::optional<ScalarLoop> loop = Scalariser(graph, node, captures).run();
+    if (loop) loop->kernel = recurrence_kernel(loop->recurrence);
+    if (loop && loop->kernel == nullptr) loop.reset();
+    return loop;
   } catch (const NotScalar&) {
     return {};
   }

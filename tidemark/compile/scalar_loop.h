@@ -1,12 +1,14 @@
 // Loops on a few numbers: the whole loop becomes one kernel, and its carries registers.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "tidemark/compile/tasks.h"
+#include "tidemark/device/kernel.h"
 #include "tidemark/ir/graph.h"
 #include "tidemark/loops/recurrence.h"
 
@@ -28,6 +30,7 @@ struct ScalarLoop {
     Source at = Source::none();
   };
   std::vector<Site> sites;
+  std::unique_ptr<Kernel> kernel = {};
 };
 
 // The loop as a recurrence, where its body has only pointwise ops and views on few elements, and

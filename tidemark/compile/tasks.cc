@@ -1,7 +1,9 @@
 #include "tidemark/compile/tasks.h"
 
 #include <array>
+#include <memory>
 
+#include "tidemark/base/error.h"
 #include "tidemark/base/heap.h"
 #include "tidemark/compile/effects.h"
 #include "tidemark/compile/library_ops.h"
@@ -10,27 +12,26 @@
 namespace tidemark::compile {
 namespace {
 
-// Layouts with data, for the length of one run. Few operands need no heap.
+// Layouts with data, for the length of one run. They stand on the stack: a run takes no heap.
 class Placed {
  public:
-  Placed(std::span<const ArrayRef> layouts, std::byte* const* places) {
-    if (layouts.size() > inside_.size()) many_.resize(layouts.size());
-    ArrayRef* const to = many_.empty() ? inside_.data() : many_.data();
-    for (size_t i = 0; i < layouts.size(); ++i) {
-      to[i] = layouts[i];
-      to[i].data = places[i];
-    }
-    arrays_ = {to, layouts.size()};
+  Placed(std::span<const ArrayRef> layouts, std::byte* const* places)
+      : arrays_(reinterpret_cast<ArrayRef*>(room_), layouts.size()) {
+    TIDEMARK_CHECK(layouts.size() <= run::kMostOperands, "a step of ", layouts.size(), " operands");
+    for (size_t i = 0; i < layouts.size(); ++i)
+      std::construct_at(&arrays_[i], layouts[i])->data = places[i];
   }
+  ~Placed() { std::destroy(arrays_.begin(), arrays_.end()); }
+  Placed(const Placed&) = delete;
+  Placed& operator=(const Placed&) = delete;
   const ArrayRef& operator[](size_t i) const { return arrays_[i]; }
   std::span<const ArrayRef> operands() const { return arrays_.first(arrays_.size() - 1); }
   std::span<const ArrayRef> all() const { return arrays_; }
   const ArrayRef& result() const { return arrays_.back(); }
 
  private:
-  std::array<ArrayRef, 4> inside_;
-  std::vector<ArrayRef> many_;
-  std::span<const ArrayRef> arrays_;
+  alignas(ArrayRef) std::byte room_[run::kMostOperands * sizeof(ArrayRef)];
+  std::span<ArrayRef> arrays_;
 };
 
 // Runs `call` on the placed layouts: operands, then the result.

@@ -74,6 +74,7 @@ void thread_ended(void* pointer) {
   ThreadRecord& record = *static_cast<ThreadRecord*>(pointer);
   give_cells_back(record);
   release(std::exchange(record.scope, nullptr));
+  forget_calls(record.calls);
   const std::lock_guard guard(registry.lock);
   for (LineShare& share : record.lines) fold(share);
   for (int i = 0; i < kClassShares; ++i) {

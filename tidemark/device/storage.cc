@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "tidemark/base/error.h"
-#include "tidemark/base/inline_list.h"
 #include "tidemark/base/lock.h"
 #include "tidemark/device/account.h"
+#include "tidemark/device/call_memory.h"
 #include "tidemark/device/cells.h"
 #include "tidemark/device/charge.h"
 #include "tidemark/device/fault.h"
@@ -313,7 +313,7 @@ void return_bytes(Cell* cell) noexcept {
 bool is_small(const Wanted& wanted) { return wanted.bytes <= kSmallBytes; }
 
 // The blocks of those that do not stand in their cells, in order.
-using Grants = InlineList<Grant, 6>;
+using Grants = CallList<Grant>;
 
 bool grant_all_any(Grants& grants, int64_t in_cells, std::pmr::memory_resource* source,
                    Refusal& why) {
@@ -326,6 +326,7 @@ bool grant_all_any(Grants& grants, int64_t in_cells, std::pmr::memory_resource* 
 // `charged` and by what kind of storage each cell is.
 void take_all(std::span<Wanted> wanted, const Purpose& together, int64_t total, size_t& charged) {
   Grants grants;
+  grants.reserve(wanted.size());
   int64_t in_cells = 0;
   for (Wanted& each : wanted) {
     each.cell = cell_for(each.bytes, each.purpose);
@@ -338,7 +339,7 @@ void take_all(std::span<Wanted> wanted, const Purpose& together, int64_t total, 
   std::pmr::memory_resource* const source = resource();
   Refusal why = Refusal::none;
   if (!grant_all_any(grants, in_cells, source, why)) refuse(total, together, why);
-  const Grant* next = grants.begin();
+  const Grant* next = grants.data();
   for (Wanted& each : wanted) {
     Storage& storage = each.cell->storage;
     if (is_small(each)) {

@@ -1,11 +1,13 @@
 // What one thread keeps to itself so that tiny tensors meet no lock: free cells, its share of the
-// counters, and the scope that runs.
+// counters, the scope that runs, and memory for its calls. Whoever has the record next has that
+// too.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
 #include "tidemark/base/lock.h"
+#include "tidemark/device/call_memory.h"
 #include "tidemark/device/line_account.h"
 #include "tidemark/device/storage.h"
 
@@ -42,6 +44,7 @@ struct ThreadRecord {
   Cell* free_cells = nullptr;
   int64_t free_cell_count = 0;
   ScopeAccount* scope = nullptr;
+  CallMemory calls;
   Share classes[kClassShares];
   LineShare lines[kLineShares];
   ThreadRecord* next = nullptr;

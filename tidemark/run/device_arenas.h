@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "tidemark/device/call_memory.h"
 #include "tidemark/run/program.h"
 
 namespace tidemark::run {
@@ -22,7 +23,7 @@ class DeviceArenas {
   void give_back() noexcept;
 
   const Program& program_;
-  std::vector<std::byte*> taken_;
+  device::CallList<std::byte*> taken_;
   std::vector<int64_t>* touched_;
 };
 

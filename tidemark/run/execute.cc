@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tidemark/base/error.h"
+#include "tidemark/device/call_memory.h"
 #include "tidemark/device/memory.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/run/device_arenas.h"
@@ -14,10 +15,28 @@
 namespace tidemark::run {
 namespace {
 
+// Registers for the bodies of maps: one set for each worker at each depth of maps inside maps. They
+// are taken before the first step, so that no step can fail for want of memory.
+class Bodies {
+ public:
+  explicit Bodies(const Program& program)
+      : count_(static_cast<size_t>(program.registers)),
+        workers_(static_cast<size_t>(program.threads)),
+        all_(count_ * workers_ * static_cast<size_t>(program.map_depth)) {}
+  std::byte** registers(int depth, int worker) {
+    const size_t number = static_cast<size_t>(depth) * workers_ + static_cast<size_t>(worker);
+    return all_.data() + number * count_;
+  }
+
+ private:
+  size_t count_, workers_;
+  device::CallList<std::byte*> all_;
+};
+
 class Executor {
  public:
-  Executor(const Program& program, std::byte** registers, Watch* watch)
-      : program_(program), registers_(registers), watch_(watch) {}
+  Executor(const Program& program, std::byte** registers, Bodies& bodies, Watch* watch)
+      : program_(program), registers_(registers), bodies_(bodies), watch_(watch) {}
 
   void run(int32_t begin, int32_t end) {
     for (int32_t i = begin; i < end;) i = watch_ == nullptr ? run_step(i) : watch_step(i);
@@ -240,9 +259,13 @@ class Executor {
       const int64_t batch = std::min(map.alive, map.trips - first);
       device::parallel_for(batch, 1, [&](int64_t begin, int64_t end, int worker) {
         const device::ThreadsScope threads(threads_of_trip);
-        std::vector<std::byte*> own(registers_, registers_ + program_.registers);
-        Executor body(program_, own.data(), watch_);
+        // Only one of the two is not 0: trips that share the threads have none to share.
+        worker += std::max(worker_, 0);
+        std::byte** const own = bodies_.registers(depth_, worker);
+        std::copy_n(registers_, program_.registers, own);
+        Executor body(program_, own, bodies_, watch_);
         body.worker_ = worker;
+        body.depth_ = depth_ + 1;
         for (int64_t k = begin; k < end; ++k) {
           own[static_cast<size_t>(map.arena_reg)] = arenas + k * map.arena_bytes;
           body.start(map.walks, first + k);
@@ -254,14 +277,17 @@ class Executor {
 
   const Program& program_;
   std::byte** registers_;
+  Bodies& bodies_;
   Watch* watch_;
   int worker_ = -1;  // Who runs this body of a map; -1: it is the program itself.
+  int depth_ = 0;    // Of maps around it.
 };
 
 }  // namespace
 
 void execute(const Program& program, std::span<std::byte*> registers, Measured* measured) {
   const DeviceArenas arenas(program, registers, measured != nullptr ? &measured->touched : nullptr);
+  Bodies bodies(program);
   const device::ThreadsScope threads(program.threads);
   const device::FloatEnvironment ieee;
   Watch* const watch = measured != nullptr ? measured->watch : nullptr;
@@ -271,7 +297,7 @@ void execute(const Program& program, std::span<std::byte*> registers, Measured* 
   };
   std::optional<device::SharesScope> shares;
   if (watch != nullptr) shares.emplace(share);
-  Executor(program, registers.data(), watch).run(0, end);
+  Executor(program, registers.data(), bodies, watch).run(0, end);
 }
 
 }  // namespace tidemark::run

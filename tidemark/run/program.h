@@ -200,7 +200,8 @@ struct Program {
   std::vector<Place> parameters;
   std::vector<Result> results;
   int32_t registers = 1;
-  int threads = 1;  // What workspaces were planned for.
+  int threads = 1;    // What workspaces were planned for.
+  int map_depth = 0;  // Of maps inside maps.
 
   int32_t parameter_register(int32_t index) const { return 1 + index; }
   int32_t result_register(int32_t index) const {

@@ -92,7 +92,7 @@ TEST(FunctionArguments, AreLeavesWithPathsAndAKeyOfTheRest) {
   EXPECT_FALSE(taken.leaves[2].tensor.has_value());
   EXPECT_FALSE(taken.leaves[2].donated);
   EXPECT_EQ(taken.path(3), "argument 3[0]");
-  EXPECT_EQ(taken.key, "argument 2: 3\nargument 3: 1 item\n");
+  EXPECT_EQ(taken.key(), "argument 2: 3\nargument 3: 1 item\n");
 }
 
 TEST(FunctionArguments, MovedInHaveNoOtherHandle) {
@@ -136,10 +136,9 @@ td::detail::TraceResult run(F f, T... arguments) {
 }
 template <class R>
 R given(td::detail::TraceResult& result) {
-  td::detail::CallResult called;
-  for (const Tensor& leaf : result.leaves) called.leaves.push_back(leaf);
-  called.structure = &result.structure;
-  return td::detail::give_result<R>(std::move(called));
+  td::detail::ResultRoom<R> room;
+  room(result.structure);
+  return room.fill({result.leaves.begin(), result.leaves.end()});
 }
 
 TEST(FunctionBody, RunsOnTheLeavesAndGivesThemBack) {

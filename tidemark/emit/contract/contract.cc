@@ -166,7 +166,7 @@ Blocking cut_up(const Contraction& p, int threads) {
   const KernelSet<T>& kernels = contraction::kernel_set<T>();
   const bool low_precision = is_low_precision(p.c.dtype);
   Blocking cut;
-  cut.batch = p.c_offsets.empty() ? 1 : static_cast<int64_t>(p.c_offsets.size());
+  cut.batch = p.batch.count();
   const Form form = choose_form(p, low_precision);
   cut.form = form.form;
   cut.matrix_is_b = form.matrix_is_b;
@@ -186,10 +186,6 @@ Blocking cut_up(const Contraction& p, int threads) {
   return cut;
 }
 
-int64_t offset(std::span<const int64_t> offsets, int64_t entry) {
-  return offsets.empty() ? 0 : offsets[static_cast<size_t>(entry)];
-}
-
 template <class T>
 void run_vector_pieces(const Contraction& p, const Blocking& cut, int64_t begin, int64_t end,
                        std::byte* scratch) {
@@ -198,8 +194,6 @@ void run_vector_pieces(const Contraction& p, const Blocking& cut, int64_t begin,
   const bool is_b = cut.matrix_is_b;
   const std::byte* const matrix = is_b ? p.b.data : p.a.data;
   const std::byte* const vector = is_b ? p.a.data : p.b.data;
-  const auto matrix_offsets = is_b ? p.b_offsets : p.a_offsets;
-  const auto vector_offsets = is_b ? p.a_offsets : p.b_offsets;
   const int64_t output_stride = is_b ? p.b.column_stride : p.a.row_stride;
   const int64_t k_stride = is_b ? p.b.row_stride : p.a.column_stride;
   const int64_t x_step = is_b ? p.a.column_stride : p.b.row_stride;
@@ -208,9 +202,10 @@ void run_vector_pieces(const Contraction& p, const Blocking& cut, int64_t begin,
     // As many neighbouring pieces of one batch entry as this call covers are one stretch.
     const int64_t entry = begin / cut.panels, first = begin % cut.panels;
     const int64_t count = std::min(end - begin, cut.panels - first);
-    const T* a = reinterpret_cast<const T*>(matrix) + offset(matrix_offsets, entry);
-    const T* x = reinterpret_cast<const T*>(vector) + offset(vector_offsets, entry);
-    T* c = reinterpret_cast<T*>(p.c.data) + offset(p.c_offsets, entry);
+    const Batch::Offsets at = p.batch.at(entry);
+    const T* a = reinterpret_cast<const T*>(matrix) + (is_b ? at.b : at.a);
+    const T* x = reinterpret_cast<const T*>(vector) + (is_b ? at.a : at.b);
+    T* c = reinterpret_cast<T*>(p.c.data) + at.c;
     if (cut.form == Blocking::Form::rows_times_vector) {
       const int64_t from = first * cut.width;
       kernels.rows_times_vector({.a = a + from * output_stride,
@@ -360,11 +355,10 @@ void run_tile_pieces(const Contraction& p, const Blocking& cut, int64_t begin, i
     const int64_t outer = piece / cut.panels;
     const int64_t row = outer % cut.row_blocks * cut.block_rows;
     const int64_t entry = outer / cut.row_blocks;
-    const std::byte* a = p.a.data + (offset(p.a_offsets, entry) + row * p.a.row_stride) * element;
-    const std::byte* b =
-        p.b.data + (offset(p.b_offsets, entry) + column * p.b.column_stride) * element;
-    std::byte* c =
-        p.c.data + (offset(p.c_offsets, entry) + row * p.c.row_stride + column) * element;
+    const Batch::Offsets at = p.batch.at(entry);
+    const std::byte* a = p.a.data + (at.a + row * p.a.row_stride) * element;
+    const std::byte* b = p.b.data + (at.b + column * p.b.column_stride) * element;
+    std::byte* c = p.c.data + (at.c + row * p.c.row_stride + column) * element;
     Pass<T> pass;
     pass.rows = std::min(cut.block_rows, p.m - row);
     pass.columns = std::min(cut.width, p.n - column);
@@ -464,10 +458,11 @@ void run(const Contraction& p, int threads, std::byte* scratch) {
 
 void fill_zeros(const Contraction& p) {
   const int64_t element = size_of(p.c.dtype);
-  const int64_t batch = p.c_offsets.empty() ? 1 : static_cast<int64_t>(p.c_offsets.size());
+  const int64_t batch = p.batch.count();
   for (int64_t entry = 0; entry < batch; ++entry) {
+    const int64_t begin = p.batch.at(entry).c;
     for (int64_t row = 0; row < p.m; ++row) {
-      std::byte* c = p.c.data + (offset(p.c_offsets, entry) + row * p.c.row_stride) * element;
+      std::byte* c = p.c.data + (begin + row * p.c.row_stride) * element;
       std::fill_n(c, p.n * element, std::byte{0});
     }
   }
@@ -476,6 +471,25 @@ void fill_zeros(const Contraction& p) {
 bool is_empty(const Contraction& p) { return p.m == 0 || p.n == 0; }
 
 }  // namespace
+
+int64_t Batch::count() const {
+  int64_t count = 1;
+  for (const int64_t extent : extents) count *= extent;
+  return count;
+}
+
+Batch::Offsets Batch::at(int64_t entry) const {
+  Offsets offsets;
+  for (size_t axis = extents.size(); axis-- > 0;) {
+    // Of the first axis the rest is the index itself.
+    const int64_t index = axis == 0 ? entry : entry % extents[axis];
+    if (axis > 0) entry /= extents[axis];
+    offsets.a += index * a[axis];
+    offsets.b += index * b[axis];
+    offsets.c += index * c[axis];
+  }
+  return offsets;
+}
 
 int64_t contract_scratch_bytes(const Contraction& p, int threads) {
   if (is_empty(p) || p.k == 0 || !is_float(p.c.dtype)) return 0;

@@ -17,9 +17,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 #include "tidemark/types/dtype.h"
+#include "tidemark/types/small_vec.h"
 
 namespace tidemark {
 
@@ -28,6 +28,20 @@ struct MatrixRef {
   std::byte* data = nullptr;
   DType dtype = DType::f32;
   int64_t row_stride = 0, column_stride = 1;
+};
+
+// The entries of a batch of products, by axes that step evenly, as the leading axes of arrays do.
+struct Batch {
+  using Axes = SmallVec<int64_t, 6>;
+  Axes extents;  // None: one entry, at `data`.
+  Axes a, b, c;  // From one index of an axis to the next, in elements; zero repeats a matrix.
+
+  int64_t count() const;
+  // Where the matrices of an entry begin, in elements from `data`.
+  struct Offsets {
+    int64_t a = 0, b = 0, c = 0;
+  };
+  Offsets at(int64_t entry) const;
 };
 
 // c = a b, of one dtype (any but boolean). `c` has column stride 1, overlaps neither operand, and
@@ -39,9 +53,7 @@ struct Contraction {
   MatrixRef c;  // m x n
   // Block results are added to what c holds: c = ((c + t0) + t1) + ... Of f32 and f64 only.
   bool add = false;
-  // Where the matrices of each batch entry begin, in elements from `data`. All empty: one entry, at
-  // `data`. Else all of one length. (A batch of no entries is nothing to call.)
-  std::span<const int64_t> a_offsets = {}, b_offsets = {}, c_offsets = {};
+  Batch batch = {};  // Of one entry or more.
 };
 
 // How many bytes `contract` uses at most with so many threads. Never touches operands.

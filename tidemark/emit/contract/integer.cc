@@ -27,15 +27,12 @@ T multiply_add(T a, T b, T sum) {
 
 template <class T>
 void contract_rows(const Contraction& p, int64_t begin, int64_t end) {
-  const auto at = [](std::span<const int64_t> offsets, int64_t entry) {
-    return offsets.empty() ? 0 : offsets[static_cast<size_t>(entry)];
-  };
   for (int64_t i = begin; i < end; ++i) {
     const int64_t entry = i / p.m, row = i % p.m;
-    const T* a =
-        reinterpret_cast<const T*>(p.a.data) + at(p.a_offsets, entry) + row * p.a.row_stride;
-    const T* b = reinterpret_cast<const T*>(p.b.data) + at(p.b_offsets, entry);
-    T* c = reinterpret_cast<T*>(p.c.data) + at(p.c_offsets, entry) + row * p.c.row_stride;
+    const Batch::Offsets at = p.batch.at(entry);
+    const T* a = reinterpret_cast<const T*>(p.a.data) + at.a + row * p.a.row_stride;
+    const T* b = reinterpret_cast<const T*>(p.b.data) + at.b;
+    T* c = reinterpret_cast<T*>(p.c.data) + at.c + row * p.c.row_stride;
     std::fill_n(c, p.n, T{0});
     for (int64_t k = 0; k < p.k; ++k) {
       const T x = a[k * p.a.column_stride];
@@ -85,7 +82,7 @@ int64_t grain(int64_t steps_per_row) {
 }  // namespace
 
 void contract_integers(const Contraction& p) {
-  const int64_t batch = p.c_offsets.empty() ? 1 : static_cast<int64_t>(p.c_offsets.size());
+  const int64_t batch = p.batch.count();
   visit_integer(p.c.dtype, [&](auto zero) {
     device::parallel_for(batch * p.m, grain(p.n * p.k), [&](int64_t begin, int64_t end, int) {
       contract_rows<decltype(zero)>(p, begin, end);

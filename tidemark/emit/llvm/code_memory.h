@@ -12,7 +12,7 @@ namespace tidemark::jit {
 // Pages of code, given back when this dies.
 class Code {
  public:
-  explicit Code(int64_t bytes);  // Throws DeviceError when the system refuses.
+  explicit Code(int64_t bytes);  // Throws std::bad_alloc when the system refuses.
   ~Code();
   Code(const Code&) = delete;
   Code& operator=(const Code&) = delete;

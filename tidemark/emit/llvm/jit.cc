@@ -31,6 +31,7 @@
 #include "tidemark/emit/llvm/helpers.h"
 #include "tidemark/emit/llvm/nest_emitter.h"
 #include "tidemark/emit/llvm/recurrence_emitter.h"
+#include "tidemark/emit/llvm/reserve.h"
 #include "tidemark/emit/llvm/support.h"
 
 extern "C" {
@@ -270,6 +271,8 @@ void link(llvm::StringRef object, Linked& linked) {
   auto graph = llvm::jitlink::createLinkGraphFromObject(buffer);
   if (!graph) throw InternalError(cat("compiling: ", llvm::toString(graph.takeError())));
   llvm::jitlink::link(std::move(*graph), std::make_unique<LinkContext>(linked));
+  // The only allocation that LLVM leaves to us.
+  if (linked.memory.code == nullptr) throw std::bad_alloc();
   if (!linked.failure.empty()) throw InternalError(cat("compiling: ", linked.failure));
 }
 
@@ -291,9 +294,7 @@ void trim_sometimes() {
 
 Code::Code(int64_t bytes) : bytes_(device::whole_pages(bytes)) {
   std::byte* const mapped = device::map_pages(bytes_, device::MappingOwner::code);
-  if (mapped == nullptr) {
-    throw DeviceError(cat("compiling: the system refuses ", bytes_, " bytes for code"));
-  }
+  if (mapped == nullptr) throw std::bad_alloc();
   data_ = reinterpret_cast<char*>(mapped);
   held_bytes.fetch_add(bytes_, std::memory_order_relaxed);
 }
@@ -335,7 +336,12 @@ void CodeMemory::allocate(const llvm::jitlink::JITLinkDylib*, llvm::jitlink::Lin
     bytes = round_up(bytes, static_cast<int64_t>(segment.Alignment.value()));
     bytes += static_cast<int64_t>(segment.ContentSize + segment.ZeroFillSize);
   }
-  code = std::make_shared<Code>(bytes);
+  // Nothing may be thrown through LLVM.
+  try {
+    code = std::make_shared<Code>(bytes);
+  } catch (const std::bad_alloc&) {
+    return on_allocated(llvm::createStringError("the system refuses pages for code"));
+  }
   int64_t at = 0;
   for (auto& [group, segment] : layout.segments()) {
     at = round_up(at, static_cast<int64_t>(segment.Alignment.value()));
@@ -362,10 +368,17 @@ namespace {
 // cannot be written.
 using EmitFunction = device::FunctionRef<int64_t(llvm::Module&, size_t i, const std::string&)>;
 
-std::vector<std::unique_ptr<Kernel>> compile_functions(size_t count, device::Isa isa,
-                                                       EmitFunction emit) {
+// What LLVM may want at once for a module of so many expressions, four times what was measured.
+int64_t reserve_bytes(size_t expressions) {
+  return (int64_t{32} << 20) + (int64_t{64} << 10) * static_cast<int64_t>(expressions);
+}
+
+std::vector<std::unique_ptr<Kernel>> compile_functions(size_t count, size_t expressions,
+                                                       device::Isa isa, EmitFunction emit) {
   const Compiling compiling;
+  // Before the reserve: others delete it, who know nothing of that.
   std::vector<std::unique_ptr<Kernel>> kernels(count);
+  const Reserve reserve(reserve_bytes(expressions));
   std::vector<JitKernel*> compiled;
   Linked linked;
   std::unique_ptr<Generator> generator = Generators::instance().take(isa);
@@ -422,7 +435,9 @@ std::vector<std::unique_ptr<Kernel>> compile_nests(std::span<const Nest> nests, 
     constexpr int64_t most = std::numeric_limits<int64_t>::max();
     return jit::scratch_bytes(nests[i], int64_t{1} << 55, most);
   };
-  return jit::compile_functions(nests.size(), isa, emit);
+  size_t expressions = 0;
+  for (const Nest& nest : nests) expressions += nest.exprs.size();
+  return jit::compile_functions(nests.size(), expressions, isa, emit);
 }
 
 std::unique_ptr<Kernel> compile_recurrence(const Recurrence& recurrence, device::Isa isa) {
@@ -432,7 +447,7 @@ std::unique_ptr<Kernel> compile_recurrence(const Recurrence& recurrence, device:
     jit::RecurrenceEmitter(recurrence, exprs, isa, module, name).emit();
     return 2 * static_cast<int64_t>(sizeof(int64_t));
   };
-  return std::move(jit::compile_functions(1, isa, emit)[0]);
+  return std::move(jit::compile_functions(1, recurrence.exprs.size(), isa, emit)[0]);
 }
 
 int64_t machine_scratch_bytes(const Nest& nest, int64_t steps, int64_t columns) {

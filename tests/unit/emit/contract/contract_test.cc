@@ -70,11 +70,12 @@ class Operand {
     fill_random(bytes->data(), count, dtype, seed);
     ref = {bytes->data() - low * size_of(dtype), dtype, strides.row, strides.column};
     // Entries in reverse order: offsets need not grow.
-    for (int64_t i = 0; i < batch; ++i) offsets.push_back((batch - 1 - i) * (high - low));
+    ref.data += (batch - 1) * (high - low) * size_of(dtype);
+    stride = low - high;
   }
   std::unique_ptr<GuardedBytes> bytes;
   MatrixRef ref;
-  std::vector<int64_t> offsets;
+  int64_t stride = 0;  // From one entry of a batch to the next.
 };
 
 struct Case {
@@ -88,17 +89,16 @@ struct Case {
 
 template <class T>
 T expected(const Contraction& p, int64_t entry, int64_t row, int64_t column) {
-  const auto at = [&](const MatrixRef& matrix, std::span<const int64_t> offsets, int64_t i,
-                      int64_t j) {
+  const auto at = [&](const MatrixRef& matrix, const Batch::Axes& strides, int64_t i, int64_t j) {
     T value;
-    const int64_t index = (offsets.empty() ? 0 : offsets[static_cast<size_t>(entry)]) +
-                          i * matrix.row_stride + j * matrix.column_stride;
+    const int64_t index = (strides.empty() ? 0 : entry * strides[0]) + i * matrix.row_stride +
+                          j * matrix.column_stride;
     std::memcpy(&value, matrix.data + index * static_cast<int64_t>(sizeof(T)), sizeof(T));
     return value;
   };
   Sum<T> sum;
   for (int64_t k = 0; k < p.k; ++k) {
-    sum.add(k, at(p.a, p.a_offsets, row, k), at(p.b, p.b_offsets, k, column));
+    sum.add(k, at(p.a, p.batch.a, row, k), at(p.b, p.batch.b, k, column));
   }
   return sum.finish(p.k);
 }
@@ -112,9 +112,7 @@ class Trial {
         case_(c) {
     p_ = {.m = c.m, .n = c.n, .k = c.k, .a = a_.ref, .b = b_.ref, .c = c_.ref};
     if (c.batch > 1) {
-      p_.a_offsets = a_.offsets;
-      p_.b_offsets = b_.offsets;
-      p_.c_offsets = c_.offsets;
+      p_.batch = {{c.batch}, {a_.stride}, {b_.stride}, {c_.stride}};
     }
   }
 
@@ -140,7 +138,8 @@ class Trial {
   void check_as() {
     const int64_t element = sizeof(T);
     for (int64_t entry = 0; entry < case_.batch; ++entry) {
-      const int64_t base = case_.batch > 1 ? c_.offsets[static_cast<size_t>(entry)] : 0;
+      // From the first byte, where the last entry lies.
+      const int64_t base = (entry - case_.batch + 1) * c_.stride;
       for (int64_t row = 0; row < p_.m; ++row) {
         for (int64_t column = 0; column < p_.n + case_.c_gap; ++column) {
           const int64_t index = base + row * p_.c.row_stride + column;

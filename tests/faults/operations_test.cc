@@ -1,0 +1,432 @@
+// Every public operation on tensors, functions, tapes, Variables and optimizers, with each of its
+// allocations failing in turn. Files, datasets and training loops have tests of their own.
+#include <gtest/gtest.h>
+
+#include <iostream>
+#include <sstream>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "tests/faults/injector.h"
+#include "tests/unit/api/machine_code.h"
+
+namespace tidemark::testing {
+namespace {
+
+Tensor drawn(const Shape& shape, uint64_t key = 1) {
+  return random::normal(shape, {.key = random::Key(key)});
+}
+
+// Runs them all, and says how many allocations failed.
+void expect_all_survive(const std::vector<FaultyOperation>& operations) {
+  FaultCounts all;
+  for (const FaultyOperation& operation : operations) {
+    FaultCounts counts = expect_survives(operation);
+    counts += expect_survives(operation, FaultSite::heap_from_then_on);
+    std::cout << "  " << operation.name << ": " << text(counts) << std::endl;
+    all += counts;
+    if (::testing::Test::HasFailure()) break;
+  }
+  std::cout << operations.size() << " operations: " << text(all) << std::endl;
+  EXPECT_GT(all.refused, 0);
+}
+
+FaultyOperation operation(std::string name, std::function<Tensor()> act) {
+  return {.name = std::move(name), .act = [act = std::move(act)] { return bits(act()); }};
+}
+
+std::vector<FaultyOperation> ops() {
+  const Tensor x = drawn({130, 70}), row = drawn({70}, 2), cube = drawn({6, 40, 50}, 3);
+  const Tensor image = drawn({2, 20, 20, 8}, 4), kernel = drawn({3, 3, 8, 16}, 5);
+  const Tensor ids = random::integers({300}, {.low = 0, .high = 130, .key = random::Key(6)});
+  const Tensor deep = drawn({1, 2, 1, 3, 1, 2, 2, 3}, 7);
+  return {
+      operation("pointwise", [=] { return exp(x) + row; }),
+      operation("transposed", [=] { return transpose(x) * 2; }),
+      operation("in place", [=] { return square(x + 1); }),
+      operation("sum by lanes", [=] { return sum(x, 1); }),
+      operation("sum by columns", [=] { return sum(x, 0); }),
+      operation("sum over uneven axes", [=] { return sum(transpose(cube, {2, 0, 1}), {0, 2}); }),
+      operation("argmax", [=] { return argmax(cube, 1); }),
+      operation("softmax", [=] { return softmax(x) + softmax(cube, 1)[{0, Slice{}, 0}][0]; }),
+      operation("concat", [=] { return concat({x, x * 2}, 1); }),
+      operation("stack", [=] { return stack({row, row, row}); }),
+      operation("pad", [=] { return pad(x, {{1, 2}, {0, 3}}); }),
+      operation("reshape of a view", [=] { return reshape(transpose(x), {-1}); }),
+      operation("gather", [=] { return gather(transpose(x), ids, 1); }),
+      operation("scatter_add", [=] { return scatter_add(x, ids, gather(x, ids)); }),
+      operation("cumsum", [=] { return cumsum(x, 1); }),
+      operation("mask", [=] { return x[x > 0.5]; }),
+      operation("matmul", [=] { return matmul(x, x, {.transpose_b = true}); }),
+      operation("einsum", [=] { return einsum("ij,kj->ik", x, x); }),
+      operation("conv2d", [=] { return conv2d(image, kernel, {.padding = Padding::same}); }),
+      operation("max_pool", [=] { return max_pool(image); }),
+      operation("layer_norm", [=] { return layer_norm(x); }),
+      operation("update", [=] { return update(x, {0, all}, 7); }),
+      operation("one_hot", [=] { return one_hot(ids, 9); }),
+      operation("where", [=] { return where(x > 0, x, 0); }),
+      operation("cast", [=] { return cast(x, f16); }),
+      operation("eight axes", [=] { return sum(deep * 2 + deep, {1, 6}); }),
+      operation("constant", [] { return constant({{1, 2}, {3, 4}}, f64); }),
+      operation("arange", [] { return arange(1000); }),
+      operation("large", [] { return ones({2 << 20}) * 3; }),
+  };
+}
+
+TEST(Faults, OfOps) { expect_all_survive(ops()); }
+
+// Kernels made at their first use, by the interpreter and by LLVM. Kernels stay: each op is met
+// with an allocation failing once, at the place where it is made.
+TEST(Faults, OfOpsThatAreCompiled) {
+  const MachineCode machine;
+  const Tensor x = drawn({70, 30});
+  std::vector<FaultyOperation> operations;
+  operations.push_back(operation("fused by a function", [=] {
+    return function([](const Tensor& x) { return exp(x) * sin(x) + 1; })(x);
+  }));
+  expect_all_survive(operations);
+}
+
+TEST(Faults, OfHostAndText) {
+  const Tensor x = drawn({20, 30});
+  const std::vector<float> host(600, 1.5f);
+  std::vector<FaultyOperation> operations;
+  operations.push_back(operation("from_vector", [=] { return constant(host); }));
+  operations.push_back({.name = "to_vector", .act = [=] {
+                          const std::vector<float> all = x.to_vector<float>();
+                          return std::string(reinterpret_cast<const char*>(all.data()),
+                                             all.size() * sizeof(float));
+                        }});
+  operations.push_back({.name = "item", .act = [=] { return cat(sum(x).item<float>()); }});
+  operations.push_back({.name = "borrow", .act = [host]() mutable {
+                          return bits(borrow(std::span(host), {600}, [] {}) * 2);
+                        }});
+  expect_all_survive(operations);
+}
+
+// ---- functions ----------------------------------------------------------------------------------
+
+Tensor body(const Tensor& x) { return softmax(matmul(sin(x), x) * 0.5) + x; }
+
+std::vector<FaultyOperation> functions() {
+  const Tensor x = drawn({64, 64});
+  const auto known = function(body, {.name = "known"});
+  known(x);
+  const auto open = function([](const Tensor& x) { return softmax(matmul(x, transpose(x))); });
+  for (const int64_t rows : {3, 5, 9}) open(drawn({rows, 8}));
+  return {
+      operation("function, first call", [=] { return function(body)(x); }),
+      operation("function, further call", [=] { return known(x); }),
+      {.name = "function, plan",
+       .act =
+           [=] {
+             const Plan plan = function(body).plan(x);
+             return cat(plan.peak().count);
+           }},
+      {.name = "function, then plan and call",
+       .act =
+           [=] {
+             const auto f = function(body);
+             const Tensor y = f(x);
+             return cat(f.plan(x).peak().count, ' ', bits(y));
+           }},
+      {.name = "function, a new open size",
+       .prepare = [=] { open.clear_cache(), open(drawn({3, 8})), open(drawn({5, 8})); },
+       .act =
+           [=] { return cat(open.plan(drawn({7, 8})).peak().count, bits(open(drawn({7, 8})))); }},
+      {.name = "function, other strides",
+       .prepare = [=] { known.clear_cache(), known(x); },
+       .act = [=] { return bits(known(transpose(x))); }},
+      {.name = "profile", .act = [=] { return bits(known.profile(x).first); }},
+      {.name = "function of a structure",
+       .act =
+           [=] {
+             const auto f = function([](const std::vector<Tensor>& all, Static<int> power) {
+               return std::pair{all[0] + all[1], std::vector<Tensor>(*power, all[2])};
+             });
+             const auto [first, rest] = f({x, x, x}, 3);
+             return bits(first) + bits(rest.at(2));
+           }},
+  };
+}
+
+TEST(Faults, OfFunctions) { expect_all_survive(functions()); }
+
+TEST(Faults, OfControlFlow) {
+  const Tensor x = drawn({8, 8}) * 0.1;
+  const auto loop = [](const Tensor&, const Tensor& c) { return tanh(matmul(c, c)) + c; };
+  const std::vector<FaultyOperation> operations = {
+      operation("cond",
+                [=] {
+                  return function([](const Tensor& x) {
+                    return cond(sum(x) > 100, [&] { return exp(x); }, [&] { return matmul(x, x); });
+                  })(x);
+                }),
+      operation("while_loop",
+                [=] {
+                  return function([](const Tensor& x) {
+                    return while_loop([](const Tensor& c) { return sum(c) < 1000; },
+                                      [](const Tensor& c) { return c * 2 + 1; }, x);
+                  })(x);
+                }),
+      operation("a loop on numbers",
+                [] {
+                  return function([](const Tensor& n) {
+                    return fori_loop(
+                        0, 100, [](const Tensor&, const Tensor& c) { return c * 1.5 + 1; }, n);
+                  })(2.0);
+                }),
+      operation("map_fn",
+                [=] {
+                  return function([](const Tensor& x) {
+                    return map_fn([](const Tensor& row) { return softmax(row * 2); }, x,
+                                  {.parallel_iterations = 2});
+                  })(x);
+                }),
+      operation("scan",
+                [=] {
+                  return function([](const Tensor& x) {
+                    return scan([](const Tensor& c,
+                                   const Tensor& row) { return std::pair{tanh(c + row), c * row}; },
+                                x[0], x)
+                        .second;
+                  })(x);
+                }),
+      operation("the gradient of a loop",
+                [=] {
+                  return function([loop](const Tensor& x) {
+                    return grad([loop](const Tensor& x) {
+                      return sum(fori_loop(0, 20, loop, x, {.save = Save::slots(3)}));
+                    })(x);
+                  })(x);
+                }),
+      operation("an eager loop", [=] { return fori_loop(0, 5, loop, x); }),
+      operation(
+          "vectorized_map",
+          [=] { return vectorized_map([](const Tensor& row) { return row * sum(row); }, x); }),
+  };
+  expect_all_survive(operations);
+}
+
+// ---- tapes, Variables, draws --------------------------------------------------------------------
+
+std::string values(const std::vector<Variable>& variables) {
+  std::string text;
+  for (const Variable& variable : variables) text += bits(variable.value());
+  return text;
+}
+
+TEST(Faults, OfTapes) {
+  const Variable w(drawn({32, 32}), {.name = "w"});
+  const Tensor x = drawn({16, 32});
+  const auto state = [=] { return values({w}); };
+  const std::vector<FaultyOperation> operations = {
+      {.name = "tape",
+       .act =
+           [=] {
+             GradientTape tape;
+             const Tensor loss = mean(square(matmul(x, w)));
+             return bits(tape.gradient(loss, w));
+           },
+       .state = state},
+      {.name = "tape around a function",
+       .act =
+           [=] {
+             const auto f = function([=](const Tensor& x) { return mean(square(matmul(x, w))); });
+             GradientTape tape;
+             const Tensor loss = f(x);
+             return bits(tape.gradient(loss, w));
+           },
+       .state = state},
+      operation("grad of grad",
+                [=] {
+                  const auto f = [](const Tensor& x) { return sum(tanh(x) * x); };
+                  return grad([f](const Tensor& x) { return sum(square(grad(f)(x))); })(x);
+                }),
+      operation("jvp",
+                [=] { return jvp([](const Tensor& x) { return exp(x) * 2; }, x, x).second; }),
+  };
+  expect_all_survive(operations);
+}
+
+TEST(Faults, OfVariables) {
+  const Tensor first = drawn({40, 8}), second = drawn({40, 8}, 2);
+  const Variable a(first, {.name = "a"}), b(second, {.name = "b"});
+  const auto prepare = [=] { a.assign(first), b.assign(second); };
+  const auto state = [=] { return values({a, b}); };
+  const auto of = [=](std::string name, std::function<void()> act) {
+    return FaultyOperation{.name = std::move(name),
+                           .prepare = prepare,
+                           .act = [act = std::move(act)] { return act(), std::string(); },
+                           .state = state};
+  };
+  const auto swap = function([=] {
+    const Tensor was = a.value();
+    a.assign(b);
+    b.assign(was);
+  });
+  const auto both = function([=](const Tensor& x) {
+    a.assign_add(x);
+    b.assign_sub(x * a);
+    return sum(a) + sum(b);
+  });
+  const auto pass = function([=](const Tensor& x) { a.assign(x), b.assign_add(x); });
+  expect_all_survive({
+      of("assign", [=] { a.assign(second); }),
+      of("assign_add", [=] { a.assign_add(second); }),
+      of("assign_slice", [=] { a.assign_slice({0, all}, 7); }),
+      of("scatter_update", [=] { a.scatter_update(constant({1, 2}), ones({2, 8})); }),
+      of("assign while a snapshot is held",
+         [=] {
+           const Tensor snapshot = a.value();
+           a.assign_add(second);
+         }),
+      of("a function that swaps two", [=] { swap(); }),
+      of("a function that updates two", [=] { both(second); }),
+      of("a function that passes its argument on", [=] { pass(second); }),
+      of("a function that updates two, first call",
+         [=] {
+           function([=](const Tensor& x) {
+             a.assign_add(x);
+             b.assign_sub(x * a);
+           })(second);
+         }),
+      {.name = "a Variable of its own",
+       .act = [=] { return bits(Variable(first, {.name = "c"}).value()); }},
+  });
+}
+
+TEST(Faults, OfDraws) {
+  const auto in_function =
+      function([] { return random::normal({16, 16}) + random::uniform({16, 16}); });
+  const auto of = [=](std::string name, std::function<Tensor()> act) {
+    return FaultyOperation{.name = std::move(name), .act = [act = std::move(act)] {
+                             random::seed(7);
+                             return bits(act()) + generator_state();
+                           }};
+  };
+  expect_all_survive({
+      of("normal", [] { return random::normal({500}); }),
+      of("bf16", [] { return random::normal({500}, {.dtype = DType::bf16}); }),
+      of("permutation", [] { return random::permutation(300); }),
+      of("dropout", [] { return dropout(ones({300}), {.rate = 0.4}); }),
+      of("draws of a function", [=] { return in_function(); }),
+      of("draws of a function, first call",
+         [] { return function([] { return random::normal({16}) * random::normal({16}); })(); }),
+  });
+}
+
+// ---- training -----------------------------------------------------------------------------------
+
+struct Trained {
+  nn::Sequential model{nn::Dense(16, {.activation = relu}), nn::Dense(4)};
+  nn::Optimizer optimizer;
+  explicit Trained(nn::Optimizer by) : optimizer(std::move(by)) { nn::build(model, spec({8, 8})); }
+  auto step() const {
+    return function([*this](const Tensor& x, const Tensor& y) {
+      GradientTape tape;
+      const Tensor loss = nn::losses::mse(y, model(x));
+      optimizer.minimize(tape, loss, model);
+      return loss;
+    });
+  }
+};
+
+TEST(Faults, OfTrainingSteps) {
+  const Tensor x = drawn({8, 8}), y = drawn({8, 4}, 2);
+  std::vector<FaultyOperation> operations;
+  for (const bool adam : {false, true}) {
+    random::seed(3);
+    const Trained trained(adam ? nn::Optimizer(nn::Adam()) : nn::Optimizer(nn::SGD()));
+    const auto step = trained.step();
+    step(x, y);
+    std::vector<Variable> variables;
+    std::vector<Tensor> start;
+    for (const auto& list :
+         {nn::named_variables(trained.model), nn::named_variables(trained.optimizer)})
+      for (const auto& [name, variable] : list) {
+        variables.push_back(variable);
+        start.push_back(variable.value() * 1);
+      }
+    const auto prepare = [=] {
+      for (size_t i = 0; i < variables.size(); ++i) variables[i].assign(start[i]);
+    };
+    const auto state = [=] { return values(variables); };
+    const std::string name = adam ? "Adam" : "SGD";
+    operations.push_back({.name = cat("a step of ", name),
+                          .prepare = prepare,
+                          .act = [=] { return bits(step(x, y)); },
+                          .state = state});
+    operations.push_back({.name = cat("a first step of ", name),
+                          .prepare = prepare,
+                          .act = [=] { return bits(trained.step()(x, y)); },
+                          .state = state});
+  }
+  // Outside a function each parameter is updated by a call of its own: what came before a failure
+  // stays.
+  random::seed(3);
+  const Trained eager{nn::Optimizer(nn::SGD())};
+  std::vector<Tensor> start;
+  for (const auto& [name, variable] : nn::named_variables(eager.model))
+    start.push_back(variable.value() * 1);
+  operations.push_back({.name = "an eager step", .act = [=] {
+                          size_t next = 0;
+                          for (const auto& [name, variable] : nn::named_variables(eager.model))
+                            variable.assign(start[next++]);
+                          GradientTape tape;
+                          const Tensor loss = nn::losses::mse(y, eager.model(x));
+                          eager.optimizer.minimize(tape, loss, eager.model);
+                          return bits(loss) + values(nn::variables(eager.model));
+                        }});
+  operations.push_back({.name = "a model from nothing", .act = [=] {
+                          random::seed(3);
+                          const Trained trained{nn::Optimizer(nn::Adam())};
+                          return bits(trained.step()(x, y));
+                        }});
+  expect_all_survive(operations);
+}
+
+TEST(Faults, OfThreads) {
+  const Tensor x = drawn({64, 64});
+  const auto f = function(body);
+  f(x);
+  expect_all_survive({
+      {.name = "set_num_threads",
+       .act =
+           [=] {
+             const int before = num_threads();
+             set_num_threads(1);
+             set_num_threads(before);
+             return bits(matmul(x, x));
+           }},
+      {.name = "a call on a thread of its own",
+       .act =
+           [=] {
+             std::string gave;
+             std::exception_ptr error;
+             std::thread([&] {
+               try {
+                 gave = bits(f(x));
+               } catch (...) {
+                 error = std::current_exception();
+               }
+             }).join();
+             if (error != nullptr) std::rethrow_exception(error);
+             return gave;
+           }},
+  });
+}
+
+TEST(Faults, OfLookingAtThings) {
+  const Tensor x = drawn({6, 6});
+  const auto f = function(body, {.name = "body"});
+  f(x);
+  expect_all_survive({
+      {.name = "cache_info", .act = [=] { return cat(f.cache_info().entries.size()); }},
+      {.name = "check_captures", .act = [=] { return f.check_captures(); }},
+  });
+}
+
+}  // namespace
+}  // namespace tidemark::testing
