@@ -368,9 +368,10 @@ namespace {
 // cannot be written.
 using EmitFunction = device::FunctionRef<int64_t(llvm::Module&, size_t i, const std::string&)>;
 
-// What LLVM may want at once for a module of so many expressions, four times what was measured.
+// More than twice what the largest modules measured would take of a reserve if all of LLVM's memory
+// came from it (docs/decisions/0017-a-reserve-for-llvm.md).
 int64_t reserve_bytes(size_t expressions) {
-  return (int64_t{32} << 20) + (int64_t{64} << 10) * static_cast<int64_t>(expressions);
+  return (int64_t{32} << 20) + (int64_t{256} << 10) * static_cast<int64_t>(expressions);
 }
 
 std::vector<std::unique_ptr<Kernel>> compile_functions(size_t count, size_t expressions,

@@ -3,7 +3,7 @@
 // LLVM ends the process when an allocation fails, or is left half-done where one throws. Its calls
 // of malloc and operator new come here instead (cmake/llvm_part.sh): while a Reserve exists, what
 // the C library refuses its thread is taken from pages that were mapped before LLVM began. So a
-// compile is refused before it starts, or it ends. See docs/decisions/0016.
+// compile is refused before it starts, or it ends. See docs/decisions/0017.
 #pragma once
 
 #include <cstddef>
