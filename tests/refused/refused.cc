@@ -16,10 +16,89 @@ class Opaque {
  public:
   explicit Opaque(int) {}
 };
+// A block whose layers nobody outside can see.
+class Block {
+ public:
+  explicit Block(int64_t units) : hidden_(units) {}
+  Tensor operator()(const Tensor& x) const { return hidden_(x); }
+
+ private:
+  td::nn::Dense hidden_;
+};
+template <class Part>
+struct Model {
+  Part part;
+  td::nn::Dense out{1};
+  Tensor operator()(const Tensor& x) const { return out(x); }
+};
+class NamedBlock {
+ public:
+  Tensor operator()(const Tensor& x) const { return hidden_(x); }
+  TIDEMARK_FIELDS(hidden_)
+
+ private:
+  td::nn::Dense hidden_{4};
+};
+class Renamed : public NamedBlock {};
+class WithMore : public NamedBlock {
+  td::nn::Dense more_{4};
+};
+// Classes that hold no layers, though nobody can see that they do not.
+class Tokenizer {
+ public:
+  explicit Tokenizer(std::string path) : path_(std::move(path)) {}
+  std::string operator()(const std::string& text) const { return path_ + text; }
+
+ private:
+  std::string path_;
+};
+class Scaled {
+ public:
+  explicit Scaled(double by) : by_(by) {}
+  Tensor operator()(const Tensor& x) const { return x * by_; }
+
+ private:
+  double by_;
+};
+// Its name has that of a closure in it.
+template <class F>
+class Called {
+ public:
+  explicit Called(F f) : f_(f) {}
+  Tensor operator()(const Tensor& x) const { return f_(hidden_(x)); }
+
+ private:
+  td::nn::Dense hidden_{4};
+  F f_;
+};
+enum class Mode { slow, fast };
+struct Harmless {
+  Mode mode = Mode::fast;
+  double rate = 0.1;
+  std::string name = "model";
+  std::vector<std::string> words = {};
+  std::optional<int> seed = {};
+  td::Shape shape = {2, 3};
+  Tokenizer tokenizer{"words.txt"};
+  Scaled scaled{0.5};
+  Renamed renamed = {};
+  td::nn::Schedule schedule = td::nn::schedules::cosine(0.1);
+  std::function<Tensor(const Tensor&)> loss = td::relu;
+  td::Function<Tensor(const Tensor&)> step = td::function([](const Tensor& x) { return x * 2; });
+  std::variant<td::nn::Dense, td::nn::Embedding> either = td::nn::Dense(2);
+  td::nn::Dense out{1};
+};
 
 void use([[maybe_unused]] Tensor x, [[maybe_unused]] const Tensor& y) {
 #if CASE == 0
   td::function([](const Tensor& x, td::Static<float> rate) { return x * *rate; });
+  Harmless harmless;
+  td::nn::variables(harmless);
+  td::io::Checkpoint{{"model", harmless}};
+  const auto closure = [dense = td::nn::Dense(4)](const Tensor& x) { return dense(x); };
+  td::nn::variables(Model<decltype(closure)>{closure});
+  td::nn::variables(
+      Model([dense = td::nn::Dense(4)](std::vector<Tensor> x) { return dense(x[0]); }));
 #elif CASE == 1
   // refused: a traced function cannot take a plain C++ number: its value would be frozen into the
   // program. Declare the parameter `const Tensor&` (a run-time value; callers may still pass 0.1f),
@@ -107,5 +186,40 @@ void use([[maybe_unused]] Tensor x, [[maybe_unused]] const Tensor& y) {
   // refused: from_generator takes a function of no argument that gives std::optional<element>, or a
   // function that gives such a function
   td::data::from_generator([](int i) { return i; });
+#elif CASE == 24
+  // refused: the layers of this class cannot be found, and would be left out of checkpoints,
+  // variables, summaries and copies: write TIDEMARK_FIELDS(a_, b_) in its public part,
+  // or TIDEMARK_FIELDS() where it has none
+  td::nn::variables(Model<Block>{Block(4)});
+#elif CASE == 25
+  // refused: the layers of this class cannot be found
+  td::nn::clone(Model<std::vector<Block> >{{Block(4)}});
+#elif CASE == 26
+  // refused: the layers of this class cannot be found
+  td::nn::variables(Model<std::unique_ptr<Block> >{std::make_unique<Block>(4)});
+#elif CASE == 27
+  // refused: the layers of this class cannot be found
+  td::nn::variables(Model<std::shared_ptr<Block> >{std::make_shared<Block>(4)});
+#elif CASE == 28
+  // refused: the layers of this class cannot be found
+  Model<std::optional<Block> > model{Block(4)};
+  td::io::Checkpoint{{"model", model}};
+#elif CASE == 29
+  // refused: the layers of this class cannot be found
+  const auto closure = [](const Tensor& x) { return x; };
+  td::nn::variables(Called<decltype(closure)>(closure));
+#elif CASE == 30
+  // refused: the layers of this class cannot be found
+  td::nn::variables(std::map<std::string, std::pair<int, Block> >{});
+#elif CASE == 31
+  // refused: this class has fields that its base does not name, and its layers would be left out:
+  // write TIDEMARK_FIELDS(...) with all of them in the class itself
+  td::nn::variables(WithMore());
+#elif CASE == 32
+  // refused: the layers of this class cannot be found
+  td::nn::summary(Model<Block>{Block(4)}, td::spec({8, 3}));
+#elif CASE == 33
+  // refused: the layers of this class cannot be found
+  td::nn::predict(Model<std::variant<int, Block> >{Block(4)}, x);
 #endif
 }

@@ -15,6 +15,7 @@
 #define TIDEMARK_FIELDS(...)                                       \
   auto tidemark_fields() { return ::std::tie(__VA_ARGS__); }       \
   auto tidemark_fields() const { return ::std::tie(__VA_ARGS__); } \
+  void tidemark_fields_are_here() const {}                         \
   static constexpr ::std::string_view tidemark_field_names() { return #__VA_ARGS__; }
 
 namespace tidemark::detail {

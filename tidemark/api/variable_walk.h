@@ -1,8 +1,9 @@
 // The Variables in anything: where they stand, and what they are called for it.
 //
 // They are found by type, at compile time: in structs (api/fields.h), tuples, pairs, arrays,
-// vectors, optionals, maps and pointers, however deep. A class with private fields writes
-// TIDEMARK_FIELDS. A closure or a function cannot be looked into and holds none.
+// vectors, optionals, variants, maps and pointers, however deep. A class with private fields writes
+// TIDEMARK_FIELDS; one that may hold layers and does not is refused. A closure or a std::function
+// cannot be looked into and holds none: nn::Lambda(f, layers...) names what it uses.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +15,16 @@
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "tidemark/api/static.h"
 #include "tidemark/api/variable.h"
 
 namespace tidemark {
+
+template <class Signature>
+class Function;
 
 using NamedVariables = std::vector<std::pair<std::string, Variable>>;
 
@@ -65,6 +70,50 @@ template <class T>
 inline constexpr bool is_unique = false;
 template <class T, class D>
 inline constexpr bool is_unique<std::unique_ptr<T, D>> = true;
+template <class T>
+inline constexpr bool is_variant = false;
+template <class... T>
+inline constexpr bool is_variant<std::variant<T...>> = true;
+// What erases the type of a function.
+template <class T>
+inline constexpr bool is_function = false;
+template <class R, class... A>
+inline constexpr bool is_function<std::function<R(A...)>> = true;
+template <class Signature>
+inline constexpr bool is_function<Function<Signature>> = true;
+
+// A closure's class cannot name its fields. Compilers print it as "f()::<lambda(int)>" or as
+// "(lambda at f.cc:3:7)", where other classes have a name.
+template <class T>
+constexpr bool is_closure() {
+  std::string_view printed = __PRETTY_FUNCTION__;
+  printed.remove_suffix(1);  // "... T = name]"
+  if (printed.ends_with(')')) return printed.find("(lambda at ") != printed.npos;
+  if (!printed.ends_with('>')) return false;
+  size_t begin = printed.size();
+  for (int depth = 0; begin > 0;) {
+    const char c = printed[--begin];
+    depth += c == '>' ? 1 : c == '<' ? -1 : 0;
+    if (depth == 0) break;
+  }
+  return printed.substr(begin).starts_with("<lambda");
+}
+
+// Whether a class that shows no fields may hold layers: it is called with tensors, as layers are,
+// and copying it is more than copying bytes, as copying a Variable is.
+template <class T>
+concept HidesLayers =
+    std::is_class_v<T> && !std::is_trivially_copyable_v<T> && !is_function<T> && !is_closure<T>() &&
+    (std::is_invocable_v<T&, const Tensor&> ||
+     std::is_invocable_v<T&, const Tensor&, const Tensor&> ||
+     std::is_invocable_v<T&, const Tensor&, const Tensor&, const Tensor&>);
+// The class whose TIDEMARK_FIELDS a class has: its own, or that of a base.
+template <class C>
+C names_fields_of(void (C::*)() const);
+template <class T>
+concept HidesOwnFields = NamesFields<T> && requires {
+  requires sizeof(T) > sizeof(decltype(names_fields_of(&T::tidemark_fields_are_here)));
+};
 // Lists whose parts are numbers or text are passed over.
 template <class T>
 inline constexpr bool may_hold_variables = std::is_class_v<T> && !std::is_same_v<T, std::string>;
@@ -112,13 +161,22 @@ void walk_variables(T& part, const VariablePath& path, const F& f) {
     for (auto& [name, item] : part) walk_variables(item, path.field(name), f);
   } else if constexpr (is_shared<S> || (is_unique<S> && std::is_same_v<F, SeeVariable>)) {
     walk_pointee(part, path, f);
+  } else if constexpr (is_variant<S>) {
+    std::visit([&](auto& held) { walk_variables(held, path, f); }, part);
   } else if constexpr (HasFields<S>) {
+    static_assert(!HidesOwnFields<S>,
+                  "this class has fields that its base does not name, and its layers would be left "
+                  "out: write TIDEMARK_FIELDS(...) with all of them in the class itself");
     for_each_field(part, [&](auto& field, std::string_view name) {
       walk_variables(field, path.field(name), f);
     });
   } else {
     static_assert(!Aggregate<S>,
                   "a struct of more than 16 fields: name them with TIDEMARK_FIELDS(...)");
+    static_assert(!HidesLayers<S>,
+                  "the layers of this class cannot be found, and would be left out of checkpoints, "
+                  "variables, summaries and copies: write TIDEMARK_FIELDS(a_, b_) in its public "
+                  "part, or TIDEMARK_FIELDS() where it has none");
   }
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tidemark/api/tensor.h"
+#include "tidemark/api/variable_walk.h"
 
 namespace tidemark::nn {
 
@@ -37,6 +38,15 @@ class Schedule {
   double constant_ = 0;
   std::function<Tensor(const Tensor& step)> rate_;
 };
+
+}  // namespace tidemark::nn
+
+namespace tidemark::detail {
+template <>
+inline constexpr bool is_function<nn::Schedule> = true;
+}  // namespace tidemark::detail
+
+namespace tidemark::nn {
 
 struct ExponentialOptions {
   double factor = 0.96;    // What the rate is multiplied with,

@@ -10,6 +10,7 @@
 #include "tidemark/api/mode.h"
 #include "tidemark/api/ops.h"
 #include "tidemark/base/error.h"
+#include "tidemark/base/output.h"
 #include "tidemark/nn/layer_scope.h"
 
 namespace tidemark::detail {
@@ -94,6 +95,24 @@ SummaryRow row_of(const SeenCall& call, const NamedVariables& all, VariablesOnce
   return row;
 }
 
+// Layers that the model calls and that are not found in it, though others are: a class may hide
+// them behind functions of any name, which no compiler can tell.
+void warn_of_hidden(const std::vector<SeenCall>& calls, const NamedVariables& variables,
+                    Source at) {
+  if (variables.empty()) return;  // A closure as a whole model shows none.
+  for (const SeenCall& call : calls) {
+    const NamedVariables own = nn::named_variables(call.layer);
+    const auto is_own = [&](const auto& each) { return each.second.same_as(own[0].second); };
+    if (own.empty() || std::any_of(variables.begin(), variables.end(), is_own)) continue;
+    warn(cat("the model calls a layer, ", layer_title(call.kind.c_str(), call.name),
+             ", that is not found in it: checkpoints, variables and copies leave it out"
+             "\n  name the fields of the class that holds it, TIDEMARK_FIELDS(a_, b_), or give a "
+             "closure as td::nn::Lambda(f, layers)"),
+         at);
+    return;
+  }
+}
+
 // The sum of the model's output and its gradients by the Variables that are trained.
 Bytes training_peak(const AnyLayer& model, const std::vector<Variable>& variables,
                     const TensorSpec& input, Source at) {
@@ -149,10 +168,13 @@ void print_line(std::ostream& out, const Line& line, const std::vector<size_t>& 
 
 }  // namespace
 
-void build_model(const AnyLayer& model, const TensorSpec& input, Source at) {
+void build_model(const AnyLayer& model, const NamedVariables& variables, const TensorSpec& input,
+                 Source at) {
   const SourceScope scope(at);
+  Listing listing;
   // Sizes that are open stay so: as 1 they would be too small for the windows of a convolution.
   program_of(model, at).plan(input, {}, at);
+  warn_of_hidden(listing.calls, variables, at);
 }
 
 Summary summarize(const AnyLayer& model, const NamedVariables& variables, const TensorSpec& input,
@@ -170,6 +192,7 @@ Summary summarize(const AnyLayer& model, const NamedVariables& variables, const 
     summary.forward_peak = program_of(noting, at).plan(input, {}, at).peak();
     calls = std::move(listing.calls);
   }
+  warn_of_hidden(calls, variables, at);
   const TensorSpec& known = summary.input;
   VariablesOnce counted;
   for (const SeenCall& call : calls) summary.rows.push_back(row_of(call, variables, counted, at));

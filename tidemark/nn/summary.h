@@ -39,7 +39,8 @@ std::ostream& operator<<(std::ostream& out, const Summary& summary);
 namespace tidemark::detail {
 nn::Summary summarize(const nn::AnyLayer& model, const NamedVariables& variables,
                       const TensorSpec& input, Source at);
-void build_model(const nn::AnyLayer& model, const TensorSpec& input, Source at);
+void build_model(const nn::AnyLayer& model, const NamedVariables& variables,
+                 const TensorSpec& input, Source at);
 }  // namespace tidemark::detail
 
 namespace tidemark::nn {
@@ -55,7 +56,7 @@ Summary summary(const Model& model, const TensorSpec& input, Source at = Source:
 // Gives all layers their shapes, as a first call would. Nothing runs and nothing is allocated.
 template <LayerFunction Model>
 void build(const Model& model, const TensorSpec& input, Source at = Source::here()) {
-  detail::build_model(model, input, at);
+  detail::build_model(model, named_variables(model), input, at);
 }
 
 }  // namespace tidemark::nn

@@ -78,6 +78,39 @@ TEST(Summary, SaysWhatACallWithGradientsTakes) {
   EXPECT_EQ(step.profile(ones({32, 784})).second.touched, summary.training_peak);
 }
 
+// Nothing tells a compiler that this class holds a layer.
+class Encoder {
+ public:
+  Tensor encode(const Tensor& x) const { return hidden_(x); }
+
+ private:
+  nn::Dense hidden_{4};
+};
+struct Encoding {
+  Encoder encoder;
+  nn::Dense out{1};
+  Tensor operator()(const Tensor& x) const { return out(encoder.encode(x)); }
+};
+
+TEST(Summary, WarnsOfLayersThatAreCalledButNotFound) {
+  std::vector<std::string> warnings;
+  on_warning([&](std::string_view text, Source) { warnings.emplace_back(text); });
+  const Encoding model;
+  nn::build(model, spec({8, 3}));
+  nn::summary(model, spec({8, 3}));
+  const nn::Dense plain(2);
+  nn::build(plain, spec({8, 3}));
+  on_warning({});
+  ASSERT_EQ(warnings.size(), 2U);
+  for (const std::string& warning : warnings) {
+    EXPECT_EQ(
+        warning,
+        "the model calls a layer, nn::Dense, that is not found in it: checkpoints, variables and "
+        "copies leave it out\n  name the fields of the class that holds it, "
+        "TIDEMARK_FIELDS(a_, b_), or give a closure as td::nn::Lambda(f, layers)");
+  }
+}
+
 TEST(Summary, AllocatesNothingAndShapesTheLayers) {
   const Model model;
   const Bytes before = memory::current();
