@@ -67,7 +67,7 @@ Plan FunctionCore::plan(const Arguments& arguments, const PlanOptions& options, 
   if (options.budget.has_value()) plans.budget = options.budget;
   plans.trace_without_recompute(function_, at);
   const ProgramKey key = program_key(found.trace->traced, arguments, found.sizes);
-  const auto program = cache_->program_for(found, key);
+  const auto program = cache_->program_for(found, key, at);
   Plan plan = plans.make(program, at);
   if (program->program->kept.empty()) return plan;
   return PlanAccess::with_other_choices(std::move(plan),
@@ -99,7 +99,7 @@ std::pair<CallResult, Profile> FunctionCore::profile(const Arguments& arguments,
   refuse_under_tape("profile", trace, arguments, at);
   Profile profile;
   const ProgramKey key = program_key(trace.traced, arguments, found.sizes, &profile);
-  const auto compiled = cache_->program_for(found, key);
+  const auto compiled = cache_->program_for(found, key, at);
   profile.function = function_.title();
   TracePlans(function_, found.trace).check(compiled, at);
   profile.planned = compiled->peak_bytes();

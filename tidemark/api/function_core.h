@@ -26,7 +26,7 @@ struct FunctionOptions {
   std::optional<Bytes> budget = {};
   bool jit = true;  // False: the same program unfused, for debugging.
   std::vector<TensorSpec> input_signature = {};
-  Bytes cache_limit = Bytes(int64_t{64} << 20);
+  Bytes cache_limit = Bytes(int64_t{256} << 20);
   bool check_captures = false;
 };
 

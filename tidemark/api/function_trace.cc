@@ -77,6 +77,23 @@ std::shared_ptr<const CompiledFunction> Programs::known(const ProgramKey& key) {
   return last_->second.program;
 }
 
+void DroppedOnce::add(size_t hash) noexcept try {
+  ++dropped_;
+  constexpr size_t most = 4096;
+  if (hashes_.size() >= most) hashes_.clear();
+  hashes_.insert(hash);
+} catch (const std::bad_alloc&) {
+}
+
+namespace {
+
+size_t hash_of(std::span<const int64_t> words) {
+  return std::hash<std::string_view>()(
+      {reinterpret_cast<const char*>(words.data()), words.size_bytes()});
+}
+
+}  // namespace
+
 std::shared_ptr<const CompiledFunction> Programs::find(const ProgramKey& key) {
   const std::lock_guard guard(lock_);
   return known(key);
@@ -108,7 +125,11 @@ std::shared_ptr<const CompiledFunction> Programs::find_or_make(const ProgramKey&
   compile_ms_ += milliseconds_since(start);
   last_ = &*table_.insert_or_assign(key, Held{made, ++uses_}).first;
   bytes_ += entry_bytes(*last_);
+  dropped_.note_made(hash_of(words));
   drop_beyond(limit_bytes);
+  held_ = static_cast<int64_t>(table_.size());
+  dropped_count_ = dropped_.dropped();
+  remade_ = dropped_.remade();
   return made;
 }
 
@@ -118,6 +139,7 @@ void Programs::drop_beyond(int64_t limit_bytes) {
         table_.begin(), table_.end(),
         [](const auto& a, const auto& b) { return a.second.used < b.second.used; });
     bytes_ -= entry_bytes(*oldest);
+    dropped_.add(hash_of(oldest->first.words));
     if (last_ == &*oldest) last_ = nullptr;
     table_.erase(oldest);
   }

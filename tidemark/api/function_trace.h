@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,20 @@ struct TraceInput {
 
 using SizeList = SmallVec<int64_t, 6>;
 
+// What a cache has dropped, to tell what is made a second time. It holds hashes, so many at most.
+class DroppedOnce {
+ public:
+  // Where there is no memory to remember it, it counts and is forgotten.
+  void add(size_t hash) noexcept;
+  void note_made(size_t hash) { remade_ += hashes_.contains(hash) ? 1 : 0; }
+  int64_t dropped() const { return dropped_; }
+  int64_t remade() const { return remade_; }
+
+ private:
+  std::set<size_t> hashes_;
+  int64_t dropped_ = 0, remade_ = 0;
+};
+
 // Programs by their keys, of which those not used for the longest time are dropped.
 class Programs {
  public:
@@ -40,6 +55,14 @@ class Programs {
                                                        Make make);
   int64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
   double compile_ms() const;
+  struct Counts {
+    int64_t held = 0, dropped = 0, remade = 0;  // Made again after they had been dropped.
+  };
+  // Never waits for a program that is being compiled.
+  Counts counts() const {
+    return {held_.load(std::memory_order_relaxed), dropped_count_.load(std::memory_order_relaxed),
+            remade_.load(std::memory_order_relaxed)};
+  }
 
  private:
   struct Held {
@@ -57,8 +80,9 @@ class Programs {
   Table table_;
   Table::value_type* last_ = nullptr;  // The one used last: looked at first.
   PlacementTable placements_;          // By keys without the sizes.
-  std::atomic<int64_t> bytes_{0};
+  std::atomic<int64_t> bytes_{0}, held_{0}, dropped_count_{0}, remade_{0};
   int64_t uses_ = 0;
+  DroppedOnce dropped_;
   double compile_ms_ = 0;
 };
 
@@ -69,6 +93,7 @@ struct FunctionTrace {
   std::any argument_structure, result_structure;
   TracedFunction traced;
   std::vector<int32_t> result_leaves;  // Of each leaf: a result of the program, or -1.
+  size_t hash = 0;                     // Of the input; set by the cache.
   int64_t calls = 0;                   // Counted by the cache, under its lock.
   double trace_ms = 0, optimise_ms = 0;
   Programs programs;

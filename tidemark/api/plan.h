@@ -214,7 +214,8 @@ struct CacheEntry {
 struct CacheInfo {
   std::vector<CacheEntry> entries;  // Most recently used first.
   Bytes bytes, limit;
-  int64_t traces = 0, evictions = 0;
+  int64_t traces = 0, evictions = 0;  // Traces made; traces and programs dropped.
+  int64_t remade = 0;                 // Traces and programs made again after they had been dropped.
 };
 std::ostream& operator<<(std::ostream& out, const CacheInfo& info);
 

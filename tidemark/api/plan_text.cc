@@ -167,7 +167,10 @@ std::ostream& operator<<(std::ostream& out, const Profile& profile) {
 
 std::ostream& operator<<(std::ostream& out, const CacheInfo& info) {
   out << info.entries.size() << " traces in the cache, " << info.bytes << " of " << info.limit
-      << "; " << info.traces << " made, " << info.evictions << " dropped\n";
+      << "; " << info.traces << " made, " << info.evictions << " dropped";
+  if (info.remade > 0)
+    out << ", " << info.remade << " made again after that: give it a larger .cache_limit";
+  out << '\n';
   for (const CacheEntry& entry : info.entries) {
     out << "  (" << entry.signature << "): " << entry.calls << " calls, " << entry.bytes
         << ", traced in " << entry.trace_ms << " ms, compiled in " << entry.compile_ms

@@ -11,6 +11,27 @@
 
 namespace tidemark::detail {
 
+namespace {
+
+size_t hash_of(const TraceInput& input) {
+  std::string text = cat(input.training ? "training " : "", input.key);
+  for (const LeafType& leaf : input.leaves) text += cat(" ", text_of(leaf));
+  return std::hash<std::string>()(text);
+}
+
+std::string counted(size_t count, const char* what) {
+  return cat(count, " ", what, count == 1 ? "" : "s");
+}
+
+// In whole MiB, twice the limit or more, with room for four times what is held.
+int64_t larger_limit(int64_t limit, int64_t held) {
+  int64_t enough = std::max(2 * limit, int64_t{1} << 20);
+  while (enough < 4 * held) enough *= 2;
+  return enough;
+}
+
+}  // namespace
+
 // ---- finding ------------------------------------------------------------------------------------
 
 // What the last call ran, where this one is like it. Nothing is made here that needs the heap.
@@ -36,7 +57,7 @@ std::shared_ptr<const ReadyFunction> TraceCache::ready_for(const Arguments& argu
   const ProgramKey key = program_key(found.trace->traced, arguments, found.sizes);
   auto ready = std::make_shared<ReadyFunction>();
   ready->trace = found.trace;
-  ready->compiled = program_for(found, key);
+  ready->compiled = program_for(found, key, call);
   // What is like the last call was checked then.
   if (function_.options.budget.has_value())
     TracePlans(function_, found.trace).check(ready->compiled, call);
@@ -236,18 +257,22 @@ FoundTrace TraceCache::trace_for(const Arguments& arguments, Source call_at) {
   FoundTrace found{made, made->sizes_of(call.leaves)};
   note_read(*made);
   account_.set_reason(made->reason);
+  made->hash = hash_of(made->input);
   traces_.reserve(traces_.size() + 1);
   // From here on it is known: nothing fails before it counts.
   traces_.insert(traces_.begin(), made);
   ++made_;
   last_ = nullptr;
+  dropped_.note_made(made->hash);
   evict();
   warn_of_many(options.reason, call_at);
+  warn_of_limit(call_at);
   return found;
 }
 
 std::shared_ptr<const CompiledFunction> TraceCache::program_for(const FoundTrace& found,
-                                                                const ProgramKey& key) {
+                                                                const ProgramKey& key,
+                                                                Source call) {
   if (auto known = found.trace->programs.find(key)) {
     const std::lock_guard guard(lock_);
     if (!is_noted_) note_held();
@@ -259,6 +284,7 @@ std::shared_ptr<const CompiledFunction> TraceCache::program_for(const FoundTrace
   const std::lock_guard guard(lock_);
   code_bytes_ += compile::code_made_here() - code_before;
   evict();
+  warn_of_limit(call);
   return made;
 }
 
@@ -267,11 +293,48 @@ void TraceCache::evict() {
   for (size_t i = 0; i < traces_.size(); ++i) {
     held += traces_[i]->bytes();
     if (i == 0 || held <= function_.options.cache_limit.count) continue;
-    evictions_ += static_cast<int64_t>(traces_.size() - i);
+    for (size_t gone = i; gone < traces_.size(); ++gone) note_dropped(*traces_[gone]);
     traces_.resize(i);
     break;
   }
   note_held();
+}
+
+void TraceCache::note_dropped(const FunctionTrace& trace) noexcept {
+  dropped_.add(trace.hash);
+  const Programs::Counts counts = trace.programs.counts();
+  gone_.dropped += counts.held + counts.dropped;
+  gone_.remade += counts.remade;
+}
+
+// Of all traces there were.
+Programs::Counts TraceCache::programs() const {
+  Programs::Counts all = gone_;
+  for (const auto& trace : traces_) {
+    const Programs::Counts counts = trace->programs.counts();
+    all.held += counts.held;
+    all.dropped += counts.dropped;
+    all.remade += counts.remade;
+  }
+  return all;
+}
+
+// A cache that is too small costs a compilation a call, and nothing else tells.
+void TraceCache::warn_of_limit(Source call) {
+  const Programs::Counts counts = programs();
+  if (warned_of_limit_ || dropped_.remade() + counts.remade == 0) return;
+  warned_of_limit_ = true;
+  int64_t held = 0;
+  for (const auto& trace : traces_) held += trace->bytes();
+  warn(cat(function_.title(), " compiles again what it had compiled: its cache holds ",
+           counted(traces_.size(), "trace"), " and ", counted(counts.held, "program"), " in ",
+           Bytes(held), " of its limit of ", function_.options.cache_limit,
+           " (half of it for one trace's programs), and has dropped ",
+           counted(dropped_.dropped(), "trace"), " and ", counted(counts.dropped, "program"),
+           "\n  give it a larger limit, such as {.cache_limit = td::Bytes(int64_t{",
+           larger_limit(function_.options.cache_limit.count, held) >> 20,
+           "} << 20)}; cache_info() lists what it holds"),
+       call);
 }
 
 // Where there is no memory to add it up, the next call does.
@@ -308,7 +371,9 @@ CacheInfo TraceCache::info() const {
   CacheInfo info;
   info.limit = function_.options.cache_limit;
   info.traces = made_;
-  info.evictions = evictions_;
+  const Programs::Counts counts = programs();
+  info.evictions = dropped_.dropped() + counts.dropped;
+  info.remade = dropped_.remade() + counts.remade;
   for (const auto& trace : traces_) {
     CacheEntry row;
     LeafTypes leaves = trace->input.leaves;

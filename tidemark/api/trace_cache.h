@@ -41,7 +41,7 @@ class TraceCache {
   // The trace for a call or a plan; may run the user's function.
   FoundTrace trace_for(const Arguments& arguments, Source call);
   std::shared_ptr<const CompiledFunction> program_for(const FoundTrace& found,
-                                                      const ProgramKey& key);
+                                                      const ProgramKey& key, Source call);
   // Most recently used first.
   std::vector<std::shared_ptr<FunctionTrace>> all() const;
   int64_t calls_of(const FunctionTrace& trace) const;
@@ -69,15 +69,20 @@ class TraceCache {
   void note_read(FunctionTrace& trace);
   void warn_of_many(const std::string& reason, Source call);
   void evict();
+  void note_dropped(const FunctionTrace& trace) noexcept;
+  Programs::Counts programs() const;
+  void warn_of_limit(Source call);
   void note_held() noexcept;
 
   const TraceableFunction& function_;
   mutable Mutex lock_;
   std::vector<std::shared_ptr<FunctionTrace>> traces_;  // Most recently used first.
   std::shared_ptr<const ReadyFunction> last_;  // Of the last call, if its trace is the first above.
-  int64_t made_ = 0, evictions_ = 0, in_a_row_ = 0;
+  int64_t made_ = 0, in_a_row_ = 0;
+  DroppedOnce dropped_;     // Traces.
+  Programs::Counts gone_;   // Programs of traces that were dropped.
   int64_t code_bytes_ = 0;  // Of code that was made for it.
-  bool warned_ = false;
+  bool warned_ = false, warned_of_limit_ = false;
   bool is_noted_ = true;  // The account says what is held.
   // Sizes that the function reads as numbers, by key: they stay closed.
   std::map<std::pair<std::string, SizePlace>, Source> read_;

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <functional>
 #include <optional>
+#include <regex>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -277,6 +279,58 @@ TEST(Function, KeepsItsCacheBounded) {
   EXPECT_LE(info.bytes, td::Bytes(30000));
   f.clear_cache();
   EXPECT_EQ(f.cache_info().entries.size(), 0U);
+}
+
+// How many bytes a trace takes is not of interest here.
+std::string without_held_bytes(const std::string& warning) {
+  return std::regex_replace(warning, std::regex(" in [0-9.]+ (B|KiB|MiB) of"), " in N of");
+}
+
+TEST(Function, WarnsOnceWhereItsCacheIsTooSmall) {
+  std::vector<std::string> warnings;
+  td::on_warning([&](std::string_view text, td::Source) { warnings.emplace_back(text); });
+  const auto f = td::function([](const td::Tensor& x, td::Static<int> n) { return x * int{n}; },
+                              {.name = "f", .cache_limit = td::Bytes(1)});
+  for (int i = 0; i < 4; ++i) f(td::ones({3}), 1);
+  EXPECT_EQ(f.cache_info().entries.size(), 1U);  // One trace stays, however small the limit.
+  for (int i = 0; i < 4; ++i) f(td::ones({3}), i % 2);
+  td::on_warning({});
+  ASSERT_EQ(warnings.size(), 1U) << warnings.back();
+  EXPECT_EQ(without_held_bytes(warnings[0]),
+            "function \"f\" compiles again what it had compiled: its cache holds 1 trace and 0 "
+            "programs in N of its limit of 1 B (half of it for one trace's programs), and has "
+            "dropped 2 traces and 2 programs\n  give it a larger limit, such as {.cache_limit = "
+            "td::Bytes(int64_t{1} << 20)}; cache_info() "
+            "lists what it holds");
+  EXPECT_EQ(f.cache_info().remade, 3);
+}
+
+TEST(Function, WarnsOnceWhereProgramsOfSizesDoNotFit) {
+  std::vector<std::string> warnings;
+  td::on_warning([&](std::string_view text, td::Source) { warnings.emplace_back(text); });
+  const auto f = td::function(
+      [](const td::Tensor& x) { return td::sum(x * 2); },
+      {.name = "f", .input_signature = {td::spec({td::open})}, .cache_limit = td::Bytes(1)});
+  for (const int64_t n : {3, 4, 5}) f(td::ones({n}));
+  EXPECT_TRUE(warnings.empty());  // Nothing was made twice so far.
+  EXPECT_EQ(f.cache_info().remade, 0);
+  for (const int64_t n : {3, 4, 5}) f(td::ones({n}));
+  td::on_warning({});
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_EQ(without_held_bytes(warnings[0]),
+            "function \"f\" compiles again what it had compiled: its cache holds 1 trace and 1 "
+            "program in N of its limit of 1 B (half of it for one trace's programs), and has "
+            "dropped 0 traces and 3 programs\n  give it a larger limit, such as {.cache_limit = "
+            "td::Bytes(int64_t{1} << 20)}; cache_info() "
+            "lists what it holds");
+  EXPECT_EQ(f.cache_info().remade, 3);
+  EXPECT_EQ(f.cache_info().evictions, 5);
+  std::ostringstream text;
+  text << f.cache_info();
+  EXPECT_NE(
+      text.str().find(", 5 dropped, 3 made again after that: give it a larger .cache_limit\n"),
+      std::string::npos)
+      << text.str();
 }
 
 TEST(Function, PrintsAndChecksInOrder) {
