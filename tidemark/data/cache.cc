@@ -21,7 +21,7 @@ class CacheStage final : public KeepingStage {
   CacheStage(StagePtr input, Source at) : KeepingStage("cache", {std::move(input)}, at) {}
 
   StageBytes bytes() const override {
-    if (kept()) return states(held_bytes_, cat(count().value(), " elements"));
+    if (const auto rows = kept()) return states(held_bytes_, cat(rows->count(), " elements"));
     const auto type = input().type();
     const auto elements = input().count();
     if (!type || !elements) return states_unknown(held_bytes_, "known when it is filled");
@@ -32,6 +32,7 @@ class CacheStage final : public KeepingStage {
 
  private:
   KeptRows fill(const Pass& pass) const override;
+  void forget() const override { held_bytes_ = 0; }
   class Filling;
 
   mutable std::atomic<int64_t> held_bytes_{0};

@@ -256,8 +256,10 @@ class Dataset<E>::Iterator {
     std::optional<E> element;
   };
   void pull() {
-    if (std::optional<data::Element> element = state_->walk.next())
-      state_->element.emplace(unpack<E>(*std::move(element)));
+    std::optional<data::Element> element = state_->walk.next();
+    if (!element) return;
+    state_->element.emplace(unpack<E>(*std::move(element)));
+    state_->walk.gave();
   }
 
   std::shared_ptr<State> state_;

@@ -50,11 +50,22 @@ class KeepingStage : public Stage {
   }
   void prepare(const Pass& pass) const final {
     const std::scoped_lock lock(filling_);
-    if (kept()) return;  // What comes before is not walked again.
-    Stage::prepare(pass);
-    auto rows = std::make_shared<const KeptRows>(fill(pass));
-    const std::scoped_lock write(mutex_);
-    kept_ = std::move(rows);
+    if (!kept()) {  // Else what comes before is not walked again.
+      Stage::prepare(pass);
+      pass.prepared->reserve(pass.prepared->size() + 1);
+      const auto rows = std::make_shared<KeptRows>();
+      *rows = fill(pass);
+      keep(rows);
+    }
+    pass.prepared->push_back(this);
+    ++walks_;
+  }
+  // The last walk that was prepared and is not begun takes the elements with it.
+  void take_back() const final {
+    const std::scoped_lock lock(filling_);
+    if (--walks_ > 0) return;
+    keep(nullptr);
+    forget();
   }
   std::optional<int64_t> count() const final {
     const auto rows = kept();
@@ -91,13 +102,21 @@ class KeepingStage : public Stage {
 
  protected:
   virtual KeptRows fill(const Pass& pass) const = 0;
+  // The elements are gone again.
+  virtual void forget() const {}
   std::shared_ptr<const KeptRows> kept() const {
     const std::scoped_lock lock(mutex_);
     return kept_;
   }
 
  private:
+  void keep(std::shared_ptr<const KeptRows> rows) const {
+    const std::scoped_lock lock(mutex_);
+    kept_.swap(rows);
+  }
+
   mutable LongMutex filling_;  // Held while one walk fills it; others wait.
+  mutable int64_t walks_ = 0;  // Prepared, and begun or about to be. Of filling_.
   mutable Mutex mutex_;        // Of kept_.
   mutable std::shared_ptr<const KeptRows> kept_;
 };

@@ -87,12 +87,19 @@ struct Walk::State {
   Pass pass;
   std::shared_ptr<std::atomic<int64_t>> given;
   std::optional<Pipeline::Progress::Before> before;  // Until the first element was given.
-  CursorPtr cursor;                                  // Last: it reads from the stages above.
+  std::vector<const Stage*> prepared;
+  CursorPtr cursor;  // Last: it reads from the stages above.
 
-  // The walk has not begun: the next one has its number.
-  void undo() {
-    if (before) pipeline->progress_->undo(*std::move(before), given);
-    before.reset();
+  State() = default;
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  // A walk that gave nothing was not begun: the next one has its number, and finds caches as this
+  // one found them.
+  ~State() {
+    if (!before) return;
+    cursor.reset();
+    pipeline->progress_->undo(*std::move(before), given);
+    for (const Stage* stage : prepared) stage->take_back();
   }
 };
 
@@ -125,15 +132,10 @@ Walk Pipeline::begin() {
   state->pipeline = shared_from_this();
   state->given = std::make_shared<std::atomic<int64_t>>(0);
   state->before = progress_->begin(state->given);
-  try {
-    state->pass = {.epoch = state->before->next.pass, .cap = &check_};
-    stage_->prepare(state->pass);
-    state->cursor = stage_->open(state->pass);
-    if (const int64_t passed = *state->given; passed > 0) state->cursor->advance(passed);
-  } catch (...) {
-    state->undo();
-    throw;
-  }
+  state->pass = {.epoch = state->before->next.pass, .cap = &check_, .prepared = &state->prepared};
+  stage_->prepare(state->pass);
+  state->cursor = stage_->open(state->pass);
+  if (const int64_t passed = *state->given; passed > 0) state->cursor->advance(passed);
   return Walk(std::move(state));
 }
 
@@ -160,15 +162,14 @@ Walk::~Walk() = default;
 
 std::optional<Element> Walk::next() {
   const StagesWork working;
-  try {
-    std::optional<Element> element = state_->cursor->next();
-    if (element) state_->given->fetch_add(1, std::memory_order_relaxed);
-    state_->before.reset();
-    return element;
-  } catch (...) {
-    state_->undo();
-    throw;
-  }
+  std::optional<Element> element = state_->cursor->next();
+  if (!element) state_->before.reset();
+  return element;
+}
+
+void Walk::gave() {
+  state_->given->fetch_add(1, std::memory_order_relaxed);
+  state_->before.reset();
 }
 
 Position Walk::position() const { return {state_->pass.epoch, *state_->given}; }

@@ -118,7 +118,10 @@ class Walk {
   Walk& operator=(Walk&&) = delete;
   ~Walk();
 
+  // A walk that ends before gave() was called, or the end was met, was never begun.
   std::optional<Element> next();
+  // Whoever walks has the element that next() returned: from now on it counts.
+  void gave();
   Position position() const;
 
  private:

@@ -91,6 +91,8 @@ void write_row(const Element& element, const RowTarget& to, int64_t row);
 struct Pass {
   int64_t epoch = 0;  // Makes shuffles of different passes differ.
   const CapCheck* cap = nullptr;
+  // Stages that this walk prepared and that take it back where the walk is not begun.
+  std::vector<const Stage*>* prepared = nullptr;
 };
 
 class Cursor {
@@ -130,6 +132,8 @@ class Stage {
   virtual std::optional<int64_t> count() const = 0;
   // What must be there before a cursor is opened, as a cache that is filled.
   virtual void prepare(const Pass& pass) const;
+  // Of a stage that prepare() put on the list of its pass.
+  virtual void take_back() const {}
 
   // ---- reading by index, where it can be. The count is known then, at the latest when prepared.
   virtual bool by_index() const { return false; }

@@ -352,6 +352,33 @@ TEST(DataCache, MakesEachElementOnce) {
   EXPECT_EQ(made, 10);
 }
 
+TEST(DataCache, IsAsItWasAfterAWalkThatGaveNothing) {
+  int made = 0;
+  bool fails = true;
+  const auto cached = rows(10)
+                          .map([&](const Tensor& x) {
+                            ++made;
+                            return x + 1;
+                          })
+                          .cache();
+  const auto after = cached.map([&](const Tensor& x) {
+    if (fails) throw std::runtime_error("no");
+    return x;
+  });
+  const Bytes before = memory::current();
+  EXPECT_THROW(after.begin(), UserError);
+  EXPECT_EQ(memory::current(), before);
+  EXPECT_EQ(after.position(), data::Position{});
+
+  // Another walk reads it now.
+  auto reading = cached.begin();
+  EXPECT_THROW(after.begin(), UserError);
+  EXPECT_EQ((++reading)->item<float>(), 2);
+  fails = false;
+  EXPECT_EQ(numbers_of(after), numbers_of(cached));
+  EXPECT_EQ(made, 20);
+}
+
 TEST(DataCache, KeepsElementsOfAnyShape) {
   const auto ragged =
       data::range(20).map([](const Tensor& i) { return full({i.item<int>() / 6}, i); }).cache();
