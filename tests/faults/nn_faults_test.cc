@@ -197,25 +197,45 @@ TEST_F(NnFaults, FitStopsBetweenSteps) {
   EXPECT_EQ(half_done, 0);
 }
 
-// An eager update changes one parameter after another; each is as it was or updated whole.
+// In eager code, too, all parameters, slots and counts are updated or none is.
 TEST_F(NnFaults, EagerUpdates) {
+  const auto rate = td::nn::schedules::exponential(0.1, {.factor = 0.5, .steps = 2});
   const std::map<std::string, std::function<td::nn::Optimizer()>> optimizers = {
-      {"SGD", [] { return td::nn::SGD({.learning_rate = 0.1, .momentum = 0.9}); }},
+      {"SGD", [&] { return td::nn::SGD({.learning_rate = rate, .momentum = 0.9}); }},
       {"Adam", [] { return td::nn::Adam(); }},
       {"Adam, clipped", [] { return td::nn::Adam({.clip_global_norm = 0.1}); }},
+      {"Adam, accumulated", [] { return td::nn::Adam({.accumulate = 2}); }},
   };
+  const td::Tensor ids = td::constant({0, 2, 2});
+  std::optional<td::nn::Embedding> table;
+  std::optional<td::nn::Optimizer> optimizer;
+  const auto update = [&](const td::nn::Optimizer& by) {
+    td::GradientTape tape;
+    const td::Tensor loss = td::nn::losses::mse(y_, (*model_)(x_)) + td::sum((*table)(ids));
+    by.minimize(tape, loss, std::tie(*model_, *table));
+    return std::string();
+  };
+  const auto prepare = [&] {
+    renew_built();
+    table.emplace(5, 3);
+    (void)(*table)(ids);
+  };
+  const auto model_state = [&] { return variables_of(*model_) + variables_of(*table); };
   for (const auto& [name, make] : optimizers) {
-    const auto act = [&] {
-      td::random::seed(3);
-      const td::nn::Sequential model{td::nn::Dense(4), td::nn::Dense(2)};
-      const td::nn::Optimizer optimizer = make();
-      for (int i = 0; i < 2; ++i) {
-        td::GradientTape tape;
-        optimizer.minimize(tape, td::nn::losses::mse(y_, model(x_)), model);
-      }
-      return variables_of(model) + variables_of(optimizer);
-    };
-    counts_ += expect_survives({.name = name, .act = act});
+    counts_ += expect_survives({.name = name + ", first update",
+                                .prepare = prepare,
+                                .act = [&] { return update(make()); },
+                                .state = model_state});
+    counts_ += expect_survives({.name = name + ", later update",
+                                .prepare =
+                                    [&] {
+                                      prepare();
+                                      optimizer.emplace(make());
+                                      for (int i = 0; i < 3; ++i) update(*optimizer);
+                                    },
+                                .act = [&] { return update(*optimizer); },
+                                .state = [&] { return model_state() + variables_of(*optimizer); }});
+    optimizer.reset();
   }
 }
 

@@ -50,21 +50,40 @@ Variable number_variable(const Tensor& initial, const char* name) {
 }  // namespace
 
 struct Optimizer::State {
+  // A parameter of an update, and the form of its gradient: what the program depends on.
+  struct Item {
+    int64_t number = 0;
+    bool is_rows = false, is_table = false;
+  };
+  struct Form {
+    std::vector<Item> items;
+    bool is_due = true;  // Gradients that were accumulated are used.
+  };
+
+  State(Variable rate, Variable count, UpdateRule rule, OptimizerOptions options);
+
+  Variable learning_rate, iterations;
   std::shared_ptr<const Parameter::Kind> kind;
   std::optional<Variable> calls;  // Where gradients are accumulated: of apply_gradients.
   Mutex lock;                     // Of the two below.
   std::vector<std::unique_ptr<Parameter>> parameters;
   detail::VariablesOnce warned;
+  // All of an update in eager code: one program, so that it happens as a whole or not at all.
+  Function<void(const std::vector<Tensor>&, Static<Form>)> whole;
 
-  // A Variable's state, declared now if it has none. Callers mostly give them in one order, so
-  // `hint` says where to look first.
-  Parameter& of(const Variable& variable, size_t hint, const std::string& name) {
+  // The number of a Variable's state, declared now if it has none. Callers mostly give them in one
+  // order, so `hint` says where to look first.
+  size_t number_of(const Variable& variable, size_t hint, const std::string& name) {
     const std::lock_guard guard(lock);
-    if (hint < parameters.size() && parameters[hint]->variable().same_as(variable))
-      return *parameters[hint];
-    for (const auto& each : parameters)
-      if (each->variable().same_as(variable)) return *each;
-    return *parameters.emplace_back(std::make_unique<Parameter>(variable, unused(name), kind));
+    if (hint < parameters.size() && parameters[hint]->variable().same_as(variable)) return hint;
+    for (size_t i = 0; i < parameters.size(); ++i)
+      if (parameters[i]->variable().same_as(variable)) return i;
+    parameters.push_back(std::make_unique<Parameter>(variable, unused(name), kind));
+    return parameters.size() - 1;
+  }
+  Parameter& parameter(size_t number) {
+    const std::lock_guard guard(lock);
+    return *parameters[number];
   }
   // The name, or "name_2" where another Variable has it.
   std::string unused(const std::string& name) const {
@@ -75,16 +94,35 @@ struct Optimizer::State {
     return chosen;
   }
 
-  using Work = std::vector<std::pair<Parameter*, Gradient>>;
+  struct Piece {
+    size_t number;
+    Parameter* parameter;
+    Gradient gradient;
+  };
+  using Work = std::vector<Piece>;
   Work work(const std::vector<Gradient>& gradients, const NamedVariables& named, Source at);
-  SharedNumbers shared(const Optimizer& optimizer) const;
+  SharedNumbers shared() const;
   Tensor scale(const Tensor& squares) const {
     return scale_to(squares, *kind->options.clip_global_norm);
   }
-  void update(const Optimizer& optimizer, const Work& work) const;
-  void update_by_accumulated(const Optimizer& optimizer, const Work& work) const;
-  void apply(const Optimizer& optimizer, const Work& work) const;
+  void update(const Work& work) const;
+  void accumulate(const Work& work) const;
+  void update_by_accumulated(const Work& work) const;
+  void apply(const Work& work) const;
+  void apply_at_once(const Work& work) const;
+  void trace_whole(const std::vector<Tensor>& tensors, const Form& form);
 };
+
+Optimizer::State::State(Variable rate, Variable count, UpdateRule rule, OptimizerOptions options)
+    : learning_rate(std::move(rate)),
+      iterations(std::move(count)),
+      kind(std::make_shared<Parameter::Kind>(
+          Parameter::Kind{.rule = std::move(rule), .options = std::move(options)})),
+      whole(function([this](const std::vector<Tensor>& tensors,
+                            Static<Form> form) { trace_whole(tensors, *form); },
+                     {.name = kind->rule.name})) {
+  if (kind->options.accumulate > 1) calls = number_variable(constant(0, DType::i64), "calls");
+}
 
 // The Variables that have a gradient.
 Optimizer::State::Work Optimizer::State::work(const std::vector<Gradient>& gradients,
@@ -93,54 +131,93 @@ Optimizer::State::Work Optimizer::State::work(const std::vector<Gradient>& gradi
   for (size_t i = 0; i < named.size(); ++i) {
     if (!gradients[i].has_value()) continue;
     check_gradient(gradients[i], named[i].second, at);
-    work.emplace_back(&of(named[i].second, i, named[i].first), gradients[i]);
+    const size_t number = number_of(named[i].second, i, named[i].first);
+    work.push_back({number, &parameter(number), gradients[i]});
+    work.back().parameter->note_form(gradients[i]);
   }
   return work;
 }
 
 // Counts the update, and gives its numbers.
-SharedNumbers Optimizer::State::shared(const Optimizer& optimizer) const {
+SharedNumbers Optimizer::State::shared() const {
   const Schedule& schedule = kind->options.learning_rate;
   if (!schedule.is_constant()) {
-    const Tensor made = cast(optimizer.iterations, DType::f64);
-    optimizer.learning_rate.assign(cast(schedule(made), DType::f32));
+    const Tensor made = cast(iterations, DType::f64);
+    learning_rate.assign(cast(schedule(made), DType::f32));
   }
-  optimizer.iterations.assign_add(1);
-  const Tensor rate = cast(optimizer.learning_rate, DType::f64);
-  const Tensor count = cast(optimizer.iterations, DType::f64);
+  iterations.assign_add(1);
+  const Tensor rate = cast(learning_rate, DType::f64);
+  const Tensor count = cast(iterations, DType::f64);
   if (kind->rule.numbers == nullptr) return {.numbers = {rate}, .scale = {}};
   return {.numbers = kind->rule.numbers(rate, count), .scale = {}};
 }
 
-void Optimizer::State::update(const Optimizer& optimizer, const Work& work) const {
-  SharedNumbers shared = this->shared(optimizer);
+void Optimizer::State::update(const Work& work) const {
+  SharedNumbers shared = this->shared();
   if (kind->options.clip_global_norm) {
     Tensor squares = zeros({}, DType::f64);
-    for (const auto& [parameter, gradient] : work)
-      squares = squares + cast(parameter->squares(gradient), DType::f64);
+    for (const Piece& piece : work)
+      squares = squares + cast(piece.parameter->squares(piece.gradient), DType::f64);
     shared.scale = scale(squares);
   }
-  for (const auto& [parameter, gradient] : work) parameter->update(gradient, shared);
+  for (const Piece& piece : work) piece.parameter->update(piece.gradient, shared);
 }
 
-void Optimizer::State::update_by_accumulated(const Optimizer& optimizer, const Work& work) const {
-  SharedNumbers shared = this->shared(optimizer);
-  if (kind->options.clip_global_norm) {
-    Tensor squares = zeros({}, DType::f64);
-    for (const auto& [parameter, gradient] : work)
-      squares = squares + cast(parameter->accumulated_squares(), DType::f64);
-    shared.scale = scale(squares);
-  }
-  for (const auto& [parameter, gradient] : work) parameter->update_by_accumulated(shared);
-}
-
-void Optimizer::State::apply(const Optimizer& optimizer, const Work& work) const {
-  if (!calls) return update(optimizer, work);
-  for (const auto& [parameter, gradient] : work) parameter->accumulate(gradient);
+void Optimizer::State::accumulate(const Work& work) const {
+  for (const Piece& piece : work) piece.parameter->accumulate(piece.gradient);
   calls->assign_add(1);
-  cond(
-      *calls % kind->options.accumulate == 0, [&] { update_by_accumulated(optimizer, work); },
-      [] {});
+}
+
+void Optimizer::State::update_by_accumulated(const Work& work) const {
+  SharedNumbers shared = this->shared();
+  if (kind->options.clip_global_norm) {
+    Tensor squares = zeros({}, DType::f64);
+    for (const Piece& piece : work)
+      squares = squares + cast(piece.parameter->accumulated_squares(), DType::f64);
+    shared.scale = scale(squares);
+  }
+  for (const Piece& piece : work) piece.parameter->update_by_accumulated(shared);
+}
+
+void Optimizer::State::apply(const Work& work) const {
+  if (!detail::is_tracing()) return apply_at_once(work);
+  if (!calls) return update(work);
+  accumulate(work);
+  cond(*calls % kind->options.accumulate == 0, [&] { update_by_accumulated(work); }, [] {});
+}
+
+void Optimizer::State::apply_at_once(const Work& work) const {
+  Form form;
+  if (calls) form.is_due = ((*calls + 1) % kind->options.accumulate == 0).item<bool>();
+  std::vector<Tensor> tensors;
+  for (const Piece& piece : work) {
+    const bool is_rows = piece.gradient.is_rows();
+    form.items.push_back(
+        {static_cast<int64_t>(piece.number), is_rows, piece.parameter->is_table()});
+    if (is_rows) tensors.push_back(piece.gradient.rows().indices);
+    tensors.push_back(is_rows ? piece.gradient.rows().rows : piece.gradient.dense());
+  }
+  note_caller();
+  whole(std::move(tensors), std::move(form));
+}
+
+void Optimizer::State::trace_whole(const std::vector<Tensor>& tensors, const Form& form) {
+  const SourceScope scope(noted_caller());
+  Work work;
+  auto next = tensors.begin();
+  for (const Item& item : form.items) {
+    const auto number = static_cast<size_t>(item.number);
+    Parameter& parameter = this->parameter(number);
+    const Variable& variable = parameter.variable();
+    const Tensor first = *next++;
+    work.push_back(
+        {number, &parameter,
+         item.is_rows ? Gradient(RowGradient{first, *next++}, {variable.dtype(), variable.shape()})
+                      : Gradient(first)});
+  }
+  if (!calls) return update(work);
+  accumulate(work);
+  if (form.is_due) update_by_accumulated(work);
 }
 
 Optimizer::Optimizer(UpdateRule rule, OptimizerOptions options, Source at)
@@ -149,11 +226,9 @@ Optimizer::Optimizer(UpdateRule rule, OptimizerOptions options, Source at)
                    DType::f32),
           "learning_rate")),
       iterations(number_variable(constant(0, DType::i64), "iterations")),
-      state_(std::make_shared<State>()) {
+      state_(nullptr) {
   check_options(options, at);
-  if (options.accumulate > 1) state_->calls = number_variable(constant(0, DType::i64), "calls");
-  state_->kind = std::make_shared<Parameter::Kind>(
-      Parameter::Kind{.rule = std::move(rule), .options = std::move(options)});
+  state_ = std::make_shared<State>(learning_rate, iterations, std::move(rule), std::move(options));
 }
 
 void Optimizer::apply_gradients(const std::vector<Gradient>& gradients,
@@ -166,7 +241,7 @@ void Optimizer::apply_gradients(const std::vector<Gradient>& gradients,
   NamedVariables named;
   for (const Variable& variable : variables)
     named.emplace_back(variable.name().empty() ? "variable" : variable.name(), variable);
-  state_->apply(*this, state_->work(gradients, named, at));
+  state_->apply(state_->work(gradients, named, at));
 }
 
 namespace {
@@ -211,13 +286,13 @@ void Optimizer::minimize(GradientTape& tape, const Tensor& loss, const NamedVari
     throw UserError(cat("minimize: the loss depends on none of the model's ", trained.size(),
                         " trainable Variables"),
                     at, "make the tape before the model is called, and the loss of what it gives");
-  state_->apply(*this, work);
+  state_->apply(work);
 }
 
 void Optimizer::declare(const NamedVariables& named) const {
   const NamedVariables trained = trainable(named);
   for (size_t i = 0; i < trained.size(); ++i)
-    if (trained[i].second.has_shape()) state_->of(trained[i].second, i, trained[i].first);
+    if (trained[i].second.has_shape()) state_->number_of(trained[i].second, i, trained[i].first);
 }
 
 size_t Optimizer::built() const {
@@ -227,7 +302,9 @@ size_t Optimizer::built() const {
 
 void Optimizer::take_back_build(size_t before) const {
   const std::lock_guard guard(state_->lock);
-  if (state_->parameters.size() > before) state_->parameters.resize(before);
+  if (state_->parameters.size() <= before) return;
+  state_->parameters.resize(before);
+  state_->whole.clear_cache();  // Its programs name parameters by their numbers.
 }
 
 void Optimizer::tidemark_walk(const detail::VariablePath& path,

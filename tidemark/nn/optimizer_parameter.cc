@@ -13,8 +13,6 @@ namespace {
 // what it runs for the user's own.
 thread_local Source called_from = Source::none();
 
-void note_caller() { called_from = Source::none().resolve(); }
-
 // What a step computes in: half floats are too coarse to add small steps to.
 DType wide(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
 
@@ -55,6 +53,9 @@ void keep_others(ParameterStep& step, const ParameterStep& old) {
 }
 
 }  // namespace
+
+void note_caller() { called_from = Source::none().resolve(); }
+Source noted_caller() { return called_from; }
 
 Tensor scale_to(const Tensor& squares, double most) { return most / maximum(sqrt(squares), most); }
 
@@ -190,9 +191,8 @@ void Parameter::update_rows(const Tensor& indices, const Tensor& rows,
 
 // ---- several calls for one update ---------------------------------------------------------------
 
-void Parameter::accumulate(const Gradient& gradient) {
+void Parameter::accumulate(const Gradient& gradient) const {
   note_caller();
-  is_table_ = is_table_ || gradient.is_rows();
   if (gradient.is_rows())
     accumulate_rows_(flat_indices(gradient), rows_of(gradient));
   else

@@ -17,6 +17,10 @@ struct SharedNumbers {
   std::optional<Tensor> scale;  // Of gradients, where all are clipped together.
 };
 
+// The line that calls the optimizer, for programs that are traced in the call.
+void note_caller();
+Source noted_caller();
+
 // What to multiply with so that something is no longer than `most`.
 Tensor scale_to(const Tensor& squares, double most);
 
@@ -41,8 +45,12 @@ class Parameter {
   Tensor squares(const Gradient& gradient) const;
   void update(const Gradient& gradient, const SharedNumbers& shared) const;
 
+  // Rows are met: from then on an update by what was accumulated leaves other rows as they are.
+  void note_form(const Gradient& gradient) { is_table_ = is_table_ || gradient.is_rows(); }
+  bool is_table() const { return is_table_; }
+
   // The same in two parts, where several calls make one update: by the mean of their gradients.
-  void accumulate(const Gradient& gradient);
+  void accumulate(const Gradient& gradient) const;
   Tensor accumulated_squares() const;
   void update_by_accumulated(const SharedNumbers& shared) const;
 
