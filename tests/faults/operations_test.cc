@@ -2,6 +2,7 @@
 // allocations failing in turn. Files, datasets and training loops have tests of their own.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <iostream>
 #include <sstream>
 #include <thread>
@@ -10,6 +11,7 @@
 
 #include "tests/faults/injector.h"
 #include "tests/unit/api/machine_code.h"
+#include "tidemark/api/tensor_state.h"
 
 namespace tidemark::testing {
 namespace {
@@ -88,6 +90,16 @@ TEST(Faults, OfOpsThatAreCompiled) {
   expect_all_survive(operations);
 }
 
+// Of a call that is wrong, whatever memory there is.
+std::string error_text(const std::function<void()>& wrong) {
+  try {
+    wrong();
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
 TEST(Faults, OfHostAndText) {
   const Tensor x = drawn({20, 30});
   const std::vector<float> host(600, 1.5f);
@@ -99,6 +111,24 @@ TEST(Faults, OfHostAndText) {
                                              all.size() * sizeof(float));
                         }});
   operations.push_back({.name = "item", .act = [=] { return cat(sum(x).item<float>()); }});
+  const Variable v(x, {.name = "v"});
+  operations.push_back({.name = "text", .act = [=] { return cat(x, v, transpose(x) > 0); }});
+  operations.push_back({.name = "printed", .act = [=] {
+                          std::ostringstream out;
+                          out.exceptions(std::ios::badbit);
+                          out << x << v << x.size_bytes();
+                          return out.str();
+                        }});
+  operations.push_back(
+      {.name = "an error of shapes", .act = [=] { return error_text([=] { matmul(x, x); }); }});
+  operations.push_back({.name = "an error of an index",
+                        .act = [=] { return error_text([=] { gather(x, constant({1, 99})); }); }});
+  operations.push_back(
+      {.name = "an error in a function", .act = [=] {
+         return error_text([=] { function([](const Tensor& x) { return matmul(exp(x), x); })(x); });
+       }});
+  operations.push_back({.name = "an error of a Variable",
+                        .act = [=] { return error_text([=] { v.assign(ones({3})); }); }});
   operations.push_back({.name = "borrow", .act = [host]() mutable {
                           return bits(borrow(std::span(host), {600}, [] {}) * 2);
                         }});
@@ -277,6 +307,11 @@ TEST(Faults, OfVariables) {
       of("assign_add", [=] { a.assign_add(second); }),
       of("assign_slice", [=] { a.assign_slice({0, all}, 7); }),
       of("scatter_update", [=] { a.scatter_update(constant({1, 2}), ones({2, 8})); }),
+      of("a function that updates two, recorded by a tape",
+         [=] {
+           GradientTape tape;
+           both(second);
+         }),
       of("assign while a snapshot is held",
          [=] {
            const Tensor snapshot = a.value();
@@ -300,11 +335,20 @@ TEST(Faults, OfVariables) {
 TEST(Faults, OfDraws) {
   const auto in_function =
       function([] { return random::normal({16, 16}) + random::uniform({16, 16}); });
+  // The draw is the last that can fail: where it is refused, the generator is as it was.
   const auto of = [=](std::string name, std::function<Tensor()> act) {
-    return FaultyOperation{.name = std::move(name), .act = [act = std::move(act)] {
-                             random::seed(7);
-                             return bits(act()) + generator_state();
-                           }};
+    return FaultyOperation{.name = std::move(name),
+                           .prepare = [] { random::seed(7); },
+                           .act =
+                               [act = std::move(act)] {
+                                 std::string drawn(4096, '\0');
+                                 const Tensor x = act();
+                                 const ArrayRef& array = detail::TensorState::of(x)->array;
+                                 const auto bytes = static_cast<size_t>(x.size_bytes().count);
+                                 std::memcpy(drawn.data(), array.data, bytes);
+                                 return drawn;
+                               },
+                           .state = [] { return generator_state(); }};
   };
   expect_all_survive({
       of("normal", [] { return random::normal({500}); }),
@@ -416,9 +460,19 @@ TEST(Faults, OfLookingAtThings) {
   const Tensor x = drawn({6, 6});
   const auto f = function(body, {.name = "body"});
   f(x);
+  const nn::Sequential model{nn::Dense(16, {.activation = relu}), nn::Dense(4)};
+  nn::build(model, spec({6, 6}));
   expect_all_survive({
       {.name = "cache_info", .act = [=] { return cat(f.cache_info().entries.size()); }},
+      {.name = "cache_info printed", .act = [=] { return cat(f.cache_info()); }},
       {.name = "check_captures", .act = [=] { return f.check_captures(); }},
+      {.name = "report", .act = [=] { return f.report(); }},
+      {.name = "program", .act = [=] { return f.text(); }},
+      {.name = "plan, explained", .act = [=] { return f.plan(x).explain(); }},
+      {.name = "plan, as text", .act = [=] { return cat(f.plan(x)); }},
+      {.name = "plan, as JSON", .act = [=] { return f.plan(x).to_json(); }},
+      {.name = "live bytes", .act = [=] { return cat(memory::live()).substr(0, 0); }},
+      {.name = "summary", .act = [=] { return cat(nn::summary(model, spec({6, 6}))); }},
   });
 }
 

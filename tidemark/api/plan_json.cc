@@ -1,4 +1,6 @@
 // Plans and profiles for other programs. docs/plan_json.md has the schema.
+#include <exception>
+
 #include "tidemark/api/plan_data.h"
 #include "tidemark/base/json.h"
 
@@ -9,7 +11,10 @@ namespace {
 class Members {
  public:
   explicit Members(std::string& out) : out_(out) { out_ += '{'; }
-  ~Members() { out_ += '}'; }
+  // What an exception passes through is never read.
+  ~Members() noexcept(false) {
+    if (std::uncaught_exceptions() == exceptions_) out_ += '}';
+  }
   Members(const Members&) = delete;
   Members& operator=(const Members&) = delete;
 
@@ -39,6 +44,7 @@ class Members {
  private:
   std::string& out_;
   bool first_ = true;
+  int exceptions_ = std::uncaught_exceptions();
 };
 
 void write_tensor(std::string& out, const PlanTensor& tensor) {

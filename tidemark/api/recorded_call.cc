@@ -352,15 +352,18 @@ std::optional<CallResult> recorded_call(const TraceableFunction& function,
   for (const size_t i : pair->read) held.push_back(inputs[i]);
   std::vector<TensorType> types;
   for (const Tensor& each : all) types.push_back(type_of(each, at));
-  record_pullback(std::move(ids), all, pullback_of(pair, inputs, std::move(saved), types, at), held,
-                  at);
+  std::vector<VariableWrite> writes;
   for (size_t r = 0; r < pair->results; ++r) {
     const int32_t updates = traced.interface.results[r].updates;
     if (updates < 0)
       given.push_back(all[r]);
     else
-      write_variable(*traced.parameters[static_cast<size_t>(updates)].variable, all[r], at);
+      writes.emplace_back(*traced.parameters[static_cast<size_t>(updates)].variable, all[r], at);
   }
+  record_pullback(std::move(ids), all, pullback_of(pair, inputs, std::move(saved), types, at), held,
+                  at);
+  // Nothing fails from here on.
+  for (VariableWrite& write : writes) write.commit();
   trace->give(given, leaves);
   return leaves;
 }

@@ -213,6 +213,22 @@ void write_variable(VariableState& state, Tensor value, Source at) {
   }
 }
 
+VariableWrite::VariableWrite(VariableState& state, const Tensor& value, Source at)
+    : state_(&state), value_(copied_for_variable(value, state.dtype, at)) {
+  const Guard guard(state.lock);
+  KeepVariables::see(state, state.value);
+}
+
+void VariableWrite::commit() noexcept {
+  const Guard guard(state_->lock);
+  if (Tensor* const shadow = ReplayVariables::standing_for(*state_)) {
+    std::swap(*shadow, value_);
+    return;
+  }
+  disown(state_->value);
+  std::swap(state_->value, value_);
+}
+
 void modify_variable(VariableState& state, const std::function<Tensor(const Operand&)>& next,
                      Source at) {
   const SourceScope scope(at);

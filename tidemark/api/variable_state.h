@@ -144,6 +144,17 @@ Tensor read_variable(const VariableState& state, Source at);
 // The value has the Variable's type. Its bytes are adopted where it was moved in and nobody else
 // holds them, else copied.
 void write_variable(VariableState& state, Tensor value, Source at);
+// A write in eager code, in two parts: the bytes are made now, and commit() cannot fail. The
+// Variable has a value. What it had goes with the object.
+class VariableWrite {
+ public:
+  VariableWrite(VariableState& state, const Tensor& value, Source at);
+  void commit() noexcept;
+
+ private:
+  VariableState* state_;
+  Tensor value_;
+};
 // Replaces the value by `next` of it, which has the same type. The operand that `next` gets is
 // dying where nobody else holds the value, so that the op works in its place.
 void modify_variable(VariableState& state, const std::function<Tensor(const Operand&)>& next,

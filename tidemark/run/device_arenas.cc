@@ -1,5 +1,7 @@
 #include "tidemark/run/device_arenas.h"
 
+#include <algorithm>
+
 #include "tidemark/device/memory.h"
 #include "tidemark/run/paint.h"
 
@@ -8,6 +10,7 @@ namespace tidemark::run {
 DeviceArenas::DeviceArenas(const Program& program, std::span<std::byte*> registers,
                            std::vector<int64_t>* touched)
     : program_(program), touched_(touched) {
+  if (touched_ != nullptr) touched_->reserve(touched_->size() + program.device_arenas.size());
   try {
     for (const DeviceArena& arena : program.device_arenas) {
       device::Memory& memory = device::memory(arena.memory);
@@ -15,9 +18,9 @@ DeviceArenas::DeviceArenas(const Program& program, std::span<std::byte*> registe
       taken_.back() = memory.take(arena.bytes);
       registers[static_cast<size_t>(arena.reg)] = taken_.back();
       if (touched_ == nullptr) continue;
-      std::vector<std::byte> colours(static_cast<size_t>(arena.bytes));
-      paint(colours.data(), arena.bytes);
-      memory.copy_in(taken_.back(), colours.data(), arena.bytes);
+      image_.resize(std::max(image_.size(), static_cast<size_t>(arena.bytes)));
+      paint(image_.data(), arena.bytes);
+      memory.copy_in(taken_.back(), image_.data(), arena.bytes);
     }
   } catch (...) {
     give_back();
@@ -28,9 +31,8 @@ DeviceArenas::DeviceArenas(const Program& program, std::span<std::byte*> registe
 DeviceArenas::~DeviceArenas() {
   for (size_t i = 0; touched_ != nullptr && i < taken_.size(); ++i) {
     const DeviceArena& arena = program_.device_arenas[i];
-    std::vector<std::byte> seen(static_cast<size_t>(arena.bytes));
-    device::memory(arena.memory).copy_out(seen.data(), taken_[i], arena.bytes);
-    touched_->push_back(touched_bytes(seen.data(), arena.bytes));
+    device::memory(arena.memory).copy_out(image_.data(), taken_[i], arena.bytes);
+    touched_->push_back(touched_bytes(image_.data(), arena.bytes));
   }
   give_back();
 }

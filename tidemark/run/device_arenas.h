@@ -25,6 +25,7 @@ class DeviceArenas {
   const Program& program_;
   device::CallList<std::byte*> taken_;
   std::vector<int64_t>* touched_;
+  std::vector<std::byte> image_;  // Of the largest, where they are painted.
 };
 
 }  // namespace tidemark::run
