@@ -158,7 +158,8 @@ int run_command(Arguments arguments) {
   profile.planned = detail::PlanAccess::make(title, program).peak();
   detail::RunOptions run;
   run.profile = &profile;
-  const auto results = detail::run_function(traced, *program, leaves.leaves, run, Source::none());
+  std::vector<Tensor> results(traced.graph.body().results.size());
+  detail::run_function(traced, *program, leaves.leaves, run, results, Source::none());
   for (const Tensor& result : results) std::cout << result << '\n';
   std::cout << "planned " << profile.planned.count << " bytes, touched " << profile.touched.count
             << '\n';
