@@ -12,16 +12,24 @@
 namespace tidemark::compile {
 namespace {
 
-// Layouts with data, for the length of one run. They stand on the stack: a run takes no heap.
+// Layouts with data, for the length of one run. They stand on the stack: a run takes no heap. Only
+// prints and checks, which take heap for their text besides, have more operands than that holds.
 class Placed {
  public:
-  Placed(std::span<const ArrayRef> layouts, std::byte* const* places)
-      : arrays_(reinterpret_cast<ArrayRef*>(room_), layouts.size()) {
-    TIDEMARK_CHECK(layouts.size() <= run::kMostOperands, "a step of ", layouts.size(), " operands");
-    for (size_t i = 0; i < layouts.size(); ++i)
-      std::construct_at(&arrays_[i], layouts[i])->data = places[i];
+  Placed(std::span<const ArrayRef> layouts, std::byte* const* places) {
+    if (layouts.size() > run::kMostOperands) {
+      wide_.assign(layouts.begin(), layouts.end());
+      arrays_ = wide_;
+    } else {
+      auto* const room = reinterpret_cast<ArrayRef*>(room_);
+      std::uninitialized_copy(layouts.begin(), layouts.end(), room);
+      arrays_ = {room, layouts.size()};
+    }
+    for (size_t i = 0; i < layouts.size(); ++i) arrays_[i].data = places[i];
   }
-  ~Placed() { std::destroy(arrays_.begin(), arrays_.end()); }
+  ~Placed() {
+    if (wide_.empty()) std::destroy(arrays_.begin(), arrays_.end());
+  }
   Placed(const Placed&) = delete;
   Placed& operator=(const Placed&) = delete;
   const ArrayRef& operator[](size_t i) const { return arrays_[i]; }
@@ -31,6 +39,7 @@ class Placed {
 
  private:
   alignas(ArrayRef) std::byte room_[run::kMostOperands * sizeof(ArrayRef)];
+  std::vector<ArrayRef> wide_;
   std::span<ArrayRef> arrays_;
 };
 
