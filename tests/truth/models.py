@@ -1,0 +1,458 @@
+#!/usr/bin/env python3
+"""models.py --driver PATH [--folder FOLDER]: layers, losses, optimizers, schedules, metrics and draws, judged from outside.
+
+The driver (models_driver.cc) writes each case with what it was given and what it gave. PyTorch computes the same where it has the
+layer, JAX windows with the padding "same", Keras where ours follows its convention (batch_norm's momentum, metrics, schedules), and
+draws are judged by tests of fit. A case that nobody judges is a failure, and so is a public layer, loss, metric, schedule or optimizer without a case.
+"""
+import argparse
+import collections
+import glob
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy as np
+    import scipy.stats
+    import torch
+    os.environ["KERAS_BACKEND"] = "torch"
+    import jax
+    import keras
+except ImportError as error:
+    print(f"skipped: {error}")
+    sys.exit(77)
+jax.config.update("jax_enable_x64", True)
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+CLOSE = dict(rtol=1e-9, atol=1e-11)
+DOUBTFUL = 1e-6  # A test of fit that is less likely than this has failed; draws are the same in every run.
+
+
+class Case:
+    """One file of the driver: its kind, its options, its tensors."""
+
+    def __init__(self, path):
+        self.name = os.path.basename(path)[:-len(".npz")]
+        self.kind, *words = self.name.split(",")
+        self.options = dict(word.split("=") for word in words)
+        with np.load(path) as file:
+            self.tensors = {key: file[key] for key in file.files}
+
+    def number(self, name, otherwise=0.0):
+        return float(self.options.get(name, otherwise))
+
+    def on(self, name, otherwise="0"):
+        return self.options.get(name, otherwise) in ("1", "true")
+
+    def __getitem__(self, name):
+        return self.tensors[name]
+
+
+judges = {}
+
+
+def judge(*kinds):
+    def keep(function):
+        judges.update({kind: function for kind in kinds})
+        return function
+    return keep
+
+
+def close(case, name, wanted):
+    """What eager code and the function gave is what was wanted."""
+    for prefix in ("", "compiled/"):
+        if prefix and prefix + name not in case.tensors:
+            continue
+        given = case[prefix + name]
+        wanted = np.asarray(wanted)
+        if given.shape != wanted.shape:
+            raise AssertionError(f"{prefix}{name} has shape {given.shape}, wanted {wanted.shape}")
+        np.testing.assert_allclose(given, wanted, err_msg=prefix + name, **CLOSE)
+
+
+def weights(y):
+    return np.sin(np.arange(np.prod(y.shape), dtype=np.float64)).reshape(y.shape)
+
+
+def by_torch(case, forward, names=()):
+    """Compares y and the gradients by x and the Variables with those of forward(x, **variables)."""
+    x = torch.tensor(case["x"], requires_grad=case["x"].dtype == np.float64)
+    variables = {name: torch.tensor(case["variable/" + name], requires_grad=True) for name in names}
+    y = forward(x, *variables.values())
+    close(case, "y", y.detach().numpy())
+    (y * torch.tensor(weights(y))).sum().backward()
+    if x.requires_grad:
+        close(case, "gradient/x", x.grad.numpy())
+    for name, variable in variables.items():
+        close(case, "gradient/" + name, variable.grad.numpy())
+    judged = {"y", "x"} | {"gradient/" + name for name in ("x", *names)} | {"variable/" + name for name in names}
+    unjudged = {key.removeprefix("compiled/") for key in case.tensors} - judged
+    unjudged = {key for key in unjudged if "running_" not in key}
+    assert not unjudged, f"nobody judges {sorted(unjudged)}"
+
+
+def by_jax(case, forward, names=()):
+    y, pull = jax.vjp(forward, case["x"], *(case["variable/" + name] for name in names))
+    close(case, "y", y)
+    for name, gradient in zip(("x", *names), pull(weights(y))):
+        close(case, "gradient/" + name, gradient)
+
+
+# ---- layers -------------------------------------------------------------------------------------
+
+F = torch.nn.functional
+ACTIVATIONS = {
+    "linear": lambda x: x, "relu": F.relu, "gelu": F.gelu, "silu": F.silu, "sigmoid": torch.sigmoid, "tanh": torch.tanh,
+    "softmax": lambda x: F.softmax(x, -1), "log_softmax": lambda x: F.log_softmax(x, -1), "softplus": F.softplus,
+    "leaky_relu": lambda x: F.leaky_relu(x, 0.01), "elu": F.elu,
+}
+
+
+@judge("dense")
+def dense(case):
+    act = ACTIVATIONS[case.options["activation"]]
+    if case.on("bias", "1"):
+        by_torch(case, lambda x, w, b: act(x @ w + b), ("kernel", "bias"))
+    else:
+        by_torch(case, lambda x, w: act(x @ w), ("kernel",))
+
+
+@judge("conv2d")
+def conv2d(case):
+    stride, dilation, groups = (int(case.number(name)) for name in ("strides", "dilations", "groups"))
+    if case.on("same"):
+        by_jax(case, lambda x, w, b: b + jax.lax.conv_general_dilated(
+            x, w, (stride, stride), "SAME", rhs_dilation=(dilation, dilation), feature_group_count=groups,
+            dimension_numbers=("NHWC", "HWIO", "NHWC")), ("kernel", "bias"))
+    else:
+        def forward(x, w, b):
+            y = F.conv2d(x.permute(0, 3, 1, 2), w.permute(3, 2, 0, 1), b, stride, 0, dilation, groups)
+            return y.permute(0, 2, 3, 1)
+        by_torch(case, forward, ("kernel", "bias"))
+
+
+@judge("max_pool", "average_pool")
+def pool(case):
+    stride = int(case.number("strides"))
+
+    def windows(x, first, combine):
+        return jax.lax.reduce_window(x, first, combine, (1, 3, 2, 1), (1, stride, stride, 1), "SAME" if case.on("same") else "VALID")
+    if case.kind == "max_pool":
+        by_jax(case, lambda x: windows(x, -np.inf, jax.lax.max))
+    else:
+        by_jax(case, lambda x: windows(x, 0.0, jax.lax.add) / windows(np.ones_like(case["x"]), 0.0, jax.lax.add))
+
+
+@judge("global_average_pool")
+def global_average_pool(case):
+    by_torch(case, lambda x: F.adaptive_avg_pool2d(x.permute(0, 3, 1, 2), 1)[:, :, 0, 0])
+
+
+@judge("flatten")
+def flatten(case):
+    by_torch(case, torch.nn.Flatten())
+
+
+@judge("embedding")
+def embedding(case):
+    by_torch(case, lambda ids, table: F.embedding(ids, table), ("table",))
+
+
+@judge("layer_norm")
+def layer_norm(case):
+    by_torch(case, lambda x, scale, bias: F.layer_norm(x, x.shape[-1:], scale, bias, 1e-2), ("scale", "bias"))
+
+
+@judge("rms_norm")
+def rms_norm(case):
+    by_torch(case, lambda x, scale: F.rms_norm(x, x.shape[-1:], scale, 1e-2), ("scale",))
+
+
+@judge("batch_norm")
+def batch_norm(case):
+    training = case.on("training")
+    mean, variance = (torch.tensor(case["variable/running_" + name]) for name in ("mean", "variance"))
+    by_torch(case, lambda x, scale, bias: F.batch_norm(
+        x.permute(0, 2, 1), mean.clone(), variance.clone(), scale, bias, training, 0.1, 1e-2).permute(0, 2, 1), ("scale", "bias"))
+    layer = keras.layers.BatchNormalization(momentum=0.9, epsilon=1e-2, dtype="float64")
+    layer.build(case["x"].shape)
+    layer.set_weights([case["variable/" + name] for name in ("scale", "bias", "running_mean", "running_variance")])
+    layer(case["x"], training=training)
+    for name in ("mean", "variance"):  # Keras computes these in f32.
+        running = getattr(layer, "moving_" + name).numpy()
+        for prefix in ("", "compiled/"):
+            np.testing.assert_allclose(case[f"{prefix}after/running_{name}"], running, rtol=1e-5)
+
+
+@judge("lstm")
+def lstm(case):
+    units = case["variable/recurrent"].shape[0]
+
+    def forward(x, kernel, recurrent, bias):  # PyTorch's gates stand in our order, its matrices are turned, and it has two biases.
+        if case.on("reverse"):
+            x = x.flip(1)
+        parameters = [kernel.T, recurrent.T, bias, torch.zeros_like(bias)]
+        state = torch.zeros(1, x.shape[0], units, dtype=x.dtype)
+        steps, _, _ = torch._VF.lstm(x, (state, state), parameters, True, 1, 0.0, False, False, True)
+        if case.on("sequences"):
+            return steps.flip(1) if case.on("reverse") else steps
+        return steps[:, -1]
+    names = ("kernel", "recurrent", "bias")
+    try:
+        by_torch(case, forward, names)
+    except AssertionError:
+        if not (case.on("sequences") and case.on("reverse")):
+            raise
+        by_torch(case, lambda *all: forward(*all).flip(1), names)  # Keras gives the steps in the order they were taken.
+        layer = keras.layers.LSTM(units, return_sequences=True, go_backwards=True, dtype="float64")
+        layer.build(case["x"].shape)
+        layer.set_weights([case["variable/" + name] for name in names])
+        close(case, "y", layer(case["x"]).numpy())
+
+
+@judge("attention")
+def attention(case):
+    heads = int(case.number("heads"))
+
+    def forward(x, qk, qb, kk, kb, vk, vb, ok, ob):
+        def parted(kernel, bias):
+            y = x @ kernel + bias
+            return y.reshape(*y.shape[:-1], heads, -1).transpose(-3, -2)
+        y = F.scaled_dot_product_attention(parted(qk, qb), parted(kk, kb), parted(vk, vb), is_causal=case.on("causal"))
+        return y.transpose(-3, -2).flatten(-2) @ ok + ob
+    by_torch(case, forward, [f"{part}/{what}" for part in ("query", "key", "value", "output") for what in ("kernel", "bias")])
+
+
+# ---- losses and metrics -------------------------------------------------------------------------
+
+def smoothed_bits(case, y):
+    s = case.number("smoothing")
+    return y * (1 - s) + 0.5 * s
+
+
+def of_shares(case, shares, p):
+    """Probabilities count as they are: PyTorch's cross_entropy would make them add up to 1 first."""
+    if case.on("logits"):
+        return F.cross_entropy(p, shares, label_smoothing=case.number("smoothing"))
+    s = case.number("smoothing")
+    return -((shares * (1 - s) + s / p.shape[-1]) * p.log()).sum(-1).mean()
+
+
+LOSSES = {
+    "mse": lambda case, t, p: F.mse_loss(p, t),
+    "mae": lambda case, t, p: F.l1_loss(p, t),
+    "huber": lambda case, t, p: F.huber_loss(p, t, delta=case.number("delta")),
+    "binary_crossentropy": lambda case, t, p: (
+        F.binary_cross_entropy_with_logits if case.on("logits") else F.binary_cross_entropy)(p, smoothed_bits(case, t)),
+    "categorical_crossentropy": lambda case, t, p: of_shares(case, t, p),
+    "sparse_categorical_crossentropy": lambda case, t, p: of_shares(case, F.one_hot(t, p.shape[-1]).double(), p),
+}
+
+
+@judge(*LOSSES)
+def loss(case):
+    p = torch.tensor(case["y_pred"], requires_grad=True)
+    value = LOSSES[case.kind](case, torch.tensor(case["y_true"]), p)
+    value.backward()
+    close(case, "y", value.detach().numpy())
+    close(case, "gradient/y_pred", p.grad.numpy())
+
+
+@judge("accuracy", "sparse_accuracy", "binary_accuracy", "top_k")
+def metric(case):
+    t, p = case["y_true"], case["y_pred"]
+    made = {"accuracy": lambda: keras.metrics.CategoricalAccuracy(dtype="float64"),
+            "sparse_accuracy": lambda: keras.metrics.SparseCategoricalAccuracy(dtype="float64"),
+            "binary_accuracy": lambda: keras.metrics.BinaryAccuracy(threshold=0.0, dtype="float64"),
+            "top_k": lambda: keras.metrics.SparseTopKCategoricalAccuracy(k=int(case.number("k")), dtype="float64")}[case.kind]()
+    made.update_state(t, p)
+    for prefix in ("", "compiled/"):
+        np.testing.assert_allclose(case[prefix + "y"], float(made.result()), rtol=1e-6)
+
+
+@judge("mean")
+def mean(case):
+    given = keras.metrics.Mean(dtype="float64")
+    given.update_state(case["y_pred"][:, 0])
+    given.update_state(case["y_pred"][0], sample_weight=np.full(case["y_pred"][0].shape, 3.0))
+    np.testing.assert_allclose(case["y"], float(given.result()), rtol=1e-6)
+
+
+# ---- optimizers and schedules -------------------------------------------------------------------
+
+def clipped(gradient, most):
+    return gradient * min(1.0, most / float(gradient.norm()))
+
+
+@judge("sgd", "adam", "adamw")
+def optimizer(case):
+    p, q = (torch.tensor(case[name], requires_grad=True) for name in ("first", "second"))
+    rate, decay = case.number("lr"), case.number("weight_decay")
+    betas = dict(betas=(case.number("beta1", 0.9), case.number("beta2", 0.999)), eps=case.number("epsilon", 1e-8))
+    down = {"sgd": lambda: torch.optim.SGD([p, q], rate, case.number("momentum"), weight_decay=decay, nesterov=case.on("nesterov")),
+            "adam": lambda: torch.optim.Adam([p, q], rate, **betas),
+            "adamw": lambda: torch.optim.AdamW([p, q], rate, weight_decay=decay, **betas)}[case.kind]()
+    together = int(case.number("accumulate", 1))
+    ps, qs = [], []
+    for i, (a, b) in enumerate(zip(torch.tensor(case["at"]), torch.tensor(case["by"]))):
+        (((p - a).square().sum() + (q * b).abs().pow(3).sum()) / together).backward()
+        if (i + 1) % together == 0:
+            if "clip_global_norm" in case.options:
+                length = torch.sqrt(p.grad.square().sum() + q.grad.square().sum())
+                factor = min(1.0, case.number("clip_global_norm") / float(length))
+                p.grad *= factor
+                q.grad *= factor
+            if "clip_norm" in case.options:
+                p.grad, q.grad = (clipped(each.grad, case.number("clip_norm")) for each in (p, q))
+            down.step()
+            down.zero_grad()
+        ps.append(p.detach().clone().numpy())
+        qs.append(q.detach().clone().numpy())
+    close(case, "p", np.stack(ps))
+    close(case, "q", np.stack(qs))
+
+
+def rates(schedule):
+    return [float(schedule(step)) for step in range(40)]
+
+
+@judge("constant", "piecewise", "exponential", "cosine", "warm_up")
+def schedule(case):
+    of = keras.optimizers.schedules
+    cosine = rates(of.CosineDecay(0.5, 25, alpha=0.25))
+    wanted = {"constant": lambda: [0.5] * 40,
+              "piecewise": lambda: rates(of.PiecewiseConstantDecay([6, 19], [0.5, 0.25, 0.125])),
+              "exponential": lambda: rates(of.ExponentialDecay(0.5, 8, 0.75, staircase=case.on("staircase"))),
+              "cosine": lambda: cosine,
+              "warm_up": lambda: [0.5 * (step + 1) / 5 for step in range(5)] + cosine[:35]}[case.kind]()
+    np.testing.assert_allclose(case["y"], wanted, rtol=2e-6)  # Keras computes rates in f32.
+
+
+# ---- draws --------------------------------------------------------------------------------------
+
+def fits(likely):
+    assert likely > DOUBTFUL, f"a test of fit says p = {likely:.3g}"
+
+
+def spread(y, low, high):
+    assert y.min() >= low and y.max() < high, f"draws reach from {y.min()} to {y.max()}"
+
+
+@judge("normal")
+def normal(case):
+    fits(scipy.stats.kstest(case["y"], "norm", (3, 2)).pvalue)
+    fits(scipy.stats.kstest(case["y"][1:] - case["y"][:-1], "norm", (0, 8 ** 0.5)).pvalue)
+
+
+@judge("uniform")
+def uniform(case):
+    spread(case["y"], -1, 4)
+    fits(scipy.stats.kstest(case["y"], "uniform", (-1, 5)).pvalue)
+
+
+@judge("integers")
+def integers(case):
+    many = int(case.options["range"])
+    spread(case["y"], -3, many - 3)
+    if many > 1000:
+        fits(scipy.stats.kstest(case["y"] + np.linspace(0, 1e-3, case["y"].size), "uniform", (-3, many)).pvalue)
+    else:
+        fits(scipy.stats.chisquare(np.bincount(case["y"] + 3, minlength=many)).pvalue)
+
+
+@judge("bernoulli")
+def bernoulli(case):
+    fits(scipy.stats.binomtest(int(case["y"].sum()), case["y"].size, case.number("p")).pvalue)
+
+
+@judge("dropout")
+def dropout(case):
+    kept = case["y"] != 0
+    np.testing.assert_allclose(case["y"][kept], 1 / (1 - case.number("rate")))
+    fits(scipy.stats.binomtest(int(kept.sum()), kept.size, 1 - case.number("rate")).pvalue)
+
+
+@judge("permutation", "shuffle")
+def permutation(case):
+    n = int(case.number("n"))
+    assert (np.sort(case["y"], 1) == np.arange(n)).all(), "not an order of all elements"
+    counts = collections.Counter(map(tuple, case["y"].tolist()))
+    possible = int(np.prod(np.arange(1, n + 1)))
+    fits(scipy.stats.chisquare(list(counts.values()) + [0] * (possible - len(counts))).pvalue)
+
+
+@judge("streams")
+def streams(case):
+    names = sorted(case.tensors)
+    for i, first in enumerate(names):
+        for second in names[i + 1:]:
+            related = scipy.stats.pearsonr(case[first], case[second])
+            assert related.pvalue > DOUBTFUL, f"{first} and {second} are correlated: {related.statistic:.3f}"
+
+
+@judge("glorot_uniform", "glorot_normal", "he_uniform", "he_normal")
+def initializer(case):
+    fan_in, fan_out = case["y"].shape
+    variance = 2 / (fan_in + fan_out) if case.kind.startswith("glorot") else 2 / fan_in
+    if case.kind.endswith("uniform"):
+        bound = (3 * variance) ** 0.5
+        fits(scipy.stats.kstest(case["y"].ravel(), "uniform", (-bound, 2 * bound)).pvalue)
+    else:
+        fits(scipy.stats.kstest(case["y"].ravel(), "norm", (0, variance ** 0.5)).pvalue)
+
+
+@judge("orthogonal")
+def orthogonal(case):
+    np.testing.assert_allclose(case["y"].T @ case["y"], np.eye(case["y"].shape[1]), atol=1e-12)
+
+
+# ---- all of them --------------------------------------------------------------------------------
+
+def public_names():
+    """The layers, losses, metrics, schedules, optimizers and initializers that the headers declare, as cases name them."""
+    def text(name):
+        with open(os.path.join(ROOT, "tidemark", "nn", name + ".h"), encoding="utf-8") as file:
+            return file.read()
+    layers = {kind for path in glob.glob(os.path.join(ROOT, "tidemark", "nn", "*.h"))
+              for kind in re.findall(r'kKind = "nn::(\w+)"', text(os.path.basename(path)[:-2]))}
+    own = {"Conv2D": "conv2d", "LSTM": "lstm", "MultiHeadAttention": "attention", "RMSNorm": "rms_norm", "MaxPool2D": "max_pool",
+           "AveragePool2D": "average_pool", "GlobalAveragePool2D": "global_average_pool"}
+    found = {own.get(kind) or re.sub(r"(?<!^)(?=[A-Z])", "_", kind).lower() for kind in layers} - {"sequential", "lambda"}
+    for header in ("losses", "metrics"):
+        found |= set(re.findall(r"inline constexpr \w+ (\w+) =", text(header)))
+    found |= set(re.findall(r"^Schedule (\w+)\(", text("schedule"), re.M))
+    found |= {name.lower() for name in re.findall(r"^class (\w+) : public Optimizer", text("optimizer"), re.M)}
+    found |= set(re.findall(r"^Tensor (\w+)\(const Shape", text("initializers"), re.M)) - {"zeros", "ones"}
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--driver", required=True)
+    parser.add_argument("--folder", help="where the cases go; a temporary folder otherwise")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = arguments.folder or temporary
+        os.makedirs(folder, exist_ok=True)
+        subprocess.run([arguments.driver, folder], check=True)
+        cases = [Case(path) for path in sorted(glob.glob(os.path.join(folder, "*.npz")))]
+    failed = 0
+    for case in cases:
+        try:
+            judges[case.kind](case)
+        except Exception as error:  # One case that fails hides no other.
+            failed += 1
+            print(f"{case.name}: {type(error).__name__}: {error}")
+    missing = public_names() - {case.kind for case in cases}
+    for name in sorted(missing):
+        print(f"{name} has no case")
+    compared = sum(len(case.tensors) for case in cases)
+    print(f"{len(cases)} cases with {compared} tensors, {len({case.kind for case in cases})} kinds: {failed} failed, {len(missing)} missing")
+    return 1 if failed or missing or not cases else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,358 @@
+// models_driver FOLDER: runs layers, losses, optimizers, schedules, metrics and draws, and writes
+// each case with all that it was given and all that it gave to FOLDER/CASE.npz, for models.py to
+// judge by PyTorch, Keras and tests of fit. The name of a case says its options:
+// "conv2d,strides=2,groups=1".
+//
+// Layers run in f64, so that the judges' own rounding is far below what a wrong formula gives.
+// Every case runs in eager code and as a function; what a function gives has the prefix
+// "compiled/".
+#include <cstdint>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tidemark/tidemark.h"
+
+namespace td = tidemark;
+namespace nn = td::nn;
+
+namespace {
+
+using td::Tensor;
+using Tensors = std::map<std::string, Tensor>;
+
+std::string folder;
+uint64_t drawn = 0;
+
+Tensor normal(const td::Shape& shape) {
+  return td::random::normal(shape, {.dtype = td::f64, .key = td::random::Key(++drawn)});
+}
+
+Tensor classes(const td::Shape& shape, int64_t count) {
+  return td::random::integers(shape,
+                              {.high = count, .dtype = td::i64, .key = td::random::Key(++drawn)});
+}
+
+void write(const std::string& name, const Tensors& tensors) {
+  td::io::save_npz(td::cat(folder, "/", name, ".npz"), tensors);
+}
+
+// ---- layers -------------------------------------------------------------------------------------
+
+// Gives every Variable of the model drawn values: zeros at first hide what is wrong.
+template <class Model>
+void draw_variables(const Model& model) {
+  for (auto& [name, variable] : nn::named_variables(model)) {
+    const Tensor values = normal(variable.shape());
+    variable.assign(name.ends_with("running_variance") ? 0.5 + td::square(values) : values * 0.5);
+  }
+}
+
+// What a model gives for x, and the gradients of a weighted sum of it by x and its Variables.
+template <class Model>
+Tensors differentiate(const Model& model, const Tensor& x) {
+  td::GradientTape tape({.persistent = true});
+  if (td::is_float(x.dtype())) tape.watch(x);
+  const Tensor y = model(x);
+  const Tensor loss =
+      td::sum(y * td::sin(td::reshape(td::arange(0, y.size(), 1, td::f64), y.shape())));
+  Tensors results{{"y", y}};
+  if (td::is_float(x.dtype())) results.emplace("gradient/x", tape.gradient(loss, x));
+  for (auto& [name, variable] : nn::named_variables(model)) {
+    if (variable.trainable())
+      results.emplace("gradient/" + name, tape.gradient(loss, std::vector{variable})[0].dense());
+  }
+  return results;
+}
+
+template <class Model>
+void layer(const std::string& name, const Model& model, const Tensor& x, bool training = false) {
+  model(x);  // Builds it.
+  draw_variables(model);
+  Tensors file{{"x", x}};
+  for (auto& [path, variable] : nn::named_variables(model))
+    file.emplace("variable/" + path, variable.value());
+  const auto run = [&](const std::string& prefix, auto&& call) {
+    for (auto& [path, variable] : nn::named_variables(model))
+      variable.assign(file.at("variable/" + path));
+    nn::Training mode(training);
+    for (auto& [key, tensor] : call(x)) file.emplace(prefix + key, tensor);
+    for (auto& [path, variable] : nn::named_variables(model)) {
+      if (!variable.trainable()) file.emplace(prefix + "after/" + path, variable.value());
+    }
+  };
+  const auto eager = [&](const Tensor& in) { return differentiate(model, in); };
+  run("", eager);
+  run("compiled/", td::function(eager));
+  write(name, file);
+}
+
+void layers() {
+  for (const char* activation : {"linear", "relu", "gelu", "silu", "sigmoid", "tanh", "softmax",
+                                 "log_softmax", "softplus", "leaky_relu", "elu"}) {
+    layer(td::cat("dense,activation=", activation),
+          nn::Dense(5, {.activation = activation, .dtype = td::f64}), normal({3, 4}));
+  }
+  layer("dense,activation=linear,bias=0", nn::Dense(5, {.use_bias = false, .dtype = td::f64}),
+        normal({2, 3, 4}));
+  for (const bool same : {false, true}) {
+    for (const int64_t stride : {1, 2, 3}) {
+      for (const int64_t dilation : {1, 2}) {
+        if (stride > 1 && dilation > 1) continue;
+        for (const int64_t groups : {1, 2}) {
+          layer(td::cat("conv2d,same=", same, ",strides=", stride, ",dilations=", dilation,
+                        ",groups=", groups),
+                nn::Conv2D(4, {3, 2},
+                           {.strides = stride,
+                            .padding = same ? td::Padding::same : td::Padding::valid,
+                            .dilations = dilation,
+                            .groups = groups,
+                            .dtype = td::f64}),
+                normal({2, 8, 7, 2}));
+        }
+      }
+      const nn::Pool2DOptions pool{.strides = stride,
+                                   .padding = same ? td::Padding::same : td::Padding::valid};
+      layer(td::cat("max_pool,same=", same, ",strides=", stride), nn::MaxPool2D({3, 2}, pool),
+            normal({2, 8, 7, 3}));
+      layer(td::cat("average_pool,same=", same, ",strides=", stride),
+            nn::AveragePool2D({3, 2}, pool), normal({2, 8, 7, 3}));
+    }
+  }
+  layer("global_average_pool", nn::GlobalAveragePool2D(), normal({2, 3, 4, 5}));
+  layer("flatten", nn::Flatten(), normal({2, 3, 4}));
+  layer("embedding", nn::Embedding(7, 3, {.dtype = td::f64}), classes({2, 5}, 7));
+  layer("layer_norm", nn::LayerNorm({.epsilon = 1e-2, .dtype = td::f64}), normal({2, 3, 6}));
+  layer("rms_norm", nn::RMSNorm({.epsilon = 1e-2, .dtype = td::f64}), normal({2, 3, 6}));
+  for (const bool training : {false, true}) {
+    layer(td::cat("batch_norm,training=", training),
+          nn::BatchNorm({.epsilon = 1e-2, .momentum = 0.9, .dtype = td::f64}), normal({4, 3, 5}),
+          training);
+  }
+  for (const bool sequences : {false, true}) {
+    for (const bool reverse : {false, true}) {
+      layer(td::cat("lstm,sequences=", sequences, ",reverse=", reverse),
+            nn::LSTM(4, {.return_sequences = sequences, .reverse = reverse, .dtype = td::f64}),
+            normal({3, 6, 5}));
+    }
+  }
+  for (const bool causal : {false, true}) {
+    layer(td::cat("attention,heads=2,causal=", causal),
+          nn::MultiHeadAttention(
+              2, 3, {.causal = causal, .value_size = 4, .output_size = 5, .dtype = td::f64}),
+          normal({2, 6, 7}));
+  }
+}
+
+// ---- losses and metrics -------------------------------------------------------------------------
+
+template <class Loss>
+void loss(const std::string& name, const Tensor& y_true, const Tensor& y_pred, Loss f) {
+  const auto both = [&](const Tensor& given) {
+    return Tensors{
+        {"y", f(y_true, given)},
+        {"gradient/y_pred", td::grad([&](const Tensor& p) { return f(y_true, p); })(given)}};
+  };
+  Tensors file{{"y_true", y_true}, {"y_pred", y_pred}};
+  for (auto& [key, tensor] : both(y_pred)) file.emplace(key, tensor);
+  for (auto& [key, tensor] : td::function(both)(y_pred)) file.emplace("compiled/" + key, tensor);
+  write(name, file);
+}
+
+void losses() {
+  const Tensor wanted = normal({4, 3}), given = normal({4, 3});
+  loss("mse", wanted, given, nn::losses::mse);
+  loss("mae", wanted, given, nn::losses::mae);
+  for (const double delta : {0.5, 1.0})
+    loss(td::cat("huber,delta=", delta), wanted, given,
+         [=](const Tensor& t, const Tensor& p) { return nn::losses::huber(t, p, delta); });
+  const Tensor bits = td::cast(classes({4, 3}, 2), td::f64), rows = td::softmax(normal({4, 3}));
+  const Tensor logits = normal({4, 3}) * 3, numbers = classes({4}, 3);
+  for (const bool from_logits : {true, false}) {
+    for (const double smoothing : {0.0, 0.2}) {
+      const nn::CrossEntropyOptions options{.from_logits = from_logits,
+                                            .label_smoothing = smoothing};
+      const auto with = [options](const auto& f) {
+        return [=](const Tensor& t, const Tensor& p) { return f(t, p, options); };
+      };
+      const std::string words = td::cat(",logits=", from_logits, ",smoothing=", smoothing);
+      loss("binary_crossentropy" + words, bits, from_logits ? logits : td::sigmoid(logits),
+           with(nn::losses::binary_crossentropy));
+      loss("categorical_crossentropy" + words, rows, from_logits ? logits : td::softmax(logits),
+           with(nn::losses::categorical_crossentropy));
+      loss("sparse_categorical_crossentropy" + words, numbers,
+           from_logits ? logits : td::softmax(logits),
+           with(nn::losses::sparse_categorical_crossentropy));
+    }
+  }
+}
+
+void metrics() {
+  const Tensor numbers = classes({50}, 6), given = normal({50, 6}),
+               bits = td::cast(classes({50, 6}, 2), td::f64);
+  const auto metric = [&](const std::string& name, const Tensor& y_true, auto f) {
+    const auto call = [&](const Tensor& p) { return f(y_true, p); };
+    write(name, {{"y_true", y_true},
+                 {"y_pred", given},
+                 {"y", call(given)},
+                 {"compiled/y", td::function(call)(given)}});
+  };
+  metric("accuracy", td::one_hot(numbers, 6), nn::metrics::accuracy);
+  metric("sparse_accuracy", numbers, nn::metrics::sparse_accuracy);
+  metric("binary_accuracy", bits, nn::metrics::binary_accuracy);
+  for (const int64_t k : {1, 2, 5})
+    metric(td::cat("top_k,k=", k), numbers,
+           [=](const Tensor& t, const Tensor& p) { return nn::metrics::top_k(t, p, k); });
+  const nn::metrics::Mean mean;
+  mean.update(given[{td::all, 0}]);
+  mean.update(given[0], 3);
+  write("mean", {{"y_pred", given}, {"y", mean.result()}});
+}
+
+// ---- optimizers and schedules -------------------------------------------------------------------
+
+// Twenty steps down a valley that every step moves: what the parameters are after each.
+template <class Optimizer>
+void optimizer(const std::string& name, const std::function<Optimizer()>& make) {
+  constexpr int64_t kSteps = 20;
+  const Tensor first = normal({3, 2}), second = normal({4}), at = normal({kSteps, 3, 2}) * 2,
+               by = normal({kSteps, 4});
+  Tensors file{{"first", first}, {"second", second}, {"at", at}, {"by", by}};
+  for (const bool compiled : {false, true}) {
+    const td::Variable p(first), q(second);
+    const Optimizer down = make();
+    const auto step = [&](const Tensor& a, const Tensor& b) {
+      td::GradientTape tape;
+      const Tensor loss = td::sum(td::square(p - a)) + td::sum(td::pow(td::abs(q * b), 3));
+      down.minimize(tape, loss, std::vector{p, q});
+    };
+    const auto program = td::function(step);
+    std::vector<Tensor> ps, qs;
+    for (int64_t i = 0; i < kSteps; ++i) {
+      compiled ? program(at[i], by[i]) : step(at[i], by[i]);
+      ps.push_back(td::identity(p.value()));
+      qs.push_back(td::identity(q.value()));
+    }
+    file.emplace(compiled ? "compiled/p" : "p", td::stack(ps));
+    file.emplace(compiled ? "compiled/q" : "q", td::stack(qs));
+  }
+  write(name, file);
+}
+
+void optimizers() {
+  using Sgd = nn::SGDOptions;
+  const auto sgd = [](const std::string& words, const Sgd& options) {
+    optimizer<nn::SGD>("sgd" + words, [=] { return nn::SGD(options); });
+  };
+  sgd(",lr=0.0625", {.learning_rate = 0.0625});
+  sgd(",lr=0.0625,momentum=0.9", {.learning_rate = 0.0625, .momentum = 0.9});
+  sgd(",lr=0.0625,momentum=0.9,nesterov=1",
+      {.learning_rate = 0.0625, .momentum = 0.9, .nesterov = true});
+  sgd(",lr=0.0625,momentum=0.5,weight_decay=0.1",
+      {.learning_rate = 0.0625, .momentum = 0.5, .weight_decay = 0.1});
+  sgd(",lr=0.0625,clip_norm=0.5", {.learning_rate = 0.0625, .clip_norm = 0.5});
+  sgd(",lr=0.0625,clip_global_norm=0.75", {.learning_rate = 0.0625, .clip_global_norm = 0.75});
+  sgd(",lr=0.0625,clip_norm=0.5,clip_global_norm=0.75",
+      {.learning_rate = 0.0625, .clip_norm = 0.5, .clip_global_norm = 0.75});
+  sgd(",lr=0.0625,accumulate=4", {.learning_rate = 0.0625, .accumulate = 4});
+  optimizer<nn::Adam>("adam,lr=0.125", [] { return nn::Adam({.learning_rate = 0.125}); });
+  optimizer<nn::Adam>("adam,lr=0.125,beta1=0.5,beta2=0.75,epsilon=0.01", [] {
+    return nn::Adam({.learning_rate = 0.125, .beta1 = 0.5, .beta2 = 0.75, .epsilon = 0.01});
+  });
+  optimizer<nn::AdamW>("adamw,lr=0.125,weight_decay=0.25",
+                       [] { return nn::AdamW({.learning_rate = 0.125, .weight_decay = 0.25}); });
+}
+
+void schedules() {
+  const auto schedule = [](const std::string& name, const nn::Schedule& rate) {
+    std::vector<Tensor> rates;
+    for (int64_t step = 0; step < 40; ++step)
+      rates.push_back(rate(td::constant(static_cast<double>(step), td::f64)));
+    write(name, {{"y", td::stack(rates)}});
+  };
+  schedule("constant", nn::schedules::constant(0.5));
+  schedule("piecewise", nn::schedules::piecewise({{0, 0.5}, {7, 0.25}, {20, 0.125}}));
+  schedule("exponential,staircase=0",
+           nn::schedules::exponential(0.5, {.factor = 0.75, .steps = 8}));
+  schedule("exponential,staircase=1",
+           nn::schedules::exponential(0.5, {.factor = 0.75, .steps = 8, .staircase = true}));
+  schedule("cosine", nn::schedules::cosine(0.5, {.steps = 25, .least = 0.125}));
+  schedule("warm_up",
+           nn::schedules::warm_up(5, nn::schedules::cosine(0.5, {.steps = 25, .least = 0.125})));
+}
+
+// ---- draws --------------------------------------------------------------------------------------
+
+void draws() {
+  constexpr int64_t kCount = 200'000;
+  const auto key = [] { return td::random::Key(++drawn); };
+  for (const td::DType dtype : {td::f32, td::f64}) {
+    write(td::cat("normal,dtype=", dtype),
+          {{"y",
+            td::random::normal({kCount}, {.mean = 3, .stddev = 2, .dtype = dtype, .key = key()})}});
+    write(td::cat("uniform,dtype=", dtype),
+          {{"y",
+            td::random::uniform({kCount}, {.low = -1, .high = 4, .dtype = dtype, .key = key()})}});
+  }
+  for (const int64_t range : {2, 7, 100})
+    write(td::cat("integers,range=", range),
+          {{"y", td::random::integers(
+                     {kCount}, {.low = -3, .high = range - 3, .dtype = td::i64, .key = key()})}});
+  write("integers,range=4000000000",
+        {{"y", td::random::integers(
+                   {kCount}, {.low = -3, .high = 3'999'999'997, .dtype = td::i64, .key = key()})}});
+  write("bernoulli,p=0.3",
+        {{"y", td::cast(td::random::bernoulli({kCount}, {.p = 0.3, .key = key()}), td::i64)}});
+  write("dropout,rate=0.25",
+        {{"y", td::dropout(td::ones({kCount}, td::f64), {.rate = 0.25, .key = key()})}});
+  std::vector<Tensor> orders, shuffles;
+  for (int64_t i = 0; i < 20'000; ++i) {
+    orders.push_back(td::random::permutation(4, {.key = key()}));
+    std::vector<int64_t> order;
+    for (const Tensor& each : td::data::range(5).shuffle({.seed = i}))
+      order.push_back(each.item<int64_t>());
+    shuffles.push_back(td::constant(order));
+  }
+  write("permutation,n=4", {{"y", td::stack(orders)}});
+  write("shuffle,n=5", {{"y", td::stack(shuffles)}});
+  // Streams that should have nothing to do with each other.
+  td::random::seed(7);
+  const auto split = td::random::Key(7).split(2);
+  write("streams",
+        {{"global", td::random::normal({1000}, {.dtype = td::f64})},
+         {"split0", td::random::normal({1000}, {.dtype = td::f64, .key = split[0]})},
+         {"split1", td::random::normal({1000}, {.dtype = td::f64, .key = split[1]})},
+         {"fold0",
+          td::random::normal({1000}, {.dtype = td::f64, .key = td::random::Key(7).fold_in(0)})},
+         {"own", td::random::normal({1000}, {.dtype = td::f64, .key = td::random::Key(7)})}});
+  const td::Shape shape{300, 200};
+  write("glorot_uniform", {{"y", nn::initializers::glorot_uniform(shape, td::f64)}});
+  write("glorot_normal", {{"y", nn::initializers::glorot_normal(shape, td::f64)}});
+  write("he_uniform", {{"y", nn::initializers::he_uniform(shape, td::f64)}});
+  write("he_normal", {{"y", nn::initializers::he_normal(shape, td::f64)}});
+  write("orthogonal", {{"y", nn::initializers::orthogonal(shape, td::f64)}});
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  if (count != 2) {
+    std::cerr << "usage: models_driver FOLDER\n";
+    return 2;
+  }
+  folder = words[1];
+  try {
+    layers();
+    losses();
+    metrics();
+    optimizers();
+    schedules();
+    draws();
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << '\n';
+    return 1;
+  }
+}
