@@ -30,6 +30,7 @@ struct Bench {
 constexpr Bench kBenches[] = {
     {"bars", "every benchmark, and whether the bars the project sets itself are met"},
     {"datasets", "passes over a dataset against plain copies of its rows"},
+    {"compile_cost", "how the time to trace and plan grows with the number of nodes"},
     {"eager", "what an op costs in eager code, and the first tensor of a process"},
     {"functions", "what a call, a trace and compiling cost"},
     {"gradients",

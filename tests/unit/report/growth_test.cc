@@ -121,7 +121,7 @@ TEST(Growth, OfOneFunctionsTracesFillsItsCacheAndNamesTheReason) {
   const GrowthRow* const row = find(report, "traces", here(line));
   ASSERT_NE(row, nullptr) << report;
   EXPECT_EQ(row->growth, Growth::filling);
-  EXPECT_EQ(row->filled, td::cat(f.cache_info().bytes, " of 64.0 MiB"));
+  EXPECT_EQ(row->filled, td::cat(f.cache_info().bytes, " of 256.0 MiB"));
   EXPECT_EQ(row->count, 64);
   const auto traced =
       std::find_if(report.traces.begin(), report.traces.end(),
