@@ -44,6 +44,10 @@ def made(program, given, call, number, plain=False):
     return np.broadcast_to(a.reshape(drawn), shape)
 
 
+class JudgesDisagree(ValueError):
+    """NumPy and JAX give other values for one program, so that nobody can say what is right."""
+
+
 class Truth:
     """What a program gives at one call's sizes. `unstable` says that roundings decide about it."""
 
@@ -116,7 +120,7 @@ class Truth:
         for v, value in zip(self.seen["results"] + self.seen["states"], self.exact["value"]):
             a, value = np.asarray(v.a), np.asarray(value)
             if a.shape != value.shape or not np.allclose(a.astype(np.float64), value.astype(np.float64), 1e-6, 1e-6, equal_nan=True):
-                raise ValueError(f"NumPy has {a.tolist()}, JAX {value.tolist()}"[:500])
+                raise JudgesDisagree(f"NumPy has {a.tolist()}, JAX {value.tolist()}"[:500])
 
     def decides_otherwise(self, read):
         """Whether whole numbers or truths come out otherwise of floats that are a little off."""
