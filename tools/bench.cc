@@ -15,7 +15,7 @@ constexpr const char* kHelp =
 
 Runs a benchmark; what follows its name goes to it: most take the seconds that each row may last.
 Without a name it lists them and says which are built. NAME is one of
-  bars|datasets|eager|functions|gradients|kernels|loops|matmul|peer_cases|plan|tile
+  bars|compile_cost|datasets|eager|functions|gradients|kernels|loops|matmul|peer_cases|plan|tile
 
 options:
   --json   the list for programs; after `plan`, its figures

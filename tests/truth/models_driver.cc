@@ -325,8 +325,8 @@ void draws() {
         {{"global", td::random::normal({1000}, {.dtype = td::f64})},
          {"split0", td::random::normal({1000}, {.dtype = td::f64, .key = split[0]})},
          {"split1", td::random::normal({1000}, {.dtype = td::f64, .key = split[1]})},
-         {"fold0",
-          td::random::normal({1000}, {.dtype = td::f64, .key = td::random::Key(7).fold_in(0)})},
+         {"fold7",
+          td::random::normal({1000}, {.dtype = td::f64, .key = td::random::Key(7).fold_in(7)})},
          {"own", td::random::normal({1000}, {.dtype = td::f64, .key = td::random::Key(7)})}});
   const td::Shape shape{300, 200};
   write("glorot_uniform", {{"y", nn::initializers::glorot_uniform(shape, td::f64)}});
