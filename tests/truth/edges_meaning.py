@@ -122,7 +122,10 @@ def float_power(a, b):
 @float_power.defjvp
 def _(given, directions):
     a, b = given
-    by_a = jnp.where(b == 0, 0, b * float_power(a, b - 1))
+    # Where b is 0 this is b / a: 0, with the slope by b that b * a^(b - 1) has.
+    flat = b == 0
+    divisor = jnp.where(flat & (jnp.abs(a) > 0), a, 1)
+    by_a = jnp.where(flat, b / divisor, b * float_power(jnp.where(flat, 1, a), b - 1))
     by_b = float_power(a, b) * jnp.log(jnp.where(a == 0, 1, a))
     return float_power(a, b), directions[0] * by_a + directions[1] * by_b
 

@@ -887,7 +887,7 @@ class Inside:
 
 def some_save(g, bounded=True):
     """What a loop keeps for its gradient; some choices want a bound on the trips."""
-    text = g.random.choice([None, None, "slots:2", "slots:1"] + (["all", "every:2", "every:1", "bytes:1000000"] if bounded else []))
+    text = g.random.choice([None, None, "slots:2", "slots:1"] + (["all", "every:2", "every:1", f"bytes:{g.random.choice([1, 1500, 4000, 100000])}"] if bounded else []))
     return {"save": text} if text else {}
 
 

@@ -111,7 +111,9 @@ class Call {
     return count() > 0 ? key.fold_in(tensor(0)) : key;
   }
   Tensor drawn(Tensor x) const {
-    if (context.world.draws != nullptr) context.world.draws->push_back(x);
+    // Eager loops without trips and branches not taken are traced for their types: nothing is
+    // drawn.
+    if (context.world.draws != nullptr && !detail::tracing()) context.world.draws->push_back(x);
     return x;
   }
   // "1:;::2;-1;new;...;all;@t5"
@@ -127,7 +129,7 @@ class Call {
     const int64_t amount = std::stoll(parts[1]);
     return parts[0] == "every"   ? Save::every(amount)
            : parts[0] == "slots" ? Save::slots(amount)
-                                 : Save::bytes(Bytes(amount));
+                                 : Save::bytes(Bytes(std::max(amount, context.world.loop_bytes)));
   }
 
   const Context& context;

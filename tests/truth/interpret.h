@@ -30,6 +30,7 @@ struct World {
   const Program& program;
   std::map<std::string, Variable> variables = {};
   std::vector<Tensor>* draws = nullptr;  // Random draws in the order they are made, where wanted.
+  int64_t loop_bytes = 0;                // What Save::bytes of any loop has at least.
 };
 
 // What the program returns for these arguments.

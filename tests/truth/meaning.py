@@ -8,6 +8,7 @@ have come out otherwise. The file is long because ops are many: one short defini
 """
 
 import math
+import warnings
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +21,8 @@ from program_text import is_number, plain, size_of
 DTYPES = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64, "float": np.float64,
           "i32": np.int32, "i64": np.int64, "u8": np.uint8, "bool": np.bool_}
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
+
+warnings.filterwarnings("ignore", "Mean of empty slice")  # It is NaN, as it must be.
 
 erf = np.vectorize(math.erf, otypes=[np.float64])
 
@@ -154,8 +157,8 @@ class Lax:
 
     @staticmethod
     def mean(v, axis=None, keepdims=False):
-        total = Lax.sum(v, axis, keepdims)
-        return total * (math.prod(total.shape) / max(1, math.prod(v.shape)))
+        total, count = Lax.sum(v, axis, keepdims), math.prod(v.shape)
+        return total * (math.prod(total.shape) / count if count else math.nan)  # Of nothing: 0 / 0.
 
     @staticmethod
     def squeeze(v, axes):
@@ -381,7 +384,11 @@ class Meaning:
         to = np.dtype(DTYPES[at.text("dtype")])
         if to not in FLOATS:
             return self.known(lambda a: a != 0 if to == np.bool_ else np.trunc(a).astype(to) if a.dtype in FLOATS else a.astype(to), [x])
-        return V(x.a.astype(to), None if x.t is None else lax.convert_element_type(x.t, to))
+        # f64 meets 16-bit floats by way of f32, as documented: here, and where gradients come back.
+        narrow = 2 in (to.itemsize, x.a.dtype.itemsize) and x.a.dtype in FLOATS
+        for way in ([np.dtype(np.float32), to] if narrow else [to]):
+            x = V(x.a.astype(way), None if x.t is None else lax.convert_element_type(x.t, way))
+        return x
 
     # ---- reductions -----------------------------------------------------------------------------
 

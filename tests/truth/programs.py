@@ -145,7 +145,7 @@ def differing(expected, arrays, np, counts):
         if not np.all(good):
             at = tuple(int(i) for i in np.argwhere(~np.atleast_1d(good))[0]) if got.ndim else ()
             return (f"result {number % len(expected)}{list(at)} of call {number // len(expected)}: {got[at]!r}, expected {want[at]!r}"
-                    + ("" if room is None else f" within {room[at]:.3g}") + f"; {got.tolist()} for {want.tolist()}"[:600])
+                    + ("" if room is None else f" within {room[at]:.3g}") + (f"; {got.tolist()} for {want.tolist()}" if got.size <= 24 else ""))
     return None
 
 
@@ -200,7 +200,11 @@ def work(driver, seeds, results, shrinks):
 
 
 def report(text, wrong, small):
+    """One line of what is wrong, found by `grep '^WRONG'`; then the program."""
+    seed = text.split()[1] if text.startswith("program") else "?"
+    first, others = wrong[0], [mode for mode, _ in wrong[1:]]
     print("\n" + "=" * 100)
+    print(f"WRONG {seed} {first[0]}: {first[1][:300]}" + (f" (also {' '.join(others)})" if others else ""))
     print(text, end="")
     for mode, said in wrong:
         print(f"# {mode}: {said}")

@@ -138,7 +138,7 @@ uint32_t read_by_traced_rule(const OpDef& op, const Attrs& attrs,
   return read;
 }
 
-// What rules read, by op and kind of operands; bounded. One table of several, so that threads
+// What rules read, by application of an op; bounded. One table of several, so that threads
 // seldom meet. Never destroyed: destructors of users' thread_local and static objects may still use
 // tapes.
 class KnownReads {
@@ -170,12 +170,20 @@ class KnownReads {
 uint32_t read_by_rule(const OpDef& op, const Attrs& attrs, std::span<const TensorType> operands,
                       const TensorType& result, const std::vector<bool>& wanted) {
   if (op.view != nullptr || op.grad == nullptr) return 0;
-  // What a rule reads depends on the op, on which gradients are wanted, and on how operands
-  // broadcast, never on sizes.
+  // All that a rule sees: rules may look at sizes and attributes. The product of one element, for
+  // one, has a gradient that reads nothing.
   std::vector<int64_t> key = {reinterpret_cast<intptr_t>(&op)};
-  for (size_t i = 0; i < operands.size(); ++i)
-    key.push_back(operands[i].shape.rank() * 8 + (operands[i].shape == result.shape ? 4 : 0) +
-                  (wanted[i] ? 2 : 0) + (operands[i].dtype == result.dtype ? 1 : 0));
+  const auto add_type = [&key](const TensorType& type) {
+    key.push_back(static_cast<int64_t>(type.dtype));
+    key.push_back(type.shape.rank());
+    for (const Dim size : type.shape) key.push_back(size.word());
+  };
+  for (size_t i = 0; i < operands.size(); ++i) {
+    key.push_back(wanted[i] ? 1 : 0);
+    add_type(operands[i]);
+  }
+  add_type(result);
+  key.insert(key.end(), attrs.words().begin(), attrs.words().end());
   KnownReads& known = KnownReads::of(op);
   if (const std::optional<uint32_t> found = known.find(key)) return *found;
   const uint32_t read = read_by_traced_rule(op, attrs, operands, result, wanted);

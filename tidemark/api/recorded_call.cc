@@ -96,7 +96,9 @@ Graph graph_of(const TraceableFunction& function, const FunctionTrace& trace,
   for (const int32_t number : graph.body().nodes)
     for (Value& input : graph.nodes[static_cast<size_t>(number)].inputs) replace(input);
   for (Value& result : graph.body().results) replace(result);
-  cut_history(graph, traced->read_back);
+  std::vector<Trace::ReadBack> read_back = traced->read_back;
+  for (Trace::ReadBack& each : read_back) replace(each.assigned);
+  cut_history(graph, read_back);
   return graph;
 }
 

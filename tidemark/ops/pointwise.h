@@ -450,11 +450,16 @@ inline constexpr BinaryOp pow = {
     .brief = "The first element to the power of the second.",
     .accepts = TypeSet::numbers,
     .value = [](Scalar a, Scalar b) { return a.pow(b); },
-    // The slope of x^0 is 0 also at 0, and that of 0^y is 0.
+    // The slope of x^0 is 0 also at 0, and that of 0^y is 0. At y = 0 it is written y / x, which is
+    // 0 without a power out of range, and has the slope by y that second derivatives need. Each way
+    // is given 1 where the other one is taken, so that it has no slope there.
     .grad_a =
         [](Term g, Term a, Term b, Term) {
-          const Term slope = b * term::pow(a, b - 1.0);
-          return g * term::where(term::equal(b, b.like(0)), slope.like(0), slope);
+          const Term none = a.like(0), one = a.like(1), flat = term::equal(b, b.like(0));
+          const Term base = term::where(flat, one, a), at_flat = term::where(flat, a, one);
+          const Term divisor = term::where(term::less(at_flat, none), at_flat,
+                                           term::where(term::less(none, at_flat), at_flat, one));
+          return g * term::where(flat, b / divisor, b * term::pow(base, b - 1.0));
         },
     .grad_b =
         [](Term g, Term a, Term, Term y) {

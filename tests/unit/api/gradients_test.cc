@@ -701,6 +701,48 @@ TEST(GradientTape, AFunctionThatAssignsMayBeTracedUnderIt) {
   EXPECT_EQ(v.value().to_vector<float>(), (std::vector<float>{3, 3}));
 }
 
+// One row that repeats comes into a program as that row; its gradient's program takes it whole.
+TEST(GradientTape, AFunctionMayAssignWhatRepeats) {
+  const td::Variable v(td::ones({3}, td::f64), {.name = "v"});
+  const auto f = td::function([v](const td::Tensor& x, const td::Tensor& scale) {
+    v.assign(x);
+    return td::sum(v.value() * scale);
+  });
+  const td::Tensor row = td::broadcast_to(td::full({1}, 2.0, td::f64), {3});
+  const td::Tensor scale = td::constant({1.0, 2.0, 3.0}, td::f64);
+  td::GradientTape tape;
+  tape.watch(scale);
+  const td::Tensor y = f(row, scale);
+  EXPECT_EQ(y.item<double>(), 12.0);
+  EXPECT_EQ(tape.gradient(y, scale).to_vector<double>(), (Values{2, 2, 2}));
+}
+
+// Which operands a tape keeps depends on sizes: the gradient of a product of one reads nothing.
+TEST(GradientTape, WhatRulesReadIsKnownForEachSize) {
+  const auto by_product = [](const td::Tensor& x) {
+    return td::Tensor(
+        td::grad([](const td::Tensor& each) { return td::sum(td::prod(each, 0)); })(x));
+  };
+  EXPECT_EQ(by_product(td::full({1, 2}, 5.0, td::f64)).to_vector<double>(), (Values{1, 1}));
+  EXPECT_EQ(by_product(td::full({2, 1}, 5.0, td::f64)).to_vector<double>(), (Values{5, 5}));
+  const auto by_image = [](const td::Tensor& x) {
+    return td::Tensor(td::grad([](const td::Tensor& each) {
+      return td::sum(td::conv2d(each, td::full({1, 1, 1, 1}, 3.0, td::f64)));
+    })(x));
+  };
+  EXPECT_EQ(by_image(td::zeros({0, 2, 2, 1}, td::f64)).size(), 0);
+  EXPECT_EQ(by_image(td::zeros({1, 2, 1, 1}, td::f64)).to_vector<double>(), (Values{3, 3}));
+  const auto by_table = [](const td::Tensor& x, const td::Tensor& index, int64_t axis) {
+    return td::Tensor(td::grad([&](const td::Tensor& each) {
+      return td::sum(td::square(td::take_along_axis(each, index, axis)));
+    })(x));
+  };
+  const td::Tensor table = td::constant({{1.0, 2.0}, {3.0, 4.0}}, td::f64);
+  const td::Tensor one = td::zeros({1, 2}, td::i64);
+  EXPECT_EQ(by_table(table, one, 0).to_vector<double>(), (Values{2, 4, 0, 0}));
+  EXPECT_EQ(by_table(table[{td::Slice{.end = 1}}], one, 1).to_vector<double>(), (Values{4, 0}));
+}
+
 TEST(Gradient, OfOpsByName) {
   EXPECT_NEAR(td::grad(td::grad(td::sin))(td::constant({0.5}, td::f64)[0]).item<double>(),
               -std::sin(0.5), 1e-12);
@@ -719,6 +761,19 @@ TEST(Gradient, OfPowersAndFillsAtTheirCorners) {
                 td::full({}, 2.0, td::f64))
                 .item<double>(),
             0);
+  // d/dy of y * x^(y - 1) at y = 0 is 1 / x, whichever of the two is asked first.
+  const td::Tensor two = td::full({}, 2.0, td::f64);
+  const auto by_base = [](const td::Tensor& x, const td::Tensor& y) {
+    return td::Tensor(td::grad([&](const td::Tensor& each) { return td::pow(each, y); })(x));
+  };
+  const auto mixed = [&](const td::Tensor& y) { return by_base(two, y); };
+  EXPECT_EQ(td::grad(mixed)(zero).item<double>(), 0.5);
+  EXPECT_EQ(td::function([&](const td::Tensor& y) { return td::Tensor(td::grad(mixed)(y)); })(zero)
+                .item<double>(),
+            0.5);
+  // No slope at the smallest of numbers, nor where there is no number.
+  for (const double x : Values{5e-324, -5e-324, INFINITY, NAN})
+    EXPECT_EQ(by_base(td::full({}, x, td::f64), zero).item<double>(), 0) << x;
   const auto product = [](const td::Tensor& x) { return td::prod(x); };
   EXPECT_EQ(td::grad(product)(td::constant({2.0, 0.0, 3.0})).to_vector<float>(),
             (std::vector<float>{0, 6, 0}));
