@@ -69,11 +69,13 @@ Tensor std_of(const Tensor& x, const AxisList& axes, Keep keep) {
   return root_of(var_of(x, axes, keep));
 }
 
-// The largest is taken out first; where it is infinite there is nothing to take out.
+// The largest is taken out first; where it is infinite there is nothing to take out. The result
+// does not depend on what is taken out, so that has no gradient: by rounding it would have one,
+// which grows with the number of elements and falls to the largest alone.
 Tensor logsumexp_of(const Tensor& x, const AxisList& axes, Keep keep) {
   const Tensor wide = as_float(x);
   if (folded_count(wide, axes) == 0) return log(sum(wide, axes_of(axes), keep));
-  const Tensor largest = max(wide, axes_of(axes), keepdims);
+  const Tensor largest = max(stop_gradient(wide), axes_of(axes), keepdims);
   const Tensor finite = where(isfinite(largest), largest, 0);
   const Tensor total = log(sum(exp(wide - finite), axes_of(axes), keepdims)) + finite;
   return keep == Keep::yes ? total : squeeze(total, axes_of(axes));

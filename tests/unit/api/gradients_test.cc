@@ -785,6 +785,21 @@ TEST(Gradient, OfPowersAndFillsAtTheirCorners) {
   EXPECT_EQ(td::grad(filled)(td::constant(2.0F)).item<float>(), 3.0F);
 }
 
+// What logsumexp takes out before exp has no part in the gradient, in any number of elements.
+TEST(Gradient, OfLogsumexpHasTheDigitsOfSoftmax) {
+  const td::Tensor x =
+      td::random::uniform({3000}, {.low = -2, .high = 2, .key = td::random::Key(3)});
+  const auto f = [](const td::Tensor& each) { return td::logsumexp(each); };
+  const Values want = td::softmax(td::cast(x, td::f64)).to_vector<double>();
+  const td::Tensor eager = td::grad(f)(x);
+  const td::Tensor compiled =
+      td::function([&](const td::Tensor& each) { return td::Tensor(td::grad(f)(each)); })(x);
+  for (const td::Tensor& slopes : {eager, compiled}) {
+    const std::vector<float> got = slopes.to_vector<float>();
+    for (size_t i = 0; i < want.size(); ++i) ASSERT_NEAR(got[i] / want[i], 1, 2e-6) << i;
+  }
+}
+
 // What takes a few operations by element from what is kept anyway is made again in backward.
 TEST(Gradient, KeepsOfGeluItsInputAlone) {
   const td::MachineCode machine;
