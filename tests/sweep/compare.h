@@ -26,8 +26,8 @@ namespace tidemark::sweep {
 std::string difference(const Case& c, const Tensor& got, const Tensor& want);
 
 // Why two results of a case that must have the same bits have not, or nothing. Where several NaNs
-// meet in one result (sums and the like) hardware keeps the one that its instruction names first,
-// and compilers exchange the operands of a sum: there one NaN is as good as another.
+// meet in one result (sums, polynomials of x times x) hardware keeps the one that its instruction
+// names first, and compilers exchange the operands of a sum: there one NaN is as good as another.
 std::string bit_difference(const Case& c, const Tensor& a, const Tensor& b);
 
 }  // namespace tidemark::sweep

@@ -129,6 +129,12 @@ def power(a, b):
     return np.where(with_negative, tiny, result).astype(a.dtype)
 
 
+def silu(x):
+    """By an exponential of more range: 1 / (1 + exp(-x)) is 0 where x times it is not yet."""
+    wide_x = x.astype(np.longdouble)
+    return (wide_x / (1 + np.exp(-wide_x))).astype(np.float64)
+
+
 def round_even(x):
     return np.rint(x) if x.dtype.kind == "f" else x
 
@@ -141,7 +147,7 @@ UNARY = {
 }
 UNARY_FLOAT = {  # Computed in f64 and compared within ulps.
     "cos": np.cos, "erf": erf, "erfc": erfc, "exp": np.exp, "expm1": np.expm1, "log": np.log, "log1p": np.log1p, "log2": np.log2,
-    "gelu": lambda x: x * (0.5 * erfc(x * (-1 / math.sqrt(2)))), "silu": lambda x: x * sigmoid(x),
+    "gelu": lambda x: x * (0.5 * erfc(x * (-1 / math.sqrt(2)))), "silu": silu,
     "softplus": lambda x: np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))), "reciprocal": lambda x: 1 / x, "rsqrt": lambda x: 1 / np.sqrt(x), "sigmoid": sigmoid, "sin": np.sin,
     "sqrt": np.sqrt, "tan": np.tan, "tanh": np.tanh,
 }

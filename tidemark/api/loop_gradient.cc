@@ -170,27 +170,12 @@ class LoopGradient {
       const Tensor marked = tensor_in(scope_, {number_, marks()}, at_);
       count_ = marked.shape()[0] == 1 ? reshape(marked, {}, at_) : marked[Slices(0, at_)];
     }
-    // The loop's body as a scope again, inside the current one.
-    retain(current_scope);
-    auto* const body = new TraceScope;
-    body->parent = current_scope;
-    body->trace = scope_->trace;
-    body->region = region_;
-    body->what = "the body of a loop";
-    body->at = at_;
     TraceScope* const outer = current_scope;
-    std::vector<Found> given;
-    {
-      const EnterScope entered(body);
-      InnerScope back("the gradient of a loop's body", at_);
-      trace_body(body, back);
-      const EnterScope behind(outer);
-      given = finish(body, back);
-    }
-    body->ended = true;
-    body->parameter_of.clear();
-    detail::release(body);
-    return given;
+    InnerScope body("the body of a loop", region_, at_);
+    InnerScope back("the gradient of a loop's body", at_);
+    trace_body(body.scope(), back);
+    const EnterScope behind(outer);
+    return finish(body.scope(), back);
   }
 
  private:

@@ -175,12 +175,12 @@ const Tensor* TraceScope::written_to(const VariableState& variable) const {
 
 namespace {
 
-TraceScope* make_inner(std::string what, Source at) {
+TraceScope* make_inner(std::string what, RegionId region, Source at) {
   auto* const scope = new TraceScope;
   retain(current_scope);
   scope->parent = current_scope;
   scope->trace = current_scope->trace;
-  scope->region = scope->trace->graph().add_region();
+  scope->region = region;
   scope->what = std::move(what);
   scope->at = at;
   return scope;
@@ -189,7 +189,10 @@ TraceScope* make_inner(std::string what, Source at) {
 }  // namespace
 
 InnerScope::InnerScope(std::string what, Source at)
-    : scope_(make_inner(std::move(what), at)), entered_(scope_) {}
+    : InnerScope(std::move(what), current_scope->trace->graph().add_region(), at) {}
+
+InnerScope::InnerScope(std::string what, RegionId region, Source at)
+    : scope_(make_inner(std::move(what), region, at)), entered_(scope_) {}
 
 InnerScope::~InnerScope() { end(scope_); }
 

@@ -159,6 +159,8 @@ class NoTrace : EnterScope {
 class InnerScope {
  public:
   InnerScope(std::string what, Source at);
+  // A region that was made before, as a scope again.
+  InnerScope(std::string what, RegionId region, Source at);
   ~InnerScope();
   InnerScope(const InnerScope&) = delete;
   InnerScope& operator=(const InnerScope&) = delete;

@@ -663,6 +663,7 @@ TEST(LoopGradient, OfNewtonsIterationHasHigherOrders) {
 
 // Where checkpoints would take more than the little that all trips take, all of it is kept.
 TEST(LoopGradient, KeepsAllWhereThatIsLess) {
+  const td::MachineCode machine;
   const auto planned = [](td::Save save) {
     auto f = td::function([=](const td::Tensor& x) {
       return td::grad([&](const td::Tensor& x) {

@@ -194,6 +194,7 @@ TEST(LoopSave, BytesAreKeptToWithTheFewestTripsRunAgain) {
 }
 
 TEST(LoopSave, RefusesFewerBytesThanTheFewestCheckpointsTake) {
+  const td::MachineCode machine;
   auto f = td::function([](const td::Tensor& x) {
     return td::grad([](const td::Tensor& x) {
       return td::sum(td::fori_loop(
@@ -211,6 +212,7 @@ TEST(LoopSave, RefusesFewerBytesThanTheFewestCheckpointsTake) {
 
 // The bytes are those of the call at hand: each size has a program of its own.
 TEST(LoopSave, BytesServeEverySize) {
+  const td::MachineCode machine;
   const auto loss = [](const td::Tensor& x) {
     return td::sum(td::while_loop([](const td::Tensor& c) { return td::sum(c) < 100; },
                                   [](const td::Tensor& c) { return c * c + 1; }, x,

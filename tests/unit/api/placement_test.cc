@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "tests/unit/api/machine_code.h"
 #include "tidemark/tidemark.h"
 
 namespace td = tidemark;
@@ -177,6 +178,7 @@ TEST(Placement, TakesNoPartOfAStorageForAllOfIt) {
 // ------------------------------------------------------------------------
 
 TEST(Placement, StacksTenThousandTensorsInTheBytesOfTheStack) {
+  const td::MachineCode machine;
   constexpr int64_t count = 10'000;
   const Tensor x = td::arange(0, 8, 1, td::f32);
   for (const bool jit : {true, false}) {

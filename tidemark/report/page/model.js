@@ -113,6 +113,13 @@ function blameAt(model, step, field) {
 
 // ---- words for people ---------------------------------------------------------------------------
 
+// To one digit behind the point, halves to the even digit: bytes often lie on a half, and toFixed
+// would not round it as the library does.
+function oneDigit(value) {
+  const tenths = value * 10, below = Math.floor(tenths);
+  const up = tenths - below > 0.5 || (tenths - below === 0.5 && below % 2 !== 0);
+  return ((up ? below + 1 : below) / 10).toFixed(1);
+}
 // As the library prints bytes: "64.0 MiB".
 function bytesText(count) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -121,7 +128,7 @@ function bytesText(count) {
     value /= 1024;
     ++unit;
   }
-  return (unit === 0 ? value.toFixed(0) : value.toFixed(1)) + " " + units[unit];
+  return (unit === 0 ? value.toFixed(0) : oneDigit(value)) + " " + units[unit];
 }
 function numberText(n) { return n.toLocaleString("en-US"); }
 function timeText(ns) {
