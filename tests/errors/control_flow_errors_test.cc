@@ -247,4 +247,16 @@ TEST(ControlFlowErrors, OfTensorArrays) {
       "body");
 }
 
+TEST(ControlFlowErrors, OfMoreResultsThanANodeHas) {
+  const auto f = td::function([](const Tensor& x) {
+    return td::fori_loop(
+        0, 2, [](const Tensor&, const std::vector<Tensor>& carries) { return carries; },
+        std::vector<Tensor>(40'000, x));
+  });
+  expect_error([&] { f(floats({2})); },
+               "loop: 40000 results, those of Variables that it assigns among them, and there may "
+               "be 32767\n  at @\n  stack tensors of one dtype and shape: td::stack(list) is one "
+               "result");
+}
+
 }  // namespace

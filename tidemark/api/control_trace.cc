@@ -84,6 +84,12 @@ std::vector<TensorType> result_types(const Graph& graph, RegionId region) {
 // Adds the node to the current scope, and gives its results.
 Tensors add_control(Node node, Source at) {
   node.source = at.resolve();
+  if (node.results.size() > INT16_MAX)
+    throw UserError(
+        cat(node.op->name, ": ", node.results.size(),
+            " results, those of Variables that it assigns among them, and there may be ",
+            INT16_MAX),
+        at, "stack tensors of one dtype and shape: td::stack(list) is one result");
   const auto count = static_cast<int16_t>(node.results.size());
   const int32_t number =
       current_scope->trace->graph().add_node(current_scope->region, std::move(node));

@@ -26,13 +26,6 @@ Value distinct_value(const Tensor& tensor, const std::vector<Value>& taken, Sour
 
 // ---- what depends on what -----------------------------------------------------------------------
 
-namespace {
-
-using ValueKey = std::pair<int32_t, int32_t>;
-ValueKey key_of(Value value) { return {value.node, value.result}; }
-
-}  // namespace
-
 std::vector<bool> depending_results(const Graph& graph, RegionId id,
                                     const std::vector<bool>& parameters) {
   const Region& region = graph.regions[static_cast<size_t>(id)];
@@ -62,24 +55,70 @@ std::vector<bool> of_body(const LoopAttrs& attrs, const std::vector<bool>& input
   return parameters;
 }
 
+// Marks what depends on marked values of a loop's body, from one trip to the next. A node is looked
+// at again only when more of its inputs are marked: carries may hand on to each other in long rows.
+class Spread {
+ public:
+  Spread(const Graph& graph, const Region& body, size_t carries) : graph_(graph), body_(body) {
+    for (size_t i = 0; i < body.nodes.size(); ++i)
+      for (const Value input : graph.nodes[static_cast<size_t>(body.nodes[i])].inputs)
+        readers_[key_of(input)].push_back(i);
+    for (size_t j = 0; j < carries; ++j)
+      next_[key_of(body.results[j])].push_back(body.parameters[1 + j]);
+  }
+
+  void mark(Value value) {
+    std::vector<Value> fresh = {value};
+    while (!fresh.empty()) {
+      const ValueKey key = key_of(fresh.back());
+      fresh.pop_back();
+      if (!marked_.insert(key).second) continue;
+      if (const auto found = readers_.find(key); found != readers_.end())
+        changed_.insert(found->second.begin(), found->second.end());
+      if (const auto found = next_.find(key); found != next_.end())
+        fresh.insert(fresh.end(), found->second.begin(), found->second.end());
+    }
+  }
+
+  void run() {
+    while (!changed_.empty()) {
+      const int32_t number = body_.nodes[*changed_.begin()];
+      changed_.erase(changed_.begin());
+      const Node& node = graph_.nodes[static_cast<size_t>(number)];
+      std::vector<bool> inputs;
+      for (const Value input : node.inputs) inputs.push_back(is_marked(input));
+      const std::vector<bool> results = depending_results(graph_, node, inputs);
+      for (size_t r = 0; r < results.size(); ++r)
+        if (results[r]) mark({number, static_cast<int16_t>(r)});
+    }
+  }
+
+  bool is_marked(Value value) const { return marked_.contains(key_of(value)); }
+
+ private:
+  const Graph& graph_;
+  const Region& body_;
+  std::map<ValueKey, std::vector<size_t>> readers_;  // Places in the body's list of nodes.
+  std::map<ValueKey, std::vector<Value>> next_;      // What a value is at the start of a next trip.
+  std::set<ValueKey> marked_;
+  std::set<size_t> changed_;
+};
+
 }  // namespace
 
 std::vector<bool> depending_carries(const Graph& graph, const Node& loop,
                                     const std::vector<bool>& inputs) {
   const LoopAttrs attrs(loop);
-  const auto carries = static_cast<size_t>(attrs.carries);
-  std::vector<bool> parameters = of_body(attrs, inputs);
-  for (;;) {
-    const std::vector<bool> given = depending_results(graph, loop.regions[0], parameters);
-    bool grew = false;
-    for (size_t j = 0; j < carries; ++j) {
-      if (!given[j] || parameters[1 + j]) continue;
-      parameters[1 + j] = true;
-      grew = true;
-    }
-    if (!grew) break;
-  }
-  return {parameters.begin() + 1, parameters.begin() + 1 + attrs.carries};
+  const Region& body = graph.regions[static_cast<size_t>(loop.regions[0])];
+  const std::vector<bool> parameters = of_body(attrs, inputs);
+  Spread spread(graph, body, static_cast<size_t>(attrs.carries));
+  for (size_t i = 0; i < parameters.size(); ++i)
+    if (parameters[i]) spread.mark(body.parameters[i]);
+  spread.run();
+  std::vector<bool> given;
+  for (size_t j = 0; j < static_cast<size_t>(attrs.carries); ++j)
+    given.push_back(spread.is_marked(body.parameters[1 + j]));
+  return given;
 }
 
 std::vector<bool> depending_results(const Graph& graph, const Node& node,
@@ -125,10 +164,16 @@ class Backward {
   Backward(const Differentiation& asked, Source at)
       : asked_(asked), at_(at), graph_(asked.scope->trace->graph()) {
     for (const Value value : asked.leaves) leaves_.insert(key_of(value));
+    // In the order in which watching them begins.
+    std::vector<std::pair<int32_t, Value>> later;
+    for (size_t i = 0; i < asked.watched.size(); ++i)
+      later.emplace_back(i < asked.since.size() ? asked.since[i] : 0, asked.watched[i]);
+    std::stable_sort(later.begin(), later.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    size_t started = 0;
     const auto start_watching = [&](int32_t node) {
-      for (size_t i = 0; i < asked.watched.size(); ++i)
-        if (i >= asked.since.size() || asked.since[i] <= node)
-          active_.insert(key_of(asked.watched[i]));
+      for (; started < later.size() && later[started].first <= node; ++started)
+        active_.insert(key_of(later[started].second));
     };
     // A list of its own: gradients may be appended to the same region.
     nodes_ = graph_.regions[static_cast<size_t>(asked.scope->region)].nodes;

@@ -13,6 +13,9 @@
 
 namespace tidemark::detail {
 
+using ValueKey = std::pair<int32_t, int32_t>;
+inline ValueKey key_of(Value value) { return {value.node, value.result}; }
+
 struct Differentiation {
   TraceScope* scope = nullptr;      // Whose nodes are gone back over.
   std::vector<Value> watched = {};  // What gradients flow to.

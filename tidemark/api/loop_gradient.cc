@@ -35,10 +35,16 @@ Tensor zeros_behind(const Tensor& stack, const Tensor& trips, Source at) {
   return where(is_there, stack, zeros_of(type, at), at);
 }
 
-namespace {
+std::set<ValueKey> values_read(const Graph& graph, const Region& region) {
+  std::set<ValueKey> read;
+  for (const Value result : region.results) read.insert(key_of(result));
+  for (const int32_t number : region.nodes)
+    for (const Value input : graph.nodes[static_cast<size_t>(number)].inputs)
+      read.insert(key_of(input));
+  return read;
+}
 
-using ValueKey = std::pair<int32_t, int32_t>;
-ValueKey key_of(Value value) { return {value.node, value.result}; }
+namespace {
 
 // The nodes of a loop's body whose results are not the same in all trips; parameters too.
 std::set<int32_t> varying_nodes(const Graph& graph, const Node& loop) {
@@ -292,16 +298,11 @@ class LoopGradient {
   // A carry's end that no rule reads need not be carried along.
   void drop_unread(InnerScope& back, const std::vector<Value>& carried,
                    const std::vector<Value>& elements) {
-    const std::vector<int32_t>& nodes = graph_.regions[static_cast<size_t>(back.region())].nodes;
-    const auto has = [](const auto& list, Value value) {
-      return std::find(list.begin(), list.end(), value) != list.end();
-    };
-    std::erase_if(nexts_, [&](const Next& each) {
-      const bool is_read = std::any_of(nodes.begin(), nodes.end(), [&](int32_t number) {
-        return has(graph_.nodes[static_cast<size_t>(number)].inputs, each.value);
-      });
-      return !is_read && !has(carried, each.value) && !has(elements, each.value);
-    });
+    const Region& region = graph_.regions[static_cast<size_t>(back.region())];
+    std::set<ValueKey> read = values_read(graph_, region);
+    for (const std::vector<Value>* const list : {&carried, &elements})
+      for (const Value value : *list) read.insert(key_of(value));
+    std::erase_if(nexts_, [&](const Next& each) { return !read.contains(key_of(each.value)); });
   }
 
   // Where each value of the body that is read comes from, and the loop backwards.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 
 #include "tidemark/api/differentiate.h"
 #include "tidemark/api/pullback.h"
@@ -20,6 +21,9 @@ Operand last_trip(int64_t trips, Source at);
 
 // Of something stacked by so many trips, which are fewer than its rows: zeros in all others.
 Tensor zeros_behind(const Tensor& stack, const Tensor& trips, Source at);
+
+// What the nodes and the results of a region read.
+std::set<ValueKey> values_read(const Graph& graph, const Region& region);
 
 // What is asked of a loop.
 struct LoopQuestion {

@@ -1,5 +1,6 @@
 // The gradient of a loop that keeps only some of its states: a node that walks it backwards.
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "tidemark/api/loop_gradient.h"
@@ -10,21 +11,24 @@
 namespace tidemark::detail {
 namespace {
 
-bool has(const std::vector<Value>& list, Value value) {
-  return std::find(list.begin(), list.end(), value) != list.end();
+std::set<ValueKey> keys_of(const std::vector<Value>& values) {
+  std::set<ValueKey> keys;
+  for (const Value value : values) keys.insert(key_of(value));
+  return keys;
 }
 
 // Nodes of a region that its results need. Nodes from `behind` on do not count as readers of
 // values in `instead`.
 std::set<int32_t> needed_nodes(const Graph& graph, const Region& region,
                                const std::vector<Value>& instead, int32_t behind) {
+  const std::set<ValueKey> unread = keys_of(instead);
   std::set<int32_t> needed;
   for (const Value result : region.results) needed.insert(result.node);
   for (size_t i = region.nodes.size(); i-- > 0;) {
     const int32_t number = region.nodes[i];
     if (!needed.contains(number)) continue;
     for (const Value input : graph.nodes[static_cast<size_t>(number)].inputs)
-      if (number < behind || !has(instead, input)) needed.insert(input.node);
+      if (number < behind || !unread.contains(key_of(input))) needed.insert(input.node);
   }
   return needed;
 }
@@ -33,14 +37,6 @@ std::set<int32_t> needed_nodes(const Graph& graph, const Region& region,
 void prune(const Graph& graph, Region& region) {
   const std::set<int32_t> needed = needed_nodes(graph, region, {}, 0);
   std::erase_if(region.nodes, [&](int32_t number) { return !needed.contains(number); });
-}
-
-bool reads(const Graph& graph, const Region& region, Value value) {
-  return has(region.results, value) ||
-         std::any_of(region.nodes.begin(), region.nodes.end(), [&](int32_t number) {
-           const SmallVec<Value, 3>& inputs = graph.nodes[static_cast<size_t>(number)].inputs;
-           return std::find(inputs.begin(), inputs.end(), value) != inputs.end();
-         });
 }
 
 // Whether this has a gradient that somebody wrote: it need not be linear. That of a Variable that
@@ -163,8 +159,9 @@ class CheckpointedGradient {
                            .ahead = {},
                            .back = inner.scope()->parameter_of.at({value.node, value.result})});
     // The end of a trip, which is what the next one started with.
+    std::set<ValueKey> seen;
     for (size_t j = 0; j < carries_; ++j) {
-      if (ends_[j].node < first || has(end_values_, ends_[j])) continue;
+      if (ends_[j].node < first || !seen.insert(key_of(ends_[j])).second) continue;
       end_values_.push_back(ends_[j]);
       end_carries_.push_back(j);
       end_parameters_.push_back(
@@ -210,23 +207,28 @@ class CheckpointedGradient {
       const std::set<int32_t> needed = needed_nodes(graph_, region(back_), chosen, behind_);
       if (std::erase_if(chosen, [&](Value end) { return needed.contains(end.node); }) == 0) break;
     }
-    std::vector<Value> values, parameters;
+    const std::set<ValueKey> is_chosen = keys_of(chosen);
+    std::map<ValueKey, Value> instead;
+    std::vector<Value> parameters;
     std::vector<size_t> carries;
     for (size_t i = 0; i < end_values_.size(); ++i) {
-      if (!has(chosen, end_values_[i])) continue;
-      for (const int32_t number : region(back_).nodes) {
-        if (number < behind_) continue;
-        for (Value& input : graph_.nodes[static_cast<size_t>(number)].inputs)
-          if (input == end_values_[i]) input = end_parameters_[i];
-      }
+      if (!is_chosen.contains(key_of(end_values_[i]))) continue;
+      instead.emplace(key_of(end_values_[i]), end_parameters_[i]);
       parameters.push_back(end_parameters_[i]);
       carries.push_back(end_carries_[i]);
+    }
+    for (const int32_t number : region(back_).nodes) {
+      if (number < behind_) continue;
+      for (Value& input : graph_.nodes[static_cast<size_t>(number)].inputs)
+        if (const auto found = instead.find(key_of(input)); found != instead.end())
+          input = found->second;
     }
     prune(graph_, region(back_));
     end_parameters_.clear();
     end_carries_.clear();
+    const std::set<ValueKey> read = values_read(graph_, region(back_));
     for (size_t i = 0; i < parameters.size(); ++i) {
-      if (!reads(graph_, region(back_), parameters[i])) continue;
+      if (!read.contains(key_of(parameters[i]))) continue;
       end_parameters_.push_back(parameters[i]);
       end_carries_.push_back(carries[i]);
     }
@@ -241,8 +243,9 @@ class CheckpointedGradient {
   // The carries that going back reads, and those that they come from.
   void choose_states() {
     std::vector<bool> is_state(carries_);
+    const std::set<ValueKey> read_back = values_read(graph_, region(back_));
     for (size_t j = 0; j < carries_; ++j)
-      is_state[j] = reads(graph_, region(back_), starts_[1 + j]) || attrs_.carries > 62;
+      is_state[j] = read_back.contains(key_of(starts_[1 + j])) || attrs_.carries > 62;
     // A loop without a state has trips all the same: any carry says so.
     if (std::find(is_state.begin(), is_state.end(), true) == is_state.end()) is_state[0] = true;
     for (bool grew = true; grew;) {
@@ -252,8 +255,9 @@ class CheckpointedGradient {
       for (size_t j = 0; j < carries_; ++j)
         if (is_state[j]) part.results.push_back(region(body_).results[j]);
       prune(graph_, part);
+      const std::set<ValueKey> read = values_read(graph_, part);
       for (size_t j = 0; j < carries_; ++j) {
-        if (is_state[j] || !reads(graph_, part, part.parameters[1 + j])) continue;
+        if (is_state[j] || !read.contains(key_of(part.parameters[1 + j]))) continue;
         is_state[j] = grew = true;
       }
     }
@@ -276,10 +280,11 @@ class CheckpointedGradient {
     for (Given& element : elements_) element.ahead = parameter(ahead_, element.back);
     for (Given& capture : captures_) capture.ahead = parameter(ahead_, capture.back);
     std::vector<Given> walked;
+    const std::set<ValueKey> read_ahead = values_read(graph_, region(ahead_)),
+                             read_back = values_read(graph_, region(back_));
     for (size_t i = 1 + carries_; i < parameters_; ++i) {
-      const bool is_read =
-          reads(graph_, region(ahead_), values[i]) || reads(graph_, region(back_), starts_[i]);
-      if (!is_read) continue;
+      if (!read_ahead.contains(key_of(values[i])) && !read_back.contains(key_of(starts_[i])))
+        continue;
       const Given given{.outer = node_.inputs[input_of(i)], .ahead = values[i], .back = starts_[i]};
       (is_slice(i) ? walked : own_captures_).push_back(given);
     }

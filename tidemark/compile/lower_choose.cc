@@ -31,6 +31,13 @@ std::optional<ArrayRef> part_of_padded(ArrayRef whole, const TensorType& type, c
   return whole;
 }
 
+// Whether an op may write a result to the bytes of an operand at all. Control flow, which may have
+// thousands of both, is asked about none of the pairs.
+bool works_in_place(const Node& node) {
+  return node.op->self == &ops::group || node.op->family == Family::pointwise ||
+         node.op->family == Family::row || updates_first_operand(*node.op);
+}
+
 }  // namespace
 
 bool same_layout(const ArrayRef& a, const ArrayRef& b) {
@@ -41,6 +48,7 @@ bool same_layout(const ArrayRef& a, const ArrayRef& b) {
 // Which operand's bytes each op may write its result to: it reads an element before it writes
 // there.
 bool Lowerer::overwrites(const Node& node, size_t operand, size_t result) {
+  if (!works_in_place(node)) return false;
   const Value input = node.inputs[operand];
   const ArrayRef wanted = dense_layout(node.results[result]);
   if (is_constant(input) || !same_layout(seen(input).layout, wanted)) return false;
@@ -77,6 +85,7 @@ bool Lowerer::is_free(int32_t place_root, size_t result, const Scope& scope, con
 
 // A donated parameter that this node reads for the last time, and whose bytes its result may take.
 int32_t Lowerer::dying_parameter(const Node& node, Value result, const Scope& scope) {
+  if (!works_in_place(node)) return kNone;
   const int64_t bytes = bytes_of(graph_.type(result));
   for (size_t k = 0; k < node.inputs.size(); ++k) {
     const int32_t operand = root(node.inputs[k]);
@@ -141,7 +150,7 @@ int32_t Lowerer::choose(const Node& node, Value result, Scope& scope) {
     if (destination.held < 0) settle(destination, node, result, scope);
     chosen = destination.held;
   }
-  for (size_t k = 0; k < node.inputs.size() && chosen < 0; ++k) {
+  for (size_t k = 0; works_in_place(node) && k < node.inputs.size() && chosen < 0; ++k) {
     const int32_t operand = root(node.inputs[k]);
     const int32_t held = memory_of(operand);
     // It may lie where another result of this node is wanted.
@@ -204,6 +213,7 @@ void Lowerer::wish_for_carries(int32_t number, size_t position) {
 // parameter given away: then it needs none of its own.
 void Lowerer::wish_for_operand(int32_t number, size_t position, const Scope& scope) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
+  if (!works_in_place(node)) return;
   for (size_t r = 0; r < node.results.size(); ++r) {
     const Value result{number, static_cast<int16_t>(r)};
     const int32_t wish = wish_[static_cast<size_t>(id(result))];

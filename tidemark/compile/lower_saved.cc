@@ -36,13 +36,6 @@ const Node* gradient_in_group(const Graph& graph, const Node& group, size_t inpu
   return nullptr;
 }
 
-// The node of a gradient that reads an input of this node. What is computed of gradients, the step
-// of an optimizer say, is none.
-const Node* gradient_reader(const Graph& graph, const Node& node, size_t input) {
-  return node.op->self == &ops::group ? gradient_in_group(graph, node, input)
-                                      : in_gradient(graph, node);
-}
-
 }  // namespace
 
 // A kernel may finish the way to a result and begin the gradient: each of its results by itself.
@@ -67,19 +60,23 @@ void Lowerer::find_behind_in(const Node& group, int32_t number) {
 void Lowerer::count_what_is_saved_for(int32_t number) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   is_behind_.resize(seen_.size());
-  if (node.op->self == &ops::group) {
+  const bool is_group = node.op->self == &ops::group;
+  const Node* const inside = is_group ? nullptr : in_gradient(graph_, node);
+  if (is_group) {
     find_behind_in(node, number);
   } else {
-    const bool behind = in_gradient(graph_, node) != nullptr ||
-                        std::any_of(node.inputs.begin(), node.inputs.end(),
-                                    [&](Value input) { return is_behind(input); });
+    const bool behind =
+        inside != nullptr || std::any_of(node.inputs.begin(), node.inputs.end(),
+                                         [&](Value input) { return is_behind(input); });
     for (size_t r = 0; r < node.results.size(); ++r)
       is_behind_[static_cast<size_t>(id({number, static_cast<int16_t>(r)}))] = behind;
   }
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const Value input = node.inputs[i];
     const int32_t held = is_constant(input) || is_behind(input) ? kNone : memory_of(root(input));
-    const Node* const reader = held < 0 ? nullptr : gradient_reader(graph_, node, i);
+    if (held < 0) continue;
+    // What is computed of gradients, the step of an optimizer say, is no reader.
+    const Node* const reader = is_group ? gradient_in_group(graph_, node, i) : inside;
     if (reader == nullptr) continue;
     for (const int32_t which : memory(held).buffers) {
       run::Buffer& buffer = program_->buffers[static_cast<size_t>(which)];

@@ -4,27 +4,20 @@
 #include "tidemark/compile/tasks.h"
 #include "tidemark/device/cpu/features.h"
 #include "tidemark/passes/passes.h"
+#include "tidemark/passes/schedule.h"
 
 namespace tidemark::compile {
 
 namespace {
 
-ArrayRef layout_of(const Graph& graph, Value value) {
-  const Node& node = graph.node(value);
-  ArrayRef layout = dense_layout(graph.type(value));
-  if (node.op != nullptr && node.op->view != nullptr)
-    node.op->view(layout_of(graph, node.inputs[0]), node.attrs, layout);
-  return layout;
-}
-
 // What a contraction packs and folds in, where its sizes are known. Fused groups need little.
-int64_t scratch_of(const Graph& graph, const Node& node) {
+int64_t scratch_of(passes::Views& views, const Graph& graph, const Node& node) {
   if (node.op->family != Family::contract) return 0;
   const auto is_open = [](const TensorType& type) { return type.shape.is_open(); };
   std::vector<ArrayRef> operands;
   for (const Value input : node.inputs) {
     if (is_open(graph.type(input))) return 0;
-    operands.push_back(layout_of(graph, input));
+    operands.push_back(views.of(input));
   }
   if (is_open(node.results[0])) return 0;
   return op_task(*node.op, operands, node.attrs, dense_layout(node.results[0]), node.source)
@@ -56,7 +49,12 @@ Graph optimise(Graph graph, const PipelineOptions& options, const Watch& watch) 
     pass("fuse",
          [&](Graph& each) { passes::fuse(each, device::caches().l2_bytes, options.fusions); });
   }
-  pass("order", [&](Graph& each) { passes::order(each, options.updates, scratch_of); });
+  pass("order", [&](Graph& each) {
+    passes::Views views(each);
+    passes::order(each, options.updates, [&](const Graph& unordered, const Node& node) {
+      return scratch_of(views, unordered, node);
+    });
+  });
   return compact(graph);
 }
 

@@ -200,7 +200,7 @@ class Fuser {
   void find_nodes() {
     nodes_.resize(graph_.nodes.size());
     for (const int32_t number : region().nodes) {
-      if (is_free(graph_, number)) {
+      if (scheduler_.views().is_free(number)) {
         nodes_.free[static_cast<size_t>(number)] = true;
         find_root(number);
         continue;

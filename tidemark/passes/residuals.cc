@@ -8,6 +8,8 @@ namespace tidemark::passes {
 namespace {
 
 constexpr int kDeepest = 4;
+// How many draws, each of the key before it, are made again for one.
+constexpr int kFarthest = 64;
 
 // For nothing, or for as little as a read of it would cost.
 bool is_made_again(const Node& node) {
@@ -34,6 +36,10 @@ Residuals::Residuals(const Graph& graph, RegionId region, std::vector<bool> is_f
   const Region& all = graph.regions[static_cast<size_t>(region)];
   for (const Value parameter : all.parameters) parameters_.insert(parameter.node);
   for (const int32_t number : all.nodes) {
+    const Node& node = graph.nodes[static_cast<size_t>(number)];
+    if (node.op->view != nullptr) origin_.emplace(number, origin(node.inputs[0]));
+  }
+  for (const int32_t number : all.nodes) {
     if (is_forward_[static_cast<size_t>(number)]) continue;
     if (made == Made::in_kernels) keep_for_others(graph.nodes[static_cast<size_t>(number)]);
   }
@@ -56,8 +62,7 @@ void Residuals::keep_for_others(const Node& reader) {
       reader.op->view != nullptr)
     return;
   for (Value value : reader.inputs) {
-    while (graph_.node(value).op != nullptr && graph_.node(value).op->view != nullptr)
-      value = graph_.node(value).inputs[0];
+    value = origin(value);
     if (!is_forward_[static_cast<size_t>(value.node)] || parameters_.contains(value.node) ||
         is_made_again(graph_.node(value)))
       continue;
@@ -72,11 +77,12 @@ void Residuals::keep(Value value) {
 
 void Residuals::need(Value value) {
   if (!is_forward_[static_cast<size_t>(value.node)] || is_free(value)) return;
-  if (is_made_again(graph_.node(value))) {
-    for (const Value input : graph_.node(value).inputs) need(input);
-    return;
-  }
-  keep(value);
+  value = origin(value);
+  if (is_free(value)) return;
+  if (!is_made_again(graph_.node(value))) return keep(value);
+  // A draw: of a key that may be kept.
+  for (const Value input : graph_.node(value).inputs)
+    if (const Value key = origin(input); !is_free(key)) keep(key);
 }
 
 // A value may have been wanted before what it can be made of was: the last made go first.
@@ -106,7 +112,7 @@ std::vector<Value> Residuals::narrower(Value kept) const {
            bytes(kept) * size_of(graph_.type(value).dtype);
   };
   std::set<Key> large = {key(kept)}, small;
-  for (int steps = 0; steps <= kDeepest && !large.empty();) {
+  for (int steps = 0, free = 0; steps <= kDeepest && free <= kFarthest && !large.empty();) {
     const Value value{large.rbegin()->first, large.rbegin()->second};
     const Node& node = graph_.node(value);
     const bool again = is_made_again(node);
@@ -117,7 +123,7 @@ std::vector<Value> Residuals::narrower(Value kept) const {
     }
     if (parameters_.contains(value.node) || node.op == nullptr) break;
     if (!again && node.op->family != Family::pointwise) break;
-    if (!again) ++steps;
+    ++(again ? free : steps);
     large.erase(key(value));
     for (const Value input : node.inputs) (is_large(input) ? large : small).insert(key(input));
   }
@@ -141,7 +147,7 @@ void Residuals::keep_narrower() {
 
 bool Residuals::is_free(Value value) const {
   std::set<Key> read;
-  if (!is_made(value, 0, read)) return false;
+  if (!is_made(value, 0, 0, read)) return false;
   if (made_ == Made::anywhere) return true;
   const auto elements = [&](Value each) {
     const Shape& shape = graph_.type(each).shape;
@@ -153,17 +159,28 @@ bool Residuals::is_free(Value value) const {
          }) <= 1;
 }
 
-bool Residuals::is_made(Value value, int depth, std::set<Key>& read) const {
+bool Residuals::is_made(Value shown, int depth, int draws, std::set<Key>& read) const {
+  const Value value = origin(shown);
   const Node& node = graph_.node(value);
   if (parameters_.contains(value.node) || has(value)) {
     read.insert(key(value));
     return true;
   }
   if (node.op == nullptr) return false;
-  const bool again = is_made_again(node);  // Does not make the way longer.
-  if (!again && (node.op->family != Family::pointwise || depth == kDeepest)) return false;
+  if (is_made_again(node)) {
+    if (draws == kFarthest) return false;
+    ++draws;
+  } else {
+    if (node.op->family != Family::pointwise || depth == kDeepest) return false;
+    ++depth;
+  }
   return std::all_of(node.inputs.begin(), node.inputs.end(),
-                     [&](Value input) { return is_made(input, again ? depth : depth + 1, read); });
+                     [&](Value input) { return is_made(input, depth, draws, read); });
+}
+
+Value Residuals::origin(Value value) const {
+  const auto found = origin_.find(value.node);
+  return found == origin_.end() ? value : found->second;
 }
 
 }  // namespace tidemark::passes

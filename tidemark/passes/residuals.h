@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <set>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -41,12 +42,15 @@ class Residuals {
   std::vector<Value> narrower(Value kept) const;
   int64_t bytes(Value value) const;
   bool is_free(Value value) const;
-  bool is_made(Value value, int depth, std::set<Key>& read) const;
+  bool is_made(Value shown, int depth, int draws, std::set<Key>& read) const;
+  // What a value is a view of, however many views stand in a row; itself if it is none.
+  Value origin(Value value) const;
 
   const Graph& graph_;
   std::vector<bool> is_forward_;
   Made made_;
-  std::set<Key> firm_;  // Kept whatever others give.
+  std::unordered_map<int32_t, Value> origin_;  // Of views.
+  std::set<Key> firm_;                         // Kept whatever others give.
   std::set<int32_t> parameters_;
   std::vector<Value> list_;
   std::set<Key> kept_;

@@ -39,15 +39,6 @@ Shape without_ones(const Shape& shape) {
   return kept;
 }
 
-// A value as a view of the nearest value before it that has bytes of its own.
-ArrayRef as_view(const Graph& graph, Value value) {
-  const Node& node = graph.node(value);
-  if (!is_view(node)) return dense(graph.type(value));
-  const ArrayRef operand = as_view(graph, node.inputs[0]);
-  ArrayRef seen{nullptr, operand.dtype, graph.type(value).shape, {}};
-  return node.op->view(operand, node.attrs, seen) ? seen : dense(graph.type(value));
-}
-
 // What a reduction folds, once axes that fold nothing or repeat one element are set apart.
 struct Folding {
   AxisList repeated;    // Axes of the operand that repeat one element: read at index 0.
@@ -60,8 +51,7 @@ struct Folding {
   bool possible = true;  // Inner and outer axes at once are folded in two kernels.
 };
 
-Folding folding_of(const Graph& graph, const Node& node) {
-  const ArrayRef operand = as_view(graph, node.inputs[0]);
+Folding folding_of(const ArrayRef& operand, const Node& node) {
   const AxisList axes(node.attrs.read().integers());
   const bool may_repeat = node.op->monoid != Monoid::product && !node.op->gives_index;
   Folding folding;
@@ -142,7 +132,7 @@ class Maker {
       foldings_.emplace_back();
       if (n.op->family == Family::reduce) {
         Folding& folding = foldings_.back();
-        folding = folding_of(graph_, n);
+        folding = folding_of(scheduler_.views().of(n.inputs[0]), n);
         // One element's position is 0 whatever it is; an empty reduction is the identity.
         if (!folding.possible || (folding.fold_axes == 0 && n.op->gives_index)) return false;
         m.kind = folding.fold_axes > 0 ? Member::Kind::reduce : Member::Kind::pointwise;
@@ -584,15 +574,33 @@ bool is_kernel_op(const Node& node) {
          (node.op->family == Family::pointwise || node.op->family == Family::reduce);
 }
 
-bool is_free(const Graph& graph, int32_t number) {
-  const Node& node = graph.nodes[static_cast<size_t>(number)];
+ArrayRef Views::of(Value value) {
+  std::vector<int32_t> chain;  // The views that are not known yet, the last one first.
+  while (is_view(graph_.node(value)) && !known_.contains(value.node)) {
+    chain.push_back(value.node);
+    value = graph_.node(value).inputs[0];
+  }
+  Work::add(1 + std::ssize(chain));
+  const auto found = known_.find(value.node);
+  ArrayRef array = is_view(graph_.node(value)) ? found->second : dense(graph_.type(value));
+  for (; !chain.empty(); chain.pop_back()) {
+    const Node& node = graph_.nodes[static_cast<size_t>(chain.back())];
+    ArrayRef seen{nullptr, array.dtype, node.results[0].shape, {}};
+    array = node.op->view(array, node.attrs, seen) ? seen : dense(node.results[0]);
+    known_.emplace(chain.back(), array);
+  }
+  return array;
+}
+
+bool Views::is_free(int32_t number) {
+  const Node& node = graph_.nodes[static_cast<size_t>(number)];
   if (node.op == nullptr) return false;
   if (is_constant(node) || is_range(node)) return true;
   if (!is_view(node) || node.results[0].shape.is_open() ||
-      graph.type(node.inputs[0]).shape.is_open())
+      graph_.type(node.inputs[0]).shape.is_open())
     return false;
   ArrayRef seen{nullptr, node.results[0].dtype, node.results[0].shape, {}};
-  return node.op->view(as_view(graph, node.inputs[0]), node.attrs, seen);
+  return node.op->view(of(node.inputs[0]), node.attrs, seen);
 }
 
 const Scheduler::Cost& Scheduler::cost(int32_t number) {

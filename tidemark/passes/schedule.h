@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "tidemark/ir/graph.h"
@@ -112,9 +113,26 @@ struct GroupLimits {
 };
 
 // One for a graph: it keeps a table of all nodes.
+// How values are seen in the bytes of others. Each view is looked at once, however many stand in a
+// row: a node that was asked for stays as it is.
+class Views {
+ public:
+  explicit Views(const Graph& graph) : graph_(graph) {}
+
+  // As a view of the nearest value before it that has bytes of its own.
+  ArrayRef of(Value value);
+  // Whether a node costs nothing inside a kernel: numbers, ranges, and views of dense values that
+  // move no byte.
+  bool is_free(int32_t node);
+
+ private:
+  const Graph& graph_;
+  std::unordered_map<int32_t, ArrayRef> known_;
+};
+
 class Scheduler {
  public:
-  explicit Scheduler(const Graph& graph) : graph_(graph) {}
+  explicit Scheduler(const Graph& graph) : graph_(graph), views_(graph) {}
 
   // `nodes`, in order, read each other and values from elsewhere; `results` are what they are for.
   // Nothing where they cannot be one kernel.
@@ -127,9 +145,11 @@ class Scheduler {
   };
   const Cost& cost(int32_t node);
   const Graph& graph() const { return graph_; }
+  Views& views() { return views_; }
 
  private:
   const Graph& graph_;
+  Views views_;
   std::vector<int32_t> place_;  // By node: its place in `nodes`, or -1; between runs all are -1.
   std::vector<Cost> costs_;
 };
@@ -141,8 +161,4 @@ void expand_rows(Graph& graph, RegionId region, int64_t row_bytes);
 
 // Whether a node may be part of a kernel: pointwise ops and reductions.
 bool is_kernel_op(const Node& node);
-// Whether a node costs nothing inside a kernel: numbers, ranges, and views of dense values that
-// move no byte.
-bool is_free(const Graph& graph, int32_t node);
-
 }  // namespace tidemark::passes

@@ -118,6 +118,34 @@ class Trimmer {
     return parameters;
   }
 
+  // Keeps the carries of a loop that what is kept depends on, in this trip or an earlier one.
+  void keep_needed_carries(RegionId id, size_t carries, Flags& kept) {
+    const Region& body = region(id);
+    std::map<Key, size_t> carry_of;
+    for (size_t j = 0; j < carries; ++j) carry_of.emplace(key_of(body.parameters[1 + j]), j);
+    std::vector<Value> wanted;
+    for (size_t r = 0; r < kept.size(); ++r)
+      if (kept[r]) wanted.push_back(body.results[r]);
+    std::set<int32_t> seen;
+    const auto want_inputs = [&](int32_t number) {
+      if (!seen.insert(number).second) return;
+      for (const Value input : node(number).inputs) wanted.push_back(input);
+    };
+    for (const int32_t number : body.nodes)
+      if (has_effect(graph_, node(number))) want_inputs(number);
+    while (!wanted.empty()) {
+      const Value value = wanted.back();
+      wanted.pop_back();
+      const auto carry = carry_of.find(key_of(value));
+      if (carry == carry_of.end()) {
+        want_inputs(value.node);
+      } else if (!kept[carry->second]) {
+        kept[carry->second] = true;
+        wanted.push_back(body.results[carry->second]);
+      }
+    }
+  }
+
   static size_t word(const Node& node, size_t i) {
     return static_cast<size_t>(node.attrs.words()[i]);
   }
@@ -152,14 +180,7 @@ class Trimmer {
       const Flags tested = needed(node(number).regions[1], {true});
       for (size_t j = 0; j < carries; ++j) kept[j] = kept[j] || tested[1 + j];
     }
-    for (bool grew = true; grew;) {
-      grew = false;
-      const Flags parameters = needed(body, kept);
-      for (size_t j = 0; j < carries; ++j) {
-        if (kept[j] || !parameters[1 + j]) continue;
-        kept[j] = grew = true;
-      }
-    }
+    keep_needed_carries(body, carries, kept);
     if (has_all(kept)) return;
     const Flags of_carries(kept.begin(), kept.begin() + static_cast<int64_t>(carries));
     Flags front = of_carries;

@@ -78,7 +78,10 @@ Links direct_links(const Problem& problem, std::span<const int32_t> rank) {
   return std::move(stack).links();
 }
 
-// Drops links that two others imply.
+// Drops links that two others imply; not among very many of one buffer: that would take longer than
+// following them does.
+constexpr int32_t kMostLooked = 64;
+
 void reduce(Links& links, size_t buffers) {
   std::vector<int32_t> starts(buffers + 1);
   for (const auto& [upper, lower] : links) ++starts[upper + 1];
@@ -90,6 +93,7 @@ void reduce(Links& links, size_t buffers) {
   std::vector<char> implied(links.size());
   for (size_t i = 0; i < links.size(); ++i) {
     const auto [upper, lower] = links[i];
+    if (starts[upper + 1] - starts[upper] > kMostLooked) continue;
     for (int32_t j = starts[upper]; j < starts[upper + 1] && !implied[i]; ++j) {
       implied[i] = links[j].second != lower && is_below(lower, links[j].second);
     }

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "bench/growing_functions.h"
 #include "tests/unit/api/machine_code.h"
 #include "tidemark/base/work.h"
 #include "tidemark/tidemark.h"
@@ -34,83 +35,10 @@ namespace td = tidemark;
 using td::Tensor;
 using Tensors = std::vector<Tensor>;
 
-// A function of a size: what it makes of x.
-struct Case {
-  const char* name;
-  Tensors (*make)(const Tensor& x, int64_t size);
-};
-
 Tensor repeated(Tensor y, int64_t size, Tensor (*step)(const Tensor&)) {
   for (int64_t i = 0; i < size; ++i) y = step(y);
   return y;
 }
-
-Tensors terms(const Tensor& x, int64_t size) {
-  Tensors list;
-  for (int64_t i = 0; i < size; ++i) list.push_back(x * static_cast<double>(i));
-  return list;
-}
-
-Tensor summed_as_tree(Tensors list) {
-  while (list.size() > 1) {
-    Tensors halves;
-    for (size_t i = 0; i + 1 < list.size(); i += 2) halves.push_back(list[i] + list[i + 1]);
-    if (list.size() % 2 != 0) halves.push_back(list.back());
-    list = std::move(halves);
-  }
-  return list[0];
-}
-
-const Case kCases[] = {
-    {"squares",
-     [](const Tensor& x, int64_t size) -> Tensors {
-       return {repeated(x, size, [](const Tensor& y) { return y * y; })};
-     }},
-    {"whole numbers doubled",
-     [](const Tensor& x, int64_t size) -> Tensors {
-       const Tensor start = td::arange(0, 8, 1, td::i64);
-       return {x + td::cast(repeated(start, size, [](const Tensor& y) { return y + y; }), td::f32)};
-     }},
-    {"chain",
-     [](const Tensor& x, int64_t size) -> Tensors {
-       return {repeated(x, size, [](const Tensor& y) { return td::sin(y); })};
-     }},
-    {"chain of steps",
-     [](const Tensor& x, int64_t size) -> Tensors {
-       return {repeated(x, size, [](const Tensor& y) { return td::cumsum(y, 0); })};
-     }},
-    {"tree",
-     [](const Tensor& x, int64_t size) -> Tensors {
-       return {summed_as_tree(terms(td::exp(x), size))};
-     }},
-    {"wide sum",
-     [](const Tensor& x, int64_t size) -> Tensors {
-       Tensor sum = x;
-       for (const Tensor& term : terms(x, size)) sum = sum + term;
-       return {sum};
-     }},
-    {"fan",
-     [](const Tensor& x, int64_t size) -> Tensors {
-       Tensor sum = x[0];
-       for (const Tensor& term : terms(td::tanh(x), size)) sum = sum + td::sum(term);
-       return {sum};
-     }},
-    {"results", terms},
-    {"stack", [](const Tensor& x, int64_t size) -> Tensors { return {td::stack(terms(x, size))}; }},
-    {"concat of steps",
-     [](const Tensor& x, int64_t size) -> Tensors {
-       Tensors list;
-       for (const Tensor& term : terms(x, size)) list.push_back(td::cumsum(term, 0));
-       return {td::sum(td::concat(list))};
-     }},
-    {"branches",
-     [](const Tensor& x, int64_t size) -> Tensors {
-       Tensor y = x;
-       for (int64_t i = 0; i < size / 4; ++i)
-         y = td::cond(td::sum(y) > 0, [&] { return y * 2; }, [&] { return td::exp(y); });
-       return {y};
-     }},
-};
 
 struct Cost {
   int64_t steps = 0, bytes = 0;
@@ -123,7 +51,7 @@ Cost cost_of(Plan plan) {
   return {td::Work::so_far() - before.steps, asked_bytes.load() - before.bytes};
 }
 
-Cost cost_of(const Case& each, int64_t size) {
+Cost cost_of(const td::bench::GrowingFunction& each, int64_t size) {
   return cost_of([&] {
     td::function([&](const Tensor& x) { return each.make(x, size); }).plan(td::spec({8}));
   });
@@ -138,7 +66,7 @@ void expect_in_proportion(const Cost& once, const Cost& often, double times, con
 
 TEST(CompileCost, GrowsInProportionToTheFunction) {
   const td::MachineCode machine;
-  for (const Case& each : kCases) {
+  for (const td::bench::GrowingFunction& each : td::bench::growing_functions()) {
     cost_of(each, 20);  // What is made once is made.
     expect_in_proportion(cost_of(each, 500), cost_of(each, 4000), 8, each.name);
   }
@@ -150,7 +78,7 @@ constexpr double kKernel = 4;
 
 TEST(CompileCost, DoesNotDoubleWithEveryValueReadTwice) {
   const td::MachineCode machine;
-  for (const Case& each : {kCases[0], kCases[1]}) {
+  for (const td::bench::GrowingFunction& each : td::bench::growing_functions().first(2)) {
     cost_of(each, 4);
     expect_in_proportion(cost_of(each, 8), cost_of(each, 16), kKernel, each.name);
   }
