@@ -20,8 +20,9 @@ MUST = {
     "td_conv2d.same": {"0", "1"}, "td_conv2d.nchw": {"0", "1"}, "max_pool.same": {"0", "1"}, "max_pool.nchw": {"0", "1"},
     "avg_pool.same": {"0", "1"}, "avg_pool.nchw": {"0", "1"}, "attention.causal": {"0", "1"},
     "tril.diagonal": {"negative", "0", "1"}, "triu.diagonal": {"negative", "0", "1"},
-    "scan.save": {"all", "every:1", "every:2", "slots:1", "slots:2", "bytes:1000000"},
-    "fori_loop.save": {"all", "every:1", "every:2", "slots:1", "slots:2", "bytes:1000000"},
+    "scan.save": {"all", "every:1", "every:2", "slots:1", "slots:2", "bytes:1", "bytes:1500", "bytes:4000", "bytes:100000"},
+    "fori_loop.save": {"all", "every:1", "every:2", "slots:1", "slots:2", "bytes:1", "bytes:1500", "bytes:4000", "bytes:100000"},
+    "array_loop.push": {"0", "1"}, "array_loop.read": {"0", "1"},
     "map_fn.chunk": {"1", "more"}, "map_fn.parallel_iterations": {"1", "more"},
 } | {f"{op}.keepdims": {"0", "1"} for op in ("sum", "prod", "max", "min", "all", "any", "argmax", "argmin", "mean",
                                             "var", "logsumexp", "norm")}

@@ -35,7 +35,8 @@ class Generator:
                                           [(3, 5), (2, 4), (4, 3), (3, 1), (5, 2), (4, 0), (2, 3)]))
             if pick.random() < 0.25:
                 sizes["m"] = [pick.choice([2, 3]), pick.choice([1, 4])]
-        self.program = Program(seed, "f64" if pick.random() < 0.7 else "f32", sizes)
+        dtype = pick.choices(["f64", "f32", "f16", "bf16"], [0.66, 0.26, 0.04, 0.04])[0]
+        self.program = Program(seed, dtype, sizes)
         self.wanted = list(wanted)
         self.scopes = [[]]  # Of values, the innermost last.
         self.body = self.program.body
@@ -85,9 +86,11 @@ class Generator:
 
     def argument(self, dtype, shape, low=-2.0, high=2.0):
         """A new argument; in an isolated block a parameter is made instead, so none can be had."""
+        pick = self.random
+        if dtype == "float" and all(Size.of(s).is_known() for s in shape) and pick.random() < (0.3 if self.isolated else 0.1):
+            return self.captured(shape, low, high)
         if self.isolated:
             return self.constant(dtype, shape, low, high)
-        pick = self.random
         layout = pick.choice(LAYOUTS) if shape else "plain"
         if shape and pick.random() < 0.2:
             layout = f"stretched:{pick.randrange(len(shape))}"
@@ -102,6 +105,15 @@ class Generator:
                 self.program.size_sources.append((name, made.name, axis))
         value = Value(made.name, dtype, shape, max(abs(low), abs(high)))
         self.scopes[0].append(value)
+        return value
+
+    def captured(self, shape, low, high):
+        """A tensor that is there before the function is made."""
+        layout = self.random.choice(LAYOUTS) if shape else "plain"
+        made = Input(self.fresh("q"), "float", shape, layout, float(low), float(high))
+        self.program.constants.append(made)
+        value = Value(made.name, "float", shape, max(abs(low), abs(high)))
+        self.scopes[self.isolated].append(value)
         return value
 
     def constant(self, dtype, shape, low, high):
@@ -213,7 +225,8 @@ class Generator:
 
     def make(self):
         from generate_ops import OPS, WEIGHTED
-        self.argument("float", [Size.of(n) for n in self.program.sizes] + [self.some_size()])
+        while not self.program.arguments:
+            self.argument("float", [Size.of(n) for n in self.program.sizes] + [self.some_size()])
         if not any(a.differentiated for a in self.program.arguments):
             self.program.arguments[0].differentiated = True
         if self.random.random() < 0.35:
@@ -273,19 +286,7 @@ class Generator:
                 modes += ["auto.grad"]
             if pick() < 0.3:
                 modes += [self.random.choice(["open.hvp", "open.jvp", "auto.hvp"])]
-        if is_unbounded(self.program) and any(s.op == "recompute" for s in walk(self.program.body)):
-            # The gradient of such a loop need not be linear, and is refused a gradient of its own.
-            modes = [m for m in modes if m.startswith("eager") or not m.endswith(("hvp", "jvp"))]
-        if any(s.attrs.get("save", "").startswith("bytes") for s in walk(self.program.body)):
-            # Bytes of what has no size yet are refused.
-            modes = [m for m in modes if not m.startswith("open") or m == "open.value"]
         return modes
-
-
-def is_unbounded(program):
-    """Whether a loop's number of trips has no bound that a plan knows."""
-    return any(s.op == "while_loop" and "max_iterations" not in s.attrs or
-               s.op == "fori_loop" and not all(is_number(o) for o in s.operands) for s in walk(program.body))
 
 
 def remove_unused(program):
@@ -300,6 +301,7 @@ def remove_unused(program):
             changed |= prune(body, used | local_uses(program))
     used = set(program.results) | local_uses(program) | {source[1] for source in program.size_sources}
     program.arguments = [a for a in program.arguments if a.name in used or a is program.arguments[0]]
+    program.constants = [c for c in program.constants if c.name in used]
     written = {s.attrs["to"] for s in walk(program.body) if "to" in s.attrs}
     program.variables = [v for v in program.variables if v.name in written]
 

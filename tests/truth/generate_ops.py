@@ -923,6 +923,39 @@ def fori_loop(g, name):
                 inside.block, [c.shape for c in carries])
 
 
+@op("array_loop")
+def array_loop(g, name):
+    """A loop that writes an element of a TensorArray in each trip, and may read the first."""
+    trips = g.random.choice([1, 2, 3])
+    if too_deep(g, trips):
+        return
+    carries = carry_values(g, g.random.choice([1, 1, 2]))
+    shape = g.random.choice(carries).shape
+    upper = g.argument("i32", [], trips, trips) if g.random.random() < 0.2 else trips
+    elements, reads = trips + g.random.choice([0, 0, 1]), g.random.randrange(2)
+    number = Value(g.fresh("i"), "i32", [], 6)
+    params = [Value(g.fresh("c"), "float", c.shape, 4.0) for c in carries]
+    params += [Value(g.fresh("r"), "float", shape, 4.0)] * reads
+    with Inside(g, "body", [number] + params, trips) as inside:
+        inside.fill()
+        inside.block.gives = [inside.give(c.shape, 4.0).name for c in carries] + [inside.give(shape, 4.0).name]
+    attrs = {"carry": csv(c.name for c in carries), "elements": elements, "shape": shape_text(shape), "push": g.random.randrange(2),
+             "read": reads} | some_save(g, not isinstance(upper, Value))
+    finish_loop(g, name, [0, upper], attrs, inside.block, [c.shape for c in carries] + [[Size.of(elements)] + shape])
+
+
+@op("custom_gradient")
+def custom_gradient(g, name):
+    """A block's result, with the gradient multiplied by another one."""
+    x = g.floats()
+    if too_deep(g, 2):
+        return
+    with Inside(g, "body", [Value(g.fresh("p"), "float", x.shape, x.most)], 1, isolated=True) as inside:
+        inside.fill(1, 3)
+        inside.block.gives = [inside.give(x.shape, 4.0).name, inside.give(x.shape, 4.0).name]
+    finish_loop(g, name, [x], {}, inside.block, [x.shape])
+
+
 def finish_loop(g, name, operands, attrs, block, shapes, most=4.0):
     outs = [g.fresh() for _ in shapes]
     blocks = block if isinstance(block, list) else [block]
@@ -1080,6 +1113,6 @@ def isolated(g, name):
     finish_loop(g, name, given, {}, inside.block, [v.shape for v in results], max(v.most for v in results))
 
 
-CONTROL = ["fori_loop", "while_loop", "scan", "map_fn", "vectorized_map", "cond", "switch_case", "recompute", "call"]
+CONTROL = ["fori_loop", "while_loop", "scan", "map_fn", "vectorized_map", "cond", "switch_case", "recompute", "call", "array_loop", "custom_gradient"]
 # What random steps choose from: control flow and views come up more often.
 WEIGHTED = (list(OPS) + CONTROL * 4 + ["index", "reshape", "transpose", "add", "multiply", "sum", "concat", "read"] * 2)

@@ -416,6 +416,33 @@ Tensors for_looped(Call& c) {
   return fori_loop(c.operand(0), c.operand(1), body, c.named("carry"), {.save = c.save()});
 }
 
+// What a body gives last is an element of a TensorArray: number i, or the next one. With `read` the
+// body gets the first element as the array has it.
+Tensors array_looped(Call& c) {
+  const Tensors carries = c.has("carry") ? c.named("carry") : Tensors();
+  TensorArrayOptions options{.element_shape = c.shape()};
+  const bool pushes = c.whole("push") != 0;
+  if (pushes)
+    options.max_size = c.size("elements");
+  else
+    options.size = c.size("elements");
+  const auto body = [&](const Tensor& number, const Tensors& carried, TensorArray array) {
+    Tensors given = {number};
+    given.insert(given.end(), carried.begin(), carried.end());
+    if (c.whole("read") != 0) given.push_back(array.read(0));
+    Tensors results = run_block(c.context, c.statement.blocks[0], given);
+    const Tensor element = results.back();
+    results.pop_back();
+    if (pushes) return std::tuple(results, std::move(array).push_back(element));
+    return std::tuple(results, std::move(array).write(number, element));
+  };
+  auto [last, array] =
+      fori_loop(c.operand(0), c.operand(1), body,
+                std::tuple(carries, TensorArray(c.dtype(), options)), {.save = c.save()});
+  last.push_back(array.stack());
+  return last;
+}
+
 Tensors scanned(Call& c) {
   const Tensors carries = c.has("carry") ? c.named("carry") : Tensors();
   const auto body = [&](Tensors carried, const Tensors& slices) {
@@ -444,6 +471,7 @@ void add_control_flow(Rules& rules) {
   rules["switch_case"] = switched;
   rules["while_loop"] = while_looped;
   rules["fori_loop"] = for_looped;
+  rules["array_loop"] = array_looped;
   rules["scan"] = scanned;
   const auto body_of = [](Call& c) {
     return
@@ -461,6 +489,13 @@ void add_control_flow(Rules& rules) {
       return run_block(context, *block, given);
     })(c.tensors());
   };
+  // The block gives a result and what the gradient is multiplied by.
+  rules["custom_gradient"] = one([](Call& c) {
+    return custom_gradient([context = c.context, block = &c.statement.blocks[0]](const Tensor& x) {
+      const Tensors given = run_block(context, *block, {x});
+      return std::pair{given[0], [slope = given[1]](const Tensor& dy) { return dy * slope; }};
+    })(c.tensor(0));
+  });
   rules["call"] = [](Call& c) {
     return td::function(
         [context = c.context, block = &c.statement.blocks[0]](const Tensors& given) {
@@ -530,6 +565,7 @@ DType dtype_named(const std::string& name, const Program& program) {
 
 Tensors interpret(const World& world, const Tensors& arguments) {
   const auto scope = std::make_shared<Scope>();
+  scope->values = world.constants;
   for (size_t i = 0; i < arguments.size(); ++i)
     scope->values[world.program.arguments[i].name] = arguments[i];
   const auto sizes = std::make_shared<Sizes>();

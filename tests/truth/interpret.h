@@ -29,6 +29,7 @@ struct Scope {
 struct World {
   const Program& program;
   std::map<std::string, Variable> variables = {};
+  std::map<std::string, Tensor> constants = {};
   std::vector<Tensor>* draws = nullptr;  // Random draws in the order they are made, where wanted.
   int64_t loop_bytes = 0;                // What Save::bytes of any loop has at least.
 };

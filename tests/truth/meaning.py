@@ -298,6 +298,29 @@ def same_padding(size, kernel, stride, dilation):
     return total // 2, total - total // 2
 
 
+@jax.custom_jvp
+def with_slope(y, x, slope):
+    """y, as if its derivative by x were `slope`."""
+    return y
+
+
+@with_slope.defjvp
+def _(given, directions):
+    return with_slope(*given), lax.mul(directions[1], given[2])
+
+
+@jax.custom_jvp
+def with_own_slope(y, x):
+    """y, as if it were its own derivative by x: a gradient function that reads the result gets what others get, as in PyTorch."""
+    return y
+
+
+@with_own_slope.defjvp
+def _(given, directions):
+    y = with_own_slope(*given)
+    return y, lax.mul(directions[1], y)
+
+
 def to_nhwc(x):
     return moved(lambda a: a.transpose(0, 2, 3, 1), x)
 
@@ -728,6 +751,23 @@ class Meaning:
         for i in range(int(lower.a), int(upper.a)):
             carried = self.run_block(at.blocks[0], at.scope, [V(np.int64(i))] + carried)
         return carried
+
+    def do_array_loop(self, at, lower, upper):
+        carried, shape = at.named("carry"), at.shape()
+        elements = [V(np.zeros(shape)) for _ in range(at.whole("elements"))]
+        for i in range(int(lower.a), int(upper.a)):
+            given = [V(np.int64(i))] + carried + [elements[0]] * at.whole("read")
+            *carried, elements[i] = self.run_block(at.blocks[0], at.scope, given)
+        return carried + self.stacked([[element] for element in elements])
+
+    def do_custom_gradient(self, at, x):
+        block = at.blocks[0]
+        y, slope = self.run_block(block, at.scope, [x])
+        if x.t is None:
+            return y
+        if block.gives[0] == block.gives[1] and block.gives[0] not in block.params:
+            return V(y.a, with_own_slope(y.x, x.t))
+        return V(y.a, with_slope(y.x, x.t, slope.x))
 
     def do_while_loop(self, at):
         carried, most = at.named("carry"), at.whole("max_iterations") or 1000

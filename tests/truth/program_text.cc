@@ -1,5 +1,6 @@
 #include "tests/truth/program_text.h"
 
+#include <set>
 #include <sstream>
 
 #include "tidemark/base/error.h"
@@ -26,9 +27,10 @@ size_t block_count(const Statement& statement) {
   const std::string& op = statement.op;
   if (op == "switch_case") return std::stoul(statement.attrs.at("branches"));
   if (op == "cond" || op == "while_loop") return 2;
-  const bool has_body = op == "scan" || op == "fori_loop" || op == "map_fn" ||
-                        op == "vectorized_map" || op == "recompute" || op == "call";
-  return has_body ? 1 : 0;
+  static const std::set<std::string> with_body = {"scan",   "fori_loop",      "array_loop",
+                                                  "map_fn", "vectorized_map", "recompute",
+                                                  "call",   "custom_gradient"};
+  return with_body.contains(op) ? 1 : 0;
 }
 
 // "t2 t3 = scan t1 carry=a2": outs, op, operands and attributes.
@@ -126,6 +128,8 @@ bool read_program(std::istream& in, Program& program) {
       program.size_sources.push_back({words[1], words[2], std::stoll(words[3])});
     else if (words[0] == "arg")
       program.arguments.push_back(input_of(words));
+    else if (words[0] == "const")
+      program.constants.push_back(input_of(words));
     else if (words[0] == "var")
       program.variables.push_back(input_of(words));
     else if (words[0] == "return")

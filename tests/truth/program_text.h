@@ -5,6 +5,7 @@
 //   size n a0 0
 //   arg a0 float [n,4] turned -2 2 diff
 //   arg a1 i32 [3] plain 0 2
+//   const q0 float [4] plain -1 1
 //   var v0 float [4] -1 1
 //   t1 = tanh a0
 //   t2 t3 = scan carry=a2 xs=t1 reverse=1
@@ -39,7 +40,7 @@ struct Statement {
   std::vector<Block> blocks;
 };
 
-// An argument or a Variable.
+// An argument, a Variable or a captured tensor.
 struct Input {
   std::string name;
   std::string dtype;               // "float" is the program's own.
@@ -60,6 +61,7 @@ struct Program {
   std::map<std::string, std::vector<int64_t>> sizes;  // What each open size is, call by call.
   std::vector<SizeSource> size_sources;
   std::vector<Input> arguments, variables;
+  std::vector<Input> constants;  // Tensors made before a function is, which it captures.
   std::vector<Statement> body;
   std::vector<std::string> results;
   std::vector<std::string> modes;

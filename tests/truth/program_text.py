@@ -65,7 +65,7 @@ def shape_text(shape):
 
 
 class Input:
-    """An argument or a Variable."""
+    """An argument, a Variable or a captured tensor."""
 
     def __init__(self, name, dtype, shape, layout="plain", low=-2.0, high=2.0, differentiated=False):
         self.name, self.dtype, self.shape, self.layout = name, dtype, [Size.of(s) for s in shape], layout
@@ -109,7 +109,7 @@ class Statement:
 class Program:
     def __init__(self, seed, dtype, sizes):
         self.seed, self.dtype, self.sizes = seed, dtype, sizes  # sizes: {"n": [3, 5]}
-        self.size_sources, self.arguments, self.variables = [], [], []
+        self.size_sources, self.arguments, self.variables, self.constants = [], [], [], []
         self.body, self.results, self.modes = [], [], []
 
     def sizes_at(self, call):
@@ -120,6 +120,7 @@ class Program:
                           [f"{name}={','.join(map(str, values))}" for name, values in self.sizes.items()])]
         lines += [f"size {name} {argument} {axis}" for name, argument, axis in self.size_sources]
         lines += [argument.text("arg") for argument in self.arguments]
+        lines += [constant.text("const") for constant in self.constants]
         lines += [variable.text("var") for variable in self.variables]
         for statement in self.body:
             lines += statement.lines()
@@ -129,6 +130,7 @@ class Program:
     def copy(self):
         other = Program(self.seed, self.dtype, self.sizes)
         other.size_sources, other.variables = list(self.size_sources), list(self.variables)
+        other.constants = list(self.constants)
         other.arguments = [Input(a.name, a.dtype, a.shape, a.layout, a.low, a.high, a.differentiated)
                            for a in self.arguments]
         other.body, other.results = [s.copy() for s in self.body], list(self.results)
@@ -175,7 +177,7 @@ def parse(text):
     head = lines.pop(0)
     sizes = {word.split("=")[0]: [int(v) for v in word.split("=")[1].split(",")] for word in head[3:]}
     program = Program(int(head[1]), head[2], sizes)
-    counts = {"cond": 2, "while_loop": 2, "scan": 1, "fori_loop": 1, "map_fn": 1, "vectorized_map": 1,
+    counts = {"cond": 2, "while_loop": 2, "scan": 1, "fori_loop": 1, "array_loop": 1, "custom_gradient": 1, "map_fn": 1, "vectorized_map": 1,
               "recompute": 1, "call": 1}
 
     def statement(words):
@@ -204,6 +206,8 @@ def parse(text):
             program.size_sources.append((words[1], words[2], int(words[3])))
         elif words[0] == "arg":
             program.arguments.append(input_of(words))
+        elif words[0] == "const":
+            program.constants.append(input_of(words))
         elif words[0] == "var":
             program.variables.append(input_of(words))
         elif words[0] == "return":

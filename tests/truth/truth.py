@@ -9,8 +9,9 @@ import evaluate
 from meaning import DTYPES, Bottom, Meaning, V
 
 MASK = (1 << 64) - 1
-# How far each rounding is put off, in parts of the value: 16 units in the last place.
-UNITS = {"f64": 2.0 ** -48, "f32": 2.0 ** -19}
+# How far each rounding is put off, in parts of the value: 16 units in the last place; of 16-bit floats,
+# whose ops compute in f32 and round once, 2.
+UNITS = {"f64": 2.0 ** -48, "f32": 2.0 ** -19, "f16": 2.0 ** -9, "bf16": 2.0 ** -6}
 
 
 def mixed(word):
@@ -58,11 +59,13 @@ class Truth:
         along = [made(program, program.arguments[i], call, 200 + i, plain=True) for i in by]
         rest = [i for i, a in enumerate(program.arguments) if a.dtype == "float" and i not in by]
         variables = [made(program, v, 0, 100 + i) for i, v in enumerate(program.variables)]
+        constants = [made(program, c, 0, 300 + i) for i, c in enumerate(program.constants)]
         seen = {}
 
         def forward(differentiated, deltas, others):
             run = Meaning(program, call, draws)
-            scope = {a.name: V(x) for a, x in zip(program.arguments, arguments)}
+            scope = {c.name: V(x) for c, x in zip(program.constants, constants)}
+            scope.update({a.name: V(x) for a, x in zip(program.arguments, arguments)})
             for numbers, traced in ((by, differentiated), (rest, others)):
                 for i, t in zip(numbers, traced):
                     scope[program.arguments[i].name].t = t
@@ -133,7 +136,7 @@ class Truth:
         return False
 
     def expected(self, what):
-        """Pairs: an array, and how far a run may be from each element."""
+        """Pairs: an array, and how far a run may be from each element. -1: it is infinite or NaN, and so must the run's be."""
         unit = UNITS[self.program.dtype]
         for i, exact in enumerate(self.exact[what]):
             exact = np.asarray(exact)
@@ -146,4 +149,9 @@ class Truth:
                 for one in self.shaken:
                     off = np.maximum(off, np.abs(np.asarray(one[what][i], np.float64) - exact))
                 worst = np.max(off, initial=0.0)
-                yield exact, 8 * off + 0.5 * worst + 2 * unit * np.abs(exact) + unit * 1e-3
+                room = 8 * off + 0.5 * worst + 2 * unit * np.abs(exact) + unit * 1e-3
+                steady = ~np.isfinite(exact)
+                for one in self.shaken:
+                    moved = np.asarray(one[what][i], np.float64)
+                    steady &= (moved == exact) | np.isnan(moved) & np.isnan(exact)
+                yield exact, np.where(steady, -1.0, room)

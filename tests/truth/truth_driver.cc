@@ -28,7 +28,8 @@ uint64_t mixed(uint64_t word) {
   return word ^ (word >> 31);
 }
 
-// Inputs are numbered: arguments, then Variables, then directions. programs.py makes the same ones.
+// Inputs are numbered: arguments, Variables, directions, captured tensors. programs.py makes the
+// same ones.
 Tensor drawn(DType dtype, const Shape& shape, const Input& input, uint64_t stream) {
   const bool on_grid = input.layout.ends_with("+grid");
   std::vector<double> values;
@@ -139,6 +140,7 @@ class Run {
     how_ = parts[0];
     what_ = parts[1];
     make_variables();
+    make_constants();
     if (how_ == "eager") return give(0, eager());
     FunctionOptions options{.jit = how_ != "nojit"};
     const bool taped = how_ == "tape" || how_ == "opentape";
@@ -196,6 +198,13 @@ class Run {
       const Input& input = program().variables[i];
       world_.variables.emplace(input.name,
                                Variable(made(program(), input, 0, 100 + i), {.name = input.name}));
+    }
+  }
+  void make_constants() {
+    world_.constants.clear();
+    for (size_t i = 0; i < program().constants.size(); ++i) {
+      const Input& input = program().constants[i];
+      world_.constants.emplace(input.name, made(program(), input, 0, 300 + i));
     }
   }
   // Variables as at the beginning.

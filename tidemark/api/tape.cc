@@ -62,6 +62,12 @@ TapeId numbered(const Tensor& tensor) {
   return state.tape_id;
 }
 
+}  // namespace
+
+void renumber(const Tensor& tensor) { TensorState::of(tensor)->tape_id = next_id(); }
+
+namespace {
+
 template <class F>
 void for_each_tape(F f) {
   for (Tape* tape = current_tape; tape != nullptr; tape = tape->outer()) f(*tape);

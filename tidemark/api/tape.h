@@ -133,6 +133,8 @@ class Recording {
 
 // The number by which tapes know an eager tensor; 0: by none.
 TapeId tape_id_of(const Tensor& tensor);
+// A new number: to tapes it is another value from now on.
+void renumber(const Tensor& tensor);
 // The last number that was given to a value; later ones are larger.
 TapeId last_tape_id();
 

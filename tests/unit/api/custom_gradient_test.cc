@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <vector>
@@ -389,6 +390,28 @@ TEST(ClipByNorm, ShortensWhatIsTooLong) {
   const std::vector<td::Gradient> clipped = td::clip_by_global_norm(all, 1.0);
   EXPECT_FLOAT_EQ(clipped[0].dense().item<float>(), 0.6F);
   EXPECT_FLOAT_EQ(clipped[1].dense().item<float>(), 0.8F);
+}
+
+// What the gradient function captured is differentiated as the function computed it: cos(x) here.
+// The result itself has the gradient that is written for it: sin(x).
+TEST(CustomGradient, SecondDerivativesGoThroughWhatWasComputedOfTheResult) {
+  const auto with_result = td::custom_gradient([](const td::Tensor& x) {
+    const td::Tensor y = td::sin(x);
+    return std::pair{y, [y](const td::Tensor& dy) { return dy * y; }};
+  });
+  const auto of_result = td::custom_gradient([](const td::Tensor& x) {
+    const td::Tensor y = td::sin(x), slope = y * 1.0;
+    return std::pair{y, [slope](const td::Tensor& dy) { return dy * slope; }};
+  });
+  const td::Tensor x = td::full({}, 0.5, td::f64);
+  using Of = std::function<td::Tensor(const td::Tensor&)>;
+  const auto expect = [&](const Of& f, double want) {
+    const auto second = [&](const td::Tensor& at) { return td::Tensor(td::grad(td::grad(f))(at)); };
+    EXPECT_NEAR(second(x).item<double>(), want, 1e-12);
+    EXPECT_NEAR(td::function(second)(x).item<double>(), want, 1e-12);
+  };
+  expect([&](const td::Tensor& at) { return with_result(at); }, std::sin(0.5));
+  expect([&](const td::Tensor& at) { return of_result(at); }, std::cos(0.5));
 }
 
 }  // namespace
