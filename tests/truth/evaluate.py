@@ -4,7 +4,8 @@ JAX says what derivatives are; NumPy computes them in f64, without a compiler. H
 each intermediate value is changed in its last places says how far a run in another order, with other
 polynomials, or in f32 may be from them: no tolerance is guessed.
 
-The change of a value depends on its bits alone, so that what is equal stays equal.
+The change of a value depends on its bits alone, so that what is equal stays equal. NumPy can also
+compute in f32 throughout, which is what a run in f32 is expected to be like.
 """
 
 import math
@@ -235,8 +236,8 @@ def shaken(x, unit, salt):
     return (x.reshape(-1) * (1 + unit * off)).reshape(x.shape)
 
 
-def run(jaxpr, consts, arguments, unit=0.0, salt=0):
-    """The results of a jaxpr, each rounding off by up to `unit`."""
+def run(jaxpr, consts, arguments, unit=0.0, salt=0, narrow=False):
+    """The results of a jaxpr, each rounding off by up to `unit`; or computed in f32."""
     known = dict(zip(jaxpr.constvars, map(np.asarray, consts)))
     known.update(zip(jaxpr.invars, arguments))
     salt = np.uint64(salt)
@@ -248,16 +249,18 @@ def run(jaxpr, consts, arguments, unit=0.0, salt=0):
         operands, name = [read(atom) for atom in eqn.invars], eqn.primitive.name
         inner = nested(eqn.params) if name not in EXACT and name not in ROUNDED else None
         if inner is not None:
-            results = run(*inner, operands, unit, int(salt))
+            results = run(*inner, operands, unit, int(salt), narrow)
         else:
-            results = [apply(eqn, name, operands, unit, salt)] if not eqn.primitive.multiple_results else [
+            results = [apply(eqn, name, operands, unit, salt, narrow)] if not eqn.primitive.multiple_results else [
                 np.asarray(r) for r in eqn.primitive.bind(*operands, **eqn.params)]
         known.update(zip(eqn.outvars, results))
     return [read(atom) for atom in jaxpr.outvars]
 
 
-def apply(eqn, name, operands, unit, salt):
+def apply(eqn, name, operands, unit, salt, narrow):
     rounds = name in ROUNDED
+    if narrow and rounds:
+        operands = [x.astype(np.float32) if x.dtype == np.float64 else x for x in operands]
     if unit and name in SUMS:  # Their terms are rounded as well as the whole.
         operands = [shaken(x, unit, salt + np.uint64(i)) for i, x in enumerate(operands)]
     function = ROUNDED.get(name) or EXACT.get(name)
@@ -266,6 +269,8 @@ def apply(eqn, name, operands, unit, salt):
         FOREIGN[name] = FOREIGN.get(name, 0) + 1
         result = jax.device_get(eqn.primitive.bind(*operands, **eqn.params))
     result = np.asarray(result)
+    if narrow and rounds and eqn.outvars[0].aval.dtype == np.float64:
+        return result.astype(np.float32).astype(np.float64)
     return shaken(result, unit, salt) if unit and rounds else result
 
 

@@ -98,7 +98,7 @@ def judged(program, modes, counts):
     if not isinstance(eager, list):
         return wrong
     draws = [array for kind, _, array in eager if kind == "draw"]
-    truths = {}
+    truths, checked = {}, set()
     for mode, said in modes.items():
         if not isinstance(said, list):
             continue
@@ -118,6 +118,12 @@ def judged(program, modes, counts):
                 continue
             counts["compared." + what] += 1
             said_wrong = differing(list(truth.expected(what)), arrays, np, counts)
+            if truth.narrow is not None and (call, what) not in checked:
+                checked.add((call, what))
+                counts["f32"] += 1
+                counts["f32 outside"] += any(off > 1 for off in truth.off_in_f32(what))
+            if said_wrong and truth.narrow is not None:
+                said_wrong += f"; NumPy in f32 is off by {max(truth.off_in_f32(what), default=0.0):.2g} times what may be"
             if said_wrong:
                 wrong.append((mode, f"sizes {program.sizes_at(call) if program.sizes else ''} {said_wrong}"))
                 break
@@ -294,6 +300,7 @@ def main():
           + ", ".join(f"{name[9:]} {count}" for name, count in sorted(counts.items()) if name.startswith("compared."))
           + f"; {counts['elements']} elements of floats, {counts['vague elements']} of them ill-conditioned; "
           f"{counts['unstable']} runs not compared, whose branches hang on roundings; "
+          f"{counts['f32 outside']} of {counts['f32']} results of NumPy in f32 are outside of what f32 may be; "
           f"{counts['refused']} derivatives refused as documented; {counts['unjudged']} programs on which NumPy and JAX disagree")
     too_many = counts["unjudged"] * 50 > counts["programs"]  # The judges are then at fault.
     return 1 if wrong or wrong_again or missing or too_many else 0

@@ -98,15 +98,16 @@ class Truth:
         structure = jax.tree_util.tree_structure(tree)
         self.seen = seen
 
-        def run(unit=0.0, salt=0):
+        def run(unit=0.0, salt=0, narrow=False):
             with np.errstate(all="ignore"):
-                values = evaluate.run(closed.jaxpr, closed.consts, flat, unit, salt)
+                values = evaluate.run(closed.jaxpr, closed.consts, flat, unit, salt, narrow)
             return self.sorted(jax.tree_util.tree_unflatten(structure, values))
 
         self.exact = run()
         self.check_numpy()
         unit = UNITS[program.dtype]
         self.shaken = [run(unit, salt) for salt in (1, 2, 3)]
+        self.narrow = run(narrow=True) if program.dtype == "f32" else None
         self.unstable = any(self.decides_otherwise(one["read"]) for one in self.shaken)
 
     def sorted(self, tree):
@@ -134,6 +135,14 @@ class Truth:
                 if not np.array_equal(function(*floats), given):
                     return True
         return False
+
+    def off_in_f32(self, what):
+        """How far each result of NumPy in f32 is off, in parts of what a run may be: more than 1 says that the tolerance is too small."""
+        for (exact, room), narrow in zip(self.expected(what), self.narrow[what]):
+            if room is None or not np.all(np.isfinite(exact)):
+                continue
+            with np.errstate(all="ignore"):
+                yield float(np.nanmax(np.abs(np.asarray(narrow, np.float64) - exact) / room, initial=0.0))
 
     def expected(self, what):
         """Pairs: an array, and how far a run may be from each element. -1: it is infinite or NaN, and so must the run's be."""

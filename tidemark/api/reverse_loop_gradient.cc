@@ -396,7 +396,7 @@ Tensors reverse_loop_gradient(TraceScope* scope, int32_t number, const Tensors& 
   if (attrs.trips == -1)
     throw UserError(
         "gradient: the gradient of this loop has none itself: its trips have no bound, and its "
-        "body has a custom_gradient, which need not be linear",
+        "body has a custom_gradient or a max_pool, whose gradients need not be linear",
         at, "give max_iterations, or plain numbers for the bounds of fori_loop");
   return two_loops_gradient(scope, node, gradients, wanted, at);
 }

@@ -571,8 +571,8 @@ TEST(LoopGradient, OfGradientsWithACustomGradientInTheBody) {
   expect_near(td::function(bounded)(x), bounded(x).to_vector<double>(), "bounded");
   EXPECT_EQ(error_of([&] { td::function(second({}))(x); }),
             "gradient: the gradient of this loop has none itself: its trips have no bound, and its "
-            "body has a custom_gradient, which need not be linear\n  at loop.cc:7\n  give "
-            "max_iterations, or plain numbers for the bounds of fori_loop");
+            "body has a custom_gradient or a max_pool, whose gradients need not be linear\n  at "
+            "loop.cc:7\n  give max_iterations, or plain numbers for the bounds of fori_loop");
 }
 
 // Going back reads no state: what is kept all the same can be run again from itself.
