@@ -944,6 +944,15 @@ def array_loop(g, name):
     finish_loop(g, name, [0, upper], attrs, inside.block, [c.shape for c in carries] + [[Size.of(elements)] + shape])
 
 
+@op("array_moves")
+def array_moves(g, name):
+    """Slices of a value in a TensorArray: scattered to, gathered from, read."""
+    x = g.within(g.floats(test=lambda v: v.rank and g.least(v.shape[0]) > 0, least_rank=1), 3.0)
+    places, picks = g.indices([Size.of(2)], x.shape[0]), g.indices([Size.of(3)], x.shape[0])
+    elements = g.within(g.like([Size.of(2)] + x.shape[1:]), 3.0)
+    g.emit(name, [x, places, elements, picks], {"read": g.random.choice([0, -1])}, "float", [Size.of(3)] + x.shape[1:], 12.0)
+
+
 @op("custom_gradient")
 def custom_gradient(g, name):
     """A block's result, with the gradient multiplied by another one."""

@@ -443,6 +443,14 @@ Tensors array_looped(Call& c) {
   return last;
 }
 
+// The slices of a tensor in a TensorArray, some of them replaced, some picked, and one read.
+Tensor moved_in_array(Call& c) {
+  const TensorArray array =
+      TensorArray(c.tensor(0).dtype(), {.size = c.tensor(0).shape()[0]}).unstack(c.operand(0));
+  const TensorArray changed = array.scatter(c.operand(1), c.operand(2));
+  return changed.gather(c.operand(3)) + changed.read(c.whole("read")) * array.read(-1);
+}
+
 Tensors scanned(Call& c) {
   const Tensors carries = c.has("carry") ? c.named("carry") : Tensors();
   const auto body = [&](Tensors carried, const Tensors& slices) {
@@ -472,6 +480,7 @@ void add_control_flow(Rules& rules) {
   rules["while_loop"] = while_looped;
   rules["fori_loop"] = for_looped;
   rules["array_loop"] = array_looped;
+  rules["array_moves"] = one(moved_in_array);
   rules["scan"] = scanned;
   const auto body_of = [](Call& c) {
     return

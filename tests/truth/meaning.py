@@ -760,12 +760,20 @@ class Meaning:
             *carried, elements[i] = self.run_block(at.blocks[0], at.scope, given)
         return carried + self.stacked([[element] for element in elements])
 
+    def do_array_moves(self, at, x, places, elements, picks):
+        changed = self.do_put(at, x, places, elements)
+        picked = moved(lambda a: np.take(a, picks.a, 0), changed)
+        one = moved(lambda a: a[at.whole("read")], changed)
+        last = moved(lambda a: a[-1], x)
+        return self.binary("add", picked, self.binary("multiply", one, last))
+
     def do_custom_gradient(self, at, x):
         block = at.blocks[0]
         y, slope = self.run_block(block, at.scope, [x])
         if x.t is None:
             return y
-        if block.gives[0] == block.gives[1] and block.gives[0] not in block.params:
+        made = {out for s in block.body for out in s.outs}
+        if block.gives[0] == block.gives[1] and block.gives[0] in made:
             return V(y.a, with_own_slope(y.x, x.t))
         return V(y.a, with_slope(y.x, x.t, slope.x))
 
