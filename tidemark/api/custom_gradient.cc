@@ -58,15 +58,16 @@ class Listener : public Tape {
   int64_t saved_bytes() const override { return 0; }
   void release() override {}
 
-  // Results have gradients of their own, also where they are values that tapes know already. What
-  // the function computed of its results before they were such keeps its history.
+  // Results have gradients of their own, also where they are tensors that others hold: arguments
+  // and captured ones. What the function computed of its results before they were such keeps its
+  // history.
   Tensors apart_from_known(const Tensors& results, Source at) const {
     Tensors fresh;
     for (const Tensor& result : results) {
       const TapeId id = tape_id_of(result);
-      const bool known = is_known(id), made = made_.contains(id);
-      if (known && made) renumber(result);
-      fresh.push_back(known && !made ? apart(result, at) : result);
+      const bool made = made_.contains(id);
+      if (made && is_known(id)) renumber(result);
+      fresh.push_back(made || !is_float(result.dtype()) ? result : apart(result, at));
     }
     return fresh;
   }

@@ -333,12 +333,15 @@ std::optional<CallResult> recorded_call(const TraceableFunction& function,
   {
     const NoTape unseen;
     all = (*pair->forward)(inputs, at);
-    // A result that is an argument, or another result, has a gradient of its own.
+    // A result that is an argument, a captured tensor or another result has a gradient of its own.
     for (size_t i = 0; i < all.size(); ++i) {
-      const bool comes_twice = std::any_of(
-          all.begin(), all.begin() + static_cast<int64_t>(i),
-          [&](const Tensor& other) { return TensorState::of(other) == TensorState::of(all[i]); });
-      if (comes_twice || tape_id_of(all[i]) != 0) all[i] = apart(all[i], at);
+      const auto is_it = [&](const Tensor& other) {
+        return TensorState::of(other) == TensorState::of(all[i]);
+      };
+      const auto earlier_end = all.begin() + static_cast<int64_t>(i);
+      if (std::any_of(all.begin(), earlier_end, is_it) ||
+          std::any_of(inputs.begin(), inputs.end(), is_it) || tape_id_of(all[i]) != 0)
+        all[i] = apart(all[i], at);
     }
   }
   make(trace->result_structure);

@@ -414,4 +414,40 @@ TEST(CustomGradient, SecondDerivativesGoThroughWhatWasComputedOfTheResult) {
   expect([&](const td::Tensor& at) { return of_result(at); }, std::cos(0.5));
 }
 
+// The gradient is that of the result, not of a tensor that somebody captured and gives back.
+TEST(CustomGradient, OfACapturedTensorLeavesTheTensorAlone) {
+  const td::Tensor kept = td::full({}, 3.0, td::f64), x = td::full({}, 2.0, td::f64);
+  const auto by_x = [&](const auto& f) {
+    td::GradientTape tape;
+    tape.watch(x);
+    const td::Tensor y = f(x) * 0.0;
+    return tape.gradient(y + kept * kept, x).template item<double>();
+  };
+  EXPECT_EQ(by_x(td::custom_gradient([kept](const td::Tensor&) {
+              return std::pair{kept, [](const td::Tensor& dy) { return dy; }};
+            })),
+            0);
+  EXPECT_EQ(by_x(td::recompute([kept](const td::Tensor&) { return kept; })), 0);
+  const auto scaled = td::custom_gradient([kept](const td::Tensor&) {
+    return std::pair{kept, [kept](const td::Tensor& dy) { return dy * kept; }};
+  });
+  const auto twice = td::function([kept, scaled](const td::Tensor& each) { return scaled(each); });
+  EXPECT_EQ(by_x(twice), 0);
+  // A function under a tape that gives it back does not make it watched.
+  const auto given_back = td::function([kept](const td::Tensor& each) {
+    return std::pair<td::Tensor, td::Tensor>(kept, each * 2.0);
+  });
+  td::GradientTape tape;
+  tape.watch(x);
+  const td::Tensor doubled = given_back(x).second;
+  const auto reads = td::custom_gradient([kept](const td::Tensor& each) {
+    return std::pair{each * kept, [kept](const td::Tensor& dy) { return dy * kept; }};
+  });
+  EXPECT_EQ(tape.gradient(reads(doubled), x).item<double>(), 6);
+  // The second of two calls: 2 * 3 * 3, from the result of the first on.
+  const auto chained = [&](const td::Tensor& at) { return td::square(scaled(scaled(at))); };
+  EXPECT_EQ(td::grad(chained)(x).item<double>(), 54);
+  EXPECT_EQ(td::grad(td::grad(chained))(x).item<double>(), 2 * 81);
+}
+
 }  // namespace
