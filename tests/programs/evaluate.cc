@@ -140,7 +140,7 @@ class Evaluator {
 
   Tensors loop(const Node& node, const Tensors& inputs) {
     const LoopAttrs attrs(node);
-    int64_t trips = attrs.trips;
+    int64_t trips = attrs.trips.known_or(-1);
     auto next = inputs.begin();
     if (attrs.counted) {
       const int64_t count = item<int64_t>(*next++);
@@ -228,7 +228,7 @@ class Evaluator {
 
   Tensors map(const Node& node, const Tensors& inputs) {
     Attrs::Reader read = node.attrs.read();
-    const int64_t slices = read.integer(), trips = read.integer();
+    const int64_t slices = read.integer(), trips = read.size();
     const Tensors walked = dense({inputs.begin(), inputs.begin() + slices});
     Tensors stacks;
     for (const TensorType& type : node.results) stacks.push_back(made(type));

@@ -24,12 +24,6 @@ namespace {
 // Enough for rows of several vectors, little enough for the reference.
 constexpr int64_t kMostElements = 2000;
 
-AxisList sizes(const Shape& shape) {
-  AxisList list;
-  for (const Dim dim : shape) list.push_back(dim);
-  return list;
-}
-
 class Writer {
  public:
   explicit Writer(uint64_t seed) : random_(seed) {
@@ -177,12 +171,12 @@ class Writer {
   // The same elements, or one made of all of them repeated, as another type.
   Value coerced(const Place& place, Value x, const TensorType& wanted) {
     if (shape(x) != wanted.shape && shape(x).size() == wanted.shape.size())
-      x = sure(add(place, ops::reshape, {x}, Attrs().add(sizes(wanted.shape))));
+      x = sure(add(place, ops::reshape, {x}, Attrs().add(wanted.shape)));
     if (shape(x) != wanted.shape) {
       AxisList axes;
       for (int64_t i = 0; i < shape(x).rank(); ++i) axes.push_back(i);
       x = sure(add(place, sum, {x}, Attrs().add(axes).add(false)));
-      x = sure(add(place, ops::broadcast_to, {x}, Attrs().add(sizes(wanted.shape))));
+      x = sure(add(place, ops::broadcast_to, {x}, Attrs().add(wanted.shape)));
     }
     return as(place, x, wanted.dtype);
   }
@@ -291,7 +285,8 @@ class Writer {
   }
 
   struct Slice {
-    AxisList begin, size, step;
+    DimList begin, size;
+    AxisList step;
     Attrs attrs() const { return Attrs().add(begin).add(size).add(step); }
   };
   Slice any_slice(const Shape& of) {
@@ -323,11 +318,11 @@ class Writer {
         for (int64_t axis = 0; axis < wide.rank(); ++axis)
           if (wide[axis] == 1) wide.set(axis, 1 + below(9));
         if (one_in(2)) wide.insert(0, 1 + below(4));
-        return add(place, ops::broadcast_to, {x}, Attrs().add(sizes(wide)));
+        return add(place, ops::broadcast_to, {x}, Attrs().add(wide));
       }
       case 3:
         return one_in(4) ? add(place, ops::stop_gradient, {x})
-                         : add(place, ops::reshape, {x}, Attrs().add(AxisList{from.size()}));
+                         : add(place, ops::reshape, {x}, Attrs().add(DimList{from.size()}));
       default: {
         Shape split = from;
         for (int64_t axis = 0; axis < split.rank(); ++axis) {
@@ -337,7 +332,7 @@ class Writer {
           break;
         }
         if (one_in(3)) split.insert(below(split.rank() + 1), 1);
-        return add(place, ops::reshape, {x}, Attrs().add(sizes(split)));
+        return add(place, ops::reshape, {x}, Attrs().add(split));
       }
     }
   }
@@ -358,7 +353,8 @@ class Writer {
         return add(place, def_of(&ops::concat), pieces, Attrs().add(axis));
       }
       case 1: {
-        AxisList low, high, inside;
+        DimList low, high;
+        AxisList inside;
         for (int64_t i = 0; i < rank; ++i) {
           low.push_back(below(3));
           high.push_back(below(3));
@@ -458,7 +454,7 @@ class Writer {
   }
   Made drawn(const Place& place, const Shape& wanted) {
     const Value key = any_key(place);
-    const Attrs shaped = Attrs().add(sizes(wanted));
+    const Attrs shaped = Attrs().add(wanted);
     switch (below(5)) {
       case 0:
         return add(place, ops::random_bernoulli, {key},
@@ -489,7 +485,7 @@ class Writer {
     const bool whole = !is_float(dtype);
     return add(place, ops::arange, {},
                Attrs()
-                   .add(AxisList{count})
+                   .add(DimList{count})
                    .add(dtype)
                    .add(whole ? 1.0 : 0.3)
                    .add(whole ? 2.0 : 0.1)
@@ -680,8 +676,7 @@ class Writer {
     fill(body, 1 + below(5), depth + 1);
     for (int64_t i = below(3); i >= 0; --i) give(body, of_a_trip(body));
     node.regions.push_back(body.region);
-    node.attrs =
-        Attrs().add(slices).add(trips).add(1 + below(trips + 2)).add(std::span<const int64_t>());
+    node.attrs = Attrs().add(slices).add(Dim(trips)).add(Dim(1 + below(trips + 2))).add(AxisList());
     keep(place, std::move(node));
   }
 

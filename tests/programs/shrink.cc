@@ -84,14 +84,12 @@ bool put_in_place(RandomProgram& program, const Listed& listed, Way way) {
       if (node.op->self == &ops::broadcast_to &&
           graph.node(node.inputs[0]).op == &def_of(&ops::constant))
         return false;
-      AxisList sizes;
-      for (const Dim dim : type.shape) sizes.push_back(dim);
       made = graph.add(listed.region, def_of(&ops::constant), {},
                        Attrs().add(type.dtype).add(0.0).add(int64_t{0}), {type.dtype, {}},
                        Source::none());
       if (type.shape.rank() > 0)
-        made = graph.add(listed.region, def_of(&ops::broadcast_to), {&made, 1}, Attrs().add(sizes),
-                         type, Source::none());
+        made = graph.add(listed.region, def_of(&ops::broadcast_to), {&made, 1},
+                         Attrs().add(type.shape), type, Source::none());
       // They are added at the end; their readers come before.
       auto& list = graph.regions[static_cast<size_t>(listed.region)].nodes;
       const size_t added = type.shape.rank() > 0 ? 2 : 1;

@@ -1,6 +1,7 @@
 // Every op of the catalogue with one more axis, or cut along one of its own: what stands around it
 // (map_fn, vectorized_map, scan, the parts that `split` makes) must give what the op gives for each
-// slice by itself, whatever is lifted or cut and whatever runs slice by slice.
+// slice by itself, whatever is lifted or cut and whatever runs slice by slice. Which ops can be
+// batched, and how, is stated by each op: here it is tried.
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -65,12 +65,6 @@ class Cases {
   std::vector<Case> list_;
 };
 
-AxisList sizes_of(const Shape& shape) {
-  AxisList sizes;
-  for (const Dim dim : shape) sizes.push_back(dim);
-  return sizes;
-}
-
 std::vector<int64_t> lengths(bool long_ones) {
   std::vector<int64_t> list;
   if (full_counts()) {
@@ -326,9 +320,9 @@ void reshape_cases(Cases& cases, DType dtype) {
                                            {{70, 3}, {3, 70}},
                                            {{2, 3, 1, 2, 3, 2, 2}, {12, 12}}};
   for (const auto& [from, to] : table)
-    cases.add_laid_out({cases.draw(dtype, from)}, Attrs().add(sizes_of(to)));
-  cases.add({repeated(cases.draw(dtype, {3, 1}), {3, 4})}, Attrs().add(AxisList{12}), "repeated");
-  cases.add({repeated(cases.draw(dtype, {1, 4}), {3, 4})}, Attrs().add(AxisList{12}), "repeated");
+    cases.add_laid_out({cases.draw(dtype, from)}, Attrs().add(to));
+  cases.add({repeated(cases.draw(dtype, {3, 1}), {3, 4})}, Attrs().add(DimList{12}), "repeated");
+  cases.add({repeated(cases.draw(dtype, {1, 4}), {3, 4})}, Attrs().add(DimList{12}), "repeated");
 }
 
 void stop_gradient_cases(Cases& cases, DType dtype) {
@@ -352,7 +346,8 @@ void transpose_cases(Cases& cases, DType dtype) {
 void slice_cases(Cases& cases, DType dtype) {
   struct Form {
     Shape shape;
-    AxisList begin, size, step;
+    DimList begin, size;
+    AxisList step;
   };
   const Form table[] = {{{10}, {2}, {5}, {1}},
                         {{10}, {1}, {4}, {2}},
@@ -375,7 +370,7 @@ void broadcast_cases(Cases& cases, DType dtype) {
       {{4}, {3, 4}},    {{3, 1, 2}, {3, 5, 2}}, {{1}, {0}},
       {{0, 1}, {0, 3}}, {{1, 1}, {1, 1, 1}},    {{2, 1, 1, 2}, {2, 1, 3, 2, 5, 3, 2}}};
   for (const auto& [from, to] : table)
-    cases.add_laid_out({cases.draw(dtype, from)}, Attrs().add(sizes_of(to)));
+    cases.add_laid_out({cases.draw(dtype, from)}, Attrs().add(to));
 }
 
 void concat_cases(Cases& cases, DType dtype) {
@@ -397,7 +392,8 @@ void concat_cases(Cases& cases, DType dtype) {
 void pad_cases(Cases& cases, DType dtype) {
   struct Form {
     Shape shape;
-    AxisList low, high, inside;
+    DimList low, high;
+    AxisList inside;
   };
   const Form table[] = {{{5}, {2}, {3}, {0}},
                         {{5}, {0}, {0}, {2}},
@@ -422,7 +418,8 @@ void pad_cases(Cases& cases, DType dtype) {
 void update_cases(Cases& cases, DType dtype) {
   struct Form {
     Shape shape;
-    AxisList begin, size, step;
+    DimList begin, size;
+    AxisList step;
   };
   const Form table[] = {{{5}, {1}, {3}, {1}},
                         {{9}, {8}, {3}, {-3}},
@@ -431,7 +428,7 @@ void update_cases(Cases& cases, DType dtype) {
                         {{}, {}, {}, {}},
                         {{4, 3}, {2, 0}, {0, 3}, {1, 1}}};
   for (const Form& form : table) {
-    const Shape part(std::span<const int64_t>(form.size));
+    const Shape part(form.size);
     cases.add_laid_out({cases.draw(dtype, form.shape), cases.draw(dtype, part)},
                        Attrs().add(form.begin).add(form.size).add(form.step));
   }
@@ -620,7 +617,7 @@ void draw_cases(Cases& cases, DType dtype) {
                                                           : is_float(dtype);
   if (!fits) return;
   for (const int64_t n : {0, 1, 5, 64, 65, 257, 5000}) {
-    Attrs attrs = Attrs().add(AxisList{n}).add(dtype);
+    Attrs attrs = Attrs().add(DimList{n}).add(dtype);
     if (integers)
       attrs.add(int64_t{3}).add(int64_t{100});
     else
@@ -756,11 +753,11 @@ std::vector<Case> large_cases_of(const OpDef& op) {
                 Attrs().add(int64_t{1}));
     } else if (op.self == &ops::update) {
       cases.add({cases.draw(dtype, {200, 300}), cases.draw(dtype, {100, 300})},
-                Attrs().add(AxisList{50, 0}).add(AxisList{100, 300}).add(AxisList{1, 1}));
+                Attrs().add(DimList{50, 0}).add(DimList{100, 300}).add(AxisList{1, 1}));
     } else if (op.self == &ops::pad) {
       cases.add({cases.draw(dtype, {200, 300})}, Attrs()
-                                                     .add(AxisList{1, 2})
-                                                     .add(AxisList{3, 4})
+                                                     .add(DimList{1, 2})
+                                                     .add(DimList{3, 4})
                                                      .add(AxisList{0, 1})
                                                      .add(1.0)
                                                      .add(int64_t{1}));
@@ -772,7 +769,7 @@ std::vector<Case> large_cases_of(const OpDef& op) {
       if (op.self != &ops::arange && op.self != &ops::random_integers &&
           op.self != &ops::random_permutation &&
           is_float(dtype) != (op.self == &ops::random_bernoulli))
-        cases.add({key(7)}, Attrs().add(AxisList{100003}).add(dtype).add(0.5).add(1.0));
+        cases.add({key(7)}, Attrs().add(DimList{100003}).add(dtype).add(0.5).add(1.0));
     }
   }
   return cases.take();
@@ -828,6 +825,8 @@ std::string described(const Case& c) {
     out << ", " << attr.name << " =";
     if (attr.kind == AttrKind::integers) {
       for (const int64_t item : read.integers()) out << ' ' << item;
+    } else if (attr.kind == AttrKind::sizes) {
+      for (const Dim item : read.sizes()) out << ' ' << item;
     } else if (attr.kind == AttrKind::number) {
       out << ' ' << read.number();
     } else if (attr.kind == AttrKind::dtype) {

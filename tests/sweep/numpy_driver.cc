@@ -82,6 +82,8 @@ class Writer {
         const std::span<const int64_t> items = read.integers();
         for (size_t i = 0; i < items.size(); ++i) out << (i > 0 ? ", " : "") << items[i];
         out << ']';
+      } else if (attr.kind == AttrKind::sizes) {
+        out << Shape(read.sizes());
       } else if (attr.kind == AttrKind::number) {
         out << read.number();
       } else if (attr.kind == AttrKind::dtype) {

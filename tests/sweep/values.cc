@@ -62,8 +62,7 @@ std::vector<int64_t> special_wholes(DType dtype) {
   return list;
 }
 
-Tensor sliced(const Tensor& base, const AxisList& begin, const AxisList& size,
-              const AxisList& step) {
+Tensor sliced(const Tensor& base, const DimList& begin, const DimList& size, const AxisList& step) {
   return detail::apply_view(def_of(&ops::slice), base, Attrs().add(begin).add(size).add(step),
                             Source::here());
 }
@@ -178,7 +177,8 @@ Tensor laid_out(const Tensor& dense, Layout layout) {
   const Shape& shape = dense.shape();
   const auto rank = static_cast<size_t>(shape.rank());
   Shape whole;
-  AxisList begin(rank), size(rank), step(rank, 1), reversed;
+  DimList begin(rank), size(rank);
+  AxisList step(rank, 1), reversed;
   for (size_t i = 0; i < rank; ++i) {
     const int64_t extent = shape[static_cast<int64_t>(i)];
     const bool last = i + 1 == rank;
@@ -223,9 +223,7 @@ Tensor laid_out(const Tensor& dense, Layout layout) {
 }
 
 Tensor repeated(const Tensor& x, const Shape& shape) {
-  AxisList sizes;
-  for (const Dim dim : shape) sizes.push_back(dim);
-  return detail::apply_view(def_of(&ops::broadcast_to), x, Attrs().add(sizes), Source::here());
+  return detail::apply_view(def_of(&ops::broadcast_to), x, Attrs().add(shape), Source::here());
 }
 
 Tensor dense_copy(const Tensor& x) {

@@ -46,7 +46,11 @@ struct Call {
   std::string text(const std::string& key) const {
     return attrs.contains(key) ? attrs.at(key) : std::string();
   }
-  Shape shape() const { return Shape(std::span<const int64_t>(list("shape"))); }
+  Shape shape() const {
+    Shape made;
+    for (const int64_t size : list("shape")) made.push_back(size);
+    return made;
+  }
 };
 
 constexpr DType kDTypes[] = {DType::f16, DType::bf16, DType::f32, DType::f64,

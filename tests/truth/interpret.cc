@@ -82,6 +82,11 @@ class Call {
       for (const std::string& part : split_text(text(attr), ',')) list.push_back(std::stoll(part));
     return list;
   }
+  DimList sizes(const std::string& attr) const {
+    DimList list;
+    for (const int64_t size : wholes(attr)) list.push_back(size);
+    return list;
+  }
   std::array<int64_t, 2> pair(const std::string& attr, int64_t otherwise = 1) const {
     const std::vector<int64_t> list = wholes(attr);
     return list.empty() ? std::array{otherwise, otherwise} : std::array{list[0], list[1]};
@@ -97,6 +102,8 @@ class Call {
       const std::string name(def.name);
       if (def.kind == AttrKind::integers)
         attrs.add(AxisList(std::span<const int64_t>(wholes(name))));
+      else if (def.kind == AttrKind::sizes)
+        attrs.add(sizes(name));
       else if (def.kind == AttrKind::dtype)
         attrs.add(dtype(name));
       else if (def.kind == AttrKind::number)

@@ -246,7 +246,7 @@ class EagerLoop {
         at_(at),
         carries_(std::move(parts_.carries)),
         types_(carries_.size()),
-        trips_(parts_.trips.word()),
+        trips_(parts_.trips.known_or(-1)),
         stacks_(parts_.name, trips_, parts_.element_path, at) {}
 
   Tensors run() {

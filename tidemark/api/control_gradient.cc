@@ -94,8 +94,8 @@ class MapGradient {
       : node_(node), gradients_(gradients), wanted_(wanted), variables_(variables), at_(at) {
     Attrs::Reader read = node.attrs.read();
     slices_ = static_cast<size_t>(read.integer());
-    trips_ = read.integer();
-    alive_ = read.integer();
+    trips_ = read.size();
+    alive_ = read.size();
     inputs_ = tensors_in(scope, node.inputs, at);
     walked_.assign(inputs_.begin(), inputs_.begin() + static_cast<int64_t>(slices_));
     for (const Tensor& gradient : gradients)
@@ -193,7 +193,7 @@ class MapGradient {
   const std::vector<bool>& variables_;
   Source at_;
   size_t slices_ = 0;
-  int64_t trips_ = 0, alive_ = 1;
+  Dim trips_ = 0, alive_ = 1;
   Tensors inputs_, walked_;
   std::vector<Found> found_;  // In the body.
 };

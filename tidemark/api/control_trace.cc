@@ -332,7 +332,7 @@ class LoopTrace {
     attrs.carries = static_cast<int64_t>(carries);
     attrs.slices = static_cast<int64_t>(slices);
     attrs.stacked = static_cast<int64_t>(elements.size());
-    attrs.trips = trips.word();
+    attrs.trips = trips;
     attrs.reverse = parts_.reverse;
     attrs.counted = counted;
     const SaveChoice kept = SaveInstead::chosen(at_.resolve(), {parts_.save, parts_.save_amount});
@@ -363,23 +363,33 @@ class LoopTrace {
         at_);
   }
 
-  // A bound that is known when the sizes of the call are: a plain number, or a size.
-  std::optional<Dim> size_of_bound(const Tensor& bound) const {
-    if (is_literal(bound)) return bound.item<int64_t>(at_);
-    return open_size_of(Operand(bound, at_));
+  // A bound that is known when the sizes of the call are: a plain number, which may be below 0, or
+  // a size that is open.
+  struct Bound {
+    int64_t number = 0;
+    Dim size = 0;
+    bool is_open() const { return size.is_traced(); }
+    Dim as_size() const { return is_open() ? size : Dim(number); }
+    // How many numbers lie before it, from `begin` on.
+    Dim behind(const Bound& begin) const {
+      if (!is_open() && !begin.is_open()) return std::max<int64_t>(0, number - begin.number);
+      return larger(as_size() - begin.as_size(), 0);
+    }
+  };
+  std::optional<Bound> bound_of(const Tensor& bound) const {
+    if (is_literal(bound)) return Bound{.number = bound.item<int64_t>(at_)};
+    const std::optional<Dim> size = open_size_of(Operand(bound, at_));
+    return size ? std::optional(Bound{.size = *size}) : std::nullopt;
   }
 
   // The number of trips between bounds: known where both are numbers or sizes, else an input.
   bool count_input(Node& node, Dim& trips) {
     if (!parts_.lower.has_value()) return false;
-    const std::optional<Dim> begins = size_of_bound(parts_.lower);
-    const std::optional<Dim> ends = size_of_bound(parts_.upper);
+    const std::optional<Bound> begins = bound_of(parts_.lower), ends = bound_of(parts_.upper);
     if (begins && ends) {
-      if (!ends->is_traced())
-        trace_.numbers().push_back({at_.resolve(), static_cast<double>(ends->word())});
-      const bool is_open = begins->is_traced() || ends->is_traced();
-      // Bounds may be negative, as sizes may not.
-      trips = larger(is_open ? *ends - *begins : Dim(ends->word() - begins->word()), 0);
+      if (!ends->is_open())
+        trace_.numbers().push_back({at_.resolve(), static_cast<double>(ends->number)});
+      trips = ends->behind(*begins);
       return false;
     }
     const Tensor first = cast(parts_.lower, DType::i64, at_);
@@ -463,8 +473,8 @@ Tensors trace_map(const MapParts& parts, Source at) {
       for (TensorType& type : node.results) type.shape.insert(0, parts.trips);
       node.attrs = Attrs()
                        .add(static_cast<int64_t>(parts.walked.size()))
-                       .add(parts.trips.word())
-                       .add(smaller(parts.alive, larger(parts.trips, 1)).word())
+                       .add(parts.trips)
+                       .add(smaller(parts.alive, larger(parts.trips, 1)))
                        .add(std::span<const int64_t>(codes_of(why_not)));
       return add_control(std::move(node), at);
     }

@@ -76,10 +76,9 @@ void check_elements(int64_t count, const Shape& shape, const char* what, Source 
 // One number at every element. As in eager code these are elements, not one that repeats: sums over
 // them add. The copy that says so is free inside a kernel.
 Tensor spread(Value number, const Shape& shape, Source at) {
-  AxisList sizes;
-  for (const Dim dim : shape) sizes.push_back(dim.is_traced() ? dim.word() : int64_t{dim});
+  check_is_given(shape);
   const DType dtype = detail::current_scope->trace->graph().type(number).dtype;
-  const Tensor repeated = detail::record(def_of(&ops::broadcast_to), {{number}}, Attrs().add(sizes),
+  const Tensor repeated = detail::record(def_of(&ops::broadcast_to), {{number}}, Attrs().add(shape),
                                          {dtype, shape}, at);
   if (shape.rank() == 0) return repeated;
   return detail::record(def_of(&identity), {{detail::value_of(repeated, at)}}, {}, {dtype, shape},
@@ -114,7 +113,7 @@ Tensor constant(const Nested& values, std::optional<DType> dtype, Source at) {
   std::vector<double> reals;
   std::vector<int64_t> wholes;
   flatten(values, reals, wholes);
-  const Shape shape{std::span<const int64_t>(sizes)};
+  const Shape shape(std::vector<Dim>(sizes.begin(), sizes.end()));
   const Tensor wide = kind == 2 ? constant(reals, shape, at) : constant(wholes, shape, at);
   if (kind != 2) check_whole(wholes, wanted, at);
   return cast(wide, wanted, at);
@@ -239,8 +238,7 @@ bool is_whole(const Operand& x, Source at) {
 }
 
 Attrs range_attrs(double start, double step, Dim count, DType dtype) {
-  const int64_t sizes[] = {count.word()};
-  return Attrs().add(std::span<const int64_t>(sizes)).add(dtype).add(start).add(step);
+  return Attrs().add(DimList{count}).add(dtype).add(start).add(step);
 }
 
 Tensor range(double start, double step, int64_t count, DType dtype, Source at) {

@@ -259,8 +259,7 @@ void add_checks(Trace& trace, TracedFunction& traced) {
   for (const Trace::Meeting& met : trace.meetings()) {
     const Node& node = trace.graph().node(met.number);
     if (node.op != nullptr && node.op->self == &ops::size_value)
-      traced.checks.push_back(
-          {-1, Dim(node.attrs.read().integers()[0]), met.dtype, met.op, met.at});
+      traced.checks.push_back({-1, node.attrs.read().size(), met.dtype, met.op, met.at});
     size_t argument = 0;
     for (const Trace::Parameter& parameter : trace.parameters()) {
       if (!parameter.is_argument()) continue;

@@ -12,7 +12,7 @@ namespace detail {
 
 Tensor apart(const Tensor& tensor, Source at) {
   const Tensor strong = tensor_of(tensor, at);
-  const Attrs same = Attrs().add(words_of(type_of(strong, at).shape));
+  const Attrs same = Attrs().add(type_of(strong, at).shape);
   return apply_view(def_of(&ops::reshape), strong, same, at);
 }
 

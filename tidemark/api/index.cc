@@ -74,11 +74,20 @@ IndexList written_out(const TensorType& type, const Slices& slices) {
   return list;
 }
 
-Dim plain_number(int64_t number, Dim size, int64_t axis, const TensorType& type, Source at) {
-  const Dim given = number;
-  const Dim plain = number < 0 && !given.is_traced() ? size + number : given;
+// Further than any size, and near enough that a size can be added.
+constexpr int64_t kFar = int64_t{1} << 60;
+
+// Of a bound that counts from the end where it is below 0.
+Dim from_end(int64_t bound, Dim size) {
+  const int64_t near = std::clamp(bound, -kFar, kFar);
+  return near < 0 ? size + near : Dim(near);
+}
+
+Dim plain_number(const Index& index, Dim size, int64_t axis, const TensorType& type, Source at) {
+  const bool is_open = index.size.is_traced();
+  const Dim plain = is_open ? index.size : from_end(index.number, size);
   if (is_less(plain, 0) || !is_less(plain, size)) {
-    throw UserError(cat("subscript: index ", given.is_traced() ? cat(given) : cat(number),
+    throw UserError(cat("subscript: index ", is_open ? cat(index.size) : cat(index.number),
                         " is out of range for axis ", axis, " of ", type),
                     at,
                     size == 0 ? std::string("the axis is empty")
@@ -106,7 +115,7 @@ Run plain_slice(const Slice& slice, int64_t size, Source at) {
   const int64_t begin = slice.begin ? clamp(*slice.begin) : (forward ? 0 : size - 1);
   const int64_t end = slice.end ? clamp(*slice.end) : (forward ? size : -1);
   const int64_t reach = forward ? end - begin : begin - end;
-  if (reach <= 0) return {begin, 0, 1};
+  if (reach <= 0) return {std::max<int64_t>(0, begin), 0, 1};
   // Unsigned, where the most negative step has a magnitude.
   const auto raw = static_cast<uint64_t>(slice.step);
   const uint64_t step = forward ? raw : 0 - raw;
@@ -122,10 +131,7 @@ Run open_slice(const Slice& slice, Dim size, Source at) {
   if (slice.step == 0 || slice.step < -INT32_MAX || slice.step > INT32_MAX)
     return plain_slice(slice, size, at);
   const auto clamp = [&](int64_t bound) {
-    // Further than any size, and near enough that a size can be added.
-    constexpr int64_t far = int64_t{1} << 60;
-    const int64_t near = std::clamp(bound, -far, far);
-    const Dim plain = near < 0 ? size + near : Dim(near);
+    const Dim plain = from_end(bound, size);
     return is_less(plain, 0) ? Dim(0) : is_less(size, plain) ? size : plain;
   };
   if (slice.step < 0) {
@@ -153,7 +159,8 @@ struct Viewed {
 
 // What a subscript picks of every axis of x, and the shape it then has.
 struct Picked {
-  AxisList begin, size, step;  // One for each axis of x.
+  DimList begin, size;  // One for each axis of x.
+  AxisList step;
   Shape shape;
   std::vector<std::pair<int64_t, const Tensor*>> kept;
 };
@@ -172,12 +179,12 @@ Picked picked_of(const TensorType& type, const Slices& slices) {
     for (int64_t i = 0; i < taken; ++i, ++axis) {
       Run run{0, type.shape[axis], 1};
       if (index.kind == Index::Kind::number)
-        run = {plain_number(index.number, type.shape[axis], axis, type, slices.at), 1, 1};
+        run = {plain_number(index, type.shape[axis], axis, type, slices.at), 1, 1};
       if (index.kind == Index::Kind::slice)
         run = type.shape[axis].is_traced() ? open_slice(index.slice, type.shape[axis], slices.at)
                                            : plain_slice(index.slice, type.shape[axis], slices.at);
-      picked.begin.push_back(run.begin.word());
-      picked.size.push_back(run.size.word());
+      picked.begin.push_back(run.begin);
+      picked.size.push_back(run.size);
       picked.step.push_back(run.step);
       if (index.kind != Index::Kind::number) picked.shape.push_back(run.size);
     }
@@ -220,7 +227,7 @@ Viewed view_of(const Tensor& x, const Slices& slices) {
     }
     const int64_t taken = axes_taken(index, slices.at);
     for (int64_t i = 0; i < taken; ++i, ++axis) {
-      offset += picked.begin[axis] * array.strides[axis];
+      offset += int64_t{picked.begin[axis]} * array.strides[axis];
       if (index.kind == Index::Kind::number) continue;
       seen.shape.push_back(picked.size[axis]);
       seen.strides.push_back(picked.step[axis] * array.strides[axis]);
@@ -290,7 +297,7 @@ Tensor updated_by_op(const Tensor& x, const Slices& place, const Operand& value)
   const Picked picked = picked_of(type, place);
   if (!picked.kept.empty()) refuse_tensor_place(at);
   const Tensor spread = broadcast_to(detail::tensor_of(value, at, type.dtype), picked.shape, at);
-  const Tensor part = reshape(spread, Shape(std::span<const int64_t>(picked.size)), at);
+  const Tensor part = reshape(spread, Shape(picked.size), at);
   const Tensor operands[] = {x, part};
   return detail::apply_op(def_of(&ops::update), operands,
                           Attrs().add(picked.begin).add(picked.size).add(picked.step), at);

@@ -21,9 +21,9 @@ int64_t bytes_of(const TensorType& type) {
   return bytes;
 }
 
-Operand last_trip(int64_t trips, Source at) {
-  const Dim size(trips);
-  return size.is_traced() ? Operand(size - 1, at) : Operand(trips - 1, at);
+// Without trips it is -1, which no Dim may be.
+Operand last_trip(Dim trips, Source at) {
+  return trips.is_traced() ? Operand(trips - 1, at) : Operand(int64_t{trips} - 1, at);
 }
 
 Tensor zeros_behind(const Tensor& stack, const Tensor& trips, Source at) {
@@ -64,7 +64,7 @@ std::set<int32_t> varying_nodes(const Graph& graph, const Node& loop) {
 
 // Whether a node has a loop that only its condition ends.
 bool may_go_on(const Graph& graph, const Node& node) {
-  if (node.op->self == &ops::loop && node.regions.size() == 2 && LoopAttrs(node).trips == -1)
+  if (node.op->self == &ops::loop && node.regions.size() == 2 && LoopAttrs(node).trips.is_any())
     return true;
   return std::any_of(node.regions.begin(), node.regions.end(), [&](RegionId id) {
     const std::vector<int32_t>& nodes = graph.regions[static_cast<size_t>(id)].nodes;
@@ -78,8 +78,7 @@ bool may_go_on(const Graph& graph, const Node& node) {
 // trips, and where there may be no trip at all, running them does no harm.
 std::set<int32_t> nodes_to_run_once(const Graph& graph, const Node& loop) {
   const LoopAttrs attrs(loop);
-  const bool has_trips = !attrs.counted && loop.regions.size() == 1 &&
-                         !Dim(attrs.trips).is_traced() && attrs.trips > 0;
+  const bool has_trips = !attrs.counted && loop.regions.size() == 1 && attrs.trips.known_or(0) > 0;
   const std::set<int32_t> varying = varying_nodes(graph, loop);
   std::set<int32_t> once;
   for (const int32_t number : graph.regions[static_cast<size_t>(loop.regions[0])].nodes) {
@@ -481,18 +480,17 @@ class LoopGradient {
 constexpr int64_t kSmall = int64_t{64} << 20;
 
 void choose_automatic(const Graph& graph, const Node& node, LoopAttrs& attrs) {
-  const bool is_bounded = attrs.trips != -1;
   // What an open number of trips takes is known at the call only.
-  const int64_t trips = std::max<int64_t>(1, attrs.trips);
-  if (is_bounded && bytes_of_trip(graph, node) <= kSmall / trips) {
+  const int64_t trips = std::max<int64_t>(1, attrs.trips.known_or(1));
+  if (!attrs.trips.is_any() && bytes_of_trip(graph, node) <= kSmall / trips) {
     attrs.save = LoopAttrs::Save::all;
     return;
   }
   attrs.save = LoopAttrs::Save::slots;
   attrs.amount = 32;
-  if (is_bounded) {
+  if (!attrs.trips.is_open()) {
     attrs.amount = 1;
-    while (attrs.amount * attrs.amount < attrs.trips) ++attrs.amount;
+    while (attrs.amount * attrs.amount < trips) ++attrs.amount;
   }
 }
 
@@ -527,7 +525,7 @@ std::vector<Found> loop_gradient(const LoopQuestion& asked) {
   if (attrs.carries == 0) attrs.save = LoopAttrs::Save::all;
   const bool needs_bound =
       attrs.save == LoopAttrs::Save::all || attrs.save == LoopAttrs::Save::every;
-  if (needs_bound && attrs.trips == -1) {
+  if (needs_bound && attrs.trips.is_any()) {
     throw UserError(cat("gradient: save = ", attrs.save == LoopAttrs::Save::all ? "all" : "every",
                         " keeps more the longer this loop runs, and its trips have no bound"),
                     asked.at, "give max_iterations, or save = td::Save::slots(32)");

@@ -17,7 +17,7 @@ inline Tensor zeros_of(const TensorType& type, Source at) { return repeated_numb
 int64_t bytes_of(const TensorType& type);
 
 // The number of the last of so many trips, which may be an open size.
-Operand last_trip(int64_t trips, Source at);
+Operand last_trip(Dim trips, Source at);
 
 // Of something stacked by so many trips, which are fewer than its rows: zeros in all others.
 Tensor zeros_behind(const Tensor& stack, const Tensor& trips, Source at);

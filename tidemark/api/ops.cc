@@ -33,10 +33,10 @@ std::vector<Tensor> alike(std::span<const Tensor> list, std::string_view op, Sou
 
 Tensor sliced(const Tensor& x, int64_t axis, Dim begin, Dim size, Source at) {
   const Shape& shape = x.shape();
-  AxisList begins(static_cast<size_t>(shape.rank())), sizes = words_of(shape),
-                                                      steps(begins.size(), 1);
-  begins[static_cast<size_t>(axis)] = begin.word();
-  sizes[static_cast<size_t>(axis)] = size.word();
+  DimList begins(static_cast<size_t>(shape.rank())), sizes(std::span<const Dim>{shape});
+  const AxisList steps(begins.size(), 1);
+  begins[static_cast<size_t>(axis)] = begin;
+  sizes[static_cast<size_t>(axis)] = size;
   return apply_view(def_of(&ops::slice), x, Attrs().add(begins).add(sizes).add(steps), at);
 }
 
@@ -50,10 +50,10 @@ Tensor reshape(const Operand& x, const Shape& shape, Source at) {
   const Tensor tensor = tensor_of(x, at);
   const TensorType type = type_of(tensor, at);
   // The size left to be found is found first, so that the view's shape is plain.
-  const Attrs asked = Attrs().add(words_of(shape));
+  const Attrs asked = Attrs().add(shape);
   const OpDef& op = def_of(&ops::reshape);
   const Shape plain = op.infer({op, {&type, 1}, asked, at}).shape;
-  return apply_view(op, tensor, Attrs().add(words_of(plain)), at);
+  return apply_view(op, tensor, Attrs().add(plain), at);
 }
 
 Tensor transpose(const Operand& x, std::initializer_list<int64_t> order, Source at) {
@@ -108,7 +108,7 @@ Tensor squeeze(const Operand& x, const Axes& axes, Source at) {
 }
 
 Tensor broadcast_to(const Operand& x, const Shape& shape, Source at) {
-  return apply_view(def_of(&ops::broadcast_to), tensor_of(x, at), Attrs().add(words_of(shape)), at);
+  return apply_view(def_of(&ops::broadcast_to), tensor_of(x, at), Attrs().add(shape), at);
 }
 
 Tensor concat(const TensorList& list, int64_t axis, Source at) {
@@ -204,15 +204,15 @@ Tensor pad(const Operand& x, const Padding2& widths, const Operand& value, Sourc
         cat("pad: ", widths.size(), " widths for the ", type.shape.rank(), " axes of ", type), at,
         "give {before, after} for every axis");
   }
-  AxisList low, high, inside;
+  DimList low, high;
+  const AxisList inside(widths.size());
   for (const auto& [before, after] : widths) {
     if (before.is_any() || after.is_any())
-      throw UserError(
-          cat("pad: widths must not be negative, got {", before.word(), ", ", after.word(), "}"),
-          at, "slice it to make it smaller");
-    low.push_back(before.word());
-    high.push_back(after.word());
-    inside.push_back(0);
+      throw UserError(cat("pad: widths must not be negative, got {", written(before), ", ",
+                          written(after), "}"),
+                      at, "slice it to make it smaller");
+    low.push_back(before);
+    high.push_back(after);
   }
   if (is_value(value)) {
     // A tensor whose value a program or a gradient needs: padded with zeros, then chosen.
@@ -239,7 +239,7 @@ namespace {
 
 // [a, b] becomes [a, 1, b, 1], broadcast to [a, m, b, n] and merged: what tile and repeat share.
 // Where `after` the new axis follows its own (repeat), else it stands before it (tile).
-Tensor multiplied(const Tensor& x, std::span<const int64_t> counts, bool after, Source at) {
+Tensor multiplied(const Tensor& x, std::span<const Dim> counts, bool after, Source at) {
   const Shape& shape = x.shape();
   Shape open, wide, merged;
   for (int64_t axis = 0; axis < shape.rank(); ++axis) {
@@ -258,7 +258,7 @@ Tensor multiplied(const Tensor& x, std::span<const int64_t> counts, bool after, 
 
 Tensor tile(const Operand& x, const std::vector<int64_t>& counts, Source at) {
   Tensor tensor = tensor_of(x, at);
-  std::vector<int64_t> all_counts = counts;
+  std::vector<Dim> all_counts(counts.begin(), counts.end());
   for (const int64_t count : counts) {
     if (count < 0)
       throw UserError(cat("tile: counts must not be negative, got ", count), at,
@@ -278,22 +278,23 @@ Tensor repeat(const Operand& x, Dim count, std::optional<int64_t> axis, Source a
   if (!axis) tensor = reshape(tensor, {-1}, at);
   const TensorType type = type_of(tensor, at);
   const int64_t plain = plain_axis(axis.value_or(0), type.shape.rank(), "repeat", type, at);
-  AxisList counts(static_cast<size_t>(type.shape.rank()), 1);
-  counts[static_cast<size_t>(plain)] = count.word();
+  DimList counts(static_cast<size_t>(type.shape.rank()), 1);
+  counts[static_cast<size_t>(plain)] = count;
   return multiplied(tensor, counts, true, at);
 }
 
 Tensor flip(const Operand& x, const Axes& axes, Source at) {
   const Tensor tensor = tensor_of(x, at);
   const TensorType type = type_of(tensor, at);
-  AxisList begins(static_cast<size_t>(type.shape.rank())), steps(begins.size(), 1);
+  DimList begins(static_cast<size_t>(type.shape.rank()));
+  AxisList steps(begins.size(), 1);
   for (const int64_t axis : plain_axes(axes, "flip", type, at)) {
     const Dim size = type.shape[axis];
-    begins[static_cast<size_t>(axis)] = is_less(0, size) ? (size - 1).word() : 0;
+    begins[static_cast<size_t>(axis)] = is_less(0, size) ? size - 1 : Dim(0);
     steps[static_cast<size_t>(axis)] = -1;
   }
-  return apply_view(def_of(&ops::slice), tensor,
-                    Attrs().add(begins).add(words_of(type.shape)).add(steps), at);
+  return apply_view(def_of(&ops::slice), tensor, Attrs().add(begins).add(type.shape).add(steps),
+                    at);
 }
 
 namespace {

@@ -173,10 +173,13 @@ uint32_t read_by_rule(const OpDef& op, const Attrs& attrs, std::span<const Tenso
   // All that a rule sees: rules may look at sizes and attributes. The product of one element, for
   // one, has a gradient that reads nothing.
   std::vector<int64_t> key = {reinterpret_cast<intptr_t>(&op)};
-  const auto add_type = [&key](const TensorType& type) {
+  const auto add_sizes = [&key](std::span<const Dim> sizes) {
+    key.push_back(std::ssize(sizes));
+    for (const Dim size : sizes) key.push_back(static_cast<int64_t>(size.word()));
+  };
+  const auto add_type = [&](const TensorType& type) {
     key.push_back(static_cast<int64_t>(type.dtype));
-    key.push_back(type.shape.rank());
-    for (const Dim size : type.shape) key.push_back(size.word());
+    add_sizes(type.shape);
   };
   for (size_t i = 0; i < operands.size(); ++i) {
     key.push_back(wanted[i] ? 1 : 0);
@@ -184,6 +187,7 @@ uint32_t read_by_rule(const OpDef& op, const Attrs& attrs, std::span<const Tenso
   }
   add_type(result);
   key.insert(key.end(), attrs.words().begin(), attrs.words().end());
+  add_sizes(attrs.sizes());
   KnownReads& known = KnownReads::of(op);
   if (const std::optional<uint32_t> found = known.find(key)) return *found;
   const uint32_t read = read_by_traced_rule(op, attrs, operands, result, wanted);

@@ -142,12 +142,11 @@ Tensor key_or_next(const std::optional<Key>& key, Source at) {
 template <class Parameter>
 Tensor draw(const NamedOp& op, const Shape& shape, DType dtype, const std::optional<Key>& key,
             Parameter a, Parameter b, Source at) {
-  AxisList sizes;
-  for (const Dim dim : shape) sizes.push_back(dim.is_traced() ? dim.word() : int64_t{dim});
+  check_is_given(shape);
   DrawsToKeep draws;
   const Tensor operands[] = {key_or_next(key, at)};
   Tensor drawn =
-      detail::apply_op(def_of(&op), operands, Attrs().add(sizes).add(dtype).add(a).add(b), at);
+      detail::apply_op(def_of(&op), operands, Attrs().add(shape).add(dtype).add(a).add(b), at);
   draws.keep();
   return drawn;
 }

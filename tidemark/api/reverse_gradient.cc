@@ -308,14 +308,14 @@ class CheckpointedGradient {
 
   Dim slots() {
     const int64_t slots = attrs_.amount;
-    if (attrs_.save == LoopAttrs::Save::all) return larger(Dim(attrs_.trips), 1);
+    if (attrs_.save == LoopAttrs::Save::all) return larger(attrs_.trips, 1);
     if (attrs_.save == LoopAttrs::Save::every) {
       const int64_t every = attrs_.amount;
-      return larger((Dim(attrs_.trips) + (every - 1)) / every, 1) + (every - 1);
+      return larger((attrs_.trips + (every - 1)) / every, 1) + (every - 1);
     }
-    const bool is_exact =
-        !attrs_.counted && node_.regions.size() == 1 && !Dim(attrs_.trips).is_traced();
-    return is_exact ? std::clamp<int64_t>(slots, 1, std::max<int64_t>(1, attrs_.trips)) : slots;
+    const bool is_exact = !attrs_.counted && node_.regions.size() == 1 && !attrs_.trips.is_traced();
+    return is_exact ? std::clamp<int64_t>(slots, 1, std::max<int64_t>(1, attrs_.trips.known_or(1)))
+                    : slots;
   }
 
   // Has the loop keep states: more results of it.

@@ -393,7 +393,7 @@ Tensors reverse_loop_gradient(TraceScope* scope, int32_t number, const Tensors& 
   const Node node = scope->trace->graph().nodes[static_cast<size_t>(number)];
   const ReverseAttrs attrs(node);
   if (attrs.linear) return TangentLoop(scope, node, gradients, at).run(wanted);
-  if (attrs.trips == -1)
+  if (attrs.trips.is_any())
     throw UserError(
         "gradient: the gradient of this loop has none itself: its trips have no bound, and its "
         "body has a custom_gradient or a max_pool, whose gradients need not be linear",

@@ -85,7 +85,7 @@ class LoopAlone {
     };
     for (const Value input : node.inputs) read_all(trace.graph().type(input));
     for (const TensorType& type : node.results) read_all(type);
-    read(Dim(LoopAttrs(node).trips));
+    read(LoopAttrs(node).trips);
   }
 
   static Graph graph_of(const Graph& from, Node node) {
@@ -176,7 +176,7 @@ SaveChoice SaveInstead::chosen(Source at, SaveChoice told) {
 
 SaveChoice choose_within(const LoopQuestion& asked, int64_t bytes) {
   const LoopAlone alone(asked);
-  const int64_t trips = alone.attrs().trips;
+  const int64_t trips = alone.attrs().trips.known_or(-1);
   const SaveChoice all{LoopAttrs::Save::all, 0};
   int64_t least = INT64_MAX;
   if (trips != -1) least = alone.peak(all);

@@ -254,7 +254,10 @@ class Index {
   Index() = default;
   template <std::integral I>
   Index(I number) : kind(Kind::number), number(static_cast<int64_t>(number)) {}
-  Index(Dim number) : kind(Kind::number), number(number.word()) {}
+  Index(Dim size)
+      : kind(Kind::number),
+        number(size.is_traced() ? 0 : static_cast<int64_t>(size.word())),
+        size(size) {}
   Index(Slice slice) : kind(Kind::slice), slice(slice) {}
   Index(NewAxis) : kind(Kind::new_axis) {}
   Index(Ellipsis) : kind(Kind::ellipsis) {}
@@ -266,7 +269,8 @@ class Index {
   }
 
   Kind kind = Kind::whole;
-  int64_t number = 0;  // The word of a Dim where it is open.
+  int64_t number = 0;
+  Dim size = 0;  // Where it is open this is the number.
   Slice slice = {};
   const Tensor* tensor = nullptr;
 };

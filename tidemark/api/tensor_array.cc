@@ -11,7 +11,7 @@ namespace {
 
 Dim room_of(const TensorArrayOptions& options, Source at) {
   if (options.size.is_any())
-    throw UserError(cat("TensorArray: a size of ", options.size.word(), " is not possible"), at,
+    throw UserError(cat("TensorArray: a size of ", written(options.size), " is not possible"), at,
                     "give the number of elements, or .max_size and push_back");
   if (!options.max_size) return options.size;
   if (is_less(*options.max_size, options.size))

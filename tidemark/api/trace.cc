@@ -47,7 +47,7 @@ Value Trace::add_parameter(const TensorType& type, uint64_t repeats, Source at) 
   const Value parameter = graph_.add_parameter(Graph::kBody, once, at);
   if (repeats == 0) return parameter;
   return graph_.add(Graph::kBody, def_of(&ops::broadcast_to), {{parameter}},
-                    Attrs().add(words_of(type.shape)), type, at);
+                    Attrs().add(type.shape), type, at);
 }
 
 Tensor Trace::argument(const TensorType& type, bool weak, Source at, uint64_t repeats) {
@@ -102,8 +102,7 @@ Tensor Trace::read_assigned(const VariableState& variable, const Tensor& assigne
       read_back_at_.try_emplace({parameter, value.node, value.result}, read_back_.size());
   if (!fresh) return traced_tensor(read_back_[known->second].value, at);
   const TensorType type = graph_.type(value);
-  const Tensor view =
-      record(def_of(&ops::reshape), {{value}}, Attrs().add(words_of(type.shape)), type, at);
+  const Tensor view = record(def_of(&ops::reshape), {{value}}, Attrs().add(type.shape), type, at);
   read_back_.push_back({parameter, value, value_of(view, at)});
   return view;
 }
@@ -312,8 +311,7 @@ Value record_constant(DType dtype, double real, int64_t whole, Source at) {
 
 Tensor size_number(Dim size, Source at) {
   TIDEMARK_CHECK(tracing(), "an open size became a number outside of a trace");
-  const int64_t words[] = {size.word()};
-  const Attrs attrs = Attrs().add(std::span<const int64_t>(words)).add(DType::i64);
+  const Attrs attrs = Attrs().add(size).add(DType::i64);
   const Source line = at.resolve();
   const Value value = current_scope->trace->graph().add(
       current_scope->region, def_of(&ops::size_value), {}, attrs, {DType::i64, {}}, line);
@@ -327,7 +325,7 @@ std::optional<Dim> open_size_of(const Operand& operand) {
     return {};
   const Node& node = current_scope->trace->graph().node(state->value());
   if (node.op == nullptr || node.op->self != &ops::size_value) return {};
-  return Dim(node.attrs.read().integers()[0]);
+  return node.attrs.read().size();
 }
 
 Value value_as(const Tensor& tensor, DType dtype, Source at) {

@@ -599,9 +599,7 @@ Graph with_sizes_read(Graph graph, const SizeTable& sizes) {
   for (Node& node : graph.nodes) {
     for (const TensorType& type : node.results) closed(type.shape);
     if (node.op == nullptr) continue;
-    node.attrs.change_sizes(node.op->attrs, [](int64_t word) {
-      return Dim(word).is_traced() ? int64_t{Dim(word)} : word;
-    });
+    node.attrs.change_sizes([](Dim size) { return size.is_traced() ? Dim(int64_t{size}) : size; });
   }
   return compile::at_sizes(graph, sizes, sizes.hints());
 }

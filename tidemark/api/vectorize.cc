@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "tidemark/ops/check_node.h"
 #include "tidemark/ops/contract.h"
-#include "tidemark/ops/indexing.h"
 #include "tidemark/ops/program.h"
 #include "tidemark/ops/structure.h"
 
@@ -61,15 +61,22 @@ class Lifting {
     lifted_[static_cast<size_t>(inner.node)] = value;
   }
 
-  Value add(const OpDef& op, std::span<const Value> inputs, const Attrs& attrs,
-            const TensorType& type, Source at) {
-    return graph_.add(into_, op, inputs, attrs, type, at);
+  // Every node is typed by its op: one that does not take what it is given cannot be batched.
+  Value add(const OpDef& op, std::span<const Value> inputs, const Attrs& attrs, Source at) {
+    Node node;
+    node.op = &op;
+    node.inputs = SmallVec<Value, 3>(inputs);
+    node.attrs = attrs;
+    node.source = at;
+    try {
+      node.results = check_node(graph_, node);
+    } catch (const UserError&) {
+      refuse(node);
+    }
+    return {graph_.add_node(into_, std::move(node)), 0};
   }
   Value view(const OpDef& op, Value x, const Shape& shape) {
-    const TensorType type{graph_.type(x).dtype, shape};
-    const AxisList words = words_of(shape);
-    return add(op, {&x, 1}, Attrs().add(std::span<const int64_t>(words)), type,
-               graph_.node(x).source);
+    return add(op, {&x, 1}, Attrs().add(shape), graph_.node(x).source);
   }
   // Whether it is a view that shows one element several times.
   bool repeats(Value x) const {
@@ -103,14 +110,18 @@ class Lifting {
     if (!inner.regions.empty() || inner.op->family == Family::effect || inner.results.size() != 1)
       refuse(inner);
     TensorType type = inner.results[0];
-    std::vector<Value> inputs;
     if (!has_axis) {
+      std::vector<Value> inputs;
       for (const Value input : inner.inputs) inputs.push_back(at(input).value);
-      return set({number, 0}, {add(*inner.op, inputs, inner.attrs, type, inner.source), false});
+      const Value same = graph_.add(into_, *inner.op, inputs, inner.attrs, type, inner.source);
+      return set({number, 0}, {same, false});
     }
+    if (inner.op->batching == Batching::none) refuse(inner);
     type.shape.insert(0, count_);
-    inputs = inputs_of(inner);
-    set({number, 0}, {add(*inner.op, inputs, attrs_of(inner), type, inner.source), true});
+    const Value all = add(*inner.op, inputs_of(inner), attrs_of(inner), inner.source);
+    // Slice by slice it is what it was, whatever the op says.
+    if (graph_.type(all) != type) refuse(inner);
+    set({number, 0}, {all, true});
   }
 
   // A function with a gradient of its own, or one that is run again: its body and its gradient take
@@ -143,19 +154,14 @@ class Lifting {
     return fresh;
   }
 
-  // Operands of one shape each broadcast against the result; of others the axis comes first.
   std::vector<Value> inputs_of(const Node& inner) {
     int64_t rank = 0;
-    const bool broadcasts = inner.op->family == Family::pointwise ||
-                            inner.op->self == &ops::matmul || inner.op->self == &ops::broadcast_to;
     for (const Value input : inner.inputs) rank = std::max(rank, graph_.type(input).shape.rank());
     if (inner.op->self == &ops::broadcast_to) rank = inner.results[0].shape.rank();
-    const bool may_differ = broadcasts || inner.inputs.size() == 1;
     std::vector<Value> inputs;
     for (const Value input : inner.inputs)
-      inputs.push_back(!may_differ  ? stretched(at(input))
-                       : broadcasts ? aligned(at(input), rank)
-                                    : at(input).value);
+      inputs.push_back(inner.op->batching == Batching::broadcasts ? aligned(at(input), rank)
+                                                                  : stretched(at(input)));
     return inputs;
   }
 
@@ -165,28 +171,23 @@ class Lifting {
 
   // By the names of attributes, not of ops: each name means the same everywhere.
   Attrs attrs_of(const Node& inner) const {
-    const Family family = inner.op->family;
-    const bool known = family == Family::pointwise || family == Family::reduce ||
-                       family == Family::row || family == Family::view || family == Family::piece ||
-                       inner.op->self == &ops::cumsum || inner.op->self == &ops::matmul;
-    if (!known) refuse(inner);
     Attrs attrs;
-    Attrs::Reader read = inner.attrs.read();
-    for (const AttrDef& attr : inner.op->attrs) {
-      if (attr.kind != AttrKind::integers) {
-        attrs.add(read.integer() + (attr.name == "axis" ? 1 : 0));
-        continue;
+    inner.attrs.for_each(inner.op->attrs, [&](const AttrDef& attr, auto words) {
+      using Item = std::remove_const_t<typename decltype(words)::element_type>;
+      SmallVec<Item, 6> items(words);
+      if (attr.name == "axes" || attr.name == "order" || attr.name == "axis")
+        for (Item& axis : items) axis = axis + 1;
+      if (!attr.is_list()) {
+        attrs.add(items[0]);
+        return;
       }
-      AxisList list(read.integers());
-      const bool counts_axes = attr.name == "axes" || attr.name == "order";
-      if (counts_axes)
-        for (int64_t& axis : list) ++axis;
-      if (attr.name == "shape" || attr.name == "size")
-        list.insert(0, count_.word());
-      else if (attr.name != "axes")
-        list.insert(0, attr.name == "step" ? 1 : 0);
-      attrs.add(std::span<const int64_t>(list));
-    }
+      if constexpr (std::is_same_v<Item, Dim>) {
+        items.insert(0, attr.name == "shape" || attr.name == "size" ? count_ : Dim(0));
+      } else if (attr.name != "axes") {
+        items.insert(0, attr.name == "step" ? 1 : 0);
+      }
+      attrs.add(std::span<const Item>(items));
+    });
     return attrs;
   }
 

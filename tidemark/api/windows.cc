@@ -75,8 +75,8 @@ Tensor conv2d(const Operand& x, const Operand& w, ConvOptions options, Source at
       const auto axis = static_cast<int64_t>(i);
       const auto [low, high] = same_padding(image.shape()[axis + 1], kernel.shape()[axis],
                                             options.strides[i], options.dilations[i]);
-      spec.pad_low[i] = low.word();
-      spec.pad_high[i] = high.word();
+      spec.pad_low[i] = low;
+      spec.pad_high[i] = high;
     }
   }
   const Tensor operands[] = {image, kernel};
@@ -107,9 +107,9 @@ class Windows {
   // Without what is outside.
   Tensor inside(const Tensor& padded, const Shape& image, Source at) const {
     if (!pads_) return padded;
-    AxisList begin;
-    for (const auto& [low, high] : widths_) begin.push_back(low.word());
-    const Attrs middle = Attrs().add(begin).add(words_of(image)).add(AxisList{1, 1, 1, 1});
+    DimList begin;
+    for (const auto& [low, high] : widths_) begin.push_back(low);
+    const Attrs middle = Attrs().add(begin).add(image).add(AxisList{1, 1, 1, 1});
     return detail::dense(apply_view(def_of(&ops::slice), padded, middle, at), at);
   }
   bool overlap() const { return strides_[0] < size_[0] || strides_[1] < size_[1]; }
@@ -122,7 +122,7 @@ class Windows {
  private:
   Attrs place(int64_t i, int64_t j) const {
     return Attrs()
-        .add(AxisList{0, i, j, 0})
+        .add(DimList{0, i, j, 0})
         .add(taps_)
         .add(AxisList{1, strides_[0], strides_[1], 1});
   }
@@ -130,7 +130,7 @@ class Windows {
   std::array<int64_t, 2> size_, strides_;
   bool pads_;
   Padding2 widths_ = Padding2(4);
-  AxisList taps_;  // The shape of a tap of every window.
+  DimList taps_;  // The shape of a tap of every window.
 };
 
 Windows::Windows(const TensorType& image, const PoolOptions& options, const char* name, Source at)
@@ -155,7 +155,7 @@ Windows::Windows(const TensorType& image, const PoolOptions& options, const char
           "use td::Padding::same, or a smaller window");
     out[i] = (all - size_[i]) / strides_[i] + 1;
   }
-  taps_ = {image.shape[0].word(), out[0].word(), out[1].word(), image.shape[3].word()};
+  taps_ = {image.shape[0], out[0], out[1], image.shape[3]};
 }
 
 // Taps combine in order; nothing larger than the image is held.

@@ -127,7 +127,7 @@ void run_check_numerics(const ArrayRef& x, const Attrs& attrs, Source at) {
 void run_check_index(const ArrayRef& index, const Attrs& attrs, Source at) {
   Attrs::Reader read = attrs.read();
   const std::span<const int64_t> text = read.integers();
-  const int64_t size = read.integer();
+  const int64_t size = read.size();
   const auto refuse = [&](int64_t bad) {
     std::string problem;
     for (const int64_t code : text)

@@ -147,7 +147,7 @@ class NestMaker {
     if (found != ranges_.end()) return {recipe_, found->second};
     const RangeRead& range = s_.ranges[static_cast<size_t>(index)];
     Attrs::Reader attrs = graph_.nodes[static_cast<size_t>(range.node)].attrs.read();
-    attrs.integers();
+    attrs.sizes();
     const DType dtype = attrs.dtype();
     const double start = attrs.number(), step = attrs.number();
     const bool whole = attrs.boolean();

@@ -47,12 +47,12 @@ struct Split {
   }
 };
 
-ArrayRef part_of(const ArrayRef& array, const AxisList& begin, const Shape& shape,
+ArrayRef part_of(const ArrayRef& array, std::span<const Dim> begin, const Shape& shape,
                  const AxisList& step) {
   ArrayRef part = array;
   part.shape = shape;
   for (size_t axis = 0; axis < begin.size(); ++axis) {
-    part.data += begin[axis] * array.strides[axis] * size_of(array.dtype);
+    part.data += int64_t{begin[axis]} * array.strides[axis] * size_of(array.dtype);
     part.strides[axis] *= step[axis];
   }
   return part;
@@ -63,15 +63,17 @@ ArrayRef part_of(const ArrayRef& array, const AxisList& begin, const Shape& shap
 void run_concat(std::span<const ArrayRef> operands, const Attrs& attrs, const ArrayRef& result) {
   const auto axis = static_cast<size_t>(attrs.read().integer());
   const auto rank = static_cast<size_t>(result.rank());
-  AxisList begin(rank), step(rank, 1);
+  DimList begin(rank);
+  const AxisList step(rank, 1);
   for (const ArrayRef& piece : operands) {
     run_copy(piece, part_of(result, begin, piece.shape, step));
-    begin[axis] += piece.shape[static_cast<int64_t>(axis)];
+    begin[axis] = begin[axis] + piece.shape[static_cast<int64_t>(axis)];
   }
 }
 
 // All of an array but a part of it that begins at `low`.
-void fill_around(uint64_t number, const ArrayRef& array, const AxisList& low, const Shape& shape) {
+void fill_around(uint64_t number, const ArrayRef& array, std::span<const Dim> low,
+                 const Shape& shape) {
   ArrayRef rest = array;  // Axes before the one looked at are those of the part.
   for (int64_t axis = 0; axis < array.rank(); ++axis) {
     const auto at = static_cast<size_t>(axis);
@@ -91,8 +93,8 @@ void fill_around(uint64_t number, const ArrayRef& array, const AxisList& low, co
 // In place where the operand is there already.
 void run_pad(const ArrayRef& x, const Attrs& attrs, const ArrayRef& result) {
   Attrs::Reader read = attrs.read();
-  const AxisList low(read.integers());
-  read.integers();
+  const std::span<const Dim> low = read.sizes();
+  read.sizes();
   AxisList step(read.integers());
   for (int64_t& gap : step) ++gap;
   const double value = read.number();
@@ -109,8 +111,8 @@ void run_pad(const ArrayRef& x, const Attrs& attrs, const ArrayRef& result) {
 // In place where the result has the operand's bytes already.
 void run_update(std::span<const ArrayRef> operands, const Attrs& attrs, const ArrayRef& result) {
   Attrs::Reader read = attrs.read();
-  const AxisList begin(read.integers());
-  read.integers();
+  const std::span<const Dim> begin = read.sizes();
+  read.sizes();
   const AxisList step(read.integers());
   if (WorkspacePart::counting() || result.data != operands[0].data) run_copy(operands[0], result);
   run_copy(operands[1], part_of(result, begin, operands[1].shape, step));
@@ -473,7 +475,7 @@ void run_fold(std::span<const ArrayRef> operands, const ArrayRef& result) {
 void run_filled(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
                 const ArrayRef& result) {
   Attrs::Reader read = attrs.read();
-  read.integers();
+  read.sizes();
   read.dtype();
   if (op.self == &ops::arange) {
     const double start = read.number();

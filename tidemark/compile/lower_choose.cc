@@ -19,13 +19,12 @@ namespace {
 // Where an array lies in itself padded; nothing where its elements lie apart there.
 std::optional<ArrayRef> part_of_padded(ArrayRef whole, const TensorType& type, const Node& pad) {
   Attrs::Reader read = pad.attrs.read();
-  const AxisList low(read.integers());
-  read.integers();
+  const DimList low(read.sizes());
+  read.sizes();
   for (const int64_t gap : read.integers())
     if (gap != 0) return {};
   for (size_t axis = 0; axis < low.size(); ++axis) {
-    if (low[axis] < 0) return {};
-    whole.data += low[axis] * whole.strides[axis] * size_of(type.dtype);
+    whole.data += int64_t{low[axis]} * whole.strides[axis] * size_of(type.dtype);
   }
   whole.shape = type.shape;
   return whole;

@@ -24,10 +24,8 @@ std::vector<ArrayRef> parts_along(const ArrayRef& whole, size_t axis,
 }
 
 std::optional<ArrayRef> reshaped(const ArrayRef& array, const Shape& shape) {
-  AxisList sizes;
-  for (const Dim dim : shape) sizes.push_back(dim);
   ArrayRef seen{kNowhere, array.dtype, shape, {}};
-  if (!def_of(&ops::reshape).view(array, Attrs().add(sizes), seen)) return {};
+  if (!def_of(&ops::reshape).view(array, Attrs().add(shape), seen)) return {};
   return seen;
 }
 

@@ -149,7 +149,7 @@ bool Lowerer::emit_mapped_group(Scope& scope, int32_t number) {
   const Node* const group = only_group(graph_, body);
   Attrs::Reader read = node.attrs.read();
   const auto slices = static_cast<size_t>(read.integer());
-  TripAxis axis{.trips = read.integer(), .strides = {}};
+  TripAxis axis{.trips = read.size(), .strides = {}};
   if (group == nullptr || axis.trips == 0) return false;
   std::map<int32_t, int64_t> strides;  // By root.
   for (size_t k = 0; k < body.parameters.size(); ++k) {
@@ -193,8 +193,8 @@ void Lowerer::emit_map(Scope& scope, int32_t number) {
   Attrs::Reader read = node.attrs.read();
   const auto slices = static_cast<size_t>(read.integer());
   run::Map map;
-  map.trips = read.integer();
-  const int64_t alive = read.integer();
+  map.trips = read.size();
+  const int64_t alive = read.size();
   map.alive = alive == 0 ? (map.trips < 2 * num_threads() ? 1 : num_threads())
                          : std::clamp<int64_t>(alive, 1, std::max<int64_t>(1, map.trips));
   const std::span<const int64_t> why = read.integers();

@@ -233,7 +233,7 @@ std::vector<Lowerer::Carried> Lowerer::carries_of_loop(Scope& scope, int32_t num
       if (body.results[carries + e] != body.parameters[1 + k]) continue;
       const int64_t bytes = bytes_of(node.results[k]);
       Memory slot = memory(stacks[e]);
-      slot.address.offset += attrs.reverse ? (attrs.trips - 1) * bytes : 0;
+      slot.address.offset += attrs.reverse ? (int64_t{attrs.trips} - 1) * bytes : 0;
       slot.room = Room::part(bytes);
       slot.writable = false;
       carried[k].stack = static_cast<int32_t>(e);
@@ -250,7 +250,7 @@ void Lowerer::emit_loop(Scope& scope, int32_t number) {
   const auto carries = static_cast<size_t>(attrs.carries);
   const auto slices = static_cast<size_t>(attrs.slices);
   run::Loop loop;
-  loop.trips = attrs.trips;
+  loop.trips = attrs.trips.known_or(-1);
   loop.reverse = attrs.reverse;
   loop.counted = attrs.counted;
   loop.tested = node.regions.size() > 1;
@@ -366,7 +366,7 @@ void Lowerer::emit_loop(Scope& scope, int32_t number) {
 void Lowerer::list_kept(const Node& node) {
   const LoopAttrs attrs(node);
   run::KeptTrips kept{.source = node.source};
-  kept.trips = attrs.trips;
+  kept.trips = attrs.trips.known_or(-1);
   kept.is_exact = !attrs.counted && node.regions.size() == 1;
   if (attrs.kept != 0) {
     kept.slots = slots_of_marks(node.results[static_cast<size_t>(attrs.marks)]);

@@ -69,7 +69,7 @@ class Scalariser {
     const auto carries = static_cast<size_t>(attrs.carries);
     const auto slices = static_cast<size_t>(attrs.slices);
     const auto stacked = static_cast<size_t>(attrs.stacked);
-    trips_ = attrs.counted ? -1 : attrs.trips;
+    trips_ = attrs.counted ? -1 : attrs.trips.known_or(-1);
     const Region& body = region(node_.regions[0]);
     need(body.nodes.size() <= kMostExprs);
     loop_.buffers = static_cast<int32_t>(carries + slices);

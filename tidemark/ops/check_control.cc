@@ -43,7 +43,7 @@ class ControlCheck {
     const size_t carries = count("carries", attrs.carries);
     const size_t slices = count("slices", attrs.slices);
     const size_t stacked = count("stacked", attrs.stacked);
-    const int64_t trips = attrs.trips;
+    const Dim trips = attrs.trips;
     const size_t counted = attrs.first_carry();
     expect_trips(trips);
     check_saving(attrs);
@@ -57,7 +57,8 @@ class ControlCheck {
     Types parameters = {number};
     append(parameters, carried);
     for (size_t i = 0; i < slices; ++i)
-      parameters.push_back(slice_of(inputs_[counted + carries + i], counted == 1 ? -1 : trips));
+      parameters.push_back(
+          slice_of(inputs_[counted + carries + i], counted == 1 ? Dim(open) : trips));
     append(parameters, captures);
     const Types results = region(0, parameters);
     if (results.size() != carries + stacked) {
@@ -169,9 +170,8 @@ class ControlCheck {
   Types map() {
     Attrs::Reader read = node_.attrs.read();
     const size_t slices = count("slices", read.integer());
-    const int64_t trips = read.integer();
-    const int64_t alive = read.integer();
-    if (!Dim(alive).is_traced()) count("alive", alive);
+    const Dim trips = read.size(), alive = read.size();
+    if (alive.is_any()) refuse(cat("alive = ", written(alive), " is no count"), kFromZero);
     expect_trips(trips);
     expect_inputs(slices);
     expect_regions(1, 1);
@@ -207,19 +207,19 @@ class ControlCheck {
     return results;
   }
 
+  static constexpr std::string_view kFromZero = "write a number from 0 up";
   [[noreturn]] void refuse(const std::string& problem, std::string_view remedy) const {
     throw UserError(cat(node_.op->name, ": ", problem), Source::none(), remedy);
   }
 
   size_t count(const char* name, int64_t value) const {
     // Far more than any text holds, so that sums of counts do not overflow.
-    if (value < 0 || value > INT32_MAX)
-      refuse(cat(name, " = ", value, " is no count"), "write a number from 0 up");
+    if (value < 0 || value > INT32_MAX) refuse(cat(name, " = ", value, " is no count"), kFromZero);
     return static_cast<size_t>(value);
   }
-  void expect_trips(int64_t trips) const {
-    if (trips < -1 && !Dim(trips).is_traced())
-      refuse(cat("trips = ", trips, " is no count"), "write -1 where it is not known");
+  void expect_trips(Dim trips) const {
+    if (trips.is_any() && trips != open)
+      refuse(cat("trips = ", written(trips), " is no count"), "write -1 where it is not known");
   }
   void expect_inputs(size_t least) const {
     if (inputs_.size() < least)
@@ -258,21 +258,21 @@ class ControlCheck {
     return types;
   }
 
-  TensorType slice_of(const TensorType& array, int64_t trips) const {
+  TensorType slice_of(const TensorType& array, Dim trips) const {
     TensorType slice = array;
     if (array.shape.rank() == 0 || !fits(array, stacked_as(array, trips)))
-      refuse(cat("cannot walk ", array, " in ", trips, " trips"),
+      refuse(cat("cannot walk ", array, " in ", written(trips), " trips"),
              "each trip takes one slice of the first axis");
     slice.shape.erase(0);
     return slice;
   }
   // The array with its first size replaced, or as it is where the trips are not known.
-  static TensorType stacked_as(const TensorType& array, int64_t trips) {
+  static TensorType stacked_as(const TensorType& array, Dim trips) {
     TensorType same = array;
-    if (trips != -1) same.shape.set(0, trips);
+    if (!trips.is_any()) same.shape.set(0, trips);
     return same;
   }
-  static TensorType stack_of(TensorType element, int64_t trips) {
+  static TensorType stack_of(TensorType element, Dim trips) {
     element.shape.insert(0, trips);
     return element;
   }

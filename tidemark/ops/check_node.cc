@@ -37,6 +37,12 @@ class AttributeCheck {
         case AttrKind::text:
           check_list(attr.name, read.integers());
           break;
+        case AttrKind::sizes:
+          check_size_list(attr.name, read.sizes());
+          break;
+        case AttrKind::size:
+          read.size();
+          break;
         default:
           read.integer();
       }
@@ -64,20 +70,22 @@ class AttributeCheck {
   void check_list(std::string_view name, std::span<const int64_t> list) {
     if (name == "axes") check_axes(list);
     if (name == "order") check_order(list);
+    if (name == "step") check_slice(check_length(name, list, rank()));
+    if (name == "inside") check_extents(name, check_length(name, list, rank()));
+    if (name == "stride" || name == "dilation") check_extents(name, check_length(name, list, 2));
+  }
+
+  void check_size_list(std::string_view name, std::span<const Dim> list) {
     if (name == "shape") check_sizes(list);
     if (name == "begin") begin_ = check_length(name, list, rank());
     if (name == "size") size_ = check_length(name, list, rank());
-    if (name == "step") check_slice(check_length(name, list, rank()));
-    if (name == "low" || name == "high" || name == "inside")
-      check_extents(name, check_length(name, list, rank()));
-    if (name == "stride" || name == "dilation") check_extents(name, check_length(name, list, 2));
-    // Padding below 0 takes elements away.
-    if (name == "pad_low" || name == "pad_high")
-      check_extents(name, check_length(name, list, 2), -1);
+    if (name == "low" || name == "high") check_extents(name, check_length(name, list, rank()));
+    if (name == "pad_low" || name == "pad_high") check_extents(name, check_length(name, list, 2));
   }
 
-  std::span<const int64_t> check_length(std::string_view name, std::span<const int64_t> list,
-                                        int64_t wanted) const {
+  template <class Item>
+  std::span<const Item> check_length(std::string_view name, std::span<const Item> list,
+                                     int64_t wanted) const {
     if (std::ssize(list) == wanted) return list;
     refuse(cat(op(), ": ", name, " has ", list.size(), " items for ", operand()),
            cat("write ", wanted, " of them"));
@@ -101,9 +109,10 @@ class AttributeCheck {
   }
 
   // -1 is a size that is open or to be found.
-  void check_sizes(std::span<const int64_t> sizes) const {
-    for (const int64_t size : sizes)
-      if (size < -1) refuse(cat(op(), ": there is no size ", size), "sizes go from 0 up");
+  void check_sizes(std::span<const Dim> sizes) const {
+    for (const Dim size : sizes)
+      if (size.is_any() && size != open)
+        refuse(cat(op(), ": there is no size ", written(size)), "sizes go from 0 up");
     check_type({DType::u8, Shape(sizes)});
   }
 
@@ -111,17 +120,18 @@ class AttributeCheck {
     check_sizes(size_);
     for (size_t i = 0; i < step.size(); ++i) {
       const Dim whole = operand().shape[static_cast<int64_t>(i)];
-      if (whole.is_open() || size_[i] == 0) continue;
-      const int64_t trips = size_[i] - 1;
+      if (whole.is_open() || size_[i].is_traced() || begin_[i].is_traced() || size_[i] == 0)
+        continue;
+      const int64_t trips = size_[i].known_or(0) - 1;
       // The last element is within the axis; written as quotients, since products may overflow.
-      const bool starts = size_[i] > 0 && begin_[i] >= 0 && begin_[i] < whole;
-      const int64_t first = starts ? begin_[i] : 0;
+      const bool starts = !size_[i].is_open() && !begin_[i].is_open() && begin_[i] < whole;
+      const int64_t first = starts ? int64_t{begin_[i]} : 0;
       const int64_t room = step[i] < 0 ? first : int64_t{whole} - 1 - first;
       const bool ends = trips == 0 || (step[i] != 0 && step[i] > -kMostBytes &&
                                        step[i] < kMostBytes && trips <= room / std::abs(step[i]));
       if (starts && ends) continue;
-      refuse(cat(op(), ": ", size_[i], " elements from ", begin_[i], " by steps of ", step[i],
-                 " leave axis ", i, " of ", operand()),
+      refuse(cat(op(), ": ", written(size_[i]), " elements from ", written(begin_[i]),
+                 " by steps of ", step[i], " leave axis ", i, " of ", operand()),
              cat("its elements go from 0 to ", whole - 1));
     }
     // What goes in place of a slice has its shape.
@@ -132,12 +142,12 @@ class AttributeCheck {
   }
 
   // How far elements are moved apart: not so far that sizes overflow.
-  void check_extents(std::string_view name, std::span<const int64_t> list,
-                     int64_t least = 0) const {
-    const int64_t most = kMostBytes / largest_size();
-    for (const int64_t item : list) {
-      if (item >= least * most && item <= most) continue;
-      refuse(cat(op(), ": ", name, " has ", item, " for ", operand()),
+  template <class Item>
+  void check_extents(std::string_view name, std::span<const Item> list) const {
+    const Dim most = kMostBytes / largest_size();
+    for (const Dim item : list) {
+      if (item.is_traced() || (item >= 0 && item <= most)) continue;
+      refuse(cat(op(), ": ", name, " has ", written(item), " for ", operand()),
              "it counts elements, and the result must fit in memory");
     }
   }
@@ -153,7 +163,7 @@ class AttributeCheck {
 
   const Node& node_;
   std::span<const TensorType> operands_;
-  std::span<const int64_t> begin_, size_;
+  std::span<const Dim> begin_, size_;
 };
 
 void check_arity(const Node& node) {

@@ -13,39 +13,29 @@ namespace tidemark::ops {
 ConvSpec ConvSpec::from(const Attrs& attrs) {
   ConvSpec spec;
   Attrs::Reader read = attrs.read();
-  for (int64_t* list : {spec.stride, spec.pad_low, spec.pad_high, spec.dilation}) {
-    const std::span<const int64_t> pair = read.integers();
-    list[0] = pair[0];
-    list[1] = pair[1];
-  }
+  std::ranges::copy(read.integers().first(2), spec.stride);
+  std::ranges::copy(read.sizes().first(2), spec.pad_low);
+  std::ranges::copy(read.sizes().first(2), spec.pad_high);
+  std::ranges::copy(read.integers().first(2), spec.dilation);
   spec.groups = read.integer();
   return spec;
 }
 
 Attrs ConvSpec::attrs() const {
-  Attrs attrs;
-  for (const int64_t* list : {stride, pad_low, pad_high, dilation}) {
-    attrs.add(std::span<const int64_t>(list, 2));
-  }
-  return attrs.add(groups);
+  using Numbers = std::span<const int64_t>;
+  using Sizes = std::span<const Dim>;
+  return Attrs()
+      .add(Numbers(stride))
+      .add(Sizes(pad_low))
+      .add(Sizes(pad_high))
+      .add(Numbers(dilation))
+      .add(groups);
 }
 
 Dim ConvSpec::out_size(int axis, Dim in, int64_t kernel) const {
   const int64_t reach = dilation[axis] * (kernel - 1) + 1;
-  // Where the image's size is known the widths are too, and may be negative, as sizes may not.
-  const Dim room = in.is_traced() ? in + Dim(pad_low[axis]) + Dim(pad_high[axis]) - reach
-                                  : Dim(in.word() + pad_low[axis] + pad_high[axis] - reach);
-  return is_less(room, 0) ? Dim(0) : room / stride[axis] + 1;
-}
-
-ConvSpec ConvSpec::closed() const {
-  const auto read = [](int64_t word) { return Dim(word).is_traced() ? int64_t{Dim(word)} : word; };
-  ConvSpec known = *this;
-  for (int axis = 0; axis < 2; ++axis) {
-    known.pad_low[axis] = read(pad_low[axis]);
-    known.pad_high[axis] = read(pad_high[axis]);
-  }
-  return known;
+  const Dim padded = in + pad_low[axis] + pad_high[axis];
+  return is_less(padded, reach) ? Dim(0) : (padded - reach) / stride[axis] + 1;
 }
 
 namespace rule {
@@ -197,29 +187,25 @@ TensorType infer_conv2d(const InferContext& context) {
 
 namespace {
 
-// An image with the attributes of the convolution to be made of it.
+// An image, and how far windows reach beyond it.
 struct Padded {
   Term image;
   ConvSpec spec;
 };
 
-// Padding that is negative takes elements away: they are sliced off, and the rest is padded by 0.
-Padded without_negative_padding(Term image, ConvSpec spec) {
-  AxisList begin(4), end, step(4, 1);
-  // Only height and width are computed with: the others may be open.
-  for (int64_t axis = 0; axis < 4; ++axis) {
-    const Dim size = image.shape()[axis];
-    end.push_back(axis == 1 || axis == 2 ? int64_t{size} : size.word());
-  }
+// Widths below 0 take elements away: those are sliced off, and the rest is padded by 0.
+Padded padded_by(Term image, ConvSpec spec, const int64_t (&low)[2], const int64_t (&high)[2]) {
+  DimList begin(4), end;
+  for (const Dim size : image.shape()) end.push_back(size);
   bool cut = false;
   for (size_t i = 0; i < 2; ++i) {
-    begin[i + 1] = std::max<int64_t>(0, -spec.pad_low[i]);
-    end[i + 1] = std::max(begin[i + 1], end[i + 1] - std::max<int64_t>(0, -spec.pad_high[i]));
-    cut = cut || spec.pad_low[i] < 0 || spec.pad_high[i] < 0;
-    spec.pad_low[i] = std::max<int64_t>(0, spec.pad_low[i]);
-    spec.pad_high[i] = std::max<int64_t>(0, spec.pad_high[i]);
+    begin[i + 1] = std::max<int64_t>(0, -low[i]);
+    if (high[i] < 0) end[i + 1] = larger(begin[i + 1], end[i + 1] - -high[i]);
+    cut = cut || low[i] < 0 || high[i] < 0;
+    spec.pad_low[i] = std::max<int64_t>(0, low[i]);
+    spec.pad_high[i] = std::max<int64_t>(0, high[i]);
   }
-  return {cut ? term::slice(image, begin, end, step) : image, spec};
+  return {cut ? term::slice(image, begin, end, AxisList(4, 1)) : image, spec};
 }
 
 // [..., groups * each] with the parts of the last axis that belong to one group moved to axis
@@ -245,24 +231,27 @@ Term grad_conv2d_image(const GradContext& context, const ConvSpec& spec) {
   const AxisList inside{0, spec.stride[0] - 1, spec.stride[1] - 1, 0};
   const bool apart = inside[1] > 0 || inside[2] > 0;
   const Term g =
-      apart ? pad.apply({context.g}, Attrs().add(AxisList(4)).add(AxisList(4)).add(inside).add(0.0))
-            : context.g;
+      apart
+          ? pad.apply({context.g},
+                      Attrs().add(DimList(4)).add(DimList(4)).add(inside).add(0.0).add(int64_t{0}))
+          : context.g;
   ConvSpec back;
   back.groups = spec.groups;
-  AxisList begin(4), size, step(4, 1);
-  for (int64_t axis = 0; axis < 4; ++axis) size.push_back(w.shape()[axis]);
+  DimList begin(4);
+  AxisList step(4, 1);
+  int64_t low[2], high[2];
   for (size_t i = 0; i < 2; ++i) {
     const auto axis = static_cast<int64_t>(i);
     const int64_t in = x.shape()[axis + 1], out = g.shape()[axis + 1], taps = w.shape()[axis];
     const int64_t reach = spec.dilation[i] * (taps - 1);
     back.dilation[i] = spec.dilation[i];
-    back.pad_low[i] = reach - spec.pad_low[i];
-    back.pad_high[i] = in + reach - back.pad_low[i] - out;
+    low[i] = reach - int64_t{spec.pad_low[i]};
+    high[i] = in + reach - low[i] - out;
     begin[i] = taps - 1;
     step[i] = -1;
   }
-  const Term turned = slice.apply({w}, Attrs().add(begin).add(size).add(step));
-  const Padded from = without_negative_padding(g, back);
+  const Term turned = slice.apply({w}, Attrs().add(begin).add(w.shape()).add(step));
+  const Padded from = padded_by(g, back, low, high);
   return conv2d.apply({from.image, swap_within_groups(turned, 2, spec.groups)}, from.spec.attrs());
 }
 
@@ -278,7 +267,7 @@ Term grad_conv2d_kernel(const GradContext& context, const ConvSpec& spec) {
   // Places that the strides never reach would be taps beyond the last.
   const Shape& shape = w.shape();
   const Term cut =
-      term::slice(taps, AxisList(4), {shape[2], shape[0], shape[1], shape[3]}, AxisList(4, 1));
+      term::slice(taps, DimList(4), {shape[2], shape[0], shape[1], shape[3]}, AxisList(4, 1));
   return term::transpose(cut, {1, 2, 0, 3});
 }
 
@@ -287,8 +276,8 @@ Term grad_conv2d_kernel(const GradContext& context, const ConvSpec& spec) {
 Term grad_conv2d(const GradContext& context, int index) {
   const Term operand = context.operands[static_cast<size_t>(index)];
   // Where nothing comes out nothing goes back.
-  if (context.result.shape().size() == 0) return operand.like(0);
-  const ConvSpec spec = ConvSpec::from(context.attrs).closed();
+  if (context.result.shape().open_size() == 0) return operand.like(0);
+  const ConvSpec spec = ConvSpec::from(context.attrs);
   return index == 0 ? grad_conv2d_image(context, spec) : grad_conv2d_kernel(context, spec);
 }
 
@@ -304,8 +293,10 @@ void reference_conv2d(const ReferenceContext& context) {
     long double total = 0;
     for (int64_t kh = 0; kh < w.shape[0]; ++kh) {
       for (int64_t kw = 0; kw < w.shape[1]; ++kw) {
-        const int64_t row = index[1] * spec.stride[0] + kh * spec.dilation[0] - spec.pad_low[0];
-        const int64_t column = index[2] * spec.stride[1] + kw * spec.dilation[1] - spec.pad_low[1];
+        const int64_t row =
+            index[1] * spec.stride[0] + kh * spec.dilation[0] - int64_t{spec.pad_low[0]};
+        const int64_t column =
+            index[2] * spec.stride[1] + kw * spec.dilation[1] - int64_t{spec.pad_low[1]};
         if (row < 0 || row >= x.shape[1] || column < 0 || column >= x.shape[2]) continue;
         const int64_t pixel = ((index[0] * x.shape[1] + row) * x.shape[2] + column) * x.shape[3];
         const int64_t tap = (kh * w.shape[1] + kw) * channels;

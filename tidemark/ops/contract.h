@@ -9,9 +9,9 @@ namespace tidemark::ops {
 // The attributes of conv2d by name. Sizes are (height, width).
 struct ConvSpec {
   int64_t stride[2] = {1, 1};
-  // Words of sizes: open where the image is and they depend on it. Negative ones take away.
-  int64_t pad_low[2] = {0, 0};
-  int64_t pad_high[2] = {0, 0};
+  // Open where the image is and they depend on it.
+  Dim pad_low[2] = {0, 0};
+  Dim pad_high[2] = {0, 0};
   int64_t dilation[2] = {1, 1};
   int64_t groups = 1;
 
@@ -19,8 +19,6 @@ struct ConvSpec {
   Attrs attrs() const;
   // The output's size along axis 0 (height) or 1 (width).
   Dim out_size(int axis, Dim in, int64_t kernel) const;
-  // With sizes that are open read as numbers.
-  ConvSpec closed() const;
 };
 
 namespace rule {
@@ -35,8 +33,8 @@ void reference_conv2d(const ReferenceContext& context);
 }  // namespace rule
 
 inline constexpr AttrDef kConvAttrs[] = {{"stride", AttrKind::integers},
-                                         {"pad_low", AttrKind::integers},
-                                         {"pad_high", AttrKind::integers},
+                                         {"pad_low", AttrKind::sizes},
+                                         {"pad_high", AttrKind::sizes},
                                          {"dilation", AttrKind::integers},
                                          {"groups", AttrKind::integer}};
 
@@ -46,6 +44,7 @@ inline constexpr NamedOp matmul = {
     .family = Family::contract,
     .arity = 2,
     .accepts = TypeSet::numbers,
+    .batching = Batching::broadcasts,
     .infer = rule::infer_matmul,
     .grad = rule::grad_matmul,
     .reference = rule::reference_matmul,

@@ -102,9 +102,8 @@ namespace {
 
 // 0, 1, ... along one axis, of size 1 along the others.
 Term numbers_along(Builder* builder, int64_t axis, const Shape& shape, DType dtype) {
-  const int64_t size[] = {shape[axis].word()};
   const Attrs attrs = Attrs()
-                          .add(std::span<const int64_t>(size))
+                          .add(DimList{shape[axis]})
                           .add(dtype)
                           .add(0.0)
                           .add(1.0)

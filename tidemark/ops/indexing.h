@@ -80,6 +80,7 @@ inline constexpr NamedOp cumsum = {
     .name = "cumsum",
     .brief = "Running sums along an axis, in order.",
     .family = Family::scan,
+    .batching = Batching::leading,
     .attrs = kCumsumAttrs,
     .infer = rule::infer_cumsum,
     .grad = rule::grad_cumsum,

@@ -7,7 +7,7 @@ LoopAttrs::LoopAttrs(const Node& node) {
   carries = read.integer();
   slices = read.integer();
   stacked = read.integer();
-  trips = read.integer();
+  trips = read.size();
   reverse = read.boolean();
   counted = read.boolean();
   save = static_cast<Save>(read.integer());
@@ -19,10 +19,10 @@ LoopAttrs::LoopAttrs(const Node& node) {
 
 Attrs LoopAttrs::attrs() const {
   Attrs attrs;
-  for (const int64_t word : {carries, slices, stacked, trips, int64_t{reverse}, int64_t{counted},
+  for (const int64_t word : {carries, slices, stacked, int64_t{reverse}, int64_t{counted},
                              static_cast<int64_t>(save), amount, saved, marks, kept})
     attrs.add(word);
-  return attrs;
+  return attrs.add(trips);
 }
 
 std::vector<size_t> LoopAttrs::kept_carries() const {
@@ -46,7 +46,7 @@ ReverseAttrs::ReverseAttrs(const Node& node) {
   backs = read.integer();
   slices = read.integer();
   stacked = read.integer();
-  trips = read.integer();
+  trips = read.size();
   reverse = read.boolean();
   counted = read.boolean();
   linear = read.boolean();
@@ -57,11 +57,10 @@ ReverseAttrs::ReverseAttrs(const Node& node) {
 
 Attrs ReverseAttrs::attrs() const {
   Attrs attrs;
-  for (const int64_t word :
-       {carries, backs, slices, stacked, trips, int64_t{reverse}, int64_t{counted}, int64_t{linear},
-        seeds, static_cast<int64_t>(save), amount})
+  for (const int64_t word : {carries, backs, slices, stacked, int64_t{reverse}, int64_t{counted},
+                             int64_t{linear}, seeds, static_cast<int64_t>(save), amount})
     attrs.add(word);
-  return attrs;
+  return attrs.add(trips);
 }
 
 }  // namespace tidemark

@@ -12,7 +12,8 @@ struct LoopAttrs {
   // differentiated, what was chosen.
   enum class Save : int64_t { automatic, all, every, slots, bytes };
 
-  int64_t carries = 0, slices = 0, stacked = 0, trips = 0;
+  int64_t carries = 0, slices = 0, stacked = 0;
+  Dim trips = 0;  // td::open: no bound is known.
   bool reverse = false, counted = false;
   Save save = Save::automatic;
   int64_t amount = 0;  // Trips, slots or bytes.
@@ -37,7 +38,8 @@ struct LoopAttrs {
 int64_t slots_of_marks(const TensorType& marks);
 
 struct ReverseAttrs {
-  int64_t carries = 0, backs = 0, slices = 0, stacked = 0, trips = 0;
+  int64_t carries = 0, backs = 0, slices = 0, stacked = 0;
+  Dim trips = 0;
   bool reverse = false, counted = false;
   // For its own gradient: whether what goes back is linear in the backs and in the last `seeds` of
   // the slices, and what the loop was to keep.

@@ -36,6 +36,15 @@ enum class Family : uint8_t {
   effect,   // Prints and checks: never dropped, in program order.
 };
 
+// How an op takes operands that have one more axis in front, a batch, so that each slice gives what
+// it gives by itself (vectorized_map). Attributes follow by their names: those that count axes move
+// by one, those with an item for each axis get one that leaves the batch alone.
+enum class Batching : uint8_t {
+  none,        // It does not.
+  leading,     // Every operand has the axis; those that lack it are repeated along it.
+  broadcasts,  // Operands broadcast: the axis is put in front of as many as the result has.
+};
+
 // Which dtypes an op takes. Operands of other dtypes are promoted to the set's first resort, or
 // refused.
 enum class TypeSet : uint8_t {
@@ -84,6 +93,7 @@ struct OpDef {
   Family family = Family::pointwise;
   int arity = 1;  // -1: a list.
   TypeSet accepts = TypeSet::any;
+  Batching batching = Batching::none;
   std::span<const AttrDef> attrs = {};
   TensorType (*infer)(const InferContext& context) = nullptr;
   // The gradient by operand `index`; null where there is none, and then `no_gradient` says why.
@@ -189,6 +199,7 @@ struct NamedOp {
   Family family = Family::view;
   int arity = 1;
   TypeSet accepts = TypeSet::any;
+  Batching batching = Batching::none;
   std::span<const AttrDef> attrs = {};
   TensorType (*infer)(const InferContext& context) = nullptr;
   Term (*grad)(const GradContext& context, int index) = nullptr;

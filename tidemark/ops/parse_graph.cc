@@ -272,8 +272,10 @@ class Parser {
         fail(op, cat(op.text, " needs the attribute '", def.attrs[i].name, "'"),
              "only what is 0, false or [] may be left out");
       }
-      const Attrs value = given[i].value_or(Attrs().add(int64_t{0}));
-      for (const int64_t word : value.words()) attrs.add(word);
+      const bool is_size = def.attrs[i].kind == AttrKind::size;
+      const Attrs value =
+          given[i].value_or(is_size ? Attrs().add(Dim(0)) : Attrs().add(int64_t{0}));
+      attrs.append(value);
     }
     return attrs;
   }
@@ -296,13 +298,20 @@ class Parser {
   Attrs read_attribute_value(AttrKind kind) {
     switch (kind) {
       case AttrKind::integer:
-      case AttrKind::size:
         return Attrs().add(read_integer());
+      case AttrKind::size:
+        return Attrs().add(Dim(read_integer()));
       case AttrKind::integers: {
         std::vector<int64_t> list;
         expect("[", "before a list");
         read_list("]", "after an item", [&] { list.push_back(read_integer()); });
         return Attrs().add(std::span<const int64_t>(list));
+      }
+      case AttrKind::sizes: {
+        DimList list;
+        expect("[", "before a list");
+        read_list("]", "after an item", [&] { list.push_back(read_integer()); });
+        return Attrs().add(list);
       }
       case AttrKind::boolean:
         return Attrs().add(read_boolean());

@@ -81,14 +81,26 @@ class Printer {
     if (before[0] == ',') out_ += '}';
   }
 
+  static std::string printed(Dim size) { return size.is_traced() ? "?" : written(size); }
+
   // False where the value is the one that a left-out attribute has.
   static bool print_attribute(AttrKind kind, Attrs::Reader& read, std::string& to) {
     switch (kind) {
-      case AttrKind::integer:
-      case AttrKind::size: {
+      case AttrKind::integer: {
         const int64_t value = read.integer();
-        to = Dim(value).is_traced() ? "?" : std::to_string(value);
+        to = std::to_string(value);
         return value != 0;
+      }
+      case AttrKind::size: {
+        const Dim size = read.size();
+        to = printed(size);
+        return size != 0;
+      }
+      case AttrKind::sizes: {
+        to = "[";
+        for (const Dim size : read.sizes()) (to += to.size() > 1 ? ", " : "") += printed(size);
+        to += ']';
+        return true;
       }
       case AttrKind::integers: {
         to = "[";

@@ -109,9 +109,8 @@ inline constexpr NamedOp call = {.name = "call",
                                  .attrs = kCallAttrs,
                                  .no_gradient = kProgramOnly};
 
-inline constexpr AttrDef kSizeAttrs[] = {{"size", AttrKind::integers}, {"dtype", AttrKind::dtype}};
-// An open size as a number, rank 0. A list of one, since sizes stand in lists. It becomes a
-// constant when the sizes are known.
+inline constexpr AttrDef kSizeAttrs[] = {{"size", AttrKind::size}, {"dtype", AttrKind::dtype}};
+// An open size as a number, rank 0. It becomes a constant when the sizes are known.
 inline constexpr NamedOp size_value = {.name = "size_value",
                                        .brief = "An open size.",
                                        .family = Family::source,

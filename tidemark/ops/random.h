@@ -13,7 +13,7 @@ TensorType infer_fold(const InferContext& context);
 void reference_arange(const ReferenceContext& context);
 }  // namespace rule
 
-inline constexpr AttrDef kArangeAttrs[] = {{"shape", AttrKind::integers},
+inline constexpr AttrDef kArangeAttrs[] = {{"shape", AttrKind::sizes},
                                            {"dtype", AttrKind::dtype},
                                            {"start", AttrKind::number},
                                            {"step", AttrKind::number},
@@ -22,12 +22,12 @@ inline constexpr AttrDef kArangeAttrs[] = {{"shape", AttrKind::integers},
                                            {"whole", AttrKind::boolean},
                                            {"whole_start", AttrKind::integer},
                                            {"whole_step", AttrKind::integer}};
-inline constexpr AttrDef kDrawAttrs[] = {{"shape", AttrKind::integers},
+inline constexpr AttrDef kDrawAttrs[] = {{"shape", AttrKind::sizes},
                                          {"dtype", AttrKind::dtype},
                                          {"a", AttrKind::number},
                                          {"b", AttrKind::number}};
 
-inline constexpr AttrDef kIntegersAttrs[] = {{"shape", AttrKind::integers},
+inline constexpr AttrDef kIntegersAttrs[] = {{"shape", AttrKind::sizes},
                                              {"dtype", AttrKind::dtype},
                                              {"low", AttrKind::integer},
                                              {"high", AttrKind::integer}};

@@ -59,29 +59,34 @@ struct MergedLast {
 // Along the last axis, part `i` of two halves, or both of them swapped.
 Term half_of(Term halves, int64_t i) {
   const auto axis = static_cast<size_t>(halves.shape().rank() - 2);
-  AxisList begin(axis + 2), size = words_of(halves.shape()), step(axis + 2, 1);
+  DimList begin(axis + 2), size(std::span<const Dim>{halves.shape()});
+  const AxisList step(axis + 2, 1);
   begin[axis] = i;
   size[axis] = 1;
   return ops::slice.apply({halves}, Attrs().add(begin).add(size).add(step));
 }
 Term swapped(Term halves) {
   const auto axis = static_cast<size_t>(halves.shape().rank() - 2);
-  AxisList begin(axis + 2), size = words_of(halves.shape()), step(axis + 2, 1);
+  DimList begin(axis + 2);
+  AxisList step(axis + 2, 1);
   begin[axis] = 1;
   step[axis] = -1;
-  return ops::slice.apply({halves}, Attrs().add(begin).add(size).add(step));
+  return ops::slice.apply({halves}, Attrs().add(begin).add(halves.shape()).add(step));
 }
 
 Term with_one_behind(Term x) {
-  AxisList none(static_cast<size_t>(x.shape().rank())), behind = none;
+  const DimList none(static_cast<size_t>(x.shape().rank()));
+  const AxisList inside(none.size());
+  DimList behind = none;
   behind.back() = 1;
-  return ops::pad.apply({x}, Attrs().add(none).add(behind).add(none).add(1.0).add(int64_t{1}));
+  return ops::pad.apply({x}, Attrs().add(none).add(behind).add(inside).add(1.0).add(int64_t{1}));
 }
 Term without_last(Term x, int64_t count) {
-  AxisList begin(static_cast<size_t>(x.shape().rank())), step(begin.size(), 1);
+  const DimList begin(static_cast<size_t>(x.shape().rank()));
+  const AxisList step(begin.size(), 1);
   Shape size = x.shape();
   size.set(size.rank() - 1, count);
-  return ops::slice.apply({x}, Attrs().add(begin).add(words_of(size)).add(step));
+  return ops::slice.apply({x}, Attrs().add(begin).add(size).add(step));
 }
 
 // For each element of the last axis g times the product of all others, by a tree of halves: the

@@ -499,7 +499,7 @@ namespace tidemark::ops::rule {
 
 TensorType infer_filled(const InferContext& context) {
   Attrs::Reader read = context.attrs.read();
-  const Shape shape(read.integers());
+  const Shape shape(read.sizes());
   return {read.dtype(), shape};
 }
 
@@ -523,7 +523,7 @@ TensorType infer_fold(const InferContext& context) {
 
 void reference_arange(const ReferenceContext& context) {
   Attrs::Reader read = context.attrs.read();
-  read.integers();
+  read.sizes();
   read.dtype();
   const double start = read.number();
   const double step = read.number();

@@ -10,13 +10,6 @@
 #include "tidemark/types/size.h"
 
 namespace tidemark::ops::rule {
-namespace {
-
-Shape shape_of(std::span<const int64_t> sizes) { return Shape(sizes); }
-
-AxisList list_of(std::span<const int64_t> items) { return AxisList(items); }
-
-}  // namespace
 
 // ---- cast ---------------------------------------------------------------------------------------
 
@@ -43,7 +36,7 @@ void reference_cast(const ReferenceContext& context) {
 
 TensorType infer_reshape(const InferContext& context) {
   const TensorType& x = context.operands[0];
-  Shape shape = shape_of(context.attrs.read().integers());
+  Shape shape = Shape(context.attrs.read().sizes());
   Dim known = 1;
   int64_t free = -1;
   for (int64_t axis = 0; axis < shape.rank(); ++axis) {
@@ -158,19 +151,19 @@ Term grad_transpose(const GradContext& context, int) {
 
 TensorType infer_slice(const InferContext& context) {
   Attrs::Reader read = context.attrs.read();
-  read.integers();
-  return {context.operands[0].dtype, shape_of(read.integers())};
+  read.sizes();
+  return {context.operands[0].dtype, Shape(read.sizes())};
 }
 
 bool view_slice(const ArrayRef& operand, const Attrs& attrs, ArrayRef& result) {
   Attrs::Reader read = attrs.read();
-  const std::span<const int64_t> begin = read.integers();
-  read.integers();
+  const std::span<const Dim> begin = read.sizes();
+  read.sizes();
   const std::span<const int64_t> step = read.integers();
   int64_t offset = 0;
   result.strides.resize(begin.size());
   for (size_t axis = 0; axis < begin.size(); ++axis) {
-    offset += begin[axis] * operand.strides[axis];
+    offset += int64_t{begin[axis]} * operand.strides[axis];
     result.strides[axis] = operand.strides[axis] * step[axis];
   }
   result.data = result.size() == 0 ? operand.data : operand.data + offset * size_of(operand.dtype);
@@ -180,28 +173,27 @@ bool view_slice(const ArrayRef& operand, const Attrs& attrs, ArrayRef& result) {
 // Zeros put back where the slice left elements out.
 Term grad_slice(const GradContext& context, int) {
   Attrs::Reader read = context.attrs.read();
-  const AxisList begin = list_of(read.integers());
-  const AxisList size = list_of(read.integers());
-  const AxisList step = list_of(read.integers());
+  const DimList begin(read.sizes()), size(read.sizes());
+  const AxisList step(read.integers());
   const Shape& whole = context.operands[0].shape();
   const size_t rank = begin.size();
-  AxisList low(rank), high(rank), inside(rank), first(rank), flip(rank, 1);
+  DimList low(rank), high(rank), first(rank);
+  AxisList inside(rank), flip(rank, 1);
   bool backwards = false;
   for (size_t i = 0; i < rank; ++i) {
     const Dim count = size[i], all = whole[static_cast<int64_t>(i)];
     if (!is_less(0, count)) {
-      high[i] = all.word();
+      high[i] = all;
       continue;
     }
     const Dim reach = (count - 1) * std::abs(step[i]);
-    const Dim least = step[i] > 0 ? Dim(begin[i]) : Dim(begin[i]) - reach;
-    low[i] = least.word();
+    low[i] = step[i] > 0 ? begin[i] : begin[i] - reach;
     inside[i] = std::abs(step[i]) - 1;
-    high[i] = (all - least - reach - 1).word();
+    high[i] = all - low[i] - reach - 1;
     if (step[i] < 0) {
       backwards = true;
       flip[i] = -1;
-      first[i] = (count - 1).word();
+      first[i] = count - 1;
     }
   }
   Term g = context.g;
@@ -211,12 +203,12 @@ Term grad_slice(const GradContext& context, int) {
 
 TensorType infer_broadcast(const InferContext& context) {
   const TensorType& x = context.operands[0];
-  const Shape shape = shape_of(context.attrs.read().integers());
+  const Shape shape = Shape(context.attrs.read().sizes());
   const int64_t shift = shape.rank() - x.shape.rank();
   bool fits = shift >= 0;
   for (int64_t axis = 0; fits && axis < x.shape.rank(); ++axis) {
     const Dim mine = x.shape[axis], wanted = shape[axis + shift];
-    fits = mine.word() == 1 || mine == wanted || mine == 1;
+    fits = mine.known_or(0) == 1 || mine == wanted || mine == 1;
   }
   if (!fits) {
     throw UserError(cat("broadcast_to: ", x, " does not broadcast to ", shape), context.at,
@@ -281,13 +273,13 @@ TensorType infer_concat(const InferContext& context) {
 Term grad_concat(const GradContext& context, int index) {
   const int64_t axis = context.attrs.read().integer();
   const Shape& mine = context.operands[static_cast<size_t>(index)].shape();
-  AxisList begin(static_cast<size_t>(mine.rank())), end, step(static_cast<size_t>(mine.rank()), 1);
+  DimList begin(static_cast<size_t>(mine.rank())), end;
+  const AxisList step(static_cast<size_t>(mine.rank()), 1);
   Dim before = 0;
   for (int i = 0; i < index; ++i)
     before = before + context.operands[static_cast<size_t>(i)].shape()[axis];
-  begin[static_cast<size_t>(axis)] = before.word();
-  for (int64_t i = 0; i < mine.rank(); ++i)
-    end.push_back((i == axis ? before + mine[i] : mine[i]).word());
+  begin[static_cast<size_t>(axis)] = before;
+  for (int64_t i = 0; i < mine.rank(); ++i) end.push_back(i == axis ? before + mine[i] : mine[i]);
   return term::slice(context.g, begin, end, step);
 }
 
@@ -310,13 +302,12 @@ void reference_concat(const ReferenceContext& context) {
 TensorType infer_pad(const InferContext& context) {
   TensorType type = context.operands[0];
   Attrs::Reader read = context.attrs.read();
-  const std::span<const int64_t> low = read.integers();
-  const std::span<const int64_t> high = read.integers();
+  const std::span<const Dim> low = read.sizes(), high = read.sizes();
   const std::span<const int64_t> inside = read.integers();
   for (int64_t axis = 0; axis < type.shape.rank(); ++axis) {
     const auto i = static_cast<size_t>(axis);
     const Dim size = type.shape[axis];
-    const Dim padded = Dim(low[i]) + Dim(high[i]) + size;
+    const Dim padded = low[i] + high[i] + size;
     type.shape.set(axis, inside[i] == 0 ? padded : padded + larger(0, size - 1) * inside[i]);
   }
   return type;
@@ -324,24 +315,25 @@ TensorType infer_pad(const InferContext& context) {
 
 Term grad_pad(const GradContext& context, int) {
   Attrs::Reader read = context.attrs.read();
-  const AxisList low = list_of(read.integers());
-  read.integers();
-  const AxisList inside = list_of(read.integers());
+  const DimList low(read.sizes());
+  read.sizes();
+  const AxisList inside(read.integers());
   const Shape& shape = context.operands[0].shape();
-  AxisList end, step;
+  DimList end;
+  AxisList step;
   for (int64_t axis = 0; axis < shape.rank(); ++axis) {
     const auto i = static_cast<size_t>(axis);
     step.push_back(inside[i] + 1);
     const Dim size = shape[axis], first = low[i];
-    end.push_back((is_less(0, size) ? first + (size - 1) * step[i] + 1 : first).word());
+    end.push_back(is_less(0, size) ? first + (size - 1) * step[i] + 1 : first);
   }
   return term::slice(context.g, low, end, step);
 }
 
 void reference_pad(const ReferenceContext& context) {
   Attrs::Reader read = context.attrs.read();
-  const std::span<const int64_t> low = read.integers();
-  read.integers();
+  const std::span<const Dim> low = read.sizes();
+  read.sizes();
   const std::span<const int64_t> inside = read.integers();
   const double value = read.number();
   const int64_t whole = read.integer();
@@ -357,7 +349,7 @@ void reference_pad(const ReferenceContext& context) {
   reference::for_each_index(x.shape, [&](std::span<const int64_t> index, int64_t i) {
     int64_t to = 0;
     for (size_t a = 0; a < index.size(); ++a)
-      to += (low[a] + index[a] * (inside[a] + 1)) * strides[a];
+      to += (int64_t{low[a]} + index[a] * (inside[a] + 1)) * strides[a];
     std::memcpy(context.result.data + to * bytes, x.data + i * bytes, static_cast<size_t>(bytes));
   });
 }
@@ -380,14 +372,15 @@ void reference_update(const ReferenceContext& context) {
   std::memcpy(context.result.data, context.operands[0].data,
               static_cast<size_t>(context.result.size() * bytes));
   Attrs::Reader read = context.attrs.read();
-  const std::span<const int64_t> begin = read.integers();
-  read.integers();
+  const std::span<const Dim> begin = read.sizes();
+  read.sizes();
   const std::span<const int64_t> step = read.integers();
   const ArrayRef& part = context.operands[1];
   const Strides strides = contiguous_strides(context.result.shape);
   reference::for_each_index(part.shape, [&](std::span<const int64_t> index, int64_t i) {
     int64_t to = 0;
-    for (size_t a = 0; a < index.size(); ++a) to += (begin[a] + index[a] * step[a]) * strides[a];
+    for (size_t a = 0; a < index.size(); ++a)
+      to += (int64_t{begin[a]} + index[a] * step[a]) * strides[a];
     std::memcpy(context.result.data + to * bytes, part.data + i * bytes,
                 static_cast<size_t>(bytes));
   });

@@ -38,13 +38,13 @@ void reference_update(const ReferenceContext& context);
 }  // namespace rule
 
 inline constexpr AttrDef kDTypeAttr[] = {{"dtype", AttrKind::dtype}};
-inline constexpr AttrDef kShapeAttr[] = {{"shape", AttrKind::integers}};
+inline constexpr AttrDef kShapeAttr[] = {{"shape", AttrKind::sizes}};
 inline constexpr AttrDef kOrderAttr[] = {{"order", AttrKind::integers}};
 inline constexpr AttrDef kAxisAttr[] = {{"axis", AttrKind::integer}};
 inline constexpr AttrDef kSliceAttrs[] = {
-    {"begin", AttrKind::integers}, {"size", AttrKind::integers}, {"step", AttrKind::integers}};
-inline constexpr AttrDef kPadAttrs[] = {{"low", AttrKind::integers},
-                                        {"high", AttrKind::integers},
+    {"begin", AttrKind::sizes}, {"size", AttrKind::sizes}, {"step", AttrKind::integers}};
+inline constexpr AttrDef kPadAttrs[] = {{"low", AttrKind::sizes},
+                                        {"high", AttrKind::sizes},
                                         {"inside", AttrKind::integers},
                                         {"value", AttrKind::number},
                                         // The value of integers and bools.
@@ -55,6 +55,7 @@ inline constexpr NamedOp cast = {
     .brief =
         "Each element in another dtype; floats truncate and saturate into integers, NaN gives 0.",
     .family = Family::pointwise,
+    .batching = Batching::leading,
     .attrs = kDTypeAttr,
     .infer = rule::infer_cast,
     .grad = rule::grad_cast,
@@ -64,6 +65,7 @@ inline constexpr NamedOp reshape = {
     .name = "reshape",
     .brief =
         "The same elements in row-major order under another shape; a view where strides allow.",
+    .batching = Batching::leading,
     .attrs = kShapeAttr,
     .infer = rule::infer_reshape,
     .grad = rule::grad_reshape,
@@ -73,6 +75,7 @@ inline constexpr NamedOp reshape = {
 inline constexpr NamedOp stop_gradient = {
     .name = "stop_gradient",
     .brief = "The operand as it is, taken for a constant by gradients.",
+    .batching = Batching::leading,
     .infer = rule::infer_stop_gradient,
     .grad = rule::grad_stop_gradient,
     .reference = rule::reference_view,
@@ -81,6 +84,7 @@ inline constexpr NamedOp stop_gradient = {
 inline constexpr NamedOp transpose = {
     .name = "transpose",
     .brief = "The axes in another order.",
+    .batching = Batching::leading,
     .attrs = kOrderAttr,
     .infer = rule::infer_transpose,
     .grad = rule::grad_transpose,
@@ -90,6 +94,7 @@ inline constexpr NamedOp transpose = {
 inline constexpr NamedOp slice = {
     .name = "slice",
     .brief = "Every step-th element of a range of each axis; negative steps walk backwards.",
+    .batching = Batching::leading,
     .attrs = kSliceAttrs,
     .infer = rule::infer_slice,
     .grad = rule::grad_slice,
@@ -99,6 +104,7 @@ inline constexpr NamedOp slice = {
 inline constexpr NamedOp broadcast_to = {
     .name = "broadcast_to",
     .brief = "Axes of size 1, and new axes in front, repeated to a shape.",
+    .batching = Batching::broadcasts,
     .attrs = kShapeAttr,
     .infer = rule::infer_broadcast,
     .grad = rule::grad_broadcast,
@@ -110,6 +116,7 @@ inline constexpr NamedOp concat = {
     .brief = "Tensors one after another along an axis.",
     .family = Family::piece,
     .arity = -1,
+    .batching = Batching::leading,
     .attrs = kAxisAttr,
     .infer = rule::infer_concat,
     .grad = rule::grad_concat,
@@ -119,6 +126,7 @@ inline constexpr NamedOp pad = {
     .name = "pad",
     .brief = "A value put before, after and between the elements of each axis.",
     .family = Family::piece,
+    .batching = Batching::leading,
     .attrs = kPadAttrs,
     .infer = rule::infer_pad,
     .grad = rule::grad_pad,
@@ -130,6 +138,7 @@ inline constexpr NamedOp update = {
     .brief = "The first operand, with the second in place of a slice of it.",
     .family = Family::piece,
     .arity = 2,
+    .batching = Batching::leading,
     .attrs = kSliceAttrs,
     .infer = rule::infer_update,
     .grad = rule::grad_update,

@@ -60,7 +60,7 @@ Term prod(Term x, const AxisList& axes, bool keep) {
 }
 Term reshape(Term x, const Shape& shape) {
   if (x.shape() == shape) return x;
-  return ops::reshape.apply({x}, Attrs().add(words_of(shape)));
+  return ops::reshape.apply({x}, Attrs().add(shape));
 }
 Term transpose(Term x, const AxisList& order) {
   if (std::is_sorted(order.begin(), order.end())) return x;
@@ -68,15 +68,15 @@ Term transpose(Term x, const AxisList& order) {
 }
 Term broadcast_to(Term x, const Shape& shape) {
   if (x.shape() == shape) return x;
-  return ops::broadcast_to.apply({x}, Attrs().add(words_of(shape)));
+  return ops::broadcast_to.apply({x}, Attrs().add(shape));
 }
 
-Term slice(Term x, const AxisList& begins, const AxisList& ends, const AxisList& steps) {
-  AxisList sizes;
+Term slice(Term x, const DimList& begins, const DimList& ends, const AxisList& steps) {
+  DimList sizes;
   for (size_t i = 0; i < begins.size(); ++i) {
     const Dim begin = begins[i], end = ends[i];
     const Dim reach = is_less(begin, end) ? end - begin : Dim(0);
-    sizes.push_back((steps[i] == 1 ? reach : (reach + steps[i] - 1) / steps[i]).word());
+    sizes.push_back(steps[i] == 1 ? reach : (reach + steps[i] - 1) / steps[i]);
   }
   return ops::slice.apply({x}, Attrs().add(begins).add(sizes).add(steps));
 }

@@ -41,7 +41,7 @@ Term prod(Term x, const AxisList& axes, bool keep);
 Term reshape(Term x, const Shape& shape);
 Term transpose(Term x, const AxisList& order);
 Term broadcast_to(Term x, const Shape& shape);
-Term slice(Term x, const AxisList& begins, const AxisList& ends, const AxisList& steps);
+Term slice(Term x, const DimList& begins, const DimList& ends, const AxisList& steps);
 // The gradient of an operand that was broadcast: summed over the axes that repeat it.
 Term sum_to(Term g, const Shape& shape);
 

@@ -84,8 +84,8 @@ void broadcast_into(Shape& result, const Shape& operand, std::string_view op, So
     const Dim mine = result[axis + shift];
     const Dim theirs = operand[axis];
     // A plain 1 first: it needs nothing of the other, which may be open.
-    if (theirs.word() == 1) continue;
-    if (mine.word() == 1) {
+    if (theirs.known_or(0) == 1) continue;
+    if (mine.known_or(0) == 1) {
       result.set(axis + shift, theirs);
       continue;
     }

@@ -23,7 +23,7 @@ bool is(const Node& node, const void* op) { return node.op != nullptr && node.op
 // Two of the same fail both or not at all.
 struct Looked {
   Value index;
-  int64_t size;  // Of the axis it points into: the word of a Dim, so that no size is asked for.
+  Dim size;  // Of the axis it points into.
   // Negative indices are out of range too: that others did not fail does not tell.
   bool is_strict = false;
 };
@@ -47,9 +47,9 @@ Looked looked_at(const Graph& graph, const Node& node) {
   if (is(node, &ops::check_index)) {
     Attrs::Reader read = node.attrs.read();
     read.integers();
-    return {node.inputs[0], read.integer()};
+    return {node.inputs[0], read.size()};
   }
-  return {node.inputs[1], graph.type(node.inputs[0]).shape[axis_of(node)].word(), is_strict(node)};
+  return {node.inputs[1], graph.type(node.inputs[0]).shape[axis_of(node)], is_strict(node)};
 }
 
 // ---- which integers a value can hold ------------------------------------------------------------
@@ -130,9 +130,10 @@ class Spans {
 };
 
 bool is_in_range(const Graph& graph, const Looked& looked) {
-  if (Dim(looked.size).is_open()) return false;
+  if (looked.size.is_open()) return false;
+  const int64_t size = looked.size;
   const Span span = Spans(graph).of(looked.index);
-  return span.least >= (looked.is_strict ? 0 : -looked.size) && span.most < looked.size;
+  return span.least >= (looked.is_strict ? 0 : -size) && span.most < size;
 }
 
 // ---- checks ahead -------------------------------------------------------------------------------
@@ -170,7 +171,7 @@ Node check_of(const Graph& graph, const Node& node) {
   Node check;
   check.op = &def_of(&ops::check_index);
   check.inputs = {node.inputs[1]};
-  check.attrs = Attrs().add(std::span<const int64_t>(text)).add(type.shape[axis].word());
+  check.attrs = Attrs().add(std::span<const int64_t>(text)).add(type.shape[axis]);
   check.source = node.source;
   return check;
 }
@@ -178,14 +179,14 @@ Node check_of(const Graph& graph, const Node& node) {
 }  // namespace
 
 std::vector<int32_t> looked_before(const Graph& graph, const Region& region) {
-  using Key = std::tuple<int32_t, int16_t, int64_t>;
+  using Key = std::tuple<int32_t, int16_t, SizeWord>;  // So that no size is asked for.
   std::map<Key, int32_t> first, first_strict;
   std::vector<int32_t> before(region.nodes.size(), -1);
   for (size_t i = 0; i < region.nodes.size(); ++i) {
     const Node& node = graph.nodes[static_cast<size_t>(region.nodes[i])];
     if (!looks(node)) continue;
     const Looked looked = looked_at(graph, node);
-    const Key key{looked.index.node, looked.index.result, looked.size};
+    const Key key{looked.index.node, looked.index.result, looked.size.word()};
     const auto self = static_cast<int32_t>(i);
     const int32_t any = first.try_emplace(key, self).first->second;
     const int32_t strict =

@@ -20,6 +20,7 @@ uint64_t hash(const Node& node) {
     hash ^= hash >> 32;
   };
   for (const int64_t word : node.attrs.words()) mix(word);
+  for (const Dim size : node.attrs.sizes()) mix(static_cast<int64_t>(size.word()));
   for (const Value input : node.inputs) mix(input.node * int64_t{65536} + input.result);
   return hash;
 }

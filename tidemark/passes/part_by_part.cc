@@ -35,10 +35,11 @@ class Writer {
     TensorType type = graph_.type(x);
     const auto rank = static_cast<size_t>(type.shape.rank()), at = static_cast<size_t>(axis);
     type.shape.set(axis, size);
-    AxisList begins(rank), steps(rank, 1);
+    DimList begins(rank);
+    AxisList steps(rank, 1);
     begins[at] = begin;
     steps[at] = step;
-    const Attrs attrs = Attrs().add(begins).add(words_of(type.shape)).add(steps);
+    const Attrs attrs = Attrs().add(begins).add(type.shape).add(steps);
     return graph_.add(region_, def_of(&ops::slice), {&x, 1}, attrs, type, at_);
   }
   // With an axis moved to another place.
@@ -65,7 +66,7 @@ class Writer {
 
  private:
   Value view(const NamedOp& op, Value x, const Shape& shape) {
-    return graph_.add(region_, def_of(&op), {&x, 1}, Attrs().add(words_of(shape)),
+    return graph_.add(region_, def_of(&op), {&x, 1}, Attrs().add(shape),
                       {graph_.type(x).dtype, shape}, at_);
   }
 
@@ -368,8 +369,8 @@ class PartByPart {
       attrs.trips = parts_.count();
       control.attrs = attrs.attrs();
     } else {
-      const int64_t for_each_thread = 0;
-      control.attrs = Attrs().add(slices).add(parts_.count()).add(for_each_thread).add(AxisList());
+      const Dim trips = parts_.count(), for_each_thread = 0;
+      control.attrs = Attrs().add(slices).add(trips).add(for_each_thread).add(AxisList());
     }
     if (!facts_.is_forward[static_cast<size_t>(cut_.table())])
       control.gradient_of = node(cut_.table()).gradient_of;

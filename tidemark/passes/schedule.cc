@@ -25,12 +25,6 @@ ArrayRef dense(const TensorType& type) {
   return {kSomewhere, type.dtype, type.shape, contiguous_strides(type.shape)};
 }
 
-AxisList sizes_of(const Shape& shape) {
-  AxisList sizes;
-  for (const Dim dim : shape) sizes.push_back(dim);
-  return sizes;
-}
-
 Shape without_ones(const Shape& shape) {
   Shape kept;
   for (const Dim dim : shape) {
@@ -193,10 +187,10 @@ class Maker {
     return static_cast<int32_t>(s_.views.size()) - 1;
   }
   int32_t reshape_step(const Shape& shape, int32_t next) {
-    return add_step(def_of(&ops::reshape), Attrs().add(sizes_of(shape)), shape, next);
+    return add_step(def_of(&ops::reshape), Attrs().add(shape), shape, next);
   }
   int32_t broadcast_step(const Shape& shape, int32_t next) {
-    return add_step(def_of(&ops::broadcast_to), Attrs().add(sizes_of(shape)), shape, next);
+    return add_step(def_of(&ops::broadcast_to), Attrs().add(shape), shape, next);
   }
   // From the natural order of axes to the domain's.
   int32_t domain_step() {
@@ -313,11 +307,10 @@ class Maker {
           path = reshape_step(n.results[0].shape, path);
         }
         if (!folding.repeated.empty()) {
-          const AxisList zeros(static_cast<size_t>(shape.rank()), 0);
+          const DimList zeros(static_cast<size_t>(shape.rank()), 0);
           const AxisList ones(static_cast<size_t>(shape.rank()), 1);
-          path = add_step(def_of(&ops::slice),
-                          Attrs().add(zeros).add(sizes_of(folding.read)).add(ones), folding.read,
-                          path);
+          path = add_step(def_of(&ops::slice), Attrs().add(zeros).add(folding.read).add(ones),
+                          folding.read, path);
         }
       } else if (shape != n.results[0].shape) {
         path = broadcast_step(n.results[0].shape, path);

@@ -82,12 +82,15 @@ class Simplifier {
 
   static bool compose_slice(Node& node, const Node& inner) {
     Attrs::Reader outer = node.attrs.read(), base = inner.attrs.read();
-    AxisList begin(outer.integers()), size(outer.integers()), step(outer.integers());
-    const AxisList base_begin(base.integers()), base_size(base.integers());
+    DimList begin(outer.sizes());
+    const DimList size(outer.sizes());
+    AxisList step(outer.integers());
+    const DimList base_begin(base.sizes());
+    base.sizes();
     const AxisList base_step(base.integers());
     for (size_t i = 0; i < begin.size(); ++i) {
       // It does not matter where nothing begins, nor how far one element steps.
-      begin[i] = size[i] == 0 ? 0 : base_begin[i] + begin[i] * base_step[i];
+      begin[i] = size[i] == 0 ? 0 : int64_t{base_begin[i]} + int64_t{begin[i]} * base_step[i];
       step[i] = size[i] <= 1 ? 1 : step[i] * base_step[i];
     }
     node.attrs = Attrs().add(begin).add(size).add(step);
@@ -132,7 +135,8 @@ class Simplifier {
   // A slice of the operand's own sizes is all of it, unless it walks backwards.
   static bool keeps_steps(const Node& node) {
     Attrs::Reader read = node.attrs.read();
-    const AxisList begin(read.integers()), size(read.integers()), step(read.integers());
+    const std::span<const Dim> begin = read.sizes(), size = read.sizes();
+    const std::span<const int64_t> step = read.integers();
     for (size_t i = 0; i < step.size(); ++i)
       if (size[i] > 0 && (begin[i] != 0 || (size[i] > 1 && step[i] != 1))) return false;
     return true;

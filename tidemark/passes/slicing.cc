@@ -45,31 +45,17 @@ Axis reshaped_axis(const Shape& from, const Shape& to, int64_t axis, int64_t uni
   return {};
 }
 
-// Each attribute with its words: of a list its items. The last ones may be missing.
-template <class F>
-void for_each_attr(const Node& node, F visit) {
-  std::span<const int64_t> words = node.attrs.words();
-  for (const AttrDef& attr : node.op->attrs) {
-    if (words.empty()) return;
-    const bool is_list = attr.kind == AttrKind::integers || attr.kind == AttrKind::text;
-    const size_t count = is_list ? static_cast<size_t>(words[0]) : 1;
-    if (is_list) words = words.subspan(1);
-    visit(attr, words.first(count));
-    words = words.subspan(count);
-  }
-}
-
 // By the names of attributes, not of ops: each name means the same everywhere. What is cut must be
 // taken as it is along the axes. A row op folds behind them, so that its order stays.
 bool leaves_alone(const Node& node, int64_t begin, int64_t end) {
   bool alone = true;
-  for_each_attr(node, [&](const AttrDef& attr, std::span<const int64_t> words) {
+  node.attrs.for_each(node.op->attrs, [&](const AttrDef& attr, auto items) {
     if (attr.name == "axis")
-      alone &= words[0] >= end || (words[0] < begin && node.op->family != Family::row);
+      alone &= items[0] >= end || (items[0] < begin && node.op->family != Family::row);
     const bool is_offset =
         attr.name == "begin" || attr.name == "low" || attr.name == "high" || attr.name == "inside";
     for (auto at = static_cast<size_t>(begin); at < static_cast<size_t>(end); ++at)
-      alone &= (!is_offset || words[at] == 0) && (attr.name != "step" || words[at] == 1);
+      alone &= (!is_offset || items[at] == 0) && (attr.name != "step" || items[at] == 1);
   });
   return alone;
 }
@@ -268,24 +254,26 @@ Attrs attrs_of_part(const Graph& graph, const Node& node, const Slicing& slicing
   const auto moved = [&](int64_t axis) {
     return own == Slicing::kWhole || axis <= own ? axis : std::max(own, axis - more);
   };
+  const bool cuts_result = slicing.result != Slicing::kWhole;
+  const auto at = static_cast<size_t>(slicing.result);
+  const int64_t spans =
+      cuts_result ? span_of(node.results[0].shape, slicing.result, units) : int64_t{1};
   Attrs attrs;
-  for_each_attr(node, [&](const AttrDef& attr, std::span<const int64_t> words) {
-    AxisList items(words);
-    const bool is_list = attr.kind == AttrKind::integers || attr.kind == AttrKind::text;
+  node.attrs.for_each(node.op->attrs, [&](const AttrDef& attr, auto words) {
+    using Item = std::remove_const_t<typename decltype(words)::element_type>;
+    SmallVec<Item, 6> items(words);
     if (attr.name == "axes" || attr.name == "order" || attr.name == "axis")
-      for (int64_t& axis : items) axis = moved(axis);
+      for (Item& axis : items) axis = moved(axis);
     if (attr.name == "axes") {
       while (!items.empty() && std::adjacent_find(items.begin(), items.end()) != items.end())
         items.erase(
             static_cast<size_t>(std::adjacent_find(items.begin(), items.end()) - items.begin()));
-    } else if (is_list && slicing.result != Slicing::kWhole) {
-      const auto at = static_cast<size_t>(slicing.result);
-      const int64_t spans = span_of(node.results[0].shape, slicing.result, units);
+    } else if (attr.is_list() && cuts_result) {
       for (int64_t i = 1; i < spans; ++i) items.erase(at + 1);
       if (attr.name == "shape" || attr.name == "size") items[at] = size;
     }
-    if (is_list)
-      attrs.add(std::span<const int64_t>(items));
+    if (attr.is_list())
+      attrs.add(std::span<const Item>(items));
     else
       attrs.add(items[0]);
   });

@@ -146,16 +146,6 @@ class Trimmer {
     }
   }
 
-  static size_t word(const Node& node, size_t i) {
-    return static_cast<size_t>(node.attrs.words()[i]);
-  }
-  static void set_word(Node& node, size_t i, size_t value) {
-    Attrs changed;
-    for (size_t w = 0; w < node.attrs.words().size(); ++w)
-      changed.add(w == i ? static_cast<int64_t>(value) : node.attrs.words()[w]);
-    node.attrs = changed;
-  }
-
   // Checkpoints that nobody reads go; while somebody does, the loop stays as it is.
   void trim_checkpoints(int32_t number, const Flags& read) {
     LoopAttrs attrs(node(number));
@@ -172,8 +162,9 @@ class Trimmer {
 
   void trim_loop(int32_t number, const Flags& read) {
     if (LoopAttrs(node(number)).marks != 0) return trim_checkpoints(number, read);
-    const size_t carries = word(node(number), 0);
-    const bool counted = word(node(number), 5) != 0;
+    LoopAttrs attrs(node(number));
+    const auto carries = static_cast<size_t>(attrs.carries);
+    const bool counted = attrs.counted;
     const RegionId body = node(number).regions[0];
     Flags kept = read;
     if (node(number).regions.size() == 2) {
@@ -192,13 +183,23 @@ class Trimmer {
     front.resize(node(number).inputs.size() - (counted ? 1 : 0), true);
     keep_only(node(number).inputs, front, counted ? 1 : 0);
     keep_only(region(body).results, kept);
-    LoopAttrs attrs(node(number));
     attrs.saved = std::count(kept.end() - attrs.saved, kept.end(), true);
-    node(number).attrs = attrs.attrs();
     keep_results(number, kept);
-    const auto left = static_cast<size_t>(std::count(of_carries.begin(), of_carries.end(), true));
-    set_word(node(number), 0, left);
-    set_word(node(number), 2, node(number).results.size() - left);
+    attrs.carries = std::count(of_carries.begin(), of_carries.end(), true);
+    attrs.stacked = std::ssize(node(number).results) - attrs.carries;
+    node(number).attrs = attrs.attrs();
+  }
+
+  static void set_slices(Node& control, int64_t slices) {
+    if (is(control, ops::loop)) {
+      LoopAttrs attrs(control);
+      attrs.slices = slices;
+      control.attrs = attrs.attrs();
+    } else if (is(control, ops::map)) {
+      Attrs::Reader read = control.attrs.read();
+      read.integer();
+      control.attrs = Attrs().add(slices).add(read.size()).add(read.size()).add(read.integers());
+    }
   }
 
   // Parameters from `first` on that no region reads, with the inputs from `input` on.
@@ -208,12 +209,13 @@ class Trimmer {
     if (is(control, ops::cond)) {
       input = 1;
     } else if (is(control, ops::map)) {
-      slices = word(control, 0);
+      slices = static_cast<size_t>(control.attrs.read().integer());
     } else if (is(control, ops::loop)) {
-      const size_t carries = word(control, 0);
+      const LoopAttrs attrs(control);
+      const auto carries = static_cast<size_t>(attrs.carries);
       parameter = 1 + carries;
-      input = carries + (word(control, 5) != 0 ? 1 : 0);
-      slices = word(control, 1);
+      input = attrs.first_carry() + carries;
+      slices = static_cast<size_t>(attrs.slices);
     } else {
       return false;
     }
@@ -233,10 +235,8 @@ class Trimmer {
       keep_only(region(control.regions[which]).parameters, mine, parameter);
     }
     keep_only(control.inputs, kept, input);
-    const auto left = static_cast<size_t>(
-        std::count(kept.begin(), kept.begin() + static_cast<int64_t>(slices), true));
-    if (is(control, ops::map)) set_word(control, 0, left);
-    if (is(control, ops::loop)) set_word(control, 1, left);
+    set_slices(control,
+               std::count(kept.begin(), kept.begin() + static_cast<int64_t>(slices), true));
     return true;
   }
 

@@ -7,10 +7,6 @@
 
 namespace tidemark {
 
-Shape::Shape(std::span<const int64_t> words) {
-  for (const int64_t word : words) dims_.push_back(word);
-}
-
 Dim Shape::from_end(int64_t axis) const {
   const int64_t counted = axis < 0 ? axis + rank() : axis;
   if (counted < 0 || counted >= rank()) {
@@ -38,6 +34,11 @@ std::ostream& operator<<(std::ostream& out, const Shape& shape) {
   return out << ']';
 }
 
+void check_is_given(const Shape& shape) {
+  for (const Dim dim : shape)
+    if (dim.is_any()) detail::read_size(dim);
+}
+
 Shape closed(const Shape& shape) {
   Shape known = shape;
   for (int64_t axis = 0; axis < shape.rank(); ++axis)
@@ -45,10 +46,8 @@ Shape closed(const Shape& shape) {
   return known;
 }
 
-AxisList words_of(const Shape& shape) {
-  AxisList words;
-  for (const Dim dim : shape) words.push_back(dim.word());
-  return words;
+std::string written(Dim dim) {
+  return dim.is_any() ? std::to_string(static_cast<int64_t>(dim.word())) : cat(dim);
 }
 
 Strides contiguous_strides(const Shape& shape) {

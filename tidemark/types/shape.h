@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <initializer_list>
 #include <iosfwd>
+#include <ranges>
+#include <string>
 #include <vector>
 
 #include "tidemark/base/source.h"
@@ -17,13 +19,17 @@ namespace tidemark {
 inline constexpr int open = -1;
 
 class Dim;
+// What identifies a Dim, open or not, where sizes are compared, hashed or ordered without asking
+// what they are in a call. It is no number: nothing can be added to it, and no number becomes one.
+enum class SizeWord : int64_t {};
 namespace detail {
 enum class SizeOp : uint8_t { add, subtract, multiply, divide, minimum, maximum };
 // What a size does that is traced: see size.h.
-int64_t read_size(int64_t word);
-bool equal_sizes(int64_t a, int64_t b);
+int64_t read_size(Dim size);
+bool equal_sizes(Dim a, Dim b);
 Dim combine_sizes(SizeOp op, Dim a, Dim b);
-void note_size_line(int64_t word, Source at);
+void note_size_line(Dim size, Source at);
+[[noreturn]] void not_a_size(int64_t number);
 }  // namespace detail
 
 // A size: known, or open until the call. In a signature `td::open` is any size, and reading it as a
@@ -34,7 +40,11 @@ class Dim {
  public:
   constexpr Dim() = default;
   template <std::integral I>
-  constexpr Dim(I n) : n_(static_cast<int64_t>(n)) {}
+  constexpr Dim(I n) : n_(static_cast<int64_t>(n)) {
+    if (is_traced()) [[unlikely]]
+      detail::not_a_size(n_);
+  }
+  explicit constexpr Dim(SizeWord word) : n_(static_cast<int64_t>(word)) {}
 
   constexpr bool is_open() const { return n_ < 0; }
   constexpr bool is_traced() const { return n_ <= kTraced; }
@@ -42,18 +52,20 @@ class Dim {
   constexpr bool is_any() const { return is_open() && !is_traced(); }
   constexpr operator int64_t() const {
     if (is_open()) [[unlikely]]
-      return detail::read_size(n_);
+      return detail::read_size(*this);
     return n_;
   }
-  // For lists of plain integers, as attributes are: Dim(word) is the size again, open or not.
-  constexpr int64_t word() const { return n_; }
+  // The number of a size that is known, else `other`.
+  constexpr int64_t known_or(int64_t other) const { return is_open() ? other : n_; }
+  // Dim(word) is the size again.
+  constexpr SizeWord word() const { return SizeWord{n_}; }
 
   // Comparisons of its own: without them `a == b` is ambiguous between int64_t's and the
   // elementwise one. That of traced sizes is decided by the call that is traced; others, for which
   // it would come out otherwise, trace again.
   friend constexpr bool operator==(Dim a, Dim b) {
     if (a.n_ == b.n_) return true;
-    return (a.is_traced() || b.is_traced()) && detail::equal_sizes(a.n_, b.n_);
+    return (a.is_traced() || b.is_traced()) && detail::equal_sizes(a, b);
   }
   friend constexpr std::strong_ordering operator<=>(Dim a, Dim b) {
     if (a.is_traced() || b.is_traced()) [[unlikely]]
@@ -107,12 +119,13 @@ struct AxisAt {
   Source at;
 };
 
+using DimList = SmallVec<Dim, 6>;
+
 class Shape {
  public:
   Shape() = default;
   Shape(std::initializer_list<Dim> dims) : dims_(dims) {}
-  explicit Shape(const std::vector<Dim>& dims) : dims_(std::span<const Dim>(dims)) {}
-  explicit Shape(std::span<const int64_t> words);  // Of Dims.
+  explicit Shape(std::span<const Dim> dims) : dims_(dims) {}
 
   int64_t rank() const { return static_cast<int64_t>(dims_.size()); }
   // Negative axes count from the end; out of range is a UserError.
@@ -120,7 +133,7 @@ class Shape {
     const Dim dim = place.axis >= 0 && place.axis < rank() ? dims_[static_cast<size_t>(place.axis)]
                                                            : from_end(place.axis);
     if (dim.is_traced()) [[unlikely]]
-      detail::note_size_line(dim.word(), place.at);
+      detail::note_size_line(dim, place.at);
     return dim;
   }
   // The number of elements; as a size it stays open where one of these is.
@@ -147,19 +160,26 @@ class Shape {
 
  private:
   Dim from_end(int64_t axis) const;
-  SmallVec<Dim, 6> dims_;
+  DimList dims_;
 };
 
 // "[2, 3]"; an open size prints "?", and in a trace "5?" where it is 5 in the call that is traced.
 std::ostream& operator<<(std::ostream& out, Dim dim);
 std::ostream& operator<<(std::ostream& out, const Shape& shape);
 
+// A number below 0 with its sign, for messages about it: as a size it would print "?".
+std::string written(Dim dim);
+
+// A UserError where a size is td::open: something is to be made of this shape.
+void check_is_given(const Shape& shape);
 // With every traced size read as a number.
 Shape closed(const Shape& shape);
-// As attributes hold sizes.
-AxisList words_of(const Shape& shape);
 
 // Row-major strides, counted in elements.
 Strides contiguous_strides(const Shape& shape);
 
 }  // namespace tidemark
+
+// As a range a Shape has its sizes; size() counts elements.
+template <>
+inline constexpr bool std::ranges::disable_sized_range<tidemark::Shape> = true;

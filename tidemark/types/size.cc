@@ -21,12 +21,15 @@ constinit thread_local SizeTable* current_sizes = nullptr;
 
 // The user's line that last took a traced size out of a shape.
 struct NotedLine {
-  int64_t word = 0;
+  SizeWord word = {};
   Source at = Source::none();
 };
 constinit thread_local NotedLine noted;
 
-bool is_traced(int64_t word) { return Dim(word).is_traced(); }
+int64_t packed(Dim size) { return kFirstWord - static_cast<int64_t>(size.word()); }
+
+// Of a size that is not traced. Bounds and distances come as sizes too, and may be below 0.
+int64_t number_of(Dim size) { return static_cast<int64_t>(size.word()); }
 
 // Sizes are far from overflow where memory is taken: there it is refused by name.
 int64_t computed(SizeOp op, int64_t a, int64_t b) {
@@ -67,8 +70,8 @@ SizeTable::SizeTable() : serial_(next_serial.fetch_add(1, std::memory_order_rela
 // ---- expressions --------------------------------------------------------------------------------
 
 bool SizeTable::has(Dim size) const {
-  const int64_t packed = kFirstWord - size.word();
-  return packed / kNumbers == serial_ && packed % kNumbers < static_cast<int64_t>(exprs_.size());
+  return packed(size) / kNumbers == serial_ &&
+         packed(size) % kNumbers < static_cast<int64_t>(exprs_.size());
 }
 
 size_t SizeTable::number(Dim size) const {
@@ -76,11 +79,15 @@ size_t SizeTable::number(Dim size) const {
     throw UserError("a size was used outside of the function it was traced in", Source::none(),
                     "sizes that are open have no value outside: give the tensor back and ask it");
   }
-  return static_cast<size_t>((kFirstWord - size.word()) % kNumbers);
+  return static_cast<size_t>(packed(size) % kNumbers);
+}
+
+Dim SizeTable::word_of(size_t number) const {
+  return Dim(SizeWord{kFirstWord - (serial_ * kNumbers + static_cast<int64_t>(number))});
 }
 
 int64_t SizeTable::hint(Dim size) const {
-  return size.is_traced() ? exprs_[number(size)].hint : size.word();
+  return size.is_traced() ? expr(size).hint : number_of(size);
 }
 
 std::vector<int64_t> SizeTable::hints() const {
@@ -90,48 +97,46 @@ std::vector<int64_t> SizeTable::hints() const {
 }
 
 Dim SizeTable::add_argument(int64_t hint, std::string name) {
-  const auto which = static_cast<int64_t>(exprs_.size());
-  exprs_.push_back(
-      {.is_argument = true, .a = static_cast<int64_t>(arguments_.size()), .hint = hint});
+  exprs_.push_back({.argument = static_cast<int32_t>(arguments_.size()), .hint = hint});
   arguments_.push_back(std::move(name));
-  argument_words_.push_back(kFirstWord - (serial_ * kNumbers + which));
-  return argument_words_.back();
+  return word_of(exprs_.size() - 1);
 }
 
-int64_t SizeTable::intern(SizeOp op, int64_t a, int64_t b) {
-  const auto [found, is_new] = known_.try_emplace({op, a, b}, 0);
+Dim SizeTable::intern(SizeOp op, Dim a, Dim b) {
+  const auto [found, is_new] = known_.try_emplace({op, a.word(), b.word()}, 0);
   if (is_new) {
     const auto which = static_cast<int64_t>(exprs_.size());
     TIDEMARK_CHECK(which < kNumbers, "a function with ", which, " sizes");
-    exprs_.push_back({.op = op, .a = a, .b = b, .hint = computed(op, hint(a), hint(b))});
-    found->second = kFirstWord - (serial_ * kNumbers + which);
+    exprs_.push_back(
+        {.op = op, .a = a.word(), .b = b.word(), .hint = computed(op, hint(a), hint(b))});
+    found->second = word_of(exprs_.size() - 1);
   }
   return found->second;
 }
 
-SizeTable::Sum SizeTable::sum_of(int64_t word) const {
-  if (!is_traced(word)) return {.terms = {}, .number = word};
-  const Expr& e = expr(word);
+SizeTable::Sum SizeTable::sum_of(Dim size) const {
+  if (!size.is_traced()) return {.terms = {}, .number = number_of(size)};
+  const Expr& e = expr(size);
   Sum sum;
-  if (!e.is_argument && e.op == SizeOp::add) {
-    sum = sum_of(e.a);
-    const Sum other = sum_of(e.b);
+  if (e.argument < 0 && e.op == SizeOp::add) {
+    sum = sum_of(Dim(e.a));
+    const Sum other = sum_of(Dim(e.b));
     for (const auto& [term, factor] : other.terms) sum.terms[term] += factor;
     sum.number += other.number;
-  } else if (!e.is_argument && e.op == SizeOp::multiply && !is_traced(e.b)) {
-    sum.terms[e.a] = e.b;
+  } else if (e.argument < 0 && e.op == SizeOp::multiply && !Dim(e.b).is_traced()) {
+    sum.terms[e.a] = number_of(Dim(e.b));
   } else {
-    sum.terms[word] = 1;
+    sum.terms[size.word()] = 1;
   }
   return sum;
 }
 
-int64_t SizeTable::make(const Sum& sum) {
-  int64_t made = 0;
+Dim SizeTable::make(const Sum& sum) {
+  Dim made;
   bool is_first = true;
   for (const auto& [term, factor] : sum.terms) {
     if (factor == 0) continue;
-    const int64_t part = factor == 1 ? term : intern(SizeOp::multiply, term, factor);
+    const Dim part = factor == 1 ? Dim(term) : intern(SizeOp::multiply, Dim(term), factor);
     made = is_first ? part : intern(SizeOp::add, made, part);
     is_first = false;
   }
@@ -139,75 +144,77 @@ int64_t SizeTable::make(const Sum& sum) {
   return sum.number == 0 ? made : intern(SizeOp::add, made, sum.number);
 }
 
-void SizeTable::add_factors(int64_t word, std::vector<int64_t>& factors) const {
-  const Expr& e = expr(word);
-  if (e.is_argument || e.op != SizeOp::multiply) return factors.push_back(word);
-  add_factors(e.a, factors);
-  add_factors(e.b, factors);
+void SizeTable::add_factors(Dim size, std::vector<SizeWord>& factors) const {
+  const Expr& e = expr(size);
+  if (e.argument >= 0 || e.op != SizeOp::multiply) return factors.push_back(size.word());
+  add_factors(Dim(e.a), factors);
+  add_factors(Dim(e.b), factors);
 }
 
-int64_t SizeTable::product(std::vector<int64_t> factors) {
+Dim SizeTable::product(std::vector<SizeWord> factors) {
   std::sort(factors.begin(), factors.end());
-  int64_t made = factors[0];
-  for (size_t i = 1; i < factors.size(); ++i) made = intern(SizeOp::multiply, made, factors[i]);
+  Dim made(factors[0]);
+  for (size_t i = 1; i < factors.size(); ++i)
+    made = intern(SizeOp::multiply, made, Dim(factors[i]));
   return made;
 }
 
 // A number goes into the sum; products of sizes are kept in one order.
-Dim SizeTable::multiply(int64_t a, int64_t b) {
-  if (!is_traced(a)) std::swap(a, b);
-  if (!is_traced(b)) {
+Dim SizeTable::multiply(Dim a, Dim b) {
+  if (!a.is_traced()) std::swap(a, b);
+  if (!b.is_traced()) {
     Sum sum = sum_of(a);
-    for (auto& [term, factor] : sum.terms) factor *= b;
-    sum.number *= b;
+    for (auto& [term, factor] : sum.terms) factor *= number_of(b);
+    sum.number *= number_of(b);
     return make(sum);
   }
   int64_t factor = 1;
-  std::vector<int64_t> factors;
-  for (const int64_t operand : {a, b}) {
+  std::vector<SizeWord> factors;
+  for (const Dim operand : {a, b}) {
     const Sum sum = sum_of(operand);
     if (sum.terms.size() == 1 && sum.number == 0) {
       factor *= sum.terms.begin()->second;
-      add_factors(sum.terms.begin()->first, factors);
+      add_factors(Dim(sum.terms.begin()->first), factors);
     } else {
-      factors.push_back(operand);
+      factors.push_back(operand.word());
     }
   }
-  return make({.terms = {{product(std::move(factors)), factor}}, .number = 0});
+  return make({.terms = {{product(std::move(factors)).word(), factor}}, .number = 0});
 }
 
 // Exact divisions disappear.
-Dim SizeTable::divide(int64_t a, int64_t b) {
+Dim SizeTable::divide(Dim a, Dim b) {
   Sum sum = sum_of(a);
-  if (!is_traced(b)) {
-    const auto divides = [b](const auto& term) { return b != 0 && term.second % b == 0; };
-    if (!std::all_of(sum.terms.begin(), sum.terms.end(), divides) || b == 0 || sum.number % b != 0)
+  if (!b.is_traced()) {
+    const int64_t by = number_of(b);
+    const auto divides = [by](const auto& term) { return by != 0 && term.second % by == 0; };
+    if (!std::all_of(sum.terms.begin(), sum.terms.end(), divides) || by == 0 ||
+        sum.number % by != 0)
       return intern(SizeOp::divide, a, b);
-    for (auto& [term, factor] : sum.terms) factor /= b;
-    sum.number /= b;
+    for (auto& [term, factor] : sum.terms) factor /= by;
+    sum.number /= by;
     return make(sum);
   }
   ask(Guard::Asked::equal, b, 0);
-  if (a == b) return 1;
+  if (a.word() == b.word()) return 1;
   const Sum by = sum_of(b);
   const bool plain = sum.terms.size() == 1 && sum.number == 0 && by.terms.size() == 1 &&
                      by.number == 0 && sum.terms.begin()->second % by.terms.begin()->second == 0;
   if (!plain) return intern(SizeOp::divide, a, b);
-  std::vector<int64_t> above, below;
-  add_factors(sum.terms.begin()->first, above);
-  add_factors(by.terms.begin()->first, below);
-  for (const int64_t factor : below) {
+  std::vector<SizeWord> above, below;
+  add_factors(Dim(sum.terms.begin()->first), above);
+  add_factors(Dim(by.terms.begin()->first), below);
+  for (const SizeWord factor : below) {
     const auto found = std::find(above.begin(), above.end(), factor);
     if (found == above.end()) return intern(SizeOp::divide, a, b);
     above.erase(found);
   }
   const int64_t factor = sum.terms.begin()->second / by.terms.begin()->second;
   if (above.empty()) return factor;
-  return make({.terms = {{product(std::move(above)), factor}}, .number = 0});
+  return make({.terms = {{product(std::move(above)).word(), factor}}, .number = 0});
 }
 
-Dim SizeTable::combine(SizeOp op, Dim first, Dim second) {
-  int64_t a = first.word(), b = second.word();
+Dim SizeTable::combine(SizeOp op, Dim a, Dim b) {
   switch (op) {
     case SizeOp::add:
     case SizeOp::subtract: {
@@ -224,20 +231,24 @@ Dim SizeTable::combine(SizeOp op, Dim first, Dim second) {
       return divide(a, b);
     case SizeOp::minimum:
     case SizeOp::maximum:
-      if (a == b) return first;
-      if (a > b) std::swap(a, b);
+      if (a.word() == b.word()) return a;
+      if (a.word() > b.word()) std::swap(a, b);
       return intern(op, a, b);
   }
-  return first;
+  return a;
+}
+
+int64_t SizeTable::value_of(Dim size, std::span<const int64_t> values) const {
+  return size.is_traced() ? values[number(size)] : number_of(size);
 }
 
 std::vector<int64_t> SizeTable::evaluate(std::span<const int64_t> arguments) const {
   std::vector<int64_t> values;
   values.reserve(exprs_.size());
-  const auto value = [&](int64_t word) { return is_traced(word) ? values[number(word)] : word; };
+  const auto value = [&](SizeWord word) { return value_of(Dim(word), values); };
   for (const Expr& e : exprs_) {
-    values.push_back(e.is_argument ? arguments[static_cast<size_t>(e.a)]
-                                   : computed(e.op, value(e.a), value(e.b)));
+    values.push_back(e.argument >= 0 ? arguments[static_cast<size_t>(e.argument)]
+                                     : computed(e.op, value(e.a), value(e.b)));
   }
   return values;
 }
@@ -254,29 +265,28 @@ bool SizeTable::ask(Guard::Asked asked, Dim a, Dim b) {
   return answer;
 }
 
-void SizeTable::close(int64_t word, Source at) {
-  if (!is_traced(word)) return;
-  const Expr& e = expr(word);
-  if (!e.is_argument) {
-    close(e.a, at);
-    close(e.b, at);
+void SizeTable::close(Dim size, Source at) {
+  if (!size.is_traced()) return;
+  const Expr& e = expr(size);
+  if (e.argument < 0) {
+    close(Dim(e.a), at);
+    close(Dim(e.b), at);
     return;
   }
-  const auto which = static_cast<int32_t>(e.a);
   const bool is_known = std::any_of(closed_.begin(), closed_.end(),
-                                    [which](const Closed& c) { return c.argument == which; });
-  if (!is_known) closed_.push_back({which, at});
+                                    [&e](const Closed& c) { return c.argument == e.argument; });
+  if (!is_known) closed_.push_back({e.argument, at});
 }
 
 int64_t SizeTable::read(Dim size, Source at) {
   const int64_t value = hint(size);
   ask(Guard::Asked::equal, size, value);
-  close(size.word(), at);
+  close(size, at);
   return value;
 }
 
 const SizeTable::Guard* SizeTable::broken(std::span<const int64_t> values) const {
-  const auto value = [&](Dim size) { return at(size, values).word(); };
+  const auto value = [&](Dim size) { return value_of(size, values); };
   for (const Guard& guard : guards_) {
     if (answered(guard.asked, value(guard.a), value(guard.b)) != guard.answer) return &guard;
   }
@@ -286,15 +296,17 @@ const SizeTable::Guard* SizeTable::broken(std::span<const int64_t> values) const
 // ---- text ---------------------------------------------------------------------------------------
 
 std::string SizeTable::text(Dim size) const {
-  if (!size.is_traced()) return cat(size.word());
-  const Expr& e = expr(size.word());
-  if (e.is_argument) return arguments_[static_cast<size_t>(e.a)];
-  const std::string a = text(e.a), b = text(e.b);
+  if (!size.is_traced()) return cat(number_of(size));
+  const Expr& e = expr(size);
+  if (e.argument >= 0) return arguments_[static_cast<size_t>(e.argument)];
+  const std::string a = text(Dim(e.a)), b = text(Dim(e.b));
+  const bool is_open = Dim(e.b).is_traced();
   if (e.op == SizeOp::minimum || e.op == SizeOp::maximum)
     return cat(e.op == SizeOp::minimum ? "min(" : "max(", a, "; ", b, ")");
-  if (e.op == SizeOp::add && !is_traced(e.b) && e.b < 0) return cat("(", a, ") - ", -e.b);
+  if (e.op == SizeOp::add && !is_open && number_of(Dim(e.b)) < 0)
+    return cat("(", a, ") - ", -number_of(Dim(e.b)));
   constexpr const char* signs[] = {" + ", " - ", " * ", " / "};
-  return cat("(", a, ")", signs[static_cast<int>(e.op)], is_traced(e.b) ? cat("(", b, ")") : b);
+  return cat("(", a, ")", signs[static_cast<int>(e.op)], is_open ? cat("(", b, ")") : b);
 }
 
 std::string SizeTable::text(const Guard& guard) const {
@@ -327,12 +339,12 @@ SizeTable& table_of_trace() {
 
 Dim smaller(Dim a, Dim b) {
   if (a.is_traced() || b.is_traced()) return table_of_trace().combine(SizeOp::minimum, a, b);
-  return std::min(a.word(), b.word());
+  return std::min(number_of(a), number_of(b));
 }
 
 Dim larger(Dim a, Dim b) {
   if (a.is_traced() || b.is_traced()) return table_of_trace().combine(SizeOp::maximum, a, b);
-  return std::max(a.word(), b.word());
+  return std::max(number_of(a), number_of(b));
 }
 
 bool is_less(Dim a, Dim b) {
@@ -342,25 +354,32 @@ bool is_less(Dim a, Dim b) {
 
 namespace detail {
 
-int64_t read_size(int64_t word) {
-  if (!is_traced(word)) {
+int64_t read_size(Dim size) {
+  if (!size.is_traced()) {
     throw UserError("the value of an open size was asked for, but it is known only at the call",
                     Source::none(), "compute with it as a Dim, or fix the size in the signature");
   }
   const Source* const scope = SourceScope::current();
-  const Source at = scope != nullptr ? *scope : noted.word == word ? noted.at : Source::none();
-  return table_of_trace().read(word, at);
+  const Source at = scope != nullptr            ? *scope
+                    : noted.word == size.word() ? noted.at
+                                                : Source::none();
+  return table_of_trace().read(size, at);
 }
 
 // Outside of a trace sizes are equal where that is proven: passes may not decide for one call.
-bool equal_sizes(int64_t a, int64_t b) {
+bool equal_sizes(Dim a, Dim b) {
   return current_sizes != nullptr && current_sizes->ask(SizeTable::Guard::Asked::equal, a, b);
 }
 
 Dim combine_sizes(SizeOp op, Dim a, Dim b) { return table_of_trace().combine(op, a, b); }
 
-void note_size_line(int64_t word, Source at) {
-  if (SourceScope::current() == nullptr && !is_ours(at.file)) noted = {word, at};
+void note_size_line(Dim size, Source at) {
+  if (SourceScope::current() == nullptr && !is_ours(at.file)) noted = {size.word(), at};
+}
+
+void not_a_size(int64_t number) {
+  throw UserError(cat(number, " is no size"), Source::none(),
+                  "sizes go from 0 up; their product must fit in 63 bits");
 }
 
 std::ostream& print_size(std::ostream& out, Dim size) {

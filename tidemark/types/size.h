@@ -65,35 +65,36 @@ class SizeTable {
 
  private:
   struct Expr {
-    bool is_argument = false;
     detail::SizeOp op = detail::SizeOp::add;
-    int64_t a = 0, b = 0;  // Words; of an argument `a` is its number.
+    SizeWord a = {}, b = {};
+    int32_t argument = -1;  // Its number, of an argument.
     int64_t hint = 0;
   };
   // A sum of terms, each with a factor, and a number.
   struct Sum {
-    std::map<int64_t, int64_t> terms;
+    std::map<SizeWord, int64_t> terms;
     int64_t number = 0;
   };
 
   size_t number(Dim size) const;
-  const Expr& expr(int64_t word) const { return exprs_[number(Dim(word))]; }
-  int64_t intern(detail::SizeOp op, int64_t a, int64_t b);
-  Sum sum_of(int64_t word) const;
-  int64_t make(const Sum& sum);
-  void add_factors(int64_t word, std::vector<int64_t>& factors) const;
-  int64_t product(std::vector<int64_t> factors);
-  Dim multiply(int64_t a, int64_t b);
-  Dim divide(int64_t a, int64_t b);
-  void close(int64_t word, Source at);
+  const Expr& expr(Dim size) const { return exprs_[number(size)]; }
+  Dim word_of(size_t number) const;
+  int64_t value_of(Dim size, std::span<const int64_t> values) const;
+  Dim intern(detail::SizeOp op, Dim a, Dim b);
+  Sum sum_of(Dim size) const;
+  Dim make(const Sum& sum);
+  void add_factors(Dim size, std::vector<SizeWord>& factors) const;
+  Dim product(std::vector<SizeWord> factors);
+  Dim multiply(Dim a, Dim b);
+  Dim divide(Dim a, Dim b);
+  void close(Dim size, Source at);
 
   int64_t serial_;  // Tells a size of another trace.
   std::vector<Expr> exprs_;
-  std::map<std::tuple<detail::SizeOp, int64_t, int64_t>, int64_t> known_;
+  std::map<std::tuple<detail::SizeOp, SizeWord, SizeWord>, Dim> known_;
   std::vector<std::string> arguments_;
-  std::vector<int64_t> argument_words_;
   std::vector<Guard> guards_;
-  std::map<std::tuple<Guard::Asked, int64_t, int64_t>, bool> asked_;
+  std::map<std::tuple<Guard::Asked, SizeWord, SizeWord>, bool> asked_;
   std::vector<Closed> closed_;
 };
 

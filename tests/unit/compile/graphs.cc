@@ -24,12 +24,6 @@ const OpDef& op_named(std::string_view name) {
   return *op;
 }
 
-AxisList sizes(const Shape& shape) {
-  AxisList list;
-  for (const Dim dim : shape) list.push_back(dim);
-  return list;
-}
-
 }  // namespace
 
 // ---- making -------------------------------------------------------------------------------------
@@ -44,9 +38,8 @@ Value GraphMaker::constant(double number, DType dtype) {
 }
 
 Value GraphMaker::range(int64_t count, DType dtype, double start, double step) {
-  const int64_t shape[] = {count};
   const Attrs attrs = Attrs()
-                          .add(std::span<const int64_t>(shape))
+                          .add(DimList{count})
                           .add(dtype)
                           .add(start)
                           .add(step)
@@ -88,20 +81,19 @@ Value GraphMaker::row(std::string_view op, Value x, int64_t axis) {
 }
 
 Value GraphMaker::reshape(Value x, const Shape& shape) {
-  return add("reshape", {&x, 1}, Attrs().add(sizes(shape)));
+  return add("reshape", {&x, 1}, Attrs().add(shape));
 }
 
 Value GraphMaker::transpose(Value x, const AxisList& order) {
   return add("transpose", {&x, 1}, Attrs().add(order));
 }
 
-Value GraphMaker::slice(Value x, const AxisList& begin, const AxisList& size,
-                        const AxisList& step) {
+Value GraphMaker::slice(Value x, const DimList& begin, const DimList& size, const AxisList& step) {
   return add("slice", {&x, 1}, Attrs().add(begin).add(size).add(step));
 }
 
 Value GraphMaker::broadcast_to(Value x, const Shape& shape) {
-  return add("broadcast_to", {&x, 1}, Attrs().add(sizes(shape)));
+  return add("broadcast_to", {&x, 1}, Attrs().add(shape));
 }
 
 // ---- memory -------------------------------------------------------------------------------------
@@ -207,7 +199,7 @@ class Runner {
 
   static void run_range(const Node& node, const ArrayRef& to) {
     Attrs::Reader read = node.attrs.read();
-    read.integers();
+    read.sizes();
     read.dtype();
     const double start = read.number(), step = read.number();
     const bool whole = read.boolean();

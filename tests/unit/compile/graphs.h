@@ -31,7 +31,7 @@ class GraphMaker {
   Value row(std::string_view op, Value x, int64_t axis);
   Value reshape(Value x, const Shape& shape);
   Value transpose(Value x, const AxisList& order);
-  Value slice(Value x, const AxisList& begin, const AxisList& size, const AxisList& step);
+  Value slice(Value x, const DimList& begin, const DimList& size, const AxisList& step);
   Value broadcast_to(Value x, const Shape& shape);
   void result(Value x) { graph.body().results.push_back(x); }
   const TensorType& type(Value value) const { return graph.type(value); }

@@ -167,7 +167,8 @@ class RandomGraph {
         return g_.transpose(x, order);
       }
       case 1: {
-        AxisList begin, size, step;
+        DimList begin, size;
+        AxisList step;
         for (const Dim dim : shape) {
           const int64_t by = one_of<int64_t>({1, 1, 2, -1});
           size.push_back(std::max<int64_t>(1, int64_t{dim} / (by == 2 ? 2 : 1) - below(2)));

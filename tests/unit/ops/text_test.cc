@@ -25,6 +25,7 @@ namespace tidemark {
 namespace {
 
 using Integers = std::vector<int64_t>;
+using Sizes = std::vector<Dim>;
 
 Attrs& operator<<(Attrs& attrs, const Integers& list) {
   return attrs.add(std::span<const int64_t>(list));
@@ -35,6 +36,8 @@ Attrs attributes(const Parts&... parts) {
   const auto add = [&](const auto& part) {
     if constexpr (std::is_same_v<decltype(part), const Integers&>) {
       attrs << part;
+    } else if constexpr (std::is_same_v<decltype(part), const Sizes&>) {
+      attrs.add(std::span<const Dim>(part));
     } else {
       attrs.add(part);
     }
@@ -125,17 +128,16 @@ void add_by_family(Maker& make, const OpDef& op) {
 void add_structure(Maker& make) {
   const Value x = make.parameter(DType::f32, {2, 3});
   make.add(ops::cast, {x}, attributes(DType::bf16));
-  make.add(ops::reshape, {x}, attributes(Integers{3, 2}));
+  make.add(ops::reshape, {x}, attributes(Sizes{3, 2}));
   make.add(ops::transpose, {x}, attributes(Integers{1, 0}));
   make.add(ops::stop_gradient, {x});
   make.add(ops::transfer, {x}, attributes(int64_t{1}));
-  make.add(ops::slice, {x}, attributes(Integers{1, 2}, Integers{1, 2}, Integers{1, -2}));
-  make.add(ops::broadcast_to, {x}, attributes(Integers{4, 2, 3}));
+  make.add(ops::slice, {x}, attributes(Sizes{1, 2}, Sizes{1, 2}, Integers{1, -2}));
+  make.add(ops::broadcast_to, {x}, attributes(Sizes{4, 2, 3}));
   make.add(ops::update, {x, make.parameter(DType::f32, {1, 2})},
-           attributes(Integers{1, 2}, Integers{1, 2}, Integers{1, -2}));
+           attributes(Sizes{1, 2}, Sizes{1, 2}, Integers{1, -2}));
   make.add(ops::concat, {x, x, x}, attributes(int64_t{1}));
-  make.add(ops::pad, {x},
-           attributes(Integers{1, 0}, Integers{0, 2}, Integers{0, 1}, -0.0, int64_t{0}));
+  make.add(ops::pad, {x}, attributes(Sizes{1, 0}, Sizes{0, 2}, Integers{0, 1}, -0.0, int64_t{0}));
 }
 
 void add_indexing(Maker& make) {
@@ -158,23 +160,23 @@ void add_contractions(Maker& make) {
   const Value kernel = make.parameter(DType::f32, {3, 3, 2, 6});
   make.add(
       ops::conv2d, {image, kernel},
-      ops::ConvSpec{.stride = {2, 1}, .pad_low = {1, 0}, .pad_high = {0, -1}, .groups = 2}.attrs());
+      ops::ConvSpec{.stride = {2, 1}, .pad_low = {1, 0}, .pad_high = {0, 1}, .groups = 2}.attrs());
   const Value rows = make.parameter(DType::f32, {2, 3}),
               columns = make.parameter(DType::f32, {3, 4});
   make.add(ops::accumulate, {make.parameter(DType::f32, {2, 4}), rows, columns});
 }
 
 void add_sources(Maker& make) {
-  const Integers shape = {2, 3};
+  const Sizes shape = {2, 3};
   make.add(ops::arange, {},
-           attributes(Integers{5}, DType::f64, 0.1, -2.5, false, int64_t{0}, int64_t{0}));
+           attributes(Sizes{5}, DType::f64, 0.1, -2.5, false, int64_t{0}, int64_t{0}));
   const Value key = make.constant(DType::i64, 0, -7);
   make.add(ops::random_fold, {key, key});
   make.add(ops::random_integers, {key}, attributes(shape, DType::i32, int64_t{0}, int64_t{9}));
   for (const auto* op : {&ops::random_bernoulli, &ops::random_normal, &ops::random_uniform})
     make.add(*op, {key}, attributes(shape, DType::f32, 0.25, 1e-300));
-  make.add(ops::random_permutation, {key}, attributes(Integers{6}, DType::i64, 0.0, 0.0));
-  make.add(ops::size_value, {}, attributes(Integers{5}, DType::i64));
+  make.add(ops::random_permutation, {key}, attributes(Sizes{6}, DType::i64, 0.0, 0.0));
+  make.add(ops::size_value, {}, attributes(Dim(5), DType::i64));
   make.constant(DType::bf16, 0.5, 0);
   make.constant(DType::i64, 0, std::numeric_limits<int64_t>::min());
   make.constant(DType::u8, 0, 255);
@@ -187,7 +189,7 @@ void add_effects(Maker& make) {
   make.add(ops::print, {x, yes}, attributes(Integers{'x', ' ', -1, '"', -1, 255}));
   make.add(ops::check_numerics, {x}, attributes(Integers{'a'}));
   make.add(ops::assert_that, {yes, x}, attributes(Integers{}));
-  make.add(ops::check_index, {index}, attributes(Integers{'i', -1}, int64_t{5}));
+  make.add(ops::check_index, {index}, attributes(Integers{'i', -1}, Dim(5)));
 }
 
 // A map in a branch in a loop, and a group.
@@ -207,8 +209,8 @@ void add_control(Maker& make) {
   const RegionId each = make.graph.add_region();
   const Value element = make.parameter(DType::f32, {}, each);
   make.returns({make.add(negative, {element}, {}, {}, each)}, each);
-  const Value mapped = make.add(
-      ops::map, {inner}, attributes(int64_t{1}, int64_t{4}, int64_t{2}, Integers{}), {each}, then);
+  const Value mapped =
+      make.add(ops::map, {inner}, attributes(int64_t{1}, Dim(4), Dim(2), Integers{}), {each}, then);
   make.returns({mapped}, then);
   const RegionId otherwise = make.graph.add_region();
   make.returns({make.parameter(DType::f32, {4}, otherwise)}, otherwise);
@@ -217,7 +219,7 @@ void add_control(Maker& make) {
   make.returns({next, next}, body);
   const Value looped =
       make.add(ops::loop, {start, rows, yes},
-               attributes(int64_t{1}, int64_t{1}, int64_t{1}, int64_t{6}, true, false, int64_t{1},
+               attributes(int64_t{1}, int64_t{1}, int64_t{1}, Dim(6), true, false, int64_t{1},
                           int64_t{0}, int64_t{1}, int64_t{0}, int64_t{0}),
                {body});
 
@@ -233,7 +235,7 @@ void add_control(Maker& make) {
   const Value gradient = make.parameter(DType::f32, {4}, back);
   make.returns({gradient, make.parameter(DType::f32, {4}, back)}, back);
   make.add(ops::reverse_loop, {marks, states, start, start, rows},
-           attributes(int64_t{1}, int64_t{1}, int64_t{1}, int64_t{1}, int64_t{6}, true, false, true,
+           attributes(int64_t{1}, int64_t{1}, int64_t{1}, int64_t{1}, Dim(6), true, false, true,
                       int64_t{1}, int64_t{3}, int64_t{4}),
            {ahead, back});
 

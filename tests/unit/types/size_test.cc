@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tidemark/base/error.h"
+#include "tidemark/ir/attrs.h"
 
 namespace tidemark {
 namespace {
@@ -25,6 +26,39 @@ class Sizes : public testing::Test {
   bool is_proven(Dim a, Dim b) const { return a.word() == b.word(); }
 };
 
+// What identifies a size is no number, and no number becomes one.
+template <class A, class B>
+concept CanBeAdded = requires(A a, B b) { a + b; };
+static_assert(!std::is_convertible_v<SizeWord, int64_t> &&
+              !std::is_convertible_v<int64_t, SizeWord>);
+static_assert(!std::is_convertible_v<SizeWord, Dim> && !std::is_convertible_v<Dim, SizeWord>);
+static_assert(!CanBeAdded<SizeWord, int64_t> && !CanBeAdded<SizeWord, Dim> &&
+              !CanBeAdded<SizeWord, SizeWord>);
+
+TEST_F(Sizes, AreNoNumbersThatComputeAsWords) {
+  try {
+    (void)Dim(static_cast<int64_t>(n.word()));
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_STREQ(error.what(), cat(static_cast<int64_t>(n.word()),
+                                   " is no size\n  sizes go from 0 up; their product must fit in "
+                                   "63 bits")
+                                   .c_str());
+  }
+}
+
+TEST_F(Sizes, StandApartFromNumbersInAttributes) {
+  const Attrs attrs = Attrs().add(int64_t{3}).add(DimList{n, 2}).add(AxisList{4, 5}).add(m);
+  Attrs::Reader read = attrs.read();
+  EXPECT_EQ(read.integer(), 3);
+  const std::span<const Dim> sizes = read.sizes();
+  EXPECT_TRUE(is_proven(sizes[0], n) && is_proven(sizes[1], 2));
+  EXPECT_EQ(AxisList(read.integers()), (AxisList{4, 5}));
+  EXPECT_TRUE(is_proven(read.size(), m) && read.ended());
+  const Attrs numbers = Attrs().add(AxisList{4, 5});
+  EXPECT_THROW((void)numbers.read().sizes(), InternalError);
+}
+
 TEST_F(Sizes, KeepArithmeticOpen) {
   const Dim sum = 2 * n + m - 3;
   EXPECT_TRUE(sum.is_traced());
@@ -43,8 +77,8 @@ TEST_F(Sizes, AreOneWhereTheyAreProvablyEqual) {
   EXPECT_TRUE(is_proven((n * m * 6) / (m * 2), 3 * n));
   EXPECT_TRUE(is_proven((4 * n + 8) / 4, n + 2));
   EXPECT_TRUE(is_proven(4 * (n + m), 4 * m + 4 * n));
-  EXPECT_EQ((n - n).word(), 0);
-  EXPECT_EQ((n * 0).word(), 0);
+  EXPECT_EQ((n - n).known_or(-1), 0);
+  EXPECT_EQ((n * 0).known_or(-1), 0);
   EXPECT_FALSE(is_proven((n / 4) * 4, n));
   EXPECT_FALSE(is_proven(n, m));
 }
@@ -83,7 +117,7 @@ TEST_F(Sizes, KnowTheLineThatReadThem) {
 
 TEST_F(Sizes, DivideByNothingThatMayBeZero) {
   const Dim one = n / n;
-  EXPECT_EQ(one.word(), 1);
+  EXPECT_EQ(one.known_or(-1), 1);
   EXPECT_FALSE(serves(0, 4));
 }
 
