@@ -11,7 +11,9 @@
 #include "tests/sweep/cases.h"
 #include "tests/sweep/compare.h"
 #include "tidemark/api/tensor_state.h"
+#include "tidemark/api/trace.h"
 #include "tidemark/ops/check_node.h"
+#include "tidemark/ops/program.h"
 #include "tidemark/passes/slicing.h"
 #include "tidemark/tidemark.h"
 
@@ -173,6 +175,27 @@ TEST_P(Batched, GivesWhatItGivesForEachSlice) {
         expect_slices(batch, "scan in a function", given[2], count);
       }
     }
+  }
+}
+
+// Whether what a trace is about to give comes of a map, whose bodies run slice by slice.
+bool comes_of_map(const Tensor& x) {
+  const Graph& graph = detail::current_scope->trace->graph();
+  return graph.node(detail::value_of(x, Source::none())).op->self == &ops::map;
+}
+
+TEST_P(Batched, IsBatchedWhereItSaysSo) {
+  for (const Case& c : chosen_cases(*GetParam(), 6)) {
+    const Batch batch(c, std::vector<bool>(c.operands.size(), true));
+    bool is_map = false;
+    // A copy of its result: what shows one element several times stays a map.
+    const auto body = [&](const Elems& slice) { return identity(batch.body(slice)); };
+    function([&](const Elems& given) {
+      Tensor all = vectorized_map(body, given);
+      is_map = comes_of_map(all);
+      return all;
+    })(batch.elems(kSlices));
+    EXPECT_EQ(is_map, GetParam()->batching == Batching::none) << described(c);
   }
 }
 

@@ -290,8 +290,8 @@ Tensor open_range(int64_t from, Dim to, int64_t by, DType dtype, Source at) {
     if (from < limits_of(dtype).first || from > most) leaves_range(from, dtype, at);
     if (dtype != DType::i64 && is_less(most, to - 1)) leaves_range(int64_t{to - 1}, dtype, at);
   }
-  // One that starts at 0 has the size itself, whatever it is.
-  const bool some = (from == 0 && by == 1) || is_less(from, to);
+  // One that starts at 0 has the size itself, and one trace where that may be 0.
+  const bool some = from == 0 && by == 1 ? !is_less(to, 0) : is_less(from, to);
   const Dim count = !some ? Dim(0) : by == 1 ? to - from : (to - from - 1) / by + 1;
   const Attrs attrs = range_attrs(static_cast<double>(from), static_cast<double>(by), count, dtype)
                           .add(is_integer(dtype))

@@ -82,16 +82,20 @@ Dim from_end(int64_t bound, Dim size) {
   const int64_t near = std::clamp(bound, -kFar, kFar);
   return near < 0 ? size + near : Dim(near);
 }
+Dim from_end(const Index& index, Dim size) {
+  if (!index.size.is_traced()) return from_end(index.number, size);
+  return is_less(index.size, 0) ? size + index.size : index.size;
+}
 
 Dim plain_number(const Index& index, Dim size, int64_t axis, const TensorType& type, Source at) {
-  const bool is_open = index.size.is_traced();
-  const Dim plain = is_open ? index.size : from_end(index.number, size);
+  const Dim plain = from_end(index, size);
   if (is_less(plain, 0) || !is_less(plain, size)) {
-    throw UserError(cat("subscript: index ", is_open ? cat(index.size) : cat(index.number),
-                        " is out of range for axis ", axis, " of ", type),
-                    at,
-                    size == 0 ? std::string("the axis is empty")
-                              : cat("indices go from ", -int64_t{size}, " to ", size - 1));
+    throw UserError(
+        cat("subscript: index ", index.size.is_traced() ? cat(index.size) : cat(index.number),
+            " is out of range for axis ", axis, " of ", type),
+        at,
+        size == 0 ? std::string("the axis is empty")
+                  : cat("indices go from ", -int64_t{size}, " to ", size - 1));
   }
   return plain;
 }

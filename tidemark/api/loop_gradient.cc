@@ -21,11 +21,6 @@ int64_t bytes_of(const TensorType& type) {
   return bytes;
 }
 
-// Without trips it is -1, which no Dim may be.
-Operand last_trip(Dim trips, Source at) {
-  return trips.is_traced() ? Operand(trips - 1, at) : Operand(int64_t{trips} - 1, at);
-}
-
 Tensor zeros_behind(const Tensor& stack, const Tensor& trips, Source at) {
   const TensorType type = type_of(stack, at);
   const Tensor rows = arange(0, type.shape[0], 1, DType::i64, at);
@@ -216,7 +211,7 @@ class LoopGradient {
     const Tensor last = count_.has_value() ? subtract(count_, Operand(1, at_), at_) : Tensor();
     lend(back, inner[0],
          last.has_value() ? subtract(last, trip, at_)
-                          : subtract(last_trip(attrs_.trips, at_), trip, at_));
+                          : subtract(Operand(attrs_.trips - 1, at_), trip, at_));
     Differentiation asked;
     asked.scope = body;
     for (size_t j = 0; j < carries_; ++j) {

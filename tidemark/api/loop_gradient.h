@@ -16,9 +16,6 @@ inline Tensor zeros_of(const TensorType& type, Source at) { return repeated_numb
 // In a program of known sizes; an open size counts as 1.
 int64_t bytes_of(const TensorType& type);
 
-// The number of the last of so many trips, which may be an open size.
-Operand last_trip(Dim trips, Source at);
-
 // Of something stacked by so many trips, which are fewer than its rows: zeros in all others.
 Tensor zeros_behind(const Tensor& stack, const Tensor& trips, Source at);
 

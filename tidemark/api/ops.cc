@@ -258,12 +258,12 @@ Tensor multiplied(const Tensor& x, std::span<const Dim> counts, bool after, Sour
 
 Tensor tile(const Operand& x, const std::vector<int64_t>& counts, Source at) {
   Tensor tensor = tensor_of(x, at);
-  std::vector<Dim> all_counts(counts.begin(), counts.end());
   for (const int64_t count : counts) {
     if (count < 0)
       throw UserError(cat("tile: counts must not be negative, got ", count), at,
                       "0 gives an empty tensor, 1 leaves an axis as it is");
   }
+  std::vector<Dim> all_counts(counts.begin(), counts.end());
   Shape shape = tensor.shape();
   while (shape.rank() < static_cast<int64_t>(counts.size())) shape.insert(0, 1);
   while (all_counts.size() < static_cast<size_t>(shape.rank()))

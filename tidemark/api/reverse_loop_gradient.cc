@@ -326,7 +326,7 @@ class TwoLoops {
     if (is_back) {
       const Tensor now = count_.has_value()
                              ? subtract(subtract(count_, Operand(1, at_), at_), trip, at_)
-                             : subtract(last_trip(attrs_.trips, at_), trip, at_);
+                             : subtract(Operand(attrs_.trips - 1, at_), trip, at_);
       values = {value_of(now, at_)};
       values.insert(values.end(), walked.begin(), walked.end());
     }

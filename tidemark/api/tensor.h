@@ -173,7 +173,7 @@ class Operand {
     if (size.is_traced()) [[unlikely]]
       snapshot_ = detail::size_number(size, at);
     else
-      whole_ = size;
+      whole_ = size.number();
   }
   template <Number T>
   Operand(T value, Source at = Source::here()) : at_(at) {
@@ -254,10 +254,7 @@ class Index {
   Index() = default;
   template <std::integral I>
   Index(I number) : kind(Kind::number), number(static_cast<int64_t>(number)) {}
-  Index(Dim size)
-      : kind(Kind::number),
-        number(size.is_traced() ? 0 : static_cast<int64_t>(size.word())),
-        size(size) {}
+  Index(Dim size) : kind(Kind::number), number(size.is_traced() ? 0 : size.number()), size(size) {}
   Index(Slice slice) : kind(Kind::slice), slice(slice) {}
   Index(NewAxis) : kind(Kind::new_axis) {}
   Index(Ellipsis) : kind(Kind::ellipsis) {}

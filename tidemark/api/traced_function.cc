@@ -175,7 +175,7 @@ namespace {
 void check_sizes(const TracedFunction& traced, std::span<const int64_t> sizes) {
   for (const NumberCheck& check : traced.checks) {
     if (check.leaf >= 0) continue;
-    const Dim size = traced.sizes.at(check.size, traced.sizes.evaluate(sizes));
+    const int64_t size = traced.sizes.value_of(check.size, traced.sizes.evaluate(sizes));
     check_fits(size, check.dtype, check.op, check.at);
   }
 }

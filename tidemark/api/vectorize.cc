@@ -166,7 +166,7 @@ class Lifting {
   }
 
   [[noreturn]] static void refuse(const Node& inner) {
-    throw CannotLift{cat(inner.op->name, " takes no axis more (", inner.source.text(), ")")};
+    throw CannotLift{cat(inner.op->name, " cannot be batched (", inner.source.text(), ")")};
   }
 
   // By the names of attributes, not of ops: each name means the same everywhere.

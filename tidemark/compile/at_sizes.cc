@@ -1,33 +1,59 @@
+#include "tidemark/base/error.h"
 #include "tidemark/compile/pipeline.h"
 #include "tidemark/ops/program.h"
 
 namespace tidemark::compile {
 namespace {
 
-// The size, rounded once to a float dtype.
-Attrs constant_of(const Attrs& known) {
-  Attrs::Reader read = known.read();
-  const int64_t size = read.size();
-  const DType dtype = read.dtype();
-  return Attrs().add(dtype).add(static_cast<double>(size)).add(is_float(dtype) ? int64_t{0} : size);
-}
+class AtSizes {
+ public:
+  AtSizes(const SizeTable& sizes, std::span<const int64_t> values)
+      : sizes_(sizes), values_(values) {}
+
+  void substitute(Node& node) const {
+    if (node.op != nullptr && node.op->self == &ops::size_value) {
+      node.attrs = constant_of(node.attrs);
+      node.op = &def_of(&ops::constant);
+      return;
+    }
+    for (TensorType& type : node.results) {
+      for (int64_t axis = 0; axis < type.shape.rank(); ++axis)
+        type.shape.set(axis, known(type.shape[axis], node));
+    }
+    node.attrs.change_sizes([&](Dim size) { return known(size, node); });
+  }
+
+ private:
+  // The number, rounded once to a float dtype. It is no size of anything and may be below 0.
+  Attrs constant_of(const Attrs& attrs) const {
+    Attrs::Reader read = attrs.read();
+    const int64_t number = sizes_.value_of(read.size(), values_);
+    const DType dtype = read.dtype();
+    return Attrs()
+        .add(dtype)
+        .add(static_cast<double>(number))
+        .add(is_float(dtype) ? int64_t{0} : number);
+  }
+
+  Dim known(Dim size, const Node& node) const {
+    const Dim known = sizes_.at(size, values_);
+    if (size.is_traced() && known.is_open())
+      throw UserError(cat(node.op == nullptr ? "function" : node.op->name, ": a size is ",
+                          written(known), " in this call: ", sizes_.text(size)),
+                      node.source, "sizes go from 0 up: td::larger(size, 0) bounds one");
+    return known;
+  }
+
+  const SizeTable& sizes_;
+  std::span<const int64_t> values_;
+};
 
 }  // namespace
 
 Graph at_sizes(const Graph& graph, const SizeTable& sizes, std::span<const int64_t> values) {
   Graph known = graph;
-  for (Node& node : known.nodes) {
-    for (TensorType& type : node.results) {
-      for (int64_t axis = 0; axis < type.shape.rank(); ++axis)
-        type.shape.set(axis, sizes.at(type.shape[axis], values));
-    }
-    if (node.op == nullptr) continue;
-    node.attrs.change_sizes([&](Dim size) { return sizes.at(size, values); });
-    if (node.op->self == &ops::size_value) {
-      node.attrs = constant_of(node.attrs);
-      node.op = &def_of(&ops::constant);
-    }
-  }
+  const AtSizes at(sizes, values);
+  for (Node& node : known.nodes) at.substitute(node);
   return known;
 }
 

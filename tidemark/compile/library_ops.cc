@@ -291,8 +291,8 @@ Convolution convolution(const ArrayRef& x, const ArrayRef& w, const Attrs& attrs
   work.out_w = result.shape[2];
   work.stride_h = spec.stride[0];
   work.stride_w = spec.stride[1];
-  work.pad_top = spec.pad_low[0];
-  work.pad_left = spec.pad_low[1];
+  work.pad_top = spec.pad_low[0].number();
+  work.pad_left = spec.pad_low[1].number();
   work.dilation_h = spec.dilation[0];
   work.dilation_w = spec.dilation[1];
   work.groups = spec.groups;

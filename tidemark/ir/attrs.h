@@ -1,8 +1,9 @@
 // What an application of an op says besides its operands: axes, a shape, a dtype.
 //
 // Values stand in the order of the op's schema, in two flat lists, so that attributes are cheap to
-// copy, compare and hash: words, and sizes, which may be open and which nobody can read as a plain
-// number by mistake. A list is its length, then its items.
+// copy, compare and hash: words, and sizes, which may be open. What each attribute is stands beside
+// them, so that nobody reads a size as a number, or one attribute as another, by mistake. A list is
+// its length, then its items.
 #pragma once
 
 #include <algorithm>
@@ -33,9 +34,13 @@ struct AttrDef {
 
 class Attrs {
  public:
+  // What an attribute is held as.
+  enum class Held : uint8_t { number, numbers, size, sizes };
+
   Attrs() = default;
 
   Attrs& add(int64_t value) {
+    note(Held::number);
     words_.push_back(value);
     return *this;
   }
@@ -43,60 +48,72 @@ class Attrs {
   Attrs& add(DType value) { return add(static_cast<int64_t>(value)); }
   Attrs& add(double value) { return add(std::bit_cast<int64_t>(value)); }
   Attrs& add(Dim size) {
+    note(Held::size);
     sizes_.push_back(size);
     return *this;
   }
   Attrs& add(std::span<const int64_t> list) {
-    add(static_cast<int64_t>(list.size()));
+    note(Held::numbers);
+    words_.push_back(static_cast<int64_t>(list.size()));
     for (const int64_t item : list) words_.push_back(item);
     return *this;
   }
   Attrs& add(std::span<const Dim> list) {
-    add(static_cast<int64_t>(list.size()));
+    note(Held::sizes);
+    words_.push_back(static_cast<int64_t>(list.size()));
     for (const Dim item : list) sizes_.push_back(item);
     return *this;
   }
   Attrs& append(const Attrs& other) {
+    for (uint32_t i = 0; i < other.count_; ++i) note(other.held(i));
     for (const int64_t word : other.words_) words_.push_back(word);
     for (const Dim size : other.sizes_) sizes_.push_back(size);
     return *this;
   }
 
-  // Reading goes in the order of writing.
+  // Reading goes in the order of writing. It is an InternalError to read what is not there, or a
+  // size as a number.
   class Reader {
    public:
-    explicit Reader(const Attrs& attrs) : words_(attrs.words_), sizes_(attrs.sizes_) {}
-    int64_t integer() { return words_[at_++]; }
+    explicit Reader(const Attrs& attrs) : attrs_(&attrs) {}
+    int64_t integer() {
+      expect(Held::number);
+      return attrs_->words_[at_++];
+    }
     bool boolean() { return integer() != 0; }
     DType dtype() { return static_cast<DType>(integer()); }
     double number() { return std::bit_cast<double>(integer()); }
     Dim size() {
-      check_has_sizes(1);
-      return sizes_[size_at_++];
+      expect(Held::size);
+      return attrs_->sizes_[size_at_++];
     }
     std::span<const int64_t> integers() {
-      const auto count = static_cast<size_t>(integer());
-      const std::span<const int64_t> list = words_.subspan(at_, count);
-      at_ += count;
-      return list;
+      expect(Held::numbers);
+      return list_of<int64_t>(attrs_->words_, at_);
     }
     std::span<const Dim> sizes() {
-      const auto count = static_cast<size_t>(integer());
-      check_has_sizes(count);
-      const std::span<const Dim> list = sizes_.subspan(size_at_, count);
-      size_at_ += count;
-      return list;
+      expect(Held::sizes);
+      return list_of<Dim>(attrs_->sizes_, size_at_);
     }
     // Whether the attributes that follow were left out, as the last ones may be.
-    bool ended() const { return at_ == words_.size() && size_at_ == sizes_.size(); }
+    bool ended() const { return next_ == attrs_->count_; }
 
    private:
-    void check_has_sizes(size_t count) const {
-      TIDEMARK_CHECK(size_at_ + count <= sizes_.size(), "an attribute holds numbers, not sizes");
+    void expect(Held held) {
+      if (ended() || attrs_->held(next_) != held) [[unlikely]]
+        attrs_->misread(next_, held);
+      ++next_;
     }
-    std::span<const int64_t> words_;
-    std::span<const Dim> sizes_;
+    template <class Item>
+    std::span<const Item> list_of(std::span<const Item> items, size_t& from) {
+      const auto count = static_cast<size_t>(attrs_->words_[at_++]);
+      const std::span<const Item> list = items.subspan(from, count);
+      from += count;
+      return list;
+    }
+    const Attrs* attrs_;
     size_t at_ = 0, size_at_ = 0;
+    uint32_t next_ = 0;
   };
   Reader read() const { return Reader(*this); }
   // All of it, for hashing.
@@ -131,14 +148,23 @@ class Attrs {
 
   // Sizes are equal where that is proven: nothing is asked of the call that is traced.
   friend bool operator==(const Attrs& a, const Attrs& b) {
-    return a.words_ == b.words_ &&
+    return a.held_ == b.held_ && a.count_ == b.count_ && a.words_ == b.words_ &&
            std::equal(a.sizes_.begin(), a.sizes_.end(), b.sizes_.begin(), b.sizes_.end(),
                       [](Dim x, Dim y) { return x.word() == y.word(); });
   }
 
  private:
+  Held held(uint32_t which) const { return static_cast<Held>(held_ >> 2 * which & 3); }
+  void note(Held held) {
+    TIDEMARK_CHECK(count_ < 32, "an op has more than 32 attributes");
+    held_ |= static_cast<uint64_t>(held) << 2 * count_++;
+  }
+  [[noreturn]] void misread(uint32_t which, Held wanted) const;
+
   SmallVec<int64_t, 7> words_;
   SmallVec<Dim, 8> sizes_;
+  uint64_t held_ = 0;  // Two bits an attribute.
+  uint32_t count_ = 0;
 };
 
 }  // namespace tidemark

@@ -80,7 +80,9 @@ class AttributeCheck {
     if (name == "begin") begin_ = check_length(name, list, rank());
     if (name == "size") size_ = check_length(name, list, rank());
     if (name == "low" || name == "high") check_extents(name, check_length(name, list, rank()));
-    if (name == "pad_low" || name == "pad_high") check_extents(name, check_length(name, list, 2));
+    // Padding below 0 takes elements away.
+    if (name == "pad_low" || name == "pad_high")
+      check_extents(name, check_length(name, list, 2), -1);
   }
 
   template <class Item>
@@ -143,10 +145,10 @@ class AttributeCheck {
 
   // How far elements are moved apart: not so far that sizes overflow.
   template <class Item>
-  void check_extents(std::string_view name, std::span<const Item> list) const {
-    const Dim most = kMostBytes / largest_size();
+  void check_extents(std::string_view name, std::span<const Item> list, int64_t least = 0) const {
+    const int64_t most = kMostBytes / largest_size();
     for (const Dim item : list) {
-      if (item.is_traced() || (item >= 0 && item <= most)) continue;
+      if (item.is_traced() || (item >= least * most && item <= most)) continue;
       refuse(cat(op(), ": ", name, " has ", written(item), " for ", operand()),
              "it counts elements, and the result must fit in memory");
     }
@@ -209,6 +211,14 @@ TensorType pointwise_type(const Node& node, std::span<const TensorType> operands
   return {infer_pointwise(*node.op, types, Source::none()).result, shape};
 }
 
+void check_axis_size(const Node& node) {
+  Attrs::Reader read = node.attrs.read();
+  read.integers();
+  const Dim size = read.size();
+  if (size.is_any())
+    refuse(cat(node.op->name, ": there is no size ", written(size)), "sizes go from 0 up");
+}
+
 void check_effect(const Node& node, std::span<const TensorType> operands) {
   const OpDef& op = *node.op;
   const std::span<const int64_t> text = node.attrs.read().integers();
@@ -222,6 +232,7 @@ void check_effect(const Node& node, std::span<const TensorType> operands) {
     refuse(cat(op.name, ": its first operand is not a bool"), op.brief);
   if (&op == &def_of(&ops::check_index) && !is_integer(operands[0].dtype))
     refuse(cat(op.name, ": ", operands[0], " is no index"), op.brief);
+  if (&op == &def_of(&ops::check_index)) check_axis_size(node);
   if (&op == &def_of(&ops::check_numerics) && !is_float(operands[0].dtype))
     refuse(cat(op.name, ": ", operands[0], " has no numbers that are not finite"), op.brief);
 }

@@ -34,7 +34,10 @@ Attrs ConvSpec::attrs() const {
 
 Dim ConvSpec::out_size(int axis, Dim in, int64_t kernel) const {
   const int64_t reach = dilation[axis] * (kernel - 1) + 1;
-  const Dim padded = in + pad_low[axis] + pad_high[axis];
+  // Where the image's size is known the widths are too.
+  const Dim padded = in.is_traced()
+                         ? in + pad_low[axis] + pad_high[axis]
+                         : Dim(int64_t{in} + pad_low[axis].number() + pad_high[axis].number());
   return is_less(padded, reach) ? Dim(0) : (padded - reach) / stride[axis] + 1;
 }
 
@@ -245,7 +248,7 @@ Term grad_conv2d_image(const GradContext& context, const ConvSpec& spec) {
     const int64_t in = x.shape()[axis + 1], out = g.shape()[axis + 1], taps = w.shape()[axis];
     const int64_t reach = spec.dilation[i] * (taps - 1);
     back.dilation[i] = spec.dilation[i];
-    low[i] = reach - int64_t{spec.pad_low[i]};
+    low[i] = reach - spec.pad_low[i].number();
     high[i] = in + reach - low[i] - out;
     begin[i] = taps - 1;
     step[i] = -1;
@@ -294,9 +297,9 @@ void reference_conv2d(const ReferenceContext& context) {
     for (int64_t kh = 0; kh < w.shape[0]; ++kh) {
       for (int64_t kw = 0; kw < w.shape[1]; ++kw) {
         const int64_t row =
-            index[1] * spec.stride[0] + kh * spec.dilation[0] - int64_t{spec.pad_low[0]};
+            index[1] * spec.stride[0] + kh * spec.dilation[0] - spec.pad_low[0].number();
         const int64_t column =
-            index[2] * spec.stride[1] + kw * spec.dilation[1] - int64_t{spec.pad_low[1]};
+            index[2] * spec.stride[1] + kw * spec.dilation[1] - spec.pad_low[1].number();
         if (row < 0 || row >= x.shape[1] || column < 0 || column >= x.shape[2]) continue;
         const int64_t pixel = ((index[0] * x.shape[1] + row) * x.shape[2] + column) * x.shape[3];
         const int64_t tap = (kh * w.shape[1] + kw) * channels;

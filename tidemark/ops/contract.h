@@ -9,7 +9,7 @@ namespace tidemark::ops {
 // The attributes of conv2d by name. Sizes are (height, width).
 struct ConvSpec {
   int64_t stride[2] = {1, 1};
-  // Open where the image is and they depend on it.
+  // Open where the image is and they depend on it. Numbers below 0 take elements away.
   Dim pad_low[2] = {0, 0};
   Dim pad_high[2] = {0, 0};
   int64_t dilation[2] = {1, 1};

@@ -50,6 +50,7 @@ inline constexpr NamedOp take_along_axis = {
     .brief = "One element for each index, at the index's own place in the other axes.",
     .family = Family::index,
     .arity = 2,
+    .batching = Batching::leading,
     .attrs = kTakeAlongAttrs,
     .infer = rule::infer_take_along_axis,
     .grad = rule::grad_take_along_axis,

@@ -18,11 +18,18 @@ LoopAttrs::LoopAttrs(const Node& node) {
 }
 
 Attrs LoopAttrs::attrs() const {
-  Attrs attrs;
-  for (const int64_t word : {carries, slices, stacked, int64_t{reverse}, int64_t{counted},
-                             static_cast<int64_t>(save), amount, saved, marks, kept})
-    attrs.add(word);
-  return attrs.add(trips);
+  return Attrs()
+      .add(carries)
+      .add(slices)
+      .add(stacked)
+      .add(trips)
+      .add(reverse)
+      .add(counted)
+      .add(static_cast<int64_t>(save))
+      .add(amount)
+      .add(saved)
+      .add(marks)
+      .add(kept);
 }
 
 std::vector<size_t> LoopAttrs::kept_carries() const {
@@ -56,11 +63,18 @@ ReverseAttrs::ReverseAttrs(const Node& node) {
 }
 
 Attrs ReverseAttrs::attrs() const {
-  Attrs attrs;
-  for (const int64_t word : {carries, backs, slices, stacked, int64_t{reverse}, int64_t{counted},
-                             int64_t{linear}, seeds, static_cast<int64_t>(save), amount})
-    attrs.add(word);
-  return attrs.add(trips);
+  return Attrs()
+      .add(carries)
+      .add(backs)
+      .add(slices)
+      .add(stacked)
+      .add(trips)
+      .add(reverse)
+      .add(counted)
+      .add(linear)
+      .add(seeds)
+      .add(static_cast<int64_t>(save))
+      .add(amount);
 }
 
 }  // namespace tidemark

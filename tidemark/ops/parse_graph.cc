@@ -272,12 +272,22 @@ class Parser {
         fail(op, cat(op.text, " needs the attribute '", def.attrs[i].name, "'"),
              "only what is 0, false or [] may be left out");
       }
-      const bool is_size = def.attrs[i].kind == AttrKind::size;
-      const Attrs value =
-          given[i].value_or(is_size ? Attrs().add(Dim(0)) : Attrs().add(int64_t{0}));
-      attrs.append(value);
+      attrs.append(given[i] ? *given[i] : left_out(def.attrs[i].kind));
     }
     return attrs;
+  }
+  static Attrs left_out(AttrKind kind) {
+    switch (kind) {
+      case AttrKind::integers:
+      case AttrKind::text:
+        return Attrs().add(std::span<const int64_t>());
+      case AttrKind::sizes:
+        return Attrs().add(std::span<const Dim>());
+      case AttrKind::size:
+        return Attrs().add(Dim(0));
+      default:
+        return Attrs().add(int64_t{0});
+    }
   }
 
   void read_attribute(const OpDef& def, std::vector<std::optional<Attrs>>& given) {
@@ -300,7 +310,7 @@ class Parser {
       case AttrKind::integer:
         return Attrs().add(read_integer());
       case AttrKind::size:
-        return Attrs().add(Dim(read_integer()));
+        return Attrs().add(read_size_attribute());
       case AttrKind::integers: {
         std::vector<int64_t> list;
         expect("[", "before a list");
@@ -310,7 +320,7 @@ class Parser {
       case AttrKind::sizes: {
         DimList list;
         expect("[", "before a list");
-        read_list("]", "after an item", [&] { list.push_back(read_integer()); });
+        read_list("]", "after an item", [&] { list.push_back(read_size_attribute()); });
         return Attrs().add(list);
       }
       case AttrKind::boolean:
@@ -323,6 +333,15 @@ class Parser {
         return Attrs().add(std::span<const int64_t>(read_text()));
     }
     return {};
+  }
+
+  // Any number that a Dim can be: what one below 0 means is the op's to say.
+  Dim read_size_attribute() {
+    const Token token = next_;
+    const int64_t number = read_integer();
+    if (number < -std::numeric_limits<int64_t>::max() / 2)
+      fail(token, cat("there is no size ", number), "sizes go from 0 up");
+    return number;
   }
 
   // The dtype of a constant is that of its result.

@@ -94,7 +94,7 @@ class Printer {
       case AttrKind::size: {
         const Dim size = read.size();
         to = printed(size);
-        return size != 0;
+        return size.known_or(1) != 0;
       }
       case AttrKind::sizes: {
         to = "[";

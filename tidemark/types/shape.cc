@@ -46,9 +46,7 @@ Shape closed(const Shape& shape) {
   return known;
 }
 
-std::string written(Dim dim) {
-  return dim.is_any() ? std::to_string(static_cast<int64_t>(dim.word())) : cat(dim);
-}
+std::string written(Dim dim) { return dim.is_any() ? std::to_string(dim.number()) : cat(dim); }
 
 Strides contiguous_strides(const Shape& shape) {
   Strides strides(static_cast<size_t>(shape.rank()));

@@ -55,6 +55,12 @@ class Dim {
       return detail::read_size(*this);
     return n_;
   }
+  // As a number where it stands for one: a difference of sizes may be below 0, as no size may.
+  constexpr int64_t number() const {
+    if (is_traced()) [[unlikely]]
+      return detail::read_size(*this);
+    return n_;
+  }
   // The number of a size that is known, else `other`.
   constexpr int64_t known_or(int64_t other) const { return is_open() ? other : n_; }
   // Dim(word) is the size again.

@@ -28,9 +28,6 @@ constinit thread_local NotedLine noted;
 
 int64_t packed(Dim size) { return kFirstWord - static_cast<int64_t>(size.word()); }
 
-// Of a size that is not traced. Bounds and distances come as sizes too, and may be below 0.
-int64_t number_of(Dim size) { return static_cast<int64_t>(size.word()); }
-
 // Sizes are far from overflow where memory is taken: there it is refused by name.
 int64_t computed(SizeOp op, int64_t a, int64_t b) {
   const auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
@@ -87,7 +84,7 @@ Dim SizeTable::word_of(size_t number) const {
 }
 
 int64_t SizeTable::hint(Dim size) const {
-  return size.is_traced() ? expr(size).hint : number_of(size);
+  return size.is_traced() ? expr(size).hint : size.number();
 }
 
 std::vector<int64_t> SizeTable::hints() const {
@@ -115,7 +112,7 @@ Dim SizeTable::intern(SizeOp op, Dim a, Dim b) {
 }
 
 SizeTable::Sum SizeTable::sum_of(Dim size) const {
-  if (!size.is_traced()) return {.terms = {}, .number = number_of(size)};
+  if (!size.is_traced()) return {.terms = {}, .number = size.number()};
   const Expr& e = expr(size);
   Sum sum;
   if (e.argument < 0 && e.op == SizeOp::add) {
@@ -124,7 +121,7 @@ SizeTable::Sum SizeTable::sum_of(Dim size) const {
     for (const auto& [term, factor] : other.terms) sum.terms[term] += factor;
     sum.number += other.number;
   } else if (e.argument < 0 && e.op == SizeOp::multiply && !Dim(e.b).is_traced()) {
-    sum.terms[e.a] = number_of(Dim(e.b));
+    sum.terms[e.a] = Dim(e.b).number();
   } else {
     sum.terms[size.word()] = 1;
   }
@@ -164,8 +161,8 @@ Dim SizeTable::multiply(Dim a, Dim b) {
   if (!a.is_traced()) std::swap(a, b);
   if (!b.is_traced()) {
     Sum sum = sum_of(a);
-    for (auto& [term, factor] : sum.terms) factor *= number_of(b);
-    sum.number *= number_of(b);
+    for (auto& [term, factor] : sum.terms) factor *= b.number();
+    sum.number *= b.number();
     return make(sum);
   }
   int64_t factor = 1;
@@ -186,7 +183,7 @@ Dim SizeTable::multiply(Dim a, Dim b) {
 Dim SizeTable::divide(Dim a, Dim b) {
   Sum sum = sum_of(a);
   if (!b.is_traced()) {
-    const int64_t by = number_of(b);
+    const int64_t by = b.number();
     const auto divides = [by](const auto& term) { return by != 0 && term.second % by == 0; };
     if (!std::all_of(sum.terms.begin(), sum.terms.end(), divides) || by == 0 ||
         sum.number % by != 0)
@@ -239,7 +236,7 @@ Dim SizeTable::combine(SizeOp op, Dim a, Dim b) {
 }
 
 int64_t SizeTable::value_of(Dim size, std::span<const int64_t> values) const {
-  return size.is_traced() ? values[number(size)] : number_of(size);
+  return size.is_traced() ? values[number(size)] : size.number();
 }
 
 std::vector<int64_t> SizeTable::evaluate(std::span<const int64_t> arguments) const {
@@ -296,15 +293,15 @@ const SizeTable::Guard* SizeTable::broken(std::span<const int64_t> values) const
 // ---- text ---------------------------------------------------------------------------------------
 
 std::string SizeTable::text(Dim size) const {
-  if (!size.is_traced()) return cat(number_of(size));
+  if (!size.is_traced()) return cat(size.number());
   const Expr& e = expr(size);
   if (e.argument >= 0) return arguments_[static_cast<size_t>(e.argument)];
   const std::string a = text(Dim(e.a)), b = text(Dim(e.b));
   const bool is_open = Dim(e.b).is_traced();
   if (e.op == SizeOp::minimum || e.op == SizeOp::maximum)
     return cat(e.op == SizeOp::minimum ? "min(" : "max(", a, "; ", b, ")");
-  if (e.op == SizeOp::add && !is_open && number_of(Dim(e.b)) < 0)
-    return cat("(", a, ") - ", -number_of(Dim(e.b)));
+  if (e.op == SizeOp::add && !is_open && Dim(e.b).number() < 0)
+    return cat("(", a, ") - ", -Dim(e.b).number());
   constexpr const char* signs[] = {" + ", " - ", " * ", " / "};
   return cat("(", a, ")", signs[static_cast<int>(e.op)], is_open ? cat("(", b, ")") : b);
 }
@@ -339,12 +336,12 @@ SizeTable& table_of_trace() {
 
 Dim smaller(Dim a, Dim b) {
   if (a.is_traced() || b.is_traced()) return table_of_trace().combine(SizeOp::minimum, a, b);
-  return std::min(number_of(a), number_of(b));
+  return std::min(a.number(), b.number());
 }
 
 Dim larger(Dim a, Dim b) {
   if (a.is_traced() || b.is_traced()) return table_of_trace().combine(SizeOp::maximum, a, b);
-  return std::max(number_of(a), number_of(b));
+  return std::max(a.number(), b.number());
 }
 
 bool is_less(Dim a, Dim b) {

@@ -51,6 +51,8 @@ class SizeTable {
   Dim at(Dim size, std::span<const int64_t> values) const {
     return size.is_traced() ? Dim(values[number(size)]) : size;
   }
+  // As a number, which may be below 0 where it is a difference of sizes.
+  int64_t value_of(Dim size, std::span<const int64_t> values) const;
   // The first guard that these values do not keep, or null.
   const Guard* broken(std::span<const int64_t> values) const;
 
@@ -79,7 +81,6 @@ class SizeTable {
   size_t number(Dim size) const;
   const Expr& expr(Dim size) const { return exprs_[number(size)]; }
   Dim word_of(size_t number) const;
-  int64_t value_of(Dim size, std::span<const int64_t> values) const;
   Dim intern(detail::SizeOp op, Dim a, Dim b);
   Sum sum_of(Dim size) const;
   Dim make(const Sum& sum);

@@ -210,6 +210,24 @@ TEST(LoopSave, RefusesFewerBytesThanTheFewestCheckpointsTake) {
       "  write td::Save::bytes(16512) or more");
 }
 
+// A state is more than is kept of all trips unasked. How many there are is known at the call only:
+// with one state each trip would run again from the first.
+TEST(LoopSave, KeepsSeveralStatesOfOpenTrips) {
+  constexpr int64_t kFloats = int64_t{20} << 20;
+  auto f = td::function(
+      [](const td::Tensor& steps, const td::Tensor& x) {
+        return td::grad([&](const td::Tensor& x) {
+          return td::sum(td::fori_loop(
+              0, steps.shape()[0],
+              [](const td::Tensor&, const td::Tensor& c) { return td::sin(c); }, x));
+        })(x);
+      },
+      {.input_signature = {td::spec({td::open}), td::spec({kFloats})}});
+  const std::vector<std::string> choices = choices_of(f.plan(td::spec({100}), td::spec({kFloats})));
+  ASSERT_FALSE(choices.empty());
+  EXPECT_EQ(choices[0].substr(0, 10), "slots(32):");
+}
+
 // The bytes are those of the call at hand: each size has a program of its own.
 TEST(LoopSave, BytesServeEverySize) {
   const td::MachineCode machine;

@@ -459,6 +459,43 @@ TEST(OpenSizes, AreErrorsInTheSizesOfTheCall) {
             "add: shapes [6?, 2] and [7?, 2] do not broadcast (6? and 7? at axis -2)");
 }
 
+// Differences of sizes are numbers, and may be below 0; nothing has such a size.
+TEST(OpenSizes, MayDifferByANumberBelowZero) {
+  const auto scaled = [](const td::Tensor& x) { return x * (x.shape()[0] - 5); };
+  const auto picked = [](const td::Tensor& x) { return x[{x.shape()[0] - 5}]; };
+  const auto counted = [](const td::Tensor& x) {
+    const auto next = [&](const td::Tensor&, const td::Tensor& sum) { return sum + td::mean(x); };
+    return td::fori_loop(0, x.shape()[0] - 5, next, td::constant(0.0F));
+  };
+  const auto f = td::function(scaled), g = td::function(picked), h = td::function(counted);
+  for (const int64_t n : {8, 7, 3, 4, 6}) {
+    const td::Tensor x = drawn({n});
+    EXPECT_TRUE(td::identical(f(x), x * static_cast<float>(n - 5))) << n;
+    EXPECT_TRUE(td::identical(g(x), x[{n - 5}])) << n;
+    EXPECT_TRUE(td::identical(scaled(x), f(x)) && td::identical(picked(x), g(x))) << n;
+    EXPECT_TRUE(td::identical(counted(x), h(x))) << n;
+  }
+  EXPECT_EQ(f.cache_info().traces, 2);
+}
+
+TEST(OpenSizes, BelowZeroAreErrors) {
+  const auto f = td::function([](const td::Tensor& x) { return td::ones({x.shape()[0] - 5}); });
+  const std::string at = "\n  at open_sizes_test.cc:" + std::to_string(__LINE__ - 1);
+  for (const int64_t n : {8, 7, 5}) EXPECT_EQ(f(drawn({n})).size(), n - 5);
+  const td::Tensor small = drawn({3});
+  EXPECT_EQ(error_of([&] { f(small); }),
+            "broadcast_to: a size is -2 in this call: (argument 0, dimension 0) - 5" + at +
+                "\n  sizes go from 0 up: td::larger(size, 0) bounds one");
+  const auto bounded =
+      td::function([](const td::Tensor& x) { return td::ones({td::larger(x.shape()[0] - 5, 0)}); });
+  for (const int64_t n : {8, 7, 3}) EXPECT_EQ(bounded(drawn({n})).size(), n == 3 ? 0 : n - 5);
+  const auto padded =
+      td::function([](const td::Tensor& x) { return td::pad(x, {{0, 10 - x.shape()[0]}}); });
+  for (const int64_t n : {8, 7, 10}) EXPECT_EQ(padded(drawn({n})).size(), 10);
+  EXPECT_EQ(error_of([&] { padded(drawn({12})); }).substr(0, 31),
+            "pad: a size is -2 in this call:");
+}
+
 TEST(OpenSizes, ServeThreadsAtOnce) {
   const auto f = [](const td::Tensor& x) { return td::softmax(td::exp(x) + td::mean(x)); };
   const auto compiled = td::function(f);
@@ -549,6 +586,26 @@ TEST(OpenSizes, OfAPlanThatCannotBeAreErrors) {
   const std::string many = error_of([&] { known.at({3}); });
   EXPECT_EQ(many, "at: 1 sizes for a plan with 0 open" + none +
                       "\n  give one for each, in order: none is open");
+}
+
+TEST(OpenSizes, StayOpenInGradientsOfConvolutions) {
+  const td::Tensor kernel = drawn({3, 2, 2, 4}, 3);
+  const auto slopes = [&](const td::Tensor& x) {
+    td::GradientTape tape;
+    tape.watch(x);
+    tape.watch(kernel);
+    const td::ConvOptions options{.strides = {2, 1}, .padding = td::Padding::same};
+    const td::Tensor y = td::sum(td::square(td::conv2d(x, kernel, options)));
+    return tape.gradient(y, std::vector<td::Tensor>{x, kernel});
+  };
+  const auto open = td::function([&](const td::Tensor& x) { return slopes(x); },
+                                 {.input_signature = {td::spec({td::open, 6, 5, 2})}});
+  for (const int64_t n : {2, 3, 7, 5}) {
+    const td::Tensor x = drawn({n, 6, 5, 2});
+    const auto given = open(x), wanted = slopes(x);
+    for (size_t i = 0; i < 2; ++i) EXPECT_TRUE(td::identical(given[i], wanted[i])) << n;
+  }
+  EXPECT_EQ(open.cache_info().traces, 1);
 }
 
 // Gradients of loops whose trips are open walk them backwards.

@@ -32,6 +32,24 @@ TEST(Catalogue, KnowsACopyOfAnOp) {
   EXPECT_TRUE(identical(held(x), tanh(x)));
 }
 
+// A new op is batched or has its place here: `.batching` is decided for each, not for its family.
+TEST(Catalogue, BatchesEveryOpButThese) {
+  const std::set<std::string_view> unbatched = {
+      // Slices need indices of their own, which one application does not take.
+      "first_equal", "gather", "put", "scatter_add",
+      // Its image has a batch axis; a batch of filters has no place.
+      "conv2d",
+      // Drawn by one key.
+      "random_bernoulli", "random_fold", "random_integers", "random_normal", "random_permutation",
+      "random_uniform",
+      // Without operands.
+      "arange"};
+  std::set<std::string_view> found;
+  for (const OpDef& op : catalogue())
+    if (op.batching == Batching::none) found.insert(op.name);
+  EXPECT_EQ(found, unbatched);
+}
+
 TEST(Catalogue, RecordsLowPrecisionInF32) {
   const DType dtypes[] = {DType::bf16, DType::bf16};
   const Recipe recipe = record(def_of(&add), dtypes);

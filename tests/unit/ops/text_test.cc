@@ -160,7 +160,7 @@ void add_contractions(Maker& make) {
   const Value kernel = make.parameter(DType::f32, {3, 3, 2, 6});
   make.add(
       ops::conv2d, {image, kernel},
-      ops::ConvSpec{.stride = {2, 1}, .pad_low = {1, 0}, .pad_high = {0, 1}, .groups = 2}.attrs());
+      ops::ConvSpec{.stride = {2, 1}, .pad_low = {1, 0}, .pad_high = {0, -1}, .groups = 2}.attrs());
   const Value rows = make.parameter(DType::f32, {2, 3}),
               columns = make.parameter(DType::f32, {3, 4});
   make.add(ops::accumulate, {make.parameter(DType::f32, {2, 4}), rows, columns});
@@ -618,6 +618,8 @@ TEST(TextErrors, OfAttributes) {
                     " its elements go from 0 to 2");
   expect_node_error("%y: f32[] = reshape(%a) {shape = [-6]}",
                     "p.tm:2:13: reshape: there is no size -6\n  sizes go from 0 up");
+  expect_node_error("%y: f32[] = reshape(%a) {shape = [6, -9223372036854775808]}",
+                    "p.tm:2:38: there is no size -9223372036854775808\n  sizes go from 0 up");
   expect_node_error("%y: f32[] = pad(%a) {low = [0, -1], high = [0, 0], inside = [0, 0]}",
                     "p.tm:2:13: pad: low has -1 for f32[2, 3]\n  it counts elements, and the "
                     "result must fit in memory");
@@ -638,6 +640,8 @@ TEST(TextErrors, OfEffectsKeysAndParts) {
   expect_node_error("check_index(%a) {text = \"\\%\", size = 5}",
                     "p.tm:2:1: check_index: f32[2, 3] is no index\n  An error with this text where "
                     "an index points outside an axis of this size.");
+  expect_node_error("check_index(%i) {text = \"\\%\", size = -5}",
+                    "p.tm:2:1: check_index: there is no size -5\n  sizes go from 0 up");
   expect_node_error(
       "assert_that(%a) {text = \"a\"}",
       "p.tm:2:1: assert_that: its first operand is not a bool\n  An error with this text where the "

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "tidemark/base/error.h"
-#include "tidemark/ir/attrs.h"
 
 namespace tidemark {
 namespace {
@@ -45,18 +44,6 @@ TEST_F(Sizes, AreNoNumbersThatComputeAsWords) {
                                    "63 bits")
                                    .c_str());
   }
-}
-
-TEST_F(Sizes, StandApartFromNumbersInAttributes) {
-  const Attrs attrs = Attrs().add(int64_t{3}).add(DimList{n, 2}).add(AxisList{4, 5}).add(m);
-  Attrs::Reader read = attrs.read();
-  EXPECT_EQ(read.integer(), 3);
-  const std::span<const Dim> sizes = read.sizes();
-  EXPECT_TRUE(is_proven(sizes[0], n) && is_proven(sizes[1], 2));
-  EXPECT_EQ(AxisList(read.integers()), (AxisList{4, 5}));
-  EXPECT_TRUE(is_proven(read.size(), m) && read.ended());
-  const Attrs numbers = Attrs().add(AxisList{4, 5});
-  EXPECT_THROW((void)numbers.read().sizes(), InternalError);
 }
 
 TEST_F(Sizes, KeepArithmeticOpen) {
