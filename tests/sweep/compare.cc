@@ -180,8 +180,7 @@ std::string bit_difference(const Case& c, const Tensor& a, const Tensor& b) {
     return cat("got ", detail::type_of(a, Source::none()), ", want ",
                detail::type_of(b, Source::none()));
   const Tensor x = dense_copy(a), y = dense_copy(b);
-  const bool any_nan =
-      (c.op->family != Family::pointwise || c.op->ulps > 0) && is_float(a.dtype());
+  const bool any_nan = (c.op->family != Family::pointwise || c.op->ulps > 0) && is_float(a.dtype());
   for (int64_t i = 0; i < x.size(); ++i) {
     if (bits(array(x), i) == bits(array(y), i)) continue;
     if (any_nan && std::isnan(reference::read_float(array(x), i)) &&
