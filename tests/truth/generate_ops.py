@@ -955,13 +955,23 @@ def array_moves(g, name):
 
 @op("custom_gradient")
 def custom_gradient(g, name):
-    """A block's result, with the gradient multiplied by another one."""
+    """A block's result, with the gradient multiplied by another one: any, one computed from the result, or the result itself.
+
+    The result is mostly a tensor of its own, so that it is clear which is the result: an op may give back what it got.
+    """
     x = g.floats()
     if too_deep(g, 2):
         return
     with Inside(g, "body", [Value(g.fresh("p"), "float", x.shape, x.most)], 1, isolated=True) as inside:
         inside.fill(1, 3)
-        inside.block.gives = [inside.give(x.shape, 4.0).name, inside.give(x.shape, 4.0).name]
+        result, slope, kind = inside.give(x.shape, 4.0), inside.give(x.shape, 4.0), g.random.random()
+        if kind < 0.8:
+            result = g.emit("multiply", [result, 0.75], {}, "float", x.shape, 3.0)
+        if kind < 0.2:
+            slope = result
+        elif kind < 0.4 or slope.name == result.name:
+            slope = g.emit("tanh", [result], {}, "float", x.shape, 1.0)
+        inside.block.gives = [result.name, slope.name]
     finish_loop(g, name, [x], {}, inside.block, [x.shape])
 
 
@@ -1042,7 +1052,8 @@ def made_here(g, count):
     made = []
     for _ in range(count):
         found = [v for v in g.scopes[-1] if v.dtype == "float"]
-        x = found[-1] if found and g.random.random() < 0.7 else g.random.choice(found or g.visible(lambda v: v.dtype == "float"))
+        x = found[-1] if found and g.random.random() < 0.7 else g.random.choice(
+            found or g.visible(lambda v: v.dtype == "float") or [g.constant("float", [], -1.0, 1.0)])
         if x.rank and g.random.random() < 0.35:
             items, shape = index_items(g, x)
             x = g.emit("index", [x], {"at": ";".join(items)}, "float", shape, x.most)
