@@ -968,7 +968,7 @@ def custom_gradient(g, name):
         if kind < 0.8:
             result = g.emit("multiply", [result, 0.75], {}, "float", x.shape, 3.0)
         if kind < 0.2:
-            slope = result
+            slope = result = g.emit("add", [result, g.within(inside.params[0], 1.0)], {}, "float", x.shape, 4.0)
         elif kind < 0.4 or slope.name == result.name:
             slope = g.emit("tanh", [result], {}, "float", x.shape, 1.0)
         inside.block.gives = [result.name, slope.name]
