@@ -225,19 +225,26 @@ def nested(params):
     return None
 
 
-def shaken(x, unit, salt):
-    """Each element off by up to `unit` of itself, by its bits."""
+# Half of the distance between neighbours, in parts of the value.
+ROUNDINGS = {np.dtype(np.float32): 2.0 ** -24, np.dtype(np.float16): 2.0 ** -11, np.dtype(jax.numpy.bfloat16): 2.0 ** -8}
+
+
+def shaken(x, unit, least, salt):
+    """Each element off by up to `unit` of itself, by its bits; what is below `least` is 0 by every second salt."""
+    if x.dtype in ROUNDINGS:
+        return shaken(x.astype(np.float64), max(unit, 2 * ROUNDINGS[x.dtype]), least, salt).astype(x.dtype)
     if x.dtype != np.float64 or x.size == 0:
         return x
     bits = np.ascontiguousarray(x).reshape(-1).view(np.uint64)
     word = (bits ^ salt) * np.uint64(0x9E3779B97F4A7C15)
     word = (word ^ (word >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
     off = (word >> np.uint64(11)).astype(np.float64) * 2.0 ** -52 - 1
-    return (x.reshape(-1) * (1 + unit * off)).reshape(x.shape)
+    flat = x.reshape(-1) * (1 + unit * off)
+    return (np.where(np.abs(flat) < least, 0.0, flat) if salt % np.uint64(2) else flat).reshape(x.shape)
 
 
-def run(jaxpr, consts, arguments, unit=0.0, salt=0, narrow=False):
-    """The results of a jaxpr, each rounding off by up to `unit`; or computed in f32."""
+def run(jaxpr, consts, arguments, unit=0.0, least=0.0, salt=0, narrow=False):
+    """The results of a jaxpr, each rounding off by up to `unit` of itself, and 0 below `least`; or computed in f32."""
     known = dict(zip(jaxpr.constvars, map(np.asarray, consts)))
     known.update(zip(jaxpr.invars, arguments))
     salt = np.uint64(salt)
@@ -249,20 +256,23 @@ def run(jaxpr, consts, arguments, unit=0.0, salt=0, narrow=False):
         operands, name = [read(atom) for atom in eqn.invars], eqn.primitive.name
         inner = nested(eqn.params) if name not in EXACT and name not in ROUNDED else None
         if inner is not None:
-            results = run(*inner, operands, unit, int(salt), narrow)
+            results = run(*inner, operands, unit, least, int(salt), narrow)
         else:
-            results = [apply(eqn, name, operands, unit, salt, narrow)] if not eqn.primitive.multiple_results else [
+            results = [apply(eqn, name, operands, unit, least, salt, narrow)] if not eqn.primitive.multiple_results else [
                 np.asarray(r) for r in eqn.primitive.bind(*operands, **eqn.params)]
         known.update(zip(eqn.outvars, results))
     return [read(atom) for atom in jaxpr.outvars]
 
 
-def apply(eqn, name, operands, unit, salt, narrow):
+def apply(eqn, name, operands, unit, least, salt, narrow):
     rounds = name in ROUNDED
     if narrow and rounds:
         operands = [x.astype(np.float32) if x.dtype == np.float64 else x for x in operands]
     if unit and name in SUMS:  # Their terms are rounded as well as the whole.
-        operands = [shaken(x, unit, salt + np.uint64(i)) for i, x in enumerate(operands)]
+        operands = [shaken(x, unit, least, salt + np.uint64(i)) for i, x in enumerate(operands)]
+    if unit and name == "convert_element_type":  # A sum may be rounded to a narrower float where its terms were.
+        off = 2 * ROUNDINGS.get(np.dtype(eqn.params["new_dtype"]), 0.0)
+        operands = [shaken(x.astype(np.float64), off, 0.0, salt) if off else x for x in operands]
     function = ROUNDED.get(name) or EXACT.get(name)
     result = function(eqn.params, *operands) if function else NotImplemented
     if result is NotImplemented:  # Whatever NumPy has no short word for.
@@ -271,7 +281,7 @@ def apply(eqn, name, operands, unit, salt, narrow):
     result = np.asarray(result)
     if narrow and rounds and eqn.outvars[0].aval.dtype == np.float64:
         return result.astype(np.float32).astype(np.float64)
-    return shaken(result, unit, salt) if unit and rounds else result
+    return shaken(result, unit, least, salt) if unit and rounds else result
 
 
 FOREIGN = {}  # What JAX itself had to run, by name.

@@ -245,8 +245,6 @@ REDUCTIONS = {
     "min": lambda xp, x, axes, keep: xp.min(x, axis=axes, keepdims=keep),
     "mean": lambda xp, x, axes, keep: xp.mean(x, axis=axes, keepdims=keep),
     "var": variance,
-    "std": lambda xp, x, axes, keep: xp.sqrt(variance(xp, x, axes, keep)),
-    "norm": lambda xp, x, axes, keep: xp.sqrt(xp.sum(x * x, axis=axes, keepdims=keep)),
     "logsumexp": logsumexp,
 }
 
@@ -329,6 +327,14 @@ def to_nchw(x):
     return moved(lambda a: a.transpose(0, 3, 1, 2), x)
 
 
+def whole(a, to):
+    """Truncates; what does not fit is the nearest that does, and NaN is 0."""
+    ends = np.iinfo(to)
+    inside = np.trunc(np.where(np.isnan(a), 0, a).astype(np.float64))
+    below, above = inside <= ends.min, inside >= ends.max
+    return np.where(below, ends.min, np.where(above, ends.max, np.where(below | above, 0, inside).astype(to))).astype(to)
+
+
 class Meaning:
     """One run of a program."""
 
@@ -406,7 +412,7 @@ class Meaning:
     def do_cast(self, at, x):
         to = np.dtype(DTYPES[at.text("dtype")])
         if to not in FLOATS:
-            return self.known(lambda a: a != 0 if to == np.bool_ else np.trunc(a).astype(to) if a.dtype in FLOATS else a.astype(to), [x])
+            return self.known(lambda a: a != 0 if to == np.bool_ else whole(a, to) if a.dtype in FLOATS else a.astype(to), [x])
         # f64 meets 16-bit floats by way of f32, as documented: here, and where gradients come back.
         narrow = 2 in (to.itemsize, x.a.dtype.itemsize) and x.a.dtype in FLOATS
         for way in ([np.dtype(np.float32), to] if narrow else [to]):
@@ -420,7 +426,21 @@ class Meaning:
         function = REDUCTIONS[at.op]
         return both(lambda xp, a: function(xp, a, axes, keep))(x)
 
-    do_sum = do_prod = do_max = do_min = do_mean = do_var = do_std = do_norm = do_logsumexp = reduction
+    do_sum = do_prod = do_max = do_min = do_mean = do_var = do_logsumexp = reduction
+
+    def root_of_squares(self, at, x):
+        """A square root whose derivatives at 0 are 0, as documented."""
+        axes, keep = at.axes(x), bool(at.whole("keepdims"))
+        squares = both(lambda xp, a: variance(xp, a, axes, keep) if at.op == "std" else
+                       xp.sum(a * a, axis=axes, keepdims=keep))(x)
+        zero = self.known(lambda a: a == 0, [squares]).a
+
+        def root(t):
+            none = np.zeros(zero.shape)
+            return lax.select(zero, none, lax.sqrt(lax.select(zero, none + 1, t)))
+        return computed(np.sqrt, root, squares)
+
+    do_std = do_norm = root_of_squares
 
     def do_all(self, at, x):
         return self.known(lambda a: np.all(a != 0, axis=at.axes(x), keepdims=bool(at.whole("keepdims"))), [x])

@@ -12,6 +12,8 @@ MASK = (1 << 64) - 1
 # How far each rounding is put off, in parts of the value: 16 units in the last place; of 16-bit floats,
 # whose ops compute in f32 and round once, 2.
 UNITS = {"f64": 2.0 ** -48, "f32": 2.0 ** -19, "f16": 2.0 ** -9, "bf16": 2.0 ** -6}
+# The least that is not 0, where programs come near it.
+LEAST = {"f16": 2.0 ** -24}
 
 
 def mixed(word):
@@ -98,17 +100,27 @@ class Truth:
         structure = jax.tree_util.tree_structure(tree)
         self.seen = seen
 
-        def run(unit=0.0, salt=0, narrow=False):
+        def run(unit=0.0, least=0.0, salt=0, narrow=False):
             with np.errstate(all="ignore"):
-                values = evaluate.run(closed.jaxpr, closed.consts, flat, unit, salt, narrow)
+                values = evaluate.run(closed.jaxpr, closed.consts, flat, unit, least, salt, narrow)
             return self.sorted(jax.tree_util.tree_unflatten(structure, values))
 
         self.exact = run()
         self.check_numpy()
         unit = UNITS[program.dtype]
-        self.shaken = [run(unit, salt) for salt in (1, 2, 3)]
+        self.shaken = [run(unit, LEAST.get(program.dtype, 0.0), salt) for salt in (1, 2, 3)]
         self.narrow = run(narrow=True) if program.dtype == "f32" else None
-        self.unstable = any(self.decides_otherwise(one["read"]) for one in self.shaken)
+        self.unstable = any(self.decides_otherwise(read) for read in [one["read"] for one in self.shaken] + self.near(unit))
+
+    def near(self, unit):
+        """What decisions read, where it was rounded: up, down, and 0 where it is about 0. What was not rounded decides as it is."""
+        exact = [np.asarray(read) for read in self.exact["read"]]
+        rounded = [np.any([np.asarray(one["read"][i]) != read for one in self.shaken], axis=0) for i, read in enumerate(exact)]
+
+        def moved(move):
+            return [np.where(where, move(read), read) for read, where in zip(exact, rounded)]
+        return [moved(lambda read: read * (1 + 2 * unit)), moved(lambda read: read * (1 - 2 * unit)),
+                moved(lambda read: np.where(np.abs(read) < 4 * unit, 0, read))]
 
     def sorted(self, tree):
         """What was computed, by what it is."""
