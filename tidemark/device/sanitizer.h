@@ -1,4 +1,5 @@
-// Tells the address sanitizer which of our bytes nobody may touch.
+// Tells the address sanitizer which of our bytes nobody may touch, and where its search for leaks
+// has to look.
 #pragma once
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -11,6 +12,7 @@
 
 #ifdef TIDEMARK_ASAN
 #include <sanitizer/asan_interface.h>
+#include <sanitizer/lsan_interface.h>
 #endif
 
 #include <cstddef>
@@ -26,6 +28,12 @@ inline void forbid([[maybe_unused]] const void* begin, [[maybe_unused]] int64_t 
 inline void allow([[maybe_unused]] const void* begin, [[maybe_unused]] int64_t bytes) {
 #ifdef TIDEMARK_ASAN
   ASAN_UNPOISON_MEMORY_REGION(begin, static_cast<size_t>(bytes));
+#endif
+}
+// Mapped pages hold pointers that are the only ones to what they point to.
+inline void look_into([[maybe_unused]] const void* begin, [[maybe_unused]] int64_t bytes) {
+#ifdef TIDEMARK_ASAN
+  __lsan_register_root_region(begin, static_cast<size_t>(bytes));
 #endif
 }
 

@@ -64,6 +64,7 @@ Cell* fresh_cell() {
   if (slabs.fresh == slabs.end) {
     std::byte* const slab = map_pages(kSlabBytes, MappingOwner::handles);
     if (slab == nullptr) return nullptr;
+    look_into(slab, kSlabBytes);
     slabs.fresh = slab;
     slabs.end = slab + kSlabBytes;
   }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <functional>
 #include <limits>
 #include <vector>
@@ -48,6 +49,9 @@ struct Choice {
   td::Save save;
 };
 std::vector<Choice> choices(bool is_bounded) {
+  const char* const counts = std::getenv("TIDEMARK_TEST_COUNTS");
+  if (counts != nullptr && std::string_view(counts) == "small")
+    return {{"automatic", td::Save::automatic()}, {"2 slots", td::Save::slots(2)}};
   std::vector<Choice> list = {
       {"automatic", td::Save::automatic()}, {"1 slot", td::Save::slots(1)},
       {"2 slots", td::Save::slots(2)},      {"3 slots", td::Save::slots(3)},
