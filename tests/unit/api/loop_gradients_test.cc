@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <functional>
 #include <limits>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "tests/unit/api/least_bytes.h"
 #include "tests/unit/api/machine_code.h"
 #include "tests/unit/api/slopes.h"
+#include "tests/unit/api/small_counts.h"
 #include "tidemark/tidemark.h"
 
 namespace td = tidemark;
@@ -49,8 +49,7 @@ struct Choice {
   td::Save save;
 };
 std::vector<Choice> choices(bool is_bounded) {
-  const char* const counts = std::getenv("TIDEMARK_TEST_COUNTS");
-  if (counts != nullptr && std::string_view(counts) == "small")
+  if (td::small_counts())
     return {{"automatic", td::Save::automatic()}, {"2 slots", td::Save::slots(2)}};
   std::vector<Choice> list = {
       {"automatic", td::Save::automatic()}, {"1 slot", td::Save::slots(1)},
@@ -67,6 +66,7 @@ std::vector<Choice> choices(bool is_bounded) {
 // The same, and the fewest bytes that such a program can keep to.
 std::vector<Choice> choices_of(bool is_bounded, const std::function<void(td::Save)>& use) {
   std::vector<Choice> list = choices(is_bounded);
+  if (td::small_counts()) return list;
   list.push_back({"few bytes", td::Save::bytes(td::least_bytes(use))});
   return list;
 }

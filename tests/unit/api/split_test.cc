@@ -5,6 +5,7 @@
 #include <random>
 
 #include "tests/unit/api/machine_code.h"
+#include "tests/unit/api/small_counts.h"
 #include "tidemark/tidemark.h"
 
 namespace td = tidemark;
@@ -148,7 +149,8 @@ TEST(Split, AGradientMakesItsTableAgain) {
 }
 
 TEST(Split, LogitsGoByBlocksOfTokens) {
-  for (const int64_t tokens : {512, 777, 769, 1280}) {
+  for (const int64_t tokens : {777, 512, 769, 1280}) {
+    if (td::small_counts() && tokens != 777) continue;
     SCOPED_TRACE(tokens);
     const Tensor at = labels({tokens}, 2000);
     const auto loss = [at](const Tensors& x) { return cross_entropy(td::matmul(x[0], x[1]), at); };
@@ -168,6 +170,7 @@ TEST(Split, LogitsOfABatchOfSentences) {
   for (const td::Shape& shape :
        {td::Shape{4, 256, 64}, td::Shape{8, 128, 64}, td::Shape{8, 100, 64},
         td::Shape{3, 1, 300, 64}, td::Shape{1, 5, 101, 64}, td::Shape{2, 2, 2, 77, 64}}) {
+    if (td::small_counts() && shape.rank() == 3) continue;
     td::Shape tokens = shape;
     tokens.erase(shape.rank() - 1);
     const Tensor at = labels(tokens, 1500);
