@@ -478,6 +478,14 @@ TEST(OpenSizes, MayDifferByANumberBelowZero) {
   EXPECT_EQ(f.cache_info().traces, 2);
 }
 
+TEST(OpenSizes, GiveARangeOfNothingBelowZero) {
+  const auto f = td::function(
+      [](const td::Tensor& x) { return td::sum(td::arange(0, x.shape()[0] - 5, 1, td::f32)); },
+      {.input_signature = {td::spec({td::open})}});
+  for (const int64_t n : {3, 9, 5})
+    EXPECT_EQ(f(drawn({n})).item<float>(), n == 9 ? 0.0F + 1 + 2 + 3 : 0.0F) << n;
+}
+
 TEST(OpenSizes, BelowZeroAreErrors) {
   const auto f = td::function([](const td::Tensor& x) { return td::ones({x.shape()[0] - 5}); });
   const std::string at = "\n  at open_sizes_test.cc:" + std::to_string(__LINE__ - 1);
