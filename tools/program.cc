@@ -5,10 +5,10 @@
 #include <string>
 
 #include "tidemark/api/create.h"
-#include "tidemark/api/plan_data.h"
 #include "tidemark/api/random.h"
-#include "tidemark/api/traced_function.h"
 #include "tidemark/compile/pipeline.h"
+#include "tidemark/function/plan_data.h"
+#include "tidemark/function/traced_function.h"
 #include "tidemark/report/report.h"
 #include "tools/program_file.h"
 

@@ -14,8 +14,8 @@
 
 #include "tests/soak/counted_heap.h"
 #include "tests/soak/flat.h"
-#include "tidemark/api/tensor_state.h"
 #include "tidemark/device/fault.h"
+#include "tidemark/tensor/tensor_state.h"
 
 namespace tidemark::testing {
 namespace {

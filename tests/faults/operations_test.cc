@@ -11,7 +11,7 @@
 
 #include "tests/faults/injector.h"
 #include "tests/unit/api/machine_code.h"
-#include "tidemark/api/tensor_state.h"
+#include "tidemark/tensor/tensor_state.h"
 
 namespace tidemark::testing {
 namespace {

@@ -1,7 +1,7 @@
 #include "tests/programs/differentiated.h"
 
-#include "tidemark/api/differentiate.h"
 #include "tidemark/base/error.h"
+#include "tidemark/grad/differentiate.h"
 #include "tidemark/passes/passes.h"
 
 namespace tidemark::testing {

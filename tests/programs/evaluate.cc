@@ -6,7 +6,6 @@
 
 #include "tests/sweep/cases.h"
 #include "tests/sweep/compare.h"
-#include "tidemark/api/tensor_state.h"
 #include "tidemark/base/error.h"
 #include "tidemark/compile/eager.h"
 #include "tidemark/ops/loop_attrs.h"
@@ -14,6 +13,7 @@
 #include "tidemark/ops/program.h"
 #include "tidemark/ops/reduce.h"
 #include "tidemark/ops/reference.h"
+#include "tidemark/tensor/tensor_state.h"
 
 namespace tidemark::testing {
 namespace {

@@ -26,11 +26,11 @@
 #include "tests/programs/shrink.h"
 #include "tests/sweep/values.h"
 #include "tests/unit/emit/naive.h"
-#include "tidemark/api/tensor_state.h"
 #include "tidemark/compile/kernels.h"
 #include "tidemark/compile/pipeline.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/ops/text.h"
+#include "tidemark/tensor/tensor_state.h"
 
 namespace tidemark {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <cstring>
 
-#include "tidemark/api/tensor_state.h"
 #include "tidemark/base/error.h"
 #include "tidemark/plan/check.h"
+#include "tidemark/tensor/tensor_state.h"
 
 namespace tidemark::testing {
 namespace {

@@ -10,12 +10,12 @@
 
 #include "tests/sweep/cases.h"
 #include "tests/sweep/compare.h"
-#include "tidemark/api/tensor_state.h"
-#include "tidemark/api/trace.h"
 #include "tidemark/ops/check_node.h"
 #include "tidemark/ops/program.h"
 #include "tidemark/passes/slicing.h"
+#include "tidemark/tensor/tensor_state.h"
 #include "tidemark/tidemark.h"
+#include "tidemark/trace/trace.h"
 
 namespace tidemark::sweep {
 namespace {

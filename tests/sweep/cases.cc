@@ -5,7 +5,6 @@
 #include <sstream>
 
 #include "tidemark/api/create.h"
-#include "tidemark/api/tensor_state.h"
 #include "tidemark/compile/eager.h"
 #include "tidemark/ops/contract.h"
 #include "tidemark/ops/indexing.h"
@@ -13,6 +12,7 @@
 #include "tidemark/ops/reference.h"
 #include "tidemark/ops/structure.h"
 #include "tidemark/ops/typing.h"
+#include "tidemark/tensor/tensor_state.h"
 
 namespace tidemark::sweep {
 namespace {

@@ -6,12 +6,12 @@
 #include <cstring>
 #include <sstream>
 
-#include "tidemark/api/tensor_state.h"
 #include "tidemark/ops/contract.h"
 #include "tidemark/ops/indexing.h"
 #include "tidemark/ops/pointwise.h"
 #include "tidemark/ops/reduce.h"
 #include "tidemark/ops/reference.h"
+#include "tidemark/tensor/tensor_state.h"
 
 namespace tidemark::sweep {
 namespace {

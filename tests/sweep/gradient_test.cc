@@ -6,7 +6,7 @@
 #include "tests/sweep/cases.h"
 #include "tidemark/api/create.h"
 #include "tidemark/api/ops.h"
-#include "tidemark/api/pullback.h"
+#include "tidemark/grad/pullback.h"
 #include "tidemark/ops/structure.h"
 
 namespace tidemark::sweep {

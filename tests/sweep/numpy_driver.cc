@@ -12,7 +12,7 @@
 #include "tidemark/api/create.h"
 #include "tidemark/api/gradient_tape.h"
 #include "tidemark/api/ops.h"
-#include "tidemark/api/tensor_state.h"
+#include "tidemark/tensor/tensor_state.h"
 
 namespace tidemark::sweep {
 namespace {

@@ -12,7 +12,6 @@
 #include "tidemark/api/create.h"
 #include "tidemark/api/memory.h"
 #include "tidemark/api/ops.h"
-#include "tidemark/api/tensor_state.h"
 #include "tidemark/compile/eager.h"
 #include "tidemark/compile/kernels.h"
 #include "tidemark/device/cpu/features.h"
@@ -21,6 +20,7 @@
 #include "tidemark/ops/random.h"
 #include "tidemark/ops/structure.h"
 #include "tidemark/ops/typing.h"
+#include "tidemark/tensor/tensor_state.h"
 
 namespace tidemark::sweep {
 namespace {

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <limits>
 
-#include "tidemark/api/tensor_state.h"
 #include "tidemark/ops/reference.h"
 #include "tidemark/ops/structure.h"
+#include "tidemark/tensor/tensor_state.h"
 
 namespace tidemark::sweep {
 namespace {

@@ -10,13 +10,13 @@
 
 #include "tests/sweep/cases.h"
 #include "tests/text/program_file.h"
-#include "tidemark/api/tensor_state.h"
 #include "tidemark/compile/compute.h"
 #include "tidemark/ops/op_def.h"
 #include "tidemark/ops/program.h"
 #include "tidemark/ops/reference.h"
 #include "tidemark/ops/text.h"
 #include "tidemark/passes/passes.h"
+#include "tidemark/tensor/tensor_state.h"
 
 namespace tidemark {
 namespace {

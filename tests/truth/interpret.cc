@@ -3,10 +3,10 @@
 
 #include <functional>
 
-#include "tidemark/api/tensor_state.h"
 #include "tidemark/ops/contract.h"
 #include "tidemark/ops/indexing.h"
 #include "tidemark/ops/structure.h"
+#include "tidemark/tensor/tensor_state.h"
 
 namespace tidemark::truth {
 namespace {

@@ -16,11 +16,11 @@
 
 #include "tidemark/api/create.h"
 #include "tidemark/api/ops.h"
-#include "tidemark/api/raw_bytes.h"
 #include "tidemark/data/kept_rows.h"
 #include "tidemark/data/stage.h"
 #include "tidemark/io/file.h"
 #include "tidemark/io/save.h"
+#include "tidemark/tensor/raw_bytes.h"
 
 namespace tidemark::data {
 namespace {

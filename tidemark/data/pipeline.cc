@@ -5,9 +5,9 @@
 #include <mutex>
 
 #include "tidemark/api/over_budget.h"
-#include "tidemark/api/trace.h"
 #include "tidemark/base/lock.h"
 #include "tidemark/data/stage.h"
+#include "tidemark/trace/trace.h"
 
 namespace tidemark::data {
 namespace {

@@ -2,10 +2,10 @@
 #include <cstring>
 
 #include "tidemark/api/memory.h"
-#include "tidemark/api/raw_bytes.h"
 #include "tidemark/data/noted.h"
 #include "tidemark/data/stage.h"
 #include "tidemark/io/npy.h"
+#include "tidemark/tensor/raw_bytes.h"
 
 namespace tidemark::data {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "tidemark/api/raw_bytes.h"
+#include "tidemark/tensor/raw_bytes.h"
 
 namespace tidemark::data {
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "tidemark/account/worker_scope.h"
 #include "tidemark/api/mode.h"
-#include "tidemark/api/worker_scope.h"
 #include "tidemark/base/fork.h"
 #include "tidemark/data/stage.h"
 

@@ -4,7 +4,7 @@
 //   checkpoint.save("last.safetensors");
 //   checkpoint.load("last.safetensors");
 //
-// Variables are found in any struct and named by its fields (api/variable_walk.h):
+// Variables are found in any struct and named by its fields (structure/variable_walk.h):
 // "model/blocks/0/up/kernel". What is not a handle is given by its address: a number, a Tensor, a
 // vector of numbers, a struct of such. A dataset is saved as the position it has. The state of the
 // global random generator is saved and loaded too.

@@ -10,9 +10,9 @@
 #include <typeinfo>
 #include <utility>
 
-#include "tidemark/api/callback.h"
-#include "tidemark/api/identity.h"
 #include "tidemark/api/variable_walk.h"
+#include "tidemark/structure/callback.h"
+#include "tidemark/structure/identity.h"
 
 namespace tidemark::detail {
 // A UserError: a closure holds layers of its own, which no copy of the model can replace.

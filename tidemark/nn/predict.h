@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "tidemark/api/identity.h"
-#include "tidemark/api/stand_ins.h"
 #include "tidemark/nn/summary.h"
+#include "tidemark/structure/identity.h"
+#include "tidemark/structure/stand_ins.h"
 
 namespace tidemark::detail {
 

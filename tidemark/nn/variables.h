@@ -4,7 +4,8 @@
 //   td::nn::named_variables(model)       // {"up/kernel", ...}, {"up/bias", ...}, {"blocks/0/...",
 //   ...}
 //
-// api/variable_walk.h says what is looked into. Closures are not: nn::Lambda names what one uses.
+// structure/variable_walk.h says what is looked into. Closures are not: nn::Lambda names what one
+// uses.
 #pragma once
 
 #include <string>

@@ -8,14 +8,14 @@
 #include <map>
 #include <utility>
 
-#include "tidemark/api/accounts.h"
+#include "tidemark/account/accounts.h"
 #include "tidemark/api/declared_cap.h"
 #include "tidemark/api/memory.h"
-#include "tidemark/api/tensor_state.h"
 #include "tidemark/device/account.h"
 #include "tidemark/device/cells.h"
 #include "tidemark/device/mapping.h"
 #include "tidemark/report/series.h"
+#include "tidemark/tensor/tensor_state.h"
 
 namespace tidemark {
 namespace {

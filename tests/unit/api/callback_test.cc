@@ -1,5 +1,5 @@
 // How a user's function is called back, and what its values become on the way.
-#include "tidemark/api/callback.h"
+#include "tidemark/structure/callback.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include "tidemark/api/create.h"
 #include "tidemark/api/function.h"
 #include "tidemark/api/ops.h"
-#include "tidemark/api/tensor_state.h"
+#include "tidemark/tensor/tensor_state.h"
 
 namespace td = tidemark;
 using td::Dim;

@@ -9,8 +9,8 @@
 #include "tidemark/api/create.h"
 #include "tidemark/api/memory.h"
 #include "tidemark/api/ops.h"
-#include "tidemark/api/tensor_state.h"
 #include "tidemark/compile/kernels.h"
+#include "tidemark/tensor/tensor_state.h"
 
 namespace tidemark {
 namespace {

@@ -1,4 +1,4 @@
-#include "tidemark/nn/fit.h"
+#include "tidemark/train/fit.h"
 
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "tests/unit/api/error_of.h"
-#include "tidemark/nn/fit_progress.h"
 #include "tidemark/tidemark.h"
+#include "tidemark/train/fit_progress.h"
 
 namespace tidemark {
 namespace {

@@ -1,4 +1,4 @@
-#include "tidemark/nn/losses.h"
+#include "tidemark/train/losses.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tidemark/nn/optimizer.h"
+#include "tidemark/train/optimizer.h"
 
 #include <gtest/gtest.h>
 

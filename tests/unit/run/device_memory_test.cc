@@ -7,8 +7,8 @@
 
 #include "tests/unit/api/machine_code.h"
 #include "tests/unit/run/test_memory.h"
-#include "tidemark/api/trace.h"
 #include "tidemark/tidemark.h"
+#include "tidemark/trace/trace.h"
 
 namespace tidemark {
 namespace {

@@ -1,0 +1,203 @@
+// Functions: traced once for each kind of arguments, planned, compiled, and run in one arena.
+//
+//   auto step = td::function([](const td::Tensor& x, td::Dim n) { return ...; }, {.name = "step"});
+//
+// What the lambda's parameters say: `const Tensor&` is a value known only at the call (a plain
+// number may be passed), `Dim` a size known only at the call, `Static<T>`, `Shape` and `DType` are
+// known while tracing and part of the key, and structs of all these are Structures (structure.h).
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "tidemark/function/arguments.h"
+
+namespace tidemark {
+namespace detail {
+
+// Sentences for what cannot be a parameter or a result. True where none is needed.
+template <class A>
+constexpr bool check_parameter() {
+  using T = std::remove_cvref_t<A>;
+  constexpr bool is_place =
+      std::is_lvalue_reference_v<A> && !std::is_const_v<std::remove_reference_t<A>>;
+  constexpr bool is_number = std::is_arithmetic_v<T>;
+  constexpr Fault wrong = is_number ? Fault::none : fault<T>();
+  static_assert(!is_number,
+                "a traced function cannot take a plain C++ number: its value would be frozen into "
+                "the program. Declare the parameter `const Tensor&` (a run-time value; callers may "
+                "still pass 0.1f), `Dim` (a run-time size), or `Static<int>` (part of the key: one "
+                "trace for each value)");
+  static_assert(!is_place,
+                "a traced function cannot take an argument by non-const reference: return the new "
+                "value, or use a Variable");
+  static_assert(
+      wrong != Fault::number,
+      "a traced function cannot take a structure that holds a plain C++ number: its value "
+      "would be frozen into the program. Declare the field `Tensor` (a run-time value; "
+      "callers may still pass 0.1f), `Dim` (a run-time size), or `Static<int>` (part of "
+      "the key: one trace for each value)");
+  static_assert(wrong != Fault::many_fields,
+                "a struct of more than 16 fields: name them with TIDEMARK_FIELDS(...)");
+  static_assert(wrong != Fault::other,
+                "a traced function takes tensors, Dim, Shape, DType, Static values, and structures "
+                "of them; a struct must be an aggregate or name its fields with TIDEMARK_FIELDS");
+  return !is_number && !is_place && wrong == Fault::none;
+}
+
+template <class R>
+constexpr bool check_result() {
+  if constexpr (std::is_void_v<R>) {
+    return true;
+  } else {
+    constexpr Fault wrong = fault<std::remove_cvref_t<R>>();
+    static_assert(wrong != Fault::number,
+                  "a traced function returns tensors and structures of them; a plain number cannot "
+                  "be known while tracing");
+    static_assert(wrong != Fault::many_fields,
+                  "a struct of more than 16 fields: name them with TIDEMARK_FIELDS(...)");
+    static_assert(wrong != Fault::other,
+                  "a traced function returns tensors and structures of them; a struct must be an "
+                  "aggregate or name its fields with TIDEMARK_FIELDS");
+    return wrong == Fault::none;
+  }
+}
+
+template <class F>
+struct SignatureOf : SignatureOf<decltype(&F::operator())> {};
+template <class R, class... A>
+struct SignatureOf<R (*)(A...)> {
+  using type = R(A...);
+};
+template <class R, class... A>
+struct SignatureOf<R (*)(A...) noexcept> : SignatureOf<R (*)(A...)> {};
+template <class C, class R, class... A>
+struct SignatureOf<R (C::*)(A...)> : SignatureOf<R (*)(A...)> {};
+template <class C, class R, class... A>
+struct SignatureOf<R (C::*)(A...) const> : SignatureOf<R (*)(A...)> {};
+template <class C, class R, class... A>
+struct SignatureOf<R (C::*)(A...) noexcept> : SignatureOf<R (*)(A...)> {};
+template <class C, class R, class... A>
+struct SignatureOf<R (C::*)(A...) const noexcept> : SignatureOf<R (*)(A...)> {};
+// Layers take their caller's line besides.
+template <class Signature>
+struct WithoutSource {
+  using type = Signature;
+};
+template <class R, class A>
+struct WithoutSource<R(A, Source)> {
+  using type = R(A);
+};
+template <class F>
+concept HasSignature = std::is_function_v<std::remove_pointer_t<F>> || requires { &F::operator(); };
+
+}  // namespace detail
+
+template <class Signature>
+class Function;
+
+// A handle: copies share the cache of traces and programs, and the last one frees it. May be called
+// from any thread.
+//
+// Arguments come in by value however the lambda takes them. One that was moved in, and that nobody
+// else holds, is donated: its bytes may be used for results. `step(x)` keeps x;
+// `step(std::move(x))` and `step(a + b)` give it away.
+template <class R, class... A>
+class Function<R(A...)> {
+  static constexpr bool kSound = (detail::check_result<R>() && ... && detail::check_parameter<A>());
+  using All = std::tuple<std::remove_cvref_t<A>...>;
+
+ public:
+  using Result = std::remove_cvref_t<R>;
+
+  template <class F>
+  Function(F f, FunctionOptions options, Source at) {
+    if constexpr (kSound) {
+      static_assert(std::is_invocable_r_v<R, F&, A&&...>,
+                    "this function cannot be called with the parameters of the signature given, or "
+                    "gives another result");
+      core_ = std::make_shared<detail::FunctionCore>(
+          std::move(options), detail::make_body<R, A...>(std::move(f), at), at);
+    }
+  }
+
+  Result operator()(std::remove_cvref_t<A>... arguments, Source at = Source::here()) const {
+    All all(std::move(arguments)...);
+    detail::ResultRoom<Result> room;
+    return room.fill(core_->call(detail::take_arguments(all), room, at));
+  }
+  // What a call with such arguments needs. Nothing runs and nothing is allocated; tensors may be
+  // given by their types alone, td::spec({64, 784}), and then sizes may be open.
+  Plan plan(std::remove_cvref_t<A>... arguments, PlanOptions options = {},
+            Source at = Source::here()) const {
+    All all(std::move(arguments)...);
+    return core_->plan(detail::take_arguments(all), options, at);
+  }
+  // What a tape around such a call keeps for the gradient, beside arguments and Variables. Nothing
+  // runs and nothing is allocated.
+  Bytes saved_for_gradient(std::remove_cvref_t<A>... arguments, Source at = Source::here()) const {
+    All all(std::move(arguments)...);
+    return core_->saved_for_gradient(detail::take_arguments(all), at);
+  }
+  // A measured run: std::pair{result, Profile}, or the Profile alone where there is no result.
+  auto profile(std::remove_cvref_t<A>... arguments, Source at = Source::here()) const {
+    All all(std::move(arguments)...);
+    detail::ResultRoom<Result> room;
+    auto [called, profile] = core_->profile(detail::take_arguments(all), room, at);
+    if constexpr (std::is_void_v<R>)
+      return std::move(profile);
+    else
+      return std::pair<Result, Profile>(room.fill(std::move(called)), std::move(profile));
+  }
+  // In memory of the caller, plan.arena() bytes of it. The results lie there too.
+  Result run_in(const Plan& plan, std::span<std::byte> arena, std::remove_cvref_t<A>... arguments,
+                Source at = Source::here()) const {
+    All all(std::move(arguments)...);
+    detail::ResultRoom<Result> room;
+    return room.fill(core_->run_in(plan, arena, detail::take_arguments(all), room, at));
+  }
+
+  CacheInfo cache_info() const { return core_->cache_info(); }
+  void clear_cache() const { core_->clear_cache(); }
+  // What was frozen while tracing: each plain number met, with its line, and captured tensors.
+  std::string report() const { return core_->report(); }
+  // Traces again and names the plain numbers that changed. Empty where none did.
+  std::string check_captures(Source at = Source::here()) const { return core_->check_captures(at); }
+  // The program after a pass, or as it runs.
+  std::string text(std::string_view pass = {}) const { return core_->text(pass); }
+  const std::string& name() const { return core_->name(); }
+
+ private:
+  std::shared_ptr<const detail::FunctionCore> core_;
+};
+
+// The signature is read from f.
+template <class F>
+  requires(!std::is_function_v<F>)
+auto function(F f, FunctionOptions options = {}, Source at = Source::here()) {
+  if constexpr (detail::HasSignature<F>) {
+    using Signature = typename detail::WithoutSource<typename detail::SignatureOf<F>::type>::type;
+    return Function<Signature>(std::move(f), std::move(options), at);
+  } else {
+    static_assert(detail::always_false<F>,
+                  "td::function must see the parameter types: write `const td::Tensor& x` instead "
+                  "of `auto x`, or give the signature, td::function<td::Tensor(td::Tensor)>(f)");
+  }
+}
+// For what has many signatures: td::function<td::Tensor(td::Tensor)>(td::exp).
+template <class Signature, class F>
+  requires std::is_function_v<Signature>
+Function<Signature> function(F f, FunctionOptions options = {}, Source at = Source::here()) {
+  return Function<Signature>(std::move(f), std::move(options), at);
+}
+
+// Moves x out, or is a UserError where someone else holds its bytes: step(td::donate(x)).
+[[nodiscard]] Tensor donate(Tensor& x, Source at = Source::here());
+
+}  // namespace tidemark

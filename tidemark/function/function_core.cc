@@ -1,0 +1,185 @@
+#include "tidemark/function/function_core.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "tidemark/base/output.h"
+#include "tidemark/base/text.h"
+#include "tidemark/device/threads.h"
+#include "tidemark/function/function_plan.h"
+#include "tidemark/function/loop_choices.h"
+#include "tidemark/function/plan_data.h"
+#include "tidemark/function/trace_cache.h"
+#include "tidemark/grad/tape.h"
+#include "tidemark/ops/text.h"
+#include "tidemark/tensor/variable_state.h"
+
+namespace tidemark::detail {
+
+std::string TraceableFunction::title() const {
+  return options.name.empty() ? std::string("the function")
+                              : cat("function \"", options.name, "\"");
+}
+
+FunctionCore::FunctionCore(FunctionOptions options, TraceBody body, Source at)
+    : function_{std::move(options), std::move(body), at},
+      cache_(std::make_unique<TraceCache>(function_)) {}
+FunctionCore::~FunctionCore() = default;
+
+// ---- calls --------------------------------------------------------------------------------------
+
+// Inside another trace the function is written out where it is called.
+CallResult FunctionCore::inlined(const Arguments& arguments, ResultMaker make, Source at) const {
+  const TracingNow now(function_, at);
+  TraceResult result = function_.body(arguments.leaves, arguments.structure());
+  make(result.structure);
+  return {std::move_iterator(result.leaves.begin()), std::move_iterator(result.leaves.end())};
+}
+
+void FunctionCore::check_captures_sometimes(const FunctionTrace& trace, Source at) const {
+  const int64_t number = cache_->calls_of(trace);
+  if (number < 2 || (number & (number - 1)) != 0) return;
+  const std::string changed = changes_of(function_, trace, at);
+  if (changed.empty()) return;
+  warn(cat(function_.title(), " has captured state that changed:\n", changed,
+           "  pass it as a Tensor argument, or keep it in a Variable"),
+       at);
+}
+
+CallResult FunctionCore::call(const Arguments& arguments, ResultMaker make, Source at) const {
+  if (tracing()) return inlined(arguments, make, at);
+  if (taping()) [[unlikely]] {
+    const FoundTrace found = cache_->trace_for(arguments, at);
+    if (auto recorded = recorded_call(function_, found.trace, found.sizes, arguments, make, at))
+      return std::move(*recorded);
+  }
+  const std::shared_ptr<const ReadyFunction> ready = cache_->ready_for(arguments, at);
+  const FunctionTrace& trace = *ready->trace;
+  if (function_.options.check_captures) check_captures_sometimes(trace, at);
+  RunOptions options;
+  options.function = &function_.options;
+  return trace.run(*ready->compiled, arguments, options, make, at);
+}
+
+Plan FunctionCore::plan(const Arguments& arguments, const PlanOptions& options, Source at) const {
+  const FoundTrace found = cache_->trace_for(arguments, at);
+  TracePlans plans(function_, found.trace);
+  if (options.budget.has_value()) plans.budget = options.budget;
+  plans.trace_without_recompute(function_, at);
+  const ProgramKey key = program_key(found.trace->traced, arguments, found.sizes);
+  const auto program = cache_->program_for(found, key, at);
+  Plan plan = plans.make(program, at);
+  if (program->program->kept.empty()) return plan;
+  return PlanAccess::with_other_choices(std::move(plan),
+                                        other_choices(function_, *found.trace, *program, at));
+}
+
+Bytes FunctionCore::saved_for_gradient(const Arguments& arguments, Source at) const {
+  const FoundTrace found = cache_->trace_for(arguments, at);
+  return detail::saved_for_gradient(function_, found.trace, found.sizes, at);
+}
+
+namespace {
+
+// A tape records calls by programs of its own, which are not the one that is asked for.
+void refuse_under_tape(const char* what, const FunctionTrace& trace, const Arguments& arguments,
+                       Source at) {
+  if (!is_recorded(trace, arguments, at)) return;
+  throw UserError(cat(what, ": a tape watches what this call reads, and would not record it"), at,
+                  "call the function for its gradient, or pause the tape: const auto pause = "
+                  "tape.stop_recording()");
+}
+
+}  // namespace
+
+std::pair<CallResult, Profile> FunctionCore::profile(const Arguments& arguments, ResultMaker make,
+                                                     Source at) const {
+  const FoundTrace found = cache_->trace_for(arguments, at);
+  const FunctionTrace& trace = *found.trace;
+  refuse_under_tape("profile", trace, arguments, at);
+  Profile profile;
+  const ProgramKey key = program_key(trace.traced, arguments, found.sizes, &profile);
+  const auto compiled = cache_->program_for(found, key, at);
+  profile.function = function_.title();
+  TracePlans(function_, found.trace).check(compiled, at);
+  profile.planned = compiled->peak_bytes();
+  RunOptions options;
+  options.profile = &profile;
+  options.function = &function_.options;
+  CallResult called = trace.run(*compiled, arguments, options, make, at);
+  return {std::move(called), std::move(profile)};
+}
+
+CallResult FunctionCore::run_in(const Plan& plan, std::span<std::byte> arena,
+                                const Arguments& arguments, ResultMaker make, Source at) const {
+  const FoundTrace found = cache_->trace_for(arguments, at);
+  const FunctionTrace& trace = *found.trace;
+  refuse_under_tape("run_in", trace, arguments, at);
+  const auto compiled = PlanAccess::compiled(plan);
+  if (compiled->trace.lock() != found.trace ||
+      !serves(trace.traced, compiled->key, program_key(trace.traced, arguments, found.sizes))) {
+    throw UserError(
+        "run_in: the plan was made for other arguments, or for another number of threads", at,
+        "plan with the types of these arguments: fn.plan(arguments...)");
+  }
+  if (static_cast<int64_t>(arena.size()) < plan.arena().count ||
+      reinterpret_cast<uintptr_t>(arena.data()) % kAlignment != 0) {
+    throw UserError(cat("run_in: the plan needs ", plan.arena().count, " bytes aligned to ",
+                        kAlignment, ", the arena has ", arena.size(), " at an address that is ",
+                        reinterpret_cast<uintptr_t>(arena.data()) % kAlignment, " past such a one"),
+                    at, "give plan.arena() bytes: std::aligned_alloc(64, plan.arena().count)");
+  }
+  RunOptions options;
+  options.arena = arena.data();
+  return trace.run(*compiled, arguments, options, make, at);
+}
+
+// ---- looking at it ------------------------------------------------------------------------------
+
+CacheInfo FunctionCore::cache_info() const { return cache_->info(); }
+void FunctionCore::clear_cache() const { cache_->clear(); }
+
+std::string FunctionCore::report() const {
+  const auto traces = cache_->all();
+  TextStream out;
+  out << function_.title() << ", " << traces.size() << " traces\n";
+  for (const auto& trace : traces) {
+    for (const NumberMet& number : trace->traced.numbers)
+      out << "  number " << number.value << " frozen at " << number.at.text() << '\n';
+    for (const Trace::Parameter& parameter : trace->traced.parameters) {
+      if (parameter.capture.has_value()) {
+        out << "  captured tensor " << type_of(parameter.capture, Source::none()) << ", made at "
+            << parameter.capture.source().text() << '\n';
+      }
+      if (parameter.variable != nullptr) {
+        out << "  Variable " << parameter.variable->name << ' ' << parameter.variable->type()
+            << '\n';
+      }
+    }
+  }
+  return out.str();
+}
+
+std::string FunctionCore::check_captures(Source at) const {
+  std::string changed;
+  for (const auto& trace : cache_->all()) changed += changes_of(function_, *trace, at);
+  return changed;
+}
+
+std::string FunctionCore::text(std::string_view pass) const {
+  const auto traces = cache_->all();
+  if (traces.empty()) return "";
+  if (pass.empty()) return to_text(traces[0]->traced.graph, {.sources = true});
+  std::string text;
+  std::string known;
+  const compile::Watch watch = [&](std::string_view name, const Graph& graph) {
+    if (name == pass) text = to_text(compact(graph), {.sources = true});
+    known += cat(known.empty() ? "" : ", ", name);
+  };
+  trace_again(function_, *traces[0], function_.at, watch);
+  if (text.empty())
+    throw UserError(cat("text: there is no pass ", pass), Source::none(), cat("one of: ", known));
+  return text;
+}
+
+}  // namespace tidemark::detail

@@ -1,0 +1,121 @@
+#include "tidemark/function/function_plan.h"
+
+#include <algorithm>
+
+#include "tidemark/function/over_budget.h"
+#include "tidemark/grad/without_recompute.h"
+#include "tidemark/tensor/variable_state.h"
+
+namespace tidemark::detail {
+namespace {
+
+std::string sizes_text(const std::vector<std::string>& names, std::span<const int64_t> sizes) {
+  std::string text;
+  for (size_t i = 0; i < sizes.size(); ++i)
+    text += cat(i == 0 ? "" : ", ", names[i], " = ", sizes[i]);
+  return text;
+}
+
+}  // namespace
+
+TracePlans::TracePlans(const TraceableFunction& function, std::shared_ptr<FunctionTrace> of)
+    : name(function.options.name.empty() ? "the function" : function.options.name),
+      title(function.title()),
+      trace(std::move(of)),
+      limit_bytes(function.options.cache_limit.count / 2),
+      budget(function.options.budget) {}
+
+std::vector<std::string> TracePlans::open_names() const {
+  std::vector<std::string> names;
+  for (const SizePlace place : trace->input.open) names.push_back(text_of(place, trace->paths));
+  return names;
+}
+
+std::shared_ptr<const CompiledFunction> TracePlans::program_at(
+    ProgramKey key, std::span<const int64_t> sizes) const {
+  std::copy(sizes.begin(), sizes.end(), key.words.begin() + key.sizes_at);
+  return trace->program_for(trace, key, limit_bytes);
+}
+
+// The first open size, and those that are equal to it (a batch is a dimension of several
+// arguments), halved until it fits.
+std::string TracePlans::smaller_that_fits(const CompiledFunction& program) const {
+  const std::span<const int64_t> asked = program.key.sizes();
+  if (asked.empty()) return {};
+  for (int64_t size = asked[0] / 2; size > 0; size /= 2) {
+    SizeList sizes;
+    for (const int64_t other : asked) sizes.push_back(other == asked[0] ? size : other);
+    if (!trace->admits(sizes)) continue;
+    const auto smaller = program_at(program.key, sizes);
+    if (smaller->peak_bytes() > budget->count) continue;
+    return cat(sizes_text(open_names(), sizes), " fits in ", Bytes(smaller->peak_bytes()));
+  }
+  return {};
+}
+
+void TracePlans::trace_without_recompute(const TraceableFunction& function, Source at) {
+  for (const Source line : trace->traced.recomputed) {
+    const auto known =
+        std::find_if(alternatives_.begin(), alternatives_.end(),
+                     [&](const Alternative& other) { return other.at.text() == line.text(); });
+    if (known != alternatives_.end()) {
+      ++known->times;
+      continue;
+    }
+    const WithoutRecompute without(line);
+    alternatives_.push_back({line, 1, trace_again(function, *trace, at)});
+  }
+  std::sort(alternatives_.begin(), alternatives_.end(),
+            [](const Alternative& a, const Alternative& b) {
+              return std::pair(std::string_view(a.at.file), a.at.line) <
+                     std::pair(std::string_view(b.at.file), b.at.line);
+            });
+}
+
+PlanNotes TracePlans::notes_of(const CompiledFunction& program) const {
+  PlanNotes notes;
+  for (const Trace::Parameter& parameter : trace->traced.parameters) {
+    if (parameter.variable == nullptr) continue;
+    const VariableState& variable = *parameter.variable;
+    const std::lock_guard guard(variable.lock);
+    if (!variable.value.has_value())
+      notes.unmade_bytes += granted_bytes(variable.shape.size() * size_of(variable.dtype));
+  }
+  for (const Alternative& each : alternatives_) {
+    const auto other = each.trace->program_for(each.trace, program.key, limit_bytes);
+    notes.recomputes.push_back({each.at.known() ? each.at.text() : "?", each.times,
+                                program.peak_bytes(), other->peak_bytes()});
+  }
+  return notes;
+}
+
+void TracePlans::check(const std::shared_ptr<const CompiledFunction>& program, Source at) const {
+  if (!budget.has_value() || program->peak_bytes() <= budget->count) return;
+  const std::string sizes = sizes_text(open_names(), program->key.sizes());
+  throw OverBudget(PlanAccess::make(title, program), sizes.empty() ? name : name + ", for " + sizes,
+                   *budget, smaller_that_fits(*program), at);
+}
+
+Plan TracePlans::make(std::shared_ptr<const CompiledFunction> program, Source at) const {
+  check(program, at);
+  const ProgramKey key = program->key;
+  PlanNotes notes = notes_of(*program);
+  if (key.sizes().empty()) return PlanAccess::make(title, std::move(program), std::move(notes));
+  const std::vector<std::string> names = open_names();
+  Plan plan = PlanAccess::make(cat(title, ", for ", sizes_text(names, key.sizes())),
+                               std::move(program), std::move(notes));
+  const auto others = [own = *this, key](std::span<const int64_t> sizes, Source call) {
+    return own.at_sizes(key, sizes, call);
+  };
+  return PlanAccess::make_open(std::move(plan), names, others);
+}
+
+Plan TracePlans::at_sizes(const ProgramKey& key, std::span<const int64_t> sizes, Source at) const {
+  const SizeTable& table = trace->traced.sizes;
+  if (const SizeTable::Guard* broken = table.broken(table.evaluate(sizes)))
+    throw UserError(cat("at: this trace serves only sizes with ", table.text(*broken)), at,
+                    "plan by a spec with the sizes themselves: fn.plan(td::spec({64, 784}))");
+  return make(program_at(key, sizes), at);
+}
+
+}  // namespace tidemark::detail

@@ -1,0 +1,159 @@
+// One trace of a function: what calls it serves, and the programs made of it. Internal to the
+// library.
+#pragma once
+
+#include <any>
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tidemark/base/lock.h"
+#include "tidemark/compile/pipeline.h"
+#include "tidemark/device/threads.h"
+#include "tidemark/function/call_types.h"
+#include "tidemark/function/recorded_call.h"
+#include "tidemark/function/traced_function.h"
+
+namespace tidemark::detail {
+
+// What the user's function is traced for.
+struct TraceInput {
+  LeafTypes leaves;             // Of the call that is traced.
+  std::vector<SizePlace> open;  // Sizes of them that may be others, in the order of the table.
+  std::string key;              // Arguments::key
+  bool training = false;        // The mode: mode.h.
+};
+
+using SizeList = SmallVec<int64_t, 6>;
+
+// What a cache has dropped, to tell what is made a second time. It holds hashes, so many at most.
+class DroppedOnce {
+ public:
+  // Where there is no memory to remember it, it counts and is forgotten.
+  void add(size_t hash) noexcept;
+  void note_made(size_t hash) { remade_ += hashes_.contains(hash) ? 1 : 0; }
+  int64_t dropped() const { return dropped_; }
+  int64_t remade() const { return remade_; }
+
+ private:
+  std::set<size_t> hashes_;
+  int64_t dropped_ = 0, remade_ = 0;
+};
+
+// Programs by their keys, of which those not used for the longest time are dropped.
+class Programs {
+ public:
+  // `make` compiles one that is not there, given how programs of other sizes lie.
+  using Make = device::FunctionRef<std::shared_ptr<CompiledFunction>(const ProgramKey&,
+                                                                     compile::Placements&)>;
+  std::shared_ptr<const CompiledFunction> find(const ProgramKey& key);
+  std::shared_ptr<const CompiledFunction> find_or_make(const ProgramKey& key, int64_t limit_bytes,
+                                                       Make make);
+  int64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+  double compile_ms() const;
+  struct Counts {
+    int64_t held = 0, dropped = 0, remade = 0;  // Made again after they had been dropped.
+  };
+  // Never waits for a program that is being compiled.
+  Counts counts() const {
+    return {held_.load(std::memory_order_relaxed), dropped_count_.load(std::memory_order_relaxed),
+            remade_.load(std::memory_order_relaxed)};
+  }
+
+ private:
+  struct Held {
+    std::shared_ptr<const CompiledFunction> program;
+    int64_t used = 0;  // When, counted in uses.
+  };
+  using Table = std::map<ProgramKey, Held>;
+  using PlacementTable = std::map<std::vector<int64_t>, compile::Placements>;
+  static int64_t entry_bytes(const Table::value_type& entry);
+  static int64_t entry_bytes(const PlacementTable::value_type& entry);
+  std::shared_ptr<const CompiledFunction> known(const ProgramKey& key);
+  void drop_beyond(int64_t limit_bytes);
+
+  mutable Mutex lock_;
+  Table table_;
+  Table::value_type* last_ = nullptr;  // The one used last: looked at first.
+  PlacementTable placements_;          // By keys without the sizes.
+  std::atomic<int64_t> bytes_{0}, held_{0}, dropped_count_{0}, remade_{0};
+  int64_t uses_ = 0;
+  DroppedOnce dropped_;
+  double compile_ms_ = 0;
+};
+
+struct FunctionTrace {
+  TraceInput input;
+  std::string reason;              // Why it was traced.
+  std::vector<std::string> paths;  // Of the arguments' leaves.
+  std::any argument_structure, result_structure;
+  TracedFunction traced;
+  std::vector<int32_t> result_leaves;  // Of each leaf: a result of the program, or -1.
+  size_t hash = 0;                     // Of the input; set by the cache.
+  int64_t calls = 0;                   // Counted by the cache, under its lock.
+  double trace_ms = 0, optimise_ms = 0;
+  Programs programs;
+  // The graph before passes, where it was traced under a tape; else it is traced again for that.
+  std::shared_ptr<const Graph> as_traced;
+  FunctionPairs pairs;
+
+  // The open sizes of a call.
+  SizeList sizes_of(const LeafTypes& call) const;
+  SizeList sizes_of(std::span<const Argument> call) const;
+  // Whether the trace holds for these sizes.
+  bool admits(std::span<const int64_t> sizes) const;
+  // About what it takes: its graph and programs.
+  int64_t bytes() const;
+  // The program for a key, compiled where it is not there.
+  std::shared_ptr<const CompiledFunction> program_for(const std::shared_ptr<FunctionTrace>& self,
+                                                      const ProgramKey& key, int64_t limit_bytes);
+  // Runs one of its programs. All that the call gives is made room for before it runs.
+  CallResult run(const CompiledFunction& compiled, const Arguments& arguments,
+                 const RunOptions& options, ResultMaker make, Source at) const;
+  // How many results of a program are the caller's: Variables have the others.
+  size_t given() const;
+  // What the caller gets, of those.
+  void give(std::span<Tensor> results, CallResult& leaves) const;
+};
+
+// Held while a function is traced or written out inside another: recursion without an end is a
+// UserError.
+class TracingNow {
+ public:
+  TracingNow(const TraceableFunction& function, Source at);
+  ~TracingNow();
+  TracingNow(const TracingNow&) = delete;
+  TracingNow& operator=(const TracingNow&) = delete;
+
+  // Whether the program that this thread traces is fused: the outermost function says so.
+  static bool fuses();
+
+ private:
+  static constinit thread_local const TracingNow* innermost_;
+  const TraceableFunction* function_;
+  const TracingNow* outer_;
+};
+
+struct TraceOptions {
+  std::string reason;
+  bool retraced = false;  // It was traced before: no Variable may be made.
+  compile::Watch watch = {};
+  bool optimised = true;  // Else the graph stays as it was traced.
+};
+// Runs the user's function on stand-ins.
+std::shared_ptr<FunctionTrace> trace_function(const TraceableFunction& function, TraceInput input,
+                                              const ArgumentStructure& structure,
+                                              const TraceOptions& options, Source call);
+// The same once more.
+std::shared_ptr<FunctionTrace> trace_again(const TraceableFunction& function,
+                                           const FunctionTrace& trace, Source call,
+                                           const compile::Watch& watch = {}, bool optimised = true);
+// Traces again and says which plain numbers that were frozen are others now.
+std::string changes_of(const TraceableFunction& function, const FunctionTrace& trace, Source call);
+
+}  // namespace tidemark::detail

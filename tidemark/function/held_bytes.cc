@@ -1,0 +1,82 @@
+#include "tidemark/function/held_bytes.h"
+
+#include <malloc.h>
+
+#include <string>
+#include <vector>
+
+#include "tidemark/base/heap.h"
+
+namespace tidemark::detail {
+namespace {
+
+template <class T>
+int64_t of(const std::vector<T>& list) {
+  return heap_bytes(list);
+}
+int64_t of(const std::string& text) { return heap_bytes(text); }
+// Short lists stand inside.
+template <class T, int N>
+int64_t of(const SmallVec<T, N>& list) {
+  return list.size() > N ? static_cast<int64_t>(list.size() * sizeof(T)) : 0;
+}
+
+int64_t of(const Region& region) {
+  return of(region.parameters) + of(region.nodes) + of(region.results);
+}
+
+int64_t of(const Graph& graph) {
+  int64_t bytes = of(graph.name) + of(graph.nodes) + of(graph.regions);
+  for (const Node& node : graph.nodes)
+    bytes += of(node.results) + of(node.inputs) + of(node.regions);
+  for (const Region& region : graph.regions) bytes += of(region);
+  return bytes;
+}
+
+template <class Place>
+int64_t of_places(const std::vector<Place>& places) {
+  int64_t bytes = of(places);
+  for (const Place& place : places) bytes += of(place.name);
+  return bytes;
+}
+
+int64_t of_tasks(const run::Program& program) {
+  int64_t bytes = of(program.tasks);
+  for (const auto& task : program.tasks)
+    bytes += static_cast<int64_t>(malloc_usable_size(task.get())) + task->heap_bytes();
+  return bytes;
+}
+
+}  // namespace
+
+int64_t held_bytes(const TracedFunction& traced) {
+  const compile::Interface& interface = traced.interface;
+  return of(traced.graph) + of_places(interface.parameters) + of_places(interface.results) +
+         of(traced.parameters) + of(traced.argument_leaves) + of(traced.read_back) +
+         of(traced.recomputed) + of(traced.numbers) + of(traced.checks) + traced.sizes.bytes();
+}
+
+int64_t held_bytes(const run::Program& program) {
+  int64_t bytes = static_cast<int64_t>(sizeof(program)) + of_places(program.steps) +
+                  of(program.addresses) + of(program.loops) + of(program.maps) +
+                  of_places(program.buffers) + of(program.offsets) + of(program.device_arenas) +
+                  of_places(program.parameters) + of_places(program.results) + of_tasks(program);
+  for (const run::Loop& loop : program.loops) bytes += of(loop.carries) + of(loop.walks);
+  for (const run::Map& map : program.maps) bytes += of(map.walks);
+  for (const run::Result& result : program.results) bytes += of(result.why_not_in_place);
+  return bytes;
+}
+
+int64_t held_bytes(const compile::Placements& placements) {
+  int64_t bytes = of(placements.arenas) + of(placements.fusions.regions);
+  for (const passes::Fusions::OfRegion& region : placements.fusions.regions)
+    bytes += of(region.joins);
+  for (const compile::Placements::Arena& arena : placements.arenas) {
+    const plan::Relation& relation = arena.relation;
+    bytes += of(arena.lifetimes) + of(relation.order) + of(relation.starts) + of(relation.below) +
+             of(relation.alignment);
+  }
+  return bytes;
+}
+
+}  // namespace tidemark::detail

@@ -1,0 +1,16 @@
+// What traces and programs hold on the heap. Internal to the library.
+#pragma once
+
+#include <cstdint>
+
+#include "tidemark/function/function_trace.h"
+
+namespace tidemark::detail {
+
+// As asked of the allocator: every list by its capacity, every object by its block. The bytes of
+// captured tensors and of Variables are not a program's, nor are kernels, which programs share.
+int64_t held_bytes(const TracedFunction& traced);
+int64_t held_bytes(const run::Program& program);
+int64_t held_bytes(const compile::Placements& placements);
+
+}  // namespace tidemark::detail

@@ -1,0 +1,71 @@
+#include "tidemark/function/loop_choices.h"
+
+#include <optional>
+
+#include "tidemark/grad/save_choice.h"
+#include "tidemark/grad/tape.h"
+
+namespace tidemark::detail {
+namespace {
+
+using Kept = std::vector<run::KeptTrips>;
+
+// Those of a line, by number.
+std::vector<size_t> at_line(const Kept& all, Source at) {
+  std::vector<size_t> numbers;
+  for (size_t i = 0; i < all.size(); ++i)
+    if (is_same_line(all[i].source, at)) numbers.push_back(i);
+  return numbers;
+}
+
+bool is_same_choice(const run::KeptTrips& a, const run::KeptTrips& b) {
+  return a.slots == b.slots && a.every == b.every && a.bytes == b.bytes;
+}
+
+std::vector<SaveChoice> choices_for(int64_t trips) {
+  int64_t root = 1;
+  while (root * root < trips) ++root;
+  return {
+      {LoopAttrs::Save::all, 0}, {LoopAttrs::Save::slots, root}, {LoopAttrs::Save::every, root}};
+}
+
+// Nothing where the choice is refused.
+std::optional<Kept> planned(const TraceableFunction& function, const FunctionTrace& trace,
+                            const CompiledFunction& program, Source at) {
+  const NoTape unseen;
+  try {
+    const std::shared_ptr<FunctionTrace> again = trace_again(function, trace, at);
+    compile::Placements placements;
+    return compile_function(again->traced, program.key, placements)->program->kept;
+  } catch (const UserError&) {
+    return {};
+  }
+}
+
+}  // namespace
+
+std::vector<std::vector<run::KeptTrips>> other_choices(const TraceableFunction& function,
+                                                       const FunctionTrace& trace,
+                                                       const CompiledFunction& program, Source at) {
+  const Kept& own = program.program->kept;
+  std::vector<Kept> others(own.size());
+  for (size_t i = 0; i < own.size(); ++i) {
+    const std::vector<size_t> mine = at_line(own, own[i].source);
+    if (own[i].trips < 0 || mine.front() != i) continue;
+    for (const SaveChoice choice : choices_for(own[i].trips)) {
+      const SaveInstead instead(own[i].source, choice);
+      const std::optional<Kept> kept = planned(function, trace, program, at);
+      if (!kept) continue;
+      const std::vector<size_t> found = at_line(*kept, own[i].source);
+      for (size_t k = 0; k < mine.size(); ++k) {
+        // What keeps nothing is not listed.
+        run::KeptTrips other{.source = own[i].source, .trips = own[mine[k]].trips};
+        if (k < found.size()) other = (*kept)[found[k]];
+        if (!is_same_choice(other, own[mine[k]])) others[mine[k]].push_back(other);
+      }
+    }
+  }
+  return others;
+}
+
+}  // namespace tidemark::detail

@@ -1,0 +1,255 @@
+#include "tidemark/function/plan.h"
+
+#include <algorithm>
+#include <map>
+
+#include "tidemark/base/error.h"
+#include "tidemark/device/memory.h"
+#include "tidemark/function/plan_data.h"
+#include "tidemark/run/watch.h"
+
+namespace tidemark {
+namespace {
+
+using run::Program;
+
+std::string line_of(Source at) { return at.known() ? at.text() : std::string("?"); }
+
+// Bytes of a map's bodies stand in the arena around them as one buffer.
+bool counts(const run::Buffer& buffer) {
+  return buffer.arena == 0 && buffer.memory == 0 && buffer.bytes > 0;
+}
+
+int64_t own_results(const Program& program) {
+  int64_t bytes = 0;
+  for (const run::Result& result : program.results)
+    if (result.parameter < 0) bytes += result.bytes;
+  return bytes;
+}
+
+// The bytes alive at each step, results included.
+std::vector<int64_t> alive_at(const Program& program) {
+  std::vector<int64_t> alive(program.steps.size() + 1);
+  for (const run::Buffer& buffer : program.buffers) {
+    if (!counts(buffer)) continue;
+    alive[static_cast<size_t>(buffer.lower)] += buffer.bytes;
+    if (static_cast<size_t>(buffer.upper) < alive.size())
+      alive[static_cast<size_t>(buffer.upper)] -= buffer.bytes;
+  }
+  int64_t now = own_results(program);
+  for (int64_t& bytes : alive) bytes = now += bytes;
+  alive.resize(program.steps.size());
+  return alive;
+}
+
+std::string reason_of(const Program& program, const run::Buffer& buffer) {
+  const auto last = static_cast<size_t>(buffer.upper - 1);
+  std::string text(name(buffer.byte_class));
+  if (!buffer.saved_for.empty())
+    text += cat(" for the gradient of ", buffer.saved_for, " (", line_of(buffer.saved_at), ")");
+  text += cat(": made by ", buffer.name);
+  if (last < program.steps.size() && buffer.upper - 1 > buffer.lower)
+    text += cat(", read last by step ", last, " (", program.steps[last].name, ")");
+  return text;
+}
+
+std::string reason_of(const run::Result& result) {
+  std::string text = cat(name(result.byte_class), ": ", result.name);
+  if (result.why_not_in_place.empty()) return text;
+  return cat(text, ", not in place: ", result.why_not_in_place);
+}
+
+}  // namespace
+
+std::string detail::memory_name(int32_t number) {
+  return std::string(device::memory(number).name());
+}
+
+Plan detail::PlanAccess::make(std::string title, std::shared_ptr<const CompiledFunction> compiled,
+                              PlanNotes notes) {
+  auto data = std::make_shared<Plan::Data>();
+  const Program& program = *compiled->program;
+  data->title = std::move(title);
+  data->notes = std::move(notes);
+  data->compiled = std::move(compiled);
+  for (const run::Place& parameter : program.parameters)
+    data->classes[static_cast<int>(parameter.byte_class)] += parameter.bytes;
+  for (const run::Result& result : program.results) {
+    if (result.parameter < 0) data->classes[static_cast<int>(result.byte_class)] += result.bytes;
+  }
+  const std::vector<int64_t> alive = alive_at(program);
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    const Source at = program.steps[i].source;
+    data->timeline.push_back(
+        {program.steps[i].name, line_of(at), at.layer_path(), Bytes(alive[i])});
+  }
+  if (!alive.empty())
+    data->peak_step = std::max_element(alive.begin(), alive.end()) - alive.begin();
+  // The arena by class: what is alive at its peak; what placement wastes is temporary too.
+  int64_t listed = 0;
+  for (const run::Buffer& buffer : program.buffers) {
+    if (!counts(buffer) || buffer.lower > data->peak_step || buffer.upper <= data->peak_step)
+      continue;
+    data->at_peak.push_back({cat(buffer.dtype, buffer.shape), line_of(buffer.source),
+                             buffer.source.layer_path(), reason_of(program, buffer),
+                             Bytes(buffer.bytes)});
+    data->classes[static_cast<int>(buffer.byte_class)] += buffer.bytes;
+    listed += buffer.bytes;
+  }
+  data->classes[static_cast<int>(ByteClass::temporaries)] += program.arena_bytes - listed;
+  for (const run::Result& result : program.results) {
+    if (result.parameter >= 0 || result.bytes == 0) continue;
+    data->at_peak.push_back({cat(result.dtype, result.shape), line_of(result.source),
+                             result.source.layer_path(), reason_of(result), Bytes(result.bytes)});
+  }
+  std::stable_sort(data->at_peak.begin(), data->at_peak.end(),
+                   [](const PlanTensor& a, const PlanTensor& b) { return a.bytes > b.bytes; });
+  Plan plan;
+  plan.data_ = std::move(data);
+  return plan;
+}
+
+Plan detail::PlanAccess::make_open(Plan plan, std::vector<std::string> open_sizes,
+                                   std::function<Plan(std::span<const int64_t>, Source)> at_sizes) {
+  auto data = std::make_shared<Plan::Data>(*plan.data_);
+  data->open_sizes = std::move(open_sizes);
+  data->at_sizes = std::move(at_sizes);
+  plan.data_ = std::move(data);
+  return plan;
+}
+
+Plan detail::PlanAccess::with_other_choices(Plan plan,
+                                            std::vector<std::vector<run::KeptTrips>> others) {
+  auto data = std::make_shared<Plan::Data>(*plan.data_);
+  data->other_choices = std::move(others);
+  plan.data_ = std::move(data);
+  return plan;
+}
+
+Plan Plan::at(const std::vector<int64_t>& sizes, Source at) const {
+  const auto listed = [&] {
+    std::string text;
+    for (const std::string& name : data_->open_sizes) text += cat(text.empty() ? "" : "; ", name);
+    return text.empty() ? std::string("none is open") : text;
+  };
+  if (sizes.size() != data_->open_sizes.size())
+    throw UserError(
+        cat("at: ", sizes.size(), " sizes for a plan with ", data_->open_sizes.size(), " open"), at,
+        cat("give one for each, in order: ", listed()));
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] < 0)
+      throw UserError(cat("at: ", data_->open_sizes[i], " cannot be ", sizes[i]), at,
+                      "a size is a number from 0 up");
+  }
+  return sizes.empty() ? *this : data_->at_sizes(sizes, at);
+}
+
+Plan::Plan() = default;
+Plan::~Plan() = default;
+Plan::Plan(const Plan&) = default;
+Plan::Plan(Plan&&) noexcept = default;
+Plan& Plan::operator=(const Plan&) = default;
+Plan& Plan::operator=(Plan&&) noexcept = default;
+
+Bytes Plan::arena() const {
+  const Program& program = *data_->compiled->program;
+  return program.arena_bytes + own_results(program);
+}
+Bytes Plan::peak() const { return arena(); }
+Bytes Plan::first_call() const { return peak() + data_->notes.unmade_bytes; }
+Bytes Plan::floor() const { return arena(); }
+Bytes Plan::load() const { return data_->compiled->program->load_bytes; }
+Bytes Plan::of(ByteClass byte_class) const { return data_->classes[static_cast<int>(byte_class)]; }
+std::vector<PlanRecompute> Plan::recomputes() const { return data_->notes.recomputes; }
+std::vector<PlanMemory> Plan::memories() const {
+  std::vector<PlanMemory> list = {{"host", peak(), load()}};
+  for (const run::DeviceArena& arena : data_->compiled->program->device_arenas)
+    list.push_back({detail::memory_name(arena.memory), arena.bytes, arena.load_bytes});
+  return list;
+}
+const std::vector<PlanStep>& Plan::timeline() const& { return data_->timeline; }
+std::vector<PlanStep> Plan::timeline() && { return data_->timeline; }
+int64_t Plan::peak_step() const { return data_->peak_step; }
+const std::vector<std::string>& Plan::open_sizes() const& { return data_->open_sizes; }
+std::vector<std::string> Plan::open_sizes() && { return data_->open_sizes; }
+const std::vector<PlanTensor>& Plan::at_peak() const& { return data_->at_peak; }
+std::vector<PlanTensor> Plan::at_peak() && { return data_->at_peak; }
+
+namespace {
+
+std::vector<PlanBlame> blame(const std::vector<PlanTensor>& tensors,
+                             std::string PlanTensor::* where) {
+  std::map<std::string_view, PlanBlame> found;
+  for (const PlanTensor& tensor : tensors) {
+    PlanBlame& each = found[tensor.*where];
+    each.where = tensor.*where;
+    each.bytes = each.bytes + tensor.bytes;
+    ++each.tensors;
+  }
+  std::vector<PlanBlame> list;
+  for (auto& [name, each] : found) list.push_back(std::move(each));
+  std::stable_sort(list.begin(), list.end(),
+                   [](const PlanBlame& a, const PlanBlame& b) { return a.bytes > b.bytes; });
+  return list;
+}
+
+}  // namespace
+
+std::vector<PlanBlame> Plan::by_line() const { return blame(data_->at_peak, &PlanTensor::line); }
+std::vector<PlanBlame> Plan::by_layer() const { return blame(data_->at_peak, &PlanTensor::layer); }
+
+std::vector<PlanBuffer> Plan::buffers() const {
+  const Program& program = *data_->compiled->program;
+  std::vector<PlanBuffer> list;
+  for (size_t i = 0; i < program.buffers.size(); ++i) {
+    const run::Buffer& buffer = program.buffers[i];
+    if (buffer.bytes == 0) continue;
+    PlanBuffer& made = list.emplace_back();
+    made.name = buffer.name;
+    made.type = cat(buffer.dtype, buffer.shape);
+    made.line = line_of(buffer.source);
+    made.layer = buffer.source.layer_path();
+    made.reason = reason_of(program, buffer);
+    made.byte_class = buffer.byte_class;
+    made.bytes = buffer.bytes;
+    made.offset = program.offsets[i];
+    made.begin = buffer.lower;
+    made.end = buffer.upper;
+    made.memory = buffer.memory == 0 ? "host" : detail::memory_name(buffer.memory);
+    made.arena = buffer.arena;
+  }
+  int64_t offset = program.arena_bytes;
+  for (const run::Result& result : program.results) {
+    if (result.parameter >= 0 || result.bytes == 0) continue;
+    PlanBuffer& made = list.emplace_back();
+    made.name = result.name;
+    made.type = cat(result.dtype, result.shape);
+    made.line = line_of(result.source);
+    made.layer = result.source.layer_path();
+    made.reason = reason_of(result);
+    made.byte_class = result.byte_class;
+    made.bytes = result.bytes;
+    made.offset = offset;
+    made.end = static_cast<int64_t>(program.steps.size());
+    made.memory = "host";
+    offset += result.bytes;
+  }
+  return list;
+}
+
+void detail::PlanAccess::add_seen(const Program& program, const run::Watch& watch,
+                                  Profile& profile) {
+  const std::vector<int64_t> planned = alive_at(program), seen = watch.in_use();
+  const int64_t results = own_results(program);
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    const Source at = program.steps[i].source;
+    profile.steps.push_back({program.steps[i].name, line_of(at), at.layer_path(), Bytes(planned[i]),
+                             Bytes(results + seen[i]), watch.steps()[i].runs,
+                             watch.steps()[i].time_ns});
+  }
+  for (const run::Watch::Slice& slice : watch.slices())
+    profile.slices.push_back({slice.step, slice.thread, slice.begin_ns, slice.end_ns});
+  profile.slices_left_out = watch.slices_left_out();
+}
+
+}  // namespace tidemark

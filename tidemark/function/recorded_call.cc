@@ -1,0 +1,394 @@
+#include "tidemark/function/recorded_call.h"
+
+#include <algorithm>
+#include <set>
+
+#include "tidemark/function/function.h"
+#include "tidemark/function/function_trace.h"
+#include "tidemark/grad/differentiate.h"
+#include "tidemark/grad/gradients.h"
+#include "tidemark/grad/residuals.h"
+#include "tidemark/grad/tape.h"
+#include "tidemark/ops/program.h"
+#include "tidemark/ops/structure.h"
+#include "tidemark/passes/passes.h"
+#include "tidemark/tensor/create.h"
+#include "tidemark/tensor/variable_state.h"
+
+namespace tidemark::detail {
+
+using TensorsFunction = Function<Tensors(Tensors)>;
+
+struct FunctionPair {
+  std::optional<TensorsFunction> forward;   // Of all parameters: results, then what is saved.
+  std::optional<TensorsFunction> backward;  // Of parameters, saved values and gradients of results.
+  std::optional<TensorsFunction> whole;  // Of parameters and gradients of all that forward gives.
+  int64_t saved_bytes = 0;               // Of what is saved.
+  size_t results = 0;                    // Of the user's function and its Variables' new values.
+  std::vector<size_t> read;              // Parameters that backward takes.
+  std::vector<size_t> seeded;            // Results whose gradients backward takes.
+  // What backward gives for each wanted parameter: a whole gradient or none, and so many rows, each
+  // as indices and values.
+  struct Given {
+    bool dense = false;
+    size_t rows = 0;
+  };
+  std::vector<Given> given;
+};
+
+namespace {
+
+bool leave_none(const Node&) { return false; }
+
+// A graph's nodes written out in the current trace.
+Tensors replayed(const Graph& graph, const Tensors& inputs, Source at) {
+  std::vector<Value> values;
+  for (const Tensor& input : inputs) values.push_back(value_of(input, at));
+  Tensors results;
+  for (const Value value : append_copy(graph, Graph::kBody, current_scope->trace->graph(),
+                                       current_scope->region, values, leave_none))
+    results.push_back(traced_tensor(value, at));
+  return results;
+}
+
+// What a Variable was assigned and is read again is a value of the Variable without a history, as
+// in eager code: a call whose gradient is that by the Variable.
+void cut_history(Graph& graph, const std::vector<Trace::ReadBack>& read_back) {
+  for (const Trace::ReadBack& each : read_back) {
+    const Value variable = graph.body().parameters[static_cast<size_t>(each.parameter)];
+    const Source at = graph.node(each.value).source;
+    Node made = without_history(graph, each.assigned, variable, at);
+    graph.nodes[static_cast<size_t>(each.value.node)] = std::move(made);
+  }
+}
+
+// The user's function as a graph of tensors: known sizes, and what repeats comes in whole.
+Graph graph_of(const TraceableFunction& function, const FunctionTrace& trace,
+               std::span<const int64_t> sizes, Source at) {
+  const TracedFunction* traced = &trace.traced;
+  std::shared_ptr<FunctionTrace> again;
+  Graph graph;
+  if (trace.as_traced != nullptr) {
+    graph = *trace.as_traced;
+  } else if (!trace.input.open.empty()) {
+    graph = trace.traced.graph;
+  } else {
+    again = trace_again(function, trace, at, {}, false);
+    traced = &again->traced;
+    graph = traced->graph;
+  }
+  if (!sizes.empty())
+    graph = compile::at_sizes(graph, trace.traced.sizes, trace.traced.sizes.evaluate(sizes));
+  std::vector<std::pair<Value, Value>> whole;
+  for (size_t i = 0; i < traced->parameters.size(); ++i) {
+    const Value parameter = graph.body().parameters[i], seen = traced->parameters[i].value;
+    if (seen.node < 0 || seen == parameter) continue;
+    graph.nodes[static_cast<size_t>(parameter.node)].results[0] = TensorType(graph.type(seen));
+    whole.emplace_back(seen, parameter);
+  }
+  const auto replace = [&](Value& value) {
+    for (const auto& [seen, parameter] : whole)
+      if (value == seen) value = parameter;
+  };
+  std::set<int32_t> gone;
+  for (const auto& [seen, parameter] : whole) gone.insert(seen.node);
+  std::erase_if(graph.body().nodes, [&](int32_t node) { return gone.contains(node); });
+  for (const int32_t number : graph.body().nodes)
+    for (Value& input : graph.nodes[static_cast<size_t>(number)].inputs) replace(input);
+  for (Value& result : graph.body().results) replace(result);
+  std::vector<Trace::ReadBack> read_back = traced->read_back;
+  for (Trace::ReadBack& each : read_back) replace(each.assigned);
+  cut_history(graph, read_back);
+  return graph;
+}
+
+TensorsFunction function_of(Graph graph, FunctionOptions options) {
+  const auto shared = std::make_shared<const Graph>(std::move(graph));
+  return TensorsFunction(
+      [shared](const Tensors& inputs) { return replayed(*shared, inputs, Source::none()); },
+      std::move(options), Source::none());
+}
+
+std::shared_ptr<const FunctionPair> make_pair_of(const TraceableFunction& function,
+                                                 const FunctionTrace& trace,
+                                                 std::span<const int64_t> sizes,
+                                                 const std::vector<bool>& wanted, Source at) {
+  auto pair = std::make_shared<FunctionPair>();
+  const Graph user = graph_of(function, trace, sizes, at);
+  Trace joint(cat("the gradient of ", function.title()), function.at);
+  Tensors inputs;
+  for (const Value parameter : user.body().parameters)
+    inputs.push_back(joint.argument(user.type(parameter), false, at));
+  Graph& graph = joint.graph();
+  const EnterScope entered(joint.body());
+  const Tensors results = replayed(user, inputs, at);
+  pair->results = results.size();
+  const auto forward_end = static_cast<int32_t>(graph.nodes.size());
+
+  Differentiation asked;
+  asked.scope = joint.body();
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (wanted[i]) asked.watched.push_back(value_of(inputs[i], at));
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (trace.traced.parameters[i].variable != nullptr)
+      asked.leaves.push_back(value_of(inputs[i], at));
+  asked.sources = asked.watched;
+  std::vector<Value> seeds;
+  for (size_t r = 0; r < results.size(); ++r) {
+    const bool is_users = trace.traced.interface.results[r].updates < 0;
+    if (!is_users || !is_float(results[r].dtype())) continue;
+    const Tensor seed = joint.argument(type_of(results[r], at), false, at);
+    seeds.push_back(value_of(seed, at));
+    pair->seeded.push_back(r);
+    asked.seeds.emplace_back(value_of(results[r], at), seed);
+  }
+  const std::vector<Found> found = differentiate(asked, at);
+  std::vector<Value> gradients;
+  for (const Found& each : found) {
+    pair->given.push_back({each.dense.has_value(), each.rows.size()});
+    if (each.dense.has_value()) gradients.push_back(value_of(each.dense, at));
+    for (const RowGradient& rows : each.rows) {
+      gradients.push_back(value_of(rows.indices, at));
+      gradients.push_back(value_of(rows.rows, at));
+    }
+  }
+
+  std::vector<Value> outputs;
+  for (const Tensor& result : results) outputs.push_back(value_of(result, at));
+  Graph backward = graph;
+  backward.body().results = gradients;
+  passes::remove_dead(backward);
+  const passes::Residuals saved = residuals_of(backward, forward_end);
+
+  for (const Value value : saved.list()) {
+    const TensorType& type = graph.type(value);
+    pair->saved_bytes += granted_bytes(type.shape.size() * size_of(type.dtype));
+  }
+
+  Graph forward = graph;
+  forward.body().parameters.resize(inputs.size());
+  forward.body().results = outputs;
+  for (const Value value : saved.list()) forward.body().results.push_back(value);
+  passes::remove_dead(forward);
+
+  // Saved values come in as parameters, between those of the function and the gradients.
+  std::vector<std::pair<Value, Value>> stand_ins;
+  for (const Value value : saved.list())
+    stand_ins.emplace_back(value,
+                           backward.add_parameter(Graph::kBody, TensorType(graph.type(value)),
+                                                  graph.node(value).source));
+  const auto replace = [&](Value& value) {
+    for (const auto& [old, parameter] : stand_ins)
+      if (value == old) value = parameter;
+  };
+  for (const int32_t number : backward.body().nodes)
+    for (Value& input : backward.nodes[static_cast<size_t>(number)].inputs) replace(input);
+  for (Value& result : backward.body().results) replace(result);
+  passes::remove_dead(backward);
+  const std::vector<int32_t> uses = count_uses(backward);
+  std::vector<Value> parameters;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Value parameter = graph.body().parameters[i];
+    if (uses[static_cast<size_t>(parameter.node)] == 0) continue;
+    pair->read.push_back(i);
+    parameters.push_back(parameter);
+  }
+  for (const auto& [old, parameter] : stand_ins) parameters.push_back(parameter);
+  parameters.insert(parameters.end(), seeds.begin(), seeds.end());
+  backward.body().parameters = std::move(parameters);
+
+  const std::string name =
+      function.options.name.empty() ? std::string("the function") : function.options.name;
+  const std::optional<Bytes> budget = function.options.budget;
+  const FunctionOptions backward_options{.name = cat("the gradient of ", name), .budget = budget};
+  const Graph alone = compact(forward);
+  pair->whole.emplace(
+      [graph = alone, wanted, count = inputs.size()](const Tensors& all) {
+        const Tensors given(all.begin(), all.begin() + static_cast<int64_t>(count));
+        GradientTape tape({.watch_variables = false}, Source::none());
+        Tensors watched;
+        for (size_t i = 0; i < count; ++i)
+          if (wanted[i]) watched.push_back(given[i]);
+        tape.watch(watched);
+        const Tensors results = replayed(graph, given, Source::none());
+        Tensors targets, seeds;
+        for (size_t r = 0; r < results.size(); ++r) {
+          if (!is_float(results[r].dtype())) continue;
+          targets.push_back(results[r]);
+          seeds.push_back(all[count + r]);
+        }
+        return tape.gradient(targets, watched, {.output_gradients = seeds});
+      },
+      backward_options, Source::none());
+  pair->forward.emplace(
+      function_of(alone, {.name = cat(name, ", for its gradient"), .budget = budget}));
+  pair->backward.emplace(function_of(compact(backward), backward_options));
+  return pair;
+}
+
+// What stands for each parameter of the graph in this call.
+Tensors parameters_of(const TracedFunction& traced, const Graph& graph, const Arguments& arguments,
+                      Source at) {
+  Tensors all;
+  size_t argument = 0;
+  for (size_t i = 0; i < traced.parameters.size(); ++i) {
+    const Trace::Parameter& parameter = traced.parameters[i];
+    if (parameter.variable != nullptr) {
+      all.push_back(read_variable(*parameter.variable, at));
+    } else if (!parameter.is_argument()) {
+      all.push_back(parameter.capture);
+    } else {
+      const auto leaf = static_cast<size_t>(traced.argument_leaves[argument++]);
+      const Tensor& given = arguments.leaves[leaf].tensor;
+      array_of(given, at);  // A spec has no bytes.
+      const bool weak = state_of(given, at).weak;
+      all.push_back(weak ? tensor_of(given, at, graph.type(graph.body().parameters[i]).dtype)
+                         : given);
+    }
+  }
+  return all;
+}
+
+// What the backward program gave, by parameter.
+std::vector<Found> found_of(const std::vector<FunctionPair::Given>& given, Tensors results) {
+  std::vector<Found> found;
+  auto next = results.begin();
+  for (const FunctionPair::Given& each : given) {
+    Found& one = found.emplace_back(each.dense ? std::move(*next++) : Tensor());
+    for (size_t i = 0; i < each.rows; ++i, next += 2)
+      one.rows.push_back({std::move(next[0]), std::move(next[1])});
+  }
+  return found;
+}
+
+// The gradients by the wanted parameters.
+Pullback pullback_of(const std::shared_ptr<const FunctionPair>& pair, const Tensors& inputs,
+                     Tensors saved, std::vector<TensorType> types, Source at) {
+  return [pair, inputs, saved = std::move(saved), types = std::move(types), at](Tensors gradients) {
+    const bool by_saved =
+        std::any_of(gradients.begin() + static_cast<int64_t>(pair->results), gradients.end(),
+                    [](const Tensor& gradient) { return gradient.has_value(); });
+    for (size_t i = 0; i < gradients.size(); ++i)
+      if (!gradients[i].has_value()) gradients[i] = zeros(types[i].shape, types[i].dtype, at);
+    Tensors all;
+    if (by_saved) {
+      all = inputs;
+      all.insert(all.end(), gradients.begin(), gradients.end());
+      return all_dense((*pair->whole)(std::move(all), at));
+    }
+    for (const size_t i : pair->read) all.push_back(inputs[i]);
+    all.insert(all.end(), saved.begin(), saved.end());
+    for (const size_t r : pair->seeded) all.push_back(gradients[r]);
+    return found_of(pair->given, (*pair->backward)(std::move(all), at));
+  };
+}
+
+}  // namespace
+
+FunctionPairs::FunctionPairs() = default;
+FunctionPairs::~FunctionPairs() = default;
+
+std::shared_ptr<const FunctionPair> FunctionPairs::find_or_make(const TraceableFunction& function,
+                                                                const FunctionTrace& trace,
+                                                                std::vector<int64_t> sizes,
+                                                                const std::vector<bool>& wanted,
+                                                                Source at) {
+  const std::pair key{std::move(sizes), wanted};
+  {
+    const std::lock_guard guard(lock_);
+    if (const auto found = pairs_.find(key); found != pairs_.end()) return found->second;
+  }
+  std::shared_ptr<const FunctionPair> made;
+  {
+    const NoTape unseen;
+    made = make_pair_of(function, trace, key.first, wanted, at);
+  }
+  const std::lock_guard guard(lock_);
+  constexpr size_t most = 64;
+  if (pairs_.size() >= most) pairs_.clear();
+  return pairs_.emplace(key, std::move(made)).first->second;
+}
+
+bool is_recorded(const FunctionTrace& trace, const Arguments& arguments, Source at) {
+  if (!taping() || tracing()) return false;
+  const Tensors inputs = parameters_of(trace.traced, trace.traced.graph, arguments, at);
+  return std::any_of(inputs.begin(), inputs.end(), [](const Tensor& input) {
+    return is_float(input.dtype()) && is_watched({&input});
+  });
+}
+
+std::optional<CallResult> recorded_call(const TraceableFunction& function,
+                                        const std::shared_ptr<FunctionTrace>& trace,
+                                        std::span<const int64_t> sizes, const Arguments& arguments,
+                                        ResultMaker make, Source at) {
+  const TracedFunction& traced = trace->traced;
+  const Tensors inputs = parameters_of(traced, traced.graph, arguments, at);
+  std::vector<bool> wanted;
+  for (const Tensor& input : inputs)
+    wanted.push_back(is_float(input.dtype()) && is_watched({&input}));
+  if (std::find(wanted.begin(), wanted.end(), true) == wanted.end()) return {};
+  const std::shared_ptr<const FunctionPair> pair = trace->pairs.find_or_make(
+      function, *trace, std::vector<int64_t>(sizes.begin(), sizes.end()), wanted, at);
+  Tensors all;
+  {
+    const NoTape unseen;
+    all = (*pair->forward)(inputs, at);
+    // A result that is an argument, a captured tensor or another result has a gradient of its own.
+    for (size_t i = 0; i < all.size(); ++i) {
+      const auto is_it = [&](const Tensor& other) {
+        return TensorState::of(other) == TensorState::of(all[i]);
+      };
+      const auto earlier_end = all.begin() + static_cast<int64_t>(i);
+      if (std::any_of(all.begin(), earlier_end, is_it) ||
+          std::any_of(inputs.begin(), inputs.end(), is_it) || tape_id_of(all[i]) != 0)
+        all[i] = apart(all[i], at);
+    }
+  }
+  make(trace->result_structure);
+  CallResult leaves(trace->result_leaves.size());
+  Tensors given;
+  given.reserve(pair->results);
+  std::vector<TapeId> ids;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (wanted[i]) ids.push_back(tape_id_of(inputs[i]));
+  const auto results = static_cast<int64_t>(pair->results);
+  Tensors saved(all.begin() + results, all.end());
+  Tensors held = saved;
+  for (const size_t i : pair->read) held.push_back(inputs[i]);
+  std::vector<TensorType> types;
+  for (const Tensor& each : all) types.push_back(type_of(each, at));
+  std::vector<VariableWrite> writes;
+  for (size_t r = 0; r < pair->results; ++r) {
+    const int32_t updates = traced.interface.results[r].updates;
+    if (updates < 0)
+      given.push_back(all[r]);
+    else
+      writes.emplace_back(*traced.parameters[static_cast<size_t>(updates)].variable, all[r], at);
+  }
+  record_pullback(std::move(ids), all, pullback_of(pair, inputs, std::move(saved), types, at), held,
+                  at);
+  // Nothing fails from here on.
+  for (VariableWrite& write : writes) write.commit();
+  trace->give(given, leaves);
+  return leaves;
+}
+
+Bytes saved_for_gradient(const TraceableFunction& function,
+                         const std::shared_ptr<FunctionTrace>& trace,
+                         std::span<const int64_t> sizes, Source at) {
+  const TracedFunction& traced = trace->traced;
+  std::vector<bool> wanted;
+  for (size_t i = 0; i < traced.parameters.size(); ++i) {
+    const Trace::Parameter& parameter = traced.parameters[i];
+    const bool may_be =
+        parameter.is_argument() || (parameter.variable != nullptr && parameter.variable->trainable);
+    wanted.push_back(may_be &&
+                     is_float(traced.graph.type(traced.graph.body().parameters[i]).dtype));
+  }
+  if (std::find(wanted.begin(), wanted.end(), true) == wanted.end()) return 0;
+  return trace->pairs
+      .find_or_make(function, *trace, std::vector<int64_t>(sizes.begin(), sizes.end()), wanted, at)
+      ->saved_bytes;
+}
+
+}  // namespace tidemark::detail

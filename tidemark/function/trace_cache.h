@@ -1,0 +1,92 @@
+// The traces of a function: found by the types of a call, made where there is none, with the reason
+// for each; bounded in bytes, least recently used dropped. Internal to the library.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tidemark/account/accounts.h"
+#include "tidemark/base/lock.h"
+#include "tidemark/function/function_trace.h"
+
+namespace tidemark::detail {
+
+// A trace that serves a call, and the call's open sizes for it.
+struct FoundTrace {
+  std::shared_ptr<FunctionTrace> trace;
+  SizeList sizes;
+  explicit operator bool() const { return trace != nullptr; }
+};
+
+// What a call runs, kept alive while it does.
+struct ReadyFunction {
+  std::shared_ptr<FunctionTrace> trace;
+  std::shared_ptr<const CompiledFunction> compiled;
+};
+
+class TraceCache {
+ public:
+  explicit TraceCache(const TraceableFunction& function)
+      : function_(function),
+        account_(function.options.name, function.at, function.options.cache_limit) {}
+  TraceCache(const TraceCache&) = delete;
+  TraceCache& operator=(const TraceCache&) = delete;
+
+  // All that a call needs; counts it.
+  std::shared_ptr<const ReadyFunction> ready_for(const Arguments& arguments, Source call);
+  // The trace for a call or a plan; may run the user's function.
+  FoundTrace trace_for(const Arguments& arguments, Source call);
+  std::shared_ptr<const CompiledFunction> program_for(const FoundTrace& found,
+                                                      const ProgramKey& key, Source call);
+  // Most recently used first.
+  std::vector<std::shared_ptr<FunctionTrace>> all() const;
+  int64_t calls_of(const FunctionTrace& trace) const;
+  CacheInfo info() const;
+  void clear();
+
+ private:
+  // What a call is looked up by.
+  struct Call {
+    LeafTypes leaves;
+    const Arguments& arguments;
+    std::string key;
+    bool training = false;
+  };
+  std::shared_ptr<const ReadyFunction> find_last(const Arguments& arguments, bool training) const;
+  FoundTrace find_known(const Arguments& arguments, bool training);
+  FoundTrace find(const Call& call);
+  FoundTrace used(size_t trace, SizeList sizes);
+  bool serves(const FunctionTrace& trace, const Call& call, SizeList& sizes) const;
+  bool is_like(const FunctionTrace& trace, const Call& call) const;
+  std::string reason_for(const Call& call) const;
+  std::vector<SizePlace> to_open(const Call& call, const std::vector<SizePlace>& asked) const;
+  std::vector<SizePlace> fill_in(Call& call) const;
+  std::string read_note(const std::string& what, SizePlace place, const std::string& key) const;
+  void note_read(FunctionTrace& trace);
+  void warn_of_many(const std::string& reason, Source call);
+  void evict();
+  void note_dropped(const FunctionTrace& trace) noexcept;
+  Programs::Counts programs() const;
+  void warn_of_limit(Source call);
+  void note_held() noexcept;
+
+  const TraceableFunction& function_;
+  mutable Mutex lock_;
+  std::vector<std::shared_ptr<FunctionTrace>> traces_;  // Most recently used first.
+  std::shared_ptr<const ReadyFunction> last_;  // Of the last call, if its trace is the first above.
+  int64_t made_ = 0, in_a_row_ = 0;
+  DroppedOnce dropped_;     // Traces.
+  Programs::Counts gone_;   // Programs of traces that were dropped.
+  int64_t code_bytes_ = 0;  // Of code that was made for it.
+  bool warned_ = false, warned_of_limit_ = false;
+  bool is_noted_ = true;  // The account says what is held.
+  // Sizes that the function reads as numbers, by key: they stay closed.
+  std::map<std::pair<std::string, SizePlace>, Source> read_;
+  FunctionAccount account_;
+};
+
+}  // namespace tidemark::detail

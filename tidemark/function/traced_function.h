@@ -1,0 +1,126 @@
+// A function once traced: its graph and what the graph's parameters are; compiled, and run.
+// Internal to the library.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tidemark/compile/lower.h"
+#include "tidemark/function/call_types.h"
+#include "tidemark/function/function_core.h"
+#include "tidemark/run/program.h"
+#include "tidemark/trace/trace.h"
+
+namespace tidemark::detail {
+
+// A whole number known only at the call, an argument or an open size, meets a dtype in the
+// function: calls with one that does not fit are refused, as eager code refuses it.
+struct NumberCheck {
+  int32_t leaf = -1;  // -1: the size.
+  Dim size = 0;
+  DType dtype = DType::u8;
+  std::string op;
+  Source at = Source::none();
+};
+
+struct TracedFunction {
+  Graph graph;
+  compile::Interface interface;
+  std::vector<Trace::Parameter> parameters;  // Of the graph's body; empty ones are arguments.
+  std::vector<int32_t> argument_leaves;      // Of each such, in order: which leaf of the call.
+  std::vector<Trace::ReadBack> read_back;    // Values of the graph as it was traced.
+  std::vector<Source> recomputed;            // See Trace.
+  std::vector<NumberMet> numbers;
+  std::vector<NumberCheck> checks;
+  SizeTable sizes;  // Of the graph, where some are open; then it is optimised for each size.
+  bool fuse = true;
+};
+
+// What the program is told of a captured tensor: where it lies, and how if it is not dense.
+compile::Interface::Parameter capture_parameter(const Tensor& capture);
+
+// What tells the programs of one trace apart: the number of threads, what is known of each argument
+// (below), and last the open sizes.
+struct ProgramKey {
+  // Of an argument: that it is dense; that it is, and its bytes may be used; that it is not, and
+  // then its strides follow.
+  enum Argument : int64_t { dense, donated, strided };
+
+  SmallVec<int64_t, 14> words;
+  size_t sizes_at = 0;  // Of the first size among the words.
+
+  std::span<const int64_t> sizes() const {
+    return std::span<const int64_t>(words).subspan(sizes_at);
+  }
+  friend bool operator==(const ProgramKey& a, const ProgramKey& b) { return a.words == b.words; }
+  friend bool operator<(const ProgramKey& a, const ProgramKey& b) {
+    return std::lexicographical_compare(a.words.begin(), a.words.end(), b.words.begin(),
+                                        b.words.end());
+  }
+};
+// The key of a call; specs are planned as dense. `profile`, if any, learns which arguments are
+// donated, and who holds the rest.
+ProgramKey program_key(const TracedFunction& traced, const Arguments& arguments,
+                       std::span<const int64_t> sizes, Profile* profile = nullptr);
+// Whether that is the key of a call, for these places of open sizes. Takes no heap.
+bool is_key_of(const ProgramKey& key, const TracedFunction& traced, const Arguments& arguments,
+               std::span<const SizePlace> open);
+// Whether the program of a key can run a call of another: it may use up only what that call gives.
+bool serves(const TracedFunction& traced, const ProgramKey& planned, const ProgramKey& call);
+
+struct CompiledFunction {
+  std::shared_ptr<const run::Program> program;
+  ProgramKey key;
+  std::weak_ptr<const void> trace;  // Whose it is.
+
+  // What a call puts at each parameter of the program.
+  struct Parameter {
+    enum class Kind : uint8_t { argument, number, capture, variable } kind = Kind::argument;
+    bool in_place = false;  // A Variable written where it lies: it must be nobody else's.
+    int32_t leaf = -1;      // Of an argument or a number.
+    int32_t variable = -1;  // Which of the Variables it is.
+  };
+  std::vector<Parameter> parameters;
+  // Its Variables in the order of their numbers, as they are locked.
+  struct Locked {
+    VariableState* variable = nullptr;
+    bool written = false;
+  };
+  std::vector<Locked> variables;
+  mutable std::atomic<bool> has_first_values{false};  // All of these; a call has succeeded.
+  size_t numbers = 0;                                 // Parameters of that kind.
+
+  // About what it takes in memory.
+  int64_t bytes() const;
+  // Bytes of results that are the call's own.
+  int64_t result_bytes() const;
+  // The most a call adds at once: results and arena.
+  int64_t peak_bytes() const { return program->arena_bytes + result_bytes(); }
+};
+
+// Its graph for these sizes of the open ones.
+Graph at_sizes(const TracedFunction& traced, std::span<const int64_t> sizes);
+
+std::shared_ptr<CompiledFunction> compile_function(const TracedFunction& traced,
+                                                   const ProgramKey& key,
+                                                   compile::Placements& placements);
+
+struct RunOptions {
+  std::byte* arena = nullptr;  // The caller's: the arena, then the results.
+  Profile* profile = nullptr;  // Measures what is touched.
+  // Whose budget bounds the copies of Variables that a plan cannot foresee.
+  const FunctionOptions* function = nullptr;
+};
+
+// Takes all memory first; then nothing but a check in the program can fail, and a failed call
+// changes no Variable. `given` gets the results of the program but those that are Variables' new
+// values.
+void run_function(const TracedFunction& traced, const CompiledFunction& compiled,
+                  std::span<const Argument> leaves, const RunOptions& options,
+                  std::span<Tensor> given, Source at);
+
+}  // namespace tidemark::detail

@@ -1,0 +1,248 @@
+// Functions of functions: gradients as functions, products with Jacobians.
+//
+// All of them are made of tapes, so that they work in eager code and in traced functions, on
+// control flow, and on each other.
+#pragma once
+
+#include <concepts>
+#include <memory>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tidemark/grad/gradient_tape.h"
+#include "tidemark/structure/callback.h"
+#include "tidemark/tensor/create.h"
+
+namespace tidemark {
+
+// Variables with their gradients.
+using VariableGradients = std::vector<std::pair<Variable, Gradient>>;
+
+namespace detail {
+
+// Whether a function takes such arguments. A line is none: ops and functions take one besides.
+template <class F, class... A>
+concept Takes = (!std::is_same_v<std::remove_cvref_t<A>, Source> && ...) &&
+                std::invocable<const F&, const Lifted<A>&...>;
+
+// A tensor of the same value that tapes know by itself, so that f(x, x) has two gradients.
+Tensor apart(const Tensor& tensor, Source at);
+template <Structure S>
+S apart(const S& structure, Source at) {
+  S copy = structure;
+  for_each_leaf(copy, [at]<class Leaf>(Leaf& leaf, const Path&) {
+    if constexpr (std::is_same_v<Leaf, Tensor>) leaf = apart(static_cast<const Tensor&>(leaf), at);
+  });
+  return copy;
+}
+
+template <Structure S>
+S zeros_of(const S& structure, Source at) {
+  S copy = structure;
+  for_each_leaf(copy, [at]<class Leaf>(Leaf& leaf, const Path&) {
+    if constexpr (std::is_same_v<Leaf, Tensor>) leaf = zeros_like(leaf, at);
+  });
+  return copy;
+}
+
+// What a function's gradient is of: its result, or the first part of a tuple.
+template <class R>
+const auto& target_of(const R& result) {
+  if constexpr (is_tuple<R>)
+    return std::get<0>(result);
+  else
+    return result;
+}
+
+// A UserError unless it is one float.
+void check_scalar(const Tensor& target, const char* name, Source at);
+template <Structure T>
+void check_scalar(const T& target, const char* name, Source at) {
+  for (const Tensor& tensor : tensors_of(target)) check_scalar(tensor, name, at);
+}
+
+// A UserError unless all are floats.
+void check_floats(const std::vector<Tensor>& tensors, const char* name, const char* what,
+                  Source at);
+
+// The parts of a tuple by number; the first where none is named.
+template <int... I, class Tuple>
+auto chosen(const Tuple& all) {
+  if constexpr (sizeof...(I) == 0)
+    return std::get<0>(all);
+  else if constexpr (sizeof...(I) == 1)
+    return std::get<(I + ...)>(all);
+  else
+    return std::tuple{std::get<I>(all)...};
+}
+
+template <int... I, class F, class... A>
+auto value_and_grad_of(const char* name, const F& f, Source at, const A&... arguments) {
+  const auto all = std::tuple<Lifted<A>...>(apart(lift(arguments, at), at)...);
+  GradientTape tape({}, at);
+  tape.watch(chosen<I...>(all), at);
+  auto value =
+      lift(std::apply([&](const auto&... each) { return call_back(f, at, each...); }, all), at);
+  check_scalar(target_of(value), name, at);
+  auto gradient = tape.gradient(target_of(value), chosen<I...>(all), {}, at);
+  return std::pair{std::move(value), std::move(gradient)};
+}
+
+}  // namespace detail
+
+// By the arguments named (the first where none is), the gradient of f's result, which is one
+// number; of a tuple result its first part is, and the rest is auxiliary. Gives {f's result,
+// gradients}.
+template <int... I, class F>
+auto value_and_grad(F f) {
+  return [f = std::move(f)]<class... A>
+    requires detail::Takes<F, A...>
+  (const A&... arguments) {
+    return detail::value_and_grad_of<I...>("value_and_grad", f, Source::none(), arguments...);
+  };
+}
+template <int... I, class F>
+auto grad(F f) {
+  return [f = std::move(f)]<class... A>
+    requires detail::Takes<F, A...>
+  (const A&... arguments) {
+    return detail::value_and_grad_of<I...>("grad", f, Source::none(), arguments...).second;
+  };
+}
+namespace detail {
+
+template <class F, class V>
+auto value_and_grad_by(F f, V variables) {
+  return [f = std::move(f), variables = std::move(variables)]<class... A>
+    requires Takes<F, A...>
+  (const A&... arguments) {
+    const Source at = Source::none();
+    GradientTape tape({}, at);
+    auto value = lift(call_back(f, at, lift(arguments, at)...), at);
+    check_scalar(target_of(value), "value_and_grad", at);
+    auto gradients = tape.gradient(target_of(value), variables, {}, at);
+    return std::pair{std::move(value), std::move(gradients)};
+  };
+}
+
+}  // namespace detail
+
+// The same by Variables: a list of them, one, or a structure.
+template <class F>
+auto value_and_grad(F f, std::vector<Variable> variables) {
+  return detail::value_and_grad_by(std::move(f), std::move(variables));
+}
+template <class F, class V>
+  requires(detail::holds_sources<V>())
+auto value_and_grad(F f, V variables) {
+  return detail::value_and_grad_by(std::move(f), std::move(variables));
+}
+
+// From the gradient of a result to those of the arguments, as often as wanted. Holds what the
+// gradient reads.
+template <class Value, class... A>
+class Pullback {
+ public:
+  Pullback(std::shared_ptr<GradientTape> tape, Value value, std::tuple<A...> sources)
+      : tape_(std::move(tape)), value_(std::move(value)), sources_(std::move(sources)) {}
+
+  // A tuple where there are several arguments.
+  auto operator()(const Value& gradient, Source at = Source::here()) const {
+    return unwrapped(tape_->gradient(value_, sources_, options(gradient), at));
+  }
+  // Also by Variables: {gradients by arguments, VariableGradients}.
+  auto operator()(const Value& gradient, const std::vector<Variable>& variables,
+                  Source at = Source::here()) const {
+    auto [by_arguments, by_variables] =
+        tape_->gradient(value_, std::pair{sources_, variables}, options(gradient), at);
+    VariableGradients named;
+    for (size_t i = 0; i < variables.size(); ++i)
+      named.emplace_back(variables[i], std::move(by_variables[i]));
+    return std::pair{unwrapped(std::move(by_arguments)), std::move(named)};
+  }
+  Bytes saved_bytes() const { return tape_->saved_bytes(); }
+
+ private:
+  static GradientOptions options(const Value& gradient) {
+    return {.output_gradients = detail::tensors_of(gradient)};
+  }
+  static auto unwrapped(std::tuple<A...> gradients) {
+    if constexpr (sizeof...(A) == 1)
+      return std::get<0>(std::move(gradients));
+    else
+      return gradients;
+  }
+
+  std::shared_ptr<GradientTape> tape_;
+  Value value_;
+  std::tuple<A...> sources_;
+};
+
+// {f(arguments...), what turns a gradient of that into gradients of the arguments}.
+template <class F, class... A>
+auto vjp(const F& f, const A&... arguments) {
+  const Source at = Source::none();
+  auto all = std::tuple<detail::Lifted<A>...>(detail::apart(detail::lift(arguments, at), at)...);
+  auto tape = std::make_shared<GradientTape>(TapeOptions{.persistent = true}, at);
+  tape->watch(all, at);
+  auto value = detail::lift(
+      std::apply([&](const auto&... each) { return detail::call_back(f, at, each...); }, all), at);
+  tape->stop();
+  Pullback<decltype(value), detail::Lifted<A>...> pullback(std::move(tape), value, std::move(all));
+  return std::pair{std::move(value), std::move(pullback)};
+}
+
+// {f(x), how it changes where x changes by dx}: the Jacobian times dx, without the Jacobian.
+template <class F, class A>
+auto jvp(const F& f, const A& x, const std::type_identity_t<detail::Lifted<A>>& dx) {
+  const Source at = Source::none();
+  const auto primal = detail::apart(detail::lift(x, at), at);
+  detail::check_floats(detail::tensors_of(primal), "jvp", "what f takes", at);
+  // The gradient is linear in that of the result: going back over it gives the product.
+  GradientTape outer({.watch_variables = false}, at);
+  GradientTape inner({.watch_variables = false}, at);
+  inner.watch(primal, at);
+  auto value = detail::lift(detail::call_back(f, at, primal), at);
+  detail::check_floats(detail::tensors_of(value), "jvp", "what f gives", at);
+  const auto start = detail::apart(detail::zeros_of(value, at), at);
+  outer.watch(start, at);
+  const auto back =
+      inner.gradient(value, primal, {.output_gradients = detail::tensors_of(start)}, at);
+  auto change = outer.gradient(back, start, {.output_gradients = detail::tensors_of(dx)}, at);
+  return std::pair{std::move(value), std::move(change)};
+}
+
+// Every element of f(x) by every element of x: of shape f(x).shape, x.shape.
+template <class F>
+auto jacobian(F f) {
+  return [f = std::move(f)]<class A>
+    requires detail::Takes<F, A>
+  (const A& x) {
+    const Source at = Source::none();
+    const Tensor primal = detail::apart(detail::lift(x, at), at);
+    GradientTape tape({.persistent = true}, at);
+    tape.watch(primal, at);
+    const Tensor value = detail::call_back(f, at, primal);
+    return tape.jacobian(value, primal, at);
+  };
+}
+
+// The second derivatives of f, which gives one number, times v.
+template <class F, class A>
+auto hvp(const F& f, const A& x, const std::type_identity_t<detail::Lifted<A>>& v) {
+  return jvp([&f](const detail::Lifted<A>& at) { return grad(f)(at); }, x, v).second;
+}
+
+// x, made shorter where its length (the root of the sum of squares) is above `most`.
+Tensor clip_by_norm(const Operand& x, const Operand& most, Source at = Source::here());
+// All of them, made shorter together where they are longer than `most` together.
+std::vector<Gradient> clip_by_global_norm(const std::vector<Gradient>& gradients,
+                                          const Operand& most, Source at = Source::here());
+std::vector<Tensor> clip_by_global_norm(const std::vector<Tensor>& gradients, const Operand& most,
+                                        Source at = Source::here());
+// The length of all of them together.
+Tensor global_norm(const std::vector<Gradient>& gradients, Source at = Source::here());
+
+}  // namespace tidemark

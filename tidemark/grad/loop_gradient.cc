@@ -1,0 +1,539 @@
+#include "tidemark/grad/loop_gradient.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include "tidemark/grad/save_choice.h"
+#include "tidemark/ops/loop_attrs.h"
+#include "tidemark/ops/program.h"
+#include "tidemark/passes/passes.h"
+#include "tidemark/tensor/create.h"
+#include "tidemark/tensor/ops.h"
+
+namespace tidemark::detail {
+
+int64_t bytes_of(const TensorType& type) {
+  int64_t bytes = size_of(type.dtype);
+  for (const Dim size : type.shape)
+    if (!size.is_open()) bytes *= size;
+  return bytes;
+}
+
+Tensor zeros_behind(const Tensor& stack, const Tensor& trips, Source at) {
+  const TensorType type = type_of(stack, at);
+  const Tensor rows = arange(0, type.shape[0], 1, DType::i64, at);
+  Shape column = type.shape;
+  for (int64_t axis = 1; axis < column.rank(); ++axis) column.set(axis, 1);
+  const Tensor is_there = reshape(less(rows, trips, at), column, at);
+  return where(is_there, stack, zeros_of(type, at), at);
+}
+
+std::set<ValueKey> values_read(const Graph& graph, const Region& region) {
+  std::set<ValueKey> read;
+  for (const Value result : region.results) read.insert(key_of(result));
+  for (const int32_t number : region.nodes)
+    for (const Value input : graph.nodes[static_cast<size_t>(number)].inputs)
+      read.insert(key_of(input));
+  return read;
+}
+
+namespace {
+
+// The nodes of a loop's body whose results are not the same in all trips; parameters too.
+std::set<int32_t> varying_nodes(const Graph& graph, const Node& loop) {
+  const LoopAttrs attrs(loop);
+  const Region& body = graph.regions[static_cast<size_t>(loop.regions[0])];
+  std::set<int32_t> varying;
+  for (size_t i = 0; i < static_cast<size_t>(1 + attrs.carries + attrs.slices); ++i)
+    varying.insert(body.parameters[i].node);
+  for (const int32_t number : body.nodes) {
+    const SmallVec<Value, 3>& inputs = graph.nodes[static_cast<size_t>(number)].inputs;
+    if (std::any_of(inputs.begin(), inputs.end(),
+                    [&](Value input) { return varying.contains(input.node); }))
+      varying.insert(number);
+  }
+  return varying;
+}
+
+// Whether a node has a loop that only its condition ends.
+bool may_go_on(const Graph& graph, const Node& node) {
+  if (node.op->self == &ops::loop && node.regions.size() == 2 && LoopAttrs(node).trips.is_any())
+    return true;
+  return std::any_of(node.regions.begin(), node.regions.end(), [&](RegionId id) {
+    const std::vector<int32_t>& nodes = graph.regions[static_cast<size_t>(id)].nodes;
+    return std::any_of(nodes.begin(), nodes.end(), [&](int32_t number) {
+      return may_go_on(graph, graph.nodes[static_cast<size_t>(number)]);
+    });
+  });
+}
+
+// The nodes of a loop's body that can run once, outside of it: their results are the same in all
+// trips, and where there may be no trip at all, running them does no harm.
+std::set<int32_t> nodes_to_run_once(const Graph& graph, const Node& loop) {
+  const LoopAttrs attrs(loop);
+  const bool has_trips = !attrs.counted && loop.regions.size() == 1 && attrs.trips.known_or(0) > 0;
+  const std::set<int32_t> varying = varying_nodes(graph, loop);
+  std::set<int32_t> once;
+  for (const int32_t number : graph.regions[static_cast<size_t>(loop.regions[0])].nodes) {
+    const Node& node = graph.nodes[static_cast<size_t>(number)];
+    if (varying.contains(number)) continue;
+    if (!has_trips && (passes::can_fail(graph, node) || may_go_on(graph, node))) continue;
+    if (std::all_of(node.inputs.begin(), node.inputs.end(), [&](Value input) {
+          return graph.node(input).op == nullptr || once.contains(input.node);
+        }))
+      once.insert(number);
+  }
+  return once;
+}
+
+}  // namespace
+
+int64_t bytes_of_trip(const Graph& graph, const Node& loop) {
+  const LoopAttrs attrs(loop);
+  const Region& body = graph.regions[static_cast<size_t>(loop.regions[0])];
+  const std::set<int32_t> varying = varying_nodes(graph, loop);
+  std::set<ValueKey> read;
+  for (const int32_t number : body.nodes) {
+    const Node& node = graph.nodes[static_cast<size_t>(number)];
+    if (!node.regions.empty()) {
+      for (const Value input : node.inputs) read.insert(key_of(input));
+      continue;
+    }
+    if (node.results.empty() || !is_float(node.results[0].dtype)) continue;
+    std::vector<TensorType> types;
+    std::vector<bool> wanted;
+    for (const Value input : node.inputs) {
+      types.push_back(graph.type(input));
+      wanted.push_back(is_float(types.back().dtype));
+    }
+    if (std::find(wanted.begin(), wanted.end(), true) == wanted.end()) continue;
+    const uint32_t bits = read_by_rule(*node.op, node.attrs, types, node.results[0], wanted);
+    for (size_t i = 0; i <= types.size(); ++i)
+      if ((bits >> i & 1) != 0)
+        read.insert(i < types.size() ? key_of(node.inputs[i]) : ValueKey{number, 0});
+  }
+  for (int64_t j = 0; j < attrs.carries; ++j) {
+    // What a trip ends with is what the next one starts with.
+    const Value end = body.results[static_cast<size_t>(j)];
+    if (read.erase(key_of(end)) > 0)
+      read.insert(key_of(body.parameters[static_cast<size_t>(1 + j)]));
+  }
+  int64_t bytes = 0;
+  for (const ValueKey& key : read) {
+    const Value value{key.first, static_cast<int16_t>(key.second)};
+    const auto slice = body.parameters.begin() + 1 + attrs.carries;
+    const bool is_slice = std::find(slice, body.parameters.end(), value) != body.parameters.end();
+    const Node& node = graph.node(value);
+    const bool is_view = node.op != nullptr && node.op->view != nullptr;
+    if (varying.contains(value.node) && !is_slice && !is_view) bytes += bytes_of(graph.type(value));
+  }
+  return bytes;
+}
+
+namespace {
+
+// The loop backwards. Its body goes back over the nodes of the loop's own body, in a scope inside
+// that one, so that it shows which of that body's values are read:
+// - a carry at the start of a trip, and anything made in between, is stacked by the loop itself,
+//   which gets one more result for each;
+// - a carry at the end of a trip is what the next trip started with, so the loop backwards carries
+//   it along;
+// - slices are walked again, captured values are captured;
+// - what is the same in all trips is made once, before the loop backwards, and a view is made of
+//   what it shows.
+class LoopGradient {
+ public:
+  explicit LoopGradient(const LoopQuestion& asked)
+      : scope_(asked.scope),
+        number_(asked.number),
+        gradients_(asked.gradients),
+        wanted_(asked.wanted),
+        variables_(asked.variables),
+        at_(asked.at),
+        graph_(scope_->trace->graph()),
+        node_(graph_.nodes[static_cast<size_t>(number_)]),
+        attrs_(node_),
+        region_(node_.regions[0]) {
+    carries_ = static_cast<size_t>(attrs_.carries);
+    slices_ = static_cast<size_t>(attrs_.slices);
+    stacked_ = static_cast<size_t>(attrs_.stacked);
+    active_ = depending_carries(graph_, node_, wanted_);
+  }
+
+  std::vector<Found> run() {
+    if (attrs_.counted) {
+      count_ = tensor_in(scope_, node_.inputs[0], at_);
+    } else if (node_.regions.size() > 1) {
+      // Marks of checkpoints, where a gradient before this one left some, begin with it too.
+      const Tensor marked = tensor_in(scope_, {number_, marks()}, at_);
+      count_ = marked.shape()[0] == 1 ? reshape(marked, {}, at_) : marked[Slices(0, at_)];
+    }
+    TraceScope* const outer = current_scope;
+    InnerScope body("the body of a loop", region_, at_);
+    InnerScope back("the gradient of a loop's body", at_);
+    trace_body(body.scope(), back);
+    const EnterScope behind(outer);
+    return finish(body.scope(), back);
+  }
+
+ private:
+  const std::vector<Value>& parameters() const {
+    return graph_.regions[static_cast<size_t>(region_)].parameters;
+  }
+  Value parameter(size_t i) const { return parameters()[i]; }
+  Value result(size_t i) const { return graph_.regions[static_cast<size_t>(region_)].results[i]; }
+  bool is_capture(size_t i) const { return i >= 1 + carries_ + slices_; }
+  // The number of the node's input that a parameter of the body gets; there is none for the trip.
+  size_t input_of(size_t parameter) const { return parameter - 1 + attrs_.first_carry(); }
+  bool is_wanted(size_t parameter) const { return wanted_[input_of(parameter)]; }
+  const Tensor& gradient_of_stacked(size_t e) const { return gradients_[attrs_.stacked_result(e)]; }
+
+  // The result that says how many trips there were.
+  int16_t marks() {
+    if (attrs_.marks == 0) {
+      Node& loop = graph_.nodes[static_cast<size_t>(number_)];
+      attrs_.marks = std::ssize(loop.results);
+      loop.results.push_back({DType::i64, {1}});
+      loop.attrs = attrs_.attrs();
+    }
+    return static_cast<int16_t>(attrs_.marks);
+  }
+
+  void trace_body(TraceScope* body, InnerScope& back) {
+    const auto& own = graph_.regions[static_cast<size_t>(region_)];
+    declared_ = own.parameters.size();
+    own_nodes_ = own.nodes.size();
+    const std::vector<Value> inner = own.parameters, results = own.results;
+    const Tensor trip = back.parameter({DType::i64, {}}, at_);
+    trip_ = value_of(trip, at_);
+    const Tensor last = count_.has_value() ? subtract(count_, Operand(1, at_), at_) : Tensor();
+    lend(back, inner[0],
+         last.has_value() ? subtract(last, trip, at_)
+                          : subtract(Operand(attrs_.trips - 1, at_), trip, at_));
+    Differentiation asked;
+    asked.scope = body;
+    for (size_t j = 0; j < carries_; ++j) {
+      if (!active_[j]) continue;
+      of_carries_.push_back(back.parameter(graph_.type(inner[1 + j]), at_));
+      asked.seeds.emplace_back(results[j], of_carries_.back());
+      asked.watched.push_back(inner[1 + j]);
+    }
+    for (size_t e = 0; e < stacked_; ++e) {
+      if (!gradient_of_stacked(e).has_value()) continue;
+      of_elements_.push_back(back.parameter(graph_.type(results[carries_ + e]), at_));
+      asked.seeds.emplace_back(results[carries_ + e], of_elements_.back());
+    }
+    for (size_t i = 1 + carries_; i < inner.size(); ++i) {
+      if (!is_wanted(i)) continue;
+      asked.watched.push_back(inner[i]);
+      if (is_capture(i)) sums_.push_back(back.parameter(graph_.type(inner[i]), at_));
+      // Of trips that did not happen there are no rows.
+      if (is_capture(i) && !count_.has_value() && variables_[input_of(i)])
+        asked.leaves.push_back(inner[i]);
+    }
+    asked.sources = asked.watched;
+    for (size_t j = 0; j < carries_; ++j) {
+      // What the trip ended with, unless it is what another one had already.
+      if (std::find(inner.begin(), inner.end(), results[j]) != inner.end()) continue;
+      const std::pair key{results[j].node, results[j].result};
+      if (back.scope()->parameter_of.contains(key)) continue;
+      const Tensor next = back.parameter(graph_.type(results[j]), at_);
+      lend(back, results[j], next);
+      nexts_.push_back({j, value_of(next, at_)});
+    }
+    const std::vector<Found> found = differentiate(asked, at_);
+    set_results(back, asked.sources, found);
+  }
+
+  static void lend(InnerScope& back, Value value, const Tensor& as) {
+    back.scope()->parameter_of.emplace(std::pair{value.node, value.result},
+                                       value_of(as, Source::none()));
+  }
+
+  void set_results(InnerScope& back, const std::vector<Value>& sources,
+                   const std::vector<Found>& found) {
+    const auto or_zeros = [&](size_t i) {
+      return found[i].dense.has_value() ? found[i].dense : zeros_of(graph_.type(sources[i]), at_);
+    };
+    std::vector<Value> of_carries, of_slices, of_captures, of_rows;
+    Tensors sums;
+    size_t next = 0, capture = 0;
+    for (; next < of_carries_.size(); ++next) of_carries.push_back(value_of(or_zeros(next), at_));
+    for (size_t i = 1 + carries_; i < declared_; ++i) {
+      if (!is_wanted(i)) continue;
+      const size_t source = next++;
+      if (!is_capture(i)) {
+        of_slices.push_back(value_of(or_zeros(source), at_));
+        continue;
+      }
+      const Tensor sum = sums_[capture++];
+      const Tensor& dense = found[source].dense;
+      has_dense_.push_back(dense.has_value());
+      rows_.add(i, found[source].rows, of_rows, at_);
+      if (!dense.has_value()) continue;
+      sums.push_back(sum);
+      of_captures.push_back(value_of(add(sum, dense, at_), at_));
+    }
+    sums_ = sums;
+    of_slices.insert(of_slices.end(), of_rows.begin(), of_rows.end());
+    std::vector<Value> results = of_carries;
+    results.insert(results.end(), of_captures.begin(), of_captures.end());
+    drop_unread(back, results, of_slices);
+    for (const Next& each : nexts_)
+      results.push_back(
+          value_of(tensor_in(back.scope()->parent, parameter(1 + each.carry), at_), at_));
+    results.insert(results.end(), of_slices.begin(), of_slices.end());
+    graph_.regions[static_cast<size_t>(back.region())].results = std::move(results);
+    slice_gradients_ = of_slices.size();
+  }
+
+  // A carry's end that no rule reads need not be carried along.
+  void drop_unread(InnerScope& back, const std::vector<Value>& carried,
+                   const std::vector<Value>& elements) {
+    const Region& region = graph_.regions[static_cast<size_t>(back.region())];
+    std::set<ValueKey> read = values_read(graph_, region);
+    for (const std::vector<Value>* const list : {&carried, &elements})
+      for (const Value value : *list) read.insert(key_of(value));
+    std::erase_if(nexts_, [&](const Next& each) { return !read.contains(key_of(each.value)); });
+  }
+
+  // Where each value of the body that is read comes from, and the loop backwards.
+  std::vector<Found> finish(TraceScope* body, InnerScope& back) {
+    run_once_ = nodes_to_run_once(graph_, node_);
+    Node node;
+    node.op = node_.op;
+    if (count_.has_value()) node.inputs.push_back(value_of(count_, at_));
+    std::vector<Value> carries = {trip_}, slices, captures;
+    std::vector<Value> walked, captured;
+    size_t carry = 0;
+    for (size_t j = 0; j < carries_; ++j) {
+      if (!active_[j]) continue;
+      node.inputs.push_back(value_of(
+          gradients_[j].has_value() ? gradients_[j] : zeros_of(node_.results[j], at_), at_));
+      carries.push_back(TensorState::of(of_carries_[carry++])->value());
+    }
+    for (const Tensor& sum : sums_) {
+      node.inputs.push_back(value_of(zeros_of(type_of(sum, at_), at_), at_));
+      carries.push_back(TensorState::of(sum)->value());
+    }
+    for (const Next& each : nexts_) {
+      node.inputs.push_back(here({number_, static_cast<int16_t>(each.carry)}));
+      carries.push_back(each.value);
+    }
+    size_t element = 0;
+    for (size_t e = 0; e < stacked_; ++e) {
+      if (!gradient_of_stacked(e).has_value()) continue;
+      walked.push_back(value_of(gradient_of_stacked(e), at_));
+      slices.push_back(TensorState::of(of_elements_[element++])->value());
+    }
+    for (const Value value : back.scope()->captured) {
+      const Value inside = back.scope()->parameter_of.at({value.node, value.result});
+      const auto found = std::find(parameters().begin(), parameters().end(), value);
+      const auto index = static_cast<size_t>(found - parameters().begin());
+      if (run_once_.contains(value.node)) {
+        captures.push_back(inside);
+        captured.push_back(outside(*body, value));
+      } else if (found == parameters().end() || index <= carries_) {
+        slices.push_back(inside);
+        walked.push_back(stacked(value));
+      } else if (index >= declared_) {
+        captures.push_back(inside);
+        captured.push_back(body->captured[index - declared_]);
+      } else {
+        (is_capture(index) ? captures : slices).push_back(inside);
+        (is_capture(index) ? captured : walked).push_back(here(node_.inputs[input_of(index)]));
+      }
+    }
+    // What came in through the body is not the body's.
+    graph_.regions[static_cast<size_t>(region_)].parameters.resize(declared_);
+    graph_.regions[static_cast<size_t>(region_)].nodes.resize(own_nodes_);
+    return add_backward(std::move(node), back, {carries, slices, captures}, walked, captured);
+  }
+
+  // The value of a node that runs once, made outside.
+  Value outside(const TraceScope& body, Value value) {
+    const auto found = std::find(parameters().begin(), parameters().end(), value);
+    if (found != parameters().end()) {
+      const auto index = static_cast<size_t>(found - parameters().begin());
+      return index >= declared_ ? body.captured[index - declared_]
+                                : here(node_.inputs[input_of(index)]);
+    }
+    const auto [at, is_new] = made_outside_.try_emplace(value.node, -1);
+    if (is_new) {
+      Node node = graph_.node(value);
+      for (Value& input : node.inputs) input = outside(body, input);
+      for (RegionId& region : node.regions) region = copy_region(graph_, region, is_effect);
+      made_outside_[value.node] = graph_.add_node(current_scope->region, std::move(node));
+    }
+    return {made_outside_[value.node], value.result};
+  }
+
+  // A value of the forward loop's scope in the current one.
+  Value here(Value value) const { return value_of(tensor_in(scope_, value, at_), at_); }
+
+  // All trips' values of something in the body: one more result of the loop.
+  Value stacked(Value value) {
+    Node& loop = graph_.nodes[static_cast<size_t>(number_)];
+    TensorType type = graph_.type(value);
+    type.shape.insert(0, attrs_.trips);
+    loop.results.push_back(type);
+    ++attrs_.stacked;
+    ++attrs_.saved;
+    attrs_.save = LoopAttrs::Save::all;
+    loop.attrs = attrs_.attrs();
+    graph_.regions[static_cast<size_t>(region_)].results.push_back(value);
+    return here({number_, static_cast<int16_t>(
+                              graph_.nodes[static_cast<size_t>(number_)].results.size() - 1)});
+  }
+
+  std::vector<Found> add_backward(Node node, InnerScope& back,
+                                  const std::array<std::vector<Value>, 3>& inner,
+                                  const std::vector<Value>& walked,
+                                  const std::vector<Value>& captured) {
+    const size_t first = count_.has_value() ? 1 : 0;
+    const size_t carries = node.inputs.size() - first;
+    for (const Value value : walked) node.inputs.push_back(value);
+    for (const Value value : captured) node.inputs.push_back(value);
+    Region& region = graph_.regions[static_cast<size_t>(back.region())];
+    region.parameters.clear();
+    for (const std::vector<Value>& list : inner)
+      region.parameters.insert(region.parameters.end(), list.begin(), list.end());
+    for (size_t i = 0; i < region.results.size(); ++i) {
+      TensorType type = graph_.type(region.results[i]);
+      if (i >= carries) type.shape.insert(0, attrs_.trips);
+      node.results.push_back(std::move(type));
+    }
+    node.regions = {back.region()};
+    node.source = at_.resolve();
+    LoopAttrs attrs;
+    attrs.carries = static_cast<int64_t>(carries);
+    attrs.slices = std::ssize(walked);
+    attrs.stacked = static_cast<int64_t>(slice_gradients_);
+    attrs.trips = attrs_.trips;
+    attrs.reverse = !attrs_.reverse;
+    attrs.counted = count_.has_value();
+    node.attrs = attrs.attrs();
+    const int32_t number = graph_.add_node(current_scope->region, std::move(node));
+    // By inputs: carries, slices, captures; the sums of captures stand behind the carries.
+    std::vector<Found> given(wanted_.size());
+    int16_t of_carry = 0, of_capture = static_cast<int16_t>(of_carries_.size()),
+            of_slice = static_cast<int16_t>(carries);
+    for (size_t j = 0; j < carries_; ++j) {
+      if (!active_[j]) continue;
+      if (is_wanted(1 + j)) given[input_of(1 + j)] = traced_tensor({number, of_carry}, at_);
+      ++of_carry;
+    }
+    size_t capture = 0;
+    for (size_t i = 1 + carries_; i < declared_; ++i) {
+      if (!is_wanted(i)) continue;
+      if (is_capture(i) && !has_dense_[capture++]) continue;
+      int16_t& next = is_capture(i) ? of_capture : of_slice;
+      const Tensor gradient = traced_tensor({number, next++}, at_);
+      const bool has_rest = !is_capture(i) && count_.has_value();
+      given[input_of(i)] = has_rest ? zeros_behind(gradient, count_, at_) : gradient;
+    }
+    rows_.give(number, of_slice, [&](size_t i) -> Found& { return given[input_of(i)]; }, at_);
+    return given;
+  }
+
+  struct Next {
+    size_t carry;
+    Value value;  // In the loop backwards.
+  };
+
+  TraceScope* scope_;
+  int32_t number_;
+  const Tensors& gradients_;
+  const std::vector<bool>& wanted_;
+  const std::vector<bool>& variables_;
+  Source at_;
+  Graph& graph_;
+  const Node node_;  // As it was.
+  LoopAttrs attrs_;  // With what is added.
+  RegionId region_;
+  size_t carries_ = 0, slices_ = 0, stacked_ = 0;
+  Tensor count_;              // Of trips, where that is a value.
+  std::vector<bool> active_;  // Of carries: those gradients flow through.
+  size_t declared_ = 0;       // Parameters of the body.
+  size_t own_nodes_ = 0;      // Nodes of the body.
+  Value trip_;
+  Tensors of_carries_, of_elements_;
+  Tensors sums_;  // Of captures; in the end those that are not rows alone.
+  std::vector<Next> nexts_;
+  size_t slice_gradients_ = 0;   // And rows.
+  std::vector<bool> has_dense_;  // By captures that are wanted.
+  StackedRows rows_;
+  std::set<int32_t> run_once_;               // Nodes of the body.
+  std::map<int32_t, int32_t> made_outside_;  // Nodes of the body.
+};
+
+// ---- which way ----------------------------------------------------------------------------------
+
+// All is small up to here.
+constexpr int64_t kSmall = int64_t{64} << 20;
+
+void choose_automatic(const Graph& graph, const Node& node, LoopAttrs& attrs) {
+  // What an open number of trips takes is known at the call only.
+  const int64_t trips = std::max<int64_t>(1, attrs.trips.known_or(1));
+  if (!attrs.trips.is_any() && bytes_of_trip(graph, node) <= kSmall / trips) {
+    attrs.save = LoopAttrs::Save::all;
+    return;
+  }
+  attrs.save = LoopAttrs::Save::slots;
+  attrs.amount = 32;
+  if (!attrs.trips.is_open()) {
+    attrs.amount = 1;
+    while (attrs.amount * attrs.amount < trips) ++attrs.amount;
+  }
+}
+
+}  // namespace
+
+void StackedRows::add(size_t parameter, const std::vector<RowGradient>& rows,
+                      std::vector<Value>& results, Source at) {
+  for (const RowGradient& each : rows) {
+    parameters_.push_back(parameter);
+    results.push_back(value_of(each.indices, at));
+    results.push_back(value_of(each.rows, at));
+  }
+}
+
+void StackedRows::give(int32_t node, int16_t first,
+                       const std::function<Found&(size_t parameter)>& to, Source at) const {
+  for (const size_t parameter : parameters_) {
+    const Tensor indices = traced_tensor({node, first++}, at);
+    to(parameter).rows.push_back({indices, traced_tensor({node, first++}, at)});
+  }
+}
+
+std::vector<Found> loop_gradient(const LoopQuestion& asked) {
+  Graph& graph = asked.scope->trace->graph();
+  Node& node = graph.nodes[static_cast<size_t>(asked.number)];
+  LoopAttrs attrs(node);
+  if (attrs.save == LoopAttrs::Save::automatic) {
+    choose_automatic(graph, node, attrs);
+    node.attrs = attrs.attrs();
+  }
+  // Without carries there is no state to start from again.
+  if (attrs.carries == 0) attrs.save = LoopAttrs::Save::all;
+  const bool needs_bound =
+      attrs.save == LoopAttrs::Save::all || attrs.save == LoopAttrs::Save::every;
+  if (needs_bound && attrs.trips.is_any()) {
+    throw UserError(cat("gradient: save = ", attrs.save == LoopAttrs::Save::all ? "all" : "every",
+                        " keeps more the longer this loop runs, and its trips have no bound"),
+                    asked.at, "give max_iterations, or save = td::Save::slots(32)");
+  }
+  const SaveChoice choice = attrs.save == LoopAttrs::Save::bytes
+                                ? choose_within(asked, attrs.amount)
+                                : SaveChoice{attrs.save, attrs.amount};
+  // What is gone back over once more has the same bits whatever is kept: it is one kind of node.
+  const bool is_stacked =
+      choice.save == LoopAttrs::Save::all && (attrs.carries == 0 || !is_recorded_again());
+  return is_stacked ? stacked_gradient(asked) : checkpointed_gradient(asked, choice);
+}
+
+std::vector<Found> stacked_gradient(const LoopQuestion& asked) { return LoopGradient(asked).run(); }
+
+}  // namespace tidemark::detail

@@ -1,0 +1,71 @@
+// Gradients of loops. Internal to the library.
+#pragma once
+
+#include <functional>
+#include <set>
+
+#include "tidemark/grad/differentiate.h"
+#include "tidemark/grad/pullback.h"
+#include "tidemark/ops/loop_attrs.h"
+#include "tidemark/ops/op_def.h"
+
+namespace tidemark::detail {
+
+inline bool is_effect(const Node& node) { return node.op->family == Family::effect; }
+inline Tensor zeros_of(const TensorType& type, Source at) { return repeated_number(0, type, at); }
+// In a program of known sizes; an open size counts as 1.
+int64_t bytes_of(const TensorType& type);
+
+// Of something stacked by so many trips, which are fewer than its rows: zeros in all others.
+Tensor zeros_behind(const Tensor& stack, const Tensor& trips, Source at);
+
+// What the nodes and the results of a region read.
+std::set<ValueKey> values_read(const Graph& graph, const Region& region);
+
+// What is asked of a loop.
+struct LoopQuestion {
+  TraceScope* scope = nullptr;  // Of the node.
+  int32_t number = -1;
+  const Tensors& gradients;            // Of its results.
+  const std::vector<bool>& wanted;     // By which inputs.
+  const std::vector<bool>& variables;  // Inputs that are values of Variables: these may get rows.
+  Source at = Source::none();
+};
+
+// The gradient of a loop, in the way its `save` says.
+std::vector<Found> loop_gradient(const LoopQuestion& asked);
+
+// Rows that a Variable was looked up by in the body of a loop are stacked by trips: results of the
+// loop backwards like the gradients of slices.
+class StackedRows {
+ public:
+  // Of the parameter of this number; adds what is to be stacked to `results`.
+  void add(size_t parameter, const std::vector<RowGradient>& rows, std::vector<Value>& results,
+           Source at);
+  // Takes the results from this number on.
+  void give(int32_t node, int16_t first, const std::function<Found&(size_t parameter)>& to,
+            Source at) const;
+
+ private:
+  std::vector<size_t> parameters_;  // Of each pair of indices and rows.
+};
+
+// What the rules of the body's ops read of one trip, and is not there without being kept. What they
+// do not read in the end counts too.
+int64_t bytes_of_trip(const Graph& graph, const Node& loop);
+
+struct SaveChoice {
+  LoopAttrs::Save save = LoopAttrs::Save::automatic;
+  int64_t amount = 0;
+};
+
+// Keeping all that the gradient of the body reads, of every trip.
+std::vector<Found> stacked_gradient(const LoopQuestion& asked);
+// By going back over its trips from checkpoints; where all is kept, the state of every trip is one.
+std::vector<Found> checkpointed_gradient(const LoopQuestion& asked, SaveChoice choice);
+
+// That of a loop walked backwards.
+Tensors reverse_loop_gradient(TraceScope* scope, int32_t number, const Tensors& gradients,
+                              const std::vector<bool>& wanted, Source at);
+
+}  // namespace tidemark::detail

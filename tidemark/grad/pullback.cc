@@ -1,0 +1,198 @@
+#include "tidemark/grad/pullback.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include "tidemark/base/lock.h"
+#include "tidemark/base/made_once.h"
+#include "tidemark/ops/structure.h"
+#include "tidemark/ops/typing.h"
+#include "tidemark/passes/passes.h"
+#include "tidemark/tensor/create.h"
+#include "tidemark/tensor/ops.h"
+#include "tidemark/trace/trace.h"
+
+namespace tidemark::detail {
+
+Term TensorBuilder::add(const Tensor& tensor) {
+  types_.push_back(type_of(tensor, at_));
+  tensors_.push_back(tensor);
+  return {this, {.node = static_cast<int32_t>(tensors_.size()) - 1}};
+}
+
+namespace {
+
+bool is_spec(const Tensor& tensor) {
+  return TensorState::of(tensor)->kind == TensorState::Kind::spec;
+}
+
+// What an op would give: rules may go on with what they do not read in the end.
+Tensor applied_to_types(const OpDef& op, const std::vector<Tensor>& operands, const Attrs& attrs,
+                        Source at) {
+  std::vector<TensorType> types;
+  for (const Tensor& operand : operands) types.push_back(type_of(operand, at));
+  if (op.infer != nullptr) return make_spec(op.infer({op, types, attrs, at}), at);
+  std::vector<OperandType> parts;
+  Shape shape;
+  for (const TensorType& type : types) {
+    parts.push_back({.dtype = type.dtype, .shape = &type.shape});
+    broadcast_into(shape, type.shape, op.name, at);
+  }
+  return make_spec({infer_pointwise(op, parts, at).result, shape}, at);
+}
+
+}  // namespace
+
+Value TensorBuilder::apply(const OpDef& op, std::span<const Value> operands, const Attrs& attrs) {
+  std::vector<Tensor> list;
+  for (const Value value : operands) list.push_back(tensors_[static_cast<size_t>(value.node)]);
+  const auto operand = [&](size_t i) { return Operand(list[i], at_); };
+  Attrs::Reader read = attrs.read();
+  Tensor result;
+  if (std::any_of(list.begin(), list.end(), is_spec)) {
+    result = applied_to_types(op, list, attrs, at_);
+  } else if (op.self == &ops::cast) {
+    result = apply_cast(operand(0), read.dtype(), at_);
+  } else if (op.family == Family::pointwise && op.arity == 1) {
+    const Operand x = operand(0);
+    result = apply_pointwise(op, {&x}, at_);
+  } else if (op.family == Family::pointwise && op.arity == 2) {
+    const Operand a = operand(0), b = operand(1);
+    result = apply_pointwise(op, {&a, &b}, at_);
+  } else if (op.family == Family::pointwise) {
+    const Operand a = operand(0), b = operand(1), c = operand(2);
+    result = apply_pointwise(op, {&a, &b, &c}, at_);
+  } else if (op.family == Family::reduce) {
+    const AxisList axes(read.integers());
+    result = apply_reduce(op, list[0], axes, read.boolean(), at_);
+  } else if (op.family == Family::row) {
+    result = apply_row(op, operand(0), read.integer(), at_);
+  } else {
+    result = apply_op(op, list, attrs, at_);
+  }
+  return add(result).value;
+}
+
+Value TensorBuilder::constant(double number, const TensorType& type) {
+  return add(repeated_number(number, type, at_)).value;
+}
+
+Tensor repeated_number(double number, const TensorType& type, Source at) {
+  const Tensor one =
+      tracing()
+          ? traced_tensor(record_constant(type.dtype, number, static_cast<int64_t>(number), at),
+                          at.resolve())
+          : full({}, number, type.dtype, at);
+  return broadcast_to(one, type.shape, at);
+}
+
+std::vector<Tensor> pull_back(const Application& application, const Tensor& gradient,
+                              const std::vector<bool>& wanted) {
+  const OpDef& op = application.op;
+  if (op.grad == nullptr) {
+    throw UserError(cat(op.name, " has no gradient: ", op.no_gradient), application.at,
+                    "td::stop_gradient(x) takes its operand for a constant");
+  }
+  // What a rule makes belongs to the line of the op, whoever asked for the gradient.
+  const UserCode user;
+  const SourceScope charged(application.at);
+  TensorBuilder builder(application.at);
+  std::vector<Term> operands;
+  for (const Tensor& operand : application.operands) operands.push_back(builder.add(operand));
+  const GradContext context{builder.add(gradient), operands, builder.add(application.result),
+                            application.attrs};
+  std::vector<Tensor> found(wanted.size());
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (!wanted[i]) continue;
+    const Term term = op.grad(op.self, context, static_cast<int>(i));
+    if (term) found[i] = builder.tensor(term);
+  }
+  return found;
+}
+
+namespace {
+
+uint32_t read_by_traced_rule(const OpDef& op, const Attrs& attrs,
+                             std::span<const TensorType> operands, const TensorType& result,
+                             const std::vector<bool>& wanted) {
+  const Source at = Source::none();
+  Trace trace("a gradient rule", at);
+  const Tensor gradient = trace.argument(result, false, at);
+  std::vector<Tensor> stand_ins;
+  for (const TensorType& type : operands) stand_ins.push_back(trace.argument(type, false, at));
+  const Tensor whole = trace.argument(result, false, at);
+  const EnterScope entered(trace.body());
+  const std::vector<Tensor> found = pull_back({op, attrs, stand_ins, whole, at}, gradient, wanted);
+  Graph& graph = trace.graph();
+  for (const Tensor& each : found)
+    if (each.has_value()) graph.body().results.push_back(value_of(each, at));
+  passes::remove_dead(graph);
+  const std::vector<int32_t> uses = count_uses(graph);
+  uint32_t read = 0;
+  for (size_t i = 0; i <= operands.size(); ++i) {
+    const int32_t parameter = graph.body().parameters[i + 1].node;
+    if (uses[static_cast<size_t>(parameter)] > 0) read |= uint32_t{1} << i;
+  }
+  return read;
+}
+
+// What rules read, by application of an op; bounded. One table of several, so that threads
+// seldom meet. Never destroyed: destructors of users' thread_local and static objects may still use
+// tapes.
+class KnownReads {
+ public:
+  static KnownReads& of(const OpDef& op) {
+    constexpr size_t kTables = 16;
+    static constinit MadeOnce<KnownReads> tables[kTables];
+    return tables[reinterpret_cast<uintptr_t>(&op) / alignof(OpDef) / 8 % kTables].get();
+  }
+  std::optional<uint32_t> find(const std::vector<int64_t>& key) {
+    const std::lock_guard guard(lock_);
+    const auto found = reads_.find(key);
+    return found == reads_.end() ? std::nullopt : std::optional(found->second);
+  }
+  void add(std::vector<int64_t> key, uint32_t read) {
+    constexpr size_t kMost = 1024;
+    const std::lock_guard guard(lock_);
+    if (reads_.size() >= kMost) reads_.clear();
+    reads_.emplace(std::move(key), read);
+  }
+
+ private:
+  Mutex lock_;
+  std::map<std::vector<int64_t>, uint32_t> reads_;
+};
+
+}  // namespace
+
+uint32_t read_by_rule(const OpDef& op, const Attrs& attrs, std::span<const TensorType> operands,
+                      const TensorType& result, const std::vector<bool>& wanted) {
+  if (op.view != nullptr || op.grad == nullptr) return 0;
+  // All that a rule sees: rules may look at sizes and attributes. The product of one element, for
+  // one, has a gradient that reads nothing.
+  std::vector<int64_t> key = {reinterpret_cast<intptr_t>(&op)};
+  const auto add_sizes = [&key](std::span<const Dim> sizes) {
+    key.push_back(std::ssize(sizes));
+    for (const Dim size : sizes) key.push_back(static_cast<int64_t>(size.word()));
+  };
+  const auto add_type = [&](const TensorType& type) {
+    key.push_back(static_cast<int64_t>(type.dtype));
+    add_sizes(type.shape);
+  };
+  for (size_t i = 0; i < operands.size(); ++i) {
+    key.push_back(wanted[i] ? 1 : 0);
+    add_type(operands[i]);
+  }
+  add_type(result);
+  key.insert(key.end(), attrs.words().begin(), attrs.words().end());
+  add_sizes(attrs.sizes());
+  KnownReads& known = KnownReads::of(op);
+  if (const std::optional<uint32_t> found = known.find(key)) return *found;
+  const uint32_t read = read_by_traced_rule(op, attrs, operands, result, wanted);
+  known.add(std::move(key), read);
+  return read;
+}
+
+}  // namespace tidemark::detail

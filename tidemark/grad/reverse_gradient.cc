@@ -1,0 +1,471 @@
+// The gradient of a loop that keeps only some of its states: a node that walks it backwards.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "tidemark/grad/loop_gradient.h"
+#include "tidemark/ops/loop_attrs.h"
+#include "tidemark/ops/program.h"
+#include "tidemark/tensor/ops.h"
+
+namespace tidemark::detail {
+namespace {
+
+std::set<ValueKey> keys_of(const std::vector<Value>& values) {
+  std::set<ValueKey> keys;
+  for (const Value value : values) keys.insert(key_of(value));
+  return keys;
+}
+
+// Nodes of a region that its results need. Nodes from `behind` on do not count as readers of
+// values in `instead`.
+std::set<int32_t> needed_nodes(const Graph& graph, const Region& region,
+                               const std::vector<Value>& instead, int32_t behind) {
+  const std::set<ValueKey> unread = keys_of(instead);
+  std::set<int32_t> needed;
+  for (const Value result : region.results) needed.insert(result.node);
+  for (size_t i = region.nodes.size(); i-- > 0;) {
+    const int32_t number = region.nodes[i];
+    if (!needed.contains(number)) continue;
+    for (const Value input : graph.nodes[static_cast<size_t>(number)].inputs)
+      if (number < behind || !unread.contains(key_of(input))) needed.insert(input.node);
+  }
+  return needed;
+}
+
+// Drops what its results do not need.
+void prune(const Graph& graph, Region& region) {
+  const std::set<int32_t> needed = needed_nodes(graph, region, {}, 0);
+  std::erase_if(region.nodes, [&](int32_t number) { return !needed.contains(number); });
+}
+
+// Whether this has a gradient that somebody wrote: it need not be linear. That of a Variable that
+// was assigned is none of them, it only hands on what it gets.
+bool has_own_gradient(const Graph& graph, const Node& node) {
+  if (node.op->self != &ops::call || node.regions.size() != 2) return false;
+  Attrs::Reader read = node.attrs.read();
+  read.integer();
+  return !read.integers().empty() ||
+         !graph.regions[static_cast<size_t>(node.regions[1])].nodes.empty();
+}
+
+// Whether anything in a region has.
+bool has_own_gradient(const Graph& graph, RegionId id) {
+  const std::vector<int32_t>& nodes = graph.regions[static_cast<size_t>(id)].nodes;
+  return std::any_of(nodes.begin(), nodes.end(), [&](int32_t number) {
+    const Node& node = graph.nodes[static_cast<size_t>(number)];
+    return has_own_gradient(graph, node) ||
+           std::any_of(node.regions.begin(), node.regions.end(),
+                       [&](RegionId inner) { return has_own_gradient(graph, inner); });
+  });
+}
+
+class CheckpointedGradient {
+ public:
+  CheckpointedGradient(const LoopQuestion& asked, SaveChoice choice)
+      : scope_(asked.scope),
+        number_(asked.number),
+        gradients_(asked.gradients),
+        wanted_(asked.wanted),
+        variables_(asked.variables),
+        at_(asked.at),
+        graph_(scope_->trace->graph()),
+        node_(graph_.nodes[static_cast<size_t>(number_)]),
+        attrs_(node_),
+        body_(node_.regions[0]),
+        carries_(static_cast<size_t>(attrs_.carries)),
+        slices_(static_cast<size_t>(attrs_.slices)),
+        parameters_(region(body_).parameters.size()),
+        active_(depending_carries(graph_, node_, wanted_)) {
+    attrs_.save = choice.save;
+    attrs_.amount = choice.amount;
+  }
+
+  std::vector<Found> run() {
+    trace_back();
+    choose_ends();
+    choose_states();
+    trace_ahead();
+    keep_checkpoints();
+    return add_node();
+  }
+
+ private:
+  Region& region(RegionId id) { return graph_.regions[static_cast<size_t>(id)]; }
+  const TensorType& type_of_parameter(size_t i) { return graph_.type(region(body_).parameters[i]); }
+  bool is_slice(size_t i) const { return i > carries_ && i <= carries_ + slices_; }
+  bool is_capture(size_t i) const { return i > carries_ + slices_; }
+  size_t input_of(size_t parameter) const { return parameter - 1 + attrs_.first_carry(); }
+  bool is_wanted(size_t parameter) const { return wanted_[input_of(parameter)]; }
+  // A value of the loop's scope in the current one.
+  Value here(Value value) const { return value_of(tensor_in(scope_, value, at_), at_); }
+
+  // What goes into a region from outside: an array that is walked, or something captured.
+  struct Given {
+    Value outer, ahead, back;
+  };
+
+  // The body's own parameters, in a region that runs it.
+  std::vector<Value> own_parameters(InnerScope& inner) {
+    std::vector<Value> values;
+    for (size_t i = 0; i < parameters_; ++i)
+      values.push_back(value_of(inner.parameter(TensorType(type_of_parameter(i)), at_), at_));
+    return values;
+  }
+
+  // One trip again, and back over it.
+  void trace_back() {
+    InnerScope inner("the gradient of a loop's body", at_);
+    back_ = inner.region();
+    starts_ = own_parameters(inner);
+    const auto parameter = [&](const TensorType& type) {
+      return inner.parameter(TensorType(type), at_);
+    };
+    const auto first = static_cast<int32_t>(graph_.nodes.size());
+    ends_ = append_copy(graph_, body_, graph_, back_, starts_, is_effect);
+    behind_ = static_cast<int32_t>(graph_.nodes.size());
+    Differentiation asked;
+    asked.scope = inner.scope();
+    asked.is_recorded = [&](int32_t node) { return node >= first && node < behind_; };
+    for (size_t j = 0; j < carries_; ++j) {
+      if (!active_[j]) continue;
+      const Tensor gradient = parameter(type_of_parameter(1 + j));
+      of_carries_.push_back(value_of(gradient, at_));
+      asked.seeds.emplace_back(ends_[j], gradient);
+      asked.watched.push_back(starts_[1 + j]);
+    }
+    for (size_t e = 0; e < static_cast<size_t>(attrs_.stacked); ++e) {
+      const Tensor& whole = gradients_[attrs_.stacked_result(e)];
+      if (!whole.has_value()) continue;
+      const Tensor gradient = parameter(graph_.type(ends_[carries_ + e]));
+      elements_.push_back({.outer = {}, .ahead = {}, .back = value_of(gradient, at_)});
+      of_elements_.push_back(whole);
+      asked.seeds.emplace_back(ends_[carries_ + e], gradient);
+    }
+    Tensors sums;
+    for (size_t i = 1 + carries_; i < parameters_; ++i) {
+      if (!is_wanted(i)) continue;
+      asked.watched.push_back(starts_[i]);
+      if (!is_capture(i)) continue;
+      sums.push_back(parameter(type_of_parameter(i)));
+      // Of trips that did not happen there are no rows.
+      if (variables_[input_of(i)] && !is_counted()) asked.leaves.push_back(starts_[i]);
+    }
+    asked.sources = asked.watched;
+    const std::vector<Found> found = differentiate(asked, at_);
+    set_results(asked.sources, found, sums);
+    for (const Value value : inner.scope()->captured)
+      captures_.push_back({.outer = value,
+                           .ahead = {},
+                           .back = inner.scope()->parameter_of.at({value.node, value.result})});
+    // The end of a trip, which is what the next one started with.
+    std::set<ValueKey> seen;
+    for (size_t j = 0; j < carries_; ++j) {
+      if (ends_[j].node < first || !seen.insert(key_of(ends_[j])).second) continue;
+      end_values_.push_back(ends_[j]);
+      end_carries_.push_back(j);
+      end_parameters_.push_back(
+          graph_.add_parameter(back_, TensorType(graph_.type(ends_[j])), at_));
+    }
+  }
+
+  void set_results(const std::vector<Value>& sources, const std::vector<Found>& found,
+                   const Tensors& sums) {
+    const auto or_zeros = [&](size_t i) {
+      return value_of(
+          found[i].dense.has_value() ? found[i].dense : zeros_of(graph_.type(sources[i]), at_),
+          at_);
+    };
+    std::vector<Value> results, of_rows;
+    size_t next = 0, sum = 0;
+    for (; next < of_carries_.size(); ++next) results.push_back(or_zeros(next));
+    for (size_t i = 1 + carries_; i < parameters_; ++i) {
+      if (!is_wanted(i)) continue;
+      const size_t source = next++;
+      if (is_slice(i)) {
+        of_slices_.push_back(or_zeros(source));
+        continue;
+      }
+      const Tensor& before = sums[sum++];
+      const Tensor& dense = found[source].dense;
+      has_dense_.push_back(dense.has_value());
+      rows_.add(i, found[source].rows, of_rows, at_);
+      if (!dense.has_value()) continue;
+      sums_.push_back(value_of(before, at_));
+      results.push_back(value_of(add(before, dense, at_), at_));
+    }
+    of_slices_.insert(of_slices_.end(), of_rows.begin(), of_rows.end());
+    results.insert(results.end(), of_slices_.begin(), of_slices_.end());
+    region(back_).results = std::move(results);
+  }
+
+  // Where the end of a trip is all that is read of it besides its start, the trip need not be run
+  // again: its end is carried along.
+  void choose_ends() {
+    std::vector<Value> chosen = end_values_;
+    for (;;) {
+      const std::set<int32_t> needed = needed_nodes(graph_, region(back_), chosen, behind_);
+      if (std::erase_if(chosen, [&](Value end) { return needed.contains(end.node); }) == 0) break;
+    }
+    const std::set<ValueKey> is_chosen = keys_of(chosen);
+    std::map<ValueKey, Value> instead;
+    std::vector<Value> parameters;
+    std::vector<size_t> carries;
+    for (size_t i = 0; i < end_values_.size(); ++i) {
+      if (!is_chosen.contains(key_of(end_values_[i]))) continue;
+      instead.emplace(key_of(end_values_[i]), end_parameters_[i]);
+      parameters.push_back(end_parameters_[i]);
+      carries.push_back(end_carries_[i]);
+    }
+    for (const int32_t number : region(back_).nodes) {
+      if (number < behind_) continue;
+      for (Value& input : graph_.nodes[static_cast<size_t>(number)].inputs)
+        if (const auto found = instead.find(key_of(input)); found != instead.end())
+          input = found->second;
+    }
+    prune(graph_, region(back_));
+    end_parameters_.clear();
+    end_carries_.clear();
+    const std::set<ValueKey> read = values_read(graph_, region(back_));
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      if (!read.contains(key_of(parameters[i]))) continue;
+      end_parameters_.push_back(parameters[i]);
+      end_carries_.push_back(carries[i]);
+    }
+    // Next to the other things that going back carries.
+    std::vector<Value>& results = region(back_).results;
+    const auto place = results.end() - std::ssize(of_slices_);
+    std::vector<Value> next;
+    for (const size_t j : end_carries_) next.push_back(starts_[1 + j]);
+    results.insert(place, next.begin(), next.end());
+  }
+
+  // The carries that going back reads, and those that they come from.
+  void choose_states() {
+    std::vector<bool> is_state(carries_);
+    const std::set<ValueKey> read_back = values_read(graph_, region(back_));
+    for (size_t j = 0; j < carries_; ++j)
+      is_state[j] = read_back.contains(key_of(starts_[1 + j])) || attrs_.carries > 62;
+    // A loop without a state has trips all the same: any carry says so.
+    if (std::find(is_state.begin(), is_state.end(), true) == is_state.end()) is_state[0] = true;
+    for (bool grew = true; grew;) {
+      grew = false;
+      Region part = region(body_);
+      part.results.clear();
+      for (size_t j = 0; j < carries_; ++j)
+        if (is_state[j]) part.results.push_back(region(body_).results[j]);
+      prune(graph_, part);
+      const std::set<ValueKey> read = values_read(graph_, part);
+      for (size_t j = 0; j < carries_; ++j) {
+        if (is_state[j] || !read.contains(key_of(part.parameters[1 + j]))) continue;
+        is_state[j] = grew = true;
+      }
+    }
+    for (size_t j = 0; j < carries_; ++j)
+      if (is_state[j]) states_.push_back(j);
+  }
+
+  // One trip again: the states alone.
+  void trace_ahead() {
+    InnerScope inner("the body of a loop", at_);
+    ahead_ = inner.region();
+    const std::vector<Value> values = own_parameters(inner);
+    const std::vector<Value> results =
+        append_copy(graph_, body_, graph_, ahead_, values, is_effect);
+    for (const size_t j : states_) region(ahead_).results.push_back(results[j]);
+    prune(graph_, region(ahead_));
+    const auto parameter = [&](RegionId to, Value like) {
+      return graph_.add_parameter(to, TensorType(graph_.type(like)), at_);
+    };
+    for (Given& element : elements_) element.ahead = parameter(ahead_, element.back);
+    for (Given& capture : captures_) capture.ahead = parameter(ahead_, capture.back);
+    std::vector<Given> walked;
+    const std::set<ValueKey> read_ahead = values_read(graph_, region(ahead_)),
+                             read_back = values_read(graph_, region(back_));
+    for (size_t i = 1 + carries_; i < parameters_; ++i) {
+      if (!read_ahead.contains(key_of(values[i])) && !read_back.contains(key_of(starts_[i])))
+        continue;
+      const Given given{.outer = node_.inputs[input_of(i)], .ahead = values[i], .back = starts_[i]};
+      (is_slice(i) ? walked : own_captures_).push_back(given);
+    }
+    own_slices_ = walked.size();
+    elements_.insert(elements_.begin(), walked.begin(), walked.end());
+    std::vector<Value> kept = {values[0]};
+    for (const size_t j : states_) kept.push_back(values[1 + j]);
+    for (const Given& each : elements_) kept.push_back(each.ahead);
+    for (const Given& each : own_captures_) kept.push_back(each.ahead);
+    for (const Given& each : captures_) kept.push_back(each.ahead);
+    region(ahead_).parameters = std::move(kept);
+    kept = {starts_[0]};
+    for (const size_t j : states_) kept.push_back(starts_[1 + j]);
+    for (const std::vector<Value>* list : {&of_carries_, &sums_, &end_parameters_})
+      kept.insert(kept.end(), list->begin(), list->end());
+    for (const Given& each : elements_) kept.push_back(each.back);
+    for (const Given& each : own_captures_) kept.push_back(each.back);
+    for (const Given& each : captures_) kept.push_back(each.back);
+    region(back_).parameters = std::move(kept);
+  }
+
+  Dim slots() {
+    const int64_t slots = attrs_.amount;
+    if (attrs_.save == LoopAttrs::Save::all) return larger(attrs_.trips, 1);
+    if (attrs_.save == LoopAttrs::Save::every) {
+      const int64_t every = attrs_.amount;
+      return larger((attrs_.trips + (every - 1)) / every, 1) + (every - 1);
+    }
+    const bool is_exact = !attrs_.counted && node_.regions.size() == 1 && !attrs_.trips.is_traced();
+    return is_exact ? std::clamp<int64_t>(slots, 1, std::max<int64_t>(1, attrs_.trips.known_or(1)))
+                    : slots;
+  }
+
+  // Has the loop keep states: more results of it.
+  void keep_checkpoints() {
+    const Dim slots = this->slots();
+    int64_t kept = 0;
+    for (const size_t j : states_) kept = j > 62 ? -1 : kept | int64_t{1} << j;
+    if (states_.size() == carries_) kept = carries_ > 62 ? -1 : kept;
+    if (attrs_.marks != 0) {
+      const TensorType& marks = node_.results[static_cast<size_t>(attrs_.marks)];
+      if (attrs_.kept == kept && marks.shape[0] == slots * 2) return;
+      run_once_more();
+    }
+    Node& loop = graph_.nodes[static_cast<size_t>(number_)];
+    attrs_.marks = std::ssize(loop.results);
+    attrs_.kept = kept;
+    loop.results.push_back({DType::i64, {slots * 2}});
+    for (const size_t j : states_) {
+      TensorType rows = loop.results[j];
+      rows.shape.insert(0, slots);
+      loop.results.push_back(std::move(rows));
+    }
+    loop.attrs = attrs_.attrs();
+  }
+
+  // Another gradient has it keep other states: the same loop again, for this one.
+  void run_once_more() {
+    Node copy = node_;
+    copy.inputs.clear();
+    for (const Value input : node_.inputs) copy.inputs.push_back(here(input));
+    for (RegionId& inner : copy.regions) inner = copy_region(graph_, inner, is_effect);
+    region(copy.regions[0]).results.resize(carries_);
+    copy.results.resize(carries_);
+    attrs_.stacked = attrs_.saved = attrs_.marks = attrs_.kept = 0;
+    copy.attrs = attrs_.attrs();
+    number_ = graph_.add_node(current_scope->region, std::move(copy));
+    scope_ = current_scope;
+  }
+
+  std::vector<Found> add_node() {
+    Node node;
+    node.op = &def_of(&ops::reverse_loop);
+    node.source = at_.resolve();
+    node.regions = {ahead_, back_};
+    const auto result = [&](size_t number) {
+      return here({number_, static_cast<int16_t>(number)});
+    };
+    std::vector<Value> inputs = {result(static_cast<size_t>(attrs_.marks))};
+    for (size_t i = 0; i < states_.size(); ++i)
+      inputs.push_back(result(attrs_.first_checkpoint() + i));
+    const Node loop = graph_.nodes[static_cast<size_t>(number_)];
+    for (const size_t j : states_) inputs.push_back(here(loop.inputs[input_of(1 + j)]));
+    for (size_t j = 0; j < carries_; ++j) {
+      if (!active_[j]) continue;
+      inputs.push_back(value_of(
+          gradients_[j].has_value() ? gradients_[j] : zeros_of(node_.results[j], at_), at_));
+    }
+    for (const Value sum : sums_)
+      inputs.push_back(value_of(zeros_of(TensorType(graph_.type(sum)), at_), at_));
+    for (const size_t j : end_carries_) inputs.push_back(result(j));
+    for (size_t i = 0; i < elements_.size(); ++i)
+      inputs.push_back(i < own_slices_ ? of_loop(elements_[i].outer)
+                                       : value_of(of_elements_[i - own_slices_], at_));
+    for (const Given& each : own_captures_) inputs.push_back(of_loop(each.outer));
+    for (const Given& each : captures_) inputs.push_back(each.outer);
+    for (const Value input : inputs) node.inputs.push_back(input);
+    ReverseAttrs attrs;
+    attrs.carries = std::ssize(states_);
+    attrs.backs = std::ssize(of_carries_) + std::ssize(sums_) + std::ssize(end_parameters_);
+    attrs.slices = std::ssize(elements_);
+    attrs.stacked = std::ssize(of_slices_);
+    attrs.trips = attrs_.trips;
+    attrs.reverse = attrs_.reverse;
+    attrs.counted = is_counted();
+    attrs.linear = !has_own_gradient(graph_, body_);
+    attrs.seeds = std::ssize(elements_) - static_cast<int64_t>(own_slices_);
+    attrs.save = asked_.save;
+    attrs.amount = asked_.amount;
+    node.attrs = attrs.attrs();
+    for (const Value value : region(back_).results) {
+      node.results.push_back(graph_.type(value));
+      if (std::ssize(node.results) > attrs.backs) node.results.back().shape.insert(0, attrs_.trips);
+    }
+    return gradients_of(graph_.add_node(current_scope->region, std::move(node)),
+                        static_cast<int16_t>(attrs.backs));
+  }
+
+  // An input of the loop, in the current scope.
+  Value of_loop(Value value) const { return value_of(tensor_in(loop_scope_, value, at_), at_); }
+
+  // By inputs of the loop.
+  std::vector<Found> gradients_of(int32_t number, int16_t of_slice) {
+    std::vector<Found> given(wanted_.size());
+    int16_t next = 0;
+    for (size_t j = 0; j < carries_; ++j) {
+      if (!active_[j]) continue;
+      if (is_wanted(1 + j)) given[input_of(1 + j)] = traced_tensor({number, next}, at_);
+      ++next;
+    }
+    size_t capture = 0;
+    for (size_t i = 1 + carries_; i < parameters_; ++i) {
+      if (!is_wanted(i)) continue;
+      if (is_capture(i) && !has_dense_[capture++]) continue;
+      const Tensor gradient = traced_tensor({number, is_slice(i) ? of_slice++ : next++}, at_);
+      const bool has_rest = is_slice(i) && is_counted();
+      given[input_of(i)] = has_rest ? zeros_behind(gradient, count(), at_) : gradient;
+    }
+    rows_.give(number, of_slice, [&](size_t i) -> Found& { return given[input_of(i)]; }, at_);
+    return given;
+  }
+
+  bool is_counted() const { return attrs_.counted || node_.regions.size() > 1; }
+  // Of trips, where only the run says how many there are.
+  Tensor count() const {
+    if (attrs_.counted) return tensor_in(loop_scope_, node_.inputs[0], at_);
+    return tensor_in(scope_, {number_, static_cast<int16_t>(attrs_.marks)}, at_)[Slices(0, at_)];
+  }
+
+  TraceScope* scope_;
+  TraceScope* const loop_scope_ = scope_;
+  int32_t number_;
+  const Tensors& gradients_;
+  const std::vector<bool>& wanted_;
+  const std::vector<bool>& variables_;
+  Source at_;
+  Graph& graph_;
+  const Node node_;  // As it was.
+  LoopAttrs attrs_;  // With what is added.
+  const LoopAttrs asked_ = LoopAttrs(node_);
+  RegionId body_, back_ = -1, ahead_ = -1;
+  size_t carries_, slices_, parameters_;
+  std::vector<bool> active_;              // Of carries: those gradients flow through.
+  std::vector<Value> starts_, ends_;      // The body's parameters and results, in `back_`.
+  int32_t behind_ = 0;                    // The first node that goes back.
+  std::vector<Value> of_carries_, sums_;  // What going back carries.
+  std::vector<Value> end_values_, end_parameters_;  // Ends of trips, and what stands for them.
+  std::vector<size_t> end_carries_;
+  std::vector<Value> of_slices_;  // And rows.
+  std::vector<bool> has_dense_;   // By captures that are wanted.
+  StackedRows rows_;
+  std::vector<Given> elements_, own_captures_, captures_;
+  size_t own_slices_ = 0;  // The first of `elements_`; then gradients of what the loop stacked.
+  Tensors of_elements_;
+  std::vector<size_t> states_;  // The carries that are kept.
+};
+
+}  // namespace
+
+std::vector<Found> checkpointed_gradient(const LoopQuestion& asked, SaveChoice choice) {
+  return CheckpointedGradient(asked, choice).run();
+}
+
+}  // namespace tidemark::detail

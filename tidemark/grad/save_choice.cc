@@ -1,0 +1,191 @@
+#include "tidemark/grad/save_choice.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "tidemark/compile/pipeline.h"
+#include "tidemark/function/function_trace.h"
+
+namespace tidemark::detail {
+namespace {
+
+constinit thread_local const SaveInstead* instead_now = nullptr;
+
+bool leave_none(const Node&) { return false; }
+
+// A loop and its gradient as a program of their own.
+class LoopAlone {
+ public:
+  explicit LoopAlone(const LoopQuestion& asked) : asked_(asked), is_recorded_(is_recorded_again()) {
+    Trace& trace = *asked.scope->trace;
+    const Node& node = trace.graph().nodes[static_cast<size_t>(asked.number)];
+    read_sizes(trace, node);
+    loop_ = graph_of(trace.graph(), node);
+    if (!trace.sizes().empty())
+      loop_ = compile::at_sizes(loop_, trace.sizes(), trace.sizes().hints());
+  }
+
+  LoopAttrs attrs() const { return LoopAttrs(loop_.nodes[loop_node()]); }
+  // Of a checkpoint of all carries.
+  int64_t state_bytes() const {
+    int64_t bytes = 2 * static_cast<int64_t>(sizeof(int64_t));
+    for (size_t j = 0; j < static_cast<size_t>(attrs().carries); ++j)
+      bytes += bytes_of(loop_.nodes[loop_node()].results[j]);
+    return bytes;
+  }
+
+  // The most bytes it has at once, beside what it is given.
+  int64_t peak(SaveChoice choice) const {
+    const NoTape unseen;
+    Trace trace("a loop and its gradient", asked_.at);
+    const EnterScope entered(trace.body());
+    Graph& graph = trace.graph();
+    std::vector<Value> inputs;
+    for (const Value input : loop_.body().parameters)
+      inputs.push_back(value_of(trace.argument(loop_.type(input), false, asked_.at), asked_.at));
+    const std::vector<Value> results =
+        append_copy(loop_, Graph::kBody, graph, Graph::kBody, inputs, leave_none);
+    const int32_t number = graph.body().nodes.back();
+    Tensors gradients;
+    for (size_t r = 0; r < asked_.gradients.size(); ++r)
+      gradients.push_back(asked_.gradients[r].has_value()
+                              ? trace.argument(TensorType(graph.type(results[r])), false, asked_.at)
+                              : Tensor());
+    const LoopQuestion question{trace.body(),  number,           gradients,
+                                asked_.wanted, asked_.variables, asked_.at};
+    const bool stacks = choice.save == LoopAttrs::Save::all && !is_recorded_;
+    const size_t first = graph.nodes.size();
+    std::vector<Value> given;
+    for (const Found& found :
+         stacks ? stacked_gradient(question) : checkpointed_gradient(question, choice)) {
+      if (found.dense.has_value()) given.push_back(value_of(found.dense, asked_.at));
+      for (const RowGradient& rows : found.rows) {
+        given.push_back(value_of(rows.indices, asked_.at));
+        given.push_back(value_of(rows.rows, asked_.at));
+      }
+    }
+    // As where a gradient goes back over the loop among other nodes: passes ask for it.
+    for (size_t made = first; made < graph.nodes.size(); ++made)
+      if (graph.nodes[made].gradient_of == nullptr)
+        graph.nodes[made].gradient_of = graph.nodes[static_cast<size_t>(number)].op;
+    graph.body().results = std::move(given);
+    return planned(graph);
+  }
+
+ private:
+  size_t loop_node() const { return static_cast<size_t>(loop_.body().nodes.back()); }
+
+  // Bytes are of a call with the sizes it has now.
+  void read_sizes(Trace& trace, const Node& node) const {
+    const auto read = [&](Dim size) {
+      if (size.is_traced()) trace.sizes().read(size, asked_.at);
+    };
+    const auto read_all = [&](const TensorType& type) {
+      for (const Dim size : type.shape) read(size);
+    };
+    for (const Value input : node.inputs) read_all(trace.graph().type(input));
+    for (const TensorType& type : node.results) read_all(type);
+    read(LoopAttrs(node).trips);
+  }
+
+  static Graph graph_of(const Graph& from, Node node) {
+    Graph graph;
+    SmallVec<Value, 3> inputs;
+    for (const Value input : node.inputs)
+      inputs.push_back(
+          graph.add_parameter(Graph::kBody, from.type(input), from.node(input).source));
+    node.inputs = inputs;
+    for (RegionId& id : node.regions) {
+      const RegionId fresh = graph.add_region();
+      std::vector<Value> parameters;
+      for (const Value each : from.regions[static_cast<size_t>(id)].parameters)
+        parameters.push_back(graph.add_parameter(fresh, from.type(each), from.node(each).source));
+      const std::vector<Value> results =
+          append_copy(from, id, graph, fresh, parameters, leave_none);
+      graph.regions[static_cast<size_t>(fresh)].results = results;
+      id = fresh;
+    }
+    const int32_t number = graph.add_node(Graph::kBody, std::move(node));
+    for (int16_t r = 0; r < std::ssize(graph.nodes[static_cast<size_t>(number)].results); ++r)
+      graph.body().results.push_back({number, r});
+    return graph;
+  }
+
+  static int64_t planned(const Graph& graph) {
+    compile::Interface interface;
+    interface.parameters.resize(graph.body().parameters.size());
+    interface.results.resize(graph.body().results.size());
+    const Graph optimised =
+        compile::optimise(graph, {.fuse = TracingNow::fuses(), .updates = interface.updates()});
+    CompiledFunction compiled;
+    compiled.program = compile::lower(optimised, interface);
+    return compiled.peak_bytes();
+  }
+
+  const LoopQuestion& asked_;
+  const bool is_recorded_;  // A tape goes over the gradient: it is made of checkpoints.
+  Graph loop_;
+};
+
+// The most slots that fit, given what one takes. The next guess is where a line through what is
+// known meets the bytes.
+int64_t most_slots(const LoopAlone& alone, int64_t bytes, int64_t peak_of_one, int64_t most) {
+  int64_t fits = 1, peak_that_fits = peak_of_one, too_many = most + 1;
+  const int64_t row = std::max<int64_t>(1, alone.state_bytes());
+  int64_t guess = fits + (bytes - peak_that_fits) / row;
+  while (fits + 1 < too_many) {
+    guess = std::clamp(guess, fits + 1, too_many - 1);
+    const int64_t peak = alone.peak({LoopAttrs::Save::slots, guess});
+    if (peak <= bytes) {
+      fits = guess;
+      peak_that_fits = peak;
+      guess = fits + std::max<int64_t>(1, (bytes - peak_that_fits) / row);
+    } else {
+      too_many = guess;
+      guess -= std::max<int64_t>(1, (peak - bytes) / row);
+    }
+  }
+  return fits;
+}
+
+[[noreturn]] void refuse(int64_t bytes, int64_t least, Source at) {
+  throw UserError(
+      cat("gradient: save = bytes: this loop and its gradient take at least ", Bytes(least), " (",
+          least, " bytes) at once, and may take ", Bytes(bytes), " (", bytes, " bytes)"),
+      at, cat("write td::Save::bytes(", least, ") or more"));
+}
+
+}  // namespace
+
+bool is_same_line(Source a, Source b) {
+  return a.line == b.line && std::string_view(a.file) == std::string_view(b.file);
+}
+
+SaveInstead::SaveInstead(Source at, SaveChoice choice)
+    : at_(at), choice_(choice), outer_(instead_now) {
+  instead_now = this;
+}
+
+SaveInstead::~SaveInstead() { instead_now = outer_; }
+
+SaveChoice SaveInstead::chosen(Source at, SaveChoice told) {
+  for (const SaveInstead* each = instead_now; each != nullptr; each = each->outer_)
+    if (is_same_line(each->at_, at)) return each->choice_;
+  return told;
+}
+
+SaveChoice choose_within(const LoopQuestion& asked, int64_t bytes) {
+  const LoopAlone alone(asked);
+  const int64_t trips = alone.attrs().trips.known_or(-1);
+  const SaveChoice all{LoopAttrs::Save::all, 0};
+  int64_t least = INT64_MAX;
+  if (trips != -1) least = alone.peak(all);
+  if (least <= bytes) return all;
+  const int64_t of_one = alone.peak({LoopAttrs::Save::slots, 1});
+  least = std::min(least, of_one);
+  if (least > bytes) refuse(bytes, least, asked.at);
+  const int64_t most = trips == -1 ? bytes / 8 + 1 : std::max<int64_t>(1, trips);
+  return {LoopAttrs::Save::slots, most_slots(alone, bytes, of_one, most)};
+}
+
+}  // namespace tidemark::detail

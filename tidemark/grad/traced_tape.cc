@@ -1,0 +1,203 @@
+// A tape inside a traced function: the graph is its record.
+#include <algorithm>
+
+#include "tidemark/grad/differentiate.h"
+#include "tidemark/tensor/create.h"
+#include "tidemark/tensor/ops.h"
+
+namespace tidemark::detail {
+namespace {
+
+const TensorState* traced_state(const Tensor& tensor) {
+  const TensorState* const state = TensorState::of(tensor);
+  return state != nullptr && state->kind == TensorState::Kind::traced ? state : nullptr;
+}
+
+bool is_inside(const TraceScope* scope, const TraceScope* outer) {
+  while (scope != nullptr && scope != outer) scope = scope->parent;
+  return scope == outer;
+}
+
+class TracedTape : public Tape {
+ public:
+  TracedTape() : trace_(current_scope->trace), body_(trace_->body()) { retain(body_); }
+  ~TracedTape() override {
+    Tape::stop();
+    detail::release(body_);
+  }
+
+  void watch(const Tensor& tensor, Source at) override {
+    const TensorType type = type_of(tensor, at);
+    if (!is_float(type.dtype))
+      throw UserError(cat("watch: ", type, " has no gradient: it holds no floats"), at,
+                      "cast it to a float dtype first, or take it for a constant");
+    if (traced_state(tensor) != nullptr) value_of(tensor, at);  // Refuses one that has leaked.
+    watched_.emplace_back(tensor, next_node());
+  }
+
+  void saw(const VariableState& variable, const Tensor& value) override {
+    if (!watches_variables || traced_state(value) == nullptr) return;
+    const auto state = std::const_pointer_cast<VariableState>(variable.shared_from_this());
+    reads_.emplace_back(state, value);
+    // What is read in a branch or a loop may have been assigned there; outside it is not to be
+    // seen.
+    if (traced_state(value)->scope != body_)
+      reads_.emplace_back(state, trace_->at_start(variable, Source::none()));
+  }
+
+  bool knows(TapeId) const override { return false; }
+  void record(const Recorded&) override {}
+  int64_t saved_bytes() const override { return 0; }
+
+  void start() override {
+    if (is_running()) return;
+    ranges_.emplace_back(next_node(), INT32_MAX);
+    Tape::start();
+  }
+  void stop() override {
+    if (!is_running()) return;
+    ranges_.back().second = next_node();
+    Tape::stop();
+  }
+  void release() override {
+    stop();
+    is_released_ = true;
+  }
+
+  std::vector<Found> gradient(const Tensors& targets, const Tensors& output_gradients,
+                              const Tensors& tensors, const std::vector<Variable>& variables,
+                              Source at) override {
+    check_usable(at);
+    const bool was_running = is_running();
+    stop();
+    const int32_t first = next_node();
+    std::vector<Found> found(tensors.size() + variables.size());
+    Differentiation asked;
+    asked.scope = scope_of(targets, at);
+    if (asked.scope != nullptr)
+      found = back_from(asked, targets, output_gradients, tensors, variables, at);
+    own_gradients_.emplace_back(first, next_node());
+    if (persistent && was_running) start();
+    is_used_ = !persistent;
+    return found;
+  }
+
+  std::vector<Variable> watched_variables() const override {
+    std::vector<Variable> list;
+    for (const auto& [state, value] : reads_) {
+      const Variable each = VariableState::adopt(state);
+      if (std::none_of(list.begin(), list.end(),
+                       [&](const Variable& other) { return other.same_as(each); }))
+        list.push_back(each);
+    }
+    return list;
+  }
+
+ private:
+  int32_t next_node() const { return static_cast<int32_t>(trace_->graph().nodes.size()); }
+
+  void check_usable(Source at) const {
+    if (body_->ended || !tracing())
+      throw UserError(
+          cat("gradient: this tape was made inside ", body_->what, " and used outside it"), at,
+          "ask for gradients inside, and return them");
+    if (is_used_)
+      throw UserError("gradient: this tape was used already: it let go of what it had saved", at,
+                      "ask for all sources at once, or make the tape {.persistent = true}");
+    if (is_released_)
+      throw UserError("gradient: this tape was released", at, "ask for gradients before release()");
+  }
+
+  // That of the targets, which is the current one or around it. Null where all are constants.
+  static TraceScope* scope_of(const Tensors& targets, Source at) {
+    TraceScope* innermost = nullptr;
+    for (const Tensor& target : targets) {
+      const TensorState* const state = traced_state(target);
+      if (state == nullptr) continue;
+      value_of(target, at);  // Refuses one that has leaked.
+      if (innermost == nullptr || is_inside(state->scope, innermost)) innermost = state->scope;
+    }
+    return innermost;
+  }
+
+  // The value a tensor has in a scope; none where it is not to be seen there.
+  static Value value_in(TraceScope* scope, const Tensor& tensor, Source at) {
+    const TensorState* const state = traced_state(tensor);
+    if (state != nullptr && (state->scope->ended || !is_inside(scope, state->scope))) return {};
+    if (state == nullptr && state_of(tensor, at).weak) return {};  // A literal.
+    const EnterScope entered(scope);
+    return value_of(tensor, at);
+  }
+
+  std::vector<Found> back_from(Differentiation& asked, const Tensors& targets,
+                               const Tensors& output_gradients, const Tensors& tensors,
+                               const std::vector<Variable>& variables, Source at) const {
+    const auto add = [&](std::vector<Value>& list, const Tensor& tensor) {
+      const Value value = value_in(asked.scope, tensor, at);
+      if (value.node >= 0) list.push_back(value);
+      return value;
+    };
+    for (const auto& [tensor, since] : watched_)
+      if (add(asked.watched, tensor).node >= 0) asked.since.push_back(since);
+    std::vector<std::pair<const VariableState*, Value>> reads;
+    for (const auto& [state, tensor] : reads_) {
+      const Value value = add(asked.watched, tensor);
+      if (value.node >= 0) asked.since.push_back(0);
+      const std::pair<const VariableState*, Value> read = {state.get(), value};
+      if (value.node < 0 || std::find(reads.begin(), reads.end(), read) != reads.end()) continue;
+      asked.leaves.push_back(value);
+      reads.push_back(read);
+    }
+    // What a Variable was assigned has no history, whether or not the Variable is watched.
+    if (asked.scope == body_)
+      for (const Trace::ReadBack& each : trace_->read_back()) asked.leaves.push_back(each.value);
+    for (size_t i = 0; i < targets.size(); ++i) {
+      const Value value = value_in(asked.scope, targets[i], at);
+      if (value.node >= 0) asked.seeds.emplace_back(value, output_gradients[i]);
+    }
+    for (const Tensor& tensor : tensors) asked.sources.push_back(value_in(asked.scope, tensor, at));
+    for (const auto& [state, value] : reads) asked.sources.push_back(value);
+    const auto is_in = [](const std::vector<std::pair<int32_t, int32_t>>& ranges, int32_t node) {
+      return std::any_of(ranges.begin(), ranges.end(), [node](const auto& range) {
+        return node >= range.first && node < range.second;
+      });
+    };
+    asked.is_own_gradient = [&](int32_t node) { return is_in(own_gradients_, node); };
+    asked.is_recorded = [&](int32_t node) {
+      return is_in(ranges_, node) || is_in(own_gradients_, node);
+    };
+    std::vector<Found> all = differentiate(asked, at);
+    std::vector<Found> found(all.begin(), all.begin() + static_cast<int64_t>(tensors.size()));
+    for (const Variable& variable : variables) {
+      Found& sum = found.emplace_back();
+      for (size_t i = 0; i < reads.size(); ++i) {
+        if (reads[i].first != VariableState::of(variable).get()) continue;
+        const Found& one = all[tensors.size() + i];
+        if (one.dense.has_value())
+          sum.dense = sum.dense.has_value() ? tidemark::add(sum.dense, one.dense, at) : one.dense;
+        sum.rows.insert(sum.rows.end(), one.rows.begin(), one.rows.end());
+      }
+    }
+    return found;
+  }
+
+  Trace* trace_;
+  TraceScope* body_;
+  std::vector<std::pair<int32_t, int32_t>> ranges_;         // Of nodes made while it ran.
+  std::vector<std::pair<int32_t, int32_t>> own_gradients_;  // Of nodes that gradient() made.
+  std::vector<std::pair<Tensor, int32_t>> watched_;         // With the node that comes next then.
+  std::vector<std::pair<std::shared_ptr<VariableState>, Tensor>> reads_;
+  bool is_used_ = false, is_released_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Tape> make_traced_tape() { return std::make_unique<TracedTape>(); }
+
+bool is_recorded_again() {
+  const Tape* tape = current_tape;
+  while (tape != nullptr && dynamic_cast<const TracedTape*>(tape) == nullptr) tape = tape->outer();
+  return tape != nullptr;
+}
+
+}  // namespace tidemark::detail

@@ -1,0 +1,77 @@
+// Whether two models would do the same: a text that differs where they may not.
+//
+// It is made of the numbers of Variables and layers, which no other ever has, and of plain values.
+// What cannot be compared (a closure with captures, a class whose fields are not named) has none.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <typeinfo>
+
+#include "tidemark/structure/variable_walk.h"
+
+namespace tidemark::detail {
+
+// A number that nothing else is given.
+uint64_t next_identity();
+
+// What a copy shares with what it was copied from.
+class Identified {
+ public:
+  uint64_t identity() const { return identity_; }
+
+ private:
+  uint64_t identity_ = next_identity();
+};
+
+void add_identity(uint64_t number, std::string& key);
+void add_identity(const Variable& variable, std::string& key);
+
+// False where there is none. Classes that hide what they hold have `bool
+// tidemark_identity(std::string& key) const`.
+template <class T>
+bool add_identity_of(const T& part, std::string& key) {
+  bool all = true;
+  const auto add = [&](const auto& item) { all = all && add_identity_of(item, key); };
+  if constexpr (std::is_same_v<T, Variable>) {
+    add_identity(part, key);
+  } else if constexpr (requires { part.tidemark_identity(key); }) {
+    return part.tidemark_identity(key);
+  } else if constexpr (std::is_convertible_v<const T&, std::string_view>) {
+    const std::string_view text = part;
+    add_identity(text.size(), key);
+    key += text;
+  } else if constexpr (std::is_scalar_v<T>) {
+    key.append(reinterpret_cast<const char*>(&part), sizeof(part));
+  } else if constexpr (is_tuple<T>) {
+    std::apply([&](const auto&... items) { (add(items), ...); }, part);
+  } else if constexpr (is_list<T>) {
+    add_identity(part.size(), key);
+    for (const auto& item : part) add(item);
+  } else if constexpr (is_optional<T>) {
+    add_identity(part.has_value() ? 1 : 0, key);
+    if (part) add(*part);
+  } else if constexpr (is_map<T>) {
+    add_identity(part.size(), key);
+    for (const auto& [name, item] : part) {
+      add(name);
+      add(item);
+    }
+  } else if constexpr (is_shared<T> || is_unique<T>) {
+    add_identity(part != nullptr ? 1 : 0, key);
+    if (part != nullptr) add(*part);
+  } else if constexpr (std::is_base_of_v<Identified, T>) {
+    add_identity(part.identity(), key);
+    // Its Variables may have been replaced since.
+    for_each_field(part, [&](const auto& field, std::string_view) { add(field); });
+  } else if constexpr (Aggregate<T> && HasFields<T>) {
+    for_each_field(part, [&](const auto& field, std::string_view) { add(field); });
+  } else {
+    return std::is_empty_v<T>;  // A closure without captures is what its type is.
+  }
+  return all;
+}
+
+}  // namespace tidemark::detail

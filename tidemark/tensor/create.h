@@ -1,0 +1,119 @@
+// Making tensors: from numbers, from memory, from nothing.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "tidemark/tensor/tensor.h"
+
+namespace tidemark {
+
+// Braces to any depth, for td::constant({{1, 2}, {3, 4}}).
+class Nested {
+ public:
+  template <Number T>
+  Nested(T value, Source at = Source::here())
+      : kind_(std::is_same_v<T, bool> ? 0
+              : std::is_integral_v<T> ? 1
+                                      : 2) {
+    if constexpr (std::is_floating_point_v<T>)
+      real_ = static_cast<double>(value);
+    else
+      whole_ = detail::whole_number(value, at);
+  }
+  Nested(std::initializer_list<Nested> list) : kind_(-1), list_(list) {}
+
+  bool is_list() const { return kind_ < 0; }
+  int kind() const { return kind_; }  // 0 bool, 1 integer, 2 float.
+  int64_t whole() const { return whole_; }
+  double real() const { return kind_ == 2 ? real_ : static_cast<double>(whole_); }
+  const std::vector<Nested>& list() const { return list_; }
+
+ private:
+  int kind_;
+  int64_t whole_ = 0;
+  double real_ = 0;
+  std::vector<Nested> list_;
+};
+
+// Literals: floats give f32, integers i32, bools bool, unless a dtype is named.
+Tensor constant(const Nested& values, std::optional<DType> dtype = {}, Source at = Source::here());
+
+namespace detail {
+Tensor copied(const void* data, int64_t count, DType dtype, const Shape* shape, Source at);
+Tensor borrowed(const void* data, int64_t count, DType dtype, const Shape& shape,
+                std::function<void()> release, Source at);
+Tensor copied(const std::vector<bool>& list, const Shape* shape, Source at);
+template <class R>
+concept TypedMemory = requires(const R& range) {
+  std::data(range);
+  std::size(range);
+  requires Element<std::remove_cvref_t<decltype(*std::data(range))>>;
+};
+}  // namespace detail
+
+// Typed memory (vector, array, span) keeps its element type exactly. The elements are copied.
+template <detail::TypedMemory R>
+Tensor constant(const R& memory, Source at = Source::here()) {
+  using T = std::remove_cvref_t<decltype(*std::data(memory))>;
+  return detail::copied(std::data(memory), static_cast<int64_t>(std::size(memory)), dtype_of<T>,
+                        nullptr, at);
+}
+template <detail::TypedMemory R>
+Tensor constant(const R& memory, const Shape& shape, Source at = Source::here()) {
+  using T = std::remove_cvref_t<decltype(*std::data(memory))>;
+  return detail::copied(std::data(memory), static_cast<int64_t>(std::size(memory)), dtype_of<T>,
+                        &shape, at);
+}
+// Templates, so that braces never become a vector<bool>.
+template <std::same_as<std::vector<bool>> R>
+Tensor constant(const R& list, Source at = Source::here()) {
+  return detail::copied(list, nullptr, at);
+}
+template <std::same_as<std::vector<bool>> R>
+Tensor constant(const R& list, const Shape& shape, Source at = Source::here()) {
+  return detail::copied(list, &shape, at);
+}
+
+// Sees memory the caller owns, without a copy, until the last tensor over it is gone; then
+// `release` runs once. Never written to, not charged.
+template <Element T>
+Tensor borrow(std::span<T> memory, const Shape& shape, std::function<void()> release = {},
+              Source at = Source::here()) {
+  return detail::borrowed(memory.data(), static_cast<int64_t>(memory.size()), dtype_of<T>, shape,
+                          std::move(release), at);
+}
+
+// A tensor whose bytes `write` puts down, in row-major order, before anybody sees it: what is read
+// from a file or a device needs no second copy. All of them must be written; a bool is 0 or 1.
+// Where `write` throws there is no tensor.
+Tensor from_callback(const Shape& shape, DType dtype,
+                     const std::function<void(std::span<std::byte>)>& write,
+                     Source at = Source::here());
+
+Tensor zeros(const Shape& shape, DType dtype = DType::f32, Source at = Source::here());
+Tensor ones(const Shape& shape, DType dtype = DType::f32, Source at = Source::here());
+// The dtype is the value's own unless named.
+Tensor full(const Shape& shape, const Operand& value, std::optional<DType> dtype = {},
+            Source at = Source::here());
+Tensor zeros_like(const Operand& x, Source at = Source::here());
+Tensor ones_like(const Operand& x, Source at = Source::here());
+Tensor full_like(const Operand& x, const Operand& value, Source at = Source::here());
+// i32 where every number is an integer, else f32, unless a dtype is named.
+Tensor arange(const Operand& stop, Source at = Source::here());
+Tensor arange(const Operand& start, const Operand& stop, const Operand& step = 1,
+              std::optional<DType> dtype = {}, Source at = Source::here());
+// `count` numbers from start to stop, both included.
+Tensor linspace(double start, double stop, int64_t count, DType dtype = DType::f32,
+                Source at = Source::here());
+Tensor eye(int64_t rows, DType dtype = DType::f32, Source at = Source::here());
+Tensor eye(int64_t rows, int64_t columns, DType dtype = DType::f32, Source at = Source::here());
+
+}  // namespace tidemark

@@ -1,0 +1,85 @@
+#include "tidemark/tensor/effect.h"
+
+#include <ostream>
+
+#include "tidemark/compile/effects.h"
+#include "tidemark/ops/effect.h"
+#include "tidemark/tensor/tensor_state.h"
+#include "tidemark/trace/trace.h"
+#include "tidemark/types/array_text.h"
+
+namespace tidemark {
+namespace detail {
+
+void apply_effect(const OpDef& op, std::span<const Tensor> operands, const Attrs& attrs,
+                  Source at) {
+  if (tracing()) {
+    Node node;
+    node.op = &op;
+    node.attrs = attrs;
+    for (const Tensor& operand : operands) node.inputs.push_back(value_of(operand, at));
+    node.source = at.resolve();
+    current_scope->trace->graph().add_node(current_scope->region, std::move(node));
+    return;
+  }
+  std::vector<ArrayRef> arrays;
+  for (const Tensor& operand : operands) arrays.push_back(array_of(operand, at));
+  compile::run_effect(op, arrays, attrs, at);
+}
+
+namespace {
+
+void append(std::vector<int64_t>& codes, std::string_view text) {
+  for (const char c : text) codes.push_back(static_cast<unsigned char>(c));
+}
+
+Attrs text_attr(std::string_view text) {
+  std::vector<int64_t> codes;
+  append(codes, text);
+  return Attrs().add(codes);
+}
+
+}  // namespace
+
+void print_line(const Located& first, const std::vector<PrintPart>& rest) {
+  std::vector<int64_t> codes;
+  std::vector<Tensor> operands;
+  append(codes, first.text);
+  for (const PrintPart& part : rest) {
+    append(codes, " ");
+    if (part.is_tensor()) {
+      codes.push_back(ops::kOperandHere);
+      operands.push_back(part.tensor);
+    } else {
+      append(codes, part.text);
+    }
+  }
+  apply_effect(def_of(&ops::print), operands, Attrs().add(codes), first.at);
+}
+
+}  // namespace detail
+
+Tensor check_numerics(const Operand& x, std::string_view message, Source at) {
+  const Tensor operands[] = {detail::tensor_of(x, at)};
+  detail::apply_effect(def_of(&ops::check_numerics), operands, detail::text_attr(message), at);
+  return operands[0];
+}
+
+void assert_that(const Operand& condition, std::string_view message, const TensorList& values,
+                 Source at) {
+  std::vector<Tensor> operands = {detail::tensor_of(condition, at)};
+  operands.insert(operands.end(), values.list().begin(), values.list().end());
+  detail::apply_effect(def_of(&ops::assert_that), operands, detail::text_attr(message), at);
+}
+
+std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
+  if (!tensor.has_value()) return out << "<no tensor>";
+  const detail::TensorState& state = *detail::TensorState::of(tensor);
+  if (state.kind != detail::TensorState::Kind::concrete) {
+    const bool traced = state.kind == detail::TensorState::Kind::traced;
+    return out << (traced ? "traced " : "spec ") << state.array.dtype << state.array.shape;
+  }
+  return out << array_text(state.array);
+}
+
+}  // namespace tidemark

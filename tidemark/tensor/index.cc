@@ -1,0 +1,350 @@
+// Subscripts: x[...] and update.
+#include <algorithm>
+
+#include "tidemark/compile/eager.h"
+#include "tidemark/grad/tape.h"
+#include "tidemark/ops/structure.h"
+#include "tidemark/ops/typing.h"
+#include "tidemark/tensor/ops.h"
+#include "tidemark/tensor/tensor_state.h"
+#include "tidemark/types/size.h"
+
+namespace tidemark {
+namespace {
+
+using detail::type_of;
+
+int64_t axes_taken(const Index& index, Source at) {
+  switch (index.kind) {
+    case Index::Kind::new_axis:
+    case Index::Kind::ellipsis:
+      return 0;
+    case Index::Kind::tensor: {
+      const TensorType type = type_of(*index.tensor, at);
+      return type.dtype == DType::boolean ? type.shape.rank() : 1;
+    }
+    default:
+      return 1;
+  }
+}
+
+// NumPy's rule: beside a tensor, numbers are index arrays too. What all of them pick stands where
+// they do if they follow each other, and first if a slice, a new axis or an ellipsis, even one that
+// stands for no axis, is between them.
+bool picks_come_first(const Slices& slices) {
+  bool has_tensor = false;
+  size_t first = slices.list.size(), last = 0, count = 0;
+  for (size_t i = 0; i < slices.list.size(); ++i) {
+    const Index::Kind kind = slices.list[i].kind;
+    if (kind != Index::Kind::number && kind != Index::Kind::tensor) continue;
+    has_tensor = has_tensor || kind == Index::Kind::tensor;
+    first = std::min(first, i);
+    last = i;
+    ++count;
+  }
+  return has_tensor && last - first + 1 != count;
+}
+
+// One entry for every axis, in order, with the ellipsis written out.
+using IndexList = SmallVec<Index, 8>;
+IndexList written_out(const TensorType& type, const Slices& slices) {
+  int64_t taken = 0;
+  int64_t dots = 0;
+  for (const Index& index : slices.list) {
+    taken += axes_taken(index, slices.at);
+    dots += index.kind == Index::Kind::ellipsis ? 1 : 0;
+  }
+  const int64_t rank = type.shape.rank();
+  if (taken > rank) {
+    throw UserError(cat("subscript: ", taken, " indices for the ", rank, " axes of ", type),
+                    slices.at, "give at most one for each axis; td::newaxis adds one");
+  }
+  if (dots > 1)
+    throw UserError("subscript: only one td::ellipsis may stand in it", slices.at,
+                    "write td::all for the other axes");
+  IndexList list;
+  const auto fill = [&] { list.resize(list.size() + static_cast<size_t>(rank - taken), Slice{}); };
+  for (const Index& index : slices.list) {
+    if (index.kind == Index::Kind::ellipsis)
+      fill();
+    else
+      list.push_back(index);
+  }
+  if (dots == 0) fill();
+  return list;
+}
+
+// Further than any size, and near enough that a size can be added.
+constexpr int64_t kFar = int64_t{1} << 60;
+
+// Of a bound that counts from the end where it is below 0.
+Dim from_end(int64_t bound, Dim size) {
+  const int64_t near = std::clamp(bound, -kFar, kFar);
+  return near < 0 ? size + near : Dim(near);
+}
+Dim from_end(const Index& index, Dim size) {
+  if (!index.size.is_traced()) return from_end(index.number, size);
+  return is_less(index.size, 0) ? size + index.size : index.size;
+}
+
+Dim plain_number(const Index& index, Dim size, int64_t axis, const TensorType& type, Source at) {
+  const Dim plain = from_end(index, size);
+  if (is_less(plain, 0) || !is_less(plain, size)) {
+    throw UserError(
+        cat("subscript: index ", index.size.is_traced() ? cat(index.size) : cat(index.number),
+            " is out of range for axis ", axis, " of ", type),
+        at,
+        size == 0 ? std::string("the axis is empty")
+                  : cat("indices go from ", -int64_t{size}, " to ", size - 1));
+  }
+  return plain;
+}
+
+struct Run {
+  Dim begin, size;
+  int64_t step;
+};
+
+// Python's rules: bounds are clamped, negative ones count from the end.
+Run plain_slice(const Slice& slice, int64_t size, Source at) {
+  if (slice.step == 0)
+    throw UserError("subscript: the step of a slice must not be 0", at,
+                    "1 takes every element, -1 every element backwards");
+  const bool forward = slice.step > 0;
+  const int64_t low = forward ? 0 : -1;
+  const int64_t high = forward ? size : size - 1;
+  const auto clamp = [&](int64_t bound) {
+    return std::clamp(bound < 0 ? bound + size : bound, low, high);
+  };
+  const int64_t begin = slice.begin ? clamp(*slice.begin) : (forward ? 0 : size - 1);
+  const int64_t end = slice.end ? clamp(*slice.end) : (forward ? size : -1);
+  const int64_t reach = forward ? end - begin : begin - end;
+  if (reach <= 0) return {std::max<int64_t>(0, begin), 0, 1};
+  // Unsigned, where the most negative step has a magnitude.
+  const auto raw = static_cast<uint64_t>(slice.step);
+  const uint64_t step = forward ? raw : 0 - raw;
+  const auto size_of_run = static_cast<int64_t>((static_cast<uint64_t>(reach) - 1) / step + 1);
+  // A single element takes no step, and a step past the axis times a stride might not fit.
+  return {begin, size_of_run, size_of_run == 1 ? 1 : slice.step};
+}
+
+// The same of an open size. What bounds leave of it is asked of the call that is traced.
+Run open_slice(const Slice& slice, Dim size, Source at) {
+  if (!slice.begin && !slice.end && slice.step == 1) return {0, size, 1};
+  // In steps that times a stride might not fit: of one size only.
+  if (slice.step == 0 || slice.step < -INT32_MAX || slice.step > INT32_MAX)
+    return plain_slice(slice, size, at);
+  const auto clamp = [&](int64_t bound) {
+    const Dim plain = from_end(bound, size);
+    return is_less(plain, 0) ? Dim(0) : is_less(size, plain) ? size : plain;
+  };
+  if (slice.step < 0) {
+    // Counted from one past each: what is left of 0 is 0 then, as sizes want it.
+    const auto past = [&](int64_t bound) { return bound == -1 ? size : clamp(bound + 1); };
+    const Dim begin = slice.begin ? past(*slice.begin) : size;
+    const Dim end = slice.end ? past(*slice.end) : Dim(0);
+    if (!is_less(end, begin)) return {0, 0, 1};
+    return {begin - 1, (begin - end - 1) / -slice.step + 1, slice.step};
+  }
+  const Dim begin = slice.begin ? clamp(*slice.begin) : Dim(0);
+  const Dim end = slice.end ? clamp(*slice.end) : size;
+  if (!is_less(begin, end)) return {begin, 0, 1};
+  if (slice.step == 1) return {begin, end - begin, 1};
+  const Dim count = (end - begin - 1) / slice.step + 1;
+  return {begin, count, slice.step};
+}
+
+// Everything but tensor indices, as one view. `kept` are the tensor indices left, with the axis of
+// the view each applies to.
+struct Viewed {
+  Tensor view;
+  std::vector<std::pair<int64_t, const Tensor*>> kept;
+};
+
+// What a subscript picks of every axis of x, and the shape it then has.
+struct Picked {
+  DimList begin, size;  // One for each axis of x.
+  AxisList step;
+  Shape shape;
+  std::vector<std::pair<int64_t, const Tensor*>> kept;
+};
+
+Picked picked_of(const TensorType& type, const Slices& slices) {
+  Picked picked;
+  int64_t axis = 0;
+  for (const Index& index : written_out(type, slices)) {
+    if (index.kind == Index::Kind::new_axis) {
+      picked.shape.push_back(1);
+      continue;
+    }
+    if (index.kind == Index::Kind::tensor)
+      picked.kept.emplace_back(picked.shape.rank(), index.tensor);
+    const int64_t taken = axes_taken(index, slices.at);
+    for (int64_t i = 0; i < taken; ++i, ++axis) {
+      Run run{0, type.shape[axis], 1};
+      if (index.kind == Index::Kind::number)
+        run = {plain_number(index, type.shape[axis], axis, type, slices.at), 1, 1};
+      if (index.kind == Index::Kind::slice)
+        run = type.shape[axis].is_traced() ? open_slice(index.slice, type.shape[axis], slices.at)
+                                           : plain_slice(index.slice, type.shape[axis], slices.at);
+      picked.begin.push_back(run.begin);
+      picked.size.push_back(run.size);
+      picked.step.push_back(run.step);
+      if (index.kind != Index::Kind::number) picked.shape.push_back(run.size);
+    }
+  }
+  return picked;
+}
+
+bool picks_all(const Picked& picked, const Shape& shape) {
+  if (picked.shape != shape) return false;
+  for (size_t axis = 0; axis < picked.begin.size(); ++axis)
+    if (picked.begin[axis] != 0 || picked.step[axis] != 1) return false;
+  return true;
+}
+
+Viewed view_of(const Tensor& x, const Slices& slices) {
+  const TensorType type = type_of(x, slices.at);
+  Picked picked = picked_of(type, slices);
+  Viewed result;
+  result.kept = std::move(picked.kept);
+  if (!result.kept.empty() && picks_all(picked, type.shape)) {
+    result.view = x;  // Of a Variable, so that the gradient by it is rows.
+    return result;
+  }
+  if (detail::tracing() || detail::is_watched({&x})) {
+    const Attrs attrs = Attrs().add(picked.begin).add(picked.size).add(picked.step);
+    const Tensor part = detail::apply_view(def_of(&ops::slice), x, attrs, slices.at);
+    result.view = reshape(part, picked.shape, slices.at);
+    return result;
+  }
+  const ArrayRef& array = detail::array_of(x, slices.at);
+  ArrayRef seen;
+  seen.dtype = array.dtype;
+  int64_t offset = 0;
+  size_t axis = 0;
+  for (const Index& index : written_out(type, slices)) {
+    if (index.kind == Index::Kind::new_axis) {
+      seen.shape.push_back(1);
+      seen.strides.push_back(1);
+      continue;
+    }
+    const int64_t taken = axes_taken(index, slices.at);
+    for (int64_t i = 0; i < taken; ++i, ++axis) {
+      offset += int64_t{picked.begin[axis]} * array.strides[axis];
+      if (index.kind == Index::Kind::number) continue;
+      seen.shape.push_back(picked.size[axis]);
+      seen.strides.push_back(picked.step[axis] * array.strides[axis]);
+    }
+  }
+  // An empty view points nowhere in particular: stay inside.
+  seen.data = array.data + (seen.size() == 0 ? 0 : offset * size_of(array.dtype));
+  result.view = detail::make_view(x, seen, slices.at);
+  return result;
+}
+
+// The numbers of the true elements of a mask, in row-major order.
+Tensor true_positions(const Tensor& mask, Source at) {
+  if (detail::tracing()) {
+    throw UserError(cat("subscript: the mask ", type_of(mask, at),
+                        " chooses how many elements there are only when the function runs"),
+                    at, "use td::where to keep the shape, or give the count a bound with td::Dim");
+  }
+  const Tensor flat = detail::dense(mask, at);
+  const int64_t size = flat.size();
+  const auto* hits = reinterpret_cast<const uint8_t*>(detail::array_of(flat, at).data);
+  int64_t count = 0;
+  for (int64_t i = 0; i < size; ++i) count += hits[i] != 0 ? 1 : 0;
+  Tensor positions = detail::make_tensor(DType::i64, {count}, at);
+  auto* next = reinterpret_cast<int64_t*>(detail::array_of(positions, at).data);
+  for (int64_t i = 0; i < size; ++i) {
+    if (hits[i] != 0) *next++ = i;
+  }
+  return positions;
+}
+
+Tensor masked(const Tensor& x, int64_t axis, const Tensor& mask, Source at) {
+  const TensorType type = type_of(x, at);
+  Shape merged;
+  int64_t covered = 1;
+  for (int64_t i = 0; i < axis; ++i) merged.push_back(type.shape[i]);
+  for (int64_t i = 0; i < mask.rank(); ++i) {
+    if (mask.shape()[i] != type.shape[axis + i]) {
+      throw UserError(
+          cat("subscript: the mask ", type_of(mask, at), " does not fit ", type, " at axis ", axis),
+          at, "their sizes must agree");
+    }
+    covered *= mask.shape()[i];
+  }
+  merged.push_back(covered);
+  for (int64_t i = axis + mask.rank(); i < type.shape.rank(); ++i) merged.push_back(type.shape[i]);
+  return gather(reshape(x, merged, at), true_positions(mask, at), axis, at);
+}
+
+// `count` axes from `axis` on before all others.
+Tensor moved_first(const Tensor& x, int64_t axis, int64_t count, Source at) {
+  AxisList order;
+  for (int64_t i = 0; i < count; ++i) order.push_back(axis + i);
+  for (int64_t i = 0; i < x.rank(); ++i)
+    if (i < axis || i >= axis + count) order.push_back(i);
+  return detail::apply_view(def_of(&ops::transpose), x, Attrs().add(order), at);
+}
+
+[[noreturn]] void refuse_tensor_place(Source at) {
+  throw UserError("update: the place must be a view, so no tensor may stand in it", at,
+                  "use td::scatter_add or td::where");
+}
+
+Tensor updated_by_op(const Tensor& x, const Slices& place, const Operand& value) {
+  const Source at = place.at;
+  const TensorType type = type_of(x, at);
+  const Picked picked = picked_of(type, place);
+  if (!picked.kept.empty()) refuse_tensor_place(at);
+  const Tensor spread = broadcast_to(detail::tensor_of(value, at, type.dtype), picked.shape, at);
+  const Tensor part = reshape(spread, Shape(picked.size), at);
+  const Tensor operands[] = {x, part};
+  return detail::apply_op(def_of(&ops::update), operands,
+                          Attrs().add(picked.begin).add(picked.size).add(picked.step), at);
+}
+
+}  // namespace
+
+Tensor Tensor::operator[](const Slices& slices) const {
+  const Viewed viewed = view_of(*this, slices);
+  Tensor result = viewed.view;
+  if (viewed.kept.size() > 1) {
+    throw UserError("subscript: only one tensor may stand in it", slices.at,
+                    "subscript twice, or use td::gather and td::take_along_axis");
+  }
+  for (const auto& [axis, index] : viewed.kept) {
+    const bool is_mask = index->dtype() == DType::boolean;
+    result =
+        is_mask ? masked(result, axis, *index, slices.at) : gather(result, *index, axis, slices.at);
+    if (picks_come_first(slices))
+      result = moved_first(result, axis, is_mask ? 1 : index->rank(), slices.at);
+  }
+  return result;
+}
+
+// The operand is emptied last, so that an update that fails leaves it as it was.
+Tensor update(const Operand& x, const Slices& place, const Operand& value) {
+  const Source at = place.at;
+  const SourceScope scope(at);
+  if (detail::tracing() || detail::is_watched({x.tensor()}) || detail::is_watched({value.tensor()}))
+    return updated_by_op(detail::tensor_of(x, at), place, value);
+  const bool in_place = x.is_dying() && detail::is_sole(detail::state_of(*x.tensor(), at)) &&
+                        detail::array_of(*x.tensor(), at).is_contiguous();
+  Tensor copy = in_place ? Tensor() : identity(x, at);
+  const Tensor& target = in_place ? *x.tensor() : copy;
+  const Viewed viewed = view_of(target, place);
+  if (!viewed.kept.empty()) refuse_tensor_place(at);
+  const Tensor values = detail::tensor_of(value, at, target.dtype());
+  const Tensor spread = broadcast_to(values, viewed.view.shape(), at);
+  compile::run_copy(detail::array_of(spread, at), detail::array_of(viewed.view, at));
+  if (!in_place) return copy;
+  detail::TensorState* const state = detail::TensorState::take(const_cast<Tensor&>(*x.tensor()));
+  state->tape_id = 0;
+  return detail::TensorState::adopt(state);
+}
+
+}  // namespace tidemark

@@ -1,0 +1,248 @@
+// Windows over images: convolution and pooling.
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "tidemark/grad/custom_gradient.h"
+#include "tidemark/grad/tape.h"
+#include "tidemark/ops/contract.h"
+#include "tidemark/ops/structure.h"
+#include "tidemark/ops/typing.h"
+#include "tidemark/tensor/create.h"
+#include "tidemark/tensor/ops.h"
+#include "tidemark/tensor/tensor_state.h"
+#include "tidemark/trace/trace.h"
+#include "tidemark/types/size.h"
+
+namespace tidemark {
+
+namespace {
+
+using detail::apply_op;
+using detail::apply_view;
+using detail::tensor_of;
+using detail::type_of;
+
+// How many elements padding adds before and after, so that every stride-th window has a place.
+std::pair<Dim, Dim> same_padding(Dim in, int64_t window, int64_t stride, int64_t dilation) {
+  const int64_t reach = dilation * (window - 1) + 1;
+  // (out - 1) * stride + reach - in, with the size added last: it may be below 0.
+  const Dim covered = (in + stride - 1) / stride * stride + reach;
+  const Dim wanted = in + stride;
+  const Dim total = is_less(covered, wanted) ? Dim(0) : covered - wanted;
+  return {total / 2, total - total / 2};
+}
+
+Tensor to_nhwc(const Tensor& x, ImageLayout layout, Source at) {
+  if (layout == ImageLayout::nhwc || x.rank() != 4) return x;
+  return transpose(x, {0, 2, 3, 1}, at);
+}
+
+Tensor from_nhwc(const Tensor& y, ImageLayout layout, Source at) {
+  return layout == ImageLayout::nhwc ? y : transpose(y, {0, 3, 1, 2}, at);
+}
+
+// Where no window fits there would be no places, and losses of them would be no numbers.
+void need_room(const Tensor& image, const Tensor& kernel, const ConvOptions& options, Source at) {
+  if (options.padding == Padding::same || image.rank() != 4 || kernel.rank() != 4) return;
+  for (size_t i = 0; i < 2; ++i) {
+    const auto axis = static_cast<int64_t>(i);
+    const Dim reach = (kernel.shape()[axis] - 1) * options.dilations[i] + 1;
+    if (is_less(image.shape()[axis + 1], reach))
+      throw UserError(cat("conv2d: a window of ", reach, " does not fit axis ", axis + 1, " of ",
+                          type_of(image, at)),
+                      at, "use td::Padding::same, or a smaller window");
+  }
+}
+
+}  // namespace
+
+Tensor conv2d(const Operand& x, const Operand& w, ConvOptions options, Source at) {
+  const SourceScope scope(at);
+  Tensor image = to_nhwc(tensor_of(x, at), options.layout, at);
+  Tensor kernel = tensor_of(w, at);
+  const DType common = promote(image.dtype(), kernel.dtype());
+  image = cast(image, common, at);
+  kernel = cast(kernel, common, at);
+  need_room(image, kernel, options, at);
+  ops::ConvSpec spec;
+  spec.groups = options.groups;
+  for (size_t i = 0; i < 2; ++i) {
+    spec.stride[i] = options.strides[i];
+    spec.dilation[i] = options.dilations[i];
+    if (options.padding == Padding::same && image.rank() == 4 && kernel.rank() == 4 &&
+        options.strides[i] > 0) {
+      const auto axis = static_cast<int64_t>(i);
+      const auto [low, high] = same_padding(image.shape()[axis + 1], kernel.shape()[axis],
+                                            options.strides[i], options.dilations[i]);
+      spec.pad_low[i] = low;
+      spec.pad_high[i] = high;
+    }
+  }
+  const Tensor operands[] = {image, kernel};
+  return from_nhwc(apply_op(def_of(&ops::conv2d), operands, spec.attrs(), at), options.layout, at);
+}
+
+// ---- pooling ------------------------------------------------------------------------------------
+
+namespace {
+
+// Windows by taps: the result for tap (i, j) of every window is a strided view of the padded image.
+class Windows {
+ public:
+  Windows(const TensorType& image, const PoolOptions& options, const char* name, Source at);
+
+  // The image, with what is outside of it where windows reach there.
+  Tensor padded(const Tensor& image, const Operand& outside, Source at) const {
+    return pads_ ? pad(image, widths_, outside, at) : image;
+  }
+  Tensor tap(const Tensor& padded, int64_t i, int64_t j, Source at) const {
+    return apply_view(def_of(&ops::slice), padded, place(i, j), at);
+  }
+  // With other values at a tap, in the bytes of `padded`.
+  Tensor with_tap(Tensor padded, int64_t i, int64_t j, const Tensor& values, Source at) const {
+    return detail::apply_onto(def_of(&ops::update), Operand(std::move(padded), at), {&values, 1},
+                              place(i, j), at);
+  }
+  // Without what is outside.
+  Tensor inside(const Tensor& padded, const Shape& image, Source at) const {
+    if (!pads_) return padded;
+    DimList begin;
+    for (const auto& [low, high] : widths_) begin.push_back(low);
+    const Attrs middle = Attrs().add(begin).add(image).add(AxisList{1, 1, 1, 1});
+    return detail::dense(apply_view(def_of(&ops::slice), padded, middle, at), at);
+  }
+  bool overlap() const { return strides_[0] < size_[0] || strides_[1] < size_[1]; }
+  template <class Visit>
+  void for_each_tap(Visit visit) const {
+    for (int64_t i = 0; i < size_[0]; ++i)
+      for (int64_t j = 0; j < size_[1]; ++j) visit(i, j);
+  }
+
+ private:
+  Attrs place(int64_t i, int64_t j) const {
+    return Attrs()
+        .add(DimList{0, i, j, 0})
+        .add(taps_)
+        .add(AxisList{1, strides_[0], strides_[1], 1});
+  }
+
+  std::array<int64_t, 2> size_, strides_;
+  bool pads_;
+  Padding2 widths_ = Padding2(4);
+  DimList taps_;  // The shape of a tap of every window.
+};
+
+Windows::Windows(const TensorType& image, const PoolOptions& options, const char* name, Source at)
+    : size_(options.size),
+      strides_(options.strides.value_or(options.size)),
+      pads_(options.padding == Padding::same) {
+  if (image.shape.rank() != 4)
+    throw UserError(cat(name, ": needs an image of four axes, got ", image), at,
+                    "one image alone: td::expand_dims(x, 0)");
+  Dim out[2];
+  for (size_t i = 0; i < 2; ++i) {
+    const auto axis = static_cast<int64_t>(i) + 1;
+    if (size_[i] < 1 || strides_[i] < 1)
+      throw UserError(cat(name, ": windows and strides must be at least 1, got ", size_[i], " and ",
+                          strides_[i]),
+                      at, "a window of 1 with stride 1 leaves the axis as it is");
+    if (pads_) widths_[i + 1] = same_padding(image.shape[axis], size_[i], strides_[i], 1);
+    const Dim all = image.shape[axis] + widths_[i + 1].first + widths_[i + 1].second;
+    if (is_less(all, size_[i]))
+      throw UserError(
+          cat(name, ": a window of ", size_[i], " does not fit axis ", axis, " of ", image), at,
+          "use td::Padding::same, or a smaller window");
+    out[i] = (all - size_[i]) / strides_[i] + 1;
+  }
+  taps_ = {image.shape[0], out[0], out[1], image.shape[3]};
+}
+
+// Taps combine in order; nothing larger than the image is held.
+template <class Combine>
+Tensor pooled(const Tensor& image, const Windows& windows, const Operand& outside, Source at,
+              Combine combine) {
+  const SourceScope scope(at);
+  const Tensor padded = windows.padded(image, outside, at);
+  Tensor total;
+  windows.for_each_tap([&](int64_t i, int64_t j) {
+    const Tensor tap = windows.tap(padded, i, j, at);
+    total =
+        total.has_value() ? combine(std::move(total), tap) : detail::dense(identity(tap, at), at);
+  });
+  return total;
+}
+
+Operand lowest(DType dtype, Source at) {
+  if (is_float(dtype)) return Operand(-std::numeric_limits<double>::infinity(), at);
+  if (dtype == DType::i32) return Operand(std::numeric_limits<int32_t>::min(), at);
+  if (dtype == DType::i64) return Operand(std::numeric_limits<int64_t>::min(), at);
+  return Operand(0, at);
+}
+
+Tensor largest_of(const Tensor& image, const Windows& windows, Source at) {
+  return pooled(image, windows, lowest(image.dtype(), at), at,
+                [&](Tensor&& a, const Tensor& b) { return maximum(std::move(a), b, at); });
+}
+
+// The gradient of a window goes to its largest element, to the first where several are; in a window
+// with a NaN to its first element. It is put where it belongs tap by tap: the sum of a padded array
+// for each tap would take the bytes of the image as often as a window has taps.
+Tensor put_at_largest(const Tensor& image, const Tensor& largest, const Tensor& g,
+                      const Windows& windows, Source at) {
+  const SourceScope scope(at);
+  const Tensor padded = windows.padded(image, lowest(image.dtype(), at), at);
+  const DType wide = is_low_precision(g.dtype()) ? DType::f32 : g.dtype();
+  Tensor total = zeros(padded.shape(), wide, at), taken;
+  windows.for_each_tap([&](int64_t i, int64_t j) {
+    Tensor hit = logical_not(windows.tap(padded, i, j, at) < largest);
+    if (taken.has_value()) hit = logical_and(hit, logical_not(taken));
+    Tensor part = cast(where(hit, g, 0), wide);
+    if (windows.overlap()) part = std::move(part) + windows.tap(total, i, j, at);
+    total = windows.with_tap(std::move(total), i, j, part, at);
+    taken = taken.has_value() ? logical_or(taken, hit) : hit;
+  });
+  return cast(windows.inside(total, image.shape(), at), g.dtype(), at);
+}
+
+}  // namespace
+
+Tensor max_pool(const Operand& x, PoolOptions options, Source at) {
+  const Tensor image = to_nhwc(tensor_of(x, at), options.layout, at);
+  const Windows windows(type_of(image, at), options, "max_pool", at);
+  const bool may_be_differentiated =
+      is_float(image.dtype()) && (detail::tracing() || detail::is_watched({&image}));
+  if (!may_be_differentiated) return from_nhwc(largest_of(image, windows, at), options.layout, at);
+  const auto pool = [&](const detail::Tensors& inputs) {
+    const Tensor& given = inputs[0];
+    const Tensor largest = largest_of(given, windows, at);
+    const auto pullback = [=](const detail::Tensors& gradients) {
+      return detail::OwnGradients{{put_at_largest(given, largest, gradients[0], windows, at)}, {}};
+    };
+    return detail::OwnResults{{largest}, pullback, {given, largest}};
+  };
+  return from_nhwc(detail::run_custom({image}, pool, at)[0], options.layout, at);
+}
+
+Tensor avg_pool(const Operand& x, PoolOptions options, Source at) {
+  const SourceScope scope(at);
+  const Tensor given = tensor_of(x, at);
+  // 16-bit floats add up in f32, as integers do.
+  const DType wide = given.dtype() == DType::f64 ? DType::f64 : DType::f32;
+  const Tensor image = cast(to_nhwc(given, options.layout, at), wide, at);
+  const auto plus = [&](Tensor&& a, const Tensor& b) { return add(std::move(a), b, at); };
+  const Windows windows(type_of(image, at), options, "avg_pool", at);
+  Tensor total = pooled(image, windows, Operand(0, at), at, plus);
+  if (options.padding == Padding::valid) {
+    total = divide(std::move(total), Operand(options.size[0] * options.size[1], at), at);
+  } else {
+    // How many taps of each window lie inside: the same sum over an image of ones, one channel.
+    const Tensor flat = ones({1, image.shape()[1], image.shape()[2], 1}, image.dtype(), at);
+    const Windows of_flat(type_of(flat, at), options, "avg_pool", at);
+    total = divide(std::move(total), pooled(flat, of_flat, Operand(0, at), at, plus), at);
+  }
+  if (is_low_precision(given.dtype())) total = cast(total, given.dtype(), at);
+  return from_nhwc(total, options.layout, at);
+}
+
+}  // namespace tidemark

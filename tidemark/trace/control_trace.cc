@@ -1,0 +1,487 @@
+// Control flow in a trace: bodies are run once to make regions, and nodes join those.
+//
+// A body may assign Variables: what they are then is one more result of a branch, one more carry of
+// a loop. Which ones a loop's body assigns, and which dtype it gives to plain numbers, is known
+// only when it has been traced; so it is traced again with these as carries until nothing is new.
+// Regions of earlier attempts belong to no node and are dropped with what they hold.
+#include <algorithm>
+#include <set>
+
+#include "tidemark/grad/save_choice.h"
+#include "tidemark/ops/loop_attrs.h"
+#include "tidemark/ops/program.h"
+#include "tidemark/ops/typing.h"
+#include "tidemark/tensor/create.h"
+#include "tidemark/tensor/ops.h"
+#include "tidemark/tensor/variable_state.h"
+#include "tidemark/trace/control_flow_core.h"
+#include "tidemark/trace/trace.h"
+#include "tidemark/trace/vectorize.h"
+
+namespace tidemark::detail {
+namespace {
+
+using Variables = std::vector<std::shared_ptr<VariableState>>;
+
+Weak weak_kind(const TensorState& state) {
+  if (!state.weak) return Weak::no;
+  return state.array.dtype == DType::boolean ? Weak::boolean
+         : state.array.dtype == DType::i32   ? Weak::integer
+                                             : Weak::floating;
+}
+
+void add_new(Variables& variables, const TraceScope& scope) {
+  std::set<const VariableState*> known;
+  for (const auto& variable : variables) known.insert(variable.get());
+  for (const auto& [variable, value] : scope.written)
+    if (known.insert(variable.get()).second) variables.push_back(variable);
+}
+
+// Makes all regions take the same captured values in the same order, behind the parameters each
+// declares, and gives these values.
+std::vector<Value> unify_captures(Graph& graph,
+                                  std::initializer_list<std::pair<TraceScope*, size_t>> scopes) {
+  std::vector<Value> all;
+  std::set<std::pair<int32_t, int16_t>> known;
+  for (const auto& [scope, declared] : scopes) {
+    for (const Value value : scope->captured)
+      if (known.insert({value.node, value.result}).second) all.push_back(value);
+  }
+  for (const auto& [scope, declared] : scopes) {
+    std::vector<Value>& parameters = graph.regions[static_cast<size_t>(scope->region)].parameters;
+    parameters.resize(declared);
+    for (const Value value : all) {
+      const auto [found, is_new] = scope->parameter_of.try_emplace({value.node, value.result});
+      if (is_new)
+        found->second =
+            graph.add_parameter(scope->region, graph.type(value), graph.node(value).source);
+      else
+        parameters.push_back(found->second);
+    }
+  }
+  return all;
+}
+
+// Ends a region with these tensors, and with what the Variables are there.
+void set_results(TraceScope* scope, const Tensors& tensors, std::span<const DType> dtypes,
+                 const Variables& variables, Source at) {
+  const EnterScope entered(scope);
+  std::vector<Value> results;
+  for (size_t i = 0; i < tensors.size(); ++i)
+    results.push_back(value_of(tensor_of(tensors[i], at, dtypes[i]), at));
+  for (const auto& variable : variables)
+    results.push_back(value_of(scope->trace->handed_on(*variable, at), at));
+  scope->trace->graph().regions[static_cast<size_t>(scope->region)].results = std::move(results);
+}
+
+std::vector<TensorType> result_types(const Graph& graph, RegionId region) {
+  std::vector<TensorType> types;
+  for (const Value result : graph.regions[static_cast<size_t>(region)].results)
+    types.push_back(graph.type(result));
+  return types;
+}
+
+// Adds the node to the current scope, and gives its results.
+Tensors add_control(Node node, Source at) {
+  node.source = at.resolve();
+  if (node.results.size() > INT16_MAX)
+    throw UserError(
+        cat(node.op->name, ": ", node.results.size(),
+            " results, those of Variables that it assigns among them, and there may be ",
+            INT16_MAX),
+        at, "stack tensors of one dtype and shape: td::stack(list) is one result");
+  const auto count = static_cast<int16_t>(node.results.size());
+  const int32_t number =
+      current_scope->trace->graph().add_node(current_scope->region, std::move(node));
+  Tensors results;
+  for (int16_t r = 0; r < count; ++r) results.push_back(traced_tensor({number, r}, at.resolve()));
+  return results;
+}
+
+// Takes the last results: what the Variables are behind the node.
+void write_variables(const Variables& variables, Tensors& results) {
+  const size_t first = results.size() - variables.size();
+  for (size_t i = 0; i < variables.size(); ++i)
+    current_scope->trace->write(*variables[i], std::move(results[first + i]));
+  results.resize(first);
+}
+
+// The dtype two branches agree on; a plain number takes that of the other one.
+DType common_dtype(const Tensor& one, const Tensor& other, const PathOf& path, size_t i,
+                   Source at) {
+  const TensorState &a = state_of(one, at), &b = state_of(other, at);
+  const OperandType types[] = {{.dtype = a.array.dtype, .weak = weak_kind(a)},
+                               {.dtype = b.array.dtype, .weak = weak_kind(b)}};
+  const DType dtype = promote(types);
+  const bool fits = (a.weak || a.array.dtype == dtype) && (b.weak || b.array.dtype == dtype);
+  if (!fits || a.array.shape != b.array.shape)
+    throw UserError(cat("cond: ", path(i), " is ", type_of(one, at), " in the first branch and ",
+                        type_of(other, at), " in the second"),
+                    at, "both branches must give the same dtype and shape");
+  return dtype;
+}
+
+}  // namespace
+
+Tensors trace_cond(const Tensor& chosen, const std::function<Tensors()>& if_true,
+                   const std::function<Tensors()>& if_false, const PathOf& path, Source at) {
+  TraceScope* const outer = current_scope;
+  Graph& graph = outer->trace->graph();
+  const Value test = value_of(chosen, at);
+  InnerScope yes("the first branch of cond", at);
+  const Tensors from_yes = if_true();
+  const EnterScope between(outer);
+  InnerScope no("the second branch of cond", at);
+  const Tensors from_no = if_false();
+  const EnterScope behind(outer);
+
+  std::vector<DType> dtypes;
+  for (size_t i = 0; i < from_yes.size(); ++i)
+    dtypes.push_back(common_dtype(from_yes[i], from_no[i], path, i, at));
+  Variables variables;
+  add_new(variables, *yes.scope());
+  add_new(variables, *no.scope());
+  set_results(yes.scope(), from_yes, dtypes, variables, at);
+  set_results(no.scope(), from_no, dtypes, variables, at);
+
+  Node node;
+  node.op = &def_of(&ops::cond);
+  node.inputs.push_back(test);
+  for (const Value value : unify_captures(graph, {{yes.scope(), 0}, {no.scope(), 0}}))
+    node.inputs.push_back(value);
+  node.regions = {yes.region(), no.region()};
+  node.results = result_types(graph, yes.region());
+  Tensors results = add_control(std::move(node), at);
+  write_variables(variables, results);
+  return results;
+}
+
+// ---- loops --------------------------------------------------------------------------------------
+
+namespace {
+
+class LoopTrace {
+ public:
+  LoopTrace(const LoopParts& parts, Source at)
+      : parts_(parts), at_(at), outer_(current_scope), trace_(*current_scope->trace) {
+    for (const Tensor& carry : parts.carries) {
+      const TensorState* state = TensorState::of(carry);
+      Carry& made = carries_.emplace_back();
+      made.is_known = state != nullptr && !state->weak;
+      if (state != nullptr) made.type = type_of(carry, at);
+    }
+  }
+
+  Tensors run() {
+    for (;;) {
+      const size_t numbers = trace_.numbers().size();
+      Tensors results;
+      if (attempt(results)) return results;
+      trace_.numbers().erase(trace_.numbers().begin() + static_cast<int64_t>(numbers),
+                             trace_.numbers().end());
+    }
+  }
+
+ private:
+  struct Carry {
+    TensorType type;
+    bool is_known = false;  // Else a plain number, or nothing: the body gives it a type.
+  };
+
+  // Traces the body; false where that showed that it carries more or other things.
+  bool attempt(Tensors& results) {
+    InnerScope body(cat("the body of ", parts_.name), at_);
+    const Tensor trip = body.parameter({DType::i64, {}}, at_);
+    Tensors carried = carried_in(body);
+    Tensors slices;
+    for (const Tensor& array : parts_.walked) {
+      TensorType type = type_of(array, at_);
+      type.shape.erase(0);
+      slices.push_back(body.parameter(type, at_));
+    }
+    Tensors given = parts_.body(number_of(trip), std::move(carried), std::move(slices));
+    if (learns(given, *body.scope())) return false;
+    const EnterScope behind(outer_);
+    results = finish(body, given);
+    return true;
+  }
+
+  // The parameters for the carries, then for the Variables, which are these in the region.
+  Tensors carried_in(InnerScope& region) {
+    Tensors carried;
+    for (size_t k = 0; k < carries_.size(); ++k) {
+      if (carries_[k].is_known) {
+        carried.push_back(region.parameter(carries_[k].type, at_));
+      } else if (!parts_.carries[k].has_value()) {
+        carried.emplace_back();
+      } else {
+        const DType dtype = carries_[k].type.dtype == DType::f32   ? DType::f64
+                            : carries_[k].type.dtype == DType::i32 ? DType::i64
+                                                                   : DType::boolean;
+        carried.push_back(traced_tensor(
+            trace_.graph().add_parameter(region.region(), {dtype, {}}, at_), at_, true));
+      }
+    }
+    for (const auto& variable : variables_)
+      region.scope()->write(variable, region.parameter(variable->type(), at_));
+    return carried;
+  }
+
+  // Whether it is a plain number, frozen into the program.
+  bool is_literal(const Tensor& bound) const {
+    const TensorState& state = state_of(bound, at_);
+    return state.weak && state.kind == TensorState::Kind::concrete;
+  }
+
+  // fori_loop's number, of the trip of this number.
+  Tensor number_of(const Tensor& trip) const {
+    if (!parts_.lower.has_value()) return {};
+    const bool from_zero = is_literal(parts_.lower) && parts_.lower.item<int64_t>(at_) == 0;
+    if (from_zero) trace_.numbers().push_back({at_.resolve(), 0});
+    return cast(from_zero ? trip : add(trip, parts_.lower, at_), number_dtype_of(parts_, at_), at_);
+  }
+
+  bool learns(const Tensors& given, const TraceScope& scope) {
+    const size_t known = variables_.size();
+    add_new(variables_, scope);
+    bool is_new = variables_.size() != known;
+    for (size_t k = 0; k < carries_.size(); ++k) is_new |= learns(k, given[k]);
+    return is_new;
+  }
+
+  // Whether the body gave this carry the type it has from now on; a UserError where it has another
+  // one already.
+  bool learns(size_t k, const Tensor& given) {
+    Carry& carry = carries_[k];
+    if (!given.has_value())
+      throw UserError(cat(parts_.name, ": ", parts_.carry_path(k), " holds nothing"), at_,
+                      "a TensorArray that a loop carries needs .element_shape, or a write in the "
+                      "body");
+    TensorType type = type_of(given, at_);
+    if (parts_.carries[k].has_value()) {
+      const TensorState& first = state_of(parts_.carries[k], at_);
+      const OperandType types[] = {
+          {.dtype = carry.type.dtype, .weak = carry.is_known ? Weak::no : weak_kind(first)},
+          {.dtype = type.dtype, .weak = weak_kind(state_of(given, at_))}};
+      if (types[0].weak != Weak::no || types[1].weak != Weak::no) type.dtype = promote(types);
+      const bool same_dtype = !carry.is_known || type.dtype == carry.type.dtype;
+      if (!same_dtype || type.shape != carry.type.shape)
+        carry_changed(parts_, k, carry.type, type, at_);
+    } else if (carry.is_known && type != carry.type) {
+      carry_changed(parts_, k, carry.type, type, at_);
+    }
+    const bool is_new = !carry.is_known;
+    carry = {type, true};
+    return is_new;
+  }
+
+  // The condition's region, where there is one.
+  void trace_condition(InnerScope& region) {
+    region.parameter({DType::i64, {}}, at_);
+    const Tensors carried = carried_in(region);
+    const auto before = region.scope()->written;
+    const Tensor test = parts_.condition(carried);
+    const auto& after = region.scope()->written;
+    for (size_t i = 0; i < after.size(); ++i) {
+      if (i < before.size() &&
+          TensorState::of(before[i].second) == TensorState::of(after[i].second))
+        continue;
+      throw UserError(
+          cat(parts_.name, ": the condition assigns Variable \"", after[i].first->name, "\""), at_,
+          "a condition only reads; assign it in the body");
+    }
+    const DType boolean[] = {DType::boolean};
+    set_results(region.scope(), {test}, boolean, {}, at_);
+  }
+
+  Tensors finish(InnerScope& body, const Tensors& given) {
+    Graph& graph = trace_.graph();
+    const size_t carries = carries_.size() + variables_.size();
+    const Tensors carried(given.begin(), given.begin() + static_cast<int64_t>(carries_.size()));
+    const Tensors elements(given.begin() + static_cast<int64_t>(carries_.size()), given.end());
+    std::vector<DType> dtypes;
+    for (const Carry& carry : carries_) dtypes.push_back(carry.type.dtype);
+    set_results(body.scope(), carried, dtypes, variables_, at_);
+    append_elements(body, elements);
+
+    std::optional<InnerScope> condition;
+    if (parts_.condition) {
+      condition.emplace(cat("the condition of ", parts_.name), at_);
+      trace_condition(*condition);
+    }
+    const EnterScope behind(outer_);
+    Node node;
+    node.op = &def_of(&ops::loop);
+    Dim trips = parts_.trips;
+    const bool counted = count_input(node, trips);
+    for (size_t k = 0; k < carries_.size(); ++k) node.inputs.push_back(initial(k));
+    for (const auto& variable : variables_)
+      node.inputs.push_back(value_of(trace_.handed_on(*variable, at_), at_));
+    for (const Tensor& array : parts_.walked) node.inputs.push_back(value_of(array, at_));
+    const size_t slices = parts_.walked.size();
+    const std::pair<TraceScope*, size_t> of_body = {body.scope(), 1 + carries + slices};
+    const std::vector<Value> captures =
+        condition ? unify_captures(graph, {of_body, {condition->scope(), 1 + carries}})
+                  : unify_captures(graph, {of_body});
+    for (const Value value : captures) node.inputs.push_back(value);
+    node.regions.push_back(body.region());
+    if (condition) node.regions.push_back(condition->region());
+    node.results = result_types(graph, body.region());
+    for (size_t i = carries; i < node.results.size(); ++i) node.results[i].shape.insert(0, trips);
+    LoopAttrs attrs;
+    attrs.carries = static_cast<int64_t>(carries);
+    attrs.slices = static_cast<int64_t>(slices);
+    attrs.stacked = static_cast<int64_t>(elements.size());
+    attrs.trips = trips;
+    attrs.reverse = parts_.reverse;
+    attrs.counted = counted;
+    const SaveChoice kept = SaveInstead::chosen(at_.resolve(), {parts_.save, parts_.save_amount});
+    attrs.save = kept.save;
+    attrs.amount = kept.amount;
+    node.attrs = attrs.attrs();
+    Tensors results = add_control(std::move(node), at_);
+    // Variables stand between the carries and what is stacked.
+    std::rotate(results.begin() + static_cast<int64_t>(carries_.size()),
+                results.begin() + static_cast<int64_t>(carries), results.end());
+    write_variables(variables_, results);
+    return results;
+  }
+
+  void append_elements(InnerScope& body, const Tensors& elements) {
+    const EnterScope entered(body.scope());
+    for (const Tensor& element : elements) {
+      const Value value = value_of(tensor_of(element, at_), at_);
+      trace_.graph().regions[static_cast<size_t>(body.region())].results.push_back(value);
+    }
+  }
+
+  Value initial(size_t k) const {
+    const Tensor& carry = parts_.carries[k];
+    const TensorType& type = carries_[k].type;
+    return value_of(
+        carry.has_value() ? tensor_of(carry, at_, type.dtype) : zeros(type.shape, type.dtype, at_),
+        at_);
+  }
+
+  // A bound that is known when the sizes of the call are: a plain number, which may be below 0, or
+  // a size that is open.
+  struct Bound {
+    int64_t number = 0;
+    Dim size = 0;
+    bool is_open() const { return size.is_traced(); }
+    Dim as_size() const { return is_open() ? size : Dim(number); }
+    // How many numbers lie before it, from `begin` on.
+    Dim behind(const Bound& begin) const {
+      if (!is_open() && !begin.is_open()) return std::max<int64_t>(0, number - begin.number);
+      return larger(as_size() - begin.as_size(), 0);
+    }
+  };
+  std::optional<Bound> bound_of(const Tensor& bound) const {
+    if (is_literal(bound)) return Bound{.number = bound.item<int64_t>(at_)};
+    const std::optional<Dim> size = open_size_of(Operand(bound, at_));
+    return size ? std::optional(Bound{.size = *size}) : std::nullopt;
+  }
+
+  // The number of trips between bounds: known where both are numbers or sizes, else an input.
+  bool count_input(Node& node, Dim& trips) {
+    if (!parts_.lower.has_value()) return false;
+    const std::optional<Bound> begins = bound_of(parts_.lower), ends = bound_of(parts_.upper);
+    if (begins && ends) {
+      if (!ends->is_open())
+        trace_.numbers().push_back({at_.resolve(), static_cast<double>(ends->number)});
+      trips = ends->behind(*begins);
+      return false;
+    }
+    const Tensor first = cast(parts_.lower, DType::i64, at_);
+    const Tensor end = cast(parts_.upper, DType::i64, at_);
+    node.inputs.push_back(value_of(maximum(subtract(end, first, at_), Operand(0, at_), at_), at_));
+    return true;
+  }
+
+  const LoopParts& parts_;
+  Source at_;
+  TraceScope* outer_;
+  Trace& trace_;
+  std::vector<Carry> carries_;
+  Variables variables_;
+};
+
+bool has_effect(const Graph& graph, RegionId region) {
+  const std::vector<int32_t>& nodes = graph.regions[static_cast<size_t>(region)].nodes;
+  return std::any_of(nodes.begin(), nodes.end(), [&](int32_t number) {
+    const Node& node = graph.nodes[static_cast<size_t>(number)];
+    return node.op->family == Family::effect ||
+           std::any_of(node.regions.begin(), node.regions.end(),
+                       [&](RegionId inner) { return has_effect(graph, inner); });
+  });
+}
+
+std::vector<int64_t> codes_of(std::string_view text) { return {text.begin(), text.end()}; }
+
+// The same as a loop: for bodies that do something one after another.
+Tensors trace_map_in_order(const MapParts& parts, Source at) {
+  LoopParts loop{.name = parts.name};
+  loop.body = [&parts](const Tensor&, const Tensors&, Tensors slices) {
+    return parts.body(std::move(slices));
+  };
+  loop.element_path = parts.element_path;
+  loop.trips = parts.trips;
+  loop.walked = parts.walked;
+  return trace_loop(loop, at);
+}
+
+}  // namespace
+
+Tensors trace_loop(const LoopParts& parts, Source at) { return LoopTrace(parts, at).run(); }
+
+Tensors trace_map(const MapParts& parts, Source at) {
+  TraceScope* const outer = current_scope;
+  Trace& trace = *outer->trace;
+  const size_t numbers = trace.numbers().size();
+  {
+    InnerScope body(cat("the body of ", parts.name), at);
+    Tensors slices;
+    for (const Tensor& array : parts.walked) {
+      TensorType type = type_of(array, at);
+      type.shape.erase(0);
+      slices.push_back(body.parameter(type, at));
+    }
+    const Tensors given = parts.body(std::move(slices));
+    std::vector<DType> dtypes;
+    for (const Tensor& tensor : given) dtypes.push_back(tensor_of(tensor, at).dtype());
+    set_results(body.scope(), given, dtypes, {}, at);
+    if (body.scope()->written.empty() && !has_effect(trace.graph(), body.region())) {
+      const EnterScope behind(outer);
+      std::vector<Value> walked;
+      for (const Tensor& array : parts.walked) walked.push_back(value_of(array, at));
+      const std::vector<Value> captures =
+          unify_captures(trace.graph(), {{body.scope(), parts.walked.size()}});
+      std::string why_not;
+      if (parts.all_at_once) {
+        if (const auto all = vectorized(body.region(), walked, captures, parts.trips, why_not)) {
+          Tensors results;
+          for (const Value value : *all) results.push_back(traced_tensor(value, at.resolve()));
+          return results;
+        }
+      }
+      Node node;
+      node.op = &def_of(&ops::map);
+      for (const Value value : walked) node.inputs.push_back(value);
+      for (const Value value : captures) node.inputs.push_back(value);
+      node.regions = {body.region()};
+      node.results = result_types(trace.graph(), body.region());
+      for (TensorType& type : node.results) type.shape.insert(0, parts.trips);
+      node.attrs = Attrs()
+                       .add(static_cast<int64_t>(parts.walked.size()))
+                       .add(parts.trips)
+                       .add(smaller(parts.alive, larger(parts.trips, 1)))
+                       .add(std::span<const int64_t>(codes_of(why_not)));
+      return add_control(std::move(node), at);
+    }
+  }
+  trace.numbers().erase(trace.numbers().begin() + static_cast<int64_t>(numbers),
+                        trace.numbers().end());
+  return trace_map_in_order(parts, at);
+}
+
+}  // namespace tidemark::detail

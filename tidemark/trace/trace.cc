@@ -1,0 +1,339 @@
+#include "tidemark/trace/trace.h"
+
+#include <algorithm>
+
+#include "tidemark/function/call_types.h"
+#include "tidemark/grad/tape.h"
+#include "tidemark/ops/program.h"
+#include "tidemark/ops/structure.h"
+#include "tidemark/tensor/variable_state.h"
+
+namespace tidemark::detail {
+
+constinit thread_local TraceScope* current_scope = nullptr;
+
+void retain(TraceScope* scope) { scope->references.fetch_add(1, std::memory_order_relaxed); }
+void release(TraceScope* scope) {
+  if (scope->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  TraceScope* const parent = scope->parent;
+  delete scope;
+  if (parent != nullptr) release(parent);
+}
+
+Trace::Trace(std::string what, Source at) : body_(new TraceScope) {
+  body_->trace = this;
+  body_->what = std::move(what);
+  body_->at = at;
+}
+
+namespace {
+
+// Tensors hold the scope they were made in, so the scope lets go of those it holds.
+void end(TraceScope* scope) {
+  scope->ended = true;
+  scope->trace = nullptr;
+  scope->written.clear();
+  scope->written_at.clear();
+  scope->parameter_of.clear();
+  release(scope);
+}
+
+}  // namespace
+
+Trace::~Trace() { end(body_); }
+
+Value Trace::add_parameter(const TensorType& type, uint64_t repeats, Source at) {
+  const TensorType once{type.dtype, shown_once(type.shape, repeats)};
+  const Value parameter = graph_.add_parameter(Graph::kBody, once, at);
+  if (repeats == 0) return parameter;
+  return graph_.add(Graph::kBody, def_of(&ops::broadcast_to), {{parameter}},
+                    Attrs().add(type.shape), type, at);
+}
+
+Tensor Trace::argument(const TensorType& type, bool weak, Source at, uint64_t repeats) {
+  const EnterScope entered(body_);
+  const Value value = add_parameter(type, repeats, at);
+  parameters_.push_back({.value = value, .weak = weak});
+  return traced_tensor(value, at, weak);
+}
+
+Value Trace::capture(const Tensor& tensor, Source at) {
+  const TensorState& state = state_of(tensor, at);
+  const auto [begin, end] = captures_.equal_range(state.array.data);
+  for (auto known = begin; known != end; ++known) {
+    const Parameter& parameter = parameters_[known->second];
+    const TensorState& other = state_of(parameter.capture, at);
+    if (other.storage == state.storage && other.array.dtype == state.array.dtype &&
+        other.array.shape == state.array.shape && other.array.strides == state.array.strides)
+      return parameter.value;
+  }
+  const TensorType type{state.array.dtype, state.array.shape};
+  const Value value = add_parameter(type, repeated_axes(state.array), state.at);
+  captures_.emplace(state.array.data, parameters_.size());
+  parameters_.push_back({.capture = tensor, .value = value});
+  return value;
+}
+
+Node without_history(Graph& graph, Value assigned, Value variable, Source at) {
+  const TensorType type = graph.type(variable);
+  const RegionId forward = graph.add_region(), back = graph.add_region();
+  const Value inside = graph.add_parameter(forward, type, at);
+  graph.add_parameter(forward, type, at);
+  graph.regions[static_cast<size_t>(forward)].results = {
+      graph.add(forward, def_of(&ops::stop_gradient), {{inside}}, {}, type, at)};
+  graph.regions[static_cast<size_t>(back)].results = {graph.add_parameter(back, type, at)};
+  const int64_t by[] = {1};
+  Node node;
+  node.op = &def_of(&ops::call);
+  node.inputs = {assigned, variable};
+  node.regions = {forward, back};
+  node.attrs =
+      Attrs().add(int64_t{1}).add(std::span<const int64_t>()).add(std::span<const int64_t>(by));
+  node.results = {type};
+  node.source = at.resolve();
+  return node;
+}
+
+Tensor Trace::read_assigned(const VariableState& variable, const Tensor& assigned, Source at) {
+  const EnterScope entered(body_);
+  const Value value = value_of(assigned, at);
+  const int32_t parameter = parameter_of(variable);
+  const auto [known, fresh] =
+      read_back_at_.try_emplace({parameter, value.node, value.result}, read_back_.size());
+  if (!fresh) return traced_tensor(read_back_[known->second].value, at);
+  const TensorType type = graph_.type(value);
+  const Tensor view = record(def_of(&ops::reshape), {{value}}, Attrs().add(type.shape), type, at);
+  read_back_.push_back({parameter, value, value_of(view, at)});
+  return view;
+}
+
+Tensor Trace::read_inside(const VariableState& variable, const Tensor& assigned, Source at) {
+  if (!is_float(variable.dtype)) return assigned;
+  const Value value = value_of(assigned, at);
+  const TensorType type = graph_.type(value);
+  if (!variable.trainable) return record(def_of(&ops::stop_gradient), {{value}}, {}, type, at);
+  const Value start = value_of(at_start(variable, at), at);
+  Node node = without_history(graph_, value, start, at);
+  return traced_tensor({graph_.add_node(current_scope->region, std::move(node)), 0}, at);
+}
+
+std::pair<const TraceScope*, const Tensor*> Trace::assigned_to(
+    const VariableState& variable) const {
+  for (const TraceScope* scope = current_scope; scope != nullptr; scope = scope->parent)
+    if (const Tensor* const value = scope->written_to(variable)) return {scope, value};
+  return {};
+}
+
+Tensor Trace::read(const VariableState& variable, Source at) {
+  const auto [scope, assigned] = assigned_to(variable);
+  if (assigned == nullptr) return at_start(variable, at);
+  return scope == body_ ? read_assigned(variable, *assigned, at)
+                        : read_inside(variable, *assigned, at);
+}
+
+Tensor Trace::handed_on(const VariableState& variable, Source at) {
+  const auto [scope, assigned] = assigned_to(variable);
+  return assigned != nullptr && scope != body_ ? *assigned : read(variable, at);
+}
+
+Tensor Trace::at_start(const VariableState& variable, Source at) {
+  const EnterScope entered(body_);
+  if (const int32_t known = parameter_of(variable); known >= 0)
+    return traced_tensor(graph_.body().parameters[static_cast<size_t>(known)], at);
+  const Value parameter =
+      graph_.add_parameter(Graph::kBody, {variable.dtype, variable.shape}, variable.at);
+  variables_[&variable] = static_cast<int32_t>(parameters_.size());
+  parameters_.push_back(
+      {.variable = std::const_pointer_cast<VariableState>(variable.shared_from_this()),
+       .value = parameter});
+  return traced_tensor(parameter, at);
+}
+
+void Trace::write(VariableState& variable, Tensor value) {
+  at_start(variable, variable.at);  // So that it is a parameter: its place is known.
+  current_scope->write(variable.shared_from_this(), std::move(value));
+}
+
+int32_t Trace::parameter_of(const VariableState& variable) const {
+  const auto found = variables_.find(&variable);
+  return found == variables_.end() ? -1 : found->second;
+}
+
+void TraceScope::write(std::shared_ptr<VariableState> variable, Tensor value) {
+  const auto [known, fresh] = written_at.try_emplace(variable.get(), written.size());
+  if (fresh)
+    written.emplace_back(std::move(variable), std::move(value));
+  else
+    written[known->second].second = std::move(value);
+}
+
+const Tensor* TraceScope::written_to(const VariableState& variable) const {
+  const auto found = written_at.find(&variable);
+  return found == written_at.end() ? nullptr : &written[found->second].second;
+}
+
+namespace {
+
+TraceScope* make_inner(std::string what, RegionId region, Source at) {
+  auto* const scope = new TraceScope;
+  retain(current_scope);
+  scope->parent = current_scope;
+  scope->trace = current_scope->trace;
+  scope->region = region;
+  scope->what = std::move(what);
+  scope->at = at;
+  return scope;
+}
+
+}  // namespace
+
+InnerScope::InnerScope(std::string what, Source at)
+    : InnerScope(std::move(what), current_scope->trace->graph().add_region(), at) {}
+
+InnerScope::InnerScope(std::string what, RegionId region, Source at)
+    : scope_(make_inner(std::move(what), region, at)), entered_(scope_) {}
+
+InnerScope::~InnerScope() { end(scope_); }
+
+Tensor InnerScope::parameter(const TensorType& type, Source at) {
+  return traced_tensor(scope_->trace->graph().add_parameter(scope_->region, type, at), at);
+}
+
+namespace {
+
+std::string place_of(const TraceScope& scope) {
+  return scope.at.known() ? cat(scope.what, " (", scope.at.text(), ")") : scope.what;
+}
+
+}  // namespace
+
+void leaked(const TensorState& state, Source at) {
+  const TraceScope& scope = *state.scope;
+  throw UserError(cat("a tensor made inside ", place_of(scope), " at ", state.at.text(),
+                      " was used outside it: it has no value there"),
+                  at,
+                  "return it as a result; to collect one value per trip of a loop use "
+                  "td::TensorArray or td::scan");
+}
+
+namespace {
+
+// Whether a view or a literal is made again in a region that reads it, rather than handed in. Tapes
+// know values, so while one runs each is a value of its own. What `apart` made always is, and so is
+// an argument that repeats elements: its gradient is asked by the argument, not by what it repeats.
+bool is_made_again(const Graph& graph, Value value) {
+  const Node& node = graph.node(value);
+  if (node.op == nullptr || taping()) return false;
+  if (node.op->family == Family::source) return true;
+  if (node.op->view == nullptr) return false;
+  const Value shown = node.inputs[0];
+  const bool is_apart = node.op->self == &ops::reshape && graph.type(shown) == node.results[0];
+  const bool is_argument = node.op->self == &ops::broadcast_to && graph.node(shown).op == nullptr;
+  return !is_apart && !is_argument;
+}
+
+// A value of the region around as one of the scope's own region: a parameter, or made again.
+Value lent(Value outer, TraceScope* scope) {
+  const std::pair<int32_t, int32_t> key{outer.node, outer.result};
+  if (const auto known = scope->parameter_of.find(key); known != scope->parameter_of.end())
+    return known->second;
+  Graph& graph = scope->trace->graph();
+  Node node = graph.node(outer);
+  Value inner;
+  if (is_made_again(graph, outer)) {
+    for (Value& input : node.inputs) input = lent(input, scope);
+    inner = {graph.add_node(scope->region, std::move(node)), outer.result};
+  } else {
+    inner = graph.add_parameter(scope->region, graph.type(outer), node.source);
+    scope->captured.push_back(outer);
+  }
+  scope->parameter_of.emplace(key, inner);
+  return inner;
+}
+
+// A value of `owner`'s region as a value of `scope`'s region.
+Value handed_in(Value value, const TraceScope* owner, TraceScope* scope, const TensorState& state,
+                Source at) {
+  if (scope == owner) return value;
+  if (scope->parent == nullptr) leaked(state, at);
+  return lent(handed_in(value, owner, scope->parent, state, at), scope);
+}
+
+}  // namespace
+
+Value value_of(const Tensor& tensor, Source at) {
+  const TensorState& state = state_of(tensor, at);
+  TIDEMARK_CHECK(tracing(), "a value was wanted outside of a trace");
+  if (state.kind == TensorState::Kind::traced) {
+    if (state.scope->ended) leaked(state, at);
+    return handed_in(state.value(), state.scope, current_scope, state, at);
+  }
+  Trace* const trace = current_scope->trace;
+  if (state.weak) {
+    trace->numbers().push_back({at.resolve(), state.array.dtype == DType::f32
+                                                  ? state.number
+                                                  : static_cast<double>(tensor.item<int64_t>())});
+    return record_constant(state.array.dtype, state.number,
+                           state.array.dtype == DType::f32 ? 0 : tensor.item<int64_t>(), at);
+  }
+  const Value parameter = trace->capture(tensor, at);
+  return handed_in(parameter, trace->body(), current_scope, state, at);
+}
+
+Tensor traced_tensor(Value value, Source at, bool weak) {
+  TensorType type = current_scope->trace->graph().type(value);
+  // A number's kind is exact in the program, and shows as the dtype it has alone.
+  if (weak && type.dtype == DType::f64) type.dtype = DType::f32;
+  if (weak && type.dtype == DType::i64) type.dtype = DType::i32;
+  return make_traced(type, value, current_scope, weak, at);
+}
+
+Tensor record(const OpDef& op, std::span<const Value> inputs, const Attrs& attrs,
+              const TensorType& type, Source at) {
+  const Source line = at.resolve();
+  return traced_tensor(
+      current_scope->trace->graph().add(current_scope->region, op, inputs, attrs, type, line),
+      line);
+}
+
+Tensor transferred(const Tensor& tensor, int32_t memory, Source at) {
+  const Value value = value_of(tensor, at);
+  const TensorType type = current_scope->trace->graph().type(value);
+  return record(def_of(&ops::transfer), {&value, 1}, Attrs().add(int64_t{memory}), type, at);
+}
+
+Value record_constant(DType dtype, double real, int64_t whole, Source at) {
+  // A whole number in a float dtype is rounded to it once, from the integer.
+  const Attrs attrs = Attrs().add(dtype).add(real).add(is_float(dtype) ? int64_t{0} : whole);
+  return current_scope->trace->graph().add(current_scope->region, def_of(&ops::constant), {}, attrs,
+                                           {dtype, {}}, at.resolve());
+}
+
+Tensor size_number(Dim size, Source at) {
+  TIDEMARK_CHECK(tracing(), "an open size became a number outside of a trace");
+  const Attrs attrs = Attrs().add(size).add(DType::i64);
+  const Source line = at.resolve();
+  const Value value = current_scope->trace->graph().add(
+      current_scope->region, def_of(&ops::size_value), {}, attrs, {DType::i64, {}}, line);
+  return traced_tensor(value, line, true);
+}
+
+std::optional<Dim> open_size_of(const Operand& operand) {
+  if (operand.tensor() == nullptr || !tracing()) return {};
+  const TensorState* const state = TensorState::of(*operand.tensor());
+  if (state == nullptr || state->kind != TensorState::Kind::traced || state->scope->ended)
+    return {};
+  const Node& node = current_scope->trace->graph().node(state->value());
+  if (node.op == nullptr || node.op->self != &ops::size_value) return {};
+  return node.attrs.read().size();
+}
+
+Value value_as(const Tensor& tensor, DType dtype, Source at) {
+  const Value value = value_of(tensor, at);
+  const TensorType type = current_scope->trace->graph().type(value);
+  if (type.dtype == dtype) return value;
+  return value_of(
+      record(def_of(&ops::cast), {{value}}, Attrs().add(dtype), {dtype, type.shape}, at), at);
+}
+
+}  // namespace tidemark::detail

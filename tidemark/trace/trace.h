@@ -1,0 +1,199 @@
+// Running a user's function once on tensors that stand for values: every op becomes a node.
+//
+// A scope is what is being traced: a function, a branch, a loop's body. Scopes nest, each with a
+// region of the one graph. Regions are closed, so a value of an outer scope comes in as a parameter
+// of every region between; a concrete tensor becomes a parameter of the whole function, a hidden
+// argument that points at its bytes.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "tidemark/ir/graph.h"
+#include "tidemark/tensor/tensor_state.h"
+#include "tidemark/types/size.h"
+
+namespace tidemark::detail {
+
+class Trace;
+struct VariableState;
+
+// Held by every tensor traced in it, so that a leaked one can still say where it came from.
+struct TraceScope {
+  std::atomic<int32_t> references{1};
+  Trace* trace = nullptr;  // Null once the trace has ended.
+  TraceScope* parent = nullptr;
+  RegionId region = Graph::kBody;
+  std::string what;  // "function \"step\"", "the body of while_loop"
+  Source at = Source::none();
+  bool ended = false;
+  // Values of the parent's region that this region takes as parameters, in order.
+  std::vector<Value> captured;
+  std::map<std::pair<int32_t, int32_t>, Value> parameter_of;
+  // What Variables were given in this scope, in order; inner scopes read through it.
+  std::vector<std::pair<std::shared_ptr<VariableState>, Tensor>> written;
+  std::unordered_map<const VariableState*, size_t> written_at;  // Where in `written`.
+  void write(std::shared_ptr<VariableState> variable, Tensor value);
+  // Null where it was given nothing here.
+  const Tensor* written_to(const VariableState& variable) const;
+};
+void retain(TraceScope* scope);
+void release(TraceScope* scope);
+
+// A plain number met while tracing: frozen into the program.
+struct NumberMet {
+  Source at = Source::none();
+  double value = 0;
+};
+
+class Trace {
+ public:
+  Trace(std::string what, Source at);
+  ~Trace();
+  Trace(const Trace&) = delete;
+  Trace& operator=(const Trace&) = delete;
+
+  // A parameter of the whole function. Where it repeats one element along axes (bits of `repeats`),
+  // the parameter has one element there, and the tensor is a broadcast of it.
+  Tensor argument(const TensorType& type, bool weak, Source at, uint64_t repeats = 0);
+  Graph& graph() { return graph_; }
+  SizeTable& sizes() { return sizes_; }
+  // What each parameter of the body is: the arguments, and in the order they were met, concrete
+  // tensors and Variables.
+  struct Parameter {
+    Tensor capture = {};
+    std::shared_ptr<VariableState> variable = {};
+    Value value = {};   // As the function sees it: the parameter, or a broadcast of it.
+    bool weak = false;  // An argument that is a plain number.
+    bool is_argument() const { return !capture.has_value() && variable == nullptr; }
+  };
+  const std::vector<Parameter>& parameters() const { return parameters_; }
+  // Which of them a Variable is, or -1.
+  int32_t parameter_of(const VariableState& variable) const;
+  std::vector<NumberMet>& numbers() { return numbers_; }
+  // A whole number that the function is given, and the dtype it meets.
+  struct Meeting {
+    Value number;
+    DType dtype = DType::u8;
+    std::string op;
+    Source at = Source::none();
+  };
+  std::vector<Meeting>& meetings() { return meetings_; }
+  // The lines of functions that gradients run again, one for each time.
+  std::vector<Source>& recomputed() { return recomputed_; }
+  TraceScope* body() { return body_; }
+  // Why the function is traced though it has been before. Variables are made in first traces only.
+  void set_retraced(std::string reason) { retraced_ = std::move(reason); }
+  const std::string& retraced() const { return retraced_; }
+
+  Value capture(const Tensor& tensor, Source at);
+  // The value a Variable has here, and a new one. Writes take effect when the call has succeeded.
+  // What was assigned is read as a value of its own: its history is not that of what was assigned.
+  Tensor read(const VariableState& variable, Source at);
+  void write(VariableState& variable, Tensor value);
+  // The same with its history: for regions that hand it on.
+  Tensor handed_on(const VariableState& variable, Source at);
+  // The value that a Variable has as the function begins.
+  Tensor at_start(const VariableState& variable, Source at);
+  // What Variables were assigned in the body and read again: a view of its own each, so that
+  // gradients tell it from what was assigned. In branches and loops it is a call, whose gradient is
+  // one by the Variable.
+  struct ReadBack {
+    int32_t parameter = -1;  // The Variable's.
+    Value assigned = {};
+    Value value = {};
+  };
+  const std::vector<ReadBack>& read_back() const { return read_back_; }
+
+ private:
+  Value add_parameter(const TensorType& type, uint64_t repeats, Source at);
+  // What it was given in the innermost scope that did so; null where none did.
+  std::pair<const TraceScope*, const Tensor*> assigned_to(const VariableState& variable) const;
+  Tensor read_assigned(const VariableState& variable, const Tensor& assigned, Source at);
+  Tensor read_inside(const VariableState& variable, const Tensor& assigned, Source at);
+
+  Graph graph_;
+  SizeTable sizes_;
+  TraceScope* body_;
+  std::vector<Parameter> parameters_;
+  std::unordered_map<const VariableState*, int32_t> variables_;  // Of parameters_.
+  std::unordered_multimap<const std::byte*, size_t> captures_;   // Likewise, by their bytes.
+  std::vector<NumberMet> numbers_;
+  std::vector<Meeting> meetings_;
+  std::vector<ReadBack> read_back_;
+  std::map<std::tuple<int32_t, int32_t, int16_t>, size_t> read_back_at_;  // By Variable and value.
+  std::vector<Source> recomputed_;
+  std::string retraced_;
+};
+
+// A node for the value that a Variable was assigned: without the history of that value, and with a
+// gradient that is one by the Variable.
+Node without_history(Graph& graph, Value assigned, Value variable, Source at);
+
+// Makes a scope current for its life.
+class EnterScope {
+ public:
+  explicit EnterScope(TraceScope* scope) : previous_(current_scope) { current_scope = scope; }
+  ~EnterScope() { current_scope = previous_; }
+  EnterScope(const EnterScope&) = delete;
+  EnterScope& operator=(const EnterScope&) = delete;
+
+ private:
+  TraceScope* previous_;
+};
+// Eager for its life: literals are made at once also inside a trace.
+class NoTrace : EnterScope {
+ public:
+  NoTrace() : EnterScope(nullptr) {}
+};
+
+// A branch or a body: a region of its own inside the current scope.
+class InnerScope {
+ public:
+  InnerScope(std::string what, Source at);
+  // A region that was made before, as a scope again.
+  InnerScope(std::string what, RegionId region, Source at);
+  ~InnerScope();
+  InnerScope(const InnerScope&) = delete;
+  InnerScope& operator=(const InnerScope&) = delete;
+
+  Tensor parameter(const TensorType& type, Source at);
+  TraceScope* scope() { return scope_; }
+  RegionId region() const { return scope_->region; }
+
+ private:
+  TraceScope* scope_;
+  EnterScope entered_;
+};
+
+// The current scope's value of a tensor: a concrete one is captured; one of an outer scope is
+// handed in; one that has left its function, loop or branch is a UserError.
+Value value_of(const Tensor& tensor, Source at);
+[[noreturn]] void leaked(const TensorState& state, Source at);
+Tensor traced_tensor(Value value, Source at, bool weak = false);
+// A node of the current scope.
+Tensor record(const OpDef& op, std::span<const Value> inputs, const Attrs& attrs,
+              const TensorType& type, Source at);
+// A literal of rank 0. `real` counts where the dtype is a float, else `whole`.
+Value record_constant(DType dtype, double real, int64_t whole, Source at);
+// The size that such an operand is (an open Dim given as a number), if it is one.
+std::optional<Dim> open_size_of(const Operand& operand);
+// A traced tensor that depends on no argument and no Variable, as something that computes it when
+// it is first wanted: the initial value of a Variable made inside a trace.
+std::function<Tensor()> frozen(const Tensor& tensor, const std::string& variable, Source at);
+
+// A traced tensor in the memory of this number (device/memory.h); 0 is the host's.
+Tensor transferred(const Tensor& tensor, int32_t memory, Source at = Source::here());
+
+// A tensor in another dtype, as a value of the current scope.
+Value value_as(const Tensor& tensor, DType dtype, Source at);
+
+}  // namespace tidemark::detail

@@ -1,0 +1,219 @@
+#include "tidemark/trace/vectorize.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tidemark/ops/check_node.h"
+#include "tidemark/ops/contract.h"
+#include "tidemark/ops/program.h"
+#include "tidemark/ops/structure.h"
+
+namespace tidemark::detail {
+namespace {
+
+struct CannotLift {
+  std::string why;
+};
+
+class Lifting {
+ public:
+  Lifting(RegionId body, Dim count)
+      : graph_(current_scope->trace->graph()),
+        body_(body),
+        into_(current_scope->region),
+        count_(count) {}
+
+  std::vector<Value> run(std::span<const Value> slices, std::span<const Value> captures) {
+    const Region body = graph_.regions[static_cast<size_t>(body_)];
+    for (size_t i = 0; i < body.parameters.size(); ++i) {
+      const bool is_slice = i < slices.size();
+      // A slice is a value of its own, not part of something that repeats: a sum would see that.
+      if (is_slice && repeats(slices[i])) throw CannotLift{"what it walks repeats one element"};
+      set(body.parameters[i],
+          is_slice ? Lifted{slices[i], true} : Lifted{captures[i - slices.size()], false});
+    }
+    for (const int32_t number : body.nodes) lift(number);
+    std::vector<Value> results;
+    for (const Value result : body.results) {
+      const Lifted given = at(result);
+      if (!given.has_axis) throw CannotLift{"it gives the same for every slice"};
+      if (repeats(given.value)) throw CannotLift{"what it gives repeats one element"};
+      results.push_back(given.value);
+    }
+    return results;
+  }
+
+ private:
+  struct Lifted {
+    Value value;
+    bool has_axis = false;
+  };
+
+  const Node& node(int32_t number) const { return graph_.nodes[static_cast<size_t>(number)]; }
+  Lifted at(Value inner) const {
+    Lifted found = lifted_[static_cast<size_t>(inner.node)];
+    if (inner.result > 0) found.value.result = inner.result;  // Of a call.
+    return found;
+  }
+  void set(Value inner, Lifted value) {
+    if (lifted_.size() <= static_cast<size_t>(inner.node))
+      lifted_.resize(static_cast<size_t>(inner.node) + 1);
+    lifted_[static_cast<size_t>(inner.node)] = value;
+  }
+
+  // Every node is typed by its op: one that does not take what it is given cannot be batched.
+  Value add(const OpDef& op, std::span<const Value> inputs, const Attrs& attrs, Source at) {
+    Node node;
+    node.op = &op;
+    node.inputs = SmallVec<Value, 3>(inputs);
+    node.attrs = attrs;
+    node.source = at;
+    try {
+      node.results = check_node(graph_, node);
+    } catch (const UserError&) {
+      refuse(node);
+    }
+    return {graph_.add_node(into_, std::move(node)), 0};
+  }
+  Value view(const OpDef& op, Value x, const Shape& shape) {
+    return add(op, {&x, 1}, Attrs().add(shape), graph_.node(x).source);
+  }
+  // Whether it is a view that shows one element several times.
+  bool repeats(Value x) const {
+    for (const Node* made = &graph_.node(x); made->op != nullptr && made->op->view != nullptr;
+         made = &graph_.node(made->inputs[0])) {
+      if (made->op->self == &ops::broadcast_to) return true;
+    }
+    return false;
+  }
+
+  // With the axis, whatever it is.
+  Value stretched(const Lifted& x) {
+    if (x.has_axis) return x.value;
+    Shape shape = graph_.type(x.value).shape;
+    shape.insert(0, count_);
+    return view(def_of(&ops::broadcast_to), x.value, shape);
+  }
+  // With so many axes behind the first one: ones are put in between.
+  Value aligned(const Lifted& x, int64_t rank) {
+    Shape shape = graph_.type(x.value).shape;
+    if (!x.has_axis || shape.rank() == rank + 1) return x.value;
+    while (shape.rank() < rank + 1) shape.insert(1, 1);
+    return view(def_of(&ops::reshape), x.value, shape);
+  }
+
+  void lift(int32_t number) {
+    const Node inner = node(number);  // The list grows meanwhile.
+    if (inner.op->self == &ops::call) return lift_call(number, inner);
+    const bool has_axis = std::any_of(inner.inputs.begin(), inner.inputs.end(),
+                                      [&](Value input) { return at(input).has_axis; });
+    if (!inner.regions.empty() || inner.op->family == Family::effect || inner.results.size() != 1)
+      refuse(inner);
+    TensorType type = inner.results[0];
+    if (!has_axis) {
+      std::vector<Value> inputs;
+      for (const Value input : inner.inputs) inputs.push_back(at(input).value);
+      const Value same = graph_.add(into_, *inner.op, inputs, inner.attrs, type, inner.source);
+      return set({number, 0}, {same, false});
+    }
+    if (inner.op->batching == Batching::none) refuse(inner);
+    type.shape.insert(0, count_);
+    const Value all = add(*inner.op, inputs_of(inner), attrs_of(inner), inner.source);
+    // Slice by slice it is what it was, whatever the op says.
+    if (graph_.type(all) != type) refuse(inner);
+    set({number, 0}, {all, true});
+  }
+
+  // A function with a gradient of its own, or one that is run again: its body and its gradient take
+  // the axis, and so must all that they read, since inside nobody can tell what repeats.
+  void lift_call(int32_t number, const Node& inner) {
+    Node call = inner;
+    for (Value& input : call.inputs) {
+      if (!at(input).has_axis || repeats(at(input).value)) refuse(inner);
+      input = at(input).value;
+    }
+    for (RegionId& region : call.regions) region = lifted_region(region, inner);
+    for (TensorType& type : call.results) type.shape.insert(0, count_);
+    set({number, 0}, {{graph_.add_node(into_, std::move(call)), 0}, true});
+  }
+  RegionId lifted_region(RegionId from, const Node& call) {
+    const Region inner = graph_.regions[static_cast<size_t>(from)];
+    const RegionId fresh = graph_.add_region();
+    const RegionId outside = std::exchange(into_, fresh);
+    for (const Value parameter : inner.parameters) {
+      TensorType type = graph_.type(parameter);
+      type.shape.insert(0, count_);
+      set(parameter, {graph_.add_parameter(fresh, type, call.source), true});
+    }
+    for (const int32_t number : inner.nodes) lift(number);
+    for (const Value result : inner.results) {
+      if (!at(result).has_axis || repeats(at(result).value)) refuse(call);
+      graph_.regions[static_cast<size_t>(fresh)].results.push_back(at(result).value);
+    }
+    into_ = outside;
+    return fresh;
+  }
+
+  std::vector<Value> inputs_of(const Node& inner) {
+    int64_t rank = 0;
+    for (const Value input : inner.inputs) rank = std::max(rank, graph_.type(input).shape.rank());
+    if (inner.op->self == &ops::broadcast_to) rank = inner.results[0].shape.rank();
+    std::vector<Value> inputs;
+    for (const Value input : inner.inputs)
+      inputs.push_back(inner.op->batching == Batching::broadcasts ? aligned(at(input), rank)
+                                                                  : stretched(at(input)));
+    return inputs;
+  }
+
+  [[noreturn]] static void refuse(const Node& inner) {
+    throw CannotLift{cat(inner.op->name, " cannot be batched (", inner.source.text(), ")")};
+  }
+
+  // By the names of attributes, not of ops: each name means the same everywhere.
+  Attrs attrs_of(const Node& inner) const {
+    Attrs attrs;
+    inner.attrs.for_each(inner.op->attrs, [&](const AttrDef& attr, auto words) {
+      using Item = std::remove_const_t<typename decltype(words)::element_type>;
+      SmallVec<Item, 6> items(words);
+      if (attr.name == "axes" || attr.name == "order" || attr.name == "axis")
+        for (Item& axis : items) axis = axis + 1;
+      if (!attr.is_list()) {
+        attrs.add(items[0]);
+        return;
+      }
+      if constexpr (std::is_same_v<Item, Dim>) {
+        items.insert(0, attr.name == "shape" || attr.name == "size" ? count_ : Dim(0));
+      } else if (attr.name != "axes") {
+        items.insert(0, attr.name == "step" ? 1 : 0);
+      }
+      attrs.add(std::span<const Item>(items));
+    });
+    return attrs;
+  }
+
+  Graph& graph_;
+  RegionId body_, into_;
+  Dim count_;
+  std::vector<Lifted> lifted_;  // By node of the body.
+};
+
+}  // namespace
+
+std::optional<std::vector<Value>> vectorized(RegionId body, std::span<const Value> slices,
+                                             std::span<const Value> captures, Dim count,
+                                             std::string& why_not) {
+  Graph& graph = current_scope->trace->graph();
+  const auto own_nodes = [&]() -> std::vector<int32_t>& {
+    return graph.regions[static_cast<size_t>(current_scope->region)].nodes;
+  };
+  const size_t before = own_nodes().size();
+  try {
+    return Lifting(body, count).run(slices, captures);
+  } catch (const CannotLift& cannot) {
+    own_nodes().resize(before);
+    why_not = cannot.why;
+    return std::nullopt;
+  }
+}
+
+}  // namespace tidemark::detail

@@ -1,0 +1,285 @@
+#include "tidemark/train/fit.h"
+
+#include <chrono>
+#include <cmath>
+#include <limits>
+
+#include "tidemark/api/function.h"
+#include "tidemark/api/memory.h"
+#include "tidemark/api/mode.h"
+#include "tidemark/base/error.h"
+#include "tidemark/io/checkpoint.h"
+#include "tidemark/train/fit_progress.h"
+
+namespace tidemark::nn {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+struct StepResult {
+  Tensor loss;
+  std::vector<Tensor> metrics;
+};
+using StepFunction = Function<StepResult(const Tensor&, const Tensor&)>;
+
+Tensor one_number(const std::string& what, Tensor given, Source at) {
+  if (given.size() != 1)
+    throw UserError(cat("fit: ", what, " gives ", given.dtype(), given.shape(), ", not one number"),
+                    at, "return its mean: td::mean(x)");
+  return given;
+}
+
+StepResult measured(const FitOptions& options, const Tensor& y, const Tensor& given, Source at) {
+  StepResult result{.loss = one_number("the loss", options.loss(y, given, at), at), .metrics = {}};
+  for (const auto& [name, metric] : options.metrics)
+    result.metrics.push_back(
+        one_number(cat("the metric \"", name, "\""), metric(y, given, at), at));
+  return result;
+}
+
+// Means weighted by the number of examples.
+class Means {
+ public:
+  explicit Means(const FitOptions& options) : options_(options), sums_(options.metrics.size()) {}
+
+  void add(const StepResult& result, int64_t examples) {
+    const auto weight = static_cast<double>(examples);
+    examples_ += examples;
+    ++batches_;
+    loss_ += weight * result.loss.item<double>();
+    for (size_t i = 0; i < sums_.size(); ++i) sums_[i] += weight * result.metrics[i].item<double>();
+  }
+  int64_t examples() const { return examples_; }
+  int64_t batches() const { return batches_; }
+  double loss() const { return mean_of(loss_); }
+  NamedNumbers metrics() const {
+    NamedNumbers named;
+    for (size_t i = 0; i < sums_.size(); ++i)
+      named.emplace_back(options_.metrics[i].first, mean_of(sums_[i]));
+    return named;
+  }
+
+ private:
+  // What is no number has no sign that means anything.
+  double mean_of(double sum) const {
+    return std::isnan(sum) ? std::numeric_limits<double>::quiet_NaN()
+                           : sum / static_cast<double>(examples_);
+  }
+
+  const FitOptions& options_;
+  int64_t examples_ = 0, batches_ = 0;
+  double loss_ = 0;
+  std::vector<double> sums_;
+};
+
+// A model's Variables as something that files can be made of.
+struct SavedModel {
+  NamedVariables variables;
+  void tidemark_walk(const detail::VariablePath& path, const detail::SeeVariable& see) const {
+    for (const auto& [name, variable] : variables)
+      if (variable.has_shape()) see(path.field(name), variable);
+  }
+};
+
+// The values of a model at its best. Takes the bytes of the model once, and keeps them.
+class BestValues {
+ public:
+  void keep(const NamedVariables& variables) {
+    for (size_t i = 0; i < variables.size(); ++i) {
+      const Variable& variable = variables[i].second;
+      if (!variable.has_shape()) continue;
+      if (kept_.size() <= i) kept_.resize(i + 1);
+      if (kept_[i])
+        kept_[i]->assign(variable);
+      else
+        kept_[i] = variable.clone();
+    }
+  }
+  // All of them or none, and none is kept any more: the values themselves are handed over.
+  void restore(const NamedVariables& variables) {
+    using NextValue = detail::VariablesTogether::NextValue;
+    std::vector<Variable> changed;
+    std::vector<NextValue> values;
+    for (size_t i = 0; i < kept_.size(); ++i) {
+      if (!kept_[i]) continue;
+      changed.push_back(variables[i].second);
+      values.push_back({kept_[i]->value(), kept_[i]->shape()});
+      kept_[i].reset();
+    }
+    const detail::VariablesTogether together(changed);
+    for (size_t i = 0; i < changed.size(); ++i) together.put(changed[i], values[i]);
+  }
+
+ private:
+  std::vector<std::optional<Variable>> kept_;
+};
+
+int64_t examples_in(const Tensor& x) { return x.rank() == 0 ? 1 : int64_t{x.shape()[0]}; }
+
+class Trainer {
+ public:
+  Trainer(const AnyModel& model, const Batches& batches, const FitOptions& options, Source at)
+      : model_(model),
+        batches_(batches),
+        options_(options),
+        at_(at),
+        of_batches_(batches.count()),
+        display_(options.progress),
+        step_(step_function()),
+        judge_(judge_function()) {}
+
+  History run() {
+    for (int64_t number = 1; number <= options_.epochs && history_.stopped.empty(); ++number) {
+      history_.epochs.push_back(epoch(number));
+      finish(history_.epochs.back());
+    }
+    if (options_.early_stopping && options_.early_stopping->restore_best)
+      best_.restore(model_.variables);
+    history_.traces = step_.cache_info().traces;
+    return std::move(history_);
+  }
+
+ private:
+  StepFunction step_function() const {
+    return function(
+        [model = model_, options = options_, at = at_](const Tensor& x, const Tensor& y) {
+          GradientTape tape;
+          StepResult result = measured(options, y, called(model, x), at);
+          options.optimizer.minimize(tape, result.loss, model.variables, at);
+          return result;
+        },
+        {.name = "fit", .budget = options_.budget}, at_);
+  }
+  StepFunction judge_function() const {
+    return function(
+        [model = model_, options = options_, at = at_](const Tensor& x, const Tensor& y) {
+          return measured(options, y, called(model, x), at);
+        },
+        {.name = "validation", .budget = options_.budget}, at_);
+  }
+  static Tensor called(const AnyModel& model, const Tensor& x) {
+    const UserCode user;
+    return model.call(x);
+  }
+
+  Epoch epoch(int64_t number) {
+    const MemoryScope scope("epoch");
+    const auto start = Clock::now();
+    Means means(options_);
+    const auto train = [&](const Tensor& x, const Tensor& y) {
+      if (history_.planned.count == 0) history_.planned = step_.plan(x, y).peak();
+      means.add(step_(x, y), examples_in(x));
+      show(number, means, seconds_since(start));
+      return true;
+    };
+    {
+      const Training on;
+      batches_.for_each(train);
+      // A dataset that was restored at the end of a pass has nothing left of that one.
+      if (means.batches() == 0) batches_.for_each(train);
+    }
+    if (means.batches() == 0)
+      throw UserError(cat("fit: there is no batch in epoch ", number), at_,
+                      "give a range that can be gone through once an epoch");
+    of_batches_ = means.batches();
+    Epoch epoch{.number = number,
+                .loss = means.loss(),
+                .metrics = means.metrics(),
+                .learning_rate = options_.optimizer.learning_rate.value().item<double>(),
+                .batches = means.batches(),
+                .examples = means.examples()};
+    if (options_.validation.has_value()) validate(epoch);
+    epoch.seconds = seconds_since(start);
+    epoch.peak = scope.peak();
+    return epoch;
+  }
+
+  void validate(Epoch& epoch) const {
+    const Training off(false);
+    Means means(options_);
+    options_.validation.for_each([&](const Tensor& x, const Tensor& y) {
+      means.add(judge_(x, y), examples_in(x));
+      return true;
+    });
+    if (means.batches() == 0)
+      throw UserError("fit: there is no batch in .validation", at_,
+                      "give a range that can be gone through once an epoch");
+    epoch.validation_loss = means.loss();
+    epoch.validation_metrics = means.metrics();
+  }
+
+  void show(int64_t epoch, const Means& means, double seconds) {
+    display_.batch({.epoch = epoch,
+                    .epochs = options_.epochs,
+                    .batches = means.batches(),
+                    .of_batches = of_batches_,
+                    .examples = means.examples(),
+                    .seconds = seconds,
+                    .loss = means.loss(),
+                    .now = memory::current(),
+                    .peak = memory::peak()});
+  }
+
+  // Tells of the epoch, and finds out whether it is the last.
+  void finish(Epoch& epoch) {
+    const double gain = options_.early_stopping ? options_.early_stopping->least_gain : 0;
+    const bool is_better = epoch.judged() < least_ - gain;
+    if (is_better) {
+      least_ = epoch.judged();
+      history_.best = epoch.number;
+      if (options_.early_stopping && options_.early_stopping->restore_best)
+        best_.keep(model_.variables);
+    }
+    if (!options_.checkpoint.empty())
+      io::Checkpoint{{"model", SavedModel{model_.variables}}, {"optimizer", options_.optimizer}}
+          .save(options_.checkpoint, {}, at_);
+    display_.epoch(epoch);
+    if (options_.on_epoch) {
+      const UserCode user;
+      options_.on_epoch(epoch);
+    }
+    if (epoch.stop)
+      history_.stopped = "on_epoch asked for it";
+    else if (!std::isfinite(epoch.loss))
+      history_.stopped = cat("the loss of epoch ", epoch.number, " is ", epoch.loss);
+    else if (options_.early_stopping &&
+             epoch.number - history_.best > options_.early_stopping->patience)
+      history_.stopped = cat("no improvement since epoch ", history_.best);
+  }
+
+  const AnyModel& model_;
+  const Batches& batches_;
+  const FitOptions& options_;
+  Source at_;
+  std::optional<int64_t> of_batches_;
+  ProgressDisplay display_;
+  StepFunction step_, judge_;
+  History history_;
+  double least_ = std::numeric_limits<double>::infinity();
+  BestValues best_;
+};
+
+void check_options(const Batches& batches, const FitOptions& options, Source at) {
+  if (!batches.has_value()) throw UserError("fit: there are no batches", at, "give a dataset");
+  if (!options.loss.has_value())
+    throw UserError("fit: there is no loss", at, "give one: {.loss = td::nn::losses::mse}");
+  if (options.epochs < 0)
+    throw UserError(cat("fit: .epochs is ", options.epochs), at, "give 0 or more");
+  if (options.early_stopping && options.early_stopping->patience < 0)
+    throw UserError(cat("fit: .patience is ", options.early_stopping->patience), at,
+                    "give 0 or more epochs");
+}
+
+}  // namespace
+
+History fit_model(const AnyModel& model, const Batches& batches, const FitOptions& options,
+                  Source at) {
+  const SourceScope scope(at);
+  check_options(batches, options, at);
+  return Trainer(model, batches, options, at).run();
+}
+
+}  // namespace tidemark::nn

@@ -1,0 +1,134 @@
+// Training in one call.
+//
+//   td::nn::History history = td::nn::fit(model, batches, {
+//       .loss = td::nn::losses::sparse_categorical_crossentropy,
+//       .optimizer = td::nn::Adam({.learning_rate = 3e-4}),
+//       .epochs = 10,
+//       .validation = held_back,
+//       .early_stopping = td::nn::EarlyStopping{.patience = 3},
+//       .metrics = {{"accuracy", td::nn::metrics::accuracy}}});
+//
+// A step is one compiled function, and so is a step of validation. Batches may differ in their
+// first size: the second size that is seen makes it open, and nothing is traced after that.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tidemark/structure/callback.h"
+#include "tidemark/train/history.h"
+#include "tidemark/train/optimizer.h"
+
+namespace tidemark::nn {
+
+// Batches of (x, y), to go through once an epoch: any range of pairs, tuples or structs of two
+// tensors. A handle of what it was made of.
+class Batches {
+ public:
+  // Gets one batch; false ends the walk.
+  using Visit = std::function<bool(const Tensor& x, const Tensor& y)>;
+
+  Batches() = default;
+  template <class Range>
+    requires(!std::is_same_v<Range, Batches> && requires(Range& range) { std::begin(range); })
+  Batches(Range range) {
+    const auto held = std::make_shared<Range>(std::move(range));
+    walk_ = [held](const Visit& visit) {
+      for (auto&& element : *held) {
+        const auto& [x, y] = element;
+        if (!visit(x, y)) return;
+      }
+    };
+    if constexpr (requires { static_cast<std::optional<int64_t>>(held->count()); })
+      count_ = [held]() -> std::optional<int64_t> { return held->count(); };
+    else if constexpr (requires { held->size(); })
+      count_ = [held]() -> std::optional<int64_t> { return static_cast<int64_t>(held->size()); };
+  }
+
+  bool has_value() const { return walk_ != nullptr; }
+  void for_each(const Visit& visit) const { walk_(visit); }
+  // Where it is known before the walk.
+  std::optional<int64_t> count() const {
+    return count_ == nullptr ? std::optional<int64_t>() : count_();
+  }
+
+ private:
+  std::function<void(const Visit&)> walk_;
+  std::function<std::optional<int64_t>()> count_;
+};
+
+// What was wanted and what was given, to one number: a loss or a metric. Objects of nn::losses and
+// nn::metrics, and functions of one's own.
+class Measure {
+ public:
+  Measure() = default;
+  template <class F>
+    requires(!std::is_same_v<F, Measure> &&
+             (std::is_invocable_v<const F&, const Tensor&, const Tensor&> ||
+              std::is_invocable_v<const F&, const Tensor&, const Tensor&, Source>))
+  Measure(F f)
+      : f_([f = std::move(f)](const Tensor& y_true, const Tensor& y_pred, Source at) {
+          return Tensor(detail::call_back(f, at, y_true, y_pred));
+        }) {}
+
+  bool has_value() const { return f_ != nullptr; }
+  Tensor operator()(const Tensor& y_true, const Tensor& y_pred, Source at) const {
+    return f_(y_true, y_pred, at);
+  }
+
+ private:
+  std::function<Tensor(const Tensor&, const Tensor&, Source)> f_;
+};
+
+// Ends training when the loss (the validation's where there is one) has not become less for a
+// while.
+struct EarlyStopping {
+  int64_t patience = 1;      // Epochs without an improvement that are put up with.
+  double least_gain = 0;     // What is an improvement.
+  bool restore_best = true;  // The model is then as it was after its best epoch.
+};
+
+// `automatic` is a bar where standard output is a terminal, else lines. Lines go where td::print
+// writes.
+enum class Progress : uint8_t { automatic, bar, lines, none };
+
+struct FitOptions {
+  Measure loss = {};
+  Optimizer optimizer = Adam();
+  int64_t epochs = 1;
+  std::optional<Bytes> budget = {};  // Of a step.
+  Batches validation = {};
+  // A file that gets the state after each epoch, as io::Checkpoint{{"model", model}, {"optimizer",
+  // optimizer}} saves it.
+  std::string checkpoint = {};
+  // Told of each epoch; may set `stop`.
+  std::function<void(Epoch& epoch)> on_epoch = {};
+  std::optional<EarlyStopping> early_stopping = {};
+  std::vector<std::pair<std::string, Measure>> metrics = {};
+  Progress progress = Progress::automatic;
+};
+
+// A model of any type.
+struct AnyModel {
+  std::function<Tensor(const Tensor& x)> call;
+  NamedVariables variables;
+};
+History fit_model(const AnyModel& model, const Batches& batches, const FitOptions& options,
+                  Source at);
+
+// Goes over the batches `epochs` times in train mode. What was written to the model stays also
+// where a callback throws.
+template <class Model>
+History fit(const Model& model, const Batches& batches, const FitOptions& options,
+            Source at = Source::here()) {
+  return fit_model({.call = [model](const Tensor& x) { return Tensor(model(x)); },
+                    .variables = named_variables(model)},
+                   batches, options, at);
+}
+
+}  // namespace tidemark::nn

@@ -1,0 +1,111 @@
+#include "tidemark/train/metrics.h"
+
+#include "tidemark/api/create.h"
+#include "tidemark/api/ops.h"
+#include "tidemark/base/error.h"
+#include "tidemark/tensor/take_class.h"
+
+namespace tidemark::nn::metrics {
+namespace {
+
+Tensor given(const Operand& operand) {
+  if (operand.tensor() != nullptr) return *operand.tensor();
+  return operand.kind() == 2 ? Tensor(operand.real(), operand.at())
+                             : Tensor(operand.whole(), operand.at());
+}
+
+std::string type_text(const Tensor& x) { return cat(x.dtype(), x.shape()); }
+
+Tensor share(const Tensor& hits) { return mean(cast(hits, DType::f32)); }
+
+// Class numbers with the shape of y_pred without its last axis, as [n] or as [n, 1].
+Tensor labels_of(const char* name, const Tensor& y_true, const Tensor& y_pred, Source at) {
+  Shape rows = y_pred.shape();
+  if (rows.rank() > 0) rows.erase(rows.rank() - 1);
+  const bool has_axis =
+      y_true.rank() > 0 && y_true.rank() == y_pred.rank() && y_true.shape()[-1] == 1;
+  const Tensor labels = has_axis ? squeeze(y_true, -1) : y_true;
+  if (y_pred.rank() == 0 || !is_integer(labels.dtype()) || labels.shape() != rows)
+    throw UserError(
+        cat(name, ": labels ", type_text(y_true), " do not fit y_pred ", type_text(y_pred)), at,
+        "one class number for each row: the shape of y_pred without its last axis");
+  return labels;
+}
+
+}  // namespace
+
+Tensor Metric::operator()(const Operand& y_true, const Operand& y_pred, Source at) const {
+  const SourceScope scope(at);
+  return body(given(y_true), given(y_pred), at);
+}
+
+// How many are larger, or as large and before it, is the place of a class: no sort is needed.
+Tensor TopK::operator()(const Operand& y_true, const Operand& y_pred, int64_t k, Source at) const {
+  const SourceScope scope(at);
+  const Tensor scores = given(y_pred);
+  if (k <= 0)
+    throw UserError(cat("metrics::top_k: k must be positive, got ", k), at,
+                    "it is how many classes may be given");
+  const Tensor label = expand_dims(labels_of("metrics::top_k", given(y_true), scores, at), -1);
+  const Tensor mine = detail::take_class(scores, label, at);
+  const Tensor before = arange(scores.shape()[-1]) < label;
+  const Tensor ahead = where(before, scores >= mine, scores > mine);
+  return share(sum(cast(ahead, DType::i32), -1) < k);
+}
+
+namespace body {
+
+Tensor sparse_accuracy(const Tensor& y_true, const Tensor& y_pred, Source at) {
+  const Tensor labels = labels_of("metrics::sparse_accuracy", y_true, y_pred, at);
+  return share(argmax(y_pred, -1) == labels);
+}
+
+Tensor accuracy(const Tensor& y_true, const Tensor& y_pred, Source at) {
+  if (y_true.rank() == y_pred.rank() && y_true.rank() > 0 && y_true.shape() == y_pred.shape() &&
+      y_true.shape()[-1] != 1)
+    return share(argmax(y_pred, -1) == argmax(y_true, -1));
+  const Tensor labels = labels_of("metrics::accuracy", y_true, y_pred, at);
+  return share(argmax(y_pred, -1) == labels);
+}
+
+Tensor binary_accuracy(const Tensor& y_true, const Tensor& y_pred, Source at) {
+  if (y_true.shape() != y_pred.shape())
+    throw UserError(cat("metrics::binary_accuracy: y_true ", type_text(y_true), " and y_pred ",
+                        type_text(y_pred), " differ in shape"),
+                    at, "reshape one of them: td::reshape(y_true, y_pred.shape())");
+  return share((y_pred > 0) == (y_true > 0.5));
+}
+
+}  // namespace body
+
+Mean::Mean(std::string name, Source at)
+    : total(zeros({}, DType::f64), {.name = name + "/total", .trainable = false}, at),
+      count(zeros({}, DType::f64), {.name = std::move(name) + "/count", .trainable = false}, at) {}
+
+void Mean::update(const Operand& x, Source at) const {
+  const SourceScope scope(at);
+  const Tensor value = given(x);
+  total.assign_add(sum(cast(stop_gradient(value), DType::f64)));
+  count.assign_add(cast(value.shape().open_size(), DType::f64));
+}
+
+void Mean::update(const Operand& x, const Operand& weight, Source at) const {
+  const SourceScope scope(at);
+  const Tensor value = cast(stop_gradient(given(x)), DType::f64);
+  const Tensor times = broadcast_to(cast(given(weight), DType::f64), value.shape());
+  total.assign_add(sum(value * times));
+  count.assign_add(sum(times));
+}
+
+Tensor Mean::result(Source at) const {
+  const SourceScope scope(at);
+  return cast(total / maximum(count, 1e-300), DType::f32);
+}
+
+void Mean::reset(Source at) const {
+  const SourceScope scope(at);
+  total.assign(zeros({}, DType::f64));
+  count.assign(zeros({}, DType::f64));
+}
+
+}  // namespace tidemark::nn::metrics

@@ -1,0 +1,324 @@
+#include "tidemark/train/optimizer.h"
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "tidemark/api/control_flow.h"
+#include "tidemark/api/create.h"
+#include "tidemark/api/ops.h"
+#include "tidemark/base/error.h"
+#include "tidemark/base/lock.h"
+#include "tidemark/base/output.h"
+#include "tidemark/train/optimizer_parameter.h"
+
+namespace tidemark::nn {
+namespace {
+
+std::string called(const Variable& variable) {
+  return variable.name().empty() ? std::string("a Variable")
+                                 : cat("Variable \"", variable.name(), "\"");
+}
+
+void check_options(const OptimizerOptions& options, Source at) {
+  if (options.accumulate < 1)
+    throw UserError(cat("optimizer: .accumulate is ", options.accumulate), at,
+                    "give the number of calls that make one update, at least 1");
+  for (const auto& most : {options.clip_norm, options.clip_global_norm}) {
+    if (most && !(*most > 0))
+      throw UserError(cat("optimizer: gradients cannot be clipped to a length of ", *most), at,
+                      "give a length above 0");
+  }
+}
+
+void check_gradient(const Gradient& gradient, const Variable& variable, Source at) {
+  if (!is_float(variable.dtype()))
+    throw UserError(cat("apply_gradients: ", called(variable), " is ", variable.dtype(),
+                        ", only floats can be trained"),
+                    at, "declare it {.trainable = false}");
+  if (gradient.shape() != variable.shape(at))
+    throw UserError(cat("apply_gradients: ", called(variable), " is ", variable.shape(at),
+                        ", its gradient ", gradient.shape()),
+                    at, "give the gradients in the order of the Variables");
+}
+
+Variable number_variable(const Tensor& initial, const char* name) {
+  return Variable(initial, {.name = name, .trainable = false});
+}
+
+}  // namespace
+
+struct Optimizer::State {
+  // A parameter of an update, and the form of its gradient: what the program depends on.
+  struct Item {
+    int64_t number = 0;
+    bool is_rows = false, is_table = false;
+  };
+  struct Form {
+    std::vector<Item> items;
+    bool is_due = true;  // Gradients that were accumulated are used.
+  };
+
+  State(Variable rate, Variable count, UpdateRule rule, OptimizerOptions options);
+
+  Variable learning_rate, iterations;
+  std::shared_ptr<const Parameter::Kind> kind;
+  std::optional<Variable> calls;  // Where gradients are accumulated: of apply_gradients.
+  Mutex lock;                     // Of the two below.
+  std::vector<std::unique_ptr<Parameter>> parameters;
+  detail::VariablesOnce warned;
+  // All of an update in eager code: one program, so that it happens as a whole or not at all.
+  Function<void(const std::vector<Tensor>&, Static<Form>)> whole;
+
+  // The number of a Variable's state, declared now if it has none. Callers mostly give them in one
+  // order, so `hint` says where to look first.
+  size_t number_of(const Variable& variable, size_t hint, const std::string& name) {
+    const std::lock_guard guard(lock);
+    if (hint < parameters.size() && parameters[hint]->variable().same_as(variable)) return hint;
+    for (size_t i = 0; i < parameters.size(); ++i)
+      if (parameters[i]->variable().same_as(variable)) return i;
+    parameters.push_back(std::make_unique<Parameter>(variable, unused(name), kind));
+    return parameters.size() - 1;
+  }
+  Parameter& parameter(size_t number) {
+    const std::lock_guard guard(lock);
+    return *parameters[number];
+  }
+  // The name, or "name_2" where another Variable has it.
+  std::string unused(const std::string& name) const {
+    std::string chosen = name;
+    const auto is_used = [&](const auto& each) { return each->name() == chosen; };
+    for (int64_t number = 2; std::any_of(parameters.begin(), parameters.end(), is_used); ++number)
+      chosen = cat(name, "_", number);
+    return chosen;
+  }
+
+  struct Piece {
+    size_t number;
+    Parameter* parameter;
+    Gradient gradient;
+  };
+  using Work = std::vector<Piece>;
+  Work work(const std::vector<Gradient>& gradients, const NamedVariables& named, Source at);
+  SharedNumbers shared() const;
+  Tensor scale(const Tensor& squares) const {
+    return scale_to(squares, *kind->options.clip_global_norm);
+  }
+  void update(const Work& work) const;
+  void accumulate(const Work& work) const;
+  void update_by_accumulated(const Work& work) const;
+  void apply(const Work& work) const;
+  void apply_at_once(const Work& work) const;
+  void trace_whole(const std::vector<Tensor>& tensors, const Form& form);
+};
+
+Optimizer::State::State(Variable rate, Variable count, UpdateRule rule, OptimizerOptions options)
+    : learning_rate(std::move(rate)),
+      iterations(std::move(count)),
+      kind(std::make_shared<Parameter::Kind>(
+          Parameter::Kind{.rule = std::move(rule), .options = std::move(options)})),
+      whole(function([this](const std::vector<Tensor>& tensors,
+                            Static<Form> form) { trace_whole(tensors, *form); },
+                     {.name = kind->rule.name})) {
+  if (kind->options.accumulate > 1) calls = number_variable(constant(0, DType::i64), "calls");
+}
+
+// The Variables that have a gradient.
+Optimizer::State::Work Optimizer::State::work(const std::vector<Gradient>& gradients,
+                                              const NamedVariables& named, Source at) {
+  Work work;
+  for (size_t i = 0; i < named.size(); ++i) {
+    if (!gradients[i].has_value()) continue;
+    check_gradient(gradients[i], named[i].second, at);
+    const size_t number = number_of(named[i].second, i, named[i].first);
+    work.push_back({number, &parameter(number), gradients[i]});
+    work.back().parameter->note_form(gradients[i]);
+  }
+  return work;
+}
+
+// Counts the update, and gives its numbers.
+SharedNumbers Optimizer::State::shared() const {
+  const Schedule& schedule = kind->options.learning_rate;
+  if (!schedule.is_constant()) {
+    const Tensor made = cast(iterations, DType::f64);
+    learning_rate.assign(cast(schedule(made), DType::f32));
+  }
+  iterations.assign_add(1);
+  const Tensor rate = cast(learning_rate, DType::f64);
+  const Tensor count = cast(iterations, DType::f64);
+  if (kind->rule.numbers == nullptr) return {.numbers = {rate}, .scale = {}};
+  return {.numbers = kind->rule.numbers(rate, count), .scale = {}};
+}
+
+void Optimizer::State::update(const Work& work) const {
+  SharedNumbers shared = this->shared();
+  if (kind->options.clip_global_norm) {
+    Tensor squares = zeros({}, DType::f64);
+    for (const Piece& piece : work)
+      squares = squares + cast(piece.parameter->squares(piece.gradient), DType::f64);
+    shared.scale = scale(squares);
+  }
+  for (const Piece& piece : work) piece.parameter->update(piece.gradient, shared);
+}
+
+void Optimizer::State::accumulate(const Work& work) const {
+  for (const Piece& piece : work) piece.parameter->accumulate(piece.gradient);
+  calls->assign_add(1);
+}
+
+void Optimizer::State::update_by_accumulated(const Work& work) const {
+  SharedNumbers shared = this->shared();
+  if (kind->options.clip_global_norm) {
+    Tensor squares = zeros({}, DType::f64);
+    for (const Piece& piece : work)
+      squares = squares + cast(piece.parameter->accumulated_squares(), DType::f64);
+    shared.scale = scale(squares);
+  }
+  for (const Piece& piece : work) piece.parameter->update_by_accumulated(shared);
+}
+
+void Optimizer::State::apply(const Work& work) const {
+  if (!detail::is_tracing()) return apply_at_once(work);
+  if (!calls) return update(work);
+  accumulate(work);
+  cond(*calls % kind->options.accumulate == 0, [&] { update_by_accumulated(work); }, [] {});
+}
+
+void Optimizer::State::apply_at_once(const Work& work) const {
+  Form form;
+  if (calls) form.is_due = ((*calls + 1) % kind->options.accumulate == 0).item<bool>();
+  std::vector<Tensor> tensors;
+  for (const Piece& piece : work) {
+    const bool is_rows = piece.gradient.is_rows();
+    form.items.push_back(
+        {static_cast<int64_t>(piece.number), is_rows, piece.parameter->is_table()});
+    if (is_rows) tensors.push_back(piece.gradient.rows().indices);
+    tensors.push_back(is_rows ? piece.gradient.rows().rows : piece.gradient.dense());
+  }
+  note_caller();
+  whole(std::move(tensors), std::move(form));
+}
+
+void Optimizer::State::trace_whole(const std::vector<Tensor>& tensors, const Form& form) {
+  const SourceScope scope(noted_caller());
+  Work work;
+  auto next = tensors.begin();
+  for (const Item& item : form.items) {
+    const auto number = static_cast<size_t>(item.number);
+    Parameter& parameter = this->parameter(number);
+    const Variable& variable = parameter.variable();
+    const Tensor first = *next++;
+    work.push_back(
+        {number, &parameter,
+         item.is_rows ? Gradient(RowGradient{first, *next++}, {variable.dtype(), variable.shape()})
+                      : Gradient(first)});
+  }
+  if (!calls) return update(work);
+  accumulate(work);
+  if (form.is_due) update_by_accumulated(work);
+}
+
+Optimizer::Optimizer(UpdateRule rule, OptimizerOptions options, Source at)
+    : learning_rate(number_variable(
+          constant(options.learning_rate.is_constant() ? options.learning_rate.constant() : 0.0,
+                   DType::f32),
+          "learning_rate")),
+      iterations(number_variable(constant(0, DType::i64), "iterations")),
+      state_(nullptr) {
+  check_options(options, at);
+  state_ = std::make_shared<State>(learning_rate, iterations, std::move(rule), std::move(options));
+}
+
+void Optimizer::apply_gradients(const std::vector<Gradient>& gradients,
+                                const std::vector<Variable>& variables, Source at) const {
+  const SourceScope scope(at);
+  if (gradients.size() != variables.size())
+    throw UserError(cat("apply_gradients: ", gradients.size(), " gradients for ", variables.size(),
+                        " Variables"),
+                    at, "give one for each, in the same order");
+  NamedVariables named;
+  for (const Variable& variable : variables)
+    named.emplace_back(variable.name().empty() ? "variable" : variable.name(), variable);
+  state_->apply(state_->work(gradients, named, at));
+}
+
+namespace {
+
+NamedVariables trainable(const NamedVariables& named) {
+  NamedVariables chosen;
+  for (const auto& each : named)
+    if (each.second.trainable()) chosen.push_back(each);
+  return chosen;
+}
+
+std::vector<Variable> without_names(const NamedVariables& named) {
+  std::vector<Variable> variables;
+  for (const auto& each : named) variables.push_back(each.second);
+  return variables;
+}
+
+}  // namespace
+
+void Optimizer::minimize(GradientTape& tape, const Tensor& loss, const NamedVariables& named,
+                         Source at) const {
+  const SourceScope scope(at);
+  const NamedVariables trained = trainable(named);
+  if (trained.empty())
+    throw UserError("minimize: the model has no trainable Variable", at,
+                    "Variables are found in a model's fields: a class with private ones writes "
+                    "TIDEMARK_FIELDS(a_, b_), a closure is given as nn::Lambda(f, layers)");
+  detail::VariablesOnce known;
+  for (const auto& each : named) known.add(each.second);
+  for (const Variable& read : tape.watched_variables()) {
+    if (!known.add(read) || !state_->warned.add(read)) continue;
+    detail::warn(cat("minimize: ", called(read), ", declared at ", read.source().text(),
+                     ", was read but is not the model's: it is not trained\n"
+                     "  make it a field of the model, or name it: td::nn::Lambda(f, variable)"),
+                 at);
+  }
+  const std::vector<Gradient> gradients =
+      tape.gradient(loss, without_names(trained), {.unconnected = Unconnected::none}, at);
+  const auto pause = tape.stop_recording();
+  const State::Work work = state_->work(gradients, trained, at);
+  if (work.empty())
+    throw UserError(cat("minimize: the loss depends on none of the model's ", trained.size(),
+                        " trainable Variables"),
+                    at, "make the tape before the model is called, and the loss of what it gives");
+  state_->apply(work);
+}
+
+void Optimizer::declare(const NamedVariables& named) const {
+  const NamedVariables trained = trainable(named);
+  for (size_t i = 0; i < trained.size(); ++i)
+    if (trained[i].second.has_shape()) state_->number_of(trained[i].second, i, trained[i].first);
+}
+
+size_t Optimizer::built() const {
+  const std::lock_guard guard(state_->lock);
+  return state_->parameters.size();
+}
+
+void Optimizer::take_back_build(size_t before) const {
+  const std::lock_guard guard(state_->lock);
+  if (state_->parameters.size() <= before) return;
+  state_->parameters.resize(before);
+  state_->whole.clear_cache();  // Its programs name parameters by their numbers.
+}
+
+void Optimizer::tidemark_walk(const detail::VariablePath& path,
+                              const detail::SeeVariable& see) const {
+  see(path.field("learning_rate"), learning_rate);
+  see(path.field("iterations"), iterations);
+  if (state_->calls) see(path.field("calls"), *state_->calls);
+  const std::lock_guard guard(state_->lock);
+  for (const auto& each : state_->parameters) each->walk(path, see);
+}
+
+void Optimizer::tidemark_walk(const detail::VariablePath&, const detail::ReplaceVariable&) {
+  throw UserError("clone: an optimizer holds the state of the Variables it trains", Source::none(),
+                  "make another optimizer for the copy of the model");
+}
+
+}  // namespace tidemark::nn

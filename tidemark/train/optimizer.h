@@ -1,0 +1,144 @@
+// How parameters follow their gradients: SGD, Adam, AdamW, and rules of one's own.
+//
+//   td::nn::Adam optimizer({.learning_rate = 1e-3});
+//   auto step = td::function([=](const td::Tensor& x, const td::Tensor& y) {
+//     td::GradientTape tape;
+//     td::Tensor loss = td::nn::losses::mse(y, model(x));
+//     optimizer.minimize(tape, loss, model);
+//     return loss;
+//   });
+//
+// An optimizer is a handle: a copy has the same state. The update of a parameter is one kernel that
+// works where the parameter and its state lie, in eager code and in functions. docs/training.md has
+// the formulas.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tidemark/api/gradient_tape.h"
+#include "tidemark/api/variable.h"
+#include "tidemark/api/variable_walk.h"
+#include "tidemark/nn/variables.h"
+#include "tidemark/train/schedule.h"
+
+namespace tidemark::nn {
+
+// One parameter, or the rows of one that were looked up, on its way to the next step.
+struct ParameterStep {
+  Tensor parameter;
+  Tensor gradient;
+  std::vector<Tensor> slots;
+  bool decays = true;  // Whether weight decay is for this one.
+};
+
+// What a kind of optimizer does: element by element, so that rows may be updated alone.
+struct UpdateRule {
+  std::string name = "optimizer";       // Of the state: "adam/m/head/kernel".
+  std::vector<std::string> slots = {};  // State beside each parameter, zero at first: "m", "v".
+  // What all parameters share, of the rate and of the number of this update, from 1: f64, one each.
+  // Where there is none, the rate alone.
+  std::function<std::vector<Tensor>(const Tensor& rate, const Tensor& count)> numbers = {};
+  // Puts the new values in place of the old ones.
+  std::function<void(ParameterStep& step, const std::vector<Tensor>& numbers)> apply = {};
+};
+
+// What every optimizer can do with gradients before it uses them.
+struct OptimizerOptions {
+  Schedule learning_rate = 1e-3;
+  std::optional<double> clip_norm = {};         // Each gradient is made at most so long.
+  std::optional<double> clip_global_norm = {};  // All of them together.
+  int64_t accumulate = 1;  // So many calls make one update, by the mean of their gradients.
+  std::function<bool(const Variable&)> decays = {};  // Who is decayed; default all.
+};
+
+class Optimizer {
+ public:
+  explicit Optimizer(UpdateRule rule, OptimizerOptions options = {}, Source at = Source::here());
+
+  // One update. A gradient that holds nothing leaves its Variable as it is.
+  void apply_gradients(const std::vector<Gradient>& gradients,
+                       const std::vector<Variable>& variables, Source at = Source::here()) const;
+  // The gradient of the loss by the model's trainable Variables, and an update by it. Ends the
+  // tape, unless that is persistent.
+  template <class Model>
+  void minimize(GradientTape& tape, const Tensor& loss, const Model& model,
+                Source at = Source::here()) const {
+    minimize(tape, loss, named_variables(model), at);
+  }
+  void minimize(GradientTape& tape, const Tensor& loss, const NamedVariables& variables,
+                Source at = Source::here()) const;
+  // Declares the state for a model's trainable Variables that have a shape, for whoever loads it
+  // from a file before the first update.
+  template <class Model>
+  void build(const Model& model) const {
+    declare(named_variables(model));
+  }
+  // For how many Variables it has state, and that of those since declared taken back: of a load
+  // that fails after `build`.
+  size_t built() const;
+  void take_back_build(size_t before) const;
+
+  // f32. May be assigned at any time, and nothing is traced again; with a schedule it is the rate
+  // of the last update.
+  Variable learning_rate;
+  // How many updates were made: i64.
+  Variable iterations;
+
+  // Its Variables, as nn::named_variables finds them: "learning_rate", "iterations", and
+  // "m/head/kernel" for the slot "m" of "head/kernel".
+  void tidemark_walk(const detail::VariablePath& path, const detail::SeeVariable& see) const;
+  void tidemark_walk(const detail::VariablePath& path, const detail::ReplaceVariable& replace);
+
+ private:
+  struct State;
+
+  void declare(const NamedVariables& named) const;
+
+  std::shared_ptr<State> state_;
+};
+
+struct SGDOptions {
+  Schedule learning_rate = 0.01;
+  double momentum = 0;
+  bool nesterov = false;
+  double weight_decay = 0;  // Added to the gradient: weight_decay times the parameter.
+  std::optional<double> clip_norm = {}, clip_global_norm = {};
+  int64_t accumulate = 1;
+  std::function<bool(const Variable&)> decays = {};
+};
+class SGD : public Optimizer {
+ public:
+  explicit SGD(SGDOptions options = {}, Source at = Source::here());
+};
+
+struct AdamOptions {
+  Schedule learning_rate = 1e-3;
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  std::optional<double> clip_norm = {}, clip_global_norm = {};
+  int64_t accumulate = 1;
+};
+class Adam : public Optimizer {
+ public:
+  explicit Adam(AdamOptions options = {}, Source at = Source::here());
+};
+
+// Adam, with parameters that shrink by rate * weight_decay of themselves at each update.
+struct AdamWOptions {
+  Schedule learning_rate = 1e-3;
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  double weight_decay = 0.01;
+  std::optional<double> clip_norm = {}, clip_global_norm = {};
+  int64_t accumulate = 1;
+  std::function<bool(const Variable&)> decays = {};
+};
+class AdamW : public Optimizer {
+ public:
+  explicit AdamW(AdamWOptions options = {}, Source at = Source::here());
+};
+
+}  // namespace tidemark::nn
