@@ -102,6 +102,13 @@ TEST(Errors, OfAxes) {
                "softmax: f32[2, 3] has no axis -3\n  at @\n  axes go from -2 to 1");
   expect_error([&] { td::cumsum(floats({})); },
                "cumsum: f32[] has no axis 0\n  at @\n  it is a scalar");
+  expect_error([&] { td::sort(floats({})); },
+               "sort: f32[] has no axis -1\n  at @\n  it is a scalar");
+  expect_error([&] { td::argsort(floats({2, 5}), 2); },
+               "argsort: f32[2, 5] has no axis 2\n  at @\n  axes go from -2 to 1");
+  expect_error([&] { td::top_k(floats({2, 5}), 6); },
+               "top_k: k = 6, but axis 1 of f32[2, 5] has 5 elements\n"
+               "  at @\n  k goes from 0 to the size of the axis");
   expect_error([&] { td::max(x, {0, -2}); },
                "max: axis 0 of f32[2, 3] is given twice\n"
                "  at @\n  name each axis once; negative ones count from the end");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <sstream>
 
 #include "tidemark/api/create.h"
@@ -46,7 +47,8 @@ class Cases {
     return draw(is_condition(op_, index) ? DType::boolean : dtype, shape);
   }
   void add(std::vector<Tensor> operands, const Attrs& attrs = {}, std::string text = {}) {
-    list_.push_back({&op_, std::move(operands), attrs, std::move(text)});
+    for (int result = 0; result < op_.results; ++result)
+      list_.push_back({&op_, operands, attrs, text, result});
   }
   // The operands in a layout each.
   void add_laid_out(const std::vector<Tensor>& operands, const Attrs& attrs) {
@@ -358,7 +360,9 @@ void slice_cases(Cases& cases, DType dtype) {
                         {{5, 7}, {4, 6}, {3, 4}, {-2, -2}},
                         {{}, {}, {}, {}},
                         {{0, 3}, {0, 0}, {0, 2}, {1, 2}},
-                        {{2, 3, 70}, {1, 0, 69}, {1, 3, 70}, {1, 1, -1}}};
+                        {{2, 3, 70}, {1, 0, 69}, {1, 3, 70}, {1, 1, -1}},
+                        {{6, 5}, {0, 1}, {6, 2}, {1, 2}},
+                        {{3, 4, 2}, {2, 0, 0}, {2, 4, 2}, {-1, 1, 1}}};
   for (const Form& form : table)
     cases.add_laid_out({cases.draw(dtype, form.shape)},
                        Attrs().add(form.begin).add(form.size).add(form.step));
@@ -401,7 +405,8 @@ void pad_cases(Cases& cases, DType dtype) {
                         {{2, 3, 70}, {0, 1, 1}, {1, 0, 2}, {1, 0, 0}},
                         {{}, {}, {}, {}},
                         {{0}, {2}, {1}, {3}},
-                        {{1, 1}, {1, 1}, {1, 1}, {5, 5}}};
+                        {{1, 1}, {1, 1}, {1, 1}, {5, 5}},
+                        {{6, 3, 4}, {0, 1, 0}, {0, 2, 0}, {0, 1, 0}}};
   for (const Form& form : table) {
     for (const double value : {0.0, 1.0, 0.5}) {
       if (value == 0.5 && !is_float(dtype)) continue;
@@ -540,6 +545,38 @@ void first_equal_cases(Cases& cases, DType dtype) {
   for (const int64_t n : {0, 1, 7, 300}) cases.add_laid_out({indices(cases, dtype, {n}, 40)}, {});
 }
 
+void add_rows_to_sort(Cases& cases, DType dtype, int64_t axis_size,
+                      const std::function<Attrs(int64_t axis)>& attrs) {
+  const int64_t n = axis_size;
+  cases.add({cases.draw(dtype, {n})}, attrs(0));
+  cases.add_laid_out({cases.draw(dtype, {n, 5})}, attrs(0));
+  cases.add_laid_out({cases.draw(dtype, {2, 3, n})}, attrs(2));
+  cases.add_laid_out({cases.draw(dtype, {3, n, 2})}, attrs(1));
+  cases.add({repeated(cases.draw(dtype, {1, 3}), {n, 3})}, attrs(0), "repeated");
+  cases.add({listed(dtype, {n, 2}, std::vector<int64_t>{1, 0, 1, 1, 0})}, attrs(0), "ties");
+  cases.add({cases.draw(dtype, {0, n})}, attrs(1), "empty");
+  if (special(dtype).size() >= n) cases.add({special(dtype)}, attrs(0), "special");
+  if (is_float(dtype)) {
+    const std::vector<double> list = {1, -NAN, -0.0, 0.0, NAN, -1, INFINITY, -INFINITY, NAN, 0.0};
+    cases.add({listed(dtype, {20, n}, list)}, attrs(1), "special");
+  }
+}
+
+void sort_cases(Cases& cases, DType dtype) {
+  for (const bool descending : {false, true}) {
+    for (const int64_t n : {0, 1, 2, 7, 65, 300})
+      add_rows_to_sort(cases, dtype, n,
+                       [&](int64_t axis) { return Attrs().add(axis).add(descending); });
+  }
+}
+
+void top_k_cases(Cases& cases, DType dtype) {
+  for (const auto& [n, k] :
+       {std::pair<int64_t, int64_t>{0, 0}, {1, 1}, {7, 0}, {7, 3}, {7, 7}, {65, 1}, {300, 17}})
+    add_rows_to_sort(cases, dtype, n,
+                     [&, k = k](int64_t axis) { return Attrs().add(axis).add(Dim(k)); });
+}
+
 // ---- contractions -------------------------------------------------------------------------------
 
 void matmul_cases(Cases& cases, DType dtype) {
@@ -655,6 +692,8 @@ constexpr Table kTables[] = {{&ops::reshape, reshape_cases},
                              {&ops::scatter_add, scatter_cases},
                              {&ops::cumsum, cumsum_cases},
                              {&ops::first_equal, first_equal_cases},
+                             {&ops::sort, sort_cases},
+                             {&ops::top_k, top_k_cases},
                              {&ops::matmul, matmul_cases},
                              {&ops::conv2d, conv_cases},
                              {&ops::arange, draw_cases},
@@ -738,6 +777,13 @@ std::vector<Case> large_cases_of(const OpDef& op) {
     } else if (op.self == &ops::cumsum) {
       cases.add(draws(dtype, {{50, 3000}}), Attrs().add(int64_t{1}).add(false));
       cases.add(draws(dtype, {{3000, 50}}), Attrs().add(int64_t{0}).add(false));
+    } else if (op.self == &ops::sort) {
+      cases.add(draws(dtype, {{50, 3000}}), Attrs().add(int64_t{1}).add(false));
+      cases.add(draws(dtype, {{3000, 50}}), Attrs().add(int64_t{0}).add(true));
+      cases.add(draws(dtype, {{7, 9, 700}}), Attrs().add(int64_t{1}).add(true));
+    } else if (op.self == &ops::top_k) {
+      cases.add(draws(dtype, {{50, 3000}}), Attrs().add(int64_t{1}).add(Dim(20)));
+      cases.add(draws(dtype, {{3000, 50}}), Attrs().add(int64_t{0}).add(Dim(20)));
     } else if (op.self == &ops::gather) {
       cases.add({cases.draw(dtype, {50, 60}), indices(cases, DType::i32, {900}, 60)},
                 Attrs().add(int64_t{1}));
@@ -811,12 +857,15 @@ std::vector<Case> smooth_cases_of(const OpDef& op) {
       if (small && (c.text.empty() || c.text == "dense")) cases.add(std::move(c.operands), c.attrs);
     }
   }
-  return cases.take();
+  std::vector<Case> list = cases.take();
+  std::erase_if(list, [](const Case& c) { return c.result != 0; });  // Places have no slope.
+  return list;
 }
 
 std::string described(const Case& c) {
   std::ostringstream out;
   out << c.op->name;
+  if (c.op->results > 1) out << " result " << c.result << " of";
   for (const Tensor& operand : c.operands) out << ' ' << detail::type_of(operand, Source::none());
   if (!c.text.empty()) out << ", " << c.text;
   // The words of the attributes, in the order of the op's schema.
@@ -831,6 +880,8 @@ std::string described(const Case& c) {
       out << ' ' << read.number();
     } else if (attr.kind == AttrKind::dtype) {
       out << ' ' << read.dtype();
+    } else if (attr.kind == AttrKind::size) {
+      out << ' ' << read.size();
     } else {
       out << ' ' << read.integer();
     }
@@ -840,8 +891,11 @@ std::string described(const Case& c) {
 
 // ---- running ------------------------------------------------------------------------------------
 
-Tensor run(const OpDef& op, std::span<const Tensor> operands, const Attrs& attrs) {
+Tensor run(const OpDef& op, std::span<const Tensor> operands, const Attrs& attrs, int result) {
   const Source at = Source::here();
+  if (op.results > 1)
+    return detail::apply_results(op, operands, attrs, uint32_t{1} << result,
+                                 at)[static_cast<size_t>(result)];
   if (op.self == &ops::cast) return detail::apply_cast(operands[0], attrs.read().dtype(), at);
   if (op.family == Family::pointwise) {
     const std::vector<Operand> list(operands.begin(), operands.end());
@@ -879,8 +933,10 @@ std::pair<PointwiseType, Shape> pointwise_type(const OpDef& op, std::span<const 
 
 }  // namespace
 
-Tensor run_kernel(const OpDef& op, std::span<const Tensor> operands, const Attrs& attrs) {
-  if (op.family != Family::pointwise || op.value == nullptr) return run(op, operands, attrs);
+Tensor run_kernel(const OpDef& op, std::span<const Tensor> operands, const Attrs& attrs,
+                  int result_number) {
+  if (op.family != Family::pointwise || op.value == nullptr)
+    return run(op, operands, attrs, result_number);
   const auto [type, shape] = pointwise_type(op, operands);
   std::vector<ArrayRef> arrays;
   for (const Tensor& operand : operands)
@@ -892,7 +948,8 @@ Tensor run_kernel(const OpDef& op, std::span<const Tensor> operands, const Attrs
   return result;
 }
 
-Tensor expected(const OpDef& op, std::span<const Tensor> operands, const Attrs& attrs) {
+Tensor expected(const OpDef& op, std::span<const Tensor> operands, const Attrs& attrs,
+                int result_number) {
   if (op.family == Family::random && op.reference == nullptr) return {};
   std::vector<Tensor> dense;
   for (const Tensor& operand : operands) dense.push_back(dense_copy(operand));
@@ -902,16 +959,21 @@ Tensor expected(const OpDef& op, std::span<const Tensor> operands, const Attrs& 
     types.push_back(detail::type_of(operand, Source::none()));
     arrays.push_back(detail::array_of(operand, Source::none()));
   }
-  TensorType type;
+  std::vector<TensorType> wanted;
   if (op.infer != nullptr) {
-    type = op.infer({op, types, attrs, Source::none()});
+    wanted = infer_results({op, types, attrs, Source::none()});
   } else {
     const auto [pointwise, shape] = pointwise_type(op, operands);
-    type = {pointwise.result, shape};
+    wanted = {{pointwise.result, shape}};
   }
-  Tensor result = detail::make_tensor(type.dtype, type.shape, Source::here());
-  reference::evaluate(op, arrays, attrs, detail::array_of(result, Source::none()));
-  return result;
+  std::vector<Tensor> results;
+  std::vector<ArrayRef> places;
+  for (const TensorType& type : wanted) {
+    results.push_back(detail::make_tensor(type.dtype, type.shape, Source::here()));
+    places.push_back(detail::array_of(results.back(), Source::none()));
+  }
+  reference::evaluate(op, arrays, attrs, places);
+  return results[static_cast<size_t>(result_number)];
 }
 
 }  // namespace tidemark::sweep

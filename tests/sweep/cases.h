@@ -15,6 +15,7 @@ struct Case {
   std::vector<Tensor> operands;
   Attrs attrs;
   std::string text;  // For people: dtypes, shapes, layouts.
+  int result = 0;    // Which one is looked at, of an op that has several.
 };
 
 // Every case of an op; none where the sweep does not know how to call it.
@@ -30,10 +31,16 @@ std::string described(const Case& c);
 // ---- running ------------------------------------------------------------------------------------
 
 // As a user's call does it, by the tiny path where that applies.
-Tensor run(const OpDef& op, std::span<const Tensor> operands, const Attrs& attrs);
+Tensor run(const OpDef& op, std::span<const Tensor> operands, const Attrs& attrs, int result = 0);
+inline Tensor run_case(const Case& c) { return run(*c.op, c.operands, c.attrs, c.result); }
 // By a kernel, whatever the size.
-Tensor run_kernel(const OpDef& op, std::span<const Tensor> operands, const Attrs& attrs);
+Tensor run_kernel(const OpDef& op, std::span<const Tensor> operands, const Attrs& attrs,
+                  int result = 0);
+inline Tensor run_case_kernel(const Case& c) {
+  return run_kernel(*c.op, c.operands, c.attrs, c.result);
+}
 // The truth, or nothing where the op has no reference (draws).
-Tensor expected(const OpDef& op, std::span<const Tensor> operands, const Attrs& attrs);
+Tensor expected(const OpDef& op, std::span<const Tensor> operands, const Attrs& attrs,
+                int result = 0);
 
 }  // namespace tidemark::sweep

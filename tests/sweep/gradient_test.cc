@@ -57,7 +57,11 @@ TEST_P(Gradient, AgreesWithCentralDifferences) {
     std::vector<Term> terms;
     for (const Tensor& operand : operands) terms.push_back(builder.add(operand));
     const Term g = builder.add(y.dtype() == DType::f64 ? weights : cast(weights, y.dtype()));
-    const GradContext context{g, terms, builder.add(y), c.attrs};
+    std::vector<Term> results, gradients(static_cast<size_t>(op.results));
+    for (int r = 0; r < op.results; ++r)
+      results.push_back(builder.add(run(op, operands, c.attrs, r)));
+    gradients[0] = g;
+    const GradContext context{g, terms, results[0], c.attrs, gradients, results};
     for (size_t i = 0; i < operands.size(); ++i) {
       const Term rule = op.grad(op.self, context, static_cast<int>(i));
       if (operands[i].dtype() != DType::f64) {

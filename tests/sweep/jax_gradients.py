@@ -73,6 +73,15 @@ def cumsum(x, attrs):
     return jnp.flip(jnp.cumsum(jnp.flip(x, axis), axis), axis) if attrs["reverse"] else jnp.cumsum(x, axis)
 
 
+def sort(x, attrs):
+    return jnp.sort(x, axis=attrs["axis"], descending=bool(attrs["descending"]))
+
+
+def top_k(x, attrs):
+    values = jax.lax.top_k(jnp.moveaxis(x, attrs["axis"], -1), attrs["k"])[0]
+    return jnp.moveaxis(values, -1, attrs["axis"])
+
+
 UNARY = {"abs": jnp.abs, "cos": jnp.cos, "erf": jax.scipy.special.erf, "erfc": jax.scipy.special.erfc,
          "gelu": lambda x: jax.nn.gelu(x, approximate=False), "silu": jax.nn.silu, "softplus": jax.nn.softplus,
          "exp": jnp.exp, "expm1": jnp.expm1,
@@ -89,7 +98,7 @@ ATTRS = {"max": reduced(jnp.max), "min": reduced(jnp.min), "prod": reduced(jnp.p
          "log_softmax": lambda x, a: jax.nn.log_softmax(x, a["axis"]),
          "reshape": lambda x, a: x.reshape(a["shape"]), "transpose": lambda x, a: x.transpose(a["order"]),
          "broadcast_to": lambda x, a: jnp.broadcast_to(x, a["shape"]), "slice": sliced, "pad": padded,
-         "cast": lambda x, a: x.astype(DTYPES[a["dtype"]]), "cumsum": cumsum, "conv2d": conv2d,
+         "cast": lambda x, a: x.astype(DTYPES[a["dtype"]]), "cumsum": cumsum, "sort": sort, "top_k": top_k, "conv2d": conv2d,
          "update": lambda x, y, a: x.at[places(a) if a["begin"] else ()].set(y),
          "gather": lambda x, i, a: jnp.take(x, plain(i, x.shape[a["axis"]]), axis=a["axis"]),
          "take_along_axis": lambda x, i, a: jnp.take_along_axis(x, plain(i, x.shape[a["axis"]]), a["axis"]),

@@ -27,7 +27,8 @@ class Writer {
            << "\", \"operands\": [";
     for (size_t i = 0; i < c.operands.size(); ++i)
       lines_ << (i > 0 ? ", " : "") << put(c.operands[i]);
-    lines_ << "], \"attrs\": {" << attrs(c) << "}, \"result\": " << put(result) << "}\n";
+    lines_ << "], \"attrs\": {" << attrs(c) << "}, \"which\": " << c.result
+           << ", \"result\": " << put(result) << "}\n";
   }
   // The gradients by those operands that are floats.
   void add_gradients(const Case& c, const Tensor& weights, const std::vector<Tensor>& gradients) {
@@ -88,6 +89,8 @@ class Writer {
         out << read.number();
       } else if (attr.kind == AttrKind::dtype) {
         out << '"' << read.dtype() << '"';
+      } else if (attr.kind == AttrKind::size) {
+        out << read.size();
       } else {
         out << read.integer();
       }
@@ -173,8 +176,7 @@ int write_all(const std::filesystem::path& folder) {
     const size_t every = full_counts() ? 1 : std::max<size_t>(1, cases.size() / 60);
     for (size_t i = 0; i < cases.size(); ++i) {
       const Case& c = cases[i];
-      if (i % every == 0 || c.text.find("special") != std::string::npos)
-        writer.add(c, run(op, c.operands, c.attrs));
+      if (i % every == 0 || c.text.find("special") != std::string::npos) writer.add(c, run_case(c));
     }
   }
   for (const Tensor& x : to_print()) writer.add_print(x);
@@ -193,7 +195,7 @@ int write_gradients(const std::filesystem::path& folder) {
       for (const Tensor& operand : c.operands)
         if (is_float(operand.dtype())) floats.push_back(operand);
       tape.watch(floats);
-      const Tensor y = run(op, c.operands, c.attrs);
+      const Tensor y = run_case(c);
       const Tensor weights = cast(drawn(DType::f64, y.shape(), {-1, 1}, 99), y.dtype());
       const std::vector<Tensor> found =
           tape.gradient(y, floats, {.output_gradients = OutputGradients(weights)});

@@ -220,6 +220,14 @@ def scattered(x, index, updates, attrs):
     return result
 
 
+def order_of(x, axis, descending):
+    """Where the elements of x in order stand; of equal ones the first comes first."""
+    if not descending:
+        return np.argsort(x, axis=axis, kind="stable")
+    last_first = np.argsort(np.flip(x, axis), axis=axis, kind="stable")
+    return x.shape[axis] - 1 - np.flip(last_first, axis)
+
+
 def computed(case, operands, result):
     """What NumPy gives: an array and how far ours may be from it, absolutely."""
     op, attrs = case["op"], case["attrs"]
@@ -305,6 +313,12 @@ def computed(case, operands, result):
     if op == "first_equal":
         _, first, which = np.unique(x, return_index=True, return_inverse=True)
         return first[which].astype(np.int64), none
+    if op in ("sort", "top_k"):
+        axis = attrs["axis"]
+        order = order_of(x, axis, op == "top_k" or attrs["descending"])
+        if op == "top_k":
+            order = np.take(order, np.arange(attrs["k"]), axis=axis)
+        return (order if case["which"] == 1 else np.take_along_axis(x, order, axis)), none
     if op == "cumsum":
         axis = attrs["axis"]
         y = wide(x) if x.dtype.kind == "f" else x.astype(np.int64)

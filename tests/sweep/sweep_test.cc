@@ -95,10 +95,10 @@ TEST_P(Sweep, EveryEmitterGivesTheReferencesValue) {
     SCOPED_TRACE(described(c));
     const auto by = [&](Emitter emitter) {
       const By who(emitter);
-      return run_kernel(op, c.operands, c.attrs);
+      return run_case_kernel(c);
     };
-    const Tensor plain = run(op, c.operands, c.attrs);
-    const Tensor want = expected(op, c.operands, c.attrs);
+    const Tensor plain = run_case(c);
+    const Tensor want = expected(op, c.operands, c.attrs, c.result);
     if (want.has_value()) expect_same(c, "the call, by the reference", difference(c, plain, want));
     expect_same(c, "tile, by the call", bit_difference(c, by(Emitter::tile), plain));
     expect_same(c, "llvm, by the call", bit_difference(c, by(Emitter::llvm), plain));
@@ -114,7 +114,7 @@ TEST_P(Sweep, ThreadsChangeNoBit) {
       Tensor alone;
       for (const int count : {1, 2, 5}) {
         const Threads threads(count);
-        const Tensor result = run(op, c.operands, c.attrs);
+        const Tensor result = run_case(c);
         if (!alone.has_value()) alone = result;
         expect_same(c, cat(count, " threads, by one").c_str(), bit_difference(c, result, alone));
       }
@@ -143,8 +143,7 @@ TEST_P(Sweep, TheCallersFloatingPointModesChangeNothing) {
     for (const Emitter emitter : {Emitter::automatic, Emitter::tile, Emitter::llvm}) {
       const By who(emitter);
       const auto go = [&] {
-        return emitter == Emitter::automatic ? run(op, c.operands, c.attrs)
-                                             : run_kernel(op, c.operands, c.attrs);
+        return emitter == Emitter::automatic ? run_case(c) : run_case_kernel(c);
       };
       const Tensor plain = go();
       for (const auto& mode : modes) {

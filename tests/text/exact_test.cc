@@ -21,7 +21,8 @@
 namespace tidemark {
 namespace {
 
-using Runner = Tensor (*)(const OpDef& op, std::span<const Tensor> operands, const Attrs& attrs);
+using Runner = Tensor (*)(const OpDef& op, std::span<const Tensor> operands, const Attrs& attrs,
+                          int result);
 
 ArrayRef array_of(const Tensor& tensor) { return detail::array_of(tensor, Source::none()); }
 
@@ -94,19 +95,20 @@ Tensor constant_of(const Node& node) {
 }
 
 std::vector<Tensor> evaluate(const Graph& graph, Runner run) {
-  std::map<int32_t, Tensor> made;
+  std::map<std::pair<int32_t, int>, Tensor> made;
+  const auto at = [&](Value value) { return made.at({value.node, value.result}); };
   for (const Value parameter : graph.body().parameters)
-    made[parameter.node] = special_values(graph.type(parameter), made.size() * 4);
+    made[{parameter.node, 0}] = special_values(graph.type(parameter), made.size() * 4);
   for (const int32_t number : graph.body().nodes) {
     const Node& node = graph.nodes[static_cast<size_t>(number)];
     std::vector<Tensor> operands;
-    for (const Value input : node.inputs) operands.push_back(made.at(input.node));
-    const bool literal = node.op == &def_of(&ops::constant);
-    made[number] = literal ? constant_of(node) : run(*node.op, operands, node.attrs);
+    for (const Value input : node.inputs) operands.push_back(at(input));
+    const bool literal = node.op->literal == Literal::number;
+    for (int r = 0; r < node.op->results; ++r)
+      made[{number, r}] = literal ? constant_of(node) : run(*node.op, operands, node.attrs, r);
   }
   std::vector<Tensor> results;
-  for (const Value result : graph.body().results)
-    results.push_back(sweep::dense_copy(made.at(result.node)));
+  for (const Value result : graph.body().results) results.push_back(sweep::dense_copy(at(result)));
   return results;
 }
 

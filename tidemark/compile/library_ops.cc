@@ -9,11 +9,9 @@
 #include "tidemark/emit/contract/contract.h"
 #include "tidemark/emit/library/index.h"
 #include "tidemark/emit/library/random.h"
+#include "tidemark/emit/library/sort.h"
 #include "tidemark/ops/contract.h"
-#include "tidemark/ops/indexing.h"
 #include "tidemark/ops/lower.h"
-#include "tidemark/ops/random.h"
-#include "tidemark/ops/structure.h"
 
 namespace tidemark::compile {
 namespace {
@@ -221,6 +219,31 @@ void run_first_equal(const ArrayRef& operand, const ArrayRef& result) {
   library::first_equal({x.ref().data, x.ref().dtype, x.ref().size()},
                        reinterpret_cast<int64_t*>(order.data()),
                        reinterpret_cast<int64_t*>(result.data));
+}
+
+// Either result may be unwanted.
+void sort_rows(const ArrayRef& x, int64_t axis, bool descending,
+               std::span<const ArrayRef> results) {
+  const int threads = num_threads();
+  const library::Sorting work{.x = x,
+                              .axis = axis,
+                              .descending = descending,
+                              .count = results[0].shape[axis],
+                              .values = results[0].data,
+                              .indices = reinterpret_cast<int64_t*>(results[1].data)};
+  const Workspace scratch(library::sort_scratch_bytes(work, threads));
+  if (WorkspacePart::counting()) return;
+  library::sort(work, threads, scratch.data());
+}
+
+void run_sort(const ArrayRef& x, const Attrs& attrs, std::span<const ArrayRef> results) {
+  Attrs::Reader read = attrs.read();
+  const int64_t axis = read.integer();
+  sort_rows(x, axis, read.boolean(), results);
+}
+
+void run_top_k(const ArrayRef& x, const Attrs& attrs, std::span<const ArrayRef> results) {
+  sort_rows(x, attrs.read().integer(), true, results);
 }
 
 // ---- contractions -------------------------------------------------------------------------------
@@ -431,35 +454,36 @@ void run_integers(const Draw& draw, const ArrayRef& result) {
   }
 }
 
-void run_draw(const OpDef& op, const Draw& draw, const ArrayRef& result) {
-  const int64_t count = result.size();
-  if (op.self == &ops::random_normal) {
-    fill_floats(result, [&](auto* to, int64_t begin, int64_t n) {
-      using T = std::remove_pointer_t<decltype(to)>;
-      library::fill_normal(draw.key, begin, n, to, static_cast<T>(draw.a), static_cast<T>(draw.b));
-    });
-  } else if (op.self == &ops::random_uniform) {
-    fill_floats(result, [&](auto* to, int64_t begin, int64_t n) {
-      using T = std::remove_pointer_t<decltype(to)>;
-      library::fill_uniform(draw.key, begin, n, to, static_cast<T>(draw.a), static_cast<T>(draw.b));
-      // What rounds to `high` or past it becomes the value before it.
-      if constexpr (std::is_same_v<T, float>) {
-        if (!is_low_precision(result.dtype)) return;
-        const float most = largest_below(static_cast<float>(draw.b), result.dtype);
-        for (int64_t i = 0; i < n; ++i) to[i] = std::min(to[i], most);
-      }
-    });
-  } else if (op.self == &ops::random_bernoulli) {
-    auto* to = reinterpret_cast<uint8_t*>(result.data);
-    fill_in_parallel(count, [&](int64_t begin, int64_t n) {
-      library::fill_bernoulli(draw.key, begin, n, to + begin, static_cast<float>(draw.a));
-    });
-  } else if (op.self == &ops::random_integers) {
-    run_integers(draw, result);
-  } else {
-    if (WorkspacePart::counting()) return;
-    library::permutation(draw.key, count, reinterpret_cast<int64_t*>(result.data));
-  }
+void run_normal(const Draw& draw, const ArrayRef& result) {
+  fill_floats(result, [&](auto* to, int64_t begin, int64_t n) {
+    using T = std::remove_pointer_t<decltype(to)>;
+    library::fill_normal(draw.key, begin, n, to, static_cast<T>(draw.a), static_cast<T>(draw.b));
+  });
+}
+
+void run_uniform(const Draw& draw, const ArrayRef& result) {
+  fill_floats(result, [&](auto* to, int64_t begin, int64_t n) {
+    using T = std::remove_pointer_t<decltype(to)>;
+    library::fill_uniform(draw.key, begin, n, to, static_cast<T>(draw.a), static_cast<T>(draw.b));
+    // What rounds to `high` or past it becomes the value before it.
+    if constexpr (std::is_same_v<T, float>) {
+      if (!is_low_precision(result.dtype)) return;
+      const float most = largest_below(static_cast<float>(draw.b), result.dtype);
+      for (int64_t i = 0; i < n; ++i) to[i] = std::min(to[i], most);
+    }
+  });
+}
+
+void run_bernoulli(const Draw& draw, const ArrayRef& result) {
+  auto* to = reinterpret_cast<uint8_t*>(result.data);
+  fill_in_parallel(result.size(), [&](int64_t begin, int64_t n) {
+    library::fill_bernoulli(draw.key, begin, n, to + begin, static_cast<float>(draw.a));
+  });
+}
+
+void run_permutation(const Draw& draw, const ArrayRef& result) {
+  if (WorkspacePart::counting()) return;
+  library::permutation(draw.key, result.size(), reinterpret_cast<int64_t*>(result.data));
 }
 
 library::RandomKey key_of(const ArrayRef& key) {
@@ -472,28 +496,41 @@ void run_fold(std::span<const ArrayRef> operands, const ArrayRef& result) {
       library::fold_in(key_of(operands[0]), key_of(operands[1]).value).value;
 }
 
-void run_filled(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
-                const ArrayRef& result) {
+// The attributes behind the shape and the dtype, which the result has.
+Attrs::Reader parameters_of(const Attrs& attrs) {
   Attrs::Reader read = attrs.read();
   read.sizes();
   read.dtype();
-  if (op.self == &ops::arange) {
-    const double start = read.number();
-    const double step = read.number();
-    if (!read.boolean()) return run_range(start, step, result);
-    const int64_t whole_start = read.integer();
-    return run_range(whole_start, read.integer(), result);
-  }
+  return read;
+}
+
+void run_arange(const Attrs& attrs, const ArrayRef& result) {
+  Attrs::Reader read = parameters_of(attrs);
+  const double start = read.number();
+  const double step = read.number();
+  if (!read.boolean()) return run_range(start, step, result);
+  const int64_t whole_start = read.integer();
+  run_range(whole_start, read.integer(), result);
+}
+
+Draw keyed(std::span<const ArrayRef> operands) {
   Draw draw;
   if (!WorkspacePart::counting()) draw.key = key_of(operands[0]);
-  if (op.self == &ops::random_integers) {
-    draw.low = read.integer();
-    draw.high = read.integer();
-  } else {
-    draw.a = read.number();
-    draw.b = read.number();
-  }
-  run_draw(op, draw, result);
+  return draw;
+}
+Draw draw_of(std::span<const ArrayRef> operands, const Attrs& attrs) {
+  Attrs::Reader read = parameters_of(attrs);
+  Draw draw = keyed(operands);
+  draw.a = read.number();
+  draw.b = read.number();
+  return draw;
+}
+Draw draw_of_integers(std::span<const ArrayRef> operands, const Attrs& attrs) {
+  Attrs::Reader read = parameters_of(attrs);
+  Draw draw = keyed(operands);
+  draw.low = read.integer();
+  draw.high = read.integer();
+  return draw;
 }
 
 }  // namespace
@@ -501,21 +538,54 @@ void run_filled(const OpDef& op, std::span<const ArrayRef> operands, const Attrs
 uint64_t fold_key(uint64_t key, uint64_t data) { return library::fold_in({key}, data).value; }
 
 void run_library(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
-                 const ArrayRef& result, Source at) {
-  if (op.self == &ops::random_fold) return run_fold(operands, result);
-  if (op.family == Family::random) return run_filled(op, operands, attrs, result);
-  if (op.self == &ops::concat) return run_concat(operands, attrs, result);
-  if (op.self == &ops::update) return run_update(operands, attrs, result);
-  if (op.self == &ops::pad) return run_pad(operands[0], attrs, result);
-  if (op.self == &ops::gather) return run_gather(op, operands, attrs, result, at);
-  if (op.self == &ops::take_along_axis) return run_take_along(op, operands, attrs, result, at);
-  if (op.self == &ops::put) return run_put(op, operands, result, at);
-  if (op.self == &ops::scatter_add) return run_scatter_add(op, operands, attrs, result, at);
-  if (op.self == &ops::first_equal) return run_first_equal(operands[0], result);
-  if (op.self == &ops::cumsum) return run_cumsum(operands[0], attrs, result);
-  if (op.self == &ops::matmul) return run_matmul(operands, result);
-  if (op.self == &ops::accumulate) return run_accumulate(operands, result);
-  if (op.self == &ops::conv2d) return run_conv2d(operands, attrs, result);
+                 std::span<const ArrayRef> results, Source at) {
+  const ArrayRef& result = results[0];
+  switch (op.routine) {
+    case Routine::accumulate:
+      return run_accumulate(operands, result);
+    case Routine::arange:
+      return run_arange(attrs, result);
+    case Routine::concat:
+      return run_concat(operands, attrs, result);
+    case Routine::conv2d:
+      return run_conv2d(operands, attrs, result);
+    case Routine::cumsum:
+      return run_cumsum(operands[0], attrs, result);
+    case Routine::first_equal:
+      return run_first_equal(operands[0], result);
+    case Routine::gather:
+      return run_gather(op, operands, attrs, result, at);
+    case Routine::matmul:
+      return run_matmul(operands, result);
+    case Routine::pad:
+      return run_pad(operands[0], attrs, result);
+    case Routine::put:
+      return run_put(op, operands, result, at);
+    case Routine::random_bernoulli:
+      return run_bernoulli(draw_of(operands, attrs), result);
+    case Routine::random_fold:
+      return run_fold(operands, result);
+    case Routine::random_integers:
+      return run_integers(draw_of_integers(operands, attrs), result);
+    case Routine::random_normal:
+      return run_normal(draw_of(operands, attrs), result);
+    case Routine::random_permutation:
+      return run_permutation(draw_of(operands, attrs), result);
+    case Routine::random_uniform:
+      return run_uniform(draw_of(operands, attrs), result);
+    case Routine::scatter_add:
+      return run_scatter_add(op, operands, attrs, result, at);
+    case Routine::sort:
+      return run_sort(operands[0], attrs, results);
+    case Routine::take_along_axis:
+      return run_take_along(op, operands, attrs, result, at);
+    case Routine::top_k:
+      return run_top_k(operands[0], attrs, results);
+    case Routine::update:
+      return run_update(operands, attrs, result);
+    case Routine::none:
+      break;
+  }
   TIDEMARK_CHECK(false, op.name, " has no kernel");
 }
 

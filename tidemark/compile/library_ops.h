@@ -7,9 +7,10 @@
 
 namespace tidemark::compile {
 
-// `result` is dense. A UserError (an index out of range) comes before anything is written.
+// Results are dense. One that nobody wants has no data; ops with one result are always given it. A
+// UserError (an index out of range) comes before anything is written.
 void run_library(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
-                 const ArrayRef& result, Source at);
+                 std::span<const ArrayRef> results, Source at);
 
 // The key of the data-th child of a random key.
 uint64_t fold_key(uint64_t key, uint64_t data);

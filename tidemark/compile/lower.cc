@@ -436,10 +436,20 @@ void Lowerer::emit_op(Scope& scope, int32_t number) {
   std::vector<run::Address> places;
   std::vector<int32_t> literals;
   read_operands(node, layouts, places, literals);
-  choose(node, {number, 0}, scope);
-  places.push_back(address_of({number, 0}));
-  emit(op_task(*node.op, layouts, node.attrs, dense_layout(node.results[0]), node.source), places,
-       node.op->name, node.source, passes::can_fail(graph_, node));
+  std::vector<ArrayRef> results;
+  for (size_t r = 0; r < node.results.size(); ++r) {
+    const Value result{number, static_cast<int16_t>(r)};
+    results.push_back(dense_layout(node.results[r]));
+    // Of several results, one that nobody reads takes no bytes.
+    if (node.results.size() > 1 && last_use(id(result)) == scope.position) {
+      results.back().data = nullptr;
+      continue;
+    }
+    choose(node, result, scope);
+    places.push_back(address_of(result));
+  }
+  emit(op_task(*node.op, layouts, node.attrs, results, node.source), places, node.op->name,
+       node.source, passes::can_fail(graph_, node));
   for (const int32_t literal : literals) extend_to_now(literal);
 }
 

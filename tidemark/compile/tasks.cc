@@ -109,9 +109,33 @@ MadeTask pointwise_task(const OpDef& op, std::span<const PointwiseOperand> opera
               });
 }
 
+namespace {
+
+constexpr size_t kMostResults = 4;
+
+MadeTask several_results_task(const OpDef& op, std::span<const ArrayRef> operands,
+                              const Attrs& attrs, std::span<const ArrayRef> results, Source at) {
+  TIDEMARK_CHECK(results.size() <= kMostResults, op.name, " has ", results.size(), " results");
+  std::vector<ArrayRef> layouts(operands.begin(), operands.end());
+  for (const ArrayRef& result : results)
+    if (result.data != nullptr) layouts.push_back(result);
+  return made(std::move(layouts), [&op, attrs, at, count = operands.size(),
+                                   asked = std::vector(results.begin(), results.end())](
+                                      const Placed& placed) {
+    std::array<ArrayRef, kMostResults> given;
+    size_t next = count;
+    for (size_t r = 0; r < asked.size(); ++r)
+      given[r] = asked[r].data != nullptr ? placed[next++] : asked[r];
+    run_library(op, placed.all().first(count), attrs, std::span(given).first(asked.size()), at);
+  });
+}
+
+}  // namespace
+
 MadeTask op_task(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
-                 const ArrayRef& result, Source at) {
-  std::vector<ArrayRef> layouts = joined(operands, result);
+                 std::span<const ArrayRef> results, Source at) {
+  if (results.size() > 1) return several_results_task(op, operands, attrs, results, at);
+  std::vector<ArrayRef> layouts = joined(operands, results[0]);
   if (op.family == Family::reduce) {
     return made(std::move(layouts),
                 [&op, axes = AxisList(attrs.read().integers())](const Placed& placed) {
@@ -124,7 +148,7 @@ MadeTask op_task(const OpDef& op, std::span<const ArrayRef> operands, const Attr
     });
   }
   return made(std::move(layouts), [&op, attrs, at](const Placed& placed) {
-    run_library(op, placed.operands(), attrs, placed.result(), at);
+    run_library(op, placed.operands(), attrs, {&placed.result(), 1}, at);
   });
 }
 

@@ -28,9 +28,14 @@ struct PointwiseOperand {
 // Numbers have no place.
 MadeTask pointwise_task(const OpDef& op, std::span<const PointwiseOperand> operands,
                         const PointwiseType& type, const ArrayRef& result);
-// Any other op that computes.
+// Any other op that computes. A result that nobody wants has a layout without data, and no place.
 MadeTask op_task(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
-                 const ArrayRef& result, Source at);
+                 std::span<const ArrayRef> results, Source at);
+// Of an op with one result.
+inline MadeTask op_task(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
+                        const ArrayRef& result, Source at) {
+  return op_task(op, operands, attrs, {&result, 1}, at);
+}
 // A print or a check: operands only.
 MadeTask effect_task(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
                      Source at);

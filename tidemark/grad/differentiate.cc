@@ -125,7 +125,7 @@ std::vector<bool> depending_results(const Graph& graph, const Node& node,
                                     const std::vector<bool>& inputs) {
   std::vector<bool> results(node.results.size());
   if (std::find(inputs.begin(), inputs.end(), true) == inputs.end()) return results;
-  if (node.op->self == &ops::stop_gradient || node.op->family == Family::effect) return results;
+  if (node.op->stops_gradient || node.op->effect != Effect::none) return results;
   if (node.op->self == &ops::cond) {
     const std::vector<bool> captures(inputs.begin() + 1, inputs.end());
     for (const RegionId region : node.regions) {
@@ -252,14 +252,15 @@ class Backward {
     Tensors operands;
     for (const Value input : node.inputs)
       operands.push_back(tensor_in(asked_.scope, input, node.source));
-    if (node.op->self == &ops::gather && node.attrs.read().integer() == 0 &&
-        leaves_.contains(key_of(node.inputs[0]))) {
+    if (gives_rows(*node.op, node.attrs) && leaves_.contains(key_of(node.inputs[0]))) {
       sums_[key_of(node.inputs[0])].rows.push_back({operands[1], gradients[0]});
       return;
     }
-    const Tensor result = tensor_in(asked_.scope, {number, 0}, node.source);
+    Tensors results;
+    for (size_t r = 0; r < node.results.size(); ++r)
+      results.push_back(tensor_in(asked_.scope, {number, static_cast<int16_t>(r)}, node.source));
     const Tensors found =
-        pull_back({*node.op, node.attrs, operands, result, node.source}, gradients[0], wanted);
+        pull_back({*node.op, node.attrs, operands, results, node.source}, gradients, wanted);
     for (size_t i = 0; i < found.size(); ++i)
       if (found[i].has_value()) add(node.inputs[i], found[i]);
   }

@@ -101,7 +101,9 @@ int64_t bytes_of_trip(const Graph& graph, const Node& loop) {
       for (const Value input : node.inputs) read.insert(key_of(input));
       continue;
     }
-    if (node.results.empty() || !is_float(node.results[0].dtype)) continue;
+    if (std::none_of(node.results.begin(), node.results.end(),
+                     [](const TensorType& type) { return is_float(type.dtype); }))
+      continue;
     std::vector<TensorType> types;
     std::vector<bool> wanted;
     for (const Value input : node.inputs) {
@@ -109,10 +111,12 @@ int64_t bytes_of_trip(const Graph& graph, const Node& loop) {
       wanted.push_back(is_float(types.back().dtype));
     }
     if (std::find(wanted.begin(), wanted.end(), true) == wanted.end()) continue;
-    const uint32_t bits = read_by_rule(*node.op, node.attrs, types, node.results[0], wanted);
-    for (size_t i = 0; i <= types.size(); ++i)
+    const uint32_t bits = read_by_rule(*node.op, node.attrs, types, node.results, wanted);
+    const size_t inputs = types.size();
+    for (size_t i = 0; i < inputs + node.results.size(); ++i)
       if ((bits >> i & 1) != 0)
-        read.insert(i < types.size() ? key_of(node.inputs[i]) : ValueKey{number, 0});
+        read.insert(i < inputs ? key_of(node.inputs[i])
+                               : ValueKey{number, static_cast<int32_t>(i - inputs)});
   }
   for (int64_t j = 0; j < attrs.carries; ++j) {
     // What a trip ends with is what the next one starts with.

@@ -53,7 +53,7 @@ Value TensorBuilder::apply(const OpDef& op, std::span<const Value> operands, con
   Tensor result;
   if (std::any_of(list.begin(), list.end(), is_spec)) {
     result = applied_to_types(op, list, attrs, at_);
-  } else if (op.self == &ops::cast) {
+  } else if (op.is_cast()) {
     result = apply_cast(operand(0), read.dtype(), at_);
   } else if (op.family == Family::pointwise && op.arity == 1) {
     const Operand x = operand(0);
@@ -88,7 +88,19 @@ Tensor repeated_number(double number, const TensorType& type, Source at) {
   return broadcast_to(one, type.shape, at);
 }
 
-std::vector<Tensor> pull_back(const Application& application, const Tensor& gradient,
+namespace {
+
+// The gradient of a result as a rule wants it: zeros where there is none, nothing where the result
+// holds no floats.
+Term gradient_term(TensorBuilder& builder, const Tensor& gradient, Term result) {
+  if (gradient.has_value()) return builder.add(gradient);
+  if (!is_float(result.dtype())) return {};
+  return result.like(0);
+}
+
+}  // namespace
+
+std::vector<Tensor> pull_back(const Application& application, std::span<const Tensor> gradients,
                               const std::vector<bool>& wanted) {
   const OpDef& op = application.op;
   if (op.grad == nullptr) {
@@ -101,8 +113,11 @@ std::vector<Tensor> pull_back(const Application& application, const Tensor& grad
   TensorBuilder builder(application.at);
   std::vector<Term> operands;
   for (const Tensor& operand : application.operands) operands.push_back(builder.add(operand));
-  const GradContext context{builder.add(gradient), operands, builder.add(application.result),
-                            application.attrs};
+  std::vector<Term> results, flowing;
+  for (const Tensor& result : application.results) results.push_back(builder.add(result));
+  for (size_t r = 0; r < results.size(); ++r)
+    flowing.push_back(gradient_term(builder, gradients[r], results[r]));
+  const GradContext context{flowing[0], operands, results[0], application.attrs, flowing, results};
   std::vector<Tensor> found(wanted.size());
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (!wanted[i]) continue;
@@ -115,24 +130,28 @@ std::vector<Tensor> pull_back(const Application& application, const Tensor& grad
 namespace {
 
 uint32_t read_by_traced_rule(const OpDef& op, const Attrs& attrs,
-                             std::span<const TensorType> operands, const TensorType& result,
-                             const std::vector<bool>& wanted) {
+                             std::span<const TensorType> operands,
+                             std::span<const TensorType> results, const std::vector<bool>& wanted) {
   const Source at = Source::none();
   Trace trace("a gradient rule", at);
-  const Tensor gradient = trace.argument(result, false, at);
-  std::vector<Tensor> stand_ins;
-  for (const TensorType& type : operands) stand_ins.push_back(trace.argument(type, false, at));
-  const Tensor whole = trace.argument(result, false, at);
+  const auto arguments = [&](std::span<const TensorType> types) {
+    std::vector<Tensor> list;
+    for (const TensorType& type : types) list.push_back(trace.argument(type, false, at));
+    return list;
+  };
+  const std::vector<Tensor> gradients = arguments(results);
+  const std::vector<Tensor> stand_ins = arguments(operands), wholes = arguments(results);
   const EnterScope entered(trace.body());
-  const std::vector<Tensor> found = pull_back({op, attrs, stand_ins, whole, at}, gradient, wanted);
+  const std::vector<Tensor> found =
+      pull_back({op, attrs, stand_ins, wholes, at}, gradients, wanted);
   Graph& graph = trace.graph();
   for (const Tensor& each : found)
     if (each.has_value()) graph.body().results.push_back(value_of(each, at));
   passes::remove_dead(graph);
   const std::vector<int32_t> uses = count_uses(graph);
   uint32_t read = 0;
-  for (size_t i = 0; i <= operands.size(); ++i) {
-    const int32_t parameter = graph.body().parameters[i + 1].node;
+  for (size_t i = 0; i < operands.size() + results.size(); ++i) {
+    const int32_t parameter = graph.body().parameters[i + results.size()].node;
     if (uses[static_cast<size_t>(parameter)] > 0) read |= uint32_t{1} << i;
   }
   return read;
@@ -167,8 +186,12 @@ class KnownReads {
 
 }  // namespace
 
+bool gives_rows(const OpDef& op, const Attrs& attrs) {
+  return op.looks_up && attrs.read().integer() == 0;
+}
+
 uint32_t read_by_rule(const OpDef& op, const Attrs& attrs, std::span<const TensorType> operands,
-                      const TensorType& result, const std::vector<bool>& wanted) {
+                      std::span<const TensorType> results, const std::vector<bool>& wanted) {
   if (op.view != nullptr || op.grad == nullptr) return 0;
   // All that a rule sees: rules may look at sizes and attributes. The product of one element, for
   // one, has a gradient that reads nothing.
@@ -185,12 +208,12 @@ uint32_t read_by_rule(const OpDef& op, const Attrs& attrs, std::span<const Tenso
     key.push_back(wanted[i] ? 1 : 0);
     add_type(operands[i]);
   }
-  add_type(result);
+  for (const TensorType& type : results) add_type(type);
   key.insert(key.end(), attrs.words().begin(), attrs.words().end());
   add_sizes(attrs.sizes());
   KnownReads& known = KnownReads::of(op);
   if (const std::optional<uint32_t> found = known.find(key)) return *found;
-  const uint32_t read = read_by_traced_rule(op, attrs, operands, result, wanted);
+  const uint32_t read = read_by_traced_rule(op, attrs, operands, results, wanted);
   known.add(std::move(key), read);
   return read;
 }

@@ -40,17 +40,21 @@ struct Application {
   const OpDef& op;
   const Attrs& attrs;
   std::span<const Tensor> operands;  // Specs where the rule does not read them.
-  const Tensor& result;
+  std::span<const Tensor> results;   // The same.
   Source at;
 };
-// The gradients by those operands that are wanted, given that of the result; nothing where a rule
-// gives none. A UserError where the op has no gradient.
-std::vector<Tensor> pull_back(const Application& application, const Tensor& gradient,
+// The gradients by those operands that are wanted, given those of the results, of which all but one
+// may be nothing; nothing where a rule gives none. A UserError where the op has no gradient.
+std::vector<Tensor> pull_back(const Application& application, std::span<const Tensor> gradients,
                               const std::vector<bool>& wanted);
 
-// What the rule reads by value for these operands, one bit each; the result has the bit behind the
-// last operand. Found by running the rule once on a trace and dropping what is dead.
+// What the rule reads by value for these operands, one bit each; the results have the bits behind
+// the last operand. Found by running the rule once on a trace and dropping what is dead.
 uint32_t read_by_rule(const OpDef& op, const Attrs& attrs, std::span<const TensorType> operands,
-                      const TensorType& result, const std::vector<bool>& wanted);
+                      std::span<const TensorType> results, const std::vector<bool>& wanted);
+
+// Whether the gradient by the first operand can stay the list of slices that the second names, as
+// that of a looked-up Variable does.
+bool gives_rows(const OpDef& op, const Attrs& attrs);
 
 }  // namespace tidemark::detail

@@ -246,7 +246,7 @@ class EagerTape : public Tape {
     };
     for (const Recorded& each : list_) {
       for (const Tensor& operand : each.operands) see(operand);
-      see(each.result);
+      for (const Tensor& value : each.values) see(value);
     }
     for (const auto& [storage, count] : bytes) total += count;
     return total;
@@ -350,16 +350,15 @@ class EagerTape : public Tape {
       return;
     }
     // The looked-up rows of a Variable stay rows.
-    if (recorded.op->self == &ops::gather && recorded.attrs.read().integer() == 0 &&
-        of_variables_.contains(recorded.inputs[0])) {
+    if (gives_rows(*recorded.op, recorded.attrs) && of_variables_.contains(recorded.inputs[0])) {
       sums.add_rows(recorded.inputs[0], {recorded.operands[1], gradients[0]});
       return;
     }
     std::vector<bool> wanted;
     for (const TapeId id : recorded.inputs) wanted.push_back(id != 0);
     const Tensors found =
-        pull_back({*recorded.op, recorded.attrs, recorded.operands, recorded.result, recorded.at},
-                  gradients[0], wanted);
+        pull_back({*recorded.op, recorded.attrs, recorded.operands, recorded.values, recorded.at},
+                  gradients, wanted);
     for (size_t i = 0; i < found.size(); ++i)
       if (found[i].has_value()) sums.add(recorded.inputs[i], found[i]);
   }
@@ -415,11 +414,11 @@ bool is_watched(std::initializer_list<const Tensor*> operands) {
 }
 
 Recording::Recording(const OpDef& op, const Attrs& attrs, std::span<const Tensor* const> operands,
-                     const TensorType& result, Source at) {
+                     std::span<const TensorType> results, Source at) {
   recorded_.op = &op;
   recorded_.attrs = attrs;
   recorded_.at = at.resolve();
-  recorded_.result_types = {result};
+  recorded_.result_types.assign(results.begin(), results.end());
   std::vector<bool> wanted;
   std::vector<TensorType> types;
   for (const Tensor* const operand : operands) {
@@ -428,22 +427,29 @@ Recording::Recording(const OpDef& op, const Attrs& attrs, std::span<const Tensor
     wanted.push_back(is_known(id) && is_float(types.back().dtype));
     recorded_.inputs.push_back(wanted.back() ? id : 0);
   }
-  const bool flows = is_float(result.dtype) && op.self != &ops::stop_gradient &&
+  const bool has_floats = std::any_of(results.begin(), results.end(),
+                                      [](const TensorType& type) { return is_float(type.dtype); });
+  const bool flows = has_floats && !op.stops_gradient &&
                      std::find(wanted.begin(), wanted.end(), true) != wanted.end();
   if (!flows) {
     recorded_.op = nullptr;
     return;
   }
-  const uint32_t read = read_by_rule(op, attrs, types, result, wanted);
+  const uint32_t read = read_by_rule(op, attrs, types, results, wanted);
   for (size_t i = 0; i < operands.size(); ++i)
     recorded_.operands.push_back((read >> i & 1) != 0 ? *operands[i] : make_spec(types[i], at));
-  keeps_result_ = (read >> operands.size() & 1) != 0;
+  kept_results_ = read >> operands.size();
 }
 
-void Recording::finish(const Tensor& result) {
+void Recording::finish(std::span<const Tensor> results) {
   if (recorded_.op == nullptr) return;
-  recorded_.results = {numbered(result)};
-  recorded_.result = keeps_result_ ? result : make_spec(recorded_.result_types[0], recorded_.at);
+  for (size_t r = 0; r < results.size(); ++r) {
+    const TensorType& type = recorded_.result_types[r];
+    // A result without floats has no gradient: tapes need no number for it.
+    recorded_.results.push_back(is_float(type.dtype) ? numbered(results[r]) : 0);
+    recorded_.values.push_back((kept_results_ >> r & 1) != 0 ? results[r]
+                                                             : make_spec(type, recorded_.at));
+  }
   for_each_tape([&](Tape& tape) {
     if (std::any_of(recorded_.inputs.begin(), recorded_.inputs.end(),
                     [&](TapeId id) { return id != 0 && tape.knows(id); }))

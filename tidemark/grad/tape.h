@@ -49,7 +49,7 @@ struct Recorded {
   Attrs attrs = {};
   std::vector<TapeId> inputs = {};    // 0: needs no gradient.
   std::vector<Tensor> operands = {};  // Specs where the rule does not read them.
-  Tensor result = {};                 // The same.
+  std::vector<Tensor> values = {};    // Of the results; the same.
   std::vector<TapeId> results = {};
   std::vector<TensorType> result_types = {};
   Pullback pullback = {};
@@ -122,13 +122,13 @@ bool is_watched(std::initializer_list<const Tensor*> operands);
 class Recording {
  public:
   Recording(const OpDef& op, const Attrs& attrs, std::span<const Tensor* const> operands,
-            const TensorType& result, Source at);
+            std::span<const TensorType> results, Source at);
   // The op has run.
-  void finish(const Tensor& result);
+  void finish(std::span<const Tensor> results);
 
  private:
   Recorded recorded_;
-  bool keeps_result_ = false;
+  uint32_t kept_results_ = 0;  // By result, a bit.
 };
 
 // The number by which tapes know an eager tensor; 0: by none.

@@ -23,13 +23,47 @@ namespace tidemark {
 // `text` is held as the list of its bytes. Whatever may be open is a `size` or among `sizes`.
 enum class AttrKind : uint8_t { integer, integers, boolean, dtype, number, text, size, sizes };
 
+// What an attribute says about the axes of its op: by this, and never by its name, it is checked,
+// follows an op that gets one more axis, and is cut with it. "Per axis": a list with one item for
+// each axis of the first operand.
+enum class AttrRole : uint8_t {
+  none,            // Nothing.
+  axis,            // The number of one axis of the first operand.
+  axes,            // The numbers of some, in increasing order.
+  permutation,     // The number of each, in the order of the result.
+  shape,           // The sizes of the result.
+  slice_begin,     // Per axis: the first element of a slice.
+  slice_size,      // Per axis: how many elements it has.
+  slice_step,      // Per axis: how far they are apart.
+  padding,         // Per axis: how many elements are put in; 0 leaves the axis alone.
+  window,          // Height and width: a stride or a dilation.
+  window_padding,  // Height and width: elements put around an image, or taken away.
+  groups,          // Of channels.
+};
+
 struct AttrDef {
   std::string_view name;
   AttrKind kind = AttrKind::integer;
+  AttrRole role = AttrRole::none;
 
   constexpr bool is_list() const {
     return kind == AttrKind::integers || kind == AttrKind::sizes || kind == AttrKind::text;
   }
+  // Whether its items are numbers of axes.
+  constexpr bool numbers_axes() const {
+    return role == AttrRole::axis || role == AttrRole::axes || role == AttrRole::permutation;
+  }
+  // Whether its items are sizes of the result, an item for each axis.
+  constexpr bool holds_sizes() const {
+    return role == AttrRole::shape || role == AttrRole::slice_size;
+  }
+  // Whether it has an item for each axis.
+  constexpr bool is_per_axis() const {
+    return holds_sizes() || role == AttrRole::permutation || role == AttrRole::slice_begin ||
+           role == AttrRole::slice_step || role == AttrRole::padding;
+  }
+  // The item that leaves an axis as it is, where that is a number.
+  constexpr int64_t neutral_item() const { return role == AttrRole::slice_step ? 1 : 0; }
 };
 
 class Attrs {

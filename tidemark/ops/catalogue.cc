@@ -27,7 +27,8 @@ static_assert(std::is_standard_layout_v<ReduceOp> && offsetof(ReduceOp, name) ==
 static_assert(std::is_standard_layout_v<RowOp> && offsetof(RowOp, name) == 0);
 static_assert(std::is_standard_layout_v<NamedOp> && offsetof(NamedOp, name) == 0);
 
-constexpr AttrDef kReduceAttrs[] = {{"axes", AttrKind::integers}, {"keepdims", AttrKind::boolean}};
+constexpr AttrDef kReduceAttrs[] = {{"axes", AttrKind::integers, AttrRole::axes},
+                                    {"keepdims", AttrKind::boolean}};
 
 template <class Op>
 const Op& as(const void* self) {
@@ -149,6 +150,14 @@ const OpDef& def_of(const void* op) {
   return *found;
 }
 
+std::vector<TensorType> infer_results(const InferContext& context) {
+  std::vector<TensorType> types;
+  InferContext each = context;
+  for (each.result = 0; each.result < context.op.results; ++each.result)
+    types.push_back(context.op.infer(each));
+  return types;
+}
+
 Recipe record(const OpDef& op, std::span<const DType> operands) {
   Recipe recipe;
   std::vector<Scalar> loads;
@@ -168,9 +177,11 @@ OpDef make_op(const UnaryOp& op) {
             .arity = 1,
             .accepts = op.accepts,
             .batching = Batching::broadcasts,
+            .cutting = Cutting::broadcast,
             .no_gradient = op.no_gradient,
             .sample = op.sample,
             .ulps = op.ulps,
+            .twice = op.twice,
             .self = &op};
   def.value = [](const void* self, std::span<const Scalar> x) {
     return as<UnaryOp>(self).value(x[0]);
@@ -190,9 +201,12 @@ OpDef make_op(const BinaryOp& op) {
             .arity = 2,
             .accepts = op.accepts,
             .batching = Batching::broadcasts,
+            .cutting = Cutting::broadcast,
             .no_gradient = op.no_gradient,
             .sample = op.sample,
             .ulps = op.ulps,
+            .commutes = op.commutes,
+            .neutral = op.neutral,
             .self = &op};
   def.value = [](const void* self, std::span<const Scalar> x) {
     return as<BinaryOp>(self).value(x[0], x[1]);
@@ -215,6 +229,7 @@ OpDef make_op(const TernaryOp& op) {
             .arity = 3,
             .accepts = op.accepts,
             .batching = Batching::broadcasts,
+            .cutting = Cutting::broadcast,
             .sample = op.sample,
             .self = &op};
   def.value = [](const void* self, std::span<const Scalar> x) {
@@ -233,6 +248,7 @@ OpDef make_op(const ReduceOp& op) {
           .arity = 1,
           .accepts = op.accepts,
           .batching = Batching::leading,
+          .cutting = Cutting::fold,
           .attrs = kReduceAttrs,
           .infer = infer_reduce,
           .grad = op.grad != nullptr ? grad_reduce : nullptr,
@@ -250,10 +266,12 @@ OpDef make_op(const RowOp& op) {
             .arity = 1,
             .accepts = TypeSet::floats,
             .batching = Batching::leading,
+            .cutting = Cutting::alike,
             .attrs = ops::kAxisAttr,
             .infer = infer_row,
             .ulps = op.ulps,
             .sweeps = op.sweeps,
+            .expanded = op.expanded,
             .self = &op};
   def.grad = [](const void* self, const GradContext& c, int) { return as<RowOp>(self).grad(c); };
   return def;
@@ -264,15 +282,26 @@ OpDef make_op(const NamedOp& op) {
             .brief = op.brief,
             .family = op.family,
             .arity = op.arity,
+            .results = op.results,
             .accepts = op.accepts,
             .batching = op.batching,
+            .cutting = op.cutting,
             .attrs = op.attrs,
             .infer = op.infer,
             .no_gradient = op.no_gradient,
             .reference = op.reference,
             .sample = op.sample,
             .ulps = op.ulps,
+            .routine = op.routine,
+            .updates_first = op.updates_first,
+            .looks_up = op.looks_up,
+            .stops_gradient = op.stops_gradient,
+            .flow = op.flow,
+            .effect = op.effect,
+            .literal = op.literal,
+            .transfers = op.transfers,
             .view = op.view,
+            .repeats = op.repeats,
             .self = &op};
   if (op.grad != nullptr) {
     def.grad = [](const void* self, const GradContext& c, int index) {

@@ -18,13 +18,21 @@ class ControlCheck {
   }
 
   Types run() {
-    if (node_.op == &def_of(&ops::cond)) return cond();
-    if (node_.op == &def_of(&ops::loop)) return loop();
-    if (node_.op == &def_of(&ops::map)) return map();
-    if (node_.op == &def_of(&ops::reverse_loop)) return reverse_loop();
-    if (node_.op == &def_of(&ops::call)) return call();
-    expect_regions(1, 1);
-    return region(0, inputs_);
+    switch (node_.op->flow) {
+      case Flow::cond:
+        return cond();
+      case Flow::loop:
+        return loop();
+      case Flow::map:
+        return map();
+      case Flow::reverse_loop:
+        return reverse_loop();
+      case Flow::call:
+        return call();
+      default:
+        expect_regions(1, 1);
+        return region(0, inputs_);
+    }
   }
 
  private:

@@ -25,28 +25,10 @@ class AttributeCheck {
   AttributeCheck(const Node& node, std::span<const TensorType> operands)
       : node_(node), operands_(operands) {}
 
-  // By the names of attributes, not of ops: each name means the same everywhere.
+  // By the roles of attributes.
   void run() {
-    Attrs::Reader read = node_.attrs.read();
-    for (const AttrDef& attr : node_.op->attrs) {
-      switch (attr.kind) {
-        case AttrKind::integer:
-          check_integer(attr.name, read.integer());
-          break;
-        case AttrKind::integers:
-        case AttrKind::text:
-          check_list(attr.name, read.integers());
-          break;
-        case AttrKind::sizes:
-          check_size_list(attr.name, read.sizes());
-          break;
-        case AttrKind::size:
-          read.size();
-          break;
-        default:
-          read.integer();
-      }
-    }
+    node_.attrs.for_each(node_.op->attrs,
+                         [&](const AttrDef& attr, auto items) { check(attr, items); });
   }
 
  private:
@@ -54,35 +36,55 @@ class AttributeCheck {
   int64_t rank() const { return operand().shape.rank(); }
   const std::string_view op() const { return node_.op->name; }
 
-  void check_integer(std::string_view name, int64_t value) const {
-    if (name == "axis") check_axis(value);
-    // More groups than outputs is always wrong, and sizes times this many do not overflow.
-    if (name == "groups" && value > kMostBytes / largest_size())
-      refuse(cat(op(), ": groups = ", value, " is too much"), "1 is one group of all channels");
+  void check(const AttrDef& attr, std::span<const int64_t> items) const {
+    switch (attr.role) {
+      case AttrRole::axis:
+        return check_axis(items[0]);
+      case AttrRole::axes:
+        return check_axes(items);
+      case AttrRole::permutation:
+        return check_order(items);
+      case AttrRole::slice_step:
+        return check_slice(check_length(attr.name, items, rank()));
+      case AttrRole::padding:
+        return check_extents(attr.name, check_length(attr.name, items, rank()));
+      case AttrRole::window:
+        return check_extents(attr.name, check_length(attr.name, items, 2));
+      case AttrRole::groups:
+        return check_groups(items[0]);
+      default:
+        return;
+    }
+  }
+  void check(const AttrDef& attr, std::span<const Dim> items) {
+    switch (attr.role) {
+      case AttrRole::shape:
+        return check_sizes(items);
+      case AttrRole::slice_begin:
+        begin_ = check_length(attr.name, items, rank());
+        return;
+      case AttrRole::slice_size:
+        size_ = check_length(attr.name, items, rank());
+        return;
+      case AttrRole::padding:
+        return check_extents(attr.name, check_length(attr.name, items, rank()));
+      case AttrRole::window_padding:  // Below 0 it takes elements away.
+        return check_extents(attr.name, check_length(attr.name, items, 2), -1);
+      default:
+        return;
+    }
+  }
+
+  // More groups than outputs is always wrong, and sizes times this many do not overflow.
+  void check_groups(int64_t count) const {
+    if (count > kMostBytes / largest_size())
+      refuse(cat(op(), ": groups = ", count, " is too much"), "1 is one group of all channels");
   }
 
   void check_axis(int64_t axis) const {
     if (axis >= 0 && axis < rank()) return;
     refuse(cat(op(), ": ", operand(), " has no axis ", axis),
            rank() == 0 ? "it is a scalar" : cat("axes go from 0 to ", rank() - 1));
-  }
-
-  void check_list(std::string_view name, std::span<const int64_t> list) {
-    if (name == "axes") check_axes(list);
-    if (name == "order") check_order(list);
-    if (name == "step") check_slice(check_length(name, list, rank()));
-    if (name == "inside") check_extents(name, check_length(name, list, rank()));
-    if (name == "stride" || name == "dilation") check_extents(name, check_length(name, list, 2));
-  }
-
-  void check_size_list(std::string_view name, std::span<const Dim> list) {
-    if (name == "shape") check_sizes(list);
-    if (name == "begin") begin_ = check_length(name, list, rank());
-    if (name == "size") size_ = check_length(name, list, rank());
-    if (name == "low" || name == "high") check_extents(name, check_length(name, list, rank()));
-    // Padding below 0 takes elements away.
-    if (name == "pad_low" || name == "pad_high")
-      check_extents(name, check_length(name, list, 2), -1);
   }
 
   template <class Item>
@@ -223,17 +225,16 @@ void check_effect(const Node& node, std::span<const TensorType> operands) {
   const OpDef& op = *node.op;
   const std::span<const int64_t> text = node.attrs.read().integers();
   const auto places = std::count(text.begin(), text.end(), ops::kOperandHere);
-  const bool shows = &op == &def_of(&ops::print) || &op == &def_of(&ops::check_index);
+  const bool shows = op.effect == Effect::print || op.effect == Effect::check_index;
   const int64_t wanted = shows ? std::ssize(operands) : 0;
   if (places != wanted)
     refuse(cat(op.name, ": its text has ", places, " places for operands, not ", wanted), op.brief);
-  if (&op == &def_of(&ops::assert_that) &&
-      (operands.empty() || operands[0].dtype != DType::boolean))
+  if (op.effect == Effect::assert_that && (operands.empty() || operands[0].dtype != DType::boolean))
     refuse(cat(op.name, ": its first operand is not a bool"), op.brief);
-  if (&op == &def_of(&ops::check_index) && !is_integer(operands[0].dtype))
+  if (op.effect == Effect::check_index && !is_integer(operands[0].dtype))
     refuse(cat(op.name, ": ", operands[0], " is no index"), op.brief);
-  if (&op == &def_of(&ops::check_index)) check_axis_size(node);
-  if (&op == &def_of(&ops::check_numerics) && !is_float(operands[0].dtype))
+  if (op.effect == Effect::check_index) check_axis_size(node);
+  if (op.effect == Effect::check_numerics && !is_float(operands[0].dtype))
     refuse(cat(op.name, ": ", operands[0], " has no numbers that are not finite"), op.brief);
 }
 
@@ -254,7 +255,7 @@ void check_keys(const Node& node, std::span<const TensorType> operands) {
   }
 }
 
-TensorType inferred_type(const Node& node, std::span<const TensorType> operands) {
+std::vector<TensorType> inferred_types(const Node& node, std::span<const TensorType> operands) {
   AttributeCheck(node, operands).run();
   check_total(node, operands);
   const Family family = node.op->family;
@@ -265,10 +266,11 @@ TensorType inferred_type(const Node& node, std::span<const TensorType> operands)
   }
   if (family == Family::contract || family == Family::piece || family == Family::row)
     check_dtypes(node, operands);
-  const TensorType result = node.op->infer({*node.op, operands, node.attrs, Source::none()});
+  std::vector<TensorType> results = infer_results({*node.op, operands, node.attrs, Source::none()});
   if (family == Family::reduce)
-    check_has_elements(*node.op, operands[0], result, node.attrs.read().integers(), Source::none());
-  return result;
+    check_has_elements(*node.op, operands[0], results[0], node.attrs.read().integers(),
+                       Source::none());
+  return results;
 }
 
 }  // namespace
@@ -292,7 +294,7 @@ bool fits(const TensorType& a, const TensorType& b) {
 std::vector<TensorType> check_node(const Graph& graph, const Node& node) {
   check_arity(node);
   if (node.op->family == Family::control) return check_control(graph, node);
-  if (node.op == &def_of(&ops::constant)) return {{node.attrs.read().dtype(), {}}};
+  if (node.op->literal == Literal::number) return {{node.attrs.read().dtype(), {}}};
   std::vector<TensorType> operands;
   for (const Value input : node.inputs) operands.push_back(graph.type(input));
   if (node.op->value != nullptr) return {pointwise_type(node, operands)};
@@ -305,8 +307,8 @@ std::vector<TensorType> check_node(const Graph& graph, const Node& node) {
   const bool open = std::any_of(operands.begin(), operands.end(),
                                 [](const TensorType& type) { return type.shape.is_open(); });
   if (open) AttributeCheck(node, operands).run();
-  if (open && node.results.size() == 1) return node.results;
-  return {inferred_type(node, operands)};
+  if (open && std::ssize(node.results) == node.op->results) return node.results;
+  return inferred_types(node, operands);
 }
 
 }  // namespace tidemark

@@ -32,11 +32,11 @@ void reference_accumulate(const ReferenceContext& context);
 void reference_conv2d(const ReferenceContext& context);
 }  // namespace rule
 
-inline constexpr AttrDef kConvAttrs[] = {{"stride", AttrKind::integers},
-                                         {"pad_low", AttrKind::sizes},
-                                         {"pad_high", AttrKind::sizes},
-                                         {"dilation", AttrKind::integers},
-                                         {"groups", AttrKind::integer}};
+inline constexpr AttrDef kConvAttrs[] = {{"stride", AttrKind::integers, AttrRole::window},
+                                         {"pad_low", AttrKind::sizes, AttrRole::window_padding},
+                                         {"pad_high", AttrKind::sizes, AttrRole::window_padding},
+                                         {"dilation", AttrKind::integers, AttrRole::window},
+                                         {"groups", AttrKind::integer, AttrRole::groups}};
 
 inline constexpr NamedOp matmul = {
     .name = "matmul",
@@ -45,9 +45,11 @@ inline constexpr NamedOp matmul = {
     .arity = 2,
     .accepts = TypeSet::numbers,
     .batching = Batching::broadcasts,
+    .cutting = Cutting::product,
     .infer = rule::infer_matmul,
     .grad = rule::grad_matmul,
     .reference = rule::reference_matmul,
+    .routine = Routine::matmul,
 };
 inline constexpr NamedOp conv2d = {
     .name = "conv2d",
@@ -59,6 +61,7 @@ inline constexpr NamedOp conv2d = {
     .infer = rule::infer_conv2d,
     .grad = rule::grad_conv2d,
     .reference = rule::reference_conv2d,
+    .routine = Routine::conv2d,
 };
 
 // Of programs only: a product in pieces along k, each a multiple of 256 long but the last, from -0
@@ -72,6 +75,8 @@ inline constexpr NamedOp accumulate = {
     .infer = rule::infer_accumulate,
     .no_gradient = "it is part of programs only",
     .reference = rule::reference_accumulate,
+    .routine = Routine::accumulate,
+    .updates_first = true,
 };
 
 inline constexpr const NamedOp* kContractOps[] = {&conv2d, &matmul};

@@ -17,8 +17,10 @@ inline constexpr NamedOp assert_that = {
         "other operands.",
     .family = Family::effect,
     .arity = -1,
+    .results = 0,
     .attrs = kTextAttr,
     .no_gradient = kProgramOnly,
+    .effect = Effect::assert_that,
 };
 // The text has a place for the index.
 inline constexpr AttrDef kCheckIndexAttrs[] = {{"text", AttrKind::text}, {"size", AttrKind::size}};
@@ -26,23 +28,29 @@ inline constexpr NamedOp check_index = {
     .name = "check_index",
     .brief = "An error with this text where an index points outside an axis of this size.",
     .family = Family::effect,
+    .results = 0,
     .attrs = kCheckIndexAttrs,
     .no_gradient = kProgramOnly,
+    .effect = Effect::check_index,
 };
 inline constexpr NamedOp check_numerics = {
     .name = "check_numerics",
     .brief = "An error with this text where an element is infinite or NaN.",
     .family = Family::effect,
+    .results = 0,
     .attrs = kTextAttr,
     .no_gradient = kProgramOnly,
+    .effect = Effect::check_numerics,
 };
 inline constexpr NamedOp print = {
     .name = "print",
     .brief = "A line of text with the operands in it.",
     .family = Family::effect,
     .arity = -1,
+    .results = 0,
     .attrs = kTextAttr,
     .no_gradient = kProgramOnly,
+    .effect = Effect::print,
 };
 
 inline constexpr const NamedOp* kEffectOps[] = {&assert_that, &check_index, &check_numerics,

@@ -8,6 +8,7 @@
 #include "tidemark/ops/reference.h"
 #include "tidemark/ops/structure.h"
 #include "tidemark/ops/term_ops.h"
+#include "tidemark/types/size.h"
 
 namespace tidemark::ops::rule {
 namespace {
@@ -318,13 +319,80 @@ void reference_cumsum(const ReferenceContext& context) {
   });
 }
 
+// ---- sorting ------------------------------------------------------------------------------------
+
+TensorType infer_sort(const InferContext& context) {
+  TensorType type = context.operands[0];
+  if (context.result == 1) type.dtype = DType::i64;
+  return type;
+}
+
+TensorType infer_top_k(const InferContext& context) {
+  TensorType type = infer_sort(context);
+  Attrs::Reader read = context.attrs.read();
+  const int64_t axis = read.integer();
+  const Dim k = read.size(), size = type.shape[axis];
+  if (k.is_any() || (!size.is_any() && is_less(size, k))) {
+    throw UserError(cat("top_k: k = ", written(k), ", but axis ", axis, " of ",
+                        context.operands[0], " has ", size, " elements"),
+                    context.at, "k goes from 0 to the size of the axis");
+  }
+  type.shape.set(axis, k);
+  return type;
+}
+
+// Each element goes back to where it was.
+Term grad_sort(const GradContext& context, int) {
+  const Attrs attrs = Attrs().add(axis_of(context.attrs)).add(true);
+  return scatter_add.apply({context.operands[0].like(0), context.results[1], context.g}, attrs);
+}
+
+namespace {
+
+// Whether element i comes before element j in increasing order; NaNs come last.
+bool is_before(const ArrayRef& x, int64_t i, int64_t j) {
+  if (!is_float(x.dtype)) return reference::read_integer(x, i) < reference::read_integer(x, j);
+  const long double a = reference::read_float(x, i), b = reference::read_float(x, j);
+  return a == a && (b != b || a < b);
+}
+
+// As many of each row as the results have.
+void sort_rows(const ReferenceContext& context, int64_t axis, bool descending) {
+  const ArrayRef &x = context.operands[0], &values = context.results[0];
+  const int64_t stride = contiguous_strides(x.shape)[static_cast<size_t>(axis)];
+  const int64_t length = x.shape[axis], kept = values.shape[axis];
+  for (int64_t first = 0; first < x.size(); ++first) {
+    if (first / stride % length != 0) continue;  // Not where a row begins.
+    std::vector<int64_t> places;
+    for (int64_t i = 0; i < length; ++i) places.push_back(first + i * stride);
+    std::stable_sort(places.begin(), places.end(), [&](int64_t i, int64_t j) {
+      return descending ? is_before(x, j, i) : is_before(x, i, j);
+    });
+    const int64_t to = first / (stride * length) * (stride * kept) + first % stride;
+    for (int64_t i = 0; i < kept; ++i) {
+      const int64_t place = places[static_cast<size_t>(i)];
+      copy_element(x, place, values, to + i * stride);
+      reference::write(context.results[1], to + i * stride, (place - first) / stride);
+    }
+  }
+}
+
+}  // namespace
+
+void reference_sort(const ReferenceContext& context) {
+  Attrs::Reader read = context.attrs.read();
+  const int64_t axis = read.integer();
+  sort_rows(context, axis, read.boolean());
+}
+
+void reference_top_k(const ReferenceContext& context) {
+  sort_rows(context, axis_of(context.attrs), true);
+}
+
 }  // namespace tidemark::ops::rule
 
 namespace tidemark {
 
-bool updates_first_operand(const OpDef& op) {
-  return op.self == &ops::update || op.self == &ops::put || op.self == &ops::scatter_add ||
-         op.self == &ops::accumulate;
-}
+bool updates_first_operand(const OpDef& op) { return op.updates_first; }
 
 }  // namespace tidemark

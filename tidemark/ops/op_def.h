@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "tidemark/ir/attrs.h"
 #include "tidemark/ir/term.h"
@@ -37,12 +38,72 @@ enum class Family : uint8_t {
 };
 
 // How an op takes operands that have one more axis in front, a batch, so that each slice gives what
-// it gives by itself (vectorized_map). Attributes follow by their names: those that count axes move
-// by one, those with an item for each axis get one that leaves the batch alone.
+// it gives by itself (vectorized_map). Attributes follow by their roles: numbers of axes move by
+// one, lists with an item for each axis get one that leaves the batch alone.
 enum class Batching : uint8_t {
   none,        // It does not.
   leading,     // Every operand has the axis; those that lack it are repeated along it.
   broadcasts,  // Operands broadcast: the axis is put in front of as many as the result has.
+};
+
+// Which part of its operands a part of the result along one axis is made of (passes/slicing.h).
+enum class Cutting : uint8_t {
+  none,       // All of them, or it is not said.
+  alike,      // The same part of each, where all have the axis and the attributes leave it alone.
+  broadcast,  // The same part of those that have the axis, all of the others.
+  fold,       // The same part, where what is folded lies behind it.
+  reshape,    // What lies behind as many elements.
+  permute,    // The same part of the axis that stands there.
+  product,    // Of a matrix product: rows of one, columns of the other, or both of a batch.
+};
+
+// Which kind of control flow a node with regions is; ops/program.h says what its regions are.
+enum class Flow : uint8_t { none, call, cond, group, loop, map, reverse_loop };
+
+// What an op does besides, or instead of, giving results. Nodes with an effect are never dropped
+// nor merged, and keep their order.
+enum class Effect : uint8_t { none, assert_that, check_index, check_numerics, print };
+
+// What a node without operands stands for until it is replaced by a number.
+enum class Literal : uint8_t { none, number, size };
+
+// The precompiled routine that is an op's kernel; compile/library_ops.cc calls it. Ops without one
+// are views, or are compiled from their `value`, `monoid` or `sweeps`.
+enum class Routine : uint8_t {
+  none,
+  accumulate,
+  arange,
+  concat,
+  conv2d,
+  cumsum,
+  first_equal,
+  gather,
+  matmul,
+  pad,
+  put,
+  random_bernoulli,
+  random_fold,
+  random_integers,
+  random_normal,
+  random_permutation,
+  random_uniform,
+  scatter_add,
+  sort,
+  take_along_axis,
+  top_k,
+  update,
+};
+
+// What f(f(x)) is.
+enum class Twice : uint8_t { other, undoes /* x */, settles /* f(x) */ };
+
+// The number b for which f(a, b) is a, bit by bit and for every a.
+enum class Neutral : uint8_t {
+  none,
+  zero,           // +0 of floats.
+  negative_zero,  // -0 of floats, 0 of integers.
+  one,
+  all_ones,
 };
 
 // Which dtypes an op takes. Operands of other dtypes are promoted to the set's first resort, or
@@ -70,31 +131,39 @@ struct InferContext {
   std::span<const TensorType> operands;
   const Attrs& attrs;
   Source at;
+  int result = 0;  // Which of the op's results is typed.
 };
 
+// Of ops with several results, `g` and `result` are the first.
 struct GradContext {
   Term g;  // The gradient of the result.
   std::span<const Term> operands;
   Term result;
   const Attrs& attrs;
+  std::span<const Term> gradients = {};  // By result; nothing where it holds no floats.
+  std::span<const Term> results = {};
 };
 
-// Operands and the result are row-major and dense: the slow, obvious meaning has no layouts.
+// Operands and results are row-major and dense: the slow, obvious meaning has no layouts.
 struct ReferenceContext {
   const OpDef& op;
   std::span<const ArrayRef> operands;
-  ArrayRef result;
+  ArrayRef result;  // The first.
   const Attrs& attrs;
+  std::span<const ArrayRef> results = {};
 };
 
 struct OpDef {
   std::string_view name;   // As printed in programs and called from Python.
   std::string_view brief;  // One sentence, for people.
   Family family = Family::pointwise;
-  int arity = 1;  // -1: a list.
+  int arity = 1;    // -1: a list.
+  int results = 1;  // Of an op that computes; nodes of control flow have as many as they give.
   TypeSet accepts = TypeSet::any;
   Batching batching = Batching::none;
+  Cutting cutting = Cutting::none;
   std::span<const AttrDef> attrs = {};
+  // The type of one result. Null where it follows from the family.
   TensorType (*infer)(const InferContext& context) = nullptr;
   // The gradient by operand `index`; null where there is none, and then `no_gradient` says why.
   Term (*grad)(const void* self, const GradContext& context, int index) = nullptr;
@@ -102,18 +171,40 @@ struct OpDef {
   void (*reference)(const ReferenceContext& context) = nullptr;
   Range sample = {};
   Ulps ulps = 0;
+  Routine routine = Routine::none;
+  // The result is the first operand with some elements changed, and may take its bytes.
+  bool updates_first = false;
+  // The first operand is a table of slices and the second says which are read, so that the gradient
+  // by the table can stay a list of slices.
+  bool looks_up = false;
+  // Gradients take the result for a constant.
+  bool stops_gradient = false;
+  Flow flow = Flow::none;
+  Effect effect = Effect::none;
+  Literal literal = Literal::none;
+  bool transfers = false;  // The operand in another memory.
 
-  // pointwise: what one element becomes. The result's dtype is that of the recorded value.
+  // pointwise: what one element becomes. The result's dtype is that of the recorded value. Null for
+  // `cast`, whose result has the dtype that its attribute names.
   Scalar (*value)(const void* self, std::span<const Scalar> operands) = nullptr;
+  Twice twice = Twice::other;       // Of one operand.
+  bool commutes = false;            // Of two.
+  Neutral neutral = Neutral::none;  // Of two.
   // reduce: how elements combine, and whether the answer is where rather than what.
   Monoid monoid = Monoid::sum;
   bool gives_index = false;
   // row: the sweeps over one row; operand and result are buffers 0 and 1 of the nest.
   Nest (*sweeps)(DType dtype, Nest::Order order) = nullptr;
+  // row: the same of reductions and elementwise ops, in the dtype that rows are computed in.
+  Term (*expanded)(Term x, int64_t axis) = nullptr;
   // view: the operand's bytes seen otherwise. Has no kernel.
   bool (*view)(const ArrayRef& operand, const Attrs& attrs, ArrayRef& result) = nullptr;
+  // view: it may show one element several times.
+  bool repeats = false;
 
   const void* self = nullptr;
+
+  bool is_cast() const { return family == Family::pointwise && value == nullptr; }
 };
 
 // ---- the families -------------------------------------------------------------------------------
@@ -127,6 +218,7 @@ struct UnaryOp {
   std::string_view no_gradient = {};
   Range sample = {};
   Ulps ulps = 0;
+  Twice twice = Twice::other;
 
   Tensor operator()(const Operand& x, Source at = Source::here()) const;
   Term operator()(Term x) const;
@@ -142,6 +234,8 @@ struct BinaryOp {
   std::string_view no_gradient = {};
   Range sample = {};
   Ulps ulps = 0;
+  bool commutes = false;
+  Neutral neutral = Neutral::none;  // As the second operand; of ops that commute, as either.
 
   Tensor operator()(const Operand& a, const Operand& b, Source at = Source::here()) const;
   Term operator()(Term a, Term b) const;
@@ -186,6 +280,7 @@ struct RowOp {
   // The same in double, on one row.
   void (*row)(const double* x, double* y, int64_t count) = nullptr;
   Term (*grad)(const GradContext& context) = nullptr;
+  Term (*expanded)(Term x, int64_t axis) = nullptr;
   Ulps ulps = 0;
 
   Tensor operator()(const Operand& x, int64_t axis = -1, Source at = Source::here()) const;
@@ -198,17 +293,29 @@ struct NamedOp {
   std::string_view brief;
   Family family = Family::view;
   int arity = 1;
+  int results = 1;
   TypeSet accepts = TypeSet::any;
   Batching batching = Batching::none;
+  Cutting cutting = Cutting::none;
   std::span<const AttrDef> attrs = {};
   TensorType (*infer)(const InferContext& context) = nullptr;
   Term (*grad)(const GradContext& context, int index) = nullptr;
   std::string_view no_gradient = {};
   void (*reference)(const ReferenceContext& context) = nullptr;
   bool (*view)(const ArrayRef& operand, const Attrs& attrs, ArrayRef& result) = nullptr;
+  bool repeats = false;
   Range sample = {};
   Ulps ulps = 0;
+  Routine routine = Routine::none;
+  bool updates_first = false;
+  bool looks_up = false;
+  bool stops_gradient = false;
+  Flow flow = Flow::none;
+  Effect effect = Effect::none;
+  Literal literal = Literal::none;
+  bool transfers = false;
 
+  // The first result.
   Term apply(std::initializer_list<Term> operands, const Attrs& attrs) const;
 };
 
@@ -228,6 +335,9 @@ std::span<const OpDef> catalogue_of_programs();
 const OpDef* find_op(std::string_view name);
 // The OpDef of a family object such as `tanh`, or of a copy of one.
 const OpDef& def_of(const void* op);
+
+// The types of all results of an op that has `infer`.
+std::vector<TensorType> infer_results(const InferContext& context);
 
 // What the elements of a pointwise op become when its operands have these dtypes: recorded once.
 // Low precision is computed in f32 and rounded once, at the end.

@@ -140,7 +140,7 @@ class Parser {
            "ops have the names of the C++ functions, without td::");
     }
     for (const Result& result : results) node.results.push_back(result.type);
-    if (node.op == &def_of(&ops::constant)) {
+    if (node.op->literal == Literal::number) {
       node.attrs = read_literal(op, node.results);
     } else {
       expect("(", "before the operands");

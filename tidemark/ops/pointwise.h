@@ -19,6 +19,7 @@ inline constexpr UnaryOp abs = {
           return x.dtype() == DType::boolean || x.dtype() == DType::u8 ? x : x.abs();
         },
     .grad = [](Term g, Term x, Term) { return g * term::sign(x); },
+    .twice = Twice::settles,
 };
 inline constexpr UnaryOp bitwise_invert = {
     .name = "bitwise_invert",
@@ -26,6 +27,7 @@ inline constexpr UnaryOp bitwise_invert = {
     .accepts = TypeSet::bits,
     .value = [](Scalar x) { return ~x; },
     .no_gradient = "bits have no slope",
+    .twice = Twice::undoes,
 };
 inline constexpr UnaryOp ceil = {
     .name = "ceil",
@@ -33,6 +35,7 @@ inline constexpr UnaryOp ceil = {
     .accepts = TypeSet::numbers,
     .value = [](Scalar x) { return x.ceil(); },
     .grad = [](Term g, Term, Term) { return g.like(0); },
+    .twice = Twice::settles,
 };
 inline constexpr UnaryOp cos = {
     .name = "cos",
@@ -88,6 +91,7 @@ inline constexpr UnaryOp floor = {
     .accepts = TypeSet::numbers,
     .value = [](Scalar x) { return x.floor(); },
     .grad = [](Term g, Term, Term) { return g.like(0); },
+    .twice = Twice::settles,
 };
 // By erfc, which keeps its digits where the result is small and 1 + erf would not.
 inline constexpr UnaryOp gelu = {
@@ -167,6 +171,7 @@ inline constexpr UnaryOp logical_not = {
     .accepts = TypeSet::booleans,
     .value = [](Scalar x) { return ~x; },
     .no_gradient = "the result is bool",
+    .twice = Twice::undoes,
 };
 inline constexpr UnaryOp negative = {
     .name = "negative",
@@ -174,6 +179,7 @@ inline constexpr UnaryOp negative = {
     .accepts = TypeSet::numbers,
     .value = [](Scalar x) { return -x; },
     .grad = [](Term g, Term, Term) { return -g; },
+    .twice = Twice::undoes,
 };
 inline constexpr UnaryOp reciprocal = {
     .name = "reciprocal",
@@ -190,6 +196,7 @@ inline constexpr UnaryOp relu = {
     .value = [](Scalar x) { return x.dtype() == DType::u8 ? x : x.like(0).maximum(x); },
     .grad = [](Term g, Term,
                Term y) { return term::where(term::less(y.like(0), y), g, g.like(0)); },
+    .twice = Twice::settles,
 };
 inline constexpr UnaryOp round = {
     .name = "round",
@@ -197,6 +204,7 @@ inline constexpr UnaryOp round = {
     .accepts = TypeSet::numbers,
     .value = [](Scalar x) { return x.round(); },
     .grad = [](Term g, Term, Term) { return g.like(0); },
+    .twice = Twice::settles,
 };
 inline constexpr UnaryOp rsqrt = {
     .name = "rsqrt",
@@ -309,6 +317,8 @@ inline constexpr BinaryOp add = {
     .value = [](Scalar a, Scalar b) { return a.dtype() == DType::boolean ? a | b : a + b; },
     .grad_a = [](Term g, Term, Term, Term) { return g; },
     .grad_b = [](Term g, Term, Term, Term) { return g; },
+    .commutes = true,
+    .neutral = Neutral::negative_zero,
 };
 inline constexpr BinaryOp atan2 = {
     .name = "atan2",
@@ -324,6 +334,8 @@ inline constexpr BinaryOp bitwise_and = {
     .accepts = TypeSet::bits,
     .value = [](Scalar a, Scalar b) { return a & b; },
     .no_gradient = "bits have no slope",
+    .commutes = true,
+    .neutral = Neutral::all_ones,
 };
 inline constexpr BinaryOp bitwise_or = {
     .name = "bitwise_or",
@@ -331,6 +343,8 @@ inline constexpr BinaryOp bitwise_or = {
     .accepts = TypeSet::bits,
     .value = [](Scalar a, Scalar b) { return a | b; },
     .no_gradient = "bits have no slope",
+    .commutes = true,
+    .neutral = Neutral::zero,
 };
 inline constexpr BinaryOp bitwise_xor = {
     .name = "bitwise_xor",
@@ -338,6 +352,8 @@ inline constexpr BinaryOp bitwise_xor = {
     .accepts = TypeSet::bits,
     .value = [](Scalar a, Scalar b) { return a ^ b; },
     .no_gradient = "bits have no slope",
+    .commutes = true,
+    .neutral = Neutral::zero,
 };
 inline constexpr BinaryOp divide = {
     .name = "divide",
@@ -347,6 +363,7 @@ inline constexpr BinaryOp divide = {
     .grad_a = [](Term g, Term, Term b, Term) { return g / b; },
     .grad_b = [](Term g, Term, Term b, Term y) { return -(g * y / b); },
     .sample = {0.5, 4.0},
+    .neutral = Neutral::one,
 };
 inline constexpr BinaryOp equal = {
     .name = "equal",
@@ -382,6 +399,7 @@ inline constexpr BinaryOp left_shift = {
     .value = [](Scalar a, Scalar b) { return a.shift_left(b); },
     .no_gradient = "bits have no slope",
     .sample = {0.0, 7.0},
+    .neutral = Neutral::zero,
 };
 inline constexpr BinaryOp less = {
     .name = "less",
@@ -401,6 +419,8 @@ inline constexpr BinaryOp logical_and = {
     .accepts = TypeSet::booleans,
     .value = [](Scalar a, Scalar b) { return a & b; },
     .no_gradient = "the result is bool",
+    .commutes = true,
+    .neutral = Neutral::one,
 };
 inline constexpr BinaryOp logical_or = {
     .name = "logical_or",
@@ -408,6 +428,8 @@ inline constexpr BinaryOp logical_or = {
     .accepts = TypeSet::booleans,
     .value = [](Scalar a, Scalar b) { return a | b; },
     .no_gradient = "the result is bool",
+    .commutes = true,
+    .neutral = Neutral::zero,
 };
 inline constexpr BinaryOp logical_xor = {
     .name = "logical_xor",
@@ -415,6 +437,8 @@ inline constexpr BinaryOp logical_xor = {
     .accepts = TypeSet::booleans,
     .value = [](Scalar a, Scalar b) { return a ^ b; },
     .no_gradient = "the result is bool",
+    .commutes = true,
+    .neutral = Neutral::zero,
 };
 // Where elements are equal the gradient goes to both, half each, so that maximum and minimum of one
 // pair add up to the whole.
@@ -438,6 +462,8 @@ inline constexpr BinaryOp multiply = {
     .value = [](Scalar a, Scalar b) { return a.dtype() == DType::boolean ? a & b : a * b; },
     .grad_a = [](Term g, Term, Term b, Term) { return g * b; },
     .grad_b = [](Term g, Term a, Term, Term) { return g * a; },
+    .commutes = true,
+    .neutral = Neutral::one,
 };
 inline constexpr BinaryOp not_equal = {
     .name = "not_equal",
@@ -484,6 +510,7 @@ inline constexpr BinaryOp right_shift = {
     .value = [](Scalar a, Scalar b) { return a.shift_right(b); },
     .no_gradient = "bits have no slope",
     .sample = {0.0, 7.0},
+    .neutral = Neutral::zero,
 };
 inline constexpr BinaryOp subtract = {
     .name = "subtract",
@@ -492,6 +519,7 @@ inline constexpr BinaryOp subtract = {
     .value = [](Scalar a, Scalar b) { return a - b; },
     .grad_a = [](Term g, Term, Term, Term) { return g; },
     .grad_b = [](Term g, Term, Term, Term) { return -g; },
+    .neutral = Neutral::zero,
 };
 
 // ---- three operands -----------------------------------------------------------------------------

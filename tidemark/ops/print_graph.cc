@@ -52,7 +52,7 @@ class Printer {
     }
     if (!node.results.empty()) out_ += " = ";
     out_ += node.op->name;
-    if (node.op == &def_of(&ops::constant)) {
+    if (node.op->literal == Literal::number) {
       print_literal(node);
     } else {
       out_ += '(';

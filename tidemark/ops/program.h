@@ -36,19 +36,22 @@ inline constexpr NamedOp constant = {.name = "constant",
                                      .family = Family::source,
                                      .arity = 0,
                                      .attrs = kConstantAttrs,
-                                     .no_gradient = kProgramOnly};
+                                     .no_gradient = kProgramOnly,
+                                     .literal = Literal::number};
 // Nodes fused into one kernel: its region's parameters are its inputs.
 inline constexpr NamedOp group = {.name = "group",
                                   .brief = "Nodes that become one kernel.",
                                   .family = Family::control,
                                   .arity = -1,
-                                  .no_gradient = kProgramOnly};
+                                  .no_gradient = kProgramOnly,
+                                  .flow = Flow::group};
 // Inputs: the condition (bool, rank 0), captures. Regions: then, else; parameters: captures.
 inline constexpr NamedOp cond = {.name = "cond",
                                  .brief = "One of two regions, chosen by a bool.",
                                  .family = Family::control,
                                  .arity = -1,
-                                 .no_gradient = kProgramOnly};
+                                 .no_gradient = kProgramOnly,
+                                 .flow = Flow::cond};
 // Inputs: the number of trips (i64, rank 0) where `counted`, the carries, the arrays walked one
 // slice of the first axis a trip, captures. Regions: the body, with parameters trip (i64), carries,
 // slices, captures, and results carries, elements to stack; where not `counted` and `trips` is not
@@ -67,7 +70,8 @@ inline constexpr NamedOp loop = {.name = "loop",
                                  .family = Family::control,
                                  .arity = -1,
                                  .attrs = kLoopAttrs,
-                                 .no_gradient = kProgramOnly};
+                                 .no_gradient = kProgramOnly,
+                                 .flow = Flow::loop};
 // A loop walked backwards: its trips again, from checkpoints, and what goes back over each, from
 // the last to the first. Inputs: the loop's marks, its checkpoints, one for each carry, the carries
 // it started with, what goes back carries (backs), arrays walked with the loop's trips, captures.
@@ -83,7 +87,8 @@ inline constexpr NamedOp reverse_loop = {.name = "reverse_loop",
                                          .family = Family::control,
                                          .arity = -1,
                                          .attrs = kReverseAttrs,
-                                         .no_gradient = kProgramOnly};
+                                         .no_gradient = kProgramOnly,
+                                         .flow = Flow::reverse_loop};
 // Inputs: arrays walked one slice of the first axis a trip, captures. Region: parameters slices,
 // captures; results elements to stack. `alive`: how many trips may be under way at once; 0: one for
 // each thread, where there are twice as many trips. `why`: for people, why a body goes slice by
@@ -93,7 +98,8 @@ inline constexpr NamedOp map = {.name = "map",
                                 .family = Family::control,
                                 .arity = -1,
                                 .attrs = kMapAttrs,
-                                .no_gradient = kProgramOnly};
+                                .no_gradient = kProgramOnly,
+                                .flow = Flow::map};
 
 // A region run once, in the place of the node: what a gradient takes for one thing. Inputs: what
 // the region takes. With one region, its gradient runs it again and keeps nothing of it. With two,
@@ -107,7 +113,8 @@ inline constexpr NamedOp call = {.name = "call",
                                  .family = Family::control,
                                  .arity = -1,
                                  .attrs = kCallAttrs,
-                                 .no_gradient = kProgramOnly};
+                                 .no_gradient = kProgramOnly,
+                                 .flow = Flow::call};
 
 inline constexpr AttrDef kSizeAttrs[] = {{"size", AttrKind::size}, {"dtype", AttrKind::dtype}};
 // An open size as a number, rank 0. It becomes a constant when the sizes are known.
@@ -116,7 +123,8 @@ inline constexpr NamedOp size_value = {.name = "size_value",
                                        .family = Family::source,
                                        .arity = 0,
                                        .attrs = kSizeAttrs,
-                                       .no_gradient = kProgramOnly};
+                                       .no_gradient = kProgramOnly,
+                                       .literal = Literal::size};
 
 inline constexpr AttrDef kTransferAttrs[] = {{"memory", AttrKind::integer}};
 // The operand in another memory; 0 is the host's. Every other node computes in the memory of its
@@ -126,7 +134,8 @@ inline constexpr NamedOp transfer = {.name = "transfer",
                                      .family = Family::piece,
                                      .attrs = kTransferAttrs,
                                      .infer = rule::infer_stop_gradient,
-                                     .no_gradient = kProgramOnly};
+                                     .no_gradient = kProgramOnly,
+                                     .transfers = true};
 
 inline constexpr const NamedOp* kProgramOps[] = {&accumulate, &call,    &cond, &constant,
                                                  &group,      &loop,    &map,  &reverse_loop,

@@ -13,7 +13,7 @@ TensorType infer_fold(const InferContext& context);
 void reference_arange(const ReferenceContext& context);
 }  // namespace rule
 
-inline constexpr AttrDef kArangeAttrs[] = {{"shape", AttrKind::sizes},
+inline constexpr AttrDef kArangeAttrs[] = {{"shape", AttrKind::sizes, AttrRole::shape},
                                            {"dtype", AttrKind::dtype},
                                            {"start", AttrKind::number},
                                            {"step", AttrKind::number},
@@ -22,12 +22,12 @@ inline constexpr AttrDef kArangeAttrs[] = {{"shape", AttrKind::sizes},
                                            {"whole", AttrKind::boolean},
                                            {"whole_start", AttrKind::integer},
                                            {"whole_step", AttrKind::integer}};
-inline constexpr AttrDef kDrawAttrs[] = {{"shape", AttrKind::sizes},
+inline constexpr AttrDef kDrawAttrs[] = {{"shape", AttrKind::sizes, AttrRole::shape},
                                          {"dtype", AttrKind::dtype},
                                          {"a", AttrKind::number},
                                          {"b", AttrKind::number}};
 
-inline constexpr AttrDef kIntegersAttrs[] = {{"shape", AttrKind::sizes},
+inline constexpr AttrDef kIntegersAttrs[] = {{"shape", AttrKind::sizes, AttrRole::shape},
                                              {"dtype", AttrKind::dtype},
                                              {"low", AttrKind::integer},
                                              {"high", AttrKind::integer}};
@@ -46,6 +46,7 @@ inline constexpr NamedOp arange = {
     .infer = rule::infer_filled,
     .no_gradient = kNoOperand,
     .reference = rule::reference_arange,
+    .routine = Routine::arange,
 };
 inline constexpr NamedOp random_bernoulli = {
     .name = "random_bernoulli",
@@ -55,6 +56,7 @@ inline constexpr NamedOp random_bernoulli = {
     .attrs = kDrawAttrs,
     .infer = rule::infer_draw,
     .no_gradient = kOfAKey,
+    .routine = Routine::random_bernoulli,
 };
 inline constexpr NamedOp random_fold = {
     .name = "random_fold",
@@ -63,6 +65,7 @@ inline constexpr NamedOp random_fold = {
     .arity = 2,
     .infer = rule::infer_fold,
     .no_gradient = kOfAKey,
+    .routine = Routine::random_fold,
 };
 inline constexpr NamedOp random_integers = {
     .name = "random_integers",
@@ -72,6 +75,7 @@ inline constexpr NamedOp random_integers = {
     .attrs = kIntegersAttrs,
     .infer = rule::infer_draw,
     .no_gradient = kOfAKey,
+    .routine = Routine::random_integers,
 };
 inline constexpr NamedOp random_normal = {
     .name = "random_normal",
@@ -81,6 +85,7 @@ inline constexpr NamedOp random_normal = {
     .attrs = kDrawAttrs,
     .infer = rule::infer_draw,
     .no_gradient = kOfAKey,
+    .routine = Routine::random_normal,
 };
 inline constexpr NamedOp random_permutation = {
     .name = "random_permutation",
@@ -90,6 +95,7 @@ inline constexpr NamedOp random_permutation = {
     .attrs = kDrawAttrs,
     .infer = rule::infer_draw,
     .no_gradient = kOfAKey,
+    .routine = Routine::random_permutation,
 };
 inline constexpr NamedOp random_uniform = {
     .name = "random_uniform",
@@ -99,6 +105,7 @@ inline constexpr NamedOp random_uniform = {
     .attrs = kDrawAttrs,
     .infer = rule::infer_draw,
     .no_gradient = kOfAKey,
+    .routine = Routine::random_uniform,
 };
 
 inline constexpr const NamedOp* kRandomOps[] = {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tidemark/ops/pointwise.h"
 #include "tidemark/ops/structure.h"
 #include "tidemark/types/size.h"
 
@@ -116,7 +117,23 @@ Nest row_nest(DType dtype, Nest::Order order) {
   return nest;
 }
 
+Term folded(const ReduceOp& op, Term x, int64_t axis) {
+  const Attrs attrs = Attrs().add(AxisList{axis}).add(true);
+  return {x.builder, x.builder->apply(def_of(&op), {{x.value}}, attrs)};
+}
+
 }  // namespace
+
+Term expanded_softmax(Term x, int64_t axis) {
+  const Term e = exp(x - folded(max, x, axis));
+  return e * reciprocal(folded(sum, e, axis));
+}
+
+Term expanded_log_softmax(Term x, int64_t axis) {
+  const Term moved = x - folded(max, x, axis);
+  const Term total = folded(sum, exp(moved), axis);
+  return moved - log(total);
+}
 
 // Ties share: the gradient is spread evenly over the elements that attain the extremum.
 Term grad_extremum(Term g, Term x, Term y, const AxisList& axes) {

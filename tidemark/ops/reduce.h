@@ -11,6 +11,10 @@ Term grad_extremum(Term g, Term x, Term y, const AxisList& axes);
 Term grad_softmax(const GradContext& context);
 Term grad_log_softmax(const GradContext& context);
 Term grad_prod(Term g, Term x, Term y, const AxisList& axes);
+// Softmax and its logarithm by the ops that they are made of; the folds have the order that the
+// sweeps have.
+Term expanded_softmax(Term x, int64_t axis);
+Term expanded_log_softmax(Term x, int64_t axis);
 Nest softmax_sweeps(DType dtype, Nest::Order order);
 Nest log_softmax_sweeps(DType dtype, Nest::Order order);
 void softmax_row(const double* x, double* y, int64_t count);
@@ -79,6 +83,7 @@ inline constexpr RowOp softmax = {
     .sweeps = rule::softmax_sweeps,
     .row = rule::softmax_row,
     .grad = rule::grad_softmax,
+    .expanded = rule::expanded_softmax,
     .ulps = 16,
 };
 inline constexpr RowOp log_softmax = {
@@ -87,6 +92,7 @@ inline constexpr RowOp log_softmax = {
     .sweeps = rule::log_softmax_sweeps,
     .row = rule::log_softmax_row,
     .grad = rule::grad_log_softmax,
+    .expanded = rule::expanded_log_softmax,
     .ulps = 16,
 };
 

@@ -485,8 +485,9 @@ void evaluate_row(const OpDef& op, const ArrayRef& x, const Attrs& attrs, const 
 }  // namespace
 
 void evaluate(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
-              const ArrayRef& result) {
-  if (op.reference != nullptr) return op.reference({op, operands, result, attrs});
+              std::span<const ArrayRef> results) {
+  const ArrayRef& result = results[0];
+  if (op.reference != nullptr) return op.reference({op, operands, result, attrs, results});
   if (op.family == Family::pointwise) return evaluate_pointwise(op, operands, result);
   if (op.family == Family::reduce) return evaluate_reduce(op, operands[0], attrs, result);
   if (op.family == Family::row) return evaluate_row(op, operands[0], attrs, result);

@@ -10,9 +10,9 @@
 namespace tidemark::reference {
 
 // Computes `op`; all arrays are dense and row-major, the operands of one dtype where the op wants
-// that, the result's type as inferred.
+// that, the results' types as inferred.
 void evaluate(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
-              const ArrayRef& result);
+              std::span<const ArrayRef> results);
 
 // Elements by their row-major number.
 long double read_float(const ArrayRef& array, int64_t i);

@@ -38,14 +38,15 @@ void reference_update(const ReferenceContext& context);
 }  // namespace rule
 
 inline constexpr AttrDef kDTypeAttr[] = {{"dtype", AttrKind::dtype}};
-inline constexpr AttrDef kShapeAttr[] = {{"shape", AttrKind::sizes}};
-inline constexpr AttrDef kOrderAttr[] = {{"order", AttrKind::integers}};
-inline constexpr AttrDef kAxisAttr[] = {{"axis", AttrKind::integer}};
-inline constexpr AttrDef kSliceAttrs[] = {
-    {"begin", AttrKind::sizes}, {"size", AttrKind::sizes}, {"step", AttrKind::integers}};
-inline constexpr AttrDef kPadAttrs[] = {{"low", AttrKind::sizes},
-                                        {"high", AttrKind::sizes},
-                                        {"inside", AttrKind::integers},
+inline constexpr AttrDef kShapeAttr[] = {{"shape", AttrKind::sizes, AttrRole::shape}};
+inline constexpr AttrDef kOrderAttr[] = {{"order", AttrKind::integers, AttrRole::permutation}};
+inline constexpr AttrDef kAxisAttr[] = {{"axis", AttrKind::integer, AttrRole::axis}};
+inline constexpr AttrDef kSliceAttrs[] = {{"begin", AttrKind::sizes, AttrRole::slice_begin},
+                                          {"size", AttrKind::sizes, AttrRole::slice_size},
+                                          {"step", AttrKind::integers, AttrRole::slice_step}};
+inline constexpr AttrDef kPadAttrs[] = {{"low", AttrKind::sizes, AttrRole::padding},
+                                        {"high", AttrKind::sizes, AttrRole::padding},
+                                        {"inside", AttrKind::integers, AttrRole::padding},
                                         {"value", AttrKind::number},
                                         // The value of integers and bools.
                                         {"whole_value", AttrKind::integer}};
@@ -56,6 +57,7 @@ inline constexpr NamedOp cast = {
         "Each element in another dtype; floats truncate and saturate into integers, NaN gives 0.",
     .family = Family::pointwise,
     .batching = Batching::leading,
+    .cutting = Cutting::broadcast,
     .attrs = kDTypeAttr,
     .infer = rule::infer_cast,
     .grad = rule::grad_cast,
@@ -66,6 +68,7 @@ inline constexpr NamedOp reshape = {
     .brief =
         "The same elements in row-major order under another shape; a view where strides allow.",
     .batching = Batching::leading,
+    .cutting = Cutting::reshape,
     .attrs = kShapeAttr,
     .infer = rule::infer_reshape,
     .grad = rule::grad_reshape,
@@ -76,15 +79,18 @@ inline constexpr NamedOp stop_gradient = {
     .name = "stop_gradient",
     .brief = "The operand as it is, taken for a constant by gradients.",
     .batching = Batching::leading,
+    .cutting = Cutting::alike,
     .infer = rule::infer_stop_gradient,
     .grad = rule::grad_stop_gradient,
     .reference = rule::reference_view,
     .view = rule::view_stop_gradient,
+    .stops_gradient = true,
 };
 inline constexpr NamedOp transpose = {
     .name = "transpose",
     .brief = "The axes in another order.",
     .batching = Batching::leading,
+    .cutting = Cutting::permute,
     .attrs = kOrderAttr,
     .infer = rule::infer_transpose,
     .grad = rule::grad_transpose,
@@ -95,6 +101,7 @@ inline constexpr NamedOp slice = {
     .name = "slice",
     .brief = "Every step-th element of a range of each axis; negative steps walk backwards.",
     .batching = Batching::leading,
+    .cutting = Cutting::alike,
     .attrs = kSliceAttrs,
     .infer = rule::infer_slice,
     .grad = rule::grad_slice,
@@ -105,11 +112,13 @@ inline constexpr NamedOp broadcast_to = {
     .name = "broadcast_to",
     .brief = "Axes of size 1, and new axes in front, repeated to a shape.",
     .batching = Batching::broadcasts,
+    .cutting = Cutting::broadcast,
     .attrs = kShapeAttr,
     .infer = rule::infer_broadcast,
     .grad = rule::grad_broadcast,
     .reference = rule::reference_view,
     .view = rule::view_broadcast,
+    .repeats = true,
 };
 inline constexpr NamedOp concat = {
     .name = "concat",
@@ -117,20 +126,24 @@ inline constexpr NamedOp concat = {
     .family = Family::piece,
     .arity = -1,
     .batching = Batching::leading,
+    .cutting = Cutting::alike,
     .attrs = kAxisAttr,
     .infer = rule::infer_concat,
     .grad = rule::grad_concat,
     .reference = rule::reference_concat,
+    .routine = Routine::concat,
 };
 inline constexpr NamedOp pad = {
     .name = "pad",
     .brief = "A value put before, after and between the elements of each axis.",
     .family = Family::piece,
     .batching = Batching::leading,
+    .cutting = Cutting::alike,
     .attrs = kPadAttrs,
     .infer = rule::infer_pad,
     .grad = rule::grad_pad,
     .reference = rule::reference_pad,
+    .routine = Routine::pad,
 };
 
 inline constexpr NamedOp update = {
@@ -139,10 +152,13 @@ inline constexpr NamedOp update = {
     .family = Family::piece,
     .arity = 2,
     .batching = Batching::leading,
+    .cutting = Cutting::alike,
     .attrs = kSliceAttrs,
     .infer = rule::infer_update,
     .grad = rule::grad_update,
     .reference = rule::reference_update,
+    .routine = Routine::update,
+    .updates_first = true,
 };
 
 inline constexpr const NamedOp* kStructureOps[] = {

@@ -48,7 +48,7 @@ class OfRegion {
     const Node& product = graph_.node(added);
     const TensorType& type = sum.results[0];
     if (!is_parameter(carry) || reads(carry) != 1 || reads(added) != 1) return false;
-    if (product.op == nullptr || product.op->self != &ops::matmul) return false;
+    if (product.op == nullptr || product.op->cutting != Cutting::product) return false;
     if (type.dtype != DType::f32 && type.dtype != DType::f64) return false;
     const TensorType &of_carry = graph_.type(carry), &of_a = graph_.type(product.inputs[0]);
     if (type.shape.is_open() || of_carry.shape.is_open() || of_a.shape.is_open()) return false;
@@ -73,7 +73,7 @@ void accumulate(Graph& graph) {
   for (const Region& region : graph.regions)
     for (const int32_t number : region.nodes) {
       const Node& node = graph.nodes[static_cast<size_t>(number)];
-      if (node.op->self == &ops::loop || node.op->self == &ops::reverse_loop)
+      if (node.op->flow == Flow::loop || node.op->flow == Flow::reverse_loop)
         for (const RegionId id : node.regions) bodies.push_back(id);
     }
   for (const RegionId id : bodies) OfRegion(graph, graph.regions[static_cast<size_t>(id)]).run();

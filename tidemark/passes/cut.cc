@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "tidemark/ops/contract.h"
 #include "tidemark/ops/op_def.h"
 #include "tidemark/passes/residuals.h"
 
@@ -24,7 +23,7 @@ RegionFacts::RegionFacts(const Graph& graph, RegionId id)
 
 bool is_table(const Graph& graph, const Node& node) {
   constexpr int64_t times = 4;
-  if (node.op->self != &ops::matmul || node.results[0].shape.is_open()) return false;
+  if (node.op->cutting != Cutting::product || node.results[0].shape.is_open()) return false;
   return std::all_of(node.inputs.begin(), node.inputs.end(), [&](Value input) {
     const Shape& shape = graph.type(input).shape;
     return !shape.is_open() && shape.size() * times <= node.results[0].shape.size();
@@ -45,6 +44,12 @@ bool Cut::computes(int32_t number) const { return computes_[static_cast<size_t>(
 bool Cut::is_large(Value value) const {
   const Shape& shape = graph_.type(value).shape;
   return 2 * shape.size() >= table_size_;
+}
+
+bool Cut::gives_large(int32_t number) const {
+  for (size_t r = 0; r < node(number).results.size(); ++r)
+    if (is_large({number, static_cast<int16_t>(r)})) return true;
+  return false;
 }
 
 bool Cut::is_made_inside(const Slicing& reader, size_t operand, Value value) const {
@@ -76,7 +81,9 @@ bool Cut::grow() {
 
 bool Cut::add(int32_t number, const std::optional<Slicing>& slicing) {
   const Node& added = node(number);
-  if (!slicing || added.results.size() != 1 || added.results[0].shape.is_open()) return false;
+  const bool is_open = std::any_of(added.results.begin(), added.results.end(),
+                                   [](const TensorType& type) { return type.shape.is_open(); });
+  if (!slicing || is_open) return false;
   const auto [place, is_new] = members_.try_emplace(number, *slicing);
   if (is_new) to_visit_.push_back(number);
   return place->second == *slicing;
@@ -97,13 +104,12 @@ bool Cut::add_around(int32_t number) {
     const bool is_needed =
         is_large(input) && (maker.op->family != Family::contract || is_table(graph_, maker));
     if (!is_needed && maker.op->view == nullptr) continue;
-    const auto made =
-        maker.results.size() == 1 ? slicing_of_result(graph_, maker, axis, units()) : std::nullopt;
+    const auto made = slicing_of_result(graph_, maker, axis, units());
     if (is_needed || made) {
       if (!add(input.node, made)) return false;
     }
   }
-  if (slicing.result == Slicing::kWhole || !is_large({number, 0})) return true;
+  if (slicing.result == Slicing::kWhole || !gives_large(number)) return true;
   const bool is_outside = is_shown_from_outside({number, 0});
   if (is_outside && !where_.joins_views) return true;
   if (facts_.is_result[static_cast<size_t>(number)] && !is_outside) return false;
@@ -172,7 +178,7 @@ bool Cut::is_consistent() const {
   for (const auto& [number, slicing] : members_) {
     const Node& member = node(number);
     const bool is_kept = slicing.result != Slicing::kWhole && computes(number) &&
-                         is_large({number, 0}) && is_read_outside(number);
+                         gives_large(number) && is_read_outside(number);
     if (is_kept && !where_.forward_only) return false;
     for (size_t i = 0; i < member.inputs.size(); ++i) {
       const Value input = member.inputs[i];

@@ -58,6 +58,8 @@ class Cut {
   bool computes(int32_t node) const;
   bool depends(int32_t node) const { return depends_[static_cast<size_t>(node)]; }
   bool is_large(Value value) const;
+  // Whether any result of a node is.
+  bool gives_large(int32_t node) const;
   bool is_read_outside(int32_t node) const;
   // The operand's producer, where that is a member which gives the parts the reader wants.
   bool is_made_inside(const Slicing& reader, size_t operand, Value value) const;

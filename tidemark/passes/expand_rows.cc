@@ -1,45 +1,14 @@
 #include <algorithm>
 #include <map>
 
+#include "tidemark/ops/graph_builder.h"
 #include "tidemark/ops/op_def.h"
-#include "tidemark/ops/pointwise.h"
-#include "tidemark/ops/reduce.h"
-#include "tidemark/ops/structure.h"
+#include "tidemark/ops/term_ops.h"
 #include "tidemark/ops/typing.h"
 #include "tidemark/passes/schedule.h"
 
 namespace tidemark::passes {
 namespace {
-
-// Appends the nodes that a row op is made of, one application after another.
-class RowWriter {
- public:
-  RowWriter(Graph& graph, RegionId region, const Node& row)
-      : graph_(graph), region_(region), at_(row.source), axis_(row.attrs.read().integer()) {}
-
-  Value apply(const OpDef& op, std::initializer_list<Value> operands) {
-    const TensorType type = graph_.type(*operands.begin());
-    return graph_.add(region_, op, {operands.begin(), operands.size()}, {}, type, at_);
-  }
-  Value fold(const OpDef& op, Value x) {
-    TensorType type = graph_.type(x);
-    type.shape.set(axis_, 1);
-    const Attrs attrs = Attrs().add(AxisList{axis_}).add(true);
-    return graph_.add(region_, op, {&x, 1}, attrs, type, at_);
-  }
-  Value cast(Value x, DType dtype) {
-    TensorType type = graph_.type(x);
-    if (type.dtype == dtype) return x;
-    type.dtype = dtype;
-    return graph_.add(region_, def_of(&ops::cast), {&x, 1}, Attrs().add(dtype), type, at_);
-  }
-
- private:
-  Graph& graph_;
-  const RegionId region_;
-  const Source at_;
-  const int64_t axis_;
-};
 
 // Whether the reductions of the row op's definition would fold in the order that the row op has,
 // and its row stays in the cache for the sweeps.
@@ -56,18 +25,13 @@ bool can_expand(const Graph& graph, const Node& row, int64_t row_bytes) {
   return buffers * size_of(compute_dtype(type.dtype)) * together * type.shape[axis] <= row_bytes;
 }
 
+Term cast(Term x, DType dtype) { return x.dtype() == dtype ? x : term::cast(x, dtype); }
+
 Value expand(Graph& graph, RegionId region, const Node& row) {
-  RowWriter write(graph, region, row);
+  GraphBuilder build(graph, region, row.source);
   const DType dtype = row.results[0].dtype;
-  const Value x = write.cast(row.inputs[0], compute_dtype(dtype));
-  const Value moved = write.apply(def_of(&subtract), {x, write.fold(def_of(&max), x)});
-  const Value e = write.apply(def_of(&exp), {moved});
-  const Value total = write.fold(def_of(&sum), e);
-  const Value y =
-      row.op->self == &softmax
-          ? write.apply(def_of(&multiply), {e, write.apply(def_of(&reciprocal), {total})})
-          : write.apply(def_of(&subtract), {moved, write.apply(def_of(&log), {total})});
-  return write.cast(y, dtype);
+  const Term x = cast(build.term(row.inputs[0]), compute_dtype(dtype));
+  return cast(row.op->expanded(x, row.attrs.read().integer()), dtype).value;
 }
 
 }  // namespace
@@ -84,8 +48,7 @@ void expand_rows(Graph& graph, RegionId region_id, int64_t row_bytes) {
   for (const int32_t number : nodes) {
     for (Value& input : graph.nodes[static_cast<size_t>(number)].inputs) moved(input);
     const Node node = graph.nodes[static_cast<size_t>(number)];
-    const bool is_known = node.op->self == &softmax || node.op->self == &log_softmax;
-    if (is_known && can_expand(graph, node, row_bytes))
+    if (node.op->expanded != nullptr && can_expand(graph, node, row_bytes))
       expanded[number] = expand(graph, region_id, node);
     else
       graph.regions[region].nodes.push_back(number);

@@ -29,7 +29,7 @@ struct Looked {
 };
 
 bool looks(const Node& node) {
-  return node.op->family == Family::index || is(node, &ops::check_index);
+  return node.op->family == Family::index || node.op->effect == Effect::check_index;
 }
 
 int64_t axis_of(const Node& node) {
@@ -37,14 +37,14 @@ int64_t axis_of(const Node& node) {
 }
 
 bool is_strict(const Node& node) {
-  if (!is(node, &ops::take_along_axis)) return false;
+  if (node.op->routine != Routine::take_along_axis) return false;
   Attrs::Reader read = node.attrs.read();
   read.integer();
   return !read.boolean();
 }
 
 Looked looked_at(const Graph& graph, const Node& node) {
-  if (is(node, &ops::check_index)) {
+  if (node.op->effect == Effect::check_index) {
     Attrs::Reader read = node.attrs.read();
     read.integers();
     return {node.inputs[0], read.size()};
@@ -239,7 +239,7 @@ std::vector<bool> fallible_nodes(const Graph& graph, const Region& region) {
 
 bool can_fail(const Graph& graph, const Node& node) {
   if (node.op->family == Family::effect || node.op->family == Family::index) return true;
-  if (node.op->self == &ops::group) return false;
+  if (node.op->flow == Flow::group) return false;
   return std::any_of(node.regions.begin(), node.regions.end(), [&](RegionId id) {
     const std::vector<int32_t>& nodes = graph.regions[static_cast<size_t>(id)].nodes;
     return std::any_of(nodes.begin(), nodes.end(), [&](int32_t number) {

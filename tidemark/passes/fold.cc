@@ -6,7 +6,9 @@
 namespace tidemark::passes {
 namespace {
 
-bool is_number(const Node& node) { return node.op != nullptr && node.op->self == &ops::constant; }
+bool is_number(const Node& node) {
+  return node.op != nullptr && node.op->literal == Literal::number;
+}
 
 // A view of one number as one number is the number.
 bool is_foldable(const Node& node) {

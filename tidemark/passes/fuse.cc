@@ -624,7 +624,7 @@ bool fuse_region(Graph& graph, RegionId region, Fusing& fusing) {
   // By number: the graph grows meanwhile.
   const std::vector<int32_t> nodes = graph.regions[static_cast<size_t>(region)].nodes;
   for (const int32_t number : nodes) {
-    if (graph.nodes[static_cast<size_t>(number)].op->self == &ops::group) continue;
+    if (graph.nodes[static_cast<size_t>(number)].op->flow == Flow::group) continue;
     const SmallVec<RegionId, 2> inner = graph.nodes[static_cast<size_t>(number)].regions;
     for (const RegionId id : inner)
       if (!fuse_region(graph, id, fusing)) return false;

@@ -6,7 +6,7 @@
 namespace tidemark::passes {
 namespace {
 
-bool is_call(const Node& node) { return node.op->self == &ops::call; }
+bool is_call(const Node& node) { return node.op->flow == Flow::call; }
 
 void inline_in(Graph& graph, RegionId id) {
   const std::vector<int32_t> nodes = std::move(graph.regions[static_cast<size_t>(id)].nodes);

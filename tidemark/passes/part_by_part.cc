@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "tidemark/ops/check_node.h"
 #include "tidemark/ops/contract.h"
+#include "tidemark/ops/graph_builder.h"
 #include "tidemark/ops/loop_attrs.h"
 #include "tidemark/ops/op_def.h"
 #include "tidemark/ops/pointwise.h"
 #include "tidemark/ops/program.h"
-#include "tidemark/ops/random.h"
 #include "tidemark/ops/structure.h"
+#include "tidemark/ops/term_ops.h"
 #include "tidemark/passes/passes.h"
 
 namespace tidemark::passes {
@@ -21,58 +23,35 @@ Place place(Value value) { return {value.node, value.result}; }
 // Nodes that only move elements, and sums, appended to a region.
 class Writer {
  public:
-  Writer(Graph& graph, RegionId region, Source at) : graph_(graph), region_(region), at_(at) {}
+  Writer(Graph& graph, RegionId region, Source at) : build_(graph, region, at) {}
 
-  Value constant(DType dtype, double number) {
-    return graph_.add(region_, def_of(&ops::constant), {},
-                      Attrs().add(dtype).add(number).add(int64_t{0}), {dtype, {}}, at_);
-  }
-  Value broadcast(Value x, const Shape& shape) { return view(ops::broadcast_to, x, shape); }
-  Value reshape(Value x, const Shape& shape) {
-    return shape == graph_.type(x).shape ? x : view(ops::reshape, x, shape);
-  }
+  Value repeated(double number, const TensorType& type) { return build_.constant(number, type); }
+  Value reshape(Value x, const Shape& shape) { return term::reshape(build_.term(x), shape).value; }
   Value slice(Value x, int64_t axis, int64_t begin, int64_t size, int64_t step = 1) {
-    TensorType type = graph_.type(x);
-    const auto rank = static_cast<size_t>(type.shape.rank()), at = static_cast<size_t>(axis);
-    type.shape.set(axis, size);
+    Shape shape = build_.type(x).shape;
+    const auto rank = static_cast<size_t>(shape.rank()), at = static_cast<size_t>(axis);
+    shape.set(axis, size);
     DimList begins(rank);
     AxisList steps(rank, 1);
     begins[at] = begin;
     steps[at] = step;
-    const Attrs attrs = Attrs().add(begins).add(type.shape).add(steps);
-    return graph_.add(region_, def_of(&ops::slice), {&x, 1}, attrs, type, at_);
+    return build_.apply(def_of(&ops::slice), {{x}}, Attrs().add(begins).add(shape).add(steps));
   }
   // With an axis moved to another place.
   Value move_axis(Value x, int64_t from, int64_t to) {
-    const Shape& shape = graph_.type(x).shape;
     AxisList order;
-    for (int64_t axis = 0; axis < shape.rank(); ++axis)
+    for (int64_t axis = 0; axis < build_.type(x).shape.rank(); ++axis)
       if (axis != from) order.push_back(axis);
     order.insert(static_cast<size_t>(to), from);
-    TensorType type{graph_.type(x).dtype, {}};
-    for (const int64_t axis : order) type.shape.push_back(shape[axis]);
-    return graph_.add(region_, def_of(&ops::transpose), {&x, 1}, Attrs().add(order), type, at_);
+    return build_.apply(def_of(&ops::transpose), {{x}}, Attrs().add(order));
   }
   Value concat(Value a, Value b, int64_t axis) {
-    TensorType type = graph_.type(a);
-    type.shape.set(axis, type.shape[axis] + graph_.type(b).shape[axis]);
-    const Value both[] = {a, b};
-    return graph_.add(region_, def_of(&ops::concat), both, Attrs().add(axis), type, at_);
+    return build_.apply(def_of(&ops::concat), {{a, b}}, Attrs().add(axis));
   }
-  Value add(Value a, Value b) {
-    const Value both[] = {a, b};
-    return graph_.add(region_, def_of(&tidemark::add), both, {}, TensorType(graph_.type(a)), at_);
-  }
+  Value add(Value a, Value b) { return build_.apply(def_of(&tidemark::add), {{a, b}}, {}); }
 
  private:
-  Value view(const NamedOp& op, Value x, const Shape& shape) {
-    return graph_.add(region_, def_of(&op), {&x, 1}, Attrs().add(shape),
-                      {graph_.type(x).dtype, shape}, at_);
-  }
-
-  Graph& graph_;
-  const RegionId region_;
-  const Source at_;
+  GraphBuilder build_;
 };
 
 bool is_only_ones(const Shape& shape, int64_t end) {
@@ -101,7 +80,7 @@ class PartByPart {
     if (!sort(before, after)) return false;
     here().nodes = std::move(before);
     const std::vector<Value> values = write();
-    for (size_t i = 0; i < outputs_.size(); ++i) replace({outputs_[i], 0}, values[i], after);
+    for (size_t i = 0; i < outputs_.size(); ++i) replace(outputs_[i], values[i], after);
     here().nodes.insert(here().nodes.end(), after.begin(), after.end());
     return true;
   }
@@ -122,8 +101,12 @@ class PartByPart {
     for (const int32_t number : here().nodes) {
       if (!cut_.members().contains(number)) continue;
       members_.push_back(number);
-      if (!cut_.computes(number) || !cut_.is_read_outside(number)) continue;
-      (slicing(number).sums == Slicing::Sums::products ? sums_ : outputs_).push_back(number);
+      if (!cut_.computes(number)) continue;
+      for (size_t r = 0; r < node(number).results.size(); ++r) {
+        const Value value{number, static_cast<int16_t>(r)};
+        if (!is_read_outside(value)) continue;
+        (slicing(number).sums == Slicing::Sums::products ? sums_ : outputs_).push_back(value);
+      }
     }
     // Sums that a loop carries come first among its results.
     outputs_.insert(outputs_.begin(), sums_.begin(), sums_.end());
@@ -140,12 +123,20 @@ class PartByPart {
       }
     }
   }
+  bool is_read_outside(Value value) {
+    const std::vector<Value>& results = here().results;
+    if (std::find(results.begin(), results.end(), value) != results.end()) return true;
+    const std::vector<RegionFacts::Read>& readers = facts_.readers(value.node);
+    return std::any_of(readers.begin(), readers.end(), [&](const RegionFacts::Read& read) {
+      return node(read.node).inputs[read.operand] == value && !cut_.members().contains(read.node);
+    });
+  }
   // What costs nothing is made inside, so that kernels see what it is.
   bool is_free(Value value) const {
     const Node& maker = graph_.node(value);
     return maker.op != nullptr &&
            (maker.op->view != nullptr || maker.op->family == Family::source ||
-            maker.op->self == &ops::arange);
+            maker.op->routine == Routine::arange);
   }
   void capture(Value value) {
     if (is_free(value)) {
@@ -187,7 +178,7 @@ class PartByPart {
     bool is_new_region = true;
   };
   std::vector<Value> copy_members(RegionId into, int64_t units, Outside& from) {
-    std::map<int32_t, Value> made;
+    std::map<int32_t, int32_t> made;  // By member, its copy.
     for (const int32_t number : members_) {
       Node copy = node(number);
       const Slicing& own = slicing(number);
@@ -195,37 +186,27 @@ class PartByPart {
         const Value input = copy.inputs[i];
         copy.inputs[i] = own.operands[i] == Slicing::kWhole ? whole(into, input, from)
                          : cut_.is_made_inside(own, i, input)
-                             ? made.at(input.node)
+                             ? Value{made.at(input.node), input.result}
                              : from.walked.at({place(input), own.operands[i]});
       }
-      Shape& shape = copy.results[0].shape;
+      const Shape shape = copy.results[0].shape;
       const bool is_part = own.result != Slicing::kWhole;
       const int64_t size = is_part ? size_of_part(shape, own.result, units) : 0;
       copy.attrs = attrs_of_part(graph_, node(number), own, parts_.all, size);
-      if (is_part) shape = shape_of_part(shape, own.result, parts_.all, size);
-      if (own.sums == Slicing::Sums::columns) shape = shape_of_sum(number);
-      if (copy.op->family == Family::pointwise || copy.op->self == &ops::broadcast_to) {
-        for (Value& input : copy.inputs) input = without_ones(into, input, shape.rank());
+      if (copy.op->cutting == Cutting::broadcast && is_part) {
+        const int64_t rank = shape_of_part(shape, own.result, parts_.all, size).rank();
+        for (Value& input : copy.inputs) input = without_ones(into, input, rank);
       }
       if (own.sums == Slicing::Sums::products) {
         copy.op = &def_of(&ops::accumulate);
         copy.inputs.insert(0, from.carried.at(number));
       }
-      made[number] = {graph_.add_node(into, std::move(copy)), 0};
+      copy.results = check_node(graph_, copy);
+      made[number] = graph_.add_node(into, std::move(copy));
     }
     std::vector<Value> results;
-    for (const int32_t output : outputs_) results.push_back(made.at(output));
+    for (const Value output : outputs_) results.push_back({made.at(output.node), output.result});
     return results;
-  }
-  // What a sum over the axis gives of a part: one 1 for it, where it keeps ones.
-  Shape shape_of_sum(int32_t number) const {
-    const Shape& summed = graph_.type(node(number).inputs[0]).shape;
-    const Shape& given = node(number).results[0].shape;
-    const int64_t axis = slicing(number).operands[0];
-    Shape shape = given;
-    if (given.rank() < summed.rank()) return shape;
-    for (int64_t i = 1; i < span_of(summed, axis, parts_.all); ++i) shape.erase(axis);
-    return shape;
   }
   // What is whole may have ones where axes are one now.
   Value without_ones(RegionId into, Value value, int64_t rank) {
@@ -291,10 +272,8 @@ class PartByPart {
 
   std::vector<Value> write() {
     std::vector<Value> inputs;
-    for (const int32_t sum : sums_) {
-      const TensorType type = node(sum).results[0];
-      inputs.push_back(write_.broadcast(write_.constant(type.dtype, -0.0), type.shape));
-    }
+    for (const Value sum : sums_)
+      inputs.push_back(write_.repeated(-0.0, TensorType(graph_.type(sum))));
     for (const Walked& walked : walked_) inputs.push_back(in_parts(walked));
     inputs.insert(inputs.end(), captured_.begin(), captured_.end());
     const int32_t control = write_control(inputs);
@@ -306,7 +285,7 @@ class PartByPart {
       for (const Walked& walked : walked_)
         from.walked[{place(walked.value), walked.axis}] = rest_of(walked);
       for (size_t i = 0; i < sums_.size(); ++i)
-        from.carried[sums_[i]] = {control, static_cast<int16_t>(i)};
+        from.carried[sums_[i].node] = {control, static_cast<int16_t>(i)};
       rest = copy_members(facts_.region, parts_.rest(), from);
     }
     std::vector<Value> values;
@@ -317,9 +296,9 @@ class PartByPart {
   }
 
   // What an output is, of what the parts give and what the rest gives, if there is one.
-  Value joined(int32_t output, Value given, const Value* rest) {
-    const Slicing& own = slicing(output);
-    const Shape shape = node(output).results[0].shape;
+  Value joined(Value output, Value given, const Value* rest) {
+    const Slicing& own = slicing(output.node);
+    const Shape shape = graph_.type(output).shape;
     if (own.sums == Slicing::Sums::products) return rest != nullptr ? *rest : given;
     if (own.sums == Slicing::Sums::columns) {
       if (rest == nullptr) return combined(given, shape);
@@ -343,7 +322,7 @@ class PartByPart {
       if (is_slice) type.shape.erase(0);
       return graph_.add_parameter(body, type, at_);
     };
-    for (const int32_t sum : sums_) from.carried[sum] = parameter(false);
+    for (const Value sum : sums_) from.carried[sum.node] = parameter(false);
     for (const Walked& walked : walked_)
       from.walked[{place(walked.value), walked.axis}] = parameter(true);
     for (const Value captured : captured_) from.captured[place(captured)] = parameter(false);
@@ -355,11 +334,6 @@ class PartByPart {
     control.inputs = SmallVec<Value, 3>(std::span<const Value>(inputs));
     control.regions.push_back(body);
     control.source = at_;
-    for (size_t i = 0; i < results.size(); ++i) {
-      TensorType type = graph_.type(results[i]);
-      if (i >= sums_.size()) type.shape.insert(0, parts_.count());
-      control.results.push_back(type);
-    }
     const auto slices = static_cast<int64_t>(walked_.size());
     if (loops) {
       LoopAttrs attrs;
@@ -372,6 +346,7 @@ class PartByPart {
       const Dim trips = parts_.count(), for_each_thread = 0;
       control.attrs = Attrs().add(slices).add(trips).add(for_each_thread).add(AxisList());
     }
+    control.results = check_node(graph_, control);
     if (!facts_.is_forward[static_cast<size_t>(cut_.table())])
       control.gradient_of = node(cut_.table()).gradient_of;
     return graph_.add_node(facts_.region, std::move(control));
@@ -392,8 +367,8 @@ class PartByPart {
   const Source at_;
   Writer write_;
   std::vector<int32_t> members_;  // In order.
-  std::vector<int32_t> outputs_;  // Those read outside; the sums first.
-  std::vector<int32_t> sums_;     // That a loop carries.
+  std::vector<Value> outputs_;    // Those read outside; the sums first.
+  std::vector<Value> sums_;       // That a loop carries.
   std::vector<Walked> walked_;
   std::vector<Value> captured_;
 };

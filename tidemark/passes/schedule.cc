@@ -18,8 +18,8 @@ namespace {
 std::byte* const kSomewhere = reinterpret_cast<std::byte*>(uintptr_t{1} << 46);
 
 bool is_view(const Node& node) { return node.op != nullptr && node.op->view != nullptr; }
-bool is_constant(const Node& node) { return node.op->self == &ops::constant; }
-bool is_range(const Node& node) { return node.op->self == &ops::arange; }
+bool is_constant(const Node& node) { return node.op->literal == Literal::number; }
+bool is_range(const Node& node) { return node.op->routine == Routine::arange; }
 
 ArrayRef dense(const TensorType& type) {
   return {kSomewhere, type.dtype, type.shape, contiguous_strides(type.shape)};

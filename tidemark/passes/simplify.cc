@@ -38,7 +38,7 @@ class Simplifier {
     }
     if (const std::optional<Value> same = same_value(node)) return {*same};
     repeats_[static_cast<size_t>(number)] =
-        is(node, ops::broadcast_to) || (node.op->view != nullptr && repeats(node.inputs[0]));
+        node.op->repeats || (node.op->view != nullptr && repeats(node.inputs[0]));
     return {};
   }
 
@@ -56,11 +56,11 @@ class Simplifier {
     if (node.inputs.size() != 1) return false;
     const Node& inner = maker(node, 0);
     if (inner.op == nullptr || inner.inputs.size() != 1) return false;
-    if (is(node, ops::cast)) return compose_cast(node, inner);
+    if (node.op->is_cast()) return compose_cast(node, inner);
     if (inner.op != node.op) return false;
     if (is(node, ops::transpose)) return compose_transpose(node, inner);
     // The result's shape says all.
-    if (is(node, ops::broadcast_to)) return read_through(node, inner);
+    if (node.op->repeats) return read_through(node, inner);
     if (is_open(node.inputs[0]) || is_open(inner.inputs[0])) return false;
     if (is(node, ops::slice)) return compose_slice(node, inner);
     if (is(node, ops::reshape) && !repeats(inner.inputs[0])) return read_through(node, inner);
@@ -98,7 +98,7 @@ class Simplifier {
   }
 
   bool compose_cast(Node& node, const Node& inner) const {
-    if (!is(inner, ops::cast)) return false;
+    if (!inner.op->is_cast()) return false;
     if (!holds_all(inner.attrs.read().dtype(), graph_.type(inner.inputs[0]).dtype)) return false;
     return read_through(node, inner);
   }
@@ -123,7 +123,7 @@ class Simplifier {
     const Value operand = node.inputs[0];
     const TensorType& type = graph_.type(operand);
     if (type != node.results[0] || is_open(operand)) return std::nullopt;
-    const bool whole = is(node, ops::reshape) || is(node, ops::broadcast_to) ||
+    const bool whole = is(node, ops::reshape) || node.op->repeats ||
                        (is(node, ops::transpose) && keeps_order(node)) ||
                        (is(node, ops::slice) && keeps_steps(node));
     return whole ? std::optional(operand) : std::nullopt;
@@ -145,29 +145,16 @@ class Simplifier {
   std::optional<Value> same_elements(const Node& node) const {
     const auto& inputs = node.inputs;
     if (is(node, identity)) return inputs[0];
-    if (is(node, ops::cast) && graph_.type(inputs[0]).dtype == node.results[0].dtype)
+    if (node.op->is_cast() && graph_.type(inputs[0]).dtype == node.results[0].dtype)
       return inputs[0];
-    if (undoes_itself(node) && maker(node, 0).op == node.op) return maker(node, 0).inputs[0];
-    if (settles(node) && maker(node, 0).op == node.op) return inputs[0];
+    if (node.op->twice == Twice::undoes && maker(node, 0).op == node.op)
+      return maker(node, 0).inputs[0];
+    if (node.op->twice == Twice::settles && maker(node, 0).op == node.op) return inputs[0];
     if (is(node, where)) return selected(node);
     if (inputs.size() != 2) return std::nullopt;
     if (is_neutral(node, 1)) return inputs[0];
-    if (commutes(node) && is_neutral(node, 0)) return inputs[1];
+    if (node.op->commutes && is_neutral(node, 0)) return inputs[1];
     return std::nullopt;
-  }
-
-  // f(f(x)) is x. Negation of floats flips a bit; of integers it wraps both ways.
-  static bool undoes_itself(const Node& node) {
-    return is(node, negative) || is(node, logical_not) || is(node, bitwise_invert);
-  }
-  // f(f(x)) is f(x).
-  static bool settles(const Node& node) {
-    return is(node, abs) || is(node, relu) || is(node, floor) || is(node, ceil) || is(node, round);
-  }
-  static bool commutes(const Node& node) {
-    return is(node, add) || is(node, multiply) || is(node, bitwise_and) || is(node, bitwise_or) ||
-           is(node, bitwise_xor) || is(node, logical_and) || is(node, logical_or) ||
-           is(node, logical_xor);
   }
 
   std::optional<Value> selected(const Node& node) const {
@@ -182,18 +169,19 @@ class Simplifier {
     const Node* number = constant_behind(node.inputs[side]);
     if (number == nullptr) return false;
     const bool real = is_float(number->attrs.read().dtype());
-    // x * 1 and x / 1 are x, for NaN, infinities, denormals and both zeros.
-    if (is(node, multiply)) return real ? real_of(*number) == 1 : whole_of(*number) == 1;
-    if (is(node, divide)) return real && real_of(*number) == 1;
-    // -0 + -0 is -0 but -0 + 0 is 0, so that the neutral number of floats is -0; what is
-    // subtracted has the other sign.
-    if (is(node, add)) return real ? is_zero(*number, true) : whole_of(*number) == 0;
-    if (is(node, subtract)) return real ? is_zero(*number, false) : whole_of(*number) == 0;
-    if (is(node, bitwise_and)) return whole_of(*number) == all_ones(*number);
-    if (is(node, logical_and)) return whole_of(*number) == 1;
-    const bool zero = is(node, bitwise_or) || is(node, bitwise_xor) || is(node, logical_or) ||
-                      is(node, logical_xor) || is(node, left_shift) || is(node, right_shift);
-    return zero && whole_of(*number) == 0;
+    switch (node.op->neutral) {
+      case Neutral::none:
+        return false;
+      case Neutral::one:  // For NaN, infinities, denormals and both zeros.
+        return real ? real_of(*number) == 1 : whole_of(*number) == 1;
+      case Neutral::zero:
+        return real ? is_zero(*number, false) : whole_of(*number) == 0;
+      case Neutral::negative_zero:  // -0 + -0 is -0, but -0 + 0 is 0.
+        return real ? is_zero(*number, true) : whole_of(*number) == 0;
+      case Neutral::all_ones:
+        return whole_of(*number) == all_ones(*number);
+    }
+    return false;
   }
   static bool is_zero(const Node& number, bool negative_zero) {
     return std::bit_cast<uint64_t>(real_of(number)) == (negative_zero ? uint64_t{1} << 63 : 0);
@@ -206,8 +194,8 @@ class Simplifier {
   // The constant that a value is, seen directly or repeated.
   const Node* constant_behind(Value value) const {
     const Node* node = &graph_.node(value);
-    if (node->op != nullptr && is(*node, ops::broadcast_to)) node = &graph_.node(node->inputs[0]);
-    return node->op != nullptr && is(*node, ops::constant) ? node : nullptr;
+    if (node->op != nullptr && node->op->repeats) node = &graph_.node(node->inputs[0]);
+    return node->op != nullptr && node->op->literal == Literal::number ? node : nullptr;
   }
   static double real_of(const Node& number) {
     Attrs::Reader read = number.attrs.read();

@@ -16,17 +16,22 @@ namespace {
 
 // Inputs from this number on are captures: the last parameters of every region.
 size_t first_capture(const Node& node) {
-  if (node.op->self == &ops::cond) return 1;
-  if (node.op->self == &ops::map) return static_cast<size_t>(node.attrs.read().integer());
-  if (node.op->self == &ops::loop) {
-    const LoopAttrs attrs(node);
-    return attrs.first_carry() + static_cast<size_t>(attrs.carries + attrs.slices);
+  switch (node.op->flow) {
+    case Flow::cond:
+      return 1;
+    case Flow::map:
+      return static_cast<size_t>(node.attrs.read().integer());
+    case Flow::loop: {
+      const LoopAttrs attrs(node);
+      return attrs.first_carry() + static_cast<size_t>(attrs.carries + attrs.slices);
+    }
+    case Flow::reverse_loop: {
+      const ReverseAttrs attrs(node);
+      return static_cast<size_t>(1 + 2 * attrs.carries + attrs.backs + attrs.slices);
+    }
+    default:
+      return node.inputs.size();
   }
-  if (node.op->self == &ops::reverse_loop) {
-    const ReverseAttrs attrs(node);
-    return static_cast<size_t>(1 + 2 * attrs.carries + attrs.backs + attrs.slices);
-  }
-  return node.inputs.size();
 }
 
 class Sinker {

@@ -2,10 +2,7 @@
 
 #include <algorithm>
 
-#include "tidemark/ops/contract.h"
-#include "tidemark/ops/indexing.h"
 #include "tidemark/ops/op_def.h"
-#include "tidemark/ops/structure.h"
 
 namespace tidemark::passes {
 namespace {
@@ -45,17 +42,16 @@ Axis reshaped_axis(const Shape& from, const Shape& to, int64_t axis, int64_t uni
   return {};
 }
 
-// By the names of attributes, not of ops: each name means the same everywhere. What is cut must be
-// taken as it is along the axes. A row op folds behind them, so that its order stays.
+// What is cut must be taken as it is along the axes. A row op folds behind them, so that its order
+// stays.
 bool leaves_alone(const Node& node, int64_t begin, int64_t end) {
   bool alone = true;
   node.attrs.for_each(node.op->attrs, [&](const AttrDef& attr, auto items) {
-    if (attr.name == "axis")
+    if (attr.role == AttrRole::axis)
       alone &= items[0] >= end || (items[0] < begin && node.op->family != Family::row);
-    const bool is_offset =
-        attr.name == "begin" || attr.name == "low" || attr.name == "high" || attr.name == "inside";
+    if (!attr.is_per_axis() || attr.holds_sizes()) return;
     for (auto at = static_cast<size_t>(begin); at < static_cast<size_t>(end); ++at)
-      alone &= (!is_offset || items[at] == 0) && (attr.name != "step" || items[at] == 1);
+      alone &= items[at] == attr.neutral_item();
   });
   return alone;
 }
@@ -70,54 +66,13 @@ bool all_have(const Graph& graph, const Node& node, int64_t begin, int64_t end) 
   });
 }
 
-bool along_one_axis(const Node& node) {
-  if (node.op->self == &ops::take_along_axis) return true;
-  Attrs::Reader read = node.attrs.read();
-  if (node.op->self != &ops::scatter_add) return false;
-  read.integer();
-  return read.boolean();
-}
-
-// The operand's axis, of an op that has one operand or several that are alike.
-Axis operand_axis(const Graph& graph, const Node& node, int64_t axis, int64_t units) {
-  const Shape &operand = graph.type(node.inputs[0]).shape, &result = node.results[0].shape;
-  const int64_t end = axis + span_of(result, axis, units);
-  if (node.op->self == &ops::broadcast_to) return broadcast_axis(operand, result, axis, units);
-  if (node.op->self == &ops::reshape) return reshaped_axis(result, operand, axis, units);
-  if (node.op->self != &ops::transpose)
-    return all_have(graph, node, axis, end) && leaves_alone(node, axis, end) ? Axis(axis) : Axis();
+// The operand's axis that stands in the result's place.
+Axis permuted_axis(const Node& node, int64_t axis, int64_t span) {
   const std::span<const int64_t> order = node.attrs.read().integers();
   const auto begin = static_cast<size_t>(axis);
-  for (size_t i = begin; i < static_cast<size_t>(end); ++i)
+  for (size_t i = begin; i < begin + static_cast<size_t>(span); ++i)
     if (order[i] - order[begin] != static_cast<int64_t>(i - begin)) return {};
   return order[begin];
-}
-
-// The result's axis, of the same ops.
-Axis result_axis(const Graph& graph, const Node& node, int64_t axis, int64_t units) {
-  const Shape &operand = graph.type(node.inputs[0]).shape, &result = node.results[0].shape;
-  if (node.op->self == &ops::broadcast_to) return axis + result.rank() - operand.rank();
-  if (node.op->self == &ops::reshape) return reshaped_axis(operand, result, axis, units);
-  if (node.op->self != &ops::transpose) return axis;
-  const std::span<const int64_t> order = node.attrs.read().integers();
-  return std::find(order.begin(), order.end(), axis) - order.begin();
-}
-
-bool is_taken_alike(const Node& node) {
-  switch (node.op->family) {
-    case Family::view:
-    case Family::row:
-      return true;
-    case Family::piece:
-      return node.op->self == &ops::concat || node.op->self == &ops::pad ||
-             node.op->self == &ops::update;
-    case Family::scan:
-      return node.op->self == &ops::cumsum;
-    case Family::index:
-      return along_one_axis(node);
-    default:
-      return false;
-  }
 }
 
 // Of a reduction that does not fold the axis, and folds only what lies behind it: whatever its
@@ -183,7 +138,7 @@ std::optional<Slicing> sum_over(const Graph& graph, const Node& node, int64_t ax
 bool repeats(const Graph& graph, Value value) {
   const Node& maker = graph.node(value);
   if (maker.op == nullptr || maker.op->view == nullptr) return false;
-  return maker.op->self == &ops::broadcast_to || repeats(graph, maker.inputs[0]);
+  return maker.op->repeats || repeats(graph, maker.inputs[0]);
 }
 
 int64_t span_of(const Shape& shape, int64_t axis, int64_t units) {
@@ -204,19 +159,59 @@ Shape shape_of_part(Shape shape, int64_t axis, int64_t units, int64_t size) {
   return shape;
 }
 
+namespace {
+
+// The axis of an operand that an axis of the result is made of.
+Axis operand_axis(const Graph& graph, const Node& node, Value operand, int64_t axis,
+                  int64_t units) {
+  const Shape &own = graph.type(operand).shape, &result = node.results[0].shape;
+  const int64_t span = span_of(result, axis, units);
+  switch (node.op->cutting) {
+    case Cutting::broadcast:
+      return broadcast_axis(own, result, axis, units);
+    case Cutting::fold:
+      return folded_axis(node, axis, units);
+    case Cutting::reshape:
+      return reshaped_axis(result, own, axis, units);
+    case Cutting::permute:
+      return permuted_axis(node, axis, span);
+    case Cutting::alike:
+      return all_have(graph, node, axis, axis + span) && leaves_alone(node, axis, axis + span)
+                 ? Axis(axis)
+                 : Axis();
+    default:
+      return {};
+  }
+}
+
+// The axis of the result that an operand's axis becomes part of; whether it does is for
+// `operand_axis` to say.
+Axis result_axis(const Graph& graph, const Node& node, Value operand, int64_t axis, int64_t units) {
+  const Shape &own = graph.type(operand).shape, &result = node.results[0].shape;
+  switch (node.op->cutting) {
+    case Cutting::broadcast:
+      return axis + result.rank() - own.rank();
+    case Cutting::reshape:
+      return reshaped_axis(own, result, axis, units);
+    case Cutting::permute: {
+      const std::span<const int64_t> order = node.attrs.read().integers();
+      return std::find(order.begin(), order.end(), axis) - order.begin();
+    }
+    default:
+      return axis;
+  }
+}
+
+}  // namespace
+
 std::optional<Slicing> slicing_of_result(const Graph& graph, const Node& node, int64_t axis,
                                          int64_t units) {
-  const Shape& result = node.results[0].shape;
-  if (span_of(result, axis, units) == 0) return {};
-  if (node.op->self == &ops::matmul) return of_matmul(graph, node, axis, units);
-  const Family family = node.op->family;
-  if (family != Family::pointwise && family != Family::reduce && !is_taken_alike(node)) return {};
+  if (node.op->cutting == Cutting::none || span_of(node.results[0].shape, axis, units) == 0)
+    return {};
+  if (node.op->cutting == Cutting::product) return of_matmul(graph, node, axis, units);
   Slicing slicing{.result = axis};
   for (const Value input : node.inputs) {
-    const Axis own = family == Family::pointwise
-                         ? broadcast_axis(graph.type(input).shape, result, axis, units)
-                     : family == Family::reduce ? folded_axis(node, axis, units)
-                                                : operand_axis(graph, node, axis, units);
+    const Axis own = operand_axis(graph, node, input, axis, units);
     if (!own) return {};
     if (*own != Slicing::kWhole && span_of(graph.type(input).shape, *own, units) == 0) return {};
     slicing.operands.push_back(*own);
@@ -226,20 +221,14 @@ std::optional<Slicing> slicing_of_result(const Graph& graph, const Node& node, i
 
 std::optional<Slicing> slicing_by_operand(const Graph& graph, const Node& node, size_t operand,
                                           int64_t axis, int64_t units) {
+  if (node.op->cutting == Cutting::none) return {};
   std::optional<Slicing> slicing;
-  const Shape& own = graph.type(node.inputs[operand]).shape;
-  if (node.results.size() != 1) return {};
-  if (node.op->self == &ops::matmul) {
+  if (node.op->cutting == Cutting::product) {
     slicing = by_operand_of_matmul(graph, node, operand, axis, units);
-  } else if (node.op->family == Family::pointwise) {
-    slicing =
-        slicing_of_result(graph, node, axis + node.results[0].shape.rank() - own.rank(), units);
-  } else if (node.op->family == Family::reduce) {
-    slicing = contains(node.attrs.read().integers(), axis)
-                  ? sum_over(graph, node, axis, units)
-                  : slicing_of_result(graph, node, axis, units);
-  } else if (is_taken_alike(node)) {
-    const Axis result = result_axis(graph, node, axis, units);
+  } else if (node.op->cutting == Cutting::fold && contains(node.attrs.read().integers(), axis)) {
+    slicing = sum_over(graph, node, axis, units);
+  } else {
+    const Axis result = result_axis(graph, node, node.inputs[operand], axis, units);
     if (result) slicing = slicing_of_result(graph, node, *result, units);
   }
   return slicing && slicing->operands[operand] == axis ? slicing : std::nullopt;
@@ -262,15 +251,15 @@ Attrs attrs_of_part(const Graph& graph, const Node& node, const Slicing& slicing
   node.attrs.for_each(node.op->attrs, [&](const AttrDef& attr, auto words) {
     using Item = std::remove_const_t<typename decltype(words)::element_type>;
     SmallVec<Item, 6> items(words);
-    if (attr.name == "axes" || attr.name == "order" || attr.name == "axis")
+    if (attr.numbers_axes())
       for (Item& axis : items) axis = moved(axis);
-    if (attr.name == "axes") {
+    if (attr.role == AttrRole::axes) {
       while (!items.empty() && std::adjacent_find(items.begin(), items.end()) != items.end())
         items.erase(
             static_cast<size_t>(std::adjacent_find(items.begin(), items.end()) - items.begin()));
-    } else if (attr.is_list() && cuts_result) {
+    } else if (attr.is_per_axis() && cuts_result) {
       for (int64_t i = 1; i < spans; ++i) items.erase(at + 1);
-      if (attr.name == "shape" || attr.name == "size") items[at] = size;
+      if (attr.holds_sizes()) items[at] = size;
     }
     if (attr.is_list())
       attrs.add(std::span<const Item>(items));

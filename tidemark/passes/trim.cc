@@ -58,7 +58,7 @@ class Trimmer {
  private:
   Region& region(RegionId id) { return graph_.regions[static_cast<size_t>(id)]; }
   Node& node(int32_t number) { return graph_.nodes[static_cast<size_t>(number)]; }
-  static bool is(const Node& node, const NamedOp& op) { return node.op->self == &op; }
+  static bool is(const Node& node, Flow flow) { return node.op->flow == flow; }
 
   void visit(RegionId id) {
     live_.push_back(id);
@@ -89,8 +89,8 @@ class Trimmer {
   void trim_results(int32_t number) {
     const Flags read = read_results(number);
     if (has_all(read)) return;
-    if (is(node(number), ops::loop)) return trim_loop(number, read);
-    if (!is(node(number), ops::cond) && !is(node(number), ops::map)) return;
+    if (is(node(number), Flow::loop)) return trim_loop(number, read);
+    if (!is(node(number), Flow::cond) && !is(node(number), Flow::map)) return;
     // A node that gives nothing and does nothing goes as a whole; one with an effect stays as it
     // is.
     if (std::find(read.begin(), read.end(), true) == read.end()) return;
@@ -191,11 +191,11 @@ class Trimmer {
   }
 
   static void set_slices(Node& control, int64_t slices) {
-    if (is(control, ops::loop)) {
+    if (is(control, Flow::loop)) {
       LoopAttrs attrs(control);
       attrs.slices = slices;
       control.attrs = attrs.attrs();
-    } else if (is(control, ops::map)) {
+    } else if (is(control, Flow::map)) {
       Attrs::Reader read = control.attrs.read();
       read.integer();
       control.attrs = Attrs().add(slices).add(read.size()).add(read.size()).add(read.integers());
@@ -206,11 +206,11 @@ class Trimmer {
   bool trim_inputs(int32_t number) {
     Node& control = node(number);
     size_t input = 0, parameter = 0, slices = 0;
-    if (is(control, ops::cond)) {
+    if (is(control, Flow::cond)) {
       input = 1;
-    } else if (is(control, ops::map)) {
+    } else if (is(control, Flow::map)) {
       slices = static_cast<size_t>(control.attrs.read().integer());
-    } else if (is(control, ops::loop)) {
+    } else if (is(control, Flow::loop)) {
       const LoopAttrs attrs(control);
       const auto carries = static_cast<size_t>(attrs.carries);
       parameter = 1 + carries;
@@ -223,14 +223,14 @@ class Trimmer {
     for (size_t which = 0; which < control.regions.size(); ++which) {
       const Region& inner = region(control.regions[which]);
       // The condition of a loop takes no slices.
-      const size_t behind = is(control, ops::loop) && which == 1 ? slices : 0;
+      const size_t behind = is(control, Flow::loop) && which == 1 ? slices : 0;
       const Flags wanted = needed(control.regions[which], Flags(inner.results.size(), true));
       for (size_t i = behind; i < kept.size(); ++i)
         kept[i] = kept[i] || wanted[parameter + i - behind];
     }
     if (has_all(kept)) return false;
     for (size_t which = 0; which < control.regions.size(); ++which) {
-      const size_t behind = is(control, ops::loop) && which == 1 ? slices : 0;
+      const size_t behind = is(control, Flow::loop) && which == 1 ? slices : 0;
       const Flags mine(kept.begin() + static_cast<int64_t>(behind), kept.end());
       keep_only(region(control.regions[which]).parameters, mine, parameter);
     }

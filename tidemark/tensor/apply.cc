@@ -263,16 +263,23 @@ Value traced_operand(const Operand& operand, const Number& number, DType dtype, 
 
 // Runs an op that a tape wants to know of; `run` does what would be done without one.
 template <class Run>
-Tensor recorded(const OpDef& op, const Attrs& attrs, std::vector<const Tensor*> operands,
-                const TensorType& result, Source at, const Run& run) {
-  Recording recording(op, attrs, operands, result, at);
-  Tensor made;
+std::vector<Tensor> recorded_results(const OpDef& op, const Attrs& attrs,
+                                     std::span<const Tensor* const> operands,
+                                     std::span<const TensorType> types, Source at, const Run& run) {
+  Recording recording(op, attrs, operands, types, at);
+  std::vector<Tensor> made;
   {
     const NoTape unseen;
     made = run();
   }
   recording.finish(made);
   return made;
+}
+template <class Run>
+Tensor recorded(const OpDef& op, const Attrs& attrs, std::vector<const Tensor*> operands,
+                const TensorType& result, Source at, const Run& run) {
+  return recorded_results(op, attrs, operands, {&result, 1}, at,
+                          [&] { return std::vector<Tensor>{run()}; })[0];
 }
 
 bool any_watched(std::initializer_list<const Operand*> operands) {
@@ -466,14 +473,20 @@ Tensor apply_view(const OpDef& op, const Tensor& x, const Attrs& attrs, Source a
 Tensor apply_op(const OpDef& op, std::span<const Tensor> operands, const Attrs& attrs, Source at) {
   const SourceScope scope(at);
   if (op.view != nullptr) return apply_view(op, operands[0], attrs, at);
+  return apply_results(op, operands, attrs, 1, at)[0];
+}
+
+std::vector<Tensor> apply_results(const OpDef& op, std::span<const Tensor> operands,
+                                  const Attrs& attrs, uint32_t wanted, Source at) {
+  const SourceScope scope(at);
   std::vector<TensorType> types;
   std::vector<ArrayRef> arrays;
   for (const Tensor& operand : operands) types.push_back(type_of(operand, at));
-  const TensorType wanted = op.infer({op, types, attrs, at});
+  types = infer_results({op, types, attrs, at});
   if (tracing()) {
     SmallVec<Value, 3> inputs;
     for (const Tensor& operand : operands) inputs.push_back(value_of(operand, at));
-    return record(op, inputs, attrs, wanted, at);
+    return record_results(op, inputs, attrs, std::move(types), at);
   }
   if (taping()) {
     std::vector<const Tensor*> list;
@@ -482,16 +495,29 @@ Tensor apply_op(const OpDef& op, std::span<const Tensor> operands, const Attrs& 
       list.push_back(&operand);
       watched |= is_watched({&operand});
     }
-    if (watched) {
-      return recorded(op, attrs, list, wanted, at,
-                      [&] { return apply_op(op, operands, attrs, at); });
+    bool flows = false;
+    for (size_t r = 0; r < types.size(); ++r)
+      flows |= (wanted >> r & 1) != 0 && is_float(types[r].dtype);
+    if (watched && flows) {
+      // Rules may read results that the caller does not want.
+      return recorded_results(op, attrs, list, types, at,
+                              [&] { return apply_results(op, operands, attrs, ~uint32_t{0}, at); });
     }
   }
   for (const Tensor& operand : operands) arrays.push_back(array_of(operand, at));
-  Tensor result = make_tensor(wanted.dtype, wanted.shape, at);
+  std::vector<Tensor> results(types.size());
+  std::vector<ArrayRef> places;
+  for (size_t r = 0; r < types.size(); ++r) {
+    const bool is_wanted = (wanted >> r & 1) != 0;
+    if (is_wanted) results[r] = make_tensor(types[r].dtype, types[r].shape, at);
+    places.push_back(is_wanted ? TensorState::of(results[r])->array
+                               : ArrayRef{.dtype = types[r].dtype,
+                                          .shape = types[r].shape,
+                                          .strides = contiguous_strides(types[r].shape)});
+  }
   const device::FloatEnvironment ieee;
-  compile::run_library(op, arrays, attrs, TensorState::of(result)->array, at);
-  return result;
+  compile::run_library(op, arrays, attrs, places, at);
+  return results;
 }
 
 Tensor apply_onto(const OpDef& op, const Operand& first, std::span<const Tensor> rest,
@@ -514,7 +540,7 @@ Tensor apply_onto(const OpDef& op, const Operand& first, std::span<const Tensor>
   }
   op.infer({op, types, attrs, at});
   const device::FloatEnvironment ieee;
-  compile::run_library(op, arrays, attrs, arrays[0], at);
+  compile::run_library(op, arrays, attrs, {&arrays[0], 1}, at);
   return take_over(first, type.dtype, at);
 }
 

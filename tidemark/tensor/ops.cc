@@ -382,6 +382,35 @@ Tensor cumsum(const Operand& x, int64_t axis, Source at) {
                   at);
 }
 
+namespace {
+
+std::vector<Tensor> sorted(std::string_view name, const Operand& x, int64_t axis,
+                           SortOptions options, uint32_t wanted, Source at) {
+  const Tensor tensor = tensor_of(x, at);
+  const TensorType type = type_of(tensor, at);
+  const int64_t plain = plain_axis(axis, type.shape.rank(), name, type, at);
+  return detail::apply_results(def_of(&ops::sort), {&tensor, 1},
+                               Attrs().add(plain).add(options.descending), wanted, at);
+}
+
+}  // namespace
+
+Tensor sort(const Operand& x, int64_t axis, SortOptions options, Source at) {
+  return sorted("sort", x, axis, options, 1, at)[0];
+}
+
+Tensor argsort(const Operand& x, int64_t axis, SortOptions options, Source at) {
+  return sorted("argsort", x, axis, options, 2, at)[1];
+}
+
+TopK top_k(const Operand& x, Dim k, int64_t axis, Source at) {
+  const Tensor tensor = tensor_of(x, at);
+  const TensorType type = type_of(tensor, at);
+  const Attrs attrs = Attrs().add(plain_axis(axis, type.shape.rank(), "top_k", type, at)).add(k);
+  std::vector<Tensor> both = detail::apply_results(def_of(&ops::top_k), {&tensor, 1}, attrs, 3, at);
+  return {both[0], both[1]};
+}
+
 // ---- contraction --------------------------------------------------------------------------------
 
 namespace {

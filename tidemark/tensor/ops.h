@@ -74,6 +74,23 @@ Tensor one_hot(const Operand& indices, int64_t depth, DType dtype = DType::f32,
 Tensor first_equal(const Operand& x, Source at = Source::here());
 Tensor cumsum(const Operand& x, int64_t axis = 0, Source at = Source::here());
 
+// The elements along an axis in increasing order. Equal elements keep their order, also descending;
+// NaNs are larger than all numbers.
+struct SortOptions {
+  bool descending = false;
+};
+Tensor sort(const Operand& x, int64_t axis = -1, SortOptions options = {},
+            Source at = Source::here());
+// Where the elements of sort(x) stand in x along the axis: i64.
+Tensor argsort(const Operand& x, int64_t axis = -1, SortOptions options = {},
+               Source at = Source::here());
+// The k largest elements along an axis, the largest first, and where they stand (i64). Of equal
+// ones the first comes first; NaNs are larger than all numbers.
+struct TopK {
+  Tensor values, indices;
+};
+TopK top_k(const Operand& x, Dim k, int64_t axis = -1, Source at = Source::here());
+
 // ---- contraction --------------------------------------------------------------------------------
 
 struct MatmulOptions {

@@ -105,6 +105,10 @@ Tensor apply_row(const OpDef& op, const Operand& x, int64_t axis, Source at);
 Tensor apply_view(const OpDef& op, const Tensor& x, const Attrs& attrs, Source at);
 // Anything else: concat, pad, gather, matmul, ... Operands are tensors of the dtypes the op wants.
 Tensor apply_op(const OpDef& op, std::span<const Tensor> operands, const Attrs& attrs, Source at);
+// The same of an op with several results: those whose bits `wanted` has, or more; the others are
+// nothing.
+std::vector<Tensor> apply_results(const OpDef& op, std::span<const Tensor> operands,
+                                  const Attrs& attrs, uint32_t wanted, Source at);
 // A print or a check.
 void apply_effect(const OpDef& op, std::span<const Tensor> operands, const Attrs& attrs, Source at);
 // The same for an op whose result has the type of its first operand and may take its bytes: in

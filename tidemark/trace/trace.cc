@@ -288,12 +288,27 @@ Tensor traced_tensor(Value value, Source at, bool weak) {
   return make_traced(type, value, current_scope, weak, at);
 }
 
+std::vector<Tensor> record_results(const OpDef& op, std::span<const Value> inputs,
+                                   const Attrs& attrs, std::vector<TensorType> types, Source at) {
+  const size_t count = types.size();
+  Node node;
+  node.op = &op;
+  node.attrs = attrs;
+  node.inputs = SmallVec<Value, 3>(inputs);
+  node.results = std::move(types);
+  node.source = at.resolve();
+  const Source line = node.source;
+  const int32_t number =
+      current_scope->trace->graph().add_node(current_scope->region, std::move(node));
+  std::vector<Tensor> results;
+  for (size_t r = 0; r < count; ++r)
+    results.push_back(traced_tensor({number, static_cast<int16_t>(r)}, line));
+  return results;
+}
+
 Tensor record(const OpDef& op, std::span<const Value> inputs, const Attrs& attrs,
               const TensorType& type, Source at) {
-  const Source line = at.resolve();
-  return traced_tensor(
-      current_scope->trace->graph().add(current_scope->region, op, inputs, attrs, type, line),
-      line);
+  return record_results(op, inputs, attrs, {type}, at)[0];
 }
 
 Tensor transferred(const Tensor& tensor, int32_t memory, Source at) {

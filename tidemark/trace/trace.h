@@ -182,6 +182,9 @@ Tensor traced_tensor(Value value, Source at, bool weak = false);
 // A node of the current scope.
 Tensor record(const OpDef& op, std::span<const Value> inputs, const Attrs& attrs,
               const TensorType& type, Source at);
+// The same of an op with several results.
+std::vector<Tensor> record_results(const OpDef& op, std::span<const Value> inputs,
+                                   const Attrs& attrs, std::vector<TensorType> types, Source at);
 // A literal of rank 0. `real` counts where the dtype is a float, else `whole`.
 Value record_constant(DType dtype, double real, int64_t whole, Source at);
 // The size that such an operand is (an open Dim given as a number), if it is one.

@@ -52,7 +52,7 @@ class Lifting {
   const Node& node(int32_t number) const { return graph_.nodes[static_cast<size_t>(number)]; }
   Lifted at(Value inner) const {
     Lifted found = lifted_[static_cast<size_t>(inner.node)];
-    if (inner.result > 0) found.value.result = inner.result;  // Of a call.
+    if (inner.result > 0) found.value.result = inner.result;
     return found;
   }
   void set(Value inner, Lifted value) {
@@ -61,7 +61,8 @@ class Lifting {
     lifted_[static_cast<size_t>(inner.node)] = value;
   }
 
-  // Every node is typed by its op: one that does not take what it is given cannot be batched.
+  // Every node is typed by its op: one that does not take what it is given cannot be batched. Gives
+  // its first result.
   Value add(const OpDef& op, std::span<const Value> inputs, const Attrs& attrs, Source at) {
     Node node;
     node.op = &op;
@@ -82,7 +83,7 @@ class Lifting {
   bool repeats(Value x) const {
     for (const Node* made = &graph_.node(x); made->op != nullptr && made->op->view != nullptr;
          made = &graph_.node(made->inputs[0])) {
-      if (made->op->self == &ops::broadcast_to) return true;
+      if (made->op->repeats) return true;
     }
     return false;
   }
@@ -104,23 +105,21 @@ class Lifting {
 
   void lift(int32_t number) {
     const Node inner = node(number);  // The list grows meanwhile.
-    if (inner.op->self == &ops::call) return lift_call(number, inner);
+    if (inner.op->flow == Flow::call) return lift_call(number, inner);
     const bool has_axis = std::any_of(inner.inputs.begin(), inner.inputs.end(),
                                       [&](Value input) { return at(input).has_axis; });
-    if (!inner.regions.empty() || inner.op->family == Family::effect || inner.results.size() != 1)
-      refuse(inner);
-    TensorType type = inner.results[0];
+    if (!inner.regions.empty() || inner.op->effect != Effect::none) refuse(inner);
     if (!has_axis) {
-      std::vector<Value> inputs;
-      for (const Value input : inner.inputs) inputs.push_back(at(input).value);
-      const Value same = graph_.add(into_, *inner.op, inputs, inner.attrs, type, inner.source);
-      return set({number, 0}, {same, false});
+      Node same = inner;
+      for (Value& input : same.inputs) input = at(input).value;
+      return set({number, 0}, {{graph_.add_node(into_, std::move(same)), 0}, false});
     }
     if (inner.op->batching == Batching::none) refuse(inner);
-    type.shape.insert(0, count_);
+    std::vector<TensorType> types = inner.results;
+    for (TensorType& type : types) type.shape.insert(0, count_);
     const Value all = add(*inner.op, inputs_of(inner), attrs_of(inner), inner.source);
     // Slice by slice it is what it was, whatever the op says.
-    if (graph_.type(all) != type) refuse(inner);
+    if (graph_.node(all).results != types) refuse(inner);
     set({number, 0}, {all, true});
   }
 
@@ -155,9 +154,8 @@ class Lifting {
   }
 
   std::vector<Value> inputs_of(const Node& inner) {
-    int64_t rank = 0;
+    int64_t rank = inner.results[0].shape.rank();
     for (const Value input : inner.inputs) rank = std::max(rank, graph_.type(input).shape.rank());
-    if (inner.op->self == &ops::broadcast_to) rank = inner.results[0].shape.rank();
     std::vector<Value> inputs;
     for (const Value input : inner.inputs)
       inputs.push_back(inner.op->batching == Batching::broadcasts ? aligned(at(input), rank)
@@ -169,24 +167,23 @@ class Lifting {
     throw CannotLift{cat(inner.op->name, " cannot be batched (", inner.source.text(), ")")};
   }
 
-  // By the names of attributes, not of ops: each name means the same everywhere.
   Attrs attrs_of(const Node& inner) const {
     Attrs attrs;
     inner.attrs.for_each(inner.op->attrs, [&](const AttrDef& attr, auto words) {
       using Item = std::remove_const_t<typename decltype(words)::element_type>;
       SmallVec<Item, 6> items(words);
-      if (attr.name == "axes" || attr.name == "order" || attr.name == "axis")
+      if (attr.numbers_axes())
         for (Item& axis : items) axis = axis + 1;
-      if (!attr.is_list()) {
-        attrs.add(items[0]);
-        return;
-      }
       if constexpr (std::is_same_v<Item, Dim>) {
-        items.insert(0, attr.name == "shape" || attr.name == "size" ? count_ : Dim(0));
-      } else if (attr.name != "axes") {
-        items.insert(0, attr.name == "step" ? 1 : 0);
+        if (attr.is_per_axis())
+          items.insert(0, attr.holds_sizes() ? count_ : Dim(attr.neutral_item()));
+      } else if (attr.is_per_axis()) {
+        items.insert(0, attr.neutral_item());
       }
-      attrs.add(std::span<const Item>(items));
+      if (attr.is_list())
+        attrs.add(std::span<const Item>(items));
+      else
+        attrs.add(items[0]);
     });
     return attrs;
   }

@@ -150,6 +150,8 @@ void add_indexing(Maker& make) {
   make.add(ops::scatter_add, {x, rows, updates}, attributes(int64_t{0}, false));
   make.add(ops::cumsum, {x}, attributes(int64_t{1}, true));
   make.add(ops::first_equal, {rows});
+  make.add(ops::sort, {x}, attributes(int64_t{1}, true));
+  make.add(ops::top_k, {x}, attributes(int64_t{0}, Dim(1)));
   make.add(ops::put, {x, make.parameter(DType::i64, {}), make.parameter(DType::f32, {3})});
 }
 
