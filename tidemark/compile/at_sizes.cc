@@ -11,7 +11,7 @@ class AtSizes {
       : sizes_(sizes), values_(values) {}
 
   void substitute(Node& node) const {
-    if (node.op != nullptr && node.op->self == &ops::size_value) {
+    if (node.op != nullptr && node.op->literal == Literal::size) {
       node.attrs = constant_of(node.attrs);
       node.op = &def_of(&ops::constant);
       return;

@@ -167,10 +167,18 @@ void run_assert_that(std::span<const ArrayRef> operands, const Attrs& attrs, Sou
 
 void run_effect(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
                 Source at) {
-  if (op.self == &ops::print) return run_print(operands, attrs);
-  if (op.self == &ops::check_index) return run_check_index(operands[0], attrs, at);
-  if (op.self == &ops::check_numerics) return run_check_numerics(operands[0], attrs, at);
-  if (op.self == &ops::assert_that) return run_assert_that(operands, attrs, at);
+  switch (op.effect) {
+    case Effect::assert_that:
+      return run_assert_that(operands, attrs, at);
+    case Effect::check_index:
+      return run_check_index(operands[0], attrs, at);
+    case Effect::check_numerics:
+      return run_check_numerics(operands[0], attrs, at);
+    case Effect::print:
+      return run_print(operands, attrs);
+    case Effect::none:
+      break;
+  }
   TIDEMARK_CHECK(false, op.name, " is no effect");
 }
 

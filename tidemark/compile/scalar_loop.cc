@@ -14,11 +14,9 @@
 #include "tidemark/device/cpu/features.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/emit/llvm/jit.h"
-#include "tidemark/ops/indexing.h"
 #include "tidemark/ops/loop_attrs.h"
 #include "tidemark/ops/lower.h"
-#include "tidemark/ops/program.h"
-#include "tidemark/ops/structure.h"
+#include "tidemark/ops/op_def.h"
 
 namespace tidemark::compile {
 namespace {
@@ -227,7 +225,7 @@ class Scalariser {
     for (const Value input : node.inputs) {
       if (graph_.node(input).op != nullptr) write_in_turn(where, input.node);
     }
-    if (node.op->self == &ops::put) {
+    if (node.op->routine == Routine::put) {
       for (const int32_t other : where.nodes) {
         const auto& inputs = graph_.nodes[static_cast<size_t>(other)].inputs;
         if (other != number &&
@@ -242,20 +240,20 @@ class Scalariser {
 
   void write_node(int32_t number) {
     const Node& node = graph_.nodes[static_cast<size_t>(number)];
-    if (node.op->self == &ops::constant) {
+    if (node.op->literal == Literal::number) {
       write_constant(node, number);
-    } else if (node.op->self == &ops::group) {
+    } else if (node.op->flow == Flow::group) {
       write_group(node, number);
     } else if (node.op->view != nullptr) {
       write_view(node, number);
     } else if (node.op->family == Family::pointwise) {
       write_pointwise(node, number);
-    } else if (node.op->self == &ops::concat) {
+    } else if (node.op->routine == Routine::concat) {
       write_concat(node, number);
-    } else if (node.op->self == &ops::put) {
+    } else if (node.op->routine == Routine::put) {
       write_put(node, number);
     } else {
-      need(node.op->self == &ops::gather);
+      need(node.op->routine == Routine::gather);
       write_gather(node, number);
     }
   }

@@ -5,7 +5,7 @@
 #include "tidemark/base/heap.h"
 #include "tidemark/function/held_bytes.h"
 #include "tidemark/grad/tape.h"
-#include "tidemark/ops/program.h"
+#include "tidemark/ops/op_def.h"
 #include "tidemark/tensor/mode.h"
 #include "tidemark/tensor/variable_state.h"
 
@@ -258,7 +258,7 @@ void add_parameters(const Trace& trace, FunctionTrace& made) {
 void add_checks(Trace& trace, TracedFunction& traced) {
   for (const Trace::Meeting& met : trace.meetings()) {
     const Node& node = trace.graph().node(met.number);
-    if (node.op != nullptr && node.op->self == &ops::size_value)
+    if (node.op != nullptr && node.op->literal == Literal::size)
       traced.checks.push_back({-1, node.attrs.read().size(), met.dtype, met.op, met.at});
     size_t argument = 0;
     for (const Trace::Parameter& parameter : trace.parameters()) {

@@ -6,7 +6,7 @@
 
 #include "tidemark/grad/loop_gradient.h"
 #include "tidemark/grad/pullback.h"
-#include "tidemark/ops/program.h"
+#include "tidemark/ops/op_def.h"
 #include "tidemark/tensor/ops.h"
 
 namespace tidemark::detail {
@@ -291,23 +291,26 @@ std::vector<Found> control_gradient(TraceScope* scope, int32_t number, const Ten
                                     const std::vector<bool>& wanted,
                                     const std::vector<bool>& variables, Source at) {
   const Node node = scope->trace->graph().nodes[static_cast<size_t>(number)];
-  if (node.op->self == &ops::call && node.regions.size() == 1)
-    return recomputed_gradient(node, tensors_in(scope, node.inputs, at), gradients, wanted,
-                               variables, at);
-  if (node.op->self == &ops::cond)
-    return all_dense(cond_gradient(scope, node, gradients, wanted, at));
-  if (node.op->self == &ops::map)
-    return MapGradient(scope, node, gradients, wanted, variables, at).run();
-  if (node.op->self == &ops::call)
-    return all_dense(call_gradient(scope, number, node, gradients, wanted, at));
-  if (node.op->self == &ops::reverse_loop)
-    return all_dense(reverse_loop_gradient(scope, number, gradients, wanted, at));
-  return loop_gradient({.scope = scope,
-                        .number = number,
-                        .gradients = gradients,
-                        .wanted = wanted,
-                        .variables = variables,
-                        .at = at});
+  switch (node.op->flow) {
+    case Flow::call:
+      if (node.regions.size() == 1)
+        return recomputed_gradient(node, tensors_in(scope, node.inputs, at), gradients, wanted,
+                                   variables, at);
+      return all_dense(call_gradient(scope, number, node, gradients, wanted, at));
+    case Flow::cond:
+      return all_dense(cond_gradient(scope, node, gradients, wanted, at));
+    case Flow::map:
+      return MapGradient(scope, node, gradients, wanted, variables, at).run();
+    case Flow::reverse_loop:
+      return all_dense(reverse_loop_gradient(scope, number, gradients, wanted, at));
+    default:
+      return loop_gradient({.scope = scope,
+                            .number = number,
+                            .gradients = gradients,
+                            .wanted = wanted,
+                            .variables = variables,
+                            .at = at});
+  }
 }
 
 }  // namespace tidemark::detail

@@ -6,10 +6,8 @@
 
 #include "tidemark/grad/gradients.h"
 #include "tidemark/grad/pullback.h"
-#include "tidemark/ops/indexing.h"
 #include "tidemark/ops/loop_attrs.h"
-#include "tidemark/ops/program.h"
-#include "tidemark/ops/structure.h"
+#include "tidemark/ops/op_def.h"
 #include "tidemark/tensor/ops.h"
 
 namespace tidemark::detail {
@@ -126,19 +124,19 @@ std::vector<bool> depending_results(const Graph& graph, const Node& node,
   std::vector<bool> results(node.results.size());
   if (std::find(inputs.begin(), inputs.end(), true) == inputs.end()) return results;
   if (node.op->stops_gradient || node.op->effect != Effect::none) return results;
-  if (node.op->self == &ops::cond) {
+  if (node.op->flow == Flow::cond) {
     const std::vector<bool> captures(inputs.begin() + 1, inputs.end());
     for (const RegionId region : node.regions) {
       const std::vector<bool> given = depending_results(graph, region, captures);
       for (size_t r = 0; r < results.size(); ++r) results[r] = results[r] || given[r];
     }
-  } else if (node.op->self == &ops::call) {
+  } else if (node.op->flow == Flow::call) {
     // What a gradient function says nothing about flows through the region.
     results = depending_results(graph, node.regions[0], inputs);
     if (node.regions.size() == 2) std::fill_n(results.begin(), node.attrs.read().integer(), true);
-  } else if (node.op->self == &ops::map) {
+  } else if (node.op->flow == Flow::map) {
     results = depending_results(graph, node.regions[0], inputs);
-  } else if (node.op->self == &ops::loop) {
+  } else if (node.op->flow == Flow::loop) {
     const LoopAttrs attrs(node);
     const std::vector<bool> carries = depending_carries(graph, node, inputs);
     std::vector<bool> parameters = of_body(attrs, inputs);

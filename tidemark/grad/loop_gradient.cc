@@ -7,7 +7,7 @@
 
 #include "tidemark/grad/save_choice.h"
 #include "tidemark/ops/loop_attrs.h"
-#include "tidemark/ops/program.h"
+#include "tidemark/ops/op_def.h"
 #include "tidemark/passes/passes.h"
 #include "tidemark/tensor/create.h"
 #include "tidemark/tensor/ops.h"
@@ -59,7 +59,7 @@ std::set<int32_t> varying_nodes(const Graph& graph, const Node& loop) {
 
 // Whether a node has a loop that only its condition ends.
 bool may_go_on(const Graph& graph, const Node& node) {
-  if (node.op->self == &ops::loop && node.regions.size() == 2 && LoopAttrs(node).trips.is_any())
+  if (node.op->flow == Flow::loop && node.regions.size() == 2 && LoopAttrs(node).trips.is_any())
     return true;
   return std::any_of(node.regions.begin(), node.regions.end(), [&](RegionId id) {
     const std::vector<int32_t>& nodes = graph.regions[static_cast<size_t>(id)].nodes;

@@ -7,7 +7,7 @@
 
 #include "tidemark/base/lock.h"
 #include "tidemark/base/made_once.h"
-#include "tidemark/ops/structure.h"
+#include "tidemark/ops/op_def.h"
 #include "tidemark/ops/typing.h"
 #include "tidemark/passes/passes.h"
 #include "tidemark/tensor/create.h"

@@ -42,7 +42,7 @@ void prune(const Graph& graph, Region& region) {
 // Whether this has a gradient that somebody wrote: it need not be linear. That of a Variable that
 // was assigned is none of them, it only hands on what it gets.
 bool has_own_gradient(const Graph& graph, const Node& node) {
-  if (node.op->self != &ops::call || node.regions.size() != 2) return false;
+  if (node.op->flow != Flow::call || node.regions.size() != 2) return false;
   Attrs::Reader read = node.attrs.read();
   read.integer();
   return !read.integers().empty() ||

@@ -9,8 +9,7 @@
 #include "tidemark/account/accounts.h"
 #include "tidemark/grad/gradients.h"
 #include "tidemark/grad/pullback.h"
-#include "tidemark/ops/indexing.h"
-#include "tidemark/ops/structure.h"
+#include "tidemark/ops/op_def.h"
 #include "tidemark/tensor/ops.h"
 
 namespace tidemark::detail {

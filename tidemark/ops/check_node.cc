@@ -298,7 +298,7 @@ std::vector<TensorType> check_node(const Graph& graph, const Node& node) {
   std::vector<TensorType> operands;
   for (const Value input : node.inputs) operands.push_back(graph.type(input));
   if (node.op->value != nullptr) return {pointwise_type(node, operands)};
-  if (node.op->family == Family::effect) {
+  if (node.op->effect != Effect::none) {
     check_effect(node, operands);
     return {};
   }

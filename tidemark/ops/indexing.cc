@@ -333,8 +333,8 @@ TensorType infer_top_k(const InferContext& context) {
   const int64_t axis = read.integer();
   const Dim k = read.size(), size = type.shape[axis];
   if (k.is_any() || (!size.is_any() && is_less(size, k))) {
-    throw UserError(cat("top_k: k = ", written(k), ", but axis ", axis, " of ",
-                        context.operands[0], " has ", size, " elements"),
+    throw UserError(cat("top_k: k = ", written(k), ", but axis ", axis, " of ", context.operands[0],
+                        " has ", size, " elements"),
                     context.at, "k goes from 0 to the size of the axis");
   }
   type.shape.set(axis, k);

@@ -6,7 +6,7 @@
 namespace tidemark::passes {
 
 bool has_effect(const Graph& graph, const Node& node) {
-  if (node.op->family == Family::effect) return true;
+  if (node.op->effect != Effect::none) return true;
   return std::any_of(node.regions.begin(), node.regions.end(), [&](RegionId id) {
     const Region& region = graph.regions[static_cast<size_t>(id)];
     return std::any_of(region.nodes.begin(), region.nodes.end(), [&](int32_t number) {

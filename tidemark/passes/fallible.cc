@@ -71,13 +71,13 @@ class Spans {
     if (depth == deepest) return {};
     const auto operand = [&](size_t i) { return of(node.inputs[i], group, depth + 1); };
     if (node.op == nullptr) return of_parameter(value, group, depth);
-    if (is(node, &ops::constant)) return of_constant(node);
-    if (is(node, &ops::group)) {
+    if (node.op->literal == Literal::number) return of_constant(node);
+    if (node.op->flow == Flow::group) {
       const Region& region = graph_.regions[static_cast<size_t>(node.regions[0])];
       return of(region.results[static_cast<size_t>(value.result)], &node, depth + 1);
     }
     if (node.op->view != nullptr) return operand(0);
-    if (is(node, &ops::cast)) return of_cast(node, operand(0));
+    if (node.op->is_cast()) return of_cast(node, operand(0));
     if (is(node, &remainder)) return of_remainder(operand(1));
     if (is(node, &minimum)) return lesser(operand(0), operand(1));
     if (is(node, &maximum)) return greater_of(operand(0), operand(1));
@@ -238,7 +238,7 @@ std::vector<bool> fallible_nodes(const Graph& graph, const Region& region) {
 }
 
 bool can_fail(const Graph& graph, const Node& node) {
-  if (node.op->family == Family::effect || node.op->family == Family::index) return true;
+  if (node.op->effect != Effect::none || node.op->family == Family::index) return true;
   if (node.op->flow == Flow::group) return false;
   return std::any_of(node.regions.begin(), node.regions.end(), [&](RegionId id) {
     const std::vector<int32_t>& nodes = graph.regions[static_cast<size_t>(id)].nodes;

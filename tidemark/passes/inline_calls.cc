@@ -1,6 +1,6 @@
 #include <unordered_map>
 
-#include "tidemark/ops/program.h"
+#include "tidemark/ops/op_def.h"
 #include "tidemark/passes/passes.h"
 
 namespace tidemark::passes {

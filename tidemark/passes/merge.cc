@@ -49,7 +49,7 @@ void merge(Graph& graph) {
   std::unordered_set<Key, decltype(key_hash), decltype(key_same)> seen(0, key_hash, key_same);
   replace_nodes(graph, [&](RegionId region, int32_t number) -> std::vector<Value> {
     const Key key{region, number};
-    if (!node(key).regions.empty() || node(key).op->family == Family::effect) return {};
+    if (!node(key).regions.empty() || node(key).op->effect != Effect::none) return {};
     const auto [first, fresh] = seen.insert(key);
     return fresh ? std::vector<Value>() : results_of(graph, first->second);
   });

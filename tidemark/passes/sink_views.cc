@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tidemark/ops/loop_attrs.h"
-#include "tidemark/ops/program.h"
+#include "tidemark/ops/op_def.h"
 #include "tidemark/passes/passes.h"
 #include "tidemark/passes/slicing.h"
 

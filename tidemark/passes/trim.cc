@@ -6,7 +6,7 @@
 #include <set>
 
 #include "tidemark/ops/loop_attrs.h"
-#include "tidemark/ops/program.h"
+#include "tidemark/ops/op_def.h"
 #include "tidemark/passes/passes.h"
 
 namespace tidemark::passes {

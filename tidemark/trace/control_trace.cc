@@ -410,7 +410,7 @@ bool has_effect(const Graph& graph, RegionId region) {
   const std::vector<int32_t>& nodes = graph.regions[static_cast<size_t>(region)].nodes;
   return std::any_of(nodes.begin(), nodes.end(), [&](int32_t number) {
     const Node& node = graph.nodes[static_cast<size_t>(number)];
-    return node.op->family == Family::effect ||
+    return node.op->effect != Effect::none ||
            std::any_of(node.regions.begin(), node.regions.end(),
                        [&](RegionId inner) { return has_effect(graph, inner); });
   });

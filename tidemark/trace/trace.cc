@@ -227,8 +227,9 @@ bool is_made_again(const Graph& graph, Value value) {
   if (node.op->family == Family::source) return true;
   if (node.op->view == nullptr) return false;
   const Value shown = node.inputs[0];
-  const bool is_apart = node.op->self == &ops::reshape && graph.type(shown) == node.results[0];
-  const bool is_argument = node.op->self == &ops::broadcast_to && graph.node(shown).op == nullptr;
+  const bool is_apart =
+      node.op->cutting == Cutting::reshape && graph.type(shown) == node.results[0];
+  const bool is_argument = node.op->repeats && graph.node(shown).op == nullptr;
   return !is_apart && !is_argument;
 }
 
@@ -339,7 +340,7 @@ std::optional<Dim> open_size_of(const Operand& operand) {
   if (state == nullptr || state->kind != TensorState::Kind::traced || state->scope->ended)
     return {};
   const Node& node = current_scope->trace->graph().node(state->value());
-  if (node.op == nullptr || node.op->self != &ops::size_value) return {};
+  if (node.op == nullptr || node.op->literal != Literal::size) return {};
   return node.attrs.read().size();
 }
 
