@@ -15,6 +15,7 @@
 #include "tests/soak/counted_heap.h"
 #include "tests/soak/flat.h"
 #include "tidemark/device/fault.h"
+#include "tidemark/tensor/bind.h"
 #include "tidemark/tensor/tensor_state.h"
 
 namespace tidemark::testing {

@@ -184,7 +184,7 @@ TEST_P(Batched, GivesWhatItGivesForEachSlice) {
 
 // Whether what a trace is about to give comes of a map, whose bodies run slice by slice.
 bool comes_of_map(const Tensor& x) {
-  const Graph& graph = detail::current_scope->trace->graph();
+  const Graph& graph = detail::current_scope()->trace->graph();
   return graph.node(detail::value_of(x, Source::none())).op->flow == Flow::map;
 }
 

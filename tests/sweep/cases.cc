@@ -13,6 +13,7 @@
 #include "tidemark/ops/reference.h"
 #include "tidemark/ops/structure.h"
 #include "tidemark/ops/typing.h"
+#include "tidemark/tensor/bind.h"
 #include "tidemark/tensor/tensor_state.h"
 
 namespace tidemark::sweep {
@@ -894,28 +895,12 @@ std::string described(const Case& c) {
 Tensor run(const OpDef& op, std::span<const Tensor> operands, const Attrs& attrs, int result) {
   const Source at = Source::here();
   if (op.results > 1)
-    return detail::apply_results(op, operands, attrs, uint32_t{1} << result,
-                                 at)[static_cast<size_t>(result)];
-  if (op.self == &ops::cast) return detail::apply_cast(operands[0], attrs.read().dtype(), at);
-  if (op.family == Family::pointwise) {
-    const std::vector<Operand> list(operands.begin(), operands.end());
-    switch (op.arity) {
-      case 1:
-        return detail::apply_pointwise(op, {&list[0]}, at);
-      case 2:
-        return detail::apply_pointwise(op, {&list[0], &list[1]}, at);
-      default:
-        return detail::apply_pointwise(op, {&list[0], &list[1], &list[2]}, at);
-    }
-  }
-  if (op.family == Family::reduce) {
-    Attrs::Reader read = attrs.read();
-    const AxisList axes(read.integers());
-    return detail::apply_reduce(op, operands[0], axes, read.boolean(), at);
-  }
+    return detail::bind_results(op, operands, attrs, uint32_t{1} << result,
+                                at)[static_cast<size_t>(result)];
+  if (op.self == &ops::cast) return detail::cast_to(operands[0], attrs.read().dtype(), at);
   if (op.family == Family::row)
-    return detail::apply_row(op, operands[0], attrs.read().integer(), at);
-  return detail::apply_op(op, operands, attrs, at);
+    return (*static_cast<const RowOp*>(op.self))(operands[0], attrs.read().integer(), at);
+  return detail::bind_op(op, operands, attrs, at);
 }
 
 namespace {

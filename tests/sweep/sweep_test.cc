@@ -20,6 +20,7 @@
 #include "tidemark/ops/random.h"
 #include "tidemark/ops/structure.h"
 #include "tidemark/ops/typing.h"
+#include "tidemark/tensor/bind.h"
 #include "tidemark/tensor/tensor_state.h"
 
 namespace tidemark::sweep {
@@ -184,8 +185,8 @@ TEST_P(Sweep, APlainNumberActsAsATensorOfOneElement) {
         const Tensor want = run_kernel(op, pair, {});
         for (const Emitter emitter : {Emitter::automatic, Emitter::tile, Emitter::llvm}) {
           const By who(emitter);
-          const Tensor got = first ? detail::apply_pointwise(op, {&two, &tensor}, Source::here())
-                                   : detail::apply_pointwise(op, {&tensor, &two}, Source::here());
+          const Operand* const list[] = {first ? &two : &tensor, first ? &tensor : &two};
+          const Tensor got = detail::bind_op({op, list, {}, Source::here()});
           expect_same(c, "a number, by a tensor", bit_difference(c, got, want));
         }
       }
@@ -221,11 +222,9 @@ TEST_P(Sweep, ADyingOperandsBytesAreReused) {
           list[at] = Operand(std::move(given));
           memory::reset_peak();
           const int64_t before = memory::current().count;
-          const Tensor got =
-              op.arity == 1 ? detail::apply_pointwise(op, {&list[0]}, Source::here())
-              : op.arity == 2
-                  ? detail::apply_pointwise(op, {&list[0], &list[1]}, Source::here())
-                  : detail::apply_pointwise(op, {&list[0], &list[1], &list[2]}, Source::here());
+          std::vector<const Operand*> operands;
+          for (const Operand& each : list) operands.push_back(&each);
+          const Tensor got = detail::bind_op({op, operands, {}, Source::here()});
           const int64_t peak = memory::peak().count;
           EXPECT_EQ(detail::array_of(got, Source::none()).data, bytes)
               << described(c) << ", operand " << dying;

@@ -7,6 +7,7 @@
 
 #include "tidemark/ops/reference.h"
 #include "tidemark/ops/structure.h"
+#include "tidemark/tensor/bind.h"
 #include "tidemark/tensor/tensor_state.h"
 
 namespace tidemark::sweep {
@@ -63,8 +64,8 @@ std::vector<int64_t> special_wholes(DType dtype) {
 }
 
 Tensor sliced(const Tensor& base, const DimList& begin, const DimList& size, const AxisList& step) {
-  return detail::apply_view(def_of(&ops::slice), base, Attrs().add(begin).add(size).add(step),
-                            Source::here());
+  return detail::bind_op(def_of(&ops::slice), {&base, 1}, Attrs().add(begin).add(size).add(step),
+                         Source::here());
 }
 
 // A tensor of rubbish: bytes that no element of a test has, so that reading one shows.
@@ -213,8 +214,9 @@ Tensor laid_out(const Tensor& dense, Layout layout) {
   if (layout == Layout::transposed) {
     Shape back;
     for (const int64_t axis : reversed) back.push_back(shape[axis]);
-    view = detail::apply_view(def_of(&ops::transpose), rubbish(dense.dtype(), back),
-                              Attrs().add(reversed), Source::here());
+    const Tensor base = rubbish(dense.dtype(), back);
+    view =
+        detail::bind_op(def_of(&ops::transpose), {&base, 1}, Attrs().add(reversed), Source::here());
   } else {
     view = sliced(rubbish(dense.dtype(), whole), begin, size, step);
   }
@@ -223,7 +225,7 @@ Tensor laid_out(const Tensor& dense, Layout layout) {
 }
 
 Tensor repeated(const Tensor& x, const Shape& shape) {
-  return detail::apply_view(def_of(&ops::broadcast_to), x, Attrs().add(shape), Source::here());
+  return detail::bind_op(def_of(&ops::broadcast_to), {&x, 1}, Attrs().add(shape), Source::here());
 }
 
 Tensor dense_copy(const Tensor& x) {

@@ -360,7 +360,7 @@ def told(operands, mine, want, at):
 def public_functions(headers):
     """What ops.h, random.h and losses.h declare: functions that give tensors, and objects that are called."""
     names = set()
-    for header, prefix in (("tensor/ops.h", ""), ("train/losses.h", "losses::")):
+    for header, prefix in (("calls/ops.h", ""), ("grad/pooling.h", ""), ("train/losses.h", "losses::")):
         with open(os.path.join(headers, header), encoding="utf-8") as file:
             text = re.sub(r"//.*", "", re.sub(r"namespace (?:detail|body) \{.*?\n\}", "", file.read(), flags=re.S))
         for pattern in (r"^(?:Tensor|std::vector<Tensor>) (\w+)\(", r"^inline constexpr \w+ (\w+) = ", r"^\} (\w+);"):

@@ -6,6 +6,7 @@
 #include "tidemark/ops/contract.h"
 #include "tidemark/ops/indexing.h"
 #include "tidemark/ops/structure.h"
+#include "tidemark/tensor/bind.h"
 #include "tidemark/tensor/tensor_state.h"
 
 namespace tidemark::truth {
@@ -188,16 +189,14 @@ Rule one(F f) {
 Tensor pointwise(const OpDef& op, Call& call) {
   const Source at = Source::here();
   const Operand a = call.operand(0);
-  if (op.arity == 1) return detail::apply_pointwise(op, {&a}, at);
-  const Operand b = call.operand(1);
-  if (op.arity == 2) return detail::apply_pointwise(op, {&a, &b}, at);
-  const Operand c = call.operand(2);
-  return detail::apply_pointwise(op, {&a, &b, &c}, at);
+  const Operand b = op.arity > 1 ? call.operand(1) : a, c = op.arity > 2 ? call.operand(2) : a;
+  const Operand* const list[] = {&a, &b, &c};
+  return detail::bind_op({op, std::span(list).first(static_cast<size_t>(op.arity)), {}, at});
 }
 
 // With attributes as the catalogue has them.
 Tensor by_schema(const OpDef& op, Call& call) {
-  return detail::apply_op(op, call.tensors(), call.attrs(op), Source::here());
+  return detail::bind_op(op, call.tensors(), call.attrs(op), Source::here());
 }
 
 template <class Function>
@@ -212,7 +211,7 @@ void add_catalogue(Rules& rules) {
       rules[std::string(op.name)] = one([&op](Call& c) { return pointwise(op, c); });
     else if (op.family == Family::row)
       rules[std::string(op.name)] = one([&op](Call& c) {
-        return detail::apply_row(op, c.operand(0), c.whole("axis"), Source::here());
+        return (*static_cast<const RowOp*>(op.self))(c.operand(0), c.whole("axis"), Source::here());
       });
   }
   for (const ReduceOp* op : kReduceOps) add_reduction(rules, op->name.data(), *op);

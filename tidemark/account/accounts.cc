@@ -6,7 +6,6 @@
 
 #include "tidemark/base/lock.h"
 #include "tidemark/base/made_once.h"
-#include "tidemark/grad/tape.h"
 
 namespace tidemark::detail {
 namespace {
@@ -171,7 +170,7 @@ void read_tape_lines(std::vector<TapeSums>& by_number) {
   });
 }
 
-TapeAccount::TapeAccount(const Tape& tape, Source at) : tape_(tape), thread_(this_thread()) {
+TapeAccount::TapeAccount(const HoldsBytes& tape, Source at) : tape_(tape), thread_(this_thread()) {
   AllTapes& all = AllTapes::get();
   const std::lock_guard guard(all.lock);
   line_ = all.lines.number(at.resolve());

@@ -12,7 +12,14 @@
 
 namespace tidemark::detail {
 
-class Tape;
+// What a tape holds, as whoever counts it sees it.
+class HoldsBytes {
+ public:
+  virtual int64_t saved_bytes() const = 0;
+
+ protected:
+  ~HoldsBytes() = default;
+};
 
 // What the functions made on one line hold now, and what they did since the start.
 struct FunctionSums {
@@ -70,7 +77,7 @@ void read_tape_lines(std::vector<TapeSums>& by_number);
 
 class TapeAccount {
  public:
-  TapeAccount(const Tape& tape, Source at);
+  TapeAccount(const HoldsBytes& tape, Source at);
   ~TapeAccount();
   TapeAccount(const TapeAccount&) = delete;
   TapeAccount& operator=(const TapeAccount&) = delete;
@@ -85,7 +92,7 @@ class TapeAccount {
 
  private:
   friend struct AllTapes;
-  const Tape& tape_;
+  const HoldsBytes& tape_;
   const void* thread_;
   size_t line_ = 0;
   std::atomic<int64_t> records_{0};

@@ -1,3 +1,3 @@
 #pragma once
 
-#include "tidemark/tensor/create.h"
+#include "tidemark/calls/create.h"

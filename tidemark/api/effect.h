@@ -1,3 +1,3 @@
 #pragma once
 
-#include "tidemark/tensor/effect.h"
+#include "tidemark/calls/effect.h"

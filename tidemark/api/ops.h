@@ -1,3 +1,4 @@
 #pragma once
 
-#include "tidemark/tensor/ops.h"
+#include "tidemark/calls/ops.h"
+#include "tidemark/grad/pooling.h"

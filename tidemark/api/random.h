@@ -1,3 +1,3 @@
 #pragma once
 
-#include "tidemark/tensor/random.h"
+#include "tidemark/calls/random.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tidemark/tensor/tensor_state.h"
+#include "tidemark/trace/trace.h"
 
 namespace tidemark::detail {
 
@@ -16,23 +17,6 @@ Weak kind_of(const TensorState& state) {
 }
 
 }  // namespace
-
-uint64_t repeated_axes(const ArrayRef& array) {
-  uint64_t repeats = 0;
-  const auto axes = std::min<int64_t>(array.rank(), 64);
-  for (int64_t axis = 0; axis < axes; ++axis) {
-    if (array.strides[static_cast<size_t>(axis)] == 0 && array.shape[axis] > 1)
-      repeats |= uint64_t{1} << axis;
-  }
-  return repeats;
-}
-
-Shape shown_once(const Shape& shape, uint64_t repeats) {
-  Shape once = shape;
-  for (int64_t axis = 0; axis < once.rank() && axis < 64; ++axis)
-    if ((repeats >> axis & 1) != 0) once.set(axis, 1);
-  return once;
-}
 
 LeafType leaf_type(const Argument& argument, Source at) {
   if (argument.is_size) return {.is_size = true, .size = argument.size};

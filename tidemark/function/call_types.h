@@ -52,11 +52,6 @@ bool match(const LeafTypes& leaves, const LeafTypes& known, const std::vector<Si
 bool match(std::span<const Argument> leaves, const LeafTypes& known,
            const std::vector<SizePlace>& open);
 
-// Axes of more than one element that repeat one; bit k is axis k.
-uint64_t repeated_axes(const ArrayRef& array);
-// With one element along those axes.
-Shape shown_once(const Shape& shape, uint64_t repeats);
-
 // A UserError where the tensors among the leaves are not what the signature says.
 void check_signature(const std::vector<TensorSpec>& signature, const LeafTypes& leaves,
                      const Arguments& arguments, const std::string& title, Source at);

@@ -197,7 +197,4 @@ Function<Signature> function(F f, FunctionOptions options = {}, Source at = Sour
   return Function<Signature>(std::move(f), std::move(options), at);
 }
 
-// Moves x out, or is a UserError where someone else holds its bytes: step(td::donate(x)).
-[[nodiscard]] Tensor donate(Tensor& x, Source at = Source::here());
-
 }  // namespace tidemark

@@ -315,6 +315,8 @@ std::shared_ptr<FunctionTrace> trace_function(const TraceableFunction& function,
   made->paths = structure.paths(structure.from);
   made->argument_structure = structure.copy(structure.from);
   Trace trace(function.title(), function.at);
+  trace.fuses = TracingNow::fuses();
+  trace.freeze = frozen;
   const SizeScope sizes(&trace.sizes());
   if (options.retraced) trace.set_retraced(made->reason);
   const std::vector<Argument> stand_ins = stand_ins_for(trace, *made, call);

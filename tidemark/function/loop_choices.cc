@@ -2,8 +2,8 @@
 
 #include <optional>
 
-#include "tidemark/grad/save_choice.h"
 #include "tidemark/grad/tape.h"
+#include "tidemark/trace/save_instead.h"
 
 namespace tidemark::detail {
 namespace {

@@ -11,8 +11,7 @@
 #include "tidemark/base/source.h"
 #include "tidemark/base/text.h"
 #include "tidemark/device/storage.h"
-#include "tidemark/types/dtype.h"
-#include "tidemark/types/shape.h"
+#include "tidemark/tensor/spec.h"
 
 namespace tidemark {
 
@@ -23,20 +22,6 @@ namespace detail {
 class FunctionCore;
 struct PlanAccess;
 }  // namespace detail
-
-// A type without bytes, for plans and signatures: td::spec({td::open, 784}).
-struct TensorSpec {
-  Shape shape = {};
-  DType dtype = DType::f32;
-  std::string name = {};
-  bool is_donated = false;
-  TensorSpec donated() const {
-    TensorSpec spec = *this;
-    spec.is_donated = true;
-    return spec;
-  }
-};
-TensorSpec spec(Shape shape, DType dtype = DType::f32, std::string name = {});
 
 struct PlanOptions {
   std::optional<Bytes> budget = {};  // In place of the function's own.

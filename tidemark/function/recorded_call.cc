@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "tidemark/calls/create.h"
 #include "tidemark/function/function.h"
 #include "tidemark/function/function_trace.h"
 #include "tidemark/grad/differentiate.h"
@@ -12,7 +13,6 @@
 #include "tidemark/ops/program.h"
 #include "tidemark/ops/structure.h"
 #include "tidemark/passes/passes.h"
-#include "tidemark/tensor/create.h"
 #include "tidemark/tensor/variable_state.h"
 
 namespace tidemark::detail {
@@ -45,8 +45,8 @@ Tensors replayed(const Graph& graph, const Tensors& inputs, Source at) {
   std::vector<Value> values;
   for (const Tensor& input : inputs) values.push_back(value_of(input, at));
   Tensors results;
-  for (const Value value : append_copy(graph, Graph::kBody, current_scope->trace->graph(),
-                                       current_scope->region, values, leave_none))
+  for (const Value value : append_copy(graph, Graph::kBody, current_scope()->trace->graph(),
+                                       current_scope()->region, values, leave_none))
     results.push_back(traced_tensor(value, at));
   return results;
 }
@@ -142,9 +142,9 @@ std::shared_ptr<const FunctionPair> make_pair_of(const TraceableFunction& functi
     pair->seeded.push_back(r);
     asked.seeds.emplace_back(value_of(results[r], at), seed);
   }
-  const std::vector<Found> found = differentiate(asked, at);
+  const std::vector<PartialGradient> found = differentiate(asked, at);
   std::vector<Value> gradients;
-  for (const Found& each : found) {
+  for (const PartialGradient& each : found) {
     pair->given.push_back({each.dense.has_value(), each.rows.size()});
     if (each.dense.has_value()) gradients.push_back(value_of(each.dense, at));
     for (const RowGradient& rows : each.rows) {
@@ -250,11 +250,12 @@ Tensors parameters_of(const TracedFunction& traced, const Graph& graph, const Ar
 }
 
 // What the backward program gave, by parameter.
-std::vector<Found> found_of(const std::vector<FunctionPair::Given>& given, Tensors results) {
-  std::vector<Found> found;
+std::vector<PartialGradient> found_of(const std::vector<FunctionPair::Given>& given,
+                                      Tensors results) {
+  std::vector<PartialGradient> found;
   auto next = results.begin();
   for (const FunctionPair::Given& each : given) {
-    Found& one = found.emplace_back(each.dense ? std::move(*next++) : Tensor());
+    PartialGradient& one = found.emplace_back(each.dense ? std::move(*next++) : Tensor());
     for (size_t i = 0; i < each.rows; ++i, next += 2)
       one.rows.push_back({std::move(next[0]), std::move(next[1])});
   }
@@ -365,8 +366,8 @@ std::optional<CallResult> recorded_call(const TraceableFunction& function,
     else
       writes.emplace_back(*traced.parameters[static_cast<size_t>(updates)].variable, all[r], at);
   }
-  record_pullback(std::move(ids), all, pullback_of(pair, inputs, std::move(saved), types, at), held,
-                  at);
+  current_tape()->record_pullback(std::move(ids), all,
+                                  pullback_of(pair, inputs, std::move(saved), types, at), held, at);
   // Nothing fails from here on.
   for (VariableWrite& write : writes) write.commit();
   trace->give(given, leaves);

@@ -28,13 +28,6 @@ int64_t CompiledFunction::bytes() const {
          held_bytes(*program);
 }
 
-int64_t CompiledFunction::result_bytes() const {
-  int64_t bytes = 0;
-  for (const run::Result& result : program->results)
-    if (result.parameter < 0) bytes += result.bytes;
-  return bytes;
-}
-
 Graph at_sizes(const TracedFunction& traced, std::span<const int64_t> sizes) {
   if (sizes.empty()) return traced.graph;
   return compile::at_sizes(traced.graph, traced.sizes, traced.sizes.evaluate(sizes));
@@ -342,7 +335,7 @@ class Call {
     measured.watch = &watch;
     run::execute(program_, registers_, &measured);
     profile.time_ns = watch.now_ns();
-    profile.touched = run::touched_bytes(arena, program_.arena_bytes) + compiled_.result_bytes();
+    profile.touched = run::touched_bytes(arena, program_.arena_bytes) + program_.result_bytes();
     for (size_t i = 0; i < measured.touched.size(); ++i) {
       const run::DeviceArena& other = program_.device_arenas[i];
       profile.memories.push_back({memory_name(other.memory), other.bytes, measured.touched[i]});
@@ -607,12 +600,8 @@ Graph with_sizes_read(Graph graph, const SizeTable& sizes) {
 }  // namespace
 
 std::function<Tensor()> frozen(const Tensor& tensor, const std::string& variable, Source at) {
-  Trace& trace = *current_scope->trace;
+  Trace& trace = *current_scope()->trace;
   const Value value = value_of(tensor, at);
-  if (current_scope != trace.body()) {
-    throw UserError(cat(variable, " was made inside ", current_scope->what), at,
-                    "make it before the loop or the branch");
-  }
   auto traced = std::make_shared<TracedFunction>();
   traced->graph = trace.graph();
   traced->graph.body().results = {value};

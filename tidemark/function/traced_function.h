@@ -96,10 +96,7 @@ struct CompiledFunction {
 
   // About what it takes in memory.
   int64_t bytes() const;
-  // Bytes of results that are the call's own.
-  int64_t result_bytes() const;
-  // The most a call adds at once: results and arena.
-  int64_t peak_bytes() const { return program->arena_bytes + result_bytes(); }
+  int64_t peak_bytes() const { return program->peak_bytes(); }
 };
 
 // Its graph for these sizes of the open ones.
@@ -108,6 +105,10 @@ Graph at_sizes(const TracedFunction& traced, std::span<const int64_t> sizes);
 std::shared_ptr<CompiledFunction> compile_function(const TracedFunction& traced,
                                                    const ProgramKey& key,
                                                    compile::Placements& placements);
+
+// A traced tensor that depends on no argument and no Variable, as something that computes it when
+// it is first wanted: the initial value of a Variable made inside a trace.
+std::function<Tensor()> frozen(const Tensor& tensor, const std::string& variable, Source at);
 
 struct RunOptions {
   std::byte* arena = nullptr;  // The caller's: the arena, then the results.

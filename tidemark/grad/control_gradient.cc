@@ -4,10 +4,10 @@
 // Loops are in loop_gradient.cc.
 #include <algorithm>
 
+#include "tidemark/calls/ops.h"
 #include "tidemark/grad/loop_gradient.h"
 #include "tidemark/grad/pullback.h"
 #include "tidemark/ops/op_def.h"
-#include "tidemark/tensor/ops.h"
 
 namespace tidemark::detail {
 namespace {
@@ -21,18 +21,19 @@ Tensors tensors_in(TraceScope* scope, std::span<const Value> values, Source at) 
 // Runs a region once more in the current scope and goes back over it: the gradients by the wanted
 // parameters. `gradients` are those of the results. Parameters that are values of Variables may get
 // rows.
-std::vector<Found> found_in_region(RegionId region, const Tensors& parameters,
-                                   const Tensors& gradients, const std::vector<bool>& wanted,
-                                   const std::vector<bool>& variables, Source at) {
-  Graph& graph = current_scope->trace->graph();
+std::vector<PartialGradient> found_in_region(RegionId region, const Tensors& parameters,
+                                             const Tensors& gradients,
+                                             const std::vector<bool>& wanted,
+                                             const std::vector<bool>& variables, Source at) {
+  Graph& graph = current_scope()->trace->graph();
   std::vector<Value> values;
   for (const Tensor& parameter : parameters)
     values.push_back(distinct_value(parameter, values, at));
   const auto first = static_cast<int32_t>(graph.nodes.size());
   const std::vector<Value> results =
-      append_copy(graph, region, graph, current_scope->region, values, is_effect);
+      append_copy(graph, region, graph, current_scope()->region, values, is_effect);
   Differentiation asked;
-  asked.scope = current_scope;
+  asked.scope = current_scope();
   asked.is_recorded = [first](int32_t node) { return node >= first; };
   for (size_t i = 0; i < values.size(); ++i)
     if (wanted[i]) asked.watched.push_back(values[i]);
@@ -47,7 +48,8 @@ std::vector<Found> found_in_region(RegionId region, const Tensors& parameters,
 // The same without rows, and zeros where there is none.
 Tensors gradients_of_region(RegionId region, const Tensors& parameters, const Tensors& gradients,
                             const std::vector<bool>& wanted, Source at) {
-  const std::vector<Found> found = found_in_region(region, parameters, gradients, wanted, {}, at);
+  const std::vector<PartialGradient> found =
+      found_in_region(region, parameters, gradients, wanted, {}, at);
   Tensors given;
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (!wanted[i]) continue;
@@ -104,7 +106,7 @@ class MapGradient {
 
   // A map again where only slices have gradients. Those of captured values are sums over all trips,
   // which a loop carries.
-  std::vector<Found> run() {
+  std::vector<PartialGradient> run() {
     const auto first = wanted_.begin() + static_cast<int64_t>(slices_);
     const auto captures = static_cast<size_t>(std::count(first, wanted_.end(), true));
     if (captures > 0) return in_a_loop();
@@ -127,7 +129,7 @@ class MapGradient {
     size_t next = slices_;
     for (size_t r = 0; r < gradients_.size(); ++r)
       if (gradients_[r].has_value()) of_results[r] = each[next++];
-    std::vector<Found> found =
+    std::vector<PartialGradient> found =
         found_in_region(node_.regions[0], parameters, of_results, wanted_, variables_, at_);
     next = 0;
     found_.assign(wanted_.size(), {});
@@ -145,7 +147,7 @@ class MapGradient {
     return given;
   }
 
-  std::vector<Found> in_a_loop() {
+  std::vector<PartialGradient> in_a_loop() {
     LoopParts parts{.name = "the gradient of map_fn"};
     for (size_t i = slices_; i < wanted_.size(); ++i)
       if (wanted_[i]) parts.carries.push_back(zeros_of(type_of(inputs_[i], at_), at_));
@@ -162,7 +164,7 @@ class MapGradient {
         if (found_[i].dense.has_value()) sum = add(sum, found_[i].dense, at_);
       }
       for (const Tensor& slice : of_slices()) sums.push_back(slice);
-      for (const Found& found : found_) {
+      for (const PartialGradient& found : found_) {
         for (const RowGradient& rows : found.rows) {
           sums.push_back(rows.indices);
           sums.push_back(rows.rows);
@@ -172,7 +174,7 @@ class MapGradient {
     };
     const Tensors given = run_loop(std::move(parts), at_);
     size_t sum = 0, element = carries;
-    std::vector<Found> all(wanted_.size());
+    std::vector<PartialGradient> all(wanted_.size());
     for (size_t i = 0; i < wanted_.size(); ++i) {
       if (!wanted_[i]) continue;
       const Tensor& dense = given[i < slices_ ? element++ : sum++];
@@ -195,21 +197,23 @@ class MapGradient {
   size_t slices_ = 0;
   Dim trips_ = 0, alive_ = 1;
   Tensors inputs_, walked_;
-  std::vector<Found> found_;  // In the body.
+  std::vector<PartialGradient> found_;  // In the body.
 };
 
 // ---- call ---------------------------------------------------------------------------------------
 
 // A map of one trip: what stands in its region is not taken for what ran before.
-std::vector<Found> recomputed_gradient(const Node& node, const Tensors& inputs,
-                                       const Tensors& gradients, const std::vector<bool>& wanted,
-                                       const std::vector<bool>& variables, Source at) {
-  Trace& trace = *current_scope->trace;
+std::vector<PartialGradient> recomputed_gradient(const Node& node, const Tensors& inputs,
+                                                 const Tensors& gradients,
+                                                 const std::vector<bool>& wanted,
+                                                 const std::vector<bool>& variables, Source at) {
+  Trace& trace = *current_scope()->trace;
   trace.recomputed().push_back(node.source);
-  std::vector<Found> found;  // Whose tensors come out of the map in the order of `tensors_in`.
-  const auto tensors_in = [](std::vector<Found>& list) {
+  std::vector<PartialGradient>
+      found;  // Whose tensors come out of the map in the order of `tensors_in`.
+  const auto tensors_in = [](std::vector<PartialGradient>& list) {
     std::vector<Tensor*> tensors;
-    for (Found& each : list) {
+    for (PartialGradient& each : list) {
       if (each.dense.has_value()) tensors.push_back(&each.dense);
       for (RowGradient& rows : each.rows) {
         tensors.push_back(&rows.indices);
@@ -228,7 +232,7 @@ std::vector<Found> recomputed_gradient(const Node& node, const Tensors& inputs,
   const Tensors given = run_map(parts, at);
   const std::vector<Tensor*> places = tensors_in(found);
   for (size_t i = 0; i < places.size(); ++i) *places[i] = squeeze(given[i], 0, at);
-  std::vector<Found> all(wanted.size());
+  std::vector<PartialGradient> all(wanted.size());
   size_t next = 0;
   for (size_t i = 0; i < wanted.size(); ++i)
     if (wanted[i]) all[i] = std::move(found[next++]);
@@ -269,7 +273,7 @@ Tensors call_gradient(TraceScope* scope, int32_t number, const Node& node, const
         value_of(gradients[r].has_value() ? gradients[r] : zeros_of(node.results[r], at), at));
   Graph& graph = scope->trace->graph();
   const std::vector<Value> own =
-      append_copy(graph, node.regions[1], graph, current_scope->region, parameters, is_effect);
+      append_copy(graph, node.regions[1], graph, current_scope()->region, parameters, is_effect);
   Tensors given(wanted.size());
   // What is only kept for the gradient function has the gradient of how it was made.
   Tensors of_kept = gradients;
@@ -287,9 +291,10 @@ Tensors call_gradient(TraceScope* scope, int32_t number, const Node& node, const
 
 }  // namespace
 
-std::vector<Found> control_gradient(TraceScope* scope, int32_t number, const Tensors& gradients,
-                                    const std::vector<bool>& wanted,
-                                    const std::vector<bool>& variables, Source at) {
+std::vector<PartialGradient> control_gradient(TraceScope* scope, int32_t number,
+                                              const Tensors& gradients,
+                                              const std::vector<bool>& wanted,
+                                              const std::vector<bool>& variables, Source at) {
   const Node node = scope->trace->graph().nodes[static_cast<size_t>(number)];
   switch (node.op->flow) {
     case Flow::call:

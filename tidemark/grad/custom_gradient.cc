@@ -5,12 +5,12 @@
 #include <optional>
 #include <set>
 
+#include "tidemark/calls/create.h"
+#include "tidemark/calls/ops.h"
 #include "tidemark/grad/pullback.h"
 #include "tidemark/grad/tape.h"
 #include "tidemark/grad/without_recompute.h"
 #include "tidemark/ops/program.h"
-#include "tidemark/tensor/create.h"
-#include "tidemark/tensor/ops.h"
 #include "tidemark/trace/trace.h"
 
 namespace tidemark::detail {
@@ -50,8 +50,8 @@ class Listener : public Tape {
         lines_.emplace(id, recorded.at);
     made_.insert(recorded.results.begin(), recorded.results.end());
   }
-  std::vector<Found> gradient(const Tensors&, const Tensors&, const Tensors&,
-                              const std::vector<Variable>&, Source) override {
+  std::vector<PartialGradient> gradient(const Tensors&, const Tensors&, const Tensors&,
+                                        const std::vector<Variable>&, Source) override {
     return {};
   }
   std::vector<Variable> watched_variables() const override { return {}; }
@@ -102,7 +102,7 @@ class Listener : public Tape {
 class CallTrace {
  public:
   CallTrace(const char* what, const Tensors& inputs, Source at)
-      : inputs_(inputs), at_(at), outer_(current_scope), body_(what, at) {
+      : inputs_(inputs), at_(at), outer_(current_scope()), body_(what, at) {
     for (const Tensor& input : inputs)
       parameters_.push_back(body_.parameter(type_of(input, at), at));
   }
@@ -302,7 +302,7 @@ Tensors run_recomputed(const Tensors& given, const TensorFunction& f, Source at)
   Tensors results;
   std::vector<TapeId> read, variables;
   {
-    Tape* const tapes = current_tape;
+    Tape* const tapes = current_tape();
     const NoTape unseen;
     Listener listener(tapes);
     const KeepVariables keep(*before);
@@ -314,7 +314,7 @@ Tensors run_recomputed(const Tensors& given, const TensorFunction& f, Source at)
     const ReplayVariables replay(*before);
     return gradients_of_run(read, variables, [&] { return f(inputs); }, gradients);
   };
-  record_pullback(read, results, std::move(pullback), inputs, at);
+  current_tape()->record_pullback(read, results, std::move(pullback), inputs, at);
   return results;
 }
 
@@ -329,7 +329,7 @@ Tensors run_custom(const Tensors& given, const std::function<OwnResults(const Te
   std::vector<std::pair<Variable, TapeId>> variables;
   Tensors results;
   {
-    Tape* const tapes = current_tape;
+    Tape* const tapes = current_tape();
     // Where one tape runs inside another, the other records the gradient function, and what this
     // holds may have been computed in f. One alone is not to keep what only that would need.
     std::optional<NoTape> unseen;
@@ -366,7 +366,7 @@ Tensors run_custom(const Tensors& given, const std::function<OwnResults(const Te
       all.push_back(by_variable(given.by_variables, variable, at).dense(at));
     return all_dense(all);
   };
-  record_pullback(ids, results, std::move(pullback), own.saved, at);
+  current_tape()->record_pullback(ids, results, std::move(pullback), own.saved, at);
   return results;
 }
 

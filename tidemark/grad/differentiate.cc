@@ -4,11 +4,11 @@
 #include <map>
 #include <set>
 
+#include "tidemark/calls/ops.h"
 #include "tidemark/grad/gradients.h"
 #include "tidemark/grad/pullback.h"
 #include "tidemark/ops/loop_attrs.h"
 #include "tidemark/ops/op_def.h"
-#include "tidemark/tensor/ops.h"
 
 namespace tidemark::detail {
 
@@ -188,11 +188,11 @@ class Backward {
     start_watching(INT32_MAX);
   }
 
-  std::vector<Found> run() {
+  std::vector<PartialGradient> run() {
     for (const auto& [value, gradient] : asked_.seeds)
       if (active_.contains(key_of(value))) add(value, gradient);
     for (size_t i = nodes_.size(); i-- > 0;) step_back(nodes_[i]);
-    std::vector<Found> found;
+    std::vector<PartialGradient> found;
     for (const Value source : asked_.sources) found.push_back(sums_[key_of(source)]);
     return found;
   }
@@ -238,7 +238,7 @@ class Backward {
     if (!node.regions.empty()) {
       std::vector<bool> variables;
       for (const Value input : node.inputs) variables.push_back(leaves_.contains(key_of(input)));
-      const std::vector<Found> found =
+      const std::vector<PartialGradient> found =
           control_gradient(asked_.scope, number, gradients, wanted, variables, node.source);
       for (size_t i = 0; i < found.size(); ++i) {
         if (found[i].dense.has_value()) add(node.inputs[i], found[i].dense);
@@ -269,12 +269,12 @@ class Backward {
   std::vector<int32_t> nodes_;
   std::set<ValueKey> active_, leaves_;
   std::map<int32_t, std::vector<bool>> wanted_;  // By node: the inputs that need gradients.
-  std::map<ValueKey, Found> sums_;
+  std::map<ValueKey, PartialGradient> sums_;
 };
 
 }  // namespace
 
-std::vector<Found> differentiate(const Differentiation& asked, Source at) {
+std::vector<PartialGradient> differentiate(const Differentiation& asked, Source at) {
   return Backward(asked, at).run();
 }
 

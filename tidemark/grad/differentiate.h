@@ -27,7 +27,7 @@ struct Differentiation {
   std::function<bool(int32_t node)> is_own_gradient = {};  // Null: none is. Those are refused.
 };
 // By source.
-std::vector<Found> differentiate(const Differentiation& asked, Source at);
+std::vector<PartialGradient> differentiate(const Differentiation& asked, Source at);
 
 // Which results depend on these inputs in a way that has a gradient.
 std::vector<bool> depending_results(const Graph& graph, const Node& node,
@@ -41,9 +41,10 @@ std::vector<bool> depending_carries(const Graph& graph, const Node& loop,
 
 // The gradients by the wanted inputs of a node with regions, given those of its results (nothing
 // where there is none). Those by inputs that are the values of Variables may be rows.
-std::vector<Found> control_gradient(TraceScope* scope, int32_t node, const Tensors& gradients,
-                                    const std::vector<bool>& wanted,
-                                    const std::vector<bool>& variables, Source at);
+std::vector<PartialGradient> control_gradient(TraceScope* scope, int32_t node,
+                                              const Tensors& gradients,
+                                              const std::vector<bool>& wanted,
+                                              const std::vector<bool>& variables, Source at);
 
 // The value of a tensor in the current scope, another one than these: what comes in twice has two
 // gradients.

@@ -1,10 +1,10 @@
 #include "tidemark/grad/gradient_tape.h"
 
 #include "tidemark/base/output.h"
+#include "tidemark/calls/create.h"
+#include "tidemark/calls/ops.h"
 #include "tidemark/grad/pullback.h"
 #include "tidemark/grad/tape.h"
-#include "tidemark/tensor/create.h"
-#include "tidemark/tensor/ops.h"
 #include "tidemark/trace/control_flow_core.h"
 
 namespace tidemark {
@@ -63,7 +63,7 @@ RowGradient joined(const std::vector<RowGradient>& rows, const Shape& shape, Sou
   return {concat(indices, 0, at), concat(values, 0, at)};
 }
 
-Tensor dense_of(const detail::Found& found, const TensorType& type, Source at) {
+Tensor dense_of(const detail::PartialGradient& found, const TensorType& type, Source at) {
   Tensor sum = found.dense;
   if (!found.rows.empty()) {
     const RowGradient rows = joined(found.rows, type.shape, at);
@@ -118,7 +118,7 @@ void GradientTape::compute(const std::vector<Tensor>& targets, detail::Sources& 
                       at, "both have one shape");
     seeds.push_back(seed);
   }
-  const std::vector<detail::Found> found =
+  const std::vector<detail::PartialGradient> found =
       tape_->gradient(targets, seeds, sources.tensors, sources.variables, at);
   for (size_t i = 0; i < found.size(); ++i) {
     const bool is_tensor = i < sources.tensors.size();

@@ -22,6 +22,7 @@
 
 #include "tidemark/structure/structure.h"
 #include "tidemark/structure/variable_walk.h"
+#include "tidemark/tensor/row_gradient.h"
 #include "tidemark/tensor/variable.h"
 
 namespace tidemark {
@@ -29,12 +30,6 @@ namespace tidemark {
 namespace detail {
 class Tape;
 }
-
-// Slices of the first axis: what was looked up in a table, and their gradients.
-struct RowGradient {
-  Tensor indices;  // One for each; the same may come twice.
-  Tensor rows;
-};
 
 // The gradient by a Variable: dense, or rows where it was only looked up in.
 class Gradient {

@@ -1,20 +1,15 @@
 #include "tidemark/grad/gradients.h"
 
+#include "tidemark/calls/create.h"
+#include "tidemark/calls/ops.h"
 #include "tidemark/ops/structure.h"
-#include "tidemark/tensor/create.h"
-#include "tidemark/tensor/ops.h"
+#include "tidemark/tensor/bind.h"
 #include "tidemark/tensor/tensor_state.h"
 #include "tidemark/trace/control_flow.h"
 #include "tidemark/types/size.h"
 
 namespace tidemark {
 namespace detail {
-
-Tensor apart(const Tensor& tensor, Source at) {
-  const Tensor strong = tensor_of(tensor, at);
-  const Attrs same = Attrs().add(type_of(strong, at).shape);
-  return apply_view(def_of(&ops::reshape), strong, same, at);
-}
 
 void check_scalar(const Tensor& target, const char* name, Source at) {
   const TensorType type = type_of(target, at);

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "tidemark/calls/create.h"
 #include "tidemark/grad/gradient_tape.h"
 #include "tidemark/structure/callback.h"
-#include "tidemark/tensor/create.h"
 
 namespace tidemark {
 
@@ -27,7 +27,7 @@ template <class F, class... A>
 concept Takes = (!std::is_same_v<std::remove_cvref_t<A>, Source> && ...) &&
                 std::invocable<const F&, const Lifted<A>&...>;
 
-// A tensor of the same value that tapes know by itself, so that f(x, x) has two gradients.
+// A tensor of the same value that tapes know by itself: see bind.h.
 Tensor apart(const Tensor& tensor, Source at);
 template <Structure S>
 S apart(const S& structure, Source at) {

@@ -5,12 +5,12 @@
 #include <map>
 #include <set>
 
+#include "tidemark/calls/create.h"
+#include "tidemark/calls/ops.h"
 #include "tidemark/grad/save_choice.h"
 #include "tidemark/ops/loop_attrs.h"
 #include "tidemark/ops/op_def.h"
 #include "tidemark/passes/passes.h"
-#include "tidemark/tensor/create.h"
-#include "tidemark/tensor/ops.h"
 
 namespace tidemark::detail {
 
@@ -166,7 +166,7 @@ class LoopGradient {
     active_ = depending_carries(graph_, node_, wanted_);
   }
 
-  std::vector<Found> run() {
+  std::vector<PartialGradient> run() {
     if (attrs_.counted) {
       count_ = tensor_in(scope_, node_.inputs[0], at_);
     } else if (node_.regions.size() > 1) {
@@ -174,7 +174,7 @@ class LoopGradient {
       const Tensor marked = tensor_in(scope_, {number_, marks()}, at_);
       count_ = marked.shape()[0] == 1 ? reshape(marked, {}, at_) : marked[Slices(0, at_)];
     }
-    TraceScope* const outer = current_scope;
+    TraceScope* const outer = current_scope();
     InnerScope body("the body of a loop", region_, at_);
     InnerScope back("the gradient of a loop's body", at_);
     trace_body(body.scope(), back);
@@ -247,7 +247,7 @@ class LoopGradient {
       lend(back, results[j], next);
       nexts_.push_back({j, value_of(next, at_)});
     }
-    const std::vector<Found> found = differentiate(asked, at_);
+    const std::vector<PartialGradient> found = differentiate(asked, at_);
     set_results(back, asked.sources, found);
   }
 
@@ -257,7 +257,7 @@ class LoopGradient {
   }
 
   void set_results(InnerScope& back, const std::vector<Value>& sources,
-                   const std::vector<Found>& found) {
+                   const std::vector<PartialGradient>& found) {
     const auto or_zeros = [&](size_t i) {
       return found[i].dense.has_value() ? found[i].dense : zeros_of(graph_.type(sources[i]), at_);
     };
@@ -304,7 +304,7 @@ class LoopGradient {
   }
 
   // Where each value of the body that is read comes from, and the loop backwards.
-  std::vector<Found> finish(TraceScope* body, InnerScope& back) {
+  std::vector<PartialGradient> finish(TraceScope* body, InnerScope& back) {
     run_once_ = nodes_to_run_once(graph_, node_);
     Node node;
     node.op = node_.op;
@@ -369,7 +369,7 @@ class LoopGradient {
       Node node = graph_.node(value);
       for (Value& input : node.inputs) input = outside(body, input);
       for (RegionId& region : node.regions) region = copy_region(graph_, region, is_effect);
-      made_outside_[value.node] = graph_.add_node(current_scope->region, std::move(node));
+      made_outside_[value.node] = graph_.add_node(current_scope()->region, std::move(node));
     }
     return {made_outside_[value.node], value.result};
   }
@@ -392,10 +392,10 @@ class LoopGradient {
                               graph_.nodes[static_cast<size_t>(number_)].results.size() - 1)});
   }
 
-  std::vector<Found> add_backward(Node node, InnerScope& back,
-                                  const std::array<std::vector<Value>, 3>& inner,
-                                  const std::vector<Value>& walked,
-                                  const std::vector<Value>& captured) {
+  std::vector<PartialGradient> add_backward(Node node, InnerScope& back,
+                                            const std::array<std::vector<Value>, 3>& inner,
+                                            const std::vector<Value>& walked,
+                                            const std::vector<Value>& captured) {
     const size_t first = count_.has_value() ? 1 : 0;
     const size_t carries = node.inputs.size() - first;
     for (const Value value : walked) node.inputs.push_back(value);
@@ -419,9 +419,9 @@ class LoopGradient {
     attrs.reverse = !attrs_.reverse;
     attrs.counted = count_.has_value();
     node.attrs = attrs.attrs();
-    const int32_t number = graph_.add_node(current_scope->region, std::move(node));
+    const int32_t number = graph_.add_node(current_scope()->region, std::move(node));
     // By inputs: carries, slices, captures; the sums of captures stand behind the carries.
-    std::vector<Found> given(wanted_.size());
+    std::vector<PartialGradient> given(wanted_.size());
     int16_t of_carry = 0, of_capture = static_cast<int16_t>(of_carries_.size()),
             of_slice = static_cast<int16_t>(carries);
     for (size_t j = 0; j < carries_; ++j) {
@@ -438,7 +438,8 @@ class LoopGradient {
       const bool has_rest = !is_capture(i) && count_.has_value();
       given[input_of(i)] = has_rest ? zeros_behind(gradient, count_, at_) : gradient;
     }
-    rows_.give(number, of_slice, [&](size_t i) -> Found& { return given[input_of(i)]; }, at_);
+    rows_.give(
+        number, of_slice, [&](size_t i) -> PartialGradient& { return given[input_of(i)]; }, at_);
     return given;
   }
 
@@ -505,14 +506,15 @@ void StackedRows::add(size_t parameter, const std::vector<RowGradient>& rows,
 }
 
 void StackedRows::give(int32_t node, int16_t first,
-                       const std::function<Found&(size_t parameter)>& to, Source at) const {
+                       const std::function<PartialGradient&(size_t parameter)>& to,
+                       Source at) const {
   for (const size_t parameter : parameters_) {
     const Tensor indices = traced_tensor({node, first++}, at);
     to(parameter).rows.push_back({indices, traced_tensor({node, first++}, at)});
   }
 }
 
-std::vector<Found> loop_gradient(const LoopQuestion& asked) {
+std::vector<PartialGradient> loop_gradient(const LoopQuestion& asked) {
   Graph& graph = asked.scope->trace->graph();
   Node& node = graph.nodes[static_cast<size_t>(asked.number)];
   LoopAttrs attrs(node);
@@ -538,6 +540,8 @@ std::vector<Found> loop_gradient(const LoopQuestion& asked) {
   return is_stacked ? stacked_gradient(asked) : checkpointed_gradient(asked, choice);
 }
 
-std::vector<Found> stacked_gradient(const LoopQuestion& asked) { return LoopGradient(asked).run(); }
+std::vector<PartialGradient> stacked_gradient(const LoopQuestion& asked) {
+  return LoopGradient(asked).run();
+}
 
 }  // namespace tidemark::detail

@@ -8,6 +8,8 @@
 #include "tidemark/grad/pullback.h"
 #include "tidemark/ops/loop_attrs.h"
 #include "tidemark/ops/op_def.h"
+#include "tidemark/trace/control_flow_core.h"
+#include "tidemark/trace/save_instead.h"
 
 namespace tidemark::detail {
 
@@ -33,7 +35,7 @@ struct LoopQuestion {
 };
 
 // The gradient of a loop, in the way its `save` says.
-std::vector<Found> loop_gradient(const LoopQuestion& asked);
+std::vector<PartialGradient> loop_gradient(const LoopQuestion& asked);
 
 // Rows that a Variable was looked up by in the body of a loop are stacked by trips: results of the
 // loop backwards like the gradients of slices.
@@ -43,8 +45,8 @@ class StackedRows {
   void add(size_t parameter, const std::vector<RowGradient>& rows, std::vector<Value>& results,
            Source at);
   // Takes the results from this number on.
-  void give(int32_t node, int16_t first, const std::function<Found&(size_t parameter)>& to,
-            Source at) const;
+  void give(int32_t node, int16_t first,
+            const std::function<PartialGradient&(size_t parameter)>& to, Source at) const;
 
  private:
   std::vector<size_t> parameters_;  // Of each pair of indices and rows.
@@ -54,15 +56,10 @@ class StackedRows {
 // do not read in the end counts too.
 int64_t bytes_of_trip(const Graph& graph, const Node& loop);
 
-struct SaveChoice {
-  LoopAttrs::Save save = LoopAttrs::Save::automatic;
-  int64_t amount = 0;
-};
-
 // Keeping all that the gradient of the body reads, of every trip.
-std::vector<Found> stacked_gradient(const LoopQuestion& asked);
+std::vector<PartialGradient> stacked_gradient(const LoopQuestion& asked);
 // By going back over its trips from checkpoints; where all is kept, the state of every trip is one.
-std::vector<Found> checkpointed_gradient(const LoopQuestion& asked, SaveChoice choice);
+std::vector<PartialGradient> checkpointed_gradient(const LoopQuestion& asked, SaveChoice choice);
 
 // That of a loop walked backwards.
 Tensors reverse_loop_gradient(TraceScope* scope, int32_t number, const Tensors& gradients,

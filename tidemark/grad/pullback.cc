@@ -7,11 +7,11 @@
 
 #include "tidemark/base/lock.h"
 #include "tidemark/base/made_once.h"
+#include "tidemark/calls/create.h"
+#include "tidemark/calls/ops.h"
 #include "tidemark/ops/op_def.h"
 #include "tidemark/ops/typing.h"
 #include "tidemark/passes/passes.h"
-#include "tidemark/tensor/create.h"
-#include "tidemark/tensor/ops.h"
 #include "tidemark/trace/trace.h"
 
 namespace tidemark::detail {
@@ -48,31 +48,10 @@ Tensor applied_to_types(const OpDef& op, const std::vector<Tensor>& operands, co
 Value TensorBuilder::apply(const OpDef& op, std::span<const Value> operands, const Attrs& attrs) {
   std::vector<Tensor> list;
   for (const Value value : operands) list.push_back(tensors_[static_cast<size_t>(value.node)]);
-  const auto operand = [&](size_t i) { return Operand(list[i], at_); };
-  Attrs::Reader read = attrs.read();
-  Tensor result;
-  if (std::any_of(list.begin(), list.end(), is_spec)) {
-    result = applied_to_types(op, list, attrs, at_);
-  } else if (op.is_cast()) {
-    result = apply_cast(operand(0), read.dtype(), at_);
-  } else if (op.family == Family::pointwise && op.arity == 1) {
-    const Operand x = operand(0);
-    result = apply_pointwise(op, {&x}, at_);
-  } else if (op.family == Family::pointwise && op.arity == 2) {
-    const Operand a = operand(0), b = operand(1);
-    result = apply_pointwise(op, {&a, &b}, at_);
-  } else if (op.family == Family::pointwise) {
-    const Operand a = operand(0), b = operand(1), c = operand(2);
-    result = apply_pointwise(op, {&a, &b, &c}, at_);
-  } else if (op.family == Family::reduce) {
-    const AxisList axes(read.integers());
-    result = apply_reduce(op, list[0], axes, read.boolean(), at_);
-  } else if (op.family == Family::row) {
-    result = apply_row(op, operand(0), read.integer(), at_);
-  } else {
-    result = apply_op(op, list, attrs, at_);
-  }
-  return add(result).value;
+  return add(std::any_of(list.begin(), list.end(), is_spec) ? applied_to_types(op, list, attrs, at_)
+             : op.is_cast() ? cast_to(list[0], attrs.read().dtype(), at_)
+                            : bind_op(op, std::span<const Tensor>(list), attrs, at_))
+      .value;
 }
 
 Value TensorBuilder::constant(double number, const TensorType& type) {
@@ -80,12 +59,8 @@ Value TensorBuilder::constant(double number, const TensorType& type) {
 }
 
 Tensor repeated_number(double number, const TensorType& type, Source at) {
-  const Tensor one =
-      tracing()
-          ? traced_tensor(record_constant(type.dtype, number, static_cast<int64_t>(number), at),
-                          at.resolve())
-          : full({}, number, type.dtype, at);
-  return broadcast_to(one, type.shape, at);
+  return broadcast_to(literal(type.dtype, number, static_cast<int64_t>(number), at), type.shape,
+                      at);
 }
 
 namespace {

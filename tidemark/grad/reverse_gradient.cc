@@ -3,10 +3,10 @@
 #include <map>
 #include <set>
 
+#include "tidemark/calls/ops.h"
 #include "tidemark/grad/loop_gradient.h"
 #include "tidemark/ops/loop_attrs.h"
 #include "tidemark/ops/program.h"
-#include "tidemark/tensor/ops.h"
 
 namespace tidemark::detail {
 namespace {
@@ -81,7 +81,7 @@ class CheckpointedGradient {
     attrs_.amount = choice.amount;
   }
 
-  std::vector<Found> run() {
+  std::vector<PartialGradient> run() {
     trace_back();
     choose_ends();
     choose_states();
@@ -152,7 +152,7 @@ class CheckpointedGradient {
       if (variables_[input_of(i)] && !is_counted()) asked.leaves.push_back(starts_[i]);
     }
     asked.sources = asked.watched;
-    const std::vector<Found> found = differentiate(asked, at_);
+    const std::vector<PartialGradient> found = differentiate(asked, at_);
     set_results(asked.sources, found, sums);
     for (const Value value : inner.scope()->captured)
       captures_.push_back({.outer = value,
@@ -169,7 +169,7 @@ class CheckpointedGradient {
     }
   }
 
-  void set_results(const std::vector<Value>& sources, const std::vector<Found>& found,
+  void set_results(const std::vector<Value>& sources, const std::vector<PartialGradient>& found,
                    const Tensors& sums) {
     const auto or_zeros = [&](size_t i) {
       return value_of(
@@ -351,11 +351,11 @@ class CheckpointedGradient {
     copy.results.resize(carries_);
     attrs_.stacked = attrs_.saved = attrs_.marks = attrs_.kept = 0;
     copy.attrs = attrs_.attrs();
-    number_ = graph_.add_node(current_scope->region, std::move(copy));
-    scope_ = current_scope;
+    number_ = graph_.add_node(current_scope()->region, std::move(copy));
+    scope_ = current_scope();
   }
 
-  std::vector<Found> add_node() {
+  std::vector<PartialGradient> add_node() {
     Node node;
     node.op = &def_of(&ops::reverse_loop);
     node.source = at_.resolve();
@@ -399,7 +399,7 @@ class CheckpointedGradient {
       node.results.push_back(graph_.type(value));
       if (std::ssize(node.results) > attrs.backs) node.results.back().shape.insert(0, attrs_.trips);
     }
-    return gradients_of(graph_.add_node(current_scope->region, std::move(node)),
+    return gradients_of(graph_.add_node(current_scope()->region, std::move(node)),
                         static_cast<int16_t>(attrs.backs));
   }
 
@@ -407,8 +407,8 @@ class CheckpointedGradient {
   Value of_loop(Value value) const { return value_of(tensor_in(loop_scope_, value, at_), at_); }
 
   // By inputs of the loop.
-  std::vector<Found> gradients_of(int32_t number, int16_t of_slice) {
-    std::vector<Found> given(wanted_.size());
+  std::vector<PartialGradient> gradients_of(int32_t number, int16_t of_slice) {
+    std::vector<PartialGradient> given(wanted_.size());
     int16_t next = 0;
     for (size_t j = 0; j < carries_; ++j) {
       if (!active_[j]) continue;
@@ -423,7 +423,8 @@ class CheckpointedGradient {
       const bool has_rest = is_slice(i) && is_counted();
       given[input_of(i)] = has_rest ? zeros_behind(gradient, count(), at_) : gradient;
     }
-    rows_.give(number, of_slice, [&](size_t i) -> Found& { return given[input_of(i)]; }, at_);
+    rows_.give(
+        number, of_slice, [&](size_t i) -> PartialGradient& { return given[input_of(i)]; }, at_);
     return given;
   }
 
@@ -464,7 +465,7 @@ class CheckpointedGradient {
 
 }  // namespace
 
-std::vector<Found> checkpointed_gradient(const LoopQuestion& asked, SaveChoice choice) {
+std::vector<PartialGradient> checkpointed_gradient(const LoopQuestion& asked, SaveChoice choice) {
   return CheckpointedGradient(asked, choice).run();
 }
 

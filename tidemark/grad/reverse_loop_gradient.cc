@@ -10,11 +10,11 @@
 // the first one was told to keep. It needs no bound on the trips, and has gradients like any other.
 #include <algorithm>
 
+#include "tidemark/calls/ops.h"
 #include "tidemark/grad/gradients.h"
 #include "tidemark/grad/loop_gradient.h"
 #include "tidemark/ops/loop_attrs.h"
 #include "tidemark/ops/program.h"
-#include "tidemark/tensor/ops.h"
 
 namespace tidemark::detail {
 namespace {
@@ -119,7 +119,7 @@ class TangentLoop {
   bool go_back(int32_t first, const std::vector<Value>& results, const std::vector<Value>& backs,
                const std::vector<Value>& seeds) {
     Differentiation asked;
-    asked.scope = current_scope;
+    asked.scope = current_scope();
     const auto end = static_cast<int32_t>(graph_.nodes.size());
     asked.is_recorded = [&](int32_t node) { return node >= first && node < end; };
     for (size_t k = 0; k < backs_; ++k) {
@@ -133,7 +133,7 @@ class TangentLoop {
         asked.seeds.emplace_back(results[r], traced_tensor(elements_[element++], at_));
     for (std::vector<Value>* list : {&asked.sources, &asked.watched})
       list->insert(list->end(), seeds.begin(), seeds.end());
-    const std::vector<Found> found = differentiate(asked, at_);
+    const std::vector<PartialGradient> found = differentiate(asked, at_);
     const auto value = [&](size_t i, Value like) {
       return found[i].dense.has_value() ? value_of(found[i].dense, at_) : zeros_like(like);
     };
@@ -206,14 +206,14 @@ class TangentLoop {
     region.parameters = joined({&inside.trip, &inside.states, &moving, &inside.slices, &elements_,
                                 &inside.captures, &fixed, &captured});
     node.regions = {inner.region()};
-    loop_ = graph_.add_node(current_scope->region, std::move(node));
+    loop_ = graph_.add_node(current_scope()->region, std::move(node));
   }
 
   // What the loop gives is one part, the gradient of the loop the other.
   Tensors gradients_by(const std::vector<bool>& wanted) const {
     Tensors given(wanted.size());
     Differentiation asked;
-    asked.scope = current_scope;
+    asked.scope = current_scope();
     asked.is_recorded = [this](int32_t node) { return node == loop_; };
     auto result = static_cast<int16_t>(carries_);
     for (size_t k = 0; k < backs_; ++k) {
@@ -241,7 +241,7 @@ class TangentLoop {
       asked.watched.push_back(inputs_[i]);
     }
     asked.sources = asked.watched;
-    const std::vector<Found> found = differentiate(asked, at_);
+    const std::vector<PartialGradient> found = differentiate(asked, at_);
     for (size_t i = 0; i < by.size(); ++i) given[by[i]] = found[i].dense;
     return given;
   }
@@ -370,7 +370,7 @@ Tensors two_loops_gradient(TraceScope* scope, const Node& node, const Tensors& g
   const auto first = static_cast<int32_t>(graph.nodes.size());
   const int32_t back = loops.add();
   Differentiation asked;
-  asked.scope = current_scope;
+  asked.scope = current_scope();
   asked.is_recorded = [&](int32_t each) { return each >= first && each <= back; };
   for (size_t i = 0; i < wanted.size(); ++i)
     if (wanted[i]) asked.watched.push_back(loops.inputs()[i]);
@@ -378,7 +378,7 @@ Tensors two_loops_gradient(TraceScope* scope, const Node& node, const Tensors& g
   for (size_t r = 0; r < gradients.size(); ++r)
     if (gradients[r].has_value())
       asked.seeds.emplace_back(Value{back, static_cast<int16_t>(r)}, gradients[r]);
-  const std::vector<Found> found = differentiate(asked, at);
+  const std::vector<PartialGradient> found = differentiate(asked, at);
   Tensors given(wanted.size());
   size_t next = 0;
   for (size_t i = 0; i < wanted.size(); ++i)

@@ -4,12 +4,9 @@
 #include <string_view>
 
 #include "tidemark/compile/pipeline.h"
-#include "tidemark/function/function_trace.h"
 
 namespace tidemark::detail {
 namespace {
-
-constinit thread_local const SaveInstead* instead_now = nullptr;
 
 bool leave_none(const Node&) { return false; }
 
@@ -56,7 +53,7 @@ class LoopAlone {
     const bool stacks = choice.save == LoopAttrs::Save::all && !is_recorded_;
     const size_t first = graph.nodes.size();
     std::vector<Value> given;
-    for (const Found& found :
+    for (const PartialGradient& found :
          stacks ? stacked_gradient(question) : checkpointed_gradient(question, choice)) {
       if (found.dense.has_value()) given.push_back(value_of(found.dense, asked_.at));
       for (const RowGradient& rows : found.rows) {
@@ -111,15 +108,13 @@ class LoopAlone {
     return graph;
   }
 
-  static int64_t planned(const Graph& graph) {
+  int64_t planned(const Graph& graph) const {
     compile::Interface interface;
     interface.parameters.resize(graph.body().parameters.size());
     interface.results.resize(graph.body().results.size());
-    const Graph optimised =
-        compile::optimise(graph, {.fuse = TracingNow::fuses(), .updates = interface.updates()});
-    CompiledFunction compiled;
-    compiled.program = compile::lower(optimised, interface);
-    return compiled.peak_bytes();
+    const Graph optimised = compile::optimise(
+        graph, {.fuse = asked_.scope->trace->fuses, .updates = interface.updates()});
+    return compile::lower(optimised, interface)->peak_bytes();
   }
 
   const LoopQuestion& asked_;
@@ -156,23 +151,6 @@ int64_t most_slots(const LoopAlone& alone, int64_t bytes, int64_t peak_of_one, i
 }
 
 }  // namespace
-
-bool is_same_line(Source a, Source b) {
-  return a.line == b.line && std::string_view(a.file) == std::string_view(b.file);
-}
-
-SaveInstead::SaveInstead(Source at, SaveChoice choice)
-    : at_(at), choice_(choice), outer_(instead_now) {
-  instead_now = this;
-}
-
-SaveInstead::~SaveInstead() { instead_now = outer_; }
-
-SaveChoice SaveInstead::chosen(Source at, SaveChoice told) {
-  for (const SaveInstead* each = instead_now; each != nullptr; each = each->outer_)
-    if (is_same_line(each->at_, at)) return each->choice_;
-  return told;
-}
 
 SaveChoice choose_within(const LoopQuestion& asked, int64_t bytes) {
   const LoopAlone alone(asked);

@@ -7,76 +7,33 @@
 #include <unordered_set>
 
 #include "tidemark/account/accounts.h"
-#include "tidemark/grad/gradients.h"
+#include "tidemark/calls/ops.h"
 #include "tidemark/grad/pullback.h"
 #include "tidemark/ops/op_def.h"
-#include "tidemark/tensor/ops.h"
 
 namespace tidemark::detail {
-
-constinit thread_local Tape* current_tape = nullptr;
 
 void Tape::start() {
   if (running_) return;
   running_ = true;
-  outer_ = std::exchange(current_tape, this);
+  outer_ = current_tape();
+  interpreters.recorder = this;
 }
 
 // Tapes may end in any order.
 void Tape::stop() {
   if (!running_) return;
   running_ = false;
-  if (current_tape == this) {
-    current_tape = outer_;
+  if (current_tape() == this) {
+    interpreters.recorder = outer_;
     return;
   }
-  for (Tape* tape = current_tape; tape != nullptr; tape = tape->outer_) {
+  for (Tape* tape = current_tape(); tape != nullptr; tape = tape->outer_) {
     if (tape->outer_ == this) tape->outer_ = outer_;
   }
 }
 
-TapeId tape_id_of(const Tensor& tensor) {
-  const TensorState* const state = TensorState::of(tensor);
-  const bool may_have = state != nullptr && state->kind == TensorState::Kind::concrete;
-  return may_have && !state->weak ? state->tape_id : 0;
-}
-
-Tensor own_handle(Tensor tensor, Source at) {
-  const TensorState& state = *TensorState::of(tensor);
-  const bool shared = state.references.load(std::memory_order_relaxed) > 1;
-  if (!shared || state.weak || !is_float(state.array.dtype)) return tensor;
-  return apart(tensor, at);
-}
-
 namespace {
-
-constinit std::atomic<TapeId> last_id{0};
-
-TapeId next_id() { return last_id.fetch_add(1, std::memory_order_relaxed) + 1; }
-
-// The number of a tensor, given to it now if it has none.
-TapeId numbered(const Tensor& tensor) {
-  TensorState& state = *TensorState::of(tensor);
-  if (state.tape_id == 0) state.tape_id = next_id();
-  return state.tape_id;
-}
-
-}  // namespace
-
-void renumber(const Tensor& tensor) { TensorState::of(tensor)->tape_id = next_id(); }
-
-namespace {
-
-template <class F>
-void for_each_tape(F f) {
-  for (Tape* tape = current_tape; tape != nullptr; tape = tape->outer()) f(*tape);
-}
-
-bool is_known(TapeId id) {
-  bool known = false;
-  if (id != 0) for_each_tape([&](const Tape& tape) { known |= tape.knows(id); });
-  return known;
-}
 
 int64_t bytes_of(const Tensor& tensor) {
   const TensorState* const state = TensorState::of(tensor);
@@ -85,8 +42,6 @@ int64_t bytes_of(const Tensor& tensor) {
 }
 
 }  // namespace
-
-TapeId last_tape_id() { return last_id.load(std::memory_order_relaxed); }
 
 void refuse_own_gradient(Source at) {
   throw UserError(
@@ -174,9 +129,10 @@ class EagerTape : public Tape {
     account_.set_records(list_.size());
   }
 
-  std::vector<Found> gradient(const Tensors& targets, const Tensors& output_gradients,
-                              const Tensors& tensors, const std::vector<Variable>& variables,
-                              Source at) override {
+  std::vector<PartialGradient> gradient(const Tensors& targets, const Tensors& output_gradients,
+                                        const Tensors& tensors,
+                                        const std::vector<Variable>& variables,
+                                        Source at) override {
     check_whole(at);
     for (const Tensor& target : targets)
       if (is_own_gradient(tape_id_of(target))) refuse_own_gradient(at);
@@ -194,7 +150,7 @@ class EagerTape : public Tape {
       step_back(list_[i], sums, kept);
       if (!persistent) list_[i] = {};
     }
-    std::vector<Found> found;
+    std::vector<PartialGradient> found;
     for (const Tensor& tensor : tensors) found.push_back(sums.found(tape_id_of(tensor)));
     for (const Variable& variable : variables) found.push_back(of_variable(variable, sums));
     if (pause.ends) refuse_gradients_of(found, output_gradients);
@@ -209,8 +165,8 @@ class EagerTape : public Tape {
   void know_variable(TapeId id) { of_variables_.insert(id); }
 
   // Once, by values it knows.
-  std::vector<Found> gradient_by(const std::vector<TapeId>& ids, const Tensors& targets,
-                                 const Tensors& output_gradients) {
+  std::vector<PartialGradient> gradient_by(const std::vector<TapeId>& ids, const Tensors& targets,
+                                           const Tensors& output_gradients) {
     stop();
     Sums sums;
     for (size_t i = 0; i < targets.size(); ++i)
@@ -220,7 +176,7 @@ class EagerTape : public Tape {
       step_back(list_[i], sums, ids);
       list_[i] = {};
     }
-    std::vector<Found> found;
+    std::vector<PartialGradient> found;
     for (const TapeId id : ids) found.push_back(sums.found(id));
     return found;
   }
@@ -289,13 +245,13 @@ class EagerTape : public Tape {
       if (at == sums_.end()) return {};
       return keep ? at->second.dense : std::move(at->second.dense);
     }
-    Found found(TapeId id) const {
+    PartialGradient found(TapeId id) const {
       const auto at = sums_.find(id);
-      return at == sums_.end() ? Found() : at->second;
+      return at == sums_.end() ? PartialGradient() : at->second;
     }
 
    private:
-    std::unordered_map<TapeId, Found> sums_;
+    std::unordered_map<TapeId, PartialGradient> sums_;
   };
 
   void check_whole(Source at) const {
@@ -313,14 +269,15 @@ class EagerTape : public Tape {
   }
 
   // It records on, but not what it computes itself: what comes of that is known, and refused.
-  void refuse_gradients_of(const std::vector<Found>& found, const Tensors& output_gradients) {
+  void refuse_gradients_of(const std::vector<PartialGradient>& found,
+                           const Tensors& output_gradients) {
     const auto refuse = [&](const Tensor& tensor) {
       const bool given = std::any_of(
           output_gradients.begin(), output_gradients.end(),
           [&](const Tensor& other) { return TensorState::of(other) == TensorState::of(tensor); });
       if (!given && !known_.contains(numbered(tensor))) own_gradients_.add(numbered(tensor));
     };
-    for (const Found& each : found) {
+    for (const PartialGradient& each : found) {
       if (each.dense.has_value()) refuse(each.dense);
       for (const RowGradient& rows : each.rows) refuse(rows.rows);
     }
@@ -340,7 +297,7 @@ class EagerTape : public Tape {
     for (const TapeId id : recorded.inputs)
       if (is_own_gradient(id)) refuse_own_gradient(recorded.at);
     if (recorded.op == nullptr) {
-      std::vector<Found> given = recorded.pullback(std::move(gradients));
+      std::vector<PartialGradient> given = recorded.pullback(std::move(gradients));
       for (size_t i = 0; i < given.size(); ++i) {
         if (recorded.inputs[i] == 0) continue;
         if (given[i].dense.has_value()) sums.add(recorded.inputs[i], given[i].dense);
@@ -363,11 +320,11 @@ class EagerTape : public Tape {
   }
 
   // All values it was read with count.
-  Found of_variable(const Variable& variable, const Sums& sums) const {
-    Found all;
+  PartialGradient of_variable(const Variable& variable, const Sums& sums) const {
+    PartialGradient all;
     for (const auto& [state, id] : reads_) {
       if (state != VariableState::of(variable)) continue;
-      Found one = sums.found(id);
+      PartialGradient one = sums.found(id);
       if (one.dense.has_value())
         all.dense = all.dense.has_value() ? std::move(all.dense) + one.dense : one.dense;
       all.rows.insert(all.rows.end(), one.rows.begin(), one.rows.end());
@@ -392,9 +349,10 @@ std::unique_ptr<Tape> make_tape(Source at) {
   return tracing() ? make_traced_tape() : make_eager_tape(at);
 }
 
-std::vector<Found> gradients_of_run(const std::vector<TapeId>& known,
-                                    const std::vector<TapeId>& variables,
-                                    const std::function<Tensors()>& run, const Tensors& gradients) {
+std::vector<PartialGradient> gradients_of_run(const std::vector<TapeId>& known,
+                                              const std::vector<TapeId>& variables,
+                                              const std::function<Tensors()>& run,
+                                              const Tensors& gradients) {
   EagerTape tape(Source::none());
   tape.watches_variables = false;
   for (const TapeId id : known) tape.know(id);
@@ -402,77 +360,6 @@ std::vector<Found> gradients_of_run(const std::vector<TapeId>& known,
   tape.start();
   const Tensors results = run();
   return tape.gradient_by(known, results, gradients);
-}
-
-// ---- recording ----------------------------------------------------------------------------------
-
-bool is_watched(std::initializer_list<const Tensor*> operands) {
-  return taping() && std::any_of(operands.begin(), operands.end(), [](const Tensor* tensor) {
-           return tensor != nullptr && is_known(tape_id_of(*tensor));
-         });
-}
-
-Recording::Recording(const OpDef& op, const Attrs& attrs, std::span<const Tensor* const> operands,
-                     std::span<const TensorType> results, Source at) {
-  recorded_.op = &op;
-  recorded_.attrs = attrs;
-  recorded_.at = at.resolve();
-  recorded_.result_types.assign(results.begin(), results.end());
-  std::vector<bool> wanted;
-  std::vector<TensorType> types;
-  for (const Tensor* const operand : operands) {
-    types.push_back(type_of(*operand, at));
-    const TapeId id = tape_id_of(*operand);
-    wanted.push_back(is_known(id) && is_float(types.back().dtype));
-    recorded_.inputs.push_back(wanted.back() ? id : 0);
-  }
-  const bool has_floats = std::any_of(results.begin(), results.end(),
-                                      [](const TensorType& type) { return is_float(type.dtype); });
-  const bool flows = has_floats && !op.stops_gradient &&
-                     std::find(wanted.begin(), wanted.end(), true) != wanted.end();
-  if (!flows) {
-    recorded_.op = nullptr;
-    return;
-  }
-  const uint32_t read = read_by_rule(op, attrs, types, results, wanted);
-  for (size_t i = 0; i < operands.size(); ++i)
-    recorded_.operands.push_back((read >> i & 1) != 0 ? *operands[i] : make_spec(types[i], at));
-  kept_results_ = read >> operands.size();
-}
-
-void Recording::finish(std::span<const Tensor> results) {
-  if (recorded_.op == nullptr) return;
-  for (size_t r = 0; r < results.size(); ++r) {
-    const TensorType& type = recorded_.result_types[r];
-    // A result without floats has no gradient: tapes need no number for it.
-    recorded_.results.push_back(is_float(type.dtype) ? numbered(results[r]) : 0);
-    recorded_.values.push_back((kept_results_ >> r & 1) != 0 ? results[r]
-                                                             : make_spec(type, recorded_.at));
-  }
-  for_each_tape([&](Tape& tape) {
-    if (std::any_of(recorded_.inputs.begin(), recorded_.inputs.end(),
-                    [&](TapeId id) { return id != 0 && tape.knows(id); }))
-      tape.record(recorded_);
-  });
-}
-
-void record_pullback(std::vector<TapeId> inputs, const Tensors& results, Pullback pullback,
-                     const Tensors& held, Source at) {
-  if (std::none_of(inputs.begin(), inputs.end(), is_known)) return;
-  Recorded recorded;
-  recorded.inputs = std::move(inputs);
-  recorded.pullback = std::move(pullback);
-  recorded.operands = held;
-  recorded.at = at.resolve();
-  for (const Tensor& result : results) {
-    recorded.results.push_back(numbered(result));
-    recorded.result_types.push_back(type_of(result, at));
-  }
-  for_each_tape([&](Tape& tape) {
-    if (std::any_of(recorded.inputs.begin(), recorded.inputs.end(),
-                    [&](TapeId id) { return id != 0 && tape.knows(id); }))
-      tape.record(recorded);
-  });
 }
 
 }  // namespace tidemark::detail

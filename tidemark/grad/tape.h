@@ -13,26 +13,15 @@
 #include <utility>
 #include <vector>
 
+#include "tidemark/account/accounts.h"
 #include "tidemark/grad/gradient_tape.h"
+#include "tidemark/tensor/bind.h"
 #include "tidemark/tensor/tensor_state.h"
 #include "tidemark/tensor/variable_state.h"
-#include "tidemark/trace/control_flow_core.h"
 
 namespace tidemark::detail {
 
-// The gradient by one source.
-struct Found {
-  Found() = default;
-  Found(Tensor whole) : dense(std::move(whole)) {}
-  Tensor dense;                   // Nothing where there is none, or where it is rows.
-  std::vector<RowGradient> rows;  // Besides, of a Variable that is looked up.
-  bool connected() const { return dense.has_value() || !rows.empty(); }
-};
-
-// From the gradients of results to those of inputs; nothing stands for zeros. Only inputs that are
-// Variables may get rows.
-using Pullback = std::function<std::vector<Found>(Tensors gradients)>;
-inline std::vector<Found> all_dense(const Tensors& tensors) {
+inline std::vector<PartialGradient> all_dense(const Tensors& tensors) {
   return {tensors.begin(), tensors.end()};
 }
 
@@ -40,8 +29,6 @@ inline std::vector<Found> all_dense(const Tensors& tensors) {
 [[noreturn]] void refuse_own_gradient(Source at);
 // A function of custom_gradient reads something watched that is no argument.
 [[noreturn]] void refuse_capture(Source at);
-
-using TapeId = uint64_t;
 
 // An op that ran in eager code, or something else with a gradient.
 struct Recorded {
@@ -56,7 +43,7 @@ struct Recorded {
   Source at = Source::none();
 };
 
-class Tape {
+class Tape : public Recorder, public HoldsBytes {
  public:
   Tape() = default;
   virtual ~Tape() { stop(); }
@@ -69,13 +56,24 @@ class Tape {
   virtual bool knows(TapeId id) const = 0;
   virtual void record(const Recorded& recorded) = 0;
   // By tensors, then by Variables. Consumes the record unless the tape is persistent.
-  virtual std::vector<Found> gradient(const Tensors& targets, const Tensors& output_gradients,
-                                      const Tensors& tensors,
-                                      const std::vector<Variable>& variables, Source at) = 0;
+  virtual std::vector<PartialGradient> gradient(const Tensors& targets,
+                                                const Tensors& output_gradients,
+                                                const Tensors& tensors,
+                                                const std::vector<Variable>& variables,
+                                                Source at) = 0;
   virtual std::vector<Variable> watched_variables() const = 0;
-  virtual int64_t saved_bytes() const = 0;
   // Lets go of all that is held.
   virtual void release() = 0;
+
+  // Runs a call, and has all tapes that run on this thread keep what the gradient will read of it.
+  Tensor bind(const OpCall& call) override;
+  Tensors bind_results(const OpCall& call, uint32_t wanted) override;
+  bool observes(const Tensor& tensor) const override;
+  Tensor as_one_op(Tensors operands, const std::function<Tensor(const Tensors&)>& f,
+                   Source at) override;
+  void saw_read(const VariableState& variable, const Tensor& value) override;
+  void record_pullback(std::vector<TapeId> inputs, const Tensors& results, Pullback pullback,
+                       const Tensors& held, Source at) override;
 
   // From here on ops of this thread reach it; until `stop`, which may come more than once.
   virtual void start();
@@ -93,8 +91,7 @@ class Tape {
 };
 
 // The innermost that runs on this thread; null where none does.
-extern constinit thread_local Tape* current_tape;
-inline bool taping() { return current_tape != nullptr; }
+inline Tape* current_tape() { return static_cast<Tape*>(interpreters.recorder); }
 
 // A tape for eager code, or for the current trace.
 std::unique_ptr<Tape> make_tape(Source at);
@@ -103,53 +100,11 @@ std::unique_ptr<Tape> make_traced_tape();
 // Whether a tape in a trace records what is made now: a gradient may be asked of a gradient.
 bool is_recorded_again();
 
-// No tape sees what is done in its life.
-class NoTape {
- public:
-  NoTape() : held_(std::exchange(current_tape, nullptr)) {}
-  ~NoTape() { current_tape = held_; }
-  NoTape(const NoTape&) = delete;
-  NoTape& operator=(const NoTape&) = delete;
-
- private:
-  Tape* held_;
-};
-
-// Whether a tape that runs wants to know of an eager op on these.
-bool is_watched(std::initializer_list<const Tensor*> operands);
-
-// Made before an eager op runs, so that no operand that its rule will read gives its bytes away.
-class Recording {
- public:
-  Recording(const OpDef& op, const Attrs& attrs, std::span<const Tensor* const> operands,
-            std::span<const TensorType> results, Source at);
-  // The op has run.
-  void finish(std::span<const Tensor> results);
-
- private:
-  Recorded recorded_;
-  uint32_t kept_results_ = 0;  // By result, a bit.
-};
-
-// The number by which tapes know an eager tensor; 0: by none.
-TapeId tape_id_of(const Tensor& tensor);
-// A new number: to tapes it is another value from now on.
-void renumber(const Tensor& tensor);
-// The last number that was given to a value; later ones are larger.
-TapeId last_tape_id();
-
-// An eager tensor that a tape inside a function may watch without watching what its caller holds:
-// another handle of the same bytes where somebody else has this one.
-Tensor own_handle(Tensor tensor, Source at);
-
 // Runs something eager on a tape of its own that knows these values, and goes back over it: the
 // gradients by the values, nothing where there is none. By those of Variables they may be rows.
-std::vector<Found> gradients_of_run(const std::vector<TapeId>& known,
-                                    const std::vector<TapeId>& variables,
-                                    const std::function<Tensors()>& run, const Tensors& gradients);
-
-// Results of eager code that come out of no op. `held` is what the pullback holds.
-void record_pullback(std::vector<TapeId> inputs, const Tensors& results, Pullback pullback,
-                     const Tensors& held, Source at);
+std::vector<PartialGradient> gradients_of_run(const std::vector<TapeId>& known,
+                                              const std::vector<TapeId>& variables,
+                                              const std::function<Tensors()>& run,
+                                              const Tensors& gradients);
 
 }  // namespace tidemark::detail

@@ -1,9 +1,9 @@
 // A tape inside a traced function: the graph is its record.
 #include <algorithm>
 
+#include "tidemark/calls/create.h"
+#include "tidemark/calls/ops.h"
 #include "tidemark/grad/differentiate.h"
-#include "tidemark/tensor/create.h"
-#include "tidemark/tensor/ops.h"
 
 namespace tidemark::detail {
 namespace {
@@ -13,6 +13,8 @@ const TensorState* traced_state(const Tensor& tensor) {
   return state != nullptr && state->kind == TensorState::Kind::traced ? state : nullptr;
 }
 
+TraceScope* scope_of(const TensorState& state) { return static_cast<TraceScope*>(state.scope); }
+
 bool is_inside(const TraceScope* scope, const TraceScope* outer) {
   while (scope != nullptr && scope != outer) scope = scope->parent;
   return scope == outer;
@@ -20,7 +22,7 @@ bool is_inside(const TraceScope* scope, const TraceScope* outer) {
 
 class TracedTape : public Tape {
  public:
-  TracedTape() : trace_(current_scope->trace), body_(trace_->body()) { retain(body_); }
+  TracedTape() : trace_(current_scope()->trace), body_(trace_->body()) { retain(body_); }
   ~TracedTape() override {
     Tape::stop();
     detail::release(body_);
@@ -64,14 +66,15 @@ class TracedTape : public Tape {
     is_released_ = true;
   }
 
-  std::vector<Found> gradient(const Tensors& targets, const Tensors& output_gradients,
-                              const Tensors& tensors, const std::vector<Variable>& variables,
-                              Source at) override {
+  std::vector<PartialGradient> gradient(const Tensors& targets, const Tensors& output_gradients,
+                                        const Tensors& tensors,
+                                        const std::vector<Variable>& variables,
+                                        Source at) override {
     check_usable(at);
     const bool was_running = is_running();
     stop();
     const int32_t first = next_node();
-    std::vector<Found> found(tensors.size() + variables.size());
+    std::vector<PartialGradient> found(tensors.size() + variables.size());
     Differentiation asked;
     asked.scope = scope_of(targets, at);
     if (asked.scope != nullptr)
@@ -115,7 +118,8 @@ class TracedTape : public Tape {
       const TensorState* const state = traced_state(target);
       if (state == nullptr) continue;
       value_of(target, at);  // Refuses one that has leaked.
-      if (innermost == nullptr || is_inside(state->scope, innermost)) innermost = state->scope;
+      if (innermost == nullptr || is_inside(detail::scope_of(*state), innermost))
+        innermost = detail::scope_of(*state);
     }
     return innermost;
   }
@@ -123,15 +127,16 @@ class TracedTape : public Tape {
   // The value a tensor has in a scope; none where it is not to be seen there.
   static Value value_in(TraceScope* scope, const Tensor& tensor, Source at) {
     const TensorState* const state = traced_state(tensor);
-    if (state != nullptr && (state->scope->ended || !is_inside(scope, state->scope))) return {};
+    if (state != nullptr && (state->scope->ended || !is_inside(scope, detail::scope_of(*state))))
+      return {};
     if (state == nullptr && state_of(tensor, at).weak) return {};  // A literal.
     const EnterScope entered(scope);
     return value_of(tensor, at);
   }
 
-  std::vector<Found> back_from(Differentiation& asked, const Tensors& targets,
-                               const Tensors& output_gradients, const Tensors& tensors,
-                               const std::vector<Variable>& variables, Source at) const {
+  std::vector<PartialGradient> back_from(Differentiation& asked, const Tensors& targets,
+                                         const Tensors& output_gradients, const Tensors& tensors,
+                                         const std::vector<Variable>& variables, Source at) const {
     const auto add = [&](std::vector<Value>& list, const Tensor& tensor) {
       const Value value = value_in(asked.scope, tensor, at);
       if (value.node >= 0) list.push_back(value);
@@ -166,13 +171,14 @@ class TracedTape : public Tape {
     asked.is_recorded = [&](int32_t node) {
       return is_in(ranges_, node) || is_in(own_gradients_, node);
     };
-    std::vector<Found> all = differentiate(asked, at);
-    std::vector<Found> found(all.begin(), all.begin() + static_cast<int64_t>(tensors.size()));
+    std::vector<PartialGradient> all = differentiate(asked, at);
+    std::vector<PartialGradient> found(all.begin(),
+                                       all.begin() + static_cast<int64_t>(tensors.size()));
     for (const Variable& variable : variables) {
-      Found& sum = found.emplace_back();
+      PartialGradient& sum = found.emplace_back();
       for (size_t i = 0; i < reads.size(); ++i) {
         if (reads[i].first != VariableState::of(variable).get()) continue;
-        const Found& one = all[tensors.size() + i];
+        const PartialGradient& one = all[tensors.size() + i];
         if (one.dense.has_value())
           sum.dense = sum.dense.has_value() ? tidemark::add(sum.dense, one.dense, at) : one.dense;
         sum.rows.insert(sum.rows.end(), one.rows.begin(), one.rows.end());
@@ -195,7 +201,7 @@ class TracedTape : public Tape {
 std::unique_ptr<Tape> make_traced_tape() { return std::make_unique<TracedTape>(); }
 
 bool is_recorded_again() {
-  const Tape* tape = current_tape;
+  const Tape* tape = current_tape();
   while (tape != nullptr && dynamic_cast<const TracedTape*>(tape) == nullptr) tape = tape->outer();
   return tape != nullptr;
 }

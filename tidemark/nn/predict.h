@@ -8,7 +8,7 @@
 
 #include "tidemark/nn/summary.h"
 #include "tidemark/structure/identity.h"
-#include "tidemark/structure/stand_ins.h"
+#include "tidemark/tensor/stand_ins.h"
 
 namespace tidemark::detail {
 

@@ -287,7 +287,7 @@ struct RowOp {
 };
 
 // Everything whose call has a shape of its own: views, pieces, indexing, contractions, random. The
-// function users call stands in tensor/, under the same name.
+// function users call stands in calls/, under the same name.
 struct NamedOp {
   std::string_view name;
   std::string_view brief;

@@ -203,6 +203,16 @@ struct Program {
   int threads = 1;    // What workspaces were planned for.
   int map_depth = 0;  // Of maps inside maps.
 
+  // Of results that are the call's own.
+  int64_t result_bytes() const {
+    int64_t bytes = 0;
+    for (const Result& result : results)
+      if (result.parameter < 0) bytes += result.bytes;
+    return bytes;
+  }
+  // The most a call adds at once: results and arena.
+  int64_t peak_bytes() const { return arena_bytes + result_bytes(); }
+
   int32_t parameter_register(int32_t index) const { return 1 + index; }
   int32_t result_register(int32_t index) const {
     return 1 + static_cast<int32_t>(parameters.size()) + index;

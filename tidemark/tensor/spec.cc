@@ -1,5 +1,5 @@
-// What stands for an argument, or says how it is passed.
-#include "tidemark/function/function.h"
+#include "tidemark/tensor/spec.h"
+
 #include "tidemark/tensor/tensor_state.h"
 
 namespace tidemark {

@@ -3,7 +3,7 @@
 
 #include <atomic>
 #include <span>
-#include <string_view>
+#include <string>
 
 #include "tidemark/device/storage.h"
 #include "tidemark/ir/term.h"
@@ -12,7 +12,21 @@
 
 namespace tidemark::detail {
 
-struct TraceScope;
+// Where traced tensors are made: a function, a branch, a loop's body. Held by each of them, so that
+// a leaked one can still say where it came from.
+struct TracePlace {
+  TracePlace() = default;
+  virtual ~TracePlace() = default;
+  TracePlace(const TracePlace&) = delete;
+  TracePlace& operator=(const TracePlace&) = delete;
+
+  std::atomic<int32_t> references{1};
+  std::string what;  // "function \"step\"", "the body of while_loop"
+  Source at = Source::none();
+  bool ended = false;
+};
+void retain(TracePlace* place);
+void release(TracePlace* place);
 
 struct TensorState {
   // concrete: has bytes. traced: stands for a value of a trace. spec: a type and nothing else.
@@ -30,7 +44,7 @@ struct TensorState {
   ArrayRef array;
   union {
     device::Storage* storage = nullptr;  // Of this cell, or of the cell it is a view of.
-    TraceScope* scope;                   // traced: where it was made.
+    TracePlace* scope;                   // traced: where it was made.
   };
   Source at = Source::none();
 
@@ -51,10 +65,6 @@ struct TensorState {
   }
 };
 static_assert(sizeof(TensorState) <= device::kPayloadBytes);
-
-// What the thread is tracing now; null in eager code. See trace.h.
-extern constinit thread_local TraceScope* current_scope;
-inline bool tracing() { return current_scope != nullptr; }
 
 // A UserError if the tensor holds nothing.
 const TensorState& state_of(const Tensor& tensor, Source at);
@@ -78,7 +88,7 @@ void make_tensors(std::span<TensorWish> wished, Source at);
 Tensor make_borrowed(std::byte* data, DType dtype, const Shape& shape,
                      std::function<void()> release, Source at);
 
-Tensor make_traced(const TensorType& type, Value value, TraceScope* scope, bool weak, Source at);
+Tensor make_traced(const TensorType& type, Value value, TracePlace* place, bool weak, Source at);
 Tensor make_spec(const TensorType& type, Source at);
 
 // Whether nobody else holds its bytes.
@@ -88,32 +98,7 @@ bool owns_whole_storage(const TensorState& state);
 
 TensorType type_of(const Tensor& tensor, Source at);
 
-// A UserError where a whole number does not fit the dtype it meets in an op.
-void check_fits(int64_t number, DType dtype, std::string_view op, Source at);
-
-// ---- running ops --------------------------------------------------------------------------------
-
-// The operand as a tensor: a plain number becomes one of its default dtype, or of `dtype`.
-Tensor tensor_of(const Operand& operand, Source at, std::optional<DType> dtype = {});
-Tensor dense(const Tensor& tensor, Source at);
-
-Tensor apply_pointwise(const OpDef& op, std::initializer_list<const Operand*> operands, Source at);
-Tensor apply_cast(const Operand& x, DType dtype, Source at);
-Tensor apply_reduce(const OpDef& op, const Tensor& x, const AxisList& axes, bool keep, Source at);
-Tensor apply_row(const OpDef& op, const Operand& x, int64_t axis, Source at);
-// A view where the op's index map allows, else a dense copy seen that way.
-Tensor apply_view(const OpDef& op, const Tensor& x, const Attrs& attrs, Source at);
-// Anything else: concat, pad, gather, matmul, ... Operands are tensors of the dtypes the op wants.
-Tensor apply_op(const OpDef& op, std::span<const Tensor> operands, const Attrs& attrs, Source at);
-// The same of an op with several results: those whose bits `wanted` has, or more; the others are
-// nothing.
-std::vector<Tensor> apply_results(const OpDef& op, std::span<const Tensor> operands,
-                                  const Attrs& attrs, uint32_t wanted, Source at);
-// A print or a check.
-void apply_effect(const OpDef& op, std::span<const Tensor> operands, const Attrs& attrs, Source at);
-// The same for an op whose result has the type of its first operand and may take its bytes: in
-// place where that operand is dying and nobody else holds it.
-Tensor apply_onto(const OpDef& op, const Operand& first, std::span<const Tensor> rest,
-                  const Attrs& attrs, Source at);
+// A UserError: a traced tensor was used where it has no value any more.
+[[noreturn]] void leaked(const TensorState& state, Source at);
 
 }  // namespace tidemark::detail

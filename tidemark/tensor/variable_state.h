@@ -139,6 +139,9 @@ class FirstValues {
 // A UserError where the Variable has no shape yet.
 void need_shape(const VariableState& state, Source at);
 
+// Tells the tapes of this thread that a Variable was read.
+void tell_tapes(const VariableState& state, const Tensor& value);
+
 // The value now: a handle that shares its bytes.
 Tensor read_variable(const VariableState& state, Source at);
 // The value has the Variable's type. Its bytes are adopted where it was moved in and nobody else

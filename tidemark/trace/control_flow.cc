@@ -1,12 +1,12 @@
 // Control flow in eager code: bodies run as they are. And what eager and traced code check alike.
 #include <algorithm>
 
+#include "tidemark/calls/create.h"
+#include "tidemark/calls/ops.h"
 #include "tidemark/compile/eager.h"
-#include "tidemark/grad/tape.h"
 #include "tidemark/ops/typing.h"
 #include "tidemark/structure/structure.h"
-#include "tidemark/tensor/create.h"
-#include "tidemark/tensor/ops.h"
+#include "tidemark/tensor/bind.h"
 #include "tidemark/tensor/tensor_state.h"
 #include "tidemark/trace/control_flow_core.h"
 #include "tidemark/trace/trace.h"
@@ -181,7 +181,8 @@ class Stacks {
   }
   Tensors take() {
     for (size_t i = 0; i < stacks_.size() && taping(); ++i)
-      record_pullback(std::move(ids_[i]), {stacks_[i]}, slices_back, {}, at_);
+      interpreters.recorder->record_pullback(std::move(ids_[i]), {stacks_[i]}, slices_back, {},
+                                             at_);
     return std::move(stacks_);
   }
 
@@ -197,8 +198,9 @@ class Stacks {
   const PathOf& path_;
   Source at_;
   // The gradient of each element is its slice.
-  static std::vector<Found> slices_back(const Tensors& gradients) {
-    return all_dense(unstack(gradients[0]));
+  static std::vector<PartialGradient> slices_back(const Tensors& gradients) {
+    const Tensors slices = unstack(gradients[0]);
+    return {slices.begin(), slices.end()};
   }
 
   std::vector<TensorType> types_;

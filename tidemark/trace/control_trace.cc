@@ -7,14 +7,14 @@
 #include <algorithm>
 #include <set>
 
-#include "tidemark/grad/save_choice.h"
+#include "tidemark/calls/create.h"
+#include "tidemark/calls/ops.h"
 #include "tidemark/ops/loop_attrs.h"
 #include "tidemark/ops/program.h"
 #include "tidemark/ops/typing.h"
-#include "tidemark/tensor/create.h"
-#include "tidemark/tensor/ops.h"
 #include "tidemark/tensor/variable_state.h"
 #include "tidemark/trace/control_flow_core.h"
+#include "tidemark/trace/save_instead.h"
 #include "tidemark/trace/trace.h"
 #include "tidemark/trace/vectorize.h"
 
@@ -92,7 +92,7 @@ Tensors add_control(Node node, Source at) {
         at, "stack tensors of one dtype and shape: td::stack(list) is one result");
   const auto count = static_cast<int16_t>(node.results.size());
   const int32_t number =
-      current_scope->trace->graph().add_node(current_scope->region, std::move(node));
+      current_scope()->trace->graph().add_node(current_scope()->region, std::move(node));
   Tensors results;
   for (int16_t r = 0; r < count; ++r) results.push_back(traced_tensor({number, r}, at.resolve()));
   return results;
@@ -102,7 +102,7 @@ Tensors add_control(Node node, Source at) {
 void write_variables(const Variables& variables, Tensors& results) {
   const size_t first = results.size() - variables.size();
   for (size_t i = 0; i < variables.size(); ++i)
-    current_scope->trace->write(*variables[i], std::move(results[first + i]));
+    current_scope()->trace->write(*variables[i], std::move(results[first + i]));
   results.resize(first);
 }
 
@@ -125,7 +125,7 @@ DType common_dtype(const Tensor& one, const Tensor& other, const PathOf& path, s
 
 Tensors trace_cond(const Tensor& chosen, const std::function<Tensors()>& if_true,
                    const std::function<Tensors()>& if_false, const PathOf& path, Source at) {
-  TraceScope* const outer = current_scope;
+  TraceScope* const outer = current_scope();
   Graph& graph = outer->trace->graph();
   const Value test = value_of(chosen, at);
   InnerScope yes("the first branch of cond", at);
@@ -163,7 +163,7 @@ namespace {
 class LoopTrace {
  public:
   LoopTrace(const LoopParts& parts, Source at)
-      : parts_(parts), at_(at), outer_(current_scope), trace_(*current_scope->trace) {
+      : parts_(parts), at_(at), outer_(current_scope()), trace_(*current_scope()->trace) {
     for (const Tensor& carry : parts.carries) {
       const TensorState* state = TensorState::of(carry);
       Carry& made = carries_.emplace_back();
@@ -223,7 +223,7 @@ class LoopTrace {
       }
     }
     for (const auto& variable : variables_)
-      region.scope()->write(variable, region.parameter(variable->type(), at_));
+      region.scope()->note_written(variable, region.parameter(variable->type(), at_));
     return carried;
   }
 
@@ -435,7 +435,7 @@ Tensors trace_map_in_order(const MapParts& parts, Source at) {
 Tensors trace_loop(const LoopParts& parts, Source at) { return LoopTrace(parts, at).run(); }
 
 Tensors trace_map(const MapParts& parts, Source at) {
-  TraceScope* const outer = current_scope;
+  TraceScope* const outer = current_scope();
   Trace& trace = *outer->trace;
   const size_t numbers = trace.numbers().size();
   {

@@ -1,8 +1,9 @@
 #include "tidemark/trace/tensor_array.h"
 
-#include "tidemark/tensor/create.h"
-#include "tidemark/tensor/effect.h"
-#include "tidemark/tensor/ops.h"
+#include "tidemark/calls/create.h"
+#include "tidemark/calls/effect.h"
+#include "tidemark/calls/ops.h"
+#include "tidemark/tensor/bind.h"
 #include "tidemark/tensor/tensor_state.h"
 #include "tidemark/types/size.h"
 

@@ -2,21 +2,13 @@
 
 #include <algorithm>
 
-#include "tidemark/function/call_types.h"
-#include "tidemark/grad/tape.h"
 #include "tidemark/ops/program.h"
 #include "tidemark/ops/structure.h"
 #include "tidemark/tensor/variable_state.h"
 
 namespace tidemark::detail {
 
-constinit thread_local TraceScope* current_scope = nullptr;
-
-void retain(TraceScope* scope) { scope->references.fetch_add(1, std::memory_order_relaxed); }
-void release(TraceScope* scope) {
-  if (scope->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  TraceScope* const parent = scope->parent;
-  delete scope;
+TraceScope::~TraceScope() {
   if (parent != nullptr) release(parent);
 }
 
@@ -114,12 +106,12 @@ Tensor Trace::read_inside(const VariableState& variable, const Tensor& assigned,
   if (!variable.trainable) return record(def_of(&ops::stop_gradient), {{value}}, {}, type, at);
   const Value start = value_of(at_start(variable, at), at);
   Node node = without_history(graph_, value, start, at);
-  return traced_tensor({graph_.add_node(current_scope->region, std::move(node)), 0}, at);
+  return traced_tensor({graph_.add_node(current_scope()->region, std::move(node)), 0}, at);
 }
 
 std::pair<const TraceScope*, const Tensor*> Trace::assigned_to(
     const VariableState& variable) const {
-  for (const TraceScope* scope = current_scope; scope != nullptr; scope = scope->parent)
+  for (const TraceScope* scope = current_scope(); scope != nullptr; scope = scope->parent)
     if (const Tensor* const value = scope->written_to(variable)) return {scope, value};
   return {};
 }
@@ -151,7 +143,7 @@ Tensor Trace::at_start(const VariableState& variable, Source at) {
 
 void Trace::write(VariableState& variable, Tensor value) {
   at_start(variable, variable.at);  // So that it is a parameter: its place is known.
-  current_scope->write(variable.shared_from_this(), std::move(value));
+  current_scope()->note_written(variable.shared_from_this(), std::move(value));
 }
 
 int32_t Trace::parameter_of(const VariableState& variable) const {
@@ -159,7 +151,7 @@ int32_t Trace::parameter_of(const VariableState& variable) const {
   return found == variables_.end() ? -1 : found->second;
 }
 
-void TraceScope::write(std::shared_ptr<VariableState> variable, Tensor value) {
+void TraceScope::note_written(std::shared_ptr<VariableState> variable, Tensor value) {
   const auto [known, fresh] = written_at.try_emplace(variable.get(), written.size());
   if (fresh)
     written.emplace_back(std::move(variable), std::move(value));
@@ -176,9 +168,9 @@ namespace {
 
 TraceScope* make_inner(std::string what, RegionId region, Source at) {
   auto* const scope = new TraceScope;
-  retain(current_scope);
-  scope->parent = current_scope;
-  scope->trace = current_scope->trace;
+  retain(current_scope());
+  scope->parent = current_scope();
+  scope->trace = current_scope()->trace;
   scope->region = region;
   scope->what = std::move(what);
   scope->at = at;
@@ -188,7 +180,7 @@ TraceScope* make_inner(std::string what, RegionId region, Source at) {
 }  // namespace
 
 InnerScope::InnerScope(std::string what, Source at)
-    : InnerScope(std::move(what), current_scope->trace->graph().add_region(), at) {}
+    : InnerScope(std::move(what), current_scope()->trace->graph().add_region(), at) {}
 
 InnerScope::InnerScope(std::string what, RegionId region, Source at)
     : scope_(make_inner(std::move(what), region, at)), entered_(scope_) {}
@@ -197,23 +189,6 @@ InnerScope::~InnerScope() { end(scope_); }
 
 Tensor InnerScope::parameter(const TensorType& type, Source at) {
   return traced_tensor(scope_->trace->graph().add_parameter(scope_->region, type, at), at);
-}
-
-namespace {
-
-std::string place_of(const TraceScope& scope) {
-  return scope.at.known() ? cat(scope.what, " (", scope.at.text(), ")") : scope.what;
-}
-
-}  // namespace
-
-void leaked(const TensorState& state, Source at) {
-  const TraceScope& scope = *state.scope;
-  throw UserError(cat("a tensor made inside ", place_of(scope), " at ", state.at.text(),
-                      " was used outside it: it has no value there"),
-                  at,
-                  "return it as a result; to collect one value per trip of a loop use "
-                  "td::TensorArray or td::scan");
 }
 
 namespace {
@@ -267,9 +242,10 @@ Value value_of(const Tensor& tensor, Source at) {
   TIDEMARK_CHECK(tracing(), "a value was wanted outside of a trace");
   if (state.kind == TensorState::Kind::traced) {
     if (state.scope->ended) leaked(state, at);
-    return handed_in(state.value(), state.scope, current_scope, state, at);
+    return handed_in(state.value(), static_cast<TraceScope*>(state.scope), current_scope(), state,
+                     at);
   }
-  Trace* const trace = current_scope->trace;
+  Trace* const trace = current_scope()->trace;
   if (state.weak) {
     trace->numbers().push_back({at.resolve(), state.array.dtype == DType::f32
                                                   ? state.number
@@ -278,15 +254,15 @@ Value value_of(const Tensor& tensor, Source at) {
                            state.array.dtype == DType::f32 ? 0 : tensor.item<int64_t>(), at);
   }
   const Value parameter = trace->capture(tensor, at);
-  return handed_in(parameter, trace->body(), current_scope, state, at);
+  return handed_in(parameter, trace->body(), current_scope(), state, at);
 }
 
 Tensor traced_tensor(Value value, Source at, bool weak) {
-  TensorType type = current_scope->trace->graph().type(value);
+  TensorType type = current_scope()->trace->graph().type(value);
   // A number's kind is exact in the program, and shows as the dtype it has alone.
   if (weak && type.dtype == DType::f64) type.dtype = DType::f32;
   if (weak && type.dtype == DType::i64) type.dtype = DType::i32;
-  return make_traced(type, value, current_scope, weak, at);
+  return make_traced(type, value, current_scope(), weak, at);
 }
 
 std::vector<Tensor> record_results(const OpDef& op, std::span<const Value> inputs,
@@ -300,7 +276,7 @@ std::vector<Tensor> record_results(const OpDef& op, std::span<const Value> input
   node.source = at.resolve();
   const Source line = node.source;
   const int32_t number =
-      current_scope->trace->graph().add_node(current_scope->region, std::move(node));
+      current_scope()->trace->graph().add_node(current_scope()->region, std::move(node));
   std::vector<Tensor> results;
   for (size_t r = 0; r < count; ++r)
     results.push_back(traced_tensor({number, static_cast<int16_t>(r)}, line));
@@ -314,42 +290,32 @@ Tensor record(const OpDef& op, std::span<const Value> inputs, const Attrs& attrs
 
 Tensor transferred(const Tensor& tensor, int32_t memory, Source at) {
   const Value value = value_of(tensor, at);
-  const TensorType type = current_scope->trace->graph().type(value);
+  const TensorType type = current_scope()->trace->graph().type(value);
   return record(def_of(&ops::transfer), {&value, 1}, Attrs().add(int64_t{memory}), type, at);
 }
 
 Value record_constant(DType dtype, double real, int64_t whole, Source at) {
   // A whole number in a float dtype is rounded to it once, from the integer.
   const Attrs attrs = Attrs().add(dtype).add(real).add(is_float(dtype) ? int64_t{0} : whole);
-  return current_scope->trace->graph().add(current_scope->region, def_of(&ops::constant), {}, attrs,
-                                           {dtype, {}}, at.resolve());
+  return current_scope()->trace->graph().add(current_scope()->region, def_of(&ops::constant), {},
+                                             attrs, {dtype, {}}, at.resolve());
 }
 
-Tensor size_number(Dim size, Source at) {
-  TIDEMARK_CHECK(tracing(), "an open size became a number outside of a trace");
-  const Attrs attrs = Attrs().add(size).add(DType::i64);
-  const Source line = at.resolve();
-  const Value value = current_scope->trace->graph().add(
-      current_scope->region, def_of(&ops::size_value), {}, attrs, {DType::i64, {}}, line);
-  return traced_tensor(value, line, true);
+uint64_t repeated_axes(const ArrayRef& array) {
+  uint64_t repeats = 0;
+  const auto axes = std::min<int64_t>(array.rank(), 64);
+  for (int64_t axis = 0; axis < axes; ++axis) {
+    if (array.strides[static_cast<size_t>(axis)] == 0 && array.shape[axis] > 1)
+      repeats |= uint64_t{1} << axis;
+  }
+  return repeats;
 }
 
-std::optional<Dim> open_size_of(const Operand& operand) {
-  if (operand.tensor() == nullptr || !tracing()) return {};
-  const TensorState* const state = TensorState::of(*operand.tensor());
-  if (state == nullptr || state->kind != TensorState::Kind::traced || state->scope->ended)
-    return {};
-  const Node& node = current_scope->trace->graph().node(state->value());
-  if (node.op == nullptr || node.op->literal != Literal::size) return {};
-  return node.attrs.read().size();
-}
-
-Value value_as(const Tensor& tensor, DType dtype, Source at) {
-  const Value value = value_of(tensor, at);
-  const TensorType type = current_scope->trace->graph().type(value);
-  if (type.dtype == dtype) return value;
-  return value_of(
-      record(def_of(&ops::cast), {{value}}, Attrs().add(dtype), {dtype, type.shape}, at), at);
+Shape shown_once(const Shape& shape, uint64_t repeats) {
+  Shape once = shape;
+  for (int64_t axis = 0; axis < once.rank() && axis < 64; ++axis)
+    if ((repeats >> axis & 1) != 0) once.set(axis, 1);
+  return once;
 }
 
 }  // namespace tidemark::detail

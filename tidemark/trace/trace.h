@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "tidemark/ir/graph.h"
+#include "tidemark/tensor/bind.h"
 #include "tidemark/tensor/tensor_state.h"
 #include "tidemark/types/size.h"
 
@@ -26,27 +27,41 @@ namespace tidemark::detail {
 class Trace;
 struct VariableState;
 
-// Held by every tensor traced in it, so that a leaked one can still say where it came from.
-struct TraceScope {
-  std::atomic<int32_t> references{1};
+struct TraceScope final : TracePlace, Tracer {
+  ~TraceScope() override;
+
   Trace* trace = nullptr;  // Null once the trace has ended.
   TraceScope* parent = nullptr;
   RegionId region = Graph::kBody;
-  std::string what;  // "function \"step\"", "the body of while_loop"
-  Source at = Source::none();
-  bool ended = false;
   // Values of the parent's region that this region takes as parameters, in order.
   std::vector<Value> captured;
   std::map<std::pair<int32_t, int32_t>, Value> parameter_of;
   // What Variables were given in this scope, in order; inner scopes read through it.
   std::vector<std::pair<std::shared_ptr<VariableState>, Tensor>> written;
   std::unordered_map<const VariableState*, size_t> written_at;  // Where in `written`.
-  void write(std::shared_ptr<VariableState> variable, Tensor value);
+  void note_written(std::shared_ptr<VariableState> variable, Tensor value);
   // Null where it was given nothing here.
   const Tensor* written_to(const VariableState& variable) const;
+
+  // Calls become nodes of the region; the scope is the current one.
+  Tensor bind(const OpCall& call) override;
+  Tensors bind_results(const OpCall& call, uint32_t wanted) override;
+  bool observes(const Tensor&) const override { return true; }
+  Tensor as_one_op(Tensors operands, const std::function<Tensor(const Tensors&)>& f,
+                   Source at) override;
+  Tensor constant(DType dtype, double real, int64_t whole, Source at) override;
+  Tensor number(const Operand& operand, const PlainNumber& number, DType dtype, Source at) override;
+  Tensor size_number(Dim size, Source at) override;
+  std::optional<Dim> open_size(const TensorState& state) const override;
+  Tensor read(const VariableState& variable, Source at) override;
+  void write(VariableState& variable, Tensor value) override;
+  void check_declaration(const std::string& title, Source at) const override;
+  std::function<Tensor()> initial_value(const Tensor& value, const std::string& title,
+                                        Source at) override;
 };
-void retain(TraceScope* scope);
-void release(TraceScope* scope);
+
+// What the thread is tracing now; null in eager code.
+inline TraceScope* current_scope() { return static_cast<TraceScope*>(interpreters.tracer); }
 
 // A plain number met while tracing: frozen into the program.
 struct NumberMet {
@@ -90,6 +105,12 @@ class Trace {
   // The lines of functions that gradients run again, one for each time.
   std::vector<Source>& recomputed() { return recomputed_; }
   TraceScope* body() { return body_; }
+  // How a traced tensor that depends on no argument and no Variable becomes something that computes
+  // it when it is first wanted: the initial value of a Variable made inside a trace.
+  using Freeze = std::function<Tensor()> (*)(const Tensor& value, const std::string& variable,
+                                             Source at);
+  Freeze freeze = nullptr;  // Null where no Variable can be made.
+  bool fuses = true;        // Whether the program made of it is fused.
   // Why the function is traced though it has been before. Variables are made in first traces only.
   void set_retraced(std::string reason) { retraced_ = std::move(reason); }
   const std::string& retraced() const { return retraced_; }
@@ -141,18 +162,14 @@ Node without_history(Graph& graph, Value assigned, Value variable, Source at);
 // Makes a scope current for its life.
 class EnterScope {
  public:
-  explicit EnterScope(TraceScope* scope) : previous_(current_scope) { current_scope = scope; }
-  ~EnterScope() { current_scope = previous_; }
+  explicit EnterScope(TraceScope* scope)
+      : previous_(std::exchange(interpreters.tracer, static_cast<Tracer*>(scope))) {}
+  ~EnterScope() { interpreters.tracer = previous_; }
   EnterScope(const EnterScope&) = delete;
   EnterScope& operator=(const EnterScope&) = delete;
 
  private:
-  TraceScope* previous_;
-};
-// Eager for its life: literals are made at once also inside a trace.
-class NoTrace : EnterScope {
- public:
-  NoTrace() : EnterScope(nullptr) {}
+  Tracer* previous_;
 };
 
 // A branch or a body: a region of its own inside the current scope.
@@ -177,7 +194,6 @@ class InnerScope {
 // The current scope's value of a tensor: a concrete one is captured; one of an outer scope is
 // handed in; one that has left its function, loop or branch is a UserError.
 Value value_of(const Tensor& tensor, Source at);
-[[noreturn]] void leaked(const TensorState& state, Source at);
 Tensor traced_tensor(Value value, Source at, bool weak = false);
 // A node of the current scope.
 Tensor record(const OpDef& op, std::span<const Value> inputs, const Attrs& attrs,
@@ -187,16 +203,13 @@ std::vector<Tensor> record_results(const OpDef& op, std::span<const Value> input
                                    const Attrs& attrs, std::vector<TensorType> types, Source at);
 // A literal of rank 0. `real` counts where the dtype is a float, else `whole`.
 Value record_constant(DType dtype, double real, int64_t whole, Source at);
-// The size that such an operand is (an open Dim given as a number), if it is one.
-std::optional<Dim> open_size_of(const Operand& operand);
-// A traced tensor that depends on no argument and no Variable, as something that computes it when
-// it is first wanted: the initial value of a Variable made inside a trace.
-std::function<Tensor()> frozen(const Tensor& tensor, const std::string& variable, Source at);
 
 // A traced tensor in the memory of this number (device/memory.h); 0 is the host's.
 Tensor transferred(const Tensor& tensor, int32_t memory, Source at = Source::here());
 
-// A tensor in another dtype, as a value of the current scope.
-Value value_as(const Tensor& tensor, DType dtype, Source at);
+// Axes of more than one element that repeat one; bit k is axis k.
+uint64_t repeated_axes(const ArrayRef& array);
+// With one element along those axes.
+Shape shown_once(const Shape& shape, uint64_t repeats);
 
 }  // namespace tidemark::detail

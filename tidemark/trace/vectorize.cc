@@ -18,9 +18,9 @@ struct CannotLift {
 class Lifting {
  public:
   Lifting(RegionId body, Dim count)
-      : graph_(current_scope->trace->graph()),
+      : graph_(current_scope()->trace->graph()),
         body_(body),
-        into_(current_scope->region),
+        into_(current_scope()->region),
         count_(count) {}
 
   std::vector<Value> run(std::span<const Value> slices, std::span<const Value> captures) {
@@ -199,9 +199,9 @@ class Lifting {
 std::optional<std::vector<Value>> vectorized(RegionId body, std::span<const Value> slices,
                                              std::span<const Value> captures, Dim count,
                                              std::string& why_not) {
-  Graph& graph = current_scope->trace->graph();
+  Graph& graph = current_scope()->trace->graph();
   const auto own_nodes = [&]() -> std::vector<int32_t>& {
-    return graph.regions[static_cast<size_t>(current_scope->region)].nodes;
+    return graph.regions[static_cast<size_t>(current_scope()->region)].nodes;
   };
   const size_t before = own_nodes().size();
   try {

@@ -3,7 +3,7 @@
 #include "tidemark/api/create.h"
 #include "tidemark/api/ops.h"
 #include "tidemark/base/error.h"
-#include "tidemark/tensor/take_class.h"
+#include "tidemark/calls/take_class.h"
 
 namespace tidemark::nn::metrics {
 namespace {

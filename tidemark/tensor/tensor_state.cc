@@ -1,4 +1,4 @@
-#include "tidemark/tensor/tensor.h"
+#include "tidemark/tensor/tensor_state.h"
 
 #include <algorithm>
 #include <cstring>
@@ -10,8 +10,6 @@
 #include "tidemark/device/threads.h"
 #include "tidemark/ops/lower.h"
 #include "tidemark/ops/pointwise.h"
-#include "tidemark/tensor/tensor_state.h"
-#include "tidemark/trace/trace.h"
 
 namespace tidemark {
 namespace detail {
@@ -92,7 +90,7 @@ void drop(TensorState* state) {
   if (state->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   device::Cell* cell = cell_of(state);
   if (state->kind != TensorState::Kind::concrete) {
-    TraceScope* const scope = state->scope;
+    TracePlace* const scope = state->scope;
     state->~TensorState();
     if (scope != nullptr) release(scope);
     device::release(cell->storage);
@@ -103,6 +101,22 @@ void drop(TensorState* state) {
   // A view holds a reference on its base besides its own cell.
   if (storage != &cell->storage) device::release(*storage);
   device::release(cell->storage);
+}
+
+void retain(TracePlace* place) { place->references.fetch_add(1, std::memory_order_relaxed); }
+void release(TracePlace* place) {
+  if (place->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete place;
+}
+
+void leaked(const TensorState& state, Source at) {
+  const TracePlace& place = *state.scope;
+  const std::string where =
+      place.at.known() ? cat(place.what, " (", place.at.text(), ")") : place.what;
+  throw UserError(cat("a tensor made inside ", where, " at ", state.at.text(),
+                      " was used outside it: it has no value there"),
+                  at,
+                  "return it as a result; to collect one value per trip of a loop use "
+                  "td::TensorArray or td::scan");
 }
 
 const TensorState& state_of(const Tensor& tensor, Source at) {
@@ -205,13 +219,13 @@ Tensor make_typed(const TensorType& type, TensorState::Kind kind, Source at) {
 
 }  // namespace
 
-Tensor make_traced(const TensorType& type, Value value, TraceScope* scope, bool weak, Source at) {
+Tensor make_traced(const TensorType& type, Value value, TracePlace* place, bool weak, Source at) {
   Tensor tensor = make_typed(type, TensorState::Kind::traced, at.resolve());
   TensorState* const state = TensorState::of(tensor);
   state->weak = weak;
   state->packed_value = int64_t{value.node} << 16 | value.result;
-  state->scope = scope;
-  retain(scope);
+  state->scope = place;
+  retain(place);
   return tensor;
 }
 
@@ -359,47 +373,6 @@ void Tensor::copy_out(DType dtype, void* to, Source at) const {
                             .dtype = dtype,
                             .shape = array.shape,
                             .strides = contiguous_strides(array.shape)});
-}
-
-bool identical(const Tensor& a, const Tensor& b) {
-  const Tensor x = detail::dense(a, Source::none());
-  const Tensor y = detail::dense(b, Source::none());
-  if (x.dtype() != y.dtype() || x.shape() != y.shape()) return false;
-  const auto bytes = static_cast<size_t>(x.size_bytes().count);
-  return bytes == 0 || std::memcmp(detail::array_of(x, Source::none()).data,
-                                   detail::array_of(y, Source::none()).data, bytes) == 0;
-}
-
-Tensor operator+(const Operand& a, const Operand& b) { return add(a, b, a.at()); }
-Tensor operator-(const Operand& a, const Operand& b) { return subtract(a, b, a.at()); }
-Tensor operator*(const Operand& a, const Operand& b) { return multiply(a, b, a.at()); }
-Tensor operator/(const Operand& a, const Operand& b) { return divide(a, b, a.at()); }
-Tensor operator%(const Operand& a, const Operand& b) { return remainder(a, b, a.at()); }
-Tensor operator-(const Operand& a) { return negative(a, a.at()); }
-Tensor operator==(const Operand& a, const Operand& b) { return equal(a, b, a.at()); }
-Tensor operator!=(const Operand& a, const Operand& b) { return not_equal(a, b, a.at()); }
-Tensor operator<(const Operand& a, const Operand& b) { return less(a, b, a.at()); }
-Tensor operator<=(const Operand& a, const Operand& b) { return less_equal(a, b, a.at()); }
-Tensor operator>(const Operand& a, const Operand& b) { return greater(a, b, a.at()); }
-Tensor operator>=(const Operand& a, const Operand& b) { return greater_equal(a, b, a.at()); }
-Tensor operator&(const Operand& a, const Operand& b) { return bitwise_and(a, b, a.at()); }
-Tensor operator|(const Operand& a, const Operand& b) { return bitwise_or(a, b, a.at()); }
-Tensor operator^(const Operand& a, const Operand& b) { return bitwise_xor(a, b, a.at()); }
-Tensor operator~(const Operand& a) { return bitwise_invert(a, a.at()); }
-Tensor operator<<(const Tensor& a, const Operand& b) { return left_shift(a, b, b.at()); }
-Tensor operator>>(const Tensor& a, const Operand& b) { return right_shift(a, b, b.at()); }
-
-Tensor& Tensor::operator+=(const Operand& b) & {
-  return *this = add(Operand(std::move(*this), b.at()), b, b.at());
-}
-Tensor& Tensor::operator-=(const Operand& b) & {
-  return *this = subtract(Operand(std::move(*this), b.at()), b, b.at());
-}
-Tensor& Tensor::operator*=(const Operand& b) & {
-  return *this = multiply(Operand(std::move(*this), b.at()), b, b.at());
-}
-Tensor& Tensor::operator/=(const Operand& b) & {
-  return *this = divide(Operand(std::move(*this), b.at()), b, b.at());
 }
 
 }  // namespace tidemark

@@ -1,91 +1,25 @@
-// Windows over images: convolution and pooling.
-#include <algorithm>
+#include "tidemark/grad/pooling.h"
+
 #include <array>
 #include <limits>
 
+#include "tidemark/calls/create.h"
+#include "tidemark/calls/images.h"
 #include "tidemark/grad/custom_gradient.h"
-#include "tidemark/grad/tape.h"
-#include "tidemark/ops/contract.h"
 #include "tidemark/ops/structure.h"
-#include "tidemark/ops/typing.h"
-#include "tidemark/tensor/create.h"
-#include "tidemark/tensor/ops.h"
+#include "tidemark/tensor/bind.h"
 #include "tidemark/tensor/tensor_state.h"
-#include "tidemark/trace/trace.h"
 #include "tidemark/types/size.h"
 
 namespace tidemark {
-
 namespace {
 
-using detail::apply_op;
-using detail::apply_view;
+using detail::bind_op;
+using detail::from_nhwc;
+using detail::same_padding;
 using detail::tensor_of;
+using detail::to_nhwc;
 using detail::type_of;
-
-// How many elements padding adds before and after, so that every stride-th window has a place.
-std::pair<Dim, Dim> same_padding(Dim in, int64_t window, int64_t stride, int64_t dilation) {
-  const int64_t reach = dilation * (window - 1) + 1;
-  // (out - 1) * stride + reach - in, with the size added last: it may be below 0.
-  const Dim covered = (in + stride - 1) / stride * stride + reach;
-  const Dim wanted = in + stride;
-  const Dim total = is_less(covered, wanted) ? Dim(0) : covered - wanted;
-  return {total / 2, total - total / 2};
-}
-
-Tensor to_nhwc(const Tensor& x, ImageLayout layout, Source at) {
-  if (layout == ImageLayout::nhwc || x.rank() != 4) return x;
-  return transpose(x, {0, 2, 3, 1}, at);
-}
-
-Tensor from_nhwc(const Tensor& y, ImageLayout layout, Source at) {
-  return layout == ImageLayout::nhwc ? y : transpose(y, {0, 3, 1, 2}, at);
-}
-
-// Where no window fits there would be no places, and losses of them would be no numbers.
-void need_room(const Tensor& image, const Tensor& kernel, const ConvOptions& options, Source at) {
-  if (options.padding == Padding::same || image.rank() != 4 || kernel.rank() != 4) return;
-  for (size_t i = 0; i < 2; ++i) {
-    const auto axis = static_cast<int64_t>(i);
-    const Dim reach = (kernel.shape()[axis] - 1) * options.dilations[i] + 1;
-    if (is_less(image.shape()[axis + 1], reach))
-      throw UserError(cat("conv2d: a window of ", reach, " does not fit axis ", axis + 1, " of ",
-                          type_of(image, at)),
-                      at, "use td::Padding::same, or a smaller window");
-  }
-}
-
-}  // namespace
-
-Tensor conv2d(const Operand& x, const Operand& w, ConvOptions options, Source at) {
-  const SourceScope scope(at);
-  Tensor image = to_nhwc(tensor_of(x, at), options.layout, at);
-  Tensor kernel = tensor_of(w, at);
-  const DType common = promote(image.dtype(), kernel.dtype());
-  image = cast(image, common, at);
-  kernel = cast(kernel, common, at);
-  need_room(image, kernel, options, at);
-  ops::ConvSpec spec;
-  spec.groups = options.groups;
-  for (size_t i = 0; i < 2; ++i) {
-    spec.stride[i] = options.strides[i];
-    spec.dilation[i] = options.dilations[i];
-    if (options.padding == Padding::same && image.rank() == 4 && kernel.rank() == 4 &&
-        options.strides[i] > 0) {
-      const auto axis = static_cast<int64_t>(i);
-      const auto [low, high] = same_padding(image.shape()[axis + 1], kernel.shape()[axis],
-                                            options.strides[i], options.dilations[i]);
-      spec.pad_low[i] = low;
-      spec.pad_high[i] = high;
-    }
-  }
-  const Tensor operands[] = {image, kernel};
-  return from_nhwc(apply_op(def_of(&ops::conv2d), operands, spec.attrs(), at), options.layout, at);
-}
-
-// ---- pooling ------------------------------------------------------------------------------------
-
-namespace {
 
 // Windows by taps: the result for tap (i, j) of every window is a strided view of the padded image.
 class Windows {
@@ -97,12 +31,12 @@ class Windows {
     return pads_ ? pad(image, widths_, outside, at) : image;
   }
   Tensor tap(const Tensor& padded, int64_t i, int64_t j, Source at) const {
-    return apply_view(def_of(&ops::slice), padded, place(i, j), at);
+    return bind_op(def_of(&ops::slice), {&padded, 1}, place(i, j), at);
   }
   // With other values at a tap, in the bytes of `padded`.
   Tensor with_tap(Tensor padded, int64_t i, int64_t j, const Tensor& values, Source at) const {
-    return detail::apply_onto(def_of(&ops::update), Operand(std::move(padded), at), {&values, 1},
-                              place(i, j), at);
+    return detail::bind_onto(def_of(&ops::update), Operand(std::move(padded), at), {&values, 1},
+                             place(i, j), at);
   }
   // Without what is outside.
   Tensor inside(const Tensor& padded, const Shape& image, Source at) const {
@@ -110,7 +44,7 @@ class Windows {
     DimList begin;
     for (const auto& [low, high] : widths_) begin.push_back(low);
     const Attrs middle = Attrs().add(begin).add(image).add(AxisList{1, 1, 1, 1});
-    return detail::dense(apply_view(def_of(&ops::slice), padded, middle, at), at);
+    return detail::dense(bind_op(def_of(&ops::slice), {&padded, 1}, middle, at), at);
   }
   bool overlap() const { return strides_[0] < size_[0] || strides_[1] < size_[1]; }
   template <class Visit>
@@ -210,8 +144,7 @@ Tensor put_at_largest(const Tensor& image, const Tensor& largest, const Tensor& 
 Tensor max_pool(const Operand& x, PoolOptions options, Source at) {
   const Tensor image = to_nhwc(tensor_of(x, at), options.layout, at);
   const Windows windows(type_of(image, at), options, "max_pool", at);
-  const bool may_be_differentiated =
-      is_float(image.dtype()) && (detail::tracing() || detail::is_watched({&image}));
+  const bool may_be_differentiated = is_float(image.dtype()) && detail::is_observed({&image});
   if (!may_be_differentiated) return from_nhwc(largest_of(image, windows, at), options.layout, at);
   const auto pool = [&](const detail::Tensors& inputs) {
     const Tensor& given = inputs[0];

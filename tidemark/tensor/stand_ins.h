@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "tidemark/structure/variable_walk.h"
+#include "tidemark/tensor/variable.h"
 
 namespace tidemark::detail {
 

@@ -124,15 +124,6 @@ struct ConvOptions {
 // NCHW result is a view of the NHWC one that is computed.
 Tensor conv2d(const Operand& x, const Operand& w, ConvOptions options = {},
               Source at = Source::here());
-struct PoolOptions {
-  std::array<int64_t, 2> size = {2, 2};
-  std::optional<std::array<int64_t, 2>> strides = {};  // Default: the window's size.
-  Padding padding = Padding::valid;
-  ImageLayout layout = ImageLayout::nhwc;
-};
-Tensor max_pool(const Operand& x, PoolOptions options = {}, Source at = Source::here());
-// Padding does not count.
-Tensor avg_pool(const Operand& x, PoolOptions options = {}, Source at = Source::here());
 
 // ---- reductions made of others ------------------------------------------------------------------
 

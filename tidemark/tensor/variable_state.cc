@@ -1,4 +1,4 @@
-#include "tidemark/tensor/variable.h"
+#include "tidemark/tensor/variable_state.h"
 
 #include <algorithm>
 #include <atomic>
@@ -8,13 +8,11 @@
 
 #include "tidemark/base/lock.h"
 #include "tidemark/compile/eager.h"
-#include "tidemark/grad/tape.h"
+#include "tidemark/ops/indexing.h"
+#include "tidemark/ops/pointwise.h"
 #include "tidemark/ops/typing.h"
-#include "tidemark/structure/stand_ins.h"
-#include "tidemark/tensor/ops.h"
+#include "tidemark/tensor/bind.h"
 #include "tidemark/tensor/tensor_state.h"
-#include "tidemark/tensor/variable_state.h"
-#include "tidemark/trace/trace.h"
 
 namespace tidemark {
 namespace detail {
@@ -156,15 +154,12 @@ void FirstValues::forget() noexcept {
   }
 }
 
-namespace {
+namespace {}  // namespace
 
-// Tells the tapes that a Variable was read.
-void see(const VariableState& state, const Tensor& value) {
-  if (!state.trainable || !is_float(state.dtype)) return;
-  for (Tape* tape = current_tape; tape != nullptr; tape = tape->outer()) tape->saw(state, value);
+void tell_tapes(const VariableState& state, const Tensor& value) {
+  if (taping() && state.trainable && is_float(state.dtype))
+    interpreters.recorder->saw_read(state, value);
 }
-
-}  // namespace
 
 void need_shape(const VariableState& state, Source at) {
   if (state.shaped.load(std::memory_order_acquire)) return;
@@ -175,28 +170,20 @@ void need_shape(const VariableState& state, Source at) {
 
 Tensor read_variable(const VariableState& state, Source at) {
   need_shape(state, at);
-  if (tracing()) {
-    if (const Tensor* const given = StandIns::find(state)) return *given;
-    Tensor value = current_scope->trace->read(state, at);
-    see(state, value);
-    return value;
-  }
+  if (tracing()) return interpreters.tracer->read(state, at);
   const Guard guard(state.lock);
   initialize(state, at);
   const Tensor* const shadow = ReplayVariables::standing_for(state);
   const Tensor& value = shadow != nullptr ? *shadow : state.value;
   KeepVariables::see(state, value);
-  see(state, value);
+  tell_tapes(state, value);
   return value;
 }
 
 void write_variable(VariableState& state, Tensor value, Source at) {
   const SourceScope scope(at);
   need_shape(state, at);
-  if (tracing()) {
-    if (StandIns::write(state, value)) return;
-    return current_scope->trace->write(state, std::move(value));
-  }
+  if (tracing()) return interpreters.tracer->write(state, std::move(value));
   Tensor old;  // Dropped when the lock is gone.
   const Guard guard(state.lock);
   if (state.value.has_value()) KeepVariables::see(state, state.value);
@@ -272,22 +259,6 @@ std::shared_ptr<VariableState> declared(const VariableOptions& options, Source a
 
 }  // namespace
 
-namespace {
-
-// A second trace would make a second Variable, and the function would change which one it means.
-void refuse_in_retrace(const VariableState& state, Source at) {
-  const std::string& reason = detail::current_scope->trace->retraced();
-  if (reason.empty()) return;
-  throw UserError(
-      cat(detail::called(state), " was made in a function that is traced again (", reason,
-          "): each trace would make another"),
-      at,
-      "make it outside and capture it, or keep it in a captured std::optional that only "
-      "the first trace fills");
-}
-
-}  // namespace
-
 Variable::Variable(Tensor initial, VariableOptions options, Source at)
     : state_(declared(options, at)) {
   const SourceScope scope(at);
@@ -295,10 +266,11 @@ Variable::Variable(Tensor initial, VariableOptions options, Source at)
   state_->shape = closed(type.shape);
   state_->dtype = options.dtype.value_or(type.dtype);
   if (state_->dtype != type.dtype)
-    initial = detail::apply_cast(Operand(std::move(initial), at), state_->dtype, at);
+    initial = detail::cast_to(Operand(std::move(initial), at), state_->dtype, at);
   if (detail::tracing()) {
-    refuse_in_retrace(*state_, at);
-    state_->initializer = [make = detail::frozen(initial, detail::called(*state_), at)](
+    detail::Tracer& tracer = *detail::interpreters.tracer;
+    tracer.check_declaration(detail::called(*state_), at);
+    state_->initializer = [make = tracer.initial_value(initial, detail::called(*state_), at)](
                               const Shape&, DType) { return make(); };
     return;
   }
@@ -307,7 +279,8 @@ Variable::Variable(Tensor initial, VariableOptions options, Source at)
 
 Variable::Variable(const Shape& shape, Initializer initializer, VariableOptions options, Source at)
     : state_(declared(options, at)) {
-  if (detail::tracing() && !options.made_once) refuse_in_retrace(*state_, at);
+  if (detail::tracing() && !options.made_once)
+    detail::interpreters.tracer->check_declaration(detail::called(*state_), at);
   if (initializer == nullptr)
     throw UserError(cat(detail::called(*state_), " was declared without an initializer"), at,
                     "give a function that makes a tensor of a shape and a dtype");
@@ -373,7 +346,13 @@ void Variable::assign_slice(const Slices& place, const Operand& value) const {
 void Variable::scatter_update(const Operand& indices, const Operand& updates) const {
   const Source at = indices.at();
   detail::modify_variable(
-      *state_, [&](const Operand& current) { return put(current, indices, updates, at); }, at);
+      *state_,
+      [&](const Operand& current) {
+        const Tensor rest[] = {detail::tensor_of(indices, at),
+                               detail::tensor_of(updates, at, current.tensor()->dtype())};
+        return detail::bind_onto(def_of(&ops::put), current, rest, {}, at);
+      },
+      at);
 }
 
 // ---- several at one moment ----------------------------------------------------------------------

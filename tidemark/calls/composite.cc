@@ -2,14 +2,14 @@
 // test beyond their value.
 #include <cmath>
 
+#include "tidemark/calls/create.h"
+#include "tidemark/calls/ops.h"
+#include "tidemark/calls/random.h"
+#include "tidemark/calls/take_class.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/ops/typing.h"
-#include "tidemark/tensor/as_one_op.h"
-#include "tidemark/tensor/create.h"
+#include "tidemark/tensor/bind.h"
 #include "tidemark/tensor/draws.h"
-#include "tidemark/tensor/ops.h"
-#include "tidemark/tensor/random.h"
-#include "tidemark/tensor/take_class.h"
 #include "tidemark/tensor/tensor_state.h"
 
 namespace tidemark {

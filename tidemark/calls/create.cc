@@ -1,17 +1,17 @@
-#include "tidemark/tensor/create.h"
+#include "tidemark/calls/create.h"
 
 #include <cmath>
 #include <cstring>
 
 #include "tidemark/compile/eager.h"
 #include "tidemark/device/threads.h"
-#include "tidemark/grad/tape.h"
 #include "tidemark/ops/lower.h"
+#include "tidemark/ops/pointwise.h"
 #include "tidemark/ops/random.h"
 #include "tidemark/ops/structure.h"
-#include "tidemark/tensor/ops.h"
+#include "tidemark/tensor/bind.h"
 #include "tidemark/tensor/tensor_state.h"
-#include "tidemark/trace/trace.h"
+#include "tidemark/types/size.h"
 
 namespace tidemark {
 namespace {
@@ -75,22 +75,17 @@ void check_elements(int64_t count, const Shape& shape, const char* what, Source 
 
 // One number at every element. As in eager code these are elements, not one that repeats: sums over
 // them add. The copy that says so is free inside a kernel.
-Tensor spread(Value number, const Shape& shape, Source at) {
+Tensor spread(const Tensor& number, const Shape& shape, Source at) {
   check_is_given(shape);
-  const DType dtype = detail::current_scope->trace->graph().type(number).dtype;
-  const Tensor repeated = detail::record(def_of(&ops::broadcast_to), {{number}}, Attrs().add(shape),
-                                         {dtype, shape}, at);
-  if (shape.rank() == 0) return repeated;
-  return detail::record(def_of(&identity), {{detail::value_of(repeated, at)}}, {}, {dtype, shape},
-                        at);
+  const Tensor repeated =
+      detail::bind_op(def_of(&ops::broadcast_to), {&number, 1}, Attrs().add(shape), at);
+  return shape.rank() == 0 ? repeated : identity(repeated, at);
 }
 
 Tensor filled(const Shape& shape, double value, DType dtype, Source at) {
   const device::FloatEnvironment ieee;
-  if (detail::tracing()) {
-    return spread(detail::record_constant(dtype, value, static_cast<int64_t>(value), at), shape,
-                  at);
-  }
+  if (detail::tracing())
+    return spread(detail::literal(dtype, value, static_cast<int64_t>(value), at), shape, at);
   Tensor result = detail::make_tensor(dtype, shape, at);
   compile::run_fill(number_bits(value, static_cast<int64_t>(value), is_float(dtype), dtype),
                     TensorState::of(result)->array);
@@ -116,7 +111,7 @@ Tensor constant(const Nested& values, std::optional<DType> dtype, Source at) {
   const Shape shape(std::vector<Dim>(sizes.begin(), sizes.end()));
   const Tensor wide = kind == 2 ? constant(reals, shape, at) : constant(wholes, shape, at);
   if (kind != 2) check_whole(wholes, wanted, at);
-  return cast(wide, wanted, at);
+  return detail::cast_to(wide, wanted, at);
 }
 
 namespace detail {
@@ -169,12 +164,10 @@ Tensor full(const Shape& shape, const Operand& value, std::optional<DType> dtype
     throw UserError(
         cat("full: the value must be one number, got ", TensorType{number.dtype(), number.shape()}),
         at, "to repeat a tensor use td::broadcast_to or td::tile");
-  if (detail::tracing()) {
-    const Tensor scalar = reshape(number, {}, at);
-    return spread(detail::value_of(scalar, at), shape, at);
+  if (detail::is_observed({&number})) {
+    const Attrs scalar = Attrs().add(Shape{});
+    return spread(detail::bind_op(def_of(&ops::reshape), {&number, 1}, scalar, at), shape, at);
   }
-  if (detail::is_watched({&number}))
-    return identity(broadcast_to(reshape(number, {}, at), shape, at), at);
   Tensor result = detail::make_tensor(number.dtype(), shape, at);
   ArrayRef repeated = detail::array_of(number, at);
   repeated.shape = shape;
@@ -244,7 +237,7 @@ Attrs range_attrs(double start, double step, Dim count, DType dtype) {
 Tensor range(double start, double step, int64_t count, DType dtype, Source at) {
   const Attrs attrs =
       range_attrs(start, step, count, dtype).add(false).add(int64_t{0}).add(int64_t{0});
-  return detail::apply_op(def_of(&ops::arange), {}, attrs, at);
+  return detail::bind_op(def_of(&ops::arange), {}, attrs, at);
 }
 
 int64_t whole_number(const Operand& x, Source at) {
@@ -280,7 +273,7 @@ Tensor whole_range(int64_t from, int64_t to, int64_t by, DType dtype, Source at)
                           .add(true)
                           .add(from)
                           .add(by);
-  return detail::apply_op(def_of(&ops::arange), {}, attrs, at);
+  return detail::bind_op(def_of(&ops::arange), {}, attrs, at);
 }
 
 // Up from a number to an open size: as many elements as that says.
@@ -297,7 +290,7 @@ Tensor open_range(int64_t from, Dim to, int64_t by, DType dtype, Source at) {
                           .add(is_integer(dtype))
                           .add(is_integer(dtype) ? from : 0)
                           .add(is_integer(dtype) ? by : 0);
-  return detail::apply_op(def_of(&ops::arange), {}, attrs, at);
+  return detail::bind_op(def_of(&ops::arange), {}, attrs, at);
 }
 
 }  // namespace
@@ -374,7 +367,10 @@ Tensor eye(int64_t rows, int64_t columns, DType dtype, Source at) {
   if (rows < 0 || columns < 0)
     throw UserError(cat("eye: cannot make ", rows, " rows of ", columns, " columns"), at,
                     "sizes must not be negative");
-  return cast(expand_dims(arange(rows), 1) == arange(columns), dtype);
+  const Tensor numbers = arange(rows);
+  const Attrs column = Attrs().add(Shape{rows, 1});
+  const Tensor down = detail::bind_op(def_of(&ops::reshape), {&numbers, 1}, column, at);
+  return detail::cast_to(down == arange(columns), dtype, at);
 }
 
 }  // namespace tidemark

@@ -1,4 +1,4 @@
-#include "tidemark/tensor/random.h"
+#include "tidemark/calls/random.h"
 
 #include <atomic>
 #include <cmath>
@@ -6,15 +6,15 @@
 #include <mutex>
 
 #include "tidemark/base/made_once.h"
+#include "tidemark/calls/create.h"
+#include "tidemark/calls/ops.h"
 #include "tidemark/compile/library_ops.h"
 #include "tidemark/ops/pointwise.h"
 #include "tidemark/ops/random.h"
-#include "tidemark/tensor/create.h"
+#include "tidemark/tensor/bind.h"
 #include "tidemark/tensor/draws.h"
-#include "tidemark/tensor/ops.h"
 #include "tidemark/tensor/tensor_state.h"
 #include "tidemark/tensor/variable_state.h"
-#include "tidemark/trace/trace.h"
 
 namespace tidemark::random {
 namespace {
@@ -113,7 +113,7 @@ void give_back(int64_t key, size_t sequence, int64_t first, int64_t count) noexc
 
 Tensor folded(const Tensor& key, const Tensor& data, Source at) {
   const Tensor operands[] = {key, data};
-  return detail::apply_op(def_of(&ops::random_fold), operands, {}, at);
+  return detail::bind_op(def_of(&ops::random_fold), operands, {}, at);
 }
 
 // The next key while tracing: each call of the function, and each trip of a loop, draws anew.
@@ -130,13 +130,7 @@ Tensor key_or_next(const std::optional<Key>& key, Source at) {
   if (key && key->traced().has_value()) return key->traced();
   if (!key && detail::tracing()) return next_traced_key(at);
   const uint64_t bits = key ? key->value() : next_key();
-  if (detail::tracing()) {
-    return detail::traced_tensor(
-        detail::record_constant(DType::i64, 0, static_cast<int64_t>(bits), at), at);
-  }
-  Tensor made = detail::make_tensor(DType::i64, {}, at);
-  std::memcpy(detail::array_of(made, at).data, &bits, sizeof(bits));
-  return made;
+  return detail::literal(DType::i64, 0, static_cast<int64_t>(bits), at);
 }
 
 template <class Parameter>
@@ -146,7 +140,7 @@ Tensor draw(const NamedOp& op, const Shape& shape, DType dtype, const std::optio
   DrawsToKeep draws;
   const Tensor operands[] = {key_or_next(key, at)};
   Tensor drawn =
-      detail::apply_op(def_of(&op), operands, Attrs().add(shape).add(dtype).add(a).add(b), at);
+      detail::bind_op(def_of(&op), operands, Attrs().add(shape).add(dtype).add(a).add(b), at);
   draws.keep();
   return drawn;
 }

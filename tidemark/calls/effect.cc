@@ -1,31 +1,14 @@
-#include "tidemark/tensor/effect.h"
+#include "tidemark/calls/effect.h"
 
 #include <ostream>
 
-#include "tidemark/compile/effects.h"
 #include "tidemark/ops/effect.h"
+#include "tidemark/tensor/bind.h"
 #include "tidemark/tensor/tensor_state.h"
-#include "tidemark/trace/trace.h"
 #include "tidemark/types/array_text.h"
 
 namespace tidemark {
 namespace detail {
-
-void apply_effect(const OpDef& op, std::span<const Tensor> operands, const Attrs& attrs,
-                  Source at) {
-  if (tracing()) {
-    Node node;
-    node.op = &op;
-    node.attrs = attrs;
-    for (const Tensor& operand : operands) node.inputs.push_back(value_of(operand, at));
-    node.source = at.resolve();
-    current_scope->trace->graph().add_node(current_scope->region, std::move(node));
-    return;
-  }
-  std::vector<ArrayRef> arrays;
-  for (const Tensor& operand : operands) arrays.push_back(array_of(operand, at));
-  compile::run_effect(op, arrays, attrs, at);
-}
 
 namespace {
 
@@ -54,14 +37,14 @@ void print_line(const Located& first, const std::vector<PrintPart>& rest) {
       append(codes, part.text);
     }
   }
-  apply_effect(def_of(&ops::print), operands, Attrs().add(codes), first.at);
+  bind_op(def_of(&ops::print), operands, Attrs().add(codes), first.at);
 }
 
 }  // namespace detail
 
 Tensor check_numerics(const Operand& x, std::string_view message, Source at) {
   const Tensor operands[] = {detail::tensor_of(x, at)};
-  detail::apply_effect(def_of(&ops::check_numerics), operands, detail::text_attr(message), at);
+  detail::bind_op(def_of(&ops::check_numerics), operands, detail::text_attr(message), at);
   return operands[0];
 }
 
@@ -69,7 +52,7 @@ void assert_that(const Operand& condition, std::string_view message, const Tenso
                  Source at) {
   std::vector<Tensor> operands = {detail::tensor_of(condition, at)};
   operands.insert(operands.end(), values.list().begin(), values.list().end());
-  detail::apply_effect(def_of(&ops::assert_that), operands, detail::text_attr(message), at);
+  detail::bind_op(def_of(&ops::assert_that), operands, detail::text_attr(message), at);
 }
 
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {

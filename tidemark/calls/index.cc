@@ -1,11 +1,11 @@
 // Subscripts: x[...] and update.
 #include <algorithm>
 
+#include "tidemark/calls/ops.h"
 #include "tidemark/compile/eager.h"
-#include "tidemark/grad/tape.h"
 #include "tidemark/ops/structure.h"
 #include "tidemark/ops/typing.h"
-#include "tidemark/tensor/ops.h"
+#include "tidemark/tensor/bind.h"
 #include "tidemark/tensor/tensor_state.h"
 #include "tidemark/types/size.h"
 
@@ -212,9 +212,9 @@ Viewed view_of(const Tensor& x, const Slices& slices) {
     result.view = x;  // Of a Variable, so that the gradient by it is rows.
     return result;
   }
-  if (detail::tracing() || detail::is_watched({&x})) {
+  if (detail::is_observed({&x})) {
     const Attrs attrs = Attrs().add(picked.begin).add(picked.size).add(picked.step);
-    const Tensor part = detail::apply_view(def_of(&ops::slice), x, attrs, slices.at);
+    const Tensor part = detail::bind_op(def_of(&ops::slice), {&x, 1}, attrs, slices.at);
     result.view = reshape(part, picked.shape, slices.at);
     return result;
   }
@@ -245,7 +245,7 @@ Viewed view_of(const Tensor& x, const Slices& slices) {
 
 // The numbers of the true elements of a mask, in row-major order.
 Tensor true_positions(const Tensor& mask, Source at) {
-  if (detail::tracing()) {
+  if (detail::is_observed({&mask})) {
     throw UserError(cat("subscript: the mask ", type_of(mask, at),
                         " chooses how many elements there are only when the function runs"),
                     at, "use td::where to keep the shape, or give the count a bound with td::Dim");
@@ -287,7 +287,7 @@ Tensor moved_first(const Tensor& x, int64_t axis, int64_t count, Source at) {
   for (int64_t i = 0; i < count; ++i) order.push_back(axis + i);
   for (int64_t i = 0; i < x.rank(); ++i)
     if (i < axis || i >= axis + count) order.push_back(i);
-  return detail::apply_view(def_of(&ops::transpose), x, Attrs().add(order), at);
+  return detail::bind_op(def_of(&ops::transpose), {&x, 1}, Attrs().add(order), at);
 }
 
 [[noreturn]] void refuse_tensor_place(Source at) {
@@ -303,8 +303,8 @@ Tensor updated_by_op(const Tensor& x, const Slices& place, const Operand& value)
   const Tensor spread = broadcast_to(detail::tensor_of(value, at, type.dtype), picked.shape, at);
   const Tensor part = reshape(spread, Shape(picked.size), at);
   const Tensor operands[] = {x, part};
-  return detail::apply_op(def_of(&ops::update), operands,
-                          Attrs().add(picked.begin).add(picked.size).add(picked.step), at);
+  return detail::bind_op(def_of(&ops::update), operands,
+                         Attrs().add(picked.begin).add(picked.size).add(picked.step), at);
 }
 
 }  // namespace
@@ -330,7 +330,7 @@ Tensor Tensor::operator[](const Slices& slices) const {
 Tensor update(const Operand& x, const Slices& place, const Operand& value) {
   const Source at = place.at;
   const SourceScope scope(at);
-  if (detail::tracing() || detail::is_watched({x.tensor()}) || detail::is_watched({value.tensor()}))
+  if (detail::is_observed({x.tensor(), value.tensor()}))
     return updated_by_op(detail::tensor_of(x, at), place, value);
   const bool in_place = x.is_dying() && detail::is_sole(detail::state_of(*x.tensor(), at)) &&
                         detail::array_of(*x.tensor(), at).is_contiguous();

@@ -1,23 +1,21 @@
-#include "tidemark/tensor/ops.h"
+#include "tidemark/calls/ops.h"
 
 #include <algorithm>
 
-#include "tidemark/grad/tape.h"
+#include "tidemark/calls/create.h"
+#include "tidemark/calls/take_class.h"
 #include "tidemark/ops/contract.h"
 #include "tidemark/ops/indexing.h"
 #include "tidemark/ops/structure.h"
 #include "tidemark/ops/typing.h"
-#include "tidemark/tensor/create.h"
-#include "tidemark/tensor/take_class.h"
+#include "tidemark/tensor/bind.h"
 #include "tidemark/tensor/tensor_state.h"
-#include "tidemark/trace/trace.h"
 #include "tidemark/types/size.h"
 
 namespace tidemark {
 namespace {
 
-using detail::apply_op;
-using detail::apply_view;
+using detail::bind_op;
 using detail::tensor_of;
 using detail::type_of;
 
@@ -37,12 +35,12 @@ Tensor sliced(const Tensor& x, int64_t axis, Dim begin, Dim size, Source at) {
   const AxisList steps(begins.size(), 1);
   begins[static_cast<size_t>(axis)] = begin;
   sizes[static_cast<size_t>(axis)] = size;
-  return apply_view(def_of(&ops::slice), x, Attrs().add(begins).add(sizes).add(steps), at);
+  return bind_op(def_of(&ops::slice), {&x, 1}, Attrs().add(begins).add(sizes).add(steps), at);
 }
 
 }  // namespace
 
-Tensor cast(const Operand& x, DType dtype, Source at) { return detail::apply_cast(x, dtype, at); }
+Tensor cast(const Operand& x, DType dtype, Source at) { return detail::cast_to(x, dtype, at); }
 
 // ---- shape --------------------------------------------------------------------------------------
 
@@ -53,7 +51,7 @@ Tensor reshape(const Operand& x, const Shape& shape, Source at) {
   const Attrs asked = Attrs().add(shape);
   const OpDef& op = def_of(&ops::reshape);
   const Shape plain = op.infer({op, {&type, 1}, asked, at}).shape;
-  return apply_view(op, tensor, Attrs().add(plain), at);
+  return bind_op(op, {&tensor, 1}, Attrs().add(plain), at);
 }
 
 Tensor transpose(const Operand& x, std::initializer_list<int64_t> order, Source at) {
@@ -74,11 +72,12 @@ Tensor transpose(const Operand& x, std::initializer_list<int64_t> order, Source 
           "leave it out to reverse all axes");
     }
   }
-  return apply_view(def_of(&ops::transpose), tensor, Attrs().add(axes), at);
+  return bind_op(def_of(&ops::transpose), {&tensor, 1}, Attrs().add(axes), at);
 }
 
 Tensor stop_gradient(const Operand& x, Source at) {
-  return apply_view(def_of(&ops::stop_gradient), tensor_of(x, at), {}, at);
+  const Tensor tensor = tensor_of(x, at);
+  return bind_op(def_of(&ops::stop_gradient), {&tensor, 1}, {}, at);
 }
 
 Tensor expand_dims(const Operand& x, int64_t axis, Source at) {
@@ -108,14 +107,15 @@ Tensor squeeze(const Operand& x, const Axes& axes, Source at) {
 }
 
 Tensor broadcast_to(const Operand& x, const Shape& shape, Source at) {
-  return apply_view(def_of(&ops::broadcast_to), tensor_of(x, at), Attrs().add(shape), at);
+  const Tensor tensor = tensor_of(x, at);
+  return bind_op(def_of(&ops::broadcast_to), {&tensor, 1}, Attrs().add(shape), at);
 }
 
 Tensor concat(const TensorList& list, int64_t axis, Source at) {
   const std::vector<Tensor> pieces = alike(list.list(), "concat", at);
   const TensorType type = type_of(pieces[0], at);
   const int64_t plain = plain_axis(axis, type.shape.rank(), "concat", type, at);
-  return apply_op(def_of(&ops::concat), pieces, Attrs().add(plain), at);
+  return detail::bind_op(def_of(&ops::concat), pieces, Attrs().add(plain), at);
 }
 
 Tensor stack(const TensorList& list, int64_t axis, Source at) {
@@ -225,14 +225,14 @@ Tensor pad(const Operand& x, const Padding2& widths, const Operand& value, Sourc
     const detail::NoTrace eager;
     return tensor_of(value, at, type.dtype);
   }();
-  return apply_op(def_of(&ops::pad), {&tensor, 1},
-                  Attrs()
-                      .add(low)
-                      .add(high)
-                      .add(inside)
-                      .add(number.item<double>(at))
-                      .add(number.item<int64_t>(at)),
-                  at);
+  return bind_op(def_of(&ops::pad), {&tensor, 1},
+                 Attrs()
+                     .add(low)
+                     .add(high)
+                     .add(inside)
+                     .add(number.item<double>(at))
+                     .add(number.item<int64_t>(at)),
+                 at);
 }
 
 namespace {
@@ -293,8 +293,8 @@ Tensor flip(const Operand& x, const Axes& axes, Source at) {
     begins[static_cast<size_t>(axis)] = is_less(0, size) ? size - 1 : Dim(0);
     steps[static_cast<size_t>(axis)] = -1;
   }
-  return apply_view(def_of(&ops::slice), tensor, Attrs().add(begins).add(type.shape).add(steps),
-                    at);
+  return bind_op(def_of(&ops::slice), {&tensor, 1}, Attrs().add(begins).add(type.shape).add(steps),
+                 at);
 }
 
 namespace {
@@ -325,21 +325,20 @@ Tensor triu(const Operand& x, int64_t diagonal, Source at) {
 Tensor gather(const Operand& x, const Operand& indices, int64_t axis, Source at) {
   const Tensor operands[] = {tensor_of(x, at), tensor_of(indices, at)};
   const TensorType type = type_of(operands[0], at);
-  return apply_op(def_of(&ops::gather), operands,
-                  Attrs().add(plain_axis(axis, type.shape.rank(), "gather", type, at)), at);
+  return bind_op(def_of(&ops::gather), operands,
+                 Attrs().add(plain_axis(axis, type.shape.rank(), "gather", type, at)), at);
 }
 
 Tensor take_along_axis(const Operand& x, const Operand& indices, int64_t axis, Source at) {
   const Tensor operands[] = {tensor_of(x, at), tensor_of(indices, at)};
   const TensorType type = type_of(operands[0], at);
   const int64_t plain = plain_axis(axis, type.shape.rank(), "take_along_axis", type, at);
-  return apply_op(def_of(&ops::take_along_axis), operands, Attrs().add(plain).add(true), at);
+  return bind_op(def_of(&ops::take_along_axis), operands, Attrs().add(plain).add(true), at);
 }
 
 Tensor detail::take_class(const Tensor& x, const Tensor& labels, Source at) {
   const Tensor operands[] = {x, labels};
-  return apply_op(def_of(&ops::take_along_axis), operands, Attrs().add(x.rank() - 1).add(false),
-                  at);
+  return bind_op(def_of(&ops::take_along_axis), operands, Attrs().add(x.rank() - 1).add(false), at);
 }
 
 Tensor scatter_add(const Operand& x, const Operand& indices, const Operand& updates, int64_t axis,
@@ -348,13 +347,13 @@ Tensor scatter_add(const Operand& x, const Operand& indices, const Operand& upda
   const TensorType type = type_of(target, at);
   const Tensor operands[] = {target, tensor_of(indices, at), tensor_of(updates, at, type.dtype)};
   const int64_t plain = plain_axis(axis, type.shape.rank(), "scatter_add", type, at);
-  return apply_op(def_of(&ops::scatter_add), operands, Attrs().add(plain).add(false), at);
+  return bind_op(def_of(&ops::scatter_add), operands, Attrs().add(plain).add(false), at);
 }
 
 Tensor put(const Operand& array, const Operand& index, const Operand& element, Source at) {
   const DType dtype = type_of(tensor_of(array, at), at).dtype;
   const Tensor rest[] = {tensor_of(index, at), tensor_of(element, at, dtype)};
-  return detail::apply_onto(def_of(&ops::put), array, rest, {}, at);
+  return detail::bind_onto(def_of(&ops::put), array, rest, {}, at);
 }
 
 Tensor one_hot(const Operand& indices, int64_t depth, DType dtype, Source at) {
@@ -371,15 +370,15 @@ Tensor one_hot(const Operand& indices, int64_t depth, DType dtype, Source at) {
 
 Tensor first_equal(const Operand& x, Source at) {
   const Tensor tensor = tensor_of(x, at);
-  return apply_op(def_of(&ops::first_equal), {&tensor, 1}, {}, at);
+  return bind_op(def_of(&ops::first_equal), {&tensor, 1}, {}, at);
 }
 
 Tensor cumsum(const Operand& x, int64_t axis, Source at) {
   const Tensor tensor = tensor_of(x, at);
   const TensorType type = type_of(tensor, at);
-  return apply_op(def_of(&ops::cumsum), {&tensor, 1},
-                  Attrs().add(plain_axis(axis, type.shape.rank(), "cumsum", type, at)).add(false),
-                  at);
+  return bind_op(def_of(&ops::cumsum), {&tensor, 1},
+                 Attrs().add(plain_axis(axis, type.shape.rank(), "cumsum", type, at)).add(false),
+                 at);
 }
 
 namespace {
@@ -389,8 +388,8 @@ std::vector<Tensor> sorted(std::string_view name, const Operand& x, int64_t axis
   const Tensor tensor = tensor_of(x, at);
   const TensorType type = type_of(tensor, at);
   const int64_t plain = plain_axis(axis, type.shape.rank(), name, type, at);
-  return detail::apply_results(def_of(&ops::sort), {&tensor, 1},
-                               Attrs().add(plain).add(options.descending), wanted, at);
+  return detail::bind_results(def_of(&ops::sort), {&tensor, 1},
+                              Attrs().add(plain).add(options.descending), wanted, at);
 }
 
 }  // namespace
@@ -407,7 +406,7 @@ TopK top_k(const Operand& x, Dim k, int64_t axis, Source at) {
   const Tensor tensor = tensor_of(x, at);
   const TensorType type = type_of(tensor, at);
   const Attrs attrs = Attrs().add(plain_axis(axis, type.shape.rank(), "top_k", type, at)).add(k);
-  std::vector<Tensor> both = detail::apply_results(def_of(&ops::top_k), {&tensor, 1}, attrs, 3, at);
+  std::vector<Tensor> both = detail::bind_results(def_of(&ops::top_k), {&tensor, 1}, attrs, 3, at);
   return {both[0], both[1]};
 }
 
@@ -419,7 +418,7 @@ Tensor swap_last(const Tensor& x, Source at) {
   AxisList order;
   for (int64_t axis = 0; axis < x.rank(); ++axis) order.push_back(axis);
   if (order.size() >= 2) std::swap(order[order.size() - 1], order[order.size() - 2]);
-  return apply_view(def_of(&ops::transpose), x, Attrs().add(order), at);
+  return bind_op(def_of(&ops::transpose), {&x, 1}, Attrs().add(order), at);
 }
 
 }  // namespace
@@ -435,7 +434,7 @@ Tensor MatmulFunction::operator()(const Operand& a, const Operand& b, MatmulOpti
   if (column) list[1] = expand_dims(list[1], 1, at);
   if (options.transpose_a && !row) list[0] = swap_last(list[0], at);
   if (options.transpose_b && !column) list[1] = swap_last(list[1], at);
-  Tensor result = apply_op(op, list, {}, at);
+  Tensor result = bind_op(op, list, {}, at);
   if (column) result = squeeze(result, -1, at);
   if (row) result = squeeze(result, column ? -1 : -2, at);
   return result;

@@ -7,8 +7,9 @@
 #include <algorithm>
 #include <string>
 
+#include "tidemark/calls/ops.h"
 #include "tidemark/ops/structure.h"
-#include "tidemark/tensor/ops.h"
+#include "tidemark/tensor/bind.h"
 #include "tidemark/tensor/tensor_state.h"
 
 namespace tidemark {
@@ -93,7 +94,7 @@ Subscripts parsed(std::string_view text, size_t count, Source at) {
 
 Tensor in_order(const Tensor& x, const AxisList& order, Source at) {
   if (std::is_sorted(order.begin(), order.end())) return x;
-  return detail::apply_view(def_of(&ops::transpose), x, Attrs().add(order), at);
+  return detail::bind_op(def_of(&ops::transpose), {&x, 1}, Attrs().add(order), at);
 }
 
 // The axes in the order of these letters, all of which it has.

@@ -1,0 +1,17 @@
+// What convolution and pooling share: how images lie, and what padding adds. Internal to the
+// library.
+#pragma once
+
+#include <utility>
+
+#include "tidemark/calls/ops.h"
+
+namespace tidemark::detail {
+
+// How many elements padding adds before and after, so that every stride-th window has a place.
+std::pair<Dim, Dim> same_padding(Dim in, int64_t window, int64_t stride, int64_t dilation);
+
+Tensor to_nhwc(const Tensor& x, ImageLayout layout, Source at);
+Tensor from_nhwc(const Tensor& y, ImageLayout layout, Source at);
+
+}  // namespace tidemark::detail

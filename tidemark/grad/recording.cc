@@ -1,0 +1,197 @@
+// How tapes interpret calls of eager code: each runs, and is recorded where it depends on something
+// watched.
+#include <algorithm>
+#include <array>
+
+#include "tidemark/grad/pullback.h"
+#include "tidemark/grad/tape.h"
+#include "tidemark/ops/structure.h"
+#include "tidemark/tensor/eager.h"
+
+namespace tidemark::detail {
+namespace {
+
+template <class F>
+void for_each_tape(F f) {
+  for (Tape* tape = current_tape(); tape != nullptr; tape = tape->outer()) f(*tape);
+}
+
+bool is_known(TapeId id) {
+  bool known = false;
+  if (id != 0) for_each_tape([&](const Tape& tape) { known |= tape.knows(id); });
+  return known;
+}
+
+// The operands as the op's rule sees them: of the dtypes the op computes in. Casts are ops of their
+// own.
+class RuleOperands {
+ public:
+  RuleOperands(const OpCall& call, const PointwiseTypes& types) {
+    for (size_t i = 0; i < call.operands.size(); ++i) {
+      const Operand& operand = *call.operands[i];
+      // The op itself still reads the operand, dying or not: what is converted is a copy.
+      if (!types.is_as_computed(i))
+        converted_[i] =
+            tensor_of(operand.tensor() != nullptr ? Operand(*operand.tensor(), call.at) : operand,
+                      call.at, types.type.compute[i]);
+      list_.push_back(types.is_as_computed(i) ? operand.tensor() : &converted_[i]);
+    }
+  }
+  explicit RuleOperands(const OpCall& call) {
+    for (const Operand* const operand : call.operands) list_.push_back(operand->tensor());
+  }
+  std::span<const Tensor* const> list() const { return list_; }
+
+ private:
+  std::array<Tensor, 3> converted_;
+  std::vector<const Tensor*> list_;
+};
+
+// Made before an eager op runs, so that no operand that its rule will read gives its bytes away.
+class Recording {
+ public:
+  Recording(const OpDef& op, const Attrs& attrs, std::span<const Tensor* const> operands,
+            std::span<const TensorType> results, Source at);
+  // The op has run.
+  void finish(std::span<const Tensor> results);
+
+ private:
+  Recorded recorded_;
+  uint32_t kept_results_ = 0;  // By result, a bit.
+};
+
+Recording::Recording(const OpDef& op, const Attrs& attrs, std::span<const Tensor* const> operands,
+                     std::span<const TensorType> results, Source at) {
+  recorded_.op = &op;
+  recorded_.attrs = attrs;
+  recorded_.at = at.resolve();
+  recorded_.result_types.assign(results.begin(), results.end());
+  std::vector<bool> wanted;
+  std::vector<TensorType> types;
+  for (const Tensor* const operand : operands) {
+    types.push_back(type_of(*operand, at));
+    const TapeId id = tape_id_of(*operand);
+    wanted.push_back(is_known(id) && is_float(types.back().dtype));
+    recorded_.inputs.push_back(wanted.back() ? id : 0);
+  }
+  const bool has_floats = std::any_of(results.begin(), results.end(),
+                                      [](const TensorType& type) { return is_float(type.dtype); });
+  const bool flows = has_floats && !op.stops_gradient &&
+                     std::find(wanted.begin(), wanted.end(), true) != wanted.end();
+  if (!flows) {
+    recorded_.op = nullptr;
+    return;
+  }
+  const uint32_t read = read_by_rule(op, attrs, types, results, wanted);
+  for (size_t i = 0; i < operands.size(); ++i)
+    recorded_.operands.push_back((read >> i & 1) != 0 ? *operands[i] : make_spec(types[i], at));
+  kept_results_ = read >> operands.size();
+}
+
+void Recording::finish(std::span<const Tensor> results) {
+  if (recorded_.op == nullptr) return;
+  for (size_t r = 0; r < results.size(); ++r) {
+    const TensorType& type = recorded_.result_types[r];
+    // A result without floats has no gradient: tapes need no number for it.
+    recorded_.results.push_back(is_float(type.dtype) ? numbered(results[r]) : 0);
+    recorded_.values.push_back((kept_results_ >> r & 1) != 0 ? results[r]
+                                                             : make_spec(type, recorded_.at));
+  }
+  for_each_tape([&](Tape& tape) {
+    if (std::any_of(recorded_.inputs.begin(), recorded_.inputs.end(),
+                    [&](TapeId id) { return id != 0 && tape.knows(id); }))
+      tape.record(recorded_);
+  });
+}
+
+bool is_watched(const OpCall& call, const Tape& tape) {
+  return call.op.family != Family::effect &&
+         std::any_of(call.operands.begin(), call.operands.end(), [&](const Operand* operand) {
+           return operand->tensor() != nullptr && tape.observes(*operand->tensor());
+         });
+}
+
+Tensor recorded(const OpCall& call, const RuleOperands& operands, const TensorType& result) {
+  Recording recording(call.op, call.attrs, operands.list(), {&result, 1}, call.at);
+  Tensor made;
+  {
+    const NoTape unseen;
+    made = run_now(call);
+  }
+  recording.finish({&made, 1});
+  return made;
+}
+
+}  // namespace
+
+Tensor Tape::bind(const OpCall& call) {
+  if (!is_watched(call, *this)) return run_now(call);
+  if (is_pointwise(call.op)) {
+    const PointwiseTypes types(call);
+    return recorded(call, RuleOperands(call, types), types.result());
+  }
+  return recorded(call, RuleOperands(call), result_type(call));
+}
+
+Tensors Tape::bind_results(const OpCall& call, uint32_t wanted) {
+  if (!is_watched(call, *this)) return run_results_now(call, wanted);
+  const std::vector<TensorType> types = result_types(call);
+  bool flows = false;
+  for (size_t r = 0; r < types.size(); ++r)
+    flows |= (wanted >> r & 1) != 0 && is_float(types[r].dtype);
+  if (!flows) return run_results_now(call, wanted);
+  Recording recording(call.op, call.attrs, RuleOperands(call).list(), types, call.at);
+  // Rules may read results that the caller does not want.
+  Tensors made = run_results_now(call, ~uint32_t{0});
+  recording.finish(made);
+  return made;
+}
+
+bool Tape::observes(const Tensor& tensor) const { return is_known(tape_id_of(tensor)); }
+
+void Tape::saw_read(const VariableState& variable, const Tensor& value) {
+  for_each_tape([&](Tape& tape) { tape.saw(variable, value); });
+}
+
+Tensor Tape::as_one_op(Tensors operands, const std::function<Tensor(const Tensors&)>& f,
+                       Source at) {
+  std::vector<TapeId> watched;
+  for (const Tensor& operand : operands)
+    if (observes(operand)) watched.push_back(tape_id_of(operand));
+  if (watched.empty()) return f(operands);
+  std::sort(watched.begin(), watched.end());
+  watched.erase(std::unique(watched.begin(), watched.end()), watched.end());
+  Tensor result;
+  {
+    const NoTape unseen;
+    result = f(operands);
+  }
+  Pullback pullback = [operands, f, watched, at = at.resolve()](const Tensors& gradients) {
+    const UserCode user;
+    const SourceScope charged(at);
+    return gradients_of_run(watched, {}, [&] { return Tensors{f(operands)}; }, gradients);
+  };
+  record_pullback(watched, {result}, std::move(pullback), operands, at);
+  return result;
+}
+
+void Tape::record_pullback(std::vector<TapeId> inputs, const Tensors& results, Pullback pullback,
+                           const Tensors& held, Source at) {
+  if (std::none_of(inputs.begin(), inputs.end(), is_known)) return;
+  Recorded recorded;
+  recorded.inputs = std::move(inputs);
+  recorded.pullback = std::move(pullback);
+  recorded.operands = held;
+  recorded.at = at.resolve();
+  for (const Tensor& result : results) {
+    recorded.results.push_back(numbered(result));
+    recorded.result_types.push_back(type_of(result, at));
+  }
+  for_each_tape([&](Tape& tape) {
+    if (std::any_of(recorded.inputs.begin(), recorded.inputs.end(),
+                    [&](TapeId id) { return id != 0 && tape.knows(id); }))
+      tape.record(recorded);
+  });
+}
+
+}  // namespace tidemark::detail
