@@ -46,6 +46,11 @@ Tensor bind_op(const OpDef& op, std::span<const Tensor> operands, const Attrs& a
     const Operand* const list[] = {&only};
     return bind_op({op, list, attrs, at});
   }
+  if (operands.size() == 2) {
+    const Operand a(operands[0], at), b(operands[1], at);
+    const Operand* const list[] = {&a, &b};
+    return bind_op({op, list, attrs, at});
+  }
   const Operands all(operands, at);
   return bind_op({op, all.list(), attrs, at});
 }

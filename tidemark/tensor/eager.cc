@@ -51,27 +51,27 @@ Tensor run_pointwise(const OpCall& call) {
 
 // An op of one operand, in the place of that one where it is dying.
 template <class Run>
-Tensor run_in_place_or_beside(const OpCall& call, const TensorType& wanted, const Run& run) {
+Tensor run_in_place_or_beside(const OpCall& call, DType dtype, const Shape& shape, const Run& run) {
   const Operand& operand = *call.operands[0];
-  if (can_take(operand, wanted.dtype, wanted.shape)) {
-    run(place_of(operand, wanted.dtype));
-    return take_over(operand, wanted.dtype, call.at);
+  if (can_take(operand, dtype, shape)) {
+    run(place_of(operand, dtype));
+    return take_over(operand, dtype, call.at);
   }
-  Tensor result = make_tensor(wanted.dtype, wanted.shape, call.at);
+  Tensor result = make_tensor(dtype, shape, call.at);
   run(TensorState::of(result)->array);
   return result;
 }
 
 Tensor run_cast(const OpCall& call) {
   const ArrayRef array = array_of(call, 0);
-  return run_in_place_or_beside(call, {call.attrs.read().dtype(), array.shape},
+  return run_in_place_or_beside(call, call.attrs.read().dtype(), array.shape,
                                 [&](const ArrayRef& place) { compile::run_copy(array, place); });
 }
 
 Tensor run_row(const OpCall& call) {
   const ArrayRef array = array_of(call, 0);
   const int64_t axis = call.attrs.read().integer();
-  return run_in_place_or_beside(call, {array.dtype, array.shape}, [&](const ArrayRef& place) {
+  return run_in_place_or_beside(call, array.dtype, array.shape, [&](const ArrayRef& place) {
     compile::run_row(call.op, array, axis, place);
   });
 }
@@ -87,10 +87,10 @@ Tensor run_reduce(const OpCall& call) {
 // A view where the op's index map allows, else a dense copy seen that way.
 Tensor run_view(const OpCall& call) {
   const Tensor& operand = *call.operands[0]->tensor();
-  const TensorType wanted = result_type(call);
+  TensorType wanted = result_type(call);
   ArrayRef seen;
   seen.dtype = wanted.dtype;
-  seen.shape = wanted.shape;
+  seen.shape = std::move(wanted.shape);
   if (call.op.view(array_of(call, 0), call.attrs, seen)) return make_view(operand, seen, call.at);
   const Tensor dense = packed(operand, call.at);
   TIDEMARK_CHECK(call.op.view(detail::array_of(dense, call.at), call.attrs, seen), call.op.name,
