@@ -13,6 +13,7 @@ MUST = {
     "concat.axis": {"0", "1"}, "gather.axis": {"0", "1"}, "softmax.axis": {"0", "1"}, "log_softmax.axis": {"0", "1"},
     "take_along_axis.axis": {"0", "1"}, "take_along_axis.from_end": {"0", "1"}, "scatter_add.axis": {"0", "1"},
     "scatter_add.along": {"0", "1"}, "cumsum.axis": {"0", "1"}, "cumsum.reverse": {"0", "1"},
+    "sort.axis": {"0", "1"}, "sort.descending": {"0", "1"}, "top_k.axis": {"0", "1"}, "top_k.k": {"0", "1", "more"},
     "conv2d.stride": {"1", "more"}, "conv2d.pad_low": {"negative", "0", "1"}, "conv2d.pad_high": {"negative", "0", "1"},
     "conv2d.dilation": {"1", "more"}, "conv2d.groups": {"1", "more"}, "matmul.transpose_a": {"0", "1"},
     "matmul.transpose_b": {"0", "1"}, "scan.reverse": {"0", "1"},

@@ -126,6 +126,13 @@ def reductions():
         yield Case(name, np.zeros((3, 0)), axis=0, dtypes=("f32",))
         yield Case(name, np.zeros((3, 0)), axis=1, dtypes=("f32",))
         yield Case(name, np.full(HIGH, 3.), axis=4, dtypes=("f32",))
+    for name in ("sort", "argsort"):
+        yield Case(name, TRIPLES, axis=1, descending=1)
+    for k in (0, 1, 2, 3):
+        yield Case("top_k", TRIPLES, axis=1, k=k)
+    yield Case("top_k", TRIPLES.T, axis=0, k=2, dtypes=("f32",))
+    yield Case("top_k", np.zeros((3, 0)), axis=1, k=0, dtypes=("f32",))
+    yield Case("top_k", np.zeros((0, 3)), axis=1, k=2, dtypes=("f32",))
     for name in LAST:
         yield Case(name, TRIPLES)
         yield Case(name, np.array([[2.], [-INF], [0]]))

@@ -212,6 +212,8 @@ const std::map<std::string, Body>& composites() {
   using C = const Call&;
   using X = const Tensors&;
   static const std::map<std::string, Body> table = {
+      {"argsort",
+       [](C c, X x) { return argsort(x[0], c.whole("axis", 0), {c.whole("descending", 0) != 0}); }},
       {"arange", [](C c, X) { return arange(c.list("range")[0], c.list("range")[1]); }},
       {"attention", attention_of},
       {"avg_pool", [](C c, X x) { return avg_pool(x[0], pool_options(c)); }},
@@ -245,6 +247,8 @@ const std::map<std::string, Body>& composites() {
       {"rms_norm", [](C c, X x) { return rms_norm(x[0], norm_options(c)); }},
       {"scatter_add", [](C, X x) { return scatter_add(x[0], x[1], x[2]); }},
       {"slice", [](C c, X x) { return x[0][Slice{.step = c.whole("step", 1)}]; }},
+      {"sort",
+       [](C c, X x) { return sort(x[0], c.whole("axis", 0), {c.whole("descending", 0) != 0}); }},
       {"sparse_softmax_cross_entropy",
        [](C, X x) { return sparse_softmax_cross_entropy(x[0], x[1]); }},
       {"split", [](C c, X x) { return split(x[0], c.whole("parts", 2)).back(); }},
@@ -255,6 +259,7 @@ const std::map<std::string, Body>& composites() {
       {"take_along_axis", [](C c, X x) { return take_along_axis(x[0], x[1], c.whole("axis", 0)); }},
       {"tensordot", [](C c, X x) { return tensordot(x[0], x[1], c.whole("axes", 2)); }},
       {"tile", [](C c, X x) { return tile(x[0], c.list("counts")); }},
+      {"top_k", [](C c, X x) { return top_k(x[0], c.whole("k", 1), c.whole("axis", 0)).values; }},
       {"transpose", [](C, X x) { return transpose(x[0]); }},
       {"tril", [](C, X x) { return tril(x[0]); }},
       {"triu", [](C, X x) { return triu(x[0]); }},

@@ -175,6 +175,9 @@ REDUCE = {
 ROWS = {
     "softmax": lambda x, axis: jax.nn.softmax(x, axis), "log_softmax": lambda x, axis: jax.nn.log_softmax(x, axis),
     "cumsum": lambda x, axis: jnp.cumsum(x, axis),
+    # Descending, too, equal elements keep their order, and with it their slopes: jnp.sort reverses them.
+    "sort": lambda x, axis, descending=0: jnp.take_along_axis(x, jnp.argsort(x, axis, descending=bool(descending)), axis),
+    "argsort": lambda x, axis, descending=0: jnp.argsort(x, axis, descending=bool(descending)),
 }
 LAST = {"layer_norm": layer_norm, "rms_norm": lambda x, epsilon=1e-5: x * jax.lax.rsqrt(jnp.mean(jnp.square(x), -1, keepdims=True) + epsilon),
         "activation::softmax": lambda x: jax.nn.softmax(x, -1), "activation::log_softmax": lambda x: jax.nn.log_softmax(x, -1)}
@@ -193,6 +196,7 @@ OTHERS = {
     "slice": lambda x, step=1: x[::step], "sparse_softmax_cross_entropy": sparse_crossentropy,
     "split": lambda x, parts=2: jnp.split(x, parts)[-1], "squeeze": jnp.squeeze, "stack": lambda *x, axis=0: jnp.stack(x, axis),
     "take_along_axis": lambda x, i, axis: jnp.take_along_axis(x, i, axis), "tensordot": lambda a, b, axes=2: jnp.tensordot(a, b, axes),
+    "top_k": lambda x, k=1, axis=0: jnp.moveaxis(jax.lax.top_k(jnp.moveaxis(x, axis, -1), k)[0], -1, axis),
     "tile": lambda x, counts: jnp.tile(x, counts), "transpose": jnp.transpose, "tril": jnp.tril, "triu": jnp.triu,
     "unstack": lambda x: x[-1], "update": lambda x, y: x.at[0].set(y), "where": lambda c, a, b: jnp.where(c, a, b),
     "losses::mse": lambda a, b: jnp.mean(jnp.square(b - a)), "losses::mae": lambda a, b: jnp.mean(size(b - a)),

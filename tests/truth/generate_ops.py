@@ -241,6 +241,21 @@ def cumsum(g, name):
            x.most * max(1, g.largest([x.shape[axis]])))
 
 
+@op("sort", "top_k")
+def sort(g, name):
+    x = g.floats(least_rank=1)
+    axis = g.random.randrange(x.rank)
+    shape, attrs = x.shape, {"axis": axis, "descending": g.random.randrange(2)}
+    if name == "top_k":
+        k = g.random.randint(0, min(3, g.least(x.shape[axis])))
+        shape, attrs = x.shape[:axis] + [Size.of(k)] + x.shape[axis + 1:], {"axis": axis, "k": k}
+    outs = [g.fresh(), g.fresh()]
+    g.statement(outs, name, [x], attrs)
+    g.declare(Value(outs[0], "float", shape, x.most))
+    g.declare(Value(outs[1], "i64", shape, max(1, g.largest([x.shape[axis]]))))
+    back(g)
+
+
 # ---- shapes -----------------------------------------------------------------------------------------
 
 @op("reshape")

@@ -221,6 +221,15 @@ void add_catalogue(Rules& rules) {
     const OpDef& def = def_of(op);
     rules[std::string(op->name)] = one([&def](Call& c) { return by_schema(def, c); });
   }
+  rules["sort"] = [](Call& c) {
+    const SortOptions options{.descending = c.whole("descending") != 0};
+    return Tensors{sort(c.tensor(0), c.whole("axis"), options),
+                   argsort(c.tensor(0), c.whole("axis"), options)};
+  };
+  rules["top_k"] = [](Call& c) {
+    const auto [values, indices] = top_k(c.tensor(0), c.whole("k"), c.whole("axis"));
+    return Tensors{values, indices};
+  };
   rules["cast"] = one([](Call& c) { return cast(c.operand(0), c.dtype()); });
   rules["reshape"] = one([](Call& c) { return reshape(c.operand(0), c.shape()); });
   rules["broadcast_to"] = one([](Call& c) { return broadcast_to(c.operand(0), c.shape()); });

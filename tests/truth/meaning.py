@@ -466,6 +466,21 @@ class Meaning:
         return computed(lambda a: np.flip(np.cumsum(np.flip(a, axis), axis), axis) if back else np.cumsum(a, axis),
                         lambda t: lax.cumsum(t, axis, reverse=bool(back)), x)
 
+    def sorted(self, at, x):
+        axis = at.whole("axis")
+        down = at.op == "top_k" or at.whole("descending")
+        kept = at.whole("k") if at.op == "top_k" else x.a.shape[axis]
+
+        def places(a):
+            """Of equal elements the first comes first."""
+            order = np.argsort(np.flip(a, axis) if down else a, axis, kind="stable")
+            order = np.flip(a.shape[axis] - 1 - order, axis) if down else order
+            return np.take(order, np.arange(kept), axis)
+        order = self.known(places, [x])
+        return [moved(lambda a: np.take_along_axis(a, order.a, axis), x), order]
+
+    do_sort = do_top_k = sorted
+
     def normed(self, at, x, scale=None, bias=None):
         function = layer_norm if at.op == "layer_norm" else rms_norm
         y = both(lambda xp, a: function(xp, a, at.real("epsilon")))(x)

@@ -118,6 +118,7 @@ class EagerTape : public Tape {
     const bool own = std::all_of(mine.inputs.begin(), mine.inputs.end(),
                                  [&](TapeId id) { return id == 0 || is_own_gradient(id); });
     for (const TapeId id : mine.results) {
+      if (id == 0) continue;  // It holds no floats.
       if (knows(id))
         forget_how(id);
       else if (own)

@@ -92,6 +92,15 @@ TEST(SortGradient, AnArgsortKeepsNothingOnATape) {
   EXPECT_EQ(floats(tape.gradient(y, x)), std::vector<float>(12, 1.0f));
 }
 
+// Places have no number that tapes know; what has none either is not taken for them.
+TEST(SortGradient, OtherTensorsThatNoTapeKnowsAreNotItsPlaces) {
+  const Tensor x = td::constant({3.0f, 1.0f, 2.0f});
+  td::GradientTape tape;
+  tape.watch(x);
+  const std::vector<Tensor> targets = {td::top_k(x, 2).values, td::ones({4}), td::ones({5})};
+  EXPECT_EQ(floats(tape.gradient(targets, x)), (std::vector<float>{1, 0, 1}));
+}
+
 // ---- functions ----------------------------------------------------------------------------------
 
 TEST(SortInFunctions, TakesOpenSizes) {
