@@ -32,11 +32,11 @@ std::optional<RandomProgram> differentiated(const RandomProgram& program) {
     asked.seeds.emplace_back(result, trace.argument(type, false, at));
     both.interface.parameters.push_back({.name = std::to_string(seed++)});
   }
-  std::vector<detail::Found> found;
+  std::vector<detail::PartialGradient> found;
   try {
     const detail::EnterScope entered(trace.body());
     found = detail::differentiate(asked, at);
-    for (const detail::Found& each : found) {
+    for (const detail::PartialGradient& each : found) {
       if (!each.dense.has_value()) continue;
       results.push_back(detail::value_of(each.dense, at));
       both.interface.results.push_back({.updates = -1, .name = "gradient"});

@@ -110,7 +110,9 @@ class Evaluator {
     if (node.op->self == &ops::loop) return loop(node, inputs);
     if (node.op->self == &ops::map) return map(node, inputs);
     if (node.op->self == &ops::reverse_loop) return reverse_loop(node, inputs);
-    return {op(node, inputs)};
+    Tensors results;
+    for (int r = 0; r < node.op->results; ++r) results.push_back(op(node, inputs, r));
+    return results;
   }
 
   static Tensor constant(const Node& node) {
@@ -123,11 +125,11 @@ class Evaluator {
     return number;
   }
 
-  static Tensor op(const Node& node, const Tensors& inputs) {
-    const Tensor got = sweep::run_kernel(*node.op, inputs, node.attrs);
+  static Tensor op(const Node& node, const Tensors& inputs, int result) {
+    const Tensor got = sweep::run_kernel(*node.op, inputs, node.attrs, result);
     if (!are_moderate(node, inputs)) return got;
-    const sweep::Case one{node.op, inputs, node.attrs, ""};
-    const Tensor want = sweep::expected(*node.op, inputs, node.attrs);
+    const sweep::Case one{node.op, inputs, node.attrs, "", result};
+    const Tensor want = sweep::expected(*node.op, inputs, node.attrs, result);
     const std::string apart = want.has_value() ? sweep::difference(one, got, want) : "";
     TIDEMARK_CHECK(apart.empty(), node.op->name, " is not what the reference gives: ", apart);
     return got;

@@ -42,7 +42,7 @@ class Step {
       case 7:
         return x.rank() == 2 ? product(x) : td::expand_dims(x, 0) * 2;
       case 8:
-        return td::cumsum(x, axis(x));
+        return below(2) == 0 ? td::cumsum(x, axis(x)) : sorted(x);
       case 9:
         return td::gather(x, td::argmax(x, 0), 0);
       case 10:
@@ -147,6 +147,12 @@ class Step {
       default:
         return x - td::full({n}, 0.5);
     }
+  }
+
+  Tensor sorted(const Tensor& x) {
+    const int64_t along = axis(x);
+    const td::SortOptions options{.descending = below(2) == 0};
+    return td::sort(x, along, options) + td::cast(td::argsort(x, along, options), x.dtype());
   }
 
   Tensor branched(const Tensor& x) {

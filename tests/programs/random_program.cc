@@ -229,9 +229,7 @@ class Writer {
       case 11:
         return indexed(place, x);
       case 12:
-        return shape(x).rank() == 0 ? Made()
-                                    : add(place, ops::cumsum, {x},
-                                          Attrs().add(below(shape(x).rank())).add(one_in(2)));
+        return along_axis(place, x);
       case 13:
         return product(place, x);
       case 14:
@@ -371,6 +369,23 @@ class Writer {
         return add(place, ops::update, {x, part}, slice.attrs());
       }
     }
+  }
+
+  // Of several results either may be read, or both.
+  Made along_axis(const Place& place, Value x) {
+    if (shape(x).rank() == 0) return {};
+    const int64_t axis = below(shape(x).rank());
+    const int kind = static_cast<int>(below(3));
+    const Attrs attrs = Attrs().add(axis);
+    if (kind == 0) return add(place, ops::cumsum, {x}, Attrs(attrs).add(one_in(2)));
+    const Dim k = below(std::min<int64_t>(4, shape(x)[axis]) + 1);
+    const Made values = kind == 1 ? add(place, ops::sort, {x}, Attrs(attrs).add(one_in(2)))
+                                  : add(place, ops::top_k, {x}, Attrs(attrs).add(k));
+    if (!values || one_in(3)) return values;
+    const Value places{values->node, 1};
+    if (one_in(2)) return places;
+    return add(place, tidemark::add,
+               {as(place, *values, DType::f64), as(place, places, DType::f64)});
   }
 
   Made indexed(const Place& place, Value x) {
