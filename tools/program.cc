@@ -159,6 +159,7 @@ int run_command(Arguments arguments) {
   detail::RunOptions run;
   run.profile = &profile;
   std::vector<Tensor> results(traced.graph.body().results.size());
+  program->emit();
   detail::run_function(traced, *program, leaves.leaves, run, results, Source::none());
   for (const Tensor& result : results) std::cout << result << '\n';
   std::cout << "planned " << profile.planned.count << " bytes, touched " << profile.touched.count

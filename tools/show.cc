@@ -4,7 +4,7 @@
 #include <string>
 
 #include "tidemark/base/error.h"
-#include "tidemark/compile/compute.h"
+#include "tidemark/compile/pipeline.h"
 #include "tidemark/ops/text.h"
 #include "tidemark/passes/passes.h"
 #include "tools/program_file.h"
@@ -68,9 +68,9 @@ int show_command(Arguments arguments) {
   const bool all = options.after == "all";
   if (options.after.empty() || all) std::cout << to_text(graph);
   if (options.after.empty()) return 0;
-  const passes::Machine machine{.compute = compile::compute};
+  const passes::Machine machine = compile::this_machine();
   for (const passes::Pass& pass : passes::all_passes()) {
-    pass.run(graph, machine);
+    pass.run(graph, machine, {});
     verify(graph);
     if (all) std::cout << "---- after " << pass.name << '\n';
     if (all || pass.name == options.after) std::cout << to_text(graph);

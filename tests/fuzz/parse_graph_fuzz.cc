@@ -34,7 +34,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   require_valid(graph);
   for (const tidemark::passes::Pass& pass : tidemark::passes::all_passes()) {
-    pass.run(graph, {});
+    pass.run(graph, {}, {});
     require_valid(graph);
   }
   return 0;

@@ -29,6 +29,7 @@
 #include "tidemark/compile/kernels.h"
 #include "tidemark/compile/pipeline.h"
 #include "tidemark/device/threads.h"
+#include "tidemark/layout/emit.h"
 #include "tidemark/ops/text.h"
 #include "tidemark/tensor/tensor_state.h"
 
@@ -77,8 +78,9 @@ std::string lowered_failure(const RandomProgram& program, const std::vector<Tens
       compile::optimise(program.graph, {.fuse = fuse, .updates = program.interface.updates()});
   verify(graph);
   compile::Placements placements;
-  const std::shared_ptr<run::Program> lowered =
-      compile::lower(graph, program.interface, placements);
+  compile::Layout layout = compile::layout(graph, program.interface, placements);
+  compile::emit(layout);
+  const std::shared_ptr<run::Program> lowered = layout.program;
   if (const std::string fault = placement_fault(*lowered); !fault.empty()) return fault;
   for (const Memory memory : {Memory::planned, Memory::repeated, Memory::guarded}) {
     const char* const where = memory == Memory::planned    ? "as planned"
@@ -253,9 +255,10 @@ TEST(Programs, AMisplacedBufferIsFound) {
     const RandomProgram program = random_program(seed);
     compile::set_emitter(Emitter::tile);
     compile::Placements placements;
-    const std::shared_ptr<run::Program> lowered = compile::lower(
-        compile::optimise(program.graph, {.fuse = false, .updates = program.interface.updates()}),
-        program.interface, placements);
+    const Graph graph =
+        compile::optimise(program.graph, {.fuse = false, .updates = program.interface.updates()});
+    const std::shared_ptr<run::Program> lowered =
+        compile::layout(graph, program.interface, placements).program;
     ASSERT_EQ(placement_fault(*lowered), "") << "seed " << seed;
     const std::vector<run::Buffer>& buffers = lowered->buffers;
     for (size_t i = 0; i < buffers.size(); ++i) {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "tidemark/compile/lower.h"
+#include "tidemark/layout/layout.h"
 #include "tidemark/ir/graph.h"
 
 namespace tidemark::testing {

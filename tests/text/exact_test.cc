@@ -140,7 +140,7 @@ void expect_exact(Runner run) {
     const std::vector<Tensor> before = evaluate(graph, run);
     for (const passes::Pass& pass : passes::all_passes()) {
       if (pass.name == "fuse") continue;  // Groups run as programs: tests/unit/compile.
-      pass.run(graph, machine);
+      pass.run(graph, machine, {});
       if (!runs(graph)) break;  // So do parts: tests/unit/api/split_test.cc.
       const std::vector<Tensor> after = evaluate(graph, run);
       ASSERT_EQ(before.size(), after.size());

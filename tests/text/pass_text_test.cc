@@ -24,7 +24,7 @@ TEST_P(PassText, IsAsTheFileSays) {
     SCOPED_TRACE("after " + section.pass);
     const passes::Pass* pass = passes::find(section.pass);
     ASSERT_NE(pass, nullptr) << "there is no such pass";
-    pass->run(graph, machine);
+    pass->run(graph, machine, {});
     verify(graph);
     const std::string text = to_text(graph);
     if (std::getenv("TIDEMARK_REWRITE") != nullptr) section.text = text;

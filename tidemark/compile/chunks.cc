@@ -45,7 +45,7 @@ int64_t chunk_length(Nest::Order order, int64_t length, int64_t rows, int64_t co
 }
 
 void combine_chunks(Monoid monoid, const ArrayRef& partials, const ArrayRef& result) {
-  if (WorkspacePart::counting()) return;
+  if (WorkspacePart::preparing()) return;
   const device::FloatEnvironment ieee;
   const int64_t rows = partials.shape[0], chunks = partials.shape[1], columns = partials.shape[2];
   visit_dtype(partials.dtype, [&](auto element) {

@@ -111,24 +111,31 @@ void run_fill(uint64_t number, const ArrayRef& to) {
   run_pointwise(def_of(&ops::cast), {&input, 1}, {.compute = {to.dtype}, .result = to.dtype}, to);
 }
 
-void run_row(const OpDef& op, const ArrayRef& operand, int64_t axis, const ArrayRef& result) {
-  if (result.size() == 0) return;
-  // The axis goes last in the order of lanes; where another axis is last already it stays there,
-  // and the rows are walked in the order of columns.
-  const bool last = axis == operand.rank() - 1;
-  const Nest::Order order = last ? Nest::Order::lanes : Nest::Order::columns;
-  Frame frame;
-  for (const Dim dim : operand.shape) frame.extents.push_back(dim);
-  frame.add(operand);
-  frame.add(result);
-  if (last) {
-    frame.collapse(0, axis);
-  } else {
-    frame.collapse(axis + 1, operand.rank());
+namespace {
+
+// A row op ready to run: the axis goes last in the order of lanes; where another axis is last
+// already it stays there, and the rows are walked in the order of columns.
+struct RowWork {
+  RowWork(const OpDef& def, const ArrayRef& operand, int64_t axis, const ArrayRef& result)
+      : op(def),
+        dtype(operand.dtype),
+        order(axis == operand.rank() - 1 ? Nest::Order::lanes : Nest::Order::columns) {
+    for (const Dim dim : operand.shape) frame.extents.push_back(dim);
+    frame.add(operand);
+    frame.add(result);
+    if (order == Nest::Order::lanes)
+      frame.collapse(0, axis);
+    else
+      move_columns_behind(axis, operand.rank());
+    in = columns_of(frame, 0, dtype);
+    out = columns_of(frame, 1, result.dtype);
+  }
+
+  void move_columns_behind(int64_t axis, int64_t rank) {
+    frame.collapse(axis + 1, rank);
     if (frame.axes() == axis + 1) {  // Every later axis had extent 1.
       frame.extents.push_back(1);
-      for (int b = 0; b < 2; ++b)
-        frame.strides[static_cast<size_t>(b)].push_back(size_of(operand.dtype));
+      for (int b = 0; b < 2; ++b) frame.strides[static_cast<size_t>(b)].push_back(size_of(dtype));
     }
     // More than one axis after this one: those in front of the last become rows.
     while (axis + 2 < frame.axes()) {
@@ -140,25 +147,45 @@ void run_row(const OpDef& op, const ArrayRef& operand, int64_t axis, const Array
       ++axis;
     }
   }
-  const Columns in = columns_of(frame, 0, operand.dtype);
-  const Columns out = columns_of(frame, 1, result.dtype);
+
+  Nest nest() const {
+    Nest made = op.sweeps(dtype, order);
+    made.buffers[0].columns = in;
+    made.buffers[1].columns = out;
+    return made;
+  }
+
+  const OpDef& op;
+  DType dtype;
+  Nest::Order order;
+  Frame frame;
+  Columns in = Columns::unit, out = Columns::unit;
+};
+
+}  // namespace
+
+int64_t row_workspace(const OpDef& op, const ArrayRef& operand, int64_t axis,
+                      const ArrayRef& result) {
+  if (result.size() == 0 || axis == operand.rank() - 1) return 0;
+  const RowWork work(op, operand, axis, result);
+  return column_workspace(work.nest(), work.frame, num_threads());
+}
+
+void run_row(const OpDef& op, const ArrayRef& operand, int64_t axis, const ArrayRef& result) {
+  if (result.size() == 0) return;
+  const RowWork work(op, operand, axis, result);
   const uint64_t form = Packer()
                             .add(operand.dtype, 4)
                             .add(result.dtype, 4)
-                            .add(order, 1)
-                            .add(in, 2)
-                            .add(out, 2)
+                            .add(work.order, 1)
+                            .add(work.in, 2)
+                            .add(work.out, 2)
                             .word();
-  CachedKernel& kernel = cached_kernel({op.self, form}, [&] {
-    Nest nest = op.sweeps(operand.dtype, order);
-    nest.buffers[0].columns = in;
-    nest.buffers[1].columns = out;
-    return nest;
-  });
-  if (last)
-    launch_lanes(kernel, frame);
+  CachedKernel& kernel = cached_kernel({op.self, form}, [&] { return work.nest(); });
+  if (work.order == Nest::Order::lanes)
+    launch_lanes(kernel, work.frame);
   else
-    launch_columns(kernel, frame);
+    launch_columns(kernel, work.frame);
 }
 
 namespace {

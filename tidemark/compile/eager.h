@@ -3,6 +3,9 @@
 // Shapes and dtypes have been checked and results allocated by the caller; operands of pointwise
 // ops have been broadcast to the result's shape (their strides repeat). Results may share bytes
 // with operands where an element is read before it is written in its place.
+//
+// What an op takes for its own use while it runs, its `_workspace` function says; those that have
+// none take nothing.
 #pragma once
 
 #include <array>
@@ -30,8 +33,12 @@ void run_copy(const ArrayRef& from, const ArrayRef& to);
 void run_fill(uint64_t number, const ArrayRef& to);
 void run_reduce(const OpDef& op, const ArrayRef& operand, std::span<const int64_t> axes,
                 const ArrayRef& result);
+int64_t reduce_workspace(const OpDef& op, const ArrayRef& operand, std::span<const int64_t> axes,
+                         const ArrayRef& result);
 // softmax and its like, along one axis.
 void run_row(const OpDef& op, const ArrayRef& operand, int64_t axis, const ArrayRef& result);
+int64_t row_workspace(const OpDef& op, const ArrayRef& operand, int64_t axis,
+                      const ArrayRef& result);
 void run_range(double start, double step, const ArrayRef& result);
 void run_range(int64_t start, int64_t step, const ArrayRef& result);
 

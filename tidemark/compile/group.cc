@@ -32,9 +32,7 @@ Schedule schedule_of(passes::Scheduler& scheduler, const Node& group) {
   return std::move(*schedule);
 }
 
-ArrayRef dense_like(const ArrayRef& array) {
-  return {kNowhere, array.dtype, array.shape, contiguous_strides(array.shape)};
-}
+ArrayRef dense_like(const ArrayRef& array) { return dense_layout({array.dtype, array.shape}); }
 
 // A copy to or from a dense place in the workspace, for an operand whose own layout the domain
 // cannot see.
@@ -44,33 +42,13 @@ struct DenseCopy {
   int64_t offset = 0;
 };
 
-class GroupTask final : public run::Task {
- public:
-  void run(std::byte* const* operands, std::byte* workspace) const override {
-    for (const DenseCopy& copy : copies_in) {
-      const WorkspacePart part(workspace + own, copy_bytes);
-      run_copy(at(copy.layout, operands[copy.operand]), at(copy.dense, workspace + copy.offset));
-    }
-    main->run(operands, workspace, workspace + own);
-    if (finish.has_value()) {
-      for (const Cells& cell : cells) {
-        combine_chunks(cell.monoid, at(cell.partials, workspace + cell.partials_offset),
-                       at(cell.totals, workspace + cell.totals_offset));
-      }
-      finish->run(operands, workspace, workspace + own);
-    }
-    for (const DenseCopy& copy : copies_out) {
-      const WorkspacePart part(workspace + own, copy_bytes);
-      run_copy(at(copy.dense, workspace + copy.offset), at(copy.layout, operands[copy.operand]));
-    }
-  }
+ArrayRef at(ArrayRef layout, std::byte* data) {
+  layout.data = data;
+  return layout;
+}
 
-  int64_t heap_bytes() const override {
-    return tidemark::heap_bytes(copies_in) + tidemark::heap_bytes(copies_out) +
-           tidemark::heap_bytes(cells) + (main ? main->heap_bytes() : 0) +
-           (finish ? finish->heap_bytes() : 0);
-  }
-
+// All that a group does and needs, before any kernel is made for it.
+struct GroupPlan {
   struct Cells {
     Monoid monoid;
     ArrayRef partials, totals;
@@ -80,55 +58,88 @@ class GroupTask final : public run::Task {
   std::optional<GroupLaunch> main, finish;
   std::vector<Cells> cells;
   int64_t own = 0;  // Where the memory of workers begins.
-  int64_t copy_bytes = 0;
 
- private:
-  static ArrayRef at(ArrayRef layout, std::byte* data) {
-    layout.data = data;
-    return layout;
+  int64_t heap_bytes() const {
+    return tidemark::heap_bytes(copies_in) + tidemark::heap_bytes(copies_out) +
+           tidemark::heap_bytes(cells) + (main ? main->heap_bytes() : 0) +
+           (finish ? finish->heap_bytes() : 0);
   }
 };
 
-class GroupLowerer {
+class GroupTask final : public run::Task {
  public:
-  GroupLowerer(passes::Scheduler& scheduler, const Node& group, std::span<const ArrayRef> inputs,
-               std::span<const ArrayRef> results, KernelBatch* batch, bool shared = false)
+  GroupTask(const GroupPlan& plan, KernelBatch& batch) : plan_(plan) {
+    plan_.main->make_kernel(batch);
+    if (plan_.finish.has_value()) plan_.finish->make_kernel(batch);
+    const WorkspacePart preparing;
+    for (const DenseCopy& copy : plan_.copies_in) run_copy(copy.layout, copy.dense);
+    for (const DenseCopy& copy : plan_.copies_out) run_copy(copy.dense, copy.layout);
+  }
+
+  void run(std::byte* const* operands, std::byte* workspace) const override {
+    // Copies take no memory of their own.
+    const WorkspacePart none(workspace != nullptr ? workspace : kNowhere, 0);
+    for (const DenseCopy& copy : plan_.copies_in)
+      run_copy(at(copy.layout, operands[copy.operand]), at(copy.dense, workspace + copy.offset));
+    plan_.main->run(operands, workspace, workspace + plan_.own);
+    if (plan_.finish.has_value()) {
+      for (const GroupPlan::Cells& cell : plan_.cells) {
+        combine_chunks(cell.monoid, at(cell.partials, workspace + cell.partials_offset),
+                       at(cell.totals, workspace + cell.totals_offset));
+      }
+      plan_.finish->run(operands, workspace, workspace + plan_.own);
+    }
+    for (const DenseCopy& copy : plan_.copies_out)
+      run_copy(at(copy.dense, workspace + copy.offset), at(copy.layout, operands[copy.operand]));
+  }
+
+  int64_t heap_bytes() const override { return plan_.heap_bytes(); }
+
+ private:
+  GroupPlan plan_;
+};
+
+class GroupPlanner {
+ public:
+  GroupPlanner(passes::Scheduler& scheduler, const Node& group, std::span<const ArrayRef> inputs,
+               std::span<const ArrayRef> results, bool shared = false)
       : graph_(scheduler.graph()),
         region_(graph_.regions[static_cast<size_t>(group.regions[0])]),
         schedule_(schedule_of(scheduler, group)),
         inputs_(inputs),
         results_(results),
-        batch_(batch),
-        axes_{schedule_.domain, schedule_.row_axes, schedule_.fold_axes, schedule_.index, shared},
-        task_(std::make_unique<GroupTask>()) {}
+        axes_{schedule_.domain, schedule_.row_axes, schedule_.fold_axes, schedule_.index, shared} {}
 
-  MadeTask run() {
+  TaskPlan run() {
     place_loads();
     place_results();
     return made();
   }
 
-  std::optional<MadeTask> run(const TripAxis& trips) {
+  std::optional<TaskPlan> run(const TripAxis& trips) {
     place_loads();
     place_results();
-    if (!task_->copies_in.empty() || !task_->copies_out.empty() || !add_axis(trips)) return {};
+    if (!plan_.copies_in.empty() || !plan_.copies_out.empty() || !add_axis(trips)) return {};
     return made();
   }
 
  private:
-  MadeTask made() {
+  TaskPlan made() {
     const Chunks chunks = choose_chunks();
     if (chunks.length > 0) {
       make_chunked(chunks);
     } else {
       GroupNest nest = group_nest(graph_, schedule_);
       std::vector<BufferPlace> places = places_of(nest);
-      task_->main.emplace(std::move(nest), axes_, std::move(places), Chunks{}, batch_);
+      plan_.main.emplace(std::move(nest), axes_, std::move(places), Chunks{});
     }
-    task_->own = bytes_;
-    task_->copy_bytes = copy_bytes_;
-    bytes_ += std::max(copy_bytes_, workers_bytes());
-    return {std::move(task_), bytes_};
+    plan_.own = bytes_;
+    bytes_ += workers_bytes();
+    const int64_t held = static_cast<int64_t>(sizeof(GroupPlan)) + plan_.heap_bytes();
+    auto make = [plan = std::move(plan_)](KernelBatch& batch) {
+      return std::make_unique<GroupTask>(plan, batch);
+    };
+    return {bytes_, held, num_threads(), std::move(make)};
   }
 
   // The trips become the first axis, one of rows.
@@ -152,8 +163,8 @@ class GroupLowerer {
   }
 
   int64_t workers_bytes() const {
-    const int64_t finish = task_->finish.has_value() ? task_->finish->workspace_bytes() : 0;
-    return std::max(finish, task_->main->workspace_bytes());
+    const int64_t finish = plan_.finish.has_value() ? plan_.finish->workspace_bytes() : 0;
+    return std::max(finish, plan_.main->workspace_bytes());
   }
 
   int64_t take(int64_t bytes) {
@@ -180,15 +191,12 @@ class GroupLowerer {
   }
 
   int64_t dense_copy(const ArrayRef& layout, int32_t operand, bool is_result) {
-    std::vector<DenseCopy>& copies = is_result ? task_->copies_out : task_->copies_in;
+    std::vector<DenseCopy>& copies = is_result ? plan_.copies_out : plan_.copies_in;
     for (const DenseCopy& copy : copies) {
       if (copy.operand == operand) return copy.offset;
     }
     DenseCopy copy{operand, layout, dense_like(layout)};
     copy.offset = take(layout.size() * size_of(layout.dtype));
-    const WorkspacePart counting;
-    run_copy(copy.layout, copy.dense);
-    copy_bytes_ = std::max(copy_bytes_, counting.most());
     copies.push_back(copy);
     return copy.offset;
   }
@@ -265,7 +273,7 @@ class GroupLowerer {
     for (size_t cell = 0; cell < first.monoids.size(); ++cell) {
       const DType dtype = first.cell_dtypes[cell];
       const Shape partial{rows_, chunks.count, columns_}, total{rows_, columns_};
-      GroupTask::Cells cells{first.monoids[cell],
+      GroupPlan::Cells cells{first.monoids[cell],
                              {kNowhere, dtype, partial, contiguous_strides(partial)},
                              {kNowhere, dtype, total, contiguous_strides(total)}};
       cells.partials_offset = take(partial.size() * size_of(dtype));
@@ -274,37 +282,36 @@ class GroupLowerer {
       last_places[cell].offset = cells.totals_offset;
       last_places[cell].strides = contiguous_strides(kept.domain);
       for (int64_t& stride : last_places[cell].strides) stride *= size_of(dtype);
-      task_->cells.push_back(std::move(cells));
+      plan_.cells.push_back(std::move(cells));
     }
-    task_->main.emplace(std::move(first), axes_, std::move(first_places), chunks, batch_);
-    task_->finish.emplace(std::move(last), kept, std::move(last_places), Chunks{}, batch_);
+    plan_.main.emplace(std::move(first), axes_, std::move(first_places), chunks);
+    plan_.finish.emplace(std::move(last), kept, std::move(last_places), Chunks{});
   }
 
   const Graph& graph_;
   const Region& region_;
   const Schedule schedule_;
   std::span<const ArrayRef> inputs_, results_;
-  KernelBatch* const batch_;
   LaunchAxes axes_;
-  std::unique_ptr<GroupTask> task_;
+  GroupPlan plan_;
   std::vector<BufferPlace> load_places_, result_places_;
   int64_t rows_ = 1, length_ = 1, columns_ = 1;
-  int64_t bytes_ = 0, copy_bytes_ = 0;
+  int64_t bytes_ = 0;
 };
 
 }  // namespace
 
-MadeTask group_task(passes::Scheduler& scheduler, const Node& group,
+TaskPlan group_task(passes::Scheduler& scheduler, const Node& group,
                     std::span<const ArrayRef> inputs, std::span<const ArrayRef> results,
-                    KernelBatch* batch, bool shared) {
-  return GroupLowerer(scheduler, group, inputs, results, batch, shared).run();
+                    bool shared) {
+  return GroupPlanner(scheduler, group, inputs, results, shared).run();
 }
 
-std::optional<MadeTask> mapped_group_task(passes::Scheduler& scheduler, const Node& group,
+std::optional<TaskPlan> mapped_group_task(passes::Scheduler& scheduler, const Node& group,
                                           std::span<const ArrayRef> inputs,
-                                          std::span<const ArrayRef> results, const TripAxis& trips,
-                                          KernelBatch* batch) {
-  return GroupLowerer(scheduler, group, inputs, results, batch).run(trips);
+                                          std::span<const ArrayRef> results,
+                                          const TripAxis& trips) {
+  return GroupPlanner(scheduler, group, inputs, results).run(trips);
 }
 
 bool may_overwrite(passes::Scheduler& scheduler, const Node& group, int32_t input, int32_t result) {

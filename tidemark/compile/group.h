@@ -12,12 +12,10 @@
 namespace tidemark::compile {
 
 // Places are layouts, of any strides; where the data lie is told at the run, inputs first, then
-// results. With a batch it runs machine code, which is there once the batch is compiled; else as in
-// eager code, once it pays. `shared`: steps around it are on several threads and read or make the
-// same.
-MadeTask group_task(passes::Scheduler& scheduler, const Node& group,
+// results. `shared`: steps around it are on several threads and read or make the same.
+TaskPlan group_task(passes::Scheduler& scheduler, const Node& group,
                     std::span<const ArrayRef> inputs, std::span<const ArrayRef> results,
-                    KernelBatch* batch, bool shared = false);
+                    bool shared = false);
 
 // One more axis around a group: the trips of a map, and how many bytes each place moves from one to
 // the next, inputs first, then results.
@@ -28,10 +26,9 @@ struct TripAxis {
 
 // All trips as one kernel; `inputs` and `results` are those of the first. Nothing where the trips
 // would need copies of their operands, or numbers counted over several axes.
-std::optional<MadeTask> mapped_group_task(passes::Scheduler& scheduler, const Node& group,
+std::optional<TaskPlan> mapped_group_task(passes::Scheduler& scheduler, const Node& group,
                                           std::span<const ArrayRef> inputs,
-                                          std::span<const ArrayRef> results, const TripAxis& trips,
-                                          KernelBatch* batch);
+                                          std::span<const ArrayRef> results, const TripAxis& trips);
 
 // Whether a result may be computed in the bytes of an input, both dense: whoever reads the input
 // does so at the element being written, and not after.

@@ -110,10 +110,11 @@ int64_t GroupLaunch::heap_bytes() const {
 }
 
 GroupLaunch::GroupLaunch(GroupNest group, const LaunchAxes& axes, std::vector<BufferPlace> places,
-                         Chunks chunks, KernelBatch* batch)
+                         Chunks chunks)
     : group_(std::move(group)),
       places_(std::move(places)),
       chunks_(chunks),
+      weight_(weight_of(group_.nest)),
       folds_(group_.nest.cells > 0),
       lanes_(group_.nest.order == Nest::Order::lanes),
       shared_(axes.shared) {
@@ -121,9 +122,13 @@ GroupLaunch::GroupLaunch(GroupNest group, const LaunchAxes& axes, std::vector<Bu
   set_reaches(axes);
   set_axes(axes);
   set_columns();
-  cached_ = shared_kernel(group_.nest);
   set_kept();
-  settle(batch);
+  set_workers();
+}
+
+void GroupLaunch::make_kernel(KernelBatch& batch) {
+  cached_ = shared_kernel(group_.nest);
+  batch.add(cached_, kernel_);
 }
 
 void GroupLaunch::set_axes(const LaunchAxes& axes) {
@@ -223,7 +228,7 @@ void GroupLaunch::set_kept() {
   }
   const int threads = num_threads();
   if (folds_ && !lanes_) {
-    width_ = column_block(*cached_, outers_, steps_, columns_, threads);
+    width_ = column_block(weight_, outers_, steps_, columns_, threads);
     if (element > 0) {
       const int64_t room = device::caches().l2_bytes / 2 / (steps_ * element) / kLanes * kLanes;
       width_ = std::min(columns_, std::clamp<int64_t>(room, kLanes, width_));
@@ -260,18 +265,10 @@ void GroupLaunch::set_reaches(const LaunchAxes& axes) {
   }
 }
 
-void GroupLaunch::settle(KernelBatch* batch) {
+void GroupLaunch::set_workers() {
   const int64_t steps = chunks_.length > 0 ? chunks_.length : steps_;
   const int64_t columns = folds_ && !lanes_ ? width_ : columns_;
-  if (batch != nullptr && cached_->may_be_code()) {
-    batch->add(cached_, kernel_);
-    scratch_bytes_ = machine_scratch_bytes(cached_->nest(), steps, columns);
-  } else {
-    if (batch != nullptr || emitter() != Emitter::automatic) kernel_ = &cached_->settle();
-    scratch_bytes_ = kernel_ != nullptr ? cached_->scratch_bytes(*kernel_, steps, columns)
-                                        : cached_->scratch_bytes(steps, columns);
-  }
-  scratch_bytes_ = granted_bytes(scratch_bytes_);
+  scratch_bytes_ = granted_bytes(machine_scratch_bytes(group_.nest, steps, columns));
   for (size_t b = 0; b < places_.size(); ++b) {
     if (group_.buffers[b].kind == GroupBuffer::Kind::kept) places_[b].offset += scratch_bytes_;
   }
@@ -282,23 +279,21 @@ void GroupLaunch::settle(KernelBatch* batch) {
 
 Blocks GroupLaunch::pieces_of(int threads) const {
   if (!folds_)
-    return pointwise_blocks(*cached_, outers_, rows_, columns_, threads,
+    return pointwise_blocks({group_.nest, weight_}, outers_, rows_, columns_, threads,
                             shared_ ? kSharedPieceWork : kPieceWork);
   Blocks pieces;
   const int64_t whole = lanes_ ? columns_ : steps_;
   const int64_t length = chunks_.length > 0 ? chunks_.length : whole;
   pieces.count = outers_ * rows_ * chunks_.count * (lanes_ ? 1 : count_of(columns_, width_));
-  const int64_t work = length * (lanes_ ? 1 : width_) * cached_->weight();
+  const int64_t work = length * (lanes_ ? 1 : width_) * weight_;
   pieces.grain = std::max<int64_t>(1, kPieceWork / std::max<int64_t>(1, work));
   return pieces;
 }
 
 void GroupLaunch::run(std::byte* const* operands, std::byte* memory, std::byte* own) const {
-  const int64_t size = outers_ * rows_ * steps_ * columns_;
   // On another number of threads than planned for, pieces are others, and so are workers.
   const int threads = num_threads();
-  Call call(kernel_ != nullptr ? *kernel_ : cached_->pick(size), own,
-            threads == threads_ ? threads : std::min(workers_, threads));
+  Call call(*kernel_, own, threads == threads_ ? threads : std::min(workers_, threads));
   for (size_t b = 0; b < places_.size(); ++b) {
     if (is_kept(b)) continue;
     const BufferPlace& place = places_[b];

@@ -1,5 +1,5 @@
-// One kernel of a group, with all that can be known before the run: how its buffers move, how it is
-// cut for threads and caches, and what memory its workers need.
+// One kernel of a group, with all that can be known before it is made: how its buffers move, how it
+// is cut for threads and caches, and what memory its workers need.
 #pragma once
 
 #include <memory>
@@ -36,10 +36,11 @@ struct Chunks {
 
 class GroupLaunch {
  public:
-  // `places` has one entry per buffer of the nest; those of kept rows are filled in here. It must
-  // not move until the batch, if any, is compiled.
+  // `places` has one entry per buffer of the nest; those of kept rows are filled in here.
   GroupLaunch(GroupNest group, const LaunchAxes& axes, std::vector<BufferPlace> places,
-              Chunks chunks, KernelBatch* batch);
+              Chunks chunks);
+  // Gets the kernel, which is there once the batch is compiled. It must not move until then.
+  void make_kernel(KernelBatch& batch);
 
   // For all workers.
   int64_t workspace_bytes() const { return workers_ * worker_bytes_; }
@@ -56,7 +57,7 @@ class GroupLaunch {
   bool is_stored_once(size_t buffer) const;
   void set_columns();
   void set_kept();
-  void settle(KernelBatch* batch);
+  void set_workers();
   bool is_kept(size_t buffer) const {
     return group_.buffers[buffer].kind == GroupBuffer::Kind::kept;
   }
@@ -72,8 +73,9 @@ class GroupLaunch {
   GroupNest group_;
   std::vector<BufferPlace> places_;
   Chunks chunks_;
+  int64_t weight_;  // Of an element.
   std::shared_ptr<CachedKernel> cached_;
-  const Kernel* kernel_ = nullptr;  // Null: picked at each run.
+  const Kernel* kernel_ = nullptr;
   bool folds_ = false, lanes_ = true;
   bool index_all_ = false;
   bool shared_ = false;

@@ -47,16 +47,7 @@ std::atomic<Emitter>& current_emitter() {
 // per third of a nanosecond.
 constexpr int64_t kWorkToCompile = 4 << 20;
 
-int64_t weight_of(const Nest& nest) {
-  int64_t weight = 1;
-  for (const Expr& expr : nest.exprs) {
-    if (expr.op >= ExprOp::exp && expr.op <= ExprOp::erfc) weight += 8;
-    if (expr.op == ExprOp::power) weight += 24;
-    if (expr.op == ExprOp::divide || expr.op == ExprOp::sqrt) weight += 3;
-    if (expr.op == ExprOp::floor_divide || expr.op == ExprOp::remainder) weight += 8;
-  }
-  return weight * static_cast<int64_t>(nest.sweeps.size());
-}
+constinit std::atomic<int64_t> kernels_made_so_far{0};
 
 struct KeyHash {
   size_t operator()(const KernelKey& key) const {
@@ -142,6 +133,19 @@ class Compiling {
 
 }  // namespace
 
+int64_t weight_of(const Nest& nest) {
+  int64_t weight = 1;
+  for (const Expr& expr : nest.exprs) {
+    if (expr.op >= ExprOp::exp && expr.op <= ExprOp::erfc) weight += 8;
+    if (expr.op == ExprOp::power) weight += 24;
+    if (expr.op == ExprOp::divide || expr.op == ExprOp::sqrt) weight += 3;
+    if (expr.op == ExprOp::floor_divide || expr.op == ExprOp::remainder) weight += 8;
+  }
+  return weight * static_cast<int64_t>(nest.sweeps.size());
+}
+
+int64_t kernels_made() { return kernels_made_so_far.load(std::memory_order_relaxed); }
+
 void set_emitter(Emitter wanted) { current_emitter().store(wanted, std::memory_order_relaxed); }
 Emitter emitter() { return current_emitter().load(std::memory_order_relaxed); }
 int64_t code_bytes() { return code_bytes_held(); }
@@ -169,6 +173,7 @@ const Kernel& CachedKernel::tile() {
   const Kernel* kernel = interpreted_.load(std::memory_order_acquire);
   if (kernel != nullptr) return *kernel;
   const Kernel* made = make_tile_kernel(nest_).release();
+  kernels_made_so_far.fetch_add(1, std::memory_order_relaxed);
   // Two threads may both make one; the first to store it wins and the other's goes.
   if (interpreted_.compare_exchange_strong(kernel, made, std::memory_order_acq_rel)) return *made;
   delete made;
@@ -190,6 +195,7 @@ const Kernel* CachedKernel::adopt(std::unique_ptr<Kernel> made) {
     refused_.store(true, std::memory_order_relaxed);
     return nullptr;
   }
+  kernels_made_so_far.fetch_add(1, std::memory_order_relaxed);
   const Kernel* kernel = nullptr;
   if (!ready_.compare_exchange_strong(kernel, made.get(), std::memory_order_acq_rel)) return kernel;
   return made.release();
@@ -216,15 +222,6 @@ const Kernel& CachedKernel::pick(int64_t elements) {
     // No memory to compile: the interpreter needs none. Tried again next time.
   }
   return kernel != nullptr ? *kernel : tile();
-}
-
-int64_t CachedKernel::scratch_bytes(const Kernel& kernel, int64_t steps, int64_t columns) const {
-  const bool interpreted = &kernel == interpreted_.load(std::memory_order_acquire);
-  return interpreted ? kernel.scratch_bytes : machine_scratch_bytes(nest_, steps, columns);
-}
-
-int64_t CachedKernel::scratch_bytes(int64_t steps, int64_t columns) {
-  return std::max(tile().scratch_bytes, machine_scratch_bytes(nest_, steps, columns));
 }
 
 const Kernel& CachedKernel::settle() {
@@ -305,7 +302,7 @@ std::shared_ptr<CachedKernel> shared_kernel(Nest nest) {
 // ---- many kernels at once -----------------------------------------------------------------------
 
 void KernelBatch::add(std::shared_ptr<CachedKernel> kernel, const Kernel*& place) {
-  place = kernel->code();
+  place = kernel->may_be_code() ? kernel->code() : &kernel->tile();
   if (place == nullptr) wishes_.push_back({std::move(kernel), &place});
 }
 
@@ -389,7 +386,22 @@ class Beside {
 
 }  // namespace
 
-bool KernelBatch::compile() {
+void KernelBatch::compile_all(const std::vector<CachedKernel*>& kernels) {
+  ModuleList modules(kernels);
+  if (modules.count() > 1) {
+    const Beside beside([&modules] { modules.compile(); });
+    modules.compile();
+  } else {
+    modules.compile();
+  }
+  std::vector<std::unique_ptr<Kernel>> made = modules.take();
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    if (made[i] != nullptr) note_code_made(*made[i]);
+    kernels[i]->adopt(std::move(made[i]));
+  }
+}
+
+void KernelBatch::compile() {
   std::vector<CachedKernel*> kernels;
   for (const Wish& wish : wishes_)
     if (wish.kernel->code() == nullptr) kernels.push_back(wish.kernel.get());
@@ -397,27 +409,22 @@ bool KernelBatch::compile() {
   kernels.erase(std::unique(kernels.begin(), kernels.end()), kernels.end());
   if (!kernels.empty()) {
     const Compiling compiling;
-    if (!compiling.allowed()) return false;
-    ModuleList modules(kernels);
-    if (modules.count() > 1) {
-      const Beside beside([&modules] { modules.compile(); });
-      modules.compile();
-    } else {
-      modules.compile();
-    }
-    std::vector<std::unique_ptr<Kernel>> made = modules.take();
-    for (size_t i = 0; i < kernels.size(); ++i) {
-      if (made[i] != nullptr) note_code_made(*made[i]);
-      kernels[i]->adopt(std::move(made[i]));
-    }
+    if (compiling.allowed()) compile_all(kernels);
   }
-  for (const Wish& wish : wishes_) *wish.place = wish.kernel->code();
-  return true;
+  for (const Wish& wish : wishes_) {
+    const Kernel* const code = wish.kernel->code();
+    *wish.place = code != nullptr ? code : &wish.kernel->tile();
+  }
 }
 
 std::unique_ptr<Kernel> recurrence_kernel(const Recurrence& recurrence) {
-  const Compiling compiling;
-  return compiling.allowed() ? compile_recurrence(recurrence, device::isa()) : nullptr;
+  const Emitter wanted = emitter();
+  kernels_made_so_far.fetch_add(1, std::memory_order_relaxed);
+  if (wanted != Emitter::tile && wanted != Emitter::checked) {
+    const Compiling compiling;
+    if (compiling.allowed()) return compile_recurrence(recurrence, device::isa());
+  }
+  return make_tile_recurrence(recurrence, device::isa());
 }
 
 }  // namespace tidemark::compile

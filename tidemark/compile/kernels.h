@@ -36,6 +36,9 @@ struct KernelKey {
   friend bool operator==(const KernelKey&, const KernelKey&) = default;
 };
 
+// How much work an element of a nest is, in units of an addition: decides how finely threads split.
+int64_t weight_of(const Nest& nest);
+
 class CachedKernel {
  public:
   CachedKernel(const KernelKey& key, Nest nest);
@@ -43,10 +46,6 @@ class CachedKernel {
   CachedKernel(const CachedKernel&) = delete;
   CachedKernel& operator=(const CachedKernel&) = delete;
 
-  // What every worker needs for calls of this many steps and columns, whoever runs the nest.
-  int64_t scratch_bytes(int64_t steps, int64_t columns);
-  // The same where the kernel is known.
-  int64_t scratch_bytes(const Kernel& kernel, int64_t steps, int64_t columns) const;
   // The kernel to run over `elements` now.
   const Kernel& pick(int64_t elements);
   // The kernel to run from now on, compiled at once unless the emitter is an interpreter. Throws
@@ -56,7 +55,6 @@ class CachedKernel {
   bool may_be_code();
   const KernelKey& key() const { return key_; }
   const Nest& nest() const { return nest_; }
-  // How much work an element is, in units of an addition: decides how finely threads split.
   int64_t weight() const { return weight_; }
 
  private:
@@ -86,23 +84,27 @@ std::shared_ptr<CachedKernel> shared_kernel(Nest nest);
 // many than for each, and two threads share it.
 class KernelBatch {
  public:
-  // `place` gets the machine code of a kernel that may be code: at once where it is there, else
-  // when the batch is compiled.
+  // `place` gets the kernel to run from now on: at once where it is there or interpreted, else when
+  // the batch is compiled.
   void add(std::shared_ptr<CachedKernel> kernel, const Kernel*& place);
-  // False where the program is ending: then some places are empty. Throws std::bad_alloc: another
-  // kernel would mean another plan.
-  bool compile();
+  // Where the program is ending, kernels that were not compiled are interpreted. Throws
+  // std::bad_alloc.
+  void compile();
 
  private:
   struct Wish {
     std::shared_ptr<CachedKernel> kernel;
     const Kernel** place = nullptr;
   };
+  static void compile_all(const std::vector<CachedKernel*>& kernels);
   std::vector<Wish> wishes_;
 };
 
-// The kernel of a loop on few numbers; null where the program is ending.
+// The kernel of a loop on few numbers.
 std::unique_ptr<Kernel> recurrence_kernel(const Recurrence& recurrence);
+
+// How many kernels were made so far in this process, by LLVM or for the interpreter.
+int64_t kernels_made();
 
 // The bytes of machine code held by kernels.
 int64_t code_bytes();

@@ -4,30 +4,18 @@
 #include <array>
 
 #include "tidemark/compile/workspace.h"
+#include "tidemark/emit/llvm/jit.h"
 
 namespace tidemark::compile {
 namespace {
 
 using Pointers = std::array<std::byte*, kMaxBuffers>;
 
-// Which kernel runs, and the scratch to have for it. Eager code has machine code once it pays;
-// programs have it from the start, so that what is planned is what is used.
-class Choice {
- public:
-  Choice(CachedKernel& cached, int64_t size)
-      : cached_(cached),
-        eager_(WorkspacePart::current() == nullptr),
-        kernel_(eager_ ? cached.pick(size) : cached.settle()) {}
-  int64_t scratch_bytes(int64_t steps, int64_t columns) const {
-    return eager_ ? kernel_.scratch_bytes : cached_.scratch_bytes(kernel_, steps, columns);
-  }
-  const Kernel& kernel() const { return kernel_; }
-
- private:
-  CachedKernel& cached_;
-  bool eager_;
-  const Kernel& kernel_;
-};
+// Eager code has machine code once it pays; programs have it from the start, so that a run makes
+// nothing.
+const Kernel& kernel_for(CachedKernel& cached, int64_t size) {
+  return WorkspacePart::current() == nullptr ? cached.pick(size) : cached.settle();
+}
 
 // Scratch for every worker, held for the length of a launch, which reads num_threads() once, since
 // another thread may change it. A little of it stands on the caller's
@@ -35,13 +23,19 @@ class Choice {
 class Scratch {
  public:
   Scratch(int64_t bytes_each, int workers) : each_(granted_bytes(bytes_each)), data_(inside_) {
-    if (each_ * workers <= kInside) return;
-    memory_ = Workspace(each_ * workers);
+    const int64_t bytes = workspace_bytes(bytes_each, workers);
+    if (bytes == 0) return;
+    memory_ = Workspace(bytes);
     data_ = memory_.data();
   }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
+  // What it takes beside the stack.
+  static int64_t workspace_bytes(int64_t bytes_each, int workers) {
+    const int64_t bytes = granted_bytes(bytes_each) * workers;
+    return bytes <= kInside ? 0 : bytes;
+  }
   std::byte* of(int worker) const { return data_ + each_ * worker; }
 
  private:
@@ -115,10 +109,10 @@ bool crosses_rows(const Nest& nest) {
 
 }  // namespace
 
-Blocks pointwise_blocks(const CachedKernel& kernel, int64_t outers, int64_t rows, int64_t columns,
+Blocks pointwise_blocks(const NestWork& work, int64_t outers, int64_t rows, int64_t columns,
                         int threads, int64_t piece_work) {
-  const int64_t piece = std::max<int64_t>(1024, piece_work / kernel.weight());
-  const bool blocked = crosses_rows(kernel.nest()) && rows > 1;
+  const int64_t piece = std::max<int64_t>(1024, piece_work / work.weight);
+  const bool blocked = crosses_rows(work.nest) && rows > 1;
   Blocks blocks;
   blocks.columns = blocked ? std::min<int64_t>(columns, 256) : columns;
   if (!blocked && columns > 2 * piece && outers * rows < 4 * threads) {
@@ -138,11 +132,28 @@ Blocks pointwise_blocks(const CachedKernel& kernel, int64_t outers, int64_t rows
 
 // A block of columns keeps its lines to itself. Long runs of a row are read fastest, so blocks are
 // no narrower than it takes for every thread to have one.
-int64_t column_block(const CachedKernel& kernel, int64_t rows, int64_t steps, int64_t columns,
-                     int threads) {
-  const int64_t work = std::max<int64_t>(1, steps * kernel.weight());
+int64_t column_block(int64_t weight, int64_t rows, int64_t steps, int64_t columns, int threads) {
+  const int64_t work = std::max<int64_t>(1, steps * weight);
   const int64_t share = std::clamp<int64_t>(columns * rows / threads, 256, kColumnBlock);
   return std::min(columns, rounded_up(std::max<int64_t>(share, kPieceWork / work), 64));
+}
+
+ColumnPieces::ColumnPieces(const NestWork& nest, int64_t rows, int64_t steps, int64_t columns,
+                           int threads)
+    : width(column_block(nest.weight, rows, steps, columns, threads)),
+      blocks((columns + width - 1) / width),
+      count(rows * blocks),
+      grain(
+          std::max<int64_t>(1, kPieceWork / (std::max<int64_t>(1, steps * nest.weight) * width))) {}
+
+int64_t column_workspace(const Nest& nest, const Frame& frame, int threads) {
+  const int64_t columns = frame.extents.back();
+  const int64_t steps = frame.extents[static_cast<size_t>(frame.axes() - 2)];
+  const int64_t rows = outer_count(frame, 2);
+  if (rows * columns == 0) return 0;
+  const ColumnPieces pieces({nest, weight_of(nest)}, rows, steps, columns, threads);
+  return Scratch::workspace_bytes(machine_scratch_bytes(nest, steps, pieces.width),
+                                  device::workers_of(pieces.count, pieces.grain, threads));
 }
 
 void launch_pointwise(CachedKernel& cached, const Frame& frame, std::span<const uint64_t> scalars) {
@@ -155,43 +166,38 @@ void launch_pointwise(CachedKernel& cached, const Frame& frame, std::span<const 
   const int64_t rows = row_axis < 0 ? 1 : frame.extents[static_cast<size_t>(row_axis)];
   const int64_t outers = size / (columns * rows);
 
-  const Blocks blocks = pointwise_blocks(cached, outers, rows, columns, threads);
-
-  const Choice choice(cached, size);
-  const Scratch scratch(choice.scratch_bytes(1, columns),
-                        device::workers_of(blocks.count, blocks.grain, threads));
-  if (WorkspacePart::counting()) return;
-  const Kernel& kernel = choice.kernel();
+  const Blocks blocks =
+      pointwise_blocks({cached.nest(), cached.weight()}, outers, rows, columns, threads);
+  const Kernel& kernel = kernel_for(cached, size);
+  if (WorkspacePart::preparing()) return;
   const Extents extents(frame, cached.nest());
   std::array<Movement, kMaxBuffers> movements = {};
   for (int b = 0; b < frame.buffers; ++b) {
     movements[static_cast<size_t>(b)] = {stride_at(frame, b, row_axis), 0,
                                          stride_at(frame, b, column_axis)};
   }
-  device::parallel_for(
-      blocks.count, blocks.grain, threads, [&](int64_t begin, int64_t end, int worker) {
-        KernelArgs args;
-        args.movements = movements.data();
-        args.scalars = scalars.data();
-        args.scratch = scratch.of(worker);
-        args.extents = extents.get();
-        args.index_row = columns;
-        for (int64_t block = begin; block < end; ++block) {
-          const int64_t column = block % blocks.column_blocks * blocks.columns;
-          const int64_t row = block / blocks.column_blocks % blocks.row_blocks * blocks.rows;
-          const int64_t outer = block / (blocks.column_blocks * blocks.row_blocks);
-          Pointers at = pointers_at(frame, outer, 2);
-          for (int b = 0; b < frame.buffers; ++b) {
-            const Movement& move = movements[static_cast<size_t>(b)];
-            at[static_cast<size_t>(b)] += row * move.row + column * move.column;
-          }
-          args.buffers = at.data();
-          args.rows = std::min(blocks.rows, rows - row);
-          args.columns = std::min(blocks.columns, columns - column);
-          args.index_base = (outer * rows + row) * columns + column;
-          kernel(args);
-        }
-      });
+  device::parallel_for(blocks.count, blocks.grain, threads, [&](int64_t begin, int64_t end, int) {
+    KernelArgs args;
+    args.movements = movements.data();
+    args.scalars = scalars.data();
+    args.extents = extents.get();
+    args.index_row = columns;
+    for (int64_t block = begin; block < end; ++block) {
+      const int64_t column = block % blocks.column_blocks * blocks.columns;
+      const int64_t row = block / blocks.column_blocks % blocks.row_blocks * blocks.rows;
+      const int64_t outer = block / (blocks.column_blocks * blocks.row_blocks);
+      Pointers at = pointers_at(frame, outer, 2);
+      for (int b = 0; b < frame.buffers; ++b) {
+        const Movement& move = movements[static_cast<size_t>(b)];
+        at[static_cast<size_t>(b)] += row * move.row + column * move.column;
+      }
+      args.buffers = at.data();
+      args.rows = std::min(blocks.rows, rows - row);
+      args.columns = std::min(blocks.columns, columns - column);
+      args.index_base = (outer * rows + row) * columns + column;
+      kernel(args);
+    }
+  });
 }
 
 void launch_lanes(CachedKernel& cached, const Frame& frame) {
@@ -203,22 +209,18 @@ void launch_lanes(CachedKernel& cached, const Frame& frame) {
   const int threads = num_threads();
   const int64_t work = std::max<int64_t>(1, columns * cached.weight());
   const int64_t grain = std::max<int64_t>(1, kPieceWork / work);
-  const Choice choice(cached, std::max<int64_t>(1, frame.size()));
-  const Scratch scratch(choice.scratch_bytes(1, columns),
-                        device::workers_of(outers * rows, grain, threads));
-  if (WorkspacePart::counting()) return;
-  const Kernel& kernel = choice.kernel();
+  const Kernel& kernel = kernel_for(cached, std::max<int64_t>(1, frame.size()));
+  if (WorkspacePart::preparing()) return;
   const Extents extents(frame, cached.nest());
   std::array<Movement, kMaxBuffers> movements = {};
   for (int b = 0; b < frame.buffers; ++b) {
     movements[static_cast<size_t>(b)] = {stride_at(frame, b, row_axis), 0,
                                          stride_at(frame, b, frame.axes() - 1)};
   }
-  device::parallel_for(outers * rows, grain, threads, [&](int64_t begin, int64_t end, int worker) {
+  device::parallel_for(outers * rows, grain, threads, [&](int64_t begin, int64_t end, int) {
     KernelArgs args;
     args.columns = columns;
     args.movements = movements.data();
-    args.scratch = scratch.of(worker);
     args.extents = extents.get();
     while (begin < end) {
       const int64_t row = begin % rows;
@@ -244,30 +246,26 @@ void launch_columns(CachedKernel& cached, const Frame& frame) {
     movements[static_cast<size_t>(b)] = {0, stride_at(frame, b, frame.axes() - 2),
                                          stride_at(frame, b, frame.axes() - 1)};
   }
-  const int64_t work = std::max<int64_t>(1, steps * cached.weight());
-  const int64_t width = column_block(cached, rows, steps, columns, threads);
-  const int64_t column_blocks = (columns + width - 1) / width;
-  const int64_t grain = std::max<int64_t>(1, kPieceWork / (work * width));
-  const Choice choice(cached, std::max<int64_t>(1, frame.size()));
-  const Scratch scratch(choice.scratch_bytes(steps, width),
-                        device::workers_of(rows * column_blocks, grain, threads));
-  if (WorkspacePart::counting()) return;
-  const Kernel& kernel = choice.kernel();
+  const ColumnPieces pieces({cached.nest(), cached.weight()}, rows, steps, columns, threads);
+  const Kernel& kernel = kernel_for(cached, std::max<int64_t>(1, frame.size()));
+  const Scratch scratch(machine_scratch_bytes(cached.nest(), steps, pieces.width),
+                        device::workers_of(pieces.count, pieces.grain, threads));
+  if (WorkspacePart::preparing()) return;
   const Extents extents(frame, cached.nest());
   device::parallel_for(
-      rows * column_blocks, grain, threads, [&](int64_t begin, int64_t end, int worker) {
+      pieces.count, pieces.grain, threads, [&](int64_t begin, int64_t end, int worker) {
         KernelArgs args;
         args.steps = steps;
         args.movements = movements.data();
         args.scratch = scratch.of(worker);
         args.extents = extents.get();
         for (int64_t block = begin; block < end; ++block) {
-          const int64_t column = block % column_blocks * width;
-          Pointers at = pointers_at(frame, block / column_blocks, 2);
+          const int64_t column = block % pieces.blocks * pieces.width;
+          Pointers at = pointers_at(frame, block / pieces.blocks, 2);
           for (int b = 0; b < frame.buffers; ++b)
             at[static_cast<size_t>(b)] += column * movements[static_cast<size_t>(b)].column;
           args.buffers = at.data();
-          args.columns = std::min(width, columns - column);
+          args.columns = std::min(pieces.width, columns - column);
           kernel(args);
         }
       });

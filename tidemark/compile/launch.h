@@ -22,11 +22,24 @@ struct Blocks {
   int64_t row_blocks = 1, column_blocks = 1;
   int64_t count = 1, grain = 1;
 };
-Blocks pointwise_blocks(const CachedKernel& kernel, int64_t outers, int64_t rows, int64_t columns,
+// A nest, and what an element of it costs.
+struct NestWork {
+  const Nest& nest;
+  int64_t weight = 1;
+};
+Blocks pointwise_blocks(const NestWork& work, int64_t outers, int64_t rows, int64_t columns,
                         int threads, int64_t piece_work = kPieceWork);
-// The same for the order of columns: how many columns a thread takes at a time.
-int64_t column_block(const CachedKernel& kernel, int64_t rows, int64_t steps, int64_t columns,
-                     int threads);
+// How a nest with cells in the order of columns is cut: `width` columns at a time, so many pieces.
+struct ColumnPieces {
+  ColumnPieces(const NestWork& work, int64_t rows, int64_t steps, int64_t columns, int threads);
+  int64_t width = 1, blocks = 1;
+  int64_t count = 1, grain = 1;
+};
+// The columns of a piece.
+int64_t column_block(int64_t weight, int64_t rows, int64_t steps, int64_t columns, int threads);
+
+// What such a launch needs beside its stack: scratch of every worker.
+int64_t column_workspace(const Nest& nest, const Frame& frame, int threads);
 
 // A nest without cells. The frame's last axis are the columns.
 void launch_pointwise(CachedKernel& kernel, const Frame& frame, std::span<const uint64_t> scalars);

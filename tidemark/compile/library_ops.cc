@@ -29,6 +29,12 @@ class Dense {
     run_copy(array, ref_);
   }
   const ArrayRef& ref() const { return ref_; }
+  // What the copy takes.
+  static int64_t bytes(const ArrayRef& array) { return bytes(array, array.dtype); }
+  static int64_t bytes(const ArrayRef& array, DType dtype) {
+    const bool is_dense = array.is_contiguous() && array.dtype == dtype;
+    return is_dense ? 0 : granted_bytes(array.size() * size_of(dtype));
+  }
 
  private:
   ArrayRef ref_;
@@ -98,9 +104,9 @@ void run_pad(const ArrayRef& x, const Attrs& attrs, const ArrayRef& result) {
   const double value = read.number();
   const uint64_t number = number_bits(value, read.integer(), is_float(result.dtype), result.dtype);
   const ArrayRef part = part_of(result, low, x.shape, step);
-  const bool counting = WorkspacePart::counting(), is_there = x.data == part.data;
-  if (counting || is_there) fill_around(number, result, low, x.shape);
-  if (counting || !is_there) {
+  const bool preparing = WorkspacePart::preparing(), is_there = x.data == part.data;
+  if (preparing || is_there) fill_around(number, result, low, x.shape);
+  if (preparing || !is_there) {
     run_fill(number, result);
     run_copy(x, part);
   }
@@ -112,7 +118,7 @@ void run_update(std::span<const ArrayRef> operands, const Attrs& attrs, const Ar
   const std::span<const Dim> begin = read.sizes();
   read.sizes();
   const AxisList step(read.integers());
-  if (WorkspacePart::counting() || result.data != operands[0].data) run_copy(operands[0], result);
+  if (WorkspacePart::preparing() || result.data != operands[0].data) run_copy(operands[0], result);
   run_copy(operands[1], part_of(result, begin, operands[1].shape, step));
 }
 
@@ -135,7 +141,7 @@ void run_gather(const OpDef& op, std::span<const ArrayRef> operands, const Attrs
                 const ArrayRef& result, Source at) {
   const int64_t axis = attrs.read().integer();
   const Dense x(operands[0]), indices(operands[1]);
-  if (WorkspacePart::counting()) return;
+  if (WorkspacePart::preparing()) return;
   const library::Indices list = checked_indices(op, indices.ref(), x.ref(), axis, at);
   const Split split(x.ref().shape, axis);
   library::gather(x.ref().data, split.outer, split.size, split.inner * size_of(result.dtype), list,
@@ -160,7 +166,7 @@ void run_take_along(const OpDef& op, std::span<const ArrayRef> operands, const A
   const int64_t axis = read.integer();
   const bool from_end = read.boolean();
   const Dense indices(operands[1]);
-  if (WorkspacePart::counting()) return;
+  if (WorkspacePart::preparing()) return;
   library::Indices list{indices.ref().data, indices.ref().dtype, indices.ref().size()};
   if (from_end)
     list = checked_indices(op, indices.ref(), operands[0], axis, at);
@@ -174,7 +180,7 @@ void run_put(const OpDef& op, std::span<const ArrayRef> operands, const ArrayRef
              Source at) {
   const ArrayRef& array = operands[0];
   const Dense index(operands[1]), element(operands[2]);
-  if (WorkspacePart::counting()) return run_copy(array, result);
+  if (WorkspacePart::preparing()) return run_copy(array, result);
   const library::Indices list = checked_indices(op, index.ref(), array, 0, at);
   if (result.data != array.data) run_copy(array, result);
   if (element.ref().size() == 0) return;
@@ -188,7 +194,7 @@ void run_scatter_add(const OpDef& op, std::span<const ArrayRef> operands, const 
   const int64_t axis = read.integer();
   const bool along = read.boolean();
   const Dense indices(operands[1]), updates(operands[2]);
-  if (WorkspacePart::counting()) return run_copy(operands[0], result);
+  if (WorkspacePart::preparing()) return run_copy(operands[0], result);
   const library::Indices list = checked_indices(op, indices.ref(), operands[0], axis, at);
   run_copy(operands[0], result);
   const Split split(result.shape, axis);
@@ -206,7 +212,7 @@ void run_cumsum(const ArrayRef& operand, const Attrs& attrs, const ArrayRef& res
   const int64_t axis = read.integer();
   const bool reverse = read.boolean();
   const Dense x(operand, result.dtype);
-  if (WorkspacePart::counting()) return;
+  if (WorkspacePart::preparing()) return;
   const Split split(result.shape, axis);
   library::cumsum(result.dtype, x.ref().data, split.outer, split.size, split.inner, reverse,
                   result.data);
@@ -215,35 +221,37 @@ void run_cumsum(const ArrayRef& operand, const Attrs& attrs, const ArrayRef& res
 void run_first_equal(const ArrayRef& operand, const ArrayRef& result) {
   const Dense x(operand);
   const Workspace order(result.size() * size_of(result.dtype));
-  if (WorkspacePart::counting()) return;
+  if (WorkspacePart::preparing()) return;
   library::first_equal({x.ref().data, x.ref().dtype, x.ref().size()},
                        reinterpret_cast<int64_t*>(order.data()),
                        reinterpret_cast<int64_t*>(result.data));
 }
 
 // Either result may be unwanted.
-void sort_rows(const ArrayRef& x, int64_t axis, bool descending,
-               std::span<const ArrayRef> results) {
-  const int threads = num_threads();
-  const library::Sorting work{.x = x,
-                              .axis = axis,
-                              .descending = descending,
-                              .count = results[0].shape[axis],
-                              .values = results[0].data,
-                              .indices = reinterpret_cast<int64_t*>(results[1].data)};
-  const Workspace scratch(library::sort_scratch_bytes(work, threads));
-  if (WorkspacePart::counting()) return;
-  library::sort(work, threads, scratch.data());
-}
-
-void run_sort(const ArrayRef& x, const Attrs& attrs, std::span<const ArrayRef> results) {
+library::Sorting sorting(const OpDef& op, const ArrayRef& x, const Attrs& attrs,
+                         std::span<const ArrayRef> results) {
   Attrs::Reader read = attrs.read();
   const int64_t axis = read.integer();
-  sort_rows(x, axis, read.boolean(), results);
+  return {.x = x,
+          .axis = axis,
+          .descending = op.routine == Routine::top_k || read.boolean(),
+          .count = results[0].shape[axis],
+          .values = results[0].data,
+          .indices = reinterpret_cast<int64_t*>(results[1].data)};
 }
 
-void run_top_k(const ArrayRef& x, const Attrs& attrs, std::span<const ArrayRef> results) {
-  sort_rows(x, attrs.read().integer(), true, results);
+int64_t sort_workspace(const OpDef& op, const ArrayRef& x, const Attrs& attrs,
+                       std::span<const ArrayRef> results) {
+  return granted_bytes(library::sort_scratch_bytes(sorting(op, x, attrs, results), num_threads()));
+}
+
+void run_sort(const OpDef& op, const ArrayRef& x, const Attrs& attrs,
+              std::span<const ArrayRef> results) {
+  const int threads = num_threads();
+  const library::Sorting work = sorting(op, x, attrs, results);
+  const Workspace scratch(library::sort_scratch_bytes(work, threads));
+  if (WorkspacePart::preparing()) return;
+  library::sort(work, threads, scratch.data());
 }
 
 // ---- contractions -------------------------------------------------------------------------------
@@ -274,26 +282,36 @@ MatrixRef matrix(const ArrayRef& array) {
   return {array.data, array.dtype, array.strides[rank - 2], array.strides[rank - 1]};
 }
 
+Contraction product_of(std::span<const ArrayRef> operands, const ArrayRef& result, bool add) {
+  const ArrayRef &a = operands[0], &b = operands[1];
+  return {.m = a.shape[-2],
+          .n = b.shape[-1],
+          .k = a.shape[-1],
+          .a = matrix(a),
+          .b = matrix(b),
+          .c = matrix(result),
+          .add = add,
+          .batch = batch_of(a, b, result)};
+}
+
+int64_t matmul_workspace(std::span<const ArrayRef> operands, const ArrayRef& result,
+                         bool add = false) {
+  if (result.size() == 0) return 0;
+  return granted_bytes(contract_scratch_bytes(product_of(operands, result, add), num_threads()));
+}
+
 void run_matmul(std::span<const ArrayRef> operands, const ArrayRef& result, bool add = false) {
   if (result.size() == 0) return;
-  const ArrayRef &a = operands[0], &b = operands[1];
-  const Contraction work{.m = a.shape[-2],
-                         .n = b.shape[-1],
-                         .k = a.shape[-1],
-                         .a = matrix(a),
-                         .b = matrix(b),
-                         .c = matrix(result),
-                         .add = add,
-                         .batch = batch_of(a, b, result)};
+  const Contraction work = product_of(operands, result, add);
   const int threads = num_threads();
   const Workspace scratch(contract_scratch_bytes(work, threads));
-  if (WorkspacePart::counting()) return;
+  if (WorkspacePart::preparing()) return;
   contract(work, threads, scratch.data());
 }
 
 // In place where the result has the operand's bytes already.
 void run_accumulate(std::span<const ArrayRef> operands, const ArrayRef& result) {
-  if (WorkspacePart::counting() || result.data != operands[0].data) run_copy(operands[0], result);
+  if (WorkspacePart::preparing() || result.data != operands[0].data) run_copy(operands[0], result);
   run_matmul(operands.subspan(1), result, true);
 }
 
@@ -337,13 +355,39 @@ bool lies_across(const Convolution& work, const ArrayRef& x, const ArrayRef& w) 
          (w.strides[3] == 1 || w.shape[3] == 1);
 }
 
+// A convolution whose operands do not lie across: its kernel is dense, and channels of its image
+// lie together; the other axes may step as they like.
+struct PackedConvolution {
+  PackedConvolution(std::span<const ArrayRef> operands)
+      : image(operands[0]),
+        kernel(operands[1]),
+        packs_image(image.strides[3] != 1 && image.shape[3] != 1) {}
+  int64_t copy_bytes() const {
+    return Dense::bytes(kernel) + (packs_image ? Dense::bytes(image) : 0);
+  }
+  const ArrayRef &image, &kernel;
+  bool packs_image;
+};
+
+int64_t conv2d_workspace(std::span<const ArrayRef> operands, const Attrs& attrs,
+                         const ArrayRef& result) {
+  if (result.size() == 0) return 0;
+  if (lies_across(convolution(operands[0], operands[1], attrs, result), operands[0], operands[1]))
+    return 0;
+  const PackedConvolution packed(operands);
+  const auto dense = [](const ArrayRef& array) { return dense_layout({array.dtype, array.shape}); };
+  const Convolution work = convolution(packed.packs_image ? dense(packed.image) : packed.image,
+                                       dense(packed.kernel), attrs, result);
+  return packed.copy_bytes() + granted_bytes(convolve_scratch_bytes(work, num_threads()));
+}
+
 void run_conv2d(std::span<const ArrayRef> operands, const Attrs& attrs, const ArrayRef& result) {
   if (result.size() == 0) return;
   const ArrayRef &image = operands[0], &kernel = operands[1];
   const int threads = num_threads();
   const Convolution as_it_lies = convolution(image, kernel, attrs, result);
   if (lies_across(as_it_lies, image, kernel)) {
-    if (WorkspacePart::counting()) return;
+    if (WorkspacePart::preparing()) return;
     return convolve_across({.of = as_it_lies,
                             .in_c = image.strides[3],
                             .weight_h = kernel.strides[0],
@@ -351,14 +395,14 @@ void run_conv2d(std::span<const ArrayRef> operands, const Attrs& attrs, const Ar
                             .weight_c = kernel.strides[2]},
                            threads);
   }
+  const bool packs_image = PackedConvolution(operands).packs_image;
   const Dense w(kernel);
-  // Channels must lie together; the other axes may step as they like.
-  const bool together = image.strides[3] == 1 || image.shape[3] == 1;
-  const Dense packed =
-      together ? Dense(ArrayRef{.dtype = image.dtype, .shape = {0}, .strides = {1}}) : Dense(image);
-  const Convolution work = convolution(together ? image : packed.ref(), w.ref(), attrs, result);
+  const Dense packed = packs_image
+                           ? Dense(image)
+                           : Dense(ArrayRef{.dtype = image.dtype, .shape = {0}, .strides = {1}});
+  const Convolution work = convolution(packs_image ? packed.ref() : image, w.ref(), attrs, result);
   const Workspace scratch(convolve_scratch_bytes(work, threads));
-  if (WorkspacePart::counting()) return;
+  if (WorkspacePart::preparing()) return;
   convolve(work, threads, scratch.data());
 }
 
@@ -372,7 +416,7 @@ struct Draw {
 
 template <class Fill>
 void fill_in_parallel(int64_t count, Fill fill) {
-  if (WorkspacePart::counting()) return;
+  if (WorkspacePart::preparing()) return;
   device::parallel_for(count, 16384,
                        [&](int64_t begin, int64_t end, int) { fill(begin, end - begin); });
 }
@@ -482,7 +526,7 @@ void run_bernoulli(const Draw& draw, const ArrayRef& result) {
 }
 
 void run_permutation(const Draw& draw, const ArrayRef& result) {
-  if (WorkspacePart::counting()) return;
+  if (WorkspacePart::preparing()) return;
   library::permutation(draw.key, result.size(), reinterpret_cast<int64_t*>(result.data));
 }
 
@@ -491,7 +535,7 @@ library::RandomKey key_of(const ArrayRef& key) {
 }
 
 void run_fold(std::span<const ArrayRef> operands, const ArrayRef& result) {
-  if (WorkspacePart::counting()) return;
+  if (WorkspacePart::preparing()) return;
   *reinterpret_cast<uint64_t*>(result.data) =
       library::fold_in(key_of(operands[0]), key_of(operands[1]).value).value;
 }
@@ -515,7 +559,7 @@ void run_arange(const Attrs& attrs, const ArrayRef& result) {
 
 Draw keyed(std::span<const ArrayRef> operands) {
   Draw draw;
-  if (!WorkspacePart::counting()) draw.key = key_of(operands[0]);
+  if (!WorkspacePart::preparing()) draw.key = key_of(operands[0]);
   return draw;
 }
 Draw draw_of(std::span<const ArrayRef> operands, const Attrs& attrs) {
@@ -536,6 +580,40 @@ Draw draw_of_integers(std::span<const ArrayRef> operands, const Attrs& attrs) {
 }  // namespace
 
 uint64_t fold_key(uint64_t key, uint64_t data) { return library::fold_in({key}, data).value; }
+
+int64_t library_workspace(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
+                          std::span<const ArrayRef> results) {
+  const ArrayRef& result = results[0];
+  switch (op.routine) {
+    case Routine::accumulate:
+      return matmul_workspace(operands.subspan(1), result, true);
+    case Routine::conv2d:
+      return conv2d_workspace(operands, attrs, result);
+    case Routine::cumsum:
+      return Dense::bytes(operands[0], result.dtype);
+    case Routine::first_equal:
+      return Dense::bytes(operands[0]) + granted_bytes(result.size() * size_of(result.dtype));
+    case Routine::gather:
+      return Dense::bytes(operands[0]) + Dense::bytes(operands[1]);
+    case Routine::matmul:
+      return matmul_workspace(operands, result);
+    case Routine::put:
+    case Routine::scatter_add:
+      return Dense::bytes(operands[1]) + Dense::bytes(operands[2]);
+    case Routine::random_normal:
+    case Routine::random_uniform:
+      // 16-bit floats are drawn as f32.
+      return is_low_precision(result.dtype) ? granted_bytes(result.size() * size_of(DType::f32))
+                                            : 0;
+    case Routine::sort:
+    case Routine::top_k:
+      return sort_workspace(op, operands[0], attrs, results);
+    case Routine::take_along_axis:
+      return Dense::bytes(operands[1]);
+    default:
+      return 0;
+  }
+}
 
 void run_library(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
                  std::span<const ArrayRef> results, Source at) {
@@ -576,11 +654,10 @@ void run_library(const OpDef& op, std::span<const ArrayRef> operands, const Attr
     case Routine::scatter_add:
       return run_scatter_add(op, operands, attrs, result, at);
     case Routine::sort:
-      return run_sort(operands[0], attrs, results);
+    case Routine::top_k:
+      return run_sort(op, operands[0], attrs, results);
     case Routine::take_along_axis:
       return run_take_along(op, operands, attrs, result, at);
-    case Routine::top_k:
-      return run_top_k(operands[0], attrs, results);
     case Routine::update:
       return run_update(operands, attrs, result);
     case Routine::none:

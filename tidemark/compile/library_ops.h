@@ -12,6 +12,10 @@ namespace tidemark::compile {
 void run_library(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
                  std::span<const ArrayRef> results, Source at);
 
+// What it takes while it runs, beside its operands and results.
+int64_t library_workspace(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
+                          std::span<const ArrayRef> results);
+
 // The key of the data-th child of a random key.
 uint64_t fold_key(uint64_t key, uint64_t data);
 

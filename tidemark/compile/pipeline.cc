@@ -20,41 +20,34 @@ int64_t scratch_of(passes::Views& views, const Graph& graph, const Node& node) {
     operands.push_back(views.of(input));
   }
   if (is_open(node.results[0])) return 0;
-  return op_task(*node.op, operands, node.attrs, dense_layout(node.results[0]), node.source)
-      .workspace_bytes;
+  const ArrayRef result = dense_layout(node.results[0]);
+  return op_workspace(*node.op, operands, node.attrs, {&result, 1});
+}
+
+passes::Scratch scratch_in(const Graph& graph) {
+  const auto views = std::make_shared<passes::Views>(graph);
+  return [views](const Graph& unordered, const Node& node) {
+    return scratch_of(*views, unordered, node);
+  };
 }
 
 }  // namespace
 
-Graph optimise(Graph graph, const PipelineOptions& options, const Watch& watch) {
-  const auto pass = [&](std::string_view name, auto run) {
-    run(graph);
+passes::Machine this_machine() {
+  return {.cache_bytes = device::caches().l2_bytes, .compute = compute, .scratch_in = scratch_in};
+}
+
+Graph optimise(Graph graph, const passes::PassOptions& options, const Watch& watch) {
+  const passes::Machine machine = this_machine();
+  verify(graph);
+  for (const passes::Pass& pass : passes::all_passes()) {
+    if (pass.fuses && !options.fuse) continue;
+    pass.run(graph, machine, options);
 #ifdef TIDEMARK_DEBUG
     verify(graph);
 #endif
-    if (watch) watch(name, graph);
-  };
-  verify(graph);
-  pass("inline_calls", passes::inline_calls);
-  pass("sink_views", passes::sink_views);
-  pass("fold", [](Graph& each) { passes::fold(each, compute); });
-  pass("simplify", passes::simplify);
-  pass("merge", passes::merge);
-  pass("remove_dead", passes::remove_dead);
-  pass("trim", passes::trim);
-  pass("recompute", passes::recompute);
-  if (options.fuse) {
-    pass("split", passes::split);
-    pass("accumulate", passes::accumulate);
-    pass("fuse",
-         [&](Graph& each) { passes::fuse(each, device::caches().l2_bytes, options.fusions); });
+    if (watch) watch(pass.name, graph);
   }
-  pass("order", [&](Graph& each) {
-    passes::Views views(each);
-    passes::order(each, options.updates, [&](const Graph& unordered, const Node& node) {
-      return scratch_of(views, unordered, node);
-    });
-  });
   return compact(graph);
 }
 

@@ -482,11 +482,21 @@ class Scalariser {
   std::map<int32_t, std::optional<Range>> ranges_;  // By expression.
 };
 
+int64_t bytes_of(const ScalarLoop& scalar) {
+  const Recurrence& loop = scalar.recurrence;
+  return heap_bytes(loop.exprs) + heap_bytes(loop.accesses) + heap_bytes(loop.registers) +
+         heap_bytes(loop.before) + heap_bytes(loop.moves) + heap_bytes(loop.after) +
+         heap_bytes(scalar.sites);
+}
+
 // Compiled when it is made: a run cannot fail for want of memory.
 class ScalarLoopTask final : public run::Task {
  public:
   ScalarLoopTask(ScalarLoop loop, int64_t trips, bool counted)
-      : loop_(std::move(loop)), trips_(trips), counted_(counted) {}
+      : loop_(std::move(loop)),
+        kernel_(recurrence_kernel(loop_.recurrence)),
+        trips_(trips),
+        counted_(counted) {}
 
   void run(std::byte* const* places, std::byte*) const override {
     int64_t most = trips_ < 0 ? std::numeric_limits<int64_t>::max() : trips_;
@@ -496,16 +506,10 @@ class ScalarLoopTask final : public run::Task {
     args.columns = most;
     args.buffers = places + (counted_ ? 1 : 0);
     args.scratch = reinterpret_cast<std::byte*>(report.data());
-    (*loop_.kernel)(args);
+    (*kernel_)(args);
     if (report[0] >= 0) fail(loop_.sites[static_cast<size_t>(report[0])], report[1]);
   }
-  int64_t heap_bytes() const override {
-    const Recurrence& loop = loop_.recurrence;
-    return tidemark::heap_bytes(loop.exprs) + tidemark::heap_bytes(loop.accesses) +
-           tidemark::heap_bytes(loop.registers) + tidemark::heap_bytes(loop.before) +
-           tidemark::heap_bytes(loop.moves) + tidemark::heap_bytes(loop.after) +
-           tidemark::heap_bytes(loop_.sites);
-  }
+  int64_t heap_bytes() const override { return bytes_of(loop_); }
 
  private:
   [[noreturn]] static void fail(const ScalarLoop::Site& site, int64_t index) {
@@ -515,6 +519,7 @@ class ScalarLoopTask final : public run::Task {
   }
 
   ScalarLoop loop_;
+  std::unique_ptr<Kernel> kernel_;
   int64_t trips_;
   bool counted_;
 };
@@ -523,19 +528,19 @@ class ScalarLoopTask final : public run::Task {
 
 std::optional<ScalarLoop> scalar_loop(const Graph& graph, const Node& node,
                                       std::span<const OuterValue> captures) {
-  if (emitter() == Emitter::tile || emitter() == Emitter::checked) return {};
   try {
-    std::optional<ScalarLoop> loop = Scalariser(graph, node, captures).run();
-    if (loop) loop->kernel = recurrence_kernel(loop->recurrence);
-    if (loop && loop->kernel == nullptr) loop.reset();
-    return loop;
+    return Scalariser(graph, node, captures).run();
   } catch (const NotScalar&) {
     return {};
   }
 }
 
-MadeTask scalar_loop_task(ScalarLoop loop, int64_t trips, bool counted) {
-  return {std::make_unique<ScalarLoopTask>(std::move(loop), trips, counted), 0};
+TaskPlan scalar_loop_task(ScalarLoop loop, int64_t trips, bool counted) {
+  const int64_t held = static_cast<int64_t>(sizeof(loop)) + bytes_of(loop);
+  auto make = [loop = std::move(loop), trips, counted](KernelBatch&) {
+    return std::make_unique<ScalarLoopTask>(loop, trips, counted);
+  };
+  return {0, held, num_threads(), std::move(make)};
 }
 
 }  // namespace tidemark::compile

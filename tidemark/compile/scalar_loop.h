@@ -30,7 +30,6 @@ struct ScalarLoop {
     Source at = Source::none();
   };
   std::vector<Site> sites;
-  std::unique_ptr<Kernel> kernel = {};
 };
 
 // The loop as a recurrence, where its body has only pointwise ops and views on few elements, and
@@ -41,6 +40,6 @@ std::optional<ScalarLoop> scalar_loop(const Graph& graph, const Node& node,
                                       std::span<const OuterValue> captures);
 
 // Operands: the number of trips (i64) where `counted`, then the buffers.
-MadeTask scalar_loop_task(ScalarLoop loop, int64_t trips, bool counted);
+TaskPlan scalar_loop_task(ScalarLoop loop, int64_t trips, bool counted);
 
 }  // namespace tidemark::compile

@@ -8,6 +8,7 @@
 #include "tidemark/compile/effects.h"
 #include "tidemark/compile/library_ops.h"
 #include "tidemark/compile/workspace.h"
+#include "tidemark/device/threads.h"
 
 namespace tidemark::compile {
 namespace {
@@ -47,32 +48,36 @@ class Placed {
 template <class Call>
 class ArrayTask final : public run::Task {
  public:
-  ArrayTask(std::vector<ArrayRef> layouts, Call call)
-      : layouts_(std::move(layouts)), call_(std::move(call)) {}
+  // Makes its kernels: a run makes nothing.
+  ArrayTask(std::vector<ArrayRef> layouts, Call call, int64_t workspace_bytes)
+      : layouts_(std::move(layouts)), call_(std::move(call)), workspace_bytes_(workspace_bytes) {
+    const WorkspacePart preparing;
+    const std::vector<std::byte*> nowhere(layouts_.size(), kNowhere);
+    call_(Placed(layouts_, nowhere.data()));
+    TIDEMARK_CHECK(preparing.most() == workspace_bytes, "a step takes ", preparing.most(),
+                   " bytes of workspace, planned are ", workspace_bytes);
+  }
   void run(std::byte* const* places, std::byte* workspace) const override {
     // A program without an arena has no workspace either.
     const WorkspacePart part(workspace != nullptr ? workspace : kNowhere, workspace_bytes_);
     call_(Placed(layouts_, places));
   }
   int64_t heap_bytes() const override { return tidemark::heap_bytes(layouts_); }
-  int64_t count_workspace() {
-    const WorkspacePart counting;
-    const std::vector<std::byte*> nowhere(layouts_.size(), kNowhere);
-    call_(Placed(layouts_, nowhere.data()));
-    return workspace_bytes_ = counting.most();
-  }
 
  private:
   std::vector<ArrayRef> layouts_;
   Call call_;
-  int64_t workspace_bytes_ = 0;
+  int64_t workspace_bytes_;
 };
 
 template <class Call>
-MadeTask made(std::vector<ArrayRef> layouts, Call call) {
-  auto task = std::make_unique<ArrayTask<Call>>(std::move(layouts), std::move(call));
-  const int64_t workspace = task->count_workspace();
-  return {std::move(task), workspace};
+TaskPlan planned(std::vector<ArrayRef> layouts, Call call, int64_t workspace_bytes = 0) {
+  const int64_t held = heap_bytes(layouts) + static_cast<int64_t>(sizeof(call));
+  auto make = [layouts = std::move(layouts), call = std::move(call),
+               workspace_bytes](KernelBatch&) {
+    return std::make_unique<ArrayTask<Call>>(layouts, call, workspace_bytes);
+  };
+  return {workspace_bytes, held, num_threads(), std::move(make)};
 }
 
 std::vector<ArrayRef> joined(std::span<const ArrayRef> operands, const ArrayRef& result) {
@@ -83,11 +88,7 @@ std::vector<ArrayRef> joined(std::span<const ArrayRef> operands, const ArrayRef&
 
 }  // namespace
 
-ArrayRef dense_layout(const TensorType& type) {
-  return {kNowhere, type.dtype, type.shape, contiguous_strides(type.shape)};
-}
-
-MadeTask pointwise_task(const OpDef& op, std::span<const PointwiseOperand> operands,
+TaskPlan pointwise_task(const OpDef& op, std::span<const PointwiseOperand> operands,
                         const PointwiseType& type, const ArrayRef& result) {
   std::vector<ArrayRef> layouts;
   std::array<Input, 3> inputs = {};
@@ -98,76 +99,88 @@ MadeTask pointwise_task(const OpDef& op, std::span<const PointwiseOperand> opera
   std::array<bool, 3> is_number = {};
   for (size_t i = 0; i < operands.size(); ++i) is_number[i] = operands[i].is_number;
   layouts.push_back(result);
-  return made(std::move(layouts),
-              [&op, type, inputs, is_number, count = operands.size()](const Placed& placed) {
-                std::array<Input, 3> now = inputs;
-                size_t next = 0;
-                for (size_t i = 0; i < count; ++i) {
-                  if (!is_number[i]) now[i].array = &placed[next++];
-                }
-                run_pointwise(op, std::span(now).first(count), type, placed.result());
-              });
+  return planned(std::move(layouts),
+                 [&op, type, inputs, is_number, count = operands.size()](const Placed& placed) {
+                   std::array<Input, 3> now = inputs;
+                   size_t next = 0;
+                   for (size_t i = 0; i < count; ++i) {
+                     if (!is_number[i]) now[i].array = &placed[next++];
+                   }
+                   run_pointwise(op, std::span(now).first(count), type, placed.result());
+                 });
 }
 
 namespace {
 
 constexpr size_t kMostResults = 4;
 
-MadeTask several_results_task(const OpDef& op, std::span<const ArrayRef> operands,
+TaskPlan several_results_task(const OpDef& op, std::span<const ArrayRef> operands,
                               const Attrs& attrs, std::span<const ArrayRef> results, Source at) {
   TIDEMARK_CHECK(results.size() <= kMostResults, op.name, " has ", results.size(), " results");
   std::vector<ArrayRef> layouts(operands.begin(), operands.end());
   for (const ArrayRef& result : results)
     if (result.data != nullptr) layouts.push_back(result);
-  return made(std::move(layouts), [&op, attrs, at, count = operands.size(),
-                                   asked = std::vector(results.begin(), results.end())](
-                                      const Placed& placed) {
+  const auto run = [&op, attrs, at, count = operands.size(),
+                    asked = std::vector(results.begin(), results.end())](const Placed& placed) {
     std::array<ArrayRef, kMostResults> given;
     size_t next = count;
     for (size_t r = 0; r < asked.size(); ++r)
       given[r] = asked[r].data != nullptr ? placed[next++] : asked[r];
     run_library(op, placed.all().first(count), attrs, std::span(given).first(asked.size()), at);
-  });
+  };
+  return planned(std::move(layouts), run, op_workspace(op, operands, attrs, results));
 }
 
 }  // namespace
 
-MadeTask op_task(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
+int64_t op_workspace(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
+                     std::span<const ArrayRef> results) {
+  if (op.family == Family::reduce)
+    return reduce_workspace(op, operands[0], AxisList(attrs.read().integers()), results[0]);
+  if (op.family == Family::row)
+    return row_workspace(op, operands[0], attrs.read().integer(), results[0]);
+  return library_workspace(op, operands, attrs, results);
+}
+
+TaskPlan op_task(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
                  std::span<const ArrayRef> results, Source at) {
   if (results.size() > 1) return several_results_task(op, operands, attrs, results, at);
   std::vector<ArrayRef> layouts = joined(operands, results[0]);
+  const int64_t workspace = op_workspace(op, operands, attrs, results);
   if (op.family == Family::reduce) {
-    return made(std::move(layouts),
-                [&op, axes = AxisList(attrs.read().integers())](const Placed& placed) {
-                  run_reduce(op, placed[0], axes, placed.result());
-                });
+    const auto run = [&op, axes = AxisList(attrs.read().integers())](const Placed& placed) {
+      run_reduce(op, placed[0], axes, placed.result());
+    };
+    return planned(std::move(layouts), run, workspace);
   }
   if (op.family == Family::row) {
-    return made(std::move(layouts), [&op, axis = attrs.read().integer()](const Placed& placed) {
+    const auto run = [&op, axis = attrs.read().integer()](const Placed& placed) {
       run_row(op, placed[0], axis, placed.result());
-    });
+    };
+    return planned(std::move(layouts), run, workspace);
   }
-  return made(std::move(layouts), [&op, attrs, at](const Placed& placed) {
+  const auto run = [&op, attrs, at](const Placed& placed) {
     run_library(op, placed.operands(), attrs, {&placed.result(), 1}, at);
-  });
+  };
+  return planned(std::move(layouts), run, workspace);
 }
 
-MadeTask effect_task(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
+TaskPlan effect_task(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
                      Source at) {
-  return made({operands.begin(), operands.end()}, [&op, attrs, at](const Placed& placed) {
-    if (!WorkspacePart::counting()) run_effect(op, placed.all(), attrs, at);
+  return planned({operands.begin(), operands.end()}, [&op, attrs, at](const Placed& placed) {
+    if (!WorkspacePart::preparing()) run_effect(op, placed.all(), attrs, at);
   });
 }
 
-MadeTask copy_task(const ArrayRef& from, const ArrayRef& to) {
-  return made({from, to}, [](const Placed& placed) {
-    if (WorkspacePart::counting() || placed[0].data != placed[1].data)
+TaskPlan copy_task(const ArrayRef& from, const ArrayRef& to) {
+  return planned({from, to}, [](const Placed& placed) {
+    if (WorkspacePart::preparing() || placed[0].data != placed[1].data)
       run_copy(placed[0], placed[1]);
   });
 }
 
-MadeTask fill_task(uint64_t number, const ArrayRef& to) {
-  return made({to}, [number](const Placed& placed) { run_fill(number, placed.result()); });
+TaskPlan fill_task(uint64_t number, const ArrayRef& to) {
+  return planned({to}, [number](const Placed& placed) { run_fill(number, placed.result()); });
 }
 
 }  // namespace tidemark::compile

@@ -16,7 +16,7 @@ Workspace::Workspace(int64_t bytes)
     data_ = cell_->storage.data;
     return;
   }
-  // Counting gives an address nobody reads, since offsets are added to it.
+  // Preparing gives an address nobody reads, since offsets are added to it.
   data_ = part_->data_ != nullptr ? part_->data_ + part_->taken_ : kNowhere;
   part_->taken_ += bytes_;
   TIDEMARK_CHECK(part_->data_ == nullptr || part_->taken_ <= part_->bytes_, "a step takes ",
@@ -27,6 +27,14 @@ Workspace::Workspace(int64_t bytes)
 void Workspace::give_back() {
   if (cell_ != nullptr) device::release(cell_->storage);
   if (part_ != nullptr) part_->taken_ -= bytes_;
+}
+
+ArrayRef dense_layout(const TensorType& type) {
+  return {kNowhere, type.dtype, type.shape, contiguous_strides(type.shape)};
+}
+
+int64_t Temporary::bytes(DType dtype, const Shape& shape) {
+  return granted_bytes(shape.size() * size_of(dtype));
 }
 
 Temporary::Temporary(DType dtype, Shape shape) : memory_(shape.size() * size_of(dtype)) {

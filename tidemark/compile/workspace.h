@@ -1,14 +1,16 @@
 // Memory for the length of one op.
 //
-// Eager code takes it from the pool. A step of a compiled program has its part of the call's arena,
-// and a plan only counts: the same code runs with `WorkspacePart::counting`, asks for what it would
-// ask for, and launches nothing. So what is planned is what is used.
+// Eager code takes it from the pool. A step of a compiled program has its part of the call's arena;
+// how much that is, the `_workspace` functions say from shapes and layouts alone. Before a program
+// runs for the first time, each of its steps is prepared: the same code runs with
+// `WorkspacePart::preparing`, makes the kernels that it will use, and launches nothing.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <utility>
 
+#include "tidemark/ir/term.h"
 #include "tidemark/types/array_ref.h"
 
 namespace tidemark::device {
@@ -20,10 +22,13 @@ namespace tidemark::compile {
 // Stands for memory where only layouts matter.
 inline std::byte* const kNowhere = reinterpret_cast<std::byte*>(uintptr_t{1} << 20);
 
+// Of a value that fills its memory, wherever that will be.
+ArrayRef dense_layout(const TensorType& type);
+
 // While it exists, workspaces of this thread come from here, last taken first given back.
 class WorkspacePart {
  public:
-  // Counts, and gives no memory.
+  // Prepares: counts, and gives no memory.
   WorkspacePart() : WorkspacePart(nullptr, 0) {}
   WorkspacePart(std::byte* data, int64_t bytes) : data_(data), bytes_(bytes), previous_(current_) {
     current_ = this;
@@ -34,8 +39,8 @@ class WorkspacePart {
 
   // Null in eager code.
   static WorkspacePart* current() { return current_; }
-  // Whether ops are only to say what they would need. Nothing may be read or written then.
-  static bool counting() { return current_ != nullptr && current_->data_ == nullptr; }
+  // Whether ops are only to make their kernels. Nothing may be read or written then.
+  static bool preparing() { return current_ != nullptr && current_->data_ == nullptr; }
 
   // The most bytes that were taken at once.
   int64_t most() const { return most_; }
@@ -80,6 +85,7 @@ class Workspace {
 class Temporary {
  public:
   Temporary(DType dtype, Shape shape);
+  static int64_t bytes(DType dtype, const Shape& shape);
   const ArrayRef& ref() const { return ref_; }
 
  private:

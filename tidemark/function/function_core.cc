@@ -54,7 +54,7 @@ CallResult FunctionCore::call(const Arguments& arguments, ResultMaker make, Sour
       return std::move(*recorded);
   }
   const std::shared_ptr<const ReadyFunction> ready = cache_->ready_for(arguments, at);
-  const FunctionTrace& trace = *ready->trace;
+  FunctionTrace& trace = *ready->trace;
   if (function_.options.check_captures) check_captures_sometimes(trace, at);
   RunOptions options;
   options.function = &function_.options;
@@ -95,13 +95,14 @@ void refuse_under_tape(const char* what, const FunctionTrace& trace, const Argum
 std::pair<CallResult, Profile> FunctionCore::profile(const Arguments& arguments, ResultMaker make,
                                                      Source at) const {
   const FoundTrace found = cache_->trace_for(arguments, at);
-  const FunctionTrace& trace = *found.trace;
+  FunctionTrace& trace = *found.trace;
   refuse_under_tape("profile", trace, arguments, at);
   Profile profile;
   const ProgramKey key = program_key(trace.traced, arguments, found.sizes, &profile);
   const auto compiled = cache_->program_for(found, key, at);
   profile.function = function_.title();
   TracePlans(function_, found.trace).check(compiled, at);
+  cache_->emit(trace, *compiled, at);
   profile.planned = compiled->peak_bytes();
   RunOptions options;
   options.profile = &profile;
@@ -113,7 +114,7 @@ std::pair<CallResult, Profile> FunctionCore::profile(const Arguments& arguments,
 CallResult FunctionCore::run_in(const Plan& plan, std::span<std::byte> arena,
                                 const Arguments& arguments, ResultMaker make, Source at) const {
   const FoundTrace found = cache_->trace_for(arguments, at);
-  const FunctionTrace& trace = *found.trace;
+  FunctionTrace& trace = *found.trace;
   refuse_under_tape("run_in", trace, arguments, at);
   const auto compiled = PlanAccess::compiled(plan);
   if (compiled->trace.lock() != found.trace ||
@@ -129,6 +130,7 @@ CallResult FunctionCore::run_in(const Plan& plan, std::span<std::byte> arena,
                         reinterpret_cast<uintptr_t>(arena.data()) % kAlignment, " past such a one"),
                     at, "give plan.arena() bytes: std::aligned_alloc(64, plan.arena().count)");
   }
+  cache_->emit(trace, *compiled, at);
   RunOptions options;
   options.arena = arena.data();
   return trace.run(*compiled, arguments, options, make, at);

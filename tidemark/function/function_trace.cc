@@ -126,11 +126,28 @@ std::shared_ptr<const CompiledFunction> Programs::find_or_make(const ProgramKey&
   last_ = &*table_.insert_or_assign(key, Held{made, ++uses_}).first;
   bytes_ += entry_bytes(*last_);
   dropped_.note_made(hash_of(words));
+  limit_bytes_ = limit_bytes;
   drop_beyond(limit_bytes);
   held_ = static_cast<int64_t>(table_.size());
   dropped_count_ = dropped_.dropped();
   remade_ = dropped_.remade();
   return made;
+}
+
+void Programs::emit(const CompiledFunction& program) {
+  if (program.is_emitted()) return;
+  const std::lock_guard guard(lock_);
+  if (program.is_emitted()) return;
+  const auto start = std::chrono::steady_clock::now();
+  const int64_t before = program.bytes();
+  program.emit();
+  compile_ms_ += milliseconds_since(start);
+  const auto entry = table_.find(program.key);
+  if (entry == table_.end() || entry->second.program.get() != &program) return;
+  bytes_ += program.bytes() - before;
+  drop_beyond(limit_bytes_);
+  held_ = static_cast<int64_t>(table_.size());
+  dropped_count_ = dropped_.dropped();
 }
 
 void Programs::drop_beyond(int64_t limit_bytes) {
@@ -193,7 +210,8 @@ std::shared_ptr<const CompiledFunction> FunctionTrace::program_for(
 }
 
 CallResult FunctionTrace::run(const CompiledFunction& compiled, const Arguments& arguments,
-                              const RunOptions& options, ResultMaker make, Source at) const {
+                              const RunOptions& options, ResultMaker make, Source at) {
+  programs.emit(compiled);
   make(result_structure);
   CallResult leaves(result_leaves.size());
   device::CallList<Tensor> results(given());

@@ -54,6 +54,8 @@ class Programs {
   std::shared_ptr<const CompiledFunction> find(const ProgramKey& key);
   std::shared_ptr<const CompiledFunction> find_or_make(const ProgramKey& key, int64_t limit_bytes,
                                                        Make make);
+  // Makes the kernels of one of them, where they are not there: before it runs.
+  void emit(const CompiledFunction& program);
   int64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
   double compile_ms() const;
   struct Counts {
@@ -82,7 +84,7 @@ class Programs {
   Table::value_type* last_ = nullptr;  // The one used last: looked at first.
   PlacementTable placements_;          // By keys without the sizes.
   std::atomic<int64_t> bytes_{0}, held_{0}, dropped_count_{0}, remade_{0};
-  int64_t uses_ = 0;
+  int64_t uses_ = 0, limit_bytes_ = 0;
   DroppedOnce dropped_;
   double compile_ms_ = 0;
 };
@@ -109,12 +111,13 @@ struct FunctionTrace {
   bool admits(std::span<const int64_t> sizes) const;
   // About what it takes: its graph and programs.
   int64_t bytes() const;
-  // The program for a key, compiled where it is not there.
+  // The program for a key, laid out where it is not there.
   std::shared_ptr<const CompiledFunction> program_for(const std::shared_ptr<FunctionTrace>& self,
                                                       const ProgramKey& key, int64_t limit_bytes);
-  // Runs one of its programs. All that the call gives is made room for before it runs.
+  // Runs one of its programs, emitted where it is not yet. All that the call gives is made room for
+  // before it runs.
   CallResult run(const CompiledFunction& compiled, const Arguments& arguments,
-                 const RunOptions& options, ResultMaker make, Source at) const;
+                 const RunOptions& options, ResultMaker make, Source at);
   // How many results of a program are the caller's: Variables have the others.
   size_t given() const;
   // What the caller gets, of those.

@@ -67,6 +67,10 @@ int64_t held_bytes(const run::Program& program) {
   return bytes;
 }
 
+int64_t held_bytes(const std::vector<compile::TaskPlan>& tasks) {
+  return heap_bytes(tasks, [](const compile::TaskPlan& task) { return task.heap_bytes; });
+}
+
 int64_t held_bytes(const compile::Placements& placements) {
   int64_t bytes = of(placements.arenas) + of(placements.fusions.regions);
   for (const passes::Fusions::OfRegion& region : placements.fusions.regions)

@@ -12,5 +12,6 @@ namespace tidemark::detail {
 int64_t held_bytes(const TracedFunction& traced);
 int64_t held_bytes(const run::Program& program);
 int64_t held_bytes(const compile::Placements& placements);
+int64_t held_bytes(const std::vector<compile::TaskPlan>& tasks);
 
 }  // namespace tidemark::detail

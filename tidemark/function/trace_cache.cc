@@ -61,6 +61,7 @@ std::shared_ptr<const ReadyFunction> TraceCache::ready_for(const Arguments& argu
   // What is like the last call was checked then.
   if (function_.options.budget.has_value())
     TracePlans(function_, found.trace).check(ready->compiled, call);
+  emit(*found.trace, *ready->compiled, call);
   const std::lock_guard guard(lock_);
   ++found.trace->calls;
   // Another thread may have used another, or cleared the cache.
@@ -279,13 +280,21 @@ std::shared_ptr<const CompiledFunction> TraceCache::program_for(const FoundTrace
     return known;
   }
   // One trace keeps programs of half of what the cache may.
-  const int64_t code_before = compile::code_made_here();
   auto made = found.trace->program_for(found.trace, key, function_.options.cache_limit.count / 2);
+  const std::lock_guard guard(lock_);
+  evict();
+  warn_of_limit(call);
+  return made;
+}
+
+void TraceCache::emit(FunctionTrace& trace, const CompiledFunction& program, Source call) {
+  if (program.is_emitted()) return;
+  const int64_t code_before = compile::code_made_here();
+  trace.programs.emit(program);
   const std::lock_guard guard(lock_);
   code_bytes_ += compile::code_made_here() - code_before;
   evict();
   warn_of_limit(call);
-  return made;
 }
 
 void TraceCache::evict() {

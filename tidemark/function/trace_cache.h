@@ -42,6 +42,8 @@ class TraceCache {
   FoundTrace trace_for(const Arguments& arguments, Source call);
   std::shared_ptr<const CompiledFunction> program_for(const FoundTrace& found,
                                                       const ProgramKey& key, Source call);
+  // Makes the kernels of a program that is about to run.
+  void emit(FunctionTrace& trace, const CompiledFunction& program, Source call);
   // Most recently used first.
   std::vector<std::shared_ptr<FunctionTrace>> all() const;
   int64_t calls_of(const FunctionTrace& trace) const;

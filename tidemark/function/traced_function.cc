@@ -9,6 +9,7 @@
 
 #include "tidemark/base/lock.h"
 #include "tidemark/compile/eager.h"
+#include "tidemark/layout/emit.h"
 #include "tidemark/compile/pipeline.h"
 #include "tidemark/compile/workspace.h"
 #include "tidemark/device/threads.h"
@@ -25,7 +26,13 @@ namespace tidemark::detail {
 int64_t CompiledFunction::bytes() const {
   return static_cast<int64_t>(sizeof(*this) + parameters.capacity() * sizeof(Parameter) +
                               variables.capacity() * sizeof(Locked)) +
-         held_bytes(*program);
+         held_bytes(*program) + held_bytes(layout_.tasks);
+}
+
+void CompiledFunction::emit() const {
+  if (is_emitted()) return;
+  compile::emit(layout_);
+  is_emitted_.store(true, std::memory_order_release);
 }
 
 Graph at_sizes(const TracedFunction& traced, std::span<const int64_t> sizes) {
@@ -230,16 +237,15 @@ std::shared_ptr<CompiledFunction> compile_function(const TracedFunction& traced,
                       interface.parameters[i].strides = Strides(strides);
                     });
   check_sizes(traced, key.sizes());
-  auto compiled = std::make_shared<CompiledFunction>();
-  if (key.sizes().empty()) {
-    compiled->program = compile::lower(traced.graph, interface, placements);
-  } else {
+  const auto laid_out = [&] {
+    if (key.sizes().empty()) return compile::layout(traced.graph, interface, placements);
     const Graph known =
         compile::optimise(at_sizes(traced, key.sizes()), {.fuse = traced.fuse,
                                                           .fusions = &placements.fusions,
                                                           .updates = traced.interface.updates()});
-    compiled->program = compile::lower(known, interface, placements);
-  }
+    return compile::layout(known, interface, placements);
+  };
+  auto compiled = std::make_shared<CompiledFunction>(laid_out());
   compiled->key = key;
   prepare_calls(traced, *compiled);
   return compiled;
@@ -447,8 +453,7 @@ class Call {
            program_.results[k].parameter != updates;
   }
 
-  // What those copies will need: kernels, workspace, and bytes where somebody has a snapshot of the
-  // Variable.
+  // What those copies will need: kernels, and bytes where somebody has a snapshot of the Variable.
   void prepare_passing_on() {
     for (size_t k = 0; k < results_.size(); ++k) {
       if (!is_passed_on(k)) continue;
@@ -459,13 +464,10 @@ class Call {
       passed_on_.resize(results_.size());
       if (!in_place)
         passed_on_[k] = make_tensor(variable.dtype, variable.shape, at_, ByteClass::variables);
-      const compile::WorkspacePart counting;
+      const compile::WorkspacePart preparing;
       compile::run_copy(array_of(results_[k], at_),
                         in_place ? now.array : TensorState::of(passed_on_[k])->array);
-      copy_bytes_ = std::max(copy_bytes_, counting.most());
     }
-    if (copy_bytes_ > 0)
-      copy_space_ = make_tensor(DType::u8, {copy_bytes_}, at_, ByteClass::workspace);
   }
 
   VariableState& variable_of(size_t k) const {
@@ -533,9 +535,7 @@ class Call {
 
   // The run has succeeded: Variables get their values.
   void commit(std::span<Tensor> given) {
-    std::byte* const space =
-        copy_bytes_ > 0 ? TensorState::of(copy_space_)->array.data : compile::kNowhere;
-    const compile::WorkspacePart copies(space, copy_bytes_);
+    const compile::WorkspacePart copies(compile::kNowhere, 0);
     for (size_t k = 0; k < passed_on_.size(); ++k) {
       if (!passed_on_[k].has_value()) continue;
       compile::run_copy(TensorState::of(results_[k])->array, TensorState::of(passed_on_[k])->array);
@@ -578,8 +578,6 @@ class Call {
   device::CallList<Bound> variables_;
   device::CallList<Tensor> results_;
   device::CallList<Tensor> passed_on_;  // Of each result: the copy of it that a Variable gets.
-  Tensor copy_space_;
-  int64_t copy_bytes_ = 0;
   Tensor arena_;
 };
 
@@ -631,6 +629,7 @@ std::function<Tensor()> frozen(const Tensor& tensor, const std::string& variable
     key.words.push_back(num_threads());
     key.sizes_at = 1;
     const auto compiled = compile_function(*traced, key, placements);
+    compiled->emit();
     Tensor made;
     run_function(*traced, *compiled, {}, {}, {&made, 1}, at);
     return made;

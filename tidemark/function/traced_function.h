@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tidemark/compile/lower.h"
+#include "tidemark/layout/layout.h"
 #include "tidemark/function/call_types.h"
 #include "tidemark/function/function_core.h"
 #include "tidemark/run/program.h"
@@ -72,6 +72,8 @@ bool is_key_of(const ProgramKey& key, const TracedFunction& traced, const Argume
 // Whether the program of a key can run a call of another: it may use up only what that call gives.
 bool serves(const TracedFunction& traced, const ProgramKey& planned, const ProgramKey& call);
 
+// A program of a trace: laid out, so that all of its memory is known; its tasks and kernels are
+// made before it first runs.
 struct CompiledFunction {
   std::shared_ptr<const run::Program> program;
   ProgramKey key;
@@ -94,14 +96,26 @@ struct CompiledFunction {
   mutable std::atomic<bool> has_first_values{false};  // All of these; a call has succeeded.
   size_t numbers = 0;                                 // Parameters of that kind.
 
+  // Makes tasks and kernels, where they are not there. One thread at a time.
+  void emit() const;
+  bool is_emitted() const { return is_emitted_.load(std::memory_order_acquire); }
+
   // About what it takes in memory.
   int64_t bytes() const;
   int64_t peak_bytes() const { return program->peak_bytes(); }
+
+  explicit CompiledFunction(compile::Layout made)
+      : program(made.program), layout_(std::move(made)) {}
+
+ private:
+  mutable compile::Layout layout_;
+  mutable std::atomic<bool> is_emitted_{false};
 };
 
 // Its graph for these sizes of the open ones.
 Graph at_sizes(const TracedFunction& traced, std::span<const int64_t> sizes);
 
+// Lays it out for a key; emits nothing.
 std::shared_ptr<CompiledFunction> compile_function(const TracedFunction& traced,
                                                    const ProgramKey& key,
                                                    compile::Placements& placements);

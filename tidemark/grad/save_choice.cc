@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "tidemark/compile/pipeline.h"
+#include "tidemark/layout/layout.h"
 
 namespace tidemark::detail {
 namespace {
@@ -114,7 +115,7 @@ class LoopAlone {
     interface.results.resize(graph.body().results.size());
     const Graph optimised = compile::optimise(
         graph, {.fuse = asked_.scope->trace->fuses, .updates = interface.updates()});
-    return compile::lower(optimised, interface)->peak_bytes();
+    return compile::layout(optimised, interface).program->peak_bytes();
   }
 
   const LoopQuestion& asked_;

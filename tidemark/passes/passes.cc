@@ -5,22 +5,39 @@ namespace {
 
 template <void (*kRun)(Graph&)>
 constexpr Pass plain(std::string_view name) {
-  return {name, [](Graph& graph, const Machine&) { kRun(graph); }};
+  return {name, [](Graph& graph, const Machine&, const PassOptions&) { kRun(graph); }};
+}
+
+template <void (*kRun)(Graph&)>
+constexpr Pass fusing(std::string_view name) {
+  Pass pass = plain<kRun>(name);
+  pass.fuses = true;
+  return pass;
+}
+
+void run_fold(Graph& graph, const Machine& machine, const PassOptions&) {
+  fold(graph, machine.compute);
+}
+void run_fuse(Graph& graph, const Machine& machine, const PassOptions& options) {
+  fuse(graph, machine.cache_bytes, options.fusions);
+}
+void run_order(Graph& graph, const Machine& machine, const PassOptions& options) {
+  order(graph, options.updates, machine.scratch_in ? machine.scratch_in(graph) : Scratch());
 }
 
 constexpr Pass kPasses[] = {
     plain<inline_calls>("inline_calls"),
     plain<sink_views>("sink_views"),
-    {"fold", [](Graph& graph, const Machine& machine) { fold(graph, machine.compute); }},
+    {"fold", run_fold},
     plain<simplify>("simplify"),
     plain<merge>("merge"),
     plain<remove_dead>("remove_dead"),
     plain<trim>("trim"),
     plain<recompute>("recompute"),
-    plain<split>("split"),
-    plain<accumulate>("accumulate"),
-    {"fuse", [](Graph& graph, const Machine& machine) { fuse(graph, machine.cache_bytes); }},
-    {"order", [](Graph& graph, const Machine& machine) { order(graph, machine.updates); }},
+    fusing<split>("split"),
+    fusing<accumulate>("accumulate"),
+    {"fuse", run_fuse, true},
+    {"order", run_order},
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Graph to graph, one file and one function each. compile/pipeline.cc has the order.
+// Graph to graph, one file and one function each. passes.cc has the list, in the order they run.
 #pragma once
 
 #include <cstdint>
@@ -93,20 +93,28 @@ std::vector<bool> fallible_nodes(const Graph& graph, const Region& region);
 using Scratch = std::function<int64_t(const Graph& graph, const Node& node)>;
 void order(Graph& graph, std::span<const int32_t> updates = {}, const Scratch& scratch = {});
 
-// What passes ask of the machine that will run the graph. The cache is a usual one where nobody
-// says otherwise, so that what `tidemark show` shows does not depend on where.
+// What passes ask of the machine that will run the graph; compile/pipeline.h has this one's. The
+// cache is a usual one where nobody says otherwise.
 struct Machine {
   int64_t cache_bytes = int64_t{1} << 20;
   Compute compute = {};
+  std::function<Scratch(const Graph& graph)> scratch_in = {};  // See `order`.
+};
+
+// What they ask of the program.
+struct PassOptions {
+  bool fuse = true;                   // False: every op a step of its own.
+  Fusions* fusions = nullptr;         // Of the same graph at other sizes; see `fuse`.
   std::vector<int32_t> updates = {};  // See `order`.
 };
 
 struct Pass {
   std::string_view name;
-  void (*run)(Graph& graph, const Machine& machine) = nullptr;
+  void (*run)(Graph& graph, const Machine& machine, const PassOptions& options) = nullptr;
+  bool fuses = false;  // Left out where ops stay apart.
 };
 
-// In the order in which `tidemark show` runs them.
+// In the order in which they run.
 std::span<const Pass> all_passes();
 // Null where there is none of this name.
 const Pass* find(std::string_view name);

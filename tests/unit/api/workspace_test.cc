@@ -4,8 +4,10 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "tests/unit/api/machine_code.h"
+#include "tidemark/compile/kernels.h"
 #include "tidemark/tidemark.h"
 
 namespace {
@@ -43,6 +45,28 @@ TEST_P(Workspace, IsTouchedByAllThreads) {
       EXPECT_TRUE(td::identical(y, expected));
     }
   }
+}
+
+// A plan is made of shapes and layouts: it does not ask who will run the kernels, and makes none.
+TEST_P(Workspace, IsTheSameWhoeverRunsKernels) {
+  using td::compile::Emitter;
+  const Case& each = GetParam();
+  const td::TensorSpec x = td::spec(each.shape, each.dtype);
+  const Emitter before = td::compile::emitter();
+  for (const bool jit : {true, false}) {
+    const auto f = td::function<td::Tensor(td::Tensor)>(each.f, {.jit = jit});
+    std::vector<int64_t> planned;
+    const int64_t kernels = td::compile::kernels_made();
+    for (const Emitter emitter :
+         {Emitter::automatic, Emitter::llvm, Emitter::tile, Emitter::checked}) {
+      td::compile::set_emitter(emitter);
+      f.clear_cache();
+      planned.push_back(f.plan(x).peak().count);
+    }
+    EXPECT_EQ(td::compile::kernels_made(), kernels);
+    EXPECT_EQ(planned, std::vector(4, planned[0])) << "jit " << jit;
+  }
+  td::compile::set_emitter(before);
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -247,22 +247,23 @@ class Runner {
     for (const ArrayRef& result : results) operands.push_back(result.data);
     compile::KernelBatch batch;
     passes::Scheduler scheduler(graph_);
-    const compile::MadeTask made = compile::group_task(scheduler, node, inputs, results, &batch);
+    const compile::TaskPlan plan = compile::group_task(scheduler, node, inputs, results);
+    const std::unique_ptr<run::Task> task = plan.make(batch);
     batch.compile();
-    held_.emplace_back(TensorType{DType::u8, {made.workspace_bytes}});
+    held_.emplace_back(TensorType{DType::u8, {plan.workspace_bytes}});
     std::byte* const workspace = held_.back().ref().data;
-    made.task->run(operands.data(), workspace);
+    task->run(operands.data(), workspace);
     for (size_t k = 0; k < inputs.size(); ++k) {
       for (size_t r = 0; r < results.size(); ++r) {
         const auto input = static_cast<int32_t>(k), result = static_cast<int32_t>(r);
         if (inputs[k].is_contiguous() && compile::may_overwrite(scheduler, node, input, result))
-          run_in_place(made, operands, k, inputs[k], inputs.size() + r, results, workspace);
+          run_in_place(*task, operands, k, inputs[k], inputs.size() + r, results, workspace);
       }
     }
   }
 
   // Once more, with one result in the bytes of a copy of one input: all must come out as before.
-  void run_in_place(const compile::MadeTask& task, std::vector<std::byte*> operands, size_t input,
+  void run_in_place(const run::Task& task, std::vector<std::byte*> operands, size_t input,
                     const ArrayRef& given, size_t result, const std::vector<ArrayRef>& results,
                     std::byte* workspace) {
     const size_t first = operands.size() - results.size();
@@ -272,7 +273,7 @@ class Runner {
     const Memory& both = fresh[result - first];
     std::memcpy(both.ref().data, given.data, both.bytes().size());
     operands[input] = both.ref().data;
-    task.task->run(operands.data(), workspace);
+    task.run(operands.data(), workspace);
     for (size_t r = 0; r < results.size(); ++r) {
       const size_t bytes = fresh[r].bytes().size();
       TIDEMARK_CHECK(std::memcmp(fresh[r].ref().data, results[r].data, bytes) == 0, "result ", r,

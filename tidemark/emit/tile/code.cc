@@ -6,6 +6,7 @@
 
 #include "tidemark/base/error.h"
 #include "tidemark/base/text.h"
+#include "tidemark/emit/tile/stack.h"
 #include "tidemark/loops/expr.h"
 #include "tidemark/loops/pairwise.h"
 
@@ -24,9 +25,11 @@ constexpr int64_t kStagger = 320;
 // still in the cache.
 class Registers {
  public:
+  Registers() = default;
+  explicit Registers(int64_t tile) : tile_(tile) {}
   int64_t take(int64_t size) {
     std::vector<int64_t>& free = free_[size];
-    if (free.empty()) return take_bytes(kTile * size);
+    if (free.empty()) return take_bytes(tile_ * size);
     const int64_t offset = free.back();
     free.pop_back();
     return offset;
@@ -40,17 +43,19 @@ class Registers {
   int64_t bytes() const { return end_; }
 
  private:
+  int64_t tile_ = 0;
   std::array<std::vector<int64_t>, 9> free_;
   int64_t end_ = 0;
 };
 
 class Compiler {
  public:
-  Compiler(const Nest& nest, device::Isa isa) : nest_(nest), isa_(isa), levels_(find_levels()) {}
+  Compiler(const Nest& nest, device::Isa isa, int64_t tile)
+      : nest_(nest), isa_(isa), tile_(tile), levels_(find_levels()) {}
 
   Code run() {
-    verify(nest_);
     code_.order = nest_.order;
+    code_.tile = tile_;
     code_.buffers = nest_.buffers;
     code_.folds = nest_.cells > 0;
     call_values_.assign(nest_.exprs.size(), -1);
@@ -91,7 +96,7 @@ class Compiler {
     cell_values_.assign(nest_.cells, -1);
     for (const Sweep& sweep : nest_.sweeps) {
       for (const Fold& fold : sweep.folds) {
-        cell_values_[fold.cell] = permanent(kTile * size_of(nest_.exprs[fold.expr].dtype));
+        cell_values_[fold.cell] = permanent(tile_ * size_of(nest_.exprs[fold.expr].dtype));
       }
     }
   }
@@ -135,7 +140,7 @@ class Compiler {
   int32_t spread_call_value(int32_t expr) {
     if (call_spreads_[expr] < 0) {
       const int32_t from = call_value(expr);
-      call_spreads_[expr] = permanent(kTile * size(expr));
+      call_spreads_[expr] = permanent(tile_ * size(expr));
       code_.call_spreads.push_back({from, call_spreads_[expr], static_cast<uint8_t>(size(expr))});
     }
     return call_spreads_[expr];
@@ -150,6 +155,7 @@ class Compiler {
   void start_sweep() {
     const size_t count = nest_.exprs.size();
     state_ = {};
+    state_.registers = Registers(tile_);
     state_.cell.assign(count, -1);
     state_.spread.assign(count, -1);
     state_.element.assign(count, -1);
@@ -173,7 +179,7 @@ class Compiler {
     if (state_.cell[expr] >= 0) return state_.cell[expr];
     Instruction instruction = e.op == ExprOp::load ? load(e) : apply(e);
     for (int k = 0; k < arity(e.op); ++k) instruction.in[k] = cell_value(e.in[k], sweep);
-    instruction.out = sweep_value(kTile * size(expr));
+    instruction.out = sweep_value(tile_ * size(expr));
     sweep.cell_code.push_back(instruction);
     return state_.cell[expr] = instruction.out;
   }
@@ -184,7 +190,7 @@ class Compiler {
     if (levels_[expr] == Level::cell) {
       if (state_.spread[expr] < 0) {
         const int32_t from = cell_value(expr, sweep);
-        state_.spread[expr] = sweep_value(kTile * size(expr));
+        state_.spread[expr] = sweep_value(tile_ * size(expr));
         sweep.spreads.push_back({from, state_.spread[expr], static_cast<uint8_t>(size(expr))});
       }
       return state_.spread[expr];
@@ -249,8 +255,8 @@ class Compiler {
     result.fold = fold_functions(fold.monoid, dtype, isa_);
     result.combine = tile_function(combiner(fold.monoid), dtype, dtype, isa_);
     const bool lanes = nest_.order == Nest::Order::lanes;
-    result.accumulators = sweep_value((lanes ? kLanes : kTile) * bytes);
-    result.levels = sweep_value(lanes ? kPairwiseLevels * bytes : kLevelRegisters * kTile * bytes);
+    result.accumulators = sweep_value((lanes ? kLanes : tile_) * bytes);
+    result.levels = sweep_value(lanes ? kPairwiseLevels * bytes : kLevelRegisters * tile_ * bytes);
     return result;
   }
 
@@ -363,6 +369,7 @@ class Compiler {
 
   const Nest& nest_;
   device::Isa isa_;
+  int64_t tile_;
   std::vector<Level> levels_;
   Code code_;
   std::vector<Home> homes_;
@@ -374,6 +381,18 @@ class Compiler {
 
 }  // namespace
 
-Code compile(const Nest& nest, device::Isa isa) { return Compiler(nest, isa).run(); }
+Code compile(const Nest& nest, device::Isa isa) {
+  verify(nest);
+  // Levels of a fold along steps share registers: these must hold at least 64 cells of each level.
+  const bool folds_steps = nest.cells > 0 && nest.order == Nest::Order::columns;
+  const int64_t shortest = folds_steps ? 256 : kLanes;
+  int64_t tile = kLongestTile;
+  Code code = Compiler(nest, isa, tile).run();
+  while (code.scratch_bytes > kUsualScratch && tile > shortest)
+    code = Compiler(nest, isa, tile /= 2).run();
+  TIDEMARK_CHECK(code.scratch_bytes <= kMostScratch, "a nest of ", nest.exprs.size(),
+                 " expressions takes ", code.scratch_bytes, " bytes to interpret");
+  return code;
+}
 
 }  // namespace tidemark::tile

@@ -9,9 +9,9 @@
 //
 // A value read at a later level than its own is spread over a register of that level first.
 //
-// A value is an index into a table of pointers. Each has a home, a register in the call's scratch
-// memory; but a load whose elements lie side by side points at the buffer itself, and so does the
-// result of an instruction that is stored.
+// A value is an index into a table of pointers. Each has a home, a register in the interpreter's
+// scratch memory; but a load whose elements lie side by side points at the buffer itself, and so
+// does the result of an instruction that is stored.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,9 @@
 
 namespace tidemark::tile {
 
-// Elements of a register. A multiple of 64 that divides 4096, so that blocks begin at lane 0.
-inline constexpr int64_t kTile = 1024;
+// Elements of a register, at most. Nests with many live values have shorter ones: all registers of
+// a call stand on the stack of the thread that runs it.
+inline constexpr int64_t kLongestTile = 1024;
 // Registers for the partial results of a fold along steps. With more levels than this, blocks have
 // fewer columns.
 inline constexpr int64_t kLevelRegisters = 8;
@@ -74,6 +75,8 @@ struct Code {
     uint64_t bits = 0;
   };
   Nest::Order order = Nest::Order::lanes;
+  // Elements of a register. A multiple of 64 that divides 4096, so that blocks begin at lane 0.
+  int64_t tile = kLongestTile;
   std::vector<BufferRef> buffers;
   std::vector<Given> given;
   std::vector<Instruction> call_code;

@@ -8,6 +8,7 @@
 
 #include "tidemark/base/error.h"
 #include "tidemark/emit/tile/move.h"
+#include "tidemark/emit/tile/stack.h"
 
 namespace tidemark::tile {
 namespace {
@@ -19,10 +20,12 @@ struct Block {
 
 class Interpreter {
  public:
-  Interpreter(const Code& code, const KernelArgs& args)
+  // `scratch` has code.scratch_bytes, aligned to 64.
+  Interpreter(const Code& code, const KernelArgs& args, std::byte* scratch)
       : code_(code),
         args_(args),
-        values_(reinterpret_cast<std::byte**>(args.scratch)),
+        scratch_(scratch),
+        values_(reinterpret_cast<std::byte**>(scratch)),
         rows_(args.rows),
         steps_(args.steps),
         columns_(args.columns) {}
@@ -57,17 +60,17 @@ class Interpreter {
   }
 
   void cut_lanes() {
-    const int64_t most = code_.registers ? kTile : kLaneBlock;
+    const int64_t most = code_.registers ? code_.tile : kLaneBlock;
     cut_.columns = std::min(columns_, most);
     cut_.rows = 1;
     if (columns_ == 0) {
-      cut_.rows = std::min(rows_, kTile);
-    } else if (columns_ <= kTile) {
-      cut_.rows = std::min(rows_, kTile / columns_);
+      cut_.rows = std::min(rows_, code_.tile);
+    } else if (columns_ <= code_.tile) {
+      cut_.rows = std::min(rows_, code_.tile / columns_);
     } else if (!code_.folds && reads_across()) {
       // Each cache line read serves several rows.
       cut_.columns = kAcross;
-      cut_.rows = std::min(rows_, kTile / kAcross);
+      cut_.rows = std::min(rows_, code_.tile / kAcross);
     }
   }
 
@@ -81,31 +84,31 @@ class Interpreter {
   }
 
   void cut_columns() {
-    int64_t most = kTile;
+    int64_t most = code_.tile;
     const int64_t blocks = (steps_ + kStepBlock - 1) / kStepBlock;
     if (code_.folds && blocks > 1) {
       level_count_ = 64 - __builtin_clzll(static_cast<uint64_t>(blocks));
       // The same registers hold more levels of fewer cells.
-      most = std::min(kTile, kLevelRegisters * kTile / level_count_ / kLanes * kLanes);
+      most = std::min(code_.tile, kLevelRegisters * code_.tile / level_count_ / kLanes * kLanes);
     }
     cut_.columns = std::min(columns_, most);
     cut_.steps = 1;
     cut_.rows = 1;
     if (cut_.columns < columns_ || steps_ == 0) return;
-    cut_.steps = std::clamp<int64_t>(kTile / columns_, 1, std::min(steps_, kStepBlock));
+    cut_.steps = std::clamp<int64_t>(code_.tile / columns_, 1, std::min(steps_, kStepBlock));
     if (cut_.steps < steps_ || blocks > 1) return;
-    cut_.rows = std::clamp<int64_t>(kTile / (cut_.steps * columns_), 1, rows_);
+    cut_.rows = std::clamp<int64_t>(code_.tile / (cut_.steps * columns_), 1, rows_);
   }
 
   void prepare() {
-    for (size_t i = 0; i < code_.homes.size(); ++i) values_[i] = args_.scratch + code_.homes[i];
+    for (size_t i = 0; i < code_.homes.size(); ++i) values_[i] = scratch_ + code_.homes[i];
     for (const Code::Given& given : code_.given) {
       const uint64_t bits = given.scalar >= 0 ? args_.scalars[given.scalar] : given.bits;
       std::memcpy(values_[given.value], &bits, sizeof(bits));
     }
     for (const Instruction& i : code_.call_code) apply(i, 1);
     // Longer blocks are of code without registers: only what is done per row reads these then.
-    const int64_t longest = std::min(std::max(cut_.count(), cut_.rows), kTile);
+    const int64_t longest = std::min(std::max(cut_.count(), cut_.rows), code_.tile);
     for (const Spread& spread : code_.call_spreads)
       fill(spread.to, spread.from, spread.size, longest);
   }
@@ -173,7 +176,7 @@ class Interpreter {
     gather(values_[i.out], from, block.extents, by, i.size);
   }
 
-  std::byte* home(int32_t value) const { return args_.scratch + code_.homes[value]; }
+  std::byte* home(int32_t value) const { return scratch_ + code_.homes[value]; }
 
   void write_index(const Instruction& i, const Block& block) {
     auto* out = reinterpret_cast<int64_t*>(values_[i.out]);
@@ -387,6 +390,7 @@ class Interpreter {
 
   const Code& code_;
   const KernelArgs& args_;
+  std::byte* const scratch_;
   std::byte** const values_;
   int64_t rows_, steps_, columns_;
   Extents cut_;  // A block that no edge cuts short.
@@ -395,6 +399,9 @@ class Interpreter {
 
 }  // namespace
 
-void interpret(const Code& code, const KernelArgs& args) { Interpreter(code, args).run(); }
+void interpret(const Code& code, const KernelArgs& args) {
+  with_scratch(code.scratch_bytes,
+               [&](std::byte* scratch) { Interpreter(code, args, scratch).run(); });
+}
 
 }  // namespace tidemark::tile

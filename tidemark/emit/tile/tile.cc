@@ -11,7 +11,6 @@ struct TileKernel final : Kernel {
     run = [](const Kernel& self, const KernelArgs& args) {
       tile::interpret(static_cast<const TileKernel&>(self).code, args);
     };
-    scratch_bytes = code.scratch_bytes;
   }
 
   tile::Code code;

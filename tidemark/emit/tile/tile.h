@@ -8,6 +8,7 @@
 #include "tidemark/device/cpu/features.h"
 #include "tidemark/device/kernel.h"
 #include "tidemark/loops/nest.h"
+#include "tidemark/loops/recurrence.h"
 
 namespace tidemark {
 
@@ -15,6 +16,9 @@ namespace tidemark {
 // args.extents set it checks every access, and throws InternalError at one that leaves its buffer.
 std::unique_ptr<Kernel> make_tile_kernel(const Nest& nest);
 std::unique_ptr<Kernel> make_tile_kernel(const Nest& nest, device::Isa isa);
+
+// A loop on few numbers, the same way.
+std::unique_ptr<Kernel> make_tile_recurrence(const Recurrence& recurrence, device::Isa isa);
 
 // Applies one op to n contiguous elements. `out` may be one of the operands, or apart from all.
 using TileFunction = void (*)(const void* const* in, void* out, int64_t n);

@@ -4,6 +4,7 @@
 
 #include "tests/unit/emit/naive.h"
 #include "tests/unit/emit/tile/call.h"
+#include "tidemark/emit/tile/code.h"
 #include "tidemark/emit/tile/tile.h"
 #include "tidemark/loops/expr.h"
 
@@ -297,7 +298,7 @@ TEST(TileNest, KeepsLongChainsInFewRegisters) {
     value = b.apply(i % 2 == 0 ? ExprOp::add : ExprOp::multiply, value, x);
   b.store(out, value);
   EXPECT_EQ(Call(b.nest, 2, 1, 3000).differences(), "");
-  EXPECT_LE(make_tile_kernel(b.nest)->scratch_bytes, 16 * 1024);
+  EXPECT_LE(tile::compile(b.nest, device::isa()).scratch_bytes, 16 * 1024);
 }
 
 TEST(TileChecking, NamesTheFirstAccessOutside) {

@@ -5,15 +5,14 @@
 #include <set>
 
 #include "tidemark/compile/group.h"
-#include "tidemark/compile/lowerer.h"
 #include "tidemark/compile/workspace.h"
 #include "tidemark/device/threads.h"
-#include "tidemark/ops/program.h"
+#include "tidemark/layout/builder.h"
 #include "tidemark/passes/passes.h"
 
 namespace tidemark::compile {
 // The parameter shows what the outer value shows, and may not write there.
-void Lowerer::hand_in(Value parameter, Value outer) {
+void LayoutBuilder::hand_in(Value parameter, Value outer) {
   Seen& shown = seen(parameter);
   shown = {id(parameter), seen(outer).layout};
   if (is_constant(outer)) {
@@ -27,7 +26,7 @@ void Lowerer::hand_in(Value parameter, Value outer) {
 
 // Which capture of a condition the result updates where it lies: a Variable, or what a loop
 // carries. 0 (which is the test) where there is none, or where something else still reads it.
-size_t Lowerer::updated_by(const Node& node, size_t result, Scope& scope) {
+size_t LayoutBuilder::updated_by(const Node& node, size_t result, Scope& scope) {
   const int32_t number = static_cast<int32_t>(&node - graph_.nodes.data());
   const int32_t wish = wish_[static_cast<size_t>(id({number, static_cast<int16_t>(result)}))];
   if (wish < 0) return 0;
@@ -48,7 +47,7 @@ size_t Lowerer::updated_by(const Node& node, size_t result, Scope& scope) {
   return found;
 }
 
-void Lowerer::emit_cond(Scope& scope, int32_t number) {
+void LayoutBuilder::add_cond(Scope& scope, int32_t number) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   const Value test = node.inputs[0];
   const int32_t literal = is_constant(test) ? materialise(test, node.source) : kNone;
@@ -92,13 +91,13 @@ void Lowerer::emit_cond(Scope& scope, int32_t number) {
       destination.place = memory_of(destination.place_root);
     }
     Scope inner{.region = node.regions[side], .destinations = destinations};
-    emit_region(inner);
+    add_region(inner);
     for (size_t r = 0; r < places.size(); ++r) {
       if (places[r].updates == 0 || destinations[r].held != places[r].spare) continue;
       places[r].spare_is_used = true;
       const TensorType& type = node.results[r];
       const ArrayRef layout{kNowhere, type.dtype, type.shape, contiguous_strides(type.shape)};
-      emit_copy(memory(places[r].spare).address, layout, places[r].memory, node.source);
+      add_copy(memory(places[r].spare).address, layout, places[r].memory, node.source);
     }
     (side == 0 ? program_->steps[index].middle : program_->steps[index].end) = now();
   }
@@ -113,7 +112,7 @@ void Lowerer::emit_cond(Scope& scope, int32_t number) {
 }
 
 // The parameter shows the first slice of an array, wherever that lies.
-void Lowerer::hand_in_slice(Value parameter, Value array) {
+void LayoutBuilder::hand_in_slice(Value parameter, Value array) {
   hand_in(parameter, array);
   ArrayRef& layout = seen(parameter).layout;
   layout.shape.erase(0);
@@ -128,7 +127,7 @@ const Node* only_group(const Graph& graph, const Region& body) {
   for (const int32_t number : body.nodes) {
     const Node& node = graph.nodes[static_cast<size_t>(number)];
     if (node.op->view != nullptr) continue;
-    if (group != nullptr || node.op->self != &ops::group) return nullptr;
+    if (group != nullptr || node.op->flow != Flow::group) return nullptr;
     group = &node;
   }
   if (group == nullptr || group->results.size() != body.results.size()) return nullptr;
@@ -143,7 +142,7 @@ const Node* only_group(const Graph& graph, const Region& body) {
 
 // A map whose body is one kernel is that kernel with one more axis; false where it is not of that
 // kind.
-bool Lowerer::emit_mapped_group(Scope& scope, int32_t number) {
+bool LayoutBuilder::add_mapped_group(Scope& scope, int32_t number) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   const Region& body = graph_.regions[static_cast<size_t>(node.regions[0])];
   const Node* const group = only_group(graph_, body);
@@ -173,8 +172,7 @@ bool Lowerer::emit_mapped_group(Scope& scope, int32_t number) {
     results.push_back({kNowhere, type.dtype, type.shape, contiguous_strides(type.shape)});
     axis.strides.push_back(bytes_of(type));
   }
-  std::optional<MadeTask> made =
-      mapped_group_task(scheduler_, *group, layouts, results, axis, batch_);
+  std::optional<TaskPlan> made = mapped_group_task(scheduler_, *group, layouts, results, axis);
   if (!made) return false;
   const size_t first_result = places.size();
   places.resize(first_result + results.size());
@@ -182,12 +180,12 @@ bool Lowerer::emit_mapped_group(Scope& scope, int32_t number) {
     const int32_t place = choose(node, {number, static_cast<int16_t>(r)}, scope);
     places[first_result + static_cast<size_t>(body.results[r].result)] = memory(place).address;
   }
-  emit(std::move(*made), places, cat("map of ", group_name(graph_, *group)), node.source);
+  add_step(std::move(*made), places, cat("map of ", group_name(graph_, *group)), node.source);
   return true;
 }
 
-void Lowerer::emit_map(Scope& scope, int32_t number) {
-  if (emit_mapped_group(scope, number)) return;
+void LayoutBuilder::add_map(Scope& scope, int32_t number) {
+  if (add_mapped_group(scope, number)) return;
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   const Source at = node.source;
   Attrs::Reader read = node.attrs.read();
@@ -241,7 +239,7 @@ void Lowerer::emit_map(Scope& scope, int32_t number) {
     // Bodies that are under way together have one thread each.
     const device::ThreadsScope threads(map.alive > 1 ? 1 : num_threads());
     Scope inner{.region = node.regions[0], .destinations = destinations};
-    emit_region(inner);
+    add_region(inner);
   }
   arena_ = outer_arena;
   arena_reg_ = outer_reg;

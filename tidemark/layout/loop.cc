@@ -1,11 +1,10 @@
 // Loops, forwards and backwards: registers that move as a body is run again.
 #include <algorithm>
 
-#include "tidemark/compile/lowerer.h"
 #include "tidemark/compile/scalar_loop.h"
 #include "tidemark/compile/workspace.h"
+#include "tidemark/layout/builder.h"
 #include "tidemark/ops/loop_attrs.h"
-#include "tidemark/ops/program.h"
 #include "tidemark/passes/passes.h"
 
 namespace tidemark::compile {
@@ -20,9 +19,9 @@ const TensorType kTest{DType::boolean, {}};
 
 // Each carry starts in bytes of its own, or in those of an operand that ends here. They are the
 // first results of the node; `first_input` is the first of what they start with.
-std::vector<Lowerer::Carried> Lowerer::start_carries(Scope& scope, int32_t number,
-                                                     size_t first_input,
-                                                     std::vector<Carried> carried) {
+std::vector<LayoutBuilder::Carried> LayoutBuilder::start_carries(Scope& scope, int32_t number,
+                                                                 size_t first_input,
+                                                                 std::vector<Carried> carried) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   const Source at = node.source;
   const bool may_throw = may_fail_from(node, scope);
@@ -55,13 +54,13 @@ std::vector<Lowerer::Carried> Lowerer::start_carries(Scope& scope, int32_t numbe
       carry.first = new_buffer(type, bytes_of(type), ByteClass::temporaries, at, "loop carry");
     memory_for(carry.first, bytes_of(type));
     if (carry.first == from) continue;
-    emit_dense(initial, carry.first, at);
+    add_dense(initial, carry.first, at);
   }
   return carried;
 }
 
 // Whether these are whole bytes that nobody reads later, nor this node otherwise.
-bool Lowerer::ends_here(const Node& node, Value value, const Scope& scope) {
+bool LayoutBuilder::ends_here(const Node& node, Value value, const Scope& scope) {
   const int32_t held = is_constant(value) ? kNone : memory_of(root(value));
   const bool whole = held >= 0 && seen(value).layout.data == kNowhere &&
                      seen(value).layout.is_contiguous() &&
@@ -69,7 +68,7 @@ bool Lowerer::ends_here(const Node& node, Value value, const Scope& scope) {
   return whole && last_use(root(value)) == scope.position && reads_once(node, root(value));
 }
 
-bool Lowerer::reads_once(const Node& node, int32_t root) {
+bool LayoutBuilder::reads_once(const Node& node, int32_t root) {
   if (counted_ != &node) {
     reads_.clear();
     for (const Value input : node.inputs) ++reads_[this->root(input)];
@@ -79,8 +78,9 @@ bool Lowerer::reads_once(const Node& node, int32_t root) {
 }
 
 // The registers of carries, and a second buffer for each.
-std::vector<run::Loop::Carry> Lowerer::move_carries(const Node& node, std::vector<Carried>& carried,
-                                                    std::vector<int32_t>& kept) {
+std::vector<run::Loop::Carry> LayoutBuilder::move_carries(const Node& node,
+                                                          std::vector<Carried>& carried,
+                                                          std::vector<int32_t>& kept) {
   std::vector<run::Loop::Carry> moved;
   for (size_t k = 0; k < carried.size(); ++k) {
     const TensorType& type = node.results[k];
@@ -108,9 +108,10 @@ std::vector<run::Loop::Carry> Lowerer::move_carries(const Node& node, std::vecto
 
 // The body has been emitted: which carries stay in place, and where the results lie. Gives those
 // that are wanted elsewhere.
-std::vector<size_t> Lowerer::settle_carries(int32_t number, const std::vector<Carried>& carried,
-                                            const std::vector<Destination>& destinations,
-                                            std::vector<run::Loop::Carry>& moved) {
+std::vector<size_t> LayoutBuilder::settle_carries(int32_t number,
+                                                  const std::vector<Carried>& carried,
+                                                  const std::vector<Destination>& destinations,
+                                                  std::vector<run::Loop::Carry>& moved) {
   std::vector<size_t> copied;
   for (size_t k = 0; k < carried.size(); ++k) {
     const Carried& carry = carried[k];
@@ -132,12 +133,12 @@ std::vector<size_t> Lowerer::settle_carries(int32_t number, const std::vector<Ca
 }
 
 // Two buffers taking turns: the last trip's may be either.
-void Lowerer::copy_carries(int32_t number, const std::vector<Carried>& carried,
-                           const std::vector<size_t>& copied) {
+void LayoutBuilder::copy_carries(int32_t number, const std::vector<Carried>& carried,
+                                 const std::vector<size_t>& copied) {
   for (const size_t k : copied) {
     const Value result{number, static_cast<int16_t>(k)};
-    emit_copy(address_of(result), seen(result).layout, carried[k].first,
-              graph_.nodes[static_cast<size_t>(number)].source);
+    add_copy(address_of(result), seen(result).layout, carried[k].first,
+             graph_.nodes[static_cast<size_t>(number)].source);
   }
 }
 
@@ -154,9 +155,9 @@ bool is_read_in_place(const ArrayRef& array) {
 }  // namespace
 
 // A slice of an array at each trip.
-Lowerer::Walked Lowerer::walk_array(Value array, const TensorType& slice, Source at,
-                                    std::vector<run::Walk>& walks, std::vector<int32_t>& kept,
-                                    bool wants_dense) {
+LayoutBuilder::Walked LayoutBuilder::walk_array(Value array, const TensorType& slice, Source at,
+                                                std::vector<run::Walk>& walks,
+                                                std::vector<int32_t>& kept, bool wants_dense) {
   const bool in_place = !is_constant(array) && (wants_dense ? seen(array).layout.is_contiguous()
                                                             : is_read_in_place(seen(array).layout));
   if (!in_place) kept.push_back(materialise(array, at));
@@ -178,14 +179,14 @@ Lowerer::Walked Lowerer::walk_array(Value array, const TensorType& slice, Source
   return walked;
 }
 
-void Lowerer::show_slice(Value parameter, const Walked& walked) {
+void LayoutBuilder::show_slice(Value parameter, const Walked& walked) {
   seen(parameter) = {id(parameter), walked.layout};
   memory_of(id(parameter)) = walked.memory;
 }
 
 // Where each trip's element of a stacked result goes.
-Lowerer::Destination Lowerer::stack_element(int32_t place, const TensorType& element,
-                                            std::vector<run::Walk>& walks) {
+LayoutBuilder::Destination LayoutBuilder::stack_element(int32_t place, const TensorType& element,
+                                                        std::vector<run::Walk>& walks) {
   walks.push_back(
       {.reg = new_register(), .base = memory(place).address, .stride = bytes_of(element)});
   return {.spare = new_memory({.address = {walks.back().reg, run::kNoBuffer, 0},
@@ -194,7 +195,7 @@ Lowerer::Destination Lowerer::stack_element(int32_t place, const TensorType& ele
                                .buffers = memory(place).buffers})};
 }
 
-void Lowerer::count_as_saved(int32_t number) {
+void LayoutBuilder::count_as_saved(int32_t number) {
   for (const int32_t buffer : memory(number).buffers)
     program_->buffers[static_cast<size_t>(buffer)].byte_class = ByteClass::saved;
 }
@@ -204,8 +205,8 @@ void Lowerer::count_as_saved(int32_t number) {
 // A carry whose states at the start of trips are stacked is made in the slots of the stack. One
 // that is a slice of an array in the next trip is that slice. `stacks` gets the places of stacked
 // results.
-std::vector<Lowerer::Carried> Lowerer::carries_of_loop(Scope& scope, int32_t number,
-                                                       std::vector<int32_t>& stacks) {
+std::vector<LayoutBuilder::Carried> LayoutBuilder::carries_of_loop(Scope& scope, int32_t number,
+                                                                   std::vector<int32_t>& stacks) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   const LoopAttrs attrs(node);
   const Region& body = graph_.regions[static_cast<size_t>(node.regions[0])];
@@ -243,7 +244,7 @@ std::vector<Lowerer::Carried> Lowerer::carries_of_loop(Scope& scope, int32_t num
   return carried;
 }
 
-void Lowerer::emit_loop(Scope& scope, int32_t number) {
+void LayoutBuilder::add_loop(Scope& scope, int32_t number) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   const Source at = node.source;
   const LoopAttrs attrs(node);
@@ -267,7 +268,7 @@ void Lowerer::emit_loop(Scope& scope, int32_t number) {
   }
   list_kept(node);
   size_t next_input = attrs.first_carry();
-  if (emit_scalar_loop(scope, number, loop)) {
+  if (add_scalar_loop(scope, number, loop)) {
     for (const int32_t number_kept : kept) extend_to_now(number_kept);
     return;
   }
@@ -345,7 +346,7 @@ void Lowerer::emit_loop(Scope& scope, int32_t number) {
       hand_in(condition.parameters[i], node.inputs[next_input + i - 1 - carries]);
     std::vector<Destination> tests = {{.spare = test}};
     Scope inner{.region = node.regions[1], .destinations = tests};
-    emit_region(inner);
+    add_region(inner);
   }
   program_->steps[index].middle = now();
   hand_in_common(body);
@@ -353,7 +354,7 @@ void Lowerer::emit_loop(Scope& scope, int32_t number) {
   for (size_t i = 1 + carries + slices; i < body.parameters.size(); ++i)
     hand_in(body.parameters[i], node.inputs[next_input + i - 1 - carries - slices]);
   Scope inner{.region = node.regions[0], .destinations = destinations};
-  emit_region(inner);
+  add_region(inner);
   program_->steps[index].end = now();
 
   const std::vector<size_t> copied = settle_carries(number, carried, destinations, loop.carries);
@@ -363,7 +364,7 @@ void Lowerer::emit_loop(Scope& scope, int32_t number) {
 }
 
 // What the plan says of it.
-void Lowerer::list_kept(const Node& node) {
+void LayoutBuilder::list_kept(const Node& node) {
   const LoopAttrs attrs(node);
   run::KeptTrips kept{.source = node.source};
   kept.trips = attrs.trips.known_or(-1);
@@ -384,8 +385,8 @@ void Lowerer::list_kept(const Node& node) {
 }
 
 // Where a loop leaves what its gradient needs of it.
-void Lowerer::keep_checkpoints(Scope& scope, int32_t number, run::Loop& loop,
-                               std::vector<int32_t>& kept) {
+void LayoutBuilder::keep_checkpoints(Scope& scope, int32_t number, run::Loop& loop,
+                                     std::vector<int32_t>& kept) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   const LoopAttrs attrs(node);
   if (attrs.marks == 0) return;
@@ -406,7 +407,7 @@ void Lowerer::keep_checkpoints(Scope& scope, int32_t number, run::Loop& loop,
 
 // A loop on few numbers is one step; false where it is not of that kind. The carries lie where they
 // stay.
-bool Lowerer::emit_scalar_loop(Scope& scope, int32_t number, const run::Loop& loop) {
+bool LayoutBuilder::add_scalar_loop(Scope& scope, int32_t number, const run::Loop& loop) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   const LoopAttrs attrs(node);
   if (attrs.marks != 0) return false;
@@ -443,8 +444,8 @@ bool Lowerer::emit_scalar_loop(Scope& scope, int32_t number, const run::Loop& lo
     if (r + static_cast<size_t>(attrs.saved) >= node.results.size()) count_as_saved(place);
     places.push_back(memory(place).address);
   }
-  emit(scalar_loop_task(std::move(*made), loop.trips, loop.counted), places, "loop", node.source,
-       passes::can_fail(graph_, node));
+  add_step(scalar_loop_task(std::move(*made), loop.trips, loop.counted), places, "loop",
+           node.source, passes::can_fail(graph_, node));
   for (size_t k = 0; k < carries; ++k) {
     memory_of(root({number, static_cast<int16_t>(k)})) = carried[k].first;
     extend_to_now(carried[k].first);
@@ -456,7 +457,7 @@ bool Lowerer::emit_scalar_loop(Scope& scope, int32_t number, const run::Loop& lo
 // ---- backwards ----------------------------------------------------------------------------------
 
 // Memory of a value that this node may write: its own where it ends here, else a copy.
-int32_t Lowerer::own(const Node& node, Value value, const Scope& scope) {
+int32_t LayoutBuilder::own(const Node& node, Value value, const Scope& scope) {
   if (ends_here(node, value, scope) && memory(memory_of(root(value))).writable)
     return std::exchange(memory_of(root(value)), kNone);
   const int32_t copy = materialise(value, node.source);
@@ -465,8 +466,8 @@ int32_t Lowerer::own(const Node& node, Value value, const Scope& scope) {
 }
 
 // A state is found through one register, and the next one is left through another.
-run::Reverse::State Lowerer::state_of(const Node& node, size_t number, const Scope& scope,
-                                      std::vector<int32_t>& kept) {
+run::Reverse::State LayoutBuilder::state_of(const Node& node, size_t number, const Scope& scope,
+                                            std::vector<int32_t>& kept) {
   const auto carries = static_cast<size_t>(ReverseAttrs(node).carries);
   const Value start = node.inputs[1 + carries + number];
   const TensorType& type = graph_.type(start);
@@ -484,7 +485,7 @@ run::Reverse::State Lowerer::state_of(const Node& node, size_t number, const Sco
   return state;
 }
 
-void Lowerer::emit_reverse(Scope& scope, int32_t number) {
+void LayoutBuilder::add_reverse(Scope& scope, int32_t number) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   const Source at = node.source;
   const ReverseAttrs attrs(node);
@@ -549,7 +550,7 @@ void Lowerer::emit_reverse(Scope& scope, int32_t number) {
     show_dense(parameter);
     memory_of(id(parameter)) = held;
   };
-  const auto emit_part = [&](size_t which, size_t first_slice, std::vector<Destination>& to) {
+  const auto add_part = [&](size_t which, size_t first_slice, std::vector<Destination>& to) {
     const Region& region = graph_.regions[static_cast<size_t>(node.regions[which])];
     show(region.parameters[0], trip);
     for (size_t k = 0; k < carries; ++k) show(region.parameters[1 + k], now_at[k]);
@@ -559,12 +560,12 @@ void Lowerer::emit_reverse(Scope& scope, int32_t number) {
     for (size_t i = first_capture; i < region.parameters.size(); ++i)
       hand_in(region.parameters[i], node.inputs[next_input + i - first_capture]);
     Scope inner{.region = node.regions[which], .destinations = to};
-    emit_region(inner);
+    add_region(inner);
   };
-  emit_part(0, 1 + carries, next_at);
+  add_part(0, 1 + carries, next_at);
   program_->steps[index].middle = now();
   for (size_t k = 0; k < backs; ++k) show(back.parameters[1 + carries + k], carried[k].inside);
-  emit_part(1, 1 + carries + backs, destinations);
+  add_part(1, 1 + carries + backs, destinations);
   program_->steps[index].end = now();
   const std::vector<size_t> copied = settle_carries(number, carried, destinations, walk.backs);
   program_->reverses[own_number] = std::move(walk);

@@ -1,9 +1,8 @@
 // Which buffers hold what the way to a result leaves for its gradient: the class `saved`.
 #include <algorithm>
 
-#include "tidemark/compile/lowerer.h"
+#include "tidemark/layout/builder.h"
 #include "tidemark/ops/op_def.h"
-#include "tidemark/ops/program.h"
 
 namespace tidemark::compile {
 namespace {
@@ -39,7 +38,7 @@ const Node* gradient_in_group(const Graph& graph, const Node& group, size_t inpu
 }  // namespace
 
 // A kernel may finish the way to a result and begin the gradient: each of its results by itself.
-void Lowerer::find_behind_in(const Node& group, int32_t number) {
+void LayoutBuilder::find_behind_in(const Node& group, int32_t number) {
   const Region& region = graph_.regions[static_cast<size_t>(group.regions[0])];
   for (size_t i = 0; i < region.parameters.size(); ++i)
     is_behind_[static_cast<size_t>(id(region.parameters[i]))] = is_behind(group.inputs[i]);
@@ -57,10 +56,10 @@ void Lowerer::find_behind_in(const Node& group, int32_t number) {
 // A gradient's nodes, and all that is computed of them, come behind the way to the result. What a
 // gradient reads of that way was kept for it. Asked before a node is emitted: it may then work in
 // place of what it reads.
-void Lowerer::count_what_is_saved_for(int32_t number) {
+void LayoutBuilder::count_what_is_saved_for(int32_t number) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   is_behind_.resize(seen_.size());
-  const bool is_group = node.op->self == &ops::group;
+  const bool is_group = node.op->flow == Flow::group;
   const Node* const inside = is_group ? nullptr : in_gradient(graph_, node);
   if (is_group) {
     find_behind_in(node, number);

@@ -1,5 +1,5 @@
-// The walk behind lower(): one pass over a region decides what aliases what and who reads it last;
-// a second emits steps and gives every value its memory.
+// The walk behind layout(): one pass over a region decides what aliases what and who reads it last;
+// a second adds steps and gives every value its memory. Tasks are only described.
 //
 // A value's memory is, in this order of preference: where its reader wants it (a result's own
 // bytes, a loop's next carry, the Variable it becomes), the bytes of an operand that dies here, a
@@ -12,9 +12,9 @@
 #include <unordered_map>
 
 #include "tidemark/compile/kernels.h"
-#include "tidemark/compile/lower.h"
-#include "tidemark/compile/room.h"
 #include "tidemark/compile/tasks.h"
+#include "tidemark/layout/layout.h"
+#include "tidemark/layout/room.h"
 #include "tidemark/passes/schedule.h"
 
 namespace tidemark::compile {
@@ -27,12 +27,10 @@ inline int64_t bytes_of(const TensorType& type) { return type.shape.size() * siz
 // Whether they show the same bytes in the same way.
 bool same_layout(const ArrayRef& a, const ArrayRef& b);
 
-class Lowerer {
+class LayoutBuilder {
  public:
-  // `batch`, if any, gets the kernels; without one they are made once it pays.
-  Lowerer(const Graph& graph, const Interface& interface, Placements& placements,
-          KernelBatch* batch);
-  std::shared_ptr<run::Program> run();
+  LayoutBuilder(const Graph& graph, const Interface& interface, Placements& placements);
+  Layout run();
 
  private:
   static constexpr int32_t kNone = -1;
@@ -104,10 +102,10 @@ class Lowerer {
   int32_t materialise(Value value, Source at);
 
   // ---- steps
-  void emit(MadeTask made, std::span<const run::Address> operands, std::string_view name, Source at,
-            bool fallible = false);
-  void emit_copy(const run::Address& from, const ArrayRef& layout, int32_t to, Source at);
-  void emit_dense(Value value, int32_t to, Source at);
+  void add_step(TaskPlan task, std::span<const run::Address> operands, std::string_view name,
+                Source at, bool fallible = false);
+  void add_copy(const run::Address& from, const ArrayRef& layout, int32_t to, Source at);
+  void add_dense(Value value, int32_t to, Source at);
   void analyse(RegionId region);
   bool may_fail_from(const Node& node, const Scope& scope) const;
   int32_t last_fallible(RegionId region) const;
@@ -136,24 +134,24 @@ class Lowerer {
   void keep_those_worth_it(std::vector<PossiblePart>& possible, int32_t number, const Scope& scope,
                            const RegionFacts& facts);
   bool is_made_of_parts(int32_t number);
-  void emit_concat(Scope& scope, int32_t number);
-  // lower.cc
-  void emit_region(Scope& scope);
-  void emit_node(Scope& scope, int32_t number);
-  void emit_pointwise(Scope& scope, int32_t number);
+  void add_concat(Scope& scope, int32_t number);
+  // builder.cc
+  void add_region(Scope& scope);
+  void add_node(Scope& scope, int32_t number);
+  void add_pointwise(Scope& scope, int32_t number);
   void read_operands(const Node& node, std::vector<ArrayRef>& layouts,
                      std::vector<run::Address>& places, std::vector<int32_t>& literals);
-  void emit_op(Scope& scope, int32_t number);
-  void emit_view_copy(int32_t number);
-  void emit_transfer(Scope& scope, int32_t number);
+  void add_op(Scope& scope, int32_t number);
+  void add_view_copy(int32_t number);
+  void add_transfer(Scope& scope, int32_t number);
   void find_shared();
-  void emit_effect(int32_t number);
-  void emit_group(Scope& scope, int32_t number);
+  void add_effect(int32_t number);
+  void add_group(Scope& scope, int32_t number);
   // lower_control.cc
-  void emit_cond(Scope& scope, int32_t number);
+  void add_cond(Scope& scope, int32_t number);
   size_t updated_by(const Node& node, size_t result, Scope& scope);
-  void emit_map(Scope& scope, int32_t number);
-  bool emit_mapped_group(Scope& scope, int32_t number);
+  void add_map(Scope& scope, int32_t number);
+  bool add_mapped_group(Scope& scope, int32_t number);
   void hand_in_slice(Value parameter, Value array);
   void hand_in(Value parameter, Value outer);
   // lower_loop.cc
@@ -188,14 +186,14 @@ class Lowerer {
   Destination stack_element(int32_t place, const TensorType& element,
                             std::vector<run::Walk>& walks);
   void count_as_saved(int32_t number);
-  void emit_loop(Scope& scope, int32_t number);
+  void add_loop(Scope& scope, int32_t number);
   void list_kept(const Node& node);
   void keep_checkpoints(Scope& scope, int32_t number, run::Loop& loop, std::vector<int32_t>& kept);
-  bool emit_scalar_loop(Scope& scope, int32_t number, const run::Loop& loop);
+  bool add_scalar_loop(Scope& scope, int32_t number, const run::Loop& loop);
   int32_t own(const Node& node, Value value, const Scope& scope);
   run::Reverse::State state_of(const Node& node, size_t number, const Scope& scope,
                                std::vector<int32_t>& kept);
-  void emit_reverse(Scope& scope, int32_t number);
+  void add_reverse(Scope& scope, int32_t number);
   void finish_results(Scope& scope);
   // lower_saved.cc
   void count_what_is_saved_for(int32_t number);
@@ -215,9 +213,9 @@ class Lowerer {
   const Graph& graph_;
   const Interface& interface_;
   Placements& placements_;
-  KernelBatch* const batch_;
   passes::Scheduler scheduler_;
   std::shared_ptr<run::Program> program_;
+  std::vector<TaskPlan> tasks_;  // Of the steps that run one, in order.
   std::vector<int32_t> first_value_;
   std::vector<Seen> seen_;
   std::vector<int32_t> constant_;   // By root: the node of the literal, or -1.

@@ -1,4 +1,4 @@
-#include "tidemark/compile/lower.h"
+#include "tidemark/layout/builder.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -6,12 +6,9 @@
 
 #include "tidemark/base/work.h"
 #include "tidemark/compile/group.h"
-#include "tidemark/compile/lowerer.h"
 #include "tidemark/compile/workspace.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/ops/lower.h"
-#include "tidemark/ops/program.h"
-#include "tidemark/ops/structure.h"
 #include "tidemark/passes/passes.h"
 
 namespace tidemark::compile {
@@ -30,12 +27,10 @@ std::string group_name(const Graph& graph, const Node& group) {
   return more == 0 ? text : cat(text, " + ", more, " more");
 }
 
-Lowerer::Lowerer(const Graph& graph, const Interface& interface, Placements& placements,
-                 KernelBatch* batch)
+LayoutBuilder::LayoutBuilder(const Graph& graph, const Interface& interface, Placements& placements)
     : graph_(graph),
       interface_(interface),
       placements_(placements),
-      batch_(batch),
       scheduler_(graph),
       program_(std::make_shared<run::Program>()) {
   program_->threads = num_threads();
@@ -56,7 +51,7 @@ Lowerer::Lowerer(const Graph& graph, const Interface& interface, Placements& pla
 }
 
 // What products that are worth several threads read and make; views of it too.
-void Lowerer::find_shared() {
+void LayoutBuilder::find_shared() {
   const auto share = [&](Value value) {
     const Node* node = &graph_.node(value);
     shared_[static_cast<size_t>(id(value))] = true;
@@ -81,7 +76,7 @@ void Lowerer::find_shared() {
 
 // ---- values -------------------------------------------------------------------------------------
 
-uint64_t Lowerer::constant_bits(Value value) {
+uint64_t LayoutBuilder::constant_bits(Value value) {
   const Node& literal =
       graph_.nodes[static_cast<size_t>(constant_[static_cast<size_t>(root(value))])];
   Attrs::Reader read = literal.attrs.read();
@@ -90,12 +85,12 @@ uint64_t Lowerer::constant_bits(Value value) {
   return number_bits(real, read.integer(), is_float(dtype), dtype);
 }
 
-void Lowerer::show_dense(Value value) {
+void LayoutBuilder::show_dense(Value value) {
   seen(value) = {id(value), dense_layout(graph_.type(value))};
 }
 
-int32_t Lowerer::memory_number(const Node& node) {
-  if (node.op->self == &ops::transfer) return static_cast<int32_t>(node.attrs.read().integer());
+int32_t LayoutBuilder::memory_number(const Node& node) {
+  if (node.op->transfers) return static_cast<int32_t>(node.attrs.read().integer());
   int32_t common = kNone;
   for (const Value input : node.inputs) {
     if (is_constant(input)) continue;
@@ -110,14 +105,14 @@ int32_t Lowerer::memory_number(const Node& node) {
   return std::max(common, 0);
 }
 
-void Lowerer::expect_on_host(Value value, std::string_view what, Source at) {
+void LayoutBuilder::expect_on_host(Value value, std::string_view what, Source at) {
   const int32_t memory = placed_in_[static_cast<size_t>(root(value))];
   if (memory == 0 || is_constant(value)) return;
   throw UserError(cat(what, " lies in memory ", memory, ", where the host cannot read it"), at,
                   "transfer it to memory 0 before");
 }
 
-void Lowerer::analyse(RegionId region_id) {
+void LayoutBuilder::analyse(RegionId region_id) {
   const Region& region = graph_.regions[static_cast<size_t>(region_id)];
   for (size_t i = 0; i < region.nodes.size(); ++i) {
     const int32_t number = region.nodes[i];
@@ -125,13 +120,13 @@ void Lowerer::analyse(RegionId region_id) {
     for (const Value input : node.inputs) last_use(root(input)) = static_cast<int32_t>(i);
     for (size_t r = 0; r < node.results.size(); ++r) show_dense({number, static_cast<int16_t>(r)});
     const Value result{number, 0};
-    if (node.op->self == &ops::constant) constant_[static_cast<size_t>(id(result))] = number;
+    if (node.op->literal == Literal::number) constant_[static_cast<size_t>(id(result))] = number;
     if (node.op->view != nullptr) {
       ArrayRef view = dense_layout(graph_.type(result));
       if (node.op->view(seen(node.inputs[0]).layout, node.attrs, view))
         seen(result) = {root(node.inputs[0]), view};
     }
-    const bool by_host = !node.regions.empty() && node.op->self != &ops::group;
+    const bool by_host = !node.regions.empty() && node.op->flow != Flow::group;
     if (by_host || node.op->family == Family::effect) {
       for (const Value input : node.inputs)
         expect_on_host(input, cat("an operand of ", node.op->name), node.source);
@@ -152,26 +147,26 @@ void Lowerer::analyse(RegionId region_id) {
   }
 }
 
-int64_t Lowerer::whole_bytes(int32_t root) const {
+int64_t LayoutBuilder::whole_bytes(int32_t root) const {
   const ArrayRef& whole = seen_[static_cast<size_t>(root)].layout;
   return whole.size() * size_of(whole.dtype);
 }
 
 // ---- memory -------------------------------------------------------------------------------------
 
-int32_t Lowerer::new_memory(Memory made) {
+int32_t LayoutBuilder::new_memory(Memory made) {
   memories_.push_back(std::move(made));
   return static_cast<int32_t>(memories_.size() - 1);
 }
 
-Lowerer::Memory& Lowerer::memory_for(int32_t number, int64_t bytes) {
+LayoutBuilder::Memory& LayoutBuilder::memory_for(int32_t number, int64_t bytes) {
   Memory& found = memory(number);
   TIDEMARK_CHECK(found.room.holds(bytes), bytes, " bytes were placed where there are fewer");
   return found;
 }
 
 // Of the arena that buffers are taken from now.
-int32_t Lowerer::arena_register() {
+int32_t LayoutBuilder::arena_register() {
   if (in_memory_ == 0) return arena_reg_;
   if (arena_ != 0) {
     throw UserError(cat("the body of a map works in memory ", in_memory_), Source::none(),
@@ -186,8 +181,8 @@ int32_t Lowerer::arena_register() {
   return arenas.back().reg;
 }
 
-int32_t Lowerer::new_buffer(const TensorType& type, int64_t bytes, ByteClass byte_class, Source at,
-                            std::string_view name) {
+int32_t LayoutBuilder::new_buffer(const TensorType& type, int64_t bytes, ByteClass byte_class,
+                                  Source at, std::string_view name) {
   const int32_t reg = arena_register();
   const auto buffer = static_cast<int32_t>(program_->buffers.size());
   program_->buffers.push_back({.bytes = granted_bytes(bytes),
@@ -206,14 +201,14 @@ int32_t Lowerer::new_buffer(const TensorType& type, int64_t bytes, ByteClass byt
                      .buffers = {buffer}});
 }
 
-void Lowerer::extend_to_now(int32_t number) {
+void LayoutBuilder::extend_to_now(int32_t number) {
   for (const int32_t buffer : memory(number).buffers) {
     run::Buffer& kept = program_->buffers[static_cast<size_t>(buffer)];
     kept.upper = std::max(kept.upper, now());
   }
 }
 
-run::Address Lowerer::address_of(Value value) {
+run::Address LayoutBuilder::address_of(Value value) {
   const Seen& shown = seen(value);
   const int32_t number = memory_of(shown.root);
   TIDEMARK_CHECK(number >= 0, "value of node ", value.node, " has no memory");
@@ -222,22 +217,21 @@ run::Address Lowerer::address_of(Value value) {
   return address;
 }
 
-int32_t Lowerer::materialise(Value value, Source at) {
+int32_t LayoutBuilder::materialise(Value value, Source at) {
   const TensorType& type = graph_.type(value);
   const int32_t copy = new_buffer(type, bytes_of(type), ByteClass::temporaries, at,
                                   is_constant(value) ? "fill" : "copy");
-  emit_dense(value, copy, at);
+  add_dense(value, copy, at);
   return copy;
 }
 
 // ---- steps --------------------------------------------------------------------------------------
 
-void Lowerer::emit(MadeTask made, std::span<const run::Address> operands, std::string_view name,
-                   Source at, bool fallible) {
+void LayoutBuilder::add_step(TaskPlan task, std::span<const run::Address> operands,
+                             std::string_view name, Source at, bool fallible) {
   TIDEMARK_CHECK(fallible || operands.size() <= static_cast<size_t>(run::kMostOperands), name,
                  " has ", operands.size(), " operands");
   run::Step step;
-  step.task = made.task.get();
   step.first_operand = static_cast<int32_t>(program_->addresses.size());
   step.operands = static_cast<int32_t>(operands.size());
   step.memory = in_memory_;
@@ -245,40 +239,41 @@ void Lowerer::emit(MadeTask made, std::span<const run::Address> operands, std::s
   step.source = at;
   step.name = std::string(name);
   program_->addresses.insert(program_->addresses.end(), operands.begin(), operands.end());
-  if (made.workspace_bytes > 0) {
-    const TensorType bytes{DType::u8, {made.workspace_bytes}};
+  if (task.workspace_bytes > 0) {
+    const TensorType bytes{DType::u8, {task.workspace_bytes}};
     const int32_t workspace =
-        new_buffer(bytes, made.workspace_bytes, ByteClass::workspace, at, name);
+        new_buffer(bytes, task.workspace_bytes, ByteClass::workspace, at, name);
     step.workspace = memory(workspace).address;
   }
-  program_->tasks.push_back(std::move(made.task));
+  tasks_.push_back(std::move(task));
   program_->steps.push_back(std::move(step));
 }
 
-void Lowerer::emit_copy(const run::Address& from, const ArrayRef& layout, int32_t to, Source at) {
+void LayoutBuilder::add_copy(const run::Address& from, const ArrayRef& layout, int32_t to,
+                             Source at) {
   const TensorType type{layout.dtype, layout.shape};
   const run::Address places[] = {from, memory_for(to, bytes_of(type)).address};
-  emit(copy_task(layout, dense_layout(type)), places, "copy", at);
+  add_step(copy_task(layout, dense_layout(type)), places, "copy", at);
 }
 
 // Writes the value, literals too, densely to the beginning of a memory.
-void Lowerer::emit_dense(Value value, int32_t to, Source at) {
-  if (!is_constant(value)) return emit_copy(address_of(value), seen(value).layout, to, at);
+void LayoutBuilder::add_dense(Value value, int32_t to, Source at) {
+  if (!is_constant(value)) return add_copy(address_of(value), seen(value).layout, to, at);
   const TensorType& type = graph_.type(value);
   const run::Address place[] = {memory_for(to, bytes_of(type)).address};
-  emit(fill_task(constant_bits(value), dense_layout(type)), place, "fill", at);
+  add_step(fill_task(constant_bits(value), dense_layout(type)), place, "fill", at);
 }
 
 // Whether all of a value can be written at either place of the destination. The result may be a
 // view of its first elements.
-bool Lowerer::can_hold(const Destination& destination, int32_t root) {
+bool LayoutBuilder::can_hold(const Destination& destination, int32_t root) {
   const int64_t bytes = whole_bytes(root);
   const auto fits = [&](int32_t place) { return memory(place).room.fits(bytes); };
   return destination.spare >= 0 && fits(destination.spare) &&
          (destination.place < 0 || fits(destination.place));
 }
 
-int32_t Lowerer::last_fallible(RegionId region_id) const {
+int32_t LayoutBuilder::last_fallible(RegionId region_id) const {
   const Region& region = graph_.regions[static_cast<size_t>(region_id)];
   const std::vector<bool> fallible = passes::fallible_nodes(graph_, region);
   for (size_t i = fallible.size(); i-- > 0;)
@@ -286,7 +281,7 @@ int32_t Lowerer::last_fallible(RegionId region_id) const {
   return kNone;
 }
 
-void Lowerer::emit_region(Scope& scope) {
+void LayoutBuilder::add_region(Scope& scope) {
   const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
   analyse(scope.region);
   scope.last_fallible = last_fallible(scope.region);
@@ -309,14 +304,14 @@ void Lowerer::emit_region(Scope& scope) {
   make_in_padding(scope);
   for (const int32_t number : region.nodes) {
     if (scope.is_body) count_what_is_saved_for(number);
-    emit_node(scope, number);
+    add_node(scope, number);
     ++scope.position;
   }
   finish_results(scope);
 }
 
 // Results that are not yet where they are wanted: parameters, views, literals, one value twice.
-void Lowerer::finish_results(Scope& scope) {
+void LayoutBuilder::finish_results(Scope& scope) {
   const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
   std::unordered_set<int32_t> given;  // Roots.
   for (const Value result : region.results)
@@ -337,7 +332,7 @@ void Lowerer::finish_results(Scope& scope) {
     const bool is_read = given.contains(destination.place_root);
     destination.held = destination.place >= 0 && !is_read ? destination.place : destination.spare;
     if (is_read) destination.why_not = "its old value is a result too";
-    emit_dense(result, destination.held, graph_.node(result).source);
+    add_dense(result, destination.held, graph_.node(result).source);
   }
   for (const Value result : region.results) {
     const int32_t held = is_constant(result) ? kNone : memory_of(root(result));
@@ -345,36 +340,36 @@ void Lowerer::finish_results(Scope& scope) {
   }
 }
 
-void Lowerer::emit_node(Scope& scope, int32_t number) {
+void LayoutBuilder::add_node(Scope& scope, int32_t number) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   const Value result{number, 0};
   Work::add(static_cast<int64_t>(1 + node.inputs.size() + node.results.size()));
-  if (node.op->self == &ops::constant) return;
+  if (node.op->literal == Literal::number) return;
   in_memory_ = node.results.empty() ? 0 : placed_in_[static_cast<size_t>(root(result))];
   if (node.op->view != nullptr && root(result) != id(result)) {
     // A view keeps its bytes: nothing to do, and nothing ends but by its last reader.
   } else if (node.op->view != nullptr) {
-    emit_view_copy(number);
-  } else if (node.op->self == &ops::transfer) {
-    emit_transfer(scope, number);
-  } else if (node.op->self == &ops::cond) {
-    emit_cond(scope, number);
-  } else if (node.op->self == &ops::loop) {
-    emit_loop(scope, number);
-  } else if (node.op->self == &ops::reverse_loop) {
-    emit_reverse(scope, number);
-  } else if (node.op->self == &ops::map) {
-    emit_map(scope, number);
-  } else if (node.op->self == &ops::group) {
-    emit_group(scope, number);
+    add_view_copy(number);
+  } else if (node.op->transfers) {
+    add_transfer(scope, number);
+  } else if (node.op->flow == Flow::cond) {
+    add_cond(scope, number);
+  } else if (node.op->flow == Flow::loop) {
+    add_loop(scope, number);
+  } else if (node.op->flow == Flow::reverse_loop) {
+    add_reverse(scope, number);
+  } else if (node.op->flow == Flow::map) {
+    add_map(scope, number);
+  } else if (node.op->flow == Flow::group) {
+    add_group(scope, number);
   } else if (is_made_of_parts(number)) {
-    emit_concat(scope, number);
+    add_concat(scope, number);
   } else if (node.op->family == Family::effect) {
-    emit_effect(number);
+    add_effect(number);
   } else if (node.op->family == Family::pointwise) {
-    emit_pointwise(scope, number);
+    add_pointwise(scope, number);
   } else {
-    emit_op(scope, number);
+    add_op(scope, number);
   }
   in_memory_ = 0;
   for (const Value input : node.inputs) {
@@ -387,7 +382,7 @@ void Lowerer::emit_node(Scope& scope, int32_t number) {
   }
 }
 
-void Lowerer::emit_pointwise(Scope& scope, int32_t number) {
+void LayoutBuilder::add_pointwise(Scope& scope, int32_t number) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   const Value result{number, 0};
   const TensorType& type = node.results[0];
@@ -411,13 +406,14 @@ void Lowerer::emit_pointwise(Scope& scope, int32_t number) {
   }
   choose(node, result, scope);
   places.push_back(address_of(result));
-  emit(pointwise_task(*node.op, operands, inferred, seen(result).layout), places, node.op->name,
-       node.source);
+  add_step(pointwise_task(*node.op, operands, inferred, seen(result).layout), places, node.op->name,
+           node.source);
 }
 
 // Where a node's operands lie; literals are written out for it.
-void Lowerer::read_operands(const Node& node, std::vector<ArrayRef>& layouts,
-                            std::vector<run::Address>& places, std::vector<int32_t>& literals) {
+void LayoutBuilder::read_operands(const Node& node, std::vector<ArrayRef>& layouts,
+                                  std::vector<run::Address>& places,
+                                  std::vector<int32_t>& literals) {
   for (const Value input : node.inputs) {
     layouts.push_back(seen(input).layout);
     if (is_constant(input)) {
@@ -430,7 +426,7 @@ void Lowerer::read_operands(const Node& node, std::vector<ArrayRef>& layouts,
   }
 }
 
-void Lowerer::emit_op(Scope& scope, int32_t number) {
+void LayoutBuilder::add_op(Scope& scope, int32_t number) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   std::vector<ArrayRef> layouts;
   std::vector<run::Address> places;
@@ -448,19 +444,19 @@ void Lowerer::emit_op(Scope& scope, int32_t number) {
     choose(node, result, scope);
     places.push_back(address_of(result));
   }
-  emit(op_task(*node.op, layouts, node.attrs, results, node.source), places, node.op->name,
-       node.source, passes::can_fail(graph_, node));
+  add_step(op_task(*node.op, layouts, node.attrs, results, node.source), places, node.op->name,
+           node.source, passes::can_fail(graph_, node));
   for (const int32_t literal : literals) extend_to_now(literal);
 }
 
 // A view that needs its operand dense: the copy is the result's memory.
-void Lowerer::emit_view_copy(int32_t number) {
+void LayoutBuilder::add_view_copy(int32_t number) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   memory_of(id({number, 0})) = materialise(node.inputs[0], node.source);
 }
 
 // Dense bytes to dense bytes; what is not dense is made so where it lies.
-void Lowerer::emit_transfer(Scope& scope, int32_t number) {
+void LayoutBuilder::add_transfer(Scope& scope, int32_t number) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   const Value input = node.inputs[0];
   const int32_t to = in_memory_;
@@ -492,18 +488,18 @@ void Lowerer::emit_transfer(Scope& scope, int32_t number) {
   if (copy >= 0) extend_to_now(copy);
 }
 
-void Lowerer::emit_effect(int32_t number) {
+void LayoutBuilder::add_effect(int32_t number) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   std::vector<ArrayRef> layouts;
   std::vector<run::Address> places;
   std::vector<int32_t> literals;
   read_operands(node, layouts, places, literals);
-  emit(effect_task(*node.op, layouts, node.attrs, node.source), places, node.op->name, node.source,
-       true);
+  add_step(effect_task(*node.op, layouts, node.attrs, node.source), places, node.op->name,
+           node.source, true);
   for (const int32_t literal : literals) extend_to_now(literal);
 }
 
-void Lowerer::emit_group(Scope& scope, int32_t number) {
+void LayoutBuilder::add_group(Scope& scope, int32_t number) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   std::vector<ArrayRef> layouts, results;
   std::vector<run::Address> places;
@@ -519,8 +515,8 @@ void Lowerer::emit_group(Scope& scope, int32_t number) {
   bool shared = std::any_of(node.inputs.begin(), node.inputs.end(), is_shared);
   for (size_t r = 0; r < node.results.size(); ++r)
     shared |= is_shared({number, static_cast<int16_t>(r)});
-  emit(group_task(scheduler_, node, layouts, results, batch_, shared), places,
-       group_name(graph_, node), node.source);
+  add_step(group_task(scheduler_, node, layouts, results, shared), places, group_name(graph_, node),
+           node.source);
   for (const int32_t literal : literals) extend_to_now(literal);
 }
 
@@ -543,7 +539,7 @@ int map_depth(const run::Program& program) {
 
 }  // namespace
 
-std::shared_ptr<run::Program> Lowerer::run() {
+Layout LayoutBuilder::run() {
   const Region& body = graph_.body();
   for (size_t i = 0; i < body.parameters.size(); ++i) {
     const Value parameter = body.parameters[i];
@@ -591,7 +587,7 @@ std::shared_ptr<run::Program> Lowerer::run() {
     destinations[k].held = destinations[k].spare;  // Nobody makes it.
     destinations[k].spare = kNone;
   }
-  emit_region(scope);
+  add_region(scope);
   for (size_t k = 0; k < body.results.size(); ++k) {
     const TensorType& type = graph_.type(body.results[k]);
     run::Result result;
@@ -615,16 +611,11 @@ std::shared_ptr<run::Program> Lowerer::run() {
   }
   place_arenas();
   program_->map_depth = map_depth(*program_);
-  return program_;
+  return {std::move(program_), std::move(tasks_)};
 }
 
-std::shared_ptr<run::Program> lower(const Graph& graph, const Interface& interface,
-                                    Placements& placements) {
-  KernelBatch batch;
-  std::shared_ptr<run::Program> program = Lowerer(graph, interface, placements, &batch).run();
-  if (batch.compile()) return program;
-  // No machine code: interpreters need other scratch.
-  return Lowerer(graph, interface, placements, nullptr).run();
+Layout layout(const Graph& graph, const Interface& interface, Placements& placements) {
+  return LayoutBuilder(graph, interface, placements).run();
 }
 
 }  // namespace tidemark::compile

@@ -1,5 +1,5 @@
 // Where the buffers of the arenas lie, innermost arenas first.
-#include "tidemark/compile/lowerer.h"
+#include "tidemark/layout/builder.h"
 #include "tidemark/plan/plan.h"
 
 namespace tidemark::compile {
@@ -38,8 +38,8 @@ plan::Placement place_arena(const plan::Problem& problem, size_t arena, Placemen
 
 }  // namespace
 
-Lowerer::Placed Lowerer::place_those(const std::function<bool(const run::Buffer&)>& is_there,
-                                     size_t arena) {
+LayoutBuilder::Placed LayoutBuilder::place_those(
+    const std::function<bool(const run::Buffer&)>& is_there, size_t arena) {
   plan::Problem problem;
   std::vector<size_t> which;
   for (size_t i = 0; i < program_->buffers.size(); ++i) {
@@ -54,7 +54,7 @@ Lowerer::Placed Lowerer::place_those(const std::function<bool(const run::Buffer&
   return {placed.tidemark_bytes, plan::load_bytes(problem)};
 }
 
-void Lowerer::place_arenas() {
+void LayoutBuilder::place_arenas() {
   const auto arenas = static_cast<int32_t>(program_->maps.size() + 1);
   const size_t all = static_cast<size_t>(arenas) + program_->device_arenas.size();
   if (placements_.arenas.size() < all) placements_.arenas.resize(all);

@@ -2,8 +2,8 @@
 // and no bytes beside it. A list of 10,000 tensors that is stacked takes the bytes of the stack.
 #include <algorithm>
 
-#include "tidemark/compile/lowerer.h"
 #include "tidemark/compile/workspace.h"
+#include "tidemark/layout/builder.h"
 #include "tidemark/ops/program.h"
 #include "tidemark/ops/structure.h"
 
@@ -31,14 +31,14 @@ std::optional<ArrayRef> reshaped(const ArrayRef& array, const Shape& shape) {
 
 }  // namespace
 
-std::vector<ArrayRef> Lowerer::parts_of(const Node& concat, const ArrayRef& whole) const {
+std::vector<ArrayRef> LayoutBuilder::parts_of(const Node& concat, const ArrayRef& whole) const {
   std::vector<const TensorType*> types;
   for (const Value input : concat.inputs) types.push_back(&graph_.type(input));
   return parts_along(whole, static_cast<size_t>(concat.attrs.read().integer()), types);
 }
 
 // The positions of nodes, how often values are read, and how many bytes are alive.
-Lowerer::RegionFacts Lowerer::facts_of(const Scope& scope) {
+LayoutBuilder::RegionFacts LayoutBuilder::facts_of(const Scope& scope) {
   const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
   RegionFacts facts;
   facts.alive.assign(region.nodes.size() + 1, 0);
@@ -64,7 +64,7 @@ Lowerer::RegionFacts Lowerer::facts_of(const Scope& scope) {
 
 // The value whose bytes all of `operand` shows, in order, if one node of the region makes it and
 // nobody else reads it.
-std::optional<Value> Lowerer::made_for(Value operand, const RegionFacts& facts) {
+std::optional<Value> LayoutBuilder::made_for(Value operand, const RegionFacts& facts) {
   if (is_constant(operand)) return {};
   const int32_t whole = root(operand);
   const bool is_dense = same_layout(seen(operand).layout, dense_layout(graph_.type(operand)));
@@ -80,18 +80,18 @@ std::optional<Value> Lowerer::made_for(Value operand, const RegionFacts& facts) 
 }
 
 // Whether a node can write its result to such a part of an array.
-bool Lowerer::writes_part(const Node& maker, const ArrayRef& part) const {
-  if (maker.op->self == &ops::group || maker.op->family == Family::pointwise) return true;
+bool LayoutBuilder::writes_part(const Node& maker, const ArrayRef& part) const {
+  if (maker.op->flow == Flow::group || maker.op->family == Family::pointwise) return true;
   const bool is_op = maker.op->view == nullptr && maker.regions.empty() &&
-                     maker.op->family != Family::source && maker.op->self != &ops::transfer;
-  return is_op && (maker.op->self == &ops::concat || part.is_contiguous());
+                     maker.op->family != Family::source && !maker.op->transfers;
+  return is_op && (maker.op->routine == Routine::concat || part.is_contiguous());
 }
 
 // Later ones first: what is put together may be put together again.
-void Lowerer::make_in_concat(const Scope& scope) {
+void LayoutBuilder::make_in_concat(const Scope& scope) {
   const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
   const auto is_concat = [&](int32_t number) {
-    return graph_.nodes[static_cast<size_t>(number)].op->self == &ops::concat;
+    return graph_.nodes[static_cast<size_t>(number)].op->routine == Routine::concat;
   };
   if (std::none_of(region.nodes.begin(), region.nodes.end(), is_concat)) return;
   const RegionFacts facts = facts_of(scope);
@@ -99,7 +99,8 @@ void Lowerer::make_in_concat(const Scope& scope) {
     if (is_concat(region.nodes[i])) make_operands_in_place(region.nodes[i], scope, facts);
 }
 
-void Lowerer::make_operands_in_place(int32_t number, const Scope& scope, const RegionFacts& facts) {
+void LayoutBuilder::make_operands_in_place(int32_t number, const Scope& scope,
+                                           const RegionFacts& facts) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   const Value result{number, 0};
   const int32_t whole = root(result);
@@ -117,9 +118,9 @@ void Lowerer::make_operands_in_place(int32_t number, const Scope& scope, const R
 }
 
 // Those made last come first.
-std::vector<Lowerer::PossiblePart> Lowerer::possible_parts(const Node& concat,
-                                                           const ArrayRef& whole,
-                                                           const RegionFacts& facts) {
+std::vector<LayoutBuilder::PossiblePart> LayoutBuilder::possible_parts(const Node& concat,
+                                                                       const ArrayRef& whole,
+                                                                       const RegionFacts& facts) {
   std::vector<PossiblePart> possible;
   const std::vector<ArrayRef> parts = parts_of(concat, whole);
   for (size_t k = 0; k < parts.size(); ++k) {
@@ -138,15 +139,15 @@ std::vector<Lowerer::PossiblePart> Lowerer::possible_parts(const Node& concat,
 // Leaves those that do not make more bytes be alive on the way than there are when all is put
 // together. What bodies need is not known here: they are not crossed. How far back is looked is
 // in proportion to the operands.
-void Lowerer::keep_those_worth_it(std::vector<PossiblePart>& possible, int32_t number,
-                                  const Scope& scope, const RegionFacts& facts) {
+void LayoutBuilder::keep_those_worth_it(std::vector<PossiblePart>& possible, int32_t number,
+                                        const Scope& scope, const RegionFacts& facts) {
   const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
   const int32_t last = facts.position.at(number);
   const int64_t most = facts.alive[static_cast<size_t>(last)];
   const int64_t whole = bytes_of(graph_.nodes[static_cast<size_t>(number)].results[0]);
   const auto can_wait = [&](int32_t at, int64_t more) {
     const Node& between = graph_.nodes[static_cast<size_t>(region.nodes[static_cast<size_t>(at)])];
-    const bool has_body = !between.regions.empty() && between.op->self != &ops::group;
+    const bool has_body = !between.regions.empty() && between.op->flow != Flow::group;
     return !has_body && facts.alive[static_cast<size_t>(at)] + more <= most;
   };
   int32_t at = last - 1;
@@ -161,9 +162,9 @@ void Lowerer::keep_those_worth_it(std::vector<PossiblePart>& possible, int32_t n
 }
 
 // Whether parts of it lie where they belong, or are more than a step can take.
-bool Lowerer::is_made_of_parts(int32_t number) {
+bool LayoutBuilder::is_made_of_parts(int32_t number) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
-  if (node.op->self != &ops::concat) return false;
+  if (node.op->routine != Routine::concat) return false;
   const Value result{number, 0};
   return node.inputs.size() >= static_cast<size_t>(run::kMostOperands) ||
          root(result) != id(result) ||
@@ -172,7 +173,7 @@ bool Lowerer::is_made_of_parts(int32_t number) {
 }
 
 // Copies what is not in its part already.
-void Lowerer::emit_concat(Scope& scope, int32_t number) {
+void LayoutBuilder::add_concat(Scope& scope, int32_t number) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   const Value result{number, 0};
   choose(node, result, scope);
@@ -185,10 +186,10 @@ void Lowerer::emit_concat(Scope& scope, int32_t number) {
     ArrayRef layout = parts[k];
     layout.data = kNowhere;
     if (is_constant(input)) {
-      emit(fill_task(constant_bits(input), layout), {&to, 1}, "fill", node.source);
+      add_step(fill_task(constant_bits(input), layout), {&to, 1}, "fill", node.source);
     } else if (root(input) != root(result)) {
       const run::Address places[] = {address_of(input), to};
-      emit(copy_task(seen(input).layout, layout), places, "copy", node.source);
+      add_step(copy_task(seen(input).layout, layout), places, "copy", node.source);
     }
   }
 }

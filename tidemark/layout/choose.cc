@@ -6,12 +6,10 @@
 
 #include "tidemark/base/work.h"
 #include "tidemark/compile/group.h"
-#include "tidemark/compile/lowerer.h"
+#include "tidemark/layout/builder.h"
 #include "tidemark/ops/indexing.h"
 #include "tidemark/ops/loop_attrs.h"
 #include "tidemark/ops/lower.h"
-#include "tidemark/ops/program.h"
-#include "tidemark/ops/structure.h"
 
 namespace tidemark::compile {
 namespace {
@@ -33,7 +31,7 @@ std::optional<ArrayRef> part_of_padded(ArrayRef whole, const TensorType& type, c
 // Whether an op may write a result to the bytes of an operand at all. Control flow, which may have
 // thousands of both, is asked about none of the pairs.
 bool works_in_place(const Node& node) {
-  return node.op->self == &ops::group || node.op->family == Family::pointwise ||
+  return node.op->flow == Flow::group || node.op->family == Family::pointwise ||
          node.op->family == Family::row || updates_first_operand(*node.op);
 }
 
@@ -46,7 +44,7 @@ bool same_layout(const ArrayRef& a, const ArrayRef& b) {
 
 // Which operand's bytes each op may write its result to: it reads an element before it writes
 // there.
-bool Lowerer::overwrites(const Node& node, size_t operand, size_t result) {
+bool LayoutBuilder::overwrites(const Node& node, size_t operand, size_t result) {
   if (!works_in_place(node)) return false;
   const Value input = node.inputs[operand];
   const ArrayRef wanted = dense_layout(node.results[result]);
@@ -56,7 +54,7 @@ bool Lowerer::overwrites(const Node& node, size_t operand, size_t result) {
   for (const Value other : node.inputs) {
     if (root(other) == root(input) && !same_layout(seen(other).layout, wanted)) return false;
   }
-  if (node.op->self == &ops::group) {
+  if (node.op->flow == Flow::group) {
     // One result in the bytes of an input; others of the group are stored apart. An array may come
     // in twice, and be read the second time when the result is there already.
     for (size_t k = 0; k < node.inputs.size(); ++k) {
@@ -73,7 +71,8 @@ bool Lowerer::overwrites(const Node& node, size_t operand, size_t result) {
 }
 
 // Whether the bytes of `place_root` may take this node's result.
-bool Lowerer::is_free(int32_t place_root, size_t result, const Scope& scope, const Node& node) {
+bool LayoutBuilder::is_free(int32_t place_root, size_t result, const Scope& scope,
+                            const Node& node) {
   if (place_root < 0 || last_use(place_root) < scope.position) return true;
   if (last_use(place_root) > scope.position) return false;
   for (size_t k = 0; k < node.inputs.size(); ++k) {
@@ -83,7 +82,7 @@ bool Lowerer::is_free(int32_t place_root, size_t result, const Scope& scope, con
 }
 
 // A donated parameter that this node reads for the last time, and whose bytes its result may take.
-int32_t Lowerer::dying_parameter(const Node& node, Value result, const Scope& scope) {
+int32_t LayoutBuilder::dying_parameter(const Node& node, Value result, const Scope& scope) {
   if (!works_in_place(node)) return kNone;
   const int64_t bytes = bytes_of(graph_.type(result));
   for (size_t k = 0; k < node.inputs.size(); ++k) {
@@ -106,14 +105,14 @@ int32_t Lowerer::dying_parameter(const Node& node, Value result, const Scope& sc
 
 // Whether a Variable written by this node may be wanted back. An index is looked at before anything
 // is written.
-bool Lowerer::may_fail_from(const Node& node, const Scope& scope) const {
+bool LayoutBuilder::may_fail_from(const Node& node, const Scope& scope) const {
   if (!scope.is_body) return false;
   return scope.last_fallible > scope.position ||
          (scope.last_fallible == scope.position && node.op->family != Family::index);
 }
 
 // Why a node's result does not become a Variable's bytes.
-std::string Lowerer::reason_against(const Scope& scope, const Node& node) const {
+std::string LayoutBuilder::reason_against(const Scope& scope, const Node& node) const {
   if (!may_fail_from(node, scope))
     return cat("its old value is read by ", node.op->name, " or later (", node.source.text(), ")");
   const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
@@ -123,7 +122,8 @@ std::string Lowerer::reason_against(const Scope& scope, const Node& node) const 
 }
 
 // Which of its places a destination becomes.
-void Lowerer::settle(Destination& destination, const Node& node, Value result, const Scope& scope) {
+void LayoutBuilder::settle(Destination& destination, const Node& node, Value result,
+                           const Scope& scope) {
   const bool may_throw_later = may_fail_from(node, scope);
   const bool free =
       destination.place >= 0 &&
@@ -137,7 +137,7 @@ void Lowerer::settle(Destination& destination, const Node& node, Value result, c
   if (destination.held < 0) destination.held = destination.spare;
 }
 
-int32_t Lowerer::choose(const Node& node, Value result, Scope& scope) {
+int32_t LayoutBuilder::choose(const Node& node, Value result, Scope& scope) {
   const int32_t self = root(result);
   if (memory_of(self) >= 0) return memory_of(self);  // What it is padded from was made there.
   if (self != id(result)) return memory_of(self) = choose_whole(node, self, scope);
@@ -163,7 +163,7 @@ int32_t Lowerer::choose(const Node& node, Value result, Scope& scope) {
     memory_of(operand) = kNone;  // It is the result's now.
   }
   if (chosen < 0) {
-    const bool is_group = node.op->self == &ops::group;
+    const bool is_group = node.op->flow == Flow::group;
     chosen = new_buffer(type, bytes_of(type), ByteClass::temporaries, node.source,
                         is_group ? group_name(graph_, node) : std::string(node.op->name));
   }
@@ -171,7 +171,7 @@ int32_t Lowerer::choose(const Node& node, Value result, Scope& scope) {
   return memory_of(self) = chosen;
 }
 
-int32_t Lowerer::choose_whole(const Node& node, int32_t whole, Scope& scope) {
+int32_t LayoutBuilder::choose_whole(const Node& node, int32_t whole, Scope& scope) {
   if (const int32_t wish = wish_[static_cast<size_t>(whole)]; wish >= 0) {
     Destination& destination = scope.destinations[static_cast<size_t>(wish)];
     memory_for(destination.spare, whole_bytes(whole));
@@ -182,14 +182,14 @@ int32_t Lowerer::choose_whole(const Node& node, int32_t whole, Scope& scope) {
                     node.source, node.op->name);
 }
 
-void Lowerer::wish_for_carries(int32_t number, size_t position) {
+void LayoutBuilder::wish_for_carries(int32_t number, size_t position) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   size_t first = 0, carries = 0;
-  if (node.op->self == &ops::loop) {
+  if (node.op->flow == Flow::loop) {
     const LoopAttrs attrs(node);
     first = attrs.first_carry();
     carries = static_cast<size_t>(attrs.carries);
-  } else if (node.op->self == &ops::reverse_loop) {
+  } else if (node.op->flow == Flow::reverse_loop) {
     const ReverseAttrs attrs(node);
     first = static_cast<size_t>(1 + 2 * attrs.carries);
     carries = static_cast<size_t>(attrs.backs);
@@ -210,7 +210,7 @@ void Lowerer::wish_for_carries(int32_t number, size_t position) {
 // What ends in the bytes of a result is made there. Not where a Variable is written: its old value
 // may still be read when the operand is made. Nor where the result can take the bytes of a
 // parameter given away: then it needs none of its own.
-void Lowerer::wish_for_operand(int32_t number, size_t position, const Scope& scope) {
+void LayoutBuilder::wish_for_operand(int32_t number, size_t position, const Scope& scope) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   if (!works_in_place(node)) return;
   for (size_t r = 0; r < node.results.size(); ++r) {
@@ -231,7 +231,7 @@ void Lowerer::wish_for_operand(int32_t number, size_t position, const Scope& sco
                              !is_constant(node.inputs[k]) &&
                              last_use(operand) == static_cast<int32_t>(position);
       const bool loops = graph_.node(node.inputs[k]).op != nullptr &&
-                         graph_.node(node.inputs[k]).op->self == &ops::loop;
+                         graph_.node(node.inputs[k]).op->flow == Flow::loop;
       if (!made_here || loops || wish_[static_cast<size_t>(operand)] >= 0 ||
           whole_bytes(operand) != bytes_of(graph_.type(result)) || !overwrites(node, k, r))
         continue;
@@ -243,7 +243,7 @@ void Lowerer::wish_for_operand(int32_t number, size_t position, const Scope& sco
 
 // What is only padded is made inside the padded array, which then needs no copy and no bytes beside
 // it. Not where those would wait long for little, nor where they are a Variable's.
-void Lowerer::make_in_padding(const Scope& scope) {
+void LayoutBuilder::make_in_padding(const Scope& scope) {
   const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
   std::unordered_map<int32_t, int32_t> uses;
   for (const int32_t number : region.nodes)
@@ -251,12 +251,12 @@ void Lowerer::make_in_padding(const Scope& scope) {
   for (const Value result : region.results) ++uses[id(result)];
   for (size_t i = 1; i < region.nodes.size(); ++i) {
     const Node& node = graph_.nodes[static_cast<size_t>(region.nodes[i])];
-    if (node.op->self != &ops::pad) continue;
+    if (node.op->routine != Routine::pad) continue;
     const Value inner = node.inputs[0];
     const Node& maker = graph_.node(inner);
     const int32_t whole = id({region.nodes[i], 0}), wish = wish_[static_cast<size_t>(whole)];
     const bool is_made = maker.op != nullptr &&
-                         (maker.op->self == &ops::group || maker.op->family == Family::pointwise);
+                         (maker.op->flow == Flow::group || maker.op->family == Family::pointwise);
     const bool at_once = inner.node == region.nodes[i - 1];
     if (!is_made || root({region.nodes[i], 0}) != whole || uses[id(inner)] != 1 ||
         root(inner) != id(inner) || is_constant(inner) || memory_of(id(inner)) >= 0 ||

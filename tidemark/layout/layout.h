@@ -1,10 +1,12 @@
-// From a graph to a program: where every value lies, and the steps that make them.
+// From a graph to a program: where every value lies, which is all that a plan says. emit.h makes
+// its tasks and kernels when it first runs.
 #pragma once
 
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "tidemark/compile/tasks.h"
 #include "tidemark/ir/graph.h"
 #include "tidemark/passes/passes.h"
 #include "tidemark/plan/replace.h"
@@ -46,13 +48,19 @@ struct Placements {
   passes::Fusions fusions;
 };
 
-// Every size of the graph is known. Throws what the tasks throw when they are made.
-std::shared_ptr<run::Program> lower(const Graph& graph, const Interface& interface,
-                                    Placements& placements);
+// A program whose tasks are still to be made. Its steps, their addresses, buffers, lifetimes and
+// offsets are settled.
+struct Layout {
+  std::shared_ptr<run::Program> program;
+  std::vector<TaskPlan> tasks;  // Of the steps that run one, in order.
+};
+
+// Every size of the graph is known. Makes no task and no kernel.
+Layout layout(const Graph& graph, const Interface& interface, Placements& placements);
 // Of a graph that has one size only.
-inline std::shared_ptr<run::Program> lower(const Graph& graph, const Interface& interface) {
+inline Layout layout(const Graph& graph, const Interface& interface) {
   Placements placements;
-  return lower(graph, interface, placements);
+  return layout(graph, interface, placements);
 }
 
 }  // namespace tidemark::compile
