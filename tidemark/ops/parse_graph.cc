@@ -147,6 +147,7 @@ class Parser {
       read_list(")", "after an operand", [&] { node.inputs.push_back(read_value()); });
       node.attrs = read_attributes(op, *node.op);
     }
+    node.gradient_of = read_mark();
     while (next_.is("(")) {
       const RegionId inner = graph_.add_region();
       node.regions.push_back(inner);
@@ -259,6 +260,18 @@ class Parser {
     }
     fail(token, cat("expected a size, found ", shown(token)),
          "a size is a number from 0 up, or ? where only the call knows it");
+  }
+
+  // The op whose gradient a node is part of: "gradient of tanh". Null where nothing is said.
+  const OpDef* read_mark() {
+    if (!take_if("gradient")) return nullptr;
+    expect("of", "after 'gradient'");
+    const Token token = expect_kind(Token::name, "the name of an op");
+    const OpDef* const op = find_op(token.text);
+    if (op == nullptr)
+      fail(token, cat("there is no op ", shown(token)),
+           "a gradient is that of an op: gradient of tanh");
+    return op;
   }
 
   // ---- attributes ----

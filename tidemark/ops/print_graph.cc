@@ -60,6 +60,7 @@ class Printer {
       out_ += ')';
       print_attributes(node);
     }
+    if (node.gradient_of != nullptr) (out_ += " gradient of ") += node.gradient_of->name;
     if (options_.sources && node.source.known()) out_ += "  # " + node.source.text();
     out_ += '\n';
     for (const RegionId inner : node.regions) {

@@ -523,6 +523,15 @@ TEST(TextErrors, OfValues) {
       "p.tm:2:13: there is no op 'expp'\n  ops have the names of the C++ functions, without td::");
 }
 
+TEST(TextErrors, OfMarks) {
+  expect_node_error("%y: f32[2, 3] = exp(%a) gradient of expp",
+                    "p.tm:2:37: there is no op 'expp'\n  a gradient is that of an op: gradient of "
+                    "tanh");
+  expect_node_error("%y: f32[2, 3] = exp(%a) gradient exp",
+                    "p.tm:2:34: expected 'of' after 'gradient', found 'exp'\n  docs/ir.md has the "
+                    "grammar of programs");
+}
+
 TEST(TextErrors, OfTypes) {
   expect_node_error("%y: f32[2, 2] = exp(%a)",
                     "p.tm:2:5: expected f32[2, 3], which exp gives, found f32[2, 2]\n  write the "
