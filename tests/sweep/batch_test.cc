@@ -5,13 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "tests/sweep/cases.h"
 #include "tests/sweep/compare.h"
 #include "tidemark/ops/check_node.h"
-#include "tidemark/ops/program.h"
+#include "tidemark/ops/typing.h"
 #include "tidemark/passes/slicing.h"
 #include "tidemark/tensor/tensor_state.h"
 #include "tidemark/tidemark.h"
@@ -55,7 +56,19 @@ Tensor batch_of(const std::vector<Tensor>& slices, int64_t count) {
   return all;
 }
 
-// Small ones, of a float, an integer and a bool, spread over all there are.
+// Which axes a case names, in words.
+std::string axes_of(const Case& c) {
+  std::string text;
+  c.attrs.for_each(c.op->attrs, [&](const AttrDef& attr, auto items) {
+    if (!attr.numbers_axes()) return;
+    for (const auto item : items) text += cat(' ', item);
+    text += cat(" of ", c.operands[0].rank());
+  });
+  return text;
+}
+
+// Small ones, of a float, an integer and a bool, spread over all there are; and one for each axis
+// of each rank.
 std::vector<Case> chosen_cases(const OpDef& op, size_t most_of_sample) {
   std::vector<Case> fit;
   for (Case& c : cases_of(op)) {
@@ -68,8 +81,14 @@ std::vector<Case> chosen_cases(const OpDef& op, size_t most_of_sample) {
   }
   const size_t most = full_counts() ? fit.size() : most_of_sample;
   std::vector<Case> chosen;
+  std::set<std::string> axes;
   const size_t count = std::min(most, fit.size());
-  for (size_t i = 0; i < count; ++i) chosen.push_back(fit[i * fit.size() / count]);
+  for (size_t i = 0; i < count; ++i) {
+    chosen.push_back(fit[i * fit.size() / count]);
+    axes.insert(axes_of(chosen.back()));
+  }
+  for (const Case& c : fit)
+    if (axes.insert(axes_of(c)).second) chosen.push_back(c);
   return chosen;
 }
 
@@ -260,6 +279,118 @@ TEST_P(Batched, GivesPartsOfItsResultForPartsOfItsOperands) {
     }
   }
   EXPECT_EQ(cut > 0, GetParam()->cutting != Cutting::none);
+}
+
+// ---- around a table -----------------------------------------------------------------------------
+
+// Sizes of an array with another one along an axis.
+Shape with_size(Shape shape, int64_t axis, int64_t size) {
+  shape.set(axis, size);
+  return shape;
+}
+
+// Attributes that the op may have for a table, by their roles: an op that is added has them too.
+Attrs attrs_around(const OpDef& op, const Shape& table, int64_t axis) {
+  const auto at = static_cast<size_t>(axis);
+  Attrs attrs;
+  for (const AttrDef& attr : op.attrs) {
+    DimList some(2);
+    some[at] = 1;
+    if (attr.role == AttrRole::axis)
+      attrs.add(axis);
+    else if (attr.role == AttrRole::axes)
+      attrs.add(AxisList{axis});
+    else if (attr.role == AttrRole::permutation)
+      attrs.add(AxisList{1, 0});
+    else if (attr.role == AttrRole::shape && op.cutting == Cutting::broadcast)
+      attrs.add(Shape{2, table[0], table[1]});
+    else if (attr.role == AttrRole::shape)
+      attrs.add(axis == 0 ? Shape{table[0] / 2, 2, table[1]} : Shape{table[0], 2, table[1] / 2});
+    else if (attr.role == AttrRole::slice_size)
+      attrs.add(with_size(table, axis, int64_t{table[axis]} - 2));
+    else if (attr.kind == AttrKind::sizes)
+      attrs.add(some);
+    else if (attr.kind == AttrKind::integers)
+      attrs.add(AxisList(2, attr.neutral_item()));
+    else if (attr.kind == AttrKind::size)
+      attrs.add(Dim(3));
+    else if (attr.kind == AttrKind::number)
+      attrs.add(0.5);
+    else if (attr.kind == AttrKind::dtype)
+      attrs.add(DType::f64);
+    else
+      attrs.add(int64_t{attr.kind == AttrKind::boolean});
+  }
+  return attrs;
+}
+
+std::vector<Tensor> operands_around(const OpDef& op, const Tensor& table, int64_t axis) {
+  const Tensor row = cast(arange(0, table.shape()[1]), f32) * 0.25;
+  const Shape four = with_size(table.shape(), axis, 4);
+  if (op.arity == 1) return {table};
+  if (op.family == Family::pointwise && op.arity == 2) return {table, row};
+  if (op.family == Family::pointwise) {
+    if (has_condition(op)) return {table > 0, table, row};
+    return {table, row, row + 1};
+  }
+  if (op.arity < 0) return {table, table * 2};
+  switch (op.routine) {
+    case Routine::matmul:
+      return {table, ones({table.shape()[1], 4})};
+    case Routine::scatter_add:
+      return {table, ones(four, i64), ones(four)};
+    case Routine::take_along_axis:
+      return {table, ones(four, i64)};
+    case Routine::update:
+      return {table, ones(with_size(table.shape(), axis, int64_t{table.shape()[axis]} - 2))};
+    default:
+      ADD_FAILURE() << op.name << ": say what it takes beside a table";
+      return {table};
+  }
+}
+
+// A large result would have to be whole; rows of it that are weighted and summed need not be.
+Tensor rows_of(const Tensor& x) {
+  if (x.rank() == 0) return x;
+  const Tensor weights = cast(arange(0, x.shape()[-1]), f32) * 0.125 + 1;
+  return sum(cast(x, f32) * weights, -1);
+}
+
+bool has_no_buffer_of(const Plan& plan, int64_t bytes) {
+  const std::vector<PlanBuffer> buffers = plan.buffers();
+  return std::none_of(buffers.begin(), buffers.end(), [&](const PlanBuffer& buffer) {
+    return buffer.bytes.count >= bytes && buffer.name != "map bodies";
+  });
+}
+
+TEST_P(Batched, GivesTheSameAroundATableThatGoesPartByPart) {
+  const OpDef& op = *GetParam();
+  if (op.cutting == Cutting::none || !computes_in(op, DType::f32)) return;
+  const Tensor x = drawn(DType::f32, {1024, 4}, {-1, 1}, 1);
+  const Tensor w = drawn(DType::f32, {4, 1024}, {-1, 1}, 2);
+  int in_parts = 0;
+  for (int64_t axis = 0; axis < 2; ++axis) {
+    for (const bool whole : {false, true}) {
+      const auto around = [&](const Tensor& rows, const Tensor& columns) {
+        const Tensor table = matmul(rows, columns);
+        const Attrs attrs = attrs_around(op, table.shape(), axis);
+        std::vector<Tensor> results;
+        for (int r = 0; r < op.results; ++r) {
+          const Tensor result = run(op, operands_around(op, table, axis), attrs, r);
+          results.push_back(whole ? result : rows_of(result));
+        }
+        return results;
+      };
+      const std::vector<Tensor> want = around(x, w);
+      const auto compiled = function(
+          [&](const Tensor& rows, const Tensor& columns) { return around(rows, columns); });
+      const std::vector<Tensor> got = compiled(x, w);
+      in_parts += has_no_buffer_of(compiled.plan(x, w), int64_t{1024} * 1024 * 4);
+      for (size_t i = 0; i < want.size(); ++i)
+        EXPECT_TRUE(identical(got[i], want[i])) << op.name << ", axis " << axis << ", result " << i;
+    }
+  }
+  EXPECT_GT(in_parts, 0) << op.name << " keeps the table whole";
 }
 
 std::vector<const OpDef*> all_ops() {
