@@ -6,6 +6,7 @@
 #include "tidemark/api/custom_gradient.h"
 #include "tidemark/api/declared_cap.h"
 #include "tidemark/api/effect.h"
+#include "tidemark/api/extend.h"
 #include "tidemark/api/fields.h"
 #include "tidemark/api/function.h"
 #include "tidemark/api/gradient_tape.h"

@@ -8,7 +8,7 @@
 #include "tidemark/api/random.h"
 #include "tidemark/compile/pipeline.h"
 #include "tidemark/function/plan_data.h"
-#include "tidemark/function/traced_function.h"
+#include "tidemark/function/run_function.h"
 #include "tidemark/report/report.h"
 #include "tools/program_file.h"
 

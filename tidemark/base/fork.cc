@@ -6,7 +6,7 @@
 #include <atomic>
 #include <new>
 
-#include "tidemark/base/lock.h"
+#include "tidemark/base/word_lock.h"
 
 namespace tidemark {
 

@@ -67,4 +67,6 @@ NameScope::NameScope(std::string_view name, Source at) : previous_(detail::charg
 
 std::string_view NameScope::current() { return detail::layer_path(detail::charged.layer); }
 
+std::string Source::layer_path() const { return std::string(detail::layer_path(layer)); }
+
 }  // namespace tidemark

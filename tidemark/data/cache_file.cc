@@ -15,12 +15,12 @@
 #include <cstring>
 
 #include "tidemark/api/create.h"
+#include "tidemark/api/extend.h"
 #include "tidemark/api/ops.h"
 #include "tidemark/data/kept_rows.h"
 #include "tidemark/data/stage.h"
 #include "tidemark/io/file.h"
 #include "tidemark/io/save.h"
-#include "tidemark/tensor/raw_bytes.h"
 
 namespace tidemark::data {
 namespace {

@@ -25,10 +25,10 @@
 #include <utility>
 #include <vector>
 
+#include "tidemark/api/extend.h"
 #include "tidemark/data/element.h"
 #include "tidemark/data/pipeline.h"
 #include "tidemark/data/plan.h"
-#include "tidemark/structure/callback.h"
 
 namespace tidemark::data {
 

@@ -1,11 +1,11 @@
 // Where elements come from: rows of tensors, numbers, the user's generator.
 #include <cstring>
 
+#include "tidemark/api/extend.h"
 #include "tidemark/api/memory.h"
 #include "tidemark/data/noted.h"
 #include "tidemark/data/stage.h"
 #include "tidemark/io/npy.h"
-#include "tidemark/tensor/raw_bytes.h"
 
 namespace tidemark::data {
 namespace {

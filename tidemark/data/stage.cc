@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "tidemark/tensor/raw_bytes.h"
+#include "tidemark/api/extend.h"
 
 namespace tidemark::data {
 

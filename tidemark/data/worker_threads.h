@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "tidemark/account/worker_scope.h"
+#include "tidemark/api/extend.h"
 #include "tidemark/api/mode.h"
 #include "tidemark/base/fork.h"
 #include "tidemark/data/stage.h"

@@ -60,7 +60,7 @@ struct alignas(64) Cell {
   alignas(16) std::byte payload[kPayloadBytes];
   Cell* previous = nullptr;  // Storages with data outside their cell stand in one list, so that
   Cell* next = nullptr;      // an error can name the largest.
-  alignas(64) std::byte small[kSmallBytes];  // Small data; else what the storage is: storage.cc.
+  alignas(64) std::byte small[kSmallBytes];  // Small data; else what the storage is: allocate.cc.
 };
 static_assert(sizeof(Cell) == 320);
 

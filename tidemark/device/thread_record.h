@@ -64,7 +64,7 @@ inline ThreadRecord& thread_record() {
   return record != nullptr ? *record : detail::make_thread_record();
 }
 
-// A thread's free cells go back to all when it ends: storage.cc.
+// A thread's free cells go back to all when it ends: allocate.cc.
 void give_cells_back(ThreadRecord& record) noexcept;
 
 inline uint32_t line_slot(const char* file, unsigned line) {

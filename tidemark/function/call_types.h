@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tidemark/function/function_core.h"
+#include "tidemark/function/function_call.h"
 #include "tidemark/ops/typing.h"
 #include "tidemark/types/array_ref.h"
 

@@ -60,7 +60,7 @@ constexpr int64_t kNodeBytes = static_cast<int64_t>(sizeof(Item) + 4 * sizeof(vo
 }  // namespace
 
 int64_t Programs::entry_bytes(const Table::value_type& entry) {
-  return kNodeBytes<Table::value_type> + entry.second.program->bytes();
+  return kNodeBytes<Table::value_type> + held_bytes(*entry.second.program);
 }
 int64_t Programs::entry_bytes(const PlacementTable::value_type& entry) {
   return kNodeBytes<PlacementTable::value_type> + heap_bytes(entry.first) +
@@ -139,12 +139,12 @@ void Programs::emit(const CompiledFunction& program) {
   const std::lock_guard guard(lock_);
   if (program.is_emitted()) return;
   const auto start = std::chrono::steady_clock::now();
-  const int64_t before = program.bytes();
+  const int64_t before = held_bytes(program);
   program.emit();
   compile_ms_ += milliseconds_since(start);
   const auto entry = table_.find(program.key);
   if (entry == table_.end() || entry->second.program.get() != &program) return;
-  bytes_ += program.bytes() - before;
+  bytes_ += held_bytes(program) - before;
   drop_beyond(limit_bytes_);
   held_ = static_cast<int64_t>(table_.size());
   dropped_count_ = dropped_.dropped();

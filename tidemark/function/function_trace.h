@@ -16,7 +16,8 @@
 #include "tidemark/compile/pipeline.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/function/call_types.h"
-#include "tidemark/function/recorded_call.h"
+#include "tidemark/function/function_call.h"
+#include "tidemark/function/run_function.h"
 #include "tidemark/function/traced_function.h"
 
 namespace tidemark::detail {
@@ -87,6 +88,16 @@ class Programs {
   int64_t uses_ = 0, limit_bytes_ = 0;
   DroppedOnce dropped_;
   double compile_ms_ = 0;
+};
+
+struct FunctionPair;
+
+// What tapes keep for calls of one trace (recorded_call.h), by open sizes and by what gradients are
+// wanted by.
+struct FunctionPairs {
+  using Key = std::pair<std::vector<int64_t>, std::vector<bool>>;
+  Mutex lock;
+  std::map<Key, std::shared_ptr<const FunctionPair>> table;
 };
 
 struct FunctionTrace {

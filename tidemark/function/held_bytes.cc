@@ -56,7 +56,9 @@ int64_t held_bytes(const TracedFunction& traced) {
          of(traced.recomputed) + of(traced.numbers) + of(traced.checks) + traced.sizes.bytes();
 }
 
-int64_t held_bytes(const run::Program& program) {
+namespace {
+
+int64_t of(const run::Program& program) {
   int64_t bytes = static_cast<int64_t>(sizeof(program)) + of_places(program.steps) +
                   of(program.addresses) + of(program.loops) + of(program.maps) +
                   of_places(program.buffers) + of(program.offsets) + of(program.device_arenas) +
@@ -67,8 +69,13 @@ int64_t held_bytes(const run::Program& program) {
   return bytes;
 }
 
-int64_t held_bytes(const std::vector<compile::TaskPlan>& tasks) {
-  return heap_bytes(tasks, [](const compile::TaskPlan& task) { return task.heap_bytes; });
+}  // namespace
+
+int64_t held_bytes(const CompiledFunction& compiled) {
+  return static_cast<int64_t>(sizeof(compiled)) + of(compiled.parameters) + of(compiled.variables) +
+         of(*compiled.program) + heap_bytes(compiled.tasks(), [](const compile::TaskPlan& task) {
+           return task.heap_bytes;
+         });
 }
 
 int64_t held_bytes(const compile::Placements& placements) {

@@ -284,31 +284,28 @@ Pullback pullback_of(const std::shared_ptr<const FunctionPair>& pair, const Tens
   };
 }
 
-}  // namespace
-
-FunctionPairs::FunctionPairs() = default;
-FunctionPairs::~FunctionPairs() = default;
-
-std::shared_ptr<const FunctionPair> FunctionPairs::find_or_make(const TraceableFunction& function,
-                                                                const FunctionTrace& trace,
-                                                                std::vector<int64_t> sizes,
-                                                                const std::vector<bool>& wanted,
-                                                                Source at) {
-  const std::pair key{std::move(sizes), wanted};
+std::shared_ptr<const FunctionPair> find_or_make_pair(const TraceableFunction& function,
+                                                      FunctionTrace& trace,
+                                                      std::vector<int64_t> sizes,
+                                                      const std::vector<bool>& wanted, Source at) {
+  FunctionPairs& pairs = trace.pairs;
+  const FunctionPairs::Key key{std::move(sizes), wanted};
   {
-    const std::lock_guard guard(lock_);
-    if (const auto found = pairs_.find(key); found != pairs_.end()) return found->second;
+    const std::lock_guard guard(pairs.lock);
+    if (const auto found = pairs.table.find(key); found != pairs.table.end()) return found->second;
   }
   std::shared_ptr<const FunctionPair> made;
   {
     const NoTape unseen;
     made = make_pair_of(function, trace, key.first, wanted, at);
   }
-  const std::lock_guard guard(lock_);
+  const std::lock_guard guard(pairs.lock);
   constexpr size_t most = 64;
-  if (pairs_.size() >= most) pairs_.clear();
-  return pairs_.emplace(key, std::move(made)).first->second;
+  if (pairs.table.size() >= most) pairs.table.clear();
+  return pairs.table.emplace(key, std::move(made)).first->second;
 }
+
+}  // namespace
 
 bool is_recorded(const FunctionTrace& trace, const Arguments& arguments, Source at) {
   if (!taping() || tracing()) return false;
@@ -328,7 +325,7 @@ std::optional<CallResult> recorded_call(const TraceableFunction& function,
   for (const Tensor& input : inputs)
     wanted.push_back(is_float(input.dtype()) && is_watched({&input}));
   if (std::find(wanted.begin(), wanted.end(), true) == wanted.end()) return {};
-  const std::shared_ptr<const FunctionPair> pair = trace->pairs.find_or_make(
+  const std::shared_ptr<const FunctionPair> pair = find_or_make_pair(
       function, *trace, std::vector<int64_t>(sizes.begin(), sizes.end()), wanted, at);
   Tensors all;
   {
@@ -387,8 +384,8 @@ Bytes saved_for_gradient(const TraceableFunction& function,
                      is_float(traced.graph.type(traced.graph.body().parameters[i]).dtype));
   }
   if (std::find(wanted.begin(), wanted.end(), true) == wanted.end()) return 0;
-  return trace->pairs
-      .find_or_make(function, *trace, std::vector<int64_t>(sizes.begin(), sizes.end()), wanted, at)
+  return find_or_make_pair(function, *trace, std::vector<int64_t>(sizes.begin(), sizes.end()),
+                           wanted, at)
       ->saved_bytes;
 }
 

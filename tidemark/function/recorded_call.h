@@ -5,35 +5,15 @@
 // tape around the second gives higher orders. Internal to the library.
 #pragma once
 
-#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 
-#include "tidemark/base/lock.h"
-#include "tidemark/function/function_core.h"
+#include "tidemark/function/function_call.h"
 
 namespace tidemark::detail {
 
 struct FunctionTrace;
-struct FunctionPair;
-
-// The pairs of one trace, by open sizes and by what gradients are wanted by.
-class FunctionPairs {
- public:
-  FunctionPairs();
-  ~FunctionPairs();
-  std::shared_ptr<const FunctionPair> find_or_make(const TraceableFunction& function,
-                                                   const FunctionTrace& trace,
-                                                   std::vector<int64_t> sizes,
-                                                   const std::vector<bool>& wanted, Source at);
-
- private:
-  Mutex lock_;
-  std::map<std::pair<std::vector<int64_t>, std::vector<bool>>, std::shared_ptr<const FunctionPair>>
-      pairs_;
-};
 
 // Whether a tape wants to know of such a call.
 bool is_recorded(const FunctionTrace& trace, const Arguments& arguments, Source at);

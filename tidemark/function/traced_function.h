@@ -1,4 +1,4 @@
-// A function once traced: its graph and what the graph's parameters are; compiled, and run.
+// A function once traced, its graph and what the graph's parameters are; and compiled.
 // Internal to the library.
 #pragma once
 
@@ -10,8 +10,6 @@
 #include <vector>
 
 #include "tidemark/layout/layout.h"
-#include "tidemark/function/call_types.h"
-#include "tidemark/function/function_core.h"
 #include "tidemark/run/program.h"
 #include "tidemark/trace/trace.h"
 
@@ -40,9 +38,6 @@ struct TracedFunction {
   bool fuse = true;
 };
 
-// What the program is told of a captured tensor: where it lies, and how if it is not dense.
-compile::Interface::Parameter capture_parameter(const Tensor& capture);
-
 // What tells the programs of one trace apart: the number of threads, what is known of each argument
 // (below), and last the open sizes.
 struct ProgramKey {
@@ -62,16 +57,6 @@ struct ProgramKey {
                                         b.words.end());
   }
 };
-// The key of a call; specs are planned as dense. `profile`, if any, learns which arguments are
-// donated, and who holds the rest.
-ProgramKey program_key(const TracedFunction& traced, const Arguments& arguments,
-                       std::span<const int64_t> sizes, Profile* profile = nullptr);
-// Whether that is the key of a call, for these places of open sizes. Takes no heap.
-bool is_key_of(const ProgramKey& key, const TracedFunction& traced, const Arguments& arguments,
-               std::span<const SizePlace> open);
-// Whether the program of a key can run a call of another: it may use up only what that call gives.
-bool serves(const TracedFunction& traced, const ProgramKey& planned, const ProgramKey& call);
-
 // A program of a trace: laid out, so that all of its memory is known; its tasks and kernels are
 // made before it first runs.
 struct CompiledFunction {
@@ -99,9 +84,8 @@ struct CompiledFunction {
   // Makes tasks and kernels, where they are not there. One thread at a time.
   void emit() const;
   bool is_emitted() const { return is_emitted_.load(std::memory_order_acquire); }
+  const std::vector<compile::TaskPlan>& tasks() const { return layout_.tasks; }
 
-  // About what it takes in memory.
-  int64_t bytes() const;
   int64_t peak_bytes() const { return program->peak_bytes(); }
 
   explicit CompiledFunction(compile::Layout made)
@@ -111,31 +95,5 @@ struct CompiledFunction {
   mutable compile::Layout layout_;
   mutable std::atomic<bool> is_emitted_{false};
 };
-
-// Its graph for these sizes of the open ones.
-Graph at_sizes(const TracedFunction& traced, std::span<const int64_t> sizes);
-
-// Lays it out for a key; emits nothing.
-std::shared_ptr<CompiledFunction> compile_function(const TracedFunction& traced,
-                                                   const ProgramKey& key,
-                                                   compile::Placements& placements);
-
-// A traced tensor that depends on no argument and no Variable, as something that computes it when
-// it is first wanted: the initial value of a Variable made inside a trace.
-std::function<Tensor()> frozen(const Tensor& tensor, const std::string& variable, Source at);
-
-struct RunOptions {
-  std::byte* arena = nullptr;  // The caller's: the arena, then the results.
-  Profile* profile = nullptr;  // Measures what is touched.
-  // Whose budget bounds the copies of Variables that a plan cannot foresee.
-  const FunctionOptions* function = nullptr;
-};
-
-// Takes all memory first; then nothing but a check in the program can fail, and a failed call
-// changes no Variable. `given` gets the results of the program but those that are Variables' new
-// values.
-void run_function(const TracedFunction& traced, const CompiledFunction& compiled,
-                  std::span<const Argument> leaves, const RunOptions& options,
-                  std::span<Tensor> given, Source at);
 
 }  // namespace tidemark::detail

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "tidemark/account/accounts.h"
-#include "tidemark/grad/gradient_tape.h"
 #include "tidemark/tensor/bind.h"
 #include "tidemark/tensor/tensor_state.h"
 #include "tidemark/tensor/variable_state.h"

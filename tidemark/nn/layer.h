@@ -10,9 +10,8 @@
 #include <typeinfo>
 #include <utility>
 
+#include "tidemark/api/extend.h"
 #include "tidemark/api/variable_walk.h"
-#include "tidemark/structure/callback.h"
-#include "tidemark/structure/identity.h"
 
 namespace tidemark::detail {
 // A UserError: a closure holds layers of its own, which no copy of the model can replace.

@@ -5,12 +5,12 @@
 #include <mutex>
 #include <utility>
 
+#include "tidemark/api/extend.h"
 #include "tidemark/api/function.h"
 #include "tidemark/api/mode.h"
 #include "tidemark/base/error.h"
 #include "tidemark/base/lock.h"
 #include "tidemark/base/made_once.h"
-#include "tidemark/trace/control_flow_core.h"
 
 namespace tidemark::detail {
 namespace {

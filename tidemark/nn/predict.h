@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "tidemark/api/extend.h"
 #include "tidemark/nn/summary.h"
-#include "tidemark/structure/identity.h"
-#include "tidemark/tensor/stand_ins.h"
 
 namespace tidemark::detail {
 

@@ -1,10 +1,10 @@
 #include "tidemark/ops/check_control.h"
 
 #include "tidemark/base/error.h"
-#include "tidemark/ops/check_node.h"
 #include "tidemark/ops/loop_attrs.h"
 #include "tidemark/ops/op_def.h"
 #include "tidemark/ops/program.h"
+#include "tidemark/ops/typing.h"
 
 namespace tidemark {
 namespace {

@@ -285,12 +285,6 @@ void check_type(const TensorType& type) {
   }
 }
 
-bool fits(const TensorType& a, const TensorType& b) {
-  if (a.dtype != b.dtype || a.shape.rank() != b.shape.rank()) return false;
-  return std::equal(a.shape.begin(), a.shape.end(), b.shape.begin(),
-                    [](Dim x, Dim y) { return x == y || x.is_open() || y.is_open(); });
-}
-
 std::vector<TensorType> check_node(const Graph& graph, const Node& node) {
   check_arity(node);
   if (node.op->family == Family::control) return check_control(graph, node);

@@ -18,7 +18,4 @@ std::vector<TensorType> check_node(const Graph& graph, const Node& node);
 // Throws UserError where a type has a negative size or more bytes than machines have.
 void check_type(const TensorType& type);
 
-// Whether two types may be of one value: the same dtype, and sizes equal as far as they are known.
-bool fits(const TensorType& a, const TensorType& b);
-
 }  // namespace tidemark

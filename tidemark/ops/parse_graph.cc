@@ -11,6 +11,7 @@
 #include "tidemark/ops/program.h"
 #include "tidemark/ops/text.h"
 #include "tidemark/ops/tokens.h"
+#include "tidemark/ops/typing.h"
 
 namespace tidemark {
 namespace {

@@ -203,4 +203,10 @@ PointwiseType infer_pointwise(const OpDef& op, std::span<const OperandType> oper
 
 bool computes_in(const OpDef& op, DType dtype) { return computes_in(op.accepts, dtype); }
 
+bool fits(const TensorType& a, const TensorType& b) {
+  if (a.dtype != b.dtype || a.shape.rank() != b.shape.rank()) return false;
+  return std::equal(a.shape.begin(), a.shape.end(), b.shape.begin(),
+                    [](Dim x, Dim y) { return x == y || x.is_open() || y.is_open(); });
+}
+
 }  // namespace tidemark

@@ -56,4 +56,7 @@ bool computes_in(const OpDef& op, DType dtype);
 // The dtype in which a dtype is computed: f32 for the 16-bit floats.
 constexpr DType compute_dtype(DType dtype) { return is_low_precision(dtype) ? DType::f32 : dtype; }
 
+// Whether two types may be of one value: the same dtype, and sizes equal as far as they are known.
+bool fits(const TensorType& a, const TensorType& b);
+
 }  // namespace tidemark

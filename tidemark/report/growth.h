@@ -21,12 +21,10 @@
 #include <vector>
 
 #include "tidemark/base/text.h"
+#include "tidemark/report/growth_kind.h"
 
 namespace tidemark {
 
-// filling: it grows, and has a cap that it declares. cannot_tell: there were too few steps, or it
-// has grown in fewer than three windows.
-enum class Growth : uint8_t { flat, filling, growing, cannot_tell };
 const char* name(Growth growth);
 
 struct GrowthRow {

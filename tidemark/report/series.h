@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "tidemark/report/growth.h"
+#include "tidemark/report/growth_kind.h"
 
 namespace tidemark::report {
 

@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "tidemark/structure/callback.h"
+#include "tidemark/api/extend.h"
 #include "tidemark/train/history.h"
 #include "tidemark/train/optimizer.h"
 
@@ -92,10 +92,6 @@ struct EarlyStopping {
   double least_gain = 0;     // What is an improvement.
   bool restore_best = true;  // The model is then as it was after its best epoch.
 };
-
-// `automatic` is a bar where standard output is a terminal, else lines. Lines go where td::print
-// writes.
-enum class Progress : uint8_t { automatic, bar, lines, none };
 
 struct FitOptions {
   Measure loss = {};

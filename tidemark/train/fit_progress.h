@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "tidemark/train/fit.h"
+#include "tidemark/train/history.h"
 
 namespace tidemark::nn {
 

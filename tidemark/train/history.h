@@ -12,6 +12,10 @@
 
 namespace tidemark::nn {
 
+// `automatic` is a bar where standard output is a terminal, else lines. Lines go where td::print
+// writes.
+enum class Progress : uint8_t { automatic, bar, lines, none };
+
 // Means over examples, by name: {"accuracy", 0.97}.
 using NamedNumbers = std::vector<std::pair<std::string, double>>;
 

@@ -1,9 +1,9 @@
 #include "tidemark/train/losses.h"
 
 #include "tidemark/api/create.h"
+#include "tidemark/api/extend.h"
 #include "tidemark/api/ops.h"
 #include "tidemark/base/error.h"
-#include "tidemark/calls/take_class.h"
 
 namespace tidemark::nn::losses {
 namespace {

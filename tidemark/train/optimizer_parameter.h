@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "tidemark/api/function.h"
-#include "tidemark/train/optimizer.h"
+#include "tidemark/api/gradient_tape.h"
+#include "tidemark/api/variable_walk.h"
+#include "tidemark/train/update_rule.h"
 
 namespace tidemark::nn {
 

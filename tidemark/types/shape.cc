@@ -3,7 +3,6 @@
 #include <ostream>
 
 #include "tidemark/base/error.h"
-#include "tidemark/types/size.h"
 
 namespace tidemark {
 
@@ -17,12 +16,6 @@ Dim Shape::from_end(int64_t axis) const {
 
 bool Shape::is_open() const {
   return std::any_of(begin(), end(), [](Dim dim) { return dim.is_open(); });
-}
-
-std::ostream& operator<<(std::ostream& out, Dim dim) {
-  if (dim.is_traced()) return detail::print_size(out, dim);
-  if (dim.is_open()) return out << '?';
-  return out << int64_t{dim};
 }
 
 std::ostream& operator<<(std::ostream& out, const Shape& shape) {

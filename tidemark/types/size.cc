@@ -385,4 +385,10 @@ std::ostream& print_size(std::ostream& out, Dim size) {
 }
 
 }  // namespace detail
+std::ostream& operator<<(std::ostream& out, Dim dim) {
+  if (dim.is_traced()) return detail::print_size(out, dim);
+  if (dim.is_open()) return out << '?';
+  return out << int64_t{dim};
+}
+
 }  // namespace tidemark

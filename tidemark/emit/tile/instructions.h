@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "tidemark/device/cpu/features.h"
-#include "tidemark/emit/tile/tile.h"
+#include "tidemark/emit/tile/tile_function.h"
 #include "tidemark/loops/nest.h"
 
 namespace tidemark::tile {

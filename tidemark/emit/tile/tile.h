@@ -7,6 +7,7 @@
 
 #include "tidemark/device/cpu/features.h"
 #include "tidemark/device/kernel.h"
+#include "tidemark/emit/tile/tile_function.h"
 #include "tidemark/loops/nest.h"
 #include "tidemark/loops/recurrence.h"
 
@@ -19,14 +20,5 @@ std::unique_ptr<Kernel> make_tile_kernel(const Nest& nest, device::Isa isa);
 
 // A loop on few numbers, the same way.
 std::unique_ptr<Kernel> make_tile_recurrence(const Recurrence& recurrence, device::Isa isa);
-
-// Applies one op to n contiguous elements. `out` may be one of the operands, or apart from all.
-using TileFunction = void (*)(const void* const* in, void* out, int64_t n);
-
-// The instruction for `op` with a result of `dtype` and operands of `operand` (of a select: the two
-// values). Null where the op does not exist for them (`is_defined` in `loops/expr.h`) or has no
-// operands.
-TileFunction tile_function(ExprOp op, DType dtype, DType operand);
-TileFunction tile_function(ExprOp op, DType dtype, DType operand, device::Isa isa);
 
 }  // namespace tidemark

@@ -4,10 +4,10 @@
 #include <atomic>
 #include <mutex>
 
+#include "tidemark/api/extend.h"
 #include "tidemark/api/over_budget.h"
 #include "tidemark/base/lock.h"
 #include "tidemark/data/stage.h"
-#include "tidemark/trace/trace.h"
 
 namespace tidemark::data {
 namespace {

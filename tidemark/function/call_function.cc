@@ -1,25 +1,21 @@
-#include "tidemark/function/function_core.h"
-
+// A call of a Function: traced, planned and compiled where it is the first of its kind, then run.
 #include <algorithm>
 #include <sstream>
 
 #include "tidemark/base/output.h"
 #include "tidemark/base/text.h"
 #include "tidemark/device/threads.h"
+#include "tidemark/function/function_core.h"
 #include "tidemark/function/function_plan.h"
 #include "tidemark/function/loop_choices.h"
 #include "tidemark/function/plan_data.h"
+#include "tidemark/function/recorded_call.h"
 #include "tidemark/function/trace_cache.h"
 #include "tidemark/grad/tape.h"
 #include "tidemark/ops/text.h"
 #include "tidemark/tensor/variable_state.h"
 
 namespace tidemark::detail {
-
-std::string TraceableFunction::title() const {
-  return options.name.empty() ? std::string("the function")
-                              : cat("function \"", options.name, "\"");
-}
 
 FunctionCore::FunctionCore(FunctionOptions options, TraceBody body, Source at)
     : function_{std::move(options), std::move(body), at},

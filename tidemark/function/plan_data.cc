@@ -1,11 +1,10 @@
-#include "tidemark/function/plan.h"
+#include "tidemark/function/plan_data.h"
 
 #include <algorithm>
 #include <map>
 
 #include "tidemark/base/error.h"
 #include "tidemark/device/memory.h"
-#include "tidemark/function/plan_data.h"
 #include "tidemark/run/watch.h"
 
 namespace tidemark {
@@ -20,13 +19,6 @@ bool counts(const run::Buffer& buffer) {
   return buffer.arena == 0 && buffer.memory == 0 && buffer.bytes > 0;
 }
 
-int64_t own_results(const Program& program) {
-  int64_t bytes = 0;
-  for (const run::Result& result : program.results)
-    if (result.parameter < 0) bytes += result.bytes;
-  return bytes;
-}
-
 // The bytes alive at each step, results included.
 std::vector<int64_t> alive_at(const Program& program) {
   std::vector<int64_t> alive(program.steps.size() + 1);
@@ -36,7 +28,7 @@ std::vector<int64_t> alive_at(const Program& program) {
     if (static_cast<size_t>(buffer.upper) < alive.size())
       alive[static_cast<size_t>(buffer.upper)] -= buffer.bytes;
   }
-  int64_t now = own_results(program);
+  int64_t now = program.result_bytes();
   for (int64_t& bytes : alive) bytes = now += bytes;
   alive.resize(program.steps.size());
   return alive;
@@ -153,7 +145,7 @@ Plan& Plan::operator=(Plan&&) noexcept = default;
 
 Bytes Plan::arena() const {
   const Program& program = *data_->compiled->program;
-  return program.arena_bytes + own_results(program);
+  return program.arena_bytes + program.result_bytes();
 }
 Bytes Plan::peak() const { return arena(); }
 Bytes Plan::first_call() const { return peak() + data_->notes.unmade_bytes; }
@@ -240,7 +232,7 @@ std::vector<PlanBuffer> Plan::buffers() const {
 void detail::PlanAccess::add_seen(const Program& program, const run::Watch& watch,
                                   Profile& profile) {
   const std::vector<int64_t> planned = alive_at(program), seen = watch.in_use();
-  const int64_t results = own_results(program);
+  const int64_t results = program.result_bytes();
   for (size_t i = 0; i < program.steps.size(); ++i) {
     const Source at = program.steps[i].source;
     profile.steps.push_back({program.steps[i].name, line_of(at), at.layer_path(), Bytes(planned[i]),

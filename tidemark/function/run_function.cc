@@ -1,4 +1,4 @@
-#include "tidemark/function/traced_function.h"
+#include "tidemark/function/run_function.h"
 
 #include <algorithm>
 #include <array>
@@ -9,25 +9,18 @@
 
 #include "tidemark/base/lock.h"
 #include "tidemark/compile/eager.h"
-#include "tidemark/layout/emit.h"
 #include "tidemark/compile/pipeline.h"
 #include "tidemark/compile/workspace.h"
 #include "tidemark/device/threads.h"
-#include "tidemark/function/held_bytes.h"
 #include "tidemark/function/over_budget.h"
 #include "tidemark/function/plan_data.h"
+#include "tidemark/layout/emit.h"
 #include "tidemark/passes/passes.h"
 #include "tidemark/run/paint.h"
 #include "tidemark/run/watch.h"
 #include "tidemark/tensor/variable_state.h"
 
 namespace tidemark::detail {
-
-int64_t CompiledFunction::bytes() const {
-  return static_cast<int64_t>(sizeof(*this) + parameters.capacity() * sizeof(Parameter) +
-                              variables.capacity() * sizeof(Locked)) +
-         held_bytes(*program) + held_bytes(layout_.tasks);
-}
 
 void CompiledFunction::emit() const {
   if (is_emitted()) return;

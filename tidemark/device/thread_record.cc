@@ -1,8 +1,7 @@
-#include "tidemark/device/call_memory.h"
+// The memory of a thread's calls, which its record holds.
+#include "tidemark/device/thread_record.h"
 
 #include <algorithm>
-
-#include "tidemark/device/thread_record.h"
 
 namespace tidemark::device {
 
