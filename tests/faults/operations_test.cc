@@ -79,7 +79,72 @@ std::vector<FaultyOperation> ops() {
   };
 }
 
+std::vector<FaultyOperation> calls() {
+  const Tensor x = drawn({12, 10}), y = drawn({10, 12}, 2), heads = drawn({2, 12, 8}, 3);
+  const Tensor image = drawn({1, 8, 8, 4}, 4);
+  const Tensor ids = random::integers({12}, {.low = 0, .high = 10, .key = random::Key(6)});
+  return {
+      operation("attention", [=] { return attention(heads, heads, heads, {.causal = true}); }),
+      operation("avg_pool", [=] { return avg_pool(image); }),
+      operation("bernoulli",
+                [=] {
+                  random::seed(3);
+                  return random::bernoulli(sigmoid(x), {12, 10});
+                }),
+      operation("broadcast_to", [=] { return broadcast_to(x, {2, 12, 10}); }),
+      operation("embedding", [=] { return embedding(y, ids); }),
+      operation("expand_dims", [=] { return expand_dims(x, 1); }),
+      operation("eye", [] { return eye(5, 7); }),
+      operation("first_equal", [=] { return first_equal(ids); }),
+      operation("flip", [=] { return flip(x, 0); }),
+      operation("from_callback",
+                [] {
+                  return from_callback({3}, f32, [](std::span<std::byte> bytes) {
+                    std::fill(bytes.begin(), bytes.end(), std::byte{0});
+                  });
+                }),
+      operation("full", [] { return full({3, 4}, 2.5); }),
+      operation("full_like", [=] { return full_like(x, 3); }),
+      operation("leaky_relu", [=] { return leaky_relu(x); }),
+      operation("linspace", [] { return linspace(0, 1, 11); }),
+      operation("log_softmax", [=] { return log_softmax(x); }),
+      operation("logsumexp", [=] { return logsumexp(x, 1); }),
+      operation("mean", [=] { return mean(x, 0); }),
+      operation("mse", [=] { return mse(x, x * 2); }),
+      operation("norm", [=] { return norm(x, 1); }),
+      operation("ones_like", [=] { return ones_like(x); }),
+      operation("outer", [=] { return outer(x, y); }),
+      operation("permutation", [] { return random::permutation(9, {.key = random::Key(1)}); }),
+      operation("put", [=] { return put(x, 3, x[0] * 2); }),
+      operation("repeat", [=] { return repeat(x, 3, 1); }),
+      operation("rms_norm", [=] { return rms_norm(x); }),
+      operation("sparse_softmax_cross_entropy",
+                [=] { return sparse_softmax_cross_entropy(cast(ids % 10, i32), x); }),
+      operation("split", [=] { return split(x, 3)[1] * 2; }),
+      operation("squeeze", [=] { return squeeze(expand_dims(x, 0)) + 1; }),
+      operation("state and set_state",
+                [] {
+                  const Tensor state = random::state();
+                  random::set_state(state);
+                  return state;
+                }),
+      operation("std", [=] { return tidemark::std(x, 1); }),
+      operation("stop_gradient", [=] { return stop_gradient(x) + 1; }),
+      operation("take_along_axis", [=] { return take_along_axis(x, argsort(x, 0), 0); }),
+      operation("tensordot", [=] { return tensordot(x, y, 1); }),
+      operation("tile", [=] { return tile(x, {2, 3}); }),
+      operation("transpose", [=] { return transpose(x) + 0; }),
+      operation("tril", [=] { return tril(x); }),
+      operation("triu", [=] { return triu(x, 1); }),
+      operation("unstack", [=] { return unstack(x)[2] * 2; }),
+      operation("var", [=] { return var(x, 0); }),
+      operation("zeros", [] { return zeros({4, 5}); }),
+      operation("zeros_like", [=] { return zeros_like(x); }),
+  };
+}
+
 TEST(Faults, OfOps) { expect_all_survive(ops()); }
+TEST(Faults, OfCalls) { expect_all_survive(calls()); }
 
 // Kernels made at their first use, by the interpreter and by LLVM. Kernels stay: each op is met
 // with an allocation failing once, at the place where it is made.

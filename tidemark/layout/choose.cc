@@ -7,7 +7,6 @@
 #include "tidemark/base/work.h"
 #include "tidemark/compile/group.h"
 #include "tidemark/layout/builder.h"
-#include "tidemark/ops/indexing.h"
 #include "tidemark/ops/loop_attrs.h"
 #include "tidemark/ops/lower.h"
 
@@ -32,7 +31,7 @@ std::optional<ArrayRef> part_of_padded(ArrayRef whole, const TensorType& type, c
 // thousands of both, is asked about none of the pairs.
 bool works_in_place(const Node& node) {
   return node.op->flow == Flow::group || node.op->family == Family::pointwise ||
-         node.op->family == Family::row || updates_first_operand(*node.op);
+         node.op->family == Family::row || node.op->updates_first;
 }
 
 }  // namespace
@@ -65,7 +64,7 @@ bool LayoutBuilder::overwrites(const Node& node, size_t operand, size_t result) 
     return true;
   }
   if (node.op->family == Family::pointwise || node.op->family == Family::row) return true;
-  return updates_first_operand(*node.op) && operand == 0 &&
+  return node.op->updates_first && operand == 0 &&
          std::count_if(node.inputs.begin(), node.inputs.end(),
                        [&](Value other) { return root(other) == root(input); }) == 1;
 }

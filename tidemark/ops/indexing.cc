@@ -390,9 +390,3 @@ void reference_top_k(const ReferenceContext& context) {
 }
 
 }  // namespace tidemark::ops::rule
-
-namespace tidemark {
-
-bool updates_first_operand(const OpDef& op) { return op.updates_first; }
-
-}  // namespace tidemark

@@ -150,11 +150,3 @@ inline constexpr const NamedOp* kIndexOps[] = {
     &cumsum, &first_equal, &gather, &put, &scatter_add, &sort, &take_along_axis, &top_k};
 
 }  // namespace tidemark::ops
-
-namespace tidemark {
-
-// Whether an op gives its first operand with some elements changed, and so can work where that
-// lies.
-bool updates_first_operand(const OpDef& op);
-
-}  // namespace tidemark

@@ -15,9 +15,7 @@
 
 #include "tidemark/base/text.h"
 #include "tidemark/base/work.h"
-#include "tidemark/ops/indexing.h"
 #include "tidemark/ops/op_def.h"
-#include "tidemark/ops/program.h"
 #include "tidemark/passes/fallible.h"
 #include "tidemark/passes/passes.h"
 
@@ -125,7 +123,7 @@ class Orderer {
         if (std::exchange(last_reader[static_cast<size_t>(from)], self) != self)
           made.reads.push_back(from);
       }
-      const bool is_group = node.op->self == &ops::group;
+      const bool is_group = node.op->flow == Flow::group;
       for (size_t k = 0; k < node.regions.size() && !is_group; ++k) {
         std::vector<int32_t> carried = k == 0 ? carried_by(node) : std::vector<int32_t>();
         Orderer inner(graph_, node.regions[k], std::move(carried), scratch_, nodes_);
@@ -172,7 +170,7 @@ class Orderer {
 
   // Which parameter of a loop's body each result goes to next.
   static std::vector<int32_t> carried_by(const Node& node) {
-    if (node.op->self != &ops::loop) return {};
+    if (node.op->flow != Flow::loop) return {};
     std::vector<int32_t> carried;
     const int64_t carries = node.attrs.read().integer();
     for (int64_t k = 0; k < carries; ++k) carried.push_back(static_cast<int32_t>(1 + k));
@@ -189,8 +187,7 @@ class Orderer {
     };
     for (size_t i = 0; i < items_.size(); ++i) {
       const Node& node = graph_.nodes[static_cast<size_t>(region_.nodes[i])];
-      if (updates_first_operand(*node.op))
-        keep_last(static_cast<int32_t>(i), shown(node.inputs[0]));
+      if (node.op->updates_first) keep_last(static_cast<int32_t>(i), shown(node.inputs[0]));
     }
     for (size_t k = 0; k < updates_.size(); ++k) {
       const int32_t result = region_.results[k].node;
