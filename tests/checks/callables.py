@@ -10,7 +10,8 @@ import subprocess
 import sys
 
 HEADERS = ("tidemark/calls/ops.h", "tidemark/calls/create.h", "tidemark/calls/random.h",
-           "tidemark/grad/pooling.h")
+           "tidemark/grad/pooling.h", "tidemark/calls/effect.h")
+CONTROL_FLOW = "tidemark/trace/control_flow.h"
 OBJECTS = ("tidemark/ops/pointwise.h", "tidemark/ops/reduce.h")
 KINDS = {"Operand": "tensor", "Tensor": "tensor", "TensorList": "tensors", "Nested": "numbers", "int64_t": "int",
          "uint64_t": "int", "Dim": "size", "Shape": "shape", "Axes": "axes", "DType": "dtype", "double": "float",
@@ -106,6 +107,38 @@ class Header:
                 yield (f"{prefix}::{each}" if prefix else each, list(self.arguments(arguments)), self.results(kind))
 
 
+class ControlFlow(Header):
+    """Templates: functions and structures of users are parameters of their types."""
+    FUNCTIONS = ("Then", "Else", "First", "Condition", "Body", "F")
+
+    def __init__(self, text):
+        super().__init__("")
+        text = re.sub(r"\s+", " ", re.sub(r"//[^\n]*|#[^\n]*", "", text))
+        while (start := text.find("namespace detail {")) >= 0:
+            depth, end = 0, text.index("{", start)
+            while True:
+                depth += (text[end] == "{") - (text[end] == "}")
+                end += 1
+                if depth == 0:
+                    break
+            text = text[:start] + text[end:]
+        self.text = text
+        self.structs = dict(re.findall(r"struct (\w+) \{((?:[^{}]|\{[^{}]*\})*)\}", text))
+
+    def kind(self, kind):
+        bare = re.sub(r"^const |&+(\.\.\.)?$", "", kind).strip()
+        known = {"Rest": "functions", "State": "structure", "Xs": "structure", "std::vector<Shape>": "shapes", "Save": "save"}
+        return "function" if bare in self.FUNCTIONS else known.get(bare) or super().kind(kind)
+
+    @staticmethod
+    def default(text, kind):
+        return "automatic" if text == "Save::automatic()" else Header.default(text, kind)
+
+    def functions(self):
+        for name, arguments in re.findall(r"\bauto (\w+)\(((?:[^;{}]|\{\})*)\) \{", self.text):
+            yield name, list(self.arguments(arguments)), None
+
+
 def text_of(name, arguments, results):
     def one(argument):
         default = argument.get("default")
@@ -123,6 +156,10 @@ def main(command, root):
     wanted = [text_of(*each) for each in Header(text).functions()]
     if len(wanted) < 60:
         wrong.append(f"only {len(wanted)} functions of the headers were understood")
+    with open(os.path.join(root, CONTROL_FLOW), encoding="utf-8") as file:
+        flow = [text_of(*each) for each in ControlFlow(file.read()).functions()]
+    if len(flow) != 7:
+        wrong.append(f"{len(flow)} functions of control flow were understood, not 7")
     objects = []
     for path in OBJECTS:
         with open(os.path.join(root, path), encoding="utf-8") as file:
@@ -130,7 +167,9 @@ def main(command, root):
     names = [each["name"] for each in listed]
     wrong += [f"not in the catalogue: {name}, an op object" for name in objects if name not in names]
     wrong += [f"not in the catalogue, or otherwise: {call}" for call in wanted if call not in calls]
-    functions = calls[len(objects):]
+    wrong += [f"not in the catalogue, or otherwise: {call}" for call in flow if not any(c.startswith(call.removesuffix("None")) for c in calls)]
+    names_of_flow = [call.split("(")[0] for call in flow] + ["print"]  # Which takes whatever can be printed.
+    functions = [call for call in calls[len(objects):] if call.split("(")[0] not in names_of_flow]
     wrong += [f"in the catalogue, but not so in a header: {call}" for call in functions if call not in wanted]
     # A function of several ops has a line where each allocation fails in turn.
     with open(os.path.join(root, "tests/faults/operations_test.cc"), encoding="utf-8") as file:

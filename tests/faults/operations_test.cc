@@ -85,6 +85,11 @@ std::vector<FaultyOperation> calls() {
   const Tensor ids = random::integers({12}, {.low = 0, .high = 10, .key = random::Key(6)});
   return {
       operation("attention", [=] { return attention(heads, heads, heads, {.causal = true}); }),
+      operation("assert_that",
+                [=] {
+                  assert_that(square(x) >= 0, "squares are not negative", {x});
+                  return x + 1;
+                }),
       operation("avg_pool", [=] { return avg_pool(image); }),
       operation("bernoulli",
                 [=] {
@@ -92,6 +97,7 @@ std::vector<FaultyOperation> calls() {
                   return random::bernoulli(sigmoid(x), {12, 10});
                 }),
       operation("broadcast_to", [=] { return broadcast_to(x, {2, 12, 10}); }),
+      operation("check_numerics", [=] { return check_numerics(x, "x") * 2; }),
       operation("embedding", [=] { return embedding(y, ids); }),
       operation("expand_dims", [=] { return expand_dims(x, 1); }),
       operation("eye", [] { return eye(5, 7); }),
@@ -115,6 +121,11 @@ std::vector<FaultyOperation> calls() {
       operation("ones_like", [=] { return ones_like(x); }),
       operation("outer", [=] { return outer(x, y); }),
       operation("permutation", [] { return random::permutation(9, {.key = random::Key(1)}); }),
+      operation("print",
+                [=] {
+                  print("a line with", sum(x));
+                  return x + 1;
+                }),
       operation("put", [=] { return put(x, 3, x[0] * 2); }),
       operation("repeat", [=] { return repeat(x, 3, 1); }),
       operation("rms_norm", [=] { return rms_norm(x); }),
@@ -130,6 +141,8 @@ std::vector<FaultyOperation> calls() {
                 }),
       operation("std", [=] { return tidemark::std(x, 1); }),
       operation("stop_gradient", [=] { return stop_gradient(x) + 1; }),
+      operation("switch_case",
+                [=] { return switch_case(1, [=] { return x + 1; }, [=] { return x * 2; }); }),
       operation("take_along_axis", [=] { return take_along_axis(x, argsort(x, 0), 0); }),
       operation("tensordot", [=] { return tensordot(x, y, 1); }),
       operation("tile", [=] { return tile(x, {2, 3}); }),

@@ -17,6 +17,10 @@ constexpr std::string_view kPool =
     "x: tensor, size: ints = [2, 2], strides: ints = none, padding: valid|same = valid, "
     "layout: nhwc|nchw = nhwc";
 
+constexpr std::string_view kStructure = "structure";
+constexpr std::string_view kMap =
+    "f: function, elems: structure, parallel_iterations: int = none, chunk: int = none";
+
 // The order is that of the headers (tests/checks/callables.py compares them).
 constexpr Function kFunctions[] = {
     // calls/ops.h
@@ -134,6 +138,35 @@ constexpr Function kFunctions[] = {
      "The numbers from 0 to n - 1 in a drawn order."},
     {"dropout", "x: tensor, rate: float = 0.5, key: key = none", kTensor,
      "Each element zero with probability `rate`, the others scaled so that the mean stays."},
+    // calls/effect.h
+    {"print", "first: text, parts: parts", {}, "One line: the texts, numbers and tensors."},
+    {"check_numerics", "x: tensor, message: text", kTensor,
+     "x itself, or an error where an element is infinite or NaN."},
+    {"assert_that",
+     "condition: tensor, message: text, values: tensors = none",
+     {},
+     "An error that shows the values unless the condition is true throughout."},
+    // trace/control_flow.h
+    {"cond", "condition: tensor, if_true: function, if_false: function", kStructure,
+     "What one of two functions gives, chosen by a bool."},
+    {"switch_case", "index: tensor, first: function, rest: functions", kStructure,
+     "What the function of this number gives; the last one where there is no such."},
+    {"while_loop",
+     "condition: function, body: function, loop_vars: structure, max_iterations: int = none, "
+     "shape_invariants: shapes = none, save: save = automatic",
+     kStructure, "The body again and again while the condition holds."},
+    {"fori_loop",
+     "lower: tensor, upper: tensor, body: function, init: structure, save: save = automatic",
+     kStructure, "The body once for each whole number from lower up to upper, which is left out."},
+    {"scan",
+     "body: function, init: structure, xs: structure, reverse: bool = false, "
+     "save: save = automatic",
+     "state: structure, stacked: structure",
+     "The body once for each slice, on what it carries; what it gives beside is stacked."},
+    {"map_fn", kMap, kStructure,
+     "The function on every slice by itself; what it gives is stacked."},
+    {"vectorized_map", kMap, kStructure,
+     "The function on all slices at once where every op takes one more axis, else on each."},
 };
 
 // What an op object takes; nothing where the op has a function of its own.
@@ -146,6 +179,13 @@ std::string_view arguments_of(const OpDef& op) {
   return by_arity[op.arity - 1];
 }
 
+// The op of this name, unless only programs have it: cond is a function and a kind of node.
+const OpDef* op_of_tensors(std::string_view name) {
+  const OpDef* op = find_op(name);
+  const bool is_listed = op >= catalogue().data() && op < catalogue().data() + catalogue().size();
+  return is_listed ? op : nullptr;
+}
+
 std::vector<Callable> build() {
   std::vector<Callable> list;
   for (const OpDef& op : catalogue()) {
@@ -153,7 +193,7 @@ std::vector<Callable> build() {
     if (!arguments.empty()) list.push_back({op.name, arguments, kTensor, op.brief, &op});
   }
   for (const Function& function : kFunctions) {
-    const OpDef* op = find_op(function.name);
+    const OpDef* op = op_of_tensors(function.name);
     const std::string_view brief = function.brief.empty() ? op->brief : function.brief;
     list.push_back({function.name, function.arguments, function.results, brief, op});
   }

@@ -1,6 +1,6 @@
 // Everything that users call on tensors, as data: op objects (td::tanh), functions of one op
-// (td::reshape) and functions made of several (td::layer_norm). Documentation, `tidemark ops` and
-// bindings for other languages are made from it.
+// (td::reshape), functions made of several (td::layer_norm), control flow (td::scan), prints and
+// checks. Documentation, `tidemark ops` and bindings for other languages are made from it.
 #pragma once
 
 #include <span>
@@ -14,8 +14,9 @@ namespace tidemark {
 // "axis: int = -1". Fields of options stand in the list as arguments of their own, in their order.
 struct Argument {
   std::string_view name;
-  // tensor, tensors, numbers, int, ints, pairs, size, shape, axes, dtype, float, bool, text, key,
-  // callback, or the words that it may be: "valid|same".
+  // tensor, tensors, numbers, int, ints, pairs, size, shape, shapes, axes, dtype, float, bool,
+  // text, key, save, callback; function, functions: of the user; structure: tensors in a type of
+  // the user's; parts: texts, numbers and tensors; or the words that it may be: "valid|same".
   std::string_view kind;
   // Empty: it must be given. "none": it may be left out, and the brief says what that means.
   std::string_view fallback = {};
