@@ -15,7 +15,7 @@ constexpr const char* kHelp =
 
 Runs a benchmark; what follows its name goes to it: most take the seconds that each row may last.
 Without a name it lists them and says which are built. NAME is one of
-  bars|compile_cost|datasets|eager|functions|gradients|kernels|loops|matmul|peer_cases|plan|tile
+  bars|compile_cost|datasets|eager|functions|gradients|kernels|loops|matmul|peer_cases|plan|plan_time|tile
 
 options:
   --json   the list for programs; after `plan`, its figures
@@ -40,6 +40,7 @@ constexpr Bench kBenches[] = {
     {"matmul", "matrix products and convolutions against oneDNN"},
     {"peer_cases", "one case of those that are compared with other libraries (bench/peers/run)"},
     {"plan", "the memory planner on hard instances"},
+    {"plan_time", "what a plan costs: tracing, passes and layout"},
     {"tile", "the interpreter of kernels"},
 };
 

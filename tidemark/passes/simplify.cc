@@ -58,12 +58,13 @@ class Simplifier {
     if (inner.op == nullptr || inner.inputs.size() != 1) return false;
     if (node.op->is_cast()) return compose_cast(node, inner);
     if (inner.op != node.op) return false;
-    if (is(node, ops::transpose)) return compose_transpose(node, inner);
+    if (node.op->cutting == Cutting::permute) return compose_transpose(node, inner);
     // The result's shape says all.
     if (node.op->repeats) return read_through(node, inner);
     if (is_open(node.inputs[0]) || is_open(inner.inputs[0])) return false;
     if (is(node, ops::slice)) return compose_slice(node, inner);
-    if (is(node, ops::reshape) && !repeats(inner.inputs[0])) return read_through(node, inner);
+    if (node.op->cutting == Cutting::reshape && !repeats(inner.inputs[0]))
+      return read_through(node, inner);
     return false;
   }
 
@@ -123,8 +124,8 @@ class Simplifier {
     const Value operand = node.inputs[0];
     const TensorType& type = graph_.type(operand);
     if (type != node.results[0] || is_open(operand)) return std::nullopt;
-    const bool whole = is(node, ops::reshape) || node.op->repeats ||
-                       (is(node, ops::transpose) && keeps_order(node)) ||
+    const bool whole = node.op->cutting == Cutting::reshape || node.op->repeats ||
+                       (node.op->cutting == Cutting::permute && keeps_order(node)) ||
                        (is(node, ops::slice) && keeps_steps(node));
     return whole ? std::optional(operand) : std::nullopt;
   }
