@@ -92,15 +92,6 @@ class CheckLayers(unittest.TestCase):
     def test_finds_a_public_header_that_users_do_not_get(self):
         self.assertEqual(self.check({"tidemark/api/a.h": ""}), (1, "tidemark/api/a.h: tidemark/tidemark.h does not include it\n"))
 
-    def test_lets_known_faults_pass(self):
-        known = "# Reasons.\ntidemark/base/a.h: tidemark/base may not include tidemark/types/b.h\n"
-        files = {"tidemark/base/a.h": '\n#include "tidemark/types/b.h"\n', "tidemark/types/b.h": "", "tools/known_layer_faults.txt": known}
-        self.assertEqual(self.check(files)[0], 0)
-        files["tidemark/base/a.h"] = ""
-        code, text = self.check(files)
-        self.assertEqual(code, 1)
-        self.assertIn("this fault is mended, take its line away: tidemark/base/a.h: tidemark/base may not include", text)
-
     def test_finds_llvm_outside_its_folder_through_a_header(self):
         code, text = self.check({"tidemark/emit/llvm/a.h": "#include <llvm/IR/Module.h>\n", "tidemark/run/b.cc": '#include "tidemark/emit/llvm/a.h"\n'})
         self.assertEqual((code, text), (1, "tidemark/run/b.cc: LLVM's headers are for tidemark/emit/llvm alone\n"))
@@ -111,6 +102,9 @@ class CheckLayers(unittest.TestCase):
 
     def test_finds_a_file_that_the_tour_invents(self):
         self.assertIn("names tidemark/base/gone.h", self.check({}, TABLE + "Read `tidemark/base/gone.h`.\n")[1])
+
+    def test_finds_a_file_that_a_table_of_the_tour_invents(self):
+        self.assertIn("names tidemark/base/gone.h", self.check({}, TABLE + "\n| `tidemark/base/gone.h` | text |\n")[1])
 
     def test_finds_a_broken_link(self):
         self.assertIn("README.md: links to docs/gone.md", self.check({"README.md": "[on](docs/gone.md)\n"})[1])

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "tidemark/layout/layout.h"
 #include "tidemark/ir/graph.h"
+#include "tidemark/layout/layout.h"
 
 namespace tidemark::testing {
 

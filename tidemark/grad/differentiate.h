@@ -9,12 +9,10 @@
 #include <vector>
 
 #include "tidemark/grad/tape.h"
+#include "tidemark/ir/value_key.h"
 #include "tidemark/trace/trace.h"
 
 namespace tidemark::detail {
-
-using ValueKey = std::pair<int32_t, int32_t>;
-inline ValueKey key_of(Value value) { return {value.node, value.result}; }
 
 struct Differentiation {
   TraceScope* scope = nullptr;      // Whose nodes are gone back over.

@@ -34,6 +34,38 @@ struct LoopQuestion {
   Source at = Source::none();
 };
 
+// A loop and what is asked of it, as both ways of going back over its trips see them.
+class LoopBackwards {
+ protected:
+  explicit LoopBackwards(const LoopQuestion& asked)
+      : scope_(asked.scope),
+        number_(asked.number),
+        gradients_(asked.gradients),
+        wanted_(asked.wanted),
+        variables_(asked.variables),
+        at_(asked.at),
+        graph_(scope_->trace->graph()),
+        node_(graph_.nodes[static_cast<size_t>(number_)]),
+        attrs_(node_),
+        body_(node_.regions[0]),
+        carries_(static_cast<size_t>(attrs_.carries)),
+        slices_(static_cast<size_t>(attrs_.slices)),
+        active_(depending_carries(graph_, node_, wanted_)) {}
+
+  TraceScope* scope_;
+  int32_t number_;
+  const Tensors& gradients_;
+  const std::vector<bool>& wanted_;
+  const std::vector<bool>& variables_;
+  Source at_;
+  Graph& graph_;
+  const Node node_;  // As it was.
+  LoopAttrs attrs_;  // With what is added.
+  RegionId body_;
+  size_t carries_, slices_;
+  std::vector<bool> active_;  // Of carries: those gradients flow through.
+};
+
 // The gradient of a loop, in the way its `save` says.
 std::vector<PartialGradient> loop_gradient(const LoopQuestion& asked);
 

@@ -60,23 +60,10 @@ bool has_own_gradient(const Graph& graph, RegionId id) {
   });
 }
 
-class CheckpointedGradient {
+class CheckpointedGradient : LoopBackwards {
  public:
   CheckpointedGradient(const LoopQuestion& asked, SaveChoice choice)
-      : scope_(asked.scope),
-        number_(asked.number),
-        gradients_(asked.gradients),
-        wanted_(asked.wanted),
-        variables_(asked.variables),
-        at_(asked.at),
-        graph_(scope_->trace->graph()),
-        node_(graph_.nodes[static_cast<size_t>(number_)]),
-        attrs_(node_),
-        body_(node_.regions[0]),
-        carries_(static_cast<size_t>(attrs_.carries)),
-        slices_(static_cast<size_t>(attrs_.slices)),
-        parameters_(region(body_).parameters.size()),
-        active_(depending_carries(graph_, node_, wanted_)) {
+      : LoopBackwards(asked), parameters_(region(body_).parameters.size()) {
     attrs_.save = choice.save;
     attrs_.amount = choice.amount;
   }
@@ -435,20 +422,10 @@ class CheckpointedGradient {
     return tensor_in(scope_, {number_, static_cast<int16_t>(attrs_.marks)}, at_)[Slices(0, at_)];
   }
 
-  TraceScope* scope_;
   TraceScope* const loop_scope_ = scope_;
-  int32_t number_;
-  const Tensors& gradients_;
-  const std::vector<bool>& wanted_;
-  const std::vector<bool>& variables_;
-  Source at_;
-  Graph& graph_;
-  const Node node_;  // As it was.
-  LoopAttrs attrs_;  // With what is added.
   const LoopAttrs asked_ = LoopAttrs(node_);
-  RegionId body_, back_ = -1, ahead_ = -1;
-  size_t carries_, slices_, parameters_;
-  std::vector<bool> active_;              // Of carries: those gradients flow through.
+  RegionId back_ = -1, ahead_ = -1;
+  size_t parameters_;
   std::vector<Value> starts_, ends_;      // The body's parameters and results, in `back_`.
   int32_t behind_ = 0;                    // The first node that goes back.
   std::vector<Value> of_carries_, sums_;  // What going back carries.

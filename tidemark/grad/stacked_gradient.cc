@@ -147,24 +147,9 @@ namespace {
 // - slices are walked again, captured values are captured;
 // - what is the same in all trips is made once, before the loop backwards, and a view is made of
 //   what it shows.
-class LoopGradient {
+class LoopGradient : LoopBackwards {
  public:
-  explicit LoopGradient(const LoopQuestion& asked)
-      : scope_(asked.scope),
-        number_(asked.number),
-        gradients_(asked.gradients),
-        wanted_(asked.wanted),
-        variables_(asked.variables),
-        at_(asked.at),
-        graph_(scope_->trace->graph()),
-        node_(graph_.nodes[static_cast<size_t>(number_)]),
-        attrs_(node_),
-        region_(node_.regions[0]) {
-    carries_ = static_cast<size_t>(attrs_.carries);
-    slices_ = static_cast<size_t>(attrs_.slices);
-    stacked_ = static_cast<size_t>(attrs_.stacked);
-    active_ = depending_carries(graph_, node_, wanted_);
-  }
+  explicit LoopGradient(const LoopQuestion& asked) : LoopBackwards(asked) {}
 
   std::vector<PartialGradient> run() {
     if (attrs_.counted) {
@@ -175,7 +160,7 @@ class LoopGradient {
       count_ = marked.shape()[0] == 1 ? reshape(marked, {}, at_) : marked[Slices(0, at_)];
     }
     TraceScope* const outer = current_scope();
-    InnerScope body("the body of a loop", region_, at_);
+    InnerScope body("the body of a loop", body_, at_);
     InnerScope back("the gradient of a loop's body", at_);
     trace_body(body.scope(), back);
     const EnterScope behind(outer);
@@ -184,10 +169,10 @@ class LoopGradient {
 
  private:
   const std::vector<Value>& parameters() const {
-    return graph_.regions[static_cast<size_t>(region_)].parameters;
+    return graph_.regions[static_cast<size_t>(body_)].parameters;
   }
   Value parameter(size_t i) const { return parameters()[i]; }
-  Value result(size_t i) const { return graph_.regions[static_cast<size_t>(region_)].results[i]; }
+  Value result(size_t i) const { return graph_.regions[static_cast<size_t>(body_)].results[i]; }
   bool is_capture(size_t i) const { return i >= 1 + carries_ + slices_; }
   // The number of the node's input that a parameter of the body gets; there is none for the trip.
   size_t input_of(size_t parameter) const { return parameter - 1 + attrs_.first_carry(); }
@@ -206,7 +191,7 @@ class LoopGradient {
   }
 
   void trace_body(TraceScope* body, InnerScope& back) {
-    const auto& own = graph_.regions[static_cast<size_t>(region_)];
+    const auto& own = graph_.regions[static_cast<size_t>(body_)];
     declared_ = own.parameters.size();
     own_nodes_ = own.nodes.size();
     const std::vector<Value> inner = own.parameters, results = own.results;
@@ -351,8 +336,8 @@ class LoopGradient {
       }
     }
     // What came in through the body is not the body's.
-    graph_.regions[static_cast<size_t>(region_)].parameters.resize(declared_);
-    graph_.regions[static_cast<size_t>(region_)].nodes.resize(own_nodes_);
+    graph_.regions[static_cast<size_t>(body_)].parameters.resize(declared_);
+    graph_.regions[static_cast<size_t>(body_)].nodes.resize(own_nodes_);
     return add_backward(std::move(node), back, {carries, slices, captures}, walked, captured);
   }
 
@@ -387,7 +372,7 @@ class LoopGradient {
     ++attrs_.saved;
     attrs_.save = LoopAttrs::Save::all;
     loop.attrs = attrs_.attrs();
-    graph_.regions[static_cast<size_t>(region_)].results.push_back(value);
+    graph_.regions[static_cast<size_t>(body_)].results.push_back(value);
     return here({number_, static_cast<int16_t>(
                               graph_.nodes[static_cast<size_t>(number_)].results.size() - 1)});
   }
@@ -448,21 +433,10 @@ class LoopGradient {
     Value value;  // In the loop backwards.
   };
 
-  TraceScope* scope_;
-  int32_t number_;
-  const Tensors& gradients_;
-  const std::vector<bool>& wanted_;
-  const std::vector<bool>& variables_;
-  Source at_;
-  Graph& graph_;
-  const Node node_;  // As it was.
-  LoopAttrs attrs_;  // With what is added.
-  RegionId region_;
-  size_t carries_ = 0, slices_ = 0, stacked_ = 0;
-  Tensor count_;              // Of trips, where that is a value.
-  std::vector<bool> active_;  // Of carries: those gradients flow through.
-  size_t declared_ = 0;       // Parameters of the body.
-  size_t own_nodes_ = 0;      // Nodes of the body.
+  const size_t stacked_ = static_cast<size_t>(attrs_.stacked);
+  Tensor count_;          // Of trips, where that is a value.
+  size_t declared_ = 0;   // Parameters of the body.
+  size_t own_nodes_ = 0;  // Nodes of the body.
   Value trip_;
   Tensors of_carries_, of_elements_;
   Tensors sums_;  // Of captures; in the end those that are not rows alone.

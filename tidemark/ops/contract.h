@@ -2,6 +2,7 @@
 // block is an fma chain from zero in increasing k, and block results are added in order.
 #pragma once
 
+#include "tidemark/loops/product_block.h"
 #include "tidemark/ops/op_def.h"
 
 namespace tidemark::ops {

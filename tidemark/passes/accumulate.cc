@@ -2,6 +2,8 @@
 // lie: `c + a b` becomes one node.
 #include <map>
 
+#include "tidemark/ir/value_key.h"
+#include "tidemark/loops/product_block.h"
 #include "tidemark/ops/contract.h"
 #include "tidemark/ops/op_def.h"
 #include "tidemark/ops/pointwise.h"
@@ -10,13 +12,6 @@
 
 namespace tidemark::passes {
 namespace {
-
-// Up to here a product is one block, so that the sum of it and another number is the same in
-// whichever way.
-constexpr int64_t kLongestBlock = 256;
-
-using Key = std::pair<int32_t, int32_t>;
-Key key_of(Value value) { return {value.node, value.result}; }
 
 class OfRegion {
  public:
@@ -54,7 +49,9 @@ class OfRegion {
     if (type.shape.is_open() || of_carry.shape.is_open() || of_a.shape.is_open()) return false;
     if (of_carry != type || product.results[0] != type) return false;
     // Of nothing a product is +0, which is not nothing: -0 + 0 is +0.
-    if (of_a.shape[-1] == 0 || of_a.shape[-1] > kLongestBlock) return false;
+    // Up to here a product is one block, so that the sum of it and another number is the same in
+    // whichever way.
+    if (of_a.shape[-1] == 0 || of_a.shape[-1] > kProductBlock) return false;
     const Value a = product.inputs[0], b = product.inputs[1];
     sum.op = &def_of(&ops::accumulate);
     sum.inputs = {carry, a, b};
@@ -63,7 +60,7 @@ class OfRegion {
 
   Graph& graph_;
   Region& region_;
-  std::map<Key, int64_t> reads_;
+  std::map<ValueKey, int64_t> reads_;
 };
 
 }  // namespace

@@ -5,6 +5,10 @@
 
 namespace tidemark::passes {
 
+int64_t known_bytes(const TensorType& type) {
+  return type.shape.is_open() ? 0 : type.shape.size() * size_of(type.dtype);
+}
+
 bool has_effect(const Graph& graph, const Node& node) {
   if (node.op->effect != Effect::none) return true;
   return std::any_of(node.regions.begin(), node.regions.end(), [&](RegionId id) {

@@ -18,11 +18,6 @@ namespace {
 constexpr int64_t kNumberBytes = 64;  // What is as cheap to hand on as one number: a cache line.
 constexpr int64_t kVanishing = 5;     // How much more a value counts that is not kept at all.
 
-// 0 where a size is open: nothing that reads it is fused.
-int64_t bytes_of(const TensorType& type) {
-  return type.shape.is_open() ? 0 : type.shape.size() * size_of(type.dtype);
-}
-
 // Clusters of nodes in an order in which they can run. Merging two moves what lies between them and
 // depends on the first behind the second; where that cannot be, they may not merge.
 class ClusterOrder {
@@ -383,7 +378,7 @@ class Fuser {
   // results, and what it reads that later ones read, too.
   int64_t bytes_behind(std::span<const int32_t> works, const Kernel& kernel, int32_t last) const {
     int64_t bytes = 0;
-    for (const Value result : kernel.results) bytes += bytes_of(graph_.type(result));
+    for (const Value result : kernel.results) bytes += known_bytes(graph_.type(result));
     std::vector<int32_t> reads;
     for_each_read(works, [&](int32_t read) { reads.push_back(read); });
     std::sort(reads.begin(), reads.end());
@@ -395,7 +390,7 @@ class Fuser {
         return !std::binary_search(works.begin(), works.end(), reader) &&
                order_->is_before(last, order_->owner(reader));
       });
-      if (read_later) bytes += bytes_of(node(works_[static_cast<size_t>(read)]).results[0]);
+      if (read_later) bytes += known_bytes(node(works_[static_cast<size_t>(read)]).results[0]);
     }
     return bytes;
   }
@@ -418,7 +413,7 @@ class Fuser {
   bool is_of_numbers(int32_t cluster) const {
     const auto is_number = [&](Value value) {
       const TensorType& type = graph_.type(value);
-      return !type.shape.is_open() && bytes_of(type) <= kNumberBytes;
+      return !type.shape.is_open() && known_bytes(type) <= kNumberBytes;
     };
     const std::vector<int32_t>& members = order_->members(cluster);
     return std::all_of(members.begin(), members.end(), [&](int32_t member) {
@@ -447,7 +442,7 @@ class Fuser {
       const bool is_gone = readers_[i].size() == 1 && !is_given_[i];
       for (const int32_t reader : readers_[i]) {
         if (is_kernel(reader))
-          edges.push_back({bytes_of(node(works_[i]).results[0]) * (is_gone ? kVanishing : 1),
+          edges.push_back({known_bytes(node(works_[i]).results[0]) * (is_gone ? kVanishing : 1),
                            writer, reader, is_gone});
       }
     }
@@ -469,7 +464,7 @@ class Fuser {
   int64_t written_bytes(int32_t cluster) const {
     int64_t bytes = 0;
     for (const Value result : kernels_[static_cast<size_t>(cluster)].results)
-      bytes += bytes_of(graph_.type(result));
+      bytes += known_bytes(graph_.type(result));
     return bytes;
   }
 
@@ -492,10 +487,10 @@ class Fuser {
       if (readers.size() > 1) shared.push_back({value, std::move(readers)});
     }
     std::stable_sort(shared.begin(), shared.end(), [&](const auto& a, const auto& b) {
-      return bytes_of(graph_.type(a.first)) > bytes_of(graph_.type(b.first));
+      return known_bytes(graph_.type(a.first)) > known_bytes(graph_.type(b.first));
     });
     for (const auto& [value, readers] : shared) {
-      const int64_t little = bytes_of(graph_.type(value)) / kLittle;
+      const int64_t little = known_bytes(graph_.type(value)) / kLittle;
       for (size_t i = 0; i + 1 < readers.size(); ++i) {
         for (size_t k = i + 1; k < std::min(readers.size(), i + 1 + kNeighbours); ++k) {
           const int32_t a = order_->owner(readers[i]), b = order_->owner(readers[k]);

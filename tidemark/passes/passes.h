@@ -38,6 +38,9 @@ void merge(Graph& graph);
 // Whether a node does something besides giving results, itself or in a region.
 bool has_effect(const Graph& graph, const Node& node);
 
+// Of a value; 0 where a size is open.
+int64_t known_bytes(const TensorType& type);
+
 // Drops nodes nobody reads, inside regions too; effects stay.
 void remove_dead(Graph& graph);
 

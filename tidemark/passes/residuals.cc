@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tidemark/ops/op_def.h"
+#include "tidemark/passes/passes.h"
 
 namespace tidemark::passes {
 namespace {
@@ -99,10 +100,7 @@ void Residuals::drop_what_others_give() {
                 [&](Value value) { return !has(value) || !listed.insert(key(value)).second; });
 }
 
-int64_t Residuals::bytes(Value value) const {
-  const TensorType& type = graph_.type(value);
-  return type.shape.is_open() ? 0 : type.shape.size() * size_of(type.dtype);
-}
+int64_t Residuals::bytes(Value value) const { return known_bytes(graph_.type(value)); }
 
 // Goes back from a value by element, the latest first, until one large value is left that has fewer
 // bytes. Those that were met on the way and have a quarter of the elements or less come behind it.

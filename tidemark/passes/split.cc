@@ -11,6 +11,7 @@
 #include <memory>
 #include <set>
 
+#include "tidemark/loops/product_block.h"
 #include "tidemark/ops/contract.h"
 #include "tidemark/ops/op_def.h"
 #include "tidemark/passes/cut.h"
@@ -23,7 +24,6 @@ namespace {
 constexpr int64_t kTableBytes = int64_t{1} << 20;  // Of a table that is worth it.
 constexpr int64_t kPartBytes = int64_t{512} << 10;
 constexpr int64_t kPartRows = 256;  // Of a product: it packs its operands for so many at least.
-constexpr int64_t kBlock = 256;     // Terms of a sum that are added up before others.
 // To make a table again takes so many multiplications an element.
 constexpr int64_t kTermsAgain = 128;
 
@@ -107,10 +107,10 @@ class Splitter {
       const Shape& summed = graph_.type(node(member.first).inputs[0]).shape;
       const int64_t of_unit = size_along(summed, slicing.operands[0], cut.units()) / cut.units();
       const int64_t terms = units * of_unit * slicing.terms;
-      const int64_t blocks = terms / kBlock;
+      const int64_t blocks = terms / kProductBlock;
       const bool is_subtree =
           slicing.sums == Slicing::Sums::products || (blocks & (blocks - 1)) == 0;
-      return terms % kBlock == 0 && is_subtree;
+      return terms % kProductBlock == 0 && is_subtree;
     });
   }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "tidemark/ir/value_key.h"
 #include "tidemark/ops/loop_attrs.h"
 #include "tidemark/ops/op_def.h"
 #include "tidemark/passes/passes.h"
@@ -12,8 +13,6 @@
 namespace tidemark::passes {
 namespace {
 
-using Key = std::pair<int32_t, int32_t>;
-Key key_of(Value value) { return {value.node, value.result}; }
 using Flags = std::vector<bool>;
 
 template <class List>
@@ -101,7 +100,7 @@ class Trimmer {
   // Which of a region's parameters these of its results, and its effects, depend on.
   Flags needed(RegionId id, const Flags& results) {
     const Region& body = region(id);
-    std::set<Key> wanted;
+    std::set<ValueKey> wanted;
     for (size_t r = 0; r < results.size(); ++r)
       if (results[r]) wanted.insert(key_of(body.results[r]));
     for (size_t i = body.nodes.size(); i-- > 0;) {
@@ -121,7 +120,7 @@ class Trimmer {
   // Keeps the carries of a loop that what is kept depends on, in this trip or an earlier one.
   void keep_needed_carries(RegionId id, size_t carries, Flags& kept) {
     const Region& body = region(id);
-    std::map<Key, size_t> carry_of;
+    std::map<ValueKey, size_t> carry_of;
     for (size_t j = 0; j < carries; ++j) carry_of.emplace(key_of(body.parameters[1 + j]), j);
     std::vector<Value> wanted;
     for (size_t r = 0; r < kept.size(); ++r)
@@ -242,8 +241,8 @@ class Trimmer {
 
   Graph& graph_;
   std::vector<RegionId> live_;
-  std::set<Key> read_;
-  std::map<Key, int16_t> moved_;  // What a result's number is now.
+  std::set<ValueKey> read_;
+  std::map<ValueKey, int16_t> moved_;  // What a result's number is now.
 };
 
 }  // namespace

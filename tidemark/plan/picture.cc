@@ -5,36 +5,13 @@
 #include <ostream>
 #include <string_view>
 
+#include "tidemark/base/markup.h"
 #include "tidemark/base/text.h"
 
 namespace tidemark::plan {
 namespace {
 
 constexpr double kWidth = 1200, kHeight = 700, kMargin = 40;
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      // Other control bytes and what is not ASCII may not be valid XML.
-      default:
-        out += c < ' ' || c > '~' ? '?' : c;
-    }
-  }
-  return out;
-}
 
 std::string number(double value) {
   char text[32];

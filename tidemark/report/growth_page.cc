@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <sstream>
 
+#include "tidemark/base/markup.h"
 #include "tidemark/base/text.h"
 #include "tidemark/report/report.h"
 
@@ -32,19 +33,6 @@ pre { overflow-x: auto; font: 13px/1.5 ui-monospace, Menlo, Consolas, monospace;
 <body>
 <h1>Bytes in use over steps</h1>
 )";
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '<')
-      out += "&lt;";
-    else if (c == '&')
-      out += "&amp;";
-    else
-      out += c;
-  }
-  return out;
-}
 
 // The picture, in its own units. The axis of bytes begins at 0, so that what looks steep is.
 constexpr double kWidth = 900, kHeight = 260, kLeft = 80, kRight = 10, kTop = 10, kBottom = 30;

@@ -12,6 +12,7 @@
 #include "tidemark/ops/loop_attrs.h"
 #include "tidemark/ops/program.h"
 #include "tidemark/ops/typing.h"
+#include "tidemark/passes/passes.h"
 #include "tidemark/tensor/variable_state.h"
 #include "tidemark/trace/control_flow_core.h"
 #include "tidemark/trace/save_instead.h"
@@ -409,10 +410,7 @@ class LoopTrace {
 bool has_effect(const Graph& graph, RegionId region) {
   const std::vector<int32_t>& nodes = graph.regions[static_cast<size_t>(region)].nodes;
   return std::any_of(nodes.begin(), nodes.end(), [&](int32_t number) {
-    const Node& node = graph.nodes[static_cast<size_t>(number)];
-    return node.op->effect != Effect::none ||
-           std::any_of(node.regions.begin(), node.regions.end(),
-                       [&](RegionId inner) { return has_effect(graph, inner); });
+    return passes::has_effect(graph, graph.nodes[static_cast<size_t>(number)]);
   });
 }
 

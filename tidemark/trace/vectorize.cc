@@ -7,6 +7,7 @@
 #include "tidemark/ops/contract.h"
 #include "tidemark/ops/program.h"
 #include "tidemark/ops/structure.h"
+#include "tidemark/passes/slicing.h"
 
 namespace tidemark::detail {
 namespace {
@@ -79,14 +80,7 @@ class Lifting {
   Value view(const OpDef& op, Value x, const Shape& shape) {
     return add(op, {&x, 1}, Attrs().add(shape), graph_.node(x).source);
   }
-  // Whether it is a view that shows one element several times.
-  bool repeats(Value x) const {
-    for (const Node* made = &graph_.node(x); made->op != nullptr && made->op->view != nullptr;
-         made = &graph_.node(made->inputs[0])) {
-      if (made->op->repeats) return true;
-    }
-    return false;
-  }
+  bool repeats(Value x) const { return passes::repeats(graph_, x); }
 
   // With the axis, whatever it is.
   Value stretched(const Lifted& x) {

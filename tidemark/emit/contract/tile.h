@@ -20,9 +20,11 @@
 
 #include <cstdint>
 
+#include "tidemark/loops/product_block.h"
+
 namespace tidemark::contraction {
 
-inline constexpr int64_t kBlock = 256;  // Of k: part of the meaning, see contract.h.
+inline constexpr int64_t kBlock = kProductBlock;
 inline constexpr int kMaxRows = 8;
 inline constexpr int kMaxVectors = 4;
 inline constexpr int kPrefetchSteps = 16;  // One line of floats.
