@@ -91,8 +91,8 @@ bool wants_help(Arguments arguments, const char* text) {
 }
 
 // A program of a file as a function that has been traced.
-detail::TracedFunction as_function(Graph graph, bool fuse) {
-  detail::TracedFunction traced;
+detail::TracedGraph as_function(Graph graph, bool fuse) {
+  detail::TracedGraph traced;
   for (size_t i = 0; i < graph.body().parameters.size(); ++i) {
     traced.interface.parameters.push_back({ByteClass::arguments, false, cat("argument ", i)});
     traced.parameters.emplace_back();
@@ -105,7 +105,7 @@ detail::TracedFunction as_function(Graph graph, bool fuse) {
 }
 
 // The program for arguments of these types.
-std::shared_ptr<const detail::CompiledFunction> compiled(const detail::TracedFunction& traced,
+std::shared_ptr<const detail::CompiledFunction> compiled(const detail::TracedGraph& traced,
                                                          const detail::Arguments& arguments) {
   compile::Placements placements;
   return detail::compile_function(traced, detail::program_key(traced, arguments, {}), placements);
@@ -129,7 +129,7 @@ Plan plan_of_file(const std::string& path, const char* command, bool fuse) {
   detail::Arguments leaves;
   for (const Value parameter : graph.body().parameters)
     leaves.leaves.emplace_back().tensor = detail::make_spec(graph.type(parameter), Source::none());
-  const detail::TracedFunction traced = as_function(std::move(graph), fuse);
+  const detail::TracedGraph traced = as_function(std::move(graph), fuse);
   return detail::PlanAccess::make(title, compiled(traced, leaves));
 }
 
@@ -151,7 +151,7 @@ int run_command(Arguments arguments) {
       random::Key(options.seed).split(static_cast<int>(graph.body().parameters.size()));
   for (size_t i = 0; i < keys.size(); ++i)
     leaves.leaves.emplace_back().tensor = drawn(graph.type(graph.body().parameters[i]), keys[i]);
-  const detail::TracedFunction traced = as_function(std::move(graph), options.fuse);
+  const detail::TracedGraph traced = as_function(std::move(graph), options.fuse);
   const auto program = compiled(traced, leaves);
   Profile profile;
   profile.function = title;

@@ -45,11 +45,11 @@ void FunctionCore::check_captures_sometimes(const FunctionTrace& trace, Source a
 CallResult FunctionCore::call(const Arguments& arguments, ResultMaker make, Source at) const {
   if (tracing()) return inlined(arguments, make, at);
   if (taping()) [[unlikely]] {
-    const FoundTrace found = cache_->trace_for(arguments, at);
+    const TraceCache::Match found = cache_->trace_for(arguments, at);
     if (auto recorded = recorded_call(function_, found.trace, found.sizes, arguments, make, at))
       return std::move(*recorded);
   }
-  const std::shared_ptr<const ReadyFunction> ready = cache_->ready_for(arguments, at);
+  const std::shared_ptr<const TraceCache::Ready> ready = cache_->ready_for(arguments, at);
   FunctionTrace& trace = *ready->trace;
   if (function_.options.check_captures) check_captures_sometimes(trace, at);
   RunOptions options;
@@ -58,8 +58,8 @@ CallResult FunctionCore::call(const Arguments& arguments, ResultMaker make, Sour
 }
 
 Plan FunctionCore::plan(const Arguments& arguments, const PlanOptions& options, Source at) const {
-  const FoundTrace found = cache_->trace_for(arguments, at);
-  TracePlans plans(function_, found.trace);
+  const TraceCache::Match found = cache_->trace_for(arguments, at);
+  PlanMaker plans(function_, found.trace);
   if (options.budget.has_value()) plans.budget = options.budget;
   plans.trace_without_recompute(function_, at);
   const ProgramKey key = program_key(found.trace->traced, arguments, found.sizes);
@@ -71,7 +71,7 @@ Plan FunctionCore::plan(const Arguments& arguments, const PlanOptions& options, 
 }
 
 Bytes FunctionCore::saved_for_gradient(const Arguments& arguments, Source at) const {
-  const FoundTrace found = cache_->trace_for(arguments, at);
+  const TraceCache::Match found = cache_->trace_for(arguments, at);
   return detail::saved_for_gradient(function_, found.trace, found.sizes, at);
 }
 
@@ -90,14 +90,14 @@ void refuse_under_tape(const char* what, const FunctionTrace& trace, const Argum
 
 std::pair<CallResult, Profile> FunctionCore::profile(const Arguments& arguments, ResultMaker make,
                                                      Source at) const {
-  const FoundTrace found = cache_->trace_for(arguments, at);
+  const TraceCache::Match found = cache_->trace_for(arguments, at);
   FunctionTrace& trace = *found.trace;
   refuse_under_tape("profile", trace, arguments, at);
   Profile profile;
   const ProgramKey key = program_key(trace.traced, arguments, found.sizes, &profile);
   const auto compiled = cache_->program_for(found, key, at);
   profile.function = function_.title();
-  TracePlans(function_, found.trace).check(compiled, at);
+  PlanMaker(function_, found.trace).check(compiled, at);
   cache_->emit(trace, *compiled, at);
   profile.planned = compiled->peak_bytes();
   RunOptions options;
@@ -109,7 +109,7 @@ std::pair<CallResult, Profile> FunctionCore::profile(const Arguments& arguments,
 
 CallResult FunctionCore::run_in(const Plan& plan, std::span<std::byte> arena,
                                 const Arguments& arguments, ResultMaker make, Source at) const {
-  const FoundTrace found = cache_->trace_for(arguments, at);
+  const TraceCache::Match found = cache_->trace_for(arguments, at);
   FunctionTrace& trace = *found.trace;
   refuse_under_tape("run_in", trace, arguments, at);
   const auto compiled = PlanAccess::compiled(plan);

@@ -81,7 +81,7 @@ using CallResult = device::CallList<Tensor>;  // The leaves.
 using ResultMaker = device::FunctionRef<void(const std::any& structure)>;
 
 // A function as whoever traces it sees it.
-struct TraceableFunction {
+struct UserFunction {
   FunctionOptions options;
   TraceBody body;
   Source at = Source::none();  // Where it was made.

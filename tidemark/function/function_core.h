@@ -41,7 +41,7 @@ class FunctionCore {
   CallResult inlined(const Arguments& arguments, ResultMaker make, Source at) const;
   void check_captures_sometimes(const FunctionTrace& trace, Source at) const;
 
-  TraceableFunction function_;
+  UserFunction function_;
   std::unique_ptr<TraceCache> cache_;
 };
 

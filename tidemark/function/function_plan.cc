@@ -18,20 +18,20 @@ std::string sizes_text(const std::vector<std::string>& names, std::span<const in
 
 }  // namespace
 
-TracePlans::TracePlans(const TraceableFunction& function, std::shared_ptr<FunctionTrace> of)
+PlanMaker::PlanMaker(const UserFunction& function, std::shared_ptr<FunctionTrace> of)
     : name(function.options.name.empty() ? "the function" : function.options.name),
       title(function.title()),
       trace(std::move(of)),
       limit_bytes(function.options.cache_limit.count / 2),
       budget(function.options.budget) {}
 
-std::vector<std::string> TracePlans::open_names() const {
+std::vector<std::string> PlanMaker::open_names() const {
   std::vector<std::string> names;
   for (const SizePlace place : trace->input.open) names.push_back(text_of(place, trace->paths));
   return names;
 }
 
-std::shared_ptr<const CompiledFunction> TracePlans::program_at(
+std::shared_ptr<const CompiledFunction> PlanMaker::program_at(
     ProgramKey key, std::span<const int64_t> sizes) const {
   std::copy(sizes.begin(), sizes.end(), key.words.begin() + key.sizes_at);
   return trace->program_for(trace, key, limit_bytes);
@@ -39,7 +39,7 @@ std::shared_ptr<const CompiledFunction> TracePlans::program_at(
 
 // The first open size, and those that are equal to it (a batch is a dimension of several
 // arguments), halved until it fits.
-std::string TracePlans::smaller_that_fits(const CompiledFunction& program) const {
+std::string PlanMaker::smaller_that_fits(const CompiledFunction& program) const {
   const std::span<const int64_t> asked = program.key.sizes();
   if (asked.empty()) return {};
   for (int64_t size = asked[0] / 2; size > 0; size /= 2) {
@@ -53,7 +53,7 @@ std::string TracePlans::smaller_that_fits(const CompiledFunction& program) const
   return {};
 }
 
-void TracePlans::trace_without_recompute(const TraceableFunction& function, Source at) {
+void PlanMaker::trace_without_recompute(const UserFunction& function, Source at) {
   for (const Source line : trace->traced.recomputed) {
     const auto known =
         std::find_if(alternatives_.begin(), alternatives_.end(),
@@ -72,7 +72,7 @@ void TracePlans::trace_without_recompute(const TraceableFunction& function, Sour
             });
 }
 
-PlanNotes TracePlans::notes_of(const CompiledFunction& program) const {
+PlanNotes PlanMaker::notes_of(const CompiledFunction& program) const {
   PlanNotes notes;
   for (const Trace::Parameter& parameter : trace->traced.parameters) {
     if (parameter.variable == nullptr) continue;
@@ -89,14 +89,14 @@ PlanNotes TracePlans::notes_of(const CompiledFunction& program) const {
   return notes;
 }
 
-void TracePlans::check(const std::shared_ptr<const CompiledFunction>& program, Source at) const {
+void PlanMaker::check(const std::shared_ptr<const CompiledFunction>& program, Source at) const {
   if (!budget.has_value() || program->peak_bytes() <= budget->count) return;
   const std::string sizes = sizes_text(open_names(), program->key.sizes());
   throw OverBudget(PlanAccess::make(title, program), sizes.empty() ? name : name + ", for " + sizes,
                    *budget, smaller_that_fits(*program), at);
 }
 
-Plan TracePlans::make(std::shared_ptr<const CompiledFunction> program, Source at) const {
+Plan PlanMaker::make(std::shared_ptr<const CompiledFunction> program, Source at) const {
   check(program, at);
   const ProgramKey key = program->key;
   PlanNotes notes = notes_of(*program);
@@ -110,7 +110,7 @@ Plan TracePlans::make(std::shared_ptr<const CompiledFunction> program, Source at
   return PlanAccess::make_open(std::move(plan), names, others);
 }
 
-Plan TracePlans::at_sizes(const ProgramKey& key, std::span<const int64_t> sizes, Source at) const {
+Plan PlanMaker::at_sizes(const ProgramKey& key, std::span<const int64_t> sizes, Source at) const {
   const SizeTable& table = trace->traced.sizes;
   if (const SizeTable::Guard* broken = table.broken(table.evaluate(sizes)))
     throw UserError(cat("at: this trace serves only sizes with ", table.text(*broken)), at,

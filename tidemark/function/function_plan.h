@@ -14,16 +14,16 @@ namespace tidemark::detail {
 
 // Holds all that plans for other values of open sizes are made from: the function need not be
 // there.
-struct TracePlans {
+struct PlanMaker {
   std::string name, title;  // Of the function: "step", "function \"step\"".
   std::shared_ptr<FunctionTrace> trace;
   int64_t limit_bytes = 0;  // Of programs that the trace keeps.
   std::optional<Bytes> budget = {};
 
-  TracePlans(const TraceableFunction& function, std::shared_ptr<FunctionTrace> of);
+  PlanMaker(const UserFunction& function, std::shared_ptr<FunctionTrace> of);
 
   // Traces the function again without each td::recompute, so that plans can say what it saves.
-  void trace_without_recompute(const TraceableFunction& function, Source at);
+  void trace_without_recompute(const UserFunction& function, Source at);
   // Throws OverBudget where a call of the program would need more than the budget.
   void check(const std::shared_ptr<const CompiledFunction>& program, Source at) const;
   // The plan, checked.

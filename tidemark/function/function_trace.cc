@@ -26,7 +26,7 @@ constexpr size_t kMostPlacements = 32;
 // A list on the stacks, which is there before and after every other object of a thread.
 constinit thread_local const TracingNow* TracingNow::innermost_ = nullptr;
 
-TracingNow::TracingNow(const TraceableFunction& function, Source at)
+TracingNow::TracingNow(const UserFunction& function, Source at)
     : function_(&function), outer_(innermost_) {
   int nested = 0, same = 0;
   for (const TracingNow* each = outer_; each != nullptr; each = each->outer_) {
@@ -273,7 +273,7 @@ void add_parameters(const Trace& trace, FunctionTrace& made) {
 }
 
 // Numbers that are arguments, and the dtypes they met.
-void add_checks(Trace& trace, TracedFunction& traced) {
+void add_checks(Trace& trace, TracedGraph& traced) {
   for (const Trace::Meeting& met : trace.meetings()) {
     const Node& node = trace.graph().node(met.number);
     if (node.op != nullptr && node.op->literal == Literal::size)
@@ -321,7 +321,7 @@ void optimise(FunctionTrace& made, const compile::Watch& watch) {
 
 }  // namespace
 
-std::shared_ptr<FunctionTrace> trace_function(const TraceableFunction& function, TraceInput input,
+std::shared_ptr<FunctionTrace> trace_function(const UserFunction& function, TraceInput input,
                                               const ArgumentStructure& structure,
                                               const TraceOptions& options, Source call) {
   const auto start = std::chrono::steady_clock::now();
@@ -362,9 +362,9 @@ std::shared_ptr<FunctionTrace> trace_function(const TraceableFunction& function,
   return made;
 }
 
-std::shared_ptr<FunctionTrace> trace_again(const TraceableFunction& function,
-                                           const FunctionTrace& trace, Source call,
-                                           const compile::Watch& watch, bool optimised) {
+std::shared_ptr<FunctionTrace> trace_again(const UserFunction& function, const FunctionTrace& trace,
+                                           Source call, const compile::Watch& watch,
+                                           bool optimised) {
   ArgumentStructure kept;
   kept.from = &trace;
   kept.copy = [](const void* from) {
@@ -413,7 +413,7 @@ std::string changed_captures(const FunctionTrace& trace, const FunctionTrace& ag
 
 }  // namespace
 
-std::string changes_of(const TraceableFunction& function, const FunctionTrace& trace, Source call) {
+std::string changes_of(const UserFunction& function, const FunctionTrace& trace, Source call) {
   const std::shared_ptr<FunctionTrace> again = trace_again(function, trace, call);
   const std::vector<NumberMet>&was = trace.traced.numbers, &is = again->traced.numbers;
   std::string changed;

@@ -16,9 +16,9 @@
 #include "tidemark/compile/pipeline.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/function/call_types.h"
+#include "tidemark/function/compiled_function.h"
 #include "tidemark/function/function_call.h"
 #include "tidemark/function/run_function.h"
-#include "tidemark/function/traced_function.h"
 
 namespace tidemark::detail {
 
@@ -90,14 +90,14 @@ class Programs {
   double compile_ms_ = 0;
 };
 
-struct FunctionPair;
+struct GradientPair;
 
 // What tapes keep for calls of one trace (recorded_call.h), by open sizes and by what gradients are
 // wanted by.
-struct FunctionPairs {
+struct GradientPairs {
   using Key = std::pair<std::vector<int64_t>, std::vector<bool>>;
   Mutex lock;
-  std::map<Key, std::shared_ptr<const FunctionPair>> table;
+  std::map<Key, std::shared_ptr<const GradientPair>> table;
 };
 
 struct FunctionTrace {
@@ -105,7 +105,7 @@ struct FunctionTrace {
   std::string reason;              // Why it was traced.
   std::vector<std::string> paths;  // Of the arguments' leaves.
   std::any argument_structure, result_structure;
-  TracedFunction traced;
+  TracedGraph traced;
   std::vector<int32_t> result_leaves;  // Of each leaf: a result of the program, or -1.
   size_t hash = 0;                     // Of the input; set by the cache.
   int64_t calls = 0;                   // Counted by the cache, under its lock.
@@ -113,7 +113,7 @@ struct FunctionTrace {
   Programs programs;
   // The graph before passes, where it was traced under a tape; else it is traced again for that.
   std::shared_ptr<const Graph> as_traced;
-  FunctionPairs pairs;
+  GradientPairs pairs;
 
   // The open sizes of a call.
   SizeList sizes_of(const LeafTypes& call) const;
@@ -139,7 +139,7 @@ struct FunctionTrace {
 // UserError.
 class TracingNow {
  public:
-  TracingNow(const TraceableFunction& function, Source at);
+  TracingNow(const UserFunction& function, Source at);
   ~TracingNow();
   TracingNow(const TracingNow&) = delete;
   TracingNow& operator=(const TracingNow&) = delete;
@@ -149,7 +149,7 @@ class TracingNow {
 
  private:
   static constinit thread_local const TracingNow* innermost_;
-  const TraceableFunction* function_;
+  const UserFunction* function_;
   const TracingNow* outer_;
 };
 
@@ -160,14 +160,14 @@ struct TraceOptions {
   bool optimised = true;  // Else the graph stays as it was traced.
 };
 // Runs the user's function on stand-ins.
-std::shared_ptr<FunctionTrace> trace_function(const TraceableFunction& function, TraceInput input,
+std::shared_ptr<FunctionTrace> trace_function(const UserFunction& function, TraceInput input,
                                               const ArgumentStructure& structure,
                                               const TraceOptions& options, Source call);
 // The same once more.
-std::shared_ptr<FunctionTrace> trace_again(const TraceableFunction& function,
-                                           const FunctionTrace& trace, Source call,
-                                           const compile::Watch& watch = {}, bool optimised = true);
+std::shared_ptr<FunctionTrace> trace_again(const UserFunction& function, const FunctionTrace& trace,
+                                           Source call, const compile::Watch& watch = {},
+                                           bool optimised = true);
 // Traces again and says which plain numbers that were frozen are others now.
-std::string changes_of(const TraceableFunction& function, const FunctionTrace& trace, Source call);
+std::string changes_of(const UserFunction& function, const FunctionTrace& trace, Source call);
 
 }  // namespace tidemark::detail

@@ -49,7 +49,7 @@ int64_t of_tasks(const run::Program& program) {
 
 }  // namespace
 
-int64_t held_bytes(const TracedFunction& traced) {
+int64_t held_bytes(const TracedGraph& traced) {
   const compile::Interface& interface = traced.interface;
   return of(traced.graph) + of_places(interface.parameters) + of_places(interface.results) +
          of(traced.parameters) + of(traced.argument_leaves) + of(traced.read_back) +

@@ -30,7 +30,7 @@ std::vector<SaveChoice> choices_for(int64_t trips) {
 }
 
 // Nothing where the choice is refused.
-std::optional<Kept> planned(const TraceableFunction& function, const FunctionTrace& trace,
+std::optional<Kept> planned(const UserFunction& function, const FunctionTrace& trace,
                             const CompiledFunction& program, Source at) {
   const NoTape unseen;
   try {
@@ -44,7 +44,7 @@ std::optional<Kept> planned(const TraceableFunction& function, const FunctionTra
 
 }  // namespace
 
-std::vector<std::vector<run::KeptTrips>> other_choices(const TraceableFunction& function,
+std::vector<std::vector<run::KeptTrips>> other_choices(const UserFunction& function,
                                                        const FunctionTrace& trace,
                                                        const CompiledFunction& program, Source at) {
   const Kept& own = program.program->kept;

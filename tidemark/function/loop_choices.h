@@ -13,7 +13,7 @@ namespace tidemark::detail {
 // root of its trips as slots, or each root-th: planned by tracing the function again with that
 // choice. Loops of one line are told the same. Nothing where the trips have no bound, or the choice
 // is that of the program itself.
-std::vector<std::vector<run::KeptTrips>> other_choices(const TraceableFunction& function,
+std::vector<std::vector<run::KeptTrips>> other_choices(const UserFunction& function,
                                                        const FunctionTrace& trace,
                                                        const CompiledFunction& program, Source at);
 

@@ -4,8 +4,8 @@
 #include <functional>
 #include <span>
 
+#include "tidemark/function/compiled_function.h"
 #include "tidemark/function/plan.h"
-#include "tidemark/function/traced_function.h"
 
 namespace tidemark {
 

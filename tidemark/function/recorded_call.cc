@@ -19,7 +19,7 @@ namespace tidemark::detail {
 
 using TensorsFunction = Function<Tensors(Tensors)>;
 
-struct FunctionPair {
+struct GradientPair {
   std::optional<TensorsFunction> forward;   // Of all parameters: results, then what is saved.
   std::optional<TensorsFunction> backward;  // Of parameters, saved values and gradients of results.
   std::optional<TensorsFunction> whole;  // Of parameters and gradients of all that forward gives.
@@ -63,9 +63,9 @@ void cut_history(Graph& graph, const std::vector<Trace::ReadBack>& read_back) {
 }
 
 // The user's function as a graph of tensors: known sizes, and what repeats comes in whole.
-Graph graph_of(const TraceableFunction& function, const FunctionTrace& trace,
+Graph graph_of(const UserFunction& function, const FunctionTrace& trace,
                std::span<const int64_t> sizes, Source at) {
-  const TracedFunction* traced = &trace.traced;
+  const TracedGraph* traced = &trace.traced;
   std::shared_ptr<FunctionTrace> again;
   Graph graph;
   if (trace.as_traced != nullptr) {
@@ -109,11 +109,11 @@ TensorsFunction function_of(Graph graph, FunctionOptions options) {
       std::move(options), Source::none());
 }
 
-std::shared_ptr<const FunctionPair> make_pair_of(const TraceableFunction& function,
+std::shared_ptr<const GradientPair> make_pair_of(const UserFunction& function,
                                                  const FunctionTrace& trace,
                                                  std::span<const int64_t> sizes,
                                                  const std::vector<bool>& wanted, Source at) {
-  auto pair = std::make_shared<FunctionPair>();
+  auto pair = std::make_shared<GradientPair>();
   const Graph user = graph_of(function, trace, sizes, at);
   Trace joint(cat("the gradient of ", function.title()), function.at);
   Tensors inputs;
@@ -227,7 +227,7 @@ std::shared_ptr<const FunctionPair> make_pair_of(const TraceableFunction& functi
 }
 
 // What stands for each parameter of the graph in this call.
-Tensors parameters_of(const TracedFunction& traced, const Graph& graph, const Arguments& arguments,
+Tensors parameters_of(const TracedGraph& traced, const Graph& graph, const Arguments& arguments,
                       Source at) {
   Tensors all;
   size_t argument = 0;
@@ -250,11 +250,11 @@ Tensors parameters_of(const TracedFunction& traced, const Graph& graph, const Ar
 }
 
 // What the backward program gave, by parameter.
-std::vector<PartialGradient> found_of(const std::vector<FunctionPair::Given>& given,
+std::vector<PartialGradient> found_of(const std::vector<GradientPair::Given>& given,
                                       Tensors results) {
   std::vector<PartialGradient> found;
   auto next = results.begin();
-  for (const FunctionPair::Given& each : given) {
+  for (const GradientPair::Given& each : given) {
     PartialGradient& one = found.emplace_back(each.dense ? std::move(*next++) : Tensor());
     for (size_t i = 0; i < each.rows; ++i, next += 2)
       one.rows.push_back({std::move(next[0]), std::move(next[1])});
@@ -263,7 +263,7 @@ std::vector<PartialGradient> found_of(const std::vector<FunctionPair::Given>& gi
 }
 
 // The gradients by the wanted parameters.
-Pullback pullback_of(const std::shared_ptr<const FunctionPair>& pair, const Tensors& inputs,
+Pullback pullback_of(const std::shared_ptr<const GradientPair>& pair, const Tensors& inputs,
                      Tensors saved, std::vector<TensorType> types, Source at) {
   return [pair, inputs, saved = std::move(saved), types = std::move(types), at](Tensors gradients) {
     const bool by_saved =
@@ -284,17 +284,17 @@ Pullback pullback_of(const std::shared_ptr<const FunctionPair>& pair, const Tens
   };
 }
 
-std::shared_ptr<const FunctionPair> find_or_make_pair(const TraceableFunction& function,
+std::shared_ptr<const GradientPair> find_or_make_pair(const UserFunction& function,
                                                       FunctionTrace& trace,
                                                       std::vector<int64_t> sizes,
                                                       const std::vector<bool>& wanted, Source at) {
-  FunctionPairs& pairs = trace.pairs;
-  const FunctionPairs::Key key{std::move(sizes), wanted};
+  GradientPairs& pairs = trace.pairs;
+  const GradientPairs::Key key{std::move(sizes), wanted};
   {
     const std::lock_guard guard(pairs.lock);
     if (const auto found = pairs.table.find(key); found != pairs.table.end()) return found->second;
   }
-  std::shared_ptr<const FunctionPair> made;
+  std::shared_ptr<const GradientPair> made;
   {
     const NoTape unseen;
     made = make_pair_of(function, trace, key.first, wanted, at);
@@ -315,17 +315,17 @@ bool is_recorded(const FunctionTrace& trace, const Arguments& arguments, Source 
   });
 }
 
-std::optional<CallResult> recorded_call(const TraceableFunction& function,
+std::optional<CallResult> recorded_call(const UserFunction& function,
                                         const std::shared_ptr<FunctionTrace>& trace,
                                         std::span<const int64_t> sizes, const Arguments& arguments,
                                         ResultMaker make, Source at) {
-  const TracedFunction& traced = trace->traced;
+  const TracedGraph& traced = trace->traced;
   const Tensors inputs = parameters_of(traced, traced.graph, arguments, at);
   std::vector<bool> wanted;
   for (const Tensor& input : inputs)
     wanted.push_back(is_float(input.dtype()) && is_watched({&input}));
   if (std::find(wanted.begin(), wanted.end(), true) == wanted.end()) return {};
-  const std::shared_ptr<const FunctionPair> pair = find_or_make_pair(
+  const std::shared_ptr<const GradientPair> pair = find_or_make_pair(
       function, *trace, std::vector<int64_t>(sizes.begin(), sizes.end()), wanted, at);
   Tensors all;
   {
@@ -371,10 +371,9 @@ std::optional<CallResult> recorded_call(const TraceableFunction& function,
   return leaves;
 }
 
-Bytes saved_for_gradient(const TraceableFunction& function,
-                         const std::shared_ptr<FunctionTrace>& trace,
+Bytes saved_for_gradient(const UserFunction& function, const std::shared_ptr<FunctionTrace>& trace,
                          std::span<const int64_t> sizes, Source at) {
-  const TracedFunction& traced = trace->traced;
+  const TracedGraph& traced = trace->traced;
   std::vector<bool> wanted;
   for (size_t i = 0; i < traced.parameters.size(); ++i) {
     const Trace::Parameter& parameter = traced.parameters[i];

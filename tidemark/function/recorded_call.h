@@ -18,14 +18,13 @@ struct FunctionTrace;
 // Whether a tape wants to know of such a call.
 bool is_recorded(const FunctionTrace& trace, const Arguments& arguments, Source at);
 // What the call gives, or nothing where no tape wants to know of it.
-std::optional<CallResult> recorded_call(const TraceableFunction& function,
+std::optional<CallResult> recorded_call(const UserFunction& function,
                                         const std::shared_ptr<FunctionTrace>& trace,
                                         std::span<const int64_t> sizes, const Arguments& arguments,
                                         ResultMaker make, Source at);
 
 // What a tape would hold of such a call beside arguments and Variables. Nothing runs.
-Bytes saved_for_gradient(const TraceableFunction& function,
-                         const std::shared_ptr<FunctionTrace>& trace,
+Bytes saved_for_gradient(const UserFunction& function, const std::shared_ptr<FunctionTrace>& trace,
                          std::span<const int64_t> sizes, Source at);
 
 }  // namespace tidemark::detail

@@ -28,7 +28,7 @@ void CompiledFunction::emit() const {
   is_emitted_.store(true, std::memory_order_release);
 }
 
-Graph at_sizes(const TracedFunction& traced, std::span<const int64_t> sizes) {
+Graph at_sizes(const TracedGraph& traced, std::span<const int64_t> sizes) {
   if (sizes.empty()) return traced.graph;
   return compile::at_sizes(traced.graph, traced.sizes, traced.sizes.evaluate(sizes));
 }
@@ -72,7 +72,7 @@ namespace {
 
 // What a key says of a call but for its open sizes: word(number) for each, in order.
 template <class Word>
-void for_each_word(const TracedFunction& traced, const Arguments& arguments, Word word) {
+void for_each_word(const TracedGraph& traced, const Arguments& arguments, Word word) {
   word(num_threads());
   for (const int32_t leaf : traced.argument_leaves) {
     const Argument& argument = arguments.leaves[static_cast<size_t>(leaf)];
@@ -87,7 +87,7 @@ void for_each_word(const TracedFunction& traced, const Arguments& arguments, Wor
   }
 }
 
-void note_donations(const TracedFunction& traced, const Arguments& arguments, Profile& profile) {
+void note_donations(const TracedGraph& traced, const Arguments& arguments, Profile& profile) {
   for (const int32_t leaf : traced.argument_leaves) {
     const auto at = static_cast<size_t>(leaf);
     const Argument& argument = arguments.leaves[at];
@@ -102,7 +102,7 @@ void note_donations(const TracedFunction& traced, const Arguments& arguments, Pr
 
 }  // namespace
 
-ProgramKey program_key(const TracedFunction& traced, const Arguments& arguments,
+ProgramKey program_key(const TracedGraph& traced, const Arguments& arguments,
                        std::span<const int64_t> sizes, Profile* profile) {
   if (profile != nullptr) note_donations(traced, arguments, *profile);
   ProgramKey key;
@@ -112,7 +112,7 @@ ProgramKey program_key(const TracedFunction& traced, const Arguments& arguments,
   return key;
 }
 
-bool is_key_of(const ProgramKey& key, const TracedFunction& traced, const Arguments& arguments,
+bool is_key_of(const ProgramKey& key, const TracedGraph& traced, const Arguments& arguments,
                std::span<const SizePlace> open) {
   size_t at = 0;
   bool same = true;
@@ -129,7 +129,7 @@ namespace {
 
 // Walks what a key says of the arguments: visit(first word, strides).
 template <class Visit>
-void for_each_argument(const TracedFunction& traced, const ProgramKey& key, Visit visit) {
+void for_each_argument(const TracedGraph& traced, const ProgramKey& key, Visit visit) {
   size_t at = 1;
   for (size_t i = 0; i < traced.parameters.size(); ++i) {
     if (!traced.parameters[i].is_argument()) continue;
@@ -144,7 +144,7 @@ void for_each_argument(const TracedFunction& traced, const ProgramKey& key, Visi
 
 }  // namespace
 
-bool serves(const TracedFunction& traced, const ProgramKey& planned, const ProgramKey& call) {
+bool serves(const TracedGraph& traced, const ProgramKey& planned, const ProgramKey& call) {
   if (planned.words[0] != call.words[0]) return false;
   if (!std::equal(planned.sizes().begin(), planned.sizes().end(), call.sizes().begin(),
                   call.sizes().end()))
@@ -165,7 +165,7 @@ bool serves(const TracedFunction& traced, const ProgramKey& planned, const Progr
 
 namespace {
 
-void check_sizes(const TracedFunction& traced, std::span<const int64_t> sizes) {
+void check_sizes(const TracedGraph& traced, std::span<const int64_t> sizes) {
   for (const NumberCheck& check : traced.checks) {
     if (check.leaf >= 0) continue;
     const int64_t size = traced.sizes.value_of(check.size, traced.sizes.evaluate(sizes));
@@ -175,7 +175,7 @@ void check_sizes(const TracedFunction& traced, std::span<const int64_t> sizes) {
 
 // By parameter: whether its bytes are those of a result, and of a Variable's new value.
 struct Given {
-  Given(const TracedFunction& traced, const run::Program& program)
+  Given(const TracedGraph& traced, const run::Program& program)
       : is_result(program.parameters.size()), is_updated(program.parameters.size()) {
     for (size_t k = 0; k < program.results.size(); ++k) {
       if (program.results[k].parameter < 0) continue;
@@ -188,7 +188,7 @@ struct Given {
 };
 
 // What a call has to do for each parameter, worked out once.
-void prepare_calls(const TracedFunction& traced, CompiledFunction& compiled) {
+void prepare_calls(const TracedGraph& traced, CompiledFunction& compiled) {
   using Kind = CompiledFunction::Parameter::Kind;
   const Given given(traced, *compiled.program);
   size_t argument = 0;
@@ -220,8 +220,7 @@ void prepare_calls(const TracedFunction& traced, CompiledFunction& compiled) {
 
 }  // namespace
 
-std::shared_ptr<CompiledFunction> compile_function(const TracedFunction& traced,
-                                                   const ProgramKey& key,
+std::shared_ptr<CompiledFunction> compile_function(const TracedGraph& traced, const ProgramKey& key,
                                                    compile::Placements& placements) {
   compile::Interface interface = traced.interface;
   for_each_argument(traced, key,
@@ -286,7 +285,7 @@ class VariableLocks {
 // that can be refused comes before the first step: the call's own lists, results, the arena.
 class Call {
  public:
-  Call(const TracedFunction& traced, const CompiledFunction& compiled,
+  Call(const TracedGraph& traced, const CompiledFunction& compiled,
        std::span<const Argument> leaves, const RunOptions& options, Source at)
       : traced_(traced),
         compiled_(compiled),
@@ -559,7 +558,7 @@ class Call {
   }
 
   FirstValues first_values_;  // Goes last, when nothing of the call holds a Variable's value.
-  const TracedFunction& traced_;
+  const TracedGraph& traced_;
   const CompiledFunction& compiled_;
   const run::Program& program_;
   std::span<const Argument> leaves_;
@@ -593,7 +592,7 @@ Graph with_sizes_read(Graph graph, const SizeTable& sizes) {
 std::function<Tensor()> frozen(const Tensor& tensor, const std::string& variable, Source at) {
   Trace& trace = *current_scope()->trace;
   const Value value = value_of(tensor, at);
-  auto traced = std::make_shared<TracedFunction>();
+  auto traced = std::make_shared<TracedGraph>();
   traced->graph = trace.graph();
   traced->graph.body().results = {value};
   passes::remove_dead(traced->graph);
@@ -629,7 +628,7 @@ std::function<Tensor()> frozen(const Tensor& tensor, const std::string& variable
   };
 }
 
-void run_function(const TracedFunction& traced, const CompiledFunction& compiled,
+void run_function(const TracedGraph& traced, const CompiledFunction& compiled,
                   std::span<const Argument> leaves, const RunOptions& options,
                   std::span<Tensor> given, Source at) {
   Call(traced, compiled, leaves, options, at).run(given);

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "tidemark/function/call_types.h"
+#include "tidemark/function/compiled_function.h"
 #include "tidemark/function/function_call.h"
 #include "tidemark/function/plan.h"
-#include "tidemark/function/traced_function.h"
 
 namespace tidemark::detail {
 
@@ -18,20 +18,19 @@ compile::Interface::Parameter capture_parameter(const Tensor& capture);
 
 // The key of a call; specs are planned as dense. `profile`, if any, learns which arguments are
 // donated, and who holds the rest.
-ProgramKey program_key(const TracedFunction& traced, const Arguments& arguments,
+ProgramKey program_key(const TracedGraph& traced, const Arguments& arguments,
                        std::span<const int64_t> sizes, Profile* profile = nullptr);
 // Whether that is the key of a call, for these places of open sizes. Takes no heap.
-bool is_key_of(const ProgramKey& key, const TracedFunction& traced, const Arguments& arguments,
+bool is_key_of(const ProgramKey& key, const TracedGraph& traced, const Arguments& arguments,
                std::span<const SizePlace> open);
 // Whether the program of a key can run a call of another: it may use up only what that call gives.
-bool serves(const TracedFunction& traced, const ProgramKey& planned, const ProgramKey& call);
+bool serves(const TracedGraph& traced, const ProgramKey& planned, const ProgramKey& call);
 
 // Its graph for these sizes of the open ones.
-Graph at_sizes(const TracedFunction& traced, std::span<const int64_t> sizes);
+Graph at_sizes(const TracedGraph& traced, std::span<const int64_t> sizes);
 
 // Lays it out for a key; emits nothing.
-std::shared_ptr<CompiledFunction> compile_function(const TracedFunction& traced,
-                                                   const ProgramKey& key,
+std::shared_ptr<CompiledFunction> compile_function(const TracedGraph& traced, const ProgramKey& key,
                                                    compile::Placements& placements);
 
 // A traced tensor that depends on no argument and no Variable, as something that computes it when
@@ -48,7 +47,7 @@ struct RunOptions {
 // Takes all memory first; then nothing but a check in the program can fail, and a failed call
 // changes no Variable. `given` gets the results of the program but those that are Variables' new
 // values.
-void run_function(const TracedFunction& traced, const CompiledFunction& compiled,
+void run_function(const TracedGraph& traced, const CompiledFunction& compiled,
                   std::span<const Argument> leaves, const RunOptions& options,
                   std::span<Tensor> given, Source at);
 

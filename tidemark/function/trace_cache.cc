@@ -35,8 +35,8 @@ int64_t larger_limit(int64_t limit, int64_t held) {
 // ---- finding ------------------------------------------------------------------------------------
 
 // What the last call ran, where this one is like it. Nothing is made here that needs the heap.
-std::shared_ptr<const ReadyFunction> TraceCache::find_last(const Arguments& arguments,
-                                                           bool training) const {
+std::shared_ptr<const TraceCache::Ready> TraceCache::find_last(const Arguments& arguments,
+                                                               bool training) const {
   const std::lock_guard guard(lock_);
   if (last_ == nullptr) return nullptr;
   FunctionTrace& trace = *last_->trace;
@@ -50,17 +50,17 @@ std::shared_ptr<const ReadyFunction> TraceCache::find_last(const Arguments& argu
   return last_;
 }
 
-std::shared_ptr<const ReadyFunction> TraceCache::ready_for(const Arguments& arguments,
-                                                           Source call) {
+std::shared_ptr<const TraceCache::Ready> TraceCache::ready_for(const Arguments& arguments,
+                                                               Source call) {
   if (auto last = find_last(arguments, nn::is_training())) return last;
-  const FoundTrace found = trace_for(arguments, call);
+  const Match found = trace_for(arguments, call);
   const ProgramKey key = program_key(found.trace->traced, arguments, found.sizes);
-  auto ready = std::make_shared<ReadyFunction>();
+  auto ready = std::make_shared<Ready>();
   ready->trace = found.trace;
   ready->compiled = program_for(found, key, call);
   // What is like the last call was checked then.
   if (function_.options.budget.has_value())
-    TracePlans(function_, found.trace).check(ready->compiled, call);
+    PlanMaker(function_, found.trace).check(ready->compiled, call);
   emit(*found.trace, *ready->compiled, call);
   const std::lock_guard guard(lock_);
   ++found.trace->calls;
@@ -78,7 +78,7 @@ bool TraceCache::serves(const FunctionTrace& trace, const Call& call, SizeList& 
   return trace.admits(sizes);
 }
 
-FoundTrace TraceCache::find(const Call& call) {
+TraceCache::Match TraceCache::find(const Call& call) {
   for (size_t i = 0; i < traces_.size(); ++i) {
     SizeList sizes;
     if (serves(*traces_[i], call, sizes)) return used(i, std::move(sizes));
@@ -87,7 +87,7 @@ FoundTrace TraceCache::find(const Call& call) {
 }
 
 // The same for a call of tensors with bytes, before anything is made for those that have no trace.
-FoundTrace TraceCache::find_known(const Arguments& arguments, bool training) {
+TraceCache::Match TraceCache::find_known(const Arguments& arguments, bool training) {
   const std::lock_guard guard(lock_);
   for (size_t i = 0; i < traces_.size(); ++i) {
     const TraceInput& input = traces_[i]->input;
@@ -101,7 +101,7 @@ FoundTrace TraceCache::find_known(const Arguments& arguments, bool training) {
 }
 
 // It is the first from now on.
-FoundTrace TraceCache::used(size_t trace, SizeList sizes) {
+TraceCache::Match TraceCache::used(size_t trace, SizeList sizes) {
   if (trace != 0) last_ = nullptr;
   const auto found = traces_.begin() + static_cast<int64_t>(trace);
   std::rotate(traces_.begin(), found, found + 1);
@@ -230,9 +230,9 @@ void TraceCache::note_read(FunctionTrace& trace) {
 
 // ---- the whole ----------------------------------------------------------------------------------
 
-FoundTrace TraceCache::trace_for(const Arguments& arguments, Source call_at) {
+TraceCache::Match TraceCache::trace_for(const Arguments& arguments, Source call_at) {
   const bool training = nn::is_training();
-  if (FoundTrace known = find_known(arguments, training)) return known;
+  if (Match known = find_known(arguments, training)) return known;
   Call call{.leaves = {}, .arguments = arguments, .key = arguments.key(), .training = training};
   for (const Argument& argument : arguments.leaves)
     call.leaves.push_back(leaf_type(argument, call_at));
@@ -244,7 +244,7 @@ FoundTrace TraceCache::trace_for(const Arguments& arguments, Source call_at) {
   {
     const std::lock_guard guard(lock_);
     const std::vector<SizePlace> asked = fill_in(call);
-    if (FoundTrace known = find(call)) return known;
+    if (Match known = find(call)) return known;
     options.reason = reason_for(call);
     options.retraced = made_ > 0;
     input.open = to_open(call, asked);
@@ -254,8 +254,8 @@ FoundTrace TraceCache::trace_for(const Arguments& arguments, Source call_at) {
       trace_function(function_, std::move(input), arguments.from, options, call_at);
   const std::lock_guard guard(lock_);
   // Another thread may have traced the same meanwhile.
-  if (FoundTrace known = find(call)) return known;
-  FoundTrace found{made, made->sizes_of(call.leaves)};
+  if (Match known = find(call)) return known;
+  Match found{made, made->sizes_of(call.leaves)};
   note_read(*made);
   account_.set_reason(made->reason);
   made->hash = hash_of(made->input);
@@ -271,7 +271,7 @@ FoundTrace TraceCache::trace_for(const Arguments& arguments, Source call_at) {
   return found;
 }
 
-std::shared_ptr<const CompiledFunction> TraceCache::program_for(const FoundTrace& found,
+std::shared_ptr<const CompiledFunction> TraceCache::program_for(const Match& found,
                                                                 const ProgramKey& key,
                                                                 Source call) {
   if (auto known = found.trace->programs.find(key)) {
@@ -404,7 +404,7 @@ CacheInfo TraceCache::info() const {
 
 void TraceCache::clear() {
   std::vector<std::shared_ptr<FunctionTrace>> dropped;
-  std::shared_ptr<const ReadyFunction> last;
+  std::shared_ptr<const Ready> last;
   const std::lock_guard guard(lock_);
   dropped.swap(traces_);
   last.swap(last_);

@@ -15,33 +15,33 @@
 
 namespace tidemark::detail {
 
-// A trace that serves a call, and the call's open sizes for it.
-struct FoundTrace {
-  std::shared_ptr<FunctionTrace> trace;
-  SizeList sizes;
-  explicit operator bool() const { return trace != nullptr; }
-};
-
-// What a call runs, kept alive while it does.
-struct ReadyFunction {
-  std::shared_ptr<FunctionTrace> trace;
-  std::shared_ptr<const CompiledFunction> compiled;
-};
-
 class TraceCache {
  public:
-  explicit TraceCache(const TraceableFunction& function)
+  // A trace that serves a call, and the call's open sizes for it.
+  struct Match {
+    std::shared_ptr<FunctionTrace> trace;
+    SizeList sizes;
+    explicit operator bool() const { return trace != nullptr; }
+  };
+
+  // What a call runs, kept alive while it does.
+  struct Ready {
+    std::shared_ptr<FunctionTrace> trace;
+    std::shared_ptr<const CompiledFunction> compiled;
+  };
+
+  explicit TraceCache(const UserFunction& function)
       : function_(function),
         account_(function.options.name, function.at, function.options.cache_limit) {}
   TraceCache(const TraceCache&) = delete;
   TraceCache& operator=(const TraceCache&) = delete;
 
   // All that a call needs; counts it.
-  std::shared_ptr<const ReadyFunction> ready_for(const Arguments& arguments, Source call);
+  std::shared_ptr<const Ready> ready_for(const Arguments& arguments, Source call);
   // The trace for a call or a plan; may run the user's function.
-  FoundTrace trace_for(const Arguments& arguments, Source call);
-  std::shared_ptr<const CompiledFunction> program_for(const FoundTrace& found,
-                                                      const ProgramKey& key, Source call);
+  Match trace_for(const Arguments& arguments, Source call);
+  std::shared_ptr<const CompiledFunction> program_for(const Match& found, const ProgramKey& key,
+                                                      Source call);
   // Makes the kernels of a program that is about to run.
   void emit(FunctionTrace& trace, const CompiledFunction& program, Source call);
   // Most recently used first.
@@ -58,10 +58,10 @@ class TraceCache {
     std::string key;
     bool training = false;
   };
-  std::shared_ptr<const ReadyFunction> find_last(const Arguments& arguments, bool training) const;
-  FoundTrace find_known(const Arguments& arguments, bool training);
-  FoundTrace find(const Call& call);
-  FoundTrace used(size_t trace, SizeList sizes);
+  std::shared_ptr<const Ready> find_last(const Arguments& arguments, bool training) const;
+  Match find_known(const Arguments& arguments, bool training);
+  Match find(const Call& call);
+  Match used(size_t trace, SizeList sizes);
   bool serves(const FunctionTrace& trace, const Call& call, SizeList& sizes) const;
   bool is_like(const FunctionTrace& trace, const Call& call) const;
   std::string reason_for(const Call& call) const;
@@ -76,10 +76,10 @@ class TraceCache {
   void warn_of_limit(Source call);
   void note_held() noexcept;
 
-  const TraceableFunction& function_;
+  const UserFunction& function_;
   mutable Mutex lock_;
   std::vector<std::shared_ptr<FunctionTrace>> traces_;  // Most recently used first.
-  std::shared_ptr<const ReadyFunction> last_;  // Of the last call, if its trace is the first above.
+  std::shared_ptr<const Ready> last_;  // Of the last call, if its trace is the first above.
   int64_t made_ = 0, in_a_row_ = 0;
   DroppedOnce dropped_;     // Traces.
   Programs::Counts gone_;   // Programs of traces that were dropped.

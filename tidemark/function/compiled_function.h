@@ -25,7 +25,7 @@ struct NumberCheck {
   Source at = Source::none();
 };
 
-struct TracedFunction {
+struct TracedGraph {
   Graph graph;
   compile::Interface interface;
   std::vector<Trace::Parameter> parameters;  // Of the graph's body; empty ones are arguments.
