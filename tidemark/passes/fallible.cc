@@ -77,6 +77,7 @@ class Spans {
       return of(region.results[static_cast<size_t>(value.result)], &node, depth + 1);
     }
     if (node.op->view != nullptr) return operand(0);
+    if (gives_places(node, value)) return of_places(node);
     if (node.op->is_cast()) return of_cast(node, operand(0));
     if (is(node, &remainder)) return of_remainder(operand(1));
     if (is(node, &minimum)) return lesser(operand(0), operand(1));
@@ -104,6 +105,22 @@ class Spans {
     read.number();
     const int64_t whole = read.integer();
     return {whole, whole};
+  }
+  static bool gives_places(const Node& node, Value value) {
+    const Routine routine = node.op->routine;
+    return node.op->gives_index ||
+           ((routine == Routine::sort || routine == Routine::top_k) && value.result == 1);
+  }
+  // Along an axis, or along all that a reduction folds.
+  Span of_places(const Node& node) const {
+    const Shape& shape = graph_.type(node.inputs[0]).shape;
+    if (shape.is_open()) return {};
+    int64_t count = 1;
+    node.attrs.for_each(node.op->attrs, [&](const AttrDef& attr, auto items) {
+      if (!attr.numbers_axes()) return;
+      for (const auto axis : items) count *= shape[static_cast<int64_t>(axis)];
+    });
+    return {0, std::max<int64_t>(count, 1) - 1};
   }
   // What fits keeps its value.
   Span of_cast(const Node& node, Span from) const {
