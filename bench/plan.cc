@@ -15,7 +15,7 @@
 #include "tidemark/plan/greedy.h"
 #include "tidemark/plan/model.h"
 #include "tidemark/plan/plan.h"
-#include "tidemark/plan/replace.h"
+#include "tidemark/plan/resize.h"
 
 namespace tidemark::bench {
 namespace {
@@ -151,10 +151,10 @@ void new_sizes(std::ostream& log, std::vector<Bar>& bars) {
   double best = 1;
   for (int i = 0; i < 1000; ++i) {
     const double start = now();
-    plan::replace(relation, sizes, offsets);
+    plan::resized(relation, sizes, offsets);
     best = std::min(best, now() - start);
   }
-  log << "replace: 1000 buffers, " << relation.below.size() << " links\n";
+  log << "resized: 1000 buffers, " << relation.below.size() << " links\n";
   bars.push_back(at_most("new sizes for 1000 buffers: microseconds", best * 1e6, 10));
 }
 

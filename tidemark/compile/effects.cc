@@ -46,15 +46,15 @@ void visit_elements(const ArrayRef& array, const std::byte* data, int64_t axis, 
 }
 
 // How many elements are bad, and where the first of them is.
-struct Found {
+struct BadElements {
   int64_t nans = 0, infinities = 0, falses = 0;
   int64_t first = -1;  // In row-major order.
 };
 
 // Infinities and NaNs have all bits of the exponent set; NaNs others besides.
 template <class T, class Bits>
-Found not_finite(const ArrayRef& array, Bits exponent, Bits magnitude) {
-  Found found;
+BadElements not_finite(const ArrayRef& array, Bits exponent, Bits magnitude) {
+  BadElements found;
   int64_t number = 0;
   auto visit = [&](T element) {
     const auto bits = std::bit_cast<Bits>(element);
@@ -68,7 +68,7 @@ Found not_finite(const ArrayRef& array, Bits exponent, Bits magnitude) {
   return found;
 }
 
-Found not_finite(const ArrayRef& array) {
+BadElements not_finite(const ArrayRef& array) {
   switch (array.dtype) {
     case DType::f64:
       return not_finite<double, uint64_t>(array, uint64_t{0x7FF} << 52, ~uint64_t{0} >> 1);
@@ -83,8 +83,8 @@ Found not_finite(const ArrayRef& array) {
   }
 }
 
-Found not_true(const ArrayRef& array) {
-  Found found;
+BadElements not_true(const ArrayRef& array) {
+  BadElements found;
   int64_t number = 0;
   visit_dtype(array.dtype, [&](auto zero) {
     using T = decltype(zero);
@@ -115,7 +115,7 @@ std::string index_text(int64_t number, const Shape& shape) {
 }
 
 void run_check_numerics(const ArrayRef& x, const Attrs& attrs, Source at) {
-  const Found found = not_finite(x);
+  const BadElements found = not_finite(x);
   if (found.first < 0) return;
   throw UserError(
       cat("check_numerics: ", text_of(attrs), ": ", type_of(x), " has ", found.nans, " NaN and ",
@@ -150,7 +150,7 @@ void run_check_index(const ArrayRef& index, const Attrs& attrs, Source at) {
 
 void run_assert_that(std::span<const ArrayRef> operands, const Attrs& attrs, Source at) {
   const ArrayRef& condition = operands[0];
-  const Found found = not_true(condition);
+  const BadElements found = not_true(condition);
   if (found.falses == 0) return;
   std::string problem = cat("assert_that: ", text_of(attrs));
   if (condition.rank() > 0) {

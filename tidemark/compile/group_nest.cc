@@ -13,7 +13,7 @@ namespace {
 
 using passes::Load;
 using passes::Member;
-using passes::Operand;
+using passes::MemberInput;
 using passes::RangeRead;
 using passes::Schedule;
 
@@ -105,15 +105,15 @@ class NestMaker {
 
   // ---- What members read
 
-  Scalar read(const Operand& operand, int32_t sweep) {
+  Scalar read(const MemberInput& operand, int32_t sweep) {
     switch (operand.kind) {
-      case Operand::Kind::load:
+      case MemberInput::Kind::load:
         return read_load(operand.index);
-      case Operand::Kind::number:
+      case MemberInput::Kind::number:
         return read_number(operand.index);
-      case Operand::Kind::range:
+      case MemberInput::Kind::range:
         return read_range(operand.index);
-      case Operand::Kind::member:
+      case MemberInput::Kind::member:
         break;
     }
     return value(s_.members[static_cast<size_t>(operand.index)], sweep);
@@ -240,7 +240,7 @@ class NestMaker {
 
   void fold(const Member& m, int32_t number) {
     const Node& n = node(m);
-    const Operand& operand = s_.operands[static_cast<size_t>(m.operands[0])];
+    const MemberInput& operand = s_.operands[static_cast<size_t>(m.operands[0])];
     const Scalar x = read(operand, number);
     Sweep& sweep = out_.nest.sweeps[static_cast<size_t>(number)];
     if (!n.op->gives_index) {

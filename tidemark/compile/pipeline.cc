@@ -37,7 +37,7 @@ passes::Machine this_machine() {
   return {.cache_bytes = device::caches().l2_bytes, .compute = compute, .scratch_in = scratch_in};
 }
 
-Graph optimise(Graph graph, const passes::PassOptions& options, const Watch& watch) {
+Graph optimise(Graph graph, const passes::PassOptions& options, const PassObserver& observe) {
   const passes::Machine machine = this_machine();
   verify(graph);
   for (const passes::Pass& pass : passes::all_passes()) {
@@ -46,7 +46,7 @@ Graph optimise(Graph graph, const passes::PassOptions& options, const Watch& wat
 #ifdef TIDEMARK_DEBUG
     verify(graph);
 #endif
-    if (watch) watch(pass.name, graph);
+    if (observe) observe(pass.name, graph);
   }
   return compact(graph);
 }

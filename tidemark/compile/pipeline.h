@@ -15,12 +15,12 @@ namespace tidemark::compile {
 passes::Machine this_machine();
 
 // Called with the graph after each pass.
-using Watch = std::function<void(std::string_view pass, const Graph& graph)>;
+using PassObserver = std::function<void(std::string_view pass, const Graph& graph)>;
 
 // The graph with every open size known. `values` are those of the table's expressions.
 Graph at_sizes(const Graph& graph, const SizeTable& sizes, std::span<const int64_t> values);
 
 // Runs all passes.
-Graph optimise(Graph graph, const passes::PassOptions& options, const Watch& watch = {});
+Graph optimise(Graph graph, const passes::PassOptions& options, const PassObserver& observe = {});
 
 }  // namespace tidemark::compile

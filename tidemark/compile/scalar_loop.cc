@@ -83,7 +83,7 @@ class Scalariser {
     take_captures(body, carries, slices);
     for (size_t k = 0; k < carries; ++k) take_carry(body, k);
     for (size_t k = 0; k < slices; ++k) take_slice(body.parameters[1 + carries + k], carries + k);
-    held_[key(body.parameters[0])] = {{trip_}};
+    values_[key(body.parameters[0])] = {{trip_}};
     if (node_.regions.size() > 1) write_condition(carries);
     write_region(body);
     for (size_t k = 0; k < carries; ++k) finish_carry(body, k);
@@ -95,7 +95,7 @@ class Scalariser {
 
  private:
   // Elements in registers, or an array in memory: which buffer, and which of its states.
-  struct Held {
+  struct LoopValue {
     std::vector<int32_t> elements;
     int32_t buffer = -1;
     int32_t state = 0;
@@ -103,10 +103,10 @@ class Scalariser {
 
   static std::pair<int32_t, int32_t> key(Value value) { return {value.node, value.result}; }
   const Region& region(RegionId id) const { return graph_.regions[static_cast<size_t>(id)]; }
-  const Held& held(Value value) const { return held_.at(key(value)); }
+  const LoopValue& value_of(Value value) const { return values_.at(key(value)); }
   const std::vector<int32_t>& elements(Value value) const {
-    need(held(value).buffer < 0);
-    return held(value).elements;
+    need(value_of(value).buffer < 0);
+    return value_of(value).elements;
   }
   int32_t add(const Expr& expr) { return append(recipe_, expr); }
 
@@ -138,7 +138,7 @@ class Scalariser {
     for (size_t i = 0; i < outer_.size(); ++i) {
       const Value parameter = body.parameters[1 + carries + slices + i];
       const TensorType& type = graph_.type(parameter);
-      Held taken;
+      LoopValue taken;
       if (outer_[i].is_number) {
         need_small(type);
         const int32_t number =
@@ -160,14 +160,14 @@ class Scalariser {
         }
       }
       captured_.push_back(taken);
-      held_[key(parameter)] = std::move(taken);
+      values_[key(parameter)] = std::move(taken);
     }
   }
 
   void take_carry(const Region& body, size_t k) {
     const Value parameter = body.parameters[1 + k];
     const TensorType& type = graph_.type(parameter);
-    Held taken;
+    LoopValue taken;
     if (is_array(body, parameter)) {
       need(is_exact(type.dtype));
       taken.buffer = static_cast<int32_t>(k);
@@ -183,13 +183,13 @@ class Scalariser {
       }
     }
     carried_.push_back(taken);
-    held_[key(parameter)] = std::move(taken);
+    values_[key(parameter)] = std::move(taken);
   }
 
   void take_slice(Value parameter, size_t buffer) {
     const TensorType& type = graph_.type(parameter);
     need_small(type);
-    Held taken;
+    LoopValue taken;
     for (int64_t e = 0; e < type.shape.size(); ++e) {
       taken.elements.push_back(add_load({.buffer = static_cast<int32_t>(buffer),
                                          .dtype = type.dtype,
@@ -198,15 +198,15 @@ class Scalariser {
                                          .index = slice_},
                                         loop_.moves));
     }
-    held_[key(parameter)] = std::move(taken);
+    values_[key(parameter)] = std::move(taken);
   }
 
   void write_condition(size_t carries) {
     const Region& condition = region(node_.regions[1]);
-    held_[key(condition.parameters[0])] = {{trip_}};
-    for (size_t k = 0; k < carries; ++k) held_[key(condition.parameters[1 + k])] = carried_[k];
+    values_[key(condition.parameters[0])] = {{trip_}};
+    for (size_t k = 0; k < carries; ++k) values_[key(condition.parameters[1 + k])] = carried_[k];
     for (size_t i = 0; i < captured_.size(); ++i)
-      held_[key(condition.parameters[1 + carries + i])] = captured_[i];
+      values_[key(condition.parameters[1 + carries + i])] = captured_[i];
     const size_t moves = loop_.moves.size();
     write_region(condition);
     need(loop_.moves.size() == moves);
@@ -264,16 +264,16 @@ class Scalariser {
     need(is_exact(dtype));
     const double real = read.number();
     const uint64_t bits = number_bits(real, read.integer(), is_float(dtype), dtype);
-    held_[{number, 0}] = {{add({.op = ExprOp::constant, .dtype = dtype, .bits = bits})}};
+    values_[{number, 0}] = {{add({.op = ExprOp::constant, .dtype = dtype, .bits = bits})}};
   }
 
   void write_group(const Node& node, int32_t number) {
     const Region& inner = region(node.regions[0]);
     for (size_t i = 0; i < inner.parameters.size(); ++i)
-      held_[key(inner.parameters[i])] = held(node.inputs[i]);
+      values_[key(inner.parameters[i])] = value_of(node.inputs[i]);
     write_region(inner);
     for (size_t r = 0; r < inner.results.size(); ++r)
-      held_[{number, static_cast<int32_t>(r)}] = held(inner.results[r]);
+      values_[{number, static_cast<int32_t>(r)}] = value_of(inner.results[r]);
   }
 
   void write_view(const Node& node, int32_t number) {
@@ -282,10 +282,10 @@ class Scalariser {
     ArrayRef view = dense(type);
     need(node.op->view(dense(graph_.type(node.inputs[0])), node.attrs, view));
     const std::vector<int32_t>& from = elements(node.inputs[0]);
-    Held shown;
+    LoopValue shown;
     for (const int64_t element : shown_elements(view))
       shown.elements.push_back(from[static_cast<size_t>(element)]);
-    held_[{number, 0}] = std::move(shown);
+    values_[{number, 0}] = std::move(shown);
   }
 
   // The elements of an operand as a pointwise result of this shape meets them.
@@ -319,14 +319,14 @@ class Scalariser {
     if (node.op->value != nullptr) inferred = infer_pointwise(*node.op, types, node.source);
     const std::span<const DType> computes(inferred.compute.data(), types.size());
     need(std::all_of(computes.begin(), computes.end(), is_exact));
-    Held made;
+    LoopValue made;
     for (size_t e = 0; e < static_cast<size_t>(type.shape.size()); ++e) {
       std::vector<Scalar> scalars;
       for (size_t i = 0; i < operands.size(); ++i)
         scalars.push_back(converted(Scalar(recipe_, operands[i][e]), computes[i]));
       made.elements.push_back(applied(recipe_, *node.op, scalars, type.dtype).id());
     }
-    held_[{number, 0}] = std::move(made);
+    values_[{number, 0}] = std::move(made);
   }
 
   void write_concat(const Node& node, int32_t number) {
@@ -334,7 +334,7 @@ class Scalariser {
     need_small(type);
     int64_t outer = 1;
     for (int64_t axis = 0; axis < node.attrs.read().integer(); ++axis) outer *= type.shape[axis];
-    Held made;
+    LoopValue made;
     for (int64_t o = 0; o < outer; ++o) {
       for (const Value input : node.inputs) {
         const auto run = graph_.type(input).shape.size() / outer;
@@ -342,7 +342,7 @@ class Scalariser {
         made.elements.insert(made.elements.end(), first, first + run);
       }
     }
-    held_[{number, 0}] = std::move(made);
+    values_[{number, 0}] = std::move(made);
   }
 
   // The index of a slice, an i64.
@@ -355,7 +355,7 @@ class Scalariser {
   }
   // Where slice number `index` of an array begins, as it is now.
   Recurrence::Access slice_at(const Node& node, int32_t index) {
-    const Held& array = held(node.inputs[0]);
+    const LoopValue& array = value_of(node.inputs[0]);
     need(array.buffer >= 0 && array.state == state_of(array.buffer));
     const TensorType& type = graph_.type(node.inputs[0]);
     const int64_t bound = type.shape[0];
@@ -416,25 +416,25 @@ class Scalariser {
       ++access.first;
     }
     const int32_t state = ++states_[access.buffer];
-    held_[{number, 0}] = {{}, access.buffer, state};
+    values_[{number, 0}] = {{}, access.buffer, state};
   }
 
   void write_gather(const Node& node, int32_t number) {
     need(node.attrs.read().integer() == 0);
     Recurrence::Access access = slice_at(node, index_of(node.inputs[1]));
     need_small(node.results[0]);
-    Held made;
+    LoopValue made;
     for (int64_t e = 0; e < access.scale; ++e) {
       const ScalarLoop::Site site{node.op->name, graph_.type(node.inputs[0]), node.source};
       made.elements.push_back(add_load(access, loop_.moves, site));
       ++access.first;
     }
-    held_[{number, 0}] = std::move(made);
+    values_[{number, 0}] = std::move(made);
   }
 
   void finish_carry(const Region& body, size_t k) {
-    const Held& before = carried_[k];
-    const Held& after = held(body.results[k]);
+    const LoopValue& before = carried_[k];
+    const LoopValue& after = value_of(body.results[k]);
     if (before.buffer >= 0) {
       need(after.buffer == before.buffer && after.state == state_of(before.buffer));
       return;
@@ -473,8 +473,8 @@ class Scalariser {
   Recipe recipe_;
   Recurrence loop_;
   std::vector<ScalarLoop::Site> sites_;
-  std::map<std::pair<int32_t, int32_t>, Held> held_;
-  std::vector<Held> carried_, captured_;
+  std::map<std::pair<int32_t, int32_t>, LoopValue> values_;
+  std::vector<LoopValue> carried_, captured_;
   std::set<int32_t> begun_, written_;
   std::map<int32_t, int32_t> states_;  // Of buffers: how often each was written so far.
   int32_t trip_ = 0, slice_ = 0;

@@ -15,9 +15,9 @@ namespace {
 
 // Layouts with data, for the length of one run. They stand on the stack: a run takes no heap. Only
 // prints and checks, which take heap for their text besides, have more operands than that holds.
-class Placed {
+class PlacedArrays {
  public:
-  Placed(std::span<const ArrayRef> layouts, std::byte* const* places) {
+  PlacedArrays(std::span<const ArrayRef> layouts, std::byte* const* places) {
     if (layouts.size() > run::kMostOperands) {
       wide_.assign(layouts.begin(), layouts.end());
       arrays_ = wide_;
@@ -28,11 +28,11 @@ class Placed {
     }
     for (size_t i = 0; i < layouts.size(); ++i) arrays_[i].data = places[i];
   }
-  ~Placed() {
+  ~PlacedArrays() {
     if (wide_.empty()) std::destroy(arrays_.begin(), arrays_.end());
   }
-  Placed(const Placed&) = delete;
-  Placed& operator=(const Placed&) = delete;
+  PlacedArrays(const PlacedArrays&) = delete;
+  PlacedArrays& operator=(const PlacedArrays&) = delete;
   const ArrayRef& operator[](size_t i) const { return arrays_[i]; }
   std::span<const ArrayRef> operands() const { return arrays_.first(arrays_.size() - 1); }
   std::span<const ArrayRef> all() const { return arrays_; }
@@ -53,14 +53,14 @@ class ArrayTask final : public run::Task {
       : layouts_(std::move(layouts)), call_(std::move(call)), workspace_bytes_(workspace_bytes) {
     const WorkspacePart preparing;
     const std::vector<std::byte*> nowhere(layouts_.size(), kNowhere);
-    call_(Placed(layouts_, nowhere.data()));
+    call_(PlacedArrays(layouts_, nowhere.data()));
     TIDEMARK_CHECK(preparing.most() == workspace_bytes, "a step takes ", preparing.most(),
                    " bytes of workspace, planned are ", workspace_bytes);
   }
   void run(std::byte* const* places, std::byte* workspace) const override {
     // A program without an arena has no workspace either.
     const WorkspacePart part(workspace != nullptr ? workspace : kNowhere, workspace_bytes_);
-    call_(Placed(layouts_, places));
+    call_(PlacedArrays(layouts_, places));
   }
   int64_t heap_bytes() const override { return tidemark::heap_bytes(layouts_); }
 
@@ -99,15 +99,15 @@ TaskPlan pointwise_task(const OpDef& op, std::span<const PointwiseOperand> opera
   std::array<bool, 3> is_number = {};
   for (size_t i = 0; i < operands.size(); ++i) is_number[i] = operands[i].is_number;
   layouts.push_back(result);
-  return planned(std::move(layouts),
-                 [&op, type, inputs, is_number, count = operands.size()](const Placed& placed) {
-                   std::array<Input, 3> now = inputs;
-                   size_t next = 0;
-                   for (size_t i = 0; i < count; ++i) {
-                     if (!is_number[i]) now[i].array = &placed[next++];
-                   }
-                   run_pointwise(op, std::span(now).first(count), type, placed.result());
-                 });
+  return planned(std::move(layouts), [&op, type, inputs, is_number,
+                                      count = operands.size()](const PlacedArrays& placed) {
+    std::array<Input, 3> now = inputs;
+    size_t next = 0;
+    for (size_t i = 0; i < count; ++i) {
+      if (!is_number[i]) now[i].array = &placed[next++];
+    }
+    run_pointwise(op, std::span(now).first(count), type, placed.result());
+  });
 }
 
 namespace {
@@ -121,7 +121,8 @@ TaskPlan several_results_task(const OpDef& op, std::span<const ArrayRef> operand
   for (const ArrayRef& result : results)
     if (result.data != nullptr) layouts.push_back(result);
   const auto run = [&op, attrs, at, count = operands.size(),
-                    asked = std::vector(results.begin(), results.end())](const Placed& placed) {
+                    asked =
+                        std::vector(results.begin(), results.end())](const PlacedArrays& placed) {
     std::array<ArrayRef, kMostResults> given;
     size_t next = count;
     for (size_t r = 0; r < asked.size(); ++r)
@@ -148,18 +149,18 @@ TaskPlan op_task(const OpDef& op, std::span<const ArrayRef> operands, const Attr
   std::vector<ArrayRef> layouts = joined(operands, results[0]);
   const int64_t workspace = op_workspace(op, operands, attrs, results);
   if (op.family == Family::reduce) {
-    const auto run = [&op, axes = AxisList(attrs.read().integers())](const Placed& placed) {
+    const auto run = [&op, axes = AxisList(attrs.read().integers())](const PlacedArrays& placed) {
       run_reduce(op, placed[0], axes, placed.result());
     };
     return planned(std::move(layouts), run, workspace);
   }
   if (op.family == Family::row) {
-    const auto run = [&op, axis = attrs.read().integer()](const Placed& placed) {
+    const auto run = [&op, axis = attrs.read().integer()](const PlacedArrays& placed) {
       run_row(op, placed[0], axis, placed.result());
     };
     return planned(std::move(layouts), run, workspace);
   }
-  const auto run = [&op, attrs, at](const Placed& placed) {
+  const auto run = [&op, attrs, at](const PlacedArrays& placed) {
     run_library(op, placed.operands(), attrs, {&placed.result(), 1}, at);
   };
   return planned(std::move(layouts), run, workspace);
@@ -167,20 +168,20 @@ TaskPlan op_task(const OpDef& op, std::span<const ArrayRef> operands, const Attr
 
 TaskPlan effect_task(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
                      Source at) {
-  return planned({operands.begin(), operands.end()}, [&op, attrs, at](const Placed& placed) {
+  return planned({operands.begin(), operands.end()}, [&op, attrs, at](const PlacedArrays& placed) {
     if (!WorkspacePart::preparing()) run_effect(op, placed.all(), attrs, at);
   });
 }
 
 TaskPlan copy_task(const ArrayRef& from, const ArrayRef& to) {
-  return planned({from, to}, [](const Placed& placed) {
+  return planned({from, to}, [](const PlacedArrays& placed) {
     if (WorkspacePart::preparing() || placed[0].data != placed[1].data)
       run_copy(placed[0], placed[1]);
   });
 }
 
 TaskPlan fill_task(uint64_t number, const ArrayRef& to) {
-  return planned({to}, [number](const Placed& placed) { run_fill(number, placed.result()); });
+  return planned({to}, [number](const PlacedArrays& placed) { run_fill(number, placed.result()); });
 }
 
 }  // namespace tidemark::compile

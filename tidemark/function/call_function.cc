@@ -170,7 +170,7 @@ std::string FunctionCore::text(std::string_view pass) const {
   if (pass.empty()) return to_text(traces[0]->traced.graph, {.sources = true});
   std::string text;
   std::string known;
-  const compile::Watch watch = [&](std::string_view name, const Graph& graph) {
+  const compile::PassObserver watch = [&](std::string_view name, const Graph& graph) {
     if (name == pass) text = to_text(compact(graph), {.sources = true});
     known += cat(known.empty() ? "" : ", ", name);
   };

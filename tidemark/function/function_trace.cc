@@ -308,7 +308,7 @@ std::vector<Argument> stand_ins_for(Trace& trace, const FunctionTrace& made, Sou
 }
 
 // A trace without open sizes is optimised once; others for each size.
-void optimise(FunctionTrace& made, const compile::Watch& watch) {
+void optimise(FunctionTrace& made, const compile::PassObserver& watch) {
   if (!watch && !made.input.open.empty()) return;
   const SizeList sizes = made.sizes_of(made.input.leaves);
   Graph known = at_sizes(made.traced, sizes);
@@ -363,7 +363,7 @@ std::shared_ptr<FunctionTrace> trace_function(const UserFunction& function, Trac
 }
 
 std::shared_ptr<FunctionTrace> trace_again(const UserFunction& function, const FunctionTrace& trace,
-                                           Source call, const compile::Watch& watch,
+                                           Source call, const compile::PassObserver& watch,
                                            bool optimised) {
   ArgumentStructure kept;
   kept.from = &trace;

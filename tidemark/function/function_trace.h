@@ -156,7 +156,7 @@ class TracingNow {
 struct TraceOptions {
   std::string reason;
   bool retraced = false;  // It was traced before: no Variable may be made.
-  compile::Watch watch = {};
+  compile::PassObserver watch = {};
   bool optimised = true;  // Else the graph stays as it was traced.
 };
 // Runs the user's function on stand-ins.
@@ -165,7 +165,7 @@ std::shared_ptr<FunctionTrace> trace_function(const UserFunction& function, Trac
                                               const TraceOptions& options, Source call);
 // The same once more.
 std::shared_ptr<FunctionTrace> trace_again(const UserFunction& function, const FunctionTrace& trace,
-                                           Source call, const compile::Watch& watch = {},
+                                           Source call, const compile::PassObserver& watch = {},
                                            bool optimised = true);
 // Traces again and says which plain numbers that were frozen are others now.
 std::string changes_of(const UserFunction& function, const FunctionTrace& trace, Source call);

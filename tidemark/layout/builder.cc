@@ -40,7 +40,7 @@ LayoutBuilder::LayoutBuilder(const Graph& graph, const Interface& interface, Pla
     values += static_cast<int32_t>(node.results.size());
   }
   const auto count = static_cast<size_t>(values);
-  seen_.resize(count);
+  views_.resize(count);
   constant_.resize(count, kNone);
   memory_of_.resize(count, kNone);
   last_use_.resize(count, kNone);
@@ -86,7 +86,7 @@ uint64_t LayoutBuilder::constant_bits(Value value) {
 }
 
 void LayoutBuilder::show_dense(Value value) {
-  seen(value) = {id(value), dense_layout(graph_.type(value))};
+  view_of(value) = {id(value), dense_layout(graph_.type(value))};
 }
 
 int32_t LayoutBuilder::memory_number(const Node& node) {
@@ -123,8 +123,8 @@ void LayoutBuilder::analyse(RegionId region_id) {
     if (node.op->literal == Literal::number) constant_[static_cast<size_t>(id(result))] = number;
     if (node.op->view != nullptr) {
       ArrayRef view = dense_layout(graph_.type(result));
-      if (node.op->view(seen(node.inputs[0]).layout, node.attrs, view))
-        seen(result) = {root(node.inputs[0]), view};
+      if (node.op->view(view_of(node.inputs[0]).layout, node.attrs, view))
+        view_of(result) = {root(node.inputs[0]), view};
     }
     const bool by_host = !node.regions.empty() && node.op->flow != Flow::group;
     if (by_host || node.op->family == Family::effect) {
@@ -148,7 +148,7 @@ void LayoutBuilder::analyse(RegionId region_id) {
 }
 
 int64_t LayoutBuilder::whole_bytes(int32_t root) const {
-  const ArrayRef& whole = seen_[static_cast<size_t>(root)].layout;
+  const ArrayRef& whole = views_[static_cast<size_t>(root)].layout;
   return whole.size() * size_of(whole.dtype);
 }
 
@@ -209,7 +209,7 @@ void LayoutBuilder::extend_to_now(int32_t number) {
 }
 
 run::Address LayoutBuilder::address_of(Value value) {
-  const Seen& shown = seen(value);
+  const ValueView& shown = view_of(value);
   const int32_t number = memory_of(shown.root);
   TIDEMARK_CHECK(number >= 0, "value of node ", value.node, " has no memory");
   run::Address address = memory(number).address;
@@ -258,7 +258,7 @@ void LayoutBuilder::add_copy(const run::Address& from, const ArrayRef& layout, i
 
 // Writes the value, literals too, densely to the beginning of a memory.
 void LayoutBuilder::add_dense(Value value, int32_t to, Source at) {
-  if (!is_constant(value)) return add_copy(address_of(value), seen(value).layout, to, at);
+  if (!is_constant(value)) return add_copy(address_of(value), view_of(value).layout, to, at);
   const TensorType& type = graph_.type(value);
   const run::Address place[] = {memory_for(to, bytes_of(type)).address};
   add_step(fill_task(constant_bits(value), dense_layout(type)), place, "fill", at);
@@ -291,7 +291,7 @@ void LayoutBuilder::add_region(Scope& scope) {
     const int32_t self = root(result);
     const bool made_here = !is_constant(result) && memory_of(self) < 0;
     if (made_here && wish_[static_cast<size_t>(self)] < 0 &&
-        same_layout(seen(result).layout, dense_layout(graph_.type(result))) &&
+        same_layout(view_of(result).layout, dense_layout(graph_.type(result))) &&
         can_hold(scope.destinations[k], self))
       wish_[static_cast<size_t>(self)] = static_cast<int32_t>(k);
   }
@@ -322,7 +322,7 @@ void LayoutBuilder::finish_results(Scope& scope) {
     const int32_t self = root(result);
     const bool in_place = !is_constant(result) && memory_of(self) == destination.place &&
                           destination.place >= 0 &&
-                          same_layout(seen(result).layout, dense_layout(graph_.type(result)));
+                          same_layout(view_of(result).layout, dense_layout(graph_.type(result)));
     if (in_place && destination.held < 0) destination.held = destination.place;
     if (destination.held >= 0 &&
         (in_place || wish_[static_cast<size_t>(self)] == static_cast<int32_t>(k)))
@@ -394,7 +394,7 @@ void LayoutBuilder::add_pointwise(Scope& scope, int32_t number) {
     if (is_constant(input)) {
       operands.push_back({.is_number = true, .number = constant_bits(input), .layout = {}});
     } else {
-      operands.push_back({.layout = stretched(seen(input).layout, type.shape)});
+      operands.push_back({.layout = stretched(view_of(input).layout, type.shape)});
       places.push_back(address_of(input));
     }
   }
@@ -406,8 +406,8 @@ void LayoutBuilder::add_pointwise(Scope& scope, int32_t number) {
   }
   choose(node, result, scope);
   places.push_back(address_of(result));
-  add_step(pointwise_task(*node.op, operands, inferred, seen(result).layout), places, node.op->name,
-           node.source);
+  add_step(pointwise_task(*node.op, operands, inferred, view_of(result).layout), places,
+           node.op->name, node.source);
 }
 
 // Where a node's operands lie; literals are written out for it.
@@ -415,7 +415,7 @@ void LayoutBuilder::read_operands(const Node& node, std::vector<ArrayRef>& layou
                                   std::vector<run::Address>& places,
                                   std::vector<int32_t>& literals) {
   for (const Value input : node.inputs) {
-    layouts.push_back(seen(input).layout);
+    layouts.push_back(view_of(input).layout);
     if (is_constant(input)) {
       literals.push_back(materialise(input, node.source));
       layouts.back() = dense_layout(graph_.type(input));
@@ -470,7 +470,8 @@ void LayoutBuilder::add_transfer(Scope& scope, int32_t number) {
                     "transfer to the host's, 0, between them");
   }
   in_memory_ = from;
-  const int32_t copy = seen(input).layout.is_contiguous() ? kNone : materialise(input, node.source);
+  const int32_t copy =
+      view_of(input).layout.is_contiguous() ? kNone : materialise(input, node.source);
   const run::Address source = copy < 0 ? address_of(input) : memory(copy).address;
   in_memory_ = to;
   run::Step step;
@@ -509,7 +510,7 @@ void LayoutBuilder::add_group(Scope& scope, int32_t number) {
     const Value result{number, static_cast<int16_t>(r)};
     choose(node, result, scope);
     places.push_back(address_of(result));
-    results.push_back(seen(result).layout);
+    results.push_back(view_of(result).layout);
   }
   const auto is_shared = [&](Value value) { return shared_[static_cast<size_t>(id(value))]; };
   bool shared = std::any_of(node.inputs.begin(), node.inputs.end(), is_shared);
@@ -552,7 +553,7 @@ Layout LayoutBuilder::run() {
                                     .source = graph_.node(parameter).source,
                                     .name = said.name});
     show_dense(parameter);
-    if (!said.strides.empty()) seen(parameter).layout.strides = said.strides;
+    if (!said.strides.empty()) view_of(parameter).layout.strides = said.strides;
     memory_of(id(parameter)) =
         new_memory({.address = {static_cast<int32_t>(1 + i), run::kNoBuffer, 0},
                     .room = Room::part(bytes_of(type)),

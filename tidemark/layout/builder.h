@@ -44,7 +44,7 @@ class LayoutBuilder {
     SmallVec<int32_t, 2> buffers;  // Buffers of the arena that it stands for.
   };
   // A value: the one whose memory it shows (itself, unless a view), and how.
-  struct Seen {
+  struct ValueView {
     int32_t root = kNone;
     ArrayRef layout;  // Its data are kNowhere plus the offset in the memory.
   };
@@ -69,8 +69,8 @@ class LayoutBuilder {
   int32_t id(Value value) const {
     return first_value_[static_cast<size_t>(value.node)] + value.result;
   }
-  Seen& seen(Value value) { return seen_[static_cast<size_t>(id(value))]; }
-  int32_t root(Value value) { return seen(value).root; }
+  ValueView& view_of(Value value) { return views_[static_cast<size_t>(id(value))]; }
+  int32_t root(Value value) { return view_of(value).root; }
   int32_t& memory_of(int32_t root) { return memory_of_[static_cast<size_t>(root)]; }
   int32_t& last_use(int32_t root) { return last_use_[static_cast<size_t>(root)]; }
   bool is_constant(Value value) { return constant_[static_cast<size_t>(root(value))] >= 0; }
@@ -90,7 +90,7 @@ class LayoutBuilder {
                      std::string_view name);
   void extend_to_now(int32_t memory);
   run::Address address_of(Value value);
-  bool is_free(int32_t place_root, size_t result, const Scope& scope, const Node& node);
+  bool can_take(int32_t place_root, size_t result, const Scope& scope, const Node& node);
   bool overwrites(const Node& node, size_t operand, size_t result);
   int32_t dying_parameter(const Node& node, Value result, const Scope& scope);
   std::string reason_against(const Scope& scope, const Node& node) const;
@@ -155,7 +155,7 @@ class LayoutBuilder {
   void hand_in_slice(Value parameter, Value array);
   void hand_in(Value parameter, Value outer);
   // lower_loop.cc
-  struct Carried {
+  struct CarryPlaces {
     int32_t first = kNone;   // Where it starts.
     int32_t inside = kNone;  // What the body sees: the register that moves.
     int32_t spare = kNone;   // The second buffer, behind a register too.
@@ -163,26 +163,28 @@ class LayoutBuilder {
     int32_t stack = kNone;  // A stacked result that holds the states trips start from.
     int32_t slice = kNone;  // A walked array whose slice is the next state.
   };
-  std::vector<Carried> carries_of_loop(Scope& scope, int32_t number, std::vector<int32_t>& stacks);
-  std::vector<Carried> start_carries(Scope& scope, int32_t number, size_t first_input,
-                                     std::vector<Carried> carried);
+  std::vector<CarryPlaces> carries_of_loop(Scope& scope, int32_t number,
+                                           std::vector<int32_t>& stacks);
+  std::vector<CarryPlaces> start_carries(Scope& scope, int32_t number, size_t first_input,
+                                         std::vector<CarryPlaces> carried);
   bool ends_here(const Node& node, Value value, const Scope& scope);
   bool reads_once(const Node& node, int32_t root);
-  std::vector<run::Loop::Carry> move_carries(const Node& node, std::vector<Carried>& carried,
+  std::vector<run::Loop::Carry> move_carries(const Node& node, std::vector<CarryPlaces>& carried,
                                              std::vector<int32_t>& kept);
-  std::vector<size_t> settle_carries(int32_t number, const std::vector<Carried>& carried,
+  std::vector<size_t> settle_carries(int32_t number, const std::vector<CarryPlaces>& carried,
                                      const std::vector<Destination>& destinations,
                                      std::vector<run::Loop::Carry>& moved);
-  void copy_carries(int32_t number, const std::vector<Carried>& carried,
+  void copy_carries(int32_t number, const std::vector<CarryPlaces>& carried,
                     const std::vector<size_t>& copied);
   // What a body sees of an array that is walked: the slice of a trip, behind a register.
-  struct Walked {
+  struct SliceView {
     int32_t memory = kNone;
     ArrayRef layout;
   };
-  Walked walk_array(Value array, const TensorType& slice, Source at, std::vector<run::Walk>& walks,
-                    std::vector<int32_t>& kept, bool wants_dense = false);
-  void show_slice(Value parameter, const Walked& walked);
+  SliceView walk_array(Value array, const TensorType& slice, Source at,
+                       std::vector<run::Walk>& walks, std::vector<int32_t>& kept,
+                       bool wants_dense = false);
+  void show_slice(Value parameter, const SliceView& walked);
   Destination stack_element(int32_t place, const TensorType& element,
                             std::vector<run::Walk>& walks);
   void count_as_saved(int32_t number);
@@ -199,11 +201,11 @@ class LayoutBuilder {
   void count_what_is_saved_for(int32_t number);
   void find_behind_in(const Node& group, int32_t number);
   bool is_behind(Value value) const { return is_behind_[static_cast<size_t>(id(value))]; }
-  struct Placed {
+  struct ArenaSize {
     int64_t tidemark_bytes = 0, load_bytes = 0;
   };
   // Gives the buffers of one arena their offsets; `arena` numbers it among the placements.
-  Placed place_those(const std::function<bool(const run::Buffer&)>& is_there, size_t arena);
+  ArenaSize place_those(const std::function<bool(const run::Buffer&)>& is_there, size_t arena);
   void place_arenas();
 
   int32_t now() const { return static_cast<int32_t>(program_->steps.size()); }
@@ -217,7 +219,7 @@ class LayoutBuilder {
   std::shared_ptr<run::Program> program_;
   std::vector<TaskPlan> tasks_;  // Of the steps that run one, in order.
   std::vector<int32_t> first_value_;
-  std::vector<Seen> seen_;
+  std::vector<ValueView> views_;
   std::vector<int32_t> constant_;   // By root: the node of the literal, or -1.
   std::vector<int32_t> memory_of_;  // By root.
   std::vector<int32_t> last_use_;   // By root: a position in its region, kEnd for results.

@@ -47,11 +47,11 @@ bool LayoutBuilder::overwrites(const Node& node, size_t operand, size_t result) 
   if (!works_in_place(node)) return false;
   const Value input = node.inputs[operand];
   const ArrayRef wanted = dense_layout(node.results[result]);
-  if (is_constant(input) || !same_layout(seen(input).layout, wanted)) return false;
+  if (is_constant(input) || !same_layout(view_of(input).layout, wanted)) return false;
   Work::add(static_cast<int64_t>(node.inputs.size()));
   // Another operand that shows the same bytes otherwise would see them change.
   for (const Value other : node.inputs) {
-    if (root(other) == root(input) && !same_layout(seen(other).layout, wanted)) return false;
+    if (root(other) == root(input) && !same_layout(view_of(other).layout, wanted)) return false;
   }
   if (node.op->flow == Flow::group) {
     // One result in the bytes of an input; others of the group are stored apart. An array may come
@@ -70,8 +70,8 @@ bool LayoutBuilder::overwrites(const Node& node, size_t operand, size_t result) 
 }
 
 // Whether the bytes of `place_root` may take this node's result.
-bool LayoutBuilder::is_free(int32_t place_root, size_t result, const Scope& scope,
-                            const Node& node) {
+bool LayoutBuilder::can_take(int32_t place_root, size_t result, const Scope& scope,
+                             const Node& node) {
   if (place_root < 0 || last_use(place_root) < scope.position) return true;
   if (last_use(place_root) > scope.position) return false;
   for (size_t k = 0; k < node.inputs.size(); ++k) {
@@ -126,7 +126,7 @@ void LayoutBuilder::settle(Destination& destination, const Node& node, Value res
   const bool may_throw_later = may_fail_from(node, scope);
   const bool free =
       destination.place >= 0 &&
-      is_free(destination.place_root, static_cast<size_t>(result.result), scope, node);
+      can_take(destination.place_root, static_cast<size_t>(result.result), scope, node);
   if (free && !may_throw_later) {
     destination.held = destination.place;
     return;
@@ -176,7 +176,7 @@ int32_t LayoutBuilder::choose_whole(const Node& node, int32_t whole, Scope& scop
     memory_for(destination.spare, whole_bytes(whole));
     return destination.held = destination.spare;
   }
-  const ArrayRef& layout = seen_[static_cast<size_t>(whole)].layout;
+  const ArrayRef& layout = views_[static_cast<size_t>(whole)].layout;
   return new_buffer({layout.dtype, layout.shape}, whole_bytes(whole), ByteClass::temporaries,
                     node.source, node.op->name);
 }
@@ -197,7 +197,7 @@ void LayoutBuilder::wish_for_carries(int32_t number, size_t position) {
     const Value initial = node.inputs[first + k];
     const int32_t start = root(initial);
     const int32_t wish = wish_[static_cast<size_t>(id({number, static_cast<int16_t>(k)}))];
-    const bool whole = same_layout(seen(initial).layout, dense_layout(graph_.type(initial))) &&
+    const bool whole = same_layout(view_of(initial).layout, dense_layout(graph_.type(initial))) &&
                        start == id(initial);
     if (wish >= 0 && whole && reads_once(node, start) && !is_constant(initial) &&
         memory_of(start) < 0 && wish_[static_cast<size_t>(start)] < 0 &&
@@ -264,7 +264,7 @@ void LayoutBuilder::make_in_padding(const Scope& scope) {
         (!at_once && 4 * whole_bytes(whole) > 5 * whole_bytes(id(inner))))
       continue;
     if (const auto part = part_of_padded(dense_layout(node.results[0]), graph_.type(inner), node))
-      seen(inner) = {whole, *part};
+      view_of(inner) = {whole, *part};
   }
 }
 

@@ -67,7 +67,7 @@ LayoutBuilder::RegionFacts LayoutBuilder::facts_of(const Scope& scope) {
 std::optional<Value> LayoutBuilder::made_for(Value operand, const RegionFacts& facts) {
   if (is_constant(operand)) return {};
   const int32_t whole = root(operand);
-  const bool is_dense = same_layout(seen(operand).layout, dense_layout(graph_.type(operand)));
+  const bool is_dense = same_layout(view_of(operand).layout, dense_layout(graph_.type(operand)));
   if (!is_dense || memory_of(whole) >= 0 || wish_[static_cast<size_t>(whole)] >= 0 ||
       whole_bytes(whole) != bytes_of(graph_.type(operand)))
     return {};
@@ -107,13 +107,13 @@ void LayoutBuilder::make_operands_in_place(int32_t number, const Scope& scope,
   const int32_t wish = wish_[static_cast<size_t>(whole)];
   // A Variable's old value may still be read when a part is made.
   if (wish >= 0 && scope.destinations[static_cast<size_t>(wish)].place >= 0) return;
-  std::vector<PossiblePart> possible = possible_parts(node, seen(result).layout, facts);
+  std::vector<PossiblePart> possible = possible_parts(node, view_of(result).layout, facts);
   // A result has its bytes from the start; others are taken with the first part.
   if (wish < 0) keep_those_worth_it(possible, number, scope, facts);
   for (const PossiblePart& part : possible) {
     for (Value view = part.operand; view != part.made; view = graph_.node(view).inputs[0])
-      seen(view).root = whole;
-    seen(part.made) = {whole, part.layout};
+      view_of(view).root = whole;
+    view_of(part.made) = {whole, part.layout};
   }
 }
 
@@ -177,7 +177,7 @@ void LayoutBuilder::add_concat(Scope& scope, int32_t number) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   const Value result{number, 0};
   choose(node, result, scope);
-  const std::vector<ArrayRef> parts = parts_of(node, seen(result).layout);
+  const std::vector<ArrayRef> parts = parts_of(node, view_of(result).layout);
   const run::Address whole = memory(memory_of(root(result))).address;
   for (size_t k = 0; k < parts.size(); ++k) {
     const Value input = node.inputs[k];
@@ -189,7 +189,7 @@ void LayoutBuilder::add_concat(Scope& scope, int32_t number) {
       add_step(fill_task(constant_bits(input), layout), {&to, 1}, "fill", node.source);
     } else if (root(input) != root(result)) {
       const run::Address places[] = {address_of(input), to};
-      add_step(copy_task(seen(input).layout, layout), places, "copy", node.source);
+      add_step(copy_task(view_of(input).layout, layout), places, "copy", node.source);
     }
   }
 }

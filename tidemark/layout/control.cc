@@ -13,8 +13,8 @@
 namespace tidemark::compile {
 // The parameter shows what the outer value shows, and may not write there.
 void LayoutBuilder::hand_in(Value parameter, Value outer) {
-  Seen& shown = seen(parameter);
-  shown = {id(parameter), seen(outer).layout};
+  ValueView& shown = view_of(parameter);
+  shown = {id(parameter), view_of(outer).layout};
   if (is_constant(outer)) {
     constant_[static_cast<size_t>(id(parameter))] = constant_[static_cast<size_t>(root(outer))];
     return;
@@ -114,7 +114,7 @@ void LayoutBuilder::add_cond(Scope& scope, int32_t number) {
 // The parameter shows the first slice of an array, wherever that lies.
 void LayoutBuilder::hand_in_slice(Value parameter, Value array) {
   hand_in(parameter, array);
-  ArrayRef& layout = seen(parameter).layout;
+  ArrayRef& layout = view_of(parameter).layout;
   layout.shape.erase(0);
   layout.strides.erase(0);
 }
@@ -155,7 +155,7 @@ bool LayoutBuilder::add_mapped_group(Scope& scope, int32_t number) {
     const Value parameter = body.parameters[k], outer = node.inputs[k];
     if (is_constant(outer)) return false;
     k < slices ? hand_in_slice(parameter, outer) : hand_in(parameter, outer);
-    const ArrayRef& whole = seen(outer).layout;
+    const ArrayRef& whole = view_of(outer).layout;
     strides[id(parameter)] = k < slices ? whole.strides[0] * size_of(whole.dtype) : 0;
   }
   analyse(node.regions[0]);
@@ -164,7 +164,7 @@ bool LayoutBuilder::add_mapped_group(Scope& scope, int32_t number) {
   for (const Value input : group->inputs) {
     const auto found = strides.find(root(input));
     if (found == strides.end()) return false;  // A view that needs a copy.
-    layouts.push_back(seen(input).layout);
+    layouts.push_back(view_of(input).layout);
     places.push_back(address_of(input));
     axis.strides.push_back(found->second);
   }

@@ -9,7 +9,7 @@
 #include "tidemark/compile/tasks.h"
 #include "tidemark/ir/graph.h"
 #include "tidemark/passes/passes.h"
-#include "tidemark/plan/replace.h"
+#include "tidemark/plan/resize.h"
 #include "tidemark/run/program.h"
 
 namespace tidemark::compile {

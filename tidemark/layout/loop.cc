@@ -19,9 +19,8 @@ const TensorType kTest{DType::boolean, {}};
 
 // Each carry starts in bytes of its own, or in those of an operand that ends here. They are the
 // first results of the node; `first_input` is the first of what they start with.
-std::vector<LayoutBuilder::Carried> LayoutBuilder::start_carries(Scope& scope, int32_t number,
-                                                                 size_t first_input,
-                                                                 std::vector<Carried> carried) {
+std::vector<LayoutBuilder::CarryPlaces> LayoutBuilder::start_carries(
+    Scope& scope, int32_t number, size_t first_input, std::vector<CarryPlaces> carried) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   const Source at = node.source;
   const bool may_throw = may_fail_from(node, scope);
@@ -31,7 +30,7 @@ std::vector<LayoutBuilder::Carried> LayoutBuilder::start_carries(Scope& scope, i
     const TensorType& type = graph_.type(result);
     const int32_t from = is_constant(initial) ? kNone : memory_of(root(initial));
     const bool ends = ends_here(node, initial, scope);
-    Carried& carry = carried[k];
+    CarryPlaces& carry = carried[k];
     carry.wish = wish_[static_cast<size_t>(root(result))];
     if (carry.wish >= 0) {
       Destination& destination = scope.destinations[static_cast<size_t>(carry.wish)];
@@ -62,8 +61,8 @@ std::vector<LayoutBuilder::Carried> LayoutBuilder::start_carries(Scope& scope, i
 // Whether these are whole bytes that nobody reads later, nor this node otherwise.
 bool LayoutBuilder::ends_here(const Node& node, Value value, const Scope& scope) {
   const int32_t held = is_constant(value) ? kNone : memory_of(root(value));
-  const bool whole = held >= 0 && seen(value).layout.data == kNowhere &&
-                     seen(value).layout.is_contiguous() &&
+  const bool whole = held >= 0 && view_of(value).layout.data == kNowhere &&
+                     view_of(value).layout.is_contiguous() &&
                      memory(held).room.fits(bytes_of(graph_.type(value)));
   return whole && last_use(root(value)) == scope.position && reads_once(node, root(value));
 }
@@ -79,12 +78,12 @@ bool LayoutBuilder::reads_once(const Node& node, int32_t root) {
 
 // The registers of carries, and a second buffer for each.
 std::vector<run::Loop::Carry> LayoutBuilder::move_carries(const Node& node,
-                                                          std::vector<Carried>& carried,
+                                                          std::vector<CarryPlaces>& carried,
                                                           std::vector<int32_t>& kept) {
   std::vector<run::Loop::Carry> moved;
   for (size_t k = 0; k < carried.size(); ++k) {
     const TensorType& type = node.results[k];
-    Carried& carry = carried[k];
+    CarryPlaces& carry = carried[k];
     Memory inside = memory(carry.first);
     inside.address = {new_register(), run::kNoBuffer, 0};
     inside.writable = false;
@@ -109,12 +108,12 @@ std::vector<run::Loop::Carry> LayoutBuilder::move_carries(const Node& node,
 // The body has been emitted: which carries stay in place, and where the results lie. Gives those
 // that are wanted elsewhere.
 std::vector<size_t> LayoutBuilder::settle_carries(int32_t number,
-                                                  const std::vector<Carried>& carried,
+                                                  const std::vector<CarryPlaces>& carried,
                                                   const std::vector<Destination>& destinations,
                                                   std::vector<run::Loop::Carry>& moved) {
   std::vector<size_t> copied;
   for (size_t k = 0; k < carried.size(); ++k) {
-    const Carried& carry = carried[k];
+    const CarryPlaces& carry = carried[k];
     const bool in_place = destinations[k].held == carry.inside;
     Memory result = memory(carry.inside);
     if (in_place || carry.slice >= 0) {
@@ -133,11 +132,11 @@ std::vector<size_t> LayoutBuilder::settle_carries(int32_t number,
 }
 
 // Two buffers taking turns: the last trip's may be either.
-void LayoutBuilder::copy_carries(int32_t number, const std::vector<Carried>& carried,
+void LayoutBuilder::copy_carries(int32_t number, const std::vector<CarryPlaces>& carried,
                                  const std::vector<size_t>& copied) {
   for (const size_t k : copied) {
     const Value result{number, static_cast<int16_t>(k)};
-    add_copy(address_of(result), seen(result).layout, carried[k].first,
+    add_copy(address_of(result), view_of(result).layout, carried[k].first,
              graph_.nodes[static_cast<size_t>(number)].source);
   }
 }
@@ -155,16 +154,17 @@ bool is_read_in_place(const ArrayRef& array) {
 }  // namespace
 
 // A slice of an array at each trip.
-LayoutBuilder::Walked LayoutBuilder::walk_array(Value array, const TensorType& slice, Source at,
-                                                std::vector<run::Walk>& walks,
-                                                std::vector<int32_t>& kept, bool wants_dense) {
-  const bool in_place = !is_constant(array) && (wants_dense ? seen(array).layout.is_contiguous()
-                                                            : is_read_in_place(seen(array).layout));
+LayoutBuilder::SliceView LayoutBuilder::walk_array(Value array, const TensorType& slice, Source at,
+                                                   std::vector<run::Walk>& walks,
+                                                   std::vector<int32_t>& kept, bool wants_dense) {
+  const bool in_place =
+      !is_constant(array) && (wants_dense ? view_of(array).layout.is_contiguous()
+                                          : is_read_in_place(view_of(array).layout));
   if (!in_place) kept.push_back(materialise(array, at));
-  Walked walked{.layout = dense_layout(slice)};
+  SliceView walked{.layout = dense_layout(slice)};
   int64_t stride = bytes_of(slice);
   if (in_place) {
-    const ArrayRef& whole = seen(array).layout;
+    const ArrayRef& whole = view_of(array).layout;
     stride = whole.strides[0] * size_of(whole.dtype);
     walked.layout.strides = whole.strides;
     walked.layout.strides.erase(0);
@@ -179,8 +179,8 @@ LayoutBuilder::Walked LayoutBuilder::walk_array(Value array, const TensorType& s
   return walked;
 }
 
-void LayoutBuilder::show_slice(Value parameter, const Walked& walked) {
-  seen(parameter) = {id(parameter), walked.layout};
+void LayoutBuilder::show_slice(Value parameter, const SliceView& walked) {
+  view_of(parameter) = {id(parameter), walked.layout};
   memory_of(id(parameter)) = walked.memory;
 }
 
@@ -205,8 +205,8 @@ void LayoutBuilder::count_as_saved(int32_t number) {
 // A carry whose states at the start of trips are stacked is made in the slots of the stack. One
 // that is a slice of an array in the next trip is that slice. `stacks` gets the places of stacked
 // results.
-std::vector<LayoutBuilder::Carried> LayoutBuilder::carries_of_loop(Scope& scope, int32_t number,
-                                                                   std::vector<int32_t>& stacks) {
+std::vector<LayoutBuilder::CarryPlaces> LayoutBuilder::carries_of_loop(
+    Scope& scope, int32_t number, std::vector<int32_t>& stacks) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   const LoopAttrs attrs(node);
   const Region& body = graph_.regions[static_cast<size_t>(node.regions[0])];
@@ -218,7 +218,7 @@ std::vector<LayoutBuilder::Carried> LayoutBuilder::carries_of_loop(Scope& scope,
     stacks.push_back(choose(node, {number, static_cast<int16_t>(result)}, scope));
     if (e + attrs.saved >= attrs.stacked) count_as_saved(stacks.back());
   }
-  std::vector<Carried> carried(carries);
+  std::vector<CarryPlaces> carried(carries);
   for (size_t k = 0; k < carries; ++k) {
     const int32_t self = id({number, static_cast<int16_t>(k)});
     const bool is_wanted = wish_[static_cast<size_t>(self)] >= 0;
@@ -273,19 +273,19 @@ void LayoutBuilder::add_loop(Scope& scope, int32_t number) {
     return;
   }
   std::vector<int32_t> stacks;
-  std::vector<Carried> carried =
+  std::vector<CarryPlaces> carried =
       start_carries(scope, number, next_input, carries_of_loop(scope, number, stacks));
   next_input += carries;
   loop.carries = move_carries(node, carried, kept);
   const int32_t trip = new_buffer(kTrip, 8, ByteClass::temporaries, at, "trip");
   loop.trip = memory(trip).address;
   kept.push_back(trip);
-  std::vector<Walked> walked;
+  std::vector<SliceView> walked;
   for (size_t k = 0; k < slices; ++k) {
     const Value parameter = body.parameters[1 + carries + k];
     const bool is_next_state =
         std::any_of(carried.begin(), carried.end(),
-                    [&](const Carried& each) { return each.slice == static_cast<int32_t>(k); });
+                    [&](const CarryPlaces& each) { return each.slice == static_cast<int32_t>(k); });
     walked.push_back(walk_array(node.inputs[next_input + k], graph_.type(parameter), at, loop.walks,
                                 kept, is_next_state));
   }
@@ -420,19 +420,19 @@ bool LayoutBuilder::add_scalar_loop(Scope& scope, int32_t number, const run::Loo
     const bool is_number = is_constant(input);
     captures.push_back({.is_number = is_number,
                         .number = is_number ? constant_bits(input) : 0,
-                        .layout = seen(input).layout});
+                        .layout = view_of(input).layout});
   }
   std::optional<ScalarLoop> made = scalar_loop(graph_, node, captures);
   if (!made) return false;
-  const std::vector<Carried> carried =
-      start_carries(scope, number, attrs.first_carry(), std::vector<Carried>(carries));
+  const std::vector<CarryPlaces> carried =
+      start_carries(scope, number, attrs.first_carry(), std::vector<CarryPlaces>(carries));
   std::vector<int32_t> kept;
   std::vector<run::Address> places;
   if (loop.counted) places.push_back(loop.count);
-  for (const Carried& carry : carried) places.push_back(memory(carry.first).address);
+  for (const CarryPlaces& carry : carried) places.push_back(memory(carry.first).address);
   for (size_t k = 0; k < slices; ++k) {
     const Value array = node.inputs[first_slice + k];
-    const bool is_dense = !is_constant(array) && seen(array).layout.is_contiguous();
+    const bool is_dense = !is_constant(array) && view_of(array).layout.is_contiguous();
     if (!is_dense) kept.push_back(materialise(array, node.source));
     places.push_back(is_dense ? address_of(array) : memory(kept.back()).address);
   }
@@ -477,7 +477,7 @@ run::Reverse::State LayoutBuilder::state_of(const Node& node, size_t number, con
   state.bytes = bytes_of(type);
   kept.push_back(own(node, node.inputs[1 + number], scope));
   state.rows = memory(kept.back()).address;
-  const bool is_dense = !is_constant(start) && seen(start).layout.is_contiguous();
+  const bool is_dense = !is_constant(start) && view_of(start).layout.is_contiguous();
   if (!is_dense) kept.push_back(materialise(start, node.source));
   state.start = is_dense ? address_of(start) : memory(kept.back()).address;
   kept.push_back(new_buffer(type, state.bytes, ByteClass::temporaries, node.source, "state"));
@@ -513,14 +513,14 @@ void LayoutBuilder::add_reverse(Scope& scope, int32_t number) {
     next_at.push_back({.spare = behind(state.next)});
   }
   size_t next_input = 1 + 2 * carries;
-  std::vector<Carried> carried =
-      start_carries(scope, number, next_input, std::vector<Carried>(backs));
+  std::vector<CarryPlaces> carried =
+      start_carries(scope, number, next_input, std::vector<CarryPlaces>(backs));
   next_input += backs;
   walk.backs = move_carries(node, carried, kept);
   const int32_t trip = new_buffer(kTrip, 8, ByteClass::temporaries, at, "trip");
   walk.trip = memory(trip).address;
   kept.push_back(trip);
-  std::vector<Walked> slices;
+  std::vector<SliceView> slices;
   for (size_t k = 0; k < static_cast<size_t>(attrs.slices); ++k) {
     const TensorType& slice = graph_.type(body.parameters[1 + carries + k]);
     slices.push_back(walk_array(node.inputs[next_input + k], slice, at, walk.walks, kept));

@@ -24,7 +24,7 @@ plan::Placement place_arena(const plan::Problem& problem, size_t arena, Placemen
                most_waste * static_cast<double>(plan::load_bytes(problem));
   };
   if (lives_alike && !known.relation.starts.empty()) {
-    plan::Placement moved = plan::replace(known.relation, sizes);
+    plan::Placement moved = plan::resized(known.relation, sizes);
     if (is_good(moved)) return moved;
   }
   plan::Placement placed = plan::place(problem, {.nodes = 20'000}).placement;
@@ -32,13 +32,13 @@ plan::Placement place_arena(const plan::Problem& problem, size_t arena, Placemen
   known.relation = plan::below_relation(problem, placed);
   for (const plan::Buffer& buffer : problem.buffers) known.lifetimes.push_back(buffer.lifetime);
   // What the relation gives, so that the same sizes lie the same way later.
-  plan::Placement moved = plan::replace(known.relation, sizes);
+  plan::Placement moved = plan::resized(known.relation, sizes);
   return is_good(moved) ? moved : placed;
 }
 
 }  // namespace
 
-LayoutBuilder::Placed LayoutBuilder::place_those(
+LayoutBuilder::ArenaSize LayoutBuilder::place_those(
     const std::function<bool(const run::Buffer&)>& is_there, size_t arena) {
   plan::Problem problem;
   std::vector<size_t> which;
@@ -61,7 +61,7 @@ void LayoutBuilder::place_arenas() {
   program_->offsets.assign(program_->buffers.size(), 0);
   for (size_t i = 0; i < program_->device_arenas.size(); ++i) {
     run::DeviceArena& arena = program_->device_arenas[i];
-    const Placed placed =
+    const ArenaSize placed =
         place_those([&](const run::Buffer& buffer) { return buffer.memory == arena.memory; },
                     static_cast<size_t>(arenas) + i);
     arena.bytes = placed.tidemark_bytes;
@@ -69,7 +69,7 @@ void LayoutBuilder::place_arenas() {
   }
   // A map's arenas are one buffer of the arena around it: innermost first.
   for (int32_t arena = arenas - 1; arena >= 0; --arena) {
-    const Placed placed = place_those(
+    const ArenaSize placed = place_those(
         [&](const run::Buffer& buffer) { return buffer.arena == arena && buffer.memory == 0; },
         static_cast<size_t>(arena));
     if (arena == 0) {

@@ -58,7 +58,7 @@ void LayoutBuilder::find_behind_in(const Node& group, int32_t number) {
 // place of what it reads.
 void LayoutBuilder::count_what_is_saved_for(int32_t number) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
-  is_behind_.resize(seen_.size());
+  is_behind_.resize(views_.size());
   const bool is_group = node.op->flow == Flow::group;
   const Node* const inside = is_group ? nullptr : in_gradient(graph_, node);
   if (is_group) {

@@ -195,7 +195,7 @@ class Fuser {
   void find_nodes() {
     nodes_.resize(graph_.nodes.size());
     for (const int32_t number : region().nodes) {
-      if (scheduler_.views().is_free(number)) {
+      if (scheduler_.views().is_free_in_kernel(number)) {
         nodes_.free[static_cast<size_t>(number)] = true;
         find_root(number);
         continue;

@@ -74,7 +74,7 @@ class PartByPart {
     collect();
     // In a part it would be a value of its own.
     if (std::any_of(walked_.begin(), walked_.end(),
-                    [&](const Walked& walked) { return repeats(graph_, walked.value); }))
+                    [&](const SlicedInput& walked) { return repeats(graph_, walked.value); }))
       return false;
     std::vector<int32_t> before, after;
     if (!sort(before, after)) return false;
@@ -91,10 +91,10 @@ class PartByPart {
   const Slicing& slicing(int32_t number) const { return cut_.members().at(number); }
 
   // An outside value that comes in part by part, along an axis.
-  struct Walked {
+  struct SlicedInput {
     Value value;
     int64_t axis = 0;
-    friend bool operator==(const Walked&, const Walked&) = default;
+    friend bool operator==(const SlicedInput&, const SlicedInput&) = default;
   };
 
   void collect() {
@@ -113,7 +113,7 @@ class PartByPart {
     for (const int32_t number : members_) {
       for (size_t i = 0; i < node(number).inputs.size(); ++i) {
         const Value input = node(number).inputs[i];
-        const Walked walked{input, slicing(number).operands[i]};
+        const SlicedInput walked{input, slicing(number).operands[i]};
         if (walked.axis == Slicing::kWhole) {
           capture(input);
         } else if (!cut_.is_made_inside(slicing(number), i, input) &&
@@ -132,14 +132,14 @@ class PartByPart {
     });
   }
   // What costs nothing is made inside, so that kernels see what it is.
-  bool is_free(Value value) const {
+  bool is_free_in_kernel(Value value) const {
     const Node& maker = graph_.node(value);
     return maker.op != nullptr &&
            (maker.op->view != nullptr || maker.op->family == Family::source ||
             maker.op->routine == Routine::arange);
   }
   void capture(Value value) {
-    if (is_free(value)) {
+    if (is_free_in_kernel(value)) {
       for (const Value input : graph_.node(value).inputs) capture(input);
     } else if (std::find(captured_.begin(), captured_.end(), value) == captured_.end()) {
       captured_.push_back(value);
@@ -224,7 +224,7 @@ class PartByPart {
   }
 
   // [..., size, ...] as [parts, ..., size of a part, ...], without the rest.
-  Value in_parts(const Walked& walked) {
+  Value in_parts(const SlicedInput& walked) {
     const int64_t axis = walked.axis;
     const Shape shape = with_one_axis(graph_.type(walked.value).shape, axis);
     const int64_t size = size_of_part(shape, axis, parts_.units);
@@ -239,7 +239,7 @@ class PartByPart {
     apart.insert(axis, parts_.count());
     return write_.move_axis(write_.reshape(x, apart), axis, 0);
   }
-  Value rest_of(const Walked& walked) {
+  Value rest_of(const SlicedInput& walked) {
     const Shape shape = with_one_axis(graph_.type(walked.value).shape, walked.axis);
     const int64_t begin = size_of_part(shape, walked.axis, parts_.units) * parts_.count();
     const Value x = write_.reshape(walked.value, shape);
@@ -274,7 +274,7 @@ class PartByPart {
     std::vector<Value> inputs;
     for (const Value sum : sums_)
       inputs.push_back(write_.repeated(-0.0, TensorType(graph_.type(sum))));
-    for (const Walked& walked : walked_) inputs.push_back(in_parts(walked));
+    for (const SlicedInput& walked : walked_) inputs.push_back(in_parts(walked));
     inputs.insert(inputs.end(), captured_.begin(), captured_.end());
     const int32_t control = write_control(inputs);
 
@@ -282,7 +282,7 @@ class PartByPart {
     if (parts_.rest() > 0) {
       Outside from;
       from.is_new_region = false;
-      for (const Walked& walked : walked_)
+      for (const SlicedInput& walked : walked_)
         from.walked[{place(walked.value), walked.axis}] = rest_of(walked);
       for (size_t i = 0; i < sums_.size(); ++i)
         from.carried[sums_[i].node] = {control, static_cast<int16_t>(i)};
@@ -323,7 +323,7 @@ class PartByPart {
       return graph_.add_parameter(body, type, at_);
     };
     for (const Value sum : sums_) from.carried[sum.node] = parameter(false);
-    for (const Walked& walked : walked_)
+    for (const SlicedInput& walked : walked_)
       from.walked[{place(walked.value), walked.axis}] = parameter(true);
     for (const Value captured : captured_) from.captured[place(captured)] = parameter(false);
     const std::vector<Value> results = copy_members(body, parts_.units, from);
@@ -369,7 +369,7 @@ class PartByPart {
   std::vector<int32_t> members_;  // In order.
   std::vector<Value> outputs_;    // Those read outside; the sums first.
   std::vector<Value> sums_;       // That a loop carries.
-  std::vector<Walked> walked_;
+  std::vector<SlicedInput> walked_;
   std::vector<Value> captured_;
 };
 

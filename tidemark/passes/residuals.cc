@@ -77,13 +77,13 @@ void Residuals::keep(Value value) {
 }
 
 void Residuals::need(Value value) {
-  if (!is_forward_[static_cast<size_t>(value.node)] || is_free(value)) return;
+  if (!is_forward_[static_cast<size_t>(value.node)] || costs_nothing(value)) return;
   value = origin(value);
-  if (is_free(value)) return;
+  if (costs_nothing(value)) return;
   if (!is_made_again(graph_.node(value))) return keep(value);
   // A draw: of a key that may be kept.
   for (const Value input : graph_.node(value).inputs)
-    if (const Value key = origin(input); !is_free(key)) keep(key);
+    if (const Value key = origin(input); !costs_nothing(key)) keep(key);
 }
 
 // A value may have been wanted before what it can be made of was: the last made go first.
@@ -93,7 +93,7 @@ void Residuals::drop_what_others_give() {
   for (const Value value : latest) {
     if (firm_.contains(key(value))) continue;
     kept_.erase(key(value));
-    if (!is_free(value)) kept_.insert(key(value));
+    if (!costs_nothing(value)) kept_.insert(key(value));
   }
   std::set<Key> listed;
   std::erase_if(list_,
@@ -143,7 +143,7 @@ void Residuals::keep_narrower() {
   drop_what_others_give();
 }
 
-bool Residuals::is_free(Value value) const {
+bool Residuals::costs_nothing(Value value) const {
   std::set<Key> read;
   if (!is_made(value, 0, 0, read)) return false;
   if (made_ == Made::anywhere) return true;

@@ -41,7 +41,7 @@ class Residuals {
   void keep_narrower();
   std::vector<Value> narrower(Value kept) const;
   int64_t bytes(Value value) const;
-  bool is_free(Value value) const;
+  bool costs_nothing(Value value) const;
   bool is_made(Value shown, int depth, int draws, std::set<Key>& read) const;
   // What a value is a view of, however many views stand in a row; itself if it is none.
   Value origin(Value value) const;

@@ -315,7 +315,7 @@ class Maker {
       } else if (shape != n.results[0].shape) {
         path = broadcast_step(n.results[0].shape, path);
       }
-      Operand operand;
+      MemberInput operand;
       if (!read(input, path, operand)) return false;
       member(i).operands.push_back(static_cast<int32_t>(s_.operands.size()));
       s_.operands.push_back(operand);
@@ -323,7 +323,7 @@ class Maker {
     return true;
   }
 
-  bool read(Value value, int32_t path, Operand& operand) {
+  bool read(Value value, int32_t path, MemberInput& operand) {
     while (true) {
       const int32_t at = place_[static_cast<size_t>(value.node)];
       if (at < 0) return read_load(value, path, operand);
@@ -331,7 +331,7 @@ class Maker {
       if (is_constant(n)) return read_number(value.node, operand);
       if (is_range(n)) return read_range(value, path, operand);
       if (!is_view(n)) {
-        operand = {Operand::Kind::member, member_of_[static_cast<size_t>(at)]};
+        operand = {MemberInput::Kind::member, member_of_[static_cast<size_t>(at)]};
         return set_map(static_cast<size_t>(operand.index), path);
       }
       path = add_step(*n.op, n.attrs, n.results[0].shape, path);
@@ -339,7 +339,7 @@ class Maker {
     }
   }
 
-  bool read_load(Value value, int32_t path, Operand& operand) {
+  bool read_load(Value value, int32_t path, MemberInput& operand) {
     Load load{value, path, map_of(graph_.type(value), path)};
     if (load.map.strides.size() != static_cast<size_t>(s_.domain.rank())) return false;
     if (!s_.folds_evenly(load.map.strides)) return false;
@@ -349,32 +349,32 @@ class Maker {
     }
     for (size_t i = 0; i < s_.loads.size(); ++i) {
       if (s_.loads[i].value == value && s_.loads[i].map == load.map) {
-        operand = {Operand::Kind::load, static_cast<int32_t>(i)};
+        operand = {MemberInput::Kind::load, static_cast<int32_t>(i)};
         return true;
       }
     }
-    operand = {Operand::Kind::load, static_cast<int32_t>(s_.loads.size())};
+    operand = {MemberInput::Kind::load, static_cast<int32_t>(s_.loads.size())};
     s_.loads.push_back(std::move(load));
     return true;
   }
 
-  bool read_number(int32_t number, Operand& operand) {
+  bool read_number(int32_t number, MemberInput& operand) {
     const auto found = std::find(s_.numbers.begin(), s_.numbers.end(), number);
-    operand = {Operand::Kind::number, static_cast<int32_t>(found - s_.numbers.begin())};
+    operand = {MemberInput::Kind::number, static_cast<int32_t>(found - s_.numbers.begin())};
     if (found == s_.numbers.end()) s_.numbers.push_back(number);
     return true;
   }
 
-  bool read_range(Value value, int32_t path, Operand& operand) {
+  bool read_range(Value value, int32_t path, MemberInput& operand) {
     RangeRead range{value.node, map_of(graph_.type(value), path)};
     if (range.map.strides.size() != static_cast<size_t>(s_.domain.rank())) return false;
     for (size_t i = 0; i < s_.ranges.size(); ++i) {
       if (s_.ranges[i].node == range.node && s_.ranges[i].map == range.map) {
-        operand = {Operand::Kind::range, static_cast<int32_t>(i)};
+        operand = {MemberInput::Kind::range, static_cast<int32_t>(i)};
         return true;
       }
     }
-    operand = {Operand::Kind::range, static_cast<int32_t>(s_.ranges.size())};
+    operand = {MemberInput::Kind::range, static_cast<int32_t>(s_.ranges.size())};
     s_.ranges.push_back(std::move(range));
     return true;
   }
@@ -417,8 +417,8 @@ class Maker {
     for (size_t i = 0; i < s_.members.size(); ++i) {
       Member& m = member(i);
       for (const int32_t k : m.operands) {
-        const Operand& operand = s_.operands[static_cast<size_t>(k)];
-        if (operand.kind == Operand::Kind::member)
+        const MemberInput& operand = s_.operands[static_cast<size_t>(k)];
+        if (operand.kind == MemberInput::Kind::member)
           m.sweep = std::max(m.sweep, ready[static_cast<size_t>(operand.index)]);
       }
       ready[i] = m.sweep;
@@ -435,10 +435,10 @@ class Maker {
       if (m.by_row) continue;
       again[i] = scheduler_.cost(m.node).weight;
       for (const int32_t k : m.operands) {
-        const Operand& operand = s_.operands[static_cast<size_t>(k)];
-        if (operand.kind == Operand::Kind::member)
+        const MemberInput& operand = s_.operands[static_cast<size_t>(k)];
+        if (operand.kind == MemberInput::Kind::member)
           again[i] += again[static_cast<size_t>(operand.index)];
-        if (operand.kind == Operand::Kind::range) again[i] += 3;
+        if (operand.kind == MemberInput::Kind::range) again[i] += 3;
       }
       again[i] = std::min<int64_t>(again[i], 1 << 20);
     }
@@ -485,10 +485,11 @@ class Maker {
     }
   }
 
-  void need(const Operand& operand, uint32_t sweeps) {
-    if (operand.kind == Operand::Kind::load)
+  void need(const MemberInput& operand, uint32_t sweeps) {
+    if (operand.kind == MemberInput::Kind::load)
       s_.loads[static_cast<size_t>(operand.index)].needed |= sweeps;
-    if (operand.kind == Operand::Kind::member && !member(static_cast<size_t>(operand.index)).by_row)
+    if (operand.kind == MemberInput::Kind::member &&
+        !member(static_cast<size_t>(operand.index)).by_row)
       member(static_cast<size_t>(operand.index)).needed |= sweeps;
   }
 
@@ -585,7 +586,7 @@ ArrayRef Views::of(Value value) {
   return array;
 }
 
-bool Views::is_free(int32_t number) {
+bool Views::is_free_in_kernel(int32_t number) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   if (node.op == nullptr) return false;
   if (is_constant(node) || is_range(node)) return true;

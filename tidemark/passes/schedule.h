@@ -45,7 +45,7 @@ struct IndexMap {
 };
 
 // What a member reads.
-struct Operand {
+struct MemberInput {
   enum class Kind : uint8_t { member, load, number, range } kind = Kind::member;
   int32_t index = 0;  // Of Schedule::members, loads, numbers, ranges.
 };
@@ -88,7 +88,7 @@ struct Schedule {
   // What the ranges of the group count along: the folded axes, the last one, or all of them.
   enum class Index : uint8_t { none, folded, column, all } index = Index::none;
   std::vector<ViewStep> views;
-  std::vector<Operand> operands;
+  std::vector<MemberInput> operands;
   std::vector<Load> loads;
   std::vector<int32_t> numbers;  // Constant nodes.
   std::vector<RangeRead> ranges;
@@ -123,7 +123,7 @@ class Views {
   ArrayRef of(Value value);
   // Whether a node costs nothing inside a kernel: numbers, ranges, and views of dense values that
   // move no byte.
-  bool is_free(int32_t node);
+  bool is_free_in_kernel(int32_t node);
 
  private:
   const Graph& graph_;

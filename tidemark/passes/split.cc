@@ -65,11 +65,11 @@ class Splitter {
   }
 
   // A set that can be split, and how; nothing where there is none.
-  struct Found {
+  struct SplitPlan {
     std::unique_ptr<Cut> cut;
     Parts parts;
   };
-  Found find(int32_t table, bool forward_only = false) const {
+  SplitPlan find(int32_t table, bool forward_only = false) const {
     for (Cut::Where where : places(table, forward_only)) {
       for (const bool joins_views : {true, false}) {
         where.joins_views = joins_views;
@@ -95,7 +95,7 @@ class Splitter {
   }
 
   bool split(int32_t table) {
-    const Found found = find(table);
+    const SplitPlan found = find(table);
     return found.cut != nullptr && compute_part_by_part(graph_, *facts_, *found.cut, found.parts);
   }
 
@@ -131,7 +131,7 @@ class Splitter {
   // A table that the way there and a gradient both read: each makes its own.
   bool split_apart(int32_t table) {
     if (!facts_->is_forward[static_cast<size_t>(table)]) return false;
-    const Found forward = find(table, true);
+    const SplitPlan forward = find(table, true);
     if (forward.cut == nullptr || !is_little_work(*forward.cut)) return false;
     const std::vector<int32_t> order = here().nodes;
     const std::vector<Change> changes = make_again(*forward.cut);

@@ -61,7 +61,7 @@ class CornerSearch::Searcher {
   Searcher(std::span<const Item> items, int32_t sections);
 
   // `fresh`: forget which sections were in the way before.
-  Outcome run(const Restart& restart, bool fresh, Budget& budget);
+  Outcome run(const Restart& restart, bool fresh, SearchLimit& limit);
   std::span<const Units> offsets() const { return offsets_; }
 
  private:
@@ -140,7 +140,7 @@ class CornerSearch::Searcher {
   int32_t focus_ = 0;
   int64_t nodes_left_ = 0;
   bool stopped_ = false;
-  Budget* budget_ = nullptr;
+  SearchLimit* limit_ = nullptr;
 };
 
 template <class Units>
@@ -201,10 +201,10 @@ CornerSearch::Searcher<Units>::Searcher(std::span<const Item> items, int32_t sec
 
 template <class Units>
 CornerSearch::Outcome CornerSearch::Searcher<Units>::run(const Restart& restart, bool fresh,
-                                                         Budget& budget) {
+                                                         SearchLimit& limit) {
   capacity_ = static_cast<Units>(restart.capacity);
   strategy_ = restart.strategy;
-  budget_ = &budget;
+  limit_ = &limit;
   nodes_left_ = restart.nodes;
   stopped_ = false;
   salt_ = mix(static_cast<uint64_t>(restart.capacity) * 0x9e3779b97f4a7c15ULL);
@@ -276,7 +276,7 @@ template <class Units>
 bool CornerSearch::Searcher<Units>::solve(Frame& frame, Region region, int depth) {
   for (;;) {
     if (region.count == 0) return true;
-    if (--nodes_left_ < 0 || !budget_->spend() || depth >= deepest_) {
+    if (--nodes_left_ < 0 || !limit_->spend() || depth >= deepest_) {
       stopped_ = true;
       return false;
     }
@@ -639,10 +639,10 @@ CornerSearch::CornerSearch(std::vector<Item> items, int32_t sections) : offsets_
 
 CornerSearch::~CornerSearch() = default;
 
-CornerSearch::Outcome CornerSearch::run(int64_t capacity, int64_t nodes, Budget& budget) {
-  const int64_t end = budget.nodes() + nodes;
+CornerSearch::Outcome CornerSearch::run(int64_t capacity, int64_t nodes, SearchLimit& limit) {
+  const int64_t end = limit.nodes() + nodes;
   int64_t& restart = restarts_[capacity];
-  while (!budget.over() && budget.nodes() < end) {
+  while (!limit.over() && limit.nodes() < end) {
     const Restart now{.capacity = capacity,
                       .strategy = kStrategies[restart % std::ssize(kStrategies)],
                       .noise = 0.5,
@@ -650,7 +650,7 @@ CornerSearch::Outcome CornerSearch::run(int64_t capacity, int64_t nodes, Budget&
                       .nodes = kFirstRestart * luby(restart / kEpisode + 1)};
     const bool fresh = restart++ % kEpisode == 0;
     const Outcome outcome =
-        narrow_ ? narrow_->run(now, fresh, budget) : wide_->run(now, fresh, budget);
+        narrow_ ? narrow_->run(now, fresh, limit) : wide_->run(now, fresh, limit);
     if (outcome == Outcome::stopped) continue;
     if (outcome == Outcome::found) {
       if (narrow_) {

@@ -29,8 +29,8 @@
 #include <span>
 #include <vector>
 
-#include "tidemark/plan/budget.h"
 #include "tidemark/plan/model.h"
+#include "tidemark/plan/search_limit.h"
 
 namespace tidemark::plan {
 
@@ -62,7 +62,7 @@ class CornerSearch {
   // Looks for a placement under `capacity`, restarting until one is found, none can exist, or
   // `nodes` more steps are taken; the last restart is finished. A later call with the same capacity
   // goes on where this one ended.
-  Outcome run(int64_t capacity, int64_t nodes, Budget& budget);
+  Outcome run(int64_t capacity, int64_t nodes, SearchLimit& limit);
 
   // What the last run that ended in `found` found; one per item.
   std::span<const int64_t> offsets() const { return offsets_; }

@@ -18,19 +18,19 @@ double Improver::random() {
   return static_cast<double>(random_ >> 11) / 9007199254740992.0;
 }
 
-int64_t Improver::pack(const std::vector<double>& priority, Budget& budget) {
+int64_t Improver::pack(const std::vector<double>& priority, SearchLimit& limit) {
   const int64_t height = skyline_.pack(priority);
-  budget.spend(1 + std::ssize(model_.items) / 16);
+  limit.spend(1 + std::ssize(model_.items) / 16);
   if (height < best_.height) {
     best_.height = height;
     best_.offsets.assign(skyline_.offsets().begin(), skyline_.offsets().end());
     best_priority_ = priority;
-    budget.note(height * model_.unit_bytes);
+    limit.note(height * model_.unit_bytes);
   }
   return height;
 }
 
-void Improver::start(int64_t goal, Budget& budget) {
+void Improver::start(int64_t goal, SearchLimit& limit) {
   using Priority = double (*)(double width, double size);
   // Width alone suits nested lifetimes, size alone few kinds of sizes; the rest lie between.
   constexpr Priority kPriorities[] = {
@@ -46,8 +46,8 @@ void Improver::start(int64_t goal, Budget& budget) {
       const Item& item = model_.items[i];
       trial_[i] = rule(item.end - item.begin, static_cast<double>(item.size));
     }
-    pack(trial_, budget);
-    if (best_.height <= goal || budget.over()) break;
+    pack(trial_, limit);
+    if (best_.height <= goal || limit.over()) break;
   }
   priority_ = best_priority_;
   offsets_ = best_.offsets;
@@ -78,10 +78,10 @@ void Improver::nudge(int64_t goal) {
   }
 }
 
-void Improver::improve(int64_t goal, int64_t rounds, Budget& budget) {
-  for (; rounds > 0 && best_.height > goal && !budget.over(); --rounds) {
+void Improver::improve(int64_t goal, int64_t rounds, SearchLimit& limit) {
+  for (; rounds > 0 && best_.height > goal && !limit.over(); --rounds) {
     nudge(goal);
-    const int64_t height = pack(trial_, budget);
+    const int64_t height = pack(trial_, limit);
     const bool slightly_worse = static_cast<double>(height) < 1.005 * static_cast<double>(height_);
     if (height <= height_ || (slightly_worse && random() < 0.02)) {
       if (height < height_) stalled_ = 0;

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "tidemark/plan/budget.h"
 #include "tidemark/plan/model.h"
+#include "tidemark/plan/search_limit.h"
 #include "tidemark/plan/skyline.h"
 
 namespace tidemark::plan {
@@ -24,14 +24,14 @@ class Improver {
   Improver(const Model& model, Skyline& skyline);
 
   // Packs by each of a few plain priorities; stops early at `goal`.
-  void start(int64_t goal, Budget& budget);
+  void start(int64_t goal, SearchLimit& limit);
   // Up to `rounds` attempts at something lower; stops at `goal`.
-  void improve(int64_t goal, int64_t rounds, Budget& budget);
+  void improve(int64_t goal, int64_t rounds, SearchLimit& limit);
 
   const Packing& best() const { return best_; }
 
  private:
-  int64_t pack(const std::vector<double>& priority, Budget& budget);
+  int64_t pack(const std::vector<double>& priority, SearchLimit& limit);
   double random();
   void nudge(int64_t goal);
 

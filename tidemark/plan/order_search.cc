@@ -34,7 +34,7 @@ OrderSearch::OrderSearch(const Problem& problem, const Model& model)
   }
 }
 
-bool OrderSearch::run(int64_t best, int64_t goal, int64_t nodes, Budget& budget) {
+bool OrderSearch::run(int64_t best, int64_t goal, int64_t nodes, SearchLimit& limit) {
   best_ = best;
   nodes_left_ = nodes;
   goal_ = goal;
@@ -44,7 +44,7 @@ bool OrderSearch::run(int64_t best, int64_t goal, int64_t nodes, Budget& budget)
       height = std::max(height, at_[i] + problem_.buffers[model_.buffers[i]].size_bytes);
     }
   }
-  return descend(static_cast<int32_t>(order_.size()), 0, height, budget);
+  return descend(static_cast<int32_t>(order_.size()), 0, height, limit);
 }
 
 int64_t OrderSearch::lowest_free(int32_t item) const {
@@ -64,7 +64,7 @@ int64_t OrderSearch::lowest_free(int32_t item) const {
   return offset;
 }
 
-bool OrderSearch::descend(int32_t left, int64_t lowest, int64_t height, Budget& budget) {
+bool OrderSearch::descend(int32_t left, int64_t lowest, int64_t height, SearchLimit& limit) {
   if (height >= best_) return true;
   if (left == 0) {
     best_ = height;
@@ -75,14 +75,14 @@ bool OrderSearch::descend(int32_t left, int64_t lowest, int64_t height, Budget& 
     for (size_t i = 0; i < at_.size(); ++i) best_offsets_[model_.buffers[i]] = at_[i];
     return true;
   }
-  if (--nodes_left_ < 0 || !budget.spend()) return false;
+  if (--nodes_left_ < 0 || !limit.spend()) return false;
   for (int32_t item : order_) {
     if (at_[item] >= 0) continue;
     const int64_t offset = lowest_free(item);
     const int64_t end = offset + problem_.buffers[model_.buffers[item]].size_bytes;
     if (offset < lowest || end >= best_) continue;
     at_[item] = offset;
-    const bool finished = descend(left - 1, offset, std::max(height, end), budget);
+    const bool finished = descend(left - 1, offset, std::max(height, end), limit);
     at_[item] = -1;
     if (!finished) return false;
     if (best_ <= goal_) return true;

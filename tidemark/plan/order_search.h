@@ -10,8 +10,8 @@
 #include <span>
 #include <vector>
 
-#include "tidemark/plan/budget.h"
 #include "tidemark/plan/model.h"
+#include "tidemark/plan/search_limit.h"
 
 namespace tidemark::plan {
 
@@ -22,14 +22,14 @@ class OrderSearch {
   // Looks for placements with a tidemark below `best`, down to `goal`, for at most `nodes` steps.
   // True if it ended by itself, so that none better than `tidemark()` exists unless that is at most
   // `goal`.
-  bool run(int64_t best, int64_t goal, int64_t nodes, Budget& budget);
+  bool run(int64_t best, int64_t goal, int64_t nodes, SearchLimit& limit);
 
   // The best found, and its offsets, one per buffer; `best` if nothing better was found.
   int64_t tidemark() const { return best_; }
   std::span<const int64_t> offsets() const { return best_offsets_; }
 
  private:
-  bool descend(int32_t left, int64_t lowest, int64_t height, Budget& budget);
+  bool descend(int32_t left, int64_t lowest, int64_t height, SearchLimit& limit);
   int64_t lowest_free(int32_t item) const;
 
   const Problem& problem_;

@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "tidemark/base/error.h"
-#include "tidemark/plan/budget.h"
 #include "tidemark/plan/check.h"
 #include "tidemark/plan/corner_search.h"
 #include "tidemark/plan/greedy.h"
@@ -13,6 +12,7 @@
 #include "tidemark/plan/model.h"
 #include "tidemark/plan/order_search.h"
 #include "tidemark/plan/plan.h"
+#include "tidemark/plan/search_limit.h"
 #include "tidemark/plan/skyline.h"
 
 namespace tidemark::plan {
@@ -26,7 +26,7 @@ constexpr int64_t kImproveRounds = 60;  // Before exact search has its first tur
 class Planner {
  public:
   Planner(const Problem& problem, const Limits& limits)
-      : problem_(problem), model_(make_model(problem)), budget_(limits) {
+      : problem_(problem), model_(make_model(problem)), limit_(limits) {
     result_.load_bytes = load_bytes(problem);
     result_.bound_bytes = simple_bound(problem, model_);
     result_.placement.tidemark_bytes = std::numeric_limits<int64_t>::max();
@@ -46,19 +46,19 @@ class Planner {
     } else {
       result_.proof = Proof::search;
     }
-    result_.nodes = budget_.nodes();
+    result_.nodes = limit_.nodes();
     return std::move(result_);
   }
 
  private:
   // Low enough to stop: nothing lower exists, or nothing lower is asked for.
-  int64_t goal() const { return std::max(result_.bound_bytes, budget_.limits().capacity_bytes); }
-  bool done() const { return result_.placement.tidemark_bytes <= goal() || budget_.over(); }
+  int64_t goal() const { return std::max(result_.bound_bytes, limit_.limits().capacity_bytes); }
+  bool done() const { return result_.placement.tidemark_bytes <= goal() || limit_.over(); }
 
   void offer(Placement placement) {
     if (placement.tidemark_bytes >= result_.placement.tidemark_bytes) return;
     result_.placement = std::move(placement);
-    budget_.note(result_.placement.tidemark_bytes);
+    limit_.note(result_.placement.tidemark_bytes);
   }
   void prove(int64_t bound_bytes) {
     if (bound_bytes <= result_.bound_bytes) return;
@@ -70,10 +70,10 @@ class Planner {
     Skyline skyline(model_.items, model_.sections);
     Improver improver(model_, skyline);
     auto improve = [&](int64_t rounds) {
-      improver.improve(goal() / model_.unit_bytes, rounds, budget_);
+      improver.improve(goal() / model_.unit_bytes, rounds, limit_);
       offer(to_placement(problem_, model_, improver.best().offsets));
     };
-    improver.start(goal() / model_.unit_bytes, budget_);
+    improver.start(goal() / model_.unit_bytes, limit_);
     offer(to_placement(problem_, model_, improver.best().offsets));
     const bool exact = model_.items.size() <= kMostForCornerSearch;
     // Rounding to the alignment hides less than one alignment from the search below.
@@ -88,7 +88,7 @@ class Planner {
 
   void search_orders(int64_t nodes) {
     OrderSearch search(problem_, model_);
-    const bool finished = search.run(result_.placement.tidemark_bytes, goal(), nodes, budget_);
+    const bool finished = search.run(result_.placement.tidemark_bytes, goal(), nodes, limit_);
     if (search.tidemark() < result_.placement.tidemark_bytes) {
       offer({{search.offsets().begin(), search.offsets().end()}, search.tidemark()});
     }
@@ -107,7 +107,7 @@ class Planner {
     bool first = true;
     // Where a capacity is asked for, that is the one to spend most of the time on.
     const bool only_goal =
-        budget_.limits().capacity_bytes >= result_.bound_bytes && corner_rounds_++ % 4 != 3;
+        limit_.limits().capacity_bytes >= result_.bound_bytes && corner_rounds_++ % 4 != 3;
     while (!done()) {
       const int64_t high = (result_.placement.tidemark_bytes + unit - 1) / unit;
       if (low >= high) {
@@ -117,7 +117,7 @@ class Planner {
       // The lowest first: a tight capacity leaves little to try.
       const int64_t capacity = first ? low : low + (high - 1 - low) / 2;
       first = false;
-      switch (corners_->run(capacity, effort_, budget_)) {
+      switch (corners_->run(capacity, effort_, limit_)) {
         case CornerSearch::Outcome::found:
           offer(to_placement(problem_, model_, corners_->offsets()));
           break;
@@ -139,7 +139,7 @@ class Planner {
     const auto count = static_cast<int64_t>(model_.items.size());
     auto attempt = [&](const std::vector<int32_t>& order, Fit fit) {
       const int64_t tidemark = greedy.place(order, fit);
-      budget_.spend(1 + count / 16);
+      limit_.spend(1 + count / 16);
       if (tidemark < result_.placement.tidemark_bytes) {
         offer({{greedy.offsets().begin(), greedy.offsets().end()}, tidemark});
       }
@@ -159,7 +159,7 @@ class Planner {
       }
     }
     if (model_.items.size() <= kMostForOrderSearch) {
-      search_orders(budget_.nodes_left() / 2);
+      search_orders(limit_.nodes_left() / 2);
       if (done()) return;
     }
     climb(greedy, attempt, best, best_tidemark);
@@ -197,7 +197,7 @@ class Planner {
 
   const Problem& problem_;
   Model model_;
-  Budget budget_;
+  SearchLimit limit_;
   Result result_;
   bool searched_bound_ = false;  // The bound comes from a search, not from the load.
   bool exhausted_ = false;       // No search can add anything.

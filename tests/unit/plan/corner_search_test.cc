@@ -19,11 +19,11 @@ TEST(CornerSearch, DecidesEveryCapacityOfSmallProblems) {
     const Model model = make_model(problem);
     ASSERT_TRUE(model.plain);
     const Limits limits;
-    Budget budget(limits);
+    SearchLimit limit(limits);
     CornerSearch search(model.items, model.sections);
     const int64_t capacity = least / model.unit_bytes;
-    ASSERT_EQ(search.run(capacity, 100'000, budget), CornerSearch::Outcome::found) << i;
-    ASSERT_EQ(search.run(capacity - 1, 100'000, budget), CornerSearch::Outcome::impossible) << i;
+    ASSERT_EQ(search.run(capacity, 100'000, limit), CornerSearch::Outcome::found) << i;
+    ASSERT_EQ(search.run(capacity - 1, 100'000, limit), CornerSearch::Outcome::impossible) << i;
   }
   EXPECT_GT(above_load, 0);
 }

@@ -9,9 +9,9 @@
 
 namespace tidemark::plan {
 
-class Budget {
+class SearchLimit {
  public:
-  explicit Budget(const Limits& limits)
+  explicit SearchLimit(const Limits& limits)
       : limits_(limits), timed_(limits.seconds < 1e9), start_(std::chrono::steady_clock::now()) {}
 
   // Takes `nodes` steps; false once it is time to stop, and from then on.

@@ -28,8 +28,8 @@ Relation below_relation(const Problem& problem, const Placement& placement);
 
 // Offsets for these sizes, one per buffer. The second form allocates nothing and gives the
 // tidemark.
-Placement replace(const Relation& relation, std::span<const int64_t> size_bytes);
-int64_t replace(const Relation& relation, std::span<const int64_t> size_bytes,
+Placement resized(const Relation& relation, std::span<const int64_t> size_bytes);
+int64_t resized(const Relation& relation, std::span<const int64_t> size_bytes,
                 std::span<int64_t> offsets);
 
 }  // namespace tidemark::plan

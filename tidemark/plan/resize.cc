@@ -1,4 +1,4 @@
-#include "tidemark/plan/replace.h"
+#include "tidemark/plan/resize.h"
 
 #include <algorithm>
 #include <numeric>
@@ -142,7 +142,7 @@ Relation below_relation(const Problem& problem, const Placement& placement) {
   return relation;
 }
 
-int64_t replace(const Relation& relation, std::span<const int64_t> size_bytes,
+int64_t resized(const Relation& relation, std::span<const int64_t> size_bytes,
                 std::span<int64_t> offsets) {
   TIDEMARK_CHECK(size_bytes.size() == relation.order.size(), "one size per buffer");
   TIDEMARK_CHECK(offsets.size() == relation.order.size(), "one offset per buffer");
@@ -167,10 +167,10 @@ int64_t replace(const Relation& relation, std::span<const int64_t> size_bytes,
   return tidemark;
 }
 
-Placement replace(const Relation& relation, std::span<const int64_t> size_bytes) {
+Placement resized(const Relation& relation, std::span<const int64_t> size_bytes) {
   Placement placement;
   placement.offsets.resize(relation.order.size());
-  placement.tidemark_bytes = replace(relation, size_bytes, placement.offsets);
+  placement.tidemark_bytes = resized(relation, size_bytes, placement.offsets);
   return placement;
 }
 

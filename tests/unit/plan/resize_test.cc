@@ -1,4 +1,4 @@
-#include "tidemark/plan/replace.h"
+#include "tidemark/plan/resize.h"
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ TEST(Replace, GivesTheSameOrLessForTheSameSizes) {
   for (int i = 0; i < 100; ++i) {
     const Problem problem = random_problem(random, {.buffers = 50, .steps = 30, .largest = 40});
     const Placement placement = place(problem, {.nodes = 200}).placement;
-    const Placement again = replace(below_relation(problem, placement), sizes_of(problem));
+    const Placement again = resized(below_relation(problem, placement), sizes_of(problem));
     EXPECT_FALSE(check_placement(problem, again));
     EXPECT_LE(again.tidemark_bytes, placement.tidemark_bytes);
   }
@@ -35,7 +35,7 @@ TEST(Replace, IsValidForAnySizes) {
     if (i % 4 == 0) problem.buffers[3].size_bytes = 0;
     const Relation relation = below_relation(problem, place(problem, {.nodes = 200}).placement);
     for (Buffer& buffer : problem.buffers) buffer.size_bytes = random.below(100);
-    const Placement moved = replace(relation, sizes_of(problem));
+    const Placement moved = resized(relation, sizes_of(problem));
     const std::optional<Fault> fault = check_placement(problem, moved);
     ASSERT_FALSE(fault) << fault->text();
   }
@@ -47,7 +47,7 @@ TEST(Replace, GrowsInStepWhenAllSizesDo) {
   const Placement placement = place(problem).placement;
   std::vector<int64_t> sizes = sizes_of(problem);
   for (int64_t& size : sizes) size *= 3;
-  EXPECT_LE(replace(below_relation(problem, placement), sizes).tidemark_bytes,
+  EXPECT_LE(resized(below_relation(problem, placement), sizes).tidemark_bytes,
             3 * placement.tidemark_bytes);
 }
 
