@@ -16,7 +16,4 @@ void run_library(const OpDef& op, std::span<const ArrayRef> operands, const Attr
 int64_t library_workspace(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
                           std::span<const ArrayRef> results);
 
-// The key of the data-th child of a random key.
-uint64_t fold_key(uint64_t key, uint64_t data);
-
 }  // namespace tidemark::compile
