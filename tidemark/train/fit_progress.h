@@ -1,5 +1,5 @@
 // What fit shows while it works: a bar at a terminal, a line for each epoch elsewhere. Internal to
-// nn/.
+// train/.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// One trained Variable and the state an optimizer keeps for it. Internal to nn/.
+// One trained Variable and the state an optimizer keeps for it. Internal to train/.
 #pragma once
 
 #include <memory>
