@@ -78,10 +78,13 @@ Tensor bind_onto(const OpDef& op, const Operand& first, std::span<const Tensor> 
 
 Tensor cast_to(const Operand& x, DType dtype, Source at) {
   const SourceScope scope(at);
-  if (number_of(x, at).weak != Weak::no) return tensor_of(x, at, dtype);
-  if (x.tensor()->dtype() == dtype) return *x.tensor();
+  if (x.tensor() == nullptr) return tensor_of(x, at, dtype);
+  const TensorState& state = state_of(*x.tensor(), at);
+  if (state.weak) return tensor_of(x, at, dtype);
+  if (state.array.dtype == dtype) return *x.tensor();
   const Operand* const list[] = {&x};
-  const Attrs attrs = Attrs().add(dtype);
+  Attrs attrs;
+  attrs.add(dtype);
   return bind_op({def_of(&ops::cast), list, attrs, at});
 }
 
@@ -199,7 +202,8 @@ Tensor RowOp::operator()(const Operand& x, int64_t axis, Source at) const {
   const OpDef& op = def_of(this);
   Tensor operand = detail::tensor_of(x, at);
   const TensorType type = detail::type_of(operand, at);
-  const Attrs attrs = Attrs().add(plain_axis(axis, type.shape.rank(), name, type, at));
+  Attrs attrs;
+  attrs.add(plain_axis(axis, type.shape.rank(), name, type, at));
   const DType wanted = admit(op, type.dtype, at);
   const bool as_it_is = wanted == type.dtype && detail::number_of(x, at).weak == Weak::no;
   if (!as_it_is) {

@@ -81,6 +81,11 @@ TensorType result_type(const OpCall& call) {
     const TensorType operand = type_of(*call.operands[0]->tensor(), call.at);
     return call.op.family == Family::row ? operand : inferred(call, {&operand, 1});
   }
+  if (call.operands.size() == 2) {
+    const TensorType operands[] = {type_of(*call.operands[0]->tensor(), call.at),
+                                   type_of(*call.operands[1]->tensor(), call.at)};
+    return inferred(call, operands);
+  }
   return inferred(call, operand_types(call));
 }
 

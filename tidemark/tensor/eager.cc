@@ -98,22 +98,34 @@ Tensor run_view(const OpCall& call) {
   return make_view(dense, seen, call.at);
 }
 
-std::vector<ArrayRef> arrays_of(const OpCall& call) {
-  std::vector<ArrayRef> arrays;
-  for (size_t i = 0; i < call.operands.size(); ++i) arrays.push_back(array_of(call, i));
-  return arrays;
-}
+// The memory of the operands; of few of them without the heap.
+class OperandArrays {
+ public:
+  explicit OperandArrays(const OpCall& call) : count_(call.operands.size()) {
+    if (count_ > few_.size()) many_.resize(count_);
+    ArrayRef* const to = many_.empty() ? few_.data() : many_.data();
+    for (size_t i = 0; i < count_; ++i) to[i] = array_of(call, i);
+  }
+  std::span<const ArrayRef> list() const {
+    return {many_.empty() ? few_.data() : many_.data(), count_};
+  }
+
+ private:
+  size_t count_;
+  std::array<ArrayRef, 3> few_;
+  std::vector<ArrayRef> many_;
+};
 
 // Anything else: concat, pad, gather, matmul, ...
 Tensor run_library(const OpCall& call) {
   const TensorType wanted = result_type(call);
-  const std::vector<ArrayRef> arrays = arrays_of(call);
+  const OperandArrays arrays(call);
   const device::FloatEnvironment ieee;
   const auto run = [&](const ArrayRef& place) {
-    compile::run_library(call.op, arrays, call.attrs, {&place, 1}, call.at);
+    compile::run_library(call.op, arrays.list(), call.attrs, {&place, 1}, call.at);
   };
   if (call.op.updates_first && can_take(*call.operands[0], wanted.dtype, wanted.shape)) {
-    run(arrays[0]);
+    run(arrays.list()[0]);
     return take_over(*call.operands[0], wanted.dtype, call.at);
   }
   Tensor result = make_tensor(wanted.dtype, wanted.shape, call.at);
@@ -122,7 +134,7 @@ Tensor run_library(const OpCall& call) {
 }
 
 void run_effect(const OpCall& call) {
-  compile::run_effect(call.op, arrays_of(call), call.attrs, call.at);
+  compile::run_effect(call.op, OperandArrays(call).list(), call.attrs, call.at);
 }
 
 }  // namespace
@@ -147,7 +159,7 @@ Tensor run_now(const OpCall& call) {
 std::vector<Tensor> run_results_now(const OpCall& call, uint32_t wanted) {
   const SourceScope scope(call.at);
   const std::vector<TensorType> types = result_types(call);
-  const std::vector<ArrayRef> arrays = arrays_of(call);
+  const OperandArrays arrays(call);
   std::vector<Tensor> results(types.size());
   std::vector<ArrayRef> places;
   for (size_t r = 0; r < types.size(); ++r) {
@@ -159,7 +171,7 @@ std::vector<Tensor> run_results_now(const OpCall& call, uint32_t wanted) {
                                           .strides = contiguous_strides(types[r].shape)});
   }
   const device::FloatEnvironment ieee;
-  compile::run_library(call.op, arrays, call.attrs, places, call.at);
+  compile::run_library(call.op, arrays.list(), call.attrs, places, call.at);
   return results;
 }
 

@@ -7,7 +7,7 @@
 
 namespace tidemark::detail {
 
-constinit thread_local Interpreters interpreters;
+constinit thread_local Interpreters interpreters __attribute__((tls_model("initial-exec")));
 
 bool is_observed(std::initializer_list<const Tensor*> tensors) {
   return tracing() || is_watched(tensors);
