@@ -161,6 +161,23 @@ TEST(ControlFlowErrors, OfSlices) {
                "  at @\n  all of them are stacked, so the body gives one type");
 }
 
+// A body of zero trips is only traced, eager code or not.
+TEST(ControlFlowErrors, OfVariablesMadeInABody) {
+  const auto made_inside = [](const Tensor& x) {
+    const td::Variable v(td::ones({2}), {.name = "v"});
+    return x + v;
+  };
+  expect_error(
+      [&] { td::map_fn(made_inside, floats({0, 2})); },
+      "Variable \"v\" was made inside the body of map_fn\n  at @\n  make it before the loop "
+      "or the branch");
+  const auto f = td::function([&](const Tensor& x) { return td::map_fn(made_inside, x); });
+  expect_error(
+      [&] { f(floats({3, 2})); },
+      "Variable \"v\" was made inside the body of map_fn\n  at @\n  make it before the loop "
+      "or the branch");
+}
+
 TEST(ControlFlowErrors, OfVariablesAssignedInAConditions) {
   const td::Variable v(floats({}), {.name = "v"});
   const auto f = td::function([&](const Tensor& x) {

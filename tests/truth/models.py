@@ -413,11 +413,11 @@ def orthogonal(case):
 
 def public_names():
     """The layers, losses, metrics, schedules, optimizers and initializers that the headers declare, as cases name them."""
-    def text(name):
-        with open(os.path.join(ROOT, "tidemark", "nn", name + ".h"), encoding="utf-8") as file:
+    def text(name, folder="train"):
+        with open(os.path.join(ROOT, "tidemark", folder, name + ".h"), encoding="utf-8") as file:
             return file.read()
     layers = {kind for path in glob.glob(os.path.join(ROOT, "tidemark", "nn", "*.h"))
-              for kind in re.findall(r'kKind = "nn::(\w+)"', text(os.path.basename(path)[:-2]))}
+              for kind in re.findall(r'kKind = "nn::(\w+)"', text(os.path.basename(path)[:-2], "nn"))}
     own = {"Conv2D": "conv2d", "LSTM": "lstm", "MultiHeadAttention": "attention", "RMSNorm": "rms_norm", "MaxPool2D": "max_pool",
            "AveragePool2D": "average_pool", "GlobalAveragePool2D": "global_average_pool"}
     found = {own.get(kind) or re.sub(r"(?<!^)(?=[A-Z])", "_", kind).lower() for kind in layers} - {"sequential", "lambda"}
@@ -425,7 +425,7 @@ def public_names():
         found |= set(re.findall(r"inline constexpr \w+ (\w+) =", text(header)))
     found |= set(re.findall(r"^Schedule (\w+)\(", text("schedule"), re.M))
     found |= {name.lower() for name in re.findall(r"^class (\w+) : public Optimizer", text("optimizer"), re.M)}
-    found |= set(re.findall(r"^Tensor (\w+)\(const Shape", text("initializers"), re.M)) - {"zeros", "ones"}
+    found |= set(re.findall(r"^Tensor (\w+)\(const Shape", text("initializers", "nn"), re.M)) - {"zeros", "ones"}
     return found
 
 

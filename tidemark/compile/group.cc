@@ -93,7 +93,9 @@ class GroupTask final : public run::Task {
       run_copy(at(copy.dense, workspace + copy.offset), at(copy.layout, operands[copy.operand]));
   }
 
-  int64_t heap_bytes() const override { return plan_.heap_bytes(); }
+  int64_t heap_bytes() const override {
+    return static_cast<int64_t>(sizeof(*this)) + plan_.heap_bytes();
+  }
 
  private:
   GroupPlan plan_;

@@ -509,7 +509,9 @@ class ScalarLoopTask final : public run::Task {
     (*kernel_)(args);
     if (report[0] >= 0) fail(loop_.sites[static_cast<size_t>(report[0])], report[1]);
   }
-  int64_t heap_bytes() const override { return bytes_of(loop_); }
+  int64_t heap_bytes() const override {
+    return static_cast<int64_t>(sizeof(*this)) + bytes_of(loop_);
+  }
 
  private:
   [[noreturn]] static void fail(const ScalarLoop::Site& site, int64_t index) {

@@ -62,7 +62,9 @@ class ArrayTask final : public run::Task {
     const WorkspacePart part(workspace != nullptr ? workspace : kNowhere, workspace_bytes_);
     call_(PlacedArrays(layouts_, places));
   }
-  int64_t heap_bytes() const override { return tidemark::heap_bytes(layouts_); }
+  int64_t heap_bytes() const override {
+    return static_cast<int64_t>(sizeof(*this)) + tidemark::heap_bytes(layouts_);
+  }
 
  private:
   std::vector<ArrayRef> layouts_;

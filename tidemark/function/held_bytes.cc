@@ -1,7 +1,5 @@
 #include "tidemark/function/held_bytes.h"
 
-#include <malloc.h>
-
 #include <string>
 #include <vector>
 
@@ -42,8 +40,7 @@ int64_t of_places(const std::vector<Place>& places) {
 
 int64_t of_tasks(const run::Program& program) {
   int64_t bytes = of(program.tasks);
-  for (const auto& task : program.tasks)
-    bytes += static_cast<int64_t>(malloc_usable_size(task.get())) + task->heap_bytes();
+  for (const auto& task : program.tasks) bytes += task->heap_bytes();
   return bytes;
 }
 

@@ -31,7 +31,7 @@ class Task {
   Task& operator=(const Task&) = delete;
   virtual ~Task() = default;
   virtual void run(std::byte* const* operands, std::byte* workspace) const = 0;
-  // What it holds on the heap beside its own block; kernels, which tasks share, are not counted.
+  // What it holds on the heap, its own block included; kernels, which tasks share, are not counted.
   virtual int64_t heap_bytes() const = 0;
 };
 
