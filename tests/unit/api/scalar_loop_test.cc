@@ -3,7 +3,7 @@
 
 #include <random>
 
-#include "tests/unit/api/machine_code.h"
+#include "tidemark/compile/kernels.h"
 #include "tidemark/tidemark.h"
 
 namespace td = tidemark;
@@ -11,6 +11,22 @@ using td::Tensor;
 using td::TensorArray;
 
 namespace {
+
+// As machine code, and interpreted.
+class ScalarLoop : public testing::TestWithParam<td::compile::Emitter> {
+ protected:
+  ScalarLoop() : before_(td::compile::emitter()) { td::compile::set_emitter(GetParam()); }
+  ~ScalarLoop() override { td::compile::set_emitter(before_); }
+
+ private:
+  td::compile::Emitter before_;
+};
+INSTANTIATE_TEST_SUITE_P(By, ScalarLoop,
+                         testing::Values(td::compile::Emitter::llvm, td::compile::Emitter::tile),
+                         [](const auto& each) {
+                           return std::string(each.param == td::compile::Emitter::llvm ? "llvm"
+                                                                                       : "tile");
+                         });
 
 // Whether the loop is the last step of the function: a body in steps would come behind it.
 template <class F, class... A>
@@ -28,8 +44,7 @@ void expect_one_step(const Body& body, const A&... arguments) {
   EXPECT_EQ(f.profile(arguments...).second.touched, f.plan(arguments...).peak());
 }
 
-TEST(ScalarLoop, CarriesNumbersOfEveryDtype) {
-  const td::MachineCode machine;
+TEST_P(ScalarLoop, CarriesNumbersOfEveryDtype) {
   for (const td::DType dtype : {td::f32, td::f64, td::i32, td::i64, td::u8}) {
     const auto body = [](const Tensor& x) {
       return td::fori_loop(
@@ -48,8 +63,7 @@ TEST(ScalarLoop, CarriesNumbersOfEveryDtype) {
   for (int x = -2; x < 9; ++x) expect_one_step(second, td::constant(x));
 }
 
-TEST(ScalarLoop, KeepsStepsForWhatItCannotDo) {
-  const td::MachineCode machine;
+TEST_P(ScalarLoop, KeepsStepsForWhatItCannotDo) {
   const auto halves = td::function([](const Tensor& x) {
     return td::fori_loop(0, 9, [](const Tensor&, const Tensor& s) { return s * 0.7 + 1; }, x);
   });
@@ -60,8 +74,7 @@ TEST(ScalarLoop, KeepsStepsForWhatItCannotDo) {
   EXPECT_FALSE(loop_is_last(halves, x));
 }
 
-TEST(ScalarLoop, CarriesFewElementsThroughViewsAndBroadcasts) {
-  const td::MachineCode machine;
+TEST_P(ScalarLoop, CarriesFewElementsThroughViewsAndBroadcasts) {
   const auto body = [](const Tensor& x, const Tensor& y) {
     return td::fori_loop(
         0, 20,
@@ -80,8 +93,7 @@ TEST(ScalarLoop, CarriesFewElementsThroughViewsAndBroadcasts) {
   EXPECT_TRUE(td::identical(f(y), of_column(y)));
 }
 
-TEST(ScalarLoop, JoinsPieces) {
-  const td::MachineCode machine;
+TEST_P(ScalarLoop, JoinsPieces) {
   const auto body = [](const Tensor& x) {
     return td::fori_loop(
         0, 9,
@@ -104,8 +116,7 @@ TEST(ScalarLoop, JoinsPieces) {
   expect_one_step(stacked, td::full({}, 0.25f));
 }
 
-TEST(ScalarLoop, SwapsCarries) {
-  const td::MachineCode machine;
+TEST_P(ScalarLoop, SwapsCarries) {
   const auto body = [](const Tensor& n) {
     return std::get<0>(
         td::while_loop([&](const Tensor&, const Tensor&, const Tensor& i) { return i < n; },
@@ -117,8 +128,7 @@ TEST(ScalarLoop, SwapsCarries) {
   for (int n = 0; n < 40; n += 3) expect_one_step(body, td::constant(n));
 }
 
-TEST(ScalarLoop, WritesAndReadsArrays) {
-  const td::MachineCode machine;
+TEST_P(ScalarLoop, WritesAndReadsArrays) {
   const auto body = [](const Tensor& x) {
     return td::fori_loop(
                2, 50,
@@ -132,8 +142,7 @@ TEST(ScalarLoop, WritesAndReadsArrays) {
   expect_one_step(body, td::random::normal({2}));
 }
 
-TEST(ScalarLoop, KeepsAnArrayThatIsReadAfterAWrite) {
-  const td::MachineCode machine;
+TEST_P(ScalarLoop, KeepsAnArrayThatIsReadAfterAWrite) {
   // The old array is read after the new one is made: not in place.
   const auto body = [](const Tensor& x) {
     return td::fori_loop(
@@ -149,8 +158,7 @@ TEST(ScalarLoop, KeepsAnArrayThatIsReadAfterAWrite) {
   EXPECT_TRUE(td::identical(td::function(body)(x), body(x)));
 }
 
-TEST(ScalarLoop, ScansBothWays) {
-  const td::MachineCode machine;
+TEST_P(ScalarLoop, ScansBothWays) {
   for (const bool reverse : {false, true}) {
     const auto scanned = [=](const Tensor& xs) {
       return td::scan(
@@ -172,8 +180,7 @@ TEST(ScalarLoop, ScansBothWays) {
   }
 }
 
-TEST(ScalarLoop, TellsOfAnIndexOutOfRange) {
-  const td::MachineCode machine;
+TEST_P(ScalarLoop, TellsOfAnIndexOutOfRange) {
   const auto f = td::function([](const Tensor& n, const Tensor& x) {
     return td::fori_loop(
                0, n, [&](const Tensor& i, const TensorArray& a) { return a.write(i, x); },
@@ -194,8 +201,7 @@ TEST(ScalarLoop, TellsOfAnIndexOutOfRange) {
   }
 }
 
-TEST(ScalarLoop, LeavesOutOnlyTheChecksThatCannotFail) {
-  const td::MachineCode machine;
+TEST_P(ScalarLoop, LeavesOutOnlyTheChecksThatCannotFail) {
   // Slots first + step * trip of 6, in 5 trips.
   const auto written = [](int first, int step) {
     return [=](const Tensor& x) {
@@ -214,8 +220,7 @@ TEST(ScalarLoop, LeavesOutOnlyTheChecksThatCannotFail) {
   for (const int first : {-3, 6}) EXPECT_THROW(td::function(written(first, -1))(x), td::UserError);
 }
 
-TEST(ScalarLoop, RunsInsideMapsAndLoops) {
-  const td::MachineCode machine;
+TEST_P(ScalarLoop, RunsInsideMapsAndLoops) {
   const auto collatz = [](const Tensor& start) {
     return std::get<1>(td::while_loop(
         [](const Tensor& n, const Tensor&) { return n != 1; },
@@ -232,8 +237,7 @@ TEST(ScalarLoop, RunsInsideMapsAndLoops) {
 }
 
 // Random pointwise bodies on three carries and an array, drawn alike in eager code and in a trace.
-TEST(ScalarLoop, GivesTheBitsOfEagerCodeForRandomBodies) {
-  const td::MachineCode machine;
+TEST_P(ScalarLoop, GivesTheBitsOfEagerCodeForRandomBodies) {
   for (unsigned seed = 0; seed < 60; ++seed) {
     const auto program = [seed](const Tensor& x, const Tensor& y) {
       std::mt19937 outer(seed);
