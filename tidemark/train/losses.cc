@@ -4,18 +4,10 @@
 #include "tidemark/api/extend.h"
 #include "tidemark/api/ops.h"
 #include "tidemark/base/error.h"
+#include "tidemark/train/operand_tensor.h"
 
 namespace tidemark::nn::losses {
 namespace {
-
-// What an operand is, as a tensor.
-Tensor given(const Operand& operand) {
-  if (operand.tensor() != nullptr) return *operand.tensor();
-  return operand.kind() == 2 ? Tensor(operand.real(), operand.at())
-                             : Tensor(operand.whole(), operand.at());
-}
-
-std::string type_text(const Tensor& x) { return cat(x.dtype(), x.shape()); }
 
 // 16-bit floats are added up in f32.
 Tensor wide(const Tensor& x) {
@@ -51,19 +43,19 @@ Tensor log_of(const Tensor& probability) { return log(maximum(probability, 1.175
 
 Tensor Loss::operator()(const Operand& y_true, const Operand& y_pred, Source at) const {
   const SourceScope scope(at);
-  return body(given(y_true), given(y_pred), at);
+  return body(tensor_of(y_true), tensor_of(y_pred), at);
 }
 
 Tensor CrossEntropy::operator()(const Operand& y_true, const Operand& y_pred,
                                 const CrossEntropyOptions& options, Source at) const {
   const SourceScope scope(at);
-  return body(given(y_true), given(y_pred), options, at);
+  return body(tensor_of(y_true), tensor_of(y_pred), options, at);
 }
 
 Tensor Huber::operator()(const Operand& y_true, const Operand& y_pred, double delta,
                          Source at) const {
   const SourceScope scope(at);
-  const Tensor wanted = given(y_true), got = given(y_pred);
+  const Tensor wanted = tensor_of(y_true), got = tensor_of(y_pred);
   need_same_shape("losses::huber", wanted, got, at);
   if (!(delta > 0))
     throw UserError(cat("losses::huber: delta must be positive, got ", delta), at,

@@ -4,17 +4,10 @@
 #include "tidemark/api/extend.h"
 #include "tidemark/api/ops.h"
 #include "tidemark/base/error.h"
+#include "tidemark/train/operand_tensor.h"
 
 namespace tidemark::nn::metrics {
 namespace {
-
-Tensor given(const Operand& operand) {
-  if (operand.tensor() != nullptr) return *operand.tensor();
-  return operand.kind() == 2 ? Tensor(operand.real(), operand.at())
-                             : Tensor(operand.whole(), operand.at());
-}
-
-std::string type_text(const Tensor& x) { return cat(x.dtype(), x.shape()); }
 
 Tensor share(const Tensor& hits) { return mean(cast(hits, DType::f32)); }
 
@@ -36,17 +29,17 @@ Tensor labels_of(const char* name, const Tensor& y_true, const Tensor& y_pred, S
 
 Tensor Metric::operator()(const Operand& y_true, const Operand& y_pred, Source at) const {
   const SourceScope scope(at);
-  return body(given(y_true), given(y_pred), at);
+  return body(tensor_of(y_true), tensor_of(y_pred), at);
 }
 
 // How many are larger, or as large and before it, is the place of a class: no sort is needed.
 Tensor TopK::operator()(const Operand& y_true, const Operand& y_pred, int64_t k, Source at) const {
   const SourceScope scope(at);
-  const Tensor scores = given(y_pred);
+  const Tensor scores = tensor_of(y_pred);
   if (k <= 0)
     throw UserError(cat("metrics::top_k: k must be positive, got ", k), at,
                     "it is how many classes may be given");
-  const Tensor label = expand_dims(labels_of("metrics::top_k", given(y_true), scores, at), -1);
+  const Tensor label = expand_dims(labels_of("metrics::top_k", tensor_of(y_true), scores, at), -1);
   const Tensor mine = detail::take_class(scores, label, at);
   const Tensor before = arange(scores.shape()[-1]) < label;
   const Tensor ahead = where(before, scores >= mine, scores > mine);
@@ -84,15 +77,15 @@ Mean::Mean(std::string name, Source at)
 
 void Mean::update(const Operand& x, Source at) const {
   const SourceScope scope(at);
-  const Tensor value = given(x);
+  const Tensor value = tensor_of(x);
   total.assign_add(sum(cast(stop_gradient(value), DType::f64)));
   count.assign_add(cast(value.shape().open_size(), DType::f64));
 }
 
 void Mean::update(const Operand& x, const Operand& weight, Source at) const {
   const SourceScope scope(at);
-  const Tensor value = cast(stop_gradient(given(x)), DType::f64);
-  const Tensor times = broadcast_to(cast(given(weight), DType::f64), value.shape());
+  const Tensor value = cast(stop_gradient(tensor_of(x)), DType::f64);
+  const Tensor times = broadcast_to(cast(tensor_of(weight), DType::f64), value.shape());
   total.assign_add(sum(value * times));
   count.assign_add(sum(times));
 }

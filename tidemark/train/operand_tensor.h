@@ -1,0 +1,19 @@
+// Operands of losses and metrics as tensors, and what messages call them.
+#pragma once
+
+#include <string>
+
+#include "tidemark/api/tensor.h"
+#include "tidemark/base/text.h"
+
+namespace tidemark::nn {
+
+inline Tensor tensor_of(const Operand& operand) {
+  if (operand.tensor() != nullptr) return *operand.tensor();
+  return operand.kind() == 2 ? Tensor(operand.real(), operand.at())
+                             : Tensor(operand.whole(), operand.at());
+}
+
+inline std::string type_text(const Tensor& x) { return cat(x.dtype(), x.shape()); }
+
+}  // namespace tidemark::nn
