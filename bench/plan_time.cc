@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "tidemark/compile/kernels.h"
+#include "tidemark/compile/cpu/kernels.h"
 #include "tidemark/tidemark.h"
 
 namespace td = tidemark;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tidemark/base/json.h"
-#include "tidemark/compile/kernels.h"
+#include "tidemark/compile/cpu/kernels.h"
 #include "tidemark/device/cpu/features.h"
 #include "tidemark/device/huge_pages.h"
 #include "tidemark/device/limit.h"

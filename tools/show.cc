@@ -68,7 +68,7 @@ int show_command(Arguments arguments) {
   const bool all = options.after == "all";
   if (options.after.empty() || all) std::cout << to_text(graph);
   if (options.after.empty()) return 0;
-  const passes::Machine machine = compile::this_machine();
+  const passes::Machine machine = compile::machine_of(compile::backend_of(device::kHostMemory));
   for (const passes::Pass& pass : passes::all_passes()) {
     pass.run(graph, machine, {});
     verify(graph);

@@ -51,6 +51,13 @@ class CheckLayers(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("tidemark/emit/tile may not include tidemark/emit/llvm/b.h", text)
 
+    def test_finds_a_question_to_the_cpu_past_the_backend(self):
+        table = TABLE.replace("| `tidemark/run`", "| `tidemark/device` | threads | base |\n| `tidemark/compile` | tasks | device, base |\n| `tidemark/run`")
+        header, include = "tidemark/device/threads.h", '#include "tidemark/device/threads.h"\n'
+        code, text = self.check({header: "", "tidemark/compile/a.cc": include, "tidemark/compile/cpu/b.cc": include}, table)
+        self.assertEqual((code, text), (1, "tidemark/compile/a.cc:1: tidemark/device/threads.h is about the CPU: "
+                                           "ask the backend (tidemark/compile/backend.h)\n"))
+
     def test_finds_a_missing_header(self):
         self.assertIn("tidemark/base/gone.h does not exist", self.check({"tidemark/base/a.h": '#include "tidemark/base/gone.h"\n'})[1])
 

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "tests/faults/injector.h"
-#include "tidemark/compile/kernels.h"
+#include "tidemark/compile/cpu/kernels.h"
 
 namespace td = tidemark;
 

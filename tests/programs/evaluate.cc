@@ -7,7 +7,7 @@
 #include "tests/sweep/cases.h"
 #include "tests/sweep/compare.h"
 #include "tidemark/base/error.h"
-#include "tidemark/compile/eager.h"
+#include "tidemark/compile/cpu/eager.h"
 #include "tidemark/ops/loop_attrs.h"
 #include "tidemark/ops/lower.h"
 #include "tidemark/ops/program.h"

@@ -26,7 +26,7 @@
 #include "tests/programs/shrink.h"
 #include "tests/sweep/values.h"
 #include "tests/unit/emit/naive.h"
-#include "tidemark/compile/kernels.h"
+#include "tidemark/compile/cpu/kernels.h"
 #include "tidemark/compile/pipeline.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/layout/emit.h"

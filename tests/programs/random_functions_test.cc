@@ -13,7 +13,7 @@
 #include "tests/programs/apart.h"
 #include "tests/programs/random_function.h"
 #include "tests/sweep/values.h"
-#include "tidemark/compile/kernels.h"
+#include "tidemark/compile/cpu/kernels.h"
 
 namespace tidemark {
 namespace {

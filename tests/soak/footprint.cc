@@ -9,7 +9,7 @@
 #include <ostream>
 
 #include "tests/soak/counted_heap.h"
-#include "tidemark/compile/kernels.h"
+#include "tidemark/compile/cpu/kernels.h"
 #include "tidemark/tidemark.h"
 
 namespace tidemark::testing {

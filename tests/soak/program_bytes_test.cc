@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "tests/soak/counted_heap.h"
-#include "tidemark/compile/kernels.h"
+#include "tidemark/compile/cpu/kernels.h"
 #include "tidemark/emit/llvm/jit.h"
 #include "tidemark/tidemark.h"
 

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "tidemark/api/create.h"
-#include "tidemark/compile/eager.h"
+#include "tidemark/compile/cpu/eager.h"
 #include "tidemark/ops/contract.h"
 #include "tidemark/ops/indexing.h"
 #include "tidemark/ops/random.h"

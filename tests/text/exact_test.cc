@@ -10,7 +10,7 @@
 
 #include "tests/sweep/cases.h"
 #include "tests/text/program_file.h"
-#include "tidemark/compile/compute.h"
+#include "tidemark/compile/cpu/compute.h"
 #include "tidemark/ops/op_def.h"
 #include "tidemark/ops/program.h"
 #include "tidemark/ops/reference.h"

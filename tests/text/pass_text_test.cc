@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "tests/text/program_file.h"
-#include "tidemark/compile/compute.h"
+#include "tidemark/compile/cpu/compute.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/layout/layout.h"
 #include "tidemark/ops/text.h"

@@ -11,7 +11,7 @@
 #include <iostream>
 
 #include "tests/truth/interpret.h"
-#include "tidemark/compile/kernels.h"
+#include "tidemark/compile/cpu/kernels.h"
 
 namespace tidemark::truth {
 namespace {

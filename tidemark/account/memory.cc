@@ -6,7 +6,7 @@
 #include <ostream>
 
 #include "tidemark/base/error.h"
-#include "tidemark/compile/kernels.h"
+#include "tidemark/compile/cpu/kernels.h"
 #include "tidemark/device/account.h"
 #include "tidemark/device/ledger.h"
 #include "tidemark/device/pool.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "tidemark/compile/eager.h"
+#include "tidemark/compile/cpu/eager.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/ops/lower.h"
 #include "tidemark/ops/pointwise.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "tidemark/calls/ops.h"
-#include "tidemark/compile/eager.h"
+#include "tidemark/compile/cpu/eager.h"
 #include "tidemark/ops/structure.h"
 #include "tidemark/ops/typing.h"
 #include "tidemark/tensor/bind.h"

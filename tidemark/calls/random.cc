@@ -8,7 +8,7 @@
 #include "tidemark/base/made_once.h"
 #include "tidemark/calls/create.h"
 #include "tidemark/calls/ops.h"
-#include "tidemark/compile/draws.h"
+#include "tidemark/compile/cpu/draws.h"
 #include "tidemark/ops/pointwise.h"
 #include "tidemark/ops/random.h"
 #include "tidemark/tensor/bind.h"

@@ -5,11 +5,7 @@
 #include <optional>
 
 #include "tidemark/base/error.h"
-#include "tidemark/base/heap.h"
-#include "tidemark/compile/chunks.h"
-#include "tidemark/compile/group_launch.h"
 #include "tidemark/compile/workspace.h"
-#include "tidemark/device/threads.h"
 
 namespace tidemark::compile {
 namespace {
@@ -34,128 +30,37 @@ Schedule schedule_of(passes::Scheduler& scheduler, const Node& group) {
 
 ArrayRef dense_like(const ArrayRef& array) { return dense_layout({array.dtype, array.shape}); }
 
-// A copy to or from a dense place in the workspace, for an operand whose own layout the domain
-// cannot see.
-struct DenseCopy {
-  int32_t operand = 0;
-  ArrayRef layout, dense;
-  int64_t offset = 0;
-};
-
-ArrayRef at(ArrayRef layout, std::byte* data) {
-  layout.data = data;
-  return layout;
-}
-
-// All that a group does and needs, before any kernel is made for it.
-struct GroupPlan {
-  struct Cells {
-    Monoid monoid;
-    ArrayRef partials, totals;
-    int64_t partials_offset = 0, totals_offset = 0;
-  };
-  std::vector<DenseCopy> copies_in, copies_out;
-  std::optional<GroupLaunch> main, finish;
-  std::vector<Cells> cells;
-  int64_t own = 0;  // Where the memory of workers begins.
-
-  int64_t heap_bytes() const {
-    return tidemark::heap_bytes(copies_in) + tidemark::heap_bytes(copies_out) +
-           tidemark::heap_bytes(cells) + (main ? main->heap_bytes() : 0) +
-           (finish ? finish->heap_bytes() : 0);
-  }
-};
-
-class GroupTask final : public run::Task {
+// Finds where the operands of a group lie, as its domain sees them.
+class GroupPlaces {
  public:
-  GroupTask(const GroupPlan& plan, KernelBatch& batch) : plan_(plan) {
-    plan_.main->make_kernel(batch);
-    if (plan_.finish.has_value()) plan_.finish->make_kernel(batch);
-    const WorkspacePart preparing;
-    for (const DenseCopy& copy : plan_.copies_in) run_copy(copy.layout, copy.dense);
-    for (const DenseCopy& copy : plan_.copies_out) run_copy(copy.dense, copy.layout);
-  }
-
-  void run(std::byte* const* operands, std::byte* workspace) const override {
-    // Copies take no memory of their own.
-    const WorkspacePart none(workspace != nullptr ? workspace : kNowhere, 0);
-    for (const DenseCopy& copy : plan_.copies_in)
-      run_copy(at(copy.layout, operands[copy.operand]), at(copy.dense, workspace + copy.offset));
-    plan_.main->run(operands, workspace, workspace + plan_.own);
-    if (plan_.finish.has_value()) {
-      for (const GroupPlan::Cells& cell : plan_.cells) {
-        combine_chunks(cell.monoid, at(cell.partials, workspace + cell.partials_offset),
-                       at(cell.totals, workspace + cell.totals_offset));
-      }
-      plan_.finish->run(operands, workspace, workspace + plan_.own);
-    }
-    for (const DenseCopy& copy : plan_.copies_out)
-      run_copy(at(copy.dense, workspace + copy.offset), at(copy.layout, operands[copy.operand]));
-  }
-
-  int64_t heap_bytes() const override {
-    return static_cast<int64_t>(sizeof(*this)) + plan_.heap_bytes();
-  }
-
- private:
-  GroupPlan plan_;
-};
-
-class GroupPlanner {
- public:
-  GroupPlanner(passes::Scheduler& scheduler, const Node& group, std::span<const ArrayRef> inputs,
-               std::span<const ArrayRef> results, bool shared = false)
-      : graph_(scheduler.graph()),
-        region_(graph_.regions[static_cast<size_t>(group.regions[0])]),
-        schedule_(schedule_of(scheduler, group)),
+  GroupPlaces(passes::Scheduler& scheduler, const Node& group, std::span<const ArrayRef> inputs,
+              std::span<const ArrayRef> results)
+      : work_{.graph = scheduler.graph(), .schedule = schedule_of(scheduler, group)},
+        region_(work_.graph.regions[static_cast<size_t>(group.regions[0])]),
         inputs_(inputs),
-        results_(results),
-        axes_{schedule_.domain, schedule_.row_axes, schedule_.fold_axes, schedule_.index, shared} {}
-
-  TaskPlan run() {
+        results_(results) {
+    const Schedule& schedule = work_.schedule;
+    work_.axes = {schedule.domain, schedule.row_axes, schedule.fold_axes, schedule.index};
     place_loads();
     place_results();
-    return made();
   }
 
-  std::optional<TaskPlan> run(const TripAxis& trips) {
-    place_loads();
-    place_results();
-    if (!plan_.copies_in.empty() || !plan_.copies_out.empty() || !add_axis(trips)) return {};
-    return made();
-  }
-
- private:
-  TaskPlan made() {
-    const Chunks chunks = choose_chunks();
-    if (chunks.length > 0) {
-      make_chunked(chunks);
-    } else {
-      GroupNest nest = group_nest(graph_, schedule_);
-      std::vector<BufferPlace> places = places_of(nest);
-      plan_.main.emplace(std::move(nest), axes_, std::move(places), Chunks{});
-    }
-    plan_.own = bytes_;
-    bytes_ += workers_bytes();
-    const int64_t held = static_cast<int64_t>(sizeof(GroupPlan)) + plan_.heap_bytes();
-    auto make = [plan = std::move(plan_)](KernelBatch& batch) {
-      return std::make_unique<GroupTask>(plan, batch);
-    };
-    return {bytes_, held, num_threads(), std::move(make)};
-  }
+  GroupWork take() { return std::move(work_); }
 
   // The trips become the first axis, one of rows.
   bool add_axis(const TripAxis& trips) {
     using Index = Schedule::Index;
-    const int64_t rank = axes_.domain.rank();
-    if (axes_.index != Index::none && rank == 0) return false;
-    if (axes_.index == Index::all) {
+    LaunchAxes& axes = work_.axes;
+    if (!work_.copies_in.empty() || !work_.copies_out.empty()) return false;
+    const int64_t rank = axes.domain.rank();
+    if (axes.index != Index::none && rank == 0) return false;
+    if (axes.index == Index::all) {
       if (rank > 1) return false;
-      axes_.index = Index::column;
+      axes.index = Index::column;
     }
-    axes_.domain.insert(0, trips.trips);
-    ++axes_.row_axes;
-    for (std::vector<BufferPlace>* places : {&load_places_, &result_places_}) {
+    axes.domain.insert(0, trips.trips);
+    ++axes.row_axes;
+    for (std::vector<BufferPlace>* places : {&work_.loads, &work_.results}) {
       for (BufferPlace& place : *places) {
         const int64_t stride = trips.strides[static_cast<size_t>(place.operand)];
         place.strides.insert(0, stride);
@@ -164,26 +69,16 @@ class GroupPlanner {
     return true;
   }
 
-  int64_t workers_bytes() const {
-    const int64_t finish = plan_.finish.has_value() ? plan_.finish->workspace_bytes() : 0;
-    return std::max(finish, plan_.main->workspace_bytes());
-  }
-
-  int64_t take(int64_t bytes) {
-    const int64_t offset = bytes_;
-    bytes_ += granted_bytes(bytes);
-    return offset;
-  }
-
+ private:
   // Where an array stands, as the domain sees it; from a dense copy where it cannot see the array.
   BufferPlace place_of(const ArrayRef& array, int32_t path, int32_t operand, bool is_result) {
     ArrayRef layout = array, seen;
     layout.data = kNowhere;
     BufferPlace place{.operand = operand, .offset = 0, .strides = {}};
-    if (!schedule_.see(layout, path, seen) || !schedule_.folds_evenly(seen.strides)) {
+    if (!work_.schedule.see(layout, path, seen) || !work_.schedule.folds_evenly(seen.strides)) {
       place.operand = -1;
       place.offset = dense_copy(layout, operand, is_result);
-      const bool visible = schedule_.see(dense_like(layout), path, seen);
+      const bool visible = work_.schedule.see(dense_like(layout), path, seen);
       TIDEMARK_CHECK(visible, "a dense operand can be viewed");
     }
     place.offset += seen.data - kNowhere;
@@ -193,127 +88,56 @@ class GroupPlanner {
   }
 
   int64_t dense_copy(const ArrayRef& layout, int32_t operand, bool is_result) {
-    std::vector<DenseCopy>& copies = is_result ? plan_.copies_out : plan_.copies_in;
+    std::vector<DenseCopy>& copies = is_result ? work_.copies_out : work_.copies_in;
     for (const DenseCopy& copy : copies) {
       if (copy.operand == operand) return copy.offset;
     }
-    DenseCopy copy{operand, layout, dense_like(layout)};
-    copy.offset = take(layout.size() * size_of(layout.dtype));
-    copies.push_back(copy);
-    return copy.offset;
+    const int64_t offset = work_.copy_bytes;
+    work_.copy_bytes += granted_bytes(layout.size() * size_of(layout.dtype));
+    copies.push_back({operand, layout, dense_like(layout), offset});
+    return offset;
   }
 
   void place_loads() {
-    for (const Load& load : schedule_.loads) {
+    for (const Load& load : work_.schedule.loads) {
       const auto found =
           std::find(region_.parameters.begin(), region_.parameters.end(), load.value);
       TIDEMARK_CHECK(found != region_.parameters.end(), "a group reads node ", load.value.node,
                      " of another region");
       const auto input = static_cast<int32_t>(found - region_.parameters.begin());
-      load_places_.push_back(
-          place_of(inputs_[static_cast<size_t>(input)], load.path, input, false));
+      work_.loads.push_back(place_of(inputs_[static_cast<size_t>(input)], load.path, input, false));
     }
   }
 
   void place_results() {
-    result_places_.resize(results_.size());
-    for (const Member& m : schedule_.members) {
+    work_.results.resize(results_.size());
+    for (const Member& m : work_.schedule.members) {
       if (m.result < 0) continue;
       const auto result = static_cast<size_t>(m.result);
       const auto operand = static_cast<int32_t>(inputs_.size()) + m.result;
-      result_places_[result] = place_of(results_[result], m.path, operand, true);
+      work_.results[result] = place_of(results_[result], m.path, operand, true);
     }
   }
 
-  std::vector<BufferPlace> places_of(const GroupNest& nest) const {
-    std::vector<BufferPlace> places;
-    for (const GroupBuffer& buffer : nest.buffers) {
-      const auto index = static_cast<size_t>(buffer.index);
-      switch (buffer.kind) {
-        case GroupBuffer::Kind::load:
-          places.push_back(load_places_[index]);
-          break;
-        case GroupBuffer::Kind::result:
-          places.push_back(result_places_[index]);
-          break;
-        case GroupBuffer::Kind::kept:
-        case GroupBuffer::Kind::cell:
-          places.push_back({});
-          // Kept in the order of the loops, whatever it is.
-          places.back().strides.resize(static_cast<size_t>(axes_.domain.rank()), 0);
-          break;
-      }
-    }
-    return places;
-  }
-
-  // ---- Long folds with few results
-
-  Chunks choose_chunks() {
-    if (!schedule_.folds || schedule_.sweeps > 1) return {};
-    const int64_t rank = axes_.domain.rank();
-    const int64_t fold_end = axes_.row_axes + axes_.fold_axes;
-    for (int64_t axis = 0; axis < rank; ++axis) {
-      const int64_t extent = axes_.domain[axis];
-      (axis < axes_.row_axes ? rows_ : axis < fold_end ? length_ : columns_) *= extent;
-    }
-    const int64_t length = chunk_length(schedule_.order, length_, rows_, columns_, num_threads());
-    return length == 0 ? Chunks{} : Chunks{length, (length_ + length - 1) / length};
-  }
-
-  void make_chunked(const Chunks& chunks) {
-    GroupNest first = chunk_nest(graph_, schedule_), last = finish_nest(graph_, schedule_);
-    std::vector<BufferPlace> first_places = places_of(first), last_places = places_of(last);
-    LaunchAxes kept = axes_;  // Without the folded ones.
-    for (int64_t i = 0; i < axes_.fold_axes; ++i) kept.domain.erase(axes_.row_axes);
-    kept.row_axes = kept.domain.rank();
-    kept.fold_axes = 0;
-    for (BufferPlace& place : last_places) {
-      for (int64_t i = 0; i < axes_.fold_axes; ++i)
-        place.strides.erase(static_cast<size_t>(axes_.row_axes));
-    }
-    for (size_t cell = 0; cell < first.monoids.size(); ++cell) {
-      const DType dtype = first.cell_dtypes[cell];
-      const Shape partial{rows_, chunks.count, columns_}, total{rows_, columns_};
-      GroupPlan::Cells cells{first.monoids[cell],
-                             {kNowhere, dtype, partial, contiguous_strides(partial)},
-                             {kNowhere, dtype, total, contiguous_strides(total)}};
-      cells.partials_offset = take(partial.size() * size_of(dtype));
-      cells.totals_offset = take(total.size() * size_of(dtype));
-      first_places[cell].offset = cells.partials_offset;
-      last_places[cell].offset = cells.totals_offset;
-      last_places[cell].strides = contiguous_strides(kept.domain);
-      for (int64_t& stride : last_places[cell].strides) stride *= size_of(dtype);
-      plan_.cells.push_back(std::move(cells));
-    }
-    plan_.main.emplace(std::move(first), axes_, std::move(first_places), chunks);
-    plan_.finish.emplace(std::move(last), kept, std::move(last_places), Chunks{});
-  }
-
-  const Graph& graph_;
+  GroupWork work_;
   const Region& region_;
-  const Schedule schedule_;
   std::span<const ArrayRef> inputs_, results_;
-  LaunchAxes axes_;
-  GroupPlan plan_;
-  std::vector<BufferPlace> load_places_, result_places_;
-  int64_t rows_ = 1, length_ = 1, columns_ = 1;
-  int64_t bytes_ = 0;
 };
 
 }  // namespace
 
-TaskPlan group_task(passes::Scheduler& scheduler, const Node& group,
-                    std::span<const ArrayRef> inputs, std::span<const ArrayRef> results,
-                    bool shared) {
-  return GroupPlanner(scheduler, group, inputs, results, shared).run();
+GroupWork group_work(passes::Scheduler& scheduler, const Node& group,
+                     std::span<const ArrayRef> inputs, std::span<const ArrayRef> results) {
+  return GroupPlaces(scheduler, group, inputs, results).take();
 }
 
-std::optional<TaskPlan> mapped_group_task(passes::Scheduler& scheduler, const Node& group,
-                                          std::span<const ArrayRef> inputs,
-                                          std::span<const ArrayRef> results,
-                                          const TripAxis& trips) {
-  return GroupPlanner(scheduler, group, inputs, results).run(trips);
+std::optional<GroupWork> mapped_group_work(passes::Scheduler& scheduler, const Node& group,
+                                           std::span<const ArrayRef> inputs,
+                                           std::span<const ArrayRef> results,
+                                           const TripAxis& trips) {
+  GroupPlaces places(scheduler, group, inputs, results);
+  if (!places.add_axis(trips)) return {};
+  return places.take();
 }
 
 bool may_overwrite(passes::Scheduler& scheduler, const Node& group, int32_t input, int32_t result) {

@@ -1,18 +1,19 @@
-// From a traced graph to one that is ready to be laid out: all passes, on this machine.
+// From a traced graph to one that is ready to be laid out: all passes, for one backend.
 #pragma once
 
 #include <functional>
 #include <span>
 #include <string_view>
 
+#include "tidemark/compile/backends.h"
 #include "tidemark/ir/graph.h"
 #include "tidemark/passes/passes.h"
 #include "tidemark/types/size.h"
 
 namespace tidemark::compile {
 
-// What passes are told of the machine this process runs on.
-passes::Machine this_machine();
+// What passes are told of the machine behind a backend.
+passes::Machine machine_of(const Backend& backend);
 
 // Called with the graph after each pass.
 using PassObserver = std::function<void(std::string_view pass, const Graph& graph)>;
@@ -21,6 +22,7 @@ using PassObserver = std::function<void(std::string_view pass, const Graph& grap
 Graph at_sizes(const Graph& graph, const SizeTable& sizes, std::span<const int64_t> values);
 
 // Runs all passes.
-Graph optimise(Graph graph, const passes::PassOptions& options, const PassObserver& observe = {});
+Graph optimise(Graph graph, const passes::PassOptions& options, const PassObserver& observe = {},
+               const Backend& backend = backend_of(device::kHostMemory));
 
 }  // namespace tidemark::compile

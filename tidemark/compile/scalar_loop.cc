@@ -9,14 +9,11 @@
 
 #include "tidemark/base/heap.h"
 #include "tidemark/base/work.h"
-#include "tidemark/compile/kernels.h"
 #include "tidemark/compile/workspace.h"
-#include "tidemark/device/cpu/features.h"
-#include "tidemark/device/threads.h"
-#include "tidemark/emit/llvm/jit.h"
 #include "tidemark/ops/loop_attrs.h"
 #include "tidemark/ops/lower.h"
 #include "tidemark/ops/op_def.h"
+#include "tidemark/ops/typing.h"
 
 namespace tidemark::compile {
 namespace {
@@ -59,7 +56,7 @@ ArrayRef dense(const TensorType& type) {
 
 class Scalariser {
  public:
-  Scalariser(const Graph& graph, const Node& node, std::span<const OuterValue> captures)
+  Scalariser(const Graph& graph, const Node& node, std::span<const OperandLayout> captures)
       : graph_(graph), node_(node), outer_(captures) {}
 
   ScalarLoop run() {
@@ -469,7 +466,7 @@ class Scalariser {
 
   const Graph& graph_;
   const Node& node_;
-  std::span<const OuterValue> outer_;
+  std::span<const OperandLayout> outer_;
   Recipe recipe_;
   Recurrence loop_;
   std::vector<ScalarLoop::Site> sites_;
@@ -482,67 +479,15 @@ class Scalariser {
   std::map<int32_t, std::optional<Range>> ranges_;  // By expression.
 };
 
-int64_t bytes_of(const ScalarLoop& scalar) {
-  const Recurrence& loop = scalar.recurrence;
-  return heap_bytes(loop.exprs) + heap_bytes(loop.accesses) + heap_bytes(loop.registers) +
-         heap_bytes(loop.before) + heap_bytes(loop.moves) + heap_bytes(loop.after) +
-         heap_bytes(scalar.sites);
-}
-
-// Compiled when it is made: a run cannot fail for want of memory.
-class ScalarLoopTask final : public run::Task {
- public:
-  ScalarLoopTask(ScalarLoop loop, int64_t trips, bool counted)
-      : loop_(std::move(loop)),
-        kernel_(recurrence_kernel(loop_.recurrence)),
-        trips_(trips),
-        counted_(counted) {}
-
-  void run(std::byte* const* places, std::byte*) const override {
-    int64_t most = trips_ < 0 ? std::numeric_limits<int64_t>::max() : trips_;
-    if (counted_) std::memcpy(&most, places[0], sizeof(most));
-    alignas(64) std::array<int64_t, 8> report = {-1};
-    KernelArgs args;
-    args.columns = most;
-    args.buffers = places + (counted_ ? 1 : 0);
-    args.scratch = reinterpret_cast<std::byte*>(report.data());
-    (*kernel_)(args);
-    if (report[0] >= 0) fail(loop_.sites[static_cast<size_t>(report[0])], report[1]);
-  }
-  int64_t heap_bytes() const override {
-    return static_cast<int64_t>(sizeof(*this)) + bytes_of(loop_);
-  }
-
- private:
-  [[noreturn]] static void fail(const ScalarLoop::Site& site, int64_t index) {
-    const int64_t size = site.array.shape[0];
-    throw UserError(cat(site.op, ": index ", index, " is out of range for axis 0 of ", site.array),
-                    site.at, cat("indices go from ", -size, " to ", size - 1));
-  }
-
-  ScalarLoop loop_;
-  std::unique_ptr<Kernel> kernel_;
-  int64_t trips_;
-  bool counted_;
-};
-
 }  // namespace
 
 std::optional<ScalarLoop> scalar_loop(const Graph& graph, const Node& node,
-                                      std::span<const OuterValue> captures) {
+                                      std::span<const OperandLayout> captures) {
   try {
     return Scalariser(graph, node, captures).run();
   } catch (const NotScalar&) {
     return {};
   }
-}
-
-TaskPlan scalar_loop_task(ScalarLoop loop, int64_t trips, bool counted) {
-  const int64_t held = static_cast<int64_t>(sizeof(loop)) + bytes_of(loop);
-  auto make = [loop = std::move(loop), trips, counted](KernelBatch&) {
-    return std::make_unique<ScalarLoopTask>(loop, trips, counted);
-  };
-  return {0, held, num_threads(), std::move(make)};
 }
 
 }  // namespace tidemark::compile

@@ -7,19 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "tidemark/compile/tasks.h"
-#include "tidemark/device/kernel.h"
+#include "tidemark/compile/backend.h"
 #include "tidemark/ir/graph.h"
 #include "tidemark/loops/recurrence.h"
 
 namespace tidemark::compile {
-
-// A value from outside: a number, or memory seen in some layout.
-struct OuterValue {
-  bool is_number = false;
-  uint64_t number = 0;
-  ArrayRef layout;
-};
 
 struct ScalarLoop {
   Recurrence recurrence;
@@ -37,9 +29,6 @@ struct ScalarLoop {
 // Buffers are the carries, each dense, in place; the arrays walked, dense; the captures that are no
 // numbers; the stacked results.
 std::optional<ScalarLoop> scalar_loop(const Graph& graph, const Node& node,
-                                      std::span<const OuterValue> captures);
-
-// Operands: the number of trips (i64) where `counted`, then the buffers.
-TaskPlan scalar_loop_task(ScalarLoop loop, int64_t trips, bool counted);
+                                      std::span<const OperandLayout> captures);
 
 }  // namespace tidemark::compile

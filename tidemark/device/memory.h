@@ -41,6 +41,7 @@ class Memory {
   std::atomic<int64_t> in_use_{0}, peak_{0};
 };
 
+inline constexpr int32_t kHostMemory = 0;
 inline constexpr int32_t kMostMemories = 16;
 
 // While it exists, the memory has a number, from 1 on.

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "tidemark/base/lock.h"
-#include "tidemark/compile/eager.h"
+#include "tidemark/compile/cpu/eager.h"
 #include "tidemark/compile/pipeline.h"
 #include "tidemark/compile/workspace.h"
 #include "tidemark/device/threads.h"

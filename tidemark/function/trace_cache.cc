@@ -4,7 +4,7 @@
 #include <set>
 
 #include "tidemark/base/output.h"
-#include "tidemark/compile/kernels.h"
+#include "tidemark/compile/cpu/kernels.h"
 #include "tidemark/function/function_plan.h"
 #include "tidemark/structure/structure.h"
 #include "tidemark/tensor/mode.h"

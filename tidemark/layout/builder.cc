@@ -7,7 +7,6 @@
 #include "tidemark/base/work.h"
 #include "tidemark/compile/group.h"
 #include "tidemark/compile/workspace.h"
-#include "tidemark/device/threads.h"
 #include "tidemark/ops/lower.h"
 #include "tidemark/passes/passes.h"
 
@@ -32,8 +31,9 @@ LayoutBuilder::LayoutBuilder(const Graph& graph, const Interface& interface, Pla
       interface_(interface),
       placements_(placements),
       scheduler_(graph),
-      program_(std::make_shared<run::Program>()) {
-  program_->threads = num_threads();
+      program_(std::make_shared<run::Program>()),
+      threads_(backend().machine().threads) {
+  program_->threads = threads_;
   int32_t values = 0;
   for (const Node& node : graph.nodes) {
     first_value_.push_back(values);
@@ -227,6 +227,16 @@ int32_t LayoutBuilder::materialise(Value value, Source at) {
 
 // ---- steps --------------------------------------------------------------------------------------
 
+TaskPlan LayoutBuilder::plan_op(const Node& node, std::span<const OperandLayout> operands,
+                                std::span<const ArrayRef> results) const {
+  return backend().op({.op = *node.op,
+                       .operands = operands,
+                       .attrs = node.attrs,
+                       .results = results,
+                       .at = node.source,
+                       .threads = threads_});
+}
+
 void LayoutBuilder::add_step(TaskPlan task, std::span<const run::Address> operands,
                              std::string_view name, Source at, bool fallible) {
   TIDEMARK_CHECK(fallible || operands.size() <= static_cast<size_t>(run::kMostOperands), name,
@@ -253,7 +263,7 @@ void LayoutBuilder::add_copy(const run::Address& from, const ArrayRef& layout, i
                              Source at) {
   const TensorType type{layout.dtype, layout.shape};
   const run::Address places[] = {from, memory_for(to, bytes_of(type)).address};
-  add_step(copy_task(layout, dense_layout(type)), places, "copy", at);
+  add_step(copy_task(backend(), layout, dense_layout(type), threads_), places, "copy", at);
 }
 
 // Writes the value, literals too, densely to the beginning of a memory.
@@ -261,7 +271,8 @@ void LayoutBuilder::add_dense(Value value, int32_t to, Source at) {
   if (!is_constant(value)) return add_copy(address_of(value), view_of(value).layout, to, at);
   const TensorType& type = graph_.type(value);
   const run::Address place[] = {memory_for(to, bytes_of(type)).address};
-  add_step(fill_task(constant_bits(value), dense_layout(type)), place, "fill", at);
+  add_step(fill_task(backend(), constant_bits(value), dense_layout(type), threads_), place, "fill",
+           at);
 }
 
 // Whether all of a value can be written at either place of the destination. The result may be a
@@ -385,40 +396,32 @@ void LayoutBuilder::add_node(Scope& scope, int32_t number) {
 void LayoutBuilder::add_pointwise(Scope& scope, int32_t number) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   const Value result{number, 0};
-  const TensorType& type = node.results[0];
-  std::vector<PointwiseOperand> operands;
-  std::vector<OperandType> types;
+  std::vector<OperandLayout> operands;
   std::vector<run::Address> places;
   for (const Value input : node.inputs) {
-    types.push_back({.dtype = graph_.type(input).dtype});
+    operands.push_back({.layout = view_of(input).layout});
     if (is_constant(input)) {
-      operands.push_back({.is_number = true, .number = constant_bits(input), .layout = {}});
+      operands.back().is_number = true;
+      operands.back().number = constant_bits(input);
     } else {
-      operands.push_back({.layout = stretched(view_of(input).layout, type.shape)});
       places.push_back(address_of(input));
     }
   }
-  PointwiseType inferred;
-  if (node.op->value != nullptr) {
-    inferred = infer_pointwise(*node.op, types, node.source);
-  } else {  // cast
-    inferred = {.compute = {types[0].dtype}, .result = type.dtype};
-  }
   choose(node, result, scope);
   places.push_back(address_of(result));
-  add_step(pointwise_task(*node.op, operands, inferred, view_of(result).layout), places,
-           node.op->name, node.source);
+  add_step(plan_op(node, operands, {&view_of(result).layout, 1}), places, node.op->name,
+           node.source);
 }
 
 // Where a node's operands lie; literals are written out for it.
-void LayoutBuilder::read_operands(const Node& node, std::vector<ArrayRef>& layouts,
+void LayoutBuilder::read_operands(const Node& node, std::vector<OperandLayout>& operands,
                                   std::vector<run::Address>& places,
                                   std::vector<int32_t>& literals) {
   for (const Value input : node.inputs) {
-    layouts.push_back(view_of(input).layout);
+    operands.push_back({.layout = view_of(input).layout});
     if (is_constant(input)) {
       literals.push_back(materialise(input, node.source));
-      layouts.back() = dense_layout(graph_.type(input));
+      operands.back().layout = dense_layout(graph_.type(input));
       places.push_back(memory(literals.back()).address);
     } else {
       places.push_back(address_of(input));
@@ -428,10 +431,10 @@ void LayoutBuilder::read_operands(const Node& node, std::vector<ArrayRef>& layou
 
 void LayoutBuilder::add_op(Scope& scope, int32_t number) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
-  std::vector<ArrayRef> layouts;
+  std::vector<OperandLayout> operands;
   std::vector<run::Address> places;
   std::vector<int32_t> literals;
-  read_operands(node, layouts, places, literals);
+  read_operands(node, operands, places, literals);
   std::vector<ArrayRef> results;
   for (size_t r = 0; r < node.results.size(); ++r) {
     const Value result{number, static_cast<int16_t>(r)};
@@ -444,8 +447,8 @@ void LayoutBuilder::add_op(Scope& scope, int32_t number) {
     choose(node, result, scope);
     places.push_back(address_of(result));
   }
-  add_step(op_task(*node.op, layouts, node.attrs, results, node.source), places, node.op->name,
-           node.source, passes::can_fail(graph_, node));
+  add_step(plan_op(node, operands, results), places, node.op->name, node.source,
+           passes::can_fail(graph_, node));
   for (const int32_t literal : literals) extend_to_now(literal);
 }
 
@@ -491,21 +494,22 @@ void LayoutBuilder::add_transfer(Scope& scope, int32_t number) {
 
 void LayoutBuilder::add_effect(int32_t number) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
-  std::vector<ArrayRef> layouts;
+  std::vector<OperandLayout> operands;
   std::vector<run::Address> places;
   std::vector<int32_t> literals;
-  read_operands(node, layouts, places, literals);
-  add_step(effect_task(*node.op, layouts, node.attrs, node.source), places, node.op->name,
-           node.source, true);
+  read_operands(node, operands, places, literals);
+  add_step(plan_op(node, operands, {}), places, node.op->name, node.source, true);
   for (const int32_t literal : literals) extend_to_now(literal);
 }
 
 void LayoutBuilder::add_group(Scope& scope, int32_t number) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
+  std::vector<OperandLayout> operands;
   std::vector<ArrayRef> layouts, results;
   std::vector<run::Address> places;
   std::vector<int32_t> literals;
-  read_operands(node, layouts, places, literals);
+  read_operands(node, operands, places, literals);
+  for (OperandLayout& operand : operands) layouts.push_back(std::move(operand.layout));
   for (size_t r = 0; r < node.results.size(); ++r) {
     const Value result{number, static_cast<int16_t>(r)};
     choose(node, result, scope);
@@ -513,11 +517,12 @@ void LayoutBuilder::add_group(Scope& scope, int32_t number) {
     results.push_back(view_of(result).layout);
   }
   const auto is_shared = [&](Value value) { return shared_[static_cast<size_t>(id(value))]; };
-  bool shared = std::any_of(node.inputs.begin(), node.inputs.end(), is_shared);
+  GroupWork work = group_work(scheduler_, node, layouts, results);
+  work.threads = threads_;
+  work.shared = std::any_of(node.inputs.begin(), node.inputs.end(), is_shared);
   for (size_t r = 0; r < node.results.size(); ++r)
-    shared |= is_shared({number, static_cast<int16_t>(r)});
-  add_step(group_task(scheduler_, node, layouts, results, shared), places, group_name(graph_, node),
-           node.source);
+    work.shared |= is_shared({number, static_cast<int16_t>(r)});
+  add_step(backend().group(std::move(work)), places, group_name(graph_, node), node.source);
   for (const int32_t literal : literals) extend_to_now(literal);
 }
 

@@ -11,8 +11,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "tidemark/compile/kernels.h"
-#include "tidemark/compile/tasks.h"
+#include "tidemark/compile/backends.h"
 #include "tidemark/layout/layout.h"
 #include "tidemark/layout/room.h"
 #include "tidemark/passes/schedule.h"
@@ -102,6 +101,10 @@ class LayoutBuilder {
   int32_t materialise(Value value, Source at);
 
   // ---- steps
+  // What computes where steps run now.
+  const Backend& backend() const { return backend_of(in_memory_); }
+  TaskPlan plan_op(const Node& node, std::span<const OperandLayout> operands,
+                   std::span<const ArrayRef> results) const;
   void add_step(TaskPlan task, std::span<const run::Address> operands, std::string_view name,
                 Source at, bool fallible = false);
   void add_copy(const run::Address& from, const ArrayRef& layout, int32_t to, Source at);
@@ -112,7 +115,7 @@ class LayoutBuilder {
   void wish_for_carries(int32_t number, size_t position);
   void wish_for_operand(int32_t number, size_t position, const Scope& scope);
   void make_in_padding(const Scope& scope);
-  // lower_concat.cc
+  // concat.cc
   struct RegionFacts {
     std::unordered_map<int32_t, int32_t> position;  // By node.
     std::unordered_map<int32_t, int32_t> uses;      // By value: how often it is read.
@@ -139,7 +142,7 @@ class LayoutBuilder {
   void add_region(Scope& scope);
   void add_node(Scope& scope, int32_t number);
   void add_pointwise(Scope& scope, int32_t number);
-  void read_operands(const Node& node, std::vector<ArrayRef>& layouts,
+  void read_operands(const Node& node, std::vector<OperandLayout>& operands,
                      std::vector<run::Address>& places, std::vector<int32_t>& literals);
   void add_op(Scope& scope, int32_t number);
   void add_view_copy(int32_t number);
@@ -147,14 +150,14 @@ class LayoutBuilder {
   void find_shared();
   void add_effect(int32_t number);
   void add_group(Scope& scope, int32_t number);
-  // lower_control.cc
+  // control.cc
   void add_cond(Scope& scope, int32_t number);
   size_t updated_by(const Node& node, size_t result, Scope& scope);
   void add_map(Scope& scope, int32_t number);
   bool add_mapped_group(Scope& scope, int32_t number);
   void hand_in_slice(Value parameter, Value array);
   void hand_in(Value parameter, Value outer);
-  // lower_loop.cc
+  // loop.cc
   struct CarryPlaces {
     int32_t first = kNone;   // Where it starts.
     int32_t inside = kNone;  // What the body sees: the register that moves.
@@ -197,7 +200,7 @@ class LayoutBuilder {
                                std::vector<int32_t>& kept);
   void add_reverse(Scope& scope, int32_t number);
   void finish_results(Scope& scope);
-  // lower_saved.cc
+  // saved.cc
   void count_what_is_saved_for(int32_t number);
   void find_behind_in(const Node& group, int32_t number);
   bool is_behind(Value value) const { return is_behind_[static_cast<size_t>(id(value))]; }
@@ -231,6 +234,7 @@ class LayoutBuilder {
   int32_t arena_ = 0;  // Which arena buffers are taken from now, and its register.
   int32_t arena_reg_ = 0;
   int32_t in_memory_ = 0;  // Where steps run now, and buffers are taken.
+  int threads_;            // That work on a step now: one where bodies of a map run side by side.
   // How often the node asked about last reads each root.
   const Node* counted_ = nullptr;
   std::unordered_map<int32_t, int32_t> reads_;

@@ -6,6 +6,7 @@
 
 #include "tidemark/base/work.h"
 #include "tidemark/compile/group.h"
+#include "tidemark/compile/workspace.h"
 #include "tidemark/layout/builder.h"
 #include "tidemark/ops/loop_attrs.h"
 #include "tidemark/ops/lower.h"

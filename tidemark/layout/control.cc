@@ -1,12 +1,11 @@
 // Branches and maps: ranges of the one list of steps, and registers that move as a body is run
-// again. Loops are in lower_loop.cc.
+// again. Loops are in loop.cc.
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "tidemark/compile/group.h"
 #include "tidemark/compile/workspace.h"
-#include "tidemark/device/threads.h"
 #include "tidemark/layout/builder.h"
 #include "tidemark/passes/passes.h"
 
@@ -172,15 +171,17 @@ bool LayoutBuilder::add_mapped_group(Scope& scope, int32_t number) {
     results.push_back({kNowhere, type.dtype, type.shape, contiguous_strides(type.shape)});
     axis.strides.push_back(bytes_of(type));
   }
-  std::optional<TaskPlan> made = mapped_group_task(scheduler_, *group, layouts, results, axis);
-  if (!made) return false;
+  std::optional<GroupWork> work = mapped_group_work(scheduler_, *group, layouts, results, axis);
+  if (!work) return false;
+  work->threads = threads_;
   const size_t first_result = places.size();
   places.resize(first_result + results.size());
   for (size_t r = 0; r < body.results.size(); ++r) {
     const int32_t place = choose(node, {number, static_cast<int16_t>(r)}, scope);
     places[first_result + static_cast<size_t>(body.results[r].result)] = memory(place).address;
   }
-  add_step(std::move(*made), places, cat("map of ", group_name(graph_, *group)), node.source);
+  add_step(backend().group(std::move(*work)), places, cat("map of ", group_name(graph_, *group)),
+           node.source);
   return true;
 }
 
@@ -193,7 +194,7 @@ void LayoutBuilder::add_map(Scope& scope, int32_t number) {
   run::Map map;
   map.trips = read.size();
   const int64_t alive = read.size();
-  map.alive = alive == 0 ? (map.trips < 2 * num_threads() ? 1 : num_threads())
+  map.alive = alive == 0 ? (map.trips < 2 * threads_ ? 1 : threads_)
                          : std::clamp<int64_t>(alive, 1, std::max<int64_t>(1, map.trips));
   const std::span<const int64_t> why = read.integers();
   const Region& body = graph_.regions[static_cast<size_t>(node.regions[0])];
@@ -235,12 +236,11 @@ void LayoutBuilder::add_map(Scope& scope, int32_t number) {
   const int32_t outer_arena = std::exchange(arena_, static_cast<int32_t>(program_->maps.size()));
   const int32_t outer_reg = std::exchange(arena_reg_, map.arena_reg);
   program_->maps.back().arena = arena_;
-  {
-    // Bodies that are under way together have one thread each.
-    const device::ThreadsScope threads(map.alive > 1 ? 1 : num_threads());
-    Scope inner{.region = node.regions[0], .destinations = destinations};
-    add_region(inner);
-  }
+  // Bodies that are under way together have one thread each.
+  const int outer_threads = std::exchange(threads_, map.alive > 1 ? 1 : threads_);
+  Scope inner{.region = node.regions[0], .destinations = destinations};
+  add_region(inner);
+  threads_ = outer_threads;
   arena_ = outer_arena;
   arena_reg_ = outer_reg;
   program_->steps[index].end = now();

@@ -1,22 +1,21 @@
 #include "tidemark/layout/emit.h"
 
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
 
-#include "tidemark/compile/kernels.h"
-#include "tidemark/device/threads.h"
-
 namespace tidemark::compile {
 
 void emit(Layout& layout) {
-  KernelBatch batch;
+  std::map<const Backend*, std::unique_ptr<TaskBatch>> batches;
   std::vector<std::unique_ptr<run::Task>> tasks;
   for (const TaskPlan& task : layout.tasks) {
-    const device::ThreadsScope threads(task.threads);
-    tasks.push_back(task.make(batch));
+    std::unique_ptr<TaskBatch>& batch = batches[task.backend];
+    if (batch == nullptr) batch = task.backend->new_batch();
+    tasks.push_back(task.make(*batch));
   }
-  batch.compile();
+  for (const auto& [backend, batch] : batches) batch->compile();
   // Nothing fails from here on: it is emitted as a whole or not at all.
   layout.program->tasks = std::move(tasks);
   auto next = layout.program->tasks.begin();

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tidemark/compile/tasks.h"
+#include "tidemark/compile/backends.h"
 #include "tidemark/ir/graph.h"
 #include "tidemark/passes/passes.h"
 #include "tidemark/plan/resize.h"

@@ -414,7 +414,7 @@ bool LayoutBuilder::add_scalar_loop(Scope& scope, int32_t number, const run::Loo
   const auto slices = static_cast<size_t>(attrs.slices);
   const auto carries = static_cast<size_t>(attrs.carries);
   const size_t first_slice = attrs.first_carry() + carries;
-  std::vector<OuterValue> captures;
+  std::vector<OperandLayout> captures;
   for (size_t i = first_slice + slices; i < node.inputs.size(); ++i) {
     const Value input = node.inputs[i];
     const bool is_number = is_constant(input);
@@ -422,7 +422,9 @@ bool LayoutBuilder::add_scalar_loop(Scope& scope, int32_t number, const run::Loo
                         .number = is_number ? constant_bits(input) : 0,
                         .layout = view_of(input).layout});
   }
-  std::optional<ScalarLoop> made = scalar_loop(graph_, node, captures);
+  const std::optional<ScalarLoop> scalar = scalar_loop(graph_, node, captures);
+  if (!scalar) return false;
+  std::optional<TaskPlan> made = backend().loop(*scalar, loop.trips, loop.counted);
   if (!made) return false;
   const std::vector<CarryPlaces> carried =
       start_carries(scope, number, attrs.first_carry(), std::vector<CarryPlaces>(carries));
@@ -444,8 +446,7 @@ bool LayoutBuilder::add_scalar_loop(Scope& scope, int32_t number, const run::Loo
     if (r + static_cast<size_t>(attrs.saved) >= node.results.size()) count_as_saved(place);
     places.push_back(memory(place).address);
   }
-  add_step(scalar_loop_task(std::move(*made), loop.trips, loop.counted), places, "loop",
-           node.source, passes::can_fail(graph_, node));
+  add_step(std::move(*made), places, "loop", node.source, passes::can_fail(graph_, node));
   for (size_t k = 0; k < carries; ++k) {
     memory_of(root({number, static_cast<int16_t>(k)})) = carried[k].first;
     extend_to_now(carried[k].first);

@@ -3,9 +3,9 @@
 #include <array>
 #include <vector>
 
-#include "tidemark/compile/eager.h"
-#include "tidemark/compile/effects.h"
-#include "tidemark/compile/library_ops.h"
+#include "tidemark/compile/cpu/eager.h"
+#include "tidemark/compile/cpu/effects.h"
+#include "tidemark/compile/cpu/library_ops.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/ops/structure.h"
 #include "tidemark/tensor/reuse.h"

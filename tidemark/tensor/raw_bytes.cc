@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "tidemark/compile/eager.h"
+#include "tidemark/compile/cpu/eager.h"
 #include "tidemark/tensor/tensor_state.h"
 
 namespace tidemark::detail {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <new>
 
-#include "tidemark/compile/eager.h"
+#include "tidemark/compile/cpu/eager.h"
 #include "tidemark/device/call_memory.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/ops/lower.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tidemark/base/made_once.h"
-#include "tidemark/compile/eager.h"
+#include "tidemark/compile/cpu/eager.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/tensor/reuse.h"
 

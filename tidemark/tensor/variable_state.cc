@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "tidemark/base/lock.h"
-#include "tidemark/compile/eager.h"
+#include "tidemark/compile/cpu/eager.h"
 #include "tidemark/ops/indexing.h"
 #include "tidemark/ops/pointwise.h"
 #include "tidemark/ops/typing.h"

@@ -3,7 +3,7 @@
 
 #include "tidemark/calls/create.h"
 #include "tidemark/calls/ops.h"
-#include "tidemark/compile/eager.h"
+#include "tidemark/compile/cpu/eager.h"
 #include "tidemark/ops/typing.h"
 #include "tidemark/structure/structure.h"
 #include "tidemark/tensor/bind.h"

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "tidemark/compile/kernels.h"
+#include "tidemark/compile/cpu/kernels.h"
 #include "tidemark/tidemark.h"
 
 namespace tidemark {

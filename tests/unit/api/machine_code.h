@@ -2,7 +2,7 @@
 // that machine code does not, and do not make loops of machine code.
 #pragma once
 
-#include "tidemark/compile/kernels.h"
+#include "tidemark/compile/cpu/kernels.h"
 
 namespace tidemark {
 

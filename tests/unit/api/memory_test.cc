@@ -13,7 +13,7 @@
 #include "tests/unit/device/held.h"
 #include "tidemark/api/create.h"
 #include "tidemark/api/ops.h"
-#include "tidemark/compile/kernels.h"
+#include "tidemark/compile/cpu/kernels.h"
 #include "tidemark/device/sanitizer.h"
 #include "tidemark/device/threads.h"
 

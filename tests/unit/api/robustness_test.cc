@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tidemark/compile/kernels.h"
+#include "tidemark/compile/cpu/kernels.h"
 #include "tidemark/device/fault.h"
 #include "tidemark/tidemark.h"
 

@@ -3,7 +3,7 @@
 
 #include <random>
 
-#include "tidemark/compile/kernels.h"
+#include "tidemark/compile/cpu/kernels.h"
 #include "tidemark/tidemark.h"
 
 namespace td = tidemark;

@@ -9,7 +9,7 @@
 #include "tidemark/api/create.h"
 #include "tidemark/api/memory.h"
 #include "tidemark/api/ops.h"
-#include "tidemark/compile/kernels.h"
+#include "tidemark/compile/cpu/kernels.h"
 
 namespace tidemark {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tests/unit/api/machine_code.h"
-#include "tidemark/compile/kernels.h"
+#include "tidemark/compile/cpu/kernels.h"
 #include "tidemark/tidemark.h"
 
 namespace {

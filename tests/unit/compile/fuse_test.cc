@@ -2,8 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/compile/graphs.h"
+#include "tidemark/compile/cpu/eager.h"
+#include "tidemark/compile/cpu/kernels.h"
 #include "tidemark/compile/group.h"
-#include "tidemark/compile/kernels.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/passes/passes.h"
 
@@ -251,7 +252,7 @@ TEST(Fuse, LongFoldsHaveWorkspaceForTheirChunks) {
   const auto bytes = [&](int count) {
     set_num_threads(count);
     const Node& group = grouped.nodes[static_cast<size_t>(grouped.body().nodes[0])];
-    return compile::group_task(scheduler, group, {&in, 1}, {&out, 1}).workspace_bytes;
+    return plan_group(scheduler, group, {&in, 1}, {&out, 1}).workspace_bytes;
   };
   // 31 chunks of 8 blocks and their total; the kernel needs no scratch.
   EXPECT_EQ(bytes(1), 0);
@@ -375,8 +376,7 @@ TEST(GroupTask, TakesAnyLayout) {
   backwards.data += 119 * sizeof(float);
   backwards.strides = {-15, -1};
   const ArrayRef results[] = {backwards, sums.ref()};  // In the order of the nodes.
-  const compile::TaskPlan plan =
-      compile::group_task(scheduler, only_group(grouped), {&seen, 1}, results);
+  const compile::TaskPlan plan = plan_group(scheduler, only_group(grouped), {&seen, 1}, results);
   compile::KernelBatch batch;
   const std::unique_ptr<run::Task> task = plan.make(batch);
   batch.compile();
@@ -404,8 +404,7 @@ TEST(SharedKernel, EqualNestsHaveOneAndItGoesWithTheLast) {
     passes::Scheduler scheduler(grouped);
     const ArrayRef layout{nullptr, f32, {1000}, {1}};
     compile::KernelBatch batch;
-    auto made =
-        compile::group_task(scheduler, only_group(grouped), {&layout, 1}, {&layout, 1}).make(batch);
+    auto made = plan_group(scheduler, only_group(grouped), {&layout, 1}, {&layout, 1}).make(batch);
     batch.compile();
     return made;
   };

@@ -8,7 +8,9 @@
 #include "tests/unit/emit/naive.h"
 #include "tidemark/base/error.h"
 #include "tidemark/base/text.h"
-#include "tidemark/compile/eager.h"
+#include "tidemark/compile/cpu/backend.h"
+#include "tidemark/compile/cpu/eager.h"
+#include "tidemark/compile/cpu/kernels.h"
 #include "tidemark/compile/group.h"
 #include "tidemark/ops/lower.h"
 
@@ -120,6 +122,13 @@ bool Memory::edges_are_whole() const {
 }
 
 std::span<const std::byte> Memory::bytes() const { return {ref_.data, size_}; }
+
+compile::TaskPlan plan_group(passes::Scheduler& scheduler, const Node& group,
+                             std::span<const ArrayRef> inputs, std::span<const ArrayRef> results) {
+  compile::GroupWork work = compile::group_work(scheduler, group, inputs, results);
+  work.threads = num_threads();
+  return compile::cpu_backend().group(std::move(work));
+}
 
 std::vector<Memory> random_arguments(const Graph& graph, uint64_t seed) {
   std::mt19937_64 random(seed);
@@ -247,7 +256,7 @@ class Runner {
     for (const ArrayRef& result : results) operands.push_back(result.data);
     compile::KernelBatch batch;
     passes::Scheduler scheduler(graph_);
-    const compile::TaskPlan plan = compile::group_task(scheduler, node, inputs, results);
+    const compile::TaskPlan plan = plan_group(scheduler, node, inputs, results);
     const std::unique_ptr<run::Task> task = plan.make(batch);
     batch.compile();
     held_.emplace_back(TensorType{DType::u8, {plan.workspace_bytes}});

@@ -9,8 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "tidemark/compile/backend.h"
 #include "tidemark/ir/graph.h"
 #include "tidemark/ops/op_def.h"
+#include "tidemark/passes/schedule.h"
 #include "tidemark/types/array_ref.h"
 
 namespace tidemark::testing {
@@ -55,6 +57,10 @@ class Memory {
   size_t size_;
   ArrayRef ref_;
 };
+
+// The plan of a group on the CPU, for as many threads as there are.
+compile::TaskPlan plan_group(passes::Scheduler& scheduler, const Node& group,
+                             std::span<const ArrayRef> inputs, std::span<const ArrayRef> results);
 
 std::vector<Memory> random_arguments(const Graph& graph, uint64_t seed);
 

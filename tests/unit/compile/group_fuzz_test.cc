@@ -7,7 +7,7 @@
 #include <random>
 
 #include "tests/unit/compile/graphs.h"
-#include "tidemark/compile/kernels.h"
+#include "tidemark/compile/cpu/kernels.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/passes/passes.h"
 

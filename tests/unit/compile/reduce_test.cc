@@ -4,8 +4,8 @@
 #include <tuple>
 
 #include "tests/unit/compile/graphs.h"
-#include "tidemark/compile/eager.h"
-#include "tidemark/compile/kernels.h"
+#include "tidemark/compile/cpu/eager.h"
+#include "tidemark/compile/cpu/kernels.h"
 
 namespace tidemark {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "tests/unit/api/machine_code.h"
 #include "tests/unit/run/test_memory.h"
+#include "tidemark/compile/backends.h"
 #include "tidemark/tidemark.h"
 #include "tidemark/trace/trace.h"
 
@@ -34,6 +35,8 @@ class DeviceMemory : public ::testing::Test {
   const td::MachineCode machine_;
   testing::TestMemory memory_;
   device::MemoryNumber number_{memory_};
+  testing::TestBackend backend_;
+  compile::BackendRegistration registration_{number_.number(), backend_};
   td::Tensor x_ = td::random::normal({50, 40}, {.key = td::random::Key(1)});
 };
 
@@ -86,6 +89,33 @@ TEST_F(DeviceMemory, IsCopiedByStepsOfTheTimeline) {
   f(x_);
   EXPECT_EQ(memory_.copies(), 2);
   EXPECT_EQ(memory_.tasks(), 1);
+}
+
+// The layout asks the backend of the memory that a step runs in, and no other.
+TEST_F(DeviceMemory, HasABackendThatPlansItsSteps) {
+  const auto f = td::function([&](const td::Tensor& x) {
+    return td::sum(
+        to_host(td::exp(td::sin(td::matmul(to_device(x), to_device(x), {.transpose_b = true})))));
+  });
+  (void)f.plan(x_);
+  EXPECT_EQ(backend_.ops, 1);     // matmul; the sum is the host's.
+  EXPECT_EQ(backend_.groups, 1);  // sin and exp
+}
+
+TEST(DeviceMemoryAlone, NeedsABackend) {
+  testing::TestMemory memory;
+  const device::MemoryNumber number(memory);
+  const auto f = td::function([&](const td::Tensor& x) {
+    return transferred(td::exp(transferred(x, number.number())), 0);
+  });
+  try {
+    (void)f.plan(td::ones({3}));
+    FAIL();
+  } catch (const td::UserError& error) {
+    EXPECT_STREQ(error.what(),
+                 "nothing computes in memory 1 (\"test\")\n"
+                 "  its device registers a backend beside the memory");
+  }
 }
 
 TEST_F(DeviceMemory, IsReported) {
@@ -171,6 +201,7 @@ TEST_F(DeviceMemory, RefusesWhatTheHostCannotRead) {
 TEST_F(DeviceMemory, IsRefusedBeforeTheFirstStep) {
   testing::TestMemory tiny(100);
   const device::MemoryNumber number(tiny);
+  const compile::BackendRegistration registration(number.number(), backend_);
   const td::Variable v(td::ones({50, 40}), {.name = "v"});
   const auto f = td::function([&](const td::Tensor& x) {
     v.assign_add(x);

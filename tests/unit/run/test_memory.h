@@ -5,6 +5,9 @@
 #include <map>
 #include <mutex>
 
+#include "tidemark/compile/cpu/backend.h"
+#include "tidemark/compile/group.h"
+#include "tidemark/compile/scalar_loop.h"
 #include "tidemark/device/memory.h"
 
 namespace tidemark::testing {
@@ -30,6 +33,34 @@ class TestMemory final : public device::Memory {
   std::map<std::byte*, int64_t> blocks_;
   int64_t limit_;
   int64_t copies_ = 0, tasks_ = 0;
+};
+
+// What computes there: the CPU's kernels, each inside a task of the memory. It says that it has one
+// thread and a small cache, whatever the host has, and counts what it is asked.
+class TestBackend final : public compile::Backend {
+ public:
+  compile::MachineFacts machine() const override { return {.threads = 1, .cache_bytes = 64 << 10}; }
+  compile::TaskPlan op(const compile::OpWork& work) const override {
+    ++ops;
+    return compile::cpu_backend().op(work);
+  }
+  int64_t op_workspace(const compile::OpWork& work) const override {
+    return compile::cpu_backend().op_workspace(work);
+  }
+  compile::TaskPlan group(compile::GroupWork work) const override {
+    ++groups;
+    return compile::cpu_backend().group(std::move(work));
+  }
+  std::optional<compile::TaskPlan> loop(const compile::ScalarLoop& loop, int64_t trips,
+                                        bool counted) const override {
+    ++loops;
+    return compile::cpu_backend().loop(loop, trips, counted);
+  }
+  std::unique_ptr<compile::TaskBatch> new_batch() const override {
+    return compile::cpu_backend().new_batch();
+  }
+
+  mutable int64_t ops = 0, groups = 0, loops = 0;
 };
 
 }  // namespace tidemark::testing

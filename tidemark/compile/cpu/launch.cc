@@ -1,4 +1,4 @@
-#include "tidemark/compile/launch.h"
+#include "tidemark/compile/cpu/launch.h"
 
 #include <algorithm>
 #include <array>

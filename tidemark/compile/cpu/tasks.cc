@@ -1,12 +1,13 @@
-#include "tidemark/compile/tasks.h"
+#include "tidemark/compile/cpu/tasks.h"
 
 #include <array>
 #include <memory>
 
 #include "tidemark/base/error.h"
 #include "tidemark/base/heap.h"
-#include "tidemark/compile/effects.h"
-#include "tidemark/compile/library_ops.h"
+#include "tidemark/compile/cpu/eager.h"
+#include "tidemark/compile/cpu/effects.h"
+#include "tidemark/compile/cpu/library_ops.h"
 #include "tidemark/compile/workspace.h"
 #include "tidemark/device/threads.h"
 
@@ -75,34 +76,46 @@ class ArrayTask final : public run::Task {
 template <class Call>
 TaskPlan planned(std::vector<ArrayRef> layouts, Call call, int64_t workspace_bytes = 0) {
   const int64_t held = heap_bytes(layouts) + static_cast<int64_t>(sizeof(call));
-  auto make = [layouts = std::move(layouts), call = std::move(call),
-               workspace_bytes](KernelBatch&) {
+  auto make = [layouts = std::move(layouts), call = std::move(call), workspace_bytes,
+               count = num_threads()](TaskBatch&) {
+    const device::ThreadsScope threads(count);
     return std::make_unique<ArrayTask<Call>>(layouts, call, workspace_bytes);
   };
-  return {workspace_bytes, held, num_threads(), std::move(make)};
+  return {.workspace_bytes = workspace_bytes, .heap_bytes = held, .make = std::move(make)};
 }
 
-std::vector<ArrayRef> joined(std::span<const ArrayRef> operands, const ArrayRef& result) {
-  std::vector<ArrayRef> all(operands.begin(), operands.end());
-  all.push_back(result);
-  return all;
+std::vector<ArrayRef> layouts_of(std::span<const OperandLayout> operands) {
+  std::vector<ArrayRef> layouts;
+  layouts.reserve(operands.size() + 1);
+  for (const OperandLayout& operand : operands) layouts.push_back(operand.layout);
+  return layouts;
 }
 
-}  // namespace
+// What each operand is computed in.
+PointwiseType type_of(const OpWork& work) {
+  std::array<OperandType, 3> types;
+  for (size_t i = 0; i < work.operands.size(); ++i) types[i].dtype = work.operands[i].layout.dtype;
+  if (work.op.is_cast()) return {.compute = {types[0].dtype}, .result = work.results[0].dtype};
+  return infer_pointwise(work.op, std::span(types).first(work.operands.size()), work.at);
+}
 
-TaskPlan pointwise_task(const OpDef& op, std::span<const PointwiseOperand> operands,
-                        const PointwiseType& type, const ArrayRef& result) {
+TaskPlan pointwise_task(const OpWork& work) {
+  const ArrayRef& result = work.results[0];
+  const size_t count = work.operands.size();
   std::vector<ArrayRef> layouts;
   std::array<Input, 3> inputs = {};
-  for (size_t i = 0; i < operands.size(); ++i) {
-    inputs[i].number = operands[i].number;
-    if (!operands[i].is_number) layouts.push_back(operands[i].layout);
-  }
   std::array<bool, 3> is_number = {};
-  for (size_t i = 0; i < operands.size(); ++i) is_number[i] = operands[i].is_number;
+  for (size_t i = 0; i < count; ++i) {
+    const OperandLayout& operand = work.operands[i];
+    inputs[i].number = operand.number;
+    is_number[i] = operand.is_number;
+    if (!operand.is_number) layouts.push_back(stretched(operand.layout, result.shape));
+  }
   layouts.push_back(result);
-  return planned(std::move(layouts), [&op, type, inputs, is_number,
-                                      count = operands.size()](const PlacedArrays& placed) {
+  const bool copies = work.op.is_cast() && !is_number[0] && layouts[0].dtype == result.dtype;
+  return planned(std::move(layouts), [&op = work.op, type = type_of(work), inputs, is_number, count,
+                                      copies](const PlacedArrays& placed) {
+    if (copies && placed[0].data == placed[1].data && !WorkspacePart::preparing()) return;
     std::array<Input, 3> now = inputs;
     size_t next = 0;
     for (size_t i = 0; i < count; ++i) {
@@ -112,17 +125,23 @@ TaskPlan pointwise_task(const OpDef& op, std::span<const PointwiseOperand> opera
   });
 }
 
-namespace {
+// A print or a check, by the host.
+TaskPlan effect_task(const OpWork& work) {
+  return planned(layouts_of(work.operands),
+                 [&op = work.op, attrs = work.attrs, at = work.at](const PlacedArrays& placed) {
+                   if (!WorkspacePart::preparing()) run_effect(op, placed.all(), attrs, at);
+                 });
+}
 
 constexpr size_t kMostResults = 4;
 
-TaskPlan several_results_task(const OpDef& op, std::span<const ArrayRef> operands,
-                              const Attrs& attrs, std::span<const ArrayRef> results, Source at) {
-  TIDEMARK_CHECK(results.size() <= kMostResults, op.name, " has ", results.size(), " results");
-  std::vector<ArrayRef> layouts(operands.begin(), operands.end());
+TaskPlan several_results_task(const OpWork& work) {
+  const std::span<const ArrayRef> results = work.results;
+  TIDEMARK_CHECK(results.size() <= kMostResults, work.op.name, " has ", results.size(), " results");
+  std::vector<ArrayRef> layouts = layouts_of(work.operands);
   for (const ArrayRef& result : results)
     if (result.data != nullptr) layouts.push_back(result);
-  const auto run = [&op, attrs, at, count = operands.size(),
+  const auto run = [&op = work.op, attrs = work.attrs, at = work.at, count = work.operands.size(),
                     asked =
                         std::vector(results.begin(), results.end())](const PlacedArrays& placed) {
     std::array<ArrayRef, kMostResults> given;
@@ -131,59 +150,45 @@ TaskPlan several_results_task(const OpDef& op, std::span<const ArrayRef> operand
       given[r] = asked[r].data != nullptr ? placed[next++] : asked[r];
     run_library(op, placed.all().first(count), attrs, std::span(given).first(asked.size()), at);
   };
-  return planned(std::move(layouts), run, op_workspace(op, operands, attrs, results));
+  return planned(std::move(layouts), run, op_workspace(work));
 }
 
 }  // namespace
 
-int64_t op_workspace(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
-                     std::span<const ArrayRef> results) {
+int64_t op_workspace(const OpWork& work) {
+  const auto& [op, operands, attrs, results, at, threads] = work;
   if (op.family == Family::reduce)
-    return reduce_workspace(op, operands[0], AxisList(attrs.read().integers()), results[0]);
+    return reduce_workspace(op, operands[0].layout, AxisList(attrs.read().integers()), results[0]);
   if (op.family == Family::row)
-    return row_workspace(op, operands[0], attrs.read().integer(), results[0]);
-  return library_workspace(op, operands, attrs, results);
+    return row_workspace(op, operands[0].layout, attrs.read().integer(), results[0]);
+  return library_workspace(op, layouts_of(operands), attrs, results);
 }
 
-TaskPlan op_task(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
-                 std::span<const ArrayRef> results, Source at) {
-  if (results.size() > 1) return several_results_task(op, operands, attrs, results, at);
-  std::vector<ArrayRef> layouts = joined(operands, results[0]);
-  const int64_t workspace = op_workspace(op, operands, attrs, results);
+TaskPlan op_task(const OpWork& work) {
+  const auto& [op, operands, attrs, results, at, threads] = work;
+  if (op.family == Family::effect) return effect_task(work);
+  if (op.family == Family::pointwise) return pointwise_task(work);
+  if (results.size() > 1) return several_results_task(work);
+  std::vector<ArrayRef> layouts = layouts_of(operands);
+  layouts.push_back(results[0]);
+  const int64_t workspace = op_workspace(work);
   if (op.family == Family::reduce) {
-    const auto run = [&op, axes = AxisList(attrs.read().integers())](const PlacedArrays& placed) {
-      run_reduce(op, placed[0], axes, placed.result());
+    const auto run = [&def = op,
+                      axes = AxisList(attrs.read().integers())](const PlacedArrays& placed) {
+      run_reduce(def, placed[0], axes, placed.result());
     };
     return planned(std::move(layouts), run, workspace);
   }
   if (op.family == Family::row) {
-    const auto run = [&op, axis = attrs.read().integer()](const PlacedArrays& placed) {
-      run_row(op, placed[0], axis, placed.result());
+    const auto run = [&def = op, axis = attrs.read().integer()](const PlacedArrays& placed) {
+      run_row(def, placed[0], axis, placed.result());
     };
     return planned(std::move(layouts), run, workspace);
   }
-  const auto run = [&op, attrs, at](const PlacedArrays& placed) {
-    run_library(op, placed.operands(), attrs, {&placed.result(), 1}, at);
+  const auto run = [&def = op, words = attrs, line = at](const PlacedArrays& placed) {
+    run_library(def, placed.operands(), words, {&placed.result(), 1}, line);
   };
   return planned(std::move(layouts), run, workspace);
-}
-
-TaskPlan effect_task(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
-                     Source at) {
-  return planned({operands.begin(), operands.end()}, [&op, attrs, at](const PlacedArrays& placed) {
-    if (!WorkspacePart::preparing()) run_effect(op, placed.all(), attrs, at);
-  });
-}
-
-TaskPlan copy_task(const ArrayRef& from, const ArrayRef& to) {
-  return planned({from, to}, [](const PlacedArrays& placed) {
-    if (WorkspacePart::preparing() || placed[0].data != placed[1].data)
-      run_copy(placed[0], placed[1]);
-  });
-}
-
-TaskPlan fill_task(uint64_t number, const ArrayRef& to) {
-  return planned({to}, [number](const PlacedArrays& placed) { run_fill(number, placed.result()); });
 }
 
 }  // namespace tidemark::compile

@@ -1,10 +1,10 @@
-#include "tidemark/compile/library_ops.h"
+#include "tidemark/compile/cpu/library_ops.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "tidemark/compile/draws.h"
-#include "tidemark/compile/eager.h"
+#include "tidemark/compile/cpu/draws.h"
+#include "tidemark/compile/cpu/eager.h"
 #include "tidemark/compile/workspace.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/emit/contract/contract.h"

@@ -4,8 +4,8 @@
 
 #include <span>
 
+#include "tidemark/compile/cpu/kernels.h"
 #include "tidemark/compile/frame.h"
-#include "tidemark/compile/kernels.h"
 
 namespace tidemark::compile {
 

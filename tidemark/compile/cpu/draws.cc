@@ -1,9 +1,9 @@
-#include "tidemark/compile/draws.h"
+#include "tidemark/compile/cpu/draws.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "tidemark/compile/eager.h"
+#include "tidemark/compile/cpu/eager.h"
 #include "tidemark/compile/workspace.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/emit/library/random.h"

@@ -1,10 +1,10 @@
-#include "tidemark/compile/eager.h"
+#include "tidemark/compile/cpu/eager.h"
 
 #include <algorithm>
 
+#include "tidemark/compile/cpu/kernels.h"
+#include "tidemark/compile/cpu/launch.h"
 #include "tidemark/compile/frame.h"
-#include "tidemark/compile/kernels.h"
-#include "tidemark/compile/launch.h"
 #include "tidemark/device/cpu/features.h"
 #include "tidemark/emit/tile/tile.h"
 #include "tidemark/ops/lower.h"

@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <limits>
 
-#include "tidemark/compile/chunks.h"
-#include "tidemark/compile/eager.h"
+#include "tidemark/compile/cpu/chunks.h"
+#include "tidemark/compile/cpu/eager.h"
+#include "tidemark/compile/cpu/kernels.h"
+#include "tidemark/compile/cpu/launch.h"
 #include "tidemark/compile/frame.h"
-#include "tidemark/compile/kernels.h"
-#include "tidemark/compile/launch.h"
 #include "tidemark/compile/workspace.h"
 #include "tidemark/ops/lower.h"
 #include "tidemark/ops/pointwise.h"

@@ -1,11 +1,11 @@
-#include "tidemark/compile/effects.h"
+#include "tidemark/compile/cpu/effects.h"
 
 #include <bit>
 #include <cstring>
 #include <string>
 
 #include "tidemark/base/output.h"
-#include "tidemark/compile/eager.h"
+#include "tidemark/compile/cpu/eager.h"
 #include "tidemark/ops/effect.h"
 #include "tidemark/types/array_text.h"
 

@@ -1,12 +1,12 @@
-#include "tidemark/compile/group_launch.h"
+#include "tidemark/compile/cpu/group_launch.h"
 
 #include <algorithm>
 #include <array>
 
 #include "tidemark/base/error.h"
 #include "tidemark/base/heap.h"
+#include "tidemark/compile/cpu/launch.h"
 #include "tidemark/compile/frame.h"
-#include "tidemark/compile/launch.h"
 #include "tidemark/device/cpu/features.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/device/work_share.h"
@@ -22,12 +22,6 @@ using Pointers = std::array<std::byte*, kMostBuffers>;
 
 // Elements of kept rows that one call may have: short rows go several at a time.
 constexpr int64_t kKeptElements = 4096;
-
-int64_t product(std::span<const int64_t> extents) {
-  int64_t size = 1;
-  for (const int64_t extent : extents) size *= extent;
-  return size;
-}
 
 int64_t count_of(int64_t length, int64_t piece) { return (length + piece - 1) / piece; }
 
@@ -48,14 +42,14 @@ struct GroupLaunch::Call {
 class GroupLaunch::Worker {
  public:
   Worker(const GroupLaunch& launch, const Call& call, int worker)
-      : launch_(launch), call_(call), count_(launch.places_.size()) {
+      : launch_(launch), call_(call), count_(launch.geometry_.places.size()) {
     std::byte* const own = call.own + worker * launch.worker_bytes_;
     for (size_t b = 0; b < count_; ++b) {
-      base_[b] = launch.is_kept(b) ? own + launch.places_[b].offset : call.base[b];
+      base_[b] = launch.is_kept(b) ? own + launch.geometry_.places[b].offset : call.base[b];
       if (!launch.reaches_.empty())
         extents_[b] = {base_[b] + launch.reaches_[b].low, base_[b] + launch.reaches_[b].high};
     }
-    args.movements = launch.movements_.data();
+    args.movements = launch.geometry_.movements.data();
     args.scalars = launch.group_.scalars.data();
     args.buffers = at_.data();
     args.scratch = own;
@@ -66,15 +60,15 @@ class GroupLaunch::Worker {
   // To an index of the outer axes, and from there on by rows, steps and columns.
   void move_to(int64_t outer, int64_t row, int64_t step, int64_t column) {
     std::copy_n(base_.begin(), count_, at_.begin());
-    const AxisList& extents = launch_.outer_;
+    const AxisList& extents = launch_.geometry_.outer;
     for (size_t axis = extents.size(); axis-- > 0; outer /= extents[axis]) {
       const int64_t index = outer % extents[axis];
       for (size_t b = 0; b < count_; ++b) {
-        if (!launch_.stays(b)) at_[b] += index * launch_.places_[b].strides[axis];
+        if (!launch_.stays(b)) at_[b] += index * launch_.geometry_.places[b].strides[axis];
       }
     }
     for (size_t b = 0; b < count_; ++b) {
-      const Movement& by = launch_.movements_[b];
+      const Movement& by = launch_.geometry_.movements[b];
       if (!launch_.stays(b)) at_[b] += row * by.row + step * by.step + column * by.column;
     }
   }
@@ -105,23 +99,22 @@ int64_t GroupLaunch::heap_bytes() const {
   const Nest& nest = group_.nest;
   return heap_bytes(nest.buffers) + heap_bytes(nest.exprs) + heap_bytes(nest.sweeps, of_sweep) +
          heap_bytes(nest.finish) + heap_bytes(group_.buffers) + heap_bytes(group_.scalars) +
-         heap_bytes(group_.monoids) + heap_bytes(group_.cell_dtypes) + heap_bytes(places_) +
-         heap_bytes(movements_) + heap_bytes(reaches_);
+         heap_bytes(group_.monoids) + heap_bytes(group_.cell_dtypes) +
+         heap_bytes(geometry_.places) + heap_bytes(geometry_.movements) + heap_bytes(reaches_);
 }
 
 GroupLaunch::GroupLaunch(GroupNest group, const LaunchAxes& axes, std::vector<BufferPlace> places,
-                         Chunks chunks)
+                         const Cutting& cutting)
     : group_(std::move(group)),
-      places_(std::move(places)),
-      chunks_(chunks),
+      reaches_(reaches_of(group_, axes, places)),
+      geometry_(group_, axes, std::move(places)),
+      chunks_(cutting.chunks),
       weight_(weight_of(group_.nest)),
-      folds_(group_.nest.cells > 0),
-      lanes_(group_.nest.order == Nest::Order::lanes),
-      shared_(axes.shared) {
-  TIDEMARK_CHECK(places_.size() <= kMostBuffers, "a kernel with ", places_.size(), " buffers");
-  set_reaches(axes);
-  set_axes(axes);
-  set_columns();
+      shared_(cutting.shared) {
+  TIDEMARK_CHECK(geometry_.places.size() <= kMostBuffers, "a kernel with ", geometry_.places.size(),
+                 " buffers");
+  set_cell_reaches();
+  set_streaming();
   set_kept();
   set_workers();
 }
@@ -131,61 +124,11 @@ void GroupLaunch::make_kernel(KernelBatch& batch) {
   batch.add(cached_, kernel_);
 }
 
-void GroupLaunch::set_axes(const LaunchAxes& axes) {
-  using Index = passes::Schedule::Index;
-  AxisList extents;
-  for (const Dim dim : axes.domain) extents.push_back(dim);
-  std::vector<Strides> strides;
-  for (const BufferPlace& place : places_) strides.push_back(place.strides);
-  const auto rank = static_cast<int64_t>(extents.size());
-  const auto moved = [&](int64_t from, int64_t to) {
-    const auto rotate = [&](AxisList& list) {
-      std::rotate(list.begin() + to, list.begin() + from, list.begin() + from + 1);
-    };
-    rotate(extents);
-    for (Strides& list : strides) rotate(list);
-  };
-  movements_.resize(places_.size());
-  const auto take_last = [&](int64_t Movement::* way) {
-    if (extents.empty()) return int64_t{1};
-    for (size_t b = 0; b < places_.size(); ++b) {
-      movements_[b].*way = strides[b].back();
-      strides[b].pop_back();
-    }
-    const int64_t extent = extents.back();
-    extents.pop_back();
-    return extent;
-  };
-  if (!folds_) {
-    index_all_ = axes.index == Index::all;
-    collapse_axes(extents, strides, 0, axes.index == Index::column ? rank - 1 : rank);
-    columns_ = take_last(&Movement::column);
-    rows_ = take_last(&Movement::row);
-  } else if (lanes_) {
-    collapse_axes(extents, strides, axes.row_axes, rank);
-    collapse_axes(extents, strides, 0, axes.row_axes);
-    columns_ = take_last(&Movement::column);
-    rows_ = take_last(&Movement::row);
-  } else {
-    collapse_axes(extents, strides, axes.row_axes + axes.fold_axes, rank);
-    int64_t fold = axes.row_axes;
-    collapse_axes(extents, strides, fold, fold + axes.fold_axes);
-    // Columns that do not step evenly: the axes in front of the last one become rows.
-    while (fold + 2 < static_cast<int64_t>(extents.size())) moved(fold + 1, fold), ++fold;
-    collapse_axes(extents, strides, 0, fold);
-    columns_ = take_last(&Movement::column);
-    steps_ = take_last(&Movement::step);
-  }
-  outer_ = extents;
-  outers_ = product(outer_);
-  for (size_t b = 0; b < places_.size(); ++b) places_[b].strides = strides[b];
-}
-
 // Whether it is written element by element and not read again, as what one sweep leaves for the
 // next would be.
 bool GroupLaunch::is_stored_once(size_t buffer) const {
-  if (!folds_) return true;
-  if (!lanes_ || group_.buffers[buffer].by_row) return false;
+  if (!geometry_.folds) return true;
+  if (!geometry_.lanes || group_.buffers[buffer].by_row) return false;
   const auto is_it = [&](int32_t other) { return static_cast<size_t>(other) == buffer; };
   for (const Expr& expr : group_.nest.exprs)
     if (expr.op == ExprOp::load && is_it(expr.ref)) return false;
@@ -195,28 +138,15 @@ bool GroupLaunch::is_stored_once(size_t buffer) const {
   return stores == 1;
 }
 
-void GroupLaunch::set_columns() {
+// Results larger than the last cache would only push out what is needed.
+void GroupLaunch::set_streaming() {
   const int64_t large = device::caches().l3_bytes;
-  for (size_t b = 0; b < places_.size(); ++b) {
+  for (size_t b = 0; b < geometry_.places.size(); ++b) {
     BufferRef& ref = group_.nest.buffers[b];
-    const GroupBuffer& buffer = group_.buffers[b];
-    const int64_t size = size_of(ref.dtype);
-    if (folds_ && buffer.kind == GroupBuffer::Kind::cell) {
-      movements_[b] = {0, 0, size};
-      const int64_t cells = outers_ * rows_ * chunks_.count * (lanes_ ? 1 : columns_);
-      if (!reaches_.empty()) reaches_[b] = {0, cells * size};
-    }
-    // A single element may stand for a row of one.
-    if (columns_ == 1) movements_[b].column = size;
-    const int64_t stride = movements_[b].column;
-    // What is stored once per row is stored at column 0.
-    const bool once = lanes_ && folds_ && buffer.by_row && ref.written;
-    ref.columns = stride == size || once || buffer.kind == GroupBuffer::Kind::kept ? Columns::unit
-                  : stride == 0                                                    ? Columns::repeat
-                                : Columns::strided;
-    // Results larger than the last cache would only push out what is needed.
-    ref.streaming = buffer.kind == GroupBuffer::Kind::result && is_stored_once(b) &&
-                    ref.columns == Columns::unit && outers_ * rows_ * columns_ * size > large;
+    const int64_t bytes =
+        geometry_.outers * geometry_.rows * geometry_.columns * size_of(ref.dtype);
+    ref.streaming = group_.buffers[b].kind == GroupBuffer::Kind::result && is_stored_once(b) &&
+                    ref.columns == Columns::unit && bytes > large;
     streams_ = streams_ || ref.streaming;
   }
 }
@@ -227,50 +157,68 @@ void GroupLaunch::set_kept() {
     if (buffer.kind == GroupBuffer::Kind::kept) element += size_of(buffer.dtype);
   }
   const int threads = num_threads();
-  if (folds_ && !lanes_) {
-    width_ = column_block(weight_, outers_, steps_, columns_, threads);
+  if (geometry_.folds && !geometry_.lanes) {
+    width_ = column_block(weight_, geometry_.outers, geometry_.steps, geometry_.columns, threads);
     if (element > 0) {
-      const int64_t room = device::caches().l2_bytes / 2 / (steps_ * element) / kLanes * kLanes;
-      width_ = std::min(columns_, std::clamp<int64_t>(room, kLanes, width_));
+      const int64_t room =
+          device::caches().l2_bytes / 2 / (geometry_.steps * element) / kLanes * kLanes;
+      width_ = std::min(geometry_.columns, std::clamp<int64_t>(room, kLanes, width_));
     }
   }
   if (element == 0) return;
   const Blocks pieces = pieces_of(threads);
   const int64_t at_once = device::most_at_once(pieces.count, pieces.grain, threads);
-  kept_rows_ = std::clamp<int64_t>(kKeptElements / columns_, 1, std::min(rows_, at_once));
+  kept_rows_ =
+      std::clamp<int64_t>(kKeptElements / geometry_.columns, 1, std::min(geometry_.rows, at_once));
   int64_t offset = 0;
-  for (size_t b = 0; b < places_.size(); ++b) {
+  for (size_t b = 0; b < geometry_.places.size(); ++b) {
     const GroupBuffer& buffer = group_.buffers[b];
     if (buffer.kind != GroupBuffer::Kind::kept) continue;
     const int64_t size = size_of(buffer.dtype);
-    places_[b].offset = offset;
-    movements_[b] = lanes_ ? Movement{columns_ * size, 0, size} : Movement{0, width_ * size, size};
-    const int64_t bytes = granted_bytes((lanes_ ? kept_rows_ * columns_ : steps_ * width_) * size);
+    geometry_.places[b].offset = offset;
+    geometry_.movements[b] = geometry_.lanes ? Movement{geometry_.columns * size, 0, size}
+                                             : Movement{0, width_ * size, size};
+    const int64_t bytes = granted_bytes(
+        (geometry_.lanes ? kept_rows_ * geometry_.columns : geometry_.steps * width_) * size);
     offset += bytes;
     if (!reaches_.empty()) reaches_[b] = {0, bytes};
   }
   worker_bytes_ = offset;
 }
 
-void GroupLaunch::set_reaches(const LaunchAxes& axes) {
-  if (emitter() != Emitter::checked) return;
-  for (size_t b = 0; b < places_.size(); ++b) {
-    Reach reach{0, size_of(group_.buffers[b].dtype)};
-    for (size_t axis = 0; axis < places_[b].strides.size(); ++axis) {
+std::vector<GroupLaunch::Reach> GroupLaunch::reaches_of(const GroupNest& group,
+                                                        const LaunchAxes& axes,
+                                                        std::span<const BufferPlace> places) {
+  std::vector<Reach> reaches;
+  if (emitter() != Emitter::checked) return reaches;
+  for (size_t b = 0; b < places.size(); ++b) {
+    Reach reach{0, size_of(group.buffers[b].dtype)};
+    for (size_t axis = 0; axis < places[b].strides.size(); ++axis) {
       const int64_t extent = axes.domain[static_cast<int64_t>(axis)];
-      const int64_t far = (extent - 1) * places_[b].strides[axis];
+      const int64_t far = (extent - 1) * places[b].strides[axis];
       (far < 0 ? reach.low : reach.high) += far;
     }
-    reaches_.push_back(reach);
+    reaches.push_back(reach);
+  }
+  return reaches;
+}
+
+void GroupLaunch::set_cell_reaches() {
+  const int64_t cells =
+      geometry_.outers * geometry_.rows * chunks_.count * (geometry_.lanes ? 1 : geometry_.columns);
+  for (size_t b = 0; b < reaches_.size(); ++b) {
+    if (geometry_.folds && group_.buffers[b].kind == GroupBuffer::Kind::cell)
+      reaches_[b] = {0, cells * size_of(group_.buffers[b].dtype)};
   }
 }
 
 void GroupLaunch::set_workers() {
-  const int64_t steps = chunks_.length > 0 ? chunks_.length : steps_;
-  const int64_t columns = folds_ && !lanes_ ? width_ : columns_;
+  const int64_t steps = chunks_.length > 0 ? chunks_.length : geometry_.steps;
+  const int64_t columns = geometry_.folds && !geometry_.lanes ? width_ : geometry_.columns;
   scratch_bytes_ = granted_bytes(machine_scratch_bytes(group_.nest, steps, columns));
-  for (size_t b = 0; b < places_.size(); ++b) {
-    if (group_.buffers[b].kind == GroupBuffer::Kind::kept) places_[b].offset += scratch_bytes_;
+  for (size_t b = 0; b < geometry_.places.size(); ++b) {
+    if (group_.buffers[b].kind == GroupBuffer::Kind::kept)
+      geometry_.places[b].offset += scratch_bytes_;
   }
   worker_bytes_ += scratch_bytes_;
   threads_ = num_threads();
@@ -278,14 +226,15 @@ void GroupLaunch::set_workers() {
 }
 
 Blocks GroupLaunch::pieces_of(int threads) const {
-  if (!folds_)
-    return pointwise_blocks({group_.nest, weight_}, outers_, rows_, columns_, threads,
-                            shared_ ? kSharedPieceWork : kPieceWork);
+  if (!geometry_.folds)
+    return pointwise_blocks({group_.nest, weight_}, geometry_.outers, geometry_.rows,
+                            geometry_.columns, threads, shared_ ? kSharedPieceWork : kPieceWork);
   Blocks pieces;
-  const int64_t whole = lanes_ ? columns_ : steps_;
+  const int64_t whole = geometry_.lanes ? geometry_.columns : geometry_.steps;
   const int64_t length = chunks_.length > 0 ? chunks_.length : whole;
-  pieces.count = outers_ * rows_ * chunks_.count * (lanes_ ? 1 : count_of(columns_, width_));
-  const int64_t work = length * (lanes_ ? 1 : width_) * weight_;
+  pieces.count = geometry_.outers * geometry_.rows * chunks_.count *
+                 (geometry_.lanes ? 1 : count_of(geometry_.columns, width_));
+  const int64_t work = length * (geometry_.lanes ? 1 : width_) * weight_;
   pieces.grain = std::max<int64_t>(1, kPieceWork / std::max<int64_t>(1, work));
   return pieces;
 }
@@ -294,17 +243,17 @@ void GroupLaunch::run(std::byte* const* operands, std::byte* memory, std::byte* 
   // On another number of threads than planned for, pieces are others, and so are workers.
   const int threads = num_threads();
   Call call(*kernel_, own, threads == threads_ ? threads : std::min(workers_, threads));
-  for (size_t b = 0; b < places_.size(); ++b) {
+  for (size_t b = 0; b < geometry_.places.size(); ++b) {
     if (is_kept(b)) continue;
-    const BufferPlace& place = places_[b];
+    const BufferPlace& place = geometry_.places[b];
     call.base[b] = (place.operand < 0 ? memory : operands[place.operand]) + place.offset;
     // Computed in place there is nothing to push out, since the line was fetched anyway.
     for (size_t other = 0; streams_ && other < b; ++other) {
       if (call.base[other] == call.base[b]) call.streams = 0;
     }
   }
-  if (!folds_) return run_pointwise(call);
-  lanes_ ? run_lanes(call) : run_columns(call);
+  if (!geometry_.folds) return run_pointwise(call);
+  geometry_.lanes ? run_lanes(call) : run_columns(call);
 }
 
 void GroupLaunch::run_pointwise(const Call& call) const {
@@ -312,35 +261,37 @@ void GroupLaunch::run_pointwise(const Call& call) const {
   device::parallel_for(
       blocks.count, blocks.grain, call.threads, [&](int64_t begin, int64_t end, int number) {
         Worker worker(*this, call, number);
-        worker.args.index_row = index_all_ ? columns_ : 0;
+        worker.args.index_row = geometry_.index_all ? geometry_.columns : 0;
         for (int64_t block = begin; block < end; ++block) {
           const int64_t column = block % blocks.column_blocks * blocks.columns;
           const int64_t row = block / blocks.column_blocks % blocks.row_blocks * blocks.rows;
           const int64_t outer = block / (blocks.column_blocks * blocks.row_blocks);
           worker.move_to(outer, row, 0, column);
-          worker.args.rows = std::min(blocks.rows, rows_ - row);
-          worker.args.columns = std::min(blocks.columns, columns_ - column);
-          worker.args.index_base = index_all_ ? (outer * rows_ + row) * columns_ + column : column;
+          worker.args.rows = std::min(blocks.rows, geometry_.rows - row);
+          worker.args.columns = std::min(blocks.columns, geometry_.columns - column);
+          worker.args.index_base = geometry_.index_all
+                                       ? (outer * geometry_.rows + row) * geometry_.columns + column
+                                       : column;
           worker.call();
         }
       });
 }
 
 void GroupLaunch::run_lanes(const Call& call) const {
-  const int64_t length = chunks_.length > 0 ? chunks_.length : columns_;
+  const int64_t length = chunks_.length > 0 ? chunks_.length : geometry_.columns;
   const Blocks pieces = pieces_of(call.threads);
-  const int64_t most = chunks_.length > 0 ? 1 : kept_rows_ > 0 ? kept_rows_ : rows_;
+  const int64_t most = chunks_.length > 0 ? 1 : kept_rows_ > 0 ? kept_rows_ : geometry_.rows;
   device::parallel_for(pieces.count, pieces.grain, call.threads,
                        [&](int64_t begin, int64_t end, int number) {
                          Worker worker(*this, call, number);
                          while (begin < end) {
                            const int64_t chunk = begin % chunks_.count;
-                           const int64_t row = begin / chunks_.count % rows_;
+                           const int64_t row = begin / chunks_.count % geometry_.rows;
                            const int64_t first = chunk * length;
-                           worker.move_to(begin / chunks_.count / rows_, row, 0, first);
+                           worker.move_to(begin / chunks_.count / geometry_.rows, row, 0, first);
                            worker.move_cells(begin);
-                           worker.args.rows = std::min({most, rows_ - row, end - begin});
-                           worker.args.columns = std::min(length, columns_ - first);
+                           worker.args.rows = std::min({most, geometry_.rows - row, end - begin});
+                           worker.args.columns = std::min(length, geometry_.columns - first);
                            worker.args.index_base = first;
                            worker.call();
                            begin += worker.args.rows;
@@ -349,8 +300,8 @@ void GroupLaunch::run_lanes(const Call& call) const {
 }
 
 void GroupLaunch::run_columns(const Call& call) const {
-  const int64_t length = chunks_.length > 0 ? chunks_.length : steps_;
-  const int64_t blocks = count_of(columns_, width_);
+  const int64_t length = chunks_.length > 0 ? chunks_.length : geometry_.steps;
+  const int64_t blocks = count_of(geometry_.columns, width_);
   const Blocks pieces = pieces_of(call.threads);
   device::parallel_for(pieces.count, pieces.grain, call.threads,
                        [&](int64_t begin, int64_t end, int number) {
@@ -360,9 +311,9 @@ void GroupLaunch::run_columns(const Call& call) const {
                            const int64_t chunk = piece / blocks % chunks_.count;
                            const int64_t first = chunk * length;
                            worker.move_to(piece / blocks / chunks_.count, 0, first, column);
-                           worker.move_cells(piece / blocks * columns_ + column);
-                           worker.args.steps = std::min(length, steps_ - first);
-                           worker.args.columns = std::min(width_, columns_ - column);
+                           worker.move_cells(piece / blocks * geometry_.columns + column);
+                           worker.args.steps = std::min(length, geometry_.steps - first);
+                           worker.args.columns = std::min(width_, geometry_.columns - column);
                            worker.args.index_base = first;
                            worker.call();
                          }

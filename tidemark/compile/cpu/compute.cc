@@ -1,4 +1,4 @@
-#include "tidemark/compile/compute.h"
+#include "tidemark/compile/cpu/compute.h"
 
 #include <array>
 #include <cstring>

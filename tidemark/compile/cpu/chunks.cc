@@ -1,9 +1,9 @@
-#include "tidemark/compile/chunks.h"
+#include "tidemark/compile/cpu/chunks.h"
 
 #include <algorithm>
 
 #include "tidemark/base/error.h"
-#include "tidemark/compile/launch.h"
+#include "tidemark/compile/cpu/launch.h"
 #include "tidemark/compile/workspace.h"
 #include "tidemark/device/threads.h"
 

@@ -1,4 +1,4 @@
-#include "tidemark/compile/kernels.h"
+#include "tidemark/compile/cpu/kernels.h"
 
 #include <signal.h>
 

@@ -11,14 +11,11 @@
 #include <string_view>
 #include <vector>
 
+#include "tidemark/compile/backend.h"
 #include "tidemark/device/kernel.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/loops/nest.h"
 #include "tidemark/loops/recurrence.h"
-
-namespace tidemark {
-struct OpDef;
-}
 
 namespace tidemark::compile {
 
@@ -82,14 +79,14 @@ std::shared_ptr<CachedKernel> shared_kernel(Nest nest);
 
 // The kernels of one program, compiled together once all are known: code generation is cheaper for
 // many than for each, and two threads share it.
-class KernelBatch {
+class KernelBatch final : public TaskBatch {
  public:
   // `place` gets the kernel to run from now on: at once where it is there or interpreted, else when
   // the batch is compiled.
   void add(std::shared_ptr<CachedKernel> kernel, const Kernel*& place);
   // Where the program is ending, kernels that were not compiled are interpreted. Throws
   // std::bad_alloc.
-  void compile();
+  void compile() override;
 
  private:
   struct Wish {

@@ -1,0 +1,195 @@
+#include "tidemark/compile/cpu/group_task.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "tidemark/base/heap.h"
+#include "tidemark/compile/cpu/chunks.h"
+#include "tidemark/compile/cpu/eager.h"
+#include "tidemark/compile/cpu/group_launch.h"
+#include "tidemark/compile/workspace.h"
+#include "tidemark/device/threads.h"
+
+namespace tidemark::compile {
+namespace {
+
+ArrayRef at(ArrayRef layout, std::byte* data) {
+  layout.data = data;
+  return layout;
+}
+
+// All that a group does and needs, before any kernel is made for it.
+struct GroupPlan {
+  struct Cells {
+    Monoid monoid;
+    ArrayRef partials, totals;
+    int64_t partials_offset = 0, totals_offset = 0;
+  };
+  std::vector<DenseCopy> copies_in, copies_out;
+  std::optional<GroupLaunch> main, finish;
+  std::vector<Cells> cells;
+  int64_t own = 0;  // Where the memory of workers begins.
+
+  int64_t heap_bytes() const {
+    return tidemark::heap_bytes(copies_in) + tidemark::heap_bytes(copies_out) +
+           tidemark::heap_bytes(cells) + (main ? main->heap_bytes() : 0) +
+           (finish ? finish->heap_bytes() : 0);
+  }
+};
+
+class GroupTask final : public run::Task {
+ public:
+  GroupTask(const GroupPlan& plan, KernelBatch& batch) : plan_(plan) {
+    plan_.main->make_kernel(batch);
+    if (plan_.finish.has_value()) plan_.finish->make_kernel(batch);
+    const WorkspacePart preparing;
+    for (const DenseCopy& copy : plan_.copies_in) run_copy(copy.layout, copy.dense);
+    for (const DenseCopy& copy : plan_.copies_out) run_copy(copy.dense, copy.layout);
+  }
+
+  void run(std::byte* const* operands, std::byte* workspace) const override {
+    // Copies take no memory of their own.
+    const WorkspacePart none(workspace != nullptr ? workspace : kNowhere, 0);
+    for (const DenseCopy& copy : plan_.copies_in)
+      run_copy(at(copy.layout, operands[copy.operand]), at(copy.dense, workspace + copy.offset));
+    plan_.main->run(operands, workspace, workspace + plan_.own);
+    if (plan_.finish.has_value()) {
+      for (const GroupPlan::Cells& cell : plan_.cells) {
+        combine_chunks(cell.monoid, at(cell.partials, workspace + cell.partials_offset),
+                       at(cell.totals, workspace + cell.totals_offset));
+      }
+      plan_.finish->run(operands, workspace, workspace + plan_.own);
+    }
+    for (const DenseCopy& copy : plan_.copies_out)
+      run_copy(at(copy.dense, workspace + copy.offset), at(copy.layout, operands[copy.operand]));
+  }
+
+  int64_t heap_bytes() const override {
+    return static_cast<int64_t>(sizeof(*this)) + plan_.heap_bytes();
+  }
+
+ private:
+  GroupPlan plan_;
+};
+
+class GroupPlanner {
+ public:
+  explicit GroupPlanner(GroupWork work) : work_(std::move(work)), bytes_(work_.copy_bytes) {
+    plan_.copies_in = std::move(work_.copies_in);
+    plan_.copies_out = std::move(work_.copies_out);
+  }
+
+  TaskPlan run() {
+    const Chunks chunks = choose_chunks();
+    if (chunks.length > 0) {
+      make_chunked(chunks);
+    } else {
+      GroupNest nest = group_nest(work_.graph, work_.schedule);
+      std::vector<BufferPlace> places = places_of(nest);
+      plan_.main.emplace(std::move(nest), work_.axes, std::move(places),
+                         Cutting{.shared = work_.shared});
+    }
+    plan_.own = bytes_;
+    bytes_ += workers_bytes();
+    const int64_t held = static_cast<int64_t>(sizeof(GroupPlan)) + plan_.heap_bytes();
+    auto make = [plan = std::move(plan_), count = num_threads()](TaskBatch& batch) {
+      const device::ThreadsScope threads(count);
+      return std::make_unique<GroupTask>(plan, static_cast<KernelBatch&>(batch));
+    };
+    return {.workspace_bytes = bytes_, .heap_bytes = held, .make = std::move(make)};
+  }
+
+ private:
+  int64_t workers_bytes() const {
+    const int64_t finish = plan_.finish.has_value() ? plan_.finish->workspace_bytes() : 0;
+    return std::max(finish, plan_.main->workspace_bytes());
+  }
+
+  int64_t take(int64_t bytes) {
+    const int64_t offset = bytes_;
+    bytes_ += granted_bytes(bytes);
+    return offset;
+  }
+
+  std::vector<BufferPlace> places_of(const GroupNest& nest) const {
+    std::vector<BufferPlace> places;
+    for (const GroupBuffer& buffer : nest.buffers) {
+      const auto index = static_cast<size_t>(buffer.index);
+      switch (buffer.kind) {
+        case GroupBuffer::Kind::load:
+          places.push_back(work_.loads[index]);
+          break;
+        case GroupBuffer::Kind::result:
+          places.push_back(work_.results[index]);
+          break;
+        case GroupBuffer::Kind::kept:
+        case GroupBuffer::Kind::cell:
+          places.push_back({});
+          // Kept in the order of the loops, whatever it is.
+          places.back().strides.resize(static_cast<size_t>(work_.axes.domain.rank()), 0);
+          break;
+      }
+    }
+    return places;
+  }
+
+  // ---- Long folds with few results
+
+  Chunks choose_chunks() {
+    if (!work_.schedule.folds || work_.schedule.sweeps > 1) return {};
+    const int64_t rank = work_.axes.domain.rank();
+    const int64_t fold_end = work_.axes.row_axes + work_.axes.fold_axes;
+    for (int64_t axis = 0; axis < rank; ++axis) {
+      const int64_t extent = work_.axes.domain[axis];
+      (axis < work_.axes.row_axes ? rows_ : axis < fold_end ? length_ : columns_) *= extent;
+    }
+    const int64_t length =
+        chunk_length(work_.schedule.order, length_, rows_, columns_, num_threads());
+    return length == 0 ? Chunks{} : Chunks{length, (length_ + length - 1) / length};
+  }
+
+  void make_chunked(const Chunks& chunks) {
+    GroupNest first = chunk_nest(work_.graph, work_.schedule),
+              last = finish_nest(work_.graph, work_.schedule);
+    std::vector<BufferPlace> first_places = places_of(first), last_places = places_of(last);
+    LaunchAxes kept = work_.axes;  // Without the folded ones.
+    for (int64_t i = 0; i < work_.axes.fold_axes; ++i) kept.domain.erase(work_.axes.row_axes);
+    kept.row_axes = kept.domain.rank();
+    kept.fold_axes = 0;
+    for (BufferPlace& place : last_places) {
+      for (int64_t i = 0; i < work_.axes.fold_axes; ++i)
+        place.strides.erase(static_cast<size_t>(work_.axes.row_axes));
+    }
+    for (size_t cell = 0; cell < first.monoids.size(); ++cell) {
+      const DType dtype = first.cell_dtypes[cell];
+      const Shape partial{rows_, chunks.count, columns_}, total{rows_, columns_};
+      GroupPlan::Cells cells{first.monoids[cell],
+                             {kNowhere, dtype, partial, contiguous_strides(partial)},
+                             {kNowhere, dtype, total, contiguous_strides(total)}};
+      cells.partials_offset = take(partial.size() * size_of(dtype));
+      cells.totals_offset = take(total.size() * size_of(dtype));
+      first_places[cell].offset = cells.partials_offset;
+      last_places[cell].offset = cells.totals_offset;
+      last_places[cell].strides = contiguous_strides(kept.domain);
+      for (int64_t& stride : last_places[cell].strides) stride *= size_of(dtype);
+      plan_.cells.push_back(std::move(cells));
+    }
+    plan_.main.emplace(std::move(first), work_.axes, std::move(first_places),
+                       Cutting{chunks, work_.shared});
+    plan_.finish.emplace(std::move(last), kept, std::move(last_places),
+                         Cutting{.shared = work_.shared});
+  }
+
+  GroupWork work_;
+  GroupPlan plan_;
+  int64_t rows_ = 1, length_ = 1, columns_ = 1;
+  int64_t bytes_ = 0;
+};
+
+}  // namespace
+
+TaskPlan group_task(GroupWork work) { return GroupPlanner(std::move(work)).run(); }
+
+}  // namespace tidemark::compile
