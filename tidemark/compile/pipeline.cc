@@ -53,7 +53,7 @@ Graph optimise(Graph graph, const passes::PassOptions& options, const PassObserv
 #endif
     if (observe) observe(pass.name, graph);
   }
-  return compact(graph);
+  return compact(std::move(graph));
 }
 
 }  // namespace tidemark::compile

@@ -46,10 +46,14 @@ namespace {
 // Copies regions depth first.
 class Compactor {
  public:
-  explicit Compactor(const Graph& from) : from_(from), number_(from.nodes.size(), -1) {}
+  explicit Compactor(Graph&& from) : from_(std::move(from)), number_(from_.nodes.size(), -1) {}
 
   Graph run() {
     to_.name = from_.name;
+    size_t listed = 0;
+    for (const Region& region : from_.regions)
+      listed += region.parameters.size() + region.nodes.size();
+    to_.nodes.reserve(listed);
     copy(Graph::kBody, Graph::kBody);
     return std::move(to_);
   }
@@ -65,7 +69,7 @@ class Compactor {
           to_.add_parameter(target, from_.type(parameter), from_.node(parameter).source).node;
     }
     for (const int32_t old : region.nodes) {
-      Node node = from_.nodes[static_cast<size_t>(old)];
+      Node node = std::move(from_.nodes[static_cast<size_t>(old)]);
       for (Value& input : node.inputs) input = moved(input);
       // Regions first: a node stands behind what it contains.
       for (RegionId& inner : node.regions) {
@@ -79,7 +83,7 @@ class Compactor {
       to_.regions[static_cast<size_t>(target)].results.push_back(moved(result));
   }
 
-  const Graph& from_;
+  Graph from_;
   Graph to_;
   std::vector<int32_t> number_;
 };
@@ -172,9 +176,9 @@ class Verifier {
 
 }  // namespace
 
-Graph compact(const Graph& graph) {
+Graph compact(Graph graph) {
   verify(graph);
-  return Compactor(graph).run();
+  return Compactor(std::move(graph)).run();
 }
 
 RegionId copy_region(Graph& graph, RegionId region, bool (*leave_out)(const Node& node)) {

@@ -62,7 +62,7 @@ struct Graph {
 // Drops nodes and regions that the body does not reach through lists, and numbers the rest anew in
 // the order of the lists. Verifies the graph first, in every build: a copy would hide what is wrong
 // with it.
-Graph compact(const Graph& graph);
+Graph compact(Graph graph);
 
 // Appends the nodes of a region, and those of the regions in it, to a region of the same graph or
 // of another, reading these values instead of its parameters; gives what its results are there.

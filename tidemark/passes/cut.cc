@@ -6,6 +6,13 @@
 #include "tidemark/passes/residuals.h"
 
 namespace tidemark::passes {
+namespace {
+
+// Attention with its gradient has about 60. A set that goes on from layer to layer, along what all
+// of them add to, is found to have no end only at the last layer, for the table of every layer.
+constexpr size_t kMostMembers = 256;
+
+}  // namespace
 
 RegionFacts::RegionFacts(const Graph& graph, RegionId id)
     : region(id),
@@ -69,6 +76,7 @@ bool Cut::grow() {
   if (!add(table(), slicing_of_result(graph_, node(table()), axis(), units()))) return false;
   do {
     while (!to_visit_.empty()) {
+      if (members_.size() > kMostMembers) return false;
       const int32_t next = to_visit_.back();
       to_visit_.pop_back();
       if (!add_around(next)) return false;
@@ -148,8 +156,8 @@ void Cut::find_dependent() {
   }
 }
 
-// What lies between members joins them; not a contraction, which would be work of its own that the
-// table is no part of.
+// What lies between members joins them, in order; not a contraction, which would be work of its own
+// that the table is no part of.
 bool Cut::close() {
   const std::vector<int32_t>& nodes = graph_.regions[static_cast<size_t>(facts_.region)].nodes;
   std::vector<bool> is_needed(graph_.nodes.size());
@@ -159,19 +167,24 @@ bool Cut::close() {
   }
   for (const int32_t number : nodes) {
     if (!depends(number) || !is_needed[static_cast<size_t>(number)]) continue;
-    const Node& between = node(number);
-    if (between.op->family == Family::contract) return false;
-    // The first one in order reads members only.
-    for (size_t i = 0; i < between.inputs.size(); ++i) {
-      const int32_t from = between.inputs[i].node;
-      if (!computes(from)) continue;
-      const int64_t axis = members_.at(from).result;
-      return axis != Slicing::kWhole &&
-             add(number, slicing_by_operand(graph_, between, i, axis, units()));
-    }
-    return false;
+    if (!add_between(number)) return false;
+    computes_[static_cast<size_t>(number)] = true;
   }
   return true;
+}
+
+// It reads members that compute, among them what joined before it.
+bool Cut::add_between(int32_t number) {
+  const Node& between = node(number);
+  if (between.op->family == Family::contract) return false;
+  for (size_t i = 0; i < between.inputs.size(); ++i) {
+    const int32_t from = between.inputs[i].node;
+    if (!computes(from)) continue;
+    const int64_t axis = members_.at(from).result;
+    return axis != Slicing::kWhole &&
+           add(number, slicing_by_operand(graph_, between, i, axis, units()));
+  }
+  return false;
 }
 
 bool Cut::is_consistent() const {

@@ -70,6 +70,7 @@ class Cut {
   bool add_around(int32_t number);
   bool is_shown_from_outside(Value value) const;
   bool close();
+  bool add_between(int32_t number);
   bool is_consistent() const;
   void find_dependent();
 
