@@ -1,7 +1,7 @@
 #include "tests/programs/differentiated.h"
 
 #include "tidemark/base/error.h"
-#include "tidemark/grad/differentiate.h"
+#include "tidemark/passes/gradient/differentiate.h"
 #include "tidemark/passes/passes.h"
 
 namespace tidemark::testing {
@@ -9,19 +9,17 @@ namespace tidemark::testing {
 std::optional<RandomProgram> differentiated(const RandomProgram& program) {
   const Source at = Source::none();
   const Graph& from = program.graph;
-  detail::Trace trace("a random program", at);
   RandomProgram both = program;
-  detail::Differentiation asked;
+  Graph graph;
+  RegionScope body{.graph = &graph};
+  const passes::GradientSettings settings;
+  passes::Differentiation asked{.scope = &body, .into = &body, .settings = &settings};
   std::vector<Value> parameters;
   for (const Value parameter : from.body().parameters) {
-    const Tensor argument = trace.argument(from.type(parameter), false, at);
-    const detail::EnterScope entered(trace.body());
-    parameters.push_back(detail::value_of(argument, at));
+    parameters.push_back(graph.add_parameter(Graph::kBody, from.type(parameter), at));
     if (is_float(from.type(parameter).dtype)) asked.watched.push_back(parameters.back());
   }
   asked.sources = asked.watched;
-  asked.scope = trace.body();
-  Graph& graph = trace.graph();
   std::vector<Value> results = append_copy(from, Graph::kBody, graph, Graph::kBody, parameters,
                                            [](const Node&) { return false; });
   // Gradients are drawn by numbers that no other parameter has.
@@ -29,16 +27,14 @@ std::optional<RandomProgram> differentiated(const RandomProgram& program) {
   for (const Value result : results) {
     const TensorType type = graph.type(result);
     if (!is_float(type.dtype)) continue;
-    asked.seeds.emplace_back(result, trace.argument(type, false, at));
+    const Value weights = graph.add_parameter(Graph::kBody, type, at);
+    asked.seeds.emplace_back(result, passes::ScopedValue{weights, &body});
     both.interface.parameters.push_back({.name = std::to_string(seed++)});
   }
-  std::vector<detail::PartialGradient> found;
   try {
-    const detail::EnterScope entered(trace.body());
-    found = detail::differentiate(asked, at);
-    for (const detail::PartialGradient& each : found) {
-      if (!each.dense.has_value()) continue;
-      results.push_back(detail::value_of(each.dense, at));
+    for (const passes::ValueGradient& each : passes::differentiate(asked, at)) {
+      if (!each.dense) continue;
+      results.push_back(each.dense.value);
       both.interface.results.push_back({.updates = -1, .name = "gradient"});
     }
   } catch (const UserError&) {

@@ -6,9 +6,9 @@
 #include "tidemark/calls/create.h"
 #include "tidemark/function/function.h"
 #include "tidemark/function/function_trace.h"
-#include "tidemark/grad/differentiate.h"
 #include "tidemark/grad/gradients.h"
 #include "tidemark/grad/residuals.h"
+#include "tidemark/grad/save_choice.h"
 #include "tidemark/grad/tape.h"
 #include "tidemark/ops/program.h"
 #include "tidemark/ops/structure.h"
@@ -115,46 +115,42 @@ std::shared_ptr<const GradientPair> make_pair_of(const UserFunction& function,
                                                  const std::vector<bool>& wanted, Source at) {
   auto pair = std::make_shared<GradientPair>();
   const Graph user = graph_of(function, trace, sizes, at);
-  Trace joint(cat("the gradient of ", function.title()), function.at);
-  Tensors inputs;
+  Graph graph;
+  RegionScope body{.graph = &graph};
+  std::vector<Value> inputs, outputs;
   for (const Value parameter : user.body().parameters)
-    inputs.push_back(joint.argument(user.type(parameter), false, at));
-  Graph& graph = joint.graph();
-  const EnterScope entered(joint.body());
-  const Tensors results = replayed(user, inputs, at);
-  pair->results = results.size();
+    inputs.push_back(graph.add_parameter(Graph::kBody, user.type(parameter), at));
+  outputs = append_copy(user, Graph::kBody, graph, Graph::kBody, inputs, leave_none);
+  pair->results = outputs.size();
   const auto forward_end = static_cast<int32_t>(graph.nodes.size());
 
-  Differentiation asked;
-  asked.scope = joint.body();
-  for (size_t i = 0; i < inputs.size(); ++i)
-    if (wanted[i]) asked.watched.push_back(value_of(inputs[i], at));
-  for (size_t i = 0; i < inputs.size(); ++i)
-    if (trace.traced.parameters[i].variable != nullptr)
-      asked.leaves.push_back(value_of(inputs[i], at));
+  SizeTable known;
+  const passes::GradientSettings settings{.choose_within = choice_by_plans(known, true)};
+  passes::Differentiation asked{.scope = &body, .into = &body, .settings = &settings};
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (wanted[i]) asked.watched.push_back(inputs[i]);
+    if (trace.traced.parameters[i].variable != nullptr) asked.leaves.push_back(inputs[i]);
+  }
   asked.sources = asked.watched;
   std::vector<Value> seeds;
-  for (size_t r = 0; r < results.size(); ++r) {
+  for (size_t r = 0; r < outputs.size(); ++r) {
+    const TensorType type = graph.type(outputs[r]);
     const bool is_users = trace.traced.interface.results[r].updates < 0;
-    if (!is_users || !is_float(results[r].dtype())) continue;
-    const Tensor seed = joint.argument(type_of(results[r], at), false, at);
-    seeds.push_back(value_of(seed, at));
+    if (!is_users || !is_float(type.dtype)) continue;
+    seeds.push_back(graph.add_parameter(Graph::kBody, type, at));
     pair->seeded.push_back(r);
-    asked.seeds.emplace_back(value_of(results[r], at), seed);
+    asked.seeds.emplace_back(outputs[r], passes::ScopedValue{seeds.back(), &body});
   }
-  const std::vector<PartialGradient> found = differentiate(asked, at);
   std::vector<Value> gradients;
-  for (const PartialGradient& each : found) {
-    pair->given.push_back({each.dense.has_value(), each.rows.size()});
-    if (each.dense.has_value()) gradients.push_back(value_of(each.dense, at));
-    for (const RowGradient& rows : each.rows) {
-      gradients.push_back(value_of(rows.indices, at));
-      gradients.push_back(value_of(rows.rows, at));
+  for (const passes::ValueGradient& each : passes::differentiate(asked, at)) {
+    pair->given.push_back({bool{each.dense}, each.rows.size()});
+    if (each.dense) gradients.push_back(each.dense.value);
+    for (const passes::ValueGradient::Rows& rows : each.rows) {
+      gradients.push_back(rows.indices.value);
+      gradients.push_back(rows.rows.value);
     }
   }
 
-  std::vector<Value> outputs;
-  for (const Tensor& result : results) outputs.push_back(value_of(result, at));
   Graph backward = graph;
   backward.body().results = gradients;
   passes::remove_dead(backward);

@@ -11,6 +11,7 @@
 #include "tidemark/grad/tape.h"
 #include "tidemark/grad/without_recompute.h"
 #include "tidemark/ops/program.h"
+#include "tidemark/passes/gradient/differentiate.h"
 #include "tidemark/trace/trace.h"
 
 namespace tidemark::detail {
@@ -272,18 +273,11 @@ void check_captures(const Listener& listener, const Tensors& inputs, Source at) 
   for (const TapeId id : listener.read()) {
     if (may_read.contains(id)) continue;
     const Source line = listener.line_of(id);
-    refuse_capture(line.known() ? line : at);
+    passes::refuse_capture(line.known() ? line : at);
   }
 }
 
 }  // namespace
-
-void refuse_capture(Source at) {
-  throw UserError(
-      "custom_gradient: the function reads a tensor that is watched and that is not its argument: "
-      "no gradient would flow to it",
-      at, "pass it as an argument, or take it for a constant, td::stop_gradient(x)");
-}
 
 constinit thread_local const WithoutRecompute* WithoutRecompute::current_ = nullptr;
 

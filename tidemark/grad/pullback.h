@@ -1,5 +1,4 @@
-// Gradient rules on tensors: run at once in eager code, recorded in a trace. Internal to the
-// library.
+// Gradient rules on tensors: their ops run at once. Internal to the library.
 #pragma once
 
 #include <deque>
@@ -47,14 +46,5 @@ struct Application {
 // may be nothing; nothing where a rule gives none. A UserError where the op has no gradient.
 std::vector<Tensor> pull_back(const Application& application, std::span<const Tensor> gradients,
                               const std::vector<bool>& wanted);
-
-// What the rule reads by value for these operands, one bit each; the results have the bits behind
-// the last operand. Found by running the rule once on a trace and dropping what is dead.
-uint32_t read_by_rule(const OpDef& op, const Attrs& attrs, std::span<const TensorType> operands,
-                      std::span<const TensorType> results, const std::vector<bool>& wanted);
-
-// Whether the gradient by the first operand can stay the list of slices that the second names, as
-// that of a looked-up Variable does.
-bool gives_rows(const OpDef& op, const Attrs& attrs);
 
 }  // namespace tidemark::detail

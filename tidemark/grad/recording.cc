@@ -6,6 +6,7 @@
 #include "tidemark/grad/pullback.h"
 #include "tidemark/grad/tape.h"
 #include "tidemark/ops/structure.h"
+#include "tidemark/passes/gradient/pullback.h"
 #include "tidemark/tensor/eager.h"
 
 namespace tidemark::detail {
@@ -82,7 +83,7 @@ Recording::Recording(const OpDef& op, const Attrs& attrs, std::span<const Tensor
     recorded_.op = nullptr;
     return;
   }
-  const uint32_t read = read_by_rule(op, attrs, types, results, wanted);
+  const uint32_t read = passes::read_by_rule(op, attrs, types, results, wanted);
   for (size_t i = 0; i < operands.size(); ++i)
     recorded_.operands.push_back((read >> i & 1) != 0 ? *operands[i] : make_spec(types[i], at));
   kept_results_ = read >> operands.size();

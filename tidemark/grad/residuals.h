@@ -3,7 +3,6 @@
 
 #include <vector>
 
-#include "tidemark/grad/differentiate.h"
 #include "tidemark/passes/residuals.h"
 
 namespace tidemark::detail {

@@ -1,10 +1,11 @@
 #include "tidemark/grad/save_choice.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include "tidemark/compile/pipeline.h"
 #include "tidemark/layout/layout.h"
+#include "tidemark/passes/gradient/loop_gradient.h"
+#include "tidemark/passes/passes.h"
 
 namespace tidemark::detail {
 namespace {
@@ -14,13 +15,12 @@ bool leave_none(const Node&) { return false; }
 // A loop and its gradient as a program of their own.
 class LoopAlone {
  public:
-  explicit LoopAlone(const LoopQuestion& asked) : asked_(asked), is_recorded_(is_recorded_again()) {
-    Trace& trace = *asked.scope->trace;
-    const Node& node = trace.graph().nodes[static_cast<size_t>(asked.number)];
-    read_sizes(trace, node);
-    loop_ = graph_of(trace.graph(), node);
-    if (!trace.sizes().empty())
-      loop_ = compile::at_sizes(loop_, trace.sizes(), trace.sizes().hints());
+  LoopAlone(const passes::ControlQuestion& asked, SizeTable& sizes, bool fuse)
+      : asked_(asked), fuse_(fuse) {
+    const Node node = asked.node();
+    read_sizes(sizes, node);
+    loop_ = graph_of(asked.graph(), node);
+    if (!sizes.empty()) loop_ = compile::at_sizes(loop_, sizes, sizes.hints());
   }
 
   LoopAttrs attrs() const { return LoopAttrs(loop_.nodes[loop_node()]); }
@@ -28,38 +28,46 @@ class LoopAlone {
   int64_t state_bytes() const {
     int64_t bytes = 2 * static_cast<int64_t>(sizeof(int64_t));
     for (size_t j = 0; j < static_cast<size_t>(attrs().carries); ++j)
-      bytes += bytes_of(loop_.nodes[loop_node()].results[j]);
+      bytes += passes::known_bytes(loop_.nodes[loop_node()].results[j]);
     return bytes;
   }
 
   // The most bytes it has at once, beside what it is given.
   int64_t peak(SaveChoice choice) const {
-    const NoTape unseen;
-    Trace trace("a loop and its gradient", asked_.at);
-    const EnterScope entered(trace.body());
-    Graph& graph = trace.graph();
+    Graph graph;
+    RegionScope body{.graph = &graph};
+    const passes::GradientSettings settings{.is_recorded = asked_.settings.is_recorded,
+                                            .choose_within = asked_.settings.choose_within};
     std::vector<Value> inputs;
     for (const Value input : loop_.body().parameters)
-      inputs.push_back(value_of(trace.argument(loop_.type(input), false, asked_.at), asked_.at));
+      inputs.push_back(graph.add_parameter(Graph::kBody, loop_.type(input), asked_.at));
     const std::vector<Value> results =
         append_copy(loop_, Graph::kBody, graph, Graph::kBody, inputs, leave_none);
     const int32_t number = graph.body().nodes.back();
-    Tensors gradients;
-    for (size_t r = 0; r < asked_.gradients.size(); ++r)
-      gradients.push_back(asked_.gradients[r].has_value()
-                              ? trace.argument(TensorType(graph.type(results[r])), false, asked_.at)
-                              : Tensor());
-    const LoopQuestion question{trace.body(),  number,           gradients,
-                                asked_.wanted, asked_.variables, asked_.at};
-    const bool stacks = choice.save == LoopAttrs::Save::all && !is_recorded_;
+    passes::ScopedValues gradients(asked_.gradients.size());
+    for (size_t r = 0; r < gradients.size(); ++r)
+      if (asked_.gradients[r])
+        gradients[r] = {
+            graph.add_parameter(Graph::kBody, TensorType(graph.type(results[r])), asked_.at),
+            &body};
+    const passes::ControlQuestion question{.scope = &body,
+                                           .number = number,
+                                           .into = {body, settings.views},
+                                           .settings = settings,
+                                           .gradients = gradients,
+                                           .wanted = asked_.wanted,
+                                           .variables = asked_.variables,
+                                           .at = asked_.at};
+    const bool stacks = choice.save == LoopAttrs::Save::all && !settings.is_recorded;
     const size_t first = graph.nodes.size();
     std::vector<Value> given;
-    for (const PartialGradient& found :
-         stacks ? stacked_gradient(question) : checkpointed_gradient(question, choice)) {
-      if (found.dense.has_value()) given.push_back(value_of(found.dense, asked_.at));
-      for (const RowGradient& rows : found.rows) {
-        given.push_back(value_of(rows.indices, asked_.at));
-        given.push_back(value_of(rows.rows, asked_.at));
+    for (const passes::ValueGradient& found :
+         stacks ? passes::stacked_gradient(question)
+                : passes::checkpointed_gradient(question, choice)) {
+      if (found.dense) given.push_back(found.dense.value);
+      for (const passes::ValueGradient::Rows& rows : found.rows) {
+        given.push_back(rows.indices.value);
+        given.push_back(rows.rows.value);
       }
     }
     // As where a gradient goes back over the loop among other nodes: passes ask for it.
@@ -74,14 +82,14 @@ class LoopAlone {
   size_t loop_node() const { return static_cast<size_t>(loop_.body().nodes.back()); }
 
   // Bytes are of a call with the sizes it has now.
-  void read_sizes(Trace& trace, const Node& node) const {
+  void read_sizes(SizeTable& sizes, const Node& node) const {
     const auto read = [&](Dim size) {
-      if (size.is_traced()) trace.sizes().read(size, asked_.at);
+      if (size.is_traced()) sizes.read(size, asked_.at);
     };
     const auto read_all = [&](const TensorType& type) {
       for (const Dim size : type.shape) read(size);
     };
-    for (const Value input : node.inputs) read_all(trace.graph().type(input));
+    for (const Value input : node.inputs) read_all(asked_.graph().type(input));
     for (const TensorType& type : node.results) read_all(type);
     read(LoopAttrs(node).trips);
   }
@@ -113,13 +121,13 @@ class LoopAlone {
     compile::Interface interface;
     interface.parameters.resize(graph.body().parameters.size());
     interface.results.resize(graph.body().results.size());
-    const Graph optimised = compile::optimise(
-        graph, {.fuse = asked_.scope->trace->fuses, .updates = interface.updates()});
+    const Graph optimised =
+        compile::optimise(graph, {.fuse = fuse_, .updates = interface.updates()});
     return compile::layout(optimised, interface).program->peak_bytes();
   }
 
-  const LoopQuestion& asked_;
-  const bool is_recorded_;  // A tape goes over the gradient: it is made of checkpoints.
+  const passes::ControlQuestion& asked_;
+  const bool fuse_;
   Graph loop_;
 };
 
@@ -151,10 +159,7 @@ int64_t most_slots(const LoopAlone& alone, int64_t bytes, int64_t peak_of_one, i
       at, cat("write td::Save::bytes(", least, ") or more"));
 }
 
-}  // namespace
-
-SaveChoice choose_within(const LoopQuestion& asked, int64_t bytes) {
-  const LoopAlone alone(asked);
+SaveChoice choose_within(const LoopAlone& alone, int64_t bytes, Source at) {
   const int64_t trips = alone.attrs().trips.known_or(-1);
   const SaveChoice all{LoopAttrs::Save::all, 0};
   int64_t least = INT64_MAX;
@@ -162,9 +167,17 @@ SaveChoice choose_within(const LoopQuestion& asked, int64_t bytes) {
   if (least <= bytes) return all;
   const int64_t of_one = alone.peak({LoopAttrs::Save::slots, 1});
   least = std::min(least, of_one);
-  if (least > bytes) refuse(bytes, least, asked.at);
+  if (least > bytes) refuse(bytes, least, at);
   const int64_t most = trips == -1 ? bytes / 8 + 1 : std::max<int64_t>(1, trips);
   return {LoopAttrs::Save::slots, most_slots(alone, bytes, of_one, most)};
+}
+
+}  // namespace
+
+ChooseWithin choice_by_plans(SizeTable& sizes, bool fuse) {
+  return [&sizes, fuse](const passes::ControlQuestion& asked, int64_t bytes) {
+    return choose_within(LoopAlone(asked, sizes, fuse), bytes, asked.at);
+  };
 }
 
 }  // namespace tidemark::detail

@@ -1,15 +1,17 @@
-// What a loop keeps for its gradient, where something else than the user's words decides. Internal
-// to the library.
+// What a loop keeps for its gradient where the user gives a number of bytes (td::Save::bytes).
+// Internal to the library.
 #pragma once
 
-#include "tidemark/grad/loop_gradient.h"
+#include "tidemark/passes/gradient/differentiate.h"
+#include "tidemark/types/size.h"
 
 namespace tidemark::detail {
 
 // The choice that runs the fewest trips again of those that stay within so many bytes. Each is
 // planned: the loop and its gradient as a program of their own, its inputs and the gradients of its
-// results given. The sizes it has are read, and so are closed. Throws UserError where even the
-// fewest checkpoints take more.
-SaveChoice choose_within(const LoopQuestion& asked, int64_t bytes);
+// results given. It reads the sizes that the loop has, which fixes them for this trace. It throws a
+// UserError where even the fewest checkpoints take more.
+using ChooseWithin = decltype(passes::GradientSettings::choose_within);
+ChooseWithin choice_by_plans(SizeTable& sizes, bool fuse);
 
 }  // namespace tidemark::detail

@@ -10,6 +10,8 @@
 #include "tidemark/calls/ops.h"
 #include "tidemark/grad/pullback.h"
 #include "tidemark/ops/op_def.h"
+#include "tidemark/passes/gradient/differentiate.h"
+#include "tidemark/passes/gradient/pullback.h"
 
 namespace tidemark::detail {
 
@@ -40,17 +42,6 @@ int64_t bytes_of(const Tensor& tensor) {
   if (state == nullptr || state->kind != TensorState::Kind::concrete) return 0;
   return state->storage->bytes;
 }
-
-}  // namespace
-
-void refuse_own_gradient(Source at) {
-  throw UserError(
-      "gradient: the target depends on a gradient that this tape gave, which it did not record", at,
-      "nest two tapes: the outer one records the inner one's gradient(); or take the gradient for "
-      "a constant, td::stop_gradient(g)");
-}
-
-namespace {
 
 // ---- eager code ---------------------------------------------------------------------------------
 
@@ -136,7 +127,7 @@ class EagerTape : public Tape {
                                         Source at) override {
     check_whole(at);
     for (const Tensor& target : targets)
-      if (is_own_gradient(tape_id_of(target))) refuse_own_gradient(at);
+      if (is_own_gradient(tape_id_of(target))) passes::refuse_own_gradient(at);
     const Pause pause(*this);
     // Also where a rule throws on the way: what was let go of does not come back.
     consumed_ = !persistent;
@@ -296,7 +287,7 @@ class EagerTape : public Tape {
     }
     if (!any) return;
     for (const TapeId id : recorded.inputs)
-      if (is_own_gradient(id)) refuse_own_gradient(recorded.at);
+      if (is_own_gradient(id)) passes::refuse_own_gradient(recorded.at);
     if (recorded.op == nullptr) {
       std::vector<PartialGradient> given = recorded.pullback(std::move(gradients));
       for (size_t i = 0; i < given.size(); ++i) {
@@ -307,7 +298,8 @@ class EagerTape : public Tape {
       return;
     }
     // The looked-up rows of a Variable stay rows.
-    if (gives_rows(*recorded.op, recorded.attrs) && of_variables_.contains(recorded.inputs[0])) {
+    if (passes::gives_rows(*recorded.op, recorded.attrs) &&
+        of_variables_.contains(recorded.inputs[0])) {
       sums.add_rows(recorded.inputs[0], {recorded.operands[1], gradients[0]});
       return;
     }

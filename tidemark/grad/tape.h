@@ -24,11 +24,6 @@ inline std::vector<PartialGradient> all_dense(const Tensors& tensors) {
   return {tensors.begin(), tensors.end()};
 }
 
-// Why a tape gives no gradient of what its own gradient() gave.
-[[noreturn]] void refuse_own_gradient(Source at);
-// A function of custom_gradient reads something watched that is no argument.
-[[noreturn]] void refuse_capture(Source at);
-
 // An op that ran in eager code, or something else with a gradient.
 struct Recorded {
   const OpDef* op = nullptr;  // Null: `pullback` gives the gradients, and holds the operands.

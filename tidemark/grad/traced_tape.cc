@@ -3,7 +3,9 @@
 
 #include "tidemark/calls/create.h"
 #include "tidemark/calls/ops.h"
-#include "tidemark/grad/differentiate.h"
+#include "tidemark/grad/save_choice.h"
+#include "tidemark/grad/tape.h"
+#include "tidemark/trace/trace.h"
 
 namespace tidemark::detail {
 namespace {
@@ -15,9 +17,21 @@ const TensorState* traced_state(const Tensor& tensor) {
 
 TraceScope* scope_of(const TensorState& state) { return static_cast<TraceScope*>(state.scope); }
 
-bool is_inside(const TraceScope* scope, const TraceScope* outer) {
-  while (scope != nullptr && scope != outer) scope = scope->parent;
-  return scope == outer;
+// Values of the current scope as tensors, each of the line that made it.
+Tensor tensor_of_value(passes::ScopedValue value) {
+  if (!value) return {};
+  const Value here = handed_in(value.value, value.scope, current_scope(), views_now());
+  return traced_tensor(here, value.scope->graph->node(value.value).source);
+}
+
+std::vector<PartialGradient> tensors_of(const passes::ValueGradients& found) {
+  std::vector<PartialGradient> all;
+  for (const passes::ValueGradient& each : found) {
+    PartialGradient& one = all.emplace_back(tensor_of_value(each.dense));
+    for (const passes::ValueGradient::Rows& rows : each.rows)
+      one.rows.push_back({tensor_of_value(rows.indices), tensor_of_value(rows.rows)});
+  }
+  return all;
 }
 
 class TracedTape : public Tape {
@@ -75,10 +89,8 @@ class TracedTape : public Tape {
     stop();
     const int32_t first = next_node();
     std::vector<PartialGradient> found(tensors.size() + variables.size());
-    Differentiation asked;
-    asked.scope = scope_of(targets, at);
-    if (asked.scope != nullptr)
-      found = back_from(asked, targets, output_gradients, tensors, variables, at);
+    if (TraceScope* const scope = scope_of(targets, at))
+      found = back_from(scope, targets, output_gradients, tensors, variables, at);
     own_gradients_.emplace_back(first, next_node());
     if (persistent && was_running) start();
     is_used_ = !persistent;
@@ -134,11 +146,17 @@ class TracedTape : public Tape {
     return value_of(tensor, at);
   }
 
-  std::vector<PartialGradient> back_from(Differentiation& asked, const Tensors& targets,
+  std::vector<PartialGradient> back_from(TraceScope* scope, const Tensors& targets,
                                          const Tensors& output_gradients, const Tensors& tensors,
                                          const std::vector<Variable>& variables, Source at) const {
+    const passes::GradientSettings settings{
+        .is_recorded = is_recorded_again(),
+        .views = views_now(),
+        .choose_within = choice_by_plans(trace_->sizes(), trace_->fuses),
+        .recomputed = &trace_->recomputed()};
+    passes::Differentiation asked{.scope = scope, .into = current_scope(), .settings = &settings};
     const auto add = [&](std::vector<Value>& list, const Tensor& tensor) {
-      const Value value = value_in(asked.scope, tensor, at);
+      const Value value = value_in(scope, tensor, at);
       if (value.node >= 0) list.push_back(value);
       return value;
     };
@@ -154,13 +172,15 @@ class TracedTape : public Tape {
       reads.push_back(read);
     }
     // What a Variable was assigned has no history, whether or not the Variable is watched.
-    if (asked.scope == body_)
+    if (scope == body_)
       for (const Trace::ReadBack& each : trace_->read_back()) asked.leaves.push_back(each.value);
     for (size_t i = 0; i < targets.size(); ++i) {
-      const Value value = value_in(asked.scope, targets[i], at);
-      if (value.node >= 0) asked.seeds.emplace_back(value, output_gradients[i]);
+      const Value value = value_in(scope, targets[i], at);
+      if (value.node < 0) continue;
+      const Value gradient = value_of(output_gradients[i], at);
+      asked.seeds.emplace_back(value, passes::ScopedValue{gradient, current_scope()});
     }
-    for (const Tensor& tensor : tensors) asked.sources.push_back(value_in(asked.scope, tensor, at));
+    for (const Tensor& tensor : tensors) asked.sources.push_back(value_in(scope, tensor, at));
     for (const auto& [state, value] : reads) asked.sources.push_back(value);
     const auto is_in = [](const std::vector<std::pair<int32_t, int32_t>>& ranges, int32_t node) {
       return std::any_of(ranges.begin(), ranges.end(), [node](const auto& range) {
@@ -171,7 +191,7 @@ class TracedTape : public Tape {
     asked.is_recorded = [&](int32_t node) {
       return is_in(ranges_, node) || is_in(own_gradients_, node);
     };
-    std::vector<PartialGradient> all = differentiate(asked, at);
+    const std::vector<PartialGradient> all = tensors_of(passes::differentiate(asked, at));
     std::vector<PartialGradient> found(all.begin(),
                                        all.begin() + static_cast<int64_t>(tensors.size()));
     for (const Variable& variable : variables) {

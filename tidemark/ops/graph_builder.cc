@@ -2,8 +2,8 @@
 
 #include <type_traits>
 
-#include "tidemark/ops/check_node.h"
 #include "tidemark/ops/program.h"
+#include "tidemark/ops/typing.h"
 
 namespace tidemark {
 
@@ -11,21 +11,67 @@ namespace tidemark {
 // their lists of types, whose items stay where they are.
 static_assert(std::is_nothrow_move_constructible_v<Node>);
 
-Value GraphBuilder::apply(const OpDef& op, std::span<const Value> operands, const Attrs& attrs) {
+std::vector<TensorType> GraphBuilder::types_of(std::span<const Value> values) const {
+  std::vector<TensorType> types;
+  for (const Value value : values) types.push_back(graph_.type(value));
+  return types;
+}
+
+Value GraphBuilder::add(const OpDef& op, std::span<const Value> operands, const Attrs& attrs,
+                        std::vector<TensorType> results) {
   Node node;
   node.op = &op;
   node.inputs = SmallVec<Value, 3>(operands);
   node.attrs = attrs;
+  node.results = std::move(results);
   node.source = at_;
-  node.results = check_node(graph_, node);
   return {graph_.add_node(region_, std::move(node)), 0};
 }
 
+Value GraphBuilder::apply(const OpDef& op, std::span<const Value> operands, const Attrs& attrs) {
+  if (op.value != nullptr) return apply_pointwise(op, operands);
+  const std::vector<TensorType> types = types_of(operands);
+  std::vector<TensorType> results = infer_results({op, types, attrs, at_});
+  if (op.family == Family::reduce)
+    check_has_elements(op, types[0], results[0], attrs.read().integers(), at_);
+  return add(op, operands, attrs, std::move(results));
+}
+
+Value GraphBuilder::apply_pointwise(const OpDef& op, std::span<const Value> operands) {
+  const std::vector<TensorType> types = types_of(operands);
+  std::vector<OperandType> parts;
+  Shape shape;
+  for (const TensorType& type : types) {
+    parts.push_back({type.dtype, Weak::no, &type.shape});
+    broadcast_into(shape, type.shape, op.name, at_);
+  }
+  const PointwiseType typed = infer_pointwise(op, parts, at_);
+  SmallVec<Value, 3> inputs;
+  for (size_t i = 0; i < operands.size(); ++i)
+    inputs.push_back(types[i].dtype == typed.compute[i]
+                         ? operands[i]
+                         : add(def_of(&ops::cast), operands.subspan(i, 1),
+                               Attrs().add(typed.compute[i]),
+                               {{typed.compute[i], types[i].shape}}));
+  return add(op, inputs, {}, {{typed.result, shape}});
+}
+
+Value GraphBuilder::literal(DType dtype, double real, int64_t whole) {
+  // A whole number in a float dtype is rounded to it once, from the integer.
+  const Attrs attrs = Attrs().add(dtype).add(real).add(is_float(dtype) ? int64_t{0} : whole);
+  return add(def_of(&ops::constant), {}, attrs, {{dtype, {}}});
+}
+
 Value GraphBuilder::constant(double number, const TensorType& type) {
-  const Attrs attrs = Attrs().add(type.dtype).add(number).add(static_cast<int64_t>(number));
-  const Value one = apply(def_of(&ops::constant), {}, attrs);
-  if (type.shape.rank() == 0) return one;
+  const Value one = literal(type.dtype, number, static_cast<int64_t>(number));
   return apply(def_of(&ops::broadcast_to), {{one}}, Attrs().add(type.shape));
+}
+
+Value GraphBuilder::size(Dim size) {
+  if (size.is_traced())
+    return add(def_of(&ops::size_value), {}, Attrs().add(size).add(DType::i64), {{DType::i64, {}}});
+  const int64_t whole = size.known_or(-1);  // One less than a size of 0.
+  return literal(DType::i64, static_cast<double>(static_cast<float>(whole)), whole);
 }
 
 }  // namespace tidemark

@@ -33,6 +33,12 @@ struct LoopAttrs {
   size_t first_checkpoint() const { return static_cast<size_t>(marks) + 1; }
 };
 
+// What one loop keeps for its gradient.
+struct SaveChoice {
+  LoopAttrs::Save save = LoopAttrs::Save::automatic;
+  int64_t amount = 0;
+};
+
 // Slots of the checkpoints that marks of this type are for; 0 where they are only a number of
 // trips.
 int64_t slots_of_marks(const TensorType& marks);

@@ -38,31 +38,6 @@ void add_new(Variables& variables, const TraceScope& scope) {
     if (known.insert(variable.get()).second) variables.push_back(variable);
 }
 
-// Makes all regions take the same captured values in the same order, behind the parameters each
-// declares, and gives these values.
-std::vector<Value> unify_captures(Graph& graph,
-                                  std::initializer_list<std::pair<TraceScope*, size_t>> scopes) {
-  std::vector<Value> all;
-  std::set<std::pair<int32_t, int16_t>> known;
-  for (const auto& [scope, declared] : scopes) {
-    for (const Value value : scope->captured)
-      if (known.insert({value.node, value.result}).second) all.push_back(value);
-  }
-  for (const auto& [scope, declared] : scopes) {
-    std::vector<Value>& parameters = graph.regions[static_cast<size_t>(scope->region)].parameters;
-    parameters.resize(declared);
-    for (const Value value : all) {
-      const auto [found, is_new] = scope->parameter_of.try_emplace({value.node, value.result});
-      if (is_new)
-        found->second =
-            graph.add_parameter(scope->region, graph.type(value), graph.node(value).source);
-      else
-        parameters.push_back(found->second);
-    }
-  }
-  return all;
-}
-
 // Ends a region with these tensors, and with what the Variables are there.
 void set_results(TraceScope* scope, const Tensors& tensors, std::span<const DType> dtypes,
                  const Variables& variables, Source at) {
@@ -84,16 +59,8 @@ std::vector<TensorType> result_types(const Graph& graph, RegionId region) {
 
 // Adds the node to the current scope, and gives its results.
 Tensors add_control(Node node, Source at) {
-  node.source = at.resolve();
-  if (node.results.size() > INT16_MAX)
-    throw UserError(
-        cat(node.op->name, ": ", node.results.size(),
-            " results, those of Variables that it assigns among them, and there may be ",
-            INT16_MAX),
-        at, "stack tensors of one dtype and shape: td::stack(list) is one result");
   const auto count = static_cast<int16_t>(node.results.size());
-  const int32_t number =
-      current_scope()->trace->graph().add_node(current_scope()->region, std::move(node));
+  const int32_t number = tidemark::add_control(*current_scope(), std::move(node), at);
   Tensors results;
   for (int16_t r = 0; r < count; ++r) results.push_back(traced_tensor({number, r}, at.resolve()));
   return results;
@@ -148,7 +115,7 @@ Tensors trace_cond(const Tensor& chosen, const std::function<Tensors()>& if_true
   Node node;
   node.op = &def_of(&ops::cond);
   node.inputs.push_back(test);
-  for (const Value value : unify_captures(graph, {{yes.scope(), 0}, {no.scope(), 0}}))
+  for (const Value value : unify_captures({{yes.scope(), 0}, {no.scope(), 0}}))
     node.inputs.push_back(value);
   node.regions = {yes.region(), no.region()};
   node.results = result_types(graph, yes.region());
@@ -320,10 +287,10 @@ class LoopTrace {
       node.inputs.push_back(value_of(trace_.handed_on(*variable, at_), at_));
     for (const Tensor& array : parts_.walked) node.inputs.push_back(value_of(array, at_));
     const size_t slices = parts_.walked.size();
-    const std::pair<TraceScope*, size_t> of_body = {body.scope(), 1 + carries + slices};
+    const std::pair<RegionScope*, size_t> of_body = {body.scope(), 1 + carries + slices};
     const std::vector<Value> captures =
-        condition ? unify_captures(graph, {of_body, {condition->scope(), 1 + carries}})
-                  : unify_captures(graph, {of_body});
+        condition ? unify_captures({of_body, {condition->scope(), 1 + carries}})
+                  : unify_captures({of_body});
     for (const Value value : captures) node.inputs.push_back(value);
     node.regions.push_back(body.region());
     if (condition) node.regions.push_back(condition->region());
@@ -452,8 +419,7 @@ Tensors trace_map(const MapParts& parts, Source at) {
       const EnterScope behind(outer);
       std::vector<Value> walked;
       for (const Tensor& array : parts.walked) walked.push_back(value_of(array, at));
-      const std::vector<Value> captures =
-          unify_captures(trace.graph(), {{body.scope(), parts.walked.size()}});
+      const std::vector<Value> captures = unify_captures({{body.scope(), parts.walked.size()}});
       std::string why_not;
       if (parts.all_at_once) {
         if (const auto all = vectorized(body.region(), walked, captures, parts.trips, why_not)) {

@@ -7,11 +7,6 @@
 
 namespace tidemark::detail {
 
-struct SaveChoice {
-  LoopAttrs::Save save = LoopAttrs::Save::automatic;
-  int64_t amount = 0;
-};
-
 // While it lives, loops that this thread makes at this line keep this, whatever they are told to.
 // So plans are made of choices that nobody has written down yet.
 class SaveInstead {

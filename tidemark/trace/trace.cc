@@ -14,6 +14,7 @@ TraceScope::~TraceScope() {
 
 Trace::Trace(std::string what, Source at) : body_(new TraceScope) {
   body_->trace = this;
+  body_->graph = &graph_;
   body_->what = std::move(what);
   body_->at = at;
 }
@@ -170,6 +171,8 @@ TraceScope* make_inner(std::string what, RegionId region, Source at) {
   auto* const scope = new TraceScope;
   retain(current_scope());
   scope->parent = current_scope();
+  scope->outer = current_scope();
+  scope->graph = &current_scope()->trace->graph();
   scope->trace = current_scope()->trace;
   scope->region = region;
   scope->what = std::move(what);
@@ -191,59 +194,13 @@ Tensor InnerScope::parameter(const TensorType& type, Source at) {
   return traced_tensor(scope_->trace->graph().add_parameter(scope_->region, type, at), at);
 }
 
-namespace {
-
-// Whether a view or a literal is made again in a region that reads it, rather than handed in. Tapes
-// know values, so while one runs each is a value of its own. What `apart` made always is, and so is
-// an argument that repeats elements: its gradient is asked by the argument, not by what it repeats.
-bool is_made_again(const Graph& graph, Value value) {
-  const Node& node = graph.node(value);
-  if (node.op == nullptr || taping()) return false;
-  if (node.op->family == Family::source) return true;
-  if (node.op->view == nullptr) return false;
-  const Value shown = node.inputs[0];
-  const bool is_apart =
-      node.op->cutting == Cutting::reshape && graph.type(shown) == node.results[0];
-  const bool is_argument = node.op->repeats && graph.node(shown).op == nullptr;
-  return !is_apart && !is_argument;
-}
-
-// A value of the region around as one of the scope's own region: a parameter, or made again.
-Value lent(Value outer, TraceScope* scope) {
-  const std::pair<int32_t, int32_t> key{outer.node, outer.result};
-  if (const auto known = scope->parameter_of.find(key); known != scope->parameter_of.end())
-    return known->second;
-  Graph& graph = scope->trace->graph();
-  Node node = graph.node(outer);
-  Value inner;
-  if (is_made_again(graph, outer)) {
-    for (Value& input : node.inputs) input = lent(input, scope);
-    inner = {graph.add_node(scope->region, std::move(node)), outer.result};
-  } else {
-    inner = graph.add_parameter(scope->region, graph.type(outer), node.source);
-    scope->captured.push_back(outer);
-  }
-  scope->parameter_of.emplace(key, inner);
-  return inner;
-}
-
-// A value of `owner`'s region as a value of `scope`'s region.
-Value handed_in(Value value, const TraceScope* owner, TraceScope* scope, const TensorState& state,
-                Source at) {
-  if (scope == owner) return value;
-  if (scope->parent == nullptr) leaked(state, at);
-  return lent(handed_in(value, owner, scope->parent, state, at), scope);
-}
-
-}  // namespace
-
 Value value_of(const Tensor& tensor, Source at) {
   const TensorState& state = state_of(tensor, at);
   TIDEMARK_CHECK(tracing(), "a value was wanted outside of a trace");
   if (state.kind == TensorState::Kind::traced) {
-    if (state.scope->ended) leaked(state, at);
-    return handed_in(state.value(), static_cast<TraceScope*>(state.scope), current_scope(), state,
-                     at);
+    const auto* const owner = static_cast<const TraceScope*>(state.scope);
+    if (owner->ended || !is_inside(current_scope(), owner)) leaked(state, at);
+    return handed_in(state.value(), owner, current_scope(), views_now());
   }
   Trace* const trace = current_scope()->trace;
   if (state.weak) {
@@ -254,7 +211,7 @@ Value value_of(const Tensor& tensor, Source at) {
                            state.array.dtype == DType::f32 ? 0 : tensor.item<int64_t>(), at);
   }
   const Value parameter = trace->capture(tensor, at);
-  return handed_in(parameter, trace->body(), current_scope(), state, at);
+  return handed_in(parameter, trace->body(), current_scope(), views_now());
 }
 
 Tensor traced_tensor(Value value, Source at, bool weak) {

@@ -17,7 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "tidemark/ir/graph.h"
+#include "tidemark/passes/region_scope.h"
 #include "tidemark/tensor/bind.h"
 #include "tidemark/tensor/tensor_state.h"
 #include "tidemark/types/size.h"
@@ -27,15 +27,11 @@ namespace tidemark::detail {
 class Trace;
 struct VariableState;
 
-struct TraceScope final : TracePlace, Tracer {
+struct TraceScope final : TracePlace, Tracer, RegionScope {
   ~TraceScope() override;
 
-  Trace* trace = nullptr;  // Null once the trace has ended.
-  TraceScope* parent = nullptr;
-  RegionId region = Graph::kBody;
-  // Values of the parent's region that this region takes as parameters, in order.
-  std::vector<Value> captured;
-  std::map<std::pair<int32_t, int32_t>, Value> parameter_of;
+  Trace* trace = nullptr;        // Null once the trace has ended.
+  TraceScope* parent = nullptr;  // The same as `outer`.
   // What Variables were given in this scope, in order; inner scopes read through it.
   std::vector<std::pair<std::shared_ptr<VariableState>, Tensor>> written;
   std::unordered_map<const VariableState*, size_t> written_at;  // Where in `written`.
@@ -194,6 +190,8 @@ class InnerScope {
 // The current scope's value of a tensor: a concrete one is captured; one of an outer scope is
 // handed in; one that has left its function, loop or branch is a UserError.
 Value value_of(const Tensor& tensor, Source at);
+// How views and literals of outer scopes come in now.
+inline Views views_now() { return taping() ? Views::handed_in : Views::made_again; }
 Tensor traced_tensor(Value value, Source at, bool weak = false);
 // A node of the current scope.
 Tensor record(const OpDef& op, std::span<const Value> inputs, const Attrs& attrs,

@@ -3,12 +3,11 @@
 #include <map>
 #include <set>
 
-#include "tidemark/calls/ops.h"
-#include "tidemark/grad/loop_gradient.h"
-#include "tidemark/ops/loop_attrs.h"
 #include "tidemark/ops/program.h"
+#include "tidemark/passes/gradient/loop_gradient.h"
+#include "tidemark/types/size.h"
 
-namespace tidemark::detail {
+namespace tidemark::passes {
 namespace {
 
 std::set<ValueKey> keys_of(const std::vector<Value>& values) {
@@ -62,13 +61,13 @@ bool has_own_gradient(const Graph& graph, RegionId id) {
 
 class CheckpointedGradient : LoopBackwards {
  public:
-  CheckpointedGradient(const LoopQuestion& asked, SaveChoice choice)
+  CheckpointedGradient(const ControlQuestion& asked, SaveChoice choice)
       : LoopBackwards(asked), parameters_(region(body_).parameters.size()) {
     attrs_.save = choice.save;
     attrs_.amount = choice.amount;
   }
 
-  std::vector<PartialGradient> run() {
+  ValueGradients run() {
     trace_back();
     choose_ends();
     choose_states();
@@ -81,11 +80,6 @@ class CheckpointedGradient : LoopBackwards {
   Region& region(RegionId id) { return graph_.regions[static_cast<size_t>(id)]; }
   const TensorType& type_of_parameter(size_t i) { return graph_.type(region(body_).parameters[i]); }
   bool is_slice(size_t i) const { return i > carries_ && i <= carries_ + slices_; }
-  bool is_capture(size_t i) const { return i > carries_ + slices_; }
-  size_t input_of(size_t parameter) const { return parameter - 1 + attrs_.first_carry(); }
-  bool is_wanted(size_t parameter) const { return wanted_[input_of(parameter)]; }
-  // A value of the loop's scope in the current one.
-  Value here(Value value) const { return value_of(tensor_in(scope_, value, at_), at_); }
 
   // What goes into a region from outside: an array that is walked, or something captured.
   struct Given {
@@ -93,58 +87,53 @@ class CheckpointedGradient : LoopBackwards {
   };
 
   // The body's own parameters, in a region that runs it.
-  std::vector<Value> own_parameters(InnerScope& inner) {
+  std::vector<Value> own_parameters(const ScopeBuilder& inner) {
     std::vector<Value> values;
     for (size_t i = 0; i < parameters_; ++i)
-      values.push_back(value_of(inner.parameter(TensorType(type_of_parameter(i)), at_), at_));
+      values.push_back(inner.parameter(type_of_parameter(i), at_).value);
     return values;
   }
 
   // One trip again, and back over it.
   void trace_back() {
-    InnerScope inner("the gradient of a loop's body", at_);
-    back_ = inner.region();
+    RegionScope scope = inner_scope(into_.scope());
+    const ScopeBuilder inner = into_.inside(scope);
+    back_ = scope.region;
     starts_ = own_parameters(inner);
-    const auto parameter = [&](const TensorType& type) {
-      return inner.parameter(TensorType(type), at_);
-    };
     const auto first = static_cast<int32_t>(graph_.nodes.size());
     ends_ = append_copy(graph_, body_, graph_, back_, starts_, is_effect);
     behind_ = static_cast<int32_t>(graph_.nodes.size());
-    Differentiation asked;
-    asked.scope = inner.scope();
+    Differentiation asked{.scope = &scope, .into = &scope, .settings = &asked_.settings};
     asked.is_recorded = [&](int32_t node) { return node >= first && node < behind_; };
     for (size_t j = 0; j < carries_; ++j) {
       if (!active_[j]) continue;
-      const Tensor gradient = parameter(type_of_parameter(1 + j));
-      of_carries_.push_back(value_of(gradient, at_));
+      const ScopedValue gradient = inner.parameter(type_of_parameter(1 + j), at_);
+      of_carries_.push_back(gradient.value);
       asked.seeds.emplace_back(ends_[j], gradient);
       asked.watched.push_back(starts_[1 + j]);
     }
     for (size_t e = 0; e < static_cast<size_t>(attrs_.stacked); ++e) {
-      const Tensor& whole = gradients_[attrs_.stacked_result(e)];
-      if (!whole.has_value()) continue;
-      const Tensor gradient = parameter(graph_.type(ends_[carries_ + e]));
-      elements_.push_back({.outer = {}, .ahead = {}, .back = value_of(gradient, at_)});
+      const ScopedValue whole = gradients_[attrs_.stacked_result(e)];
+      if (!whole) continue;
+      const ScopedValue gradient = inner.parameter(graph_.type(ends_[carries_ + e]), at_);
+      elements_.push_back({.outer = {}, .ahead = {}, .back = gradient.value});
       of_elements_.push_back(whole);
       asked.seeds.emplace_back(ends_[carries_ + e], gradient);
     }
-    Tensors sums;
+    ScopedValues sums;
     for (size_t i = 1 + carries_; i < parameters_; ++i) {
       if (!is_wanted(i)) continue;
       asked.watched.push_back(starts_[i]);
       if (!is_capture(i)) continue;
-      sums.push_back(parameter(type_of_parameter(i)));
+      sums.push_back(inner.parameter(type_of_parameter(i), at_));
       // Of trips that did not happen there are no rows.
       if (variables_[input_of(i)] && !is_counted()) asked.leaves.push_back(starts_[i]);
     }
     asked.sources = asked.watched;
-    const std::vector<PartialGradient> found = differentiate(asked, at_);
-    set_results(asked.sources, found, sums);
-    for (const Value value : inner.scope()->captured)
-      captures_.push_back({.outer = value,
-                           .ahead = {},
-                           .back = inner.scope()->parameter_of.at({value.node, value.result})});
+    set_results(inner, asked.sources, differentiate(asked, at_), sums);
+    for (const Value value : scope.captured)
+      captures_.push_back(
+          {.outer = value, .ahead = {}, .back = scope.parameter_of.at(key_of(value))});
     // The end of a trip, which is what the next one started with.
     std::set<ValueKey> seen;
     for (size_t j = 0; j < carries_; ++j) {
@@ -156,12 +145,11 @@ class CheckpointedGradient : LoopBackwards {
     }
   }
 
-  void set_results(const std::vector<Value>& sources, const std::vector<PartialGradient>& found,
-                   const Tensors& sums) {
+  void set_results(const ScopeBuilder& inner, const std::vector<Value>& sources,
+                   const ValueGradients& found, const ScopedValues& sums) {
     const auto or_zeros = [&](size_t i) {
-      return value_of(
-          found[i].dense.has_value() ? found[i].dense : zeros_of(graph_.type(sources[i]), at_),
-          at_);
+      return inner.value_of(found[i].dense ? found[i].dense
+                                           : inner.zeros(graph_.type(sources[i]), at_));
     };
     std::vector<Value> results, of_rows;
     size_t next = 0, sum = 0;
@@ -173,13 +161,13 @@ class CheckpointedGradient : LoopBackwards {
         of_slices_.push_back(or_zeros(source));
         continue;
       }
-      const Tensor& before = sums[sum++];
-      const Tensor& dense = found[source].dense;
-      has_dense_.push_back(dense.has_value());
-      rows_.add(i, found[source].rows, of_rows, at_);
-      if (!dense.has_value()) continue;
-      sums_.push_back(value_of(before, at_));
-      results.push_back(value_of(add(before, dense, at_), at_));
+      const ScopedValue before = sums[sum++];
+      const ScopedValue dense = found[source].dense;
+      has_dense_.push_back(bool{dense});
+      rows_.add(i, found[source].rows, inner, of_rows);
+      if (!dense) continue;
+      sums_.push_back(before.value);
+      results.push_back(inner.add(before, dense, at_).value);
     }
     of_slices_.insert(of_slices_.end(), of_rows.begin(), of_rows.end());
     results.insert(results.end(), of_slices_.begin(), of_slices_.end());
@@ -254,9 +242,9 @@ class CheckpointedGradient : LoopBackwards {
 
   // One trip again: the states alone.
   void trace_ahead() {
-    InnerScope inner("the body of a loop", at_);
-    ahead_ = inner.region();
-    const std::vector<Value> values = own_parameters(inner);
+    RegionScope scope = inner_scope(into_.scope());
+    ahead_ = scope.region;
+    const std::vector<Value> values = own_parameters(into_.inside(scope));
     const std::vector<Value> results =
         append_copy(graph_, body_, graph_, ahead_, values, is_effect);
     for (const size_t j : states_) region(ahead_).results.push_back(results[j]);
@@ -338,14 +326,13 @@ class CheckpointedGradient : LoopBackwards {
     copy.results.resize(carries_);
     attrs_.stacked = attrs_.saved = attrs_.marks = attrs_.kept = 0;
     copy.attrs = attrs_.attrs();
-    number_ = graph_.add_node(current_scope()->region, std::move(copy));
-    scope_ = current_scope();
+    number_ = graph_.add_node(into_.scope().region, std::move(copy));
+    scope_ = &into_.scope();
   }
 
-  std::vector<PartialGradient> add_node() {
+  ValueGradients add_node() {
     Node node;
     node.op = &def_of(&ops::reverse_loop);
-    node.source = at_.resolve();
     node.regions = {ahead_, back_};
     const auto result = [&](size_t number) {
       return here({number_, static_cast<int16_t>(number)});
@@ -357,15 +344,13 @@ class CheckpointedGradient : LoopBackwards {
     for (const size_t j : states_) inputs.push_back(here(loop.inputs[input_of(1 + j)]));
     for (size_t j = 0; j < carries_; ++j) {
       if (!active_[j]) continue;
-      inputs.push_back(value_of(
-          gradients_[j].has_value() ? gradients_[j] : zeros_of(node_.results[j], at_), at_));
+      inputs.push_back(into_.value_of(gradient_or_zeros(j)));
     }
-    for (const Value sum : sums_)
-      inputs.push_back(value_of(zeros_of(TensorType(graph_.type(sum)), at_), at_));
+    for (const Value sum : sums_) inputs.push_back(into_.zeros(graph_.type(sum), at_).value);
     for (const size_t j : end_carries_) inputs.push_back(result(j));
     for (size_t i = 0; i < elements_.size(); ++i)
       inputs.push_back(i < own_slices_ ? of_loop(elements_[i].outer)
-                                       : value_of(of_elements_[i - own_slices_], at_));
+                                       : into_.value_of(of_elements_[i - own_slices_]));
     for (const Given& each : own_captures_) inputs.push_back(of_loop(each.outer));
     for (const Given& each : captures_) inputs.push_back(each.outer);
     for (const Value input : inputs) node.inputs.push_back(input);
@@ -379,51 +364,50 @@ class CheckpointedGradient : LoopBackwards {
     attrs.counted = is_counted();
     attrs.linear = !has_own_gradient(graph_, body_);
     attrs.seeds = std::ssize(elements_) - static_cast<int64_t>(own_slices_);
-    attrs.save = asked_.save;
-    attrs.amount = asked_.amount;
+    attrs.save = told_.save;
+    attrs.amount = told_.amount;
     node.attrs = attrs.attrs();
     for (const Value value : region(back_).results) {
       node.results.push_back(graph_.type(value));
       if (std::ssize(node.results) > attrs.backs) node.results.back().shape.insert(0, attrs_.trips);
     }
-    return gradients_of(graph_.add_node(current_scope()->region, std::move(node)),
+    return gradients_of(add_control(into_.scope(), std::move(node), at_),
                         static_cast<int16_t>(attrs.backs));
   }
 
-  // An input of the loop, in the current scope.
-  Value of_loop(Value value) const { return value_of(tensor_in(loop_scope_, value, at_), at_); }
+  // An input of the loop, where gradients are made.
+  Value of_loop(Value value) const { return into_.value_of({value, asked_.scope}); }
 
   // By inputs of the loop.
-  std::vector<PartialGradient> gradients_of(int32_t number, int16_t of_slice) {
-    std::vector<PartialGradient> given(wanted_.size());
+  ValueGradients gradients_of(int32_t number, int16_t of_slice) {
+    ValueGradients given(wanted_.size());
     int16_t next = 0;
     for (size_t j = 0; j < carries_; ++j) {
       if (!active_[j]) continue;
-      if (is_wanted(1 + j)) given[input_of(1 + j)] = traced_tensor({number, next}, at_);
+      if (is_wanted(1 + j)) given[input_of(1 + j)] = into_.own({number, next});
       ++next;
     }
     size_t capture = 0;
     for (size_t i = 1 + carries_; i < parameters_; ++i) {
       if (!is_wanted(i)) continue;
       if (is_capture(i) && !has_dense_[capture++]) continue;
-      const Tensor gradient = traced_tensor({number, is_slice(i) ? of_slice++ : next++}, at_);
+      const ScopedValue gradient = into_.own({number, is_slice(i) ? of_slice++ : next++});
       const bool has_rest = is_slice(i) && is_counted();
-      given[input_of(i)] = has_rest ? zeros_behind(gradient, count(), at_) : gradient;
+      given[input_of(i)] = has_rest ? into_.zeros_behind(gradient, count(), at_) : gradient;
     }
-    rows_.give(
-        number, of_slice, [&](size_t i) -> PartialGradient& { return given[input_of(i)]; }, at_);
+    rows_.give(number, of_slice, into_,
+               [&](size_t i) -> ValueGradient& { return given[input_of(i)]; });
     return given;
   }
 
   bool is_counted() const { return attrs_.counted || node_.regions.size() > 1; }
   // Of trips, where only the run says how many there are.
-  Tensor count() const {
-    if (attrs_.counted) return tensor_in(loop_scope_, node_.inputs[0], at_);
-    return tensor_in(scope_, {number_, static_cast<int16_t>(attrs_.marks)}, at_)[Slices(0, at_)];
+  ScopedValue count() const {
+    if (attrs_.counted) return {node_.inputs[0], asked_.scope};
+    return into_.first_element({{number_, static_cast<int16_t>(attrs_.marks)}, scope_}, at_);
   }
 
-  TraceScope* const loop_scope_ = scope_;
-  const LoopAttrs asked_ = LoopAttrs(node_);
+  const LoopAttrs told_ = LoopAttrs(node_);  // Before the choice.
   RegionId back_ = -1, ahead_ = -1;
   size_t parameters_;
   std::vector<Value> starts_, ends_;      // The body's parameters and results, in `back_`.
@@ -436,14 +420,14 @@ class CheckpointedGradient : LoopBackwards {
   StackedRows rows_;
   std::vector<Given> elements_, own_captures_, captures_;
   size_t own_slices_ = 0;  // The first of `elements_`; then gradients of what the loop stacked.
-  Tensors of_elements_;
+  ScopedValues of_elements_;
   std::vector<size_t> states_;  // The carries that are kept.
 };
 
 }  // namespace
 
-std::vector<PartialGradient> checkpointed_gradient(const LoopQuestion& asked, SaveChoice choice) {
+ValueGradients checkpointed_gradient(const ControlQuestion& asked, SaveChoice choice) {
   return CheckpointedGradient(asked, choice).run();
 }
 
-}  // namespace tidemark::detail
+}  // namespace tidemark::passes

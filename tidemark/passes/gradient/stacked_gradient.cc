@@ -1,34 +1,14 @@
-#include "tidemark/grad/loop_gradient.h"
-
 #include <algorithm>
 #include <array>
 #include <map>
 #include <set>
 
-#include "tidemark/calls/create.h"
-#include "tidemark/calls/ops.h"
-#include "tidemark/grad/save_choice.h"
-#include "tidemark/ops/loop_attrs.h"
-#include "tidemark/ops/op_def.h"
+#include "tidemark/base/error.h"
+#include "tidemark/passes/gradient/loop_gradient.h"
+#include "tidemark/passes/gradient/pullback.h"
 #include "tidemark/passes/passes.h"
 
-namespace tidemark::detail {
-
-int64_t bytes_of(const TensorType& type) {
-  int64_t bytes = size_of(type.dtype);
-  for (const Dim size : type.shape)
-    if (!size.is_open()) bytes *= size;
-  return bytes;
-}
-
-Tensor zeros_behind(const Tensor& stack, const Tensor& trips, Source at) {
-  const TensorType type = type_of(stack, at);
-  const Tensor rows = arange(0, type.shape[0], 1, DType::i64, at);
-  Shape column = type.shape;
-  for (int64_t axis = 1; axis < column.rank(); ++axis) column.set(axis, 1);
-  const Tensor is_there = reshape(less(rows, trips, at), column, at);
-  return where(is_there, stack, zeros_of(type, at), at);
-}
+namespace tidemark::passes {
 
 std::set<ValueKey> values_read(const Graph& graph, const Region& region) {
   std::set<ValueKey> read;
@@ -131,7 +111,7 @@ int64_t bytes_of_trip(const Graph& graph, const Node& loop) {
     const bool is_slice = std::find(slice, body.parameters.end(), value) != body.parameters.end();
     const Node& node = graph.node(value);
     const bool is_view = node.op != nullptr && node.op->view != nullptr;
-    if (varying.contains(value.node) && !is_slice && !is_view) bytes += bytes_of(graph.type(value));
+    if (varying.contains(value.node) && !is_slice && !is_view) bytes += known_bytes(graph.type(value));
   }
   return bytes;
 }
@@ -149,22 +129,21 @@ namespace {
 //   what it shows.
 class LoopGradient : LoopBackwards {
  public:
-  explicit LoopGradient(const LoopQuestion& asked) : LoopBackwards(asked) {}
+  explicit LoopGradient(const ControlQuestion& asked) : LoopBackwards(asked) {}
 
-  std::vector<PartialGradient> run() {
+  ValueGradients run() {
     if (attrs_.counted) {
-      count_ = tensor_in(scope_, node_.inputs[0], at_);
+      count_ = {node_.inputs[0], scope_};
     } else if (node_.regions.size() > 1) {
       // Marks of checkpoints, where a gradient before this one left some, begin with it too.
-      const Tensor marked = tensor_in(scope_, {number_, marks()}, at_);
-      count_ = marked.shape()[0] == 1 ? reshape(marked, {}, at_) : marked[Slices(0, at_)];
+      const ScopedValue marked{{number_, marks()}, scope_};
+      count_ = marked.type().shape[0] == 1 ? into_.reshape(marked, {}, at_)
+                                           : into_.first_element(marked, at_);
     }
-    TraceScope* const outer = current_scope();
-    InnerScope body("the body of a loop", body_, at_);
-    InnerScope back("the gradient of a loop's body", at_);
-    trace_body(body.scope(), back);
-    const EnterScope behind(outer);
-    return finish(body.scope(), back);
+    RegionScope body{.graph = &graph_, .outer = &into_.scope(), .region = body_};
+    RegionScope back = inner_scope(body);
+    trace_body(body, back);
+    return finish(body, back);
   }
 
  private:
@@ -172,12 +151,7 @@ class LoopGradient : LoopBackwards {
     return graph_.regions[static_cast<size_t>(body_)].parameters;
   }
   Value parameter(size_t i) const { return parameters()[i]; }
-  Value result(size_t i) const { return graph_.regions[static_cast<size_t>(body_)].results[i]; }
-  bool is_capture(size_t i) const { return i >= 1 + carries_ + slices_; }
-  // The number of the node's input that a parameter of the body gets; there is none for the trip.
-  size_t input_of(size_t parameter) const { return parameter - 1 + attrs_.first_carry(); }
-  bool is_wanted(size_t parameter) const { return wanted_[input_of(parameter)]; }
-  const Tensor& gradient_of_stacked(size_t e) const { return gradients_[attrs_.stacked_result(e)]; }
+  ScopedValue gradient_of_stacked(size_t e) const { return gradients_[attrs_.stacked_result(e)]; }
 
   // The result that says how many trips there were.
   int16_t marks() {
@@ -190,122 +164,118 @@ class LoopGradient : LoopBackwards {
     return static_cast<int16_t>(attrs_.marks);
   }
 
-  void trace_body(TraceScope* body, InnerScope& back) {
+  void trace_body(RegionScope& body, RegionScope& back) {
+    const ScopeBuilder inner = into_.inside(back);
     const auto& own = graph_.regions[static_cast<size_t>(body_)];
     declared_ = own.parameters.size();
     own_nodes_ = own.nodes.size();
-    const std::vector<Value> inner = own.parameters, results = own.results;
-    const Tensor trip = back.parameter({DType::i64, {}}, at_);
-    trip_ = value_of(trip, at_);
-    const Tensor last = count_.has_value() ? subtract(count_, Operand(1, at_), at_) : Tensor();
-    lend(back, inner[0],
-         last.has_value() ? subtract(last, trip, at_)
-                          : subtract(Operand(attrs_.trips - 1, at_), trip, at_));
-    Differentiation asked;
-    asked.scope = body;
+    const std::vector<Value> starts = own.parameters, ends = own.results;
+    const ScopedValue trip = inner.parameter({DType::i64, {}}, at_);
+    trip_ = trip.value;
+    lend(inner, starts[0], trip_of(inner, trip));
+    Differentiation asked{.scope = &body, .into = &back, .settings = &asked_.settings};
     for (size_t j = 0; j < carries_; ++j) {
       if (!active_[j]) continue;
-      of_carries_.push_back(back.parameter(graph_.type(inner[1 + j]), at_));
-      asked.seeds.emplace_back(results[j], of_carries_.back());
-      asked.watched.push_back(inner[1 + j]);
+      of_carries_.push_back(inner.parameter(graph_.type(starts[1 + j]), at_));
+      asked.seeds.emplace_back(ends[j], of_carries_.back());
+      asked.watched.push_back(starts[1 + j]);
     }
     for (size_t e = 0; e < stacked_; ++e) {
-      if (!gradient_of_stacked(e).has_value()) continue;
-      of_elements_.push_back(back.parameter(graph_.type(results[carries_ + e]), at_));
-      asked.seeds.emplace_back(results[carries_ + e], of_elements_.back());
+      if (!gradient_of_stacked(e)) continue;
+      of_elements_.push_back(inner.parameter(graph_.type(ends[carries_ + e]), at_));
+      asked.seeds.emplace_back(ends[carries_ + e], of_elements_.back());
     }
-    for (size_t i = 1 + carries_; i < inner.size(); ++i) {
+    for (size_t i = 1 + carries_; i < starts.size(); ++i) {
       if (!is_wanted(i)) continue;
-      asked.watched.push_back(inner[i]);
-      if (is_capture(i)) sums_.push_back(back.parameter(graph_.type(inner[i]), at_));
+      asked.watched.push_back(starts[i]);
+      if (is_capture(i)) sums_.push_back(inner.parameter(graph_.type(starts[i]), at_));
       // Of trips that did not happen there are no rows.
-      if (is_capture(i) && !count_.has_value() && variables_[input_of(i)])
-        asked.leaves.push_back(inner[i]);
+      if (is_capture(i) && !count_ && variables_[input_of(i)]) asked.leaves.push_back(starts[i]);
     }
     asked.sources = asked.watched;
     for (size_t j = 0; j < carries_; ++j) {
       // What the trip ended with, unless it is what another one had already.
-      if (std::find(inner.begin(), inner.end(), results[j]) != inner.end()) continue;
-      const std::pair key{results[j].node, results[j].result};
-      if (back.scope()->parameter_of.contains(key)) continue;
-      const Tensor next = back.parameter(graph_.type(results[j]), at_);
-      lend(back, results[j], next);
-      nexts_.push_back({j, value_of(next, at_)});
+      if (std::find(starts.begin(), starts.end(), ends[j]) != starts.end()) continue;
+      if (back.parameter_of.contains(key_of(ends[j]))) continue;
+      const ScopedValue next = inner.parameter(graph_.type(ends[j]), at_);
+      lend(inner, ends[j], next);
+      nexts_.push_back({j, next.value});
     }
-    const std::vector<PartialGradient> found = differentiate(asked, at_);
-    set_results(back, asked.sources, found);
+    set_results(inner, asked.sources, differentiate(asked, at_));
   }
 
-  static void lend(InnerScope& back, Value value, const Tensor& as) {
-    back.scope()->parameter_of.emplace(std::pair{value.node, value.result},
-                                       value_of(as, Source::none()));
+  // The number of the trip that the loop backwards is at.
+  ScopedValue trip_of(const ScopeBuilder& inner, ScopedValue trip) const {
+    return inner.subtract(inner.last_trip(count_, attrs_.trips, at_), trip, at_);
   }
 
-  void set_results(InnerScope& back, const std::vector<Value>& sources,
-                   const std::vector<PartialGradient>& found) {
+  static void lend(const ScopeBuilder& inner, Value value, ScopedValue as) {
+    inner.scope().parameter_of.emplace(key_of(value), as.value);
+  }
+
+  void set_results(const ScopeBuilder& inner, const std::vector<Value>& sources,
+                   const ValueGradients& found) {
     const auto or_zeros = [&](size_t i) {
-      return found[i].dense.has_value() ? found[i].dense : zeros_of(graph_.type(sources[i]), at_);
+      return inner.value_of(found[i].dense ? found[i].dense
+                                           : inner.zeros(graph_.type(sources[i]), at_));
     };
     std::vector<Value> of_carries, of_slices, of_captures, of_rows;
-    Tensors sums;
+    ScopedValues sums;
     size_t next = 0, capture = 0;
-    for (; next < of_carries_.size(); ++next) of_carries.push_back(value_of(or_zeros(next), at_));
+    for (; next < of_carries_.size(); ++next) of_carries.push_back(or_zeros(next));
     for (size_t i = 1 + carries_; i < declared_; ++i) {
       if (!is_wanted(i)) continue;
       const size_t source = next++;
       if (!is_capture(i)) {
-        of_slices.push_back(value_of(or_zeros(source), at_));
+        of_slices.push_back(or_zeros(source));
         continue;
       }
-      const Tensor sum = sums_[capture++];
-      const Tensor& dense = found[source].dense;
-      has_dense_.push_back(dense.has_value());
-      rows_.add(i, found[source].rows, of_rows, at_);
-      if (!dense.has_value()) continue;
+      const ScopedValue sum = sums_[capture++];
+      const ScopedValue dense = found[source].dense;
+      has_dense_.push_back(bool{dense});
+      rows_.add(i, found[source].rows, inner, of_rows);
+      if (!dense) continue;
       sums.push_back(sum);
-      of_captures.push_back(value_of(add(sum, dense, at_), at_));
+      of_captures.push_back(inner.add(sum, dense, at_).value);
     }
     sums_ = sums;
     of_slices.insert(of_slices.end(), of_rows.begin(), of_rows.end());
     std::vector<Value> results = of_carries;
     results.insert(results.end(), of_captures.begin(), of_captures.end());
-    drop_unread(back, results, of_slices);
+    drop_unread(inner, results, of_slices);
     for (const Next& each : nexts_)
-      results.push_back(
-          value_of(tensor_in(back.scope()->parent, parameter(1 + each.carry), at_), at_));
+      results.push_back(inner.value_of({parameter(1 + each.carry), inner.scope().outer}));
     results.insert(results.end(), of_slices.begin(), of_slices.end());
-    graph_.regions[static_cast<size_t>(back.region())].results = std::move(results);
+    inner.region().results = std::move(results);
     slice_gradients_ = of_slices.size();
   }
 
   // A carry's end that no rule reads need not be carried along.
-  void drop_unread(InnerScope& back, const std::vector<Value>& carried,
+  void drop_unread(const ScopeBuilder& inner, const std::vector<Value>& carried,
                    const std::vector<Value>& elements) {
-    const Region& region = graph_.regions[static_cast<size_t>(back.region())];
-    std::set<ValueKey> read = values_read(graph_, region);
+    std::set<ValueKey> read = values_read(graph_, inner.region());
     for (const std::vector<Value>* const list : {&carried, &elements})
       for (const Value value : *list) read.insert(key_of(value));
     std::erase_if(nexts_, [&](const Next& each) { return !read.contains(key_of(each.value)); });
   }
 
   // Where each value of the body that is read comes from, and the loop backwards.
-  std::vector<PartialGradient> finish(TraceScope* body, InnerScope& back) {
+  ValueGradients finish(const RegionScope& body, const RegionScope& back) {
     run_once_ = nodes_to_run_once(graph_, node_);
     Node node;
     node.op = node_.op;
-    if (count_.has_value()) node.inputs.push_back(value_of(count_, at_));
+    if (count_) node.inputs.push_back(into_.value_of(count_));
     std::vector<Value> carries = {trip_}, slices, captures;
     std::vector<Value> walked, captured;
     size_t carry = 0;
     for (size_t j = 0; j < carries_; ++j) {
       if (!active_[j]) continue;
-      node.inputs.push_back(value_of(
-          gradients_[j].has_value() ? gradients_[j] : zeros_of(node_.results[j], at_), at_));
-      carries.push_back(TensorState::of(of_carries_[carry++])->value());
+      node.inputs.push_back(into_.value_of(gradient_or_zeros(j)));
+      carries.push_back(of_carries_[carry++].value);
     }
-    for (const Tensor& sum : sums_) {
-      node.inputs.push_back(value_of(zeros_of(type_of(sum, at_), at_), at_));
-      carries.push_back(TensorState::of(sum)->value());
+    for (const ScopedValue sum : sums_) {
+      node.inputs.push_back(into_.zeros(sum.type(), at_).value);
+      carries.push_back(sum.value);
     }
     for (const Next& each : nexts_) {
       node.inputs.push_back(here({number_, static_cast<int16_t>(each.carry)}));
@@ -313,36 +283,37 @@ class LoopGradient : LoopBackwards {
     }
     size_t element = 0;
     for (size_t e = 0; e < stacked_; ++e) {
-      if (!gradient_of_stacked(e).has_value()) continue;
-      walked.push_back(value_of(gradient_of_stacked(e), at_));
-      slices.push_back(TensorState::of(of_elements_[element++])->value());
+      if (!gradient_of_stacked(e)) continue;
+      walked.push_back(into_.value_of(gradient_of_stacked(e)));
+      slices.push_back(of_elements_[element++].value);
     }
-    for (const Value value : back.scope()->captured) {
-      const Value inside = back.scope()->parameter_of.at({value.node, value.result});
+    for (const Value value : back.captured) {
+      const Value inside = back.parameter_of.at(key_of(value));
       const auto found = std::find(parameters().begin(), parameters().end(), value);
       const auto index = static_cast<size_t>(found - parameters().begin());
       if (run_once_.contains(value.node)) {
         captures.push_back(inside);
-        captured.push_back(outside(*body, value));
+        captured.push_back(outside(body, value));
       } else if (found == parameters().end() || index <= carries_) {
         slices.push_back(inside);
         walked.push_back(stacked(value));
       } else if (index >= declared_) {
         captures.push_back(inside);
-        captured.push_back(body->captured[index - declared_]);
+        captured.push_back(body.captured[index - declared_]);
       } else {
         (is_capture(index) ? captures : slices).push_back(inside);
         (is_capture(index) ? captured : walked).push_back(here(node_.inputs[input_of(index)]));
       }
     }
-    // What came in through the body is not the body's.
+    // Undo the captures that differentiating the body added to it.
     graph_.regions[static_cast<size_t>(body_)].parameters.resize(declared_);
     graph_.regions[static_cast<size_t>(body_)].nodes.resize(own_nodes_);
-    return add_backward(std::move(node), back, {carries, slices, captures}, walked, captured);
+    return add_backward(std::move(node), back.region, {carries, slices, captures}, walked,
+                        captured);
   }
 
   // The value of a node that runs once, made outside.
-  Value outside(const TraceScope& body, Value value) {
+  Value outside(const RegionScope& body, Value value) {
     const auto found = std::find(parameters().begin(), parameters().end(), value);
     if (found != parameters().end()) {
       const auto index = static_cast<size_t>(found - parameters().begin());
@@ -354,13 +325,10 @@ class LoopGradient : LoopBackwards {
       Node node = graph_.node(value);
       for (Value& input : node.inputs) input = outside(body, input);
       for (RegionId& region : node.regions) region = copy_region(graph_, region, is_effect);
-      made_outside_[value.node] = graph_.add_node(current_scope()->region, std::move(node));
+      made_outside_[value.node] = graph_.add_node(into_.scope().region, std::move(node));
     }
     return {made_outside_[value.node], value.result};
   }
-
-  // A value of the forward loop's scope in the current one.
-  Value here(Value value) const { return value_of(tensor_in(scope_, value, at_), at_); }
 
   // All trips' values of something in the body: one more result of the loop.
   Value stacked(Value value) {
@@ -373,19 +341,18 @@ class LoopGradient : LoopBackwards {
     attrs_.save = LoopAttrs::Save::all;
     loop.attrs = attrs_.attrs();
     graph_.regions[static_cast<size_t>(body_)].results.push_back(value);
-    return here({number_, static_cast<int16_t>(
-                              graph_.nodes[static_cast<size_t>(number_)].results.size() - 1)});
+    return here({number_, static_cast<int16_t>(loop.results.size() - 1)});
   }
 
-  std::vector<PartialGradient> add_backward(Node node, InnerScope& back,
-                                            const std::array<std::vector<Value>, 3>& inner,
-                                            const std::vector<Value>& walked,
-                                            const std::vector<Value>& captured) {
-    const size_t first = count_.has_value() ? 1 : 0;
+  ValueGradients add_backward(Node node, RegionId back,
+                              const std::array<std::vector<Value>, 3>& inner,
+                              const std::vector<Value>& walked,
+                              const std::vector<Value>& captured) {
+    const size_t first = count_ ? 1 : 0;
     const size_t carries = node.inputs.size() - first;
     for (const Value value : walked) node.inputs.push_back(value);
     for (const Value value : captured) node.inputs.push_back(value);
-    Region& region = graph_.regions[static_cast<size_t>(back.region())];
+    Region& region = graph_.regions[static_cast<size_t>(back)];
     region.parameters.clear();
     for (const std::vector<Value>& list : inner)
       region.parameters.insert(region.parameters.end(), list.begin(), list.end());
@@ -394,24 +361,23 @@ class LoopGradient : LoopBackwards {
       if (i >= carries) type.shape.insert(0, attrs_.trips);
       node.results.push_back(std::move(type));
     }
-    node.regions = {back.region()};
-    node.source = at_.resolve();
+    node.regions = {back};
     LoopAttrs attrs;
     attrs.carries = static_cast<int64_t>(carries);
     attrs.slices = std::ssize(walked);
     attrs.stacked = static_cast<int64_t>(slice_gradients_);
     attrs.trips = attrs_.trips;
     attrs.reverse = !attrs_.reverse;
-    attrs.counted = count_.has_value();
+    attrs.counted = bool{count_};
     node.attrs = attrs.attrs();
-    const int32_t number = graph_.add_node(current_scope()->region, std::move(node));
+    const int32_t number = add_control(into_.scope(), std::move(node), at_);
     // By inputs: carries, slices, captures; the sums of captures stand behind the carries.
-    std::vector<PartialGradient> given(wanted_.size());
+    ValueGradients given(wanted_.size());
     int16_t of_carry = 0, of_capture = static_cast<int16_t>(of_carries_.size()),
             of_slice = static_cast<int16_t>(carries);
     for (size_t j = 0; j < carries_; ++j) {
       if (!active_[j]) continue;
-      if (is_wanted(1 + j)) given[input_of(1 + j)] = traced_tensor({number, of_carry}, at_);
+      if (is_wanted(1 + j)) given[input_of(1 + j)] = into_.own({number, of_carry});
       ++of_carry;
     }
     size_t capture = 0;
@@ -419,12 +385,12 @@ class LoopGradient : LoopBackwards {
       if (!is_wanted(i)) continue;
       if (is_capture(i) && !has_dense_[capture++]) continue;
       int16_t& next = is_capture(i) ? of_capture : of_slice;
-      const Tensor gradient = traced_tensor({number, next++}, at_);
-      const bool has_rest = !is_capture(i) && count_.has_value();
-      given[input_of(i)] = has_rest ? zeros_behind(gradient, count_, at_) : gradient;
+      const ScopedValue gradient = into_.own({number, next++});
+      const bool has_rest = !is_capture(i) && count_;
+      given[input_of(i)] = has_rest ? into_.zeros_behind(gradient, count_, at_) : gradient;
     }
-    rows_.give(
-        number, of_slice, [&](size_t i) -> PartialGradient& { return given[input_of(i)]; }, at_);
+    rows_.give(number, of_slice, into_,
+               [&](size_t i) -> ValueGradient& { return given[input_of(i)]; });
     return given;
   }
 
@@ -434,12 +400,12 @@ class LoopGradient : LoopBackwards {
   };
 
   const size_t stacked_ = static_cast<size_t>(attrs_.stacked);
-  Tensor count_;          // Of trips, where that is a value.
+  ScopedValue count_;     // Of trips, where that is a value.
   size_t declared_ = 0;   // Parameters of the body.
   size_t own_nodes_ = 0;  // Nodes of the body.
   Value trip_;
-  Tensors of_carries_, of_elements_;
-  Tensors sums_;  // Of captures; in the end those that are not rows alone.
+  ScopedValues of_carries_, of_elements_;
+  ScopedValues sums_;  // Of captures; in the end those that are not rows alone.
   std::vector<Next> nexts_;
   size_t slice_gradients_ = 0;   // And rows.
   std::vector<bool> has_dense_;  // By captures that are wanted.
@@ -470,26 +436,25 @@ void choose_automatic(const Graph& graph, const Node& node, LoopAttrs& attrs) {
 
 }  // namespace
 
-void StackedRows::add(size_t parameter, const std::vector<RowGradient>& rows,
-                      std::vector<Value>& results, Source at) {
-  for (const RowGradient& each : rows) {
+void StackedRows::add(size_t parameter, const std::vector<ValueGradient::Rows>& rows,
+                      const ScopeBuilder& body, std::vector<Value>& results) {
+  for (const ValueGradient::Rows& each : rows) {
     parameters_.push_back(parameter);
-    results.push_back(value_of(each.indices, at));
-    results.push_back(value_of(each.rows, at));
+    results.push_back(body.value_of(each.indices));
+    results.push_back(body.value_of(each.rows));
   }
 }
 
-void StackedRows::give(int32_t node, int16_t first,
-                       const std::function<PartialGradient&(size_t parameter)>& to,
-                       Source at) const {
+void StackedRows::give(int32_t node, int16_t first, const ScopeBuilder& into,
+                       const std::function<ValueGradient&(size_t parameter)>& to) const {
   for (const size_t parameter : parameters_) {
-    const Tensor indices = traced_tensor({node, first++}, at);
-    to(parameter).rows.push_back({indices, traced_tensor({node, first++}, at)});
+    const ScopedValue indices = into.own({node, first++});
+    to(parameter).rows.push_back({indices, into.own({node, first++})});
   }
 }
 
-std::vector<PartialGradient> loop_gradient(const LoopQuestion& asked) {
-  Graph& graph = asked.scope->trace->graph();
+ValueGradients loop_gradient(const ControlQuestion& asked) {
+  Graph& graph = asked.graph();
   Node& node = graph.nodes[static_cast<size_t>(asked.number)];
   LoopAttrs attrs(node);
   if (attrs.save == LoopAttrs::Save::automatic) {
@@ -506,16 +471,14 @@ std::vector<PartialGradient> loop_gradient(const LoopQuestion& asked) {
                     asked.at, "give max_iterations, or save = td::Save::slots(32)");
   }
   const SaveChoice choice = attrs.save == LoopAttrs::Save::bytes
-                                ? choose_within(asked, attrs.amount)
+                                ? asked.settings.choose_within(asked, attrs.amount)
                                 : SaveChoice{attrs.save, attrs.amount};
   // What is gone back over once more has the same bits whatever is kept: it is one kind of node.
   const bool is_stacked =
-      choice.save == LoopAttrs::Save::all && (attrs.carries == 0 || !is_recorded_again());
+      choice.save == LoopAttrs::Save::all && (attrs.carries == 0 || !asked.settings.is_recorded);
   return is_stacked ? stacked_gradient(asked) : checkpointed_gradient(asked, choice);
 }
 
-std::vector<PartialGradient> stacked_gradient(const LoopQuestion& asked) {
-  return LoopGradient(asked).run();
-}
+ValueGradients stacked_gradient(const ControlQuestion& asked) { return LoopGradient(asked).run(); }
 
-}  // namespace tidemark::detail
+}  // namespace tidemark::passes

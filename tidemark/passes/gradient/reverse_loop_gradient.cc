@@ -10,13 +10,11 @@
 // the first one was told to keep. It needs no bound on the trips, and has gradients like any other.
 #include <algorithm>
 
-#include "tidemark/calls/ops.h"
-#include "tidemark/grad/gradients.h"
-#include "tidemark/grad/loop_gradient.h"
-#include "tidemark/ops/loop_attrs.h"
+#include "tidemark/base/error.h"
 #include "tidemark/ops/program.h"
+#include "tidemark/passes/gradient/loop_gradient.h"
 
-namespace tidemark::detail {
+namespace tidemark::passes {
 namespace {
 
 std::vector<Value> joined(std::initializer_list<const std::vector<Value>*> lists) {
@@ -27,29 +25,30 @@ std::vector<Value> joined(std::initializer_list<const std::vector<Value>*> lists
 
 class TangentLoop {
  public:
-  TangentLoop(TraceScope* scope, const Node& node, const Tensors& gradients, Source at)
-      : graph_(scope->trace->graph()),
-        node_(node),
-        attrs_(node),
-        back_(graph_.regions[static_cast<size_t>(node.regions[1])]),
-        gradients_(gradients),
-        at_(at),
+  explicit TangentLoop(const ControlQuestion& asked)
+      : asked_(asked),
+        graph_(asked.graph()),
+        into_(asked.into),
+        node_(asked.node()),
+        attrs_(node_),
+        back_(graph_.regions[static_cast<size_t>(node_.regions[1])]),
+        gradients_(asked.gradients),
+        at_(asked.at),
         carries_(static_cast<size_t>(attrs_.carries)),
         backs_(static_cast<size_t>(attrs_.backs)),
         seeds_(static_cast<size_t>(attrs_.seeds)),
         slices_(static_cast<size_t>(attrs_.slices) - seeds_) {
-    for (const Value input : node.inputs)
-      inputs_.push_back(distinct_value(tensor_in(scope, input, at), inputs_, at));
-    if (attrs_.counted) count_ = traced_tensor(inputs_[0], at)[Slices(0, at)];
-    for (size_t k = 0; k < backs_; ++k)
-      is_active_.push_back(gradients[k].has_value() && !is_end(k));
+    for (const Value input : node_.inputs)
+      inputs_.push_back(into_.distinct_value({input, asked.scope}, inputs_, at_));
+    if (attrs_.counted) count_ = into_.first_element(into_.own(inputs_[0]), at_);
+    for (size_t k = 0; k < backs_; ++k) is_active_.push_back(gradients_[k] && !is_end(k));
   }
 
   // By those inputs of the node that are wanted.
-  Tensors run(const std::vector<bool>& wanted) {
+  ScopedValues run() {
     while (!add()) {
     }
-    return gradients_by(wanted);
+    return gradients_by(asked_.wanted);
   }
 
  private:
@@ -65,22 +64,23 @@ class TangentLoop {
   size_t first_sliced() const { return 1 + 2 * carries_ + backs_; }
 
   // Parameters of a body, for some of those of going back.
-  std::vector<Value> parameters(InnerScope& inner, size_t first, size_t count) const {
+  std::vector<Value> parameters(const ScopeBuilder& inner, size_t first, size_t count) const {
     std::vector<Value> made;
     for (size_t i = first; i < first + count; ++i)
       made.push_back(add_parameter(inner, back_.parameters[i]));
     return made;
   }
-  Value add_parameter(InnerScope& inner, Value like) const {
-    return value_of(inner.parameter(TensorType(graph_.type(like)), at_), at_);
+  Value add_parameter(const ScopeBuilder& inner, Value like) const {
+    return inner.parameter(graph_.type(like), at_).value;
   }
-  Value zeros_like(Value value) const {
-    return value_of(apart(zeros_of(TensorType(graph_.type(value)), at_), at_), at_);
+  Value zeros_like(const ScopeBuilder& inner, Value value) const {
+    return inner.apart(inner.zeros(graph_.type(value), at_), at_).value;
   }
 
   // The loop. False where its body shows that more backs have gradients than was thought.
   bool add() {
-    InnerScope inner("the gradient of a loop walked backwards", at_);
+    RegionScope scope = inner_scope(into_.scope());
+    const ScopeBuilder inner = into_.inside(scope);
     const std::vector<Value> trip = parameters(inner, 0, 1);
     const std::vector<Value> states = parameters(inner, 1, carries_);
     tangents_.assign(backs_, {});
@@ -89,59 +89,58 @@ class TangentLoop {
     const std::vector<Value> slices = parameters(inner, first_slice(), slices_);
     elements_.clear();
     for (size_t r = backs_; r < node_.results.size(); ++r)
-      if (gradients_[r].has_value()) elements_.push_back(add_parameter(inner, back_.results[r]));
+      if (gradients_[r]) elements_.push_back(add_parameter(inner, back_.results[r]));
     const size_t first_capture = first_slice() + slices_ + seeds_;
     const std::vector<Value> captures =
         parameters(inner, first_capture, back_.parameters.size() - first_capture);
     // What going back is linear in may be anything: no gradient reads it.
     std::vector<Value> seeds, backs;
     for (size_t i = 0; i < seeds_; ++i)
-      seeds.push_back(zeros_like(back_.parameters[first_slice() + slices_ + i]));
+      seeds.push_back(zeros_like(inner, back_.parameters[first_slice() + slices_ + i]));
     const std::vector<Value> next =
         copy(inner, 0, joined({&trip, &states, &slices, &seeds, &captures}));
     for (size_t k = 0; k < backs_; ++k)
       backs.push_back(is_end(k) ? next[static_cast<size_t>(state_of(k))]
-                                : zeros_like(back_.parameters[1 + carries_ + k]));
+                                : zeros_like(inner, back_.parameters[1 + carries_ + k]));
     const auto first = static_cast<int32_t>(graph_.nodes.size());
     const std::vector<Value> results =
         copy(inner, 1, joined({&trip, &states, &backs, &slices, &seeds, &captures}));
-    if (!go_back(first, results, backs, seeds)) return false;
-    const EnterScope behind(inner.scope()->parent);
-    add_node(inner, {trip, states, slices, captures}, next);
+    if (!go_back(inner, first, results, backs, seeds)) return false;
+    add_node(scope, {trip, states, slices, captures}, next);
     return true;
   }
 
-  std::vector<Value> copy(InnerScope& inner, size_t which, const std::vector<Value>& values) const {
-    return append_copy(graph_, node_.regions[which], graph_, inner.region(), values, is_effect);
+  std::vector<Value> copy(const ScopeBuilder& inner, size_t which,
+                          const std::vector<Value>& values) const {
+    return append_copy(graph_, node_.regions[which], graph_, inner.scope().region, values,
+                       is_effect);
   }
 
   // Over the nodes that go back, by what these are linear in.
-  bool go_back(int32_t first, const std::vector<Value>& results, const std::vector<Value>& backs,
-               const std::vector<Value>& seeds) {
-    Differentiation asked;
-    asked.scope = current_scope();
+  bool go_back(const ScopeBuilder& inner, int32_t first, const std::vector<Value>& results,
+               const std::vector<Value>& backs, const std::vector<Value>& seeds) {
+    Differentiation asked = question(inner.scope());
     const auto end = static_cast<int32_t>(graph_.nodes.size());
     asked.is_recorded = [&](int32_t node) { return node >= first && node < end; };
     for (size_t k = 0; k < backs_; ++k) {
-      if (is_active_[k]) asked.seeds.emplace_back(results[k], traced_tensor(tangents_[k], at_));
+      if (is_active_[k]) asked.seeds.emplace_back(results[k], inner.own(tangents_[k]));
       asked.sources.push_back(backs[k]);
       if (!is_end(k)) asked.watched.push_back(backs[k]);
     }
     size_t element = 0;
     for (size_t r = backs_; r < results.size(); ++r)
-      if (gradients_[r].has_value())
-        asked.seeds.emplace_back(results[r], traced_tensor(elements_[element++], at_));
+      if (gradients_[r]) asked.seeds.emplace_back(results[r], inner.own(elements_[element++]));
     for (std::vector<Value>* list : {&asked.sources, &asked.watched})
       list->insert(list->end(), seeds.begin(), seeds.end());
-    const std::vector<PartialGradient> found = differentiate(asked, at_);
+    const ValueGradients found = differentiate(asked, at_);
     const auto value = [&](size_t i, Value like) {
-      return found[i].dense.has_value() ? value_of(found[i].dense, at_) : zeros_like(like);
+      return found[i].dense ? inner.value_of(found[i].dense) : zeros_like(inner, like);
     };
     bool is_settled = true;
     next_.clear();
     of_seeds_.clear();
     for (size_t k = 0; k < backs_; ++k) {
-      const bool has_one = found[k].dense.has_value() && !is_end(k);
+      const bool has_one = found[k].dense && !is_end(k);
       is_settled = is_settled && (is_active_[k] || !has_one);
       is_active_[k] = is_active_[k] || has_one;
       next_.push_back(is_active_[k] ? value(k, backs[k]) : Value{});
@@ -157,17 +156,16 @@ class TangentLoop {
   struct Inside {
     std::vector<Value> trip, states, slices, captures;
   };
-  void add_node(InnerScope& inner, const Inside& inside, std::vector<Value> results) {
+  void add_node(const RegionScope& inner, const Inside& inside, std::vector<Value> results) {
     Node node;
     node.op = &def_of(&ops::loop);
-    node.source = at_.resolve();
     std::vector<Value> moving, fixed, captured;
-    const auto give = [&](const Tensor& tensor) { node.inputs.push_back(value_of(tensor, at_)); };
-    if (count_.has_value()) give(count_);
+    const auto give = [&](ScopedValue value) { node.inputs.push_back(into_.value_of(value)); };
+    if (count_) give(count_);
     for (size_t k = 0; k < carries_; ++k) node.inputs.push_back(inputs_[1 + carries_ + k]);
     for (size_t k = 0; k < backs_; ++k) {
       if (!moves(k)) continue;
-      give(gradients_[k].has_value() ? gradients_[k] : zeros_of(node_.results[k], at_));
+      give(gradients_[k] ? gradients_[k] : into_.zeros(node_.results[k], at_));
       moving.push_back(tangents_[k]);
       results.push_back(next_[k]);
     }
@@ -175,7 +173,7 @@ class TangentLoop {
     attrs.carries = std::ssize(results);
     for (size_t i = 0; i < slices_; ++i) node.inputs.push_back(inputs_[first_sliced() + i]);
     for (size_t r = backs_; r < gradients_.size(); ++r)
-      if (gradients_[r].has_value()) give(gradients_[r]);
+      if (gradients_[r]) give(gradients_[r]);
     for (size_t i = first_sliced() + slices_ + seeds_; i < inputs_.size(); ++i)
       node.inputs.push_back(inputs_[i]);
     for (size_t k = 0; k < backs_; ++k) {
@@ -183,9 +181,9 @@ class TangentLoop {
       give(gradients_[k]);
       fixed.push_back(tangents_[k]);
     }
-    for (const Value value : inner.scope()->captured) {
+    for (const Value value : inner.captured) {
       node.inputs.push_back(value);
-      captured.push_back(inner.scope()->parameter_of.at({value.node, value.result}));
+      captured.push_back(inner.parameter_of.at(key_of(value)));
     }
     results.insert(results.end(), of_seeds_.begin(), of_seeds_.end());
     attrs.slices = static_cast<int64_t>(slices_) + std::ssize(elements_);
@@ -201,19 +199,18 @@ class TangentLoop {
       if (std::ssize(node.results) > attrs.carries)
         node.results.back().shape.insert(0, attrs_.trips);
     }
-    Region& region = graph_.regions[static_cast<size_t>(inner.region())];
+    Region& region = graph_.regions[static_cast<size_t>(inner.region)];
     region.results = std::move(results);
     region.parameters = joined({&inside.trip, &inside.states, &moving, &inside.slices, &elements_,
                                 &inside.captures, &fixed, &captured});
-    node.regions = {inner.region()};
-    loop_ = graph_.add_node(current_scope()->region, std::move(node));
+    node.regions = {inner.region};
+    loop_ = add_control(into_.scope(), std::move(node), at_);
   }
 
   // What the loop gives is one part, the gradient of the loop the other.
-  Tensors gradients_by(const std::vector<bool>& wanted) const {
-    Tensors given(wanted.size());
-    Differentiation asked;
-    asked.scope = current_scope();
+  ScopedValues gradients_by(const std::vector<bool>& wanted) const {
+    ScopedValues given(wanted.size());
+    Differentiation asked = question(into_.scope());
     asked.is_recorded = [this](int32_t node) { return node == loop_; };
     auto result = static_cast<int16_t>(carries_);
     for (size_t k = 0; k < backs_; ++k) {
@@ -221,15 +218,15 @@ class TangentLoop {
       if (is_fixed(k)) given[input] = gradients_[k];
       if (!moves(k)) continue;
       const Value last{loop_, result++};
-      given[input] = traced_tensor(last, at_);
-      asked.seeds.emplace_back(last, traced_tensor(inputs_[input], at_));
+      given[input] = into_.own(last);
+      asked.seeds.emplace_back(last, into_.own(inputs_[input]));
     }
     for (size_t i = 0; i < seeds_; ++i) {
       const size_t input = first_sliced() + slices_ + i;
       const Value stacked{loop_, result++};
-      given[input] = traced_tensor(stacked, at_);
-      if (count_.has_value()) given[input] = zeros_behind(given[input], count_, at_);
-      asked.seeds.emplace_back(stacked, traced_tensor(inputs_[input], at_));
+      given[input] = into_.own(stacked);
+      if (count_) given[input] = into_.zeros_behind(given[input], count_, at_);
+      asked.seeds.emplace_back(stacked, into_.own(inputs_[input]));
     }
     std::vector<size_t> by;
     for (size_t i = 1 + carries_; i < wanted.size(); ++i) {
@@ -241,20 +238,26 @@ class TangentLoop {
       asked.watched.push_back(inputs_[i]);
     }
     asked.sources = asked.watched;
-    const std::vector<PartialGradient> found = differentiate(asked, at_);
+    const ValueGradients found = differentiate(asked, at_);
     for (size_t i = 0; i < by.size(); ++i) given[by[i]] = found[i].dense;
     return given;
   }
 
+  Differentiation question(RegionScope& scope) const {
+    return {.scope = &scope, .into = &scope, .settings = &asked_.settings};
+  }
+
+  const ControlQuestion& asked_;
   Graph& graph_;
+  const ScopeBuilder into_;
   const Node node_;
   const ReverseAttrs attrs_;
   const Region back_;
-  const Tensors& gradients_;  // Of the node's results.
-  Source at_;
+  const ScopedValues& gradients_;  // Of the node's results.
+  const Source at_;
   size_t carries_, backs_, seeds_, slices_;
-  std::vector<Value> inputs_;    // Of the node, in the current scope.
-  Tensor count_;                 // Of trips, where only the run knows it.
+  std::vector<Value> inputs_;    // Of the node, where gradients are made.
+  ScopedValue count_;            // Of trips, where only the run knows it.
   std::vector<bool> is_active_;  // Of backs: those with gradients.
   // In the body: the gradients of backs before and behind a trip, those of what was stacked, and
   // what is found for the seeds.
@@ -267,11 +270,15 @@ class TangentLoop {
 // The two loops that do what a reversal does and keep all states: through the trips, and back.
 class TwoLoops {
  public:
-  TwoLoops(TraceScope* scope, const Node& node, Source at)
-      : graph_(scope->trace->graph()), node_(node), attrs_(node), at_(at) {
-    for (const Value input : node.inputs)
-      inputs_.push_back(distinct_value(tensor_in(scope, input, at), inputs_, at));
-    if (attrs_.counted) count_ = tensor_in(scope, node.inputs[0], at)[Slices(0, at)];
+  explicit TwoLoops(const ControlQuestion& asked)
+      : graph_(asked.graph()),
+        into_(asked.into),
+        node_(asked.node()),
+        attrs_(node_),
+        at_(asked.at) {
+    for (const Value input : node_.inputs)
+      inputs_.push_back(into_.distinct_value({input, asked.scope}, inputs_, at_));
+    if (attrs_.counted) count_ = into_.first_element({node_.inputs[0], asked.scope}, at_);
   }
 
   const std::vector<Value>& inputs() const { return inputs_; }
@@ -301,104 +308,97 @@ class TwoLoops {
                    const std::vector<Value>& states, const std::vector<Value>& rest) {
     Node node;
     node.op = &def_of(&ops::loop);
-    node.source = at_.resolve();
-    if (count_.has_value()) node.inputs.push_back(value_of(count_, at_));
+    if (count_) node.inputs.push_back(into_.value_of(count_));
     for (const std::vector<Value>* each : {&carried, &states, &rest})
       for (const Value value : *each) node.inputs.push_back(value);
-    InnerScope inner("the body of a loop", at_);
+    RegionScope scope = inner_scope(into_.scope());
+    const ScopeBuilder inner = into_.inside(scope);
     const RegionId from = node_.regions[is_back ? 1 : 0];
     const std::vector<Value> old = graph_.regions[static_cast<size_t>(from)].parameters;
     const auto parameters = [&](size_t first, size_t count) {
       std::vector<Value> made;
       for (size_t i = first; i < first + count; ++i)
-        made.push_back(value_of(inner.parameter(TensorType(graph_.type(old[i])), at_), at_));
+        made.push_back(inner.parameter(graph_.type(old[i]), at_).value);
       return made;
     };
     const auto states_count = static_cast<size_t>(attrs_.carries);
-    const Tensor trip = inner.parameter({DType::i64, {}}, at_);
+    const ScopedValue trip = inner.parameter({DType::i64, {}}, at_);
     const std::vector<Value> own =
         is_back ? parameters(1 + states_count, carried.size()) : parameters(1, states_count);
     const std::vector<Value> walked = is_back ? parameters(1, states_count) : std::vector<Value>();
-    std::vector<Value> values = {value_of(trip, at_)};
+    std::vector<Value> values = {trip.value};
     const size_t first_rest = old.size() - rest.size();
     const std::vector<Value> others = parameters(first_rest, rest.size());
-    const std::vector<Value> captured_before = inner.scope()->captured;
     if (is_back) {
-      const Tensor now = count_.has_value()
-                             ? subtract(subtract(count_, Operand(1, at_), at_), trip, at_)
-                             : subtract(Operand(attrs_.trips - 1, at_), trip, at_);
-      values = {value_of(now, at_)};
+      const ScopedValue last = inner.last_trip(count_, attrs_.trips, at_);
+      values = {inner.subtract(last, trip, at_).value};
       values.insert(values.end(), walked.begin(), walked.end());
     }
     values.insert(values.end(), own.begin(), own.end());
     values.insert(values.end(), others.begin(), others.end());
-    std::vector<Value> results =
-        append_copy(graph_, from, graph_, inner.region(), values, is_effect);
+    std::vector<Value> results = append_copy(graph_, from, graph_, scope.region, values, is_effect);
     if (!is_back) results.insert(results.end(), own.begin(), own.end());
-    for (const Value value : inner.scope()->captured) node.inputs.push_back(value);
+    for (const Value value : scope.captured) node.inputs.push_back(value);
     LoopAttrs attrs;
     attrs.carries = std::ssize(carried);
     attrs.slices = std::ssize(walked) + attrs_.slices;
     attrs.stacked = std::ssize(results) - attrs.carries;
     attrs.trips = attrs_.trips;
     attrs.reverse = attrs_.reverse != is_back;
-    attrs.counted = count_.has_value();
+    attrs.counted = bool{count_};
     node.attrs = attrs.attrs();
     for (const Value value : results) {
       node.results.push_back(graph_.type(value));
       if (std::ssize(node.results) > attrs.carries)
         node.results.back().shape.insert(0, attrs_.trips);
     }
-    graph_.regions[static_cast<size_t>(inner.region())].results = std::move(results);
-    node.regions = {inner.region()};
-    return graph_.add_node(inner.scope()->parent->region, std::move(node));
+    inner.region().results = std::move(results);
+    node.regions = {scope.region};
+    return add_control(into_.scope(), std::move(node), at_);
   }
 
   Graph& graph_;
+  const ScopeBuilder into_;
   const Node node_;
   const ReverseAttrs attrs_;
-  Source at_;
+  const Source at_;
   std::vector<Value> inputs_;
-  Tensor count_;
+  ScopedValue count_;
 };
 
 // Of the two loops that keep all states.
-Tensors two_loops_gradient(TraceScope* scope, const Node& node, const Tensors& gradients,
-                           const std::vector<bool>& wanted, Source at) {
-  Graph& graph = scope->trace->graph();
-  TwoLoops loops(scope, node, at);
-  const auto first = static_cast<int32_t>(graph.nodes.size());
+ScopedValues two_loops_gradient(const ControlQuestion& asked) {
+  TwoLoops loops(asked);
+  const auto first = static_cast<int32_t>(asked.graph().nodes.size());
   const int32_t back = loops.add();
-  Differentiation asked;
-  asked.scope = current_scope();
-  asked.is_recorded = [&](int32_t each) { return each >= first && each <= back; };
-  for (size_t i = 0; i < wanted.size(); ++i)
-    if (wanted[i]) asked.watched.push_back(loops.inputs()[i]);
-  asked.sources = asked.watched;
-  for (size_t r = 0; r < gradients.size(); ++r)
-    if (gradients[r].has_value())
-      asked.seeds.emplace_back(Value{back, static_cast<int16_t>(r)}, gradients[r]);
-  const std::vector<PartialGradient> found = differentiate(asked, at);
-  Tensors given(wanted.size());
+  Differentiation inner{
+      .scope = &asked.into.scope(), .into = &asked.into.scope(), .settings = &asked.settings};
+  inner.is_recorded = [&](int32_t each) { return each >= first && each <= back; };
+  for (size_t i = 0; i < asked.wanted.size(); ++i)
+    if (asked.wanted[i]) inner.watched.push_back(loops.inputs()[i]);
+  inner.sources = inner.watched;
+  for (size_t r = 0; r < asked.gradients.size(); ++r)
+    if (asked.gradients[r])
+      inner.seeds.emplace_back(Value{back, static_cast<int16_t>(r)}, asked.gradients[r]);
+  const ValueGradients found = differentiate(inner, asked.at);
+  ScopedValues given(asked.wanted.size());
   size_t next = 0;
-  for (size_t i = 0; i < wanted.size(); ++i)
-    if (wanted[i]) given[i] = found[next++].dense;
+  for (size_t i = 0; i < asked.wanted.size(); ++i)
+    if (asked.wanted[i]) given[i] = found[next++].dense;
   return given;
 }
 
 }  // namespace
 
-Tensors reverse_loop_gradient(TraceScope* scope, int32_t number, const Tensors& gradients,
-                              const std::vector<bool>& wanted, Source at) {
-  const Node node = scope->trace->graph().nodes[static_cast<size_t>(number)];
-  const ReverseAttrs attrs(node);
-  if (attrs.linear) return TangentLoop(scope, node, gradients, at).run(wanted);
+ScopedValues reverse_loop_gradient(const ControlQuestion& asked) {
+  const ReverseAttrs attrs(asked.node());
+  if (attrs.linear) return TangentLoop(asked).run();
   if (attrs.trips.is_any())
     throw UserError(
         "gradient: the gradient of this loop has none itself: its trips have no bound, and its "
         "body has a custom_gradient or a max_pool, whose gradients need not be linear",
-        at, "give max_iterations, or plain numbers for the bounds of fori_loop");
-  return two_loops_gradient(scope, node, gradients, wanted, at);
+        asked.at, "give max_iterations, or plain numbers for the bounds of fori_loop");
+  return two_loops_gradient(asked);
 }
 
-}  // namespace tidemark::detail
+}  // namespace tidemark::passes

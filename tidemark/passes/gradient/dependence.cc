@@ -1,0 +1,142 @@
+#include "tidemark/passes/gradient/dependence.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "tidemark/ir/value_key.h"
+#include "tidemark/ops/loop_attrs.h"
+#include "tidemark/ops/op_def.h"
+
+namespace tidemark::passes {
+
+std::vector<bool> depending_results(const Graph& graph, RegionId id,
+                                    const std::vector<bool>& parameters) {
+  const Region& region = graph.regions[static_cast<size_t>(id)];
+  std::set<ValueKey> active;
+  for (size_t i = 0; i < parameters.size(); ++i)
+    if (parameters[i]) active.insert(key_of(region.parameters[i]));
+  for (const int32_t number : region.nodes) {
+    const Node& node = graph.nodes[static_cast<size_t>(number)];
+    std::vector<bool> inputs;
+    for (const Value input : node.inputs) inputs.push_back(active.contains(key_of(input)));
+    const std::vector<bool> results = depending_results(graph, node, inputs);
+    for (size_t r = 0; r < results.size(); ++r)
+      if (results[r]) active.insert({number, static_cast<int32_t>(r)});
+  }
+  std::vector<bool> given;
+  for (const Value result : region.results) given.push_back(active.contains(key_of(result)));
+  return given;
+}
+
+namespace {
+
+// What a loop's body takes: the trip, the carries, the rest of the node's inputs.
+std::vector<bool> of_body(const LoopAttrs& attrs, const std::vector<bool>& inputs) {
+  std::vector<bool> parameters = {false};
+  parameters.insert(parameters.end(), inputs.begin() + static_cast<int64_t>(attrs.first_carry()),
+                    inputs.end());
+  return parameters;
+}
+
+// Marks what depends on marked values of a loop's body, from one trip to the next. A node is looked
+// at again only when more of its inputs are marked: carries may hand on to each other in long rows.
+class Spread {
+ public:
+  Spread(const Graph& graph, const Region& body, size_t carries) : graph_(graph), body_(body) {
+    for (size_t i = 0; i < body.nodes.size(); ++i)
+      for (const Value input : graph.nodes[static_cast<size_t>(body.nodes[i])].inputs)
+        readers_[key_of(input)].push_back(i);
+    for (size_t j = 0; j < carries; ++j)
+      next_[key_of(body.results[j])].push_back(body.parameters[1 + j]);
+  }
+
+  void mark(Value value) {
+    std::vector<Value> fresh = {value};
+    while (!fresh.empty()) {
+      const ValueKey key = key_of(fresh.back());
+      fresh.pop_back();
+      if (!marked_.insert(key).second) continue;
+      if (const auto found = readers_.find(key); found != readers_.end())
+        changed_.insert(found->second.begin(), found->second.end());
+      if (const auto found = next_.find(key); found != next_.end())
+        fresh.insert(fresh.end(), found->second.begin(), found->second.end());
+    }
+  }
+
+  void run() {
+    while (!changed_.empty()) {
+      const int32_t number = body_.nodes[*changed_.begin()];
+      changed_.erase(changed_.begin());
+      const Node& node = graph_.nodes[static_cast<size_t>(number)];
+      std::vector<bool> inputs;
+      for (const Value input : node.inputs) inputs.push_back(is_marked(input));
+      const std::vector<bool> results = depending_results(graph_, node, inputs);
+      for (size_t r = 0; r < results.size(); ++r)
+        if (results[r]) mark({number, static_cast<int16_t>(r)});
+    }
+  }
+
+  bool is_marked(Value value) const { return marked_.contains(key_of(value)); }
+
+ private:
+  const Graph& graph_;
+  const Region& body_;
+  std::map<ValueKey, std::vector<size_t>> readers_;  // Places in the body's list of nodes.
+  std::map<ValueKey, std::vector<Value>> next_;      // What a value is at the start of a next trip.
+  std::set<ValueKey> marked_;
+  std::set<size_t> changed_;
+};
+
+}  // namespace
+
+std::vector<bool> depending_carries(const Graph& graph, const Node& loop,
+                                    const std::vector<bool>& inputs) {
+  const LoopAttrs attrs(loop);
+  const Region& body = graph.regions[static_cast<size_t>(loop.regions[0])];
+  const std::vector<bool> parameters = of_body(attrs, inputs);
+  Spread spread(graph, body, static_cast<size_t>(attrs.carries));
+  for (size_t i = 0; i < parameters.size(); ++i)
+    if (parameters[i]) spread.mark(body.parameters[i]);
+  spread.run();
+  std::vector<bool> given;
+  for (size_t j = 0; j < static_cast<size_t>(attrs.carries); ++j)
+    given.push_back(spread.is_marked(body.parameters[1 + j]));
+  return given;
+}
+
+std::vector<bool> depending_results(const Graph& graph, const Node& node,
+                                    const std::vector<bool>& inputs) {
+  std::vector<bool> results(node.results.size());
+  if (std::find(inputs.begin(), inputs.end(), true) == inputs.end()) return results;
+  if (node.op->stops_gradient || node.op->effect != Effect::none) return results;
+  if (node.op->flow == Flow::cond) {
+    const std::vector<bool> captures(inputs.begin() + 1, inputs.end());
+    for (const RegionId region : node.regions) {
+      const std::vector<bool> given = depending_results(graph, region, captures);
+      for (size_t r = 0; r < results.size(); ++r) results[r] = results[r] || given[r];
+    }
+  } else if (node.op->flow == Flow::call) {
+    // What a gradient function says nothing about flows through the region.
+    results = depending_results(graph, node.regions[0], inputs);
+    if (node.regions.size() == 2) std::fill_n(results.begin(), node.attrs.read().integer(), true);
+  } else if (node.op->flow == Flow::map) {
+    results = depending_results(graph, node.regions[0], inputs);
+  } else if (node.op->flow == Flow::loop) {
+    const LoopAttrs attrs(node);
+    const std::vector<bool> carries = depending_carries(graph, node, inputs);
+    std::vector<bool> parameters = of_body(attrs, inputs);
+    std::copy(carries.begin(), carries.end(), parameters.begin() + 1);
+    const std::vector<bool> given = depending_results(graph, node.regions[0], parameters);
+    std::copy(carries.begin(), carries.end(), results.begin());
+    for (size_t e = 0; e < static_cast<size_t>(attrs.stacked); ++e)
+      results[attrs.stacked_result(e)] = given[carries.size() + e];
+  } else {
+    results.assign(results.size(), true);
+  }
+  for (size_t r = 0; r < results.size(); ++r)
+    results[r] = results[r] && is_float(node.results[r].dtype);
+  return results;
+}
+
+}  // namespace tidemark::passes

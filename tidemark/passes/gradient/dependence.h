@@ -1,0 +1,20 @@
+// Which values depend on which in a way that has a gradient.
+#pragma once
+
+#include <vector>
+
+#include "tidemark/ir/graph.h"
+
+namespace tidemark::passes {
+
+// The results of a node that depend on these inputs.
+std::vector<bool> depending_results(const Graph& graph, const Node& node,
+                                    const std::vector<bool>& inputs);
+// The results of a region that depend on its parameters.
+std::vector<bool> depending_results(const Graph& graph, RegionId region,
+                                    const std::vector<bool>& parameters);
+// Of a loop's carries, which do, one trip or many later.
+std::vector<bool> depending_carries(const Graph& graph, const Node& loop,
+                                    const std::vector<bool>& inputs);
+
+}  // namespace tidemark::passes

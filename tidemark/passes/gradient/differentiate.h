@@ -1,0 +1,78 @@
+// Gradients of a graph's nodes, made of nodes like everything else.
+//
+// The pass visits the nodes of one region in reverse order and appends their gradients to the same
+// region, or to one inside it. The backward pass keeps what its nodes read, and no more.
+#pragma once
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "tidemark/ops/loop_attrs.h"
+#include "tidemark/passes/gradient/scope_builder.h"
+
+namespace tidemark::passes {
+
+// The gradient by one value: dense, rows of a Variable that is looked up, or both.
+struct ValueGradient {
+  struct Rows {
+    ScopedValue indices, rows;
+  };
+  ValueGradient() = default;
+  ValueGradient(ScopedValue whole) : dense(whole) {}
+  ScopedValue dense = {};
+  std::vector<Rows> rows = {};
+};
+using ValueGradients = std::vector<ValueGradient>;
+
+struct ControlQuestion;
+
+// What all parts of one differentiation have in common.
+struct GradientSettings {
+  // Whether a tape records the gradient, which may then be differentiated itself.
+  bool is_recorded = false;
+  Views views = Views::made_again;
+  // What a loop keeps that may keep so many bytes: plans decide, so it is asked from outside.
+  std::function<SaveChoice(const ControlQuestion& asked, int64_t bytes)> choose_within = {};
+  // Gets the line of each function that the gradient runs again.
+  std::vector<Source>* recomputed = nullptr;
+};
+
+struct Differentiation {
+  RegionScope* scope = nullptr;  // Of the nodes to differentiate.
+  RegionScope* into = nullptr;   // Where gradients are made: the same, or one inside it.
+  const GradientSettings* settings = nullptr;
+  std::vector<Value> watched = {};  // What gradients flow to.
+  std::vector<int32_t> since = {};  // From this node on, of each; else from the start.
+  std::vector<std::pair<Value, ScopedValue>> seeds = {};  // Values with their gradients.
+  std::vector<Value> sources = {};                        // Gradients are wanted by these.
+  std::vector<Value> leaves = {};  // Values of Variables: nothing is behind them.
+  std::function<bool(int32_t node)> is_recorded = {};      // Null: all are.
+  std::function<bool(int32_t node)> is_own_gradient = {};  // Null: none is. Those are refused.
+};
+// By source.
+ValueGradients differentiate(const Differentiation& asked, Source at);
+
+// Why a tape gives no gradient of what its own gradient() gave.
+[[noreturn]] void refuse_own_gradient(Source at);
+// A function of custom_gradient reads something watched that is no argument.
+[[noreturn]] void refuse_capture(Source at);
+
+// A node with regions whose gradient is asked, given those of its results (nothing where there is
+// none).
+struct ControlQuestion {
+  RegionScope* scope = nullptr;  // Of the node.
+  int32_t number = -1;
+  ScopeBuilder into;
+  const GradientSettings& settings;
+  const ScopedValues& gradients;
+  const std::vector<bool>& wanted;     // By which inputs.
+  const std::vector<bool>& variables;  // Inputs that are values of Variables: these may get rows.
+  Source at = Source::none();
+
+  Graph& graph() const { return *scope->graph; }
+  Node node() const { return graph().nodes[static_cast<size_t>(number)]; }
+};
+ValueGradients control_gradient(const ControlQuestion& asked);
+
+}  // namespace tidemark::passes

@@ -1,0 +1,96 @@
+// Gradients of loops.
+#pragma once
+
+#include <functional>
+#include <set>
+
+#include "tidemark/ops/loop_attrs.h"
+#include "tidemark/ops/op_def.h"
+#include "tidemark/passes/gradient/dependence.h"
+#include "tidemark/passes/gradient/differentiate.h"
+
+namespace tidemark::passes {
+
+inline bool is_effect(const Node& node) { return node.op->family == Family::effect; }
+
+// What the nodes and the results of a region read.
+std::set<ValueKey> values_read(const Graph& graph, const Region& region);
+
+// A loop and what is asked of it, as both ways of going back over its trips see them.
+class LoopBackwards {
+ protected:
+  explicit LoopBackwards(const ControlQuestion& asked)
+      : asked_(asked),
+        scope_(asked.scope),
+        number_(asked.number),
+        into_(asked.into),
+        gradients_(asked.gradients),
+        wanted_(asked.wanted),
+        variables_(asked.variables),
+        at_(asked.at),
+        graph_(asked.graph()),
+        node_(asked.node()),
+        attrs_(node_),
+        body_(node_.regions[0]),
+        carries_(static_cast<size_t>(attrs_.carries)),
+        slices_(static_cast<size_t>(attrs_.slices)),
+        active_(depending_carries(graph_, node_, wanted_)) {}
+
+  // The number of the node's input that a parameter of the body gets; there is none for the trip.
+  size_t input_of(size_t parameter) const { return parameter - 1 + attrs_.first_carry(); }
+  bool is_wanted(size_t parameter) const { return wanted_[input_of(parameter)]; }
+  bool is_capture(size_t parameter) const { return parameter > carries_ + slices_; }
+  // A value of the loop's scope where gradients are made.
+  Value here(Value value) const { return into_.value_of({value, scope_}); }
+  // The gradient of a result, or zeros.
+  ScopedValue gradient_or_zeros(size_t result) const {
+    return gradients_[result] ? gradients_[result] : into_.zeros(node_.results[result], at_);
+  }
+
+  const ControlQuestion& asked_;
+  RegionScope* scope_;
+  int32_t number_;
+  const ScopeBuilder into_;
+  const ScopedValues& gradients_;
+  const std::vector<bool>& wanted_;
+  const std::vector<bool>& variables_;
+  const Source at_;
+  Graph& graph_;
+  const Node node_;  // As it was.
+  LoopAttrs attrs_;  // With what is added.
+  const RegionId body_;
+  const size_t carries_, slices_;
+  const std::vector<bool> active_;  // Of carries: those gradients flow through.
+};
+
+// The gradient of a loop, in the way its `save` says.
+ValueGradients loop_gradient(const ControlQuestion& asked);
+
+// Rows that a Variable was looked up by in the body of a loop are stacked by trips: results of the
+// loop backwards like the gradients of slices.
+class StackedRows {
+ public:
+  // Of the parameter of this number; adds what is to be stacked to `results`.
+  void add(size_t parameter, const std::vector<ValueGradient::Rows>& rows, const ScopeBuilder& body,
+           std::vector<Value>& results);
+  // Takes the results from this number on.
+  void give(int32_t node, int16_t first, const ScopeBuilder& into,
+            const std::function<ValueGradient&(size_t parameter)>& to) const;
+
+ private:
+  std::vector<size_t> parameters_;  // Of each pair of indices and rows.
+};
+
+// What the rules of the body's ops read of one trip, and is not there without being kept. What they
+// do not read in the end counts too.
+int64_t bytes_of_trip(const Graph& graph, const Node& loop);
+
+// Keeping all that the gradient of the body reads, of every trip.
+ValueGradients stacked_gradient(const ControlQuestion& asked);
+// By going back over its trips from checkpoints; where all is kept, the state of every trip is one.
+ValueGradients checkpointed_gradient(const ControlQuestion& asked, SaveChoice choice);
+
+// That of a loop walked backwards.
+ScopedValues reverse_loop_gradient(const ControlQuestion& asked);
+
+}  // namespace tidemark::passes

@@ -1,0 +1,184 @@
+#include "tidemark/passes/gradient/pullback.h"
+
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include "tidemark/base/error.h"
+#include "tidemark/base/lock.h"
+#include "tidemark/base/made_once.h"
+#include "tidemark/ops/graph_builder.h"
+#include "tidemark/passes/passes.h"
+
+namespace tidemark::passes {
+namespace {
+
+// The gradient of a result as a rule wants it: zeros where there is none, nothing where the result
+// holds no floats.
+Term gradient_term(Term gradient, Term result) {
+  if (gradient) return gradient;
+  if (!is_float(result.dtype())) return {};
+  return result.like(0);
+}
+
+}  // namespace
+
+std::vector<Term> apply_rule(const RuleApplication& application, std::vector<Term> gradients,
+                             const std::vector<bool>& wanted) {
+  const OpDef& op = application.op;
+  if (op.grad == nullptr) {
+    throw UserError(cat(op.name, " has no gradient: ", op.no_gradient), application.at,
+                    "td::stop_gradient(x) takes its operand for a constant");
+  }
+  const std::span<const Term> results = application.results;
+  for (size_t r = 0; r < results.size(); ++r)
+    gradients[r] = gradient_term(gradients[r], results[r]);
+  const GradContext context{
+      gradients[0], application.operands, results[0], application.attrs, gradients, results};
+  std::vector<Term> found(wanted.size());
+  for (size_t i = 0; i < wanted.size(); ++i)
+    if (wanted[i]) found[i] = op.grad(op.self, context, static_cast<int>(i));
+  return found;
+}
+
+namespace {
+
+// Terms that are values of regions. What rules make is charged to the line of the op they belong
+// to.
+class RuleBuilder : public Builder {
+ public:
+  RuleBuilder(const ScopeBuilder& into, Source at) : into_(into), at_(at) {}
+
+  Term add(ScopedValue value) {
+    if (!value) return {};
+    values_.push_back(value);
+    return {this, {.node = static_cast<int32_t>(values_.size()) - 1}};
+  }
+  ScopedValue value(Term term) const { return term ? at(term.value) : ScopedValue(); }
+
+  Value apply(const OpDef& op, std::span<const Value> operands, const Attrs& attrs) override {
+    ScopedValues list;
+    for (const Value each : operands) list.push_back(at(each));
+    const bool is_same = op.is_cast() && attrs.read().dtype() == list[0].type().dtype;
+    return is_same ? operands[0] : add(into_.apply(op, list, attrs, at_)).value;
+  }
+  Value constant(double number, const TensorType& type) override {
+    return add(into_.repeated_number(number, type, at_)).value;
+  }
+  const TensorType& type(Value value) const override { return at(value).type(); }
+
+ private:
+  const ScopedValue& at(Value value) const { return values_[static_cast<size_t>(value.node)]; }
+
+  const ScopeBuilder& into_;
+  const Source at_;
+  std::vector<ScopedValue> values_;
+};
+
+}  // namespace
+
+ScopedValues pull_back(RegionScope* scope, int32_t number, const ScopeBuilder& into,
+                       const ScopedValues& gradients, const std::vector<bool>& wanted) {
+  const Node node = into.graph().nodes[static_cast<size_t>(number)];
+  RuleBuilder builder(into, node.source);
+  std::vector<Term> operands, results, flowing;
+  for (const Value input : node.inputs) operands.push_back(builder.add({input, scope}));
+  for (int16_t r = 0; r < std::ssize(node.results); ++r)
+    results.push_back(builder.add({{number, r}, scope}));
+  for (const ScopedValue gradient : gradients) flowing.push_back(builder.add(gradient));
+  ScopedValues found;
+  for (const Term term : apply_rule({*node.op, node.attrs, operands, results, node.source},
+                                    std::move(flowing), wanted))
+    found.push_back(builder.value(term));
+  return found;
+}
+
+namespace {
+
+uint32_t read_on_graph(const OpDef& op, const Attrs& attrs, std::span<const TensorType> operands,
+                       std::span<const TensorType> results, const std::vector<bool>& wanted) {
+  Graph graph;
+  GraphBuilder builder(graph, Graph::kBody, Source::none());
+  const auto parameters = [&](std::span<const TensorType> types) {
+    std::vector<Term> list;
+    for (const TensorType& type : types)
+      list.push_back(builder.term(graph.add_parameter(Graph::kBody, type, Source::none())));
+    return list;
+  };
+  std::vector<Term> gradients = parameters(results);
+  const std::vector<Term> stand_ins = parameters(operands), wholes = parameters(results);
+  for (const Term found :
+       apply_rule({op, attrs, stand_ins, wholes, Source::none()}, std::move(gradients), wanted))
+    if (found) graph.body().results.push_back(found.value);
+  remove_dead(graph);
+  const std::vector<int32_t> uses = count_uses(graph);
+  uint32_t read = 0;
+  for (size_t i = 0; i < operands.size() + results.size(); ++i) {
+    const int32_t parameter = graph.body().parameters[i + results.size()].node;
+    if (uses[static_cast<size_t>(parameter)] > 0) read |= uint32_t{1} << i;
+  }
+  return read;
+}
+
+// What rules read, by application of an op; bounded. One table of several, so that threads
+// seldom meet. Never destroyed: destructors of users' thread_local and static objects may still use
+// tapes.
+class KnownReads {
+ public:
+  static KnownReads& of(const OpDef& op) {
+    constexpr size_t kTables = 16;
+    static constinit MadeOnce<KnownReads> tables[kTables];
+    return tables[reinterpret_cast<uintptr_t>(&op) / alignof(OpDef) / 8 % kTables].get();
+  }
+  std::optional<uint32_t> find(const std::vector<int64_t>& key) {
+    const std::lock_guard guard(lock_);
+    const auto found = reads_.find(key);
+    return found == reads_.end() ? std::nullopt : std::optional(found->second);
+  }
+  void add(std::vector<int64_t> key, uint32_t read) {
+    constexpr size_t kMost = 1024;
+    const std::lock_guard guard(lock_);
+    if (reads_.size() >= kMost) reads_.clear();
+    reads_.emplace(std::move(key), read);
+  }
+
+ private:
+  Mutex lock_;
+  std::map<std::vector<int64_t>, uint32_t> reads_;
+};
+
+}  // namespace
+
+bool gives_rows(const OpDef& op, const Attrs& attrs) {
+  return op.looks_up && attrs.read().integer() == 0;
+}
+
+uint32_t read_by_rule(const OpDef& op, const Attrs& attrs, std::span<const TensorType> operands,
+                      std::span<const TensorType> results, const std::vector<bool>& wanted) {
+  if (op.view != nullptr || op.grad == nullptr) return 0;
+  // All that a rule sees: rules may look at sizes and attributes. The product of one element, for
+  // one, has a gradient that reads nothing.
+  std::vector<int64_t> key = {reinterpret_cast<intptr_t>(&op)};
+  const auto add_sizes = [&key](std::span<const Dim> sizes) {
+    key.push_back(std::ssize(sizes));
+    for (const Dim size : sizes) key.push_back(static_cast<int64_t>(size.word()));
+  };
+  const auto add_type = [&](const TensorType& type) {
+    key.push_back(static_cast<int64_t>(type.dtype));
+    add_sizes(type.shape);
+  };
+  for (size_t i = 0; i < operands.size(); ++i) {
+    key.push_back(wanted[i] ? 1 : 0);
+    add_type(operands[i]);
+  }
+  for (const TensorType& type : results) add_type(type);
+  key.insert(key.end(), attrs.words().begin(), attrs.words().end());
+  add_sizes(attrs.sizes());
+  KnownReads& known = KnownReads::of(op);
+  if (const std::optional<uint32_t> found = known.find(key)) return *found;
+  const uint32_t read = read_on_graph(op, attrs, operands, results, wanted);
+  known.add(std::move(key), read);
+  return read;
+}
+
+}  // namespace tidemark::passes

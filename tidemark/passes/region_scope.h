@@ -1,0 +1,45 @@
+// Regions under construction, one inside another.
+//
+// Regions are closed: a value of the region around comes in as a parameter of every region in
+// between, or, where it is a literal or a view, is made again there.
+#pragma once
+
+#include <initializer_list>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "tidemark/ir/graph.h"
+#include "tidemark/ir/value_key.h"
+
+namespace tidemark {
+
+struct RegionScope {
+  Graph* graph = nullptr;
+  RegionScope* outer = nullptr;  // Null: the region is the body of the graph.
+  RegionId region = Graph::kBody;
+  // Values of the outer region that this region takes as parameters, in order.
+  std::vector<Value> captured = {};
+  // By values of the outer region: what stands for them here.
+  std::map<ValueKey, Value> parameter_of = {};
+};
+
+// A new region inside another.
+RegionScope inner_scope(RegionScope& outer);
+bool is_inside(const RegionScope* scope, const RegionScope* outer);
+
+// How literals and views of outer regions come in. A tape tells values apart, so while one records,
+// each is handed in as a value of its own.
+enum class Views : uint8_t { made_again, handed_in };
+
+// A value of `owner`'s region as a value of `scope`'s, which is the same or lies inside it.
+Value handed_in(Value value, const RegionScope* owner, RegionScope* scope, Views views);
+
+// Makes all regions take the same captured values in the same order, behind the parameters that
+// each declares, and gives these values.
+std::vector<Value> unify_captures(std::initializer_list<std::pair<RegionScope*, size_t>> scopes);
+
+// Adds a node to a scope's region. A UserError where it has more results than a node can.
+int32_t add_control(const RegionScope& scope, Node node, Source at);
+
+}  // namespace tidemark
