@@ -6,6 +6,7 @@
 // `WorkspacePart::preparing`, makes the kernels that it will use, and launches nothing.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -80,6 +81,15 @@ class Workspace {
   WorkspacePart* part_ = nullptr;
   device::Cell* cell_ = nullptr;
 };
+
+// The most that any number of threads up to this needs: a plan for many threads holds on fewer, and
+// is never smaller than theirs, though pieces of work are smaller where more threads share it.
+template <class Bytes>
+int64_t most_with_fewer(int threads, Bytes bytes) {
+  int64_t most = 0;
+  for (int fewer = 1; fewer <= threads; ++fewer) most = std::max<int64_t>(most, bytes(fewer));
+  return most;
+}
 
 // A dense array in a workspace.
 class Temporary {

@@ -185,6 +185,27 @@ bool LayoutBuilder::add_mapped_group(Scope& scope, int32_t number) {
   return true;
 }
 
+namespace {
+
+// How many bodies of a map run at once where nobody says. Each has memory of its own, and one
+// thread: every thread takes two or more. A few large ones run one after another, each on all
+// threads, which takes the least memory. More threads never need less.
+int64_t bodies_at_once(const Graph& graph, RegionId body, int64_t trips, int threads) {
+  constexpr int64_t few_trips = 8;
+  constexpr int64_t large_bytes = int64_t{256} << 10;  // Enough work for several threads.
+  const std::vector<int32_t>& nodes = graph.regions[static_cast<size_t>(body)].nodes;
+  const bool is_large = std::any_of(nodes.begin(), nodes.end(), [&](int32_t number) {
+    const Node& node = graph.nodes[static_cast<size_t>(number)];
+    return node.op->view == nullptr &&
+           std::any_of(node.results.begin(), node.results.end(),
+                       [](const TensorType& type) { return bytes_of(type) >= large_bytes; });
+  });
+  if (is_large && trips < few_trips) return 1;
+  return std::clamp<int64_t>(trips / 2, 1, threads);
+}
+
+}  // namespace
+
 void LayoutBuilder::add_map(Scope& scope, int32_t number) {
   if (add_mapped_group(scope, number)) return;
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
@@ -194,7 +215,7 @@ void LayoutBuilder::add_map(Scope& scope, int32_t number) {
   run::Map map;
   map.trips = read.size();
   const int64_t alive = read.size();
-  map.alive = alive == 0 ? (map.trips < 2 * threads_ ? 1 : threads_)
+  map.alive = alive == 0 ? bodies_at_once(graph_, node.regions[0], map.trips, threads_)
                          : std::clamp<int64_t>(alive, 1, std::max<int64_t>(1, map.trips));
   const std::span<const int64_t> why = read.integers();
   const Region& body = graph_.regions[static_cast<size_t>(node.regions[0])];

@@ -22,6 +22,10 @@ struct Case {
   friend void PrintTo(const Case& each, std::ostream* out) { *out << each.name; }
 };
 
+td::Tensor attention(const td::Tensor& x) {
+  return td::softmax(td::matmul(x, x, {.transpose_b = true}));
+}
+
 class Workspace : public testing::TestWithParam<Case> {
  protected:
   ~Workspace() override { td::set_num_threads(threads_); }
@@ -67,6 +71,19 @@ TEST_P(Workspace, IsTheSameWhoeverRunsKernels) {
     EXPECT_EQ(planned, std::vector(4, planned[0])) << "jit " << jit;
   }
   td::compile::set_emitter(before);
+}
+
+// So a budget that is kept with many threads is kept with fewer.
+TEST_P(Workspace, NeverShrinksWithMoreThreads) {
+  const Case& each = GetParam();
+  const td::TensorSpec x = td::spec(each.shape, each.dtype);
+  int64_t fewer = 0;
+  for (int threads = 1; threads <= 33; ++threads) {
+    td::set_num_threads(threads);
+    const int64_t planned = td::function<td::Tensor(td::Tensor)>(each.f).plan(x).peak().count;
+    EXPECT_GE(planned, fewer) << threads << " threads";
+    fewer = planned;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -147,12 +164,17 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"mapped",
              {9, 200, 50},
              [](const td::Tensor& x) {
-               return td::map_fn(
-                   [](const td::Tensor& each) {
-                     return td::softmax(td::matmul(each, each, {.transpose_b = true}));
-                   },
-                   x, {.parallel_iterations = 3});
+               return td::map_fn(attention, x, {.parallel_iterations = 3});
              }},
+        Case{"mapped_small",
+             {8, 20, 30},
+             [](const td::Tensor& x) { return td::map_fn(attention, x); }},
+        Case{"mapped_large",
+             {7, 300, 40},
+             [](const td::Tensor& x) { return td::map_fn(attention, x); }},
+        Case{"mapped_many",
+             {40, 300, 40},
+             [](const td::Tensor& x) { return td::map_fn(attention, x); }},
         Case{"looped",
              {100, 100},
              [](const td::Tensor& x) {

@@ -7,6 +7,7 @@
 #include "tidemark/base/heap.h"
 #include "tidemark/compile/cpu/launch.h"
 #include "tidemark/compile/frame.h"
+#include "tidemark/compile/workspace.h"
 #include "tidemark/device/cpu/features.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/device/work_share.h"
@@ -43,7 +44,7 @@ class GroupLaunch::Worker {
  public:
   Worker(const GroupLaunch& launch, const Call& call, int worker)
       : launch_(launch), call_(call), count_(launch.geometry_.places.size()) {
-    std::byte* const own = call.own + worker * launch.worker_bytes_;
+    std::byte* const own = call.own + worker * launch.share_.worker_bytes;
     for (size_t b = 0; b < count_; ++b) {
       base_[b] = launch.is_kept(b) ? own + launch.geometry_.places[b].offset : call.base[b];
       if (!launch.reaches_.empty())
@@ -115,8 +116,7 @@ GroupLaunch::GroupLaunch(GroupNest group, const LaunchAxes& axes, std::vector<Bu
                  " buffers");
   set_cell_reaches();
   set_streaming();
-  set_kept();
-  set_workers();
+  set_shares();
 }
 
 void GroupLaunch::make_kernel(KernelBatch& batch) {
@@ -151,39 +151,60 @@ void GroupLaunch::set_streaming() {
   }
 }
 
-void GroupLaunch::set_kept() {
-  int64_t element = 0;
+int64_t GroupLaunch::kept_bytes(size_t buffer, const Share& share) const {
+  const int64_t elements =
+      geometry_.lanes ? share.kept_rows * geometry_.columns : geometry_.steps * share.width;
+  return granted_bytes(elements * size_of(group_.buffers[buffer].dtype));
+}
+
+GroupLaunch::Share GroupLaunch::share_of(int threads) const {
+  Share share;
+  int64_t element = 0;  // Of all that is kept.
   for (const GroupBuffer& buffer : group_.buffers) {
     if (buffer.kind == GroupBuffer::Kind::kept) element += size_of(buffer.dtype);
   }
-  const int threads = num_threads();
-  if (geometry_.folds && !geometry_.lanes) {
-    width_ = column_block(weight_, geometry_.outers, geometry_.steps, geometry_.columns, threads);
+  const bool by_columns = geometry_.folds && !geometry_.lanes;
+  if (by_columns) {
+    share.width =
+        column_block(weight_, geometry_.outers, geometry_.steps, geometry_.columns, threads);
     if (element > 0) {
       const int64_t room =
           device::caches().l2_bytes / 2 / (geometry_.steps * element) / kLanes * kLanes;
-      width_ = std::min(geometry_.columns, std::clamp<int64_t>(room, kLanes, width_));
+      share.width = std::min(geometry_.columns, std::clamp<int64_t>(room, kLanes, share.width));
     }
   }
-  if (element == 0) return;
-  const Blocks pieces = pieces_of(threads);
+  const Blocks pieces = pieces_of(threads, share.width);
+  share.workers = device::workers_of(pieces.count, pieces.grain, threads);
   const int64_t at_once = device::most_at_once(pieces.count, pieces.grain, threads);
-  kept_rows_ =
-      std::clamp<int64_t>(kKeptElements / geometry_.columns, 1, std::min(geometry_.rows, at_once));
-  int64_t offset = 0;
+  if (element > 0)
+    share.kept_rows = std::clamp<int64_t>(kKeptElements / geometry_.columns, 1,
+                                          std::min(geometry_.rows, at_once));
+  const int64_t steps = chunks_.length > 0 ? chunks_.length : geometry_.steps;
+  const int64_t columns = by_columns ? share.width : geometry_.columns;
+  share.scratch_bytes = granted_bytes(machine_scratch_bytes(group_.nest, steps, columns));
+  share.worker_bytes = share.scratch_bytes;
+  for (size_t b = 0; b < group_.buffers.size(); ++b)
+    if (is_kept(b)) share.worker_bytes += kept_bytes(b, share);
+  return share;
+}
+
+void GroupLaunch::set_shares() {
+  threads_ = num_threads();
+  share_ = share_of(threads_);
+  workspace_bytes_ = most_with_fewer(threads_, [&](int threads) {
+    return threads == threads_ ? share_.bytes() : share_of(threads).bytes();
+  });
+  int64_t offset = share_.scratch_bytes;
   for (size_t b = 0; b < geometry_.places.size(); ++b) {
-    const GroupBuffer& buffer = group_.buffers[b];
-    if (buffer.kind != GroupBuffer::Kind::kept) continue;
-    const int64_t size = size_of(buffer.dtype);
+    if (!is_kept(b)) continue;
+    const int64_t size = size_of(group_.buffers[b].dtype);
+    const int64_t bytes = kept_bytes(b, share_);
     geometry_.places[b].offset = offset;
     geometry_.movements[b] = geometry_.lanes ? Movement{geometry_.columns * size, 0, size}
-                                             : Movement{0, width_ * size, size};
-    const int64_t bytes = granted_bytes(
-        (geometry_.lanes ? kept_rows_ * geometry_.columns : geometry_.steps * width_) * size);
+                                             : Movement{0, share_.width * size, size};
     offset += bytes;
     if (!reaches_.empty()) reaches_[b] = {0, bytes};
   }
-  worker_bytes_ = offset;
 }
 
 std::vector<GroupLaunch::Reach> GroupLaunch::reaches_of(const GroupNest& group,
@@ -212,20 +233,7 @@ void GroupLaunch::set_cell_reaches() {
   }
 }
 
-void GroupLaunch::set_workers() {
-  const int64_t steps = chunks_.length > 0 ? chunks_.length : geometry_.steps;
-  const int64_t columns = geometry_.folds && !geometry_.lanes ? width_ : geometry_.columns;
-  scratch_bytes_ = granted_bytes(machine_scratch_bytes(group_.nest, steps, columns));
-  for (size_t b = 0; b < geometry_.places.size(); ++b) {
-    if (group_.buffers[b].kind == GroupBuffer::Kind::kept)
-      geometry_.places[b].offset += scratch_bytes_;
-  }
-  worker_bytes_ += scratch_bytes_;
-  threads_ = num_threads();
-  workers_ = device::workers_of(pieces_of(threads_).count, pieces_of(threads_).grain, threads_);
-}
-
-Blocks GroupLaunch::pieces_of(int threads) const {
+Blocks GroupLaunch::pieces_of(int threads, int64_t width) const {
   if (!geometry_.folds)
     return pointwise_blocks({group_.nest, weight_}, geometry_.outers, geometry_.rows,
                             geometry_.columns, threads, shared_ ? kSharedPieceWork : kPieceWork);
@@ -233,8 +241,8 @@ Blocks GroupLaunch::pieces_of(int threads) const {
   const int64_t whole = geometry_.lanes ? geometry_.columns : geometry_.steps;
   const int64_t length = chunks_.length > 0 ? chunks_.length : whole;
   pieces.count = geometry_.outers * geometry_.rows * chunks_.count *
-                 (geometry_.lanes ? 1 : count_of(geometry_.columns, width_));
-  const int64_t work = length * (geometry_.lanes ? 1 : width_) * weight_;
+                 (geometry_.lanes ? 1 : count_of(geometry_.columns, width));
+  const int64_t work = length * (geometry_.lanes ? 1 : width) * weight_;
   pieces.grain = std::max<int64_t>(1, kPieceWork / std::max<int64_t>(1, work));
   return pieces;
 }
@@ -242,7 +250,7 @@ Blocks GroupLaunch::pieces_of(int threads) const {
 void GroupLaunch::run(std::byte* const* operands, std::byte* memory, std::byte* own) const {
   // On another number of threads than planned for, pieces are others, and so are workers.
   const int threads = num_threads();
-  Call call(*kernel_, own, threads == threads_ ? threads : std::min(workers_, threads));
+  Call call(*kernel_, own, threads == threads_ ? threads : std::min(share_.workers, threads));
   for (size_t b = 0; b < geometry_.places.size(); ++b) {
     if (is_kept(b)) continue;
     const BufferPlace& place = geometry_.places[b];
@@ -257,7 +265,7 @@ void GroupLaunch::run(std::byte* const* operands, std::byte* memory, std::byte* 
 }
 
 void GroupLaunch::run_pointwise(const Call& call) const {
-  const Blocks blocks = pieces_of(call.threads);
+  const Blocks blocks = pieces_of(call.threads, share_.width);
   device::parallel_for(
       blocks.count, blocks.grain, call.threads, [&](int64_t begin, int64_t end, int number) {
         Worker worker(*this, call, number);
@@ -279,8 +287,10 @@ void GroupLaunch::run_pointwise(const Call& call) const {
 
 void GroupLaunch::run_lanes(const Call& call) const {
   const int64_t length = chunks_.length > 0 ? chunks_.length : geometry_.columns;
-  const Blocks pieces = pieces_of(call.threads);
-  const int64_t most = chunks_.length > 0 ? 1 : kept_rows_ > 0 ? kept_rows_ : geometry_.rows;
+  const Blocks pieces = pieces_of(call.threads, share_.width);
+  const int64_t most = chunks_.length > 0     ? 1
+                       : share_.kept_rows > 0 ? share_.kept_rows
+                                              : geometry_.rows;
   device::parallel_for(pieces.count, pieces.grain, call.threads,
                        [&](int64_t begin, int64_t end, int number) {
                          Worker worker(*this, call, number);
@@ -301,19 +311,19 @@ void GroupLaunch::run_lanes(const Call& call) const {
 
 void GroupLaunch::run_columns(const Call& call) const {
   const int64_t length = chunks_.length > 0 ? chunks_.length : geometry_.steps;
-  const int64_t blocks = count_of(geometry_.columns, width_);
-  const Blocks pieces = pieces_of(call.threads);
+  const int64_t blocks = count_of(geometry_.columns, share_.width);
+  const Blocks pieces = pieces_of(call.threads, share_.width);
   device::parallel_for(pieces.count, pieces.grain, call.threads,
                        [&](int64_t begin, int64_t end, int number) {
                          Worker worker(*this, call, number);
                          for (int64_t piece = begin; piece < end; ++piece) {
-                           const int64_t column = piece % blocks * width_;
+                           const int64_t column = piece % blocks * share_.width;
                            const int64_t chunk = piece / blocks % chunks_.count;
                            const int64_t first = chunk * length;
                            worker.move_to(piece / blocks / chunks_.count, 0, first, column);
                            worker.move_cells(piece / blocks * geometry_.columns + column);
                            worker.args.steps = std::min(length, geometry_.steps - first);
-                           worker.args.columns = std::min(width_, geometry_.columns - column);
+                           worker.args.columns = std::min(share_.width, geometry_.columns - column);
                            worker.args.index_base = first;
                            worker.call();
                          }

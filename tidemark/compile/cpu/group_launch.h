@@ -32,8 +32,9 @@ class GroupLaunch {
   // Gets the kernel, which is there once the batch is compiled. It must not move until then.
   void make_kernel(KernelBatch& batch);
 
-  // For all workers.
-  int64_t workspace_bytes() const { return workers_ * worker_bytes_; }
+  // What its workers need, and what they would need at most on as many threads or fewer.
+  int64_t used_bytes() const { return share_.bytes(); }
+  int64_t workspace_bytes() const { return workspace_bytes_; }
   // What it holds on the heap beside its own block; the kernel is not its own.
   int64_t heap_bytes() const;
   // `memory` is the whole step's workspace, `own` the part for this launch's workers.
@@ -51,8 +52,17 @@ class GroupLaunch {
   void set_cell_reaches();
   bool is_stored_once(size_t buffer) const;
   void set_streaming();
-  void set_kept();
-  void set_workers();
+  // How work is cut for so many threads, and what a worker needs then.
+  struct Share {
+    int64_t width = 0;      // Columns of a piece, in the order of columns.
+    int64_t kept_rows = 0;  // Rows of one call that keeps elements, in the order of lanes.
+    int64_t scratch_bytes = 0, worker_bytes = 0;
+    int workers = 1;
+    int64_t bytes() const { return workers * worker_bytes; }
+  };
+  Share share_of(int threads) const;
+  int64_t kept_bytes(size_t buffer, const Share& share) const;
+  void set_shares();
   bool is_kept(size_t buffer) const {
     return group_.buffers[buffer].kind == GroupBuffer::Kind::kept;
   }
@@ -61,7 +71,7 @@ class GroupLaunch {
     return is_kept(buffer) ||
            (geometry_.folds && group_.buffers[buffer].kind == GroupBuffer::Kind::cell);
   }
-  Blocks pieces_of(int threads) const;
+  Blocks pieces_of(int threads, int64_t width) const;
   void run_pointwise(const Call& call) const;
   void run_lanes(const Call& call) const;
   void run_columns(const Call& call) const;
@@ -75,10 +85,9 @@ class GroupLaunch {
   const Kernel* kernel_ = nullptr;
   bool shared_ = false;
   bool streams_ = false;
-  int64_t width_ = 0;      // Columns of a piece, in the order of columns.
-  int64_t kept_rows_ = 0;  // Rows of one call that keeps elements, in the order of lanes.
-  int64_t scratch_bytes_ = 0, worker_bytes_ = 0;
-  int threads_ = 1, workers_ = 1;  // Planned for, and those of them that take part.
+  int threads_ = 1;  // Planned for.
+  Share share_;
+  int64_t workspace_bytes_ = 0;
 };
 
 }  // namespace tidemark::compile

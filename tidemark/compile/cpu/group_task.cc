@@ -30,7 +30,7 @@ struct GroupPlan {
   std::vector<DenseCopy> copies_in, copies_out;
   std::optional<GroupLaunch> main, finish;
   std::vector<Cells> cells;
-  int64_t own = 0;  // Where the memory of workers begins.
+  int64_t end = 0;  // Of the memory of workers, which use its end.
 
   int64_t heap_bytes() const {
     return tidemark::heap_bytes(copies_in) + tidemark::heap_bytes(copies_out) +
@@ -54,13 +54,13 @@ class GroupTask final : public run::Task {
     const WorkspacePart none(workspace != nullptr ? workspace : kNowhere, 0);
     for (const DenseCopy& copy : plan_.copies_in)
       run_copy(at(copy.layout, operands[copy.operand]), at(copy.dense, workspace + copy.offset));
-    plan_.main->run(operands, workspace, workspace + plan_.own);
+    run(*plan_.main, operands, workspace);
     if (plan_.finish.has_value()) {
       for (const GroupPlan::Cells& cell : plan_.cells) {
         combine_chunks(cell.monoid, at(cell.partials, workspace + cell.partials_offset),
                        at(cell.totals, workspace + cell.totals_offset));
       }
-      plan_.finish->run(operands, workspace, workspace + plan_.own);
+      run(*plan_.finish, operands, workspace);
     }
     for (const DenseCopy& copy : plan_.copies_out)
       run_copy(at(copy.dense, workspace + copy.offset), at(copy.layout, operands[copy.operand]));
@@ -71,6 +71,10 @@ class GroupTask final : public run::Task {
   }
 
  private:
+  void run(const GroupLaunch& launch, std::byte* const* operands, std::byte* workspace) const {
+    launch.run(operands, workspace, workspace + (plan_.end - launch.used_bytes()));
+  }
+
   GroupPlan plan_;
 };
 
@@ -82,17 +86,15 @@ class GroupPlanner {
   }
 
   TaskPlan run() {
-    const Chunks chunks = choose_chunks();
-    if (chunks.length > 0) {
+    const int64_t copies = bytes_;
+    const Chunks chunks = choose_chunks(num_threads());
+    if (chunks.length > 0)
       make_chunked(chunks);
-    } else {
-      GroupNest nest = group_nest(work_.graph, work_.schedule);
-      std::vector<BufferPlace> places = places_of(nest);
-      plan_.main.emplace(std::move(nest), work_.axes, std::move(places),
-                         Cutting{.shared = work_.shared});
-    }
-    plan_.own = bytes_;
+    else
+      plan_.main.emplace(make_whole());
     bytes_ += workers_bytes();
+    if (chunks.length > 0) bytes_ = std::max(bytes_, copies + whole_bytes());
+    plan_.end = bytes_;
     const int64_t held = static_cast<int64_t>(sizeof(GroupPlan)) + plan_.heap_bytes();
     auto make = [plan = std::move(plan_), count = num_threads()](TaskBatch& batch) {
       const device::ThreadsScope threads(count);
@@ -135,18 +137,32 @@ class GroupPlanner {
     return places;
   }
 
+  GroupLaunch make_whole() const {
+    GroupNest nest = group_nest(work_.graph, work_.schedule);
+    std::vector<BufferPlace> places = places_of(nest);
+    return {std::move(nest), work_.axes, std::move(places), Cutting{.shared = work_.shared}};
+  }
+
   // ---- Long folds with few results
 
-  Chunks choose_chunks() {
+  // What workers need where so few take part that the fold is not cut.
+  int64_t whole_bytes() {
+    int fewer = num_threads() - 1;
+    while (fewer > 1 && choose_chunks(fewer).length > 0) --fewer;
+    const device::ThreadsScope threads(fewer);
+    return make_whole().workspace_bytes();
+  }
+
+  Chunks choose_chunks(int threads) {
     if (!work_.schedule.folds || work_.schedule.sweeps > 1) return {};
     const int64_t rank = work_.axes.domain.rank();
+    rows_ = length_ = columns_ = 1;
     const int64_t fold_end = work_.axes.row_axes + work_.axes.fold_axes;
     for (int64_t axis = 0; axis < rank; ++axis) {
       const int64_t extent = work_.axes.domain[axis];
       (axis < work_.axes.row_axes ? rows_ : axis < fold_end ? length_ : columns_) *= extent;
     }
-    const int64_t length =
-        chunk_length(work_.schedule.order, length_, rows_, columns_, num_threads());
+    const int64_t length = chunk_length(work_.schedule.order, length_, rows_, columns_, threads);
     return length == 0 ? Chunks{} : Chunks{length, (length_ + length - 1) / length};
   }
 

@@ -51,16 +51,19 @@ class ArrayTask final : public run::Task {
  public:
   // Makes its kernels: a run makes nothing.
   ArrayTask(std::vector<ArrayRef> layouts, Call call, int64_t workspace_bytes)
-      : layouts_(std::move(layouts)), call_(std::move(call)), workspace_bytes_(workspace_bytes) {
+      : layouts_(std::move(layouts)), call_(std::move(call)) {
     const WorkspacePart preparing;
     const std::vector<std::byte*> nowhere(layouts_.size(), kNowhere);
     call_(PlacedArrays(layouts_, nowhere.data()));
-    TIDEMARK_CHECK(preparing.most() == workspace_bytes, "a step takes ", preparing.most(),
+    used_bytes_ = preparing.most();
+    TIDEMARK_CHECK(used_bytes_ <= workspace_bytes, "a step takes ", used_bytes_,
                    " bytes of workspace, planned are ", workspace_bytes);
+    unused_bytes_ = workspace_bytes - used_bytes_;
   }
   void run(std::byte* const* places, std::byte* workspace) const override {
     // A program without an arena has no workspace either.
-    const WorkspacePart part(workspace != nullptr ? workspace : kNowhere, workspace_bytes_);
+    const WorkspacePart part(workspace != nullptr ? workspace + unused_bytes_ : kNowhere,
+                             used_bytes_);
     call_(PlacedArrays(layouts_, places));
   }
   int64_t heap_bytes() const override {
@@ -70,7 +73,8 @@ class ArrayTask final : public run::Task {
  private:
   std::vector<ArrayRef> layouts_;
   Call call_;
-  int64_t workspace_bytes_;
+  // It uses the end of its workspace, so that the highest byte planned for is touched.
+  int64_t used_bytes_ = 0, unused_bytes_ = 0;
 };
 
 template <class Call>
@@ -155,13 +159,24 @@ TaskPlan several_results_task(const OpWork& work) {
 
 }  // namespace
 
-int64_t op_workspace(const OpWork& work) {
+namespace {
+
+int64_t workspace_now(const OpWork& work) {
   const auto& [op, operands, attrs, results, at, threads] = work;
   if (op.family == Family::reduce)
     return reduce_workspace(op, operands[0].layout, AxisList(attrs.read().integers()), results[0]);
   if (op.family == Family::row)
     return row_workspace(op, operands[0].layout, attrs.read().integer(), results[0]);
   return library_workspace(op, layouts_of(operands), attrs, results);
+}
+
+}  // namespace
+
+int64_t op_workspace(const OpWork& work) {
+  return most_with_fewer(num_threads(), [&](int count) {
+    const device::ThreadsScope threads(count);
+    return workspace_now(work);
+  });
 }
 
 TaskPlan op_task(const OpWork& work) {
