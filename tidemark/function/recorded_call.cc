@@ -20,11 +20,13 @@ namespace tidemark::detail {
 using TensorsFunction = Function<Tensors(Tensors)>;
 
 struct GradientPair {
-  std::optional<TensorsFunction> forward;   // Of all parameters: results, then what is saved.
+  // Of all parameters: results, then what else is saved.
+  std::optional<TensorsFunction> forward;
   std::optional<TensorsFunction> backward;  // Of parameters, saved values and gradients of results.
   std::optional<TensorsFunction> whole;  // Of parameters and gradients of all that forward gives.
   int64_t saved_bytes = 0;               // Of what is saved.
   size_t results = 0;                    // Of the user's function and its Variables' new values.
+  std::vector<size_t> saved;             // What backward takes of all that forward gives.
   std::vector<size_t> read;              // Parameters that backward takes.
   std::vector<size_t> seeded;            // Results whose gradients backward takes.
   // What backward gives for each wanted parameter: a whole gradient or none, and so many rows, each
@@ -109,6 +111,15 @@ TensorsFunction function_of(Graph graph, FunctionOptions options) {
       std::move(options), Source::none());
 }
 
+// Which of the results that the user gets is this value; their number where none is. A Variable's
+// new value does not count: held by a tape, it could not be updated in place.
+size_t users_result(const TracedGraph& traced, std::span<const Value> results, Value value) {
+  size_t r = 0;
+  while (r < results.size() && (results[r] != value || traced.interface.results[r].updates >= 0))
+    ++r;
+  return r;
+}
+
 std::shared_ptr<const GradientPair> make_pair_of(const UserFunction& function,
                                                  const FunctionTrace& trace,
                                                  std::span<const int64_t> sizes,
@@ -163,8 +174,12 @@ std::shared_ptr<const GradientPair> make_pair_of(const UserFunction& function,
 
   Graph forward = graph;
   forward.body().parameters.resize(inputs.size());
-  forward.body().results = outputs;
-  for (const Value value : saved.list()) forward.body().results.push_back(value);
+  std::vector<Value>& given = forward.body().results = outputs;
+  for (const Value value : saved.list()) {
+    const size_t result = users_result(trace.traced, outputs, value);
+    pair->saved.push_back(result < outputs.size() ? result : given.size());
+    if (result == outputs.size()) given.push_back(value);
+  }
   passes::remove_dead(forward);
 
   // Saved values come in as parameters, between those of the function and the gradients.
@@ -345,8 +360,8 @@ std::optional<CallResult> recorded_call(const UserFunction& function,
   std::vector<TapeId> ids;
   for (size_t i = 0; i < inputs.size(); ++i)
     if (wanted[i]) ids.push_back(tape_id_of(inputs[i]));
-  const auto results = static_cast<int64_t>(pair->results);
-  Tensors saved(all.begin() + results, all.end());
+  Tensors saved;
+  for (const size_t index : pair->saved) saved.push_back(all[index]);
   Tensors held = saved;
   for (const size_t i : pair->read) held.push_back(inputs[i]);
   std::vector<TensorType> types;

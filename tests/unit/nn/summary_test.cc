@@ -139,6 +139,30 @@ TEST(Summary, CountsWhatATapeAroundACallHolds) {
   EXPECT_EQ(tape.saved_bytes(), saved + Bytes(8 * 32 * 4 + 32 * 16 * 4));
 }
 
+// What the gradient reads and the caller gets exists once; what it reads besides comes to it.
+TEST(Summary, CountsBytesThatACallUnderATapeTakes) {
+  const Tensor x = random::normal({8, 32}, {.key = random::Key(1)});
+  const auto gradient = [&](const auto& f) {
+    GradientTape tape;
+    tape.watch(x);
+    const Bytes before = memory::current();
+    const Tensor y = f(x);
+    return std::pair{memory::current() - before, tape.gradient(y, x)};
+  };
+  const auto expect = [&](const auto& f, Bytes bytes) {
+    const auto compiled = function(f);
+    EXPECT_EQ(compiled.saved_for_gradient(x), bytes);
+    gradient(compiled);  // Compiles.
+    const auto [taken, found] = gradient(compiled);
+    EXPECT_EQ(taken, bytes);
+    EXPECT_TRUE(identical(found, gradient(f).second));
+  };
+  const Tensor w = random::normal({32, 32}, {.key = random::Key(2)});
+  const auto layer = [w](const Tensor& x) { return tanh(matmul(x, w)); };
+  expect(layer, Bytes(8 * 32 * 4));
+  expect([layer](const Tensor& x) { return layer(layer(x)); }, Bytes(2 * 8 * 32 * 4));
+}
+
 // The factor of gelu is made again of its input, though the gradient asks for the factor first.
 TEST(Summary, OfALayerWithGeluSavesOneTable) {
   const nn::Dense dense(16, {.activation = gelu});
