@@ -14,20 +14,6 @@ using passes::Load;
 using passes::Member;
 using passes::Schedule;
 
-// What was small enough to fuse is small enough to lower.
-constexpr passes::GroupLimits kNoLimits = {.exprs = std::numeric_limits<int64_t>::max(),
-                                           .buffers = std::numeric_limits<int64_t>::max(),
-                                           .sweeps = 30,
-                                           .row_bytes = std::numeric_limits<int64_t>::max()};
-
-Schedule schedule_of(passes::Scheduler& scheduler, const Node& group) {
-  const Region& region = scheduler.graph().regions[static_cast<size_t>(group.regions[0])];
-  std::optional<Schedule> schedule = scheduler.run(region.nodes, region.results, kNoLimits);
-  TIDEMARK_CHECK(schedule.has_value(), "a group of ", region.nodes.size(),
-                 " nodes that is no kernel");
-  return std::move(*schedule);
-}
-
 ArrayRef dense_like(const ArrayRef& array) { return dense_layout({array.dtype, array.shape}); }
 
 // Finds where the operands of a group lie, as its domain sees them.
@@ -35,7 +21,7 @@ class GroupPlaces {
  public:
   GroupPlaces(passes::Scheduler& scheduler, const Node& group, std::span<const ArrayRef> inputs,
               std::span<const ArrayRef> results)
-      : work_{.graph = scheduler.graph(), .schedule = schedule_of(scheduler, group)},
+      : work_{.graph = scheduler.graph(), .schedule = scheduler.take_group(group)},
         region_(work_.graph.regions[static_cast<size_t>(group.regions[0])]),
         inputs_(inputs),
         results_(results) {
@@ -146,7 +132,7 @@ bool may_overwrite(passes::Scheduler& scheduler, const Node& group, int32_t inpu
   const Value read = region.parameters[static_cast<size_t>(input)];
   const Value written = region.results[static_cast<size_t>(result)];
   if (size_of(graph.type(read).dtype) != size_of(graph.type(written).dtype)) return false;
-  const Schedule schedule = schedule_of(scheduler, group);
+  const Schedule& schedule = scheduler.of_group(group);
   const auto writer = std::find_if(schedule.members.begin(), schedule.members.end(),
                                    [&](const Member& m) { return m.result == result; });
   for (const Load& load : schedule.loads) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
+#include <utility>
 
 #include "tidemark/base/error.h"
 #include "tidemark/base/work.h"
@@ -111,6 +113,7 @@ class Maker {
 
   bool find_members() {
     member_of_.assign(nodes_.size(), -1);
+    s_.members.reserve(nodes_.size());
     for (size_t i = 0; i < nodes_.size(); ++i) {
       const Node& n = node(nodes_[i]);
       for (const TensorType& type : n.results) {
@@ -121,18 +124,19 @@ class Maker {
       }
       if (!is_kernel_op(n)) continue;
       member_of_[i] = static_cast<int32_t>(s_.members.size());
-      Member m;
+      Member& m = s_.members.emplace_back();
       m.node = nodes_[i];
-      foldings_.emplace_back();
       if (n.op->family == Family::reduce) {
-        Folding& folding = foldings_.back();
-        folding = folding_of(scheduler_.views().of(n.inputs[0]), n);
+        const Folding& folding =
+            foldings_
+                .emplace_back(s_.members.size() - 1,
+                              folding_of(scheduler_.views().of(n.inputs[0]), n))
+                .second;
         // One element's position is 0 whatever it is; an empty reduction is the identity.
         if (!folding.possible || (folding.fold_axes == 0 && n.op->gives_index)) return false;
         m.kind = folding.fold_axes > 0 ? Member::Kind::reduce : Member::Kind::pointwise;
         m.repeats = folding.repeats;
       }
-      s_.members.push_back(std::move(m));
     }
     for (size_t r = 0; r < results_.size(); ++r) {
       const int32_t at = place_[static_cast<size_t>(results_[r].node)];
@@ -144,9 +148,8 @@ class Maker {
   }
 
   bool find_domain() {
-    for (size_t i = 0; i < s_.members.size(); ++i) {
+    for (const auto& [i, folding] : foldings_) {
       if (member(i).kind != Member::Kind::reduce) continue;
-      const Folding& folding = foldings_[i];
       Shape domain;
       for (const int64_t axis : folding.order) domain.push_back(folding.natural[axis]);
       if (!s_.folds) {
@@ -293,13 +296,19 @@ class Maker {
     return true;
   }
 
+  const Folding& folding_at(size_t member) const {
+    return std::lower_bound(foldings_.begin(), foldings_.end(), member,
+                            [](const auto& each, size_t at) { return each.first < at; })
+        ->second;
+  }
+
   bool read_operands(size_t i) {
     const Node& n = node(member(i).node);
-    const Folding& folding = foldings_[i];
     for (const Value input : n.inputs) {
       const Shape& shape = graph_.type(input).shape;
       int32_t path = member(i).path;
       if (n.op->family == Family::reduce) {
+        const Folding& folding = folding_at(i);
         if (member(i).kind == Member::Kind::reduce) {
           path = domain_step();
           if (folding.read != natural_) path = reshape_step(natural_, path);
@@ -530,8 +539,8 @@ class Maker {
   Shape natural_;   // The domain's axes in the order of the arrays.
   AxisList order_;  // Axis i of the domain is natural_[order_[i]].
   int32_t natural_step_ = -2;
-  std::vector<int32_t> member_of_;  // By place in nodes_.
-  std::vector<Folding> foldings_;   // By member.
+  std::vector<int32_t> member_of_;                    // By place in nodes_.
+  std::vector<std::pair<size_t, Folding>> foldings_;  // Of members that are reductions.
   std::vector<bool> set_;
 };
 
@@ -623,6 +632,25 @@ std::optional<Schedule> Scheduler::run(std::span<const int32_t> nodes,
   std::optional<Schedule> schedule = Maker(graph_, nodes, results, limits, place_, *this).run();
   for (const int32_t node : nodes) place_[static_cast<size_t>(node)] = -1;
   return schedule;
+}
+
+const Schedule& Scheduler::of_group(const Node& group) {
+  constexpr int64_t any = std::numeric_limits<int64_t>::max();
+  constexpr int64_t most_sweeps = 30;  // Member::needed has a bit for each.
+  if (group_ == group.regions[0]) return of_group_;
+  const Region& region = graph_.regions[static_cast<size_t>(group.regions[0])];
+  std::optional<Schedule> found =
+      run(region.nodes, region.results,
+          {.exprs = any, .buffers = any, .sweeps = most_sweeps, .row_bytes = any});
+  TIDEMARK_CHECK(found.has_value(), "a group of ", region.nodes.size(), " nodes that is no kernel");
+  group_ = group.regions[0];
+  return of_group_ = std::move(*found);
+}
+
+Schedule Scheduler::take_group(const Node& group) {
+  (void)of_group(group);
+  group_ = -1;
+  return std::move(of_group_);
 }
 
 }  // namespace tidemark::passes

@@ -139,6 +139,11 @@ class Scheduler {
   std::optional<Schedule> run(std::span<const int32_t> nodes, std::span<const Value> results,
                               const GroupLimits& limits);
 
+  // Of a group that `fuse` has made: what was small enough to fuse is small enough to run, so
+  // nothing limits it. Kept until another one is asked for, or this one is taken.
+  const Schedule& of_group(const Node& group);
+  Schedule take_group(const Node& group);
+
   // How much work a node is for each element, in additions, and how many expressions.
   struct Cost {
     int32_t weight = -1, exprs = 0;
@@ -152,6 +157,8 @@ class Scheduler {
   Views views_;
   std::vector<int32_t> place_;  // By node: its place in `nodes`, or -1; between runs all are -1.
   std::vector<Cost> costs_;
+  RegionId group_ = -1;  // Whose schedule this is.
+  Schedule of_group_;
 };
 
 // Puts softmax and its like in terms of reductions and pointwise nodes that give the same bits, so
