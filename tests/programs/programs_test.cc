@@ -225,6 +225,37 @@ TEST(Programs, SoDoTheGradientsOfTheirGradients) {
   compile::set_emitter(Emitter::automatic);
 }
 
+// What is wrong with a program whose loops keep other things for the gradients, or nothing.
+std::string failure_of_choice(const DifferentiatedAgain& program, uint64_t seed) {
+  try {
+    const std::vector<Tensor> arguments = arguments_of(program.usual, seed);
+    compile::set_emitter(Emitter::tile);
+    const std::vector<Tensor> expected = evaluate(program.usual.graph, arguments);
+    return lowered_failure(program.least, arguments, expected, true);
+  } catch (const UserError&) {
+    return std::string(kRefused);
+  }
+}
+
+// Gradients made again are the same nodes where nothing else is chosen, and the same bits where
+// loops keep less.
+TEST(Programs, GradientsMadeAgainAreTheSame) {
+  const auto [begin, end] = seeds_to_try();
+  int64_t ran = 0;
+  for (uint64_t seed = begin; seed < end; ++seed) {
+    const std::optional<DifferentiatedAgain> program = differentiated_again(random_program(seed));
+    if (!program) continue;
+    ASSERT_EQ(to_text(program->repeated.graph), to_text(program->usual.graph)) << "seed " << seed;
+    if (program->loops == 0) continue;
+    const std::string wrong = run_apart([&] { return failure_of_choice(*program, seed); });
+    if (wrong == kRefused) continue;
+    ++ran;
+    EXPECT_EQ(wrong, "") << "seed " << seed << "\n" << to_text(program->least.graph);
+  }
+  EXPECT_GT(ran, static_cast<int64_t>(end - begin) / 25) << "too few have loops that choose";
+  compile::set_emitter(Emitter::automatic);
+}
+
 // Programs that were wrong once, on several arguments; the last ones go to machine code.
 TEST(Programs, ThatWereWrongOnce) {
   int64_t count = 0;

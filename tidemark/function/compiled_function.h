@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,6 +37,11 @@ struct TracedGraph {
   std::vector<NumberCheck> checks;
   SizeTable sizes;  // Of the graph, where some are open; then it is optimised for each size.
   bool fuse = true;
+  // The graph before passes, where something reads it: a tape around the function, or a budget that
+  // loops may keep less for. Null where `graph` is that graph, or nothing does.
+  std::shared_ptr<const Graph> as_traced;
+  passes::GradientHistory gradients;  // Where loops in it choose what they keep.
+  std::optional<Bytes> budget;        // The function's.
 };
 
 // What tells the programs of one trace apart: the number of threads, what is known of each argument

@@ -311,7 +311,7 @@ std::vector<Argument> stand_ins_for(Trace& trace, const FunctionTrace& made, Sou
 void optimise(FunctionTrace& made, const compile::PassObserver& watch) {
   if (!watch && !made.input.open.empty()) return;
   const SizeList sizes = made.sizes_of(made.input.leaves);
-  Graph known = at_sizes(made.traced, sizes);
+  Graph known = graph_at(made.traced, sizes).graph;
   if (watch) watch("trace", known);
   known = compile::optimise(std::move(known),
                             {.fuse = made.traced.fuse, .updates = made.traced.interface.updates()},
@@ -353,10 +353,13 @@ std::shared_ptr<FunctionTrace> trace_function(const UserFunction& function, Trac
   made->traced.graph = std::move(trace.graph());
   made->traced.sizes = std::move(trace.sizes());
   made->traced.fuse = function.options.jit;
+  made->traced.budget = function.options.budget;
+  if (trace.gradients().has_choices()) made->traced.gradients = std::move(trace.gradients());
   made->trace_ms = milliseconds_since(start);
   const auto optimising = std::chrono::steady_clock::now();
-  if (taping() && made->input.open.empty())
-    made->as_traced = std::make_shared<const Graph>(made->traced.graph);
+  const bool may_keep_less = made->traced.gradients.has_choices() && made->traced.budget;
+  if ((taping() || may_keep_less) && made->input.open.empty())
+    made->traced.as_traced = std::make_shared<const Graph>(made->traced.graph);
   if (options.optimised) optimise(*made, options.watch);
   made->optimise_ms = milliseconds_since(optimising);
   return made;

@@ -111,8 +111,6 @@ struct FunctionTrace {
   int64_t calls = 0;                   // Counted by the cache, under its lock.
   double trace_ms = 0, optimise_ms = 0;
   Programs programs;
-  // The graph before passes, where it was traced under a tape; else it is traced again for that.
-  std::shared_ptr<const Graph> as_traced;
   GradientPairs pairs;
 
   // The open sizes of a call.

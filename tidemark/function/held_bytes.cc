@@ -31,6 +31,20 @@ int64_t of(const Graph& graph) {
   return bytes;
 }
 
+int64_t of(const passes::GradientHistory& history) {
+  constexpr int64_t links = 4 * sizeof(void*);
+  int64_t bytes = of(history.requests) + of(history.costs) +
+                  static_cast<int64_t>(history.loops.size()) *
+                      (links + static_cast<int64_t>(sizeof(*history.loops.begin())));
+  for (const passes::GradientRequest& each : history.requests) {
+    bytes += of(each.watched) + of(each.since) + of(each.seeds) + of(each.sources) +
+             of(each.leaves) + of(each.nodes) + of(each.own_gradients) + of(each.found);
+    for (const passes::GradientRequest::Found& found : each.found) bytes += of(found.rows);
+  }
+  for (const passes::LoopCost& cost : history.costs) bytes += of(cost.of_trip);
+  return bytes;
+}
+
 template <class Place>
 int64_t of_places(const std::vector<Place>& places) {
   int64_t bytes = of(places);
@@ -50,7 +64,8 @@ int64_t held_bytes(const TracedGraph& traced) {
   const compile::Interface& interface = traced.interface;
   return of(traced.graph) + of_places(interface.parameters) + of_places(interface.results) +
          of(traced.parameters) + of(traced.argument_leaves) + of(traced.read_back) +
-         of(traced.recomputed) + of(traced.numbers) + of(traced.checks) + traced.sizes.bytes();
+         of(traced.recomputed) + of(traced.numbers) + of(traced.checks) + traced.sizes.bytes() +
+         (traced.as_traced != nullptr ? of(*traced.as_traced) : 0) + of(traced.gradients);
 }
 
 namespace {

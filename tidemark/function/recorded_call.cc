@@ -70,8 +70,8 @@ Graph graph_of(const UserFunction& function, const FunctionTrace& trace,
   const TracedGraph* traced = &trace.traced;
   std::shared_ptr<FunctionTrace> again;
   Graph graph;
-  if (trace.as_traced != nullptr) {
-    graph = *trace.as_traced;
+  if (trace.traced.as_traced != nullptr) {
+    graph = *trace.traced.as_traced;
   } else if (!trace.input.open.empty()) {
     graph = trace.traced.graph;
   } else {

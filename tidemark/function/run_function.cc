@@ -14,7 +14,10 @@
 #include "tidemark/device/threads.h"
 #include "tidemark/function/over_budget.h"
 #include "tidemark/function/plan_data.h"
+#include "tidemark/grad/save_choice.h"
 #include "tidemark/layout/emit.h"
+#include "tidemark/passes/gradient/differentiate_again.h"
+#include "tidemark/passes/gradient/loop_gradient.h"
 #include "tidemark/passes/passes.h"
 #include "tidemark/run/paint.h"
 #include "tidemark/run/watch.h"
@@ -28,9 +31,41 @@ void CompiledFunction::emit() const {
   is_emitted_.store(true, std::memory_order_release);
 }
 
-Graph at_sizes(const TracedGraph& traced, std::span<const int64_t> sizes) {
+namespace {
+
+// The graph before passes.
+Graph as_traced(const TracedGraph& traced, std::span<const int64_t> sizes) {
+  if (traced.as_traced != nullptr) return *traced.as_traced;
   if (sizes.empty()) return traced.graph;
   return compile::at_sizes(traced.graph, traced.sizes, traced.sizes.evaluate(sizes));
+}
+
+// Whether loops keep at these sizes what the trace chose.
+bool keep_the_same(const TracedGraph& traced, std::span<const int64_t> sizes) {
+  if (sizes.empty() || !traced.gradients.has_choices()) return true;
+  const std::vector<int64_t> values = traced.sizes.evaluate(sizes);
+  const auto value = [&](Dim size) { return traced.sizes.value_of(size, values); };
+  const std::vector<passes::LoopCost>& costs = traced.gradients.costs;
+  return std::all_of(costs.begin(), costs.end(), [&](const passes::LoopCost& cost) {
+    return passes::automatic_choice(cost, passes::kMostKept, value) == cost.chosen;
+  });
+}
+
+std::optional<Graph> with_loops_keeping(const TracedGraph& traced, std::span<const int64_t> sizes,
+                                        int64_t most_kept) {
+  SizeTable known;
+  return passes::differentiate_again(
+      as_traced(traced, sizes), traced.gradients,
+      {.choose_within = choice_by_plans(known, traced.fuse), .most_kept = most_kept});
+}
+
+}  // namespace
+
+SizedGraph graph_at(const TracedGraph& traced, std::span<const int64_t> sizes) {
+  if (!keep_the_same(traced, sizes))
+    if (std::optional<Graph> graph = with_loops_keeping(traced, sizes, passes::kMostKept))
+      return {std::move(*graph), false};
+  return {as_traced(traced, sizes), true};
 }
 
 // ---- keys ---------------------------------------------------------------------------------------
@@ -220,6 +255,41 @@ void prepare_calls(const TracedGraph& traced, CompiledFunction& compiled) {
 
 }  // namespace
 
+namespace {
+
+compile::Layout laid_out(const TracedGraph& traced, Graph graph,
+                         const compile::Interface& interface, compile::Placements& placements) {
+  const Graph optimised = compile::optimise(
+      std::move(graph),
+      {.fuse = traced.fuse, .fusions = &placements.fusions, .updates = traced.interface.updates()});
+  return compile::layout(optimised, interface, placements);
+}
+
+// Where loops keep other things than in the trace, nodes and buffers are others, and lie by
+// themselves.
+compile::Layout laid_out(const TracedGraph& traced, std::span<const int64_t> sizes,
+                         const compile::Interface& interface, compile::Placements& placements) {
+  if (sizes.empty()) return compile::layout(traced.graph, interface, placements);
+  SizedGraph sized = graph_at(traced, sizes);
+  compile::Placements own;
+  return laid_out(traced, std::move(sized.graph), interface, sized.is_as_traced ? placements : own);
+}
+
+// A function over its budget has its loops keep the least that they can, where that takes less.
+compile::Layout within_budget(const TracedGraph& traced, std::span<const int64_t> sizes,
+                              const compile::Interface& interface, compile::Layout usual) {
+  const bool fits = !traced.budget || usual.program->peak_bytes() <= traced.budget->count;
+  if (fits || !traced.gradients.has_choices()) return usual;
+  std::optional<Graph> graph = with_loops_keeping(traced, sizes, 0);
+  if (!graph) return usual;
+  compile::Placements own;
+  compile::Layout least = laid_out(traced, std::move(*graph), interface, own);
+  return least.program->peak_bytes() < usual.program->peak_bytes() ? std::move(least)
+                                                                   : std::move(usual);
+}
+
+}  // namespace
+
 std::shared_ptr<CompiledFunction> compile_function(const TracedGraph& traced, const ProgramKey& key,
                                                    compile::Placements& placements) {
   compile::Interface interface = traced.interface;
@@ -229,15 +299,8 @@ std::shared_ptr<CompiledFunction> compile_function(const TracedGraph& traced, co
                       interface.parameters[i].strides = Strides(strides);
                     });
   check_sizes(traced, key.sizes());
-  const auto laid_out = [&] {
-    if (key.sizes().empty()) return compile::layout(traced.graph, interface, placements);
-    const Graph known =
-        compile::optimise(at_sizes(traced, key.sizes()), {.fuse = traced.fuse,
-                                                          .fusions = &placements.fusions,
-                                                          .updates = traced.interface.updates()});
-    return compile::layout(known, interface, placements);
-  };
-  auto compiled = std::make_shared<CompiledFunction>(laid_out());
+  auto compiled = std::make_shared<CompiledFunction>(within_budget(
+      traced, key.sizes(), interface, laid_out(traced, key.sizes(), interface, placements)));
   compiled->key = key;
   prepare_calls(traced, *compiled);
   return compiled;

@@ -26,8 +26,13 @@ bool is_key_of(const ProgramKey& key, const TracedGraph& traced, const Arguments
 // Whether the program of a key can run a call of another: it may use up only what that call gives.
 bool serves(const TracedGraph& traced, const ProgramKey& planned, const ProgramKey& call);
 
-// Its graph for these sizes of the open ones.
-Graph at_sizes(const TracedGraph& traced, std::span<const int64_t> sizes);
+// Its graph for these sizes of the open ones. Where its loops keep other things for gradients at
+// these sizes than the trace chose, the gradients are made again.
+struct SizedGraph {
+  Graph graph;
+  bool is_as_traced = true;
+};
+SizedGraph graph_at(const TracedGraph& traced, std::span<const int64_t> sizes);
 
 // Lays it out for a key; emits nothing.
 std::shared_ptr<CompiledFunction> compile_function(const TracedGraph& traced, const ProgramKey& key,

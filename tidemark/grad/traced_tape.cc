@@ -5,6 +5,7 @@
 #include "tidemark/calls/ops.h"
 #include "tidemark/grad/save_choice.h"
 #include "tidemark/grad/tape.h"
+#include "tidemark/passes/gradient/differentiate_again.h"
 #include "tidemark/trace/trace.h"
 
 namespace tidemark::detail {
@@ -67,12 +68,12 @@ class TracedTape : public Tape {
 
   void start() override {
     if (is_running()) return;
-    ranges_.emplace_back(next_node(), INT32_MAX);
+    ranges_.push_back({.first = next_node()});
     Tape::start();
   }
   void stop() override {
     if (!is_running()) return;
-    ranges_.back().second = next_node();
+    ranges_.back().end = next_node();
     Tape::stop();
   }
   void release() override {
@@ -91,7 +92,7 @@ class TracedTape : public Tape {
     std::vector<PartialGradient> found(tensors.size() + variables.size());
     if (TraceScope* const scope = scope_of(targets, at))
       found = back_from(scope, targets, output_gradients, tensors, variables, at);
-    own_gradients_.emplace_back(first, next_node());
+    own_gradients_.push_back({first, next_node()});
     if (persistent && was_running) start();
     is_used_ = !persistent;
     return found;
@@ -153,6 +154,7 @@ class TracedTape : public Tape {
         .is_recorded = is_recorded_again(),
         .views = views_now(),
         .choose_within = choice_by_plans(trace_->sizes(), trace_->fuses),
+        .sizes = &trace_->sizes(),
         .recomputed = &trace_->recomputed()};
     passes::Differentiation asked{.scope = scope, .into = current_scope(), .settings = &settings};
     const auto add = [&](std::vector<Value>& list, const Tensor& tensor) {
@@ -182,16 +184,11 @@ class TracedTape : public Tape {
     }
     for (const Tensor& tensor : tensors) asked.sources.push_back(value_in(scope, tensor, at));
     for (const auto& [state, value] : reads) asked.sources.push_back(value);
-    const auto is_in = [](const std::vector<std::pair<int32_t, int32_t>>& ranges, int32_t node) {
-      return std::any_of(ranges.begin(), ranges.end(), [node](const auto& range) {
-        return node >= range.first && node < range.second;
-      });
-    };
-    asked.is_own_gradient = [&](int32_t node) { return is_in(own_gradients_, node); };
-    asked.is_recorded = [&](int32_t node) {
-      return is_in(ranges_, node) || is_in(own_gradients_, node);
-    };
-    const std::vector<PartialGradient> all = tensors_of(passes::differentiate(asked, at));
+    asked.own_gradients = own_gradients_;
+    asked.nodes = ranges_;
+    asked.nodes.insert(asked.nodes.end(), own_gradients_.begin(), own_gradients_.end());
+    const std::vector<PartialGradient> all =
+        tensors_of(passes::differentiate(asked, trace_->gradients(), at));
     std::vector<PartialGradient> found(all.begin(),
                                        all.begin() + static_cast<int64_t>(tensors.size()));
     for (const Variable& variable : variables) {
@@ -209,9 +206,9 @@ class TracedTape : public Tape {
 
   Trace* trace_;
   TraceScope* body_;
-  std::vector<std::pair<int32_t, int32_t>> ranges_;         // Of nodes made while it ran.
-  std::vector<std::pair<int32_t, int32_t>> own_gradients_;  // Of nodes that gradient() made.
-  std::vector<std::pair<Tensor, int32_t>> watched_;         // With the node that comes next then.
+  passes::NodeRanges ranges_;                        // Of nodes made while it ran.
+  passes::NodeRanges own_gradients_;                 // Of nodes that gradient() made.
+  std::vector<std::pair<Tensor, int32_t>> watched_;  // With the node that comes next then.
   std::vector<std::pair<std::shared_ptr<VariableState>, Tensor>> reads_;
   bool is_used_ = false, is_released_ = false;
 };

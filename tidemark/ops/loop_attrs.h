@@ -37,6 +37,7 @@ struct LoopAttrs {
 struct SaveChoice {
   LoopAttrs::Save save = LoopAttrs::Save::automatic;
   int64_t amount = 0;
+  friend bool operator==(const SaveChoice&, const SaveChoice&) = default;
 };
 
 // Slots of the checkpoints that marks of this type are for; 0 where they are only a number of

@@ -25,8 +25,9 @@ namespace tidemark {
 
 // What a loop keeps of its trips for the gradient, in a function. Where not all is kept, trips are
 // run again from checkpoints; the gradient is the same bits.
-// - automatic: all while that is at most 64 MiB and the number of trips is known or bounded; else
-//   as many checkpoints as the square root of the number of trips, 32 where that is not known.
+// - automatic: all while that is at most 64 MiB at the sizes and trips of the call and fits the
+//   function's budget; else as many checkpoints as the square root of the number of trips, 32 where
+//   only the run knows that number.
 // - all: what the body's gradient reads of every trip. Needs a number of trips, or a bound on it.
 // - every(k): a checkpoint each k trips, and k more to go back over those between two of them.
 // - slots(s): s checkpoints, the start of the loop among them, where they cost the fewest trips.

@@ -17,6 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tidemark/passes/gradient/gradient_history.h"
 #include "tidemark/passes/region_scope.h"
 #include "tidemark/tensor/bind.h"
 #include "tidemark/tensor/tensor_state.h"
@@ -100,6 +101,8 @@ class Trace {
   std::vector<Meeting>& meetings() { return meetings_; }
   // The lines of functions that gradients run again, one for each time.
   std::vector<Source>& recomputed() { return recomputed_; }
+  // The gradients that were made in it.
+  passes::GradientHistory& gradients() { return gradients_; }
   TraceScope* body() { return body_; }
   // How a traced tensor that depends on no argument and no Variable becomes something that computes
   // it when it is first wanted: the initial value of a Variable made inside a trace.
@@ -148,6 +151,7 @@ class Trace {
   std::vector<ReadBack> read_back_;
   std::map<std::tuple<int32_t, int32_t, int16_t>, size_t> read_back_at_;  // By Variable and value.
   std::vector<Source> recomputed_;
+  passes::GradientHistory gradients_;
   std::string retraced_;
 };
 

@@ -210,22 +210,177 @@ TEST(LoopSave, RefusesFewerBytesThanTheFewestCheckpointsTake) {
       "  write td::Save::bytes(16512) or more");
 }
 
-// A state is more than is kept of all trips unasked. How many there are is known at the call only:
-// with one state each trip would run again from the first.
-TEST(LoopSave, KeepsSeveralStatesOfOpenTrips) {
-  constexpr int64_t kFloats = int64_t{20} << 20;
-  auto f = td::function(
-      [](const td::Tensor& steps, const td::Tensor& x) {
+// The gradient of a loop with as many trips as `steps` has elements.
+auto open_trips(td::Save save, int64_t floats) {
+  return td::function(
+      [save](const td::Tensor& steps, const td::Tensor& x) {
         return td::grad([&](const td::Tensor& x) {
           return td::sum(td::fori_loop(
               0, steps.shape()[0],
-              [](const td::Tensor&, const td::Tensor& c) { return td::sin(c); }, x));
+              [](const td::Tensor&, const td::Tensor& c) { return td::sin(c) * 1.01f; }, x,
+              {.save = save}));
         })(x);
       },
-      {.input_signature = {td::spec({td::open}), td::spec({kFloats})}});
+      {.input_signature = {td::spec({td::open}), td::spec({floats})}});
+}
+
+// A state is more than is kept of all trips unasked. How many there are is known when the call is:
+// with one state each trip would run again from the first.
+TEST(LoopSave, KeepsSeveralStatesOfOpenTrips) {
+  constexpr int64_t kFloats = int64_t{20} << 20;
+  const auto f = open_trips(td::Save::automatic(), kFloats);
   const std::vector<std::string> choices = choices_of(f.plan(td::spec({100}), td::spec({kFloats})));
   ASSERT_FALSE(choices.empty());
-  EXPECT_EQ(choices[0].substr(0, 10), "slots(32):");
+  EXPECT_EQ(choices[0].substr(0, 10), "slots(10):");
+}
+
+// 64 MiB are counted over all trips of the call, whichever sizes the function was traced with. What
+// the rules of the body's two ops read of a trip is 128 KiB.
+TEST(LoopSave, AutomaticCountsAllTripsOfTheCall) {
+  const td::MachineCode machine;
+  constexpr int64_t kFloats = 16'384;
+  const auto of = [](td::Save save, int64_t trips, int64_t traced_with) {
+    return open_trips(save, kFloats)
+        .plan(td::spec({traced_with}), td::spec({kFloats}))
+        .at({trips})
+        .peak();
+  };
+  for (const int64_t traced_with : {16, 1600}) {
+    EXPECT_EQ(of(td::Save::automatic(), 450, traced_with), of(td::Save::all(), 450, 16));
+    EXPECT_EQ(of(td::Save::automatic(), 1600, traced_with), of(td::Save::slots(40), 1600, 16));
+    EXPECT_EQ(of(td::Save::automatic(), 2500, traced_with), of(td::Save::slots(50), 2500, 16));
+  }
+  EXPECT_LT(of(td::Save::automatic(), 1600, 16), 4_MiB);
+}
+
+TEST(LoopSave, AutomaticGivesTheSameBitsAtEverySize) {
+  const td::MachineCode machine;
+  constexpr int64_t kFloats = 16'384;
+  const auto automatic = open_trips(td::Save::automatic(), kFloats);
+  const auto all = open_trips(td::Save::all(), kFloats);
+  const td::Tensor x = td::linspace(-1, 1, kFloats);
+  for (const int64_t trips : {10, 1100, 3, 1200}) {
+    const td::Tensor steps = td::zeros({trips});
+    EXPECT_TRUE(td::all(automatic(steps, x) == all(steps, x)).item<bool>()) << trips;
+  }
+  EXPECT_EQ(automatic.cache_info().traces, 1) << "the user's function runs once";
+}
+
+// ---- budgets ------------------------------------------------------------------------------------
+
+using Tensors = std::vector<td::Tensor>;
+
+// Functions of an f64[24, 8] with loops that choose what they keep. `rows` is looked up.
+std::vector<std::pair<const char*, std::function<Tensors(const td::Tensor&)>>> choosing_functions(
+    const td::Variable& rows) {
+  const auto step = [](const td::Tensor&, const td::Tensor& c) { return td::sin(c) * td::cos(c); };
+  const auto loop = [=](const td::Tensor& x) { return td::sum(td::fori_loop(0, 90, step, x)); };
+  const auto nested = [=](const td::Tensor& x) {
+    return td::sum(td::fori_loop(
+        0, 20,
+        [=](const td::Tensor&, const td::Tensor& c) { return td::fori_loop(0, 15, step, c); }, x));
+  };
+  const auto branches = [=](const td::Tensor& x) {
+    return td::sum(td::fori_loop(
+        0, 60,
+        [=](const td::Tensor& i, const td::Tensor& c) {
+          return td::cond(i % 3 == 0, [&] { return td::tanh(c); }, [&] { return step(i, c); });
+        },
+        x));
+  };
+  const auto bounded = [](const td::Tensor& x) {
+    return td::sum(td::while_loop([](const td::Tensor& c) { return td::sum(c) > -1e3; },
+                                  [](const td::Tensor& c) { return td::sin(c) * c; }, x,
+                                  {.max_iterations = 70}));
+  };
+  return {
+      {"a loop", [=](const td::Tensor& x) { return Tensors{td::grad(loop)(x)}; }},
+      {"a loop in a loop", [=](const td::Tensor& x) { return Tensors{td::grad(nested)(x)}; }},
+      {"branches in a loop", [=](const td::Tensor& x) { return Tensors{td::grad(branches)(x)}; }},
+      {"a bounded while_loop", [=](const td::Tensor& x) { return Tensors{td::grad(bounded)(x)}; }},
+      {"second order",
+       [=](const td::Tensor& x) {
+         return Tensors{
+             td::grad([=](const td::Tensor& y) { return td::sum(td::grad(loop)(y)); })(x)};
+       }},
+      {"two gradients of one loop",
+       [=](const td::Tensor& x) {
+         td::GradientTape tape({.persistent = true});
+         tape.watch(x);
+         const td::Tensor y = td::fori_loop(0, 90, step, x);
+         const td::Tensor first = tape.gradient(td::sum(y), x);
+         return Tensors{first, tape.gradient(td::sum(y * y), x)};
+       }},
+      {"a gradient read in a branch",
+       [=](const td::Tensor& x) {
+         // The gradient by x is a view.
+         const td::Tensor g =
+             td::grad([=](const td::Tensor& y) { return loop(td::transpose(y)); })(x);
+         return Tensors{td::cond(td::sum(g) > 0, [&] { return g * 2; }, [&] { return g * 3; })};
+       }},
+      {"a gradient inside a loop",
+       [=](const td::Tensor& x) {
+         return Tensors{td::fori_loop(
+             0, 3, [=](const td::Tensor&, const td::Tensor& c) { return c - td::grad(loop)(c); },
+             x)};
+       }},
+      {"rows",
+       [=](const td::Tensor& x) {
+         td::GradientTape tape;
+         const td::Tensor last = td::fori_loop(
+             0, 40,
+             [&](const td::Tensor& i, const td::Tensor& c) {
+               return td::sin(c * td::gather(rows, i % 5));
+             },
+             x);
+         const td::Gradient found = tape.gradient(td::sum(last), rows);
+         EXPECT_TRUE(found.is_rows());
+         return Tensors{found.rows().indices, found.rows().rows};
+       }},
+      {"recompute", [=](const td::Tensor& x) {
+         const auto again = td::recompute(loop);
+         return Tensors{td::grad([=](const td::Tensor& y) { return again(y); })(x)};
+       }}};
+}
+
+TEST(LoopSave, ABudgetHasLoopsKeepLess) {
+  const td::MachineCode machine;
+  const td::Variable rows(td::reshape(td::linspace(0.5, 1.5, 40, td::f64), {5, 8}));
+  const td::Tensor x = td::reshape(td::linspace(-1, 2, 24 * 8, td::f64), {24, 8});
+  for (const auto& [name, f] : choosing_functions(rows)) {
+    const auto usual = td::function(f);
+    const td::Bytes peak = usual.plan(x).peak();
+    const auto tight = td::function(f, {.budget = peak - 1});
+    EXPECT_LT(tight.plan(x).peak(), peak) << name;
+    const Tensors want = usual(x), got = tight(x);
+    ASSERT_EQ(want.size(), got.size());
+    for (size_t i = 0; i < want.size(); ++i)
+      EXPECT_TRUE(td::all(got[i] == want[i]).item<bool>()) << name << ", result " << i;
+  }
+}
+
+// What does not fit either way is refused with the least that fits.
+TEST(LoopSave, ABudgetNamesTheLeastThatLoopsCanKeep) {
+  const td::MachineCode machine;
+  const auto f = [](td::Save save) {
+    return [save](const td::Tensor& x) {
+      return td::grad([&](const td::Tensor& x) {
+        return td::sum(
+            td::fori_loop(0, 100, [](const td::Tensor&, const td::Tensor& c) { return td::sin(c); },
+                          x, {.save = save}));
+      })(x);
+    };
+  };
+  const td::Bytes least = td::function(f(td::Save::slots(10))).plan(td::spec({256})).peak();
+  const auto fits = td::function(f(td::Save::automatic()), {.budget = least});
+  EXPECT_EQ(fits.plan(td::spec({256})).peak(), least);
+  const auto refused = td::function(f(td::Save::automatic()), {.budget = least - 1});
+  try {
+    refused.plan(td::spec({256}));
+    ADD_FAILURE() << "it fits";
+  } catch (const td::OverBudget& error) {
+    EXPECT_EQ(error.floor(), least);
+  }
 }
 
 // The bytes are those of the call at hand: each size has a program of its own.

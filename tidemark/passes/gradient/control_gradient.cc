@@ -40,7 +40,7 @@ struct RegionAgain {
         append_copy(graph, region, graph, into.scope().region, values, is_effect);
     Differentiation inner{
         .scope = &into.scope(), .into = &into.scope(), .settings = &asked.settings};
-    inner.is_recorded = [first](int32_t node) { return node >= first; };
+    inner.nodes = {{.first = first}};
     for (size_t i = 0; i < values.size(); ++i)
       if (wanted[i]) inner.watched.push_back(values[i]);
     for (size_t i = 0; i < variables.size(); ++i)

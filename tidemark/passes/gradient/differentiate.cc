@@ -33,8 +33,7 @@ class Backward {
     };
     // A list of its own: gradients may be appended to the same region.
     nodes_ = graph_.regions[static_cast<size_t>(asked.scope->region)].nodes;
-    if (asked.is_recorded)
-      std::erase_if(nodes_, [&](int32_t node) { return !asked.is_recorded(node); });
+    std::erase_if(nodes_, [&](int32_t node) { return !contain(asked.nodes, node); });
     for (const int32_t number : nodes_) {
       start_watching(number);
       const Node& node = graph_.nodes[static_cast<size_t>(number)];
@@ -89,7 +88,7 @@ class Backward {
     }
     const std::vector<bool>& wanted = wanted_[number];
     if (!any || std::find(wanted.begin(), wanted.end(), true) == wanted.end()) return;
-    if (asked_.is_own_gradient && asked_.is_own_gradient(number)) refuse_own_gradient(at_);
+    if (contain(asked_.own_gradients, number)) refuse_own_gradient(at_);
     // What is made belongs to the line of the op, whoever asked for the gradient.
     const UserCode user;
     const SourceScope charged(node.source.known() ? node.source : at_);

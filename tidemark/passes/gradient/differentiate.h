@@ -8,8 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "tidemark/ops/loop_attrs.h"
+#include "tidemark/passes/gradient/gradient_history.h"
 #include "tidemark/passes/gradient/scope_builder.h"
+#include "tidemark/types/size.h"
 
 namespace tidemark::passes {
 
@@ -34,8 +35,17 @@ struct GradientSettings {
   Views views = Views::made_again;
   // What a loop keeps that may keep so many bytes: plans decide, so it is asked from outside.
   std::function<SaveChoice(const ControlQuestion& asked, int64_t bytes)> choose_within = {};
+  // A loop with Save::automatic keeps everything up to this many bytes.
+  int64_t most_kept = kMostKept;
+  // What open sizes are in the call that is traced; null where all are known.
+  const SizeTable* sizes = nullptr;
   // Gets the line of each function that the gradient runs again.
   std::vector<Source>* recomputed = nullptr;
+  // Gets what is needed to make the gradient again (differentiate_again.h), which begins with this
+  // node and is made in a region inside that of its nodes or in the same one.
+  GradientHistory* history = nullptr;
+  int32_t first_made = 0;
+  bool is_inside = false;
 };
 
 struct Differentiation {
@@ -46,9 +56,9 @@ struct Differentiation {
   std::vector<int32_t> since = {};  // From this node on, of each; else from the start.
   std::vector<std::pair<Value, ScopedValue>> seeds = {};  // Values with their gradients.
   std::vector<Value> sources = {};                        // Gradients are wanted by these.
-  std::vector<Value> leaves = {};  // Values of Variables: nothing is behind them.
-  std::function<bool(int32_t node)> is_recorded = {};      // Null: all are.
-  std::function<bool(int32_t node)> is_own_gradient = {};  // Null: none is. Those are refused.
+  std::vector<Value> leaves = {};    // Values of Variables: nothing is behind them.
+  NodeRanges nodes = {NodeRange()};  // To differentiate, of the region's nodes.
+  NodeRanges own_gradients = {};     // Those among them that are refused.
 };
 // By source.
 ValueGradients differentiate(const Differentiation& asked, Source at);

@@ -83,7 +83,12 @@ class StackedRows {
 
 // What the rules of the body's ops read of one trip, and is not there without being kept. What they
 // do not read in the end counts too.
-int64_t bytes_of_trip(const Graph& graph, const Node& loop);
+std::vector<TensorType> residuals_of_trip(const Graph& graph, const Node& loop);
+
+// What a size is.
+using SizeValue = std::function<int64_t(Dim size)>;
+// What a loop with Save::automatic keeps: everything, where that is at most so many bytes.
+SaveChoice automatic_choice(const LoopCost& cost, int64_t most_kept, const SizeValue& value);
 
 // Keeping all that the gradient of the body reads, of every trip.
 ValueGradients stacked_gradient(const ControlQuestion& asked);

@@ -104,7 +104,7 @@ class CheckpointedGradient : LoopBackwards {
     ends_ = append_copy(graph_, body_, graph_, back_, starts_, is_effect);
     behind_ = static_cast<int32_t>(graph_.nodes.size());
     Differentiation asked{.scope = &scope, .into = &scope, .settings = &asked_.settings};
-    asked.is_recorded = [&](int32_t node) { return node >= first && node < behind_; };
+    asked.nodes = {{first, behind_}};
     for (size_t j = 0; j < carries_; ++j) {
       if (!active_[j]) continue;
       const ScopedValue gradient = inner.parameter(type_of_parameter(1 + j), at_);

@@ -121,7 +121,7 @@ class TangentLoop {
                const std::vector<Value>& backs, const std::vector<Value>& seeds) {
     Differentiation asked = question(inner.scope());
     const auto end = static_cast<int32_t>(graph_.nodes.size());
-    asked.is_recorded = [&](int32_t node) { return node >= first && node < end; };
+    asked.nodes = {{first, end}};
     for (size_t k = 0; k < backs_; ++k) {
       if (is_active_[k]) asked.seeds.emplace_back(results[k], inner.own(tangents_[k]));
       asked.sources.push_back(backs[k]);
@@ -211,7 +211,7 @@ class TangentLoop {
   ScopedValues gradients_by(const std::vector<bool>& wanted) const {
     ScopedValues given(wanted.size());
     Differentiation asked = question(into_.scope());
-    asked.is_recorded = [this](int32_t node) { return node == loop_; };
+    asked.nodes = {{loop_, loop_ + 1}};
     auto result = static_cast<int16_t>(carries_);
     for (size_t k = 0; k < backs_; ++k) {
       const size_t input = 1 + 2 * carries_ + k;
@@ -373,7 +373,7 @@ ScopedValues two_loops_gradient(const ControlQuestion& asked) {
   const int32_t back = loops.add();
   Differentiation inner{
       .scope = &asked.into.scope(), .into = &asked.into.scope(), .settings = &asked.settings};
-  inner.is_recorded = [&](int32_t each) { return each >= first && each <= back; };
+  inner.nodes = {{first, back + 1}};
   for (size_t i = 0; i < asked.wanted.size(); ++i)
     if (asked.wanted[i]) inner.watched.push_back(loops.inputs()[i]);
   inner.sources = inner.watched;

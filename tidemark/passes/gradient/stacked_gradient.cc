@@ -70,7 +70,7 @@ std::set<int32_t> nodes_to_run_once(const Graph& graph, const Node& loop) {
 
 }  // namespace
 
-int64_t bytes_of_trip(const Graph& graph, const Node& loop) {
+std::vector<TensorType> residuals_of_trip(const Graph& graph, const Node& loop) {
   const LoopAttrs attrs(loop);
   const Region& body = graph.regions[static_cast<size_t>(loop.regions[0])];
   const std::set<int32_t> varying = varying_nodes(graph, loop);
@@ -104,16 +104,17 @@ int64_t bytes_of_trip(const Graph& graph, const Node& loop) {
     if (read.erase(key_of(end)) > 0)
       read.insert(key_of(body.parameters[static_cast<size_t>(1 + j)]));
   }
-  int64_t bytes = 0;
+  std::vector<TensorType> residuals;
   for (const ValueKey& key : read) {
     const Value value{key.first, static_cast<int16_t>(key.second)};
     const auto slice = body.parameters.begin() + 1 + attrs.carries;
     const bool is_slice = std::find(slice, body.parameters.end(), value) != body.parameters.end();
     const Node& node = graph.node(value);
     const bool is_view = node.op != nullptr && node.op->view != nullptr;
-    if (varying.contains(value.node) && !is_slice && !is_view) bytes += known_bytes(graph.type(value));
+    if (varying.contains(value.node) && !is_slice && !is_view)
+      residuals.push_back(graph.type(value));
   }
-  return bytes;
+  return residuals;
 }
 
 namespace {
@@ -414,26 +415,6 @@ class LoopGradient : LoopBackwards {
   std::map<int32_t, int32_t> made_outside_;  // Nodes of the body.
 };
 
-// ---- which way ----------------------------------------------------------------------------------
-
-// All is small up to here.
-constexpr int64_t kSmall = int64_t{64} << 20;
-
-void choose_automatic(const Graph& graph, const Node& node, LoopAttrs& attrs) {
-  // What an open number of trips takes is known at the call only.
-  const int64_t trips = std::max<int64_t>(1, attrs.trips.known_or(1));
-  if (!attrs.trips.is_any() && bytes_of_trip(graph, node) <= kSmall / trips) {
-    attrs.save = LoopAttrs::Save::all;
-    return;
-  }
-  attrs.save = LoopAttrs::Save::slots;
-  attrs.amount = 32;
-  if (!attrs.trips.is_open()) {
-    attrs.amount = 1;
-    while (attrs.amount * attrs.amount < trips) ++attrs.amount;
-  }
-}
-
 }  // namespace
 
 void StackedRows::add(size_t parameter, const std::vector<ValueGradient::Rows>& rows,
@@ -451,32 +432,6 @@ void StackedRows::give(int32_t node, int16_t first, const ScopeBuilder& into,
     const ScopedValue indices = into.own({node, first++});
     to(parameter).rows.push_back({indices, into.own({node, first++})});
   }
-}
-
-ValueGradients loop_gradient(const ControlQuestion& asked) {
-  Graph& graph = asked.graph();
-  Node& node = graph.nodes[static_cast<size_t>(asked.number)];
-  LoopAttrs attrs(node);
-  if (attrs.save == LoopAttrs::Save::automatic) {
-    choose_automatic(graph, node, attrs);
-    node.attrs = attrs.attrs();
-  }
-  // Without carries there is no state to start from again.
-  if (attrs.carries == 0) attrs.save = LoopAttrs::Save::all;
-  const bool needs_bound =
-      attrs.save == LoopAttrs::Save::all || attrs.save == LoopAttrs::Save::every;
-  if (needs_bound && attrs.trips.is_any()) {
-    throw UserError(cat("gradient: save = ", attrs.save == LoopAttrs::Save::all ? "all" : "every",
-                        " keeps more the longer this loop runs, and its trips have no bound"),
-                    asked.at, "give max_iterations, or save = td::Save::slots(32)");
-  }
-  const SaveChoice choice = attrs.save == LoopAttrs::Save::bytes
-                                ? asked.settings.choose_within(asked, attrs.amount)
-                                : SaveChoice{attrs.save, attrs.amount};
-  // What is gone back over once more has the same bits whatever is kept: it is one kind of node.
-  const bool is_stacked =
-      choice.save == LoopAttrs::Save::all && (attrs.carries == 0 || !asked.settings.is_recorded);
-  return is_stacked ? stacked_gradient(asked) : checkpointed_gradient(asked, choice);
 }
 
 ValueGradients stacked_gradient(const ControlQuestion& asked) { return LoopGradient(asked).run(); }

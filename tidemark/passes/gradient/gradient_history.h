@@ -1,0 +1,70 @@
+// Which gradients a trace has asked for, and what they changed: enough to make them again with
+// another choice of what loops keep (differentiate_again.h).
+#pragma once
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "tidemark/ops/loop_attrs.h"
+#include "tidemark/passes/region_scope.h"
+
+namespace tidemark::passes {
+
+// Nodes by their numbers.
+struct NodeRange {
+  int32_t first = 0, end = INT32_MAX;
+  bool contains(int32_t node) const { return node >= first && node < end; }
+};
+using NodeRanges = std::vector<NodeRange>;
+bool contain(const NodeRanges& ranges, int32_t node);
+
+// One differentiation of nodes of a region, whose gradients were appended to the same region. The
+// lists are those of `Differentiation`.
+struct GradientRequest {
+  RegionId region = Graph::kBody;
+  std::vector<Value> watched = {};
+  std::vector<int32_t> since = {};
+  std::vector<std::pair<Value, Value>> seeds = {};
+  std::vector<Value> sources = {}, leaves = {};
+  NodeRanges nodes = {}, own_gradients = {};
+  bool is_recorded = false;
+  Views views = Views::made_again;
+  Source at = Source::none();
+  // What it made: these nodes, and by source the values that are its gradient.
+  NodeRange made = {};
+  struct Found {
+    Value dense = {};  // Of node -1 where there is none.
+    std::vector<std::pair<Value, Value>> rows = {};
+  };
+  std::vector<Found> found = {};
+};
+
+// A loop with Save::automatic keeps everything up to this many bytes.
+constexpr int64_t kMostKept = int64_t{64} << 20;
+
+// What a loop with Save::automatic would keep if it kept everything, and what it keeps.
+struct LoopCost {
+  Dim trips = 0;
+  std::vector<TensorType> of_trip = {};  // Residuals of one trip.
+  SaveChoice chosen = {};
+};
+
+struct GradientHistory {
+  std::vector<GradientRequest> requests = {};
+  // Loops outside of what gradients made that keep more for them, as they were before. Gradients
+  // only append results to such a loop and to its body.
+  struct LoopBefore {
+    SaveChoice told = {};
+    size_t results = 0, body_results = 0;
+  };
+  std::map<int32_t, LoopBefore> loops = {};
+  std::vector<LoopCost> costs = {};  // Of each loop with Save::automatic that was differentiated.
+  // False where a gradient was made in a region inside that of its nodes, and changed a loop there:
+  // then the gradients stay as they are.
+  bool can_repeat = true;
+
+  bool has_choices() const { return can_repeat && !costs.empty(); }
+};
+
+}  // namespace tidemark::passes
