@@ -55,6 +55,11 @@ struct Layout {
   std::vector<TaskPlan> tasks;  // Of the steps that run one, in order.
 };
 
+// What passes ask of a program with this interface, which must outlive it: the bytes that a graph
+// needs are those of its layout.
+passes::PassOptions pass_options(const Interface& interface, bool fuse,
+                                 passes::Fusions* fusions = nullptr);
+
 // Every size of the graph is known. Makes no task and no kernel.
 Layout layout(const Graph& graph, const Interface& interface, Placements& placements);
 // Of a graph that has one size only.

@@ -89,12 +89,15 @@ bool can_fail(const Graph& graph, const Node& node);
 // known: an index that was looked at before is in range.
 std::vector<bool> fallible_nodes(const Graph& graph, const Region& region);
 
-// Puts the nodes of every region in an order in which few bytes are alive at once: never more than
-// in the order they have. `updates` says of each result which parameter it is the new value of, if
-// any: Variables, which are written after all that may fail, where their values allow it. `scratch`
-// says how many bytes a node needs besides while it runs.
+// Puts the nodes of every region in an order in which few bytes are alive at once. `updates` says
+// of each result which parameter it is the new value of, if any: Variables, which are written after
+// all that may fail, where their values allow it. `scratch` says how many bytes a node needs
+// besides while it runs. `needed` says how many bytes the whole graph needs in the order it has: a
+// small graph never gets one that needs more.
 using Scratch = std::function<int64_t(const Graph& graph, const Node& node)>;
-void order(Graph& graph, std::span<const int32_t> updates = {}, const Scratch& scratch = {});
+using BytesNeeded = std::function<int64_t(const Graph& graph)>;
+void order(Graph& graph, std::span<const int32_t> updates = {}, const Scratch& scratch = {},
+           const BytesNeeded& needed = {});
 
 // What passes ask of the machine that will run the graph; compile/pipeline.h has this one's. The
 // cache is a usual one where nobody says otherwise.
@@ -104,11 +107,12 @@ struct Machine {
   std::function<Scratch(const Graph& graph)> scratch_in = {};  // See `order`.
 };
 
-// What they ask of the program.
+// What they ask of the program; layout/layout.h has that of an interface.
 struct PassOptions {
   bool fuse = true;                   // False: every op a step of its own.
   Fusions* fusions = nullptr;         // Of the same graph at other sizes; see `fuse`.
   std::vector<int32_t> updates = {};  // See `order`.
+  BytesNeeded needed = {};            // See `order`.
 };
 
 struct Pass {
