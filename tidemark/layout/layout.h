@@ -36,9 +36,9 @@ struct Interface {
   }
 };
 
-// What the first program made of a graph has settled: which nodes are one kernel, and how buffers
+// What earlier programs made of a graph have settled: which nodes are one kernel, and how buffers
 // lie above each other. Programs of the same graph for other sizes keep the kernels, and where
-// their buffers live alike, these only move.
+// their buffers live as those of the latest one that was placed anew, these only move.
 struct Placements {
   struct Arena {
     std::vector<plan::Lifetime> lifetimes;
