@@ -13,7 +13,7 @@ HEADERS = ("tidemark/calls/ops.h", "tidemark/calls/create.h", "tidemark/calls/ra
            "tidemark/grad/pooling.h", "tidemark/calls/effect.h")
 CONTROL_FLOW = "tidemark/trace/control_flow.h"
 OBJECTS = ("tidemark/ops/pointwise.h", "tidemark/ops/reduce.h")
-KINDS = {"Operand": "tensor", "Tensor": "tensor", "TensorList": "tensors", "Nested": "numbers", "int64_t": "int",
+KINDS = {"Operand": "tensor", "Tensor": "tensor", "TensorList": "tensors", "NestedList": "numbers", "int64_t": "int",
          "uint64_t": "int", "Dim": "size", "Shape": "shape", "Axes": "axes", "DType": "dtype", "double": "float",
          "bool": "bool", "std::string_view": "text", "std::vector<int64_t>": "ints", "std::array<int64_t, 2>": "ints",
          "std::initializer_list<int64_t>": "ints", "Padding2": "pairs", "Keep": "bool", "Key": "key",
@@ -37,7 +37,7 @@ def split(text, mark=","):
 def plain(text):
     """A header without comments, detail, templates and classes, on one line."""
     text = re.sub(r"//[^\n]*|#[^\n]*", "", text)
-    text = re.sub(r"\s+", " ", text)
+    text = re.sub(r"\binline (?=Tensor|TopK)", "", re.sub(r"\s+", " ", text))
     text = re.sub(r"namespace detail \{.*?\} (?=inline|// |Tensor|template|struct|$)", "", text)
     text = re.sub(r"(?<!enum )class \w+ \{.*?\};", "", text)
     return re.sub(r"template <.*?\} ?(?=template|Tensor|//|$)", "", text)
@@ -93,7 +93,7 @@ class Header:
     def functions(self):
         """Each function as (position, name, arguments, results)."""
         spaces = [(m.start(), m[1]) for m in re.finditer(r"namespace (tidemark(?:::\w+)?) \{", self.text)]
-        call = r"(?<![\w:(<] )\b(Tensor|TopK|void|std::vector<Tensor>) (operator\(\)|\w+)\(([^;]*?)\)(?: const)?;"
+        call = r"(?<![\w:(<] )\b(Tensor|TopK|void|std::vector<Tensor>) (operator\(\)|\w+)\(([^;{}]*(?:\{[^;{}]*\}[^;{}]*)*?)\)(?: const)?(?:;| \{)"
         for found in re.finditer(call, self.text):
             space = max((s for s in spaces if s[0] < found.start()), default=(0, "tidemark"))[1]
             kind, name, arguments = found.groups()

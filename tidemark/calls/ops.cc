@@ -19,7 +19,7 @@ using detail::bind_op;
 using detail::tensor_of;
 using detail::type_of;
 
-// Tensors of one dtype, the one they promote to together.
+// The tensors cast to their common dtype.
 std::vector<Tensor> alike(std::span<const Tensor> list, std::string_view op, Source at) {
   if (list.empty()) throw UserError(cat(op, ": the list is empty"), at, "give at least one tensor");
   DType common = type_of(list[0], at).dtype;
@@ -47,7 +47,7 @@ Tensor cast(const Operand& x, DType dtype, Source at) { return detail::cast_to(x
 Tensor reshape(const Operand& x, const Shape& shape, Source at) {
   const Tensor tensor = tensor_of(x, at);
   const TensorType type = type_of(tensor, at);
-  // The size left to be found is found first, so that the view's shape is plain.
+  // A size of -1 is inferred first, so that the attribute holds the final shape.
   const Attrs asked = Attrs().add(shape);
   const OpDef& op = def_of(&ops::reshape);
   const Shape plain = op.infer({op, {&type, 1}, asked, at}).shape;
@@ -99,7 +99,7 @@ Tensor squeeze(const Operand& x, const Axes& axes, Source at) {
     if (named && !one && !axes.every()) {
       throw UserError(
           cat("squeeze: axis ", axis, " of ", type, " has size ", type.shape[axis], ", not 1"), at,
-          "to take one element of it write x[...], to merge axes td::reshape");
+          "to take one element of it use x[...]; to merge axes use td::reshape");
     }
     if (!named || !one) shape.push_back(type.shape[axis]);
   }
@@ -124,7 +124,7 @@ Tensor stack(const TensorList& list, int64_t axis, Source at) {
     if (!pieces.empty() && tensor.shape() != list.list()[0].shape()) {
       throw UserError(cat("stack: ", type_of(list.list()[0], at), " and ", type_of(tensor, at),
                           " have different shapes"),
-                      at, "make them equal first, or use td::concat");
+                      at, "give them equal shapes first, or use td::concat");
     }
     pieces.push_back(expand_dims(tensor, axis, at));
   }
@@ -210,17 +210,17 @@ Tensor pad(const Operand& x, const Padding2& widths, const Operand& value, Sourc
     if (before.is_any() || after.is_any())
       throw UserError(cat("pad: widths must not be negative, got {", written(before), ", ",
                           written(after), "}"),
-                      at, "slice it to make it smaller");
+                      at, "use a slice to make a tensor smaller");
     low.push_back(before);
     high.push_back(after);
   }
   if (is_value(value)) {
-    // A tensor whose value a program or a gradient needs: padded with zeros, then chosen.
+    // The value is known only at run time, or a tape watches it: pad with zeros, then select.
     const Tensor kept = broadcast_to(full({}, true, DType::boolean, at), type.shape, at);
     return where(pad(kept, widths, false, at), pad(x, widths, 0, at),
                  tensor_of(value, at, type.dtype), at);
   }
-  // A number, known also while tracing.
+  // The value is a number that is known while tracing.
   const Tensor number = [&] {
     const detail::NoTrace eager;
     return tensor_of(value, at, type.dtype);
@@ -237,8 +237,8 @@ Tensor pad(const Operand& x, const Padding2& widths, const Operand& value, Sourc
 
 namespace {
 
-// [a, b] becomes [a, 1, b, 1], broadcast to [a, m, b, n] and merged: what tile and repeat share.
-// Where `after` the new axis follows its own (repeat), else it stands before it (tile).
+// Shared by tile and repeat: [a, b] becomes [a, 1, b, 1], is broadcast to [a, m, b, n] and merged.
+// If `after`, each new axis follows its own (repeat), else it precedes it (tile).
 Tensor multiplied(const Tensor& x, std::span<const Dim> counts, bool after, Source at) {
   const Shape& shape = x.shape();
   Shape open, wide, merged;
@@ -299,7 +299,7 @@ Tensor flip(const Operand& x, const Axes& axes, Source at) {
 
 namespace {
 
-// Where column - row <= diagonal, over the last two axes.
+// The mask column - row <= diagonal over the last two axes.
 Tensor below(const Tensor& x, int64_t diagonal, std::string_view op, Source at) {
   if (x.rank() < 2)
     throw UserError(cat(op, ": needs at least two axes, got ", type_of(x, at)), at,
@@ -373,41 +373,17 @@ Tensor first_equal(const Operand& x, Source at) {
   return bind_op(def_of(&ops::first_equal), {&tensor, 1}, {}, at);
 }
 
+std::vector<Tensor> detail::bind_along_axis(const AxisCall& call, const Operand& x, int64_t axis,
+                                            Source at) {
+  const Tensor tensor = tensor_of(x, at);
+  const TensorType type = type_of(tensor, at);
+  Attrs attrs;
+  attrs.add(plain_axis(axis, type.shape.rank(), call.name, type, at)).append(call.attrs);
+  return bind_results(def_of(&call.op), {&tensor, 1}, attrs, call.needed, at);
+}
+
 Tensor cumsum(const Operand& x, int64_t axis, Source at) {
-  const Tensor tensor = tensor_of(x, at);
-  const TensorType type = type_of(tensor, at);
-  return bind_op(def_of(&ops::cumsum), {&tensor, 1},
-                 Attrs().add(plain_axis(axis, type.shape.rank(), "cumsum", type, at)).add(false),
-                 at);
-}
-
-namespace {
-
-std::vector<Tensor> sorted(std::string_view name, const Operand& x, int64_t axis,
-                           SortOptions options, uint32_t wanted, Source at) {
-  const Tensor tensor = tensor_of(x, at);
-  const TensorType type = type_of(tensor, at);
-  const int64_t plain = plain_axis(axis, type.shape.rank(), name, type, at);
-  return detail::bind_results(def_of(&ops::sort), {&tensor, 1},
-                              Attrs().add(plain).add(options.descending), wanted, at);
-}
-
-}  // namespace
-
-Tensor sort(const Operand& x, int64_t axis, SortOptions options, Source at) {
-  return sorted("sort", x, axis, options, 1, at)[0];
-}
-
-Tensor argsort(const Operand& x, int64_t axis, SortOptions options, Source at) {
-  return sorted("argsort", x, axis, options, 2, at)[1];
-}
-
-TopK top_k(const Operand& x, Dim k, int64_t axis, Source at) {
-  const Tensor tensor = tensor_of(x, at);
-  const TensorType type = type_of(tensor, at);
-  const Attrs attrs = Attrs().add(plain_axis(axis, type.shape.rank(), "top_k", type, at)).add(k);
-  std::vector<Tensor> both = detail::bind_results(def_of(&ops::top_k), {&tensor, 1}, attrs, 3, at);
-  return {both[0], both[1]};
+  return detail::bind_along_axis({ops::cumsum, "cumsum", Attrs().add(false)}, x, axis, at)[0];
 }
 
 // ---- contraction --------------------------------------------------------------------------------

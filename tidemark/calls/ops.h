@@ -1,4 +1,4 @@
-// The functions users call, beside the op objects of ops/pointwise.h and ops/reduce.h (td::exp,
+// Functions on tensors, besides the op objects of ops/pointwise.h and ops/reduce.h (td::exp,
 // td::maximum, td::sum, td::softmax, ...). Negative axes count from the end.
 #pragma once
 
@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tidemark/ops/indexing.h"
 #include "tidemark/ops/pointwise.h"
 #include "tidemark/ops/reduce.h"
 #include "tidemark/tensor/tensor.h"
@@ -18,15 +19,15 @@ Tensor cast(const Operand& x, DType dtype, Source at = Source::here());
 
 // ---- shape --------------------------------------------------------------------------------------
 
-// One size may be -1: it is found.
+// One size may be -1; it is inferred.
 Tensor reshape(const Operand& x, const Shape& shape, Source at = Source::here());
 // All axes reversed, or in the given order.
 Tensor transpose(const Operand& x, std::initializer_list<int64_t> order = {},
                  Source at = Source::here());
-// The same bytes, taken for a constant by gradients.
+// The same memory; gradients treat it as a constant.
 Tensor stop_gradient(const Operand& x, Source at = Source::here());
 Tensor expand_dims(const Operand& x, int64_t axis, Source at = Source::here());
-// The axes of size 1 that are named, or all of them, gone.
+// Removes the named axes, which have size 1, or all axes of size 1.
 Tensor squeeze(const Operand& x, const Axes& axes = {}, Source at = Source::here());
 Tensor broadcast_to(const Operand& x, const Shape& shape, Source at = Source::here());
 Tensor concat(const TensorList& list, int64_t axis = 0, Source at = Source::here());
@@ -37,14 +38,14 @@ std::vector<Tensor> split(const Operand& x, int64_t parts, int64_t axis = 0,
 std::vector<Tensor> split(const Operand& x, const std::vector<int64_t>& sizes, int64_t axis = 0,
                           Source at = Source::here());
 std::vector<Tensor> unstack(const Operand& x, int64_t axis = 0, Source at = Source::here());
-// How many elements to put before and after each axis.
+// The number of elements to add before and after each axis.
 using Padding2 = std::vector<std::pair<Dim, Dim>>;
 Tensor pad(const Operand& x, const Padding2& widths, const Operand& value = 0,
            Source at = Source::here());
-// The whole repeated along each axis.
+// The tensor repeated along each axis.
 Tensor tile(const Operand& x, const std::vector<int64_t>& counts, Source at = Source::here());
-// Each element `count` times, one after another; without an axis, of the flattened tensor. A tensor
-// of one element is repeated without copying it.
+// Each element repeated `count` times in a row; without an axis, of the flattened tensor. A tensor
+// of one element is broadcast, not copied.
 Tensor repeat(const Operand& x, Dim count, std::optional<int64_t> axis = {},
               Source at = Source::here());
 Tensor flip(const Operand& x, const Axes& axes = {}, Source at = Source::here());
@@ -58,38 +59,59 @@ Tensor gather(const Operand& x, const Operand& indices, int64_t axis = 0,
               Source at = Source::here());
 Tensor take_along_axis(const Operand& x, const Operand& indices, int64_t axis,
                        Source at = Source::here());
-// x with updates added at the rows indices point to; repeated indices add up in order.
+// x with updates added at the indices; equal indices add up in order.
 Tensor scatter_add(const Operand& x, const Operand& indices, const Operand& updates,
                    int64_t axis = 0, Source at = Source::here());
-// The array with the slices of its first axis that the index points at replaced; where an index
-// comes twice, the last one stays. In place when the array was moved in and nobody else holds its
-// bytes.
+// The array with the slices of its first axis at `index` replaced; if an index occurs twice, the
+// last one wins. In place if the array was moved in and is not shared.
 Tensor put(const Operand& array, const Operand& index, const Operand& element,
            Source at = Source::here());
 // 1 at each index, 0 elsewhere, along a new last axis; an index out of range gives zeros.
 Tensor one_hot(const Operand& indices, int64_t depth, DType dtype = DType::f32,
                Source at = Source::here());
-// Of a list of whole numbers, i64: for each where the first that is equal stands. [7, 3, 7] gives
-// [0, 1, 0].
+// For each element of a list of whole numbers, the position of the first equal element, i64: [0, 1,
+// 0] for [7, 3, 7].
 Tensor first_equal(const Operand& x, Source at = Source::here());
 Tensor cumsum(const Operand& x, int64_t axis = 0, Source at = Source::here());
 
-// The elements along an axis in increasing order. Equal elements keep their order, also descending;
-// NaNs are larger than all numbers.
+namespace detail {
+// A call of an op that works along one axis of one operand.
+struct AxisCall {
+  const NamedOp& op;
+  std::string_view name;  // Of the function, for errors.
+  Attrs attrs = {};       // The attributes after the axis.
+  uint32_t needed = 1;    // Bit i: result i is needed.
+};
+std::vector<Tensor> bind_along_axis(const AxisCall& call, const Operand& x, int64_t axis,
+                                    Source at);
+}  // namespace detail
+
 struct SortOptions {
   bool descending = false;
 };
-Tensor sort(const Operand& x, int64_t axis = -1, SortOptions options = {},
-            Source at = Source::here());
-// Where the elements of sort(x) stand in x along the axis: i64.
-Tensor argsort(const Operand& x, int64_t axis = -1, SortOptions options = {},
-               Source at = Source::here());
-// The k largest elements along an axis, the largest first, and where they stand (i64). Of equal
-// ones the first comes first; NaNs are larger than all numbers.
+// The elements along an axis in increasing or decreasing order. The sort is stable; NaNs are larger
+// than all numbers.
+inline Tensor sort(const Operand& x, int64_t axis = -1, SortOptions options = {},
+                   Source at = Source::here()) {
+  return detail::bind_along_axis({ops::sort, "sort", Attrs().add(options.descending)}, x, axis,
+                                 at)[0];
+}
+// The positions in x, along the axis, of the elements of sort(x): i64.
+inline Tensor argsort(const Operand& x, int64_t axis = -1, SortOptions options = {},
+                      Source at = Source::here()) {
+  return detail::bind_along_axis({ops::sort, "argsort", Attrs().add(options.descending), 2}, x,
+                                 axis, at)[1];
+}
 struct TopK {
   Tensor values, indices;
 };
-TopK top_k(const Operand& x, Dim k, int64_t axis = -1, Source at = Source::here());
+// The k largest elements along an axis, the largest first, and their positions (i64). Of equal
+// elements the first comes first; NaNs are larger than all numbers.
+inline TopK top_k(const Operand& x, Dim k, int64_t axis = -1, Source at = Source::here()) {
+  const std::vector<Tensor> both =
+      detail::bind_along_axis({ops::top_k, "top_k", Attrs().add(k), 3}, x, axis, at);
+  return {both[0], both[1]};
+}
 
 // ---- contraction --------------------------------------------------------------------------------
 
@@ -97,15 +119,15 @@ struct MatmulOptions {
   bool transpose_a = false, transpose_b = false;
 };
 inline constexpr struct MatmulFunction {
-  // Vectors are taken as a row on the left and a column on the right.
+  // A vector is a row on the left and a column on the right.
   Tensor operator()(const Operand& a, const Operand& b, MatmulOptions options = {},
                     Source at = Source::here()) const;
 } matmul;
-// The last `axes` axes of a against the first of b.
+// Sums products over the last `axes` axes of a and the first ones of b.
 Tensor tensordot(const Operand& a, const Operand& b, int64_t axes = 2, Source at = Source::here());
 // Products summed over the letters that the result leaves out: "bij,bjk->bik". A letter names an
-// axis; one that comes twice in an operand walks its diagonal. Without "->" the result has the
-// letters that come once, in the order of the alphabet.
+// axis; one that occurs twice in an operand selects its diagonal. Without "->" the result has the
+// letters that occur once, in alphabetical order.
 Tensor einsum(std::string_view subscripts, const Operand& x, Source at = Source::here());
 Tensor einsum(std::string_view subscripts, const Operand& a, const Operand& b,
               Source at = Source::here());
@@ -163,10 +185,10 @@ Tensor embedding(const Operand& table, const Operand& ids, Source at = Source::h
 struct AttentionOptions {
   bool causal = false;
   std::optional<double> scale = {};  // Default: 1 / sqrt of the last size.
-  std::optional<Tensor> mask = {};   // Bool, broadcast to [..., queries, keys]: false leaves out.
+  std::optional<Tensor> mask = {};   // Bool, broadcast to [..., queries, keys]: false masks a key.
 };
-// softmax(q k' scale) v over the last two axes: [..., tokens, features]. A query for which the mask
-// leaves no key gives zeros.
+// softmax(q k' scale) v over the last two axes: [..., tokens, features]. A query whose keys are all
+// masked gives zeros.
 Tensor attention(const Operand& q, const Operand& k, const Operand& v,
                  AttentionOptions options = {}, Source at = Source::here());
 // The mean of squared differences.

@@ -19,7 +19,7 @@
 namespace tidemark {
 namespace {
 
-// Each begins with its name: see `def_of`.
+// `def_of` relies on the name being the first member.
 static_assert(std::is_standard_layout_v<UnaryOp> && offsetof(UnaryOp, name) == 0);
 static_assert(std::is_standard_layout_v<BinaryOp> && offsetof(BinaryOp, name) == 0);
 static_assert(std::is_standard_layout_v<TernaryOp> && offsetof(TernaryOp, name) == 0);
@@ -56,7 +56,7 @@ TensorType infer_row(const InferContext& context) {
   return {admit(context.op, context.operands[0].dtype, context.at), context.operands[0].shape};
 }
 
-// The reduced axes back as size 1.
+// Restores the reduced axes with size 1.
 Term with_axes(Term y, const Shape& whole, std::span<const int64_t> axes) {
   Shape kept = whole;
   for (const int64_t axis : axes) kept.set(axis, 1);
@@ -71,8 +71,8 @@ Term grad_reduce(const void* self, const GradContext& context, int) {
   return as<ReduceOp>(self).grad(g, x, y, AxisList(axes));
 }
 
-// The rule gives the gradient of the broadcast operand in the result's shape; what was repeated is
-// summed, and what was promoted goes back to its own dtype.
+// A rule returns the gradient in the result's shape and dtype. Undoes the broadcast by a sum, and
+// the promotion by a cast.
 Term back_to(Term gradient, Term operand) {
   if (!gradient) return gradient;
   const Term summed = term::sum_to(gradient, operand.shape());
@@ -95,8 +95,8 @@ std::vector<OpDef> build_catalogue() {
   return list;
 }
 
-// Never destroyed, as are all tables made of it: ops may run while the program ends, in static
-// destructors and in threads nobody joined.
+// Never destroyed, nor are the tables made of it: ops may run in static destructors and in detached
+// threads while the program ends.
 const std::vector<OpDef>& all_ops() {
   static constinit MadeOnce<std::vector<OpDef>> made;
   return made.get(build_catalogue);
@@ -125,6 +125,20 @@ class AddressTable {
   }
   const OpDef* slots_[kSlots] = {};
 };
+
+// The fields that all pointwise ops have in common.
+template <class Op>
+OpDef pointwise_def(const Op& op, int arity) {
+  return {.name = op.name,
+          .brief = op.brief,
+          .family = Family::pointwise,
+          .arity = arity,
+          .accepts = op.accepts,
+          .batching = Batching::broadcasts,
+          .cutting = Cutting::broadcast,
+          .sample = op.sample,
+          .self = &op};
+}
 
 }  // namespace
 
@@ -171,18 +185,10 @@ Recipe record(const OpDef& op, std::span<const DType> operands) {
 }
 
 OpDef make_op(const UnaryOp& op) {
-  OpDef def{.name = op.name,
-            .brief = op.brief,
-            .family = Family::pointwise,
-            .arity = 1,
-            .accepts = op.accepts,
-            .batching = Batching::broadcasts,
-            .cutting = Cutting::broadcast,
-            .no_gradient = op.no_gradient,
-            .sample = op.sample,
-            .ulps = op.ulps,
-            .twice = op.twice,
-            .self = &op};
+  OpDef def = pointwise_def(op, 1);
+  def.no_gradient = op.no_gradient;
+  def.ulps = op.ulps;
+  def.twice = op.twice;
   def.value = [](const void* self, std::span<const Scalar> x) {
     return as<UnaryOp>(self).value(x[0]);
   };
@@ -195,19 +201,16 @@ OpDef make_op(const UnaryOp& op) {
 }
 
 OpDef make_op(const BinaryOp& op) {
-  OpDef def{.name = op.name,
-            .brief = op.brief,
-            .family = Family::pointwise,
-            .arity = 2,
-            .accepts = op.accepts,
-            .batching = Batching::broadcasts,
-            .cutting = Cutting::broadcast,
-            .no_gradient = op.no_gradient,
-            .sample = op.sample,
-            .ulps = op.ulps,
-            .commutes = op.commutes,
-            .neutral = op.neutral,
-            .self = &op};
+  OpDef def = pointwise_def(op, 2);
+  def.no_gradient = op.no_gradient;
+  def.ulps = op.ulps;
+  def.commutes = op.commutes;
+  def.neutral = op.neutral;
+  if (op.range != nullptr) {
+    def.range = [](const void* self, std::span<const IntegerRange> x) {
+      return as<BinaryOp>(self).range(x[0], x[1]);
+    };
+  }
   def.value = [](const void* self, std::span<const Scalar> x) {
     return as<BinaryOp>(self).value(x[0], x[1]);
   };
@@ -223,15 +226,12 @@ OpDef make_op(const BinaryOp& op) {
 }
 
 OpDef make_op(const TernaryOp& op) {
-  OpDef def{.name = op.name,
-            .brief = op.brief,
-            .family = Family::pointwise,
-            .arity = 3,
-            .accepts = op.accepts,
-            .batching = Batching::broadcasts,
-            .cutting = Cutting::broadcast,
-            .sample = op.sample,
-            .self = &op};
+  OpDef def = pointwise_def(op, 3);
+  if (op.range != nullptr) {
+    def.range = [](const void* self, std::span<const IntegerRange> x) {
+      return as<TernaryOp>(self).range(x[0], x[1], x[2]);
+    };
+  }
   def.value = [](const void* self, std::span<const Scalar> x) {
     return as<TernaryOp>(self).value(x[0], x[1], x[2]);
   };
@@ -254,6 +254,7 @@ OpDef make_op(const ReduceOp& op) {
           .grad = op.grad != nullptr ? grad_reduce : nullptr,
           .no_gradient = op.no_gradient,
           .sample = op.sample,
+          .index_result = op.gives_index ? 0 : -1,
           .monoid = op.monoid,
           .gives_index = op.gives_index,
           .self = &op};
@@ -287,11 +288,13 @@ OpDef make_op(const NamedOp& op) {
             .batching = op.batching,
             .cutting = op.cutting,
             .attrs = op.attrs,
+            .calls = op.calls,
             .infer = op.infer,
             .no_gradient = op.no_gradient,
             .reference = op.reference,
             .sample = op.sample,
             .ulps = op.ulps,
+            .index_result = op.index_result,
             .routine = op.routine,
             .updates_first = op.updates_first,
             .looks_up = op.looks_up,

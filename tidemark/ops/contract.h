@@ -10,7 +10,7 @@ namespace tidemark::ops {
 // The attributes of conv2d by name. Sizes are (height, width).
 struct ConvSpec {
   int64_t stride[2] = {1, 1};
-  // Open where the image is and they depend on it. Numbers below 0 take elements away.
+  // Open if they depend on an open size of the image. Negative padding crops.
   Dim pad_low[2] = {0, 0};
   Dim pad_high[2] = {0, 0};
   int64_t dilation[2] = {1, 1};
@@ -39,6 +39,8 @@ inline constexpr AttrDef kConvAttrs[] = {{"stride", AttrKind::integers, AttrRole
                                          {"dilation", AttrKind::integers, AttrRole::window},
                                          {"groups", AttrKind::integer, AttrRole::groups}};
 
+inline constexpr CallDef kMatmulCalls[] = {
+    {"matmul", "a: tensor, b: tensor, transpose_a: bool = false, transpose_b: bool = false"}};
 inline constexpr NamedOp matmul = {
     .name = "matmul",
     .brief = "Matrix products over the last two axes; the others broadcast.",
@@ -47,11 +49,16 @@ inline constexpr NamedOp matmul = {
     .accepts = TypeSet::numbers,
     .batching = Batching::broadcasts,
     .cutting = Cutting::product,
+    .calls = kMatmulCalls,
     .infer = rule::infer_matmul,
     .grad = rule::grad_matmul,
     .reference = rule::reference_matmul,
     .routine = Routine::matmul,
 };
+inline constexpr CallDef kConv2dCalls[] = {
+    {"conv2d",
+     "x: tensor, w: tensor, strides: ints = [1, 1], padding: valid|same = valid, dilations: ints = "
+     "[1, 1], groups: int = 1, layout: nhwc|nchw = nhwc"}};
 inline constexpr NamedOp conv2d = {
     .name = "conv2d",
     .brief = "Windows of an NHWC image times a [height, width, in, out] kernel.",
@@ -59,14 +66,16 @@ inline constexpr NamedOp conv2d = {
     .arity = 2,
     .accepts = TypeSet::numbers,
     .attrs = kConvAttrs,
+    .calls = kConv2dCalls,
     .infer = rule::infer_conv2d,
     .grad = rule::grad_conv2d,
     .reference = rule::reference_conv2d,
     .routine = Routine::conv2d,
 };
 
-// Of programs only: a product in pieces along k, each a multiple of 256 long but the last, from -0
-// on, has the bits of the product. The result may take the bytes of the first operand.
+// Only in programs. A product computed in parts along k, each but the last a multiple of 256 long
+// and starting from -0, is bit-identical to the whole product. The result may alias the first
+// operand.
 inline constexpr NamedOp accumulate = {
     .name = "accumulate",
     .brief = "The first operand plus the product of the others, block by block of k.",

@@ -1,5 +1,5 @@
-// Ops that go where other elements point, running sums, and sorting. An index out of range is a
-// UserError; negative ones count from the end.
+// Indexing, running sums and sorting. An index out of range is a UserError; negative indices count
+// from the end.
 #pragma once
 
 #include "tidemark/ops/op_def.h"
@@ -34,7 +34,8 @@ void reference_top_k(const ReferenceContext& context);
 
 inline constexpr AttrDef kScatterAttrs[] = {{"axis", AttrKind::integer, AttrRole::axis},
                                             {"along", AttrKind::boolean}};
-// Whether a negative index counts from the end; else it is out of range, as a class number is.
+// `from_end`: a negative index counts from the end; otherwise it is out of range, as for class
+// labels.
 inline constexpr AttrDef kTakeAlongAttrs[] = {{"axis", AttrKind::integer, AttrRole::axis},
                                               {"from_end", AttrKind::boolean}};
 inline constexpr AttrDef kCumsumAttrs[] = {{"axis", AttrKind::integer, AttrRole::axis},
@@ -45,57 +46,70 @@ inline constexpr AttrDef kSortAttrs[] = {{"axis", AttrKind::integer, AttrRole::a
 inline constexpr AttrDef kTopKAttrs[] = {{"axis", AttrKind::integer, AttrRole::axis},
                                          {"k", AttrKind::size}};
 
+inline constexpr CallDef kGatherCalls[] = {{"gather", "x: tensor, indices: tensor, axis: int = 0"}};
 inline constexpr NamedOp gather = {
     .name = "gather",
-    .brief = "Slices of the first operand, picked along an axis by the second.",
+    .brief = "The slices of the first operand along an axis that the second one names.",
     .family = Family::index,
     .arity = 2,
     .attrs = kAxisAttr,
+    .calls = kGatherCalls,
     .infer = rule::infer_gather,
     .grad = rule::grad_gather,
     .reference = rule::reference_gather,
     .routine = Routine::gather,
     .looks_up = true,
 };
+inline constexpr CallDef kTakeAlongAxisCalls[] = {
+    {"take_along_axis", "x: tensor, indices: tensor, axis: int"}};
 inline constexpr NamedOp take_along_axis = {
     .name = "take_along_axis",
-    .brief = "One element for each index, at the index's own place in the other axes.",
+    .brief =
+        "One element for each index, taken along an axis; the other axes match those of the "
+        "indices.",
     .family = Family::index,
     .arity = 2,
     .batching = Batching::leading,
     .cutting = Cutting::alike,
     .attrs = kTakeAlongAttrs,
+    .calls = kTakeAlongAxisCalls,
     .infer = rule::infer_take_along_axis,
     .grad = rule::grad_take_along_axis,
     .reference = rule::reference_take_along_axis,
     .routine = Routine::take_along_axis,
 };
-// The result may take the bytes of the first operand.
+inline constexpr CallDef kPutCalls[] = {{"put", "array: tensor, index: tensor, element: tensor"}};
+// The result may alias the first operand.
 inline constexpr NamedOp put = {
     .name = "put",
-    .brief = "The first operand, with slices of its first axis replaced where the second points.",
+    .brief =
+        "The first operand, with the slices of its first axis that the second one names replaced.",
     .family = Family::index,
     .arity = 3,
+    .calls = kPutCalls,
     .infer = rule::infer_put,
     .grad = rule::grad_put,
     .reference = rule::reference_put,
     .routine = Routine::put,
     .updates_first = true,
 };
+inline constexpr CallDef kScatterAddCalls[] = {
+    {"scatter_add", "x: tensor, indices: tensor, updates: tensor, axis: int = 0"}};
 inline constexpr NamedOp scatter_add = {
     .name = "scatter_add",
-    .brief =
-        "The first operand, with updates added where indices point; in the order of the indices.",
+    .brief = "The first operand, with updates added at the indices; equal indices add up in order.",
     .family = Family::index,
     .arity = 3,
     .cutting = Cutting::alike,
     .attrs = kScatterAttrs,
+    .calls = kScatterAddCalls,
     .infer = rule::infer_scatter_add,
     .grad = rule::grad_scatter_add,
     .reference = rule::reference_scatter_add,
     .routine = Routine::scatter_add,
     .updates_first = true,
 };
+inline constexpr CallDef kCumsumCalls[] = {{"cumsum", "x: tensor, axis: int = 0"}};
 inline constexpr NamedOp cumsum = {
     .name = "cumsum",
     .brief = "Running sums along an axis, in order.",
@@ -103,46 +117,61 @@ inline constexpr NamedOp cumsum = {
     .batching = Batching::leading,
     .cutting = Cutting::alike,
     .attrs = kCumsumAttrs,
+    .calls = kCumsumCalls,
     .infer = rule::infer_cumsum,
     .grad = rule::grad_cumsum,
     .reference = rule::reference_cumsum,
     .routine = Routine::cumsum,
 };
+inline constexpr CallDef kFirstEqualCalls[] = {{"first_equal", "x: tensor"}};
 inline constexpr NamedOp first_equal = {
     .name = "first_equal",
-    .brief = "For each element of a list of whole numbers, where the first that is equal stands.",
+    .brief =
+        "For each element of a list of whole numbers, the position of the first equal element.",
     .family = Family::scan,
+    .calls = kFirstEqualCalls,
     .infer = rule::infer_first_equal,
-    .no_gradient = "places have no slope",
+    .no_gradient = "positions are not differentiable",
     .reference = rule::reference_first_equal,
     .routine = Routine::first_equal,
 };
 
-// Results: the elements, and where each stood along the axis (i64).
+inline constexpr CallDef kSortCalls[] = {
+    {"sort", "x: tensor, axis: int = -1, descending: bool = false",
+     "The elements along an axis, sorted; the sort is stable, NaNs are the largest."},
+    {"argsort", "x: tensor, axis: int = -1, descending: bool = false",
+     "The positions in x, along the axis, of the elements of sort(x)."}};
+// Results: the elements, and the position of each along the axis (i64).
 inline constexpr NamedOp sort = {
     .name = "sort",
-    .brief = "The elements along an axis in order, and where each was; NaNs are the largest.",
+    .brief = "The elements along an axis, sorted, and the position of each; NaNs are the largest.",
     .family = Family::scan,
     .results = 2,
     .batching = Batching::leading,
     .cutting = Cutting::alike,
     .attrs = kSortAttrs,
+    .calls = kSortCalls,
     .infer = rule::infer_sort,
     .grad = rule::grad_sort,
     .reference = rule::reference_sort,
+    .index_result = 1,
     .routine = Routine::sort,
 };
+inline constexpr CallDef kTopKCalls[] = {
+    {"top_k", "x: tensor, k: size, axis: int = -1", {}, "values: tensor, indices: tensor"}};
 inline constexpr NamedOp top_k = {
     .name = "top_k",
-    .brief = "The k largest elements along an axis, the largest first, and where each was.",
+    .brief = "The k largest elements along an axis, the largest first, and the position of each.",
     .family = Family::scan,
     .results = 2,
     .batching = Batching::leading,
     .cutting = Cutting::alike,
     .attrs = kTopKAttrs,
+    .calls = kTopKCalls,
     .infer = rule::infer_top_k,
     .grad = rule::grad_sort,
     .reference = rule::reference_top_k,
+    .index_result = 1,
     .routine = Routine::top_k,
 };
 

@@ -1,18 +1,22 @@
 // An op is data: one definition, from which typing, printing, kernels, gradients, the reference
 // value, documentation and tests all follow.
 //
-// Each family below is an aggregate that asks for what its members differ in, and is the function
-// users call. `make_op` turns any of them into the one OpDef that everybody else sees.
+// Each family below is an aggregate with the fields in which its members differ; it is also the
+// function that users call. `make_op` turns any of them into an OpDef, which is what the rest of
+// the library works with.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "tidemark/ir/attrs.h"
 #include "tidemark/ir/term.h"
+#include "tidemark/ops/routine.h"
 #include "tidemark/ops/scalar.h"
 #include "tidemark/types/array_ref.h"
 #include "tidemark/types/axes.h"
@@ -32,72 +36,45 @@ enum class Family : uint8_t {
   scan,
   contract,
   random,
-  source,   // Literals of programs.
+  source,   // Literals in programs.
   control,  // Nodes with regions.
-  effect,   // Prints and checks: never dropped, in program order.
+  effect,   // Prints and checks: never dropped, kept in program order.
 };
 
-// How an op takes operands that have one more axis in front, a batch, so that each slice gives what
-// it gives by itself (vectorized_map). Attributes follow by their roles: numbers of axes move by
-// one, lists with an item for each axis get one that leaves the batch alone.
+// How an op is batched: how it takes operands with a batch axis in front, such that each slice of
+// the result equals the op applied to that slice (vectorized_map). Attributes follow by their
+// roles: axis numbers grow by one, and per-axis lists get an item that leaves the batch axis alone.
 enum class Batching : uint8_t {
-  none,        // It does not.
-  leading,     // Every operand has the axis; those that lack it are repeated along it.
-  broadcasts,  // Operands broadcast: the axis is put in front of as many as the result has.
+  none,        // It cannot be batched.
+  leading,     // Every operand needs the batch axis; those that lack it are broadcast along it.
+  broadcasts,  // Operands broadcast: each is padded to the rank of the result, then gets the batch
+               // axis.
 };
 
-// Which part of its operands a part of the result along one axis is made of (passes/slicing.h).
+// The part of its operands that a part of the result along one axis depends on (passes/slicing.h).
 enum class Cutting : uint8_t {
-  none,       // All of them, or it is not said.
-  alike,      // The same part of each, where all have the axis and the attributes leave it alone.
-  broadcast,  // The same part of those that have the axis, all of the others.
-  fold,       // The same part, where what is folded lies behind it.
-  reshape,    // What lies behind as many elements.
-  permute,    // The same part of the axis that stands there.
-  product,    // Of a matrix product: rows of one, columns of the other, or both of a batch.
+  none,       // All of them, or unknown.
+  alike,      // The same part of each, if all have the axis and no attribute concerns it.
+  broadcast,  // The same part of operands that have the axis; all of the others.
+  fold,       // Of a reduction: the same part, if the reduced axes come after it.
+  reshape,    // Of a reshape: the part with the same elements.
+  permute,    // Of a transpose: the same part of the permuted axis.
+  product,    // Of a matrix product: rows of a, columns of b, or the batch of both.
 };
 
-// Which kind of control flow a node with regions is; ops/program.h says what its regions are.
+// The kind of control flow of a node with regions; ops/program.h describes its regions.
 enum class Flow : uint8_t { none, call, cond, group, loop, map, reverse_loop };
 
-// What an op does besides, or instead of, giving results. Nodes with an effect are never dropped
-// nor merged, and keep their order.
+// The side effect of an op. Nodes with an effect are never dropped or merged, and keep their order.
 enum class Effect : uint8_t { none, assert_that, check_index, check_numerics, print };
 
-// What a node without operands stands for until it is replaced by a number.
+// A node that is a literal: a constant, or an open size that becomes a constant once it is known.
 enum class Literal : uint8_t { none, number, size };
 
-// The precompiled routine that is an op's kernel; compile/library_ops.cc calls it. Ops without one
-// are views, or are compiled from their `value`, `monoid` or `sweeps`.
-enum class Routine : uint8_t {
-  none,
-  accumulate,
-  arange,
-  concat,
-  conv2d,
-  cumsum,
-  first_equal,
-  gather,
-  matmul,
-  pad,
-  put,
-  random_bernoulli,
-  random_fold,
-  random_integers,
-  random_normal,
-  random_permutation,
-  random_uniform,
-  scatter_add,
-  sort,
-  take_along_axis,
-  top_k,
-  update,
-};
-
-// What f(f(x)) is.
+// f(f(x)).
 enum class Twice : uint8_t { other, undoes /* x */, settles /* f(x) */ };
 
-// The number b for which f(a, b) is a, bit by bit and for every a.
+// The neutral element b, for which f(a, b) has the bits of a for every a.
 enum class Neutral : uint8_t {
   none,
   zero,           // +0 of floats.
@@ -106,10 +83,9 @@ enum class Neutral : uint8_t {
   all_ones,
 };
 
-// Which dtypes an op takes. Operands of other dtypes are promoted to the set's first resort, or
-// refused.
+// The dtypes that an op accepts. Operands of other dtypes are promoted or refused.
 enum class TypeSet : uint8_t {
-  any,       // Whatever comes.
+  any,       // Every dtype.
   numbers,   // Not bool.
   floats,    // Integers and bools become f32.
   integers,  // Refuses floats and bools.
@@ -117,13 +93,40 @@ enum class TypeSet : uint8_t {
   booleans,  // Everything becomes bool (x != 0).
 };
 
-// Where tests draw inputs from.
-struct Range {
+// The interval from which tests draw inputs.
+struct SampleRange {
   double low = -2.0;
   double high = 2.0;
 };
 
-// How far kernels may be from the reference, in units of the result's last place. 0: the same bits.
+// An interval that holds every element of a value of whole numbers, both ends included. Indices
+// that are known to be in range need no check.
+struct IntegerRange {
+  int64_t least = std::numeric_limits<int64_t>::min();
+  int64_t most = std::numeric_limits<int64_t>::max();
+
+  static constexpr IntegerRange minimum(IntegerRange a, IntegerRange b) {
+    return {std::min(a.least, b.least), std::min(a.most, b.most)};
+  }
+  static constexpr IntegerRange maximum(IntegerRange a, IntegerRange b) {
+    return {std::max(a.least, b.least), std::max(a.most, b.most)};
+  }
+  static constexpr IntegerRange either(IntegerRange a, IntegerRange b) {
+    return {std::min(a.least, b.least), std::max(a.most, b.most)};
+  }
+};
+
+// A function that users call and that runs one op, as the catalogue of calls lists it
+// (calls/callables.h explains the notation).
+struct CallDef {
+  std::string_view name;
+  std::string_view arguments;   // "x: tensor, axis: int = -1"
+  std::string_view brief = {};  // Empty: the op's own.
+  std::string_view results = "tensor";
+};
+
+// The largest distance of a kernel's result from the reference, in units in the last place. 0: the
+// same bits.
 using Ulps = double;
 
 struct InferContext {
@@ -131,20 +134,20 @@ struct InferContext {
   std::span<const TensorType> operands;
   const Attrs& attrs;
   Source at;
-  int result = 0;  // Which of the op's results is typed.
+  int result = 0;  // The result whose type is asked for.
 };
 
-// Of ops with several results, `g` and `result` are the first.
+// For ops with several results, `g` and `result` belong to the first.
 struct GradContext {
   Term g;  // The gradient of the result.
   std::span<const Term> operands;
   Term result;
   const Attrs& attrs;
-  std::span<const Term> gradients = {};  // By result; nothing where it holds no floats.
+  std::span<const Term> gradients = {};  // By result; empty for results that are not floats.
   std::span<const Term> results = {};
 };
 
-// Operands and results are row-major and dense: the slow, obvious meaning has no layouts.
+// Operands and results are row-major and dense.
 struct ReferenceContext {
   const OpDef& op;
   std::span<const ArrayRef> operands;
@@ -158,48 +161,55 @@ struct OpDef {
   std::string_view brief;  // One sentence, for people.
   Family family = Family::pointwise;
   int arity = 1;    // -1: a list.
-  int results = 1;  // Of an op that computes; nodes of control flow have as many as they give.
+  int results = 1;  // Control-flow nodes have as many as their regions return.
   TypeSet accepts = TypeSet::any;
   Batching batching = Batching::none;
   Cutting cutting = Cutting::none;
   std::span<const AttrDef> attrs = {};
-  // The type of one result. Null where it follows from the family.
+  std::span<const CallDef> calls = {};  // Empty for op objects, which are functions themselves.
+  // The type of one result. Null if the family defines it.
   TensorType (*infer)(const InferContext& context) = nullptr;
-  // The gradient by operand `index`; null where there is none, and then `no_gradient` says why.
+  // The gradient by operand `index`. Null if the op is not differentiable; `no_gradient` is the
+  // reason.
   Term (*grad)(const void* self, const GradContext& context, int index) = nullptr;
   std::string_view no_gradient = {};
   void (*reference)(const ReferenceContext& context) = nullptr;
-  Range sample = {};
+  SampleRange sample = {};
   Ulps ulps = 0;
+  // The range of a result of whole numbers, given the ranges of the operands; null: unknown.
+  IntegerRange (*range)(const void* self, std::span<const IntegerRange> operands) = nullptr;
+  // The result that holds positions along the axes that the attributes number; -1: none does.
+  int index_result = -1;
   Routine routine = Routine::none;
-  // The result is the first operand with some elements changed, and may take its bytes.
+  // The result is the first operand with some elements changed, and may alias it.
   bool updates_first = false;
-  // The first operand is a table of slices and the second says which are read, so that the gradient
-  // by the table can stay a list of slices.
+  // The second operand selects slices of the first, a table, so that the gradient by the table can
+  // stay row-sparse.
   bool looks_up = false;
-  // Gradients take the result for a constant.
+  // Gradients treat the result as a constant.
   bool stops_gradient = false;
   Flow flow = Flow::none;
   Effect effect = Effect::none;
   Literal literal = Literal::none;
-  bool transfers = false;  // The operand in another memory.
+  bool transfers = false;  // Copies the operand to another memory.
 
-  // pointwise: what one element becomes. The result's dtype is that of the recorded value. Null for
-  // `cast`, whose result has the dtype that its attribute names.
+  // pointwise: the value of one element; its dtype is the result's. Null for `cast`, whose
+  // attribute is the dtype.
   Scalar (*value)(const void* self, std::span<const Scalar> operands) = nullptr;
   Twice twice = Twice::other;       // Of one operand.
   bool commutes = false;            // Of two.
   Neutral neutral = Neutral::none;  // Of two.
-  // reduce: how elements combine, and whether the answer is where rather than what.
+  // reduce: how elements combine, and whether the result is the position of the extremum (argmax)
+  // rather than its value.
   Monoid monoid = Monoid::sum;
   bool gives_index = false;
   // row: the sweeps over one row; operand and result are buffers 0 and 1 of the nest.
   Nest (*sweeps)(DType dtype, Nest::Order order) = nullptr;
-  // row: the same of reductions and elementwise ops, in the dtype that rows are computed in.
+  // row: the same as reductions and elementwise ops, in the dtype that rows are computed in.
   Term (*expanded)(Term x, int64_t axis) = nullptr;
-  // view: the operand's bytes seen otherwise. Has no kernel.
+  // view: the result's shape and strides over the operand's bytes. Views have no kernel.
   bool (*view)(const ArrayRef& operand, const Attrs& attrs, ArrayRef& result) = nullptr;
-  // view: it may show one element several times.
+  // view: it may repeat an element (a broadcast).
   bool repeats = false;
 
   const void* self = nullptr;
@@ -216,7 +226,7 @@ struct UnaryOp {
   Scalar (*value)(Scalar x) = nullptr;
   Term (*grad)(Term g, Term x, Term y) = nullptr;
   std::string_view no_gradient = {};
-  Range sample = {};
+  SampleRange sample = {};
   Ulps ulps = 0;
   Twice twice = Twice::other;
 
@@ -232,10 +242,11 @@ struct BinaryOp {
   Term (*grad_a)(Term g, Term a, Term b, Term y) = nullptr;
   Term (*grad_b)(Term g, Term a, Term b, Term y) = nullptr;
   std::string_view no_gradient = {};
-  Range sample = {};
+  SampleRange sample = {};
   Ulps ulps = 0;
   bool commutes = false;
   Neutral neutral = Neutral::none;  // As the second operand; of ops that commute, as either.
+  IntegerRange (*range)(IntegerRange a, IntegerRange b) = nullptr;
 
   Tensor operator()(const Operand& a, const Operand& b, Source at = Source::here()) const;
   Term operator()(Term a, Term b) const;
@@ -250,7 +261,8 @@ struct TernaryOp {
   bool first_is_condition = false;
   Scalar (*value)(Scalar a, Scalar b, Scalar c) = nullptr;
   Term (*grad)(const GradContext& context, int index) = nullptr;
-  Range sample = {};
+  SampleRange sample = {};
+  IntegerRange (*range)(IntegerRange a, IntegerRange b, IntegerRange c) = nullptr;
 
   Tensor operator()(const Operand& a, const Operand& b, const Operand& c,
                     Source at = Source::here()) const;
@@ -267,7 +279,7 @@ struct ReduceOp {
   // g and y keep the reduced axes as size 1, so that they broadcast against x.
   Term (*grad)(Term g, Term x, Term y, const AxisList& axes) = nullptr;
   std::string_view no_gradient = {};
-  Range sample = {};
+  SampleRange sample = {};
 
   Tensor operator()(const Operand& x, const Axes& axes = {}, Keep keep = Keep::no,
                     Source at = Source::here()) const;
@@ -286,8 +298,8 @@ struct RowOp {
   Tensor operator()(const Operand& x, int64_t axis = -1, Source at = Source::here()) const;
 };
 
-// Everything whose call has a shape of its own: views, pieces, indexing, contractions, random. The
-// function users call stands in calls/, under the same name.
+// Ops whose functions have individual signatures: views, pieces, indexing, contractions, random.
+// The functions are in calls/.
 struct NamedOp {
   std::string_view name;
   std::string_view brief;
@@ -298,14 +310,16 @@ struct NamedOp {
   Batching batching = Batching::none;
   Cutting cutting = Cutting::none;
   std::span<const AttrDef> attrs = {};
+  std::span<const CallDef> calls = {};
   TensorType (*infer)(const InferContext& context) = nullptr;
   Term (*grad)(const GradContext& context, int index) = nullptr;
   std::string_view no_gradient = {};
   void (*reference)(const ReferenceContext& context) = nullptr;
   bool (*view)(const ArrayRef& operand, const Attrs& attrs, ArrayRef& result) = nullptr;
   bool repeats = false;
-  Range sample = {};
+  SampleRange sample = {};
   Ulps ulps = 0;
+  int index_result = -1;
   Routine routine = Routine::none;
   bool updates_first = false;
   bool looks_up = false;
@@ -328,9 +342,9 @@ OpDef make_op(const NamedOp& op);
 
 // ---- the catalogue ------------------------------------------------------------------------------
 
-// Every op that computes, by family and then by the alphabet.
+// Every op that computes, by family, then alphabetically.
 std::span<const OpDef> catalogue();
-// Those, then the ones that only programs have.
+// The same, then the ops that occur only in programs.
 std::span<const OpDef> catalogue_of_programs();
 const OpDef* find_op(std::string_view name);
 // The OpDef of a family object such as `tanh`, or of a copy of one.
@@ -339,8 +353,8 @@ const OpDef& def_of(const void* op);
 // The types of all results of an op that has `infer`.
 std::vector<TensorType> infer_results(const InferContext& context);
 
-// What the elements of a pointwise op become when its operands have these dtypes: recorded once.
-// Low precision is computed in f32 and rounded once, at the end.
+// The recorded expression of a pointwise op for operands of these dtypes. 16-bit floats are
+// computed in f32 and rounded once, at the end.
 Recipe record(const OpDef& op, std::span<const DType> operands);
 
 }  // namespace tidemark

@@ -1,5 +1,4 @@
-// Every op that works element by element. An op not in the lists at the foot of this file does not
-// exist.
+// Every elementwise op. The lists at the foot of this file make up the catalogue.
 #pragma once
 
 #include <numbers>
@@ -26,7 +25,7 @@ inline constexpr UnaryOp bitwise_invert = {
     .brief = "Every bit of each element inverted.",
     .accepts = TypeSet::bits,
     .value = [](Scalar x) { return ~x; },
-    .no_gradient = "bits have no slope",
+    .no_gradient = "bitwise ops are not differentiable",
     .twice = Twice::undoes,
 };
 inline constexpr UnaryOp ceil = {
@@ -58,7 +57,7 @@ inline constexpr UnaryOp erf = {
 };
 inline constexpr UnaryOp erfc = {
     .name = "erfc",
-    .brief = "1 - erf(x) of each element, exact where that is small.",
+    .brief = "1 - erf(x) of each element, accurate where that is small.",
     .accepts = TypeSet::floats,
     .value = [](Scalar x) { return x.erfc(); },
     .grad = [](Term g, Term x,
@@ -71,14 +70,14 @@ inline constexpr UnaryOp exp = {
     .brief = "e to the power of each element.",
     .accepts = TypeSet::floats,
     .value = [](Scalar x) { return x.exp(); },
-    // Written with y, so that backward keeps the output and lets the input go.
+    // Written with y, so that the backward pass keeps the output and not the input.
     .grad = [](Term g, Term, Term y) { return g * y; },
     .sample = {-8.0, 8.0},
     .ulps = 4,
 };
 inline constexpr UnaryOp expm1 = {
     .name = "expm1",
-    .brief = "exp(x) - 1 of each element, exact near zero.",
+    .brief = "exp(x) - 1 of each element, accurate near zero.",
     .accepts = TypeSet::floats,
     .value = [](Scalar x) { return x.expm1(); },
     .grad = [](Term g, Term, Term y) { return g * (y + 1.0); },
@@ -93,7 +92,7 @@ inline constexpr UnaryOp floor = {
     .grad = [](Term g, Term, Term) { return g.like(0); },
     .twice = Twice::settles,
 };
-// By erfc, which keeps its digits where the result is small and 1 + erf would not.
+// Written with erfc, which stays accurate where the result is small; 1 + erf would cancel.
 inline constexpr UnaryOp gelu = {
     .name = "gelu",
     .brief = "x * (1 + erf(x / sqrt 2)) / 2 of each element.",
@@ -111,7 +110,7 @@ inline constexpr UnaryOp gelu = {
 };
 inline constexpr UnaryOp identity = {
     .name = "identity",
-    .brief = "Each element as it is, in bytes of its own.",
+    .brief = "A copy of each element, in memory of its own.",
     .value = [](Scalar x) { return x; },
     .grad = [](Term g, Term, Term) { return g; },
 };
@@ -144,7 +143,7 @@ inline constexpr UnaryOp log = {
 };
 inline constexpr UnaryOp log1p = {
     .name = "log1p",
-    .brief = "log(1 + x) of each element, exact near zero.",
+    .brief = "log(1 + x) of each element, accurate near zero.",
     .accepts = TypeSet::floats,
     .value = [](Scalar x) { return x.log1p(); },
     .grad = [](Term g, Term x, Term) { return g / (x + 1.0); },
@@ -155,7 +154,7 @@ inline constexpr UnaryOp log2 = {
     .name = "log2",
     .brief = "Logarithm to base 2 of each element.",
     .accepts = TypeSet::floats,
-    // f32 by way of f64, so that powers of two give whole numbers.
+    // f32 is computed in f64, so that powers of two give whole numbers.
     .value =
         [](Scalar x) {
           const Scalar wide = x.cast(DType::f64).log();
@@ -219,8 +218,8 @@ inline constexpr UnaryOp sigmoid = {
     .name = "sigmoid",
     .brief = "1 / (1 + exp(-x)) of each element.",
     .accepts = TypeSet::floats,
-    // By exp(-|x|), which does not overflow where the result is small. 0 - |x|, not -|x|: compilers
-    // move a negation into the products after it, which changes the sign of a NaN.
+    // Written with exp(-|x|), which does not overflow. 0 - |x| and not -|x|: compilers move a
+    // negation into the products after it, which changes the sign of a NaN.
     .value =
         [](Scalar x) {
           const Scalar power = (x.like(0) - x.abs()).exp();
@@ -241,7 +240,7 @@ inline constexpr UnaryOp silu = {
     .name = "silu",
     .brief = "x * sigmoid(x) of each element.",
     .accepts = TypeSet::floats,
-    // exp(-|x|) as a square: where it is denormal or 0, x times it need not be.
+    // exp(-|x|) is computed as a square: it may be denormal or 0 where x times it is not.
     .value =
         [](Scalar x) {
           const Scalar root = ((x.like(0) - x.abs()) * x.like(0.5)).exp();
@@ -265,7 +264,7 @@ inline constexpr UnaryOp sin = {
     .sample = {-8.0, 8.0},
     .ulps = 4,
 };
-// Of max(x, 0) and |x|, whose slopes at 0 add up to anything but the function's.
+// The value is made of max(x, 0) and |x|, whose slopes at 0 do not add up to the function's.
 inline constexpr UnaryOp softplus = {
     .name = "softplus",
     .brief = "log(1 + exp(x)) of each element.",
@@ -313,7 +312,7 @@ inline constexpr UnaryOp tanh = {
 
 inline constexpr BinaryOp add = {
     .name = "add",
-    .brief = "Sums of elements; of bools, either.",
+    .brief = "Sums of elements; logical or of bools.",
     .value = [](Scalar a, Scalar b) { return a.dtype() == DType::boolean ? a | b : a + b; },
     .grad_a = [](Term g, Term, Term, Term) { return g; },
     .grad_b = [](Term g, Term, Term, Term) { return g; },
@@ -322,7 +321,7 @@ inline constexpr BinaryOp add = {
 };
 inline constexpr BinaryOp atan2 = {
     .name = "atan2",
-    .brief = "The angle of the point whose ordinate comes first and whose abscissa second.",
+    .brief = "The angle of the point (b, a), in radians; the signs of both count.",
     .accepts = TypeSet::floats,
     .value = angle_of,
     .grad_a = [](Term g, Term y, Term x, Term) { return g * x / (x * x + y * y); },
@@ -333,7 +332,7 @@ inline constexpr BinaryOp bitwise_and = {
     .brief = "Bits set in both elements.",
     .accepts = TypeSet::bits,
     .value = [](Scalar a, Scalar b) { return a & b; },
-    .no_gradient = "bits have no slope",
+    .no_gradient = "bitwise ops are not differentiable",
     .commutes = true,
     .neutral = Neutral::all_ones,
 };
@@ -342,7 +341,7 @@ inline constexpr BinaryOp bitwise_or = {
     .brief = "Bits set in either element.",
     .accepts = TypeSet::bits,
     .value = [](Scalar a, Scalar b) { return a | b; },
-    .no_gradient = "bits have no slope",
+    .no_gradient = "bitwise ops are not differentiable",
     .commutes = true,
     .neutral = Neutral::zero,
 };
@@ -351,7 +350,7 @@ inline constexpr BinaryOp bitwise_xor = {
     .brief = "Bits set in one element but not the other.",
     .accepts = TypeSet::bits,
     .value = [](Scalar a, Scalar b) { return a ^ b; },
-    .no_gradient = "bits have no slope",
+    .no_gradient = "bitwise ops are not differentiable",
     .commutes = true,
     .neutral = Neutral::zero,
 };
@@ -394,10 +393,10 @@ inline constexpr BinaryOp greater_equal = {
 };
 inline constexpr BinaryOp left_shift = {
     .name = "left_shift",
-    .brief = "Bits moved up; counts outside the width give 0.",
+    .brief = "Bits shifted left; counts outside the width give 0.",
     .accepts = TypeSet::integers,
     .value = [](Scalar a, Scalar b) { return a.shift_left(b); },
-    .no_gradient = "bits have no slope",
+    .no_gradient = "bitwise ops are not differentiable",
     .sample = {0.0, 7.0},
     .neutral = Neutral::zero,
 };
@@ -440,7 +439,7 @@ inline constexpr BinaryOp logical_xor = {
     .commutes = true,
     .neutral = Neutral::zero,
 };
-// Where elements are equal the gradient goes to both, half each, so that maximum and minimum of one
+// Equal elements get half of the gradient each, so that the gradients of maximum and minimum of one
 // pair add up to the whole.
 inline constexpr BinaryOp maximum = {
     .name = "maximum",
@@ -448,6 +447,7 @@ inline constexpr BinaryOp maximum = {
     .value = [](Scalar a, Scalar b) { return a.maximum(b); },
     .grad_a = [](Term g, Term a, Term b, Term) { return term::share(g, term::less(b, a), a, b); },
     .grad_b = [](Term g, Term a, Term b, Term) { return term::share(g, term::less(a, b), a, b); },
+    .range = &IntegerRange::maximum,
 };
 inline constexpr BinaryOp minimum = {
     .name = "minimum",
@@ -455,10 +455,11 @@ inline constexpr BinaryOp minimum = {
     .value = [](Scalar a, Scalar b) { return a.minimum(b); },
     .grad_a = [](Term g, Term a, Term b, Term) { return term::share(g, term::less(a, b), a, b); },
     .grad_b = [](Term g, Term a, Term b, Term) { return term::share(g, term::less(b, a), a, b); },
+    .range = &IntegerRange::minimum,
 };
 inline constexpr BinaryOp multiply = {
     .name = "multiply",
-    .brief = "Products of elements; of bools, both.",
+    .brief = "Products of elements; logical and of bools.",
     .value = [](Scalar a, Scalar b) { return a.dtype() == DType::boolean ? a & b : a * b; },
     .grad_a = [](Term g, Term, Term b, Term) { return g * b; },
     .grad_b = [](Term g, Term a, Term, Term) { return g * a; },
@@ -476,9 +477,10 @@ inline constexpr BinaryOp pow = {
     .brief = "The first element to the power of the second.",
     .accepts = TypeSet::numbers,
     .value = [](Scalar a, Scalar b) { return a.pow(b); },
-    // The slope of x^0 is 0 also at 0, and that of 0^y is 0. At y = 0 it is written y / x, which is
-    // 0 without a power out of range, and has the slope by y that second derivatives need. Each way
-    // is given 1 where the other one is taken, so that it has no slope there.
+    // The slope of x^0 is 0 also at x = 0, and that of 0^y by y is 0. At y = 0 the slope is written
+    // y / x, which is 0 without computing a power that overflows, and which has the slope by y that
+    // second derivatives need. Each branch computes with 1 where the other one is taken, so that it
+    // contributes no slope there.
     .grad_a =
         [](Term g, Term a, Term b, Term) {
           const Term none = a.like(0), one = a.like(1), flat = term::equal(b, b.like(0));
@@ -496,19 +498,23 @@ inline constexpr BinaryOp pow = {
 };
 inline constexpr BinaryOp remainder = {
     .name = "remainder",
-    .brief = "What floor_divide leaves: it has the sign of the divisor.",
+    .brief = "The remainder of floor_divide; it has the sign of the divisor.",
     .accepts = TypeSet::numbers,
     .value = [](Scalar a, Scalar b) { return a.remainder(b); },
     .grad_a = [](Term g, Term, Term, Term) { return g; },
     .grad_b = [](Term g, Term a, Term b, Term) { return -(g * term::floor_divide(a, b)); },
     .sample = {0.5, 4.0},
+    .range =
+        [](IntegerRange, IntegerRange divisor) {
+          return divisor.least > 0 ? IntegerRange{0, divisor.most - 1} : IntegerRange{};
+        },
 };
 inline constexpr BinaryOp right_shift = {
     .name = "right_shift",
-    .brief = "Bits moved down, keeping the sign; counts outside the width leave the sign alone.",
+    .brief = "Bits shifted right, keeping the sign; counts outside the width leave only the sign.",
     .accepts = TypeSet::integers,
     .value = [](Scalar a, Scalar b) { return a.shift_right(b); },
-    .no_gradient = "bits have no slope",
+    .no_gradient = "bitwise ops are not differentiable",
     .sample = {0.0, 7.0},
     .neutral = Neutral::zero,
 };
@@ -526,7 +532,7 @@ inline constexpr BinaryOp subtract = {
 
 inline constexpr TernaryOp clip = {
     .name = "clip",
-    .brief = "Each element moved into [low, high]; NaN stays.",
+    .brief = "Each element limited to [low, high]; NaN stays NaN.",
     .value = [](Scalar x, Scalar low, Scalar high) { return high.minimum(low.maximum(x)); },
     .grad = [](const GradContext& c, int index) -> Term {
       const Term x = c.operands[0], low = c.operands[1], high = c.operands[2];
@@ -538,6 +544,10 @@ inline constexpr TernaryOp clip = {
           index == 1 ? term::where(below, c.g, none) : term::where(below, none, c.g);
       return term::where(above, none, inside);
     },
+    .range =
+        [](IntegerRange x, IntegerRange low, IntegerRange high) {
+          return IntegerRange::minimum(high, IntegerRange::maximum(low, x));
+        },
 };
 inline constexpr TernaryOp where = {
     .name = "where",
@@ -549,6 +559,8 @@ inline constexpr TernaryOp where = {
       if (index == 0) return {};
       return index == 1 ? term::where(condition, c.g, none) : term::where(condition, none, c.g);
     },
+    .range = [](IntegerRange, IntegerRange a,
+                IntegerRange b) { return IntegerRange::either(a, b); },
 };
 
 // ---- all of them --------------------------------------------------------------------------------

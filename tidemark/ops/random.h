@@ -1,5 +1,5 @@
-// Draws, which are a function of key and position alone, and ranges. A key is an i64 of rank 0
-// whose bits count.
+// Random draws, which depend on the key and the position alone, and ranges. A key is an i64 of rank
+// 0, used as 64 bits.
 #pragma once
 
 #include "tidemark/ops/op_def.h"
@@ -32,9 +32,12 @@ inline constexpr AttrDef kIntegersAttrs[] = {{"shape", AttrKind::sizes, AttrRole
                                              {"low", AttrKind::integer},
                                              {"high", AttrKind::integer}};
 
-inline constexpr std::string_view kNoOperand = "it has no operand";
-inline constexpr std::string_view kOfAKey = "a key has no slope";
+inline constexpr std::string_view kNoOperand = "it has no operand to differentiate by";
+inline constexpr std::string_view kOfAKey = "keys are not differentiable";
 
+inline constexpr CallDef kArangeCalls[] = {
+    {"arange", "stop: tensor", "The numbers from 0 up to, but not including, stop."},
+    {"arange", "start: tensor, stop: tensor, step: tensor = 1, dtype: dtype = none"}};
 inline constexpr NamedOp arange = {
     .name = "arange",
     .brief =
@@ -43,6 +46,7 @@ inline constexpr NamedOp arange = {
     .family = Family::random,
     .arity = 0,
     .attrs = kArangeAttrs,
+    .calls = kArangeCalls,
     .infer = rule::infer_filled,
     .no_gradient = kNoOperand,
     .reference = rule::reference_arange,
@@ -69,7 +73,7 @@ inline constexpr NamedOp random_fold = {
 };
 inline constexpr NamedOp random_integers = {
     .name = "random_integers",
-    .brief = "Whole numbers drawn evenly from [low, high).",
+    .brief = "Whole numbers drawn uniformly from [low, high).",
     .family = Family::random,
     .arity = 1,
     .attrs = kIntegersAttrs,

@@ -1,5 +1,5 @@
-// Every op that moves elements without computing: views, which see the same bytes otherwise and
-// have no kernel, and pieces, which put a result together.
+// Ops that move elements without computing: views, which reinterpret the operand's bytes and have
+// no kernel, and pieces, which copy elements into a result.
 #pragma once
 
 #include "tidemark/ops/op_def.h"
@@ -51,6 +51,7 @@ inline constexpr AttrDef kPadAttrs[] = {{"low", AttrKind::sizes, AttrRole::paddi
                                         // The value of integers and bools.
                                         {"whole_value", AttrKind::integer}};
 
+inline constexpr CallDef kCastCalls[] = {{"cast", "x: tensor, dtype: dtype"}};
 inline constexpr NamedOp cast = {
     .name = "cast",
     .brief =
@@ -59,39 +60,48 @@ inline constexpr NamedOp cast = {
     .batching = Batching::leading,
     .cutting = Cutting::broadcast,
     .attrs = kDTypeAttr,
+    .calls = kCastCalls,
     .infer = rule::infer_cast,
     .grad = rule::grad_cast,
     .reference = rule::reference_cast,
 };
+inline constexpr CallDef kReshapeCalls[] = {{"reshape", "x: tensor, shape: shape"}};
 inline constexpr NamedOp reshape = {
     .name = "reshape",
     .brief =
-        "The same elements in row-major order under another shape; a view where strides allow.",
+        "The same elements in row-major order with another shape; a view if the strides allow it.",
     .batching = Batching::leading,
     .cutting = Cutting::reshape,
     .attrs = kShapeAttr,
+    .calls = kReshapeCalls,
     .infer = rule::infer_reshape,
     .grad = rule::grad_reshape,
     .reference = rule::reference_view,
     .view = rule::view_reshape,
 };
+inline constexpr CallDef kStopGradientCalls[] = {{"stop_gradient", "x: tensor"}};
 inline constexpr NamedOp stop_gradient = {
     .name = "stop_gradient",
-    .brief = "The operand as it is, taken for a constant by gradients.",
+    .brief = "The operand unchanged; gradients treat it as a constant.",
     .batching = Batching::leading,
     .cutting = Cutting::alike,
+    .calls = kStopGradientCalls,
     .infer = rule::infer_stop_gradient,
     .grad = rule::grad_stop_gradient,
     .reference = rule::reference_view,
     .view = rule::view_stop_gradient,
     .stops_gradient = true,
 };
+inline constexpr CallDef kTransposeCalls[] = {
+    {"transpose", "x: tensor, order: ints = none",
+     "The axes in another order; without one, reversed."}};
 inline constexpr NamedOp transpose = {
     .name = "transpose",
     .brief = "The axes in another order.",
     .batching = Batching::leading,
     .cutting = Cutting::permute,
     .attrs = kOrderAttr,
+    .calls = kTransposeCalls,
     .infer = rule::infer_transpose,
     .grad = rule::grad_transpose,
     .reference = rule::reference_view,
@@ -99,7 +109,7 @@ inline constexpr NamedOp transpose = {
 };
 inline constexpr NamedOp slice = {
     .name = "slice",
-    .brief = "Every step-th element of a range of each axis; negative steps walk backwards.",
+    .brief = "Every step-th element of a range of each axis; negative steps go backwards.",
     .batching = Batching::leading,
     .cutting = Cutting::alike,
     .attrs = kSliceAttrs,
@@ -108,18 +118,21 @@ inline constexpr NamedOp slice = {
     .reference = rule::reference_view,
     .view = rule::view_slice,
 };
+inline constexpr CallDef kBroadcastToCalls[] = {{"broadcast_to", "x: tensor, shape: shape"}};
 inline constexpr NamedOp broadcast_to = {
     .name = "broadcast_to",
     .brief = "Axes of size 1, and new axes in front, repeated to a shape.",
     .batching = Batching::broadcasts,
     .cutting = Cutting::broadcast,
     .attrs = kShapeAttr,
+    .calls = kBroadcastToCalls,
     .infer = rule::infer_broadcast,
     .grad = rule::grad_broadcast,
     .reference = rule::reference_view,
     .view = rule::view_broadcast,
     .repeats = true,
 };
+inline constexpr CallDef kConcatCalls[] = {{"concat", "list: tensors, axis: int = 0"}};
 inline constexpr NamedOp concat = {
     .name = "concat",
     .brief = "Tensors one after another along an axis.",
@@ -128,18 +141,24 @@ inline constexpr NamedOp concat = {
     .batching = Batching::leading,
     .cutting = Cutting::alike,
     .attrs = kAxisAttr,
+    .calls = kConcatCalls,
     .infer = rule::infer_concat,
     .grad = rule::grad_concat,
     .reference = rule::reference_concat,
     .routine = Routine::concat,
 };
+inline constexpr CallDef kPadCalls[] = {{"pad", "x: tensor, widths: pairs, value: tensor = 0",
+                                         "The operand with a value before and after the elements "
+                                         "of each axis; each pair gives the counts."}};
 inline constexpr NamedOp pad = {
     .name = "pad",
-    .brief = "A value put before, after and between the elements of each axis.",
+    .brief =
+        "The operand with a value inserted before, after and between the elements of each axis.",
     .family = Family::piece,
     .batching = Batching::leading,
     .cutting = Cutting::alike,
     .attrs = kPadAttrs,
+    .calls = kPadCalls,
     .infer = rule::infer_pad,
     .grad = rule::grad_pad,
     .reference = rule::reference_pad,
@@ -148,7 +167,7 @@ inline constexpr NamedOp pad = {
 
 inline constexpr NamedOp update = {
     .name = "update",
-    .brief = "The first operand, with the second in place of a slice of it.",
+    .brief = "The first operand, with a slice of it replaced by the second.",
     .family = Family::piece,
     .arity = 2,
     .batching = Batching::leading,

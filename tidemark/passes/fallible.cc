@@ -7,28 +7,24 @@
 
 #include "tidemark/base/text.h"
 #include "tidemark/ops/effect.h"
-#include "tidemark/ops/indexing.h"
 #include "tidemark/ops/op_def.h"
-#include "tidemark/ops/pointwise.h"
 #include "tidemark/ops/program.h"
 #include "tidemark/passes/passes.h"
 
 namespace tidemark::passes {
 namespace {
 
-bool is(const Node& node, const void* op) { return node.op != nullptr && node.op->self == op; }
+// ---- the index operand of a node ----------------------------------------------------------------
 
-// ---- which index a node looks at ----------------------------------------------------------------
-
-// Two of the same fail both or not at all.
-struct Looked {
+// An index and the size of the axis it points into. Two equal lookups fail together or not at all.
+struct Lookup {
   Value index;
-  Dim size;  // Of the axis it points into.
-  // Negative indices are out of range too: that others did not fail does not tell.
+  Dim size;
+  // Negative indices are out of range too, so a lookup that accepts them proves nothing.
   bool is_strict = false;
 };
 
-bool looks(const Node& node) {
+bool is_lookup(const Node& node) {
   return node.op->family == Family::index || node.op->effect == Effect::check_index;
 }
 
@@ -43,7 +39,7 @@ bool is_strict(const Node& node) {
   return !read.boolean();
 }
 
-Looked looked_at(const Graph& graph, const Node& node) {
+Lookup lookup_of(const Graph& graph, const Node& node) {
   if (node.op->effect == Effect::check_index) {
     Attrs::Reader read = node.attrs.read();
     read.integers();
@@ -52,20 +48,15 @@ Looked looked_at(const Graph& graph, const Node& node) {
   return {node.inputs[1], graph.type(node.inputs[0]).shape[axis_of(node)], is_strict(node)};
 }
 
-// ---- which integers a value can hold ------------------------------------------------------------
+// ---- the range of a value of whole numbers ------------------------------------------------------
 
-struct Span {
-  int64_t least = std::numeric_limits<int64_t>::min();
-  int64_t most = std::numeric_limits<int64_t>::max();
-};
-
-// What an op says of its results, by what its operands are. Unknown ones may be anything.
-class Spans {
+// The range of a value, from the definition of its op and the ranges of its operands.
+class Ranges {
  public:
-  explicit Spans(const Graph& graph) : graph_(graph) {}
+  explicit Ranges(const Graph& graph) : graph_(graph) {}
 
   // `group`: the node whose region the value stands in, or null.
-  Span of(Value value, const Node* group = nullptr, int depth = 0) const {
+  IntegerRange of(Value value, const Node* group = nullptr, int depth = 0) const {
     constexpr int deepest = 8;
     const Node& node = graph_.node(value);
     if (depth == deepest) return {};
@@ -77,28 +68,23 @@ class Spans {
       return of(region.results[static_cast<size_t>(value.result)], &node, depth + 1);
     }
     if (node.op->view != nullptr) return operand(0);
-    if (gives_places(node, value)) return of_places(node);
+    if (node.op->index_result == value.result) return of_positions(node);
     if (node.op->is_cast()) return of_cast(node, operand(0));
-    if (is(node, &remainder)) return of_remainder(operand(1));
-    if (is(node, &minimum)) return lesser(operand(0), operand(1));
-    if (is(node, &maximum)) return greater_of(operand(0), operand(1));
-    if (is(node, &clip)) return lesser(operand(2), greater_of(operand(1), operand(0)));
-    if (is(node, &where)) {
-      const Span a = operand(1), b = operand(2);
-      return {std::min(a.least, b.least), std::max(a.most, b.most)};
-    }
-    return {};
+    if (node.op->range == nullptr) return {};
+    std::vector<IntegerRange> operands;
+    for (size_t i = 0; i < node.inputs.size(); ++i) operands.push_back(operand(i));
+    return node.op->range(node.op->self, operands);
   }
 
  private:
-  Span of_parameter(Value value, const Node* group, int depth) const {
+  IntegerRange of_parameter(Value value, const Node* group, int depth) const {
     if (group == nullptr) return {};
     const Region& region = graph_.regions[static_cast<size_t>(group->regions[0])];
     for (size_t i = 0; i < region.parameters.size(); ++i)
       if (region.parameters[i] == value) return of(group->inputs[i], nullptr, depth + 1);
     return {};
   }
-  static Span of_constant(const Node& node) {
+  static IntegerRange of_constant(const Node& node) {
     if (!is_integer(node.results[0].dtype)) return {};
     Attrs::Reader read = node.attrs.read();
     read.dtype();
@@ -106,13 +92,8 @@ class Spans {
     const int64_t whole = read.integer();
     return {whole, whole};
   }
-  static bool gives_places(const Node& node, Value value) {
-    const Routine routine = node.op->routine;
-    return node.op->gives_index ||
-           ((routine == Routine::sort || routine == Routine::top_k) && value.result == 1);
-  }
-  // Along an axis, or along all that a reduction folds.
-  Span of_places(const Node& node) const {
+  // Positions along one axis, or along all axes that a reduction folds.
+  IntegerRange of_positions(const Node& node) const {
     const Shape& shape = graph_.type(node.inputs[0]).shape;
     if (shape.is_open()) return {};
     int64_t count = 1;
@@ -122,40 +103,30 @@ class Spans {
     });
     return {0, std::max<int64_t>(count, 1) - 1};
   }
-  // What fits keeps its value.
-  Span of_cast(const Node& node, Span from) const {
+  // A cast keeps values that fit the new dtype.
+  IntegerRange of_cast(const Node& node, IntegerRange from) const {
     const DType to = node.results[0].dtype;
     if (!is_integer(to) || !is_integer(graph_.type(node.inputs[0]).dtype)) return {};
     const int bits = static_cast<int>(8 * size_of(to)) - (to == DType::u8 ? 0 : 1);
     const int64_t most =
         bits == 63 ? std::numeric_limits<int64_t>::max() : (int64_t{1} << bits) - 1;
     const int64_t least = to == DType::u8 ? 0 : -most - 1;
-    return from.least >= least && from.most <= most ? from : Span{};
-  }
-  // It has the sign of the divisor.
-  static Span of_remainder(Span divisor) {
-    return divisor.least > 0 ? Span{0, divisor.most - 1} : Span{};
-  }
-  static Span lesser(Span a, Span b) {
-    return {std::min(a.least, b.least), std::min(a.most, b.most)};
-  }
-  static Span greater_of(Span a, Span b) {
-    return {std::max(a.least, b.least), std::max(a.most, b.most)};
+    return from.least >= least && from.most <= most ? from : IntegerRange{};
   }
 
   const Graph& graph_;
 };
 
-bool is_in_range(const Graph& graph, const Looked& looked) {
-  if (looked.size.is_open()) return false;
-  const int64_t size = looked.size;
-  const Span span = Spans(graph).of(looked.index);
-  return span.least >= (looked.is_strict ? 0 : -size) && span.most < size;
+bool is_in_range(const Graph& graph, const Lookup& lookup) {
+  if (lookup.size.is_open()) return false;
+  const int64_t size = lookup.size;
+  const IntegerRange range = Ranges(graph).of(lookup.index);
+  return range.least >= (lookup.is_strict ? 0 : -size) && range.most < size;
 }
 
 // ---- checks ahead -------------------------------------------------------------------------------
 
-// By node: whether it writes a Variable or depends on what does.
+// By node: whether it writes a Variable or depends on a node that does.
 std::vector<bool> behind_writes(const Graph& graph, std::span<const int32_t> updates,
                                 std::vector<bool>& reads_written) {
   std::vector<bool> behind(graph.nodes.size());
@@ -196,18 +167,19 @@ Node check_of(const Graph& graph, const Node& node) {
 }  // namespace
 
 std::vector<int32_t> looked_before(const Graph& graph, const Region& region) {
-  using Key = std::tuple<int32_t, int16_t, SizeWord>;  // So that no size is asked for.
+  using Key = std::tuple<int32_t, int16_t,
+                         SizeWord>;  // Comparing words does not ask for the value of an open size.
   std::map<Key, int32_t> first, first_strict;
   std::vector<int32_t> before(region.nodes.size(), -1);
   for (size_t i = 0; i < region.nodes.size(); ++i) {
     const Node& node = graph.nodes[static_cast<size_t>(region.nodes[i])];
-    if (!looks(node)) continue;
-    const Looked looked = looked_at(graph, node);
-    const Key key{looked.index.node, looked.index.result, looked.size.word()};
+    if (!is_lookup(node)) continue;
+    const Lookup lookup = lookup_of(graph, node);
+    const Key key{lookup.index.node, lookup.index.result, lookup.size.word()};
     const auto self = static_cast<int32_t>(i);
     const int32_t any = first.try_emplace(key, self).first->second;
     const int32_t strict =
-        looked.is_strict ? first_strict.try_emplace(key, self).first->second : any;
+        lookup.is_strict ? first_strict.try_emplace(key, self).first->second : any;
     if (strict != self) before[i] = strict;
   }
   return before;
@@ -247,9 +219,9 @@ std::vector<bool> fallible_nodes(const Graph& graph, const Region& region) {
   std::vector<bool> fallible;
   for (size_t i = 0; i < region.nodes.size(); ++i) {
     const Node& node = graph.nodes[static_cast<size_t>(region.nodes[i])];
-    const bool is_looked_at =
-        before[i] >= 0 || (looks(node) && is_in_range(graph, looked_at(graph, node)));
-    fallible.push_back(!is_looked_at && can_fail(graph, node));
+    const bool is_checked =
+        before[i] >= 0 || (is_lookup(node) && is_in_range(graph, lookup_of(graph, node)));
+    fallible.push_back(!is_checked && can_fail(graph, node));
   }
   return fallible;
 }

@@ -1,0 +1,35 @@
+// The precompiled kernels of ops. `ops` lies below `emit`, so a definition names its kernel, and
+// compile/cpu/library_ops.cc calls it.
+#pragma once
+
+#include <cstdint>
+
+namespace tidemark {
+
+// Ops without a routine are views, or are compiled from their `value`, `monoid` or `sweeps`.
+enum class Routine : uint8_t {
+  none,
+  accumulate,
+  arange,
+  concat,
+  conv2d,
+  cumsum,
+  first_equal,
+  gather,
+  matmul,
+  pad,
+  put,
+  random_bernoulli,
+  random_fold,
+  random_integers,
+  random_normal,
+  random_permutation,
+  random_uniform,
+  scatter_add,
+  sort,
+  take_along_axis,
+  top_k,
+  update,
+};
+
+}  // namespace tidemark
