@@ -5,27 +5,19 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "bench/cpu_clock.h"
 #include "bench/growing_functions.h"
 
 namespace tidemark::bench {
 namespace {
 
-double cpu_ms() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
-}
-
 template <class Do>
 double ms_of(Do run) {
-  const double before = cpu_ms();
-  run();
-  return cpu_ms() - before;
+  return cpu_ms_of(CLOCK_PROCESS_CPUTIME_ID, run);
 }
 
 constexpr const char* kWays[] = {"plan", "first call", "text", "plan's text", "JSON", "page"};

@@ -6,10 +6,10 @@
 //   3,000 elementwise ops in a row, which fuse, with and without their tracing  at most 100
 #include <algorithm>
 #include <cstdio>
-#include <ctime>
 #include <string>
 #include <vector>
 
+#include "bench/cpu_clock.h"
 #include "tidemark/compile/cpu/kernels.h"
 #include "tidemark/tidemark.h"
 
@@ -19,17 +19,9 @@ namespace {
 
 using td::Tensor;
 
-double thread_ms() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
-}
-
 template <class Do>
 double ms_of(Do run) {
-  const double before = thread_ms();
-  run();
-  return thread_ms() - before;
+  return td::bench::cpu_ms_of(CLOCK_THREAD_CPUTIME_ID, run);
 }
 
 constexpr int kRuns = 7;

@@ -1,4 +1,4 @@
-// Elements made ahead of their use, on a thread.
+// prefetch: elements computed ahead, on a thread.
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
@@ -19,20 +19,15 @@ class PrefetchStage final : public Stage {
   CursorPtr open(const Pass& pass) const override;
   std::optional<int64_t> count() const override { return input().count(); }
   std::optional<ElementType> type() const override { return input().type(); }
-  StageBytes bytes() const override {
-    const auto type = input().type();
-    if (!type) return states_unknown(0, "known after the first element");
-    const int64_t elements = std::min(ahead_, count().value_or(kEndless));
-    return states(elements * type->held_bytes, cat(elements, " elements ", text_of(type->leaves)));
-  }
+  StageBytes bytes() const override { return states_elements(ahead_); }
   int64_t ahead() const { return ahead_; }
 
  private:
   int64_t ahead_;
 };
 
-// One is begun only when there is room for it: waiting and in the making, there are never more than
-// were asked for.
+// An element is started only if there is room for it: waiting and unfinished elements together
+// never exceed the requested number.
 class Prefetch {
  public:
   Prefetch(const PrefetchStage& stage, const Pass& pass)
@@ -54,7 +49,7 @@ class Prefetch {
   std::optional<Element> next() {
     if (ended_) return std::nullopt;
     if (threads_.none()) start();
-    Made made = fetch();
+    Outcome made = fetch();
     changed_.notify_all();
     ended_ = !made.element.has_value();
     if (made.failure) std::rethrow_exception(made.failure);
@@ -63,8 +58,8 @@ class Prefetch {
   void advance(int64_t count) { input_->advance(count); }
 
  private:
-  struct Made {
-    std::optional<Element> element;  // Nothing: the end, or a failure.
+  struct Outcome {
+    std::optional<Element> element;  // Empty: the end, or a failure.
     std::exception_ptr failure;
   };
 
@@ -82,15 +77,15 @@ class Prefetch {
     }
     changed_.notify_all();
   }
-  Made fetch() {
+  Outcome fetch() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return !waiting_.empty() || lost_; });
     if (waiting_.empty()) return {{}, lost_};
-    Made made = std::move(waiting_.front());
+    Outcome made = std::move(waiting_.front());
     waiting_.pop_front();
     return made;
   }
-  // False after the last.
+  // False after the last element.
   bool work() {
     {
       std::unique_lock lock(mutex_);
@@ -101,8 +96,8 @@ class Prefetch {
     changed_.notify_all();
     return !last;
   }
-  // Whether an element was put there, after which others may come.
-  bool put(Made made) {
+  // Whether an element was added and more may follow.
+  bool put(Outcome made) {
     const std::scoped_lock lock(mutex_);
     const bool is_element = made.element.has_value();
     try {
@@ -112,17 +107,17 @@ class Prefetch {
     }
     return is_element && !lost_;
   }
-  Made make() try { return {input_->next(), {}}; } catch (...) {
+  Outcome make() try { return {input_->next(), {}}; } catch (...) {
     return {{}, std::current_exception()};
   }
 
   size_t room_;
-  CursorPtr input_;  // Of the thread, from when it starts.
+  CursorPtr input_;  // Used by the thread alone once it has started.
   bool ended_ = false;
-  std::mutex mutex_;  // Of the next four.
+  std::mutex mutex_;  // Guards the next four.
   std::condition_variable changed_;
-  std::deque<Made> waiting_;
-  std::exception_ptr lost_;  // Comes after what is waiting.
+  std::deque<Outcome> waiting_;
+  std::exception_ptr lost_;  // Thrown after the waiting elements.
   bool stopped_ = false;
   WorkerThreads threads_;
 };
@@ -135,7 +130,7 @@ CursorPtr PrefetchStage::open(const Pass& pass) const {
 
 StagePtr prefetched(StagePtr input, int64_t count, Source at) {
   if (count < 1)
-    throw UserError(cat("prefetch: ", count, " elements ahead cannot be"), at, "give 1 or more");
+    throw UserError(cat("prefetch: cannot keep ", count, " elements ahead"), at, "give 1 or more");
   return std::make_shared<PrefetchStage>(std::move(input), count, at);
 }
 

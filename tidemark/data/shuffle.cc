@@ -1,4 +1,4 @@
-// Elements in another order: any order of all of them by index, or a buffer to pick from.
+// shuffle: a permutation by index, or a buffer to draw from.
 #include <algorithm>
 
 #include "tidemark/data/permutation.h"
@@ -7,7 +7,7 @@
 namespace tidemark::data {
 namespace {
 
-// By index: any order of all elements.
+// By index: a uniform permutation of all elements.
 class IndexShuffleStage final : public Stage {
  public:
   IndexShuffleStage(StagePtr input, ShuffleOptions options, Source at)
@@ -37,7 +37,7 @@ class IndexShuffleStage final : public Stage {
   ShuffleOptions options_;
 };
 
-// Any of the next `buffer` elements.
+// Each element is drawn from the next `buffer` ones.
 class BufferShuffleStage final : public Stage {
  public:
   BufferShuffleStage(StagePtr input, ShuffleOptions options, Source at)
@@ -47,12 +47,7 @@ class BufferShuffleStage final : public Stage {
   CursorPtr open(const Pass& pass) const override;
   std::optional<int64_t> count() const override { return input().count(); }
   std::optional<ElementType> type() const override { return input().type(); }
-  StageBytes bytes() const override {
-    const auto type = input().type();
-    if (!type) return states_unknown(0, "known after the first element");
-    const int64_t elements = std::min(options_.buffer, count().value_or(kEndless));
-    return states(elements * type->held_bytes, cat(elements, " elements ", text_of(type->leaves)));
-  }
+  StageBytes bytes() const override { return states_elements(options_.buffer); }
   const ShuffleOptions& options() const { return options_; }
 
  private:
@@ -91,7 +86,7 @@ CursorPtr BufferShuffleStage::open(const Pass& pass) const {
   return std::make_unique<BufferShuffleCursor>(*this, pass);
 }
 
-// The stage on the way to the sources that cannot be read by index.
+// The stage nearest to the sources that cannot be read by index.
 const Stage& not_by_index(const Stage& stage) {
   for (const StagePtr& input : stage.inputs())
     if (!input->by_index()) return not_by_index(*input);
@@ -102,17 +97,17 @@ const Stage& not_by_index(const Stage& stage) {
 
 StagePtr shuffled(StagePtr input, ShuffleOptions options, Source at) {
   if (options.buffer < 0)
-    throw UserError(cat("shuffle: .buffer = ", options.buffer, " elements cannot be"), at,
+    throw UserError(cat("shuffle: .buffer cannot be ", options.buffer, " elements"), at,
                     "give 1 or more, or 0 to shuffle by index");
   if (options.buffer > 0)
     return std::make_shared<BufferShuffleStage>(std::move(input), options, at);
   if (!input->by_index()) {
     const Stage& which = not_by_index(*input);
-    throw UserError(cat("shuffle: ", which.name(), " (", which.source().text(),
-                        ") cannot be read by index, so a shuffle after it needs a buffer"),
-                    at,
-                    "say how many elements may wait in it: .shuffle({.buffer = 1000}), or "
-                    "shuffle before it");
+    throw UserError(
+        cat("shuffle: ", which.name(), " (", which.source().text(),
+            ") cannot be read by index, so a shuffle after it needs a buffer"),
+        at,
+        "give the size of the buffer: .shuffle({.buffer = 1000}), or shuffle before that stage");
   }
   return std::make_shared<IndexShuffleStage>(std::move(input), options, at);
 }

@@ -68,14 +68,14 @@ namespace {
   for (const RowLeaf& leaf : to.leaves) first.push_back(leaf.type);
   throw UserError(cat("data: elements of different types cannot be in one ", to.what, ": row 0 is ",
                       text_of(first), ", row ", row, " is ", text_of(leaf_types(element))),
-                  to.at, "make them alike with map first, or pick others out with filter");
+                  to.at, "make them alike with map first, or remove the others with filter");
 }
 
 [[noreturn]] void forms_differ(const Element& element, const RowTarget& to, int64_t row) {
   throw UserError(cat("data: elements of different structure cannot be in one ", to.what,
                       ": from row 0 to row ", row, ", ",
                       tidemark::detail::key_change(to.form->key, element.form->key)),
-                  to.at, "make them alike with map first, or pick others out with filter");
+                  to.at, "make them alike with map first, or remove the others with filter");
 }
 
 }  // namespace
@@ -119,7 +119,7 @@ std::optional<Element> IndexCursor::next() {
 
 void IndexCursor::advance(int64_t count) { take(count); }
 
-// Where the rows begin that are now passed over.
+// Advances by up to `rows` elements and returns the index of the first of them.
 int64_t IndexCursor::take(int64_t rows) {
   const int64_t begin = next_;
   next_ += std::min(rows, end_ - next_);
@@ -172,6 +172,13 @@ StageBytes Stage::states_unknown(int64_t so_far, std::string note) const {
   return {.stage = name_, .at = at_, .bytes = so_far, .known = false, .note = std::move(note)};
 }
 
+StageBytes Stage::states_elements(int64_t most) const {
+  const auto type = input().type();
+  if (!type) return states_unknown(0, "known after the first element");
+  const int64_t elements = std::min(most, count().value_or(kEndless));
+  return states(elements * type->held_bytes, cat(elements, " elements ", text_of(type->leaves)));
+}
+
 // ---- failures of the user's functions -----------------------------------------------------------
 
 namespace {
@@ -183,25 +190,25 @@ std::string failure_text(const char* what, int64_t number, const char* cause) {
 void need_values(const Element& element) {
   for (const Tensor& tensor : element.tensors)
     if (!tensor.has_value())
-      throw UserError("it gave a Tensor that holds nothing", Source::none(),
-                      "has_value() tells whether one does: return what was computed");
+      throw UserError("it returned an empty Tensor", Source::none(),
+                      "return a Tensor that has a value: has_value() tells whether it does");
 }
 
 void fail_at(const char* what, int64_t number, Source at) {
   try {
     throw;
   } catch (const std::bad_alloc&) {
-    throw;  // There is no memory, least of all to say so.
+    throw;  // Without memory there is no room for a message either.
   } catch (const DeviceError& error) {
     std::throw_with_nested(
         DeviceError(cat(failure_text(what, number, error.what()), "\n  at ", at.text()), at));
   } catch (const InternalError&) {
-    throw;  // A bug is reported as it stands.
+    throw;  // Internal errors are not decorated.
   } catch (const std::exception& error) {
     std::throw_with_nested(UserError(failure_text(what, number, error.what()), at));
   } catch (...) {
     std::throw_with_nested(
-        UserError(failure_text(what, number, "an exception that is no std::exception"), at));
+        UserError(failure_text(what, number, "an exception that is not a std::exception"), at));
   }
 }
 

@@ -1,14 +1,14 @@
-// The inside of a dataset: stages, and cursors that walk them. Internal to data/.
+// The implementation of datasets: stages, and cursors that iterate over them. Internal to data/.
 //
-// A Stage says what elements there are; it does not change, and datasets share it. A Cursor is one
-// walk over a stage's elements and owns all that the walk needs: buffers, threads, the cursors of
-// the stages before it.
+// A Stage describes a sequence of elements; it is immutable and shared by datasets. A Cursor is one
+// iteration over a stage's elements and owns everything the iteration needs: buffers, threads, the
+// cursors of the stages before it.
 //
 //   from_tensor_slices <- shuffle <- map <- batch       stages: each holds those before it
 //         IndexCursor            <- ...  <- ...         cursors: likewise, one chain for each pass
 //
-// Some stages can be read by index. Over them shuffling costs no bytes, passing elements over costs
-// no time, and a batch copies its rows from where they lie (`gather`) or is a view of them.
+// Some stages can be read by index. Over them shuffling needs no memory, skipping costs no time,
+// and a batch copies its rows directly (`gather`) or is a view of them.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +37,8 @@ struct LeafType {
   }
 };
 
-// The types of an element's tensors, and the bytes that one element keeps alive: those of its own
-// tensors, none for views of what lives anyway.
+// The types of an element's tensors, and the bytes that one element keeps alive: 0 for views of
+// memory that lives anyway.
 struct ElementType {
   std::vector<LeafType> leaves;
   int64_t held_bytes = 0;
@@ -48,33 +48,33 @@ struct ElementType {
 std::vector<LeafType> leaf_types(const Element& element);
 // "(f32[784], i32[])"
 std::string text_of(const std::vector<LeafType>& types);
-// As the pool grants them, each tensor by itself.
+// The bytes of an element's tensors, each rounded up as the pool does.
 int64_t granted_bytes_of(const Element& element);
 
-// Where rows are written: for each tensor of an element a block with room for many of it.
+// The destination of rows: for each tensor of an element, a block for many of them.
 struct RowLeaf {
   LeafType type;  // Of one row.
   std::byte* data = nullptr;
 };
 struct RowTarget {
   std::span<const RowLeaf> leaves;
-  int64_t first = 0;           // The row to begin with.
-  const Form* form = nullptr;  // What every element must have, where they have one.
-  Source at = Source::none();  // Who asks for rows.
-  const char* what = "batch";  // What they are rows of.
+  int64_t first = 0;           // The first row to write.
+  const Form* form = nullptr;  // The form that every element must have, if any.
+  Source at = Source::none();  // The line to blame in errors.
+  const char* what = "batch";  // The name of the stage, for errors.
 };
 
-// Rows that become one element: tensors with an axis more than those of the elements written.
+// Memory for rows that become one element: tensors with one more axis than those of the elements.
 class RowBlock {
  public:
-  // Room for `rows` elements like this one.
+  // Allocates `rows` elements like this one.
   RowBlock(const Element& like, int64_t rows, Source at);
   RowTarget from(int64_t row) const {
     return {.leaves = leaves_, .first = row, .form = form_.get(), .at = at_};
   }
   int64_t rows() const { return rows_; }
   bool takes(const Element& element) const;
-  // The first `rows` of them. Nothing is written afterwards.
+  // The first `rows` rows as an element. Nothing may be written afterwards.
   Element take(int64_t rows);
 
  private:
@@ -84,14 +84,14 @@ class RowBlock {
   int64_t rows_ = 0;
   Source at_;
 };
-// A UserError where the element is not of the target's types.
+// A UserError if the element does not have the target's types.
 void write_row(const Element& element, const RowTarget& to, int64_t row);
 
-// What all cursors of a pass share.
+// Shared by all cursors of a pass.
 struct Pass {
   int64_t epoch = 0;  // Makes shuffles of different passes differ.
   const CapCheck* cap = nullptr;
-  // Stages that this walk prepared and that take it back where the walk is not begun.
+  // Stages that this iteration prepared, which undo it if the iteration is not started.
   std::vector<const Stage*>* prepared = nullptr;
 };
 
@@ -102,14 +102,14 @@ class Cursor {
   Cursor(const Cursor&) = delete;
   Cursor& operator=(const Cursor&) = delete;
 
-  // Nothing at the end, and from then on.
+  // Empty at the end, and ever after.
   virtual std::optional<Element> next() = 0;
-  // Passes `count` elements over. Called before the first next().
+  // Skips `count` elements. Called before the first next().
   virtual void advance(int64_t count);
-  // Writes the next elements as rows, at most `rows` of them, and says how many there were.
+  // Writes the next elements as rows, at most `rows` of them, and returns their number.
   virtual int64_t read(const RowTarget& to, int64_t rows);
-  // The next `rows` elements (fewer at the end) as one, without a copy. Nothing where they do not
-  // lie so; then none was passed over.
+  // The next `rows` elements (fewer at the end) as one, without a copy. Empty, without consuming
+  // any, if that is not possible.
   virtual std::optional<Element> view(int64_t rows);
 };
 using CursorPtr = std::unique_ptr<Cursor>;
@@ -128,36 +128,37 @@ class Stage {
   const Stage& input() const { return *inputs_.front(); }
 
   virtual CursorPtr open(const Pass& pass) const = 0;
-  // Nothing where it is known only at the end; kEndless where there is none.
+  // Empty if it is known only at the end; kEndless if there is no end.
   virtual std::optional<int64_t> count() const = 0;
-  // What must be there before a cursor is opened, as a cache that is filled.
+  // Work that must be done before a cursor is opened, such as filling a cache.
   virtual void prepare(const Pass& pass) const;
-  // Of a stage that prepare() put on the list of its pass.
+  // Undoes prepare(), for stages that it put on the list of the pass.
   virtual void take_back() const {}
 
   // ---- reading by index, where it can be. The count is known then, at the latest when prepared.
   virtual bool by_index() const { return false; }
   virtual Element at(int64_t index, const Pass& pass) const;
-  // Writes elements as rows. May change the list of indices.
+  // Writes elements as rows. May reorder the list of indices.
   virtual void gather(std::span<int64_t> indices, const RowTarget& to, const Pass& pass) const;
-  // Whether ranges of elements can be seen as one without a copy. Such a stage is by_index().
+  // Whether a range of elements can be viewed as one element without a copy. Implies by_index().
   virtual bool has_views() const { return false; }
   virtual std::optional<Element> view(int64_t begin, int64_t end, const Pass& pass) const;
 
   // ---- bytes
-  // What is known of the elements now.
+  // The type of the elements, if known.
   virtual std::optional<ElementType> type() const = 0;
-  // Makes it known, where the user's functions may be called for that.
+  // Determines it, calling the user's functions if needed.
   virtual void learn() const;
-  // An element like those that will come, to try functions on. Nothing where there is none that can
-  // be had twice.
+  // A sample element to call functions with. Empty if taking one would consume it.
   virtual std::optional<Element> sample() const;
-  // The bytes that one walk holds at this stage.
+  // The bytes that one iteration holds at this stage.
   virtual StageBytes bytes() const = 0;
 
  protected:
   StageBytes states(int64_t bytes, std::string note = {}) const;
   StageBytes states_unknown(int64_t so_far, std::string note) const;
+  // The bytes of elements of the input: of all of them, or of `most` if there are more.
+  StageBytes states_elements(int64_t most) const;
 
  private:
   std::string name_;
@@ -165,7 +166,7 @@ class Stage {
   Source at_;
 };
 
-// The cursor of whatever can be read by index.
+// The cursor over stages that can be read by index.
 class IndexCursor final : public Cursor {
  public:
   IndexCursor(const Stage& stage, const Pass& pass);
@@ -183,10 +184,11 @@ class IndexCursor final : public Cursor {
   std::vector<int64_t> indices_;
 };
 
-// Whoever asks for an element wants tensors in it.
+// A UserError if one of the element's tensors is empty.
 void need_values(const Element& element);
 
-// Says of a call of the user what element it failed at; called while that exception is handled.
+// Rethrows the current exception with the number of the element at which the user's function
+// failed.
 [[noreturn]] void fail_at(const char* what, int64_t number, Source at);
 
 }  // namespace tidemark::data
