@@ -13,12 +13,12 @@ namespace {
 constexpr const char* kHelp =
     R"(usage: tidemark bench [NAME [ARGUMENT...]] [--json]
 
-Runs a benchmark; what follows its name goes to it: most take the seconds that each row may last.
-Without a name it lists them and says which are built. NAME is one of
+Runs a benchmark with the arguments after its name; most take the number of seconds for each row.
+Without a name it lists the benchmarks and whether they are built. NAME is one of
   bars|compile_cost|datasets|eager|functions|gradients|kernels|loops|matmul|peer_cases|plan|plan_time|tile
 
 options:
-  --json   the list for programs; after `plan`, its figures
+  --json   print the list, or the figures of `plan`, as JSON
 
 exit code: 0 done; 1 a bar was missed; 2 bad usage, or the benchmark is not built.
 )";
@@ -44,7 +44,7 @@ constexpr Bench kBenches[] = {
     {"tile", "the interpreter of kernels"},
 };
 
-// Where they were built; they are not installed.
+// The folder of the benchmarks; they are not installed.
 std::string path_of(const std::string& name) {
   constexpr const char* places[] = {"../bench"};
   const std::string folder = folder_beside(places, name);
@@ -94,7 +94,7 @@ int bench_command(Arguments arguments) {
                     cat("build it: cmake --build BUILD --target bench_", name));
   const int code = run_program(path, arguments.subspan(1));
   if (code >= 0) return code;
-  throw DeviceError(cat("bench: ", name, " did not end by itself"));
+  throw DeviceError(cat("bench: ", name, " was killed by a signal"));
 }
 
 }  // namespace tidemark::tools

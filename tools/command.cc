@@ -25,7 +25,7 @@ bool asked_for_help(Arguments arguments, const char* text) {
 
 void usage_error(const char* command, const std::string& problem) {
   throw UserError(cat(command, ": ", problem), Source::none(),
-                  cat("tidemark ", command, " --help tells more"));
+                  cat("tidemark ", command, " --help lists the options"));
 }
 
 void unknown_option(const char* command, const std::string& option) {
@@ -53,12 +53,12 @@ std::optional<std::string> value_of(const std::string& argument, std::string_vie
 void take_file(const char* command, const std::string& argument, std::string& file) {
   if (argument.starts_with("--")) unknown_option(command, argument);
   if (!file.empty())
-    usage_error(command, "one file at a time: '" + file + "' and '" + argument + "'");
+    usage_error(command, "expected one file, got '" + file + "' and '" + argument + "'");
   file = argument;
 }
 
 void need_file(const char* command, const std::string& file) {
-  if (file.empty()) usage_error(command, "which file?");
+  if (file.empty()) usage_error(command, "expected a file");
 }
 
 std::string folder_beside(std::span<const char* const> places, const std::string& file) {

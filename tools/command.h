@@ -28,24 +28,24 @@ int doctor_command(Arguments arguments);
 int bench_command(Arguments arguments);
 int completion_command(Arguments arguments);
 
-// Prints the text where somebody asks for help.
+// Prints the text if --help is among the arguments.
 bool asked_for_help(Arguments arguments, const char* text);
-// "pack: which file?", and that --help tells more.
+// Throws a usage error: "pack: expected a file", with a hint to --help.
 [[noreturn]] void usage_error(const char* command, const std::string& problem);
 [[noreturn]] void unknown_option(const char* command, const std::string& option);
-// The arguments, with each of these options joined to its value: people write "--output page.html"
-// and "--output=page.html".
+// The arguments, with each of these options joined to its value: "--output page.html" becomes
+// "--output=page.html".
 std::vector<std::string> with_values(const char* command, Arguments arguments,
                                      std::initializer_list<std::string_view> options);
-// The value, where the argument is this option.
+// The value, if the argument is this option.
 std::optional<std::string> value_of(const std::string& argument, std::string_view option);
-// An argument that is none of a command's options: the one file it reads.
+// Takes an argument that is not an option: the one file that the command reads.
 void take_file(const char* command, const std::string& argument, std::string& file);
 void need_file(const char* command, const std::string& file);
 
-// A folder that was built or installed beside the command and has this file; empty where none has.
+// The folder, built or installed beside the command, that has this file; empty if there is none.
 std::string folder_beside(std::span<const char* const> places, const std::string& file);
-// Runs a program with these arguments. The exit code; -1 where it did not end by itself.
+// Runs a program with these arguments and returns its exit code; -1 if it was killed by a signal.
 int run_program(const std::string& path, Arguments arguments);
 
 }  // namespace tidemark::tools

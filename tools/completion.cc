@@ -1,7 +1,7 @@
-// `tidemark completion`: what a shell needs to complete the command.
+// `tidemark completion`: scripts for shell completion.
 //
-// Every command tells its options in its help; they are read there, so that no second list of them
-// can be out of date.
+// The options of a command are read from its help text, so that there is no second list to keep up
+// to date.
 #include <iostream>
 #include <sstream>
 #include <string>
@@ -25,7 +25,7 @@ Prints a script that completes the subcommands of tidemark and their options.
 exit code: 0 done; 2 bad usage.
 )help";
 
-// What may follow the name of a command.
+// The words that may follow the name of a command.
 struct Words {
   std::string command, brief;
   std::vector<std::string> options;  // "--json", "--after=".
@@ -121,7 +121,7 @@ void print_bash(const std::vector<Words>& all) {
                "complete -o filenames -F _tidemark tidemark\n";
 }
 
-// Quotes and colons mean something there.
+// Quotes and colons are special there.
 std::string plain(const std::string& text) {
   std::string kept;
   for (const char c : text) kept += c == '\'' || c == ':' ? ' ' : c;
@@ -158,7 +158,7 @@ void print_fish(const std::vector<Words>& all) {
 
 int completion_command(Arguments arguments) {
   if (asked_for_help(arguments, kHelp)) return 0;
-  if (arguments.size() != 1) usage_error("completion", "for which shell: bash, zsh or fish?");
+  if (arguments.size() != 1) usage_error("completion", "expected a shell: bash, zsh or fish");
   const std::string& shell = arguments[0];
   if (shell.starts_with("-")) unknown_option("completion", shell);
   if (shell == "bash")
@@ -168,7 +168,7 @@ int completion_command(Arguments arguments) {
   else if (shell == "fish")
     print_fish(all_words());
   else
-    usage_error("completion", cat("'", shell, "' is not known, only bash, zsh and fish"));
+    usage_error("completion", cat("'", shell, "' is not supported: use bash, zsh or fish"));
   return 0;
 }
 

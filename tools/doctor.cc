@@ -1,4 +1,5 @@
-// `tidemark doctor`: what Tidemark finds on this machine, and whether it works there.
+// `tidemark doctor`: describes this machine as Tidemark sees it, and checks that Tidemark works
+// here.
 #include <sys/resource.h>
 
 #include <cmath>
@@ -24,18 +25,18 @@ namespace {
 constexpr const char* kHelp =
     R"(usage: tidemark doctor [--json]
 
-Says what Tidemark finds on this machine: versions, the CPU and its instruction sets, cores and
-threads, pages, the limits on memory and the one that follows from them; then compiles a kernel, and
-checks that it gives the same bits as the interpreter, and a product of matrices on one thread and
-on all.
+Prints what Tidemark finds on this machine: versions, the CPU and its instruction sets, cores and
+threads, pages, the memory limits of the system and the resulting limit. Then it compiles a kernel
+and checks that it has the same bits as the interpreter, and that a matrix product has the same bits
+on one thread and on all.
 
 options:
-  --json   the same for programs: an object; sizes in bytes, null where there is no limit
+  --json   print a JSON object; sizes in bytes, null if there is no limit
 
-exit code: 0 all is well; 1 a check failed; 2 bad usage.
+exit code: 0 all checks passed; 1 a check failed; 2 bad usage.
 )";
 
-// One finding: as people read it, and as programs do.
+// One finding, as text and as JSON.
 struct Finding {
   std::string name, text, json;
 };
@@ -46,7 +47,7 @@ Finding of_text(std::string name, const std::string& text) {
 Finding of_number(std::string name, int64_t number) {
   return {std::move(name), cat(number), cat(number)};
 }
-// Version 1 of control groups says "no limit" by the largest number of whole pages.
+// Version 1 of control groups represents "no limit" by the largest number of whole pages.
 Finding of_bytes(std::string name, int64_t bytes) {
   if (bytes >= device::kUnlimited - device::kPageBytes) return {std::move(name), "none", "null"};
   return {std::move(name), cat(Bytes(bytes)), cat(bytes)};
@@ -55,7 +56,7 @@ Finding of_check(std::string name, bool holds) {
   return {std::move(name), holds ? "yes" : "NO", holds ? "true" : "false"};
 }
 
-// What follows `key` in the first line that begins with it.
+// The text after `key` in the first line that begins with it.
 std::string line_of_file(const char* path, const std::string& key) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
@@ -120,7 +121,7 @@ void add_memory(std::vector<Finding>& found) {
   found.push_back(of_bytes("limit for tensors", memory::limit().count));
 }
 
-// The same computation by the interpreter and by machine code.
+// Runs the same computation by the interpreter and by machine code.
 bool compiled_as_interpreted() {
   const Tensor x = random::normal({1000}, {.key = random::Key(1)});
   const auto run = [&](compile::Emitter emitter) {

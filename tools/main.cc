@@ -26,17 +26,17 @@ int version_command(Arguments arguments) {
 
 // In the order `--help` shows them. A new one is a line here and a function in command.h.
 constexpr Command kCommands[] = {
-    {"tour", "shows what Tidemark does, in a minute", tour_command},
+    {"tour", "show what Tidemark does, in a minute", tour_command},
     {"pack", "place buffers with lifetimes at offsets, close to the load", pack_command},
-    {"show", "print a program, and what passes make of it", show_command},
-    {"plan", "what a program needs, before it runs", plan_command},
-    {"run", "run a program, and measure what it used", run_command},
-    {"report", "plans and runs as one HTML page; two plans compared", report_command},
-    {"ops", "the ops there are: dtypes, gradients, what they give", ops_command},
-    {"doctor", "what Tidemark finds on this machine, and whether it works there", doctor_command},
+    {"show", "print a program, as written and after each pass", show_command},
+    {"plan", "print the memory that a program needs, before it runs", plan_command},
+    {"run", "run a program, and measure the memory it used", run_command},
+    {"report", "draw plans and runs, or compare two plans, as one HTML page", report_command},
+    {"ops", "list all ops and functions: signatures, dtypes, gradients", ops_command},
+    {"doctor", "describe this machine, and check that Tidemark works on it", doctor_command},
     {"bench", "run a benchmark by name", bench_command},
-    {"completion", "a script that completes this command in a shell", completion_command},
-    {"version", "the version of this build", version_command},
+    {"completion", "print a script for shell completion", completion_command},
+    {"version", "print the version of this build", version_command},
 };
 
 int help(std::ostream& out) {
@@ -47,13 +47,12 @@ int help(std::ostream& out) {
     name.resize(12, ' ');
     out << "  " << name << command.brief << '\n';
   }
-  out << "\ntidemark COMMAND --help tells more of one; docs/command.md has examples.\n"
+  out << "\ntidemark COMMAND --help lists the options of one; docs/command.md has examples.\n"
          "exit codes: 0 done; 1 the answer is no; 2 bad input or usage.\n";
   return &out == &std::cout ? 0 : 2;
 }
 
-// How many letters have to be put in, left out, replaced or swapped with the next to make one of
-// the other.
+// The edit distance of two words: insertions, deletions, replacements and swaps of neighbours.
 size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<size_t>> least(a.size() + 1, std::vector<size_t>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); ++i) {
@@ -70,7 +69,7 @@ size_t distance(std::string_view a, std::string_view b) {
   return least[a.size()][b.size()];
 }
 
-// The command somebody may have meant; null where none is near.
+// The most similar command; null if none is similar.
 const Command* nearest(const std::string& word) {
   const Command* found = nullptr;
   size_t least = 3;

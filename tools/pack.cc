@@ -97,7 +97,7 @@ plan::CsvProblem read(const std::string& path) {
 
 namespace fs = std::filesystem;
 
-// What a path leads to, which need not exist: symbolic links followed one by one.
+// The target of a path, which need not exist: symbolic links are followed one by one.
 fs::path followed(fs::path path) {
   constexpr int kMostLinks = 40;  // As many as the kernel follows.
   std::error_code error;
@@ -109,8 +109,8 @@ fs::path followed(fs::path path) {
   return path;
 }
 
-// A file that appears whole or not at all: written beside its place, then renamed into it. What
-// exists and is no file (a device, a pipe) keeps its place and is written to.
+// Writes a file atomically: a temporary file beside it is renamed. An existing device or pipe is
+// written to directly.
 class WholeFile {
  public:
   explicit WholeFile(const std::string& path) : path_(path) {
@@ -164,8 +164,8 @@ class WholeFile {
   bool finished_ = false;
 };
 
-// One line on a terminal that is rewritten in place; nothing where nobody watches, and nothing for
-// what is over in a moment.
+// A progress line on a terminal, rewritten in place; nothing if there is no terminal, or for short
+// runs.
 class Progress {
  public:
   explicit Progress(int64_t load_bytes)

@@ -18,11 +18,11 @@ namespace {
 constexpr const char* kPlanHelp =
     R"(usage: tidemark plan FILE.tm [--json] [--no-jit]
 
-Says what a program needs before it runs: the most bytes it adds at once, by class, the step and the
-tensors at the peak, and every step with the bytes in use.
+Prints the memory plan of a program: its peak by class, the step and the tensors at the peak, and
+every step with the bytes in use. Nothing runs.
 
 options:
-  --json     the same for programs; docs/plan_json.md has the schema
+  --json     print the plan as JSON; docs/plan_json.md has the schema
   --no-jit   plan the program unfused
 
 exit code: 0 done; 2 bad input or usage.
@@ -31,14 +31,14 @@ exit code: 0 done; 2 bad input or usage.
 constexpr const char* kRunHelp =
     R"(usage: tidemark run FILE.tm [--seed=N] [--no-jit] [--profile=OUT.json] [--trace=OUT.json]
 
-Runs a program on drawn arguments and prints its results, then the bytes planned and touched. Floats
-are drawn from the normal distribution, integers from 0 to 9, bools evenly.
+Runs a program on random arguments and prints its results, then the bytes planned and touched. Floats
+are drawn from the normal distribution, integers and bools uniformly, integers from 0 to 9.
 
 options:
   --seed=N            draw from this seed (default 0)
   --no-jit            run the program unfused
-  --profile=OUT.json  write what each step used and took; tidemark report draws it
-  --trace=OUT.json    write when each step ran, for ui.perfetto.dev or chrome://tracing
+  --profile=OUT.json  write the memory and time of each step; tidemark report draws it
+  --trace=OUT.json    write the time line of steps, for ui.perfetto.dev or chrome://tracing
 
 exit code: 0 done; 2 bad input or usage.
 )";
@@ -68,7 +68,7 @@ Options parse(Arguments arguments, const char* command, bool is_plan) {
       const auto [end, error] =
           std::from_chars(number->data(), number->data() + number->size(), options.seed);
       if (error != std::errc() || end != number->data() + number->size())
-        usage_error(command, cat("'", *number, "' is no seed: give a whole number from 0 up"));
+        usage_error(command, cat("'", *number, "' is not a seed: give a whole number from 0 up"));
     } else if (const auto profile = value("--profile")) {
       options.profile = *profile;
     } else if (const auto trace = value("--trace")) {
@@ -90,7 +90,7 @@ bool wants_help(Arguments arguments, const char* text) {
   return false;
 }
 
-// A program of a file as a function that has been traced.
+// The program of a file, as a traced function.
 detail::TracedGraph as_function(Graph graph, bool fuse) {
   detail::TracedGraph traced;
   for (size_t i = 0; i < graph.body().parameters.size(); ++i) {
@@ -100,7 +100,7 @@ detail::TracedGraph as_function(Graph graph, bool fuse) {
   }
   for (size_t i = 0; i < graph.body().results.size(); ++i)
     traced.interface.results.push_back({.updates = -1, .name = cat("result ", i)});
-  traced.graph = compile::optimise(std::move(graph), compile::pass_options(traced.interface, fuse));
+  traced.graph = compile::optimise(std::move(graph), {.fuse = fuse});
   return traced;
 }
 

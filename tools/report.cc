@@ -17,14 +17,14 @@ namespace {
 constexpr const char* kHelp =
     R"(usage: tidemark report FILE [FILE] [--output=PAGE.html] [--no-jit]
 
-Makes one HTML page that needs nothing else: the bytes in use over steps, where everything lies, what
-the peak is made of by line and by layer, and a table of all of it. A file is a program (FILE.tm), or
-the JSON of a plan (tidemark plan --json, Plan::to_json) or of a run (Profile::to_json).
+Writes one self-contained HTML page: the bytes in use over the steps, the offsets of all buffers, the
+peak by source line and layer, and a table. A file is a program (FILE.tm), or the JSON of a plan
+(tidemark plan --json, Plan::to_json) or of a run (Profile::to_json).
 
-Two files: a plan and a run of it are drawn together, two plans are compared.
+With two files, a plan and a run of it are drawn together, or two plans are compared.
 
 options:
-  --output=PAGE.html  where it goes (default: the first file's name with .html)
+  --output=PAGE.html  the page to write (default: the first file's name with .html)
   --no-jit            plan programs unfused
 
 exit code: 0 done; 2 bad input or usage.
@@ -48,7 +48,7 @@ Options parse(Arguments arguments) {
   }
   if (options.inputs.empty()) need_file("report", "");
   if (options.inputs.size() > 2)
-    usage_error("report", cat("one file or two, not ", options.inputs.size()));
+    usage_error("report", cat("expected one file or two, got ", options.inputs.size()));
   if (options.output.empty()) {
     const std::string& first = options.inputs[0];
     options.output = first.substr(0, first.rfind('.')) + ".html";
@@ -59,7 +59,7 @@ Options parse(Arguments arguments) {
   return options;
 }
 
-// What the page cannot do without.
+// The members that the page requires.
 void check_members(const JsonValue& document, const std::string& path, bool is_profile) {
   const std::vector<const char*> wanted =
       is_profile ? std::vector<const char*>{"function", "planned", "touched", "time_ns", "steps"}
@@ -67,11 +67,11 @@ void check_members(const JsonValue& document, const std::string& path, bool is_p
                                             "classes",  "peak_step", "timeline", "buffers"};
   for (const char* const name : wanted) {
     if (document.find(name) != nullptr) continue;
-    throw UserError(cat("report: '", path, "' is no ", is_profile ? "profile" : "plan",
-                        ": it has no \"", name, "\""),
-                    Source::none(),
-                    "tidemark plan FILE.tm --json, Plan::to_json and Profile::to_json write what "
-                    "is wanted");
+    throw UserError(
+        cat("report: '", path, "' is not a ", is_profile ? "profile" : "plan", ": it has no \"",
+            name, "\""),
+        Source::none(),
+        "give a file written by tidemark plan FILE.tm --json, Plan::to_json or Profile::to_json");
   }
 }
 

@@ -15,11 +15,11 @@ namespace {
 constexpr const char* kHelp =
     R"(usage: tidemark show FILE.tm [--after=PASS|all]
 
-Reads a program, checks it, and prints it. docs/ir.md says how programs are written.
+Reads a program, checks it, and prints it. docs/ir.md describes the syntax.
 
 options:
-  --after=PASS  run the passes up to this one, in order, and print what they made
-  --after=all   print the program, then what each pass made of it
+  --after=PASS  run the passes up to this one, in order, and print the result
+  --after=all   print the program, then the result of each pass
 
 )";
 

@@ -1,5 +1,4 @@
-// `tidemark tour`: what Tidemark does, shown by the programs of examples/questions/, each a process
-// of its own.
+// `tidemark tour`: shows what Tidemark does by running the programs of examples/questions/.
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -16,13 +15,13 @@ namespace {
 constexpr const char* kHelp =
     R"(usage: tidemark tour [--small] [--report FILE]
 
-Answers five questions that people ask about the memory of tensor programs, each by a program of
+Answers five common questions about the memory of tensor programs, each by a program of
 examples/questions: the naive way and the right way, with bytes planned, bytes measured and times.
 At the end it names a page that shows the memory of a training step.
 
 options:
-  --small         the same at sizes that take a moment
-  --report FILE   where the page goes (default: tidemark_tour.html in the folder for temporary files)
+  --small         use small sizes, which take a moment
+  --report FILE   the page to write (default: tidemark_tour.html in the folder for temporary files)
 
 exit code: 0 done; 1 a program failed; 2 bad usage, or the programs were not built.
 )";

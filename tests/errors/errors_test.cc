@@ -120,7 +120,7 @@ TEST(Errors, OfAxes) {
                "expand_dims: f32[2, 3] has no axis 4\n  at @\n  axes go from -3 to 2");
   expect_error([&] { td::squeeze(x, 1); },
                "squeeze: axis 1 of f32[2, 3] has size 3, not 1\n"
-               "  at @\n  to take one element of it write x[...], to merge axes td::reshape");
+               "  at @\n  to take one element of it use x[...]; to merge axes use td::reshape");
   expect_error([&] { td::transpose(x, {0, 0}); },
                "transpose: the order must name each of the 2 axes of f32[2, 3] once\n"
                "  at @\n  leave it out to reverse all axes");
@@ -132,41 +132,43 @@ TEST(Errors, OfAxes) {
 
 TEST(Errors, OfReductionsOverNothing) {
   expect_error([&] { td::max(floats({0})); },
-               "max: f32[0] has no elements along axis 0, so there is none to choose\n"
-               "  at @\n  look at the size first, or put in an element: td::concat, td::pad");
+               "max: f32[0] has no elements along axis 0, so none can be selected\n"
+               "  at @\n  check the size first, or add an element with td::concat or td::pad");
   expect_error([&] { td::argmin(floats({3, 0}), 1); },
-               "argmin: f32[3, 0] has no elements along axis 1, so there is none to choose\n"
-               "  at @\n  look at the size first, or put in an element: td::concat, td::pad");
+               "argmin: f32[3, 0] has no elements along axis 1, so none can be selected\n"
+               "  at @\n  check the size first, or add an element with td::concat or td::pad");
 }
 
 TEST(Errors, OfReshaping) {
   const Tensor x = floats({2, 3});
-  expect_error([&] { td::reshape(x, {4}); },
-               "reshape: f32[2, 3] has 6 elements, [4] has 4\n"
-               "  at @\n  the number of elements must stay; one size may be -1: it is found");
-  expect_error([&] { td::reshape(x, {4, -1}); },
-               "reshape: f32[2, 3] has 6 elements, [4, ?] has a multiple of 4\n"
-               "  at @\n  the number of elements must stay; one size may be -1: it is found");
+  expect_error(
+      [&] { td::reshape(x, {4}); },
+      "reshape: f32[2, 3] has 6 elements, [4] has 4\n"
+      "  at @\n  the number of elements must not change; one size may be -1, which is inferred");
+  expect_error(
+      [&] { td::reshape(x, {4, -1}); },
+      "reshape: f32[2, 3] has 6 elements, [4, ?] has a multiple of 4\n"
+      "  at @\n  the number of elements must not change; one size may be -1, which is inferred");
   expect_error([&] { td::reshape(x, {-1, -1}); },
-               "reshape: [?, ?] leaves two sizes to be found\n"
-               "  at @\n  at most one size may be -1");
+               "reshape: [?, ?] has two sizes of -1\n"
+               "  at @\n  only one size may be -1; it is inferred from the number of elements");
 }
 
 TEST(Errors, OfPuttingTogetherAndTakingApart) {
   const Tensor a = floats({2, 3}), b = floats({2, 4});
   expect_error([&] { td::concat({a, b}, 0); },
-               "concat: f32[2, 3] and f32[2, 4] differ beside axis 0\n"
-               "  at @\n  all sizes but that of the axis must agree");
+               "concat: f32[2, 3] and f32[2, 4] differ in an axis other than 0\n"
+               "  at @\n  all other sizes must be equal");
   expect_error([&] { td::concat({a, floats({2})}, 0); },
-               "concat: f32[2, 3] and f32[2] differ beside axis 0\n"
-               "  at @\n  all sizes but that of the axis must agree");
+               "concat: f32[2, 3] and f32[2] differ in an axis other than 0\n"
+               "  at @\n  all other sizes must be equal");
   expect_error([&] { td::concat(std::vector<Tensor>()); },
                "concat: the list is empty\n  at @\n  give at least one tensor");
   expect_error([&] { td::stack(std::vector<Tensor>()); },
                "stack: the list is empty\n  at @\n  give at least one tensor");
   expect_error([&] { td::stack({a, b}); },
                "stack: f32[2, 3] and f32[2, 4] have different shapes\n"
-               "  at @\n  make them equal first, or use td::concat");
+               "  at @\n  give them equal shapes first, or use td::concat");
   expect_error([&] { td::split(a, 2, 1); },
                "split: axis 1 of f32[2, 3] does not divide into 2 equal parts\n"
                "  at @\n  give the sizes: td::split(x, {3, 4}, axis)");
@@ -180,7 +182,7 @@ TEST(Errors, OfPuttingTogetherAndTakingApart) {
                "  at @\n  give {before, after} for every axis");
   expect_error([&] { td::pad(a, {{1, 1}, {0, -1}}); },
                "pad: widths must not be negative, got {0, -1}\n"
-               "  at @\n  slice it to make it smaller");
+               "  at @\n  use a slice to make a tensor smaller");
   expect_error([&] { td::tile(a, {2, -1}); },
                "tile: counts must not be negative, got -1\n"
                "  at @\n  0 gives an empty tensor, 1 leaves an axis as it is");
@@ -203,8 +205,8 @@ TEST(Errors, OfIndices) {
                "gather: index -4 is out of range for axis 1 of f32[5, 3]\n"
                "  at @\n  indices go from -3 to 2");
   expect_error([&] { td::take_along_axis(x, wholes({4, 3}), 1); },
-               "take_along_axis: f32[5, 3] and indices i32[4, 3] differ beside axis 1\n"
-               "  at @\n  all sizes but that of the axis must agree");
+               "take_along_axis: f32[5, 3] and indices i32[4, 3] differ in an axis other than 1\n"
+               "  at @\n  all other sizes must be equal");
   expect_error([&] { td::take_along_axis(x, td::full({5, 1}, 3), 1); },
                "take_along_axis: index 3 is out of range for axis 1 of f32[5, 3]\n"
                "  at @\n  indices go from -3 to 2");
@@ -237,23 +239,23 @@ TEST(Errors, OfSubscripts) {
                "subscript: index 0 is out of range for axis 0 of f32[0]\n"
                "  at @\n  the axis is empty");
   expect_error([&] { x[{td::ellipsis, td::ellipsis}]; },
-               "subscript: only one td::ellipsis may stand in it\n"
+               "subscript: it has more than one td::ellipsis\n"
                "  at @\n  write td::all for the other axes");
   expect_error([&] { flat[td::Slice{.step = 0}]; },
                "subscript: the step of a slice must not be 0\n"
                "  at @\n  1 takes every element, -1 every element backwards");
   expect_error([&] { x[flat > 0]; },
                "subscript: the mask bool[4] does not fit f32[5, 3] at axis 0\n"
-               "  at @\n  their sizes must agree");
+               "  at @\n  their sizes must be equal");
   const Tensor rows = wholes({2}), columns = wholes({2});
   expect_error([&] { x[{rows, columns}]; },
-               "subscript: only one tensor may stand in it\n"
+               "subscript: it has more than one tensor\n"
                "  at @\n  subscript twice, or use td::gather and td::take_along_axis");
   expect_error([&] { x[rows + 7]; },
                "gather: index 7 is out of range for axis 0 of f32[5, 3]\n"
                "  at @\n  indices go from -5 to 4");
   expect_error([&] { td::update(x, rows, 1); },
-               "update: the place must be a view, so no tensor may stand in it\n"
+               "update: the subscript must be a view, so it cannot contain a tensor\n"
                "  at @\n  use td::scatter_add or td::where");
   expect_error([&] { td::update(x, 0, floats({2})); },
                "broadcast_to: f32[2] does not broadcast to [3]\n"
@@ -294,7 +296,7 @@ TEST(Errors, OfImages) {
                "groups, and the outputs a multiple of the groups");
   expect_error([&] { td::conv2d(x, floats({3, 3, 4, 8}), {.strides = {0, 1}}); },
                "conv2d: strides and dilations must be at least 1, got 0 and 1\n"
-               "  at @\n  1 is every place: leave them out");
+               "  at @\n  leave them out for 1");
   expect_error([&] { td::conv2d(x, floats({3, 6, 4, 8})); },
                "conv2d: a window of 6 does not fit axis 2 of f32[1, 5, 5, 4]\n"
                "  at @\n  use td::Padding::same, or a smaller window");
@@ -317,10 +319,10 @@ TEST(Errors, OfCreation) {
                "constant: lists of different lengths at depth 1 (2 and 1)\n"
                "  at @\n  all lists of one depth must be equally long");
   expect_error([&] { td::constant({{1, 2}, 3}); },
-               "constant: numbers and lists are mixed at one depth\n"
+               "constant: numbers and lists are mixed at the same depth\n"
                "  at @\n  put every number inside equally many braces");
   expect_error([&] { td::constant({1, {2}}); },
-               "constant: numbers and lists are mixed at one depth\n"
+               "constant: numbers and lists are mixed at the same depth\n"
                "  at @\n  put every number inside equally many braces");
   const std::vector<float> six(6);
   expect_error([&] { td::constant(six, {4}); },
@@ -341,7 +343,7 @@ TEST(Errors, OfCreation) {
                "arange: cannot go from 0 to 10 in steps of 0\n"
                "  at @\n  the step must not be 0, and all must be finite");
   expect_error([&] { td::arange(0.0, 1e30); },
-               "arange: from 0 to 1e+30 in steps of 1 there are 1e+30 numbers\n"
+               "arange: from 0 to 1e+30 in steps of 1 it has 1e+30 elements, too many to count\n"
                "  at @\n  take larger steps");
   expect_error([&] { td::arange(2147483646, 2147483650); },
                "arange: 2147483649 does not fit i32\n"
@@ -359,8 +361,8 @@ TEST(Errors, OfCreation) {
                "arange: 1e+19 does not fit i64\n"
                "  at @\n  name a float dtype: td::arange(start, stop, step, td::f64)");
   expect_error([&] { td::arange(INT64_MIN, INT64_MAX, 1, td::i64); },
-               "arange: from -9223372036854775808 to 9223372036854775807 in steps of 1 there are "
-               "18446744073709551615 numbers\n  at @\n  take larger steps");
+               "arange: from -9223372036854775808 to 9223372036854775807 in steps of 1 it has "
+               "18446744073709551615 elements, too many to count\n  at @\n  take larger steps");
   expect_error([&] { td::linspace(0, 1, -1); },
                "linspace: cannot make -1 numbers\n  at @\n  the count must not be negative");
   expect_error([&] { td::eye(-2); },
@@ -370,10 +372,10 @@ TEST(Errors, OfCreation) {
                "  at @\n  give every size");
   expect_error([&] { td::zeros({int64_t{1} << 40, int64_t{1} << 40}); },
                "a tensor cannot have the shape [1099511627776, 1099511627776]: its bytes do not "
-               "fit 63 bits\n  at @\n  make a size smaller");
+               "fit 63 bits\n  at @\n  make one of the sizes smaller");
   expect_error([&] { td::broadcast_to(1.0f, {int64_t{1} << 40, int64_t{1} << 40}); },
                "a tensor cannot have the shape [1099511627776, 1099511627776]: its bytes do not "
-               "fit 63 bits\n  at @\n  make a size smaller");
+               "fit 63 bits\n  at @\n  make one of the sizes smaller");
   expect_error([&] { td::broadcast_to(1.0f, {2, -1}); },
                "a tensor cannot have the shape [2, ?]: sizes must be known and not negative\n"
                "  at @\n  give every size");
@@ -387,7 +389,7 @@ TEST(Errors, OfDraws) {
   expect_error([&] { uniform({2}, {.dtype = td::u8}); },
                "random::uniform: draws floats, not u8\n  at @\n  use td::random::integers");
   expect_error([&] { uniform({2}, {.low = 1, .high = 1}); },
-               "random::uniform: nothing lies in [1, 1)\n  at @\n  low must be less than high");
+               "random::uniform: empty interval [1, 1)\n  at @\n  low must be less than high");
   expect_error([&] { uniform({2}, {.low = 0, .high = inf}); },
                "random::uniform: [0, inf) is too wide for f32\n"
                "  at @\n  low, high and high - low must be finite");
@@ -398,7 +400,7 @@ TEST(Errors, OfDraws) {
                "random::uniform: [-1e+308, 1e+308) is too wide for f64\n"
                "  at @\n  low, high and high - low must be finite");
   expect_error([&] { integers({2}, {.low = 5, .high = 5}); },
-               "random::integers: nothing lies in [5, 5)\n  at @\n  low must be less than high");
+               "random::integers: empty interval [5, 5)\n  at @\n  low must be less than high");
   expect_error([&] { integers({2}, {.dtype = td::f32}); },
                "random::integers: draws integers, not f32\n  at @\n  use td::random::uniform");
   expect_error([&] { integers({2}, {.low = 0, .high = 300, .dtype = td::u8}); },
@@ -412,10 +414,10 @@ TEST(Errors, OfDraws) {
                "  at @\n  the count must not be negative");
   expect_error([&] { td::dropout(floats({2}), {.rate = 1}); },
                "dropout: the rate must be in [0, 1), got 1\n"
-               "  at @\n  it is the share of elements that become zero");
+               "  at @\n  it is the fraction of elements that become zero");
   expect_error([&] { td::dropout(floats({2}), {.rate = inf}); },
                "dropout: the rate must be in [0, 1), got inf\n"
-               "  at @\n  it is the share of elements that become zero");
+               "  at @\n  it is the fraction of elements that become zero");
 }
 
 TEST(Errors, OfReading) {
@@ -433,24 +435,24 @@ TEST(Errors, OfReading) {
                "span: the elements of f32[2, 3] are f32, not f64\n"
                "  at @\n  ask for its own element type, or convert with td::cast");
   expect_error([&] { td::transpose(x).span<const float>(); },
-               "span: f32[3, 2] is a view whose elements do not lie one after another\n"
-               "  at @\n  make it dense first: td::identity(x)");
+               "span: f32[3, 2] is a view whose elements are not contiguous\n"
+               "  at @\n  copy it first: td::identity(x)");
 }
 
 TEST(Errors, OfDonatingWhatOthersHold) {
   Tensor x = floats({2, 3});
   const Tensor other = x;
   expect_error([&] { (void)td::donate(x); },
-               "donate: f32[2, 3] is not alone with its bytes: another handle or a view of them is "
-               "alive, or they were lent\n"
-               "  at @\n  let the others go first (y = {}), or pass std::move(x), which is donated "
-               "only where it can be");
+               "donate: f32[2, 3] shares its memory: another handle or a view of it is alive, or "
+               "the memory is borrowed\n"
+               "  at @\n  drop the other handles first (y = {}), or pass std::move(x), which is "
+               "donated only if it is not shared");
 }
 
 TEST(Errors, OfATensorThatHoldsNothing) {
   const std::string text =
-      "a Tensor that holds nothing was used: it was never given a value, or it was moved away\n"
-      "  at @\n  give it a value first; has_value() tells whether it has one";
+      "an empty Tensor was used: it was never assigned, or it was moved from\n"
+      "  at @\n  assign a value first; has_value() tells whether it has one";
   const Tensor none, x = floats({2});
   expect_error([&] { none + x; }, text);
   expect_error([&] { td::sum(none); }, text);
@@ -467,8 +469,8 @@ TEST(Errors, OfATensorThatHoldsNothing) {
   expect_error([&] { none.item<float>(); }, text);
   expect_error([&] { none.to_vector<float>(); }, text);
   expect_error([&] { none.shape(); },
-               "a Tensor that holds nothing was used: it was never given a value, or it was moved "
-               "away\n  give it a value first; has_value() tells whether it has one");
+               "an empty Tensor was used: it was never assigned, or it was moved from\n  assign a "
+               "value first; has_value() tells whether it has one");
 }
 
 // Inside a composite the user's line comes first, and the line of ours that found it follows.
@@ -506,8 +508,8 @@ TEST(Errors, OfComposites) {
                "attention: needs [..., tokens, features], got f32[3], f32[2, 3], f32[2, 3]\n"
                "  at @\n  add the missing axis: td::expand_dims(x, 0)");
   expect_error([&] { td::attention(x, x, x, {.mask = floats({2, 2})}); },
-               "attention: the mask is f32[2, 2], not bool\n  at @\n  true keeps a key: mask == 0 "
-               "where the mask is added to scores, else mask != 0");
+               "attention: the mask is f32[2, 2], not bool\n  at @\n  true keeps a key: pass mask "
+               "== 0 for a mask that is added to scores, mask != 0 otherwise");
   expect_error([&] { td::sparse_softmax_cross_entropy(wholes({2, 3}), x); },
                "sparse_softmax_cross_entropy: labels i32[2, 3] need one axis less than logits "
                "f32[2, 3]\n  at @\n  labels are class numbers, one for each row of logits");
@@ -518,13 +520,13 @@ TEST(Errors, OfComposites) {
 
 TEST(Errors, OfMemory) {
   expect_error([&] { td::memory::set_limit(0); },
-               "set_limit: 0 B is no limit\n  at @\n  give a positive number of bytes");
+               "set_limit: 0 B is not a limit\n  at @\n  give a positive number of bytes");
   expect_error([&] { static_cast<void>(td::memory::ledger().of("nothing")); },
                "ledger: there is no row 'nothing'\n  print the ledger to see its rows");
   expect_error([&] { static_cast<void>(td::Shape{2, 3}[2]); }, "shape[2, 3] has no axis 2");
   expect_error([&] { static_cast<void>(int64_t{td::Shape{td::open}[0]}); },
-               "the value of an open size was asked for, but it is known only at the call\n"
-               "  compute with it as a Dim, or fix the size in the signature");
+               "the value of an open size was read, but it is known only at the call\n"
+               "  compute with it as a Dim, or write a number in the signature");
 }
 
 TEST(OutOfMemory, SaysWhatWasAskedAndWhoHoldsWhat) {
@@ -612,8 +614,8 @@ TEST(Errors, OfEinsum) {
                "einsum: \"ij->ik\": k of the result is in no operand\n"
                "  at @\n  name an axis of an operand; td::expand_dims adds one of size 1");
   expect_error([&] { td::einsum("ij->ii", a); },
-               "einsum: \"ij->ii\": i comes twice in the result\n"
-               "  at @\n  each axis of the result has a letter of its own");
+               "einsum: \"ij->ii\": i occurs twice in the result\n"
+               "  at @\n  give each axis of the result its own letter");
   expect_error([&] { td::einsum("...j->j", a); },
                "einsum: \"...j->j\": cannot read \"...j->j\"\n"
                "  at @\n  write letters, a comma between operands, and \"->\" before the result");
@@ -631,7 +633,7 @@ TEST(Errors, OfPut) {
                "put: indices must be integers, got f32[]\n"
                "  at @\n  cast them: td::cast(indices, td::i32)");
   expect_error([&] { td::put(floats({}), 0, 1); },
-               "put: f32[] has no axis to put anything at\n"
+               "put: f32[] is a scalar: it has no axis to index\n"
                "  at @\n  give it one: td::reshape(x, {1})");
 }
 
@@ -660,22 +662,22 @@ TEST(Errors, OfVariables) {
                "subscript: index 2 is out of range for axis 0 of f32[2, 3]\n"
                "  at @\n  indices go from -2 to 1");
   expect_error([&] { w.assign(Tensor()); },
-               "a Tensor that holds nothing was used: it was never given a value, or it was moved "
-               "away\n  at @\n  give it a value first; has_value() tells whether it has one");
+               "an empty Tensor was used: it was never assigned, or it was moved from\n  at @\n  "
+               "assign a value first; has_value() tells whether it has one");
   expect_error([&] { td::Variable v({2}, nullptr, {.name = "v"}); },
                "Variable \"v\" was declared without an initializer\n"
-               "  at @\n  give a function that makes a tensor of a shape and a dtype");
+               "  at @\n  give a function that returns a tensor of a shape and a dtype");
   const td::Variable wide({2}, [](const td::Shape&, td::DType) { return floats({3}); });
   expect_error([&] { wide.value(); },
                "the Variable is f32[2], its initializer gave f32[3]\n"
-               "  at @\n  make a tensor of the shape the initializer is given");
+               "  at @\n  return a tensor of the shape and dtype that the initializer is given");
   const td::Variable* self = nullptr;
   const td::Variable own({2}, [&](const td::Shape&, td::DType) { return self->value(); });
   self = &own;
-  expect_error(
-      [&] { own.value(); },
-      "the Variable is read by its own initializer\n"
-      "  at @\n  an initializer gets the shape and the dtype, and makes the value of these");
+  expect_error([&] { own.value(); },
+               "the Variable is read by its own initializer\n"
+               "  at @\n  an initializer gets a shape and a dtype, and must make its value from "
+               "these alone");
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ struct LineKey {
   unsigned line = 0;
 };
 
-// The lines of one kind, numbered as they are met.
+// Numbers the lines of one kind in order of first use.
 struct Lines {
   std::vector<std::unique_ptr<LineKey>> keys;
 
@@ -43,15 +43,15 @@ struct Lines {
 
 }  // namespace
 
-// Never destroyed: functions and tapes in static storage go after main.
+// Never destroyed: functions and tapes in static storage are destroyed after main.
 struct AllFunctions {
   Mutex lock;
   Lines lines;
   std::vector<FunctionLine> accounts;  // As many as lines, always.
 
-  // The first to be made there gives the name: those of an optimizer called in it come later.
+  // The first function made there gives the name; those of an optimizer called in it come later.
   size_t line_of(Source at, const std::string& name) {
-    // Before the line has a number: then nothing fails.
+    // Before the line gets a number; nothing can fail after that.
     if (accounts.size() == accounts.capacity()) accounts.reserve(2 * accounts.size() + 16);
     FunctionLine line;
     line.name = name;
@@ -112,7 +112,7 @@ FunctionAccount::~FunctionAccount() {
   add(now_, -1);
 }
 
-// What was done is never undone.
+// Totals since the start never decrease.
 void FunctionAccount::add(const FunctionSums& sums, int64_t sign) {
   FunctionSums& line = AllFunctions::get().accounts[line_].sums;
   line.functions += sign * sums.functions;

@@ -1,5 +1,5 @@
-// What functions and tapes hold, by the line that made them: exact counters for whoever looks for
-// what grows. Beside those of tensors, which device/account.h has.
+// The bytes that functions and tapes hold, by the source line that made them: exact counters for
+// the growth detector. The accounts of tensors are in device/account.h.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 
 namespace tidemark::detail {
 
-// What a tape holds, as whoever counts it sees it.
+// The bytes that a tape holds.
 class HoldsBytes {
  public:
   virtual int64_t saved_bytes() const = 0;
@@ -21,29 +21,29 @@ class HoldsBytes {
   ~HoldsBytes() = default;
 };
 
-// What the functions made on one line hold now, and what they did since the start.
+// What the functions made on one line hold now, and what they have done since the start.
 struct FunctionSums {
   int64_t functions = 0;
   int64_t traces = 0;
   int64_t bytes = 0;           // Of traces, programs and plans.
-  int64_t limit_bytes = 0;     // What their caches may hold together.
-  int64_t captured = 0;        // Tensors of the outside that their programs point at,
+  int64_t limit_bytes = 0;     // The sum of their cache limits.
+  int64_t captured = 0;        // Tensors captured by their programs,
   int64_t captured_bytes = 0;  // and their bytes.
-  int64_t traced = 0;          // Since the start, those dropped included,
+  int64_t traced = 0;          // Traces since the start, dropped ones included,
   int64_t code_bytes = 0;      // and the machine code made for them.
 };
 struct FunctionLine {
   Source at = Source::none();
-  std::string name;    // Of the first one made there.
-  std::string reason;  // Why one was traced last.
+  std::string name;    // Of the first function made there.
+  std::string reason;  // The reason of the last trace.
   FunctionSums sums;
 };
-// One for each line that ever made a function, in the order they were met.
+// One for each line that ever made a function, in order of first use.
 std::vector<FunctionLine> function_lines();
-// The sums alone; the list grows with the lines, and only then.
+// Only the sums; the list grows only when new lines appear.
 void read_function_lines(std::vector<FunctionSums>& by_number);
 
-// One function's part of its line, taken off when it goes.
+// One function's share of its line's account, removed when the function is destroyed.
 class FunctionAccount {
  public:
   FunctionAccount(const std::string& name, Source at, Bytes limit);
@@ -51,7 +51,7 @@ class FunctionAccount {
   FunctionAccount(const FunctionAccount&) = delete;
   FunctionAccount& operator=(const FunctionAccount&) = delete;
 
-  // What it holds now; `traced` and `code_bytes` are added to those of the line.
+  // Updates what the function holds; `traced` and `code_bytes` are added to the line's.
   void set(const FunctionSums& now);
   void set_reason(const std::string& reason);
 
@@ -65,12 +65,12 @@ class FunctionAccount {
 // What the tapes made on one line hold. Tapes of library code have no line.
 struct TapeSums {
   int64_t tapes = 0;
-  int64_t records = 0;  // Ops whose gradient can be asked for.
+  int64_t records = 0;  // Recorded ops.
 };
 struct TapeLine {
   Source at = Source::none();
   TapeSums sums;
-  int64_t saved_bytes = 0;  // By tapes of the thread that asks; -1: there are others.
+  int64_t saved_bytes = 0;  // Of tapes of the calling thread; -1: other threads have tapes too.
 };
 std::vector<TapeLine> tape_lines();
 void read_tape_lines(std::vector<TapeSums>& by_number);

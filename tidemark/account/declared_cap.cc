@@ -11,7 +11,7 @@
 namespace tidemark {
 namespace memory {
 
-// All that there are. Never destroyed, as buffers in static storage go after main.
+// All declared caps. Never destroyed: buffers in static storage are destroyed after main.
 struct DeclaredCaps {
   Mutex lock;
   std::vector<const DeclaredCap*> list;
@@ -59,10 +59,10 @@ void DeclaredCap::add(const Tensor& tensor, Source at) { change(tensor, 1, at); 
 void DeclaredCap::remove(const Tensor& tensor, Source at) { change(tensor, -1, at); }
 
 void DeclaredCap::change(const Tensor& tensor, int64_t sign, Source at) {
-  detail::array_of(tensor, at);  // Only what has bytes can fill.
+  detail::array_of(tensor, at);  // Only tensors with memory count.
   const device::Storage& storage = *detail::TensorState::of(tensor)->storage;
   const std::lock_guard guard(DeclaredCaps::get().lock);
-  Held& held = by_line_[device::line_number(storage)];
+  LineTotal& held = by_line_[device::line_number(storage)];
   held.count += sign;
   held.bytes += sign * storage.bytes;
 }

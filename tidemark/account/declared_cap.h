@@ -1,4 +1,4 @@
-// A buffer that fills up to a size it declares, and stays there.
+// Declares the final size of a buffer that fills up and then stays full.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace tidemark::memory {
 
-// Held by what keeps up to `cap` tensors: a shuffle buffer, a cache of last results. While it
-// fills, a StepMonitor says "filling (12 of 1000)" and does not take it for growth.
+// LineTotal by an object that stores up to `cap` tensors, such as a shuffle buffer or a cache.
+// While it fills, a StepMonitor reports "filling (12 of 1000)" instead of growth.
 //
 //   td::memory::DeclaredCap cap("shuffle buffer", 1000);
 //   buffer.push_back(x), cap.add(x);
@@ -22,20 +22,20 @@ class DeclaredCap {
   DeclaredCap(const DeclaredCap&) = delete;
   DeclaredCap& operator=(const DeclaredCap&) = delete;
 
-  // A tensor it holds from now on, and one that it no longer holds.
+  // Records that a tensor was added to the buffer, or removed.
   void add(const Tensor& tensor, Source at = Source::here());
   void remove(const Tensor& tensor, Source at = Source::here());
 
  private:
   friend struct DeclaredCaps;
-  struct Held {
+  struct LineTotal {
     int64_t count = 0, bytes = 0;
   };
   void change(const Tensor& tensor, int64_t sign, Source at);
 
   std::string name_;
   int64_t cap_;
-  std::map<uint32_t, Held> by_line_;  // By the number of the line: device/account.h.
+  std::map<uint32_t, LineTotal> by_line_;  // By the number of the line: device/account.h.
 };
 
 }  // namespace tidemark::memory

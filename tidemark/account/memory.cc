@@ -21,7 +21,8 @@ LiveRow row_of(const device::LineReport& report) {
           report.sums.viewed, report.sums.pinned};
 }
 
-// By what a line keeps alive, then by name, so that two equal programs print equal tables.
+// Sorted by the bytes that a line keeps alive, then by name, so that equal programs print equal
+// tables.
 bool comes_first(const LiveRow& a, const LiveRow& b) {
   if (a.bytes != b.bytes) return a.bytes > b.bytes;
   if (a.pinned != b.pinned) return a.pinned > b.pinned;
@@ -35,7 +36,7 @@ void cell(std::ostream& out, const Value& value, int width) {
 
 void add(Ledger& ledger, const char* name, int64_t bytes) { ledger.rows.push_back({name, bytes}); }
 
-// What tensors and cache hold, and how that differs from the pool's resident pages.
+// The bytes of tensors and cache, and their difference from the pool's resident pages.
 void add_held(Ledger& ledger, const device::ResidentPages& pages, int64_t small) {
   int64_t in_use = 0;
   for (int i = 0; i < kByteClasses; ++i) {
@@ -48,7 +49,8 @@ void add_held(Ledger& ledger, const device::ResidentPages& pages, int64_t small)
   const int64_t foreign = device::foreign_bytes();
   const int64_t pool = pages.ours[static_cast<int>(device::MappingOwner::pool)];
   add(ledger, "cache", cached().count);
-  // Data in cells lie in the pages of the handles, and those of a user's resource in his.
+  // Data stored in cells are in the pages of handles, and blocks of a user's resource in the user's
+  // pages.
   add(ledger, "untouched", pool + small + foreign - held);
   if (foreign != 0) add(ledger, "in the user's resource", -foreign);
   ledger.held = held;
@@ -68,7 +70,7 @@ Bytes limit() { return device::limit_bytes(); }
 
 void set_limit(Bytes bytes, Source at) {
   if (bytes.count <= 0) {
-    throw UserError(cat("set_limit: ", bytes, " is no limit"), at,
+    throw UserError(cat("set_limit: ", bytes, " is not a limit"), at,
                     "give a positive number of bytes");
   }
   device::set_limit_bytes(bytes.count);

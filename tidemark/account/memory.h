@@ -1,8 +1,8 @@
-// How many bytes tensors hold, who holds them, and how many they may hold.
+// Memory queries: the bytes that tensors hold, by owner and source line, and the limit.
 //
-// Counters are exact and always on. A tensor's bytes are counted from the line that makes it to the
-// line that lets it go: `x = {}` shows in `memory::current()` in the same statement. docs/memory.md
-// tells what is counted and what is not.
+// Counters are exact and always on. A tensor's bytes are counted from its creation to its release:
+// `x = {}` shows in `memory::current()` in the same statement. docs/memory.md lists what is counted
+// and what is not.
 #pragma once
 
 #include <cstdint>
@@ -20,32 +20,32 @@ namespace memory {
 
 // Bytes of live tensors, rounded up to 64 each.
 Bytes current();
-// The most that `current()` has been since the start, or since `reset_peak()`.
+// The largest value of `current()` since the start or since `reset_peak()`.
 Bytes peak();
-// From now on `peak()` is of what follows; it starts at `current()`.
+// Resets `peak()` to `current()`.
 void reset_peak();
-// Bytes given back by tensors and kept for the next, in whole pages. current() + cached() never
-// exceeds the limit.
+// Bytes released by tensors and cached for the next ones, in whole pages. current() + cached()
+// never exceeds the limit.
 Bytes cached();
-// Memory of others that tensors show: borrowed from the caller, or mapped files. It is counted in
-// nothing else here.
+// Memory that tensors refer to but do not own: borrowed from the caller, or mapped files. It is
+// counted nowhere else.
 Bytes borrowed();
 // The part of `current()` that belongs to one class.
 Bytes of(ByteClass byte_class);
-// Gives all cached bytes back to the system and returns how many that was.
+// Returns all cached bytes to the system; the result is their number.
 Bytes release();
 
-// The most that tensors and cache may hold together. At the start: 90 % of the least of the
-// cgroup's memory limit, RLIMIT_AS and the memory available then.
+// The most that tensors and cache may hold together. Initially 90 % of the least of the cgroup's
+// memory limit, RLIMIT_AS and the available memory.
 Bytes limit();
-// Sets the limit; gives cached bytes back where it is now lower. Live tensors stay, and a limit
+// Sets the limit, and returns cached bytes to the system as needed. Live tensors stay; a limit
 // below them only refuses new ones. A limit that is not positive is a UserError.
 void set_limit(Bytes bytes, Source at = Source::here());
 
-// Takes blocks from the caller's own allocator from now on; null goes back to Tidemark's. Returns
-// the one used before. Accounts and limit stay exact; blocks go back to where they came from, so
-// that a resource has to outlive the tensors made from it. Data of up to 64 bytes stand in a
-// tensor's own record and are not taken from it. The resource is called from any thread.
+// Allocates from the caller's resource from now on; null means Tidemark's own allocator. Returns
+// the previous one. Accounts and limit stay exact. Blocks are returned to the resource they came
+// from, which must outlive them. Data of up to 64 bytes are stored in the tensor's own record and
+// do not use the resource. The resource is called from any thread.
 std::pmr::memory_resource* set_resource(std::pmr::memory_resource* resource);
 
 // Pages of machine code that kernels hold.
@@ -53,10 +53,10 @@ Bytes code();
 
 // Who holds what, by source line.
 struct LiveRow {
-  std::string line;   // "train.cc:41"; "?" where no line is known.
+  std::string line;   // "train.cc:41"; "?" if the line is unknown.
   Bytes bytes;        // Of tensors made on this line and alive.
-  int64_t count = 0;  // How many they are.
-  Bytes viewed;       // Bytes that live views made on this line show.
+  int64_t count = 0;  // The number of these tensors.
+  Bytes viewed;       // Bytes that live views made on this line refer to.
   Bytes pinned;       // Bytes that these views keep alive, counted once for each view.
 };
 // Largest first. Prints as a table.
@@ -88,9 +88,9 @@ std::ostream& operator<<(std::ostream& out, const Ledger& ledger);
 
 }  // namespace memory
 
-// Counts what is allocated while it exists, on its thread and on the workers that serve it. Scopes
-// nest: a byte counts in the innermost and in all around it. A tensor that is let go later, or on
-// another thread, is taken off the scopes that it was made in.
+// Counts allocations while it exists, on its thread and on the workers that serve it. Scopes nest:
+// a byte counts in the innermost one and in all around it. When a tensor is released, later or on
+// another thread, it is subtracted from the scopes it was made in.
 //
 //   td::MemoryScope scope("epoch");
 //   train();
@@ -103,7 +103,7 @@ class MemoryScope {
   MemoryScope& operator=(const MemoryScope&) = delete;
 
   const std::string& name() const;
-  // Bytes made in the scope that are alive now, and the most they were at once.
+  // The bytes allocated in the scope that are alive now, and their peak.
   Bytes current() const;
   Bytes peak() const;
 

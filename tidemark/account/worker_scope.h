@@ -1,4 +1,4 @@
-// The MemoryScope of a thread, on a thread that works for it.
+// Makes a worker thread charge the MemoryScope of the thread it works for.
 #pragma once
 
 #include <memory>
@@ -7,10 +7,10 @@
 
 namespace tidemark::detail {
 
-// The innermost MemoryScope of this thread, held; null where there is none.
+// A reference to the innermost MemoryScope of this thread; null if there is none.
 std::shared_ptr<device::ScopeAccount> scope_of_this_thread();
 
-// What this thread makes counts in that scope, for its life.
+// While it lives, allocations of this thread count in that scope.
 class WorkerScope {
  public:
   explicit WorkerScope(const std::shared_ptr<device::ScopeAccount>& scope);

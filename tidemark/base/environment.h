@@ -1,5 +1,5 @@
-// Settings in environment variables, TIDEMARK_THREADS=4. A value that is not understood is a
-// UserError at its first use, never silently the default.
+// Settings from environment variables, such as TIDEMARK_THREADS=4. A value that cannot be parsed is
+// a UserError when it is first used; it never silently becomes the default.
 #pragma once
 
 #include <span>
@@ -7,13 +7,13 @@
 
 namespace tidemark {
 
-// The variable's text; nullptr where it is not set or empty, which both mean the default.
+// The variable's text; nullptr if it is unset or empty, which both mean the default.
 const char* environment(const char* name);
-// The variable as a whole number in [least, most], or `otherwise` where it is not set.
+// The variable as a whole number in [least, most], or `otherwise` if it is unset.
 int environment_number(const char* name, int least, int most, int otherwise);
-// The variable as one of these words: which of them, or -1 where it is not set.
+// The index of the variable's value among the choices, or -1 if it is unset.
 int environment_choice(const char* name, std::span<const std::string_view> choices);
-// The variable as 0 or 1, or `otherwise` where it is not set.
+// The variable as 0 or 1, or `otherwise` if it is unset.
 bool environment_switch(const char* name, bool otherwise);
 
 }  // namespace tidemark

@@ -1,5 +1,5 @@
-// Whose fault it is: UserError (you asked for something that cannot be), InternalError (a bug in
-// Tidemark), DeviceError (the machine refused). What is expected is a return value, not an error.
+// Errors by cause: UserError (the user asked for something impossible), InternalError (a bug in
+// Tidemark), DeviceError (the machine refused). Expected outcomes are return values, not errors.
 //
 // A message has three parts: what was asked, what is wrong with the numbers, what to do. The line
 // of the user's program follows on a line of its own.
@@ -27,9 +27,10 @@ class Error : public std::runtime_error {
 //   <problem>
 //     at train.cc:41
 //     <remedy>
-// The last two lines stand only where there is something to say. The line is the one given,
-// resolved; where that is another one, the one given follows: "at train.cc:41 [composite.cc:12]".
-// Inside a NameScope its path comes last: "at train.cc:41, in encoder/dense".
+// The last two lines are left out if unknown or empty. The source line is the user's
+// (Source::resolve). If the error was found in a composite of the library, that line follows: "at
+// train.cc:41 [composite.cc:12]". Inside a NameScope its path comes last: "at train.cc:41, in
+// encoder/dense".
 class UserError : public Error {
  public:
   explicit UserError(const std::string& problem, Source at = Source::none(),

@@ -14,7 +14,7 @@ constinit thread_local int detail::gate_depth = 0;
 
 namespace {
 
-// Threads are counted in several places, so that they do not all write to one.
+// Threads are counted in several cache lines, so that they do not all write to one.
 struct alignas(64) Stripe {
   std::atomic<int> inside{0};
 };
@@ -56,7 +56,7 @@ void wait_for_fork() noexcept {
   }
 }
 
-// A thread that is inside for another stands in that one's count.
+// A thread that is inside on behalf of another is part of that thread's count.
 bool others_are_inside() {
   int count = detail::gate_depth > 0 ? -1 : 0;
   for (const Stripe& each : gate.stripes) count += each.inside.load();
@@ -78,7 +78,7 @@ void open_gate() {
   gate.forking.unlock();
 }
 
-// The handlers run twice where two threads installed them at once, all of it in the thread that
+// If two threads installed the handlers at once they run twice, both times in the thread that
 // forks.
 void before_fork() {
   if (forks++ > 0) return;
@@ -115,7 +115,7 @@ bool install() noexcept {
 uint64_t ForkGate::generation() noexcept { return gate.generation.load(std::memory_order_acquire); }
 
 void ForkGate::enter_first() noexcept {
-  (void)install();  // Where the system cannot, forks are not waited for.
+  (void)install();  // If the system refuses, forks do not wait.
   if (stripe == nullptr) stripe = &gate.stripes[gate.next.fetch_add(1) % kStripes];
   counted = true;
   stripe->inside.fetch_add(1);

@@ -1,12 +1,12 @@
-// Forks beside other threads.
+// fork() in a program with several threads.
 //
-// A forked child has the memory of all threads and runs only one of them: a lock that another held
-// stays taken for ever, and what it guards may be half changed. So threads that change the
-// library's state are inside a gate; a fork waits until no other thread is, and threads that come
-// meanwhile wait until it is done.
+// A forked child has the memory of all threads but runs only one of them: a lock that another
+// thread held stays locked for ever, and the data it guards may be half changed. So a thread that
+// changes the library's state enters a gate. A fork waits until no other thread is inside, and
+// threads that arrive meanwhile wait until the fork is done.
 //
-// Nobody waits without an end: a thread that cannot enter goes in after a while, since those inside
-// may be waiting for it, and the fork begins to wait again; a fork goes on after a minute.
+// Every wait is bounded. A thread that cannot enter goes in after about 50 ms, since threads inside
+// may be waiting for it, and the fork starts to wait again. A fork proceeds after a minute.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 namespace tidemark {
 
 namespace detail {
-// How often the thread is inside; not counted where it is so for another.
+// How many times this thread has entered; a thread inside on behalf of another is not counted.
 extern constinit thread_local int gate_depth __attribute__((tls_model("initial-exec")));
 }  // namespace detail
 
@@ -39,7 +39,7 @@ class ForkGate {
     Inside(const Inside&) = delete;
     Inside& operator=(const Inside&) = delete;
   };
-  // On a thread that works for another which is inside and waits for it.
+  // For a thread that works on behalf of one that is inside and waits for it.
   class InsideForAnother {
    public:
     InsideForAnother() { ++detail::gate_depth; }
@@ -53,14 +53,15 @@ class ForkGate {
   static void leave_last() noexcept;
 };
 
-// What else runs around a fork, while the gate is closed: `before` ahead of it, `after` behind it
-// on both sides, `in_child` in the child alone and ahead of `after`. One set, of device/.
+// Handlers that run around a fork, while the gate is closed: `before` it, `after` it in both
+// processes, and `in_child` in the child only, ahead of `after`. There is one set, installed by
+// device/.
 struct ForkHandlers {
   void (*before)();
   void (*after)();
   void (*in_child)();
 };
-// Throws std::bad_alloc where the system cannot keep them.
+// Throws std::bad_alloc if the system cannot store them.
 void install_fork_handlers(const ForkHandlers& handlers);
 
 }  // namespace tidemark

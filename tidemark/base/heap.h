@@ -1,4 +1,4 @@
-// What containers hold on the heap, as asked of the allocator: each list by its capacity.
+// The bytes that containers hold on the heap: each list counts with its capacity.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ inline int64_t heap_bytes(const std::string& text) {
   constexpr size_t kInside = 15;
   return text.capacity() > kInside ? static_cast<int64_t>(text.capacity() + 1) : 0;
 }
-// The lists themselves, and what `of` says that each of their items holds.
+// The lists themselves, plus the bytes that `of` returns for each item.
 template <class T, class Of>
 int64_t heap_bytes(const std::vector<T>& list, Of of) {
   int64_t bytes = heap_bytes(list);

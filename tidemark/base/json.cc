@@ -10,7 +10,7 @@
 namespace tidemark {
 namespace {
 
-// Lists in lists in lists: deeper ones would fill the stack.
+// Parsing recurses, and deeper nesting could overflow the stack.
 constexpr int kDeepest = 200;
 
 class Parser {
@@ -20,7 +20,7 @@ class Parser {
   JsonValue whole() {
     JsonValue value = parse(0);
     skip_space();
-    if (at_ != text_.size()) fail("something follows the value");
+    if (at_ != text_.size()) fail("unexpected text after the value");
     return value;
   }
 
@@ -34,7 +34,7 @@ class Parser {
   }
   char peek() {
     skip_space();
-    if (at_ == text_.size()) fail("the text ends too early");
+    if (at_ == text_.size()) fail("unexpected end of the text");
     return text_[at_];
   }
   bool take(char c) {
@@ -43,7 +43,7 @@ class Parser {
     return true;
   }
   void expect(char c) {
-    if (!take(c)) fail(cat("'", c, "' is wanted, '", text_[at_], "' is there"));
+    if (!take(c)) fail(cat("expected '", c, "', found '", text_[at_], "'"));
   }
   bool take_word(std::string_view word) {
     if (!text_.substr(at_).starts_with(word)) return false;
@@ -103,7 +103,7 @@ class Parser {
     const char* const begin = text_.data() + at_;
     const bool may_begin = *begin == '-' || (*begin >= '0' && *begin <= '9');
     const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), value.number);
-    if (!may_begin || error != std::errc()) fail("this is no value");
+    if (!may_begin || error != std::errc()) fail("expected a value");
     value.kind = JsonValue::Kind::number;
     at_ += static_cast<size_t>(end - begin);
   }
@@ -131,7 +131,7 @@ class Parser {
       out += meant[which];
       return;
     }
-    if (text_[at_] != 'u') fail(cat("'\\", text_[at_], "' means nothing in a string"));
+    if (text_[at_] != 'u') fail(cat("'\\", text_[at_], "' is not an escape sequence"));
     uint32_t character = parse_hex();
     const bool is_pair =
         character >= 0xD800 && character < 0xDC00 && text_.substr(at_ + 1).starts_with("\\u");
@@ -142,14 +142,14 @@ class Parser {
     append_utf8(out, character >= 0xD800 && character < 0xE000 ? 0xFFFD : character);
   }
 
-  // Four digits after the place it is at; ends at the last of them.
+  // Reads the four digits behind `at_`, and stops at the last of them.
   uint32_t parse_hex() {
     uint32_t number = 0;
     const std::string_view digits = text_.substr(std::min(at_ + 1, text_.size()), 4);
     const auto [end, error] =
         std::from_chars(digits.data(), digits.data() + digits.size(), number, 16);
     if (digits.size() < 4 || error != std::errc() || end != digits.data() + 4)
-      fail("\\u wants four digits of base 16");
+      fail("\\u needs four hexadecimal digits");
     at_ += 4;
     return number;
   }

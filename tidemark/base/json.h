@@ -1,4 +1,4 @@
-// JSON: text as others want it, and a reader for what others give.
+// JSON: quoting strings for output, and a parser.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace tidemark {
 
-// With its quotes. Control characters are escaped; bytes that are no UTF-8 become U+FFFD, so that
-// any name can be written.
+// The text as a JSON string, with its quotes. Control characters are escaped, and bytes that are
+// not valid UTF-8 become U+FFFD, so any name can be written.
 std::string json_quoted(std::string_view text);
 
-// A value that was read. Objects keep the order of their members.
+// A parsed value. Objects keep the order of their members.
 struct JsonValue {
   enum class Kind : uint8_t { null, boolean, number, text, list, object } kind = Kind::null;
   bool boolean = false;

@@ -1,5 +1,5 @@
-// Locks. All are made of std::atomic only, so that the thread sanitizer follows them, they need no
-// destructor, and a forked child finds them as they were.
+// Locks. All are built from std::atomic alone, so that the thread sanitizer understands them, they
+// need no destructor, and a forked child finds them as they were.
 #pragma once
 
 #include <atomic>
@@ -10,8 +10,8 @@
 
 namespace tidemark {
 
-// A mutex that a fork waits for: no child finds it taken by a thread that it does not have, nor
-// what it guards half changed. Not to be held while waiting for other threads.
+// A mutex that a fork waits for, so that a child never finds it locked by a thread that the child
+// does not have. It must not be held while waiting for other threads.
 class Mutex {
  public:
   constexpr Mutex() = default;
@@ -34,7 +34,7 @@ class Mutex {
   Lock lock_;
 };
 
-// The same for one that its thread may take again while it has it.
+// The same, for a mutex that its owner may lock again.
 class RecursiveMutex {
  public:
   constexpr RecursiveMutex() = default;
@@ -52,7 +52,7 @@ class RecursiveMutex {
   }
 
  private:
-  // Only a thread itself writes its own address, so what it reads of its own is true.
+  // Only the thread itself writes its own address, so a relaxed read of it is reliable.
   bool is_mine() const { return owner_.load(std::memory_order_relaxed) == ForkGate::this_thread(); }
 
   Mutex mutex_;
@@ -60,9 +60,9 @@ class RecursiveMutex {
   int depth_ = 0;  // Of the owner.
 };
 
-// A mutex that is held for long, while users' code runs and threads are waited for, so that no fork
-// waits for it. In a forked child it is free where a thread held it that is not there; what it
-// guards must be whole at every moment.
+// A mutex that may be held for long, while users' code runs or other threads are waited for, and so
+// a fork does not wait for it. If a thread held it that a forked child does not have, it is free in
+// the child; the data it guards must therefore be consistent at every moment.
 class LongMutex {
  public:
   void lock() {

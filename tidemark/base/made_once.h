@@ -1,6 +1,6 @@
-// A value made at first use, by whoever comes first. Where two come at once both make it and one is
-// thrown away: a static of a function would instead make the second wait for the first, and a child
-// forked meanwhile for a thread that it does not have.
+// A value that is made at first use. If two threads come at once, both make it and one copy is
+// discarded. A function-local static would make the second thread wait for the first, and a child
+// forked meanwhile would wait for a thread that it does not have.
 #pragma once
 
 #include <atomic>
@@ -8,12 +8,12 @@
 
 namespace tidemark {
 
-// Constant-initialised and never destroyed: threads that nobody joined may use the value to the
-// end.
+// Constant-initialised and never destroyed: detached threads may use the value until the process
+// ends.
 template <class T>
 class MadeOnce {
  public:
-  // `make` gives a T, or what a T is made of; the result of any caller will do.
+  // `make` returns a T, or a value that a T can be constructed from; any caller's result will do.
   template <class Make>
   T& get(Make make) {
     T* made = value_.load(std::memory_order_acquire);

@@ -18,7 +18,7 @@ std::string escaped(std::string_view text) {
       case '"':
         out += "&quot;";
         break;
-      // Other control bytes and what is not ASCII may not be valid XML.
+      // Other control characters, and bytes outside ASCII, may not be valid XML.
       default:
         out += c < ' ' || c > '~' ? '?' : c;
     }

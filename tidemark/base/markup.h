@@ -6,7 +6,7 @@
 
 namespace tidemark {
 
-// With the characters that mean something there written out.
+// The text with &, <, > and quotes escaped.
 std::string escaped(std::string_view text);
 
 }  // namespace tidemark

@@ -1,5 +1,5 @@
-// Paths are kept for the life of the process and found without a lock: a layer of a model opens its
-// scope at every call.
+// Paths are stored for the life of the process and found without a lock, since each layer of a
+// model opens its scope at every call.
 #include "tidemark/base/name_scope.h"
 
 #include <array>

@@ -6,8 +6,9 @@
 //     h = td::matmul(x, w);            // In "encoder/dense".
 //   }
 //
-// Scopes nest and belong to their thread. What is asked for inside one carries its path with its
-// line: nodes of a trace, the steps and buffers they become, and the text of errors.
+// Scopes nest and belong to their thread. Everything that is created inside one carries the scope's
+// path along with its source line: nodes of a trace, the steps and buffers they become, and the
+// text of errors.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,7 @@ class NameScope {
   NameScope(const NameScope&) = delete;
   NameScope& operator=(const NameScope&) = delete;
 
-  // The path of the innermost scope of this thread, or nothing.
+  // The path of the innermost scope of this thread, or an empty text.
   static std::string_view current();
 
  private:
@@ -33,11 +34,11 @@ class NameScope {
 
 namespace detail {
 
-// The most paths a process keeps. Further ones are charged to the scope around them: names that
-// count (one for each step of a training) cannot fill the memory.
+// The most paths a process stores. Further ones are charged to the scope around them, so that
+// numbered names (one for each training step) cannot fill the memory.
 inline constexpr uint32_t kMostLayers = 1 << 16;
 
-// The path that a number stands for. It stays valid.
+// The path with this number. It stays valid.
 std::string_view layer_path(uint32_t layer);
 
 }  // namespace detail

@@ -10,8 +10,8 @@
 namespace tidemark {
 namespace {
 
-// A callback of the user's and the lock it is called under: recursive, since it may print or warn
-// itself. Never destroyed, so that static destructors may print.
+// A user's callback and the lock under which it is called. The lock is recursive, since the
+// callback may itself print or warn. Never destroyed, so that static destructors may print.
 template <class Function>
 struct Sink {
   RecursiveMutex lock;
@@ -47,7 +47,7 @@ namespace detail {
 
 void write_line(std::string_view line) {
   const std::lock_guard guard(print_sink().lock);
-  // A copy: the callback may set another.
+  // A copy, since the callback may install another one.
   if (const auto callback = print_sink().callback) {
     const UserCode user;
     callback(line);

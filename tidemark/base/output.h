@@ -1,4 +1,4 @@
-// Where lines go that the library writes for people: what td::print says, and warnings.
+// The destinations of text that the library writes for people: lines of td::print, and warnings.
 #pragma once
 
 #include <functional>
@@ -8,11 +8,12 @@
 
 namespace tidemark {
 
-// Gets each line of td::print, with its newline, from whatever thread prints; never two at once.
-// Nothing stands for std::cout, which is flushed after each line.
+// The sink receives each line of td::print, with its newline, on the thread that prints; calls
+// never overlap. An empty function means std::cout, which is flushed after each line.
 void set_print_sink(std::function<void(std::string_view line)> sink);
 
-// Gets each warning and the line it is about; never two at once. Nothing stands for std::cerr.
+// The callback receives each warning and the source line it is about; calls never overlap. An empty
+// function means std::cerr.
 void on_warning(std::function<void(std::string_view text, Source at)> callback);
 
 namespace detail {

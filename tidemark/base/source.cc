@@ -4,7 +4,7 @@
 
 namespace tidemark {
 
-constinit thread_local detail::Charged detail::charged;
+constinit thread_local detail::ChargeTarget detail::charged;
 
 std::string Source::text() const {
   const char* slash = std::strrchr(file, '/');

@@ -1,12 +1,12 @@
 // The line of the user's program that asked for something.
 //
 // Every public function takes `Source at = Source::here()` last, and operators get theirs through
-// `Operand`. Library code that calls other public functions holds a `SourceScope`, so that what it
-// does is charged to the line that called it; what calls the user back holds `UserCode`. The rule:
-// the innermost line that is not Tidemark's.
+// `Operand`. Library code that calls other public functions holds a `SourceScope`, so that their
+// memory is charged to the line that called it; library code that calls the user back holds a
+// `UserCode`. The rule: memory is charged to the innermost line that is not Tidemark's.
 //
-// A source also carries the layer it was asked for in (name_scope.h): a number that fits where the
-// line leaves room, so that nothing is larger or slower for it.
+// A source also carries the number of the layer (name_scope.h) it belongs to. The number fits into
+// padding behind the line, so it costs no space.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ class Source {
   static constexpr Source none() { return Source("", 0, ""); }
 
   // The line to charge: that of the outermost library call now running, if any, else this one. Its
-  // layer is the innermost that is known: this one's, that call's, or the one now open.
+  // layer is the innermost one known: this source's, that call's, or the NameScope now open.
   Source resolve() const;
 
   bool known() const { return line != 0; }
@@ -40,23 +40,23 @@ class Source {
   const char* function;
 
  private:
-  // No public constructor: `f(x, {})` never means a line.
+  // Not public, so that `f(x, {})` never converts to a Source.
   constexpr Source(const char* file, unsigned line, const char* function)
       : file(file), line(line), function(function) {}
 };
 
 namespace detail {
 
-// What a thread charges to now. One object, so that a call looks it up once.
-struct Charged {
+// The line and layer that this thread charges now; one object, so that a call reads it once.
+struct ChargeTarget {
   const Source* source = nullptr;  // Of the outermost library call.
   uint32_t layer = 0;              // Of the innermost NameScope.
 };
-extern constinit thread_local Charged charged;
+extern constinit thread_local ChargeTarget charged;
 
 }  // namespace detail
 
-// Held by library code (composites, layers): what runs inside is charged to `at`.
+// Held by library code (composites, layers): everything that runs inside is charged to `at`.
 class SourceScope {
  public:
   explicit SourceScope(Source at) : at_(at), previous_(detail::charged.source) {
@@ -73,7 +73,7 @@ class SourceScope {
   const Source* previous_;
 };
 
-// Held while library code calls the user back: lines are the user's own again.
+// Held while library code calls the user back: the user's own lines are charged again.
 class UserCode {
  public:
   UserCode() : previous_(detail::charged.source) { detail::charged.source = nullptr; }
@@ -86,7 +86,7 @@ class UserCode {
 };
 
 inline Source Source::resolve() const {
-  const detail::Charged& now = detail::charged;
+  const detail::ChargeTarget& now = detail::charged;
   Source found = now.source != nullptr ? *now.source : *this;
   if (layer != 0)
     found.layer = layer;

@@ -9,8 +9,8 @@
 
 namespace tidemark {
 
-// A stream into a string. Where the heap has no room it throws std::bad_alloc; a std::ostringstream
-// would swallow that and give a part of the text.
+// A stream into a string. It throws std::bad_alloc if the heap is full; a std::ostringstream would
+// swallow that and return part of the text.
 class TextStream : public std::ostringstream {
  public:
   TextStream() { exceptions(std::ios_base::badbit); }
@@ -43,7 +43,7 @@ constexpr Bytes operator""_MiB(unsigned long long n) { return static_cast<int64_
 constexpr Bytes operator""_GiB(unsigned long long n) { return static_cast<int64_t>(n) << 30; }
 }  // namespace literals
 
-// The one rounding that plans and pools share: every granted block is a multiple of 64 bytes.
+// Plans and pools share this rounding: the size of every block is a multiple of 64 bytes.
 inline constexpr int64_t kAlignment = 64;
 constexpr int64_t granted_bytes(int64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;

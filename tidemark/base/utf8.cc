@@ -10,7 +10,7 @@ size_t utf8_character_bytes(std::string_view text) {
   if (first < 0xC2 || first > 0xF4 || text.size() < bytes) return 0;
   for (size_t i = 1; i < bytes; ++i)
     if ((byte(i) & 0xC0) != 0x80) return 0;
-  // Longer forms than needed, halves of pairs, numbers that are no characters.
+  // Overlong forms, surrogates, and numbers beyond the last character.
   if ((first == 0xE0 && byte(1) < 0xA0) || (first == 0xED && byte(1) > 0x9F) ||
       (first == 0xF0 && byte(1) < 0x90) || (first == 0xF4 && byte(1) > 0x8F))
     return 0;

@@ -1,4 +1,4 @@
-// Text as UTF-8, one character after another.
+// UTF-8, character by character.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace tidemark {
 
-// The bytes of the character that a text (which is not empty) begins with; 0 where none does.
+// The number of bytes of the first character of a non-empty text; 0 if it is not valid UTF-8.
 size_t utf8_character_bytes(std::string_view text);
 void append_utf8(std::string& to, uint32_t character);
 

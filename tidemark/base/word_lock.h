@@ -1,4 +1,4 @@
-// The lock that all others are made of: it knows nothing of forks.
+// The lock that all others are built on. It does not know about forks.
 #pragma once
 
 #include <atomic>
@@ -6,8 +6,9 @@
 
 namespace tidemark {
 
-// A mutex of one word: two instructions when nobody else wants it, a sleep in the kernel otherwise.
-// A fork may catch it taken: whoever has one tells the fork handlers (device/fork.h).
+// A mutex of one word: two atomic instructions if it is free, a sleep in the kernel otherwise. A
+// fork may happen while it is locked, so every such lock is known to the fork handlers
+// (device/fork.h).
 class Lock {
  public:
   constexpr Lock() = default;
@@ -26,7 +27,8 @@ class Lock {
  private:
   static constexpr int32_t kFree = 0, kTaken = 1, kWanted = 2;
   void wait() {
-    // Whoever has slept takes the lock as `wanted`: others may still sleep and must be woken.
+    // A thread that has slept takes the lock in state `wanted`: others may still sleep and must be
+    // woken.
     while (state_.exchange(kWanted, std::memory_order_acquire) != kFree) {
       state_.wait(kWanted, std::memory_order_relaxed);
     }

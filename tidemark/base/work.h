@@ -1,4 +1,4 @@
-// How much work compiling is, counted and not timed.
+// The amount of work that compilation takes, counted and not timed.
 #pragma once
 
 #include <atomic>
@@ -6,8 +6,8 @@
 
 namespace tidemark {
 
-// Passes, emitters and the lowerer add the nodes, operands and expressions that they look at. Tests
-// see by it that compiling takes steps in proportion to the program.
+// Passes, emitters and the layout add the nodes, operands and expressions that they visit. Tests
+// check with it that compilation is linear in the size of the program.
 class Work {
  public:
   static void add(int64_t steps) { steps_.fetch_add(steps, std::memory_order_relaxed); }

@@ -21,22 +21,22 @@ using detail::type_of;
 
 Tensor as_float(const Tensor& x) { return is_float(x.dtype()) ? x : cast(x, DType::f32); }
 
-// Composites of several steps take 16-bit floats in f32 from end to end, so that nothing in between
-// overflows or rounds at 16 bits.
+// Composites of several steps compute 16-bit floats in f32 throughout, so that no intermediate
+// value overflows or rounds at 16 bits.
 Tensor widened(const Tensor& x) { return is_low_precision(x.dtype()) ? cast(x, DType::f32) : x; }
 Tensor narrowed(const Tensor& y, DType given) {
   return is_low_precision(given) ? cast(y, given) : y;
 }
 
-// How many elements are folded into one result.
+// How many elements are reduced into one.
 Dim folded_count(const Tensor& x, const AxisList& axes) {
   Dim count = 1;
   for (const int64_t axis : axes) count = count * x.shape()[axis];
   return count;
 }
 
-// The square root of a sum of squares, with slope 0 where all of them are 0: that of sqrt is
-// infinite there, and times the slope of a square no number.
+// The square root of a sum of squares, with slope 0 where all of them are 0. There the slope of
+// sqrt is infinite, and its product with the slope 0 of a square would be NaN.
 Tensor root_of(const Tensor& squares) {
   const Tensor none = squares == 0;
   return where(none, 0, sqrt(where(none, 1, squares)));
@@ -69,9 +69,9 @@ Tensor std_of(const Tensor& x, const AxisList& axes, Keep keep) {
   return root_of(var_of(x, axes, keep));
 }
 
-// The largest is taken out first; where it is infinite there is nothing to take out. The result
-// does not depend on what is taken out, so that has no gradient: by rounding it would have one,
-// which grows with the number of elements and falls to the largest alone.
+// The maximum is subtracted first, unless it is infinite. The result does not depend on it, so it
+// gets no gradient. Its computed gradient would be a rounding error that grows with the number of
+// elements and goes to the largest one alone.
 Tensor logsumexp_of(const Tensor& x, const AxisList& axes, Keep keep) {
   const Tensor wide = as_float(x);
   if (folded_count(wide, axes) == 0) return log(sum(wide, axes_of(axes), keep));
@@ -95,7 +95,7 @@ Tensor leaky_relu(const Operand& x, double slope, Source at) {
 
 namespace {
 
-// A norm over the last axis: `body` of the input, scaled.
+// A normalisation over the last axis: `body` of the input, scaled.
 Tensor normalised(const Operand& x, const NormOptions& options,
                   Tensor (*body)(const Tensor& x, double epsilon), Source at) {
   const SourceScope scope(at);
@@ -142,11 +142,11 @@ Tensor attention(const Operand& q, const Operand& k, const Operand& v, Attention
                         type_of(key, at), ", ", type_of(value, at)),
                     at, "add the missing axis: td::expand_dims(x, 0)");
   }
-  // Numbers to be added, 0 where a key is kept, would mean the opposite of what they are for.
+  // An additive mask is 0 where a key is kept; converted to bool it would mean the opposite.
   if (options.mask && options.mask->dtype() != DType::boolean)
     throw UserError(
         cat("attention: the mask is ", type_of(*options.mask, at), ", not bool"), at,
-        "true keeps a key: mask == 0 where the mask is added to scores, else mask != 0");
+        "true keeps a key: pass mask == 0 for a mask that is added to scores, mask != 0 otherwise");
   const device::FloatEnvironment ieee;
   const double scale =
       options.scale.value_or(1.0 / std::sqrt(static_cast<double>(int64_t{query.shape()[-1]})));
@@ -160,8 +160,8 @@ Tensor attention(const Operand& q, const Operand& k, const Operand& v, Attention
     return matmul(softmax(std::move(scores)), value);
   }
   keep = options.causal ? logical_and(keep, *options.mask) : *options.mask;
-  // A query that sees no key gives zeros: it attends to all alike, which keeps its gradients
-  // numbers, and what comes of that is dropped, a row of features and not one of keys.
+  // A query whose keys are all masked gives zeros. It attends to all keys equally, which keeps its
+  // gradients finite, and its row of the result is then set to zero.
   const Tensor sees = keep.rank() == 0 ? keep : any(keep, -1, keepdims);
   const Tensor unseen = cast(where(sees, out, 0.0), scores.dtype());
   scores = where(keep, std::move(scores), unseen);
@@ -171,7 +171,7 @@ Tensor attention(const Operand& q, const Operand& k, const Operand& v, Attention
 Tensor mse(const Operand& y_true, const Operand& y_pred, Source at) {
   const SourceScope scope(at);
   const Tensor wanted = tensor_of(y_true, at), given = tensor_of(y_pred, at);
-  // Broadcasting [64, 1] against [64] would compare every pair, and nothing would look wrong.
+  // Broadcasting [64, 1] against [64] would silently compare every pair.
   if (wanted.shape() != given.shape()) {
     throw UserError(
         cat("mse: ", type_of(wanted, at), " and ", type_of(given, at), " differ in shape"), at,
@@ -202,7 +202,7 @@ Tensor dropout(const Operand& x, const DropoutOptions& options, Source at) {
   const SourceScope scope(at);
   if (!(options.rate >= 0 && options.rate < 1))
     throw UserError(cat("dropout: the rate must be in [0, 1), got ", options.rate), at,
-                    "it is the share of elements that become zero");
+                    "it is the fraction of elements that become zero");
   const device::FloatEnvironment ieee;
   const Tensor tensor = as_float(tensor_of(x, at));
   DrawsToKeep draws;

@@ -20,35 +20,35 @@ using detail::TensorState;
 
 constexpr std::string_view kMixed = "put every number inside equally many braces";
 
-// Whether nested braces have the shape that their first elements show.
-void check_shape(const Nested& values, size_t depth, const AxisList& sizes, Source at) {
+// Checks that nested braces are rectangular, with the shape of their first elements.
+void check_shape(const NestedList& values, size_t depth, const AxisList& sizes, Source at) {
   if (!values.is_list()) {
     if (depth != sizes.size())
-      throw UserError("constant: numbers and lists are mixed at one depth", at, kMixed);
+      throw UserError("constant: numbers and lists are mixed at the same depth", at, kMixed);
     return;
   }
   const auto length = static_cast<int64_t>(values.list().size());
   if (depth >= sizes.size())
-    throw UserError("constant: numbers and lists are mixed at one depth", at, kMixed);
+    throw UserError("constant: numbers and lists are mixed at the same depth", at, kMixed);
   if (sizes[depth] != length) {
     throw UserError(cat("constant: lists of different lengths at depth ", depth, " (", sizes[depth],
                         " and ", length, ")"),
                     at, "all lists of one depth must be equally long");
   }
-  for (const Nested& value : values.list()) check_shape(value, depth + 1, sizes, at);
+  for (const NestedList& value : values.list()) check_shape(value, depth + 1, sizes, at);
 }
 
-int find_kind(const Nested& values) {
+int find_kind(const NestedList& values) {
   if (!values.is_list()) return values.kind();
   int kind = -1;
-  for (const Nested& value : values.list()) kind = std::max(kind, find_kind(value));
+  for (const NestedList& value : values.list()) kind = std::max(kind, find_kind(value));
   return kind;
 }
 
-// Numbers in order, by way of the widest dtype of their kind.
-void flatten(const Nested& values, std::vector<double>& reals, std::vector<int64_t>& wholes) {
+// The numbers in order, converted through the widest dtype of their kind.
+void flatten(const NestedList& values, std::vector<double>& reals, std::vector<int64_t>& wholes) {
   if (values.is_list()) {
-    for (const Nested& value : values.list()) flatten(value, reals, wholes);
+    for (const NestedList& value : values.list()) flatten(value, reals, wholes);
     return;
   }
   reals.push_back(values.real());
@@ -73,8 +73,9 @@ void check_elements(int64_t count, const Shape& shape, const char* what, Source 
                   at, "give a shape whose sizes multiply to the number of elements");
 }
 
-// One number at every element. As in eager code these are elements, not one that repeats: sums over
-// them add. The copy that says so is free inside a kernel.
+// One number at every element. As in eager code these are separate elements, not a broadcast one: a
+// sum over them adds (and does not multiply). The identity that makes it so is free inside a
+// kernel.
 Tensor spread(const Tensor& number, const Shape& shape, Source at) {
   check_is_given(shape);
   const Tensor repeated =
@@ -94,9 +95,9 @@ Tensor filled(const Shape& shape, double value, DType dtype, Source at) {
 
 }  // namespace
 
-Tensor constant(const Nested& values, std::optional<DType> dtype, Source at) {
+Tensor constant(const NestedList& values, std::optional<DType> dtype, Source at) {
   AxisList sizes;
-  for (const Nested* level = &values; level->is_list(); level = &level->list().front()) {
+  for (const NestedList* level = &values; level->is_list(); level = &level->list().front()) {
     sizes.push_back(static_cast<int64_t>(level->list().size()));
     if (level->list().empty()) break;
   }
@@ -139,7 +140,7 @@ Tensor borrowed(const void* data, int64_t count, DType dtype, const Shape& shape
         cat("borrow: memory is not aligned to ", size_of(dtype), " bytes, the size of ", dtype), at,
         "copy it: td::constant(memory)");
   }
-  // Only ever read: a storage borrowed so is marked as not writable.
+  // The cast is safe: a borrowed storage is marked read-only.
   return make_borrowed(static_cast<std::byte*>(const_cast<void*>(data)), dtype, shape,
                        std::move(release), at);
 }
@@ -251,15 +252,15 @@ Tensor whole_range(int64_t from, int64_t to, int64_t by, DType dtype, Source at)
     throw UserError(cat("arange: cannot go from ", from, " to ", to, " in steps of ", by), at,
                     "the step must not be 0, and all must be finite");
   }
-  // Unsigned, where every distance between two i64 fits.
+  // Unsigned, so that every difference of two i64 fits.
   const bool up = by > 0;
   const auto a = static_cast<uint64_t>(from), b = static_cast<uint64_t>(to);
   const uint64_t reach = up == (from < to) && from != to ? (up ? b - a : a - b) : 0;
   const uint64_t step = up ? static_cast<uint64_t>(by) : 0 - static_cast<uint64_t>(by);
   const uint64_t count = reach == 0 ? 0 : (reach - 1) / step + 1;
   if (count > static_cast<uint64_t>(kMostNumbers)) {
-    throw UserError(cat("arange: from ", from, " to ", to, " in steps of ", by, " there are ",
-                        count, " numbers"),
+    throw UserError(cat("arange: from ", from, " to ", to, " in steps of ", by, " it has ", count,
+                        " elements, too many to count"),
                     at, "take larger steps");
   }
   if (count > 0) {
@@ -276,14 +277,14 @@ Tensor whole_range(int64_t from, int64_t to, int64_t by, DType dtype, Source at)
   return detail::bind_op(def_of(&ops::arange), {}, attrs, at);
 }
 
-// Up from a number to an open size: as many elements as that says.
+// From a known start up to an open size, in steps of 1.
 Tensor open_range(int64_t from, Dim to, int64_t by, DType dtype, Source at) {
   if (is_integer(dtype)) {
     const int64_t most = limits_of(dtype).second;
     if (from < limits_of(dtype).first || from > most) leaves_range(from, dtype, at);
     if (dtype != DType::i64 && is_less(most, to - 1)) leaves_range(int64_t{to - 1}, dtype, at);
   }
-  // One that starts at 0 has the size itself, and one trace where that may be 0.
+  // From 0, the count is the size itself, without a guard for empty ranges.
   const bool some = from == 0 && by == 1 ? !is_less(to, 0) : is_less(from, to);
   const Dim count = !some ? Dim(0) : by == 1 ? to - from : (to - from - 1) / by + 1;
   const Attrs attrs = range_attrs(static_cast<double>(from), static_cast<double>(by), count, dtype)
@@ -297,12 +298,12 @@ Tensor open_range(int64_t from, Dim to, int64_t by, DType dtype, Source at) {
 
 namespace {
 
-// A range is made of numbers, which have no history.
+// arange takes plain numbers, which are not differentiable.
 void refuse_watched(const Operand& x, Source at) {
   if (x.tensor() == nullptr || !detail::is_watched({x.tensor()})) return;
-  throw UserError("arange: a tape watches where it starts or its step, by which it has no gradient",
-                  at,
-                  "start + step * td::arange(count) has one; td::stop_gradient(x) is a constant");
+  throw UserError(
+      "arange: a tape watches its start or step, and arange is not differentiable", at,
+      "write start + step * td::arange(count), which has a gradient, or td::stop_gradient(x)");
 }
 
 }  // namespace
@@ -332,14 +333,14 @@ Tensor arange(const Operand& start, const Operand& stop, const Operand& step,
   }
   const double count = std::max(0.0, std::ceil((to - from) / by));
   if (count > kMostNumbers) {
-    throw UserError(cat("arange: from ", from, " to ", to, " in steps of ", by, " there are ",
-                        count, " numbers"),
+    throw UserError(cat("arange: from ", from, " to ", to, " in steps of ", by, " it has ", count,
+                        " elements, too many to count"),
                     at, "take larger steps");
   }
   const double last = from + std::max(0.0, count - 1) * by;
   if (count > 0 && is_integer(wanted)) {
     const auto [least, most] = limits_of(wanted);
-    // Elements are truncated; `most` may round up to a power of two, which does not fit.
+    // Elements are truncated; `most` may round up to a power of two, which would not fit.
     for (const double end : {std::trunc(from), std::trunc(last)}) {
       if (end < static_cast<double>(least) || end >= static_cast<double>(most) + 1)
         leaves_range(end, wanted, at);
@@ -355,7 +356,7 @@ Tensor linspace(double start, double stop, int64_t count, DType dtype, Source at
                     "the count must not be negative");
   const double step = count > 1 ? (stop - start) / static_cast<double>(count - 1) : 0;
   Tensor result = range(start, step, count, dtype, at);
-  // The last one is `stop` itself, whatever the steps rounded to.
+  // The last one is `stop` exactly, regardless of rounding.
   if (count > 1) result = update(std::move(result), Slices(-1, at), Operand(stop, at));
   return result;
 }

@@ -1,4 +1,4 @@
-// Making tensors: from numbers, from memory, from nothing.
+// Creating tensors: from numbers, from memory, or filled.
 #pragma once
 
 #include <concepts>
@@ -15,11 +15,11 @@
 
 namespace tidemark {
 
-// Braces to any depth, for td::constant({{1, 2}, {3, 4}}).
-class Nested {
+// Braces nested to any depth, for td::constant({{1, 2}, {3, 4}}).
+class NestedList {
  public:
   template <Number T>
-  Nested(T value, Source at = Source::here())
+  NestedList(T value, Source at = Source::here())
       : kind_(std::is_same_v<T, bool> ? 0
               : std::is_integral_v<T> ? 1
                                       : 2) {
@@ -28,23 +28,24 @@ class Nested {
     else
       whole_ = detail::whole_number(value, at);
   }
-  Nested(std::initializer_list<Nested> list) : kind_(-1), list_(list) {}
+  NestedList(std::initializer_list<NestedList> list) : kind_(-1), list_(list) {}
 
   bool is_list() const { return kind_ < 0; }
   int kind() const { return kind_; }  // 0 bool, 1 integer, 2 float.
   int64_t whole() const { return whole_; }
   double real() const { return kind_ == 2 ? real_ : static_cast<double>(whole_); }
-  const std::vector<Nested>& list() const { return list_; }
+  const std::vector<NestedList>& list() const { return list_; }
 
  private:
   int kind_;
   int64_t whole_ = 0;
   double real_ = 0;
-  std::vector<Nested> list_;
+  std::vector<NestedList> list_;
 };
 
 // Literals: floats give f32, integers i32, bools bool, unless a dtype is named.
-Tensor constant(const Nested& values, std::optional<DType> dtype = {}, Source at = Source::here());
+Tensor constant(const NestedList& values, std::optional<DType> dtype = {},
+                Source at = Source::here());
 
 namespace detail {
 Tensor copied(const void* data, int64_t count, DType dtype, const Shape* shape, Source at);
@@ -82,8 +83,8 @@ Tensor constant(const R& list, const Shape& shape, Source at = Source::here()) {
   return detail::copied(list, &shape, at);
 }
 
-// Sees memory the caller owns, without a copy, until the last tensor over it is gone; then
-// `release` runs once. Never written to, not charged.
+// A tensor over memory that the caller owns, without a copy. `release` runs once, when the last
+// tensor over it is gone. The memory is never written to and not charged.
 template <Element T>
 Tensor borrow(std::span<T> memory, const Shape& shape, std::function<void()> release = {},
               Source at = Source::here()) {
@@ -91,9 +92,9 @@ Tensor borrow(std::span<T> memory, const Shape& shape, std::function<void()> rel
                           std::move(release), at);
 }
 
-// A tensor whose bytes `write` puts down, in row-major order, before anybody sees it: what is read
-// from a file or a device needs no second copy. All of them must be written; a bool is 0 or 1.
-// Where `write` throws there is no tensor.
+// A tensor whose elements `write` fills in row-major order, so that data from a file or a device
+// needs no second copy. `write` must fill all bytes; a bool is 0 or 1. If it throws, no tensor is
+// made.
 Tensor from_callback(const Shape& shape, DType dtype,
                      const std::function<void(std::span<std::byte>)>& write,
                      Source at = Source::here());
@@ -106,7 +107,7 @@ Tensor full(const Shape& shape, const Operand& value, std::optional<DType> dtype
 Tensor zeros_like(const Operand& x, Source at = Source::here());
 Tensor ones_like(const Operand& x, Source at = Source::here());
 Tensor full_like(const Operand& x, const Operand& value, Source at = Source::here());
-// i32 where every number is an integer, else f32, unless a dtype is named.
+// i32 if every number is an integer, else f32, unless a dtype is named.
 Tensor arange(const Operand& stop, Source at = Source::here());
 Tensor arange(const Operand& start, const Operand& stop, const Operand& step = 1,
               std::optional<DType> dtype = {}, Source at = Source::here());

@@ -24,7 +24,7 @@ Attrs text_attr(std::string_view text) {
 
 }  // namespace
 
-void print_line(const Located& first, const std::vector<PrintPart>& rest) {
+void print_line(const TextAt& first, const std::vector<PrintPart>& rest) {
   std::vector<int64_t> codes;
   std::vector<Tensor> operands;
   append(codes, first.text);

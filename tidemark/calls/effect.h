@@ -1,4 +1,4 @@
-// Prints and checks: done in program order, in eager code and in compiled functions alike.
+// Prints and checks, in program order in eager code and in compiled functions alike.
 #pragma once
 
 #include <string>
@@ -12,11 +12,11 @@
 
 namespace tidemark {
 
-// A text with the line it stands on: what variadic functions take first.
-struct Located {
-  Located(const char* text, Source at = Source::here()) : text(text), at(at) {}
-  Located(std::string_view text, Source at = Source::here()) : text(text), at(at) {}
-  Located(const std::string& text, Source at = Source::here()) : text(text), at(at) {}
+// A text with its source line: the first parameter of variadic functions.
+struct TextAt {
+  TextAt(const char* text, Source at = Source::here()) : text(text), at(at) {}
+  TextAt(std::string_view text, Source at = Source::here()) : text(text), at(at) {}
+  TextAt(const std::string& text, Source at = Source::here()) : text(text), at(at) {}
 
   std::string_view text;
   Source at;
@@ -24,7 +24,7 @@ struct Located {
 
 namespace detail {
 
-// A text, or a tensor whose value is written when the line is.
+// A text, or a tensor whose value is printed when the line is.
 struct PrintPart {
   template <class T>
   PrintPart(const T& value, Source at) {
@@ -42,20 +42,20 @@ struct PrintPart {
   bool is_tensor() const { return tensor.has_value(); }
 };
 
-void print_line(const Located& first, const std::vector<PrintPart>& rest);
+void print_line(const TextAt& first, const std::vector<PrintPart>& rest);
 
 }  // namespace detail
 
-// One line: the texts, numbers and tensors with a space between each.
+// Prints one line of texts, numbers and tensors, separated by spaces.
 template <class... Parts>
-void print(const Located& first, const Parts&... parts) {
+void print(const TextAt& first, const Parts&... parts) {
   detail::print_line(first, {detail::PrintPart(parts, first.at)...});
 }
 
-// x itself, or a UserError that says how many of its elements are infinite or NaN.
+// Returns x; a UserError if elements are infinite or NaN, with their number.
 Tensor check_numerics(const Operand& x, std::string_view message, Source at = Source::here());
 
-// A UserError that shows `values` unless the condition is true (not zero) throughout.
+// A UserError that shows `values`, unless every element of the condition is true (not zero).
 void assert_that(const Operand& condition, std::string_view message, const TensorList& values = {},
                  Source at = Source::here());
 

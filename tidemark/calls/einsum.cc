@@ -1,6 +1,6 @@
-// Sums of products by the letters of their axes, made of views, sums and one matrix product.
+// einsum, by views, sums and one matrix product.
 //
-// With two operands every letter left is of one kind:
+// With two operands every letter that is left is one of:
 //   batch   in both and in the result     left   in the first and in the result
 //   inner   in both, summed               right  in the second and in the result
 // so that the product is [batch, left, inner] x [batch, inner, right] -> [batch, left, right].
@@ -24,7 +24,7 @@ bool has(std::string_view letters, char letter) {
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 // A tensor and a letter for each of its axes.
-struct Lettered {
+struct LabelledTensor {
   Tensor tensor;
   std::string letters;
 
@@ -38,7 +38,7 @@ struct Subscripts {
 
 std::string quoted(std::string_view text) { return cat('"', text, '"'); }
 
-// The letters that come once, in the order of the alphabet.
+// The letters that occur once, in alphabetical order.
 std::string implied_result(const std::vector<std::string>& operands) {
   std::string all;
   for (const std::string& letters : operands) all += letters;
@@ -59,8 +59,8 @@ void check_result(const Subscripts& subscripts, std::string_view text, Source at
           cat("einsum: ", quoted(text), ": ", letter, " of the result is in no operand"), at,
           "name an axis of an operand; td::expand_dims adds one of size 1");
     if (std::count(subscripts.result.begin(), subscripts.result.end(), letter) > 1)
-      throw UserError(cat("einsum: ", quoted(text), ": ", letter, " comes twice in the result"), at,
-                      "each axis of the result has a letter of its own");
+      throw UserError(cat("einsum: ", quoted(text), ": ", letter, " occurs twice in the result"),
+                      at, "give each axis of the result its own letter");
   }
 }
 
@@ -98,17 +98,17 @@ Tensor in_order(const Tensor& x, const AxisList& order, Source at) {
 }
 
 // The axes in the order of these letters, all of which it has.
-Tensor in_order(const Lettered& x, std::string_view letters, Source at) {
+Tensor in_order(const LabelledTensor& x, std::string_view letters, Source at) {
   AxisList order;
   for (const char letter : letters) order.push_back(static_cast<int64_t>(x.letters.find(letter)));
   return in_order(x.tensor, order, at);
 }
 
-// Two axes of one letter become one, their diagonal: with both last and reshaped into one, every
-// (n + 1)-th element.
-Lettered with_diagonal(const Lettered& x, size_t first, size_t second, Source at) {
+// Two axes with the same letter become one, their diagonal: both are moved last and merged, and
+// every (n + 1)-th element is taken.
+LabelledTensor with_diagonal(const LabelledTensor& x, size_t first, size_t second, Source at) {
   AxisList order;
-  Lettered result;
+  LabelledTensor result;
   for (size_t i = 0; i < x.letters.size(); ++i) {
     if (i == first || i == second) continue;
     order.push_back(static_cast<int64_t>(i));
@@ -126,9 +126,9 @@ Lettered with_diagonal(const Lettered& x, size_t first, size_t second, Source at
   return result;
 }
 
-Lettered lettered(const Operand& operand, const std::string& letters, std::string_view text,
-                  Source at) {
-  Lettered x{detail::tensor_of(operand, at), letters};
+LabelledTensor lettered(const Operand& operand, const std::string& letters, std::string_view text,
+                        Source at) {
+  LabelledTensor x{detail::tensor_of(operand, at), letters};
   const TensorType type = type_of(x.tensor, at);
   if (static_cast<int64_t>(letters.size()) != type.shape.rank()) {
     throw UserError(cat("einsum: ", quoted(text), ": ", quoted(letters), " has ", letters.size(),
@@ -151,8 +151,8 @@ Lettered lettered(const Operand& operand, const std::string& letters, std::strin
   return x;
 }
 
-// Summed over the letters that nobody asks for, in its own dtype.
-Lettered summed(Lettered x, std::string_view wanted, Source at) {
+// Sums over the letters that are used nowhere else, in the tensor's dtype.
+LabelledTensor summed(LabelledTensor x, std::string_view wanted, Source at) {
   std::vector<int64_t> axes;
   std::string kept;
   for (size_t i = 0; i < x.letters.size(); ++i) {
@@ -165,7 +165,8 @@ Lettered summed(Lettered x, std::string_view wanted, Source at) {
   return {cast(sum(x.tensor, Axes(axes), Keep::no, at), x.tensor.dtype(), at), kept};
 }
 
-void check_sizes(const Lettered& a, const Lettered& b, std::string_view text, Source at) {
+void check_sizes(const LabelledTensor& a, const LabelledTensor& b, std::string_view text,
+                 Source at) {
   for (const char letter : a.letters) {
     if (!has(b.letters, letter) || a.size(letter) == b.size(letter)) continue;
     throw UserError(
@@ -175,14 +176,15 @@ void check_sizes(const Lettered& a, const Lettered& b, std::string_view text, So
   }
 }
 
-Dim product_of(const Lettered& x, std::string_view letters) {
+Dim product_of(const LabelledTensor& x, std::string_view letters) {
   Dim product = 1;
   for (const char letter : letters) product = product * x.size(letter);
   return product;
 }
 
-// Its letters in this order, each group as one axis; a leading empty group is left out.
-Tensor grouped(const Lettered& x, const std::string (&groups)[3], Source at) {
+// The tensor with its letters in this order and each group merged into one axis; a leading empty
+// group is left out.
+Tensor grouped(const LabelledTensor& x, const std::string (&groups)[3], Source at) {
   Shape shape;
   if (!groups[0].empty()) shape.push_back(product_of(x, groups[0]));
   shape.push_back(product_of(x, groups[1]));
@@ -190,8 +192,8 @@ Tensor grouped(const Lettered& x, const std::string (&groups)[3], Source at) {
   return reshape(in_order(x, groups[0] + groups[1] + groups[2], at), shape, at);
 }
 
-// The operand over the axes of the whole result; those it has not are of size 1.
-Tensor over(const Lettered& x, std::string_view result, Source at) {
+// The operand with all axes of the result; the ones it lacks have size 1.
+Tensor over(const LabelledTensor& x, std::string_view result, Source at) {
   std::string mine;
   Shape shape;
   for (const char letter : result) {
@@ -201,7 +203,8 @@ Tensor over(const Lettered& x, std::string_view result, Source at) {
   return reshape(in_order(x, mine, at), shape, at);
 }
 
-Tensor product(const Lettered& a, const Lettered& b, const std::string& result, Source at) {
+Tensor product(const LabelledTensor& a, const LabelledTensor& b, const std::string& result,
+               Source at) {
   std::string batch, left, inner, right;
   for (const char letter : a.letters) {
     const bool shared = has(b.letters, letter);
@@ -210,14 +213,14 @@ Tensor product(const Lettered& a, const Lettered& b, const std::string& result, 
   for (const char letter : b.letters) {
     if (!has(a.letters, letter)) right += letter;
   }
-  // Without anything to sum it is no matrix product.
+  // Without a sum it is a plain product.
   if (inner.empty()) return multiply(over(a, result, at), over(b, result, at), at);
   const Tensor c =
       matmul(grouped(a, {batch, left, inner}, at), grouped(b, {batch, inner, right}, at), {}, at);
   Shape shape;
   for (const char letter : batch + left) shape.push_back(a.size(letter));
   for (const char letter : right) shape.push_back(b.size(letter));
-  return in_order(Lettered{reshape(c, shape, at), batch + left + right}, result, at);
+  return in_order(LabelledTensor{reshape(c, shape, at), batch + left + right}, result, at);
 }
 
 }  // namespace
@@ -232,8 +235,8 @@ Tensor einsum(std::string_view subscripts, const Operand& x, Source at) {
 Tensor einsum(std::string_view subscripts, const Operand& a, const Operand& b, Source at) {
   const SourceScope scope(at);
   const Subscripts read = parsed(subscripts, 2, at);
-  const Lettered x = lettered(a, read.operands[0], subscripts, at);
-  const Lettered y = lettered(b, read.operands[1], subscripts, at);
+  const LabelledTensor x = lettered(a, read.operands[0], subscripts, at);
+  const LabelledTensor y = lettered(b, read.operands[1], subscripts, at);
   check_sizes(x, y, subscripts, at);
   return product(summed(x, read.result + y.letters, at), summed(y, read.result + x.letters, at),
                  read.result, at);

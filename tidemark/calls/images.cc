@@ -12,7 +12,7 @@ namespace detail {
 
 std::pair<Dim, Dim> same_padding(Dim in, int64_t window, int64_t stride, int64_t dilation) {
   const int64_t reach = dilation * (window - 1) + 1;
-  // (out - 1) * stride + reach - in, with the size added last: it may be below 0.
+  // (out - 1) * stride + reach - in; the size is added last, since the rest may be negative.
   const Dim covered = (in + stride - 1) / stride * stride + reach;
   const Dim wanted = in + stride;
   const Dim total = is_less(covered, wanted) ? Dim(0) : covered - wanted;
@@ -36,7 +36,7 @@ using detail::type_of;
 
 namespace {
 
-// Where no window fits there would be no places, and losses of them would be no numbers.
+// If no window fits, the result would be empty and a mean over it NaN.
 void need_room(const Tensor& image, const Tensor& kernel, const ConvOptions& options, Source at) {
   if (options.padding == Padding::same || image.rank() != 4 || kernel.rank() != 4) return;
   for (size_t i = 0; i < 2; ++i) {

@@ -1,5 +1,4 @@
-// What convolution and pooling share: how images lie, and what padding adds. Internal to the
-// library.
+// Shared by convolution and pooling: image layouts and padding. Internal to the library.
 #pragma once
 
 #include <utility>
@@ -8,7 +7,7 @@
 
 namespace tidemark::detail {
 
-// How many elements padding adds before and after, so that every stride-th window has a place.
+// How many elements `same` padding adds before and after.
 std::pair<Dim, Dim> same_padding(Dim in, int64_t window, int64_t stride, int64_t dilation);
 
 Tensor to_nhwc(const Tensor& x, ImageLayout layout, Source at);

@@ -28,9 +28,9 @@ int64_t axes_taken(const Index& index, Source at) {
   }
 }
 
-// NumPy's rule: beside a tensor, numbers are index arrays too. What all of them pick stands where
-// they do if they follow each other, and first if a slice, a new axis or an ellipsis, even one that
-// stands for no axis, is between them.
+// NumPy's rule: beside a tensor index, numbers are index arrays too. If all of them are adjacent,
+// the axes they select stay in place; if a slice, a new axis or an ellipsis (even an empty one) is
+// between them, those axes come first.
 bool picks_come_first(const Slices& slices) {
   bool has_tensor = false;
   size_t first = slices.list.size(), last = 0, count = 0;
@@ -60,7 +60,7 @@ IndexList written_out(const TensorType& type, const Slices& slices) {
                     slices.at, "give at most one for each axis; td::newaxis adds one");
   }
   if (dots > 1)
-    throw UserError("subscript: only one td::ellipsis may stand in it", slices.at,
+    throw UserError("subscript: it has more than one td::ellipsis", slices.at,
                     "write td::all for the other axes");
   IndexList list;
   const auto fill = [&] { list.resize(list.size() + static_cast<size_t>(rank - taken), Slice{}); };
@@ -74,10 +74,10 @@ IndexList written_out(const TensorType& type, const Slices& slices) {
   return list;
 }
 
-// Further than any size, and near enough that a size can be added.
+// Larger than any size, and small enough that adding a size does not overflow.
 constexpr int64_t kFar = int64_t{1} << 60;
 
-// Of a bound that counts from the end where it is below 0.
+// Resolves a bound, which counts from the end if it is negative.
 Dim from_end(int64_t bound, Dim size) {
   const int64_t near = std::clamp(bound, -kFar, kFar);
   return near < 0 ? size + near : Dim(near);
@@ -120,18 +120,18 @@ Run plain_slice(const Slice& slice, int64_t size, Source at) {
   const int64_t end = slice.end ? clamp(*slice.end) : (forward ? size : -1);
   const int64_t reach = forward ? end - begin : begin - end;
   if (reach <= 0) return {std::max<int64_t>(0, begin), 0, 1};
-  // Unsigned, where the most negative step has a magnitude.
+  // Unsigned, so that the magnitude of the most negative step fits.
   const auto raw = static_cast<uint64_t>(slice.step);
   const uint64_t step = forward ? raw : 0 - raw;
   const auto size_of_run = static_cast<int64_t>((static_cast<uint64_t>(reach) - 1) / step + 1);
-  // A single element takes no step, and a step past the axis times a stride might not fit.
+  // A single element needs no step, and a step beyond the axis times a stride might overflow.
   return {begin, size_of_run, size_of_run == 1 ? 1 : slice.step};
 }
 
-// The same of an open size. What bounds leave of it is asked of the call that is traced.
+// The same for an open size. Comparisons with the bounds become guards.
 Run open_slice(const Slice& slice, Dim size, Source at) {
   if (!slice.begin && !slice.end && slice.step == 1) return {0, size, 1};
-  // In steps that times a stride might not fit: of one size only.
+  // Steps whose product with a stride might overflow specialise the trace to one size.
   if (slice.step == 0 || slice.step < -INT32_MAX || slice.step > INT32_MAX)
     return plain_slice(slice, size, at);
   const auto clamp = [&](int64_t bound) {
@@ -139,7 +139,7 @@ Run open_slice(const Slice& slice, Dim size, Source at) {
     return is_less(plain, 0) ? Dim(0) : is_less(size, plain) ? size : plain;
   };
   if (slice.step < 0) {
-    // Counted from one past each: what is left of 0 is 0 then, as sizes want it.
+    // Counted from one past the end, so that an empty range has size 0.
     const auto past = [&](int64_t bound) { return bound == -1 ? size : clamp(bound + 1); };
     const Dim begin = slice.begin ? past(*slice.begin) : size;
     const Dim end = slice.end ? past(*slice.end) : Dim(0);
@@ -154,23 +154,23 @@ Run open_slice(const Slice& slice, Dim size, Source at) {
   return {begin, count, slice.step};
 }
 
-// Everything but tensor indices, as one view. `kept` are the tensor indices left, with the axis of
-// the view each applies to.
-struct Viewed {
+// Everything but tensor indices, as one view. `kept` are the tensor indices, each with the axis of
+// the view it applies to.
+struct ViewPart {
   Tensor view;
   std::vector<std::pair<int64_t, const Tensor*>> kept;
 };
 
-// What a subscript picks of every axis of x, and the shape it then has.
-struct Picked {
+// The range that a subscript selects of every axis of x, and the resulting shape.
+struct Selection {
   DimList begin, size;  // One for each axis of x.
   AxisList step;
   Shape shape;
   std::vector<std::pair<int64_t, const Tensor*>> kept;
 };
 
-Picked picked_of(const TensorType& type, const Slices& slices) {
-  Picked picked;
+Selection picked_of(const TensorType& type, const Slices& slices) {
+  Selection picked;
   int64_t axis = 0;
   for (const Index& index : written_out(type, slices)) {
     if (index.kind == Index::Kind::new_axis) {
@@ -196,20 +196,20 @@ Picked picked_of(const TensorType& type, const Slices& slices) {
   return picked;
 }
 
-bool picks_all(const Picked& picked, const Shape& shape) {
+bool picks_all(const Selection& picked, const Shape& shape) {
   if (picked.shape != shape) return false;
   for (size_t axis = 0; axis < picked.begin.size(); ++axis)
     if (picked.begin[axis] != 0 || picked.step[axis] != 1) return false;
   return true;
 }
 
-Viewed view_of(const Tensor& x, const Slices& slices) {
+ViewPart view_of(const Tensor& x, const Slices& slices) {
   const TensorType type = type_of(x, slices.at);
-  Picked picked = picked_of(type, slices);
-  Viewed result;
+  Selection picked = picked_of(type, slices);
+  ViewPart result;
   result.kept = std::move(picked.kept);
   if (!result.kept.empty() && picks_all(picked, type.shape)) {
-    result.view = x;  // Of a Variable, so that the gradient by it is rows.
+    result.view = x;  // The Variable itself, so that its gradient is row-sparse.
     return result;
   }
   if (detail::is_observed({&x})) {
@@ -237,18 +237,18 @@ Viewed view_of(const Tensor& x, const Slices& slices) {
       seen.strides.push_back(picked.step[axis] * array.strides[axis]);
     }
   }
-  // An empty view points nowhere in particular: stay inside.
+  // An empty view may point anywhere: stay inside the memory.
   seen.data = array.data + (seen.size() == 0 ? 0 : offset * size_of(array.dtype));
   result.view = detail::make_view(x, seen, slices.at);
   return result;
 }
 
-// The numbers of the true elements of a mask, in row-major order.
+// The row-major positions of the true elements of a mask.
 Tensor true_positions(const Tensor& mask, Source at) {
   if (detail::is_observed({&mask})) {
     throw UserError(cat("subscript: the mask ", type_of(mask, at),
-                        " chooses how many elements there are only when the function runs"),
-                    at, "use td::where to keep the shape, or give the count a bound with td::Dim");
+                        " selects a number of elements that is known only when the function runs"),
+                    at, "use td::where, which keeps the shape");
   }
   const Tensor flat = detail::dense(mask, at);
   const int64_t size = flat.size();
@@ -272,7 +272,7 @@ Tensor masked(const Tensor& x, int64_t axis, const Tensor& mask, Source at) {
     if (mask.shape()[i] != type.shape[axis + i]) {
       throw UserError(
           cat("subscript: the mask ", type_of(mask, at), " does not fit ", type, " at axis ", axis),
-          at, "their sizes must agree");
+          at, "their sizes must be equal");
     }
     covered *= mask.shape()[i];
   }
@@ -281,7 +281,7 @@ Tensor masked(const Tensor& x, int64_t axis, const Tensor& mask, Source at) {
   return gather(reshape(x, merged, at), true_positions(mask, at), axis, at);
 }
 
-// `count` axes from `axis` on before all others.
+// Moves `count` axes from `axis` on to the front.
 Tensor moved_first(const Tensor& x, int64_t axis, int64_t count, Source at) {
   AxisList order;
   for (int64_t i = 0; i < count; ++i) order.push_back(axis + i);
@@ -291,14 +291,14 @@ Tensor moved_first(const Tensor& x, int64_t axis, int64_t count, Source at) {
 }
 
 [[noreturn]] void refuse_tensor_place(Source at) {
-  throw UserError("update: the place must be a view, so no tensor may stand in it", at,
+  throw UserError("update: the subscript must be a view, so it cannot contain a tensor", at,
                   "use td::scatter_add or td::where");
 }
 
 Tensor updated_by_op(const Tensor& x, const Slices& place, const Operand& value) {
   const Source at = place.at;
   const TensorType type = type_of(x, at);
-  const Picked picked = picked_of(type, place);
+  const Selection picked = picked_of(type, place);
   if (!picked.kept.empty()) refuse_tensor_place(at);
   const Tensor spread = broadcast_to(detail::tensor_of(value, at, type.dtype), picked.shape, at);
   const Tensor part = reshape(spread, Shape(picked.size), at);
@@ -310,10 +310,10 @@ Tensor updated_by_op(const Tensor& x, const Slices& place, const Operand& value)
 }  // namespace
 
 Tensor Tensor::operator[](const Slices& slices) const {
-  const Viewed viewed = view_of(*this, slices);
+  const ViewPart viewed = view_of(*this, slices);
   Tensor result = viewed.view;
   if (viewed.kept.size() > 1) {
-    throw UserError("subscript: only one tensor may stand in it", slices.at,
+    throw UserError("subscript: it has more than one tensor", slices.at,
                     "subscript twice, or use td::gather and td::take_along_axis");
   }
   for (const auto& [axis, index] : viewed.kept) {
@@ -326,7 +326,7 @@ Tensor Tensor::operator[](const Slices& slices) const {
   return result;
 }
 
-// The operand is emptied last, so that an update that fails leaves it as it was.
+// The operand is emptied last, so that an update that fails leaves it unchanged.
 Tensor update(const Operand& x, const Slices& place, const Operand& value) {
   const Source at = place.at;
   const SourceScope scope(at);
@@ -336,7 +336,7 @@ Tensor update(const Operand& x, const Slices& place, const Operand& value) {
                         detail::array_of(*x.tensor(), at).is_contiguous();
   Tensor copy = in_place ? Tensor() : identity(x, at);
   const Tensor& target = in_place ? *x.tensor() : copy;
-  const Viewed viewed = view_of(target, place);
+  const ViewPart viewed = view_of(target, place);
   if (!viewed.kept.empty()) refuse_tensor_place(at);
   const Tensor values = detail::tensor_of(value, at, target.dtype());
   const Tensor spread = broadcast_to(values, viewed.view.shape(), at);

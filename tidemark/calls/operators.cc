@@ -1,4 +1,4 @@
-// The operators of tensors, and whether two are the same.
+// The operators of tensors, and comparison by bits.
 #include <cstring>
 
 #include "tidemark/ops/pointwise.h"

@@ -21,18 +21,18 @@ namespace {
 
 using detail::DrawsToKeep;
 
-// Initializers draw from a sequence of their own: a function runs them all before it runs, eager
-// code runs each where its Variable is first read, between the draws of the program.
+// Initializers draw from a separate sequence because they run at different times: all of them
+// before a function runs, or, in eager code, each when its Variable is first read.
 enum Sequence : size_t { program_draws = 0, initializer_draws = 1 };
 
-// The seed of the global generator, and how many draws have been taken from each sequence: until a
-// function is traced that draws. From then on all stand in a Variable, which functions read and
-// write.
+// The seed of the global generator and the number of draws from each sequence. Once a function that
+// draws has been traced, they move to a Variable, which functions read and write.
 std::atomic<uint64_t> global_seed{0};
 std::atomic<uint64_t> global_draws[2]{0, 0};
 constinit std::atomic<bool> in_variable{false};
 
-// Of another family than Key(seed), whose children would else be the generator's draws.
+// A different constant from that of Key(seed), whose children would otherwise equal the generator's
+// draws.
 uint64_t key_of_seed(uint64_t seed) {
   constexpr uint64_t kGenerator = 0x67656e657261746fULL;
   return compile::fold_key(kGenerator, seed);
@@ -50,7 +50,7 @@ std::vector<int64_t> generator_words() {
 }
 
 uint64_t key_of_draw(uint64_t generator_key, Sequence sequence, uint64_t draw) {
-  constexpr uint64_t kInitializers = 0x696e697469616cULL;  // No number of draws comes near it.
+  constexpr uint64_t kInitializers = 0x696e697469616cULL;  // Far above any number of draws.
   const bool is_program = sequence == program_draws;
   const uint64_t first =
       is_program ? generator_key : compile::fold_key(generator_key, kInitializers);
@@ -86,7 +86,7 @@ uint64_t next_key() {
   return key_of_draw(static_cast<uint64_t>(words[0]), sequence, static_cast<uint64_t>(draw));
 }
 
-// Sets a sequence back to its draw `first` where nobody has drawn after the `count` from there.
+// Resets a sequence to draw `first`, unless others have drawn after the `count` draws from there.
 void give_back(int64_t key, size_t sequence, int64_t first, int64_t count) noexcept {
   if (!in_variable.load(std::memory_order_acquire)) {
     auto expected = static_cast<uint64_t>(first + count);
@@ -103,11 +103,11 @@ void give_back(int64_t key, size_t sequence, int64_t first, int64_t count) noexc
     words[1 + sequence] = first;
     return;
   }
-  try {  // Somebody holds the state as it is now.
+  try {  // A snapshot of the state may be alive, so this may allocate.
     std::vector<int64_t> before(words, words + 3);
     before[1 + sequence] = first;
     generator().assign(constant(before));
-  } catch (...) {  // Without memory for it the numbers stay taken.
+  } catch (...) {  // Without memory, the numbers stay skipped.
   }
 }
 
@@ -116,7 +116,7 @@ Tensor folded(const Tensor& key, const Tensor& data, Source at) {
   return detail::bind_op(def_of(&ops::random_fold), operands, {}, at);
 }
 
-// The next key while tracing: each call of the function, and each trip of a loop, draws anew.
+// The next key while tracing: each call of the function and each trip of a loop draws new numbers.
 Tensor next_traced_key(Source at) {
   const SourceScope scope(at);
   const Tensor words = generator().value(at);
@@ -125,7 +125,7 @@ Tensor next_traced_key(Source at) {
   return folded(words[0], draws, at);
 }
 
-// The key of a draw as its op takes it.
+// The key of a draw, as the op's operand.
 Tensor key_or_next(const std::optional<Key>& key, Source at) {
   if (key && key->traced().has_value()) return key->traced();
   if (!key && detail::tracing()) return next_traced_key(at);
@@ -175,7 +175,7 @@ Key Key::fold_in(const Operand& data) const {
 }
 
 void seed(uint64_t seed) {
-  // First what may fail.
+  // Everything that can fail comes first.
   if (in_variable.load(std::memory_order_acquire) || detail::tracing())
     generator().assign(constant(words_after_seed(seed)));
   global_seed.store(seed, std::memory_order_relaxed);
@@ -192,7 +192,7 @@ void set_state(const Tensor& state, Source at) {
   const TensorType type = detail::type_of(state, at);
   if (type != TensorType{DType::i64, {3}}) {
     throw UserError(cat("random::set_state: the state is i64[3], this is ", type), at,
-                    "give what td::random::state() gave");
+                    "give a value that td::random::state() returned");
   }
   generator().assign(Operand(state, at));
 }
@@ -206,7 +206,7 @@ Tensor normal(const Shape& shape, NormalOptions options, Source at) {
 Tensor uniform(const Shape& shape, UniformOptions options, Source at) {
   check_float(options.dtype, "random::uniform", at);
   if (!(options.low < options.high)) {
-    throw UserError(cat("random::uniform: nothing lies in [", options.low, ", ", options.high, ")"),
+    throw UserError(cat("random::uniform: empty interval [", options.low, ", ", options.high, ")"),
                     at, "low must be less than high");
   }
   // In the type it is drawn in; a 16-bit float is drawn as f32.
@@ -228,9 +228,8 @@ Tensor integers(const Shape& shape, IntegersOptions options, Source at) {
     throw UserError(cat("random::integers: draws integers, not ", options.dtype), at,
                     "use td::random::uniform");
   if (options.low >= options.high) {
-    throw UserError(
-        cat("random::integers: nothing lies in [", options.low, ", ", options.high, ")"), at,
-        "low must be less than high");
+    throw UserError(cat("random::integers: empty interval [", options.low, ", ", options.high, ")"),
+                    at, "low must be less than high");
   }
   const int64_t least = options.dtype == DType::i32  ? INT32_MIN
                         : options.dtype == DType::u8 ? 0
@@ -283,7 +282,7 @@ constinit thread_local DrawsToKeep* DrawsToKeep::current_ = nullptr;
 
 void DrawsToKeep::give_back() noexcept {
   for (size_t sequence = 0; sequence < std::size(taken_); ++sequence) {
-    const Taken& taken = taken_[sequence];
+    const DrawRange& taken = taken_[sequence];
     if (taken.count > 0 && taken.in_a_row)
       random::give_back(taken.key, sequence, taken.first, taken.count);
   }

@@ -1,5 +1,5 @@
-// Random tensors. A draw is a function of its key and of position alone: the same bits for any
-// number of threads, in any order.
+// Random tensors. A draw depends only on its key and the position of the element: the bits are the
+// same for any number of threads.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class Key {
   std::vector<Key> split(int count) const;
   Key fold_in(const Operand& data) const;
   uint64_t value() const { return value_; }
-  // While tracing, a key made of a traced number: known only at the run. Else holds nothing.
+  // While tracing, a key derived from a traced number, known only at run time. Otherwise empty.
   const Tensor& traced() const { return traced_; }
 
  private:
@@ -25,11 +25,10 @@ class Key {
   Tensor traced_;
 };
 
-// Where draws without a key come from: each takes the next key of this generator. Initializers of
-// Variables have a sequence of their own in it, so that when they run changes no other draw.
+// Seeds the global generator: each draw without a key takes its next key. Initializers of Variables
+// use a separate sequence, so that the time at which they run does not affect other draws.
 void seed(uint64_t seed);
-// Where this generator stands, i64[3]: set again, draws go on from there as they did the first
-// time.
+// The state of the global generator, i64[3]. Restoring it repeats the draws that followed.
 Tensor state(Source at = Source::here());
 void set_state(const Tensor& state, Source at = Source::here());
 
@@ -44,7 +43,7 @@ struct UniformOptions {
   std::optional<Key> key = {};
 };
 struct IntegersOptions {
-  int64_t low = 0, high = 2;  // high is left out.
+  int64_t low = 0, high = 2;  // high is not included.
   DType dtype = DType::i32;
   std::optional<Key> key = {};
 };
@@ -61,9 +60,9 @@ Tensor uniform(const Shape& shape, UniformOptions options = {}, Source at = Sour
 Tensor integers(const Shape& shape, IntegersOptions options, Source at = Source::here());
 // Bool: true with probability p.
 Tensor bernoulli(const Shape& shape, BernoulliOptions options = {}, Source at = Source::here());
-// With probabilities of its own for each element: p is a number or broadcasts to the shape.
+// With a probability for each element: p is a number or broadcasts to the shape.
 Tensor bernoulli(const Operand& p, const Shape& shape, Source at = Source::here());
-// The numbers from 0 to n - 1 in a drawn order, i64.
+// The numbers from 0 to n - 1 in random order, i64.
 Tensor permutation(int64_t n, PermutationOptions options = {}, Source at = Source::here());
 
 }  // namespace tidemark::random
@@ -74,7 +73,7 @@ struct DropoutOptions {
   double rate = 0.5;
   std::optional<random::Key> key = {};
 };
-// Each element zero with probability `rate`, the others scaled so that the mean stays.
+// Each element set to zero with probability `rate`; the others are scaled to keep the mean.
 Tensor dropout(const Operand& x, const DropoutOptions& options = {}, Source at = Source::here());
 
 }  // namespace tidemark

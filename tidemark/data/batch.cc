@@ -1,5 +1,5 @@
-// Several elements as one, with an axis more: written row by row into one block, or seen where they
-// lie if that is one after another.
+// batch: several elements as one with a new first axis, copied row by row into one block, or a view
+// if they are contiguous.
 #include <algorithm>
 #include <numeric>
 
@@ -59,7 +59,7 @@ class BatchStage final : public Stage {
                   cat(input().has_views() ? "views: " : "1 batch ", text_of(batch->leaves)));
   }
 
-  // Of a full one: all there are, where these are fewer.
+  // The rows of a full batch, or of all elements if they are fewer.
   int64_t rows() const { return std::min(size_, input().count().value_or(kEndless)); }
   int64_t size() const { return size_; }
   bool keeps(int64_t rows) const { return rows == size_ || (rows > 0 && !options_.drop_remainder); }
@@ -76,7 +76,7 @@ class BatchCursor final : public Cursor {
 
   std::optional<Element> next() override {
     if (ended_) return std::nullopt;
-    ended_ = true;  // Also where an element fails.
+    ended_ = true;  // Also if an element fails.
     auto [rows, batch] = stage_.input().has_views() ? seen() : written();
     ended_ = rows < stage_.size();
     if (!stage_.keeps(rows)) return std::nullopt;
@@ -98,7 +98,7 @@ class BatchCursor final : public Cursor {
     const int64_t rows = batch->tensors.front().shape()[0];
     return {rows, *std::move(batch)};
   }
-  // The first element says what the rows are like.
+  // The first element determines the type of the rows.
   Rows written() {
     std::optional<Element> first = input_->next();
     if (!first) return {};
@@ -122,7 +122,7 @@ CursorPtr BatchStage::open(const Pass& pass) const {
 
 StagePtr batched(StagePtr input, int64_t size, BatchOptions options, Source at) {
   if (size < 1)
-    throw UserError(cat("batch: ", size, " elements cannot be one batch"), at, "give 1 or more");
+    throw UserError(cat("batch: ", size, " elements are not a batch"), at, "give 1 or more");
   return std::make_shared<BatchStage>(std::move(input), size, options, at);
 }
 

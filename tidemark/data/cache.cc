@@ -1,4 +1,4 @@
-// Elements kept in memory.
+// cache: elements stored in memory.
 #include <atomic>
 
 #include "tidemark/data/kept_rows.h"
@@ -7,7 +7,7 @@
 namespace tidemark::data {
 namespace {
 
-// Where nobody knows how many elements will come, blocks grow up to this size.
+// If the number of elements is unknown, blocks grow up to this size.
 constexpr int64_t kBlockBytes = int64_t{1} << 20;
 
 int64_t block_bytes(const std::vector<LeafType>& row, int64_t rows) {
@@ -25,7 +25,7 @@ class CacheStage final : public KeepingStage {
     const auto type = input().type();
     const auto elements = input().count();
     if (!type || !elements) return states_unknown(held_bytes_, "known when it is filled");
-    // Elements of other sizes than the largest may need blocks of their own.
+    // Elements of different sizes need separate blocks.
     return states(std::max(held_bytes_.load(), block_bytes(type->leaves, *elements)),
                   cat(*elements, " elements ", text_of(type->leaves), ", not filled yet"));
   }
@@ -38,8 +38,8 @@ class CacheStage final : public KeepingStage {
   mutable std::atomic<int64_t> held_bytes_{0};
 };
 
-// Elements of one type go to one block: that of all elements where their number is known, else
-// blocks that double. Another type begins another block.
+// Consecutive elements of one type share a block: one block for all elements if their number is
+// known, else blocks of doubling size. Another type starts another block.
 class CacheStage::Filling {
  public:
   Filling(const CacheStage& stage, const Pass& pass)
@@ -99,7 +99,7 @@ KeptRows CacheStage::fill(const Pass& pass) const {
 StagePtr cached(StagePtr input, Source at) {
   if (input->count() == kEndless)
     throw UserError("cache: the elements before it never end", at,
-                    "cache before repeat(), or take() as many as are to be kept");
+                    "put cache before repeat(), or limit the elements with take()");
   return std::make_shared<CacheStage>(std::move(input), at);
 }
 

@@ -1,13 +1,13 @@
-// Elements kept in a file that is mapped.
+// cache to a file: elements stored in a file that is mapped.
 //
 //   tidemark cache 1\n
 //   (f32[784], i32[])\n      what an element is; a zero ends the text
 //   ... zeros up to a multiple of 64 bytes
 //   element 0, element 1, ...
 //
-// Tensors stand in an element one after another, each at a multiple of 8 bytes, so that one tensor
-// of all elements is a view with a stride. How many there are is told by the size of the file,
-// which is there with all of them or not at all.
+// The tensors of an element follow each other, each at a multiple of 8 bytes, so that one tensor of
+// all elements is a strided view. The number of elements follows from the size of the file, which
+// is written atomically.
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ constexpr size_t kWriteBytes = size_t{1} << 18;
 
 int64_t placed(int64_t bytes) { return (bytes + kPlaceBytes - 1) / kPlaceBytes * kPlaceBytes; }
 
-// Where things lie in a file of elements like one.
+// The layout of a file of elements of one type.
 struct Places {
   explicit Places(const Element& element) : types(leaf_types(element)), form(element.form) {
     head = cat(kMagic, text_of(types), "\n", form == nullptr ? "" : form->key);
@@ -40,7 +40,7 @@ struct Places {
       tensors.push_back(element_bytes);
       element_bytes += placed(type.size_bytes());
     }
-    // One that has no bytes still has to be counted.
+    // Elements without bytes must still be counted.
     element_bytes = std::max(element_bytes, kPlaceBytes);
   }
   bool matches(const Element& element) const {
@@ -73,7 +73,7 @@ Tensor column(const std::shared_ptr<const io::Mapping>& file, const Places& plac
   });
 }
 
-// The bytes of bools may be 0 and 1 only, whoever wrote the file.
+// Bools in the file must be 0 or 1.
 void check_bools(const io::Mapping& file, const Places& places, int64_t count,
                  const io::FileCall& call) {
   for (size_t leaf = 0; leaf < places.types.size(); ++leaf) {
@@ -144,20 +144,20 @@ void FileCacheStage::write(Element first, Cursor& rest, const Places& places) co
   file.commit();
 }
 
-// The text at the head must be as it would be written now.
+// The header must equal the one that would be written now.
 void FileCacheStage::check_head(const io::InputFile& file, const Places& places) const {
   const auto size = static_cast<int64_t>(places.head.size());
   std::string head(static_cast<size_t>(std::min(size, file.bytes())), '\0');
   file.read(0, std::as_writable_bytes(std::span(head)));
   if (!head.starts_with(kMagic))
-    file.call().refuse("is there and is no cache of a dataset", "give another path");
+    file.call().refuse("exists and is not a cache of a dataset", "give another path");
   if (head == places.head) return;
   const size_t end = head.find('\n', kMagic.size());
   const std::string held = head.substr(kMagic.size(), end - kMagic.size());
   const bool is_text =
       std::all_of(held.begin(), held.end(), [](char c) { return c >= ' ' && c <= '~'; });
   if (end == std::string::npos || !is_text)
-    file.call().refuse("is a damaged cache of a dataset", "delete it, and it is made again");
+    file.call().refuse("is a damaged cache of a dataset", "delete it; it will be written again");
   file.call().refuse(cat("holds elements ", held, ", this dataset gives ", text_of(places.types)),
                      "delete it if the dataset has changed, or give another path");
 }
@@ -187,7 +187,7 @@ KeptRows FileCacheStage::found(const Places& places) const {
 StagePtr cached_in_file(StagePtr input, std::string path, Source at) {
   if (input->count() == kEndless)
     throw UserError("cache: the elements before it never end", at,
-                    "cache before repeat(), or take() as many as are to be kept");
+                    "put cache before repeat(), or limit the elements with take()");
   return std::make_shared<FileCacheStage>(std::move(input), std::move(path), at);
 }
 

@@ -1,4 +1,4 @@
-// Datasets: elements that come one after another, made when they are asked for.
+// Datasets: sequences of elements that are computed on demand.
 //
 //   auto batches = td::data::from_tensor_slices(std::tuple{images, labels})
 //                      .shuffle({.seed = 1})
@@ -9,9 +9,9 @@
 //                      .prefetch(2);
 //   for (const auto& [x, y] : batches) step(x, y);
 //
-// Order and values do not depend on threads. Every stage states the bytes that it holds, before any
-// element is made: `batches.plan()`; `.within(256_MiB)` refuses what would hold more. docs/data.md
-// tells more.
+// Order and values do not depend on threads. Every stage states the bytes that it will hold before
+// any element is made: `batches.plan()`. `.within(256_MiB)` refuses a pipeline that would hold
+// more. See docs/data.md.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +37,7 @@ class Dataset;
 
 namespace detail {
 
-// The parts of a tuple, pair or array are parameters if f can take them so; anything else is one.
+// The parts of a tuple, pair or array are passed as separate arguments if f accepts them.
 template <class F, class E>
 constexpr bool takes_parts() {
   if constexpr (tidemark::detail::is_tuple<E>)
@@ -47,7 +47,7 @@ constexpr bool takes_parts() {
   else
     return false;
 }
-// Calls f with an element that is given away.
+// Calls f with an element, which is moved.
 template <class F, class E>
 decltype(auto) call_with(F& f, Source at, E&& element) {
   using tidemark::detail::call_back;
@@ -84,7 +84,7 @@ template <class T>
 struct OptionalOf<std::optional<T>> {
   using type = tidemark::detail::Lifted<T>;
 };
-// What a generator gives, or void where it is none.
+// The element type of a generator; void if the type is not a generator.
 template <class G>
 struct GeneratedBy {
   using type = void;
@@ -95,7 +95,7 @@ struct GeneratedBy<G> : OptionalOf<std::remove_cvref_t<std::invoke_result_t<G&>>
 template <class G>
 using Generated = typename GeneratedBy<G>::type;
 
-// A source of its own for each pass: a copy of the generator.
+// Each pass has its own copy of the generator.
 template <class E, class G>
 ElementSource source_of(G generator) {
   return [generator = std::move(generator)]() mutable -> std::optional<Element> {
@@ -108,8 +108,8 @@ ElementSource source_of(G generator) {
 
 }  // namespace detail
 
-// A handle: copies are the same dataset. Each begin() is a walk of its own; several may go on at
-// once, from any threads.
+// A handle: copies are the same dataset. Each begin() starts a separate iteration; several may be
+// active at once, on any threads.
 template <Structure E>
 class Dataset {
  public:
@@ -130,7 +130,7 @@ class Dataset {
         return Dataset<R>(mapped(stage(), function_of<R>(std::move(f), at), options, at), cap());
     }
   }
-  // Only those of which f(element) is true: a bool, or a tensor of one element.
+  // Keeps the elements for which f(element) is true; f returns a bool or a tensor of one element.
   template <class F>
   Dataset filter(F f, Source at = Source::here()) const {
     static_assert(detail::takes_element<F, E>,
@@ -138,9 +138,10 @@ class Dataset {
                   "with the parts of a tuple nor with the whole");
     return next(filtered(stage(), predicate_of(std::move(f), at), at));
   }
-  // In an order that the seed and the pass decide. Where elements can be read by index (rows of
-  // tensors, ranges, caches; also through map, take, skip, zip and batch) it takes no bytes and is
-  // uniform; elsewhere a buffer must be given, and each element is any of the next that many.
+  // The order depends on the seed and the pass. If elements can be read by index (rows of tensors,
+  // ranges, caches; also through map, take, skip, zip and batch), the shuffle is uniform and needs
+  // no memory. Otherwise a buffer size must be given, and each element is drawn from the next that
+  // many.
   Dataset shuffle(ShuffleOptions options = {}, Source at = Source::here()) const {
     return next(shuffled(stage(), options, at));
   }
@@ -148,7 +149,7 @@ class Dataset {
   Dataset batch(int64_t size, BatchOptions options = {}, Source at = Source::here()) const {
     return next(batched(stage(), size, options, at));
   }
-  // For ever where no number is given. Each repetition is shuffled anew.
+  // Repeats for ever if no number is given. Each repetition is shuffled again.
   Dataset repeat(std::optional<int64_t> times = {}, Source at = Source::here()) const {
     return next(repeated(stage(), times, at));
   }
@@ -158,26 +159,28 @@ class Dataset {
   Dataset skip(int64_t count, Source at = Source::here()) const {
     return next(skipped(stage(), count, at));
   }
-  // Keeps all elements in memory: the first walk makes them, before it gives its first, and later
-  // ones read them. plan() says before what it takes.
+  // Stores all elements in memory: the first iteration computes them before it yields its first,
+  // and later ones read them. plan() states the bytes beforehand.
   Dataset cache(Source at = Source::here()) const { return next(cached(stage(), at)); }
-  // Keeps them in a file that is mapped, for other processes and later runs too: where there is a
-  // file of elements like these, no element but the first is made. Delete it when they change.
+  // Stores them in a file that is mapped, also for other processes and later runs: if the file
+  // exists and matches, only the first element is computed. Delete the file when the elements
+  // change.
   Dataset cache(std::string path, Source at = Source::here()) const {
     return next(cached_in_file(stage(), std::move(path), at));
   }
-  // Makes up to `count` elements ahead, on a thread.
+  // Computes up to `count` elements ahead, on a thread.
   Dataset prefetch(int64_t count, Source at = Source::here()) const {
     return next(prefetched(stage(), count, at));
   }
 
   // ---- bytes
 
-  // What a walk holds, stage by stage. Where the bytes of a map's elements are not known yet, its
-  // function is called with one element; a generator is not called.
+  // The bytes that an iteration holds, stage by stage. If the bytes of a map's elements are not
+  // known yet, its function is called with one element; a generator is not called.
   DatasetPlan plan() const { return pipeline_->plan(); }
-  // The most that a walk may hold, stages added later included. An OverBudget names the stages
-  // where it would be more: now, when a walk begins, or when a larger element shows it.
+  // Limits the bytes of an iteration, including stages added later. If they would be more, an
+  // OverBudget that names the stages is thrown: now, when an iteration begins, or when a larger
+  // element appears.
   Dataset within(Bytes bytes, Source at = Source::here()) const {
     Dataset capped(stage(), Cap{bytes, at});
     capped.pipeline_->check();
@@ -189,17 +192,17 @@ class Dataset {
   class Iterator;
   Iterator begin() const { return Iterator(pipeline_->begin()); }
   std::default_sentinel_t end() const { return {}; }
-  // How many elements a walk gives, where that is known before and there is an end.
+  // The number of elements, if it is known and finite.
   std::optional<int64_t> count() const { return pipeline_->count(); }
-  // Where the walk is that was begun last: give it to restore() to go on behind the element that it
-  // gave last.
+  // The position of the iteration that was started last. Pass it to restore() to continue after its
+  // last element.
   Position position() const { return pipeline_->position(); }
-  // The next walk begins there. What can be passed over by index is not made again.
+  // The next iteration begins there. Elements that can be skipped by index are not computed again.
   void restore(Position position, Source at = Source::here()) const {
     pipeline_->restore(position, at);
   }
 
-  // For those who make datasets.
+  // For code that builds datasets.
   explicit Dataset(StagePtr stage, std::optional<Cap> cap = {})
       : pipeline_(std::make_shared<Pipeline>(std::move(stage), cap)) {}
   const StagePtr& stage() const { return pipeline_->stage(); }
@@ -234,11 +237,11 @@ class Dataset<E>::Iterator {
 
   explicit Iterator(Walk walk) : state_(std::make_shared<State>(std::move(walk))) { pull(); }
 
-  // The element is the caller's: its tensors may be moved away.
+  // The element belongs to the caller, who may move its tensors.
   E& operator*() const { return *state_->element; }
   E* operator->() const { return &*state_->element; }
   Iterator& operator++() {
-    // First, so that the bytes serve for the next one.
+    // Dropped first, so that its memory can be reused for the next element.
     state_->element.reset();
     pull();
     return *this;
@@ -267,7 +270,7 @@ class Dataset<E>::Iterator {
 
 // ---- where datasets begin -----------------------------------------------------------------------
 
-// The rows of tensors, along their first axis; all have equally many. Nothing is copied.
+// The rows of tensors along their first axis, whose sizes must be equal. Nothing is copied.
 template <class S>
 auto from_tensor_slices(S structure, Source at = Source::here()) {
   using E = tidemark::detail::Lifted<S>;
@@ -278,7 +281,7 @@ auto from_tensor_slices(S structure, Source at = Source::here()) {
   }
 }
 
-// The rows of a .npy file, which is mapped: what is not read takes no memory.
+// The rows of a .npy file, which is mapped: rows that are not read use no memory.
 inline Dataset<Tensor> from_npy(const std::string& path, Source at = Source::here()) {
   return Dataset<Tensor>(npy_rows(path, at));
 }
@@ -292,9 +295,9 @@ inline Dataset<Tensor> range(int64_t begin, int64_t end, int64_t step = 1,
   return Dataset<Tensor>(numbers(begin, end, step, at));
 }
 
-// What a function of no argument gives: std::optional<element>, nothing at the end. Each walk calls
-// a copy of it, as it was given. A function that gives such a function is called once for each
-// walk.
+// The values of a function without arguments, which returns std::optional<element>, empty at the
+// end. Each iteration uses its own copy of the function. A function that returns such a function is
+// called once for each iteration.
 template <class G>
 auto from_generator(G generator, Source at = Source::here()) {
   using Direct = detail::Generated<G>;
@@ -333,7 +336,7 @@ Part form_part(const FormPtr& form) {
   else
     return static_cast<const FormOf<Part>&>(*form).structure;
 }
-// The form of a tuple of elements, of their forms.
+// The form of a tuple of elements, from their forms.
 template <class... E>
 FormPtr join_forms(const std::vector<FormPtr>& forms) {
   return [&]<size_t... I>(std::index_sequence<I...>) {
@@ -355,7 +358,7 @@ Dataset<std::tuple<E...>> zip_all(Source at, const Dataset<E>&... datasets) {
 
 }  // namespace detail
 
-// Elements side by side, as long as all have one.
+// Tuples of the elements of several datasets; ends with the shortest.
 template <class A, class B>
 Dataset<std::tuple<A, B>> zip(const Dataset<A>& a, const Dataset<B>& b,
                               Source at = Source::here()) {

@@ -1,8 +1,8 @@
-// What flows through a dataset: the tensors of one element, without their structure.
+// An element as stages see it: its tensors, without their structure.
 //
-// Stages work on lists of tensors, so that none of them is a template. The structure that users see
-// is taken apart where an element leaves their code (pack) and put together where it reaches it
-// again (unpack).
+// Stages work on lists of tensors, so that none of them is a template. The user's structure is
+// flattened when an element leaves the user's code (pack) and rebuilt when it is passed to it again
+// (unpack).
 #pragma once
 
 #include <concepts>
@@ -16,7 +16,7 @@
 
 namespace tidemark::data {
 
-// What a structure says beside its tensors: lengths, keys, values.
+// The non-tensor part of a structure: lengths, keys, values.
 struct Form {
   explicit Form(std::string key) : key(std::move(key)) {}
   virtual ~Form() = default;
@@ -29,7 +29,7 @@ using FormPtr = std::shared_ptr<const Form>;
 
 struct Element {
   std::vector<Tensor> tensors;  // In the order of for_each_leaf.
-  FormPtr form;                 // Null where the type of the structure says all.
+  FormPtr form;                 // Null if the type of the structure determines it.
 };
 
 namespace detail {
@@ -48,7 +48,7 @@ constexpr bool parts_hold_tensors_only() {
     return (holds_tensors_only<std::tuple_element_t<I, Tuple>>() && ...);
   }(std::make_index_sequence<std::tuple_size_v<Tuple>>{});
 }
-// Whether one of the type can be made from nothing but its tensors.
+// Whether a value of the type is determined by its tensors.
 template <class T>
 constexpr bool holds_tensors_only() {
   namespace td = tidemark::detail;
@@ -86,7 +86,7 @@ Element pack(E structure) {
   return element;
 }
 
-// The element's tensors are moved: what is not held elsewhere may be computed in place.
+// Moves the element's tensors, so that ops can run in place if they are not shared.
 template <Structure E>
 E unpack(Element element) {
   const auto filled = [&](E structure) {

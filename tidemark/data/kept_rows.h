@@ -1,4 +1,4 @@
-// Elements that a cache keeps: blocks of rows, most often one. Internal to data/.
+// The elements in a cache: blocks of rows, usually one. Internal to data/.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +40,7 @@ class KeptRows {
   int64_t count_ = 0;
 };
 
-// A stage that has its elements from the first walk on.
+// A stage that stores its elements during the first iteration.
 class KeepingStage : public Stage {
  public:
   using Stage::Stage;
@@ -50,7 +50,7 @@ class KeepingStage : public Stage {
   }
   void prepare(const Pass& pass) const final {
     const std::scoped_lock lock(filling_);
-    if (!kept()) {  // Else what comes before is not walked again.
+    if (!kept()) {  // Once filled, the stages before it are not iterated again.
       Stage::prepare(pass);
       pass.prepared->reserve(pass.prepared->size() + 1);
       const auto rows = std::make_shared<KeptRows>();
@@ -60,7 +60,7 @@ class KeepingStage : public Stage {
     pass.prepared->push_back(this);
     ++walks_;
   }
-  // The last walk that was prepared and is not begun takes the elements with it.
+  // If the last prepared iteration is not started, the elements are dropped.
   void take_back() const final {
     const std::scoped_lock lock(filling_);
     if (--walks_ > 0) return;
@@ -90,7 +90,7 @@ class KeepingStage : public Stage {
 
   std::optional<ElementType> type() const final {
     auto type = input().type();
-    if (type) type->held_bytes = 0;  // Views of what is kept.
+    if (type) type->held_bytes = 0;  // They are views of the stored blocks.
     return type;
   }
   std::optional<Element> sample() const final {
@@ -102,7 +102,7 @@ class KeepingStage : public Stage {
 
  protected:
   virtual KeptRows fill(const Pass& pass) const = 0;
-  // The elements are gone again.
+  // Drops the elements.
   virtual void forget() const {}
   std::shared_ptr<const KeptRows> kept() const {
     const std::scoped_lock lock(mutex_);
@@ -115,9 +115,9 @@ class KeepingStage : public Stage {
     kept_.swap(rows);
   }
 
-  mutable LongMutex filling_;  // Held while one walk fills it; others wait.
-  mutable int64_t walks_ = 0;  // Prepared, and begun or about to be. Of filling_.
-  mutable Mutex mutex_;        // Of kept_.
+  mutable LongMutex filling_;  // Held while one iteration fills the cache; others wait.
+  mutable int64_t walks_ = 0;  // Iterations prepared or started. Guarded by filling_.
+  mutable Mutex mutex_;        // Guards kept_.
   mutable std::shared_ptr<const KeptRows> kept_;
 };
 

@@ -1,4 +1,4 @@
-// The user's function on each element: one after another, or several at once on threads.
+// map: the user's function on each element, sequentially or on several threads.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -15,8 +15,8 @@ namespace tidemark::data {
 namespace {
 
 constexpr int kMostThreads = 1024;
-// Groups of elements that threads take: as many as this many bytes hold, and as are made in about
-// this time, so that slow ones do not wait for each other.
+// The size of the groups of elements that threads take: limited to this many bytes and to about
+// this much time, so that slow elements do not delay each other.
 constexpr int64_t kGroupBytes = int64_t{64} << 10;
 constexpr int64_t kMostInGroup = 64;
 constexpr int64_t kGroupNs = 100'000;
@@ -62,15 +62,16 @@ class MapStage final : public Stage {
     if (!out || !in) return states_unknown(0, "known after the first element");
     const int64_t working = noted_.working_bytes();
     if (options_.parallel == 1) return states(working, "1 element in the making");
-    // A thread has a group of elements, each of them an input or a result, and makes one. Another
-    // group of results is in the hands of whoever asked; one input is counted where it comes from.
+    // Each thread holds a group of elements, each an input or a result, and computes one. One more
+    // group of results is being consumed; its last input is counted by the stage before.
     const int64_t threads = options_.parallel, group = group_limit();
     const int64_t in_groups = threads * group * in->held_bytes - in->held_bytes;
     const int64_t results = (threads * (group - 1) + group) * out->held_bytes;
     return states(threads * working + in_groups + results,
                   cat(threads, " elements in the making, up to ", (threads + 1) * group, " made"));
   }
-  // How many elements a thread may take at once. Small ones cost less to make than to hand over.
+  // How many elements a thread takes at once. For small ones, handing over costs more than
+  // computing.
   int64_t group_limit() const {
     const auto out = type();
     const auto in = input().type();
@@ -98,13 +99,13 @@ class MapStage final : public Stage {
   } catch (...) {
     fail_at("map", number, source());
   }
-  // What is larger than all before it may take more bytes than they did.
+  // A larger element than all before may need more bytes.
   Element measure(Element element, int64_t number) const {
     const auto in = input().type();
     const MemoryScope scope("map");
     Element result = call(std::move(element), number);
     const int64_t made = scope.current().count;
-    // All made here, or also held from the input: then all of that may be.
+    // Results may also keep memory of the input alive.
     const bool own = granted_bytes_of(result) == made;
     noted_.note(leaf_types(result), own || !in ? made : made + in->held_bytes, scope.peak().count);
     return result;
@@ -112,11 +113,11 @@ class MapStage final : public Stage {
 
   ElementFunction f_;
   MapOptions options_;
-  mutable NotedType noted_;
+  mutable MeasuredType noted_;
   mutable std::atomic<int64_t> measured_{-1};  // Of the largest element it was measured with.
 };
 
-// One after another, on the thread that asks.
+// Sequential, on the calling thread.
 class MapCursor final : public Cursor {
  public:
   MapCursor(const MapStage& stage, const Pass& pass)
@@ -124,7 +125,7 @@ class MapCursor final : public Cursor {
 
   std::optional<Element> next() override {
     if (ended_) return std::nullopt;
-    ended_ = true;  // Also where one of the two fails.
+    ended_ = true;  // Also if either of the two fails.
     std::optional<Element> element = input_->next();
     if (!element) return std::nullopt;
     Element result = stage_.apply(*std::move(element), number_, pass_.cap);
@@ -145,9 +146,9 @@ class MapCursor final : public Cursor {
   bool ended_ = false;
 };
 
-// Several at once. Each thread takes the next few elements, in turn, and has a slot from before it
-// takes them until the results are fetched: there are never more groups around than slots, and the
-// one that is being given.
+// Parallel. Threads take groups of consecutive elements in turn. A thread occupies a slot from
+// before it takes a group until the results are fetched, so that there are never more groups than
+// slots, plus the one being consumed.
 class ParallelMap {
  public:
   ParallelMap(const MapStage& stage, const MapOptions& options, const Pass& pass)
@@ -186,7 +187,7 @@ class ParallelMap {
   }
 
  private:
-  // Elements that follow each other; after them comes the failure, or the end.
+  // Consecutive elements, then a failure or the end.
   struct Group {
     int64_t number = 0;  // Of the first.
     int64_t taken = 0;   // Elements of the input.
@@ -205,8 +206,8 @@ class ParallelMap {
 
   // ---- on the threads
 
-  // What fails outside of a group, as for want of memory for the thread's own accounts, is told
-  // when the walk comes to the end of what others make.
+  // A failure outside a group (no memory for the thread's own accounts) is reported after the
+  // results of the other threads.
   void work_in(const WorkerModes& modes) noexcept {
     try {
       begin_work();
@@ -231,7 +232,7 @@ class ParallelMap {
     ready_.notify_one();
   }
 
-  // One group from the input to its slot. False when there are no more to take.
+  // Moves one group from the input to its slot. False if there are no more elements.
   bool work() {
     std::vector<Element> elements;
     Slot* slot = take(elements);
@@ -252,7 +253,7 @@ class ParallelMap {
     return true;
   }
 
-  // In turn, so that groups have the order of their elements.
+  // In turn, so that groups are in the order of their elements.
   Slot* take(std::vector<Element>& elements) {
     const std::scoped_lock turn(turn_);
     Slot* slot = take_slot();
@@ -314,7 +315,7 @@ class ParallelMap {
     room_.notify_one();
     return group;
   }
-  // The group to give next. Where order does not matter that is any, but the last comes last.
+  // The group to yield next. If order does not matter it is any group, but the last one comes last.
   Slot* ready() {
     for (Slot& slot : slots_) {
       if (slot.state != Slot::State::done) continue;
@@ -337,19 +338,19 @@ class ParallelMap {
   std::mutex turn_;  // Of the next two.
   CursorPtr input_;
   int64_t next_in_ = 0;
-  std::atomic<bool> taken_all_{false};  // Or all that is wanted: an element failed.
+  std::atomic<bool> taken_all_{false};  // Or an element has failed, and no more are needed.
 
-  std::mutex
-      mutex_;  // Of the next three and the slots' states; a group is its thread's until done.
+  std::mutex mutex_;  // Guards the next three and the states of slots; a group belongs to its
+                      // thread until it is done.
   std::condition_variable room_, ready_;
   bool stopped_ = false;
   int working_ = 0;          // Threads that still take elements.
-  std::exception_ptr lost_;  // Why one ended early.
+  std::exception_ptr lost_;  // The failure of a thread that ended early.
   std::vector<Slot> slots_;
   std::atomic<int64_t> wanted_{1};  // Elements in a group.
 
-  Group given_;            // What the walk has fetched,
-  size_t given_from_ = 0;  // and not yet given from here on.
+  Group given_;            // The fetched group,
+  size_t given_from_ = 0;  // which is consumed up to here.
   int64_t next_out_ = 0;
   bool ended_ = false;
   WorkerThreads threads_;
@@ -408,7 +409,7 @@ CursorPtr FilterStage::open(const Pass& pass) const {
 
 StagePtr mapped(StagePtr input, ElementFunction f, MapOptions options, Source at) {
   if (options.parallel < 1 || options.parallel > kMostThreads)
-    throw UserError(cat("map: .parallel = ", options.parallel, " is no number of threads"), at,
+    throw UserError(cat("map: .parallel = ", options.parallel, " is not a number of threads"), at,
                     cat("give 1 to ", kMostThreads));
   return std::make_shared<MapStage>(std::move(input), std::move(f), options, at);
 }

@@ -1,4 +1,4 @@
-// What was seen of elements whose bytes are known only when they are made. Internal to data/.
+// Measurements of elements whose bytes are known only once they are made. Internal to data/.
 #pragma once
 
 #include <mutex>
@@ -11,10 +11,10 @@
 
 namespace tidemark::data {
 
-// The largest element seen, and the most bytes that making one took. Written from any thread.
-class NotedType {
+// The largest element so far, and the most bytes that computing one took. Written from any thread.
+class MeasuredType {
  public:
-  // True where this one is larger than all before it.
+  // True if this one is larger than all before it.
   bool note(std::vector<LeafType> leaves, int64_t held_bytes, int64_t working_bytes) {
     ElementType type{std::move(leaves), held_bytes};
     const std::scoped_lock lock(mutex_);

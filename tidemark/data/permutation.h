@@ -1,10 +1,9 @@
-// An order of the numbers [0, count), by a key, in no memory: number i of it is computed.
+// A keyed permutation of [0, count) without a table: entry i is computed.
 //
-// Rounds of a Feistel network permute the cells of the smallest near-square that has room for all
-// numbers; a number that falls outside is sent through again until it falls inside. Of n cells at
-// most about sqrt(n) are outside, so that this is rare. Of few numbers the rounds do not make
-// every order equally likely: these are dealt out, in a table that stands in the object. Internal
-// to data/.
+// Rounds of a Feistel network permute the cells of the smallest near-square grid that holds all
+// numbers; a result outside [0, count) is permuted again until it falls inside. At most about
+// sqrt(n) of n cells are outside, so that this is rare. For few numbers the network does not make
+// every order equally likely: these are shuffled, in a table inside the object. Internal to data/.
 #pragma once
 
 #include <array>
@@ -21,7 +20,7 @@ constexpr uint64_t mixed(uint64_t x) {
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
   return x ^ (x >> 31);
 }
-// What makes the orders of one seed differ from pass to pass.
+// The key of one pass: orders of the same seed differ from pass to pass.
 constexpr uint64_t order_key(int64_t seed, int64_t epoch) {
   return mixed(mixed(static_cast<uint64_t>(seed)) + static_cast<uint64_t>(epoch));
 }
@@ -30,7 +29,7 @@ class Permutation {
  public:
   Permutation(int64_t count, uint64_t key)
       : count_(static_cast<uint64_t>(count)),
-        // Any width is right; near the square root fewest cells are left over.
+        // Any width is correct; near the square root the fewest cells are unused.
         columns_(static_cast<uint64_t>(std::sqrt(static_cast<double>(count))) + 1),
         rows_((count_ + columns_ - 1) / columns_),
         key_(key) {
@@ -49,13 +48,13 @@ class Permutation {
   static constexpr uint64_t kRounds = 4;  // Of both halves.
   static constexpr uint64_t kDealt = 64;
 
-  // Each place from the last down takes one of those not yet taken, all equally likely.
+  // A Fisher-Yates shuffle, from the last position down.
   void deal() {
     for (uint64_t i = 0; i < count_; ++i) dealt_[i] = static_cast<uint8_t>(i);
     for (uint64_t i = count_; i > 1; --i)
       std::swap(dealt_[i - 1], dealt_[below(mixed(key_ + i * 0x9e3779b97f4a7c15U), i)]);
   }
-  // A random number made one of [0, size), for sizes far below 2^32.
+  // Maps a random number to [0, size), for sizes far below 2^32.
   static uint64_t below(uint64_t random, uint64_t size) { return (random >> 32) * size >> 32; }
 
   uint64_t rounds(uint64_t x) const {
@@ -67,7 +66,7 @@ class Permutation {
     }
     return row * columns_ + column;
   }
-  // By a random number of places, around the end.
+  // Rotates by a random offset.
   static uint64_t moved(uint64_t place, uint64_t random, uint64_t size) {
     const uint64_t sum = place + below(random, size);
     return sum >= size ? sum - size : sum;

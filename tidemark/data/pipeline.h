@@ -1,4 +1,4 @@
-// The part of a dataset that does not know its elements' structure: stages to chain, and passes.
+// The untyped part of a dataset: its chain of stages, and iteration.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 namespace tidemark::data {
 
 struct MapOptions {
-  int parallel = 1;           // How many elements are computed at once, each on a thread.
-  bool deterministic = true;  // False: elements come as they are ready.
+  int parallel = 1;           // The number of threads that compute elements.
+  bool deterministic = true;  // False: elements come in the order of completion.
 };
 struct ShuffleOptions {
   int64_t buffer = 0;     // 0: by index, which is uniform and takes no bytes.
@@ -23,10 +23,10 @@ struct ShuffleOptions {
   bool reshuffle = true;  // Another order in each pass.
 };
 struct BatchOptions {
-  bool drop_remainder = false;  // Leaves out a last batch that is not full.
+  bool drop_remainder = false;  // Drops a last batch that is not full.
 };
 
-// Where a walk stands: how many passes were begun before it, and how many elements it has given.
+// The position of an iteration: the number of passes before it, and of elements it has yielded.
 struct Position {
   int64_t pass = 0;
   int64_t element = 0;
@@ -45,33 +45,33 @@ using ElementSource = std::function<std::optional<Element>()>;
 StagePtr slices(Element tensors, std::vector<std::string> paths, Source at);
 StagePtr npy_rows(const std::string& path, Source at);
 StagePtr numbers(int64_t begin, int64_t end, int64_t step, Source at);
-// Each pass asks for a source of its own.
+// Each pass creates its own source.
 StagePtr generated(std::function<ElementSource()> make, Source at);
 StagePtr mapped(StagePtr input, ElementFunction f, MapOptions options, Source at);
 StagePtr filtered(StagePtr input, ElementPredicate keep, Source at);
 StagePtr shuffled(StagePtr input, ShuffleOptions options, Source at);
 StagePtr batched(StagePtr input, int64_t size, BatchOptions options, Source at);
-// Nothing: for ever.
+// Empty: for ever.
 StagePtr repeated(StagePtr input, std::optional<int64_t> times, Source at);
 StagePtr taken(StagePtr input, int64_t count, Source at);
 StagePtr skipped(StagePtr input, int64_t count, Source at);
-// `join` makes one form of those of the inputs; empty where there are none.
+// `join` combines the forms of the inputs; empty if there are none.
 StagePtr zipped(std::vector<StagePtr> inputs,
                 std::function<FormPtr(const std::vector<FormPtr>&)> join, Source at);
-// Filled by the first walk, in memory or in a file.
+// Filled by the first iteration, in memory or in a file.
 StagePtr cached(StagePtr input, Source at);
 StagePtr cached_in_file(StagePtr input, std::string path, Source at);
 StagePtr prefetched(StagePtr input, int64_t count, Source at);
 
 // ---- passes -------------------------------------------------------------------------------------
 
-// The most that a walk may hold, and who said so.
+// The limit on an iteration's bytes, and the line that set it.
 struct Cap {
   Bytes bytes;
   Source at = Source::none();
 };
 
-// Refuses, where what is known of the bytes is above the cap.
+// Throws OverBudget if the known bytes exceed the limit.
 class CapCheck {
  public:
   CapCheck(StagePtr stage, std::optional<Cap> cap) : stage_(std::move(stage)), cap_(cap) {}
@@ -96,7 +96,7 @@ class Pipeline : public std::enable_shared_from_this<Pipeline> {
   DatasetPlan plan() const;
   std::optional<int64_t> count() const;
 
-  // Refuses where the bytes are above the cap.
+  // Throws OverBudget if the bytes exceed the limit.
   void check() const;
   Walk begin();
   Position position() const;
@@ -111,16 +111,17 @@ class Pipeline : public std::enable_shared_from_this<Pipeline> {
   std::unique_ptr<Progress> progress_;
 };
 
-// One pass in progress.
+// An iteration in progress.
 class Walk {
  public:
   Walk(Walk&&) noexcept;
   Walk& operator=(Walk&&) = delete;
   ~Walk();
 
-  // A walk that ends before gave() was called, or the end was met, was never begun.
+  // An iteration that ends before gave() was called or the end was reached does not count as
+  // started.
   std::optional<Element> next();
-  // Whoever walks has the element that next() returned: from now on it counts.
+  // The caller has received the element that next() returned: from now on it counts.
   void gave();
   Position position() const;
 

@@ -1,4 +1,4 @@
-// What a dataset holds while it is walked, stage by stage.
+// The bytes that a dataset holds during an iteration, stage by stage.
 #pragma once
 
 #include <iosfwd>
@@ -13,23 +13,23 @@ namespace tidemark::data {
 struct StageBytes {
   std::string stage;  // "batch(64)"
   Source at = Source::none();
-  Bytes bytes;        // Where it is not known: what is known of it now.
+  Bytes bytes;        // If not fully known: the part that is.
   bool known = true;  // False before the first element of a generator, or of a filter's cache.
   std::string note;   // "1 batch of (f32[64, 784], i32[64])"
 };
 
-// Bytes of one walk over a dataset, the element in the user's hands included. What the tensors hold
-// that the dataset was made of is not in it: they are there anyway. Prints as a table.
+// The bytes of one iteration over a dataset, including the element that the user holds. The tensors
+// that the dataset was made from are not counted. Prints as a table.
 class DatasetPlan {
  public:
   explicit DatasetPlan(std::vector<StageBytes> stages) : stages_(std::move(stages)) {}
 
-  // In the order in which elements pass.
+  // In the order of the pipeline.
   const std::vector<StageBytes>& stages() const { return stages_; }
   bool is_known() const;
-  // The most that the walk holds at once; a UserError where it is not known yet.
+  // The peak of the iteration; a UserError if it is not known yet.
   Bytes total(Source at = Source::here()) const;
-  // What is known of it.
+  // The known part of it.
   Bytes known_bytes() const;
   std::string to_text() const;
 

@@ -12,8 +12,8 @@
 namespace tidemark::data {
 namespace {
 
-// While a stage works. Stages have lines of the user: what they do is charged to these, whoever
-// walks. Elements are made at once, also where a function is traced: there they are constants.
+// Held while a stage works. Its memory is charged to the user's line that made the stage. Elements
+// are computed eagerly even inside a trace, where they are constants.
 struct StagesWork {
   UserCode own_lines;
   tidemark::detail::NoTrace eager;
@@ -46,15 +46,15 @@ void CapCheck::operator()() const {
                    cap_->bytes, plan.known_bytes());
 }
 
-// Which passes were begun, and how far the last of them is.
+// The number of passes started, and the position of the last one.
 struct Pipeline::Progress {
   Mutex mutex;
-  Position next;         // Where the next pass begins.
-  bool is_ahead = true;  // No pass was begun since `next` was set: it is the position.
-  int64_t pass = 0;      // Of the one begun last.
+  Position next;         // The position at which the next pass begins.
+  bool is_ahead = true;  // No pass was started since `next` was set, so it is the position.
+  int64_t pass = 0;      // Of the pass started last.
   std::shared_ptr<std::atomic<int64_t>> given = std::make_shared<std::atomic<int64_t>>(0);
 
-  // What a pass that is begun writes over.
+  // The state that starting a pass overwrites.
   struct Before {
     Position next;
     bool is_ahead;
@@ -71,7 +71,7 @@ struct Pipeline::Progress {
     is_ahead = false;
     return before;
   }
-  // The pass could not be begun. Where another was begun since, its number is not used again.
+  // The pass could not be started. If another was started since, its number is not reused.
   void undo(Before before, const std::shared_ptr<std::atomic<int64_t>>& counter) {
     const std::scoped_lock lock(mutex);
     if (given != counter || is_ahead) return;
@@ -86,15 +86,15 @@ struct Walk::State {
   std::shared_ptr<const Pipeline> pipeline;
   Pass pass;
   std::shared_ptr<std::atomic<int64_t>> given;
-  std::optional<Pipeline::Progress::Before> before;  // Until the first element was given.
+  std::optional<Pipeline::Progress::Before> before;  // Set until the first element is yielded.
   std::vector<const Stage*> prepared;
   CursorPtr cursor;  // Last: it reads from the stages above.
 
   State() = default;
   State(const State&) = delete;
   State& operator=(const State&) = delete;
-  // A walk that gave nothing was not begun: the next one has its number, and finds caches as this
-  // one found them.
+  // An iteration that yielded nothing does not count: the next one has its number, and finds caches
+  // unchanged.
   ~State() {
     if (!before) return;
     cursor.reset();
@@ -150,7 +150,7 @@ void Pipeline::restore(Position position, Source at) {
   if (position.pass < 0 || position.element < 0 || (elements && position.element > *elements))
     throw UserError(cat("data: there is no element ", position.element, " in pass ", position.pass,
                         elements ? cat(" of ", *elements, " elements") : ""),
-                    at, "restore what position() gave, on a dataset made in the same way");
+                    at, "restore a value of position(), on a dataset built in the same way");
   const std::scoped_lock lock(progress_->mutex);
   progress_->next = position;
   progress_->is_ahead = true;

@@ -1,4 +1,4 @@
-// Which elements come: repeat, take, skip.
+// repeat, take and skip.
 #include <algorithm>
 
 #include "tidemark/data/stage.h"
@@ -8,7 +8,7 @@ namespace {
 
 void need_count(const char* what, int64_t count, Source at) {
   if (count < 0)
-    throw UserError(cat(what, ": ", count, " elements cannot be"), at, "give 0 or more");
+    throw UserError(cat(what, ": the number of elements cannot be ", count), at, "give 0 or more");
 }
 
 // ---- repeat -------------------------------------------------------------------------------------
@@ -68,7 +68,7 @@ class RepeatCursor final : public Cursor {
     if (input_ != nullptr) return true;
     if (done_ == stage_.times() || (done_ > 0 && empty_)) return false;
     Pass pass = pass_;
-    // Repetitions count on from pass to pass, so that shuffles differ in all of them.
+    // Repetitions are numbered across passes, so that all shuffles differ.
     pass.epoch = stage_.times() == kEndless ? (pass_.epoch << 32) + done_
                                             : pass_.epoch * stage_.times() + done_;
     input_ = stage_.input().open(pass);
@@ -83,7 +83,7 @@ class RepeatCursor final : public Cursor {
   Pass pass_;
   CursorPtr input_;
   int64_t done_ = 0;
-  bool empty_ = true;  // Nothing came yet: repeating it for ever would never end.
+  bool empty_ = true;  // No element yet: repeating an empty dataset for ever would not end.
 };
 
 CursorPtr RepeatStage::open(const Pass& pass) const {
@@ -155,13 +155,13 @@ class RangeCursor final : public Cursor {
     skip_ = 0;
   }
 
-  int64_t skip_;  // To be passed over before the first element.
+  int64_t skip_;  // Elements to skip before the first.
   int64_t left_;
   CursorPtr input_;
 };
 
 CursorPtr RangeStage::open(const Pass& pass) const {
-  // Not a map: its threads are its cursor's.
+  // Not a map, whose threads belong to its cursor.
   if (has_views()) return std::make_unique<IndexCursor>(*this, pass);
   return std::make_unique<RangeCursor>(*this, pass);
 }
@@ -170,8 +170,8 @@ CursorPtr RangeStage::open(const Pass& pass) const {
 
 StagePtr repeated(StagePtr input, std::optional<int64_t> times, Source at) {
   if (times.value_or(0) < 0)
-    throw UserError(cat("repeat: ", *times, " times cannot be"), at,
-                    "give 0 or more, or nothing to repeat for ever");
+    throw UserError(cat("repeat: cannot repeat ", *times, " times"), at,
+                    "give 0 or more, or no argument to repeat for ever");
   return std::make_shared<RepeatStage>(std::move(input), times, at);
 }
 

@@ -1,4 +1,4 @@
-// Where elements come from: rows of tensors, numbers, the user's generator.
+// Sources: rows of tensors, ranges, the user's generators.
 #include <cstring>
 
 #include "tidemark/api/extend.h"
@@ -56,9 +56,9 @@ class SlicesStage final : public Stage {
 
  private:
   struct Rows {
-    const std::byte* data = nullptr;  // Null where a row's elements do not lie one after another.
-    int64_t bytes = 0;                // Of one.
-    int64_t stride = 0;               // From one to the next.
+    const std::byte* data = nullptr;  // Null if the elements of a row are not contiguous.
+    int64_t bytes = 0;                // Of one row.
+    int64_t stride = 0;               // From one row to the next.
   };
   static Rows rows_of(const Tensor& tensor, int64_t bytes, Source at) {
     const auto row = [&](int64_t index) {
@@ -143,7 +143,7 @@ class NumbersStage final : public Stage {
   int64_t begin_, step_, count_;
 };
 
-// Whatever a function of the user gives, until it gives nothing.
+// The values of a user's function, until it returns an empty one.
 class GeneratedStage final : public Stage {
  public:
   GeneratedStage(std::function<ElementSource()> make, Source at)
@@ -162,7 +162,7 @@ class GeneratedStage final : public Stage {
  private:
   class GeneratedCursor;
   std::function<ElementSource()> make_;
-  mutable NotedType noted_;
+  mutable MeasuredType noted_;
 };
 
 class GeneratedStage::GeneratedCursor final : public Cursor {
@@ -218,17 +218,18 @@ StagePtr slices(Element tensors, std::vector<std::string> paths, Source at) {
     throw UserError("from_tensor_slices: a structure without tensors has no rows", at);
   for (size_t i = 0; i < tensors.tensors.size(); ++i) {
     const Tensor& tensor = tensors.tensors[i];
-    tidemark::detail::dense_bytes(tensor, at);  // A UserError where there are no bytes.
+    tidemark::detail::dense_bytes(tensor, at);  // A UserError if the tensor has no memory.
     if (tensor.rank() == 0)
       throw UserError(cat("from_tensor_slices: ", place(paths, i), " is ", tensor.dtype(),
-                          tensor.shape(), ", a single number: it has no rows"),
-                      at, "rows lie along the first axis");
+                          tensor.shape(), ", a scalar, which has no rows"),
+                      at, "rows are slices of the first axis");
     const int64_t first = tensors.tensors[0].shape()[0], rows = tensor.shape()[0];
     if (rows != first)
       throw UserError(
           cat("from_tensor_slices: different numbers of rows: ", place(paths, 0), " has ", first,
               ", ", place(paths, i), " has ", rows),
-          at, "rows lie along the first axis; cut the longer one: x[{td::Slice{.end = n}}]");
+          at,
+          "rows are slices of the first axis; shorten the longer one: x[{td::Slice{.end = n}}]");
   }
   const int64_t count = tensors.tensors[0].shape()[0];
   return std::make_shared<SlicesStage>(std::move(tensors), count, at);
@@ -241,7 +242,7 @@ StagePtr npy_rows(const std::string& path, Source at) {
 StagePtr numbers(int64_t begin, int64_t end, int64_t step, Source at) {
   if (step == 0)
     throw UserError(cat("range: cannot go from ", begin, " to ", end, " in steps of 0"), at);
-  // Unsigned, where every distance between two i64 fits.
+  // Unsigned, so that every difference of two i64 fits.
   const bool up = step > 0;
   const uint64_t distance = up ? static_cast<uint64_t>(end) - static_cast<uint64_t>(begin)
                                : static_cast<uint64_t>(begin) - static_cast<uint64_t>(end);

@@ -1,4 +1,4 @@
-// Threads that make elements ahead of the thread that walks. Internal to data/.
+// Threads that compute elements ahead of the iterating thread. Internal to data/.
 #pragma once
 
 #include <memory>
@@ -20,10 +20,10 @@ class WorkerThreads {
   explicit WorkerThreads(const Stage& stage) : stage_(stage) {}
 
   bool none() const { return threads_.empty(); }
-  // In a forked child: they are not there.
+  // In a forked child the threads do not exist.
   bool are_lost() const { return !none() && generation_ != ForkGate::generation(); }
-  // Starts up to `count` of them, in the modes of the calling thread. Fewer will do where the
-  // system has no room for more. `work` does not throw.
+  // Starts up to `count` threads, in the modes of the calling thread; fewer if the system refuses
+  // more. `work` must not throw.
   template <class Work>
   void start(size_t count, const Work& work) {
     threads_.reserve(count);
@@ -44,9 +44,9 @@ class WorkerThreads {
   void need() const {
     if (!are_lost()) return;
     throw UserError(cat(stage_.name(),
-                        ": this walk was begun before the process forked, and its threads are "
-                        "not in the child"),
-                    stage_.source(), "begin a walk in the child");
+                        ": this iteration began before the process forked, and its threads do not "
+                        "exist in the child"),
+                    stage_.source(), "start the iteration in the child");
   }
 
  private:
@@ -55,7 +55,7 @@ class WorkerThreads {
   uint64_t generation_ = 0;
 };
 
-// What the threads of a stage are told of the thread that starts them.
+// The thread-local modes that the threads of a stage inherit.
 class WorkerModes {
  public:
   WorkerModes() : training_(nn::is_training()), memory_(tidemark::detail::scope_of_this_thread()) {}
@@ -72,9 +72,8 @@ class WorkerModes {
   decltype(tidemark::detail::scope_of_this_thread()) memory_;
 };
 
-// A cursor whose elements are made by threads. All that these touch is in `Ahead`, which a forked
-// child leaves alone for ever: locks may be taken there and threads be waited for that it does not
-// have.
+// A cursor whose elements are computed by threads. Everything they touch is in `Ahead`, which a
+// forked child never uses or frees: its locks may be held by threads that the child does not have.
 template <class Ahead>
 class ThreadedCursor final : public Cursor {
  public:

@@ -1,4 +1,4 @@
-// Elements of several datasets side by side.
+// zip: tuples of the elements of several datasets.
 #include <algorithm>
 #include <functional>
 #include <iterator>
@@ -98,7 +98,7 @@ class ZipCursor final : public Cursor {
     if (ended_) return std::nullopt;
     return stage_.joined(std::move(parts));
   }
-  // Each input writes its own tensors. Forms have no such parts: elements with one are joined.
+  // Each input writes its own tensors directly. Elements with a form must be joined first.
   int64_t read(const RowTarget& to, int64_t rows) override {
     if (to.form != nullptr || widths_.empty()) return Cursor::read(to, rows);
     size_t first = 0;
@@ -110,7 +110,7 @@ class ZipCursor final : public Cursor {
       rows = read;
       first += widths_[i];
     }
-    // The shortest says how many; what others wrote beyond it is not counted.
+    // The shortest input determines the count; rows that others wrote beyond it are ignored.
     return rows;
   }
   void advance(int64_t count) override {
@@ -120,7 +120,8 @@ class ZipCursor final : public Cursor {
  private:
   const ZipStage& stage_;
   std::vector<CursorPtr> inputs_;
-  std::vector<size_t> widths_;  // Tensors of each input, known from the first element.
+  std::vector<size_t>
+      widths_;  // The number of tensors of each input, known from the first element.
   bool ended_ = false;
 };
 

@@ -1,5 +1,5 @@
-// From a call's arguments to leaves, through the user's function, and from leaves to its result:
-// what function.h does around a FunctionCore. Internal to the library.
+// Conversion between a call's arguments, the leaves that FunctionCore works on, and the user's
+// result. Internal to the library.
 #pragma once
 
 #include <any>
@@ -50,8 +50,8 @@ ArgumentStructure structure_of(const std::tuple<T...>& all) {
   return structure;
 }
 
-// Takes the leaves out of the arguments: a tensor the caller moved in has no other handle then.
-// What is returned must not outlive `all`, which keeps the rest.
+// Moves the leaves out of the arguments, so that a tensor the caller moved in has no other handle.
+// The result must not outlive `all`.
 template <class... T>
 Arguments take_arguments(std::tuple<T...>& all) {
   Arguments taken;
@@ -71,7 +71,7 @@ Arguments take_arguments(std::tuple<T...>& all) {
   return taken;
 }
 
-// The arguments again, with these leaves.
+// Rebuilds the arguments with these leaves.
 template <class... T>
 std::tuple<T...> with_arguments(std::span<const Argument> leaves, const std::any& structure) {
   auto all = std::any_cast<std::tuple<T...>>(structure);
@@ -86,8 +86,7 @@ std::tuple<T...> with_arguments(std::span<const Argument> leaves, const std::any
   return all;
 }
 
-// A size in a result is a number: reading it closes the dimension it came from, so that each size
-// has a trace of its own.
+// A size in a result is a number: reading it specialises the trace to that size.
 inline void close(Dim& size) { size = int64_t{size}; }
 
 template <Structure R>
@@ -110,15 +109,15 @@ TraceResult take_result(R result) {
   return taken;
 }
 
-// Where the result of a call goes. It is made before the call runs, and gets its tensors after:
-// nothing can fail once a Variable has changed.
+// The result of a call. It is allocated before the call runs and receives its tensors after, so
+// that nothing can fail once a Variable has changed.
 template <class R>
 class ResultRoom {
  public:
   void operator()(const std::any& structure) {
     if constexpr (kHasStructure) result_.emplace(std::any_cast<const R&>(structure));
   }
-  // Uses up the leaves.
+  // Consumes the leaves.
   R fill(CallResult leaves) {
     if constexpr (std::is_same_v<R, Tensor>) {
       return std::move(leaves[0]);
@@ -138,7 +137,7 @@ class ResultRoom {
       result_;
 };
 
-// Runs the user's function on its arguments, each passed as it declares them.
+// Calls the user's function, with each argument passed as its parameter declares.
 template <class R, class... A, class F>
 R call_user(F& f, std::tuple<std::remove_cvref_t<A>...>& all, Source at) {
   return std::apply([&](auto&... each) -> R { return call_back(f, at, static_cast<A&&>(each)...); },

@@ -1,4 +1,4 @@
-// A call of a Function: traced, planned and compiled where it is the first of its kind, then run.
+// A call of a Function: trace, plan and compile if it is the first of its kind, then run.
 #include <algorithm>
 #include <sstream>
 
@@ -24,7 +24,7 @@ FunctionCore::~FunctionCore() = default;
 
 // ---- calls --------------------------------------------------------------------------------------
 
-// Inside another trace the function is written out where it is called.
+// Inside another trace the function is inlined.
 CallResult FunctionCore::inlined(const Arguments& arguments, ResultMaker make, Source at) const {
   const TracingNow now(function_, at);
   TraceResult result = function_.body(arguments.leaves, arguments.structure());
@@ -77,13 +77,14 @@ Bytes FunctionCore::saved_for_gradient(const Arguments& arguments, Source at) co
 
 namespace {
 
-// A tape records calls by programs of its own, which are not the one that is asked for.
+// A tape would run its own forward program, not the requested one.
 void refuse_under_tape(const char* what, const FunctionTrace& trace, const Arguments& arguments,
                        Source at) {
   if (!is_recorded(trace, arguments, at)) return;
-  throw UserError(cat(what, ": a tape watches what this call reads, and would not record it"), at,
-                  "call the function for its gradient, or pause the tape: const auto pause = "
-                  "tape.stop_recording()");
+  throw UserError(
+      cat(what, ": a tape watches values that this call reads, but cannot record the call"), at,
+      "call the function for its gradient, or pause the tape: const auto pause = "
+      "tape.stop_recording()");
 }
 
 }  // namespace
@@ -121,10 +122,11 @@ CallResult FunctionCore::run_in(const Plan& plan, std::span<std::byte> arena,
   }
   if (static_cast<int64_t>(arena.size()) < plan.arena().count ||
       reinterpret_cast<uintptr_t>(arena.data()) % kAlignment != 0) {
-    throw UserError(cat("run_in: the plan needs ", plan.arena().count, " bytes aligned to ",
-                        kAlignment, ", the arena has ", arena.size(), " at an address that is ",
-                        reinterpret_cast<uintptr_t>(arena.data()) % kAlignment, " past such a one"),
-                    at, "give plan.arena() bytes: std::aligned_alloc(64, plan.arena().count)");
+    throw UserError(
+        cat("run_in: the plan needs ", plan.arena().count, " bytes aligned to ", kAlignment,
+            ", the arena has ", arena.size(), " at an address that is off by ",
+            reinterpret_cast<uintptr_t>(arena.data()) % kAlignment),
+        at, "give plan.arena() bytes: std::aligned_alloc(64, plan.arena().count)");
   }
   cache_->emit(trace, *compiled, at);
   RunOptions options;

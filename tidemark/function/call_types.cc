@@ -87,7 +87,7 @@ bool are_alike(const LeafTypes& a, const LeafTypes& b) {
 
 bool match(const LeafTypes& leaves, const LeafTypes& known, const std::vector<SizePlace>& open) {
   if (!are_alike(leaves, known)) return false;
-  auto next = open.begin();  // In order, as places are.
+  auto next = open.begin();  // In the order of positions.
   for (size_t i = 0; i < leaves.size(); ++i) {
     const auto is_open = [&](int64_t axis) {
       if (next == open.end() || next->leaf != static_cast<int32_t>(i) || next->axis != axis)
@@ -155,8 +155,8 @@ void check_signature(const std::vector<TensorSpec>& signature, const LeafTypes& 
     }
     if (!fits) {
       throw UserError(cat(title, ": ", arguments.path(i), " is ", text_of(leaf),
-                          ", its signature says ", TensorType{wanted.dtype, wanted.shape}),
-                      at, "cast or reshape it, or open the size in the signature: td::open");
+                          ", its signature has ", TensorType{wanted.dtype, wanted.shape}),
+                      at, "cast or reshape it, or make the size open in the signature: td::open");
     }
   }
   if (next != signature.size()) {

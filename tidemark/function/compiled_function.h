@@ -1,4 +1,4 @@
-// A function once traced, its graph and what the graph's parameters are; and compiled.
+// A traced function, with its graph and the meaning of the graph's parameters; and a compiled one.
 // Internal to the library.
 #pragma once
 
@@ -16,8 +16,8 @@
 
 namespace tidemark::detail {
 
-// A whole number known only at the call, an argument or an open size, meets a dtype in the
-// function: calls with one that does not fit are refused, as eager code refuses it.
+// A whole number that is an argument or an open size is converted to a dtype in the function. A
+// call whose number does not fit is refused, as in eager code.
 struct NumberCheck {
   int32_t leaf = -1;  // -1: the size.
   Dim size = 0;
@@ -29,13 +29,14 @@ struct NumberCheck {
 struct TracedGraph {
   Graph graph;
   compile::Interface interface;
-  std::vector<Trace::Parameter> parameters;  // Of the graph's body; empty ones are arguments.
-  std::vector<int32_t> argument_leaves;      // Of each such, in order: which leaf of the call.
-  std::vector<Trace::ReadBack> read_back;    // Values of the graph as it was traced.
-  std::vector<Source> recomputed;            // See Trace.
+  std::vector<Trace::Parameter>
+      parameters;  // The parameters of the graph's body; empty entries are arguments.
+  std::vector<int32_t> argument_leaves;    // For each argument, its leaf in the call.
+  std::vector<Trace::ReadBack> read_back;  // Values of the traced graph.
+  std::vector<Source> recomputed;          // See Trace.
   std::vector<NumberMet> numbers;
   std::vector<NumberCheck> checks;
-  SizeTable sizes;  // Of the graph, where some are open; then it is optimised for each size.
+  SizeTable sizes;  // If sizes are open, the graph is optimised for each combination of them.
   bool fuse = true;
   // The graph before passes, where something reads it: a tape around the function, or a budget that
   // loops may keep less for. Null where `graph` is that graph, or nothing does.
@@ -44,15 +45,14 @@ struct TracedGraph {
   std::optional<Bytes> budget;        // The function's.
 };
 
-// What tells the programs of one trace apart: the number of threads, what is known of each argument
+// The key of a program within its trace: the number of threads, the layout of each argument
 // (below), and last the open sizes.
 struct ProgramKey {
-  // Of an argument: that it is dense; that it is, and its bytes may be used; that it is not, and
-  // then its strides follow.
+  // The layout of an argument: dense; dense and donated; or strided, followed by its strides.
   enum Argument : int64_t { dense, donated, strided };
 
   SmallVec<int64_t, 14> words;
-  size_t sizes_at = 0;  // Of the first size among the words.
+  size_t sizes_at = 0;  // The index of the first size among the words.
 
   std::span<const int64_t> sizes() const {
     return std::span<const int64_t>(words).subspan(sizes_at);
@@ -63,31 +63,32 @@ struct ProgramKey {
                                         b.words.end());
   }
 };
-// A program of a trace: laid out, so that all of its memory is known; its tasks and kernels are
-// made before it first runs.
+// A program of a trace. It has a layout, so that all of its memory is known; tasks and kernels are
+// emitted before the first run.
 struct CompiledFunction {
   std::shared_ptr<const run::Program> program;
   ProgramKey key;
-  std::weak_ptr<const void> trace;  // Whose it is.
+  std::weak_ptr<const void> trace;  // The trace that owns it.
 
-  // What a call puts at each parameter of the program.
+  // The source of each parameter of the program in a call.
   struct Parameter {
     enum class Kind : uint8_t { argument, number, capture, variable } kind = Kind::argument;
-    bool in_place = false;  // A Variable written where it lies: it must be nobody else's.
+    bool in_place = false;  // A Variable that is written in place: its value must not be shared.
     int32_t leaf = -1;      // Of an argument or a number.
-    int32_t variable = -1;  // Which of the Variables it is.
+    int32_t variable = -1;  // The index of the Variable.
   };
   std::vector<Parameter> parameters;
-  // Its Variables in the order of their numbers, as they are locked.
-  struct Locked {
+  // Its Variables in lock order.
+  struct VariableLock {
     VariableState* variable = nullptr;
     bool written = false;
   };
-  std::vector<Locked> variables;
-  mutable std::atomic<bool> has_first_values{false};  // All of these; a call has succeeded.
-  size_t numbers = 0;                                 // Parameters of that kind.
+  std::vector<VariableLock> variables;
+  mutable std::atomic<bool> has_first_values{
+      false};          // All of them have values, since a call has succeeded.
+  size_t numbers = 0;  // The number of parameters that are plain numbers.
 
-  // Makes tasks and kernels, where they are not there. One thread at a time.
+  // Emits tasks and kernels, if not done yet. One thread at a time.
   void emit() const;
   bool is_emitted() const { return is_emitted_.load(std::memory_order_acquire); }
   const std::vector<compile::TaskPlan>& tasks() const { return layout_.tasks; }

@@ -2,9 +2,9 @@
 //
 //   auto step = td::function([](const td::Tensor& x, td::Dim n) { return ...; }, {.name = "step"});
 //
-// What the lambda's parameters say: `const Tensor&` is a value known only at the call (a plain
-// number may be passed), `Dim` a size known only at the call, `Static<T>`, `Shape` and `DType` are
-// known while tracing and part of the key, and structs of all these are Structures (structure.h).
+// The types of the lambda's parameters: `const Tensor&` is a value known only at the call (a plain
+// number may be passed); `Dim` is a size known only at the call; `Static<T>`, `Shape` and `DType`
+// are known while tracing and part of the key; structs of these are Structures (structure.h).
 #pragma once
 
 #include <concepts>
@@ -21,7 +21,8 @@
 namespace tidemark {
 namespace detail {
 
-// Sentences for what cannot be a parameter or a result. True where none is needed.
+// Compile-time messages for types that cannot be a parameter or a result; true if the types are
+// valid.
 template <class A>
 constexpr bool check_parameter() {
   using T = std::remove_cvref_t<A>;
@@ -85,7 +86,7 @@ template <class C, class R, class... A>
 struct SignatureOf<R (C::*)(A...) noexcept> : SignatureOf<R (*)(A...)> {};
 template <class C, class R, class... A>
 struct SignatureOf<R (C::*)(A...) const noexcept> : SignatureOf<R (*)(A...)> {};
-// Layers take their caller's line besides.
+// Layers also take the caller's line.
 template <class Signature>
 struct WithoutSource {
   using type = Signature;
@@ -105,9 +106,9 @@ class Function;
 // A handle: copies share the cache of traces and programs, and the last one frees it. May be called
 // from any thread.
 //
-// Arguments come in by value however the lambda takes them. One that was moved in, and that nobody
-// else holds, is donated: its bytes may be used for results. `step(x)` keeps x;
-// `step(std::move(x))` and `step(a + b)` give it away.
+// Arguments are passed by value, however the lambda declares them. A tensor that was moved in and
+// is not shared is donated: its memory may be reused for results. `step(x)` keeps x;
+// `step(std::move(x))` and `step(a + b)` donate.
 template <class R, class... A>
 class Function<R(A...)> {
   static constexpr bool kSound = (detail::check_result<R>() && ... && detail::check_parameter<A>());
@@ -132,20 +133,20 @@ class Function<R(A...)> {
     detail::ResultRoom<Result> room;
     return room.fill(core_->call(detail::take_arguments(all), room, at));
   }
-  // What a call with such arguments needs. Nothing runs and nothing is allocated; tensors may be
-  // given by their types alone, td::spec({64, 784}), and then sizes may be open.
+  // The memory plan of a call with such arguments. Nothing runs and nothing is allocated. Tensors
+  // may be replaced by specs, td::spec({64, 784}), whose sizes may be open.
   Plan plan(std::remove_cvref_t<A>... arguments, PlanOptions options = {},
             Source at = Source::here()) const {
     All all(std::move(arguments)...);
     return core_->plan(detail::take_arguments(all), options, at);
   }
-  // What a tape around such a call keeps for the gradient, beside arguments and Variables. Nothing
-  // runs and nothing is allocated.
+  // The bytes that a tape around such a call stores for the gradient, besides arguments and
+  // Variables. Nothing runs and nothing is allocated.
   Bytes saved_for_gradient(std::remove_cvref_t<A>... arguments, Source at = Source::here()) const {
     All all(std::move(arguments)...);
     return core_->saved_for_gradient(detail::take_arguments(all), at);
   }
-  // A measured run: std::pair{result, Profile}, or the Profile alone where there is no result.
+  // A measured run: std::pair{result, Profile}, or only the Profile if there is no result.
   auto profile(std::remove_cvref_t<A>... arguments, Source at = Source::here()) const {
     All all(std::move(arguments)...);
     detail::ResultRoom<Result> room;
@@ -155,7 +156,7 @@ class Function<R(A...)> {
     else
       return std::pair<Result, Profile>(room.fill(std::move(called)), std::move(profile));
   }
-  // In memory of the caller, plan.arena() bytes of it. The results lie there too.
+  // Runs in the caller's memory, plan.arena() bytes, which also holds the results.
   Result run_in(const Plan& plan, std::span<std::byte> arena, std::remove_cvref_t<A>... arguments,
                 Source at = Source::here()) const {
     All all(std::move(arguments)...);
@@ -165,9 +166,9 @@ class Function<R(A...)> {
 
   CacheInfo cache_info() const { return core_->cache_info(); }
   void clear_cache() const { core_->clear_cache(); }
-  // What was frozen while tracing: each plain number met, with its line, and captured tensors.
+  // What tracing has frozen: each plain number with its line, and captured tensors.
   std::string report() const { return core_->report(); }
-  // Traces again and names the plain numbers that changed. Empty where none did.
+  // Traces again and names the plain numbers that have changed; empty if none has.
   std::string check_captures(Source at = Source::here()) const { return core_->check_captures(at); }
   // The program after a pass, or as it runs.
   std::string text(std::string_view pass = {}) const { return core_->text(pass); }
@@ -190,7 +191,7 @@ auto function(F f, FunctionOptions options = {}, Source at = Source::here()) {
                   "of `auto x`, or give the signature, td::function<td::Tensor(td::Tensor)>(f)");
   }
 }
-// For what has many signatures: td::function<td::Tensor(td::Tensor)>(td::exp).
+// For callables with several signatures: td::function<td::Tensor(td::Tensor)>(td::exp).
 template <class Signature, class F>
   requires std::is_function_v<Signature>
 Function<Signature> function(F f, FunctionOptions options = {}, Source at = Source::here()) {

@@ -1,5 +1,5 @@
-// A function as whoever traces it sees it, and one call of it: leaves go in and come out. The
-// templates of arguments.h make them of users' types.
+// A user's function with its type erased, and one call of it: leaves go in and come out. The
+// templates of arguments.h make them from users' types.
 #pragma once
 
 #include <any>
@@ -19,8 +19,8 @@ namespace tidemark {
 
 struct FunctionOptions {
   std::string name = {};
-  // The most bytes a call may add at once: a plan or a call above it is refused (OverBudget). Of a
-  // function called while another is traced the other's counts.
+  // The most bytes that a call may add: a plan or a call above it is refused (OverBudget). For a
+  // function that is called inside another's trace, the other's budget applies.
   std::optional<Bytes> budget = {};
   bool jit = true;  // False: the same program unfused, for debugging.
   std::vector<TensorSpec> input_signature = {};
@@ -32,24 +32,24 @@ namespace detail {
 
 // One leaf of the arguments: a tensor, or a Dim.
 struct Argument {
-  Tensor tensor;  // Empty where the leaf is a Dim. Of a plan it may be a type without bytes.
+  Tensor tensor;  // Empty for a Dim. In a plan it may be a spec.
   Dim size = 0;   // Of a Dim.
   bool is_size = false;
-  bool donated = false;  // Moved in: its bytes may be used if nobody else holds them.
+  bool donated = false;  // Moved in: its memory may be reused if it is not shared.
 };
 
-// What the arguments are beside their leaves. Can be asked only while the call runs; a call that
-// needs no trace never asks.
+// The non-leaf part of the arguments. Valid only during the call, and evaluated only if a trace is
+// needed.
 struct ArgumentStructure {
   const void* from = nullptr;
-  // All that is not a leaf: lengths, names, static values. Readable, one line a part, each ended:
+  // Everything that is not a leaf (lengths, names, static values) as text, one line for each part:
   // "argument 1: 3 items\n". Empty for a function of tensors alone.
   std::string (*key)(const void* from) = nullptr;
   // Whether the key of a copy is the same.
   bool (*is_like)(const void* from, const std::any& copy) = nullptr;
-  // A copy of the arguments without their tensors, for whoever traces, now or again.
+  // A copy of the arguments without their tensors, for tracing now or later.
   std::any (*copy)(const void* from) = nullptr;
-  // Of each leaf: "argument 0", "argument 1.image", ... For errors and reasons.
+  // The path of each leaf: "argument 0", "argument 1.image", ... For errors and reasons.
   std::vector<std::string> (*paths)(const void* from) = nullptr;
 };
 
@@ -65,26 +65,26 @@ struct Arguments {
   std::string path(size_t leaf) const { return paths()[leaf]; }
 };
 
-// What a trace needs and gives. The body runs the user's function on traced leaves.
+// The result of tracing. The body runs the user's function on traced leaves.
 struct TraceResult {
-  std::vector<Tensor> leaves;      // Of the result, traced or not; empty ones stay empty.
+  std::vector<Tensor> leaves;  // The leaves of the result, traced or not; empty ones stay empty.
   std::vector<std::string> paths;  // "result", "result.loss", ...
-  std::any structure;  // The result without its tensors, which each call puts in a copy.
+  std::any structure;              // The result without its tensors; each call fills a copy.
 };
-// Gets one Argument per leaf, in order, whose tensors are traced (and Dims open where they are),
-// and what `Arguments::structure` gave.
+// Takes one Argument for each leaf, in order, with traced tensors and possibly open Dims, and the
+// value of `Arguments::structure`.
 using TraceBody =
     std::function<TraceResult(std::span<const Argument> leaves, const std::any& structure)>;
 
 using CallResult = device::CallList<Tensor>;  // The leaves.
-// Makes a copy of the result without its tensors, before the call changes anything.
+// Copies the result's structure before the call changes anything.
 using ResultMaker = device::FunctionRef<void(const std::any& structure)>;
 
-// A function as whoever traces it sees it.
+// A user's function with its type erased.
 struct UserFunction {
   FunctionOptions options;
   TraceBody body;
-  Source at = Source::none();  // Where it was made.
+  Source at = Source::none();  // The line that made it.
 
   // "function \"step\""
   std::string title() const {

@@ -1,5 +1,5 @@
-// What is behind every Function, whatever its signature: the cache of traces and programs, their
-// plans and runs. The templates of function.h turn arguments into leaves and results back.
+// The untyped core of every Function: the cache of traces and programs, their plans and runs. The
+// templates of function.h convert arguments to leaves and leaves to results.
 #pragma once
 
 #include <memory>

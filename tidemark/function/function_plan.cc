@@ -37,8 +37,8 @@ std::shared_ptr<const CompiledFunction> PlanMaker::program_at(
   return trace->program_for(trace, key, limit_bytes);
 }
 
-// The first open size, and those that are equal to it (a batch is a dimension of several
-// arguments), halved until it fits.
+// Halves the first open size, with all sizes equal to it (a batch is a dimension of several
+// arguments), until it fits.
 std::string PlanMaker::smaller_that_fits(const CompiledFunction& program) const {
   const std::span<const int64_t> asked = program.key.sizes();
   if (asked.empty()) return {};
@@ -114,7 +114,7 @@ Plan PlanMaker::at_sizes(const ProgramKey& key, std::span<const int64_t> sizes, 
   const SizeTable& table = trace->traced.sizes;
   if (const SizeTable::Guard* broken = table.broken(table.evaluate(sizes)))
     throw UserError(cat("at: this trace serves only sizes with ", table.text(*broken)), at,
-                    "plan by a spec with the sizes themselves: fn.plan(td::spec({64, 784}))");
+                    "plan for a spec with these sizes: fn.plan(td::spec({64, 784}))");
   return make(program_at(key, sizes), at);
 }
 

@@ -1,4 +1,4 @@
-// Plans of a function's programs, and the refusal of one that is over its budget. Internal to the
+// Makes the plans of a function's programs, and refuses programs over budget. Internal to the
 // library.
 #pragma once
 
@@ -12,26 +12,27 @@
 
 namespace tidemark::detail {
 
-// Holds all that plans for other values of open sizes are made from: the function need not be
-// there.
+// Holds everything needed to plan for other values of open sizes, so that the function need not be
+// alive.
 struct PlanMaker {
   std::string name, title;  // Of the function: "step", "function \"step\"".
   std::shared_ptr<FunctionTrace> trace;
-  int64_t limit_bytes = 0;  // Of programs that the trace keeps.
+  int64_t limit_bytes = 0;  // The limit on programs that the trace caches.
   std::optional<Bytes> budget = {};
 
   PlanMaker(const UserFunction& function, std::shared_ptr<FunctionTrace> of);
 
-  // Traces the function again without each td::recompute, so that plans can say what it saves.
+  // Traces the function again without each td::recompute, so that plans can state how much it
+  // saves.
   void trace_without_recompute(const UserFunction& function, Source at);
-  // Throws OverBudget where a call of the program would need more than the budget.
+  // Throws OverBudget if a call of the program would need more than the budget.
   void check(const std::shared_ptr<const CompiledFunction>& program, Source at) const;
-  // The plan, checked.
+  // The plan, checked against the budget.
   Plan make(std::shared_ptr<const CompiledFunction> program, Source at) const;
 
  private:
   struct Alternative {
-    Source at = Source::none();  // Of the td::recompute that is left out.
+    Source at = Source::none();  // The line of the td::recompute that is left out.
     int64_t times = 0;
     std::shared_ptr<FunctionTrace> trace;
   };

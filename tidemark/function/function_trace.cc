@@ -18,12 +18,12 @@ double milliseconds_since(std::chrono::steady_clock::time_point start) {
 }
 
 constexpr int kMostNested = 64, kMostOfOne = 15;
-// Views come with any strides: how programs lie is kept for this many kinds of arguments.
+// Arguments may have any strides; placements are cached for this many kinds of arguments.
 constexpr size_t kMostPlacements = 32;
 
 }  // namespace
 
-// A list on the stacks, which is there before and after every other object of a thread.
+// A linked list on the stack, independent of the lifetime of other thread-local objects.
 constinit thread_local const TracingNow* TracingNow::innermost_ = nullptr;
 
 TracingNow::TracingNow(const UserFunction& function, Source at)
@@ -34,9 +34,10 @@ TracingNow::TracingNow(const UserFunction& function, Source at)
     same += each->function_ == &function ? 1 : 0;
   }
   if (nested >= kMostNested || same > kMostOfOne) {
-    throw UserError(cat(function.title(), " calls itself while it is traced, without an end"), at,
-                    "a branch of td::cond is traced whether or not it is taken; write the "
-                    "recursion as td::while_loop, or pass the depth as td::Static<int>");
+    throw UserError(
+        cat(function.title(), " calls itself while it is traced, in an endless recursion"), at,
+        "a branch of td::cond is traced whether or not it is taken; write the "
+        "recursion as td::while_loop, or pass the depth as td::Static<int>");
   }
   innermost_ = this;
 }
@@ -107,13 +108,12 @@ std::shared_ptr<const CompiledFunction> Programs::find_or_make(const ProgramKey&
   const std::span<const int64_t> words = key.words;
   const std::vector<int64_t> but_sizes(words.begin(),
                                        words.begin() + static_cast<int64_t>(key.sizes_at));
-  // What was forgotten is found again the same, by compiling for the first sizes.
+  // A dropped placement is recomputed identically, by compiling for the first sizes.
   if (placements_.size() >= kMostPlacements && !placements_.contains(but_sizes)) {
     for (const auto& entry : placements_) bytes_ -= entry_bytes(entry);
     placements_.clear();
   }
-  // Where something fails, how things lie stays as it was: what is half placed would be another
-  // plan.
+  // If compilation fails, the placement is not kept: a partial one would give another plan.
   compile::Placements trial;
   if (const auto known = placements_.find(but_sizes); known != placements_.end())
     trial = known->second;
@@ -123,7 +123,7 @@ std::shared_ptr<const CompiledFunction> Programs::find_or_make(const ProgramKey&
   placements->second = std::move(trial);
   bytes_ += entry_bytes(*placements);
   compile_ms_ += milliseconds_since(start);
-  last_ = &*table_.insert_or_assign(key, Held{made, ++uses_}).first;
+  last_ = &*table_.insert_or_assign(key, StoredProgram{made, ++uses_}).first;
   bytes_ += entry_bytes(*last_);
   dropped_.note_made(hash_of(words));
   limit_bytes_ = limit_bytes;
@@ -196,7 +196,7 @@ int64_t FunctionTrace::bytes() const {
 std::shared_ptr<const CompiledFunction> FunctionTrace::program_for(
     const std::shared_ptr<FunctionTrace>& self, const ProgramKey& key, int64_t limit_bytes) {
   const auto make = [&](const ProgramKey& wanted, compile::Placements& placements) {
-    // Where things lie is a function of the trace and the sizes, whatever came before.
+    // Placement depends only on the trace and the sizes, not on earlier calls.
     ProgramKey first = wanted;
     first.words.resize(first.sizes_at);
     for (const int64_t size : sizes_of(input.leaves)) first.words.push_back(size);
@@ -235,7 +235,7 @@ void FunctionTrace::give(std::span<Tensor> results, CallResult& leaves) const {
 
 namespace {
 
-// The body's results: the leaves, then what Variables became.
+// The body's results: the leaves, then the new values of Variables.
 void add_results(Trace& trace, const TraceResult& result, FunctionTrace& made, Source call) {
   Region& region = trace.graph().body();
   std::vector<compile::Interface::Result>& said = made.traced.interface.results;
@@ -272,7 +272,7 @@ void add_parameters(const Trace& trace, FunctionTrace& made) {
   }
 }
 
-// Numbers that are arguments, and the dtypes they met.
+// Numbers that are arguments, and the dtypes they are converted to.
 void add_checks(Trace& trace, TracedGraph& traced) {
   for (const Trace::Meeting& met : trace.meetings()) {
     const Node& node = trace.graph().node(met.number);
@@ -314,7 +314,8 @@ void optimise(FunctionTrace& made, const compile::PassObserver& watch) {
   Graph known = graph_at(made.traced, sizes).graph;
   if (watch) watch("trace", known);
   known = compile::optimise(std::move(known),
-                            compile::pass_options(made.traced.interface, made.traced.fuse), watch);
+                            {.fuse = made.traced.fuse, .updates = made.traced.interface.updates()},
+                            watch);
   if (made.input.open.empty()) made.traced.graph = std::move(known);
 }
 
@@ -397,8 +398,8 @@ std::string shown(const Tensor& tensor) {
              at.known() ? cat(" of ", at.text()) : "");
 }
 
-// Tensors are compared by their elements: one that the function makes itself is another tensor in
-// each trace.
+// Captured tensors are compared by their elements, since a tensor that the function itself makes is
+// a new one in each trace.
 std::string changed_captures(const FunctionTrace& trace, const FunctionTrace& again) {
   const std::vector<Tensor> was = captures_of(trace), is = captures_of(again);
   std::string changed;

@@ -1,4 +1,4 @@
-// One trace of a function: what calls it serves, and the programs made of it. Internal to the
+// One trace of a function: the calls it serves, and the programs compiled from it. Internal to the
 // library.
 #pragma once
 
@@ -22,20 +22,20 @@
 
 namespace tidemark::detail {
 
-// What the user's function is traced for.
+// The call that the user's function is traced for.
 struct TraceInput {
-  LeafTypes leaves;             // Of the call that is traced.
-  std::vector<SizePlace> open;  // Sizes of them that may be others, in the order of the table.
+  LeafTypes leaves;             // The leaf types of the call.
+  std::vector<SizePlace> open;  // Open sizes, in the order of the table.
   std::string key;              // Arguments::key
   bool training = false;        // The mode: mode.h.
 };
 
 using SizeList = SmallVec<int64_t, 6>;
 
-// What a cache has dropped, to tell what is made a second time. It holds hashes, so many at most.
+// A bounded set of hashes of dropped entries, to count entries that are made again.
 class DroppedOnce {
  public:
-  // Where there is no memory to remember it, it counts and is forgotten.
+  // Without memory for the hash, the entry is only counted.
   void add(size_t hash) noexcept;
   void note_made(size_t hash) { remade_ += hashes_.contains(hash) ? 1 : 0; }
   int64_t dropped() const { return dropped_; }
@@ -46,21 +46,22 @@ class DroppedOnce {
   int64_t dropped_ = 0, remade_ = 0;
 };
 
-// Programs by their keys, of which those not used for the longest time are dropped.
+// Programs by key; the least recently used ones are dropped.
 class Programs {
  public:
-  // `make` compiles one that is not there, given how programs of other sizes lie.
+  // `make` compiles a missing program, given the placement of programs of other sizes.
   using Make = device::FunctionRef<std::shared_ptr<CompiledFunction>(const ProgramKey&,
                                                                      compile::Placements&)>;
   std::shared_ptr<const CompiledFunction> find(const ProgramKey& key);
   std::shared_ptr<const CompiledFunction> find_or_make(const ProgramKey& key, int64_t limit_bytes,
                                                        Make make);
-  // Makes the kernels of one of them, where they are not there: before it runs.
+  // Emits the kernels of a program if not done yet; called before it runs.
   void emit(const CompiledFunction& program);
   int64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
   double compile_ms() const;
   struct Counts {
-    int64_t held = 0, dropped = 0, remade = 0;  // Made again after they had been dropped.
+    int64_t held = 0, dropped = 0,
+            remade = 0;  // remade: compiled again after they had been dropped.
   };
   // Never waits for a program that is being compiled.
   Counts counts() const {
@@ -69,11 +70,11 @@ class Programs {
   }
 
  private:
-  struct Held {
+  struct StoredProgram {
     std::shared_ptr<const CompiledFunction> program;
-    int64_t used = 0;  // When, counted in uses.
+    int64_t used = 0;  // The time of the last use, counted in uses.
   };
-  using Table = std::map<ProgramKey, Held>;
+  using Table = std::map<ProgramKey, StoredProgram>;
   using PlacementTable = std::map<std::vector<int64_t>, compile::Placements>;
   static int64_t entry_bytes(const Table::value_type& entry);
   static int64_t entry_bytes(const PlacementTable::value_type& entry);
@@ -82,7 +83,7 @@ class Programs {
 
   mutable Mutex lock_;
   Table table_;
-  Table::value_type* last_ = nullptr;  // The one used last: looked at first.
+  Table::value_type* last_ = nullptr;  // The most recently used program, tried first.
   PlacementTable placements_;          // By keys without the sizes.
   std::atomic<int64_t> bytes_{0}, held_{0}, dropped_count_{0}, remade_{0};
   int64_t uses_ = 0, limit_bytes_ = 0;
@@ -92,8 +93,8 @@ class Programs {
 
 struct GradientPair;
 
-// What tapes keep for calls of one trace (recorded_call.h), by open sizes and by what gradients are
-// wanted by.
+// The forward and backward programs that tapes use for calls of one trace (recorded_call.h), by
+// open sizes and by the parameters whose gradients are needed.
 struct GradientPairs {
   using Key = std::pair<std::vector<int64_t>, std::vector<bool>>;
   Mutex lock;
@@ -106,7 +107,7 @@ struct FunctionTrace {
   std::vector<std::string> paths;  // Of the arguments' leaves.
   std::any argument_structure, result_structure;
   TracedGraph traced;
-  std::vector<int32_t> result_leaves;  // Of each leaf: a result of the program, or -1.
+  std::vector<int32_t> result_leaves;  // For each leaf: a result of the program, or -1.
   size_t hash = 0;                     // Of the input; set by the cache.
   int64_t calls = 0;                   // Counted by the cache, under its lock.
   double trace_ms = 0, optimise_ms = 0;
@@ -116,25 +117,25 @@ struct FunctionTrace {
   // The open sizes of a call.
   SizeList sizes_of(const LeafTypes& call) const;
   SizeList sizes_of(std::span<const Argument> call) const;
-  // Whether the trace holds for these sizes.
+  // Whether the trace serves these sizes: its guards hold.
   bool admits(std::span<const int64_t> sizes) const;
-  // About what it takes: its graph and programs.
+  // An estimate of the bytes of its graph and programs.
   int64_t bytes() const;
-  // The program for a key, laid out where it is not there.
+  // The program for a key; a missing one is laid out.
   std::shared_ptr<const CompiledFunction> program_for(const std::shared_ptr<FunctionTrace>& self,
                                                       const ProgramKey& key, int64_t limit_bytes);
-  // Runs one of its programs, emitted where it is not yet. All that the call gives is made room for
-  // before it runs.
+  // Runs one of its programs, and emits it first if needed. All results are allocated before it
+  // runs.
   CallResult run(const CompiledFunction& compiled, const Arguments& arguments,
                  const RunOptions& options, ResultMaker make, Source at);
-  // How many results of a program are the caller's: Variables have the others.
+  // How many results of a program are returned to the caller; the others are new values of
+  // Variables.
   size_t given() const;
-  // What the caller gets, of those.
+  // The leaves of the caller's result, from these.
   void give(std::span<Tensor> results, CallResult& leaves) const;
 };
 
-// Held while a function is traced or written out inside another: recursion without an end is a
-// UserError.
+// StoredProgram while a function is traced or inlined in another: endless recursion is a UserError.
 class TracingNow {
  public:
   TracingNow(const UserFunction& function, Source at);
@@ -142,7 +143,7 @@ class TracingNow {
   TracingNow(const TracingNow&) = delete;
   TracingNow& operator=(const TracingNow&) = delete;
 
-  // Whether the program that this thread traces is fused: the outermost function says so.
+  // Whether the program that this thread traces is fused; the outermost function decides.
   static bool fuses();
 
  private:
@@ -153,19 +154,19 @@ class TracingNow {
 
 struct TraceOptions {
   std::string reason;
-  bool retraced = false;  // It was traced before: no Variable may be made.
+  bool retraced = false;  // It was traced before: creating a Variable is refused.
   compile::PassObserver watch = {};
-  bool optimised = true;  // Else the graph stays as it was traced.
+  bool optimised = true;  // False: the graph stays as traced.
 };
-// Runs the user's function on stand-ins.
+// Runs the user's function on placeholders.
 std::shared_ptr<FunctionTrace> trace_function(const UserFunction& function, TraceInput input,
                                               const ArgumentStructure& structure,
                                               const TraceOptions& options, Source call);
-// The same once more.
+// Traces the same call again.
 std::shared_ptr<FunctionTrace> trace_again(const UserFunction& function, const FunctionTrace& trace,
                                            Source call, const compile::PassObserver& watch = {},
                                            bool optimised = true);
-// Traces again and says which plain numbers that were frozen are others now.
+// Traces again and reports which frozen plain numbers have changed.
 std::string changes_of(const UserFunction& function, const FunctionTrace& trace, Source call);
 
 }  // namespace tidemark::detail

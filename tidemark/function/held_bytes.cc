@@ -13,7 +13,7 @@ int64_t of(const std::vector<T>& list) {
   return heap_bytes(list);
 }
 int64_t of(const std::string& text) { return heap_bytes(text); }
-// Short lists stand inside.
+// Short lists are stored inline.
 template <class T, int N>
 int64_t of(const SmallVec<T, N>& list) {
   return list.size() > N ? static_cast<int64_t>(list.size() * sizeof(T)) : 0;

@@ -1,4 +1,4 @@
-// What traces and programs hold on the heap. Internal to the library.
+// The bytes that traces and programs hold on the heap. Internal to the library.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace tidemark::detail {
 
-// As asked of the allocator: every list by its capacity, every object by its block. The bytes of
-// captured tensors and of Variables are not a program's, nor are kernels, which programs share.
+// As requested from the allocator: every list with its capacity, every object with its block.
+// Captured tensors, Variables and kernels (which programs share) are not included.
 int64_t held_bytes(const TracedGraph& traced);
 int64_t held_bytes(const CompiledFunction& compiled);
 int64_t held_bytes(const compile::Placements& placements);

@@ -10,7 +10,7 @@ namespace {
 
 using Kept = std::vector<run::KeptTrips>;
 
-// Those of a line, by number.
+// The loops of a line, by number.
 std::vector<size_t> at_line(const Kept& all, Source at) {
   std::vector<size_t> numbers;
   for (size_t i = 0; i < all.size(); ++i)
@@ -29,7 +29,7 @@ std::vector<SaveChoice> choices_for(int64_t trips) {
       {LoopAttrs::Save::all, 0}, {LoopAttrs::Save::slots, root}, {LoopAttrs::Save::every, root}};
 }
 
-// Nothing where the choice is refused.
+// Empty if the choice is refused.
 std::optional<Kept> planned(const UserFunction& function, const FunctionTrace& trace,
                             const CompiledFunction& program, Source at) {
   const NoTape unseen;
@@ -58,7 +58,7 @@ std::vector<std::vector<run::KeptTrips>> other_choices(const UserFunction& funct
       if (!kept) continue;
       const std::vector<size_t> found = at_line(*kept, own[i].source);
       for (size_t k = 0; k < mine.size(); ++k) {
-        // What keeps nothing is not listed.
+        // Loops that store nothing are not listed.
         run::KeptTrips other{.source = own[i].source, .trips = own[mine[k]].trips};
         if (k < found.size()) other = (*kept)[found[k]];
         if (!is_same_choice(other, own[mine[k]])) others[mine[k]].push_back(other);

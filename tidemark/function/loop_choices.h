@@ -1,4 +1,4 @@
-// What loops would keep for their gradients if they were told something else. Internal to the
+// The bytes that loops would store for their gradients under other `save` choices. Internal to the
 // library.
 #pragma once
 
@@ -9,10 +9,10 @@
 
 namespace tidemark::detail {
 
-// For each loop that a program keeps trips of, what it would keep if it were told to keep all, the
-// root of its trips as slots, or each root-th: planned by tracing the function again with that
-// choice. Loops of one line are told the same. Nothing where the trips have no bound, or the choice
-// is that of the program itself.
+// For each loop that stores trips: the bytes it would store with Save::all, with √n slots, or with
+// every √n-th trip, planned by tracing the function again with that choice. Loops of one line get
+// the same choice. Empty if the number of trips has no bound, or if the choice is the program's
+// own.
 std::vector<std::vector<run::KeptTrips>> other_choices(const UserFunction& function,
                                                        const FunctionTrace& trace,
                                                        const CompiledFunction& program, Source at);

@@ -7,7 +7,7 @@
 namespace tidemark {
 namespace {
 
-// As it is written in a program: a rounded number may not fit.
+// As a literal that can be pasted into a program; a rounded number might not fit.
 std::string literal_of(Bytes bytes) {
   constexpr const char* units[] = {"_B", "_KiB", "_MiB", "_GiB"};
   int64_t count = bytes.count;
@@ -16,7 +16,7 @@ std::string literal_of(Bytes bytes) {
   return cat(count, units[unit]);
 }
 
-// Two figures that print alike are told apart by their bytes.
+// Two figures that would print alike are printed in bytes.
 std::string problem_of(const Plan& plan, const std::string& subject, Bytes budget) {
   const bool alike = cat(plan.peak()) == cat(budget);
   const auto text = [&](Bytes bytes) { return alike ? cat(bytes.count, " bytes") : cat(bytes); };

@@ -1,4 +1,4 @@
-// A function that does not fit its budget.
+// OverBudget: a function does not fit its budget.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@ namespace tidemark {
 
 class Plan;
 
-// A plan or a call would need more bytes at once than its budget. Thrown before anything runs or is
-// allocated; every remedy in its text works.
+// A plan or a call would exceed its budget. Thrown before anything runs or is allocated; every
+// remedy in its text works.
 //
 //   try {
 //     step.plan(td::spec({4096, 784}), {.budget = 1_MiB});
@@ -21,11 +21,11 @@ class Plan;
 //   }
 class OverBudget : public UserError {
  public:
-  // `smaller` says which other sizes fit: "argument 0, dimension 0 = 32 fits in 1.2 MiB", or
-  // nothing.
+  // `smaller` names sizes that fit: "argument 0, dimension 0 = 32 fits in 1.2 MiB"; it may be
+  // empty.
   OverBudget(const Plan& plan, const std::string& subject, Bytes budget, const std::string& smaller,
              Source at);
-  // For what no plan can tell.
+  // For an excess that no plan can foresee.
   OverBudget(const std::string& problem, Source at, std::string_view remedy, Bytes budget,
              Bytes floor)
       : UserError(problem, at, remedy), budget_(budget), floor_(floor) {}

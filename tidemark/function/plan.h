@@ -1,4 +1,4 @@
-// What a function will need, before it runs; and what it needed, after.
+// Plan: the memory a function will need, before it runs. Profile: the memory it used.
 #pragma once
 
 #include <cstdint>
@@ -24,18 +24,18 @@ struct PlanAccess;
 }  // namespace detail
 
 struct PlanOptions {
-  std::optional<Bytes> budget = {};  // In place of the function's own.
+  std::optional<Bytes> budget = {};  // Overrides the function's own.
 };
 
 // One step of the timeline.
 struct PlanStep {
   std::string name;   // "matmul", "group of 5: exp, sum, ..."
   std::string line;   // "train.cc:41"
-  std::string layer;  // "encoder/dense" (name_scope.h), or nothing.
+  std::string layer;  // "encoder/dense" (name_scope.h), or empty.
   Bytes in_use;       // While it runs: outputs and arena.
 };
 
-// Something alive at the peak.
+// A tensor that is live at the peak.
 struct PlanTensor {
   std::string type;  // "f32[64, 784]"
   std::string line;
@@ -44,45 +44,45 @@ struct PlanTensor {
   Bytes bytes;
 };
 
-// Bytes of a call, when they are wanted and where they lie.
+// A buffer of a call: its lifetime and offset.
 struct PlanBuffer {
-  std::string name;  // The op that makes it, or what a result is called.
+  std::string name;  // The op that makes it, or the path of a result.
   std::string type;
   std::string line;
   std::string layer;
   std::string reason;
   ByteClass byte_class = ByteClass::temporaries;
   Bytes bytes;
-  int64_t offset = 0;          // In its arena. Results lie behind it, as run_in lays them.
-  int64_t begin = 0, end = 0;  // The steps over which it is wanted, half-open.
-  std::string memory;          // "host", or a device's: each has an arena of its own.
-  int arena = 0;               // 0: the call's; k: that of a body of the k-th map.
+  int64_t offset = 0;          // In its arena; results follow the arena, as in run_in.
+  int64_t begin = 0, end = 0;  // Its lifetime in steps, half-open.
+  std::string memory;          // "host", or a device's; each has its own arena.
+  int arena = 0;               // 0: the call's; k: that of the body of the k-th map.
 };
 
-// How much of the peak belongs to a line or to a layer.
+// The part of the peak that belongs to a line or a layer.
 struct PlanBlame {
-  std::string where;  // Empty: outside of any layer.
+  std::string where;  // Empty: outside any layer.
   Bytes bytes;
   int64_t tensors = 0;
 };
 
-// A td::recompute that gradients go through. The same call is planned without it.
+// A td::recompute in the path of a gradient. The call is also planned without it.
 struct PlanRecompute {
   std::string line;
-  int64_t times = 0;  // Calls of it in the function.
+  int64_t times = 0;  // The number of its calls in the function.
   Bytes peak;         // Of this plan.
-  Bytes without;      // The peak of the call where the function is not run again.
+  Bytes without;      // The peak without rematerialization.
   Bytes saves() const { return without - peak; }
 };
 
-// What a call needs in one memory.
+// The needs of a call in one memory.
 struct PlanMemory {
   std::string name;  // "host", or a device's.
   Bytes bytes;
-  Bytes load;  // The most of it alive at once.
+  Bytes load;  // The largest sum of live bytes; no placement can use less.
 };
 
-// What `fn.plan(...)` gives: nothing ran and nothing was allocated.
+// The result of `fn.plan(...)`; nothing ran and nothing was allocated.
 class Plan {
  public:
   struct Data;  // Internal.
@@ -94,42 +94,42 @@ class Plan {
   Plan& operator=(const Plan&);
   Plan& operator=(Plan&&) noexcept;
 
-  // Lists are parts of the plan; of a plan that ends with the statement, as in
-  // `for (auto& step : f.plan(x).timeline())`, they are copies.
+  // Lists are references into the plan; for a temporary plan, as in `for (auto& step :
+  // f.plan(x).timeline())`, they are copies.
 
-  // The most bytes a call adds at once, beside the Variables.
+  // The peak of a call: the most bytes it adds, besides the Variables.
   Bytes peak() const;
-  // The most bytes the next call adds: the peak and, where Variables have no value yet, their
-  // bytes, which the call makes and which stay. Not counted is what an initializer needs beyond
-  // that while it runs.
+  // The most bytes the next call adds: the peak plus the bytes of Variables that have no value yet,
+  // which the call allocates. Temporary memory of initializers is not included.
   Bytes first_call() const;
-  // The least budget under which the function can be compiled: the peak, since nothing is computed
-  // again to save memory unless the program says so.
+  // The least budget under which the function compiles. It equals the peak, since nothing is
+  // rematerialized unless the program says so.
   Bytes floor() const;
-  // The most bytes of the arena alive at once: no placement can go below it.
+  // The largest sum of live bytes in the arena: a lower bound for every placement.
   Bytes load() const;
-  // Where sizes are open: which they are, in order ("argument 0, dimension 0"), and the plan for
-  // other values of them. Nothing is traced, run or allocated for it.
+  // The open sizes, in order ("argument 0, dimension 0"), and the plan for other values of them.
+  // Nothing is traced, run or allocated for it.
   const std::vector<std::string>& open_sizes() const&;
   std::vector<std::string> open_sizes() &&;
   Plan at(const std::vector<int64_t>& sizes, Source at = Source::here()) const;
-  // What run_in needs: the arena and the results.
+  // The bytes that run_in needs: the arena and the results.
   Bytes arena() const;
   Bytes of(ByteClass byte_class) const;
-  // The host's first. Every figure above is of the host's memory.
+  // The host's memory first. Every figure above is for the host's memory.
   std::vector<PlanMemory> memories() const;
   const std::vector<PlanStep>& timeline() const&;
   std::vector<PlanStep> timeline() &&;
-  // Which step has the peak, as a number of the timeline; -1 where there is none.
+  // The index in the timeline of the step with the peak; -1 if there are no steps.
   int64_t peak_step() const;
   const std::vector<PlanTensor>& at_peak() const&;
   std::vector<PlanTensor> at_peak() &&;
-  // Whose bytes are in use at the peak, the most first. They add up to timeline()[peak_step()].
+  // The bytes in use at the peak by line or layer, largest first. They add up to
+  // timeline()[peak_step()].
   std::vector<PlanBlame> by_line() const;
   std::vector<PlanBlame> by_layer() const;
-  // Everything that has a place, in the order it is made; results last. Made anew at each call.
+  // Every buffer that has an offset, in the order of creation; results last. Computed at each call.
   std::vector<PlanBuffer> buffers() const;
-  // What each td::recompute saves, in the order of lines.
+  // The savings of each td::recompute, in the order of lines.
   std::vector<PlanRecompute> recomputes() const;
   // For people.
   std::string explain() const;
@@ -143,27 +143,27 @@ class Plan {
 };
 std::ostream& operator<<(std::ostream& out, const Plan& plan);
 
-// What a run needed in one memory.
+// The memory a run used, for one memory.
 struct ProfileMemory {
   std::string name;
   Bytes planned;
-  Bytes touched;  // The highest byte of its arena there that the run changed.
+  Bytes touched;  // The highest byte of that arena that the run changed.
 };
 
-// What a run did in one step. In a loop a step runs many times, in a branch perhaps never.
+// The measurements of one step. In a loop a step runs many times, in a branch perhaps never.
 struct ProfileStep {
   std::string name;
   std::string line;
   std::string layer;
-  Bytes planned;  // In use by the plan.
-  // In use as the run saw it: results, and the blocks of the arena that had been handed to a step
-  // by then and would be again.
+  Bytes planned;  // Bytes in use according to the plan.
+  // Bytes in use as measured: results, and the blocks of the arena that a step had used by then and
+  // a later step would use again.
   Bytes in_use;
   int64_t runs = 0;
-  int64_t time_ns = 0;  // Of all runs; of a loop or a map all that runs in it.
+  int64_t time_ns = 0;  // Of all its runs; for a loop or map, including its body.
 };
 
-// A stretch of time in which a thread worked on a step.
+// An interval in which a thread worked on a step.
 struct ProfileSlice {
   int32_t step = 0;
   int32_t thread = 0;                // 0: the caller.
@@ -182,8 +182,8 @@ struct Profile {
   std::vector<ProfileSlice> slices;  // The first 100,000, in the order they ended.
   int64_t slices_left_out = 0;
   int64_t time_ns = 0;                   // From the first step to the last.
-  std::vector<ProfileMemory> memories;   // Those beside the host's.
-  std::vector<std::string> donated;      // Arguments whose bytes were used.
+  std::vector<ProfileMemory> memories;   // Memories other than the host's.
+  std::vector<std::string> donated;      // Arguments whose memory was reused.
   std::vector<std::string> not_donated;  // "argument 0: another tensor holds its bytes"
 };
 std::ostream& operator<<(std::ostream& out, const Profile& profile);
@@ -191,7 +191,7 @@ std::ostream& operator<<(std::ostream& out, const Profile& profile);
 struct CacheEntry {
   std::string signature;
   std::string
-      reason;  // Why it was traced: "first call", "argument 0, dimension 1: 128 became 129".
+      reason;  // The reason of the trace: "first call", "argument 0, dimension 1: 128 became 129".
   Bytes bytes;
   int64_t calls = 0;
   double trace_ms = 0, compile_ms = 0;
@@ -199,8 +199,8 @@ struct CacheEntry {
 struct CacheInfo {
   std::vector<CacheEntry> entries;  // Most recently used first.
   Bytes bytes, limit;
-  int64_t traces = 0, evictions = 0;  // Traces made; traces and programs dropped.
-  int64_t remade = 0;                 // Traces and programs made again after they had been dropped.
+  int64_t traces = 0, evictions = 0;  // Traces made; traces and programs evicted.
+  int64_t remade = 0;                 // Traces and programs made again after their eviction.
 };
 std::ostream& operator<<(std::ostream& out, const CacheInfo& info);
 

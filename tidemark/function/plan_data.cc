@@ -14,7 +14,7 @@ using run::Program;
 
 std::string line_of(Source at) { return at.known() ? at.text() : std::string("?"); }
 
-// Bytes of a map's bodies stand in the arena around them as one buffer.
+// The arenas of a map's bodies are one buffer in the enclosing arena.
 bool counts(const run::Buffer& buffer) {
   return buffer.arena == 0 && buffer.memory == 0 && buffer.bytes > 0;
 }
@@ -77,7 +77,7 @@ Plan detail::PlanAccess::make(std::string title, std::shared_ptr<const CompiledF
   }
   if (!alive.empty())
     data->peak_step = std::max_element(alive.begin(), alive.end()) - alive.begin();
-  // The arena by class: what is alive at its peak; what placement wastes is temporary too.
+  // The arena by class: the live bytes at its peak; bytes lost to fragmentation count as temporary.
   int64_t listed = 0;
   for (const run::Buffer& buffer : program.buffers) {
     if (!counts(buffer) || buffer.lower > data->peak_step || buffer.upper <= data->peak_step)

@@ -1,4 +1,4 @@
-// What is behind a Plan. Internal to the library.
+// The data of a Plan. Internal to the library.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@ namespace run {
 class Watch;
 }
 
-// What a plan knows beside the program.
+// The parts of a plan that do not come from the program.
 struct PlanNotes {
   int64_t unmade_bytes = 0;  // Of Variables without a value.
   std::vector<PlanRecompute> recomputes;
@@ -26,7 +26,7 @@ struct Plan::Data {
   std::vector<PlanStep> timeline;
   int64_t peak_step = -1;
   std::vector<PlanTensor> at_peak;
-  // Of each loop that keeps trips: what it would keep if it were told something else.
+  // For each loop that stores trips: the bytes under other choices.
   std::vector<std::vector<run::KeptTrips>> other_choices;
   PlanNotes notes;
   std::vector<std::string> open_sizes;
@@ -36,17 +36,17 @@ struct Plan::Data {
 
 namespace detail {
 
-// Of a memory's number, or that it is gone.
+// The name of a memory, or a note that it no longer exists.
 std::string memory_name(int32_t number);
 
 struct PlanAccess {
   static Plan make(std::string title, std::shared_ptr<const CompiledFunction> compiled,
                    PlanNotes notes = {});
-  // Of a function with open sizes.
+  // For a function with open sizes.
   static Plan make_open(Plan plan, std::vector<std::string> open_sizes,
                         std::function<Plan(std::span<const int64_t>, Source)> at_sizes);
   static Plan with_other_choices(Plan plan, std::vector<std::vector<run::KeptTrips>> others);
-  // What a measured run saw, step by step.
+  // The measurements of a run, step by step.
   static void add_seen(const run::Program& program, const run::Watch& watch, Profile& profile);
   static const std::shared_ptr<const CompiledFunction>& compiled(const Plan& plan) {
     return plan.data_->compiled;

@@ -1,4 +1,4 @@
-// Plans and profiles for other programs. docs/plan_json.md has the schema.
+// Plans and profiles as JSON. docs/plan_json.md has the schema.
 #include <exception>
 
 #include "tidemark/base/json.h"
@@ -7,11 +7,11 @@
 namespace tidemark {
 namespace {
 
-// Members of one object, in the order they are given.
+// The members of one object, in the order of calls.
 class Members {
  public:
   explicit Members(std::string& out) : out_(out) { out_ += '{'; }
-  // What an exception passes through is never read.
+  // After an exception the text is never read, so it may stay incomplete.
   ~Members() noexcept(false) {
     if (std::uncaught_exceptions() == exceptions_) out_ += '}';
   }
@@ -21,7 +21,7 @@ class Members {
   void add(std::string_view name, int64_t number) { begin(name) += std::to_string(number); }
   void add(std::string_view name, Bytes bytes) { add(name, bytes.count); }
   void add(std::string_view name, std::string_view text) { begin(name) += json_quoted(text); }
-  // What has an order of its own: each item is written by write(out, item).
+  // A list: each item is written by write(out, item).
   template <class List, class Write>
   void add_list(std::string_view name, const List& list, Write write) {
     begin(name) += '[';

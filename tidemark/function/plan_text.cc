@@ -1,4 +1,4 @@
-// Plans and profiles for people at a terminal.
+// Plans and profiles as text.
 #include <algorithm>
 #include <ostream>
 #include <sstream>
@@ -25,7 +25,7 @@ std::string choice_text(const run::KeptTrips& kept) {
   return cat(text, ", ", advances - first_time, " trips run again");
 }
 
-// What a loop keeps of its trips for a gradient, then what it would keep if told something else.
+// The bytes that a loop stores for its gradient, then those under other choices.
 std::string kept_text(const run::KeptTrips& kept, const std::vector<run::KeptTrips>& others) {
   const std::string trips = kept.trips < 0
                                 ? "trips without a bound"
@@ -45,7 +45,7 @@ std::string recompute_text(const PlanRecompute& mark) {
   return cat(where, " saves ", mark.saves(), ": the peak without it is ", mark.without);
 }
 
-// The bytes of Variables, and which of them are not there before the first call.
+// The bytes of Variables, and of those that are allocated by the first call.
 std::string variables_text(int64_t all, int64_t unmade) {
   if (unmade == 0) return cat(Bytes(all), " (there already, not counted)");
   const std::string made = cat(Bytes(unmade), " made by the first call and kept, not counted");
@@ -53,8 +53,8 @@ std::string variables_text(int64_t all, int64_t unmade) {
                        : cat(Bytes(all), " (", made, "; the rest is there already)");
 }
 
-// The bytes in use over the steps, a character for one step or several: of those the most. The full
-// height is the peak.
+// A plot of the bytes in use over the steps; each character shows the maximum of one or several
+// steps. The full height is the peak.
 std::string sparkline(const std::vector<PlanStep>& timeline, Bytes peak) {
   constexpr size_t most = 72;
   const char* const heights[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -76,7 +76,7 @@ void pad(std::string& text, size_t width) {
   text.append(width > text.size() ? width - text.size() : 0, ' ');
 }
 
-// The largest of what is in use at the peak, in columns.
+// The largest tensors in use at the peak, in columns.
 std::string peak_table(const std::vector<PlanTensor>& tensors, size_t most) {
   const size_t rows = std::min(most, tensors.size());
   size_t types = 0, lines = 0;

@@ -20,29 +20,29 @@ namespace tidemark::detail {
 using TensorsFunction = Function<Tensors(Tensors)>;
 
 struct GradientPair {
-  // Of all parameters: results, then what else is saved.
+  // From all parameters to results, then further residuals.
   std::optional<TensorsFunction> forward;
-  std::optional<TensorsFunction> backward;  // Of parameters, saved values and gradients of results.
-  std::optional<TensorsFunction> whole;  // Of parameters and gradients of all that forward gives.
-  int64_t saved_bytes = 0;               // Of what is saved.
-  size_t results = 0;                    // Of the user's function and its Variables' new values.
-  std::vector<size_t> saved;             // What backward takes of all that forward gives.
-  std::vector<size_t> read;              // Parameters that backward takes.
-  std::vector<size_t> seeded;            // Results whose gradients backward takes.
-  // What backward gives for each wanted parameter: a whole gradient or none, and so many rows, each
-  // as indices and values.
-  struct Given {
+  std::optional<TensorsFunction> backward;  // From parameters, residuals and gradients of results.
+  std::optional<TensorsFunction> whole;  // From parameters and gradients of all that forward gives.
+  int64_t saved_bytes = 0;               // Of the residuals.
+  size_t results = 0;                    // Of the user's function, and new values of Variables.
+  std::vector<size_t> saved;             // The results of forward that backward takes.
+  std::vector<size_t> read;              // The parameters that backward takes.
+  std::vector<size_t> seeded;            // The results whose gradients backward takes.
+  // The results of backward for each requested parameter: a dense gradient or none, and this many
+  // row-sparse ones, each as indices and values.
+  struct GradientForm {
     bool dense = false;
     size_t rows = 0;
   };
-  std::vector<Given> given;
+  std::vector<GradientForm> given;
 };
 
 namespace {
 
 bool leave_none(const Node&) { return false; }
 
-// A graph's nodes written out in the current trace.
+// Inlines a graph into the current trace.
 Tensors replayed(const Graph& graph, const Tensors& inputs, Source at) {
   std::vector<Value> values;
   for (const Tensor& input : inputs) values.push_back(value_of(input, at));
@@ -53,8 +53,8 @@ Tensors replayed(const Graph& graph, const Tensors& inputs, Source at) {
   return results;
 }
 
-// What a Variable was assigned and is read again is a value of the Variable without a history, as
-// in eager code: a call whose gradient is that by the Variable.
+// A value that was assigned to a Variable and is read again has no history, as in eager code: it
+// becomes a call whose gradient is that by the Variable.
 void cut_history(Graph& graph, const std::vector<Trace::ReadBack>& read_back) {
   for (const Trace::ReadBack& each : read_back) {
     const Value variable = graph.body().parameters[static_cast<size_t>(each.parameter)];
@@ -64,7 +64,7 @@ void cut_history(Graph& graph, const std::vector<Trace::ReadBack>& read_back) {
   }
 }
 
-// The user's function as a graph of tensors: known sizes, and what repeats comes in whole.
+// The user's function as a graph of tensors, with known sizes and broadcast arguments made dense.
 Graph graph_of(const UserFunction& function, const FunctionTrace& trace,
                std::span<const int64_t> sizes, Source at) {
   const TracedGraph* traced = &trace.traced;
@@ -182,7 +182,7 @@ std::shared_ptr<const GradientPair> make_pair_of(const UserFunction& function,
   }
   passes::remove_dead(forward);
 
-  // Saved values come in as parameters, between those of the function and the gradients.
+  // Residuals are parameters, between those of the function and the gradients.
   std::vector<std::pair<Value, Value>> stand_ins;
   for (const Value value : saved.list())
     stand_ins.emplace_back(value,
@@ -237,7 +237,7 @@ std::shared_ptr<const GradientPair> make_pair_of(const UserFunction& function,
   return pair;
 }
 
-// What stands for each parameter of the graph in this call.
+// The tensor of each parameter of the graph in this call.
 Tensors parameters_of(const TracedGraph& traced, const Graph& graph, const Arguments& arguments,
                       Source at) {
   Tensors all;
@@ -251,7 +251,7 @@ Tensors parameters_of(const TracedGraph& traced, const Graph& graph, const Argum
     } else {
       const auto leaf = static_cast<size_t>(traced.argument_leaves[argument++]);
       const Tensor& given = arguments.leaves[leaf].tensor;
-      array_of(given, at);  // A spec has no bytes.
+      array_of(given, at);  // Refuses specs.
       const bool weak = state_of(given, at).weak;
       all.push_back(weak ? tensor_of(given, at, graph.type(graph.body().parameters[i]).dtype)
                          : given);
@@ -260,12 +260,12 @@ Tensors parameters_of(const TracedGraph& traced, const Graph& graph, const Argum
   return all;
 }
 
-// What the backward program gave, by parameter.
-std::vector<PartialGradient> found_of(const std::vector<GradientPair::Given>& given,
+// The results of the backward program, by parameter.
+std::vector<PartialGradient> found_of(const std::vector<GradientPair::GradientForm>& given,
                                       Tensors results) {
   std::vector<PartialGradient> found;
   auto next = results.begin();
-  for (const GradientPair::Given& each : given) {
+  for (const GradientPair::GradientForm& each : given) {
     PartialGradient& one = found.emplace_back(each.dense ? std::move(*next++) : Tensor());
     for (size_t i = 0; i < each.rows; ++i, next += 2)
       one.rows.push_back({std::move(next[0]), std::move(next[1])});
@@ -273,7 +273,7 @@ std::vector<PartialGradient> found_of(const std::vector<GradientPair::Given>& gi
   return found;
 }
 
-// The gradients by the wanted parameters.
+// The gradients by the requested parameters.
 Pullback pullback_of(const std::shared_ptr<const GradientPair>& pair, const Tensors& inputs,
                      Tensors saved, std::vector<TensorType> types, Source at) {
   return [pair, inputs, saved = std::move(saved), types = std::move(types), at](Tensors gradients) {
@@ -342,7 +342,8 @@ std::optional<CallResult> recorded_call(const UserFunction& function,
   {
     const NoTape unseen;
     all = (*pair->forward)(inputs, at);
-    // A result that is an argument, a captured tensor or another result has a gradient of its own.
+    // A result that aliases an argument, a captured tensor or another result still needs its own
+    // gradient.
     for (size_t i = 0; i < all.size(); ++i) {
       const auto is_it = [&](const Tensor& other) {
         return TensorState::of(other) == TensorState::of(all[i]);
@@ -376,7 +377,7 @@ std::optional<CallResult> recorded_call(const UserFunction& function,
   }
   current_tape()->record_pullback(std::move(ids), all,
                                   pullback_of(pair, inputs, std::move(saved), types, at), held, at);
-  // Nothing fails from here on.
+  // Nothing can fail from here on.
   for (VariableWrite& write : writes) write.commit();
   trace->give(given, leaves);
   return leaves;

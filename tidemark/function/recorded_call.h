@@ -1,8 +1,8 @@
-// A call of a function that a tape wants to know of: one entry on the tape, made of two programs.
+// A call of a function under a tape: one record on the tape, with two programs.
 //
-// The first gives the results and what the gradient needs of the way to them, the second takes
-// that, the arguments it reads, and gradients of the results. Both are functions like any other: a
-// tape around the second gives higher orders. Internal to the library.
+// The forward program returns the results and the residuals of the gradient. The backward program
+// takes the residuals, the arguments it reads, and the gradients of the results. Both are ordinary
+// functions: a tape around the second yields higher-order gradients. Internal to the library.
 #pragma once
 
 #include <memory>
@@ -15,15 +15,16 @@ namespace tidemark::detail {
 
 struct FunctionTrace;
 
-// Whether a tape wants to know of such a call.
+// Whether a tape has to record such a call.
 bool is_recorded(const FunctionTrace& trace, const Arguments& arguments, Source at);
-// What the call gives, or nothing where no tape wants to know of it.
+// The results of the call, or nothing if no tape has to record it.
 std::optional<CallResult> recorded_call(const UserFunction& function,
                                         const std::shared_ptr<FunctionTrace>& trace,
                                         std::span<const int64_t> sizes, const Arguments& arguments,
                                         ResultMaker make, Source at);
 
-// What a tape would hold of such a call beside arguments and Variables. Nothing runs.
+// The bytes of residuals that a tape would hold for such a call, besides arguments and Variables.
+// Nothing runs.
 Bytes saved_for_gradient(const UserFunction& function, const std::shared_ptr<FunctionTrace>& trace,
                          std::span<const int64_t> sizes, Source at);
 

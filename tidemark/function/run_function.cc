@@ -72,7 +72,7 @@ SizedGraph graph_at(const TracedGraph& traced, std::span<const int64_t> sizes) {
 
 namespace {
 
-// Dense but for axes that repeat: those have one element where the program looks.
+// Dense except for broadcast axes, which have a single element in memory.
 bool is_dense(const ArrayRef& array) {
   int64_t expected = 1;
   for (int64_t axis = array.rank() - 1; axis >= 0; --axis) {
@@ -95,7 +95,7 @@ compile::Interface::Parameter capture_parameter(const Tensor& capture) {
 
 namespace {
 
-// Whether an argument's bytes may be used up: it was moved in, and nobody else holds them.
+// Whether an argument is donated: it was moved in and is not shared.
 bool may_use(const Argument& argument, const TensorState& state) {
   if (state.kind == TensorState::Kind::spec) return state.donated;
   return argument.donated && owns_whole_storage(state);
@@ -105,7 +105,7 @@ bool may_use(const Argument& argument, const TensorState& state) {
 
 namespace {
 
-// What a key says of a call but for its open sizes: word(number) for each, in order.
+// The words of a key except for open sizes: calls word(number) for each, in order.
 template <class Word>
 void for_each_word(const TracedGraph& traced, const Arguments& arguments, Word word) {
   word(num_threads());
@@ -162,7 +162,7 @@ bool is_key_of(const ProgramKey& key, const TracedGraph& traced, const Arguments
 
 namespace {
 
-// Walks what a key says of the arguments: visit(first word, strides).
+// Visits the layouts of the arguments in a key: visit(first word, strides).
 template <class Visit>
 void for_each_argument(const TracedGraph& traced, const ProgramKey& key, Visit visit) {
   size_t at = 1;
@@ -184,7 +184,7 @@ bool serves(const TracedGraph& traced, const ProgramKey& planned, const ProgramK
   if (!std::equal(planned.sizes().begin(), planned.sizes().end(), call.sizes().begin(),
                   call.sizes().end()))
     return false;
-  // A donated argument is dense, too.
+  // A donated argument is also dense.
   ProgramKey kept = call;
   size_t place = 1;
   for_each_argument(
@@ -208,9 +208,9 @@ void check_sizes(const TracedGraph& traced, std::span<const int64_t> sizes) {
   }
 }
 
-// By parameter: whether its bytes are those of a result, and of a Variable's new value.
-struct Given {
-  Given(const TracedGraph& traced, const run::Program& program)
+// By parameter: whether a result, or the new value of a Variable, aliases it.
+struct ParameterUse {
+  ParameterUse(const TracedGraph& traced, const run::Program& program)
       : is_result(program.parameters.size()), is_updated(program.parameters.size()) {
     for (size_t k = 0; k < program.results.size(); ++k) {
       if (program.results[k].parameter < 0) continue;
@@ -222,10 +222,10 @@ struct Given {
   std::vector<bool> is_result, is_updated;
 };
 
-// What a call has to do for each parameter, worked out once.
+// The source of each parameter in a call, computed once.
 void prepare_calls(const TracedGraph& traced, CompiledFunction& compiled) {
   using Kind = CompiledFunction::Parameter::Kind;
-  const Given given(traced, *compiled.program);
+  const ParameterUse given(traced, *compiled.program);
   size_t argument = 0;
   int32_t variables = 0;
   for (size_t i = 0; i < traced.parameters.size(); ++i) {
@@ -260,7 +260,8 @@ namespace {
 compile::Layout laid_out(const TracedGraph& traced, Graph graph,
                          const compile::Interface& interface, compile::Placements& placements) {
   const Graph optimised = compile::optimise(
-      std::move(graph), compile::pass_options(interface, traced.fuse, &placements.fusions));
+      std::move(graph),
+      {.fuse = traced.fuse, .fusions = &placements.fusions, .updates = traced.interface.updates()});
   return compile::layout(optimised, interface, placements);
 }
 
@@ -309,42 +310,42 @@ std::shared_ptr<CompiledFunction> compile_function(const TracedGraph& traced, co
 
 namespace {
 
-// The locks of a call's Variables, always taken in one order: all of them while it binds their
-// values, so that it sees one moment, and those that it writes until it has.
+// The locks of a call's Variables, in the global lock order: all of them while it reads their
+// values, for a consistent snapshot, and those that it writes until the end.
 class VariableLocks {
  public:
-  explicit VariableLocks(const std::vector<CompiledFunction::Locked>& list) : list_(list) {}
+  explicit VariableLocks(const std::vector<CompiledFunction::VariableLock>& list) : list_(list) {}
   ~VariableLocks() {
-    release([](const CompiledFunction::Locked&) { return true; });
+    release([](const CompiledFunction::VariableLock&) { return true; });
   }
   VariableLocks(const VariableLocks&) = delete;
   VariableLocks& operator=(const VariableLocks&) = delete;
 
   void take_all() {
-    for (const CompiledFunction::Locked& each : list_) each.variable->lock.lock();
-    held_ = Held::all;
+    for (const CompiledFunction::VariableLock& each : list_) each.variable->lock.lock();
+    held_ = LockScope::all;
   }
   void keep_written() {
-    release([](const CompiledFunction::Locked& each) { return !each.written; });
-    held_ = Held::written;
+    release([](const CompiledFunction::VariableLock& each) { return !each.written; });
+    held_ = LockScope::written;
   }
 
  private:
-  enum class Held : uint8_t { none, written, all };
+  enum class LockScope : uint8_t { none, written, all };
   template <class Which>
   void release(Which which) {
-    for (const CompiledFunction::Locked& each : list_) {
-      const bool held = held_ == Held::all || (held_ == Held::written && each.written);
+    for (const CompiledFunction::VariableLock& each : list_) {
+      const bool held = held_ == LockScope::all || (held_ == LockScope::written && each.written);
       if (held && which(each)) each.variable->lock.unlock();
     }
   }
 
-  const std::vector<CompiledFunction::Locked>& list_;
-  Held held_ = Held::none;
+  const std::vector<CompiledFunction::VariableLock>& list_;
+  LockScope held_ = LockScope::none;
 };
 
-// One call: binds what it is given to the program's registers, takes its memory, runs. Everything
-// that can be refused comes before the first step: the call's own lists, results, the arena.
+// One call: binds arguments to the program's registers, allocates, runs. Everything that can fail
+// comes before the first step: the call's own lists, results, the arena.
 class Call {
  public:
   Call(const TracedGraph& traced, const CompiledFunction& compiled,
@@ -389,7 +390,7 @@ class Call {
     std::byte* const arena = registers_[run::kArena];
     run::paint(arena, program_.arena_bytes);
     const SourceScope scope(at_);
-    const device::AllTakePart all;  // What is planned for all is touched by all.
+    const device::AllTakePart all;  // All threads touch their share, as planned.
     run::Watch watch(program_, arena);
     run::Measured measured;
     measured.watch = &watch;
@@ -408,15 +409,15 @@ class Call {
     check_fits(given.item<int64_t>(at_), check.dtype, check.op, check.at);
   }
 
-  // Initializers run users' code, which may be calls of their own: no Variable is locked for it.
+  // Initializers run users' code, which may call functions: no Variable may be locked.
   void make_first_values() const {
     if (compiled_.has_first_values.load(std::memory_order_acquire)) return;
-    // In the order in which they are first read, as eager code makes them.
+    // In the order of their first reads, as in eager code.
     for (const Trace::Parameter& parameter : traced_.parameters)
       if (parameter.variable != nullptr) (void)read_variable(*parameter.variable, at_);
   }
 
-  // Where each parameter lies.
+  // Binds the address of each parameter.
   void bind_parameters() {
     size_t numbers = 0;
     for (size_t i = 0; i < compiled_.parameters.size(); ++i) {
@@ -443,20 +444,21 @@ class Call {
     }
   }
 
-  // Numbers come in exact, and stand in the call itself.
+  // Numbers are passed exactly, and stored in the call itself.
   uint64_t exact(const Tensor& tensor, DType dtype) const {
     if (dtype == DType::f64) return std::bit_cast<uint64_t>(state_of(tensor, at_).number);
     return static_cast<uint64_t>(tensor.item<int64_t>(at_));
   }
 
-  struct Bound {
+  struct VariableBinding {
     size_t parameter = 0;
     Tensor value;
-    bool shared = false;  // It is written where it lies, and somebody has a snapshot: it is copied.
+    bool shared = false;  // It is written in place but a snapshot is alive: it is copied.
   };
 
   std::byte* bind_variable(size_t parameter) {
-    Bound& bound = variables_[static_cast<size_t>(compiled_.parameters[parameter].variable)];
+    VariableBinding& bound =
+        variables_[static_cast<size_t>(compiled_.parameters[parameter].variable)];
     bound.parameter = parameter;
     bound.value = read_variable(*traced_.parameters[parameter].variable, at_);
     const TensorState& state = *TensorState::of(bound.value);
@@ -467,8 +469,8 @@ class Call {
     return state.array.data;
   }
 
-  // All that the call needs, in one reservation: results, the arena, and copies of Variables that
-  // somebody has a snapshot of.
+  // Everything the call needs, in one reservation: results, the arena, and copies of Variables of
+  // which a snapshot is alive.
   void take_memory() {
     device::CallList<TensorWish> wished;
     wished.reserve(program_.results.size() + variables_.size() + 1);
@@ -486,7 +488,7 @@ class Call {
     const Shape arena{program_.arena_bytes};
     const bool own_arena = options_.arena == nullptr && program_.arena_bytes > 0;
     if (own_arena) wish(DType::u8, arena, ByteClass::temporaries);
-    for (const Bound& bound : variables_) {
+    for (const VariableBinding& bound : variables_) {
       const VariableState& variable = *traced_.parameters[bound.parameter].variable;
       if (bound.shared) wish(variable.dtype, variable.shape, ByteClass::shadow);
     }
@@ -494,20 +496,20 @@ class Call {
     TensorWish* next = wished.data() + (options_.arena == nullptr ? results_taken() : 0);
     if (own_arena) arena_ = std::move(next++->made);
     registers_[run::kArena] = own_arena ? TensorState::of(arena_)->array.data : options_.arena;
-    for (Bound& bound : variables_)
+    for (VariableBinding& bound : variables_)
       if (bound.shared) copy_variable(bound, std::move(next++->made));
     take_results(wished.data());
     prepare_passing_on();
   }
 
-  // Whether a Variable's new value is a parameter: its bytes are copied when all has run.
+  // Whether a Variable's new value is a parameter, whose bytes are copied after the run.
   bool is_passed_on(size_t k) const {
     const int32_t updates = traced_.interface.results[k].updates;
     return updates >= 0 && program_.results[k].parameter >= 0 &&
            program_.results[k].parameter != updates;
   }
 
-  // What those copies will need: kernels, and bytes where somebody has a snapshot of the Variable.
+  // Prepares these copies: kernels, and memory if a snapshot of the Variable is alive.
   void prepare_passing_on() {
     for (size_t k = 0; k < results_.size(); ++k) {
       if (!is_passed_on(k)) continue;
@@ -528,16 +530,16 @@ class Call {
     return *traced_.parameters[static_cast<size_t>(traced_.interface.results[k].updates)].variable;
   }
 
-  // That somebody has a snapshot of a Variable is known at the call only.
+  // Whether a snapshot of a Variable is alive is known only at the call.
   void check_shadow() const {
     const FunctionOptions* const function = options_.function;
     if (function == nullptr || !function->budget.has_value()) return;
     int64_t needed = compiled_.peak_bytes();
-    for (const Bound& bound : variables_)
+    for (const VariableBinding& bound : variables_)
       if (bound.shared) needed += TensorState::of(bound.value)->storage->bytes;
     if (needed == compiled_.peak_bytes() || needed <= function->budget->count) return;
     std::string names;
-    for (const Bound& bound : variables_) {
+    for (const VariableBinding& bound : variables_) {
       if (!bound.shared) continue;
       names += (names.empty() ? "" : ", ") + traced_.parameters[bound.parameter].variable->name;
     }
@@ -556,7 +558,7 @@ class Call {
                       [](const run::Result& result) { return result.parameter < 0; }));
   }
 
-  void copy_variable(Bound& bound, Tensor copy) {
+  void copy_variable(VariableBinding& bound, Tensor copy) {
     compile::run_copy(TensorState::of(bound.value)->array, TensorState::of(copy)->array);
     bound.value = std::move(copy);
     registers_[1 + bound.parameter] = TensorState::of(bound.value)->array.data;
@@ -587,7 +589,7 @@ class Call {
     return variables_[static_cast<size_t>(parameter.variable)].value;
   }
 
-  // The run has succeeded: Variables get their values.
+  // The run has succeeded: assign the Variables.
   void commit(std::span<Tensor> given) {
     const compile::WorkspacePart copies(compile::kNowhere, 0);
     for (size_t k = 0; k < passed_on_.size(); ++k) {
@@ -595,7 +597,7 @@ class Call {
       compile::run_copy(TensorState::of(results_[k])->array, TensorState::of(passed_on_[k])->array);
       results_[k] = std::move(passed_on_[k]);
     }
-    for (Bound& bound : variables_) bound.value = {};
+    for (VariableBinding& bound : variables_) bound.value = {};
     auto next = given.begin();
     for (size_t k = 0; k < results_.size(); ++k) {
       const int32_t updates = traced_.interface.results[k].updates;
@@ -610,7 +612,7 @@ class Call {
     }
   }
 
-  // A donated argument's bytes may have become a result of another type.
+  // A donated argument's memory may have become a result of another type.
   static void retype(const Tensor& tensor, const run::Result& result) {
     TensorState& state = *TensorState::of(tensor);
     if (state.array.dtype == result.dtype && state.array.shape == result.shape) return;
@@ -619,7 +621,7 @@ class Call {
     state.array.strides = contiguous_strides(result.shape);
   }
 
-  FirstValues first_values_;  // Goes last, when nothing of the call holds a Variable's value.
+  FirstValues first_values_;  // Destroyed last, when the call holds no Variable's value any more.
   const TracedGraph& traced_;
   const CompiledFunction& compiled_;
   const run::Program& program_;
@@ -629,9 +631,9 @@ class Call {
   device::CallList<std::byte*> registers_;
   device::CallList<uint64_t> numbers_;
   VariableLocks locks_;
-  device::CallList<Bound> variables_;
+  device::CallList<VariableBinding> variables_;
   device::CallList<Tensor> results_;
-  device::CallList<Tensor> passed_on_;  // Of each result: the copy of it that a Variable gets.
+  device::CallList<Tensor> passed_on_;  // For each result: the copy of it that a Variable gets.
   Tensor arena_;
 };
 
@@ -639,7 +641,7 @@ class Call {
 
 namespace {
 
-// The graph for the call that is being traced, and for calls of those sizes alone.
+// The graph for the sizes of the call being traced only.
 Graph with_sizes_read(Graph graph, const SizeTable& sizes) {
   for (Node& node : graph.nodes) {
     for (const TensorType& type : node.results) closed(type.shape);
@@ -668,7 +670,8 @@ std::function<Tensor()> frozen(const Tensor& tensor, const std::string& variable
       throw UserError(
           cat(variable, " starts with a value that depends on ",
               parameter.variable != nullptr ? "a Variable" : "an argument", " of the function"),
-          at, "its first value is made once, before the first run; assign later ones");
+          at,
+          "an initial value is computed once, before the first run; assign such values instead");
     }
     kept.push_back(body.parameters[i]);
     traced->parameters.push_back(parameter);

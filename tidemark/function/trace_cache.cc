@@ -23,7 +23,7 @@ std::string counted(size_t count, const char* what) {
   return cat(count, " ", what, count == 1 ? "" : "s");
 }
 
-// In whole MiB, twice the limit or more, with room for four times what is held.
+// A suggested limit in whole MiB: at least twice the limit, and four times what is held.
 int64_t larger_limit(int64_t limit, int64_t held) {
   int64_t enough = std::max(2 * limit, int64_t{1} << 20);
   while (enough < 4 * held) enough *= 2;
@@ -34,7 +34,7 @@ int64_t larger_limit(int64_t limit, int64_t held) {
 
 // ---- finding ------------------------------------------------------------------------------------
 
-// What the last call ran, where this one is like it. Nothing is made here that needs the heap.
+// The program of the last call, if this one matches it. Does not allocate.
 std::shared_ptr<const TraceCache::Ready> TraceCache::find_last(const Arguments& arguments,
                                                                bool training) const {
   const std::lock_guard guard(lock_);
@@ -44,7 +44,7 @@ std::shared_ptr<const TraceCache::Ready> TraceCache::find_last(const Arguments& 
   if (input.training != training || !arguments.is_like(trace.argument_structure) ||
       !match(arguments.leaves, input.leaves, input.open))
     return nullptr;
-  // Equal sizes were admitted then.
+  // Equal sizes have passed the guards before.
   if (!is_key_of(last_->compiled->key, trace.traced, arguments, input.open)) return nullptr;
   ++trace.calls;
   return last_;
@@ -58,13 +58,13 @@ std::shared_ptr<const TraceCache::Ready> TraceCache::ready_for(const Arguments& 
   auto ready = std::make_shared<Ready>();
   ready->trace = found.trace;
   ready->compiled = program_for(found, key, call);
-  // What is like the last call was checked then.
+  // A call that matches the last one has been checked then.
   if (function_.options.budget.has_value())
     PlanMaker(function_, found.trace).check(ready->compiled, call);
   emit(*found.trace, *ready->compiled, call);
   const std::lock_guard guard(lock_);
   ++found.trace->calls;
-  // Another thread may have used another, or cleared the cache.
+  // Another thread may have used another trace, or cleared the cache.
   if (!traces_.empty() && traces_.front() == found.trace) last_ = ready;
   return ready;
 }
@@ -86,7 +86,7 @@ TraceCache::Match TraceCache::find(const Call& call) {
   return {};
 }
 
-// The same for a call of tensors with bytes, before anything is made for those that have no trace.
+// The same lookup for a call of concrete tensors, before building the full key.
 TraceCache::Match TraceCache::find_known(const Arguments& arguments, bool training) {
   const std::lock_guard guard(lock_);
   for (size_t i = 0; i < traces_.size(); ++i) {
@@ -100,7 +100,7 @@ TraceCache::Match TraceCache::find_known(const Arguments& arguments, bool traini
   return {};
 }
 
-// It is the first from now on.
+// Moves it to the front.
 TraceCache::Match TraceCache::used(size_t trace, SizeList sizes) {
   if (trace != 0) last_ = nullptr;
   const auto found = traces_.begin() + static_cast<int64_t>(trace);
@@ -109,7 +109,7 @@ TraceCache::Match TraceCache::used(size_t trace, SizeList sizes) {
   return {traces_.front(), std::move(sizes)};
 }
 
-// A trace of the same function but for sizes.
+// A trace that differs only in sizes.
 bool TraceCache::is_like(const FunctionTrace& trace, const Call& call) const {
   return trace.input.training == call.training && trace.input.key == call.key &&
          are_alike(trace.input.leaves, call.leaves);
@@ -117,7 +117,7 @@ bool TraceCache::is_like(const FunctionTrace& trace, const Call& call) const {
 
 // ---- reasons ------------------------------------------------------------------------------------
 
-// That the function reads a size as a number, of `what`; empty where it does not.
+// The reason that the function reads size `what` as a number; empty if it does not.
 std::string TraceCache::read_note(const std::string& what, SizePlace place,
                                   const std::string& key) const {
   const auto found = read_.find({key, place});
@@ -127,7 +127,7 @@ std::string TraceCache::read_note(const std::string& what, SizePlace place,
              ", so each size has a trace of its own");
 }
 
-// Why these leaves have no trace: how they differ from those of the last call.
+// Why these leaves have no trace: their difference from those of the last call.
 std::string TraceCache::reason_for(const Call& call) const {
   constexpr const char* dropped = "its trace was dropped from the cache";
   if (traces_.empty()) return made_ == 0 ? "first call" : dropped;
@@ -170,8 +170,8 @@ void TraceCache::warn_of_many(const std::string& reason, Source call) {
 
 // ---- open sizes ---------------------------------------------------------------------------------
 
-// Which sizes the trace of a call leaves open: those of the signature, and Dims; else those seen
-// with another size before. What is 1 may broadcast, and stays closed.
+// The sizes that a trace leaves open: Dims and open sizes of the signature; without a signature,
+// sizes that differed in earlier calls. A size of 1 may broadcast and is never opened.
 std::vector<SizePlace> TraceCache::to_open(const Call& call,
                                            const std::vector<SizePlace>& asked) const {
   const LeafTypes& leaves = call.leaves;
@@ -201,7 +201,7 @@ std::vector<SizePlace> TraceCache::to_open(const Call& call,
   return chosen;
 }
 
-// A spec's open sizes get one to be traced with: that of a call before, or any.
+// A spec's open sizes get an example for tracing: from an earlier call, or arbitrary.
 std::vector<SizePlace> TraceCache::fill_in(Call& call) const {
   constexpr int64_t some = 64;
   std::vector<SizePlace> asked;
@@ -216,12 +216,12 @@ std::vector<SizePlace> TraceCache::fill_in(Call& call) const {
   return asked;
 }
 
-// What a trace read as numbers stays closed from now on.
+// Sizes that a trace has read as numbers are not opened from now on.
 void TraceCache::note_read(FunctionTrace& trace) {
   constexpr size_t most = 4096;
   if (read_.size() > most) read_.clear();
   const TraceInput& input = trace.input;
-  for (const SizeTable::Closed& closed : trace.traced.sizes.closed()) {
+  for (const SizeTable::Specialization& closed : trace.traced.sizes.closed()) {
     const SizePlace place = input.open[static_cast<size_t>(closed.argument)];
     read_.insert_or_assign({input.key, place}, closed.at);
     trace.reason += read_note(text_of(place, trace.paths), place, input.key);
@@ -253,14 +253,14 @@ TraceCache::Match TraceCache::trace_for(const Arguments& arguments, Source call_
   const std::shared_ptr<FunctionTrace> made =
       trace_function(function_, std::move(input), arguments.from, options, call_at);
   const std::lock_guard guard(lock_);
-  // Another thread may have traced the same meanwhile.
+  // Another thread may have traced the same call meanwhile.
   if (Match known = find(call)) return known;
   Match found{made, made->sizes_of(call.leaves)};
   note_read(*made);
   account_.set_reason(made->reason);
   made->hash = hash_of(made->input);
   traces_.reserve(traces_.size() + 1);
-  // From here on it is known: nothing fails before it counts.
+  // From here on the trace is in the cache; nothing can fail before it is counted.
   traces_.insert(traces_.begin(), made);
   ++made_;
   last_ = nullptr;
@@ -279,7 +279,7 @@ std::shared_ptr<const CompiledFunction> TraceCache::program_for(const Match& fou
     if (!is_noted_) note_held();
     return known;
   }
-  // One trace keeps programs of half of what the cache may.
+  // The programs of one trace may use half of the cache.
   auto made = found.trace->program_for(found.trace, key, function_.options.cache_limit.count / 2);
   const std::lock_guard guard(lock_);
   evict();
@@ -316,7 +316,7 @@ void TraceCache::note_dropped(const FunctionTrace& trace) noexcept {
   gone_.remade += counts.remade;
 }
 
-// Of all traces there were.
+// Counts of all traces so far.
 Programs::Counts TraceCache::programs() const {
   Programs::Counts all = gone_;
   for (const auto& trace : traces_) {
@@ -328,14 +328,15 @@ Programs::Counts TraceCache::programs() const {
   return all;
 }
 
-// A cache that is too small costs a compilation a call, and nothing else tells.
+// A cache that is too small compiles at every call, which is otherwise invisible.
 void TraceCache::warn_of_limit(Source call) {
   const Programs::Counts counts = programs();
   if (warned_of_limit_ || dropped_.remade() + counts.remade == 0) return;
   warned_of_limit_ = true;
   int64_t held = 0;
   for (const auto& trace : traces_) held += trace->bytes();
-  warn(cat(function_.title(), " compiles again what it had compiled: its cache holds ",
+  warn(cat(function_.title(),
+           " compiles a program again that its cache has dropped: the cache holds ",
            counted(traces_.size(), "trace"), " and ", counted(counts.held, "program"), " in ",
            Bytes(held), " of its limit of ", function_.options.cache_limit,
            " (half of it for one trace's programs), and has dropped ",
@@ -346,7 +347,7 @@ void TraceCache::warn_of_limit(Source call) {
        call);
 }
 
-// Where there is no memory to add it up, the next call does.
+// If there is no memory for the update, the next call repeats it.
 void TraceCache::note_held() noexcept try {
   is_noted_ = false;
   FunctionSums held{

@@ -1,5 +1,5 @@
-// The traces of a function: found by the types of a call, made where there is none, with the reason
-// for each; bounded in bytes, least recently used dropped. Internal to the library.
+// The cache of a function's traces, looked up by the types of a call. It is bounded in bytes, drops
+// the least recently used, and records the reason of each trace. Internal to the library.
 #pragma once
 
 #include <map>
@@ -24,7 +24,7 @@ class TraceCache {
     explicit operator bool() const { return trace != nullptr; }
   };
 
-  // What a call runs, kept alive while it does.
+  // The program that a call runs, kept alive meanwhile.
   struct Ready {
     std::shared_ptr<FunctionTrace> trace;
     std::shared_ptr<const CompiledFunction> compiled;
@@ -36,13 +36,13 @@ class TraceCache {
   TraceCache(const TraceCache&) = delete;
   TraceCache& operator=(const TraceCache&) = delete;
 
-  // All that a call needs; counts it.
+  // Finds or makes everything that a call needs, and counts the call.
   std::shared_ptr<const Ready> ready_for(const Arguments& arguments, Source call);
   // The trace for a call or a plan; may run the user's function.
   Match trace_for(const Arguments& arguments, Source call);
   std::shared_ptr<const CompiledFunction> program_for(const Match& found, const ProgramKey& key,
                                                       Source call);
-  // Makes the kernels of a program that is about to run.
+  // Emits the kernels of a program that is about to run.
   void emit(FunctionTrace& trace, const CompiledFunction& program, Source call);
   // Most recently used first.
   std::vector<std::shared_ptr<FunctionTrace>> all() const;
@@ -51,7 +51,7 @@ class TraceCache {
   void clear();
 
  private:
-  // What a call is looked up by.
+  // The lookup key of a call.
   struct Call {
     LeafTypes leaves;
     const Arguments& arguments;
@@ -79,14 +79,14 @@ class TraceCache {
   const UserFunction& function_;
   mutable Mutex lock_;
   std::vector<std::shared_ptr<FunctionTrace>> traces_;  // Most recently used first.
-  std::shared_ptr<const Ready> last_;  // Of the last call, if its trace is the first above.
+  std::shared_ptr<const Ready> last_;  // The last call's, if its trace is the first one above.
   int64_t made_ = 0, in_a_row_ = 0;
   DroppedOnce dropped_;     // Traces.
-  Programs::Counts gone_;   // Programs of traces that were dropped.
-  int64_t code_bytes_ = 0;  // Of code that was made for it.
+  Programs::Counts gone_;   // Counts of programs of dropped traces.
+  int64_t code_bytes_ = 0;  // Machine code compiled for this function.
   bool warned_ = false, warned_of_limit_ = false;
-  bool is_noted_ = true;  // The account says what is held.
-  // Sizes that the function reads as numbers, by key: they stay closed.
+  bool is_noted_ = true;  // The account is up to date.
+  // By key: sizes that the function reads as numbers, which are never opened.
   std::map<std::pair<std::string, SizePlace>, Source> read_;
   FunctionAccount account_;
 };

@@ -20,8 +20,8 @@ void CheckpointItems::add(std::string name, const Variable& variable) {
 
 void CheckpointItems::add(std::string name, Tensor& tensor) {
   if (!tensor.has_value()) {
-    throw UserError(cat("Checkpoint: the Tensor \"", name, "\" holds nothing"), Source::none(),
-                    "give it a value of the dtype it is to have");
+    throw UserError(cat("Checkpoint: the Tensor \"", name, "\" is empty"), Source::none(),
+                    "assign a value of the dtype it is to have");
   }
   add_place(
       std::move(name), tensor.dtype(), {}, [&tensor] { return tensor; },
@@ -58,8 +58,8 @@ constexpr const char* kRandom = "random";
 constexpr int64_t kPieceBytes = 4 << 20;
 constexpr int64_t kReadBytes = 256 << 10;
 
-// The generator stands in a Variable where functions draw, which is then saved and loaded at the
-// same moment as others.
+// If functions draw random numbers, the generator's state is a Variable, and is saved and loaded
+// with the others.
 CheckpointItem random_item(const std::optional<Variable>& generator) {
   return {
       .name = kRandom, .dtype = DType::i64, .shape = Shape{3}, .variable = generator, .get = [] {
@@ -101,8 +101,8 @@ Stored stored_by_name(const SafetensorsFile& file, const RestoreOptions& options
     const auto [place, fresh] = stored.emplace(name, &entry);
     if (!fresh) {
       file.file().call().refuse(cat("has \"", place->second->name, "\" and \"", entry.name,
-                                    "\", which are both called \"", name, "\" here"),
-                                "mend {.rename = ...}");
+                                    "\", which are both renamed to \"", name, "\""),
+                                "change {.rename = ...}");
     }
   }
   return stored;
@@ -118,7 +118,7 @@ bool agrees(const Match& match) {
          (!match.item->shape || *match.item->shape == match.entry->shape);
 }
 
-// Whether all but those who build is in the file as it is here.
+// Whether the file matches all entries, apart from those that declare state for others.
 bool others_agree(const std::vector<CheckpointEntry>& entries, const Stored& stored, bool partial) {
   CheckpointItems items;
   for (const CheckpointEntry& entry : entries)
@@ -129,8 +129,8 @@ bool others_agree(const std::vector<CheckpointEntry>& entries, const Stored& sto
   });
 }
 
-// An optimizer has state for those Variables of the others that the file has state for: it declares
-// it now. What has no shape yet first gets that of the file.
+// Makes an optimizer declare state for each Variable for which the file has state. Variables
+// without a shape first take that of the file.
 void build_state(const std::vector<CheckpointEntry>& entries, const Stored& stored,
                  std::vector<Variable>& shaped) {
   for (const CheckpointEntry& builder : entries) {
@@ -170,8 +170,8 @@ Tensor read_into_own_bytes(const SafetensorsFile& file, const SafetensorsEntry& 
       {.dtype = entry.dtype, .shape = entry.shape, .offset = file.head().bytes + entry.begin});
 }
 
-// Reads once through bytes that are copied from the mapping later: what the disk cannot give is an
-// error now, and a bool that is none is too.
+// Reads the mapped bytes once before they are copied, so that an unreadable disk or an invalid bool
+// is an error now.
 void check_readable(const SafetensorsFile& file, const SafetensorsEntry& entry,
                     std::span<std::byte> buffer) {
   for (int64_t at = entry.begin; at < entry.end; at += std::ssize(buffer)) {
@@ -183,8 +183,8 @@ void check_readable(const SafetensorsFile& file, const SafetensorsEntry& entry,
   }
 }
 
-// Piece by piece, and each piece of the file is let go before the next comes: no more than one is
-// in memory beside the Variable.
+// Copies in pieces and drops each piece of the mapping before the next one, so that at most one is
+// resident besides the Variable.
 void copy_from_mapping(const SafetensorsFile& file, const SafetensorsEntry& entry,
                        std::span<std::byte> to) noexcept {
   const int64_t begin = file.head().bytes + entry.begin;
@@ -195,18 +195,18 @@ void copy_from_mapping(const SafetensorsFile& file, const SafetensorsEntry& entr
   }
 }
 
-// What is put in the place of an item when all are: a value that is there already, or a change, or
-// else its bytes from the mapping.
-struct Staged {
+// The prepared assignment of an item: a value that is in memory, a change to install, or else the
+// item's bytes in the mapping.
+struct Assignment {
   const Match* match = nullptr;
   VariablesTogether::NextValue next = {};
   CheckpointChange change = {};
 };
 
-Staged staged(const SafetensorsFile& file, const Match& match, const VariablesTogether& variables,
-              std::span<std::byte> buffer) {
+Assignment staged(const SafetensorsFile& file, const Match& match,
+                  const VariablesTogether& variables, std::span<std::byte> buffer) {
   const CheckpointItem& item = *match.item;
-  Staged made{.match = &match};
+  Assignment made{.match = &match};
   if (item.variable && variables.can_fill(*item.variable)) {
     check_readable(file, *match.entry, buffer);
     return made;
@@ -216,8 +216,8 @@ Staged staged(const SafetensorsFile& file, const Match& match, const VariablesTo
   return made;
 }
 
-// Those that may fail, all or none of them.
-void put_undoable(const std::vector<Staged>& all) {
+// Runs the changes that may fail, all or none of them.
+void put_undoable(const std::vector<Assignment>& all) {
   size_t done = 0;
   try {
     for (; done < all.size(); ++done)
@@ -229,7 +229,8 @@ void put_undoable(const std::vector<Staged>& all) {
   }
 }
 
-void put(const SafetensorsFile& file, Staged& made, const VariablesTogether& variables) noexcept {
+void put(const SafetensorsFile& file, Assignment& made,
+         const VariablesTogether& variables) noexcept {
   const CheckpointItem& item = *made.match->item;
   if (made.change.put) {
     if (!made.change.undo) made.change.put();
@@ -244,18 +245,18 @@ void assign_all(const SafetensorsFile& file, const std::vector<Match>& matches) 
   std::vector<Variable> variables;
   for (const Match& match : matches)
     if (match.item->variable) variables.push_back(*match.item->variable);
-  std::vector<Staged> all;
+  std::vector<Assignment> all;
   all.reserve(matches.size());
   std::vector<std::byte> buffer(static_cast<size_t>(std::min(kReadBytes, file.file().bytes())));
   const VariablesTogether together(variables);
   for (const Match& match : matches) all.push_back(staged(file, match, together, buffer));
   file.file().check_size();
   put_undoable(all);
-  // From here on nothing fails.
-  for (Staged& each : all) put(file, each, together);
+  // From here on nothing can fail.
+  for (Assignment& each : all) put(file, each, together);
 }
 
-// Declares and shapes what a file has state for; unless kept, that is taken back.
+// Declares and shapes Variables for which the file has state; undone unless keep() is called.
 class BuiltState {
  public:
   BuiltState(const std::vector<CheckpointEntry>& entries, const Stored& stored) {
@@ -285,7 +286,7 @@ class BuiltState {
   bool kept_ = false;
 };
 
-[[noreturn]] void refuse(const FileCall& call, const Restored& result,
+[[noreturn]] void refuse(const FileCall& call, const RestoreReport& result,
                          const std::vector<std::string>& differing, bool partial) {
   std::string text = "is not of this checkpoint:";
   if (!result.missing.empty() && !partial)
@@ -293,10 +294,9 @@ class BuiltState {
   if (!result.unexpected.empty() && !partial)
     text += cat("\n  only in the file: ", listed(result.unexpected));
   for (const std::string& line : differing) text += cat("\n  ", line);
-  call.refuse(text, differing.empty()
-                        ? "{.partial = true} takes what is in both, {.rename = {{\"old\", "
-                          "\"new\"}}} what goes by another name"
-                        : "make the model as it was when it was saved");
+  call.refuse(text, differing.empty() ? "{.partial = true} restores only what is in both; {.rename "
+                                        "= {{\"old\", \"new\"}}} maps names of the file"
+                                      : "build the model as it was when it was saved");
 }
 
 void check_names(const std::vector<CheckpointItem>& items, const FileCall& call) {
@@ -308,8 +308,8 @@ void check_names(const std::vector<CheckpointItem>& items, const FileCall& call)
   }
 }
 
-// The values of all items: those of Variables at one moment, and the rest at it too where they
-// change under the locks of Variables, as the random generator does.
+// A consistent snapshot of all items. Items that change under the locks of Variables, as the random
+// generator does, are read under these locks too.
 std::map<std::string, Tensor> values_of(const std::vector<CheckpointItem>& items, Source at) {
   std::vector<Variable> variables;
   for (const CheckpointItem& item : items)
@@ -341,8 +341,8 @@ void Checkpoint::save(const std::string& path, const SaveOptions& options, Sourc
     CheckpointItems own;
     entry.list(own);
     if (own.list().empty()) {
-      call.refuse(cat("would hold nothing of \"", entry.name(), "\": no Variable is found in it"),
-                  "a closure cannot be looked into: give the layers that it uses");
+      call.refuse(cat("would contain nothing of \"", entry.name(), "\": it has no Variables"),
+                  "Variables captured by a closure are not found: give the layers that it uses");
     }
   }
   const CheckpointItems found = items();
@@ -360,12 +360,13 @@ void Checkpoint::save(const std::string& path, const SaveOptions& options, Sourc
   std::vector<SafetensorsEntry> entries;
   for (const auto& [name, value] : values)
     entries.push_back({.name = name, .dtype = value.dtype(), .shape = value.shape()});
-  // Each value is let go when it is written: who assigns meanwhile takes fewer copies.
+  // Each value is released once it is written, so that assignments meanwhile need fewer copies.
   write_safetensors(call, std::move(entries), options.metadata,
                     [&](const std::string& name) { return std::move(values.at(name)); });
 }
 
-Restored Checkpoint::load(const std::string& path, const RestoreOptions& options, Source at) const {
+RestoreReport Checkpoint::load(const std::string& path, const RestoreOptions& options,
+                               Source at) const {
   const SourceScope scope(at);
   const SafetensorsFile file({"Checkpoint::load", path, at}, false);
   Stored stored = stored_by_name(file, options);
@@ -377,7 +378,7 @@ Restored Checkpoint::load(const std::string& path, const RestoreOptions& options
     all.push_back(random_item(tidemark::detail::generator_as_variable()));
   check_names(all, file.file().call());
 
-  Restored result;
+  RestoreReport result;
   std::vector<Match> matches;
   std::vector<std::string> differing;
   for (const CheckpointItem& item : all) {

@@ -1,13 +1,13 @@
-// Checkpoints: the state of a training in one safetensors file.
+// Checkpoints: the state of a training run in one safetensors file.
 //
 //   td::io::Checkpoint checkpoint{{"model", model}, {"optimizer", optimizer}, {"step", &step}};
 //   checkpoint.save("last.safetensors");
 //   checkpoint.load("last.safetensors");
 //
 // Variables are found in any struct and named by its fields (structure/variable_walk.h):
-// "model/blocks/0/up/kernel". What is not a handle is given by its address: a number, a Tensor, a
-// vector of numbers, a struct of such. A dataset is saved as the position it has. The state of the
-// global random generator is saved and loaded too.
+// "model/blocks/0/up/kernel". Objects that are not handles are passed by address: a number, a
+// Tensor, a vector of numbers, a struct of these. Of a dataset its position is saved. The state of
+// the global random generator is saved and loaded too.
 #pragma once
 
 #include <concepts>
@@ -29,29 +29,29 @@ namespace tidemark::io {
 
 struct SaveOptions {
   bool random = true;                                // The global random generator, as "random".
-  std::map<std::string, std::string> metadata = {};  // For the reader; `load` looks at none.
+  std::map<std::string, std::string> metadata = {};  // For readers of the file; `load` ignores it.
 };
 
 struct RestoreOptions {
-  // Takes what has the same name in both, and leaves the rest as it is. Types must agree.
+  // Restores items whose names are in both, and leaves the others unchanged. Types must match.
   bool partial = false;
-  // From names in the file to names here: {{"model/encoder", "model/backbone"}}. A name, or what
-  // stands before one of its slashes; the longest that fits is taken.
+  // Maps names in the file to names here: {{"model/encoder", "model/backbone"}}. A key is a name or
+  // a prefix up to a slash; the longest match applies.
   std::map<std::string, std::string> rename = {};
-  bool random = true;  // Also sets the global random generator, where the file has its state.
+  bool random = true;  // Also restores the global random generator, if the file has its state.
 };
 
-// What `load` did.
-struct Restored {
+// The result of `load`.
+struct RestoreReport {
   std::vector<std::string> loaded = {};
-  std::vector<std::string> missing = {};     // Here, and not in the file.
-  std::vector<std::string> unexpected = {};  // In the file, and not here.
+  std::vector<std::string> missing = {};     // Names that are not in the file.
+  std::vector<std::string> unexpected = {};  // Names that are only in the file.
 };
 
 namespace detail {
 
-// What puts a value in its place, made of it beforehand: all that can fail has been done by then.
-// Where that cannot be said, as of users' types, it can be undone.
+// Installs a value that was prepared beforehand, such that installing cannot fail. For users'
+// types, whose assignment may fail, it can also be undone.
 struct CheckpointChange {
   std::function<void()> put = {};
   std::function<void()> undo = {};
@@ -61,14 +61,14 @@ struct CheckpointChange {
 struct CheckpointItem {
   std::string name = {};
   DType dtype = DType::f32;
-  std::optional<Shape> shape = {};  // None: any will do.
-  // A Variable; or how to read a tensor, and what a tensor would change.
+  std::optional<Shape> shape = {};  // None: any shape.
+  // A Variable; or how to read a tensor, and how to install one.
   std::optional<Variable> variable = {};
   std::function<Tensor()> get = {};
   std::function<CheckpointChange(const Tensor&)> prepare = {};
 };
 
-// Items under a name; one Variable that is reached twice comes once, under its first name.
+// The items of one entry; a Variable that is reached twice is listed once, under its first name.
 class CheckpointItems {
  public:
   void add(std::string name, const Variable& variable);
@@ -109,7 +109,7 @@ class CheckpointItems {
 
 std::string joined(const std::string& name, const std::string& path);
 
-// All that is in a handle: its Variables.
+// Adds the Variables of a handle.
 template <class T>
 void add_variables(CheckpointItems& items, const std::string& name, const T& value) {
   tidemark::detail::see_variables(
@@ -118,7 +118,7 @@ void add_variables(CheckpointItems& items, const std::string& name, const T& val
       });
 }
 
-// All that is at an address, numbers and tensors included.
+// Adds everything at an address, including numbers and tensors.
 template <class T>
 void add_places(CheckpointItems& items, const std::string& name, T& part) {
   if constexpr (std::is_const_v<T> || std::is_same_v<T, Variable> ||
@@ -147,7 +147,7 @@ void add_places(CheckpointItems& items, const std::string& name, T& part) {
   }
 }
 
-// What can be asked where it is and put there again: a dataset.
+// Objects with a position that can be saved and restored, such as a dataset.
 template <class T>
 concept HasPosition = requires(const T& x) {
   x.restore(x.position());
@@ -156,7 +156,7 @@ concept HasPosition = requires(const T& x) {
 template <class T>
 void add_position(CheckpointItems& items, const std::string& name, const T& value) {
   using Position = std::remove_cvref_t<decltype(value.position())>;
-  // The fields in one tensor, so that they are set at once.
+  // All fields in one tensor, so that they are set together.
   const auto get = [value] {
     std::vector<int64_t> numbers;
     const Position position = value.position();
@@ -179,7 +179,7 @@ void add_position(CheckpointItems& items, const std::string& name, const T& valu
   items.add_place(name, DType::i64, get().shape(), get, prepare);
 }
 
-// Variables under names, as a model.
+// Objects that list their Variables by name, as models do.
 struct NamedModel {
   NamedVariables variables = {};
   void tidemark_walk(const tidemark::detail::VariablePath& path,
@@ -187,11 +187,11 @@ struct NamedModel {
     for (const auto& [name, variable] : variables) see(path.field(name), variable);
   }
 };
-// What declares Variables for those of a model: an optimizer, whose state is there before its first
-// update only where somebody asks.
+// Objects that declare Variables for those of a model, such as an optimizer, whose state does not
+// exist before its first update unless it is requested.
 template <class T>
 concept BuildsForAModel = requires(const T& x, const NamedModel& model) { x.build(model); };
-// What can take back what it has declared since it was asked how much there was.
+// Objects that can undo such declarations.
 template <class T>
 concept TakesBuildBack = requires(const T& x) { x.take_back_build(x.built()); };
 
@@ -199,7 +199,7 @@ concept TakesBuildBack = requires(const T& x) { x.take_back_build(x.built()); };
 
 class CheckpointEntry {
  public:
-  // A handle, or a struct of handles, is copied and means the same Variables.
+  // A handle, or a struct of handles, is copied; the copy refers to the same Variables.
   template <class T>
   CheckpointEntry(std::string name, const T& value) : name_(std::move(name)) {
     static_assert(!std::is_arithmetic_v<T> && !std::is_same_v<T, Tensor>,
@@ -222,7 +222,7 @@ class CheckpointEntry {
       };
     }
   }
-  // What stands at the address, at each save and load. It has to be there then.
+  // The object at the address is read at each save and written at each load. It must outlive them.
   template <class T>
   CheckpointEntry(std::string name, T* place)
       : name_(std::move(name)),
@@ -232,9 +232,9 @@ class CheckpointEntry {
 
   const std::string& name() const { return name_; }
   void list(detail::CheckpointItems& items) const { list_(items, name_); }
-  // Null where it declares nothing for others.
+  // Null if the entry declares nothing for others.
   const std::function<void(const detail::NamedModel&)>& build() const { return build_; }
-  // What takes back all that is declared from now on; null where nothing can.
+  // A function that undoes later declarations; null if they cannot be undone.
   std::function<void()> build_undo() const { return build_undo_ ? build_undo_() : nullptr; }
 
  private:
@@ -249,15 +249,15 @@ class Checkpoint {
   Checkpoint(std::initializer_list<CheckpointEntry> entries) : entries_(entries) {}
   explicit Checkpoint(std::vector<CheckpointEntry> entries) : entries_(std::move(entries)) {}
 
-  // One Variable after another, from its own bytes: takes none. Whole or not at all: a save that
-  // fails, or is killed, leaves the file as it was. All Variables are as they were at one moment,
-  // also where other threads assign or run compiled steps meanwhile; those then take new bytes.
+  // Writes one Variable after another from its own memory, without a copy. The save is atomic: if
+  // it fails or is killed, the file is unchanged. It is a consistent snapshot of all Variables:
+  // assignments and compiled steps of other threads meanwhile allocate new memory.
   void save(const std::string& path, const SaveOptions& options = {},
             Source at = Source::here()) const;
-  // Assigns in place, all or nothing and at one moment: a load that fails has changed nothing. A
-  // Variable that has no shape yet takes that of the file.
-  Restored load(const std::string& path, const RestoreOptions& options = {},
-                Source at = Source::here()) const;
+  // Assigns all Variables in place and atomically: a load that fails changes nothing. A Variable
+  // without a shape takes that of the file.
+  RestoreReport load(const std::string& path, const RestoreOptions& options = {},
+                     Source at = Source::here()) const;
 
  private:
   detail::CheckpointItems items() const;

@@ -6,8 +6,8 @@
 namespace tidemark::io {
 namespace {
 
-// kTables[k][b] is what the byte b does when k zero bytes follow it, so that eight bytes are looked
-// up at once and not one after another.
+// kTables[k][b] is the contribution of byte b followed by k zero bytes, so that eight bytes are
+// processed at once.
 using Tables = std::array<std::array<uint32_t, 256>, 8>;
 
 constexpr Tables made_tables() {

@@ -7,7 +7,7 @@
 
 namespace tidemark::io {
 
-// Of bytes that follow others, whose checksum is `before`.
+// The checksum of bytes that follow others, whose checksum is `before`.
 uint32_t crc32(std::span<const std::byte> bytes, uint32_t before = 0);
 
 }  // namespace tidemark::io

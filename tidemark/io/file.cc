@@ -20,8 +20,8 @@ constexpr std::string_view kOthersWrite =
 
 int64_t size_of_file(int file, const FileCall& call) {
   struct stat status = {};
-  if (::fstat(file, &status) != 0) call.fail("cannot be asked for its size", errno);
-  if (!S_ISREG(status.st_mode)) call.refuse("is no file with bytes", "name a regular file");
+  if (::fstat(file, &status) != 0) call.fail("its size cannot be read", errno);
+  if (!S_ISREG(status.st_mode)) call.refuse("is not a regular file", "name a regular file");
   return status.st_size;
 }
 
@@ -52,13 +52,13 @@ void Mapping::forget(int64_t begin, int64_t end) const {
   begin = (begin + kPageBytes - 1) / kPageBytes * kPageBytes;
   end = end / kPageBytes * kPageBytes;
   if (begin >= end) return;
-  // Advice: where it is not taken the pages only stay a while longer.
+  // Only a hint: if it is ignored the pages stay resident longer.
   (void)::madvise(const_cast<std::byte*>(data_) + begin, static_cast<size_t>(end - begin),
                   MADV_DONTNEED);
 }
 
 InputFile::InputFile(FileCall call) : call_(std::move(call)) {
-  // Not blocking: a pipe would wait for its writer before anybody can say that it is one.
+  // Non-blocking: opening a pipe would wait for its writer before it can be refused.
   do {
     file_ = system_calls().open(call_.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
   } while (file_ < 0 && errno == EINTR);

@@ -12,16 +12,15 @@ constexpr int kMostBits = 15;  // Of a code.
 constexpr int kFastBits = 10;  // Codes up to this length are found by one lookup.
 constexpr int kMostSymbols = 288;
 constexpr size_t kReach = 32768;             // How far back a match may lie.
-constexpr size_t kWindowBytes = 2 * kReach;  // Of which the last half stays when the rest is given
-                                             // away.
+constexpr size_t kWindowBytes = 2 * kReach;  // Its last half stays when it is flushed.
 constexpr size_t kInputBytes = 32768;
 
 // A prefix code, by the lengths of its symbols: codes of one length are consecutive numbers, in the
 // order of symbols, and shorter ones come before longer ones.
 class Code {
  public:
-  // False where no code has these lengths. A code with holes is one only where it has a single
-  // symbol, as deflate has it for blocks with one distance.
+  // False if no prefix code has these lengths. An incomplete code is allowed only with a single
+  // symbol, as in blocks with one distance.
   bool make(std::span<const uint8_t> lengths) {
     counts_.fill(0);
     fast_.fill(0);
@@ -37,12 +36,12 @@ class Code {
     return left == 0 || (used == counts_[1] && used <= 1);
   }
 
-  struct Found {
+  struct Symbol {
     int symbol;
-    int length;  // 0: no code begins so.
+    int length;  // 0: no code has this prefix.
   };
   // The symbol whose code begins at the lowest of these bits.
-  Found find(uint64_t bits) const {
+  Symbol find(uint64_t bits) const {
     const uint16_t entry = fast_[bits & ((1U << kFastBits) - 1)];
     if (entry != 0) return {entry >> 4, entry & 15};
     int code = 0, first = 0, index = 0;
@@ -67,7 +66,7 @@ class Code {
       if (lengths[symbol] != 0) symbols_[next[lengths[symbol]]++] = static_cast<uint16_t>(symbol);
   }
 
-  // At every number whose low bits are a code, turned around as they come in the stream.
+  // Fills every entry whose low bits are a code, bit-reversed as in the stream.
   void make_fast(std::span<const uint8_t> lengths) {
     std::array<unsigned, kMostBits + 2> next = {};
     for (size_t length = 1; length <= kMostBits; ++length)
@@ -111,7 +110,7 @@ class Inflater {
           read_matches();
           break;
         default:
-          bad("a block is of a kind that does not exist");
+          bad("a block has an unknown type");
       }
     }
     give_away();
@@ -126,7 +125,7 @@ class Inflater {
 
   // ---- bits -------------------------------------------------------------------------------------
 
-  // As many bits as there is room for, while there are more.
+  // Refills the word with as many bits as fit.
   void fill() {
     if (input_end_ - input_at_ >= sizeof(word_)) return fill_at_once();
     while (bits_ <= 56 && have_input()) {
@@ -134,8 +133,8 @@ class Inflater {
       bits_ += 8;
     }
   }
-  // Eight bytes, of which those count that fit whole. Bits above these stand in the word already;
-  // they come again with their byte, and are the same then.
+  // Reads eight bytes; only whole bytes that fit are counted. The bits above them are already in
+  // the word, and will be read again with the same value.
   void fill_at_once() {
     uint64_t next = 0;
     std::memcpy(&next, input_.get() + input_at_, sizeof(next));
@@ -159,16 +158,16 @@ class Inflater {
   }
   unsigned take(int count) {
     if (bits_ < count) fill();
-    if (bits_ < count) bad("they end too early");
+    if (bits_ < count) bad("they end inside a block");
     const auto taken = static_cast<unsigned>(word_ & ((uint64_t{1} << count) - 1));
     drop(count);
     return taken;
   }
   int symbol(const Code& code) {
     if (bits_ < kMostBits) fill();
-    const Code::Found found = code.find(word_);
-    if (found.length > bits_) bad("they end too early");
-    if (found.length == 0) bad("a code stands for nothing");
+    const Code::Symbol found = code.find(word_);
+    if (found.length > bits_) bad("they end inside a block");
+    if (found.length == 0) bad("a code has no symbol");
     drop(found.length);
     return found.symbol;
   }
@@ -192,8 +191,9 @@ class Inflater {
     window_[at_++] = byte;
   }
   void put_match(size_t length, size_t distance) {
-    // Before the window was full, all that was put is in it.
-    if (distance > (reach_ == kReach ? kReach : at_)) bad("a match reaches before the beginning");
+    // Until the window is full it holds everything that was written.
+    if (distance > (reach_ == kReach ? kReach : at_))
+      bad("a match reaches before the beginning of the data");
     make_room(length);
     for (size_t i = 0; i < length; ++i, ++at_) window_[at_] = window_[at_ - distance];
   }
@@ -203,7 +203,8 @@ class Inflater {
   void copy_stored() {
     drop(bits_ % 8);
     const unsigned length = take(16);
-    if (take(16) != (length ^ 0xffffU)) bad("a block's length is not what it says twice");
+    if (take(16) != (length ^ 0xffffU))
+      bad("the length of a stored block and its complement differ");
     for (unsigned i = 0; i < length && !enough_; ++i) put(static_cast<std::byte>(take(8)));
   }
 
@@ -219,7 +220,7 @@ class Inflater {
     distances_.make(distances);
   }
 
-  // The lengths of both codes stand in the block, themselves in a code.
+  // The block contains the lengths of both codes, which are themselves encoded.
   void read_codes() {
     constexpr uint8_t kOrder[] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
     const size_t literals = take(5) + 257, distances = take(5) + 1, count = take(4) + 4;
@@ -227,13 +228,13 @@ class Inflater {
     std::array<uint8_t, 19> of_lengths = {};
     for (size_t i = 0; i < count; ++i) of_lengths[kOrder[i]] = static_cast<uint8_t>(take(3));
     Code code;
-    if (!code.make(of_lengths)) bad("a block's codes are none");
+    if (!code.make(of_lengths)) bad("the codes of a block are not a prefix code");
     std::array<uint8_t, 286 + 30> lengths = {};
     read_lengths(code, std::span(lengths).first(literals + distances));
-    if (lengths[256] == 0) bad("a block cannot end");
+    if (lengths[256] == 0) bad("a block has no code for its end");
     if (!literals_.make(std::span(lengths).first(literals)) ||
         !distances_.make(std::span(lengths).subspan(literals, distances)))
-      bad("a block's codes are none");
+      bad("the codes of a block are not a prefix code");
   }
 
   void read_lengths(const Code& code, std::span<uint8_t> lengths) {
@@ -243,7 +244,7 @@ class Inflater {
         lengths[i++] = static_cast<uint8_t>(found);
         continue;
       }
-      if (found == 16 && i == 0) bad("a length repeats that is not there");
+      if (found == 16 && i == 0) bad("a repeat code has no length before it");
       const uint8_t value = found == 16 ? lengths[i - 1] : 0;
       const size_t times = found == 16 ? 3 + take(2) : found == 17 ? 3 + take(3) : 11 + take(7);
       if (times > lengths.size() - i) bad("a block has too many codes");
@@ -283,16 +284,16 @@ class Inflater {
   int64_t offset_;
   const FileCall& call_;
 
-  // Not zeroed: a small member would pay for that more than for itself.
+  // Not zeroed, which would dominate the cost of a small member.
   std::unique_ptr<std::byte[]> input_ = std::make_unique_for_overwrite<std::byte[]>(kInputBytes);
   size_t input_at_ = 0, input_end_ = 0;
   int64_t read_ = 0;
   bool ended_ = false;
-  uint64_t word_ = 0;  // The next bits, lowest first, of which bits_ count.
+  uint64_t word_ = 0;  // The next bits, lowest first; bits_ of them are valid.
   int bits_ = 0;
 
   std::unique_ptr<std::byte[]> window_ = std::make_unique_for_overwrite<std::byte[]>(kWindowBytes);
-  size_t at_ = 0, given_ = 0;  // Where the next byte goes, and what the sink has had.
+  size_t at_ = 0, given_ = 0;  // The position of the next byte, and how much the sink has received.
   size_t reach_ = 0;           // kReach once the window was full.
   bool enough_ = false;
 

@@ -45,7 +45,7 @@ bool JsonReader::more(bool& first, char end) {
 
 void JsonReader::expect_end() {
   skip_blanks();
-  if (next_ != text_.size()) bad("the header goes on behind its JSON");
+  if (next_ != text_.size()) bad("unexpected text after the header's JSON");
 }
 
 std::string JsonReader::string() {
@@ -61,7 +61,8 @@ std::string JsonReader::string() {
       if (static_cast<unsigned char>(plain[i]) < 0x20)
         call_.bad(offset() + static_cast<int64_t>(i), "a string of the header has a control byte");
     if (const size_t wrong = find_not_utf8(plain); wrong != std::string_view::npos)
-      call_.bad(offset() + static_cast<int64_t>(wrong), "a string of the header is no UTF-8");
+      call_.bad(offset() + static_cast<int64_t>(wrong),
+                "a string of the header is not valid UTF-8");
     result += plain;
     next_ = end + 1;
     if (text_[end] == '"') return result;
@@ -78,15 +79,15 @@ void JsonReader::add_escape(std::string& to) {
     ++next_;
     return;
   }
-  if (c != 'u') bad("a string of the header has an escape that JSON does not know");
+  if (c != 'u') bad("a string of the header has an unknown escape sequence");
   ++next_;
   uint32_t code = four_digits();
-  if (code >= 0xdc00 && code < 0xe000) bad("a string of the header has half of a pair");
+  if (code >= 0xdc00 && code < 0xe000) bad("a string of the header has an unpaired surrogate");
   if (code >= 0xd800 && code < 0xdc00) {
-    if (text_.substr(next_, 2) != "\\u") bad("a string of the header has half of a pair");
+    if (text_.substr(next_, 2) != "\\u") bad("a string of the header has an unpaired surrogate");
     next_ += 2;
     const uint32_t low = four_digits();
-    if (low < 0xdc00 || low >= 0xe000) bad("a string of the header has half of a pair");
+    if (low < 0xdc00 || low >= 0xe000) bad("a string of the header has an unpaired surrogate");
     code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
   }
   append_utf8(to, code);
@@ -97,7 +98,7 @@ uint32_t JsonReader::four_digits() {
   const std::string_view digits = text_.substr(next_, 4);
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), code, 16);
   if (digits.size() < 4 || error != std::errc() || end != digits.data() + 4)
-    bad("a string of the header has an escape without four digits");
+    bad("a string of the header has a \\u escape without four hexadecimal digits");
   next_ += 4;
   return code;
 }
@@ -108,12 +109,12 @@ int64_t JsonReader::number() {
   const char* const begin = text_.data() + next_;
   const bool digit = peek() >= '0' && peek() <= '9';
   const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), value);
-  if (!digit) bad("a size or an offset is no whole number");
+  if (!digit) bad("a size or an offset is not a whole number");
   if (error == std::errc::result_out_of_range) bad("a size or an offset does not fit 63 bits");
-  if (*begin == '0' && end - begin > 1) bad("a number of the header begins with 0");
+  if (*begin == '0' && end - begin > 1) bad("a number of the header has a leading 0");
   next_ += static_cast<size_t>(end - begin);
   if (peek() == '.' || peek() == 'e' || peek() == 'E')
-    bad("a size or an offset is no whole number");
+    bad("a size or an offset is not a whole number");
   return value;
 }
 

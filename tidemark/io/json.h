@@ -1,8 +1,7 @@
-// As much of JSON as the header of a safetensors file needs, read strictly and one token after
-// another; internal to io/.
+// A strict pull parser for the JSON in the header of a safetensors file; internal to io/.
 //
-// No tree is built and nothing recurses: who reads says what must come next, so that neither deep
-// nesting nor a hostile number takes memory or stack. (base/json.h reads any JSON into a tree, with
+// It builds no tree and does not recurse: the caller says which token must come next, so that
+// hostile input cannot exhaust memory or stack. (base/json.h parses any JSON into a tree, with
 // numbers as doubles; offsets here have 63 bits, and errors name the byte.)
 #pragma once
 
@@ -16,25 +15,25 @@ namespace tidemark::io {
 
 class JsonReader {
  public:
-  // The text stands at `offset` of the file, for errors.
+  // `offset` is the position of the text in the file, for errors.
   JsonReader(std::string_view text, int64_t offset, const FileCall& call)
       : text_(text), offset_(offset), call_(call) {}
 
-  // Whether this character comes next; then it is behind us. Blanks before it are passed over.
+  // Skips blanks, and consumes the next character if it is this one.
   bool take(char c);
   void expect(char c);
-  // In an object or array that `begin` opened: whether another part follows. Commas and the end are
-  // passed over. `first` is true before the first part and is set to false.
+  // In an object or array that `begin` opened: whether another part follows. Consumes commas and
+  // the end. `first` is true before the first part and is set to false.
   bool more(bool& first, char end);
   // A string, its escapes replaced, in UTF-8.
   std::string string();
   // A whole number that is not negative: digits alone.
   int64_t number();
-  // Only blanks are left.
+  // Requires that only blanks are left.
   void expect_end();
 
   [[noreturn]] void bad(const std::string& problem, std::string_view remedy = {}) const;
-  // Where we are in the file.
+  // The position in the file.
   int64_t offset() const { return offset_ + static_cast<int64_t>(next_); }
 
  private:
@@ -49,7 +48,7 @@ class JsonReader {
   size_t next_ = 0;
 };
 
-// The place of the first byte that is no UTF-8; npos where all is.
+// The position of the first byte that is not valid UTF-8; npos if there is none.
 size_t find_not_utf8(std::string_view text);
 
 }  // namespace tidemark::io

@@ -1,4 +1,4 @@
-// NumPy's files: one tensor in .npy, several by name in .npz. docs/files.md tells more.
+// NumPy's files: one tensor in .npy, several by name in .npz. See docs/files.md.
 #pragma once
 
 #include <map>
@@ -10,22 +10,23 @@
 namespace tidemark::io {
 
 struct LoadOptions {
-  // False: the file is mapped, and tensors show its bytes where they lie as elements need it; they
-  // are not charged, and the system reads what is used. Another process that truncates the file
-  // meanwhile ends this one. True: read into bytes of the tensors' own.
+  // False: the file is mapped, and tensors refer to its bytes if they are aligned; they are not
+  // charged, and the system loads pages on use. If another process truncates the file, this one is
+  // killed. True: the file is read into the tensors' own memory.
   bool copy = false;
 };
 
-// Versions 1 to 3, of either byte order. What NumPy wrote in Fortran's order is a transposed view.
+// Reads versions 1 to 3, in either byte order. An array in Fortran order becomes a transposed view.
 Tensor load_npy(const std::string& path, LoadOptions options = {}, Source at = Source::here());
-// Whole or not at all: a save that fails, or is killed, leaves the file as it was.
+// The save is atomic: if it fails or is killed, the file is unchanged.
 void save_npy(const std::string& path, const Tensor& tensor, Source at = Source::here());
 
-// The tensors of an .npz by name, as np.savez and np.savez_compressed write them. Those that are
-// not compressed are mapped as above; NumPy seldom puts them where elements need it, save_npz does.
+// The tensors of an .npz by name, as np.savez and np.savez_compressed write them. Uncompressed ones
+// are mapped as above if they are aligned, which save_npz ensures and NumPy does not.
 std::map<std::string, Tensor> load_npz(const std::string& path, LoadOptions options = {},
                                        Source at = Source::here());
-// Not compressed, one tensor after another: takes no bytes but for a view that is not dense.
+// Writes one tensor after another, uncompressed and without a copy, except of views that are not
+// dense.
 void save_npz(const std::string& path, const std::map<std::string, Tensor>& tensors,
               Source at = Source::here());
 

@@ -26,7 +26,7 @@ uint64_t little_endian(std::span<const std::byte> bytes) {
   return value;
 }
 
-// The dict, token by token. Only what NumPy writes is read; nothing is evaluated.
+// Parses the dict token by token. It accepts only what NumPy writes, and evaluates nothing.
 class DictReader {
  public:
   DictReader(std::string_view text, int64_t offset, const FileCall& call)
@@ -42,11 +42,11 @@ class DictReader {
     return true;
   }
   void expect(char c) {
-    if (!take(c)) bad(cat("the header is no dict as NumPy writes it: expected '", c, "'"));
+    if (!take(c)) bad(cat("the header is not a dict as NumPy writes it: expected '", c, "'"));
   }
   void expect_end() {
     skip_blanks();
-    if (next_ != text_.size()) bad("the header goes on behind its dict");
+    if (next_ != text_.size()) bad("unexpected text after the header's dict");
   }
   std::string_view string() {
     skip_blanks();
@@ -97,7 +97,7 @@ class DictReader {
 void read_dtype(DictReader& reader, NpyHead& head) {
   if (reader.take('[')) {
     reader.bad("the elements are records",
-               "a tensor has elements of one dtype: save each field of its own, a['name']");
+               "a tensor has elements of one dtype: save each field by itself, a['name']");
   }
   const std::string_view text = reader.string();
   const bool has_order = !text.empty() && std::strchr("<>|=", text.front()) != nullptr;
@@ -108,7 +108,7 @@ void read_dtype(DictReader& reader, NpyHead& head) {
     head.dtype = known.dtype;
     return;
   }
-  reader.bad(cat("the elements are '", text, "', which is none of our dtypes"),
+  reader.bad(cat("the elements are '", text, "', which Tidemark does not support"),
              "convert them in NumPy: a.astype('float32')");
 }
 
@@ -150,7 +150,7 @@ void read_dict(DictReader& reader, NpyHead& head) {
     if (!seen[i]) reader.bad(cat("the header has no key '", kKeys[i], "'"));
 }
 
-// The bytes of the elements; sizes that are too large are refused even where another is 0.
+// The bytes of the elements. Sizes that are too large are refused even if another one is 0.
 int64_t data_bytes(const NpyHead& head, const FileCall& call) {
   int64_t bytes = size_of(head.dtype), product = bytes;
   for (const Dim dim : head.shape) {
@@ -172,13 +172,14 @@ Shape NpyHead::stored_shape() const {
 int64_t npy_head_bytes(std::span<const std::byte> start, int64_t file_bytes, const FileCall& call) {
   const std::string_view text(reinterpret_cast<const char*>(start.data()), start.size());
   if (!text.starts_with(kMagic))
-    call.bad(0, "no .npy file begins so", "a file of np.save is wanted, or of td::io::save_npy");
+    call.bad(0, "this is not a .npy file", "give a file that np.save or td::io::save_npy wrote");
   if (file_bytes < 10) call.bad(file_bytes, "the file ends inside its header");
   const int version = std::to_integer<int>(start[6]);
   if (version < 1 || version > 3 || start[7] != std::byte{0}) {
-    call.bad(6,
-             cat("version ", version, ".", std::to_integer<int>(start[7]), " of .npy is not known"),
-             "versions 1.0, 2.0 and 3.0 are");
+    call.bad(
+        6,
+        cat("version ", version, ".", std::to_integer<int>(start[7]), " of .npy is not supported"),
+        "versions 1.0, 2.0 and 3.0 are");
   }
   const int64_t length_bytes = version == 1 ? 2 : 4;
   if (file_bytes < 8 + length_bytes) call.bad(file_bytes, "the file ends inside its header");
@@ -189,7 +190,8 @@ int64_t npy_head_bytes(std::span<const std::byte> start, int64_t file_bytes, con
     call.bad(8, cat("the header says it has ", length, " bytes, the file has ",
                     file_bytes - 8 - length_bytes, " more"));
   }
-  if (bytes > kMostHeadBytes) call.bad(8, cat("a header of ", length, " bytes is no .npy header"));
+  if (bytes > kMostHeadBytes)
+    call.bad(8, cat("a header of ", length, " bytes is too long for a .npy header"));
   return bytes;
 }
 

@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kSuffix = ".npy";
 constexpr size_t kMostNameBytes = 65535;
 
-// The first bytes of a member, at most so many.
+// The first bytes of a member, at most `count`.
 std::vector<std::byte> front_of(const InputFile& file, const ZipMember& member, int64_t count) {
   std::vector<std::byte> front;
   const auto wanted = static_cast<size_t>(std::min(count, member.bytes));
@@ -41,14 +41,14 @@ NpyHead read_head(const InputFile& file, const ZipMember& member, const FileCall
   return head;
 }
 
-// Inflated into bytes of its own. These are charged before the first is there; the system gives
-// pages only as they are filled.
+// Inflates into the tensor's own memory. It is charged at once, but the system provides pages only
+// as they are filled.
 Tensor inflated(const InputFile& file, const ZipMember& member, const NpyHead& head,
                 const FileCall& call) {
   const StoredTensor stored{
       .dtype = head.dtype, .shape = head.stored_shape(), .big_endian = head.big_endian};
   const auto write = [&](std::span<std::byte> to) {
-    int64_t before = head.bytes;  // Bytes of the head that are still to come.
+    int64_t before = head.bytes;  // Bytes of the header that are still to come.
     size_t filled = 0;
     read_member(file, member, [&](std::span<const std::byte> bytes) {
       const auto passed = std::min<int64_t>(before, std::ssize(bytes));
@@ -84,7 +84,8 @@ std::map<std::string, Tensor> load_npz(const std::string& path, LoadOptions opti
   std::map<std::string, Tensor> tensors;
   for (const ZipMember& member : members) {
     const FileCall call{"load_npz", cat(path, ", member ", member.name), at};
-    if (!member.name.ends_with(kSuffix)) call.refuse("is no .npy file", "take it out of the .npz");
+    if (!member.name.ends_with(kSuffix))
+      call.refuse("is not a .npy file", "remove it from the .npz");
     const NpyHead head = read_head(file, member, call);
     const Tensor tensor =
         member.deflated ? inflated(file, member, head, call) : stored(file, mapping, member, head);

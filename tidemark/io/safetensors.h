@@ -1,4 +1,4 @@
-// safetensors: tensors by name in one file that is mapped, not read. docs/files.md tells more.
+// safetensors: tensors by name in one file, which is mapped. See docs/files.md.
 #pragma once
 
 #include <map>
@@ -9,7 +9,7 @@
 
 namespace tidemark::io {
 
-// The tensors of a file by name, and what else its writer said.
+// The tensors of a file by name, and its metadata.
 struct Safetensors : std::map<std::string, Tensor> {
   std::map<std::string, std::string> metadata = {};
 };
@@ -18,12 +18,11 @@ struct SafetensorsOptions {
   std::map<std::string, std::string> metadata = {};
 };
 
-// Mapped: takes no bytes but for tensors that do not lie as their elements need it, which are
-// copied. save_safetensors leaves none of these.
+// Maps the file. Only tensors that are not aligned are copied; files of save_safetensors have none.
 Safetensors load_safetensors(const std::string& path, LoadOptions options = {},
                              Source at = Source::here());
-// One tensor after another: takes no bytes but for a view that is not dense. Whole or not at all: a
-// save that fails, or is killed, leaves the file as it was.
+// Writes one tensor after another without a copy, except of views that are not dense. The save is
+// atomic: if it fails or is killed, the file is unchanged.
 void save_safetensors(const std::string& path, const std::map<std::string, Tensor>& tensors,
                       const SafetensorsOptions& options = {}, Source at = Source::here());
 

@@ -1,5 +1,5 @@
-// A safetensors file open for reading, and one written piece by piece: what load_safetensors,
-// save_safetensors and checkpoints share; internal to io/.
+// Reading and writing safetensors files piece by piece: shared by load_safetensors,
+// save_safetensors and checkpoints. Internal to io/.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ namespace tidemark::io {
 
 class SafetensorsFile {
  public:
-  // Mapped, unless it is to be copied.
+  // Mapped, unless a copy was requested.
   SafetensorsFile(FileCall call, bool copy);
 
   const SafetensorsHead& head() const { return head_; }
@@ -32,7 +32,7 @@ class SafetensorsFile {
   std::shared_ptr<const Mapping> mapping_;
 };
 
-// The entries say name, dtype and shape. Asks for each tensor when its turn comes, and lets it go
+// The entries have name, dtype and shape. Requests each tensor when it is written, and releases it
 // before the next.
 void write_safetensors(const FileCall& call, std::vector<SafetensorsEntry> entries,
                        const std::map<std::string, std::string>& metadata,

@@ -23,8 +23,8 @@ DType read_dtype(JsonReader& json) {
   const std::string name = json.string();
   const auto* const found = std::find(std::begin(kNames), std::end(kNames), name);
   if (found != std::end(kNames)) return static_cast<DType>(found - std::begin(kNames));
-  json.bad(cat("a tensor is of dtype ", json_quoted(name), ", which is none of ours"),
-           "ours are F16, BF16, F32, F64, I32, I64, U8 and BOOL: convert it where it was made");
+  json.bad(cat("a tensor has the dtype ", json_quoted(name), ", which Tidemark does not support"),
+           "supported are F16, BF16, F32, F64, I32, I64, U8 and BOOL: convert it before saving");
 }
 
 Shape read_shape(JsonReader& json) {
@@ -37,7 +37,7 @@ Shape read_shape(JsonReader& json) {
   return shape;
 }
 
-// Of the elements; a size too large is refused even where another is 0.
+// The bytes of the elements. A size that is too large is refused even if another one is 0.
 int64_t bytes_of(const SafetensorsEntry& entry, const JsonReader& json) {
   int64_t product = size_of(entry.dtype);
   bool empty = false;
@@ -92,7 +92,7 @@ void read_metadata(JsonReader& json, std::map<std::string, std::string>& metadat
   }
 }
 
-// One after another, without holes, up to the end.
+// Tensors must be contiguous up to the end of the file.
 void check_places(const SafetensorsHead& head, int64_t file_bytes, const FileCall& call) {
   int64_t end = 0;
   for (const SafetensorsEntry& entry : head.tensors) {
@@ -119,7 +119,7 @@ int64_t safetensors_head_bytes(std::span<const std::byte> start, int64_t file_by
   const auto there = static_cast<uint64_t>(file_bytes - kSafetensorsStartBytes);
   if (length > there) {
     call.bad(0, cat("the header says it has ", length, " bytes, the file has ", there, " more"),
-             "a safetensors file is wanted");
+             "give a safetensors file");
   }
   if (length > static_cast<uint64_t>(kMostHeadBytes))
     call.bad(0, cat("the header has ", length, " bytes, at most ", kMostHeadBytes, " are read"));
@@ -168,7 +168,8 @@ std::string safetensors_head(const std::vector<SafetensorsEntry>& tensors,
                              const FileCall& call) {
   const auto quoted = [&](const std::string& text) {
     if (find_not_utf8(text) != std::string::npos)
-      call.refuse(cat("cannot hold the name \"", text, "\": it is no UTF-8"), "give another name");
+      call.refuse(cat("cannot hold the name \"", text, "\": it is not valid UTF-8"),
+                  "give another name");
     return json_quoted(text);
   };
   std::string json = "{";

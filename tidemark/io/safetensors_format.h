@@ -24,23 +24,24 @@ struct SafetensorsEntry {
 };
 
 struct SafetensorsHead {
-  std::vector<SafetensorsEntry> tensors = {};  // By place.
+  std::vector<SafetensorsEntry> tensors = {};  // In the order of the file.
   std::map<std::string, std::string> metadata = {};
-  int64_t bytes = 0;  // Of the header, its length included: where tensors begin.
+  int64_t bytes = 0;  // The size of the header with its length: the tensors follow it.
 };
 
 inline constexpr int64_t kSafetensorsStartBytes = 8;
-// How long the header is with its length, of which these are the bytes.
+// The size of the header with its length, from the bytes of the length.
 int64_t safetensors_head_bytes(std::span<const std::byte> start, int64_t file_bytes,
                                const FileCall& call);
-// What is accepted lies in the file: each byte behind the header belongs to one tensor.
+// Checks that the tensors fill the rest of the file: each byte after the header belongs to one
+// tensor.
 SafetensorsHead parse_safetensors_head(std::span<const std::byte> head, int64_t file_bytes,
                                        const FileCall& call);
 
-// Sets where each tensor goes: by the size of its elements, the largest first, then by name, so
-// that all are aligned.
+// Assigns offsets by element size, the largest first, then by name, so that all tensors are
+// aligned.
 void place_tensors(std::vector<SafetensorsEntry>& tensors);
-// With as many blanks that the tensors begin at a multiple of 64 bytes.
+// Padded with blanks such that the tensors begin at a multiple of 64 bytes.
 std::string safetensors_head(const std::vector<SafetensorsEntry>& tensors,
                              const std::map<std::string, std::string>& metadata,
                              const FileCall& call);

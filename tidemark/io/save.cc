@@ -17,7 +17,7 @@ namespace {
 // Linux writes at most 2 GiB at once.
 constexpr size_t kMostAtOnce = size_t{1} << 30;
 
-// Again for as long as a signal comes between.
+// Repeats the call while signals interrupt it.
 template <class F>
 auto uninterrupted(F f) {
   auto result = f();
@@ -31,7 +31,7 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// What the path names where it is a symbolic link; else nothing.
+// The target of a symbolic link; empty if the path is not one.
 std::optional<std::string> link_target(const std::string& path) {
   std::string target(PATH_MAX, '\0');
   const ssize_t length = ::readlink(path.c_str(), target.data(), target.size());
@@ -40,7 +40,7 @@ std::optional<std::string> link_target(const std::string& path) {
   return target.starts_with('/') ? target : folder_of(path) + "/" + target;
 }
 
-// The file that a save through links writes, whether or not it is there yet. The links stay.
+// The file behind symbolic links, whether or not it exists. The links are kept.
 std::string behind_links(const FileCall& call) {
   constexpr int kMostLinks = 40;  // As Linux follows.
   std::string path = call.path;
@@ -52,13 +52,13 @@ std::string behind_links(const FileCall& call) {
   call.cannot_open("cannot be saved", ELOOP, "name a file, or mend the symbolic links");
 }
 
-// Only what a save of ours leaves may stand under the name of the temporary: a regular file that
-// has no other name. Anything else belongs to somebody.
+// The temporary may only be overwritten if it can be a leftover of a save: a regular file with one
+// name.
 bool may_be_written_over(const struct stat& status) {
   return S_ISREG(status.st_mode) && status.st_nlink == 1;
 }
 
-// Counts the bytes that are written, one call after another. `failed` throws.
+// Writes all bytes, by several calls if needed, and counts them. `failed` throws.
 template <class Failed>
 void write_all(int file, std::span<const std::byte> bytes, int64_t& count, const Failed& failed) {
   while (!bytes.empty()) {
@@ -87,9 +87,9 @@ SavedFile::SavedFile(FileCall call)
   struct stat before = {};
   const bool exists = ::stat(path_.c_str(), &before) == 0;
   if (exists && !S_ISREG(before.st_mode))
-    call_.refuse("is there and is no file with bytes", "name a regular file");
+    call_.refuse("exists and is not a regular file", "name a regular file");
   open_temporary();
-  // The new file is as readable as the old one; where that cannot be, it is as others are made.
+  // The new file gets the permissions of the old one, if possible.
   if (exists) (void)::fchmod(file_, before.st_mode & 07777);
 }
 
@@ -98,7 +98,7 @@ void SavedFile::open_temporary() {
   struct stat opened = {}, named = {};
   while (true) {
     if (::lstat(temporary_.c_str(), &named) == 0 && !may_be_written_over(named)) refuse_temporary();
-    // Not blocking: a pipe that comes in between would wait for a reader.
+    // Non-blocking: a pipe created meanwhile would wait for a reader.
     file_ = uninterrupted([&] {
       return system.open(temporary_.c_str(),
                          O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
@@ -107,9 +107,9 @@ void SavedFile::open_temporary() {
       call_.cannot_open(cat("cannot be saved: ", temporary_), errno,
                         "name a file in a folder that is there and may be written to");
     }
-    // Where locks are not to be had, two that save at once are not told apart.
+    // On file systems without locks, concurrent saves are not serialised.
     (void)uninterrupted([&] { return system.lock(file_); });
-    // Who held the lock before may have given the file its name, or taken it away.
+    // The previous holder of the lock may have renamed or removed the file.
     const bool current = ::fstat(file_, &opened) == 0 && ::lstat(temporary_.c_str(), &named) == 0 &&
                          same_file(opened, named);
     if (current) break;
@@ -127,14 +127,14 @@ void SavedFile::open_temporary() {
 }
 
 void SavedFile::refuse_temporary() const {
-  call_.refuse(cat("cannot be saved: ", temporary_,
-                   " is in the way: a link, or no regular file, which no save of ours leaves"),
-               "remove it, or save under another name");
+  call_.refuse(
+      cat("cannot be saved: ", temporary_, " is in the way, and is a link or not a regular file"),
+      "remove it, or save under another name");
 }
 
 SavedFile::~SavedFile() {
   if (!committed_) system_calls().unlink(temporary_.c_str());
-  // What could fail has been on the disk since the commit; the lock goes here.
+  // Everything is on the disk since the commit; closing the file releases the lock.
   system_calls().close(file_);
 }
 
@@ -146,8 +146,8 @@ void SavedFile::write(std::span<const std::byte> bytes) {
 
 void SavedFile::commit() {
   const SystemCalls& system = system_calls();
-  // Not tried again after an error: the system may have dropped the pages it could not write, and
-  // would then say that all is well.
+  // Not repeated after an error: the system may have dropped the pages it could not write, and a
+  // second fsync would succeed.
   if (uninterrupted([&] { return system.sync(file_); }) != 0)
     call_.fail("cannot be saved (the file is as it was): fsync", errno);
   if (uninterrupted([&] { return system.rename(temporary_.c_str(), path_.c_str()); }) != 0)

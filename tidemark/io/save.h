@@ -1,8 +1,8 @@
-// Files as io/ writes them: whole or not at all, also where the power fails; internal to io/.
+// Atomic writing of files, safe also against power failure; internal to io/.
 //
-// Bytes go to a temporary beside the file, reach the disk (fsync), and only then take the file's
-// name (rename), which reaches the disk too (fsync of the folder). Whatever fails, the file is as
-// it was before, or all new.
+// Bytes go to a temporary file beside the target and reach the disk (fsync). Then it is renamed to
+// the target's name, and that reaches the disk too (fsync of the folder). Whatever fails, the file
+// is either unchanged or completely new.
 #pragma once
 
 #include <cstddef>
@@ -17,9 +17,9 @@ namespace tidemark::io {
 
 class SavedFile {
  public:
-  // Waits where another thread or process saves the same file.
+  // Waits if another thread or process saves the same file.
   explicit SavedFile(FileCall call);
-  // Without a commit: nothing was saved.
+  // Without a commit, nothing was saved.
   ~SavedFile();
   SavedFile(const SavedFile&) = delete;
   SavedFile& operator=(const SavedFile&) = delete;
@@ -28,7 +28,7 @@ class SavedFile {
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
   // How many bytes were written.
   int64_t bytes() const { return bytes_; }
-  // The file is what was written.
+  // From now on the file has the new content.
   void commit();
 
  private:
@@ -37,15 +37,16 @@ class SavedFile {
   void sync_folder() const;
 
   FileCall call_;
-  std::string path_;       // Behind symbolic links.
-  std::string temporary_;  // Always the same name: what a killed process left is written over.
-  std::string folder_;     // Made before the commit, after which nothing may want for memory.
+  std::string path_;  // With symbolic links resolved.
+  std::string
+      temporary_;  // Always the same name, so that the file of a killed process is overwritten.
+  std::string folder_;  // Computed early: after the commit nothing may allocate.
   int file_ = -1;
   int64_t bytes_ = 0;
   bool committed_ = false;
 };
 
-// A file, or what a pipe or a terminal gets.
+// Writes a file, or to a pipe or terminal.
 void save_text(const FileCall& call, std::string_view text);
 
 }  // namespace tidemark::io

@@ -1,5 +1,5 @@
-// The system calls by which files are read and saved, in one place, so that a test can see their
-// order and make each of them fail; internal to io/.
+// The system calls that io/ uses, in one place, so that a test can observe their order and make
+// each of them fail. Internal to io/.
 #pragma once
 
 #include <sys/types.h>
@@ -8,10 +8,10 @@
 
 namespace tidemark::io {
 
-// As the calls of the same names: -1 and errno where they fail.
+// As the calls of the same names: -1 and errno on failure.
 struct SystemCalls {
   int (*open)(const char* path, int flags, mode_t mode);
-  int (*lock)(int file);  // Alone, waiting for others; gone when the file is closed.
+  int (*lock)(int file);  // Exclusive; waits; released when the file is closed.
   int (*truncate)(int file, off_t bytes);
   ssize_t (*read)(int file, void* to, size_t bytes, off_t offset);
   ssize_t (*write)(int file, const void* from, size_t bytes);
@@ -21,7 +21,7 @@ struct SystemCalls {
   int (*close)(int file);
 };
 
-// What all of io/ calls. A test may change it while no other thread reads or saves.
+// Used by all of io/. A test may change it while no other thread uses io/.
 SystemCalls& system_calls();
 
 }  // namespace tidemark::io

@@ -9,7 +9,7 @@
 namespace tidemark::io {
 
 Tensor in_row_order(const Tensor& tensor, Source at) {
-  // Of one axis, so that only a view whose elements lie apart is copied. Files have no gradient.
+  // Merging axes first avoids the copy of views that are contiguous. Files have no gradient.
   return reshape(stop_gradient(tensor, at), {tensor.size()}, at);
 }
 
@@ -43,7 +43,7 @@ Tensor borrowed(const std::shared_ptr<const Mapping>& mapping, const StoredTenso
   return visit_dtype(stored.dtype, [&]<class T>(T) {
     const auto* const data = reinterpret_cast<const T*>(mapping->data() + stored.offset);
     const std::span<const T> elements(data, static_cast<size_t>(stored.shape.size()));
-    // The callback holds the mapping, and is gone with the last tensor.
+    // The callback holds the mapping until the last tensor is gone.
     return borrow(elements, stored.shape, [mapping] {}, at);
   });
 }

@@ -1,4 +1,4 @@
-// Tensors as bytes of a file, and back; internal to io/.
+// Conversion between tensors and bytes of a file; internal to io/.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace tidemark::io {
 
-// The tensor with its elements one after another: itself, or a copy where it is a strided view.
+// The tensor itself if it is contiguous, else a contiguous copy.
 Tensor in_row_order(const Tensor& tensor, Source at);
 // The bytes of such a tensor.
 std::span<const std::byte> bytes_of(const Tensor& dense, Source at);
@@ -19,17 +19,17 @@ std::span<const std::byte> bytes_of(const Tensor& dense, Source at);
 struct StoredTensor {
   DType dtype = DType::f32;
   Shape shape = {};
-  int64_t offset = 0;  // Of its bytes in the file. That they are all there has been checked.
+  int64_t offset = 0;  // The position of its bytes in the file, already checked.
   bool big_endian = false;
 };
-// No copy where the file is mapped and the bytes lie as the elements need it; else read into bytes
-// of the tensor's own. Bools are looked at: anything but 0 and 1 is refused.
+// Without a copy if the file is mapped and the bytes are aligned, else read into the tensor's own
+// memory. A bool other than 0 and 1 is refused.
 Tensor stored_tensor(const InputFile& file, const std::shared_ptr<const Mapping>& mapping,
                      const StoredTensor& stored);
 
-// Bytes put down as they come in a stream: the last byte first where the file is big-endian.
+// Copies bytes from a stream, and swaps them if the file is big-endian.
 void to_host_order(std::span<std::byte> bytes, const StoredTensor& stored);
-// `offset` is where the bytes stand, for the error.
+// `offset` is the position of the bytes, for errors.
 void check_bools(std::span<const std::byte> bytes, int64_t offset, const FileCall& call);
 
 }  // namespace tidemark::io

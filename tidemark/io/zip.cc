@@ -18,10 +18,10 @@ constexpr int64_t kHeadBytes = 30, kEntryBytes = 46, kEndBytes = 22, kEnd64Bytes
                   kLocator64Bytes = 20;
 constexpr int64_t kMostComment = 65535;
 constexpr int64_t kMostDirectoryBytes = 64 << 20;
-constexpr uint64_t kIn64 = 0xffffffff;  // The number stands in the zip64 field.
+constexpr uint64_t kIn64 = 0xffffffff;  // The number is in the zip64 field.
 constexpr uint64_t kCountIn64 = 0xffff;
 
-// Numbers from bytes, lowest first. The bytes are there: whoever asks has checked.
+// Reads little-endian numbers. The caller has checked the length.
 class Fields {
  public:
   Fields(std::span<const std::byte> bytes, int64_t offset) : bytes_(bytes), offset_(offset) {}
@@ -51,7 +51,7 @@ std::string text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// Where the directory is.
+// The position of the directory.
 struct Directory {
   int64_t begin = 0;
   int64_t bytes = 0;
@@ -63,27 +63,27 @@ int64_t as_offset(uint64_t value, int64_t place, const FileCall& call) {
   return static_cast<int64_t>(value);
 }
 
-// The end of a large file says where its directory is in a record of its own, before the end.
+// In a zip64 file the position of the directory is in a separate record before the end record.
 Directory read_end64(const InputFile& file, int64_t end) {
   std::vector<std::byte> bytes(kLocator64Bytes);
   const int64_t locator = end - kLocator64Bytes;
   if (locator >= 0) file.read(locator, bytes);
   const Fields found(bytes, locator);
   if (locator < 0 || !found.begins(kLocator64))
-    file.call().bad(end, "the zip file says it is a large one, and has no zip64 record");
+    file.call().bad(end, "the zip file refers to a zip64 record that it does not have");
   const int64_t begin = as_offset(found.at(8, 8), locator, file.call());
   if (begin > locator - kEnd64Bytes)
-    file.call().bad(locator, cat("the zip64 record cannot stand at byte ", begin));
+    file.call().bad(locator, cat("the zip64 record cannot be at byte ", begin));
   bytes.resize(kEnd64Bytes);
   file.read(begin, bytes);
   const Fields record(bytes, begin);
-  if (!record.begins(kEnd64)) file.call().bad(begin, "there is no zip64 record here");
+  if (!record.begins(kEnd64)) file.call().bad(begin, "expected a zip64 record here");
   return {.begin = as_offset(record.at(48, 8), begin, file.call()),
           .bytes = as_offset(record.at(40, 8), begin, file.call()),
           .members = as_offset(record.at(32, 8), begin, file.call())};
 }
 
-// The end is found from behind: a comment of unknown length may follow it.
+// The end record is searched backwards: a comment of unknown length may follow it.
 Directory read_end(const InputFile& file) {
   const int64_t most = std::min(file.bytes(), kEndBytes + kMostComment);
   std::vector<std::byte> bytes(static_cast<size_t>(most));
@@ -101,7 +101,7 @@ Directory read_end(const InputFile& file) {
                                                   .members = static_cast<int64_t>(end.at(10, 2))};
     if (directory.begin > end.offset() || directory.bytes > end.offset() - directory.begin) {
       file.call().bad(end.offset(),
-                      cat("a directory of ", directory.bytes, " bytes cannot stand at byte ",
+                      cat("a directory of ", directory.bytes, " bytes cannot be at byte ",
                           directory.begin, ", before this"));
     }
     if (directory.bytes > kMostDirectoryBytes || directory.members > directory.bytes / kEntryBytes)
@@ -109,11 +109,11 @@ Directory read_end(const InputFile& file) {
                                         directory.members, " members that we could read"));
     return directory;
   }
-  file.call().bad(file.bytes(), "no zip file ends so",
-                  "a file of np.savez is wanted, or of td::io::save_npz");
+  file.call().bad(file.bytes(), "this is not a zip file: it has no end record",
+                  "give a file that np.savez or td::io::save_npz wrote");
 }
 
-// Numbers that did not fit their fields, in the order of the fields.
+// The zip64 values of fields that overflowed, in the order of the fields.
 void read_fields64(Fields extra, uint64_t* const (&wide)[3], const FileCall& call) {
   const bool wanted = std::any_of(std::begin(wide), std::end(wide),
                                   [](const uint64_t* value) { return *value == kIn64; });
@@ -131,17 +131,17 @@ void read_fields64(Fields extra, uint64_t* const (&wide)[3], const FileCall& cal
     if (kind == 1) return;
     extra = extra.from(4 + size);
   }
-  if (wanted) call.bad(extra.offset(), "a member says it is a large one, and has no zip64 field");
+  if (wanted) call.bad(extra.offset(), "a member refers to a zip64 field that it does not have");
 }
 
-// One entry of the directory, without its name; `at` moves behind it.
+// Reads one entry of the directory, except its name, and advances `at`.
 ZipMember read_entry(Fields& at, const FileCall& call) {
   if (at.size() < kEntryBytes || !at.begins(kEntry))
-    call.bad(at.offset(), "the directory has no entry here");
+    call.bad(at.offset(), "expected an entry of the directory here");
   const uint64_t name_bytes = at.at(28, 2), extra_bytes = at.at(30, 2),
                  comment_bytes = at.at(32, 2);
   const auto all = kEntryBytes + static_cast<int64_t>(name_bytes + extra_bytes + comment_bytes);
-  if (all > at.size()) call.bad(at.offset(), "an entry of the directory is longer than it");
+  if (all > at.size()) call.bad(at.offset(), "an entry reaches beyond the end of the directory");
   uint64_t begin = at.at(42, 4), stored = at.at(20, 4), bytes = at.at(24, 4);
   const auto extra_begin = kEntryBytes + static_cast<int64_t>(name_bytes);
   const Fields extra(at.bytes().subspan(static_cast<size_t>(extra_begin), extra_bytes),
@@ -166,8 +166,8 @@ ZipMember read_entry(Fields& at, const FileCall& call) {
 
 void check_sizes(const ZipMember& member, int64_t offset, const FileCall& call) {
   if (!member.deflated && member.stored_bytes != member.bytes) {
-    call.bad(offset, cat("member ", member.name, " is stored as it is and has ", member.bytes,
-                         " bytes, in ", member.stored_bytes));
+    call.bad(offset, cat("member ", member.name, " is stored without compression and has ",
+                         member.bytes, " bytes, in ", member.stored_bytes));
   }
   if (member.deflated && member.bytes / kMostInflated > member.stored_bytes) {
     call.bad(offset,
@@ -176,10 +176,10 @@ void check_sizes(const ZipMember& member, int64_t offset, const FileCall& call) 
   }
 }
 
-// Finds the member's bytes behind its head, which must agree with the directory.
+// Locates the member's bytes after its header, which must agree with the directory.
 void find_data(const InputFile& file, ZipMember& member, int64_t end) {
   const auto outside = [&] {
-    file.call().bad(member.begin, cat("member ", member.name, " does not lie before byte ", end,
+    file.call().bad(member.begin, cat("member ", member.name, " does not end before byte ", end,
                                       ", where the directory is"));
   };
   std::vector<std::byte> bytes(kHeadBytes);
@@ -187,7 +187,7 @@ void find_data(const InputFile& file, ZipMember& member, int64_t end) {
   file.read(member.begin, bytes);
   const Fields head(bytes, member.begin);
   if (!head.begins(kHead))
-    file.call().bad(member.begin, cat("member ", member.name, " has no head here"));
+    file.call().bad(member.begin, cat("member ", member.name, " has no header here"));
   const uint64_t name_bytes = head.at(26, 2);
   member.data = member.begin + kHeadBytes + static_cast<int64_t>(name_bytes + head.at(28, 2));
   if (member.data > end || member.stored_bytes > end - member.data) outside();
@@ -195,7 +195,7 @@ void find_data(const InputFile& file, ZipMember& member, int64_t end) {
   file.read(member.begin + kHeadBytes, bytes);
   if (text_of(bytes) != member.name) {
     file.call().bad(member.begin, cat("the directory calls a member ", member.name,
-                                      ", its own head calls it ", text_of(bytes)));
+                                      ", its own header calls it ", text_of(bytes)));
   }
 }
 
@@ -214,8 +214,8 @@ void add(std::string& text, uint64_t value, int width) {
 bool is_large(int64_t value) { return value >= static_cast<int64_t>(kIn64); }
 uint64_t or_in64(int64_t value) { return is_large(value) ? kIn64 : static_cast<uint64_t>(value); }
 
-// What a head and an entry of the directory have in common: versions, flags, method, a fixed time
-// (the first that a zip file knows, so that equal tensors are equal files), checksum and sizes.
+// The fields that a header and a directory entry share: versions, flags, method, a fixed time (the
+// earliest of the format, so that equal tensors give equal files), checksum and sizes.
 void add_member(std::string& text, const ZipMember& member, bool large) {
   const bool ascii = std::all_of(member.name.begin(), member.name.end(),
                                  [](char c) { return static_cast<unsigned char>(c) < 128; });
@@ -267,7 +267,7 @@ void read_member(const InputFile& file, const ZipMember& member, const ByteSink&
   const ByteSink checked = [&](std::span<const std::byte> bytes) {
     if (std::ssize(bytes) > member.bytes - given)
       call.bad(member.data, cat("member ", member.name, " has more than the ", member.bytes,
-                                " bytes that the directory says"));
+                                " bytes that the directory gives"));
     given += std::ssize(bytes);
     crc = crc32(bytes, crc);
     enough = !sink(bytes);
@@ -283,12 +283,12 @@ void read_member(const InputFile& file, const ZipMember& member, const ByteSink&
   }
   if (enough && given < member.bytes) return;
   if (given < member.bytes) {
-    call.bad(member.data, cat("member ", member.name, " has ", given, " bytes, the directory says ",
-                              member.bytes));
+    call.bad(member.data, cat("member ", member.name, " has ", given,
+                              " bytes, the directory gives ", member.bytes));
   }
   if (crc != member.crc) {
     call.bad(member.data, cat("member ", member.name, " is damaged: its checksum is ", crc,
-                              ", the directory says ", member.crc));
+                              ", the directory gives ", member.crc));
   }
 }
 
@@ -303,7 +303,7 @@ std::string zip_head(const ZipMember& member) {
     add(extra, static_cast<uint64_t>(member.bytes), 8);
     add(extra, static_cast<uint64_t>(member.stored_bytes), 8);
   }
-  // A field that means nothing but its length, by the number under which others pad too.
+  // A padding field, with the identifier that other writers use too.
   const auto before =
       member.begin + kHeadBytes + static_cast<int64_t>(member.name.size() + extra.size()) + 4;
   const int64_t blanks = granted_bytes(before) - before;

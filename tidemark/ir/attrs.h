@@ -1,9 +1,10 @@
-// What an application of an op says besides its operands: axes, a shape, a dtype.
+// The attributes of a node: everything that its op needs besides operands, such as axes, a shape or
+// a dtype.
 //
-// Values stand in the order of the op's schema, in two flat lists, so that attributes are cheap to
-// copy, compare and hash: words, and sizes, which may be open. What each attribute is stands beside
-// them, so that nobody reads a size as a number, or one attribute as another, by mistake. A list is
-// its length, then its items.
+// Values are stored in the order of the op's schema, in two flat lists, so that attributes are
+// cheap to copy, compare and hash: one of words and one of sizes, which may be open. The storage
+// kind of each attribute is kept too, so that reading a size as a number is caught. A list is
+// stored as its length, then its items.
 #pragma once
 
 #include <algorithm>
@@ -20,12 +21,13 @@
 
 namespace tidemark {
 
-// `text` is held as the list of its bytes. Whatever may be open is a `size` or among `sizes`.
+// A `text` is stored as the list of its bytes. A value that may be open is a `size` or one of
+// `sizes`.
 enum class AttrKind : uint8_t { integer, integers, boolean, dtype, number, text, size, sizes };
 
-// What an attribute says about the axes of its op: by this, and never by its name, it is checked,
-// follows an op that gets one more axis, and is cut with it. "Per axis": a list with one item for
-// each axis of the first operand.
+// The meaning of an attribute for the axes of its op. Checks, batching and slicing go by the role,
+// never by the attribute's name. "Per axis": a list with one item for each axis of the first
+// operand.
 enum class AttrRole : uint8_t {
   none,            // Nothing.
   axis,            // The number of one axis of the first operand.
@@ -69,12 +71,12 @@ struct AttrDef {
 class Attrs {
  public:
   // What an attribute is held as.
-  enum class Held : uint8_t { number, numbers, size, sizes };
+  enum class StorageKind : uint8_t { number, numbers, size, sizes };
 
   Attrs() = default;
 
   Attrs& add(int64_t value) {
-    note(Held::number);
+    note(StorageKind::number);
     words_.push_back(value);
     return *this;
   }
@@ -82,18 +84,18 @@ class Attrs {
   Attrs& add(DType value) { return add(static_cast<int64_t>(value)); }
   Attrs& add(double value) { return add(std::bit_cast<int64_t>(value)); }
   Attrs& add(Dim size) {
-    note(Held::size);
+    note(StorageKind::size);
     sizes_.push_back(size);
     return *this;
   }
   Attrs& add(std::span<const int64_t> list) {
-    note(Held::numbers);
+    note(StorageKind::numbers);
     words_.push_back(static_cast<int64_t>(list.size()));
     for (const int64_t item : list) words_.push_back(item);
     return *this;
   }
   Attrs& add(std::span<const Dim> list) {
-    note(Held::sizes);
+    note(StorageKind::sizes);
     words_.push_back(static_cast<int64_t>(list.size()));
     for (const Dim item : list) sizes_.push_back(item);
     return *this;
@@ -111,29 +113,29 @@ class Attrs {
    public:
     explicit Reader(const Attrs& attrs) : attrs_(&attrs) {}
     int64_t integer() {
-      expect(Held::number);
+      expect(StorageKind::number);
       return attrs_->words_[at_++];
     }
     bool boolean() { return integer() != 0; }
     DType dtype() { return static_cast<DType>(integer()); }
     double number() { return std::bit_cast<double>(integer()); }
     Dim size() {
-      expect(Held::size);
+      expect(StorageKind::size);
       return attrs_->sizes_[size_at_++];
     }
     std::span<const int64_t> integers() {
-      expect(Held::numbers);
+      expect(StorageKind::numbers);
       return list_of<int64_t>(attrs_->words_, at_);
     }
     std::span<const Dim> sizes() {
-      expect(Held::sizes);
+      expect(StorageKind::sizes);
       return list_of<Dim>(attrs_->sizes_, size_at_);
     }
     // Whether the attributes that follow were left out, as the last ones may be.
     bool ended() const { return next_ == attrs_->count_; }
 
    private:
-    void expect(Held held) {
+    void expect(StorageKind held) {
       if (ended() || attrs_->held(next_) != held) [[unlikely]]
         attrs_->misread(next_, held);
       ++next_;
@@ -188,12 +190,14 @@ class Attrs {
   }
 
  private:
-  Held held(uint32_t which) const { return static_cast<Held>(held_ >> 2 * which & 3); }
-  void note(Held held) {
+  StorageKind held(uint32_t which) const {
+    return static_cast<StorageKind>(held_ >> 2 * which & 3);
+  }
+  void note(StorageKind held) {
     TIDEMARK_CHECK(count_ < 32, "an op has more than 32 attributes");
     held_ |= static_cast<uint64_t>(held) << 2 * count_++;
   }
-  [[noreturn]] void misread(uint32_t which, Held wanted) const;
+  [[noreturn]] void misread(uint32_t which, StorageKind wanted) const;
 
   SmallVec<int64_t, 7> words_;
   SmallVec<Dim, 8> sizes_;

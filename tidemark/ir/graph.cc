@@ -71,7 +71,7 @@ class Compactor {
     for (const int32_t old : region.nodes) {
       Node node = std::move(from_.nodes[static_cast<size_t>(old)]);
       for (Value& input : node.inputs) input = moved(input);
-      // Regions first: a node stands behind what it contains.
+      // Regions first: a node gets its number after the nodes it contains.
       for (RegionId& inner : node.regions) {
         const RegionId fresh = to_.add_region();
         copy(inner, fresh);
@@ -88,7 +88,8 @@ class Compactor {
   std::vector<int32_t> number_;
 };
 
-// Copies regions. Both graphs may be one, so nodes are taken by value: adding moves them.
+// Copies regions. Both graphs may be the same one, so nodes are taken by value: adding a node may
+// move all others.
 class Appender {
  public:
   Appender(const Graph& from, Graph& to, bool (*leave_out)(const Node& node))

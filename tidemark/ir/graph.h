@@ -1,12 +1,12 @@
 // A traced function: nodes in regions.
 //
 // Handles are indices and nodes are plain data, so that a pass is an ordinary function. A region is
-// closed: what its nodes read are its parameters and each other, never a value of the region around
-// it. A node of control flow hands its inputs on to the parameters of its regions.
+// closed: its nodes read its parameters and each other, never a value of an enclosing region. A
+// control-flow node passes its inputs on to the parameters of its regions.
 //
-// A node may be listed in one region only, and a region may belong to one node only. Passes that
-// drop a node take it off its region's list; its place in `nodes` stays, and `compact` removes what
-// no region lists.
+// A node is listed in one region only, and a region belongs to one node only. A pass that drops a
+// node removes it from its region's list; the entry in `nodes` stays until `compact` removes nodes
+// that no region lists.
 #pragma once
 
 #include <cstdint>
@@ -29,12 +29,12 @@ struct Node {
   std::vector<TensorType> results;
   SmallVec<RegionId, 2> regions;
   Source source = Source::none();
-  const OpDef* gradient_of = nullptr;  // The op whose gradient it is part of, if any.
+  const OpDef* gradient_of = nullptr;  // The op whose gradient this node is part of, if any.
 };
 
 struct Region {
-  std::vector<Value> parameters;  // Results of nodes without an op, which `nodes` does not list.
-  std::vector<int32_t> nodes;     // In an order in which they can run; effects in program order.
+  std::vector<Value> parameters;  // Results of nodes without an op; `nodes` does not list them.
+  std::vector<int32_t> nodes;     // In topological order; effects in program order.
   std::vector<Value> results;
 };
 
@@ -59,27 +59,27 @@ struct Graph {
   RegionId add_region();
 };
 
-// Drops nodes and regions that the body does not reach through lists, and numbers the rest anew in
-// the order of the lists. Verifies the graph first, in every build: a copy would hide what is wrong
+// Drops nodes and regions that are not reachable from the body, and renumbers the rest in the order
+// of the lists. Verifies the graph first, in every build, because a copy would hide what is wrong
 // with it.
 Graph compact(Graph graph);
 
-// Appends the nodes of a region, and those of the regions in it, to a region of the same graph or
-// of another, reading these values instead of its parameters; gives what its results are there.
-// Nodes for which `leave_out` holds are not copied: nobody may read them.
+// Copies the nodes of a region, with nested regions, to the end of a region of the same or another
+// graph. The copies read the given values in place of the region's parameters. Returns the copies
+// of its results. Nodes for which `leave_out` holds are not copied; their results must be unused.
 std::vector<Value> append_copy(const Graph& from, RegionId region, Graph& to, RegionId into,
                                std::span<const Value> parameters,
                                bool (*leave_out)(const Node& node));
 
-// A region of the same graph that computes what this one does, with copies of the regions in it.
-// Every region belongs to one node, so a node that is copied gets its regions from here.
+// A copy of a region, with its nested regions, in the same graph. Every region belongs to one node,
+// so copying a node needs copies of its regions.
 RegionId copy_region(Graph& graph, RegionId region, bool (*leave_out)(const Node& node));
 
-// How often each node's results are read, by node; region results count as reads.
+// By node: how often its results are read. A region result counts as a read.
 std::vector<int32_t> count_uses(const Graph& graph);
 
-// Throws InternalError where a graph breaks the rules above: a value read before it is made or from
-// another region, a node listed twice, a region that two nodes share.
+// Throws InternalError if a graph breaks the rules above: a value is read before its node or from
+// another region, a node is listed twice, two nodes share a region.
 void verify(const Graph& graph);
 
 }  // namespace tidemark

@@ -1,7 +1,7 @@
-// What gradient rules compute with.
+// Term: the values that gradient rules compute with.
 //
-// A Term is a value together with whoever can make more of them. A graph builder appends a node; an
-// eager builder runs the op at once. So one rule serves the tape and the graph pass alike.
+// A Term is a Value plus the Builder that extends it. The graph builder appends a node; the eager
+// builder runs the op at once. So one gradient rule serves both tapes and traces.
 #pragma once
 
 #include <cstdint>
@@ -33,9 +33,9 @@ class Builder {
  public:
   virtual ~Builder() = default;
   virtual Value apply(const OpDef& op, std::span<const Value> operands, const Attrs& attrs) = 0;
-  // A number in the given type; it repeats one element and costs nothing.
+  // A number in the given type. It is one element, broadcast, and takes no memory of its own.
   virtual Value constant(double number, const TensorType& type) = 0;
-  // Reading a type keeps nothing alive.
+  // Unlike reading the value, this does not extend the value's lifetime.
   virtual const TensorType& type(Value value) const = 0;
 };
 

@@ -1,4 +1,4 @@
-// Values as keys of tables.
+// Hashing and ordering of Values, for tables.
 #pragma once
 
 #include <cstdint>

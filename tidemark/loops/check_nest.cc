@@ -79,7 +79,7 @@ std::string stores_text(const std::vector<Store>& stores) {
   return text;
 }
 
-// Walks a nest in the order in which it runs, and remembers what has been folded by then.
+// Visits a nest in execution order, and records which cells have been folded.
 class Verifier {
  public:
   explicit Verifier(const Nest& nest)
@@ -174,8 +174,8 @@ class Verifier {
     read[s.expr] = true;
   }
 
-  // Completes `read` with what is needed to evaluate it, and checks that its cells were folded
-  // before sweep `sweep`.
+  // Extends `read` by everything its evaluation needs, and checks that its cells were folded before
+  // sweep `sweep`.
   void cells_read(std::vector<bool>& read, int sweep) const {
     for (size_t i = read.size(); i-- > 0;) {
       if (!read[i]) continue;

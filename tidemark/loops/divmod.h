@@ -1,5 +1,5 @@
-// Division of floats that rounds towards minus infinity, and what it leaves. Python's rules, as
-// NumPy has them: the remainder has the sign of the divisor and is exact.
+// Floor division of floats and its remainder. Python's rules, as in NumPy: the remainder has the
+// sign of the divisor and is exact.
 #pragma once
 
 #include "tidemark/loops/lane.h"

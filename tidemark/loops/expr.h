@@ -1,4 +1,4 @@
-// What each ExprOp is called, how many operands it takes, and for which dtypes it exists.
+// Properties of each ExprOp: its name, number of operands, and dtypes.
 #pragma once
 
 #include "tidemark/loops/nest.h"
@@ -18,7 +18,7 @@ int arity(ExprOp op);
 bool is_defined(ExprOp op, DType dtype, DType operand);
 bool is_defined(Monoid monoid, DType dtype);
 
-// How much work an expression is for one element, in additions; what is loaded or given costs
+// The cost of an expression for one element, in additions; loads, constants and scalars cost
 // nothing.
 int work_of(const Expr& expr);
 

@@ -1,9 +1,8 @@
-// What one lane of a vector can do: the operations that kernels, the polynomials in `math.h` and
-// the tests agree on, here for plain C++ numbers. `emit/llvm` has the same functions for LLVM
-// values.
+// The operations of one lane of a vector, shared by kernels, the polynomials in `math.h` and tests;
+// here for plain C++ numbers. `emit/llvm` has the same functions for LLVM values.
 //
-// Code written once as a template over V (float, double, or an LLVM vector) therefore means the
-// same bits everywhere: each function below rounds once, and nothing is contracted behind its back.
+// Code written once as a template over V (float, double, or an LLVM vector) therefore gives the
+// same bits everywhere: each function below rounds once, and compilers do not contract them.
 //
 //   like(x, c)              the constant c in x's type
 //   + - * / and unary -     IEEE for floats, wrapping for integers
@@ -26,9 +25,9 @@
 #include <cstdint>
 #include <type_traits>
 
-// Kernels are compiled once per instruction set from the same templates. A function left out of
-// line would be one symbol with several bodies, and the linker could keep the one this CPU cannot
-// run; inlined always, even without optimisation, there is none to keep.
+// Kernels are compiled once per instruction set from the same templates. A function that is not
+// inlined would be one symbol with several bodies, of which the linker might keep one that this CPU
+// cannot run. So functions are always inlined, even without optimisation.
 #define TIDEMARK_INLINE [[gnu::always_inline]] inline
 
 namespace tidemark::lane {

@@ -1,5 +1,5 @@
 // Sine and cosine of 32-bit floats, and powers: the functions that go through 64-bit arithmetic.
-// See `math_f32.h` for what all of them keep to.
+// See `math_f32.h` for their common rules.
 #pragma once
 
 #include "tidemark/loops/lane.h"

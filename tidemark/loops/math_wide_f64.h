@@ -1,5 +1,5 @@
 // Sine, cosine and powers of 64-bit floats: the functions whose inner steps need more than 53 bits.
-// See `math_f64.h` for what all of them keep to.
+// See `math_f64.h` for their common rules.
 #pragma once
 
 #include <utility>

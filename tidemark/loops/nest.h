@@ -1,8 +1,8 @@
-// One kernel, before anybody has said how it becomes machine code.
+// A loop nest: one kernel, independent of the emitter.
 //
-// A nest runs over rows x steps x columns. For each row it makes its sweeps, one after another; a
-// sweep visits every (step, column) of the row, evaluates expressions, stores elements and folds
-// values into cells. Where cells lie along depends on `order`:
+// A nest runs over rows x steps x columns. For each row it runs its sweeps in order; a sweep visits
+// every (step, column) of the row, evaluates expressions, stores elements and reduces ("folds")
+// values into cells. The shape of cells depends on `order`:
 //
 //   lanes     a cell is one value per row, folded along the columns (steps = 1).
 //   columns   a cell is one value per (row, column), folded along the steps.
@@ -38,8 +38,8 @@ inline constexpr int64_t kLanes = 64;
 inline constexpr int64_t kLaneBlock = 4096;
 inline constexpr int64_t kStepBlock = 256;
 
-// What an expression does. Operands have the expression's dtype unless said otherwise; integers
-// wrap.
+// The operation of an expression. Operands have the expression's dtype unless stated otherwise;
+// integers wrap.
 enum class ExprOp : uint8_t {
   load,      // ref: buffer; the element at the current row, step and column.
   constant,  // bits: the value, in the low bytes.
@@ -133,7 +133,7 @@ struct Nest {
   std::vector<BufferRef> buffers;
   std::vector<Expr> exprs;  // In order of dependence.
   std::vector<Sweep> sweeps;
-  // Their expressions read cells, constants, scalars, and of buffers the element at column 0
+  // Their expressions read cells, constants, scalars, and the elements of buffers at column 0
   // (lanes) or at step 0 (columns).
   std::vector<Store> finish;
   int32_t cells = 0;
@@ -142,10 +142,9 @@ struct Nest {
 
 // Equal nests have equal hashes.
 uint64_t hash(const Nest& nest);
-// For people: one line per expression, store and fold.
+// As text: one line per expression, store and fold.
 std::string to_text(const Nest& nest);
-// Throws InternalError where a nest breaks the rules above (operand order, dtypes, cells read
-// early).
+// Throws InternalError if a nest breaks the rules above (operand order, dtypes, cells read early).
 void verify(const Nest& nest);
 
 // The value a fold starts from, in the low bytes of a word.

@@ -1,10 +1,10 @@
-// Combining the results of blocks pairwise by position.
+// Pairwise combination of the results of blocks, by position.
 //
-// Blocks arrive in order. A result joins its left neighbour as soon as both cover the same number
-// of blocks, as carries do in a binary counter; at the end what is left joins from the right. So
-// the tree depends on the number of blocks alone, the error of a sum grows with its logarithm, and
-// a run of 2^k blocks that starts at a multiple of 2^k is a subtree, which threads may compute
-// apart.
+// Blocks arrive in order. A result is combined with its left neighbour as soon as both cover the
+// same number of blocks, like carries in a binary counter; at the end the rest is combined from the
+// right. So the tree depends only on the number of blocks, the error of a sum grows with its
+// logarithm, and 2^k blocks that start at a multiple of 2^k form a subtree, which a thread may
+// compute separately.
 #pragma once
 
 #include <cstdint>

@@ -1,11 +1,11 @@
-// A part of what a sum of products means.
+// The block size of matrix products, which is part of their definition.
 #pragma once
 
 #include <cstdint>
 
 namespace tidemark {
 
-// Terms of a matrix product that are one chain; the results of chains are added in order
+// The number of terms of one fma chain; the results of chains are added in order
 // (emit/contract/contract.h).
 inline constexpr int64_t kProductBlock = 256;
 

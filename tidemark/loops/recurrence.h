@@ -1,14 +1,14 @@
-// A loop on a few numbers as one kernel: what goes from trip to trip stays in registers.
+// A loop on a few numbers as one kernel: its carries stay in registers.
 //
-// Expressions are those of a nest, on single numbers, with these meanings of their own:
+// Expressions are those of a nest, on single numbers, except for:
 //
 //   load    ref: an access; the element it finds.
 //   cell    ref: a register, as it is at the start of the trip.
 //   index   the number of the trip, from 0.
 //   scalar  the most trips there may be.
 //
-// A call has `columns` trips at the most. Where an index is out of range it stops, and leaves the
-// number of the access and the index in the first two words of the scratch.
+// A call has at most `columns` trips. If an index is out of range, it stops and stores the number
+// of the access and the index in the first two words of the scratch.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct Recurrence {
   struct Register {
     int32_t start = 0, next = 0;  // Expressions.
   };
-  // A load where the access's expression is a load of it, else a store of that expression.
+  // A load if the access' expression is a load of it, else a store of that expression.
   struct Move {
     int32_t access = 0, expr = 0;
   };
@@ -40,9 +40,10 @@ struct Recurrence {
   std::vector<Access> accesses;
   std::vector<Register> registers;
   std::vector<Move> before;  // Loads, once.
-  int32_t condition = -1;    // A bool: no more trips where it is false. Reads no memory of a trip.
-  std::vector<Move> moves;   // Of a trip, in order.
-  std::vector<Move> after;   // Stores of registers, once.
+  int32_t condition =
+      -1;  // A bool: the loop ends when it is false. It reads no memory that a trip writes.
+  std::vector<Move> moves;  // Of a trip, in order.
+  std::vector<Move> after;  // Stores of registers, once.
   int32_t buffers = 0;
 };
 

@@ -11,14 +11,14 @@ namespace {
 
 using Function = Tensor (*)(const Tensor& x, Source at);
 
-struct Named {
+struct NamedActivation {
   std::string_view name;
   Function function;
 };
 
-constexpr Named kActivations[] = {
+constexpr NamedActivation kActivations[] = {
     {"elu",
-     // What exp would make of large numbers is not used, and must not be infinite in the gradient.
+     // exp of large numbers is not selected, but it must not be infinite in the gradient either.
      [](const Tensor& x, Source at) {
        const Tensor above = x > 0;
        return where(above, x, expm1(where(above, 0, x, at), at), at);
@@ -36,19 +36,19 @@ constexpr Named kActivations[] = {
     {"tanh", [](const Tensor& x, Source at) { return tanh(x, at); }},
 };
 
-const Named* find(std::string_view name) {
-  for (const Named& one : kActivations)
+const NamedActivation* find(std::string_view name) {
+  for (const NamedActivation& one : kActivations)
     if (one.name == name) return &one;
   return nullptr;
 }
 
 std::string all_names() {
   std::string text;
-  for (const Named& one : kActivations) text += cat(text.empty() ? "" : ", ", one.name);
+  for (const NamedActivation& one : kActivations) text += cat(text.empty() ? "" : ", ", one.name);
   return text;
 }
 
-// An op with the line it is called from.
+// An op that is called with the caller's line.
 struct NamedFunction {
   Function function;
   Tensor operator()(const Tensor& x, Source at = Source::here()) const {
@@ -60,7 +60,7 @@ struct NamedFunction {
 }  // namespace
 
 Activation::Activation(const std::string& name, Source at) {
-  const Named* const found = find(name);
+  const NamedActivation* const found = find(name);
   if (found == nullptr)
     throw UserError(cat("nn::Activation: there is no \"", name, "\""), at,
                     cat("there are ", all_names(), "; or give an op or a lambda: td::relu"));

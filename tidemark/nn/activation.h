@@ -1,4 +1,5 @@
-// A function of one tensor that keeps its shape: by name, as an op, or of one's own.
+// Activation: a function of one tensor that keeps its shape, given by name, as an op or as a
+// lambda.
 #pragma once
 
 #include <concepts>
@@ -17,7 +18,7 @@ namespace tidemark::nn {
 // Activation("relu")}.
 class Activation {
  public:
-  // Leaves its input as it is.
+  // The identity.
   Activation() = default;
   Activation(const char* name, Source at = Source::here()) : Activation(std::string(name), at) {}
   Activation(const std::string& name, Source at = Source::here());
@@ -28,12 +29,12 @@ class Activation {
       : function_(std::make_shared<const AnyLayer>(std::move(f))), is_by_row_(kActsByRow<F>) {}
 
   bool is_linear() const { return function_ == nullptr; }
-  // Whether it is known to treat each row of the last axis by itself, whatever the other axes are.
+  // Whether it is known to act on each row of the last axis separately.
   bool is_by_row() const { return is_by_row_; }
   Tensor operator()(const Tensor& x, Source at = Source::here()) const {
     return is_linear() ? x : (*function_)(x, at);
   }
-  // One of one's own may have Variables.
+  // A user's function may have Variables.
   void tidemark_walk(const detail::VariablePath& path, const detail::SeeVariable& see) const {
     detail::walk_variables(function_, path, see);
   }

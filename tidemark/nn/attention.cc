@@ -25,7 +25,7 @@ MultiHeadAttention::Projection declared(const char* part, const MultiHeadAttenti
   return projection;
 }
 
-// The axes of tokens and heads change places: [..., a, b, size] becomes [..., b, a, size].
+// Swaps the axes of tokens and heads: [..., a, b, size] becomes [..., b, a, size].
 Tensor swapped(const Tensor& x) {
   std::string from, to;
   for (int64_t axis = 0; axis < x.rank() - 3; ++axis) from += static_cast<char>('a' + axis);
@@ -72,7 +72,7 @@ Tensor MultiHeadAttention::attend(const Tensor& from, const Tensor& memory,
   for (const Tensor* given : {&from, &memory})
     if (given->rank() < 2)
       detail::refuse(kKind, options_.name,
-                     cat("the input ", given->dtype(), given->shape(), " has no tokens"),
+                     cat("the input ", given->dtype(), given->shape(), " has no axis of tokens"),
                      "give it [..., tokens, features]: td::expand_dims(x, 0)", at);
   const int64_t value_size = options_.value_size.value_or(key_size_);
   const Tensor mixed = swapped(attention(

@@ -1,4 +1,4 @@
-// Attention with several heads.
+// Multi-head attention.
 #pragma once
 
 #include <cstdint>
@@ -10,31 +10,31 @@
 namespace tidemark::nn {
 
 struct MultiHeadAttentionOptions {
-  bool causal = false;                      // A token sees itself and those before it.
+  bool causal = false;                      // A token attends to itself and earlier ones.
   std::optional<int64_t> value_size = {};   // Of each head; default: the size of keys.
   std::optional<int64_t> output_size = {};  // Default: the features of the query.
-  double dropout = 0;                       // Of the result, in train mode.
+  double dropout = 0;                       // Applied to the result, in training mode.
   bool use_bias = true;
   Initializer kernel_initializer = initializers::glorot_uniform;
   DType dtype = DType::f32;
   std::string name = {};
 };
 
-// [..., tokens, features]: each head attends with queries, keys and values of its own, and what all
-// of them give is projected to the output.
-class MultiHeadAttention : public detail::Identified {
+// On [..., tokens, features]: each head has its own projections to queries, keys and values; the
+// results of all heads are projected to the output.
+class MultiHeadAttention : public detail::SharedIdentity {
  public:
   MultiHeadAttention(int64_t heads, int64_t key_size, MultiHeadAttentionOptions options = {},
                      Source at = Source::here());
-  // To itself.
+  // Self-attention.
   Tensor operator()(const Tensor& x, Source at = Source::here()) const;
-  // To others: keys and values are made of `memory`. The mask is bool and broadcasts to [...,
-  // heads, queries, keys]: false leaves out.
+  // Cross-attention: keys and values come from `memory`. The mask is bool and broadcasts to [...,
+  // heads, queries, keys]: false masks a key.
   Tensor operator()(const Tensor& query, const Tensor& memory,
                     const std::optional<Tensor>& mask = {}, Source at = Source::here()) const;
   const std::string& name() const { return options_.name; }
 
-  // What a projection has.
+  // The parameters of a projection.
   struct Projection {
     Variable kernel;
     std::optional<Variable> bias;

@@ -29,8 +29,8 @@ Tensor Embedding::operator()(const Tensor& ids, Source at) const {
 
 Tensor Flatten::call(const Tensor& x, Source at) const {
   if (x.rank() == 0)
-    detail::refuse(kKind, name_, "the input is one number, without a first axis",
-                   "give it [n, ...]", at);
+    detail::refuse(kKind, name_, "the input is a scalar, without a batch axis", "give it [n, ...]",
+                   at);
   Dim features = 1;
   for (int64_t axis = 1; axis < x.rank(); ++axis) features = features * x.shape()[axis];
   return reshape(x, {x.shape()[0], features}, at);
@@ -43,7 +43,7 @@ Tensor Flatten::operator()(const Tensor& x, Source at) const {
 Dropout::Dropout(double rate, Source at) : rate_(rate) {
   if (!(rate >= 0 && rate < 1))
     detail::refuse(kKind, name_, cat("the rate must be in [0, 1), got ", rate),
-                   "it is the share of elements that become zero", at);
+                   "it is the fraction of elements that become zero", at);
 }
 
 Tensor Dropout::call(const Tensor& x, Source at) const {

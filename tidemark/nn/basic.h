@@ -15,9 +15,9 @@ struct EmbeddingOptions {
   std::string name = {};
 };
 
-// Rows of a table, one for each id: [...] of integers becomes [..., features]. Its gradient is the
-// rows that were looked up.
-class Embedding : public detail::Identified {
+// Rows of a table, one for each id: [...] of integers becomes [..., features]. Its gradient is
+// row-sparse.
+class Embedding : public detail::SharedIdentity {
  public:
   Embedding(int64_t ids, int64_t features, EmbeddingOptions options = {},
             Source at = Source::here());
@@ -34,8 +34,8 @@ class Embedding : public detail::Identified {
   std::string name_;
 };
 
-// All axes but the first made one: [n, ...] becomes [n, features]. A view.
-class Flatten : public detail::Identified {
+// Merges all axes but the first: [n, ...] becomes [n, features]. A view.
+class Flatten : public detail::SharedIdentity {
  public:
   Tensor operator()(const Tensor& x, Source at = Source::here()) const;
   const std::string& name() const { return name_; }
@@ -48,9 +48,9 @@ class Flatten : public detail::Identified {
   std::string name_;
 };
 
-// In train mode (nn::Training) each element is zero with probability `rate` and the others are
-// scaled so that the mean stays; else nothing happens.
-class Dropout : public detail::Identified {
+// In training mode (nn::Training) sets each element to zero with probability `rate` and scales the
+// others to keep the mean; otherwise the identity.
+class Dropout : public detail::SharedIdentity {
  public:
   explicit Dropout(double rate = 0.5, Source at = Source::here());
   Tensor operator()(const Tensor& x, Source at = Source::here()) const;

@@ -8,7 +8,7 @@ namespace {
 
 void need_image(const Tensor& x, const char* kind, const std::string& name, Source at) {
   if (x.rank() == 4) return;
-  detail::refuse(kind, name, cat("the input ", x.dtype(), x.shape(), " is no batch of images"),
+  detail::refuse(kind, name, cat("the input ", x.dtype(), x.shape(), " is not a batch of images"),
                  "give it [n, height, width, channels]: td::expand_dims adds an axis", at);
 }
 
@@ -47,7 +47,7 @@ void Conv2D::build(const Tensor& x, Source at) const {
   if (!kernel.has_shape()) {
     if (int64_t{channels} % options_.groups != 0)
       detail::refuse(kKind, options_.name,
-                     cat(channels, " channels cannot be parted into ", options_.groups, " groups"),
+                     cat(channels, " channels do not divide into ", options_.groups, " groups"),
                      "the channels must be a multiple of the groups", at);
     kernel.set_shape({window_.height, window_.width, channels / options_.groups, filters_}, at);
   }

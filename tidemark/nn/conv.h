@@ -1,4 +1,4 @@
-// Layers of images, [n, height, width, channels].
+// Convolution and pooling of images, [n, height, width, channels].
 #pragma once
 
 #include <array>
@@ -33,7 +33,7 @@ struct Conv2DOptions {
   std::string name = {};
 };
 
-class Conv2D : public detail::Identified {
+class Conv2D : public detail::SharedIdentity {
  public:
   Conv2D(int64_t filters, Size2 window, Conv2DOptions options = {}, Source at = Source::here());
   Tensor operator()(const Tensor& x, Source at = Source::here()) const;
@@ -61,7 +61,7 @@ struct Pool2DOptions {
 };
 
 // The largest element of each window.
-class MaxPool2D : public detail::Identified {
+class MaxPool2D : public detail::SharedIdentity {
  public:
   explicit MaxPool2D(Size2 window = 2, Pool2DOptions options = {})
       : window_(window), options_(options) {}
@@ -79,7 +79,7 @@ class MaxPool2D : public detail::Identified {
 };
 
 // The mean of each window; padding does not count.
-class AveragePool2D : public detail::Identified {
+class AveragePool2D : public detail::SharedIdentity {
  public:
   explicit AveragePool2D(Size2 window = 2, Pool2DOptions options = {})
       : window_(window), options_(options) {}
@@ -97,7 +97,7 @@ class AveragePool2D : public detail::Identified {
 };
 
 // The mean of each channel: [n, height, width, channels] becomes [n, channels].
-class GlobalAveragePool2D : public detail::Identified {
+class GlobalAveragePool2D : public detail::SharedIdentity {
  public:
   Tensor operator()(const Tensor& x, Source at = Source::here()) const;
   const std::string& name() const { return name_; }

@@ -18,9 +18,8 @@ struct DenseOptions {
   std::string name = {};
 };
 
-// A copy is the same layer: it has the same Variables. They are declared here and shaped by the
-// first input.
-class Dense : public detail::Identified {
+// A copy is the same layer: it has the same Variables. They get their shapes from the first input.
+class Dense : public detail::SharedIdentity {
  public:
   explicit Dense(int64_t units, DenseOptions options = {}, Source at = Source::here());
 

@@ -24,7 +24,7 @@ Fans fans_of(const Shape& shape) {
   return {window * static_cast<double>(int64_t{shape[-2]}), window * last};
 }
 
-// A layer without inputs has nothing to draw, and no limits to draw in.
+// A layer without inputs has no elements, and the limit would divide by 0.
 double ratio(double above, double below) { return std::sqrt(above / std::max(below, 1.0)); }
 
 Tensor drawn_within(const Shape& shape, DType dtype, double limit) {
@@ -40,8 +40,8 @@ double dot(const double* a, const double* b, int64_t count) {
   return sum;
 }
 
-// Makes vectors, one after another in `all`, a basis: what each shares with those before it is
-// taken out, twice, since once leaves what was rounded.
+// Orthonormalises the vectors in `all` by Gram-Schmidt, with a second pass for each to remove
+// rounding errors.
 void make_orthonormal(std::vector<double>& all, int64_t vectors, int64_t length) {
   for (int64_t i = 0; i < vectors; ++i) {
     double* const mine = all.data() + i * length;

@@ -1,4 +1,4 @@
-// A closure and the layers it uses.
+// Lambda: a closure together with the layers it uses.
 #pragma once
 
 #include <concepts>
@@ -11,14 +11,14 @@
 
 namespace tidemark::nn {
 
-// A closure cannot be looked into, so a model that is one would have no Variables. This names the
-// layers it uses:
+// Variables captured by a closure are not found, so a closure as a model would have none. Lambda
+// names the layers it uses:
 //
 //   td::nn::Dense dense(8);
 //   td::nn::Lambda block([dense](const td::Tensor& x) { return x + dense(x); }, dense);
 //
-// A function that takes the layers itself, [](const Tensor& x, const Dense& dense), may be cloned
-// too, and nn::predict compiles it where it captures nothing. Variables are named by place:
+// A function that takes the layers as arguments, [](const Tensor& x, const Dense& dense), can also
+// be cloned, and nn::predict compiles it if it captures nothing. Variables are named by position:
 // "0/kernel".
 template <class F, class... Layers>
 class Lambda {
@@ -48,7 +48,7 @@ class Lambda {
     else
       detail::refuse_closure(path);
   }
-  // A closure that holds its layers itself cannot be given others in their place.
+  // Layers that a closure captures cannot be replaced.
   bool tidemark_identity(std::string& key) const {
     if constexpr (kTakesLayers || sizeof...(Layers) == 0)
       return detail::add_identity_of(f_, key) && detail::add_identity_of(layers_, key);

@@ -1,5 +1,5 @@
-// What a layer is: any type with `Tensor operator()(const Tensor&) const`. This header has what
-// holds one without knowing its type, and what the layers of the library share.
+// A layer is any type with `Tensor operator()(const Tensor&) const`. This header has AnyLayer,
+// which erases its type, and code shared by the library's layers.
 #pragma once
 
 #include <concepts>
@@ -14,7 +14,7 @@
 #include "tidemark/api/variable_walk.h"
 
 namespace tidemark::detail {
-// A UserError: a closure holds layers of its own, which no copy of the model can replace.
+// Throws UserError: a closure captures layers, which a copy of the model cannot replace.
 [[noreturn]] void refuse_closure(const VariablePath& path);
 }  // namespace tidemark::detail
 
@@ -24,13 +24,13 @@ template <class F>
 concept LayerFunction = std::invocable<const F&, const Tensor&> &&
                         std::convertible_to<std::invoke_result_t<const F&, const Tensor&>, Tensor>;
 
-// Holds a callable of one tensor: a layer, an op, a closure, a function with a gradient of its own.
-// A copy is the same layer.
+// Holds a callable of one tensor: a layer, an op, a closure, a function with a custom gradient. A
+// copy is the same layer.
 class AnyLayer {
  public:
   template <class F>
     requires(!std::same_as<F, AnyLayer> && LayerFunction<F>)
-  AnyLayer(F layer) : held_(std::make_shared<const Held<F>>(std::move(layer))) {}
+  AnyLayer(F layer) : held_(std::make_shared<const TypedHolder<F>>(std::move(layer))) {}
 
   Tensor operator()(const Tensor& x, Source at = Source::here()) const {
     return held_->call(x, at);
@@ -56,8 +56,8 @@ class AnyLayer {
     virtual bool has_name() const = 0;
   };
   template <class F>
-  struct Held final : Holder, detail::Identified {
-    explicit Held(F layer) : layer(std::move(layer)) {}
+  struct TypedHolder final : Holder, detail::SharedIdentity {
+    explicit TypedHolder(F layer) : layer(std::move(layer)) {}
     Tensor call(const Tensor& x, Source at) const override {
       return detail::call_back(layer, at, x);
     }
@@ -68,7 +68,7 @@ class AnyLayer {
                                            const detail::ReplaceVariable& f) const override {
       F copy = layer;
       detail::walk_variables(copy, path, f);
-      return std::make_shared<const Held<F>>(std::move(copy));
+      return std::make_shared<const TypedHolder<F>>(std::move(copy));
     }
     bool has_name() const override {
       if constexpr (requires { layer.name().empty(); })
@@ -76,8 +76,9 @@ class AnyLayer {
       else
         return false;
     }
-    // What cannot be compared is what it is as long as it is held: nothing changes it. One that
-    // holds handles is left out, since who remembers it would keep their bytes alive.
+    // A callable that cannot be compared is identified by the object that holds it, which is
+    // immutable. One that may hold tensors has no identity, since remembering it would keep their
+    // memory alive.
     bool add_identity(std::string& key) const override {
       const size_t before = key.size();
       key += typeid(F).name();

@@ -32,9 +32,9 @@ void refuse_closure(const VariablePath& path) {
   const std::string where = path.text();
   throw UserError(
       cat("clone: the closure of nn::Lambda", where.empty() ? "" : cat(" at \"", where, "\""),
-          " holds its layers itself: the copy would run the old ones"),
+          " captures its layers: the copy would run the original's"),
       Source::none(),
-      "let the function take the layers: nn::Lambda([](const td::Tensor& x, const "
+      "pass the layers as arguments: nn::Lambda([](const td::Tensor& x, const "
       "td::nn::Dense& dense) {...}, dense)");
 }
 

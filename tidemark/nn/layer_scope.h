@@ -1,4 +1,4 @@
-// What every layer of the library does around its work; internal to nn/.
+// The scope of a layer's call; internal to nn/.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace tidemark::detail {
 
-// `nn::Dense "head"`, or `nn::Dense` where it has no name.
+// `nn::Dense "head"`, or `nn::Dense` if it has no name.
 std::string layer_title(const char* kind, const std::string& name);
-// What a layer's parameter is called in messages: "head/kernel", or "kernel".
+// The name of a layer's parameter in messages: "head/kernel", or "kernel".
 std::string parameter_name(const std::string& layer, const char* parameter);
 
-// One call of a layer, for those who list them.
+// A call of a layer, for observers.
 struct LayerCall {
   const char* kind;
   std::string name;
@@ -21,7 +21,7 @@ struct LayerCall {
   const Tensor &input, &output;
 };
 
-// Sees the calls of layers on its thread, for its life; what a layer calls itself is not seen.
+// Observes the calls of layers on its thread while it lives, but not nested calls.
 class LayerObserver {
  public:
   LayerObserver() : outer_(current_) { current_ = this; }
@@ -45,7 +45,7 @@ class LayerObserver {
   int64_t count_ = 0;
 };
 
-// Held while a layer runs: what it does is charged to the line that called it, and to the layer.
+// Held while a layer runs: memory is charged to the line that called the layer, and to the layer.
 class LayerScope {
  public:
   LayerScope(const char* kind, const std::string& name, Source at);
@@ -80,7 +80,7 @@ Tensor run_layer(const Layer& layer, const Tensor& x, Source at) {
   return result;
 }
 
-// A UserError that begins with the layer, and so need not end with it.
+// Throws a UserError that begins with the layer's title.
 [[noreturn]] void refuse(const char* kind, const std::string& name, const std::string& problem,
                          const char* remedy, Source at);
 

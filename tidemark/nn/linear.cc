@@ -8,15 +8,15 @@ namespace tidemark::detail {
 Dim build_kernel(const Variable& kernel, const Tensor& x, int64_t units, LayerTitle layer,
                  Source at) {
   if (x.rank() == 0)
-    refuse(layer.kind, layer.name, "the input is one number, without an axis of features",
+    refuse(layer.kind, layer.name, "the input is a scalar, without an axis of features",
            "give it [..., features]: td::reshape(x, {1, 1})", at);
   const Dim features = x.shape()[-1];
   if (!kernel.has_shape()) kernel.set_shape({features, units}, at);
   const Shape& shape = kernel.shape(at);
   if (shape.rank() != 2 || shape[1] != units)
     refuse(layer.kind, layer.name,
-           cat("its kernel is ", shape, ", where [features, ", units, "] is wanted"),
-           "it was given the value of another layer: assign or load one of this shape", at);
+           cat("its kernel is ", shape, ", expected [features, ", units, "]"),
+           "it holds the value of another layer: assign or load one of this shape", at);
   const Dim built = shape[0];
   if (built != features)
     refuse(layer.kind, layer.name, cat("built for ", built, " features, got ", features),
@@ -28,8 +28,8 @@ void build_vector(const std::optional<Variable>& vector, const Dim& size, Source
   if (vector && !vector->has_shape()) vector->set_shape({size}, at);
 }
 
-// The axes before the last are one until the end: a step over the flat result works in its place,
-// and the gradient by the kernel is one product, not one for each of the outer axes.
+// The axes before the last are merged until the end, so that bias and activation work in place and
+// the gradient by the kernel is one product instead of one for each outer index.
 Tensor linear(const Tensor& x, const Variable& kernel, const std::optional<Variable>& bias,
               const nn::Activation& activation, Source at) {
   const bool is_flat = x.rank() <= 2;

@@ -1,4 +1,4 @@
-// Products with a kernel that learns its shape from what it is first given; internal to nn/.
+// Products with a kernel that takes its shape from the first input; internal to nn/.
 #pragma once
 
 #include <optional>
@@ -15,8 +15,8 @@ struct LayerTitle {
   const std::string& name;
 };
 
-// The last size of x. The kernel is given its shape, [that size, units], where it has none yet; a
-// UserError where it was built for another.
+// The last size of x. Sets the kernel's shape, [that size, units], if it has none yet; a UserError
+// if it was built for another.
 Dim build_kernel(const Variable& kernel, const Tensor& x, int64_t units, LayerTitle layer,
                  Source at);
 void build_vector(const std::optional<Variable>& vector, const Dim& size, Source at);

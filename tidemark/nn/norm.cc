@@ -24,8 +24,8 @@ std::optional<Variable> by_feature_if(bool wanted, const char* name, Initializer
   return by_feature(name, std::move(initializer), options, at);
 }
 
-// What figures of 16-bit floats are computed and kept in: a variance may exceed their range, and
-// small steps of a running mean would be lost in them.
+// The dtype of statistics of 16-bit floats: a variance may exceed their range, and small updates of
+// a running mean would be lost.
 DType figures_in(DType dtype) { return is_low_precision(dtype) ? DType::f32 : dtype; }
 
 Variable running(const char* name, Initializer initializer, const BatchNormOptions& options,
@@ -37,11 +37,11 @@ Variable running(const char* name, Initializer initializer, const BatchNormOptio
                             at);
 }
 
-// Gives a vector by feature its shape, or checks it.
+// Sets or checks the shape of a per-feature vector.
 void build(const Variable& vector, const Tensor& x, const char* kind, const std::string& name,
            Source at) {
   if (x.rank() == 0)
-    detail::refuse(kind, name, "the input is one number, without an axis of features",
+    detail::refuse(kind, name, "the input is a scalar, without an axis of features",
                    "give it [..., features]", at);
   const Dim features = x.shape()[-1];
   if (!vector.has_shape()) vector.set_shape({features}, at);
@@ -52,7 +52,7 @@ void build(const Variable& vector, const Tensor& x, const char* kind, const std:
         "a layer keeps the size of its first input: make another for inputs of this size", at);
 }
 
-// Asked size by size, so that sizes that are open stay so.
+// Tested size by size, so that open sizes stay open.
 bool is_empty(const Tensor& x) {
   return std::any_of(x.shape().begin(), x.shape().end(), [](Dim size) { return size == 0; });
 }
@@ -114,7 +114,7 @@ Tensor BatchNorm::call(const Tensor& x, Source at) const {
     build(*figure, x, kKind, name_, at);
   const Tensor wide = cast(x, figures_in(x.dtype()));
   Tensor centre, spread;
-  if (is_training() && !is_empty(x)) {  // An empty batch has no figures.
+  if (is_training() && !is_empty(x)) {  // An empty batch has no statistics.
     std::vector<int64_t> axes;
     for (int64_t axis = 0; axis < x.rank() - 1; ++axis) axes.push_back(axis);
     centre = mean(wide, axes);

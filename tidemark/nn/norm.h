@@ -1,4 +1,4 @@
-// Layers that bring their input to mean 0 and deviation 1.
+// Normalisation layers.
 #pragma once
 
 #include <optional>
@@ -16,8 +16,9 @@ struct LayerNormOptions {
   std::string name = {};
 };
 
-// Over the last axis: mean 0, deviation 1, then scale and bias by feature.
-class LayerNorm : public detail::Identified {
+// Normalises the last axis to mean 0 and standard deviation 1, then applies scale and bias by
+// feature.
+class LayerNorm : public detail::SharedIdentity {
  public:
   explicit LayerNorm(LayerNormOptions options = {}, Source at = Source::here());
   Tensor operator()(const Tensor& x, Source at = Source::here()) const;
@@ -41,7 +42,7 @@ struct RMSNormOptions {
 };
 
 // Over the last axis: divided by the root of the mean of squares, then scaled by feature.
-class RMSNorm : public detail::Identified {
+class RMSNorm : public detail::SharedIdentity {
  public:
   explicit RMSNorm(RMSNormOptions options = {}, Source at = Source::here());
   Tensor operator()(const Tensor& x, Source at = Source::here()) const;
@@ -60,15 +61,16 @@ class RMSNorm : public detail::Identified {
 
 struct BatchNormOptions {
   double epsilon = 1e-3;
-  double momentum = 0.99;  // The share of the running figures that a step of training keeps.
+  double momentum = 0.99;  // The weight of the old running statistics in each training step.
   bool use_scale = true, use_bias = true;
   DType dtype = DType::f32;
   std::string name = {};
 };
 
-// By feature (the last axis), over all other axes. In train mode by the figures of the batch, which
-// move the running ones; else, and where the batch is empty, by the running ones.
-class BatchNorm : public detail::Identified {
+// Normalises each feature (of the last axis) over all other axes. In training mode it uses the
+// statistics of the batch and updates the running ones; otherwise, or if the batch is empty, it
+// uses the running ones.
+class BatchNorm : public detail::SharedIdentity {
  public:
   explicit BatchNorm(BatchNormOptions options = {}, Source at = Source::here());
   Tensor operator()(const Tensor& x, Source at = Source::here()) const;

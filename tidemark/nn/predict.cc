@@ -26,7 +26,7 @@ struct Prediction {
   Prediction(std::string key, ModelProgram program)
       : key(std::move(key)), program(std::move(program)) {}
 };
-// A model that assigns Variables also when it is used is no function of them.
+// A model that assigns Variables in evaluation mode is not a function of them.
 struct AssignsVariables {};
 
 ModelProgram program_of(ModelOfStandIns parts, Source at) {
@@ -40,7 +40,8 @@ ModelProgram program_of(ModelOfStandIns parts, Source at) {
       {.name = "predict"}, at);
 }
 
-// The models used last. Each is the programs of one model, in the bounds of its function's cache.
+// The most recently used models. Each entry holds the programs of one model, bounded by its
+// function's cache.
 class Predictions {
  public:
   std::shared_ptr<Prediction> find(const std::string& key) {
@@ -65,7 +66,7 @@ class Predictions {
 };
 
 Predictions& predictions() {
-  static constinit MadeOnce<Predictions> all;  // Programs of other threads may run at the end.
+  static constinit MadeOnce<Predictions> all;  // Other threads may still run programs at exit.
   return all.get();
 }
 
@@ -86,7 +87,7 @@ Tensor predicted_eagerly(const nn::AnyLayer& model, const Tensor& x, Source at) 
 Tensor predicted(const std::string& key, const std::vector<Variable>& variables,
                  const nn::AnyLayer& model, const std::function<ModelOfStandIns()>& make,
                  const Tensor& x, Source at) {
-  // A function that is traced, or a model that has yet to learn its shapes, has the model itself.
+  // Inside a trace, or before the model has its shapes, the model itself is called.
   if (is_tracing() || !all_have_shapes(variables)) return predicted_eagerly(model, x, at);
   const nn::Training off(false);
   std::shared_ptr<Prediction> prediction = predictions().find(key);

@@ -1,4 +1,4 @@
-// What a model gives when it is used.
+// predict: a model's output in evaluation mode.
 #pragma once
 
 #include <functional>
@@ -11,27 +11,27 @@
 
 namespace tidemark::detail {
 
-// A model with stand-ins for its Variables.
+// A model with placeholders for its Variables.
 struct ModelOfStandIns {
   nn::AnyLayer model;
   std::vector<Variable> variables;
 };
-// Runs the program that is remembered for a key, or makes one. `make` is asked once.
+// Runs the cached program of a key, or compiles one. `make` is called once.
 Tensor predicted(const std::string& key, const std::vector<Variable>& variables,
                  const nn::AnyLayer& model, const std::function<ModelOfStandIns()>& make,
                  const Tensor& x, Source at);
-// In evaluation mode, op by op.
+// Runs eagerly, in evaluation mode.
 Tensor predicted_eagerly(const nn::AnyLayer& model, const Tensor& x, Source at);
 
 }  // namespace tidemark::detail
 
 namespace tidemark::nn {
 
-// In evaluation mode, whatever the mode is. The program is compiled once and remembered, for the
-// models used last, as a function of the parameters: it holds none of their bytes. A model that is
-// or holds a closure with captures is run op by op: nobody can tell what such a closure holds, so
-// that a program remembered for it would keep its bytes alive, and might be that of another value.
-// nn::Lambda takes the layers beside the function instead, and is compiled.
+// Always runs in evaluation mode. The program is compiled once and cached for the most recent
+// models, as a function of the parameters, so that it keeps none of their memory alive. A model
+// that is or contains a closure with captures runs eagerly: its captures cannot be inspected, so a
+// cached program could be stale or keep their memory alive. nn::Lambda, which takes the layers
+// beside the function, is compiled.
 template <LayerFunction Model>
 Tensor predict(const Model& model, const Tensor& x, Source at = Source::here()) {
   std::string key = typeid(Model).name();

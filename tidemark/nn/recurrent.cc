@@ -22,7 +22,7 @@ Variable declared(const char* name, Initializer initializer, const LSTMOptions& 
       {.name = detail::parameter_name(options.name, name), .dtype = options.dtype}, at);
 }
 
-// The second of four parts is 1.
+// The second of the four parts is 1.
 Tensor remembering(const Shape& shape, DType dtype) {
   const Dim units = shape[0] / 4;
   return concat({zeros({units}, dtype), ones({units}, dtype), zeros({2 * units}, dtype)});
@@ -51,12 +51,14 @@ LSTM::LSTM(int64_t units, LSTMOptions options, Source at)
 
 Tensor LSTM::call(const Tensor& x, Source at) const {
   if (x.rank() != 3)
-    detail::refuse(kKind, options_.name, cat("the input ", x.dtype(), x.shape(), " is no sequence"),
+    detail::refuse(kKind, options_.name,
+                   cat("the input ", x.dtype(), x.shape(), " is not a batch of sequences"),
                    "give it [n, steps, features]", at);
   detail::build_kernel(kernel, x, 4 * units_, {kKind, options_.name}, at);
   const State start{zeros({x.shape()[0], units_}, options_.dtype),
                     zeros({x.shape()[0], units_}, options_.dtype)};
-  // Inputs are multiplied step by step: all at once would keep four times the output.
+  // Inputs are multiplied step by step: one product for all steps would need four times the
+  // output's memory.
   const auto body = [this](const State& state, const Tensor& now, Source line) {
     const SourceScope scope(line);
     const State next = stepped(state, matmul(now, kernel) + matmul(state.h, recurrent) + bias);

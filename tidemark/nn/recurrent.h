@@ -1,4 +1,4 @@
-// Layers that walk a sequence.
+// Recurrent layers.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@
 namespace tidemark::nn {
 
 struct LSTMOptions {
-  bool return_sequences = false;  // What each step gives, not the last alone.
+  bool return_sequences = false;  // The output of every step, not only the last.
   bool reverse = false;           // From the end to the beginning.
-  Save save = Save::automatic();  // What gradients keep of the steps (docs/loop_gradients.md).
+  Save save = Save::automatic();  // What is stored for gradients (docs/loop_gradients.md).
   Initializer kernel_initializer = initializers::glorot_uniform;
   Initializer recurrent_initializer = initializers::orthogonal;
   DType dtype = DType::f32;
@@ -25,7 +25,7 @@ struct LSTMOptions {
 //
 // One step, of input x, state h and memory c; i, f, g, o are the four parts of x kernel + h
 // recurrent + bias, in that order:  c = sigmoid(f) c + sigmoid(i) tanh(g),  h = sigmoid(o) tanh(c).
-class LSTM : public detail::Identified {
+class LSTM : public detail::SharedIdentity {
  public:
   explicit LSTM(int64_t units, LSTMOptions options = {}, Source at = Source::here());
   Tensor operator()(const Tensor& x, Source at = Source::here()) const;
@@ -33,7 +33,7 @@ class LSTM : public detail::Identified {
 
   Variable kernel;     // [features, 4 units]
   Variable recurrent;  // [units, 4 units]
-  Variable bias;       // [4 units]; at first 1 for f, which keeps the memory, else 0.
+  Variable bias;       // [4 units]; initially 1 for f, which keeps the memory, else 0.
   TIDEMARK_FIELDS(kernel, recurrent, bias)
 
   static constexpr const char* kKind = "nn::LSTM";

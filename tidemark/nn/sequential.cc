@@ -14,11 +14,11 @@ Tensor Sequential::operator()(const Tensor& x, Source at) const {
     const AnyLayer& layer = layers_[place];
     detail::LayerObserver* const observer = detail::LayerObserver::current();
     const int64_t before = observer != nullptr ? observer->count() : 0;
-    // A layer without a name is told apart by its place, as its Variables are.
+    // A layer without a name is identified by its position, as its Variables are.
     std::optional<NameScope> numbered;
     if (!layer.has_name()) numbered.emplace(std::to_string(place), at);
     Tensor next = layer(value, at);
-    // What is no layer of the library tells nobody of itself.
+    // Callables that are not layers of the library do not open a scope of their own.
     if (observer != nullptr && observer->count() == before) [[unlikely]]
       observer->see({"function", {}, layer, value, next});
     value = std::move(next);

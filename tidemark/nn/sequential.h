@@ -1,4 +1,4 @@
-// Layers, one after another.
+// Sequential: layers applied in order.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace tidemark::nn {
 
-// Any callables of one tensor: layers, ops, lambdas, functions with gradients of their own, and
+// Any callables of one tensor: layers, ops, lambdas, functions with custom gradients, and
 // td::recompute of these.
 //
 //   td::nn::Sequential model{td::nn::Flatten(), td::nn::Dense(64), td::relu, td::nn::Dense(10)};
 //
-// A copy has the same layers. Variables are named by place: "1/kernel".
+// A copy has the same layers. Variables are named by position: "1/kernel".
 class Sequential {
  public:
   Sequential() = default;
@@ -23,7 +23,7 @@ class Sequential {
 
   Tensor operator()(const Tensor& x, Source at = Source::here()) const;
 
-  // Puts a layer at the end, of this handle alone.
+  // Appends a layer, to this handle only.
   Sequential& add(AnyLayer layer) {
     layers_.push_back(std::move(layer));
     return *this;

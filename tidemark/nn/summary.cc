@@ -21,15 +21,15 @@ using nn::Summary;
 using nn::SummaryRow;
 using LayerProgram = Function<Tensor(Tensor)>;
 
-// What a layer was seen to do.
-struct SeenCall {
+// The observed call of a layer.
+struct LayerCallRecord {
   std::string kind, name;
   AnyLayer layer;
   TensorSpec input;
   std::string output;
 };
 
-// "f32[?, 10]": what was said to be open, and what comes of it, is so whatever the example is.
+// "f32[?, 10]": open sizes, and sizes derived from them, print "?" regardless of the example.
 std::string type_text(const Tensor& x) {
   Shape shape = x.shape();
   for (int64_t axis = 0; axis < shape.rank(); ++axis)
@@ -40,7 +40,7 @@ TensorSpec known_spec(const Tensor& x) { return spec(closed(x.shape()), x.dtype(
 
 class Listing final : public LayerObserver {
  public:
-  std::vector<SeenCall> calls;
+  std::vector<LayerCallRecord> calls;
 
  private:
   void saw(const LayerCall& call) override {
@@ -58,8 +58,7 @@ Bytes bytes_of(const Variable& variable) {
   return granted_bytes(elements_of(variable) * size_of(variable.dtype()));
 }
 
-// Where a layer stands: the name that the model has for its first Variable, without what the layer
-// itself calls it.
+// The path of a layer: the model's name of its first Variable, without the layer's own part.
 std::string place_of(const NamedVariables& own, const NamedVariables& all) {
   if (own.empty()) return {};
   const auto found = std::find_if(
@@ -85,7 +84,7 @@ void add_bytes(const AnyLayer& layer, const TensorSpec& input, SummaryRow& row, 
   row.saved = program.saved_for_gradient(input, at);
 }
 
-SummaryRow row_of(const SeenCall& call, const NamedVariables& all, VariablesOnce& counted,
+SummaryRow row_of(const LayerCallRecord& call, const NamedVariables& all, VariablesOnce& counted,
                   Source at) {
   const NamedVariables own = nn::named_variables(call.layer);
   SummaryRow row{.name = place_of(own, all), .kind = call.kind, .output = call.output};
@@ -95,25 +94,24 @@ SummaryRow row_of(const SeenCall& call, const NamedVariables& all, VariablesOnce
   return row;
 }
 
-// Layers that the model calls and that are not found in it, though others are: a class may hide
-// them behind functions of any name, which no compiler can tell.
-void warn_of_hidden(const std::vector<SeenCall>& calls, const NamedVariables& variables,
+// Layers that the model calls but that are not among its fields, although others are.
+void warn_of_hidden(const std::vector<LayerCallRecord>& calls, const NamedVariables& variables,
                     Source at) {
-  if (variables.empty()) return;  // A closure as a whole model shows none.
-  for (const SeenCall& call : calls) {
+  if (variables.empty()) return;  // A model that is a closure has none.
+  for (const LayerCallRecord& call : calls) {
     const NamedVariables own = nn::named_variables(call.layer);
     const auto is_own = [&](const auto& each) { return each.second.same_as(own[0].second); };
     if (own.empty() || std::any_of(variables.begin(), variables.end(), is_own)) continue;
     warn(cat("the model calls a layer, ", layer_title(call.kind.c_str(), call.name),
-             ", that is not found in it: checkpoints, variables and copies leave it out"
-             "\n  name the fields of the class that holds it, TIDEMARK_FIELDS(a_, b_), or give a "
+             ", that is not one of its fields: checkpoints, variables() and copies leave it out\n  "
+             "name the fields of the class that holds it, TIDEMARK_FIELDS(a_, b_), or give a "
              "closure as td::nn::Lambda(f, layers)"),
          at);
     return;
   }
 }
 
-// The sum of the model's output and its gradients by the Variables that are trained.
+// The sum of the model's output, and its gradients by the trainable Variables.
 Bytes training_peak(const AnyLayer& model, const std::vector<Variable>& variables,
                     const TensorSpec& input, Source at) {
   const auto step = [model, variables, at](const Tensor& x) {
@@ -154,7 +152,7 @@ Line line_of(const SummaryRow& row) {
           cat(row.temporaries)};
 }
 
-constexpr size_t kTextColumns = 3;  // The others are numbers, and end together.
+constexpr size_t kTextColumns = 3;  // The other columns are numbers, aligned right.
 
 void print_line(std::ostream& out, const Line& line, const std::vector<size_t>& widths) {
   std::string text;
@@ -172,7 +170,7 @@ void build_model(const AnyLayer& model, const NamedVariables& variables, const T
                  Source at) {
   const SourceScope scope(at);
   Listing listing;
-  // Sizes that are open stay so: as 1 they would be too small for the windows of a convolution.
+  // Open sizes stay open: with size 1 the windows of a convolution would not fit.
   program_of(model, at).plan(input, {}, at);
   warn_of_hidden(listing.calls, variables, at);
 }
@@ -182,7 +180,7 @@ Summary summarize(const AnyLayer& model, const NamedVariables& variables, const 
   const SourceScope scope(at);
   Summary summary;
   summary.had_open_sizes = input.shape.is_open();
-  std::vector<SeenCall> calls;
+  std::vector<LayerCallRecord> calls;
   {
     Listing listing;
     const auto noting = [&](const Tensor& x) {
@@ -195,7 +193,8 @@ Summary summarize(const AnyLayer& model, const NamedVariables& variables, const 
   warn_of_hidden(calls, variables, at);
   const TensorSpec& known = summary.input;
   VariablesOnce counted;
-  for (const SeenCall& call : calls) summary.rows.push_back(row_of(call, variables, counted, at));
+  for (const LayerCallRecord& call : calls)
+    summary.rows.push_back(row_of(call, variables, counted, at));
 
   std::vector<Variable> trained;
   VariablesOnce all;

@@ -1,11 +1,11 @@
-// The Variables of a model, which is any type: they are found in its fields and named by them.
+// The Variables of a model. A model is any type; its Variables are found in its fields and named
+// after them.
 //
 //   struct Model { td::nn::Dense up{256}; std::vector<Block> blocks; };
 //   td::nn::named_variables(model)       // {"up/kernel", ...}, {"up/bias", ...}, {"blocks/0/...",
 //   ...}
 //
-// structure/variable_walk.h says what is looked into. Closures are not: nn::Lambda names what one
-// uses.
+// structure/variable_walk.h lists the types that are searched. Closures are not: use nn::Lambda.
 #pragma once
 
 #include <string>
@@ -16,8 +16,8 @@
 
 namespace tidemark::nn {
 
-// Each once, in the order of declaration; one that is reached twice (tied weights) has its first
-// name.
+// In the order of declaration; a Variable that is reached twice (tied weights) is listed once,
+// under its first name.
 template <class Model>
 NamedVariables named_variables(const Model& model) {
   NamedVariables found;
@@ -38,7 +38,7 @@ std::vector<Variable> variables(const Model& model) {
   return found;
 }
 
-// Those that are trained.
+// The trainable ones.
 template <class Model>
 std::vector<Variable> trainable_variables(const Model& model) {
   std::vector<Variable> found;
@@ -49,8 +49,8 @@ std::vector<Variable> trainable_variables(const Model& model) {
   return found;
 }
 
-// A model of the same kind with Variables of its own, of the same values. What is tied stays tied.
-// A plain copy of a model has the same Variables.
+// A deep copy: a model with new Variables of the same values. Tied weights stay tied. (A plain copy
+// of a model shares its Variables.)
 template <class Model>
 Model clone(const Model& model, Source at = Source::here()) {
   Model copy = model;

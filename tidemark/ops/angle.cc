@@ -18,7 +18,7 @@ Scalar atan_near_zero(Scalar u) {
   return u + u * (z * tail);
 }
 
-// A multiple of pi in two parts: its nearest double, and what that leaves.
+// A multiple of pi in two parts: the nearest double, and the rest.
 struct Angle {
   double high, low;
 };
@@ -42,7 +42,7 @@ Scalar angle_of(Scalar narrow_y, Scalar narrow_x) {
   const Scalar ratio = shorter / longer;
   const Scalar slope =
       (longer == zero).select(zero, (shorter == shorter.infinity()).select(one, ratio));
-  // From pi / 8 on, counted from the diagonal.
+  // Angles above pi / 8 are measured from the diagonal.
   const Scalar steep = slope > slope.like(0x1.a827999fcef32p-2);
   const Scalar near = atan_near_zero(steep.select((slope - one) / (slope + one), slope));
   const Scalar octant =

@@ -89,7 +89,7 @@ class ControlCheck {
 
   void check_save(LoopAttrs::Save save) const {
     if (save < LoopAttrs::Save::automatic || save > LoopAttrs::Save::bytes)
-      refuse(cat("save = ", static_cast<int64_t>(save), " is none"),
+      refuse(cat("save = ", static_cast<int64_t>(save), " is not a choice"),
              "0: automatic, 1: all, 2: every, 3: slots, 4: bytes");
   }
 
@@ -98,18 +98,19 @@ class ControlCheck {
     count("saved", attrs.saved);
     if (attrs.saved > attrs.stacked)
       refuse(cat("saved = ", attrs.saved, " of stacked = ", attrs.stacked),
-             "it counts the last of the stacked arrays");
+             "it is the number of stacked arrays, counted from the last, that are residuals");
     const int64_t behind = attrs.carries + attrs.stacked;
     if (attrs.marks != 0 && (attrs.marks < attrs.carries || attrs.marks > behind))
-      refuse(cat("marks = ", attrs.marks, " is no result behind the carries"), "0: there are none");
+      refuse(cat("marks = ", attrs.marks, " is not the index of a result after the carries"),
+             "write 0 if there are no marks");
     const bool is_set = attrs.kept != 0 && attrs.kept >= -1;
     const bool fits = attrs.kept == -1 || attrs.carries >= 63 || attrs.kept >> attrs.carries == 0;
     if (attrs.kept != 0 && (!is_set || !fits || attrs.marks == 0))
-      refuse(cat("kept = ", attrs.kept, " are no carries with checkpoints"),
-             "a bit for each carry, or -1 for all of them; marks is the result before them");
+      refuse(cat("kept = ", attrs.kept, " is not a set of carries with checkpoints"),
+             "it has one bit for each carry, or is -1 for all of them, and needs marks");
   }
 
-  // Marks and checkpoints, where it is their turn. How many slots there are is the node's own word.
+  // Appends the types of marks and checkpoints. The number of slots is taken from the node.
   void append_kept(Types& types, const LoopAttrs& attrs, const Types& carried) const {
     if (attrs.marks == 0 || types.size() != static_cast<size_t>(attrs.marks)) return;
     const std::vector<size_t> kept = attrs.kept_carries();
@@ -118,7 +119,7 @@ class ControlCheck {
     const int64_t words = is_there ? int64_t{node_.results[marks].shape[0]} : 0;
     if (kept.empty() ? words != 1 : words < 2 || words % 2 != 0)
       refuse(cat("its marks are ", words, " words"),
-             "1 where there are no checkpoints, else 2 for each slot");
+             "marks have 1 word without checkpoints, else 2 for each slot");
     types.push_back({DType::i64, {words}});
     for (const size_t k : kept) types.push_back(stack_of(carried[k], words / 2));
   }
@@ -128,7 +129,8 @@ class ControlCheck {
     const size_t carries = count("carries", attrs.carries), backs = count("backs", attrs.backs);
     const size_t slices = count("slices", attrs.slices), stacked = count("stacked", attrs.stacked);
     if (count("seeds", attrs.seeds) > slices)
-      refuse(cat("seeds = ", attrs.seeds, " of slices = ", slices), "it counts the last of them");
+      refuse(cat("seeds = ", attrs.seeds, " of slices = ", slices),
+             "it is the number of slices, counted from the last, that are seeds");
     check_save(attrs.save);
     expect_trips(attrs.trips);
     expect_inputs(1 + 2 * carries + backs + slices);
@@ -158,7 +160,7 @@ class ControlCheck {
     if (results.size() != backs + stacked) {
       refuse(cat("its second region returns ", results.size(), " values for backs = ", backs,
                  " and stacked = ", stacked),
-             "going back returns what it carries, then the elements to stack");
+             "the backward region returns the next backs, then the elements to stack");
     }
     expect_all("value", Types(results.begin(), results.begin() + std::ssize(carried_back)),
                "the second region", carried_back);
@@ -179,7 +181,7 @@ class ControlCheck {
     Attrs::Reader read = node_.attrs.read();
     const size_t slices = count("slices", read.integer());
     const Dim trips = read.size(), alive = read.size();
-    if (alive.is_any()) refuse(cat("alive = ", written(alive), " is no count"), kFromZero);
+    if (alive.is_any()) refuse(cat("alive = ", written(alive), " is not a count"), kFromZero);
     expect_trips(trips);
     expect_inputs(slices);
     expect_regions(1, 1);
@@ -221,13 +223,14 @@ class ControlCheck {
   }
 
   size_t count(const char* name, int64_t value) const {
-    // Far more than any text holds, so that sums of counts do not overflow.
-    if (value < 0 || value > INT32_MAX) refuse(cat(name, " = ", value, " is no count"), kFromZero);
+    // The bound is far above any real count, and sums of counts do not overflow.
+    if (value < 0 || value > INT32_MAX)
+      refuse(cat(name, " = ", value, " is not a count"), kFromZero);
     return static_cast<size_t>(value);
   }
   void expect_trips(Dim trips) const {
     if (trips.is_any() && trips != open)
-      refuse(cat("trips = ", written(trips), " is no count"), "write -1 where it is not known");
+      refuse(cat("trips = ", written(trips), " is not a count"), "write -1 if it is not known");
   }
   void expect_inputs(size_t least) const {
     if (inputs_.size() < least)
@@ -254,7 +257,7 @@ class ControlCheck {
       expect(cat(what, " ", i, " of ", where), got[i], wanted[i]);
   }
 
-  // The types of a region's results, once its parameters are found to be these.
+  // The types of a region's results, after checking that its parameters have these types.
   Types region(size_t i, const Types& parameters) const {
     const Region& region = graph_.regions[static_cast<size_t>(node_.regions[i])];
     expect_all("parameter", types_of(region.parameters), cat("region ", i), parameters);
@@ -269,12 +272,12 @@ class ControlCheck {
   TensorType slice_of(const TensorType& array, Dim trips) const {
     TensorType slice = array;
     if (array.shape.rank() == 0 || !fits(array, stacked_as(array, trips)))
-      refuse(cat("cannot walk ", array, " in ", written(trips), " trips"),
-             "each trip takes one slice of the first axis");
+      refuse(cat("cannot slice ", array, " in ", written(trips), " trips"),
+             "each trip reads one slice of the first axis");
     slice.shape.erase(0);
     return slice;
   }
-  // The array with its first size replaced, or as it is where the trips are not known.
+  // The array with its first size replaced by the number of trips, if that is known.
   static TensorType stacked_as(const TensorType& array, Dim trips) {
     TensorType same = array;
     if (!trips.is_any()) same.shape.set(0, trips);

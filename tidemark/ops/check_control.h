@@ -1,4 +1,4 @@
-// The types of nodes with regions. Used by check_node only.
+// Type checks of control-flow nodes. Used by check_node only.
 #pragma once
 
 #include <vector>

@@ -12,8 +12,8 @@
 namespace tidemark {
 namespace {
 
-// No machine addresses more bytes; products of two sizes within it and sums of many stay far from
-// the ends of 64 bits where checks below ask for it.
+// No machine addresses more bytes. With this bound the sums and products in the checks below fit
+// into 64 bits.
 constexpr int64_t kMostBytes = int64_t{1} << 47;
 
 [[noreturn]] void refuse(const std::string& problem, std::string_view remedy) {
@@ -25,7 +25,7 @@ class AttributeCheck {
   AttributeCheck(const Node& node, std::span<const TensorType> operands)
       : node_(node), operands_(operands) {}
 
-  // By the roles of attributes.
+  // Checks each attribute by its role.
   void run() {
     node_.attrs.for_each(node_.op->attrs,
                          [&](const AttrDef& attr, auto items) { check(attr, items); });
@@ -75,10 +75,11 @@ class AttributeCheck {
     }
   }
 
-  // More groups than outputs is always wrong, and sizes times this many do not overflow.
+  // More groups than outputs are always wrong; with this bound, sizes times groups do not overflow.
   void check_groups(int64_t count) const {
     if (count > kMostBytes / largest_size())
-      refuse(cat(op(), ": groups = ", count, " is too much"), "1 is one group of all channels");
+      refuse(cat(op(), ": groups = ", count, " is too many"),
+             "write 1 for a single group of all channels");
   }
 
   void check_axis(int64_t axis) const {
@@ -112,11 +113,11 @@ class AttributeCheck {
              "write every axis from 0 on, in the order of the result");
   }
 
-  // -1 is a size that is open or to be found.
+  // -1 is an open size, or one to be inferred.
   void check_sizes(std::span<const Dim> sizes) const {
     for (const Dim size : sizes)
       if (size.is_any() && size != open)
-        refuse(cat(op(), ": there is no size ", written(size)), "sizes go from 0 up");
+        refuse(cat(op(), ": a size cannot be ", written(size)), "sizes are at least 0");
     check_type({DType::u8, Shape(sizes)});
   }
 
@@ -127,7 +128,8 @@ class AttributeCheck {
       if (whole.is_open() || size_[i].is_traced() || begin_[i].is_traced() || size_[i] == 0)
         continue;
       const int64_t trips = size_[i].known_or(0) - 1;
-      // The last element is within the axis; written as quotients, since products may overflow.
+      // Whether the last element lies within the axis; written as quotients, since products may
+      // overflow.
       const bool starts = !size_[i].is_open() && !begin_[i].is_open() && begin_[i] < whole;
       const int64_t first = starts ? int64_t{begin_[i]} : 0;
       const int64_t room = step[i] < 0 ? first : int64_t{whole} - 1 - first;
@@ -138,21 +140,21 @@ class AttributeCheck {
                  " by steps of ", step[i], " leave axis ", i, " of ", operand()),
              cat("its elements go from 0 to ", whole - 1));
     }
-    // What goes in place of a slice has its shape.
+    // The update has the shape of the slice.
     const Shape place(size_);
     if (operands_.size() == 2 && operands_[1].shape != place)
-      refuse(cat(op(), ": ", operands_[1], " does not fit the place ", place),
+      refuse(cat(op(), ": ", operands_[1], " does not fit the slice ", place),
              "give it the sizes of the slice");
   }
 
-  // How far elements are moved apart: not so far that sizes overflow.
+  // Padding and dilation, bounded such that sizes do not overflow.
   template <class Item>
   void check_extents(std::string_view name, std::span<const Item> list, int64_t least = 0) const {
     const int64_t most = kMostBytes / largest_size();
     for (const Dim item : list) {
       if (item.is_traced() || (item >= least * most && item <= most)) continue;
       refuse(cat(op(), ": ", name, " has ", written(item), " for ", operand()),
-             "it counts elements, and the result must fit in memory");
+             "it is a number of elements, and the result must fit in memory");
     }
   }
 
@@ -183,16 +185,16 @@ void check_arity(const Node& node) {
     refuse(cat(node.op->name, ": has no regions, got ", node.regions.size()), node.op->brief);
 }
 
-// Programs cast by nodes of their own: what computes together has one dtype.
+// In a program casts are explicit nodes: the operands of an op have one dtype.
 void check_dtypes(const Node& node, std::span<const TensorType> computed) {
   for (const TensorType& type : computed) {
     if (type.dtype != computed[0].dtype) {
       refuse(cat(node.op->name, ": operands ", computed[0], " and ", type, " differ in dtype"),
-             "programs promote nothing by themselves: cast one of them before");
+             "programs do not promote dtypes: add a cast node for one of them");
     }
     if (!computes_in(*node.op, type.dtype)) {
       refuse(cat(node.op->name, ": does not compute in ", type.dtype),
-             "programs promote nothing by themselves: cast the operand before");
+             "programs do not promote dtypes: add a cast node for the operand");
     }
   }
 }
@@ -201,7 +203,7 @@ TensorType pointwise_type(const Node& node, std::span<const TensorType> operands
   const auto conditions = static_cast<size_t>(has_condition(*node.op));
   if (conditions == 1 && operands[0].dtype != DType::boolean) {
     refuse(cat(node.op->name, ": the condition is ", operands[0], ", not bool"),
-           "cast it before, or compare it");
+           "add a cast node or a comparison before it");
   }
   check_dtypes(node, operands.subspan(conditions));
   std::vector<OperandType> types;
@@ -218,7 +220,7 @@ void check_axis_size(const Node& node) {
   read.integers();
   const Dim size = read.size();
   if (size.is_any())
-    refuse(cat(node.op->name, ": there is no size ", written(size)), "sizes go from 0 up");
+    refuse(cat(node.op->name, ": a size cannot be ", written(size)), "sizes are at least 0");
 }
 
 void check_effect(const Node& node, std::span<const TensorType> operands) {
@@ -232,19 +234,20 @@ void check_effect(const Node& node, std::span<const TensorType> operands) {
   if (op.effect == Effect::assert_that && (operands.empty() || operands[0].dtype != DType::boolean))
     refuse(cat(op.name, ": its first operand is not a bool"), op.brief);
   if (op.effect == Effect::check_index && !is_integer(operands[0].dtype))
-    refuse(cat(op.name, ": ", operands[0], " is no index"), op.brief);
+    refuse(cat(op.name, ": ", operands[0], " is not a tensor of integers"), op.brief);
   if (op.effect == Effect::check_index) check_axis_size(node);
   if (op.effect == Effect::check_numerics && !is_float(operands[0].dtype))
-    refuse(cat(op.name, ": ", operands[0], " has no numbers that are not finite"), op.brief);
+    refuse(cat(op.name, ": ", operands[0], " is not a tensor of floats"), op.brief);
 }
 
-// What a rule looks at must add up within 64 bits.
+// The total size of the operands must fit into 64 bits.
 void check_total(const Node& node, std::span<const TensorType> operands) {
   int64_t total = 0;
   for (const TensorType& operand : operands) {
     for (const Dim size : operand.shape) total += size.is_open() ? 0 : int64_t{size};
     if (total > kMostBytes)
-      refuse(cat(node.op->name, ": its operands are too large together"), "use fewer of them");
+      refuse(cat(node.op->name, ": the total size of its operands is too large"),
+             "use fewer of them");
   }
 }
 
@@ -262,7 +265,7 @@ std::vector<TensorType> inferred_types(const Node& node, std::span<const TensorT
   if (family == Family::random) check_keys(node, operands);
   if (family == Family::index && operands.size() == 3 && operands[0].dtype != operands[2].dtype) {
     refuse(cat(node.op->name, ": operands ", operands[0], " and ", operands[2], " differ in dtype"),
-           "programs promote nothing by themselves: cast one of them before");
+           "programs do not promote dtypes: add a cast node for one of them");
   }
   if (family == Family::contract || family == Family::piece || family == Family::row)
     check_dtypes(node, operands);
@@ -278,9 +281,10 @@ std::vector<TensorType> inferred_types(const Node& node, std::span<const TensorT
 void check_type(const TensorType& type) {
   int64_t bytes = size_of(type.dtype);
   for (const Dim size : type.shape) {
-    // An empty tensor of large sizes is refused too: its views multiply them.
+    // An empty tensor with huge sizes is refused too, since views multiply them.
     if (!size.is_open() && size > kMostBytes / bytes)
-      refuse(cat(type, " has more bytes than a machine can address"), "make a size smaller");
+      refuse(cat(type, " has more bytes than a machine can address"),
+             "make one of the sizes smaller");
     if (!size.is_open()) bytes *= std::max<int64_t>(1, size);
   }
 }
@@ -297,7 +301,7 @@ std::vector<TensorType> check_node(const Graph& graph, const Node& node) {
     return {};
   }
   if (node.op->infer == nullptr) return node.results;
-  // Rules compute with known sizes only.
+  // The rules compute with known sizes only.
   const bool open = std::any_of(operands.begin(), operands.end(),
                                 [](const TensorType& type) { return type.shape.is_open(); });
   if (open) AttributeCheck(node, operands).run();

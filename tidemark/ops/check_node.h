@@ -1,8 +1,7 @@
-// What a node must be before anybody trusts it.
+// Validation of a node that comes from outside: a file, a fuzzer.
 //
-// Rules of the catalogue take attributes as the api has checked them: an axis that exists, lists of
-// the right length. What comes from outside (a file, a fuzzer) has met no such check; it is made
-// here.
+// The rules of op definitions assume that the public API has validated the attributes: axes exist,
+// lists have the right length. Nodes that do not come from the API are validated here.
 #pragma once
 
 #include <vector>
@@ -11,11 +10,11 @@
 
 namespace tidemark {
 
-// The types that the node's results must have. Throws UserError where its operands, attributes or
-// regions are not what its op asks for. The node need not be in a region yet.
+// The types that the node's results must have. Throws UserError if its operands, attributes or
+// regions are invalid for its op. The node need not be in a region yet.
 std::vector<TensorType> check_node(const Graph& graph, const Node& node);
 
-// Throws UserError where a type has a negative size or more bytes than machines have.
+// Throws UserError if a type has a negative size or more bytes than a machine can address.
 void check_type(const TensorType& type);
 
 }  // namespace tidemark

@@ -34,7 +34,7 @@ Attrs ConvSpec::attrs() const {
 
 Dim ConvSpec::out_size(int axis, Dim in, int64_t kernel) const {
   const int64_t reach = dilation[axis] * (kernel - 1) + 1;
-  // Where the image's size is known the widths are too.
+  // If the size of the image is known, so is the padding.
   const Dim padded = in.is_traced()
                          ? in + pad_low[axis] + pad_high[axis]
                          : Dim(int64_t{in} + pad_low[axis].number() + pad_high[axis].number());
@@ -73,9 +73,9 @@ TensorType infer_accumulate(const InferContext& context) {
       infer_matmul({context.op, context.operands.subspan(1), context.attrs, context.at});
   if (context.operands[0] != product ||
       (product.dtype != DType::f32 && product.dtype != DType::f64)) {
-    throw UserError(cat("accumulate: adds products of f32 or f64 to their like, got ",
+    throw UserError(cat("accumulate: takes products of f32 or f64 and a sum of the same type, got ",
                         context.operands[0], " and ", product),
-                    context.at, "give the sum so far the product's type");
+                    context.at, "cast the sum to the product's type");
   }
   return product;
 }
@@ -89,7 +89,7 @@ Term swap_last(Term x) {
   return term::transpose(x, order);
 }
 
-// All matrices of a batch below one another.
+// All matrices of a batch stacked into one.
 Term stacked(Term x) {
   const Shape& shape = x.shape();
   Dim rows = 1;
@@ -103,7 +103,7 @@ Term grad_matmul(const GradContext& context, int index) {
   const Term a = context.operands[0];
   const Term b = context.operands[1];
   if (index == 0) return term::sum_to(matmul.apply({context.g, swap_last(b)}, {}), a.shape());
-  // One matrix that serves a batch: one product, instead of one for each and their sum.
+  // If one matrix serves the whole batch, its gradient is one product instead of a sum of products.
   if (b.shape().rank() == 2 && a.shape().rank() > 2)
     return matmul.apply({swap_last(stacked(a)), stacked(context.g)}, {});
   return term::sum_to(matmul.apply({swap_last(a), context.g}, {}), b.shape());
@@ -173,7 +173,7 @@ TensorType infer_conv2d(const InferContext& context) {
     if (spec.stride[axis] < 1 || spec.dilation[axis] < 1) {
       throw UserError(cat("conv2d: strides and dilations must be at least 1, got ",
                           spec.stride[axis], " and ", spec.dilation[axis]),
-                      context.at, "1 is every place: leave them out");
+                      context.at, "leave them out for 1");
     }
   }
   if (spec.groups < 1 || x.shape[3] != w.shape[2] * spec.groups || w.shape[3] % spec.groups != 0) {
@@ -190,14 +190,15 @@ TensorType infer_conv2d(const InferContext& context) {
 
 namespace {
 
-// An image, and how far windows reach beyond it.
-struct Padded {
+// An image and the padding that is left to apply.
+struct PaddedImage {
   Term image;
   ConvSpec spec;
 };
 
-// Widths below 0 take elements away: those are sliced off, and the rest is padded by 0.
-Padded padded_by(Term image, ConvSpec spec, const int64_t (&low)[2], const int64_t (&high)[2]) {
+// Negative padding is applied as a slice, and becomes 0.
+PaddedImage padded_by(Term image, ConvSpec spec, const int64_t (&low)[2],
+                      const int64_t (&high)[2]) {
   DimList begin(4), end;
   for (const Dim size : image.shape()) end.push_back(size);
   bool cut = false;
@@ -211,8 +212,8 @@ Padded padded_by(Term image, ConvSpec spec, const int64_t (&low)[2], const int64
   return {cut ? term::slice(image, begin, end, AxisList(4, 1)) : image, spec};
 }
 
-// [..., groups * each] with the parts of the last axis that belong to one group moved to axis
-// `axis`, whose old place they leave: reshape, transpose and reshape back.
+// Moves the group index of the last axis, [..., groups * each], to axis `axis`, and that axis'
+// share of each group to the last: reshape, transpose, reshape back.
 Term swap_within_groups(Term x, int64_t axis, int64_t groups) {
   const Shape& shape = x.shape();
   Shape open = shape;
@@ -226,9 +227,8 @@ Term swap_within_groups(Term x, int64_t axis, int64_t groups) {
   return term::reshape(term::transpose(term::reshape(x, open), order), closed);
 }
 
-// A window of x reaches each image place from several outputs: what they give back is the
-// convolution of g, its elements a stride apart, with the kernel turned round and its inputs and
-// outputs exchanged.
+// The gradient by the image is the convolution of g, dilated by the stride, with the kernel flipped
+// and its input and output channels exchanged.
 Term grad_conv2d_image(const GradContext& context, const ConvSpec& spec) {
   const Term x = context.operands[0], w = context.operands[1];
   const AxisList inside{0, spec.stride[0] - 1, spec.stride[1] - 1, 0};
@@ -254,12 +254,12 @@ Term grad_conv2d_image(const GradContext& context, const ConvSpec& spec) {
     step[i] = -1;
   }
   const Term turned = slice.apply({w}, Attrs().add(begin).add(w.shape()).add(step));
-  const Padded from = padded_by(g, back, low, high);
+  const PaddedImage from = padded_by(g, back, low, high);
   return conv2d.apply({from.image, swap_within_groups(turned, 2, spec.groups)}, from.spec.attrs());
 }
 
-// A tap of the kernel meets x once for every output, a stride apart: the convolution of x with g as
-// the kernel, images in the place of channels, strides and dilations exchanged.
+// The gradient by the kernel is the convolution of x with g as the kernel: the batch takes the role
+// of the channels, and strides and dilations are exchanged.
 Term grad_conv2d_kernel(const GradContext& context, const ConvSpec& spec) {
   const Term x = context.operands[0], w = context.operands[1];
   ConvSpec over = spec;
@@ -267,7 +267,7 @@ Term grad_conv2d_kernel(const GradContext& context, const ConvSpec& spec) {
   const Term image = swap_within_groups(x, 0, spec.groups);
   const Term kernel = term::transpose(context.g, {1, 2, 0, 3});
   const Term taps = conv2d.apply({image, kernel}, over.attrs());
-  // Places that the strides never reach would be taps beyond the last.
+  // Pixels that the strides never reach would become taps beyond the last one: they are cropped.
   const Shape& shape = w.shape();
   const Term cut =
       term::slice(taps, DimList(4), {shape[2], shape[0], shape[1], shape[3]}, AxisList(4, 1));
@@ -278,13 +278,13 @@ Term grad_conv2d_kernel(const GradContext& context, const ConvSpec& spec) {
 
 Term grad_conv2d(const GradContext& context, int index) {
   const Term operand = context.operands[static_cast<size_t>(index)];
-  // Where nothing comes out nothing goes back.
+  // An empty result has a gradient of zeros.
   if (context.result.shape().open_size() == 0) return operand.like(0);
   const ConvSpec spec = ConvSpec::from(context.attrs);
   return index == 0 ? grad_conv2d_image(context, spec) : grad_conv2d_kernel(context, spec);
 }
 
-// Taps that fall into the padding are left out, not multiplied by zero.
+// Taps that fall into the padding are skipped, not multiplied by zero.
 void reference_conv2d(const ReferenceContext& context) {
   const ArrayRef& x = context.operands[0];
   const ArrayRef& w = context.operands[1];

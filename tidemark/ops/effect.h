@@ -1,4 +1,4 @@
-// Ops that give nothing and do something: prints and checks. Programs keep them, in their order.
+// Ops with a side effect and no result: prints and checks. Passes keep them, in program order.
 #pragma once
 
 #include "tidemark/ops/op_def.h"
@@ -6,8 +6,8 @@
 
 namespace tidemark::ops {
 
-// In the text of `print` and `check_index`, where the next operand stands; everything else is a
-// character's code.
+// In the text of `print` and `check_index`: insert the next operand here. Other items are character
+// codes.
 inline constexpr int64_t kOperandHere = -1;
 
 inline constexpr NamedOp assert_that = {
@@ -22,7 +22,7 @@ inline constexpr NamedOp assert_that = {
     .no_gradient = kProgramOnly,
     .effect = Effect::assert_that,
 };
-// The text has a place for the index.
+// The text contains one kOperandHere, for the index.
 inline constexpr AttrDef kCheckIndexAttrs[] = {{"text", AttrKind::text}, {"size", AttrKind::size}};
 inline constexpr NamedOp check_index = {
     .name = "check_index",

@@ -7,8 +7,8 @@
 
 namespace tidemark {
 
-// Rules hold types while they add nodes. A list of nodes that grows moves them, and with them
-// their lists of types, whose items stay where they are.
+// Gradient rules hold references to types while they add nodes. When the list of nodes grows, nodes
+// are moved, not copied, so that the items of their lists of types keep their addresses.
 static_assert(std::is_nothrow_move_constructible_v<Node>);
 
 std::vector<TensorType> GraphBuilder::types_of(std::span<const Value> values) const {

@@ -1,5 +1,5 @@
-// Builds nodes of a graph. The op types every node: the caller says what it computes, and never
-// which type that has.
+// Adds nodes to a graph. The type of every node comes from its op's definition, never from the
+// caller.
 #pragma once
 
 #include "tidemark/ir/graph.h"
@@ -13,8 +13,8 @@ class GraphBuilder : public Builder {
 
   Term term(Value value) { return {this, value}; }
 
-  // The first result of the node it appends. Operands of a pointwise op are cast to the dtype that
-  // they have together, as in a call. A UserError where the op does not take the operands.
+  // Appends a node and returns its first result. Operands of a pointwise op are cast to their
+  // common dtype, as in a call. Throws UserError if the op does not accept the operands.
   Value apply(const OpDef& op, std::span<const Value> operands, const Attrs& attrs) override;
   Value constant(double number, const TensorType& type) override;
   const TensorType& type(Value value) const override { return graph_.type(value); }

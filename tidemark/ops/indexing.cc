@@ -22,7 +22,7 @@ void check_indices(const InferContext& context, const TensorType& indices) {
 
 int64_t axis_of(const Attrs& attrs) { return attrs.read().integer(); }
 
-// The place of `i` in [0, size); negative ones count from the end.
+// The position of index `i` in [0, size); negative indices count from the end.
 int64_t place(int64_t i, int64_t size) { return i < 0 ? i + size : i; }
 
 int64_t offset_of(std::span<const int64_t> index, const Strides& strides) {
@@ -92,16 +92,16 @@ TensorType infer_take_along_axis(const InferContext& context) {
     same = i == axis || x.shape[i] == indices.shape[i];
   }
   if (!same) {
-    throw UserError(
-        cat("take_along_axis: ", x, " and indices ", indices, " differ beside axis ", axis),
-        context.at, "all sizes but that of the axis must agree");
+    throw UserError(cat("take_along_axis: ", x, " and indices ", indices,
+                        " differ in an axis other than ", axis),
+                    context.at, "all other sizes must be equal");
   }
   return {x.dtype, indices.shape};
 }
 
 namespace {
 
-// 0, 1, ... along one axis, of size 1 along the others.
+// The numbers 0, 1, ... along one axis; the other axes have size 1.
 Term numbers_along(Builder* builder, int64_t axis, const Shape& shape, DType dtype) {
   const Attrs attrs = Attrs()
                           .add(DimList{shape[axis]})
@@ -116,8 +116,8 @@ Term numbers_along(Builder* builder, int64_t axis, const Shape& shape, DType dty
   return term::reshape({builder, builder->apply(def_of(&arange), {}, attrs)}, along);
 }
 
-// The gradient of one element picked along an axis: where its number is the index. It is computed
-// by element, so that the kernel that uses it makes it.
+// The gradient of picking one element along an axis: g where the position equals the index, else 0.
+// It is elementwise, so it fuses into the kernel that uses it.
 Term put_where_picked(const GradContext& context, int64_t axis, bool from_end) {
   const Term g = context.g, x = context.operands[0];
   const int64_t size = x.shape()[axis];
@@ -160,7 +160,7 @@ TensorType infer_put(const InferContext& context) {
   const TensorType& element = context.operands[2];
   check_indices(context, index);
   if (array.shape.rank() == 0)
-    throw UserError(cat("put: ", array, " has no axis to put anything at"), context.at,
+    throw UserError(cat("put: ", array, " is a scalar: it has no axis to index"), context.at,
                     "give it one: td::reshape(x, {1})");
   Shape wanted = index.shape;
   for (int64_t i = 1; i < array.shape.rank(); ++i) wanted.push_back(array.shape[i]);
@@ -171,8 +171,9 @@ TensorType infer_put(const InferContext& context) {
   return array;
 }
 
-// Where an index comes twice the last one stays, and only that one has a gradient: each puts its
-// number at its place, and those that find it there again have stayed.
+// If an index occurs twice the last one wins, and only that one has a gradient. To find the
+// winners, each update puts its number at its index; those that read their own number back have
+// won.
 Term grad_put(const GradContext& context, int operand) {
   const Term array = context.operands[0], index = context.operands[1],
              element = context.operands[2];
@@ -341,7 +342,7 @@ TensorType infer_top_k(const InferContext& context) {
   return type;
 }
 
-// Each element goes back to where it was.
+// Each element's gradient goes back to its position.
 Term grad_sort(const GradContext& context, int) {
   const Attrs attrs = Attrs().add(axis_of(context.attrs)).add(true);
   return scatter_add.apply({context.operands[0].like(0), context.results[1], context.g}, attrs);
@@ -356,13 +357,13 @@ bool is_before(const ArrayRef& x, int64_t i, int64_t j) {
   return a == a && (b != b || a < b);
 }
 
-// As many of each row as the results have.
+// Writes as many elements of each row as the results have.
 void sort_rows(const ReferenceContext& context, int64_t axis, bool descending) {
   const ArrayRef &x = context.operands[0], &values = context.results[0];
   const int64_t stride = contiguous_strides(x.shape)[static_cast<size_t>(axis)];
   const int64_t length = x.shape[axis], kept = values.shape[axis];
   for (int64_t first = 0; first < x.size(); ++first) {
-    if (first / stride % length != 0) continue;  // Not where a row begins.
+    if (first / stride % length != 0) continue;  // Not the beginning of a row.
     std::vector<int64_t> places;
     for (int64_t i = 0; i < length; ++i) places.push_back(first + i * stride);
     std::stable_sort(places.begin(), places.end(), [&](int64_t i, int64_t j) {

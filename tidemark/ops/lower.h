@@ -1,4 +1,4 @@
-// From an op to the loop nest that computes it. Eager code and compiled programs share these.
+// Lowering: from an op to the loop nest that computes it, for eager code and compiled programs.
 #pragma once
 
 #include <span>
@@ -8,27 +8,26 @@
 
 namespace tidemark {
 
-// x in another dtype. Whatever is not a wide float becomes a 16-bit float by way of f32.
+// x converted to another dtype. Integers and bools become 16-bit floats by way of f32.
 Scalar converted(Scalar x, DType to);
 
-// What a pointwise op makes of elements that have the dtypes it computes in (or, of 16-bit floats,
-// are already held as f32), rounded to the dtype `result`.
+// The value of a pointwise op for operands in the dtypes it computes in (16-bit floats already as
+// f32), rounded to the dtype `result`.
 Scalar applied(Recipe& recipe, const OpDef& op, std::span<const Scalar> operands, DType result);
 
-// The position of x where it is the extremum of its row or column, else a number larger than any.
-// A NaN is its own extremum, and x != x finds the first.
+// The position of x if it is the extremum of its row or column, else a number larger than any
+// position. A NaN is its own extremum; x != x finds it.
 Scalar position_of(Recipe& recipe, Scalar x, Scalar extremum);
 
-// A sum over axes that repeat x, `count` times in all: the product is made in f64, where it is
-// exact for all but f64 itself, and so rounded once. `count` has the dtype
-// `repeated_dtype(result)`.
+// The sum of x over broadcast axes, which repeat it `count` times: a product in f64, exact for all
+// narrower dtypes and so rounded once. `count` has the dtype `repeated_dtype(result)`.
 Scalar repeated(Scalar x, Scalar count, DType result);
 constexpr DType repeated_dtype(DType result) { return is_float(result) ? DType::f64 : DType::i64; }
 
-// How an operand of a pointwise nest comes in.
+// The form of an operand of a pointwise nest.
 struct OperandForm {
   DType dtype = DType::f32;    // As stored.
-  DType compute = DType::f32;  // As the op wants it: converted on the way in.
+  DType compute = DType::f32;  // The dtype the op computes in; the load converts.
   bool is_number = false;      // A run-time number, already in the dtype `compute`, not a buffer.
   BufferRef::Columns columns = BufferRef::Columns::unit;
 };
@@ -38,7 +37,7 @@ struct OperandForm {
 Nest pointwise_nest(const OpDef& op, std::span<const OperandForm> operands, DType result,
                     BufferRef::Columns result_columns, bool streaming);
 
-// Buffer 0 is folded into buffer 1. `result` may be wider than what the op gives, for partial
+// Reduces buffer 0 into buffer 1. `result` may be wider than the op's result dtype, for partial
 // results (`partial_dtype`).
 Nest reduce_nest(const OpDef& op, DType operand, DType result, Nest::Order order,
                  BufferRef::Columns columns);
@@ -49,7 +48,7 @@ DType partial_dtype(const OpDef& op, DType operand, DType result);
 // Buffer 0 becomes scalar 0 + index * scalar 1, computed in f64.
 Nest range_nest(DType compute, DType result);
 
-// The run-time number a weak operand becomes, in the low bytes of a word.
+// The bits of a plain number in this dtype, in the low bytes of a word.
 uint64_t number_bits(double real, int64_t whole, bool is_real, DType dtype);
 
 }  // namespace tidemark

@@ -16,22 +16,22 @@
 namespace tidemark {
 namespace {
 
-// Lines outlive the graph that names them, in programs and reports, so the names of files are kept
-// for good: so many at most, and any beyond share one. The list only grows at its head, without a
-// lock that a forked child might find held.
+// Source lines outlive the graph, in programs and reports, so names of files are never freed. Their
+// number is bounded; further files share one name. The list grows at its head, without a lock that
+// a forked child might find locked.
 const char* kept_name(std::string_view file) {
-  struct Kept {
+  struct StoredName {
     std::string name;
-    const Kept* next;
+    const StoredName* next;
   };
   constexpr int kMostNames = 4096;
-  static constinit std::atomic<const Kept*> head{nullptr};
-  const Kept* first = head.load(std::memory_order_acquire);
+  static constinit std::atomic<const StoredName*> head{nullptr};
+  const StoredName* first = head.load(std::memory_order_acquire);
   int count = 0;
-  for (const Kept* kept = first; kept != nullptr; kept = kept->next, ++count)
+  for (const StoredName* kept = first; kept != nullptr; kept = kept->next, ++count)
     if (kept->name == file) return kept->name.c_str();
   if (count >= kMostNames) return "program.tm";
-  auto fresh = std::make_unique<Kept>(Kept{std::string(file), first});
+  auto fresh = std::make_unique<StoredName>(StoredName{std::string(file), first});
   while (!head.compare_exchange_weak(fresh->next, fresh.get(), std::memory_order_acq_rel)) {
   }
   return fresh.release()->name.c_str();
@@ -107,8 +107,8 @@ class Parser {
 
   void read_region(RegionId id) {
     if (scopes_.size() > static_cast<size_t>(kDeepestRegion)) {
-      fail(next_, cat("regions stand more than ", kDeepestRegion, " deep in each other"),
-           "make the program flatter");
+      fail(next_, cat("regions are nested more than ", kDeepestRegion, " deep"),
+           "nest fewer regions");
     }
     scopes_.emplace_back();
     expect("(", "before the parameters");
@@ -260,10 +260,10 @@ class Parser {
       if (size >= 0) return size;
     }
     fail(token, cat("expected a size, found ", shown(token)),
-         "a size is a number from 0 up, or ? where only the call knows it");
+         "a size is a number from 0 up, or ? for an open size");
   }
 
-  // The op whose gradient a node is part of: "gradient of tanh". Null where nothing is said.
+  // The op whose gradient a node is part of: "gradient of tanh". Null if the text names none.
   const OpDef* read_mark() {
     if (!take_if("gradient")) return nullptr;
     expect("of", "after 'gradient'");
@@ -284,7 +284,7 @@ class Parser {
     for (size_t i = 0; i < given.size(); ++i) {
       if (!given[i] && def.attrs[i].kind == AttrKind::dtype) {
         fail(op, cat(op.text, " needs the attribute '", def.attrs[i].name, "'"),
-             "only what is 0, false or [] may be left out");
+             "only attributes that are 0, false or [] may be left out");
       }
       attrs.append(given[i] ? *given[i] : left_out(def.attrs[i].kind));
     }
@@ -349,12 +349,12 @@ class Parser {
     return {};
   }
 
-  // Any number that a Dim can be: what one below 0 means is the op's to say.
+  // Any number that a Dim can hold; the op defines the meaning of negative ones.
   Dim read_size_attribute() {
     const Token token = next_;
     const int64_t number = read_integer();
     if (number < -std::numeric_limits<int64_t>::max() / 2)
-      fail(token, cat("there is no size ", number), "sizes go from 0 up");
+      fail(token, cat("a size cannot be ", number), "sizes are at least 0");
     return number;
   }
 
@@ -410,7 +410,7 @@ class Parser {
     const Token token = expect_kind(Token::string, "a text in double quotes");
     std::vector<int64_t> codes;
     if (unquoted(token.text, codes)) return codes;
-    fail(token, cat(shown(token), " has an escape that is none"),
+    fail(token, cat(shown(token), " has an unknown escape sequence"),
          "the escapes are \\\\, \\\", \\xNN, and \\% for an operand");
   }
 

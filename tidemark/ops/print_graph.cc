@@ -84,7 +84,7 @@ class Printer {
 
   static std::string printed(Dim size) { return size.is_traced() ? "?" : written(size); }
 
-  // False where the value is the one that a left-out attribute has.
+  // False if the value is the default, which is not printed.
   static bool print_attribute(AttrKind kind, Attrs::Reader& read, std::string& to) {
     switch (kind) {
       case AttrKind::integer: {
@@ -145,7 +145,7 @@ class Printer {
     }
   }
 
-  // The shortest decimal that reads back as the same bits; NaNs are all one.
+  // The shortest digits that round-trip; all NaNs print alike.
   static std::string exactly(double value) {
     if (std::isnan(value)) return "nan";
     char text[32];

@@ -1,5 +1,5 @@
-// Ops that only programs have: literals, sizes, groups, control flow. Their typing is
-// done where they are made, and passes and lowerings know them by name.
+// Ops that occur only in programs: literals, sizes, fusion groups, control flow. Their types are
+// set by the code that creates the nodes.
 #pragma once
 
 #include "tidemark/ops/contract.h"
@@ -12,8 +12,8 @@ inline constexpr std::string_view kProgramOnly = "it is part of programs only";
 
 inline constexpr AttrDef kConstantAttrs[] = {
     {"dtype", AttrKind::dtype}, {"real", AttrKind::number}, {"whole", AttrKind::integer}};
-// What a node of control flow hands to its regions stands in its inputs in the order below; then
-// come the captured values that every region also takes, last.
+// The inputs of a control-flow node come in the order described below. The captures, which every
+// region takes too, come last.
 inline constexpr AttrDef kLoopAttrs[] = {
     {"carries", AttrKind::integer}, {"slices", AttrKind::integer},  {"stacked", AttrKind::integer},
     {"trips", AttrKind::size},      {"reverse", AttrKind::boolean}, {"counted", AttrKind::boolean},
@@ -38,7 +38,8 @@ inline constexpr NamedOp constant = {.name = "constant",
                                      .attrs = kConstantAttrs,
                                      .no_gradient = kProgramOnly,
                                      .literal = Literal::number};
-// Nodes fused into one kernel: its region's parameters are its inputs.
+// A fusion group: the nodes of its region become one kernel. The region's parameters are its
+// inputs.
 inline constexpr NamedOp group = {.name = "group",
                                   .brief = "Nodes that become one kernel.",
                                   .family = Family::control,
@@ -52,19 +53,19 @@ inline constexpr NamedOp cond = {.name = "cond",
                                  .arity = -1,
                                  .no_gradient = kProgramOnly,
                                  .flow = Flow::cond};
-// Inputs: the number of trips (i64, rank 0) where `counted`, the carries, the arrays walked one
-// slice of the first axis a trip, captures. Regions: the body, with parameters trip (i64), carries,
-// slices, captures, and results carries, elements to stack; where not `counted` and `trips` is not
-// exact, a second region, the condition, with parameters trip, carries, captures and one bool.
-// Results: the carries, then the stacked arrays. `trips`: the number of trips, or the most there
-// may be, or -1. Exactly one of three holds: counted (an input gives the number), a condition
-// region (while), neither (`trips` is the number).
-// What a gradient needs of its trips are more results. Where `marks` is not 0, the result of that
-// number says what was kept: i64[1], the number of trips gone; or i64[2 * slots], that number, how
-// many checkpoints there are, and of each the trip that starts from it and the row it lies in.
-// Then the checkpoints follow, one array [slots, ...] for each carry whose bit `kept` has. Row 0 is
-// the state that the last trip started from. `save` and `amount` say what is kept (LoopAttrs), and
-// `saved` how many of the last stacked arrays are there for a gradient.
+// Inputs: the number of trips (i64, rank 0) if `counted`, the carries, the arrays of which each
+// trip reads one slice of the first axis, captures. Regions: the body, with parameters trip (i64),
+// carries, slices, captures, and results carries, elements to stack. A while loop has a second
+// region, the condition, with parameters trip, carries, captures, and one bool as result. Results:
+// the carries, then the stacked arrays. `trips`: the number of trips, or an upper bound, or -1. A
+// loop is of exactly one of three kinds: counted (an input is the number of trips), while (it has a
+// condition region), or fixed (`trips` is the number). Residuals of a gradient are further results.
+// If `marks` is not 0, the result with that index describes them: i64[1] holds the number of trips
+// that ran; i64[2 * slots] holds that number, the number of checkpoints, and for each checkpoint
+// the trip that starts from it and its row. The checkpoints follow, one array [slots, ...] for each
+// carry whose bit is set in `kept`. Row 0 is the state at the start of the last trip. `save` and
+// `amount` are the choice of what to store (LoopAttrs); `saved` is how many of the last stacked
+// arrays are residuals.
 inline constexpr NamedOp loop = {.name = "loop",
                                  .brief = "A region run again and again on values it carries.",
                                  .family = Family::control,
@@ -72,16 +73,17 @@ inline constexpr NamedOp loop = {.name = "loop",
                                  .attrs = kLoopAttrs,
                                  .no_gradient = kProgramOnly,
                                  .flow = Flow::loop};
-// A loop walked backwards: its trips again, from checkpoints, and what goes back over each, from
-// the last to the first. Inputs: the loop's marks, its checkpoints, one for each carry, the carries
-// it started with, what goes back carries (backs), arrays walked with the loop's trips, captures.
+// The backward pass of a loop that stored checkpoints: from the last trip to the first, it
+// recomputes the state at the start of the trip from a checkpoint and runs the backward region.
+// Inputs: the loop's marks; its checkpoints, one array for each carry; the initial carries; the
+// carries of the backward pass ("backs"); arrays of which each trip reads a slice; captures.
 // Regions: the loop's body, with parameters trip, carries, slices, captures, and results carries;
-// going back, with parameters trip, carries at the start of the trip, backs, slices, captures, and
-// results backs, elements to stack. Results: the backs, then the stacked arrays. `trips`: the
-// number of trips; where `counted`, only the marks say that, and it is the most or -1. `reverse`:
-// the loop walks its arrays from the last slice. For its own gradient it says whether going back is
-// `linear` in the backs and the last `seeds` slices, and what the loop was to keep (`save`,
-// `amount`). A back whose result is the start of a trip is the end of the trip before.
+// the backward region, with parameters trip, carries at the start of the trip, backs, slices,
+// captures, and results backs, elements to stack. Results: the backs, then the stacked arrays.
+// `trips`: the number of trips; if `counted`, the marks hold the number and `trips` is an upper
+// bound or -1. `reverse`: the loop reads its arrays from the last slice. For the gradient of this
+// node itself: whether the backward region is `linear` in the backs and the last `seeds` slices,
+// and what the loop was asked to save (`save`, `amount`).
 inline constexpr NamedOp reverse_loop = {.name = "reverse_loop",
                                          .brief = "A loop walked backwards from checkpoints.",
                                          .family = Family::control,
@@ -89,10 +91,10 @@ inline constexpr NamedOp reverse_loop = {.name = "reverse_loop",
                                          .attrs = kReverseAttrs,
                                          .no_gradient = kProgramOnly,
                                          .flow = Flow::reverse_loop};
-// Inputs: arrays walked one slice of the first axis a trip, captures. Region: parameters slices,
-// captures; results elements to stack. `alive`: how many trips may be under way at once; 0: one for
-// each thread, where there are twice as many trips. `why`: for people, why a body goes slice by
-// slice that was to take all at once.
+// Inputs: arrays of which each trip reads one slice of the first axis, captures. Region: parameters
+// slices, captures; results elements to stack. `alive`: how many trips may run at once; 0: one for
+// each thread, if there are at least twice as many trips as threads. `why`: for reports, the reason
+// why the body of a vectorized_map could not be batched.
 inline constexpr NamedOp map = {.name = "map",
                                 .brief = "A region run on every slice of arrays, apart.",
                                 .family = Family::control,
@@ -101,11 +103,11 @@ inline constexpr NamedOp map = {.name = "map",
                                 .no_gradient = kProgramOnly,
                                 .flow = Flow::map};
 
-// A region run once, in the place of the node: what a gradient takes for one thing. Inputs: what
-// the region takes. With one region, its gradient runs it again and keeps nothing of it. With two,
-// the second is its gradient: parameters are the values that `saved` names, then the gradients of
-// the first `outputs` results (further results are only kept for it); results are the gradients by
-// the inputs that `by` names. `saved`: inputs, then results, counted on from the inputs.
+// A region that runs once and that gradients treat as a unit. Inputs: the region's parameters. With
+// one region, the gradient rematerializes it: it runs again and stores no residuals. With two, the
+// second is its gradient: its parameters are the values that `saved` names, then the gradients of
+// the first `outputs` results (further results are residuals only); its results are the gradients
+// by the inputs that `by` names. `saved` numbers the inputs, then the results.
 inline constexpr AttrDef kCallAttrs[] = {
     {"outputs", AttrKind::integer}, {"saved", AttrKind::integers}, {"by", AttrKind::integers}};
 inline constexpr NamedOp call = {.name = "call",
@@ -127,8 +129,8 @@ inline constexpr NamedOp size_value = {.name = "size_value",
                                        .literal = Literal::size};
 
 inline constexpr AttrDef kTransferAttrs[] = {{"memory", AttrKind::integer}};
-// The operand in another memory; 0 is the host's. Every other node computes in the memory of its
-// operands; control flow, effects and results of regions are the host's.
+// Copies the operand to another memory; 0 is the host's. Every other node computes in the memory of
+// its operands; control flow, effects and results of regions are in the host's memory.
 inline constexpr NamedOp transfer = {.name = "transfer",
                                      .brief = "The operand copied to another memory.",
                                      .family = Family::piece,

@@ -23,7 +23,7 @@ Scalar cell(Recipe& recipe, DType dtype, int32_t number) {
   return {recipe, append(recipe, {.op = ExprOp::cell, .dtype = dtype, .ref = number})};
 }
 
-// Some axes moved to the end and merged into one; of g, which has size 1 in each, that one is 1.
+// x with some axes moved to the end and merged into one, and g, whose merged axis has size 1.
 struct MergedLast {
   MergedLast(const Shape& shape, const AxisList& axes) : whole(shape) {
     for (int64_t axis = 0; axis < shape.rank(); ++axis) {
@@ -57,7 +57,7 @@ struct MergedLast {
   AxisList order;
 };
 
-// Along the last axis, part `i` of two halves, or both of them swapped.
+// Half `i` of the last axis, or both halves swapped.
 Term half_of(Term halves, int64_t i) {
   const auto axis = static_cast<size_t>(halves.shape().rank() - 2);
   DimList begin(axis + 2), size(std::span<const Dim>{halves.shape()});
@@ -90,9 +90,9 @@ Term without_last(Term x, int64_t count) {
   return ops::slice.apply({x}, Attrs().add(begin).add(size).add(step));
 }
 
-// For each element of the last axis g times the product of all others, by a tree of halves: the
-// partner's element times what is right for their product. Products alone, so that zeros,
-// infinities and products out of range do no harm here nor in derivatives of this.
+// For each element of the last axis, g times the product of all other elements, by recursive
+// halving: the partner's element times the result for the product of the pair. It only multiplies,
+// so that zeros, infinities and overflow cause no NaN here or in higher derivatives.
 Term times_others(Term g, Term x) {
   const int64_t last = x.shape().rank() - 1, count = x.shape()[last], half = (count + 1) / 2;
   if (count == 1) return g;
@@ -135,7 +135,7 @@ Term expanded_log_softmax(Term x, int64_t axis) {
   return moved - log(total);
 }
 
-// Ties share: the gradient is spread evenly over the elements that attain the extremum.
+// The gradient is shared evenly by all elements that attain the extremum.
 Term grad_extremum(Term g, Term x, Term y, const AxisList& axes) {
   const Term hit = term::cast(term::equal(x, term::broadcast_to(y, x.shape())), g.dtype());
   return hit * (g / term::sum(hit, axes, true));
@@ -157,8 +157,8 @@ Term grad_log_softmax(const GradContext& context) {
   return context.g - term::exp(context.result) * total;
 }
 
-// The maximum; then the exponentials, stored and summed; then their share of the sum. Low precision
-// computes the exponentials twice rather than round them to 16 bits in between.
+// Three sweeps: the maximum; the exponentials, stored and summed; their quotients by the sum. For
+// 16-bit floats the exponentials are computed twice rather than rounded to 16 bits in between.
 Nest softmax_sweeps(DType dtype, Nest::Order order) {
   Nest nest = row_nest(dtype, order);
   Recipe recipe;

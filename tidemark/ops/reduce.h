@@ -1,4 +1,4 @@
-// Every op that folds axes away, and those that work on a row as a whole.
+// Every reduction, and the ops that work on whole rows, such as softmax.
 #pragma once
 
 #include "tidemark/ops/op_def.h"
@@ -11,8 +11,8 @@ Term grad_extremum(Term g, Term x, Term y, const AxisList& axes);
 Term grad_softmax(const GradContext& context);
 Term grad_log_softmax(const GradContext& context);
 Term grad_prod(Term g, Term x, Term y, const AxisList& axes);
-// Softmax and its logarithm by the ops that they are made of; the folds have the order that the
-// sweeps have.
+// softmax and log_softmax as elementwise ops and reductions; the reduction order is that of the
+// sweeps.
 Term expanded_softmax(Term x, int64_t axis);
 Term expanded_log_softmax(Term x, int64_t axis);
 Nest softmax_sweeps(DType dtype, Nest::Order order);
@@ -23,31 +23,31 @@ void log_softmax_row(const double* x, double* y, int64_t count);
 
 inline constexpr ReduceOp all = {
     .name = "all",
-    .brief = "True where every element is true or not zero; of none, true.",
+    .brief = "True if every element is true or not zero, or if there is none.",
     .accepts = TypeSet::booleans,
     .monoid = Monoid::minimum,
     .no_gradient = "the result is bool",
 };
 inline constexpr ReduceOp any = {
     .name = "any",
-    .brief = "True where some element is true or not zero; of none, false.",
+    .brief = "True if any element is true or not zero.",
     .accepts = TypeSet::booleans,
     .monoid = Monoid::maximum,
     .no_gradient = "the result is bool",
 };
 inline constexpr ReduceOp argmax = {
     .name = "argmax",
-    .brief = "Position of the largest element, the first where several are; a NaN is largest.",
+    .brief = "Position of the largest element, the first of equal ones; a NaN counts as largest.",
     .monoid = Monoid::maximum,
     .gives_index = true,
-    .no_gradient = "a position has no slope",
+    .no_gradient = "positions are not differentiable",
 };
 inline constexpr ReduceOp argmin = {
     .name = "argmin",
-    .brief = "Position of the smallest element, the first where several are; a NaN is smallest.",
+    .brief = "Position of the smallest element, the first of equal ones; a NaN counts as smallest.",
     .monoid = Monoid::minimum,
     .gives_index = true,
-    .no_gradient = "a position has no slope",
+    .no_gradient = "positions are not differentiable",
 };
 inline constexpr ReduceOp max = {
     .name = "max",
@@ -88,7 +88,7 @@ inline constexpr RowOp softmax = {
 };
 inline constexpr RowOp log_softmax = {
     .name = "log_softmax",
-    .brief = "The logarithm of softmax, without its rounding to zero.",
+    .brief = "The logarithm of softmax, accurate also where softmax rounds to zero.",
     .sweeps = rule::log_softmax_sweeps,
     .row = rule::log_softmax_row,
     .grad = rule::grad_log_softmax,

@@ -89,7 +89,7 @@ void write(const ArrayRef& array, int64_t i, int64_t value) {
 
 namespace {
 
-// One value on its way through a recipe. Floats are wide; integers wrap at their dtype's width.
+// A value during the evaluation of a recipe. Floats are wide; integers wrap at their dtype's width.
 struct Element {
   long double real = 0;
   int64_t whole = 0;
@@ -409,8 +409,8 @@ constexpr ExprOp fold_op(Monoid monoid) {
   return table[static_cast<int>(monoid)];
 }
 
-// Whether element `x` is the new answer of argmax or argmin when `best` was: the first of equals,
-// and the first NaN before everything.
+// Whether element `x` replaces `best` in argmax or argmin: the first of equal elements wins, and
+// the first NaN wins over everything.
 bool beats(const Element& x, const Element& best, bool real, bool largest) {
   if (!real) return largest ? x.whole > best.whole : x.whole < best.whole;
   if (std::isnan(best.real)) return false;

@@ -1,5 +1,5 @@
-// The reference interpreter: every op computed slowly and obviously, one element at a time, in
-// wider arithmetic. It is the truth for tests and shares no code with the kernels.
+// The reference interpreter: computes every op slowly and obviously, one element at a time, in
+// wider arithmetic. Tests compare kernels with it; it shares no code with them.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace tidemark::reference {
 
-// Computes `op`; all arrays are dense and row-major, the operands of one dtype where the op wants
-// that, the results' types as inferred.
+// Computes `op`. All arrays are dense and row-major, operands are already promoted, and results
+// have the inferred types.
 void evaluate(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
               std::span<const ArrayRef> results);
 

@@ -1,8 +1,8 @@
-// What one element becomes, written once and walked by everybody.
+// The value of one element of a pointwise op, written once for all emitters.
 //
-// The value of a pointwise op is a function on Scalars. Calling it with recording Scalars gives a
-// Recipe, a list of expressions; the kernels' nests are made of it, and the reference interpreter
-// evaluates it on its own.
+// It is a function on Scalars. Calling it with recording Scalars yields a Recipe, a list of
+// expressions. Kernels are compiled from the Recipe, and the reference interpreter evaluates it by
+// itself.
 #pragma once
 
 #include <cstdint>
@@ -59,7 +59,7 @@ class Scalar {
   Scalar maximum(Scalar other) const { return binary(ExprOp::maximum, other); }
   Scalar shift_left(Scalar other) const { return binary(ExprOp::shift_left, other); }
   Scalar shift_right(Scalar other) const { return binary(ExprOp::shift_right, other); }
-  // This scalar is a bool.
+  // Requires this scalar to be a bool.
   Scalar select(Scalar then, Scalar otherwise) const {
     return make(ExprOp::select, then.dtype(), {id_, then.id_, otherwise.id_});
   }
@@ -87,8 +87,8 @@ class Scalar {
   int32_t id_;
 };
 
-// The angle of the point (x, y), in [-pi, pi], by the signs of both, those of zeros too. Computed
-// in f64, to 3 ulp there.
+// The angle of the point (x, y), in [-pi, pi]; the signs of both count, those of zeros too.
+// Computed in f64, within 3 ulp.
 Scalar angle_of(Scalar y, Scalar x);
 
 // Appends an expression and gives its number.

@@ -45,8 +45,8 @@ TensorType infer_reshape(const InferContext& context) {
     } else if (free < 0) {
       free = axis;
     } else {
-      throw UserError(cat("reshape: ", shape, " leaves two sizes to be found"), context.at,
-                      "at most one size may be -1");
+      throw UserError(cat("reshape: ", shape, " has two sizes of -1"), context.at,
+                      "only one size may be -1; it is inferred from the number of elements");
     }
   }
   const Dim size = x.shape.open_size();
@@ -58,15 +58,16 @@ TensorType infer_reshape(const InferContext& context) {
     }
   }
   if (known != size || (free >= 0 && shape[free].is_any())) {
-    throw UserError(cat("reshape: ", x, " has ", size, " elements, ", shape, " has ",
-                        free >= 0 ? cat("a multiple of ", known) : cat(known)),
-                    context.at,
-                    "the number of elements must stay; one size may be -1: it is found");
+    throw UserError(
+        cat("reshape: ", x, " has ", size, " elements, ", shape, " has ",
+            free >= 0 ? cat("a multiple of ", known) : cat(known)),
+        context.at,
+        "the number of elements must not change; one size may be -1, which is inferred");
   }
   return {x.dtype, shape};
 }
 
-// Splits and merges axes without moving a byte where the strides allow it; false where they do not.
+// Splits and merges axes without a copy; false if the strides do not allow it.
 bool view_reshape(const ArrayRef& operand, const Attrs&, ArrayRef& result) {
   result.data = operand.data;
   const int64_t size = operand.size();
@@ -81,7 +82,8 @@ bool view_reshape(const ArrayRef& operand, const Attrs&, ArrayRef& result) {
     while (from >= 0 && operand.shape[from] == 1) --from;
     while (to >= 0 && result.shape[to] == 1) result.strides[static_cast<size_t>(to--)] = 1;
     if (to < 0 && from < 0) break;
-    // The smallest groups of trailing axes, one of each side, with the same number of elements.
+    // The smallest groups of trailing axes of the old and the new shape with equal numbers of
+    // elements.
     int64_t old_size = operand.shape[from];
     int64_t new_size = result.shape[to];
     int64_t old_begin = from;
@@ -93,7 +95,8 @@ bool view_reshape(const ArrayRef& operand, const Attrs&, ArrayRef& result) {
         new_size *= result.shape[--new_begin];
       }
     }
-    // The old group must step evenly to be one axis. The stride of a single element says nothing.
+    // The strides of the old group must match those of one merged axis. The stride of an axis of
+    // size 1 does not matter.
     int64_t even = operand.strides[static_cast<size_t>(from)] * int64_t{operand.shape[from]};
     for (int64_t axis = from - 1; axis >= old_begin; --axis) {
       if (operand.shape[axis] == 1) continue;
@@ -170,7 +173,7 @@ bool view_slice(const ArrayRef& operand, const Attrs& attrs, ArrayRef& result) {
   return true;
 }
 
-// Zeros put back where the slice left elements out.
+// Pads with zeros where the slice left elements out.
 Term grad_slice(const GradContext& context, int) {
   Attrs::Reader read = context.attrs.read();
   const DimList begin(read.sizes()), size(read.sizes());
@@ -234,7 +237,7 @@ Term grad_broadcast(const GradContext& context, int) {
   return term::sum_to(context.g, context.operands[0].shape());
 }
 
-// The index map of every view, by the element: which of the operand's elements stands here.
+// The index map of every view: for each element of the result, the operand's element.
 void reference_view(const ReferenceContext& context) {
   ArrayRef seen = context.result;
   const ArrayRef& operand = context.operands[0];
@@ -260,9 +263,9 @@ TensorType infer_concat(const InferContext& context) {
       same = i == axis || piece.shape[i] == type.shape[i];
     }
     if (!same) {
-      throw UserError(
-          cat("concat: ", context.operands[0], " and ", piece, " differ beside axis ", axis),
-          context.at, "all sizes but that of the axis must agree");
+      throw UserError(cat("concat: ", context.operands[0], " and ", piece,
+                          " differ in an axis other than ", axis),
+                      context.at, "all other sizes must be equal");
     }
     total = total + piece.shape[axis];
   }

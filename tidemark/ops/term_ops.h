@@ -1,4 +1,4 @@
-// The arithmetic gradient rules are written in.
+// Arithmetic on Terms, for gradient rules.
 #pragma once
 
 #include "tidemark/ir/term.h"
@@ -42,7 +42,7 @@ Term reshape(Term x, const Shape& shape);
 Term transpose(Term x, const AxisList& order);
 Term broadcast_to(Term x, const Shape& shape);
 Term slice(Term x, const DimList& begins, const DimList& ends, const AxisList& steps);
-// The gradient of an operand that was broadcast: summed over the axes that repeat it.
+// The gradient of a broadcast operand: g summed over the axes that were repeated.
 Term sum_to(Term g, const Shape& shape);
 
 }  // namespace term

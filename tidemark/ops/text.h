@@ -18,15 +18,16 @@
 namespace tidemark {
 
 struct TextOptions {
-  // The line that each node comes from, as a comment behind it. Comments do not survive parsing.
+  // Adds each node's source line as a comment. Parsing drops comments.
   bool sources = false;
 };
 
-// Values are numbered as they are printed, so that graphs that differ in the numbers of their nodes
-// alone print the same. Parsing the text and printing again gives the same text.
+// Values are numbered in the order of printing, so that graphs that differ only in node numbers
+// print the same. The text round-trips.
 std::string to_text(const Graph& graph, const TextOptions& options = {});
 
-// Where a text breaks the rules: "model.tm:3:14: expected ')' ..., found ...". Both from one.
+// A syntax or type error in a text: "model.tm:3:14: expected ')' ..., found ...". Line and column
+// count from 1.
 class TextError : public UserError {
  public:
   TextError(std::string_view file, int64_t line, int64_t column, const std::string& problem,
@@ -39,11 +40,11 @@ class TextError : public UserError {
   int64_t column_;
 };
 
-// How deep regions may stand in regions.
+// How deep regions may be nested.
 inline constexpr int kDeepestRegion = 200;
 
-// The graph that a text means, checked: every node has the operands, attributes, regions and result
-// types that its op asks for. Nodes come from the lines of the text. Throws TextError.
+// Parses and validates a graph: every node has operands, attributes, regions and result types that
+// its op accepts. The source of a node is its line in the text. Throws TextError.
 Graph parse_graph(std::string_view text, std::string_view file_name);
 
 }  // namespace tidemark

@@ -7,7 +7,7 @@
 namespace tidemark {
 namespace {
 
-// By themselves, so that the locale has no say.
+// Not std::isdigit, which depends on the locale.
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_word(char c) { return is_letter(c) || is_digit(c); }

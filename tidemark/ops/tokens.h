@@ -1,4 +1,4 @@
-// The words of the text form of programs. Used by its printer and its parser only.
+// The lexer of the text form of programs. Used by its printer and its parser only.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 namespace tidemark {
 
 struct Token {
-  // A `mark` is one character; `bad` is a byte that begins no token.
+  // A `mark` is one character; `bad` is a byte that cannot begin a token.
   enum Kind : uint8_t { end, name, value, number, string, mark, bad };
   Kind kind = end;
-  std::string_view text;  // As written: values with their %, strings with their quotes.
+  std::string_view text;  // As in the text: values with their %, strings with their quotes.
   int64_t line = 1;
   int64_t column = 1;  // In bytes.
 
@@ -22,7 +22,7 @@ struct Token {
   }
 };
 
-// Cuts a text into tokens; blanks, ends of lines and comments (from # on) stand between them.
+// Splits a text into tokens; skips blanks, line ends and comments (from # on).
 class Tokens {
  public:
   explicit Tokens(std::string_view text) : text_(text) {}
@@ -38,14 +38,14 @@ class Tokens {
   int64_t line_ = 1;
 };
 
-// A token for an error message: short, and without bytes that would upset a terminal.
+// A token for an error message: shortened, with unprintable bytes escaped.
 std::string shown(const Token& token);
 
 // Whether a text is one token of the kind `name`.
 bool is_name(std::string_view text);
 
-// "with \"quotes\"": bytes that do not print are written \xNN, the place of an operand \%.
-// `unquoted` is the way back, false where an escape is not one of these.
+// "with \"quotes\"": unprintable bytes are written \xNN, and kOperandHere \%. `unquoted` is the
+// inverse; false if an escape is unknown.
 std::string quoted(std::span<const int64_t> codes);
 bool unquoted(std::string_view text, std::vector<int64_t>& codes);
 

@@ -26,7 +26,7 @@ DType promote(DType a, DType b) {
   if (kind(a) != kind(b)) return kind(a) > kind(b) ? a : b;
   if (is_float(a)) {
     if (is_low_precision(a) && is_low_precision(b))
-      return DType::f32;  // f16 and bf16 share no width.
+      return DType::f32;  // Neither f16 nor bf16 holds the other.
     return std::max(a, b);
   }
   if (a == DType::u8) return b;
@@ -47,7 +47,8 @@ DType promote(std::span<const OperandType> operands) {
     found = true;
   }
   if (!found) return default_dtype(weak);
-  // A number of a higher kind than every tensor brings its default width; else the tensors decide.
+  // A number of a higher kind than every tensor brings its default dtype; otherwise the tensors
+  // decide.
   if (weak != Weak::no && kind(default_dtype(weak)) > kind(common)) return default_dtype(weak);
   return common;
 }
@@ -83,7 +84,7 @@ void broadcast_into(Shape& result, const Shape& operand, std::string_view op, So
   for (int64_t axis = 0; axis < operand.rank(); ++axis) {
     const Dim mine = result[axis + shift];
     const Dim theirs = operand[axis];
-    // A plain 1 first: it needs nothing of the other, which may be open.
+    // A known 1 is tested first: it does not depend on the other size, which may be open.
     if (theirs.known_or(0) == 1) continue;
     if (mine.known_or(0) == 1) {
       result.set(axis + shift, theirs);
@@ -163,7 +164,7 @@ bool computes_in(TypeSet set, DType dtype) {
   return false;
 }
 
-// The types of every pointwise op in every dtype, recorded once: a call only looks them up.
+// The types of every pointwise op in every dtype, computed once, so that a call only looks them up.
 class PointwiseTable {
  public:
   PointwiseTable() : types_(catalogue().size()) {
@@ -192,8 +193,8 @@ void check_has_elements(const OpDef& op, const TensorType& operand, const Tensor
       op.monoid == Monoid::sum || op.monoid == Monoid::product || op.accepts == TypeSet::booleans;
   if (has_identity || operand.shape.open_size() != 0 || result.shape.open_size() == 0) return;
   throw UserError(cat(op.name, ": ", operand, " has no elements along axis ",
-                      axes.empty() ? 0 : axes[0], ", so there is none to choose"),
-                  at, "look at the size first, or put in an element: td::concat, td::pad");
+                      axes.empty() ? 0 : axes[0], ", so none can be selected"),
+                  at, "check the size first, or add an element with td::concat or td::pad");
 }
 
 PointwiseType infer_pointwise(const OpDef& op, std::span<const OperandType> operands, Source at) {

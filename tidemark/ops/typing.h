@@ -1,4 +1,4 @@
-// The rules by which operands get a common dtype and shape. docs/semantics.md says them in words.
+// Type promotion and broadcasting; docs/semantics.md describes the rules.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace tidemark {
 
-// A plain number has a kind and no width: it takes the dtype of the tensor it meets.
+// A plain number has a kind but no width: it takes the dtype of the tensor it is combined with.
 enum class Weak : uint8_t { no, boolean, integer, floating };
 
 struct OperandType {
@@ -17,31 +17,31 @@ struct OperandType {
   const Shape* shape = nullptr;  // Null for a number.
 };
 
-// What a number becomes when it meets no tensor: bool, i32, f32.
+// The dtype of a plain number without a tensor: bool, i32, f32.
 DType default_dtype(Weak weak);
 
-// The dtype two tensors have together. An integer that meets a float takes the float's dtype.
+// The common dtype of two tensors. An integer and a float have the float's dtype.
 DType promote(DType a, DType b);
 // The same for any mixture of tensors and plain numbers.
 DType promote(std::span<const OperandType> operands);
 
-// What an op that accepts `set` computes in when its operands have the dtype `common`.
+// The dtype in which the op computes if its operands have the dtype `common`.
 DType admit(const OpDef& op, DType common, Source at);
 
 // The shape both broadcast to. Throws a UserError that names the op and both shapes.
 void broadcast_into(Shape& result, const Shape& operand, std::string_view op, Source at);
 
-// A counted-from-the-end axis made plain, or a UserError: "softmax: f32[2, 3] has no axis 5".
+// The axis as a number from 0 up, or a UserError: "softmax: f32[2, 3] has no axis 5".
 int64_t plain_axis(int64_t axis, int64_t rank, std::string_view op, const TensorType& type,
                    Source at);
-// Sorted and each once; every axis where none was given.
+// The axes, sorted and unique; every axis if the list is empty.
 AxisList plain_axes(const Axes& axes, std::string_view op, const TensorType& type, Source at);
 
-// A UserError where a reduction that chooses an element has none to choose: max of nothing.
+// A UserError if a reduction such as max, which selects an element, has no elements.
 void check_has_elements(const OpDef& op, const TensorType& operand, const TensorType& result,
                         std::span<const int64_t> axes, Source at);
 
-// A pointwise application: what it computes in, what it gives.
+// The dtypes of a pointwise op: those it computes in, and the result's.
 struct PointwiseType {
   std::array<DType, 3> compute = {};  // Of each operand.
   DType result = DType::f32;
@@ -56,7 +56,7 @@ bool computes_in(const OpDef& op, DType dtype);
 // The dtype in which a dtype is computed: f32 for the 16-bit floats.
 constexpr DType compute_dtype(DType dtype) { return is_low_precision(dtype) ? DType::f32 : dtype; }
 
-// Whether two types may be of one value: the same dtype, and sizes equal as far as they are known.
+// Whether two types are compatible: the same dtype, and equal sizes as far as they are known.
 bool fits(const TensorType& a, const TensorType& b);
 
 }  // namespace tidemark

@@ -1,5 +1,5 @@
-// Sums of products that a loop carries, as gradients of weights are, take each product where they
-// lie: `c + a b` becomes one node.
+// Accumulates products into sums that a loop carries (gradients of weights) in place: `c + a b`
+// becomes one `accumulate` node.
 #include <map>
 
 #include "tidemark/ir/value_key.h"
@@ -48,9 +48,8 @@ class OfRegion {
     const TensorType &of_carry = graph_.type(carry), &of_a = graph_.type(product.inputs[0]);
     if (type.shape.is_open() || of_carry.shape.is_open() || of_a.shape.is_open()) return false;
     if (of_carry != type || product.results[0] != type) return false;
-    // Of nothing a product is +0, which is not nothing: -0 + 0 is +0.
-    // Up to here a product is one block, so that the sum of it and another number is the same in
-    // whichever way.
+    // An empty product is +0, and adding it is not the identity: -0 + 0 is +0. Up to this length a
+    // product is one block, so that adding it gives the same bits either way.
     if (of_a.shape[-1] == 0 || of_a.shape[-1] > kProductBlock) return false;
     const Value a = product.inputs[0], b = product.inputs[1];
     sum.op = &def_of(&ops::accumulate);

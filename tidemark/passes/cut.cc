@@ -47,7 +47,7 @@ int64_t Cut::table_bytes() const { return table_size_ * size_of(node(table()).re
 
 bool Cut::computes(int32_t number) const { return computes_[static_cast<size_t>(number)]; }
 
-// Where it has the axis: as good as the table itself.
+// A value of at least half the table's size counts as large.
 bool Cut::is_large(Value value) const {
   const Shape& shape = graph_.type(value).shape;
   return 2 * shape.size() >= table_size_;
@@ -97,8 +97,8 @@ bool Cut::add(int32_t number, const std::optional<Slicing>& slicing) {
   return place->second == *slicing;
 }
 
-// Takes in what makes the large values a member reads, and all that reads a large value it makes;
-// views besides, which cost nothing and show what repeats.
+// Adds the producers of large values that a member reads, all readers of large values that it
+// computes, and views, which cost nothing and show broadcasts.
 bool Cut::add_around(int32_t number) {
   const Slicing slicing = members_.at(number);
   const Node& member = node(number);
@@ -108,7 +108,7 @@ bool Cut::add_around(int32_t number) {
     const int64_t axis = slicing.operands[i];
     if (graph_.type(input).shape.is_open()) return false;
     if (axis == Slicing::kWhole || maker.op == nullptr || members_.contains(input.node)) continue;
-    // What another contraction makes of much is there already.
+    // The result of another contraction over large operands is stored anyway.
     const bool is_needed =
         is_large(input) && (maker.op->family != Family::contract || is_table(graph_, maker));
     if (!is_needed && maker.op->view == nullptr) continue;
@@ -130,7 +130,7 @@ bool Cut::add_around(int32_t number) {
   });
 }
 
-// A view of something that is not large takes no bytes for anybody.
+// A view of a small value needs no memory.
 bool Cut::is_shown_from_outside(Value value) const {
   const Node& maker = graph_.node(value);
   if (maker.op != nullptr && maker.op->view != nullptr)
@@ -138,7 +138,7 @@ bool Cut::is_shown_from_outside(Value value) const {
   return !is_large(value) && !members_.contains(value.node);
 }
 
-// Which members compute, and what depends on those.
+// Determines which members compute, and which nodes depend on them.
 void Cut::find_dependent() {
   computes_.assign(graph_.nodes.size(), false);
   depends_.assign(graph_.nodes.size(), false);
@@ -156,8 +156,8 @@ void Cut::find_dependent() {
   }
 }
 
-// What lies between members joins them, in order; not a contraction, which would be work of its own
-// that the table is no part of.
+// Nodes between members join them, in topological order, except contractions, which are unrelated
+// work.
 bool Cut::close() {
   const std::vector<int32_t>& nodes = graph_.regions[static_cast<size_t>(facts_.region)].nodes;
   std::vector<bool> is_needed(graph_.nodes.size());

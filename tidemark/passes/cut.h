@@ -1,4 +1,4 @@
-// Nodes around a large value that can be computed part by part along one axis.
+// Cut: the set of nodes around a large value that can be computed part by part along one axis.
 #pragma once
 
 #include <map>
@@ -9,7 +9,7 @@
 
 namespace tidemark::passes {
 
-// What is asked of a region again and again while nodes of it are looked at.
+// Facts about a region, computed once.
 struct RegionFacts {
   RegionFacts(const Graph& graph, RegionId region);
 
@@ -22,21 +22,22 @@ struct RegionFacts {
   }
 
   RegionId region;
-  std::vector<bool> is_result;   // By node.
-  std::vector<bool> is_forward;  // By node: no gradient, nor computed from one.
+  std::vector<bool> is_result;  // By node.
+  std::vector<bool>
+      is_forward;  // By node: part of the forward pass, i.e. not computed from a gradient.
 
  private:
   std::vector<std::vector<Read>> readers_;
 };
 
-// Whether a node is a contraction that gives much more than it reads.
+// Whether a node is a contraction whose result is much larger than its operands.
 bool is_table(const Graph& graph, const Node& node);
 
 class Cut {
  public:
-  // Along an axis of the result of `table`, in so many units. With `forward_only`, as if gradients
-  // did not read it. With `joins_views`, who reads a large view of what comes from outside joins if
-  // possible: what it makes may be large.
+  // The cut along an axis of the result of `table`, in this many units. With `forward_only`, reads
+  // by gradients are ignored. With `joins_views`, nodes that read a large view of an outside value
+  // join if possible, since their results may be large.
   struct Where {
     int32_t table = -1;
     int64_t axis = 0, units = 1;
@@ -45,8 +46,7 @@ class Cut {
   };
   Cut(const Graph& graph, const RegionFacts& facts, const Where& where);
 
-  // Whether there is such a set: no large value is needed outside of it, and nothing of it is
-  // needed to compute what it needs itself.
+  // Whether the set is valid: no large value is read outside it, and no input of it depends on it.
   bool grow();
 
   int64_t units() const { return where_.units; }
@@ -54,14 +54,14 @@ class Cut {
   int64_t axis() const { return where_.axis; }
   int32_t table() const { return where_.table; }
   const std::map<int32_t, Slicing>& members() const { return members_; }
-  // Whether a node is computed part by part. Other members are views of what comes from outside.
+  // Whether a node is computed part by part. Other members are views of outside values.
   bool computes(int32_t node) const;
   bool depends(int32_t node) const { return depends_[static_cast<size_t>(node)]; }
   bool is_large(Value value) const;
   // Whether any result of a node is.
   bool gives_large(int32_t node) const;
   bool is_read_outside(int32_t node) const;
-  // The operand's producer, where that is a member which gives the parts the reader wants.
+  // The operand's producer, if it is a member that provides the parts the reader needs.
   bool is_made_inside(const Slicing& reader, size_t operand, Value value) const;
 
  private:

@@ -10,8 +10,8 @@
 namespace tidemark::passes {
 namespace {
 
-// Whether the reductions of the row op's definition would fold in the order that the row op has,
-// and its row stays in the cache for the sweeps.
+// Whether the reductions that define the row op have the row op's reduction order, and its row
+// stays in the cache between sweeps.
 bool can_expand(const Graph& graph, const Node& row, int64_t row_bytes) {
   const TensorType& type = graph.type(row.inputs[0]);
   if (type.shape.is_open() || type.shape.size() == 0) return false;

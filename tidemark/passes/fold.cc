@@ -10,7 +10,7 @@ bool is_number(const Node& node) {
   return node.op != nullptr && node.op->literal == Literal::number;
 }
 
-// A view of one number as one number is the number.
+// A view of a scalar as a scalar is the scalar itself.
 bool is_foldable(const Node& node) {
   return (node.op->family == Family::pointwise || node.op->view != nullptr) &&
          node.results[0].shape.rank() == 0;

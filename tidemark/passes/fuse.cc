@@ -15,14 +15,15 @@
 namespace tidemark::passes {
 namespace {
 
-constexpr int64_t kNumberBytes = 64;  // What is as cheap to hand on as one number: a cache line.
-constexpr int64_t kVanishing = 5;     // How much more a value counts that is not kept at all.
+constexpr int64_t kNumberBytes =
+    64;  // Values up to a cache line are as cheap to pass on as one number.
+constexpr int64_t kVanishing = 5;  // The weight of a value that is no longer stored at all.
 
-// Clusters of nodes in an order in which they can run. Merging two moves what lies between them and
-// depends on the first behind the second; where that cannot be, they may not merge.
+// Clusters of nodes in topological order. Merging two moves the clusters between them that depend
+// on the first behind the second; if that is impossible, they cannot be merged.
 class ClusterOrder {
  public:
-  // Cluster i is at first node i alone; `next[i]` are those that must come after it.
+  // Initially cluster i is node i; `next[i]` are the clusters that must come after it.
   explicit ClusterOrder(std::vector<std::vector<int32_t>> next)
       : next_(std::move(next)),
         owner_(next_.size()),
@@ -38,11 +39,11 @@ class ClusterOrder {
     return members_[static_cast<size_t>(cluster)];
   }
   bool is_before(int32_t a, int32_t b) const { return order_.is_before(a, b); }
-  // All that are left, in order.
+  // The remaining clusters, in order.
   std::vector<int32_t> order() const { return order_.all(); }
 
-  // Whether the two can be one; remembers what `merge` needs. Says no where much would have to be
-  // looked at after much has been: the time is in proportion to the nodes.
+  // Whether the two can be merged; stores what `merge` needs. Gives up if the search becomes too
+  // long, so that the total time is linear in the number of nodes.
   bool can_merge(int32_t a, int32_t b) {
     first_ = order_.is_before(a, b) ? a : b;
     second_ = first_ == a ? b : a;
@@ -56,7 +57,7 @@ class ClusterOrder {
     return clear;
   }
 
-  // The two of the last `can_merge` become the second.
+  // Merges the two of the last `can_merge` into the second.
   int32_t merge() {
     order_.remove(first_);
     std::sort(behind_.begin(), behind_.end(),
@@ -73,12 +74,12 @@ class ClusterOrder {
   }
 
  private:
-  // All of them together look as long as they want in functions of thousands of nodes.
+  // The total number of search steps; enough for functions of thousands of nodes.
   static constexpr size_t kSteps = 2'000'000, kStepsPerNode = 100;
-  static constexpr size_t kLeastSteps = 200;  // For each when that is used up.
+  static constexpr size_t kLeastSteps = 200;  // Per search, once the total is used up.
 
-  // Finds what depends on the first and comes before the second; false where the second depends on
-  // it, or where that takes too many steps.
+  // Finds the clusters that depend on the first and come before the second; false if the second
+  // depends on one of them, or if it takes too many steps.
   bool look_between(size_t& left) {
     std::vector<int32_t> stack = {first_};
     while (!stack.empty()) {
@@ -114,20 +115,21 @@ class ClusterOrder {
   std::vector<int32_t> behind_;
 };
 
-// What a cluster is as a kernel.
+// The kernel of a cluster.
 struct Kernel {
-  std::vector<int32_t> nodes;  // Its members and what they read that is free, in order.
+  std::vector<int32_t> nodes;  // Its members and the free nodes they read, in order.
   std::vector<Value> results;
 };
 
-// What is known of nodes, by their number. One for the graph: each node is in one region.
+// Facts about nodes, by number; one table for the graph.
 struct NodeTables {
   std::vector<bool> free;
-  std::vector<Value> root;       // Of a free node: what it is a view of that is not free, or none.
+  std::vector<Value>
+      root;  // For a free node: the value behind its views that is not free, or none.
   std::vector<int32_t> work_of;  // Or -1.
   std::vector<bool> marked, placed;
 
-  // The graph has grown.
+  // Extends the tables after the graph has grown.
   void resize(size_t nodes) {
     free.resize(nodes);
     root.resize(nodes);
@@ -160,7 +162,7 @@ class Fuser {
     return {works_.size(), std::move(joins_)};
   }
 
-  // Joins what was joined before; false, and nothing is changed, where that cannot be.
+  // Repeats recorded fusions; returns false, and changes nothing, if that is impossible.
   bool run_again(const Fusions::OfRegion& known) {
     find_nodes();
     if (works_.size() != known.nodes) return false;
@@ -191,7 +193,7 @@ class Fuser {
 
   // ---- What there is
 
-  // Numbers every node that is not free: its work.
+  // Numbers every node that is not free; the number is called its work.
   void find_nodes() {
     nodes_.resize(graph_.nodes.size());
     for (const int32_t number : region().nodes) {
@@ -213,8 +215,7 @@ class Fuser {
     nodes_.root[static_cast<size_t>(number)] = nodes_.free[before] ? nodes_.root[before] : from;
   }
 
-  // Calls visit(root) with the value that `value` reads through free nodes, if any: itself if it is
-  // not free.
+  // Calls visit(root) with the value behind free nodes, if any; `value` itself if it is not free.
   template <class Visit>
   void visit_root(Value value, Visit visit) const {
     if (nodes_.free[static_cast<size_t>(value.node)])
@@ -278,7 +279,7 @@ class Fuser {
     nodes.push_back(value.node);
   }
 
-  // The nodes of a kernel that does all this work; the schedule of them, if there is one.
+  // The kernel with all this work, and its schedule, if there is one.
   std::optional<Schedule> schedule(std::span<const int32_t> works, bool with_ranges,
                                    Kernel& kernel) {
     kernel = {};
@@ -301,7 +302,7 @@ class Fuser {
     return scheduler_.run(kernel.nodes, kernel.results, limits_);
   }
 
-  // Ranges are computed where they are used; where the loops have no index for them they are read.
+  // Ranges are computed inside the kernel if its loops have an index for them, else loaded.
   std::optional<Schedule> can_run(std::span<const int32_t> works, Kernel& kernel) {
     std::optional<Schedule> found = schedule(works, true, kernel);
     if (!found.has_value()) found = schedule(works, false, kernel);
@@ -313,7 +314,7 @@ class Fuser {
     return !kernels_[static_cast<size_t>(cluster)].nodes.empty();
   }
 
-  // Of the members alone: a kernel has these and more.
+  // Of the members alone: a lower bound.
   int64_t exprs_of(int32_t cluster) {
     int64_t exprs = 0;
     for (const int32_t work : order_->members(cluster))
@@ -363,8 +364,8 @@ class Fuser {
     }
   }
 
-  // Whether a cluster is of a gradient, and yet could run before any gradient is there: it reads
-  // the forward pass alone.
+  // Whether a cluster belongs to the backward pass but reads only forward values, so that it could
+  // run earlier.
   bool is_early_gradient(int32_t cluster) const {
     if (has_forward(cluster)) return false;
     bool early = true;
@@ -374,8 +375,8 @@ class Fuser {
     return early;
   }
 
-  // The bytes in memory behind a kernel, which stands where the last of its clusters does: its
-  // results, and what it reads that later ones read, too.
+  // The live bytes after a kernel, placed at the last of its clusters: its results, and operands
+  // that later kernels read.
   int64_t bytes_behind(std::span<const int32_t> works, const Kernel& kernel, int32_t last) const {
     int64_t bytes = 0;
     for (const Value result : kernel.results) bytes += known_bytes(graph_.type(result));
@@ -395,8 +396,8 @@ class Fuser {
     return bytes;
   }
 
-  // Whether a kernel of both would compute in the forward pass what a gradient can compute later
-  // from values that stay anyway, and so keep more until then.
+  // Whether fusing both would compute in the forward pass what the backward pass can compute from
+  // stored values, and so extend lifetimes.
   bool keeps_more(int32_t a, int32_t b, std::span<const int32_t> works, const Kernel& both) const {
     const bool a_early = is_early_gradient(a);
     if (a_early == is_early_gradient(b)) return false;
@@ -409,7 +410,7 @@ class Fuser {
 
   // ---- In order of bytes
 
-  // Whether all that a cluster reads and computes is numbers.
+  // Whether a cluster reads and computes only scalars.
   bool is_of_numbers(int32_t cluster) const {
     const auto is_number = [&](Value value) {
       const TensorType& type = graph_.type(value);
@@ -423,15 +424,15 @@ class Fuser {
     });
   }
 
-  // What has one reader vanishes: it is neither written nor read, and takes no bytes until it is
-  // used, which counts for more. Of other values one reading is saved. So what a gradient computes
-  // of a value that stays anyway (a mask, say) is computed where it is used, not kept.
+  // A value with one reader vanishes: it is neither written nor read and needs no buffer, so it has
+  // more weight. For other values one read is saved. So a value that the backward pass computes
+  // from a stored one (such as a mask) is computed where it is used, and not stored.
   //
-  // Numbers that several kernels read, the rate of an optimizer say, are left alone: nothing would
-  // be saved, and all the others would wait for what the one kernel reads besides.
+  // Scalars that several kernels read (such as a learning rate) are left alone: nothing would be
+  // saved, and all the others would have to wait for the fused kernel's other operands.
   void join_readers_with_writers() {
     struct Edge {
-      int64_t bytes;  // That are not moved.
+      int64_t bytes;  // The bytes that fusing saves.
       int32_t writer, reader;
       bool is_gone;
     };
@@ -448,7 +449,7 @@ class Fuser {
     }
     std::stable_sort(edges.begin(), edges.end(),
                      [](const Edge& a, const Edge& b) { return a.bytes > b.bytes; });
-    // What could not be joined may be when more has been.
+    // A pair that could not be fused may become possible after others are.
     for (int round = 0; round < kRounds && !edges.empty(); ++round) {
       const size_t before = edges.size();
       std::erase_if(edges, [&](const Edge& edge) {
@@ -468,8 +469,8 @@ class Fuser {
     return bytes;
   }
 
-  // Those that read one value. Where both write much, being one kernel would make both live at once
-  // that could have come one after the other: then they stay apart.
+  // Kernels that read the same value. If both write much, fusing them would make both results live
+  // at once, so they stay separate.
   void join_siblings() {
     std::vector<std::pair<Value, std::vector<int32_t>>> shared;
     for (size_t i = 0; i < works_.size(); ++i) {
@@ -530,7 +531,7 @@ class Fuser {
     region().results = std::move(old.results);
   }
 
-  // Free nodes that somebody outside of groups reads stand before the first who does.
+  // Free nodes that are read outside groups are placed before their first reader.
   void place_free(Value value) {
     if (!nodes_.free[static_cast<size_t>(value.node)] ||
         nodes_.placed[static_cast<size_t>(value.node)])
@@ -580,11 +581,11 @@ class Fuser {
     nodes_.resize(graph_.nodes.size());
   }
 
-  // How often edges are tried.
+  // The number of rounds over all edges.
   static constexpr int kRounds = 3;
-  // A kernel that writes an eighth of what it reads writes little.
+  // A kernel that writes at most an eighth of what it reads "writes little".
   static constexpr int64_t kLittle = 8;
-  // How many of a value's readers each is tried with.
+  // The number of readers of a value that are tried in pairs.
   static constexpr size_t kNeighbours = 4;
 
   Graph& graph_;
@@ -593,10 +594,10 @@ class Fuser {
   NodeTables& nodes_;
   Scheduler& scheduler_;
   std::vector<int32_t> works_;    // Nodes.
-  std::vector<bool> is_forward_;  // By work: no gradient, nor computed from one.
+  std::vector<bool> is_forward_;  // By work: part of the forward pass.
   std::vector<std::vector<int32_t>> readers_;
-  std::vector<bool> escapes_;   // Results of the region, seen through views or not.
-  std::vector<bool> is_given_;  // Results of the region as they are.
+  std::vector<bool> escapes_;   // Results of the region, directly or through views.
+  std::vector<bool> is_given_;  // Direct results of the region.
   std::vector<std::pair<Value, int32_t>> outer_readers_;
   std::vector<bool> inside_;  // By work.
   ClusterOrder* order_ = nullptr;
@@ -614,9 +615,9 @@ struct Fusing {
   const Fusions* known = nullptr;
 };
 
-// False where what is known does not fit.
+// False if the recorded fusions do not apply.
 bool fuse_region(Graph& graph, RegionId region, Fusing& fusing) {
-  // By number: the graph grows meanwhile.
+  // By index, since the graph grows meanwhile.
   const std::vector<int32_t> nodes = graph.regions[static_cast<size_t>(region)].nodes;
   for (const int32_t number : nodes) {
     if (graph.nodes[static_cast<size_t>(number)].op->flow == Flow::group) continue;

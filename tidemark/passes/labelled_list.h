@@ -1,4 +1,4 @@
-// A list whose elements know which of two comes first.
+// A linked list that can compare the positions of two elements in O(1).
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,10 @@
 
 namespace tidemark::passes {
 
-// The numbers 0 to n - 1, at first in order. Each has a label, and labels grow along the list, so
-// comparing two takes no walk; moving one takes a label between two others. Where there is none
-// left, labels around it are spread over a range that is not too full: O(log n) a move on average
-// (Bender, Cole, Demaine, Farach-Colton and Zito, "Two simplified algorithms for maintaining order
-// in a list").
+// The numbers 0 to n - 1, initially in order. Each has a label, and labels increase along the list;
+// moving an element gives it a label between two others. If none is free, the labels around it are
+// spread over a range that is not too full: O(log n) per move on average (Bender, Cole, Demaine,
+// Farach-Colton and Zito, "Two simplified algorithms for maintaining order in a list").
 class LabelledList {
  public:
   explicit LabelledList(size_t count) : elements_(count) {
@@ -82,7 +81,7 @@ class LabelledList {
         ++count;
       }
       most /= kSparser;
-      // Each is to have a free label behind it.
+      // Each must have a free label after it.
       if (static_cast<double>(count) > most * static_cast<double>(size) || size < 2 * count)
         continue;
       Work::add(static_cast<int64_t>(count));

@@ -7,8 +7,7 @@
 namespace tidemark::passes {
 namespace {
 
-// What a node computes is settled by what is compared here: a draw, too, is a function of its key
-// and its shape.
+// These fields determine what a node computes; a draw, too, is a function of its key and shape.
 bool same(const Node& a, const Node& b) {
   return a.op == b.op && a.attrs == b.attrs && a.inputs == b.inputs && a.results == b.results;
 }
@@ -35,7 +34,7 @@ std::vector<Value> results_of(const Graph& graph, int32_t number) {
 }  // namespace
 
 void merge(Graph& graph) {
-  // A node and its region: a value is not read outside of its own.
+  // A node with its region: a value is not visible outside its own region.
   using Key = std::pair<RegionId, int32_t>;
   const auto node = [&](const Key& key) -> const Node& {
     return graph.nodes[static_cast<size_t>(key.second)];

@@ -20,7 +20,7 @@ namespace {
 using Place = std::pair<int32_t, int16_t>;  // A value, to be found in a map.
 Place place(Value value) { return {value.node, value.result}; }
 
-// Nodes that only move elements, and sums, appended to a region.
+// Appends nodes that move elements, and sums, to a region.
 class Writer {
  public:
   Writer(Graph& graph, RegionId region, Source at) : build_(graph, region, at) {}
@@ -72,7 +72,7 @@ class PartByPart {
 
   bool run() {
     collect();
-    // In a part it would be a value of its own.
+    // Inside a part it would be a separate value.
     if (std::any_of(walked_.begin(), walked_.end(),
                     [&](const SlicedInput& walked) { return repeats(graph_, walked.value); }))
       return false;
@@ -90,7 +90,7 @@ class PartByPart {
   const Node& node(int32_t number) const { return graph_.nodes[static_cast<size_t>(number)]; }
   const Slicing& slicing(int32_t number) const { return cut_.members().at(number); }
 
-  // An outside value that comes in part by part, along an axis.
+  // An outside value that is sliced into parts along an axis.
   struct SlicedInput {
     Value value;
     int64_t axis = 0;
@@ -108,7 +108,7 @@ class PartByPart {
         (slicing(number).sums == Slicing::Sums::products ? sums_ : outputs_).push_back(value);
       }
     }
-    // Sums that a loop carries come first among its results.
+    // The sums that a loop carries are its first results.
     outputs_.insert(outputs_.begin(), sums_.begin(), sums_.end());
     for (const int32_t number : members_) {
       for (size_t i = 0; i < node(number).inputs.size(); ++i) {
@@ -131,7 +131,7 @@ class PartByPart {
       return node(read.node).inputs[read.operand] == value && !cut_.members().contains(read.node);
     });
   }
-  // What costs nothing is made inside, so that kernels see what it is.
+  // Views and literals are created inside, so that kernels see them.
   bool is_free_in_kernel(Value value) const {
     const Node& maker = graph_.node(value);
     return maker.op != nullptr &&
@@ -146,7 +146,8 @@ class PartByPart {
     }
   }
 
-  // The other nodes of the region: those that can run before, and those that come after.
+  // Divides the other nodes of the region: those that can run before the parts, and those that must
+  // come after.
   bool sort(std::vector<int32_t>& before, std::vector<int32_t>& after) {
     const int32_t last = members_.back();
     bool is_behind = false, defers_effect = false, has_effect_later = false;
@@ -165,12 +166,12 @@ class PartByPart {
   int64_t size_of_part(const Shape& shape, int64_t axis, int64_t units) const {
     return size_along(shape, axis, parts_.all) / parts_.all * units;
   }
-  // With the axes that are cut as one.
+  // The shape with the cut axes merged.
   Shape with_one_axis(const Shape& shape, int64_t axis) const {
     return shape_of_part(shape, axis, parts_.all, size_along(shape, axis, parts_.all));
   }
 
-  // The members for a part of so many units, in a region. `from` gives what is outside.
+  // Copies the members into a region, for a part of this many units. `from` maps outside values.
   struct Outside {
     std::map<std::pair<Place, int64_t>, Value> walked;
     std::map<Place, Value> captured;
@@ -208,7 +209,7 @@ class PartByPart {
     for (const Value output : outputs_) results.push_back({made.at(output.node), output.result});
     return results;
   }
-  // What is whole may have ones where axes are one now.
+  // Uncut operands may have axes of size 1 where axes were merged.
   Value without_ones(RegionId into, Value value, int64_t rank) {
     Shape shape = graph_.type(value).shape;
     while (shape.rank() > rank) shape.erase(0);
@@ -223,7 +224,7 @@ class PartByPart {
     return from.captured[place(value)] = {graph_.add_node(into, std::move(copy)), value.result};
   }
 
-  // [..., size, ...] as [parts, ..., size of a part, ...], without the rest.
+  // Reshapes [..., size, ...] to [parts, ..., size of a part, ...], without the remainder.
   Value in_parts(const SlicedInput& walked) {
     const int64_t axis = walked.axis;
     const Shape shape = with_one_axis(graph_.type(walked.value).shape, axis);
@@ -245,7 +246,7 @@ class PartByPart {
     const Value x = write_.reshape(walked.value, shape);
     return write_.slice(x, walked.axis, begin, shape[walked.axis] - begin);
   }
-  // And back.
+  // The inverse.
   Value from_parts(Value stacked, int64_t axis, const Shape& shape) {
     Shape joined = shape;
     joined.set(axis, size_of_part(shape, axis, parts_.units) * parts_.count());
@@ -253,8 +254,8 @@ class PartByPart {
     return write_.reshape(stacked, joined);
   }
 
-  // Block results as pairwise.h combines them: neighbours, level by level; what has none joins at
-  // the end, from the right.
+  // Combines block results as pairwise.h does: neighbours, level by level; the unpaired ones at the
+  // end, from the right.
   Value combined(Value blocks, const Shape& shape) {
     Value right;
     bool has_right = false;
@@ -295,7 +296,7 @@ class PartByPart {
     return values;
   }
 
-  // What an output is, of what the parts give and what the rest gives, if there is one.
+  // An output, assembled from the results of the parts and of the remainder, if there is one.
   Value joined(Value output, Value given, const Value* rest) {
     const Slicing& own = slicing(output.node);
     const Shape shape = graph_.type(output).shape;
@@ -367,8 +368,8 @@ class PartByPart {
   const Source at_;
   Writer write_;
   std::vector<int32_t> members_;  // In order.
-  std::vector<Value> outputs_;    // Those read outside; the sums first.
-  std::vector<Value> sums_;       // That a loop carries.
+  std::vector<Value> outputs_;    // Values that are read outside; the sums first.
+  std::vector<Value> sums_;       // The sums that a loop carries.
   std::vector<SlicedInput> walked_;
   std::vector<Value> captured_;
 };

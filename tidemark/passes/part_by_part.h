@@ -1,4 +1,4 @@
-// Puts a map, or a loop, over parts of an axis in the place of nodes that work part by part.
+// Replaces the nodes of a cut by a map or a loop over the parts of an axis.
 #pragma once
 
 #include "tidemark/ir/graph.h"
@@ -7,14 +7,14 @@
 namespace tidemark::passes {
 
 struct Parts {
-  int64_t units = 1;  // Of a part; the last one may have fewer.
+  int64_t units = 1;  // The units of a part; the last part may have fewer.
   int64_t all = 1;
 
   int64_t count() const { return all / units; }  // Of whole ones.
   int64_t rest() const { return all % units; }
 };
 
-// False where that would change the order of effects: then nothing is done.
+// Returns false, and changes nothing, if that would reorder effects.
 bool compute_part_by_part(Graph& graph, const RegionFacts& facts, const Cut& cut,
                           const Parts& parts);
 

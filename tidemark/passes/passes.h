@@ -1,4 +1,5 @@
-// Graph to graph, one file and one function each. passes.cc has the list, in the order they run.
+// The passes: from graph to graph, one file and one function each. passes.cc has the list, in
+// execution order.
 #pragma once
 
 #include <cstdint>
@@ -12,56 +13,56 @@
 
 namespace tidemark::passes {
 
-// Puts the nodes of their regions in the place of `call` nodes.
+// Replaces `call` nodes by the nodes of their regions.
 void inline_calls(Graph& graph);
 
-// Makes views that repeat elements, and literals, inside the regions that capture them.
+// Recreates broadcasts and literals inside the regions that capture them.
 void sink_views(Graph& graph);
 
-// Gives the attributes of the constant that a pointwise node makes of constants. Kernels do it:
-// whoever knows them hands this in, so that a folded number has the bits that it has when computed.
+// Computes the attributes of the constant that a pointwise node of constants equals. The compiler
+// provides it and uses the kernels, so that a folded number has the same bits as a computed one.
 using Compute = std::function<Attrs(const Node& node, std::span<const Node* const> operands)>;
 
-// Makes a constant of what depends on constants alone, where it is one number: larger ones stay
-// computed, and take no bytes of the program. Without `compute` nothing is folded.
+// Constant folding, for values of one number: larger ones stay computed and take no memory of the
+// program. Without `compute` nothing is folded.
 void fold(Graph& graph, const Compute& compute);
 
-// Puts in place of a node what gives the same bits for less: composed views, products with 1,
-// selections whose condition is known. Only rewrites that are exact for all inputs, NaN,
-// infinities and -0 included. What is no longer read stays; `remove_dead` drops it.
+// Replaces a node by a cheaper one with the same bits: composed views, products with 1, selections
+// whose condition is known. Only rewrites that are exact for all inputs, including NaN, infinities
+// and -0. Nodes that become unused stay until `remove_dead`.
 void simplify(Graph& graph);
 
-// Makes one node of those in a region that compute the same: same op, attributes, inputs and types.
-// Nodes with regions and effects stay apart.
+// Common subexpression elimination: merges nodes of a region with the same op, attributes, inputs
+// and types. Nodes with regions or effects are not merged.
 void merge(Graph& graph);
 
-// Whether a node does something besides giving results, itself or in a region.
+// Whether a node has a side effect, itself or in a region.
 bool has_effect(const Graph& graph, const Node& node);
 
-// Of a value; 0 where a size is open.
+// The bytes of a value; 0 if a size is open.
 int64_t known_bytes(const TensorType& type);
 
-// Drops nodes nobody reads, inside regions too; effects stay.
+// Drops unused nodes, inside regions too; effects stay.
 void remove_dead(Graph& graph);
 
-// Takes off nodes of control flow what nobody wants: unread results, carries that only serve
-// themselves, inputs that no region reads. Drops dead nodes too.
+// Removes unused results, carries and captures of control-flow nodes: a carry is unused if only
+// itself reads it. Drops dead nodes too.
 void trim(Graph& graph);
 
-// Puts nodes that can share loops into `group` nodes, each of which becomes one kernel; regions of
-// control flow too, each by itself. `cache_bytes` is a core's own cache (the second): rows that
-// several sweeps go over are to stay in half of it.
+// Fusion: puts nodes that can share loops into `group` nodes, each of which becomes one kernel.
+// Regions of control flow are fused separately. `cache_bytes` is the size of a core's L2 cache:
+// rows that several sweeps read should fit into half of it.
 //
-// There is one rule and no list of patterns: of every value that one kernel writes and another
-// reads, the largest first, the two become one where `schedule.h` finds loops for both and no cycle
-// arises; then those that read the same value, where one of them writes little. So what is computed
-// is computed as often as before, and written and read less.
+// There is one rule and no list of patterns. For every value that one kernel writes and another
+// reads, largest first, the two are fused if `schedule.h` finds loops for both and no cycle arises;
+// then kernels that read the same value are fused, if one of them writes little. No value is
+// computed more often than before, and fewer bytes are written and read.
 //
-// `fusions`, if any, keeps what was joined: the same graph at other sizes is then joined the same
-// way, which takes a fraction of the time, unless that gives no loops there.
+// `fusions`, if given, records the decisions: the same graph at other sizes is then fused in the
+// same way, which takes a fraction of the time, unless that is impossible there.
 struct Fusions {
-  // Of each region, in the order they are fused: how many nodes there are, and which of them were
-  // joined, a pair for each join.
+  // For each region, in the order of fusion: the number of nodes, and the pairs of nodes that were
+  // fused.
   struct OfRegion {
     size_t nodes = 0;
     std::vector<std::pair<int32_t, int32_t>> joins;
@@ -70,60 +71,57 @@ struct Fusions {
 };
 void fuse(Graph& graph, int64_t cache_bytes, Fusions* fusions = nullptr);
 
-// Makes again, for gradients, what takes a few operations by element from values that they read
-// anyway, so that it is not kept until then. Reads no more memory than the values did.
+// Rematerializes, for gradients, values that are a few elementwise operations away from values that
+// the gradients read anyway, so that they need not be kept. Reads no more memory than the values
+// would.
 void recompute(Graph& graph);
 
-// Computes what is around a large table part by part along one axis, so that the table never
-// exists: a map, or a loop where sums go over the axis. Where a gradient reads a table of the way
-// there, each makes its own, if that is little work. Only where all sizes are known.
+// Computes the nodes around a large table part by part along one axis, so that the whole table
+// never exists: as a map, or as a loop if sums go over the axis. If a gradient reads a table of the
+// forward pass, it computes its own copy, if that is cheap. Requires all sizes to be known.
 void split(Graph& graph);
 
-// Adds a product straight to the sum that a loop carries, as of the gradients of weights, where no
-// rounding changes. The product itself is never written then.
+// Accumulates a product directly into the sum that a loop carries, such as gradients of weights, if
+// no rounding changes. The product itself is then never stored.
 void accumulate(Graph& graph);
 
-// Whether a node may throw when it runs: prints, checks, indices out of range.
+// Whether a node may throw at run time: prints, checks, indices.
 bool can_fail(const Graph& graph, const Node& node);
-// The same of each node of a region, which are in an order they can run in, where all of it is
-// known: an index that was looked at before is in range.
+// The same for each node of a region, whose nodes are in topological order: an index that an
+// earlier node has checked is in range.
 std::vector<bool> fallible_nodes(const Graph& graph, const Region& region);
 
-// Puts the nodes of every region in an order in which few bytes are alive at once. `updates` says
-// of each result which parameter it is the new value of, if any: Variables, which are written after
-// all that may fail, where their values allow it. `scratch` says how many bytes a node needs
-// besides while it runs. `needed` says how many bytes the whole graph needs in the order it has: a
-// small graph never gets one that needs more.
+// Reorders the nodes of every region to reduce the peak of live bytes; it never exceeds that of the
+// given order. `updates` maps each result to the parameter (a Variable) whose new value it is, if
+// any: Variables are written after everything that may fail, as far as dependencies allow.
+// `scratch` is the workspace of a node.
 using Scratch = std::function<int64_t(const Graph& graph, const Node& node)>;
-using BytesNeeded = std::function<int64_t(const Graph& graph)>;
-void order(Graph& graph, std::span<const int32_t> updates = {}, const Scratch& scratch = {},
-           const BytesNeeded& needed = {});
+void order(Graph& graph, std::span<const int32_t> updates = {}, const Scratch& scratch = {});
 
-// What passes ask of the machine that will run the graph; compile/pipeline.h has this one's. The
-// cache is a usual one where nobody says otherwise.
+// Properties of the target machine that passes need; compile/pipeline.h has those of this one. The
+// default cache size is a typical one.
 struct Machine {
   int64_t cache_bytes = int64_t{1} << 20;
   Compute compute = {};
   std::function<Scratch(const Graph& graph)> scratch_in = {};  // See `order`.
 };
 
-// What they ask of the program; layout/layout.h has that of an interface.
+// Properties of the program that passes need.
 struct PassOptions {
-  bool fuse = true;                   // False: every op a step of its own.
+  bool fuse = true;                   // False: every op is a separate step.
   Fusions* fusions = nullptr;         // Of the same graph at other sizes; see `fuse`.
   std::vector<int32_t> updates = {};  // See `order`.
-  BytesNeeded needed = {};            // See `order`.
 };
 
 struct Pass {
   std::string_view name;
   void (*run)(Graph& graph, const Machine& machine, const PassOptions& options) = nullptr;
-  bool fuses = false;  // Left out where ops stay apart.
+  bool fuses = false;  // Skipped if ops are not fused.
 };
 
-// In the order in which they run.
+// In execution order.
 std::span<const Pass> all_passes();
-// Null where there is none of this name.
+// Null if there is none of this name.
 const Pass* find(std::string_view name);
 
 }  // namespace tidemark::passes

@@ -1,8 +1,9 @@
-// What backward reads and can make again from what it reads anyway is not kept.
+// Rematerialization of cheap elementwise values.
 //
-// A gradient takes the input and some intermediates of gelu, say; the intermediates are a few
-// operations from the input, by element, which the kernel of the gradient does on the way. So they
-// live no longer than forward needs them. Only where that reads no more memory than the values did.
+// For example, the gradient of gelu reads its input and some intermediates. These are a few
+// elementwise operations away from the input, so the gradient's kernel recomputes them, and they
+// live no longer than the forward pass needs them. Only applied if it reads no more memory than the
+// values would.
 #include <unordered_map>
 
 #include "tidemark/ops/op_def.h"
@@ -12,16 +13,16 @@
 namespace tidemark::passes {
 namespace {
 
-constexpr int64_t kLeastBytes = 4096;  // Of a value that is worth it.
+constexpr int64_t kLeastBytes = 4096;  // The smallest value that is worth it.
 
-// Walks a region and puts copies of what is made again before their first reader.
+// Visits a region and inserts copies of rematerialized nodes before their first reader.
 class Maker {
  public:
   Maker(Graph& graph, RegionId region)
       : graph_(graph),
         region_(region),
         is_forward_(forward_nodes(graph, graph.regions[static_cast<size_t>(region)])),
-        residuals_(graph, region, is_forward_, Residuals::Made::in_kernels) {}
+        residuals_(graph, region, is_forward_, Residuals::Rematerialize::in_kernels) {}
 
   void run() {
     const std::vector<int32_t> nodes = std::move(here().nodes);

@@ -1,4 +1,4 @@
-// Values that stand in for others, for passes that walk a graph in order and drop nodes.
+// Replacement of values, for passes that visit a graph in order and drop nodes.
 #pragma once
 
 #include <vector>
@@ -7,11 +7,11 @@
 
 namespace tidemark::passes {
 
-class Replaced {
+class Replacements {
  public:
-  explicit Replaced(const Graph& graph) : by_(graph.nodes.size()) {}
+  explicit Replacements(const Graph& graph) : by_(graph.nodes.size()) {}
 
-  // From now on result i of `node` is `values[i]`, which is itself not replaced.
+  // Replaces result i of `node` by `values[i]`, which must not itself be replaced.
   void set(int32_t node, std::vector<Value> values) {
     by_[static_cast<size_t>(node)] = std::move(values);
   }
@@ -21,14 +21,14 @@ class Replaced {
   }
 
  private:
-  std::vector<std::vector<Value>> by_;  // Empty where a node stays.
+  std::vector<std::vector<Value>> by_;  // Empty for nodes that stay.
 };
 
-// Walks every region in order. `visit(region, number)` sees a node whose inputs are already
-// replaced, and returns what stands in for its results, or nothing where the node stays.
+// Visits every region in order. `visit(region, number)` sees a node whose inputs are already
+// replaced, and returns replacements for its results, or nothing if the node stays.
 template <class Visit>
 void replace_nodes(Graph& graph, Visit visit) {
-  Replaced replaced(graph);
+  Replacements replaced(graph);
   for (size_t id = 0; id < graph.regions.size(); ++id) {
     Region& region = graph.regions[id];
     std::vector<int32_t> kept;

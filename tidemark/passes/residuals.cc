@@ -9,10 +9,10 @@ namespace tidemark::passes {
 namespace {
 
 constexpr int kDeepest = 4;
-// How many draws, each of the key before it, are made again for one.
+// The longest chain of draws, each from the previous key, that is rematerialized.
 constexpr int kFarthest = 64;
 
-// For nothing, or for as little as a read of it would cost.
+// Whether rematerializing costs nothing, or no more than reading the value.
 bool is_made_again(const Node& node) {
   return node.op != nullptr && (node.op->view != nullptr || node.op->family == Family::random ||
                                 node.op->family == Family::source);
@@ -32,8 +32,9 @@ std::vector<bool> forward_nodes(const Graph& graph, const Region& region) {
   return is_forward;
 }
 
-Residuals::Residuals(const Graph& graph, RegionId region, std::vector<bool> is_forward, Made made)
-    : graph_(graph), is_forward_(std::move(is_forward)), made_(made) {
+Residuals::Residuals(const Graph& graph, RegionId region, std::vector<bool> is_forward,
+                     Rematerialize allowed)
+    : graph_(graph), is_forward_(std::move(is_forward)), allowed_(allowed) {
   const Region& all = graph.regions[static_cast<size_t>(region)];
   for (const Value parameter : all.parameters) parameters_.insert(parameter.node);
   for (const int32_t number : all.nodes) {
@@ -42,7 +43,8 @@ Residuals::Residuals(const Graph& graph, RegionId region, std::vector<bool> is_f
   }
   for (const int32_t number : all.nodes) {
     if (is_forward_[static_cast<size_t>(number)]) continue;
-    if (made == Made::in_kernels) keep_for_others(graph.nodes[static_cast<size_t>(number)]);
+    if (allowed == Rematerialize::in_kernels)
+      keep_for_others(graph.nodes[static_cast<size_t>(number)]);
   }
   for (const int32_t number : all.nodes) {
     if (is_forward_[static_cast<size_t>(number)]) continue;
@@ -50,13 +52,13 @@ Residuals::Residuals(const Graph& graph, RegionId region, std::vector<bool> is_f
   }
   for (const Value result : all.results) {
     need(result);
-    if (has(result)) firm_.insert(key(result));  // It is there anyway.
+    if (has(result)) firm_.insert(key(result));  // It is stored anyway.
   }
   drop_what_others_give();
   keep_narrower();
 }
 
-// What is read, through views too, by an op that is no loop over elements.
+// Values that are read, possibly through views, by an op that is not elementwise.
 void Residuals::keep_for_others(const Node& reader) {
   const Family family = reader.op->family;
   if (family == Family::pointwise || family == Family::reduce || family == Family::row ||
@@ -81,12 +83,12 @@ void Residuals::need(Value value) {
   value = origin(value);
   if (costs_nothing(value)) return;
   if (!is_made_again(graph_.node(value))) return keep(value);
-  // A draw: of a key that may be kept.
+  // A draw, whose key may be stored.
   for (const Value input : graph_.node(value).inputs)
     if (const Value key = origin(input); !costs_nothing(key)) keep(key);
 }
 
-// A value may have been wanted before what it can be made of was: the last made go first.
+// A value may have been requested before its inputs were: the latest are processed first.
 void Residuals::drop_what_others_give() {
   std::vector<Value> latest = list_;
   std::sort(latest.begin(), latest.end(), [](Value a, Value b) { return a.node > b.node; });
@@ -102,8 +104,8 @@ void Residuals::drop_what_others_give() {
 
 int64_t Residuals::bytes(Value value) const { return known_bytes(graph_.type(value)); }
 
-// Goes back from a value by element, the latest first, until one large value is left that has fewer
-// bytes. Those that were met on the way and have a quarter of the elements or less come behind it.
+// Follows elementwise ops backwards from a value, the latest first, until one large value with
+// fewer bytes is left. Visited values with at most a quarter of the elements come after it.
 std::vector<Value> Residuals::narrower(Value kept) const {
   const auto is_large = [&](Value value) {
     return 4 * bytes(value) * size_of(graph_.type(kept).dtype) >
@@ -146,7 +148,7 @@ void Residuals::keep_narrower() {
 bool Residuals::costs_nothing(Value value) const {
   std::set<Key> read;
   if (!is_made(value, 0, 0, read)) return false;
-  if (made_ == Made::anywhere) return true;
+  if (allowed_ == Rematerialize::anywhere) return true;
   const auto elements = [&](Value each) {
     const Shape& shape = graph_.type(each).shape;
     return shape.is_open() ? 0 : shape.size();

@@ -1,4 +1,4 @@
-// What a gradient keeps of the way to the results it is of.
+// Residuals: forward values that the backward pass needs.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,21 @@
 
 namespace tidemark::passes {
 
-// By node: whether it is no gradient, nor computed from one.
+// By node: whether it belongs to the forward pass, i.e. is not computed from a gradient.
 std::vector<bool> forward_nodes(const Graph& graph, const Region& region);
 
-// Of a region that has both: the values of the way there that the gradient takes. It makes the rest
-// again: views, literals and draws always, and what is computed by element from what is there
-// anyway. Of a value that was computed by element from one in fewer bytes, as composites in f32
-// from 16-bit floats, that one is taken.
+// In a region with a forward and a backward pass: the forward values that the backward pass stores.
+// It rematerializes the others: views, literals and draws always, and values that are computed
+// elementwise from stored ones. If a value was computed elementwise from a smaller one (composites
+// in f32 from 16-bit floats), the smaller one is stored.
 class Residuals {
  public:
-  // `anywhere`: what is made again may be a step of its own. Else it is part of the kernel that
-  // reads it, and reads no more memory there than it is itself.
-  enum class Made : uint8_t { anywhere, in_kernels };
-  // `is_forward` says which nodes are of the way there.
+  // `anywhere`: a rematerialized value may be a separate step. `in_kernels`: it must be part of the
+  // kernel that reads it, and read no more memory there than its own size.
+  enum class Rematerialize : uint8_t { anywhere, in_kernels };
+  // `is_forward` tells which nodes belong to the forward pass.
   Residuals(const Graph& graph, RegionId region, std::vector<bool> is_forward,
-            Made made = Made::anywhere);
+            Rematerialize allowed = Rematerialize::anywhere);
 
   const std::vector<Value>& list() const { return list_; }
   bool has(Value value) const { return kept_.contains(key(value)); }
@@ -43,14 +43,14 @@ class Residuals {
   int64_t bytes(Value value) const;
   bool costs_nothing(Value value) const;
   bool is_made(Value shown, int depth, int draws, std::set<Key>& read) const;
-  // What a value is a view of, however many views stand in a row; itself if it is none.
+  // The value behind a chain of views; the value itself if it is not a view.
   Value origin(Value value) const;
 
   const Graph& graph_;
   std::vector<bool> is_forward_;
-  Made made_;
+  Rematerialize allowed_;
   std::unordered_map<int32_t, Value> origin_;  // Of views.
-  std::set<Key> firm_;                         // Kept whatever others give.
+  std::set<Key> firm_;                         // Stored regardless of other choices.
   std::set<int32_t> parameters_;
   std::vector<Value> list_;
   std::set<Key> kept_;

@@ -16,7 +16,7 @@
 namespace tidemark::passes {
 namespace {
 
-// Stands for the bytes of a value while only strides matter.
+// A placeholder address, for computations that need only strides.
 std::byte* const kSomewhere = reinterpret_cast<std::byte*>(uintptr_t{1} << 46);
 
 bool is_view(const Node& node) { return node.op != nullptr && node.op->view != nullptr; }
@@ -35,16 +35,16 @@ Shape without_ones(const Shape& shape) {
   return kept;
 }
 
-// What a reduction folds, once axes that fold nothing or repeat one element are set apart.
+// The axes that a reduction folds, without those of size 1 and broadcast ones.
 struct Folding {
-  AxisList repeated;    // Axes of the operand that repeat one element: read at index 0.
-  int64_t repeats = 1;  // What a sum over them is multiplied by.
+  AxisList repeated;    // Broadcast axes of the operand: read at index 0.
+  int64_t repeats = 1;  // The factor of a sum over them.
   Shape read;           // The operand's shape with those axes at 1.
   Shape natural;        // The same without axes of extent 1.
   AxisList order;       // natural[order[i]] is axis i of the domain.
   int64_t row_axes = 0, fold_axes = 0;
   bool lanes = false;
-  bool possible = true;  // Inner and outer axes at once are folded in two kernels.
+  bool possible = true;  // False: inner and outer axes are folded at once, which takes two kernels.
 };
 
 Folding folding_of(const ArrayRef& operand, const Node& node) {
@@ -57,7 +57,7 @@ Folding folding_of(const ArrayRef& operand, const Node& node) {
     const bool folds = std::find(axes.begin(), axes.end(), axis) != axes.end();
     const int64_t extent = operand.shape[axis];
     if (extent == 1) continue;
-    // A sum of no elements is no product.
+    // A sum of no elements is not a product.
     if (folds && may_repeat && extent > 1 && operand.strides[static_cast<size_t>(axis)] == 0) {
       folding.repeated.push_back(axis);
       folding.read.set(axis, 1);
@@ -80,7 +80,7 @@ Folding folding_of(const ArrayRef& operand, const Node& node) {
   folding.fold_axes = static_cast<int64_t>(folding.order.size()) - folding.row_axes;
   for (int64_t axis = last + 1; axis < rank; ++axis) folding.order.push_back(axis);
   folding.lanes = last == rank - 1;
-  // By lanes only trailing axes fold; what is folded before them comes after them.
+  // In lanes order only trailing axes fold, so other folded axes are moved after them.
   if (folding.lanes && folding.fold_axes > 0)
     folding.possible =
         folding.row_axes == 0 ||
@@ -88,8 +88,8 @@ Folding folding_of(const ArrayRef& operand, const Node& node) {
   return folding;
 }
 
-// How the parts of a Schedule are found: from the results backwards, each value's path to the
-// domain; then forwards, the sweeps.
+// Builds a Schedule: backwards from the results, each value's path to the domain; then forwards,
+// the sweeps.
 class Maker {
  public:
   Maker(const Graph& graph, std::span<const int32_t> nodes, std::span<const Value> results,
@@ -132,7 +132,7 @@ class Maker {
                 .emplace_back(s_.members.size() - 1,
                               folding_of(scheduler_.views().of(n.inputs[0]), n))
                 .second;
-        // One element's position is 0 whatever it is; an empty reduction is the identity.
+        // The position of a single element is 0; an empty reduction is the identity.
         if (!folding.possible || (folding.fold_axes == 0 && n.op->gives_index)) return false;
         m.kind = folding.fold_axes > 0 ? Member::Kind::reduce : Member::Kind::pointwise;
         m.repeats = folding.repeats;
@@ -210,7 +210,7 @@ class Maker {
     return {seen.strides, (seen.data - kSomewhere) / size_of(type.dtype)};
   }
 
-  // The path of a result that nobody in the group reads; false where the domain does not have it.
+  // The path of a result that no member reads; false if the domain does not contain it.
   bool seed(Member& m) {
     const Shape& shape = node(m.node).results[0].shape;
     const Shape bare = without_ones(shape);
@@ -230,7 +230,7 @@ class Maker {
     return true;
   }
 
-  // Whether a value with this map moves along every axis that its level has.
+  // Whether a value with this map varies along every axis of its level.
   bool find_level(const IndexMap& map, int64_t size, bool& by_row) const {
     if (map.strides.size() != static_cast<size_t>(s_.domain.rank())) return false;
     by_row = s_.folds;
@@ -281,11 +281,11 @@ class Maker {
   bool check_member(size_t i) {
     const Member& m = member(i);
     const int64_t size = node(m.node).results[0].shape.size();
-    // A result has a place for each element that is computed.
+    // A result stores each computed element.
     if (m.result >= 0 && size != level_size(m.by_row)) return false;
     if (!m.by_row && !s_.folds_evenly(m.map.strides)) return false;
     if (m.kind != Member::Kind::reduce) return true;
-    // The fold runs over rows (and columns) in their own order.
+    // The fold visits rows (and columns) in their natural order.
     int64_t expected = 1;
     if (!m.by_row || m.map.offset != 0) return false;
     for (int64_t axis = s_.domain.rank() - 1; axis >= 0; --axis) {
@@ -419,9 +419,9 @@ class Maker {
     return true;
   }
 
-  // False where there are more than may be: `needed` has a bit for each.
+  // False if there are too many sweeps: `needed` has one bit for each.
   bool find_sweeps() {
-    std::vector<int32_t> ready(s_.members.size());  // From which sweep on its value can be read.
+    std::vector<int32_t> ready(s_.members.size());  // The sweep from which its value can be read.
     int32_t last = 0;
     for (size_t i = 0; i < s_.members.size(); ++i) {
       Member& m = member(i);
@@ -432,13 +432,13 @@ class Maker {
       }
       ready[i] = m.sweep;
       if (m.kind == Member::Kind::reduce) ready[i] += node(m.node).op->gives_index ? 2 : 1;
-      // What only rows need waits for no sweep.
+      // Values that only rows need do not wait for a sweep.
       if (!m.by_row || m.kind == Member::Kind::reduce)
         last = std::max(last, m.kind == Member::Kind::reduce ? ready[i] - 1 : m.sweep);
     }
     s_.sweeps = last + 1;
     if (s_.sweeps > limits_.sweeps) return false;
-    std::vector<int64_t> again(s_.members.size());  // The work of computing an element once more.
+    std::vector<int64_t> again(s_.members.size());  // The cost of recomputing an element.
     for (size_t i = 0; i < s_.members.size(); ++i) {
       Member& m = member(i);
       if (m.by_row) continue;
@@ -475,8 +475,8 @@ class Maker {
     return true;
   }
 
-  // A result of the same dtype that is written when the kept element is read for the last time, or
-  // after, takes it until then: its lines come into the cache while there is work to do.
+  // The stored element goes to the buffer of a result of the same dtype that is written no earlier
+  // than the element's last read; this also loads the buffer's lines into the cache early.
   void find_room() {
     std::vector<bool> taken(s_.members.size());
     for (Member& m : s_.members) {
@@ -526,7 +526,7 @@ class Maker {
     return row_bytes * length <= limits_.row_bytes;
   }
 
-  // Work below which an element is computed again rather than kept.
+  // Elements cheaper than this are recomputed rather than stored.
   static constexpr int64_t kCheap = 8;
 
   const Graph& graph_;
@@ -539,7 +539,7 @@ class Maker {
   Shape natural_;   // The domain's axes in the order of the arrays.
   AxisList order_;  // Axis i of the domain is natural_[order_[i]].
   int32_t natural_step_ = -2;
-  std::vector<int32_t> member_of_;                    // By place in nodes_.
+  std::vector<int32_t> member_of_;                    // By index in nodes_.
   std::vector<std::pair<size_t, Folding>> foldings_;  // Of members that are reductions.
   std::vector<bool> set_;
 };
@@ -578,7 +578,7 @@ bool is_kernel_op(const Node& node) {
 }
 
 ArrayRef Views::of(Value value) {
-  std::vector<int32_t> chain;  // The views that are not known yet, the last one first.
+  std::vector<int32_t> chain;  // Unresolved views, the last one first.
   while (is_view(graph_.node(value)) && !known_.contains(value.node)) {
     chain.push_back(value.node);
     value = graph_.node(value).inputs[0];

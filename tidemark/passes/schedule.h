@@ -1,4 +1,4 @@
-// Whether nodes can be one kernel, and how: the loops they share and what happens in which sweep.
+// Schedule: whether nodes can be one kernel, the loops they share, and what each sweep computes.
 //
 // A group runs over a domain, a list of axes, in one of three orders:
 //
@@ -6,15 +6,14 @@
 //   lanes       [rows..., folded...]: reductions fold the last axes.
 //   columns     [rows..., folded..., columns...]: reductions fold axes in the middle.
 //
-// Views have no part in it: a value is read through the path of views that leads from its own
-// indices to the domain's. A value that does not move along the folded axes stands at the level of
-// rows: it is computed once per row (and column), not per element. A finished reduction is such a
-// value; who needs it among the elements waits for the next sweep. Elements needed again by a later
-// sweep are computed again where that is cheap, and else kept: where a result will be whose time
-// has not come, or in a scratch row.
+// Views are not members: a value is read through the path of views from its own indices to the
+// domain's. A value that does not vary along the folded axes is at row level: it is computed once
+// per row (and column), not per element. A finished reduction is such a value; elements that need
+// it are computed in the next sweep. Elements that a later sweep needs again are recomputed if that
+// is cheap, else stored: in the buffer of a result that is written later, or in a scratch row.
 //
-// The bits are those of the nodes run one by one: each rounds to its own dtype, and a reduction has
-// the order that its own operand's shape gives it.
+// The bits are those of the nodes run one by one: each rounds to its own dtype, and the reduction
+// order is determined by the operand's own shape.
 #pragma once
 
 #include <cstdint>
@@ -29,36 +28,37 @@
 
 namespace tidemark::passes {
 
-// One view on the way from a value to the domain. A path is a list, from the value on.
+// One view on the path from a value to the domain. A path is a linked list that starts at the
+// value.
 struct ViewStep {
   const OpDef* op = nullptr;
   Attrs attrs;
-  Shape shape;   // What the view gives.
-  int32_t next;  // Of Schedule::views, or -1: the domain is reached.
+  Shape shape;   // The shape of the view.
+  int32_t next;  // An index into Schedule::views, or -1 at the domain.
 };
 
-// Where a value, dense, stands at each index of the domain: in elements.
+// The offset of a dense value at each index of the domain, in elements.
 struct IndexMap {
   Strides strides;
   int64_t offset = 0;
   friend bool operator==(const IndexMap&, const IndexMap&) = default;
 };
 
-// What a member reads.
+// An operand of a member.
 struct MemberInput {
   enum class Kind : uint8_t { member, load, number, range } kind = Kind::member;
-  int32_t index = 0;  // Of Schedule::members, loads, numbers, ranges.
+  int32_t index = 0;  // An index into Schedule::members, loads, numbers or ranges.
 };
 
 struct Load {
   Value value;
   int32_t path = -1;
   IndexMap map;
-  bool by_row = false;  // Does not move along folded axes.
+  bool by_row = false;  // Does not vary along folded axes.
   uint32_t needed = 0;  // The sweeps that need it, a bit each.
 };
 
-// start + i * step, i counted along the last axis, along the folded one, or over all (pointwise).
+// start + i * step, where i counts along the last axis, the folded one, or all (pointwise).
 struct RangeRead {
   int32_t node = -1;
   IndexMap map;
@@ -67,62 +67,61 @@ struct RangeRead {
 struct Member {
   enum class Kind : uint8_t { pointwise, reduce } kind = Kind::pointwise;
   int32_t node = -1;
-  SmallVec<int32_t, 4> operands;  // Of Schedule::operands.
+  SmallVec<int32_t, 4> operands;  // Indices into Schedule::operands.
   int32_t path = -1;
   IndexMap map;
   bool by_row = false;
-  int64_t repeats = 1;  // reduce: what a sum is multiplied by, for axes that repeat one element.
-  int32_t sweep = 0;  // Where it is computed, or folded; of a row's value: can be, at the earliest.
+  int64_t repeats = 1;  // reduce: the factor of a sum, for broadcast axes.
+  int32_t sweep = 0;  // The sweep that computes or folds it; for row values, the earliest possible.
   uint32_t needed = 0;   // The sweeps that need it, a bit each.
-  bool kept = false;     // From `sweep` on: in a scratch row, or
-  int32_t kept_in = -1;  // in the bytes of this result, which comes later.
-  int32_t result = -1;   // Which result of the group it is, or -1.
+  bool kept = false;     // Stored from `sweep` on in a scratch row, or
+  int32_t kept_in = -1;  // in the buffer of this result, which is written later.
+  int32_t result = -1;   // The index of the group's result, or -1.
 };
 
 struct Schedule {
   Nest::Order order = Nest::Order::lanes;
-  bool folds = false;  // Else pointwise.
+  bool folds = false;  // False: pointwise.
   Shape domain;        // Axes of extent 1 are left out.
   int64_t row_axes = 0, fold_axes = 0;
   int32_t sweeps = 1;
-  // What the ranges of the group count along: the folded axes, the last one, or all of them.
+  // The axes that ranges of the group count along: the folded axes, the last one, or all.
   enum class Index : uint8_t { none, folded, column, all } index = Index::none;
   std::vector<ViewStep> views;
   std::vector<MemberInput> operands;
   std::vector<Load> loads;
   std::vector<int32_t> numbers;  // Constant nodes.
   std::vector<RangeRead> ranges;
-  std::vector<Member> members;  // In an order in which they can be computed.
-  int64_t exprs = 0;            // About as many as the kernel will have.
+  std::vector<Member> members;  // In topological order.
+  int64_t exprs = 0;            // An estimate of the kernel's number of expressions.
 
   // The sweep that first writes to a result.
   int32_t first_write(const Member& result) const;
-  // An array as the domain sees it; false where a reshape on the path needs it dense.
+  // An array indexed by the domain; false if a reshape on the path needs it to be dense.
   bool see(ArrayRef array, int32_t path, ArrayRef& seen) const;
-  // Whether a value steps evenly along the folded axes, as one axis.
+  // Whether a value has one stride along the folded axes, as if they were one axis.
   bool folds_evenly(const Strides& strides) const;
 };
 
-// Bounds on what becomes one kernel.
+// Limits on the size of one kernel.
 struct GroupLimits {
   int64_t exprs = 200;
   int64_t buffers = 24;
   int64_t sweeps = 6;
-  // What several sweeps over a row may touch.
+  // The bytes of a row that several sweeps may touch.
   int64_t row_bytes = int64_t{512} << 10;
 };
 
-// One for a graph: it keeps a table of all nodes.
-// How values are seen in the bytes of others. Each view is looked at once, however many stand in a
-// row: a node that was asked for stays as it is.
+// One for a graph: it keeps a table of all nodes. Resolves chains of views. Each view is resolved
+// once; resolved nodes must not change.
 class Views {
  public:
   explicit Views(const Graph& graph) : graph_(graph) {}
 
-  // As a view of the nearest value before it that has bytes of its own.
+  // The value as a view of the nearest value that has its own memory.
   ArrayRef of(Value value);
-  // Whether a node costs nothing inside a kernel: numbers, ranges, and views of dense values that
-  // move no byte.
+  // Whether a node is free inside a kernel: numbers, ranges, and views of dense values without a
+  // copy.
   bool is_free_in_kernel(int32_t node);
 
  private:
@@ -134,17 +133,17 @@ class Scheduler {
  public:
   explicit Scheduler(const Graph& graph) : graph_(graph), views_(graph) {}
 
-  // `nodes`, in order, read each other and values from elsewhere; `results` are what they are for.
-  // Nothing where they cannot be one kernel.
+  // `nodes`, in order, read each other and outside values; `results` are read outside. Empty if
+  // they cannot be one kernel.
   std::optional<Schedule> run(std::span<const int32_t> nodes, std::span<const Value> results,
                               const GroupLimits& limits);
 
-  // Of a group that `fuse` has made: what was small enough to fuse is small enough to run, so
-  // nothing limits it. Kept until another one is asked for, or this one is taken.
+  // The schedule of a group that `fuse` has made, without limits: a group small enough to fuse is
+  // small enough to run. Cached until another one is requested, or this one is taken.
   const Schedule& of_group(const Node& group);
   Schedule take_group(const Node& group);
 
-  // How much work a node is for each element, in additions, and how many expressions.
+  // The cost of a node per element, in additions, and its number of expressions.
   struct Cost {
     int32_t weight = -1, exprs = 0;
   };
@@ -155,15 +154,15 @@ class Scheduler {
  private:
   const Graph& graph_;
   Views views_;
-  std::vector<int32_t> place_;  // By node: its place in `nodes`, or -1; between runs all are -1.
+  std::vector<int32_t> place_;  // By node: its index in `nodes`, or -1; all -1 between runs.
   std::vector<Cost> costs_;
   RegionId group_ = -1;  // Whose schedule this is.
   Schedule of_group_;
 };
 
-// Puts softmax and its like in terms of reductions and pointwise nodes that give the same bits, so
-// that they fuse with what is around them; not where their rows would not stay in `row_bytes` of
-// cache, since then their own kernel is better than several.
+// Expands softmax and similar row ops into reductions and pointwise nodes with the same bits, so
+// that they fuse with their neighbours. Rows that do not fit into `row_bytes` of cache are not
+// expanded, since their own kernel is faster there.
 void expand_rows(Graph& graph, RegionId region, int64_t row_bytes);
 
 // Whether a node may be part of a kernel: pointwise ops and reductions.

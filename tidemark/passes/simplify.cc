@@ -19,21 +19,20 @@ bool is(const Node& node, const Op& op) {
 
 AxisList list_of(const Attrs& attrs) { return AxisList(attrs.read().integers()); }
 
-// One node at a time. A rewrite either gives a value that stands in for the node's result, or
-// changes the node so that it reads what stood behind its operand; the types of values never
-// change.
+// Simplifies one node at a time. A rewrite either returns a value that replaces the node's result,
+// or changes the node to read its operand's operand; the types of values never change.
 //
-// No rewrite may change whether a sum reads a value that repeats, since such a sum multiplies by
-// the count where others add (docs/semantics.md). Views of views keep strides and so are free of
-// this, except reshape, which may copy; those and whatever computes are put aside only for values
-// that do not repeat.
+// No rewrite may change whether a sum reads a broadcast, since such a sum multiplies by the count
+// where others add (docs/semantics.md). Views of views keep strides and so are safe, except
+// reshape, which may copy; reshapes and computations are removed only for values that are not
+// broadcasts.
 class Simplifier {
  public:
   explicit Simplifier(Graph& graph) : graph_(graph), repeats_(graph.nodes.size()) {}
 
   std::vector<Value> visit(int32_t number) {
     Node& node = graph_.nodes[static_cast<size_t>(number)];
-    // Each round brings the node one closer to where its chain of operands begins.
+    // Each round moves the node's operand one step up its chain.
     while (compose(node)) {
     }
     if (const std::optional<Value> same = same_value(node)) return {*same};
@@ -45,7 +44,7 @@ class Simplifier {
  private:
   bool is_open(Value value) const { return graph_.type(value).shape.is_open(); }
   bool repeats(Value value) const { return repeats_[static_cast<size_t>(value.node)]; }
-  // The node that gives a value; a parameter has no op.
+  // The node that computes a value; a parameter has no op.
   const Node& maker(const Node& node, size_t input) const {
     return graph_.node(node.inputs[input]);
   }
@@ -59,7 +58,7 @@ class Simplifier {
     if (node.op->is_cast()) return compose_cast(node, inner);
     if (inner.op != node.op) return false;
     if (node.op->cutting == Cutting::permute) return compose_transpose(node, inner);
-    // The result's shape says all.
+    // The result's shape is the only attribute.
     if (node.op->repeats) return read_through(node, inner);
     if (is_open(node.inputs[0]) || is_open(inner.inputs[0])) return false;
     if (is(node, ops::slice)) return compose_slice(node, inner);
@@ -90,7 +89,7 @@ class Simplifier {
     base.sizes();
     const AxisList base_step(base.integers());
     for (size_t i = 0; i < begin.size(); ++i) {
-      // It does not matter where nothing begins, nor how far one element steps.
+      // The begin of an empty slice and the step of a single element do not matter.
       begin[i] = size[i] == 0 ? 0 : int64_t{base_begin[i]} + int64_t{begin[i]} * base_step[i];
       step[i] = size[i] <= 1 ? 1 : step[i] * base_step[i];
     }
@@ -103,8 +102,9 @@ class Simplifier {
     if (!holds_all(inner.attrs.read().dtype(), graph_.type(inner.inputs[0]).dtype)) return false;
     return read_through(node, inner);
   }
-  // Whether every value of `from` is one of `to`, of the same kind: what `to` then becomes is what
-  // `from` would. Integers that become floats are left out: floats saturate where integers wrap.
+  // Whether every value of `from` is representable in `to`, which is of the same kind: then a cast
+  // through `to` equals a direct cast. Integers to floats are excluded: floats saturate where
+  // integers wrap.
   static bool holds_all(DType to, DType from) {
     if (to == from || from == DType::boolean) return true;
     if (is_float(from)) return is_float(to) && !is_low_precision(to) && size_of(to) > size_of(from);
@@ -133,7 +133,7 @@ class Simplifier {
     const AxisList order = list_of(node.attrs);
     return std::is_sorted(order.begin(), order.end());
   }
-  // A slice of the operand's own sizes is all of it, unless it walks backwards.
+  // A slice with the operand's sizes is the whole operand, unless it goes backwards.
   static bool keeps_steps(const Node& node) {
     Attrs::Reader read = node.attrs.read();
     const std::span<const Dim> begin = read.sizes(), size = read.sizes();
@@ -165,7 +165,7 @@ class Simplifier {
     return node.inputs[whole_of(*condition) != 0 ? 1 : 2];
   }
 
-  // Whether input `side` is a number that leaves every element of the other as it is.
+  // Whether input `side` is the op's neutral element.
   bool is_neutral(const Node& node, size_t side) const {
     const Node* number = constant_behind(node.inputs[side]);
     if (number == nullptr) return false;
@@ -192,7 +192,7 @@ class Simplifier {
     return dtype == DType::boolean ? 1 : dtype == DType::u8 ? 255 : -1;
   }
 
-  // The constant that a value is, seen directly or repeated.
+  // The constant that a value equals, directly or broadcast.
   const Node* constant_behind(Value value) const {
     const Node* node = &graph_.node(value);
     if (node->op != nullptr && node->op->repeats) node = &graph_.node(node->inputs[0]);

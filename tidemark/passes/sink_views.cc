@@ -1,8 +1,9 @@
-// Makes views that repeat elements, and literals, inside the regions that read them.
+// Recreates broadcasts and literals inside the regions that capture them.
 //
-// A trace hands both to regions as values: a gradient may be asked by any of them. Once gradients
-// are taken, a region that makes such a view itself sees that elements repeat (a sum over them
-// multiplies, docs/semantics.md) and takes in only what is repeated.
+// A trace passes both to regions as captured values, since a gradient by any of them may be
+// requested. Once gradients are taken, a region that creates the broadcast itself sees that
+// elements repeat (a sum over them multiplies, docs/semantics.md) and captures only the small
+// operand.
 #include <unordered_map>
 #include <vector>
 
@@ -14,7 +15,7 @@
 namespace tidemark::passes {
 namespace {
 
-// Inputs from this number on are captures: the last parameters of every region.
+// Inputs from this index on are captures: the last parameters of every region.
 size_t first_capture(const Node& node) {
   switch (node.op->flow) {
     case Flow::cond:
@@ -38,7 +39,7 @@ class Sinker {
  public:
   explicit Sinker(Graph& graph) : graph_(graph) {}
 
-  // Regions inside see what was made in this one.
+  // Nested regions see the nodes that were recreated in this one.
   void visit(RegionId id) {
     for (const int32_t number : std::vector(region(id).nodes)) {
       if (node(number).regions.empty()) continue;
@@ -48,11 +49,12 @@ class Sinker {
   }
 
  private:
-  // A capture that regions make themselves.
+  // A capture that regions recreate.
   struct Sunk {
-    size_t from_end = 0;         // Of the inputs, and of the parameters of every region.
-    std::vector<int32_t> chain;  // Nodes from the value back to what it shows.
-    Value base;                  // What is captured instead; of a literal nothing.
+    size_t from_end = 0;  // Its position, counted from the end of the inputs and of the parameters
+                          // of every region.
+    std::vector<int32_t> chain;  // The nodes from the value back to its base.
+    Value base;                  // Captured instead; none for a literal.
     bool is_literal = false;
   };
 

@@ -7,7 +7,7 @@
 namespace tidemark::passes {
 namespace {
 
-using Axis = std::optional<int64_t>;  // Nothing: no such axis; kWhole: it does not move along it.
+using Axis = std::optional<int64_t>;  // Empty: no such axis; kWhole: it does not vary along it.
 
 bool contains(std::span<const int64_t> list, int64_t item) {
   return std::find(list.begin(), list.end(), item) != list.end();
@@ -32,8 +32,8 @@ Axis broadcast_axis(const Shape& operand, const Shape& result, int64_t axis, int
   return has_some ? Axis() : Axis(Slicing::kWhole);
 }
 
-// Where units of an axis lie under another shape: as whole indices of one axis behind as many
-// elements.
+// The axis of another shape that has the same units: whole indices of one axis with as many
+// elements before it.
 Axis reshaped_axis(const Shape& from, const Shape& to, int64_t axis, int64_t units) {
   const int64_t before = product(from, 0, axis);
   for (int64_t other = 0; other < to.rank(); ++other)
@@ -42,8 +42,8 @@ Axis reshaped_axis(const Shape& from, const Shape& to, int64_t axis, int64_t uni
   return {};
 }
 
-// What is cut must be taken as it is along the axes. A row op folds behind them, so that its order
-// stays.
+// The op must work elementwise along the cut axes. A row op folds axes after them, so that its
+// order is unchanged.
 bool leaves_alone(const Node& node, int64_t begin, int64_t end) {
   bool alone = true;
   node.attrs.for_each(node.op->attrs, [&](const AttrDef& attr, auto items) {
@@ -56,7 +56,7 @@ bool leaves_alone(const Node& node, int64_t begin, int64_t end) {
   return alone;
 }
 
-// Whether every operand and the result have the axes, in one place and of one size.
+// Whether every operand and the result have the axes, at the same position and of the same size.
 bool all_have(const Graph& graph, const Node& node, int64_t begin, int64_t end) {
   const Shape& result = node.results[0].shape;
   return std::all_of(node.inputs.begin(), node.inputs.end(), [&](Value input) {
@@ -66,7 +66,7 @@ bool all_have(const Graph& graph, const Node& node, int64_t begin, int64_t end) 
   });
 }
 
-// The operand's axis that stands in the result's place.
+// The operand's axis that becomes this axis of the result.
 Axis permuted_axis(const Node& node, int64_t axis, int64_t span) {
   const std::span<const int64_t> order = node.attrs.read().integers();
   const auto begin = static_cast<size_t>(axis);
@@ -75,8 +75,8 @@ Axis permuted_axis(const Node& node, int64_t axis, int64_t span) {
   return order[begin];
 }
 
-// Of a reduction that does not fold the axis, and folds only what lies behind it: whatever its
-// size, it then folds in the same order, and places are the same with and without what it folds.
+// For a reduction that folds only axes after this one: its order does not depend on the size of the
+// axis, and positions are the same in a part.
 Axis folded_axis(const Node& node, int64_t axis, int64_t units) {
   const std::span<const int64_t> axes = node.attrs.read().integers();
   const int64_t end = axis + span_of(node.results[0].shape, axis, units);
@@ -112,8 +112,8 @@ std::optional<Slicing> by_operand_of_matmul(const Graph& graph, const Node& node
   return Slicing{.operands = {a.rank() - 1, b.rank() - 2}, .sums = Slicing::Sums::products};
 }
 
-// A sum over the axis and perhaps others behind it, in front of axes that stay: then it folds in
-// order, in blocks, with the axis the slowest.
+// A sum over the axis and perhaps others after it, before axes that stay: it folds in order, in
+// blocks, with this axis the slowest.
 std::optional<Slicing> sum_over(const Graph& graph, const Node& node, int64_t axis, int64_t units) {
   const TensorType& x = graph.type(node.inputs[0]);
   const std::span<const int64_t> axes = node.attrs.read().integers();
@@ -122,7 +122,7 @@ std::optional<Slicing> sum_over(const Graph& graph, const Node& node, int64_t ax
       !adds_plainly(x.dtype) || repeats(graph, node.inputs[0]))
     return {};
   Slicing slicing{.operands = {axis}, .sums = Slicing::Sums::columns};
-  bool stays = false;  // The last axis that is more than one index.
+  bool stays = false;  // Whether the last axis larger than 1 stays.
   for (int64_t each = 0; each < x.shape.rank(); ++each) {
     if (x.shape[each] == 1) continue;
     stays = !contains(axes, each);
@@ -161,7 +161,7 @@ Shape shape_of_part(Shape shape, int64_t axis, int64_t units, int64_t size) {
 
 namespace {
 
-// The axis of an operand that an axis of the result is made of.
+// The axis of an operand that an axis of the result depends on.
 Axis operand_axis(const Graph& graph, const Node& node, Value operand, int64_t axis,
                   int64_t units) {
   const Shape &own = graph.type(operand).shape, &result = node.results[0].shape;
@@ -184,8 +184,7 @@ Axis operand_axis(const Graph& graph, const Node& node, Value operand, int64_t a
   }
 }
 
-// The axis of the result that an operand's axis becomes part of; whether it does is for
-// `operand_axis` to say.
+// The axis of the result that may depend on an operand's axis; `operand_axis` verifies it.
 Axis result_axis(const Graph& graph, const Node& node, Value operand, int64_t axis, int64_t units) {
   const Shape &own = graph.type(operand).shape, &result = node.results[0].shape;
   switch (node.op->cutting) {
@@ -239,7 +238,7 @@ Attrs attrs_of_part(const Graph& graph, const Node& node, const Slicing& slicing
   const int64_t own = slicing.operands.empty() ? Slicing::kWhole : slicing.operands[0];
   const int64_t more =
       own == Slicing::kWhole ? 0 : span_of(graph.type(node.inputs[0]).shape, own, units) - 1;
-  // The number of an operand's axis where those that are cut are one.
+  // The index of an operand's axis after the cut axes were merged.
   const auto moved = [&](int64_t axis) {
     return own == Slicing::kWhole || axis <= own ? axis : std::max(own, axis - more);
   };

@@ -1,12 +1,13 @@
-// Large tables never exist: what makes them and what reads them runs part by part.
+// Computes large tables part by part, so that they never exist as a whole.
 //
-// A table is what a contraction gives that is much larger than what it reads: scores of attention,
-// logits. Where everything around it works part by part along one axis, that becomes a map over
-// parts of the axis; or, where gradients sum over it, a loop that adds to them. A gradient that
-// reads a table of the way there makes it again, where that is little work, so that neither keeps
-// it for the other.
+// A table is the result of a contraction that is much larger than its operands: attention scores,
+// logits. If all nodes around it can be computed part by part along one axis, they become a map
+// over parts of the axis; if gradients sum over the axis, a loop that accumulates them. A gradient
+// that reads a table of the forward pass recomputes it if that is cheap, so that the table is not
+// kept in between.
 //
-// The bits stay: parts along a sum are whole blocks of it, added as the sum adds its blocks.
+// The bits do not change: parts along a sum are whole blocks of it, combined in the sum's own
+// order.
 #include <algorithm>
 #include <memory>
 #include <set>
@@ -21,10 +22,11 @@
 namespace tidemark::passes {
 namespace {
 
-constexpr int64_t kTableBytes = int64_t{1} << 20;  // Of a table that is worth it.
+constexpr int64_t kTableBytes = int64_t{1} << 20;  // The smallest table that is worth it.
 constexpr int64_t kPartBytes = int64_t{512} << 10;
-constexpr int64_t kPartRows = 256;  // Of a product: it packs its operands for so many at least.
-// To make a table again takes so many multiplications an element.
+constexpr int64_t kPartRows =
+    256;  // Rows of a product: packing its operands pays off from here on.
+// A table is recomputed if that takes at most this many multiplications per element.
 constexpr int64_t kTermsAgain = 128;
 
 class Splitter {
@@ -33,11 +35,11 @@ class Splitter {
 
   void run() {
     const std::vector<int32_t>& all = here().nodes;
-    // Most regions have none, and facts take a table of all nodes.
+    // Tested first, since most regions have no table and RegionFacts visits all nodes.
     if (std::none_of(all.begin(), all.end(), [&](int32_t each) { return is_large_table(each); }))
       return;
     look();
-    // What is put in its place stands where it stood; what is new is looked at in its own region.
+    // The replacement takes the node's position; new nodes are visited in their own region.
     const std::vector<int32_t> nodes = here().nodes;
     for (const int32_t number : nodes) {
       if (!is_worth(number)) continue;
@@ -64,7 +66,7 @@ class Splitter {
     return type.shape.size() * size_of(type.dtype) >= kTableBytes;
   }
 
-  // A set that can be split, and how; nothing where there is none.
+  // A valid cut and its parts; empty if there is none.
   struct SplitPlan {
     std::unique_ptr<Cut> cut;
     Parts parts;
@@ -99,7 +101,7 @@ class Splitter {
     return found.cut != nullptr && compute_part_by_part(graph_, *facts_, *found.cut, found.parts);
   }
 
-  // Whether sums over parts of so many units have the bits of sums over all.
+  // Whether sums over parts of this many units have the bits of the whole sum.
   bool adds_up(const Cut& cut, int64_t units) const {
     return std::all_of(cut.members().begin(), cut.members().end(), [&](const auto& member) {
       const Slicing& slicing = member.second;
@@ -120,7 +122,7 @@ class Splitter {
     int64_t wanted = std::max<int64_t>(1, kPartBytes / (cut.table_bytes() / all));
     const bool has_rows = cut.axis() + span_of(table, cut.axis(), all) >= table.rank() - 1;
     if (has_rows) wanted = std::max(wanted, kPartRows);
-    // Best without a rest.
+    // Preferably without a remainder.
     for (int64_t units = std::min(wanted, all / 2); 2 * units > wanted; --units)
       if (all % units == 0 && adds_up(cut, units)) return Parts{units, all};
     for (int64_t units = wanted; 3 * units <= 2 * all; ++units)
@@ -128,7 +130,7 @@ class Splitter {
     return {};
   }
 
-  // A table that the way there and a gradient both read: each makes its own.
+  // A table that both the forward pass and a gradient read: each computes its own.
   bool split_apart(int32_t table) {
     if (!facts_->is_forward[static_cast<size_t>(table)]) return false;
     const SplitPlan forward = find(table, true);
@@ -158,7 +160,7 @@ class Splitter {
     });
   }
 
-  // Reads of gradients that now read copies.
+  // Operands of gradients, redirected to copies.
   struct Change {
     int32_t node = -1;
     size_t operand = 0;

@@ -1,6 +1,6 @@
-// Takes off nodes of control flow what nobody wants: results that are not read, carries that only
-// serve themselves, captured values and slices that no region reads. So what stands around a branch
-// or a loop lives no longer than it is needed.
+// Removes unused parts of control-flow nodes: unread results, carries that only themselves read,
+// captures and slices that no region reads. So values around a branch or a loop live no longer than
+// needed.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -29,7 +29,7 @@ class Trimmer {
  public:
   explicit Trimmer(Graph& graph) : graph_(graph) {}
 
-  // Whether anything was taken off.
+  // Whether anything was removed.
   bool run() {
     visit(Graph::kBody);
     for (const RegionId id : live_) {
@@ -77,7 +77,7 @@ class Trimmer {
     if (found != moved_.end()) value.result = found->second;
   }
 
-  // From now on the node has only these results, and its regions give only these from `first` on.
+  // Reduces the node to these results, and the results of its regions from `first` on likewise.
   void keep_results(int32_t number, const Flags& kept) {
     int16_t next = 0;
     for (size_t r = 0; r < kept.size(); ++r)
@@ -90,14 +90,13 @@ class Trimmer {
     if (has_all(read)) return;
     if (is(node(number), Flow::loop)) return trim_loop(number, read);
     if (!is(node(number), Flow::cond) && !is(node(number), Flow::map)) return;
-    // A node that gives nothing and does nothing goes as a whole; one with an effect stays as it
-    // is.
+    // A node without results and effects is removed; one with an effect stays unchanged.
     if (std::find(read.begin(), read.end(), true) == read.end()) return;
     for (const RegionId inner : node(number).regions) keep_only(region(inner).results, read);
     keep_results(number, read);
   }
 
-  // Which of a region's parameters these of its results, and its effects, depend on.
+  // The parameters of a region that these results, and its effects, depend on.
   Flags needed(RegionId id, const Flags& results) {
     const Region& body = region(id);
     std::set<ValueKey> wanted;
@@ -117,7 +116,7 @@ class Trimmer {
     return parameters;
   }
 
-  // Keeps the carries of a loop that what is kept depends on, in this trip or an earlier one.
+  // Keeps the carries of a loop that the kept results depend on, in this trip or an earlier one.
   void keep_needed_carries(RegionId id, size_t carries, Flags& kept) {
     const Region& body = region(id);
     std::map<ValueKey, size_t> carry_of;
@@ -145,7 +144,7 @@ class Trimmer {
     }
   }
 
-  // Checkpoints that nobody reads go; while somebody does, the loop stays as it is.
+  // Removes unread checkpoints; while any is read, the loop stays unchanged.
   void trim_checkpoints(int32_t number, const Flags& read) {
     LoopAttrs attrs(node(number));
     Flags kept(read.size(), true);
@@ -201,7 +200,7 @@ class Trimmer {
     }
   }
 
-  // Parameters from `first` on that no region reads, with the inputs from `input` on.
+  // Removes the parameters from `first` on that no region reads, with the inputs from `input` on.
   bool trim_inputs(int32_t number) {
     Node& control = node(number);
     size_t input = 0, parameter = 0, slices = 0;
@@ -242,7 +241,7 @@ class Trimmer {
   Graph& graph_;
   std::vector<RegionId> live_;
   std::set<ValueKey> read_;
-  std::map<ValueKey, int16_t> moved_;  // What a result's number is now.
+  std::map<ValueKey, int16_t> moved_;  // The new index of a result.
 };
 
 }  // namespace

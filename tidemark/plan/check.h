@@ -1,5 +1,5 @@
-// Proves a placement right or names what is wrong with it. Shares no code with the planners, so
-// that a mistake in one of them cannot hide here.
+// Verifies a placement, or names what is wrong with it. Shares no code with the planners, so that
+// their mistakes cannot hide here.
 #pragma once
 
 #include <cstdint>

@@ -28,8 +28,8 @@ int64_t luby(int64_t i) {
   }
 }
 
-// Tried in this order, again and again. Working outward from where it went wrong finds most; what
-// it does not find, one of the others often does.
+// Tried in this order, cyclically. Working outward from the sections that failed finds most
+// solutions; one of the others often finds the rest.
 constexpr Strategy kStrategies[] = {
     {Strategy::outward, Strategy::width}, {Strategy::fewest_choices, Strategy::width},
     {Strategy::outward, Strategy::width}, {Strategy::choices_then_slack, Strategy::load},
@@ -37,12 +37,12 @@ constexpr Strategy kStrategies[] = {
     {Strategy::outward, Strategy::width}, {Strategy::leftmost, Strategy::width},
 };
 constexpr int64_t kFirstRestart = 1000;  // Nodes; multiplied by the Luby sequence.
-// Restarts that share what they learn about which sections are in the way; then it is forgotten,
-// since what it leads to again and again may be the wrong place.
+// The number of restarts that share failure counts; then the counts are reset, since they may keep
+// leading to the wrong section.
 constexpr int64_t kEpisode = 32;
 constexpr uint64_t kSeed = 300'001;
 constexpr int kDeepest = 4000;            // Branchings on one path: bounds the stack,
-constexpr int64_t kFrameBytes = 1 << 27;  // and what is kept for each of them.
+constexpr int64_t kFrameBytes = 1 << 27;  // and the memory of their frames.
 constexpr size_t kMemoSlots = size_t{1} << 18;
 
 }  // namespace
@@ -50,7 +50,7 @@ constexpr size_t kMemoSlots = size_t{1} << 18;
 struct CornerSearch::Restart {
   int64_t capacity;
   Strategy strategy;
-  double noise;  // How far chance may change the order of buffers.
+  double noise;  // How much the order of buffers is randomised.
   uint64_t seed;
   int64_t nodes;
 };
@@ -60,7 +60,7 @@ class CornerSearch::Searcher {
  public:
   Searcher(std::span<const Item> items, int32_t sections);
 
-  // `fresh`: forget which sections were in the way before.
+  // `fresh`: reset the failure counts.
   Outcome run(const Restart& restart, bool fresh, SearchLimit& limit);
   std::span<const Units> offsets() const { return offsets_; }
 
@@ -72,7 +72,7 @@ class CornerSearch::Searcher {
   struct Region {
     int32_t begin, end, first, count;
   };
-  // All that changes along a path. Arrays indexed by section or by item.
+  // The state that changes along a path. Arrays are indexed by section or by item.
   struct Frame {
     std::vector<Units> floor;    // Nothing undecided starts below this.
     std::vector<Units> top;      // End of the highest decided buffer; below the floor if lifted.
@@ -129,7 +129,7 @@ class CornerSearch::Searcher {
   std::vector<int32_t> reach_;                   // Scratch of `split`.
   std::vector<std::pair<int32_t, int32_t>> parts_;
   std::vector<int32_t> found_, chosen_;  // Candidates of the corner looked at, and of the best one.
-  std::vector<double> failures_;         // Per section: how often it was where things went wrong.
+  std::vector<double> failures_;         // Per section: how often the search failed there.
   std::vector<uint64_t> memo_;
   std::vector<Units> offsets_;
 
@@ -215,7 +215,7 @@ CornerSearch::Outcome CornerSearch::Searcher<Units>::run(const Restart& restart,
     key *= 1.0 - restart.noise * static_cast<double>(random >> 40) / static_cast<double>(1 << 24);
   }
   if (fresh) std::ranges::fill(failures_, 1.0);
-  // Chance picks the section to start from, in proportion to how often it was in the way.
+  // Picks the section to start from at random, in proportion to its failures.
   double spin = 0;
   for (double count : failures_) spin += count;
   random = mix(random + 0x9e3779b97f4a7c15ULL);
@@ -424,7 +424,7 @@ typename CornerSearch::Searcher<Units>::Corner CornerSearch::Searcher<Units>::lo
     const int32_t under = frame.last[corner.section];
     if (has_twin_[id] && under > id && begin_[under] == begin_[id] && end_[under] == end_[id] &&
         frame.top[corner.section] == floor) {
-      continue;  // The other order of these two is the one that is tried.
+      continue;  // Only the other order of these two is tried.
     }
     const bool repeated = has_twin_[id] && std::ranges::any_of(found_, [&](int32_t other) {
                             return begin_[other] == begin_[id] && end_[other] == end_[id] &&
@@ -627,7 +627,7 @@ uint64_t CornerSearch::Searcher<Units>::hash(const Frame& frame, const Region& r
 }
 
 CornerSearch::CornerSearch(std::vector<Item> items, int32_t sections) : offsets_(items.size()) {
-  // Heights never pass twice the sum of all sizes; those that fit 32 bits are searched faster.
+  // Heights never exceed twice the sum of all sizes; if that fits 32 bits, the search is faster.
   int64_t sum = 0;
   for (const Item& item : items) sum += item.size;
   if (sum < (int64_t{1} << 28)) {

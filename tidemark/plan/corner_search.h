@@ -39,10 +39,11 @@ namespace tidemark::plan {
 struct Strategy {
   enum Corner : uint8_t {
     fewest_choices,
-    choices_then_slack,  // Of equally few, the one with the least bytes to spare.
-    slack_per_failure,   // Few bytes to spare, and often in the way before.
+    choices_then_slack,  // Of corners with equally few choices, the one with the least bytes to
+                         // spare.
+    slack_per_failure,   // Few bytes to spare, and many failures before.
     leftmost,
-    outward,  // From a section that was often in the way.
+    outward,  // From a section with many failures.
   };
   enum Order : uint8_t {
     width,
@@ -64,7 +65,7 @@ class CornerSearch {
   // goes on where this one ended.
   Outcome run(int64_t capacity, int64_t nodes, SearchLimit& limit);
 
-  // What the last run that ended in `found` found; one per item.
+  // The offsets of the last run that ended in `found`; one per item.
   std::span<const int64_t> offsets() const { return offsets_; }
 
  private:
@@ -72,7 +73,7 @@ class CornerSearch {
   template <class Units>
   class Searcher;
 
-  // One of the two, by the range of heights.
+  // One of the two is set, depending on the range of heights.
   std::unique_ptr<Searcher<int32_t>> narrow_;
   std::unique_ptr<Searcher<int64_t>> wide_;
   std::map<int64_t, int64_t> restarts_;  // Per capacity: how many there were.

@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, kColumns> kNames = {"id", "lower", "upper
 // How much of a bad field an error shows.
 constexpr size_t kShown = 32;
 
-// A field for an error message: short, and without bytes that would upset a terminal.
+// A field for an error message: shortened, with unprintable bytes escaped.
 std::string shown(std::string_view field) {
   std::string text(field.substr(0, kShown));
   for (char& c : text) {
@@ -103,7 +103,7 @@ class Reader {
     read_header();
     bool blank = false;
     while (const std::optional<std::string_view> line = lines_.next()) {
-      // Empty lines are welcome at the end and nowhere else.
+      // Empty lines are allowed only at the end.
       if (line->empty()) {
         blank = true;
         continue;
@@ -132,7 +132,7 @@ class Reader {
     columns_ = fields.size();
     where_.fill(-1);
     for (size_t i = 0; i < fields.size(); ++i) {
-      // Offsets that were given would not be kept.
+      // An input column of this name would be overwritten.
       if (fields[i].text == "offset") {
         fail(fields[i].column, "there is a column 'offset' already; the result adds this column");
       }
@@ -187,7 +187,7 @@ class Reader {
       fail(fields[where_[alignment]].column,
            cat("alignment must be at least 1: ", buffer.alignment));
     }
-    // The same bound that the planner has: what it sums must fit.
+    // The planner's bound: the sum of all sizes must fit.
     constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / 4;
     if (buffer.size_bytes > kMost - sum_ || buffer.alignment > kMost - sum_ - buffer.size_bytes) {
       fail(fields[where_[size]].column, "the sizes up to here add up to more than 64 bits hold");

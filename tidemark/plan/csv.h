@@ -3,11 +3,11 @@
 //   id,lower,upper,size,alignment
 //   weights,0,12,4096,64
 //
-// `id`, `lower`, `upper` and `size` must be there, in any order; `alignment` may be (1 where it is
-// not). Other columns are kept in the copy that `write_csv` makes. Fields are plain: no quotes.
+// The columns `id`, `lower`, `upper` and `size` are required, in any order; `alignment` is optional
+// (default 1). `write_csv` copies other columns unchanged. Fields are plain: no quotes.
 //
-// Reading takes memory in proportion to what was understood, not to what was given: the first bad
-// line, or one longer than 64 KiB, ends it.
+// Memory use is proportional to the valid input: reading stops at the first bad line, or at one
+// longer than 64 KiB.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@
 
 namespace tidemark::plan {
 
-// What is wrong, and where: "buffers.csv:3:7: size is negative: -5". Lines and columns count from
+// An error with its position: "buffers.csv:3:7: size is negative: -5". Lines and columns count from
 // one; columns count bytes.
 class CsvError : public UserError {
  public:

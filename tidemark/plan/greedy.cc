@@ -19,8 +19,8 @@ template <class Key>
 std::vector<int32_t> sorted_by(const Model& model, Key key) {
   std::vector<int32_t> order(model.items.size());
   std::iota(order.begin(), order.end(), 0);
-  // The key decides, then the place in time and the size, then the index: permuting equal buffers
-  // is all that a permuted input can change.
+  // Sorted by key, then lifetime and size, then index, so that permuting the input can only permute
+  // equal buffers.
   std::ranges::sort(order, [&](int32_t a, int32_t b) {
     const Item &x = model.items[a], &y = model.items[b];
     if (key(x) != key(y)) return key(x) > key(y);
@@ -82,11 +82,12 @@ void Greedy::put(int32_t item, int64_t offset) {
   }
 }
 
-// Fills `taken_` with what is placed, meets `item` in time and may not share bytes with it.
+// Fills `taken_` with the placed items that are alive together with `item` and may not share bytes
+// with it.
 void Greedy::collect(int32_t item) {
   taken_.clear();
   visit(1, item);
-  std::ranges::sort(taken_, {}, &Taken::begin);
+  std::ranges::sort(taken_, {}, &PlacedItem::begin);
 }
 
 void Greedy::visit(int32_t node, int32_t item) {
@@ -115,7 +116,7 @@ void Greedy::visit(int32_t node, int32_t item) {
 int64_t Greedy::choose(int32_t item, Fit fit) const {
   const Buffer& buffer = problem_.buffers[model_.buffers[item]];
   int64_t top = 0, best = -1, best_gap = std::numeric_limits<int64_t>::max();
-  for (const Taken& taken : taken_) {
+  for (const PlacedItem& taken : taken_) {
     const int64_t offset = align_up(top, buffer.alignment);
     if (taken.begin - offset >= buffer.size_bytes) {
       if (fit == Fit::lowest) return offset;
@@ -159,7 +160,7 @@ void Greedy::check_fixed() {
     if (!buffer.fixed_offset) continue;
     const int64_t begin = *buffer.fixed_offset, end = begin + buffer.size_bytes;
     collect(item);
-    for (const Taken& taken : taken_) {
+    for (const PlacedItem& taken : taken_) {
       if (taken.begin >= end || begin >= taken.end) continue;
       throw UserError(cat("place: buffers ", model_.buffers[taken.item], " and ", index,
                           " are fixed at offsets ", taken.begin, " and ", begin,

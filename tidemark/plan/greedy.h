@@ -1,5 +1,5 @@
-// Places buffers one by one in a given order, each into the tightest gap that holds it. Obeys every
-// rule of the problem: alignments, fixed offsets, aliases.
+// Greedy placement: places buffers one by one in a given order, each into the tightest gap that
+// holds it. Obeys every rule of the problem: alignments, fixed offsets, aliases.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ class Greedy {
  public:
   Greedy(const Problem& problem, const Model& model);
 
-  // Places the model's items in this order, fixed ones before all others; gives the tidemark. The
-  // offsets, one per buffer of the problem, stand in `offsets()` until the next call.
+  // Places the model's items in this order, fixed ones first, and returns the tidemark. `offsets()`
+  // has the offsets, one per buffer of the problem, until the next call.
   int64_t place(std::span<const int32_t> order, Fit fit);
   std::span<const int64_t> offsets() const { return offsets_; }
 
@@ -27,7 +27,7 @@ class Greedy {
   void check_fixed();
 
  private:
-  struct Taken {
+  struct PlacedItem {
     int64_t begin, end;
     int32_t item;
   };
@@ -45,7 +45,7 @@ class Greedy {
   // A tree over items sorted by begin; each node knows the latest end of those placed below it.
   std::vector<int32_t> by_begin_, rank_, latest_end_;
   int32_t leaves_ = 1;
-  std::vector<Taken> taken_;  // What `collect` found, by offset.
+  std::vector<PlacedItem> taken_;  // The result of `collect`, by offset.
 };
 
 // Orders for `Greedy`: ids of items.

@@ -54,7 +54,7 @@ void Improver::start(int64_t goal, SearchLimit& limit) {
   height_ = best_.height;
 }
 
-// Fills `trial_` with the walk's priorities, changed where it hurts.
+// Fills `trial_` with the current priorities, changed near the peak.
 void Improver::nudge(int64_t goal) {
   trial_ = priority_;
   // Sometimes only the worst offenders, sometimes all.

@@ -1,8 +1,8 @@
-// Local search: packs again and again, each time with the buffers that stuck out moved forward.
+// Local search: packs repeatedly, each time with the buffers that ended too high moved forward.
 //
-// Whatever ends above the goal was placed too late. Its priority is raised and everything is packed
-// anew; the result is kept if it is no worse. A little noise around the peak keeps the search from
-// going in circles.
+// A buffer that ends above the goal was placed too late. Its priority is raised and everything is
+// packed again; the result is kept if it is no worse. A little noise around the peak keeps the
+// search from cycling.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ class Improver {
   Skyline& skyline_;
   Packing best_;
   std::vector<double> best_priority_;
-  // Where the walk stands; it may be a little worse than the best.
+  // The current state of the search; it may be a little worse than the best.
   std::vector<double> priority_, trial_;
   std::vector<int64_t> offsets_;
   int64_t height_ = 0;

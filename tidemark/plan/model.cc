@@ -55,13 +55,13 @@ int64_t round_up(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-// A stretch of time over which some bytes count.
+// An interval of time in which some bytes count.
 struct Stretch {
   Lifetime time;
   int64_t bytes;
 };
 
-// The greatest sum of bytes over stretches that are alive together.
+// The greatest sum of bytes of overlapping intervals.
 int64_t peak(const std::vector<Stretch>& stretches) {
   std::vector<std::pair<int64_t, int64_t>> changes;
   changes.reserve(2 * stretches.size());
@@ -80,7 +80,7 @@ int64_t peak(const std::vector<Stretch>& stretches) {
   return most;
 }
 
-// What is left of the lifetime of `index` while no larger alias is alive.
+// The parts of the lifetime of `index` in which no larger alias is alive.
 void add_unshadowed(const Problem& problem, int32_t index, std::vector<int32_t> partners,
                     std::vector<Stretch>& stretches) {
   auto larger = [&](int32_t a, int32_t b) {
@@ -168,8 +168,8 @@ int64_t simple_bound(const Problem& problem, const Model& model) {
     if (buffer.fixed_offset) bound = std::max(bound, *buffer.fixed_offset + buffer.size_bytes);
   }
   if (!model.plain || model.slop_bytes == 0) return bound;
-  // Offsets are multiples of the alignment, so of those alive together all but the topmost take
-  // their rounded size.
+  // Offsets are multiples of the alignment, so all but the topmost of the live buffers take their
+  // rounded size.
   std::vector<Stretch> stretches;
   for (size_t i = 0; i < model.items.size(); ++i) {
     stretches.push_back(

@@ -1,4 +1,4 @@
-// The problem as the planners see it: time cut into sections, heights in units.
+// The problem in the planners' form: time cut into sections, heights in units.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +18,19 @@ struct Item {
 
 struct Model {
   std::vector<Item> items;       // Buffers of more than zero bytes.
-  std::vector<int32_t> buffers;  // Which buffer each item is.
+  std::vector<int32_t> buffers;  // The buffer of each item.
   int32_t sections = 0;
-  int64_t unit_bytes = 1;  // What one unit of height stands for.
+  int64_t unit_bytes = 1;  // The bytes of one unit of height.
   int64_t slop_bytes = 0;  // The most that rounding added to any one size.
   // All buffers have the same alignment, nothing is fixed and nothing may overlap: only then are
   // heights whole units, and the fast planners apply.
   bool plain = true;
 };
 
-// Throws UserError where no placement can exist.
+// Throws UserError if no placement can exist.
 Model make_model(const Problem& problem);
 
-// The best lower bound that can be read off the problem: at least the load.
+// The best lower bound that can be computed without search: at least the load.
 int64_t simple_bound(const Problem& problem, const Model& model);
 
 // Offsets of items, in units, as a placement of the problem's buffers.

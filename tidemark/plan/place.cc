@@ -18,7 +18,7 @@
 namespace tidemark::plan {
 namespace {
 
-// Above this many buffers one step of exact search costs too much to lead anywhere.
+// With more buffers one step of exact search is too expensive to succeed.
 constexpr size_t kMostForCornerSearch = 2000;
 constexpr size_t kMostForOrderSearch = 64;
 constexpr int64_t kImproveRounds = 60;  // Before exact search has its first turn.
@@ -51,7 +51,7 @@ class Planner {
   }
 
  private:
-  // Low enough to stop: nothing lower exists, or nothing lower is asked for.
+  // Low enough to stop: nothing lower exists, or nothing lower was requested.
   int64_t goal() const { return std::max(result_.bound_bytes, limit_.limits().capacity_bytes); }
   bool done() const { return result_.placement.tidemark_bytes <= goal() || limit_.over(); }
 
@@ -97,15 +97,15 @@ class Planner {
     }
   }
 
-  // One round of a binary search over capacities, each given the same number of steps; the next
-  // round gives twice as many. What takes too long in this round counts as impossible for the rest
-  // of it, but proves nothing.
+  // One round of a binary search over capacities, each with the same number of steps; the next
+  // round has twice as many. A capacity that times out counts as impossible for the rest of the
+  // round, but proves nothing.
   void search_corners() {
     if (!corners_) corners_ = std::make_unique<CornerSearch>(model_.items, model_.sections);
     const int64_t unit = model_.unit_bytes;
     int64_t low = (goal() + unit - 1) / unit;
     bool first = true;
-    // Where a capacity is asked for, that is the one to spend most of the time on.
+    // If a capacity was requested, most of the time is spent on it.
     const bool only_goal =
         limit_.limits().capacity_bytes >= result_.bound_bytes && corner_rounds_++ % 4 != 3;
     while (!done()) {
@@ -165,7 +165,7 @@ class Planner {
     climb(greedy, attempt, best, best_tidemark);
   }
 
-  // Moves a buffer that ends at the top, or one chance picks, to an earlier turn.
+  // Moves a buffer that ends at the top, or a random one, earlier in the order.
   template <class Attempt>
   void climb(Greedy& greedy, Attempt attempt, std::vector<int32_t> order, int64_t tidemark) {
     uint64_t random = 0x9e3779b97f4a7c15ULL;

@@ -1,4 +1,4 @@
-// Decides where buffers go: sizes and lifetimes in, offsets out.
+// Placement of buffers: from sizes and lifetimes to offsets.
 //
 // The problem: each buffer is a rectangle, as wide as its lifetime and as tall as its size. Time is
 // given; only the offset is free. Rectangles must not overlap, and the highest byte in use, the
@@ -7,7 +7,7 @@
 //
 //   const Placement placed = place(problem, {.seconds = 2}).placement;
 //
-// This folder is a library of its own: it knows nothing of tensors or graphs.
+// This folder is a separate library: it does not know tensors or graphs.
 #pragma once
 
 #include <cstdint>
@@ -28,16 +28,16 @@ struct Lifetime {
   int64_t end = 0;
 };
 
-// A block of memory the program needs, before anyone has said where it goes.
+// A block of memory that the program needs, before it has an offset.
 struct Buffer {
   Lifetime lifetime;
   int64_t size_bytes = 0;
   int64_t alignment = 64;                    // The offset is a multiple of this.
-  std::optional<int64_t> fixed_offset = {};  // Set where the offset is not ours to choose.
+  std::optional<int64_t> fixed_offset = {};  // Set if the offset is given.
 };
 
-// Two buffers, by index, that may share bytes even while both are alive. It holds for these two
-// alone: a may share with b and b with c while a and c must stay apart.
+// Two buffers, by index, that may share bytes even while both are alive. The relation is not
+// transitive: a may share with b and b with c while a and c must stay apart.
 struct Alias {
   int32_t first = 0;
   int32_t second = 0;
@@ -48,28 +48,28 @@ struct Problem {
   std::vector<Alias> aliases = {};
 };
 
-// Where every buffer goes. Two buffers whose lifetimes meet never share a byte unless they are
-// aliases; `check_placement` proves it without trusting the planner.
+// The offset of every buffer. Two buffers whose lifetimes overlap never share a byte unless they
+// are aliases; `check_placement` verifies it independently of the planner.
 struct Placement {
   std::vector<int64_t> offsets;  // One per buffer, in the order given.
   int64_t tidemark_bytes = 0;    // The highest byte ever in use, plus one.
 };
 
-// When to stop looking for something better. With `nodes` alone the answer is the same on every
-// machine; with `seconds` a faster machine may find a better one.
+// When to stop searching. With `nodes` alone the result is the same on every machine; with
+// `seconds` a faster machine may find a better one.
 struct Limits {
   double seconds = std::numeric_limits<double>::infinity();
   int64_t nodes = 200'000;     // Steps of search; one pass over n buffers counts n / 16.
   int64_t capacity_bytes = 0;  // A tidemark of at most this is good enough; 0: as low as possible.
-  std::stop_token stop = {};   // Ask for a stop from another thread: the best so far is returned.
-  // Called now and then from inside `place`, on its thread, with the best tidemark so far.
+  std::stop_token stop = {};   // Requests a stop from another thread: the best so far is returned.
+  // Called from time to time inside `place`, on its thread, with the best tidemark so far.
   std::function<void(int64_t tidemark_bytes)> progress = {};
 };
 
-// Why no placement can have a lower tidemark, where that is known.
+// The proof that no placement has a lower tidemark, if there is one.
 enum class Proof : uint8_t {
   none,    // A lower one may exist.
-  load,    // The tidemark equals a lower bound read off the problem.
+  load,    // The tidemark equals a lower bound computed from the problem.
   search,  // Every other arrangement was excluded by search.
 };
 std::string_view name(Proof proof);
@@ -86,9 +86,9 @@ struct Result {
 // a larger alias of it is alive.
 int64_t load_bytes(const Problem& problem);
 
-// Finds a placement; always valid, whatever the limits. Throws UserError where the problem itself
-// is impossible: a lifetime that ends before it begins, two fixed buffers that overlap, sizes whose
-// sum overflows.
+// Finds a placement; it is always valid, whatever the limits. Throws UserError if the problem
+// itself is impossible: a lifetime that ends before it begins, two fixed buffers that overlap,
+// sizes whose sum overflows.
 Result place(const Problem& problem, const Limits& limits = {});
 
 }  // namespace tidemark::plan

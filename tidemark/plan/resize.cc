@@ -10,8 +10,8 @@
 namespace tidemark::plan {
 namespace {
 
-// Direct neighbours, found by walking through time with the stack of what is alive: a birth makes
-// the newcomer a neighbour of those next to it, a death makes neighbours of those it stood between.
+// Finds direct neighbours by a sweep over time with the stack of live buffers: a birth makes the
+// new buffer a neighbour of those next to it, a death makes neighbours of the two it was between.
 class Stack {
  public:
   // `rank` orders buffers from below: by offset, empty ones first.
@@ -28,7 +28,7 @@ class Stack {
       link(std::prev(after)->second, after->second);
     }
   }
-  // Where some may share bytes, neighbours do not tell all: take every pair.
+  // With aliases, direct neighbours are not enough: take every pair.
   void birth_among_aliases(int32_t buffer, const std::set<std::pair<int32_t, int32_t>>& aliases) {
     for (const auto& [rank, other] : alive_) {
       if (aliases.contains({std::min(buffer, other), std::max(buffer, other)})) continue;
@@ -78,8 +78,8 @@ Links direct_links(const Problem& problem, std::span<const int32_t> rank) {
   return std::move(stack).links();
 }
 
-// Drops links that two others imply; not among very many of one buffer: that would take longer than
-// following them does.
+// Drops links that two others imply, except for buffers with very many links, where that would take
+// longer than following them.
 constexpr int32_t kMostLooked = 64;
 
 void reduce(Links& links, size_t buffers) {
@@ -154,7 +154,7 @@ int64_t resized(const Relation& relation, std::span<const int64_t> size_bytes,
       offset = std::max(offset, offsets[lower] + size_bytes[lower]);
     }
     const int64_t alignment = relation.alignment[k];
-    // A division would take longer than all the rest; alignments are nearly always powers of two.
+    // Alignments are nearly always powers of two; a division would dominate the cost.
     if ((alignment & (alignment - 1)) == 0) {
       offset = (offset + alignment - 1) & -alignment;
     } else {

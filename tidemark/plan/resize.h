@@ -1,9 +1,9 @@
 // New offsets for new sizes, without planning again.
 //
-// A placement says of every two buffers that are alive together which one is below the other. Keep
-// that, and forget the offsets: for any sizes, putting each buffer right above all that are below
-// it is a valid placement, found in one pass. It is as good as the first one when all sizes grow
-// alike, and mostly close when they do not; where it is not, plan in full.
+// A placement defines, for every two buffers that are alive together, which one is below the other.
+// This relation is kept and the offsets are dropped: for any sizes, putting each buffer right above
+// all that are below it is a valid placement, found in one pass. If all sizes grow alike it is as
+// good as the original, and otherwise mostly close; if it is not, plan again.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace tidemark::plan {
 
-// Which buffers lie directly below which. "Directly" is enough: whatever is below a buffer is below
-// it through a chain of direct neighbours.
+// The buffers directly below each buffer. Direct neighbours are enough: every buffer below another
+// is connected to it by a chain of them.
 struct Relation {
   std::vector<int32_t> order;      // All buffers, each after those below it.
   std::vector<int32_t> starts;     // Of the k-th in `order`: below[starts[k], starts[k + 1]).
@@ -23,10 +23,11 @@ struct Relation {
   std::vector<int64_t> alignment;  // Of the k-th in `order`.
 };
 
-// Of a valid placement. Throws UserError if a buffer has a fixed offset: it could not move.
+// The relation of a valid placement. Throws UserError if a buffer has a fixed offset, since it
+// could not move.
 Relation below_relation(const Problem& problem, const Placement& placement);
 
-// Offsets for these sizes, one per buffer. The second form allocates nothing and gives the
+// Offsets for these sizes, one per buffer. The second form allocates nothing and returns the
 // tidemark.
 Placement resized(const Relation& relation, std::span<const int64_t> size_bytes);
 int64_t resized(const Relation& relation, std::span<const int64_t> size_bytes,

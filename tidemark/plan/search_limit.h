@@ -1,5 +1,5 @@
-// Counts the steps a search takes and says when to stop. The clock is read only where a time limit
-// was given, so that without one the same problem takes the same steps everywhere.
+// Counts the steps of a search and decides when to stop. The clock is read only if a time limit was
+// given, so that without one the result is the same everywhere.
 #pragma once
 
 #include <chrono>
@@ -26,7 +26,7 @@ class SearchLimit {
   int64_t nodes_left() const { return over_ ? 0 : limits_.nodes - nodes_; }
   const Limits& limits() const { return limits_; }
 
-  // Notes a tidemark that was reached, for whoever watches.
+  // Reports a tidemark that was reached to the progress callback.
   void note(int64_t tidemark_bytes) {
     if (best_ < 0 || tidemark_bytes < best_) best_ = tidemark_bytes;
   }

@@ -8,8 +8,8 @@
 
 namespace tidemark::plan {
 
-// Finds the open item of highest priority that lies within a range of sections: a two-dimensional
-// tree over (begin, end) whose nodes know the best open item below them.
+// Finds the unplaced item of highest priority within a range of sections: a two-dimensional tree
+// over (begin, end) whose nodes know the best unplaced item below them.
 class Skyline::Finder {
  public:
   explicit Finder(std::span<const Item> items) : items_(items), order_(items.size()) {
@@ -171,7 +171,7 @@ int64_t Skyline::pack(std::span<const double> priority) {
   next_[0] = sections_;
   previous_[0] = -1;
   floor_[0] = 0;
-  // Entries of segments that have since changed stay behind and are passed over.
+  // Stale entries of segments that have changed are skipped.
   using Entry = std::pair<int64_t, int32_t>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> lowest;
   lowest.push({0, 0});

@@ -1,10 +1,10 @@
-// Packs large problems quickly: always fills the lowest valley.
+// Skyline packing, for large problems: always fills the lowest valley.
 //
-// The floor over time is a row of flat segments. The lowest one is taken, and of the buffers that
-// fit between its ends the one of highest priority is put on it; if none fits, it is lifted to its
-// lower neighbour, and the bytes between are lost. Long lifetimes first is a good priority for
-// training graphs: what is saved for the backward pass nests, and short-lived buffers fill in
-// above. A search over priorities does better still: see `improve`.
+// The floor over time is a row of flat segments. On the lowest one goes the buffer of highest
+// priority that fits between its ends; if none fits, the segment is lifted to its lower neighbour,
+// and the bytes between are lost. Long lifetimes first is a good priority for training graphs:
+// residuals of the backward pass nest, and short-lived buffers fill in above. A search over
+// priorities does better still: see `improve`.
 //
 // One pass takes O(n log n) for n buffers in practice.
 #pragma once
@@ -24,8 +24,8 @@ class Skyline {
   Skyline(std::span<const Item> items, int32_t sections);
   ~Skyline();
 
-  // Packs by these priorities, highest first; gives the height reached. The offsets stand in
-  // `offsets()` until the next call.
+  // Packs by these priorities, highest first, and returns the height reached. `offsets()` has the
+  // offsets until the next call.
   int64_t pack(std::span<const double> priority);
   std::span<const int64_t> offsets() const { return offsets_; }
 

@@ -24,13 +24,13 @@ using detail::FunctionSums;
 using detail::TapeSums;
 using report::Series;
 
-// What is less is the noise of an allocator.
+// Smaller changes are noise of the allocator.
 constexpr int64_t kOutsideSlack = 64 << 10;
 constexpr int64_t kFewestSteps = 32;
 
 std::string line_of(Source at) { return at.known() ? at.text() : "?"; }
 
-// Pages in memory that Tidemark has not mapped. Our own pages count whole, touched or not.
+// Resident pages that Tidemark has not mapped. Tidemark's own pages count fully, touched or not.
 class OutsidePages {
  public:
   OutsidePages() : file_(::open("/proc/self/statm", O_RDONLY | O_CLOEXEC)) {}
@@ -69,7 +69,7 @@ struct TapeSeries {
   explicit TapeSeries(int64_t step) : records(step) {}
 };
 
-// Every n-th step. Where there is no more room every second one is forgotten, and n doubles.
+// Records every n-th step. When it is full, every second record is dropped and n doubles.
 class History {
  public:
   History() { points_.reserve(kMost); }
@@ -103,9 +103,9 @@ void follow(std::vector<One>& series, size_t count, int64_t step) {
 
 }  // namespace
 
-struct StepMonitor::Watched {
+struct StepMonitor::WatchState {
   int64_t steps = 0;
-  // By number of line; what is read, and what was made of it.
+  // Indexed by line number: the last reading, and the series.
   std::vector<device::LineSums> line_sums;
   std::vector<LineSeries> lines;
   std::vector<FunctionSums> function_sums, function_sums_at_start;
@@ -118,7 +118,7 @@ struct StepMonitor::Watched {
   OutsidePages pages;
   int64_t outside_at_start = 0;
 
-  Watched() {
+  WatchState() {
     read_function_lines(function_sums_at_start);
     function_sums = function_sums_at_start;
     outside_at_start = bytes_outside();
@@ -129,7 +129,7 @@ struct StepMonitor::Watched {
   void read_process();
   int64_t bytes_outside() const;
 
-  // Before there are windows to compare nothing can be told of anything, which one line says.
+  // Before there are windows to compare, one line says that nothing can be told yet.
   bool is_news(Growth growth) const {
     return growth != Growth::flat && (growth != Growth::cannot_tell || steps >= kFewestSteps);
   }
@@ -144,8 +144,8 @@ struct StepMonitor::Watched {
 
 // ---- each step ----------------------------------------------------------------------------------
 
-// What buffers hold that declare how much they will does not count.
-void StepMonitor::Watched::read_lines() {
+// Bytes of buffers with a declared cap do not count.
+void StepMonitor::WatchState::read_lines() {
   device::read_lines(line_sums);
   read_capped_lines(capped);
   for (const detail::CappedLine& held : capped) {
@@ -161,7 +161,7 @@ void StepMonitor::Watched::read_lines() {
   }
 }
 
-void StepMonitor::Watched::read_functions() {
+void StepMonitor::WatchState::read_functions() {
   read_function_lines(function_sums);
   follow(functions, function_sums.size(), steps);
   for (size_t i = 0; i < functions.size(); ++i) {
@@ -170,21 +170,21 @@ void StepMonitor::Watched::read_functions() {
   }
 }
 
-void StepMonitor::Watched::read_tapes() {
+void StepMonitor::WatchState::read_tapes() {
   read_tape_lines(tape_sums);
   follow(tapes, tape_sums.size(), steps);
   for (size_t i = 0; i < tapes.size(); ++i) tapes[i].records.add(steps, tape_sums[i].records);
 }
 
-// What functions keep on the heap has rows of its own.
-int64_t StepMonitor::Watched::bytes_outside() const {
+// Memory of functions on the heap has its own rows.
+int64_t StepMonitor::WatchState::bytes_outside() const {
   int64_t bytes = pages.bytes();
   for (const FunctionSums& sums : function_sums) bytes -= sums.bytes;
   return bytes;
 }
 
-// The system is asked at most 64 times while the steps double.
-void StepMonitor::Watched::read_process() {
+// Resident memory is read at most 64 times between two powers of two.
+void StepMonitor::WatchState::read_process() {
   history.add(steps);
   cache.add(steps, memory::cached().count);
   code.add(steps, memory::code().count);
@@ -192,7 +192,7 @@ void StepMonitor::Watched::read_process() {
   if (every < 2 || steps % every == 0) outside.add(steps, bytes_outside());
 }
 
-StepMonitor::StepMonitor() : watched_(std::make_unique<Watched>()) {}
+StepMonitor::StepMonitor() : watched_(std::make_unique<WatchState>()) {}
 StepMonitor::~StepMonitor() = default;
 
 void StepMonitor::step() {
@@ -214,7 +214,8 @@ WatchReport memory::watch(int64_t steps, const std::function<void()>& body) {
 
 // ---- the report ---------------------------------------------------------------------------------
 
-GrowthRow StepMonitor::Watched::row_of(const char* kind, const Series& bytes, Growth growth) const {
+GrowthRow StepMonitor::WatchState::row_of(const char* kind, const Series& bytes,
+                                          Growth growth) const {
   GrowthRow row;
   row.kind = kind;
   row.growth = growth;
@@ -232,7 +233,8 @@ struct Alike {
 using AlikeByName = std::map<std::string, Alike>;
 
 std::string type_text(const detail::TensorState& state) {
-  constexpr int64_t kInside = 6;  // More sizes are on the heap, which may be gone meanwhile.
+  constexpr int64_t kInside =
+      6;  // More sizes are on the heap, which may have been freed meanwhile.
   if (state.array.shape.rank() > kInside) return cat(state.array.dtype, "[...]");
   return cat(state.array.dtype, state.array.shape);
 }
@@ -246,7 +248,7 @@ void add(AlikeByName& all, const device::Cell& cell) {
   alike.views += cell.storage.references.load(std::memory_order_relaxed) - 1;
 }
 
-// The name of what has most bytes, then how many other kinds there are.
+// The kind with the most bytes, then the number of other kinds.
 void put(GrowthRow& row, const AlikeByName& all) {
   if (all.empty()) return;
   const auto most = std::max_element(all.begin(), all.end(), [](const auto& a, const auto& b) {
@@ -266,8 +268,8 @@ void put(GrowthRow& row, const AlikeByName& all) {
 
 }  // namespace
 
-// Looks at every tensor there is, for what those of lines that grow are.
-void StepMonitor::Watched::describe(std::map<uint32_t, GrowthRow*>& growing) const {
+// Visits all live tensors to describe those of growing lines.
+void StepMonitor::WatchState::describe(std::map<uint32_t, GrowthRow*>& growing) const {
   std::map<uint32_t, AlikeByName> found;
   device::for_each_cell([&](const device::Cell& cell) {
     using Kind = device::Storage::Kind;
@@ -278,8 +280,9 @@ void StepMonitor::Watched::describe(std::map<uint32_t, GrowthRow*>& growing) con
   for (const auto& [line, row] : growing) put(*row, found[line]);
 }
 
-void StepMonitor::Watched::add_lines(WatchReport& report) const {
-  report.rows.reserve(report.rows.size() + 2 * lines.size());  // So that rows stay where they are.
+void StepMonitor::WatchState::add_lines(WatchReport& report) const {
+  report.rows.reserve(report.rows.size() +
+                      2 * lines.size());  // Rows must not move: they are pointed to.
   std::map<uint32_t, GrowthRow*> growing;
   for (uint32_t i = 0; i < lines.size(); ++i) {
     const LineSeries& line = lines[i];
@@ -302,8 +305,8 @@ void StepMonitor::Watched::add_lines(WatchReport& report) const {
   if (!growing.empty()) describe(growing);
 }
 
-// Traces of one function fill its cache; a number of functions has no cap.
-void StepMonitor::Watched::add_functions(WatchReport& report) const {
+// The traces of one function are bounded by its cache; the number of functions is not.
+void StepMonitor::WatchState::add_functions(WatchReport& report) const {
   const std::vector<detail::FunctionLine> all = detail::function_lines();
   for (size_t i = 0; i < all.size(); ++i) {
     const detail::FunctionLine& line = all[i];
@@ -329,7 +332,7 @@ void StepMonitor::Watched::add_functions(WatchReport& report) const {
   }
 }
 
-void StepMonitor::Watched::add_tapes(WatchReport& report) const {
+void StepMonitor::WatchState::add_tapes(WatchReport& report) const {
   const std::vector<detail::TapeLine> all = detail::tape_lines();
   for (size_t i = 0; i < tapes.size(); ++i) {
     const Growth growth = tapes[i].records.growth(steps);
@@ -343,7 +346,7 @@ void StepMonitor::Watched::add_tapes(WatchReport& report) const {
     row.count = line.sums.records;
     row.count_per_step = tapes[i].records.per_step(steps);
     row.holders = cat(line.sums.tapes, line.sums.tapes == 1 ? " tape" : " tapes");
-    if (line.saved_bytes < 0) continue;  // Of another thread.
+    if (line.saved_bytes < 0) continue;  // The tape belongs to another thread.
     row.bytes = line.saved_bytes;
     if (line.sums.records > 0)
       row.bytes_per_step = row.count_per_step * static_cast<double>(line.saved_bytes) /
@@ -351,7 +354,7 @@ void StepMonitor::Watched::add_tapes(WatchReport& report) const {
   }
 }
 
-void StepMonitor::Watched::add_buffers(WatchReport& report) const {
+void StepMonitor::WatchState::add_buffers(WatchReport& report) const {
   for (const detail::CapReport& buffer : detail::declared_caps()) {
     GrowthRow& row = report.rows.emplace_back();
     row.kind = "buffer";
@@ -363,7 +366,7 @@ void StepMonitor::Watched::add_buffers(WatchReport& report) const {
   }
 }
 
-void StepMonitor::Watched::add_process(WatchReport& report) const {
+void StepMonitor::WatchState::add_process(WatchReport& report) const {
   // Cache and tensors together stay below the limit.
   Growth growth = cache.growth(steps);
   if (growth == Growth::growing) growth = Growth::filling;

@@ -1,4 +1,4 @@
-// Finds what grows from step to step of a loop, and says which line made it.
+// Detects memory that grows from step to step of a loop, and the source line that allocates it.
 //
 //   td::StepMonitor monitor;
 //   for (const Batch& batch : batches) {
@@ -7,10 +7,10 @@
 //   }
 //   std::cout << monitor.report();
 //
-// Growing means: the least of each of three successive windows is more than the most of the window
-// before. Windows double: steps 25 to 32, 49 to 64, 97 to 128, and so on. The steps between two of
-// them are a gap in which what grows once in many steps has time to. What goes up and down, fills a
-// buffer, or comes once with the first step is not growing.
+// Growing means: in three successive windows, the minimum of each exceeds the maximum of the window
+// before. Windows double in length: steps 25 to 32, 49 to 64, 97 to 128, and so on. The gaps
+// between them give slow growth, once in many steps, time to show. Memory that goes up and down,
+// fills a buffer, or is allocated once in the first step is not growing.
 #pragma once
 
 #include <cstdint>
@@ -31,22 +31,22 @@ struct GrowthRow {
   // "tensors", "views", "traces", "code", "tape", "cache", "buffer", "outside Tidemark".
   std::string kind;
   Growth growth = Growth::flat;
-  std::string filled;  // Of what fills: "12 of 1000".
-  std::string line;    // That made it; empty where it is nobody's in particular.
+  std::string filled;  // For a buffer that fills: "12 of 1000".
+  std::string line;    // The line that allocated it; empty if there is none.
   std::string what;    // "outputs f32[100, 100]", "function \"step\"".
-  int64_t count = 0;   // Tensors, functions, recorded ops: alive now.
+  int64_t count = 0;   // The number of live tensors, functions or recorded ops.
   Bytes bytes;
   double count_per_step = 0, bytes_per_step = 0;
   std::string holders;  // "50 handles, 3 views"
 };
 
-// What the functions made on one line did while they were watched.
+// What the functions made on one line did while the loop was watched.
 struct TraceRow {
   std::string name, line;
-  int64_t traced = 0;  // How often,
+  int64_t traced = 0;  // How often they were traced,
   std::string reason;  // and why the last time.
   int64_t captured = 0;
-  Bytes captured_bytes;  // Of tensors of the outside that they keep alive.
+  Bytes captured_bytes;  // Of captured tensors that they keep alive.
 };
 
 // At the end of a step.
@@ -57,21 +57,23 @@ struct WatchPoint {
 
 struct WatchReport {
   int64_t steps = 0;
-  // What tensors held: of every step, or of every 2nd, 4th, ... so that they are 512 at most, and
-  // of the last one.
+  // The bytes of tensors after every step, or every 2nd, 4th, ... so that there are at most 512,
+  // and after the last one.
   std::vector<WatchPoint> history;
-  std::vector<GrowthRow> rows;   // What is not flat, then cache, code and the rest of the process.
+  std::vector<GrowthRow>
+      rows;  // Everything that is not flat, then cache, code and the rest of the process.
   std::vector<TraceRow> traces;  // Functions that were traced, or that hold captured tensors.
-  int64_t flat_lines = 0;        // Lines that hold tensors and do not grow,
+  int64_t flat_lines = 0;        // The number of lines whose tensors do not grow,
   Bytes flat_bytes;              // and what they hold.
 
-  // Growing if anything of Tidemark's is; else filling, cannot tell yet, or flat.
+  // Growing if any of Tidemark's memory is; else filling, cannot tell yet, or flat.
   Growth verdict() const;
 };
 std::ostream& operator<<(std::ostream& out, const WatchReport& report);
 
-// Watches from the moment it is made. A step costs about as much as a tensor for each line that
-// makes tensors; the monitor itself is flat. Exact if no other thread makes tensors just then.
+// Watches from its creation. The cost of a step is about that of one tensor for each line that
+// makes tensors; the monitor itself does not grow. Exact if no other thread makes tensors at that
+// moment.
 class StepMonitor {
  public:
   StepMonitor();
@@ -84,13 +86,13 @@ class StepMonitor {
   WatchReport report() const;
 
  private:
-  struct Watched;
-  std::unique_ptr<Watched> watched_;
+  struct WatchState;
+  std::unique_ptr<WatchState> watched_;
 };
 
 namespace memory {
 
-// Runs the body this many times and says what grew.
+// Runs the body this many times and reports growth.
 WatchReport watch(int64_t steps, const std::function<void()>& body);
 
 }  // namespace memory

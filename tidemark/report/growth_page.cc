@@ -1,4 +1,4 @@
-// What a watched loop held, as a page: one line over steps, and the report's text below it.
+// The page of a watched loop: bytes over steps as a line, and the report's text below it.
 #include <algorithm>
 #include <cstdio>
 #include <sstream>
@@ -34,7 +34,7 @@ pre { overflow-x: auto; font: 13px/1.5 ui-monospace, Menlo, Consolas, monospace;
 <h1>Bytes in use over steps</h1>
 )";
 
-// The picture, in its own units. The axis of bytes begins at 0, so that what looks steep is.
+// The plot, in its own units. The axis of bytes begins at 0, so that slopes are not exaggerated.
 constexpr double kWidth = 900, kHeight = 260, kLeft = 80, kRight = 10, kTop = 10, kBottom = 30;
 
 struct Scale {

@@ -35,7 +35,7 @@ Growth WatchReport::verdict() const {
 
 namespace {
 
-// Up to two digits behind the point, none where there are none.
+// Up to two digits after the point, without trailing zeros.
 std::string number_text(double value) {
   std::string text = cat(std::fixed, std::setprecision(2), value);
   while (text.back() == '0') text.pop_back();
@@ -43,7 +43,7 @@ std::string number_text(double value) {
   return text;
 }
 
-// What comes less than once a step is told by the thousand.
+// Rates below one per step are given per thousand steps.
 std::string rate_text(const GrowthRow& row) {
   const bool rare = row.bytes_per_step < 1;
   const double times = rare ? 1000 : 1;

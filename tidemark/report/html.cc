@@ -6,8 +6,8 @@
 namespace tidemark::report {
 namespace {
 
-// JSON as it may stand inside <script>: a "<" is only ever in a string, and escaped there it cannot
-// end the element or begin a comment.
+// JSON for inclusion in <script>: "<" occurs only in strings, and escaped it cannot end the element
+// or begin a comment.
 void append_data(std::string& out, std::span<const std::string> documents) {
   out += "<script type=\"application/json\" id=\"tidemark-data\">[";
   for (size_t i = 0; i < documents.size(); ++i) {
@@ -22,7 +22,7 @@ void append_data(std::string& out, std::span<const std::string> documents) {
   out += "]</script>";
 }
 
-// All files whose names end so, one after another.
+// All files with this suffix, concatenated.
 void append_files(std::string& out, std::string_view tag, std::string_view ending) {
   out.append("<").append(tag).append(">\n");
   for (const PageFile& file : page_files())

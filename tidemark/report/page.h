@@ -1,4 +1,4 @@
-// The files of tidemark/report/page, inside the library. Internal to report/.
+// The files of tidemark/report/page, embedded in the library. Internal to report/.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@ struct PageFile {
   std::string_view name;  // "style.css"
   std::string_view text;
 };
-// In the order they stand in the page; the first is the HTML.
+// In the order of the page; the first is the HTML.
 std::span<const PageFile> page_files();
 
 }  // namespace tidemark::report

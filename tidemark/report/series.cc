@@ -22,11 +22,11 @@ Growth Series::growth(int64_t steps, int64_t slack) const {
   int exceeding = 0;
   for (int i = kWindows - 1; i > 0; --i, ++exceeding)
     if (complete_[i].least <= complete_[i - 1].most + slack) break;
-  // It has stopped, if nothing came for as long as the last gap.
+  // Growth has stopped if nothing was added for as long as the last gap.
   const int64_t since = steps - (int64_t{2} << windows), gap = int64_t{1} << (windows - 1);
   const bool stopped = since >= gap && most_since_ <= complete_[kWindows - 1].most + slack;
   if (stopped) return Growth::flat;
-  // More than the last window had: the beginning of something, perhaps.
+  // More than in the last window: perhaps the beginning of growth.
   if (exceeding == 0 && now_ <= complete_[kWindows - 1].most + slack) return Growth::flat;
   return exceeding == kWindows - 1 ? Growth::growing : Growth::cannot_tell;
 }

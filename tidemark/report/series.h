@@ -1,4 +1,4 @@
-// A number that is read once a step, and whether it grows. Internal to report/.
+// A number that is read once a step, and the test whether it grows. Internal to report/.
 #pragma once
 
 #include <algorithm>
@@ -9,18 +9,18 @@
 
 namespace tidemark::report {
 
-// Windows are the second halves of stretches that double. For a number that only rises the least of
-// a window is about the most of the window before where the two touch, however fast it rises over
-// both; in the gap between them it can.
+// Windows are the second halves of intervals that double. If two windows touched, the minimum of
+// the second would about equal the maximum of the first even for a number that always rises; the
+// gap between them lets it rise.
 //
 //   steps     4    7-8     13-16         25-32                  49-64
 //   windows   #  --##  ----####  --------########  ----------------################
 class Series {
  public:
-  // What is met first at some step was nothing before.
+  // A series that begins at a later step was 0 before.
   explicit Series(int64_t first_step = 1) : window_(window_of(first_step)) {}
 
-  // Steps may be left out, but none that is a power of 2.
+  // Steps may be skipped, but not powers of 2.
   void add(int64_t step, int64_t value);
 
   Growth growth(int64_t steps, int64_t slack = 0) const;
@@ -37,7 +37,7 @@ class Series {
   static int log2_of(int64_t n) {
     return static_cast<int>(std::bit_width(static_cast<uint64_t>(n))) - 1;
   }
-  // The window of a step: k has the steps up to 2^(k + 1); 0 in a gap.
+  // The window that a step belongs to: window k ends at step 2^(k + 1); 0 in a gap.
   static int window_of(int64_t step) {
     if (step < 4) return 0;
     const int window = log2_of(step - 1);
@@ -47,8 +47,8 @@ class Series {
 
   Window complete_[kWindows];  // The last ones, oldest first.
   Window running_;
-  int window_;              // Which one is running.
-  int64_t most_since_ = 0;  // Since the last complete one.
+  int window_;              // The current window.
+  int64_t most_since_ = 0;  // Since the last complete window.
   int64_t now_ = 0;
 };
 

@@ -1,8 +1,7 @@
 // The fields of a struct and their names, found at compile time.
 //
-// A plain aggregate of up to 16 fields needs nothing. A class with constructors or private fields,
-// with more of them, with a base or with a C array writes TIDEMARK_FIELDS(a_, b_) in its public
-// part.
+// A plain aggregate of up to 16 fields needs no declaration. A class with constructors, private
+// fields, more fields, a base or a C array writes TIDEMARK_FIELDS(a_, b_) in its public part.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +35,7 @@ template <class T, size_t... I>
 constexpr bool takes_values(std::index_sequence<I...>) {
   return requires { T{(static_cast<void>(I), AnyValue{})...}; };
 }
-// From above, not from below: `T{value}` is also refused where the second field has no default.
+// Counts down, since `T{value}` may also fail because the second field has no default.
 template <class T, int N = kMostFields + 1>
 constexpr int field_count() {
   if constexpr (N == 0 || takes_values<T>(std::make_index_sequence<N>{}))
@@ -82,8 +81,8 @@ template <class T>
 using FieldTypes = decltype(without_references(fields(std::declval<T&>())));
 
 // ---- names --------------------------------------------------------------------------------------
-// A compiler prints a pointer to a field that is a template's argument by the field's name. The
-// object pointed into need not exist.
+// __PRETTY_FUNCTION__ prints a template argument that is a pointer to a field with the field's
+// name. The object need not exist.
 
 #ifdef __clang__
 #pragma clang diagnostic push

@@ -1,7 +1,9 @@
-// Whether two models would do the same: a text that differs where they may not.
+// A text that identifies a model's computation: models that may compute differently have different
+// texts.
 //
-// It is made of the numbers of Variables and layers, which no other ever has, and of plain values.
-// What cannot be compared (a closure with captures, a class whose fields are not named) has none.
+// It consists of the unique numbers of Variables and layers, and of plain values. Values that
+// cannot be compared (a closure with captures, a class whose fields are not named) have no
+// identity.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +16,11 @@
 
 namespace tidemark::detail {
 
-// A number that nothing else is given.
+// A unique number.
 uint64_t next_identity();
 
-// What a copy shares with what it was copied from.
-class Identified {
+// An identity that a copy shares with the original.
+class SharedIdentity {
  public:
   uint64_t identity() const { return identity_; }
 
@@ -29,7 +31,7 @@ class Identified {
 void add_identity(uint64_t number, std::string& key);
 void add_identity(const Variable& variable, std::string& key);
 
-// False where there is none. Classes that hide what they hold have `bool
+// Appends the identity of a value; false if it has none. Type-erased classes implement `bool
 // tidemark_identity(std::string& key) const`.
 template <class T>
 bool add_identity_of(const T& part, std::string& key) {
@@ -62,14 +64,14 @@ bool add_identity_of(const T& part, std::string& key) {
   } else if constexpr (is_shared<T> || is_unique<T>) {
     add_identity(part != nullptr ? 1 : 0, key);
     if (part != nullptr) add(*part);
-  } else if constexpr (std::is_base_of_v<Identified, T>) {
+  } else if constexpr (std::is_base_of_v<SharedIdentity, T>) {
     add_identity(part.identity(), key);
     // Its Variables may have been replaced since.
     for_each_field(part, [&](const auto& field, std::string_view) { add(field); });
   } else if constexpr (Aggregate<T> && HasFields<T>) {
     for_each_field(part, [&](const auto& field, std::string_view) { add(field); });
   } else {
-    return std::is_empty_v<T>;  // A closure without captures is what its type is.
+    return std::is_empty_v<T>;  // A closure without captures is identified by its type.
   }
   return all;
 }

@@ -105,7 +105,7 @@ std::string key_text_of(const T& value) {
   }
 }
 
-// Whether two values have the same text. May say false of numbers that are no number.
+// Whether two values have the same text. May be false for NaNs.
 template <class T>
 bool has_same_key(const T& a, const T& b) {
   if constexpr (std::is_floating_point_v<T>) {

@@ -27,7 +27,7 @@ std::string float_key_text(long double value, int digits) {
 std::string key_change(std::string_view before, std::string_view after) {
   const auto differ = std::ranges::mismatch(before, after);
   const auto same = static_cast<size_t>(differ.in1 - before.begin());
-  // A key that ends where the other goes on cannot be: what holds a part says so first.
+  // Neither key can be a prefix of the other: a container is in the key before its parts.
   if (same == before.size() || same == after.size()) return {};
   const size_t line = before.substr(0, same).rfind('\n') + 1;  // npos + 1 is 0.
   const auto rest = [line](std::string_view key) {

@@ -1,9 +1,9 @@
 // Structures: tensors, and tuples, pairs, arrays, vectors, optionals, maps and structs of them.
 //
-// What functions take and give, loops carry and datasets yield. The tensors and Dims in one are its
-// leaves, in a fixed order; all else in it (lengths, names, Static values, Shapes, DTypes) is part
-// of a function's key. Leaves are replaced in a copy: no structure is ever made from nothing, so
-// its parts need no default.
+// Structures are the arguments and results of functions, the carries of loops and the elements of
+// datasets. The tensors and Dims in one are its leaves, in a fixed order; everything else in it
+// (lengths, names, Static values, Shapes, DTypes) is part of a function's key. New structures are
+// copies with other leaves, so their types need no default constructor.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,13 @@ namespace detail {
 
 template <class T>
 inline constexpr bool is_leaf = std::is_same_v<T, Tensor> || std::is_same_v<T, Dim>;
-// Not a leaf and not a container: a value that the key has whole.
+// Neither a leaf nor a container: a value that is part of the key.
 template <class T>
 inline constexpr bool is_fixed = std::is_same_v<T, Shape> || std::is_same_v<T, DType>;
 template <class T>
 inline constexpr bool is_fixed<Static<T>> = true;
 
-// Why a type is no Structure.
+// The reason why a type is not a Structure.
 enum class Fault { none, number, many_fields, other };
 
 template <class T>
@@ -45,7 +45,7 @@ constexpr Fault fault() {
   if constexpr (std::is_arithmetic_v<std::remove_const_t<T>>)
     return Fault::number;
   else if constexpr (std::is_reference_v<T> || std::is_const_v<T>)
-    return Fault::other;  // It could not be replaced.
+    return Fault::other;  // A reference could not be replaced.
   else if constexpr (is_leaf<T> || is_fixed<T>)
     return Fault::none;
   else if constexpr (is_tuple<T>)
@@ -60,8 +60,8 @@ constexpr Fault fault() {
     return Aggregate<T> ? Fault::many_fields : Fault::other;
 }
 
-// Where a part stands in a structure, as a chain that lives on the stack of the walk: text is made
-// of it only when somebody asks.
+// The path to a part of a structure, a linked list on the stack of the traversal: its text is built
+// only on request.
 class Path {
  public:
   explicit constexpr Path(std::string_view root) : name_(root) {}
@@ -98,8 +98,8 @@ concept Structure = detail::fault<std::remove_cvref_t<T>>() == detail::Fault::no
 
 namespace detail {
 
-// Calls leaf(part, path) for each leaf, and rest(part, path) for each part that is not one and says
-// more than its type does: a Static, Shape, DType, vector, optional or map, before what is in it.
+// Calls leaf(part, path) for each leaf, and rest(part, path) for every other part whose value is
+// not determined by its type: a Static, Shape, DType, vector, optional or map, before its elements.
 template <class T, class Leaf, class Rest>
 void walk(T& part, const Path& path, Leaf& leaf, Rest& rest) {
   using S = std::remove_const_t<T>;
@@ -124,7 +124,7 @@ void walk(T& part, const Path& path, Leaf& leaf, Rest& rest) {
   }
 }
 
-// What a key says of a part that is no leaf, in one line.
+// The line of the key for a part that is not a leaf.
 template <class T>
 std::string rest_text(const T& part) {
   if constexpr (is_list<T>) {
@@ -178,8 +178,8 @@ inline constexpr auto pass_over = [](const auto&, const Path&) {};
 
 }  // namespace detail
 
-// Calls f(leaf, path) for each leaf in order; a leaf is a Tensor& or a Dim&, const where the
-// structure is. `path.text()` is "argument 1.image".
+// Calls f(leaf, path) for each leaf in order; a leaf is a Tensor& or a Dim&, const if the structure
+// is. `path.text()` is "argument 1.image".
 template <Structure S, class F>
 void for_each_leaf(S& structure, F&& f, const detail::Path& root = detail::Path("")) {
   detail::walk(structure, root, f, detail::pass_over);
@@ -187,18 +187,19 @@ void for_each_leaf(S& structure, F&& f, const detail::Path& root = detail::Path(
 
 namespace detail {
 
-// The key of a structure: "argument 1: 3 items\nargument 2: true\n". Empty where all is leaves.
+// The key of a structure: "argument 1: 3 items\nargument 2: true\n". Empty if it consists of leaves
+// only.
 template <Structure S>
 void add_key(const S& structure, const Path& root, std::string& key) {
   const auto add = [&key](const auto& part, const Path& path) { add_key_line(part, path, key); };
   walk(structure, root, pass_over, add);
 }
 
-// Where two keys of one type of structure first differ: "argument 1: 3 items became 4 items". Empty
-// where they do not.
+// The first difference of two keys of one type of structure: "argument 1: 3 items became 4 items".
+// Empty if they are equal.
 std::string key_change(std::string_view before, std::string_view after);
 
-// The tensors, moved out in order. What stays behind is the structure without them.
+// Moves the tensors out, in order; the structure keeps empty ones.
 template <Structure S>
 std::vector<Tensor> take_tensors(S& structure) {
   std::vector<Tensor> tensors;
@@ -207,7 +208,7 @@ std::vector<Tensor> take_tensors(S& structure) {
   });
   return tensors;
 }
-// A copy with these tensors, in the order of take_tensors.
+// A copy of the structure with these tensors, in the order of take_tensors.
 template <Structure S>
 S with_tensors(const S& structure, std::span<const Tensor> tensors) {
   S copy = structure;
@@ -217,7 +218,7 @@ S with_tensors(const S& structure, std::span<const Tensor> tensors) {
   });
   return copy;
 }
-// Where each of them stands.
+// The path of each tensor.
 template <Structure S>
 std::vector<std::string> tensor_paths(const S& structure, const Path& root) {
   std::vector<std::string> paths;

@@ -26,9 +26,10 @@ std::string VariablePath::text() const {
 
 void refuse_to_replace(const VariablePath& path) {
   throw UserError(
-      cat("clone: the field \"", path.text(), "\" is const: its copy would be the same Variable"),
+      cat("clone: the field \"", path.text(),
+          "\" is const: its copy would share the original's Variable"),
       Source::none(),
-      "declare the field without const: a Variable is assigned through const handles");
+      "declare the field without const: a Variable can be assigned through a const handle");
 }
 
 bool VariablesOnce::add(const Variable& variable) {

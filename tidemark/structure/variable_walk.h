@@ -1,9 +1,9 @@
-// The Variables in anything: where they stand, and what they are called for it.
+// Finds the Variables in a model, with their paths.
 //
-// They are found by type, at compile time: in structs (fields.h), tuples, pairs, arrays,
-// vectors, optionals, variants, maps and pointers, however deep. A class with private fields writes
-// TIDEMARK_FIELDS; one that may hold layers and does not is refused. A closure or a std::function
-// cannot be looked into and holds none: nn::Lambda(f, layers...) names what it uses.
+// They are found by type, at compile time: in structs (fields.h), tuples, pairs, arrays, vectors,
+// optionals, variants, maps and pointers, however deep. A class with private fields writes
+// TIDEMARK_FIELDS; one that may hold layers and does not is refused. Variables captured by a
+// closure or a std::function are not found: use nn::Lambda(f, layers...).
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ using NamedVariables = std::vector<std::pair<std::string, Variable>>;
 
 namespace detail {
 
-// Where a Variable stands in a model, as a chain that lives on the stack of the walk: text is made
-// of it only when somebody asks.
+// The path to a Variable in a model, a linked list on the stack of the traversal: its text is built
+// only on request.
 class VariablePath {
  public:
   constexpr VariablePath() = default;
@@ -51,11 +51,11 @@ class VariablePath {
   int64_t number_ = -1;
 };
 
-// Seen, or, in a model that may be changed, replaced.
+// Visits a Variable, or replaces it if the model is not const.
 using SeeVariable = std::function<void(const VariablePath& path, const Variable& variable)>;
 using ReplaceVariable = std::function<void(const VariablePath& path, Variable& variable)>;
 
-// What hides the types of what it holds walks itself: it has both of
+// A type-erased class traverses its contents itself. It has both of
 //   void tidemark_walk(const detail::VariablePath&, const detail::SeeVariable&) const;
 //   void tidemark_walk(const detail::VariablePath&, const detail::ReplaceVariable&);
 template <class T>
@@ -74,7 +74,7 @@ template <class T>
 inline constexpr bool is_variant = false;
 template <class... T>
 inline constexpr bool is_variant<std::variant<T...>> = true;
-// What erases the type of a function.
+// Type-erased functions.
 template <class T>
 inline constexpr bool is_function = false;
 template <class R, class... A>
@@ -82,8 +82,8 @@ inline constexpr bool is_function<std::function<R(A...)>> = true;
 template <class Signature>
 inline constexpr bool is_function<Function<Signature>> = true;
 
-// A closure's class cannot name its fields. Compilers print it as "f()::<lambda(int)>" or as
-// "(lambda at f.cc:3:7)", where other classes have a name.
+// Whether a class is a closure, which cannot name its fields. Compilers print it as
+// "f()::<lambda(int)>" or "(lambda at f.cc:3:7)".
 template <class T>
 constexpr bool is_closure() {
   std::string_view printed = __PRETTY_FUNCTION__;
@@ -99,26 +99,26 @@ constexpr bool is_closure() {
   return printed.substr(begin).starts_with("<lambda");
 }
 
-// Whether a class that shows no fields may hold layers: it is called with tensors, as layers are,
-// and copying it is more than copying bytes, as copying a Variable is.
+// Whether a class without visible fields may hold layers: it can be called with tensors, as layers
+// can, and it is not trivially copyable, like Variables.
 template <class T>
 concept HidesLayers =
     std::is_class_v<T> && !std::is_trivially_copyable_v<T> && !is_function<T> && !is_closure<T>() &&
     (std::is_invocable_v<T&, const Tensor&> ||
      std::is_invocable_v<T&, const Tensor&, const Tensor&> ||
      std::is_invocable_v<T&, const Tensor&, const Tensor&, const Tensor&>);
-// The class whose TIDEMARK_FIELDS a class has: its own, or that of a base.
+// The class that wrote a class' TIDEMARK_FIELDS: itself or a base.
 template <class C>
 C names_fields_of(void (C::*)() const);
 template <class T>
 concept HidesOwnFields = NamesFields<T> && requires {
   requires sizeof(T) > sizeof(decltype(names_fields_of(&T::tidemark_fields_are_here)));
 };
-// Lists whose parts are numbers or text are passed over.
+// Lists of numbers or text are skipped.
 template <class T>
 inline constexpr bool may_hold_variables = std::is_class_v<T> && !std::is_same_v<T, std::string>;
 
-// A UserError: the copy of a model would share what is const in it.
+// Throws UserError: the copy of a model would share its const parts.
 [[noreturn]] void refuse_to_replace(const VariablePath& path);
 
 template <class T, class F>
@@ -131,7 +131,7 @@ void walk_pointee(T& pointer, const VariablePath& path, const F& f) {
   if constexpr (std::is_same_v<F, SeeVariable>) {
     walk_variables(std::as_const(*pointer), path, f);
   } else {
-    // What is replaced must not be seen by other owners.
+    // The replacement must not be visible to other owners.
     auto copy = std::make_shared<Pointee>(*pointer);
     walk_variables(*copy, path, f);
     pointer = std::move(copy);
@@ -139,7 +139,7 @@ void walk_pointee(T& pointer, const VariablePath& path, const F& f) {
 }
 
 // Calls f(path, variable) for each Variable in `part`, in the order of declaration. F is
-// SeeVariable where `part` is const, ReplaceVariable where it is not.
+// SeeVariable if `part` is const, else ReplaceVariable.
 template <class T, class F>
 void walk_variables(T& part, const VariablePath& path, const F& f) {
   using S = std::remove_const_t<T>;
@@ -185,7 +185,7 @@ void see_variables(const T& model, const SeeVariable& see) {
   walk_variables(model, VariablePath(), see);
 }
 
-// Collects Variables; one that is reached twice comes once, under its first name.
+// Collects Variables; one that is reached twice is listed once, under its first name.
 class VariablesOnce {
  public:
   // Whether it was not there.
@@ -195,7 +195,7 @@ class VariablesOnce {
   std::unordered_set<const VariableState*> seen_;
 };
 
-// Gives each Variable its copy, and one that is reached twice the same copy.
+// Replaces each Variable by a copy; one that is reached twice gets the same copy.
 class VariableClones {
  public:
   explicit VariableClones(Source at) : at_(at) {}

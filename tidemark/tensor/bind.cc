@@ -23,7 +23,7 @@ Tensor bind_op(const OpCall& call) {
 
 namespace {
 
-// Tensors as the operands of a call.
+// The operands of a call, from tensors.
 class Operands {
  public:
   Operands(std::span<const Tensor> tensors, Source at) {
@@ -210,7 +210,7 @@ Tensor RowOp::operator()(const Operand& x, int64_t axis, Source at) const {
     operand = detail::cast_to(operand, wanted, at);
     return detail::bind_op(op, {&operand, 1}, attrs, at);
   }
-  operand = {};  // The caller's handle, if it is dying, must be the only one.
+  operand = {};  // An rvalue handle must be the only one, to be used in place.
   const Operand* const list[] = {&x};
   return detail::bind_op({op, list, attrs, at});
 }

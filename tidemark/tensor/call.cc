@@ -11,7 +11,7 @@ PlainNumber number_of(const Operand& operand, Source at) {
   const TensorState& state = state_of(*operand.tensor(), at);
   if (!state.weak) return {};
   if (state.kind == TensorState::Kind::traced) {
-    // A number that a function is given: its kind is known, its value is not.
+    // A number that is an argument of a traced function: its kind is known, its value is not.
     return {state.array.dtype == DType::boolean ? Weak::boolean
             : state.array.dtype == DType::i32   ? Weak::integer
                                                 : Weak::floating,

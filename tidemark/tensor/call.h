@@ -1,5 +1,5 @@
-// A call of an op before anybody has decided who carries it out, and what its types are. Internal
-// to the library.
+// A call of an op, before it is dispatched to eager code, a tape or a trace; and its types.
+// Internal to the library.
 #pragma once
 
 #include <array>
@@ -16,32 +16,31 @@ namespace tidemark::detail {
 
 struct OpCall {
   const OpDef& op;
-  // Plain numbers stand beside tensors in pointwise ops alone; elsewhere operands are tensors of
-  // the dtypes the op wants. A dying one gives its bytes to the result where the op can work in
-  // their place.
+  // Only pointwise ops take plain numbers beside tensors; the operands of other ops are tensors
+  // already promoted. The op may run in place of an rvalue operand.
   std::span<const Operand* const> operands;
   const Attrs& attrs;
   Source at;
 };
 
-// Ops of the family that compute elements; casts convert them.
+// Whether it is a pointwise op other than a cast.
 inline bool is_pointwise(const OpDef& op) {
   return op.family == Family::pointwise && op.value != nullptr;
 }
 
-// A number as it came: from a plain C++ number, or from a tensor that holds one.
+// A number as it was passed: a plain C++ number, or a tensor that holds one.
 struct PlainNumber {
   Weak weak = Weak::no;  // `no`: the operand is a tensor of a dtype.
   int64_t whole = 0;
   double real = 0;
 };
 PlainNumber number_of(const Operand& operand, Source at);
-// The number in the dtype it meets, or a UserError where it does not fit.
+// The number converted to a dtype, or a UserError if it does not fit.
 uint64_t fitted(const PlainNumber& number, DType dtype, std::string_view op, Source at);
-// A UserError where a whole number does not fit the dtype it meets in an op.
+// A UserError if a whole number does not fit the dtype that the op computes in.
 void check_fits(int64_t number, DType dtype, std::string_view op, Source at);
 
-// The operands of a pointwise call, what each is computed in, and the result.
+// The types of a pointwise call: the operands, the dtype each is computed in, and the result.
 struct PointwiseTypes {
   explicit PointwiseTypes(const OpCall& call);
 
@@ -51,15 +50,15 @@ struct PointwiseTypes {
   PointwiseType type;
 
   TensorType result() const { return {type.result, shape}; }
-  // Whether an operand is a tensor of the dtype it is computed in.
+  // Whether an operand is a tensor that needs no conversion.
   bool is_as_computed(size_t operand) const {
     return operands[operand].weak == Weak::no && operands[operand].dtype == type.compute[operand];
   }
 };
 
-// The type of the result of any other call that has one.
+// The result type of any other call.
 TensorType result_type(const OpCall& call);
-// Of all results of an op that may have several.
+// The types of all results.
 std::vector<TensorType> result_types(const OpCall& call);
 
 }  // namespace tidemark::detail

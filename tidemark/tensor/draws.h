@@ -1,4 +1,4 @@
-// Draws of the global generator that come to nothing; internal to the library.
+// Returns draws to the global generator if an operation is abandoned. Internal to the library.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,9 @@
 
 namespace tidemark::detail {
 
-// In its life the draws that this thread takes are noted. Unless they are kept, the generator gets
-// them back: what is refused leaves it as it was. Where another thread has drawn meanwhile the
-// numbers stay taken.
+// While it lives, it records the draws of this thread. Unless keep() is called, they are returned
+// to the generator, so that a refused operation leaves it unchanged. If another thread has drawn
+// meanwhile, the numbers are skipped.
 class DrawsToKeep {
  public:
   DrawsToKeep() : outer_(std::exchange(current_, this)) {}
@@ -30,12 +30,12 @@ class DrawsToKeep {
   }
 
  private:
-  struct Taken {
+  struct DrawRange {
     int64_t key = 0, first = 0, count = 0;
     bool in_a_row = true;
   };
-  void add(size_t sequence, const Taken& more) {
-    Taken& taken = taken_[sequence];
+  void add(size_t sequence, const DrawRange& more) {
+    DrawRange& taken = taken_[sequence];
     if (more.count == 0) return;
     if (taken.count == 0) {
       taken = more;
@@ -48,7 +48,7 @@ class DrawsToKeep {
   void give_back() noexcept;
 
   static constinit thread_local DrawsToKeep* current_;
-  Taken taken_[2] = {};
+  DrawRange taken_[2] = {};
   bool kept_ = false;
   DrawsToKeep* outer_;
 };

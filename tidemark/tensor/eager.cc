@@ -49,7 +49,7 @@ Tensor run_pointwise(const OpCall& call) {
   return result;
 }
 
-// An op of one operand, in the place of that one where it is dying.
+// An op of one operand, in place if that operand is an rvalue.
 template <class Run>
 Tensor run_in_place_or_beside(const OpCall& call, DType dtype, const Shape& shape, const Run& run) {
   const Operand& operand = *call.operands[0];
@@ -84,7 +84,7 @@ Tensor run_reduce(const OpCall& call) {
   return result;
 }
 
-// A view where the op's index map allows, else a dense copy seen that way.
+// A view if the strides allow it, else a view of a dense copy.
 Tensor run_view(const OpCall& call) {
   const Tensor& operand = *call.operands[0]->tensor();
   TensorType wanted = result_type(call);
@@ -98,7 +98,7 @@ Tensor run_view(const OpCall& call) {
   return make_view(dense, seen, call.at);
 }
 
-// The memory of the operands; of few of them without the heap.
+// The memory of the operands; a few of them need no heap.
 class OperandArrays {
  public:
   explicit OperandArrays(const OpCall& call) : count_(call.operands.size()) {

@@ -1,5 +1,4 @@
-// Calls that are carried out at once: bytes are taken or reused, kernels run. Internal to the
-// library.
+// Eager execution: allocates or reuses memory and runs the kernel. Internal to the library.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +8,13 @@
 
 namespace tidemark::detail {
 
-// The result; nothing of an op that has none. No trace and no tape hears of it.
+// The result; empty for an op that has none. Neither traces nor tapes record the call.
 Tensor run_now(const OpCall& call);
 
-// Those results of an op with several whose bits `wanted` has; the others are nothing.
+// The results whose bit is set in `wanted`; the others are empty.
 std::vector<Tensor> run_results_now(const OpCall& call, uint32_t wanted);
 
-// The same elements one after another: the tensor itself where they are.
+// The tensor itself if it is contiguous, else a contiguous copy.
 Tensor packed(const Tensor& tensor, Source at);
 
 }  // namespace tidemark::detail

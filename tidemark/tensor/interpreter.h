@@ -1,4 +1,4 @@
-// Who carries out the calls of a thread: eager code, unless a trace or a tape takes them first.
+// The interpreters of calls: a trace if the thread has one, else eager code, which tapes record.
 //
 //   bind(call) ── a trace? ── records a node, and gives a tensor that stands for its result
 //        │
@@ -6,7 +6,7 @@
 //              │
 //              └─ eager code runs it
 //
-// The lower rooms know these interfaces alone; trace/ and grad/ implement them. Internal to the
+// Lower folders see only these interfaces; trace/ and grad/ implement them. Internal to the
 // library.
 #pragma once
 
@@ -27,28 +27,29 @@ using Tensors = std::vector<Tensor>;
 struct TensorState;
 struct VariableState;
 
-// By which tapes know a value. A tensor has at most one, and no two values ever had the same.
+// The identity of a value for tapes. A tensor has at most one, and numbers are never reused.
 using TapeId = uint64_t;
 
-// The gradient by one value: whole, or rows besides where it is a Variable that is looked up.
+// The gradient by one value: dense, row-sparse (for a Variable that is looked up), or both.
 struct PartialGradient {
   PartialGradient() = default;
   PartialGradient(Tensor whole) : dense(std::move(whole)) {}
-  Tensor dense;                   // Nothing where there is none, or where it is rows.
-  std::vector<RowGradient> rows;  // Besides, of a Variable that is looked up.
+  Tensor dense;                   // Empty if there is no dense part.
+  std::vector<RowGradient> rows;  // Of a Variable that is looked up.
   bool connected() const { return dense.has_value() || !rows.empty(); }
 };
-// From the gradients of results to those of inputs; nothing stands for zeros. Only inputs that are
-// Variables may get rows.
+// Maps the gradients of the results to those of the inputs; an empty one means zeros. Only inputs
+// that are Variables may get rows.
 using Pullback = std::function<std::vector<PartialGradient>(Tensors gradients)>;
 
 class Interpreter {
  public:
-  // The result; nothing of an op that has none, a print or a check.
+  // The result; empty for an op that has none, such as a print or a check.
   virtual Tensor bind(const OpCall& call) = 0;
-  // Of an op with several results: those whose bits `wanted` has, or more; the others are nothing.
+  // For an op with several results: at least those whose bit is set in `wanted`; the others are
+  // empty.
   virtual Tensors bind_results(const OpCall& call, uint32_t wanted) = 0;
-  // Whether calls on this tensor have to come through `bind`, op by op.
+  // Whether calls on this tensor must go through `bind`, op by op.
   virtual bool observes(const Tensor& tensor) const = 0;
   // See bind.h.
   virtual Tensor as_one_op(Tensors operands, const std::function<Tensor(const Tensors&)>& f,
@@ -58,24 +59,24 @@ class Interpreter {
   ~Interpreter() = default;
 };
 
-// Takes every call: nothing is carried out until the function that is traced runs.
+// Records every call; nothing is computed until the traced function runs.
 class Tracer : public Interpreter {
  public:
-  // A literal of rank 0. `real` counts where the dtype is a float, else `whole`.
+  // A literal of rank 0: `real` if the dtype is a float, else `whole`.
   virtual Tensor constant(DType dtype, double real, int64_t whole, Source at) = 0;
-  // A plain number in a dtype. Nothing where it has to be made at once.
+  // A plain number in a dtype; empty if eager code has to make it.
   virtual Tensor number(const Operand& operand, const PlainNumber& number, DType dtype,
                         Source at) = 0;
   virtual Tensor size_number(Dim size, Source at) = 0;
-  // The open size that a traced tensor is, if it is one.
+  // The open size that a traced tensor holds, if it holds one.
   virtual std::optional<Dim> open_size(const TensorState& state) const = 0;
 
   // Writes take effect when the call of the function has succeeded.
   virtual Tensor read(const VariableState& variable, Source at) = 0;
   virtual void write(VariableState& variable, Tensor value) = 0;
-  // Refuses a Variable that every trace of the function would make anew. `title` names it.
+  // Refuses a Variable that every trace of the function would create again. `title` names it.
   virtual void check_declaration(const std::string& title, Source at) const = 0;
-  // What computes the first value of a Variable that is made here.
+  // Records the computation of the initial value of a Variable that is created here.
   virtual std::function<Tensor()> initial_value(const Tensor& value, const std::string& title,
                                                 Source at) = 0;
 
@@ -83,12 +84,13 @@ class Tracer : public Interpreter {
   ~Tracer() = default;
 };
 
-// Hears of the calls that eager code carries out.
+// Is notified of the calls that eager code runs.
 class Recorder : public Interpreter {
  public:
   // A trainable Variable was read on this thread.
   virtual void saw_read(const VariableState& variable, const Tensor& value) = 0;
-  // Results of eager code that come out of no op. `held` is what the pullback holds.
+  // Results of eager code that are not results of an op. `held` are the tensors that the pullback
+  // stores.
   virtual void record_pullback(std::vector<TapeId> inputs, const Tensors& results,
                                Pullback pullback, const Tensors& held, Source at) = 0;
 
@@ -96,8 +98,9 @@ class Recorder : public Interpreter {
   ~Recorder() = default;
 };
 
-// Those of this thread; null where there is none. One object, so that a call looks it up once; of
-// static thread storage, so that it does so in one instruction, in a shared library too.
+// The interpreters of this thread; null if there is none. They are one object, so that a call reads
+// it once, and use the initial-exec TLS model, so that this is one instruction also in a shared
+// library.
 struct Interpreters {
   Tracer* tracer = nullptr;
   Recorder* recorder = nullptr;
@@ -107,13 +110,13 @@ extern constinit thread_local Interpreters interpreters __attribute__((tls_model
 inline bool tracing() { return interpreters.tracer != nullptr; }
 inline bool taping() { return interpreters.recorder != nullptr; }
 
-// Whether calls on one of these have to go through `bind`, op by op: a trace is being made, or a
-// tape watches. Otherwise eager code may take a shorter way.
+// Whether calls on one of these must go through `bind`, op by op, because the thread is tracing or
+// a tape watches. Otherwise eager code may take a shortcut.
 bool is_observed(std::initializer_list<const Tensor*> tensors);
 // Whether a tape watches one of these in eager code.
 bool is_watched(std::initializer_list<const Tensor*> tensors);
 
-// Eager for its life: literals are made at once also inside a trace.
+// While it lives, literals are computed at once, even inside a trace.
 class NoTrace {
  public:
   NoTrace() : held_(std::exchange(interpreters.tracer, nullptr)) {}
@@ -125,7 +128,7 @@ class NoTrace {
   Tracer* held_;
 };
 
-// No tape sees what is done in its life.
+// While it lives, tapes record nothing.
 class NoTape {
  public:
   NoTape() : held_(std::exchange(interpreters.recorder, nullptr)) {}
@@ -137,13 +140,13 @@ class NoTape {
   Recorder* held_;
 };
 
-// The number by which tapes know an eager tensor; 0: by none.
+// The identity of an eager tensor for tapes; 0: none yet.
 TapeId tape_id_of(const Tensor& tensor);
-// The same, given to it now if it has none.
+// The same, assigned now if it has none.
 TapeId numbered(const Tensor& tensor);
-// A new number: to tapes it is another value from now on.
+// Assigns a new identity: to tapes it is another value from now on.
 void renumber(const Tensor& tensor);
-// The last number that was given to a value; later ones are larger.
+// The last identity that was assigned; later ones are larger.
 TapeId last_tape_id();
 
 }  // namespace tidemark::detail

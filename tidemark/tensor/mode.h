@@ -1,4 +1,4 @@
-// Whether layers train or are used: some do other things then (dropout, batch statistics).
+// Training or evaluation mode, on which some layers depend (dropout, batch statistics).
 //
 // The mode belongs to the thread and is part of a function's key: a function that is called in both
 // modes has a trace for each.
@@ -9,7 +9,7 @@ namespace tidemark::nn {
 // Evaluation unless a Training is alive on this thread.
 bool is_training();
 
-// Train mode, or with `false` evaluation, for its life:
+// Training mode while it lives; evaluation mode with `false`:
 //
 //   td::nn::Training on;
 //   step(batch);

@@ -17,7 +17,7 @@ ArrayRef place_of(const Operand& operand, DType dtype) {
 }
 
 Tensor take_over(const Operand& operand, DType dtype, Source at) {
-  // A dying operand was given as an rvalue: emptying it is what its owner asked for.
+  // The operand was passed as an rvalue, so its owner expects it to be emptied.
   TensorState* state = TensorState::take(const_cast<Tensor&>(*operand.tensor()));
   state->array.dtype = dtype;
   state->weak = false;

@@ -1,13 +1,13 @@
-// A gradient by rows of a table.
+// RowGradient: a row-sparse gradient.
 #pragma once
 
 #include "tidemark/tensor/tensor.h"
 
 namespace tidemark {
 
-// Slices of the first axis: what was looked up in a table, and their gradients.
+// The rows of a table that were looked up, and their gradients.
 struct RowGradient {
-  Tensor indices;  // One for each; the same may come twice.
+  Tensor indices;  // One for each row; indices may repeat.
   Tensor rows;
 };
 

@@ -15,14 +15,14 @@ Tensor::Tensor(const TensorSpec& spec, Source at)
 
 Tensor donate(Tensor& x, Source at) {
   const detail::TensorState& state = detail::state_of(x, at);
-  // A traced tensor has no bytes, so none that others could hold.
+  // A traced tensor has no memory that could be shared.
   if (state.kind == detail::TensorState::Kind::concrete && !detail::is_sole(state))
     throw UserError(cat("donate: ", name(x.dtype()), x.shape(),
-                        " is not alone with its bytes: another handle or a view of them is alive, "
-                        "or they were lent"),
+                        " shares its memory: another handle or a view of it is alive, or the "
+                        "memory is borrowed"),
                     at,
-                    "let the others go first (y = {}), or pass std::move(x), which is donated only "
-                    "where it can be");
+                    "drop the other handles first (y = {}), or pass std::move(x), which is donated "
+                    "only if it is not shared");
   return std::move(x);
 }
 

@@ -1,4 +1,4 @@
-// What stands for an argument, or says how it is passed.
+// Specs, which stand for arguments in plans, and donation.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace tidemark {
 
-// A type without bytes, for plans and signatures: td::spec({td::open, 784}).
+// A type without elements, for plans and signatures: td::spec({td::open, 784}).
 struct TensorSpec {
   Shape shape = {};
   DType dtype = DType::f32;
@@ -21,7 +21,8 @@ struct TensorSpec {
 };
 TensorSpec spec(Shape shape, DType dtype = DType::f32, std::string name = {});
 
-// Moves x out, or is a UserError where someone else holds its bytes: step(td::donate(x)).
+// Moves x out, so that the function may reuse its memory: step(td::donate(x)). A UserError if the
+// memory is shared.
 [[nodiscard]] Tensor donate(Tensor& x, Source at = Source::here());
 
 }  // namespace tidemark

@@ -1,5 +1,5 @@
-// Variables without values that stand for tensors while a function is traced: a model whose
-// Variables they are is a function of its parameters. Internal to the library.
+// Placeholder Variables: while a function is traced, they stand for tensors, which makes a model a
+// function of its parameters. Internal to the library.
 #pragma once
 
 #include <unordered_map>
@@ -9,11 +9,11 @@
 
 namespace tidemark::detail {
 
-// Gives each Variable of a model another without a value in its place, and remembers them.
+// Replaces each Variable of a model by a placeholder, and remembers the originals.
 class VariablePlaceholders {
  public:
   void replace(Variable& variable);
-  // In the order in which the model has them, each once.
+  // In the order of the model, each once.
   const std::vector<Variable>& list() const { return placeholders_; }
 
  private:
@@ -21,7 +21,7 @@ class VariablePlaceholders {
   std::vector<Variable> placeholders_;
 };
 
-// In its life reading such a Variable in a trace gives the tensor it stands for.
+// While it lives, reading a placeholder in a trace returns the tensor it stands for.
 class StandIns {
  public:
   StandIns(const std::vector<Variable>& variables, const std::vector<Tensor>& tensors);
@@ -29,11 +29,11 @@ class StandIns {
   StandIns(const StandIns&) = delete;
   StandIns& operator=(const StandIns&) = delete;
 
-  // Whether one was assigned: the program would lose that.
+  // Whether a placeholder was assigned; the program would lose that assignment.
   bool written() const { return written_; }
-  // What a Variable stands for, or null.
+  // The tensor that a Variable stands for, or null.
   static const Tensor* find(const VariableState& variable);
-  // Whether the Variable is one; it stands for the value then.
+  // Whether the Variable is a placeholder; if so it now stands for `value`.
   static bool write(const VariableState& variable, const Tensor& value);
 
  private:

@@ -1,8 +1,8 @@
-// What users hold.
+// Tensor: the handle that users hold.
 //
-// A Tensor is a handle: cheap to copy, safe to capture by value. It behaves as a value: a write is
-// in place when its handle is the last one, and copies otherwise; no other handle ever sees it.
-// Views (slices, transposes, broadcasts, most reshapes) share bytes with what they were made of.
+// A Tensor is cheap to copy and safe to capture by value. It behaves as a value: a write is in
+// place if its handle is the only one, and copies otherwise; no other handle ever sees it. Views
+// (slices, transposes, broadcasts, most reshapes) share memory with the tensor they are views of.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +34,8 @@ void drop(TensorState* state);
 template <class T>
 inline constexpr bool always_false = false;
 
-// A float in T as td::cast gives it: integers truncate and saturate, NaN is 0. The conversion of
-// C++ is undefined outside of T's range.
+// A float converted to T as td::cast does: integers truncate and saturate, NaN becomes 0. C++'s own
+// conversion is undefined outside T's range.
 template <Number T>
 constexpr T converted(double value) {
   if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
@@ -65,10 +65,10 @@ int64_t whole_number(T value, Source at) {
 
 class Tensor {
  public:
-  // Holds nothing, as after being moved from; using it is a UserError.
+  // Empty, as after being moved from; using it is a UserError.
   Tensor() = default;
-  // A plain number may stand wherever a Tensor is wanted. It has a kind and no width: it takes the
-  // dtype of the tensor it meets.
+  // A plain number converts to a Tensor. It has a kind but no width: it takes the dtype of the
+  // tensor it is combined with.
   template <Number T>
   Tensor(T value, Source at = Source::here()) {
     if constexpr (std::is_same_v<T, bool>)
@@ -78,16 +78,17 @@ class Tensor {
     else
       set_number(0, static_cast<double>(value), 2, at);
   }
-  // A type without bytes, for plans.
+  // A type without elements, for plans.
   Tensor(const TensorSpec& spec, Source at = Source::here());
-  // The value a Variable has now: a snapshot that later assignments do not change.
+  // The current value of a Variable: a snapshot that later assignments do not change.
   Tensor(const Variable& variable, Source at = Source::here());
-  // The gradient by a Variable; rows become dense, with a warning that says the bytes.
+  // The gradient by a Variable; a row-sparse one becomes dense, with a warning that names the
+  // bytes.
   Tensor(const Gradient& gradient, Source at = Source::here());
   Tensor(const Tensor& other);
   Tensor(Tensor&& other) noexcept : state_(other.state_) { other.state_ = nullptr; }
   Tensor& operator=(const Tensor& other) &;
-  // Gives the bytes back now: `x = {}` is seen in the account in the same statement.
+  // Releases the memory at once: `x = {}` shows in the account in the same statement.
   Tensor& operator=(Tensor&& other) & noexcept;
   template <class T>
   void operator=(T&&) && {
@@ -104,7 +105,7 @@ class Tensor {
   DType dtype() const;
   int64_t rank() const { return shape().rank(); }
   int64_t size() const { return shape().size(); }
-  // What its elements take if laid out densely.
+  // The bytes of its elements if they were contiguous.
   Bytes size_bytes() const;
   // The line that made it.
   Source source() const;
@@ -119,14 +120,14 @@ class Tensor {
   // All elements in row-major order, converted to T as td::cast does.
   template <Number T>
   std::vector<T> to_vector(Source at = Source::here()) const;
-  // The elements where they lie. The tensor must be dense and T its own element type.
+  // The elements, without a copy. The tensor must be dense and T its element type.
   template <class T>
     requires std::is_const_v<T> && Element<T>
   std::span<T> span(Source at = Source::here()) const {
     return {static_cast<T*>(dense_data(dtype_of<T>, at)), static_cast<size_t>(size())};
   }
-  // One element: is it true? A conversion cannot know its caller's line, so an error names the line
-  // that made the tensor: that of `x == y` in `if (x == y)`.
+  // Whether the single element is true. A conversion cannot know its caller's line, so an error
+  // names the line that made the tensor: that of `x == y` in `if (x == y)`.
   explicit operator bool() const { return item<bool>(has_value() ? source() : Source::none()); }
 
   Tensor operator[](const Slices& index) const;
@@ -148,22 +149,22 @@ class Tensor {
 };
 
 namespace detail {
-// An open size as a number of the program that is traced.
+// An open size as a value of the traced program.
 Tensor size_number(Dim size, Source at);
 }  // namespace detail
 
-// In NumPy's manner; more than 1000 elements are elided.
+// In NumPy's style; arrays of more than 1000 elements are abbreviated.
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
 
 // The same dtype, shape and bits. For tests; `==` is elementwise.
 bool identical(const Tensor& a, const Tensor& b);
 
-// What ops take: a tensor, a Variable or a plain number, together with the caller's line. Lives no
-// longer than the call it is made for.
+// The parameter type of ops: a tensor, a Variable or a plain number, with the caller's line. It
+// lives only for the duration of the call.
 class Operand {
  public:
   Operand(const Tensor& tensor, Source at = Source::here()) : tensor_(&tensor), at_(at) {}
-  // An rvalue: its bytes may be reused if nobody else holds them.
+  // An rvalue: its memory may be reused if it is not shared.
   Operand(Tensor&& tensor, Source at = Source::here()) : tensor_(&tensor), dying_(true), at_(at) {}
   Operand(const Variable& variable, Source at = Source::here())
       : snapshot_(variable, at), at_(at) {}
@@ -258,7 +259,7 @@ class Index {
   Index(Slice slice) : kind(Kind::slice), slice(slice) {}
   Index(NewAxis) : kind(Kind::new_axis) {}
   Index(Ellipsis) : kind(Kind::ellipsis) {}
-  // Integers pick along their axis; bools keep what is true.
+  // Integers select along their axis; a bool mask selects the true elements.
   Index(const Tensor& tensor) : kind(Kind::tensor), tensor(&tensor) {}
   // `td::all` stands for the whole axis.
   consteval Index(const ReduceOp& op) {
@@ -267,7 +268,7 @@ class Index {
 
   Kind kind = Kind::whole;
   int64_t number = 0;
-  Dim size = 0;  // Where it is open this is the number.
+  Dim size = 0;  // Used instead of `number` if it is open.
   Slice slice = {};
   const Tensor* tensor = nullptr;
 };
@@ -282,8 +283,8 @@ struct Slices {
   Source at;
 };
 
-// x with `value` (broadcast) in the chosen place. In place when x was moved in and nobody else
-// holds its bytes. The place must be a view: no tensor indices.
+// x with `value` (broadcast) assigned to the subscript, which must be a view: no tensor indices. In
+// place if x was moved in and is not shared.
 Tensor update(const Operand& x, const Slices& place, const Operand& value);
 
 template <Number T>
@@ -295,7 +296,7 @@ std::vector<T> Tensor::to_vector(Source at) const {
     copy_out(DType::boolean, bytes.data(), at);
     return std::vector<bool>(bytes.begin(), bytes.end());
   } else {
-    // Through the widest dtype of the elements' own kind where T is no dtype.
+    // If T is not an element type, converts through the widest dtype of the same kind.
     if constexpr (Element<T>) {
       std::vector<T> elements(count);
       copy_out(dtype_of<T>, elements.data(), at);

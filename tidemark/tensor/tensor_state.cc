@@ -26,8 +26,7 @@ AxisList sizes_of(const Shape& shape) {
   return sizes;
 }
 
-// contiguous_strides, written where they stay: copying what was just written costs more than making
-// it.
+// contiguous_strides, written to their final place, which is faster than copying them there.
 void set_contiguous(Strides& strides, const Shape& shape) {
   strides.resize(static_cast<size_t>(shape.rank()));
   int64_t stride = 1;
@@ -37,7 +36,7 @@ void set_contiguous(Strides& strides, const Shape& shape) {
   }
 }
 
-// A state in a cell; the cell is given back where `fill` throws: many axes stand on the heap.
+// Makes a state in a cell, and frees the cell if `fill` throws: shapes of many axes use the heap.
 template <class Fill>
 TensorState* new_state(device::Cell* cell, Fill fill) {
   auto* const state = new (cell->payload) TensorState;
@@ -62,7 +61,7 @@ TensorState* place_state(device::Cell* cell, DType dtype, const Shape& shape, So
   });
 }
 
-// The bytes a dense tensor takes; sizes that no memory could hold are refused by name.
+// The bytes of a dense tensor. A UserError if the number overflows.
 int64_t bytes_of(DType dtype, const Shape& shape, Source at) {
   int64_t bytes = size_of(dtype);
   for (const Dim dim : shape) {
@@ -78,7 +77,7 @@ int64_t bytes_of(DType dtype, const Shape& shape, Source at) {
     if (__builtin_mul_overflow(bytes, int64_t{dim}, &bytes)) {
       throw UserError(
           cat("a tensor cannot have the shape ", shape, ": its bytes do not fit 63 bits"), at,
-          "make a size smaller");
+          "make one of the sizes smaller");
     }
   }
   return bytes;
@@ -122,9 +121,8 @@ void leaked(const TensorState& state, Source at) {
 const TensorState& state_of(const Tensor& tensor, Source at) {
   const TensorState* state = TensorState::of(tensor);
   if (state == nullptr) {
-    throw UserError(
-        "a Tensor that holds nothing was used: it was never given a value, or it was moved away",
-        at, "give it a value first; has_value() tells whether it has one");
+    throw UserError("an empty Tensor was used: it was never assigned, or it was moved from", at,
+                    "assign a value first; has_value() tells whether it has one");
   }
   return *state;
 }
@@ -135,16 +133,16 @@ const ArrayRef& array_of(const Tensor& tensor, Source at) {
     return state.array;
   const TensorType type{state.array.dtype, state.array.shape};
   if (state.kind == TensorState::Kind::spec) {
-    throw UserError(cat("the value of a spec was asked for: ", type, " has a type and no bytes"),
-                    at, "specs are for plan(), summary() and build(); pass a tensor to compute");
+    throw UserError(cat("the value of a spec was read: ", type, " has a type but no elements"), at,
+                    "specs are for plan(), summary() and build(); pass a tensor to compute");
   }
   if (state.scope->ended) leaked(state, at);
   throw UserError(
-      cat("the value of a traced tensor was asked for: ", type, ", made at ", state.at.text(),
+      cat("the value of a traced tensor was read: ", type, ", made at ", state.at.text(),
           " inside ", state.scope->what, ", has none until the function runs"),
       at,
-      "to choose by it use td::cond, td::while_loop or td::where; to see it td::print; for a value "
-      "known when tracing take a td::Static parameter");
+      "to branch on it use td::cond, td::while_loop or td::where; to see it use td::print; for a "
+      "value known while tracing use a td::Static parameter");
 }
 
 TensorType type_of(const Tensor& tensor, Source at) {
@@ -195,7 +193,7 @@ void make_tensors(std::span<TensorWish> wished, Source at) {
 Tensor make_view(const Tensor& base, const ArrayRef& seen, Source at) {
   const TensorState& from = state_of(base, at);
   const Source line = at.resolve();
-  // A view has no bytes of its own, but its elements must be countable.
+  // A view allocates nothing, but the number of its elements must not overflow.
   const int64_t bytes = bytes_of(seen.dtype, seen.shape, at);
   device::Cell* cell = device::allocate_view(*from.storage, bytes, line);
   auto* state = new_state(cell, [&](TensorState& made) { made.array = seen; });
@@ -248,7 +246,7 @@ Tensor make_borrowed(std::byte* data, DType dtype, const Shape& shape,
   device::Cell* cell = device::borrow(
       data, bytes, false, call, callback.get(),
       {.dtype = dtype, .sizes = sizes, .at = line, .byte_class = ByteClass::arguments});
-  (void)callback.release();  // The storage's now.
+  (void)callback.release();  // Owned by the storage now.
   return TensorState::adopt(place_state(cell, dtype, shape, line));
 }
 
@@ -360,8 +358,8 @@ const void* Tensor::dense_data(DType wanted, Source at) const {
                     "ask for its own element type, or convert with td::cast");
   }
   if (!array.is_contiguous()) {
-    throw UserError(cat("span: ", type, " is a view whose elements do not lie one after another"),
-                    at, "make it dense first: td::identity(x)");
+    throw UserError(cat("span: ", type, " is a view whose elements are not contiguous"), at,
+                    "copy it first: td::identity(x)");
   }
   return array.data;
 }

@@ -1,4 +1,4 @@
-// What a Tensor points at. Lives in the payload of a device cell; internal to the library.
+// The state of a Tensor, in the payload of a device cell. Internal to the library.
 #pragma once
 
 #include <atomic>
@@ -12,8 +12,8 @@
 
 namespace tidemark::detail {
 
-// Where traced tensors are made: a function, a branch, a loop's body. Held by each of them, so that
-// a leaked one can still say where it came from.
+// The scope in which traced tensors are made: a function, a branch, the body of a loop. Each of
+// them holds it, so that the error about a leaked tensor can name its origin.
 struct TracePlace {
   TracePlace() = default;
   virtual ~TracePlace() = default;
@@ -29,22 +29,22 @@ void retain(TracePlace* place);
 void release(TracePlace* place);
 
 struct TensorState {
-  // concrete: has bytes. traced: stands for a value of a trace. spec: a type and nothing else.
+  // concrete: has elements. traced: a value of a trace. spec: only a type.
   enum class Kind : uint8_t { concrete, traced, spec };
 
   std::atomic<int32_t> references{1};
   Kind kind = Kind::concrete;
-  bool weak = false;     // A plain number stored as a tensor: takes the dtype it meets.
-  bool donated = false;  // spec: to be planned as an argument that is given away.
+  bool weak = false;     // A plain number stored as a tensor: it takes the dtype of others.
+  bool donated = false;  // spec: planned as a donated argument.
   union {
-    double number = 0;     // A weak float as it was given, before f32 rounded it.
-    uint64_t tape_id;      // concrete and not weak: by which tapes know its value; 0: by none.
+    double number = 0;     // A weak float as it was passed, before rounding to f32.
+    uint64_t tape_id;      // concrete and not weak: its identity for tapes; 0: none.
     int64_t packed_value;  // traced: node and result.
   };
   ArrayRef array;
   union {
     device::Storage* storage = nullptr;  // Of this cell, or of the cell it is a view of.
-    TracePlace* scope;                   // traced: where it was made.
+    TracePlace* scope;                   // traced: the scope it was made in.
   };
   Source at = Source::none();
 
@@ -66,15 +66,15 @@ struct TensorState {
 };
 static_assert(sizeof(TensorState) <= device::kPayloadBytes);
 
-// A UserError if the tensor holds nothing.
+// A UserError if the tensor is empty.
 const TensorState& state_of(const Tensor& tensor, Source at);
-// The tensor's memory; a UserError if it has none, being traced or a spec.
+// The tensor's memory; a UserError if it is traced or a spec and so has none.
 const ArrayRef& array_of(const Tensor& tensor, Source at);
 
 // Dense, not initialised.
 Tensor make_tensor(DType dtype, const Shape& shape, Source at,
                    ByteClass byte_class = ByteClass::temporaries);
-// The bytes of `base` seen otherwise.
+// A view of `base`.
 Tensor make_view(const Tensor& base, const ArrayRef& seen, Source at);
 // Several of them, in one reservation: all or none.
 struct TensorWish {
@@ -91,14 +91,14 @@ Tensor make_borrowed(std::byte* data, DType dtype, const Shape& shape,
 Tensor make_traced(const TensorType& type, Value value, TracePlace* place, bool weak, Source at);
 Tensor make_spec(const TensorType& type, Source at);
 
-// Whether nobody else holds its bytes.
+// Whether its memory is not shared.
 bool is_sole(const TensorState& state);
-// Whether besides it is dense, begins where its storage begins, and needs all of its blocks.
+// Whether it is also dense, begins at the start of its storage, and uses all of its blocks.
 bool owns_whole_storage(const TensorState& state);
 
 TensorType type_of(const Tensor& tensor, Source at);
 
-// A UserError: a traced tensor was used where it has no value any more.
+// Throws UserError: a traced tensor was used outside its scope.
 [[noreturn]] void leaked(const TensorState& state, Source at);
 
 }  // namespace tidemark::detail

@@ -13,10 +13,9 @@
 namespace tidemark::detail {
 namespace {
 
-// Few enough elements that nothing but the elements should cost time. No thread is worth waking for
-// them, and no kernel runs one step faster.
+// For so few elements neither threads nor a compiled kernel are faster.
 constexpr int64_t kTinyElements = 4096;
-// Numbers and operands that repeat are written out, this many elements at a time.
+// Numbers and broadcast operands are expanded in blocks of this many elements.
 constexpr int64_t kTinyBlock = 256;
 
 struct TinyEntry {
@@ -56,8 +55,8 @@ void fill(std::byte* to, const void* from, size_t bytes, size_t end) {
   for (; filled < end; filled *= 2) std::memcpy(to + filled, to, std::min(filled, end - filled));
 }
 
-// A plain number in the dtype of the tensor it meets, `count` times; false where the number's kind
-// is the higher one, so that the tensor would be promoted.
+// Writes a plain number `count` times in the tensor's dtype; false if the number's kind is higher,
+// so that the tensor would be promoted.
 bool spread(const Operand& operand, DType dtype, int64_t count, std::string_view op, Source at,
             std::byte* to) {
   const PlainNumber number = number_of(operand, at);
@@ -69,7 +68,7 @@ bool spread(const Operand& operand, DType dtype, int64_t count, std::string_view
   return true;
 }
 
-// A dense array written out over the shape it repeats along the first axes of.
+// A dense array broadcast along leading axes, written out.
 bool repeat(const ArrayRef& array, const Shape& shape, std::byte* to) {
   const int64_t shift = shape.rank() - array.rank();
   if (shift < 0 || !std::equal(array.shape.begin(), array.shape.end(), shape.begin() + shift))

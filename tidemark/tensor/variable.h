@@ -1,8 +1,8 @@
 // State that outlives a step: parameters, counters, running means.
 //
-// A Variable is a handle: a copy is the same Variable. What is read from it is a snapshot that
-// shares its bytes; an assignment is in place unless such a snapshot is alive, and then takes new
-// bytes. An assignment that fails changes nothing. Any thread may read and assign.
+// A Variable is a handle: a copy is the same Variable. Reading it returns a snapshot that shares
+// its memory. An assignment is in place; if a snapshot is alive, it allocates new memory instead.
+// An assignment that fails changes nothing. Any thread may read and assign.
 #pragma once
 
 #include <cstdint>
@@ -22,32 +22,32 @@ namespace detail {
 struct VariableState;
 }
 
-// Gives the first value of a Variable that was declared without one.
+// Computes the initial value of a Variable that was declared without one.
 using Initializer = std::function<Tensor(const Shape& shape, DType dtype)>;
 
 struct VariableOptions {
   std::string name = {};
   bool trainable = true;
   std::optional<DType> dtype = {};  // Default: that of the initial tensor; f32 where declared.
-  // Its owner outlives the trace that makes it and finds it again in the next: the state of an
-  // optimizer. A second trace may make such Variables, which is refused to others.
+  // For state whose owner outlives the trace that creates it, such as an optimizer's. A second
+  // trace of the function may create such Variables; creating others is refused.
   bool made_once = false;
 };
 
 class Variable {
  public:
-  // Adopts the bytes of a tensor that was moved in and that nobody else holds; copies others.
+  // Adopts the memory of a tensor that was moved in and is not shared; copies others.
   Variable(Tensor initial, VariableOptions options = {}, Source at = Source::here());
-  // Declared now; its bytes come at the first use.
+  // Declared now; memory is allocated at the first use.
   Variable(const Shape& shape, Initializer initializer, VariableOptions options = {},
            Source at = Source::here());
 
-  // Declared without a shape, for layers that learn theirs from their first input. Using it is a
-  // UserError until `set_shape`, or an `assign`, has said what it is.
+  // Declared without a shape, for layers whose shapes depend on their first input. Using it is a
+  // UserError until `set_shape` or `assign` has set the shape.
   static Variable unshaped(Initializer initializer, VariableOptions options = {},
                            Source at = Source::here());
   bool has_shape() const;
-  // Once; again only with the same shape. Its bytes come at the first use.
+  // May be called again only with the same shape. Memory is allocated at the first use.
   void set_shape(const Shape& shape, Source at = Source::here()) const;
 
   // The value must have the Variable's shape and dtype.
@@ -55,11 +55,11 @@ class Variable {
   // The operand broadcasts to the Variable's shape. One pass, in place.
   void assign_add(const Operand& x) const;
   void assign_sub(const Operand& x) const;
-  // `value` (broadcast, cast) in the chosen place, which must be a view: no tensor indices.
+  // Assigns `value` (broadcast, cast) to the subscript, which must be a view: no tensor indices.
   void assign_slice(const Slices& place, const Operand& value) const;
 
-  // The slices of the first axis that `indices` point at replaced by those of `updates`; where an
-  // index comes twice, the last one stays.
+  // Replaces the slices of the first axis at `indices` by those of `updates`; if an index occurs
+  // twice, the last update wins.
   void scatter_update(const Operand& indices, const Operand& updates) const;
 
   Tensor value(Source at = Source::here()) const;
@@ -72,8 +72,7 @@ class Variable {
   Source source() const;
   // Whether both are handles of one Variable; `==` is elementwise.
   bool same_as(const Variable& other) const { return state_ == other.state_; }
-  // Another Variable with a copy of the value, or with the same initializer where there is no
-  // value yet.
+  // A new Variable with a copy of the value, or with the same initializer if there is no value yet.
   Variable clone(Source at = Source::here()) const;
 
  private:
@@ -85,13 +84,13 @@ class Variable {
 
 namespace detail {
 
-// The values of all of them at one moment: no assignment and no compiled step of another thread
-// comes between. `meanwhile` runs at that moment too.
+// A consistent snapshot of several Variables: no assignment or compiled step of another thread
+// happens in between. `meanwhile` runs at the same moment.
 std::vector<Tensor> values_together(std::span<const Variable> variables,
                                     const std::function<void()>& meanwhile, Source at);
 
-// Variables that are assigned at one moment, all or none: locked for its life. What can fail is
-// done by the caller first; the assignments cannot.
+// Assigns several Variables atomically; they are locked while it lives. The caller does everything
+// that can fail first; the assignments cannot fail.
 class VariablesTogether {
  public:
   explicit VariablesTogether(std::span<const Variable> variables);
@@ -99,12 +98,12 @@ class VariablesTogether {
   VariablesTogether(const VariablesTogether&) = delete;
   VariablesTogether& operator=(const VariablesTogether&) = delete;
 
-  // Whether it has a value that nobody else holds, so that it can be written where it lies.
+  // Whether its value is not shared, so that it can be written in place.
   bool can_fill(const Variable& variable) const;
-  // The bytes of such a value, to be written.
+  // The memory of such a value, for writing.
   std::span<std::byte> fill(const Variable& variable) const noexcept;
-  // A value that nobody else holds, dense, in bytes of its own and of the Variable's dtype, and its
-  // shape, which a Variable without one takes. The old value is given back, to be dropped later.
+  // Installs a value that is dense, not shared, owns its memory and has the Variable's dtype; a
+  // Variable without a shape takes the value's. Returns the old value, to be dropped later.
   struct NextValue {
     Tensor value;
     Shape shape;
@@ -115,8 +114,8 @@ class VariablesTogether {
   std::vector<std::shared_ptr<VariableState>> locked_;
 };
 
-// The Variable that the state of the global random generator stands in: made now, or only where
-// there is one already.
+// The Variable that holds the state of the global random generator; created now, or only if it
+// exists.
 Variable generator_as_variable();
 std::optional<Variable> generator_if_variable();
 

@@ -33,7 +33,7 @@ std::string called(const VariableState& state) {
 Tensor adopted(Tensor tensor) {
   TensorState* state = TensorState::of(tensor);
   state->weak = false;
-  state->tape_id = 0;  // What it came from is not what the Variable is.
+  state->tape_id = 0;  // To tapes, the Variable's value is not the tensor it came from.
   device::reclassify(*state->storage, ByteClass::variables);
   return tensor;
 }
@@ -45,14 +45,13 @@ Tensor copied_for_variable(const Tensor& from, DType dtype, Source at) {
   return copy;
 }
 
-// What snapshots still hold is no longer the Variable's.
+// Memory that snapshots still hold is no longer charged to the Variable.
 void disown(const Tensor& value) {
   if (!value.has_value() || is_sole(*TensorState::of(value))) return;
   device::reclassify(*TensorState::of(value)->storage, ByteClass::temporaries);
 }
 
-// Puts a value of the right type in place of the old one, which is returned for the caller to drop
-// when the lock is gone.
+// Installs a value of the right type. Returns the old one, which the caller drops after unlocking.
 Tensor replaced(const VariableState& state, Tensor value, Source at) {
   Tensor fresh = owns_whole_storage(*TensorState::of(value))
                      ? adopted(std::move(value))
@@ -61,7 +60,7 @@ Tensor replaced(const VariableState& state, Tensor value, Source at) {
   return std::exchange(state.value, std::move(fresh));
 }
 
-// What the initializer gives. It may read other Variables, not this one.
+// The initializer's result. It may read other Variables, but not this one.
 Tensor initial_value(const VariableState& state) {
   struct Initializing {
     explicit Initializing(bool& now) : now(now) { now = true; }
@@ -78,8 +77,9 @@ Tensor initial_value(const VariableState& state) {
 void initialize(const VariableState& state, Source at) {
   if (state.value.has_value()) return;
   if (state.initializing) {
-    throw UserError(cat(called(state), " is read by its own initializer"), at,
-                    "an initializer gets the shape and the dtype, and makes the value of these");
+    throw UserError(
+        cat(called(state), " is read by its own initializer"), at,
+        "an initializer gets a shape and a dtype, and must make its value from these alone");
   }
   FirstValues::expect();
   DrawsToKeep draws;
@@ -87,7 +87,7 @@ void initialize(const VariableState& state, Source at) {
   const TensorType type = type_of(made, state.at);
   if (type.shape != state.shape) {
     throw UserError(cat(called(state), " is ", state.type(), ", its initializer gave ", type), at,
-                    "make a tensor of the shape the initializer is given");
+                    "return a tensor of the shape and dtype that the initializer is given");
   }
   replaced(state, std::move(made), state.at);
   FirstValues::note(state);
@@ -146,7 +146,7 @@ void FirstValues::forget() noexcept {
     const VariableState& state = *made_.back();
     const Guard guard(state.lock);
     if (!state.value.has_value()) continue;
-    // What another thread has read meanwhile stays, and so do the draws.
+    // A value that another thread has read meanwhile stays, and so do its draws.
     if (is_sole(*TensorState::of(state.value)))
       state.value = {};
     else
@@ -164,8 +164,8 @@ void tell_tapes(const VariableState& state, const Tensor& value) {
 void need_shape(const VariableState& state, Source at) {
   if (state.shaped.load(std::memory_order_acquire)) return;
   throw UserError(cat(called(state), " has no shape yet"), at,
-                  "its layer gives it one at its first call: call the model, or "
-                  "td::nn::build(model, td::spec({...}))");
+                  "its layer sets it at the first call: call the model, or td::nn::build(model, "
+                  "td::spec({...}))");
 }
 
 Tensor read_variable(const VariableState& state, Source at) {
@@ -184,7 +184,7 @@ void write_variable(VariableState& state, Tensor value, Source at) {
   const SourceScope scope(at);
   need_shape(state, at);
   if (tracing()) return interpreters.tracer->write(state, std::move(value));
-  Tensor old;  // Dropped when the lock is gone.
+  Tensor old;  // Dropped after unlocking.
   const Guard guard(state.lock);
   if (state.value.has_value()) KeepVariables::see(state, state.value);
   if (Tensor* const shadow = ReplayVariables::standing_for(state)) {
@@ -233,8 +233,8 @@ void modify_variable(VariableState& state, const std::function<Tensor(const Oper
     *shadow = next(Operand(*shadow, at));
     return first_value.keep();
   }
-  const NoTape unseen;  // What a Variable becomes has no history.
-  // An op that fails leaves its dying operand as it was.
+  const NoTape unseen;  // The new value has no history.
+  // An op that fails leaves its rvalue operand unchanged.
   if (is_sole(*TensorState::of(state.value)))
     state.value = adopted(next(Operand(std::move(state.value), at)));
   else
@@ -283,7 +283,7 @@ Variable::Variable(const Shape& shape, Initializer initializer, VariableOptions 
     detail::interpreters.tracer->check_declaration(detail::called(*state_), at);
   if (initializer == nullptr)
     throw UserError(cat(detail::called(*state_), " was declared without an initializer"), at,
-                    "give a function that makes a tensor of a shape and a dtype");
+                    "give a function that returns a tensor of a shape and a dtype");
   state_->shape = closed(shape);
   state_->dtype = options.dtype.value_or(DType::f32);
   state_->initializer = std::move(initializer);
@@ -314,7 +314,7 @@ void Variable::assign(const Operand& value) const {
   const Source at = value.at();
   const OperandType given = detail::operand_type(value, at);
   const OperandType types[] = {{.dtype = state_->dtype}, given};
-  // A plain number takes the Variable's dtype if it would where they meet.
+  // A plain number takes the Variable's dtype, as it would in an op.
   const bool is_number = given.weak != Weak::no;
   const DType dtype = is_number ? promote(types) : given.dtype;
   const Shape shape = given.shape != nullptr ? *given.shape : Shape{};
@@ -324,7 +324,7 @@ void Variable::assign(const Operand& value) const {
     return detail::write_variable(*state_, detail::tensor_of(value, at, state_->dtype), at);
   const bool taken =
       value.is_dying() && detail::owns_whole_storage(*detail::TensorState::of(*value.tensor()));
-  // A dying operand was given as an rvalue: emptying it is what its owner asked for.
+  // The operand was passed as an rvalue, so its owner expects it to be emptied.
   Tensor handle =
       taken ? Tensor(std::move(const_cast<Tensor&>(*value.tensor()))) : Tensor(*value.tensor());
   detail::write_variable(*state_, std::move(handle), at);
@@ -361,7 +361,7 @@ namespace detail {
 
 namespace {
 
-// Each once, in the order in which all who lock several do.
+// Each once, in the global lock order.
 std::vector<std::shared_ptr<VariableState>> in_lock_order(std::span<const Variable> variables) {
   std::vector<std::shared_ptr<VariableState>> states;
   states.reserve(variables.size());
@@ -409,7 +409,8 @@ std::vector<Tensor> values_together(std::span<const Variable> variables,
                                     const std::function<void()>& meanwhile, Source at) {
   std::vector<Tensor> values;
   values.reserve(variables.size());
-  // First values first: initializers run users' code, for which no other Variable is locked.
+  // Initial values first: initializers run users' code, during which no other Variable may be
+  // locked.
   for (const Variable& variable : variables) (void)variable.value(at);
   const VariablesTogether together(variables);
   for (const Variable& variable : variables) values.push_back(variable.value(at));

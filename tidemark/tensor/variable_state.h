@@ -1,5 +1,5 @@
-// What a Variable points at; internal to the library. Every read and every write of a value goes
-// through the three functions below.
+// The state of a Variable; internal to the library. Every read and write of a value goes through
+// the three functions at the end.
 #pragma once
 
 #include <atomic>
@@ -23,10 +23,9 @@ struct VariableState : std::enable_shared_from_this<VariableState> {
   VariableState& operator=(const VariableState&) = delete;
   ~VariableState();
 
-  // Recursive, so that an initializer that reads its own Variable is told so.
+  // Recursive, so that an initializer that reads its own Variable gets an error and not a deadlock.
   mutable RecursiveMutex lock;
-  mutable Tensor value;  // Dense, of class `variables`. Nothing before the first use of a declared
-                         // Variable.
+  mutable Tensor value;  // Dense, of class `variables`; empty before a declared one is first used.
   mutable bool initializing = false;
   Initializer initializer;
   Shape shape;  // Once `shaped`.
@@ -45,11 +44,11 @@ struct VariableState : std::enable_shared_from_this<VariableState> {
   static Variable adopt(std::shared_ptr<VariableState> state) { return Variable(std::move(state)); }
 };
 
-// What Variables were when a function first read or wrote them, so that it can be run again as if
-// nothing had happened since. For eager code, on one thread.
+// The values of Variables from before a function first touched them, so that the function can be
+// run again with them. For eager code, on one thread.
 using VariableShadow = std::map<const VariableState*, Tensor>;
 
-// Keeps in its life what Variables are before they are touched.
+// While it lives, it records the value of each Variable before it is touched.
 class KeepVariables {
  public:
   explicit KeepVariables(VariableShadow& kept) : outer_(std::exchange(current_, &kept)) {}
@@ -66,7 +65,7 @@ class KeepVariables {
   VariableShadow* outer_;
 };
 
-// In its life Variables that were kept are what they were, and writes to them are forgotten.
+// While it lives, recorded Variables have their old values, and writes to them are discarded.
 class ReplayVariables {
  public:
   explicit ReplayVariables(VariableShadow kept)
@@ -74,7 +73,7 @@ class ReplayVariables {
   ~ReplayVariables() { current_ = outer_; }
   ReplayVariables(const ReplayVariables&) = delete;
   ReplayVariables& operator=(const ReplayVariables&) = delete;
-  // What stands for a Variable now; null where the Variable does itself.
+  // The state that currently replaces a Variable's; null if none does.
   static Tensor* standing_for(const VariableState& variable) {
     if (current_ == nullptr) return nullptr;
     const auto found = current_->find(&variable);
@@ -87,7 +86,8 @@ class ReplayVariables {
   VariableShadow* outer_;
 };
 
-// In its life an initializer runs on this thread: what it draws comes from a sequence of its own.
+// While it lives, an initializer runs on this thread: its random draws come from a separate
+// sequence.
 class RunsInitializer {
  public:
   RunsInitializer() : outer_(std::exchange(now_, true)) {}
@@ -101,8 +101,8 @@ class RunsInitializer {
   bool outer_;
 };
 
-// In its life Variables that get their first value on this thread are noted. Unless they are kept
-// they lose it again, and what their initializers drew is given back.
+// While it lives, it records the Variables that get their initial value on this thread. Unless
+// keep() is called, they lose it again, and the draws of their initializers are returned.
 class FirstValues {
  public:
   FirstValues() : outer_(std::exchange(current_, this)) {}
@@ -116,7 +116,7 @@ class FirstValues {
     kept_ = true;
     draws_.keep();
   }
-  // Before one is made; throws where there is no memory to note it.
+  // Called before a value is made; throws if there is no memory to record it.
   static void expect() {
     for (FirstValues* each = current_; each != nullptr; each = each->outer_)
       each->made_.reserve(each->made_.size() + 1);
@@ -136,19 +136,19 @@ class FirstValues {
   FirstValues* outer_;
 };
 
-// A UserError where the Variable has no shape yet.
+// A UserError if the Variable has no shape yet.
 void need_shape(const VariableState& state, Source at);
 
 // Tells the tapes of this thread that a Variable was read.
 void tell_tapes(const VariableState& state, const Tensor& value);
 
-// The value now: a handle that shares its bytes.
+// The current value: a handle that shares its memory.
 Tensor read_variable(const VariableState& state, Source at);
-// The value has the Variable's type. Its bytes are adopted where it was moved in and nobody else
-// holds them, else copied.
+// Assigns a value of the Variable's type. Its memory is adopted if it was moved in and is not
+// shared, else copied.
 void write_variable(VariableState& state, Tensor value, Source at);
-// A write in eager code, in two parts: the bytes are made now, and commit() cannot fail. The
-// Variable has a value. What it had goes with the object.
+// A write in eager code, in two parts: the constructor allocates and computes, and commit() cannot
+// fail. The Variable must have a value. The object holds the old value after commit().
 class VariableWrite {
  public:
   VariableWrite(VariableState& state, const Tensor& value, Source at);
@@ -158,8 +158,8 @@ class VariableWrite {
   VariableState* state_;
   Tensor value_;
 };
-// Replaces the value by `next` of it, which has the same type. The operand that `next` gets is
-// dying where nobody else holds the value, so that the op works in its place.
+// Replaces the value by `next(value)`, which must have the same type. If the value is not shared,
+// `next` gets it as an rvalue and can work in place.
 void modify_variable(VariableState& state, const std::function<Tensor(const Operand&)>& next,
                      Source at);
 

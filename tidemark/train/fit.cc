@@ -63,7 +63,7 @@ class Means {
   }
 
  private:
-  // What is no number has no sign that means anything.
+  // The sign of a NaN means nothing.
   double mean_of(double sum) const {
     return std::isnan(sum) ? std::numeric_limits<double>::quiet_NaN()
                            : sum / static_cast<double>(examples_);
@@ -75,7 +75,7 @@ class Means {
   std::vector<double> sums_;
 };
 
-// A model's Variables as something that files can be made of.
+// A model's Variables, as a checkpoint entry.
 struct SavedModel {
   NamedVariables variables;
   void tidemark_walk(const detail::VariablePath& path, const detail::SeeVariable& see) const {
@@ -84,7 +84,7 @@ struct SavedModel {
   }
 };
 
-// The values of a model at its best. Takes the bytes of the model once, and keeps them.
+// The values of the best epoch. Allocates a copy of the model once, and reuses it.
 class BestValues {
  public:
   void keep(const NamedVariables& variables) {
@@ -98,7 +98,7 @@ class BestValues {
         kept_[i] = variable.clone();
     }
   }
-  // All of them or none, and none is kept any more: the values themselves are handed over.
+  // Assigns all of them or none; the values are moved, not copied.
   void restore(const NamedVariables& variables) {
     using NextValue = detail::VariablesTogether::NextValue;
     std::vector<Variable> changed;
@@ -178,12 +178,12 @@ class Trainer {
     {
       const Training on;
       batches_.for_each(train);
-      // A dataset that was restored at the end of a pass has nothing left of that one.
+      // A dataset that was restored at the end of a pass has no elements left in it.
       if (means.batches() == 0) batches_.for_each(train);
     }
     if (means.batches() == 0)
       throw UserError(cat("fit: there is no batch in epoch ", number), at_,
-                      "give a range that can be gone through once an epoch");
+                      "give a range that can be iterated once an epoch");
     of_batches_ = means.batches();
     Epoch epoch{.number = number,
                 .loss = means.loss(),
@@ -205,8 +205,8 @@ class Trainer {
       return true;
     });
     if (means.batches() == 0)
-      throw UserError("fit: there is no batch in .validation", at_,
-                      "give a range that can be gone through once an epoch");
+      throw UserError("fit: .validation has no batches", at_,
+                      "give a range that can be iterated once an epoch");
     epoch.validation_loss = means.loss();
     epoch.validation_metrics = means.metrics();
   }
@@ -223,7 +223,7 @@ class Trainer {
                     .peak = memory::peak()});
   }
 
-  // Tells of the epoch, and finds out whether it is the last.
+  // Reports the epoch, and decides whether it is the last.
   void finish(Epoch& epoch) {
     const double gain = options_.early_stopping ? options_.early_stopping->least_gain : 0;
     const bool is_better = epoch.judged() < least_ - gain;

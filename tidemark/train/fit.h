@@ -1,4 +1,4 @@
-// Training in one call.
+// fit: training in one call.
 //
 //   td::nn::History history = td::nn::fit(model, batches, {
 //       .loss = td::nn::losses::sparse_categorical_crossentropy,
@@ -9,7 +9,7 @@
 //       .metrics = {{"accuracy", td::nn::metrics::accuracy}}});
 //
 // A step is one compiled function, and so is a step of validation. Batches may differ in their
-// first size: the second size that is seen makes it open, and nothing is traced after that.
+// first size: from the second size on it is open, and nothing is traced again.
 #pragma once
 
 #include <cstdint>
@@ -26,11 +26,11 @@
 
 namespace tidemark::nn {
 
-// Batches of (x, y), to go through once an epoch: any range of pairs, tuples or structs of two
-// tensors. A handle of what it was made of.
+// Batches of (x, y), iterated once an epoch: any range of pairs, tuples or structs of two tensors.
+// It shares the range.
 class Batches {
  public:
-  // Gets one batch; false ends the walk.
+  // Receives one batch; false ends the iteration.
   using Visit = std::function<bool(const Tensor& x, const Tensor& y)>;
 
   Batches() = default;
@@ -52,7 +52,7 @@ class Batches {
 
   bool has_value() const { return walk_ != nullptr; }
   void for_each(const Visit& visit) const { walk_(visit); }
-  // Where it is known before the walk.
+  // If it is known beforehand.
   std::optional<int64_t> count() const {
     return count_ == nullptr ? std::optional<int64_t>() : count_();
   }
@@ -62,8 +62,8 @@ class Batches {
   std::function<std::optional<int64_t>()> count_;
 };
 
-// What was wanted and what was given, to one number: a loss or a metric. Objects of nn::losses and
-// nn::metrics, and functions of one's own.
+// A loss or a metric: a function of y_true and y_pred that returns one number. Objects of
+// nn::losses and nn::metrics, or your own functions.
 class Measure {
  public:
   Measure() = default;
@@ -85,12 +85,11 @@ class Measure {
   std::function<Tensor(const Tensor&, const Tensor&, Source)> f_;
 };
 
-// Ends training when the loss (the validation's where there is one) has not become less for a
-// while.
+// Stops training when the loss (of the validation, if there is one) no longer improves.
 struct EarlyStopping {
-  int64_t patience = 1;      // Epochs without an improvement that are put up with.
-  double least_gain = 0;     // What is an improvement.
-  bool restore_best = true;  // The model is then as it was after its best epoch.
+  int64_t patience = 1;      // Epochs without an improvement before stopping.
+  double least_gain = 0;     // The smallest decrease that counts as an improvement.
+  bool restore_best = true;  // Restores the model of the best epoch.
 };
 
 struct FitOptions {
@@ -99,17 +98,16 @@ struct FitOptions {
   int64_t epochs = 1;
   std::optional<Bytes> budget = {};  // Of a step.
   Batches validation = {};
-  // A file that gets the state after each epoch, as io::Checkpoint{{"model", model}, {"optimizer",
-  // optimizer}} saves it.
+  // Saves io::Checkpoint{{"model", model}, {"optimizer", optimizer}} to this file after each epoch.
   std::string checkpoint = {};
-  // Told of each epoch; may set `stop`.
+  // Called after each epoch; may set `stop`.
   std::function<void(Epoch& epoch)> on_epoch = {};
   std::optional<EarlyStopping> early_stopping = {};
   std::vector<std::pair<std::string, Measure>> metrics = {};
   Progress progress = Progress::automatic;
 };
 
-// A model of any type.
+// A type-erased model.
 struct AnyModel {
   std::function<Tensor(const Tensor& x)> call;
   NamedVariables variables;
@@ -117,8 +115,8 @@ struct AnyModel {
 History fit_model(const AnyModel& model, const Batches& batches, const FitOptions& options,
                   Source at);
 
-// Goes over the batches `epochs` times in train mode. What was written to the model stays also
-// where a callback throws.
+// Iterates over the batches `epochs` times in training mode. If a callback throws, the model keeps
+// its updates.
 template <class Model>
 History fit(const Model& model, const Batches& batches, const FitOptions& options,
             Source at = Source::here()) {

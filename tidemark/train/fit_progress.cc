@@ -29,7 +29,7 @@ int columns_of_terminal() {
   return known ? size.ws_col : 80;
 }
 
-// What stands behind the bar.
+// The text after the bar.
 std::string figures(const BarState& state) {
   TextStream text;
   text << ' ' << state.batches;
@@ -78,7 +78,7 @@ void ProgressDisplay::batch(const BarState& state) {
   if (progress_ != Progress::bar) return;
   if (state.seconds >= drawn_at_ && state.seconds < drawn_at_ + kBetweenDrawings) return;
   drawn_at_ = state.seconds;
-  // Back to the start of the line, and what was there wiped out.
+  // Returns to the start of the line and clears it.
   std::printf("\r\x1b[K%s", bar_text(state, columns_of_terminal() - 1).c_str());
   std::fflush(stdout);
 }

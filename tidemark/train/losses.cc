@@ -9,13 +9,13 @@
 namespace tidemark::nn::losses {
 namespace {
 
-// 16-bit floats are added up in f32.
+// 16-bit floats are summed in f32.
 Tensor wide(const Tensor& x) {
   const bool enough = x.dtype() == DType::f32 || x.dtype() == DType::f64;
   return enough ? x : cast(x, DType::f32);
 }
 
-// Broadcasting [64, 1] against [64] would compare every pair, and nothing would look wrong.
+// Broadcasting [64, 1] against [64] would silently compare every pair.
 void need_same_shape(const char* name, const Tensor& y_true, const Tensor& y_pred, Source at) {
   if (y_true.shape() == y_pred.shape()) return;
   throw UserError(cat(name, ": y_true ", type_text(y_true), " and y_pred ", type_text(y_pred),
@@ -25,18 +25,18 @@ void need_same_shape(const char* name, const Tensor& y_true, const Tensor& y_pre
 
 void need_classes(const char* name, const Tensor& y_pred, Source at) {
   if (y_pred.rank() > 0) return;
-  throw UserError(cat(name, ": y_pred is one number, without an axis of classes"), at,
+  throw UserError(cat(name, ": y_pred is a scalar, without an axis of classes"), at,
                   "give it [..., classes]");
 }
 
 void check_smoothing(const char* name, const CrossEntropyOptions& options, Source at) {
   if (options.label_smoothing >= 0 && options.label_smoothing < 1) return;
   throw UserError(cat(name, ": label_smoothing must be in [0, 1), got ", options.label_smoothing),
-                  at, "it is the share of each label that goes to all classes alike");
+                  at, "it is the fraction of each label that is spread evenly over all classes");
 }
 
-// The logarithm of probabilities. One that is 0 counts as the least normal f32: its loss is large
-// and finite.
+// The logarithm of probabilities. 0 is replaced by the smallest normal f32, so that the loss is
+// finite.
 Tensor log_of(const Tensor& probability) { return log(maximum(probability, 1.1754944e-38)); }
 
 }  // namespace
@@ -59,9 +59,9 @@ Tensor Huber::operator()(const Operand& y_true, const Operand& y_pred, double de
   need_same_shape("losses::huber", wanted, got, at);
   if (!(delta > 0))
     throw UserError(cat("losses::huber: delta must be positive, got ", delta), at,
-                    "it is the difference from which on the loss is a line");
-  // Half the square where the difference is small, a line of slope delta outside. Without |x|,
-  // whose slope at 0 would hide the curvature there.
+                    "it is the difference above which the loss is linear");
+  // Half the square of small differences, a line of slope delta beyond. Written without |x|, whose
+  // slope at 0 would hide the curvature there.
   const Tensor difference = wide(got) - wide(wanted);
   const Tensor small = clip(difference, -delta, delta);
   return mean(small * (difference - 0.5 * small));
@@ -115,7 +115,7 @@ Tensor sparse(const Tensor& y_true, const Tensor& y_pred, const CrossEntropyOpti
   check_smoothing(name, options, at);
   if (!is_integer(y_true.dtype()))
     throw UserError(cat(name, ": labels are ", type_text(y_true), ", not integers"), at,
-                    "labels are class numbers: td::cast(y, td::i32), or shares: "
+                    "cast class numbers with td::cast(y, td::i32); for probabilities use "
                     "losses::categorical_crossentropy");
   // As [n], or as [n, 1].
   const bool has_axis = y_true.rank() == y_pred.rank() && y_true.shape()[-1] == 1;

@@ -1,4 +1,4 @@
-// Losses: what was wanted first, what was given second, as in Keras; the mean as one number.
+// Losses: functions of (y_true, y_pred), as in Keras, that return the mean.
 //
 // They are objects, so that they can be passed: {.loss = td::nn::losses::mse}.
 #pragma once
@@ -9,7 +9,7 @@ namespace tidemark::nn {
 
 struct CrossEntropyOptions {
   bool from_logits = true;     // Else y_pred is probabilities.
-  double label_smoothing = 0;  // The share of each label that goes to all classes alike.
+  double label_smoothing = 0;  // The fraction of each label that is spread evenly over all classes.
 };
 
 namespace losses {
@@ -48,17 +48,17 @@ Tensor sparse(const Tensor& y_true, const Tensor& y_pred, const CrossEntropyOpti
               Source at);
 }  // namespace body
 
-// The mean of squares, and of sizes, of the differences.
+// The mean of squared differences, and of absolute differences.
 inline constexpr Loss mse = {body::mse};
 inline constexpr Loss mae = {body::mae};
-// Half the square of differences up to delta, and a line beyond.
+// Half the squared difference up to delta, linear beyond.
 inline constexpr Huber huber = {};
-// Each element is a class of its own: y_true is 0 or 1, or between.
+// Each element is a separate binary class: y_true is between 0 and 1.
 inline constexpr CrossEntropy binary_crossentropy = {body::binary};
-// One class of those along the last axis: y_true has their shares, which add up to 1.
+// Classes along the last axis: y_true has their probabilities, which add up to 1.
 inline constexpr CrossEntropy categorical_crossentropy = {body::categorical};
-// The same where y_true is the number of the class, with one axis less: no table of shares or of
-// probabilities is ever made.
+// The same with y_true as class numbers, with one axis less. No table of probabilities is ever
+// stored.
 inline constexpr CrossEntropy sparse_categorical_crossentropy = {body::sparse};
 
 }  // namespace losses

@@ -32,13 +32,13 @@ Tensor Metric::operator()(const Operand& y_true, const Operand& y_pred, Source a
   return body(tensor_of(y_true), tensor_of(y_pred), at);
 }
 
-// How many are larger, or as large and before it, is the place of a class: no sort is needed.
+// The rank of a class is the number of larger elements, or equal ones before it: no sort is needed.
 Tensor TopK::operator()(const Operand& y_true, const Operand& y_pred, int64_t k, Source at) const {
   const SourceScope scope(at);
   const Tensor scores = tensor_of(y_pred);
   if (k <= 0)
     throw UserError(cat("metrics::top_k: k must be positive, got ", k), at,
-                    "it is how many classes may be given");
+                    "it is the number of classes that count as a hit");
   const Tensor label = expand_dims(labels_of("metrics::top_k", tensor_of(y_true), scores, at), -1);
   const Tensor mine = detail::take_class(scores, label, at);
   const Tensor before = arange(scores.shape()[-1]) < label;

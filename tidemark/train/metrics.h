@@ -1,4 +1,4 @@
-// Figures to watch: what was wanted first, what was given second.
+// Metrics: functions of (y_true, y_pred).
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct Metric {
   Tensor operator()(const Operand& y_true, const Operand& y_pred, Source at = Source::here()) const;
 };
 struct TopK {
-  // The share of rows whose class is among the k largest of y_pred.
+  // The fraction of rows whose class is among the k largest of y_pred.
   Tensor operator()(const Operand& y_true, const Operand& y_pred, int64_t k = 5,
                     Source at = Source::here()) const;
 };
@@ -25,12 +25,12 @@ Tensor sparse_accuracy(const Tensor& y_true, const Tensor& y_pred, Source at);
 Tensor binary_accuracy(const Tensor& y_true, const Tensor& y_pred, Source at);
 }  // namespace body
 
-// The share of rows whose largest element of y_pred is the class: y_true is class numbers, or has
-// the shape of y_pred and its largest element counts.
+// The fraction of rows whose largest element of y_pred is the class. y_true is class numbers, or
+// has the shape of y_pred and its largest element is the class.
 inline constexpr Metric accuracy = {body::accuracy};
 // y_true is class numbers.
 inline constexpr Metric sparse_accuracy = {body::sparse_accuracy};
-// The share of elements on the right side: y_pred is logits, above 0 means 1.
+// The fraction of correct elements: y_pred is logits, above 0 means 1.
 inline constexpr Metric binary_accuracy = {body::binary_accuracy};
 inline constexpr TopK top_k = {};
 
@@ -43,10 +43,10 @@ class Mean {
  public:
   explicit Mean(std::string name = "mean", Source at = Source::here());
 
-  // Adds all elements of x, or x as often as `weight` says.
+  // Adds all elements of x, or x with this weight.
   void update(const Operand& x, Source at = Source::here()) const;
   void update(const Operand& x, const Operand& weight, Source at = Source::here()) const;
-  // 0 where nothing was added.
+  // 0 if nothing was added.
   Tensor result(Source at = Source::here()) const;
   void reset(Source at = Source::here()) const;
 

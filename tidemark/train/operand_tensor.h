@@ -1,4 +1,4 @@
-// Operands of losses and metrics as tensors, and what messages call them.
+// Operands of losses and metrics as tensors, and their types as text for messages.
 #pragma once
 
 #include <string>

@@ -27,8 +27,8 @@ void check_options(const OptimizerOptions& options, Source at) {
                     "give the number of calls that make one update, at least 1");
   for (const auto& most : {options.clip_norm, options.clip_global_norm}) {
     if (most && !(*most > 0))
-      throw UserError(cat("optimizer: gradients cannot be clipped to a length of ", *most), at,
-                      "give a length above 0");
+      throw UserError(cat("optimizer: gradients cannot be clipped to a norm of ", *most), at,
+                      "give a norm above 0");
   }
 }
 
@@ -50,29 +50,29 @@ Variable number_variable(const Tensor& initial, const char* name) {
 }  // namespace
 
 struct Optimizer::State {
-  // A parameter of an update, and the form of its gradient: what the program depends on.
+  // A parameter of an update and the form of its gradient, on which the program depends.
   struct Item {
     int64_t number = 0;
     bool is_rows = false, is_table = false;
   };
   struct Form {
     std::vector<Item> items;
-    bool is_due = true;  // Gradients that were accumulated are used.
+    bool is_due = true;  // The accumulated gradients are applied.
   };
 
   State(Variable rate, Variable count, UpdateRule rule, OptimizerOptions options);
 
   Variable learning_rate, iterations;
   std::shared_ptr<const Parameter::Kind> kind;
-  std::optional<Variable> calls;  // Where gradients are accumulated: of apply_gradients.
-  Mutex lock;                     // Of the two below.
+  std::optional<Variable> calls;  // Counts calls of apply_gradients, if gradients are accumulated.
+  Mutex lock;                     // Guards the two below.
   std::vector<std::unique_ptr<Parameter>> parameters;
   detail::VariablesOnce warned;
-  // All of an update in eager code: one program, so that it happens as a whole or not at all.
+  // The whole update in eager code: one program, so that it is atomic.
   Function<void(const std::vector<Tensor>&, Static<Form>)> whole;
 
-  // The number of a Variable's state, declared now if it has none. Callers mostly give them in one
-  // order, so `hint` says where to look first.
+  // The index of a Variable's state, declared now if it has none. Callers mostly use the same
+  // order, so `hint` is tried first.
   size_t number_of(const Variable& variable, size_t hint, const std::string& name) {
     const std::lock_guard guard(lock);
     if (hint < parameters.size() && parameters[hint]->variable().same_as(variable)) return hint;
@@ -85,7 +85,7 @@ struct Optimizer::State {
     const std::lock_guard guard(lock);
     return *parameters[number];
   }
-  // The name, or "name_2" where another Variable has it.
+  // The name, or "name_2" if it is taken.
   std::string unused(const std::string& name) const {
     std::string chosen = name;
     const auto is_used = [&](const auto& each) { return each->name() == chosen; };
@@ -138,7 +138,7 @@ Optimizer::State::Work Optimizer::State::work(const std::vector<Gradient>& gradi
   return work;
 }
 
-// Counts the update, and gives its numbers.
+// Counts the update, and returns its shared numbers.
 SharedNumbers Optimizer::State::shared() const {
   const Schedule& schedule = kind->options.learning_rate;
   if (!schedule.is_constant()) {
@@ -274,7 +274,7 @@ void Optimizer::minimize(GradientTape& tape, const Tensor& loss, const NamedVari
   for (const Variable& read : tape.watched_variables()) {
     if (!known.add(read) || !state_->warned.add(read)) continue;
     detail::warn(cat("minimize: ", called(read), ", declared at ", read.source().text(),
-                     ", was read but is not the model's: it is not trained\n"
+                     ", was read but does not belong to the model: it is not trained\n"
                      "  make it a field of the model, or name it: td::nn::Lambda(f, variable)"),
                  at);
   }
@@ -283,9 +283,11 @@ void Optimizer::minimize(GradientTape& tape, const Tensor& loss, const NamedVari
   const auto pause = tape.stop_recording();
   const State::Work work = state_->work(gradients, trained, at);
   if (work.empty())
-    throw UserError(cat("minimize: the loss depends on none of the model's ", trained.size(),
-                        " trainable Variables"),
-                    at, "make the tape before the model is called, and the loss of what it gives");
+    throw UserError(
+        cat("minimize: the loss depends on none of the model's ", trained.size(),
+            " trainable Variables"),
+        at,
+        "create the tape before calling the model, and compute the loss from the model's output");
   state_->apply(work);
 }
 
@@ -304,7 +306,7 @@ void Optimizer::take_back_build(size_t before) const {
   const std::lock_guard guard(state_->lock);
   if (state_->parameters.size() <= before) return;
   state_->parameters.resize(before);
-  state_->whole.clear_cache();  // Its programs name parameters by their numbers.
+  state_->whole.clear_cache();  // Its programs refer to parameters by index.
 }
 
 void Optimizer::tidemark_walk(const detail::VariablePath& path,
@@ -317,8 +319,9 @@ void Optimizer::tidemark_walk(const detail::VariablePath& path,
 }
 
 void Optimizer::tidemark_walk(const detail::VariablePath&, const detail::ReplaceVariable&) {
-  throw UserError("clone: an optimizer holds the state of the Variables it trains", Source::none(),
-                  "make another optimizer for the copy of the model");
+  throw UserError(
+      "clone: an optimizer holds state for the Variables it trains, and cannot be copied",
+      Source::none(), "make another optimizer for the copy of the model");
 }
 
 }  // namespace tidemark::nn

@@ -1,4 +1,4 @@
-// How parameters follow their gradients: SGD, Adam, AdamW, and rules of one's own.
+// Optimizers: SGD, Adam, AdamW, and your own rules.
 //
 //   td::nn::Adam optimizer({.learning_rate = 1e-3});
 //   auto step = td::function([=](const td::Tensor& x, const td::Tensor& y) {
@@ -9,8 +9,7 @@
 //   });
 //
 // An optimizer is a handle: a copy has the same state. The update of a parameter is one kernel that
-// works where the parameter and its state lie, in eager code and in functions. docs/training.md has
-// the formulas.
+// works in place, in eager code and in functions. docs/training.md has the formulas.
 #pragma once
 
 #include <cstdint>
@@ -32,11 +31,11 @@ class Optimizer {
  public:
   explicit Optimizer(UpdateRule rule, OptimizerOptions options = {}, Source at = Source::here());
 
-  // One update. A gradient that holds nothing leaves its Variable as it is.
+  // One update. An empty gradient leaves its Variable unchanged.
   void apply_gradients(const std::vector<Gradient>& gradients,
                        const std::vector<Variable>& variables, Source at = Source::here()) const;
-  // The gradient of the loss by the model's trainable Variables, and an update by it. Ends the
-  // tape, unless that is persistent.
+  // Computes the gradient of the loss by the model's trainable Variables and applies it. Ends the
+  // tape unless it is persistent.
   template <class Model>
   void minimize(GradientTape& tape, const Tensor& loss, const Model& model,
                 Source at = Source::here()) const {
@@ -44,19 +43,19 @@ class Optimizer {
   }
   void minimize(GradientTape& tape, const Tensor& loss, const NamedVariables& variables,
                 Source at = Source::here()) const;
-  // Declares the state for a model's trainable Variables that have a shape, for whoever loads it
-  // from a file before the first update.
+  // Declares the state for a model's trainable Variables that have a shape, so that it can be
+  // loaded from a file before the first update.
   template <class Model>
   void build(const Model& model) const {
     declare(named_variables(model));
   }
-  // For how many Variables it has state, and that of those since declared taken back: of a load
-  // that fails after `build`.
+  // The number of Variables it has state for, and a way back to it: for a load that fails after
+  // `build`.
   size_t built() const;
   void take_back_build(size_t before) const;
 
-  // f32. May be assigned at any time, and nothing is traced again; with a schedule it is the rate
-  // of the last update.
+  // f32. It may be assigned at any time without tracing again; with a schedule it is the rate of
+  // the last update.
   Variable learning_rate;
   // How many updates were made: i64.
   Variable iterations;
@@ -99,7 +98,7 @@ class Adam : public Optimizer {
   explicit Adam(AdamOptions options = {}, Source at = Source::here());
 };
 
-// Adam, with parameters that shrink by rate * weight_decay of themselves at each update.
+// Adam with decoupled weight decay: each update shrinks parameters by rate * weight_decay.
 struct AdamWOptions {
   Schedule learning_rate = 1e-3;
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;

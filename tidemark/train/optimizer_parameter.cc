@@ -9,11 +9,10 @@
 namespace tidemark::nn {
 namespace {
 
-// The line that called the optimizer. Its functions are charged to that, too: a td::function takes
-// what it runs for the user's own.
+// The line that called the optimizer, to which its internal functions are charged too.
 thread_local Source called_from = Source::none();
 
-// What a step computes in: half floats are too coarse to add small steps to.
+// The dtype of an update: 16-bit floats are too coarse for small steps.
 DType wide(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
 
 SharedNumbers as(const SharedNumbers& shared, DType dtype) {
@@ -23,26 +22,26 @@ SharedNumbers as(const SharedNumbers& shared, DType dtype) {
   return converted;
 }
 
-// Rows of one table by their indices, each index once: the first place that points at a row stands
-// for all of them, and what these have is added up there, in the order of the indices.
+// Row gradients with each index once: the first occurrence of an index receives the sum of all its
+// rows, in the order of the indices.
 struct DistinctRows {
   DistinctRows(const Tensor& indices, const Tensor& rows, Dim table_rows)
-      // Indices may count from the end.
+      // Indices may be negative.
       : places(first_equal(where(indices < 0, indices + table_rows, indices))),
         sums(scatter_add(zeros_like(rows), places, rows)) {}
 
-  // For each index the sum of all that point there.
+  // For each index, the sum of all its rows.
   Tensor for_each() const { return gather(sums, places); }
 
-  Tensor places;  // Of each index, where its sum lies.
-  Tensor sums;    // Zero where none does.
+  Tensor places;  // For each index, the position of its sum.
+  Tensor sums;    // Zero at other positions.
 };
 
 Tensor flat_indices(const Gradient& gradient) { return reshape(gradient.rows().indices, {-1}); }
 
 Tensor sum_of_squares(const Tensor& x) { return sum(square(x)); }
 
-// Rows that have no gradient stay as they are.
+// Rows without a gradient stay unchanged.
 void keep_others(ParameterStep& step, const ParameterStep& old) {
   std::vector<int64_t> axes;
   for (int64_t axis = 1; axis < old.gradient.rank(); ++axis) axes.push_back(axis);
@@ -148,7 +147,7 @@ void Parameter::update(const Gradient& gradient, const SharedNumbers& shared) co
     update_(gradient.dense(), as(shared, dtype()));
 }
 
-// The next values of whatever part of the parameter the step has.
+// The new values of the part of the parameter that is updated.
 ParameterStep Parameter::next(ParameterStep step, const SharedNumbers& shared,
                               const Tensor& squares) const {
   const OptimizerOptions& options = kind_->options;
@@ -184,7 +183,7 @@ void Parameter::update_rows(const Tensor& indices, const Tensor& rows,
                     .slots = {}};
   for (const Variable& slot : slots_) old.slots.push_back(gather(slot, indices));
   const ParameterStep step = next(std::move(old), shared, sum_of_squares(distinct.sums));
-  // Where an index comes twice, both write the same.
+  // Equal indices write equal values.
   for (size_t i = 0; i < slots_.size(); ++i) slots_[i].scatter_update(indices, step.slots[i]);
   variable_.scatter_update(indices, cast(step.parameter, variable_.dtype()));
 }

@@ -13,21 +13,21 @@
 
 namespace tidemark::nn {
 
-// What all parameters of one update share.
+// Shared by all parameters of one update.
 struct SharedNumbers {
   std::vector<Tensor> numbers;
-  std::optional<Tensor> scale;  // Of gradients, where all are clipped together.
+  std::optional<Tensor> scale;  // Of gradients, if they are clipped by their global norm.
 };
 
 // The line that calls the optimizer, for programs that are traced in the call.
 void note_caller();
 Source noted_caller();
 
-// What to multiply with so that something is no longer than `most`.
+// The factor that reduces a norm to at most `most`.
 Tensor scale_to(const Tensor& squares, double most);
 
-// Each of its functions that computes is a program of its own in eager code, so that it works in
-// place; in a function it becomes part of that.
+// Each computation is a separate compiled program in eager code, so that it works in place; inside
+// a function it is inlined.
 class Parameter {
  public:
   struct Kind {
@@ -43,15 +43,16 @@ class Parameter {
   const std::string& name() const { return name_; }
   void walk(const detail::VariablePath& path, const detail::SeeVariable& see) const;
 
-  // The sum of the squares of a gradient: its length, squared.
+  // The squared norm of a gradient.
   Tensor squares(const Gradient& gradient) const;
   void update(const Gradient& gradient, const SharedNumbers& shared) const;
 
-  // Rows are met: from then on an update by what was accumulated leaves other rows as they are.
+  // Records that gradients are row-sparse: from then on an update by accumulated gradients leaves
+  // other rows unchanged.
   void note_form(const Gradient& gradient) { is_table_ = is_table_ || gradient.is_rows(); }
   bool is_table() const { return is_table_; }
 
-  // The same in two parts, where several calls make one update: by the mean of their gradients.
+  // The same in two parts, for updates by the mean gradient of several calls.
   void accumulate(const Gradient& gradient) const;
   Tensor accumulated_squares() const;
   void update_by_accumulated(const SharedNumbers& shared) const;
@@ -72,7 +73,7 @@ class Parameter {
   std::shared_ptr<const Kind> kind_;
   std::vector<Variable> slots_;
   std::optional<Variable> accumulated_;
-  bool is_table_ = false;  // Its gradients were rows.
+  bool is_table_ = false;  // Its gradients are row-sparse.
 
   Function<Tensor(const Tensor&)> squares_;
   Function<Tensor(const Tensor&, const Tensor&)> row_squares_;

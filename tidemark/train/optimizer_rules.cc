@@ -1,4 +1,4 @@
-// The formulas of the optimizers. docs/training.md has them as people write them.
+// The formulas of the optimizers; docs/training.md has them in mathematical notation.
 #include <utility>
 
 #include "tidemark/api/ops.h"
@@ -45,8 +45,8 @@ UpdateRule sgd(const SGDOptions& options, Source at) {
   return rule;
 }
 
-// Adam where the decay is 0. Its numbers are the rate over the correction of m, one over the root
-// of the correction of v, and how much of a parameter its decay takes.
+// Adam if the decay is 0. The shared numbers: the rate over the correction of m, one over the root
+// of the correction of v, and the fraction that the decay removes.
 UpdateRule adam(const char* name, const AdamWOptions& options, Source at) {
   check_below_one(name, "beta1", options.beta1, at);
   check_below_one(name, "beta2", options.beta2, at);

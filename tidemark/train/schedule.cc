@@ -36,12 +36,12 @@ Schedule constant(double rate) { return rate; }
 Schedule piecewise(std::vector<std::pair<int64_t, double>> rates, Source at) {
   if (rates.empty() || rates.front().first != 0)
     throw UserError("schedules::piecewise: there is no rate for step 0", at,
-                    "let the first pair be {0, rate}");
+                    "make the first pair {0, rate}");
   for (size_t i = 1; i < rates.size(); ++i) {
     if (rates[i].first <= rates[i - 1].first)
       throw UserError(cat("schedules::piecewise: step ", rates[i].first, " comes after step ",
                           rates[i - 1].first),
-                      at, "give the steps in growing order");
+                      at, "give the steps in increasing order");
   }
   return Schedule([rates = std::move(rates)](const Tensor& step) {
     Tensor rate = number(rates.front().second);

@@ -18,10 +18,10 @@
 
 namespace tidemark::nn {
 
-// The rate of the update before which `step` others were made: one f64 for one f64.
+// The rate of the update number `step`, counted from 0: a scalar f64 for a scalar f64.
 class Schedule {
  public:
-  // The same rate always.
+  // A constant rate.
   template <Number T>
   Schedule(T rate) : constant_(static_cast<double>(rate)) {}
   template <class F>
@@ -30,7 +30,7 @@ class Schedule {
   Schedule(F rate) : rate_(std::move(rate)) {}
 
   bool is_constant() const { return rate_ == nullptr; }
-  // The rate at the first update of a constant one.
+  // The rate of the first update, if it is constant.
   double constant() const { return constant_; }
   Tensor operator()(const Tensor& step) const;
 
@@ -49,24 +49,24 @@ inline constexpr bool is_function<nn::Schedule> = true;
 namespace tidemark::nn {
 
 struct ExponentialOptions {
-  double factor = 0.96;    // What the rate is multiplied with,
-  double steps = 1000;     // in so many updates:
-  bool staircase = false;  // at once after them, or bit by bit.
+  double factor = 0.96;    // The rate is multiplied by this
+  double steps = 1000;     // over so many updates:
+  bool staircase = false;  // all at once at the end, or gradually.
 };
 struct CosineOptions {
-  double steps = 1000;  // From the rate to the least in half a wave; the least from then on.
+  double steps = 1000;  // Half a cosine wave from the rate to `least`, which then stays.
   double least = 0;
 };
 
 namespace schedules {
 
 Schedule constant(double rate);
-// A rate from each of these steps on: {{0, 0.1}, {1000, 0.01}}. The first is 0.
+// A rate from each of these steps on: {{0, 0.1}, {1000, 0.01}}. The first step must be 0.
 Schedule piecewise(std::vector<std::pair<int64_t, double>> rates, Source at = Source::here());
 Schedule exponential(double rate, ExponentialOptions options = {}, Source at = Source::here());
 Schedule cosine(double rate, CosineOptions options = {}, Source at = Source::here());
-// In a straight line to what `then` starts with, 1 / steps of it at the first update and all of it
-// at the last of so many; then `then`, from its start.
+// A linear warm-up to the first rate of `then`: 1 / steps of it at the first update, all of it at
+// update `steps`; then `then`, from its start.
 Schedule warm_up(int64_t steps, Schedule then, Source at = Source::here());
 
 }  // namespace schedules

@@ -1,4 +1,4 @@
-// What tells one kind of optimizer from another, and what all of them can do.
+// UpdateRule, which defines a kind of optimizer, and the options that all of them share.
 #pragma once
 
 #include <cstdint>
@@ -12,32 +12,33 @@
 
 namespace tidemark::nn {
 
-// One parameter, or the rows of one that were looked up, on its way to the next step.
+// A parameter, or some rows of it, during an update.
 struct ParameterStep {
   Tensor parameter;
   Tensor gradient;
   std::vector<Tensor> slots;
-  bool decays = true;  // Whether weight decay is for this one.
+  bool decays = true;  // Whether weight decay applies.
 };
 
-// What a kind of optimizer does: element by element, so that rows may be updated alone.
+// The rule is elementwise, so that rows can be updated alone.
 struct UpdateRule {
-  std::string name = "optimizer";       // Of the state: "adam/m/head/kernel".
-  std::vector<std::string> slots = {};  // State beside each parameter, zero at first: "m", "v".
-  // What all parameters share, of the rate and of the number of this update, from 1: f64, one each.
-  // Where there is none, the rate alone.
+  std::string name = "optimizer";       // The prefix of the state's names: "adam/m/head/kernel".
+  std::vector<std::string> slots = {};  // State for each parameter, initially zero: "m", "v".
+  // Computes scalars (f64) shared by all parameters, from the rate and the number of this update,
+  // counted from 1. By default the rate alone.
   std::function<std::vector<Tensor>(const Tensor& rate, const Tensor& count)> numbers = {};
-  // Puts the new values in place of the old ones.
+  // Replaces the values by the new ones.
   std::function<void(ParameterStep& step, const std::vector<Tensor>& numbers)> apply = {};
 };
 
-// What every optimizer can do with gradients before it uses them.
+// Options for processing gradients before the update.
 struct OptimizerOptions {
   Schedule learning_rate = 1e-3;
-  std::optional<double> clip_norm = {};         // Each gradient is made at most so long.
-  std::optional<double> clip_global_norm = {};  // All of them together.
-  int64_t accumulate = 1;  // So many calls make one update, by the mean of their gradients.
-  std::function<bool(const Variable&)> decays = {};  // Who is decayed; default all.
+  std::optional<double> clip_norm = {};         // The largest norm of each gradient.
+  std::optional<double> clip_global_norm = {};  // The largest norm of all gradients together.
+  int64_t accumulate = 1;  // One update for this many calls, by the mean of their gradients.
+  std::function<bool(const Variable&)> decays =
+      {};  // Selects the Variables with weight decay; default all.
 };
 
 }  // namespace tidemark::nn

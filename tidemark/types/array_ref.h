@@ -1,4 +1,5 @@
-// Strided memory somebody else owns: what kernels, views and the reference interpreter work on.
+// A strided array in memory that is owned elsewhere. Kernels, views and the reference interpreter
+// work on it.
 #pragma once
 
 #include "tidemark/types/dtype.h"

@@ -15,7 +15,7 @@ constexpr int64_t kEdge = 3;
 constexpr size_t kLineWidth = 75;
 constexpr int kDigits = 8;
 
-// The digits of a float as short as they can be and still name it, split at the point.
+// The shortest digits that round-trip, split at the point.
 struct Digits {
   std::string left, right, exponent;
 };
@@ -49,8 +49,8 @@ Digits digits_of(T value, bool scientific) {
   return digits;
 }
 
-// A float as the double that is written with the fewest digits and still rounds to it: a 16-bit
-// float's neighbours are far away, so it needs few.
+// The double with the fewest digits that still rounds to this float. The neighbours of a 16-bit
+// float are far away, so few digits are enough.
 double shortest_of(double whole, DType dtype) {
   if (!is_low_precision(dtype) || whole == 0 || !std::isfinite(whole)) return whole;
   const auto value = static_cast<float>(whole);
@@ -68,7 +68,7 @@ double shortest_of(double whole, DType dtype) {
   return whole;
 }
 
-// From where on numbers are written with an exponent: what the dtype can tell apart.
+// Larger numbers are written with an exponent: the dtype has no more digits.
 double largest_plain(DType dtype) {
   switch (dtype) {
     case DType::f64:
@@ -80,7 +80,7 @@ double largest_plain(DType dtype) {
   }
 }
 
-// A number rounded to the dtype, as it is compared there.
+// A number rounded to the dtype, for comparison there.
 double in_dtype(double value, DType dtype) {
   const auto narrow = static_cast<float>(value);
   switch (dtype) {
@@ -95,7 +95,7 @@ double in_dtype(double value, DType dtype) {
   }
 }
 
-// How every element of one tensor is written, found from the elements that will be shown.
+// The format of a tensor's elements, chosen from the elements that will be shown.
 class Style {
  public:
   explicit Style(const std::vector<ArrayRef>& shown) {
@@ -163,7 +163,7 @@ class Style {
     if (std::isnan(value)) return "nan";
     if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
     if (scientific_) {
-      // Digits beyond those that tell the values apart are the element's own, not zeros.
+      // Digits beyond those that distinguish the values are the element's own, not zeros.
       char digits[64];
       char* end = std::to_chars(digits, digits + sizeof(digits), value,
                                 std::chars_format::scientific, static_cast<int>(right_))
@@ -197,7 +197,8 @@ class Writer {
   }
 
  private:
-  // A number alone: every digit, and an exponent where it is large for its dtype or below 1e-4.
+  // A scalar: the shortest digits that round-trip, with an exponent if it is large for its dtype or
+  // below 1e-4.
   std::string scalar() const {
     const double value = Style::value_of(array_);
     if (!is_float(array_.dtype) || !std::isfinite(value)) return style_.padded(array_);

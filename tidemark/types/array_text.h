@@ -1,6 +1,6 @@
-// Arrays as text, in NumPy's manner: equal widths, as few digits as tell the values apart (8 after
-// the point at most), three elements from each end of long axes where there are more than 1000 in
-// all, lines of 75 characters. A scalar has all its digits.
+// Arrays as text, in NumPy's style: equal widths; as few digits as distinguish the values, at most
+// 8 after the point; of more than 1000 elements only three from each end of an axis; lines of 75
+// characters. A scalar is printed with the shortest digits that round-trip.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Which axes a reduction or a squeeze works on: 1, -1 or {0, 1}; none given means every axis.
+// The axes that a reduction or a squeeze works on: 1, -1 or {0, 1}; an empty list means every axis.
 #pragma once
 
 #include <concepts>

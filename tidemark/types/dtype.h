@@ -16,7 +16,7 @@ enum class DType : uint8_t { f16, bf16, f32, f64, i32, i64, u8, boolean };
 using enum DType;
 inline constexpr int kDTypes = 8;
 
-// "f32"; `boolean` prints "bool", a name C++ keeps for itself.
+// "f32"; `boolean` prints "bool", which is a keyword of C++.
 const char* name(DType dtype);
 std::ostream& operator<<(std::ostream& out, DType dtype);
 

@@ -15,16 +15,16 @@
 
 namespace tidemark {
 
-// What an open size is written as: Shape{td::open, 784}.
+// An open size in a signature: Shape{td::open, 784}.
 inline constexpr int open = -1;
 
 class Dim;
-// What identifies a Dim, open or not, where sizes are compared, hashed or ordered without asking
-// what they are in a call. It is no number: nothing can be added to it, and no number becomes one.
+// Identifies a Dim, open or not, so that sizes can be compared, hashed or ordered without reading
+// their values. It is not a number: it has no arithmetic and no conversions.
 enum class SizeWord : int64_t {};
 namespace detail {
 enum class SizeOp : uint8_t { add, subtract, multiply, divide, minimum, maximum };
-// What a size does that is traced: see size.h.
+// Operations on traced sizes: see size.h.
 int64_t read_size(Dim size);
 bool equal_sizes(Dim a, Dim b);
 Dim combine_sizes(SizeOp op, Dim a, Dim b);
@@ -32,10 +32,11 @@ void note_size_line(Dim size, Source at);
 [[noreturn]] void not_a_size(int64_t number);
 }  // namespace detail
 
-// A size: known, or open until the call. In a signature `td::open` is any size, and reading it as a
-// number is a UserError. While a function is traced an open size is an expression in the sizes of
-// the call (size.h): arithmetic keeps it open, reading it as a number gives that of the call that
-// is traced, and closes it: other sizes trace again.
+// A size: known, or open until the call. In a signature `td::open` means any size, and reading it
+// as a number is a UserError. While a function is traced, an open size is an expression in the
+// sizes of the arguments (size.h): arithmetic keeps it open. Reading it as a number yields its
+// value in the call being traced and specialises the trace to it: a call with another size traces
+// again.
 class Dim {
  public:
   constexpr Dim() = default;
@@ -55,7 +56,7 @@ class Dim {
       return detail::read_size(*this);
     return n_;
   }
-  // As a number where it stands for one: a difference of sizes may be below 0, as no size may.
+  // The signed number that it holds. A difference of sizes may be negative; a size may not.
   constexpr int64_t number() const {
     if (is_traced()) [[unlikely]]
       return detail::read_size(*this);
@@ -66,9 +67,9 @@ class Dim {
   // Dim(word) is the size again.
   constexpr SizeWord word() const { return SizeWord{n_}; }
 
-  // Comparisons of its own: without them `a == b` is ambiguous between int64_t's and the
-  // elementwise one. That of traced sizes is decided by the call that is traced; others, for which
-  // it would come out otherwise, trace again.
+  // Dim has its own comparisons because `a == b` would otherwise be ambiguous between that of
+  // int64_t and the elementwise one. A comparison of traced sizes is decided by the call being
+  // traced and becomes a guard: calls with another outcome trace again.
   friend constexpr bool operator==(Dim a, Dim b) {
     if (a.n_ == b.n_) return true;
     return (a.is_traced() || b.is_traced()) && detail::equal_sizes(a, b);
@@ -88,7 +89,7 @@ class Dim {
   }
 
  private:
-  // At and below it: expressions. No number of elements comes near it.
+  // Values at and below it are expressions. No number of elements comes near it.
   static constexpr int64_t kTraced = INT64_MIN / 2;
   int64_t n_ = 0;
 };
@@ -117,7 +118,8 @@ TIDEMARK_DIM_OPERATOR(*, multiply)
 TIDEMARK_DIM_OPERATOR(/, divide)
 #undef TIDEMARK_DIM_OPERATOR
 
-// An axis, and the line that asks for it: the line is told where the size is then read as a number.
+// An axis and the source line that asks for its size. If the size is then read as a number,
+// messages name that line.
 struct AxisAt {
   template <std::integral I>
   constexpr AxisAt(I axis, Source at = Source::here()) : axis(static_cast<int64_t>(axis)), at(at) {}
@@ -142,7 +144,7 @@ class Shape {
       detail::note_size_line(dim, place.at);
     return dim;
   }
-  // The number of elements; as a size it stays open where one of these is.
+  // The number of elements. The variant that returns a Dim stays open if any size is open.
   int64_t size() const {
     int64_t product = 1;
     for (const Dim dim : dims_) product *= int64_t{dim};
@@ -173,12 +175,12 @@ class Shape {
 std::ostream& operator<<(std::ostream& out, Dim dim);
 std::ostream& operator<<(std::ostream& out, const Shape& shape);
 
-// A number below 0 with its sign, for messages about it: as a size it would print "?".
+// For messages: prints a negative number with its sign, where operator<< prints "?".
 std::string written(Dim dim);
 
-// A UserError where a size is td::open: something is to be made of this shape.
+// A UserError if a size is td::open: a tensor is to be created with this shape.
 void check_is_given(const Shape& shape);
-// With every traced size read as a number.
+// The shape with every traced size read as a number.
 Shape closed(const Shape& shape);
 
 // Row-major strides, counted in elements.
@@ -186,6 +188,6 @@ Strides contiguous_strides(const Shape& shape);
 
 }  // namespace tidemark
 
-// As a range a Shape has its sizes; size() counts elements.
+// As a range, a Shape consists of its sizes; size() is the number of elements.
 template <>
 inline constexpr bool std::ranges::disable_sized_range<tidemark::Shape> = true;

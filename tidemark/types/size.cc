@@ -19,7 +19,7 @@ constexpr int64_t kNumbers = int64_t{1} << kNumberBits;
 std::atomic<int64_t> next_serial{0};
 constinit thread_local SizeTable* current_sizes = nullptr;
 
-// The user's line that last took a traced size out of a shape.
+// The user's line that last read a traced size from a shape.
 struct NotedLine {
   SizeWord word = {};
   Source at = Source::none();
@@ -28,7 +28,8 @@ constinit thread_local NotedLine noted;
 
 int64_t packed(Dim size) { return kFirstWord - static_cast<int64_t>(size.word()); }
 
-// Sizes are far from overflow where memory is taken: there it is refused by name.
+// Overflow is not checked here: shapes that large are refused, with a message, when memory is
+// allocated.
 int64_t computed(SizeOp op, int64_t a, int64_t b) {
   const auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
   switch (op) {
@@ -48,11 +49,11 @@ int64_t computed(SizeOp op, int64_t a, int64_t b) {
   return 0;
 }
 
-bool answered(SizeTable::Guard::Asked asked, int64_t a, int64_t b) {
-  return asked == SizeTable::Guard::Asked::equal ? a == b : a < b;
+bool holds(SizeTable::Guard::Comparison comparison, int64_t a, int64_t b) {
+  return comparison == SizeTable::Guard::Comparison::equal ? a == b : a < b;
 }
 
-// Lines of the library say nothing to users.
+// Source lines of the library mean nothing to users.
 bool is_ours(std::string_view file) {
   constexpr std::string_view here = __FILE__;
   constexpr std::string_view folder =
@@ -74,7 +75,7 @@ bool SizeTable::has(Dim size) const {
 size_t SizeTable::number(Dim size) const {
   if (!has(size)) {
     throw UserError("a size was used outside of the function it was traced in", Source::none(),
-                    "sizes that are open have no value outside: give the tensor back and ask it");
+                    "return the tensor from the function and read its shape there");
   }
   return static_cast<size_t>(packed(size) % kNumbers);
 }
@@ -192,7 +193,7 @@ Dim SizeTable::divide(Dim a, Dim b) {
     sum.number /= by;
     return make(sum);
   }
-  ask(Guard::Asked::equal, b, 0);
+  compare(Guard::Comparison::equal, b, 0);
   if (a.word() == b.word()) return 1;
   const Sum by = sum_of(b);
   const bool plain = sum.terms.size() == 1 && sum.number == 0 && by.terms.size() == 1 &&
@@ -252,13 +253,13 @@ std::vector<int64_t> SizeTable::evaluate(std::span<const int64_t> arguments) con
 
 // ---- guards -------------------------------------------------------------------------------------
 
-bool SizeTable::ask(Guard::Asked asked, Dim a, Dim b) {
-  if (a.word() == b.word()) return asked == Guard::Asked::equal;
-  if (asked == Guard::Asked::equal && a.word() > b.word()) std::swap(a, b);
-  const bool answer = answered(asked, hint(a), hint(b));
+bool SizeTable::compare(Guard::Comparison comparison, Dim a, Dim b) {
+  if (a.word() == b.word()) return comparison == Guard::Comparison::equal;
+  if (comparison == Guard::Comparison::equal && a.word() > b.word()) std::swap(a, b);
+  const bool answer = holds(comparison, hint(a), hint(b));
   if (!a.is_traced() && !b.is_traced()) return answer;
-  if (asked_.try_emplace({asked, a.word(), b.word()}, answer).second)
-    guards_.push_back({asked, answer, a, b});
+  if (answers_.try_emplace({comparison, a.word(), b.word()}, answer).second)
+    guards_.push_back({comparison, answer, a, b});
   return answer;
 }
 
@@ -270,14 +271,15 @@ void SizeTable::close(Dim size, Source at) {
     close(Dim(e.b), at);
     return;
   }
-  const bool is_known = std::any_of(closed_.begin(), closed_.end(),
-                                    [&e](const Closed& c) { return c.argument == e.argument; });
+  const bool is_known = std::any_of(closed_.begin(), closed_.end(), [&e](const Specialization& c) {
+    return c.argument == e.argument;
+  });
   if (!is_known) closed_.push_back({e.argument, at});
 }
 
 int64_t SizeTable::read(Dim size, Source at) {
   const int64_t value = hint(size);
-  ask(Guard::Asked::equal, size, value);
+  compare(Guard::Comparison::equal, size, value);
   close(size, at);
   return value;
 }
@@ -285,7 +287,7 @@ int64_t SizeTable::read(Dim size, Source at) {
 const SizeTable::Guard* SizeTable::broken(std::span<const int64_t> values) const {
   const auto value = [&](Dim size) { return value_of(size, values); };
   for (const Guard& guard : guards_) {
-    if (answered(guard.asked, value(guard.a), value(guard.b)) != guard.answer) return &guard;
+    if (holds(guard.comparison, value(guard.a), value(guard.b)) != guard.answer) return &guard;
   }
   return nullptr;
 }
@@ -307,7 +309,7 @@ std::string SizeTable::text(Dim size) const {
 }
 
 std::string SizeTable::text(const Guard& guard) const {
-  const bool equal = guard.asked == Guard::Asked::equal;
+  const bool equal = guard.comparison == Guard::Comparison::equal;
   const char* const sign =
       equal ? (guard.answer ? " = " : " is not ") : (guard.answer ? " < " : " >= ");
   return cat(text(guard.a), sign, text(guard.b));
@@ -328,7 +330,7 @@ SizeScope::~SizeScope() { current_sizes = previous_; }
 namespace {
 
 SizeTable& table_of_trace() {
-  static SizeTable none;  // Has no sizes, so that asking it for one is the error of a foreign one.
+  static SizeTable none;  // An empty table: any lookup is the error for a size of another trace.
   return current_sizes != nullptr ? *current_sizes : none;
 }
 
@@ -346,15 +348,15 @@ Dim larger(Dim a, Dim b) {
 
 bool is_less(Dim a, Dim b) {
   if (!a.is_traced() && !b.is_traced()) return a.word() < b.word();
-  return table_of_trace().ask(SizeTable::Guard::Asked::less, a, b);
+  return table_of_trace().compare(SizeTable::Guard::Comparison::less, a, b);
 }
 
 namespace detail {
 
 int64_t read_size(Dim size) {
   if (!size.is_traced()) {
-    throw UserError("the value of an open size was asked for, but it is known only at the call",
-                    Source::none(), "compute with it as a Dim, or fix the size in the signature");
+    throw UserError("the value of an open size was read, but it is known only at the call",
+                    Source::none(), "compute with it as a Dim, or write a number in the signature");
   }
   const Source* const scope = SourceScope::current();
   const Source at = scope != nullptr            ? *scope
@@ -363,9 +365,10 @@ int64_t read_size(Dim size) {
   return table_of_trace().read(size, at);
 }
 
-// Outside of a trace sizes are equal where that is proven: passes may not decide for one call.
+// Outside a trace only provably equal sizes are equal: passes must not specialise to one call.
 bool equal_sizes(Dim a, Dim b) {
-  return current_sizes != nullptr && current_sizes->ask(SizeTable::Guard::Asked::equal, a, b);
+  return current_sizes != nullptr &&
+         current_sizes->compare(SizeTable::Guard::Comparison::equal, a, b);
 }
 
 Dim combine_sizes(SizeOp op, Dim a, Dim b) { return table_of_trace().combine(op, a, b); }
@@ -375,8 +378,8 @@ void note_size_line(Dim size, Source at) {
 }
 
 void not_a_size(int64_t number) {
-  throw UserError(cat(number, " is no size"), Source::none(),
-                  "sizes go from 0 up; their product must fit in 63 bits");
+  throw UserError(cat(number, " is not a size"), Source::none(),
+                  "sizes are at least 0, and their product must fit in 63 bits");
 }
 
 std::ostream& print_size(std::ostream& out, Dim size) {

@@ -1,9 +1,9 @@
-// Sizes that are known only at the call: expressions in the sizes of the arguments.
+// Open sizes: expressions in the sizes of the arguments, known only at the call.
 //
-// While a function is traced, a Dim that is open is the number of an expression in a table. Equal
-// expressions have one number, so equal numbers mean provably equal sizes. Every expression also
-// has a value in the call that is being traced, its hint. What was decided by hints is kept as
-// guards: the trace serves every call for whose sizes they come out the same.
+// While a function is traced, an open Dim is the number of an expression in a table. Equal
+// expressions have the same number, so equal numbers mean provably equal sizes. Every expression
+// also has a hint, its value in the call being traced. Decisions that were made by hints are
+// recorded as guards: the trace serves every call whose sizes satisfy them.
 #pragma once
 
 #include <cstdint>
@@ -21,46 +21,46 @@ namespace tidemark {
 
 class SizeTable {
  public:
-  // Something that was asked of two sizes, and the answer.
+  // A comparison of two sizes and its outcome.
   struct Guard {
-    enum class Asked : uint8_t { equal, less } asked = Asked::equal;
+    enum class Comparison : uint8_t { equal, less } comparison = Comparison::equal;
     bool answer = false;
     Dim a, b;
   };
-  // An argument that the function read as a number.
-  struct Closed {
+  // A size of an argument that the function read as a number.
+  struct Specialization {
     int32_t argument = 0;
     Source at = Source::none();
   };
 
   SizeTable();
 
-  // `name` says which size it is: "argument 0, dimension 1".
+  // `name` is for messages: "argument 0, dimension 1".
   Dim add_argument(int64_t hint, std::string name);
   Dim combine(detail::SizeOp op, Dim a, Dim b);
-  bool ask(Guard::Asked asked, Dim a, Dim b);
+  bool compare(Guard::Comparison comparison, Dim a, Dim b);
   int64_t read(Dim size, Source at);
   int64_t hint(Dim size) const;
   // Of every expression.
   std::vector<int64_t> hints() const;
 
   bool empty() const { return arguments_.empty(); }
-  const std::vector<Closed>& closed() const { return closed_; }
-  // The value of every expression, for these sizes of the arguments.
+  const std::vector<Specialization>& closed() const { return closed_; }
+  // The value of every expression for these argument sizes.
   std::vector<int64_t> evaluate(std::span<const int64_t> arguments) const;
   Dim at(Dim size, std::span<const int64_t> values) const {
     return size.is_traced() ? Dim(values[number(size)]) : size;
   }
-  // As a number, which may be below 0 where it is a difference of sizes.
+  // The value of one size; negative if it is a difference below 0.
   int64_t value_of(Dim size, std::span<const int64_t> values) const;
-  // The first guard that these values do not keep, or null.
+  // The first guard that these values violate, or null.
   const Guard* broken(std::span<const int64_t> values) const;
 
   // "argument 0, dimension 1 * 4"
   std::string text(Dim size) const;
   // "argument 0, dimension 1 = 4"
   std::string text(const Guard& guard) const;
-  // About what it takes in memory.
+  // An estimate of its own memory.
   int64_t bytes() const;
   // Whether a size is one of this table's.
   bool has(Dim size) const;
@@ -72,7 +72,7 @@ class SizeTable {
     int32_t argument = -1;  // Its number, of an argument.
     int64_t hint = 0;
   };
-  // A sum of terms, each with a factor, and a number.
+  // A constant plus a sum of terms, each with a factor.
   struct Sum {
     std::map<SizeWord, int64_t> terms;
     int64_t number = 0;
@@ -90,16 +90,16 @@ class SizeTable {
   Dim divide(Dim a, Dim b);
   void close(Dim size, Source at);
 
-  int64_t serial_;  // Tells a size of another trace.
+  int64_t serial_;  // Distinguishes sizes of other traces.
   std::vector<Expr> exprs_;
   std::map<std::tuple<detail::SizeOp, SizeWord, SizeWord>, Dim> known_;
   std::vector<std::string> arguments_;
   std::vector<Guard> guards_;
-  std::map<std::tuple<Guard::Asked, SizeWord, SizeWord>, bool> asked_;
-  std::vector<Closed> closed_;
+  std::map<std::tuple<Guard::Comparison, SizeWord, SizeWord>, bool> answers_;
+  std::vector<Specialization> closed_;
 };
 
-// The table of what this thread is tracing, for its life.
+// Makes a table current on this thread while it traces.
 class SizeScope {
  public:
   explicit SizeScope(SizeTable* table);
@@ -111,7 +111,7 @@ class SizeScope {
   SizeTable* previous_;
 };
 
-// Sizes that stay open where they are. The comparison is a guard, and closes nothing.
+// The smaller and the larger of two sizes; they stay open. The comparison becomes a guard.
 Dim smaller(Dim a, Dim b);
 Dim larger(Dim a, Dim b);
 bool is_less(Dim a, Dim b);

@@ -1,5 +1,5 @@
-// A vector of plain data with room for N elements in itself. Shapes and strides use it, so that a
-// tensor of up to six axes needs no heap for its metadata.
+// A vector of plain data with inline storage for N elements. Shapes and strides use it, so that the
+// metadata of a tensor of up to six axes needs no heap.
 #pragma once
 
 #include <algorithm>
@@ -81,7 +81,7 @@ class SmallVec {
     copy_inside(other);
     size_ = other.size_;
   }
-  // Copied whole, whatever of it is in use: a fixed number of bytes takes a few moves and no call.
+  // The inline storage is copied whole: a fixed number of bytes compiles to a few moves.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
@@ -125,7 +125,7 @@ class SmallVec {
   T* heap_ = nullptr;
   uint32_t size_ = 0;
   uint32_t capacity_ = N;
-  union {  // Not set until something is put in.
+  union {  // Uninitialised until elements are added.
     T inside_[N];
   };
 };

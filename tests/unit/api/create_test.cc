@@ -308,7 +308,7 @@ TEST(Random, RefusesAStateOfAnotherType) {
   const std::string text = error_of([] { random::set_state(zeros({2})); });
   EXPECT_EQ(text.substr(0, text.find('\n')),
             "random::set_state: the state is i64[3], this is f32[2]");
-  EXPECT_EQ(text.substr(text.rfind('\n')), "\n  give what td::random::state() gave");
+  EXPECT_EQ(text.substr(text.rfind('\n')), "\n  give a value that td::random::state() returned");
 }
 
 TEST(FromCallback, IsWhatTheCallbackWrites) {

@@ -178,12 +178,13 @@ TEST(Fork, AWalkWithThreadsEndsInTheParentAlone) {
   EXPECT_TRUE(ends_in_child([&] {
     const std::string text = error_of([&] { ++walk; });
     if (text.substr(0, text.find("\n  at ")) !=
-        "map(parallel 2): this walk was begun before the process forked, and its threads are not "
-        "in the child")
+        "map(parallel 2): this iteration began before the process forked, and its threads do not "
+        "exist in the child")
       throw UserError(text);
-    if (text.substr(text.rfind('\n')) != "\n  begin a walk in the child") throw UserError(text);
+    if (text.substr(text.rfind('\n')) != "\n  start the iteration in the child")
+      throw UserError(text);
     const std::string second = error_of([&] { ++other; });
-    if (!second.starts_with("prefetch(3): this walk was begun before the process forked"))
+    if (!second.starts_with("prefetch(3): this iteration began before the process forked"))
       throw UserError(second);
     int count = 0;
     for (const td::Tensor& row : mapped) count += static_cast<int>(row.size());

@@ -139,7 +139,7 @@ TEST(Function, SaysThatATracedTensorHasNoValue) {
       },
       {.name = "f"});
   const std::string error = error_of([&] { f(td::ones({})); });
-  EXPECT_EQ(error.find("the value of a traced tensor was asked for: f32[], made at "
+  EXPECT_EQ(error.find("the value of a traced tensor was read: f32[], made at "
                        "function_test.cc:"),
             0)
       << error;
@@ -297,7 +297,8 @@ TEST(Function, WarnsOnceWhereItsCacheIsTooSmall) {
   td::on_warning({});
   ASSERT_EQ(warnings.size(), 1U) << warnings.back();
   EXPECT_EQ(without_held_bytes(warnings[0]),
-            "function \"f\" compiles again what it had compiled: its cache holds 1 trace and 0 "
+            "function \"f\" compiles a program again that its cache has dropped: the cache holds 1 "
+            "trace and 0 "
             "programs in N of its limit of 1 B (half of it for one trace's programs), and has "
             "dropped 2 traces and 2 programs\n  give it a larger limit, such as {.cache_limit = "
             "td::Bytes(int64_t{1} << 20)}; cache_info() "
@@ -318,7 +319,8 @@ TEST(Function, WarnsOnceWhereProgramsOfSizesDoNotFit) {
   td::on_warning({});
   ASSERT_EQ(warnings.size(), 1U);
   EXPECT_EQ(without_held_bytes(warnings[0]),
-            "function \"f\" compiles again what it had compiled: its cache holds 1 trace and 1 "
+            "function \"f\" compiles a program again that its cache has dropped: the cache holds 1 "
+            "trace and 1 "
             "program in N of its limit of 1 B (half of it for one trace's programs), and has "
             "dropped 0 traces and 3 programs\n  give it a larger limit, such as {.cache_limit = "
             "td::Bytes(int64_t{1} << 20)}; cache_info() "
@@ -368,7 +370,7 @@ TEST(Function, RecursionWithoutEndIsAnError) {
   again = [&](const td::Tensor& x) { return f(x); };
   EXPECT_EQ(error_of([&] {
               f(td::ones({}));
-            }).find("function \"f\" calls itself while it is traced, without an end"),
+            }).find("function \"f\" calls itself while it is traced, in an endless recursion"),
             0U);
 }
 

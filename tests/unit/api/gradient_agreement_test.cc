@@ -230,14 +230,14 @@ TEST(Agreement, MeasuredRunsAndRunsInAnArenaAreNotRecorded) {
   td::GradientTape tape;
   const std::string profiled = error_of([&] { f.profile(x); });
   EXPECT_EQ(profiled.substr(0, profiled.find('\n')),
-            "profile: a tape watches what this call reads, and would not record it");
+            "profile: a tape watches values that this call reads, but cannot record the call");
   EXPECT_NE(profiled.find("call the function for its gradient, or pause the tape: const auto pause "
                           "= tape.stop_recording()"),
             std::string::npos)
       << profiled;
   const std::string in_arena = error_of([&] { f.run_in(plan, bytes, x); });
   EXPECT_EQ(in_arena.substr(0, in_arena.find('\n')),
-            "run_in: a tape watches what this call reads, and would not record it");
+            "run_in: a tape watches values that this call reads, but cannot record the call");
   {
     const auto pause = tape.stop_recording();
     EXPECT_EQ(f.profile(x).first.item<float>(), 11);
@@ -274,7 +274,7 @@ TEST(Agreement, ARangeHasNoGradientByItsNumbers) {
   tape.watch(x);
   const std::string error = error_of([&] { td::arange(x, 10.0F); });
   EXPECT_EQ(error.substr(0, error.find('\n')),
-            "arange: a tape watches where it starts or its step, by which it has no gradient");
+            "arange: a tape watches its start or step, and arange is not differentiable");
   EXPECT_EQ(td::arange(td::stop_gradient(x), 4.0F).to_vector<float>(), (std::vector<float>{2, 3}));
 }
 

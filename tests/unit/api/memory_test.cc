@@ -79,8 +79,9 @@ TEST(Memory, SetLimitRefusesWhatIsNoLimit) {
     memory::set_limit(0_B, Source::here("main.cc", 3, "main"));
     FAIL();
   } catch (const UserError& error) {
-    EXPECT_STREQ(error.what(),
-                 "set_limit: 0 B is no limit\n  at main.cc:3\n  give a positive number of bytes");
+    EXPECT_STREQ(
+        error.what(),
+        "set_limit: 0 B is not a limit\n  at main.cc:3\n  give a positive number of bytes");
   }
 }
 

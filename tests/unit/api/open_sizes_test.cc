@@ -325,8 +325,8 @@ TEST(OpenSizes, OpenAtOnceByASignature) {
   EXPECT_EQ(f.cache_info().traces, 1);
   const std::string at = "\n  at open_sizes_test.cc:" + std::to_string(__LINE__ + 1);
   const std::string error = error_of([&] { f(drawn({3, 5})); });
-  EXPECT_EQ(error, "function \"f\": argument 0 is f32[3, 5], its signature says f32[?, 784]" + at +
-                       "\n  cast or reshape it, or open the size in the signature: td::open");
+  EXPECT_EQ(error, "function \"f\": argument 0 is f32[3, 5], its signature has f32[?, 784]" + at +
+                       "\n  cast or reshape it, or make the size open in the signature: td::open");
   const auto two = td::function([](const td::Tensor& x, const td::Tensor& y) { return x + y; },
                                 {.name = "two", .input_signature = {td::spec({td::open})}});
   const std::string there = "\n  at open_sizes_test.cc:" + std::to_string(__LINE__ + 1);
@@ -581,8 +581,7 @@ TEST(OpenSizes, OfAPlanThatCannotBeAreErrors) {
   EXPECT_EQ(other,
             "at: this trace serves only sizes with argument 1, dimension 0 = argument 0, "
             "dimension 0" +
-                there +
-                "\n  plan by a spec with the sizes themselves: fn.plan(td::spec({64, 784}))");
+                there + "\n  plan for a spec with these sizes: fn.plan(td::spec({64, 784}))");
   const std::string here = "\n  at open_sizes_test.cc:" + std::to_string(__LINE__ + 1);
   const std::string negative = error_of([&] { plan.at({3, -1}); });
   EXPECT_EQ(negative,

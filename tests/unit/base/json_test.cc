@@ -39,16 +39,16 @@ TEST(Json, SaysWhatIsWrongAndWhere) {
   const auto error = [](const std::string& text) {
     return error_of([&] { parse_json(text, "plan.json"); });
   };
-  EXPECT_EQ(error("{\"a\": 1,\n \"b\" 2}"), "plan.json:2: ':' is wanted, '2' is there");
-  EXPECT_EQ(error("[1, 2"), "plan.json:1: the text ends too early");
-  EXPECT_EQ(error("[1] 2"), "plan.json:1: something follows the value");
+  EXPECT_EQ(error("{\"a\": 1,\n \"b\" 2}"), "plan.json:2: expected ':', found '2'");
+  EXPECT_EQ(error("[1, 2"), "plan.json:1: unexpected end of the text");
+  EXPECT_EQ(error("[1] 2"), "plan.json:1: unexpected text after the value");
   EXPECT_EQ(error("{1: 2}"), "plan.json:1: a member has no name");
   EXPECT_EQ(error("\"a"), "plan.json:1: a string does not end");
-  EXPECT_EQ(error("\"\\x\""), "plan.json:1: '\\x' means nothing in a string");
-  EXPECT_EQ(error("\"\\u12g4\""), "plan.json:1: \\u wants four digits of base 16");
+  EXPECT_EQ(error("\"\\x\""), "plan.json:1: '\\x' is not an escape sequence");
+  EXPECT_EQ(error("\"\\u12g4\""), "plan.json:1: \\u needs four hexadecimal digits");
   EXPECT_EQ(error("\"a\nb\""), "plan.json:1: a string has a control character in it");
-  EXPECT_EQ(error("nan"), "plan.json:1: this is no value");
-  EXPECT_EQ(error(""), "plan.json:1: the text ends too early");
+  EXPECT_EQ(error("nan"), "plan.json:1: expected a value");
+  EXPECT_EQ(error(""), "plan.json:1: unexpected end of the text");
   EXPECT_EQ(error(std::string(300, '[')), "plan.json:1: values are nested deeper than 200");
 }
 

@@ -72,8 +72,9 @@ TEST(DataErrors, ACauseKeepsItsKindAndIsNested) {
         return x;
       },
       {}, line(2));
-  EXPECT_EQ(error_of([&] { numbers_of(number); }),
-            "data: map failed at element 0: an exception that is no std::exception\n  at a.cc:2");
+  EXPECT_EQ(
+      error_of([&] { numbers_of(number); }),
+      "data: map failed at element 0: an exception that is not a std::exception\n  at a.cc:2");
   try {
     numbers_of(number);
     FAIL();
@@ -86,14 +87,14 @@ TEST(DataErrors, ATensorThatHoldsNothingNamesTheElement) {
   const auto map =
       rows(4).map([](const Tensor& x) { return x.item<int>() == 2 ? Tensor() : x; }, {}, line(2));
   EXPECT_EQ(error_of([&] { numbers_of(map); }),
-            "data: map failed at element 2: it gave a Tensor that holds nothing\n"
-            "  has_value() tells whether one does: return what was computed\n  at a.cc:2");
+            "data: map failed at element 2: it returned an empty Tensor\n"
+            "  return a Tensor that has a value: has_value() tells whether it does\n  at a.cc:2");
   const auto generator = data::from_generator(
       [i = 0]() mutable -> std::optional<Tensor> { return i++ == 1 ? Tensor() : ones({}); },
       line(3));
   EXPECT_EQ(error_of([&] { numbers_of(generator); }),
-            "data: generator failed at element 1: it gave a Tensor that holds nothing\n"
-            "  has_value() tells whether one does: return what was computed\n  at a.cc:3");
+            "data: generator failed at element 1: it returned an empty Tensor\n"
+            "  return a Tensor that has a value: has_value() tells whether it does\n  at a.cc:3");
 }
 
 TEST(DataErrors, AWrongOpNamesItsLine) {
@@ -127,13 +128,13 @@ TEST(DataErrors, FiltersAndGeneratorsNameTheElementToo) {
 
 TEST(DataErrors, SayWhatCannotBe) {
   EXPECT_EQ(error_of([] { data::from_tensor_slices(Tensor(3), line(1)); }),
-            "from_tensor_slices: the tensor is i32[], a single number: it has no rows\n"
-            "  at a.cc:1\n  rows lie along the first axis");
+            "from_tensor_slices: the tensor is i32[], a scalar, which has no rows\n"
+            "  at a.cc:1\n  rows are slices of the first axis");
   EXPECT_EQ(
       error_of([] { data::from_tensor_slices(std::tuple{zeros({3, 2}), zeros({4})}, line(1)); }),
       "from_tensor_slices: different numbers of rows: [0] has 3, [1] has 4\n"
       "  at a.cc:1\n"
-      "  rows lie along the first axis; cut the longer one: x[{td::Slice{.end = n}}]");
+      "  rows are slices of the first axis; shorten the longer one: x[{td::Slice{.end = n}}]");
   EXPECT_EQ(error_of([] { data::from_tensor_slices(std::vector<Tensor>{}, line(1)); }),
             "from_tensor_slices: a structure without tensors has no rows\n  at a.cc:1");
   EXPECT_EQ(error_of([] { data::range(1, 5, 0, line(1)); }),
@@ -141,24 +142,25 @@ TEST(DataErrors, SayWhatCannotBe) {
   EXPECT_EQ(error_of([] { data::range(INT64_MIN, INT64_MAX, 1, line(1)); }),
             "range: 18446744073709551615 numbers are more than can be counted\n  at a.cc:1");
   EXPECT_EQ(error_of([] { rows(3).batch(0, {}, line(1)); }),
-            "batch: 0 elements cannot be one batch\n  at a.cc:1\n  give 1 or more");
+            "batch: 0 elements are not a batch\n  at a.cc:1\n  give 1 or more");
   EXPECT_EQ(error_of([] { rows(3).take(-1, line(1)); }),
-            "take: -1 elements cannot be\n  at a.cc:1\n  give 0 or more");
+            "take: the number of elements cannot be -1\n  at a.cc:1\n  give 0 or more");
   EXPECT_EQ(error_of([] { rows(3).skip(-1, line(1)); }),
-            "skip: -1 elements cannot be\n  at a.cc:1\n  give 0 or more");
+            "skip: the number of elements cannot be -1\n  at a.cc:1\n  give 0 or more");
   EXPECT_EQ(
       error_of([] { rows(3).repeat(-1, line(1)); }),
-      "repeat: -1 times cannot be\n  at a.cc:1\n  give 0 or more, or nothing to repeat for ever");
+      "repeat: cannot repeat -1 times\n  at a.cc:1\n  give 0 or more, or no argument to repeat "
+      "for ever");
   EXPECT_EQ(error_of([] { rows(3).prefetch(0, line(1)); }),
-            "prefetch: 0 elements ahead cannot be\n  at a.cc:1\n  give 1 or more");
+            "prefetch: cannot keep 0 elements ahead\n  at a.cc:1\n  give 1 or more");
   EXPECT_EQ(error_of([] { rows(3).shuffle({.buffer = -2}, line(1)); }),
-            "shuffle: .buffer = -2 elements cannot be\n  at a.cc:1\n"
+            "shuffle: .buffer cannot be -2 elements\n  at a.cc:1\n"
             "  give 1 or more, or 0 to shuffle by index");
   EXPECT_EQ(error_of([] { rows(3).map(exp, {.parallel = 0}, line(1)); }),
-            "map: .parallel = 0 is no number of threads\n  at a.cc:1\n  give 1 to 1024");
+            "map: .parallel = 0 is not a number of threads\n  at a.cc:1\n  give 1 to 1024");
   EXPECT_EQ(error_of([] { rows(3).repeat().cache(line(1)); }),
             "cache: the elements before it never end\n  at a.cc:1\n"
-            "  cache before repeat(), or take() as many as are to be kept");
+            "  put cache before repeat(), or limit the elements with take()");
 }
 
 TEST(DataErrors, AShuffleSaysWhoCannotBeReadByIndex) {
@@ -167,7 +169,7 @@ TEST(DataErrors, AShuffleSaysWhoCannotBeReadByIndex) {
       error_of([&] { odd.shuffle({}, line(6)); }),
       "shuffle: filter (a.cc:4) cannot be read by index, so a shuffle after it needs a buffer\n"
       "  at a.cc:6\n"
-      "  say how many elements may wait in it: .shuffle({.buffer = 1000}), or shuffle before it");
+      "  give the size of the buffer: .shuffle({.buffer = 1000}), or shuffle before that stage");
 }
 
 TEST(DataErrors, RowsOfABatchAreAlike) {
@@ -175,7 +177,7 @@ TEST(DataErrors, RowsOfABatchAreAlike) {
   EXPECT_EQ(
       error_of([&] { numbers_of(ragged.batch(2, {}, line(1))); }),
       "data: elements of different types cannot be in one batch: row 0 is f32[1], row 1 is f32[2]\n"
-      "  at a.cc:1\n  make them alike with map first, or pick others out with filter");
+      "  at a.cc:1\n  make them alike with map first, or remove the others with filter");
   const auto lists = data::range(1, 4).map([](const Tensor& i) {
     return std::vector<Tensor>(static_cast<size_t>(i.item<int>()), zeros({2}));
   });
@@ -184,7 +186,7 @@ TEST(DataErrors, RowsOfABatchAreAlike) {
             }),
             "data: elements of different structure cannot be in one batch: from row 0 to row 1, "
             "element: 1 item became 2 items\n"
-            "  at a.cc:1\n  make them alike with map first, or pick others out with filter");
+            "  at a.cc:1\n  make them alike with map first, or remove the others with filter");
 }
 
 // ---- positions ----------------------------------------------------------------------------------
@@ -273,7 +275,7 @@ TEST(DataPosition, AtTheEndOfAPassThereIsNothingLeftOfIt) {
   EXPECT_EQ(numbers_of(again).size(), 10u);
   EXPECT_EQ(error_of([&] { again.restore({2, 11}, line(3)); }),
             "data: there is no element 11 in pass 2 of 10 elements\n  at a.cc:3\n"
-            "  restore what position() gave, on a dataset made in the same way");
+            "  restore a value of position(), on a dataset built in the same way");
 }
 
 TEST(DataPosition, IsKeptInACheckpoint) {
@@ -438,14 +440,14 @@ TEST(DataCache, AFileOfAnotherDatasetIsRefused) {
   write_file(folder / "letter", "Dear reader, this is no cache.");
   EXPECT_EQ(error_of([&] { numbers_of(rows(10).cache(folder / "letter", line(3))); }),
             "cache: " + folder / "letter" +
-                " is there and is no cache of a dataset\n  at a.cc:3\n"
+                " exists and is not a cache of a dataset\n  at a.cc:3\n"
                 "  give another path");
   write_file(folder / "damaged",
              std::string("tidemark cache 1\ni3\0\xff[]\n", 23) + std::string(105, '\0'));
   EXPECT_EQ(error_of([&] { numbers_of(rows(10).cache(folder / "damaged", line(3))); }),
             "cache: " + folder / "damaged" +
                 " is a damaged cache of a dataset\n  at a.cc:3\n"
-                "  delete it, and it is made again");
+                "  delete it; it will be written again");
 }
 
 TEST(DataCache, AFileIsWrittenWholeOrNotAtAll) {

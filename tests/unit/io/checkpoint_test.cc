@@ -73,7 +73,7 @@ TEST(Checkpoint, BringsBackEveryBit) {
   const td::io::Checkpoint checkpoint{{"model", model}};
   checkpoint.save(folder / "x.safetensors", {.metadata = {{"epoch", "3"}}});
   EXPECT_EQ(td::io::load_safetensors(folder / "x.safetensors").metadata.at("epoch"), "3");
-  const td::io::Restored restored =
+  const td::io::RestoreReport restored =
       td::io::Checkpoint{{"model", other}}.load(folder / "x.safetensors");
   expect_same(model, other);
   EXPECT_EQ(restored.loaded.size(), 6U);
@@ -340,9 +340,9 @@ TEST(CheckpointErrors, ListWhatIsMissingAndWhatIsMore) {
             "  not in the file: layer/kernel, layer/bias\n"
             "  only in the file: model/blocks/0/bias, model/blocks/0/kernel, model/blocks/1/bias, "
             "model/blocks/1/kernel, model/scale\n"
-            "  {.partial = true} takes what is in both, {.rename = {{\"old\", \"new\"}}} what goes "
-            "by another name");
-  const td::io::Restored restored =
+            "  {.partial = true} restores only what is in both; {.rename = {{\"old\", \"new\"}}} "
+            "maps names of the file");
+  const td::io::RestoreReport restored =
       td::io::Checkpoint{{"layer", layer}}.load(folder / "x.safetensors", {.partial = true});
   EXPECT_EQ(restored.loaded, std::vector<std::string>{"random"});
   EXPECT_EQ(restored.missing, (std::vector<std::string>{"layer/kernel", "layer/bias"}));
@@ -365,7 +365,7 @@ TEST(CheckpointErrors, ShowBothShapesAndChangeNothing) {
               "Checkpoint::load: x.safetensors is not of this checkpoint:\n"
               "  model/blocks/1/kernel is f32[3, 5], the file has f32[3, 4]\n"
               "  model/blocks/1/bias is f64[4], the file has f32[4]\n"
-              "  make the model as it was when it was saved");
+              "  build the model as it was when it was saved");
   }
   EXPECT_TRUE(td::identical(other.blocks[0].kernel.value(), td::zeros({3, 4})));
   EXPECT_EQ(other.scale.value().item<float>(), 1);
@@ -399,9 +399,8 @@ TEST(CheckpointErrors, RefuseToSaveWhatHasNoShapeOrNoVariables) {
   const auto closure = [](const td::Tensor& x) { return x; };
   const auto nothing = [&] { td::io::Checkpoint{{"f", closure}}.save(folder / "x.safetensors"); };
   EXPECT_EQ(said(folder, nothing),
-            "Checkpoint::save: x.safetensors would hold nothing of \"f\": no Variable is found in "
-            "it\n"
-            "  a closure cannot be looked into: give the layers that it uses");
+            "Checkpoint::save: x.safetensors would contain nothing of \"f\": it has no Variables\n"
+            "  Variables captured by a closure are not found: give the layers that it uses");
   EXPECT_FALSE(std::filesystem::exists(folder / "x.safetensors"));
 }
 
@@ -410,7 +409,7 @@ TEST(Checkpoint, Renames) {
   const Layer layer, other;
   layer.kernel.assign(td::full({3, 4}, 2.0F));
   td::io::Checkpoint{{"model", Model()}, {"encoder", layer}}.save(folder / "x.safetensors");
-  const td::io::Restored restored = td::io::Checkpoint{{"backbone", other}}.load(
+  const td::io::RestoreReport restored = td::io::Checkpoint{{"backbone", other}}.load(
       folder / "x.safetensors", {.partial = true, .rename = {{"encoder", "backbone"}}});
   EXPECT_TRUE(td::identical(other.kernel.value(), layer.kernel.value()));
   EXPECT_EQ(restored.missing.size(), 0U);
@@ -421,8 +420,8 @@ TEST(Checkpoint, Renames) {
   EXPECT_EQ(
       said(folder, clash),
       "Checkpoint::load: x.safetensors has \"encoder/bias\" and \"encoder/kernel\", which are "
-      "both called \"b\" here\n"
-      "  mend {.rename = ...}");
+      "both renamed to \"b\"\n"
+      "  change {.rename = ...}");
 }
 
 TEST(Checkpoint, AFailedLoadForWantOfMemoryChangesNothing) {

@@ -169,14 +169,14 @@ std::string dict(const std::string& descr, const std::string& shape) {
 
 TEST(LoadNpyErrors, NameTheFileAndTheByte) {
   EXPECT_EQ(said(""),
-            "load_npy: x.npy, byte 0: no .npy file begins so\n"
-            "  a file of np.save is wanted, or of td::io::save_npy");
+            "load_npy: x.npy, byte 0: this is not a .npy file\n"
+            "  give a file that np.save or td::io::save_npy wrote");
   EXPECT_EQ(said("PK\3\4"), said(""));
   EXPECT_EQ(said("\x93NUMPY\1"), "load_npy: x.npy, byte 7: the file ends inside its header");
   EXPECT_EQ(said(std::string("\x93NUMPY\2\0\1\0", 10)),
             "load_npy: x.npy, byte 10: the file ends inside its header");
   EXPECT_EQ(said(std::string("\x93NUMPY\4\0\1\0\0\0", 12)),
-            "load_npy: x.npy, byte 6: version 4.0 of .npy is not known\n"
+            "load_npy: x.npy, byte 6: version 4.0 of .npy is not supported\n"
             "  versions 1.0, 2.0 and 3.0 are");
   EXPECT_EQ(
       said(std::string("\x93NUMPY\2\0\xff\xff\xff\xff{}", 14)),
@@ -193,11 +193,11 @@ TEST(LoadNpyErrors, SayWhatIsWrongInTheDict) {
             "load_npy: x.npy, byte 0: a shape of [4294967296, 4294967296, 0] has more bytes than "
             "fit 63 bits");
   EXPECT_EQ(said(npy(dict("'<c8'", "(1,)"), "12345678")),
-            "load_npy: x.npy, byte 25: the elements are '<c8', which is none of our dtypes\n"
+            "load_npy: x.npy, byte 25: the elements are '<c8', which Tidemark does not support\n"
             "  convert them in NumPy: a.astype('float32')");
   EXPECT_EQ(said(npy(dict("[('a', '<f4')]", "(1,)"), "1234")),
             "load_npy: x.npy, byte 21: the elements are records\n"
-            "  a tensor has elements of one dtype: save each field of its own, a['name']");
+            "  a tensor has elements of one dtype: save each field by itself, a['name']");
   EXPECT_EQ(said(npy("{'descr': '<f4', 'shape': (1,), }", "1234")),
             "load_npy: x.npy, byte 64: the header has no key 'fortran_order'");
   EXPECT_EQ(said(npy("{'descr': '<f4', 'descr': '<f4'}", "1234")),
@@ -205,12 +205,12 @@ TEST(LoadNpyErrors, SayWhatIsWrongInTheDict) {
   EXPECT_EQ(said(npy("{'size': 4}", "1234")),
             "load_npy: x.npy, byte 17: the header has an unknown key 'size'");
   EXPECT_EQ(said(npy("[]", "")),
-            "load_npy: x.npy, byte 10: the header is no dict as NumPy writes it: expected '{'");
+            "load_npy: x.npy, byte 10: the header is not a dict as NumPy writes it: expected '{'");
   EXPECT_EQ(said(npy("{'shape", "")), "load_npy: x.npy, byte 11: a string does not end");
   EXPECT_EQ(said(npy("{'fortran_order': 1}", "")),
             "load_npy: x.npy, byte 28: expected True or False");
   EXPECT_EQ(said(npy(dict("'<f4'", "(1 2)"), "")),
-            "load_npy: x.npy, byte 63: the header is no dict as NumPy writes it: expected ')'");
+            "load_npy: x.npy, byte 63: the header is not a dict as NumPy writes it: expected ')'");
   EXPECT_EQ(said(npy(dict("'|b1'", "(3,)"), std::string("\0\1\2", 3))),
             "load_npy: x.npy, byte 130: a bool is 2, not 0 or 1\n"
             "  save it as u8, and compare: x != 0");
@@ -224,7 +224,7 @@ TEST(LoadNpyErrors, SayThatThereIsNoFile) {
   EXPECT_EQ(without(
                 folder, error_of([&] {
                   td::io::load_npy(folder.path());
-                })).find("is no file with bytes\n  at npy_test.cc") != std::string::npos,
+                })).find("is not a regular file\n  at npy_test.cc") != std::string::npos,
             true);
 }
 

@@ -163,42 +163,43 @@ TEST(LoadNpzErrors, SayWhatIsWrongWithTheZip) {
   const std::string good = zip({{"x.npy", x, x, false}});
   EXPECT_EQ(said(good), "no error");
   EXPECT_EQ(said(""),
-            "load_npz: x.npz, byte 0: no zip file ends so\n"
-            "  a file of np.savez is wanted, or of td::io::save_npz");
+            "load_npz: x.npz, byte 0: this is not a zip file: it has no end record\n"
+            "  give a file that np.savez or td::io::save_npz wrote");
   EXPECT_EQ(said(good.substr(0, good.size() - 1)).substr(0, 45),
-            "load_npz: x.npz, byte 272: no zip file ends s");
+            "load_npz: x.npz, byte 272: this is not a zip ");
   const auto patched = [&](size_t at, const std::string& bytes) {
     std::string file = good;
     return file.replace(at, bytes.size(), bytes);
   };
   const size_t entry = good.find("PK\1\2"), end = good.find("PK\5\6");
   EXPECT_EQ(said(patched(end + 16, "\xff\xff\xff\x7f")),
-            "load_npz: x.npz, byte 251: a directory of 51 bytes cannot stand at byte 2147483647, "
+            "load_npz: x.npz, byte 251: a directory of 51 bytes cannot be at byte 2147483647, "
             "before this");
-  EXPECT_EQ(said(patched(end + 16, "\xff\xff\xff\xff")),
-            "load_npz: x.npz, byte 251: the zip file says it is a large one, and has no zip64 "
-            "record");
+  EXPECT_EQ(
+      said(patched(end + 16, "\xff\xff\xff\xff")),
+      "load_npz: x.npz, byte 251: the zip file refers to a zip64 record that it does not have");
   EXPECT_EQ(said(patched(end + 10, "\x09")),
             "load_npz: x.npz, byte 251: a directory of 51 bytes has no 9 members that we could "
             "read");
   EXPECT_EQ(said(patched(entry, "XX")),
-            "load_npz: x.npz, byte 200: the directory has no entry here");
+            "load_npz: x.npz, byte 200: expected an entry of the directory here");
   EXPECT_EQ(said(patched(entry + 28, "\xff")),
-            "load_npz: x.npz, byte 200: an entry of the directory is longer than it");
+            "load_npz: x.npz, byte 200: an entry reaches beyond the end of the directory");
   EXPECT_EQ(said(patched(entry + 8, "\1")),
             "load_npz: x.npz, byte 200: member x.npy is encrypted\n  save it without a password");
   EXPECT_EQ(said(patched(entry + 10, "\x0e")),
             "load_npz: x.npz, byte 200: member x.npy is compressed by method 14\n"
             "  stored and deflated members are read: np.savez, np.savez_compressed");
   EXPECT_EQ(said(patched(entry + 42, std::string("\xc0\0", 2))),
-            "load_npz: x.npz, byte 192: member x.npy does not lie before byte 200, where the "
+            "load_npz: x.npz, byte 192: member x.npy does not end before byte 200, where the "
             "directory is");
-  EXPECT_EQ(said(patched(0, "XX")), "load_npz: x.npz, byte 0: member x.npy has no head here");
-  EXPECT_EQ(said(patched(30, "y")),
-            "load_npz: x.npz, byte 0: the directory calls a member x.npy, "
-            "its own head calls it y.npy");
+  EXPECT_EQ(said(patched(0, "XX")), "load_npz: x.npz, byte 0: member x.npy has no header here");
+  EXPECT_EQ(
+      said(patched(30, "y")),
+      "load_npz: x.npz, byte 0: the directory calls a member x.npy, its own header calls it y.npy");
   EXPECT_EQ(said(patched(entry + 20, "\1")),
-            "load_npz: x.npz, byte 200: member x.npy is stored as it is and has 136 bytes, in 1");
+            "load_npz: x.npz, byte 200: member x.npy is stored without compression and has 136 "
+            "bytes, in 1");
   EXPECT_EQ(said(patched(entry - 1, "\7")).substr(0, 63),
             "load_npz: x.npz, byte 64: member x.npy is damaged: its checksum");
 }
@@ -208,10 +209,10 @@ TEST(LoadNpzErrors, SayWhatIsWrongWithMembers) {
   EXPECT_EQ(said(zip({{"x.npy", x, x}, {"x.npy", x, x}})).substr(0, 60),
             "load_npz: x.npz, byte 443: two members are called x.npy");
   EXPECT_EQ(said(zip({{"x.txt", x, x}})),
-            "load_npz: x.npz, member x.txt is no .npy file\n"
-            "  take it out of the .npz");
-  EXPECT_EQ(said(zip({{"x.npy", "abc", "abc"}})).substr(0, 61),
-            "load_npz: x.npz, member x.npy, byte 0: no .npy file begins so");
+            "load_npz: x.npz, member x.txt is not a .npy file\n"
+            "  remove it from the .npz");
+  EXPECT_EQ(said(zip({{"x.npy", "abc", "abc"}})).substr(0, 62),
+            "load_npz: x.npz, member x.npy, byte 0: this is not a .npy file");
   const std::string longer = x + "123";
   EXPECT_EQ(
       said(zip({{"x.npy", longer, longer}})),
@@ -249,10 +250,10 @@ TEST(LoadNpzErrors, RefuseBombs) {
   std::string more = x + "more";
   EXPECT_EQ(said(zip({{"x.npy", deflated_as_stored(more), x, true}})),
             "load_npz: x.npz, byte 64: member x.npy has more than the 136 bytes that the directory "
-            "says");
+            "gives");
   // It is less.
   EXPECT_EQ(said(zip({{"x.npy", deflated_as_stored(x.substr(0, 130)), x, true}})),
-            "load_npz: x.npz, byte 64: member x.npy has 130 bytes, the directory says 136");
+            "load_npz: x.npz, byte 64: member x.npy has 130 bytes, the directory gives 136");
   // Its bytes are others.
   std::string other = x;
   other.back() ^= 1;
@@ -289,22 +290,21 @@ std::string inflate_error(const std::string& bytes) {
 
 TEST(InflateErrors, SayWhatIsDamaged) {
   const std::string start = "load_npz: x, byte ", damaged = ": the deflated bytes are damaged: ";
-  EXPECT_EQ(inflate_error(""), start + "100" + damaged + "they end too early");
-  EXPECT_EQ(inflate_error("\x07"),
-            start + "101" + damaged + "a block is of a kind that does not exist");
+  EXPECT_EQ(inflate_error(""), start + "100" + damaged + "they end inside a block");
+  EXPECT_EQ(inflate_error("\x07"), start + "101" + damaged + "a block has an unknown type");
   EXPECT_EQ(inflate_error(std::string("\x01\x05\x00\x00\x00", 5)),
-            start + "105" + damaged + "a block's length is not what it says twice");
+            start + "105" + damaged + "the length of a stored block and its complement differ");
   EXPECT_EQ(inflate_error(std::string("\x01\x05\x00\xfa\xff"
                                       "abc",
                                       8)),
-            start + "108" + damaged + "they end too early");
+            start + "108" + damaged + "they end inside a block");
   // Fixed codes, then a match (length 3, distance 1) with nothing before it.
   EXPECT_EQ(inflate_error(std::string("\x03\x02\x00\x00", 4)).substr(21),
-            damaged + "a match reaches before the beginning");
+            damaged + "a match reaches before the beginning of the data");
   // Codes of lengths that leave no room: all 19 of length 1.
   EXPECT_EQ(
       inflate_error(std::string("\x05\xe0\x93\x24\x49\x92\x24\x49\x92\x24\x49\x92", 12)).substr(21),
-      damaged + "a block's codes are none");
+      damaged + "the codes of a block are not a prefix code");
 }
 
 }  // namespace

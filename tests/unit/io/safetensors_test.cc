@@ -87,13 +87,13 @@ TEST(LoadSafetensorsErrors, NameTheFileAndTheByte) {
       "load_safetensors: x.safetensors, byte 7: the file ends inside the length of its header");
   EXPECT_EQ(said("\x93NUMPY more"),
             "load_safetensors: x.safetensors, byte 0: the header says it has 7863383150818578067 "
-            "bytes, the file has 3 more\n  a safetensors file is wanted");
+            "bytes, the file has 3 more\n  give a safetensors file");
   EXPECT_EQ(said(std::string(8, '\xff')).substr(0, 84),
             "load_safetensors: x.safetensors, byte 0: the header says it has 18446744073709551615");
   EXPECT_EQ(said(file_of("[]", "")),
             "load_safetensors: x.safetensors, byte 8: the header's JSON needs '{' here");
   EXPECT_EQ(said(file_of("{} x", "")),
-            "load_safetensors: x.safetensors, byte 11: the header goes on behind its JSON");
+            "load_safetensors: x.safetensors, byte 11: unexpected text after the header's JSON");
   EXPECT_EQ(said(file_of("", "")),
             "load_safetensors: x.safetensors, byte 8: the header's JSON needs '{' here");
 }
@@ -106,23 +106,23 @@ TEST(LoadSafetensorsErrors, SayWhatIsWrongWithATensor) {
             start + "61: tensor \"a\" is f32[2] and takes 8 bytes, its offsets are 0 to 4");
   EXPECT_EQ(said(file_of(one(R"({"dtype":"U8","shape":[2],"data_offsets":[4,2]})"), "1234")),
             start + "60: tensor \"a\" is u8[2] and takes 2 bytes, its offsets are 4 to 2");
-  EXPECT_EQ(said(file_of(one(R"({"dtype":"I8","shape":[2],"data_offsets":[0,2]})"), "12")),
-            start +
-                "26: a tensor is of dtype \"I8\", which is none of ours\n"
-                "  ours are F16, BF16, F32, F64, I32, I64, U8 and BOOL: convert it where it "
-                "was made");
+  EXPECT_EQ(
+      said(file_of(one(R"({"dtype":"I8","shape":[2],"data_offsets":[0,2]})"), "12")),
+      start +
+          "26: a tensor has the dtype \"I8\", which Tidemark does not support\n"
+          "  supported are F16, BF16, F32, F64, I32, I64, U8 and BOOL: convert it before saving");
   EXPECT_EQ(said(file_of(one(R"({"dtype":"U8","shape":[-2],"data_offsets":[0,2]})"), "12")),
-            start + "36: a size or an offset is no whole number");
+            start + "36: a size or an offset is not a whole number");
   EXPECT_EQ(said(file_of(one(R"({"dtype":"U8","shape":[NaN],"data_offsets":[0,2]})"), "12")),
-            start + "36: a size or an offset is no whole number");
+            start + "36: a size or an offset is not a whole number");
   EXPECT_EQ(said(file_of(one(R"({"dtype":"U8","shape":[1e400],"data_offsets":[0,2]})"), "12")),
-            start + "37: a size or an offset is no whole number");
+            start + "37: a size or an offset is not a whole number");
   EXPECT_EQ(said(file_of(one(R"({"dtype":"U8","shape":[2.0],"data_offsets":[0,2]})"), "12")),
-            start + "37: a size or an offset is no whole number");
+            start + "37: a size or an offset is not a whole number");
   EXPECT_EQ(said(file_of(one(R"({"dtype":"U8","shape":[99999999999999999999]})"), "12")),
             start + "36: a size or an offset does not fit 63 bits");
   EXPECT_EQ(said(file_of(one(R"({"dtype":"U8","shape":[02]})"), "12")),
-            start + "36: a number of the header begins with 0");
+            start + "36: a number of the header has a leading 0");
   EXPECT_EQ(
       said(file_of(one(R"({"dtype":"F64","shape":[4294967296,4294967296,0],"data_offsets":[0,0]})"),
                    "")),
@@ -161,15 +161,16 @@ TEST(LoadSafetensorsErrors, RefuseStringsThatAreNone) {
   const std::string start = "load_safetensors: x.safetensors, byte ";
   EXPECT_EQ(said(file_of("{\"a", "")), start + "10: a string of the header does not end");
   EXPECT_EQ(said(file_of("{\"\n\"", "")), start + "10: a string of the header has a control byte");
-  EXPECT_EQ(said(file_of("{\"\xff\"", "")), start + "10: a string of the header is no UTF-8");
+  EXPECT_EQ(said(file_of("{\"\xff\"", "")),
+            start + "10: a string of the header is not valid UTF-8");
   EXPECT_EQ(said(file_of("{\"\xed\xa0\x80\"", "")),
-            start + "10: a string of the header is no UTF-8");
+            start + "10: a string of the header is not valid UTF-8");
   EXPECT_EQ(said(file_of("{\"\\x\"", "")),
-            start + "11: a string of the header has an escape that JSON does not know");
+            start + "11: a string of the header has an unknown escape sequence");
   EXPECT_EQ(said(file_of("{\"\\u12\"", "")),
-            start + "12: a string of the header has an escape without four digits");
+            start + "12: a string of the header has a \\u escape without four hexadecimal digits");
   EXPECT_EQ(said(file_of("{\"\\ud800\"", "")),
-            start + "16: a string of the header has half of a pair");
+            start + "16: a string of the header has an unpaired surrogate");
   EXPECT_EQ(said(file_of("{\"__metadata__\":{\"a\":1}}", "")),
             start + "29: the header's JSON needs a string here");
   EXPECT_EQ(said(file_of("{\"__metadata__\":{\"a\":\"1\",\"a\":\"2\"}}", "")),
@@ -192,7 +193,8 @@ TEST(SaveSafetensorsErrors, RefuseNamesThatCannotBe) {
   };
   EXPECT_EQ(error("__metadata__"),
             "save_safetensors: x cannot hold a tensor called \"__metadata__\"");
-  EXPECT_EQ(error("\xff"), "save_safetensors: x cannot hold the name \"\xff\": it is no UTF-8");
+  EXPECT_EQ(error("\xff"),
+            "save_safetensors: x cannot hold the name \"\xff\": it is not valid UTF-8");
   EXPECT_FALSE(std::filesystem::exists(folder / "x"));
 }
 

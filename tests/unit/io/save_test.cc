@@ -324,8 +324,8 @@ TEST(Save, RefusesLinksThatLeadNowhere) {
 // What stands under the name of the temporary and was not left by a save belongs to somebody.
 TEST(Save, RefusesToWriteOverWhatIsNoTemporaryOfItsOwn) {
   const std::string expected =
-      "save_npy: x.npy cannot be saved: x.npy.saving is in the way: a link, or no regular file, "
-      "which no save of ours leaves\n"
+      "save_npy: x.npy cannot be saved: x.npy.saving is in the way, and is a link or not a regular "
+      "file\n"
       "  remove it, or save under another name";
   using Make = std::function<void(const Folder&)>;
   const Make makes[] = {
@@ -432,7 +432,7 @@ TEST(Save, RefusesWhatIsNoFile) {
   std::filesystem::create_directory(folder / "x.npy");
   const std::string text =
       without(folder, error_of([&] { td::io::save_npy(folder / "x.npy", td::ones({1})); }));
-  EXPECT_EQ(text.substr(0, text.find('\n')), "save_npy: x.npy is there and is no file with bytes");
+  EXPECT_EQ(text.substr(0, text.find('\n')), "save_npy: x.npy exists and is not a regular file");
   const std::string empty = error_of([] { td::io::save_npy("", td::ones({1})); });
   EXPECT_EQ(empty.substr(0, empty.find('\n')), "save_npy: the path is empty");
   EXPECT_EQ(empty.substr(empty.rfind('\n')), "\n  name the file");

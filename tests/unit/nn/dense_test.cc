@@ -94,7 +94,7 @@ TEST(Dense, RefusesWhatItCannotBe) {
   const auto second_call = [&] { nn::Dense(2)(ones({})); };
   const unsigned second_line = __LINE__ - 1;
   EXPECT_EQ(error_of(second_call),
-            cat("nn::Dense: the input is one number, without an axis of features\n  at "
+            cat("nn::Dense: the input is a scalar, without an axis of features\n  at "
                 "dense_test.cc:",
                 second_line, "\n  give it [..., features]: td::reshape(x, {1, 1})"));
   const auto third_call = [&] { nn::Dense(2, {.activation = "rely"}); };
@@ -110,11 +110,10 @@ TEST(Dense, RefusesAKernelOfAnotherLayer) {
   dense.kernel.assign(ones({4, 2}));
   const auto call = [&] { dense(ones({1, 4})); };
   const unsigned line = __LINE__ - 1;
-  EXPECT_EQ(
-      error_of(call),
-      cat("nn::Dense: its kernel is [4, 2], where [features, 3] is wanted\n  at "
-          "dense_test.cc:",
-          line, "\n  it was given the value of another layer: assign or load one of this shape"));
+  EXPECT_EQ(error_of(call),
+            cat("nn::Dense: its kernel is [4, 2], expected [features, 3]\n  at "
+                "dense_test.cc:",
+                line, "\n  it holds the value of another layer: assign or load one of this shape"));
 }
 
 TEST(Dense, IsNamedByErrorsOfItsOps) {
@@ -221,8 +220,8 @@ TEST(Lambda, NamesTheLayersOfAClosure) {
   EXPECT_TRUE(identical(block(x), x + dense(x)));
   EXPECT_EQ(names_of(nn::named_variables(nn::Sequential{block})), (Names{"0/0/kernel"}));
   EXPECT_EQ(error_of([&] { nn::clone(nn::Sequential{block}); }),
-            "clone: the closure of nn::Lambda at \"0\" holds its layers itself: the copy would run "
-            "the old ones\n  let the function take the layers: nn::Lambda([](const td::Tensor& x, "
+            "clone: the closure of nn::Lambda at \"0\" captures its layers: the copy would run the "
+            "original's\n  pass the layers as arguments: nn::Lambda([](const td::Tensor& x, "
             "const td::nn::Dense& dense) {...}, dense)");
 }
 

@@ -308,15 +308,15 @@ TEST(Fit, SaysWhatIsWrong) {
             "fit: there is no loss" + at + "give one: {.loss = td::nn::losses::mse}");
   EXPECT_EQ(said([&] { nn::fit(model, nn::Batches(), {.loss = scripted_loss}); }),
             "fit: there are no batches" + at + "give a dataset");
-  EXPECT_EQ(said([&] { nn::fit(model, Pairs(), {.loss = scripted_loss}); }),
-            "fit: there is no batch in epoch 1" + at +
-                "give a range that can be gone through once an epoch");
+  EXPECT_EQ(
+      said([&] { nn::fit(model, Pairs(), {.loss = scripted_loss}); }),
+      "fit: there is no batch in epoch 1" + at + "give a range that can be iterated once an epoch");
   EXPECT_EQ(said([&] { nn::fit(model, Pairs(), {.loss = scripted_loss, .epochs = -1}); }),
             "fit: .epochs is -1" + at + "give 0 or more");
   const Pairs one = {{ones({1}), ones({1})}};
-  EXPECT_EQ(said([&] { nn::fit(model, one, {.loss = scripted_loss, .validation = Pairs()}); }),
-            "fit: there is no batch in .validation" + at +
-                "give a range that can be gone through once an epoch");
+  EXPECT_EQ(
+      said([&] { nn::fit(model, one, {.loss = scripted_loss, .validation = Pairs()}); }),
+      "fit: .validation has no batches" + at + "give a range that can be iterated once an epoch");
   const nn::Dense dense(2);
   const Pairs pairs = {{ones({3, 4}), ones({3, 2})}};
   const auto apart = [](const Tensor& wanted, const Tensor& given) { return wanted - given; };

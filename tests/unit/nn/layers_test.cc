@@ -64,7 +64,7 @@ TEST(Dropout, ActsInTrainModeOnly) {
   const unsigned line = __LINE__ - 1;
   EXPECT_EQ(error_of(call),
             cat("nn::Dropout: the rate must be in [0, 1), got 1\n  at layers_test.cc:", line,
-                "\n  it is the share of elements that become zero"));
+                "\n  it is the fraction of elements that become zero"));
 }
 
 TEST(Dropout, HasATraceForEachModeInAFunction) {
@@ -174,7 +174,7 @@ TEST(Conv2D, KeepsTheChannelsOfItsFirstInput) {
   const unsigned second_line = __LINE__ - 1;
   EXPECT_EQ(
       error_of(second_call),
-      cat("nn::Conv2D \"stem\": the input f32[5, 5, 3] is no batch of images\n  at "
+      cat("nn::Conv2D \"stem\": the input f32[5, 5, 3] is not a batch of images\n  at "
           "layers_test.cc:",
           second_line, "\n  give it [n, height, width, channels]: td::expand_dims adds an axis"));
 }

@@ -162,13 +162,13 @@ TEST(Losses, SayWhatDoesNotFit) {
             cat("losses::sparse_categorical_crossentropy: labels are f32[4], not integers\n  at "
                 "losses_test.cc:",
                 third_line,
-                "\n  labels are class numbers: td::cast(y, td::i32), or shares: "
+                "\n  cast class numbers with td::cast(y, td::i32); for probabilities use "
                 "losses::categorical_crossentropy"));
   const auto fourth_call = [] { losses::huber(1.0, 2.0, 0.0); };
   const unsigned fourth_line = __LINE__ - 1;
   EXPECT_EQ(error_of(fourth_call),
             cat("losses::huber: delta must be positive, got 0\n  at losses_test.cc:", fourth_line,
-                "\n  it is the difference from which on the loss is a line"));
+                "\n  it is the difference above which the loss is linear"));
 }
 
 // A negative index would count from the end: a label of -1, as files have for "none", would teach

@@ -204,11 +204,11 @@ TEST(Schedules, SayWhatIsWrongWithTheirNumbers) {
   EXPECT_EQ(said([] { schedules::piecewise({{1, 0.1}}); }),
             "schedules::piecewise: there is no rate for step 0\n"
             "  at optimizer_test.cc:\n"
-            "  let the first pair be {0, rate}");
+            "  make the first pair {0, rate}");
   EXPECT_EQ(said([] { schedules::piecewise({{0, 0.1}, {5, 0.2}, {3, 0.1}}); }),
             "schedules::piecewise: step 3 comes after step 5\n"
             "  at optimizer_test.cc:\n"
-            "  give the steps in growing order");
+            "  give the steps in increasing order");
 }
 
 TEST(Optimizer, HasARateThatMayBeAssignedWithoutATrace) {
@@ -303,7 +303,7 @@ TEST(Minimize, TrainsTheModelAndWarnsOfWhatIsNotTheModels) {
   ASSERT_EQ(warnings.size(), 1U);
   EXPECT_EQ(warnings[0],
             cat("minimize: Variable \"temperature\", declared at ", stranger.source().text(),
-                ", was read but is not the model's: it is not trained\n"
+                ", was read but does not belong to the model: it is not trained\n"
                 "  make it a field of the model, or name it: "
                 "td::nn::Lambda(f, variable)"));
 }
@@ -341,9 +341,10 @@ TEST(Minimize, SaysWhatIsWrong) {
     GradientTape tape;
     optimizer.minimize(tape, sum(y), model);
   };
-  EXPECT_EQ(said(tape_too_late),
-            "minimize: the loss depends on none of the model's 1 trainable Variables" + at +
-                "make the tape before the model is called, and the loss of what it gives");
+  EXPECT_EQ(
+      said(tape_too_late),
+      "minimize: the loss depends on none of the model's 1 trainable Variables" + at +
+          "create the tape before calling the model, and compute the loss from the model's output");
   EXPECT_EQ(
       said([&] { optimizer.apply_gradients({}, {model.w}); }),
       "apply_gradients: 0 gradients for 1 Variables" + at + "give one for each, in the same order");
@@ -357,9 +358,8 @@ TEST(Minimize, SaysWhatIsWrong) {
   EXPECT_EQ(said([&] { SGD({.accumulate = 0}); }),
             "optimizer: .accumulate is 0" + at +
                 "give the number of calls that make one update, at least 1");
-  EXPECT_EQ(
-      said([&] { SGD({.clip_norm = -1}); }),
-      "optimizer: gradients cannot be clipped to a length of -1" + at + "give a length above 0");
+  EXPECT_EQ(said([&] { SGD({.clip_norm = -1}); }),
+            "optimizer: gradients cannot be clipped to a norm of -1" + at + "give a norm above 0");
   EXPECT_EQ(said([&] { Adam({.beta1 = 1}); }),
             "Adam: .beta1 is 1" + at + "give a number from 0 to below 1");
   EXPECT_EQ(said([&] { SGD({.nesterov = true}); }),

@@ -103,11 +103,10 @@ TEST(Summary, WarnsOfLayersThatAreCalledButNotFound) {
   on_warning({});
   ASSERT_EQ(warnings.size(), 2U);
   for (const std::string& warning : warnings) {
-    EXPECT_EQ(
-        warning,
-        "the model calls a layer, nn::Dense, that is not found in it: checkpoints, variables and "
-        "copies leave it out\n  name the fields of the class that holds it, "
-        "TIDEMARK_FIELDS(a_, b_), or give a closure as td::nn::Lambda(f, layers)");
+    EXPECT_EQ(warning,
+              "the model calls a layer, nn::Dense, that is not one of its fields: checkpoints, "
+              "variables() and copies leave it out\n  name the fields of the class that holds it, "
+              "TIDEMARK_FIELDS(a_, b_), or give a closure as td::nn::Lambda(f, layers)");
   }
 }
 

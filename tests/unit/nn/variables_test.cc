@@ -112,8 +112,8 @@ struct Fixed {
 TEST(Variables, ThatAreConstFieldsAreFoundAndNotCloned) {
   EXPECT_EQ(names(nn::named_variables(Fixed())), (Names{"scale"}));
   EXPECT_EQ(error_of([] { nn::clone(Fixed()); }),
-            "clone: the field \"scale\" is const: its copy would be the same Variable\n"
-            "  declare the field without const: a Variable is assigned through const handles");
+            "clone: the field \"scale\" is const: its copy would share the original's Variable\n"
+            "  declare the field without const: a Variable can be assigned through a const handle");
 }
 
 Variable kernel_without_shape() {
@@ -147,8 +147,8 @@ TEST(Variables, WithoutAShapeCannotBeUsedAndSayWhatToDo) {
   const unsigned line = __LINE__ - 1;
   EXPECT_EQ(error_of(call),
             cat("Variable \"kernel\" has no shape yet\n  at variables_test.cc:", line,
-                "\n  its layer gives it one at its first call: call the model, or "
-                "td::nn::build(model, td::spec({...}))"));
+                "\n  its layer sets it at the first call: call the model, or td::nn::build(model, "
+                "td::spec({...}))"));
   EXPECT_EQ(error_of([&] { kernel.shape(); }).substr(0, 34),
             "Variable \"kernel\" has no shape yet");
   EXPECT_EQ(error_of([&] { kernel.assign_add(1); }).substr(0, 34),

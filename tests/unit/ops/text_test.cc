@@ -479,11 +479,11 @@ TEST(TextErrors, NameWhatWasExpectedAndFound) {
                "p.tm:1:16: expected a dtype, found 'f33'\n  the dtypes are f16, bf16, f32, f64, "
                "i32, i64, u8 and bool");
   expect_error("function f(%x: f32[n])",
-               "p.tm:1:20: expected a size, found 'n'\n  a size is a number from 0 up, or ? where "
-               "only the call knows it");
+               "p.tm:1:20: expected a size, found 'n'\n  a size is a number from 0 up, or ? for an "
+               "open size");
   expect_error("function f(%x: f32[-2])",
-               "p.tm:1:20: expected a size, found '-2'\n  a size is a number from 0 up, or ? where "
-               "only the call knows it");
+               "p.tm:1:20: expected a size, found '-2'\n  a size is a number from 0 up, or ? for "
+               "an open size");
   expect_error("function f(%x: f32[1.5])",
                "p.tm:1:20: expected a whole number, found '1.5'" + kGrammar);
   expect_error(
@@ -491,9 +491,9 @@ TEST(TextErrors, NameWhatWasExpectedAndFound) {
       "p.tm:1:20: '99999999999999999999' does not fit 64 bits\n  write a number that does");
   expect_error("function f(%x: f32[0, 4611686018427387904])",
                "p.tm:1:16: f32[0, 4611686018427387904] has more bytes than a machine can address\n "
-               " make a size smaller");
+               " make one of the sizes smaller");
   expect_error("function \"\\q\"() {",
-               "p.tm:1:10: '\"\\q\"' has an escape that is none\n  the escapes are \\\\, \\\", "
+               "p.tm:1:10: '\"\\q\"' has an unknown escape sequence\n  the escapes are \\\\, \\\", "
                "\\xNN, and \\% for an operand");
   expect_error("function \"open",
                "p.tm:1:10: expected '(' before the parameters, found '\"open'" + kGrammar);
@@ -545,7 +545,7 @@ TEST(TextErrors, OfTypes) {
                     "p.tm:2:13: exp: takes 1 operand, got 2\n  e to the power of each element.");
   expect_node_error(
       "%y: f32[] = add(%a)",
-      "p.tm:2:13: add: takes 2 operands, got 1\n  Sums of elements; of bools, either.");
+      "p.tm:2:13: add: takes 2 operands, got 1\n  Sums of elements; logical or of bools.");
   expect_node_error("%y: f32[] = concat()",
                     "p.tm:2:13: concat: takes one operand or more, got 0\n  Tensors one after "
                     "another along an axis.");
@@ -553,17 +553,18 @@ TEST(TextErrors, OfTypes) {
                     "p.tm:2:13: add: shapes [2, 3] and [3, 4] do not broadcast (2 and 3 at axis "
                     "-2)\n  sizes must be equal, or one of them 1");
   expect_node_error("%y: f32[] = add(%a, %i)",
-                    "p.tm:2:13: add: operands f32[2, 3] and i32[2] differ in dtype\n  programs "
-                    "promote nothing by themselves: cast one of them before");
+                    "p.tm:2:13: add: operands f32[2, 3] and i32[2] differ in dtype\n  programs do "
+                    "not promote dtypes: add a cast node for one of them");
   expect_node_error("%y: f32[] = exp(%i)",
-                    "p.tm:2:13: exp: does not compute in i32\n  programs promote nothing by "
-                    "themselves: cast the operand before");
+                    "p.tm:2:13: exp: does not compute in i32\n  programs do not promote dtypes: "
+                    "add a cast node for the operand");
+  expect_node_error("%y: f32[] = where(%s, %s, %s)",
+                    "p.tm:2:13: where: the condition is f32[], not bool\n  add a cast node or a "
+                    "comparison before it");
   expect_node_error(
-      "%y: f32[] = where(%s, %s, %s)",
-      "p.tm:2:13: where: the condition is f32[], not bool\n  cast it before, or compare it");
-  expect_node_error("%y: f32[2, 4] = accumulate(%a, %a, %b)",
-                    "p.tm:2:17: accumulate: adds products of f32 or f64 to their like, got f32[2, "
-                    "3] and f32[2, 4]\n  give the sum so far the product's type");
+      "%y: f32[2, 4] = accumulate(%a, %a, %b)",
+      "p.tm:2:17: accumulate: takes products of f32 or f64 and a sum of the same type, got f32[2, "
+      "3] and f32[2, 4]\n  cast the sum to the product's type");
   expect_node_error("%y: f32[] = matmul(%a, %a)",
                     "p.tm:2:13: matmul: inner sizes differ: f32[2, 3] x f32[2, 3] (3 and 2)\n  did "
                     "you mean to transpose the second operand? {.transpose_b = true}");
@@ -604,16 +605,16 @@ TEST(TextErrors, OfAttributes) {
                     "p.tm:2:22: expected the name of an attribute, found '1'" + kGrammar);
   expect_node_error("%y: f32[] = sum(%a) {keepdims = true axes",
                     "p.tm:2:38: expected ',' or '}' after an attribute, found 'axes'" + kGrammar);
-  expect_node_error(
-      "%y: f32[] = cast(%a)",
-      "p.tm:2:13: cast needs the attribute 'dtype'\n  only what is 0, false or [] may be left out");
+  expect_node_error("%y: f32[] = cast(%a)",
+                    "p.tm:2:13: cast needs the attribute 'dtype'\n  only attributes that are 0, "
+                    "false or [] may be left out");
   expect_node_error("%y: f32[] = softmax(%a) {axis = 2}",
                     "p.tm:2:13: softmax: f32[2, 3] has no axis 2\n  axes go from 0 to 1");
   expect_node_error(
       "%e: f32[0, 3] = slice(%a) {begin = [0, 0], size = [0, 3], step = [1, 1]}\n"
       "  %y: f32[3] = min(%e) {axes = [0]}",
-      "p.tm:3:16: min: f32[0, 3] has no elements along axis 0, so there is none to "
-      "choose\n  look at the size first, or put in an element: td::concat, td::pad");
+      "p.tm:3:16: min: f32[0, 3] has no elements along axis 0, so none can be selected\n  check "
+      "the size first, or add an element with td::concat or td::pad");
   expect_node_error("%y: f32[] = softmax(%s)",
                     "p.tm:2:13: softmax: f32[] has no axis 0\n  it is a scalar");
   expect_node_error(
@@ -628,12 +629,12 @@ TEST(TextErrors, OfAttributes) {
                     "p.tm:2:13: slice: 2 elements from 1 by steps of 2 leave axis 1 of f32[2, 3]\n "
                     " its elements go from 0 to 2");
   expect_node_error("%y: f32[] = reshape(%a) {shape = [-6]}",
-                    "p.tm:2:13: reshape: there is no size -6\n  sizes go from 0 up");
+                    "p.tm:2:13: reshape: a size cannot be -6\n  sizes are at least 0");
   expect_node_error("%y: f32[] = reshape(%a) {shape = [6, -9223372036854775808]}",
-                    "p.tm:2:38: there is no size -9223372036854775808\n  sizes go from 0 up");
+                    "p.tm:2:38: a size cannot be -9223372036854775808\n  sizes are at least 0");
   expect_node_error("%y: f32[] = pad(%a) {low = [0, -1], high = [0, 0], inside = [0, 0]}",
-                    "p.tm:2:13: pad: low has -1 for f32[2, 3]\n  it counts elements, and the "
-                    "result must fit in memory");
+                    "p.tm:2:13: pad: low has -1 for f32[2, 3]\n  it is a number of elements, and "
+                    "the result must fit in memory");
 }
 
 TEST(TextErrors, OfEffectsKeysAndParts) {
@@ -646,13 +647,14 @@ TEST(TextErrors, OfEffectsKeysAndParts) {
   expect_node_error("print(%a) {text = [1]}",
                     "p.tm:2:19: expected a text in double quotes, found '['" + kGrammar);
   expect_node_error("check_numerics(%i) {text = \"a\"}",
-                    "p.tm:2:1: check_numerics: i32[2] has no numbers that are not finite\n  An "
+                    "p.tm:2:1: check_numerics: i32[2] is not a tensor of floats\n  An "
                     "error with this text where an element is infinite or NaN.");
   expect_node_error("check_index(%a) {text = \"\\%\", size = 5}",
-                    "p.tm:2:1: check_index: f32[2, 3] is no index\n  An error with this text where "
+                    "p.tm:2:1: check_index: f32[2, 3] is not a tensor of integers\n  An error with "
+                    "this text where "
                     "an index points outside an axis of this size.");
   expect_node_error("check_index(%i) {text = \"\\%\", size = -5}",
-                    "p.tm:2:1: check_index: there is no size -5\n  sizes go from 0 up");
+                    "p.tm:2:1: check_index: a size cannot be -5\n  sizes are at least 0");
   expect_node_error(
       "assert_that(%a) {text = \"a\"}",
       "p.tm:2:1: assert_that: its first operand is not a bool\n  An error with this text where the "
@@ -660,11 +662,11 @@ TEST(TextErrors, OfEffectsKeysAndParts) {
   expect_node_error("%y: f32[] = random_normal(%s) {shape = [], dtype = f32}",
                     "p.tm:2:13: random_normal: f32[] is not a key\n  a key is an i64[]");
   expect_node_error("%y: f32[] = put(%a, %i, %i)",
-                    "p.tm:2:13: put: operands f32[2, 3] and i32[2] differ in dtype\n  programs "
-                    "promote nothing by themselves: cast one of them before");
+                    "p.tm:2:13: put: operands f32[2, 3] and i32[2] differ in dtype\n  programs do "
+                    "not promote dtypes: add a cast node for one of them");
   expect_node_error(
       "%y: f32[] = update(%a, %s) {begin = [0, 0], size = [1, 1], step = [1, 1]}",
-      "p.tm:2:13: update: f32[] does not fit the place [1, 1]\n  give it the sizes of the slice");
+      "p.tm:2:13: update: f32[] does not fit the slice [1, 1]\n  give it the sizes of the slice");
 }
 
 TEST(TextErrors, OfRegions) {
@@ -684,12 +686,13 @@ TEST(TextErrors, OfRegions) {
                     "p.tm:2:13: cond: parameter 0 of region 0 is f32[2], not f32[]\n  One of two "
                     "regions, chosen by a bool.");
   expect_node_error("%y: f32[] = map(%a) {slices = -1} () { return }",
-                    "p.tm:2:13: map: slices = -1 is no count\n  write a number from 0 up");
-  expect_node_error("%y: f32[] = map(%a) {slices = 1, trips = 5} () { return }",
-                    "p.tm:2:13: map: cannot walk f32[2, 3] in 5 trips\n  each trip takes one slice "
-                    "of the first axis");
+                    "p.tm:2:13: map: slices = -1 is not a count\n  write a number from 0 up");
+  expect_node_error(
+      "%y: f32[] = map(%a) {slices = 1, trips = 5} () { return }",
+      "p.tm:2:13: map: cannot slice f32[2, 3] in 5 trips\n  each trip reads one slice "
+      "of the first axis");
   expect_node_error("%y: f32[] = map(%a) {slices = 1, trips = -2} () { return }",
-                    "p.tm:2:13: map: trips = -2 is no count\n  write -1 where it is not known");
+                    "p.tm:2:13: map: trips = -2 is not a count\n  write -1 if it is not known");
   expect_node_error(
       "%y: f32[] = loop(%s) {carries = 1, trips = 3} (%t: i64[], %x: f32[]) { return }",
       "p.tm:2:13: loop: its body returns 0 values for carries = 1 and stacked = 0\n  a body "
@@ -711,18 +714,21 @@ TEST(TextErrors, OfLoopsThatKeepStates) {
            "} (%t: i64[], %x: f32[]) { return %x }";
   };
   const std::string at = "p.tm:2:37: loop: ";
-  expect_node_error(loop("save = 9"),
-                    at + "save = 9 is none\n  0: automatic, 1: all, 2: every, 3: slots, 4: bytes");
-  expect_node_error(loop("saved = 1"), at + "saved = 1 of stacked = 0\n  it counts the last of the "
-                                            "stacked arrays");
-  expect_node_error(loop("marks = 5"),
-                    at + "marks = 5 is no result behind the carries\n  0: there are none");
-  expect_node_error(loop("marks = 1, kept = 2"),
-                    at + "kept = 2 are no carries with checkpoints\n  a bit for each carry, or -1 "
-                         "for all of them; marks is the result before them");
-  expect_node_error(loop("marks = 1, kept = 1"),
-                    at + "its marks are 3 words\n  1 where there are no checkpoints, else 2 for "
-                         "each slot");
+  expect_node_error(
+      loop("save = 9"),
+      at + "save = 9 is not a choice\n  0: automatic, 1: all, 2: every, 3: slots, 4: bytes");
+  expect_node_error(loop("saved = 1"),
+                    at + "saved = 1 of stacked = 0\n  it is the number of stacked arrays, counted "
+                         "from the last, that are residuals");
+  expect_node_error(loop("marks = 5"), at + "marks = 5 is not the index of a result after the "
+                                            "carries\n  write 0 if there are no marks");
+  expect_node_error(
+      loop("marks = 1, kept = 2"),
+      at + "kept = 2 is not a set of carries with checkpoints\n  it has one bit for each "
+           "carry, or is -1 for all of them, and needs marks");
+  expect_node_error(
+      loop("marks = 1, kept = 1"),
+      at + "its marks are 3 words\n  marks have 1 word without checkpoints, else 2 for each slot");
 }
 
 TEST(TextErrors, OfReversals) {
@@ -738,7 +744,8 @@ TEST(TextErrors, OfReversals) {
   expect_node_error(
       "%y: f32[] = reverse_loop(%s, %s, %s, %s) {carries = 1, backs = 1, seeds = 1, trips = 3}" +
           ahead + back,
-      "p.tm:2:13: reverse_loop: seeds = 1 of slices = 0\n  it counts the last of them");
+      "p.tm:2:13: reverse_loop: seeds = 1 of slices = 0\n  it is the number of slices, counted "
+      "from the last, that are seeds");
   expect_node_error(reversal("%s", ahead),
                     "p.tm:2:13: reverse_loop: has 2 regions, got 1\n  A loop walked backwards from "
                     "checkpoints.");
@@ -749,10 +756,11 @@ TEST(TextErrors, OfTooMuch) {
       "function(%x: f32[1, 8, 8, 4], %w: f32[3, 3, 4, 4]) {\n%y: f32[] = conv2d(%x, %w) {stride = "
       "[1, 1], pad_low = [0, 0], pad_high = [0, 0], dilation = [1, 1], groups = "
       "999999999999999999} return }",
-      "p.tm:2:13: conv2d: groups = 999999999999999999 is too much\n  1 is one group of all "
-      "channels");
-  expect_error("function(%x: u8[140737488355328]) {\n%y: u8[1] = concat(%x, %x) return }",
-               "p.tm:2:13: concat: its operands are too large together\n  use fewer of them");
+      "p.tm:2:13: conv2d: groups = 999999999999999999 is too many\n  write 1 for a single group of "
+      "all channels");
+  expect_error(
+      "function(%x: u8[140737488355328]) {\n%y: u8[1] = concat(%x, %x) return }",
+      "p.tm:2:13: concat: the total size of its operands is too large\n  use fewer of them");
   std::string results = "%0: f32[]";
   for (int i = 1; i < 32768; ++i) results += cat(", %", i, ": f32[]");
   expect_error("function() {\n" + results + " = exp() return }",
@@ -767,9 +775,8 @@ TEST(TextErrors, OfRegionsTooDeep) {
     return text + " return %x }";
   };
   expect_round_trip(parse_graph(nested(kDeepestRegion), "p.tm"));
-  expect_error(
-      nested(kDeepestRegion + 1),
-      "p.tm:1:7245: regions stand more than 200 deep in each other\n  make the program flatter");
+  expect_error(nested(kDeepestRegion + 1),
+               "p.tm:1:7245: regions are nested more than 200 deep\n  nest fewer regions");
   try {
     parse_graph(nested(100'000), "p.tm");
     ADD_FAILURE() << "no error";

@@ -65,7 +65,7 @@ TEST_F(Commands, AllExplainThemselvesAndRefuseWhatTheyDoNotKnow) {
     const Ran unknown = run(name + " --no-such-option");
     EXPECT_EQ(unknown.code, 2) << name;
     EXPECT_EQ(unknown.err, "tidemark: " + name + ": there is no option '--no-such-option'\n" +
-                               "  tidemark " + name + " --help tells more\n");
+                               "  tidemark " + name + " --help lists the options\n");
   }
 }
 
@@ -78,8 +78,9 @@ TEST_F(Commands, ThatAreMistypedAreGuessed) {
   EXPECT_EQ(far.err.find("tidemark: there is no command 'frobnicate'\n\nusage: "), 0U) << far.err;
   EXPECT_EQ(run("--version").out, run("version").out);
   EXPECT_EQ(run("version 2").code, 2);
-  EXPECT_EQ(run("version 2").err,
-            "tidemark: version: there is no option '2'\n  tidemark version --help tells more\n");
+  EXPECT_EQ(
+      run("version 2").err,
+      "tidemark: version: there is no option '2'\n  tidemark version --help lists the options\n");
 }
 
 TEST_F(Commands, AreCompletedByBash) {
@@ -110,8 +111,8 @@ TEST_F(Commands, HaveTheirOptionsInEveryScript) {
   const Ran unknown = run("completion tcsh");
   EXPECT_EQ(unknown.code, 2);
   EXPECT_EQ(unknown.err,
-            "tidemark: completion: 'tcsh' is not known, only bash, zsh and fish\n"
-            "  tidemark completion --help tells more\n");
+            "tidemark: completion: 'tcsh' is not supported: use bash, zsh or fish\n"
+            "  tidemark completion --help lists the options\n");
 }
 
 TEST_F(Commands, ThatBenchListIsThatOfTheBuild) {

@@ -29,7 +29,7 @@ TEST_F(Ops, AreFoundByWords) {
   const Ran none = run("ops quux");
   EXPECT_EQ(none.code, 1);
   EXPECT_EQ(none.err,
-            "tidemark: ops: none has all of these words; `tidemark ops` lists every op\n");
+            "tidemark: ops: no op has all of these words; `tidemark ops` lists every op\n");
 }
 
 TEST_F(Ops, ComeAsJson) {

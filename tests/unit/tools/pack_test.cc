@@ -186,14 +186,17 @@ TEST_F(Pack, ReadsOnlyAsMuchGarbageAsItMust) {
 
 TEST_F(Pack, ExplainsItself) {
   EXPECT_EQ(pack("--help").code, 0);
-  EXPECT_EQ(pack("").err, "tidemark: pack: which file?\n  tidemark pack --help tells more\n");
+  EXPECT_EQ(pack("").err,
+            "tidemark: pack: expected a file\n  tidemark pack --help lists the options\n");
   EXPECT_EQ(pack("a b").err,
-            "tidemark: pack: one file at a time: 'a' and 'b'\n  tidemark pack --help tells more\n");
+            "tidemark: pack: expected one file, got 'a' and 'b'\n  tidemark pack --help lists the "
+            "options\n");
   EXPECT_EQ(pack("a --capacity x").err,
             "tidemark: pack: --capacity needs a number, not 'x'\n"
-            "  tidemark pack --help tells more\n");
-  EXPECT_EQ(pack("a --fast").err,
-            "tidemark: pack: there is no option '--fast'\n  tidemark pack --help tells more\n");
+            "  tidemark pack --help lists the options\n");
+  EXPECT_EQ(
+      pack("a --fast").err,
+      "tidemark: pack: there is no option '--fast'\n  tidemark pack --help lists the options\n");
   EXPECT_EQ(pack("absent.csv").err,
             "tidemark: pack: cannot open 'absent.csv': No such file or directory\n");
   EXPECT_EQ(pack("absent.csv").code, 2);

@@ -48,8 +48,8 @@ TEST_F(ProgramFile, SaysWhatIsWrong) {
   EXPECT_EQ(missing.code, 2);
   EXPECT_EQ(missing.err, "tidemark: plan: cannot read 'nothing.tm': No such file or directory\n");
   EXPECT_EQ(run("run in.tm --seed=x").err,
-            "tidemark: run: 'x' is no seed: give a whole number from 0 up\n"
-            "  tidemark run --help tells more\n");
+            "tidemark: run: 'x' is not a seed: give a whole number from 0 up\n"
+            "  tidemark run --help lists the options\n");
   EXPECT_EQ(run("run").code, 2);
   EXPECT_EQ(run("plan --help").code, 0);
 }

@@ -44,10 +44,12 @@ TEST_F(ReportCommand, TakesValuesWithASpaceAndWithASign) {
   write("in.csv", "id,lower,upper,size\na,0,2,8\nb,1,3,8\n");
   EXPECT_EQ(run("pack in.csv --capacity=16").code, run("pack in.csv --capacity 16").code);
   EXPECT_EQ(run("pack in.csv --capacity=8").code, 1);
-  EXPECT_EQ(run("report in.tm --output").err,
-            "tidemark: report: --output needs a value\n  tidemark report --help tells more\n");
-  EXPECT_EQ(run("plan in.tm --seed=3").err,
-            "tidemark: plan: there is no option '--seed=3'\n  tidemark plan --help tells more\n");
+  EXPECT_EQ(
+      run("report in.tm --output").err,
+      "tidemark: report: --output needs a value\n  tidemark report --help lists the options\n");
+  EXPECT_EQ(
+      run("plan in.tm --seed=3").err,
+      "tidemark: plan: there is no option '--seed=3'\n  tidemark plan --help lists the options\n");
 }
 
 TEST_F(ReportCommand, ComparesTwoFiles) {
@@ -80,10 +82,10 @@ TEST_F(ReportCommand, SaysWhatIsWrong) {
     EXPECT_EQ(ran.code, 2) << arguments;
     EXPECT_EQ(ran.err, text) << arguments;
   };
-  const std::string more = "\n  tidemark report --help tells more\n";
-  fails("", "tidemark: report: which file?" + more);
+  const std::string more = "\n  tidemark report --help lists the options\n";
+  fails("", "tidemark: report: expected a file" + more);
   fails("--open in.tm", "tidemark: report: there is no option '--open'" + more);
-  fails("in.tm in.tm in.tm", "tidemark: report: one file or two, not 3" + more);
+  fails("in.tm in.tm in.tm", "tidemark: report: expected one file or two, got 3" + more);
   fails("nothing.json",
         "tidemark: report: cannot read 'nothing.json': No such file or directory\n");
   fails("in.tm --output=in.tm",
@@ -92,15 +94,16 @@ TEST_F(ReportCommand, SaysWhatIsWrong) {
         "tidemark: report: none/page.html cannot be saved: none/page.html.saving: No such file or "
         "directory\n  name a file in a folder that is there and may be written to\n");
   write("broken.json", "{\"kind\": \"plan\",\n \"peak\" 3}");
-  fails("broken.json", "tidemark: broken.json:2: ':' is wanted, '3' is there\n");
+  fails("broken.json", "tidemark: broken.json:2: expected ':', found '3'\n");
   const std::string written =
-      "\n  tidemark plan FILE.tm --json, Plan::to_json and Profile::to_json write what is wanted\n";
+      "\n  give a file written by tidemark plan FILE.tm --json, Plan::to_json or "
+      "Profile::to_json\n";
   write("other.json", "{\"a\": 1}");
   fails("other.json",
-        "tidemark: report: 'other.json' is no plan: it has no \"function\"" + written);
+        "tidemark: report: 'other.json' is not a plan: it has no \"function\"" + written);
   write("half.json", "{\"kind\": \"profile\", \"function\": \"f\"}");
   fails("half.json",
-        "tidemark: report: 'half.json' is no profile: it has no \"planned\"" + written);
+        "tidemark: report: 'half.json' is not a profile: it has no \"planned\"" + written);
   const std::string profile =
       "{\"kind\": \"profile\", \"function\": \"f\", \"planned\": 1, \"touched\": 1, \"time_ns\": "
       "1, "

@@ -98,15 +98,17 @@ TEST_F(Show, TellsWhatIsWrong) {
       {"bad.tm",
        "bad.tm:2:10: '%y' is not defined before this line\n"
        "  values are defined before they are read\n"},
-      {"", "show: which file?\n  tidemark show --help tells more\n"},
+      {"", "show: expected a file\n  tidemark show --help lists the options\n"},
       {"in.tm bad.tm",
-       "show: one file at a time: 'in.tm' and 'bad.tm'\n  tidemark show --help tells more\n"},
-      {"--what in.tm", "show: there is no option '--what'\n  tidemark show --help tells more\n"},
+       "show: expected one file, got 'in.tm' and 'bad.tm'\n  tidemark show --help lists the "
+       "options\n"},
+      {"--what in.tm",
+       "show: there is no option '--what'\n  tidemark show --help lists the options\n"},
       {"--after=lunch in.tm",
        "show: there is no pass 'lunch', only inline_calls, sink_views, fold, simplify, merge, "
        "remove_dead, "
        "trim, recompute, split, accumulate, fuse, order\n"
-       "  tidemark show --help tells more\n"},
+       "  tidemark show --help lists the options\n"},
       {"missing.tm", "show: cannot read 'missing.tm': No such file or directory\n"},
       {".", "show: cannot read '.': Is a directory\n"},
   };

@@ -60,10 +60,11 @@ TEST_F(Tour, RefusesWhatItDoesNotKnow) {
             std::string::npos);
   const Ran ran = run("tour --fast");
   EXPECT_EQ(ran.code, 2);
-  EXPECT_EQ(ran.err,
-            "tidemark: tour: there is no option '--fast'\n  tidemark tour --help tells more\n");
+  EXPECT_EQ(
+      ran.err,
+      "tidemark: tour: there is no option '--fast'\n  tidemark tour --help lists the options\n");
   EXPECT_EQ(run("tour --report").err,
-            "tidemark: tour: --report needs a value\n  tidemark tour --help tells more\n");
+            "tidemark: tour: --report needs a value\n  tidemark tour --help lists the options\n");
 }
 
 }  // namespace

@@ -39,10 +39,11 @@ TEST_F(Sizes, AreNoNumbersThatComputeAsWords) {
     (void)Dim(static_cast<int64_t>(n.word()));
     FAIL();
   } catch (const UserError& error) {
-    EXPECT_STREQ(error.what(), cat(static_cast<int64_t>(n.word()),
-                                   " is no size\n  sizes go from 0 up; their product must fit in "
-                                   "63 bits")
-                                   .c_str());
+    EXPECT_STREQ(
+        error.what(),
+        cat(static_cast<int64_t>(n.word()),
+            " is not a size\n  sizes are at least 0, and their product must fit in 63 bits")
+            .c_str());
   }
 }
 
@@ -130,8 +131,8 @@ TEST_F(Sizes, HaveNoValueInAnotherTrace) {
     FAIL();
   } catch (const UserError& error) {
     EXPECT_STREQ(error.what(),
-                 "a size was used outside of the function it was traced in\n  sizes that are open "
-                 "have no value outside: give the tensor back and ask it");
+                 "a size was used outside of the function it was traced in\n  return the tensor "
+                 "from the function and read its shape there");
   }
 }
 
@@ -141,8 +142,8 @@ TEST(Dim, OfASignatureHasNoValue) {
     FAIL();
   } catch (const UserError& error) {
     EXPECT_STREQ(error.what(),
-                 "the value of an open size was asked for, but it is known only at the call\n  "
-                 "compute with it as a Dim, or fix the size in the signature");
+                 "the value of an open size was read, but it is known only at the call\n  "
+                 "compute with it as a Dim, or write a number in the signature");
   }
 }
 

@@ -1,17 +1,17 @@
-// Matrix products and convolutions, with one meaning.
+// Matrix products and convolutions, with an exact definition of their bits.
 //
-// Every output is a sum over k of products a(k) * b(k), computed so:
+// Every output is a sum over k of products a(k) * b(k), computed as follows:
 //
 //   - k is cut in consecutive blocks of 256, counted from 0;
 //   - each block is a chain t = fma(a(k), b(k), t) from t = 0 in increasing k;
 //   - block results are added in order: c = ((t0 + t1) + t2) + ...
 //
-// in f32, or in f64 for f64. So bits depend on nothing but the operands' values: not on m, n, the
+// in f32, or in f64 for f64. So the bits depend only on the operands' values: not on m, n, the
 // batch, strides, threads, tiles or instruction set. f16 and bf16 are widened exactly, accumulate
-// in f32 and round once at the end. Integers wrap. Where k is 0 the result is 0. Which NaN a NaN is
+// in f32 and round once at the end. Integers wrap. If k is 0 the result is 0. The payload of a NaN
 // is not defined.
 //
-// Kernels never allocate: the caller asks for the bytes of scratch and gives them. Work is split
+// Kernels never allocate: the caller queries the size of the scratch and provides it. Work is split
 // over `device::parallel_for` along m and n, never along k.
 #pragma once
 
@@ -30,7 +30,7 @@ struct MatrixRef {
   int64_t row_stride = 0, column_stride = 1;
 };
 
-// The entries of a batch of products, by axes that step evenly, as the leading axes of arrays do.
+// The entries of a batch of products, as strided axes, like the leading axes of arrays.
 struct Batch {
   using Axes = SmallVec<int64_t, 6>;
   Axes extents;  // None: one entry, at `data`.
@@ -51,16 +51,16 @@ struct Contraction {
   MatrixRef a;  // m x k
   MatrixRef b;  // k x n
   MatrixRef c;  // m x n
-  // Block results are added to what c holds: c = ((c + t0) + t1) + ... Of f32 and f64 only.
+  // Block results are added to the content of c: c = ((c + t0) + t1) + ... Only for f32 and f64.
   bool add = false;
   Batch batch = {};  // Of one entry or more.
 };
 
-// How many bytes `contract` uses at most with so many threads. Never touches operands.
+// The most scratch bytes that `contract` uses with this many threads. Does not read the operands.
 int64_t contract_scratch_bytes(const Contraction& contraction, int threads);
 
-// Runs on `threads` at most, those that scratch was asked for. `scratch` is aligned to 64 and may
-// be null where none is asked for.
+// Runs on at most `threads` threads, the number that scratch was sized for. `scratch` is aligned to
+// 64 and may be null if its size is 0.
 void contract(const Contraction& contraction, int threads, std::byte* scratch);
 
 // out(i, y, x, o) = sum over (ky, kx, c) of in(i, y * stride_h - pad_top + ky * dilation_h,
@@ -87,10 +87,10 @@ struct Convolution {
 int64_t convolve_scratch_bytes(const Convolution& convolution, int threads);
 void convolve(const Convolution& convolution, int threads, std::byte* scratch);
 
-// The same sums for images that lie side by side: in_n is 1, channels are `in_c` apart, and weights
-// have strides of their own, but for the outputs, which lie together. That is how the gradient by
-// the kernel finds its operands: there the batch is what is summed over, and channels are images.
-// One group, f32 or f64. Needs no scratch.
+// The same sums for interleaved images: in_n is 1, channels are `in_c` apart, and weights have
+// arbitrary strides except for outputs, which are contiguous. This is the layout of the gradient by
+// the kernel, where the batch takes the role of channels and channels that of images. One group,
+// f32 or f64. Needs no scratch.
 struct ConvolutionAcross {
   Convolution of;
   int64_t in_c = 0;

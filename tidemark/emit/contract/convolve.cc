@@ -1,8 +1,8 @@
-// The order of work of a convolution.
+// The loop structure of a convolution.
 //
-// A row of A is an output pixel, and its k runs over the taps. Nothing is gathered: a tile is a few
-// output pixels in a line, whose taps lie a constant stride apart in the image, so the tile kernel
-// reads them there, one segment for each stretch of taps that lie side by side.
+// A row of A is an output pixel, and its k runs over the taps. Nothing is copied: a tile is a few
+// output pixels in a line, whose taps are a constant stride apart in the image, so the tile kernel
+// reads them in place, one segment for each run of contiguous taps.
 //
 // Padding is skipped, so the pixels of a tile must see the same taps. The output falls into
 // rectangles that do, and those at the left and right edge are tiled downward:
@@ -93,7 +93,7 @@ struct Stretch {
   Taps taps;
 };
 
-// The longest stretch of outputs from `begin` on that see the same taps.
+// The longest run of outputs from `begin` on that see the same taps.
 Stretch next_stretch(const Convolution& p, bool vertical, int64_t begin, int64_t limit) {
   const auto inside = [&](int64_t at) {
     return vertical ? taps_inside(at, p.stride_h, p.pad_top, p.dilation_h, p.kh, p.h)
@@ -104,14 +104,14 @@ Stretch next_stretch(const Convolution& p, bool vertical, int64_t begin, int64_t
   return stretch;
 }
 
-// The image as one worker sees it: where it lies, or widened.
+// The image as one worker reads it: in place, or a widened copy.
 template <class T>
 struct Image {
-  const T* data;  // Of row 0 of the image, whether or not that row is there.
+  const T* data;  // The address of row 0, which may lie outside the copy.
   int64_t row, pixel;
 };
 
-// Which taps make up each block of k, for one rectangle of outputs and one stretch of k.
+// The taps of each block of k, for one rectangle of outputs and one range of k.
 struct Blocks {
   Segment* segments;
   int64_t* first;  // Block b is segments [first[b], first[b + 1]).
@@ -119,7 +119,7 @@ struct Blocks {
 
   void build(const Convolution& p, int64_t channels, int64_t row, int64_t pixel, int64_t weight_row,
              Taps ky, Taps kx, int64_t k_begin, int64_t k_end) {
-    // Neighbouring taps of one row are one run where pixels lie side by side.
+    // Neighbouring taps of one row are one run if pixels are contiguous.
     const bool joined = p.dilation_w == 1 && pixel == channels;
     int64_t used = 0;
     count = 0;
@@ -161,13 +161,13 @@ struct Blocks {
   }
 };
 
-// A panel of weights against a piece of the output, for one stretch of k.
+// A panel of weights times a piece of the output, for one range of k.
 template <class T>
 struct Pass {
   Image<T> image;
   const T* weight;
   int64_t weight_row;
-  T* out;  // Of output row 0 and pixel 0, whether or not they are there.
+  T* out;  // The address of output row 0 and pixel 0, which may lie outside the piece.
   int64_t out_row, out_pixel;
   int64_t columns;
   int64_t k_begin, k_end;

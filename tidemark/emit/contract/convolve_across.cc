@@ -1,11 +1,11 @@
-// The order of work of a convolution whose images lie side by side.
+// The loop structure of a convolution of interleaved images.
 //
-// A row of A is an image: all of them see the same taps, so a tile is a few images at one place of
-// the output, and the edges of an image need no care. Both operands are read where they lie. A step
-// of k goes from a channel to the next, which may be far away, so the lines that one block of k
-// reads are what must stay in the second-level cache: a block meets all places of the output before
-// the next one begins, and its first tiles bring in the lines of the next, which no hardware
-// foresees.
+// A row of A is an image: all of them see the same taps, so a tile is a few images at one output
+// position, and the edges of an image need no special case. Both operands are read in place. A step
+// of k goes to the next channel, which may be far away, so the cache lines that one block of k
+// reads must stay in the L2 cache: a block is applied to all output positions before the next one
+// begins. Its first tiles prefetch the lines of the next block, which hardware prefetchers do not
+// predict.
 #include <algorithm>
 #include <numeric>
 

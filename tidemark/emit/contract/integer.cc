@@ -74,7 +74,7 @@ void convolve_rows(const Convolution& p, int64_t begin, int64_t end) {
   }
 }
 
-// So many rows that a piece is worth handing out.
+// Enough rows that a piece is worth another thread.
 int64_t grain(int64_t steps_per_row) {
   return std::max<int64_t>(1, 100'000 / std::max<int64_t>(1, steps_per_row));
 }

@@ -1,10 +1,10 @@
-// The order of work of a matrix product.
+// The loop structure of a matrix product.
 //
-// Columns are cut in panels as wide as a tile. One panel of B, `depth` rows deep, stays in the
-// second-level cache while every tile of rows passes over it; A streams by at a few bytes a cycle,
-// and a tile of C is finished over the whole depth while the first-level cache holds it. Where B
-// lies row by row, the first tile to pass leaves the packed copy behind, so that no pass is spent
-// on packing. Depth is a multiple of the block of k, so it cannot be seen in the result.
+// Columns are cut into panels as wide as a tile. One panel of B, `depth` rows deep, stays in the L2
+// cache while every tile of rows uses it; A is streamed at a few bytes a cycle, and a tile of C is
+// finished over the whole depth while it is in the L1 cache. If B is row-major, the first tile
+// writes the packed copy as it reads B, so that packing needs no extra pass. Depth is a multiple of
+// the block of k, so it does not affect the result.
 #include "tidemark/emit/contract/contract.h"
 
 #include <algorithm>
@@ -63,7 +63,7 @@ using contraction::KernelSet;
 using contraction::Segment;
 using contraction::Tile;
 
-// How one product is cut. A function of the contraction, the CPU and the number of threads.
+// How one product is tiled; depends on the contraction, the CPU and the number of threads.
 struct Blocking {
   enum class Form { tiles, rows_times_vector, vector_times_columns } form = Form::tiles;
   bool matrix_is_b = false;  // Vector forms: which operand is more than a vector.
@@ -72,7 +72,7 @@ struct Blocking {
   int64_t tile_rows = 0;          // Of the tallest tile.
   int64_t block_rows = 0, row_blocks = 1;  // Rows one piece of work covers.
   int64_t depth = 0;
-  bool copy_a = false, copy_b = false;  // Widened or turned before use.
+  bool copy_a = false, copy_b = false;  // Widened or transposed before use.
   bool pack_a = false;                  // Its copy is made for tiles, see pack_columns.
   bool leave_packed = false;            // The first tile packs B.
   bool serial = true;
@@ -88,8 +88,8 @@ struct Form {
   bool matrix_is_b;
 };
 
-// Outputs with one row or column are bound by reading the matrix, so they have kernels that read it
-// in long streams.
+// Products with one row or column are bound by memory bandwidth, so they have kernels that read the
+// matrix in long streams.
 Form choose_form(const Contraction& p, bool low_precision) {
   using enum Blocking::Form;
   if (low_precision || p.k == 0 || p.add) return {tiles, false};
@@ -127,9 +127,10 @@ void cut_tiles(const Contraction& p, const KernelSet<T>& kernels, int threads, b
   cut.depth = contraction::panel_depth(cut.width * static_cast<int64_t>(sizeof(T)), p.k);
   const int64_t tile_rows = cut.tile_rows = kernels.max_rows[cut.width / lanes - 1];
   const int64_t tiles = divide_up(p.m, tile_rows);
-  // Enough pieces that threads end together, each tall enough to pay for its panel. Short work is
-  // not cut further than into equal parts: handing out pieces would show. It is cut by rows where
-  // there are enough: then a thread goes on with the rows that it made itself one product before.
+  // Enough pieces that threads finish together, each tall enough to amortise its panel. Short work
+  // is only cut into equal parts, since handing out pieces would be noticeable. It is cut by rows
+  // if there are enough: a thread then continues with the rows that it computed in the previous
+  // product.
   const double work = static_cast<double>(p.m * p.n) * static_cast<double>(p.k * cut.batch);
   const bool is_short = work < 3e7;
   const bool by_rows = is_short && cut.batch == 1 && tiles >= 4 * threads;
@@ -199,7 +200,7 @@ void run_vector_pieces(const Contraction& p, const Blocking& cut, int64_t begin,
   const int64_t x_step = is_b ? p.a.column_stride : p.b.row_stride;
   const int64_t c_step = p.n == 1 ? p.c.row_stride : 1;
   while (begin < end) {
-    // As many neighbouring pieces of one batch entry as this call covers are one stretch.
+    // Neighbouring pieces of one batch entry in this call are processed as one.
     const int64_t entry = begin / cut.panels, first = begin % cut.panels;
     const int64_t count = std::min(end - begin, cut.panels - first);
     const Batch::Offsets at = p.batch.at(entry);
@@ -233,7 +234,7 @@ void run_vector_pieces(const Contraction& p, const Blocking& cut, int64_t begin,
   }
 }
 
-// One stretch of k, for one panel and one block of rows.
+// One range of k, for one panel and one block of rows.
 template <class T>
 struct Pass {
   const T* a;
@@ -279,7 +280,7 @@ void run_pass(const KernelSet<T>& kernels, const Pass<T>& pass) {
     tile.a_step = is_packed ? rows : pass.a_step;
     tile.a_next_row = is_packed ? contraction::kPrefetchSteps : pass.a_row;
     tile.c = pass.c + row * pass.c_row;
-    // The tiles after the first bring in the next panel, a quarter of each block each.
+    // The tiles after the first prefetch the next panel, a quarter of each block each.
     const bool fetch = pass.next_b != nullptr && i >= 1 && i <= 4;
     for (int64_t k = 0; k < pass.depth; k += kBlock) {
       segment = {
@@ -312,10 +313,9 @@ void pack_tile(int64_t rows, const T* from, int64_t step, int64_t count, T* to) 
   }(std::make_integer_sequence<int, contraction::kMaxRows>{});
 }
 
-// Rows that lie side by side, in the order in which tiles read them: all of k for the rows of the
-// first tile, and so on. That is a copy of short stretches, where turning them would be work, and a
-// tile reads one stream, where rows a power of two apart would take one another's place in the
-// first-level cache.
+// Copies adjacent rows in the order in which tiles read them: all of k for the rows of the first
+// tile, and so on. This copies short runs instead of transposing, and a tile reads one stream,
+// where rows a power of two apart would evict one another from the L1 cache.
 template <class T>
 void pack_columns(const Pass<T>& pass, const T* from, int64_t step, T* to) {
   constexpr int64_t kTogether = 8;  // Lines of as many rows, of which several tiles take a part.
@@ -416,7 +416,7 @@ void run_tile_pieces(const Contraction& p, const Blocking& cut, int64_t begin, i
         pass.b_row = p.b.row_stride;
         if (cut.leave_packed) {
           pass.packed = panel;
-          // What follows: the next stretch of k, or else the next panel.
+          // The next work to prefetch: the next range of k, or else the next panel.
           if (k + cut.depth < p.k) {
             pass.next_b = pass.b + cut.depth * p.b.row_stride;
           } else if (column + cut.width < p.n) {

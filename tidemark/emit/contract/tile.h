@@ -1,4 +1,4 @@
-// The inner kernels of contractions, one set per instruction set.
+// The inner kernels of contractions, one set for each instruction set.
 //
 // A tile is a few rows by a few vectors of the output, held in registers over one block of k:
 //
@@ -9,13 +9,12 @@
 //    ...      |    |    |    |    |
 //             +----+----+----+----+
 //
-// A is read where it lies, one broadcast per row and step, so it needs no packing whatever its
-// strides. B is read a row at a time: from a packed panel, or where it lies, in which case the tile
-// can leave a packed copy behind for the tiles below it, which costs nothing while the registers
-// hold it anyway.
+// A is read in place, one broadcast per row and step, so it needs no packing whatever its strides.
+// B is read a row at a time, from a packed panel or in place. In the latter case the tile can also
+// write a packed copy for the tiles below it, at no extra cost since the row is in registers.
 //
-// The files that define these sets are compiled for their instruction set, and hold nothing that
-// the linker could merge into code other CPUs run.
+// The files that define these sets are compiled for their instruction set, and have no symbols that
+// the linker could merge into code for other CPUs.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +29,7 @@ inline constexpr int kMaxVectors = 4;
 inline constexpr int kPrefetchSteps = 16;  // One line of floats.
 inline constexpr int kPrefetchRows = 4;    // Of next_b, every kPrefetchSteps of a segment.
 
-// A stretch of k along which A and B move by constant steps. A convolution has one for each run of
+// A range of k along which A and B have constant strides. A convolution has one for each run of
 // taps; a matrix product has one per block.
 struct Segment {
   int64_t a = 0;       // Elements from Tile::a.
@@ -52,7 +51,7 @@ struct Tile {
   int64_t c_row = 0;
   int last_lanes = 0;  // Columns in the last vector.
   bool add = false;    // Add to c rather than store: every block but the first.
-  // What is wanted next: fetched ahead, never read. May be anything. A line of each of `rows` rows,
+  // Addresses to prefetch; they are never read and may be invalid. One line of each of `rows` rows,
   // a_next_row apart, every kPrefetchSteps.
   const T* next_a = nullptr;
   int64_t a_next_row = 0;
@@ -70,7 +69,7 @@ struct BlockCopy {
   int64_t rows = 0, columns = 0, padded_columns = 0;
 };
 
-// c = sum over k of a(row, k) * x(k) for rows whose k lie side by side. c has any stride.
+// c = sum over k of a(row, k) * x(k) for rows whose k is contiguous. c has any stride.
 template <class T>
 struct RowsTimesVector {
   const T* a = nullptr;
@@ -82,8 +81,8 @@ struct RowsTimesVector {
   int64_t rows = 0, k = 0;
 };
 
-// c = sum over k of x(k) * b(k, column) for columns that lie side by side. `partial` has room for
-// `columns`, rounded up to whole vectors.
+// c = sum over k of x(k) * b(k, column) for contiguous columns. `partial` has room for `columns`,
+// rounded up to whole vectors.
 template <class T>
 struct VectorTimesColumns {
   const T* x = nullptr;
@@ -95,7 +94,7 @@ struct VectorTimesColumns {
   int64_t columns = 0, k = 0;
 };
 
-// Everything one instruction set has for accumulation in T.
+// All kernels of one instruction set for accumulation in T.
 template <class T>
 struct KernelSet {
   int lanes = 1;

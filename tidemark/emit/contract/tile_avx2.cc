@@ -72,7 +72,7 @@ struct Floats {
         count);
   }
 
-  // Halves come from memory in their places, which leaves shuffles within halves only.
+  // Loads put each half in its final position, so that only shuffles within halves are left.
   static constexpr int kTurned = 4;
   template <class Chains>
   static void load_turned(const Chains& a, int64_t k, V (&columns)[kTurned]) {

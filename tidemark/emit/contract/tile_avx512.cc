@@ -83,7 +83,7 @@ struct Floats {
                              _mm512_cvtepi32_epi16(_mm512_mask_mov_epi32(rounded, nan, quiet)));
   }
 
-  // Quarters come from memory in their places, which leaves shuffles within quarters only.
+  // Loads put each quarter in its final position, so that only shuffles within quarters are left.
   static constexpr int kTurned = 4;
   template <class Chains>
   static void load_turned(const Chains& a, int64_t k, V (&columns)[kTurned]) {

@@ -1,5 +1,5 @@
 // Plain C++, a vector of one lane. Without the instruction an fma is a call into the C library, so
-// this is right and slow.
+// this is correct but slow.
 #include <cmath>
 
 #include "tidemark/emit/contract/tile_kernels.h"

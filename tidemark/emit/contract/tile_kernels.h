@@ -36,7 +36,7 @@ void tile(const Tile<typename S::T>& t) {
     for (int v = 0; v < kFull; ++v) sums[r][v] = S::zero();
     last_sums[r] = L::zero();
   }
-  // Lines of c come while the sums are made: stores that miss would hold up the next tile's.
+  // Prefetches c during the sums, since stores that miss would delay the next tile.
   TIDEMARK_UNROLL
   for (int r = 0; r < kRows; ++r) {
     TIDEMARK_UNROLL
@@ -160,7 +160,7 @@ void copy(const BlockCopy<typename S::T>& block) {
       }
     }
   } else if (block.row_stride == 1) {
-    // Columns lie side by side along rows: squares are turned in registers.
+    // Columns are contiguous along rows: squares are transposed in registers.
     for (int64_t column = 0; column < block.padded_columns; column += kLanes) {
       for (int64_t row = 0; row < block.rows; row += kLanes) {
         V square[kLanes];
@@ -193,8 +193,8 @@ void copy(const BlockCopy<typename S::T>& block) {
   }
 }
 
-// Sixteen rows are followed together, each lane along its own: enough chains to keep the fma unit
-// busy, and streams few enough for the hardware to foresee.
+// Sixteen rows at once, one for each lane: enough chains to keep the fma unit busy, and few enough
+// streams for the hardware prefetcher.
 inline constexpr int kRowsTogether = 16;
 
 // One line of each row, copied side by side. Rows are often a power of two apart and then fall into
@@ -296,8 +296,8 @@ void rows_times_vector(const RowsTimesVector<typename S::T>& p) {
   }
 }
 
-// How far ahead of its use a line of a long row is fetched into the second-level cache. The
-// hardware follows eight rows well when it is shown them this early, and one row alone no better.
+// The prefetch distance of a long row into the L2 cache. With this distance the hardware follows
+// eight rows well; a single row gains nothing.
 inline constexpr int64_t kBytesAhead = 2048;
 
 // Eight rows of B at a time over all columns, so that memory is read in eight long streams; the
@@ -308,7 +308,7 @@ void add_rows(const VectorTimesColumns<typename S::T>& p, int64_t k, bool first,
   using T = typename S::T;
   using V = typename S::V;
   constexpr int64_t kLanes = S::kLanes, kAhead = kBytesAhead / static_cast<int64_t>(sizeof(T));
-  // Copies, because a store of a vector may change what `p` refers to, as far as compilers know.
+  // Local copies, because compilers must assume that a vector store may alias `p`.
   const int64_t b_row = p.b_row, columns = p.columns;
   const T* const b = p.b + k * b_row;
   // A chain begins at zero, and goes to c when its block ends, by way of `partial` else.

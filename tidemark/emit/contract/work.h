@@ -1,4 +1,4 @@
-// Small sums that products and convolutions share when they cut up their work.
+// Arithmetic shared by products and convolutions for dividing work.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@ namespace tidemark::contraction {
 
 constexpr int64_t divide_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
 
-// Bytes of one part of scratch, so that the next begins on a line of its own.
+// The bytes of one part of scratch, rounded up to whole cache lines.
 constexpr int64_t add_bytes(int64_t bytes) { return divide_up(bytes, 64) * 64; }
 
-// Rows shared out over as few tiles as can hold them, none more than one row taller than another.
+// Divides rows over as few tiles as possible, whose heights differ by at most one row.
 struct RowSplit {
   int64_t count = 0, least = 0, taller = 0;
   int64_t rows(int64_t tile) const { return least + (tile < taller ? 1 : 0); }
@@ -21,8 +21,8 @@ constexpr RowSplit split_rows(int64_t rows, int64_t tallest) {
   return {.count = count, .least = rows / count, .taller = rows % count};
 }
 
-// How many steps of k a panel with rows of this many bytes keeps in the second-level cache: all, or
-// a multiple of the block.
+// How many steps of k of a panel with rows of this many bytes fit into the L2 cache: all, or a
+// multiple of the block.
 int64_t panel_depth(int64_t row_bytes, int64_t k);
 
 }  // namespace tidemark::contraction

@@ -9,7 +9,7 @@
 namespace tidemark::library {
 namespace {
 
-// Bytes below which another thread is not worth waking.
+// Below this many bytes another thread is not worth waking.
 constexpr int64_t kGrainBytes = 64 << 10;
 
 int64_t grain_for(int64_t bytes_each) {
@@ -31,7 +31,7 @@ T plus(T a, T b) {
   }
 }
 
-// What running sums add up in.
+// The accumulator type of running sums.
 template <class T>
 using Wide =
     std::conditional_t<std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>, float, T>;
@@ -93,7 +93,7 @@ void take_along(const ArrayRef& from, int64_t axis, const Indices& indices, cons
                 std::byte* to) {
   const int64_t element_bytes = size_of(from.dtype);
   const auto along = static_cast<size_t>(axis);
-  // Where an element's slice begins, whatever is picked from it.
+  // The beginning of the slice that an element is picked from.
   Strides slices = from.strides;
   slices[along] = 0;
   const auto pick = [&](int64_t begin, int64_t end, int) {
@@ -123,8 +123,8 @@ void scatter_add(DType dtype, std::byte* to, int64_t outer, int64_t size, int64_
                  const Indices& indices, const std::byte* updates) {
   visit_dtype(dtype, [&](auto element) {
     using T = decltype(element);
-    // One piece owns a range of the inner part of one outer index, so that no two add to one
-    // target.
+    // Each piece owns a range of the inner part of one outer index, so that no two threads add to
+    // the same target.
     const int64_t block =
         std::max<int64_t>(16, grain_for(indices.count * static_cast<int64_t>(sizeof(T))));
     const int64_t blocks = (inner + block - 1) / block;

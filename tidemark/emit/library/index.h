@@ -1,10 +1,9 @@
-// Kernels that follow indices, and running sums. Precompiled: they move memory, and there is
-// nothing in them to specialise.
+// Indexing kernels and running sums. Precompiled: they move memory, and specialising them would
+// gain nothing.
 //
-// Arrays are seen as [outer, axis, inner] with dense inner parts unless an ArrayRef is taken.
-// Indices are dense i32, i64 or u8; negative ones count from the end. An index outside the axis
-// stops the kernel before anything is written: the position of the first such index comes back, -1
-// where all are good.
+// Arrays are viewed as [outer, axis, inner] with dense inner parts, unless the parameter is an
+// ArrayRef. Indices are dense i32, i64 or u8; negative ones count from the end. If an index is out
+// of range, nothing is written and its position is returned; otherwise -1.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,9 @@
-// Random numbers that depend on a key and a position, and on nothing else.
+// Random numbers that depend only on a key and a position.
 //
-// The generator is Philox4x32-10: ten rounds that turn a counter of four words into four random
-// words. Whoever asks for positions [begin, begin + count) gets the same values as someone who asks
-// for all of them, so pieces may be drawn by any thread, in any order, or again. The bits are the
-// same on every instruction set.
+// The generator is Philox4x32-10: ten rounds that map a counter of four words to four random words.
+// Positions [begin, begin + count) have the same values whether drawn alone or with all others, so
+// pieces may be drawn by any thread, in any order, or repeatedly. The bits are the same on every
+// instruction set.
 //
 // Position i of a 32-bit draw is word (i / 16) % 4 of counter (i / 64) * 16 + i % 16: sixteen
 // counters, one per lane, make the 64 words of a group, each word a run of sixteen. A 64-bit draw

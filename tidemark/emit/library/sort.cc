@@ -11,11 +11,11 @@
 namespace tidemark::library {
 namespace {
 
-// Elements as unsigned numbers in the wanted order.
+// Maps elements to unsigned keys in the requested order.
 template <class Bits>
 struct Order {
-  Bits infinity = 0;  // Of floats, what NaNs are above; else 0.
-  Bits flipped = 0;   // Of integers with a sign, that bit.
+  Bits infinity = 0;  // For floats, the bits of infinity: NaNs are above them; else 0.
+  Bits flipped = 0;   // For signed integers, the sign bit.
   bool descending = false;
 
   Bits operator()(Bits bits) const {
@@ -25,7 +25,8 @@ struct Order {
 
  private:
   static constexpr Bits kSign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
-  // Negative floats grow downwards. Both zeros have one key, and so have all NaNs.
+  // The bits of negative floats decrease with the value. Both zeros have the same key, and so have
+  // all NaNs.
   Bits float_key(Bits bits) const {
     const auto size = static_cast<Bits>(bits & ~kSign);
     if (size > infinity) return std::numeric_limits<Bits>::max();
@@ -41,14 +42,14 @@ Bits load(const std::byte* from) {
   return bits;
 }
 
-// A key with its place in the row. Places differ, so that no two entries are equal and any sort of
-// them is stable.
-struct Packed {
+// A key with its position in the row. Positions differ, so no two entries are equal and any sorting
+// algorithm is stable.
+struct PositionedKey {
   uint64_t word = 0;
-  Packed() = default;
-  Packed(uint64_t key, int64_t place) : word(key << 32 | static_cast<uint64_t>(place)) {}
+  PositionedKey() = default;
+  PositionedKey(uint64_t key, int64_t place) : word(key << 32 | static_cast<uint64_t>(place)) {}
   int64_t place() const { return static_cast<int64_t>(word & UINT32_MAX); }
-  friend auto operator<=>(Packed a, Packed b) { return a.word <=> b.word; }
+  friend auto operator<=>(PositionedKey a, PositionedKey b) { return a.word <=> b.word; }
 };
 struct Wide {
   uint64_t key = 0;
@@ -70,12 +71,12 @@ struct Rows {
       if (axis > work.axis) inner *= work.x.shape[axis];
     }
   }
-  // Enough of them that a thread is worth waking.
+  // Enough rows that a thread is worth waking.
   int64_t grain() const { return std::max<int64_t>(1, 8192 / std::max<int64_t>(1, length)); }
 };
 
 int64_t entry_bytes(const Sorting& work) {
-  const auto entry = static_cast<int64_t>(fits_packed(work) ? sizeof(Packed) : sizeof(Wide));
+  const auto entry = static_cast<int64_t>(fits_packed(work) ? sizeof(PositionedKey) : sizeof(Wide));
   constexpr int64_t line = 64;
   return (work.count * entry + line - 1) / line * line;
 }
@@ -97,7 +98,7 @@ class Sorter {
     if (kept == rows_.length) {
       std::sort(entries, entries + kept);
     } else {
-      // The best so far are a heap with the worst of them on top.
+      // The best so far form a heap with the worst of them on top.
       std::make_heap(entries, entries + kept);
       for (int64_t i = kept; i < rows_.length; ++i) {
         const Entry next = entry(i);
@@ -114,7 +115,7 @@ class Sorter {
  private:
   static constexpr auto kBytes = static_cast<int64_t>(sizeof(Bits));
 
-  // Of the row's first element, in elements.
+  // The offset of the row's first element, in elements.
   int64_t offset_of(int64_t number) const {
     int64_t offset = 0;
     for (int64_t axis = work_.x.rank() - 1; axis >= 0; --axis) {
@@ -159,7 +160,7 @@ template <class Bits>
 void sort_as(const Sorting& work, Bits infinity, Bits flipped, int threads, std::byte* scratch) {
   const Order<Bits> order{infinity, flipped, work.descending};
   if constexpr (sizeof(Bits) <= 4) {
-    if (fits_packed(work)) return sort_entries<Bits, Packed>(work, order, threads, scratch);
+    if (fits_packed(work)) return sort_entries<Bits, PositionedKey>(work, order, threads, scratch);
   }
   sort_entries<Bits, Wide>(work, order, threads, scratch);
 }

@@ -1,8 +1,8 @@
-// Rows put in order: sort, argsort and top_k.
+// Sorting of rows: the kernel of sort, argsort and top_k.
 //
 // The order is total and the same for every number of threads: NaNs are the largest and equal to
-// each other, -0 equals 0, and of two equal elements the one with the smaller place comes first,
-// ascending and descending.
+// each other, -0 equals 0, and of two equal elements the one with the smaller position comes first,
+// both ascending and descending.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct Sorting {
   ArrayRef x;  // Of any strides.
   int64_t axis = 0;
   bool descending = false;
-  int64_t count = 0;  // How many of each row, from its beginning in that order, are wanted.
+  int64_t count = 0;  // The number of elements of each sorted row to write.
   // [outer, count, inner], dense; either may be null.
   std::byte* values = nullptr;
   int64_t* indices = nullptr;

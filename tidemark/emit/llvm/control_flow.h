@@ -8,11 +8,11 @@
 
 namespace tidemark::jit {
 
-// Values that go from one turn of a loop to the next.
+// Values carried from one iteration of a loop to the next.
 using Carried = std::vector<llvm::Value*>;
 
-// for (i = begin; i < end; i += step) body(i), with values carried from turn to turn; gives the
-// last ones. `runs`: the loop is known to run at least once.
+// for (i = begin; i < end; i += step) body(i), with carried values; returns the last ones. `runs`:
+// the loop is known to run at least once.
 inline Carried loop(llvm::IRBuilder<>& builder, llvm::Value* begin, llvm::Value* end,
                     llvm::Value* step, Carried carried,
                     const std::function<Carried(llvm::Value*, const Carried&)>& body,

@@ -5,9 +5,9 @@
 //   along columns      for row { for block of columns { for sweep { for block of 256 steps
 //                      { for a few steps { for vectors of the block { for step } } } } finish } }
 //
-// A loop over vectors ends in a partial one. With masked instructions a heavy body is written once
-// and entered twice, with a full and with a partial mask: that halves the code to compile.
-// Otherwise the partial vector has a body of its own.
+// A loop over vectors ends in a partial one. With masked instructions a heavy body is emitted once
+// and entered twice, with a full and with a partial mask, which halves the code to compile.
+// Otherwise the partial vector has a separate body.
 #include <algorithm>
 #include <bit>
 #include <cstddef>
@@ -28,7 +28,7 @@ using llvm::Value;
 
 namespace {
 
-// A body this heavy is written once, at the cost of masked stores.
+// A body this heavy is emitted once, at the cost of masked stores.
 constexpr int64_t kHeavy = 12;
 
 // Accumulators that may take turns in registers.
@@ -281,7 +281,7 @@ Place NestEmitter::place_of_step(const Place& row, Value* step) {
   return place;
 }
 
-// All values of a body are computed before any is stored: an output may be an input's memory.
+// All values of a body are computed before any is stored: an output may alias an input.
 void NestEmitter::emit_stores(const Sweep& sweep, Known& known, const Place& place) {
   for (const Store& store : sweep.stores) value(store.expr, known, place);
   for (const Fold& fold : sweep.folds) value(fold.expr, known, place);
@@ -380,8 +380,8 @@ void NestEmitter::emit_lanes() {
   loop(builder_, builder_.getInt64(0), rows_, 1, [&](Value* row) {
     const Place at = place_of_row(row);
     for (size_t i = 0; i < nest_.sweeps.size(); ++i) {
-      // The first sweep waits for memory, the second works in the cache: meanwhile the next row
-      // comes. Not where results go through the caches, which fetch their lines too.
+      // The first sweep waits for memory, the second works in the cache and prefetches the next
+      // row. Not if results are stored through the caches, whose lines are fetched too.
       fetches_ahead_ = i == 1 && stream_ != nullptr;
       emit_lane_sweep(nest_.sweeps[i], at);
     }
@@ -418,7 +418,7 @@ void NestEmitter::emit_lane_sweep(const Sweep& sweep, const Place& row) {
   loop(builder_, builder_.getInt64(0), blocks, 1, fold_block, true);
 }
 
-// Where a fold's partial result of a lane stands.
+// The location of a lane's partial result of a fold.
 Value* NestEmitter::lane_partial(const Fold& fold, Value* lane) {
   return offset(lane_partials_[static_cast<size_t>(fold.cell)],
                 times(lane, size_of(dtype_of(fold))));
@@ -470,8 +470,8 @@ Carried NestEmitter::fold_lane_groups(const Sweep& sweep, const Known& hoisted, 
   return loop(builder_, begin, end, kLanes, std::move(partials), group);
 }
 
-// One vector at a time, the vectors of lanes passing through one place in turn: one body serves
-// them all, and they never leave the registers. `begin` is lane 0.
+// One vector at a time, rotating the vectors of lanes through one register: one body serves them
+// all, and they never leave the registers. `begin` is lane 0.
 void NestEmitter::fold_lanes_by_turns(const Sweep& sweep, const Known& hoisted, const Place& row,
                                       Value* begin, Value* end) {
   const auto vectors = static_cast<size_t>(kLanes / width_);
@@ -499,7 +499,7 @@ void NestEmitter::fold_lanes_by_turns(const Sweep& sweep, const Known& hoisted, 
         }
         return next;
       });
-  // After n turns the first place holds vector n.
+  // After n rotations the first register holds vector n.
   Value* count = builder_.CreateAdd(builder_.CreateSub(end, begin),
                                     builder_.getInt64(static_cast<uint64_t>(width_ - 1)));
   for (size_t k = 0; k < partials.size(); ++k) {

@@ -1,4 +1,4 @@
-// Expressions, and how vectors reach memory.
+// Emission of expressions and of vector loads and stores.
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include <algorithm>
@@ -258,14 +258,14 @@ Value* NestEmitter::first_index(const Place& place) {
   return builder_.CreateAdd(row, place.column);
 }
 
-// What an expression of 64-bit integers is in the first lane, and how much more in each lane after
-// it (null: the same in all). Nothing where lanes are not equally far apart, or that is not seen.
+// The value of an i64 expression in the first lane, and its increment per lane (null: 0). Empty if
+// the lanes are not known to be an arithmetic progression.
 std::optional<NestEmitter::Progression> NestEmitter::progression(int32_t id, const Place& place,
                                                                  Progressions& made) {
   Work::add(1);
   const auto [found, fresh] = made.try_emplace(id);
   if (!fresh) return found->second;
-  // Operands are added meanwhile; what was found stays where it is.
+  // The map grows meanwhile, but its entries do not move.
   return found->second = make_progression(nest_.exprs[static_cast<size_t>(id)], place, made);
 }
 

@@ -37,7 +37,7 @@ void move(std::byte* to, int64_t to_stride, const std::byte* from, int64_t from_
   }
 }
 
-// Integers wrap: they add and multiply without a sign.
+// Integers wrap: they are added and multiplied as unsigned.
 template <class T, Monoid monoid>
 T combine(T a, T b) {
   if constexpr (monoid == Monoid::minimum || monoid == Monoid::maximum) {
@@ -67,7 +67,7 @@ void push_and_finish(void* levels, int64_t block, int64_t blocks, void* values, 
     std::copy_n(value, width, rows + level * width);
     return;
   }
-  // What is left joins from the right.
+  // The rest is combined from the right.
   for (int64_t rest = blocks >> (level + 1); rest != 0; rest >>= 1) {
     ++level;
     if ((rest & 1) == 0) continue;

@@ -1,4 +1,4 @@
-// What compiled code calls instead of containing: rare or long things, by absolute address.
+// Functions that compiled code calls, by absolute address, instead of inlining them.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// From a module to running code: code generation into an object in memory, then JITLink. What
-// outlives a compile is the pages of code, and a code generator or two for the next.
+// From a module to running code: code generation into an object in memory, then JITLink. Only the
+// pages of code, and a code generator or two for the next compile, outlive it.
 #include "tidemark/emit/llvm/jit.h"
 
 #include <llvm/ADT/SmallVector.h>
@@ -47,8 +47,8 @@ namespace {
 
 std::atomic<int64_t> held_bytes{0};
 
-// LLVM has locks and half-made state of its own while it compiles, so a fork waits until no thread
-// does: the child may compile at once.
+// LLVM has its own locks and intermediate state while it compiles, so a fork waits until no thread
+// compiles, and the child may compile at once.
 struct Compiles {
   Lock gate;  // Held for a moment to begin, and across a fork.
   std::atomic<bool> hooked{false};
@@ -83,9 +83,9 @@ class Compiling {
 
 int64_t round_up(int64_t bytes, int64_t to) { return (bytes + to - 1) / to * to; }
 
-// Passes of code generation that find nothing to do in loops over explicit vectors, or whose gain
-// an out-of-order core makes up for; together a quarter of the time to compile. They are switched
-// by global options, and this LLVM is ours alone.
+// Disables code generation passes that do nothing for loops over explicit vectors, or whose gain an
+// out-of-order core makes up for; together they take a quarter of the compile time. They are global
+// options, which is safe because this LLVM is private to the library.
 void skip_needless_passes() {
   auto& options = llvm::cl::getRegisteredOptions();
   const auto set = [&](const char* name, const char* value) {
@@ -121,8 +121,8 @@ const llvm::Target& target() {
   return *found;
 }
 
-// What each instruction set promises (device/cpu/features.h), never what this CPU happens to have:
-// the same kernel has the same code everywhere.
+// Only the features of the instruction set (device/cpu/features.h), never those that this CPU
+// happens to have, so that a kernel has the same code everywhere.
 const char* features(device::Isa isa) {
   switch (isa) {
     case device::Isa::baseline:
@@ -145,8 +145,8 @@ std::unique_ptr<llvm::TargetMachine> target_machine(device::Isa isa) {
       llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default, true));
 }
 
-// A target machine with its pipeline of passes: making them costs a quarter of a small compile, so
-// they are used again. LLVM runs a pipeline over several modules one after another.
+// A target machine with its pass pipeline. Creating them costs a quarter of a small compile, so
+// they are reused for several modules.
 class Generator {
  public:
   explicit Generator(device::Isa isa) : isa_(isa), machine_(target_machine(isa)), stream_(object_) {
@@ -160,7 +160,7 @@ class Generator {
   llvm::LLVMContext& context() { return context_; }
   const llvm::TargetMachine& machine() const { return *machine_; }
 
-  // The object stands until the next call.
+  // The object is valid until the next call.
   llvm::StringRef generate(llvm::Module& module) {
     ++uses_;
     object_.clear();
@@ -178,7 +178,7 @@ class Generator {
   llvm::legacy::PassManager passes_;
 };
 
-// Generators not in use now. One that has thrown is never seen again.
+// Idle generators. One that has thrown is not reused.
 class Generators {
  public:
   static Generators& instance() {
@@ -213,8 +213,8 @@ class Generators {
   std::array<std::unique_ptr<Generator>, 2> idle_;
 };
 
-// What one link needs and gives.
-struct Linked {
+// The inputs and outputs of one link.
+struct LinkJob {
   std::vector<std::string> names;
   std::vector<uint64_t> addresses;
   std::vector<int64_t> sizes;
@@ -224,7 +224,7 @@ struct Linked {
 
 class LinkContext final : public llvm::jitlink::JITLinkContext {
  public:
-  explicit LinkContext(Linked& linked) : JITLinkContext(nullptr), linked_(linked) {}
+  explicit LinkContext(LinkJob& linked) : JITLinkContext(nullptr), linked_(linked) {}
 
   llvm::jitlink::JITLinkMemoryManager& getMemoryManager() override { return linked_.memory; }
   void notifyFailed(llvm::Error error) override {
@@ -257,21 +257,21 @@ class LinkContext final : public llvm::jitlink::JITLinkContext {
   void notifyFinalized(llvm::jitlink::JITLinkMemoryManager::FinalizedAlloc allocation) override {
     allocation.release();  // The Code owns the pages.
   }
-  // Everything in the object is wanted: no pass that looks for what is dead.
+  // Everything in the object is used: skip dead stripping.
   llvm::jitlink::LinkGraphPassFunction getMarkLivePass(const llvm::Triple&) const override {
     return llvm::jitlink::markAllSymbolsLive;
   }
 
  private:
-  Linked& linked_;
+  LinkJob& linked_;
 };
 
-void link(llvm::StringRef object, Linked& linked) {
+void link(llvm::StringRef object, LinkJob& linked) {
   const llvm::MemoryBufferRef buffer(object, "kernels");
   auto graph = llvm::jitlink::createLinkGraphFromObject(buffer);
   if (!graph) throw InternalError(cat("compiling: ", llvm::toString(graph.takeError())));
   llvm::jitlink::link(std::move(*graph), std::make_unique<LinkContext>(linked));
-  // The only allocation that LLVM leaves to us.
+  // The only allocation that LLVM leaves to the caller.
   if (linked.memory.code == nullptr) throw std::bad_alloc();
   if (!linked.failure.empty()) throw InternalError(cat("compiling: ", linked.failure));
 }
@@ -280,8 +280,8 @@ struct JitKernel final : Kernel {
   std::shared_ptr<Code> code;
 };
 
-// Freed memory stays with the C library, in pieces between what lives on; every so many compiles
-// it is handed back.
+// The C library keeps freed memory in fragments; every so many compiles it is returned to the
+// system.
 void trim_sometimes() {
   constexpr int kCompilesPerTrim = 64;
   static std::atomic<int> compiles{0};
@@ -336,7 +336,7 @@ void CodeMemory::allocate(const llvm::jitlink::JITLinkDylib*, llvm::jitlink::Lin
     bytes = round_up(bytes, static_cast<int64_t>(segment.Alignment.value()));
     bytes += static_cast<int64_t>(segment.ContentSize + segment.ZeroFillSize);
   }
-  // Nothing may be thrown through LLVM.
+  // No exception may propagate through LLVM.
   try {
     code = std::make_shared<Code>(bytes);
   } catch (const std::bad_alloc&) {
@@ -364,8 +364,8 @@ void CodeMemory::deallocate(std::vector<FinalizedAlloc> allocations,
 namespace jit {
 namespace {
 
-// Writes function number i of a module under a name; gives the scratch it needs, or -1 where it
-// cannot be written.
+// Emits function number i of a module under a name; returns the scratch it needs, or -1 if it
+// cannot be emitted.
 using EmitFunction = device::FunctionRef<int64_t(llvm::Module&, size_t i, const std::string&)>;
 
 // More than twice what the largest modules measured would take of a reserve if all of LLVM's memory
@@ -377,11 +377,11 @@ int64_t reserve_bytes(size_t expressions) {
 std::vector<std::unique_ptr<Kernel>> compile_functions(size_t count, size_t expressions,
                                                        device::Isa isa, EmitFunction emit) {
   const Compiling compiling;
-  // Before the reserve: others delete it, who know nothing of that.
+  // Made before the reserve, since code that does not know the reserve deletes it.
   std::vector<std::unique_ptr<Kernel>> kernels(count);
   const Reserve reserve(reserve_bytes(expressions));
   std::vector<JitKernel*> compiled;
-  Linked linked;
+  LinkJob linked;
   std::unique_ptr<Generator> generator = Generators::instance().take(isa);
   {
     llvm::Module module("kernels", generator->context());

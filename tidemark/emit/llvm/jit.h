@@ -1,8 +1,8 @@
-// Loop nests to machine code, by LLVM, in this process.
+// Compiles loop nests to machine code with LLVM, in this process.
 //
-// A nest becomes one function of explicit vectors as wide as the instruction set's registers, and
-// gives the bits `loops/nest.h` defines. LLVM is set up on the first compile: a process that never
-// compiles pays nothing. All functions may be called from several threads at once.
+// A nest becomes one function of explicit vectors as wide as the instruction set's registers, with
+// the bits that `loops/nest.h` defines. LLVM is initialised by the first compile: a process that
+// never compiles pays nothing. All functions are thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -17,23 +17,23 @@
 
 namespace tidemark {
 
-// Whether a nest is compiled; what compile_nest says of others.
+// Whether compile_nest supports a nest.
 bool can_compile(const Nest& nest);
 
-// Every nest that `verify` accepts is compiled. Null for others: an op or a fold that does not
-// exist for its dtype (`loops/expr.h`), a store of a sweep to a buffer with repeat columns. The
-// code belongs to the kernel and is gone with it.
+// Compiles every nest that `verify` accepts. Null for others: an op or a fold that does not exist
+// for its dtype (`loops/expr.h`), or a store of a sweep to a buffer with repeat columns. The kernel
+// owns the code.
 std::unique_ptr<Kernel> compile_nest(const Nest& nest, device::Isa isa);
 
-// The same for many nests, cheaper for each. Their code shares pages, which are given back when the
-// last of these kernels dies; the kernels' code_bytes add up to the pages.
+// The same for many nests, cheaper for each. Their code shares pages, which are released with the
+// last of these kernels; the kernels' code_bytes add up to the pages.
 std::vector<std::unique_ptr<Kernel>> compile_nests(std::span<const Nest> nests, device::Isa isa);
 
-// What a call of such a kernel needs for this many steps and columns, where it is less than its
-// scratch_bytes: those serve any number.
+// The scratch of a call with this many steps and columns; at most the kernel's scratch_bytes, which
+// serve any number.
 int64_t machine_scratch_bytes(const Nest& nest, int64_t steps, int64_t columns);
 
-// Its expressions have f32, f64, i32, i64, u8 and bool.
+// Its expressions may have f32, f64, i32, i64, u8 and bool.
 std::unique_ptr<Kernel> compile_recurrence(const Recurrence& recurrence, device::Isa isa);
 
 // Bytes of memory holding compiled code now, in whole pages.

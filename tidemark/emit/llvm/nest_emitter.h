@@ -1,5 +1,5 @@
-// Writes one nest as one LLVM function. See emit_nest.cc for the loops, emit_value.cc for the
-// expressions and how vectors reach memory.
+// Emits one nest as one LLVM function: the loops are in emit_nest.cc; expressions, loads and stores
+// in emit_value.cc.
 #pragma once
 
 #include <functional>
@@ -17,14 +17,14 @@ namespace tidemark::jit {
 
 using lane::LaneValue;
 
-// Where a body stands: one vector of columns of one row and step.
+// The position of a body: one vector of columns of one row and step.
 struct Place {
   std::vector<llvm::Value*> origins;  // Address of column 0 of this row and step, per buffer.
   llvm::Value* row = nullptr;
   llvm::Value* step = nullptr;
   llvm::Value* column = nullptr;  // The first column of the vector.
   // A partial vector has `active` lanes, in [1, width]; null: all. With masked instructions `mask`
-  // guards memory; otherwise elements go through the stack. `mask` stands in both cases.
+  // guards memory; otherwise elements go through the stack. `mask` is set in both cases.
   llvm::Value* active = nullptr;
   llvm::Value* mask = nullptr;
   // The first lane of this vector in a cell, which holds a block of columns (order `columns`).
@@ -33,7 +33,7 @@ struct Place {
   llvm::Value* stream = nullptr;
 };
 
-// The values of expressions already written, by expression; null: not yet.
+// By expression: its emitted value; null if not emitted yet.
 using Known = std::vector<llvm::Value*>;
 
 class NestEmitter {
@@ -43,7 +43,7 @@ class NestEmitter {
   void emit();
 
  protected:
-  // Takes the values carried from vector to vector and gives the next ones.
+  // Maps the values carried from vector to vector to the next ones.
   using Body = std::function<Carried(const Place&, const Carried&)>;
 
   // Loops (emit_nest.cc).
@@ -89,7 +89,8 @@ class NestEmitter {
     llvm::Value* first;
     llvm::Value* step;
   };
-  // By expression. They share operands: without it each would be gone through as often as read.
+  // By expression. Expressions share operands: without the memo each would be visited once for
+  // every read.
   using Progressions = std::map<int32_t, std::optional<Progression>>;
   std::optional<Progression> progression(int32_t id, const Place& place, Progressions& made);
   std::optional<Progression> make_progression(const Expr& expr, const Place& place,
@@ -132,7 +133,7 @@ class NestEmitter {
   llvm::Value* identity(const Fold& fold, int64_t width);
   DType dtype_of(const Fold& fold) const { return nest_.exprs[size_t(fold.expr)].dtype; }
 
-  // What is the same for a whole row and step (pointwise, lanes) or for all steps (columns).
+  // Values that are constant for a row and step (pointwise, lanes) or for all steps (columns).
   void find_fixed();
   void hoist(const Sweep& sweep, Known& known, const Place& place);
   void hoist(int32_t expr, std::vector<bool>& seen, Known& known, const Place& place);
@@ -155,7 +156,7 @@ class NestEmitter {
   llvm::Value* index_row_ = nullptr;
   llvm::Value* scratch_ = nullptr;
   llvm::Value* steps_per_turn_ = nullptr;  // Order `columns`: see emit_columns.
-  bool fetches_ahead_ = false;             // Whether a load asks for the next row's elements too.
+  bool fetches_ahead_ = false;             // Whether loads also prefetch the next row.
   llvm::Value* stream_ = nullptr;  // Whether every streaming buffer is aligned in this call.
   struct Buffer {
     llvm::Value* data;

@@ -1,4 +1,4 @@
-// Writes one recurrence as one LLVM function. Included by jit.cc alone.
+// Emits one recurrence as one LLVM function. Included only by jit.cc.
 #pragma once
 
 #include <cstddef>
@@ -86,7 +86,7 @@ class RecurrenceEmitter : NestEmitter {
           field(builder_.getPtrTy(), data, static_cast<size_t>(i) * sizeof(std::byte*)));
   }
 
-  // What is the same in all trips is written before them: no pass moves it there.
+  // Loop-invariant values are emitted before the loop, since no pass hoists them.
   void write_fixed(Known& fixed) {
     for (const Recurrence::Move& move : loop_.before) make(move, fixed);
     for (size_t i = 0; i < loop_.exprs.size(); ++i) {
@@ -138,7 +138,7 @@ class RecurrenceEmitter : NestEmitter {
     return offset(data_[static_cast<size_t>(access.buffer)], times(element, size_of(access.dtype)));
   }
 
-  // Elements of one slice have one index: what was checked before in this trip holds.
+  // Elements of one slice have the same index, which is checked once in a trip.
   llvm::Value* checked_once(int32_t number, llvm::Value* index) {
     const Recurrence::Access& access = loop_.accesses[static_cast<size_t>(number)];
     llvm::Value*& known = checked_[{access.index, access.bound}];

@@ -21,7 +21,7 @@ constexpr int kClasses = 48;  // Of pieces, by the power of two that holds them.
 
 // In front of a piece.
 struct alignas(16) Head {
-  std::byte* whole;  // Where the piece really begins: it may be aligned further.
+  std::byte* whole;  // The beginning of the piece before alignment.
   uint32_t block;
   uint32_t size_class;
 };
@@ -32,13 +32,13 @@ struct Free {
 struct Block {
   std::byte* begin = nullptr;  // Null: there is no block.
   int64_t bytes = 0, used = 0;
-  int64_t live = 0;  // Pieces that are not given back.
+  int64_t live = 0;  // Pieces that are not freed.
   bool in_use = false;
   Free* free[kClasses] = {};
 };
 
-// Blocks of compiles under way, and those of which LLVM still holds a piece: of a code generator
-// that is used again, or of something it made once.
+// Blocks of running compiles, and those of which LLVM still uses a piece: of a code generator that
+// is reused, or of a global object.
 struct Blocks {
   static constexpr int kMost = 64;
   Lock lock;
@@ -64,7 +64,7 @@ int empty_place() {
   throw std::bad_alloc();
 }
 
-// Under the lock; null where the block is used up.
+// Under the lock; null if the block is exhausted.
 std::byte* take_piece(Block& block, uint32_t size_class) {
   if (Free* const free = block.free[size_class]) {
     block.free[size_class] = free->next;
@@ -101,7 +101,7 @@ bool is_piece(const void* data) {
   });
 }
 
-// False where the piece is the C library's.
+// False if the piece belongs to the C library.
 bool give(void* data) {
   if (blocks.live.load(std::memory_order_relaxed) == 0) return false;
   const std::lock_guard guard(blocks.lock);
@@ -116,7 +116,7 @@ bool give(void* data) {
   return true;
 }
 
-// The bytes of a piece, or none where it is the C library's.
+// The bytes of a piece, or none if it belongs to the C library.
 size_t bytes_of(void* data) {
   if (blocks.live.load(std::memory_order_relaxed) == 0) return 0;
   const std::lock_guard guard(blocks.lock);
@@ -126,7 +126,7 @@ size_t bytes_of(void* data) {
                              static_cast<std::byte*>(data));
 }
 
-// Operator new is the program's own, which may have replaced it: what is made here is also deleted
+// Uses the program's operator new, which may be replaced: objects made here may be deleted
 // elsewhere.
 template <class New>
 void* new_or_take(New make, size_t bytes, size_t alignment) {
@@ -161,7 +161,7 @@ Reserve::~Reserve() {
 
 }  // namespace tidemark::jit
 
-// What LLVM calls, by the names that cmake/llvm_part.sh gives to its calls.
+// The functions that LLVM calls, under the names that cmake/llvm_part.sh gives them.
 #define TIDEMARK_HIDDEN __attribute__((visibility("hidden")))
 extern "C" {
 

@@ -1,9 +1,10 @@
-// Memory that LLVM falls back on where the C library has none.
+// Reserve memory for LLVM, used if the C library has none left.
 //
-// LLVM ends the process when an allocation fails, or is left half-done where one throws. Its calls
-// of malloc and operator new come here instead (cmake/llvm_part.sh): while a Reserve exists, what
-// the C library refuses its thread is taken from pages that were mapped before LLVM began. So a
-// compile is refused before it starts, or it ends. See docs/decisions/0017.
+// LLVM ends the process when an allocation fails, and is left in an inconsistent state if one
+// throws. Its calls of malloc and operator new come here instead (cmake/llvm_part.sh): while a
+// Reserve exists, allocations of its thread that the C library refuses are served from pages that
+// were mapped before LLVM began. So a compile is either refused before it starts, or completes. See
+// docs/decisions/0017.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +14,9 @@ namespace tidemark::jit {
 
 class Reserve {
  public:
-  // Throws std::bad_alloc where the system refuses the pages. They are touched only in need.
+  // Throws std::bad_alloc if the system refuses the pages. They are touched only when needed.
   explicit Reserve(int64_t bytes);
-  // What LLVM still holds of them stays mapped until it lets go.
+  // Pages that LLVM still uses stay mapped until it frees them.
   ~Reserve();
   Reserve(const Reserve&) = delete;
   Reserve& operator=(const Reserve&) = delete;

@@ -1,5 +1,5 @@
-// The strings that LLVM uses, made here instead of in the standard library's shared object, so that
-// their memory is LLVM's, too: see reserve.h.
+// Instantiates the strings that LLVM uses here instead of in the standard library's shared object,
+// so that their memory also comes from reserve.h.
 #include <string>
 
 template class std::basic_string<char>;

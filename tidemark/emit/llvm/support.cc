@@ -1,4 +1,4 @@
-// What is compiled, how wide, and how heavy it is. No LLVM here.
+// Decisions about a nest: whether it is compiled, its vector width, and its weight. No LLVM here.
 #include "tidemark/emit/llvm/support.h"
 
 #include <algorithm>

@@ -15,13 +15,12 @@ namespace {
 
 enum class Level : uint8_t { call, cell, element };
 
-// Registers that began at the same place of a page would look alike to the processor, which
-// compares only that part of an address when it decides whether a load must wait for an earlier
-// store.
+// Avoids registers that begin at the same offset in a page: the processor compares only these
+// address bits when it decides whether a load must wait for an earlier store (4K aliasing).
 constexpr int64_t kPage = 4096;
 constexpr int64_t kStagger = 320;
 
-// Registers of one sweep, by element size. What is given back is taken again first, since it is
+// The registers of one sweep, by element size. The register freed last is reused first, since it is
 // still in the cache.
 class Registers {
  public:
@@ -70,7 +69,7 @@ class Compiler {
  private:
   struct Home {
     int64_t offset = -1;
-    bool permanent = false;  // Else the sweep's own.
+    bool permanent = false;  // False: belongs to the sweep.
   };
 
   std::vector<Level> find_levels() const {
@@ -184,7 +183,8 @@ class Compiler {
     return state_.cell[expr] = instruction.out;
   }
 
-  // The value of an expression at level element. Homes come later, when all uses are known.
+  // The value of an expression at level element. Registers are assigned later, when all uses are
+  // known.
   int32_t element_value(int32_t expr, SweepCode& sweep) {
     if (levels_[expr] == Level::call) return spread_call_value(expr);
     if (levels_[expr] == Level::cell) {

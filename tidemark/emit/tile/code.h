@@ -1,13 +1,13 @@
-// A nest made ready for the interpreter.
+// The bytecode of a nest for the interpreter.
 //
-// Each expression is evaluated as seldom as it can be. There are three levels:
+// Each expression is evaluated as rarely as possible, at one of three levels:
 //
 //   call      constants, scalars and what follows from them: once per call, one element.
 //   cell      what has one value per cell (lanes: per row; columns: per row and column): cells, and
 //             in lanes order also loads that repeat along columns. Once per group of cells.
 //   element   all else, a block at a time.
 //
-// A value read at a later level than its own is spread over a register of that level first.
+// A value read at a later level than its own is first broadcast to a register of that level.
 //
 // A value is an index into a table of pointers. Each has a home, a register in the interpreter's
 // scratch memory; but a load whose elements lie side by side points at the buffer itself, and so
@@ -23,8 +23,8 @@
 
 namespace tidemark::tile {
 
-// Elements of a register, at most. Nests with many live values have shorter ones: all registers of
-// a call stand on the stack of the thread that runs it.
+// The most elements of a register. Nests with many live values have shorter ones: all registers of
+// a call are on the stack of the thread that runs it.
 inline constexpr int64_t kLongestTile = 1024;
 // Registers for the partial results of a fold along steps. With more levels than this, blocks have
 // fewer columns.
@@ -32,7 +32,7 @@ inline constexpr int64_t kLevelRegisters = 8;
 
 struct Instruction {
   enum class Kind : uint8_t { apply, load, index } kind = Kind::apply;
-  // load: the elements are copied even where they could be used in place.
+  // load: the elements are copied even if they could be used in place.
   bool copies = false;
   uint8_t size = 0;     // Bytes of one element of the result.
   int32_t buffer = -1;  // load: where from. apply: where the result is stored directly, or -1.
@@ -48,7 +48,7 @@ struct Spread {
 
 struct StoreFrom {
   int32_t buffer = -1, value = -1;
-  bool done = false;  // The instruction that makes the value has stored it, if it could.
+  bool done = false;  // The instruction that computes the value may already have stored it.
 };
 
 struct CellFold {
@@ -70,7 +70,7 @@ struct SweepCode {
 };
 
 struct Code {
-  struct Given {  // A constant, or the call's scalar number `scalar`.
+  struct CallNumber {  // A constant, or the call's scalar number `scalar`.
     int32_t value = -1, scalar = -1;
     uint64_t bits = 0;
   };
@@ -78,7 +78,7 @@ struct Code {
   // Elements of a register. A multiple of 64 that divides 4096, so that blocks begin at lane 0.
   int64_t tile = kLongestTile;
   std::vector<BufferRef> buffers;
-  std::vector<Given> given;
+  std::vector<CallNumber> given;
   std::vector<Instruction> call_code;
   std::vector<Spread> call_spreads;
   std::vector<SweepCode> sweeps;
@@ -87,8 +87,7 @@ struct Code {
   int64_t values_bytes = 0;    // The table of pointers, which comes first.
   int64_t scratch_bytes = 0;
   bool folds = false;
-  // No element passes through a register where all buffers lie side by side, so blocks may be
-  // longer.
+  // If all buffers are contiguous, no element passes through a register, so blocks may be longer.
   bool registers = false;
   bool reads_index = false;
 };

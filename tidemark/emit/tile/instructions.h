@@ -10,7 +10,7 @@
 
 namespace tidemark::tile {
 
-// How one monoid folds elements of one dtype. The orders are those of `nest.h`.
+// The folds of one monoid and dtype. The reduction orders are those of `nest.h`.
 struct FoldFunctions {
   // Folds n elements into 64 lanes; the first belongs to lane 0.
   void (*lanes)(const void* x, void* lanes, int64_t n) = nullptr;
@@ -24,7 +24,7 @@ struct FoldFunctions {
 
 FoldFunctions fold_functions(Monoid monoid, DType dtype, device::Isa isa);
 
-// What each instruction set provides; null where the op is not of that kind.
+// The functions of each instruction set; null if the op is not of that kind.
 namespace baseline {
 TileFunction arithmetic(ExprOp op, DType operand);
 TileFunction elementary(ExprOp op, DType operand);

@@ -1,5 +1,5 @@
-// A block is a box of rows x steps x columns whose elements fill registers in that order. Blocks
-// are cut so that they are full where the nest is large enough, however short its rows are.
+// The interpreter. A block is a box of rows x steps x columns whose elements fill registers in that
+// order. Blocks are chosen to be full if the nest is large enough, however short its rows are.
 #include "tidemark/emit/tile/interpret.h"
 
 #include <algorithm>
@@ -102,7 +102,7 @@ class Interpreter {
 
   void prepare() {
     for (size_t i = 0; i < code_.homes.size(); ++i) values_[i] = scratch_ + code_.homes[i];
-    for (const Code::Given& given : code_.given) {
+    for (const Code::CallNumber& given : code_.given) {
       const uint64_t bits = given.scalar >= 0 ? args_.scalars[given.scalar] : given.bits;
       std::memcpy(values_[given.value], &bits, sizeof(bits));
     }
@@ -211,7 +211,7 @@ class Interpreter {
     }
   }
 
-  // Lets the result go straight to its buffer, where it can.
+  // Writes the result directly to its buffer, if possible.
   void aim(const Instruction& i, const Block& block) {
     const Movement by = movement(i.buffer);
     values_[i.out] =
@@ -264,7 +264,7 @@ class Interpreter {
       // One element per row stands for all of it: level cell reads what repeats along columns.
       const Block cells = {row, 0, 0, {rows, 1, 1}};
       for (const SweepCode& sweep : code_.sweeps) {
-        // A row without columns has no element, not even one that would be repeated.
+        // A row without columns has no element to broadcast.
         if (columns_ > 0) execute(sweep.cell_code, cells);
         sweep_lanes(sweep, row, rows);
       }

@@ -1,4 +1,4 @@
-// Copies between a strided block of a buffer and a register, whose elements lie side by side.
+// Copies between a strided block of a buffer and a register, whose elements are contiguous.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ struct Extents {
   int64_t count() const { return rows * steps * columns; }
 };
 
-// Whether the elements of a block lie side by side in the order of a register.
+// Whether the elements of a block are contiguous in the order of a register.
 bool is_contiguous(const Extents& block, const Movement& by, int64_t size);
 
 void gather(std::byte* to, const std::byte* from, const Extents& block, const Movement& by,

@@ -1,4 +1,4 @@
-// Recurrences interpreted, one number at a time: a list of what a trip does, in order.
+// Interprets recurrences one number at a time, by a list of the instructions of a trip.
 #include <cstring>
 #include <map>
 #include <vector>
@@ -14,7 +14,7 @@ namespace {
 using Access = Recurrence::Access;
 using Move = Recurrence::Move;
 
-// Each expression has a word, which holds its number from the moment it is known.
+// Each expression has a word that holds its value.
 struct Action {
   enum class Kind : uint8_t { apply, check, load, store } kind = Kind::apply;
   TileFunction function = nullptr;  // apply
@@ -25,8 +25,8 @@ struct Action {
 };
 using Actions = std::vector<Action>;
 
-// Writes down what is done before, in and after the trips. An expression is evaluated where it is
-// first wanted, as in compiled code.
+// Builds the instructions before, in and after the trips. An expression is evaluated at its first
+// use, as in compiled code.
 class Listing {
  public:
   Listing(const Recurrence& loop, device::Isa isa)
@@ -90,7 +90,7 @@ class Listing {
     known[at] = true;
   }
 
-  // Elements of one slice have one index: what was checked before in this trip holds.
+  // Elements of one slice have the same index, which is checked once in a trip.
   int32_t checked(int32_t number, Actions& list) {
     const Access& access = loop_.accesses[static_cast<size_t>(number)];
     const auto [found, fresh] = checked_.try_emplace({access.index, access.bound});
@@ -156,7 +156,7 @@ struct RecurrenceKernel final : Kernel {
     return *reinterpret_cast<const bool*>(words + loop.condition);
   }
 
-  // False where an index is out of range, which the scratch then says.
+  // False if an index is out of range; the scratch then holds it.
   bool perform(const Actions& actions, const KernelArgs& args, uint64_t* words) const {
     for (const Action& action : actions) {
       switch (action.kind) {

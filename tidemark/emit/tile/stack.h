@@ -1,4 +1,4 @@
-// Memory for the registers of one interpreted call: on the stack of the thread that runs it.
+// Stack memory for the registers of one interpreted call.
 //
 // So a program's memory is the same whether its kernels are interpreted or compiled, and an
 // interpreted call neither allocates nor waits for the pool.
@@ -9,7 +9,7 @@
 
 namespace tidemark::tile {
 
-// Usually, and where even the shortest registers need more.
+// The usual size, and the maximum for nests whose shortest registers need more.
 inline constexpr int64_t kUsualScratch = int64_t{256} << 10;
 inline constexpr int64_t kMostScratch = int64_t{1} << 20;
 
@@ -19,7 +19,7 @@ template <int64_t kBytes, class Run>
   run(scratch);
 }
 
-// Calls run(scratch) with at least so many bytes, aligned to 64. At most kMostScratch.
+// Calls run(scratch) with at least this many bytes, aligned to 64. At most kMostScratch.
 template <class Run>
 void with_scratch(int64_t bytes, const Run& run) {
   constexpr int64_t kFew = int64_t{16} << 10, kSome = int64_t{64} << 10;

@@ -1,5 +1,5 @@
 // Loop nests run by a precompiled vector interpreter: ready at once, a few times slower than
-// machine code made for the nest, and the same bits.
+// compiled code, with the same bits.
 #pragma once
 
 #include <cstdint>

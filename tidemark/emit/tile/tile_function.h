@@ -1,4 +1,4 @@
-// One instruction of the vector interpreter, as whoever has few elements calls it.
+// Single instructions of the vector interpreter, for callers with few elements.
 #pragma once
 
 #include <cstdint>
