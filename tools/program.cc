@@ -100,7 +100,7 @@ detail::TracedGraph as_function(Graph graph, bool fuse) {
   }
   for (size_t i = 0; i < graph.body().results.size(); ++i)
     traced.interface.results.push_back({.updates = -1, .name = cat("result ", i)});
-  traced.graph = compile::optimise(std::move(graph), {.fuse = fuse});
+  traced.graph = compile::optimise(std::move(graph), compile::pass_options(traced.interface, fuse));
   return traced;
 }
 

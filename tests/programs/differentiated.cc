@@ -50,7 +50,7 @@ class Differentiated {
   const passes::GradientHistory& history() const { return history_; }
   RandomProgram program() const { return program_of(graph_); }
   RandomProgram again(const passes::GradientSettings& settings) const {
-    return program_of(*passes::differentiate_again(graph_, history_, settings));
+    return program_of(passes::differentiate_again(graph_, history_, settings).value());
   }
 
  private:

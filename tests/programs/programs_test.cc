@@ -75,7 +75,7 @@ std::string difference(const std::vector<Tensor>& a, const std::vector<Tensor>& 
 std::string lowered_failure(const RandomProgram& program, const std::vector<Tensor>& arguments,
                             const std::vector<Tensor>& expected, bool fuse) {
   const Graph graph =
-      compile::optimise(program.graph, {.fuse = fuse, .updates = program.interface.updates()});
+      compile::optimise(program.graph, compile::pass_options(program.interface, fuse));
   verify(graph);
   compile::Placements placements;
   compile::Layout layout = compile::layout(graph, program.interface, placements);
@@ -282,6 +282,34 @@ TEST(Programs, ThatWereWrongOnce) {
     ++count;
   }
   EXPECT_GT(count, 0);
+}
+
+// The bytes that a program needs with the order that is chosen for it, or with its own.
+int64_t needed(const RandomProgram& program, bool fuse, bool ordered) {
+  Graph graph = program.graph;
+  const passes::Machine machine = compile::machine_of(compile::backend_of(device::kHostMemory));
+  const passes::PassOptions options = compile::pass_options(program.interface, fuse);
+  for (const passes::Pass& pass : passes::all_passes()) {
+    const bool left_out = (pass.fuses && !fuse) || (pass.name == "order" && !ordered);
+    if (!left_out) pass.run(graph, machine, options);
+  }
+  return compile::layout(compact(graph), program.interface).program->peak_bytes();
+}
+
+TEST(Programs, NeverNeedMoreInTheOrderThatIsChosen) {
+  int64_t less = 0;
+  for (uint64_t seed = 1; seed <= 600; ++seed) {
+    std::vector<RandomProgram> programs = {random_program(seed)};
+    if (const auto with_gradient = differentiated(programs[0])) programs.push_back(*with_gradient);
+    for (const RandomProgram& program : programs) {
+      for (const bool fuse : {true, false}) {
+        const int64_t own = needed(program, fuse, false), chosen = needed(program, fuse, true);
+        EXPECT_LE(chosen, own) << "seed " << seed << ", fused " << fuse;
+        less += chosen < own ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(less, 200);  // Of about 1,900.
 }
 
 // A check that finds nothing wrong must be able to.

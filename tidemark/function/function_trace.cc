@@ -314,8 +314,7 @@ void optimise(FunctionTrace& made, const compile::PassObserver& watch) {
   Graph known = graph_at(made.traced, sizes).graph;
   if (watch) watch("trace", known);
   known = compile::optimise(std::move(known),
-                            {.fuse = made.traced.fuse, .updates = made.traced.interface.updates()},
-                            watch);
+                            compile::pass_options(made.traced.interface, made.traced.fuse), watch);
   if (made.input.open.empty()) made.traced.graph = std::move(known);
 }
 

@@ -260,8 +260,7 @@ namespace {
 compile::Layout laid_out(const TracedGraph& traced, Graph graph,
                          const compile::Interface& interface, compile::Placements& placements) {
   const Graph optimised = compile::optimise(
-      std::move(graph),
-      {.fuse = traced.fuse, .fusions = &placements.fusions, .updates = traced.interface.updates()});
+      std::move(graph), compile::pass_options(interface, traced.fuse, &placements.fusions));
   return compile::layout(optimised, interface, placements);
 }
 

@@ -121,8 +121,7 @@ class LoopAlone {
     compile::Interface interface;
     interface.parameters.resize(graph.body().parameters.size());
     interface.results.resize(graph.body().results.size());
-    const Graph optimised =
-        compile::optimise(graph, {.fuse = fuse_, .updates = interface.updates()});
+    const Graph optimised = compile::optimise(graph, compile::pass_options(interface, fuse_));
     return compile::layout(optimised, interface).program->peak_bytes();
   }
 

@@ -624,4 +624,13 @@ Layout layout(const Graph& graph, const Interface& interface, Placements& placem
   return LayoutBuilder(graph, interface, placements).run();
 }
 
+passes::PassOptions pass_options(const Interface& interface, bool fuse, passes::Fusions* fusions) {
+  return {.fuse = fuse,
+          .fusions = fusions,
+          .updates = interface.updates(),
+          .needed = [&interface](const Graph& graph) {
+            return layout(graph, interface).program->peak_bytes();
+          }};
+}
+
 }  // namespace tidemark::compile

@@ -36,9 +36,9 @@ struct Interface {
   }
 };
 
-// What the first program made of a graph has settled: which nodes are one kernel, and how buffers
+// What earlier programs made of a graph have settled: which nodes are one kernel, and how buffers
 // lie above each other. Programs of the same graph for other sizes keep the kernels, and where
-// their buffers live alike, these only move.
+// their buffers live as those of the latest one that was placed anew, these only move.
 struct Placements {
   struct Arena {
     std::vector<plan::Lifetime> lifetimes;
@@ -54,6 +54,11 @@ struct Layout {
   std::shared_ptr<run::Program> program;
   std::vector<TaskPlan> tasks;  // Of the steps that run one, in order.
 };
+
+// What passes ask of a program with this interface, which must outlive it: the bytes that a graph
+// needs are those of its layout.
+passes::PassOptions pass_options(const Interface& interface, bool fuse,
+                                 passes::Fusions* fusions = nullptr);
 
 // Every size of the graph is known. Makes no task and no kernel.
 Layout layout(const Graph& graph, const Interface& interface, Placements& placements);

@@ -5,8 +5,8 @@
 namespace tidemark::compile {
 namespace {
 
-// As the first program of the graph lies, moved to these sizes; anew where that wastes memory and
-// the program is small.
+// As an earlier program of the graph lies whose buffers live alike, moved to these sizes; anew where
+// that wastes memory and the program is small.
 plan::Placement place_arena(const plan::Problem& problem, size_t arena, Placements& placements) {
   constexpr double most_waste = 1.02;
   constexpr size_t small = 2'000;
@@ -28,8 +28,9 @@ plan::Placement place_arena(const plan::Problem& problem, size_t arena, Placemen
     if (is_good(moved)) return moved;
   }
   plan::Placement placed = plan::place(problem, {.nodes = 20'000}).placement;
-  if (!known.relation.starts.empty()) return placed;
+  if (lives_alike && !known.relation.starts.empty()) return placed;
   known.relation = plan::below_relation(problem, placed);
+  known.lifetimes.clear();
   for (const plan::Buffer& buffer : problem.buffers) known.lifetimes.push_back(buffer.lifetime);
   // What the relation gives, so that the same sizes lie the same way later.
   plan::Placement moved = plan::resized(known.relation, sizes);

@@ -2,9 +2,11 @@
 //
 // Several orders are tried and the best is kept: the program's own, so that none is made worse; a
 // greedy one; depth first from the results; and for small regions the best there is, by search over
-// the sets of nodes that have run. Effects keep their order. What may fail comes before the first
-// write to a Variable, unless it depends on one: a write before it goes to bytes of its own, a
-// shadow, which count. What could be written in place in the program's own order still can.
+// the sets of nodes that have run. Here bytes are estimated, which is quick; the layout of a small
+// graph then decides between the best and the program's own. Effects keep their order. What may
+// fail comes before the first write to a Variable, unless it depends on one: a write before it goes
+// to bytes of its own, a shadow, which count. What could be written in place in the program's own
+// order still can.
 #include <algorithm>
 #include <functional>
 #include <limits>
@@ -26,6 +28,7 @@ constexpr size_t kMostToSearch = 24;       // Nodes.
 constexpr size_t kMostSets = 100'000;      // Sets of nodes looked at by the search.
 constexpr size_t kMostForGreedy = 20'000;  // Nodes.
 constexpr size_t kMostEdges = 1'000'000;   // From what may fail to writes.
+constexpr size_t kMostToCompare = 128;     // Nodes of a graph that is laid out in both orders.
 
 struct Item {
   // Of its results, alive until their last reader has run; those of the region have bytes of their
@@ -34,6 +37,9 @@ struct Item {
   int64_t inside = 0;  // What it needs besides while it runs: bodies of control flow, scratch.
   std::vector<int32_t> before;  // Items that must have run.
   std::vector<int32_t> reads;   // Items whose bytes it reads, each once.
+  // Of these, those that a result may be made in where it is the last to read them; one for each
+  // result at most.
+  std::vector<int32_t> overwrites;
   std::vector<int32_t> after;
   int32_t readers = 0;
   bool is_fallible = false;
@@ -139,9 +145,29 @@ class Orderer {
             made.bytes += granted_bytes(type.shape.size() * size_of(type.dtype));
         }
       }
+      if (node.op->family == Family::pointwise || is_group) find_overwritten(node, made);
       if (has_effect(graph_, node)) {
         if (last_effect >= 0) made.before.push_back(last_effect);
         last_effect = self;
+      }
+    }
+  }
+
+  // Elementwise, a result may be made in the bytes of an operand of its type.
+  void find_overwritten(const Node& node, Item& made) {
+    std::vector<bool> taken(node.results.size());
+    for (const Value input : node.inputs) {
+      const int32_t from = item_of(input.node) < 0 ? -1 : root_of(input.node);
+      if (from < 0 || item(from).bytes == 0) continue;
+      const auto& before = made.overwrites;
+      if (std::find(before.begin(), before.end(), from) != before.end()) continue;
+      for (size_t r = 0; r < taken.size(); ++r) {
+        const TensorType &type = node.results[r], &read = graph_.type(input);
+        if (taken[r] || type.shape != read.shape || size_of(type.dtype) != size_of(read.dtype))
+          continue;
+        taken[r] = true;
+        made.overwrites.push_back(from);
+        break;
       }
     }
   }
@@ -265,8 +291,11 @@ class Orderer {
   }
   void step(State& state, int32_t number) {
     const Item& now = item(number);
+    int64_t reused = 0;
+    for (const int32_t from : now.overwrites)
+      if (state.readers[static_cast<size_t>(from)] == 1) reused += item(from).bytes;
     state.alive += now.bytes;
-    state.peak = std::max(state.peak, state.alive + now.inside);
+    state.peak = std::max(state.peak, state.alive - std::min(reused, now.bytes) + now.inside);
     for (const int32_t from : now.reads) {
       if (--state.readers[static_cast<size_t>(from)] == 0) state.alive -= item(from).bytes;
     }
@@ -414,7 +443,11 @@ class Orderer {
           const auto number = static_cast<int32_t>(i);
           const Item& each = items_[i];
           if (has(number) || !std::all_of(each.before.begin(), each.before.end(), has)) continue;
-          const int64_t peak = std::max(here.peak, alive + each.bytes + each.inside);
+          int64_t reused = 0;
+          for (const int32_t from : each.overwrites)
+            if (is_last_reader(number, from, set)) reused += item(from).bytes;
+          const int64_t peak =
+              std::max(here.peak, alive + each.bytes - std::min(reused, each.bytes) + each.inside);
           if (peak >= bound) continue;
           const uint64_t grown = set | uint64_t{1} << i;
           const auto [known, is_new] = all.try_emplace(grown, Reached{peak, set, number});
@@ -431,6 +464,10 @@ class Orderer {
     for (uint64_t set = full; set != 0; set = all[set].from) order.push_back(all[set].last);
     std::reverse(order.begin(), order.end());
     return order;
+  }
+  // Whether all other readers of an item's bytes have run.
+  bool is_last_reader(int32_t reader, int32_t from, uint64_t set) {
+    return !reads_through_views(from, set | uint64_t{1} << reader);
   }
   // Whether an item that has not run reads these bytes through a view of them.
   bool reads_through_views(int32_t number, uint64_t set) {
@@ -455,10 +492,39 @@ class Orderer {
 
 }  // namespace
 
-void order(Graph& graph, std::span<const int32_t> updates, const Scratch& scratch) {
+namespace {
+
+using NodeLists = std::vector<std::vector<int32_t>>;
+
+NodeLists lists_of(const Graph& graph) {
+  NodeLists lists;
+  for (const Region& region : graph.regions) lists.push_back(region.nodes);
+  return lists;
+}
+
+void exchange(Graph& graph, NodeLists& lists) {
+  for (size_t i = 0; i < lists.size(); ++i) std::swap(graph.regions[i].nodes, lists[i]);
+}
+
+size_t count_of(const NodeLists& lists) {
+  size_t count = 0;
+  for (const std::vector<int32_t>& nodes : lists) count += nodes.size();
+  return count;
+}
+
+}  // namespace
+
+void order(Graph& graph, std::span<const int32_t> updates, const Scratch& scratch,
+           const BytesNeeded& needed) {
   add_index_checks(graph, updates);
+  NodeLists others = lists_of(graph);
   Nodes nodes(graph.nodes.size());
   Orderer(graph, Graph::kBody, {updates.begin(), updates.end()}, scratch, nodes).run();
+  if (!needed || count_of(others) > kMostToCompare || lists_of(graph) == others) return;
+  // What is made in the bytes of something else is known to the layout alone.
+  const int64_t found = needed(graph);
+  exchange(graph, others);
+  if (found < needed(graph)) exchange(graph, others);
 }
 
 }  // namespace tidemark::passes

@@ -22,7 +22,8 @@ void run_fuse(Graph& graph, const Machine& machine, const PassOptions& options) 
   fuse(graph, machine.cache_bytes, options.fusions);
 }
 void run_order(Graph& graph, const Machine& machine, const PassOptions& options) {
-  order(graph, options.updates, machine.scratch_in ? machine.scratch_in(graph) : Scratch());
+  order(graph, options.updates, machine.scratch_in ? machine.scratch_in(graph) : Scratch(),
+        options.needed);
 }
 
 constexpr Pass kPasses[] = {

@@ -91,12 +91,15 @@ bool can_fail(const Graph& graph, const Node& node);
 // earlier node has checked is in range.
 std::vector<bool> fallible_nodes(const Graph& graph, const Region& region);
 
-// Reorders the nodes of every region to reduce the peak of live bytes; it never exceeds that of the
-// given order. `updates` maps each result to the parameter (a Variable) whose new value it is, if
-// any: Variables are written after everything that may fail, as far as dependencies allow.
-// `scratch` is the workspace of a node.
+// Reorders the nodes of every region to reduce the peak of live bytes. `updates` maps each result
+// to the parameter (a Variable) whose new value it is, if any: Variables are written after
+// everything that may fail, as far as dependencies allow. `scratch` is the workspace of a node.
+// `needed` is the number of bytes that the whole graph needs in the order it has: a small graph
+// never gets an order that needs more.
 using Scratch = std::function<int64_t(const Graph& graph, const Node& node)>;
-void order(Graph& graph, std::span<const int32_t> updates = {}, const Scratch& scratch = {});
+using BytesNeeded = std::function<int64_t(const Graph& graph)>;
+void order(Graph& graph, std::span<const int32_t> updates = {}, const Scratch& scratch = {},
+           const BytesNeeded& needed = {});
 
 // Properties of the target machine that passes need; compile/pipeline.h has those of this one. The
 // default cache size is a typical one.
@@ -106,11 +109,12 @@ struct Machine {
   std::function<Scratch(const Graph& graph)> scratch_in = {};  // See `order`.
 };
 
-// Properties of the program that passes need.
+// Properties of the program that passes need; layout/layout.h has those of an interface.
 struct PassOptions {
   bool fuse = true;                   // False: every op is a separate step.
   Fusions* fusions = nullptr;         // Of the same graph at other sizes; see `fuse`.
   std::vector<int32_t> updates = {};  // See `order`.
+  BytesNeeded needed = {};            // See `order`.
 };
 
 struct Pass {

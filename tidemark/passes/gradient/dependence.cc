@@ -105,6 +105,46 @@ std::vector<bool> depending_carries(const Graph& graph, const Node& loop,
   return given;
 }
 
+namespace {
+
+// The results of a region that depend on parameters of which the first, behind the trip, are what
+// the results in the same places were a trip before: `carried` of them, which grow as these do.
+std::vector<bool> depending_trips(const Graph& graph, RegionId region,
+                                  std::vector<bool>& parameters, size_t first, size_t carried) {
+  for (;;) {
+    const std::vector<bool> results = depending_results(graph, region, parameters);
+    bool grew = false;
+    for (size_t k = 0; k < carried; ++k) {
+      if (!results[k] || parameters[first + k]) continue;
+      parameters[first + k] = grew = true;
+    }
+    if (!grew) return results;
+  }
+}
+
+// Of a loop walked backwards. What its checkpoints depend on are inputs besides: the states that
+// the loop started with, slices and captures.
+std::vector<bool> depending_on_reverse(const Graph& graph, const Node& node,
+                                       const std::vector<bool>& inputs) {
+  const ReverseAttrs attrs(node);
+  const auto backs = inputs.begin() + 1 + 2 * attrs.carries;
+  std::vector<bool> ahead = {false};
+  ahead.insert(ahead.end(), backs - attrs.carries, backs);
+  ahead.insert(ahead.end(), backs + attrs.backs, inputs.end());
+  const auto carries = static_cast<size_t>(attrs.carries);
+  depending_trips(graph, node.regions[0], ahead, 1, carries);
+  const auto states = ahead.begin() + 1 + attrs.carries;
+  std::vector<bool> back(ahead.begin(), states);
+  back.insert(back.end(), backs, backs + attrs.backs);
+  back.insert(back.end(), states, ahead.end());
+  std::vector<bool> results =
+      depending_trips(graph, node.regions[1], back, 1 + carries, static_cast<size_t>(attrs.backs));
+  for (size_t k = 0; k < static_cast<size_t>(attrs.backs); ++k) results[k] = back[1 + carries + k];
+  return results;
+}
+
+}  // namespace
+
 std::vector<bool> depending_results(const Graph& graph, const Node& node,
                                     const std::vector<bool>& inputs) {
   std::vector<bool> results(node.results.size());
@@ -131,6 +171,8 @@ std::vector<bool> depending_results(const Graph& graph, const Node& node,
     std::copy(carries.begin(), carries.end(), results.begin());
     for (size_t e = 0; e < static_cast<size_t>(attrs.stacked); ++e)
       results[attrs.stacked_result(e)] = given[carries.size() + e];
+  } else if (node.op->flow == Flow::reverse_loop) {
+    results = depending_on_reverse(graph, node, inputs);
   } else {
     results.assign(results.size(), true);
   }

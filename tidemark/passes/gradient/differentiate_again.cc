@@ -41,7 +41,7 @@ std::vector<GradientRequest::Found> values_of(const ValueGradients& gradients) {
   return all;
 }
 
-// A value inside a gradient is read by nodes that are no gradient.
+// Nodes that are no gradient read a value inside one, or one that the new gradient does not have.
 struct CannotRepeat {};
 
 // Copies the trace's graph, and differentiates where the trace did.
@@ -155,9 +155,9 @@ class Replay {
     note(request.made.first);
     for (size_t i = 0; i < found.size(); ++i) {
       const GradientRequest::Found& before = request.found[i];
-      TIDEMARK_CHECK((found[i].dense.node < 0) == (before.dense.node < 0) &&
-                         found[i].rows.size() == before.rows.size(),
-                     "another choice of what loops keep gives another kind of gradient");
+      const bool is_alike = (found[i].dense.node < 0) == (before.dense.node < 0) &&
+                            found[i].rows.size() == before.rows.size();
+      if (!is_alike) throw CannotRepeat();
       replace(request, before.dense, found[i].dense);
       for (size_t k = 0; k < before.rows.size(); ++k) {
         replace(request, before.rows[k].first, found[i].rows[k].first);
