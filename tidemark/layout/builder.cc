@@ -50,7 +50,7 @@ LayoutBuilder::LayoutBuilder(const Graph& graph, const Interface& interface, Pla
   if (program_->threads > 1) find_shared();
 }
 
-// What products that are worth several threads read and make; views of it too.
+// Marks the operands and results of products that run on several threads, and views of them.
 void LayoutBuilder::find_shared() {
   const auto share = [&](Value value) {
     const Node* node = &graph_.node(value);
@@ -64,7 +64,7 @@ void LayoutBuilder::find_shared() {
   for (size_t i = 0; i < graph_.nodes.size(); ++i) {
     const Node& node = graph_.nodes[i];
     if (node.op == nullptr || node.op->family != Family::contract) continue;
-    // Of m x k, k x n and m x n this is the square of m x n x k.
+    // The sizes are m x k, k x n and m x n; their product is (m x n x k) squared.
     double squared = static_cast<double>(node.results[0].shape.size());
     for (const Value input : node.inputs)
       squared *= static_cast<double>(graph_.type(input).shape.size());
@@ -135,7 +135,7 @@ void LayoutBuilder::analyse(RegionId region_id) {
       for (size_t r = 0; r < node.results.size(); ++r)
         placed_in_[static_cast<size_t>(root({number, static_cast<int16_t>(r)}))] = memory;
     }
-    // What a node gives and nobody reads dies where it is made.
+    // The lifetime of an unread result ends at its own node.
     for (size_t r = 0; r < node.results.size(); ++r) {
       const Value made{number, static_cast<int16_t>(r)};
       last_use(root(made)) = static_cast<int32_t>(i);
@@ -165,7 +165,7 @@ LayoutBuilder::Memory& LayoutBuilder::memory_for(int32_t number, int64_t bytes) 
   return found;
 }
 
-// Of the arena that buffers are taken from now.
+// The register of the arena in which buffers are currently allocated.
 int32_t LayoutBuilder::arena_register() {
   if (in_memory_ == 0) return arena_reg_;
   if (arena_ != 0) {
@@ -266,7 +266,7 @@ void LayoutBuilder::add_copy(const run::Address& from, const ArrayRef& layout, i
   add_step(copy_task(backend(), layout, dense_layout(type), threads_), places, "copy", at);
 }
 
-// Writes the value, literals too, densely to the beginning of a memory.
+// Writes the value, which may be a literal, densely to the beginning of a memory.
 void LayoutBuilder::add_dense(Value value, int32_t to, Source at) {
   if (!is_constant(value)) return add_copy(address_of(value), view_of(value).layout, to, at);
   const TensorType& type = graph_.type(value);
@@ -275,8 +275,8 @@ void LayoutBuilder::add_dense(Value value, int32_t to, Source at) {
            at);
 }
 
-// Whether all of a value can be written at either place of the destination. The result may be a
-// view of its first elements.
+// Whether the whole value fits both places of the destination. The result may be a view of its
+// first elements.
 bool LayoutBuilder::can_hold(const Destination& destination, int32_t root) {
   const int64_t bytes = whole_bytes(root);
   const auto fits = [&](int32_t place) { return memory(place).room.fits(bytes); };
@@ -296,7 +296,7 @@ void LayoutBuilder::add_region(Scope& scope) {
   const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
   analyse(scope.region);
   scope.last_fallible = last_fallible(scope.region);
-  // A result that is a whole value is made where it is wanted; each value at most once.
+  // A result that is a whole value is computed at its destination; each value at most once.
   for (size_t k = 0; k < region.results.size(); ++k) {
     const Value result = region.results[k];
     const int32_t self = root(result);
@@ -306,7 +306,7 @@ void LayoutBuilder::add_region(Scope& scope) {
         can_hold(scope.destinations[k], self))
       wish_[static_cast<size_t>(self)] = static_cast<int32_t>(k);
   }
-  // What a loop starts from is made where its result is wanted.
+  // The initial carry of a loop is computed at the destination of the loop's result.
   for (size_t i = region.nodes.size(); i-- > 0;) {
     wish_for_carries(region.nodes[i], i);
     wish_for_operand(region.nodes[i], i, scope);
@@ -321,7 +321,8 @@ void LayoutBuilder::add_region(Scope& scope) {
   finish_results(scope);
 }
 
-// Results that are not yet where they are wanted: parameters, views, literals, one value twice.
+// Copies results that are not at their destination yet: parameters, views, literals, and values
+// that are several results.
 void LayoutBuilder::finish_results(Scope& scope) {
   const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
   std::unordered_set<int32_t> given;  // Roots.
@@ -339,7 +340,7 @@ void LayoutBuilder::finish_results(Scope& scope) {
         (in_place || wish_[static_cast<size_t>(self)] == static_cast<int32_t>(k)))
       continue;
     if (destination.spare < 0) continue;  // Whoever asked takes it where it lies.
-    // All steps have run: nothing can fail any more, and only results read what was there.
+    // All steps have run: nothing can fail any more, and only results still read the old value.
     const bool is_read = given.contains(destination.place_root);
     destination.held = destination.place >= 0 && !is_read ? destination.place : destination.spare;
     if (is_read) destination.why_not = "its old value is a result too";
@@ -358,7 +359,7 @@ void LayoutBuilder::add_node(Scope& scope, int32_t number) {
   if (node.op->literal == Literal::number) return;
   in_memory_ = node.results.empty() ? 0 : placed_in_[static_cast<size_t>(root(result))];
   if (node.op->view != nullptr && root(result) != id(result)) {
-    // A view keeps its bytes: nothing to do, and nothing ends but by its last reader.
+    // A view has no step and no bytes; its root lives until the last reader.
   } else if (node.op->view != nullptr) {
     add_view_copy(number);
   } else if (node.op->transfers) {
@@ -413,7 +414,7 @@ void LayoutBuilder::add_pointwise(Scope& scope, int32_t number) {
            node.source);
 }
 
-// Where a node's operands lie; literals are written out for it.
+// The layouts and addresses of a node's operands; literals are written to buffers.
 void LayoutBuilder::read_operands(const Node& node, std::vector<OperandLayout>& operands,
                                   std::vector<run::Address>& places,
                                   std::vector<int32_t>& literals) {
@@ -439,7 +440,7 @@ void LayoutBuilder::add_op(Scope& scope, int32_t number) {
   for (size_t r = 0; r < node.results.size(); ++r) {
     const Value result{number, static_cast<int16_t>(r)};
     results.push_back(dense_layout(node.results[r]));
-    // Of several results, one that nobody reads takes no bytes.
+    // One of several results takes no bytes if it is not read.
     if (node.results.size() > 1 && last_use(id(result)) == scope.position) {
       results.back().data = nullptr;
       continue;
@@ -452,13 +453,13 @@ void LayoutBuilder::add_op(Scope& scope, int32_t number) {
   for (const int32_t literal : literals) extend_to_now(literal);
 }
 
-// A view that needs its operand dense: the copy is the result's memory.
+// A view that requires a dense operand: the result is the dense copy.
 void LayoutBuilder::add_view_copy(int32_t number) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   memory_of(id({number, 0})) = materialise(node.inputs[0], node.source);
 }
 
-// Dense bytes to dense bytes; what is not dense is made so where it lies.
+// Copies between memories are dense; a strided operand is first copied within its own memory.
 void LayoutBuilder::add_transfer(Scope& scope, int32_t number) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   const Value input = node.inputs[0];
@@ -581,7 +582,7 @@ Layout LayoutBuilder::run() {
     }
   }
   Scope scope{.region = Graph::kBody, .destinations = destinations, .is_body = true};
-  // A result that is a parameter is that parameter: nothing is copied.
+  // A result that is a parameter aliases it: nothing is copied.
   std::vector<int32_t> passed(body.results.size(), kNone);
   std::unordered_map<int32_t, int32_t> parameters;
   for (size_t i = 0; i < body.parameters.size(); ++i)

@@ -1,9 +1,10 @@
-// The walk behind layout(): one pass over a region decides what aliases what and who reads it last;
-// a second adds steps and gives every value its memory. Tasks are only described.
+// The implementation of layout(). A first pass over a region determines aliases and the last reader
+// of each value; a second pass adds steps and assigns memory to every value. Tasks are described,
+// not made.
 //
-// A value's memory is, in this order of preference: where its reader wants it (a result's own
-// bytes, a loop's next carry, the Variable it becomes), the bytes of an operand that dies here, a
-// new buffer of the arena.
+// A value is placed, in order of preference: at the destination of its reader (the bytes of a
+// result, the next carry of a loop, the Variable that it updates), in the bytes of an operand whose
+// lifetime ends here, or in a new buffer of the arena.
 #pragma once
 
 #include <functional>
@@ -18,12 +19,12 @@
 
 namespace tidemark::compile {
 
-// What a fused step is called: "multiply + add + sum".
+// The name of a fusion group: "multiply + add + sum".
 std::string group_name(const Graph& graph, const Node& group);
 
 inline int64_t bytes_of(const TensorType& type) { return type.shape.size() * size_of(type.dtype); }
 
-// Whether they show the same bytes in the same way.
+// Whether both have the same offset, shape and strides.
 bool same_layout(const ArrayRef& a, const ArrayRef& b);
 
 class LayoutBuilder {
@@ -35,19 +36,21 @@ class LayoutBuilder {
   static constexpr int32_t kNone = -1;
   static constexpr int32_t kEnd = std::numeric_limits<int32_t>::max();
 
-  // Bytes somewhere: a buffer of an arena, a parameter, a result, a register that a loop moves.
+  // A range of bytes: a buffer of an arena, a parameter, a result, or the target of a register that
+  // a loop moves.
   struct Memory {
     run::Address address;
     Room room;
     bool writable = false;         // May be overwritten when nobody reads it any more.
     SmallVec<int32_t, 2> buffers;  // Buffers of the arena that it stands for.
   };
-  // A value: the one whose memory it shows (itself, unless a view), and how.
+  // A value as a view: its root, the value whose memory it shows (itself unless it is a view), and
+  // the layout.
   struct ValueView {
     int32_t root = kNone;
     ArrayRef layout;  // Its data are kNowhere plus the offset in the memory.
   };
-  // Where a region's result should go: `place` if its bytes are free by then, else `spare`.
+  // The destination of a region's result: `place` if its bytes are free by then, else `spare`.
   struct Destination {
     int32_t place = kNone;  // Holds `place_root`, which must have been read for the last time.
     int32_t place_root = kNone;
@@ -55,7 +58,7 @@ class LayoutBuilder {
     int32_t held = kNone;      // Which of the two it became.
     std::string why_not = {};  // Why not `place`, for the plan; empty where it is or there is none.
   };
-  // What emitting a region needs to know at every node.
+  // The state of adding one region's nodes.
   struct Scope {
     RegionId region;
     std::vector<Destination>& destinations;
@@ -76,14 +79,14 @@ class LayoutBuilder {
   uint64_t constant_bits(Value value);
   Memory& memory(int32_t number) { return memories_[static_cast<size_t>(number)]; }
   void show_dense(Value value);
-  // The memory that a node computes in: that of its operands.
+  // The number of the memory in which a node computes: that of its operands.
   int32_t memory_number(const Node& node);
   void expect_on_host(Value value, std::string_view what, Source at);
   int64_t whole_bytes(int32_t root) const;  // All it has, whatever of it a view shows.
 
   // ---- memory
   int32_t new_memory(Memory memory);
-  // The memory, once it is sure that so many bytes can be written there.
+  // The memory, after checking that so many bytes can be written there.
   Memory& memory_for(int32_t number, int64_t bytes);
   int32_t new_buffer(const TensorType& type, int64_t bytes, ByteClass byte_class, Source at,
                      std::string_view name);
@@ -97,7 +100,7 @@ class LayoutBuilder {
   bool can_hold(const Destination& destination, int32_t root);
   int32_t choose(const Node& node, Value result, Scope& scope);
   int32_t choose_whole(const Node& node, int32_t whole, Scope& scope);
-  // A value in memory, dense, at offset 0: itself, or a copy.
+  // The number of a memory that holds the value densely at offset 0: its own, or a copy.
   int32_t materialise(Value value, Source at);
 
   // ---- steps
@@ -179,7 +182,7 @@ class LayoutBuilder {
                                      std::vector<run::Loop::Carry>& moved);
   void copy_carries(int32_t number, const std::vector<CarryPlaces>& carried,
                     const std::vector<size_t>& copied);
-  // What a body sees of an array that is walked: the slice of a trip, behind a register.
+  // The slice of a scanned array that a body reads in one trip, addressed by a register.
   struct SliceView {
     int32_t memory = kNone;
     ArrayRef layout;
@@ -207,7 +210,7 @@ class LayoutBuilder {
   struct ArenaSize {
     int64_t tidemark_bytes = 0, load_bytes = 0;
   };
-  // Gives the buffers of one arena their offsets; `arena` numbers it among the placements.
+  // Assigns offsets to the buffers of one arena; `arena` is its index in the placements.
   ArenaSize place_those(const std::function<bool(const run::Buffer&)>& is_there, size_t arena);
   void place_arenas();
 
@@ -235,7 +238,7 @@ class LayoutBuilder {
   int32_t arena_reg_ = 0;
   int32_t in_memory_ = 0;  // Where steps run now, and buffers are taken.
   int threads_;            // That work on a step now: one where bodies of a map run side by side.
-  // How often the node asked about last reads each root.
+  // How often the node counted last reads each root.
   const Node* counted_ = nullptr;
   std::unordered_map<int32_t, int32_t> reads_;
 };

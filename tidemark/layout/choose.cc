@@ -1,5 +1,5 @@
-// Whose bytes a result takes: those that its reader wants it in, those of an operand that dies
-// here, or new ones of the arena.
+// Chooses the bytes of a result: the destination of its reader, an operand whose lifetime ends
+// here, or a new buffer of the arena.
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
@@ -14,7 +14,7 @@
 namespace tidemark::compile {
 namespace {
 
-// Where an array lies in itself padded; nothing where its elements lie apart there.
+// The layout of an array inside its padded version; nothing if padding separates its elements.
 std::optional<ArrayRef> part_of_padded(ArrayRef whole, const TensorType& type, const Node& pad) {
   Attrs::Reader read = pad.attrs.read();
   const DimList low(read.sizes());
@@ -28,8 +28,8 @@ std::optional<ArrayRef> part_of_padded(ArrayRef whole, const TensorType& type, c
   return whole;
 }
 
-// Whether an op may write a result to the bytes of an operand at all. Control flow, which may have
-// thousands of both, is asked about none of the pairs.
+// Whether an op can write a result in place of an operand. Control flow may have thousands of both,
+// so its pairs are not examined.
 bool works_in_place(const Node& node) {
   return node.op->flow == Flow::group || node.op->family == Family::pointwise ||
          node.op->family == Family::row || node.op->updates_first;
@@ -42,7 +42,7 @@ bool same_layout(const ArrayRef& a, const ArrayRef& b) {
          size_of(a.dtype) == size_of(b.dtype);
 }
 
-// Which operand's bytes each op may write its result to: it reads an element before it writes
+// Whether the op may write this result over this operand: it reads each element before it writes
 // there.
 bool LayoutBuilder::overwrites(const Node& node, size_t operand, size_t result) {
   if (!works_in_place(node)) return false;
@@ -50,13 +50,13 @@ bool LayoutBuilder::overwrites(const Node& node, size_t operand, size_t result) 
   const ArrayRef wanted = dense_layout(node.results[result]);
   if (is_constant(input) || !same_layout(view_of(input).layout, wanted)) return false;
   Work::add(static_cast<int64_t>(node.inputs.size()));
-  // Another operand that shows the same bytes otherwise would see them change.
+  // Another operand with a different view of the same bytes would read overwritten elements.
   for (const Value other : node.inputs) {
     if (root(other) == root(input) && !same_layout(view_of(other).layout, wanted)) return false;
   }
   if (node.op->flow == Flow::group) {
-    // One result in the bytes of an input; others of the group are stored apart. An array may come
-    // in twice, and be read the second time when the result is there already.
+    // Only one result overwrites an input; the others have separate bytes. An array that is an
+    // input twice may be read again after the result is written.
     for (size_t k = 0; k < node.inputs.size(); ++k) {
       if (root(node.inputs[k]) == root(input) &&
           !may_overwrite(scheduler_, node, static_cast<int32_t>(k), static_cast<int32_t>(result)))
@@ -70,7 +70,7 @@ bool LayoutBuilder::overwrites(const Node& node, size_t operand, size_t result) 
                        [&](Value other) { return root(other) == root(input); }) == 1;
 }
 
-// Whether the bytes of `place_root` may take this node's result.
+// Whether this node's result may overwrite `place_root`.
 bool LayoutBuilder::can_take(int32_t place_root, size_t result, const Scope& scope,
                              const Node& node) {
   if (place_root < 0 || last_use(place_root) < scope.position) return true;
@@ -81,7 +81,7 @@ bool LayoutBuilder::can_take(int32_t place_root, size_t result, const Scope& sco
   return true;
 }
 
-// A donated parameter that this node reads for the last time, and whose bytes its result may take.
+// A donated parameter whose last reader is this node and which its result may overwrite.
 int32_t LayoutBuilder::dying_parameter(const Node& node, Value result, const Scope& scope) {
   if (!works_in_place(node)) return kNone;
   const int64_t bytes = bytes_of(graph_.type(result));
@@ -89,7 +89,7 @@ int32_t LayoutBuilder::dying_parameter(const Node& node, Value result, const Sco
     const int32_t operand = root(node.inputs[k]);
     const int32_t held = memory_of(operand);
     const auto parameters = static_cast<int32_t>(program_->parameters.size());
-    // Another result of this node may be wanted there.
+    // It may be the destination of another result of this node.
     const int32_t promised = wish_[static_cast<size_t>(operand)];
     if (held < 0 || !memory(held).writable || last_use(operand) != scope.position ||
         !memory(held).room.fits(bytes) || memory(held).address.reg < 1 ||
@@ -103,15 +103,15 @@ int32_t LayoutBuilder::dying_parameter(const Node& node, Value result, const Sco
   return kNone;
 }
 
-// Whether a Variable written by this node may be wanted back. An index is looked at before anything
-// is written.
+// Whether the run may still fail after this node has written a Variable, whose old value must then
+// survive. Ops that index check their indices before they write.
 bool LayoutBuilder::may_fail_from(const Node& node, const Scope& scope) const {
   if (!scope.is_body) return false;
   return scope.last_fallible > scope.position ||
          (scope.last_fallible == scope.position && node.op->family != Family::index);
 }
 
-// Why a node's result does not become a Variable's bytes.
+// Why a Variable is not updated in place by this node.
 std::string LayoutBuilder::reason_against(const Scope& scope, const Node& node) const {
   if (!may_fail_from(node, scope))
     return cat("its old value is read by ", node.op->name, " or later (", node.source.text(), ")");
@@ -121,7 +121,7 @@ std::string LayoutBuilder::reason_against(const Scope& scope, const Node& node) 
   return cat(fallible.op->name, " may fail after it (", fallible.source.text(), ")");
 }
 
-// Which of its places a destination becomes.
+// Chooses between the two places of a destination.
 void LayoutBuilder::settle(Destination& destination, const Node& node, Value result,
                            const Scope& scope) {
   const bool may_throw_later = may_fail_from(node, scope);
@@ -145,14 +145,14 @@ int32_t LayoutBuilder::choose(const Node& node, Value result, Scope& scope) {
   int32_t chosen = kNone;
   if (const int32_t wish = wish_[static_cast<size_t>(self)]; wish >= 0) {
     Destination& destination = scope.destinations[static_cast<size_t>(wish)];
-    // An operand that ends here may have been made there: then that is settled.
+    // An operand whose lifetime ends here may have been computed there already.
     if (destination.held < 0) settle(destination, node, result, scope);
     chosen = destination.held;
   }
   for (size_t k = 0; works_in_place(node) && k < node.inputs.size() && chosen < 0; ++k) {
     const int32_t operand = root(node.inputs[k]);
     const int32_t held = memory_of(operand);
-    // It may lie where another result of this node is wanted.
+    // It may occupy the destination of another result of this node.
     const int32_t promised = wish_[static_cast<size_t>(operand)];
     if (held < 0 || !memory(held).writable || last_use(operand) != scope.position ||
         !memory(held).room.fits(bytes_of(type)) ||
@@ -207,9 +207,9 @@ void LayoutBuilder::wish_for_carries(int32_t number, size_t position) {
   }
 }
 
-// What ends in the bytes of a result is made there. Not where a Variable is written: its old value
-// may still be read when the operand is made. Nor where the result can take the bytes of a
-// parameter given away: then it needs none of its own.
+// An operand that the region's result will overwrite is computed at the destination of that result.
+// Exceptions: the destination is a Variable, whose old value may still be read when the operand is
+// computed; or the result can overwrite a donated parameter, and then needs no bytes of its own.
 void LayoutBuilder::wish_for_operand(int32_t number, size_t position, const Scope& scope) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   if (!works_in_place(node)) return;
@@ -241,8 +241,9 @@ void LayoutBuilder::wish_for_operand(int32_t number, size_t position, const Scop
   }
 }
 
-// What is only padded is made inside the padded array, which then needs no copy and no bytes beside
-// it. Not where those would wait long for little, nor where they are a Variable's.
+// A value that is only read by a pad is computed inside the padded array, which needs no copy and
+// no second buffer. Exceptions: the padded array would live much longer for a small gain, or it is
+// a Variable.
 void LayoutBuilder::make_in_padding(const Scope& scope) {
   const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
   std::unordered_map<int32_t, int32_t> uses;

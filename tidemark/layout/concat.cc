@@ -1,5 +1,5 @@
-// What is only put together with others is made in its part of the whole, which then needs no copy
-// and no bytes beside it. A list of 10,000 tensors that is stacked takes the bytes of the stack.
+// An operand that is only read by a concat is computed in its part of the result, which needs no
+// copy and no second buffer. A list of 10,000 tensors that is stacked takes the bytes of the stack.
 #include <algorithm>
 
 #include "tidemark/compile/workspace.h"
@@ -10,7 +10,7 @@
 namespace tidemark::compile {
 namespace {
 
-// The parts of an array that operands of these types become, along an axis.
+// The parts of the result that the operands become, along an axis.
 std::vector<ArrayRef> parts_along(const ArrayRef& whole, size_t axis,
                                   std::span<const TensorType* const> operands) {
   std::vector<ArrayRef> parts;
@@ -37,7 +37,7 @@ std::vector<ArrayRef> LayoutBuilder::parts_of(const Node& concat, const ArrayRef
   return parts_along(whole, static_cast<size_t>(concat.attrs.read().integer()), types);
 }
 
-// The positions of nodes, how often values are read, and how many bytes are alive.
+// Positions of nodes, numbers of reads of values, and live bytes at each position.
 LayoutBuilder::RegionFacts LayoutBuilder::facts_of(const Scope& scope) {
   const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
   RegionFacts facts;
@@ -62,8 +62,8 @@ LayoutBuilder::RegionFacts LayoutBuilder::facts_of(const Scope& scope) {
   return facts;
 }
 
-// The value whose bytes all of `operand` shows, in order, if one node of the region makes it and
-// nobody else reads it.
+// The value of which `operand` is a view of all bytes in order, if a node of the region computes it
+// and it has no other reader.
 std::optional<Value> LayoutBuilder::made_for(Value operand, const RegionFacts& facts) {
   if (is_constant(operand)) return {};
   const int32_t whole = root(operand);
@@ -79,7 +79,7 @@ std::optional<Value> LayoutBuilder::made_for(Value operand, const RegionFacts& f
   }
 }
 
-// Whether a node can write its result to such a part of an array.
+// Whether a node can write its result to this part of an array.
 bool LayoutBuilder::writes_part(const Node& maker, const ArrayRef& part) const {
   if (maker.op->flow == Flow::group || maker.op->family == Family::pointwise) return true;
   const bool is_op = maker.op->view == nullptr && maker.regions.empty() &&
@@ -87,7 +87,7 @@ bool LayoutBuilder::writes_part(const Node& maker, const ArrayRef& part) const {
   return is_op && (maker.op->routine == Routine::concat || part.is_contiguous());
 }
 
-// Later ones first: what is put together may be put together again.
+// Later concats first: the result of one may be an operand of another.
 void LayoutBuilder::make_in_concat(const Scope& scope) {
   const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
   const auto is_concat = [&](int32_t number) {
@@ -105,10 +105,10 @@ void LayoutBuilder::make_operands_in_place(int32_t number, const Scope& scope,
   const Value result{number, 0};
   const int32_t whole = root(result);
   const int32_t wish = wish_[static_cast<size_t>(whole)];
-  // A Variable's old value may still be read when a part is made.
+  // A Variable's old value may still be read when a part is computed.
   if (wish >= 0 && scope.destinations[static_cast<size_t>(wish)].place >= 0) return;
   std::vector<PossiblePart> possible = possible_parts(node, view_of(result).layout, facts);
-  // A result has its bytes from the start; others are taken with the first part.
+  // A result's bytes exist from the start; other arrays are allocated with their first part.
   if (wish < 0) keep_those_worth_it(possible, number, scope, facts);
   for (const PossiblePart& part : possible) {
     for (Value view = part.operand; view != part.made; view = graph_.node(view).inputs[0])
@@ -117,7 +117,7 @@ void LayoutBuilder::make_operands_in_place(int32_t number, const Scope& scope,
   }
 }
 
-// Those made last come first.
+// In reverse order of computation.
 std::vector<LayoutBuilder::PossiblePart> LayoutBuilder::possible_parts(const Node& concat,
                                                                        const ArrayRef& whole,
                                                                        const RegionFacts& facts) {
@@ -136,9 +136,9 @@ std::vector<LayoutBuilder::PossiblePart> LayoutBuilder::possible_parts(const Nod
   return possible;
 }
 
-// Leaves those that do not make more bytes be alive on the way than there are when all is put
-// together. What bodies need is not known here: they are not crossed. How far back is looked is
-// in proportion to the operands.
+// Keeps the operands that can be computed in place without more live bytes on the way than at the
+// concat. The bytes of bodies are not known here, so the search does not cross control flow. Its
+// length is proportional to the number of operands.
 void LayoutBuilder::keep_those_worth_it(std::vector<PossiblePart>& possible, int32_t number,
                                         const Scope& scope, const RegionFacts& facts) {
   const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
@@ -161,7 +161,7 @@ void LayoutBuilder::keep_those_worth_it(std::vector<PossiblePart>& possible, int
   }
 }
 
-// Whether parts of it lie where they belong, or are more than a step can take.
+// Whether parts are already in place, or there are more operands than a step can have.
 bool LayoutBuilder::is_made_of_parts(int32_t number) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   if (node.op->routine != Routine::concat) return false;
@@ -172,7 +172,7 @@ bool LayoutBuilder::is_made_of_parts(int32_t number) {
                      [&](Value input) { return root(input) == root(result); });
 }
 
-// Copies what is not in its part already.
+// Copies the operands that are not in place.
 void LayoutBuilder::add_concat(Scope& scope, int32_t number) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   const Value result{number, 0};

@@ -1,5 +1,5 @@
-// Branches and maps: ranges of the one list of steps, and registers that move as a body is run
-// again. Loops are in loop.cc.
+// Branches and maps: ranges of the program's list of steps, and registers that advance from trip to
+// trip. Loops are in loop.cc.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -10,7 +10,7 @@
 #include "tidemark/passes/passes.h"
 
 namespace tidemark::compile {
-// The parameter shows what the outer value shows, and may not write there.
+// The parameter aliases the outer value, which is read-only inside.
 void LayoutBuilder::hand_in(Value parameter, Value outer) {
   ValueView& shown = view_of(parameter);
   shown = {id(parameter), view_of(outer).layout};
@@ -23,8 +23,8 @@ void LayoutBuilder::hand_in(Value parameter, Value outer) {
   memory_of(id(parameter)) = new_memory(std::move(lent));
 }
 
-// Which capture of a condition the result updates where it lies: a Variable, or what a loop
-// carries. 0 (which is the test) where there is none, or where something else still reads it.
+// The input of a cond that the result updates in place: a Variable or a carry of the loop around
+// it. 0, which is the predicate, if there is none or if it has another reader.
 size_t LayoutBuilder::updated_by(const Node& node, size_t result, Scope& scope) {
   const int32_t number = static_cast<int32_t>(&node - graph_.nodes.data());
   const int32_t wish = wish_[static_cast<size_t>(id({number, static_cast<int16_t>(result)}))];
@@ -110,7 +110,7 @@ void LayoutBuilder::add_cond(Scope& scope, int32_t number) {
   if (literal >= 0) extend_to_now(literal);
 }
 
-// The parameter shows the first slice of an array, wherever that lies.
+// The parameter is the first slice of an array.
 void LayoutBuilder::hand_in_slice(Value parameter, Value array) {
   hand_in(parameter, array);
   ArrayRef& layout = view_of(parameter).layout;
@@ -120,7 +120,7 @@ void LayoutBuilder::hand_in_slice(Value parameter, Value array) {
 
 namespace {
 
-// The one group of a map's body whose results are those of the body, each once; else nothing.
+// The only group of a map's body, if its results are the results of the body, each once.
 const Node* only_group(const Graph& graph, const Region& body) {
   const Node* group = nullptr;
   for (const int32_t number : body.nodes) {
@@ -139,8 +139,8 @@ const Node* only_group(const Graph& graph, const Region& body) {
 
 }  // namespace
 
-// A map whose body is one kernel is that kernel with one more axis; false where it is not of that
-// kind.
+// A map whose body is one group becomes that group with a batch axis. Returns false if the body is
+// something else.
 bool LayoutBuilder::add_mapped_group(Scope& scope, int32_t number) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   const Region& body = graph_.regions[static_cast<size_t>(node.regions[0])];
@@ -187,9 +187,9 @@ bool LayoutBuilder::add_mapped_group(Scope& scope, int32_t number) {
 
 namespace {
 
-// How many bodies of a map run at once where nobody says. Each has memory of its own, and one
-// thread: every thread takes two or more. A few large ones run one after another, each on all
-// threads, which takes the least memory. More threads never need less.
+// The default number of bodies of a map that run at once. Each has its own memory and one thread,
+// and every thread gets at least two. A few large bodies run one after another on all threads,
+// which takes the least memory. The number never decreases with more threads.
 int64_t bodies_at_once(const Graph& graph, RegionId body, int64_t trips, int threads) {
   constexpr int64_t few_trips = 8;
   constexpr int64_t large_bytes = int64_t{256} << 10;  // Enough work for several threads.
@@ -257,7 +257,7 @@ void LayoutBuilder::add_map(Scope& scope, int32_t number) {
   const int32_t outer_arena = std::exchange(arena_, static_cast<int32_t>(program_->maps.size()));
   const int32_t outer_reg = std::exchange(arena_reg_, map.arena_reg);
   program_->maps.back().arena = arena_;
-  // Bodies that are under way together have one thread each.
+  // Bodies that run at once have one thread each.
   const int outer_threads = std::exchange(threads_, map.alive > 1 ? 1 : threads_);
   Scope inner{.region = node.regions[0], .destinations = destinations};
   add_region(inner);

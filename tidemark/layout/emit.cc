@@ -16,7 +16,7 @@ void emit(Layout& layout) {
     tasks.push_back(task.make(*batch));
   }
   for (const auto& [backend, batch] : batches) batch->compile();
-  // Nothing fails from here on: it is emitted as a whole or not at all.
+  // Nothing fails from here on: the program is emitted completely or not at all.
   layout.program->tasks = std::move(tasks);
   auto next = layout.program->tasks.begin();
   for (run::Step& step : layout.program->steps)

@@ -1,5 +1,5 @@
-// From a graph to a program: where every value lies, which is all that a plan says. emit.h makes
-// its tasks and kernels when it first runs.
+// Turns a graph into a program: steps, aliases, buffers, lifetimes and offsets, which is all that a
+// plan reports. emit.h makes the tasks and kernels before the first run.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@
 
 namespace tidemark::compile {
 
-// What the outside says of the body's parameters and results.
+// Properties of the body's parameters and results that the graph does not have.
 struct Interface {
   struct Parameter {
     ByteClass byte_class = ByteClass::arguments;
@@ -36,9 +36,9 @@ struct Interface {
   }
 };
 
-// What earlier programs made of a graph have settled: which nodes are one kernel, and how buffers
-// lie above each other. Programs of the same graph for other sizes keep the kernels, and where
-// their buffers live as those of the latest one that was placed anew, these only move.
+// Decisions that programs of one graph for several sizes share: which nodes are fused, and how
+// buffers are stacked. If the lifetimes of a program equal those of the latest one that was placed
+// from scratch, its buffers keep their relative positions.
 struct Placements {
   struct Arena {
     std::vector<plan::Lifetime> lifetimes;
@@ -48,21 +48,20 @@ struct Placements {
   passes::Fusions fusions;
 };
 
-// A program whose tasks are still to be made. Its steps, their addresses, buffers, lifetimes and
-// offsets are settled.
+// A program without its tasks. Its steps, addresses, buffers, lifetimes and offsets are final.
 struct Layout {
   std::shared_ptr<run::Program> program;
   std::vector<TaskPlan> tasks;  // Of the steps that run one, in order.
 };
 
-// What passes ask of a program with this interface, which must outlive it: the bytes that a graph
-// needs are those of its layout.
+// The options of passes for a program with this interface, which must outlive them. The bytes that
+// a graph needs are those of its layout.
 passes::PassOptions pass_options(const Interface& interface, bool fuse,
                                  passes::Fusions* fusions = nullptr);
 
-// Every size of the graph is known. Makes no task and no kernel.
+// All sizes of the graph must be known. Makes no task and no kernel.
 Layout layout(const Graph& graph, const Interface& interface, Placements& placements);
-// Of a graph that has one size only.
+// For a graph that is laid out for one size only.
 inline Layout layout(const Graph& graph, const Interface& interface) {
   Placements placements;
   return layout(graph, interface, placements);

@@ -1,4 +1,4 @@
-// Loops, forwards and backwards: registers that move as a body is run again.
+// Loops, forward and reverse: registers that advance from trip to trip.
 #include <algorithm>
 
 #include "tidemark/compile/scalar_loop.h"
@@ -17,8 +17,8 @@ const TensorType kTest{DType::boolean, {}};
 
 // ---- what both have in common -------------------------------------------------------------------
 
-// Each carry starts in bytes of its own, or in those of an operand that ends here. They are the
-// first results of the node; `first_input` is the first of what they start with.
+// Each carry starts in its own bytes, or in those of an operand whose lifetime ends here. Carries
+// are the first results of the node; `first_input` is the index of the first initial value.
 std::vector<LayoutBuilder::CarryPlaces> LayoutBuilder::start_carries(
     Scope& scope, int32_t number, size_t first_input, std::vector<CarryPlaces> carried) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
@@ -38,7 +38,7 @@ std::vector<LayoutBuilder::CarryPlaces> LayoutBuilder::start_carries(
                               destination.place_root == root(initial) && ends;
       const bool free = destination.place_root >= 0 &&
                         (is_initial || last_use(destination.place_root) < scope.position);
-      // What it starts from may have been made for the same place: then that is settled.
+      // The initial value may have been computed there already.
       if (destination.held < 0) {
         const bool in_place = free && !may_throw;
         destination.held = in_place ? destination.place : destination.spare;
@@ -58,7 +58,7 @@ std::vector<LayoutBuilder::CarryPlaces> LayoutBuilder::start_carries(
   return carried;
 }
 
-// Whether these are whole bytes that nobody reads later, nor this node otherwise.
+// Whether the value has its root's bytes to itself, and this is its last and only read.
 bool LayoutBuilder::ends_here(const Node& node, Value value, const Scope& scope) {
   const int32_t held = is_constant(value) ? kNone : memory_of(root(value));
   const bool whole = held >= 0 && view_of(value).layout.data == kNowhere &&
@@ -76,7 +76,7 @@ bool LayoutBuilder::reads_once(const Node& node, int32_t root) {
   return reads_[root] == 1;
 }
 
-// The registers of carries, and a second buffer for each.
+// Allocates a register and a second buffer for each carry.
 std::vector<run::Loop::Carry> LayoutBuilder::move_carries(const Node& node,
                                                           std::vector<CarryPlaces>& carried,
                                                           std::vector<int32_t>& kept) {
@@ -105,8 +105,8 @@ std::vector<run::Loop::Carry> LayoutBuilder::move_carries(const Node& node,
   return moved;
 }
 
-// The body has been emitted: which carries stay in place, and where the results lie. Gives those
-// that are wanted elsewhere.
+// After the body is added: decides which carries stay in place and where the results are. Returns
+// the carries whose results have another destination.
 std::vector<size_t> LayoutBuilder::settle_carries(int32_t number,
                                                   const std::vector<CarryPlaces>& carried,
                                                   const std::vector<Destination>& destinations,
@@ -131,7 +131,7 @@ std::vector<size_t> LayoutBuilder::settle_carries(int32_t number,
   return copied;
 }
 
-// Two buffers taking turns: the last trip's may be either.
+// With two alternating buffers the last trip may have written either.
 void LayoutBuilder::copy_carries(int32_t number, const std::vector<CarryPlaces>& carried,
                                  const std::vector<size_t>& copied) {
   for (const size_t k : copied) {
@@ -143,8 +143,8 @@ void LayoutBuilder::copy_carries(int32_t number, const std::vector<CarryPlaces>&
 
 namespace {
 
-// Whether a slice of the array can be read where it lies. One that repeats an element is copied: in
-// a body it is a value of its own, and a sum over what repeats would multiply.
+// Whether slices of the array can be read in place. A slice with repeated elements is copied: in a
+// body it is a separate value, and a sum over repeated elements would be computed as a product.
 bool is_read_in_place(const ArrayRef& array) {
   for (int64_t axis = 1; axis < array.rank(); ++axis)
     if (array.strides[static_cast<size_t>(axis)] == 0 && array.shape[axis] != 1) return false;
@@ -153,7 +153,7 @@ bool is_read_in_place(const ArrayRef& array) {
 
 }  // namespace
 
-// A slice of an array at each trip.
+// Adds a register that addresses the slice of each trip.
 LayoutBuilder::SliceView LayoutBuilder::walk_array(Value array, const TensorType& slice, Source at,
                                                    std::vector<run::Walk>& walks,
                                                    std::vector<int32_t>& kept, bool wants_dense) {
@@ -184,7 +184,7 @@ void LayoutBuilder::show_slice(Value parameter, const SliceView& walked) {
   memory_of(id(parameter)) = walked.memory;
 }
 
-// Where each trip's element of a stacked result goes.
+// The destination of each trip's element of a stacked result.
 LayoutBuilder::Destination LayoutBuilder::stack_element(int32_t place, const TensorType& element,
                                                         std::vector<run::Walk>& walks) {
   walks.push_back(
@@ -202,9 +202,9 @@ void LayoutBuilder::count_as_saved(int32_t number) {
 
 // ---- forwards -----------------------------------------------------------------------------------
 
-// A carry whose states at the start of trips are stacked is made in the slots of the stack. One
-// that is a slice of an array in the next trip is that slice. `stacks` gets the places of stacked
-// results.
+// A carry whose initial state of every trip is stacked is computed in the slots of the stack. A
+// carry that is a slice of a scanned array in the next trip aliases that slice. Appends the places
+// of stacked results to `stacks`.
 std::vector<LayoutBuilder::CarryPlaces> LayoutBuilder::carries_of_loop(
     Scope& scope, int32_t number, std::vector<int32_t>& stacks) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
@@ -223,12 +223,12 @@ std::vector<LayoutBuilder::CarryPlaces> LayoutBuilder::carries_of_loop(
     const int32_t self = id({number, static_cast<int16_t>(k)});
     const bool is_wanted = wish_[static_cast<size_t>(self)] >= 0;
     if (is_wanted || std::find(kept.begin(), kept.end(), k) != kept.end()) continue;
-    // The array may be gone when somebody reads the last state.
+    // The lifetime of the array may end before the last state is read.
     const bool is_read = last_use(self) != scope.position;
     for (size_t s = 0; s < static_cast<size_t>(attrs.slices) && !is_read; ++s)
       if (body.results[k] == body.parameters[1 + carries + s])
         carried[k].slice = static_cast<int32_t>(s);
-    // The last state is no longer one that a trip starts from.
+    // The last state is not the initial state of any trip.
     if (carried[k].slice >= 0 || attrs.trips < 1 || !is_exact) continue;
     for (size_t e = 0; e < stacks.size() && carried[k].stack < 0; ++e) {
       if (body.results[carries + e] != body.parameters[1 + k]) continue;
@@ -296,7 +296,7 @@ void LayoutBuilder::add_loop(Scope& scope, int32_t number) {
                             .place_root = id(body.parameters[1 + k]),
                             .spare = carried[k].spare});
   }
-  // What a trip started from is still there behind it.
+  // The initial state of a trip still exists after it.
   for (const size_t k : attrs.kept_carries()) destinations[k].place = kNone;
   for (size_t k = 0; k < carries; ++k) {
     if (carried[k].stack >= 0) destinations[k].place = kNone;
@@ -363,7 +363,7 @@ void LayoutBuilder::add_loop(Scope& scope, int32_t number) {
   for (const int32_t number_kept : kept) extend_to_now(number_kept);
 }
 
-// What the plan says of it.
+// The entry of the plan.
 void LayoutBuilder::list_kept(const Node& node) {
   const LoopAttrs attrs(node);
   run::KeptTrips kept{.source = node.source};
@@ -384,7 +384,7 @@ void LayoutBuilder::list_kept(const Node& node) {
   if (kept.bytes > 0) program_->kept.push_back(kept);
 }
 
-// Where a loop leaves what its gradient needs of it.
+// The places of the checkpoints that a loop saves for its gradient.
 void LayoutBuilder::keep_checkpoints(Scope& scope, int32_t number, run::Loop& loop,
                                      std::vector<int32_t>& kept) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
@@ -405,8 +405,7 @@ void LayoutBuilder::keep_checkpoints(Scope& scope, int32_t number, run::Loop& lo
     loop.kept.push_back({.carry = k, .rows = place(next++), .bytes = bytes_of(node.results[k])});
 }
 
-// A loop on few numbers is one step; false where it is not of that kind. The carries lie where they
-// stay.
+// A loop on few numbers becomes one step. Returns false for other loops. Carries stay in place.
 bool LayoutBuilder::add_scalar_loop(Scope& scope, int32_t number, const run::Loop& loop) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   const LoopAttrs attrs(node);
@@ -457,7 +456,8 @@ bool LayoutBuilder::add_scalar_loop(Scope& scope, int32_t number, const run::Loo
 
 // ---- backwards ----------------------------------------------------------------------------------
 
-// Memory of a value that this node may write: its own where it ends here, else a copy.
+// Memory with the value that this node may overwrite: its own if its lifetime ends here, else a
+// copy.
 int32_t LayoutBuilder::own(const Node& node, Value value, const Scope& scope) {
   if (ends_here(node, value, scope) && memory(memory_of(root(value))).writable)
     return std::exchange(memory_of(root(value)), kNone);
@@ -466,7 +466,7 @@ int32_t LayoutBuilder::own(const Node& node, Value value, const Scope& scope) {
   return copy;
 }
 
-// A state is found through one register, and the next one is left through another.
+// A state is read through one register and written through another.
 run::Reverse::State LayoutBuilder::state_of(const Node& node, size_t number, const Scope& scope,
                                             std::vector<int32_t>& kept) {
   const auto carries = static_cast<size_t>(ReverseAttrs(node).carries);

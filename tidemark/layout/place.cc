@@ -1,12 +1,12 @@
-// Where the buffers of the arenas lie, innermost arenas first.
+// Assigns offsets to the buffers of all arenas, innermost arenas first.
 #include "tidemark/layout/builder.h"
 #include "tidemark/plan/plan.h"
 
 namespace tidemark::compile {
 namespace {
 
-// As an earlier program of the graph lies whose buffers live alike, moved to these sizes; anew where
-// that wastes memory and the program is small.
+// Keeps the relative positions of the known placement if lifetimes are equal; places from scratch
+// if they are not, or if a small program would waste memory.
 plan::Placement place_arena(const plan::Problem& problem, size_t arena, Placements& placements) {
   constexpr double most_waste = 1.02;
   constexpr size_t small = 2'000;
@@ -32,7 +32,7 @@ plan::Placement place_arena(const plan::Problem& problem, size_t arena, Placemen
   known.relation = plan::below_relation(problem, placed);
   known.lifetimes.clear();
   for (const plan::Buffer& buffer : problem.buffers) known.lifetimes.push_back(buffer.lifetime);
-  // What the relation gives, so that the same sizes lie the same way later.
+  // Placed by the relation, so that the same sizes get the same offsets later.
   plan::Placement moved = plan::resized(known.relation, sizes);
   return is_good(moved) ? moved : placed;
 }
@@ -68,7 +68,7 @@ void LayoutBuilder::place_arenas() {
     arena.bytes = placed.tidemark_bytes;
     arena.load_bytes = placed.load_bytes;
   }
-  // A map's arenas are one buffer of the arena around it: innermost first.
+  // The arenas of a map's bodies are one buffer of the arena around it: innermost first.
   for (int32_t arena = arenas - 1; arena >= 0; --arena) {
     const ArenaSize placed = place_those(
         [&](const run::Buffer& buffer) { return buffer.arena == arena && buffer.memory == 0; },

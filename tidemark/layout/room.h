@@ -1,4 +1,4 @@
-// How many bytes may be written behind an address.
+// The number of bytes that may be written at an address.
 #pragma once
 
 #include <algorithm>
@@ -8,22 +8,22 @@
 
 namespace tidemark::compile {
 
-// Blocks are granted in multiples of 64 bytes, and only who owns a block may write its last bytes:
-// the slots of a stacked array are exactly as far apart as an element is long. So a Room is made
-// by saying which of the two it is, and cannot be compared with a number of bytes.
+// Blocks are allocated in multiples of 64 bytes, and only the owner of a block may write its
+// padding: the slots of a stacked array are exactly one element apart. A Room is therefore made
+// either as owned or as a part, and cannot be compared with a number of bytes.
 class Room {
  public:
   Room() = default;
-  // Of an allocation or a buffer of an arena: nobody else has a byte of its blocks.
+  // An allocation or a buffer of an arena, which shares no block with anything else.
   static Room owned(int64_t bytes) { return Room(granted_bytes(bytes)); }
-  // Of something inside an array that others have parts of: a slot, a row, an argument.
+  // A part of an array whose neighbours belong to others: a slot, a row, an argument.
   static Room part(int64_t bytes) { return Room(bytes); }
-  // What can be written at either of two places.
+  // The bytes that can be written at both places.
   static Room at_either(Room a, Room b) { return Room(std::min(a.bytes_, b.bytes_)); }
 
-  // Whether these bytes can be written here.
+  // Whether so many bytes can be written.
   bool holds(int64_t bytes) const { return bytes <= bytes_; }
-  // Whether they are worth it: what needs fewer blocks would keep some that it has no use for.
+  // Whether they fill all blocks: a smaller value would occupy blocks that it does not use.
   bool fits(int64_t bytes) const {
     return holds(bytes) && granted_bytes(bytes) == granted_bytes(bytes_);
   }

@@ -1,4 +1,4 @@
-// Which buffers hold what the way to a result leaves for its gradient: the class `saved`.
+// Finds the buffers that the forward pass saves for the backward pass: ByteClass::saved.
 #include <algorithm>
 
 #include "tidemark/layout/builder.h"
@@ -7,7 +7,7 @@
 namespace tidemark::compile {
 namespace {
 
-// A node that is part of a gradient: this one or one inside it. Null where there is none.
+// This node, or a node in its regions, that is part of a gradient; null if there is none.
 const Node* in_gradient(const Graph& graph, const Node& node) {
   if (node.gradient_of != nullptr) return &node;
   for (const RegionId id : node.regions) {
@@ -19,7 +19,7 @@ const Node* in_gradient(const Graph& graph, const Node& node) {
   return nullptr;
 }
 
-// The node of a kernel that is part of a gradient and reads this input, through views or not.
+// The gradient node of a fusion group that reads this input, directly or through views.
 const Node* gradient_in_group(const Graph& graph, const Node& group, size_t input) {
   const Region& region = graph.regions[static_cast<size_t>(group.regions[0])];
   std::vector<Value> seen = {region.parameters[input]};
@@ -37,7 +37,8 @@ const Node* gradient_in_group(const Graph& graph, const Node& group, size_t inpu
 
 }  // namespace
 
-// A kernel may finish the way to a result and begin the gradient: each of its results by itself.
+// A fusion group may end the forward pass and begin the backward pass, so each result is examined
+// separately.
 void LayoutBuilder::find_behind_in(const Node& group, int32_t number) {
   const Region& region = graph_.regions[static_cast<size_t>(group.regions[0])];
   for (size_t i = 0; i < region.parameters.size(); ++i)
@@ -53,9 +54,9 @@ void LayoutBuilder::find_behind_in(const Node& group, int32_t number) {
         is_behind(region.results[r]);
 }
 
-// A gradient's nodes, and all that is computed of them, come behind the way to the result. What a
-// gradient reads of that way was kept for it. Asked before a node is emitted: it may then work in
-// place of what it reads.
+// Gradient nodes, and all nodes that depend on them, belong to the backward pass. Forward values
+// that gradient nodes read are saved values. This runs before a node is added, since the node may
+// overwrite its operands.
 void LayoutBuilder::count_what_is_saved_for(int32_t number) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
   is_behind_.resize(views_.size());
@@ -74,7 +75,7 @@ void LayoutBuilder::count_what_is_saved_for(int32_t number) {
     const Value input = node.inputs[i];
     const int32_t held = is_constant(input) || is_behind(input) ? kNone : memory_of(root(input));
     if (held < 0) continue;
-    // What is computed of gradients, the step of an optimizer say, is no reader.
+    // Nodes that depend on gradients, such as the step of an optimizer, do not count as readers.
     const Node* const reader = is_group ? gradient_in_group(graph_, node, i) : inside;
     if (reader == nullptr) continue;
     for (const int32_t which : memory(held).buffers) {

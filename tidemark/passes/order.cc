@@ -1,12 +1,11 @@
-// In which order the nodes of a region run, so that the fewest bytes are alive at once.
+// Orders the nodes of each region so that few bytes are alive at once.
 //
-// Several orders are tried and the best is kept: the program's own, so that none is made worse; a
-// greedy one; depth first from the results; and for small regions the best there is, by search over
-// the sets of nodes that have run. Here bytes are estimated, which is quick; the layout of a small
-// graph then decides between the best and the program's own. Effects keep their order. What may
-// fail comes before the first write to a Variable, unless it depends on one: a write before it goes
-// to bytes of its own, a shadow, which count. What could be written in place in the program's own
-// order still can.
+// The candidates are the program's own order, a greedy one, depth first from the results, and for
+// small regions the optimum, found by search over the sets of nodes that have run. Their bytes are
+// estimated, which is fast; for a small graph the layout then decides between the best candidate
+// and the program's own order. Effects keep their order. Nodes that may fail come before the first
+// write to a Variable unless they depend on it: otherwise that write needs a shadow copy, whose
+// bytes count. Updates that are possible in place in the program's own order stay possible.
 #include <algorithm>
 #include <functional>
 #include <limits>
@@ -31,14 +30,14 @@ constexpr size_t kMostEdges = 1'000'000;   // From what may fail to writes.
 constexpr size_t kMostToCompare = 128;     // Nodes of a graph that is laid out in both orders.
 
 struct Item {
-  // Of its results, alive until their last reader has run; those of the region have bytes of their
-  // own from the start.
+  // The bytes of its results, alive until their last reader has run. Results of the region count
+  // nothing: their bytes exist from the start.
   int64_t bytes = 0;
   int64_t inside = 0;  // What it needs besides while it runs: bodies of control flow, scratch.
   std::vector<int32_t> before;  // Items that must have run.
   std::vector<int32_t> reads;   // Items whose bytes it reads, each once.
-  // Of these, those that a result may be made in where it is the last to read them; one for each
-  // result at most.
+  // The items among them that a result can overwrite if this is their last reader; at most one for
+  // each result.
   std::vector<int32_t> overwrites;
   std::vector<int32_t> after;
   int32_t readers = 0;
@@ -47,7 +46,7 @@ struct Item {
   int64_t shadow = 0;         // Of a Variable that it writes: bytes, if something may fail later.
 };
 
-// What is known of nodes, by their number. One for the graph: each node is in one region.
+// Tables by node number. One object serves the whole graph, since each node is in one region.
 struct Nodes {
   explicit Nodes(size_t count) : root(count, -1), shown(count, -1), item(count, -1) {}
   std::vector<int32_t> root;   // The item whose bytes it shows.
@@ -57,7 +56,7 @@ struct Nodes {
 
 class Orderer {
  public:
-  // `updates`: of each result, the parameter whose bytes it may take, or -1; those of the body are
+  // `updates`: for each result the parameter that it may overwrite, or -1. In the body these are
   // Variables.
   Orderer(Graph& graph, RegionId region, std::vector<int32_t> updates, const Scratch& scratch,
           Nodes& nodes)
@@ -70,7 +69,7 @@ class Orderer {
     updates_.resize(region_.results.size(), -1);
   }
 
-  // The peak of the order that the region then has.
+  // Orders the region and returns its estimated peak.
   int64_t run() {
     collect();
     keep_in_place();
@@ -140,7 +139,7 @@ class Orderer {
         for (size_t r = 0; r < node.results.size(); ++r) {
           const TensorType& type = node.results[r];
           const Value value{region_.nodes[i], static_cast<int16_t>(r)};
-          // What an open size takes is not known here.
+          // The bytes of open sizes are not known here.
           if (!type.shape.is_open() && !given_.contains(key_of(value)))
             made.bytes += granted_bytes(type.shape.size() * size_of(type.dtype));
         }
@@ -153,7 +152,7 @@ class Orderer {
     }
   }
 
-  // Elementwise, a result may be made in the bytes of an operand of its type.
+  // A result of an elementwise node can overwrite an operand of the same shape and element size.
   void find_overwritten(const Node& node, Item& made) {
     std::vector<bool> taken(node.results.size());
     for (const Value input : node.inputs) {
@@ -174,7 +173,7 @@ class Orderer {
 
   static int64_t key_of(Value value) { return int64_t{value.node} << 16 | value.result; }
 
-  // The results of the region, and the values that they are views of.
+  // Collects the results of the region and the values that they are views of.
   void find_given() {
     for (Value result : region_.results) {
       while (given_.insert(key_of(result)).second) {
@@ -188,13 +187,13 @@ class Orderer {
   int32_t& root_of(int32_t node) { return nodes_.root[static_cast<size_t>(node)]; }
   int32_t& item_of(int32_t node) { return nodes_.item[static_cast<size_t>(node)]; }
 
-  // The node whose bytes a value shows: through views, to a parameter too.
+  // The node whose bytes a value refers to, through views; it may be a parameter.
   int32_t shown(Value value) const {
     const int32_t through = nodes_.shown[static_cast<size_t>(value.node)];
     return through < 0 ? value.node : through;
   }
 
-  // Which parameter of a loop's body each result goes to next.
+  // For each result of a loop's body, the parameter that it becomes in the next trip.
   static std::vector<int32_t> carried_by(const Node& node) {
     if (node.op->flow != Flow::loop) return {};
     std::vector<int32_t> carried;
@@ -203,7 +202,8 @@ class Orderer {
     return carried;
   }
 
-  // Who may write where an array lies, and in the program's own order reads it last, stays last.
+  // A node that can update an array in place, and is its last reader in the program's own order,
+  // stays the last.
   void keep_in_place() {
     const auto keep_last = [&](int32_t writer, int32_t array) {
       const std::vector<int32_t>& readers = readers_of_[array];
@@ -226,9 +226,9 @@ class Orderer {
     }
   }
 
-  // What may fail comes before the writes that it does not depend on: what depends on none before
-  // all of them, and all of it before those that nothing that may fail depends on. Whether anything
-  // has to move.
+  // Puts nodes that may fail before writes they do not depend on: those that depend on no write
+  // before all writes, and all of them before writes that no fallible node depends on. Returns
+  // whether a node has to move.
   bool hold_back_writes() {
     const std::vector<bool> needed = needed_by_fallible();
     std::vector<int32_t> fallible, early, writes, last;
@@ -250,7 +250,7 @@ class Orderer {
     return put_before(fallible, last) || moves;
   }
 
-  // Which items something that may fail depends on.
+  // The items that fallible items depend on.
   std::vector<bool> needed_by_fallible() const {
     std::vector<bool> needed(items_.size());
     for (size_t i = items_.size(); i-- > 0;) {
@@ -260,7 +260,7 @@ class Orderer {
     return needed;
   }
 
-  // Whether that is not the order they have.
+  // Returns whether their present order is different.
   bool put_before(const std::vector<int32_t>& first, const std::vector<int32_t>& then) {
     if (first.empty() || then.empty() || first.size() * then.size() > kMostEdges) return false;
     for (const int32_t each : then) {
@@ -279,7 +279,7 @@ class Orderer {
     }
   }
 
-  // Runs one item on a state of how many readers each still has.
+  // The state of a simulated run: for each item the number of readers still to run.
   struct State {
     std::vector<int32_t> readers;
     int64_t alive = 0, peak = 0;
@@ -307,7 +307,7 @@ class Orderer {
     return state.peak;
   }
 
-  // The peak, and the bytes of Variables that are written before something that may fail.
+  // The peak plus the shadow copies of Variables that are written before a fallible item.
   int64_t cost_of(const std::vector<int32_t>& order) {
     int64_t cost = peak_of(order);
     bool may_fail = false;
@@ -325,7 +325,7 @@ class Orderer {
     return counts;
   }
 
-  // As the program has it, but for what has to come before.
+  // The program's own order, changed only where the constraints require it.
   std::vector<int32_t> program_order() {
     std::vector<int32_t> waits = missing(), order;
     std::priority_queue<int32_t, std::vector<int32_t>, std::greater<>> ready;
@@ -340,7 +340,7 @@ class Orderer {
     return order;
   }
 
-  // Always what frees most, or takes least.
+  // Greedy: always the ready item that frees the most bytes or takes the fewest.
   std::vector<int32_t> greedy() {
     State state = start();
     std::vector<int32_t> waits = missing();
@@ -351,7 +351,7 @@ class Orderer {
     while (first < ready.size()) {
       size_t best = first;
       int64_t least = std::numeric_limits<int64_t>::max();
-      // Looking at a few is enough, and keeps the time in check where thousands are ready.
+      // Examining a few is enough, and bounds the time when thousands are ready.
       for (size_t i = first; i < std::min<size_t>(ready.size(), first + 64); ++i) {
         const Item& candidate = item(ready[i]);
         int64_t change = candidate.readers == 0 ? 0 : candidate.bytes;
@@ -376,9 +376,9 @@ class Orderer {
     return order;
   }
 
-  // Each item right behind what it needs, larger inputs first; for one last item after the other,
-  // from the first or from the last of them. A step of training updates its layers from the first
-  // to the last, but has their gradients from the last to the first.
+  // Depth first: each item directly after its inputs, larger inputs first, starting from each item
+  // without readers, in forward or reverse order. A training step updates its layers from first to
+  // last but has their gradients from last to first.
   std::vector<int32_t> depth_first(bool from_last) {
     std::vector<int32_t> order;
     std::vector<uint8_t> state(items_.size());  // 0 new, 1 open, 2 done.
@@ -399,7 +399,7 @@ class Orderer {
         now = 1;
         std::vector<int32_t> inputs = item(top).before;
         Work::add(static_cast<int64_t>(1 + inputs.size()));
-        // What it does not read, and only has to come after, does not wait with what it reads.
+        // Items that must only come before it, and are not read by it, hold no bytes for it.
         const auto held = [&](int32_t input) {
           return is_read[static_cast<size_t>(input)] ? item(input).bytes
                                                      : std::numeric_limits<int64_t>::max();
@@ -415,8 +415,8 @@ class Orderer {
     return order;
   }
 
-  // The best order there is, found set by set: what is alive depends on which nodes have run, not
-  // on their order. Gives up, with an empty order, where there are too many sets.
+  // The optimum by dynamic programming over sets: the live bytes depend on which nodes have run,
+  // not on their order. Returns an empty order if there are too many sets.
   std::vector<int32_t> search(int64_t bound) {
     struct Reached {
       int64_t peak = 0;
@@ -469,7 +469,7 @@ class Orderer {
   bool is_last_reader(int32_t reader, int32_t from, uint64_t set) {
     return !reads_through_views(from, set | uint64_t{1} << reader);
   }
-  // Whether an item that has not run reads these bytes through a view of them.
+  // Whether an item that has not run reads these bytes, directly or through a view.
   bool reads_through_views(int32_t number, uint64_t set) {
     for (size_t i = 0; i < items_.size(); ++i) {
       if ((set >> i & 1) != 0) continue;
@@ -521,7 +521,7 @@ void order(Graph& graph, std::span<const int32_t> updates, const Scratch& scratc
   Nodes nodes(graph.nodes.size());
   Orderer(graph, Graph::kBody, {updates.begin(), updates.end()}, scratch, nodes).run();
   if (!needed || count_of(others) > kMostToCompare || lists_of(graph) == others) return;
-  // What is made in the bytes of something else is known to the layout alone.
+  // Only the layout knows all values that share bytes.
   const int64_t found = needed(graph);
   exchange(graph, others);
   if (found < needed(graph)) exchange(graph, others);
