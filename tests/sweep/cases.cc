@@ -40,7 +40,7 @@ class Cases {
     for (const char letter : op.name) seed_ = seed_ * 31 + static_cast<uint64_t>(letter);
   }
   Tensor draw(DType dtype, const Shape& shape) { return draw(dtype, shape, op_.sample); }
-  Tensor draw(DType dtype, const Shape& shape, Range range) {
+  Tensor draw(DType dtype, const Shape& shape, SampleRange range) {
     return drawn(dtype, shape, range, ++seed_);
   }
   // Operand `index` of the op: the condition of `where` is always bool.
@@ -194,7 +194,7 @@ std::vector<Case> casts(const OpDef& op) {
 // ---- reductions and rows ------------------------------------------------------------------------
 
 // Products of many numbers stay in range when each is near 1.
-Range reduce_range(const OpDef& op, int64_t count) {
+SampleRange reduce_range(const OpDef& op, int64_t count) {
   if (op.monoid != Monoid::product) return op.sample;
   const double width = 1.0 / std::sqrt(static_cast<double>(std::max<int64_t>(4, count)));
   return {1 - width, 1 + width};

@@ -19,10 +19,10 @@ Tensor made(DType dtype, const Shape& shape) {
   return detail::make_tensor(dtype, shape, Source::here());
 }
 
-constexpr bool is_default(Range range) { return range.low == -2.0 && range.high == 2.0; }
+constexpr bool is_default(SampleRange range) { return range.low == -2.0 && range.high == 2.0; }
 
 // The whole numbers a range stands for.
-std::pair<int64_t, int64_t> whole_range(DType dtype, Range range) {
+std::pair<int64_t, int64_t> whole_range(DType dtype, SampleRange range) {
   if (dtype == DType::boolean) return {0, 1};
   if (is_default(range)) return dtype == DType::u8 ? std::pair{0, 255} : std::pair{-100, 100};
   auto low = static_cast<int64_t>(std::ceil(range.low));
@@ -117,7 +117,7 @@ int64_t Draws::whole(int64_t low, int64_t high) {
   return low + static_cast<int64_t>(next() % static_cast<uint64_t>(high - low + 1));
 }
 
-Tensor drawn(DType dtype, const Shape& shape, Range range, uint64_t seed) {
+Tensor drawn(DType dtype, const Shape& shape, SampleRange range, uint64_t seed) {
   Tensor result = made(dtype, shape);
   Draws draws(seed);
   const auto [low, high] = whole_range(dtype, range);

@@ -37,7 +37,7 @@ class Draws {
 
 // Dense, with elements drawn from the range. Integers take the whole numbers of the range, or
 // [-100, 100] where the range is the default one; bools are drawn evenly.
-Tensor drawn(DType dtype, const Shape& shape, Range range, uint64_t seed);
+Tensor drawn(DType dtype, const Shape& shape, SampleRange range, uint64_t seed);
 // Dense, with elements from a list, over and over.
 Tensor listed(DType dtype, const Shape& shape, std::span<const double> values);
 Tensor listed(DType dtype, const Shape& shape, std::span<const int64_t> values);
