@@ -70,6 +70,7 @@ int main(int argc, char** argv) {
   run(folder + "functions " + seconds, count);
   run(folder + "loops " + seconds, count);
   run(folder + "gradients " + seconds, count);
+  run(folder + "plan_time", count);
   if (__builtin_cpu_supports("avx512dq"))
     run(folder + "kernels " + seconds, count);
   else

@@ -9,11 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "bench/bars.h"
 #include "bench/cpu_clock.h"
 #include "tidemark/compile/cpu/kernels.h"
 #include "tidemark/tidemark.h"
 
 namespace td = tidemark;
+namespace bench = tidemark::bench;
 
 namespace {
 
@@ -32,11 +34,6 @@ double least(Measure measure) {
   double best = 1e300;
   for (int i = 0; i < kRuns; ++i) best = std::min(best, measure());
   return best;
-}
-
-void print(const char* what, double ms, double most) {
-  std::printf("%-64s %8.2f ms   at most %5.0f   %s\n", what, ms, most,
-              ms <= most ? "ok" : "missed");
 }
 
 struct Block {
@@ -102,26 +99,26 @@ int main() {
   const auto ids = [](int64_t batch) { return td::spec({batch, Transformer::kLength}, td::i32); };
   const int64_t kernels = td::compile::kernels_made();
   const auto step = [&](const Tensor& x) { return model.step(x); };
-  print("a training step of a 12-layer transformer", least([&] {
-          const auto f = td::function(step);
-          return ms_of([&] { f.plan(ids(8)); });
-        }),
-        15);
+  bench::print(bench::at_most("ms: a training step of a 12-layer transformer", least([&] {
+                                const auto f = td::function(step);
+                                return ms_of([&] { f.plan(ids(8)); });
+                              }),
+                              15));
   const auto open = td::function(
       step, {.input_signature = {td::spec({td::open, Transformer::kLength}, td::i32)}});
   const td::Plan plan = open.plan(ids(8));
   int64_t batch = 8;
-  print("the same at another batch size", least([&] { return ms_of([&] { plan.at({++batch}); }); }),
-        1);
-  print("3,000 ops in a row", least([&] {
-          const auto f = td::function([](Tensor x) {
-            for (int i = 0; i < 1500; ++i) x = td::sin(x) * 1.5;
-            return x;
-          });
-          return ms_of([&] { f.plan(td::spec({64})); });
-        }),
-        100);
-  std::printf("kernels made: %lld\n",
-              static_cast<long long>(td::compile::kernels_made() - kernels));
+  bench::print(bench::at_most("ms: the same at another batch size",
+                              least([&] { return ms_of([&] { plan.at({++batch}); }); }), 1));
+  bench::print(bench::at_most("ms: 3,000 ops in a row", least([&] {
+                                const auto f = td::function([](Tensor x) {
+                                  for (int i = 0; i < 1500; ++i) x = td::sin(x) * 1.5;
+                                  return x;
+                                });
+                                return ms_of([&] { f.plan(td::spec({64})); });
+                              }),
+                              100));
+  bench::print(bench::at_most("kernels made by plans",
+                              static_cast<double>(td::compile::kernels_made() - kernels), 0));
   return 0;
 }
