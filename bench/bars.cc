@@ -1,5 +1,5 @@
 // bars [seconds per row] [--data DIR]: runs every benchmark beside this program, one after another,
-// and counts what passes and what misses. DIR has the public instances for the planner.
+// and counts passed and missed bars. DIR has the public instances for the planner.
 #include <cstdio>
 #include <cstring>
 #include <string>

@@ -1,6 +1,6 @@
-// compile_cost [most nodes] [name...]: what tracing and planning a function costs as it grows, then
-// its first call, which makes the kernels, and what writing it out costs, in ms of CPU time; with
-// the exponent of growth over the last decade: 1 is in proportion, 2 is quadratic.
+// compile_cost [most nodes] [name...]: CPU time in ms of planning a function (with its tracing), of
+// its first call, which makes the kernels, and of printing it, as the function grows; with the
+// exponent of growth over the last decade: 1 is linear, 2 is quadratic.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

@@ -1,5 +1,5 @@
-// What this machine's memory can do at most, with the same threads and in the same run: the roofs
-// that kernels are held to. Each touches `count` floats.
+// The peak memory bandwidth of this machine, with the same threads and in the same run: the roofs
+// that kernels are compared with. Each touches `count` floats.
 #pragma once
 
 #include <immintrin.h>

@@ -1,4 +1,4 @@
-// plan_time: what a plan costs, in ms of this thread: tracing, passes and layout. No kernel is
+// plan_time: the time of planning, in ms of this thread: tracing, passes and layout. No kernel is
 // made.
 //
 //   a training step of a 12-layer transformer, planned for the first time       at most 15

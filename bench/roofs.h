@@ -1,4 +1,4 @@
-// What this core can do at most: fma per second, and bytes read per second.
+// The peak rates of this core: fma per second, and bytes read per second.
 #pragma once
 
 #include <immintrin.h>

@@ -1,5 +1,5 @@
-// What is measured beside the peers: one function a case, in the table of cases.cc. The files
-// *_cases.py say the same in each peer's words.
+// The cases that are compared with peers: one function each, in the table of cases.cc. The files
+// *_cases.py implement the same cases in each peer.
 #pragma once
 
 #include <string_view>
