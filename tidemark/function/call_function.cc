@@ -61,13 +61,12 @@ Plan FunctionCore::plan(const Arguments& arguments, const PlanOptions& options, 
   const TraceCache::Match found = cache_->trace_for(arguments, at);
   PlanMaker plans(function_, found.trace);
   if (options.budget.has_value()) plans.budget = options.budget;
-  plans.trace_without_recompute(function_, at);
   const ProgramKey key = program_key(found.trace->traced, arguments, found.sizes);
   const auto program = cache_->program_for(found, key, at);
   Plan plan = plans.make(program, at);
   if (program->program->kept.empty()) return plan;
   return PlanAccess::with_other_choices(std::move(plan),
-                                        other_choices(function_, *found.trace, *program, at));
+                                        other_choices(found.trace->traced, *program));
 }
 
 Bytes FunctionCore::saved_for_gradient(const Arguments& arguments, Source at) const {

@@ -38,10 +38,10 @@ struct TracedGraph {
   std::vector<NumberCheck> checks;
   SizeTable sizes;  // If sizes are open, the graph is optimised for each combination of them.
   bool fuse = true;
-  // The graph before passes, where something reads it: a tape around the function, or a budget that
-  // loops may keep less for. Null where `graph` is that graph, or nothing does.
+  // The graph before passes, where something reads it: a tape around the function, or gradients
+  // that may be made again. Null where `graph` is that graph, or nothing does.
   std::shared_ptr<const Graph> as_traced;
-  passes::GradientHistory gradients;  // Where loops in it choose what they keep.
+  passes::GradientHistory gradients;  // Where they may be.
   std::optional<Bytes> budget;        // The function's.
 };
 
@@ -69,6 +69,8 @@ struct CompiledFunction {
   std::shared_ptr<const run::Program> program;
   ProgramKey key;
   std::weak_ptr<const void> trace;  // The trace that owns it.
+  // Its loops with Save::automatic keep everything up to this many bytes.
+  int64_t most_kept = passes::kMostKept;
 
   // The source of each parameter of the program in a call.
   struct Parameter {

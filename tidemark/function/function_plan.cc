@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "tidemark/function/over_budget.h"
-#include "tidemark/grad/without_recompute.h"
 #include "tidemark/tensor/variable_state.h"
 
 namespace tidemark::detail {
@@ -53,24 +52,33 @@ std::string PlanMaker::smaller_that_fits(const CompiledFunction& program) const 
   return {};
 }
 
-void PlanMaker::trace_without_recompute(const UserFunction& function, Source at) {
-  for (const Source line : trace->traced.recomputed) {
-    const auto known =
-        std::find_if(alternatives_.begin(), alternatives_.end(),
-                     [&](const Alternative& other) { return other.at.text() == line.text(); });
-    if (known != alternatives_.end()) {
+namespace {
+
+struct RecomputeLine {
+  Source at = Source::none();
+  int64_t times = 0;
+};
+
+// In the order of files and lines.
+std::vector<RecomputeLine> recompute_lines(const TracedGraph& traced) {
+  std::vector<RecomputeLine> lines;
+  for (const Source line : traced.recomputed) {
+    const auto known = std::find_if(lines.begin(), lines.end(), [&](const RecomputeLine& other) {
+      return passes::is_same_line(other.at, line);
+    });
+    if (known == lines.end())
+      lines.push_back({line, 1});
+    else
       ++known->times;
-      continue;
-    }
-    const WithoutRecompute without(line);
-    alternatives_.push_back({line, 1, trace_again(function, *trace, at)});
   }
-  std::sort(alternatives_.begin(), alternatives_.end(),
-            [](const Alternative& a, const Alternative& b) {
-              return std::pair(std::string_view(a.at.file), a.at.line) <
-                     std::pair(std::string_view(b.at.file), b.at.line);
-            });
+  std::sort(lines.begin(), lines.end(), [](const RecomputeLine& a, const RecomputeLine& b) {
+    return std::pair(std::string_view(a.at.file), a.at.line) <
+           std::pair(std::string_view(b.at.file), b.at.line);
+  });
+  return lines;
 }
+
+}  // namespace
 
 PlanNotes PlanMaker::notes_of(const CompiledFunction& program) const {
   PlanNotes notes;
@@ -81,8 +89,10 @@ PlanNotes PlanMaker::notes_of(const CompiledFunction& program) const {
     if (!variable.value.has_value())
       notes.unmade_bytes += granted_bytes(variable.shape.size() * size_of(variable.dtype));
   }
-  for (const Alternative& each : alternatives_) {
-    const auto other = each.trace->program_for(each.trace, program.key, limit_bytes);
+  for (const RecomputeLine& each : recompute_lines(trace->traced)) {
+    const auto other = program_keeping(trace->traced, program.key,
+                                       {.most_kept = program.most_kept, .inlined = each.at});
+    if (other == nullptr) continue;
     notes.recomputes.push_back({each.at.known() ? each.at.text() : "?", each.times,
                                 program.peak_bytes(), other->peak_bytes()});
   }

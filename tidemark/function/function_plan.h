@@ -22,29 +22,18 @@ struct PlanMaker {
 
   PlanMaker(const UserFunction& function, std::shared_ptr<FunctionTrace> of);
 
-  // Traces the function again without each td::recompute, so that plans can state how much it
-  // saves.
-  void trace_without_recompute(const UserFunction& function, Source at);
   // Throws OverBudget if a call of the program would need more than the budget.
   void check(const std::shared_ptr<const CompiledFunction>& program, Source at) const;
   // The plan, checked against the budget.
   Plan make(std::shared_ptr<const CompiledFunction> program, Source at) const;
 
  private:
-  struct Alternative {
-    Source at = Source::none();  // The line of the td::recompute that is left out.
-    int64_t times = 0;
-    std::shared_ptr<FunctionTrace> trace;
-  };
-
   std::vector<std::string> open_names() const;
   PlanNotes notes_of(const CompiledFunction& program) const;
   Plan at_sizes(const ProgramKey& key, std::span<const int64_t> sizes, Source at) const;
   std::string smaller_that_fits(const CompiledFunction& program) const;
   std::shared_ptr<const CompiledFunction> program_at(ProgramKey key,
                                                      std::span<const int64_t> sizes) const;
-
-  std::vector<Alternative> alternatives_;
 };
 
 }  // namespace tidemark::detail

@@ -318,6 +318,12 @@ void optimise(FunctionTrace& made, const compile::PassObserver& watch) {
   if (made.input.open.empty()) made.traced.graph = std::move(known);
 }
 
+// Whether gradients could keep something else: what loops keep, or functions that they run again.
+bool may_be_made_again(const passes::GradientHistory& history,
+                       const std::vector<Source>& recomputed) {
+  return history.can_repeat && (!history.loops.empty() || !recomputed.empty());
+}
+
 }  // namespace
 
 std::shared_ptr<FunctionTrace> trace_function(const UserFunction& function, TraceInput input,
@@ -353,11 +359,12 @@ std::shared_ptr<FunctionTrace> trace_function(const UserFunction& function, Trac
   made->traced.sizes = std::move(trace.sizes());
   made->traced.fuse = function.options.jit;
   made->traced.budget = function.options.budget;
-  if (trace.gradients().has_choices()) made->traced.gradients = std::move(trace.gradients());
+  if (may_be_made_again(trace.gradients(), made->traced.recomputed))
+    made->traced.gradients = std::move(trace.gradients());
   made->trace_ms = milliseconds_since(start);
   const auto optimising = std::chrono::steady_clock::now();
-  const bool may_keep_less = made->traced.gradients.has_choices() && made->traced.budget;
-  if ((taping() || may_keep_less) && made->input.open.empty())
+  const bool has_gradients = !made->traced.gradients.requests.empty();
+  if ((taping() || has_gradients) && made->input.open.empty())
     made->traced.as_traced = std::make_shared<const Graph>(made->traced.graph);
   if (options.optimised) optimise(*made, options.watch);
   made->optimise_ms = milliseconds_since(optimising);

@@ -2,8 +2,8 @@
 
 #include <optional>
 
-#include "tidemark/grad/tape.h"
-#include "tidemark/trace/save_instead.h"
+#include "tidemark/base/error.h"
+#include "tidemark/function/run_function.h"
 
 namespace tidemark::detail {
 namespace {
@@ -14,7 +14,7 @@ using Kept = std::vector<run::KeptTrips>;
 std::vector<size_t> at_line(const Kept& all, Source at) {
   std::vector<size_t> numbers;
   for (size_t i = 0; i < all.size(); ++i)
-    if (is_same_line(all[i].source, at)) numbers.push_back(i);
+    if (passes::is_same_line(all[i].source, at)) numbers.push_back(i);
   return numbers;
 }
 
@@ -30,31 +30,27 @@ std::vector<SaveChoice> choices_for(int64_t trips) {
 }
 
 // Empty if the choice is refused.
-std::optional<Kept> planned(const UserFunction& function, const FunctionTrace& trace,
-                            const CompiledFunction& program, Source at) {
-  const NoTape unseen;
-  try {
-    const std::shared_ptr<FunctionTrace> again = trace_again(function, trace, at);
-    compile::Placements placements;
-    return compile_function(again->traced, program.key, placements)->program->kept;
-  } catch (const UserError&) {
-    return {};
-  }
+std::optional<Kept> planned(const TracedGraph& traced, const CompiledFunction& program, Source line,
+                            SaveChoice choice) try {
+  const auto other = program_keeping(
+      traced, program.key,
+      {.most_kept = program.most_kept, .save_at = passes::GradientSettings::AtLine{line, choice}});
+  return other == nullptr ? std::nullopt : std::optional(other->kept);
+} catch (const UserError&) {
+  return {};
 }
 
 }  // namespace
 
-std::vector<std::vector<run::KeptTrips>> other_choices(const UserFunction& function,
-                                                       const FunctionTrace& trace,
-                                                       const CompiledFunction& program, Source at) {
+std::vector<std::vector<run::KeptTrips>> other_choices(const TracedGraph& traced,
+                                                       const CompiledFunction& program) {
   const Kept& own = program.program->kept;
   std::vector<Kept> others(own.size());
   for (size_t i = 0; i < own.size(); ++i) {
     const std::vector<size_t> mine = at_line(own, own[i].source);
     if (own[i].trips < 0 || mine.front() != i) continue;
     for (const SaveChoice choice : choices_for(own[i].trips)) {
-      const SaveInstead instead(own[i].source, choice);
-      const std::optional<Kept> kept = planned(function, trace, program, at);
+      const std::optional<Kept> kept = planned(traced, program, own[i].source, choice);
       if (!kept) continue;
       const std::vector<size_t> found = at_line(*kept, own[i].source);
       for (size_t k = 0; k < mine.size(); ++k) {

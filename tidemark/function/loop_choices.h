@@ -4,17 +4,15 @@
 
 #include <vector>
 
-#include "tidemark/function/function_trace.h"
+#include "tidemark/function/compiled_function.h"
 #include "tidemark/run/program.h"
 
 namespace tidemark::detail {
 
 // For each loop that stores trips: the bytes it would store with Save::all, with √n slots, or with
-// every √n-th trip, planned by tracing the function again with that choice. Loops of one line get
-// the same choice. Empty if the number of trips has no bound, or if the choice is the program's
-// own.
-std::vector<std::vector<run::KeptTrips>> other_choices(const UserFunction& function,
-                                                       const FunctionTrace& trace,
-                                                       const CompiledFunction& program, Source at);
+// every √n-th trip, planned with the gradients made again by that choice. Loops of one line get the
+// same choice. Empty if the number of trips has no bound, or if the choice is the program's own.
+std::vector<std::vector<run::KeptTrips>> other_choices(const TracedGraph& traced,
+                                                       const CompiledFunction& program);
 
 }  // namespace tidemark::detail

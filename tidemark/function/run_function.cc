@@ -51,19 +51,22 @@ bool keep_the_same(const TracedGraph& traced, std::span<const int64_t> sizes) {
   });
 }
 
-std::optional<Graph> with_loops_keeping(const TracedGraph& traced, std::span<const int64_t> sizes,
-                                        int64_t most_kept) {
+// Nothing where the gradients have to stay as they are.
+std::optional<Graph> made_again(const TracedGraph& traced, std::span<const int64_t> sizes,
+                                const KeptChoice& choice) {
   SizeTable known;
-  return passes::differentiate_again(
-      as_traced(traced, sizes), traced.gradients,
-      {.choose_within = choice_by_plans(known, traced.fuse), .most_kept = most_kept});
+  return passes::differentiate_again(as_traced(traced, sizes), traced.gradients,
+                                     {.choose_within = choice_by_plans(known, traced.fuse),
+                                      .most_kept = choice.most_kept,
+                                      .save_at = choice.save_at},
+                                     choice.inlined);
 }
 
 }  // namespace
 
 SizedGraph graph_at(const TracedGraph& traced, std::span<const int64_t> sizes) {
   if (!keep_the_same(traced, sizes))
-    if (std::optional<Graph> graph = with_loops_keeping(traced, sizes, passes::kMostKept))
+    if (std::optional<Graph> graph = made_again(traced, sizes, {}))
       return {std::move(*graph), false};
   return {as_traced(traced, sizes), true};
 }
@@ -274,35 +277,63 @@ compile::Layout laid_out(const TracedGraph& traced, std::span<const int64_t> siz
   return laid_out(traced, std::move(sized.graph), interface, sized.is_as_traced ? placements : own);
 }
 
-// A function over its budget has its loops keep the least that they can, where that takes less.
-compile::Layout within_budget(const TracedGraph& traced, std::span<const int64_t> sizes,
-                              const compile::Interface& interface, compile::Layout usual) {
-  const bool fits = !traced.budget || usual.program->peak_bytes() <= traced.budget->count;
-  if (fits || !traced.gradients.has_choices()) return usual;
-  std::optional<Graph> graph = with_loops_keeping(traced, sizes, 0);
-  if (!graph) return usual;
+std::optional<compile::Layout> laid_out(const TracedGraph& traced, std::span<const int64_t> sizes,
+                                        const compile::Interface& interface,
+                                        const KeptChoice& choice) {
+  std::optional<Graph> graph = made_again(traced, sizes, choice);
+  if (!graph) return {};
   compile::Placements own;
-  compile::Layout least = laid_out(traced, std::move(*graph), interface, own);
-  return least.program->peak_bytes() < usual.program->peak_bytes() ? std::move(least)
-                                                                   : std::move(usual);
+  return laid_out(traced, std::move(*graph), interface, own);
 }
 
-}  // namespace
-
-std::shared_ptr<CompiledFunction> compile_function(const TracedGraph& traced, const ProgramKey& key,
-                                                   compile::Placements& placements) {
+compile::Interface interface_of(const TracedGraph& traced, const ProgramKey& key) {
   compile::Interface interface = traced.interface;
   for_each_argument(traced, key,
                     [&](size_t i, ProgramKey::Argument said, std::span<const int64_t> strides) {
                       interface.parameters[i].donated = said == ProgramKey::donated;
                       interface.parameters[i].strides = Strides(strides);
                     });
+  return interface;
+}
+
+// A function over its budget has its loops keep the least that they can, where that takes less.
+std::shared_ptr<CompiledFunction> within_budget(const TracedGraph& traced, const ProgramKey& key,
+                                                const compile::Interface& interface,
+                                                compile::Layout usual) {
+  const int64_t peak = usual.program->peak_bytes();
+  const bool is_over = traced.budget && peak > traced.budget->count;
+  if (is_over && traced.gradients.has_choices()) {
+    std::optional<compile::Layout> least =
+        laid_out(traced, key.sizes(), interface, {.most_kept = 0});
+    if (least && least->program->peak_bytes() < peak) {
+      auto compiled = std::make_shared<CompiledFunction>(std::move(*least));
+      compiled->most_kept = 0;
+      return compiled;
+    }
+  }
+  return std::make_shared<CompiledFunction>(std::move(usual));
+}
+
+}  // namespace
+
+std::shared_ptr<CompiledFunction> compile_function(const TracedGraph& traced, const ProgramKey& key,
+                                                   compile::Placements& placements) {
+  const compile::Interface interface = interface_of(traced, key);
   check_sizes(traced, key.sizes());
-  auto compiled = std::make_shared<CompiledFunction>(within_budget(
-      traced, key.sizes(), interface, laid_out(traced, key.sizes(), interface, placements)));
+  auto compiled =
+      within_budget(traced, key, interface, laid_out(traced, key.sizes(), interface, placements));
   compiled->key = key;
   prepare_calls(traced, *compiled);
   return compiled;
+}
+
+std::shared_ptr<const run::Program> program_keeping(const TracedGraph& traced,
+                                                    const ProgramKey& key,
+                                                    const KeptChoice& choice) {
+  if (traced.gradients.requests.empty()) return nullptr;
+  const std::optional<compile::Layout> made =
+      laid_out(traced, key.sizes(), interface_of(traced, key), choice);
+  return made ? made->program : nullptr;
 }
 
 // ---- running ------------------------------------------------------------------------------------

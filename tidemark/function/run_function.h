@@ -10,6 +10,7 @@
 #include "tidemark/function/compiled_function.h"
 #include "tidemark/function/function_call.h"
 #include "tidemark/function/plan.h"
+#include "tidemark/passes/gradient/differentiate.h"
 
 namespace tidemark::detail {
 
@@ -38,6 +39,18 @@ SizedGraph graph_at(const TracedGraph& traced, std::span<const int64_t> sizes);
 // Makes the layout for a key; emits nothing.
 std::shared_ptr<CompiledFunction> compile_function(const TracedGraph& traced, const ProgramKey& key,
                                                    compile::Placements& placements);
+
+// What gradients keep, if not what the trace chose.
+struct KeptChoice {
+  int64_t most_kept = passes::kMostKept;  // By loops with Save::automatic.
+  decltype(passes::GradientSettings::save_at) save_at = {};
+  std::optional<Source> inlined = {};  // The line of a td::recompute that is left out.
+};
+// A program whose gradients keep this, for plans only: it has no tasks. Null if the gradients
+// cannot be made again. A UserError if the choice is refused.
+std::shared_ptr<const run::Program> program_keeping(const TracedGraph& traced,
+                                                    const ProgramKey& key,
+                                                    const KeptChoice& choice);
 
 // An initializer that computes a traced tensor that depends on no argument and no Variable: the
 // initial value of a Variable created inside a trace.

@@ -9,7 +9,6 @@
 #include "tidemark/calls/ops.h"
 #include "tidemark/grad/pullback.h"
 #include "tidemark/grad/tape.h"
-#include "tidemark/grad/without_recompute.h"
 #include "tidemark/ops/program.h"
 #include "tidemark/passes/gradient/differentiate.h"
 #include "tidemark/trace/trace.h"
@@ -279,16 +278,12 @@ void check_captures(const Listener& listener, const Tensors& inputs, Source at) 
 
 }  // namespace
 
-constinit thread_local const WithoutRecompute* WithoutRecompute::current_ = nullptr;
-
 // ---- both ---------------------------------------------------------------------------------------
 
 Tensors run_recomputed(const Tensors& given, const TensorFunction& f, Source at) {
   const SourceScope scope(at);
   Tensors inputs = strong(given, at);
-  if (tracing())
-    return WithoutRecompute::is_left_out(at.resolve()) ? f(inputs)
-                                                       : trace_recomputed(inputs, f, at);
+  if (tracing()) return trace_recomputed(inputs, f, at);
   inputs = own_handles(inputs, at);
   if (!taping()) return f(inputs);
   (void)generator_as_variable();  // So that draws are repeated.

@@ -15,7 +15,6 @@
 #include "tidemark/passes/passes.h"
 #include "tidemark/tensor/variable_state.h"
 #include "tidemark/trace/control_flow_core.h"
-#include "tidemark/trace/save_instead.h"
 #include "tidemark/trace/trace.h"
 #include "tidemark/trace/vectorize.h"
 
@@ -303,9 +302,8 @@ class LoopTrace {
     attrs.trips = trips;
     attrs.reverse = parts_.reverse;
     attrs.counted = counted;
-    const SaveChoice kept = SaveInstead::chosen(at_.resolve(), {parts_.save, parts_.save_amount});
-    attrs.save = kept.save;
-    attrs.amount = kept.amount;
+    attrs.save = parts_.save;
+    attrs.amount = parts_.save_amount;
     node.attrs = attrs.attrs();
     Tensors results = add_control(std::move(node), at_);
     // Variables stand between the carries and what is stacked.

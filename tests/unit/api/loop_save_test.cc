@@ -266,6 +266,24 @@ TEST(LoopSave, AutomaticGivesTheSameBitsAtEverySize) {
   EXPECT_EQ(automatic.cache_info().traces, 1) << "the user's function runs once";
 }
 
+// Other choices of loops and blocks are planned by making the gradients again.
+TEST(LoopSave, APlanRunsTheUsersFunctionOnce) {
+  int64_t runs = 0;
+  auto f = td::function([&](const td::Tensor& x) {
+    ++runs;
+    const auto block = td::recompute(
+        [](const td::Tensor& y) { return td::sin(td::exp(td::cos(y)) * td::tanh(y)); });
+    return td::grad([&](const td::Tensor& x) {
+      return td::sum(td::fori_loop(
+          0, 30, [](const td::Tensor&, const td::Tensor& c) { return td::sin(c); }, block(x)));
+    })(x);
+  });
+  const td::Plan plan = f.plan(td::spec({1024}));
+  EXPECT_EQ(plan.recomputes().size(), 1u);
+  EXPECT_EQ(choices_of(plan).size(), 3u) << plan.explain();
+  EXPECT_EQ(runs, 1);
+}
+
 // ---- budgets ------------------------------------------------------------------------------------
 
 using Tensors = std::vector<td::Tensor>;

@@ -31,6 +31,11 @@ class Differentiated {
   std::string again(int64_t most_kept) const {
     return text_of(passes::differentiate_again(graph_, history_, {.most_kept = most_kept}).value());
   }
+  // With the function of the first node kept.
+  std::string inlined() const {
+    const Source line = graph_.nodes[static_cast<size_t>(graph_.body().nodes[0])].source;
+    return text_of(passes::differentiate_again(graph_, history_, {}, line).value());
+  }
 
  private:
   static std::string text_of(Graph graph) {
@@ -121,6 +126,28 @@ TEST(Differentiate, AgainWithLoopsThatKeepTheLeast) {
   return %8
 }
 )");
+}
+
+// A function of td::recompute whose gradient keeps what it reads is what it is made of.
+TEST(Differentiate, AgainWithABlockThatIsNotRunAgain) {
+  const Differentiated block(R"(function(%0: f32[3], %1: f32[3]) {
+  %2: f32[3] = call(%0, %1) {outputs = 1}
+    (%3: f32[3], %4: f32[3]) {
+      %5: f32[3] = exp(%3)
+      %6: f32[3] = multiply(%5, %4)
+      return %6
+    }
+  %7: f32[3] = sin(%2)
+  return %7
+})");
+  const Differentiated plain(R"(function(%0: f32[3], %1: f32[3]) {
+  %2: f32[3] = exp(%0)
+  %3: f32[3] = multiply(%2, %1)
+  %4: f32[3] = sin(%3)
+  return %4
+})");
+  EXPECT_EQ(block.inlined(), plain.text());
+  EXPECT_NE(block.text(), plain.text());
 }
 
 // The results of a loop walked backwards depend on what its regions read, one trip or many later.

@@ -314,7 +314,9 @@ std::vector<ScopedValue*> values_of(ValueGradients& list) {
 // A map of one trip: what stands in its region is not taken for what ran before.
 ValueGradients recomputed_gradient(const ControlQuestion& asked) {
   const Node node = asked.node();
-  if (asked.settings.recomputed != nullptr) asked.settings.recomputed->push_back(node.source);
+  const GradientSettings& settings = asked.settings;
+  if (settings.recomputed != nullptr) settings.recomputed->push_back(node.source);
+  if (settings.history != nullptr && settings.is_inside) settings.history->can_repeat = false;
   const ScopedValues inputs = values_in(asked.scope, node.inputs);
   ValueGradients found;
   const auto body = [&](const ScopeBuilder& inner, const ScopedValues&) {

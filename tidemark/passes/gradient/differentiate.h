@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -39,6 +40,12 @@ struct GradientSettings {
   int64_t most_kept = kMostKept;
   // What open sizes are in the call that is traced; null where all are known.
   const SizeTable* sizes = nullptr;
+  // What loops of a line keep, whatever they were told.
+  struct AtLine {
+    Source at = Source::none();
+    SaveChoice choice = {};
+  };
+  std::optional<AtLine> save_at = {};
   // Gets the line of each function that the gradient runs again.
   std::vector<Source>* recomputed = nullptr;
   // Gets what is needed to make the gradient again (differentiate_again.h), which begins with this

@@ -1,11 +1,16 @@
 #include "tidemark/passes/gradient/differentiate_again.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "tidemark/base/error.h"
 #include "tidemark/ops/op_def.h"
 
 namespace tidemark::passes {
+
+bool is_same_line(Source a, Source b) {
+  return a.line == b.line && std::string_view(a.file) == std::string_view(b.file);
+}
 
 bool contain(const NodeRanges& ranges, int32_t node) {
   return std::any_of(ranges.begin(), ranges.end(),
@@ -47,8 +52,9 @@ struct CannotRepeat {};
 // Copies the trace's graph, and differentiates where the trace did.
 class Replay {
  public:
-  Replay(const Graph& from, const GradientHistory& history, const GradientSettings& settings)
-      : from_(from), history_(history), settings_(settings) {
+  Replay(const Graph& from, const GradientHistory& history, const GradientSettings& settings,
+         std::optional<Source> inlined)
+      : from_(from), history_(history), settings_(settings), inlined_(inlined) {
     to_.name = from.name;
   }
 
@@ -76,16 +82,21 @@ class Replay {
   void note(int32_t old) { old_of_.resize(to_.nodes.size(), old); }
 
   void copy(RegionId id, RegionScope& scope) {
+    for (const Value parameter : from_.regions[static_cast<size_t>(id)].parameters) {
+      nodes_[parameter.node] =
+          to_.add_parameter(scope.region, from_.type(parameter), from_.node(parameter).source).node;
+      note(parameter.node);
+    }
+    to_.regions[static_cast<size_t>(scope.region)].results = copy_nodes(id, scope);
+  }
+
+  // What the results of a region are behind its nodes.
+  std::vector<Value> copy_nodes(RegionId id, RegionScope& scope) {
     const Region& region = from_.regions[static_cast<size_t>(id)];
     std::vector<const GradientRequest*> due;
     for (const GradientRequest& request : history_.requests)
       if (request.region == id) due.push_back(&request);
     size_t next = 0;
-    for (const Value parameter : region.parameters) {
-      nodes_[parameter.node] =
-          to_.add_parameter(scope.region, from_.type(parameter), from_.node(parameter).source).node;
-      note(parameter.node);
-    }
     for (const int32_t number : region.nodes) {
       while (next < due.size() && due[next]->made.first <= number) repeat(*due[next++], scope);
       const bool is_gradient = std::any_of(due.begin(), due.end(), [&](const auto* request) {
@@ -94,12 +105,13 @@ class Replay {
       if (!is_gradient) copy_node(number, scope);
     }
     while (next < due.size()) repeat(*due[next++], scope);
-    to_.regions[static_cast<size_t>(scope.region)].results = moved(region.results);
+    return moved(region.results);
   }
 
   void copy_node(int32_t number, RegionScope& scope) {
     Node node = from_.nodes[static_cast<size_t>(number)];
     for (Value& input : node.inputs) input = moved(input);
+    if (is_inlined(node)) return inline_call(number, node, scope);
     for (RegionId& region : node.regions) {
       RegionScope inner = inner_scope(scope);
       copy(region, inner);
@@ -109,6 +121,20 @@ class Replay {
       restore(node, known->second);
     nodes_[number] = to_.add_node(scope.region, std::move(node));
     note(number);
+  }
+
+  bool is_inlined(const Node& node) const {
+    return inlined_ && node.op->flow == Flow::call && node.regions.size() == 1 &&
+           is_same_line(node.source, *inlined_);
+  }
+  void inline_call(int32_t number, const Node& call, RegionScope& scope) {
+    const std::vector<Value>& parameters =
+        from_.regions[static_cast<size_t>(call.regions[0])].parameters;
+    for (size_t i = 0; i < parameters.size(); ++i)
+      values_.insert_or_assign(key_of(parameters[i]), call.inputs[i]);
+    const std::vector<Value> results = copy_nodes(call.regions[0], scope);
+    for (size_t r = 0; r < results.size(); ++r)
+      values_.insert_or_assign({number, static_cast<int32_t>(r)}, results[r]);
   }
 
   // A loop as it was before any gradient.
@@ -176,6 +202,7 @@ class Replay {
   const Graph& from_;
   const GradientHistory& history_;
   const GradientSettings& settings_;
+  const std::optional<Source> inlined_;
   Graph to_;
   std::map<int32_t, int32_t> nodes_;  // By nodes of the trace.
   std::map<ValueKey, Value> values_;  // By gradients of the trace.
@@ -202,8 +229,9 @@ ValueGradients differentiate(const Differentiation& asked, GradientHistory& hist
 }
 
 std::optional<Graph> differentiate_again(const Graph& graph, const GradientHistory& history,
-                                         const GradientSettings& settings) try {
-  return Replay(graph, history, settings).run();
+                                         const GradientSettings& settings,
+                                         std::optional<Source> inlined) try {
+  return Replay(graph, history, settings, inlined).run();
 } catch (const CannotRepeat&) {
   return {};
 }

@@ -50,6 +50,8 @@ struct LoopCost {
   SaveChoice chosen = {};
 };
 
+bool is_same_line(Source a, Source b);
+
 struct GradientHistory {
   std::vector<GradientRequest> requests = {};
   // Loops outside of what gradients made that keep more for them, as they were before. Gradients
@@ -60,10 +62,11 @@ struct GradientHistory {
   };
   std::map<int32_t, LoopBefore> loops = {};
   std::vector<LoopCost> costs = {};  // Of each loop with Save::automatic that was differentiated.
-  // False where a gradient was made in a region inside that of its nodes, and changed a loop there:
-  // then the gradients stay as they are.
+  // False where a gradient was made in a region inside that of its nodes, and changed a loop there
+  // or runs a function again: then the gradients stay as they are.
   bool can_repeat = true;
 
+  // Whether there are loops with Save::automatic to choose for.
   bool has_choices() const { return can_repeat && !costs.empty(); }
 };
 

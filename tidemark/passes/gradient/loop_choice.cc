@@ -53,8 +53,10 @@ ValueGradients loop_gradient(const ControlQuestion& asked) {
   Node& node = asked.graph().nodes[static_cast<size_t>(asked.number)];
   LoopAttrs attrs(node);
   note_before(asked, node, attrs);
-  if (attrs.save == LoopAttrs::Save::automatic) {
-    const SaveChoice chosen = choose(asked, node);
+  const auto& save_at = asked.settings.save_at;
+  const bool is_at_line = save_at && is_same_line(node.source, save_at->at);
+  if (is_at_line || attrs.save == LoopAttrs::Save::automatic) {
+    const SaveChoice chosen = is_at_line ? save_at->choice : choose(asked, node);
     attrs.save = chosen.save;
     attrs.amount = chosen.amount;
     node.attrs = attrs.attrs();
