@@ -86,7 +86,7 @@ class Guarded {
         end += page_bytes();
       }
       sizes_[static_cast<size_t>(arena)] = end;
-      if (arena > 0) maps[static_cast<size_t>(arena - 1)].arena_bytes = end;
+      if (arena > 0) maps[static_cast<size_t>(arena - 1)].arenas[0].bytes = end;
     }
     return sizes_[0];
   }
@@ -101,7 +101,7 @@ class Guarded {
         continue;
       }
       for (int64_t k = 0; k < map->alive; ++k)
-        open(pages, offsets, maps, map->arena, base + offsets[i] + k * map->arena_bytes);
+        open(pages, offsets, maps, map->arena, base + offsets[i] + k * map->arenas[0].bytes);
     }
   }
 
@@ -109,12 +109,12 @@ class Guarded {
   // The map whose bodies' arenas the buffer is, or null.
   static const run::Map* map_in(size_t buffer, const std::vector<run::Map>& maps) {
     for (const run::Map& map : maps)
-      if (map.arenas.buffer == static_cast<int32_t>(buffer)) return &map;
+      if (map.arenas[0].arenas.buffer == static_cast<int32_t>(buffer)) return &map;
     return nullptr;
   }
   int64_t bytes_of(size_t buffer, const std::vector<run::Map>& maps) const {
     const run::Map* const map = map_in(buffer, maps);
-    return map == nullptr ? program_.buffers[buffer].bytes : map->arena_bytes * map->alive;
+    return map == nullptr ? program_.buffers[buffer].bytes : map->arenas[0].bytes * map->alive;
   }
 
   const run::Program& program_;
@@ -217,8 +217,9 @@ std::string placement_fault(const run::Program& program) {
           {.lifetime = {buffer.lower, buffer.upper}, .size_bytes = buffer.bytes});
       placement.offsets.push_back(program.offsets[i]);
     }
-    placement.tidemark_bytes =
-        arena == 0 ? program.arena_bytes : program.maps[static_cast<size_t>(arena - 1)].arena_bytes;
+    placement.tidemark_bytes = arena == 0
+                                   ? program.arena_bytes
+                                   : program.maps[static_cast<size_t>(arena - 1)].arenas[0].bytes;
     if (const auto fault = plan::check_placement(problem, placement))
       return cat("arena ", arena, ": ", fault->text());
   }

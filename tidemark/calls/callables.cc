@@ -24,6 +24,8 @@ constexpr std::string_view kMap =
 // In the order of the headers (tests/checks/callables.py compares the two).
 constexpr Composite kComposites[] = {
     // calls/ops.h
+    {"transfer", "x: tensor, memory: int", kTensor,
+     "A copy in the memory of this number; 0 is the host's."},
     {"expand_dims", "x: tensor, axis: int", kTensor, "A new axis of size 1 at this position."},
     {"squeeze", "x: tensor, axes: axes = none", kTensor,
      "The named axes of size 1 removed, or all axes of size 1."},

@@ -2,6 +2,7 @@
 
 #include <ostream>
 
+#include "tidemark/device/memory.h"
 #include "tidemark/ops/effect.h"
 #include "tidemark/tensor/bind.h"
 #include "tidemark/tensor/tensor_state.h"
@@ -58,6 +59,10 @@ void assert_that(const Operand& condition, std::string_view message, const Tenso
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
   if (!tensor.has_value()) return out << "<no tensor>";
   const detail::TensorState& state = *detail::TensorState::of(tensor);
+  if (state.kind == detail::TensorState::Kind::device) {
+    return out << state.array.dtype << state.array.shape << " in "
+               << device::memory_text(state.memory());
+  }
   if (state.kind != detail::TensorState::Kind::concrete) {
     const bool traced = state.kind == detail::TensorState::Kind::traced;
     return out << (traced ? "traced " : "spec ") << state.array.dtype << state.array.shape;

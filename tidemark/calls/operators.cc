@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "tidemark/ops/pointwise.h"
-#include "tidemark/tensor/eager.h"
+#include "tidemark/tensor/placement.h"
 #include "tidemark/tensor/tensor_state.h"
 
 namespace tidemark {

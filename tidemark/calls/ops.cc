@@ -4,8 +4,10 @@
 
 #include "tidemark/calls/create.h"
 #include "tidemark/calls/take_class.h"
+#include "tidemark/device/memory.h"
 #include "tidemark/ops/contract.h"
 #include "tidemark/ops/indexing.h"
+#include "tidemark/ops/program.h"
 #include "tidemark/ops/structure.h"
 #include "tidemark/ops/typing.h"
 #include "tidemark/tensor/bind.h"
@@ -78,6 +80,12 @@ Tensor transpose(const Operand& x, std::initializer_list<int64_t> order, Source 
 Tensor stop_gradient(const Operand& x, Source at) {
   const Tensor tensor = tensor_of(x, at);
   return bind_op(def_of(&ops::stop_gradient), {&tensor, 1}, {}, at);
+}
+
+Tensor transfer(const Operand& x, int64_t memory, Source at) {
+  const Tensor tensor = tensor_of(x, at);
+  if (memory != device::kHostMemory) (void)device::memory(static_cast<int32_t>(memory));
+  return bind_op(def_of(&ops::transfer), {&tensor, 1}, Attrs().add(memory), at);
 }
 
 Tensor expand_dims(const Operand& x, int64_t axis, Source at) {

@@ -26,6 +26,8 @@ Tensor transpose(const Operand& x, std::initializer_list<int64_t> order = {},
                  Source at = Source::here());
 // The same memory; gradients treat it as a constant.
 Tensor stop_gradient(const Operand& x, Source at = Source::here());
+// The tensor copied to the memory of this number, 0 being the host's; itself where it lies there.
+Tensor transfer(const Operand& x, int64_t memory, Source at = Source::here());
 Tensor expand_dims(const Operand& x, int64_t axis, Source at = Source::here());
 // Removes the named axes, which have size 1, or all axes of size 1.
 Tensor squeeze(const Operand& x, const Axes& axes = {}, Source at = Source::here());

@@ -14,6 +14,7 @@
 #include "tidemark/device/fault.h"
 #include "tidemark/device/fork.h"
 #include "tidemark/device/mapping.h"
+#include "tidemark/device/memory.h"
 #include "tidemark/device/out_of_memory.h"
 #include "tidemark/device/pool.h"
 #include "tidemark/device/sanitizer.h"
@@ -303,6 +304,9 @@ void return_bytes(Cell* cell) noexcept {
       discharge(storage);
       give_any(storage);
       break;
+    case Storage::Kind::device:
+      if (storage.bytes > 0) static_cast<Memory*>(storage.owner)->give(storage.data, storage.bytes);
+      break;
     case Storage::Kind::borrowed:
     case Storage::Kind::view:
       break;
@@ -311,7 +315,7 @@ void return_bytes(Cell* cell) noexcept {
 
 // --- Allocating several ---------------------------------------------------------------------
 
-bool is_small(const Wanted& wanted) { return wanted.bytes <= kSmallBytes; }
+bool is_small(const AllocationRequest& wanted) { return wanted.bytes <= kSmallBytes; }
 
 // The blocks of those that do not stand in their cells, in order.
 using Grants = CallList<Grant>;
@@ -325,11 +329,12 @@ bool grant_all_any(Grants& grants, int64_t in_cells, std::pmr::memory_resource* 
 
 // Takes everything; what throws leaves undoing to the caller, who knows how far it came by
 // `charged` and by what kind of storage each cell is.
-void take_all(std::span<Wanted> wanted, const Purpose& together, int64_t total, size_t& charged) {
+void take_all(std::span<AllocationRequest> wanted, const Purpose& together, int64_t total,
+              size_t& charged) {
   Grants grants;
   grants.reserve(wanted.size());
   int64_t in_cells = 0;
-  for (Wanted& each : wanted) {
+  for (AllocationRequest& each : wanted) {
     each.cell = cell_for(each.bytes, each.purpose);
     each.cell->storage.kind = Storage::Kind::borrowed;  // Nothing to give back yet.
     if (is_small(each))
@@ -341,7 +346,7 @@ void take_all(std::span<Wanted> wanted, const Purpose& together, int64_t total, 
   Refusal why = Refusal::none;
   if (!grant_all_any(grants, in_cells, source, why)) refuse(total, together, why);
   const Grant* next = grants.data();
-  for (Wanted& each : wanted) {
+  for (AllocationRequest& each : wanted) {
     Storage& storage = each.cell->storage;
     if (is_small(each)) {
       storage.kind = Storage::Kind::small;
@@ -354,13 +359,13 @@ void take_all(std::span<Wanted> wanted, const Purpose& together, int64_t total, 
       ++next;
     }
   }
-  for (Wanted& each : wanted) {
+  for (AllocationRequest& each : wanted) {
     charge(thread_record(), each.cell->storage, each.purpose.at.resolve());
     ++charged;
   }
 }
 
-void undo(std::span<Wanted> wanted, size_t charged) noexcept {
+void undo(std::span<AllocationRequest> wanted, size_t charged) noexcept {
   for (size_t i = 0; i < wanted.size() && wanted[i].cell != nullptr; ++i) {
     Storage& storage = wanted[i].cell->storage;
     if (i < charged) discharge(storage);
@@ -408,10 +413,10 @@ Cell* allocate(int64_t bytes, const Purpose& purpose) {
   return cell;
 }
 
-void allocate_all(std::span<Wanted> wanted) {
+void allocate_all(std::span<AllocationRequest> wanted) {
   if (wanted.empty()) return;
   int64_t total = 0;
-  for (Wanted& each : wanted) {
+  for (AllocationRequest& each : wanted) {
     TIDEMARK_CHECK(each.bytes >= 0, "a storage of ", each.bytes, " bytes");
     if (each.bytes > int64_t{1} << 56) refuse(each.bytes, each.purpose, Refusal::limit);
     each.bytes = granted_bytes(each.bytes);
@@ -429,7 +434,7 @@ void allocate_all(std::span<Wanted> wanted) {
     throw;
   }
   raise_peak();
-  for (Wanted& each : wanted) {
+  for (AllocationRequest& each : wanted) {
     if (is_small(each)) continue;
     new (each.cell->small) Description(Description::of(each.purpose));
     enlist(each.cell);
@@ -437,6 +442,28 @@ void allocate_all(std::span<Wanted> wanted) {
 #ifdef TIDEMARK_DEBUG
   check_accounts();
 #endif
+}
+
+Cell* allocate_in(int32_t number, int64_t bytes, const Purpose& purpose) {
+  Memory& there = memory(number);
+  return refusing(0, purpose, [&] {
+    ThreadRecord& record = thread_record();
+    LineAccount* const line = find_line(record, purpose.at.resolve()).account.load();
+    Cell* const cell = cell_for(0, purpose);
+    Storage& storage = cell->storage;
+    storage.kind = Storage::Kind::device;
+    storage.memory = static_cast<uint8_t>(number);
+    storage.owner = &there;
+    storage.line = line;
+    storage.bytes = granted_bytes(bytes);
+    try {
+      storage.data = storage.bytes > 0 ? there.take(storage.bytes) : cell->small;
+    } catch (...) {
+      put_cell(cell);
+      throw;
+    }
+    return cell;
+  });
 }
 
 Cell* borrow(std::byte* data, int64_t bytes, bool writable, void (*release)(void* context),
@@ -482,7 +509,9 @@ void reclassify(Storage& storage, ByteClass byte_class) noexcept {
   lock_pool();
   const ByteClass before = std::exchange(storage.byte_class, byte_class);
   unlock_pool();
-  if (storage.kind == Storage::Kind::borrowed || storage.kind == Storage::Kind::view) return;
+  if (storage.kind == Storage::Kind::borrowed || storage.kind == Storage::Kind::view ||
+      storage.kind == Storage::Kind::device)
+    return;
   add_to_class(static_cast<int>(before), -storage.bytes);
   add_to_class(static_cast<int>(byte_class), storage.bytes);
 }

@@ -51,4 +51,9 @@ Memory& memory(int32_t number) {
   return *found;
 }
 
+std::string memory_text(int32_t number) {
+  if (number == kHostMemory) return "the host's memory";
+  return cat("memory ", number, " (\"", memory(number).name(), "\")");
+}
+
 }  // namespace tidemark::device

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "tidemark/device/threads.h"
@@ -23,6 +24,8 @@ class Memory {
   virtual std::string_view name() const = 0;
   virtual void copy_in(std::byte* to, const std::byte* from, int64_t bytes) = 0;
   virtual void copy_out(std::byte* to, const std::byte* from, int64_t bytes) = 0;
+  // From one place of it to another, which do not overlap.
+  virtual void copy_within(std::byte* to, const std::byte* from, int64_t bytes) = 0;
   // Runs a task whose operands lie here; returns when it has ended.
   virtual void run(FunctionRef<void()> task) = 0;
 
@@ -44,7 +47,8 @@ class Memory {
 inline constexpr int32_t kHostMemory = 0;
 inline constexpr int32_t kMostMemories = 16;
 
-// While it exists, the memory has a number, from 1 on.
+// While it exists, the memory has a number, from 1 on. Tensors in the memory must be gone before
+// it.
 class MemoryNumber {
  public:
   explicit MemoryNumber(Memory& memory);
@@ -59,5 +63,7 @@ class MemoryNumber {
 
 // The memory of a number; a UserError where there is none.
 Memory& memory(int32_t number);
+// For people: "the host's memory", "memory 1 (\"test\")".
+std::string memory_text(int32_t number);
 
 }  // namespace tidemark::device

@@ -42,14 +42,16 @@ struct ScopeAccount;  // Counters of one MemoryScope, kept while bytes credit it
 struct Storage {
   std::atomic<int32_t> references{1};
   ByteClass byte_class = ByteClass::temporaries;
-  // small: in the cell; pooled: from the pool; resource: from the user's memory resource.
-  enum class Kind : uint8_t { small, pooled, resource, borrowed, view } kind = Kind::small;
+  // small: in the cell; pooled: from the pool; resource: from the user's memory resource; device:
+  // in another memory, which has an account of its own.
+  enum class Kind : uint8_t { small, pooled, resource, borrowed, view, device } kind = Kind::small;
   bool writable = true;  // False for memory borrowed read-only.
+  uint8_t memory = 0;    // device: the number of that memory (memory.h); else not set.
   std::byte* data = nullptr;
   int64_t bytes = 0;  // Granted: a multiple of 64. Of a borrowed storage or a view, not charged.
   LineAccount* line = nullptr;
   ScopeAccount* scope = nullptr;
-  void* owner = nullptr;  // pooled: the pool's record; resource: the resource.
+  void* owner = nullptr;  // pooled: the pool's record; resource: the resource; device: the memory.
 };
 
 inline constexpr int64_t kPayloadBytes = 192;
@@ -79,12 +81,15 @@ Cell* allocate(int64_t bytes, const Purpose& purpose);
 
 // Several at once: all are reserved against the limit in one step, before any is taken. Throws
 // OutOfMemory, which asks for their sum; then nothing has changed.
-struct Wanted {
+struct AllocationRequest {
   int64_t bytes = 0;
   Purpose purpose = {};
   Cell* cell = nullptr;
 };
-void allocate_all(std::span<Wanted> wanted);
+void allocate_all(std::span<AllocationRequest> wanted);
+
+// In the memory of this number, not the host's. Throws DeviceError where it has no room.
+Cell* allocate_in(int32_t memory, int64_t bytes, const Purpose& purpose);
 
 // A cell for memory the caller owns. `release` runs once, on no lock, when the last reference goes.
 Cell* borrow(std::byte* data, int64_t bytes, bool writable, void (*release)(void* context),

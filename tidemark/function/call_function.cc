@@ -4,6 +4,7 @@
 
 #include "tidemark/base/output.h"
 #include "tidemark/base/text.h"
+#include "tidemark/device/memory.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/function/function_core.h"
 #include "tidemark/function/function_plan.h"
@@ -42,10 +43,33 @@ void FunctionCore::check_captures_sometimes(const FunctionTrace& trace, Source a
        at);
 }
 
+namespace {
+
+void refuse_tape_elsewhere(const FunctionTrace& trace, Source at) {
+  const int32_t home = trace.traced.interface.home;
+  if (home == device::kHostMemory) return;
+  throw UserError(cat("a tape cannot record a call that computes in ", device::memory_text(home)),
+                  at,
+                  "take the gradient inside the function, with a tape of its own; or pause this "
+                  "one: const auto pause = tape.stop_recording()");
+}
+
+// The caller's arena is the host's.
+void refuse_arena_elsewhere(const FunctionTrace& trace, Source at) {
+  const int32_t home = trace.traced.interface.home;
+  if (home == device::kHostMemory) return;
+  throw UserError(cat("run_in: the function computes in ", device::memory_text(home),
+                      ", the arena is the host's"),
+                  at, "call the function: it takes its own arena there");
+}
+
+}  // namespace
+
 CallResult FunctionCore::call(const Arguments& arguments, ResultMaker make, Source at) const {
   if (tracing()) return inlined(arguments, make, at);
   if (taping()) [[unlikely]] {
     const TraceCache::Match found = cache_->trace_for(arguments, at);
+    refuse_tape_elsewhere(*found.trace, at);
     if (auto recorded = recorded_call(function_, found.trace, found.sizes, arguments, make, at))
       return std::move(*recorded);
   }
@@ -112,6 +136,7 @@ CallResult FunctionCore::run_in(const Plan& plan, std::span<std::byte> arena,
   const TraceCache::Match found = cache_->trace_for(arguments, at);
   FunctionTrace& trace = *found.trace;
   refuse_under_tape("run_in", trace, arguments, at);
+  refuse_arena_elsewhere(trace, at);
   const auto compiled = PlanAccess::compiled(plan);
   if (compiled->trace.lock() != found.trace ||
       !serves(trace.traced, compiled->key, program_key(trace.traced, arguments, found.sizes))) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tidemark/device/memory.h"
 #include "tidemark/tensor/tensor_state.h"
 #include "tidemark/trace/trace.h"
 
@@ -24,6 +25,7 @@ LeafType leaf_type(const Argument& argument, Source at) {
   const TensorState& state = state_of(argument.tensor, at);
   LeafType leaf{.type = {state.array.dtype, state.array.shape}, .weak = kind_of(state)};
   if (state.kind == TensorState::Kind::concrete) leaf.repeats = repeated_axes(state.array);
+  leaf.memory = state.has_bytes() ? state.memory() : LeafType::kAnyMemory;
   return leaf;
 }
 
@@ -35,6 +37,7 @@ std::string text_of(const LeafType& leaf) {
   std::string text = cat(leaf.type);
   for (int64_t axis = 0; axis < leaf.type.shape.rank() && axis < 64; ++axis)
     if ((leaf.repeats >> axis & 1) != 0) text += cat(" repeated along dimension ", axis);
+  if (leaf.memory > 0) text += cat(" in ", device::memory_text(leaf.memory));
   return text;
 }
 
@@ -76,13 +79,22 @@ std::string text_of(SizePlace place, const std::vector<std::string>& paths) {
   return place.axis < 0 ? path : cat(path, ", dimension ", place.axis);
 }
 
+namespace {
+
+// A spec stands for a tensor in any memory.
+bool is_same_memory(int32_t a, int32_t b) {
+  return a == b || a == LeafType::kAnyMemory || b == LeafType::kAnyMemory;
+}
+
+}  // namespace
+
 bool are_alike(const LeafTypes& a, const LeafTypes& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const LeafType& x, const LeafType& y) {
-                      return x.is_size == y.is_size && x.is_empty == y.is_empty &&
-                             x.weak == y.weak && x.type.dtype == y.type.dtype &&
-                             x.type.shape.rank() == y.type.shape.rank() && x.repeats == y.repeats;
-                    });
+  return std::equal(
+      a.begin(), a.end(), b.begin(), b.end(), [](const LeafType& x, const LeafType& y) {
+        return x.is_size == y.is_size && x.is_empty == y.is_empty && x.weak == y.weak &&
+               x.type.dtype == y.type.dtype && x.type.shape.rank() == y.type.shape.rank() &&
+               x.repeats == y.repeats && is_same_memory(x.memory, y.memory);
+      });
 }
 
 bool match(const LeafTypes& leaves, const LeafTypes& known, const std::vector<SizePlace>& open) {
@@ -122,7 +134,7 @@ bool match(std::span<const Argument> leaves, const LeafTypes& known,
       continue;
     }
     const ArrayRef& array = state->array;
-    if (state->kind != TensorState::Kind::concrete || array.dtype != was.type.dtype ||
+    if (!state->has_bytes() || state->memory() != was.memory || array.dtype != was.type.dtype ||
         kind_of(*state) != was.weak || array.rank() != was.type.shape.rank() ||
         repeated_axes(array) != was.repeats)
       return false;

@@ -20,6 +20,9 @@ struct LeafType {
   Dim size = 0;  // Of a Dim.
   bool is_empty = false;
   uint64_t repeats = 0;  // A bit for each broadcast axis: a sum over these multiplies.
+  int32_t memory = 0;    // Where its bytes lie; kAnyMemory of a spec.
+
+  static constexpr int32_t kAnyMemory = -1;
 };
 LeafType leaf_type(const Argument& argument, Source at);
 // "f32[2, 3]", "size 4", "a float", "nothing"

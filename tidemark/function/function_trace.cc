@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tidemark/base/heap.h"
+#include "tidemark/device/memory.h"
 #include "tidemark/function/held_bytes.h"
 #include "tidemark/grad/tape.h"
 #include "tidemark/ops/op_def.h"
@@ -181,6 +182,18 @@ SizeList FunctionTrace::sizes_of(std::span<const Argument> call) const {
   return sizes;
 }
 
+bool FunctionTrace::lies_as_traced() {
+  const int64_t now = variable_moves();
+  if (moves == now) return true;
+  for (size_t i = 0; i < traced.parameters.size(); ++i) {
+    if (traced.parameters[i].variable == nullptr) continue;
+    const int32_t then = traced.interface.parameters[i].memory;
+    if (memory_of(*traced.parameters[i].variable).value_or(then) != then) return false;
+  }
+  moves = now;
+  return true;
+}
+
 bool FunctionTrace::admits(std::span<const int64_t> sizes) const {
   return sizes.empty() || traced.sizes.broken(traced.sizes.evaluate(sizes)) == nullptr;
 }
@@ -314,7 +327,8 @@ void optimise(FunctionTrace& made, const compile::PassObserver& watch) {
   Graph known = graph_at(made.traced, sizes).graph;
   if (watch) watch("trace", known);
   known = compile::optimise(std::move(known),
-                            compile::pass_options(made.traced.interface, made.traced.fuse), watch);
+                            compile::pass_options(made.traced.interface, made.traced.fuse), watch,
+                            compile::backend_of(made.traced.interface.home));
   if (made.input.open.empty()) made.traced.graph = std::move(known);
 }
 
@@ -322,6 +336,50 @@ void optimise(FunctionTrace& made, const compile::PassObserver& watch) {
 bool may_be_made_again(const passes::GradientHistory& history,
                        const std::vector<Source>& recomputed) {
   return history.can_repeat && (!history.loops.empty() || !recomputed.empty());
+}
+
+// A parameter, for people: "argument 0", "Variable w", "a captured tensor".
+std::string named(const FunctionTrace& made, size_t parameter) {
+  const Trace::Parameter& which = made.traced.parameters[parameter];
+  if (which.capture.has_value()) return "a captured tensor";
+  const std::string& name = made.traced.interface.parameters[parameter].name;
+  return which.variable == nullptr ? name : cat("Variable ", name);
+}
+
+// The memory of each parameter, and the one that the program computes in: that of those which do
+// not lie in the host's. A Variable without a value gets its first one there.
+void place_parameters(FunctionTrace& made, Source call) {
+  compile::Interface& interface = made.traced.interface;
+  constexpr int32_t unknown = LeafType::kAnyMemory;
+  size_t argument = 0;
+  int32_t first = 0;  // The parameter that says which.
+  for (size_t i = 0; i < made.traced.parameters.size(); ++i) {
+    const Trace::Parameter& parameter = made.traced.parameters[i];
+    compile::Interface::Parameter& placed = interface.parameters[i];
+    if (parameter.variable != nullptr) {
+      placed.memory = memory_of(*parameter.variable).value_or(unknown);
+    } else if (parameter.capture.has_value()) {
+      placed.memory = TensorState::of(parameter.capture)->memory();
+    } else {
+      const auto leaf = static_cast<size_t>(made.traced.argument_leaves[argument++]);
+      placed.memory = made.input.leaves[leaf].memory;
+      placed.is_number = parameter.weak;
+    }
+    if (placed.memory <= device::kHostMemory || placed.memory == interface.home) continue;
+    if (interface.home != device::kHostMemory) {
+      const auto known = static_cast<size_t>(first);
+      throw UserError(cat("a function computes in one memory: ", named(made, known), " lies in ",
+                          device::memory_text(interface.home), ", ", placed.name, " in ",
+                          device::memory_text(placed.memory)),
+                      call, cat("copy one of them first: td::transfer(x, ", interface.home, ")"));
+    }
+    interface.home = placed.memory;
+    first = static_cast<int32_t>(i);
+  }
+  for (compile::Interface::Parameter& placed : interface.parameters)
+    if (placed.memory == unknown) placed.memory = placed.is_number ? 0 : interface.home;
+  for (LeafType& leaf : made.input.leaves)
+    if (leaf.memory == unknown) leaf.memory = leaf.weak == Weak::no ? interface.home : 0;
 }
 
 }  // namespace
@@ -333,6 +391,7 @@ std::shared_ptr<FunctionTrace> trace_function(const UserFunction& function, Trac
   const TracingNow now(function, call);
   const nn::Training mode(input.training);
   auto made = std::make_shared<FunctionTrace>();
+  made->moves = variable_moves();
   made->input = std::move(input);
   made->reason = options.reason;
   made->paths = structure.paths(structure.from);
@@ -361,6 +420,7 @@ std::shared_ptr<FunctionTrace> trace_function(const UserFunction& function, Trac
   made->traced.budget = function.options.budget;
   if (may_be_made_again(trace.gradients(), made->traced.recomputed))
     made->traced.gradients = std::move(trace.gradients());
+  place_parameters(*made, call);
   made->trace_ms = milliseconds_since(start);
   const auto optimising = std::chrono::steady_clock::now();
   const bool has_gradients = !made->traced.gradients.requests.empty();

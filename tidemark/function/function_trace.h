@@ -110,6 +110,7 @@ struct FunctionTrace {
   std::vector<int32_t> result_leaves;  // For each leaf: a result of the program, or -1.
   size_t hash = 0;                     // Of the input; set by the cache.
   int64_t calls = 0;                   // Counted by the cache, under its lock.
+  int64_t moves = 0;                   // variable_moves() when its Variables were looked at last.
   double trace_ms = 0, optimise_ms = 0;
   Programs programs;
   GradientPairs pairs;
@@ -117,6 +118,8 @@ struct FunctionTrace {
   // The open sizes of a call.
   SizeList sizes_of(const LeafTypes& call) const;
   SizeList sizes_of(std::span<const Argument> call) const;
+  // Whether its Variables lie in the memories that it was traced for. Under the cache's lock.
+  bool lies_as_traced();
   // Whether the trace serves these sizes: its guards hold.
   bool admits(std::span<const int64_t> sizes) const;
   // An estimate of the bytes of its graph and programs.

@@ -115,7 +115,8 @@ class Plan {
   // The bytes that run_in needs: the arena and the results.
   Bytes arena() const;
   Bytes of(ByteClass byte_class) const;
-  // The host's memory first. Every figure above is for the host's memory.
+  // The host's first. Every figure above is of the memory that the function computes in, but for
+  // arena().
   std::vector<PlanMemory> memories() const;
   const std::vector<PlanStep>& timeline() const&;
   std::vector<PlanStep> timeline() &&;

@@ -15,20 +15,20 @@ using run::Program;
 std::string line_of(Source at) { return at.known() ? at.text() : std::string("?"); }
 
 // The arenas of a map's bodies are one buffer in the enclosing arena.
-bool counts(const run::Buffer& buffer) {
-  return buffer.arena == 0 && buffer.memory == 0 && buffer.bytes > 0;
+bool counts(const Program& program, const run::Buffer& buffer) {
+  return buffer.arena == 0 && buffer.memory == program.home && buffer.bytes > 0;
 }
 
 // The bytes alive at each step, results included.
 std::vector<int64_t> alive_at(const Program& program) {
   std::vector<int64_t> alive(program.steps.size() + 1);
   for (const run::Buffer& buffer : program.buffers) {
-    if (!counts(buffer)) continue;
+    if (!counts(program, buffer)) continue;
     alive[static_cast<size_t>(buffer.lower)] += buffer.bytes;
     if (static_cast<size_t>(buffer.upper) < alive.size())
       alive[static_cast<size_t>(buffer.upper)] -= buffer.bytes;
   }
-  int64_t now = program.result_bytes();
+  int64_t now = program.result_bytes(program.home);
   for (int64_t& bytes : alive) bytes = now += bytes;
   alive.resize(program.steps.size());
   return alive;
@@ -65,9 +65,11 @@ Plan detail::PlanAccess::make(std::string title, std::shared_ptr<const CompiledF
   data->notes = std::move(notes);
   data->compiled = std::move(compiled);
   for (const run::Place& parameter : program.parameters)
-    data->classes[static_cast<int>(parameter.byte_class)] += parameter.bytes;
+    if (parameter.memory == program.home)
+      data->classes[static_cast<int>(parameter.byte_class)] += parameter.bytes;
   for (const run::Result& result : program.results) {
-    if (result.parameter < 0) data->classes[static_cast<int>(result.byte_class)] += result.bytes;
+    if (result.parameter < 0 && result.memory == program.home)
+      data->classes[static_cast<int>(result.byte_class)] += result.bytes;
   }
   const std::vector<int64_t> alive = alive_at(program);
   for (size_t i = 0; i < program.steps.size(); ++i) {
@@ -80,7 +82,8 @@ Plan detail::PlanAccess::make(std::string title, std::shared_ptr<const CompiledF
   // The arena by class: the live bytes at its peak; bytes lost to fragmentation count as temporary.
   int64_t listed = 0;
   for (const run::Buffer& buffer : program.buffers) {
-    if (!counts(buffer) || buffer.lower > data->peak_step || buffer.upper <= data->peak_step)
+    if (!counts(program, buffer) || buffer.lower > data->peak_step ||
+        buffer.upper <= data->peak_step)
       continue;
     data->at_peak.push_back({cat(buffer.dtype, buffer.shape), line_of(buffer.source),
                              buffer.source.layer_path(), reason_of(program, buffer),
@@ -88,9 +91,10 @@ Plan detail::PlanAccess::make(std::string title, std::shared_ptr<const CompiledF
     data->classes[static_cast<int>(buffer.byte_class)] += buffer.bytes;
     listed += buffer.bytes;
   }
-  data->classes[static_cast<int>(ByteClass::temporaries)] += program.arena_bytes - listed;
+  const int64_t arena = program.peak_bytes() - program.result_bytes(program.home);
+  data->classes[static_cast<int>(ByteClass::temporaries)] += arena - listed;
   for (const run::Result& result : program.results) {
-    if (result.parameter >= 0 || result.bytes == 0) continue;
+    if (result.parameter >= 0 || result.bytes == 0 || result.memory != program.home) continue;
     data->at_peak.push_back({cat(result.dtype, result.shape), line_of(result.source),
                              result.source.layer_path(), reason_of(result), Bytes(result.bytes)});
   }
@@ -147,16 +151,23 @@ Bytes Plan::arena() const {
   const Program& program = *data_->compiled->program;
   return program.arena_bytes + program.result_bytes();
 }
-Bytes Plan::peak() const { return arena(); }
+Bytes Plan::peak() const { return data_->compiled->peak_bytes(); }
 Bytes Plan::first_call() const { return peak() + data_->notes.unmade_bytes; }
-Bytes Plan::floor() const { return arena(); }
-Bytes Plan::load() const { return data_->compiled->program->load_bytes; }
+Bytes Plan::floor() const { return peak(); }
+Bytes Plan::load() const {
+  const Program& program = *data_->compiled->program;
+  for (const run::DeviceArena& arena : program.device_arenas)
+    if (arena.memory == program.home) return arena.load_bytes;
+  return program.load_bytes;
+}
 Bytes Plan::of(ByteClass byte_class) const { return data_->classes[static_cast<int>(byte_class)]; }
 std::vector<PlanRecompute> Plan::recomputes() const { return data_->notes.recomputes; }
 std::vector<PlanMemory> Plan::memories() const {
-  std::vector<PlanMemory> list = {{"host", peak(), load()}};
-  for (const run::DeviceArena& arena : data_->compiled->program->device_arenas)
-    list.push_back({detail::memory_name(arena.memory), arena.bytes, arena.load_bytes});
+  const Program& program = *data_->compiled->program;
+  std::vector<PlanMemory> list = {{"host", arena(), program.load_bytes}};
+  for (const run::DeviceArena& arena : program.device_arenas)
+    list.push_back({detail::memory_name(arena.memory),
+                    arena.bytes + program.result_bytes(arena.memory), arena.load_bytes});
   return list;
 }
 const std::vector<PlanStep>& Plan::timeline() const& { return data_->timeline; }
@@ -190,6 +201,14 @@ std::vector<PlanBlame> blame(const std::vector<PlanTensor>& tensors,
 std::vector<PlanBlame> Plan::by_line() const { return blame(data_->at_peak, &PlanTensor::line); }
 std::vector<PlanBlame> Plan::by_layer() const { return blame(data_->at_peak, &PlanTensor::layer); }
 
+namespace {
+
+std::string memory_label(int32_t number) {
+  return number == device::kHostMemory ? "host" : detail::memory_name(number);
+}
+
+}  // namespace
+
 std::vector<PlanBuffer> Plan::buffers() const {
   const Program& program = *data_->compiled->program;
   std::vector<PlanBuffer> list;
@@ -207,7 +226,7 @@ std::vector<PlanBuffer> Plan::buffers() const {
     made.offset = program.offsets[i];
     made.begin = buffer.lower;
     made.end = buffer.upper;
-    made.memory = buffer.memory == 0 ? "host" : detail::memory_name(buffer.memory);
+    made.memory = memory_label(buffer.memory);
     made.arena = buffer.arena;
   }
   int64_t offset = program.arena_bytes;
@@ -221,9 +240,10 @@ std::vector<PlanBuffer> Plan::buffers() const {
     made.reason = reason_of(result);
     made.byte_class = result.byte_class;
     made.bytes = result.bytes;
-    made.offset = offset;
     made.end = static_cast<int64_t>(program.steps.size());
-    made.memory = "host";
+    made.memory = memory_label(result.memory);
+    if (result.memory != 0) continue;  // In bytes of its own.
+    made.offset = offset;
     offset += result.bytes;
   }
   return list;
@@ -232,7 +252,7 @@ std::vector<PlanBuffer> Plan::buffers() const {
 void detail::PlanAccess::add_seen(const Program& program, const run::Watch& watch,
                                   Profile& profile) {
   const std::vector<int64_t> planned = alive_at(program), seen = watch.in_use();
-  const int64_t results = program.result_bytes();
+  const int64_t results = program.result_bytes(program.home);
   for (size_t i = 0; i < program.steps.size(); ++i) {
     const Source at = program.steps[i].source;
     profile.steps.push_back({program.steps[i].name, line_of(at), at.layer_path(), Bytes(planned[i]),

@@ -11,6 +11,7 @@
 #include "tidemark/compile/cpu/eager.h"
 #include "tidemark/compile/pipeline.h"
 #include "tidemark/compile/workspace.h"
+#include "tidemark/device/memory.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/function/over_budget.h"
 #include "tidemark/function/plan_data.h"
@@ -21,6 +22,7 @@
 #include "tidemark/passes/passes.h"
 #include "tidemark/run/paint.h"
 #include "tidemark/run/watch.h"
+#include "tidemark/tensor/placement.h"
 #include "tidemark/tensor/variable_state.h"
 
 namespace tidemark::detail {
@@ -263,7 +265,8 @@ namespace {
 compile::Layout laid_out(const TracedGraph& traced, Graph graph,
                          const compile::Interface& interface, compile::Placements& placements) {
   const Graph optimised = compile::optimise(
-      std::move(graph), compile::pass_options(interface, traced.fuse, &placements.fusions));
+      std::move(graph), compile::pass_options(interface, traced.fuse, &placements.fusions), {},
+      compile::backend_of(interface.home));
   return compile::layout(optimised, interface, placements);
 }
 
@@ -422,14 +425,17 @@ class Call {
     const SourceScope scope(at_);
     const device::AllTakePart all;  // All threads touch their share, as planned.
     run::Watch watch(program_, arena);
-    run::Measured measured;
+    run::Measurement measured;
     measured.watch = &watch;
     run::execute(program_, registers_, &measured);
     profile.time_ns = watch.now_ns();
     profile.touched = run::touched_bytes(arena, program_.arena_bytes) + program_.result_bytes();
     for (size_t i = 0; i < measured.touched.size(); ++i) {
       const run::DeviceArena& other = program_.device_arenas[i];
-      profile.memories.push_back({memory_name(other.memory), other.bytes, measured.touched[i]});
+      const int64_t results = program_.result_bytes(other.memory);
+      profile.memories.push_back(
+          {memory_name(other.memory), other.bytes + results, measured.touched[i] + results});
+      if (other.memory == program_.home) profile.touched = measured.touched[i] + results;
     }
     PlanAccess::add_seen(program_, watch, profile);
   }
@@ -443,8 +449,11 @@ class Call {
   void make_first_values() const {
     if (compiled_.has_first_values.load(std::memory_order_acquire)) return;
     // In the order of their first reads, as in eager code.
-    for (const Trace::Parameter& parameter : traced_.parameters)
-      if (parameter.variable != nullptr) (void)read_variable(*parameter.variable, at_);
+    for (size_t i = 0; i < traced_.parameters.size(); ++i) {
+      const Trace::Parameter& parameter = traced_.parameters[i];
+      if (parameter.variable != nullptr)
+        make_first_value(*parameter.variable, program_.parameters[i].memory, at_);
+    }
   }
 
   // Binds the address of each parameter.
@@ -455,7 +464,7 @@ class Call {
       std::byte*& place = registers_[1 + i];
       switch (parameter.kind) {
         case Kind::argument:
-          place = array_of(leaves_[static_cast<size_t>(parameter.leaf)].tensor, at_).data;
+          place = placed_array_of(leaves_[static_cast<size_t>(parameter.leaf)].tensor, at_).data;
           break;
         case Kind::number: {
           uint64_t& word = numbers_[numbers++];
@@ -492,6 +501,7 @@ class Call {
     bound.parameter = parameter;
     bound.value = read_variable(*traced_.parameters[parameter].variable, at_);
     const TensorState& state = *TensorState::of(bound.value);
+    check_memory(parameter, state);
     // One handle is the Variable's, one is ours.
     bound.shared = compiled_.parameters[parameter].in_place &&
                    (state.references.load() > 2 || state.storage->references.load() > 1 ||
@@ -499,28 +509,42 @@ class Call {
     return state.array.data;
   }
 
+  // Another thread may have moved it since the call was matched with this program.
+  void check_memory(size_t parameter, const TensorState& state) const {
+    const run::Place& planned = program_.parameters[parameter];
+    if (state.memory() == planned.memory) [[likely]]
+      return;
+    throw UserError(cat(planned.name, " moved to ", device::memory_text(state.memory()),
+                        " while a function that reads it was called"),
+                    at_, "move Variables while no function runs");
+  }
+
   // Everything the call needs, in one reservation: results, the arena, and copies of Variables of
   // which a snapshot is alive.
   void take_memory() {
     device::CallList<TensorWish> wished;
     wished.reserve(program_.results.size() + variables_.size() + 1);
-    const auto wish = [&](DType dtype, const Shape& shape, ByteClass byte_class) {
+    const auto wish = [&](DType dtype, const Shape& shape, ByteClass byte_class, int32_t memory) {
       TensorWish& made = wished.emplace_back();
       made.dtype = dtype;
       made.shape = &shape;
       made.byte_class = byte_class;
+      made.memory = memory;
     };
     if (options_.arena == nullptr) {
       for (const run::Result& result : program_.results)
-        if (result.parameter < 0) wish(result.dtype, result.shape, result.byte_class);
+        if (result.parameter < 0)
+          wish(result.dtype, result.shape, result.byte_class, result.memory);
     }
     check_shadow();
     const Shape arena{program_.arena_bytes};
     const bool own_arena = options_.arena == nullptr && program_.arena_bytes > 0;
-    if (own_arena) wish(DType::u8, arena, ByteClass::temporaries);
+    if (own_arena) wish(DType::u8, arena, ByteClass::temporaries, device::kHostMemory);
     for (const VariableBinding& bound : variables_) {
       const VariableState& variable = *traced_.parameters[bound.parameter].variable;
-      if (bound.shared) wish(variable.dtype, variable.shape, ByteClass::shadow);
+      if (bound.shared)
+        wish(variable.dtype, variable.shape, ByteClass::shadow,
+             program_.parameters[bound.parameter].memory);
     }
     make_tensors(wished, at_);
     TensorWish* next = wished.data() + (options_.arena == nullptr ? results_taken() : 0);
@@ -549,7 +573,9 @@ class Call {
       const bool in_place = now.references.load() <= 2 && now.storage->references.load() == 1;
       passed_on_.resize(results_.size());
       if (!in_place)
-        passed_on_[k] = make_tensor(variable.dtype, variable.shape, at_, ByteClass::variables);
+        passed_on_[k] =
+            make_tensor_in(now.memory(), variable.dtype, variable.shape, at_, ByteClass::variables);
+      if (now.kind == TensorState::Kind::device) continue;
       const compile::WorkspacePart preparing;
       compile::run_copy(array_of(results_[k], at_),
                         in_place ? now.array : TensorState::of(passed_on_[k])->array);
@@ -589,7 +615,7 @@ class Call {
   }
 
   void copy_variable(VariableBinding& bound, Tensor copy) {
-    compile::run_copy(TensorState::of(bound.value)->array, TensorState::of(copy)->array);
+    copy_elements(bound.value, copy, at_);
     bound.value = std::move(copy);
     registers_[1 + bound.parameter] = TensorState::of(bound.value)->array.data;
   }
@@ -624,7 +650,7 @@ class Call {
     const compile::WorkspacePart copies(compile::kNowhere, 0);
     for (size_t k = 0; k < passed_on_.size(); ++k) {
       if (!passed_on_[k].has_value()) continue;
-      compile::run_copy(TensorState::of(results_[k])->array, TensorState::of(passed_on_[k])->array);
+      copy_elements(results_[k], passed_on_[k], at_);
       results_[k] = std::move(passed_on_[k]);
     }
     for (VariableBinding& bound : variables_) bound.value = {};

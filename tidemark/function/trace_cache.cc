@@ -42,7 +42,7 @@ std::shared_ptr<const TraceCache::Ready> TraceCache::find_last(const Arguments& 
   FunctionTrace& trace = *last_->trace;
   const TraceInput& input = trace.input;
   if (input.training != training || !arguments.is_like(trace.argument_structure) ||
-      !match(arguments.leaves, input.leaves, input.open))
+      !match(arguments.leaves, input.leaves, input.open) || !trace.lies_as_traced())
     return nullptr;
   // Equal sizes have passed the guards before.
   if (!is_key_of(last_->compiled->key, trace.traced, arguments, input.open)) return nullptr;
@@ -69,10 +69,10 @@ std::shared_ptr<const TraceCache::Ready> TraceCache::ready_for(const Arguments& 
   return ready;
 }
 
-bool TraceCache::serves(const FunctionTrace& trace, const Call& call, SizeList& sizes) const {
+bool TraceCache::serves(FunctionTrace& trace, const Call& call, SizeList& sizes) const {
   const TraceInput& input = trace.input;
   if (input.training != call.training || input.key != call.key ||
-      !match(call.leaves, input.leaves, input.open))
+      !match(call.leaves, input.leaves, input.open) || !trace.lies_as_traced())
     return false;
   sizes = trace.sizes_of(call.leaves);
   return trace.admits(sizes);
@@ -92,7 +92,7 @@ TraceCache::Match TraceCache::find_known(const Arguments& arguments, bool traini
   for (size_t i = 0; i < traces_.size(); ++i) {
     const TraceInput& input = traces_[i]->input;
     if (input.training != training || !arguments.is_like(traces_[i]->argument_structure) ||
-        !match(arguments.leaves, input.leaves, input.open))
+        !match(arguments.leaves, input.leaves, input.open) || !traces_[i]->lies_as_traced())
       continue;
     SizeList sizes = traces_[i]->sizes_of(arguments.leaves);
     if (traces_[i]->admits(sizes)) return used(i, std::move(sizes));

@@ -62,7 +62,7 @@ class TraceCache {
   Match find_known(const Arguments& arguments, bool training);
   Match find(const Call& call);
   Match used(size_t trace, SizeList sizes);
-  bool serves(const FunctionTrace& trace, const Call& call, SizeList& sizes) const;
+  bool serves(FunctionTrace& trace, const Call& call, SizeList& sizes) const;
   bool is_like(const FunctionTrace& trace, const Call& call) const;
   std::string reason_for(const Call& call) const;
   std::vector<SizePlace> to_open(const Call& call, const std::vector<SizePlace>& asked) const;

@@ -7,6 +7,8 @@
 #include "tidemark/base/work.h"
 #include "tidemark/compile/group.h"
 #include "tidemark/compile/workspace.h"
+#include "tidemark/device/memory.h"
+#include "tidemark/ops/loop_attrs.h"
 #include "tidemark/ops/lower.h"
 #include "tidemark/passes/passes.h"
 
@@ -32,8 +34,9 @@ LayoutBuilder::LayoutBuilder(const Graph& graph, const Interface& interface, Pla
       placements_(placements),
       scheduler_(graph),
       program_(std::make_shared<run::Program>()),
-      threads_(backend().machine().threads) {
-  program_->threads = threads_;
+      in_memory_(interface.home) {
+  program_->home = interface.home;
+  program_->threads = backend_of(device::kHostMemory).machine().threads;
   int32_t values = 0;
   for (const Node& node : graph.nodes) {
     first_value_.push_back(values);
@@ -89,27 +92,55 @@ void LayoutBuilder::show_dense(Value value) {
   view_of(value) = {id(value), dense_layout(graph_.type(value))};
 }
 
+void LayoutBuilder::show_in(Value value, int32_t held) {
+  show_dense(value);
+  memory_of(id(value)) = held;
+  placed_in_[static_cast<size_t>(id(value))] = memory(held).device;
+}
+
 int32_t LayoutBuilder::memory_number(const Node& node) {
   if (node.op->transfers) return static_cast<int32_t>(node.attrs.read().integer());
   int32_t common = kNone;
   for (const Value input : node.inputs) {
     if (is_constant(input)) continue;
-    const int32_t memory = placed_in_[static_cast<size_t>(root(input))];
+    const int32_t memory = device_of(input);
     if (common < 0) common = memory;
     if (memory != common) {
       throw UserError(
-          cat(node.op->name, ": its operands lie in memories ", common, " and ", memory),
-          node.source, "a node computes where its operands lie: transfer one of them");
+          cat(node.op->name, ": an operand lies in ", device::memory_text(common), ", another in ",
+              device::memory_text(memory)),
+          node.source,
+          cat("ops compute where their operands lie: copy one of them, td::transfer(x, ",
+              std::max(common, memory), ")"));
     }
   }
-  return std::max(common, 0);
+  return common < 0 ? interface_.home : common;
 }
 
-void LayoutBuilder::expect_on_host(Value value, std::string_view what, Source at) {
-  const int32_t memory = placed_in_[static_cast<size_t>(root(value))];
-  if (memory == 0 || is_constant(value)) return;
-  throw UserError(cat(what, " lies in memory ", memory, ", where the host cannot read it"), at,
-                  "transfer it to memory 0 before");
+void LayoutBuilder::expect_in(int32_t wanted, Value value, std::string_view what, Source at) {
+  if (is_constant(value) || device_of(value) == wanted) return;
+  throw UserError(cat(what, " lies in ", device::memory_text(device_of(value)),
+                      ", and must lie in ", device::memory_text(wanted)),
+                  at, cat("copy it there first: td::transfer(x, ", wanted, ")"));
+}
+
+// Which memory the results of a node lie in. Control flow gives what it carries, in the program's
+// own; the marks of a loop are the host's.
+void LayoutBuilder::place_results(const Node& node, int32_t number) {
+  const bool has_body = !node.regions.empty() && node.op->flow != Flow::group;
+  const int32_t memory = has_body ? interface_.home : memory_number(node);
+  for (size_t r = 0; r < node.results.size(); ++r)
+    placed_in_[static_cast<size_t>(root({number, static_cast<int16_t>(r)}))] = memory;
+  for (size_t r = 0; r < node.results.size(); ++r) {
+    const Value result{number, static_cast<int16_t>(r)};
+    if (is_marks(result)) placed_in_[static_cast<size_t>(id(result))] = device::kHostMemory;
+  }
+}
+
+bool LayoutBuilder::is_marks(Value value) const {
+  const Node& node = graph_.node(value);
+  return node.op != nullptr && node.op->flow == Flow::loop && value.result != 0 &&
+         LoopAttrs(node).marks == value.result;
 }
 
 void LayoutBuilder::analyse(RegionId region_id) {
@@ -126,14 +157,11 @@ void LayoutBuilder::analyse(RegionId region_id) {
       if (node.op->view(view_of(node.inputs[0]).layout, node.attrs, view))
         view_of(result) = {root(node.inputs[0]), view};
     }
-    const bool by_host = !node.regions.empty() && node.op->flow != Flow::group;
-    if (by_host || node.op->family == Family::effect) {
+    if (node.op->family == Family::effect) {
       for (const Value input : node.inputs)
-        expect_on_host(input, cat("an operand of ", node.op->name), node.source);
+        expect_in(device::kHostMemory, input, cat("an operand of ", node.op->name), node.source);
     } else {
-      const int32_t memory = memory_number(node);
-      for (size_t r = 0; r < node.results.size(); ++r)
-        placed_in_[static_cast<size_t>(root({number, static_cast<int16_t>(r)}))] = memory;
+      place_results(node, number);
     }
     // The lifetime of an unread result ends at its own node.
     for (size_t r = 0; r < node.results.size(); ++r) {
@@ -141,10 +169,7 @@ void LayoutBuilder::analyse(RegionId region_id) {
       last_use(root(made)) = static_cast<int32_t>(i);
     }
   }
-  for (const Value result : region.results) {
-    expect_on_host(result, "a result", graph_.node(result).source);
-    last_use(root(result)) = kEnd;
-  }
+  for (const Value result : region.results) last_use(root(result)) = kEnd;
 }
 
 int64_t LayoutBuilder::whole_bytes(int32_t root) const {
@@ -167,10 +192,12 @@ LayoutBuilder::Memory& LayoutBuilder::memory_for(int32_t number, int64_t bytes) 
 
 // The register of the arena in which buffers are currently allocated.
 int32_t LayoutBuilder::arena_register() {
-  if (in_memory_ == 0) return arena_reg_;
+  if (in_memory_ == device::kHostMemory && arena_ == 0) return run::kArena;
   if (arena_ != 0) {
+    for (const run::Map::BodyArena& arena : program_->maps[static_cast<size_t>(arena_ - 1)].arenas)
+      if (arena.memory == in_memory_) return arena.reg;
     throw UserError(cat("the body of a map works in memory ", in_memory_), Source::none(),
-                    "bodies of maps work in the host's memory: transfer before the map");
+                    "bodies of maps work in the memory of the program: transfer before the map");
   }
   std::vector<run::DeviceArena>& arenas = program_->device_arenas;
   const auto found = std::find_if(arenas.begin(), arenas.end(), [&](const run::DeviceArena& arena) {
@@ -198,7 +225,13 @@ int32_t LayoutBuilder::new_buffer(const TensorType& type, int64_t bytes, ByteCla
   return new_memory({.address = {reg, buffer, 0},
                      .room = Room::owned(bytes),
                      .writable = true,
-                     .buffers = {buffer}});
+                     .buffers = {buffer},
+                     .device = in_memory_});
+}
+
+int32_t LayoutBuilder::new_host_buffer(const TensorType& type, Source at, std::string_view name) {
+  const InMemory host(*this, device::kHostMemory);
+  return new_buffer(type, bytes_of(type), ByteClass::temporaries, at, name);
 }
 
 void LayoutBuilder::extend_to_now(int32_t number) {
@@ -234,7 +267,7 @@ TaskPlan LayoutBuilder::plan_op(const Node& node, std::span<const OperandLayout>
                        .attrs = node.attrs,
                        .results = results,
                        .at = node.source,
-                       .threads = threads_});
+                       .threads = threads()});
 }
 
 void LayoutBuilder::add_step(TaskPlan task, std::span<const run::Address> operands,
@@ -261,18 +294,58 @@ void LayoutBuilder::add_step(TaskPlan task, std::span<const run::Address> operan
 
 void LayoutBuilder::add_copy(const run::Address& from, const ArrayRef& layout, int32_t to,
                              Source at) {
+  const InMemory there(*this, memory(to).device);
   const TensorType type{layout.dtype, layout.shape};
   const run::Address places[] = {from, memory_for(to, bytes_of(type)).address};
-  add_step(copy_task(backend(), layout, dense_layout(type), threads_), places, "copy", at);
+  add_step(copy_task(backend(), layout, dense_layout(type), threads()), places, "copy", at);
 }
 
 // Writes the value, which may be a literal, densely to the beginning of a memory.
 void LayoutBuilder::add_dense(Value value, int32_t to, Source at) {
-  if (!is_constant(value)) return add_copy(address_of(value), view_of(value).layout, to, at);
   const TensorType& type = graph_.type(value);
+  const int32_t device = memory(to).device;
+  if (!is_constant(value) && device_of(value) != device) {
+    const InMemory there(*this, device_of(value));
+    const int32_t copy = view_of(value).layout.is_contiguous() ? kNone : materialise(value, at);
+    add_crossing(copy < 0 ? address_of(value) : memory(copy).address, device_of(value), to,
+                 bytes_of(type), at);
+    if (copy >= 0) extend_to_now(copy);
+    return;
+  }
+  if (!is_constant(value)) return add_copy(address_of(value), view_of(value).layout, to, at);
+  const InMemory there(*this, device);
   const run::Address place[] = {memory_for(to, bytes_of(type)).address};
-  add_step(fill_task(backend(), constant_bits(value), dense_layout(type), threads_), place, "fill",
+  add_step(fill_task(backend(), constant_bits(value), dense_layout(type), threads()), place, "fill",
            at);
+}
+
+void LayoutBuilder::add_crossing(const run::Address& from, int32_t from_device, int32_t to,
+                                 int64_t bytes, Source at) {
+  const Memory& target = memory_for(to, bytes);
+  if (from_device != device::kHostMemory && target.device != device::kHostMemory) {
+    throw UserError(cat("transfer: from ", device::memory_text(from_device), " to ",
+                        device::memory_text(target.device)),
+                    at, "copy it to the host between them: td::transfer(x, 0)");
+  }
+  run::Step step;
+  step.kind = run::Step::Kind::copy;
+  step.first_operand = static_cast<int32_t>(program_->addresses.size());
+  step.operands = 2;
+  step.memory = std::max(from_device, target.device);
+  step.to_host = target.device == device::kHostMemory;
+  step.bytes = bytes;
+  step.source = at;
+  step.name = step.to_host ? "copy to the host" : "copy to the device";
+  program_->addresses.push_back(from);
+  program_->addresses.push_back(target.address);
+  program_->steps.push_back(std::move(step));
+}
+
+run::Address LayoutBuilder::host_address(Value value, Source at, std::vector<int32_t>& kept) {
+  if (!is_constant(value) && device_of(value) == device::kHostMemory) return address_of(value);
+  const InMemory host(*this, device::kHostMemory);
+  kept.push_back(materialise(value, at));
+  return memory(kept.back()).address;
 }
 
 // Whether the whole value fits both places of the destination. The result may be a view of its
@@ -295,6 +368,7 @@ int32_t LayoutBuilder::last_fallible(RegionId region_id) const {
 void LayoutBuilder::add_region(Scope& scope) {
   const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
   analyse(scope.region);
+  expect_results(scope);
   scope.last_fallible = last_fallible(scope.region);
   // A result that is a whole value is computed at its destination; each value at most once.
   for (size_t k = 0; k < region.results.size(); ++k) {
@@ -303,7 +377,8 @@ void LayoutBuilder::add_region(Scope& scope) {
     const bool made_here = !is_constant(result) && memory_of(self) < 0;
     if (made_here && wish_[static_cast<size_t>(self)] < 0 &&
         same_layout(view_of(result).layout, dense_layout(graph_.type(result))) &&
-        can_hold(scope.destinations[k], self))
+        can_hold(scope.destinations[k], self) &&
+        memory(scope.destinations[k].spare).device == device_of(result))
       wish_[static_cast<size_t>(self)] = static_cast<int32_t>(k);
   }
   // The initial carry of a loop is computed at the destination of the loop's result.
@@ -319,6 +394,28 @@ void LayoutBuilder::add_region(Scope& scope) {
     ++scope.position;
   }
   finish_results(scope);
+}
+
+// Results of the program lie where they are computed; what regions give lies where its reader wants
+// it, but for marks, which are copied.
+void LayoutBuilder::expect_results(Scope& scope) {
+  const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
+  for (size_t k = 0; k < region.results.size(); ++k) {
+    const Value result = region.results[k];
+    const Destination& destination = scope.destinations[k];
+    const Source at = graph_.node(result).source;
+    if (scope.is_body && destination.place >= 0)
+      expect_in(memory(destination.place).device, result,
+                cat("the new value of ", interface_.results[k].name), at);
+    if (destination.spare < 0 || destination.crosses) continue;
+    Memory& spare = memory(destination.spare);
+    if (!scope.is_body && !is_marks(result))
+      expect_in(spare.device, result, "a result of control flow", at);
+    else if (scope.is_body && !is_constant(result))
+      spare.device = device_of(result);
+    else if (scope.is_body && destination.place >= 0)
+      spare.device = memory(destination.place).device;
+  }
 }
 
 // Copies results that are not at their destination yet: parameters, views, literals, and values
@@ -357,7 +454,10 @@ void LayoutBuilder::add_node(Scope& scope, int32_t number) {
   const Value result{number, 0};
   Work::add(static_cast<int64_t>(1 + node.inputs.size() + node.results.size()));
   if (node.op->literal == Literal::number) return;
-  in_memory_ = node.results.empty() ? 0 : placed_in_[static_cast<size_t>(root(result))];
+  const bool has_body = !node.regions.empty() && node.op->flow != Flow::group;
+  const InMemory there(*this, has_body               ? interface_.home
+                              : node.results.empty() ? device::kHostMemory
+                                                     : device_of(result));
   if (node.op->view != nullptr && root(result) != id(result)) {
     // A view has no step and no bytes; its root lives until the last reader.
   } else if (node.op->view != nullptr) {
@@ -383,7 +483,6 @@ void LayoutBuilder::add_node(Scope& scope, int32_t number) {
   } else {
     add_op(scope, number);
   }
-  in_memory_ = 0;
   for (const Value input : node.inputs) {
     const int32_t held = memory_of(root(input));
     if (held >= 0) extend_to_now(held);
@@ -462,35 +561,7 @@ void LayoutBuilder::add_view_copy(int32_t number) {
 // Copies between memories are dense; a strided operand is first copied within its own memory.
 void LayoutBuilder::add_transfer(Scope& scope, int32_t number) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
-  const Value input = node.inputs[0];
-  const int32_t to = in_memory_;
-  const int32_t from = is_constant(input) ? to : placed_in_[static_cast<size_t>(root(input))];
-  if (from == to) {
-    memory_of(id({number, 0})) = materialise(input, node.source);
-    return;
-  }
-  if (from != 0 && to != 0) {
-    throw UserError(cat("transfer: from memory ", from, " to memory ", to), node.source,
-                    "transfer to the host's, 0, between them");
-  }
-  in_memory_ = from;
-  const int32_t copy =
-      view_of(input).layout.is_contiguous() ? kNone : materialise(input, node.source);
-  const run::Address source = copy < 0 ? address_of(input) : memory(copy).address;
-  in_memory_ = to;
-  run::Step step;
-  step.kind = run::Step::Kind::copy;
-  step.first_operand = static_cast<int32_t>(program_->addresses.size());
-  step.operands = 2;
-  step.memory = std::max(from, to);
-  step.to_host = to == 0;
-  step.bytes = bytes_of(node.results[0]);
-  step.source = node.source;
-  step.name = to == 0 ? "copy to the host" : "copy to the device";
-  program_->addresses.push_back(source);
-  program_->addresses.push_back(memory(choose(node, {number, 0}, scope)).address);
-  program_->steps.push_back(std::move(step));
-  if (copy >= 0) extend_to_now(copy);
+  add_dense(node.inputs[0], choose(node, {number, 0}, scope), node.source);
 }
 
 void LayoutBuilder::add_effect(int32_t number) {
@@ -519,7 +590,7 @@ void LayoutBuilder::add_group(Scope& scope, int32_t number) {
   }
   const auto is_shared = [&](Value value) { return shared_[static_cast<size_t>(id(value))]; };
   GroupWork work = group_work(scheduler_, node, layouts, results);
-  work.threads = threads_;
+  work.threads = threads();
   work.shared = std::any_of(node.inputs.begin(), node.inputs.end(), is_shared);
   for (size_t r = 0; r < node.results.size(); ++r)
     work.shared |= is_shared({number, static_cast<int16_t>(r)});
@@ -546,7 +617,7 @@ int map_depth(const run::Program& program) {
 
 }  // namespace
 
-Layout LayoutBuilder::run() {
+void LayoutBuilder::take_parameters() {
   const Region& body = graph_.body();
   for (size_t i = 0; i < body.parameters.size(); ++i) {
     const Value parameter = body.parameters[i];
@@ -555,6 +626,7 @@ Layout LayoutBuilder::run() {
     program_->parameters.push_back({.dtype = type.dtype,
                                     .shape = type.shape,
                                     .bytes = granted_bytes(bytes_of(type)),
+                                    .memory = said.memory,
                                     .byte_class = said.byte_class,
                                     .source = graph_.node(parameter).source,
                                     .name = said.name});
@@ -564,8 +636,54 @@ Layout LayoutBuilder::run() {
         new_memory({.address = {static_cast<int32_t>(1 + i), run::kNoBuffer, 0},
                     .room = Room::part(bytes_of(type)),
                     .writable = said.donated,
-                    .buffers = {}});
+                    .buffers = {},
+                    .device = said.memory});
+    placed_in_[static_cast<size_t>(id(parameter))] = said.memory;
   }
+}
+
+// Numbers that are read, where the program computes in another memory.
+void LayoutBuilder::copy_numbers_in() {
+  const Region& body = graph_.body();
+  for (size_t i = 0; i < body.parameters.size(); ++i) {
+    const Value parameter = body.parameters[i];
+    if (!interface_.parameters[i].is_number || !is_read(parameter, Graph::kBody)) continue;
+    const TensorType& type = graph_.type(parameter);
+    const run::Address word = memory(memory_of(id(parameter))).address;
+    const Source at = graph_.node(parameter).source;
+    const int32_t copy =
+        new_buffer(type, bytes_of(type), ByteClass::temporaries, at, "copy to the device");
+    add_crossing(word, device::kHostMemory, copy, bytes_of(type), at);
+    show_in(parameter, copy);
+    memory(copy).writable = false;
+    numbers_.push_back(copy);
+  }
+}
+
+bool LayoutBuilder::is_read(Value value, RegionId region_id) const {
+  const Region& region = graph_.regions[static_cast<size_t>(region_id)];
+  return std::any_of(region.nodes.begin(), region.nodes.end(), [&](int32_t number) {
+    const Node& node = graph_.nodes[static_cast<size_t>(number)];
+    return std::find(node.inputs.begin(), node.inputs.end(), value) != node.inputs.end();
+  });
+}
+
+int32_t LayoutBuilder::trip_seen(Value parameter, RegionId region, int32_t trip,
+                                 std::vector<int32_t>& kept, Source at) {
+  const std::vector<Value>& results = graph_.regions[static_cast<size_t>(region)].results;
+  const bool is_given = std::find(results.begin(), results.end(), parameter) != results.end();
+  if (interface_.home == device::kHostMemory || (!is_read(parameter, region) && !is_given))
+    return trip;
+  const int64_t bytes = bytes_of(graph_.type(parameter));
+  kept.push_back(
+      new_buffer(graph_.type(parameter), bytes, ByteClass::temporaries, at, "copy to the device"));
+  add_crossing(memory(trip).address, device::kHostMemory, kept.back(), bytes, at);
+  return kept.back();
+}
+
+Layout LayoutBuilder::run() {
+  const Region& body = graph_.body();
+  take_parameters();
   program_->registers = static_cast<int32_t>(1 + body.parameters.size() + body.results.size());
   std::vector<Destination> destinations(body.results.size());
   for (size_t k = 0; k < body.results.size(); ++k) {
@@ -575,7 +693,8 @@ Layout LayoutBuilder::run() {
         {.address = {program_->result_register(static_cast<int32_t>(k)), run::kNoBuffer, 0},
          .room = Room::owned(bytes_of(type)),
          .writable = false,
-         .buffers = {}});
+         .buffers = {},
+         .device = interface_.home});
     if (const int32_t updated = interface_.results[k].updates; updated >= 0) {
       destination.place_root = id(body.parameters[static_cast<size_t>(updated)]);
       destination.place = memory_of(destination.place_root);
@@ -594,13 +713,17 @@ Layout LayoutBuilder::run() {
     destinations[k].held = destinations[k].spare;  // Nobody makes it.
     destinations[k].spare = kNone;
   }
+  if (interface_.home != device::kHostMemory) copy_numbers_in();
   add_region(scope);
+  for (const int32_t number : numbers_) extend_to_now(number);
   for (size_t k = 0; k < body.results.size(); ++k) {
     const TensorType& type = graph_.type(body.results[k]);
     run::Result result;
     result.dtype = type.dtype;
     result.shape = type.shape;
     result.bytes = granted_bytes(bytes_of(type));
+    result.memory = passed[k] >= 0 ? interface_.parameters[static_cast<size_t>(passed[k])].memory
+                                   : memory(destinations[k].held).device;
     result.byte_class = ByteClass::outputs;
     result.source = graph_.node(body.results[k]).source;
     result.name = interface_.results[k].name;
@@ -615,6 +738,11 @@ Layout LayoutBuilder::run() {
       result.why_not_in_place = destinations[k].why_not;
     }
     program_->results.push_back(std::move(result));
+  }
+  for (const run::Result& result : program_->results) {
+    if (result.parameter >= 0 || result.memory == device::kHostMemory) continue;
+    const InMemory there(*this, result.memory);
+    (void)arena_register();  // Plans list the memory, though nothing may be placed there.
   }
   place_arenas();
   program_->map_depth = map_depth(*program_);

@@ -11,6 +11,7 @@
 #include <limits>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "tidemark/compile/backends.h"
 #include "tidemark/layout/layout.h"
@@ -43,6 +44,7 @@ class LayoutBuilder {
     Room room;
     bool writable = false;         // May be overwritten when nobody reads it any more.
     SmallVec<int32_t, 2> buffers;  // Buffers of the arena that it stands for.
+    int32_t device = 0;            // The number of the memory (device/memory.h) it is part of.
   };
   // A value as a view: its root, the value whose memory it shows (itself unless it is a view), and
   // the layout.
@@ -56,6 +58,7 @@ class LayoutBuilder {
     int32_t place_root = kNone;
     int32_t spare = kNone;
     int32_t held = kNone;      // Which of the two it became.
+    bool crosses = false;      // A result in another memory is copied; else it is refused.
     std::string why_not = {};  // Why not `place`, for the plan; empty where it is or there is none.
   };
   // The state of adding one region's nodes.
@@ -79,9 +82,21 @@ class LayoutBuilder {
   uint64_t constant_bits(Value value);
   Memory& memory(int32_t number) { return memories_[static_cast<size_t>(number)]; }
   void show_dense(Value value);
+  // The value is all of this memory.
+  void show_in(Value value, int32_t held);
+  // The number of the memory that a value lies in; literals lie where they are wanted.
+  int32_t device_of(Value value) { return placed_in_[static_cast<size_t>(root(value))]; }
   // The number of the memory in which a node computes: that of its operands.
   int32_t memory_number(const Node& node);
-  void expect_on_host(Value value, std::string_view what, Source at);
+  // A UserError where it does not lie in this memory.
+  void expect_in(int32_t wanted, Value value, std::string_view what, Source at);
+  void place_results(const Node& node, int32_t number);
+  // What a loop says of its trips for its gradient: the host makes and reads it.
+  bool is_marks(Value value) const;
+  void take_parameters();
+  void copy_numbers_in();
+  // Whether a node of the region reads it.
+  bool is_read(Value value, RegionId region) const;
   int64_t whole_bytes(int32_t root) const;  // All it has, whatever of it a view shows.
 
   // ---- memory
@@ -90,6 +105,8 @@ class LayoutBuilder {
   Memory& memory_for(int32_t number, int64_t bytes);
   int32_t new_buffer(const TensorType& type, int64_t bytes, ByteClass byte_class, Source at,
                      std::string_view name);
+  // For one number that the host reads or writes.
+  int32_t new_host_buffer(const TensorType& type, Source at, std::string_view name);
   void extend_to_now(int32_t memory);
   run::Address address_of(Value value);
   bool can_take(int32_t place_root, size_t result, const Scope& scope, const Node& node);
@@ -104,14 +121,23 @@ class LayoutBuilder {
   int32_t materialise(Value value, Source at);
 
   // ---- steps
-  // What computes where steps run now.
+  // What computes where steps run now, and on how many threads.
   const Backend& backend() const { return backend_of(in_memory_); }
+  int threads() const { return side_by_side_ ? 1 : backend().machine().threads; }
   TaskPlan plan_op(const Node& node, std::span<const OperandLayout> operands,
                    std::span<const ArrayRef> results) const;
   void add_step(TaskPlan task, std::span<const run::Address> operands, std::string_view name,
                 Source at, bool fallible = false);
   void add_copy(const run::Address& from, const ArrayRef& layout, int32_t to, Source at);
   void add_dense(Value value, int32_t to, Source at);
+  // Dense bytes from the host's memory to another, or back.
+  void add_crossing(const run::Address& from, int32_t from_device, int32_t to, int64_t bytes,
+                    Source at);
+  // Where the host reads a value: where it lies, or in a copy, which `kept` gets.
+  run::Address host_address(Value value, Source at, std::vector<int32_t>& kept);
+  // What a body sees of the number of its trip, which the host writes: a copy where it computes.
+  int32_t trip_seen(Value parameter, RegionId region, int32_t trip, std::vector<int32_t>& kept,
+                    Source at);
   void analyse(RegionId region);
   bool may_fail_from(const Node& node, const Scope& scope) const;
   int32_t last_fallible(RegionId region) const;
@@ -202,6 +228,7 @@ class LayoutBuilder {
   run::Reverse::State state_of(const Node& node, size_t number, const Scope& scope,
                                std::vector<int32_t>& kept);
   void add_reverse(Scope& scope, int32_t number);
+  void expect_results(Scope& scope);
   void finish_results(Scope& scope);
   // saved.cc
   void count_what_is_saved_for(int32_t number);
@@ -214,9 +241,24 @@ class LayoutBuilder {
   ArenaSize place_those(const std::function<bool(const run::Buffer&)>& is_there, size_t arena);
   void place_arenas();
 
+  // While it exists, steps run and buffers are taken in the memory of this number.
+  class InMemory {
+   public:
+    InMemory(LayoutBuilder& builder, int32_t number)
+        : builder_(builder), outer_(std::exchange(builder.in_memory_, number)) {}
+    ~InMemory() { builder_.in_memory_ = outer_; }
+    InMemory(const InMemory&) = delete;
+    InMemory& operator=(const InMemory&) = delete;
+
+   private:
+    LayoutBuilder& builder_;
+    int32_t outer_;
+  };
+
   int32_t now() const { return static_cast<int32_t>(program_->steps.size()); }
   int32_t new_register() { return program_->registers++; }
   int32_t arena_register();
+  run::Map::BodyArena new_body_arena(int32_t memory, Source at, std::vector<int32_t>& kept);
 
   const Graph& graph_;
   const Interface& interface_;
@@ -234,10 +276,10 @@ class LayoutBuilder {
   std::vector<int32_t> placed_in_;  // By root: the number of the memory it lies in.
   std::vector<bool> is_behind_;     // By value of the body: it is computed of a gradient.
   std::vector<Memory> memories_;
-  int32_t arena_ = 0;  // Which arena buffers are taken from now, and its register.
-  int32_t arena_reg_ = 0;
-  int32_t in_memory_ = 0;  // Where steps run now, and buffers are taken.
-  int threads_;            // That work on a step now: one where bodies of a map run side by side.
+  std::vector<int32_t> numbers_;  // Copies of numbers that came with the call.
+  int32_t arena_ = 0;             // Which arena buffers are taken from now.
+  int32_t in_memory_;             // Where steps run now, and buffers are taken.
+  bool side_by_side_ = false;     // Bodies of a map are under way together, on one thread each.
   // How often the node counted last reads each root.
   const Node* counted_ = nullptr;
   std::unordered_map<int32_t, int32_t> reads_;

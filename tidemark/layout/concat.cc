@@ -186,11 +186,11 @@ void LayoutBuilder::add_concat(Scope& scope, int32_t number) {
     ArrayRef layout = parts[k];
     layout.data = kNowhere;
     if (is_constant(input)) {
-      add_step(fill_task(backend(), constant_bits(input), layout, threads_), {&to, 1}, "fill",
+      add_step(fill_task(backend(), constant_bits(input), layout, threads()), {&to, 1}, "fill",
                node.source);
     } else if (root(input) != root(result)) {
       const run::Address places[] = {address_of(input), to};
-      add_step(copy_task(backend(), view_of(input).layout, layout, threads_), places, "copy",
+      add_step(copy_task(backend(), view_of(input).layout, layout, threads()), places, "copy",
                node.source);
     }
   }

@@ -6,6 +6,7 @@
 
 #include "tidemark/compile/group.h"
 #include "tidemark/compile/workspace.h"
+#include "tidemark/device/memory.h"
 #include "tidemark/layout/builder.h"
 #include "tidemark/passes/passes.h"
 
@@ -20,6 +21,7 @@ void LayoutBuilder::hand_in(Value parameter, Value outer) {
   }
   Memory lent = memory(memory_of(root(outer)));
   lent.writable = false;
+  placed_in_[static_cast<size_t>(id(parameter))] = lent.device;
   memory_of(id(parameter)) = new_memory(std::move(lent));
 }
 
@@ -48,9 +50,8 @@ size_t LayoutBuilder::updated_by(const Node& node, size_t result, Scope& scope) 
 
 void LayoutBuilder::add_cond(Scope& scope, int32_t number) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
-  const Value test = node.inputs[0];
-  const int32_t literal = is_constant(test) ? materialise(test, node.source) : kNone;
-  const run::Address chosen = literal < 0 ? address_of(test) : memory(literal).address;
+  std::vector<int32_t> kept;
+  const run::Address chosen = host_address(node.inputs[0], node.source, kept);
   struct Place {
     int32_t memory = kNone;
     size_t updates = 0;     // The capture whose bytes these are.
@@ -107,7 +108,7 @@ void LayoutBuilder::add_cond(Scope& scope, int32_t number) {
     for (const int32_t unused : memory(place.spare).buffers)
       program_->buffers[static_cast<size_t>(unused)].bytes = 0;
   }
-  if (literal >= 0) extend_to_now(literal);
+  for (const int32_t copy : kept) extend_to_now(copy);
 }
 
 // The parameter is the first slice of an array.
@@ -158,6 +159,7 @@ bool LayoutBuilder::add_mapped_group(Scope& scope, int32_t number) {
     strides[id(parameter)] = k < slices ? whole.strides[0] * size_of(whole.dtype) : 0;
   }
   analyse(node.regions[0]);
+  if (device_of(body.results[0]) != interface_.home) return false;
   std::vector<ArrayRef> layouts, results;
   std::vector<run::Address> places;
   for (const Value input : group->inputs) {
@@ -173,7 +175,7 @@ bool LayoutBuilder::add_mapped_group(Scope& scope, int32_t number) {
   }
   std::optional<GroupWork> work = mapped_group_work(scheduler_, *group, layouts, results, axis);
   if (!work) return false;
-  work->threads = threads_;
+  work->threads = threads();
   const size_t first_result = places.size();
   places.resize(first_result + results.size());
   for (size_t r = 0; r < body.results.size(); ++r) {
@@ -206,6 +208,15 @@ int64_t bodies_at_once(const Graph& graph, RegionId body, int64_t trips, int thr
 
 }  // namespace
 
+// Room for the arenas of a map's bodies in one memory; how large they are is known when the body
+// is.
+run::Map::BodyArena LayoutBuilder::new_body_arena(int32_t memory_number, Source at,
+                                                  std::vector<int32_t>& kept) {
+  const InMemory there(*this, memory_number);
+  kept.push_back(new_buffer({DType::u8, {0}}, 0, ByteClass::temporaries, at, "map bodies"));
+  return {.memory = memory_number, .reg = new_register(), .arenas = memory(kept.back()).address};
+}
+
 void LayoutBuilder::add_map(Scope& scope, int32_t number) {
   if (add_mapped_group(scope, number)) return;
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
@@ -215,7 +226,7 @@ void LayoutBuilder::add_map(Scope& scope, int32_t number) {
   run::Map map;
   map.trips = read.size();
   const int64_t alive = read.size();
-  map.alive = alive == 0 ? bodies_at_once(graph_, node.regions[0], map.trips, threads_)
+  map.alive = alive == 0 ? bodies_at_once(graph_, node.regions[0], map.trips, threads())
                          : std::clamp<int64_t>(alive, 1, std::max<int64_t>(1, map.trips));
   const std::span<const int64_t> why = read.integers();
   const Region& body = graph_.regions[static_cast<size_t>(node.regions[0])];
@@ -237,12 +248,12 @@ void LayoutBuilder::add_map(Scope& scope, int32_t number) {
         {.spare = new_memory({.address = {map.walks.back().reg, run::kNoBuffer, 0},
                               .room = Room::part(bytes_of(type)),
                               .writable = false,
-                              .buffers = memory(place).buffers})});
+                              .buffers = memory(place).buffers,
+                              .device = memory(place).device})});
   }
-  const int32_t arenas = new_buffer({DType::u8, {0}}, 0, ByteClass::temporaries, at, "map bodies");
-  kept.push_back(arenas);
-  map.arenas = memory(arenas).address;
-  map.arena_reg = new_register();
+  map.arenas.push_back(new_body_arena(device::kHostMemory, at, kept));
+  if (interface_.home != device::kHostMemory)
+    map.arenas.push_back(new_body_arena(interface_.home, at, kept));
 
   const auto index = static_cast<size_t>(now());
   run::Step step;
@@ -255,15 +266,12 @@ void LayoutBuilder::add_map(Scope& scope, int32_t number) {
   program_->steps.push_back(std::move(step));
   program_->maps.push_back(map);
   const int32_t outer_arena = std::exchange(arena_, static_cast<int32_t>(program_->maps.size()));
-  const int32_t outer_reg = std::exchange(arena_reg_, map.arena_reg);
   program_->maps.back().arena = arena_;
-  // Bodies that run at once have one thread each.
-  const int outer_threads = std::exchange(threads_, map.alive > 1 ? 1 : threads_);
+  const bool outer_side_by_side = std::exchange(side_by_side_, side_by_side_ || map.alive > 1);
   Scope inner{.region = node.regions[0], .destinations = destinations};
   add_region(inner);
-  threads_ = outer_threads;
+  side_by_side_ = outer_side_by_side;
   arena_ = outer_arena;
-  arena_reg_ = outer_reg;
   program_->steps[index].end = now();
   for (const int32_t number_kept : kept) extend_to_now(number_kept);
 }

@@ -21,6 +21,10 @@ struct Interface {
     bool donated = false;  // The program may use its bytes once it has read it for the last time.
     std::string name;
     Strides strides = {};  // In elements; empty where it is dense.
+    int32_t memory = 0;    // Where its bytes lie.
+    // A plain number, which stands in the call: copied to the program's memory where that is not
+    // the host's.
+    bool is_number = false;
   };
   struct Result {
     int32_t updates = -1;  // The parameter (a Variable) that this is the new value of.
@@ -28,6 +32,9 @@ struct Interface {
   };
   std::vector<Parameter> parameters;
   std::vector<Result> results;
+  // The memory that literals, and what control flow carries and gives, lie in. Another node
+  // computes where its operands lie, and its results lie there, those of the program too.
+  int32_t home = 0;
 
   std::vector<int32_t> updates() const {
     std::vector<int32_t> list;

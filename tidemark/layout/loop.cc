@@ -3,6 +3,7 @@
 
 #include "tidemark/compile/scalar_loop.h"
 #include "tidemark/compile/workspace.h"
+#include "tidemark/device/memory.h"
 #include "tidemark/layout/builder.h"
 #include "tidemark/ops/loop_attrs.h"
 #include "tidemark/passes/passes.h"
@@ -30,6 +31,7 @@ std::vector<LayoutBuilder::CarryPlaces> LayoutBuilder::start_carries(
     const TensorType& type = graph_.type(result);
     const int32_t from = is_constant(initial) ? kNone : memory_of(root(initial));
     const bool ends = ends_here(node, initial, scope);
+    if (!is_marks(initial)) expect_in(interface_.home, initial, "the initial value of a carry", at);
     CarryPlaces& carry = carried[k];
     carry.wish = wish_[static_cast<size_t>(root(result))];
     if (carry.wish >= 0) {
@@ -157,6 +159,7 @@ bool is_read_in_place(const ArrayRef& array) {
 LayoutBuilder::SliceView LayoutBuilder::walk_array(Value array, const TensorType& slice, Source at,
                                                    std::vector<run::Walk>& walks,
                                                    std::vector<int32_t>& kept, bool wants_dense) {
+  const InMemory there(*this, is_constant(array) ? in_memory_ : device_of(array));
   const bool in_place =
       !is_constant(array) && (wants_dense ? view_of(array).layout.is_contiguous()
                                           : is_read_in_place(view_of(array).layout));
@@ -175,13 +178,14 @@ LayoutBuilder::SliceView LayoutBuilder::walk_array(Value array, const TensorType
   walked.memory = new_memory({.address = {walks.back().reg, run::kNoBuffer, 0},
                               .room = Room::part(bytes_of(slice)),
                               .writable = false,
-                              .buffers = {}});
+                              .buffers = {},
+                              .device = in_memory_});
   return walked;
 }
 
 void LayoutBuilder::show_slice(Value parameter, const SliceView& walked) {
-  view_of(parameter) = {id(parameter), walked.layout};
-  memory_of(id(parameter)) = walked.memory;
+  show_in(parameter, walked.memory);
+  view_of(parameter).layout = walked.layout;
 }
 
 // The destination of each trip's element of a stacked result.
@@ -192,7 +196,8 @@ LayoutBuilder::Destination LayoutBuilder::stack_element(int32_t place, const Ten
   return {.spare = new_memory({.address = {walks.back().reg, run::kNoBuffer, 0},
                                .room = Room::part(bytes_of(element)),
                                .writable = false,
-                               .buffers = memory(place).buffers})};
+                               .buffers = memory(place).buffers,
+                               .device = memory(place).device})};
 }
 
 void LayoutBuilder::count_as_saved(int32_t number) {
@@ -255,29 +260,19 @@ void LayoutBuilder::add_loop(Scope& scope, int32_t number) {
   loop.reverse = attrs.reverse;
   loop.counted = attrs.counted;
   loop.tested = node.regions.size() > 1;
+  loop.memory = interface_.home;
   const Region& body = graph_.regions[static_cast<size_t>(node.regions[0])];
-  std::vector<int32_t> kept;  // Memory wanted for the whole loop.
-  if (loop.counted) {
-    const Value count = node.inputs[0];
-    if (is_constant(count)) {
-      kept.push_back(materialise(count, at));
-      loop.count = memory(kept.back()).address;
-    } else {
-      loop.count = address_of(count);
-    }
-  }
   list_kept(node);
   size_t next_input = attrs.first_carry();
-  if (add_scalar_loop(scope, number, loop)) {
-    for (const int32_t number_kept : kept) extend_to_now(number_kept);
-    return;
-  }
+  if (add_scalar_loop(scope, number, loop)) return;
+  std::vector<int32_t> kept;  // Memory wanted for the whole loop.
+  if (loop.counted) loop.count = host_address(node.inputs[0], at, kept);
   std::vector<int32_t> stacks;
   std::vector<CarryPlaces> carried =
       start_carries(scope, number, next_input, carries_of_loop(scope, number, stacks));
   next_input += carries;
   loop.carries = move_carries(node, carried, kept);
-  const int32_t trip = new_buffer(kTrip, 8, ByteClass::temporaries, at, "trip");
+  const int32_t trip = new_host_buffer(kTrip, at, "trip");
   loop.trip = memory(trip).address;
   kept.push_back(trip);
   std::vector<SliceView> walked;
@@ -317,7 +312,7 @@ void LayoutBuilder::add_loop(Scope& scope, int32_t number) {
   keep_checkpoints(scope, number, loop, kept);
   int32_t test = kNone;
   if (loop.tested) {
-    test = new_buffer(kTest, 1, ByteClass::temporaries, at, "loop condition");
+    test = new_host_buffer(kTest, at, "loop condition");
     loop.condition = memory(test).address;
     kept.push_back(test);
   }
@@ -331,25 +326,23 @@ void LayoutBuilder::add_loop(Scope& scope, int32_t number) {
   program_->steps.push_back(std::move(step));
   const auto own = static_cast<size_t>(program_->steps[index].control);
   program_->loops.emplace_back();
-  const auto hand_in_common = [&](const Region& region) {
-    show_dense(region.parameters[0]);
-    memory_of(id(region.parameters[0])) = trip;
-    for (size_t k = 0; k < carries; ++k) {
-      show_dense(region.parameters[1 + k]);
-      memory_of(id(region.parameters[1 + k])) = carried[k].inside;
-    }
+  const auto hand_in_common = [&](size_t which) {
+    const Region& region = graph_.regions[static_cast<size_t>(node.regions[which])];
+    show_in(region.parameters[0],
+            trip_seen(region.parameters[0], node.regions[which], trip, kept, at));
+    for (size_t k = 0; k < carries; ++k) show_in(region.parameters[1 + k], carried[k].inside);
   };
   if (loop.tested) {
     const Region& condition = graph_.regions[static_cast<size_t>(node.regions[1])];
-    hand_in_common(condition);
+    hand_in_common(1);
     for (size_t i = 1 + carries; i < condition.parameters.size(); ++i)
       hand_in(condition.parameters[i], node.inputs[next_input + i - 1 - carries]);
-    std::vector<Destination> tests = {{.spare = test}};
+    std::vector<Destination> tests = {{.spare = test, .crosses = true}};
     Scope inner{.region = node.regions[1], .destinations = tests};
     add_region(inner);
   }
   program_->steps[index].middle = now();
-  hand_in_common(body);
+  hand_in_common(0);
   for (size_t k = 0; k < slices; ++k) show_slice(body.parameters[1 + carries + k], walked[k]);
   for (size_t i = 1 + carries + slices; i < body.parameters.size(); ++i)
     hand_in(body.parameters[i], node.inputs[next_input + i - 1 - carries - slices]);
@@ -396,7 +389,10 @@ void LayoutBuilder::keep_checkpoints(Scope& scope, int32_t number, run::Loop& lo
     return memory(kept.back()).address;
   };
   loop.marked = true;
-  loop.marks = place(static_cast<size_t>(attrs.marks));
+  {
+    const InMemory host(*this, device::kHostMemory);
+    loop.marks = place(static_cast<size_t>(attrs.marks));
+  }
   if (attrs.kept == 0) return;
   loop.slots = slots_of_marks(node.results[static_cast<size_t>(attrs.marks)]);
   if (attrs.save == LoopAttrs::Save::every) loop.every = attrs.amount;
@@ -414,9 +410,11 @@ bool LayoutBuilder::add_scalar_loop(Scope& scope, int32_t number, const run::Loo
   const auto carries = static_cast<size_t>(attrs.carries);
   const size_t first_slice = attrs.first_carry() + carries;
   std::vector<OperandLayout> captures;
-  for (size_t i = first_slice + slices; i < node.inputs.size(); ++i) {
+  for (size_t i = first_slice; i < node.inputs.size(); ++i) {
     const Value input = node.inputs[i];
     const bool is_number = is_constant(input);
+    if (!is_number && device_of(input) != interface_.home) return false;
+    if (i < first_slice + slices) continue;
     captures.push_back({.is_number = is_number,
                         .number = is_number ? constant_bits(input) : 0,
                         .layout = view_of(input).layout});
@@ -429,7 +427,11 @@ bool LayoutBuilder::add_scalar_loop(Scope& scope, int32_t number, const run::Loo
       start_carries(scope, number, attrs.first_carry(), std::vector<CarryPlaces>(carries));
   std::vector<int32_t> kept;
   std::vector<run::Address> places;
-  if (loop.counted) places.push_back(loop.count);
+  if (loop.counted) {
+    const Value count = node.inputs[0];
+    if (is_constant(count)) kept.push_back(materialise(count, node.source));
+    places.push_back(kept.empty() ? address_of(count) : memory(kept.back()).address);
+  }
   for (const CarryPlaces& carry : carried) places.push_back(memory(carry.first).address);
   for (size_t k = 0; k < slices; ++k) {
     const Value array = node.inputs[first_slice + k];
@@ -459,7 +461,8 @@ bool LayoutBuilder::add_scalar_loop(Scope& scope, int32_t number, const run::Loo
 // Memory with the value that this node may overwrite: its own if its lifetime ends here, else a
 // copy.
 int32_t LayoutBuilder::own(const Node& node, Value value, const Scope& scope) {
-  if (ends_here(node, value, scope) && memory(memory_of(root(value))).writable)
+  if (ends_here(node, value, scope) && memory(memory_of(root(value))).writable &&
+      device_of(value) == in_memory_)
     return std::exchange(memory_of(root(value)), kNone);
   const int32_t copy = materialise(value, node.source);
   count_as_saved(copy);
@@ -497,8 +500,11 @@ void LayoutBuilder::add_reverse(Scope& scope, int32_t number) {
   run::Reverse walk;
   walk.reverse = attrs.reverse;
   walk.slots = slots_of_marks(graph_.type(node.inputs[0]));
-  kept.push_back(own(node, node.inputs[0], scope));
-  walk.marks = memory(kept.back()).address;
+  {
+    const InMemory host(*this, device::kHostMemory);
+    kept.push_back(own(node, node.inputs[0], scope));
+    walk.marks = memory(kept.back()).address;
+  }
   std::vector<int32_t> now_at;
   std::vector<Destination> next_at;
   for (size_t k = 0; k < carries; ++k) {
@@ -508,7 +514,8 @@ void LayoutBuilder::add_reverse(Scope& scope, int32_t number) {
       return new_memory({.address = {reg, run::kNoBuffer, 0},
                          .room = Room::part(state.bytes),
                          .writable = false,
-                         .buffers = {}});
+                         .buffers = {},
+                         .device = interface_.home});
     };
     now_at.push_back(behind(state.now));
     next_at.push_back({.spare = behind(state.next)});
@@ -518,7 +525,7 @@ void LayoutBuilder::add_reverse(Scope& scope, int32_t number) {
       start_carries(scope, number, next_input, std::vector<CarryPlaces>(backs));
   next_input += backs;
   walk.backs = move_carries(node, carried, kept);
-  const int32_t trip = new_buffer(kTrip, 8, ByteClass::temporaries, at, "trip");
+  const int32_t trip = new_host_buffer(kTrip, at, "trip");
   walk.trip = memory(trip).address;
   kept.push_back(trip);
   std::vector<SliceView> slices;
@@ -547,14 +554,11 @@ void LayoutBuilder::add_reverse(Scope& scope, int32_t number) {
   step.name = "reverse";
   program_->steps.push_back(std::move(step));
   program_->reverses.emplace_back();
-  const auto show = [&](Value parameter, int32_t held) {
-    show_dense(parameter);
-    memory_of(id(parameter)) = held;
-  };
   const auto add_part = [&](size_t which, size_t first_slice, std::vector<Destination>& to) {
     const Region& region = graph_.regions[static_cast<size_t>(node.regions[which])];
-    show(region.parameters[0], trip);
-    for (size_t k = 0; k < carries; ++k) show(region.parameters[1 + k], now_at[k]);
+    show_in(region.parameters[0],
+            trip_seen(region.parameters[0], node.regions[which], trip, kept, at));
+    for (size_t k = 0; k < carries; ++k) show_in(region.parameters[1 + k], now_at[k]);
     for (size_t k = 0; k < slices.size(); ++k)
       show_slice(region.parameters[first_slice + k], slices[k]);
     const size_t first_capture = first_slice + slices.size();
@@ -565,7 +569,7 @@ void LayoutBuilder::add_reverse(Scope& scope, int32_t number) {
   };
   add_part(0, 1 + carries, next_at);
   program_->steps[index].middle = now();
-  for (size_t k = 0; k < backs; ++k) show(back.parameters[1 + carries + k], carried[k].inside);
+  for (size_t k = 0; k < backs; ++k) show_in(back.parameters[1 + carries + k], carried[k].inside);
   add_part(1, 1 + carries + backs, destinations);
   program_->steps[index].end = now();
   const std::vector<size_t> copied = settle_carries(number, carried, destinations, walk.backs);

@@ -1,4 +1,5 @@
 // Assigns offsets to the buffers of all arenas, innermost arenas first.
+#include "tidemark/device/memory.h"
 #include "tidemark/layout/builder.h"
 #include "tidemark/plan/plan.h"
 
@@ -55,35 +56,38 @@ LayoutBuilder::ArenaSize LayoutBuilder::place_those(
   return {placed.tidemark_bytes, plan::load_bytes(problem)};
 }
 
+// A map's arenas are one buffer of the arena around it, in each memory: innermost first. Placements
+// are numbered by arena, then by memory.
 void LayoutBuilder::place_arenas() {
   const auto arenas = static_cast<int32_t>(program_->maps.size() + 1);
-  const size_t all = static_cast<size_t>(arenas) + program_->device_arenas.size();
+  const size_t memories = program_->device_arenas.size() + 1;
+  const size_t all = static_cast<size_t>(arenas) * memories;
   if (placements_.arenas.size() < all) placements_.arenas.resize(all);
   program_->offsets.assign(program_->buffers.size(), 0);
-  for (size_t i = 0; i < program_->device_arenas.size(); ++i) {
-    run::DeviceArena& arena = program_->device_arenas[i];
-    const ArenaSize placed =
-        place_those([&](const run::Buffer& buffer) { return buffer.memory == arena.memory; },
-                    static_cast<size_t>(arenas) + i);
-    arena.bytes = placed.tidemark_bytes;
-    arena.load_bytes = placed.load_bytes;
-  }
-  // The arenas of a map's bodies are one buffer of the arena around it: innermost first.
-  for (int32_t arena = arenas - 1; arena >= 0; --arena) {
-    const ArenaSize placed = place_those(
-        [&](const run::Buffer& buffer) { return buffer.arena == arena && buffer.memory == 0; },
-        static_cast<size_t>(arena));
-    if (arena == 0) {
-      program_->arena_bytes = placed.tidemark_bytes;
-      program_->load_bytes = placed.load_bytes;
-    } else {
-      run::Map& map = program_->maps[static_cast<size_t>(arena - 1)];
-      map.arena_bytes = placed.tidemark_bytes;
-      run::Buffer& bodies = program_->buffers[static_cast<size_t>(map.arenas.buffer)];
-      bodies.bytes = map.arena_bytes * map.alive;
+  const auto place = [&](int32_t arena, int32_t memory, size_t number) {
+    return place_those(
+        [&](const run::Buffer& buffer) { return buffer.arena == arena && buffer.memory == memory; },
+        static_cast<size_t>(arena) * memories + number);
+  };
+  for (int32_t arena = arenas - 1; arena > 0; --arena) {
+    run::Map& map = program_->maps[static_cast<size_t>(arena - 1)];
+    for (size_t i = 0; i < map.arenas.size(); ++i) {
+      run::Map::BodyArena& body = map.arenas[i];
+      body.bytes = place(arena, body.memory, i).tidemark_bytes;
+      run::Buffer& bodies = program_->buffers[static_cast<size_t>(body.arenas.buffer)];
+      bodies.bytes = body.bytes * map.alive;
       bodies.shape = {bodies.bytes};
     }
   }
+  for (size_t i = 0; i < program_->device_arenas.size(); ++i) {
+    run::DeviceArena& arena = program_->device_arenas[i];
+    const ArenaSize placed = place(0, arena.memory, 1 + i);
+    arena.bytes = placed.tidemark_bytes;
+    arena.load_bytes = placed.load_bytes;
+  }
+  const ArenaSize placed = place(0, device::kHostMemory, 0);
+  program_->arena_bytes = placed.tidemark_bytes;
+  program_->load_bytes = placed.load_bytes;
 }
 
 }  // namespace tidemark::compile

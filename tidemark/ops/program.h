@@ -130,13 +130,13 @@ inline constexpr NamedOp size_value = {.name = "size_value",
 
 inline constexpr AttrDef kTransferAttrs[] = {{"memory", AttrKind::integer}};
 // Copies the operand to another memory; 0 is the host's. Every other node computes in the memory of
-// its operands; control flow, effects and results of regions are in the host's memory.
+// its operands; layout.h says where results of control flow lie.
 inline constexpr NamedOp transfer = {.name = "transfer",
                                      .brief = "The operand copied to another memory.",
                                      .family = Family::piece,
                                      .attrs = kTransferAttrs,
                                      .infer = rule::infer_stop_gradient,
-                                     .no_gradient = kProgramOnly,
+                                     .no_gradient = "take gradients before the copy",
                                      .transfers = true};
 
 inline constexpr const NamedOp* kProgramOps[] = {&accumulate, &call,    &cond, &constant,

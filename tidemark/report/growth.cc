@@ -273,7 +273,9 @@ void StepMonitor::WatchState::describe(std::map<uint32_t, GrowthRow*>& growing) 
   std::map<uint32_t, AlikeByName> found;
   device::for_each_cell([&](const device::Cell& cell) {
     using Kind = device::Storage::Kind;
-    if (cell.storage.kind == Kind::borrowed || cell.storage.kind == Kind::view) return;
+    if (cell.storage.kind == Kind::borrowed || cell.storage.kind == Kind::view ||
+        cell.storage.kind == Kind::device)
+      return;
     const uint32_t line = line_number(cell.storage);
     if (growing.contains(line)) add(found[line], cell);
   });

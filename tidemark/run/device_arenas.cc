@@ -15,6 +15,7 @@ DeviceArenas::DeviceArenas(const Program& program, std::span<std::byte*> registe
     for (const DeviceArena& arena : program.device_arenas) {
       device::Memory& memory = device::memory(arena.memory);
       taken_.push_back(nullptr);
+      if (arena.bytes == 0) continue;
       taken_.back() = memory.take(arena.bytes);
       registers[static_cast<size_t>(arena.reg)] = taken_.back();
       if (touched_ == nullptr) continue;
@@ -31,6 +32,10 @@ DeviceArenas::DeviceArenas(const Program& program, std::span<std::byte*> registe
 DeviceArenas::~DeviceArenas() {
   for (size_t i = 0; touched_ != nullptr && i < taken_.size(); ++i) {
     const DeviceArena& arena = program_.device_arenas[i];
+    if (taken_[i] == nullptr) {
+      touched_->push_back(0);
+      continue;
+    }
     device::memory(arena.memory).copy_out(image_.data(), taken_[i], arena.bytes);
     touched_->push_back(touched_bytes(image_.data(), arena.bytes));
   }

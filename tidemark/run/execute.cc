@@ -97,14 +97,14 @@ class Executor {
     if (!has_body) return;
     const auto control = static_cast<size_t>(step.control);
     if (step.kind == Step::Kind::map) {
-      hand(program_.maps[control].arenas);
+      for (const Map::BodyArena& arena : program_.maps[control].arenas) hand(arena.arenas);
       for (const Walk& walk : program_.maps[control].walks) hand(walk.base);
     } else if (step.kind == Step::Kind::loop) {
       const Loop& loop = program_.loops[control];
       hand(loop.trip);
       if (loop.marked) hand(loop.marks);
       for (const Loop::Carry& carry : loop.carries) hand(carry.first);
-      for (const Loop::Kept& kept : loop.kept) hand(kept.rows);
+      for (const Loop::Checkpoints& kept : loop.kept) hand(kept.rows);
       for (const Walk& walk : loop.walks) hand(walk.base);
     } else {
       const Reverse& walked = program_.reverses[control];
@@ -187,9 +187,14 @@ class Executor {
   }
   // The carries at these registers go to a row of the checkpoints.
   void keep(const Loop& loop, int64_t row, int32_t Loop::Carry::* which) {
-    for (const Loop::Kept& kept : loop.kept)
-      std::memcpy(at(kept.rows) + row * kept.bytes, registers_[loop.carries[kept.carry].*which],
-                  static_cast<size_t>(kept.bytes));
+    for (const Loop::Checkpoints& kept : loop.kept) {
+      std::byte* const to = at(kept.rows) + row * kept.bytes;
+      const std::byte* const from = registers_[loop.carries[kept.carry].*which];
+      if (loop.memory == device::kHostMemory)
+        std::memcpy(to, from, static_cast<size_t>(kept.bytes));
+      else
+        device::memory(loop.memory).copy_within(to, from, kept.bytes);
+    }
   }
 
   void start(const std::vector<Loop::Carry>& carries) {
@@ -251,7 +256,6 @@ class Executor {
 
   void run_map(const Step& step, int32_t index) {
     const Map& map = program_.maps[static_cast<size_t>(step.control)];
-    std::byte* const arenas = at(map.arenas);
     // The trips of a batch share the threads; alone, a trip has all that the map has.
     const int threads_of_trip = map.alive > 1 ? 1 : num_threads();
     // Batches of as many trips as may be under way, each in an arena of its own.
@@ -267,7 +271,8 @@ class Executor {
         body.worker_ = worker;
         body.depth_ = depth_ + 1;
         for (int64_t k = begin; k < end; ++k) {
-          own[static_cast<size_t>(map.arena_reg)] = arenas + k * map.arena_bytes;
+          for (const Map::BodyArena& arena : map.arenas)
+            own[static_cast<size_t>(arena.reg)] = at(arena.arenas) + k * arena.bytes;
           body.start(map.walks, first + k);
           body.run(index + 1, step.end);
         }
@@ -285,7 +290,7 @@ class Executor {
 
 }  // namespace
 
-void execute(const Program& program, std::span<std::byte*> registers, Measured* measured) {
+void execute(const Program& program, std::span<std::byte*> registers, Measurement* measured) {
   const DeviceArenas arenas(program, registers, measured != nullptr ? &measured->touched : nullptr);
   Bodies bodies(program);
   const device::ThreadsScope threads(program.threads);

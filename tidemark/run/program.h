@@ -109,18 +109,21 @@ struct Loop {
   };
   std::vector<Carry> carries;
   std::vector<Walk> walks;
+  // Of carries and checkpoints. What the host itself reads and writes lies in its own: the trip,
+  // the count, the condition and the marks.
+  int32_t memory = 0;
   // What is kept of its trips: marks, as in treeverse.h, and the states of some carries. Without
   // slots only the number of trips.
   bool marked = false;
   Address marks;
   int64_t slots = 0;
   int64_t every = 0;  // A checkpoint each so many trips; 0: where they cost least.
-  struct Kept {
+  struct Checkpoints {
     size_t carry = 0;
     Address rows;
     int64_t bytes = 0;  // Of a row.
   };
-  std::vector<Kept> kept;
+  std::vector<Checkpoints> kept;
 };
 
 // What a loop keeps of its trips for a gradient, for the plan.
@@ -153,10 +156,15 @@ struct Reverse {
 
 struct Map {
   int64_t trips = 0;
-  int64_t alive = 1;      // Bodies under way at once.
-  int32_t arena_reg = 0;  // The register of a body's own arena.
-  Address arenas;         // `alive` of them, one after another.
-  int64_t arena_bytes = 0;
+  int64_t alive = 1;  // Bodies under way at once.
+  // Of a body, one in each memory that it works in, the host's first.
+  struct BodyArena {
+    int32_t memory = 0;
+    int32_t reg = 0;  // Of a body's own.
+    Address arenas;   // `alive` of them, one after another.
+    int64_t bytes = 0;
+  };
+  std::vector<BodyArena> arenas;
   int32_t arena = 0;  // Which arena of Buffer::arena.
   std::vector<Walk> walks;
 };
@@ -166,6 +174,7 @@ struct Place {
   DType dtype = DType::f32;
   Shape shape;
   int64_t bytes = 0;
+  int32_t memory = 0;
   ByteClass byte_class = ByteClass::arguments;
   Source source = Source::none();
   std::string name;
@@ -197,21 +206,29 @@ struct Program {
   int64_t arena_bytes = 0;       // The tidemark of the arena.
   int64_t load_bytes = 0;
   std::vector<DeviceArena> device_arenas;
+  int32_t home = 0;  // The memory that it computes in, but for steps that say otherwise.
   std::vector<Place> parameters;
   std::vector<Result> results;
   int32_t registers = 1;
   int threads = 1;    // What workspaces were planned for.
   int map_depth = 0;  // Of maps inside maps.
 
-  // Of results that are the call's own.
-  int64_t result_bytes() const {
+  // Of results that are the call's own, in a memory.
+  int64_t result_bytes(int32_t memory = 0) const {
     int64_t bytes = 0;
     for (const Result& result : results)
-      if (result.parameter < 0) bytes += result.bytes;
+      if (result.parameter < 0 && result.memory == memory) bytes += result.bytes;
     return bytes;
   }
-  // The most a call adds at once: results and arena.
-  int64_t peak_bytes() const { return arena_bytes + result_bytes(); }
+  // The most a call adds at once to a memory: results and arena.
+  int64_t bytes_in(int32_t memory) const {
+    int64_t bytes = result_bytes(memory) + (memory == 0 ? arena_bytes : 0);
+    for (const DeviceArena& arena : device_arenas)
+      if (arena.memory == memory) bytes += arena.bytes;
+    return bytes;
+  }
+  // The same in the memory that it computes in.
+  int64_t peak_bytes() const { return bytes_in(home); }
 
   int32_t parameter_register(int32_t index) const { return 1 + index; }
   int32_t result_register(int32_t index) const {
@@ -222,13 +239,14 @@ struct Program {
 class Watch;
 
 // What a measured run wants to know beside its results.
-struct Measured {
+struct Measurement {
   std::vector<int64_t> touched = {};  // Of each arena in another memory: the bytes that changed.
   Watch* watch = nullptr;
 };
 
 // Runs all steps. `registers` has room for Program::registers; the arena, the parameters and the
 // results are set. Arenas in other memories are taken before the first step.
-void execute(const Program& program, std::span<std::byte*> registers, Measured* measured = nullptr);
+void execute(const Program& program, std::span<std::byte*> registers,
+             Measurement* measured = nullptr);
 
 }  // namespace tidemark::run

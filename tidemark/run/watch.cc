@@ -27,7 +27,7 @@ Watch::Watch(const Program& program, const std::byte* arena)
 int64_t Watch::now_ns() const { return clock_ns() - began_ns_; }
 
 void Watch::use(int32_t step, int32_t buffer) {
-  Used& used = used_[static_cast<size_t>(buffer)];
+  UseRange& used = used_[static_cast<size_t>(buffer)];
   used.first = used.first < 0 ? step : std::min(used.first, step);
   used.last = std::max(used.last, step);
 }
@@ -74,7 +74,7 @@ void Watch::add(const Slice& slice) {
 void Watch::ran(int32_t step, int thread, int64_t begin_ns) {
   const int64_t end_ns = now_ns();
   const std::lock_guard lock(lock_);
-  Seen& seen = steps_[static_cast<size_t>(step)];
+  StepRuns& seen = steps_[static_cast<size_t>(step)];
   ++seen.runs;
   seen.time_ns += end_ns - begin_ns;
   add({step, thread, begin_ns, end_ns});

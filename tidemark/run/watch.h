@@ -21,7 +21,7 @@ class Watch {
     int32_t step = 0, thread = 0;
     int64_t begin_ns = 0, end_ns = 0;  // Since the watch was made.
   };
-  struct Seen {
+  struct StepRuns {
     int64_t runs = 0, time_ns = 0;
   };
   static constexpr size_t kMostSlices = 100'000;
@@ -37,14 +37,14 @@ class Watch {
   void set_current(int32_t step) { current_ = step; }
   void add_share(int worker, int64_t begin_ns, int64_t end_ns);
 
-  const std::vector<Seen>& steps() const { return steps_; }
+  const std::vector<StepRuns>& steps() const { return steps_; }
   const std::vector<Slice>& slices() const { return slices_; }
   int64_t slices_left_out() const { return slices_left_out_; }
   // The bytes of the arena in use at each step, as seen.
   std::vector<int64_t> in_use() const;
 
  private:
-  struct Used {
+  struct UseRange {
     int32_t first = -1, last = -1;
   };
   void use(int32_t step, int32_t buffer);
@@ -56,9 +56,9 @@ class Watch {
   int64_t began_ns_;
   std::mutex lock_;
   int32_t current_ = 0;
-  std::vector<Used> used_;                   // By buffer.
+  std::vector<UseRange> used_;               // By buffer.
   std::vector<std::vector<int32_t>> found_;  // By step: buffers that its registers pointed into.
-  std::vector<Seen> steps_;
+  std::vector<StepRuns> steps_;
   std::vector<Slice> slices_;
   int64_t slices_left_out_ = 0;
 };

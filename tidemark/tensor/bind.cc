@@ -9,6 +9,7 @@
 #include "tidemark/ops/pointwise.h"
 #include "tidemark/ops/structure.h"
 #include "tidemark/tensor/eager.h"
+#include "tidemark/tensor/placement.h"
 #include "tidemark/tensor/tensor_state.h"
 
 namespace tidemark {

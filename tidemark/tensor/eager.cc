@@ -8,6 +8,7 @@
 #include "tidemark/compile/cpu/library_ops.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/ops/structure.h"
+#include "tidemark/tensor/placement.h"
 #include "tidemark/tensor/reuse.h"
 #include "tidemark/tensor/tiny.h"
 
@@ -133,6 +134,14 @@ Tensor run_library(const OpCall& call) {
   return result;
 }
 
+// A copy there; of a tensor that lies there already, the tensor itself.
+Tensor run_transfer(const OpCall& call) {
+  const Tensor& operand = *call.operands[0]->tensor();
+  const auto memory = static_cast<int32_t>(call.attrs.read().integer());
+  if (state_of(operand, call.at).memory() == memory) return operand;
+  return copied_to(operand, memory, call.at);
+}
+
 void run_effect(const OpCall& call) {
   compile::run_effect(call.op, OperandArrays(call).list(), call.attrs, call.at);
 }
@@ -152,6 +161,7 @@ Tensor run_now(const OpCall& call) {
       run_effect(call);
       return {};
     default:
+      if (call.op.transfers) return run_transfer(call);
       return call.op.is_cast() ? run_cast(call) : run_library(call);
   }
 }
@@ -173,14 +183,6 @@ std::vector<Tensor> run_results_now(const OpCall& call, uint32_t wanted) {
   const device::FloatEnvironment ieee;
   compile::run_library(call.op, arrays.list(), call.attrs, places, call.at);
   return results;
-}
-
-Tensor packed(const Tensor& tensor, Source at) {
-  const ArrayRef& array = detail::array_of(tensor, at);
-  if (array.is_contiguous()) return tensor;
-  Tensor result = make_tensor(array.dtype, array.shape, at);
-  compile::run_copy(array, TensorState::of(result)->array);
-  return result;
 }
 
 }  // namespace tidemark::detail

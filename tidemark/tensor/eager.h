@@ -14,7 +14,4 @@ Tensor run_now(const OpCall& call);
 // The results whose bit is set in `wanted`; the others are empty.
 std::vector<Tensor> run_results_now(const OpCall& call, uint32_t wanted);
 
-// The tensor itself if it is contiguous, else a contiguous copy.
-Tensor packed(const Tensor& tensor, Source at);
-
 }  // namespace tidemark::detail

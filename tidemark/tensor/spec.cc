@@ -16,7 +16,7 @@ Tensor::Tensor(const TensorSpec& spec, Source at)
 Tensor donate(Tensor& x, Source at) {
   const detail::TensorState& state = detail::state_of(x, at);
   // A traced tensor has no memory that could be shared.
-  if (state.kind == detail::TensorState::Kind::concrete && !detail::is_sole(state))
+  if (state.has_bytes() && !detail::is_sole(state))
     throw UserError(cat("donate: ", name(x.dtype()), x.shape(),
                         " shares its memory: another handle or a view of it is alive, or the "
                         "memory is borrowed"),

@@ -7,6 +7,7 @@
 
 #include "tidemark/compile/cpu/eager.h"
 #include "tidemark/device/call_memory.h"
+#include "tidemark/device/memory.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/ops/lower.h"
 #include "tidemark/ops/pointwise.h"
@@ -88,7 +89,7 @@ int64_t bytes_of(DType dtype, const Shape& shape, Source at) {
 void drop(TensorState* state) {
   if (state->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   device::Cell* cell = cell_of(state);
-  if (state->kind != TensorState::Kind::concrete) {
+  if (!state->has_bytes()) {
     TracePlace* const scope = state->scope;
     state->~TensorState();
     if (scope != nullptr) release(scope);
@@ -132,6 +133,11 @@ const ArrayRef& array_of(const Tensor& tensor, Source at) {
   if (state.kind == TensorState::Kind::concrete) [[likely]]
     return state.array;
   const TensorType type{state.array.dtype, state.array.shape};
+  if (state.kind == TensorState::Kind::device) {
+    throw UserError(cat("the host cannot read ", type, ": it lies in ",
+                        device::memory_text(state.storage->memory)),
+                    at, "copy it to the host: td::transfer(x, 0); functions compute where it lies");
+  }
   if (state.kind == TensorState::Kind::spec) {
     throw UserError(cat("the value of a spec was read: ", type, " has a type but no elements"), at,
                     "specs are for plan(), summary() and build(); pass a tensor to compute");
@@ -143,6 +149,11 @@ const ArrayRef& array_of(const Tensor& tensor, Source at) {
       at,
       "to branch on it use td::cond, td::while_loop or td::where; to see it use td::print; for a "
       "value known while tracing use a td::Static parameter");
+}
+
+const ArrayRef& placed_array_of(const Tensor& tensor, Source at) {
+  const TensorState& state = state_of(tensor, at);
+  return state.kind == TensorState::Kind::device ? state.array : array_of(tensor, at);
 }
 
 TensorType type_of(const Tensor& tensor, Source at) {
@@ -159,21 +170,37 @@ Tensor make_tensor(DType dtype, const Shape& shape, Source at, ByteClass byte_cl
   return TensorState::adopt(place_state(cell, dtype, shape, line));
 }
 
+Tensor make_tensor_in(int32_t memory, DType dtype, const Shape& shape, Source at,
+                      ByteClass byte_class) {
+  if (memory == device::kHostMemory) return make_tensor(dtype, shape, at, byte_class);
+  const Source line = at.resolve();
+  const int64_t bytes = bytes_of(dtype, shape, at);
+  device::Cell* cell = device::allocate_in(memory, bytes, {.dtype = dtype, .at = line});
+  cell->storage.byte_class = byte_class;
+  TensorState* const state = place_state(cell, dtype, shape, line);
+  state->kind = TensorState::Kind::device;
+  return TensorState::adopt(state);
+}
+
 void make_tensors(std::span<TensorWish> wished, Source at) {
   if (wished.size() == 1) {
     TensorWish& only = wished[0];
-    only.made = make_tensor(only.dtype, *only.shape, at, only.byte_class);
+    only.made = make_tensor_in(only.memory, only.dtype, *only.shape, at, only.byte_class);
     return;
   }
   const Source line = at.resolve();
   device::CallList<AxisList> sizes;
   sizes.reserve(wished.size());
   for (const TensorWish& wish : wished) sizes.push_back(sizes_of(*wish.shape));
-  device::CallList<device::Wanted> wanted;
+  device::CallList<device::AllocationRequest> wanted;
+  device::CallList<TensorWish*> of;
   wanted.reserve(wished.size());
+  of.reserve(wished.size());
   for (size_t i = 0; i < wished.size(); ++i) {
-    const TensorWish& wish = wished[i];
-    device::Wanted& made = wanted.emplace_back();
+    TensorWish& wish = wished[i];
+    if (wish.memory != device::kHostMemory) continue;
+    device::AllocationRequest& made = wanted.emplace_back();
+    of.push_back(&wish);
     made.bytes = bytes_of(wish.dtype, *wish.shape, at);
     made.purpose = {
         .dtype = wish.dtype, .sizes = sizes[i], .at = line, .byte_class = wish.byte_class};
@@ -181,13 +208,16 @@ void make_tensors(std::span<TensorWish> wished, Source at) {
   device::allocate_all({wanted.data(), wanted.size()});
   size_t i = 0;
   try {
-    for (; i < wished.size(); ++i)
-      wished[i].made =
-          TensorState::adopt(place_state(wanted[i].cell, wished[i].dtype, *wished[i].shape, line));
+    for (; i < of.size(); ++i)
+      of[i]->made =
+          TensorState::adopt(place_state(wanted[i].cell, of[i]->dtype, *of[i]->shape, line));
   } catch (...) {
-    for (++i; i < wished.size(); ++i) device::release(wanted[i].cell->storage);
+    for (++i; i < of.size(); ++i) device::release(wanted[i].cell->storage);
     throw;
   }
+  for (TensorWish& wish : wished)
+    if (wish.memory != device::kHostMemory)
+      wish.made = make_tensor_in(wish.memory, wish.dtype, *wish.shape, at, wish.byte_class);
 }
 
 Tensor make_view(const Tensor& base, const ArrayRef& seen, Source at) {
@@ -256,9 +286,8 @@ void does_not_fit_i64(uint64_t value, Source at) {
 }
 
 bool is_sole(const TensorState& state) {
-  return state.kind == TensorState::Kind::concrete &&
-         state.references.load(std::memory_order_acquire) == 1 && state.storage->writable &&
-         state.storage->references.load(std::memory_order_acquire) == 1;
+  return state.has_bytes() && state.references.load(std::memory_order_acquire) == 1 &&
+         state.storage->writable && state.storage->references.load(std::memory_order_acquire) == 1;
 }
 
 bool owns_whole_storage(const TensorState& state) {

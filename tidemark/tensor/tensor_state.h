@@ -29,8 +29,9 @@ void retain(TracePlace* place);
 void release(TracePlace* place);
 
 struct TensorState {
-  // concrete: has elements. traced: a value of a trace. spec: only a type.
-  enum class Kind : uint8_t { concrete, traced, spec };
+  // concrete: has elements that the host can read. device: has elements in another memory, dense.
+  // traced: a value of a trace. spec: only a type.
+  enum class Kind : uint8_t { concrete, device, traced, spec };
 
   std::atomic<int32_t> references{1};
   Kind kind = Kind::concrete;
@@ -48,6 +49,9 @@ struct TensorState {
   };
   Source at = Source::none();
 
+  bool has_bytes() const { return kind <= Kind::device; }
+  // The number of the memory that its bytes lie in.
+  int32_t memory() const { return kind == Kind::device ? storage->memory : 0; }
   Value value() const {
     return {static_cast<int32_t>(packed_value >> 16), static_cast<int16_t>(packed_value & 0xffff)};
   }
@@ -68,12 +72,18 @@ static_assert(sizeof(TensorState) <= device::kPayloadBytes);
 
 // A UserError if the tensor is empty.
 const TensorState& state_of(const Tensor& tensor, Source at);
-// The tensor's memory; a UserError if it is traced or a spec and so has none.
+// The tensor's memory, which the host may read; a UserError if it has none, being traced or a spec,
+// or lies in another memory.
 const ArrayRef& array_of(const Tensor& tensor, Source at);
+// The same of a tensor in any memory.
+const ArrayRef& placed_array_of(const Tensor& tensor, Source at);
 
 // Dense, not initialised.
 Tensor make_tensor(DType dtype, const Shape& shape, Source at,
                    ByteClass byte_class = ByteClass::temporaries);
+// The same in the memory of this number.
+Tensor make_tensor_in(int32_t memory, DType dtype, const Shape& shape, Source at,
+                      ByteClass byte_class = ByteClass::temporaries);
 // A view of `base`.
 Tensor make_view(const Tensor& base, const ArrayRef& seen, Source at);
 // Several of them, in one reservation: all or none.
@@ -81,6 +91,7 @@ struct TensorWish {
   DType dtype = DType::f32;
   const Shape* shape = nullptr;
   ByteClass byte_class = ByteClass::temporaries;
+  int32_t memory = 0;
   Tensor made = {};
 };
 void make_tensors(std::span<TensorWish> wished, Source at);

@@ -62,6 +62,10 @@ class Variable {
   // twice, the last update wins.
   void scatter_update(const Operand& indices, const Operand& updates) const;
 
+  // Moves the value to the memory of this number, 0 being the host's. A Variable without a value
+  // gets its first one now. Functions that read it compute there from then on.
+  void move_to(int64_t memory, Source at = Source::here()) const;
+
   Tensor value(Source at = Source::here()) const;
   Tensor operator[](const Slices& index) const;
   const Shape& shape(Source at = Source::here()) const;

@@ -8,10 +8,12 @@
 
 #include "tidemark/base/lock.h"
 #include "tidemark/compile/cpu/eager.h"
+#include "tidemark/device/memory.h"
 #include "tidemark/ops/indexing.h"
 #include "tidemark/ops/pointwise.h"
 #include "tidemark/ops/typing.h"
 #include "tidemark/tensor/bind.h"
+#include "tidemark/tensor/placement.h"
 #include "tidemark/tensor/tensor_state.h"
 
 namespace tidemark {
@@ -39,9 +41,10 @@ Tensor adopted(Tensor tensor) {
 }
 
 Tensor copied_for_variable(const Tensor& from, DType dtype, Source at) {
-  const ArrayRef& array = array_of(from, at);
-  Tensor copy = make_tensor(dtype, array.shape, at, ByteClass::variables);
-  compile::run_copy(array, array_of(copy, at));
+  const ArrayRef& array = placed_array_of(from, at);
+  const int32_t memory = TensorState::of(from)->memory();
+  Tensor copy = make_tensor_in(memory, dtype, array.shape, at, ByteClass::variables);
+  copy_elements(from, copy, at);
   return copy;
 }
 
@@ -101,6 +104,19 @@ void check_type(const VariableState& state, const TensorType& type, const char* 
                   type.dtype != state.dtype
                       ? "a Variable keeps its dtype: td::cast(x, variable.dtype())"
                       : "a Variable keeps its shape: reshape or broadcast the value first");
+}
+
+// A Variable keeps its memory as it keeps its type.
+void check_memory(const VariableState& state, const Tensor& value, Source at) {
+  if (!state.value.has_value()) return;
+  const int32_t mine = TensorState::of(state.value)->memory(),
+                its = TensorState::of(value)->memory();
+  if (mine == its) return;
+  throw UserError(cat("assign: ", called(state), " lies in ", device::memory_text(mine),
+                      ", the value in ", device::memory_text(its)),
+                  at,
+                  cat("copy the value: td::transfer(x, ", mine,
+                      "); or move the Variable: ", "variable.move_to(", its, ")"));
 }
 
 OperandType operand_type(const Operand& operand, Source at) {
@@ -168,6 +184,38 @@ void need_shape(const VariableState& state, Source at) {
                   "td::spec({...}))");
 }
 
+std::optional<int32_t> memory_of(const VariableState& state) {
+  const Guard guard(state.lock);
+  if (!state.value.has_value()) return {};
+  return TensorState::of(state.value)->memory();
+}
+
+namespace {
+
+constinit std::atomic<int64_t> moves{0};
+
+// Under the lock. The value that was is returned for the caller to drop when the lock is gone.
+Tensor moved_to(const VariableState& state, int32_t memory, Source at) {
+  if (TensorState::of(state.value)->memory() == memory) return {};
+  Tensor there = copied_to(state.value, memory, at, ByteClass::variables);
+  disown(state.value);
+  moves.fetch_add(1, std::memory_order_relaxed);
+  return std::exchange(state.value, std::move(there));
+}
+
+}  // namespace
+
+int64_t variable_moves() { return moves.load(std::memory_order_relaxed); }
+
+void make_first_value(const VariableState& state, int32_t memory, Source at) {
+  need_shape(state, at);
+  Tensor old;
+  const Guard guard(state.lock);
+  if (state.value.has_value()) return;
+  initialize(state, at);
+  old = moved_to(state, memory, at);
+}
+
 Tensor read_variable(const VariableState& state, Source at) {
   need_shape(state, at);
   if (tracing()) return interpreters.tracer->read(state, at);
@@ -191,9 +239,10 @@ void write_variable(VariableState& state, Tensor value, Source at) {
     *shadow = std::move(value);
     return;
   }
+  check_memory(state, value, at);
   const bool in_place = state.value.has_value() && is_sole(*TensorState::of(state.value));
   if (in_place && !owns_whole_storage(*TensorState::of(value))) {
-    compile::run_copy(array_of(value, at), array_of(state.value, at));
+    copy_elements(value, state.value, at);
     TensorState::of(state.value)->tape_id = 0;
   } else {
     old = replaced(state, std::move(value), at);
@@ -203,6 +252,7 @@ void write_variable(VariableState& state, Tensor value, Source at) {
 VariableWrite::VariableWrite(VariableState& state, const Tensor& value, Source at)
     : state_(&state), value_(copied_for_variable(value, state.dtype, at)) {
   const Guard guard(state.lock);
+  check_memory(state, value, at);
   KeepVariables::see(state, state.value);
 }
 
@@ -385,6 +435,7 @@ VariablesTogether::~VariablesTogether() {
 
 bool VariablesTogether::can_fill(const Variable& variable) const {
   const VariableState& state = *VariableState::of(variable);
+  if (state.value.has_value()) (void)array_of(state.value, Source::none());  // The host writes it.
   return state.value.has_value() && is_sole(*TensorState::of(state.value));
 }
 
@@ -425,6 +476,20 @@ void forget_shape(const Variable& variable) noexcept {
 }
 
 }  // namespace detail
+
+void Variable::move_to(int64_t memory, Source at) const {
+  if (detail::tracing()) {
+    throw UserError(cat("move_to: ", detail::called(*state_), " cannot move inside a function"), at,
+                    "move it before the function is called");
+  }
+  const auto number = static_cast<int32_t>(memory);
+  if (number != device::kHostMemory) (void)device::memory(number);
+  detail::need_shape(*state_, at);
+  Tensor old;
+  const detail::Guard guard(state_->lock);
+  detail::initialize(*state_, at);
+  old = detail::moved_to(*state_, number, at);
+}
 
 Tensor Variable::value(Source at) const { return detail::read_variable(*state_, at); }
 Tensor Variable::operator[](const Slices& index) const { return value(index.at)[index]; }

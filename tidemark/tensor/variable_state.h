@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -141,6 +142,13 @@ void need_shape(const VariableState& state, Source at);
 
 // Tells the tapes of this thread that a Variable was read.
 void tell_tapes(const VariableState& state, const Tensor& value);
+
+// The number of the memory that its value lies in, or nothing before it has one.
+std::optional<int32_t> memory_of(const VariableState& state);
+// How often a Variable came to lie in another memory, so far in this process.
+int64_t variable_moves();
+// Makes the first value of a Variable that has none, in the memory of this number.
+void make_first_value(const VariableState& state, int32_t memory, Source at);
 
 // The current value: a handle that shares its memory.
 Tensor read_variable(const VariableState& state, Source at);

@@ -245,12 +245,6 @@ Tensor record(const OpDef& op, std::span<const Value> inputs, const Attrs& attrs
   return record_results(op, inputs, attrs, {type}, at)[0];
 }
 
-Tensor transferred(const Tensor& tensor, int32_t memory, Source at) {
-  const Value value = value_of(tensor, at);
-  const TensorType type = current_scope()->trace->graph().type(value);
-  return record(def_of(&ops::transfer), {&value, 1}, Attrs().add(int64_t{memory}), type, at);
-}
-
 Value record_constant(DType dtype, double real, int64_t whole, Source at) {
   // A whole number in a float dtype is rounded to it once, from the integer.
   const Attrs attrs = Attrs().add(dtype).add(real).add(is_float(dtype) ? int64_t{0} : whole);

@@ -206,9 +206,6 @@ std::vector<Tensor> record_results(const OpDef& op, std::span<const Value> input
 // A literal of rank 0. `real` counts where the dtype is a float, else `whole`.
 Value record_constant(DType dtype, double real, int64_t whole, Source at);
 
-// A traced tensor in the memory of this number (device/memory.h); 0 is the host's.
-Tensor transferred(const Tensor& tensor, int32_t memory, Source at = Source::here());
-
 // Axes of more than one element that repeat one; bit k is axis k.
 uint64_t repeated_axes(const ArrayRef& array);
 // With one element along those axes.

@@ -45,12 +45,12 @@ inline Held make(int64_t bytes, Source at = Source::here(),
 // Several in one reservation.
 inline std::vector<Held> make_all(std::initializer_list<int64_t> bytes,
                                   Source at = Source::here()) {
-  std::vector<Wanted> wanted;
+  std::vector<AllocationRequest> wanted;
   for (const int64_t each : bytes) wanted.push_back({.bytes = each, .purpose = {.at = at}});
   std::vector<Held> held;
   held.reserve(wanted.size());  // Before: what throws here must hold nothing.
   allocate_all(wanted);
-  for (const Wanted& each : wanted) held.emplace_back(each.cell);
+  for (const AllocationRequest& each : wanted) held.emplace_back(each.cell);
   return held;
 }
 

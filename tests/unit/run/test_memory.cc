@@ -16,6 +16,14 @@ size_t whole_pages(int64_t bytes) {
 
 }  // namespace
 
+std::string without_line(std::string_view text) {
+  const size_t begin = text.find("\n  at ");
+  if (begin == std::string_view::npos) return std::string(text);
+  const size_t end = text.find('\n', begin + 1);
+  return std::string(text.substr(0, begin)) +
+         std::string(end == std::string_view::npos ? "" : text.substr(end));
+}
+
 void TestMemory::set_access(int access) {
   for (const auto& [data, bytes] : blocks_)
     TIDEMARK_CHECK(mprotect(data, whole_pages(bytes), access) == 0, "pages cannot be protected");
@@ -48,6 +56,10 @@ void TestMemory::copy_in(std::byte* to, const std::byte* from, int64_t bytes) {
 }
 
 void TestMemory::copy_out(std::byte* to, const std::byte* from, int64_t bytes) {
+  copy_in(to, from, bytes);
+}
+
+void TestMemory::copy_within(std::byte* to, const std::byte* from, int64_t bytes) {
   copy_in(to, from, bytes);
 }
 

@@ -4,6 +4,8 @@
 
 #include <map>
 #include <mutex>
+#include <string>
+#include <string_view>
 
 #include "tidemark/compile/cpu/backend.h"
 #include "tidemark/compile/group.h"
@@ -12,6 +14,9 @@
 
 namespace tidemark::testing {
 
+// The text of an error without the line that it names: its problem and its remedy.
+std::string without_line(std::string_view text);
+
 class TestMemory final : public device::Memory {
  public:
   explicit TestMemory(int64_t limit = int64_t{1} << 30) : limit_(limit) {}
@@ -19,6 +24,7 @@ class TestMemory final : public device::Memory {
   std::string_view name() const override { return "test"; }
   void copy_in(std::byte* to, const std::byte* from, int64_t bytes) override;
   void copy_out(std::byte* to, const std::byte* from, int64_t bytes) override;
+  void copy_within(std::byte* to, const std::byte* from, int64_t bytes) override;
   void run(device::FunctionRef<void()> task) override;
 
   int64_t copies() const { return copies_; }

@@ -358,10 +358,10 @@ class ModuleList {
 // A thread beside the caller's, for the length of one batch. Not one of the pool's: LLVM wants more
 // stack than kernels do, and other threads' kernels are not to wait. Signals are the user's
 // threads'.
-class Beside {
+class SecondThread {
  public:
   template <class Work>
-  explicit Beside(Work work) {
+  explicit SecondThread(Work work) {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -374,11 +374,11 @@ class Beside {
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
-  ~Beside() {
+  ~SecondThread() {
     if (thread_.joinable()) thread_.join();
   }
-  Beside(const Beside&) = delete;
-  Beside& operator=(const Beside&) = delete;
+  SecondThread(const SecondThread&) = delete;
+  SecondThread& operator=(const SecondThread&) = delete;
 
  private:
   std::thread thread_;
@@ -389,7 +389,7 @@ class Beside {
 void KernelBatch::compile_all(const std::vector<CachedKernel*>& kernels) {
   ModuleList modules(kernels);
   if (modules.count() > 1) {
-    const Beside beside([&modules] { modules.compile(); });
+    const SecondThread beside([&modules] { modules.compile(); });
     modules.compile();
   } else {
     modules.compile();
