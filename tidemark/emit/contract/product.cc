@@ -154,9 +154,10 @@ void cut_tiles(const Contraction& p, const KernelSet<T>& kernels, int threads, b
   const bool rows_lie_together = p.b.column_stride == 1 || p.n == 1;
   cut.copy_b = low_precision || !rows_lie_together;
   // Packing doubles what the tile that does it moves to and from the second-level cache, so many
-  // tiles must gain from it. A panel that is already dense gains nothing.
+  // tiles must gain from it. A panel that is already dense gains nothing. The shape alone decides,
+  // not the number of threads, so that a plan for more threads uses the scratch of one for fewer.
   const bool dense = p.b.row_stride >= 0 && p.b.row_stride <= 2 * cut.width;
-  cut.leave_packed = !cut.copy_b && !dense && cut.block_rows > 7 * tile_rows;
+  cut.leave_packed = !cut.copy_b && !dense && p.m > 7 * tile_rows;
   if (cut.copy_a) cut.a_bytes = add_bytes(cut.block_rows * cut.depth * sizeof(T));
   if (cut.copy_b || cut.leave_packed) cut.b_bytes = add_bytes(cut.width * cut.depth * sizeof(T));
   if (low_precision) cut.c_bytes = add_bytes(cut.block_rows * cut.width * sizeof(T));
