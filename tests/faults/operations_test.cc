@@ -60,6 +60,7 @@ std::vector<FaultyOperation> ops() {
       operation("scatter_add", [=] { return scatter_add(x, ids, gather(x, ids)); }),
       operation("cumsum", [=] { return cumsum(x, 1); }),
       operation("sort", [=] { return sort(x, 1); }),
+      operation("transfer", [=] { return transfer(x, 0); }),
       operation("argsort", [=] { return argsort(x, 0); }),
       operation("top_k", [=] { return top_k(x, 2).indices; }),
       operation("mask", [=] { return x[x > 0.5]; }),

@@ -369,16 +369,17 @@ def public_functions(headers):
     names = set()
     for header, prefix in (("calls/ops.h", ""), ("grad/pooling.h", ""), ("train/losses.h", "losses::")):
         with open(os.path.join(headers, header), encoding="utf-8") as file:
-            text = re.sub(r"//.*", "", re.sub(r"namespace (?:detail|body) \{.*?\n\}", "", file.read(), flags=re.S))
+            text = re.sub(r"//.*", "", re.sub(r"namespace (detail|body) \{.*?\n\}  // namespace \1\n", "", file.read(), flags=re.S))
         for pattern in (r"^(?:Tensor|std::vector<Tensor>) (\w+)\(", r"^inline constexpr \w+ (\w+) = ", r"^\} (\w+);"):
             names |= {prefix + name for name in re.findall(pattern, text, flags=re.M)}
     return names | {"dropout"}
 
 
 def uncovered(driver, headers, cases):
-    """What has no case: ops of the catalogue, public functions, calls of the driver."""
+    """What has no case: ops of the catalogue, public functions, calls of the driver. Indices have a table of their own
+    (edges_index.py); a transfer moves bytes between memories, of which there is one here."""
     listed = lambda what: set(subprocess.run([driver, what], check=True, capture_output=True, text=True).stdout.split())
-    return (listed("--ops") | listed("--calls") | public_functions(headers)) - DRAWS - {"index"} - {case.name for case in cases}
+    return (listed("--ops") | listed("--calls") | public_functions(headers)) - DRAWS - {"index", "transfer"} - {case.name for case in cases}
 
 
 def main(driver, headers):
