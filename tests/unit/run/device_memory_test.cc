@@ -5,36 +5,15 @@
 #include <cstring>
 #include <sstream>
 
-#include "tests/unit/api/machine_code.h"
-#include "tests/unit/run/test_memory.h"
-#include "tidemark/compile/backends.h"
-#include "tidemark/tidemark.h"
+#include "tests/unit/run/device_test.h"
 
 namespace tidemark {
 namespace {
 
 namespace td = tidemark;
 
-class DeviceMemory : public ::testing::Test {
+class DeviceMemory : public testing::DeviceTest {
  protected:
-  td::Tensor to_device(const td::Tensor& x) { return td::transfer(x, number_.number()); }
-  static td::Tensor to_host(const td::Tensor& x) { return td::transfer(x, 0); }
-
-  template <class F>
-  static std::string error_of(F f) {
-    try {
-      f();
-    } catch (const td::Error& error) {
-      return testing::without_line(error.what());
-    }
-    return "no error";
-  }
-
-  const td::MachineCode machine_;
-  testing::TestMemory memory_;
-  device::MemoryNumber number_{memory_};
-  testing::TestBackend backend_;
-  compile::BackendRegistration registration_{number_.number(), backend_};
   td::Tensor x_ = td::random::normal({50, 40}, {.key = td::random::Key(1)});
 };
 

@@ -6,41 +6,27 @@
 #include <string>
 #include <vector>
 
-#include "tests/unit/api/machine_code.h"
-#include "tests/unit/run/test_memory.h"
-#include "tidemark/compile/backends.h"
-#include "tidemark/tidemark.h"
+#include "tests/unit/run/device_test.h"
 
 namespace tidemark {
 namespace {
 
 namespace td = tidemark;
 
-class DeviceTraining : public ::testing::Test {
+class DeviceTraining : public testing::DeviceTest {
  protected:
   int32_t there() const { return number_.number(); }
-  td::Tensor in(const td::Tensor& x) const { return td::transfer(x, there()); }
-  static td::Tensor out(const td::Tensor& x) { return td::transfer(x, 0); }
 
-  template <class F>
-  static std::string error_of(F f) {
-    try {
-      f();
-    } catch (const td::Error& error) {
-      return testing::without_line(error.what());
-    }
-    return "no error";
-  }
   // That a function gives the same bits there as on the host, in the bytes that are planned.
   template <class F>
   void expect_same(const F& f, const std::vector<td::Tensor>& arguments) {
     const auto on_host = td::function(f), on_device = td::function(f);
     std::vector<td::Tensor> moved;
-    for (const td::Tensor& x : arguments) moved.push_back(in(x));
+    for (const td::Tensor& x : arguments) moved.push_back(to_device(x));
     const td::Tensor expected = on_host(arguments);
     const int64_t held = memory_.current();
     const auto [y, profile] = on_device.profile(moved);
-    EXPECT_TRUE(td::identical(out(y), expected));
+    EXPECT_TRUE(td::identical(to_host(y), expected));
     ASSERT_EQ(profile.memories.size(), 1U);
     EXPECT_EQ(profile.memories[0].touched, profile.memories[0].planned);
     EXPECT_EQ(profile.touched, profile.memories[0].touched) << "it computes there";
@@ -57,11 +43,6 @@ class DeviceTraining : public ::testing::Test {
     return plan.memories()[1].bytes.count - results;
   }
 
-  const td::MachineCode machine_;
-  testing::TestMemory memory_;
-  device::MemoryNumber number_{memory_};
-  testing::TestBackend backend_;
-  compile::BackendRegistration registration_{number_.number(), backend_};
   td::Tensor x_ = td::random::normal({12, 10}, {.key = td::random::Key(1)});
 };
 
@@ -70,17 +51,17 @@ class DeviceTraining : public ::testing::Test {
 TEST_F(DeviceTraining, TensorsAreCopiedInAndOut) {
   const td::Bytes before = td::memory::current();
   {
-    const td::Tensor y = in(td::transpose(x_));  // Made dense on the way.
+    const td::Tensor y = to_device(td::transpose(x_));  // Made dense on the way.
     EXPECT_EQ(memory_.current(), 512);
     EXPECT_EQ(td::memory::current(), before) << "the host's account has none of it";
-    EXPECT_TRUE(td::identical(out(y), td::transpose(x_)));
-    EXPECT_EQ(in(y).source().line, y.source().line) << "the tensor itself";
+    EXPECT_TRUE(td::identical(to_host(y), td::transpose(x_)));
+    EXPECT_EQ(to_device(y).source().line, y.source().line) << "the tensor itself";
   }
   EXPECT_EQ(memory_.current(), 0);
 }
 
 TEST_F(DeviceTraining, TheHostCannotReadThem) {
-  const td::Tensor y = in(x_);
+  const td::Tensor y = to_device(x_);
   const std::string text =
       "the host cannot read f32[12, 10]: it lies in memory 1 (\"test\")\n"
       "  copy it to the host: td::transfer(x, 0); functions compute where it lies";
@@ -110,9 +91,9 @@ TEST_F(DeviceTraining, FunctionsComputeWhereTheirArgumentsLie) {
 
 TEST_F(DeviceTraining, PlainNumbersAreCopiedIn) {
   const auto f = td::function([](const td::Tensor& x, td::Tensor a) { return x * a + a; });
-  const td::Tensor y = in(x_);
-  EXPECT_TRUE(td::identical(out(f(y, 2.5)), f(x_, 2.5)));
-  EXPECT_TRUE(td::identical(out(f(y, -1)), f(x_, -1)));
+  const td::Tensor y = to_device(x_);
+  EXPECT_TRUE(td::identical(to_host(f(y, 2.5)), f(x_, 2.5)));
+  EXPECT_TRUE(td::identical(to_host(f(y, -1)), f(x_, -1)));
 }
 
 TEST_F(DeviceTraining, ResultsLieWhereTheyAreComputed) {
@@ -120,27 +101,27 @@ TEST_F(DeviceTraining, ResultsLieWhereTheyAreComputed) {
     const td::Tensor y = td::sin(x);
     return std::pair(y, td::transfer(td::sum(y), 0));
   });
-  const auto [y, total] = f(in(x_));
+  const auto [y, total] = f(to_device(x_));
   EXPECT_EQ(total.item<float>(), td::sum(td::sin(x_)).item<float>());
-  EXPECT_TRUE(td::identical(out(y), td::sin(x_)));
+  EXPECT_TRUE(td::identical(to_host(y), td::sin(x_)));
 }
 
 TEST_F(DeviceTraining, DonatedArgumentsGiveTheirBytes) {
   const auto f = td::function([](const td::Tensor& x) { return td::exp(x) * 2; });
-  td::Tensor y = in(x_);
+  td::Tensor y = to_device(x_);
   (void)f(td::Tensor(y));
   const int64_t before = memory_.peak();
   EXPECT_EQ(before, 1024);
   const td::Tensor z = f(td::donate(y));
   EXPECT_EQ(memory_.current(), 512);
   EXPECT_EQ(memory_.peak(), before) << "in place";
-  EXPECT_TRUE(td::identical(out(z), td::exp(x_) * 2));
+  EXPECT_TRUE(td::identical(to_host(z), td::exp(x_) * 2));
 }
 
 TEST_F(DeviceTraining, BudgetsBoundTheMemoryThatAFunctionComputesIn) {
   const auto f = td::function([](const td::Tensor& x) { return td::exp(x); },
                               {.name = "f", .budget = td::Bytes(500)});
-  const td::Tensor x = in(x_);  // Held: f may not overwrite it.
+  const td::Tensor x = to_device(x_);  // Held: f may not overwrite it.
   const std::string text = error_of([&] { f(x); });
   EXPECT_EQ(text.substr(0, text.find(',')), "f: needs 512 B at once");
 }
@@ -148,15 +129,15 @@ TEST_F(DeviceTraining, BudgetsBoundTheMemoryThatAFunctionComputesIn) {
 TEST_F(DeviceTraining, AreTracedForEachMemoryAndPlannedBySpecs) {
   const auto f = td::function([](const td::Tensor& x) { return td::tanh(x); });
   (void)f(x_);
-  (void)f(in(x_));
+  (void)f(to_device(x_));
   (void)f(x_);
   EXPECT_EQ(f.cache_info().traces, 2);
-  const td::Variable w(in(td::ones({10, 4})));
+  const td::Variable w(to_device(td::ones({10, 4})));
   const auto g = td::function([&](const td::Tensor& x) { return td::matmul(x, w); });
   const td::Plan plan = g.plan(td::spec({12, 10}));
   ASSERT_EQ(plan.memories().size(), 2U);
   EXPECT_GE(plan.memories()[1].bytes.count, 12 * 4 * 4);
-  (void)g(in(x_));
+  (void)g(to_device(x_));
   EXPECT_EQ(g.cache_info().traces, 1);
 }
 
@@ -257,22 +238,22 @@ TEST_F(DeviceTraining, GradientsOfLoopsRunThere) {
 // ---- Variables ----------------------------------------------------------------------------------
 
 TEST_F(DeviceTraining, VariablesAreUpdatedInPlace) {
-  const td::Variable w(in(td::zeros({12, 10})), {.name = "w"});
+  const td::Variable w(to_device(td::zeros({12, 10})), {.name = "w"});
   EXPECT_EQ(memory_.current(), 512);
   const auto add = td::function([&](const td::Tensor& x) { w.assign_add(2 * x); });
-  const td::Tensor y = in(x_);
+  const td::Tensor y = to_device(x_);
   add(y);
   const int64_t peak = memory_.peak();
   EXPECT_EQ(peak, 1024) << "w and x";
   add(y);
   EXPECT_EQ(memory_.peak(), peak);
-  EXPECT_TRUE(td::identical(out(w), 2 * x_ + 2 * x_));
+  EXPECT_TRUE(td::identical(to_host(w), 2 * x_ + 2 * x_));
   {
     const td::Tensor snapshot = w;  // Keeps its value: the next update has bytes of its own.
     add(y);
-    EXPECT_TRUE(td::identical(out(snapshot), 4 * x_));
+    EXPECT_TRUE(td::identical(to_host(snapshot), 4 * x_));
   }
-  EXPECT_TRUE(td::identical(out(w), 4 * x_ + 2 * x_));
+  EXPECT_TRUE(td::identical(to_host(w), 4 * x_ + 2 * x_));
   EXPECT_EQ(memory_.current(), 1024);
 }
 
@@ -282,7 +263,7 @@ TEST_F(DeviceTraining, VariablesMoveAndFunctionsFollow) {
   const td::Tensor on_host = twice();
   w.move_to(there());
   EXPECT_EQ(memory_.current(), 512);
-  EXPECT_TRUE(td::identical(out(twice()), on_host));
+  EXPECT_TRUE(td::identical(to_host(twice()), on_host));
   w.move_to(0);
   EXPECT_EQ(memory_.current(), 0);
   EXPECT_TRUE(td::identical(twice(), on_host));
@@ -324,11 +305,11 @@ TEST_F(DeviceTraining, AnMlpIsTrainedWithAdam) {
       td::function([&](const td::Tensor& x, const td::Tensor& y) { return host.step(x, y); });
   const auto on_device =
       td::function([&](const td::Tensor& x, const td::Tensor& y) { return device.step(x, y); });
-  const td::Tensor x = in(x_), y = in(classes);
+  const td::Tensor x = to_device(x_), y = to_device(classes);
   const int64_t held = memory_.current();
   for (int i = 0; i < 5; ++i) {
     const td::Tensor loss = on_device(x, y);
-    EXPECT_TRUE(td::identical(out(loss), on_host(x_, classes)));
+    EXPECT_TRUE(td::identical(to_host(loss), on_host(x_, classes)));
   }
   EXPECT_EQ(memory_.current(), held) << "nothing but the weights stays";
   const int64_t copies = memory_.copies();
@@ -341,14 +322,14 @@ TEST_F(DeviceTraining, AnMlpIsTrainedWithAdam) {
   ASSERT_EQ(got.size(), expected.size());
   for (size_t i = 0; i < got.size(); ++i) {
     EXPECT_NE(cat(got[i].value()).find("in memory 1"), std::string::npos) << got[i].name();
-    EXPECT_TRUE(td::identical(out(got[i]), expected[i])) << got[i].name();
+    EXPECT_TRUE(td::identical(to_host(got[i]), expected[i])) << got[i].name();
   }
   EXPECT_EQ(memory_.current(), weights + (held - weights) + 64);
 }
 
 // State that an optimizer makes in the first step lies where the step computes.
 TEST_F(DeviceTraining, FirstValuesAreMadeThere) {
-  const td::Variable w(in(td::ones({12, 10})), {.name = "w"});
+  const td::Variable w(to_device(td::ones({12, 10})), {.name = "w"});
   const td::Variable m(td::Shape{12, 10}, [](const td::Shape& shape, td::DType dtype) {
     return td::zeros(shape, dtype);
   });
@@ -356,9 +337,9 @@ TEST_F(DeviceTraining, FirstValuesAreMadeThere) {
     m.assign(0.5 * m + x);
     w.assign_sub(m);
   });
-  step(in(x_));
+  step(to_device(x_));
   EXPECT_EQ(cat(m.value()), "f32[12, 10] in memory 1 (\"test\")");
-  EXPECT_TRUE(td::identical(out(w), 1 - x_));
+  EXPECT_TRUE(td::identical(to_host(w), 1 - x_));
 }
 
 // ---- what is refused ----------------------------------------------------------------------------
@@ -366,35 +347,35 @@ TEST_F(DeviceTraining, FirstValuesAreMadeThere) {
 TEST_F(DeviceTraining, RefusesToMixMemories) {
   const td::Variable w(td::ones({10, 4}), {.name = "w"});
   const auto f = td::function([&](const td::Tensor& x) { return td::matmul(x, w); });
-  EXPECT_EQ(error_of([&] { f(in(x_)); }),
+  EXPECT_EQ(error_of([&] { f(to_device(x_)); }),
             "matmul: an operand lies in memory 1 (\"test\"), another in the "
             "host's memory\n  ops compute where their operands lie: copy one of "
             "them, td::transfer(x, 1)");
-  EXPECT_EQ(error_of([&] { w.assign(in(td::zeros({10, 4}))); }),
+  EXPECT_EQ(error_of([&] { w.assign(to_device(td::zeros({10, 4}))); }),
             "assign: Variable \"w\" lies in the host's memory, the value in "
             "memory 1 (\"test\")\n  copy the value: td::transfer(x, 0); or move "
             "the Variable: variable.move_to(1)");
   const auto h = td::function([&](const td::Tensor& x) { w.assign(x + 1); });
-  EXPECT_EQ(error_of([&] { h(in(td::ones({10, 4}))); }),
+  EXPECT_EQ(error_of([&] { h(to_device(td::ones({10, 4}))); }),
             "the new value of w lies in memory 1 (\"test\"), and must lie in the "
             "host's memory\n  copy it there first: td::transfer(x, 0)");
   testing::TestMemory other;
   const device::MemoryNumber number(other);
   const compile::BackendRegistration registration(number.number(), backend_);
   const auto sum = td::function([](const td::Tensor& a, const td::Tensor& b) { return a + b; });
-  EXPECT_EQ(error_of([&] { sum(in(x_), td::transfer(x_, number.number())); }),
+  EXPECT_EQ(error_of([&] { sum(to_device(x_), td::transfer(x_, number.number())); }),
             "a function computes in one memory: argument 0 lies in memory 1 "
             "(\"test\"), argument 1 in memory 2 (\"test\")\n  copy one of them "
             "first: td::transfer(x, 1)");
 }
 
 TEST_F(DeviceTraining, RefusesWhatOnlyTheHostCanDo) {
-  const td::Tensor y = in(x_);
+  const td::Tensor y = to_device(x_);
   const auto printed = td::function([](const td::Tensor& x) { td::print("x", x); });
   EXPECT_EQ(error_of([&] { printed(y); }),
             "an operand of print lies in memory 1 (\"test\"), and must lie in the "
             "host's memory\n  copy it there first: td::transfer(x, 0)");
-  const td::Variable w(in(td::ones({10, 4})), {.name = "w"});
+  const td::Variable w(to_device(td::ones({10, 4})), {.name = "w"});
   const auto f = td::function([&](const td::Tensor& x) { return td::sum(td::matmul(x, w)); });
   EXPECT_EQ(error_of([&] {
               const td::GradientTape tape;
@@ -436,7 +417,7 @@ TEST_F(DeviceTraining, FailsCleanlyWithoutRoom) {
   EXPECT_EQ(error_of([&] { f(y); }),
             "memory \"test\" has no room for 576 B, 1.0 KiB of it are in use");
   EXPECT_EQ(small.current(), 1024);
-  EXPECT_TRUE(td::identical(out(w), x_));
+  EXPECT_TRUE(td::identical(to_host(w), x_));
 }
 
 }  // namespace
