@@ -16,6 +16,21 @@ inline bool is_effect(const Node& node) { return node.op->family == Family::effe
 // What the nodes and the results of a region read.
 std::set<ValueKey> values_read(const Graph& graph, const Region& region);
 
+// Rows that a Variable was looked up by in the body of a loop are stacked by trips: results of the
+// loop backwards like the gradients of slices.
+class StackedRows {
+ public:
+  // Of the parameter of this number; adds what is to be stacked to `results`.
+  void add(size_t parameter, const std::vector<ValueGradient::Rows>& rows, const ScopeBuilder& body,
+           std::vector<Value>& results);
+  // Takes the results from this number on.
+  void give(int32_t node, int16_t first, const ScopeBuilder& into,
+            const std::function<ValueGradient&(size_t parameter)>& to) const;
+
+ private:
+  std::vector<size_t> parameters_;  // Of each pair of indices and rows.
+};
+
 // A loop and what is asked of it, as both ways of going back over its trips see them.
 class LoopBackwards {
  protected:
@@ -46,6 +61,30 @@ class LoopBackwards {
   ScopedValue gradient_or_zeros(size_t result) const {
     return gradients_[result] ? gradients_[result] : into_.zeros(node_.results[result], at_);
   }
+  // The gradients by the loop's inputs, from the node that goes back over its trips. Its results
+  // are the gradients by active carries, the sums by captures, and from `first_stacked` on what
+  // trips stack: gradients by slices, which `with_rest` completes where trips are missing, and
+  // rows.
+  template <class WithRest>
+  ValueGradients gradients_from(int32_t node, size_t parameters, int16_t first_stacked,
+                                WithRest with_rest) const {
+    ValueGradients found(wanted_.size());
+    int16_t next = 0, stacked = first_stacked;
+    for (size_t j = 0; j < carries_; ++j) {
+      if (!active_[j]) continue;
+      if (is_wanted(1 + j)) found[input_of(1 + j)] = into_.own({node, next});
+      ++next;
+    }
+    size_t capture = 0;
+    for (size_t i = 1 + carries_; i < parameters; ++i) {
+      if (!is_wanted(i) || (is_capture(i) && !has_dense_[capture++])) continue;
+      found[input_of(i)] =
+          is_capture(i) ? into_.own({node, next++}) : with_rest(into_.own({node, stacked++}));
+    }
+    rows_.give(node, stacked, into_,
+               [&](size_t i) -> ValueGradient& { return found[input_of(i)]; });
+    return found;
+  }
 
   const ControlQuestion& asked_;
   RegionScope* scope_;
@@ -61,25 +100,12 @@ class LoopBackwards {
   const RegionId body_;
   const size_t carries_, slices_;
   const std::vector<bool> active_;  // Of carries: those gradients flow through.
+  std::vector<bool> has_dense_;     // By captures that are wanted.
+  StackedRows rows_;
 };
 
 // The gradient of a loop, in the way its `save` says.
 ValueGradients loop_gradient(const ControlQuestion& asked);
-
-// Rows that a Variable was looked up by in the body of a loop are stacked by trips: results of the
-// loop backwards like the gradients of slices.
-class StackedRows {
- public:
-  // Of the parameter of this number; adds what is to be stacked to `results`.
-  void add(size_t parameter, const std::vector<ValueGradient::Rows>& rows, const ScopeBuilder& body,
-           std::vector<Value>& results);
-  // Takes the results from this number on.
-  void give(int32_t node, int16_t first, const ScopeBuilder& into,
-            const std::function<ValueGradient&(size_t parameter)>& to) const;
-
- private:
-  std::vector<size_t> parameters_;  // Of each pair of indices and rows.
-};
 
 // What the rules of the body's ops read of one trip, and is not there without being kept. What they
 // do not read in the end counts too.

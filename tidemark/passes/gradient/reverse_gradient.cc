@@ -380,24 +380,9 @@ class CheckpointedGradient : LoopBackwards {
 
   // By inputs of the loop.
   ValueGradients gradients_of(int32_t number, int16_t of_slice) {
-    ValueGradients given(wanted_.size());
-    int16_t next = 0;
-    for (size_t j = 0; j < carries_; ++j) {
-      if (!active_[j]) continue;
-      if (is_wanted(1 + j)) given[input_of(1 + j)] = into_.own({number, next});
-      ++next;
-    }
-    size_t capture = 0;
-    for (size_t i = 1 + carries_; i < parameters_; ++i) {
-      if (!is_wanted(i)) continue;
-      if (is_capture(i) && !has_dense_[capture++]) continue;
-      const ScopedValue gradient = into_.own({number, is_slice(i) ? of_slice++ : next++});
-      const bool has_rest = is_slice(i) && is_counted();
-      given[input_of(i)] = has_rest ? into_.zeros_behind(gradient, count(), at_) : gradient;
-    }
-    rows_.give(number, of_slice, into_,
-               [&](size_t i) -> ValueGradient& { return given[input_of(i)]; });
-    return given;
+    return gradients_from(number, parameters_, of_slice, [&](ScopedValue gradient) {
+      return is_counted() ? into_.zeros_behind(gradient, count(), at_) : gradient;
+    });
   }
 
   bool is_counted() const { return attrs_.counted || node_.regions.size() > 1; }
@@ -416,8 +401,6 @@ class CheckpointedGradient : LoopBackwards {
   std::vector<Value> end_values_, end_parameters_;  // Ends of trips, and what stands for them.
   std::vector<size_t> end_carries_;
   std::vector<Value> of_slices_;  // And rows.
-  std::vector<bool> has_dense_;   // By captures that are wanted.
-  StackedRows rows_;
   std::vector<Given> elements_, own_captures_, captures_;
   size_t own_slices_ = 0;  // The first of `elements_`; then gradients of what the loop stacked.
   ScopedValues of_elements_;

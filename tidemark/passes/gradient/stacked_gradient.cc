@@ -372,27 +372,10 @@ class LoopGradient : LoopBackwards {
     attrs.counted = bool{count_};
     node.attrs = attrs.attrs();
     const int32_t number = add_control(into_.scope(), std::move(node), at_);
-    // By inputs: carries, slices, captures; the sums of captures stand behind the carries.
-    ValueGradients given(wanted_.size());
-    int16_t of_carry = 0, of_capture = static_cast<int16_t>(of_carries_.size()),
-            of_slice = static_cast<int16_t>(carries);
-    for (size_t j = 0; j < carries_; ++j) {
-      if (!active_[j]) continue;
-      if (is_wanted(1 + j)) given[input_of(1 + j)] = into_.own({number, of_carry});
-      ++of_carry;
-    }
-    size_t capture = 0;
-    for (size_t i = 1 + carries_; i < declared_; ++i) {
-      if (!is_wanted(i)) continue;
-      if (is_capture(i) && !has_dense_[capture++]) continue;
-      int16_t& next = is_capture(i) ? of_capture : of_slice;
-      const ScopedValue gradient = into_.own({number, next++});
-      const bool has_rest = !is_capture(i) && count_;
-      given[input_of(i)] = has_rest ? into_.zeros_behind(gradient, count_, at_) : gradient;
-    }
-    rows_.give(number, of_slice, into_,
-               [&](size_t i) -> ValueGradient& { return given[input_of(i)]; });
-    return given;
+    return gradients_from(number, declared_, static_cast<int16_t>(carries),
+                          [&](ScopedValue gradient) {
+                            return count_ ? into_.zeros_behind(gradient, count_, at_) : gradient;
+                          });
   }
 
   struct Next {
@@ -408,9 +391,7 @@ class LoopGradient : LoopBackwards {
   ScopedValues of_carries_, of_elements_;
   ScopedValues sums_;  // Of captures; in the end those that are not rows alone.
   std::vector<Next> nexts_;
-  size_t slice_gradients_ = 0;   // And rows.
-  std::vector<bool> has_dense_;  // By captures that are wanted.
-  StackedRows rows_;
+  size_t slice_gradients_ = 0;               // And rows.
   std::set<int32_t> run_once_;               // Nodes of the body.
   std::map<int32_t, int32_t> made_outside_;  // Nodes of the body.
 };
