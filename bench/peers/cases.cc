@@ -1,6 +1,7 @@
 #include "bench/peers/cases.h"
 
 #include "bench/gradient_models.h"
+#include "bench/models.h"
 
 namespace tidemark::bench {
 namespace {
@@ -23,12 +24,7 @@ Prepared map_small() { return map_of(1000, 10'000); }
 Prepared map_big() { return map_of(100, 1'000'000); }
 
 Prepared map_sin() {
-  const auto map = td::function([](const Tensor& x) {
-    const auto body = [](const Tensor& e) {
-      return td::sum(td::sin(td::repeat(e, 1'000'000) * td::cast(td::arange(1'000'000), td::f32)));
-    };
-    return td::map_fn(body, x);
-  });
+  const auto map = td::function([](const Tensor& x) { return map_of_sines(x, 1'000'000); });
   return prepared(map, input({100}, 2));
 }
 
