@@ -13,6 +13,7 @@
 #include "tidemark/compile/workspace.h"
 #include "tidemark/device/memory.h"
 #include "tidemark/device/threads.h"
+#include "tidemark/fit/fit.h"
 #include "tidemark/function/over_budget.h"
 #include "tidemark/function/plan_data.h"
 #include "tidemark/grad/save_choice.h"
@@ -305,9 +306,21 @@ std::shared_ptr<CompiledFunction> within_budget(const TracedGraph& traced, const
                                                 compile::Layout usual) {
   const int64_t peak = usual.program->peak_bytes();
   const bool is_over = traced.budget && peak > traced.budget->count;
+  if (is_over) {
+    Graph graph = traced.graph;
+    if (!key.sizes().empty())
+      graph = compile::optimise(graph_at(traced, key.sizes()).graph,
+                                compile::pass_options(interface, traced.fuse), {},
+                                compile::backend_of(interface.home));
+    std::vector<fit::Alternative> alternatives;
+    alternatives.push_back({std::move(graph)});
+    fit::Frontier frontier(std::move(alternatives), interface);
+    std::optional<fit::Fit> fit = frontier.at_most(traced.budget->count);
+    if (fit) return std::make_shared<CompiledFunction>(std::move(fit->layout));
+  }
   if (is_over && traced.gradients.has_choices()) {
     std::optional<compile::Layout> least =
-        laid_out(traced, key.sizes(), interface, {.most_kept = 0});
+        laid_out(traced, key.sizes(), interface, KeptChoice{.most_kept = 0});
     if (least && least->program->peak_bytes() < peak) {
       auto compiled = std::make_shared<CompiledFunction>(std::move(*least));
       compiled->most_kept = 0;

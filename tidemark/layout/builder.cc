@@ -388,9 +388,14 @@ void LayoutBuilder::add_region(Scope& scope) {
   }
   make_in_concat(scope);
   make_in_padding(scope);
+  if (scope.is_body) find_early_copies(scope);
   for (const int32_t number : region.nodes) {
-    if (scope.is_body) count_what_is_saved_for(number);
+    if (scope.is_body) {
+      count_what_is_saved_for(number);
+      first_step_.push_back(now());
+    }
     add_node(scope, number);
+    if (scope.is_body) copy_early(scope);
     ++scope.position;
   }
   finish_results(scope);
@@ -418,6 +423,47 @@ void LayoutBuilder::expect_results(Scope& scope) {
   }
 }
 
+// A result of the program that is a view of a value, such as a transposed gradient, is copied after
+// the last reader of that value, so that the value does not live until the end.
+void LayoutBuilder::find_early_copies(Scope& scope) {
+  const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
+  std::unordered_map<int32_t, int32_t> given, last_reader;  // By root.
+  for (const Value result : region.results)
+    if (!is_constant(result)) ++given[root(result)];
+  for (size_t i = 0; i < region.nodes.size(); ++i) {
+    const Node& node = graph_.nodes[static_cast<size_t>(region.nodes[i])];
+    const auto note = [&](Value value) {
+      if (given.contains(root(value))) last_reader[root(value)] = static_cast<int32_t>(i);
+    };
+    for (const Value input : node.inputs) note(input);
+    for (size_t r = 0; r < node.results.size(); ++r)
+      note({region.nodes[i], static_cast<int16_t>(r)});
+  }
+  for (size_t k = 0; k < region.results.size(); ++k) {
+    const Value result = region.results[k];
+    Destination& destination = scope.destinations[k];
+    if (is_constant(result) || destination.place >= 0 || destination.spare < 0) continue;
+    const int32_t self = root(result);
+    const bool is_made_here = memory_of(self) < 0 && wish_[static_cast<size_t>(self)] < 0;
+    if (!is_made_here || given[self] > 1) continue;
+    destination.is_copied_early = true;
+    scope.early_copies.emplace_back(last_reader[self], static_cast<int32_t>(k));
+  }
+  std::sort(scope.early_copies.rbegin(), scope.early_copies.rend());
+}
+
+void LayoutBuilder::copy_early(Scope& scope) {
+  std::vector<std::pair<int32_t, int32_t>>& copies = scope.early_copies;
+  for (; !copies.empty() && copies.back().first == scope.position; copies.pop_back()) {
+    const auto k = static_cast<size_t>(copies.back().second);
+    const Value result = graph_.regions[static_cast<size_t>(scope.region)].results[k];
+    Destination& destination = scope.destinations[k];
+    destination.held = destination.spare;
+    add_dense(result, destination.held, graph_.node(result).source);
+    extend_to_now(memory_of(root(result)));
+  }
+}
+
 // Copies results that are not at their destination yet: parameters, views, literals, and values
 // that are several results.
 void LayoutBuilder::finish_results(Scope& scope) {
@@ -429,6 +475,7 @@ void LayoutBuilder::finish_results(Scope& scope) {
     const Value result = region.results[k];
     Destination& destination = scope.destinations[k];
     const int32_t self = root(result);
+    if (destination.is_copied_early) continue;
     const bool in_place = !is_constant(result) && memory_of(self) == destination.place &&
                           destination.place >= 0 &&
                           same_layout(view_of(result).layout, dense_layout(graph_.type(result)));
@@ -443,9 +490,10 @@ void LayoutBuilder::finish_results(Scope& scope) {
     if (is_read) destination.why_not = "its old value is a result too";
     add_dense(result, destination.held, graph_.node(result).source);
   }
-  for (const Value result : region.results) {
+  for (size_t k = 0; k < region.results.size(); ++k) {
+    const Value result = region.results[k];
     const int32_t held = is_constant(result) ? kNone : memory_of(root(result));
-    if (held >= 0) extend_to_now(held);
+    if (held >= 0 && !scope.destinations[k].is_copied_early) extend_to_now(held);
   }
 }
 
@@ -746,7 +794,8 @@ Layout LayoutBuilder::run() {
   }
   place_arenas();
   program_->map_depth = map_depth(*program_);
-  return {std::move(program_), std::move(tasks_)};
+  first_step_.push_back(now());
+  return {std::move(program_), std::move(tasks_), std::move(first_step_)};
 }
 
 Layout layout(const Graph& graph, const Interface& interface, Placements& placements) {

@@ -57,8 +57,9 @@ class LayoutBuilder {
     int32_t place = kNone;  // Holds `place_root`, which must have been read for the last time.
     int32_t place_root = kNone;
     int32_t spare = kNone;
-    int32_t held = kNone;      // Which of the two it became.
-    bool crosses = false;      // A result in another memory is copied; else it is refused.
+    int32_t held = kNone;  // Which of the two it became.
+    bool crosses = false;  // A result in another memory is copied; else it is refused.
+    bool is_copied_early = false;
     std::string why_not = {};  // Why not `place`, for the plan; empty where it is or there is none.
   };
   // The state of adding one region's nodes.
@@ -67,6 +68,9 @@ class LayoutBuilder {
     std::vector<Destination>& destinations;
     int32_t position = 0;
     int32_t last_fallible = kNone;  // The last position at which the region may throw.
+    // Results that are copied to their destinations before the end: positions and numbers, the last
+    // first.
+    std::vector<std::pair<int32_t, int32_t>> early_copies = {};
     bool is_body = false;
   };
 
@@ -229,6 +233,8 @@ class LayoutBuilder {
                                std::vector<int32_t>& kept);
   void add_reverse(Scope& scope, int32_t number);
   void expect_results(Scope& scope);
+  void find_early_copies(Scope& scope);
+  void copy_early(Scope& scope);
   void finish_results(Scope& scope);
   // saved.cc
   void count_what_is_saved_for(int32_t number);
@@ -265,7 +271,8 @@ class LayoutBuilder {
   Placements& placements_;
   passes::Scheduler scheduler_;
   std::shared_ptr<run::Program> program_;
-  std::vector<TaskPlan> tasks_;  // Of the steps that run one, in order.
+  std::vector<TaskPlan> tasks_;      // Of the steps that run one, in order.
+  std::vector<int32_t> first_step_;  // By node of the body.
   std::vector<int32_t> first_value_;
   std::vector<ValueView> views_;
   std::vector<int32_t> constant_;   // By root: the node of the literal, or -1.

@@ -59,6 +59,8 @@ struct Placements {
 struct Layout {
   std::shared_ptr<run::Program> program;
   std::vector<TaskPlan> tasks;  // Of the steps that run one, in order.
+  // For each node of the body, in order: its first step; then the number of steps.
+  std::vector<int32_t> first_step;
 };
 
 // The options of passes for a program with this interface, which must outlive them. The bytes that

@@ -48,6 +48,59 @@ Lookup lookup_of(const Graph& graph, const Node& node) {
   return {node.inputs[1], graph.type(node.inputs[0]).shape[axis_of(node)], is_strict(node)};
 }
 
+// The value whose elements an index has, through views and casts that keep whole numbers, also
+// inside fusion groups.
+class IndexOrigin {
+ public:
+  IndexOrigin(const Graph& graph, Value index) : graph_(graph), value_(index) {
+    while (step()) {
+    }
+  }
+  Value value() const { return value_; }
+  // Whether the index has all elements of the origin.
+  bool is_whole() const { return is_whole_; }
+
+ private:
+  // Goes on to the operand; false at the origin.
+  bool step() {
+    const Node& node = graph_.node(value_);
+    if (node.op == nullptr) return group_ != nullptr && leave_group();
+    if (node.op->flow == Flow::group) {
+      group_ = &node;
+      const Region& region = graph_.regions[static_cast<size_t>(node.regions[0])];
+      value_ = region.results[static_cast<size_t>(value_.result)];
+      return true;
+    }
+    if (node.op->view != nullptr)
+      is_whole_ = is_whole_ && shows_all(node);
+    else if (!node.op->is_cast() || !keeps_numbers(node))
+      return false;
+    value_ = node.inputs[0];
+    return true;
+  }
+  bool leave_group() {
+    const Region& region = graph_.regions[static_cast<size_t>(group_->regions[0])];
+    const auto found = std::find(region.parameters.begin(), region.parameters.end(), value_);
+    if (found == region.parameters.end()) return false;
+    value_ = group_->inputs[static_cast<size_t>(found - region.parameters.begin())];
+    group_ = nullptr;
+    return true;
+  }
+  bool shows_all(const Node& view) const {
+    const Shape &shown = view.results[0].shape, &all = graph_.type(view.inputs[0]).shape;
+    return !view.op->repeats && !shown.is_open() && !all.is_open() && shown.size() == all.size();
+  }
+  bool keeps_numbers(const Node& cast) const {
+    const DType from = graph_.type(cast.inputs[0]).dtype, to = cast.results[0].dtype;
+    return is_integer(from) && is_integer(to) && to != DType::u8 && size_of(from) < size_of(to);
+  }
+
+  const Graph& graph_;
+  Value value_;
+  const Node* group_ = nullptr;  // The group that the value is inside of.
+  bool is_whole_ = true;
+};
+
 // ---- the range of a value of whole numbers ------------------------------------------------------
 
 // The range of a value, from the definition of its op and the ranges of its operands.
@@ -175,12 +228,18 @@ std::vector<int32_t> looked_before(const Graph& graph, const Region& region) {
     const Node& node = graph.nodes[static_cast<size_t>(region.nodes[i])];
     if (!is_lookup(node)) continue;
     const Lookup lookup = lookup_of(graph, node);
-    const Key key{lookup.index.node, lookup.index.result, lookup.size.word()};
+    const IndexOrigin origin(graph, lookup.index);
+    const auto key = [&](Value value) { return Key{value.node, value.result, lookup.size.word()}; };
     const auto self = static_cast<int32_t>(i);
-    const int32_t any = first.try_emplace(key, self).first->second;
-    const int32_t strict =
-        lookup.is_strict ? first_strict.try_emplace(key, self).first->second : any;
-    if (strict != self) before[i] = strict;
+    std::map<Key, int32_t>& known = lookup.is_strict ? first_strict : first;
+    // Elements that were all checked at their origin, or the same ones.
+    for (const Value checked : {origin.value(), lookup.index})
+      if (const auto found = known.find(key(checked)); found != known.end() && before[i] < 0)
+        before[i] = found->second;
+    if (before[i] >= 0) continue;
+    const Value checked = origin.is_whole() ? origin.value() : lookup.index;
+    first.try_emplace(key(checked), self);
+    if (lookup.is_strict) first_strict.try_emplace(key(checked), self);
   }
   return before;
 }

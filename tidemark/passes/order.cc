@@ -58,13 +58,13 @@ class Orderer {
  public:
   // `updates`: for each result the parameter that it may overwrite, or -1. In the body these are
   // Variables.
-  Orderer(Graph& graph, RegionId region, std::vector<int32_t> updates, const Scratch& scratch,
+  Orderer(Graph& graph, RegionId region, std::vector<int32_t> updates, const OrderOptions& options,
           Nodes& nodes)
       : graph_(graph),
         region_(graph.regions[static_cast<size_t>(region)]),
         is_body_(region == Graph::kBody),
         updates_(std::move(updates)),
-        scratch_(scratch),
+        options_(options),
         nodes_(nodes) {
     updates_.resize(region_.results.size(), -1);
   }
@@ -77,19 +77,20 @@ class Orderer {
     link();
     std::vector<int32_t> best(items_.size());
     for (size_t i = 0; i < best.size(); ++i) best[i] = static_cast<int32_t>(i);
-    int64_t least = cost_of(best);
+    Bytes least = cost_of(best);
     const auto consider = [&](std::vector<int32_t> order) {
       if (order.size() != items_.size()) return;
-      const int64_t cost = cost_of(order);
-      if (cost >= least) return;
+      const Bytes cost = cost_of(order);
+      if (!is_less(cost, least)) return;
       least = cost;
       best = std::move(order);
     };
     if (moves) consider(program_order());
+    if (options_.frees_early) consider(freeing_early());
     if (items_.size() <= kMostForGreedy) consider(greedy());
     consider(depth_first(false));
     consider(depth_first(true));
-    if (items_.size() <= kMostToSearch) consider(search(least));
+    if (items_.size() <= kMostToSearch) consider(search(least.peak));
     std::vector<int32_t> nodes;
     for (const int32_t item : best) nodes.push_back(region_.nodes[static_cast<size_t>(item)]);
     region_.nodes = std::move(nodes);
@@ -98,6 +99,15 @@ class Orderer {
 
  private:
   Item& item(int32_t number) { return items_[static_cast<size_t>(number)]; }
+
+  // Of an order: the most bytes in use, and those of all steps added up.
+  struct Bytes {
+    int64_t peak = 0;
+    double sum = 0;
+  };
+  bool is_less(const Bytes& a, const Bytes& b) const {
+    return a.peak < b.peak || (options_.frees_early && a.peak == b.peak && a.sum < b.sum);
+  }
 
   void collect() {
     items_.resize(region_.nodes.size());
@@ -131,10 +141,10 @@ class Orderer {
       const bool is_group = node.op->flow == Flow::group;
       for (size_t k = 0; k < node.regions.size() && !is_group; ++k) {
         std::vector<int32_t> carried = k == 0 ? carried_by(node) : std::vector<int32_t>();
-        Orderer inner(graph_, node.regions[k], std::move(carried), scratch_, nodes_);
+        Orderer inner(graph_, node.regions[k], std::move(carried), options_, nodes_);
         made.inside = std::max(made.inside, inner.run());
       }
-      if (scratch_) made.inside = std::max(made.inside, scratch_(graph_, node));
+      if (options_.scratch) made.inside = std::max(made.inside, options_.scratch(graph_, node));
       if (!is_view && node.op->family != Family::source) {
         for (size_t r = 0; r < node.results.size(); ++r) {
           const TensorType& type = node.results[r];
@@ -283,6 +293,7 @@ class Orderer {
   struct State {
     std::vector<int32_t> readers;
     int64_t alive = 0, peak = 0;
+    double sum = 0;
   };
   State start() {
     State state;
@@ -300,20 +311,23 @@ class Orderer {
       if (--state.readers[static_cast<size_t>(from)] == 0) state.alive -= item(from).bytes;
     }
     if (now.readers == 0) state.alive -= now.bytes;
+    state.sum += static_cast<double>(state.alive);
   }
-  int64_t peak_of(const std::vector<int32_t>& order) {
+  State run_in(const std::vector<int32_t>& order) {
     State state = start();
     for (const int32_t number : order) step(state, number);
-    return state.peak;
+    return state;
   }
+  int64_t peak_of(const std::vector<int32_t>& order) { return run_in(order).peak; }
 
   // The peak plus the shadow copies of Variables that are written before a fallible item.
-  int64_t cost_of(const std::vector<int32_t>& order) {
-    int64_t cost = peak_of(order);
+  Bytes cost_of(const std::vector<int32_t>& order) {
+    const State state = run_in(order);
+    Bytes cost{state.peak, state.sum};
     bool may_fail = false;
     for (auto number = order.rbegin(); number != order.rend(); ++number) {
       const Item& each = item(*number);
-      if (may_fail || (each.is_fallible && !each.checks_first)) cost += each.shadow;
+      if (may_fail || (each.is_fallible && !each.checks_first)) cost.peak += each.shadow;
       may_fail = may_fail || each.is_fallible;
     }
     return cost;
@@ -340,6 +354,60 @@ class Orderer {
     return order;
   }
 
+  // The bytes in use after an item has run, less those before it.
+  int64_t growth(const State& state, int32_t number) {
+    const Item& candidate = item(number);
+    int64_t change = candidate.readers == 0 ? 0 : candidate.bytes;
+    for (const int32_t from : candidate.reads)
+      if (state.readers[static_cast<size_t>(from)] == 1) change -= item(from).bytes;
+    return change;
+  }
+
+  // The program's own order, but an item that leaves fewer bytes in use runs as soon as it can:
+  // gradients are applied when they are known, so that one of them is alive at a time.
+  std::vector<int32_t> freeing_early() {
+    State state = start();
+    std::vector<int32_t> waits = missing(), order, frees;
+    std::vector<bool> done(items_.size());
+    const auto look_at = [&](int32_t number) {
+      if (!done[static_cast<size_t>(number)] && waits[static_cast<size_t>(number)] == 0 &&
+          growth(state, number) < 0)
+        frees.push_back(number);
+    };
+    const auto run = [&](int32_t number) {
+      done[static_cast<size_t>(number)] = true;
+      order.push_back(number);
+      step(state, number);
+      for (const int32_t later : item(number).after) --waits[static_cast<size_t>(later)];
+      for (const int32_t later : item(number).after) look_at(later);
+      for (const int32_t from : item(number).reads)
+        if (state.readers[static_cast<size_t>(from)] == 1)
+          for (const int32_t reader : item(from).after) look_at(reader);
+    };
+    std::priority_queue<int32_t, std::vector<int32_t>, std::greater<>> ready;
+    std::vector<bool> listed(items_.size());
+    const auto list_ready = [&](int32_t number) {
+      if (waits[static_cast<size_t>(number)] > 0 || listed[static_cast<size_t>(number)]) return;
+      listed[static_cast<size_t>(number)] = true;
+      ready.push(number);
+    };
+    for (size_t i = 0; i < items_.size(); ++i) list_ready(static_cast<int32_t>(i));
+    while (!ready.empty() || !frees.empty()) {
+      int32_t next = -1;
+      if (!frees.empty()) {
+        next = frees.back();
+        frees.pop_back();
+      } else {
+        next = ready.top();
+        ready.pop();
+      }
+      if (done[static_cast<size_t>(next)]) continue;
+      run(next);
+      for (const int32_t later : item(next).after) list_ready(later);
+    }
+    return order;
+  }
+
   // Greedy: always the ready item that frees the most bytes or takes the fewest.
   std::vector<int32_t> greedy() {
     State state = start();
@@ -353,11 +421,7 @@ class Orderer {
       int64_t least = std::numeric_limits<int64_t>::max();
       // Examining a few is enough, and bounds the time when thousands are ready.
       for (size_t i = first; i < std::min<size_t>(ready.size(), first + 64); ++i) {
-        const Item& candidate = item(ready[i]);
-        int64_t change = candidate.readers == 0 ? 0 : candidate.bytes;
-        for (const int32_t from : candidate.reads) {
-          if (state.readers[static_cast<size_t>(from)] == 1) change -= item(from).bytes;
-        }
+        const int64_t change = growth(state, ready[i]);
         if (change < least) {
           least = change;
           best = i;
@@ -483,7 +547,7 @@ class Orderer {
   Region& region_;
   bool is_body_;
   std::vector<int32_t> updates_;
-  const Scratch& scratch_;
+  const OrderOptions& options_;
   Nodes& nodes_;
   std::vector<Item> items_;
   std::unordered_set<int64_t> given_;
@@ -514,17 +578,18 @@ size_t count_of(const NodeLists& lists) {
 
 }  // namespace
 
-void order(Graph& graph, std::span<const int32_t> updates, const Scratch& scratch,
-           const BytesNeeded& needed) {
+void order(Graph& graph, std::span<const int32_t> updates, const OrderOptions& options) {
   add_index_checks(graph, updates);
   NodeLists others = lists_of(graph);
   Nodes nodes(graph.nodes.size());
-  Orderer(graph, Graph::kBody, {updates.begin(), updates.end()}, scratch, nodes).run();
-  if (!needed || count_of(others) > kMostToCompare || lists_of(graph) == others) return;
+  Orderer(graph, Graph::kBody, {updates.begin(), updates.end()}, options, nodes).run();
+  if (!options.needed || options.frees_early || count_of(others) > kMostToCompare ||
+      lists_of(graph) == others)
+    return;
   // Only the layout knows all values that share bytes.
-  const int64_t found = needed(graph);
+  const int64_t found = options.needed(graph);
   exchange(graph, others);
-  if (found < needed(graph)) exchange(graph, others);
+  if (found < options.needed(graph)) exchange(graph, others);
 }
 
 }  // namespace tidemark::passes

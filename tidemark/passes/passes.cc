@@ -22,8 +22,10 @@ void run_fuse(Graph& graph, const Machine& machine, const PassOptions& options) 
   fuse(graph, machine.cache_bytes, options.fusions);
 }
 void run_order(Graph& graph, const Machine& machine, const PassOptions& options) {
-  order(graph, options.updates, machine.scratch_in ? machine.scratch_in(graph) : Scratch(),
-        options.needed);
+  order(graph, options.updates,
+        {.scratch = machine.scratch_in ? machine.scratch_in(graph) : Scratch(),
+         .needed = options.needed,
+         .frees_early = options.frees_early});
 }
 
 constexpr Pass kPasses[] = {

@@ -93,13 +93,19 @@ std::vector<bool> fallible_nodes(const Graph& graph, const Region& region);
 
 // Reorders the nodes of every region to reduce the peak of live bytes. `updates` maps each result
 // to the parameter (a Variable) whose new value it is, if any: Variables are written after
-// everything that may fail, as far as dependencies allow. `scratch` is the workspace of a node.
-// `needed` is the number of bytes that the whole graph needs in the order it has: a small graph
-// never gets an order that needs more.
+// everything that may fail, as far as dependencies allow.
 using Scratch = std::function<int64_t(const Graph& graph, const Node& node)>;
 using BytesNeeded = std::function<int64_t(const Graph& graph)>;
-void order(Graph& graph, std::span<const int32_t> updates = {}, const Scratch& scratch = {},
-           const BytesNeeded& needed = {});
+struct OrderOptions {
+  Scratch scratch = {};  // The workspace of a node.
+  // The bytes that the whole graph needs in the order it has: a small graph never gets an order
+  // that needs more.
+  BytesNeeded needed = {};
+  // Among orders of the same peak, the one with the fewest bytes in use over time: a budget below
+  // the peak has other steps that matter.
+  bool frees_early = false;
+};
+void order(Graph& graph, std::span<const int32_t> updates = {}, const OrderOptions& options = {});
 
 // Properties of the target machine that passes need; compile/pipeline.h has those of this one. The
 // default cache size is a typical one.
@@ -115,6 +121,7 @@ struct PassOptions {
   Fusions* fusions = nullptr;         // Of the same graph at other sizes; see `fuse`.
   std::vector<int32_t> updates = {};  // See `order`.
   BytesNeeded needed = {};            // See `order`.
+  bool frees_early = false;           // See `order`.
 };
 
 struct Pass {

@@ -1,0 +1,19 @@
+// The bytes that bodies of control flow need, and how they are made to need fewer.
+#pragma once
+
+#include <vector>
+
+#include "tidemark/fit/apply.h"
+#include "tidemark/fit/region_model.h"
+
+namespace tidemark::fit {
+
+// The bytes that exist only while a node runs: its workspace, or what its bodies have in use.
+decltype(ModelOptions::inside) with_bodies(passes::Scratch workspace);
+
+// Drops values inside the bodies of a control-flow node, so that they need fewer bytes by `excess`
+// if possible. Returns how many fewer they need, and adds what runs again.
+int64_t shrink_bodies(Graph& graph, int32_t node, int64_t excess,
+                      const decltype(ModelOptions::inside)& inside, std::vector<Repeat>& repeats);
+
+}  // namespace tidemark::fit

@@ -1,0 +1,290 @@
+#include "tidemark/fit/fit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "tidemark/compile/pipeline.h"
+#include "tidemark/fit/bodies.h"
+#include "tidemark/fit/rematerialize.h"
+#include "tidemark/fit/separate.h"
+#include "tidemark/ops/op_def.h"
+
+namespace tidemark::fit {
+namespace {
+
+constexpr int kRungs =
+    32;  // Targets between the usual program and the least that can be hoped for.
+
+// The bytes of the arena in use at each step of the model, as laid out.
+std::vector<int64_t> measured(const compile::Layout& layout, const RegionModel& model) {
+  const run::Program& program = *layout.program;
+  std::vector<int64_t> alive(program.steps.size() + 1);
+  for (const run::Buffer& buffer : program.buffers) {
+    if (buffer.arena != 0 || buffer.memory != program.home || buffer.bytes == 0) continue;
+    alive[static_cast<size_t>(buffer.lower)] += buffer.bytes;
+    alive[std::min(static_cast<size_t>(buffer.upper), alive.size() - 1)] -= buffer.bytes;
+  }
+  int64_t now = 0;
+  for (int64_t& bytes : alive) bytes = now += bytes;
+  std::vector<int64_t> most;
+  for (const int32_t position : model.position) {
+    const auto first = alive.begin() + layout.first_step[static_cast<size_t>(position)],
+               end = alive.begin() + layout.first_step[static_cast<size_t>(position) + 1];
+    most.push_back(first == end ? 0 : *std::max_element(first, end));
+  }
+  return most;
+}
+
+ModelOptions options_of(const compile::Interface& interface) {
+  ModelOptions options;
+  options.replaced_by.assign(interface.parameters.size(), -1);
+  for (size_t k = 0; k < interface.results.size(); ++k)
+    if (const int32_t updated = interface.results[k].updates; updated >= 0)
+      options.replaced_by[static_cast<size_t>(updated)] = static_cast<int32_t>(k);
+  for (const compile::Interface::Parameter& parameter : interface.parameters)
+    options.donated.push_back(parameter.donated);
+  return options;
+}
+
+passes::Scratch workspace_of(const Graph& graph, int32_t memory) {
+  return compile::machine_of(compile::backend_of(memory)).scratch_in(graph);
+}
+
+// For the nodes that the graph has now.
+decltype(ModelOptions::inside) inside_of(const Graph& graph, int32_t memory) {
+  return with_bodies(workspace_of(graph, memory));
+}
+
+// Steps that free bytes run as soon as they can.
+void order_again(Graph& graph, const compile::Interface& interface) {
+  passes::order(graph, interface.updates(),
+                {.scratch = workspace_of(graph, interface.home), .frees_early = true});
+  graph = compact(std::move(graph));
+}
+
+}  // namespace
+
+// An alternative with the model of its bytes.
+class Frontier::Base {
+ public:
+  Base(Alternative alternative, const compile::Interface& interface)
+      : graph_(std::move(alternative.graph)),
+        change_(std::move(alternative.change)),
+        home_(interface.home),
+        cost_(cost_of(graph_, Graph::kBody)) {
+    const compile::Layout layout = compile::layout(graph_, interface);
+    peak_ = layout.program->peak_bytes();
+    results_ = layout.program->result_bytes(layout.program->home);
+    ModelOptions options = options_of(interface);
+    options.inside = inside_of(graph_, interface.home);
+    model_ = model_of(graph_, Graph::kBody, options);
+    calibrate(model_, Timeline(model_).profile(), measured(layout, model_));
+    least_ = results_ + Timeline(model_).least();
+  }
+
+  const Graph& graph() const { return graph_; }
+  const std::string& change() const { return change_; }
+  const Cost& cost() const { return cost_; }
+  int64_t peak_bytes() const { return peak_; }
+  int64_t least_bytes() const { return least_; }  // No schedule of these steps needs less.
+
+  struct Attempt {
+    bool reached = false;  // By the model.
+    Graph graph;
+    std::vector<Repeat> repeats;
+  };
+  Attempt drop_to(int64_t bytes) const {
+    constexpr int kRounds = 4;
+    const int64_t limit = bytes - results_;
+    Attempt attempt;
+    attempt.graph = graph_;
+    RegionModel model = model_;
+    for (int i = 0; i < kRounds; ++i) {
+      Timeline timeline(model);
+      attempt.reached = rematerialize(model, timeline, limit);
+      if (attempt.reached || i + 1 == kRounds || !shrink_over(limit, timeline, model, attempt)) {
+        for (const Repeat& each : apply(attempt.graph, Graph::kBody, model, timeline))
+          attempt.repeats.push_back(each);
+        break;
+      }
+    }
+    attempt.graph = compact(std::move(attempt.graph));
+    return attempt;
+  }
+
+ private:
+  // Where control flow runs with too many bytes in use, its bodies get fewer. Returns whether any
+  // has.
+  bool shrink_over(int64_t limit, const Timeline& timeline, RegionModel& model,
+                   Attempt& attempt) const {
+    bool shrunk = false;
+    for (size_t s = 0; s < model.steps.size(); ++s) {
+      const int64_t excess = timeline.profile()[s] - limit;
+      if (excess <= 0) continue;
+      ModelStep& step = model.steps[s];
+      const int64_t fewer = shrink_bodies(attempt.graph, step.node, excess,
+                                          inside_of(attempt.graph, home_), attempt.repeats);
+      step.inside.bytes -= fewer;
+      shrunk = shrunk || fewer > 0;
+    }
+    return shrunk;
+  }
+
+  Graph graph_;
+  std::string change_;
+  int32_t home_;
+  Cost cost_;
+  int64_t peak_ = 0, results_ = 0, least_ = 0;
+  RegionModel model_;
+};
+
+struct Frontier::Rung {
+  const Base* base = nullptr;
+  int64_t limit = -1;  // Values of the base are dropped to this; -1: none is.
+  int64_t peak_bytes = 0;
+  Cost cost;
+};
+
+Frontier::Frontier(std::vector<Alternative> alternatives, const compile::Interface& interface)
+    : interface_(interface) {
+  for (Alternative& each : alternatives) {
+    Graph early = each.graph, apart = each.graph;
+    const std::string change = each.change;
+    bases_.push_back(std::make_unique<Base>(std::move(each), interface));
+    order_again(early, interface);
+    bases_.push_back(std::make_unique<Base>(Alternative{std::move(early), change}, interface));
+    if (!separate_sums(apart)) continue;
+    order_again(apart, interface);
+    bases_.push_back(std::make_unique<Base>(Alternative{std::move(apart), change}, interface));
+  }
+  const Base& usual = *bases_[0];
+  rungs_.push_back({&usual, -1, usual.peak_bytes(), usual.cost()});
+}
+
+Frontier::~Frontier() = default;
+
+Cost Frontier::usual_cost() const { return bases_[0]->cost(); }
+
+// The cheapest program found that needs at most `limit` bytes.
+std::optional<Frontier::Rung> Frontier::climb_down(int64_t limit) const {
+  constexpr int kTries = 4;
+  std::optional<Rung> best;
+  const auto consider = [&](const Rung& rung) {
+    if (!best || rung.cost.seconds < best->cost.seconds) best = rung;
+  };
+  for (const std::unique_ptr<Base>& base : bases_) {
+    if (base->peak_bytes() <= limit) {
+      consider({base.get(), -1, base->peak_bytes(), base->cost()});
+      continue;
+    }
+    if (base->least_bytes() > limit || (best && base->cost().seconds >= best->cost.seconds))
+      continue;
+    // The layout may need a little more than the model says: buffers leave gaps.
+    int64_t target = limit;
+    for (int i = 0; i < kTries; ++i) {
+      const Base::Attempt attempt = base->drop_to(target);
+      const int64_t peak = compile::layout(attempt.graph, interface_).program->peak_bytes();
+      if (peak <= limit) {
+        Cost cost = base->cost();
+        for (const Repeat& repeat : attempt.repeats) cost += repeat.cost;
+        consider({base.get(), target, peak, cost});
+        break;
+      }
+      if (!attempt.reached) break;
+      target -= peak - limit;
+    }
+  }
+  return best;
+}
+
+// Targets go down in equal ratios. Returns false below the last one.
+bool Frontier::next_rung() {
+  if (next_ >= kRungs) return false;
+  int64_t least = bases_[0]->least_bytes();
+  for (const std::unique_ptr<Base>& base : bases_) least = std::min(least, base->least_bytes());
+  const auto peak = static_cast<double>(bases_[0]->peak_bytes());
+  const double ratio = static_cast<double>(std::max<int64_t>(1, least)) / std::max(1.0, peak);
+  ++next_;
+  const auto limit = static_cast<int64_t>(peak * std::pow(ratio, double(next_) / kRungs));
+  if (limit >= rungs_.back().peak_bytes) return true;
+  if (std::optional<Rung> rung = climb_down(std::max(limit, least))) rungs_.push_back(*rung);
+  return true;
+}
+
+namespace {
+
+// Nodes of one line that run again are one decision.
+std::vector<Decision> decisions_of(const Graph& graph, const std::vector<Repeat>& repeats) {
+  std::map<std::tuple<std::string, int32_t, std::string>, Decision> found;
+  for (const Repeat& repeat : repeats) {
+    const Node& node = graph.nodes[static_cast<size_t>(repeat.node)];
+    std::string name(node.op->name);
+    Decision& each = found[{std::string(node.source.file), node.source.line, name}];
+    each.times = each.what.empty() ? 1 : each.times + 1;
+    each.what = "computes " + name + " again";
+    each.source = node.source;
+    each.bytes += repeat.bytes;
+    each.cost += repeat.cost;
+  }
+  std::vector<Decision> list;
+  for (auto& [key, each] : found) list.push_back(std::move(each));
+  std::stable_sort(list.begin(), list.end(),
+                   [](const Decision& a, const Decision& b) { return a.bytes > b.bytes; });
+  return list;
+}
+
+}  // namespace
+
+Fit Frontier::build(const Rung& rung) const {
+  Fit fit;
+  std::vector<Repeat> repeats;
+  if (rung.limit < 0) {
+    fit.layout = compile::layout(rung.base->graph(), interface_);
+  } else {
+    Base::Attempt attempt = rung.base->drop_to(rung.limit);
+    fit.layout = compile::layout(attempt.graph, interface_);
+    repeats = std::move(attempt.repeats);
+  }
+  if (!rung.base->change().empty()) fit.decisions.push_back({.what = rung.base->change()});
+  for (Decision& each : decisions_of(rung.base->graph(), repeats))
+    fit.decisions.push_back(std::move(each));
+  fit.again = rung.cost - usual_cost();
+  return fit;
+}
+
+std::optional<Fit> Frontier::at_most(int64_t bytes) {
+  for (size_t i = 0;; ++i) {
+    while (i >= rungs_.size())
+      if (!next_rung()) return {};
+    if (rungs_[i].peak_bytes <= bytes) return build(rungs_[i]);
+  }
+}
+
+int64_t Frontier::floor_bytes() {
+  while (next_rung()) {
+  }
+  return rungs_.back().peak_bytes;
+}
+
+Fit Frontier::floor() {
+  floor_bytes();
+  return build(rungs_.back());
+}
+
+std::vector<Frontier::Point> Frontier::points() {
+  floor_bytes();
+  std::vector<Point> points;
+  double least = INFINITY;
+  // From the floor up: a point that takes longer than one that needs less is dominated.
+  for (auto rung = rungs_.rbegin(); rung != rungs_.rend(); ++rung) {
+    const double seconds = rung->cost.seconds;
+    if (seconds >= least) continue;
+    least = seconds;
+    points.push_back({rung->peak_bytes, rung->cost - usual_cost()});
+  }
+  std::reverse(points.begin(), points.end());
+  return points;
+}
+
+}  // namespace tidemark::fit

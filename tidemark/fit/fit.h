@@ -1,0 +1,78 @@
+// Makes a program need fewer bytes, at the price of work that is done again.
+//
+// A Frontier starts from one or more ways to compute the same results (an order that frees bytes
+// early, loops that keep fewer states), drops values that can be computed again, and asks the
+// layout for the bytes of each attempt. Its points go down from the usual program to the least that
+// it can reach. A budget takes the first point that fits, so that a smaller budget never needs
+// more.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tidemark/fit/apply.h"
+#include "tidemark/fit/cost.h"
+#include "tidemark/layout/layout.h"
+
+namespace tidemark::fit {
+
+// A graph that computes the results, optimised and ordered.
+struct Alternative {
+  Graph graph;
+  std::string change = {};  // How it differs from the usual one: "loops keep 23 states".
+};
+
+// A line of the program that does something else to need fewer bytes.
+struct Decision {
+  std::string what;  // "computes matmul again"
+  Source source = Source::none();
+  int64_t times = 1;
+  int64_t bytes = 0;  // Of the values that are not held.
+  Cost cost = {};     // Of the work that is done again.
+};
+
+struct Fit {
+  compile::Layout layout;
+  std::vector<Decision> decisions;
+  Cost again;  // Work beside that of the usual program.
+};
+
+class Frontier {
+ public:
+  struct Point {
+    int64_t peak_bytes = 0;
+    Cost again;  // Work beside that of the usual program.
+  };
+
+  // The first alternative is the usual program. The interface must outlive the frontier.
+  Frontier(std::vector<Alternative> alternatives, const compile::Interface& interface);
+  ~Frontier();
+
+  // The work of the usual program.
+  Cost usual_cost() const;
+  // A program that needs at most this many bytes; nothing if none was found.
+  std::optional<Fit> at_most(int64_t bytes);
+  // The least that any program found needs.
+  int64_t floor_bytes();
+  Fit floor();
+  // From the usual program to the floor; no point needs more bytes and more time than another.
+  std::vector<Point> points();
+
+ private:
+  class Base;
+  struct Rung;
+
+  std::optional<Rung> climb_down(int64_t limit) const;
+  bool next_rung();
+  Fit build(const Rung& rung) const;
+
+  const compile::Interface& interface_;
+  std::vector<std::unique_ptr<Base>> bases_;
+  std::vector<Rung> rungs_;  // From the usual program down.
+  int next_ = 0;             // The number of the next target.
+};
+
+}  // namespace tidemark::fit

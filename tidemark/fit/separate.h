@@ -1,0 +1,13 @@
+// Takes fusion groups apart whose operands would all have to be alive at once.
+#pragma once
+
+#include "tidemark/ir/graph.h"
+
+namespace tidemark::fit {
+
+// A group that reads many values, such as the sum of a dozen gradients, keeps all of them until it
+// runs. Its nodes by themselves read each value as soon as it is there. Returns whether there was
+// such a group in the body.
+bool separate_sums(Graph& graph);
+
+}  // namespace tidemark::fit

@@ -1,0 +1,115 @@
+// A schedule with rematerialization: which values are held between their readers, and which are
+// dropped and computed again.
+//
+// Time is counted in slots, one for each step of the region. In its slot, a step first has dropped
+// values that it reads computed again, then runs itself. So the state is a list of points for each
+// value, the slots where it is made or read; between two points it is either held, or dropped and
+// made again at the later one. Steps that run again read values too, which adds points.
+//
+// Changes are made in a transaction, which is judged by the bytes in use and then committed or
+// rolled back.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tidemark/fit/region_model.h"
+
+namespace tidemark::fit {
+
+class Timeline {
+ public:
+  explicit Timeline(const RegionModel& model);
+
+  // How inputs that a repeated step lacks are provided.
+  enum class Inputs : uint8_t {
+    repeated,  // Computed again, unless they can be held within the limit.
+    held,      // Held if they are smaller than the value that is dropped, else the same.
+  };
+
+  struct Point {
+    int32_t slot = 0;
+    int32_t readers = 0;  // The steps that read it in this slot; 0 where it is made.
+    bool again = false;   // Made again here, not held since the point before.
+  };
+  const std::vector<Point>& points(int32_t value) const { return points_[at(value)]; }
+  // The steps that run again before the step of a slot, in order.
+  const std::vector<int32_t>& repeated(int32_t slot) const { return repeated_[at(slot)]; }
+  bool is_made_again(int32_t value, int32_t slot) const;
+
+  // Bytes in use, by slot.
+  const std::vector<int64_t>& profile() const { return profile_; }
+  int64_t peak() const;
+  // No choice of what is dropped needs less: the values that one step reads and makes.
+  int64_t least() const;
+  // The estimated time of all repeated steps.
+  double seconds_again() const { return seconds_; }
+
+  // The limit under which values may be held longer than they are now.
+  void set_limit(int64_t bytes) { limit_ = bytes; }
+  int64_t limit() const { return limit_; }
+
+  // What a transaction does to the bytes in use.
+  struct Effect {
+    bool is_possible = false;  // No slot rises above both the limit and its former bytes.
+    double relief = 0;         // The bytes above the limit that are gone, summed over slots.
+    double seconds = 0;        // Work that is added.
+  };
+  // Drops a value before one of its points.
+  Effect drop(int32_t value, int32_t slot, Inputs inputs);
+  // Holds a dropped value until one of its points.
+  Effect hold(int32_t value, int32_t slot);
+  // Ends the transaction that the last call made.
+  void commit();
+  void roll_back();
+
+ private:
+  static size_t at(int32_t number) { return static_cast<size_t>(number); }
+  int64_t bytes(int32_t value) const { return model_.values[at(value)].bytes; }
+
+  size_t find(int32_t value, int32_t slot) const;
+  std::vector<Point>& change(int32_t value);
+  std::vector<int32_t>& change_repeated(int32_t slot);
+  void add_between(int32_t value, int32_t begin, int32_t end, int64_t sign);
+  void mark(int32_t slot);
+  bool fits_between(int32_t value, int32_t begin, int32_t end) const;
+  void set_again(int32_t value, size_t point, bool again);
+  void repeat(int32_t step, int32_t slot);
+  void stop_repeating(int32_t step, int32_t slot);
+  void need(int32_t value, int32_t slot);
+  void release(int32_t value, int32_t slot);
+  bool prefers_hold(int32_t value, int32_t begin, int32_t slot) const;
+  int64_t in_slot(int32_t slot) const;
+  Effect judge();
+  void end_transaction();
+
+  const RegionModel& model_;
+  std::vector<std::vector<Point>> points_;      // By value.
+  std::vector<std::vector<int32_t>> repeated_;  // By slot.
+  std::vector<int64_t> through_;  // By slot: values held across it and not read in it.
+  std::vector<int64_t> local_;    // By slot: the most of what is made or read in it.
+  std::vector<int64_t> profile_;
+  int64_t limit_ = 0;
+  double seconds_ = 0;
+
+  // The transaction.
+  struct RangeChange {
+    int32_t begin = 0, end = 0;
+    int64_t bytes = 0;
+  };
+  std::vector<std::pair<int32_t, std::vector<Point>>> old_points_;
+  std::vector<std::pair<int32_t, std::vector<int32_t>>> old_repeated_;
+  std::vector<RangeChange> ranges_;
+  std::vector<std::pair<int32_t, int64_t>> old_local_;
+  std::vector<int32_t> marked_;
+  std::vector<bool> is_marked_, is_saved_;
+  double old_seconds_ = 0;
+  int32_t low_ = 0, high_ = -1;  // The slots whose bytes may have changed, both included.
+  bool failed_ = false;
+  int32_t depth_ = 0;
+  Inputs inputs_ = Inputs::repeated;
+  int64_t dropped_bytes_ = 0;
+  mutable std::vector<int32_t> remaining_;  // By value: reads to come in a slot; 0 in between.
+};
+
+}  // namespace tidemark::fit
