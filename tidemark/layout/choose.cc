@@ -165,7 +165,7 @@ int32_t LayoutBuilder::choose(const Node& node, Value result, Scope& scope) {
   if (chosen < 0) {
     const bool is_group = node.op->flow == Flow::group;
     chosen = new_buffer(type, bytes_of(type), ByteClass::temporaries, node.source,
-                        is_group ? group_name(graph_, node) : std::string(node.op->name));
+                        is_group ? name_of_group(node) : node.op->name);
   }
   memory_for(chosen, bytes_of(type));
   return memory_of(self) = chosen;
@@ -246,6 +246,11 @@ void LayoutBuilder::wish_for_operand(int32_t number, size_t position, const Scop
 // a Variable.
 void LayoutBuilder::make_in_padding(const Scope& scope) {
   const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
+  const bool has_padding =
+      std::any_of(region.nodes.begin(), region.nodes.end(), [&](int32_t number) {
+        return graph_.nodes[static_cast<size_t>(number)].op->routine == Routine::pad;
+      });
+  if (!has_padding) return;
   std::unordered_map<int32_t, int32_t> uses;
   for (const int32_t number : region.nodes)
     for (const Value input : graph_.nodes[static_cast<size_t>(number)].inputs) ++uses[id(input)];
