@@ -10,7 +10,7 @@ namespace tidemark {
 Value Graph::add_parameter(RegionId region, const TensorType& type, Source at) {
   const auto number = static_cast<int32_t>(nodes.size());
   Node node;
-  node.results = {type};
+  node.results.push_back(type);
   node.source = at;
   nodes.push_back(std::move(node));
   const Value value{number, 0};
@@ -31,7 +31,7 @@ Value Graph::add(RegionId region, const OpDef& op, std::span<const Value> inputs
   node.op = &op;
   node.attrs = attrs;
   node.inputs = SmallVec<Value, 3>(inputs);
-  node.results = {type};
+  node.results.push_back(type);
   node.source = at;
   return {add_node(region, std::move(node)), 0};
 }

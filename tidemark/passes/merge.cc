@@ -45,7 +45,8 @@ void merge(Graph& graph) {
   const auto key_same = [&](const Key& a, const Key& b) {
     return a.first == b.first && same(node(a), node(b));
   };
-  std::unordered_set<Key, decltype(key_hash), decltype(key_same)> seen(0, key_hash, key_same);
+  std::unordered_set<Key, decltype(key_hash), decltype(key_same)> seen(2 * graph.nodes.size(),
+                                                                       key_hash, key_same);
   replace_nodes(graph, [&](RegionId region, int32_t number) -> std::vector<Value> {
     const Key key{region, number};
     if (!node(key).regions.empty() || node(key).op->effect != Effect::none) return {};
