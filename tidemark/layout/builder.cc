@@ -40,6 +40,7 @@ LayoutBuilder::LayoutBuilder(const Graph& graph, const Interface& interface, Pla
   program_->home = interface.home;
   program_->threads = backend_of(device::kHostMemory).machine().threads;
   int32_t values = 0;
+  first_value_.reserve(graph.nodes.size());
   for (const Node& node : graph.nodes) {
     first_value_.push_back(values);
     values += static_cast<int32_t>(node.results.size());
@@ -53,6 +54,11 @@ LayoutBuilder::LayoutBuilder(const Graph& graph, const Interface& interface, Pla
   placed_in_.resize(count, 0);
   shared_.resize(count, false);
   if (program_->threads > 1) find_shared();
+  const size_t nodes = graph.body().nodes.size();
+  program_->steps.reserve(nodes);
+  program_->buffers.reserve(nodes);
+  tasks_.reserve(nodes);
+  memories_.reserve(nodes);
 }
 
 // Marks the operands and results of products that run on several threads, and views of them.
@@ -120,7 +126,7 @@ int32_t LayoutBuilder::memory_number(const Node& node) {
 }
 
 void LayoutBuilder::expect_in(int32_t wanted, Value value, std::string_view what, Source at) {
-  if (is_constant(value) || device_of(value) == wanted) return;
+  if (lies_in(wanted, value)) return;
   throw UserError(cat(what, " lies in ", device::memory_text(device_of(value)),
                       ", and must lie in ", device::memory_text(wanted)),
                   at, cat("copy it there first: td::transfer(x, ", wanted, ")"));
@@ -406,7 +412,8 @@ void LayoutBuilder::expect_results(Scope& scope) {
     const Value result = region.results[k];
     const Destination& destination = scope.destinations[k];
     const Source at = graph_.node(result).source;
-    if (scope.is_body && destination.place >= 0)
+    if (scope.is_body && destination.place >= 0 &&
+        !lies_in(memory(destination.place).device, result))
       expect_in(memory(destination.place).device, result,
                 cat("the new value of ", interface_.results[k].name), at);
     if (destination.spare < 0 || destination.crosses) continue;

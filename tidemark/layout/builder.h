@@ -89,6 +89,9 @@ class LayoutBuilder {
   int32_t device_of(Value value) { return placed_in_[static_cast<size_t>(root(value))]; }
   // The number of the memory in which a node computes: that of its operands.
   int32_t memory_number(const Node& node);
+  bool lies_in(int32_t wanted, Value value) {
+    return is_constant(value) || device_of(value) == wanted;
+  }
   // A UserError where it does not lie in this memory.
   void expect_in(int32_t wanted, Value value, std::string_view what, Source at);
   void place_results(const Node& node, int32_t number);

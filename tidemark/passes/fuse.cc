@@ -125,8 +125,8 @@ class ClusterOrder {
 
 // The kernel of a cluster.
 struct Kernel {
-  std::vector<int32_t> nodes;  // Its members and the free nodes they read, in order.
-  std::vector<Value> results;
+  SmallVec<int32_t, 8> nodes;  // Its members and the free nodes they read, in order.
+  SmallVec<Value, 2> results;
 };
 
 // Which kernels have loops within the limits, by form: each form is scheduled once.
@@ -321,7 +321,7 @@ class Fuser {
 
   // ---- What can be one kernel
 
-  void add_free(Value value, std::vector<int32_t>& nodes, bool with_ranges) {
+  void add_free(Value value, SmallVec<int32_t, 8>& nodes, bool with_ranges) {
     if (!nodes_.free[static_cast<size_t>(value.node)] ||
         nodes_.marked[static_cast<size_t>(value.node)])
       return;
@@ -601,6 +601,7 @@ class Fuser {
 
   void emit_group(const Kernel& kernel) {
     const RegionId inner = graph_.add_region();
+    graph_.regions[static_cast<size_t>(inner)].nodes.reserve(kernel.nodes.size());
     std::vector<Value> read;  // The inputs before they were moved.
     Node group;
     group.op = &def_of(&ops::group);

@@ -299,6 +299,7 @@ class Orderer {
   };
   State start() {
     State state;
+    state.readers.reserve(items_.size());
     for (const Item& each : items_) state.readers.push_back(each.readers);
     return state;
   }
@@ -334,6 +335,7 @@ class Orderer {
 
   std::vector<int32_t> missing() {
     std::vector<int32_t> counts;
+    counts.reserve(items_.size());
     for (const Item& each : items_) counts.push_back(static_cast<int32_t>(each.before.size()));
     return counts;
   }
@@ -396,10 +398,12 @@ class Orderer {
     std::vector<int32_t> order;
     std::vector<uint8_t> state(items_.size());  // 0 new, 1 open, 2 done.
     std::vector<bool> is_read(items_.size());   // By the item looked at.
+    std::vector<int32_t> stack;
+    order.reserve(items_.size());
     for (size_t i = 0; i < items_.size(); ++i) {
       const size_t root = from_last ? items_.size() - 1 - i : i;
       if (!items_[root].after.empty()) continue;
-      std::vector<int32_t> stack = {static_cast<int32_t>(root)};
+      stack.push_back(static_cast<int32_t>(root));
       while (!stack.empty()) {
         const int32_t top = stack.back();
         uint8_t& now = state[static_cast<size_t>(top)];
