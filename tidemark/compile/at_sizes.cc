@@ -51,7 +51,9 @@ class AtSizes {
 }  // namespace
 
 Graph at_sizes(const Graph& graph, const SizeTable& sizes, std::span<const int64_t> values) {
-  Graph known = graph;
+  Graph known{.name = graph.name, .nodes = {}, .regions = graph.regions};
+  known.nodes.reserve(3 * graph.nodes.size());  // Passes add copies of nodes in groups.
+  known.nodes.insert(known.nodes.end(), graph.nodes.begin(), graph.nodes.end());
   const AtSizes at(sizes, values);
   for (Node& node : known.nodes) at.substitute(node);
   return known;

@@ -34,7 +34,7 @@ class TaskBatch {
   virtual void compile() = 0;
 };
 
-// A task that is still to be made.
+// A task that is still to be made. A copy makes an equal task.
 struct TaskPlan {
   int64_t workspace_bytes = 0;
   int64_t heap_bytes = 0;  // What `make` holds.

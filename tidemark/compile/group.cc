@@ -21,8 +21,8 @@ class GroupPlaces {
  public:
   GroupPlaces(passes::Scheduler& scheduler, const Node& group, std::span<const ArrayRef> inputs,
               std::span<const ArrayRef> results)
-      : work_{.graph = scheduler.graph(), .schedule = scheduler.take_group(group)},
-        region_(work_.graph.regions[static_cast<size_t>(group.regions[0])]),
+      : work_{.graph = scheduler.graph(), .schedule = scheduler.of_group(group)},
+        region_(work_.graph.regions[static_cast<size_t>(scheduler.first_like(group))]),
         inputs_(inputs),
         results_(results) {
     const Schedule& schedule = work_.schedule;
@@ -106,7 +106,7 @@ class GroupPlaces {
   }
 
   GroupWork work_;
-  const Region& region_;
+  const Region& region_;  // Whose nodes the schedule names.
   std::span<const ArrayRef> inputs_, results_;
 };
 
@@ -128,7 +128,7 @@ std::optional<GroupWork> mapped_group_work(passes::Scheduler& scheduler, const N
 
 bool may_overwrite(passes::Scheduler& scheduler, const Node& group, int32_t input, int32_t result) {
   const Graph& graph = scheduler.graph();
-  const Region& region = graph.regions[static_cast<size_t>(group.regions[0])];
+  const Region& region = graph.regions[static_cast<size_t>(scheduler.first_like(group))];
   const Value read = region.parameters[static_cast<size_t>(input)];
   const Value written = region.results[static_cast<size_t>(result)];
   if (size_of(graph.type(read).dtype) != size_of(graph.type(written).dtype)) return false;

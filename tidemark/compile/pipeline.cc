@@ -9,32 +9,65 @@ namespace tidemark::compile {
 
 namespace {
 
-// What a contraction packs and folds in, where its sizes are known. Fused groups need little.
-int64_t scratch_of(const Backend& backend, passes::Views& views, const Graph& graph,
-                   const Node& node) {
-  if (node.op->family != Family::contract) return 0;
-  const auto is_open = [](const TensorType& type) { return type.shape.is_open(); };
-  std::vector<OperandLayout> operands;
-  for (const Value input : node.inputs) {
-    if (is_open(graph.type(input))) return 0;
-    operands.push_back({.layout = views.of(input)});
+// What contractions pack and fold in, where their sizes are known. Fused groups need little.
+class ContractionScratch {
+ public:
+  ContractionScratch(const Backend& backend, const Graph& graph)
+      : backend_(backend), views_(graph) {}
+
+  int64_t of(const Graph& graph, const Node& node) {
+    if (node.op->family != Family::contract) return 0;
+    const auto is_open = [](const TensorType& type) { return type.shape.is_open(); };
+    std::vector<OperandLayout> operands;
+    operands.reserve(node.inputs.size());
+    for (const Value input : node.inputs) {
+      if (is_open(graph.type(input))) return 0;
+      operands.push_back({.layout = views_.of(input)});
+    }
+    if (is_open(node.results[0])) return 0;
+    return known(node, operands);
   }
-  if (is_open(node.results[0])) return 0;
-  const ArrayRef result = dense_layout(node.results[0]);
-  return backend.op_workspace({.op = *node.op,
-                               .operands = operands,
-                               .attrs = node.attrs,
-                               .results = {&result, 1},
-                               .threads = backend.machine().threads});
-}
+
+ private:
+  // Equal contractions of equal layouts need the same.
+  int64_t known(const Node& node, std::span<const OperandLayout> operands) {
+    words_ = {static_cast<int64_t>(reinterpret_cast<intptr_t>(node.op))};
+    words_.insert(words_.end(), node.attrs.words().begin(), node.attrs.words().end());
+    for (const Dim size : node.attrs.sizes()) words_.push_back(size.number());
+    for (const OperandLayout& operand : operands) add(operand.layout);
+    const ArrayRef result = dense_layout(node.results[0]);
+    add(result);
+    const passes::FormTable::Found found = forms_.find(words_);
+    if (found.is_new)
+      bytes_.push_back(backend_.op_workspace({.op = *node.op,
+                                              .operands = operands,
+                                              .attrs = node.attrs,
+                                              .results = {&result, 1},
+                                              .threads = backend_.machine().threads}));
+    return bytes_[found.number];
+  }
+  void add(const ArrayRef& array) {
+    words_.push_back(static_cast<int64_t>(array.dtype));
+    words_.push_back(static_cast<int64_t>(reinterpret_cast<intptr_t>(array.data)));
+    words_.push_back(array.rank());
+    for (const Dim dim : array.shape) words_.push_back(dim.number());
+    words_.insert(words_.end(), array.strides.begin(), array.strides.end());
+  }
+
+  const Backend& backend_;
+  passes::Views views_;
+  passes::FormTable forms_;
+  std::vector<int64_t> words_;
+  std::vector<int64_t> bytes_;  // By form.
+};
 
 }  // namespace
 
 passes::Machine machine_of(const Backend& backend) {
   const auto scratch_in = [&backend](const Graph& graph) -> passes::Scratch {
-    const auto views = std::make_shared<passes::Views>(graph);
-    return [&backend, views](const Graph& unordered, const Node& node) {
-      return scratch_of(backend, *views, unordered, node);
+    const auto scratch = std::make_shared<ContractionScratch>(backend, graph);
+    return [scratch](const Graph& unordered, const Node& node) {
+      return scratch->of(unordered, node);
     };
   };
   return {

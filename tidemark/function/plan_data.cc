@@ -51,7 +51,47 @@ std::string reason_of(const run::Result& result) {
   return cat(text, ", not in place: ", result.why_not_in_place);
 }
 
+bool is_alive_at(const Program& program, const run::Buffer& buffer, int64_t step) {
+  return counts(program, buffer) && buffer.lower <= step && step < buffer.upper;
+}
+
+std::vector<PlanStep> timeline_of(const Program& program) {
+  const std::vector<int64_t> alive = alive_at(program);
+  std::vector<PlanStep> timeline;
+  timeline.reserve(program.steps.size());
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    const Source at = program.steps[i].source;
+    timeline.push_back({program.steps[i].name, line_of(at), at.layer_path(), Bytes(alive[i])});
+  }
+  return timeline;
+}
+
+std::vector<PlanTensor> tensors_at(const Program& program, int64_t step) {
+  std::vector<PlanTensor> tensors;
+  for (const run::Buffer& buffer : program.buffers) {
+    if (!is_alive_at(program, buffer, step)) continue;
+    tensors.push_back({cat(buffer.dtype, buffer.shape), line_of(buffer.source),
+                       buffer.source.layer_path(), reason_of(program, buffer),
+                       Bytes(buffer.bytes)});
+  }
+  for (const run::Result& result : program.results) {
+    if (result.parameter >= 0 || result.bytes == 0 || result.memory != program.home) continue;
+    tensors.push_back({cat(result.dtype, result.shape), line_of(result.source),
+                       result.source.layer_path(), reason_of(result), Bytes(result.bytes)});
+  }
+  std::stable_sort(tensors.begin(), tensors.end(),
+                   [](const PlanTensor& a, const PlanTensor& b) { return a.bytes > b.bytes; });
+  return tensors;
+}
+
 }  // namespace
+
+const PlanLists::Made& PlanLists::of(const Program& program, int64_t peak_step) {
+  std::call_once(once_, [&] {
+    made_ = {.timeline = timeline_of(program), .at_peak = tensors_at(program, peak_step)};
+  });
+  return made_;
+}
 
 std::string detail::memory_name(int32_t number) {
   return std::string(device::memory(number).name());
@@ -72,34 +112,17 @@ Plan detail::PlanAccess::make(std::string title, std::shared_ptr<const CompiledF
       data->classes[static_cast<int>(result.byte_class)] += result.bytes;
   }
   const std::vector<int64_t> alive = alive_at(program);
-  for (size_t i = 0; i < program.steps.size(); ++i) {
-    const Source at = program.steps[i].source;
-    data->timeline.push_back(
-        {program.steps[i].name, line_of(at), at.layer_path(), Bytes(alive[i])});
-  }
   if (!alive.empty())
     data->peak_step = std::max_element(alive.begin(), alive.end()) - alive.begin();
   // The arena by class: the live bytes at its peak; bytes lost to fragmentation count as temporary.
   int64_t listed = 0;
   for (const run::Buffer& buffer : program.buffers) {
-    if (!counts(program, buffer) || buffer.lower > data->peak_step ||
-        buffer.upper <= data->peak_step)
-      continue;
-    data->at_peak.push_back({cat(buffer.dtype, buffer.shape), line_of(buffer.source),
-                             buffer.source.layer_path(), reason_of(program, buffer),
-                             Bytes(buffer.bytes)});
+    if (!is_alive_at(program, buffer, data->peak_step)) continue;
     data->classes[static_cast<int>(buffer.byte_class)] += buffer.bytes;
     listed += buffer.bytes;
   }
   const int64_t arena = program.peak_bytes() - program.result_bytes(program.home);
   data->classes[static_cast<int>(ByteClass::temporaries)] += arena - listed;
-  for (const run::Result& result : program.results) {
-    if (result.parameter >= 0 || result.bytes == 0 || result.memory != program.home) continue;
-    data->at_peak.push_back({cat(result.dtype, result.shape), line_of(result.source),
-                             result.source.layer_path(), reason_of(result), Bytes(result.bytes)});
-  }
-  std::stable_sort(data->at_peak.begin(), data->at_peak.end(),
-                   [](const PlanTensor& a, const PlanTensor& b) { return a.bytes > b.bytes; });
   Plan plan;
   plan.data_ = std::move(data);
   return plan;
@@ -170,13 +193,13 @@ std::vector<PlanMemory> Plan::memories() const {
                     arena.bytes + program.result_bytes(arena.memory), arena.load_bytes});
   return list;
 }
-const std::vector<PlanStep>& Plan::timeline() const& { return data_->timeline; }
-std::vector<PlanStep> Plan::timeline() && { return data_->timeline; }
+const std::vector<PlanStep>& Plan::timeline() const& { return data_->timeline(); }
+std::vector<PlanStep> Plan::timeline() && { return data_->timeline(); }
 int64_t Plan::peak_step() const { return data_->peak_step; }
 const std::vector<std::string>& Plan::open_sizes() const& { return data_->open_sizes; }
 std::vector<std::string> Plan::open_sizes() && { return data_->open_sizes; }
-const std::vector<PlanTensor>& Plan::at_peak() const& { return data_->at_peak; }
-std::vector<PlanTensor> Plan::at_peak() && { return data_->at_peak; }
+const std::vector<PlanTensor>& Plan::at_peak() const& { return data_->at_peak(); }
+std::vector<PlanTensor> Plan::at_peak() && { return data_->at_peak(); }
 
 namespace {
 
@@ -198,8 +221,10 @@ std::vector<PlanBlame> blame(const std::vector<PlanTensor>& tensors,
 
 }  // namespace
 
-std::vector<PlanBlame> Plan::by_line() const { return blame(data_->at_peak, &PlanTensor::line); }
-std::vector<PlanBlame> Plan::by_layer() const { return blame(data_->at_peak, &PlanTensor::layer); }
+std::vector<PlanBlame> Plan::by_line() const { return blame(data_->at_peak(), &PlanTensor::line); }
+std::vector<PlanBlame> Plan::by_layer() const {
+  return blame(data_->at_peak(), &PlanTensor::layer);
+}
 
 namespace {
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <span>
 
 #include "tidemark/function/compiled_function.h"
@@ -19,19 +21,39 @@ struct PlanNotes {
   std::vector<PlanRecompute> recomputes;
 };
 
+// The lists of a plan that consist of text, made when one of them is first read: most plans are
+// made for a number of bytes.
+class PlanLists {
+ public:
+  struct Made {
+    std::vector<PlanStep> timeline;
+    std::vector<PlanTensor> at_peak;
+  };
+  const Made& of(const run::Program& program, int64_t peak_step);
+
+ private:
+  std::once_flag once_;
+  Made made_;
+};
+
 struct Plan::Data {
+  const std::vector<PlanStep>& timeline() const { return made_lists().timeline; }
+  const std::vector<PlanTensor>& at_peak() const { return made_lists().at_peak; }
+
   std::string title;
   std::shared_ptr<const detail::CompiledFunction> compiled;
   int64_t classes[kByteClasses] = {};
-  std::vector<PlanStep> timeline;
   int64_t peak_step = -1;
-  std::vector<PlanTensor> at_peak;
   // For each loop that stores trips: the bytes under other choices.
   std::vector<std::vector<run::KeptTrips>> other_choices;
   PlanNotes notes;
   std::vector<std::string> open_sizes;
   // The plan for these values of the open sizes.
   std::function<Plan(std::span<const int64_t> sizes, Source at)> at_sizes;
+
+ private:
+  const PlanLists::Made& made_lists() const { return lists_->of(*compiled->program, peak_step); }
+  std::shared_ptr<PlanLists> lists_ = std::make_shared<PlanLists>();
 };
 
 namespace detail {

@@ -112,11 +112,11 @@ std::string Plan::to_json() const {
       members.add("without", mark.without);
     });
     plan.add("peak_step", data_->peak_step);
-    plan.add_list("at_peak", data_->at_peak, write_tensor);
+    plan.add_list("at_peak", data_->at_peak(), write_tensor);
     plan.add_list("by_line", by_line(), write_blame);
     plan.add_list("by_layer", by_layer(), write_blame);
     size_t number = 0;
-    plan.add_list("timeline", data_->timeline, [&](std::string& to, const PlanStep& step) {
+    plan.add_list("timeline", data_->timeline(), [&](std::string& to, const PlanStep& step) {
       const run::Step& behind = program.steps[number++];
       Members members(to);
       members.add("step", step.name);

@@ -130,11 +130,11 @@ std::string Plan::explain() const {
   }
   for (const PlanRecompute& each : recomputes()) out << "\n  " << recompute_text(each);
   if (data_->peak_step >= 0) {
-    const PlanStep& step = data_->timeline[static_cast<size_t>(data_->peak_step)];
-    out << "\n  " << sparkline(data_->timeline, peak()) << "\n  the most is in use at step "
-        << data_->peak_step << " of " << data_->timeline.size() << " (" << step.name << ", "
+    const PlanStep& step = data_->timeline()[static_cast<size_t>(data_->peak_step)];
+    out << "\n  " << sparkline(data_->timeline(), peak()) << "\n  the most is in use at step "
+        << data_->peak_step << " of " << data_->timeline().size() << " (" << step.name << ", "
         << step.line << (step.layer.empty() ? "" : ", in ") << step.layer << ')';
-    out << peak_table(data_->at_peak, 5);
+    out << peak_table(data_->at_peak(), 5);
   }
   out << '\n';
   return out.str();
@@ -145,8 +145,8 @@ std::string Plan::to_text() const {
   out << explain() << "  load " << load() << ", arena "
       << Bytes(data_->compiled->program->arena_bytes) << ", threads "
       << data_->compiled->program->threads << "\n  steps:\n";
-  for (size_t i = 0; i < data_->timeline.size(); ++i) {
-    const PlanStep& step = data_->timeline[i];
+  for (size_t i = 0; i < data_->timeline().size(); ++i) {
+    const PlanStep& step = data_->timeline()[i];
     out << "  " << i << "  " << step.in_use << "  " << step.name << "  " << step.line << '\n';
   }
   return out.str();

@@ -10,7 +10,7 @@ namespace tidemark {
 Value Graph::add_parameter(RegionId region, const TensorType& type, Source at) {
   const auto number = static_cast<int32_t>(nodes.size());
   Node node;
-  node.results = {type};
+  node.results.push_back(type);
   node.source = at;
   nodes.push_back(std::move(node));
   const Value value{number, 0};
@@ -31,7 +31,7 @@ Value Graph::add(RegionId region, const OpDef& op, std::span<const Value> inputs
   node.op = &op;
   node.attrs = attrs;
   node.inputs = SmallVec<Value, 3>(inputs);
-  node.results = {type};
+  node.results.push_back(type);
   node.source = at;
   return {add_node(region, std::move(node)), 0};
 }
@@ -54,6 +54,7 @@ class Compactor {
     for (const Region& region : from_.regions)
       listed += region.parameters.size() + region.nodes.size();
     to_.nodes.reserve(listed);
+    to_.regions.reserve(from_.regions.size());
     copy(Graph::kBody, Graph::kBody);
     return std::move(to_);
   }
@@ -64,12 +65,13 @@ class Compactor {
   }
   void copy(RegionId source, RegionId target) {
     const Region& region = from_.regions[static_cast<size_t>(source)];
+    reserve(target, region);
     for (const Value parameter : region.parameters) {
       number_[static_cast<size_t>(parameter.node)] =
           to_.add_parameter(target, from_.type(parameter), from_.node(parameter).source).node;
     }
     for (const int32_t old : region.nodes) {
-      Node node = std::move(from_.nodes[static_cast<size_t>(old)]);
+      Node& node = from_.nodes[static_cast<size_t>(old)];
       for (Value& input : node.inputs) input = moved(input);
       // Regions first: a node gets its number after the nodes it contains.
       for (RegionId& inner : node.regions) {
@@ -77,10 +79,18 @@ class Compactor {
         copy(inner, fresh);
         inner = fresh;
       }
-      number_[static_cast<size_t>(old)] = to_.add_node(target, std::move(node));
+      number_[static_cast<size_t>(old)] = static_cast<int32_t>(to_.nodes.size());
+      to_.regions[static_cast<size_t>(target)].nodes.push_back(number_[static_cast<size_t>(old)]);
+      to_.nodes.push_back(std::move(node));
     }
     for (const Value result : region.results)
       to_.regions[static_cast<size_t>(target)].results.push_back(moved(result));
+  }
+  void reserve(RegionId target, const Region& like) {
+    Region& region = to_.regions[static_cast<size_t>(target)];
+    region.parameters.reserve(like.parameters.size());
+    region.nodes.reserve(like.nodes.size());
+    region.results.reserve(like.results.size());
   }
 
   Graph from_;

@@ -20,10 +20,12 @@ std::string group_name(const Graph& graph, const Node& group) {
   for (const int32_t number : graph.regions[static_cast<size_t>(group.regions[0])].nodes) {
     const Node& node = graph.nodes[static_cast<size_t>(number)];
     if (node.op->view != nullptr || node.op->family == Family::source) continue;
-    if (text.size() > 40)
+    if (text.size() > 40) {
       ++more;
-    else
-      text += cat(text.empty() ? "" : " + ", node.op->name);
+      continue;
+    }
+    if (!text.empty()) text += " + ";
+    text += node.op->name;
   }
   return more == 0 ? text : cat(text, " + ", more, " more");
 }
@@ -38,6 +40,7 @@ LayoutBuilder::LayoutBuilder(const Graph& graph, const Interface& interface, Pla
   program_->home = interface.home;
   program_->threads = backend_of(device::kHostMemory).machine().threads;
   int32_t values = 0;
+  first_value_.reserve(graph.nodes.size());
   for (const Node& node : graph.nodes) {
     first_value_.push_back(values);
     values += static_cast<int32_t>(node.results.size());
@@ -51,6 +54,11 @@ LayoutBuilder::LayoutBuilder(const Graph& graph, const Interface& interface, Pla
   placed_in_.resize(count, 0);
   shared_.resize(count, false);
   if (program_->threads > 1) find_shared();
+  const size_t nodes = graph.body().nodes.size();
+  program_->steps.reserve(nodes);
+  program_->buffers.reserve(nodes);
+  tasks_.reserve(nodes);
+  memories_.reserve(nodes);
 }
 
 // Marks the operands and results of products that run on several threads, and views of them.
@@ -118,7 +126,7 @@ int32_t LayoutBuilder::memory_number(const Node& node) {
 }
 
 void LayoutBuilder::expect_in(int32_t wanted, Value value, std::string_view what, Source at) {
-  if (is_constant(value) || device_of(value) == wanted) return;
+  if (lies_in(wanted, value)) return;
   throw UserError(cat(what, " lies in ", device::memory_text(device_of(value)),
                       ", and must lie in ", device::memory_text(wanted)),
                   at, cat("copy it there first: td::transfer(x, ", wanted, ")"));
@@ -409,7 +417,8 @@ void LayoutBuilder::expect_results(Scope& scope) {
     const Value result = region.results[k];
     const Destination& destination = scope.destinations[k];
     const Source at = graph_.node(result).source;
-    if (scope.is_body && destination.place >= 0)
+    if (scope.is_body && destination.place >= 0 &&
+        !lies_in(memory(destination.place).device, result))
       expect_in(memory(destination.place).device, result,
                 cat("the new value of ", interface_.results[k].name), at);
     if (destination.spare < 0 || destination.crosses) continue;
@@ -565,6 +574,8 @@ void LayoutBuilder::add_pointwise(Scope& scope, int32_t number) {
 void LayoutBuilder::read_operands(const Node& node, std::vector<OperandLayout>& operands,
                                   std::vector<run::Address>& places,
                                   std::vector<int32_t>& literals) {
+  operands.reserve(node.inputs.size());
+  places.reserve(node.inputs.size() + node.results.size());
   for (const Value input : node.inputs) {
     operands.push_back({.layout = view_of(input).layout});
     if (is_constant(input)) {
@@ -629,7 +640,9 @@ void LayoutBuilder::add_group(Scope& scope, int32_t number) {
   std::vector<run::Address> places;
   std::vector<int32_t> literals;
   read_operands(node, operands, places, literals);
+  layouts.reserve(operands.size());
   for (OperandLayout& operand : operands) layouts.push_back(std::move(operand.layout));
+  results.reserve(node.results.size());
   for (size_t r = 0; r < node.results.size(); ++r) {
     const Value result{number, static_cast<int16_t>(r)};
     choose(node, result, scope);
@@ -637,13 +650,43 @@ void LayoutBuilder::add_group(Scope& scope, int32_t number) {
     results.push_back(view_of(result).layout);
   }
   const auto is_shared = [&](Value value) { return shared_[static_cast<size_t>(id(value))]; };
-  GroupWork work = group_work(scheduler_, node, layouts, results);
-  work.threads = threads();
-  work.shared = std::any_of(node.inputs.begin(), node.inputs.end(), is_shared);
+  bool shared = std::any_of(node.inputs.begin(), node.inputs.end(), is_shared);
   for (size_t r = 0; r < node.results.size(); ++r)
-    work.shared |= is_shared({number, static_cast<int16_t>(r)});
-  add_step(backend().group(std::move(work)), places, group_name(graph_, node), node.source);
+    shared |= is_shared({number, static_cast<int16_t>(r)});
+  add_step(plan_group(node, layouts, results, shared), places, name_of_group(node), node.source);
   for (const int32_t literal : literals) extend_to_now(literal);
+}
+
+std::string_view LayoutBuilder::name_of_group(const Node& group) {
+  const size_t form = scheduler_.form_of(group);
+  if (group_names_.size() <= form) group_names_.resize(form + 1);
+  if (group_names_[form].empty()) group_names_[form] = group_name(graph_, group);
+  return group_names_[form];
+}
+
+// Groups of one form with the same layouts have equal tasks, which share what they were planned
+// with.
+TaskPlan LayoutBuilder::plan_group(const Node& node, std::span<const ArrayRef> operands,
+                                   std::span<const ArrayRef> results, bool shared) {
+  std::vector<int64_t> words = {static_cast<int64_t>(scheduler_.form_of(node)), threads(), shared,
+                                in_memory_};
+  for (const std::span<const ArrayRef> list : {operands, results}) {
+    for (const ArrayRef& layout : list) {
+      words.push_back(layout.data - kNowhere);
+      words.insert(words.end(), layout.strides.begin(), layout.strides.end());
+    }
+  }
+  const passes::FormTable::Found found = planned_groups_.find(words);
+  if (!found.is_new) {
+    TaskPlan again = tasks_[task_of_[found.number]];
+    again.heap_bytes = 0;  // The first one holds it.
+    return again;
+  }
+  task_of_.push_back(tasks_.size());
+  GroupWork work = group_work(scheduler_, node, operands, results);
+  work.threads = threads();
+  work.shared = shared;
+  return backend().group(std::move(work));
 }
 
 // ---- the whole ----------------------------------------------------------------------------------

@@ -7,6 +7,7 @@
 // lifetime ends here, or in a new buffer of the arena.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -92,6 +93,9 @@ class LayoutBuilder {
   int32_t device_of(Value value) { return placed_in_[static_cast<size_t>(root(value))]; }
   // The number of the memory in which a node computes: that of its operands.
   int32_t memory_number(const Node& node);
+  bool lies_in(int32_t wanted, Value value) {
+    return is_constant(value) || device_of(value) == wanted;
+  }
   // A UserError where it does not lie in this memory.
   void expect_in(int32_t wanted, Value value, std::string_view what, Source at);
   void place_results(const Node& node, int32_t number);
@@ -183,6 +187,10 @@ class LayoutBuilder {
   void find_shared();
   void add_effect(int32_t number);
   void add_group(Scope& scope, int32_t number);
+  // group_name, composed once for each form.
+  std::string_view name_of_group(const Node& group);
+  TaskPlan plan_group(const Node& node, std::span<const ArrayRef> operands,
+                      std::span<const ArrayRef> results, bool shared);
   // control.cc
   void add_cond(Scope& scope, int32_t number);
   size_t updated_by(const Node& node, size_t result, Scope& scope);
@@ -271,7 +279,10 @@ class LayoutBuilder {
   Placements& placements_;
   passes::Scheduler scheduler_;
   std::shared_ptr<run::Program> program_;
-  std::vector<TaskPlan> tasks_;      // Of the steps that run one, in order.
+  std::vector<TaskPlan> tasks_;          // Of the steps that run one, in order.
+  std::deque<std::string> group_names_;  // By form.
+  passes::FormTable planned_groups_;
+  std::vector<size_t> task_of_;      // By number in that table: the task of the first of its kind.
   std::vector<int32_t> first_step_;  // By node of the body.
   std::vector<int32_t> first_value_;
   std::vector<ValueView> views_;

@@ -2,7 +2,6 @@
 // here, or a new buffer of the arena.
 #include <algorithm>
 #include <optional>
-#include <unordered_map>
 
 #include "tidemark/base/work.h"
 #include "tidemark/compile/group.h"
@@ -165,7 +164,7 @@ int32_t LayoutBuilder::choose(const Node& node, Value result, Scope& scope) {
   if (chosen < 0) {
     const bool is_group = node.op->flow == Flow::group;
     chosen = new_buffer(type, bytes_of(type), ByteClass::temporaries, node.source,
-                        is_group ? group_name(graph_, node) : std::string(node.op->name));
+                        is_group ? name_of_group(node) : node.op->name);
   }
   memory_for(chosen, bytes_of(type));
   return memory_of(self) = chosen;
@@ -246,10 +245,16 @@ void LayoutBuilder::wish_for_operand(int32_t number, size_t position, const Scop
 // a Variable.
 void LayoutBuilder::make_in_padding(const Scope& scope) {
   const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
-  std::unordered_map<int32_t, int32_t> uses;
+  const bool has_padding =
+      std::any_of(region.nodes.begin(), region.nodes.end(), [&](int32_t number) {
+        return graph_.nodes[static_cast<size_t>(number)].op->routine == Routine::pad;
+      });
+  if (!has_padding) return;
+  std::vector<int32_t> uses(views_.size());  // By value.
   for (const int32_t number : region.nodes)
-    for (const Value input : graph_.nodes[static_cast<size_t>(number)].inputs) ++uses[id(input)];
-  for (const Value result : region.results) ++uses[id(result)];
+    for (const Value input : graph_.nodes[static_cast<size_t>(number)].inputs)
+      ++uses[static_cast<size_t>(id(input))];
+  for (const Value result : region.results) ++uses[static_cast<size_t>(id(result))];
   for (size_t i = 1; i < region.nodes.size(); ++i) {
     const Node& node = graph_.nodes[static_cast<size_t>(region.nodes[i])];
     if (node.op->routine != Routine::pad) continue;
@@ -259,8 +264,9 @@ void LayoutBuilder::make_in_padding(const Scope& scope) {
     const bool is_made = maker.op != nullptr &&
                          (maker.op->flow == Flow::group || maker.op->family == Family::pointwise);
     const bool at_once = inner.node == region.nodes[i - 1];
-    if (!is_made || root({region.nodes[i], 0}) != whole || uses[id(inner)] != 1 ||
-        root(inner) != id(inner) || is_constant(inner) || memory_of(id(inner)) >= 0 ||
+    if (!is_made || root({region.nodes[i], 0}) != whole ||
+        uses[static_cast<size_t>(id(inner))] != 1 || root(inner) != id(inner) ||
+        is_constant(inner) || memory_of(id(inner)) >= 0 ||
         wish_[static_cast<size_t>(id(inner))] >= 0 ||
         (wish >= 0 && scope.destinations[static_cast<size_t>(wish)].place >= 0) ||
         (!at_once && 4 * whole_bytes(whole) > 5 * whole_bytes(id(inner))))

@@ -8,21 +8,21 @@ namespace {
 
 // Keeps the relative positions of the known placement if lifetimes are equal; places from scratch
 // if they are not, or if a small program would waste memory.
-plan::Placement place_arena(const plan::Problem& problem, size_t arena, Placements& placements) {
+plan::Placement place_arena(const plan::Problem& problem, int64_t load_bytes,
+                            Placements::Arena& known) {
   constexpr double most_waste = 1.02;
   constexpr size_t small = 2'000;
-  Placements::Arena& known = placements.arenas[arena];
   const bool lives_alike = std::equal(
       problem.buffers.begin(), problem.buffers.end(), known.lifetimes.begin(),
       known.lifetimes.end(), [](const plan::Buffer& buffer, const plan::Lifetime& lifetime) {
         return buffer.lifetime.begin == lifetime.begin && buffer.lifetime.end == lifetime.end;
       });
   std::vector<int64_t> sizes;
+  sizes.reserve(problem.buffers.size());
   for (const plan::Buffer& buffer : problem.buffers) sizes.push_back(buffer.size_bytes);
   const auto is_good = [&](const plan::Placement& placed) {
-    return problem.buffers.size() > small ||
-           static_cast<double>(placed.tidemark_bytes) <=
-               most_waste * static_cast<double>(plan::load_bytes(problem));
+    return problem.buffers.size() > small || static_cast<double>(placed.tidemark_bytes) <=
+                                                 most_waste * static_cast<double>(load_bytes);
   };
   if (lives_alike && !known.relation.starts.empty()) {
     plan::Placement moved = plan::resized(known.relation, sizes);
@@ -51,9 +51,10 @@ LayoutBuilder::ArenaSize LayoutBuilder::place_those(
     problem.buffers.push_back(
         {.lifetime = {buffer.lower, buffer.upper}, .size_bytes = buffer.bytes});
   }
-  const plan::Placement placed = place_arena(problem, arena, placements_);
+  const int64_t load_bytes = plan::load_bytes(problem);
+  const plan::Placement placed = place_arena(problem, load_bytes, placements_.arenas[arena]);
   for (size_t i = 0; i < which.size(); ++i) program_->offsets[which[i]] = placed.offsets[i];
-  return {placed.tidemark_bytes, plan::load_bytes(problem)};
+  return {placed.tidemark_bytes, load_bytes};
 }
 
 // A map's arenas are one buffer of the arena around it, in each memory: innermost first. Placements

@@ -21,13 +21,19 @@ class OfRegion {
     for (const Value result : region.results) note(result);
   }
 
-  void run() {
+  // Whether anything was accumulated.
+  bool run() {
+    bool changed = false;
     for (const Value result : region_.results) {
       Node& sum = graph_.nodes[static_cast<size_t>(result.node)];
       if (sum.op == nullptr || sum.op->self != &tidemark::add || reads(result) != 1) continue;
       for (const size_t own : {0, 1})
-        if (join(sum, sum.inputs[own], sum.inputs[1 - own])) break;
+        if (join(sum, sum.inputs[own], sum.inputs[1 - own])) {
+          changed = true;
+          break;
+        }
     }
+    return changed;
   }
 
  private:
@@ -72,8 +78,10 @@ void accumulate(Graph& graph) {
       if (node.op->flow == Flow::loop || node.op->flow == Flow::reverse_loop)
         for (const RegionId id : node.regions) bodies.push_back(id);
     }
-  for (const RegionId id : bodies) OfRegion(graph, graph.regions[static_cast<size_t>(id)]).run();
-  remove_dead(graph);
+  bool changed = false;
+  for (const RegionId id : bodies)
+    changed |= OfRegion(graph, graph.regions[static_cast<size_t>(id)]).run();
+  if (changed) remove_dead(graph);
 }
 
 }  // namespace tidemark::passes

@@ -18,10 +18,13 @@ RegionFacts::RegionFacts(const Graph& graph, RegionId id)
     : region(id),
       is_result(graph.nodes.size()),
       is_forward(forward_nodes(graph, graph.regions[static_cast<size_t>(id)])),
-      readers_(graph.nodes.size()) {
+      readers_(graph.nodes.size()),
+      position_(graph.nodes.size()) {
   const Region& all = graph.regions[static_cast<size_t>(id)];
-  for (const int32_t number : all.nodes) {
+  for (size_t at = 0; at < all.nodes.size(); ++at) {
+    const int32_t number = all.nodes[at];
     const Node& node = graph.nodes[static_cast<size_t>(number)];
+    position_[static_cast<size_t>(number)] = at;
     for (size_t i = 0; i < node.inputs.size(); ++i)
       readers_[static_cast<size_t>(node.inputs[i].node)].push_back({number, i});
   }
@@ -41,7 +44,10 @@ Cut::Cut(const Graph& graph, const RegionFacts& facts, const Where& where)
     : graph_(graph),
       facts_(facts),
       where_(where),
-      table_size_(node(where.table).results[0].shape.size()) {}
+      table_size_(node(where.table).results[0].shape.size()),
+      members_(graph.nodes.size()),
+      first_(facts.position(where.table)),
+      last_(first_) {}
 
 int64_t Cut::table_bytes() const { return table_size_ * size_of(node(table()).results[0].dtype); }
 
@@ -60,9 +66,8 @@ bool Cut::gives_large(int32_t number) const {
 }
 
 bool Cut::is_made_inside(const Slicing& reader, size_t operand, Value value) const {
-  const auto made = members_.find(value.node);
-  return made != members_.end() && reader.operands[operand] != Slicing::kWhole &&
-         made->second.result == reader.operands[operand];
+  return members_.contains(value.node) && reader.operands[operand] != Slicing::kWhole &&
+         members_.at(value.node).result == reader.operands[operand];
 }
 
 bool Cut::is_read_outside(int32_t number) const {
@@ -92,9 +97,12 @@ bool Cut::add(int32_t number, const std::optional<Slicing>& slicing) {
   const bool is_open = std::any_of(added.results.begin(), added.results.end(),
                                    [](const TensorType& type) { return type.shape.is_open(); });
   if (!slicing || is_open) return false;
-  const auto [place, is_new] = members_.try_emplace(number, *slicing);
-  if (is_new) to_visit_.push_back(number);
-  return place->second == *slicing;
+  if (members_.contains(number)) return members_.at(number) == *slicing;
+  members_.add(number, *slicing);
+  to_visit_.push_back(number);
+  first_ = std::min(first_, facts_.position(number));
+  last_ = std::max(last_, facts_.position(number));
+  return true;
 }
 
 // Adds the producers of large values that a member reads, all readers of large values that it
@@ -119,6 +127,7 @@ bool Cut::add_around(int32_t number) {
   }
   if (slicing.result == Slicing::kWhole || !gives_large(number)) return true;
   const bool is_outside = is_shown_from_outside({number, 0});
+  has_met_views_ |= is_outside;
   if (is_outside && !where_.joins_views) return true;
   if (facts_.is_result[static_cast<size_t>(number)] && !is_outside) return false;
   const std::vector<RegionFacts::Read>& readers = facts_.readers(number);
@@ -138,11 +147,16 @@ bool Cut::is_shown_from_outside(Value value) const {
   return !is_large(value) && !members_.contains(value.node);
 }
 
+std::span<const int32_t> Cut::stretch() const {
+  const std::vector<int32_t>& nodes = graph_.regions[static_cast<size_t>(facts_.region)].nodes;
+  return std::span(nodes).subspan(first_, last_ + 1 - first_);
+}
+
 // Determines which members compute, and which nodes depend on them.
 void Cut::find_dependent() {
   computes_.assign(graph_.nodes.size(), false);
   depends_.assign(graph_.nodes.size(), false);
-  for (const int32_t number : graph_.regions[static_cast<size_t>(facts_.region)].nodes) {
+  for (const int32_t number : stretch()) {
     const auto at = static_cast<size_t>(number);
     const Node& each = node(number);
     bool after = false;
@@ -159,7 +173,7 @@ void Cut::find_dependent() {
 // Nodes between members join them, in topological order, except contractions, which are unrelated
 // work.
 bool Cut::close() {
-  const std::vector<int32_t>& nodes = graph_.regions[static_cast<size_t>(facts_.region)].nodes;
+  const std::span<const int32_t> nodes = stretch();
   std::vector<bool> is_needed(graph_.nodes.size());
   for (auto at = nodes.rbegin(); at != nodes.rend(); ++at) {
     if (!is_needed[static_cast<size_t>(*at)] && !computes(*at)) continue;

@@ -1,7 +1,8 @@
 // Cut: the set of nodes around a large value that can be computed part by part along one axis.
 #pragma once
 
-#include <map>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "tidemark/ir/graph.h"
@@ -20,6 +21,8 @@ struct RegionFacts {
   const std::vector<Read>& readers(int32_t node) const {
     return readers_[static_cast<size_t>(node)];
   }
+  // In the list of the region.
+  size_t position(int32_t node) const { return position_[static_cast<size_t>(node)]; }
 
   RegionId region;
   std::vector<bool> is_result;  // By node.
@@ -28,10 +31,38 @@ struct RegionFacts {
 
  private:
   std::vector<std::vector<Read>> readers_;
+  std::vector<size_t> position_;
 };
 
 // Whether a node is a contraction whose result is much larger than its operands.
 bool is_table(const Graph& graph, const Node& node);
+
+// The slicing of each member of a set of nodes.
+class Members {
+ public:
+  explicit Members(size_t nodes) : place_(nodes, -1) {}
+
+  // Nodes that were added since are no members.
+  bool contains(int32_t node) const {
+    return static_cast<size_t>(node) < place_.size() && place_[static_cast<size_t>(node)] >= 0;
+  }
+  const Slicing& at(int32_t node) const {
+    return list_[static_cast<size_t>(place_[static_cast<size_t>(node)])].second;
+  }
+  // A node that is a member keeps the slicing it has.
+  void add(int32_t node, const Slicing& slicing) {
+    if (contains(node)) return;
+    place_[static_cast<size_t>(node)] = static_cast<int32_t>(list_.size());
+    list_.emplace_back(node, slicing);
+  }
+  size_t size() const { return list_.size(); }
+  auto begin() const { return list_.begin(); }
+  auto end() const { return list_.end(); }
+
+ private:
+  std::vector<int32_t> place_;  // By node: its index in the list, or -1.
+  std::vector<std::pair<int32_t, Slicing>> list_;
+};
 
 class Cut {
  public:
@@ -53,10 +84,13 @@ class Cut {
   int64_t table_bytes() const;
   int64_t axis() const { return where_.axis; }
   int32_t table() const { return where_.table; }
-  const std::map<int32_t, Slicing>& members() const { return members_; }
+  const Members& members() const { return members_; }
   // Whether a node is computed part by part. Other members are views of outside values.
   bool computes(int32_t node) const;
+  // Whether it is no member and depends on members that compute; for nodes before the last member.
   bool depends(int32_t node) const { return depends_[static_cast<size_t>(node)]; }
+  // Whether `joins_views` made a difference, or could have.
+  bool has_met_views() const { return has_met_views_; }
   bool is_large(Value value) const;
   // Whether any result of a node is.
   bool gives_large(int32_t node) const;
@@ -73,13 +107,17 @@ class Cut {
   bool add_between(int32_t number);
   bool is_consistent() const;
   void find_dependent();
+  // The nodes of the region from the first member to the last.
+  std::span<const int32_t> stretch() const;
 
   const Graph& graph_;
   const RegionFacts& facts_;
   const Where where_;
   int64_t table_size_ = 0;
-  std::map<int32_t, Slicing> members_;
+  Members members_;
   std::vector<int32_t> to_visit_;
+  size_t first_, last_;  // The positions of the first member and the last.
+  bool has_met_views_ = false;
   std::vector<bool> computes_, depends_;  // By node.
 };
 

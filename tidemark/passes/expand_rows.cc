@@ -47,9 +47,9 @@ void expand_rows(Graph& graph, RegionId region_id, int64_t row_bytes) {
   };
   for (const int32_t number : nodes) {
     for (Value& input : graph.nodes[static_cast<size_t>(number)].inputs) moved(input);
-    const Node node = graph.nodes[static_cast<size_t>(number)];
+    const Node& node = graph.nodes[static_cast<size_t>(number)];
     if (node.op->expanded != nullptr && can_expand(graph, node, row_bytes))
-      expanded[number] = expand(graph, region_id, node);
+      expanded[number] = expand(graph, region_id, Node(node));  // Its nodes may move this one.
     else
       graph.regions[region].nodes.push_back(number);
   }

@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <map>
+#include <deque>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -8,6 +8,7 @@
 #include "tidemark/base/work.h"
 #include "tidemark/ops/op_def.h"
 #include "tidemark/ops/program.h"
+#include "tidemark/passes/form.h"
 #include "tidemark/passes/labelled_list.h"
 #include "tidemark/passes/passes.h"
 #include "tidemark/passes/schedule.h"
@@ -19,25 +20,33 @@ constexpr int64_t kNumberBytes =
     64;  // Values up to a cache line are as cheap to pass on as one number.
 constexpr int64_t kVanishing = 5;  // The weight of a value that is no longer stored at all.
 
+using WorkList = SmallVec<int32_t, 6>;
+
+// The numbers of two sorted lists, sorted.
+WorkList merged(const WorkList& a, const WorkList& b) {
+  WorkList both(a.size() + b.size());
+  std::merge(a.begin(), a.end(), b.begin(), b.end(), both.begin());
+  return both;
+}
+
 // Clusters of nodes in topological order. Merging two moves the clusters between them that depend
 // on the first behind the second; if that is impossible, they cannot be merged.
 class ClusterOrder {
  public:
   // Initially cluster i is node i; `next[i]` are the clusters that must come after it.
-  explicit ClusterOrder(std::vector<std::vector<int32_t>> next)
+  explicit ClusterOrder(std::vector<WorkList> next)
       : next_(std::move(next)),
         owner_(next_.size()),
         seen_(next_.size()),
         order_(next_.size()),
         budget_(kSteps + kStepsPerNode * next_.size()) {
     std::iota(owner_.begin(), owner_.end(), 0);
+    members_.reserve(next_.size());
     for (size_t i = 0; i < next_.size(); ++i) members_.push_back({static_cast<int32_t>(i)});
   }
 
   int32_t owner(int32_t node) const { return owner_[static_cast<size_t>(node)]; }
-  const std::vector<int32_t>& members(int32_t cluster) const {
-    return members_[static_cast<size_t>(cluster)];
-  }
+  const WorkList& members(int32_t cluster) const { return members_[static_cast<size_t>(cluster)]; }
   bool is_before(int32_t a, int32_t b) const { return order_.is_before(a, b); }
   // The remaining clusters, in order.
   std::vector<int32_t> order() const { return order_.all(); }
@@ -63,12 +72,10 @@ class ClusterOrder {
     std::sort(behind_.begin(), behind_.end(),
               [&](int32_t a, int32_t b) { return order_.is_before(a, b); });
     for (size_t i = behind_.size(); i-- > 0;) order_.move_behind(behind_[i], second_);
-    std::vector<int32_t>& to = members_[static_cast<size_t>(second_)];
-    std::vector<int32_t>& from = members_[static_cast<size_t>(first_)];
+    WorkList& to = members_[static_cast<size_t>(second_)];
+    WorkList& from = members_[static_cast<size_t>(first_)];
     for (const int32_t member : from) owner_[static_cast<size_t>(member)] = second_;
-    const auto middle = static_cast<std::ptrdiff_t>(to.size());
-    to.insert(to.end(), from.begin(), from.end());
-    std::inplace_merge(to.begin(), to.begin() + middle, to.end());
+    to = merged(to, from);
     from.clear();
     return second_;
   }
@@ -81,10 +88,10 @@ class ClusterOrder {
   // Finds the clusters that depend on the first and come before the second; false if the second
   // depends on one of them, or if it takes too many steps.
   bool look_between(size_t& left) {
-    std::vector<int32_t> stack = {first_};
-    while (!stack.empty()) {
-      const int32_t from = stack.back();
-      stack.pop_back();
+    stack_ = {first_};
+    while (!stack_.empty()) {
+      const int32_t from = stack_.back();
+      stack_.pop_back();
       for (const int32_t member : members(from)) {
         for (const int32_t node : next_[static_cast<size_t>(member)]) {
           if (left == 0) return false;
@@ -98,27 +105,64 @@ class ClusterOrder {
           }
           seen_[static_cast<size_t>(to)] = true;
           behind_.push_back(to);
-          stack.push_back(to);
+          stack_.push_back(to);
         }
       }
     }
     return true;
   }
 
-  std::vector<std::vector<int32_t>> next_;
+  std::vector<WorkList> next_;
   std::vector<int32_t> owner_;
-  std::vector<std::vector<int32_t>> members_;
+  std::vector<WorkList> members_;
   std::vector<bool> seen_;
   LabelledList order_;
   size_t budget_;
   int32_t first_ = 0, second_ = 0;
   std::vector<int32_t> behind_;
+  std::vector<int32_t> stack_;  // Of the search.
 };
 
 // The kernel of a cluster.
 struct Kernel {
-  std::vector<int32_t> nodes;  // Its members and the free nodes they read, in order.
-  std::vector<Value> results;
+  SmallVec<int32_t, 8> nodes;  // Its members and the free nodes they read, in order.
+  SmallVec<Value, 2> results;
+};
+
+// Which kernels have loops within the limits, by form: each form is scheduled once.
+class KernelFits {
+ public:
+  struct Fit {
+    bool runs = false;
+    std::vector<int32_t> loads;  // What it loads: positions in the outside values of the form.
+  };
+  KernelFits(const Graph& graph, Scheduler& scheduler, const GroupLimits& limits)
+      : scheduler_(scheduler), limits_(limits), write_(graph) {}
+
+  // `outside` gets the values that the kernel reads from elsewhere.
+  const Fit& of(const Kernel& kernel, std::vector<Value>& outside) {
+    outside.clear();
+    const FormTable::Found form = forms_.find(write_.write(kernel.nodes, kernel.results, outside));
+    if (form.is_new) fits_.push_back(scheduled(kernel, outside));
+    return fits_[form.number];
+  }
+
+ private:
+  Fit scheduled(const Kernel& kernel, const std::vector<Value>& outside) {
+    const auto found = scheduler_.run(kernel.nodes, kernel.results, limits_);
+    if (!found.has_value()) return {};
+    Fit fit{.runs = true, .loads = {}};
+    for (const Load& load : found->loads)
+      fit.loads.push_back(static_cast<int32_t>(
+          std::find(outside.begin(), outside.end(), load.value) - outside.begin()));
+    return fit;
+  }
+
+  Scheduler& scheduler_;
+  const GroupLimits& limits_;
+  FormWriter write_;
+  FormTable forms_;
+  std::deque<Fit> fits_;  // By form.
 };
 
 // Facts about nodes, by number; one table for the graph.
@@ -128,6 +172,8 @@ struct NodeTables {
       root;  // For a free node: the value behind its views that is not free, or none.
   std::vector<int32_t> work_of;  // Or -1.
   std::vector<bool> marked, placed;
+  std::vector<Value> moved;   // The result of a group that replaces its first result, or none.
+  std::vector<Value> inside;  // What stands for it in the group that is being made, or none.
 
   // Extends the tables after the graph has grown.
   void resize(size_t nodes) {
@@ -136,14 +182,21 @@ struct NodeTables {
     work_of.resize(nodes, -1);
     marked.resize(nodes);
     placed.resize(nodes);
+    moved.resize(nodes);
+    inside.resize(nodes);
   }
 };
 
 class Fuser {
  public:
   Fuser(Graph& graph, RegionId region, const GroupLimits& limits, NodeTables& tables,
-        Scheduler& scheduler)
-      : graph_(graph), region_(region), limits_(limits), nodes_(tables), scheduler_(scheduler) {}
+        Scheduler& scheduler, KernelFits& fits)
+      : graph_(graph),
+        region_(region),
+        limits_(limits),
+        nodes_(tables),
+        scheduler_(scheduler),
+        fits_(fits) {}
 
   // Finds what to join.
   Fusions::OfRegion run() {
@@ -179,8 +232,8 @@ class Fuser {
     }
     for (const int32_t cluster : order.order()) {
       if (!is_kernel_op(node(works_[static_cast<size_t>(cluster)]))) continue;
-      const std::vector<int32_t>& members = order.members(cluster);
-      const bool runs = can_run(members, kernels_[static_cast<size_t>(cluster)]).has_value();
+      const WorkList& members = order.members(cluster);
+      const bool runs = can_run(members, kernels_[static_cast<size_t>(cluster)]) != nullptr;
       if (!runs && members.size() > 1) return false;
     }
     emit();
@@ -238,7 +291,7 @@ class Fuser {
             return;
           }
           is_forward_[i] = is_forward_[i] && is_forward_work(work);
-          std::vector<int32_t>& list = readers_[static_cast<size_t>(work)];
+          WorkList& list = readers_[static_cast<size_t>(work)];
           if (list.empty() || list.back() != static_cast<int32_t>(i))
             list.push_back(static_cast<int32_t>(i));
         });
@@ -255,8 +308,8 @@ class Fuser {
   }
 
   // Readers come after writers, and effects after each other.
-  std::vector<std::vector<int32_t>> dependences() const {
-    std::vector<std::vector<int32_t>> next = readers_;
+  std::vector<WorkList> dependences() const {
+    std::vector<WorkList> next = readers_;
     int32_t last = -1;
     for (size_t i = 0; i < works_.size(); ++i) {
       if (!has_effect(graph_, node(works_[i]))) continue;
@@ -268,7 +321,7 @@ class Fuser {
 
   // ---- What can be one kernel
 
-  void add_free(Value value, std::vector<int32_t>& nodes, bool with_ranges) {
+  void add_free(Value value, SmallVec<int32_t, 8>& nodes, bool with_ranges) {
     if (!nodes_.free[static_cast<size_t>(value.node)] ||
         nodes_.marked[static_cast<size_t>(value.node)])
       return;
@@ -279,9 +332,8 @@ class Fuser {
     nodes.push_back(value.node);
   }
 
-  // The kernel with all this work, and its schedule, if there is one.
-  std::optional<Schedule> schedule(std::span<const int32_t> works, bool with_ranges,
-                                   Kernel& kernel) {
+  // The kernel with all this work, and how it fits; null if it has no loops.
+  const KernelFits::Fit* fit(std::span<const int32_t> works, bool with_ranges, Kernel& kernel) {
     kernel = {};
     inside_.resize(works_.size());
     for (const int32_t work : works) inside_[static_cast<size_t>(work)] = true;
@@ -289,7 +341,7 @@ class Fuser {
       const int32_t number = works_[static_cast<size_t>(work)];
       for (const Value input : node(number).inputs) add_free(input, kernel.nodes, with_ranges);
       kernel.nodes.push_back(number);
-      const std::vector<int32_t>& readers = readers_[static_cast<size_t>(work)];
+      const WorkList& readers = readers_[static_cast<size_t>(work)];
       const bool read_elsewhere = escapes_[static_cast<size_t>(work)] ||
                                   std::any_of(readers.begin(), readers.end(), [&](int32_t reader) {
                                     return !inside_[static_cast<size_t>(reader)];
@@ -298,15 +350,16 @@ class Fuser {
     }
     for (const int32_t work : works) inside_[static_cast<size_t>(work)] = false;
     for (const int32_t number : kernel.nodes) nodes_.marked[static_cast<size_t>(number)] = false;
-    if (kernel.results.empty()) return std::nullopt;
-    return scheduler_.run(kernel.nodes, kernel.results, limits_);
+    if (kernel.results.empty()) return nullptr;
+    const KernelFits::Fit& found = fits_.of(kernel, outside_);
+    return found.runs ? &found : nullptr;
   }
 
   // Ranges are computed inside the kernel if its loops have an index for them, else loaded.
-  std::optional<Schedule> can_run(std::span<const int32_t> works, Kernel& kernel) {
-    std::optional<Schedule> found = schedule(works, true, kernel);
-    if (!found.has_value()) found = schedule(works, false, kernel);
-    if (!found.has_value()) kernel = {};
+  const KernelFits::Fit* can_run(std::span<const int32_t> works, Kernel& kernel) {
+    const KernelFits::Fit* found = fit(works, true, kernel);
+    if (found == nullptr) found = fit(works, false, kernel);
+    if (found == nullptr) kernel = {};
     return found;
   }
 
@@ -326,15 +379,13 @@ class Fuser {
   bool join(int32_t a, int32_t b, Value shared = {}) {
     if (a == b || !is_kernel(a) || !is_kernel(b)) return false;
     if (exprs_of(a) + exprs_of(b) > limits_.exprs || !order_->can_merge(a, b)) return false;
-    std::vector<int32_t> works = order_->members(a);
-    const auto middle = static_cast<std::ptrdiff_t>(works.size());
-    works.insert(works.end(), order_->members(b).begin(), order_->members(b).end());
-    std::inplace_merge(works.begin(), works.begin() + middle, works.end());
+    const WorkList works = merged(order_->members(a), order_->members(b));
     Kernel kernel;
-    const std::optional<Schedule> found = can_run(works, kernel);
-    if (!found.has_value()) return false;
-    const auto reads = std::count_if(found->loads.begin(), found->loads.end(),
-                                     [&](const Load& load) { return load.value == shared; });
+    const KernelFits::Fit* const found = can_run(works, kernel);
+    if (found == nullptr) return false;
+    const auto reads = std::count_if(found->loads.begin(), found->loads.end(), [&](int32_t load) {
+      return outside_[static_cast<size_t>(load)] == shared;
+    });
     if (shared.node >= 0 && reads != 1) return false;
     if (keeps_more(a, b, works, kernel)) return false;
     joins_.emplace_back(order_->members(a)[0], order_->members(b)[0]);
@@ -346,7 +397,7 @@ class Fuser {
 
   bool is_forward_work(int32_t work) const { return is_forward_[static_cast<size_t>(work)]; }
   bool has_forward(int32_t cluster) const {
-    const std::vector<int32_t>& works = order_->members(cluster);
+    const WorkList& works = order_->members(cluster);
     return std::any_of(works.begin(), works.end(),
                        [&](int32_t work) { return is_forward_work(work); });
   }
@@ -386,7 +437,7 @@ class Fuser {
     reads.erase(std::unique(reads.begin(), reads.end()), reads.end());
     for (const int32_t read : reads) {
       if (std::binary_search(works.begin(), works.end(), read)) continue;
-      const std::vector<int32_t>& readers = readers_[static_cast<size_t>(read)];
+      const WorkList& readers = readers_[static_cast<size_t>(read)];
       const bool read_later = std::any_of(readers.begin(), readers.end(), [&](int32_t reader) {
         return !std::binary_search(works.begin(), works.end(), reader) &&
                order_->is_before(last, order_->owner(reader));
@@ -416,7 +467,7 @@ class Fuser {
       const TensorType& type = graph_.type(value);
       return !type.shape.is_open() && known_bytes(type) <= kNumberBytes;
     };
-    const std::vector<int32_t>& members = order_->members(cluster);
+    const WorkList& members = order_->members(cluster);
     return std::all_of(members.begin(), members.end(), [&](int32_t member) {
       const int32_t number = works_[static_cast<size_t>(member)];
       const auto& inputs = graph_.nodes[static_cast<size_t>(number)].inputs;
@@ -472,7 +523,7 @@ class Fuser {
   // Kernels that read the same value. If both write much, fusing them would make both results live
   // at once, so they stay separate.
   void join_siblings() {
-    std::vector<std::pair<Value, std::vector<int32_t>>> shared;
+    std::vector<std::pair<Value, WorkList>> shared;
     for (size_t i = 0; i < works_.size(); ++i) {
       if (readers_[i].size() > 1) shared.push_back({{works_[i], 0}, readers_[i]});
     }
@@ -481,7 +532,7 @@ class Fuser {
           return std::pair(a.first.node, a.first.result) < std::pair(b.first.node, b.first.result);
         });
     for (size_t i = 0; i < outer_readers_.size();) {
-      std::vector<int32_t> readers;
+      WorkList readers;
       const Value value = outer_readers_[i].first;
       for (; i < outer_readers_.size() && outer_readers_[i].first == value; ++i)
         readers.push_back(outer_readers_[i].second);
@@ -505,8 +556,8 @@ class Fuser {
   // ---- The new region
 
   Value moved(Value value) const {
-    const auto found = moved_.find({value.node, value.result});
-    return found == moved_.end() ? value : found->second;
+    const Value to = nodes_.moved[static_cast<size_t>(value.node)];
+    return value.result != 0 || to.node < 0 ? value : to;
   }
 
   void emit() {
@@ -550,7 +601,8 @@ class Fuser {
 
   void emit_group(const Kernel& kernel) {
     const RegionId inner = graph_.add_region();
-    std::map<std::pair<int32_t, int16_t>, Value> within;
+    graph_.regions[static_cast<size_t>(inner)].nodes.reserve(kernel.nodes.size());
+    std::vector<Value> read;  // The inputs before they were moved.
     Node group;
     group.op = &def_of(&ops::group);
     group.regions.push_back(inner);
@@ -558,27 +610,33 @@ class Fuser {
     for (const int32_t number : kernel.nodes) {
       Node copy = node(number);
       for (Value& input : copy.inputs) {
-        const std::pair key(input.node, input.result);
-        auto found = within.find(key);
-        if (found == within.end()) {
-          place_free(input);
-          group.inputs.push_back(moved(input));
-          const Value parameter =
-              graph_.add_parameter(inner, graph_.type(input), graph_.node(input).source);
-          found = within.emplace(key, parameter).first;
-        }
-        input = found->second;
+        const Value made = nodes_.inside[static_cast<size_t>(input.node)];
+        input = made.node >= 0 ? made : handed_in(input, inner, read, group);
       }
-      within[{number, 0}] = {graph_.add_node(inner, std::move(copy)), 0};
+      nodes_.inside[static_cast<size_t>(number)] = {graph_.add_node(inner, std::move(copy)), 0};
     }
     for (const Value result : kernel.results) {
-      graph_.regions[static_cast<size_t>(inner)].results.push_back(within[{result.node, 0}]);
+      graph_.regions[static_cast<size_t>(inner)].results.push_back(
+          nodes_.inside[static_cast<size_t>(result.node)]);
       group.results.push_back(graph_.type(result));
     }
+    for (const int32_t number : kernel.nodes) nodes_.inside[static_cast<size_t>(number)] = {};
     const int32_t number = graph_.add_node(region_, std::move(group));
     for (size_t r = 0; r < kernel.results.size(); ++r)
-      moved_[{kernel.results[r].node, 0}] = {number, static_cast<int16_t>(r)};
+      nodes_.moved[static_cast<size_t>(kernel.results[r].node)] = {number, static_cast<int16_t>(r)};
     nodes_.resize(graph_.nodes.size());
+  }
+
+  // The parameter for a value that a group reads from outside. `read` lists those it has.
+  Value handed_in(Value input, RegionId inner, std::vector<Value>& read, Node& group) {
+    const auto known = std::find(read.begin(), read.end(), input);
+    if (known != read.end())
+      return graph_.regions[static_cast<size_t>(inner)]
+          .parameters[static_cast<size_t>(known - read.begin())];
+    place_free(input);
+    read.push_back(input);
+    group.inputs.push_back(moved(input));
+    return graph_.add_parameter(inner, graph_.type(input), graph_.node(input).source);
   }
 
   // The number of rounds over all edges.
@@ -593,26 +651,48 @@ class Fuser {
   const GroupLimits& limits_;
   NodeTables& nodes_;
   Scheduler& scheduler_;
+  KernelFits& fits_;
+  std::vector<Value> outside_;    // Read from elsewhere by the kernel that was fitted last.
   std::vector<int32_t> works_;    // Nodes.
   std::vector<bool> is_forward_;  // By work: part of the forward pass.
-  std::vector<std::vector<int32_t>> readers_;
+  std::vector<WorkList> readers_;
   std::vector<bool> escapes_;   // Results of the region, directly or through views.
   std::vector<bool> is_given_;  // Direct results of the region.
   std::vector<std::pair<Value, int32_t>> outer_readers_;
   std::vector<bool> inside_;  // By work.
   ClusterOrder* order_ = nullptr;
-  std::vector<Kernel> kernels_;  // By cluster; without nodes: not a kernel.
-  std::map<std::pair<int32_t, int16_t>, Value> moved_;
+  std::vector<Kernel> kernels_;                     // By cluster; without nodes: not a kernel.
   std::vector<std::pair<int32_t, int32_t>> joins_;  // Works, one of each cluster.
 };
 
 struct Fusing {
-  Fusing(Graph& graph, int64_t row_bytes) : scheduler(graph) { limits.row_bytes = row_bytes; }
-  GroupLimits limits;
+  Fusing(Graph& graph, int64_t row_bytes)
+      : limits{.row_bytes = row_bytes}, scheduler(graph), fits(graph, scheduler, limits) {}
+  const GroupLimits limits;
   NodeTables tables;
   Scheduler scheduler;
+  KernelFits fits;
   Fusions made;
   const Fusions* known = nullptr;
+};
+
+// The parts of a graph that fusing changes: it adds nodes and regions, changes the lists of regions
+// and the inputs of nodes.
+class GraphBefore {
+ public:
+  explicit GraphBefore(const Graph& graph) : regions_(graph.regions) {
+    inputs_.reserve(graph.nodes.size());
+    for (const Node& node : graph.nodes) inputs_.push_back(node.inputs);
+  }
+  void restore(Graph& graph) {
+    graph.nodes.resize(inputs_.size());
+    for (size_t i = 0; i < inputs_.size(); ++i) graph.nodes[i].inputs = std::move(inputs_[i]);
+    graph.regions = std::move(regions_);
+  }
+
+ private:
+  std::vector<Region> regions_;
+  std::vector<SmallVec<Value, 3>> inputs_;
 };
 
 // False if the recorded fusions do not apply.
@@ -626,7 +706,7 @@ bool fuse_region(Graph& graph, RegionId region, Fusing& fusing) {
       if (!fuse_region(graph, id, fusing)) return false;
   }
   expand_rows(graph, region, fusing.limits.row_bytes);
-  Fuser fuser(graph, region, fusing.limits, fusing.tables, fusing.scheduler);
+  Fuser fuser(graph, region, fusing.limits, fusing.tables, fusing.scheduler, fusing.fits);
   std::vector<Fusions::OfRegion>& made = fusing.made.regions;
   if (fusing.known == nullptr) {
     made.push_back(fuser.run());
@@ -641,13 +721,11 @@ bool fuse_region(Graph& graph, RegionId region, Fusing& fusing) {
 
 void fuse(Graph& graph, int64_t cache_bytes, Fusions* fusions) {
   if (fusions != nullptr && !fusions->regions.empty()) {
-    Graph again = graph;
-    Fusing fusing(again, cache_bytes / 2);
+    GraphBefore before(graph);
+    Fusing fusing(graph, cache_bytes / 2);
     fusing.known = fusions;
-    if (fuse_region(again, Graph::kBody, fusing)) {
-      graph = std::move(again);
-      return;
-    }
+    if (fuse_region(graph, Graph::kBody, fusing)) return;
+    before.restore(graph);
   }
   Fusing fusing(graph, cache_bytes / 2);
   fuse_region(graph, Graph::kBody, fusing);

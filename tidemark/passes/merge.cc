@@ -1,4 +1,4 @@
-#include <unordered_set>
+#include <bit>
 
 #include "tidemark/ops/op_def.h"
 #include "tidemark/passes/passes.h"
@@ -31,26 +31,49 @@ std::vector<Value> results_of(const Graph& graph, int32_t number) {
   return values;
 }
 
+// A hash table of nodes, each with its region: a value is not visible outside its own region.
+class NodeTable {
+ public:
+  explicit NodeTable(const Graph& graph)
+      : graph_(graph),
+        slots_(std::bit_ceil(2 * graph.nodes.size() + 1), -1),
+        entries_(graph.nodes.size()) {}
+
+  // The first node that is the same, in the same region; the node itself if there is none.
+  int32_t find_or_add(RegionId region, int32_t number) {
+    const Entry own{hash(node(number)) ^ static_cast<uint64_t>(region), region};
+    for (size_t at = own.hash;; ++at) {
+      int32_t& slot = slots_[at & (slots_.size() - 1)];
+      if (slot < 0) {
+        entries_[static_cast<size_t>(number)] = own;
+        return slot = number;
+      }
+      if (entries_[static_cast<size_t>(slot)] == own && same(node(slot), node(number))) return slot;
+    }
+  }
+
+ private:
+  struct Entry {
+    uint64_t hash = 0;
+    RegionId region = -1;
+    friend bool operator==(const Entry&, const Entry&) = default;
+  };
+  const Node& node(int32_t number) const { return graph_.nodes[static_cast<size_t>(number)]; }
+
+  const Graph& graph_;
+  std::vector<int32_t> slots_;  // Nodes, or -1; at most half of them are taken.
+  std::vector<Entry> entries_;  // By node.
+};
+
 }  // namespace
 
 void merge(Graph& graph) {
-  // A node with its region: a value is not visible outside its own region.
-  using Key = std::pair<RegionId, int32_t>;
-  const auto node = [&](const Key& key) -> const Node& {
-    return graph.nodes[static_cast<size_t>(key.second)];
-  };
-  const auto key_hash = [&](const Key& key) {
-    return hash(node(key)) ^ static_cast<uint64_t>(key.first);
-  };
-  const auto key_same = [&](const Key& a, const Key& b) {
-    return a.first == b.first && same(node(a), node(b));
-  };
-  std::unordered_set<Key, decltype(key_hash), decltype(key_same)> seen(0, key_hash, key_same);
+  NodeTable seen(graph);
   replace_nodes(graph, [&](RegionId region, int32_t number) -> std::vector<Value> {
-    const Key key{region, number};
-    if (!node(key).regions.empty() || node(key).op->effect != Effect::none) return {};
-    const auto [first, fresh] = seen.insert(key);
-    return fresh ? std::vector<Value>() : results_of(graph, first->second);
+    const Node& node = graph.nodes[static_cast<size_t>(number)];
+    if (!node.regions.empty() || node.op->effect != Effect::none) return {};
+    const int32_t first = seen.find_or_add(region, number);
+    return first == number ? std::vector<Value>() : results_of(graph, first);
   });
 }
 

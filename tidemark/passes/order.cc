@@ -29,29 +29,42 @@ constexpr size_t kMostForGreedy = 20'000;  // Nodes.
 constexpr size_t kMostEdges = 1'000'000;   // From what may fail to writes.
 constexpr size_t kMostToCompare = 128;     // Nodes of a graph that is laid out in both orders.
 
+using ItemList = SmallVec<int32_t, 4>;
+
 struct Item {
   // The bytes of its results, alive until their last reader has run. Results of the region count
   // nothing: their bytes exist from the start.
   int64_t bytes = 0;
   int64_t inside = 0;  // What it needs besides while it runs: bodies of control flow, scratch.
-  std::vector<int32_t> before;  // Items that must have run.
-  std::vector<int32_t> reads;   // Items whose bytes it reads, each once.
+  ItemList before;     // Items that must have run.
+  ItemList reads;      // Items whose bytes it reads, each once.
   // The items among them that a result can overwrite if this is their last reader; at most one for
   // each result.
-  std::vector<int32_t> overwrites;
-  std::vector<int32_t> after;
+  ItemList overwrites;
+  ItemList after;
   int32_t readers = 0;
   bool is_fallible = false;
   bool checks_first = false;  // Fails, if it does, before it writes.
   int64_t shadow = 0;         // Of a Variable that it writes: bytes, if something may fail later.
 };
 
+// A stable sort that takes no heap where there are few.
+template <class Less>
+void sort_few(ItemList& list, Less less) {
+  constexpr size_t few = 16;
+  if (list.size() > few) return std::stable_sort(list.begin(), list.end(), less);
+  for (auto at = list.begin(); at != list.end(); ++at)
+    std::rotate(std::upper_bound(list.begin(), at, *at, less), at, at + 1);
+}
+
 // Tables by node number. One object serves the whole graph, since each node is in one region.
 struct Nodes {
-  explicit Nodes(size_t count) : root(count, -1), shown(count, -1), item(count, -1) {}
-  std::vector<int32_t> root;   // The item whose bytes it shows.
-  std::vector<int32_t> shown;  // Of a view, the node whose bytes it shows; else -1.
-  std::vector<int32_t> item;   // Its own; -1 of parameters.
+  explicit Nodes(size_t count)
+      : root(count, -1), shown(count, -1), item(count, -1), readers(count) {}
+  std::vector<int32_t> root;      // The item whose bytes it shows.
+  std::vector<int32_t> shown;     // Of a view, the node whose bytes it shows; else -1.
+  std::vector<int32_t> item;      // Its own; -1 of parameters.
+  std::vector<ItemList> readers;  // Of its bytes, in the program's own order.
 };
 
 class Orderer {
@@ -128,7 +141,7 @@ class Orderer {
       made.checks_first = node.op->family == Family::index;
       if (is_view) nodes_.shown[static_cast<size_t>(region_.nodes[i])] = shown(node.inputs[0]);
       for (const Value input : node.inputs) {
-        std::vector<int32_t>& readers = readers_of_[shown(input)];
+        ItemList& readers = readers_of(shown(input));
         if (readers.empty() || readers.back() != self) readers.push_back(self);
         const int32_t maker = item_of(input.node);
         if (maker < 0) continue;  // A parameter.
@@ -196,6 +209,7 @@ class Orderer {
 
   int32_t& root_of(int32_t node) { return nodes_.root[static_cast<size_t>(node)]; }
   int32_t& item_of(int32_t node) { return nodes_.item[static_cast<size_t>(node)]; }
+  ItemList& readers_of(int32_t node) { return nodes_.readers[static_cast<size_t>(node)]; }
 
   // The node whose bytes a value refers to, through views; it may be a parameter.
   int32_t shown(Value value) const {
@@ -216,7 +230,7 @@ class Orderer {
   // stays the last.
   void keep_in_place() {
     const auto keep_last = [&](int32_t writer, int32_t array) {
-      const std::vector<int32_t>& readers = readers_of_[array];
+      const ItemList& readers = readers_of(array);
       if (!readers.empty() && readers.back() > writer) return;
       for (const int32_t reader : readers)
         if (reader != writer) item(writer).before.push_back(reader);
@@ -274,8 +288,7 @@ class Orderer {
   bool put_before(const std::vector<int32_t>& first, const std::vector<int32_t>& then) {
     if (first.empty() || then.empty() || first.size() * then.size() > kMostEdges) return false;
     for (const int32_t each : then) {
-      std::vector<int32_t>& before = item(each).before;
-      before.insert(before.end(), first.begin(), first.end());
+      for (const int32_t earlier : first) item(each).before.push_back(earlier);
     }
     return first.back() > then.front();
   }
@@ -297,6 +310,7 @@ class Orderer {
   };
   State start() {
     State state;
+    state.readers.reserve(items_.size());
     for (const Item& each : items_) state.readers.push_back(each.readers);
     return state;
   }
@@ -335,6 +349,7 @@ class Orderer {
 
   std::vector<int32_t> missing() {
     std::vector<int32_t> counts;
+    counts.reserve(items_.size());
     for (const Item& each : items_) counts.push_back(static_cast<int32_t>(each.before.size()));
     return counts;
   }
@@ -447,10 +462,12 @@ class Orderer {
     std::vector<int32_t> order;
     std::vector<uint8_t> state(items_.size());  // 0 new, 1 open, 2 done.
     std::vector<bool> is_read(items_.size());   // By the item looked at.
+    std::vector<int32_t> stack;
+    order.reserve(items_.size());
     for (size_t i = 0; i < items_.size(); ++i) {
       const size_t root = from_last ? items_.size() - 1 - i : i;
       if (!items_[root].after.empty()) continue;
-      std::vector<int32_t> stack = {static_cast<int32_t>(root)};
+      stack.push_back(static_cast<int32_t>(root));
       while (!stack.empty()) {
         const int32_t top = stack.back();
         uint8_t& now = state[static_cast<size_t>(top)];
@@ -461,7 +478,7 @@ class Orderer {
           continue;
         }
         now = 1;
-        std::vector<int32_t> inputs = item(top).before;
+        ItemList inputs = item(top).before;
         Work::add(static_cast<int64_t>(1 + inputs.size()));
         // Items that must only come before it, and are not read by it, hold no bytes for it.
         const auto held = [&](int32_t input) {
@@ -469,8 +486,7 @@ class Orderer {
                                                      : std::numeric_limits<int64_t>::max();
         };
         for (const int32_t read : item(top).reads) is_read[static_cast<size_t>(read)] = true;
-        std::stable_sort(inputs.begin(), inputs.end(),
-                         [&](int32_t a, int32_t b) { return held(a) < held(b); });
+        sort_few(inputs, [&](int32_t a, int32_t b) { return held(a) < held(b); });
         for (const int32_t read : item(top).reads) is_read[static_cast<size_t>(read)] = false;
         for (const int32_t input : inputs)
           if (state[static_cast<size_t>(input)] == 0) stack.push_back(input);
@@ -537,7 +553,7 @@ class Orderer {
   bool reads_through_views(int32_t number, uint64_t set) {
     for (size_t i = 0; i < items_.size(); ++i) {
       if ((set >> i & 1) != 0) continue;
-      const std::vector<int32_t>& reads = items_[i].reads;
+      const ItemList& reads = items_[i].reads;
       if (std::find(reads.begin(), reads.end(), number) != reads.end()) return true;
     }
     return false;
@@ -551,7 +567,6 @@ class Orderer {
   Nodes& nodes_;
   std::vector<Item> items_;
   std::unordered_set<int64_t> given_;
-  std::unordered_map<int32_t, std::vector<int32_t>> readers_of_;  // By the node whose bytes it is.
 };
 
 }  // namespace
@@ -570,9 +585,9 @@ void exchange(Graph& graph, NodeLists& lists) {
   for (size_t i = 0; i < lists.size(); ++i) std::swap(graph.regions[i].nodes, lists[i]);
 }
 
-size_t count_of(const NodeLists& lists) {
+size_t count_nodes(const Graph& graph) {
   size_t count = 0;
-  for (const std::vector<int32_t>& nodes : lists) count += nodes.size();
+  for (const Region& region : graph.regions) count += region.nodes.size();
   return count;
 }
 
@@ -580,12 +595,13 @@ size_t count_of(const NodeLists& lists) {
 
 void order(Graph& graph, std::span<const int32_t> updates, const OrderOptions& options) {
   add_index_checks(graph, updates);
-  NodeLists others = lists_of(graph);
+  const bool compares =
+      options.needed && !options.frees_early && count_nodes(graph) <= kMostToCompare;
+  NodeLists others;
+  if (compares) others = lists_of(graph);
   Nodes nodes(graph.nodes.size());
   Orderer(graph, Graph::kBody, {updates.begin(), updates.end()}, options, nodes).run();
-  if (!options.needed || options.frees_early || count_of(others) > kMostToCompare ||
-      lists_of(graph) == others)
-    return;
+  if (!compares || lists_of(graph) == others) return;
   // Only the layout knows all values that share bytes.
   const int64_t found = options.needed(graph);
   exchange(graph, others);

@@ -1,6 +1,7 @@
 #include "tidemark/passes/part_by_part.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "tidemark/ops/check_node.h"

@@ -4,6 +4,7 @@
 // elementwise operations away from the input, so the gradient's kernel recomputes them, and they
 // live no longer than the forward pass needs them. Only applied if it reads no more memory than the
 // values would.
+#include <algorithm>
 #include <unordered_map>
 
 #include "tidemark/ops/op_def.h"
@@ -78,11 +79,19 @@ class Maker {
   std::unordered_map<int32_t, int32_t> copies_;
 };
 
+// Without one, all nodes belong to the forward pass.
+bool has_gradient(const Graph& graph, const Region& region) {
+  return std::any_of(region.nodes.begin(), region.nodes.end(), [&](int32_t number) {
+    return graph.nodes[static_cast<size_t>(number)].gradient_of != nullptr;
+  });
+}
+
 }  // namespace
 
 void recompute(Graph& graph) {
   for (size_t region = 0; region < graph.regions.size(); ++region)
-    Maker(graph, static_cast<RegionId>(region)).run();
+    if (has_gradient(graph, graph.regions[region]))
+      Maker(graph, static_cast<RegionId>(region)).run();
   remove_dead(graph);
 }
 

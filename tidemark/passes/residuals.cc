@@ -36,10 +36,20 @@ Residuals::Residuals(const Graph& graph, RegionId region, std::vector<bool> is_f
                      Rematerialize allowed)
     : graph_(graph), is_forward_(std::move(is_forward)), allowed_(allowed) {
   const Region& all = graph.regions[static_cast<size_t>(region)];
-  for (const Value parameter : all.parameters) parameters_.insert(parameter.node);
+  size_t values = 0;
+  for (const Node& node : graph.nodes) {
+    first_value_.push_back(values);
+    values += node.results.size();
+  }
+  kept_.resize(values);
+  firm_.resize(values);
+  origin_.resize(graph.nodes.size());
+  is_parameter_.resize(graph.nodes.size());
+  for (const Value parameter : all.parameters)
+    is_parameter_[static_cast<size_t>(parameter.node)] = true;
   for (const int32_t number : all.nodes) {
     const Node& node = graph.nodes[static_cast<size_t>(number)];
-    if (node.op->view != nullptr) origin_.emplace(number, origin(node.inputs[0]));
+    if (node.op->view != nullptr) origin_[static_cast<size_t>(number)] = origin(node.inputs[0]);
   }
   for (const int32_t number : all.nodes) {
     if (is_forward_[static_cast<size_t>(number)]) continue;
@@ -52,7 +62,7 @@ Residuals::Residuals(const Graph& graph, RegionId region, std::vector<bool> is_f
   }
   for (const Value result : all.results) {
     need(result);
-    if (has(result)) firm_.insert(key(result));  // It is stored anyway.
+    if (has(result)) firm_[number(result)] = true;  // It is stored anyway.
   }
   drop_what_others_give();
   keep_narrower();
@@ -66,16 +76,18 @@ void Residuals::keep_for_others(const Node& reader) {
     return;
   for (Value value : reader.inputs) {
     value = origin(value);
-    if (!is_forward_[static_cast<size_t>(value.node)] || parameters_.contains(value.node) ||
+    if (!is_forward_[static_cast<size_t>(value.node)] || is_parameter(value) ||
         is_made_again(graph_.node(value)))
       continue;
-    firm_.insert(key(value));
+    firm_[number(value)] = true;
     keep(value);
   }
 }
 
 void Residuals::keep(Value value) {
-  if (kept_.insert(key(value)).second) list_.push_back(value);
+  if (has(value)) return;
+  kept_[number(value)] = true;
+  list_.push_back(value);
 }
 
 void Residuals::need(Value value) {
@@ -93,13 +105,16 @@ void Residuals::drop_what_others_give() {
   std::vector<Value> latest = list_;
   std::sort(latest.begin(), latest.end(), [](Value a, Value b) { return a.node > b.node; });
   for (const Value value : latest) {
-    if (firm_.contains(key(value))) continue;
-    kept_.erase(key(value));
-    if (!costs_nothing(value)) kept_.insert(key(value));
+    if (firm_[number(value)]) continue;
+    kept_[number(value)] = false;
+    if (!costs_nothing(value)) kept_[number(value)] = true;
   }
-  std::set<Key> listed;
-  std::erase_if(list_,
-                [&](Value value) { return !has(value) || !listed.insert(key(value)).second; });
+  std::vector<bool> listed(kept_.size());
+  std::erase_if(list_, [&](Value value) {
+    if (!has(value) || listed[number(value)]) return true;
+    listed[number(value)] = true;
+    return false;
+  });
 }
 
 int64_t Residuals::bytes(Value value) const { return known_bytes(graph_.type(value)); }
@@ -121,7 +136,7 @@ std::vector<Value> Residuals::narrower(Value kept) const {
       for (const Key& each : small) found.push_back({each.first, each.second});
       return found;
     }
-    if (parameters_.contains(value.node) || node.op == nullptr) break;
+    if (is_parameter(value) || node.op == nullptr) break;
     if (!again && node.op->family != Family::pointwise) break;
     ++(again ? free : steps);
     large.erase(key(value));
@@ -133,20 +148,20 @@ std::vector<Value> Residuals::narrower(Value kept) const {
 void Residuals::keep_narrower() {
   const std::vector<Value> kept = list_;
   for (auto each = kept.rbegin(); each != kept.rend(); ++each) {
-    if (firm_.contains(key(*each))) continue;
+    if (firm_[number(*each)]) continue;
     const std::vector<Value> others = narrower(*each);
     int64_t cost = 0;
     for (const Value other : others)
-      if (!has(other) && !parameters_.contains(other.node)) cost += bytes(other);
+      if (!has(other) && !is_parameter(other)) cost += bytes(other);
     if (others.empty() || cost >= bytes(*each)) continue;
-    kept_.erase(key(*each));
+    kept_[number(*each)] = false;
     for (const Value other : others) need(other);
   }
   drop_what_others_give();
 }
 
 bool Residuals::costs_nothing(Value value) const {
-  std::set<Key> read;
+  std::vector<Value> read;
   if (!is_made(value, 0, 0, read)) return false;
   if (allowed_ == Rematerialize::anywhere) return true;
   const auto elements = [&](Value each) {
@@ -154,16 +169,15 @@ bool Residuals::costs_nothing(Value value) const {
     return shape.is_open() ? 0 : shape.size();
   };
   const int64_t size = elements(value);
-  return std::count_if(read.begin(), read.end(), [&](const Key& each) {
-           return 4 * elements({each.first, each.second}) > size;
-         }) <= 1;
+  return std::count_if(read.begin(), read.end(),
+                       [&](Value each) { return 4 * elements(each) > size; }) <= 1;
 }
 
-bool Residuals::is_made(Value shown, int depth, int draws, std::set<Key>& read) const {
+bool Residuals::is_made(Value shown, int depth, int draws, std::vector<Value>& read) const {
   const Value value = origin(shown);
   const Node& node = graph_.node(value);
-  if (parameters_.contains(value.node) || has(value)) {
-    read.insert(key(value));
+  if (is_parameter(value) || has(value)) {
+    if (std::find(read.begin(), read.end(), value) == read.end()) read.push_back(value);
     return true;
   }
   if (node.op == nullptr) return false;
@@ -179,8 +193,8 @@ bool Residuals::is_made(Value shown, int depth, int draws, std::set<Key>& read) 
 }
 
 Value Residuals::origin(Value value) const {
-  const auto found = origin_.find(value.node);
-  return found == origin_.end() ? value : found->second;
+  const Value found = origin_[static_cast<size_t>(value.node)];
+  return found.node < 0 ? value : found;
 }
 
 }  // namespace tidemark::passes

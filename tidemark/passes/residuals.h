@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <set>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -28,11 +27,15 @@ class Residuals {
             Rematerialize allowed = Rematerialize::anywhere);
 
   const std::vector<Value>& list() const { return list_; }
-  bool has(Value value) const { return kept_.contains(key(value)); }
+  // For values that the graph had when this was made.
+  bool has(Value value) const { return kept_[number(value)]; }
 
  private:
   using Key = std::pair<int32_t, int16_t>;
   static Key key(Value value) { return {value.node, value.result}; }
+  size_t number(Value value) const {
+    return first_value_[static_cast<size_t>(value.node)] + static_cast<size_t>(value.result);
+  }
 
   void keep_for_others(const Node& reader);
   void keep(Value value);
@@ -42,18 +45,20 @@ class Residuals {
   std::vector<Value> narrower(Value kept) const;
   int64_t bytes(Value value) const;
   bool costs_nothing(Value value) const;
-  bool is_made(Value shown, int depth, int draws, std::set<Key>& read) const;
+  bool is_made(Value shown, int depth, int draws, std::vector<Value>& read) const;
   // The value behind a chain of views; the value itself if it is not a view.
   Value origin(Value value) const;
+  bool is_parameter(Value value) const { return is_parameter_[static_cast<size_t>(value.node)]; }
 
   const Graph& graph_;
   std::vector<bool> is_forward_;
   Rematerialize allowed_;
-  std::unordered_map<int32_t, Value> origin_;  // Of views.
-  std::set<Key> firm_;                         // Stored regardless of other choices.
-  std::set<int32_t> parameters_;
+  std::vector<size_t> first_value_;  // By node: the number of its first result.
+  std::vector<Value> origin_;        // By node: of views; else none.
+  std::vector<bool> firm_;           // By value: stored regardless of other choices.
+  std::vector<bool> is_parameter_;   // By node.
   std::vector<Value> list_;
-  std::set<Key> kept_;
+  std::vector<bool> kept_;  // By value.
 };
 
 }  // namespace tidemark::passes

@@ -578,21 +578,30 @@ bool is_kernel_op(const Node& node) {
 }
 
 ArrayRef Views::of(Value value) {
-  std::vector<int32_t> chain;  // Unresolved views, the last one first.
-  while (is_view(graph_.node(value)) && !known_.contains(value.node)) {
-    chain.push_back(value.node);
-    value = graph_.node(value).inputs[0];
+  return is_view(graph_.node(value)) ? resolved(value.node).array : dense(graph_.type(value));
+}
+
+const Views::Known& Views::resolved(int32_t view) {
+  place_.resize(graph_.nodes.size(), -1);
+  const auto place = [&](int32_t node) -> int32_t& { return place_[static_cast<size_t>(node)]; };
+  SmallVec<int32_t, 8> chain;  // Unresolved views, the last one first.
+  while (place(view) < 0) {
+    chain.push_back(view);
+    const Value shown = graph_.nodes[static_cast<size_t>(view)].inputs[0];
+    if (!is_view(graph_.node(shown))) break;
+    view = shown.node;
   }
-  Work::add(1 + std::ssize(chain));
-  const auto found = known_.find(value.node);
-  ArrayRef array = is_view(graph_.node(value)) ? found->second : dense(graph_.type(value));
+  Work::add(1 + static_cast<int64_t>(chain.size()));
   for (; !chain.empty(); chain.pop_back()) {
     const Node& node = graph_.nodes[static_cast<size_t>(chain.back())];
-    ArrayRef seen{nullptr, array.dtype, node.results[0].shape, {}};
-    array = node.op->view(array, node.attrs, seen) ? seen : dense(node.results[0]);
-    known_.emplace(chain.back(), array);
+    const ArrayRef shown = of(node.inputs[0]);
+    ArrayRef seen{nullptr, shown.dtype, node.results[0].shape, {}};
+    const bool shows = node.op->view(shown, node.attrs, seen);
+    place(chain.back()) = static_cast<int32_t>(known_.size());
+    known_.push_back({shows ? std::move(seen) : dense(node.results[0]), !shows});
+    view = chain.back();
   }
-  return array;
+  return known_[static_cast<size_t>(place(view))];
 }
 
 bool Views::is_free_in_kernel(int32_t number) {
@@ -602,8 +611,7 @@ bool Views::is_free_in_kernel(int32_t number) {
   if (!is_view(node) || node.results[0].shape.is_open() ||
       graph_.type(node.inputs[0]).shape.is_open())
     return false;
-  ArrayRef seen{nullptr, node.results[0].dtype, node.results[0].shape, {}};
-  return node.op->view(of(node.inputs[0]), node.attrs, seen);
+  return !resolved(number).needs_copy;
 }
 
 const Scheduler::Cost& Scheduler::cost(int32_t number) {
@@ -611,7 +619,16 @@ const Scheduler::Cost& Scheduler::cost(int32_t number) {
   Cost& cost = costs_[static_cast<size_t>(number)];
   if (cost.weight >= 0) return cost;
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
-  cost = {.weight = 1, .exprs = 3};
+  auto dtypes = static_cast<int64_t>(node.results[0].dtype);
+  for (size_t i = 0; node.op->value != nullptr && i < node.inputs.size(); ++i)
+    dtypes = dtypes * kDTypes + static_cast<int64_t>(graph_.type(node.inputs[i]).dtype);
+  Cost& of_kind = cost_of_kind_[{node.op, dtypes}];
+  if (of_kind.weight < 0) of_kind = computed_cost(node);
+  return cost = of_kind;
+}
+
+Scheduler::Cost Scheduler::computed_cost(const Node& node) const {
+  Cost cost = {.weight = 1, .exprs = 3};
   if (is_low_precision(node.results[0].dtype)) cost = {.weight = 4, .exprs = 4};
   if (node.op->value == nullptr) return cost;
   std::vector<DType> dtypes;
@@ -634,23 +651,32 @@ std::optional<Schedule> Scheduler::run(std::span<const int32_t> nodes,
   return schedule;
 }
 
+size_t Scheduler::form_of(const Node& group) {
+  const auto id = static_cast<size_t>(group.regions[0]);
+  form_.resize(graph_.regions.size(), -1);
+  if (form_[id] >= 0) return static_cast<size_t>(form_[id]);
+  const Region& region = graph_.regions[id];
+  std::vector<Value> parameters = region.parameters;
+  const FormTable::Found found =
+      forms_.find(write_.write(region.nodes, region.results, parameters));
+  if (found.is_new) groups_.push_back({.first = group.regions[0], .schedule = {}});
+  form_[id] = static_cast<int32_t>(found.number);
+  return found.number;
+}
+
+RegionId Scheduler::first_like(const Node& group) { return groups_[form_of(group)].first; }
+
 const Schedule& Scheduler::of_group(const Node& group) {
   constexpr int64_t any = std::numeric_limits<int64_t>::max();
   constexpr int64_t most_sweeps = 30;  // Member::needed has a bit for each.
-  if (group_ == group.regions[0]) return of_group_;
-  const Region& region = graph_.regions[static_cast<size_t>(group.regions[0])];
+  Group& form = groups_[form_of(group)];
+  if (!form.schedule.members.empty()) return form.schedule;
+  const Region& region = graph_.regions[static_cast<size_t>(form.first)];
   std::optional<Schedule> found =
       run(region.nodes, region.results,
           {.exprs = any, .buffers = any, .sweeps = most_sweeps, .row_bytes = any});
   TIDEMARK_CHECK(found.has_value(), "a group of ", region.nodes.size(), " nodes that is no kernel");
-  group_ = group.regions[0];
-  return of_group_ = std::move(*found);
-}
-
-Schedule Scheduler::take_group(const Node& group) {
-  (void)of_group(group);
-  group_ = -1;
-  return std::move(of_group_);
+  return form.schedule = std::move(*found);
 }
 
 }  // namespace tidemark::passes

@@ -17,13 +17,16 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <map>
 #include <optional>
 #include <span>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "tidemark/ir/graph.h"
 #include "tidemark/loops/nest.h"
+#include "tidemark/passes/form.h"
 #include "tidemark/types/array_ref.h"
 
 namespace tidemark::passes {
@@ -125,13 +128,20 @@ class Views {
   bool is_free_in_kernel(int32_t node);
 
  private:
+  struct Known {
+    ArrayRef array;
+    bool needs_copy = false;
+  };
+  const Known& resolved(int32_t view);
+
   const Graph& graph_;
-  std::unordered_map<int32_t, ArrayRef> known_;
+  std::vector<int32_t> place_;  // By node: its index in `known_`, or -1.
+  std::deque<Known> known_;     // Of views.
 };
 
 class Scheduler {
  public:
-  explicit Scheduler(const Graph& graph) : graph_(graph), views_(graph) {}
+  explicit Scheduler(const Graph& graph) : graph_(graph), views_(graph), write_(graph) {}
 
   // `nodes`, in order, read each other and outside values; `results` are read outside. Empty if
   // they cannot be one kernel.
@@ -139,9 +149,13 @@ class Scheduler {
                               const GroupLimits& limits);
 
   // The schedule of a group that `fuse` has made, without limits: a group small enough to fuse is
-  // small enough to run. Cached until another one is requested, or this one is taken.
+  // small enough to run. Groups of one form share a schedule, which names the nodes of
+  // `first_like`: the region of the first of them that was requested. Their parameters correspond
+  // by position.
   const Schedule& of_group(const Node& group);
-  Schedule take_group(const Node& group);
+  RegionId first_like(const Node& group);
+  // The number of its form. Groups must not change once it is requested.
+  size_t form_of(const Node& group);
 
   // The cost of a node per element, in additions, and its number of expressions.
   struct Cost {
@@ -152,12 +166,21 @@ class Scheduler {
   Views& views() { return views_; }
 
  private:
+  Cost computed_cost(const Node& node) const;
+
   const Graph& graph_;
   Views views_;
   std::vector<int32_t> place_;  // By node: its index in `nodes`, or -1; all -1 between runs.
-  std::vector<Cost> costs_;
-  RegionId group_ = -1;  // Whose schedule this is.
-  Schedule of_group_;
+  std::vector<Cost> costs_;     // By node.
+  std::map<std::pair<const OpDef*, int64_t>, Cost> cost_of_kind_;  // By op and dtypes.
+  FormWriter write_;
+  FormTable forms_;
+  std::vector<int32_t> form_;  // By region of a group: the number of its form, or -1.
+  struct Group {
+    RegionId first = -1;
+    Schedule schedule;
+  };
+  std::deque<Group> groups_;  // By form.
 };
 
 // Expands softmax and similar row ops into reductions and pointwise nodes with the same bits, so

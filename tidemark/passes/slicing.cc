@@ -15,7 +15,7 @@ bool contains(std::span<const int64_t> list, int64_t item) {
 
 int64_t product(const Shape& shape, int64_t begin, int64_t end) {
   int64_t size = 1;
-  for (int64_t axis = begin; axis < end; ++axis) size *= shape[axis];
+  for (const Dim* dim = shape.begin() + begin; dim != shape.begin() + end; ++dim) size *= *dim;
   return size;
 }
 
@@ -23,7 +23,8 @@ int64_t product(const Shape& shape, int64_t begin, int64_t end) {
 Axis broadcast_axis(const Shape& operand, const Shape& result, int64_t axis, int64_t units) {
   const int64_t own = axis - (result.rank() - operand.rank());
   bool has_all = own >= 0, has_some = false;
-  for (int64_t i = 0; i < span_of(result, axis, units); ++i) {
+  const int64_t span = span_of(result, axis, units);
+  for (int64_t i = 0; i < span; ++i) {
     const bool moves = own + i >= 0 && operand[own + i] == result[axis + i];
     has_all = has_all && moves;
     has_some = has_some || (moves && result[axis + i] != 1);
@@ -143,9 +144,11 @@ bool repeats(const Graph& graph, Value value) {
 
 int64_t span_of(const Shape& shape, int64_t axis, int64_t units) {
   if (axis < 0 || axis >= shape.rank()) return 0;
-  const bool leads = product(shape, 0, axis) == 1;
-  int64_t size = shape[axis], end = axis + 1;
-  for (; size % units != 0 && leads && end < shape.rank(); ++end) size *= shape[end];
+  const Dim* const dims = shape.begin();
+  int64_t size = dims[axis], end = axis + 1;
+  if (size % units == 0) return 1;
+  if (product(shape, 0, axis) != 1) return 0;
+  for (; size % units != 0 && end < shape.rank(); ++end) size *= dims[end];
   return size % units == 0 ? end - axis : 0;
 }
 

@@ -9,6 +9,7 @@
 // The bits do not change: parts along a sum are whole blocks of it, combined in the sum's own
 // order.
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <set>
 
@@ -76,8 +77,9 @@ class Splitter {
       for (const bool joins_views : {true, false}) {
         where.joins_views = joins_views;
         auto cut = std::make_unique<Cut>(graph_, *facts_, where);
-        if (!cut->grow()) continue;
-        if (const auto parts = choose_parts(*cut)) return {std::move(cut), *parts};
+        const auto parts = cut->grow() ? choose_parts(*cut) : std::nullopt;
+        if (parts) return {std::move(cut), *parts};
+        if (!cut->has_met_views()) break;  // The other way is the same.
       }
     }
     return {};
@@ -207,9 +209,10 @@ class Splitter {
 }  // namespace
 
 void split(Graph& graph) {
+  const size_t nodes = graph.nodes.size();
   for (size_t region = 0; region < graph.regions.size(); ++region)
     Splitter(graph, static_cast<RegionId>(region)).run();
-  remove_dead(graph);
+  if (graph.nodes.size() > nodes) remove_dead(graph);
 }
 
 }  // namespace tidemark::passes

@@ -32,11 +32,12 @@ class Trimmer {
   // Whether anything was removed.
   bool run() {
     visit(Graph::kBody);
+    if (live_.size() == 1) return false;  // There is no control flow.
     for (const RegionId id : live_) {
       Region& region = this->region(id);
       for (const int32_t number : region.nodes)
-        for (const Value input : node(number).inputs) read_.insert(key_of(input));
-      for (const Value result : region.results) read_.insert(key_of(result));
+        for (const Value input : node(number).inputs) note_read(input);
+      for (const Value result : region.results) note_read(result);
     }
     for (const RegionId id : live_)
       for (const int32_t number : region(id).nodes) trim_results(number);
@@ -65,6 +66,12 @@ class Trimmer {
       for (const RegionId inner : node(number).regions) visit(inner);
   }
 
+  // Only results of control flow are asked for.
+  bool is_of_control(Value value) const { return !graph_.node(value).regions.empty(); }
+  void note_read(Value value) {
+    if (is_of_control(value)) read_.insert(key_of(value));
+  }
+
   Flags read_results(int32_t number) {
     Flags read;
     for (size_t r = 0; r < node(number).results.size(); ++r)
@@ -73,6 +80,7 @@ class Trimmer {
   }
 
   void move(Value& value) const {
+    if (!is_of_control(value)) return;
     const auto found = moved_.find(key_of(value));
     if (found != moved_.end()) value.result = found->second;
   }
@@ -86,6 +94,7 @@ class Trimmer {
   }
 
   void trim_results(int32_t number) {
+    if (node(number).regions.empty()) return;
     const Flags read = read_results(number);
     if (has_all(read)) return;
     if (is(node(number), Flow::loop)) return trim_loop(number, read);
@@ -240,7 +249,7 @@ class Trimmer {
 
   Graph& graph_;
   std::vector<RegionId> live_;
-  std::set<ValueKey> read_;
+  std::set<ValueKey> read_;            // Of control flow.
   std::map<ValueKey, int16_t> moved_;  // The new index of a result.
 };
 

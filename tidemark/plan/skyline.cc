@@ -9,65 +9,82 @@
 namespace tidemark::plan {
 
 // Finds the unplaced item of highest priority within a range of sections: a two-dimensional tree
-// over (begin, end) whose nodes know the best unplaced item below them.
+// over (begin, end) whose nodes know the best unplaced item below them. Items are known by their
+// rank, 0 being the best, so that two are compared by one number.
 class Skyline::Finder {
  public:
-  explicit Finder(std::span<const Item> items) : items_(items), order_(items.size()) {
+  explicit Finder(std::span<const Item> items)
+      : order_(items.size()), ranks_(items.size()), place_by_rank_(items.size()) {
     std::iota(order_.begin(), order_.end(), 0);
+    place_of_.resize(items.size());
     leaf_of_.resize(items.size());
-    if (!items.empty()) build(0, static_cast<int32_t>(items.size()), 0, -1);
+    if (!items.empty()) build(items, {0, static_cast<int32_t>(items.size())}, 0, -1);
+    for (size_t place = 0; place < order_.size(); ++place) {
+      const Item& item = items[order_[place]];
+      place_of_[order_[place]] = static_cast<int32_t>(place);
+      lifetimes_.push_back({item.begin, item.end});
+    }
   }
 
+  // Ties go to the lower index, so that the answer does not depend on the shape of the tree.
   void reset(std::span<const double> priority) {
-    priority_ = priority;
-    open_.assign(items_.size(), true);
+    by_rank_.resize(priority.size());
+    std::iota(by_rank_.begin(), by_rank_.end(), 0);
+    std::ranges::sort(by_rank_, [&](int32_t a, int32_t b) {
+      return priority[a] != priority[b] ? priority[a] > priority[b] : a < b;
+    });
+    for (size_t rank = 0; rank < by_rank_.size(); ++rank) {
+      place_by_rank_[rank] = place_of_[by_rank_[rank]];
+      ranks_[place_by_rank_[rank]] = static_cast<int32_t>(rank);
+    }
     for (size_t node = nodes_.size(); node-- > 0;) update(nodes_[node]);
   }
 
   // The best item within [begin, end), or -1.
   int32_t best_within(int32_t begin, int32_t end) const {
-    int32_t best = -1;
-    if (!nodes_.empty()) descend(0, begin, end, best);
-    return best;
+    int32_t best = kNone;
+    if (!nodes_.empty()) descend(nodes_[0], {begin, end}, best);
+    return best == kNone ? -1 : by_rank_[best];
   }
 
   void close(int32_t item) {
-    open_[item] = false;
+    const int32_t place = place_of_[item], rank = ranks_[place];
+    ranks_[place] = kNone;
     for (int32_t node = leaf_of_[item]; node >= 0; node = nodes_[node].parent) {
       Node& at = nodes_[node];
-      if (at.best != item) break;
+      if (at.best != rank) break;
       update(at);
     }
   }
 
  private:
   static constexpr int32_t kLeafSize = 8;
+  static constexpr int32_t kNone = std::numeric_limits<int32_t>::max();
 
+  struct Range {
+    int32_t begin, end;
+  };
   struct Node {
-    int32_t min_begin, max_begin, min_end, max_end;
-    int32_t first, last;  // Items of `order_` below.
+    int32_t max_begin, min_end;
+    int32_t first, last;  // Places of `order_` below.
     int32_t parent, left, right;
-    int32_t best;  // Of the open ones below, or -1.
+    int32_t best;  // The rank of the best open one below, or kNone.
   };
 
-  int32_t build(int32_t first, int32_t last, int axis, int32_t parent) {
+  int32_t build(std::span<const Item> items, Range places, int axis, int32_t parent) {
     const auto index = static_cast<int32_t>(nodes_.size());
-    Node node{.min_begin = std::numeric_limits<int32_t>::max(),
-              .max_begin = -1,
+    const auto [first, last] = places;
+    Node node{.max_begin = -1,
               .min_end = std::numeric_limits<int32_t>::max(),
-              .max_end = -1,
               .first = first,
               .last = last,
               .parent = parent,
               .left = -1,
               .right = -1,
-              .best = -1};
+              .best = kNone};
     for (int32_t i = first; i < last; ++i) {
-      const Item& item = items_[order_[i]];
-      node.min_begin = std::min(node.min_begin, item.begin);
-      node.max_begin = std::max(node.max_begin, item.begin);
-      node.min_end = std::min(node.min_end, item.end);
-      node.max_end = std::max(node.max_end, item.end);
+      node.max_begin = std::max(node.max_begin, items[order_[i]].begin);
+      node.min_end = std::min(node.min_end, items[order_[i]].end);
     }
     nodes_.push_back(node);
     if (last - first <= kLeafSize) {
@@ -77,62 +94,50 @@ class Skyline::Finder {
     const int32_t middle = (first + last) / 2;
     std::nth_element(order_.begin() + first, order_.begin() + middle, order_.begin() + last,
                      [&](int32_t a, int32_t b) {
-                       const int32_t x = axis == 0 ? items_[a].begin : items_[a].end;
-                       const int32_t y = axis == 0 ? items_[b].begin : items_[b].end;
+                       const int32_t x = axis == 0 ? items[a].begin : items[a].end;
+                       const int32_t y = axis == 0 ? items[b].begin : items[b].end;
                        return x != y ? x < y : a < b;
                      });
-    const int32_t left = build(first, middle, 1 - axis, index);
-    const int32_t right = build(middle, last, 1 - axis, index);
+    const int32_t left = build(items, {first, middle}, 1 - axis, index);
+    const int32_t right = build(items, {middle, last}, 1 - axis, index);
     nodes_[index].left = left;
     nodes_[index].right = right;
     return index;
   }
 
-  // Ties go to the lower index, so that the answer does not depend on the shape of the tree.
-  bool better(int32_t a, int32_t b) const {
-    if (a < 0 || b < 0) return b < 0 && a >= 0;
-    return priority_[a] != priority_[b] ? priority_[a] > priority_[b] : a < b;
-  }
-
   void update(Node& node) {
-    node.best = -1;
-    if (node.left < 0) {
-      for (int32_t i = node.first; i < node.last; ++i) {
-        if (open_[order_[i]] && better(order_[i], node.best)) node.best = order_[i];
-      }
-      return;
-    }
-    const int32_t a = nodes_[node.left].best, b = nodes_[node.right].best;
-    node.best = better(a, b) ? a : b;
+    node.best = node.left < 0
+                    ? *std::min_element(ranks_.begin() + node.first, ranks_.begin() + node.last)
+                    : std::min(nodes_[node.left].best, nodes_[node.right].best);
   }
 
-  void descend(int32_t index, int32_t begin, int32_t end, int32_t& best) const {
-    const Node& node = nodes_[index];
-    if (!better(node.best, best) || node.max_begin < begin || node.min_end > end) return;
-    const Item& top = items_[node.best];
-    if (top.begin >= begin && top.end <= end) {
+  bool is_within(int32_t place, Range range) const {
+    return lifetimes_[place].begin >= range.begin && lifetimes_[place].end <= range.end;
+  }
+
+  void descend(const Node& node, Range range, int32_t& best) const {
+    if (node.best >= best || node.max_begin < range.begin || node.min_end > range.end) return;
+    if (is_within(place_by_rank_[node.best], range)) {
       best = node.best;
       return;
     }
     if (node.left < 0) {
-      for (int32_t i = node.first; i < node.last; ++i) {
-        const int32_t id = order_[i];
-        if (open_[id] && items_[id].begin >= begin && items_[id].end <= end && better(id, best)) {
-          best = id;
-        }
-      }
+      for (int32_t place = node.first; place < node.last; ++place)
+        if (ranks_[place] < best && is_within(place, range)) best = ranks_[place];
       return;
     }
-    const bool left_first = better(nodes_[node.left].best, nodes_[node.right].best);
-    descend(left_first ? node.left : node.right, begin, end, best);
-    descend(left_first ? node.right : node.left, begin, end, best);
+    const Node &left = nodes_[node.left], &right = nodes_[node.right];
+    const bool left_first = left.best < right.best;
+    descend(left_first ? left : right, range, best);
+    descend(left_first ? right : left, range, best);
   }
 
-  std::span<const Item> items_;
-  std::vector<int32_t> order_, leaf_of_;
+  std::vector<int32_t> order_, place_of_;  // The item at each place of the tree, and the inverse.
+  std::vector<int32_t> leaf_of_;           // By item.
+  std::vector<Range> lifetimes_;           // By place.
+  std::vector<int32_t> ranks_;             // By place; kNone where the item is placed already.
+  std::vector<int32_t> by_rank_, place_by_rank_;
   std::vector<Node> nodes_;
-  std::span<const double> priority_;
-  std::vector<char> open_;
 };
 
 Skyline::Skyline(std::span<const Item> items, int32_t sections)

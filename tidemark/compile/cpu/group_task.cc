@@ -96,9 +96,10 @@ class GroupPlanner {
     if (chunks.length > 0) bytes_ = std::max(bytes_, copies + whole_bytes());
     plan_.end = bytes_;
     const int64_t held = static_cast<int64_t>(sizeof(GroupPlan)) + plan_.heap_bytes();
-    auto make = [plan = std::move(plan_), count = num_threads()](TaskBatch& batch) {
+    auto make = [plan = std::make_shared<const GroupPlan>(std::move(plan_)),
+                 count = num_threads()](TaskBatch& batch) {
       const device::ThreadsScope threads(count);
-      return std::make_unique<GroupTask>(plan, static_cast<KernelBatch&>(batch));
+      return std::make_unique<GroupTask>(*plan, static_cast<KernelBatch&>(batch));
     };
     return {.workspace_bytes = bytes_, .heap_bytes = held, .make = std::move(make)};
   }
