@@ -141,7 +141,8 @@ class Frontier::Base {
 
 struct Frontier::Rung {
   const Base* base = nullptr;
-  int64_t limit = -1;  // Values of the base are dropped to this; -1: none is.
+  int64_t target = -1;  // Values of the base are dropped to this, by the model; -1: none is.
+  int64_t limit = -1;   // And the layout is within this.
   int64_t peak_bytes = 0;
   Cost cost;
 };
@@ -159,12 +160,20 @@ Frontier::Frontier(std::vector<Alternative> alternatives, const compile::Interfa
     bases_.push_back(std::make_unique<Base>(Alternative{std::move(apart), change}, interface));
   }
   const Base& usual = *bases_[0];
-  rungs_.push_back({&usual, -1, usual.peak_bytes(), usual.cost()});
+  rungs_.push_back({&usual, -1, -1, usual.peak_bytes(), usual.cost()});
+  next_ = static_cast<double>(usual.peak_bytes());
 }
 
 Frontier::~Frontier() = default;
 
 Cost Frontier::usual_cost() const { return bases_[0]->cost(); }
+int64_t Frontier::usual_peak() const { return bases_[0]->peak_bytes(); }
+
+compile::Layout Frontier::laid_out(const Graph& graph, int64_t enough_bytes) const {
+  compile::Placements placements;
+  placements.enough_bytes = enough_bytes;
+  return compile::layout(graph, interface_, placements);
+}
 
 // The cheapest program found that needs at most `limit` bytes.
 std::optional<Frontier::Rung> Frontier::climb_down(int64_t limit) const {
@@ -175,7 +184,7 @@ std::optional<Frontier::Rung> Frontier::climb_down(int64_t limit) const {
   };
   for (const std::unique_ptr<Base>& base : bases_) {
     if (base->peak_bytes() <= limit) {
-      consider({base.get(), -1, base->peak_bytes(), base->cost()});
+      consider({base.get(), -1, -1, base->peak_bytes(), base->cost()});
       continue;
     }
     if (base->least_bytes() > limit || (best && base->cost().seconds >= best->cost.seconds))
@@ -184,11 +193,11 @@ std::optional<Frontier::Rung> Frontier::climb_down(int64_t limit) const {
     int64_t target = limit;
     for (int i = 0; i < kTries; ++i) {
       const Base::Attempt attempt = base->drop_to(target);
-      const int64_t peak = compile::layout(attempt.graph, interface_).program->peak_bytes();
+      const int64_t peak = laid_out(attempt.graph, limit).program->peak_bytes();
       if (peak <= limit) {
         Cost cost = base->cost();
         for (const Repeat& repeat : attempt.repeats) cost += repeat.cost;
-        consider({base.get(), target, peak, cost});
+        consider({base.get(), target, limit, peak, cost});
         break;
       }
       if (!attempt.reached) break;
@@ -198,17 +207,30 @@ std::optional<Frontier::Rung> Frontier::climb_down(int64_t limit) const {
   return best;
 }
 
-// Targets go down in equal ratios. Returns false below the last one.
+// Targets go down in equal ratios until nothing is found any more; then the last step is halved a
+// few times. Returns false at the floor.
 bool Frontier::next_rung() {
-  if (next_ >= kRungs) return false;
-  int64_t least = bases_[0]->least_bytes();
-  for (const std::unique_ptr<Base>& base : bases_) least = std::min(least, base->least_bytes());
-  const auto peak = static_cast<double>(bases_[0]->peak_bytes());
-  const double ratio = static_cast<double>(std::max<int64_t>(1, least)) / std::max(1.0, peak);
-  ++next_;
-  const auto limit = static_cast<int64_t>(peak * std::pow(ratio, double(next_) / kRungs));
-  if (limit >= rungs_.back().peak_bytes) return true;
-  if (std::optional<Rung> rung = climb_down(std::max(limit, least))) rungs_.push_back(*rung);
+  constexpr double kRatio = 0.94;
+  constexpr int kMostFailures = 3, kHalvings = 4;
+  if (failures_ > kMostFailures + kHalvings) return false;
+  const int64_t reached = rungs_.back().peak_bytes;
+  int64_t limit = 0;
+  if (failures_ < kMostFailures) {
+    next_ *= kRatio;
+    limit = std::min(static_cast<int64_t>(next_), reached - 1);
+  } else {
+    limit = failed_ + (reached - failed_) / 2;
+  }
+  const std::optional<Rung> rung = limit > 0 && limit < reached ? climb_down(limit) : std::nullopt;
+  if (rung) rungs_.push_back(*rung);
+  if (failures_ >= kMostFailures) {
+    if (!rung) failed_ = limit;
+    ++failures_;
+  } else if (rung) {
+    failures_ = 0;
+  } else if (failures_++ == 0) {
+    failed_ = limit;
+  }
   return true;
 }
 
@@ -239,11 +261,11 @@ std::vector<Decision> decisions_of(const Graph& graph, const std::vector<Repeat>
 Fit Frontier::build(const Rung& rung) const {
   Fit fit;
   std::vector<Repeat> repeats;
-  if (rung.limit < 0) {
+  if (rung.target < 0) {
     fit.layout = compile::layout(rung.base->graph(), interface_);
   } else {
-    Base::Attempt attempt = rung.base->drop_to(rung.limit);
-    fit.layout = compile::layout(attempt.graph, interface_);
+    Base::Attempt attempt = rung.base->drop_to(rung.target);
+    fit.layout = laid_out(attempt.graph, rung.limit);
     repeats = std::move(attempt.repeats);
   }
   if (!rung.base->change().empty()) fit.decisions.push_back({.what = rung.base->change()});

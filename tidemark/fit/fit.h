@@ -51,8 +51,9 @@ class Frontier {
   Frontier(std::vector<Alternative> alternatives, const compile::Interface& interface);
   ~Frontier();
 
-  // The work of the usual program.
+  // Of the usual program.
   Cost usual_cost() const;
+  int64_t usual_peak() const;
   // A program that needs at most this many bytes; nothing if none was found.
   std::optional<Fit> at_most(int64_t bytes);
   // The least that any program found needs.
@@ -67,12 +68,15 @@ class Frontier {
 
   std::optional<Rung> climb_down(int64_t limit) const;
   bool next_rung();
+  compile::Layout laid_out(const Graph& graph, int64_t enough_bytes) const;
   Fit build(const Rung& rung) const;
 
   const compile::Interface& interface_;
   std::vector<std::unique_ptr<Base>> bases_;
   std::vector<Rung> rungs_;  // From the usual program down.
-  int next_ = 0;             // The number of the next target.
+  double next_ = 0;          // The last target.
+  int failures_ = 0;         // Targets in a row for which nothing was found.
+  int64_t failed_ = 0;       // The highest target below the last rung that failed.
 };
 
 }  // namespace tidemark::fit

@@ -24,7 +24,7 @@ class Rematerializer {
       : model_(model), timeline_(timeline) {}
 
   bool run() {
-    while (is_over() && drop_some()) {
+    while (is_over() && (drop_some(true) || drop_some(false))) {
     }
     const bool reached = !is_over();
     hold_again();
@@ -42,19 +42,21 @@ class Rematerializer {
     return counts;
   }
 
-  // Work that is nearly free is not divided by.
-  static double score_of(const Timeline::Effect& effect) {
-    return effect.relief / std::max(effect.seconds, 1e-9);
+  // Relief for a second of work; work that is nearly free is not divided by. If strict, no slot may
+  // rise above the limit, or further above it.
+  static double score_of(const Timeline::Effect& effect, bool is_strict) {
+    const bool counts = effect.is_valid && effect.relief > 0 && (!is_strict || effect.is_possible);
+    return counts ? effect.relief / std::max(effect.seconds, 1e-9) : 0;
   }
 
-  double look_at(const Candidate& candidate) {
+  double look_at(const Candidate& candidate, bool is_strict) {
     const Timeline::Effect effect =
         timeline_.drop(candidate.value, candidate.slot, candidate.inputs);
     timeline_.roll_back();
-    return effect.is_possible && effect.relief > 0 ? score_of(effect) : 0;
+    return score_of(effect, is_strict);
   }
 
-  std::priority_queue<Candidate> candidates() {
+  std::priority_queue<Candidate> candidates(bool is_strict) {
     std::vector<Candidate> list;
     const std::vector<int32_t> over = count_over();
     for (size_t v = 0; v < model_.values.size(); ++v) {
@@ -69,7 +71,7 @@ class Rematerializer {
           list.push_back({0, static_cast<int32_t>(v), points[i].slot, inputs});
       }
     }
-    for (Candidate& each : list) each.score = look_at(each);
+    for (Candidate& each : list) each.score = look_at(each, is_strict);
     std::erase_if(list, [](const Candidate& each) { return each.score <= 0; });
     return std::priority_queue<Candidate>(std::less<Candidate>(), std::move(list));
   }
@@ -82,15 +84,15 @@ class Rematerializer {
   }
 
   // Scores are brought up to date when a candidate is the best; most only become worse.
-  bool drop_some() {
-    std::priority_queue<Candidate> queue = candidates();
+  bool drop_some(bool is_strict) {
+    std::priority_queue<Candidate> queue = candidates(is_strict);
     bool dropped = false;
     while (!queue.empty() && is_over()) {
       Candidate best = queue.top();
       queue.pop();
       if (!is_held_before(best)) continue;
       const Timeline::Effect effect = timeline_.drop(best.value, best.slot, best.inputs);
-      best.score = effect.is_possible && effect.relief > 0 ? score_of(effect) : 0;
+      best.score = score_of(effect, is_strict);
       const bool is_best = best.score > 0 && (queue.empty() || best.score >= queue.top().score);
       if (is_best) {
         timeline_.commit();

@@ -279,7 +279,7 @@ Timeline::Effect Timeline::judge() {
     old_local_.emplace_back(slot, local_[at(slot)]);
     local_[at(slot)] = in_slot(slot);
   }
-  effect.is_possible = true;
+  effect.is_valid = effect.is_possible = true;
   effect.seconds = seconds_ - old_seconds_;
   for (int32_t slot = low_; slot <= high_; ++slot) {
     const int64_t before = profile_[at(slot)];

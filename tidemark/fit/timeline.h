@@ -51,6 +51,7 @@ class Timeline {
 
   // What a transaction does to the bytes in use.
   struct Effect {
+    bool is_valid = false;     // The steps can run again where they have to.
     bool is_possible = false;  // No slot rises above both the limit and its former bytes.
     double relief = 0;         // The bytes above the limit that are gone, summed over slots.
     double seconds = 0;        // Work that is added.

@@ -86,11 +86,19 @@ Plan FunctionCore::plan(const Arguments& arguments, const PlanOptions& options, 
   PlanMaker plans(function_, found.trace);
   if (options.budget.has_value()) plans.budget = options.budget;
   const ProgramKey key = program_key(found.trace->traced, arguments, found.sizes);
-  const auto program = cache_->program_for(found, key, at);
+  auto program = cache_->program_for(found, key, at);
+  if (options.budget.has_value()) program = plans.program_for(key);
   Plan plan = plans.make(program, at);
-  if (program->program->kept.empty()) return plan;
+  if (program->program->kept.empty() || program->changes) return plan;
   return PlanAccess::with_other_choices(std::move(plan),
                                         other_choices(found.trace->traced, *program));
+}
+
+int64_t FunctionCore::largest(const Arguments& arguments, const Budget& budget, Source at) const {
+  const TraceCache::Match found = cache_->trace_for(arguments, at);
+  PlanMaker plans(function_, found.trace);
+  plans.budget = budget;
+  return plans.largest(program_key(found.trace->traced, arguments, found.sizes), at);
 }
 
 Bytes FunctionCore::saved_for_gradient(const Arguments& arguments, Source at) const {

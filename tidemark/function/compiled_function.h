@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "tidemark/fit/fit.h"
+#include "tidemark/function/budget.h"
 #include "tidemark/layout/layout.h"
 #include "tidemark/run/program.h"
 #include "tidemark/trace/trace.h"
@@ -42,7 +44,7 @@ struct TracedGraph {
   // that may be made again. Null where `graph` is that graph, or nothing does.
   std::shared_ptr<const Graph> as_traced;
   passes::GradientHistory gradients;  // Where they may be.
-  std::optional<Bytes> budget;        // The function's.
+  std::optional<Budget> budget;       // The function's.
 };
 
 // The key of a program within its trace: the number of threads, the layout of each argument
@@ -69,8 +71,13 @@ struct CompiledFunction {
   std::shared_ptr<const run::Program> program;
   ProgramKey key;
   std::weak_ptr<const void> trace;  // The trace that owns it.
-  // Its loops with Save::automatic keep everything up to this many bytes.
-  int64_t most_kept = passes::kMostKept;
+  // What it does to need fewer bytes than the usual program, and the work that takes.
+  struct Changes {
+    std::vector<fit::Decision> decisions;
+    fit::Cost again, usual;  // Beside the usual program's work, and that work itself.
+    int64_t usual_peak = 0;
+  };
+  std::optional<Changes> changes;
 
   // The source of each parameter of the program in a call.
   struct Parameter {

@@ -140,6 +140,19 @@ class Function<R(A...)> {
     All all(std::move(arguments)...);
     return core_->plan(detail::take_arguments(all), options, at);
   }
+  // Programs of such a call, from the usual one down to the one that needs the fewest bytes, with
+  // the work that each does again.
+  std::vector<TradeoffPoint> tradeoff(std::remove_cvref_t<A>... arguments,
+                                      Source at = Source::here()) const {
+    return plan(std::move(arguments)..., {}, at).tradeoff();
+  }
+  // The largest value of the first open size, with all sizes that equal it in these arguments, for
+  // which a call fits the budget. Nothing runs and nothing is allocated.
+  int64_t largest(std::remove_cvref_t<A>... arguments, Budget budget,
+                  Source at = Source::here()) const {
+    All all(std::move(arguments)...);
+    return core_->largest(detail::take_arguments(all), budget, at);
+  }
   // The bytes that a tape around such a call stores for the gradient, besides arguments and
   // Variables. Nothing runs and nothing is allocated.
   Bytes saved_for_gradient(std::remove_cvref_t<A>... arguments, Source at = Source::here()) const {

@@ -12,6 +12,7 @@
 #include "tidemark/base/text.h"
 #include "tidemark/device/call_memory.h"
 #include "tidemark/device/threads.h"
+#include "tidemark/function/budget.h"
 #include "tidemark/tensor/spec.h"
 #include "tidemark/tensor/tensor.h"
 
@@ -19,9 +20,10 @@ namespace tidemark {
 
 struct FunctionOptions {
   std::string name = {};
-  // The most bytes that a call may add: a plan or a call above it is refused (OverBudget). For a
-  // function that is called inside another's trace, the other's budget applies.
-  std::optional<Bytes> budget = {};
+  // The most bytes that a call may add, results included. A program that needs more computes values
+  // again, lets loops keep less, or is refused (OverBudget). For a function that is called inside
+  // another's trace, the other's budget applies.
+  std::optional<Budget> budget = {};
   bool jit = true;  // False: the same program unfused, for debugging.
   std::vector<TensorSpec> input_signature = {};
   Bytes cache_limit = Bytes(int64_t{256} << 20);

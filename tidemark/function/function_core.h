@@ -25,6 +25,7 @@ class FunctionCore {
 
   CallResult call(const Arguments& arguments, ResultMaker make, Source at) const;
   Plan plan(const Arguments& arguments, const PlanOptions& options, Source at) const;
+  int64_t largest(const Arguments& arguments, const Budget& budget, Source at) const;
   Bytes saved_for_gradient(const Arguments& arguments, Source at) const;
   std::pair<CallResult, Profile> profile(const Arguments& arguments, ResultMaker make,
                                          Source at) const;

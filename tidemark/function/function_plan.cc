@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tidemark/device/threads.h"
 #include "tidemark/function/over_budget.h"
 #include "tidemark/tensor/variable_state.h"
 
@@ -33,7 +34,14 @@ std::vector<std::string> PlanMaker::open_names() const {
 std::shared_ptr<const CompiledFunction> PlanMaker::program_at(
     ProgramKey key, std::span<const int64_t> sizes) const {
   std::copy(sizes.begin(), sizes.end(), key.words.begin() + key.sizes_at);
-  return trace->program_for(trace, key, limit_bytes);
+  return program_for(key);
+}
+
+std::shared_ptr<const CompiledFunction> PlanMaker::program_for(const ProgramKey& key) const {
+  auto program = trace->program_for(trace, key, limit_bytes);
+  const bool is_usual = !program->changes.has_value();
+  if (!budget || (is_usual && program->peak_bytes() <= budget->bytes().count)) return program;
+  return trace->program_within(trace, key, budget->bytes().count);
 }
 
 // Halves the first open size, with all sizes equal to it (a batch is a dimension of several
@@ -46,7 +54,7 @@ std::string PlanMaker::smaller_that_fits(const CompiledFunction& program) const 
     for (const int64_t other : asked) sizes.push_back(other == asked[0] ? size : other);
     if (!trace->admits(sizes)) continue;
     const auto smaller = program_at(program.key, sizes);
-    if (smaller->peak_bytes() > budget->count) continue;
+    if (smaller->peak_bytes() > budget->bytes().count) continue;
     return cat(sizes_text(open_names(), sizes), " fits in ", Bytes(smaller->peak_bytes()));
   }
   return {};
@@ -89,9 +97,9 @@ PlanNotes PlanMaker::notes_of(const CompiledFunction& program) const {
     if (!variable.value.has_value())
       notes.unmade_bytes += granted_bytes(variable.shape.size() * size_of(variable.dtype));
   }
+  if (program.changes) return notes;
   for (const RecomputeLine& each : recompute_lines(trace->traced)) {
-    const auto other = program_keeping(trace->traced, program.key,
-                                       {.most_kept = program.most_kept, .inlined = each.at});
+    const auto other = program_keeping(trace->traced, program.key, {.inlined = each.at});
     if (other == nullptr) continue;
     notes.recomputes.push_back({each.at.known() ? each.at.text() : "?", each.times,
                                 program.peak_bytes(), other->peak_bytes()});
@@ -100,24 +108,77 @@ PlanNotes PlanMaker::notes_of(const CompiledFunction& program) const {
 }
 
 void PlanMaker::check(const std::shared_ptr<const CompiledFunction>& program, Source at) const {
-  if (!budget.has_value() || program->peak_bytes() <= budget->count) return;
+  if (!budget.has_value() || program->peak_bytes() <= budget->bytes().count) return;
   const std::string sizes = sizes_text(open_names(), program->key.sizes());
+  std::string remedies = smaller_that_fits(*program);
+  if (const std::string fewer = fewer_threads_that_fit(*program); !fewer.empty())
+    remedies += (remedies.empty() ? "" : "; ") + fewer;
   throw OverBudget(PlanAccess::make(title, program), sizes.empty() ? name : name + ", for " + sizes,
-                   *budget, smaller_that_fits(*program), at);
+                   budget->bytes(), remedies, at);
 }
 
 Plan PlanMaker::make(std::shared_ptr<const CompiledFunction> program, Source at) const {
   check(program, at);
   const ProgramKey key = program->key;
   PlanNotes notes = notes_of(*program);
-  if (key.sizes().empty()) return PlanAccess::make(title, std::move(program), std::move(notes));
+  if (key.sizes().empty())
+    return with_budgets(PlanAccess::make(title, std::move(program), std::move(notes)), key);
   const std::vector<std::string> names = open_names();
-  Plan plan = PlanAccess::make(cat(title, ", for ", sizes_text(names, key.sizes())),
-                               std::move(program), std::move(notes));
+  Plan plan = with_budgets(PlanAccess::make(cat(title, ", for ", sizes_text(names, key.sizes())),
+                                            std::move(program), std::move(notes)),
+                           key);
   const auto others = [own = *this, key](std::span<const int64_t> sizes, Source call) {
     return own.at_sizes(key, sizes, call);
   };
   return PlanAccess::make_open(std::move(plan), names, others);
+}
+
+Plan PlanMaker::with_budgets(Plan plan, const ProgramKey& key) const {
+  const auto frontier = [own = trace, key] { return own->frontiers.of(own->traced, key); };
+  const auto within = [own = *this, key](Bytes bytes, Source at) {
+    PlanMaker other = own;
+    other.budget = bytes;
+    return other.make(other.program_for(key), at);
+  };
+  return PlanAccess::with_budgets(std::move(plan), frontier, within);
+}
+
+// Scratch of each thread counts.
+std::string PlanMaker::fewer_threads_that_fit(const CompiledFunction& program) const {
+  if (program.program->threads == 1) return {};
+  const device::ThreadsScope one(1);
+  ProgramKey key = program.key;
+  key.words[0] = 1;
+  const auto fewer = ProgramFrontier(trace->traced, key).within(budget->bytes().count);
+  if (fewer->peak_bytes() > budget->bytes().count) return {};
+  return cat("one thread fits in ", Bytes(fewer->peak_bytes()), ": td::set_num_threads(1)");
+}
+
+// Null if the trace does not serve the size, or nothing fits.
+std::shared_ptr<const CompiledFunction> PlanMaker::fitting_at(const ProgramKey& key,
+                                                              int64_t first) const {
+  SizeList sizes;
+  const int64_t asked = key.sizes()[0];
+  for (const int64_t other : key.sizes()) sizes.push_back(other == asked ? first : other);
+  if (!trace->admits(sizes)) return nullptr;
+  auto program = program_at(key, sizes);
+  return program->peak_bytes() <= budget->bytes().count ? program : nullptr;
+}
+
+int64_t PlanMaker::largest(const ProgramKey& key, Source at) const {
+  if (key.sizes().empty())
+    throw UserError(cat("largest: ", name, " has no open size"), at,
+                    "open one: td::function(f, {.input_signature = {td::spec({td::open, 784})}})");
+  int64_t fits = 0, fails = 1;
+  while (fails <= (int64_t{1} << 40) && fitting_at(key, fails)) {
+    fits = fails;
+    fails *= 2;
+  }
+  while (fails - fits > 1) {
+    const int64_t middle = fits + (fails - fits) / 2;
+    (fitting_at(key, middle) ? fits : fails) = middle;
+  }
+  return fits;
 }
 
 Plan PlanMaker::at_sizes(const ProgramKey& key, std::span<const int64_t> sizes, Source at) const {

@@ -18,7 +18,7 @@ struct PlanMaker {
   std::string name, title;  // Of the function: "step", "function \"step\"".
   std::shared_ptr<FunctionTrace> trace;
   int64_t limit_bytes = 0;  // The limit on programs that the trace caches.
-  std::optional<Bytes> budget = {};
+  std::optional<Budget> budget = {};
 
   PlanMaker(const UserFunction& function, std::shared_ptr<FunctionTrace> of);
 
@@ -26,6 +26,10 @@ struct PlanMaker {
   void check(const std::shared_ptr<const CompiledFunction>& program, Source at) const;
   // The plan, checked against the budget.
   Plan make(std::shared_ptr<const CompiledFunction> program, Source at) const;
+  // The program of a key under the budget, which may not be that of the function.
+  std::shared_ptr<const CompiledFunction> program_for(const ProgramKey& key) const;
+  // The largest first open size, with all sizes equal to it, for which a program fits the budget.
+  int64_t largest(const ProgramKey& key, Source at) const;
 
  private:
   std::vector<std::string> open_names() const;
@@ -34,6 +38,9 @@ struct PlanMaker {
   std::string smaller_that_fits(const CompiledFunction& program) const;
   std::shared_ptr<const CompiledFunction> program_at(ProgramKey key,
                                                      std::span<const int64_t> sizes) const;
+  Plan with_budgets(Plan plan, const ProgramKey& key) const;
+  std::string fewer_threads_that_fit(const CompiledFunction& program) const;
+  std::shared_ptr<const CompiledFunction> fitting_at(const ProgramKey& key, int64_t first) const;
 };
 
 }  // namespace tidemark::detail

@@ -222,6 +222,23 @@ std::shared_ptr<const CompiledFunction> FunctionTrace::program_for(
   return programs.find_or_make(key, limit_bytes, make);
 }
 
+std::shared_ptr<ProgramFrontier> LatestFrontier::of(const TracedGraph& traced,
+                                                    const ProgramKey& key) {
+  const std::lock_guard guard(lock_);
+  if (frontier_ == nullptr || !key_ || !(*key_ == key)) {
+    frontier_ = std::make_shared<ProgramFrontier>(traced, key);
+    key_ = key;
+  }
+  return frontier_;
+}
+
+std::shared_ptr<const CompiledFunction> FunctionTrace::program_within(
+    const std::shared_ptr<FunctionTrace>& self, const ProgramKey& key, int64_t bytes) {
+  auto made = frontiers.of(traced, key)->within(bytes);
+  made->trace = self;
+  return made;
+}
+
 CallResult FunctionTrace::run(const CompiledFunction& compiled, const Arguments& arguments,
                               const RunOptions& options, ResultMaker make, Source at) {
   programs.emit(compiled);

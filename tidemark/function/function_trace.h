@@ -18,6 +18,7 @@
 #include "tidemark/function/call_types.h"
 #include "tidemark/function/compiled_function.h"
 #include "tidemark/function/function_call.h"
+#include "tidemark/function/program_key.h"
 #include "tidemark/function/run_function.h"
 
 namespace tidemark::detail {
@@ -101,6 +102,17 @@ struct GradientPairs {
   std::map<Key, std::shared_ptr<const GradientPair>> table;
 };
 
+// The frontier of one key, that of the latest request: plans for several budgets follow each other.
+class LatestFrontier {
+ public:
+  std::shared_ptr<ProgramFrontier> of(const TracedGraph& traced, const ProgramKey& key);
+
+ private:
+  Mutex lock_;
+  std::optional<ProgramKey> key_;
+  std::shared_ptr<ProgramFrontier> frontier_;
+};
+
 struct FunctionTrace {
   TraceInput input;
   std::string reason;              // Why it was traced.
@@ -114,6 +126,7 @@ struct FunctionTrace {
   double trace_ms = 0, optimise_ms = 0;
   Programs programs;
   GradientPairs pairs;
+  LatestFrontier frontiers;
 
   // The open sizes of a call.
   SizeList sizes_of(const LeafTypes& call) const;
@@ -127,6 +140,9 @@ struct FunctionTrace {
   // The program for a key; a missing one is laid out.
   std::shared_ptr<const CompiledFunction> program_for(const std::shared_ptr<FunctionTrace>& self,
                                                       const ProgramKey& key, int64_t limit_bytes);
+  // The program for a key within so many bytes; the one that needs the fewest if none is.
+  std::shared_ptr<const CompiledFunction> program_within(const std::shared_ptr<FunctionTrace>& self,
+                                                         const ProgramKey& key, int64_t bytes);
   // Runs one of its programs, and emits it first if needed. All results are allocated before it
   // runs.
   CallResult run(const CompiledFunction& compiled, const Arguments& arguments,

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "tidemark/base/error.h"
-#include "tidemark/function/run_function.h"
+#include "tidemark/function/compile_function.h"
 
 namespace tidemark::detail {
 namespace {
@@ -32,9 +32,8 @@ std::vector<SaveChoice> choices_for(int64_t trips) {
 // Empty if the choice is refused.
 std::optional<Kept> planned(const TracedGraph& traced, const CompiledFunction& program, Source line,
                             SaveChoice choice) try {
-  const auto other = program_keeping(
-      traced, program.key,
-      {.most_kept = program.most_kept, .save_at = passes::GradientSettings::AtLine{line, choice}});
+  const auto other = program_keeping(traced, program.key,
+                                     {.save_at = passes::GradientSettings::AtLine{line, choice}});
   return other == nullptr ? std::nullopt : std::optional(other->kept);
 } catch (const UserError&) {
   return {};

@@ -11,6 +11,7 @@
 #include "tidemark/base/source.h"
 #include "tidemark/base/text.h"
 #include "tidemark/device/storage.h"
+#include "tidemark/function/budget.h"
 #include "tidemark/tensor/spec.h"
 
 namespace tidemark {
@@ -24,7 +25,26 @@ struct PlanAccess;
 }  // namespace detail
 
 struct PlanOptions {
-  std::optional<Bytes> budget = {};  // Overrides the function's own.
+  std::optional<Budget> budget = {};  // Overrides the function's own.
+};
+
+// Something that a program does to need fewer bytes than it would without a budget.
+struct PlanDecision {
+  std::string what;   // "computes matmul again"
+  std::string line;   // "model.cc:41"; empty if it concerns the whole program.
+  std::string layer;  // "block_3/dense", or empty.
+  int64_t times = 1;
+  Bytes bytes;           // Of the values that are not held meanwhile.
+  double flop = 0;       // Of the work that is done again.
+  double more_work = 0;  // The same as a share of all work of the usual program, in time.
+};
+
+// A program of a function: a point of the trade between bytes and work.
+struct TradeoffPoint {
+  Bytes peak;
+  double flop = 0, bytes_moved = 0;  // Work done again, beside that of the usual program.
+  double more_work = 0;              // The same as a share of the usual program's work, in time.
+  double estimated_ms = 0;           // Of a call; rough.
 };
 
 // One step of the timeline.
@@ -102,9 +122,19 @@ class Plan {
   // The most bytes the next call adds: the peak plus the bytes of Variables that have no value yet,
   // which the call allocates. Temporary memory of initializers is not included.
   Bytes first_call() const;
-  // The least budget under which the function compiles. It equals the peak, since nothing is
-  // rematerialized unless the program says so.
+  // The least budget under which the function compiles: with values that are computed again, loops
+  // that keep less, and so on. Searched for when it is first asked.
   Bytes floor() const;
+  // Programs from the peak of the usual one down to the floor. None needs more bytes and more work
+  // than another.
+  std::vector<TradeoffPoint> tradeoff() const;
+  // The plan of the same call within a budget. OverBudget if there is none.
+  Plan within(Budget budget, Source at = Source::here()) const;
+  // What the program does to stay within its budget; empty if it needs to do nothing. Largest
+  // first.
+  std::vector<PlanDecision> decisions() const;
+  // Work that is done again because of the budget, as a share of all work, in time.
+  double more_work() const;
   // The largest sum of live bytes in the arena: a lower bound for every placement.
   Bytes load() const;
   // The open sizes, in order ("argument 0, dimension 0"), and the plan for other values of them.

@@ -93,6 +93,14 @@ const PlanLists::Made& PlanLists::of(const Program& program, int64_t peak_step) 
   return made_;
 }
 
+namespace {
+
+double share_of(const fit::Cost& again, const fit::Cost& usual) {
+  return usual.seconds > 0 ? again.seconds / usual.seconds : 0;
+}
+
+}  // namespace
+
 std::string detail::memory_name(int32_t number) {
   return std::string(device::memory(number).name());
 }
@@ -137,6 +145,16 @@ Plan detail::PlanAccess::make_open(Plan plan, std::vector<std::string> open_size
   return plan;
 }
 
+Plan detail::PlanAccess::with_budgets(Plan plan,
+                                      std::function<std::shared_ptr<ProgramFrontier>()> frontier,
+                                      std::function<Plan(Bytes, Source)> within) {
+  auto data = std::make_shared<Plan::Data>(*plan.data_);
+  data->frontier = std::move(frontier);
+  data->within = std::move(within);
+  plan.data_ = std::move(data);
+  return plan;
+}
+
 Plan detail::PlanAccess::with_other_choices(Plan plan,
                                             std::vector<std::vector<run::KeptTrips>> others) {
   auto data = std::make_shared<Plan::Data>(*plan.data_);
@@ -176,7 +194,35 @@ Bytes Plan::arena() const {
 }
 Bytes Plan::peak() const { return data_->compiled->peak_bytes(); }
 Bytes Plan::first_call() const { return peak() + data_->notes.unmade_bytes; }
-Bytes Plan::floor() const { return peak(); }
+Bytes Plan::floor() const { return data_->frontier ? data_->frontier()->floor_bytes() : peak(); }
+
+std::vector<TradeoffPoint> Plan::tradeoff() const {
+  std::vector<TradeoffPoint> list;
+  const std::shared_ptr<detail::ProgramFrontier> frontier = data_->frontier();
+  const fit::Cost usual = frontier->usual_cost();
+  for (const fit::Frontier::Point& point : frontier->points())
+    list.push_back({point.peak_bytes, point.again.flop, point.again.bytes_moved,
+                    share_of(point.again, usual), (usual.seconds + point.again.seconds) * 1e3});
+  return list;
+}
+
+Plan Plan::within(Budget budget, Source at) const { return data_->within(budget.bytes(), at); }
+
+std::vector<PlanDecision> Plan::decisions() const {
+  std::vector<PlanDecision> list;
+  if (!data_->compiled->changes) return list;
+  for (const fit::Decision& each : data_->compiled->changes->decisions)
+    list.push_back({each.what, each.source.known() ? each.source.text() : "",
+                    each.source.layer_path(), each.times, each.bytes, each.cost.flop,
+                    share_of(each.cost, data_->compiled->changes->usual)});
+  return list;
+}
+
+double Plan::more_work() const {
+  const auto& changes = data_->compiled->changes;
+  return changes ? share_of(changes->again, changes->usual) : 0;
+}
+
 Bytes Plan::load() const {
   const Program& program = *data_->compiled->program;
   for (const run::DeviceArena& arena : program.device_arenas)

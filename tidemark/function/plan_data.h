@@ -6,6 +6,7 @@
 #include <mutex>
 #include <span>
 
+#include "tidemark/function/compile_function.h"
 #include "tidemark/function/compiled_function.h"
 #include "tidemark/function/plan.h"
 
@@ -50,6 +51,9 @@ struct Plan::Data {
   std::vector<std::string> open_sizes;
   // The plan for these values of the open sizes.
   std::function<Plan(std::span<const int64_t> sizes, Source at)> at_sizes;
+  // The other programs of the same call. Null for a plan inside an error.
+  std::function<std::shared_ptr<detail::ProgramFrontier>()> frontier;
+  std::function<Plan(Bytes budget, Source at)> within;
 
  private:
   const PlanLists::Made& made_lists() const { return lists_->of(*compiled->program, peak_step); }
@@ -67,6 +71,8 @@ struct PlanAccess {
   // For a function with open sizes.
   static Plan make_open(Plan plan, std::vector<std::string> open_sizes,
                         std::function<Plan(std::span<const int64_t>, Source)> at_sizes);
+  static Plan with_budgets(Plan plan, std::function<std::shared_ptr<ProgramFrontier>()> frontier,
+                           std::function<Plan(Bytes, Source)> within);
   static Plan with_other_choices(Plan plan, std::vector<std::vector<run::KeptTrips>> others);
   // The measurements of a run, step by step.
   static void add_seen(const run::Program& program, const run::Watch& watch, Profile& profile);

@@ -210,7 +210,7 @@ std::shared_ptr<const GradientPair> make_pair_of(const UserFunction& function,
 
   const std::string name =
       function.options.name.empty() ? std::string("the function") : function.options.name;
-  const std::optional<Bytes> budget = function.options.budget;
+  const std::optional<Budget> budget = function.options.budget;
   const FunctionOptions backward_options{.name = cat("the gradient of ", name), .budget = budget};
   const Graph alone = compact(forward);
   pair->whole.emplace(

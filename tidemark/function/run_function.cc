@@ -1,358 +1,22 @@
 #include "tidemark/function/run_function.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <cstring>
-#include <mutex>
-#include <optional>
 
-#include "tidemark/base/lock.h"
 #include "tidemark/compile/cpu/eager.h"
 #include "tidemark/compile/pipeline.h"
 #include "tidemark/compile/workspace.h"
 #include "tidemark/device/memory.h"
 #include "tidemark/device/threads.h"
-#include "tidemark/fit/fit.h"
 #include "tidemark/function/over_budget.h"
 #include "tidemark/function/plan_data.h"
-#include "tidemark/grad/save_choice.h"
-#include "tidemark/layout/emit.h"
-#include "tidemark/passes/gradient/differentiate_again.h"
-#include "tidemark/passes/gradient/loop_gradient.h"
-#include "tidemark/passes/passes.h"
+#include "tidemark/function/program_key.h"
 #include "tidemark/run/paint.h"
 #include "tidemark/run/watch.h"
 #include "tidemark/tensor/placement.h"
 #include "tidemark/tensor/variable_state.h"
 
 namespace tidemark::detail {
-
-void CompiledFunction::emit() const {
-  if (is_emitted()) return;
-  compile::emit(layout_);
-  is_emitted_.store(true, std::memory_order_release);
-}
-
-namespace {
-
-// The graph before passes.
-Graph as_traced(const TracedGraph& traced, std::span<const int64_t> sizes) {
-  if (traced.as_traced != nullptr) return *traced.as_traced;
-  if (sizes.empty()) return traced.graph;
-  return compile::at_sizes(traced.graph, traced.sizes, traced.sizes.evaluate(sizes));
-}
-
-// Whether loops keep at these sizes what the trace chose.
-bool keep_the_same(const TracedGraph& traced, std::span<const int64_t> sizes) {
-  if (sizes.empty() || !traced.gradients.has_choices()) return true;
-  const std::vector<int64_t> values = traced.sizes.evaluate(sizes);
-  const auto value = [&](Dim size) { return traced.sizes.value_of(size, values); };
-  const std::vector<passes::LoopCost>& costs = traced.gradients.costs;
-  return std::all_of(costs.begin(), costs.end(), [&](const passes::LoopCost& cost) {
-    return passes::automatic_choice(cost, passes::kMostKept, value) == cost.chosen;
-  });
-}
-
-// Nothing where the gradients have to stay as they are.
-std::optional<Graph> made_again(const TracedGraph& traced, std::span<const int64_t> sizes,
-                                const KeptChoice& choice) {
-  SizeTable known;
-  return passes::differentiate_again(as_traced(traced, sizes), traced.gradients,
-                                     {.choose_within = choice_by_plans(known, traced.fuse),
-                                      .most_kept = choice.most_kept,
-                                      .save_at = choice.save_at},
-                                     choice.inlined);
-}
-
-}  // namespace
-
-SizedGraph graph_at(const TracedGraph& traced, std::span<const int64_t> sizes) {
-  if (!keep_the_same(traced, sizes))
-    if (std::optional<Graph> graph = made_again(traced, sizes, {}))
-      return {std::move(*graph), false};
-  return {as_traced(traced, sizes), true};
-}
-
-// ---- keys ---------------------------------------------------------------------------------------
-
-namespace {
-
-// Dense except for broadcast axes, which have a single element in memory.
-bool is_dense(const ArrayRef& array) {
-  int64_t expected = 1;
-  for (int64_t axis = array.rank() - 1; axis >= 0; --axis) {
-    const int64_t extent = array.shape[axis];
-    if (extent == 0) return true;
-    const int64_t stride = array.strides[static_cast<size_t>(axis)];
-    if (extent == 1 || stride == 0) continue;
-    if (stride != expected) return false;
-    expected *= extent;
-  }
-  return true;
-}
-
-}  // namespace
-
-compile::Interface::Parameter capture_parameter(const Tensor& capture) {
-  const ArrayRef& array = TensorState::of(capture)->array;
-  return {ByteClass::constants, false, "captured", is_dense(array) ? Strides{} : array.strides};
-}
-
-namespace {
-
-// Whether an argument is donated: it was moved in and is not shared.
-bool may_use(const Argument& argument, const TensorState& state) {
-  if (state.kind == TensorState::Kind::spec) return state.donated;
-  return argument.donated && owns_whole_storage(state);
-}
-
-}  // namespace
-
-namespace {
-
-// The words of a key except for open sizes: calls word(number) for each, in order.
-template <class Word>
-void for_each_word(const TracedGraph& traced, const Arguments& arguments, Word word) {
-  word(num_threads());
-  for (const int32_t leaf : traced.argument_leaves) {
-    const Argument& argument = arguments.leaves[static_cast<size_t>(leaf)];
-    const TensorState& state = *TensorState::of(argument.tensor);
-    const bool donated = !state.weak && may_use(argument, state);
-    if (donated || state.kind == TensorState::Kind::spec || is_dense(state.array)) {
-      word(donated ? ProgramKey::donated : ProgramKey::dense);
-      continue;
-    }
-    word(ProgramKey::strided);
-    for (const int64_t stride : state.array.strides) word(stride);
-  }
-}
-
-void note_donations(const TracedGraph& traced, const Arguments& arguments, Profile& profile) {
-  for (const int32_t leaf : traced.argument_leaves) {
-    const auto at = static_cast<size_t>(leaf);
-    const Argument& argument = arguments.leaves[at];
-    const TensorState& state = *TensorState::of(argument.tensor);
-    if (state.weak) continue;
-    if (may_use(argument, state))
-      profile.donated.push_back(arguments.path(at));
-    else if (argument.donated)
-      profile.not_donated.push_back(cat(arguments.path(at), ": somebody else holds its bytes"));
-  }
-}
-
-}  // namespace
-
-ProgramKey program_key(const TracedGraph& traced, const Arguments& arguments,
-                       std::span<const int64_t> sizes, Profile* profile) {
-  if (profile != nullptr) note_donations(traced, arguments, *profile);
-  ProgramKey key;
-  for_each_word(traced, arguments, [&](int64_t word) { key.words.push_back(word); });
-  key.sizes_at = key.words.size();
-  for (const int64_t size : sizes) key.words.push_back(size);
-  return key;
-}
-
-bool is_key_of(const ProgramKey& key, const TracedGraph& traced, const Arguments& arguments,
-               std::span<const SizePlace> open) {
-  size_t at = 0;
-  bool same = true;
-  const auto compare = [&](int64_t word) {
-    same = same && at < key.words.size() && key.words[at] == word;
-    ++at;
-  };
-  for_each_word(traced, arguments, compare);
-  for (const SizePlace place : open) compare(size_at(arguments.leaves, place));
-  return same && at == key.words.size();
-}
-
-namespace {
-
-// Visits the layouts of the arguments in a key: visit(first word, strides).
-template <class Visit>
-void for_each_argument(const TracedGraph& traced, const ProgramKey& key, Visit visit) {
-  size_t at = 1;
-  for (size_t i = 0; i < traced.parameters.size(); ++i) {
-    if (!traced.parameters[i].is_argument()) continue;
-    const auto rank =
-        static_cast<size_t>(traced.graph.type(traced.graph.body().parameters[i]).shape.rank());
-    const auto said = static_cast<ProgramKey::Argument>(key.words[at++]);
-    const size_t strides = said == ProgramKey::strided ? rank : 0;
-    visit(i, said, std::span<const int64_t>(key.words).subspan(at, strides));
-    at += strides;
-  }
-}
-
-}  // namespace
-
-bool serves(const TracedGraph& traced, const ProgramKey& planned, const ProgramKey& call) {
-  if (planned.words[0] != call.words[0]) return false;
-  if (!std::equal(planned.sizes().begin(), planned.sizes().end(), call.sizes().begin(),
-                  call.sizes().end()))
-    return false;
-  // A donated argument is also dense.
-  ProgramKey kept = call;
-  size_t place = 1;
-  for_each_argument(
-      traced, call, [&](size_t, ProgramKey::Argument said, std::span<const int64_t> strides) {
-        if (said == ProgramKey::donated && place < planned.sizes_at)
-          kept.words[place] = planned.words[place] == ProgramKey::dense ? ProgramKey::dense : said;
-        place += 1 + strides.size();
-      });
-  return kept == planned;
-}
-
-// ---- compiling ----------------------------------------------------------------------------------
-
-namespace {
-
-void check_sizes(const TracedGraph& traced, std::span<const int64_t> sizes) {
-  for (const NumberCheck& check : traced.checks) {
-    if (check.leaf >= 0) continue;
-    const int64_t size = traced.sizes.value_of(check.size, traced.sizes.evaluate(sizes));
-    check_fits(size, check.dtype, check.op, check.at);
-  }
-}
-
-// By parameter: whether a result, or the new value of a Variable, aliases it.
-struct ParameterUse {
-  ParameterUse(const TracedGraph& traced, const run::Program& program)
-      : is_result(program.parameters.size()), is_updated(program.parameters.size()) {
-    for (size_t k = 0; k < program.results.size(); ++k) {
-      if (program.results[k].parameter < 0) continue;
-      const auto parameter = static_cast<size_t>(program.results[k].parameter);
-      is_result[parameter] = true;
-      if (traced.interface.results[k].updates >= 0) is_updated[parameter] = true;
-    }
-  }
-  std::vector<bool> is_result, is_updated;
-};
-
-// The source of each parameter in a call, computed once.
-void prepare_calls(const TracedGraph& traced, CompiledFunction& compiled) {
-  using Kind = CompiledFunction::Parameter::Kind;
-  const ParameterUse given(traced, *compiled.program);
-  size_t argument = 0;
-  int32_t variables = 0;
-  for (size_t i = 0; i < traced.parameters.size(); ++i) {
-    CompiledFunction::Parameter& made = compiled.parameters.emplace_back();
-    if (traced.parameters[i].variable != nullptr) {
-      made.kind = Kind::variable;
-      made.in_place = given.is_updated[i];
-      made.variable = variables++;
-    } else if (!traced.parameters[i].is_argument()) {
-      made.kind = Kind::capture;
-    } else {
-      made.leaf = traced.argument_leaves[argument++];
-      if (!traced.parameters[i].weak || given.is_result[i]) continue;
-      made.kind = Kind::number;
-      ++compiled.numbers;
-    }
-  }
-  std::vector<bool> written(traced.parameters.size());
-  for (const compile::Interface::Result& result : traced.interface.results)
-    if (result.updates >= 0) written[static_cast<size_t>(result.updates)] = true;
-  for (size_t i = 0; i < traced.parameters.size(); ++i)
-    if (VariableState* const variable = traced.parameters[i].variable.get())
-      compiled.variables.push_back({variable, written[i]});
-  std::sort(compiled.variables.begin(), compiled.variables.end(),
-            [](const auto& a, const auto& b) { return a.variable->id < b.variable->id; });
-}
-
-}  // namespace
-
-namespace {
-
-compile::Layout laid_out(const TracedGraph& traced, Graph graph,
-                         const compile::Interface& interface, compile::Placements& placements) {
-  const Graph optimised = compile::optimise(
-      std::move(graph), compile::pass_options(interface, traced.fuse, &placements.fusions), {},
-      compile::backend_of(interface.home));
-  return compile::layout(optimised, interface, placements);
-}
-
-// Where loops keep other things than in the trace, nodes and buffers are others, and lie by
-// themselves.
-compile::Layout laid_out(const TracedGraph& traced, std::span<const int64_t> sizes,
-                         const compile::Interface& interface, compile::Placements& placements) {
-  if (sizes.empty()) return compile::layout(traced.graph, interface, placements);
-  SizedGraph sized = graph_at(traced, sizes);
-  compile::Placements own;
-  return laid_out(traced, std::move(sized.graph), interface, sized.is_as_traced ? placements : own);
-}
-
-std::optional<compile::Layout> laid_out(const TracedGraph& traced, std::span<const int64_t> sizes,
-                                        const compile::Interface& interface,
-                                        const KeptChoice& choice) {
-  std::optional<Graph> graph = made_again(traced, sizes, choice);
-  if (!graph) return {};
-  compile::Placements own;
-  return laid_out(traced, std::move(*graph), interface, own);
-}
-
-compile::Interface interface_of(const TracedGraph& traced, const ProgramKey& key) {
-  compile::Interface interface = traced.interface;
-  for_each_argument(traced, key,
-                    [&](size_t i, ProgramKey::Argument said, std::span<const int64_t> strides) {
-                      interface.parameters[i].donated = said == ProgramKey::donated;
-                      interface.parameters[i].strides = Strides(strides);
-                    });
-  return interface;
-}
-
-// A function over its budget has its loops keep the least that they can, where that takes less.
-std::shared_ptr<CompiledFunction> within_budget(const TracedGraph& traced, const ProgramKey& key,
-                                                const compile::Interface& interface,
-                                                compile::Layout usual) {
-  const int64_t peak = usual.program->peak_bytes();
-  const bool is_over = traced.budget && peak > traced.budget->count;
-  if (is_over) {
-    Graph graph = traced.graph;
-    if (!key.sizes().empty())
-      graph = compile::optimise(graph_at(traced, key.sizes()).graph,
-                                compile::pass_options(interface, traced.fuse), {},
-                                compile::backend_of(interface.home));
-    std::vector<fit::Alternative> alternatives;
-    alternatives.push_back({std::move(graph)});
-    fit::Frontier frontier(std::move(alternatives), interface);
-    std::optional<fit::Fit> fit = frontier.at_most(traced.budget->count);
-    if (fit) return std::make_shared<CompiledFunction>(std::move(fit->layout));
-  }
-  if (is_over && traced.gradients.has_choices()) {
-    std::optional<compile::Layout> least =
-        laid_out(traced, key.sizes(), interface, KeptChoice{.most_kept = 0});
-    if (least && least->program->peak_bytes() < peak) {
-      auto compiled = std::make_shared<CompiledFunction>(std::move(*least));
-      compiled->most_kept = 0;
-      return compiled;
-    }
-  }
-  return std::make_shared<CompiledFunction>(std::move(usual));
-}
-
-}  // namespace
-
-std::shared_ptr<CompiledFunction> compile_function(const TracedGraph& traced, const ProgramKey& key,
-                                                   compile::Placements& placements) {
-  const compile::Interface interface = interface_of(traced, key);
-  check_sizes(traced, key.sizes());
-  auto compiled =
-      within_budget(traced, key, interface, laid_out(traced, key.sizes(), interface, placements));
-  compiled->key = key;
-  prepare_calls(traced, *compiled);
-  return compiled;
-}
-
-std::shared_ptr<const run::Program> program_keeping(const TracedGraph& traced,
-                                                    const ProgramKey& key,
-                                                    const KeptChoice& choice) {
-  if (traced.gradients.requests.empty()) return nullptr;
-  const std::optional<compile::Layout> made =
-      laid_out(traced, key.sizes(), interface_of(traced, key), choice);
-  return made ? made->program : nullptr;
-}
-
-// ---- running ------------------------------------------------------------------------------------
 
 namespace {
 
@@ -606,7 +270,8 @@ class Call {
     int64_t needed = compiled_.peak_bytes();
     for (const VariableBinding& bound : variables_)
       if (bound.shared) needed += TensorState::of(bound.value)->storage->bytes;
-    if (needed == compiled_.peak_bytes() || needed <= function->budget->count) return;
+    const Bytes budget = function->budget->bytes();
+    if (needed == compiled_.peak_bytes() || needed <= budget.count) return;
     std::string names;
     for (const VariableBinding& bound : variables_) {
       if (!bound.shared) continue;
@@ -614,11 +279,11 @@ class Call {
     }
     throw OverBudget(
         cat(function->name.empty() ? "the function" : function->name, ": needs ", needed,
-            " bytes at once, the budget is ", function->budget->count,
+            " bytes at once, the budget is ", budget.count,
             " bytes: ", needed - compiled_.peak_bytes(),
             " of them are copies of Variables of which a tensor ", "is still held (", names, ")"),
         at_, cat("let go of tensors read from them before the call; .budget = ", needed, "_B fits"),
-        *function->budget, needed);
+        budget, needed);
   }
 
   size_t results_taken() const {

@@ -252,7 +252,8 @@ class LayoutBuilder {
     int64_t tidemark_bytes = 0, load_bytes = 0;
   };
   // Assigns offsets to the buffers of one arena; `arena` is its index in the placements.
-  ArenaSize place_those(const std::function<bool(const run::Buffer&)>& is_there, size_t arena);
+  ArenaSize place_those(const std::function<bool(const run::Buffer&)>& is_there, size_t arena,
+                        bool is_program_arena);
   void place_arenas();
 
   // While it exists, steps run and buffers are taken in the memory of this number.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,9 @@ struct Placements {
   };
   std::vector<Arena> arenas;
   passes::Fusions fusions;
+  // Whether the program needs this many bytes or fewer is all that is asked: no better placement is
+  // searched for.
+  std::optional<int64_t> enough_bytes = {};
 };
 
 // A program without its tasks. Its steps, addresses, buffers, lifetimes and offsets are final.

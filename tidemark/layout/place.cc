@@ -9,7 +9,7 @@ namespace {
 // Keeps the relative positions of the known placement if lifetimes are equal; places from scratch
 // if they are not, or if a small program would waste memory.
 plan::Placement place_arena(const plan::Problem& problem, int64_t load_bytes,
-                            Placements::Arena& known) {
+                            std::optional<int64_t> enough, Placements::Arena& known) {
   constexpr double most_waste = 1.02;
   constexpr size_t small = 2'000;
   const bool lives_alike = std::equal(
@@ -28,7 +28,12 @@ plan::Placement place_arena(const plan::Problem& problem, int64_t load_bytes,
     plan::Placement moved = plan::resized(known.relation, sizes);
     if (is_good(moved)) return moved;
   }
-  plan::Placement placed = plan::place(problem, {.nodes = 20'000}).placement;
+  plan::Limits limits{.nodes = 20'000};
+  if (enough) {
+    limits.capacity_bytes = std::max<int64_t>(1, *enough);
+    limits.nodes = load_bytes > *enough ? 1 : 2'000;
+  }
+  plan::Placement placed = plan::place(problem, limits).placement;
   if (lives_alike && !known.relation.starts.empty()) return placed;
   known.relation = plan::below_relation(problem, placed);
   known.lifetimes.clear();
@@ -41,7 +46,7 @@ plan::Placement place_arena(const plan::Problem& problem, int64_t load_bytes,
 }  // namespace
 
 LayoutBuilder::ArenaSize LayoutBuilder::place_those(
-    const std::function<bool(const run::Buffer&)>& is_there, size_t arena) {
+    const std::function<bool(const run::Buffer&)>& is_there, size_t arena, bool is_program_arena) {
   plan::Problem problem;
   std::vector<size_t> which;
   for (size_t i = 0; i < program_->buffers.size(); ++i) {
@@ -52,7 +57,11 @@ LayoutBuilder::ArenaSize LayoutBuilder::place_those(
         {.lifetime = {buffer.lower, buffer.upper}, .size_bytes = buffer.bytes});
   }
   const int64_t load_bytes = plan::load_bytes(problem);
-  const plan::Placement placed = place_arena(problem, load_bytes, placements_.arenas[arena]);
+  std::optional<int64_t> enough;
+  if (is_program_arena && placements_.enough_bytes)
+    enough = *placements_.enough_bytes - program_->result_bytes(program_->home);
+  const plan::Placement placed =
+      place_arena(problem, load_bytes, enough, placements_.arenas[arena]);
   for (size_t i = 0; i < which.size(); ++i) program_->offsets[which[i]] = placed.offsets[i];
   return {placed.tidemark_bytes, load_bytes};
 }
@@ -68,7 +77,7 @@ void LayoutBuilder::place_arenas() {
   const auto place = [&](int32_t arena, int32_t memory, size_t number) {
     return place_those(
         [&](const run::Buffer& buffer) { return buffer.arena == arena && buffer.memory == memory; },
-        static_cast<size_t>(arena) * memories + number);
+        static_cast<size_t>(arena) * memories + number, arena == 0 && memory == program_->home);
   };
   for (int32_t arena = arenas - 1; arena > 0; --arena) {
     run::Map& map = program_->maps[static_cast<size_t>(arena - 1)];

@@ -18,6 +18,9 @@ constexpr Pass fusing(std::string_view name) {
 void run_fold(Graph& graph, const Machine& machine, const PassOptions&) {
   fold(graph, machine.compute);
 }
+void run_split(Graph& graph, const Machine&, const PassOptions& options) {
+  if (options.split) split(graph, *options.split);
+}
 void run_fuse(Graph& graph, const Machine& machine, const PassOptions& options) {
   fuse(graph, machine.cache_bytes, options.fusions);
 }
@@ -37,7 +40,7 @@ constexpr Pass kPasses[] = {
     plain<remove_dead>("remove_dead"),
     plain<trim>("trim"),
     plain<recompute>("recompute"),
-    fusing<split>("split"),
+    {"split", run_split, true},
     fusing<accumulate>("accumulate"),
     {"fuse", run_fuse, true},
     {"order", run_order},

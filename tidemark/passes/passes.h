@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -79,7 +80,11 @@ void recompute(Graph& graph);
 // Computes the nodes around a large table part by part along one axis, so that the whole table
 // never exists: as a map, or as a loop if sums go over the axis. If a gradient reads a table of the
 // forward pass, it computes its own copy, if that is cheap. Requires all sizes to be known.
-void split(Graph& graph);
+struct SplitOptions {
+  int64_t table_bytes = int64_t{1} << 20;   // The smallest table that is worth it.
+  int64_t part_bytes = int64_t{512} << 10;  // Of a part of it, if the bits allow.
+};
+void split(Graph& graph, const SplitOptions& options = {});
 
 // Accumulates a product directly into the sum that a loop carries, such as gradients of weights, if
 // no rounding changes. The product itself is then never stored.
@@ -122,6 +127,7 @@ struct PassOptions {
   std::vector<int32_t> updates = {};  // See `order`.
   BytesNeeded needed = {};            // See `order`.
   bool frees_early = false;           // See `order`.
+  std::optional<SplitOptions> split = SplitOptions();  // Nothing: tables stay whole.
 };
 
 struct Pass {

@@ -23,8 +23,6 @@
 namespace tidemark::passes {
 namespace {
 
-constexpr int64_t kTableBytes = int64_t{1} << 20;  // The smallest table that is worth it.
-constexpr int64_t kPartBytes = int64_t{512} << 10;
 constexpr int64_t kPartRows =
     256;  // Rows of a product: packing its operands pays off from here on.
 // A table is recomputed if that takes at most this many multiplications per element.
@@ -32,7 +30,8 @@ constexpr int64_t kTermsAgain = 128;
 
 class Splitter {
  public:
-  Splitter(Graph& graph, RegionId region) : graph_(graph), region_(region) {}
+  Splitter(Graph& graph, RegionId region, const SplitOptions& options)
+      : graph_(graph), region_(region), options_(options) {}
 
   void run() {
     const std::vector<int32_t>& all = here().nodes;
@@ -64,7 +63,7 @@ class Splitter {
     const Node& made = node(number);
     if (!is_table(graph_, made)) return false;
     const TensorType& type = made.results[0];
-    return type.shape.size() * size_of(type.dtype) >= kTableBytes;
+    return type.shape.size() * size_of(type.dtype) >= options_.table_bytes;
   }
 
   // A valid cut and its parts; empty if there is none.
@@ -121,7 +120,7 @@ class Splitter {
   std::optional<Parts> choose_parts(const Cut& cut) const {
     const int64_t all = cut.units();
     const Shape& table = node(cut.table()).results[0].shape;
-    int64_t wanted = std::max<int64_t>(1, kPartBytes / (cut.table_bytes() / all));
+    int64_t wanted = std::max<int64_t>(1, options_.part_bytes / (cut.table_bytes() / all));
     const bool has_rows = cut.axis() + span_of(table, cut.axis(), all) >= table.rank() - 1;
     if (has_rows) wanted = std::max(wanted, kPartRows);
     // Preferably without a remainder.
@@ -201,6 +200,7 @@ class Splitter {
 
   Graph& graph_;
   const RegionId region_;
+  const SplitOptions& options_;
   std::unique_ptr<RegionFacts> facts_;
   std::vector<bool> is_listed_;
   std::map<int32_t, int32_t> copies_;
@@ -208,10 +208,10 @@ class Splitter {
 
 }  // namespace
 
-void split(Graph& graph) {
+void split(Graph& graph, const SplitOptions& options) {
   const size_t nodes = graph.nodes.size();
   for (size_t region = 0; region < graph.regions.size(); ++region)
-    Splitter(graph, static_cast<RegionId>(region)).run();
+    Splitter(graph, static_cast<RegionId>(region), options).run();
   if (graph.nodes.size() > nodes) remove_dead(graph);
 }
 

@@ -38,6 +38,8 @@ struct GradientSettings {
   std::function<SaveChoice(const ControlQuestion& asked, int64_t bytes)> choose_within = {};
   // A loop with Save::automatic keeps everything up to this many bytes.
   int64_t most_kept = kMostKept;
+  // If not 0, such a loop keeps a checkpoint for every 2^thinned trips instead.
+  int thinned = 0;
   // What open sizes are in the call that is traced; null where all are known.
   const SizeTable* sizes = nullptr;
   // What loops of a line keep, whatever they were told.

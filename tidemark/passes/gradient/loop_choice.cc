@@ -20,15 +20,23 @@ SaveChoice automatic_choice(const LoopCost& cost, int64_t most_kept, const SizeV
   return {LoopAttrs::Save::slots, slots};
 }
 
+SaveChoice thinned_choice(const LoopCost& cost, int thinned, const SizeValue& value) {
+  constexpr int64_t unbounded = 32, fewest = 4;
+  const int64_t trips = cost.trips.is_any() ? 2 * unbounded : value(cost.trips);
+  return {LoopAttrs::Save::slots, std::max(fewest, trips >> thinned)};
+}
+
 namespace {
 
 SaveChoice choose(const ControlQuestion& asked, const Node& loop) {
   const GradientSettings& settings = asked.settings;
   LoopCost cost{.trips = LoopAttrs(loop).trips, .of_trip = residuals_of_trip(asked.graph(), loop)};
-  cost.chosen = automatic_choice(cost, settings.most_kept, [&](Dim size) {
+  const auto value = [&](Dim size) {
     return settings.sizes != nullptr && size.is_traced() ? settings.sizes->hint(size)
                                                          : size.known_or(1);
-  });
+  };
+  cost.chosen = settings.thinned > 0 ? thinned_choice(cost, settings.thinned, value)
+                                     : automatic_choice(cost, settings.most_kept, value);
   if (settings.history != nullptr && !cost.trips.is_any()) settings.history->costs.push_back(cost);
   return cost.chosen;
 }

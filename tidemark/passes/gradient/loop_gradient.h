@@ -115,6 +115,8 @@ std::vector<TensorType> residuals_of_trip(const Graph& graph, const Node& loop);
 using SizeValue = std::function<int64_t(Dim size)>;
 // What a loop with Save::automatic keeps: everything, where that is at most so many bytes.
 SaveChoice automatic_choice(const LoopCost& cost, int64_t most_kept, const SizeValue& value);
+// A checkpoint for every 2^thinned trips, and a few in any case.
+SaveChoice thinned_choice(const LoopCost& cost, int thinned, const SizeValue& value);
 
 // Keeping all that the gradient of the body reads, of every trip.
 ValueGradients stacked_gradient(const ControlQuestion& asked);

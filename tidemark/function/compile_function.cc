@@ -1,0 +1,258 @@
+#include "tidemark/function/compile_function.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "tidemark/compile/pipeline.h"
+#include "tidemark/function/program_key.h"
+#include "tidemark/grad/save_choice.h"
+#include "tidemark/layout/emit.h"
+#include "tidemark/passes/gradient/differentiate_again.h"
+#include "tidemark/passes/gradient/loop_gradient.h"
+#include "tidemark/tensor/variable_state.h"
+
+namespace tidemark::detail {
+
+void CompiledFunction::emit() const {
+  if (is_emitted()) return;
+  compile::emit(layout_);
+  is_emitted_.store(true, std::memory_order_release);
+}
+
+namespace {
+
+// The graph before passes.
+Graph as_traced(const TracedGraph& traced, std::span<const int64_t> sizes) {
+  if (traced.as_traced != nullptr) return *traced.as_traced;
+  if (sizes.empty()) return traced.graph;
+  return compile::at_sizes(traced.graph, traced.sizes, traced.sizes.evaluate(sizes));
+}
+
+// Whether loops keep at these sizes what the trace chose.
+bool keep_the_same(const TracedGraph& traced, std::span<const int64_t> sizes) {
+  if (sizes.empty() || !traced.gradients.has_choices()) return true;
+  const std::vector<int64_t> values = traced.sizes.evaluate(sizes);
+  const auto value = [&](Dim size) { return traced.sizes.value_of(size, values); };
+  const std::vector<passes::LoopCost>& costs = traced.gradients.costs;
+  return std::all_of(costs.begin(), costs.end(), [&](const passes::LoopCost& cost) {
+    return passes::automatic_choice(cost, passes::kMostKept, value) == cost.chosen;
+  });
+}
+
+// Nothing where the gradients have to stay as they are.
+std::optional<Graph> made_again(const TracedGraph& traced, std::span<const int64_t> sizes,
+                                const KeptChoice& choice) {
+  SizeTable known;
+  return passes::differentiate_again(as_traced(traced, sizes), traced.gradients,
+                                     {.choose_within = choice_by_plans(known, traced.fuse),
+                                      .thinned = choice.thinned,
+                                      .save_at = choice.save_at},
+                                     choice.inlined);
+}
+
+}  // namespace
+
+SizedGraph graph_at(const TracedGraph& traced, std::span<const int64_t> sizes) {
+  if (!keep_the_same(traced, sizes))
+    if (std::optional<Graph> graph = made_again(traced, sizes, {}))
+      return {std::move(*graph), false};
+  return {as_traced(traced, sizes), true};
+}
+
+namespace {
+
+void check_sizes(const TracedGraph& traced, std::span<const int64_t> sizes) {
+  for (const NumberCheck& check : traced.checks) {
+    if (check.leaf >= 0) continue;
+    const int64_t size = traced.sizes.value_of(check.size, traced.sizes.evaluate(sizes));
+    check_fits(size, check.dtype, check.op, check.at);
+  }
+}
+
+// By parameter: whether a result, or the new value of a Variable, aliases it.
+struct ParameterUse {
+  ParameterUse(const TracedGraph& traced, const run::Program& program)
+      : is_result(program.parameters.size()), is_updated(program.parameters.size()) {
+    for (size_t k = 0; k < program.results.size(); ++k) {
+      if (program.results[k].parameter < 0) continue;
+      const auto parameter = static_cast<size_t>(program.results[k].parameter);
+      is_result[parameter] = true;
+      if (traced.interface.results[k].updates >= 0) is_updated[parameter] = true;
+    }
+  }
+  std::vector<bool> is_result, is_updated;
+};
+
+// The source of each parameter in a call, computed once.
+void prepare_calls(const TracedGraph& traced, CompiledFunction& compiled) {
+  using Kind = CompiledFunction::Parameter::Kind;
+  const ParameterUse given(traced, *compiled.program);
+  size_t argument = 0;
+  int32_t variables = 0;
+  for (size_t i = 0; i < traced.parameters.size(); ++i) {
+    CompiledFunction::Parameter& made = compiled.parameters.emplace_back();
+    if (traced.parameters[i].variable != nullptr) {
+      made.kind = Kind::variable;
+      made.in_place = given.is_updated[i];
+      made.variable = variables++;
+    } else if (!traced.parameters[i].is_argument()) {
+      made.kind = Kind::capture;
+    } else {
+      made.leaf = traced.argument_leaves[argument++];
+      if (!traced.parameters[i].weak || given.is_result[i]) continue;
+      made.kind = Kind::number;
+      ++compiled.numbers;
+    }
+  }
+  std::vector<bool> written(traced.parameters.size());
+  for (const compile::Interface::Result& result : traced.interface.results)
+    if (result.updates >= 0) written[static_cast<size_t>(result.updates)] = true;
+  for (size_t i = 0; i < traced.parameters.size(); ++i)
+    if (VariableState* const variable = traced.parameters[i].variable.get())
+      compiled.variables.push_back({variable, written[i]});
+  std::sort(compiled.variables.begin(), compiled.variables.end(),
+            [](const auto& a, const auto& b) { return a.variable->id < b.variable->id; });
+}
+
+}  // namespace
+
+namespace {
+
+compile::Layout laid_out(const TracedGraph& traced, Graph graph,
+                         const compile::Interface& interface, compile::Placements& placements) {
+  const Graph optimised = compile::optimise(
+      std::move(graph), compile::pass_options(interface, traced.fuse, &placements.fusions), {},
+      compile::backend_of(interface.home));
+  return compile::layout(optimised, interface, placements);
+}
+
+// Where loops keep other things than in the trace, nodes and buffers are others, and lie by
+// themselves.
+compile::Layout laid_out(const TracedGraph& traced, std::span<const int64_t> sizes,
+                         const compile::Interface& interface, compile::Placements& placements) {
+  if (sizes.empty()) return compile::layout(traced.graph, interface, placements);
+  SizedGraph sized = graph_at(traced, sizes);
+  compile::Placements own;
+  return laid_out(traced, std::move(sized.graph), interface, sized.is_as_traced ? placements : own);
+}
+
+std::optional<compile::Layout> laid_out(const TracedGraph& traced, std::span<const int64_t> sizes,
+                                        const compile::Interface& interface,
+                                        const KeptChoice& choice) {
+  std::optional<Graph> graph = made_again(traced, sizes, choice);
+  if (!graph) return {};
+  compile::Placements own;
+  return laid_out(traced, std::move(*graph), interface, own);
+}
+
+compile::Interface interface_of(const TracedGraph& traced, const ProgramKey& key) {
+  compile::Interface interface = traced.interface;
+  for_each_argument(traced, key,
+                    [&](size_t i, ProgramKey::Argument said, std::span<const int64_t> strides) {
+                      interface.parameters[i].donated = said == ProgramKey::donated;
+                      interface.parameters[i].strides = Strides(strides);
+                    });
+  return interface;
+}
+
+}  // namespace
+
+namespace {
+
+void finish(const TracedGraph& traced, const ProgramKey& key, CompiledFunction& compiled) {
+  compiled.key = key;
+  prepare_calls(traced, compiled);
+}
+
+// Ways to compute the function that may need fewer bytes: tables whole or in smaller parts, and
+// loops that keep fewer and fewer states.
+std::vector<fit::Alternative> alternatives_of(const TracedGraph& traced, const ProgramKey& key,
+                                              const compile::Interface& interface) {
+  const auto optimised = [&](Graph graph, std::optional<passes::SplitOptions> split) {
+    passes::PassOptions options = compile::pass_options(interface, traced.fuse);
+    options.split = split;
+    return compile::optimise(std::move(graph), options, {}, compile::backend_of(interface.home));
+  };
+  std::vector<fit::Alternative> list;
+  if (key.sizes().empty() && traced.gradients.requests.empty()) {
+    list.push_back({traced.graph});
+    return list;
+  }
+  const Graph graph = graph_at(traced, key.sizes()).graph;
+  list.push_back({key.sizes().empty() ? traced.graph : optimised(graph, passes::SplitOptions())});
+  if (!traced.fuse) return list;
+  const auto has_more_regions = [&](const Graph& other) {
+    return other.regions.size() != list[0].graph.regions.size();
+  };
+  Graph whole = optimised(graph, std::nullopt);
+  if (has_more_regions(whole)) list.push_back({std::move(whole), "keeps tables whole"});
+  Graph fine = optimised(graph, passes::SplitOptions{int64_t{64} << 10, int64_t{32} << 10});
+  if (has_more_regions(fine)) list.push_back({std::move(fine), "computes tables in smaller parts"});
+  if (!traced.gradients.has_choices()) return list;
+  int64_t most_trips = 0;
+  const std::vector<int64_t> values = traced.sizes.evaluate(key.sizes());
+  for (const passes::LoopCost& cost : traced.gradients.costs)
+    most_trips = std::max(
+        most_trips, cost.trips.is_any() ? int64_t{64} : traced.sizes.value_of(cost.trips, values));
+  for (int thinned = 1; most_trips >> thinned >= 4; ++thinned) {
+    std::optional<Graph> kept = made_again(traced, key.sizes(), {.thinned = thinned});
+    if (!kept) break;
+    list.push_back({optimised(std::move(*kept), passes::SplitOptions()),
+                    cat("loops keep a state for every ", int64_t{1} << thinned, " trips")});
+  }
+  return list;
+}
+
+}  // namespace
+
+ProgramFrontier::ProgramFrontier(const TracedGraph& traced, const ProgramKey& key)
+    : traced_(traced),
+      key_(key),
+      interface_(interface_of(traced, key)),
+      frontier_(alternatives_of(traced, key, interface_), interface_) {}
+
+std::shared_ptr<CompiledFunction> ProgramFrontier::within(int64_t bytes) {
+  const std::lock_guard guard(lock_);
+  std::optional<fit::Fit> fit = frontier_.at_most(bytes);
+  if (!fit) fit = frontier_.floor();
+  auto compiled = std::make_shared<CompiledFunction>(std::move(fit->layout));
+  compiled->changes = {std::move(fit->decisions), fit->again, frontier_.usual_cost(),
+                       frontier_.usual_peak()};
+  finish(traced_, key_, *compiled);
+  return compiled;
+}
+
+int64_t ProgramFrontier::floor_bytes() {
+  const std::lock_guard guard(lock_);
+  return frontier_.floor_bytes();
+}
+
+std::vector<fit::Frontier::Point> ProgramFrontier::points() {
+  const std::lock_guard guard(lock_);
+  return frontier_.points();
+}
+
+std::shared_ptr<CompiledFunction> compile_function(const TracedGraph& traced, const ProgramKey& key,
+                                                   compile::Placements& placements) {
+  const compile::Interface interface = interface_of(traced, key);
+  check_sizes(traced, key.sizes());
+  auto compiled =
+      std::make_shared<CompiledFunction>(laid_out(traced, key.sizes(), interface, placements));
+  if (traced.budget) {
+    const int64_t budget = traced.budget->bytes().count;
+    if (compiled->peak_bytes() > budget) return ProgramFrontier(traced, key).within(budget);
+  }
+  finish(traced, key, *compiled);
+  return compiled;
+}
+
+std::shared_ptr<const run::Program> program_keeping(const TracedGraph& traced,
+                                                    const ProgramKey& key,
+                                                    const KeptChoice& choice) {
+  if (traced.gradients.requests.empty()) return nullptr;
+  const std::optional<compile::Layout> made =
+      laid_out(traced, key.sizes(), interface_of(traced, key), choice);
+  return made ? made->program : nullptr;
+}
+
+}  // namespace tidemark::detail
