@@ -1,70 +1,177 @@
-// budgets [model...]: the peak of training steps and gradients, the time of a call, and whether a
-// call within the floor keeps to it and computes the same bits.
+// budgets [--quick] [model...]: training steps and gradients within budgets from their peak down to
+// their floor, and whether the bars are met: every budget is kept, with the same bits; the floor is
+// a small part of the peak; and calls within half the peak, and within the floor, take little more
+// time. `--quick` tries 5 budgets on one thread instead of 20 on one and on two.
 #include <algorithm>
 #include <cstdio>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "bench/bars.h"
 #include "bench/budget_models.h"
 #include "bench/interleave.h"
 
 namespace tidemark::bench {
 namespace {
 
-double mib(Bytes bytes) { return static_cast<double>(bytes.count) / (1 << 20); }
+constexpr double kFloorTime = 2.2;
 
-// The shortest of a few calls of a model that was called before.
-double best_call_s(const BudgetModel& model) {
-  double best = 0;
-  for (int call = 0; call < 3; ++call) {
-    const double begin = now_s();
-    model.call();
-    const double taken = now_s() - begin;
-    best = call == 0 ? taken : std::min(best, taken);
+// Models without limits of their own have those that hold for all.
+struct Limits {
+  std::string_view model;
+  double floor = 1;               // Of the peak.
+  double half_time = kFloorTime;  // Within half the peak, of the time without a budget.
+};
+constexpr Limits kLimits[] = {
+    {"gpt_step", 0.20, 1.08}, {"residual", 0.30, 1.2}, {"mlp_step", 0.30, 1.08},
+    {"unet_step", 0.5, 1.2},  {"lstm", 0.10, 1.4},     {"long_loop", 0.02, 1.4},
+};
+
+Limits limits_of(std::string_view model) {
+  for (const Limits& limits : kLimits)
+    if (limits.model == model) return limits;
+  return {model};
+}
+
+double ratio(Bytes a, Bytes b) {
+  return static_cast<double>(a.count) / static_cast<double>(b.count);
+}
+
+struct Effort {
+  int budgets = 20;
+  int most_threads = 2;
+};
+
+class OnThreads {
+ public:
+  explicit OnThreads(int threads) : before_(num_threads()) { set_num_threads(threads); }
+  ~OnThreads() { set_num_threads(before_); }
+  OnThreads(const OnThreads&) = delete;
+  OnThreads& operator=(const OnThreads&) = delete;
+
+ private:
+  int before_;
+};
+
+// The budgets of one model, on the number of threads that it is made with.
+class Measured {
+ public:
+  explicit Measured(const BudgetModelCase& which)
+      : which_(which), unbounded_(which.make({.name = which.name})) {
+    const Plan plan = unbounded_.plan({});
+    peak_ = plan.peak();
+    floor_ = plan.floor();
   }
-  return best;
+
+  Bytes peak() const { return peak_; }
+  Bytes floor() const { return floor_; }
+  bool has_half() const { return floor_.count <= peak_.count / 2; }
+
+  // How many budgets from the peak down to the floor are kept.
+  int kept(int budgets) const {
+    const Outcome expected(unbounded_.call(), unbounded_);
+    int count = 0;
+    Bytes before = peak_;
+    for (int i = 0; i < budgets; ++i) {
+      const Bytes less((peak_.count - floor_.count) * i / (budgets - 1));
+      count += keeps(peak_ - less, expected, before) ? 1 : 0;
+    }
+    return count;
+  }
+
+  // The time of a call, of that without a budget: within half the peak and within the floor.
+  struct Slowdowns {
+    double half = 0, floor = 0;
+  };
+  Slowdowns slowdowns() const {
+    const BudgetModel half = within(has_half() ? Bytes(peak_.count / 2) : floor_);
+    const BudgetModel least = within(floor_);
+    std::vector<Candidate> candidates = {{"unbounded", [&] { unbounded_.call(); }},
+                                         {"half", [&] { half.call(); }},
+                                         {"floor", [&] { least.call(); }}};
+    interleave(candidates, 1, false);
+    const double unbounded = candidates[0].best();
+    return {candidates[1].best() / unbounded, candidates[2].best() / unbounded};
+  }
+
+ private:
+  BudgetModel within(Bytes budget) const {
+    return which_.make({.name = which_.name, .budget = budget});
+  }
+
+  // Whether a call within the budget uses no more than it, gives what is expected, and plans no
+  // more than the larger budget before. `before` becomes what it plans.
+  bool keeps(Bytes budget, const Outcome& expected, Bytes& before) const {
+    const BudgetModel model = within(budget);
+    const auto [results, profile] = model.profile();
+    const bool grows = profile.planned > before;
+    before = profile.planned;
+    return !grows && profile.planned <= budget && profile.touched <= budget &&
+           Outcome(results, model) == expected;
+  }
+
+  const BudgetModelCase& which_;
+  BudgetModel unbounded_;
+  Bytes peak_ = 0, floor_ = 0;
+};
+
+Bar kept_bar(const BudgetModelCase& which, Effort effort) {
+  int kept = 0;
+  for (int threads = 1; threads <= effort.most_threads; ++threads) {
+    const OnThreads on(threads);
+    kept += Measured(which).kept(effort.budgets);
+  }
+  const double share = static_cast<double>(kept) / (effort.most_threads * effort.budgets);
+  return {std::string(which.name) + ", budgets kept with the same bits", share, 1};
 }
 
-Outcome outcome_of(const BudgetModel& model) { return Outcome(model.call(), model); }
-
-// Whether a call within the budget uses no more, and gives what `expected` has.
-bool keeps(const BudgetModelCase& which, Bytes budget, const Outcome& expected) {
-  const BudgetModel model = which.make({.name = which.name, .budget = budget});
-  const auto [results, profile] = model.profile();
-  return profile.planned <= budget && profile.touched <= budget &&
-         Outcome(results, model) == expected;
-}
-
-// Whether its budget is kept.
-bool measure(const BudgetModelCase& which) {
-  const BudgetModel model = which.make({.name = which.name});
-  const Plan plan = model.plan({});
-  const Outcome expected = outcome_of(model);
-  const bool is_kept = keeps(which, plan.floor(), expected);
-  std::printf("%-16s peak %9.3f MiB, floor %9.3f MiB, %9.2f ms a call, %s\n", which.name,
-              mib(plan.peak()), mib(plan.floor()), best_call_s(model) * 1e3,
-              is_kept ? "kept" : "NOT KEPT");
-  std::fflush(stdout);
-  return is_kept;
+// Prints figures and bars; gives the number missed.
+int measure(const BudgetModelCase& which, Effort effort) {
+  constexpr double mib = 1 << 20;
+  const OnThreads on(1);  // Of one thread the CPU time is known, whatever else the machine does.
+  const Measured measured(which);
+  std::printf("%s: peak %.3f MiB, floor %.3f MiB\n", which.name,
+              static_cast<double>(measured.peak().count) / mib,
+              static_cast<double>(measured.floor().count) / mib);
+  const auto [half, floor] = measured.slowdowns();
+  const Limits limits = limits_of(which.name);
+  const std::string name = which.name;
+  std::vector<Bar> bars = {kept_bar(which, effort),
+                           at_most(name + ", floor of the peak",
+                                   ratio(measured.floor(), measured.peak()), limits.floor)};
+  if (measured.has_half())
+    bars.push_back(at_most(name + ", time within half the peak", half, limits.half_time));
+  else
+    std::printf("%s: half the peak is below the floor\n", which.name);
+  bars.push_back(at_most(name + ", time within the floor", floor, kFloorTime));
+  return print_all(bars);
 }
 
 int usage() {
-  std::fprintf(stderr, "usage: budgets [model...]\nmodels:");
+  std::fprintf(stderr, "usage: budgets [--quick] [model...]\nmodels:");
   for (const BudgetModelCase& each : budget_models()) std::fprintf(stderr, " %s", each.name);
   std::fprintf(stderr, "\n");
   return 2;
 }
 
-int run(const std::vector<std::string>& names) {
+int run(const std::vector<std::string>& arguments) {
+  Effort effort;
   std::vector<const BudgetModelCase*> chosen;
-  for (const std::string& name : names) {
-    chosen.push_back(find_budget_model(name));
-    if (chosen.back() == nullptr) return usage();
+  for (const std::string& each : arguments) {
+    if (each == "--quick") {
+      effort = {.budgets = 5, .most_threads = 1};
+    } else if (const BudgetModelCase* model = find_budget_model(each)) {
+      chosen.push_back(model);
+    } else {
+      return usage();
+    }
   }
   if (chosen.empty())
     for (const BudgetModelCase& each : budget_models()) chosen.push_back(&each);
   int missed = 0;
-  for (const BudgetModelCase* each : chosen) missed += measure(*each) ? 0 : 1;
+  for (const BudgetModelCase* each : chosen) missed += measure(*each, effort);
+  std::printf("%d missed\n", missed);
   return missed == 0 ? 0 : 1;
 }
 
