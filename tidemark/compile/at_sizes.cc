@@ -24,7 +24,7 @@ class AtSizes {
   }
 
  private:
-  // The number, rounded once to a float dtype. It is no size of anything and may be below 0.
+  // The number, rounded once to a float dtype. It is not the size of an array and may be negative.
   Attrs constant_of(const Attrs& attrs) const {
     Attrs::Reader read = attrs.read();
     const int64_t number = sizes_.value_of(read.size(), values_);

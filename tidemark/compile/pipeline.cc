@@ -9,7 +9,7 @@ namespace tidemark::compile {
 
 namespace {
 
-// What a contraction packs and folds in, where its sizes are known. Fused groups need little.
+// The workspace of a contraction, if its sizes are known. That of fusion groups is small.
 int64_t scratch_of(const Backend& backend, passes::Views& views, const Graph& graph,
                    const Node& node) {
   if (node.op->family != Family::contract) return 0;
