@@ -47,7 +47,7 @@ std::unique_ptr<detail::Tape> started(const TapeOptions& options, Source at) {
   return tape;
 }
 
-// Rows of all the places a Variable was looked up in, as one list.
+// Concatenates the rows of all lookups of a Variable.
 RowGradient joined(const std::vector<RowGradient>& rows, const Shape& shape, Source at) {
   Shape row = shape;
   row.erase(0);
