@@ -44,7 +44,7 @@ class Listener : public Tape {
           tape_id_of(value));
   }
   bool knows(TapeId id) const override { return made_.contains(id) || is_known(id); }
-  void record(const Recorded& recorded) override {
+  void record(const RecordedOp& recorded) override {
     for (const TapeId id : recorded.inputs)
       if (!made_.contains(id) && is_known(id) && read_.insert(id).second)
         lines_.emplace(id, recorded.at);
@@ -182,23 +182,24 @@ Tensors trace_recomputed(const Tensors& inputs, const TensorFunction& f, Source 
 [[noreturn]] void left_out(const std::string& name, Source at) {
   throw UserError(
       cat("custom_gradient: the function reads trainable Variable \"", name,
-          "\", its gradient function gives no gradient by it"),
+          "\", and its gradient function returns no gradient for it"),
       at,
-      "give std::pair{dx, td::VariableGradients}; td::vjp's pullback(dy, variables) makes them");
+      "return std::pair{dx, td::VariableGradients}; td::vjp's pullback(dy, variables) gives both");
 }
 
 void check_count(size_t given, size_t wanted, Source at) {
   if (given == wanted) return;
-  throw UserError(cat("custom_gradient: the gradient function gave ", given, " tensors for ",
-                      wanted, " of the arguments"),
-                  at, "give one for each, in their order; a tuple where there are several");
+  throw UserError(cat("custom_gradient: the gradient function returned ", given,
+                      " gradients, the arguments have ", wanted, " tensors"),
+                  at, "return one for each tensor, in order; a std::tuple if there are several");
 }
 
 void check_type(const Tensor& gradient, const TensorType& wanted, Source at) {
   const TensorType type = type_of(gradient, at);
   if (type == wanted || state_of(gradient, at).weak) return;
-  throw UserError(cat("custom_gradient: the gradient of ", wanted, " is ", type), at,
-                  "a gradient has the type of what it is of");
+  throw UserError(
+      cat("custom_gradient: the gradient of an argument of type ", wanted, " is ", type), at,
+      "return a gradient of the same dtype and shape as the argument");
 }
 
 const Gradient& by_variable(const VariableGradients& given, const Variable& variable, Source at) {

@@ -62,7 +62,7 @@ OwnGradients own_gradients(G given, Source at) {
 // and the structure of its arguments, so that it can be run again. The structure of the result is
 // known after the first run.
 template <class F, class R, class... A>
-struct Calling {
+struct UserCall {
   F f;
   std::tuple<A...> arguments;  // Without their tensors.
   Source at;
@@ -94,9 +94,9 @@ auto custom_gradient(F f, Source at = Source::here()) {
                   "this call has returned: capture what it needs by value, [x, y] or [=]");
     auto all = std::tuple<detail::Lifted<A>...>(detail::lift(arguments, at)...);
     const detail::Tensors inputs = detail::take_tensors(all);
-    detail::Calling<F, Y, detail::Lifted<A>...> calling{f, std::move(all), at, {}};
-    const auto run = [&calling, at](const detail::Tensors& given) {
-      auto both = calling(given);
+    detail::UserCall<F, Y, detail::Lifted<A>...> call{f, std::move(all), at, {}};
+    const auto run = [&call, at](const detail::Tensors& given) {
+      auto both = call(given);
       Y value = detail::lift(std::move(both.first), at);
       detail::OwnResults own;
       own.results = detail::take_tensors(value);
@@ -105,11 +105,11 @@ auto custom_gradient(F f, Source at = Source::here()) {
         return detail::own_gradients(
             detail::call_back(gradient, at, detail::filled(shape, std::move(gradients))), at);
       };
-      calling.structure = std::move(value);
+      call.structure = std::move(value);
       return own;
     };
     detail::Tensors results = detail::run_custom(inputs, run, at);
-    return detail::filled(*calling.structure, std::move(results));
+    return detail::filled(*call.structure, std::move(results));
   };
 }
 
@@ -135,9 +135,9 @@ auto custom_gradient(Forward forward, Backward backward, Source at = Source::her
 // in that run, and Variables have the values they had in the first. The Variables of the result are
 // those of f. Memory is charged to the line of this call.
 template <class F>
-class Recomputed {
+class RecomputedFunction {
  public:
-  explicit Recomputed(F f, Source at = Source::here()) : f_(std::move(f)), at_(at) {}
+  explicit RecomputedFunction(F f, Source at = Source::here()) : f_(std::move(f)), at_(at) {}
 
   template <class... A>
     requires detail::Takes<F, A...>
@@ -146,16 +146,16 @@ class Recomputed {
     const Source at = at_;
     auto all = std::tuple<detail::Lifted<A>...>(detail::lift(arguments, at)...);
     const detail::Tensors inputs = detail::take_tensors(all);
-    using Call = detail::Calling<F, R, detail::Lifted<A>...>;
-    auto calling = std::make_shared<Call>(Call{f_, std::move(all), at, {}});
-    const auto run = [calling, at](const detail::Tensors& given) {
-      R result = detail::lift((*calling)(given), at);
+    using Call = detail::UserCall<F, R, detail::Lifted<A>...>;
+    auto call = std::make_shared<Call>(Call{f_, std::move(all), at, {}});
+    const auto run = [call, at](const detail::Tensors& given) {
+      R result = detail::lift((*call)(given), at);
       detail::Tensors tensors = detail::take_tensors(result);
-      calling->structure = std::move(result);
+      call->structure = std::move(result);
       return tensors;
     };
     detail::Tensors results = detail::run_recomputed(inputs, run, at);
-    return detail::filled(*calling->structure, std::move(results));
+    return detail::filled(*call->structure, std::move(results));
   }
 
   void tidemark_walk(const detail::VariablePath& path, const detail::SeeVariable& see) const {
@@ -171,8 +171,8 @@ class Recomputed {
   Source at_;
 };
 template <class F>
-Recomputed<F> recompute(F f, Source at = Source::here()) {
-  return Recomputed<F>(std::move(f), at);
+RecomputedFunction<F> recompute(F f, Source at = Source::here()) {
+  return RecomputedFunction<F>(std::move(f), at);
 }
 
 }  // namespace tidemark

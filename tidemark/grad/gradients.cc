@@ -14,8 +14,8 @@ namespace detail {
 void check_scalar(const Tensor& target, const char* name, Source at) {
   const TensorType type = type_of(target, at);
   if (is_float(type.dtype) && type.shape.rank() == 0) return;
-  throw UserError(cat(name, ": the function gave ", type, ", gradients are of one float"), at,
-                  is_float(type.dtype) ? "reduce it, td::sum(y), or take td::vjp or td::jacobian"
+  throw UserError(cat(name, ": the function must return one float, got ", type), at,
+                  is_float(type.dtype) ? "reduce it, td::sum(y), or use td::vjp or td::jacobian"
                                        : "cast it to a float dtype");
 }
 
@@ -24,8 +24,8 @@ void check_floats(const std::vector<Tensor>& tensors, const char* name, const ch
   for (const Tensor& tensor : tensors) {
     const TensorType type = type_of(tensor, at);
     if (is_float(type.dtype)) continue;
-    throw UserError(cat(name, ": ", what, " holds ", type, ", which does not change by little"), at,
-                    "capture what is not differentiated, and return it apart");
+    throw UserError(cat(name, ": ", what, " must be floats, got ", type), at,
+                    "capture other values instead of passing them, and do not return them");
   }
 }
 

@@ -96,31 +96,31 @@ auto value_and_grad_of(const char* name, const F& f, Source at, const A&... argu
 
 // A function that returns {f's result, gradients}: the gradients of f's result, which must be one
 // number, with respect to the arguments with these numbers (default: the first). If f returns a
-// tuple, its first element is differentiated and the others are auxiliary results.
+// tuple, its first element is differentiated and the others are auxiliary results. Errors and
+// memory of its calls belong to the line that made it.
 template <int... I, class F>
-auto value_and_grad(F f) {
-  return [f = std::move(f)]<class... A>
+auto value_and_grad(F f, Source at = Source::here()) {
+  return [f = std::move(f), at]<class... A>
     requires detail::Takes<F, A...>
   (const A&... arguments) {
-    return detail::value_and_grad_of<I...>("value_and_grad", f, Source::none(), arguments...);
+    return detail::value_and_grad_of<I...>("value_and_grad", f, at, arguments...);
   };
 }
 template <int... I, class F>
-auto grad(F f) {
-  return [f = std::move(f)]<class... A>
+auto grad(F f, Source at = Source::here()) {
+  return [f = std::move(f), at]<class... A>
     requires detail::Takes<F, A...>
   (const A&... arguments) {
-    return detail::value_and_grad_of<I...>("grad", f, Source::none(), arguments...).second;
+    return detail::value_and_grad_of<I...>("grad", f, at, arguments...).second;
   };
 }
 namespace detail {
 
 template <class F, class V>
-auto value_and_grad_by(F f, V variables) {
-  return [f = std::move(f), variables = std::move(variables)]<class... A>
+auto value_and_grad_by(F f, V variables, Source at) {
+  return [f = std::move(f), variables = std::move(variables), at]<class... A>
     requires Takes<F, A...>
   (const A&... arguments) {
-    const Source at = Source::none();
     GradientTape tape({}, at);
     auto value = lift(call_back(f, at, lift(arguments, at)...), at);
     check_scalar(target_of(value), "value_and_grad", at);
@@ -133,13 +133,13 @@ auto value_and_grad_by(F f, V variables) {
 
 // The same with respect to Variables: a list, one, or a structure.
 template <class F>
-auto value_and_grad(F f, std::vector<Variable> variables) {
-  return detail::value_and_grad_by(std::move(f), std::move(variables));
+auto value_and_grad(F f, std::vector<Variable> variables, Source at = Source::here()) {
+  return detail::value_and_grad_by(std::move(f), std::move(variables), at);
 }
 template <class F, class V>
   requires(detail::holds_sources<V>())
-auto value_and_grad(F f, V variables) {
-  return detail::value_and_grad_by(std::move(f), std::move(variables));
+auto value_and_grad(F f, V variables, Source at = Source::here()) {
+  return detail::value_and_grad_by(std::move(f), std::move(variables), at);
 }
 
 // A function from the gradient of a result to the gradients of the arguments. It may be called more
@@ -199,17 +199,17 @@ auto vjp(const F& f, const A&... arguments) {
 // {f(x), the Jacobian times dx}: the change of f(x) if x changes by dx, computed without the
 // Jacobian.
 template <class F, class A>
-auto jvp(const F& f, const A& x, const std::type_identity_t<detail::Lifted<A>>& dx) {
-  const Source at = Source::none();
+auto jvp(const F& f, const A& x, const std::type_identity_t<detail::Lifted<A>>& dx,
+         Source at = Source::here()) {
   const auto primal = detail::apart(detail::lift(x, at), at);
-  detail::check_floats(detail::tensors_of(primal), "jvp", "what f takes", at);
+  detail::check_floats(detail::tensors_of(primal), "jvp", "the arguments of f", at);
   // The gradient is linear in the result's gradient, so the gradient of the gradient is this
   // product.
   GradientTape outer({.watch_variables = false}, at);
   GradientTape inner({.watch_variables = false}, at);
   inner.watch(primal, at);
   auto value = detail::lift(detail::call_back(f, at, primal), at);
-  detail::check_floats(detail::tensors_of(value), "jvp", "what f gives", at);
+  detail::check_floats(detail::tensors_of(value), "jvp", "the results of f", at);
   const auto start = detail::apart(detail::zeros_of(value, at), at);
   outer.watch(start, at);
   const auto back =
@@ -220,11 +220,10 @@ auto jvp(const F& f, const A& x, const std::type_identity_t<detail::Lifted<A>>& 
 
 // The derivative of every element of f(x) by every element of x; its shape is f(x).shape, x.shape.
 template <class F>
-auto jacobian(F f) {
-  return [f = std::move(f)]<class A>
+auto jacobian(F f, Source at = Source::here()) {
+  return [f = std::move(f), at]<class A>
     requires detail::Takes<F, A>
   (const A& x) {
-    const Source at = Source::none();
     const Tensor primal = detail::apart(detail::lift(x, at), at);
     GradientTape tape({.persistent = true}, at);
     tape.watch(primal, at);
@@ -235,8 +234,9 @@ auto jacobian(F f) {
 
 // The Hessian of f, which returns one number, times v.
 template <class F, class A>
-auto hvp(const F& f, const A& x, const std::type_identity_t<detail::Lifted<A>>& v) {
-  return jvp([&f](const detail::Lifted<A>& at) { return grad(f)(at); }, x, v).second;
+auto hvp(const F& f, const A& x, const std::type_identity_t<detail::Lifted<A>>& v,
+         Source at = Source::here()) {
+  return jvp([&](const detail::Lifted<A>& point) { return grad(f, at)(point); }, x, v, at).second;
 }
 
 // x, scaled down if its norm (the root of the sum of squares) exceeds `most`.

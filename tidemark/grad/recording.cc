@@ -57,7 +57,7 @@ class Recording {
   void finish(std::span<const Tensor> results);
 
  private:
-  Recorded recorded_;
+  RecordedOp recorded_;
   uint32_t kept_results_ = 0;  // One bit for each result.
 };
 
@@ -179,7 +179,7 @@ Tensor Tape::as_one_op(Tensors operands, const std::function<Tensor(const Tensor
 void Tape::record_pullback(std::vector<TapeId> inputs, const Tensors& results, Pullback pullback,
                            const Tensors& held, Source at) {
   if (std::none_of(inputs.begin(), inputs.end(), is_known)) return;
-  Recorded recorded;
+  RecordedOp recorded;
   recorded.inputs = std::move(inputs);
   recorded.pullback = std::move(pullback);
   recorded.operands = held;

@@ -154,7 +154,7 @@ int64_t most_slots(const LoopAlone& alone, int64_t bytes, int64_t peak_of_one, i
 [[noreturn]] void refuse(int64_t bytes, int64_t least, Source at) {
   throw UserError(
       cat("gradient: save = bytes: this loop and its gradient take at least ", Bytes(least), " (",
-          least, " bytes) at once, and may take ", Bytes(bytes), " (", bytes, " bytes)"),
+          least, " bytes), but may take ", Bytes(bytes), " (", bytes, " bytes)"),
       at, cat("write td::Save::bytes(", least, ") or more"));
 }
 

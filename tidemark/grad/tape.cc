@@ -35,6 +35,21 @@ void Tape::stop() {
   }
 }
 
+void Tape::check_watchable(const Tensor& tensor, Source at) {
+  const TensorType type = type_of(tensor, at);
+  if (is_float(type.dtype)) return;
+  throw UserError(cat("watch: only floats have gradients, got ", type), at,
+                  "cast it to a float dtype first, or do not watch it: it is a constant then");
+}
+
+void Tape::check_unused(Source at) const {
+  if (is_used_)
+    throw UserError("gradient: this tape was already used, and its saved values are released", at,
+                    "ask for all sources in one call, or make the tape {.persistent = true}");
+  if (is_released_)
+    throw UserError("gradient: this tape was released", at, "call gradient() before release()");
+}
+
 namespace {
 
 int64_t bytes_of(const Tensor& tensor) {
@@ -75,10 +90,7 @@ class EagerTape : public Tape {
 
   void watch(const Tensor& tensor, Source at) override {
     TensorState& state = const_cast<TensorState&>(state_of(tensor, at));
-    const TensorType type = type_of(tensor, at);
-    if (!is_float(type.dtype))
-      throw UserError(cat("watch: ", type, " has no gradient: it holds no floats"), at,
-                      "cast it to a float dtype first, or take it for a constant");
+    check_watchable(tensor, at);
     array_of(tensor, at);  // Throws for a spec, which has no value.
     if (state.weak) {
       // A watched plain number becomes a tensor.
@@ -101,8 +113,8 @@ class EagerTape : public Tape {
     return known_.contains(id) || own_gradients_.contains(id);
   }
 
-  void record(const Recorded& recorded) override {
-    Recorded mine = recorded;
+  void record(const RecordedOp& recorded) override {
+    RecordedOp mine = recorded;
     for (TapeId& id : mine.inputs)
       if (!knows(id)) id = 0;
     // Of ops that only depend on gradients of this tape, it notes only that they do.
@@ -125,12 +137,12 @@ class EagerTape : public Tape {
                                         const Tensors& tensors,
                                         const std::vector<Variable>& variables,
                                         Source at) override {
-    check_whole(at);
+    check_unused(at);
     for (const Tensor& target : targets)
       if (is_own_gradient(tape_id_of(target))) passes::refuse_own_gradient(at);
     const Pause pause(*this);
     // Set even if a rule throws on the way: released values cannot be restored.
-    consumed_ = !persistent;
+    is_used_ = !persistent;
     Sums sums;
     for (size_t i = 0; i < targets.size(); ++i)
       if (knows(tape_id_of(targets[i]))) sums.add(tape_id_of(targets[i]), output_gradients[i]);
@@ -191,7 +203,7 @@ class EagerTape : public Tape {
     const auto see = [&](const Tensor& tensor) {
       if (bytes_of(tensor) > 0) bytes[TensorState::of(tensor)->storage] = bytes_of(tensor);
     };
-    for (const Recorded& each : list_) {
+    for (const RecordedOp& each : list_) {
       for (const Tensor& operand : each.operands) see(operand);
       for (const Tensor& value : each.values) see(value);
     }
@@ -203,7 +215,7 @@ class EagerTape : public Tape {
     stop();
     list_.clear();
     account_.set_records(0);
-    released_ = true;
+    is_released_ = true;
   }
 
  private:
@@ -246,17 +258,9 @@ class EagerTape : public Tape {
     std::unordered_map<TapeId, PartialGradient> sums_;
   };
 
-  void check_whole(Source at) const {
-    if (consumed_)
-      throw UserError("gradient: this tape was used already: it let go of what it had saved", at,
-                      "ask for all sources at once, or make the tape {.persistent = true}");
-    if (released_)
-      throw UserError("gradient: this tape was released", at, "ask for gradients before release()");
-  }
-
   // Drops the record that computed the value, which gets a custom gradient.
   void forget_how(TapeId made) {
-    for (Recorded& each : list_)
+    for (RecordedOp& each : list_)
       std::replace(each.results.begin(), each.results.end(), made, TapeId{0});
   }
 
@@ -279,7 +283,7 @@ class EagerTape : public Tape {
     return own_gradients_.contains(id) && !known_.contains(id);
   }
 
-  void step_back(const Recorded& recorded, Sums& sums, const std::vector<TapeId>& kept) const {
+  void step_back(const RecordedOp& recorded, Sums& sums, const std::vector<TapeId>& kept) const {
     Tensors gradients;
     bool any = false;
     for (const TapeId id : recorded.results) {
@@ -329,10 +333,9 @@ class EagerTape : public Tape {
   // Values that depend on a watched value, through recorded ops or through gradients of this tape.
   std::unordered_set<TapeId> known_;
   IdRanges own_gradients_;
-  std::vector<Recorded> list_;
+  std::vector<RecordedOp> list_;
   std::vector<std::pair<std::shared_ptr<VariableState>, TapeId>> reads_;
   std::unordered_set<TapeId> of_variables_;  // The values of Variables.
-  bool consumed_ = false, released_ = false;
   TapeAccount account_;
 };
 

@@ -24,7 +24,7 @@ inline std::vector<PartialGradient> all_dense(const Tensors& tensors) {
 }
 
 // A recorded op of eager code, or another computation with a gradient.
-struct Recorded {
+struct RecordedOp {
   const OpDef* op = nullptr;  // If null, `pullback` computes the gradients and holds the operands.
   Attrs attrs = {};
   std::vector<TapeId> inputs = {};    // 0 if no gradient is needed.
@@ -47,7 +47,7 @@ class Tape : public Recorder, public HoldsBytes {
   // Called when a trainable Variable is read on this thread.
   virtual void saw(const VariableState& variable, const Tensor& value) = 0;
   virtual bool knows(TapeId id) const = 0;
-  virtual void record(const Recorded& recorded) = 0;
+  virtual void record(const RecordedOp& recorded) = 0;
   // The gradients of tensors, then of Variables. Consumes the record unless the tape is persistent.
   virtual std::vector<PartialGradient> gradient(const Tensors& targets,
                                                 const Tensors& output_gradients,
@@ -77,6 +77,13 @@ class Tape : public Recorder, public HoldsBytes {
   bool watches_variables = true;
   bool persistent = false;
   Source at = Source::none();  // The line that made the tape.
+
+ protected:
+  // Throws a UserError unless the tensor has floats.
+  static void check_watchable(const Tensor& tensor, Source at);
+  // Throws a UserError if the saved values are gone.
+  void check_unused(Source at) const;
+  bool is_used_ = false, is_released_ = false;
 
  private:
   bool running_ = false;

@@ -44,10 +44,7 @@ class TracedTape : public Tape {
   }
 
   void watch(const Tensor& tensor, Source at) override {
-    const TensorType type = type_of(tensor, at);
-    if (!is_float(type.dtype))
-      throw UserError(cat("watch: ", type, " has no gradient: it holds no floats"), at,
-                      "cast it to a float dtype first, or take it for a constant");
+    check_watchable(tensor, at);
     // Throws if the tensor leaked from its trace.
     if (traced_state(tensor) != nullptr) value_of(tensor, at);
     watched_.emplace_back(tensor, next_node());
@@ -64,7 +61,7 @@ class TracedTape : public Tape {
   }
 
   bool knows(TapeId) const override { return false; }
-  void record(const Recorded&) override {}
+  void record(const RecordedOp&) override {}
   int64_t saved_bytes() const override { return 0; }
 
   void start() override {
@@ -114,15 +111,11 @@ class TracedTape : public Tape {
   int32_t next_node() const { return static_cast<int32_t>(trace_->graph().nodes.size()); }
 
   void check_usable(Source at) const {
-    if (body_->ended || !tracing())
+    if (!is_inside(current_scope(), body_))
       throw UserError(
           cat("gradient: this tape was made inside ", body_->what, " and used outside it"), at,
-          "ask for gradients inside, and return them");
-    if (is_used_)
-      throw UserError("gradient: this tape was used already: it let go of what it had saved", at,
-                      "ask for all sources at once, or make the tape {.persistent = true}");
-    if (is_released_)
-      throw UserError("gradient: this tape was released", at, "ask for gradients before release()");
+          "call gradient() inside, and return the gradients");
+    check_unused(at);
   }
 
   // The scope of the targets, which is the current one or encloses it. Null if all targets are
@@ -213,7 +206,6 @@ class TracedTape : public Tape {
   // With the number of the next node at that time.
   std::vector<std::pair<Tensor, int32_t>> watched_;
   std::vector<std::pair<std::shared_ptr<VariableState>, Tensor>> reads_;
-  bool is_used_ = false, is_released_ = false;
 };
 
 }  // namespace

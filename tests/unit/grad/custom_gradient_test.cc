@@ -79,8 +79,8 @@ TEST(CustomGradient, ThatFailsLeavesNoTapeThatGivesZeros) {
   const td::Tensor y = f(x) * 2.0;
   EXPECT_THROW(tape.gradient(y, x), std::runtime_error);
   EXPECT_TRUE(td::error_of([&] { tape.gradient(y, x); })
-                  .starts_with("gradient: this tape was used already: it let go of what it had "
-                               "saved\n"));
+                  .starts_with("gradient: this tape was already used, and its saved values "
+                               "are released\n"));
 }
 
 TEST(CustomGradient, MayReturnItsArgument) {
@@ -220,8 +220,8 @@ TEST(CustomGradient, OfVariablesIsNotLeftOut) {
   };
   both(with(told), x, [&](const td::Tensor& g) { expect_near(g, 2.0 * x); });
   const std::string text =
-      "custom_gradient: the function reads trainable Variable \"w\", its gradient function gives "
-      "no gradient by it";
+      "custom_gradient: the function reads trainable Variable \"w\", and its gradient function "
+      "returns no gradient for it";
   for (const bool traced : {false, true}) {
     try {
       if (traced)

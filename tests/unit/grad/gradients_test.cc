@@ -199,10 +199,10 @@ TEST(GradientTape, IsAskedOnceUnlessPersistent) {
     FAIL() << "a used tape gave a gradient";
   } catch (const td::UserError& error) {
     EXPECT_EQ(error.what(),
-              "gradient: this tape was used already: it let go of what it had saved\n"
+              "gradient: this tape was already used, and its saved values are released\n"
               "  at gradients_test.cc:" +
                   std::to_string(line) +
-                  "\n  ask for all sources at once, or make the tape {.persistent = true}");
+                  "\n  ask for all sources in one call, or make the tape {.persistent = true}");
   }
 }
 

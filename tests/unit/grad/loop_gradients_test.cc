@@ -574,9 +574,10 @@ TEST(LoopGradient, OfGradientsWithACustomGradientInTheBody) {
   const auto bounded = second({.max_iterations = 6, .save = td::Save::slots(2)});
   expect_near(td::function(bounded)(x), bounded(x).to_vector<double>(), "bounded");
   EXPECT_EQ(error_of([&] { td::function(second({}))(x); }),
-            "gradient: the gradient of this loop has none itself: its trips have no bound, and its "
-            "body has a custom_gradient or a max_pool, whose gradients need not be linear\n  at "
-            "loop.cc:7\n  give max_iterations, or plain numbers for the bounds of fori_loop");
+            "gradient: the gradient of this loop is not differentiable: its number of trips has no "
+            "bound, and its body has a custom_gradient or a max_pool, whose gradients may be "
+            "nonlinear\n  at loop.cc:7\n  give max_iterations, or plain numbers for the bounds of "
+            "fori_loop");
 }
 
 // Going back reads no state: what is kept all the same can be run again from itself.
@@ -770,12 +771,14 @@ TEST(LoopGradient, NeedsABoundToKeepAll) {
     });
     f(td::ones({3}));
   };
-  EXPECT_EQ(error_of([&] { gradient(td::Save::all()); }),
-            "gradient: save = all keeps more the longer this loop runs, and its trips have no "
-            "bound\n  at loop.cc:7\n  give max_iterations, or save = td::Save::slots(32)");
-  EXPECT_EQ(error_of([&] { gradient(td::Save::every(3)); }),
-            "gradient: save = every keeps more the longer this loop runs, and its trips have no "
-            "bound\n  at loop.cc:7\n  give max_iterations, or save = td::Save::slots(32)");
+  EXPECT_EQ(
+      error_of([&] { gradient(td::Save::all()); }),
+      "gradient: save = all takes memory in proportion to the number of trips, which has no "
+      "bound in this loop\n  at loop.cc:7\n  give max_iterations, or save = td::Save::slots(32)");
+  EXPECT_EQ(
+      error_of([&] { gradient(td::Save::every(3)); }),
+      "gradient: save = every takes memory in proportion to the number of trips, which has no "
+      "bound in this loop\n  at loop.cc:7\n  give max_iterations, or save = td::Save::slots(32)");
   EXPECT_EQ(error_of([&] { gradient(td::Save::slots(0)); }),
             "while_loop: save = slots must be at least 1, got 0\n  at loop.cc:7\n  leave it out "
             "for the default");

@@ -393,9 +393,10 @@ ScopedValues call_gradient(const ControlQuestion& asked) {
 
 void refuse_capture(Source at) {
   throw UserError(
-      "custom_gradient: the function reads a tensor that is watched and that is not its argument: "
-      "no gradient would flow to it",
-      at, "pass it as an argument, or take it for a constant, td::stop_gradient(x)");
+      "custom_gradient: the function reads a watched tensor that is not an argument, so no "
+      "gradient "
+      "would flow to it",
+      at, "pass it as an argument, or make it a constant: td::stop_gradient(x)");
 }
 
 ValueGradients control_gradient(const ControlQuestion& asked) {

@@ -133,9 +133,10 @@ class Backward {
 
 void refuse_own_gradient(Source at) {
   throw UserError(
-      "gradient: the target depends on a gradient that this tape gave, which it did not record", at,
-      "nest two tapes: the outer one records the inner one's gradient(); or take the gradient for "
-      "a constant, td::stop_gradient(g)");
+      "gradient: the target depends on a gradient of this tape, and a tape does not record its own",
+      at,
+      "nest two tapes: the outer one records the inner one's gradient(); or make the gradient a "
+      "constant: td::stop_gradient(g)");
 }
 
 ValueGradients differentiate(const Differentiation& asked, Source at) {

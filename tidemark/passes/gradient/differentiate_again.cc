@@ -35,10 +35,10 @@ GradientRequest request_of(const Differentiation& asked, Source at) {
   return request;
 }
 
-std::vector<GradientRequest::Found> values_of(const ValueGradients& gradients) {
-  std::vector<GradientRequest::Found> all;
+std::vector<GradientRequest::SourceGradient> values_of(const ValueGradients& gradients) {
+  std::vector<GradientRequest::SourceGradient> all;
   for (const ValueGradient& each : gradients) {
-    GradientRequest::Found& found = all.emplace_back();
+    GradientRequest::SourceGradient& found = all.emplace_back();
     found.dense = each.dense.value;
     for (const ValueGradient::Rows& rows : each.rows)
       found.rows.emplace_back(rows.indices.value, rows.rows.value);
@@ -178,10 +178,11 @@ class Replay {
     asked.leaves = moved(request.leaves);
     asked.nodes = moved(request.nodes, scope.region);
     asked.own_gradients = moved(request.own_gradients, scope.region);
-    const std::vector<GradientRequest::Found> found = values_of(differentiate(asked, request.at));
+    const std::vector<GradientRequest::SourceGradient> found =
+        values_of(differentiate(asked, request.at));
     note(request.made.first);
     for (size_t i = 0; i < found.size(); ++i) {
-      const GradientRequest::Found& before = request.found[i];
+      const GradientRequest::SourceGradient& before = request.found[i];
       const bool is_alike = (found[i].dense.node < 0) == (before.dense.node < 0) &&
                             found[i].rows.size() == before.rows.size();
       if (!is_alike) throw CannotRepeat();

@@ -33,11 +33,11 @@ struct GradientRequest {
   Source at = Source::none();
   // The nodes that it added, and the gradient of each source.
   NodeRange made = {};
-  struct Found {
+  struct SourceGradient {
     Value dense = {};  // The node is -1 if there is none.
     std::vector<std::pair<Value, Value>> rows = {};
   };
-  std::vector<Found> found = {};
+  std::vector<SourceGradient> found = {};
 };
 
 // A loop with Save::automatic keeps everything up to this many bytes.

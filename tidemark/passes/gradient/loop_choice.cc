@@ -66,9 +66,10 @@ ValueGradients loop_gradient(const ControlQuestion& asked) {
   const bool needs_bound =
       attrs.save == LoopAttrs::Save::all || attrs.save == LoopAttrs::Save::every;
   if (needs_bound && attrs.trips.is_any()) {
-    throw UserError(cat("gradient: save = ", attrs.save == LoopAttrs::Save::all ? "all" : "every",
-                        " keeps more the longer this loop runs, and its trips have no bound"),
-                    asked.at, "give max_iterations, or save = td::Save::slots(32)");
+    throw UserError(
+        cat("gradient: save = ", attrs.save == LoopAttrs::Save::all ? "all" : "every",
+            " takes memory in proportion to the number of trips, which has no bound in this loop"),
+        asked.at, "give max_iterations, or save = td::Save::slots(32)");
   }
   const SaveChoice choice = attrs.save == LoopAttrs::Save::bytes
                                 ? asked.settings.choose_within(asked, attrs.amount)

@@ -28,7 +28,7 @@ std::vector<Term> apply_rule(const RuleApplication& application, std::vector<Ter
   const OpDef& op = application.op;
   if (op.grad == nullptr) {
     throw UserError(cat(op.name, " has no gradient: ", op.no_gradient), application.at,
-                    "td::stop_gradient(x) takes its operand for a constant");
+                    "make its operand a constant: td::stop_gradient(x)");
   }
   const std::span<const Term> results = application.results;
   for (size_t r = 0; r < results.size(); ++r)

@@ -82,7 +82,7 @@ class CheckpointedGradient : LoopBackwards {
   bool is_slice(size_t i) const { return i > carries_ && i <= carries_ + slices_; }
 
   // A value that a region reads from outside: a scanned array or a capture.
-  struct Given {
+  struct OuterValue {
     Value outer, ahead, back;
   };
 
@@ -252,32 +252,33 @@ class CheckpointedGradient : LoopBackwards {
     const auto parameter = [&](RegionId to, Value like) {
       return graph_.add_parameter(to, TensorType(graph_.type(like)), at_);
     };
-    for (Given& element : elements_) element.ahead = parameter(ahead_, element.back);
-    for (Given& capture : captures_) capture.ahead = parameter(ahead_, capture.back);
-    std::vector<Given> walked;
+    for (OuterValue& element : elements_) element.ahead = parameter(ahead_, element.back);
+    for (OuterValue& capture : captures_) capture.ahead = parameter(ahead_, capture.back);
+    std::vector<OuterValue> walked;
     const std::set<ValueKey> read_ahead = values_read(graph_, region(ahead_)),
                              read_back = values_read(graph_, region(back_));
     for (size_t i = 1 + carries_; i < parameters_; ++i) {
       if (!read_ahead.contains(key_of(values[i])) && !read_back.contains(key_of(starts_[i])))
         continue;
-      const Given given{.outer = node_.inputs[input_of(i)], .ahead = values[i], .back = starts_[i]};
+      const OuterValue given{
+          .outer = node_.inputs[input_of(i)], .ahead = values[i], .back = starts_[i]};
       (is_slice(i) ? walked : own_captures_).push_back(given);
     }
     own_slices_ = walked.size();
     elements_.insert(elements_.begin(), walked.begin(), walked.end());
     std::vector<Value> kept = {values[0]};
     for (const size_t j : states_) kept.push_back(values[1 + j]);
-    for (const Given& each : elements_) kept.push_back(each.ahead);
-    for (const Given& each : own_captures_) kept.push_back(each.ahead);
-    for (const Given& each : captures_) kept.push_back(each.ahead);
+    for (const OuterValue& each : elements_) kept.push_back(each.ahead);
+    for (const OuterValue& each : own_captures_) kept.push_back(each.ahead);
+    for (const OuterValue& each : captures_) kept.push_back(each.ahead);
     region(ahead_).parameters = std::move(kept);
     kept = {starts_[0]};
     for (const size_t j : states_) kept.push_back(starts_[1 + j]);
     for (const std::vector<Value>* list : {&of_carries_, &sums_, &end_parameters_})
       kept.insert(kept.end(), list->begin(), list->end());
-    for (const Given& each : elements_) kept.push_back(each.back);
-    for (const Given& each : own_captures_) kept.push_back(each.back);
-    for (const Given& each : captures_) kept.push_back(each.back);
+    for (const OuterValue& each : elements_) kept.push_back(each.back);
+    for (const OuterValue& each : own_captures_) kept.push_back(each.back);
+    for (const OuterValue& each : captures_) kept.push_back(each.back);
     region(back_).parameters = std::move(kept);
   }
 
@@ -351,8 +352,8 @@ class CheckpointedGradient : LoopBackwards {
     for (size_t i = 0; i < elements_.size(); ++i)
       inputs.push_back(i < own_slices_ ? of_loop(elements_[i].outer)
                                        : into_.value_of(of_elements_[i - own_slices_]));
-    for (const Given& each : own_captures_) inputs.push_back(of_loop(each.outer));
-    for (const Given& each : captures_) inputs.push_back(each.outer);
+    for (const OuterValue& each : own_captures_) inputs.push_back(of_loop(each.outer));
+    for (const OuterValue& each : captures_) inputs.push_back(each.outer);
     for (const Value input : inputs) node.inputs.push_back(input);
     ReverseAttrs attrs;
     attrs.carries = std::ssize(states_);
@@ -402,7 +403,7 @@ class CheckpointedGradient : LoopBackwards {
   std::vector<Value> end_values_, end_parameters_;
   std::vector<size_t> end_carries_;
   std::vector<Value> of_slices_;  // Gradients of slices, and rows.
-  std::vector<Given> elements_, own_captures_, captures_;
+  std::vector<OuterValue> elements_, own_captures_, captures_;
   // Slices of the loop, first in `elements_`; the gradients of its stacked results follow.
   size_t own_slices_ = 0;
   ScopedValues of_elements_;

@@ -397,8 +397,8 @@ ScopedValues reverse_loop_gradient(const ControlQuestion& asked) {
   if (attrs.linear) return TangentLoop(asked).run();
   if (attrs.trips.is_any())
     throw UserError(
-        "gradient: the gradient of this loop has none itself: its trips have no bound, and its "
-        "body has a custom_gradient or a max_pool, whose gradients need not be linear",
+        "gradient: the gradient of this loop is not differentiable: its number of trips has no "
+        "bound, and its body has a custom_gradient or a max_pool, whose gradients may be nonlinear",
         asked.at, "give max_iterations, or plain numbers for the bounds of fori_loop");
   return two_loops_gradient(asked);
 }

@@ -1,3 +1,4 @@
+// The gradient of a loop that keeps the residuals of all trips, stacked.
 #include <algorithm>
 #include <array>
 #include <map>
