@@ -854,17 +854,18 @@ TEST(VectorizedMap, SaysWhyItGoesSliceBySlice) {
             "map, slice by slice: gather cannot be batched (control_flow_test.cc:" + line + ")");
   const auto all_alike = td::function(
       [](const Tensor& x) { return td::vectorized_map([](const Tensor&) { return 3; }, x); });
-  EXPECT_EQ(map_of(all_alike.plan(xs)), "map, slice by slice: it gives the same for every slice");
+  EXPECT_EQ(map_of(all_alike.plan(xs)),
+            "map, slice by slice: a result is the same for every slice");
   const auto repeated = [](const Tensor& x) {
     return td::vectorized_map([](const Tensor& e) { return td::repeat(e, 3); }, x);
   };
   EXPECT_EQ(map_of(td::function(repeated).plan(xs)),
-            "map, slice by slice: what it gives repeats one element");
+            "map, slice by slice: a result repeats one element");
   const auto running = [](const Tensor& e) { return td::cumsum(e, 0); };
   const auto wide = td::function([&](const Tensor& x) {
     return td::vectorized_map(running, td::broadcast_to(td::sum(x), {5, 100}));
   });
-  EXPECT_EQ(map_of(wide.plan(xs)), "map, slice by slice: what it walks repeats one element");
+  EXPECT_EQ(map_of(wide.plan(xs)), "map, slice by slice: an input array repeats one element");
   const auto total = [](const Tensor& x) {
     return td::vectorized_map([](const Tensor& e) { return td::sum(e); },
                               td::broadcast_to(td::sum(x), {5, 1000}));
