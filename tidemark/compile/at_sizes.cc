@@ -1,3 +1,4 @@
+// Replaces the open sizes of a graph by the numbers of one call.
 #include "tidemark/base/error.h"
 #include "tidemark/compile/pipeline.h"
 #include "tidemark/ops/program.h"

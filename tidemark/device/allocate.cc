@@ -1,3 +1,4 @@
+// Allocation of storages: cells from slabs, blocks from the pool, all or none of a list.
 #include "tidemark/device/storage.h"
 
 #include <algorithm>
@@ -241,19 +242,19 @@ Cell* allocate_small(int64_t bytes, const Purpose& purpose) {
   return cell;
 }
 
-struct Granted {
+struct BlockOfKind {
   Block block;
   Storage::Kind kind = Storage::Kind::pooled;
 };
 
-Granted grant_any(int64_t bytes, Refusal& why) {
+BlockOfKind grant_any(int64_t bytes, Refusal& why) {
   if (std::pmr::memory_resource* const source = resource()) {
     return {grant_from_resource(*source, bytes, why), Storage::Kind::resource};
   }
   return {grant(bytes, why), Storage::Kind::pooled};
 }
 
-void set_block(Storage& storage, const Granted& granted, int64_t bytes) {
+void set_block(Storage& storage, const BlockOfKind& granted, int64_t bytes) {
   storage.kind = granted.kind;
   storage.data = granted.block.data;
   storage.owner = granted.block.owner;
@@ -271,7 +272,7 @@ Cell* allocate_block(int64_t bytes, const Purpose& purpose) {
   Storage& storage = cell->storage;
   Refusal why = Refusal::none;
   try {
-    const Granted granted = grant_any(bytes, why);
+    const BlockOfKind granted = grant_any(bytes, why);
     if (granted.block.data == nullptr) refuse(bytes, purpose, why);
     set_block(storage, granted, bytes);
   } catch (...) {

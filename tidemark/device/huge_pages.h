@@ -11,7 +11,7 @@ namespace tidemark::device {
 bool huge_pages_help();
 
 // Requests huge pages for each whole 2 MiB inside [begin, begin + bytes), and small pages for the
-// ends: a huge page across the end of a block would make bytes resident that nobody asked for.
+// ends: a huge page across the end of a block would make unrequested bytes resident.
 void advise_huge(std::byte* begin, int64_t bytes);
 void advise_small(std::byte* begin, int64_t bytes);
 

@@ -281,10 +281,10 @@ void put_back(Block block, int64_t bytes) noexcept {
 // Blocks that are granted together; they are freed again unless they are kept. Cached memory is
 // taken first, since that makes room in the limit; new memory is mapped only after everything is
 // reserved.
-class Together {
+class GrantBatch {
  public:
-  Together(std::span<Grant> grants, int64_t total) : grants_(grants), total_(total) {}
-  ~Together() {
+  GrantBatch(std::span<Grant> grants, int64_t total) : grants_(grants), total_(total) {}
+  ~GrantBatch() {
     add_cached(-uncached_);
     if (kept_) return;
     for (Grant& grant : grants_) {
@@ -295,8 +295,8 @@ class Together {
     if (reserved_) unreserve(total_);
     keep_within_limit();
   }
-  Together(const Together&) = delete;
-  Together& operator=(const Together&) = delete;
+  GrantBatch(const GrantBatch&) = delete;
+  GrantBatch& operator=(const GrantBatch&) = delete;
 
   Refusal take() {
     for (Grant& grant : grants_)
@@ -395,8 +395,8 @@ bool grant_all(std::span<Grant> grants, int64_t more, Refusal& why) {
     return false;
   }
   const std::lock_guard guard(pool.lock);
-  Together together(grants, total_of(grants, more));
-  why = together.take();
+  GrantBatch batch(grants, total_of(grants, more));
+  why = batch.take();
   return why == Refusal::none;
 }
 

@@ -1,3 +1,4 @@
+// Common subexpression elimination, by hashing.
 #include <unordered_set>
 
 #include "tidemark/ops/op_def.h"

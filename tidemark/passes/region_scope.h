@@ -1,7 +1,7 @@
 // Regions under construction, one inside another.
 //
-// Regions are closed: a value of the region around comes in as a parameter of every region in
-// between, or, where it is a literal or a view, is made again there.
+// Regions are closed: a value of an enclosing region becomes a parameter of every region in
+// between. A literal or a view may be repeated there instead.
 #pragma once
 
 #include <initializer_list>

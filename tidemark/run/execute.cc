@@ -1,3 +1,4 @@
+// The executor: runs the steps of a program.
 #include <algorithm>
 #include <cstring>
 #include <optional>

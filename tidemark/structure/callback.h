@@ -1,5 +1,5 @@
-// Calling the user's function back, and what plain numbers become in what it carries. Internal to
-// the library.
+// Calls users' functions, and converts plain numbers in their arguments and results to tensors.
+// Internal to the library.
 #pragma once
 
 #include <tuple>
