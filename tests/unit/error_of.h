@@ -1,4 +1,4 @@
-// What a call that must fail says.
+// The message of the error that a call throws.
 #pragma once
 
 #include <string>

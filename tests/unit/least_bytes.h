@@ -1,4 +1,5 @@
-// The fewest bytes that loops and their gradients take, as their refusals of less say.
+// The fewest bytes that loops and their gradients need, read from the error that a smaller number
+// gives.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// Tests that count the bytes of a plan: sanitizer builds interpret kernels, which takes scratch
-// that machine code does not, and do not make loops of machine code.
+// For tests that count the bytes of a plan. Sanitizer builds interpret kernels, which needs other
+// scratch than machine code, and do not compile loops.
 #pragma once
 
 #include "tidemark/compile/cpu/kernels.h"

@@ -1,4 +1,4 @@
-// How much a test tries where programs run again on narrower instruction sets.
+// Whether a test tries few cases, because it runs again on narrower instruction sets.
 #pragma once
 
 #include <cstdlib>
