@@ -1,3 +1,4 @@
+// The `tidemark` command: finds the subcommand and runs it.
 #include <algorithm>
 #include <exception>
 #include <iostream>

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "tests/errors/expect_error.h"
-#include "tests/unit/api/machine_code.h"
+#include "tests/unit/machine_code.h"
 #include "tidemark/tidemark.h"
 
 namespace td = tidemark;

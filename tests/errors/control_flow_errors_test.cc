@@ -36,10 +36,10 @@ TEST(ControlFlowErrors, OfConditions) {
               "while_loop: the condition must be one bool, got f32[2]\n"
               "  at @\n  compare it with something: x > 0");
   expect_both([&](const Tensor& x) { td::switch_case(td::sum(x), one, one); },
-              "switch_case: wants one integer, got f32[]\n"
+              "switch_case: expected one integer, got f32[]\n"
               "  at @\n  cast it: td::cast(x, td::i32)");
   expect_both([&](const Tensor& x) { td::switch_case(td::cast(x, td::i32), one, one); },
-              "switch_case: wants one integer, got i32[2]\n"
+              "switch_case: expected one integer, got i32[2]\n"
               "  at @\n  pick one element: x[0]");
 }
 
@@ -136,7 +136,7 @@ TEST(ControlFlowErrors, OfCountsAndBounds) {
               "  at @\n  leave it out for the default");
   const auto second = [](const Tensor&, const Tensor& x) { return x; };
   expect_both([&](const Tensor& x) { td::fori_loop(0, td::sum(x), second, x); },
-              "fori_loop: wants one integer, got f32[]\n"
+              "fori_loop: expected one integer, got f32[]\n"
               "  at @\n  cast it: td::cast(x, td::i32)");
 }
 

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "tests/faults/injector.h"
-#include "tests/unit/api/error_of.h"
+#include "tests/unit/error_of.h"
 #include "tests/unit/io/files.h"
 
 namespace td = tidemark;

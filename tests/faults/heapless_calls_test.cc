@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "tests/soak/counted_heap.h"
-#include "tests/unit/api/machine_code.h"
+#include "tests/unit/machine_code.h"
 #include "tidemark/tidemark.h"
 
 namespace tidemark::testing {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tests/faults/injector.h"
-#include "tests/unit/api/machine_code.h"
+#include "tests/unit/machine_code.h"
 #include "tidemark/tensor/tensor_state.h"
 
 namespace tidemark::testing {

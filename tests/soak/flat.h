@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "tests/soak/footprint.h"
-#include "tests/unit/api/machine_code.h"
+#include "tests/unit/machine_code.h"
 #include "tidemark/tidemark.h"
 
 namespace tidemark::testing {

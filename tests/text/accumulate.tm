@@ -1,5 +1,5 @@
-# A sum that a loop carries takes the product where it lies: not where the product is longer than
-# one block, is read by others, or the sum so far is read besides.
+# A loop accumulates the product into the sum that it carries. Exceptions: the product is longer than
+# one block of k, it has other readers, or the sum so far has another reader.
 function(%x: f32[5, 8, 4], %y: f32[5, 8, 6], %long: f32[5, 257, 4], %wide: f32[5, 257, 6], %s: f32[4, 6]) {
   %a: f32[4, 6], %b: f32[4, 6], %c: f32[4, 6], %d: f32[4, 6], %e: f32[5, 4, 6] = loop(%s, %s, %s, %s, %x, %y, %long, %wide) {carries = 4, slices = 4, stacked = 1, trips = 5, reverse = false, counted = false}
     (%t: i64[], %p: f32[4, 6], %q: f32[4, 6], %r: f32[4, 6], %u: f32[4, 6], %xt: f32[8, 4], %yt: f32[8, 6], %lt: f32[257, 4], %wt: f32[257, 6]) {

@@ -1,4 +1,4 @@
-# Effects are never merged, dropped or moved, in regions neither.
+# Effects are never merged, dropped or moved, also inside regions.
 function(%x: f32[2], %c: bool[]) {
   print(%x) {text = "once \%"}
   %a: f32[2] = exp(%x)

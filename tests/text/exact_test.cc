@@ -141,7 +141,7 @@ void expect_exact(Runner run) {
     for (const passes::Pass& pass : passes::all_passes()) {
       if (pass.name == "fuse") continue;  // Groups run as programs: tests/unit/compile.
       pass.run(graph, machine, {});
-      if (!runs(graph)) break;  // So do parts: tests/unit/api/split_test.cc.
+      if (!runs(graph)) break;  // So do parts: tests/unit/function/split_test.cc.
       const std::vector<Tensor> after = evaluate(graph, run);
       ASSERT_EQ(before.size(), after.size());
       for (size_t i = 0; i < before.size(); ++i) {

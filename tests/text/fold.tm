@@ -1,5 +1,5 @@
-# Numbers made of numbers are computed once, by the kernels: in their own dtype, rounded at each step,
-# infinities, NaN and -0 included. What is larger than a number, or depends on an argument, stays.
+# Expressions of constants are computed once, by the kernels: in their dtype, rounded at each step,
+# including infinities, NaN and -0. Values of several elements, or that depend on an argument, stay.
 function(%x: f32[4], %p: bool[]) {
   %third: f32[] = constant 0.3333333432674408
   %three: f32[] = constant 3

@@ -1,5 +1,5 @@
-# What can share loops is one group: elementwise ops with the reduction behind them, and two readers
-# of one value of which one writes little. A product is a kernel of its own.
+# Nodes that can share loops become one group: elementwise ops with the reduction that reads them,
+# and two readers of one value if one of them writes little. A matrix product is a separate kernel.
 function(%x: f32[64, 256], %w: f32[256, 16]) {
   %e: f32[64, 256] = exp(%x)
   %s: f32[64, 256] = multiply(%e, %x)

@@ -1,4 +1,4 @@
-# The nodes of a call stand where it was, those of calls inside it and inside loops too.
+# The nodes of a call replace it, also for calls inside calls and inside loops.
 function(%x: f32[4], %y: f32[4]) {
   %a: f32[4], %b: f32[4] = call(%x, %y)
     (%p: f32[4], %q: f32[4]) {

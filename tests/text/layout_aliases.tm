@@ -1,5 +1,5 @@
-# Elementwise ops work in place of operands that end there, and write results where they go; views
-# have no bytes; what is only put together is made in its part of the whole.
+# Elementwise ops run in place on operands whose lifetime ends there, and write results at their
+# destination; views have no bytes; operands of a concat are computed in their part of the result.
 function(%x: f32[64, 32], %y: f32[64, 32]) {
   %a: f32[64, 32] = exp(%x)
   %b: f32[64, 32] = multiply(%a, %y)

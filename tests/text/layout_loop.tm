@@ -1,5 +1,5 @@
-# A loop has two places for a carry that it does not update in place, and one for a carry that it
-# does; stacked results are written slot by slot. The branches of a cond share memory.
+# A carry that is not updated in place has two buffers, one that is has one; stacked results are
+# written row by row. The branches of a cond share memory.
 function(%x: f32[64], %one: f32[1, 64], %c: bool[]) {
   %a: f32[64], %b: f32[1, 64], %s: f32[5, 64] = loop(%x, %one) {carries = 2, stacked = 1, trips = 5}
     (%t: i64[], %p: f32[64], %q: f32[1, 64]) {

@@ -1,5 +1,5 @@
-# Same op, attributes, inputs and types. Zeros of different sign are different numbers; the order of
-# operands counts; draws with one key are one draw.
+# Nodes are merged if op, attributes, inputs and types are equal. Zeros of different sign differ; the
+# order of operands counts; draws with the same key are equal.
 function(%x: f32[2, 3], %y: f32[2, 3]) {
   %1: f32[2, 3] = exp(%x)
   %2: f32[2, 3] = exp(%x)

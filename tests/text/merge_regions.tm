@@ -1,4 +1,4 @@
-# Within one region only, and never nodes that have regions.
+# Only nodes of the same region are merged, and never nodes that have regions.
 function(%x: f32[4], %c: bool[]) {
   %e: f32[4] = exp(%x)
   %one: f32[] = constant 1

@@ -1,4 +1,4 @@
-# What is computed twice is computed once, also where one reader wants the values and another the places.
+# A node with several results is computed once, even if its readers use different results.
 function(%x: f32[8, 6]) {
   %a: f32[8, 6], %b: i64[8, 6] = sort(%x) {axis = 1}
   %c: f32[8, 6], %d: i64[8, 6] = sort(%x) {axis = 1}

@@ -1,4 +1,4 @@
-# Each table is reduced before the next one is made: one is alive at a time.
+# Each table is reduced before the next one is computed: one is live at a time.
 function(%x: f32[8], %y: f32[8], %z: f32[8]) {
   %1: f32[1000, 8] = broadcast_to(%x) {shape = [1000, 8]}
   %2: f32[1000, 8] = broadcast_to(%y) {shape = [1000, 8]}

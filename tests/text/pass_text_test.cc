@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <set>
 
 #include "tests/text/program_file.h"
 #include "tidemark/compile/cpu/compute.h"
@@ -91,6 +92,20 @@ TEST_P(PassText, IsAsTheFileSays) {
   out << file.program;
   for (const ProgramFile::Section& section : file.sections)
     out << "---- after " << section.pass << '\n' << section.text;
+}
+
+TEST(PassTexts, ShowAChangeByEveryPass) {
+  std::set<std::string> changing;
+  for (const std::string& name : program_names()) {
+    const ProgramFile file = read_program_file(name);
+    std::string before = to_text(parse_graph(file.program, name));
+    for (const ProgramFile::Section& section : file.sections) {
+      if (section.text != before) changing.insert(section.pass);
+      before = section.text;
+    }
+  }
+  for (const passes::Pass& pass : passes::all_passes())
+    EXPECT_TRUE(changing.contains(std::string(pass.name))) << pass.name << " has no file";
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, PassText, testing::ValuesIn(program_names()),

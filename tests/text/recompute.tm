@@ -1,5 +1,5 @@
-# The backward pass makes %e again from %x, which it reads anyway. %m is kept, since a sum is no
-# elementwise op, and %small, since few bytes are not worth it.
+# The backward pass recomputes %e from %x, which it reads anyway. %m is kept, since a sum is not
+# elementwise, and %small, since its bytes are few.
 function(%x: f32[2048], %g: f32[2048], %few: f32[8]) {
   %e: f32[2048] = exp(%x)
   %f: f32[2048] = tanh(%e)

@@ -1,4 +1,4 @@
-# A loop walked backwards: passes work inside both regions.
+# A reverse_loop: passes work inside both of its regions.
 function(%x: f32[4], %g: f32[4]) {
   %last: f32[4], %marks: i64[8], %states: f32[4, 4] = loop(%x) {carries = 1, trips = 6, save = 3, amount = 4, marks = 1, kept = 1}
     (%trip: i64[], %c: f32[4]) {

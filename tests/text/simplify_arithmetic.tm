@@ -1,4 +1,4 @@
-# Numbers that leave every element as it is.
+# Neutral operands: x * 1, x + -0, and similar.
 function(%x: f32[11], %n: i32[11], %m: u8[11], %p: bool[11], %q: bool[], %h: bf16[11]) {
   %one: f32[] = constant 1
   %a: f32[11] = multiply(%x, %one)

@@ -1,5 +1,5 @@
-# A cast that holds all values may be passed by; one that rounds, and an integer that becomes a float
-# (floats saturate where integers wrap), may not.
+# A cast to a dtype that holds all values may be skipped; one that rounds may not, nor one from an
+# integer to a float (floats saturate, integers wrap).
 function(%x: f32[11], %h: bf16[11], %f: f16[11], %n: i32[11], %m: u8[11], %p: bool[11], %l: i64[11]) {
   %1: f32[11] = cast(%x) {dtype = f32}
   %2: f32[11] = cast(%h) {dtype = f32}

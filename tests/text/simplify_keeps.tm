@@ -1,5 +1,5 @@
-# What looks neutral and is not: -0 + 0 is 0, -0 - -0 is 0, 0 * NaN is NaN, 0 - 0 is 0, and a product
-# that makes a value larger is not the value.
+# Operands that look neutral and are not: -0 + 0 is 0, -0 - -0 is 0, 0 * NaN is NaN, 0 - 0 is 0. A
+# product with 1 that broadcasts its operand is not the operand.
 function(%x: f32[11], %n: i32[11], %wide: f32[2, 11], %s: f32[]) {
   %zero: f32[] = constant 0
   %a: f32[11] = add(%x, %zero)

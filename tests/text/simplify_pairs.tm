@@ -1,4 +1,4 @@
-# f(f(x)) that is x, or f(x).
+# f(f(x)) equals x or f(x).
 function(%x: f32[11], %n: i32[11], %m: u8[11], %p: bool[11]) {
   %1: f32[11] = negative(%x)
   %2: f32[11] = negative(%1)

@@ -1,4 +1,4 @@
-# Inside regions too; a chain is followed to its beginning.
+# Nodes inside regions are simplified too; chains are followed to their start.
 function(%x: f32[4], %c: bool[]) {
   %y: f32[4] = cond(%c, %x)
     (%a: f32[4]) {

@@ -1,5 +1,5 @@
-# A sum over a value that repeats multiplies by the count, any other adds: no rewrite makes one of the
-# other. Views of what repeats still repeat; a product and a reshape that copies do not.
+# A sum over a broadcast value multiplies by the count, any other sum adds: no rewrite may turn one
+# into the other. Views of a broadcast still repeat; a product or a reshape that copies does not.
 function(%row: f32[11]) {
   %many: f32[1000, 11] = broadcast_to(%row) {shape = [1000, 11]}
   %one: f32[] = constant 1

@@ -1,5 +1,5 @@
-# A view that repeats elements, and a literal, is made where it is read: a region takes in what is
-# repeated, and regions inside it see that it repeats. Other views stay values of their own.
+# A broadcast or a literal is recreated in the region that reads it: the region captures the operand,
+# and its inner regions see that it repeats. Other views stay captured.
 function(%x: f32[3], %y: f32[3, 2], %c: bool[]) {
   %b: f32[2, 3] = broadcast_to(%x) {shape = [2, 3]}
   %k: f32[] = constant 2

@@ -1,5 +1,5 @@
-# Around a table nodes run part by part: what sums over the rows is carried by a loop, in blocks of
-# 256, or combined of its blocks; the rows that are left over go by themselves.
+# The nodes around a table run part by part: sums over the rows are carried by a loop, in blocks of
+# 256, or combined from blocks; the remaining rows are computed separately.
 function(%x: f32[612, 4], %w: f32[4, 512], %b: f32[512]) {
   %t: f32[612, 512] = matmul(%x, %w)
   %u: f32[612, 512] = add(%t, %b)

@@ -1,4 +1,4 @@
-# Both results of a node around a table go part by part; one that nobody reads is not given.
+# Both results of a node around a table are computed part by part; an unused one is dropped.
 function(%x: f32[600, 4], %w: f32[4, 512]) {
   %t: f32[600, 512] = matmul(%x, %w)
   %v: f32[600, 3], %i: i64[600, 3] = top_k(%t) {axis = 1, k = 3}

@@ -1,4 +1,4 @@
-# Rows that nothing sums over go as a map.
+# If nothing sums over the rows, they become a map.
 function(%x: f32[600, 4], %w: f32[4, 512]) {
   %t: f32[600, 512] = matmul(%x, %w)
   %s: f32[600, 512] = softmax(%t) {axis = 1}

@@ -1,5 +1,5 @@
-# A branch gives only what is read, a loop carries only what serves a result, and neither takes what
-# no region reads.
+# Removes unread results of a branch, carries of a loop that serve no result, and captures that no
+# region reads.
 function(%x: f32[4], %y: f32[4], %z: f32[3, 4], %c: bool[]) {
   %1: f32[4], %2: f32[4] = cond(%c, %x, %y)
     (%a: f32[4], %b: f32[4]) {

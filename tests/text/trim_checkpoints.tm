@@ -1,4 +1,4 @@
-# Checkpoints that nobody reads go, and with them the stacked array that is there for a gradient.
+# Unread checkpoints are removed, and with them the stacked array that only a gradient read.
 function(%x: f32[4]) {
   %last: f32[4], %all: f32[6, 4], %marks: i64[8], %states: f32[4, 4], %more: f32[6, 4] = loop(%x) {carries = 1, stacked = 2, trips = 6, save = 3, amount = 4, saved = 1, marks = 2, kept = 1}
     (%trip: i64[], %c: f32[4]) {

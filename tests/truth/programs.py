@@ -36,7 +36,7 @@ import coverage  # noqa: E402
 from generate import Generator  # noqa: E402
 from program_text import parse, walk  # noqa: E402
 
-NO_DERIVATIVE = "the gradient of this loop has none itself"
+NO_DERIVATIVE = "the gradient of this loop is not differentiable"
 CHUNK = 20  # Programs that one process of the driver runs.
 
 

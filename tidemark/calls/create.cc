@@ -85,7 +85,7 @@ Tensor spread(const Tensor& number, const Shape& shape, Source at) {
 
 Tensor filled(const Shape& shape, double value, DType dtype, Source at) {
   const device::FloatEnvironment ieee;
-  if (detail::tracing())
+  if (detail::is_observed({}))
     return spread(detail::literal(dtype, value, static_cast<int64_t>(value), at), shape, at);
   Tensor result = detail::make_tensor(dtype, shape, at);
   compile::run_fill(number_bits(value, static_cast<int64_t>(value), is_float(dtype), dtype),

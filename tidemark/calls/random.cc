@@ -116,6 +116,11 @@ Tensor folded(const Tensor& key, const Tensor& data, Source at) {
   return detail::bind_op(def_of(&ops::random_fold), operands, {}, at);
 }
 
+// Whether the state of the generator is that of the Variable. A trace always uses the Variable.
+bool is_in_variable() {
+  return in_variable.load(std::memory_order_acquire) || detail::is_observed({});
+}
+
 // The next key while tracing: each call of the function and each trip of a loop draws new numbers.
 Tensor next_traced_key(Source at) {
   const SourceScope scope(at);
@@ -128,7 +133,7 @@ Tensor next_traced_key(Source at) {
 // The key of a draw, as the op's operand.
 Tensor key_or_next(const std::optional<Key>& key, Source at) {
   if (key && key->traced().has_value()) return key->traced();
-  if (!key && detail::tracing()) return next_traced_key(at);
+  if (!key && detail::is_observed({})) return next_traced_key(at);
   const uint64_t bits = key ? key->value() : next_key();
   return detail::literal(DType::i64, 0, static_cast<int64_t>(bits), at);
 }
@@ -162,29 +167,26 @@ std::vector<Key> Key::split(int count) const {
 
 Key Key::fold_in(const Operand& data) const {
   Key key = *this;
-  const bool traced = traced_.has_value() || (detail::tracing() && data.tensor() != nullptr);
-  if (traced) {
+  const Tensor* const tensor = data.tensor();
+  if (traced_.has_value() || (tensor != nullptr && detail::is_observed({tensor}))) {
     key.traced_ =
         folded(key_or_next(*this, data.at()), cast(data, DType::i64, data.at()), data.at());
     return key;
   }
-  const int64_t number =
-      data.tensor() == nullptr ? data.whole() : data.tensor()->item<int64_t>(data.at());
+  const int64_t number = tensor == nullptr ? data.whole() : tensor->item<int64_t>(data.at());
   key.value_ = compile::fold_key(value_, static_cast<uint64_t>(number));
   return key;
 }
 
 void seed(uint64_t seed) {
   // Everything that can fail comes first.
-  if (in_variable.load(std::memory_order_acquire) || detail::tracing())
-    generator().assign(constant(words_after_seed(seed)));
+  if (is_in_variable()) generator().assign(constant(words_after_seed(seed)));
   global_seed.store(seed, std::memory_order_relaxed);
   for (std::atomic<uint64_t>& draws : global_draws) draws.store(0, std::memory_order_relaxed);
 }
 
 Tensor state(Source at) {
-  if (in_variable.load(std::memory_order_acquire) || detail::tracing())
-    return generator().value(at);
+  if (is_in_variable()) return generator().value(at);
   return constant(generator_words(), at);
 }
 

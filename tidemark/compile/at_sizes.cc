@@ -1,3 +1,4 @@
+// Replaces the open sizes of a graph by the numbers of one call.
 #include "tidemark/base/error.h"
 #include "tidemark/compile/pipeline.h"
 #include "tidemark/ops/program.h"
@@ -24,7 +25,7 @@ class AtSizes {
   }
 
  private:
-  // The number, rounded once to a float dtype. It is no size of anything and may be below 0.
+  // The number, rounded once to a float dtype. It is not the size of an array and may be negative.
   Attrs constant_of(const Attrs& attrs) const {
     Attrs::Reader read = attrs.read();
     const int64_t number = sizes_.value_of(read.size(), values_);

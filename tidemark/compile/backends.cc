@@ -26,11 +26,13 @@ TaskPlan cast_task(const Backend& backend, const OperandLayout& from, const Arra
 
 const Backend& backend_of(int32_t memory) {
   if (memory == device::kHostMemory) return cpu_backend();
-  const std::string_view name = device::memory(memory).name();  // Refuses what is not there.
+  // Throws if there is no such memory.
+  const std::string_view name = device::memory(memory).name();
   const Backend* const found = backends[memory].load(std::memory_order_acquire);
   if (found == nullptr) {
-    throw UserError(cat("nothing computes in memory ", memory, " (\"", name, "\")"), Source::none(),
-                    "its device registers a backend beside the memory");
+    throw UserError(
+        cat("memory ", memory, " (\"", name, "\") has no backend"), Source::none(),
+        "the device must register one that computes there: compile::BackendRegistration");
   }
   return *found;
 }

@@ -1,4 +1,4 @@
-// Which backend computes in which memory.
+// The table of backends by memory.
 #pragma once
 
 #include "tidemark/compile/backend.h"
@@ -6,7 +6,7 @@
 
 namespace tidemark::compile {
 
-// The host's is the CPU's; a UserError where nothing computes in the memory of this number.
+// The host's memory has the CPU's backend. Throws a UserError if the memory has none.
 const Backend& backend_of(int32_t memory);
 
 // While it exists, `backend` computes in the memory of this number.
@@ -21,7 +21,7 @@ class BackendRegistration {
   int32_t memory_;
 };
 
-// Moves or converts elements: what the layout adds to a program by itself.
+// Copies, converts or fills: the steps that the layout itself adds to a program.
 TaskPlan copy_task(const Backend& backend, const ArrayRef& from, const ArrayRef& to, int threads);
 TaskPlan fill_task(const Backend& backend, uint64_t number, const ArrayRef& to, int threads);
 

@@ -1,4 +1,4 @@
-// The axes a kernel runs over, common to all its buffers, outermost first.
+// The axes of a kernel's loops, shared by all its buffers, outermost first.
 #pragma once
 
 #include <array>
@@ -11,8 +11,8 @@ namespace tidemark::compile {
 
 inline constexpr int kMaxBuffers = 4;
 
-// Axes of extent 1 go, and neighbours that every list of strides crosses evenly become one. Only
-// axes in [begin, end) are looked at; the axes after them keep their places. Gives the new end.
+// Removes axes of extent 1, and merges adjacent axes if they are contiguous in every list of
+// strides. Only axes in [begin, end) are changed; the axes after them stay. Returns the new end.
 int64_t collapse_axes(AxisList& extents, std::span<Strides> strides, int64_t begin, int64_t end);
 
 struct Frame {

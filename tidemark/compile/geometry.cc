@@ -66,7 +66,7 @@ void LaunchGeometry::set_axes(const LaunchAxes& axes) {
     collapse_axes(extents, strides, axes.row_axes + axes.fold_axes, rank);
     int64_t fold = axes.row_axes;
     collapse_axes(extents, strides, fold, fold + axes.fold_axes);
-    // Columns that do not step evenly: the axes in front of the last one become rows.
+    // If the columns are not evenly spaced, the axes in front of the last one become rows.
     while (fold + 2 < static_cast<int64_t>(extents.size())) moved(fold + 1, fold), ++fold;
     collapse_axes(extents, strides, 0, fold);
     columns = take_last(&Movement::column);
@@ -83,10 +83,10 @@ void LaunchGeometry::set_columns(GroupNest& group) {
     const GroupBuffer& buffer = group.buffers[b];
     const int64_t size = size_of(ref.dtype);
     if (folds && buffer.kind == GroupBuffer::Kind::cell) movements[b] = {0, 0, size};
-    // A single element may stand for a row of one.
+    // A single element is a row of one.
     if (columns == 1) movements[b].column = size;
     const int64_t stride = movements[b].column;
-    // What is stored once per row is stored at column 0.
+    // A value that is stored once per row is stored at column 0.
     const bool once = lanes && folds && buffer.by_row && ref.written;
     ref.columns = stride == size || once || buffer.kind == GroupBuffer::Kind::kept ? Columns::unit
                   : stride == 0                                                    ? Columns::repeat

@@ -16,7 +16,7 @@ using passes::Schedule;
 
 ArrayRef dense_like(const ArrayRef& array) { return dense_layout({array.dtype, array.shape}); }
 
-// Finds where the operands of a group lie, as its domain sees them.
+// Finds the memory of a group's operands, with strides along the axes of its domain.
 class GroupPlaces {
  public:
   GroupPlaces(passes::Scheduler& scheduler, const Node& group, std::span<const ArrayRef> inputs,
@@ -33,7 +33,7 @@ class GroupPlaces {
 
   GroupWork take() { return std::move(work_); }
 
-  // The trips become the first axis, one of rows.
+  // Adds the trips as the first axis, which is one of rows.
   bool add_axis(const TripAxis& trips) {
     using Index = Schedule::Index;
     LaunchAxes& axes = work_.axes;
@@ -56,7 +56,8 @@ class GroupPlaces {
   }
 
  private:
-  // Where an array stands, as the domain sees it; from a dense copy where it cannot see the array.
+  // The memory of an array along the axes of the domain: its own, or a dense copy if the axes
+  // cannot address it.
   BufferPlace place_of(const ArrayRef& array, int32_t path, int32_t operand, bool is_result) {
     ArrayRef layout = array, seen;
     layout.data = kNowhere;

@@ -17,11 +17,11 @@ using passes::MemberInput;
 using passes::RangeRead;
 using passes::Schedule;
 
-// Which part of a group a nest is: see the header.
+// The part of a group that a nest computes: see the header.
 enum class Part : uint8_t { whole, chunk, finish };
 
-// Equal expressions become one, and what nobody reads goes. So nests that mean the same are equal,
-// and their kernel is compiled once.
+// Merges equal expressions and removes unused ones, so that equivalent nests are equal and share a
+// kernel.
 void tidy(Nest& nest) {
   const auto for_each_root = [&](auto visit) {
     for (Sweep& sweep : nest.sweeps) {
@@ -103,7 +103,7 @@ class NestMaker {
     return leaf(ExprOp::scalar, dtype, static_cast<int32_t>(out_.scalars.size()) - 1);
   }
 
-  // ---- What members read
+  // ---- Operands of members
 
   Scalar read(const MemberInput& operand, int32_t sweep) {
     switch (operand.kind) {
@@ -141,7 +141,7 @@ class NestMaker {
     return made;
   }
 
-  // As range_nest in ops/lower.h, at the place in the range that the index maps to.
+  // The range of range_nest in ops/lower.h, at the position that the index maps to.
   Scalar read_range(int32_t index) {
     const auto found = ranges_.find(index);
     if (found != ranges_.end()) return {recipe_, found->second};
@@ -175,9 +175,9 @@ class NestMaker {
                     : map.strides.back();
   }
 
-  // ---- What members are
+  // ---- Values of members
 
-  // The value of a member as sweep `sweep` sees it; after all sweeps, `finish` does.
+  // The value of a member in sweep number `sweep`; `finish` computes values after all sweeps.
   Scalar value(const Member& m, int32_t sweep) {
     const size_t at = number(m);
     if (m.by_row) {
@@ -232,7 +232,7 @@ class NestMaker {
     out_.monoids.push_back(monoid);
     out_.cell_dtypes.push_back(dtype);
     cells_[number(m)] = cell;
-    // Cells with buffers are made first of all, so that cell and buffer have one number.
+    // Cells with buffers come first, so that a cell and its buffer have the same number.
     if (part_ != Part::whole)
       new_buffer(GroupBuffer::Kind::cell, cell, dtype, true, part_ == Part::chunk);
     return cell;
@@ -249,7 +249,7 @@ class NestMaker {
       sweep.folds.push_back({cell, folded.id(), n.op->monoid});
       return;
     }
-    // The extremum; then, in the next sweep, the least position that attains it.
+    // The extremum; then, in the next sweep, the smallest position that attains it.
     const Scalar held = converted(x, compute_dtype(x.dtype()));
     if (number == m.sweep) {
       const int32_t cell = new_cell(m, held.dtype(), n.op->monoid);

@@ -1,4 +1,4 @@
-// A schedule written as loop nests.
+// Writes the schedule of a fusion group as loop nests.
 #pragma once
 
 #include <cstdint>
@@ -8,27 +8,29 @@
 
 namespace tidemark::compile {
 
-// What a buffer of a group's nest holds.
+// The content of one buffer of a group's nest.
 struct GroupBuffer {
   enum class Kind : uint8_t { load, result, kept, cell } kind = Kind::load;
-  int32_t index = 0;  // Of the schedule's loads; a result's number; a member; a cell.
+  // The number of the schedule's load, of the result, of the member or of the cell, by kind.
+  int32_t index = 0;
   DType dtype = DType::f32;
   bool by_row = false;
 };
 
 struct GroupNest {
-  Nest nest;  // How buffers move along columns is for the caller to say.
+  Nest nest;  // Without the movement of buffers along columns, which the caller sets.
   std::vector<GroupBuffer> buffers;
   std::vector<uint64_t> scalars;
-  std::vector<Monoid> monoids;  // Of each cell.
+  std::vector<Monoid> monoids;  // One for each cell.
   std::vector<DType> cell_dtypes;
 };
 
 // The whole group.
 GroupNest group_nest(const Graph& graph, const passes::Schedule& schedule);
 
-// The same in two parts, for a group of one sweep whose rows are cut into chunks: the first stores
-// the cells of a chunk; the second, pointwise over rows (and columns), goes on from whole cells.
+// The same in two parts, for a group of one sweep whose rows are cut into chunks. The first part
+// stores the cells of a chunk; the second, which is pointwise over rows (and columns), continues
+// from the combined cells.
 GroupNest chunk_nest(const Graph& graph, const passes::Schedule& schedule);
 GroupNest finish_nest(const Graph& graph, const passes::Schedule& schedule);
 

@@ -9,7 +9,7 @@ namespace tidemark::compile {
 
 namespace {
 
-// What contractions pack and fold in, where their sizes are known. Fused groups need little.
+// The workspace of contractions, if their sizes are known. That of fusion groups is small.
 class ContractionScratch {
  public:
   ContractionScratch(const Backend& backend, const Graph& graph)

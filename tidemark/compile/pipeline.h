@@ -1,4 +1,4 @@
-// From a traced graph to one that is ready to be laid out: all passes, for one backend.
+// All passes, for one backend: from a traced graph to one that can be laid out.
 #pragma once
 
 #include <functional>
@@ -12,16 +12,16 @@
 
 namespace tidemark::compile {
 
-// What passes are told of the machine behind a backend.
+// The facts about a backend's machine that passes use.
 passes::Machine machine_of(const Backend& backend);
 
 // Called with the graph after each pass.
 using PassObserver = std::function<void(std::string_view pass, const Graph& graph)>;
 
-// The graph with every open size known. `values` are those of the table's expressions.
+// The graph with a number for every open size. `values` are the values of the table's expressions.
 Graph at_sizes(const Graph& graph, const SizeTable& sizes, std::span<const int64_t> values);
 
-// Runs all passes.
+// Runs all passes, in execution order.
 Graph optimise(Graph graph, const passes::PassOptions& options, const PassObserver& observe = {},
                const Backend& backend = backend_of(device::kHostMemory));
 

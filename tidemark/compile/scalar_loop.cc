@@ -18,11 +18,11 @@
 namespace tidemark::compile {
 namespace {
 
-// Registers are few, and every element has instructions of its own.
+// There are few registers, and every element has its own instructions.
 constexpr int64_t kMostElements = 16;
 constexpr size_t kMostExprs = 400;
 
-// Thrown where a loop is of another kind: it then becomes steps.
+// Thrown if the loop is not of this kind: it becomes steps.
 struct NotScalar {};
 
 void need(bool holds) {
@@ -34,7 +34,8 @@ bool is_exact(DType dtype) {
          dtype == DType::u8 || dtype == DType::boolean;
 }
 
-// The number of the element of a dense operand that each element of a view shows, row-major.
+// For each element of a view, in row-major order, the number of the operand's element that it
+// shows.
 std::vector<int64_t> shown_elements(const ArrayRef& view) {
   std::vector<int64_t> elements;
   const int64_t first = (view.data - kNowhere) / size_of(view.dtype);
@@ -91,7 +92,7 @@ class Scalariser {
   }
 
  private:
-  // Elements in registers, or an array in memory: which buffer, and which of its states.
+  // Elements in registers, or an array in memory: its buffer, and the number of writes so far.
   struct LoopValue {
     std::vector<int32_t> elements;
     int32_t buffer = -1;
@@ -120,7 +121,7 @@ class Scalariser {
     return expr;
   }
 
-  // Whether a region reads or writes slices of this parameter: then it stays in memory.
+  // Whether a region reads or writes slices of this parameter, which then stays in memory.
   bool is_array(const Region& where, Value parameter) const {
     return std::any_of(where.nodes.begin(), where.nodes.end(), [&](int32_t number) {
       const Node& node = graph_.nodes[static_cast<size_t>(number)];
@@ -148,7 +149,7 @@ class Scalariser {
           taken.buffer = buffer;
         } else {
           need_small(type);
-          // The place handed over is that of the first element shown.
+          // The address that is passed is that of the first element of the view.
           ArrayRef layout = outer_[i].layout;
           layout.data = kNowhere;
           for (const int64_t element : shown_elements(layout))
@@ -214,10 +215,11 @@ class Scalariser {
     for (const int32_t number : where.nodes) write_in_turn(where, number);
   }
 
-  // A node behind what it reads, and a write behind all that reads the array as it was before.
+  // Writes a node after the nodes that it reads, and a write of an array after all reads of its old
+  // state.
   void write_in_turn(const Region& where, int32_t number) {
     if (written_.contains(number)) return;
-    need(begun_.insert(number).second);  // Else two nodes wait for each other.
+    need(begun_.insert(number).second);  // Otherwise two nodes depend on each other.
     const Node& node = graph_.nodes[static_cast<size_t>(number)];
     for (const Value input : node.inputs) {
       if (graph_.node(input).op != nullptr) write_in_turn(where, input.node);
@@ -285,7 +287,7 @@ class Scalariser {
     values_[{number, 0}] = std::move(shown);
   }
 
-  // The elements of an operand as a pointwise result of this shape meets them.
+  // The elements of an operand, broadcast to the shape of a pointwise result.
   std::vector<int32_t> spread(Value operand, const Shape& shape) const {
     const TensorType& type = graph_.type(operand);
     ArrayRef view = dense(type);
@@ -312,7 +314,8 @@ class Scalariser {
       types.push_back({.dtype = graph_.type(input).dtype});
       operands.push_back(spread(input, type.shape));
     }
-    PointwiseType inferred{.compute = {types[0].dtype}, .result = type.dtype};  // Of a cast.
+    // The type of a cast.
+    PointwiseType inferred{.compute = {types[0].dtype}, .result = type.dtype};
     if (node.op->value != nullptr) inferred = infer_pointwise(*node.op, types, node.source);
     const std::span<const DType> computes(inferred.compute.data(), types.size());
     need(std::all_of(computes.begin(), computes.end(), is_exact));
@@ -342,7 +345,7 @@ class Scalariser {
     values_[{number, 0}] = std::move(made);
   }
 
-  // The index of a slice, an i64.
+  // The index of a slice, as an i64.
   int32_t index_of(Value value) {
     const TensorType& type = graph_.type(value);
     need(type.shape.rank() == 0 && is_exact(type.dtype));
@@ -350,7 +353,7 @@ class Scalariser {
     if (type.dtype == DType::i64) return index;
     return add({.op = ExprOp::cast, .dtype = DType::i64, .in = {index, -1, -1}});
   }
-  // Where slice number `index` of an array begins, as it is now.
+  // The address of slice number `index` in the current state of an array.
   Recurrence::Access slice_at(const Node& node, int32_t index) {
     const LoopValue& array = value_of(node.inputs[0]);
     need(array.buffer >= 0 && array.state == state_of(array.buffer));
@@ -366,8 +369,7 @@ class Scalariser {
             .bound = is_right ? -1 : bound};
   }
 
-  // The values that an integer expression can have, where they are known to lie well inside its
-  // dtype.
+  // The range of an integer expression, if it is known to be well inside its dtype.
   struct Range {
     int64_t least = 0, most = 0;
   };
@@ -473,9 +475,9 @@ class Scalariser {
   std::map<std::pair<int32_t, int32_t>, LoopValue> values_;
   std::vector<LoopValue> carried_, captured_;
   std::set<int32_t> begun_, written_;
-  std::map<int32_t, int32_t> states_;  // Of buffers: how often each was written so far.
+  std::map<int32_t, int32_t> states_;  // By buffer: the number of writes so far.
   int32_t trip_ = 0, slice_ = 0;
-  int64_t trips_ = -1;                              // The most there can be, where that is known.
+  int64_t trips_ = -1;                              // The most trips, if known.
   std::map<int32_t, std::optional<Range>> ranges_;  // By expression.
 };
 

@@ -1,4 +1,4 @@
-// Loops on a few numbers: the whole loop becomes one kernel, and its carries registers.
+// Loops on a few numbers: the whole loop becomes one kernel that keeps its carries in registers.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ namespace tidemark::compile {
 
 struct ScalarLoop {
   Recurrence recurrence;
-  // For each access with a bound, what an index out of range is told: "put", f32[3, 2], the line.
+  // For each access that is checked, the text of its error: "put", f32[3, 2], the line.
   struct Site {
     std::string_view op;
     TensorType array;
@@ -24,10 +24,10 @@ struct ScalarLoop {
   std::vector<Site> sites;
 };
 
-// The loop as a recurrence, where its body has only pointwise ops and views on few elements, and
-// writes and reads of one slice of arrays. `slices` and `captures` are the inputs of those kinds.
-// Buffers are the carries, each dense, in place; the arrays walked, dense; the captures that are no
-// numbers; the stacked results.
+// The loop as a recurrence, if its body has only pointwise ops and views on few elements, and reads
+// and writes of single slices of arrays. `slices` and `captures` are the inputs of those kinds. The
+// buffers are, in order: the carries, dense and in place; the scanned arrays, dense; the captures
+// that are not numbers; the stacked results.
 std::optional<ScalarLoop> scalar_loop(const Graph& graph, const Node& node,
                                       std::span<const OperandLayout> captures);
 

@@ -16,7 +16,7 @@ Workspace::Workspace(int64_t bytes)
     data_ = cell_->storage.data;
     return;
   }
-  // Preparing gives an address nobody reads, since offsets are added to it.
+  // While preparing, it is an address that is never read, but offsets are added to it.
   data_ = part_->data_ != nullptr ? part_->data_ + part_->taken_ : kNowhere;
   part_->taken_ += bytes_;
   TIDEMARK_CHECK(part_->data_ == nullptr || part_->taken_ <= part_->bytes_, "a step takes ",

@@ -1,9 +1,9 @@
-// Memory for the length of one op.
+// Workspace: temporary memory of one op.
 //
-// Eager code takes it from the pool. A step of a compiled program has its part of the call's arena;
-// how much that is, the `_workspace` functions say from shapes and layouts alone. Before a program
-// runs for the first time, each of its steps is prepared: the same code runs with
-// `WorkspacePart::preparing`, makes the kernels that it will use, and launches nothing.
+// Eager code takes it from the pool. A step of a compiled program has a part of the call's arena,
+// whose size the `_workspace` functions compute from shapes and layouts alone. Before a program
+// first runs, each of its steps is prepared: the same code runs while `WorkspacePart::preparing` is
+// true, makes the kernels that it will use, and launches nothing.
 #pragma once
 
 #include <algorithm>
@@ -20,16 +20,16 @@ struct Cell;
 
 namespace tidemark::compile {
 
-// Stands for memory where only layouts matter.
+// A placeholder address, if only layouts matter.
 inline std::byte* const kNowhere = reinterpret_cast<std::byte*>(uintptr_t{1} << 20);
 
-// Of a value that fills its memory, wherever that will be.
+// The layout of a value that fills its memory, whose address is not known yet.
 ArrayRef dense_layout(const TensorType& type);
 
-// While it exists, workspaces of this thread come from here, last taken first given back.
+// While it exists, workspaces of this thread come from this memory, last in, first out.
 class WorkspacePart {
  public:
-  // Prepares: counts, and gives no memory.
+  // For preparing: counts bytes and provides no memory.
   WorkspacePart() : WorkspacePart(nullptr, 0) {}
   WorkspacePart(std::byte* data, int64_t bytes) : data_(data), bytes_(bytes), previous_(current_) {
     current_ = this;
@@ -40,10 +40,10 @@ class WorkspacePart {
 
   // Null in eager code.
   static WorkspacePart* current() { return current_; }
-  // Whether ops are only to make their kernels. Nothing may be read or written then.
+  // Whether ops only make their kernels. They must not read or write arrays then.
   static bool preparing() { return current_ != nullptr && current_->data_ == nullptr; }
 
-  // The most bytes that were taken at once.
+  // The peak of the bytes taken.
   int64_t most() const { return most_; }
 
  private:
@@ -82,8 +82,8 @@ class Workspace {
   device::Cell* cell_ = nullptr;
 };
 
-// The most that any number of threads up to this needs: a plan for many threads holds on fewer, and
-// is never smaller than theirs, though pieces of work are smaller where more threads share it.
+// The most workspace that any number of threads up to this needs. So a plan for many threads also
+// holds for fewer, although pieces of work get larger with fewer threads.
 template <class Bytes>
 int64_t most_with_fewer(int threads, Bytes bytes) {
   int64_t most = 0;
@@ -91,7 +91,7 @@ int64_t most_with_fewer(int threads, Bytes bytes) {
   return most;
 }
 
-// A dense array in a workspace.
+// A dense array in workspace memory.
 class Temporary {
  public:
   Temporary(DType dtype, Shape shape);

@@ -1,3 +1,4 @@
+// Iteration over a chain of stages, and its plan.
 #include "tidemark/data/pipeline.h"
 
 #include <algorithm>

@@ -42,10 +42,10 @@ constexpr size_t kLineBuckets = 1024;
 struct Registry {
   Lock lock;
   ThreadRecord* records = nullptr;
-  ThreadRecord* spare = nullptr;  // Of threads that ended.
+  ThreadRecord* spare = nullptr;  // Records of threads that ended.
   LineAccount* lines[kLineBuckets] = {};
-  LineAccount* newest = nullptr;  // Of all lines.
-  // Shares of threads that ended or never had a record.
+  LineAccount* newest = nullptr;  // Head of the list of all lines.
+  // Counts of threads that ended or never had a record.
   std::atomic<int64_t> classes[kClassShares] = {};
 };
 constinit Registry registry;
@@ -68,8 +68,8 @@ void unlink(ThreadRecord& record) {
   *at = record.next;
 }
 
-// Runs after all C++ thread-local objects of the thread are gone, so that tensors among them still
-// find the record.
+// Runs after all C++ thread-local objects of the thread are destroyed, so that tensors among them
+// still find the record.
 void thread_ended(void* pointer) {
   ThreadRecord& record = *static_cast<ThreadRecord*>(pointer);
   give_cells_back(record);
@@ -161,7 +161,8 @@ LineSums sums_of(const LineAccount& line) {
   int64_t sums[kLineSums];
   for (int i = 0; i < kLineSums; ++i) sums[i] = line.sums[i].load(std::memory_order_relaxed);
   for (const ThreadRecord* record = registry.records; record != nullptr; record = record->next) {
-    // Every slot: a line of a header has one name for each file that includes it.
+    // All slots: a line of a header has a different file-name address in each file that includes
+    // it.
     for (const LineShare& share : record->lines) {
       if (share.account.load(std::memory_order_relaxed) != &line) continue;
       for (int i = 0; i < kLineSums; ++i) sums[i] += share.sums[i].get();
@@ -209,7 +210,7 @@ int64_t bytes_of(ByteClass byte_class) { return sum_of_class(static_cast<int>(by
 
 void check_accounts() {
 #ifdef TIDEMARK_DEBUG
-  // With more threads, another one may stand between its two additions.
+  // With more threads, another one may be between its two additions.
   if (__libc_single_threaded == 0) return;
   int64_t sum = 0;
   for (int i = 0; i < kByteClasses; ++i) sum += sum_of_class(i);
@@ -245,7 +246,7 @@ size_t count_lines() {
   return registry.newest == nullptr ? 0 : registry.newest->number + size_t{1};
 }
 
-// Slots once each, rather than all of them for each line.
+// Visits each slot once, instead of all slots for each line.
 void add_shares(const ThreadRecord& record, std::vector<LineSums>& by_number) {
   for (const LineShare& share : record.lines) {
     const LineAccount* const line = share.account.load(std::memory_order_relaxed);
@@ -264,7 +265,7 @@ void read_lines(std::vector<LineSums>& by_number) {
   by_number.resize(count_lines());
   const std::lock_guard guard(registry.lock);
   for (const LineAccount* line = registry.newest; line != nullptr; line = line->older) {
-    if (line->number >= by_number.size()) continue;  // Met since.
+    if (line->number >= by_number.size()) continue;  // First used after the list was sized.
     int64_t sums[kLineSums];
     for (int i = 0; i < kLineSums; ++i) sums[i] = line->sums[i].load(std::memory_order_relaxed);
     by_number[line->number] = {sums[kLineBytes], sums[kLineCount], sums[kLineViewed],
@@ -287,7 +288,7 @@ int64_t limit_bytes() {
   int64_t limit = counters.limit.load(std::memory_order_relaxed);
   if (limit != 0) return limit;
   const int64_t wanted = default_limit_bytes();
-  // Whoever is first decides: available memory changes from one question to the next.
+  // The first thread to arrive decides: available memory changes between calls.
   counters.limit.compare_exchange_strong(limit, wanted, std::memory_order_relaxed);
   return counters.limit.load(std::memory_order_relaxed);
 }
@@ -334,7 +335,8 @@ void credit(ScopeAccount* scope, int64_t bytes) noexcept {
 
 namespace {
 
-// Accounts hold those around them, so the chain stands while its innermost is held.
+// An account holds a reference to its parent, so the whole chain exists while its innermost account
+// is held.
 ScopeAccount* innermost_open(ScopeAccount* scope) {
   while (scope != nullptr && scope->closed.load(std::memory_order_relaxed)) scope = scope->parent;
   return scope;

@@ -1,11 +1,11 @@
-// The counters. One number, `in_use`, is the truth: it is reserved before bytes are taken and
-// released after they are given back; the peak is its maximum. Everything else divides it up.
+// The counters of memory. `in_use` is the one exact total: it is raised before memory is allocated
+// and lowered after it is freed, and the peak is its maximum. All other counters divide it up.
 //
 //   held = in_use + cached <= limit
 //
-// Totals by class and by line are kept in one record per thread (plain stores by the owner, sums
-// by the reader), so that a tiny tensor pays for one shared word on its way in and one on its way
-// out. At a quiescent point every sum is exact.
+// Totals by class and by line are kept in one record per thread (the owner stores, readers sum), so
+// that creating a tiny tensor writes one shared word, and releasing it another. When no thread
+// allocates or frees, every sum is exact.
 #pragma once
 
 #include <atomic>
@@ -20,19 +20,20 @@ struct Counters {
   alignas(64) std::atomic<int64_t> in_use{0};
   std::atomic<int64_t> peak{0};
   alignas(64) std::atomic<int64_t> cached{0};  // Written under the pool's lock.
-  std::atomic<int64_t> limit{0};               // Zero until somebody asks: `limit_bytes`.
+  std::atomic<int64_t> limit{0};               // Zero until `limit_bytes` is first called.
   std::atomic<int64_t> highest{0};             // The peak before the last reset.
-  std::atomic<int64_t> foreign{0};             // The part of `in_use` that a user's resource has.
-  std::atomic<int64_t> borrowed{0};            // Memory of others that tensors show; in no sum.
+  // The part of `in_use` that comes from a user's memory resource.
+  std::atomic<int64_t> foreign{0};
+  std::atomic<int64_t> borrowed{0};  // Memory of others that tensors view; in no sum.
 };
 extern Counters counters;
 
-// The limit; the default is worked out at the first call.
+// The limit in bytes; the default is computed by the first call.
 int64_t limit_bytes();
 void set_limit_bytes(int64_t bytes);
 
-// Takes `bytes` out of the limit, or changes nothing. `relief` is cached memory that the caller is
-// about to put to use. Never overshoots: a refusal for the limit leaves no trace.
+// Reserves `bytes` within the limit and returns true, or changes nothing. `relief` is cached memory
+// that the caller is about to reuse. The total never exceeds the limit, not even for a moment.
 inline bool reserve(int64_t bytes, int64_t relief = 0) {
   int64_t now = counters.in_use.load(std::memory_order_relaxed);
   do {
@@ -44,8 +45,9 @@ inline bool reserve(int64_t bytes, int64_t relief = 0) {
 inline void unreserve(int64_t bytes) {
   counters.in_use.fetch_sub(bytes, std::memory_order_relaxed);
 }
-// Called once the bytes are there: a refused request of this thread never shows in the peak. What
-// another thread has reserved at this moment counts, whether or not the system then grants it.
+// Called after the bytes are allocated, so that a refused request of this thread never counts
+// towards the peak. Bytes that another thread has reserved at this moment count, whether or not the
+// system then grants them.
 inline void raise_peak() {
   const int64_t now = counters.in_use.load(std::memory_order_relaxed);
   int64_t peak = counters.peak.load(std::memory_order_relaxed);
@@ -53,11 +55,12 @@ inline void raise_peak() {
   }
 }
 void reset_peak();
-// The most bytes ever in use at once, resets or not.
+// The most bytes ever in use at once; reset_peak does not affect it.
 int64_t highest_in_use();
 
-// What one source line holds. `viewed` and `pinned` are of views made on the line: the bytes their
-// elements cover, and the bytes of the storages they keep alive, once for each view.
+// The bytes that one source line holds. `viewed` and `pinned` are for views made on the line: the
+// bytes of their elements, and the bytes of the storages that they keep alive, counted once for
+// each view.
 struct LineSums {
   int64_t bytes = 0, count = 0, viewed = 0, pinned = 0;
   bool empty() const { return bytes == 0 && count == 0 && viewed == 0 && pinned == 0; }
@@ -66,17 +69,18 @@ struct LineReport {
   Source at = Source::none();
   LineSums sums;
 };
-// Lines that hold something now, in no order.
+// The lines that hold bytes now, in no particular order.
 std::vector<LineReport> lines_now();
-// What every line holds, by its number: lines are numbered from 0 up as they are met, and keep
-// their numbers. The list grows with them, and only then; the cost is that of the lines.
+// The bytes that every line holds, by the number of the line. Lines are numbered from 0 in the
+// order of their first use and keep their numbers, so the list only grows when there is a new line.
+// Takes time proportional to the number of lines.
 void read_lines(std::vector<LineSums>& by_number);
 Source line_at(uint32_t number);
 uint32_t line_number(const Storage& storage);
 int64_t bytes_of(ByteClass byte_class);
-// In debug builds, while the process has one thread: the classes add up to what is in use.
+// In debug builds, while the process has one thread, checks that the classes add up to `in_use`.
 void check_accounts();
-// Bytes of tensors whose data stand in their cell.
+// The bytes of tensors whose data are inside their cell.
 int64_t small_bytes();
 inline int64_t foreign_bytes() { return counters.foreign.load(std::memory_order_relaxed); }
 

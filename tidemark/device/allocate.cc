@@ -1,3 +1,4 @@
+// Allocation of storages: cells from slabs, blocks from the pool, all or none of a list.
 #include "tidemark/device/storage.h"
 
 #include <algorithm>
@@ -24,7 +25,7 @@
 namespace tidemark::device {
 namespace {
 
-// What stands in `Cell::small` when the data do not.
+// Stored in `Cell::small` if the data are elsewhere.
 struct BorrowNote {
   void (*release)(void* context);
   void* context;
@@ -34,18 +35,18 @@ static_assert(sizeof(Description) <= kSmallBytes && sizeof(BorrowNote) <= kSmall
 // --- Cells ----------------------------------------------------------------------------------
 
 constexpr int64_t kSlabBytes = 320 << 10;
-constexpr int64_t kBatch = 64;        // Cells that move between a thread and all at once.
-constexpr int64_t kKeepCells = 1024;  // A thread that only frees hands the rest on.
+constexpr int64_t kBatch = 64;  // Cells that move at once between a thread and the shared list.
+constexpr int64_t kKeepCells = 1024;  // A thread that holds more free cells passes them on.
 
 struct Slabs {
   Lock lock;
   Cell* free = nullptr;
-  std::byte* fresh = nullptr;  // The rest of the last slab, never touched.
+  std::byte* fresh = nullptr;  // The unused end of the last slab, never written.
   std::byte* end = nullptr;
 };
 constinit Slabs slabs;
 
-// A free cell keeps its place in a list where a live one keeps its data's owner.
+// The link of a free list: a free cell stores it in place of its data's owner.
 Cell* following(const Cell* cell) { return static_cast<Cell*>(cell->storage.owner); }
 void put_before(Cell* cell, Cell* following) { cell->storage.owner = following; }
 
@@ -60,7 +61,7 @@ void open(Cell* cell) {
   allow(cell->small, sizeof(cell->small));
 }
 
-// Under the slabs' lock. Null when the system refuses.
+// Under the slabs' lock. Null if the system refuses.
 Cell* fresh_cell() {
   if (slabs.fresh == slabs.end) {
     std::byte* const slab = map_pages(kSlabBytes, MappingOwner::handles);
@@ -88,7 +89,7 @@ Cell* pop(ThreadRecord& record) {
   return cell;
 }
 
-// Fetches cells for the thread; false when there is none to be had. Throws std::bad_alloc.
+// Fetches free cells for the thread; false if there are none. Throws std::bad_alloc.
 [[gnu::noinline]] bool refill(ThreadRecord& record) {
   install_fork_handlers();
   const std::lock_guard guard(slabs.lock);
@@ -125,7 +126,7 @@ Cell* take_cell(ThreadRecord& record) {
 
 void put_cell(Cell* cell) noexcept {
   close(cell);
-  cell->storage.data = nullptr;  // So that `for_each_cell` knows it is free.
+  cell->storage.data = nullptr;  // Tells `for_each_cell` that the cell is free.
   ThreadRecord* const record = thread_record_or_null();
   if (record != nullptr) [[likely]] {
     push(*record, cell);
@@ -195,7 +196,7 @@ void consider(OutOfMemoryRecord& record, const Cell& cell) {
 
 // --- Allocating -----------------------------------------------------------------------------
 
-// The host's own records could not be made: out of memory like any other.
+// Turns a failed allocation of the library's own records into an OutOfMemory like any other.
 template <class Body>
 Cell* refusing(int64_t bytes, const Purpose& purpose, Body body) {
   try {
@@ -241,19 +242,19 @@ Cell* allocate_small(int64_t bytes, const Purpose& purpose) {
   return cell;
 }
 
-struct Granted {
+struct BlockOfKind {
   Block block;
   Storage::Kind kind = Storage::Kind::pooled;
 };
 
-Granted grant_any(int64_t bytes, Refusal& why) {
+BlockOfKind grant_any(int64_t bytes, Refusal& why) {
   if (std::pmr::memory_resource* const source = resource()) {
     return {grant_from_resource(*source, bytes, why), Storage::Kind::resource};
   }
   return {grant(bytes, why), Storage::Kind::pooled};
 }
 
-void set_block(Storage& storage, const Granted& granted, int64_t bytes) {
+void set_block(Storage& storage, const BlockOfKind& granted, int64_t bytes) {
   storage.kind = granted.kind;
   storage.data = granted.block.data;
   storage.owner = granted.block.owner;
@@ -271,7 +272,7 @@ Cell* allocate_block(int64_t bytes, const Purpose& purpose) {
   Storage& storage = cell->storage;
   Refusal why = Refusal::none;
   try {
-    const Granted granted = grant_any(bytes, why);
+    const BlockOfKind granted = grant_any(bytes, why);
     if (granted.block.data == nullptr) refuse(bytes, purpose, why);
     set_block(storage, granted, bytes);
   } catch (...) {
@@ -317,7 +318,7 @@ void return_bytes(Cell* cell) noexcept {
 
 bool is_small(const AllocationRequest& wanted) { return wanted.bytes <= kSmallBytes; }
 
-// The blocks of those that do not stand in their cells, in order.
+// The blocks of the requests that do not fit into their cells, in order.
 using Grants = CallList<Grant>;
 
 bool grant_all_any(Grants& grants, int64_t in_cells, std::pmr::memory_resource* source,
@@ -327,8 +328,8 @@ bool grant_all_any(Grants& grants, int64_t in_cells, std::pmr::memory_resource* 
                            : grant_all(blocks, in_cells, why);
 }
 
-// Takes everything; what throws leaves undoing to the caller, who knows how far it came by
-// `charged` and by what kind of storage each cell is.
+// Allocates everything. If it throws, the caller undoes the rest: `charged` and the kind of each
+// cell's storage say how far it came.
 void take_all(std::span<AllocationRequest> wanted, const Purpose& together, int64_t total,
               size_t& charged) {
   Grants grants;
@@ -336,7 +337,7 @@ void take_all(std::span<AllocationRequest> wanted, const Purpose& together, int6
   int64_t in_cells = 0;
   for (AllocationRequest& each : wanted) {
     each.cell = cell_for(each.bytes, each.purpose);
-    each.cell->storage.kind = Storage::Kind::borrowed;  // Nothing to give back yet.
+    each.cell->storage.kind = Storage::Kind::borrowed;  // There is nothing to free yet.
     if (is_small(each))
       in_cells += each.bytes;
     else
@@ -400,7 +401,7 @@ void unlock_slabs() { slabs.lock.unlock(); }
 
 Cell* allocate(int64_t bytes, const Purpose& purpose) {
   TIDEMARK_CHECK(bytes >= 0, "a storage of ", bytes, " bytes");
-  // Nobody has this many; sums of less cannot overflow.
+  // Larger requests always fail, and sums of smaller ones cannot overflow.
   if (bytes > int64_t{1} << 60) refuse(bytes, purpose, Refusal::limit);
   const int64_t granted = granted_bytes(bytes);
   Cell* const cell = refusing(granted, purpose, [&] {
@@ -484,7 +485,7 @@ Cell* borrow(std::byte* data, int64_t bytes, bool writable, void (*release)(void
 }
 
 Cell* allocate_view(const Storage& base, int64_t bytes_viewed, Source at) {
-  // Its class is of no account, and the base's may change meanwhile.
+  // The class of a view does not count, and that of its base may change meanwhile.
   const Purpose purpose = {.at = at};
   return refusing(0, purpose, [&] {
     Cell* const cell = cell_for(0, purpose);
@@ -505,7 +506,7 @@ Cell* allocate_view(const Storage& base, int64_t bytes_viewed, Source at) {
 }
 
 void reclassify(Storage& storage, ByteClass byte_class) noexcept {
-  // The pool's lock: an error on another thread may be reading the class of everything listed.
+  // The pool's lock: an error on another thread may be reading the class of every listed storage.
   lock_pool();
   const ByteClass before = std::exchange(storage.byte_class, byte_class);
   unlock_pool();
@@ -517,7 +518,7 @@ void reclassify(Storage& storage, ByteClass byte_class) noexcept {
 }
 
 void release(Storage& storage) noexcept {
-  // A single reference is the caller's own: nobody can make a second one meanwhile.
+  // With a single reference, the caller's, no other thread can make a second one.
   if (!is_unshared(storage) && storage.references.fetch_sub(1, std::memory_order_acq_rel) != 1) {
     return;
   }
@@ -535,7 +536,8 @@ void release(Storage& storage) noexcept {
 #ifdef TIDEMARK_DEBUG
   check_accounts();
 #endif
-  // Last, on no lock and with the cell gone: the callback may do anything but throw.
+  // Last, outside of all locks and after the cell was freed: the callback may do anything except
+  // throw.
   if (note.release != nullptr) note.release(note.context);
 }
 

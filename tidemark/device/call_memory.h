@@ -1,7 +1,8 @@
-// Memory for lists that live no longer than a call.
+// Memory for lists that live no longer than one call.
 //
-// Each thread keeps what its calls needed, at most as much as the largest of them, so that a call
-// like one before takes nothing from the heap. Given back in any order, best the last one first.
+// Each thread keeps the memory that its largest call needed, so that a repeated call allocates
+// nothing on the heap. Pieces may be given back in any order; the cheapest order is last in, first
+// out.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +13,7 @@ namespace tidemark::device {
 
 // Throws std::bad_alloc. Aligned for any plain type.
 std::byte* take_call_memory(size_t bytes);
-// On the thread that took it.
+// On the thread that took the memory.
 void give_call_memory(std::byte* data, size_t bytes) noexcept;
 
 template <class T>
@@ -30,18 +31,19 @@ struct CallAllocator {
   friend bool operator==(CallAllocator, CallAllocator) { return true; }
 };
 
-// A list on the stack of the thread that made it, which alone may change or drop it.
+// A list that belongs to the thread that made it: no other thread may change or destroy it.
 template <class T>
 using CallList = std::vector<T, CallAllocator<T>>;
 
-// What a thread keeps. In the order they are filled; those behind `now` are empty.
+// The blocks that a thread keeps, in the order in which they are filled; those after `now` are
+// empty.
 struct CallMemory {
   struct Block;
   Block* first = nullptr;
   Block* now = nullptr;
-  size_t taken = 0;  // Pieces that are not given back.
+  size_t taken = 0;  // Pieces that have not been given back.
 };
-// The thread ends: its blocks serve the next one.
+// Called when the thread ends: the next thread reuses its blocks.
 void forget_calls(CallMemory& memory) noexcept;
 
 }  // namespace tidemark::device

@@ -1,4 +1,4 @@
-// Every tensor there is, for whoever looks for what grows.
+// Visits every live tensor, for the growth detector.
 #pragma once
 
 #include "tidemark/device/storage.h"
@@ -6,9 +6,8 @@
 
 namespace tidemark::device {
 
-// Visits the cell of every tensor, view and borrowed memory. Exact while no other thread makes
-// tensors or lets them go; what another does meanwhile may be seen half done. `visit` may make
-// no tensor.
+// Visits the cell of every tensor, view and borrowed memory. Exact while no other thread creates or
+// releases tensors; otherwise a cell may be seen half changed. `visit` must not create tensors.
 void for_each_cell(FunctionRef<void(const Cell&)> visit);
 
 }  // namespace tidemark::device

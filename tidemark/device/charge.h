@@ -1,5 +1,5 @@
-// Puts the bytes of a storage on its class, its line and the running scope, and takes them off.
-// Inline: this is most of what a tiny tensor costs.
+// Adds the bytes of a storage to its class, its line and the current scope, and subtracts them.
+// Inline: this is most of the cost of a tiny tensor.
 #pragma once
 
 #include "tidemark/device/scope.h"
@@ -8,13 +8,13 @@
 namespace tidemark::device {
 
 namespace detail {
-// Puts another line into the slot. Throws std::bad_alloc.
+// Replaces the line in the slot. Throws std::bad_alloc.
 void replace_line(LineShare& share, Source at);
-// Shares of threads that never allocated.
+// For threads that have no record because they never allocated.
 void add_to_class_of_all(int index, int64_t amount) noexcept;
 }  // namespace detail
 
-// The thread's share of a line. Throws std::bad_alloc.
+// The thread's counters of a line. Throws std::bad_alloc.
 inline LineShare& find_line(ThreadRecord& record, Source at) {
   LineShare& share = record.lines[line_slot(at.file, at.line)];
   if (share.file != at.file || share.line != at.line) [[unlikely]]
@@ -22,7 +22,7 @@ inline LineShare& find_line(ThreadRecord& record, Source at) {
   return share;
 }
 
-// Adds two sums of a line, on any thread; cannot fail.
+// Adds to two counters of a line, on any thread; cannot fail.
 inline void add_to_line(LineAccount& line, LineSum first, int64_t a, LineSum second,
                         int64_t b) noexcept {
   ThreadRecord* const record = thread_record_or_null();
@@ -45,7 +45,7 @@ inline void add_to_class(int index, int64_t amount) noexcept {
   record->classes[index].add(amount);
 }
 
-// Throws std::bad_alloc, and then has changed nothing.
+// Throws std::bad_alloc; in that case nothing has changed.
 inline void charge(ThreadRecord& record, Storage& storage, Source at) {
   LineShare& share = find_line(record, at);
   storage.line = share.account.load(std::memory_order_relaxed);

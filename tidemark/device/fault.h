@@ -1,6 +1,6 @@
-// Faults on purpose: a test makes the k-th pass of a site fail and looks at what is left.
+// Fault injection: a test makes the k-th use of a site fail and checks the state afterwards.
 //
-// Always compiled in, so that what is tested is what ships. Disarmed, a site costs one load.
+// Always compiled in, so that the tested code is the shipped code. A disarmed site costs one load.
 // `operator new` needs no site: a test program replaces it.
 #pragma once
 
@@ -16,12 +16,12 @@ extern std::atomic<int64_t> countdown[2];
 bool strike_armed(Site site);
 }  // namespace detail
 
-// The k-th pass from now (counting from 0) fails, once.
+// The k-th use from now (counting from 0) fails, once.
 inline void arm(Site site, int64_t k) { detail::countdown[static_cast<int>(site)] = k + 1; }
-// True when a fault was armed and has not struck.
+// Returns true if the site was armed and has not failed yet.
 inline bool disarm(Site site) { return detail::countdown[static_cast<int>(site)].exchange(0) > 0; }
 
-// True when this pass has to fail.
+// Whether this use must fail.
 inline bool strikes(Site site) {
   const auto left = detail::countdown[static_cast<int>(site)].load(std::memory_order_relaxed);
   return left > 0 && detail::strike_armed(site);

@@ -18,7 +18,8 @@ struct Hook {
   void (*in_child)();
 };
 
-// Constant-initialised: no order of construction matters, and no guard can be held in a fork.
+// Constant-initialised, so there is no order of construction and no guard that a fork could find
+// held.
 struct Hooks {
   Lock lock;
   int count = 0;
@@ -26,7 +27,7 @@ struct Hooks {
 };
 constinit Hooks hooks;
 
-// The order in which the locks nest elsewhere: mapping is innermost.
+// In the order in which the locks nest elsewhere; the lock of mappings is innermost.
 void before() {
   lock_workers();
   hooks.lock.lock();

@@ -1,23 +1,23 @@
-// The locks of this folder around a fork (base/fork.h): they are taken before it and free after it
-// on both sides, and the child starts workers of its own when it first needs some.
+// The locks of this folder around a fork (base/fork.h): they are taken before a fork and released
+// after it in both processes. The child starts its own workers when it first needs some.
 #pragma once
 
 namespace tidemark::device {
 
-// Called by whoever first makes a lock matter; cheap from the second time on.
+// Called before a lock is first used; cheap after the first call.
 void install_fork_handlers();
 
-// Locks of other parts: `before` runs ahead of a fork and `after` behind it, on both sides;
-// `in_child` runs in the child alone, ahead of all that is `after`. Called before such a lock is
-// first taken; a `before` that is there already is not added again. What runs under these locks may
-// use the locks below but the workers'.
+// Adds the locks of other folders: `before` runs before a fork; `after` runs after it, in both
+// processes; `in_child` runs only in the child, before every `after`. Call it before such a lock is
+// first taken; adding the same `before` twice has no effect. Code that holds these locks may take
+// the locks below, except that of the workers.
 void add_fork_hook(void (*before)(), void (*after)(), void (*in_child)() = nullptr);
 
-// The parts: each is the lock of one file.
+// One pair for the lock of each source file.
 void lock_slabs();
 void unlock_slabs();
 void lock_workers();
 void unlock_workers();
-void forget_workers();  // In the child: they are not there.
+void forget_workers();  // In the child, which has no worker threads.
 
 }  // namespace tidemark::device

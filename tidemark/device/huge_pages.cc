@@ -51,7 +51,7 @@ bool measure() noexcept {
   if (!system_has_them()) return false;
   std::byte* const begin = map_probe();
   if (begin == nullptr) return false;
-  // The least of a few: a virtual machine may be put aside for milliseconds.
+  // The minimum of a few runs: a virtual machine may be suspended for milliseconds.
   int64_t small_ns = std::numeric_limits<int64_t>::max();
   int64_t huge_ns = small_ns;
   for (int round = 0; round < 3; ++round) {

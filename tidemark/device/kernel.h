@@ -1,6 +1,6 @@
-// What can be called: machine code or an interpreted nest, and its calling convention.
+// A kernel, machine code or an interpreted loop nest, and its calling convention.
 //
-// Kernels never allocate: pointers come in, and somebody else decided where they point.
+// Kernels never allocate: they are given pointers.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,13 @@
 
 namespace tidemark {
 
-// How far a buffer moves, in bytes, from one row, step or column to the next.
+// The distance in bytes from one row, step or column of a buffer to the next.
 struct Movement {
   int64_t row = 0, step = 0, column = 0;
 };
 
-// The bytes a buffer may touch; only the checking interpreter looks.
+// The bytes that a kernel may access in a buffer; read only by the interpreter that checks
+// accesses.
 struct Extent {
   const std::byte* begin = nullptr;
   const std::byte* end = nullptr;
@@ -27,8 +28,8 @@ struct KernelArgs {
   const uint64_t* scalars = nullptr;      // Run-time numbers, one word each.
   int64_t index_base = 0, index_row = 0;  // See ExprOp::index.
   std::byte* scratch = nullptr;           // scratch_bytes, aligned to 64.
-  const Extent* extents = nullptr;        // Null, or one per buffer: check every access.
-  // 0: buffers that could be stored past the caches are not, since what they hold was just read.
+  const Extent* extents = nullptr;        // If not null, one per buffer: every access is checked.
+  // 0: no non-temporal stores, because the buffer's bytes were just read and are in the cache.
   int64_t streams = 1;
 };
 

@@ -27,7 +27,7 @@ struct Area {
   Kind kind = Kind::outside;
 };
 
-// The kernel counts resident pages by area, and skips what is empty: a sanitizer maps terabytes.
+// Reads smaps and skips empty areas: a sanitizer maps terabytes.
 std::vector<Area> areas_of_process() {
   FILE* const file = std::fopen("/proc/self/smaps", "re");
   if (file == nullptr)
@@ -52,8 +52,8 @@ std::vector<Area> areas_of_process() {
   return areas;
 }
 
-// A file some part of which is executable is a program or a library. Its zeroed data have no name
-// and follow its last named part at once.
+// A file with an executable part is a program or a library. Its zero-initialised data have no name
+// and directly follow its last named part.
 void tell_apart(std::vector<Area>& areas) {
   for (size_t i = 0; i < areas.size(); ++i) {
     Area& area = areas[i];
@@ -80,7 +80,7 @@ class PageMap {
   PageMap(const PageMap&) = delete;
   PageMap& operator=(const PageMap&) = delete;
 
-  // Bytes of the pages in [begin, end) that are in memory.
+  // The bytes of resident pages in [begin, end).
   int64_t resident(uint64_t begin, uint64_t end) {
     constexpr uint64_t kPresent = uint64_t{1} << 63;
     int64_t bytes = 0;
@@ -102,7 +102,7 @@ class PageMap {
   uint64_t entries_[kEntries];
 };
 
-// Adds our pages within an area to their owners and returns how many bytes they are.
+// Adds the resident pages that Tidemark mapped in an area to their owners, and returns their bytes.
 int64_t add_ours(const Area& area, const std::vector<MappedRange>& ranges, PageMap& map,
                  ResidentPages& pages) {
   int64_t sum = 0;

@@ -1,4 +1,4 @@
-// Whose every resident page of the process is.
+// The owner of every resident page of the process.
 #pragma once
 
 #include <cstdint>
@@ -7,22 +7,22 @@
 
 namespace tidemark::device {
 
-// Bytes of resident pages by who mapped them. Pages that are not ours are told apart by what
-// /proc/self/smaps says: an executable or a library with its data, other files, the C library's
-// heap, the rest.
+// The bytes of resident pages by owner. Pages that Tidemark did not map are classified by
+// /proc/self/smaps: executables and libraries with their data, other files, the C library's heap,
+// and all other pages.
 struct ResidentPages {
   int64_t ours[kMappingOwners] = {};
   int64_t image = 0;
-  int64_t files = 0;  // Mapped: tensors of files, if we mapped them.
+  int64_t files = 0;  // Mapped files, including those that tensors are loaded from.
   int64_t heap = 0;
   int64_t outside = 0;
 
   int64_t total() const;
 };
 
-// What the kernel counts as resident in /proc/self/smaps, with our ranges resolved page by page by
-// /proc/self/pagemap. Exact at a quiescent point; the first walk of a process touches pages of its
-// own. Throws DeviceError where /proc cannot be read.
+// The pages that /proc/self/smaps counts as resident; /proc/self/pagemap resolves the ranges that
+// Tidemark mapped, page by page. Exact when no thread allocates or frees; the first call itself
+// makes some pages resident. Throws DeviceError if /proc cannot be read.
 ResidentPages resident_pages();
 
 }  // namespace tidemark::device

@@ -16,7 +16,7 @@ namespace {
 
 using Path = char[1024];
 
-// The file's first bytes, with a closing zero; false when it cannot be read.
+// Reads the beginning of a file as a zero-terminated text; false if it cannot be read.
 bool read_text(const char* path, char* text, size_t size) {
   FILE* const file = std::fopen(path, "re");
   if (file == nullptr) return false;
@@ -26,7 +26,7 @@ bool read_text(const char* path, char* text, size_t size) {
   return got > 0;
 }
 
-// "max" and what does not parse are no limit.
+// "max" and anything that does not parse mean no limit.
 int64_t number_or_unlimited(const char* text) {
   char* end = nullptr;
   const long long value = std::strtoll(text, &end, 10);
@@ -39,8 +39,8 @@ bool read_in(const char* folder, const char* file, char* text, size_t size) {
   return read_text(path, text, size);
 }
 
-// True when the comma-separated names of a hierarchy hold this one as a whole: "cpuset" has no
-// "cpu".
+// Whether a comma-separated list of controllers contains this one as a whole name: "cpuset" does
+// not contain "cpu".
 bool has_controller(const char* names, const char* controller) {
   const size_t length = std::strlen(controller);
   if (length == 0) return *names == '\0';
@@ -53,8 +53,8 @@ bool has_controller(const char* names, const char* controller) {
   return false;
 }
 
-// The process's own path in the hierarchy that has `controller` (version 1), or in the unified one
-// when `controller` is empty.
+// The path of this process in the hierarchy of `controller` (version 1), or in the unified
+// hierarchy if `controller` is empty.
 bool cgroup_path(const char* root, const char* controller, Path& out) {
   char text[8192];
   if (!read_in(root, "/proc/self/cgroup", text, sizeof(text))) return false;
@@ -73,12 +73,12 @@ bool cgroup_path(const char* root, const char* controller, Path& out) {
 
 struct Hierarchy {
   const char* root;        // Of the file system.
-  const char* folder;      // Where it is mounted.
-  const char* controller;  // Empty for the unified one.
+  const char* folder;      // The mount point.
+  const char* controller;  // Empty for the unified hierarchy.
 };
 
-// Calls visit(folder) for the process's cgroup and every one around it. In a container the path
-// may name folders that are not visible from inside; those simply do not open.
+// Calls visit(folder) for the cgroup of this process and every cgroup that encloses it. In a
+// container the path may name folders that are not visible; those cannot be opened.
 template <class Visit>
 void each_cgroup(const Hierarchy& tree, Visit visit) {
   Path path;
@@ -143,7 +143,7 @@ double cgroup_cores(const char* root) {
   each_cgroup({root, "/sys/fs/cgroup", ""}, [&](const char* folder) {
     if (!read_in(folder, "/cpu.max", text, sizeof(text))) return;
     char* period = nullptr;
-    const double quota = std::strtod(text, &period);  // "max" is 0 here.
+    const double quota = std::strtod(text, &period);  // "max" is parsed as 0.
     narrow(quota, std::strtod(period, nullptr));
   });
   each_cgroup({root, "/sys/fs/cgroup/cpu", "cpu"}, [&](const char* folder) {

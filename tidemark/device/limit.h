@@ -1,4 +1,4 @@
-// How much of the machine this process may use: memory and cores, by what the system says.
+// The memory and the cores that this process may use, as the system reports them.
 #pragma once
 
 #include <cstdint>
@@ -8,20 +8,21 @@ namespace tidemark::device {
 
 inline constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
-// What the control groups (version 1 and 2) around this process allow: bytes of memory, or
-// kUnlimited, and cores' worth of time, or infinity. `root` stands before /proc and /sys.
+// The limits of the control groups (version 1 and 2) of this process: bytes of memory, or
+// kUnlimited, and CPU time in cores, or infinity. `root` is put in front of /proc and /sys, for
+// tests.
 int64_t cgroup_memory_bytes(const char* root = "");
 double cgroup_cores(const char* root = "");
 
-// 90 % of the least of the cgroup's memory.max (and of every cgroup around it), RLIMIT_AS and the
-// memory available now.
+// 90 % of the least of: memory.max of the cgroup and of every cgroup that encloses it, RLIMIT_AS,
+// and the memory available now.
 int64_t default_limit_bytes();
 
-// Cores in the affinity mask, or fewer when a cgroup quota allows less time than that; at least 1.
+// The cores in the affinity mask, or fewer if a cgroup quota allows less CPU time; at least 1.
 int usable_cores();
 
-// True when nobody narrowed the affinity mask or the quota, so that threads may be pinned without
-// standing on a core somebody chose for us to share.
+// Whether neither an affinity mask nor a quota restricts this process. Only then are threads
+// pinned: otherwise a chosen core may be shared with other processes.
 bool cores_are_ours();
 
 }  // namespace tidemark::device

@@ -1,4 +1,4 @@
-// Counters of one source line. Made once per line and kept: there are only so many lines.
+// Counters of one source line. They are never freed: a program has a bounded number of lines.
 #pragma once
 
 #include <atomic>
@@ -11,14 +11,14 @@ namespace tidemark::device {
 enum LineSum { kLineBytes, kLineCount, kLineViewed, kLinePinned, kLineSums };
 
 struct LineAccount {
-  Source at;      // The file's name is a copy: the user's library may be unloaded.
-  uint32_t slot;  // Where thread records keep their share of it.
-  // What no thread record holds: shares of threads that ended or whose slot was wanted for
-  // another line.
+  Source at;      // The file's name is a copy, since the user's library may be unloaded.
+  uint32_t slot;  // The slot of thread records that counts this line.
+  // Counts that are in no thread record: those of threads that ended, and those whose slot was
+  // given to another line.
   std::atomic<int64_t> sums[kLineSums] = {};
-  LineAccount* next = nullptr;   // In its bucket.
-  LineAccount* older = nullptr;  // In the list of all.
-  uint32_t number = 0;           // From 0 up, in the order they were met.
+  LineAccount* next = nullptr;   // In the same hash bucket.
+  LineAccount* older = nullptr;  // In the list of all lines.
+  uint32_t number = 0;           // Counts up from 0, in the order of first use.
 };
 
 }  // namespace tidemark::device

@@ -17,13 +17,13 @@ struct Registry {
   std::vector<MappedRange> ranges;  // By address.
 };
 
-// Never destroyed: tensors in static storage give their bytes back after main.
+// Never destroyed: tensors in static storage free their bytes after main.
 Registry& registry() {
   static constinit MadeOnce<Registry> instance;
   return instance.get();
 }
 
-// The first range that begins at `begin` or behind it.
+// The first range that begins at or after `begin`.
 auto position(std::vector<MappedRange>& ranges, const std::byte* begin) {
   return std::lower_bound(
       ranges.begin(), ranges.end(), begin,
@@ -37,7 +37,7 @@ std::byte* map_anonymous(int64_t bytes) {
   return begin == MAP_FAILED ? nullptr : static_cast<std::byte*>(begin);
 }
 
-// Maps more than is wanted and cuts both ends off.
+// Maps more than needed and unmaps both ends.
 std::byte* map_aligned(int64_t bytes, int64_t alignment) {
   if (alignment <= kPageBytes) return map_anonymous(bytes);
   const int64_t wide = bytes + alignment - kPageBytes;
@@ -56,7 +56,7 @@ std::byte* map_aligned(int64_t bytes, int64_t alignment) {
 std::byte* map_pages(int64_t bytes, MappingOwner owner, int64_t alignment) {
   Registry& r = registry();
   const std::lock_guard guard(r.lock);
-  // The registry grows first: once pages exist, nothing may fail.
+  // The registry grows first: once the pages are mapped, nothing may fail.
   if (r.ranges.size() == r.ranges.capacity()) r.ranges.reserve(2 * r.ranges.size() + 64);
   std::byte* const begin = map_aligned(bytes, alignment);
   if (begin != nullptr) r.ranges.insert(position(r.ranges, begin), {begin, begin + bytes, owner});
@@ -74,7 +74,7 @@ std::vector<MappedRange> mapped_ranges() {
   Registry& r = registry();
   for (size_t room = 64;; room *= 2) {
     std::vector<MappedRange> copy;
-    copy.reserve(room);  // Not under the lock: an allocator may call back into what maps pages.
+    copy.reserve(room);  // Outside of the lock: an allocator may call code that maps pages.
     const std::lock_guard guard(r.lock);
     if (r.ranges.size() > room) continue;
     copy.assign(r.ranges.begin(), r.ranges.end());

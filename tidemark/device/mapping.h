@@ -1,7 +1,7 @@
-// The one function through which Tidemark maps pages, and the registry of what it mapped.
+// The one function that maps pages, and the registry of its mappings.
 //
-// The kernel merges neighbouring mappings, so that /proc/self/maps cannot say whose a page is; the
-// registry can. The ledger resolves every resident page of the process by it.
+// The kernel merges adjacent mappings, so /proc/self/maps cannot tell the owner of a page. The
+// ledger finds it in the registry.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ constexpr int64_t whole_pages(int64_t bytes) {
 enum class MappingOwner : uint8_t { pool, handles, stacks, code };
 inline constexpr int kMappingOwners = 4;
 
-// Zeroed pages, readable and writable, at a multiple of `alignment`; null when the system refuses.
-// `bytes` is a multiple of a page. Throws std::bad_alloc when the registry cannot grow.
+// Maps zeroed pages, readable and writable, aligned to `alignment`; null if the system refuses.
+// `bytes` is a multiple of the page size. Throws std::bad_alloc if the registry cannot grow.
 std::byte* map_pages(int64_t bytes, MappingOwner owner, int64_t alignment = kPageBytes);
 void unmap_pages(std::byte* begin, int64_t bytes);
 
@@ -29,7 +29,7 @@ struct MappedRange {
   const std::byte* end;
   MappingOwner owner;
 };
-// Everything mapped now, by address. Allocates.
+// All current mappings, by address. Allocates.
 std::vector<MappedRange> mapped_ranges();
 
 // For the fork handlers only.

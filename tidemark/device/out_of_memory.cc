@@ -8,7 +8,7 @@
 namespace tidemark {
 namespace {
 
-// Appends to a fixed buffer and stops at its end.
+// Appends to a fixed buffer and drops what does not fit.
 class Writer {
  public:
   Writer(char* text, size_t size) : at_(text), end_(text + size) { *at_ = '\0'; }
@@ -21,7 +21,7 @@ class Writer {
     if (length > 0) at_ += std::min<std::ptrdiff_t>(length, end_ - at_ - 1);
   }
 
-  // As Bytes prints itself, without a stream.
+  // The text of `Bytes`, without a stream.
   void bytes(int64_t count) {
     constexpr const char* units[] = {"KiB", "MiB", "GiB", "TiB", "PiB"};
     if (count < 1024) return print("%lld B", static_cast<long long>(count));
@@ -34,8 +34,8 @@ class Writer {
     print("%.1f %s", value, units[unit]);
   }
 
-  // A tensor by its type; of a call, that it is one. What has no sizes and is more than a scalar is
-  // the scratch of a kernel.
+  // Describes a tensor by its type, and a call as a call. Without sizes and larger than a scalar,
+  // it is the scratch of a kernel.
   void description(const device::Description& what, int64_t bytes) {
     if (what.rank < 0) return print("a call of a function");
     if (what.rank == 0 && bytes > kAlignment) return print("scratch memory");

@@ -1,4 +1,4 @@
-// The machine, or the limit, has no room for what was asked.
+// OutOfMemory: the machine or the limit has no room for an allocation.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@ namespace tidemark {
 
 namespace device {
 
-// What a storage holds, for people. Sizes beyond the sixth axis are not kept.
+// A description of a storage for messages. Sizes after the sixth axis are not stored.
 struct Description {
   static constexpr int kSizes = 6;
   DType dtype = DType::u8;
@@ -22,7 +22,7 @@ struct Description {
   static Description of(const Purpose& purpose);
 };
 
-// Everything an OutOfMemory says, in a fixed number of bytes.
+// The content of an OutOfMemory, in a fixed number of bytes.
 struct OutOfMemoryRecord {
   static constexpr int kListed = 5;
   struct Holder {
@@ -41,14 +41,14 @@ struct OutOfMemoryRecord {
 
 }  // namespace device
 
-// Thrown before anything has changed: the next call works. The text is made when it is first
-// asked for, in the object itself; nothing here needs the heap, and no tensor is kept alive.
+// Thrown before anything has changed, so the next call works. The text is written by the first call
+// of what(), into the object itself: nothing here needs the heap, and no tensor is kept alive.
 class OutOfMemory : public DeviceError {
  public:
   explicit OutOfMemory(const device::OutOfMemoryRecord& record);
   OutOfMemory(const OutOfMemory& other);
 
-  // The bytes that were asked for, the limit, and the bytes that were in use then.
+  // The bytes of the request, the limit, and the bytes that were in use.
   Bytes asked() const { return record_.asked; }
   Bytes limit() const { return record_.limit; }
   Bytes in_use() const { return record_.in_use; }
@@ -57,7 +57,7 @@ class OutOfMemory : public DeviceError {
 
  private:
   device::OutOfMemoryRecord record_;
-  // Empty, being written, readable: two threads may look at one exception.
+  // Empty, being written, readable: two threads may read the same exception.
   mutable std::atomic<int> text_state_{0};
   mutable char text_[1536];
 };

@@ -18,7 +18,7 @@ namespace tidemark::device {
 namespace {
 
 constexpr int64_t kChunkBytes = 64 << 10;
-// The cache never lifts what is held further than this above the most that was ever in use.
+// The cache never raises the held bytes by more than this above the peak of bytes in use.
 constexpr int64_t kCacheSlack = 4 << 20;
 
 struct FreeBlock {
@@ -30,13 +30,13 @@ struct Chunk {
   Span* span = nullptr;
   int size_class = 0;
   int64_t used = 0;           // Blocks granted now.
-  int64_t carved = 0;         // Blocks ever granted; those behind were never touched.
-  FreeBlock* free = nullptr;  // Blocks given back.
-  Chunk* previous = nullptr;  // Chunks of the class with room.
+  int64_t carved = 0;         // Blocks ever granted; the bytes after them were never written.
+  FreeBlock* free = nullptr;  // Freed blocks.
+  Chunk* previous = nullptr;  // In the list of chunks of this class that have free blocks.
   Chunk* next = nullptr;
 };
 
-// Multiples of 64 up to 1 KiB, then eight to a doubling.
+// Multiples of 64 up to 1 KiB, then eight per power of two.
 constexpr int kExactClasses = 16;
 constexpr int kClasses = kExactClasses + 3 * 8;
 
@@ -54,12 +54,13 @@ constexpr int64_t class_bytes(int size_class) {
 static_assert(class_of(kSmallBlock) == kClasses - 1 && class_bytes(kClasses - 1) == kSmallBlock);
 static_assert(class_of(1088) == kExactClasses && class_bytes(kExactClasses) == 1152);
 
-// Constant-initialised and never destroyed: tensors in static storage are given back after main.
+// Constant-initialised and never destroyed: tensors in static storage are freed after main.
 struct Pool {
   Lock lock;
   Spans spans;
-  Chunk* roomy[kClasses] = {};  // Chunks with room.
-  Chunk* empty[kClasses] = {};  // At most one without granted blocks, kept for the next.
+  Chunk* roomy[kClasses] = {};  // Chunks with free blocks.
+  // At most one chunk per class without granted blocks, kept for reuse.
+  Chunk* empty[kClasses] = {};
   Chunk* spare = nullptr;
 };
 constinit Pool pool;
@@ -118,7 +119,7 @@ std::byte* cut(Chunk* chunk) {
   return data;
 }
 
-// The empty chunk of a class goes back to the spans. Its pages were cached and stay so.
+// Returns the empty chunk of a class to the spans. Its pages were cached and stay cached.
 void dissolve(Chunk* chunk) noexcept {
   delist(chunk);
   pool.empty[chunk->size_class] = nullptr;
@@ -127,7 +128,7 @@ void dissolve(Chunk* chunk) noexcept {
   drop(chunk);
 }
 
-// --- Giving cached memory back --------------------------------------------------------------
+// --- Returning cached memory to the system --------------------------------------------------
 
 int64_t give_back(int64_t wanted) noexcept {
   if (wanted <= 0) return 0;
@@ -144,7 +145,7 @@ int64_t held_bytes() {
          counters.cached.load(std::memory_order_relaxed);
 }
 
-// Bytes given back count in whole pages and chunks and may be more than were granted.
+// Freed memory is cached in whole pages and chunks, which may be more bytes than were granted.
 void keep_within_limit() noexcept {
   const int64_t excess = held_bytes() - counters.limit.load(std::memory_order_relaxed);
   if (excess > 0) give_back(excess);
@@ -152,26 +153,26 @@ void keep_within_limit() noexcept {
 
 // --- Granting, under the lock ---------------------------------------------------------------
 
-// Reserves `bytes` that will be new to the process, but for `relief` that was cached and is about
-// to be used.
+// Reserves `bytes` that are new to the process, except for `relief` bytes that were cached and are
+// about to be reused.
 bool reserve_fresh(int64_t bytes, int64_t relief = 0) {
   const int64_t in_use = counters.in_use.load(std::memory_order_relaxed);
   const int64_t ceiling = std::max(highest_in_use(), in_use + bytes) + kCacheSlack;
   give_back(held_bytes() - relief + bytes - ceiling);
   if (reserve(bytes, relief)) return true;
-  // Once more without the cache, and then never again: nobody waits for memory here.
+  // One more try without the cache, then it fails: allocation never waits for memory.
   give_back(held_bytes() - relief + bytes - limit_bytes());
   return reserve(bytes, relief);
 }
 
-// The chunk the next block of a class is cut from; one in use before one kept empty.
+// The chunk that the next block of a class is cut from; chunks in use come before an empty one.
 Chunk* roomy_chunk(int size_class) {
   Chunk* const first = pool.roomy[size_class];
   const bool skip = first != nullptr && first->used == 0 && first->next != nullptr;
   return skip ? first->next : first;
 }
 
-// Cached bytes that granting a block would put to use.
+// The cached bytes that granting a block would reuse.
 int64_t relief_for(int64_t bytes) {
   int64_t pages = whole_pages(bytes);
   if (bytes <= kSmallBlock) {
@@ -187,8 +188,8 @@ bool reserve_block(int64_t bytes) {
   return (relief > 0 && reserve(bytes, relief)) || reserve_fresh(bytes);
 }
 
-// What functions from here on put to use of what was cached they add to `uncached`; it still counts
-// as cached until their caller says otherwise.
+// The following functions add the cached bytes that they reuse to `uncached`; these still count as
+// cached until the caller subtracts them.
 Span* take_span(int64_t pages, int64_t& uncached) {
   Span* const cached = pool.spans.best_cached(pages);
   Span* const span = pool.spans.take(pages, cached);
@@ -196,7 +197,7 @@ Span* take_span(int64_t pages, int64_t& uncached) {
   return span;
 }
 
-// Null when the system refuses even after the cache went back to it.
+// Null if the system refuses even after the cache was returned to it.
 Span* take_span_with_relief(int64_t pages, int64_t& uncached) {
   Span* const span = take_span(pages, uncached);
   if (span != nullptr || give_back(std::numeric_limits<int64_t>::max()) == 0) return span;
@@ -243,7 +244,7 @@ Block place(int64_t bytes, int64_t& uncached) {
   return block;
 }
 
-// Whether a block can be had without new pages of the system.
+// Whether a block can be granted without new pages from the system.
 bool is_at_hand(int64_t bytes) {
   return relief_for(bytes) > 0 || (bytes <= kSmallBlock && roomy_chunk(class_of(bytes)) != nullptr);
 }
@@ -260,7 +261,8 @@ void give_small(Block block, int64_t bytes) noexcept {
   Chunk* const kept = pool.empty[chunk->size_class];
   pool.empty[chunk->size_class] = chunk;
   if (kept != nullptr) {
-    // Two without blocks: the older one goes; `dissolve` clears the place, so it is set again.
+    // There are two empty chunks: the older one is dissolved, which clears the entry, so it is set
+    // again.
     dissolve(kept);
     pool.empty[chunk->size_class] = chunk;
   }
@@ -276,12 +278,13 @@ void put_back(Block block, int64_t bytes) noexcept {
 
 // --- Several blocks ---------------------------------------------------------------------------
 
-// Blocks being granted together, put back unless they are kept. What is cached is taken first,
-// since it makes room in the limit; what is new is mapped only once all is reserved.
-class Together {
+// Blocks that are granted together; they are freed again unless they are kept. Cached memory is
+// taken first, since that makes room in the limit; new memory is mapped only after everything is
+// reserved.
+class GrantBatch {
  public:
-  Together(std::span<Grant> grants, int64_t total) : grants_(grants), total_(total) {}
-  ~Together() {
+  GrantBatch(std::span<Grant> grants, int64_t total) : grants_(grants), total_(total) {}
+  ~GrantBatch() {
     add_cached(-uncached_);
     if (kept_) return;
     for (Grant& grant : grants_) {
@@ -292,8 +295,8 @@ class Together {
     if (reserved_) unreserve(total_);
     keep_within_limit();
   }
-  Together(const Together&) = delete;
-  Together& operator=(const Together&) = delete;
+  GrantBatch(const GrantBatch&) = delete;
+  GrantBatch& operator=(const GrantBatch&) = delete;
 
   Refusal take() {
     for (Grant& grant : grants_)
@@ -335,7 +338,7 @@ Block grant_from(std::pmr::memory_resource& source, int64_t bytes, Refusal& why)
       return {};
     }
   }
-  // On no lock: the resource is the user's code.
+  // Outside of all locks: the resource is the user's code.
   try {
     void* const data = source.allocate(static_cast<size_t>(bytes), kAlignment);
     counters.foreign.fetch_add(bytes, std::memory_order_relaxed);
@@ -380,7 +383,7 @@ Block grant(int64_t bytes, Refusal& why) {
 void give(Block block, int64_t bytes) noexcept {
   const std::lock_guard guard(pool.lock);
   put_back(block, bytes);
-  // Last: what is held is never shown smaller than it is.
+  // Last, so that the held bytes are never reported too small.
   unreserve(bytes);
   keep_within_limit();
 }
@@ -392,8 +395,8 @@ bool grant_all(std::span<Grant> grants, int64_t more, Refusal& why) {
     return false;
   }
   const std::lock_guard guard(pool.lock);
-  Together together(grants, total_of(grants, more));
-  why = together.take();
+  GrantBatch batch(grants, total_of(grants, more));
+  why = batch.take();
   return why == Refusal::none;
 }
 
@@ -412,7 +415,7 @@ bool grant_all_from_resource(std::pmr::memory_resource& source, std::span<Grant>
       return false;
     }
   }
-  // On no lock: the resource is the user's code.
+  // Outside of all locks: the resource is the user's code.
   size_t made = 0;
   const auto undo = [&] {
     for (size_t i = 0; i < made; ++i) {

@@ -1,23 +1,25 @@
-// Blocks of memory larger than a cell holds.
+// Blocks of memory that are too large for a cell.
 //
-// Two layers. Spans are runs of whole pages cut from mapped regions; a free span is either cached
-// (its pages are resident and count as held) or untouched (address space only). Neighbours of a
-// kind merge, a span larger than needed is split, and the best fit is taken, so that a block is
-// never served from a larger class. Blocks up to kSmallBlock are cut from 64 KiB chunks, a size
-// class each; the free part of a chunk in use is slack, like the rest of a page, and not cached.
+// There are two layers. Spans are runs of whole pages in mapped regions. A free span is either
+// cached (its pages are resident and count as held) or untouched (address space only). Adjacent
+// free spans of the same kind are merged; a request takes the best fit and splits it, so that a
+// block never occupies a larger size class. Blocks up to kSmallBlock are cut from 64 KiB chunks of
+// one size class each. The free part of a chunk in use is slack, like the unused part of a page,
+// and does not count as cached.
 //
 //   region   |   block    | cached |      block       |        untouched        |
 //   pages    +--+--+--+---+--+--+--+--+--+--+--+--+---+--+--+--+--+--+--+--+--+-+
 //
-// So everything cached can be given back to the system at any time, and `release` always brings the
-// cache to zero.
+// So all cached memory can be returned to the system at any time, and `release` always empties the
+// cache.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
-// The header <memory_resource> brings locks and clocks along; who passes a resource includes it.
+// Forward-declared: <memory_resource> includes locks and clocks. Callers that pass a resource
+// include it.
 namespace std::pmr {
 class memory_resource;
 }
@@ -27,18 +29,20 @@ namespace tidemark::device {
 inline constexpr int64_t kSmallBlock = 8 << 10;
 
 struct Block {
-  std::byte* data = nullptr;  // Null: refused.
-  void* owner = nullptr;      // Given back with the block.
+  std::byte* data = nullptr;  // Null if refused.
+  void* owner = nullptr;      // Passed back when the block is freed.
 };
 
 enum class Refusal : uint8_t { none, limit, system };
 
-// A block of `bytes` (a multiple of 64), reserved against the limit. Refused, it says why, and
-// nothing has changed but that cached memory went back to the system. Throws std::bad_alloc.
+// Grants a block of `bytes` (a multiple of 64), reserved against the limit. If it is refused, `why`
+// gives the reason, and nothing has changed except that cached memory was returned to the system.
+// Throws std::bad_alloc.
 Block grant(int64_t bytes, Refusal& why);
 void give(Block block, int64_t bytes) noexcept;
 
-// Several blocks, reserved in one step together with `more` bytes that need no block: all or none.
+// Several blocks, reserved in one step together with `more` bytes that need no block: all or none
+// is granted.
 struct Grant {
   int64_t bytes = 0;
   Block block;
@@ -47,22 +51,23 @@ bool grant_all(std::span<Grant> grants, int64_t more, Refusal& why);
 bool grant_all_from_resource(std::pmr::memory_resource& source, std::span<Grant> grants,
                              int64_t more, Refusal& why);
 
-// The same from the user's own allocator; `owner` is the resource.
+// The same from the user's memory resource, which becomes the `owner`.
 Block grant_from_resource(std::pmr::memory_resource& source, int64_t bytes, Refusal& why);
 void give_to_resource(Block block, int64_t bytes) noexcept;
 
-// Gives cached memory back to the system; returns how many bytes that was.
+// Returns cached memory to the system; the result is the number of bytes.
 int64_t release_cached() noexcept;
 
-// Makes room in the limit for `bytes` by giving cached memory back. For data that stand in cells.
+// Makes room in the limit for `bytes` of data inside cells, by returning cached memory to the
+// system.
 bool reserve_with_relief(int64_t bytes) noexcept;
 
-// Where blocks come from from now on; null is the pool's own mappings. Blocks go back to where they
-// came from.
+// Sets the source of new blocks; null means the pool's own mappings. Blocks are always freed to the
+// source that they came from.
 std::pmr::memory_resource* set_resource(std::pmr::memory_resource* resource);
 std::pmr::memory_resource* resource();
 
-// For the fork handlers and for walking the storages: the lock that every grant takes.
+// For the fork handlers and for visiting all storages: the lock that every grant takes.
 void lock_pool();
 void unlock_pool();
 

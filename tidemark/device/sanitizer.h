@@ -1,5 +1,5 @@
-// Tells the address sanitizer which of our bytes nobody may touch, and where its search for leaks
-// has to look.
+// Tells the address sanitizer which bytes must not be accessed, and the leak sanitizer where to
+// look for pointers.
 #pragma once
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -30,7 +30,7 @@ inline void allow([[maybe_unused]] const void* begin, [[maybe_unused]] int64_t b
   ASAN_UNPOISON_MEMORY_REGION(begin, static_cast<size_t>(bytes));
 #endif
 }
-// Mapped pages hold pointers that are the only ones to what they point to.
+// Mapped pages may hold the only pointers to heap objects.
 inline void look_into([[maybe_unused]] const void* begin, [[maybe_unused]] int64_t bytes) {
 #ifdef TIDEMARK_ASAN
   __lsan_register_root_region(begin, static_cast<size_t>(bytes));

@@ -1,4 +1,5 @@
-// Counters of one MemoryScope. An account outlives its scope object while bytes credit it.
+// Counters of one MemoryScope. An account outlives its scope object as long as bytes are credited
+// to it.
 #pragma once
 
 #include <atomic>
@@ -11,27 +12,29 @@ struct ScopeAccount {
   ScopeAccount(std::string name, ScopeAccount* parent);
 
   const std::string name;
-  ScopeAccount* const parent;  // Held by a reference.
+  ScopeAccount* const parent;  // Holds a reference.
   std::atomic<int64_t> references{1};
   std::atomic<bool> closed{false};
   std::atomic<int64_t> current{0};
   std::atomic<int64_t> peak{0};
 };
 
-// Add to (or take from) the account and all that enclose it.
+// Adds to (or subtracts from) the account and all accounts that enclose it.
 void credit(ScopeAccount* scope, int64_t bytes) noexcept;
 
 void retain(ScopeAccount* scope);
 void release(ScopeAccount* scope) noexcept;
 
-// Makes an account within the scope that runs on this thread, and runs it. Throws std::bad_alloc.
+// Opens an account inside the current scope of this thread, and makes it current. Throws
+// std::bad_alloc.
 ScopeAccount* open_scope(std::string name);
-// Ends it, in any order and on any thread. This thread goes on in the innermost scope that is still
-// open; another one, on which it runs, finds out when it next opens or closes a scope.
+// Closes an account, in any order and on any thread. The innermost scope that is still open becomes
+// current on this thread; another thread on which the scope was current notices when it next opens
+// or closes a scope.
 void close_scope(ScopeAccount* scope) noexcept;
 
-// The scope that runs on this thread, or null; the thread holds a reference on it. Setting needs
-// the thread's record, which may throw std::bad_alloc.
+// The current scope of this thread, or null; the thread holds a reference to it. Setting it needs
+// the thread's record, so it may throw std::bad_alloc.
 ScopeAccount* current_scope();
 void set_current_scope(ScopeAccount* scope);
 

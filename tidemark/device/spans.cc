@@ -19,7 +19,7 @@ struct Region {
 
 namespace {
 
-// Blocks of this size and more get a region of their own, so that it can go back as one.
+// Blocks of this size and more get their own region, so that it can be unmapped as a whole.
 constexpr int64_t kLarge = int64_t{1} << 20;
 // Smaller ones share regions of this size.
 constexpr int64_t kSharedRegion = int64_t{4} << 20;
@@ -84,7 +84,7 @@ void Spans::drop(Span* span) noexcept {
   spare_ = span;
 }
 
-// A free span over a whole new region, in no list yet.
+// A free span that covers a whole new region and is in no list yet.
 Span* Spans::map_region(int64_t bytes) {
   const bool large = bytes >= kLarge;
   const int64_t mapped = large ? bytes : kSharedRegion;
@@ -105,7 +105,7 @@ Span* Spans::map_region(int64_t bytes) {
     drop(span);
     return nullptr;
   }
-  // Where huge pages are the system's default, they would reach across the ends of blocks.
+  // If huge pages are the system's default, they would extend across the ends of blocks.
   advise_small(begin, mapped);
   forbid(begin, mapped);
   region->begin = begin;
@@ -115,7 +115,7 @@ Span* Spans::map_region(int64_t bytes) {
   return span;
 }
 
-// Cuts a span that is in no list; the rest keeps its state and goes into its list.
+// Cuts a span that is in no list; the remainder keeps its state and enters its list.
 Span* Spans::split(Span* span, int64_t bytes) {
   if (span->bytes == bytes) return span;
   Span* const rest = new_span();
@@ -164,7 +164,7 @@ void Spans::absorb(Span* span, Span* neighbour) noexcept {
   drop(neighbour);
 }
 
-// A span in no list takes in the neighbours of its state.
+// Merges a span that is in no list with neighbours of the same state.
 Span* Spans::merge(Span* span) noexcept {
   if (span->after != nullptr && span->after->state == span->state) absorb(span, span->after);
   if (span->before != nullptr && span->before->state == span->state) absorb(span, span->before);

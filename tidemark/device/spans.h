@@ -1,7 +1,7 @@
-// Runs of whole pages, cut from regions: the lower layer of the pool (pool.h has the picture).
+// Runs of whole pages, cut from mapped regions: the lower layer of the pool (pool.h has a picture).
 //
-// Every function here is called under the pool's lock. Only `take` allocates (a record for the rest
-// of a split span); giving back merges records and cannot fail.
+// Every function here is called under the pool's lock. Only `take` allocates (a record for the
+// remainder of a split span); freeing merges records and cannot fail.
 #pragma once
 
 #include <cstddef>
@@ -16,23 +16,24 @@ struct Span {
   Region* region = nullptr;
   std::byte* begin = nullptr;
   int64_t bytes = 0;
-  Span* before = nullptr;  // Neighbours by address, in the region.
+  Span* before = nullptr;  // Neighbours by address, in the same region.
   Span* after = nullptr;
-  Span* previous = nullptr;  // The list of free spans of about this size.
+  Span* previous = nullptr;  // In the list of free spans of about this size.
   Span* next = nullptr;
   State state = State::untouched;
 };
 
 class Spans {
  public:
-  // The cached span that fits best, or null.
+  // The best-fitting cached span, or null.
   Span* best_cached(int64_t bytes) const { return best(Span::State::cached, bytes); }
-  // A used span of exactly `bytes` (whole pages): cut from `cached` where given, else untouched or
-  // newly mapped. Null when the system refuses; throws std::bad_alloc; then nothing has changed.
+  // A span in use of exactly `bytes` (whole pages), cut from `cached` if given, else from an
+  // untouched or newly mapped span. Null if the system refuses. Throws std::bad_alloc; in that case
+  // nothing has changed.
   Span* take(int64_t bytes, Span* cached);
-  // A used span becomes cached.
+  // Marks a span in use as cached.
   void put(Span* span) noexcept;
-  // Gives at least `wanted` cached bytes back to the system, or all there are.
+  // Returns at least `wanted` cached bytes to the system, or all of them if there are fewer.
   int64_t give_back(int64_t wanted) noexcept;
 
  private:
@@ -50,10 +51,10 @@ class Spans {
   Span* new_span();
   void drop(Span* span) noexcept;
 
-  // Bins of free spans by size, four to a doubling.
+  // Free spans by size, in four bins per power of two.
   Span* cached_[kBins] = {};
   Span* untouched_[kBins] = {};
-  Span* spare_ = nullptr;  // Records without pages.
+  Span* spare_ = nullptr;  // Unused records.
 };
 
 }  // namespace tidemark::device

@@ -1,4 +1,4 @@
-// The memory of a thread's calls, which its record holds.
+// Call memory: the part of a thread's record that call_memory.h uses.
 #include "tidemark/device/thread_record.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ size_t rounded(size_t bytes) {
   return (bytes + kUnit - 1) / kUnit * kUnit;
 }
 
-// Behind `at`, or first.
+// Inserts a block after `at`, or first if it is null.
 Block* add_block(CallMemory& memory, Block* at, size_t bytes) {
   constexpr size_t kLeast = (16 << 10) - sizeof(Block);
   bytes = std::max(bytes, kLeast);
@@ -61,7 +61,7 @@ std::byte* take_call_memory(size_t bytes) {
 
 void give_call_memory(std::byte* data, size_t bytes) noexcept {
   ThreadRecord* const record = thread_record_or_null();
-  if (record == nullptr) return;  // It went with the thread's record.
+  if (record == nullptr) return;  // It was freed with the thread's record.
   CallMemory& memory = record->calls;
   bytes = rounded(bytes);
   Block& now = *memory.now;

@@ -1,6 +1,6 @@
-// What one thread keeps to itself so that tiny tensors meet no lock: free cells, its share of the
-// counters, the scope that runs, and memory for its calls. Whoever has the record next has that
-// too.
+// The state of one thread, so that tiny tensors need no lock: free cells, its share of the
+// counters, the current scope, and memory for its calls. When the thread ends, the next thread
+// inherits the record.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 
 namespace tidemark::device {
 
-// Only the owning thread writes; anybody may read.
+// Only the owning thread writes; any thread may read.
 class Share {
  public:
   void add(int64_t amount) { value_.store(get() + amount, std::memory_order_relaxed); }
@@ -28,7 +28,7 @@ class Share {
   std::atomic<int64_t> value_{0};
 };
 
-// The thread's share of one line, found by where the line's name stands in memory.
+// The thread's counters of one line, found by the address of the line's file name.
 struct LineShare {
   const char* file = nullptr;
   unsigned line = 0;
@@ -37,7 +37,7 @@ struct LineShare {
 };
 
 inline constexpr int kLineShares = 256;
-inline constexpr int kClassShares = kByteClasses + 1;  // The last: data that stand in cells.
+inline constexpr int kClassShares = kByteClasses + 1;  // The last: data inside cells.
 inline constexpr int kSmallShare = kByteClasses;
 
 struct ThreadRecord {
@@ -51,12 +51,12 @@ struct ThreadRecord {
 };
 
 namespace detail {
-// One pointer of static thread storage: reading it is one instruction, in a shared library too.
+// A pointer in static thread storage is read by one instruction, also in a shared library.
 extern thread_local ThreadRecord* thread_record __attribute__((tls_model("initial-exec")));
 ThreadRecord& make_thread_record();
 }  // namespace detail
 
-// Null on a thread that never allocated.
+// Null on a thread that has not allocated yet.
 inline ThreadRecord* thread_record_or_null() { return detail::thread_record; }
 // Throws std::bad_alloc.
 inline ThreadRecord& thread_record() {
@@ -64,7 +64,7 @@ inline ThreadRecord& thread_record() {
   return record != nullptr ? *record : detail::make_thread_record();
 }
 
-// A thread's free cells go back to all when it ends: allocate.cc.
+// Called when a thread ends: its free cells become available to all threads (allocate.cc).
 void give_cells_back(ThreadRecord& record) noexcept;
 
 inline uint32_t line_slot(const char* file, unsigned line) {

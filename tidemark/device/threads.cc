@@ -1,11 +1,11 @@
-// How a job runs. The caller opens a gate, signals, and starts on the first segment of the work
-// itself; workers that are awake enter the gate and take pieces, first of their own segment, then
-// of others. When no piece is left the caller closes the gate and waits for those inside. A worker
-// that comes late finds the gate closed and goes back to sleep: nobody ever waits for a wake-up,
-// but where all are to take part.
+// How a parallel job runs. The caller opens a gate, signals, and starts on the first segment of the
+// work. Workers that are awake enter the gate and take pieces, first of their own segment, then of
+// others. When no piece is left, the caller closes the gate and waits for the workers inside. A
+// worker that comes late finds the gate closed and goes back to sleep. So no one waits for a worker
+// to wake up, except when all workers must take part.
 //
 // Workers spin for a short while after a job, since ops come in bursts and waking a sleeping core
-// costs tens of microseconds; then they sleep on the signal.
+// takes tens of microseconds; then they sleep until the next signal.
 #include "tidemark/device/threads.h"
 
 #include <immintrin.h>
@@ -35,11 +35,12 @@ namespace device {
 namespace {
 
 constexpr int kMaxThreads = 256;
-constexpr int64_t kStackBytes = int64_t{1} << 20;  // Address space; pages count when touched.
+// Of address space; only pages that are touched count.
+constexpr int64_t kStackBytes = int64_t{1} << 20;
 constexpr int64_t kSpinNs = 150'000;
-// Pieces of a segment: more than one, so that a thread the host puts aside can be helped out.
+// Pieces of a segment: several, so that other threads can help one that is preempted.
 constexpr int64_t kPiecesPerThread = 4;
-// The most cores at which workers are pinned. With more, the scheduler has room to choose well.
+// Workers are pinned on machines with at most this many cores. With more, the scheduler does well.
 constexpr int kPinnedCores = 16;
 
 constinit thread_local bool inside __attribute__((tls_model("initial-exec"))) = false;
@@ -53,7 +54,7 @@ struct InsideGuard {
   ~InsideGuard() { inside = false; }
 };
 
-// Work counted in grains.
+// A range of work, counted in grains.
 struct alignas(64) Segment {
   std::atomic<int64_t> next{0};
   int64_t end = 0;
@@ -64,36 +65,36 @@ using Body = FunctionRef<void(int64_t begin, int64_t end, int worker)>;
 struct Job {
   const Body* body = nullptr;
   int64_t count = 0, grain = 1;
-  int64_t step = 1;  // Grains of one piece.
+  int64_t step = 1;  // The grains of one piece.
   int threads = 1;
-  bool all_take_part = false;  // Nobody does another's share.
+  bool all_take_part = false;  // Whether every worker must do its own share.
   const SharesScope::Told* told = nullptr;
   ScopeAccount* scope = nullptr;
   std::atomic<bool> failed{false};
-  std::exception_ptr error;  // Written once, by whoever set `failed`.
+  std::exception_ptr error;  // Written once, by the thread that set `failed`.
 };
 
 struct Worker {
   pthread_t thread{};
   std::byte* stack = nullptr;
-  int cpu = -1;  // The one it is pinned to, if any.
+  int cpu = -1;  // The core it is pinned to, or -1.
 };
 
 constexpr int32_t kClosed = 1 << 30;
 
 struct Pool {
-  Lock lock;  // Held for the length of a job: one at a time.
+  Lock lock;  // Held during a job: one job runs at a time.
   std::atomic<int> wanted{0};
-  int started = 0;    // Workers that exist; they are numbered from 1.
-  int free_cpu = -1;  // One that no worker is pinned to: the caller's, as a rule.
+  int started = 0;    // The number of workers; they are numbered from 1.
+  int free_cpu = -1;  // A core that no worker is pinned to, usually the caller's.
   Worker workers[kMaxThreads];
 
-  alignas(64) std::atomic<uint32_t> signal{0};  // Changes when there is something to look at.
-  std::atomic<int> keep{0};                     // Workers above this number end.
+  alignas(64) std::atomic<uint32_t> signal{0};  // Changes when workers should look for work.
+  std::atomic<int> keep{0};                     // Workers with a higher number end.
   std::atomic<bool> spin{true};
   alignas(64) std::atomic<int> sleepers{0};
-  alignas(64) std::atomic<int32_t> gate{kClosed};  // Workers inside, plus kClosed.
-  Job* job = nullptr;                              // On the caller's stack; read inside the gate.
+  alignas(64) std::atomic<int32_t> gate{kClosed};  // The number of workers inside, plus kClosed.
+  Job* job = nullptr;  // On the caller's stack; read only inside the gate.
   Segment segments[kMaxThreads];
 };
 constinit Pool pool;
@@ -120,7 +121,7 @@ void run_segments(Job& job, int worker) {
   const FloatEnvironment environment;
   const InsideGuard guard;
   const ForkGate::InsideForAnother inside_gate;
-  bool worked = false;  // A worker may look in twice, and find nothing left.
+  bool worked = false;  // A worker may enter twice, and find nothing left.
   for (int offset = 0; offset < (job.all_take_part ? 1 : job.threads); ++offset) {
     Segment& segment = pool.segments[(worker + offset) % job.threads];
     for (;;) {
@@ -148,7 +149,8 @@ bool spin_for_signal(uint32_t seen) {
 
 uint32_t wait_for_signal(uint32_t seen) {
   if (!pool.spin.load(std::memory_order_relaxed) || !spin_for_signal(seen)) {
-    // Announced before the last look: a caller either sees the sleeper or is seen by it.
+    // Counted before the last check, so that either the caller sees the sleeper or the sleeper sees
+    // the signal.
     pool.sleepers.fetch_add(1);
     pool.signal.wait(seen);
     pool.sleepers.fetch_sub(1);
@@ -174,7 +176,7 @@ void take_part(int worker) {
   try {
     if (job.scope != current_scope()) set_current_scope(job.scope);
   } catch (...) {
-    // No memory for this thread's record: the others do the work, where they may.
+    // There is no memory for this thread's record: the other threads do its work if they may.
     if (!job.all_take_part) return;
   }
   run_segments(job, worker);
@@ -183,7 +185,7 @@ void take_part(int worker) {
 
 void* worker_main(void* argument) {
   const auto worker = static_cast<int>(reinterpret_cast<intptr_t>(argument));
-  // A new thread inherits the modes of the one that made it.
+  // A new thread inherits the floating-point modes of the thread that started it.
   const FloatEnvironment environment;
   uint32_t seen = 0;
   while (worker <= pool.keep.load(std::memory_order_acquire)) {
@@ -215,7 +217,7 @@ bool is_taken(int cpu, int workers) {
                      [&](const Worker& worker) { return worker.cpu == cpu; });
 }
 
-// A worker gets the highest core that is left, so that the first stays free for the caller.
+// Pins a worker to the highest free core, so that the first stays free for the caller.
 void pin(Worker& worker, int number) {
   worker.cpu = -1;
   cpu_set_t mask;
@@ -231,8 +233,8 @@ void pin(Worker& worker, int number) {
   }
 }
 
-// The caller goes where the scheduler puts it. A worker pinned to that very core would wait for the
-// caller to finish the whole job, so it changes places with the free core.
+// The scheduler chooses the caller's core. A worker pinned to the same core would wait until the
+// caller has finished the whole job, so it moves to the free core.
 void make_room_for_caller(int threads) {
   const int here = sched_getcpu();
   for (int number = 1; number < threads; ++number) {
@@ -245,7 +247,7 @@ void make_room_for_caller(int threads) {
   }
 }
 
-// The lowest page stays closed: a stack that overflows faults instead of writing elsewhere.
+// The lowest page is not accessible: a stack overflow faults instead of overwriting other memory.
 std::byte* map_stack() noexcept {
   std::byte* stack = nullptr;
   try {
@@ -265,7 +267,7 @@ bool start_worker(int number) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setstack(&attributes, worker.stack + kPageBytes, kStackBytes);
-  // Signals belong to the user's threads; a new thread inherits the mask.
+  // Signals are for the user's threads; a new thread inherits the mask.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -278,17 +280,17 @@ bool start_worker(int number) {
   return failed == 0;
 }
 
-// Spinning is for threads that have a core to themselves.
+// Workers spin only if each has its own core.
 void choose_spin(int workers) {
   pool.spin.store(workers < usable_cores(), std::memory_order_relaxed);
 }
 
-// Where the system has no room for more, the work is done by those there are.
+// If the system refuses more threads, those that exist do the work.
 void start_workers(int count) {
   if (pool.started >= count) return;
   install_fork_handlers();
   choose_spin(count);
-  // Before they start: a new worker looks at it first.
+  // Before they start, because a new worker reads it first.
   pool.keep.store(count, std::memory_order_release);
   while (pool.started < count && start_worker(pool.started + 1)) ++pool.started;
 }
@@ -305,7 +307,7 @@ void end_workers(int remaining) {
   }
 }
 
-// At the end of the program, or when the library is unloaded under its threads.
+// Ends the workers at the end of the program, or when the library is unloaded.
 struct EndOfProgram {
   ~EndOfProgram() {
     if (inside) return;
@@ -326,7 +328,7 @@ void run_inline(int64_t count, const Body& body) {
   body(0, count, 0);
 }
 
-// Grains that a worker takes at a time.
+// The grains of one piece.
 int64_t step_of(int64_t grains, int workers) {
   return std::max<int64_t>(1, grains / (workers * kPiecesPerThread));
 }
@@ -342,7 +344,8 @@ void set_up(Job& job, const Body& body, int64_t count, int64_t grain, int thread
   job.step = step_of(grains, job.threads);
   job.scope = current_scope();
   job.failed.store(false, std::memory_order_relaxed);
-  // The last worker, whose scratch lies highest, has the first piece: none is larger.
+  // The last worker, whose scratch is at the highest address, gets the first segment: none is
+  // larger.
   for (int i = 0; i < job.threads; ++i) {
     Segment& segment = pool.segments[job.threads - 1 - i];
     segment.next.store(grains * i / job.threads, std::memory_order_relaxed);
@@ -350,7 +353,7 @@ void set_up(Job& job, const Body& body, int64_t count, int64_t grain, int thread
   }
 }
 
-// Until every worker has taken the last piece of its share.
+// Waits until every worker has taken the last piece of its share.
 void wait_for_all(const Job& job) {
   for (int i = 0; i < job.threads; ++i) {
     const Segment& segment = pool.segments[i];
@@ -371,7 +374,7 @@ void close_gate() {
 }
 
 void run_job(int64_t count, int64_t grain, int threads, const Body& body) {
-  // Not more than are wanted now: set_num_threads() may have come in between.
+  // At most as many as are wanted now: set_num_threads() may have been called in between.
   threads = std::min(threads, wanted_threads());
   start_workers(threads - 1);
   Job job;
@@ -396,8 +399,9 @@ void parallel_for(int64_t count, int64_t grain, Body body) {
 void parallel_for(int64_t count, int64_t grain, int threads, Body body) {
   if (count <= 0) return;
   if (inside || threads == 1 || count <= grain) return run_inline(count, body);
-  const ForkGate::Inside inside_gate;  // Before the lock, which a fork takes when it is alone.
-  // Another thread's job is running: its workers are busy, and waiting would not be faster.
+  // Before the lock, which a fork takes after it closed the gate.
+  const ForkGate::Inside inside_gate;
+  // If another thread's job is running, its workers are busy, and waiting would not be faster.
   if (all_take_part)
     pool.lock.lock();
   else if (!pool.lock.try_lock())
@@ -423,7 +427,7 @@ SharesScope::~SharesScope() { shares_told = previous_; }
 ThreadsScope::ThreadsScope(int threads) : previous_(planned_threads) { planned_threads = threads; }
 ThreadsScope::~ThreadsScope() { planned_threads = previous_; }
 
-// A body may fork; the thread that runs it has the lock already.
+// A body may fork; its thread already holds the lock.
 void lock_workers() {
   if (!inside) pool.lock.lock();
 }
@@ -431,7 +435,7 @@ void unlock_workers() {
   if (!inside) pool.lock.unlock();
 }
 
-// Their stacks are kept and used again.
+// Their stacks are kept for reuse.
 void forget_workers() {
   pool.started = 0;
   pool.sleepers.store(0);

@@ -1,7 +1,7 @@
-// One pool of worker threads, and the floating-point environment kernels run in.
+// The pool of worker threads, and the floating-point environment that kernels run in.
 //
-// Work is split by position, never by who is free first in a way that could change a result:
-// kernels give the same bits for any number of threads because each piece is computed alone.
+// Work is cut by position, and each piece is computed independently, so the bits are the same for
+// any number of threads and whichever thread runs a piece.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,20 @@
 
 namespace tidemark {
 
-// How many threads work on one op, the caller included. Default: the cores this process may use
-// (affinity mask and cgroup quota), or TIDEMARK_THREADS.
+// The number of threads that work on one op, including the caller. Default: the cores this process
+// may use (affinity mask and cgroup quota), or TIDEMARK_THREADS.
 void set_num_threads(int count);
 int num_threads();
 
 namespace device {
 
-// IEEE, round to nearest, no flush to zero, all exceptions masked; the caller's modes come back.
+// While it exists: IEEE, round to nearest, no flush to zero, all exceptions masked.
 class FloatEnvironment {
  public:
   FloatEnvironment() : saved_(_mm_getcsr()) {
     if (saved_ != kIeee) _mm_setcsr(kIeee);
   }
-  // Restored with its sticky flags as they were: kernels leave no trace in the caller's modes.
+  // Restores the caller's modes and sticky flags.
   ~FloatEnvironment() { _mm_setcsr(saved_); }
   FloatEnvironment(const FloatEnvironment&) = delete;
   FloatEnvironment& operator=(const FloatEnvironment&) = delete;
@@ -35,7 +35,8 @@ class FloatEnvironment {
   unsigned saved_;
 };
 
-// While it exists, num_threads() is this on its thread: what a program was planned for.
+// While it exists, num_threads() returns this number on its thread: the number that a program was
+// planned for.
 class ThreadsScope {
  public:
   explicit ThreadsScope(int threads);
@@ -47,15 +48,15 @@ class ThreadsScope {
   int previous_;
 };
 
-// How many workers a parallel_for of `count` by `grain` has on so many threads: those that need
-// scratch.
+// The number of workers of a parallel_for with this count and grain, given so many threads: each of
+// them needs scratch.
 inline int workers_of(int64_t count, int64_t grain, int threads) {
   const int64_t grains = (count + grain - 1) / grain;
   return grains <= threads ? (grains < 1 ? 1 : static_cast<int>(grains)) : threads;
 }
 
-// While it exists, work of its thread is done by all workers that may take part, each its share,
-// also where a slow one is waited for: the schedule that touches all of the scratch.
+// While it exists, parallel work of this thread is done by all workers, each its own share, even if
+// a slow worker must be waited for. So a measured run touches all of the scratch.
 class AllTakePart {
  public:
   AllTakePart();
@@ -64,10 +65,10 @@ class AllTakePart {
   AllTakePart& operator=(const AllTakePart&) = delete;
 };
 
-// What set_num_threads() said last, whatever the scope.
+// The last argument of set_num_threads(), regardless of any ThreadsScope.
 int wanted_threads();
 
-// A reference to a callable, without owning it and without the heap.
+// A reference to a callable; it does not own it and needs no heap.
 template <class Signature>
 class FunctionRef;
 template <class R, class... A>
@@ -87,8 +88,8 @@ class FunctionRef<R(A...)> {
   R (*call_)(void*, A...);
 };
 
-// While it exists, work of its thread tells `told` when each worker took part in it, by the
-// monotonic clock; on the worker's thread. `told` outlives the scope.
+// While it exists, parallel work of this thread calls `told`, on the worker's thread, with the time
+// that each worker spent on it (monotonic clock). `told` must outlive the scope.
 class SharesScope {
  public:
   using Told = FunctionRef<void(int worker, int64_t begin_ns, int64_t end_ns)>;
@@ -102,14 +103,15 @@ class SharesScope {
   const Told* const previous_;
 };
 
-// Calls body(begin, end, worker) over pieces that cover [0, count), each at least `grain` long (but
-// for the last) and a multiple of it; worker < num_threads() names who runs it, for scratch. Runs
-// in the IEEE environment on every thread. Nested calls, and counts of one piece, run on the
-// caller. The first exception a piece throws is thrown again on the caller, after all have ended.
+// Calls body(begin, end, worker) for pieces that cover [0, count). Each piece is a multiple of
+// `grain` long, except for the last. worker < num_threads() is the number of the thread that runs
+// the piece, which selects its scratch. All threads run in the IEEE environment. Nested calls, and
+// counts of one piece, run on the caller. The first exception of a piece is rethrown on the caller,
+// after all pieces have ended.
 void parallel_for(int64_t count, int64_t grain,
                   FunctionRef<void(int64_t begin, int64_t end, int worker)> body);
-// The same with worker < threads: for a caller that made scratch for as many, since num_threads()
-// may change between its reading and the call.
+// The same with worker < threads, for a caller that has allocated scratch for that many:
+// num_threads() may change between that and the call.
 void parallel_for(int64_t count, int64_t grain, int threads,
                   FunctionRef<void(int64_t begin, int64_t end, int worker)> body);
 

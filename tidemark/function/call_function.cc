@@ -66,6 +66,7 @@ void refuse_arena_elsewhere(const FunctionTrace& trace, Source at) {
 }  // namespace
 
 CallResult FunctionCore::call(const Arguments& arguments, ResultMaker make, Source at) const {
+  // As in bind_op: a trace takes the call, a tape records it, otherwise it runs.
   if (tracing()) return inlined(arguments, make, at);
   if (taping()) [[unlikely]] {
     const TraceCache::Match found = cache_->trace_for(arguments, at);
@@ -176,7 +177,7 @@ std::string FunctionCore::report() const {
   TextStream out;
   out << function_.title() << ", " << traces.size() << " traces\n";
   for (const auto& trace : traces) {
-    for (const NumberMet& number : trace->traced.numbers)
+    for (const FrozenNumber& number : trace->traced.numbers)
       out << "  number " << number.value << " frozen at " << number.at.text() << '\n';
     for (const Trace::Parameter& parameter : trace->traced.parameters) {
       if (parameter.capture.has_value()) {

@@ -36,7 +36,7 @@ struct TracedGraph {
   std::vector<int32_t> argument_leaves;    // For each argument, its leaf in the call.
   std::vector<Trace::ReadBack> read_back;  // Values of the traced graph.
   std::vector<Source> recomputed;          // See Trace.
-  std::vector<NumberMet> numbers;
+  std::vector<FrozenNumber> numbers;
   std::vector<NumberCheck> checks;
   SizeTable sizes;  // If sizes are open, the graph is optimised for each combination of them.
   bool fuse = true;

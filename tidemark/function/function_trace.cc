@@ -304,16 +304,16 @@ void add_parameters(const Trace& trace, FunctionTrace& made) {
 
 // Numbers that are arguments, and the dtypes they are converted to.
 void add_checks(Trace& trace, TracedGraph& traced) {
-  for (const Trace::Meeting& met : trace.meetings()) {
-    const Node& node = trace.graph().node(met.number);
+  for (const Trace::NumberUse& use : trace.number_uses()) {
+    const Node& node = trace.graph().node(use.number);
     if (node.op != nullptr && node.op->literal == Literal::size)
-      traced.checks.push_back({-1, node.attrs.read().size(), met.dtype, met.op, met.at});
+      traced.checks.push_back({-1, node.attrs.read().size(), use.dtype, use.op, use.at});
     size_t argument = 0;
     for (const Trace::Parameter& parameter : trace.parameters()) {
       if (!parameter.is_argument()) continue;
       const int32_t leaf = traced.argument_leaves[argument++];
-      if (parameter.value == met.number)
-        traced.checks.push_back({leaf, 0, met.dtype, met.op, met.at});
+      if (parameter.value == use.number)
+        traced.checks.push_back({leaf, 0, use.dtype, use.op, use.at});
     }
   }
 }
@@ -501,7 +501,7 @@ std::string changed_captures(const FunctionTrace& trace, const FunctionTrace& ag
 
 std::string changes_of(const UserFunction& function, const FunctionTrace& trace, Source call) {
   const std::shared_ptr<FunctionTrace> again = trace_again(function, trace, call);
-  const std::vector<NumberMet>&was = trace.traced.numbers, &is = again->traced.numbers;
+  const std::vector<FrozenNumber>&was = trace.traced.numbers, &is = again->traced.numbers;
   std::string changed;
   for (size_t i = 0; i < std::min(was.size(), is.size()); ++i) {
     const bool same_line = was[i].at.line == is[i].at.line &&

@@ -39,7 +39,7 @@ int64_t of(const passes::GradientHistory& history) {
   for (const passes::GradientRequest& each : history.requests) {
     bytes += of(each.watched) + of(each.since) + of(each.seeds) + of(each.sources) +
              of(each.leaves) + of(each.nodes) + of(each.own_gradients) + of(each.found);
-    for (const passes::GradientRequest::Found& found : each.found) bytes += of(found.rows);
+    for (const passes::GradientRequest::SourceGradient& found : each.found) bytes += of(found.rows);
   }
   for (const passes::LoopCost& cost : history.costs) bytes += of(cost.of_trip);
   return bytes;

@@ -319,7 +319,7 @@ std::shared_ptr<const GradientPair> find_or_make_pair(const UserFunction& functi
 }  // namespace
 
 bool is_recorded(const FunctionTrace& trace, const Arguments& arguments, Source at) {
-  if (!taping() || tracing()) return false;
+  if (!taping() || tracing()) return false;  // A trace hides the tapes around it.
   const Tensors inputs = parameters_of(trace.traced, trace.traced.graph, arguments, at);
   return std::any_of(inputs.begin(), inputs.end(), [](const Tensor& input) {
     return is_float(input.dtype()) && is_watched({&input});

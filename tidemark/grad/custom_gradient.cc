@@ -28,8 +28,8 @@ Tensors own_handles(const Tensors& tensors, Source at) {
   return list;
 }
 
-// Hears, in the place of the tapes that run or before them, what a function reads of what these
-// know.
+// A tape that runs in front of the others, or instead of them, and notes which values that they
+// know a function reads.
 class Listener : public Tape {
  public:
   explicit Listener(Tape* tapes) : tapes_(tapes) { start(); }
@@ -44,7 +44,7 @@ class Listener : public Tape {
           tape_id_of(value));
   }
   bool knows(TapeId id) const override { return made_.contains(id) || is_known(id); }
-  void record(const Recorded& recorded) override {
+  void record(const RecordedOp& recorded) override {
     for (const TapeId id : recorded.inputs)
       if (!made_.contains(id) && is_known(id) && read_.insert(id).second)
         lines_.emplace(id, recorded.at);
@@ -58,9 +58,9 @@ class Listener : public Tape {
   int64_t saved_bytes() const override { return 0; }
   void release() override {}
 
-  // Results have gradients of their own, also where they are tensors that others hold: arguments
-  // and captured ones. What the function computed of its results before they were such keeps its
-  // history.
+  // Gives the results their own identity, even if they are tensors that others hold (arguments,
+  // captures), so that they get the custom gradient. Values that the function computed from them
+  // before keep their history.
   Tensors apart_from_known(const Tensors& results, Source at) const {
     Tensors fresh;
     for (const Tensor& result : results) {
@@ -72,14 +72,14 @@ class Listener : public Tape {
     return fresh;
   }
 
-  // Numbers of values that were read and are known outside.
+  // The numbers of the values that were read and that outer tapes know.
   std::vector<TapeId> read() const { return {read_.begin(), read_.end()}; }
-  // Where one of them was read first.
+  // The line that first read it.
   Source line_of(TapeId id) const {
     const auto found = lines_.find(id);
     return found == lines_.end() ? Source::none() : found->second;
   }
-  // The Variables among them.
+  // The Variables among the values that were read.
   const std::vector<std::pair<Variable, TapeId>>& variables() const { return variables_; }
 
  private:
@@ -98,7 +98,7 @@ class Listener : public Tape {
 
 // ---- in a trace ---------------------------------------------------------------------------------
 
-// The body of a `call`: parameters for the inputs, what f makes of them.
+// The body of a `call` node: parameters for the inputs, and the results of f.
 class CallTrace {
  public:
   CallTrace(const char* what, const Tensors& inputs, Source at)
@@ -112,7 +112,7 @@ class CallTrace {
   Graph& graph() { return body_.scope()->trace->graph(); }
   Region& region() { return graph().regions[static_cast<size_t>(body_.region())]; }
 
-  // What Variables become inside are results too, behind those of the function.
+  // New values of Variables that f assigns are additional results, after those of f.
   void set_results(const Tensors& results) {
     for (const Tensor& result : results)
       region().results.push_back(value_of(tensor_of(result, at_), at_));
@@ -121,8 +121,8 @@ class CallTrace {
       region().results.push_back(value_of(value, at_));
   }
 
-  // The number, among all inputs and then results, of a value of the body; one more result where
-  // it is neither.
+  // The index of a value of the body among all inputs and then results. If it is neither, it
+  // becomes an additional result.
   int64_t place_of(Value value) {
     const std::vector<Value>& parameters = region().parameters;
     std::vector<Value>& results = region().results;
@@ -162,7 +162,7 @@ class CallTrace {
   }
 
  private:
-  // Added to the numbers of results until the number of inputs is known: makes them negative.
+  // Added to the index of a result until the number of inputs is known.
   static constexpr int64_t kFirstResult = int64_t{1} << 40;
 
   const Tensors& inputs_;
@@ -182,23 +182,24 @@ Tensors trace_recomputed(const Tensors& inputs, const TensorFunction& f, Source 
 [[noreturn]] void left_out(const std::string& name, Source at) {
   throw UserError(
       cat("custom_gradient: the function reads trainable Variable \"", name,
-          "\", its gradient function gives no gradient by it"),
+          "\", and its gradient function returns no gradient for it"),
       at,
-      "give std::pair{dx, td::VariableGradients}; td::vjp's pullback(dy, variables) makes them");
+      "return std::pair{dx, td::VariableGradients}; td::vjp's pullback(dy, variables) gives both");
 }
 
 void check_count(size_t given, size_t wanted, Source at) {
   if (given == wanted) return;
-  throw UserError(cat("custom_gradient: the gradient function gave ", given, " tensors for ",
-                      wanted, " of the arguments"),
-                  at, "give one for each, in their order; a tuple where there are several");
+  throw UserError(cat("custom_gradient: the gradient function returned ", given,
+                      " gradients, the arguments have ", wanted, " tensors"),
+                  at, "return one for each tensor, in order; a std::tuple if there are several");
 }
 
 void check_type(const Tensor& gradient, const TensorType& wanted, Source at) {
   const TensorType type = type_of(gradient, at);
   if (type == wanted || state_of(gradient, at).weak) return;
-  throw UserError(cat("custom_gradient: the gradient of ", wanted, " is ", type), at,
-                  "a gradient has the type of what it is of");
+  throw UserError(
+      cat("custom_gradient: the gradient of an argument of type ", wanted, " is ", type), at,
+      "return a gradient of the same dtype and shape as the argument");
 }
 
 const Gradient& by_variable(const VariableGradients& given, const Variable& variable, Source at) {
@@ -211,7 +212,7 @@ Tensors trace_custom(const Tensors& inputs,
                      const std::function<OwnResults(const Tensors& inputs)>& f, Source at) {
   CallTrace call("a function of custom_gradient", inputs, at);
   OwnResults own;
-  std::vector<std::pair<Variable, Value>> variables;  // With the parameter they come in by.
+  std::vector<std::pair<Variable, Value>> variables;  // With the parameter that holds their value.
   {
     own = f(call.parameters());
     call.set_results(own.results);
@@ -264,7 +265,7 @@ Tensors trace_custom(const Tensors& inputs,
   return call.finish(std::move(saved), by, {back.region()});
 }
 
-// Something watched that is neither an argument nor a Variable.
+// Throws if f reads a watched value that is neither an argument nor a Variable.
 void check_captures(const Listener& listener, const Tensors& inputs, Source at) {
   std::set<TapeId> may_read;
   for (const Tensor& input : inputs) may_read.insert(tape_id_of(input));
@@ -278,7 +279,7 @@ void check_captures(const Listener& listener, const Tensors& inputs, Source at) 
 
 }  // namespace
 
-// ---- both ---------------------------------------------------------------------------------------
+// ---- eager and traced ---------------------------------------------------------------------------
 
 Tensors run_recomputed(const Tensors& given, const TensorFunction& f, Source at) {
   const SourceScope scope(at);
@@ -319,8 +320,8 @@ Tensors run_custom(const Tensors& given, const std::function<OwnResults(const Te
   Tensors results;
   {
     Tape* const tapes = current_tape();
-    // Where one tape runs inside another, the other records the gradient function, and what this
-    // holds may have been computed in f. One alone is not to keep what only that would need.
+    // If a second tape runs, it records the gradient function too, which may read values computed
+    // in f, so f is recorded. For a single tape that would only hold memory.
     std::optional<NoTape> unseen;
     if (tapes->outer() == nullptr) unseen.emplace();
     Listener listener(tapes);

@@ -1,4 +1,4 @@
-// Functions with gradients of their own, and functions that are run again instead of kept.
+// Functions with a custom gradient, and functions that the backward pass recomputes.
 #pragma once
 
 #include <concepts>
@@ -18,11 +18,11 @@
 namespace tidemark {
 namespace detail {
 
-// What a user's function makes of tensors.
+// A user's function as a function of the tensors in its arguments.
 using TensorFunction = std::function<Tensors(const Tensors& inputs)>;
 Tensors run_recomputed(const Tensors& inputs, const TensorFunction& f, Source at);
 
-// Gradients by the inputs, in their order, and by Variables.
+// The gradients for the inputs, in order, and for Variables.
 struct OwnGradients {
   Tensors by_inputs;
   VariableGradients by_variables;
@@ -31,12 +31,12 @@ using OwnPullback = std::function<OwnGradients(Tensors gradients)>;
 struct OwnResults {
   Tensors results;
   OwnPullback pullback;
-  Tensors saved = {};  // What the pullback holds, where that is known.
+  Tensors saved = {};  // The tensors that the pullback holds, if known.
 };
 Tensors run_custom(const Tensors& inputs, const std::function<OwnResults(const Tensors& inputs)>& f,
                    Source at);
 
-// A closure of references alone has no standard layout and nothing to destroy.
+// A closure that only holds references has no standard layout and a trivial destructor.
 template <class G>
 inline constexpr bool captures_by_reference =
     !std::is_standard_layout_v<G> && std::is_trivially_destructible_v<G>;
@@ -58,11 +58,11 @@ OwnGradients own_gradients(G given, Source at) {
   }
 }
 
-// A call of a user's function on tensors taken out of its arguments. It holds the function and the
-// structure of its arguments, so that it may be run again later; the structure of the result is
-// known once it has run.
+// A call of a user's function as a function of the tensors in its arguments. It holds the function
+// and the structure of its arguments, so that it can be run again. The structure of the result is
+// known after the first run.
 template <class F, class R, class... A>
-struct Calling {
+struct UserCall {
   F f;
   std::tuple<A...> arguments;  // Without their tensors.
   Source at;
@@ -76,11 +76,11 @@ struct Calling {
 
 }  // namespace detail
 
-// f with a gradient of its own. It gives std::pair{y, gradient}, where `gradient(dy)` gives the
-// gradients by f's arguments (a tuple where there are several). What that function captures, by
-// value, is what is saved. Where f reads trainable Variables it gives std::pair{gradients,
-// VariableGradients}. No gradient flows to what f itself captures. Its calls are charged to the
-// line that made it.
+// f with a custom gradient. f returns std::pair{y, gradient}, and `gradient(dy)` returns the
+// gradients for f's arguments (a tuple if there are several). The values that `gradient` captures
+// by copy are the residuals. If f reads trainable Variables, `gradient` returns
+// std::pair{gradients, VariableGradients}. No gradient flows to tensors that f itself captures.
+// Memory is charged to the line of this call.
 template <class F>
 auto custom_gradient(F f, Source at = Source::here()) {
   return [f = std::move(f), at]<class... A>
@@ -94,9 +94,9 @@ auto custom_gradient(F f, Source at = Source::here()) {
                   "this call has returned: capture what it needs by value, [x, y] or [=]");
     auto all = std::tuple<detail::Lifted<A>...>(detail::lift(arguments, at)...);
     const detail::Tensors inputs = detail::take_tensors(all);
-    detail::Calling<F, Y, detail::Lifted<A>...> calling{f, std::move(all), at, {}};
-    const auto run = [&calling, at](const detail::Tensors& given) {
-      auto both = calling(given);
+    detail::UserCall<F, Y, detail::Lifted<A>...> call{f, std::move(all), at, {}};
+    const auto run = [&call, at](const detail::Tensors& given) {
+      auto both = call(given);
       Y value = detail::lift(std::move(both.first), at);
       detail::OwnResults own;
       own.results = detail::take_tensors(value);
@@ -105,15 +105,16 @@ auto custom_gradient(F f, Source at = Source::here()) {
         return detail::own_gradients(
             detail::call_back(gradient, at, detail::filled(shape, std::move(gradients))), at);
       };
-      calling.structure = std::move(value);
+      call.structure = std::move(value);
       return own;
     };
     detail::Tensors results = detail::run_custom(inputs, run, at);
-    return detail::filled(*calling.structure, std::move(results));
+    return detail::filled(*call.structure, std::move(results));
   };
 }
 
-// The same in two parts: forward gives std::pair{y, saved}, backward(saved, dy) the gradients.
+// The same in two parts: forward returns std::pair{y, saved}, and backward(saved, dy) returns the
+// gradients.
 template <class Forward, class Backward>
 auto custom_gradient(Forward forward, Backward backward, Source at = Source::here()) {
   return [forward = std::move(forward), backward = std::move(backward), at]<class... A>
@@ -130,13 +131,13 @@ auto custom_gradient(Forward forward, Backward backward, Source at = Source::her
   };
 }
 
-// f, of which gradients keep nothing but its arguments: they run it again. Random draws are the
-// same then, and Variables have the values they had. Its Variables are those of f. Its calls are
-// charged to the line that made it.
+// f, rematerialized: gradients keep only its arguments and run f again. Random draws are the same
+// in that run, and Variables have the values they had in the first. The Variables of the result are
+// those of f. Memory is charged to the line of this call.
 template <class F>
-class Recomputed {
+class RecomputedFunction {
  public:
-  explicit Recomputed(F f, Source at = Source::here()) : f_(std::move(f)), at_(at) {}
+  explicit RecomputedFunction(F f, Source at = Source::here()) : f_(std::move(f)), at_(at) {}
 
   template <class... A>
     requires detail::Takes<F, A...>
@@ -145,16 +146,16 @@ class Recomputed {
     const Source at = at_;
     auto all = std::tuple<detail::Lifted<A>...>(detail::lift(arguments, at)...);
     const detail::Tensors inputs = detail::take_tensors(all);
-    using Call = detail::Calling<F, R, detail::Lifted<A>...>;
-    auto calling = std::make_shared<Call>(Call{f_, std::move(all), at, {}});
-    const auto run = [calling, at](const detail::Tensors& given) {
-      R result = detail::lift((*calling)(given), at);
+    using Call = detail::UserCall<F, R, detail::Lifted<A>...>;
+    auto call = std::make_shared<Call>(Call{f_, std::move(all), at, {}});
+    const auto run = [call, at](const detail::Tensors& given) {
+      R result = detail::lift((*call)(given), at);
       detail::Tensors tensors = detail::take_tensors(result);
-      calling->structure = std::move(result);
+      call->structure = std::move(result);
       return tensors;
     };
     detail::Tensors results = detail::run_recomputed(inputs, run, at);
-    return detail::filled(*calling->structure, std::move(results));
+    return detail::filled(*call->structure, std::move(results));
   }
 
   void tidemark_walk(const detail::VariablePath& path, const detail::SeeVariable& see) const {
@@ -170,8 +171,8 @@ class Recomputed {
   Source at_;
 };
 template <class F>
-Recomputed<F> recompute(F f, Source at = Source::here()) {
-  return Recomputed<F>(std::move(f), at);
+RecomputedFunction<F> recompute(F f, Source at = Source::here()) {
+  return RecomputedFunction<F>(std::move(f), at);
 }
 
 }  // namespace tidemark

@@ -13,7 +13,7 @@ namespace tidemark {
 
 const RowGradient& Gradient::rows(Source at) const {
   if (!is_rows())
-    throw UserError("rows: this gradient is dense", at, "ask is_rows() first, or take dense()");
+    throw UserError("rows: this gradient is dense", at, "check is_rows() first, or use dense()");
   return *rows_;
 }
 
@@ -47,7 +47,7 @@ std::unique_ptr<detail::Tape> started(const TapeOptions& options, Source at) {
   return tape;
 }
 
-// Rows of all the places a Variable was looked up in, as one list.
+// Concatenates the rows of all lookups of a Variable.
 RowGradient joined(const std::vector<RowGradient>& rows, const Shape& shape, Source at) {
   Shape row = shape;
   row.erase(0);
@@ -75,7 +75,7 @@ Tensor dense_of(const detail::PartialGradient& found, const TensorType& type, So
 
 [[noreturn]] void not_connected(std::string_view source, Source at) {
   throw UserError(cat("gradient: the target does not depend on ", source), at,
-                  "watch it before it is used, or take td::Unconnected::zero");
+                  "watch it before it is used, or pass {.unconnected = td::Unconnected::zero}");
 }
 
 }  // namespace
@@ -105,17 +105,17 @@ void GradientTape::compute(const std::vector<Tensor>& targets, detail::Sources& 
   for (size_t i = 0; i < targets.size(); ++i) {
     const TensorType type = detail::type_of(targets[i], at);
     if (!is_float(type.dtype))
-      throw UserError(cat("gradient: the target is ", type, ", which has no gradient"), at,
-                      "gradients are of floats");
+      throw UserError(cat("gradient: the target must be floats, got ", type), at,
+                      "cast it to a float dtype");
     if (given.empty()) {
       seeds.push_back(detail::repeated_number(1, type, at));
       continue;
     }
     const Tensor seed = detail::tensor_of(given[i], at, type.dtype);
     if (seed.shape() != type.shape)
-      throw UserError(cat("gradient: the target is ", type, ", its output gradient ",
+      throw UserError(cat("gradient: the target is ", type, ", and its output gradient is ",
                           detail::type_of(seed, at)),
-                      at, "both have one shape");
+                      at, "give it the shape of the target");
     seeds.push_back(seed);
   }
   const std::vector<detail::PartialGradient> found =

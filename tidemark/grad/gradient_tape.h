@@ -1,13 +1,13 @@
-// Gradients of what eager code or a function computed.
+// GradientTape: gradients of the computations of eager code or of a function.
 //
 //   td::GradientTape tape;
 //   td::Tensor loss = td::sum(td::square(td::matmul(x, w)));  // w is a Variable
 //   td::Gradient g = tape.gradient(loss, w);
 //
-// History lives in the tape, never in a tensor: holding a loss holds a number. In eager code a tape
-// keeps, of each op, what its gradient reads, and lets go of it as `gradient` consumes it. In a
-// traced function it keeps nothing: the gradient becomes part of the program, and the plan says
-// what is saved.
+// The history is in the tape, not in tensors: a loss that is kept holds only its number. In eager
+// code a tape saves the values that the gradient rule of each op reads, and releases them as
+// `gradient` consumes them. In a traced function it saves nothing: the gradient becomes part of the
+// program, and the plan lists what is saved.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ namespace detail {
 class Tape;
 }
 
-// The gradient by a Variable: dense, or rows where it was only looked up in.
+// The gradient for a Variable: dense, or row-sparse if the Variable was only looked up in.
 class Gradient {
  public:
   Gradient() = default;
@@ -40,9 +40,9 @@ class Gradient {
 
   bool has_value() const { return dense_.has_value() || is_rows(); }
   bool is_rows() const { return rows_.has_value(); }
-  // A UserError where it is dense.
+  // Throws a UserError if it is dense.
   const RowGradient& rows(Source at = Source::here()) const;
-  // Rows are added up in a tensor as large as the Variable.
+  // Sums the rows into a tensor of the Variable's shape.
   Tensor dense(Source at = Source::here()) const;
   Shape shape() const { return is_rows() ? type_.shape : dense_.shape(); }
   DType dtype() const { return is_rows() ? type_.dtype : dense_.dtype(); }
@@ -54,15 +54,16 @@ class Gradient {
 };
 
 struct TapeOptions {
-  bool persistent = false;      // gradient() may be asked for more than once.
+  bool persistent = false;      // gradient() may be called more than once.
   bool watch_variables = true;  // Trainable Variables are watched when they are read.
 };
 
-// What becomes of a source that the target does not depend on: zeros, a Tensor that holds nothing,
-// or a UserError.
+// The gradient for a source that the target does not depend on: zeros, an empty Tensor, or a
+// UserError.
 enum class Unconnected : uint8_t { zero, none, error };
 
-// The gradients to start with, one for each tensor of the target; else ones.
+// The gradients that the backward pass starts with, one for each tensor of the target; default:
+// ones.
 class OutputGradients {
  public:
   OutputGradients() = default;
@@ -82,7 +83,7 @@ struct GradientOptions {
 
 namespace detail {
 
-// Whether there may be a tensor or a Variable in a value of a type.
+// Whether a value of this type may contain a tensor or a Variable.
 template <class T>
 constexpr bool holds_sources();
 template <class Tuple>
@@ -109,7 +110,8 @@ constexpr bool holds_sources() {
     return false;
 }
 
-// The number, among the fields of a struct, of number `wanted` among those that hold sources.
+// The index, among all fields of a struct, of the field that is number `wanted` among those with
+// sources.
 template <class S, size_t wanted>
 constexpr size_t source_field() {
   return []<size_t... I>(std::index_sequence<I...>) {
@@ -122,10 +124,10 @@ constexpr size_t source_field() {
   }(std::make_index_sequence<std::tuple_size_v<FieldTypes<S>>>{});
 }
 
-// What gradient() gives for sources: tensors for tensors, Gradients for Variables. C++ has no
-// struct like another one with other types, so that a struct with Variables gives a tuple: a part
-// for each field that holds a Variable or a tensor. What hides its types gives a list, a pointer an
-// optional.
+// The type of gradient() for sources: a tensor for a tensor, a Gradient for a Variable. C++ cannot
+// copy a struct with other field types, so a struct with Variables gives a tuple with an element
+// for each field that has a Variable or a tensor. A type whose fields are not known gives a list, a
+// pointer gives an optional.
 template <class T>
 struct GradientOfT {
   using type = T;
@@ -187,7 +189,7 @@ struct GradientOfT<T> {
 template <class T>
 using GradientOf = typename GradientOfT<std::remove_cvref_t<T>>::type;
 
-// Sources taken apart, and put together again with their gradients.
+// Extracts the sources from a structure, and puts the gradients into the matching structure.
 class Sources {
  public:
   template <class S>
@@ -287,16 +289,16 @@ class GradientTape {
   GradientTape(const GradientTape&) = delete;
   GradientTape& operator=(const GradientTape&) = delete;
 
-  // Gradients by these tensors may be asked for, and by all that is computed from them.
+  // Watches these tensors: they, and everything computed from them, can be sources and targets.
   template <Structure S>
   void watch(const S& structure, Source at = Source::here()) {
     for (const Tensor& tensor : detail::tensors_of(structure)) watch_one(tensor, at);
   }
   void watch(const Variable& variable, Source at = Source::here());
 
-  // The gradient of the target (summed over its elements and tensors, or weighted by
-  // `output_gradients`) by tensors, Variables and structures of them. A tape that is not persistent
-  // can be asked once.
+  // The gradient of the target (the sum of all its elements, or weighted by `output_gradients`)
+  // with respect to tensors, Variables and structures of them. May be called once unless the tape
+  // is persistent.
   template <Structure Target, class Sources>
   detail::GradientOf<Sources> gradient(const Target& target, const Sources& sources,
                                        const GradientOptions& options = {},
@@ -306,15 +308,15 @@ class GradientTape {
     compute(detail::tensors_of(target), apart, options, at);
     return apart.give(sources);
   }
-  // Every element of y by every element of x: of shape y.shape, x.shape.
+  // The derivative of every element of y by every element of x; its shape is y.shape, x.shape.
   Tensor jacobian(const Tensor& y, const Tensor& x, Source at = Source::here());
 
-  // The Variables read so far, in order.
+  // The Variables that were read so far, in order.
   std::vector<Variable> watched_variables() const;
-  // Bytes that the tape keeps alive for gradients.
+  // The bytes that the tape keeps alive for gradients.
   Bytes saved_bytes() const;
 
-  // What happens while this lives is not recorded.
+  // While it exists, the tape does not record.
   class [[nodiscard]] Pause {
    public:
     explicit Pause(GradientTape& tape);
@@ -328,11 +330,11 @@ class GradientTape {
   [[nodiscard("recording stops while the object that is given lives")]] Pause stop_recording() {
     return Pause(*this);
   }
-  // Records no more; gradients may be asked for.
+  // Stops recording; gradient() may still be called.
   void stop();
-  // Gives back all that is saved.
+  // Releases everything that is saved.
   void release();
-  // As new: nothing is watched, nothing recorded.
+  // Back to the initial state: nothing is watched or recorded.
   void reset();
 
  private:

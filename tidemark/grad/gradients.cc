@@ -14,8 +14,8 @@ namespace detail {
 void check_scalar(const Tensor& target, const char* name, Source at) {
   const TensorType type = type_of(target, at);
   if (is_float(type.dtype) && type.shape.rank() == 0) return;
-  throw UserError(cat(name, ": the function gave ", type, ", gradients are of one float"), at,
-                  is_float(type.dtype) ? "reduce it, td::sum(y), or take td::vjp or td::jacobian"
+  throw UserError(cat(name, ": the function must return one float, got ", type), at,
+                  is_float(type.dtype) ? "reduce it, td::sum(y), or use td::vjp or td::jacobian"
                                        : "cast it to a float dtype");
 }
 
@@ -24,8 +24,8 @@ void check_floats(const std::vector<Tensor>& tensors, const char* name, const ch
   for (const Tensor& tensor : tensors) {
     const TensorType type = type_of(tensor, at);
     if (is_float(type.dtype)) continue;
-    throw UserError(cat(name, ": ", what, " holds ", type, ", which does not change by little"), at,
-                    "capture what is not differentiated, and return it apart");
+    throw UserError(cat(name, ": ", what, " must be floats, got ", type), at,
+                    "capture other values instead of passing them, and do not return them");
   }
 }
 
@@ -33,13 +33,13 @@ void check_floats(const std::vector<Tensor>& tensors, const char* name, const ch
 
 namespace {
 
-// Added up as f32 at least, so that many halves do not overflow.
+// In f32 or wider, so that many f16 values do not overflow.
 Tensor sum_of_squares(const Tensor& x, Source at) {
   const Tensor wide = is_low_precision(x.dtype()) ? cast(x, DType::f32, at) : x;
   return sum(square(wide, at), {}, Keep::no, at);
 }
 
-// What holds nothing counts nothing.
+// Empty tensors do not count.
 Tensor norm_of(const std::vector<Tensor>& parts, Source at) {
   Tensor total;
   for (const Tensor& part : parts) {
@@ -48,12 +48,12 @@ Tensor norm_of(const std::vector<Tensor>& parts, Source at) {
     total = total.has_value() ? add(total, squares, at) : squares;
   }
   if (!total.has_value()) return zeros({}, DType::f32, at);
-  // A root is infinitely steep at 0, where its gradient here is 0.
+  // The derivative of a square root is infinite at 0; the gradient here is 0.
   const Tensor some = greater(total, 0, at);
   return where(some, sqrt(where(some, total, 1, at), at), 0, at);
 }
 
-// What to multiply with; 1 where nothing is too long.
+// The scale factor; 1 if the norm is within the bound.
 Tensor scale_for(const Tensor& norm, const Operand& most, Source at) {
   return divide(most, maximum(norm, most, at), at);
 }
@@ -63,12 +63,12 @@ Tensor scaled(const Tensor& x, const Tensor& scale, Source at) {
   return multiply(x, cast(scale, x.dtype(), at), at);
 }
 
-// Rows whose index comes twice are one row, as they are in the dense gradient.
+// Merges rows with the same index, as the dense gradient does.
 Tensor rows_once(const Gradient& gradient, Source at) {
   const auto& [indices, rows] = gradient.rows(at);
   if (is_less(indices.shape()[0], 2)) return rows;
   const Dim table = gradient.shape()[0];
-  // Indices may count from the end.
+  // Negative indices count from the end.
   const Tensor plain = where(less(indices, 0, at), add(indices, table, at), indices, at);
   return scatter_add(zeros_like(rows, at), first_equal(plain, at), rows, 0, at);
 }

@@ -1,7 +1,7 @@
-// Functions of functions: gradients as functions, products with Jacobians.
+// Gradients as functions, and products with Jacobians.
 //
-// All of them are made of tapes, so that they work in eager code and in traced functions, on
-// control flow, and on each other.
+// All are built on tapes, so they work in eager code and in traced functions, on control flow, and
+// on each other.
 #pragma once
 
 #include <concepts>
@@ -17,17 +17,18 @@
 
 namespace tidemark {
 
-// Variables with their gradients.
+// Variables and their gradients.
 using VariableGradients = std::vector<std::pair<Variable, Gradient>>;
 
 namespace detail {
 
-// Whether a function takes such arguments. A line is none: ops and functions take one besides.
+// Whether a function can be called with these arguments. A Source does not count: ops and functions
+// take one in addition.
 template <class F, class... A>
 concept Takes = (!std::is_same_v<std::remove_cvref_t<A>, Source> && ...) &&
                 std::invocable<const F&, const Lifted<A>&...>;
 
-// A tensor of the same value that tapes know by itself: see bind.h.
+// A copy of the tensor with its own identity on tapes: see bind.h.
 Tensor apart(const Tensor& tensor, Source at);
 template <Structure S>
 S apart(const S& structure, Source at) {
@@ -47,7 +48,8 @@ S zeros_of(const S& structure, Source at) {
   return copy;
 }
 
-// What a function's gradient is of: its result, or the first part of a tuple.
+// The part of a function's result that is differentiated: the result, or the first element of a
+// tuple.
 template <class R>
 const auto& target_of(const R& result) {
   if constexpr (is_tuple<R>)
@@ -56,18 +58,18 @@ const auto& target_of(const R& result) {
     return result;
 }
 
-// A UserError unless it is one float.
+// Throws a UserError unless it is one float.
 void check_scalar(const Tensor& target, const char* name, Source at);
 template <Structure T>
 void check_scalar(const T& target, const char* name, Source at) {
   for (const Tensor& tensor : tensors_of(target)) check_scalar(tensor, name, at);
 }
 
-// A UserError unless all are floats.
+// Throws a UserError unless all are floats.
 void check_floats(const std::vector<Tensor>& tensors, const char* name, const char* what,
                   Source at);
 
-// The parts of a tuple by number; the first where none is named.
+// The elements of a tuple with these numbers; the first if there are none.
 template <int... I, class Tuple>
 auto chosen(const Tuple& all) {
   if constexpr (sizeof...(I) == 0)
@@ -92,33 +94,33 @@ auto value_and_grad_of(const char* name, const F& f, Source at, const A&... argu
 
 }  // namespace detail
 
-// By the arguments named (the first where none is), the gradient of f's result, which is one
-// number; of a tuple result its first part is, and the rest is auxiliary. Gives {f's result,
-// gradients}.
+// A function that returns {f's result, gradients}: the gradients of f's result, which must be one
+// number, with respect to the arguments with these numbers (default: the first). If f returns a
+// tuple, its first element is differentiated and the others are auxiliary results. Errors and
+// memory of its calls belong to the line that made it.
 template <int... I, class F>
-auto value_and_grad(F f) {
-  return [f = std::move(f)]<class... A>
+auto value_and_grad(F f, Source at = Source::here()) {
+  return [f = std::move(f), at]<class... A>
     requires detail::Takes<F, A...>
   (const A&... arguments) {
-    return detail::value_and_grad_of<I...>("value_and_grad", f, Source::none(), arguments...);
+    return detail::value_and_grad_of<I...>("value_and_grad", f, at, arguments...);
   };
 }
 template <int... I, class F>
-auto grad(F f) {
-  return [f = std::move(f)]<class... A>
+auto grad(F f, Source at = Source::here()) {
+  return [f = std::move(f), at]<class... A>
     requires detail::Takes<F, A...>
   (const A&... arguments) {
-    return detail::value_and_grad_of<I...>("grad", f, Source::none(), arguments...).second;
+    return detail::value_and_grad_of<I...>("grad", f, at, arguments...).second;
   };
 }
 namespace detail {
 
 template <class F, class V>
-auto value_and_grad_by(F f, V variables) {
-  return [f = std::move(f), variables = std::move(variables)]<class... A>
+auto value_and_grad_by(F f, V variables, Source at) {
+  return [f = std::move(f), variables = std::move(variables), at]<class... A>
     requires Takes<F, A...>
   (const A&... arguments) {
-    const Source at = Source::none();
     GradientTape tape({}, at);
     auto value = lift(call_back(f, at, lift(arguments, at)...), at);
     check_scalar(target_of(value), "value_and_grad", at);
@@ -129,30 +131,30 @@ auto value_and_grad_by(F f, V variables) {
 
 }  // namespace detail
 
-// The same by Variables: a list of them, one, or a structure.
+// The same with respect to Variables: a list, one, or a structure.
 template <class F>
-auto value_and_grad(F f, std::vector<Variable> variables) {
-  return detail::value_and_grad_by(std::move(f), std::move(variables));
+auto value_and_grad(F f, std::vector<Variable> variables, Source at = Source::here()) {
+  return detail::value_and_grad_by(std::move(f), std::move(variables), at);
 }
 template <class F, class V>
   requires(detail::holds_sources<V>())
-auto value_and_grad(F f, V variables) {
-  return detail::value_and_grad_by(std::move(f), std::move(variables));
+auto value_and_grad(F f, V variables, Source at = Source::here()) {
+  return detail::value_and_grad_by(std::move(f), std::move(variables), at);
 }
 
-// From the gradient of a result to those of the arguments, as often as wanted. Holds what the
-// gradient reads.
+// A function from the gradient of a result to the gradients of the arguments. It may be called more
+// than once, and holds the residuals.
 template <class Value, class... A>
 class Pullback {
  public:
   Pullback(std::shared_ptr<GradientTape> tape, Value value, std::tuple<A...> sources)
       : tape_(std::move(tape)), value_(std::move(value)), sources_(std::move(sources)) {}
 
-  // A tuple where there are several arguments.
+  // Returns a tuple if there are several arguments.
   auto operator()(const Value& gradient, Source at = Source::here()) const {
     return unwrapped(tape_->gradient(value_, sources_, options(gradient), at));
   }
-  // Also by Variables: {gradients by arguments, VariableGradients}.
+  // With Variables: returns {gradients of the arguments, VariableGradients}.
   auto operator()(const Value& gradient, const std::vector<Variable>& variables,
                   Source at = Source::here()) const {
     auto [by_arguments, by_variables] =
@@ -180,7 +182,7 @@ class Pullback {
   std::tuple<A...> sources_;
 };
 
-// {f(arguments...), what turns a gradient of that into gradients of the arguments}.
+// {f(arguments...), its Pullback}.
 template <class F, class... A>
 auto vjp(const F& f, const A&... arguments) {
   const Source at = Source::none();
@@ -194,18 +196,20 @@ auto vjp(const F& f, const A&... arguments) {
   return std::pair{std::move(value), std::move(pullback)};
 }
 
-// {f(x), how it changes where x changes by dx}: the Jacobian times dx, without the Jacobian.
+// {f(x), the Jacobian times dx}: the change of f(x) if x changes by dx, computed without the
+// Jacobian.
 template <class F, class A>
-auto jvp(const F& f, const A& x, const std::type_identity_t<detail::Lifted<A>>& dx) {
-  const Source at = Source::none();
+auto jvp(const F& f, const A& x, const std::type_identity_t<detail::Lifted<A>>& dx,
+         Source at = Source::here()) {
   const auto primal = detail::apart(detail::lift(x, at), at);
-  detail::check_floats(detail::tensors_of(primal), "jvp", "what f takes", at);
-  // The gradient is linear in that of the result: going back over it gives the product.
+  detail::check_floats(detail::tensors_of(primal), "jvp", "the arguments of f", at);
+  // The gradient is linear in the result's gradient, so the gradient of the gradient is this
+  // product.
   GradientTape outer({.watch_variables = false}, at);
   GradientTape inner({.watch_variables = false}, at);
   inner.watch(primal, at);
   auto value = detail::lift(detail::call_back(f, at, primal), at);
-  detail::check_floats(detail::tensors_of(value), "jvp", "what f gives", at);
+  detail::check_floats(detail::tensors_of(value), "jvp", "the results of f", at);
   const auto start = detail::apart(detail::zeros_of(value, at), at);
   outer.watch(start, at);
   const auto back =
@@ -214,13 +218,12 @@ auto jvp(const F& f, const A& x, const std::type_identity_t<detail::Lifted<A>>& 
   return std::pair{std::move(value), std::move(change)};
 }
 
-// Every element of f(x) by every element of x: of shape f(x).shape, x.shape.
+// The derivative of every element of f(x) by every element of x; its shape is f(x).shape, x.shape.
 template <class F>
-auto jacobian(F f) {
-  return [f = std::move(f)]<class A>
+auto jacobian(F f, Source at = Source::here()) {
+  return [f = std::move(f), at]<class A>
     requires detail::Takes<F, A>
   (const A& x) {
-    const Source at = Source::none();
     const Tensor primal = detail::apart(detail::lift(x, at), at);
     GradientTape tape({.persistent = true}, at);
     tape.watch(primal, at);
@@ -229,20 +232,21 @@ auto jacobian(F f) {
   };
 }
 
-// The second derivatives of f, which gives one number, times v.
+// The Hessian of f, which returns one number, times v.
 template <class F, class A>
-auto hvp(const F& f, const A& x, const std::type_identity_t<detail::Lifted<A>>& v) {
-  return jvp([&f](const detail::Lifted<A>& at) { return grad(f)(at); }, x, v).second;
+auto hvp(const F& f, const A& x, const std::type_identity_t<detail::Lifted<A>>& v,
+         Source at = Source::here()) {
+  return jvp([&](const detail::Lifted<A>& point) { return grad(f, at)(point); }, x, v, at).second;
 }
 
-// x, made shorter where its length (the root of the sum of squares) is above `most`.
+// x, scaled down if its norm (the root of the sum of squares) exceeds `most`.
 Tensor clip_by_norm(const Operand& x, const Operand& most, Source at = Source::here());
-// All of them, made shorter together where they are longer than `most` together.
+// All gradients, scaled down by the same factor if their joint norm exceeds `most`.
 std::vector<Gradient> clip_by_global_norm(const std::vector<Gradient>& gradients,
                                           const Operand& most, Source at = Source::here());
 std::vector<Tensor> clip_by_global_norm(const std::vector<Tensor>& gradients, const Operand& most,
                                         Source at = Source::here());
-// The length of all of them together.
+// The joint norm of all gradients.
 Tensor global_norm(const std::vector<Gradient>& gradients, Source at = Source::here());
 
 }  // namespace tidemark

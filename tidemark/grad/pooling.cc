@@ -21,24 +21,25 @@ using detail::tensor_of;
 using detail::to_nhwc;
 using detail::type_of;
 
-// Windows by taps: the result for tap (i, j) of every window is a strided view of the padded image.
+// The windows of an image, tap by tap: tap (i, j) of all windows is a strided view of the padded
+// image.
 class Windows {
  public:
   Windows(const TensorType& image, const PoolOptions& options, const char* name, Source at);
 
-  // The image, with what is outside of it where windows reach there.
+  // The image, padded with `outside` if windows extend beyond it.
   Tensor padded(const Tensor& image, const Operand& outside, Source at) const {
     return pads_ ? pad(image, widths_, outside, at) : image;
   }
   Tensor tap(const Tensor& padded, int64_t i, int64_t j, Source at) const {
     return bind_op(def_of(&ops::slice), {&padded, 1}, place(i, j), at);
   }
-  // With other values at a tap, in the bytes of `padded`.
+  // Sets tap (i, j) of all windows to `values`, in the bytes of `padded`.
   Tensor with_tap(Tensor padded, int64_t i, int64_t j, const Tensor& values, Source at) const {
     return detail::bind_onto(def_of(&ops::update), Operand(std::move(padded), at), {&values, 1},
                              place(i, j), at);
   }
-  // Without what is outside.
+  // Without the padding.
   Tensor inside(const Tensor& padded, const Shape& image, Source at) const {
     if (!pads_) return padded;
     DimList begin;
@@ -64,7 +65,7 @@ class Windows {
   std::array<int64_t, 2> size_, strides_;
   bool pads_;
   Padding2 widths_ = Padding2(4);
-  DimList taps_;  // The shape of a tap of every window.
+  DimList taps_;  // The shape of one tap of all windows.
 };
 
 Windows::Windows(const TensorType& image, const PoolOptions& options, const char* name, Source at)
@@ -92,7 +93,7 @@ Windows::Windows(const TensorType& image, const PoolOptions& options, const char
   taps_ = {image.shape[0], out[0], out[1], image.shape[3]};
 }
 
-// Taps combine in order; nothing larger than the image is held.
+// Combines the taps in order; no temporary is larger than the image.
 template <class Combine>
 Tensor pooled(const Tensor& image, const Windows& windows, const Operand& outside, Source at,
               Combine combine) {
@@ -119,9 +120,9 @@ Tensor largest_of(const Tensor& image, const Windows& windows, Source at) {
                 [&](Tensor&& a, const Tensor& b) { return maximum(std::move(a), b, at); });
 }
 
-// The gradient of a window goes to its largest element, to the first where several are; in a window
-// with a NaN to its first element. It is put where it belongs tap by tap: the sum of a padded array
-// for each tap would take the bytes of the image as often as a window has taps.
+// The gradient of a window goes to its largest element: the first of several, and the first element
+// of a window with a NaN. It is written tap by tap: summing a padded array per tap would take the
+// bytes of the image for each tap.
 Tensor put_at_largest(const Tensor& image, const Tensor& largest, const Tensor& g,
                       const Windows& windows, Source at) {
   const SourceScope scope(at);
@@ -160,7 +161,7 @@ Tensor max_pool(const Operand& x, PoolOptions options, Source at) {
 Tensor avg_pool(const Operand& x, PoolOptions options, Source at) {
   const SourceScope scope(at);
   const Tensor given = tensor_of(x, at);
-  // 16-bit floats add up in f32, as integers do.
+  // 16-bit floats and integers are summed in f32.
   const DType wide = given.dtype() == DType::f64 ? DType::f64 : DType::f32;
   const Tensor image = cast(to_nhwc(given, options.layout, at), wide, at);
   const auto plus = [&](Tensor&& a, const Tensor& b) { return add(std::move(a), b, at); };
@@ -169,7 +170,8 @@ Tensor avg_pool(const Operand& x, PoolOptions options, Source at) {
   if (options.padding == Padding::valid) {
     total = divide(std::move(total), Operand(options.size[0] * options.size[1], at), at);
   } else {
-    // How many taps of each window lie inside: the same sum over an image of ones, one channel.
+    // The number of taps of each window that are inside the image: the same sum over a one-channel
+    // image of ones.
     const Tensor flat = ones({1, image.shape()[1], image.shape()[2], 1}, image.dtype(), at);
     const Windows of_flat(type_of(flat, at), options, "avg_pool", at);
     total = divide(std::move(total), pooled(flat, of_flat, Operand(0, at), at, plus), at);

@@ -1,4 +1,4 @@
-// Pooling: composites with a gradient of their own.
+// Pooling: composites with a custom gradient.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ struct PoolOptions {
   ImageLayout layout = ImageLayout::nhwc;
 };
 Tensor max_pool(const Operand& x, PoolOptions options = {}, Source at = Source::here());
-// Padding does not count.
+// Padding does not count towards the average.
 Tensor avg_pool(const Operand& x, PoolOptions options = {}, Source at = Source::here());
 
 }  // namespace tidemark

@@ -23,7 +23,7 @@ bool is_spec(const Tensor& tensor) {
   return TensorState::of(tensor)->kind == TensorState::Kind::spec;
 }
 
-// What an op would give: rules may go on with what they do not read in the end.
+// The result types of an op: a rule may compute with values that turn out to be unused.
 Tensor applied_to_types(const OpDef& op, const std::vector<Tensor>& operands, const Attrs& attrs,
                         Source at) {
   std::vector<TensorType> types;
@@ -60,7 +60,7 @@ Tensor repeated_number(double number, const TensorType& type, Source at) {
 
 std::vector<Tensor> pull_back(const Application& application, std::span<const Tensor> gradients,
                               const std::vector<bool>& wanted) {
-  // What a rule makes belongs to the line of the op, whoever asked for the gradient.
+  // Memory is charged to the line of the op, not to that of the gradient() call.
   const UserCode user;
   const SourceScope charged(application.at);
   TensorBuilder builder(application.at);

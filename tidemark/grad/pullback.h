@@ -1,4 +1,4 @@
-// Gradient rules on tensors: their ops run at once. Internal to the library.
+// Gradient rules on tensors: the ops of a rule run immediately. Internal to the library.
 #pragma once
 
 #include <deque>
@@ -10,11 +10,11 @@
 
 namespace tidemark::detail {
 
-// Terms that are tensors. What rules make is charged to the line of the op they belong to.
+// Builds Terms that are tensors. Memory is charged to the line of the op that the rule belongs to.
 class TensorBuilder : public Builder {
  public:
   explicit TensorBuilder(Source at) : at_(at) {}
-  // A tensor, or a spec where only the type is known.
+  // A tensor, or a spec if only the type is known.
   Term add(const Tensor& tensor);
   const Tensor& tensor(Term term) const { return tensors_[static_cast<size_t>(term.value.node)]; }
 
@@ -25,25 +25,26 @@ class TensorBuilder : public Builder {
   }
 
  private:
-  // Deques: a type that was handed out stays where it is.
+  // Deques: references to their elements stay valid.
   std::deque<TensorType> types_;
   std::deque<Tensor> tensors_;
   Source at_;
 };
 
-// A number that repeats, and takes no bytes but its own.
+// A broadcast number: it has one element in memory.
 Tensor repeated_number(double number, const TensorType& type, Source at);
 
-// An application of an op as its gradient rule sees it.
+// A call of an op as its gradient rule sees it.
 struct Application {
   const OpDef& op;
   const Attrs& attrs;
-  std::span<const Tensor> operands;  // Specs where the rule does not read them.
+  std::span<const Tensor> operands;  // Specs if the rule does not read their values.
   std::span<const Tensor> results;   // The same.
   Source at;
 };
-// The gradients by those operands that are wanted, given those of the results, of which all but one
-// may be nothing; nothing where a rule gives none. A UserError where the op has no gradient.
+// The gradients of the wanted operands, given those of the results, of which all but one may be
+// empty. An element is empty if the rule gives no gradient. Throws a UserError if the op is not
+// differentiable.
 std::vector<Tensor> pull_back(const Application& application, std::span<const Tensor> gradients,
                               const std::vector<bool>& wanted);
 

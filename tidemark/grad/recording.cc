@@ -1,5 +1,5 @@
-// How tapes interpret calls of eager code: each runs, and is recorded where it depends on something
-// watched.
+// How tapes interpret calls of eager code: each call runs, and is recorded if it depends on a
+// watched value.
 #include <algorithm>
 #include <array>
 
@@ -23,14 +23,14 @@ bool is_known(TapeId id) {
   return known;
 }
 
-// The operands as the op's rule sees them: of the dtypes the op computes in. Casts are ops of their
-// own.
+// The operands as the op's rule sees them: in the dtypes that the op computes in. Casts are
+// recorded as separate ops.
 class RuleOperands {
  public:
   RuleOperands(const OpCall& call, const PointwiseTypes& types) {
     for (size_t i = 0; i < call.operands.size(); ++i) {
       const Operand& operand = *call.operands[i];
-      // The op itself still reads the operand, dying or not: what is converted is a copy.
+      // A copy, since the op itself still reads the operand, even if it is an rvalue.
       if (!types.is_as_computed(i))
         converted_[i] =
             tensor_of(operand.tensor() != nullptr ? Operand(*operand.tensor(), call.at) : operand,
@@ -48,17 +48,17 @@ class RuleOperands {
   std::vector<const Tensor*> list_;
 };
 
-// Made before an eager op runs, so that no operand that its rule will read gives its bytes away.
+// Made before an eager op runs, so that operands that its rule reads are not overwritten in place.
 class Recording {
  public:
   Recording(const OpDef& op, const Attrs& attrs, std::span<const Tensor* const> operands,
             std::span<const TensorType> results, Source at);
-  // The op has run.
+  // Called after the op has run.
   void finish(std::span<const Tensor> results);
 
  private:
-  Recorded recorded_;
-  uint32_t kept_results_ = 0;  // By result, a bit.
+  RecordedOp recorded_;
+  uint32_t kept_results_ = 0;  // One bit for each result.
 };
 
 Recording::Recording(const OpDef& op, const Attrs& attrs, std::span<const Tensor* const> operands,
@@ -93,7 +93,7 @@ void Recording::finish(std::span<const Tensor> results) {
   if (recorded_.op == nullptr) return;
   for (size_t r = 0; r < results.size(); ++r) {
     const TensorType& type = recorded_.result_types[r];
-    // A result without floats has no gradient: tapes need no number for it.
+    // A result that is not a float has no gradient and needs no number.
     recorded_.results.push_back(is_float(type.dtype) ? numbered(results[r]) : 0);
     recorded_.values.push_back((kept_results_ >> r & 1) != 0 ? results[r]
                                                              : make_spec(type, recorded_.at));
@@ -142,7 +142,7 @@ Tensors Tape::bind_results(const OpCall& call, uint32_t wanted) {
     flows |= (wanted >> r & 1) != 0 && is_float(types[r].dtype);
   if (!flows) return run_results_now(call, wanted);
   Recording recording(call.op, call.attrs, RuleOperands(call).list(), types, call.at);
-  // Rules may read results that the caller does not want.
+  // The rule may read results that the caller does not want.
   Tensors made = run_results_now(call, ~uint32_t{0});
   recording.finish(made);
   return made;
@@ -179,7 +179,7 @@ Tensor Tape::as_one_op(Tensors operands, const std::function<Tensor(const Tensor
 void Tape::record_pullback(std::vector<TapeId> inputs, const Tensors& results, Pullback pullback,
                            const Tensors& held, Source at) {
   if (std::none_of(inputs.begin(), inputs.end(), is_known)) return;
-  Recorded recorded;
+  RecordedOp recorded;
   recorded.inputs = std::move(inputs);
   recorded.pullback = std::move(pullback);
   recorded.operands = held;

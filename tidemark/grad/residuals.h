@@ -1,4 +1,4 @@
-// What a gradient keeps of the way to the results it is of. Internal to the library.
+// Residuals: the forward values that a backward pass reads. Internal to the library.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace tidemark::detail {
 
-// Of a graph whose results are gradients and whose nodes below `forward_end` are the way to what
-// they are of.
+// The residuals of a graph whose results are gradients and whose forward pass is the nodes below
+// `forward_end`.
 passes::Residuals residuals_of(const Graph& graph, int32_t forward_end);
 
 }  // namespace tidemark::detail

@@ -12,7 +12,7 @@ namespace {
 
 bool leave_none(const Node&) { return false; }
 
-// A loop and its gradient as a program of their own.
+// A loop and its gradient as a separate program.
 class LoopAlone {
  public:
   LoopAlone(const passes::ControlQuestion& asked, SizeTable& sizes, bool fuse)
@@ -24,7 +24,7 @@ class LoopAlone {
   }
 
   LoopAttrs attrs() const { return LoopAttrs(loop_.nodes[loop_node()]); }
-  // Of a checkpoint of all carries.
+  // The bytes of one checkpoint of all carries.
   int64_t state_bytes() const {
     int64_t bytes = 2 * static_cast<int64_t>(sizeof(int64_t));
     for (size_t j = 0; j < static_cast<size_t>(attrs().carries); ++j)
@@ -32,7 +32,7 @@ class LoopAlone {
     return bytes;
   }
 
-  // The most bytes it has at once, beside what it is given.
+  // The peak of the program, without its inputs.
   int64_t peak(SaveChoice choice) const {
     Graph graph;
     RegionScope body{.graph = &graph};
@@ -70,7 +70,7 @@ class LoopAlone {
         given.push_back(rows.rows.value);
       }
     }
-    // As where a gradient goes back over the loop among other nodes: passes ask for it.
+    // Marks the nodes as gradients, as in the full graph: passes test for that.
     for (size_t made = first; made < graph.nodes.size(); ++made)
       if (graph.nodes[made].gradient_of == nullptr)
         graph.nodes[made].gradient_of = graph.nodes[static_cast<size_t>(number)].op;
@@ -81,7 +81,7 @@ class LoopAlone {
  private:
   size_t loop_node() const { return static_cast<size_t>(loop_.body().nodes.back()); }
 
-  // Bytes are of a call with the sizes it has now.
+  // Bytes depend on the sizes of the current call.
   void read_sizes(SizeTable& sizes, const Node& node) const {
     const auto read = [&](Dim size) {
       if (size.is_traced()) sizes.read(size, asked_.at);
@@ -130,8 +130,8 @@ class LoopAlone {
   Graph loop_;
 };
 
-// The most slots that fit, given what one takes. The next guess is where a line through what is
-// known meets the bytes.
+// The most slots that fit, given the peak with one slot. The next guess is by linear interpolation
+// between known peaks.
 int64_t most_slots(const LoopAlone& alone, int64_t bytes, int64_t peak_of_one, int64_t most) {
   int64_t fits = 1, peak_that_fits = peak_of_one, too_many = most + 1;
   const int64_t row = std::max<int64_t>(1, alone.state_bytes());
@@ -154,7 +154,7 @@ int64_t most_slots(const LoopAlone& alone, int64_t bytes, int64_t peak_of_one, i
 [[noreturn]] void refuse(int64_t bytes, int64_t least, Source at) {
   throw UserError(
       cat("gradient: save = bytes: this loop and its gradient take at least ", Bytes(least), " (",
-          least, " bytes) at once, and may take ", Bytes(bytes), " (", bytes, " bytes)"),
+          least, " bytes), but may take ", Bytes(bytes), " (", bytes, " bytes)"),
       at, cat("write td::Save::bytes(", least, ") or more"));
 }
 

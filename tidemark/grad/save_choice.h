@@ -1,5 +1,5 @@
-// What a loop keeps for its gradient where the user gives a number of bytes (td::Save::bytes).
-// Internal to the library.
+// Chooses what a loop keeps for its gradient within a number of bytes (td::Save::bytes). Internal
+// to the library.
 #pragma once
 
 #include "tidemark/passes/gradient/differentiate.h"
@@ -7,10 +7,10 @@
 
 namespace tidemark::detail {
 
-// The choice that runs the fewest trips again of those that stay within so many bytes. Each is
-// planned: the loop and its gradient as a program of their own, its inputs and the gradients of its
-// results given. It reads the sizes that the loop has, which fixes them for this trace. It throws a
-// UserError where even the fewest checkpoints take more.
+// Of the choices that fit into the bytes, the one that repeats the fewest trips. Each choice is
+// planned: the loop and its gradient as a separate program, whose inputs and output gradients are
+// given. It reads the sizes of the loop, which fixes them for this trace. Throws a UserError if
+// even the fewest checkpoints do not fit.
 using ChooseWithin = decltype(passes::GradientSettings::choose_within);
 ChooseWithin choice_by_plans(SizeTable& sizes, bool fuse);
 

@@ -35,6 +35,21 @@ void Tape::stop() {
   }
 }
 
+void Tape::check_watchable(const Tensor& tensor, Source at) {
+  const TensorType type = type_of(tensor, at);
+  if (is_float(type.dtype)) return;
+  throw UserError(cat("watch: only floats have gradients, got ", type), at,
+                  "cast it to a float dtype first, or do not watch it: it is a constant then");
+}
+
+void Tape::check_unused(Source at) const {
+  if (is_used_)
+    throw UserError("gradient: this tape was already used, and its saved values are released", at,
+                    "ask for all sources in one call, or make the tape {.persistent = true}");
+  if (is_released_)
+    throw UserError("gradient: this tape was released", at, "call gradient() before release()");
+}
+
 namespace {
 
 int64_t bytes_of(const Tensor& tensor) {
@@ -45,7 +60,7 @@ int64_t bytes_of(const Tensor& tensor) {
 
 // ---- eager code ---------------------------------------------------------------------------------
 
-// Numbers of values. Those that follow each other take no room beside the first and the last.
+// A set of value numbers. A run of consecutive numbers takes one entry.
 class IdRanges {
  public:
   void add(TapeId id) {
@@ -66,7 +81,7 @@ class IdRanges {
   }
 
  private:
-  std::map<TapeId, TapeId> ranges_;  // The end of each, by its first.
+  std::map<TapeId, TapeId> ranges_;  // The end of each range, by its first number.
 };
 
 class EagerTape : public Tape {
@@ -75,13 +90,10 @@ class EagerTape : public Tape {
 
   void watch(const Tensor& tensor, Source at) override {
     TensorState& state = const_cast<TensorState&>(state_of(tensor, at));
-    const TensorType type = type_of(tensor, at);
-    if (!is_float(type.dtype))
-      throw UserError(cat("watch: ", type, " has no gradient: it holds no floats"), at,
-                      "cast it to a float dtype first, or take it for a constant");
-    array_of(tensor, at);  // A spec has no value.
+    check_watchable(tensor, at);
+    array_of(tensor, at);  // Throws for a spec, which has no value.
     if (state.weak) {
-      // A number that is watched is a tensor from now on.
+      // A watched plain number becomes a tensor.
       state.weak = false;
       state.tape_id = 0;
     }
@@ -89,7 +101,7 @@ class EagerTape : public Tape {
   }
 
   void saw(const VariableState& variable, const Tensor& value) override {
-    // A trace under way is not the tape's; the call that it is for is.
+    // A value that a trace reads is not this tape's; the tape records the traced call as a whole.
     if (!watches_variables || TensorState::of(value)->kind != TensorState::Kind::concrete) return;
     const TapeId id = numbered(value);
     of_variables_.insert(id);
@@ -101,15 +113,15 @@ class EagerTape : public Tape {
     return known_.contains(id) || own_gradients_.contains(id);
   }
 
-  void record(const Recorded& recorded) override {
-    Recorded mine = recorded;
+  void record(const RecordedOp& recorded) override {
+    RecordedOp mine = recorded;
     for (TapeId& id : mine.inputs)
       if (!knows(id)) id = 0;
-    // Of what comes of its own gradients alone it keeps no more than that it does.
+    // Of ops that only depend on gradients of this tape, it notes only that they do.
     const bool own = std::all_of(mine.inputs.begin(), mine.inputs.end(),
                                  [&](TapeId id) { return id == 0 || is_own_gradient(id); });
     for (const TapeId id : mine.results) {
-      if (id == 0) continue;  // It holds no floats.
+      if (id == 0) continue;  // It has no floats.
       if (knows(id))
         forget_how(id);
       else if (own)
@@ -125,12 +137,12 @@ class EagerTape : public Tape {
                                         const Tensors& tensors,
                                         const std::vector<Variable>& variables,
                                         Source at) override {
-    check_whole(at);
+    check_unused(at);
     for (const Tensor& target : targets)
       if (is_own_gradient(tape_id_of(target))) passes::refuse_own_gradient(at);
     const Pause pause(*this);
-    // Also where a rule throws on the way: what was let go of does not come back.
-    consumed_ = !persistent;
+    // Set even if a rule throws on the way: released values cannot be restored.
+    is_used_ = !persistent;
     Sums sums;
     for (size_t i = 0; i < targets.size(); ++i)
       if (knows(tape_id_of(targets[i]))) sums.add(tape_id_of(targets[i]), output_gradients[i]);
@@ -156,7 +168,7 @@ class EagerTape : public Tape {
   void know(TapeId id) { known_.insert(id); }
   void know_variable(TapeId id) { of_variables_.insert(id); }
 
-  // Once, by values it knows.
+  // One backward pass, for values that the tape knows.
   std::vector<PartialGradient> gradient_by(const std::vector<TapeId>& ids, const Tensors& targets,
                                            const Tensors& output_gradients) {
     stop();
@@ -184,14 +196,14 @@ class EagerTape : public Tape {
     return list;
   }
 
-  // Each tensor once, whatever number of rules read it.
+  // Counts each tensor once, even if several rules read it.
   int64_t saved_bytes() const override {
     std::map<const void*, int64_t> bytes;
     int64_t total = 0;
     const auto see = [&](const Tensor& tensor) {
       if (bytes_of(tensor) > 0) bytes[TensorState::of(tensor)->storage] = bytes_of(tensor);
     };
-    for (const Recorded& each : list_) {
+    for (const RecordedOp& each : list_) {
       for (const Tensor& operand : each.operands) see(operand);
       for (const Tensor& value : each.values) see(value);
     }
@@ -203,11 +215,11 @@ class EagerTape : public Tape {
     stop();
     list_.clear();
     account_.set_records(0);
-    released_ = true;
+    is_released_ = true;
   }
 
  private:
-  // While it finds gradients it records nothing; a persistent one goes on then.
+  // Pauses recording during the backward pass; a persistent tape resumes after it.
   struct Pause {
     explicit Pause(EagerTape& paused)
         : tape(paused), ends(paused.persistent && paused.is_running()) {
@@ -223,7 +235,7 @@ class EagerTape : public Tape {
     const bool ends;
   };
 
-  // What was found so far, by value.
+  // The sums of gradients so far, by value.
   class Sums {
    public:
     void add(TapeId id, const Tensor& gradient) {
@@ -231,7 +243,7 @@ class EagerTape : public Tape {
       sum = sum.has_value() ? std::move(sum) + gradient : gradient;
     }
     void add_rows(TapeId id, RowGradient rows) { sums_[id].rows.push_back(std::move(rows)); }
-    // Taken out unless somebody asks for it in the end.
+    // Removes the sum unless it is also a source.
     Tensor take(TapeId id, bool keep) {
       const auto at = sums_.find(id);
       if (at == sums_.end()) return {};
@@ -246,21 +258,14 @@ class EagerTape : public Tape {
     std::unordered_map<TapeId, PartialGradient> sums_;
   };
 
-  void check_whole(Source at) const {
-    if (consumed_)
-      throw UserError("gradient: this tape was used already: it let go of what it had saved", at,
-                      "ask for all sources at once, or make the tape {.persistent = true}");
-    if (released_)
-      throw UserError("gradient: this tape was released", at, "ask for gradients before release()");
-  }
-
-  // A value gets a gradient of its own instead of that of what it was made by.
+  // Drops the record that computed the value, which gets a custom gradient.
   void forget_how(TapeId made) {
-    for (Recorded& each : list_)
+    for (RecordedOp& each : list_)
       std::replace(each.results.begin(), each.results.end(), made, TapeId{0});
   }
 
-  // It records on, but not what it computes itself: what comes of that is known, and refused.
+  // The tape continues to record after gradient(), but has not recorded its own gradients: values
+  // that depend on them are noted, and refused as targets.
   void refuse_gradients_of(const std::vector<PartialGradient>& found,
                            const Tensors& output_gradients) {
     const auto refuse = [&](const Tensor& tensor) {
@@ -278,7 +283,7 @@ class EagerTape : public Tape {
     return own_gradients_.contains(id) && !known_.contains(id);
   }
 
-  void step_back(const Recorded& recorded, Sums& sums, const std::vector<TapeId>& kept) const {
+  void step_back(const RecordedOp& recorded, Sums& sums, const std::vector<TapeId>& kept) const {
     Tensors gradients;
     bool any = false;
     for (const TapeId id : recorded.results) {
@@ -297,7 +302,7 @@ class EagerTape : public Tape {
       }
       return;
     }
-    // The looked-up rows of a Variable stay rows.
+    // The gradient of a Variable that is only looked up in stays row-sparse.
     if (passes::gives_rows(*recorded.op, recorded.attrs) &&
         of_variables_.contains(recorded.inputs[0])) {
       sums.add_rows(recorded.inputs[0], {recorded.operands[1], gradients[0]});
@@ -312,7 +317,7 @@ class EagerTape : public Tape {
       if (found[i].has_value()) sums.add(recorded.inputs[i], found[i]);
   }
 
-  // All values it was read with count.
+  // A Variable may have been read with several values; all of them count.
   PartialGradient of_variable(const Variable& variable, const Sums& sums) const {
     PartialGradient all;
     for (const auto& [state, id] : reads_) {
@@ -325,13 +330,12 @@ class EagerTape : public Tape {
     return all;
   }
 
-  // What depends on something watched: in a way that is recorded, or by gradients it gave itself.
+  // Values that depend on a watched value, through recorded ops or through gradients of this tape.
   std::unordered_set<TapeId> known_;
   IdRanges own_gradients_;
-  std::vector<Recorded> list_;
+  std::vector<RecordedOp> list_;
   std::vector<std::pair<std::shared_ptr<VariableState>, TapeId>> reads_;
-  std::unordered_set<TapeId> of_variables_;  // Values that Variables had.
-  bool consumed_ = false, released_ = false;
+  std::unordered_set<TapeId> of_variables_;  // The values of Variables.
   TapeAccount account_;
 };
 

@@ -1,9 +1,8 @@
-// What tapes hold, and how ops tell them; internal to the library.
+// The implementation of gradient tapes. Internal to the library.
 //
-// History lives here and never in a tensor: a tensor has at most a number that no other value ever
-// had, by which tapes know it. A tape in eager code keeps, of each op that depends on something
-// watched, what the gradient rule reads by value. A tape in a trace keeps nothing: the graph is its
-// record.
+// The history is here and not in tensors: a tensor has at most a unique number, by which tapes
+// identify it. For each op that depends on a watched value, an eager tape saves the values that the
+// gradient rule reads. A tape in a trace saves nothing: the graph is its record.
 #pragma once
 
 #include <functional>
@@ -24,13 +23,13 @@ inline std::vector<PartialGradient> all_dense(const Tensors& tensors) {
   return {tensors.begin(), tensors.end()};
 }
 
-// An op that ran in eager code, or something else with a gradient.
-struct Recorded {
-  const OpDef* op = nullptr;  // Null: `pullback` gives the gradients, and holds the operands.
+// A recorded op of eager code, or another computation with a gradient.
+struct RecordedOp {
+  const OpDef* op = nullptr;  // If null, `pullback` computes the gradients and holds the operands.
   Attrs attrs = {};
-  std::vector<TapeId> inputs = {};    // 0: needs no gradient.
-  std::vector<Tensor> operands = {};  // Specs where the rule does not read them.
-  std::vector<Tensor> values = {};    // Of the results; the same.
+  std::vector<TapeId> inputs = {};    // 0 if no gradient is needed.
+  std::vector<Tensor> operands = {};  // Specs if the rule does not read their values.
+  std::vector<Tensor> values = {};    // The results; likewise.
   std::vector<TapeId> results = {};
   std::vector<TensorType> result_types = {};
   Pullback pullback = {};
@@ -45,21 +44,21 @@ class Tape : public Recorder, public HoldsBytes {
   Tape& operator=(const Tape&) = delete;
 
   virtual void watch(const Tensor& tensor, Source at) = 0;
-  // A trainable Variable was read on this thread.
+  // Called when a trainable Variable is read on this thread.
   virtual void saw(const VariableState& variable, const Tensor& value) = 0;
   virtual bool knows(TapeId id) const = 0;
-  virtual void record(const Recorded& recorded) = 0;
-  // By tensors, then by Variables. Consumes the record unless the tape is persistent.
+  virtual void record(const RecordedOp& recorded) = 0;
+  // The gradients of tensors, then of Variables. Consumes the record unless the tape is persistent.
   virtual std::vector<PartialGradient> gradient(const Tensors& targets,
                                                 const Tensors& output_gradients,
                                                 const Tensors& tensors,
                                                 const std::vector<Variable>& variables,
                                                 Source at) = 0;
   virtual std::vector<Variable> watched_variables() const = 0;
-  // Lets go of all that is held.
+  // Releases everything that is saved.
   virtual void release() = 0;
 
-  // Runs a call, and has all tapes that run on this thread keep what the gradient will read of it.
+  // Runs a call; all running tapes of this thread save the values that its gradient rule reads.
   Tensor bind(const OpCall& call) override;
   Tensors bind_results(const OpCall& call, uint32_t wanted) override;
   bool observes(const Tensor& tensor) const override;
@@ -69,7 +68,7 @@ class Tape : public Recorder, public HoldsBytes {
   void record_pullback(std::vector<TapeId> inputs, const Tensors& results, Pullback pullback,
                        const Tensors& held, Source at) override;
 
-  // From here on ops of this thread reach it; until `stop`, which may come more than once.
+  // Records the ops of this thread until `stop`, which may be called more than once.
   virtual void start();
   virtual void stop();
   bool is_running() const { return running_; }
@@ -77,25 +76,33 @@ class Tape : public Recorder, public HoldsBytes {
 
   bool watches_variables = true;
   bool persistent = false;
-  Source at = Source::none();  // Where it was made.
+  Source at = Source::none();  // The line that made the tape.
+
+ protected:
+  // Throws a UserError unless the tensor has floats.
+  static void check_watchable(const Tensor& tensor, Source at);
+  // Throws a UserError if the saved values are gone.
+  void check_unused(Source at) const;
+  bool is_used_ = false, is_released_ = false;
 
  private:
   bool running_ = false;
   Tape* outer_ = nullptr;
 };
 
-// The innermost that runs on this thread; null where none does.
+// The innermost tape that records on this thread, or null.
 inline Tape* current_tape() { return static_cast<Tape*>(interpreters.recorder); }
 
-// A tape for eager code, or for the current trace.
+// A tape of the current trace if there is one, else of eager code.
 std::unique_ptr<Tape> make_tape(Source at);
 std::unique_ptr<Tape> make_eager_tape(Source at);
 std::unique_ptr<Tape> make_traced_tape();
-// Whether a tape in a trace records what is made now: a gradient may be asked of a gradient.
+// Whether another tape of the trace records the gradient that is being computed, which may itself
+// be differentiated then.
 bool is_recorded_again();
 
-// Runs something eager on a tape of its own that knows these values, and goes back over it: the
-// gradients by the values, nothing where there is none. By those of Variables they may be rows.
+// Runs a piece of eager code on a separate tape that knows these values, and returns their
+// gradients; an element is empty if there is none. Gradients of Variables may be row-sparse.
 std::vector<PartialGradient> gradients_of_run(const std::vector<TapeId>& known,
                                               const std::vector<TapeId>& variables,
                                               const std::function<Tensors()>& run,

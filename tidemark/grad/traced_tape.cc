@@ -18,7 +18,7 @@ const TensorState* traced_state(const Tensor& tensor) {
 
 TraceScope* scope_of(const TensorState& state) { return static_cast<TraceScope*>(state.scope); }
 
-// Values of the current scope as tensors, each of the line that made it.
+// A value of the current scope as a tensor, with the line that made it.
 Tensor tensor_of_value(passes::ScopedValue value) {
   if (!value) return {};
   const Value here = handed_in(value.value, value.scope, current_scope(), views_now());
@@ -44,11 +44,9 @@ class TracedTape : public Tape {
   }
 
   void watch(const Tensor& tensor, Source at) override {
-    const TensorType type = type_of(tensor, at);
-    if (!is_float(type.dtype))
-      throw UserError(cat("watch: ", type, " has no gradient: it holds no floats"), at,
-                      "cast it to a float dtype first, or take it for a constant");
-    if (traced_state(tensor) != nullptr) value_of(tensor, at);  // Refuses one that has leaked.
+    check_watchable(tensor, at);
+    // Throws if the tensor leaked from its trace.
+    if (traced_state(tensor) != nullptr) value_of(tensor, at);
     watched_.emplace_back(tensor, next_node());
   }
 
@@ -56,14 +54,14 @@ class TracedTape : public Tape {
     if (!watches_variables || traced_state(value) == nullptr) return;
     const auto state = std::const_pointer_cast<VariableState>(variable.shared_from_this());
     reads_.emplace_back(state, value);
-    // What is read in a branch or a loop may have been assigned there; outside it is not to be
-    // seen.
+    // A value that is read in a branch or a loop may have been assigned there, and is not visible
+    // outside.
     if (traced_state(value)->scope != body_)
       reads_.emplace_back(state, trace_->at_start(variable, Source::none()));
   }
 
   bool knows(TapeId) const override { return false; }
-  void record(const Recorded&) override {}
+  void record(const RecordedOp&) override {}
   int64_t saved_bytes() const override { return 0; }
 
   void start() override {
@@ -113,36 +111,33 @@ class TracedTape : public Tape {
   int32_t next_node() const { return static_cast<int32_t>(trace_->graph().nodes.size()); }
 
   void check_usable(Source at) const {
-    if (body_->ended || !tracing())
+    if (!is_inside(current_scope(), body_))
       throw UserError(
           cat("gradient: this tape was made inside ", body_->what, " and used outside it"), at,
-          "ask for gradients inside, and return them");
-    if (is_used_)
-      throw UserError("gradient: this tape was used already: it let go of what it had saved", at,
-                      "ask for all sources at once, or make the tape {.persistent = true}");
-    if (is_released_)
-      throw UserError("gradient: this tape was released", at, "ask for gradients before release()");
+          "call gradient() inside, and return the gradients");
+    check_unused(at);
   }
 
-  // That of the targets, which is the current one or around it. Null where all are constants.
+  // The scope of the targets, which is the current one or encloses it. Null if all targets are
+  // constants.
   static TraceScope* scope_of(const Tensors& targets, Source at) {
     TraceScope* innermost = nullptr;
     for (const Tensor& target : targets) {
       const TensorState* const state = traced_state(target);
       if (state == nullptr) continue;
-      value_of(target, at);  // Refuses one that has leaked.
+      value_of(target, at);  // Throws if the tensor leaked from its trace.
       if (innermost == nullptr || is_inside(detail::scope_of(*state), innermost))
         innermost = detail::scope_of(*state);
     }
     return innermost;
   }
 
-  // The value a tensor has in a scope; none where it is not to be seen there.
+  // The value of a tensor in a scope; empty if it is not visible there.
   static Value value_in(TraceScope* scope, const Tensor& tensor, Source at) {
     const TensorState* const state = traced_state(tensor);
     if (state != nullptr && (state->scope->ended || !is_inside(scope, detail::scope_of(*state))))
       return {};
-    if (state == nullptr && state_of(tensor, at).weak) return {};  // A literal.
+    if (state == nullptr && state_of(tensor, at).weak) return {};  // It is a literal.
     const EnterScope entered(scope);
     return value_of(tensor, at);
   }
@@ -173,7 +168,7 @@ class TracedTape : public Tape {
       asked.leaves.push_back(value);
       reads.push_back(read);
     }
-    // What a Variable was assigned has no history, whether or not the Variable is watched.
+    // A value assigned to a Variable has no history, whether or not the Variable is watched.
     if (scope == body_)
       for (const Trace::ReadBack& each : trace_->read_back()) asked.leaves.push_back(each.value);
     for (size_t i = 0; i < targets.size(); ++i) {
@@ -206,11 +201,11 @@ class TracedTape : public Tape {
 
   Trace* trace_;
   TraceScope* body_;
-  passes::NodeRanges ranges_;                        // Of nodes made while it ran.
-  passes::NodeRanges own_gradients_;                 // Of nodes that gradient() made.
-  std::vector<std::pair<Tensor, int32_t>> watched_;  // With the node that comes next then.
+  passes::NodeRanges ranges_;         // Nodes that were added while it recorded.
+  passes::NodeRanges own_gradients_;  // Nodes that its gradient() added.
+  // With the number of the next node at that time.
+  std::vector<std::pair<Tensor, int32_t>> watched_;
   std::vector<std::pair<std::shared_ptr<VariableState>, Tensor>> reads_;
-  bool is_used_ = false, is_released_ = false;
 };
 
 }  // namespace

@@ -1,3 +1,4 @@
+// Reading and writing .npz files: one .npy member for each tensor.
 #include <algorithm>
 #include <cstring>
 #include <string_view>

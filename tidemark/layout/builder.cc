@@ -132,8 +132,8 @@ void LayoutBuilder::expect_in(int32_t wanted, Value value, std::string_view what
                   at, cat("copy it there first: td::transfer(x, ", wanted, ")"));
 }
 
-// Which memory the results of a node lie in. Control flow gives what it carries, in the program's
-// own; the marks of a loop are the host's.
+// Determines the memory of a node's results. Those of control flow are in the program's own memory;
+// the marks of a loop are on the host.
 void LayoutBuilder::place_results(const Node& node, int32_t number) {
   const bool has_body = !node.regions.empty() && node.op->flow != Flow::group;
   const int32_t memory = has_body ? interface_.home : memory_number(node);
@@ -409,8 +409,9 @@ void LayoutBuilder::add_region(Scope& scope) {
   finish_results(scope);
 }
 
-// Results of the program lie where they are computed; what regions give lies where its reader wants
-// it, but for marks, which are copied.
+// Checks that each result is in the memory it must be in: results of the program where they are
+// computed, results of regions where their reader wants them. Marks may be elsewhere: they are
+// copied.
 void LayoutBuilder::expect_results(Scope& scope) {
   const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
   for (size_t k = 0; k < region.results.size(); ++k) {
@@ -492,7 +493,7 @@ void LayoutBuilder::finish_results(Scope& scope) {
     if (destination.held >= 0 &&
         (in_place || wish_[static_cast<size_t>(self)] == static_cast<int32_t>(k)))
       continue;
-    if (destination.spare < 0) continue;  // Whoever asked takes it where it lies.
+    if (destination.spare < 0) continue;  // The caller uses the result at its own address.
     // All steps have run: nothing can fail any more, and only results still read the old value.
     const bool is_read = given.contains(destination.place_root);
     destination.held = destination.place >= 0 && !is_read ? destination.place : destination.spare;
@@ -689,12 +690,12 @@ TaskPlan LayoutBuilder::plan_group(const Node& node, std::span<const ArrayRef> o
   return backend().group(std::move(work));
 }
 
-// ---- the whole ----------------------------------------------------------------------------------
+// ---- the program --------------------------------------------------------------------------------
 
 namespace {
 
 int map_depth(const run::Program& program) {
-  std::vector<int32_t> ends;  // Of the maps around a step.
+  std::vector<int32_t> ends;  // Of the maps that enclose the step.
   size_t most = 0;
   for (size_t i = 0; i < program.steps.size(); ++i) {
     while (!ends.empty() && ends.back() <= static_cast<int32_t>(i)) ends.pop_back();
@@ -733,7 +734,7 @@ void LayoutBuilder::take_parameters() {
   }
 }
 
-// Numbers that are read, where the program computes in another memory.
+// Copies the numbers that are read, if the program computes in another memory than the host's.
 void LayoutBuilder::copy_numbers_in() {
   const Region& body = graph_.body();
   for (size_t i = 0; i < body.parameters.size(); ++i) {
@@ -801,7 +802,7 @@ Layout LayoutBuilder::run() {
     const auto found = parameters.find(id(body.results[k]));
     if (found == parameters.end()) continue;
     passed[k] = found->second;
-    destinations[k].held = destinations[k].spare;  // Nobody makes it.
+    destinations[k].held = destinations[k].spare;  // No node computes it.
     destinations[k].spare = kNone;
   }
   if (interface_.home != device::kHostMemory) copy_numbers_in();
@@ -823,7 +824,8 @@ Layout LayoutBuilder::run() {
     result.parameter = in_place ? interface_.results[k].updates : passed[k];
     const int32_t held = destinations[k].held;
     if (!in_place && passed[k] < 0 && held >= 0 && held != destinations[k].spare)
-      result.parameter = memory(held).address.reg - 1;  // A donated one's bytes.
+      // It is in the bytes of a donated parameter.
+      result.parameter = memory(held).address.reg - 1;
     if (!in_place && interface_.results[k].updates >= 0) {
       result.byte_class = ByteClass::shadow;
       result.why_not_in_place = destinations[k].why_not;
@@ -833,7 +835,7 @@ Layout LayoutBuilder::run() {
   for (const run::Result& result : program_->results) {
     if (result.parameter >= 0 || result.memory == device::kHostMemory) continue;
     const InMemory there(*this, result.memory);
-    (void)arena_register();  // Plans list the memory, though nothing may be placed there.
+    (void)arena_register();  // Plans list the memory even if nothing is placed there.
   }
   place_arenas();
   program_->map_depth = map_depth(*program_);

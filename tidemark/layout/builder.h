@@ -39,12 +39,12 @@ class LayoutBuilder {
   static constexpr int32_t kEnd = std::numeric_limits<int32_t>::max();
 
   // A range of bytes: a buffer of an arena, a parameter, a result, or the target of a register that
-  // a loop moves.
+  // a loop advances.
   struct Memory {
     run::Address address;
     Room room;
-    bool writable = false;         // May be overwritten when nobody reads it any more.
-    SmallVec<int32_t, 2> buffers;  // Buffers of the arena that it stands for.
+    bool writable = false;         // May be overwritten after its last read.
+    SmallVec<int32_t, 2> buffers;  // The buffers of the arena that the range is in.
     int32_t device = 0;            // The number of the memory (device/memory.h) it is part of.
   };
   // A value as a view: its root, the value whose memory it shows (itself unless it is a view), and
@@ -87,33 +87,35 @@ class LayoutBuilder {
   uint64_t constant_bits(Value value);
   Memory& memory(int32_t number) { return memories_[static_cast<size_t>(number)]; }
   void show_dense(Value value);
-  // The value is all of this memory.
+  // Binds the value to this memory: it is all of it.
   void show_in(Value value, int32_t held);
-  // The number of the memory that a value lies in; literals lie where they are wanted.
+  // The number of the memory that holds the value. A literal is made in the memory of its reader.
   int32_t device_of(Value value) { return placed_in_[static_cast<size_t>(root(value))]; }
   // The number of the memory in which a node computes: that of its operands.
   int32_t memory_number(const Node& node);
   bool lies_in(int32_t wanted, Value value) {
     return is_constant(value) || device_of(value) == wanted;
   }
-  // A UserError where it does not lie in this memory.
+  // Throws a UserError if the value is not in this memory.
   void expect_in(int32_t wanted, Value value, std::string_view what, Source at);
   void place_results(const Node& node, int32_t number);
-  // What a loop says of its trips for its gradient: the host makes and reads it.
+  // Whether the value is a loop's record of its trips (treeverse.h), which the host writes and
+  // reads.
   bool is_marks(Value value) const;
   void take_parameters();
   void copy_numbers_in();
-  // Whether a node of the region reads it.
+  // Whether a node of the region reads the value.
   bool is_read(Value value, RegionId region) const;
-  int64_t whole_bytes(int32_t root) const;  // All it has, whatever of it a view shows.
+  // Of the whole root, not only of the part that a view shows.
+  int64_t whole_bytes(int32_t root) const;
 
   // ---- memory
   int32_t new_memory(Memory memory);
-  // The memory, after checking that so many bytes can be written there.
+  // The memory, after checking that this many bytes can be written there.
   Memory& memory_for(int32_t number, int64_t bytes);
   int32_t new_buffer(const TensorType& type, int64_t bytes, ByteClass byte_class, Source at,
                      std::string_view name);
-  // For one number that the host reads or writes.
+  // For a single number that the host reads or writes.
   int32_t new_host_buffer(const TensorType& type, Source at, std::string_view name);
   void extend_to_now(int32_t memory);
   run::Address address_of(Value value);
@@ -129,7 +131,7 @@ class LayoutBuilder {
   int32_t materialise(Value value, Source at);
 
   // ---- steps
-  // What computes where steps run now, and on how many threads.
+  // The backend of the memory in which steps currently run, and its number of threads.
   const Backend& backend() const { return backend_of(in_memory_); }
   int threads() const { return side_by_side_ ? 1 : backend().machine().threads; }
   TaskPlan plan_op(const Node& node, std::span<const OperandLayout> operands,
@@ -138,12 +140,13 @@ class LayoutBuilder {
                 Source at, bool fallible = false);
   void add_copy(const run::Address& from, const ArrayRef& layout, int32_t to, Source at);
   void add_dense(Value value, int32_t to, Source at);
-  // Dense bytes from the host's memory to another, or back.
+  // Copies dense bytes from the host's memory to another, or back.
   void add_crossing(const run::Address& from, int32_t from_device, int32_t to, int64_t bytes,
                     Source at);
-  // Where the host reads a value: where it lies, or in a copy, which `kept` gets.
+  // The host address of a value: its own, or that of a copy, which is appended to `kept`.
   run::Address host_address(Value value, Source at, std::vector<int32_t>& kept);
-  // What a body sees of the number of its trip, which the host writes: a copy where it computes.
+  // The memory in which a body reads the number of its trip. The host writes that number; a body on
+  // a device reads a copy.
   int32_t trip_seen(Value parameter, RegionId region, int32_t trip, std::vector<int32_t>& kept,
                     Source at);
   void analyse(RegionId region);
@@ -156,11 +159,12 @@ class LayoutBuilder {
   struct RegionFacts {
     std::unordered_map<int32_t, int32_t> position;  // By node.
     std::unordered_map<int32_t, int32_t> uses;      // By value: how often it is read.
-    std::vector<int64_t> alive;  // By position: bytes, without those that results are made in.
+    // By position: live bytes, without results that are computed at their destination.
+    std::vector<int64_t> alive;
   };
   struct PossiblePart {
     int32_t position;
-    Value operand, made;  // Of the concat, and what it is a view of.
+    Value operand, made;  // The operand of the concat, and the value that it is a view of.
     ArrayRef layout;
   };
   std::vector<ArrayRef> parts_of(const Node& concat, const ArrayRef& whole) const;
@@ -200,12 +204,13 @@ class LayoutBuilder {
   void hand_in(Value parameter, Value outer);
   // loop.cc
   struct CarryPlaces {
-    int32_t first = kNone;   // Where it starts.
-    int32_t inside = kNone;  // What the body sees: the register that moves.
-    int32_t spare = kNone;   // The second buffer, behind a register too.
+    int32_t first = kNone;  // Holds the initial value.
+    // The register that the body reads, which alternates between the buffers.
+    int32_t inside = kNone;
+    int32_t spare = kNone;  // The second buffer, also addressed by a register.
     int32_t wish = kNone;
-    int32_t stack = kNone;  // A stacked result that holds the states trips start from.
-    int32_t slice = kNone;  // A walked array whose slice is the next state.
+    int32_t stack = kNone;  // A stacked result that holds the initial state of each trip.
+    int32_t slice = kNone;  // A scanned array whose slice is the next state.
   };
   std::vector<CarryPlaces> carries_of_loop(Scope& scope, int32_t number,
                                            std::vector<int32_t>& stacks);
@@ -256,7 +261,7 @@ class LayoutBuilder {
                         bool is_program_arena);
   void place_arenas();
 
-  // While it exists, steps run and buffers are taken in the memory of this number.
+  // While it exists, steps run and buffers are allocated in the memory of this number.
   class InMemory {
    public:
     InMemory(LayoutBuilder& builder, int32_t number)
@@ -290,16 +295,17 @@ class LayoutBuilder {
   std::vector<int32_t> constant_;   // By root: the node of the literal, or -1.
   std::vector<int32_t> memory_of_;  // By root.
   std::vector<int32_t> last_use_;   // By root: a position in its region, kEnd for results.
-  std::vector<int32_t> wish_;       // By root: which destination of its region it is for, or -1.
-  std::vector<bool> shared_;        // By value: with a step on several threads.
-  std::vector<int32_t> placed_in_;  // By root: the number of the memory it lies in.
-  std::vector<bool> is_behind_;     // By value of the body: it is computed of a gradient.
+  // By root: the destination of its region that it should be computed at, or -1.
+  std::vector<int32_t> wish_;
+  std::vector<bool> shared_;        // By value: whether a step on several threads uses it.
+  std::vector<int32_t> placed_in_;  // By root: the number of the memory that holds it.
+  std::vector<bool> is_behind_;     // By value of the body: whether it depends on a gradient.
   std::vector<Memory> memories_;
-  std::vector<int32_t> numbers_;  // Copies of numbers that came with the call.
-  int32_t arena_ = 0;             // Which arena buffers are taken from now.
-  int32_t in_memory_;             // Where steps run now, and buffers are taken.
-  bool side_by_side_ = false;     // Bodies of a map are under way together, on one thread each.
-  // How often the node counted last reads each root.
+  std::vector<int32_t> numbers_;  // Device copies of numbers that the call passed.
+  int32_t arena_ = 0;             // The arena from which buffers are currently allocated.
+  int32_t in_memory_;          // The memory in which steps currently run and buffers are allocated.
+  bool side_by_side_ = false;  // Bodies of a map run in parallel, on one thread each.
+  // The number of reads of each root by the node that was counted last.
   const Node* counted_ = nullptr;
   std::unordered_map<int32_t, int32_t> reads_;
 };

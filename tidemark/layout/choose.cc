@@ -138,7 +138,7 @@ void LayoutBuilder::settle(Destination& destination, const Node& node, Value res
 
 int32_t LayoutBuilder::choose(const Node& node, Value result, Scope& scope) {
   const int32_t self = root(result);
-  if (memory_of(self) >= 0) return memory_of(self);  // What it is padded from was made there.
+  if (memory_of(self) >= 0) return memory_of(self);  // It was computed inside its padded version.
   if (self != id(result)) return memory_of(self) = choose_whole(node, self, scope);
   const TensorType& type = graph_.type(result);
   int32_t chosen = kNone;
@@ -159,7 +159,7 @@ int32_t LayoutBuilder::choose(const Node& node, Value result, Scope& scope) {
         (promised >= 0 && promised != wish_[static_cast<size_t>(self)]))
       continue;
     chosen = held;
-    memory_of(operand) = kNone;  // It is the result's now.
+    memory_of(operand) = kNone;  // The result owns it now.
   }
   if (chosen < 0) {
     const bool is_group = node.op->flow == Flow::group;

@@ -54,8 +54,8 @@ void LayoutBuilder::add_cond(Scope& scope, int32_t number) {
   const run::Address chosen = host_address(node.inputs[0], node.source, kept);
   struct Place {
     int32_t memory = kNone;
-    size_t updates = 0;     // The capture whose bytes these are.
-    int32_t spare = kNone;  // Then what a branch writes that still reads it.
+    size_t updates = 0;     // The capture that the result updates in place.
+    int32_t spare = kNone;  // In that case, the memory for a branch that still reads the old value.
     bool spare_is_used = false;
   };
   std::vector<Place> places;
@@ -208,8 +208,7 @@ int64_t bodies_at_once(const Graph& graph, RegionId body, int64_t trips, int thr
 
 }  // namespace
 
-// Room for the arenas of a map's bodies in one memory; how large they are is known when the body
-// is.
+// Reserves the arenas of a map's bodies in one memory. Their size is set after the body is added.
 run::Map::BodyArena LayoutBuilder::new_body_arena(int32_t memory_number, Source at,
                                                   std::vector<int32_t>& kept) {
   const InMemory there(*this, memory_number);

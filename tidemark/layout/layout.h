@@ -19,22 +19,22 @@ namespace tidemark::compile {
 struct Interface {
   struct Parameter {
     ByteClass byte_class = ByteClass::arguments;
-    bool donated = false;  // The program may use its bytes once it has read it for the last time.
+    bool donated = false;  // The program may overwrite its bytes after its last read.
     std::string name;
-    Strides strides = {};  // In elements; empty where it is dense.
-    int32_t memory = 0;    // Where its bytes lie.
-    // A plain number, which stands in the call: copied to the program's memory where that is not
-    // the host's.
+    Strides strides = {};  // In elements; empty if dense.
+    int32_t memory = 0;    // The number of the memory that holds its bytes.
+    // A plain number, which is passed by the call itself. It is copied to the program's memory if
+    // that is not the host's.
     bool is_number = false;
   };
   struct Result {
-    int32_t updates = -1;  // The parameter (a Variable) that this is the new value of.
+    int32_t updates = -1;  // The parameter (a Variable) whose new value this is, or -1.
     std::string name;
   };
   std::vector<Parameter> parameters;
   std::vector<Result> results;
-  // The memory that literals, and what control flow carries and gives, lie in. Another node
-  // computes where its operands lie, and its results lie there, those of the program too.
+  // The memory of literals and of the carries and results of control flow. Any other node computes
+  // in the memory of its operands, and its results are there too, including those of the program.
   int32_t home = 0;
 
   std::vector<int32_t> updates() const {
@@ -62,7 +62,7 @@ struct Placements {
 // A program without its tasks. Its steps, addresses, buffers, lifetimes and offsets are final.
 struct Layout {
   std::shared_ptr<run::Program> program;
-  std::vector<TaskPlan> tasks;  // Of the steps that run one, in order.
+  std::vector<TaskPlan> tasks;  // One for each step that runs a task, in order.
   // For each node of the body, in order: its first step; then the number of steps.
   std::vector<int32_t> first_step;
 };

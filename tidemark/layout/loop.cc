@@ -16,7 +16,7 @@ const TensorType kTest{DType::boolean, {}};
 
 }  // namespace
 
-// ---- what both have in common -------------------------------------------------------------------
+// ---- shared by forward and reverse loops --------------------------------------------------------
 
 // Each carry starts in its own bytes, or in those of an operand whose lifetime ends here. Carries
 // are the first results of the node; `first_input` is the index of the first initial value.
@@ -98,7 +98,7 @@ std::vector<run::Loop::Carry> LayoutBuilder::move_carries(const Node& node,
                      .first = memory(carry.first).address,
                      .second = spare.address});
     spare.address = {moved.back().next, run::kNoBuffer, 0};
-    spare.room = Room::at_either(spare.room, memory(carry.inside).room);  // They take turns.
+    spare.room = Room::at_either(spare.room, memory(carry.inside).room);  // The two alternate.
     spare.writable = false;
     carry.spare = new_memory(std::move(spare));
     kept.push_back(carry.first);
@@ -123,7 +123,8 @@ std::vector<size_t> LayoutBuilder::settle_carries(int32_t number,
       for (const int32_t unused : memory(carry.spare).buffers)
         program_->buffers[static_cast<size_t>(unused)].bytes = 0;
     } else {
-      if (carry.stack >= 0) result.buffers = {};  // Behind the last trip it is in no slot.
+      // After the last trip it is in no row of the stack.
+      if (carry.stack >= 0) result.buffers = {};
       for (const int32_t second : memory(carry.spare).buffers) result.buffers.push_back(second);
       if (carry.wish >= 0) copied.push_back(k);
     }
@@ -133,7 +134,7 @@ std::vector<size_t> LayoutBuilder::settle_carries(int32_t number,
   return copied;
 }
 
-// With two alternating buffers the last trip may have written either.
+// With two alternating buffers the last trip may have written either of them.
 void LayoutBuilder::copy_carries(int32_t number, const std::vector<CarryPlaces>& carried,
                                  const std::vector<size_t>& copied) {
   for (const size_t k : copied) {
@@ -205,10 +206,10 @@ void LayoutBuilder::count_as_saved(int32_t number) {
     program_->buffers[static_cast<size_t>(buffer)].byte_class = ByteClass::saved;
 }
 
-// ---- forwards -----------------------------------------------------------------------------------
+// ---- forward ------------------------------------------------------------------------------------
 
-// A carry whose initial state of every trip is stacked is computed in the slots of the stack. A
-// carry that is a slice of a scanned array in the next trip aliases that slice. Appends the places
+// A carry whose state is stacked at the start of every trip is computed in the rows of the stack. A
+// carry that is a slice of a scanned array in the next trip aliases that slice. Appends the memory
 // of stacked results to `stacks`.
 std::vector<LayoutBuilder::CarryPlaces> LayoutBuilder::carries_of_loop(
     Scope& scope, int32_t number, std::vector<int32_t>& stacks) {
@@ -265,7 +266,7 @@ void LayoutBuilder::add_loop(Scope& scope, int32_t number) {
   list_kept(node);
   size_t next_input = attrs.first_carry();
   if (add_scalar_loop(scope, number, loop)) return;
-  std::vector<int32_t> kept;  // Memory wanted for the whole loop.
+  std::vector<int32_t> kept;  // Memory in use during the whole loop.
   if (loop.counted) loop.count = host_address(node.inputs[0], at, kept);
   std::vector<int32_t> stacks;
   std::vector<CarryPlaces> carried =
@@ -356,7 +357,7 @@ void LayoutBuilder::add_loop(Scope& scope, int32_t number) {
   for (const int32_t number_kept : kept) extend_to_now(number_kept);
 }
 
-// The entry of the plan.
+// Adds the loop to the plan's list of loops that keep values for a gradient.
 void LayoutBuilder::list_kept(const Node& node) {
   const LoopAttrs attrs(node);
   run::KeptTrips kept{.source = node.source};
@@ -377,7 +378,7 @@ void LayoutBuilder::list_kept(const Node& node) {
   if (kept.bytes > 0) program_->kept.push_back(kept);
 }
 
-// The places of the checkpoints that a loop saves for its gradient.
+// Allocates the checkpoints that a loop saves for its gradient.
 void LayoutBuilder::keep_checkpoints(Scope& scope, int32_t number, run::Loop& loop,
                                      std::vector<int32_t>& kept) {
   const Node& node = graph_.nodes[static_cast<size_t>(number)];
@@ -456,7 +457,7 @@ bool LayoutBuilder::add_scalar_loop(Scope& scope, int32_t number, const run::Loo
   return true;
 }
 
-// ---- backwards ----------------------------------------------------------------------------------
+// ---- reverse ------------------------------------------------------------------------------------
 
 // Memory with the value that this node may overwrite: its own if its lifetime ends here, else a
 // copy.
@@ -496,7 +497,7 @@ void LayoutBuilder::add_reverse(Scope& scope, int32_t number) {
   const auto carries = static_cast<size_t>(attrs.carries), backs = static_cast<size_t>(attrs.backs);
   const Region& body = graph_.regions[static_cast<size_t>(node.regions[0])];
   const Region& back = graph_.regions[static_cast<size_t>(node.regions[1])];
-  std::vector<int32_t> kept;  // Memory wanted for all of it.
+  std::vector<int32_t> kept;  // Memory in use during the whole loop.
   run::Reverse walk;
   walk.reverse = attrs.reverse;
   walk.slots = slots_of_marks(graph_.type(node.inputs[0]));

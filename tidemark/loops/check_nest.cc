@@ -1,3 +1,4 @@
+// Validation, hashing and the text of loop nests.
 #include "tidemark/loops/nest.h"
 
 #include <cstring>

@@ -1,3 +1,4 @@
+// The angle of a point (x, y), as atan2, on Scalars.
 #include "tidemark/ops/scalar.h"
 
 namespace tidemark {

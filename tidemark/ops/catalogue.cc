@@ -1,3 +1,4 @@
+// The catalogue: every op as an OpDef, and lookup by name.
 #include <algorithm>
 #include <cstddef>
 #include <type_traits>

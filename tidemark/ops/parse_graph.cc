@@ -1,3 +1,4 @@
+// Programs from text: the parser.
 #include <algorithm>
 #include <atomic>
 #include <charconv>

@@ -1,3 +1,4 @@
+// Programs as text: the printer.
 #include <charconv>
 #include <cmath>
 

@@ -1,3 +1,4 @@
+// Calls of op objects on Terms, for gradient rules.
 #include "tidemark/ops/term_ops.h"
 
 #include <algorithm>

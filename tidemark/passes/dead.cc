@@ -1,3 +1,4 @@
+// Dead code elimination.
 #include <algorithm>
 
 #include "tidemark/ops/op_def.h"

@@ -1,3 +1,4 @@
+// Expands row ops such as softmax into the ops that define them, so that they can be fused.
 #include <algorithm>
 #include <map>
 

@@ -1,3 +1,4 @@
+// Constant folding of single numbers.
 #include <algorithm>
 
 #include "tidemark/ops/program.h"

@@ -1,3 +1,4 @@
+// Fusion: merges clusters of nodes that can share loops, by the bytes that this saves.
 #include <algorithm>
 #include <deque>
 #include <numeric>

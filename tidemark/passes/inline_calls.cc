@@ -1,3 +1,4 @@
+// Inlines `call` nodes.
 #include <unordered_map>
 
 #include "tidemark/ops/op_def.h"

@@ -1,3 +1,4 @@
+// Common subexpression elimination, by hashing.
 #include <bit>
 
 #include "tidemark/ops/op_def.h"

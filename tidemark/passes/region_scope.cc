@@ -18,9 +18,9 @@ bool is_inside(const RegionScope* scope, const RegionScope* outer) {
 
 namespace {
 
-// Whether a view or a literal is made again in a region that reads it, rather than handed in. What
-// `apart` made is always a value of its own, and so is an argument that repeats elements: its
-// gradient is asked by the argument, not by what it repeats.
+// Whether a view or a literal is repeated in the region that reads it, instead of passed in.
+// Results of `apart` are always passed in, and so are arguments that repeat elements: gradients are
+// with respect to the argument, not to the element it repeats.
 bool is_made_again(const Graph& graph, Value value) {
   const Node& node = graph.node(value);
   if (node.op == nullptr) return false;
@@ -33,7 +33,7 @@ bool is_made_again(const Graph& graph, Value value) {
   return !is_apart && !is_argument;
 }
 
-// A value of the region around as one of the scope's own region: a parameter, or made again.
+// A value of the outer region in the scope's own region: a parameter, or a copy of the node.
 Value lent(Value outer, RegionScope* scope, Views views) {
   const ValueKey key = key_of(outer);
   if (const auto known = scope->parameter_of.find(key); known != scope->parameter_of.end())

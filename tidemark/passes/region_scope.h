@@ -1,7 +1,7 @@
 // Regions under construction, one inside another.
 //
-// Regions are closed: a value of the region around comes in as a parameter of every region in
-// between, or, where it is a literal or a view, is made again there.
+// Regions are closed: a value of an enclosing region becomes a parameter of every region in
+// between. A literal or a view may be repeated there instead.
 #pragma once
 
 #include <initializer_list>
@@ -20,7 +20,7 @@ struct RegionScope {
   RegionId region = Graph::kBody;
   // Values of the outer region that this region takes as parameters, in order.
   std::vector<Value> captured = {};
-  // By values of the outer region: what stands for them here.
+  // By value of the outer region: the parameter, or the copy, that stands for it here.
   std::map<ValueKey, Value> parameter_of = {};
 };
 
@@ -28,18 +28,18 @@ struct RegionScope {
 RegionScope inner_scope(RegionScope& outer);
 bool is_inside(const RegionScope* scope, const RegionScope* outer);
 
-// How literals and views of outer regions come in. A tape tells values apart, so while one records,
-// each is handed in as a value of its own.
+// How literals and views of outer regions are passed in: repeated, or as parameters. A tape
+// distinguishes values, so while one records, each is a separate parameter.
 enum class Views : uint8_t { made_again, handed_in };
 
-// A value of `owner`'s region as a value of `scope`'s, which is the same or lies inside it.
+// A value of `owner`'s region in `scope`'s region, which is the same or is inside it.
 Value handed_in(Value value, const RegionScope* owner, RegionScope* scope, Views views);
 
-// Makes all regions take the same captured values in the same order, behind the parameters that
-// each declares, and gives these values.
+// Gives all regions the same captured values in the same order, after the parameters that each
+// declares, and returns these values.
 std::vector<Value> unify_captures(std::initializer_list<std::pair<RegionScope*, size_t>> scopes);
 
-// Adds a node to a scope's region. A UserError where it has more results than a node can.
+// Adds a node to a scope's region. Throws a UserError if it has more results than a node can have.
 int32_t add_control(const RegionScope& scope, Node node, Source at);
 
 }  // namespace tidemark

@@ -1,3 +1,4 @@
+// Exact algebraic rewrites of single nodes.
 #include <algorithm>
 #include <bit>
 #include <optional>

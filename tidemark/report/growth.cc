@@ -227,10 +227,10 @@ GrowthRow StepMonitor::WatchState::row_of(const char* kind, const Series& bytes,
 namespace {
 
 // Tensors of one class and type.
-struct Alike {
+struct TensorKind {
   int64_t count = 0, bytes = 0, handles = 0, views = 0;
 };
-using AlikeByName = std::map<std::string, Alike>;
+using KindsByName = std::map<std::string, TensorKind>;
 
 std::string type_text(const detail::TensorState& state) {
   constexpr int64_t kInside =
@@ -239,17 +239,17 @@ std::string type_text(const detail::TensorState& state) {
   return cat(state.array.dtype, state.array.shape);
 }
 
-void add(AlikeByName& all, const device::Cell& cell) {
+void add(KindsByName& all, const device::Cell& cell) {
   const auto& state = *reinterpret_cast<const detail::TensorState*>(cell.payload);
-  Alike& alike = all[cat(name(cell.storage.byte_class), ' ', type_text(state))];
-  ++alike.count;
-  alike.bytes += cell.storage.bytes;
-  alike.handles += state.references.load(std::memory_order_relaxed);
-  alike.views += cell.storage.references.load(std::memory_order_relaxed) - 1;
+  TensorKind& kind = all[cat(name(cell.storage.byte_class), ' ', type_text(state))];
+  ++kind.count;
+  kind.bytes += cell.storage.bytes;
+  kind.handles += state.references.load(std::memory_order_relaxed);
+  kind.views += cell.storage.references.load(std::memory_order_relaxed) - 1;
 }
 
 // The kind with the most bytes, then the number of other kinds.
-void put(GrowthRow& row, const AlikeByName& all) {
+void put(GrowthRow& row, const KindsByName& all) {
   if (all.empty()) return;
   const auto most = std::max_element(all.begin(), all.end(), [](const auto& a, const auto& b) {
     return a.second.bytes < b.second.bytes;
@@ -258,9 +258,9 @@ void put(GrowthRow& row, const AlikeByName& all) {
   if (all.size() > 1)
     row.what += cat(" and ", all.size() - 1, all.size() == 2 ? " other type" : " other types");
   int64_t handles = 0, views = 0;
-  for (const auto& [text, alike] : all) {
-    handles += alike.handles;
-    views += alike.views;
+  for (const auto& [text, kind] : all) {
+    handles += kind.handles;
+    views += kind.views;
   }
   row.holders = cat(handles, handles == 1 ? " handle" : " handles");
   if (views > 0) row.holders += cat(", ", views, views == 1 ? " view" : " views");
@@ -270,7 +270,7 @@ void put(GrowthRow& row, const AlikeByName& all) {
 
 // Visits all live tensors to describe those of growing lines.
 void StepMonitor::WatchState::describe(std::map<uint32_t, GrowthRow*>& growing) const {
-  std::map<uint32_t, AlikeByName> found;
+  std::map<uint32_t, KindsByName> found;
   device::for_each_cell([&](const device::Cell& cell) {
     using Kind = device::Storage::Kind;
     if (cell.storage.kind == Kind::borrowed || cell.storage.kind == Kind::view ||

@@ -1,3 +1,4 @@
+// The text of a growth report.
 #include <cmath>
 #include <iomanip>
 #include <ostream>

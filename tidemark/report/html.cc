@@ -1,3 +1,4 @@
+// Assembles a report page from its embedded files and the data.
 #include "tidemark/base/error.h"
 #include "tidemark/io/save.h"
 #include "tidemark/report/page.h"

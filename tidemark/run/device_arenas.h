@@ -1,4 +1,4 @@
-// The arenas of one call in memories that are not the host's.
+// The arenas that one call holds in memories other than the host's.
 #pragma once
 
 #include <span>
@@ -11,8 +11,9 @@ namespace tidemark::run {
 
 class DeviceArenas {
  public:
-  // Takes them all or throws DeviceError, and sets their registers. Where `touched` is given they
-  // are painted, and it gets the bytes up to the last that changed, when they go.
+  // Allocates all arenas, or throws DeviceError, and sets their registers. If `touched` is given,
+  // the arenas are painted (paint.h), and the destructor writes there, for each arena, the bytes up
+  // to the last that changed.
   DeviceArenas(const Program& program, std::span<std::byte*> registers,
                std::vector<int64_t>* touched);
   ~DeviceArenas();
@@ -25,7 +26,7 @@ class DeviceArenas {
   const Program& program_;
   device::CallList<std::byte*> taken_;
   std::vector<int64_t>* touched_;
-  std::vector<std::byte> image_;  // Of the largest, where they are painted.
+  std::vector<std::byte> image_;  // A host copy of the largest arena, if arenas are painted.
 };
 
 }  // namespace tidemark::run

@@ -1,3 +1,4 @@
+// The executor: runs the steps of a program.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -15,8 +16,8 @@
 namespace tidemark::run {
 namespace {
 
-// Registers for the bodies of maps: one set for each worker at each depth of maps inside maps. They
-// are taken before the first step, so that no step can fail for want of memory.
+// Registers for the bodies of maps: one set for each worker and each level of nested maps. They are
+// allocated before the first step, so that no step can run out of memory.
 class Bodies {
  public:
   explicit Bodies(const Program& program)
@@ -43,7 +44,7 @@ class Executor {
   }
 
  private:
-  // Gives the step that comes after it.
+  // Returns the index of the next step.
   int32_t run_step(int32_t i) {
     const Step& step = program_.steps[static_cast<size_t>(i)];
     switch (step.kind) {
@@ -82,8 +83,8 @@ class Executor {
     watch_->ran(i, std::max(worker_, 0), begin_ns);
     return next;
   }
-  // Tells the watch what the step works on. What a loop or a map itself works on it needs until its
-  // body has run for the last time.
+  // Tells the watch which buffers the step uses. The buffers of a loop or map itself are in use
+  // until its last trip.
   void hand_over(int32_t i) {
     const Step& step = program_.steps[static_cast<size_t>(i)];
     const bool has_body = step.kind == Step::Kind::loop || step.kind == Step::Kind::map ||
@@ -132,7 +133,7 @@ class Executor {
     step.task->run(places, at(step.workspace));
   }
 
-  // Prints and checks, which take heap for their text besides.
+  // Prints and checks: they also allocate, for their text.
   void run_wide_task(const Step& step) {
     std::vector<std::byte*> places;
     for (int32_t k = 0; k < step.operands; ++k) places.push_back(at(operand(step, k)));
@@ -185,7 +186,7 @@ class Executor {
   Marks marks_of(const Loop& loop) const {
     return {reinterpret_cast<int64_t*>(at(loop.marks)), loop.slots};
   }
-  // The carries at these registers go to a row of the checkpoints.
+  // Copies the carries in these registers to a row of the checkpoints.
   void keep(const Loop& loop, int64_t row, int32_t Loop::Carry::* which) {
     for (const Loop::Checkpoints& kept : loop.kept) {
       std::byte* const to = at(kept.rows) + row * kept.bytes;
@@ -200,7 +201,8 @@ class Executor {
   void start(const std::vector<Loop::Carry>& carries) {
     for (const Loop::Carry& carry : carries) {
       registers_[carry.next] = at(carry.second);
-      registers_[carry.now] = at(carry.first);  // Last: one that stays in place has only this.
+      // After `next`: a carry that is updated in place has one register.
+      registers_[carry.now] = at(carry.first);
     }
   }
   void exchange(const std::vector<Loop::Carry>& carries) {
@@ -209,7 +211,7 @@ class Executor {
       if (carry.follows >= 0) registers_[carry.now] = registers_[carry.follows];
     }
   }
-  // States that are stacked are made in their slots.
+  // A stacked state is computed directly in its row of the stack.
   void place_next(const Loop& loop, int64_t trip, int64_t trips) {
     for (const Loop::Carry& carry : loop.carries) {
       if (carry.stack < 0) continue;
@@ -256,14 +258,14 @@ class Executor {
 
   void run_map(const Step& step, int32_t index) {
     const Map& map = program_.maps[static_cast<size_t>(step.control)];
-    // The trips of a batch share the threads; alone, a trip has all that the map has.
+    // The trips of a batch share the threads; a trip that runs alone gets all of them.
     const int threads_of_trip = map.alive > 1 ? 1 : num_threads();
-    // Batches of as many trips as may be under way, each in an arena of its own.
+    // A batch has as many trips as may run at once, each in its own arena.
     for (int64_t first = 0; first < map.trips; first += map.alive) {
       const int64_t batch = std::min(map.alive, map.trips - first);
       device::parallel_for(batch, 1, [&](int64_t begin, int64_t end, int worker) {
         const device::ThreadsScope threads(threads_of_trip);
-        // Only one of the two is not 0: trips that share the threads have none to share.
+        // At most one of the two is not 0: trips that run in parallel have no threads to share.
         worker += std::max(worker_, 0);
         std::byte** const own = bodies_.registers(depth_, worker);
         std::copy_n(registers_, program_.registers, own);
@@ -284,8 +286,8 @@ class Executor {
   std::byte** registers_;
   Bodies& bodies_;
   Watch* watch_;
-  int worker_ = -1;  // Who runs this body of a map; -1: it is the program itself.
-  int depth_ = 0;    // Of maps around it.
+  int worker_ = -1;  // The worker that runs this body of a map; -1 for the program itself.
+  int depth_ = 0;    // The number of maps around it.
 };
 
 }  // namespace

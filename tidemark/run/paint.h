@@ -1,4 +1,4 @@
-// Rubbish that shows what was written over it.
+// Fills an arena with a pattern, so that a test can tell which bytes a run wrote.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace tidemark::run {
 
-// Different at every place, so that whatever is written shows.
+// Every word has another value, so that a copy of one painted word over another shows too.
 constexpr uint64_t paint_at(int64_t word) {
   return (static_cast<uint64_t>(word) + 1) * 0x9e3779b97f4a7c15ULL;
 }
@@ -21,7 +21,7 @@ inline void paint(std::byte* arena, int64_t bytes) {
   }
 }
 
-// The bytes up to the last that changed, rounded as blocks are.
+// The bytes up to the last one that was written, rounded up to a block.
 inline int64_t touched_bytes(const std::byte* arena, int64_t bytes) {
   for (int64_t word = bytes / 8; word-- > 0;) {
     uint64_t value = 0;

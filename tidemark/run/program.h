@@ -1,10 +1,10 @@
-// What is left when the graph is gone: one flat list of steps on one timeline, the buffers they
-// work on, and where those lie.
+// A compiled program: a flat list of steps, the buffers that they read and write, and the offset of
+// each buffer in its arena. It no longer refers to the graph.
 //
-// Steps run one after another; threads work inside a step or across the bodies of a map. Every
-// place a step works on is an address: a register plus an offset. Register 0 is the call's arena;
-// the next ones are the parameters and the results, in order; loops and maps move the others as
-// they go. So a body is compiled once, whatever the number of trips.
+// Steps run one after another; threads work inside a step, or on several bodies of a map at once. A
+// step addresses memory as a register plus an offset. Register 0 is the call's arena; the
+// parameters and the results follow, in order. Loops and maps advance the other registers from trip
+// to trip, so a body is compiled once, whatever the number of trips.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@
 
 namespace tidemark::run {
 
-// What a step does. Told where its operands lie; never allocates.
+// The work of one step. It is given the addresses of its operands and never allocates.
 class Task {
  public:
   Task() = default;
@@ -31,51 +31,55 @@ class Task {
   Task& operator=(const Task&) = delete;
   virtual ~Task() = default;
   virtual void run(std::byte* const* operands, std::byte* workspace) const = 0;
-  // What it holds on the heap, its own block included; kernels, which tasks share, are not counted.
+  // The bytes that the task holds on the heap, itself included. Kernels are not counted: tasks
+  // share them.
   virtual int64_t heap_bytes() const = 0;
 };
 
 inline constexpr int32_t kArena = 0;
 inline constexpr int32_t kNoBuffer = -1;
-// Of one step. Lists of more (a concat of hundreds) are split.
+// The most operands of one step. Longer lists (a concat of hundreds) are split.
 inline constexpr int32_t kMostOperands = 64;
 
 struct Address {
   int32_t reg = kArena;
-  int32_t buffer = kNoBuffer;  // Adds the buffer's offset.
+  int32_t buffer = kNoBuffer;  // If set, the buffer's offset is added.
   int64_t offset = 0;
 };
 
-// Bytes of an arena, and the steps over which they are wanted: [lower, upper).
+// A block of an arena, and its lifetime: steps [lower, upper).
 struct Buffer {
   int64_t bytes = 0;
   int32_t lower = 0, upper = 0;
   ByteClass byte_class = ByteClass::temporaries;
-  int32_t arena = 0;   // 0: the call's; else the k-th map's, planned alone.
-  int32_t memory = 0;  // 0: the host's; else that of device/memory.h, in an arena of its own.
+  // 0: the arena of the call; k: that of the k-th map, which is planned separately.
+  int32_t arena = 0;
+  // A memory of device/memory.h; 0 is the host's. Each memory has its own arena.
+  int32_t memory = 0;
   DType dtype = DType::f32;
   Shape shape;
   Source source = Source::none();
-  std::string name;                 // The op that makes it.
-  std::string_view saved_for = {};  // The op whose gradient reads it last; of class `saved`.
+  std::string name;                 // The op that computes it.
+  std::string_view saved_for = {};  // For class `saved`: the last op whose gradient reads it.
   Source saved_at = Source::none();
 };
 
 struct Step {
   enum class Kind : uint8_t {
-    run,      // task, operands
-    branch,   // operands[0]: a bool. True: steps up to `middle`; false: from there to `end`.
+    run,  // task, operands
+    // operands[0] is a bool. If true, steps up to `middle` run, else those from `middle` to `end`.
+    branch,
     loop,     // control
     map,      // control
-    reverse,  // control. Steps up to `middle` run a trip again; those up to `end` go back over it.
-    copy,     // operands[0] to operands[1], `bytes`: one of them lies in `memory`, one on the host.
+    reverse,  // control. Steps up to `middle` repeat a trip; those up to `end` are its gradient.
+    copy,     // `bytes` from operands[0] to operands[1]; one is in `memory`, one on the host.
   } kind = Kind::run;
   const Task* task = nullptr;
-  int32_t first_operand = 0, operands = 0;  // Of Program::addresses.
+  int32_t first_operand = 0, operands = 0;  // In Program::addresses.
   Address workspace;
   int32_t middle = 0, end = 0;  // The body is [this + 1, end).
-  int32_t control = -1;         // Of Program::loops, Program::maps or Program::reverses.
-  int32_t memory = 0;           // Where its operands lie.
+  int32_t control = -1;         // Index in Program::loops, Program::maps or Program::reverses.
+  int32_t memory = 0;           // The memory of its operands.
   bool to_host = false;         // copy
   int64_t bytes = 0;            // copy
   bool fallible = false;        // May throw: prints, checks, indices.
@@ -83,7 +87,8 @@ struct Step {
   std::string name;
 };
 
-// A register that a trip moves by `stride` bytes; -stride from the last slice where reversed.
+// A register that advances by `stride` bytes a trip. A reversed loop starts at the last slice and
+// advances by -stride.
 struct Walk {
   int32_t reg = 0;
   Address base;
@@ -91,62 +96,67 @@ struct Walk {
 };
 
 struct Loop {
-  int64_t trips = -1;    // Exact where there is neither a count nor a condition; else the most.
+  // The exact number if there is neither a count nor a condition, else a bound.
+  int64_t trips = -1;
   bool counted = false;  // `count` holds the number of trips, an i64.
   Address count;
   bool reverse = false;
-  // Where `tested`, steps [first, middle) of the body leave a bool at `condition`: false ends it.
+  // If `tested`, steps [first, middle) of the body write a bool to `condition`; false ends the
+  // loop.
   bool tested = false;
   Address condition;
-  Address trip;  // Where the trip's number goes, an i64.
+  Address trip;  // The number of the trip is written here, as an i64.
   struct Carry {
     int32_t now = 0, next = 0;  // Registers; exchanged after each trip where they differ.
-    Address first, second;      // Where they point at the start.
-    // A walk: each trip starts from the slot of this stack, and leaves the next
-    // state in the next slot, or in `second` behind the last trip.
+    Address first, second;      // Their addresses in the first trip.
+    // If set, a stack of states: each trip reads its state from one row of this stack and writes
+    // the next state to the row after it. The last trip writes to `second`.
     int32_t stack = -1;
-    int32_t follows = -1;  // The register whose place is the next state: a slice that is walked.
+    // If set, the next state is at the address in this register: a slice of an input.
+    int32_t follows = -1;
   };
   std::vector<Carry> carries;
   std::vector<Walk> walks;
-  // Of carries and checkpoints. What the host itself reads and writes lies in its own: the trip,
-  // the count, the condition and the marks.
+  // The memory of carries and checkpoints. The trip, the count, the condition and the marks are
+  // always on the host, which reads and writes them itself.
   int32_t memory = 0;
-  // What is kept of its trips: marks, as in treeverse.h, and the states of some carries. Without
-  // slots only the number of trips.
+  // If `marked`, the loop records its checkpoints: marks (treeverse.h), and the states of the
+  // carries in `kept`. With 0 slots it records only the number of trips.
   bool marked = false;
   Address marks;
   int64_t slots = 0;
-  int64_t every = 0;  // A checkpoint each so many trips; 0: where they cost least.
+  int64_t every = 0;  // One checkpoint per `every` trips; 0: the binomial schedule of treeverse.h.
   struct Checkpoints {
     size_t carry = 0;
     Address rows;
-    int64_t bytes = 0;  // Of a row.
+    int64_t bytes = 0;  // Of one checkpoint.
   };
   std::vector<Checkpoints> kept;
 };
 
-// What a loop keeps of its trips for a gradient, for the plan.
+// For the plan: the bytes that a loop keeps for its gradient.
 struct KeptTrips {
   Source source = Source::none();
-  int64_t trips = -1;       // The most; -1: there is no bound.
-  bool is_exact = false;    // That many.
-  int64_t bytes = 0;        // Kept.
-  int64_t slots = 0;        // 0: of all trips.
-  int64_t every = 0;        // A checkpoint each so many; 0: where they cost least.
+  int64_t trips = -1;     // The most trips; -1 if there is no bound.
+  bool is_exact = false;  // Whether the loop always runs `trips` trips.
+  int64_t bytes = 0;
+  int64_t slots = 0;        // The number of checkpoints; 0: residuals of all trips are kept.
+  int64_t every = 0;        // One checkpoint per `every` trips; 0: the binomial schedule.
   int64_t state_bytes = 0;  // Of one checkpoint.
 };
 
-// A loop walked backwards.
+// The gradient of a loop that runs from checkpoints: it visits the trips from last to first.
 struct Reverse {
   Address marks;
   int64_t slots = 0;
-  bool reverse = false;  // The loop walks from the last slice.
-  Address trip;          // Where the trip's number goes, an i64.
+  bool reverse = false;  // Whether the loop itself ran from the last slice to the first.
+  Address trip;          // The number of the trip is written here, as an i64.
   struct State {
-    int32_t now = 0, next = 0;  // Registers: where a trip finds it, where it leaves the next.
-    Address start, rows;        // What the loop started with; its checkpoints.
-    Address other;              // A second place for states on the way; the first is row 0.
+    // Registers: the state that a trip starts from, and the one it computes.
+    int32_t now = 0, next = 0;
+    Address start, rows;  // The loop's initial value, and its checkpoints.
+    // Together with row 0, the two buffers between which states alternate while trips are repeated.
+    Address other;
     int64_t bytes = 0;
   };
   std::vector<State> states;
@@ -156,20 +166,20 @@ struct Reverse {
 
 struct Map {
   int64_t trips = 0;
-  int64_t alive = 1;  // Bodies under way at once.
-  // Of a body, one in each memory that it works in, the host's first.
+  int64_t alive = 1;  // The number of bodies that may run at once.
+  // The arenas of the bodies, one entry for each memory that a body uses; the host's is first.
   struct BodyArena {
     int32_t memory = 0;
-    int32_t reg = 0;  // Of a body's own.
-    Address arenas;   // `alive` of them, one after another.
+    int32_t reg = 0;  // Points at the arena of the body that runs.
+    Address arenas;   // `alive` arenas, one after another.
     int64_t bytes = 0;
   };
   std::vector<BodyArena> arenas;
-  int32_t arena = 0;  // Which arena of Buffer::arena.
+  int32_t arena = 0;  // The number of its arena, as in Buffer::arena.
   std::vector<Walk> walks;
 };
 
-// What a parameter or a result is, outside.
+// The type and memory of a parameter or a result.
 struct Place {
   DType dtype = DType::f32;
   Shape shape;
@@ -181,12 +191,12 @@ struct Place {
 };
 
 struct Result : Place {
-  // The parameter whose bytes the result is, or -1: bytes of its own.
+  // The parameter that the result is written into (in place), or -1 if it has its own bytes.
   int32_t parameter = -1;
-  std::string why_not_in_place;  // Of a Variable whose new value has bytes of its own.
+  std::string why_not_in_place;  // For a Variable that is not updated in place: the reason.
 };
 
-// What a program needs in a memory that is not the host's.
+// The arena of a program in a memory other than the host's.
 struct DeviceArena {
   int32_t memory = 1;
   int32_t reg = 0;
@@ -202,32 +212,32 @@ struct Program {
   std::vector<KeptTrips> kept;
   std::vector<std::unique_ptr<Task>> tasks;
   std::vector<Buffer> buffers;
-  std::vector<int64_t> offsets;  // Of each buffer, in its arena.
-  int64_t arena_bytes = 0;       // The tidemark of the arena.
+  std::vector<int64_t> offsets;  // The offset of each buffer in its arena.
+  int64_t arena_bytes = 0;       // The peak of the arena.
   int64_t load_bytes = 0;
   std::vector<DeviceArena> device_arenas;
-  int32_t home = 0;  // The memory that it computes in, but for steps that say otherwise.
+  int32_t home = 0;  // The memory that it computes in, except for steps that name another.
   std::vector<Place> parameters;
   std::vector<Result> results;
   int32_t registers = 1;
-  int threads = 1;    // What workspaces were planned for.
-  int map_depth = 0;  // Of maps inside maps.
+  int threads = 1;    // Workspaces are planned for this many.
+  int map_depth = 0;  // How deep maps are nested.
 
-  // Of results that are the call's own, in a memory.
+  // The bytes of the results that the call allocates in a memory: those that are not in place.
   int64_t result_bytes(int32_t memory = 0) const {
     int64_t bytes = 0;
     for (const Result& result : results)
       if (result.parameter < 0 && result.memory == memory) bytes += result.bytes;
     return bytes;
   }
-  // The most a call adds at once to a memory: results and arena.
+  // The most bytes that a call adds to a memory: results and arena.
   int64_t bytes_in(int32_t memory) const {
     int64_t bytes = result_bytes(memory) + (memory == 0 ? arena_bytes : 0);
     for (const DeviceArena& arena : device_arenas)
       if (arena.memory == memory) bytes += arena.bytes;
     return bytes;
   }
-  // The same in the memory that it computes in.
+  // The same for the memory that the program computes in.
   int64_t peak_bytes() const { return bytes_in(home); }
 
   int32_t parameter_register(int32_t index) const { return 1 + index; }
@@ -238,14 +248,15 @@ struct Program {
 
 class Watch;
 
-// What a measured run wants to know beside its results.
+// What a measured run reports besides its results.
 struct Measurement {
-  std::vector<int64_t> touched = {};  // Of each arena in another memory: the bytes that changed.
+  // For each arena in another memory, the bytes that were written.
+  std::vector<int64_t> touched = {};
   Watch* watch = nullptr;
 };
 
-// Runs all steps. `registers` has room for Program::registers; the arena, the parameters and the
-// results are set. Arenas in other memories are taken before the first step.
+// Runs all steps. `registers` has Program::registers entries; those of the arena, the parameters
+// and the results are set. Arenas in other memories are allocated before the first step.
 void execute(const Program& program, std::span<std::byte*> registers,
              Measurement* measured = nullptr);
 

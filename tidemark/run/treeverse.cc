@@ -10,8 +10,8 @@ namespace {
 
 constexpr int64_t kMany = int64_t{1} << 60;
 
-// How many trips can be walked back with so many slots, each run at most `repetitions` times
-// besides: slots + repetitions over slots. No more than kMany.
+// The number of trips that can be reversed with this many slots if each is repeated at most
+// `repetitions` times: the binomial coefficient (slots + repetitions over slots), at most kMany.
 int64_t reach(int64_t slots, int64_t repetitions) {
   if (repetitions < 0) return 0;
   int64_t value = 1;
@@ -42,15 +42,15 @@ int64_t advances_every(int64_t trips, int64_t every) {
   if (trips <= 1) return 0;
   const int64_t stretches = (trips + every - 1) / every;
   const int64_t last = trips - (stretches - 1) * every;
-  // The state that the last trip starts from is there already.
+  // The state that the last trip starts from is still there.
   return trips - 1 + (stretches - 1) * (every - 1) + std::max<int64_t>(0, last - 2);
 }
 
 int64_t next_checkpoint(int64_t trips, int64_t slots) {
   TIDEMARK_CHECK(trips >= 2 && slots >= 2, trips, " trips, ", slots, " slots");
   const int64_t repetitions = repetitions_for(trips, slots);
-  // The largest first part that leaves no more than the rest can do with one slot less, and does
-  // not ask for more repetitions itself.
+  // The largest first part whose rest can be reversed with one slot less, and which needs no more
+  // repetitions itself.
   const int64_t cut =
       std::min(reach(slots, repetitions - 1), trips - reach(slots - 1, repetitions - 1));
   return std::clamp<int64_t>(cut, 1, trips - 1);
@@ -105,8 +105,8 @@ std::optional<Marks::Mark> Keeper::at_start_of(int64_t trip) {
   return Marks::Mark{trip, row};
 }
 
-// A state is kept only when the loop goes on behind the trip that starts from it: that of the last
-// trip is there anyway.
+// A state is kept one trip later, when it is clear that its trip was not the last: the state of the
+// last trip needs no checkpoint.
 std::optional<Marks::Mark> Keeper::before_start_of(int64_t trip) {
   const int64_t state = trip - 1;
   if (state < 1 || marks_.slots() == 1) return {};
@@ -119,13 +119,13 @@ std::optional<Marks::Mark> Keeper::before_start_of(int64_t trip) {
   return Marks::Mark{state, marks_.push(state)};
 }
 
-// Gives up the first checkpoint between two stretches that can be walked back as one. The last
-// stretch ends here.
+// Drops the first checkpoint between two ranges of trips that can be reversed as one. The last
+// range ends at `state`.
 bool Keeper::thin_out(int64_t state) {
   int64_t before = 0;
   for (int64_t i = 0; i < marks_.used(); ++i) {
     const int64_t end = i + 1 < marks_.used() ? marks_.mark(i + 1).trip : state;
-    // By then the slots of all later checkpoints are free again.
+    // When this range is reversed, the slots of all later checkpoints are free again.
     if (end - before <= reach(marks_.slots() - i, repetitions_ - 1)) {
       marks_.drop(i);
       return true;

@@ -21,7 +21,7 @@ Watch::Watch(const Program& program, const std::byte* arena)
       used_(program.buffers.size()),
       found_(program.steps.size()),
       steps_(program.steps.size()) {
-  slices_.reserve(kMostSlices);  // Workers add to it, and a worker must not throw.
+  slices_.reserve(kMostSlices);  // Worker threads append to it and must not throw.
 }
 
 int64_t Watch::now_ns() const { return clock_ns() - began_ns_; }
@@ -32,8 +32,7 @@ void Watch::use(int32_t step, int32_t buffer) {
   used.last = std::max(used.last, step);
 }
 
-// Registers that loops and maps move name no buffer. The one they point into is the one that the
-// plan has alive there.
+// Registers that loops and maps advance name no buffer: it is the one that is alive at that offset.
 int32_t Watch::buffer_at(int32_t step, int64_t offset) {
   const auto holds = [&](int32_t number) {
     const Buffer& buffer = program_.buffers[static_cast<size_t>(number)];
@@ -81,7 +80,7 @@ void Watch::ran(int32_t step, int thread, int64_t begin_ns) {
 }
 
 void Watch::add_share(int worker, int64_t begin_ns, int64_t end_ns) {
-  if (worker == 0) return;  // The caller's step says it all.
+  if (worker == 0) return;  // The calling thread's share is recorded with the step.
   const std::lock_guard lock(lock_);
   add({current_, worker, begin_ns - began_ns_, end_ns - began_ns_});
 }

@@ -1,5 +1,5 @@
-// Calling the user's function back, and what plain numbers become in what it carries. Internal to
-// the library.
+// Calls users' functions, and converts plain numbers in their arguments and results to tensors.
+// Internal to the library.
 #pragma once
 
 #include <tuple>
@@ -12,7 +12,7 @@
 
 namespace tidemark::detail {
 
-// An op object has no line of its own, so `at` is charged; in a user's function lines are its own.
+// Ops called by an op object are charged to `at`; those in a user's function, to its own lines.
 template <class F, class... A>
 decltype(auto) call_back(F& f, Source at, A&&... arguments) {
   if constexpr (std::is_invocable_v<F&, A..., Source>) {
@@ -36,7 +36,7 @@ template <class F, class S>
 using UnpackedResult = std::remove_cvref_t<decltype(call_unpacked(
     std::declval<F&>(), std::declval<Source>(), std::declval<const S&>()))>;
 
-// What a value becomes as a loop's carry or a body's result: plain numbers and Variables are
+// The type of a value as a loop's carry or a body's result: plain numbers and Variables become
 // tensors, alone or in tuples and pairs.
 template <class T>
 struct Lifting {

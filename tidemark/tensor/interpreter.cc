@@ -9,14 +9,10 @@ namespace tidemark::detail {
 
 constinit thread_local Interpreters interpreters __attribute__((tls_model("initial-exec")));
 
-bool is_observed(std::initializer_list<const Tensor*> tensors) {
-  return tracing() || is_watched(tensors);
-}
-
-bool is_watched(std::initializer_list<const Tensor*> tensors) {
-  return taping() && std::any_of(tensors.begin(), tensors.end(), [](const Tensor* tensor) {
-           return tensor != nullptr && interpreters.recorder->observes(*tensor);
-         });
+bool recorder_observes(std::initializer_list<const Tensor*> tensors) {
+  return std::any_of(tensors.begin(), tensors.end(), [](const Tensor* tensor) {
+    return tensor != nullptr && interpreters.recorder->observes(*tensor);
+  });
 }
 
 TapeId tape_id_of(const Tensor& tensor) {

@@ -1,8 +1,8 @@
 // The interpreters of calls: a trace if the thread has one, else eager code, which tapes record.
 //
-//   bind(call) ── a trace? ── records a node, and gives a tensor that stands for its result
+//   bind(call) ── a trace? ── records a node, and returns a placeholder for its result
 //        │
-//        └─ a tape? ── runs it, and keeps what the gradient will read
+//        └─ a tape? ── runs it, and saves the values that the gradient will read
 //              │
 //              └─ eager code runs it
 //
@@ -110,11 +110,16 @@ extern constinit thread_local Interpreters interpreters __attribute__((tls_model
 inline bool tracing() { return interpreters.tracer != nullptr; }
 inline bool taping() { return interpreters.recorder != nullptr; }
 
-// Whether calls on one of these must go through `bind`, op by op, because the thread is tracing or
-// a tape watches. Otherwise eager code may take a shortcut.
-bool is_observed(std::initializer_list<const Tensor*> tensors);
-// Whether a tape watches one of these in eager code.
-bool is_watched(std::initializer_list<const Tensor*> tensors);
+bool recorder_observes(std::initializer_list<const Tensor*> tensors);
+// Whether a tape of this thread watches one of these.
+inline bool is_watched(std::initializer_list<const Tensor*> tensors) {
+  return taping() && recorder_observes(tensors);
+}
+// Whether calls on these must go through `bind`, op by op, because the thread is tracing or a tape
+// watches one of them. Otherwise eager code may take a shortcut.
+inline bool is_observed(std::initializer_list<const Tensor*> tensors) {
+  return tracing() || is_watched(tensors);
+}
 
 // While it lives, literals are computed at once, even inside a trace.
 class NoTrace {

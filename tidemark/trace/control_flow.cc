@@ -1,4 +1,5 @@
-// Control flow in eager code: bodies run as they are. And what eager and traced code check alike.
+// Control flow in eager code, which runs bodies directly; and the checks that eager and traced code
+// share.
 #include <algorithm>
 
 #include "tidemark/calls/create.h"
@@ -19,7 +20,7 @@ bool is_tracing() { return tracing(); }
 
 namespace {
 
-// A plain number stays one.
+// A plain number stays a plain number.
 Tensor held(const Operand& operand) {
   if (operand.tensor() != nullptr) return *operand.tensor();
   if (operand.kind() == 0) return Tensor(operand.whole() != 0, operand.at());
@@ -50,7 +51,7 @@ Tensor index_of(const Operand& index, std::string_view name, Source at) {
   const TensorType type = type_of(tensor, at);
   if (!is_integer(type.dtype) || type.shape.rank() != 0) {
     throw UserError(
-        cat(name, ": wants one integer, got ", type), at,
+        cat(name, ": expected one integer, got ", type), at,
         is_integer(type.dtype) ? "pick one element: x[0]" : "cast it: td::cast(x, td::i32)");
   }
   return tensor;
@@ -119,7 +120,7 @@ void carry_changed(const LoopParts& parts, size_t carry, const TensorType& befor
   if (before.dtype != after.dtype)
     remedy = cat("cast it in the body, td::cast(x, td::", name(before.dtype),
                  "), or start with the other dtype");
-  else if (tracing() && declared && is_within(after.shape, parts.invariants[carry]))
+  else if (declared && is_within(after.shape, parts.invariants[carry]))  // Eager code allows it.
     remedy =
         "in a function a carry has one size in all trips: collect in td::TensorArray, whose "
         "size or max_size is known";
@@ -144,7 +145,7 @@ DType number_dtype_of(const LoopParts& parts, Source at) {
 
 namespace {
 
-// A slice of the first axis, without it.
+// Slice number `number` along the first axis of each tensor.
 Tensors slices_of(const Tensors& walked, int64_t number, Source at) {
   Tensors slices;
   slices.reserve(walked.size());
@@ -152,7 +153,7 @@ Tensors slices_of(const Tensors& walked, int64_t number, Source at) {
   return slices;
 }
 
-// What trips give, each put straight in its place of memory that is taken once.
+// The stacked results of trips. Each is written to its row of memory that is allocated once.
 class Stacks {
  public:
   Stacks(std::string_view name, int64_t trips, const PathOf& path, Source at)
@@ -205,10 +206,10 @@ class Stacks {
 
   std::vector<TensorType> types_;
   Tensors stacks_;
-  std::vector<std::vector<TapeId>> ids_;  // By which tapes know what was stacked.
+  std::vector<std::vector<TapeId>> ids_;  // The numbers by which tapes know the stacked elements.
 };
 
-// What a body gives that never runs: it is traced for its types.
+// Traces a body that never runs, for the types of its results.
 template <class Body>
 void start_empty(Stacks& stacks, const Tensors& walked, std::string_view name, size_t carries,
                  const Body& body, Source at) {
@@ -276,15 +277,14 @@ class EagerLoop {
 
  private:
   void run_trip(int64_t trip) {
-    // Carries are values of their own, not views of what is around, and tapes in the body know them
-    // by themselves: as in a function.
+    // As in a function, carries are not broadcasts, and each has its own identity on tapes.
     for (size_t k = 0; k < carries_.size(); ++k) {
       if (!carries_[k].has_value()) continue;
       carries_[k] = dense(carries_[k], at_);
       if (!is_of_last_trip(k)) carries_[k] = own_handle(std::move(carries_[k]), at_);
     }
     last_id_ = last_tape_id();
-    // A plain number or nothing has no type yet: the body gives it one.
+    // The type of a plain number or an empty tensor is determined by the body.
     for (size_t k = 0; k < carries_.size(); ++k) {
       const TensorState* state = TensorState::of(carries_[k]);
       if (state == nullptr || state->weak)
@@ -303,8 +303,7 @@ class EagerLoop {
     carries_ = std::move(given);
   }
 
-  // Whether the trip before made it, and as this carry alone: then nobody knows it but tapes, which
-  // may hold it.
+  // Whether the last trip computed it, and only as this carry: then only tapes may hold it.
   bool is_of_last_trip(size_t k) const {
     const bool is_new = last_id_ > 0 && tape_id_of(carries_[k]) > last_id_;
     return is_new && std::none_of(carries_.begin(), carries_.begin() + static_cast<int64_t>(k),
@@ -316,9 +315,10 @@ class EagerLoop {
   LoopParts parts_;
   Source at_;
   Tensors carries_;
-  TapeId last_id_ = 0;  // Before the last trip; 0: there was none, or no tape has ever run.
+  // The latest number before the last trip; 0 if there was no trip or no tape has ever run.
+  TapeId last_id_ = 0;
   std::vector<std::optional<TensorType>> types_;
-  int64_t trips_;  // -1: not known.
+  int64_t trips_;  // -1 if not known.
   Stacks stacks_;
   int64_t first_ = 0;
   DType dtype_ = DType::i32;

@@ -1,11 +1,11 @@
-// Branches, loops and maps whose parts are tensors.
+// Control flow on tensors: branches, loops and maps.
 //
-// In eager code they run the body directly. In a traced function they become part of the program: a
-// branch not taken costs nothing, a body is compiled once whatever the number of trips, and the
-// plan charges the larger of two branches and one trip of a loop.
+// Eager code runs the bodies directly. In a traced function they become part of the program: a
+// branch that is not taken costs nothing, a body is compiled once whatever the number of trips, and
+// the plan counts the larger of two branches and one trip of a loop.
 //
-// What a loop carries is any Structure; plain numbers in it are tensors, and take the dtype the
-// body gives them. A tuple is unpacked into parameters, a struct is one parameter.
+// The carries of a loop may be any Structure. Plain numbers in it become tensors with the dtype
+// that the body gives them. A tuple is unpacked into parameters; a struct is one parameter.
 #pragma once
 
 #include <cstdint>
@@ -23,15 +23,16 @@
 
 namespace tidemark {
 
-// What a loop keeps of its trips for the gradient, in a function. Where not all is kept, trips are
-// run again from checkpoints; the gradient is the same bits.
-// - automatic: all while that is at most 64 MiB at the sizes and trips of the call and fits the
-//   function's budget; else as many checkpoints as the square root of the number of trips, 32 where
-//   only the run knows that number.
-// - all: what the body's gradient reads of every trip. Needs a number of trips, or a bound on it.
-// - every(k): a checkpoint each k trips, and k more to go back over those between two of them.
-// - slots(s): s checkpoints, the start of the loop among them, where they cost the fewest trips.
-// - bytes(b): as many of these as fit in b bytes together with what is in work.
+// What a loop in a function keeps for its gradient. Trips whose values are not kept are repeated
+// from checkpoints; the gradient has the same bits.
+// - automatic: everything, if that is at most 64 MiB at the sizes and trips of the call and fits
+// the
+//   function's budget; else as many checkpoints as the square root of the number of trips, or 32 if
+//   that number is known only at run time.
+// - all: the residuals of every trip. Needs a known number of trips, or a bound.
+// - every(k): one checkpoint per k trips, and k states to repeat the trips between two of them.
+// - slots(s): s checkpoints, including the start of the loop, placed to repeat the fewest trips.
+// - bytes(b): as many checkpoints as fit into b bytes together with the working memory of the loop.
 class Save {
  public:
   using Kind = LoopAttrs::Save;
@@ -52,7 +53,7 @@ class Save {
 
 struct LoopOptions {
   std::optional<int64_t> max_iterations = {};
-  // One for each tensor carried, in order; an open size may change from trip to trip.
+  // One for each carried tensor, in order; an open size may change from trip to trip.
   std::vector<Shape> shape_invariants = {};
   Save save = Save::automatic();
 };
@@ -63,8 +64,8 @@ struct ScanOptions {
   bool reverse = false;
   Save save = Save::automatic();
 };
-// Both say how many bodies may be alive at once; where both are given the smaller counts, where
-// none is, 1. The peak grows by one body for each; the results are the same bits for all.
+// Both options limit the number of bodies that run at once. If both are given, the smaller counts;
+// the default is 1. The peak grows by one body for each; the results have the same bits.
 struct MapOptions {
   std::optional<int64_t> parallel_iterations = {};
   std::optional<int64_t> chunk = {};
@@ -83,7 +84,7 @@ inline void set_save(LoopParts& parts, Save save, Source at) {
     check_count(parts.name, "save = bytes", save.amount(), 1, at);
 }
 
-// A copy of a structure with these tensors, in the order of take_tensors.
+// A copy of the structure with these tensors, in the order of take_tensors.
 template <Structure S>
 S filled(const S& structure, Tensors tensors) {
   S copy = structure;
@@ -94,7 +95,7 @@ S filled(const S& structure, Tensors tensors) {
   return copy;
 }
 
-// All that a structure says besides its tensors: lengths, names, sizes, Static values.
+// Everything in a structure besides its tensors: lengths, names, sizes, Static values.
 template <Structure S>
 std::string fixed_parts(const S& structure, std::string_view root) {
   std::string text;
@@ -112,7 +113,7 @@ PathOf path_of(const S& structure, std::string_view root) {
       [&structure, root](size_t number) { return tensor_paths(structure, Path(root)).at(number); };
 }
 
-// Takes the tensors out of what a body gave for the carries.
+// Extracts the tensors from the carries that a body returned.
 template <Structure S>
 Tensors carried_on(const S& structure, S next, std::string_view name, Source at) {
   const std::string before = fixed_parts(structure, "carry"), after = fixed_parts(next, "carry");
@@ -122,7 +123,7 @@ Tensors carried_on(const S& structure, S next, std::string_view name, Source at)
   return take_tensors(next);
 }
 
-// As call_unpacked, but the parts are the callee's to take; `first` comes before them.
+// Like call_unpacked, but the parts are moved into the callee; `first` comes before them.
 template <class F, Structure S, class... First>
 auto call_moved(F& f, Source at, S carried,  // NOLINT(performance-unnecessary-value-param)
                 const First&... first) {
@@ -136,7 +137,7 @@ template <class F, class S, class... First>
 using MovedResult = Lifted<decltype(call_moved(std::declval<F&>(), std::declval<Source>(),
                                                std::declval<S>(), std::declval<First>()...))>;
 
-// Remembers the structure of the elements a body gives, which are all alike.
+// The structure of the elements that a body returns, which is the same in every trip.
 template <Structure Y>
 class Elements {
  public:
@@ -161,7 +162,7 @@ class Elements {
   std::string fixed_;
 };
 
-// Both branches are run once, to trace them.
+// Runs both branches once, to trace them.
 template <class R, class Then, class Else>
 R traced_cond(const Tensor& chosen, Then& if_true, Else& if_false, Source at) {
   std::optional<R> structure;
@@ -235,8 +236,8 @@ using BranchResult = typename LiftedOrVoid<std::invoke_result_t<F&>>::type;
 
 }  // namespace detail
 
-// What `if_true()` gives where the condition is true, else what `if_false()` gives. Both are traced
-// in a function, one of them runs, and the plan has room for the larger.
+// Returns if_true() if the condition is true, else if_false(). In a function both are traced, one
+// of them runs, and the plan has room for the larger.
 template <class Then, class Else>
 auto cond(const Operand& condition, Then&& if_true, Else&& if_false, Source at = Source::here()) {
   using R = detail::BranchResult<Then>;
@@ -246,7 +247,7 @@ auto cond(const Operand& condition, Then&& if_true, Else&& if_false, Source at =
                                   at);
 }
 
-// What the branch of this number gives; the last one where there is no such branch.
+// Returns the result of the branch with this number, or of the last branch if there is none.
 template <class First, class... Rest>
 auto switch_case(const Operand& index, First&& first, Rest&&... rest) {
   using R = detail::BranchResult<First>;
@@ -256,7 +257,7 @@ auto switch_case(const Operand& index, First&& first, Rest&&... rest) {
   return detail::choose_case<R>(detail::index_of(index, "switch_case", at), 0, at, first, rest...);
 }
 
-// The body again and again while the condition holds.
+// Repeats the body while the condition holds.
 template <class Condition, class Body, class State>
 auto while_loop(Condition&& condition, Body&& body, State&& loop_vars, LoopOptions options = {},
                 Source at = Source::here()) {
@@ -286,8 +287,8 @@ auto while_loop(Condition&& condition, Body&& body, State&& loop_vars, LoopOptio
   return detail::filled(structure, detail::run_loop(std::move(parts), at));
 }
 
-// carry = body(i, carry...) for i from lower to upper - 1. The bounds are plain numbers, and then
-// the number of trips is known in a plan, or tensors.
+// carry = body(i, carry...) for i from lower to upper - 1. The bounds are tensors or plain numbers;
+// with plain numbers the plan knows the number of trips.
 template <class Body, class State>
 auto fori_loop(const Operand& lower, const Operand& upper, Body&& body, State&& init,
                const ForOptions& options = {}, Source at = Source::here()) {
@@ -309,8 +310,8 @@ auto fori_loop(const Operand& lower, const Operand& upper, Body&& body, State&& 
   return detail::filled(structure, detail::run_loop(std::move(parts), at));
 }
 
-// {carry, y} = body(carry, x) for each slice x of the first axis of xs: the last carry, and all y
-// stacked.
+// {carry, y} = body(carry, x) for each slice x along the first axis of xs. Returns the last carry
+// and the stack of all y.
 template <class Body, class State, Structure Xs>
 auto scan(Body&& body, State&& init, const Xs& xs, const ScanOptions& options = {},
           Source at = Source::here()) {
@@ -381,16 +382,16 @@ auto map_slices(F& f, const Xs& elems, const MapOptions& options, int64_t alive,
 
 }  // namespace detail
 
-// f of each slice of the first axis of elems, stacked. Each result goes straight to its place: the
-// peak is the output and as many bodies as may be alive.
+// The stack of f(slice) for each slice along the first axis of elems. Each result is computed in
+// its row of the stack: the peak is the output plus the bodies that run at once.
 template <class F, Structure Xs>
 auto map_fn(F&& f, const Xs& elems, const MapOptions& options = {}, Source at = Source::here()) {
   return detail::map_slices(f, elems, options, 1, {.name = "map_fn"}, at);
 }
 
-// As map_fn with all bodies alive unless `chunk` says otherwise: for small bodies. In a function
-// the body's ops take the whole arrays, with one more axis, where each of them can; where one
-// cannot the plan's step says which, and bodies run one slice at a time on all threads.
+// Like map_fn, but by default all bodies run at once: for small bodies. In a function, the body's
+// ops run on the whole arrays with a batch axis, if each of them can be batched. If one cannot, the
+// plan's step names it, and the bodies run one slice at a time on all threads.
 template <class F, Structure Xs>
 auto vectorized_map(F&& f, const Xs& elems, const MapOptions& options = {},
                     Source at = Source::here()) {

@@ -1,6 +1,5 @@
-// What control_flow.h does once the user's structures are taken apart: lists of tensors go in, and
-// come out. In eager code bodies run as they are; in a trace they become regions of a node.
-// Internal to the library.
+// The implementation of control_flow.h on lists of tensors, without the user's structures. In eager
+// code bodies run directly; in a trace they become regions of a node. Internal to the library.
 #pragma once
 
 #include <functional>
@@ -14,17 +13,18 @@
 namespace tidemark::detail {
 
 using Tensors = std::vector<Tensor>;
-// Where the tensor of this number stands in the user's structure: "carry[1]".
+// The path of tensor number i in the user's structure: "carry[1]".
 using PathOf = std::function<std::string(size_t)>;
 
-// ---- one of two ---------------------------------------------------------------------------------
+// ---- branches -----------------------------------------------------------------------------------
 
-// What a branch gives is a value of its own, not a view that repeats: as in a function.
+// A dense copy if the tensor is a broadcast: as in a function, the result of a branch has its own
+// elements.
 Tensor not_a_view(const Tensor& tensor, Source at);
 
-// The condition as a tensor; a UserError unless it is one bool.
+// The condition as a tensor; throws a UserError unless it is one bool.
 Tensor condition_of(const Operand& chosen, std::string_view name, Source at);
-// An index as a tensor; a UserError unless it is one integer.
+// An index as a tensor; throws a UserError unless it is one integer.
 Tensor index_of(const Operand& index, std::string_view name, Source at);
 bool is_tracing();
 Tensors trace_cond(const Tensor& chosen, const std::function<Tensors()>& if_true,
@@ -32,23 +32,23 @@ Tensors trace_cond(const Tensor& chosen, const std::function<Tensors()>& if_true
 [[noreturn]] void structure_differs(std::string_view problem, std::string_view one,
                                     std::string_view other, Source at);
 
-// ---- again and again ----------------------------------------------------------------------------
+// ---- loops and maps -----------------------------------------------------------------------------
 
 struct LoopParts {
   std::string_view name;  // "while_loop"
   Tensors carries = {};
   PathOf carry_path = {};
   std::vector<Shape> invariants = {};
-  // Takes and gives the carries; gives then the elements to stack, one a trip. The number is that
-  // of the trip, from `lower` on, where there are bounds.
+  // Takes the carries and returns the next ones, followed by the elements to stack. `number` is the
+  // number of the trip, counted from `lower` if there are bounds.
   std::function<Tensors(const Tensor& number, Tensors carries, Tensors slices)> body = {};
   PathOf element_path = {};
   std::function<Tensor(const Tensors& carries)> condition = {};
-  Dim trips = -1;                 // The number of trips, or the most where there is a condition.
+  Dim trips = -1;                 // The number of trips; a bound if there is a condition.
   Tensor lower = {}, upper = {};  // Bounds instead of a number of trips.
-  Tensors walked = {};            // A trip gets one slice of the first axis of each.
+  Tensors walked = {};            // A trip gets one slice along the first axis of each.
   bool reverse = false;
-  // What is kept for the gradient, and how much of it.
+  // What is kept for the gradient: the kind and its number.
   LoopAttrs::Save save = LoopAttrs::Save::automatic;
   int64_t save_amount = 0;
 };
@@ -61,14 +61,14 @@ struct MapParts {
   std::function<Tensors(Tensors slices)> body = {};
   PathOf element_path = {};
   Dim trips = 0;
-  Dim alive = 1;             // Trips that may be under way at once.
-  bool all_at_once = false;  // The body on whole arrays, where each of its ops can.
+  Dim alive = 1;             // The number of bodies that may run at once.
+  bool all_at_once = false;  // Batch the body, if each of its ops can be batched.
 };
 Tensors run_map(const MapParts& parts, Source at);
 
-// How many slices there are; a UserError where the tensors do not have as many each.
+// The number of slices; throws a UserError unless all tensors have the same number.
 Dim common_length(const Tensors& walked, const PathOf& path, std::string_view name, Source at);
-// A UserError where a number given for an option is below 1 (or `least`).
+// Throws a UserError if an option is less than `least`.
 void check_count(std::string_view name, std::string_view option, int64_t count, int64_t least,
                  Source at);
 
@@ -77,11 +77,11 @@ void check_count(std::string_view name, std::string_view option, int64_t count, 
 Tensors trace_loop(const LoopParts& parts, Source at);
 Tensors trace_map(const MapParts& parts, Source at);
 void check_invariants(const LoopParts& parts, Source at);
-// Whether a shape is one of those an invariant allows.
+// Whether an invariant allows this shape.
 bool is_within(const Shape& shape, const Shape& invariant);
 [[noreturn]] void carry_changed(const LoopParts& parts, size_t carry, const TensorType& before,
                                 const TensorType& after, Source at);
-// The dtype of fori_loop's number: that of the bounds, i32 where they are plain numbers.
+// The dtype of fori_loop's number: that of the bounds, or i32 if they are plain numbers.
 DType number_dtype_of(const LoopParts& parts, Source at);
 
 }  // namespace tidemark::detail

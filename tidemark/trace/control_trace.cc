@@ -1,9 +1,9 @@
-// Control flow in a trace: bodies are run once to make regions, and nodes join those.
+// Control flow in a trace: each body runs once to make a region, and a node refers to the regions.
 //
-// A body may assign Variables: what they are then is one more result of a branch, one more carry of
-// a loop. Which ones a loop's body assigns, and which dtype it gives to plain numbers, is known
-// only when it has been traced; so it is traced again with these as carries until nothing is new.
-// Regions of earlier attempts belong to no node and are dropped with what they hold.
+// A body may assign Variables: their new values are additional results of a branch, or additional
+// carries of a loop. The Variables that a loop's body assigns, and the dtypes that it gives to
+// plain numbers, are known only after it was traced. So it is traced again, with these as carries,
+// until nothing changes. Regions of earlier attempts belong to no node and are dropped.
 #include <algorithm>
 #include <set>
 
@@ -37,7 +37,7 @@ void add_new(Variables& variables, const TraceScope& scope) {
     if (known.insert(variable.get()).second) variables.push_back(variable);
 }
 
-// Ends a region with these tensors, and with what the Variables are there.
+// Sets the results of a region: these tensors, then the values of the Variables.
 void set_results(TraceScope* scope, const Tensors& tensors, std::span<const DType> dtypes,
                  const Variables& variables, Source at) {
   const EnterScope entered(scope);
@@ -56,7 +56,7 @@ std::vector<TensorType> result_types(const Graph& graph, RegionId region) {
   return types;
 }
 
-// Adds the node to the current scope, and gives its results.
+// Adds the node to the current scope and returns its results.
 Tensors add_control(Node node, Source at) {
   const auto count = static_cast<int16_t>(node.results.size());
   const int32_t number = tidemark::add_control(*current_scope(), std::move(node), at);
@@ -65,7 +65,7 @@ Tensors add_control(Node node, Source at) {
   return results;
 }
 
-// Takes the last results: what the Variables are behind the node.
+// Takes the last results, which are the new values of the Variables.
 void write_variables(const Variables& variables, Tensors& results) {
   const size_t first = results.size() - variables.size();
   for (size_t i = 0; i < variables.size(); ++i)
@@ -73,7 +73,7 @@ void write_variables(const Variables& variables, Tensors& results) {
   results.resize(first);
 }
 
-// The dtype two branches agree on; a plain number takes that of the other one.
+// The common dtype of two branches; a plain number takes that of the other branch.
 DType common_dtype(const Tensor& one, const Tensor& other, const PathOf& path, size_t i,
                    Source at) {
   const TensorState &a = state_of(one, at), &b = state_of(other, at);
@@ -152,10 +152,10 @@ class LoopTrace {
  private:
   struct Carry {
     TensorType type;
-    bool is_known = false;  // Else a plain number, or nothing: the body gives it a type.
+    bool is_known = false;  // Otherwise a plain number or empty: the body determines its type.
   };
 
-  // Traces the body; false where that showed that it carries more or other things.
+  // Traces the body. Returns false if that showed that it has more or other carries.
   bool attempt(Tensors& results) {
     InnerScope body(cat("the body of ", parts_.name), at_);
     const Tensor trip = body.parameter({DType::i64, {}}, at_);
@@ -173,7 +173,7 @@ class LoopTrace {
     return true;
   }
 
-  // The parameters for the carries, then for the Variables, which are these in the region.
+  // The parameters for the carries, then for the Variables, whose value they are in the region.
   Tensors carried_in(InnerScope& region) {
     Tensors carried;
     for (size_t k = 0; k < carries_.size(); ++k) {
@@ -194,13 +194,13 @@ class LoopTrace {
     return carried;
   }
 
-  // Whether it is a plain number, frozen into the program.
+  // Whether it is a plain number, which is a constant of the program.
   bool is_literal(const Tensor& bound) const {
     const TensorState& state = state_of(bound, at_);
     return state.weak && state.kind == TensorState::Kind::concrete;
   }
 
-  // fori_loop's number, of the trip of this number.
+  // The number that fori_loop passes to the body in this trip.
   Tensor number_of(const Tensor& trip) const {
     if (!parts_.lower.has_value()) return {};
     const bool from_zero = is_literal(parts_.lower) && parts_.lower.item<int64_t>(at_) == 0;
@@ -216,8 +216,8 @@ class LoopTrace {
     return is_new;
   }
 
-  // Whether the body gave this carry the type it has from now on; a UserError where it has another
-  // one already.
+  // Sets the type of a carry from the body's result, and returns true if that is new. Throws a
+  // UserError if the carry has another type already.
   bool learns(size_t k, const Tensor& given) {
     Carry& carry = carries_[k];
     if (!given.has_value())
@@ -242,7 +242,7 @@ class LoopTrace {
     return is_new;
   }
 
-  // The condition's region, where there is one.
+  // Traces the condition, if there is one.
   void trace_condition(InnerScope& region) {
     region.parameter({DType::i64, {}}, at_);
     const Tensors carried = carried_in(region);
@@ -306,7 +306,7 @@ class LoopTrace {
     attrs.amount = parts_.save_amount;
     node.attrs = attrs.attrs();
     Tensors results = add_control(std::move(node), at_);
-    // Variables stand between the carries and what is stacked.
+    // The Variables are between the carries and the stacked results.
     std::rotate(results.begin() + static_cast<int64_t>(carries_.size()),
                 results.begin() + static_cast<int64_t>(carries), results.end());
     write_variables(variables_, results);
@@ -329,14 +329,13 @@ class LoopTrace {
         at_);
   }
 
-  // A bound that is known when the sizes of the call are: a plain number, which may be below 0, or
-  // a size that is open.
+  // A bound that is known at layout time: a plain number, which may be negative, or an open size.
   struct Bound {
     int64_t number = 0;
     Dim size = 0;
     bool is_open() const { return size.is_traced(); }
     Dim as_size() const { return is_open() ? size : Dim(number); }
-    // How many numbers lie before it, from `begin` on.
+    // The number of trips from `begin` to this bound.
     Dim behind(const Bound& begin) const {
       if (!is_open() && !begin.is_open()) return std::max<int64_t>(0, number - begin.number);
       return larger(as_size() - begin.as_size(), 0);
@@ -348,7 +347,8 @@ class LoopTrace {
     return size ? std::optional(Bound{.size = *size}) : std::nullopt;
   }
 
-  // The number of trips between bounds: known where both are numbers or sizes, else an input.
+  // The number of trips between the bounds: known if both are numbers or sizes, else an input of
+  // the node.
   bool count_input(Node& node, Dim& trips) {
     if (!parts_.lower.has_value()) return false;
     const std::optional<Bound> begins = bound_of(parts_.lower), ends = bound_of(parts_.upper);
@@ -381,7 +381,7 @@ bool has_effect(const Graph& graph, RegionId region) {
 
 std::vector<int64_t> codes_of(std::string_view text) { return {text.begin(), text.end()}; }
 
-// The same as a loop: for bodies that do something one after another.
+// The map as a loop: for bodies whose effects must happen in order.
 Tensors trace_map_in_order(const MapParts& parts, Source at) {
   LoopParts loop{.name = parts.name};
   loop.body = [&parts](const Tensor&, const Tensors&, Tensors slices) {

@@ -45,7 +45,7 @@ const Tensor& TensorArray::buffer(const char* what, Source at) const {
                   at, "give it: td::TensorArray(td::f32, {.size = 10, .element_shape = {2}})");
 }
 
-// The element as it is stored. A plain number takes the dtype of the array; a tensor has it.
+// The element as it is stored. A plain number takes the dtype of the array; a tensor must have it.
 Tensor TensorArray::fitting(const Operand& element, const char* what, Source at) const {
   const bool is_number =
       element.tensor() == nullptr || detail::state_of(*element.tensor(), at).weak;

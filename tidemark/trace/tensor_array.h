@@ -1,9 +1,9 @@
-// An array of tensors of one type, written one element at a time: what loops collect results in.
+// TensorArray: an array of tensors of one type that is written one element at a time, as loops do.
 //
-// It is a value: write and push_back give the new array, `a = std::move(a).write(i, x)`. All its
-// elements lie in one tensor that is taken once. A write is in place where the array is moved in
-// (a loop moves what it carries into a body that takes it by value) and nobody else holds it; in
-// compiled code also where it is not moved.
+// It is a value: write and push_back return the new array, `a = std::move(a).write(i, x)`. All
+// elements are in one tensor that is allocated once. A write is in place if the array is moved in
+// (a loop moves its carries into a body that takes them by value) and has no other handle; in
+// compiled code also if it is not moved.
 #pragma once
 
 #include <optional>
@@ -15,9 +15,9 @@ namespace tidemark {
 
 struct TensorArrayOptions {
   Dim size = 0;
-  // Lets push_back add elements, this many in all at the most.
+  // The most elements that push_back may add up to.
   std::optional<Dim> max_size = {};
-  // Of one element; else that of the first one written.
+  // The shape of an element; default: that of the first one written.
   std::optional<Shape> element_shape = {};
 };
 
@@ -26,29 +26,29 @@ class TensorArray {
   explicit TensorArray(DType dtype, const TensorArrayOptions& options = {},
                        Source at = Source::here());
 
-  // An index out of range is a UserError; a negative one counts from the end.
+  // Throws a UserError if the index is out of range; a negative index counts from the end.
   [[nodiscard("write gives the new array: a = std::move(a).write(i, x)")]] TensorArray write(
       const Operand& index, const Operand& element, Source at = Source::here()) const&;
   [[nodiscard("write gives the new array: a = std::move(a).write(i, x)")]] TensorArray write(
       const Operand& index, const Operand& element, Source at = Source::here()) &&;
-  // Many at once: the elements are the slices of the first axis.
+  // Writes several elements: the slices along the first axis.
   [[nodiscard]] TensorArray scatter(const Operand& indices, const Operand& elements,
                                     Source at = Source::here()) const;
-  // Behind the last one. Needs max_size.
+  // Adds an element after the last. Needs max_size.
   [[nodiscard("push_back gives the new array: a = std::move(a).push_back(x)")]] TensorArray
   push_back(const Operand& element, Source at = Source::here()) const&;
   [[nodiscard("push_back gives the new array: a = std::move(a).push_back(x)")]] TensorArray
   push_back(const Operand& element, Source at = Source::here()) &&;
-  // The array that holds the slices of the first axis of x.
+  // The array of the slices along the first axis of x.
   [[nodiscard]] TensorArray unstack(const Operand& x, Source at = Source::here()) const;
 
-  // One that was never written is zero.
+  // An element that was never written is zero.
   Tensor read(const Operand& index, Source at = Source::here()) const;
   Tensor gather(const Operand& indices, Source at = Source::here()) const;
-  // All of them, along a new first axis: max_size of them where there is one, so that the shape
-  // does not depend on how many were pushed.
+  // All elements along a new first axis: max_size of them if that is set, so that the shape does
+  // not depend on the number of push_backs.
   Tensor stack(Source at = Source::here()) const;
-  // How many there are, an i32.
+  // The number of elements, an i32.
   Tensor size(Source at = Source::here()) const;
   DType dtype() const { return dtype_; }
 
@@ -56,16 +56,16 @@ class TensorArray {
 
  private:
   const Tensor& buffer(const char* what, Source at) const;
-  // Takes the memory, once the shape of an element is known.
+  // Allocates the buffer, once the shape of an element is known.
   void make_room(const Shape& element, Source at);
   Tensor fitting(const Operand& element, const char* what, Source at) const;
   void check_full(Source at) const;
   Dim room() const { return buffer_.has_value() ? buffer_.shape()[0] : *room_; }
 
-  Tensor buffer_;                // Nothing before the first write, unless the shape was given.
-  std::optional<Tensor> count_;  // Of elements, where push_back may add some.
+  Tensor buffer_;                // Empty before the first write, unless the element shape is given.
+  std::optional<Tensor> count_;  // The number of elements, if push_back may add some.
   DType dtype_;
-  Static<Dim> room_;  // Of a program's result it is the buffer that tells.
+  Static<Dim> room_;  // For the result of a program, the buffer's size counts instead.
 };
 
 }  // namespace tidemark

@@ -21,7 +21,7 @@ Trace::Trace(std::string what, Source at) : body_(new TraceScope) {
 
 namespace {
 
-// Tensors hold the scope they were made in, so the scope lets go of those it holds.
+// Tensors hold the scope they were made in, so the scope must release the tensors that it holds.
 void end(TraceScope* scope) {
   scope->ended = true;
   scope->trace = nullptr;
@@ -143,7 +143,7 @@ Tensor Trace::at_start(const VariableState& variable, Source at) {
 }
 
 void Trace::write(VariableState& variable, Tensor value) {
-  at_start(variable, variable.at);  // So that it is a parameter: its place is known.
+  at_start(variable, variable.at);  // Makes it a parameter, so that its address is known.
   current_scope()->note_written(variable.shared_from_this(), std::move(value));
 }
 
@@ -216,7 +216,7 @@ Value value_of(const Tensor& tensor, Source at) {
 
 Tensor traced_tensor(Value value, Source at, bool weak) {
   TensorType type = current_scope()->trace->graph().type(value);
-  // A number's kind is exact in the program, and shows as the dtype it has alone.
+  // A plain number is exact in the program, and has its default dtype for the user.
   if (weak && type.dtype == DType::f64) type.dtype = DType::f32;
   if (weak && type.dtype == DType::i64) type.dtype = DType::i32;
   return make_traced(type, value, current_scope(), weak, at);
@@ -246,7 +246,7 @@ Tensor record(const OpDef& op, std::span<const Value> inputs, const Attrs& attrs
 }
 
 Value record_constant(DType dtype, double real, int64_t whole, Source at) {
-  // A whole number in a float dtype is rounded to it once, from the integer.
+  // A whole number in a float dtype is rounded once, from the integer.
   const Attrs attrs = Attrs().add(dtype).add(real).add(is_float(dtype) ? int64_t{0} : whole);
   return current_scope()->trace->graph().add(current_scope()->region, def_of(&ops::constant), {},
                                              attrs, {dtype, {}}, at.resolve());

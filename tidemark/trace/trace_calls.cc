@@ -11,20 +11,20 @@
 namespace tidemark::detail {
 namespace {
 
-// A whole number that the function is given meets a dtype that does not hold all such numbers: each
-// call sees to it.
-void note_meeting(const Tensor& number, DType dtype, std::string_view op, Source at) {
+// A whole number that is passed to the function is used in a dtype that cannot hold all whole
+// numbers: each call checks it.
+void note_number_use(const Tensor& number, DType dtype, std::string_view op, Source at) {
   if (dtype != DType::u8) return;
   const TensorState& state = state_of(number, at);
-  std::vector<Trace::Meeting>& known = current_scope()->trace->meetings();
-  const auto same = [&](const Trace::Meeting& other) {
+  std::vector<Trace::NumberUse>& known = current_scope()->trace->number_uses();
+  const auto same = [&](const Trace::NumberUse& other) {
     return other.number == state.value() && other.dtype == dtype;
   };
   if (std::none_of(known.begin(), known.end(), same))
     known.push_back({state.value(), dtype, std::string(op), at.resolve()});
 }
 
-// A tensor in another dtype, as a value of the current scope.
+// A tensor converted to another dtype, as a value of the current scope.
 Value value_as(const Tensor& tensor, DType dtype, Source at) {
   const Value value = value_of(tensor, at);
   const TensorType type = current_scope()->trace->graph().type(value);
@@ -38,16 +38,17 @@ bool is_traced(const Operand& operand, Source at) {
          state_of(*operand.tensor(), at).kind == TensorState::Kind::traced;
 }
 
-// An operand in the dtype an op computes in, as a value of the trace. A plain number is a literal.
+// An operand in the dtype that an op computes in, as a value of the trace. A plain number is a
+// literal.
 Value operand_as(const Operand& operand, const PlainNumber& number, DType dtype,
                  std::string_view op, Source at) {
   const bool is_literal = number.weak != Weak::no && !is_traced(operand, at);
   if (!is_literal) {
-    if (number.weak == Weak::integer) note_meeting(*operand.tensor(), dtype, op, at);
+    if (number.weak == Weak::integer) note_number_use(*operand.tensor(), dtype, op, at);
     return value_as(*operand.tensor(), dtype, at);
   }
   const bool real = number.weak == Weak::floating;
-  fitted(number, dtype, op, at);  // Refuses what does not fit.
+  fitted(number, dtype, op, at);  // Throws if the number does not fit.
   current_scope()->trace->numbers().push_back(
       {at.resolve(), real ? number.real : static_cast<double>(number.whole)});
   // A whole number is rounded to a float dtype once.
@@ -146,7 +147,7 @@ void TraceScope::write(VariableState& variable, Tensor value) {
   if (!StandIns::write(variable, value)) trace->write(variable, std::move(value));
 }
 
-// A second trace would make a second Variable, and the function would change which one it means.
+// A second trace would make a second Variable, and the function would then use another one.
 void TraceScope::check_declaration(const std::string& title, Source at) const {
   const std::string& reason = trace->retraced();
   if (reason.empty()) return;

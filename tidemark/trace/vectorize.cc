@@ -12,13 +12,13 @@
 namespace tidemark::detail {
 namespace {
 
-struct CannotLift {
+struct CannotBatch {
   std::string why;
 };
 
-class Lifting {
+class Batcher {
  public:
-  Lifting(RegionId body, Dim count)
+  Batcher(RegionId body, Dim count)
       : graph_(current_scope()->trace->graph()),
         body_(body),
         into_(current_scope()->region),
@@ -28,42 +28,43 @@ class Lifting {
     const Region body = graph_.regions[static_cast<size_t>(body_)];
     for (size_t i = 0; i < body.parameters.size(); ++i) {
       const bool is_slice = i < slices.size();
-      // A slice is a value of its own, not part of something that repeats: a sum would see that.
-      if (is_slice && repeats(slices[i])) throw CannotLift{"what it walks repeats one element"};
-      set(body.parameters[i],
-          is_slice ? Lifted{slices[i], true} : Lifted{captures[i - slices.size()], false});
+      // A slice has its own elements, and a sum over a broadcast array is computed as a product:
+      // the bits would differ.
+      if (is_slice && repeats(slices[i])) throw CannotBatch{"an input array repeats one element"};
+      set(body.parameters[i], is_slice ? BatchedValue{slices[i], true}
+                                       : BatchedValue{captures[i - slices.size()], false});
     }
-    for (const int32_t number : body.nodes) lift(number);
+    for (const int32_t number : body.nodes) batch(number);
     std::vector<Value> results;
     for (const Value result : body.results) {
-      const Lifted given = at(result);
-      if (!given.has_axis) throw CannotLift{"it gives the same for every slice"};
-      if (repeats(given.value)) throw CannotLift{"what it gives repeats one element"};
+      const BatchedValue given = at(result);
+      if (!given.has_axis) throw CannotBatch{"a result is the same for every slice"};
+      if (repeats(given.value)) throw CannotBatch{"a result repeats one element"};
       results.push_back(given.value);
     }
     return results;
   }
 
  private:
-  struct Lifted {
+  struct BatchedValue {
     Value value;
     bool has_axis = false;
   };
 
   const Node& node(int32_t number) const { return graph_.nodes[static_cast<size_t>(number)]; }
-  Lifted at(Value inner) const {
-    Lifted found = lifted_[static_cast<size_t>(inner.node)];
+  BatchedValue at(Value inner) const {
+    BatchedValue found = batched_[static_cast<size_t>(inner.node)];
     if (inner.result > 0) found.value.result = inner.result;
     return found;
   }
-  void set(Value inner, Lifted value) {
-    if (lifted_.size() <= static_cast<size_t>(inner.node))
-      lifted_.resize(static_cast<size_t>(inner.node) + 1);
-    lifted_[static_cast<size_t>(inner.node)] = value;
+  void set(Value inner, BatchedValue value) {
+    if (batched_.size() <= static_cast<size_t>(inner.node))
+      batched_.resize(static_cast<size_t>(inner.node) + 1);
+    batched_[static_cast<size_t>(inner.node)] = value;
   }
 
-  // Every node is typed by its op: one that does not take what it is given cannot be batched. Gives
-  // its first result.
+  // Adds a node, typed by its op, and returns its first result. An op that refuses the types cannot
+  // be batched.
   Value add(const OpDef& op, std::span<const Value> inputs, const Attrs& attrs, Source at) {
     Node node;
     node.op = &op;
@@ -82,24 +83,24 @@ class Lifting {
   }
   bool repeats(Value x) const { return passes::repeats(graph_, x); }
 
-  // With the axis, whatever it is.
-  Value stretched(const Lifted& x) {
+  // The value with the batch axis, broadcast along it if necessary.
+  Value stretched(const BatchedValue& x) {
     if (x.has_axis) return x.value;
     Shape shape = graph_.type(x.value).shape;
     shape.insert(0, count_);
     return view(def_of(&ops::broadcast_to), x.value, shape);
   }
-  // With so many axes behind the first one: ones are put in between.
-  Value aligned(const Lifted& x, int64_t rank) {
+  // The value with this many axes after the first: axes of extent 1 are inserted.
+  Value aligned(const BatchedValue& x, int64_t rank) {
     Shape shape = graph_.type(x.value).shape;
     if (!x.has_axis || shape.rank() == rank + 1) return x.value;
     while (shape.rank() < rank + 1) shape.insert(1, 1);
     return view(def_of(&ops::reshape), x.value, shape);
   }
 
-  void lift(int32_t number) {
-    const Node inner = node(number);  // The list grows meanwhile.
-    if (inner.op->flow == Flow::call) return lift_call(number, inner);
+  void batch(int32_t number) {
+    const Node inner = node(number);  // A copy: the list of nodes grows.
+    if (inner.op->flow == Flow::call) return batch_call(number, inner);
     const bool has_axis = std::any_of(inner.inputs.begin(), inner.inputs.end(),
                                       [&](Value input) { return at(input).has_axis; });
     if (!inner.regions.empty() || inner.op->effect != Effect::none) refuse(inner);
@@ -112,24 +113,25 @@ class Lifting {
     std::vector<TensorType> types = inner.results;
     for (TensorType& type : types) type.shape.insert(0, count_);
     const Value all = add(*inner.op, inputs_of(inner), attrs_of(inner), inner.source);
-    // Slice by slice it is what it was, whatever the op says.
+    // Without the batch axis the type must be that of the body's node.
     if (graph_.node(all).results != types) refuse(inner);
     set({number, 0}, {all, true});
   }
 
-  // A function with a gradient of its own, or one that is run again: its body and its gradient take
-  // the axis, and so must all that they read, since inside nobody can tell what repeats.
-  void lift_call(int32_t number, const Node& inner) {
+  // A function with a custom gradient, or one that is recomputed: its body and its gradient get the
+  // batch axis, and so do all values that they read, since inside it is not known which of them
+  // repeat.
+  void batch_call(int32_t number, const Node& inner) {
     Node call = inner;
     for (Value& input : call.inputs) {
       if (!at(input).has_axis || repeats(at(input).value)) refuse(inner);
       input = at(input).value;
     }
-    for (RegionId& region : call.regions) region = lifted_region(region, inner);
+    for (RegionId& region : call.regions) region = batched_region(region, inner);
     for (TensorType& type : call.results) type.shape.insert(0, count_);
     set({number, 0}, {{graph_.add_node(into_, std::move(call)), 0}, true});
   }
-  RegionId lifted_region(RegionId from, const Node& call) {
+  RegionId batched_region(RegionId from, const Node& call) {
     const Region inner = graph_.regions[static_cast<size_t>(from)];
     const RegionId fresh = graph_.add_region();
     const RegionId outside = std::exchange(into_, fresh);
@@ -138,7 +140,7 @@ class Lifting {
       type.shape.insert(0, count_);
       set(parameter, {graph_.add_parameter(fresh, type, call.source), true});
     }
-    for (const int32_t number : inner.nodes) lift(number);
+    for (const int32_t number : inner.nodes) batch(number);
     for (const Value result : inner.results) {
       if (!at(result).has_axis || repeats(at(result).value)) refuse(call);
       graph_.regions[static_cast<size_t>(fresh)].results.push_back(at(result).value);
@@ -158,7 +160,7 @@ class Lifting {
   }
 
   [[noreturn]] static void refuse(const Node& inner) {
-    throw CannotLift{cat(inner.op->name, " cannot be batched (", inner.source.text(), ")")};
+    throw CannotBatch{cat(inner.op->name, " cannot be batched (", inner.source.text(), ")")};
   }
 
   Attrs attrs_of(const Node& inner) const {
@@ -185,7 +187,7 @@ class Lifting {
   Graph& graph_;
   RegionId body_, into_;
   Dim count_;
-  std::vector<Lifted> lifted_;  // By node of the body.
+  std::vector<BatchedValue> batched_;  // By node of the body.
 };
 
 }  // namespace
@@ -199,8 +201,8 @@ std::optional<std::vector<Value>> vectorized(RegionId body, std::span<const Valu
   };
   const size_t before = own_nodes().size();
   try {
-    return Lifting(body, count).run(slices, captures);
-  } catch (const CannotLift& cannot) {
+    return Batcher(body, count).run(slices, captures);
+  } catch (const CannotBatch& cannot) {
     own_nodes().resize(before);
     why_not = cannot.why;
     return std::nullopt;

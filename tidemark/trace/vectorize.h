@@ -1,4 +1,4 @@
-// A map's body on all slices at once. Internal to the library.
+// Batches the body of a map: runs its ops on all slices at once. Internal to the library.
 #pragma once
 
 #include <optional>
@@ -10,13 +10,13 @@
 
 namespace tidemark::detail {
 
-// The nodes of a body, each with one more axis in front, in the current scope: what takes part in
-// no slice stays as it is. `slices` are the arrays whose slices the first parameters are,
-// `captures` what the others are; the results have the axis too. Nothing, and `why_not` says which
-// node, where one cannot take an axis: then nothing is added.
+// Adds the nodes of a body to the current scope, each with a batch axis in front. Nodes that depend
+// on no slice stay as they are. `slices` are the arrays whose slices are the first parameters,
+// `captures` the values of the other parameters; the results have the batch axis too. If a node
+// cannot be batched, returns nothing, adds nothing, and `why_not` names the node.
 //
-// The bits are those of the slices one by one: an op's axes and extents stay, a reduction's order
-// is theirs, and a product of matrices does not depend on how many there are.
+// The bits are the same as slice by slice: the ops keep their axes and extents, reductions keep
+// their order, and a product of matrices does not depend on the size of the batch.
 std::optional<std::vector<Value>> vectorized(RegionId body, std::span<const Value> slices,
                                              std::span<const Value> captures, Dim count,
                                              std::string& why_not);

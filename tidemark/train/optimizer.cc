@@ -180,6 +180,7 @@ void Optimizer::State::update_by_accumulated(const Work& work) const {
 }
 
 void Optimizer::State::apply(const Work& work) const {
+  // In eager code the whole update is one compiled function; a trace is compiled with it inside.
   if (!detail::is_tracing()) return apply_at_once(work);
   if (!calls) return update(work);
   accumulate(work);

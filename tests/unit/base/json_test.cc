@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/api/error_of.h"
+#include "tests/unit/error_of.h"
 
 namespace tidemark {
 namespace {

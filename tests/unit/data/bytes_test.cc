@@ -5,8 +5,8 @@
 #include <numeric>
 #include <thread>
 
-#include "tests/unit/api/error_of.h"
-#include "tests/unit/api/machine_code.h"
+#include "tests/unit/error_of.h"
+#include "tests/unit/machine_code.h"
 #include "tidemark/api/create.h"
 #include "tidemark/api/function.h"
 #include "tidemark/api/memory.h"

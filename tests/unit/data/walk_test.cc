@@ -7,7 +7,7 @@
 #include <fstream>
 #include <thread>
 
-#include "tests/unit/api/error_of.h"
+#include "tests/unit/error_of.h"
 #include "tests/unit/io/files.h"
 #include "tidemark/api/create.h"
 #include "tidemark/api/function.h"

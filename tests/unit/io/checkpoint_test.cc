@@ -8,7 +8,7 @@
 #include <functional>
 #include <thread>
 
-#include "tests/unit/api/error_of.h"
+#include "tests/unit/error_of.h"
 #include "tests/unit/io/files.h"
 #include "tidemark/io/system_calls.h"
 #include "tidemark/tidemark.h"

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "tests/unit/api/error_of.h"
+#include "tests/unit/error_of.h"
 #include "tests/unit/io/files.h"
 #include "tidemark/tidemark.h"
 

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "tests/unit/api/error_of.h"
+#include "tests/unit/error_of.h"
 #include "tests/unit/io/files.h"
 #include "tidemark/io/crc32.h"
 #include "tidemark/io/inflate.h"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/api/error_of.h"
+#include "tests/unit/error_of.h"
 #include "tidemark/ops/op_def.h"
 #include "tidemark/ops/program.h"
 

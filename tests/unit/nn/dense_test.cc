@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "tests/unit/api/error_of.h"
+#include "tests/unit/error_of.h"
 #include "tests/unit/nn/layers_test.h"
 #include "tidemark/tidemark.h"
 

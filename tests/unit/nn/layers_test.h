@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/unit/api/slopes.h"
+#include "tests/unit/slopes.h"
 #include "tidemark/tidemark.h"
 
 namespace tidemark {

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "tests/unit/api/error_of.h"
-#include "tests/unit/api/machine_code.h"
+#include "tests/unit/error_of.h"
+#include "tests/unit/machine_code.h"
 #include "tests/unit/nn/layers_test.h"
 #include "tidemark/tidemark.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/unit/api/machine_code.h"
+#include "tests/unit/machine_code.h"
 #include "tidemark/tidemark.h"
 
 namespace tidemark {

@@ -11,7 +11,7 @@
 #include <tuple>
 #include <vector>
 
-#include "tests/unit/api/error_of.h"
+#include "tests/unit/error_of.h"
 #include "tidemark/tidemark.h"
 
 namespace tidemark {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/unit/api/machine_code.h"
+#include "tests/unit/machine_code.h"
 #include "tidemark/tidemark.h"
 
 namespace td = tidemark;

@@ -10,8 +10,8 @@
 #include <map>
 #include <sstream>
 
-#include "tests/unit/api/error_of.h"
-#include "tests/unit/api/machine_code.h"
+#include "tests/unit/error_of.h"
+#include "tests/unit/machine_code.h"
 #include "tests/unit/report/model.h"
 #include "tidemark/base/json.h"
 

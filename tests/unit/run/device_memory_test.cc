@@ -89,9 +89,10 @@ TEST(DeviceMemoryAlone, NeedsABackend) {
     (void)f.plan(td::ones({3}));
     FAIL();
   } catch (const td::UserError& error) {
-    EXPECT_STREQ(error.what(),
-                 "nothing computes in memory 1 (\"test\")\n"
-                 "  its device registers a backend beside the memory");
+    EXPECT_STREQ(
+        error.what(),
+        "memory 1 (\"test\") has no backend\n"
+        "  the device must register one that computes there: compile::BackendRegistration");
   }
 }
 

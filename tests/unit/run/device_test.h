@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "tests/unit/api/machine_code.h"
+#include "tests/unit/machine_code.h"
 #include "tests/unit/run/test_memory.h"
 #include "tidemark/compile/backends.h"
 #include "tidemark/tidemark.h"

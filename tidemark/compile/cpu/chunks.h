@@ -1,7 +1,7 @@
-// A long fold with few results, cut so that every thread has part of it.
+// Cuts a long reduction with few results into chunks, so that all threads take part.
 //
-// Chunks of 2^k blocks are subtrees of the pairwise sum (`loops/pairwise.h`), so each is folded on
-// its own, and the results are combined as the whole would have been.
+// Chunks of 2^k blocks are subtrees of the pairwise sum (`loops/pairwise.h`), so folding each chunk
+// separately and combining the results gives the same bits.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace tidemark::compile {
 
-// How much of `length` a chunk has, where it pays; else 0.
+// The length of a chunk of `length` elements, or 0 if cutting does not pay.
 int64_t chunk_length(Nest::Order order, int64_t length, int64_t rows, int64_t columns, int threads);
 
-// partials is [rows, chunks, columns], result [rows, columns]: chunks are combined pairwise by
+// partials is [rows, chunks, columns], result is [rows, columns]. Chunks are combined pairwise by
 // position, each into its left neighbour.
 void combine_chunks(Monoid monoid, const ArrayRef& partials, const ArrayRef& result);
 

@@ -35,8 +35,7 @@ Attrs constant_of(const std::byte* element, DType dtype) {
   });
 }
 
-// The number that a nest of numbers alone stores, at `element`. An interpreter would be made for
-// one element otherwise.
+// Evaluates a nest of numbers and writes the result to `element`, without making an interpreter.
 void evaluate(const Nest& nest, std::span<const uint64_t> scalars, std::byte* element) {
   std::vector<uint64_t> words(nest.exprs.size());
   for (size_t i = 0; i < nest.exprs.size(); ++i) {
@@ -65,7 +64,7 @@ Attrs compute(const Node& node, std::span<const Node* const> operands) {
     types[i].dtype = operands[i]->results[0].dtype;
   }
   const DType dtype = node.results[0].dtype;
-  PointwiseType type{.compute = {types[0].dtype}, .result = dtype};  // Of a cast.
+  PointwiseType type{.compute = {types[0].dtype}, .result = dtype};  // The type of a cast.
   if (node.op->value != nullptr)
     type = infer_pointwise(*node.op, std::span(types).first(operands.size()), node.source);
   std::array<OperandForm, 3> forms;

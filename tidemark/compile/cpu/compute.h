@@ -1,4 +1,4 @@
-// What a node makes of numbers, by the kernels that would run it: passes/fold asks.
+// Evaluates nodes of constants with the CPU's kernels, for passes/fold.
 #pragma once
 
 #include <span>
@@ -7,7 +7,7 @@
 
 namespace tidemark::compile {
 
-// The attributes of the constant that a pointwise node of rank 0 makes of constants.
+// The attributes of the constant that a pointwise node of rank 0 computes from constants.
 Attrs compute(const Node& node, std::span<const Node* const> operands);
 
 }  // namespace tidemark::compile

@@ -13,8 +13,8 @@ namespace {
 
 struct Draw {
   library::RandomKey key;
-  double a = 0, b = 0;        // Of floats and bernoulli.
-  int64_t low = 0, high = 0;  // Of integers.
+  double a = 0, b = 0;        // The parameters of floats and bernoulli.
+  int64_t low = 0, high = 0;  // The bounds of integers.
 };
 
 template <class Fill>
@@ -24,8 +24,8 @@ void fill_in_parallel(int64_t count, Fill fill) {
                        [&](int64_t begin, int64_t end, int) { fill(begin, end - begin); });
 }
 
-// Calls fill(first element, begin, count) with the result's own element type where it is one of
-// those drawn directly; 16-bit floats are drawn as f32 and rounded.
+// Calls fill(first element, begin, count) with the result's element type if that type is drawn
+// directly; 16-bit floats are drawn as f32 and rounded.
 template <class Fill>
 void fill_floats(const ArrayRef& result, Fill fill) {
   const auto direct = [&](const ArrayRef& to) {
@@ -58,12 +58,12 @@ float largest_below(float high, DType dtype) {
   const uint16_t bits = half ? f16_of_float(high) : bf16_of_float(high);
   const float nearest = value_of(bits);
   if (nearest < high) return nearest;
-  // Bits count away from 0 on both sides of it.
+  // The bit pattern grows with the magnitude, for both signs.
   if (nearest == 0) return value_of(0x8001);
   return value_of(static_cast<uint16_t>(nearest > 0 ? bits - 1 : bits + 1));
 }
 
-// Draws integers as Wide, few at a time, and narrows them.
+// Draws integers as Wide, a few at a time, and narrows them.
 template <class Wide, class T>
 void fill_narrowed(const Draw& draw, int64_t begin, int64_t count, T* to) {
   constexpr int64_t kPiece = 512;
@@ -94,7 +94,7 @@ void run_integers(const Draw& draw, const ArrayRef& result) {
       library::fill_integers(draw.key, begin, n, to, static_cast<int32_t>(draw.low),
                              static_cast<int32_t>(draw.high));
     });
-  } else {  // The bound itself is no i32.
+  } else {  // The bound itself does not fit into an i32.
     fill_all(reinterpret_cast<int32_t*>(result.data), [&](int64_t begin, int64_t n, int32_t* to) {
       fill_narrowed<int64_t>(draw, begin, n, to);
     });
@@ -112,7 +112,7 @@ void run_uniform(const Draw& draw, const ArrayRef& result) {
   fill_floats(result, [&](auto* to, int64_t begin, int64_t n) {
     using T = std::remove_pointer_t<decltype(to)>;
     library::fill_uniform(draw.key, begin, n, to, static_cast<T>(draw.a), static_cast<T>(draw.b));
-    // What rounds to `high` or past it becomes the value before it.
+    // A value that rounds to `high` or above becomes the largest value below it.
     if constexpr (std::is_same_v<T, float>) {
       if (!is_low_precision(result.dtype)) return;
       const float most = largest_below(static_cast<float>(draw.b), result.dtype);
@@ -143,7 +143,7 @@ void run_fold(std::span<const ArrayRef> operands, const ArrayRef& result) {
       library::fold_in(key_of(operands[0]), key_of(operands[1]).value).value;
 }
 
-// The attributes behind the shape and the dtype, which the result has.
+// Reads the attributes after the shape and the dtype.
 Attrs::Reader parameters_of(const Attrs& attrs) {
   Attrs::Reader read = attrs.read();
   read.sizes();

@@ -1,4 +1,4 @@
-// Draws and ranges: the routines that fill a result from a key, or from numbers alone.
+// Random draws and ranges: routines that compute a result from a key or from numbers alone.
 #pragma once
 
 #include <span>
@@ -7,7 +7,7 @@
 
 namespace tidemark::compile {
 
-// `op` has one of the routines random_* or arange.
+// The routine of `op` is one of random_* or arange.
 void run_draw(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
               const ArrayRef& result);
 

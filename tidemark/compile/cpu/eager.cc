@@ -15,7 +15,7 @@ namespace {
 
 using Columns = BufferRef::Columns;
 
-// How buffer b of a frame moves along its last axis.
+// How buffer b of a frame moves along the last axis.
 Columns columns_of(const Frame& frame, int b, DType dtype) {
   if (frame.axes() == 0) return Columns::unit;
   const int64_t stride = frame.strides[static_cast<size_t>(b)].back();
@@ -24,7 +24,7 @@ Columns columns_of(const Frame& frame, int b, DType dtype) {
                                   : Columns::strided;
 }
 
-// A key's form, packed a few bits at a time.
+// Packs the layout part of a key, a few bits at a time.
 class Packer {
  public:
   Packer& add(auto value, int bits) {
@@ -37,13 +37,13 @@ class Packer {
   uint64_t word_ = 0;
 };
 
-// Results larger than the last cache are stored past it: they would only push out what is needed.
+// Results larger than the last cache use non-temporal stores, which do not evict other data.
 bool wants_streaming(const Frame& frame, const ArrayRef& result) {
   const int64_t bytes = result.size() * size_of(result.dtype);
   if (bytes <= device::caches().l3_bytes ||
       columns_of(frame, frame.buffers - 1, result.dtype) != Columns::unit)
     return false;
-  // In place there is nothing to push out, since the line was fetched anyway.
+  // In place this does not pay: the cache line was read anyway.
   for (int b = 0; b + 1 < frame.buffers; ++b) {
     if (frame.data[static_cast<size_t>(b)] == result.data) return false;
   }
@@ -113,8 +113,8 @@ void run_fill(uint64_t number, const ArrayRef& to) {
 
 namespace {
 
-// A row op ready to run: the axis goes last in the order of lanes; where another axis is last
-// already it stays there, and the rows are walked in the order of columns.
+// A row op that is ready to run. If its axis is the last one, rows are folded along lanes;
+// otherwise along columns, which are the last axis.
 struct RowWork {
   RowWork(const OpDef& def, const ArrayRef& operand, int64_t axis, const ArrayRef& result)
       : op(def),
@@ -133,11 +133,11 @@ struct RowWork {
 
   void move_columns_behind(int64_t axis, int64_t rank) {
     frame.collapse(axis + 1, rank);
-    if (frame.axes() == axis + 1) {  // Every later axis had extent 1.
+    if (frame.axes() == axis + 1) {  // All later axes had extent 1.
       frame.extents.push_back(1);
       for (int b = 0; b < 2; ++b) frame.strides[static_cast<size_t>(b)].push_back(size_of(dtype));
     }
-    // More than one axis after this one: those in front of the last become rows.
+    // With several axes after this one, those before the last become rows.
     while (axis + 2 < frame.axes()) {
       const auto move = [&](AxisList& list) {
         std::rotate(list.begin() + axis, list.begin() + axis + 1, list.begin() + axis + 2);
@@ -218,7 +218,7 @@ TinyStep tiny_step(const OpDef& op, DType dtype) {
   if (op.family != Family::pointwise || op.value == nullptr || is_low_precision(dtype)) return {};
   const std::array<DType, 3> dtypes = {dtype, dtype, dtype};
   const Recipe recipe = record(op, std::span(dtypes).first(static_cast<size_t>(op.arity)));
-  // Loads, and one step on them.
+  // The recipe is loads and one instruction.
   if (static_cast<int>(recipe.exprs.size()) != op.arity + 1 || recipe.result != op.arity) return {};
   const Expr& step = recipe.exprs.back();
   TinyStep tiny{.function = tile_function(step.op, step.dtype, dtype)};

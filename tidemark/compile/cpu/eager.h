@@ -1,11 +1,11 @@
-// Runs one op now, on memory somebody else holds.
+// Runs one op immediately, on memory that the caller provides.
 //
-// Shapes and dtypes have been checked and results allocated by the caller; operands of pointwise
-// ops have been broadcast to the result's shape (their strides repeat). Results may share bytes
-// with operands where an element is read before it is written in its place.
+// The caller has checked shapes and dtypes, allocated the results, and broadcast the operands of
+// pointwise ops to the result's shape (with strides of 0). A result may share bytes with an operand
+// if each element is read before it is overwritten.
 //
-// What an op takes for its own use while it runs, its `_workspace` function says; those that have
-// none take nothing.
+// The `_workspace` function of an op returns the bytes of workspace that it needs. An op without
+// one needs none.
 #pragma once
 
 #include <array>
@@ -23,30 +23,30 @@ struct Input {
   uint64_t number = 0;  // See number_bits in ops/lower.h.
 };
 
-// The operand seen in the larger shape of a pointwise result: what it lacks repeats.
+// The operand broadcast to the shape of a pointwise result.
 ArrayRef stretched(const ArrayRef& array, const Shape& shape);
 
 void run_pointwise(const OpDef& op, std::span<const Input> operands, const PointwiseType& type,
                    const ArrayRef& result);
-// Element by element into another place, layout or dtype.
+// Copies element by element, to another layout or dtype.
 void run_copy(const ArrayRef& from, const ArrayRef& to);
 void run_fill(uint64_t number, const ArrayRef& to);
 void run_reduce(const OpDef& op, const ArrayRef& operand, std::span<const int64_t> axes,
                 const ArrayRef& result);
 int64_t reduce_workspace(const OpDef& op, const ArrayRef& operand, std::span<const int64_t> axes,
                          const ArrayRef& result);
-// softmax and its like, along one axis.
+// softmax and similar ops, along one axis.
 void run_row(const OpDef& op, const ArrayRef& operand, int64_t axis, const ArrayRef& result);
 int64_t row_workspace(const OpDef& op, const ArrayRef& operand, int64_t axis,
                       const ArrayRef& result);
 void run_range(double start, double step, const ArrayRef& result);
 void run_range(int64_t start, int64_t step, const ArrayRef& result);
 
-// How a one-step op applies to contiguous elements, for tensors too small for anything else. The
-// function is null where the op takes several steps in this dtype.
+// An op that is a single vector instruction on contiguous elements, for tiny tensors. The function
+// is null if the op needs several instructions in this dtype.
 struct TinyStep {
   void (*function)(const void* const* in, void* out, int64_t count) = nullptr;
-  std::array<int32_t, 3> operands = {};  // Which operand of the op each of `in` is.
+  std::array<int32_t, 3> operands = {};  // The operand of the op that each of `in` is.
 };
 TinyStep tiny_step(const OpDef& op, DType dtype);
 

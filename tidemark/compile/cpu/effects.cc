@@ -45,13 +45,13 @@ void visit_elements(const ArrayRef& array, const std::byte* data, int64_t axis, 
     visit_elements<T>(array, data + i * step, axis + 1, visit);
 }
 
-// How many elements are bad, and where the first of them is.
+// The number of bad elements, and the position of the first.
 struct BadElements {
   int64_t nans = 0, infinities = 0, falses = 0;
   int64_t first = -1;  // In row-major order.
 };
 
-// Infinities and NaNs have all bits of the exponent set; NaNs others besides.
+// Infinities and NaNs have all exponent bits set; NaNs also have other bits set.
 template <class T, class Bits>
 BadElements not_finite(const ArrayRef& array, Bits exponent, Bits magnitude) {
   BadElements found;
@@ -123,7 +123,7 @@ void run_check_numerics(const ArrayRef& x, const Attrs& attrs, Source at) {
       at, "check what it was computed from in the same way, back to the first that fails");
 }
 
-// The words of the op that will use the index, which its own check would say.
+// Throws the message of the op that will use the index.
 void run_check_index(const ArrayRef& index, const Attrs& attrs, Source at) {
   Attrs::Reader read = attrs.read();
   const std::span<const int64_t> text = read.integers();

@@ -1,4 +1,4 @@
-// What effect ops do: the same in eager code and in programs.
+// Runs effect ops (prints and checks), for eager code and programs alike.
 #pragma once
 
 #include <span>
@@ -7,7 +7,7 @@
 
 namespace tidemark::compile {
 
-// Throws a UserError where a check fails.
+// Throws a UserError if a check fails.
 void run_effect(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs, Source at);
 
 }  // namespace tidemark::compile

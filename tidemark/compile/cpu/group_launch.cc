@@ -21,14 +21,14 @@ using Columns = BufferRef::Columns;
 constexpr size_t kMostBuffers = 48;
 using Pointers = std::array<std::byte*, kMostBuffers>;
 
-// Elements of kept rows that one call may have: short rows go several at a time.
+// The most elements of kept rows in one call: short rows are processed several at a time.
 constexpr int64_t kKeptElements = 4096;
 
 int64_t count_of(int64_t length, int64_t piece) { return (length + piece - 1) / piece; }
 
 }  // namespace
 
-// One run: where every buffer begins, and how many take part.
+// One run: the addresses of all buffers, and the number of workers.
 struct GroupLaunch::Call {
   Call(const Kernel& the_kernel, std::byte* the_own, int the_threads)
       : kernel(the_kernel), own(the_own), threads(the_threads) {}
@@ -36,10 +36,10 @@ struct GroupLaunch::Call {
   std::byte* own;
   int threads;
   int64_t streams = 1;
-  Pointers base;  // Only those of buffers are set.
+  Pointers base;  // Set only for existing buffers.
 };
 
-// One thread's part of a run: moves the buffers about and calls the kernel.
+// One thread's part of a run: advances the buffers and calls the kernel.
 class GroupLaunch::Worker {
  public:
   Worker(const GroupLaunch& launch, const Call& call, int worker)
@@ -58,7 +58,7 @@ class GroupLaunch::Worker {
     if (!launch.reaches_.empty()) args.extents = extents_.data();
   }
 
-  // To an index of the outer axes, and from there on by rows, steps and columns.
+  // Moves to an index of the outer axes, and from there by rows, steps and columns.
   void move_to(int64_t outer, int64_t row, int64_t step, int64_t column) {
     std::copy_n(base_.begin(), count_, at_.begin());
     const AxisList& extents = launch_.geometry_.outer;
@@ -73,7 +73,7 @@ class GroupLaunch::Worker {
       if (!launch_.stays(b)) at_[b] += row * by.row + step * by.step + column * by.column;
     }
   }
-  // Where the cells of a chunk go.
+  // Moves the cells to those of a chunk.
   void move_cells(int64_t number) {
     for (size_t b = 0; b < count_; ++b) {
       if (launch_.group_.buffers[b].kind == GroupBuffer::Kind::cell)
@@ -124,8 +124,8 @@ void GroupLaunch::make_kernel(KernelBatch& batch) {
   batch.add(cached_, kernel_);
 }
 
-// Whether it is written element by element and not read again, as what one sweep leaves for the
-// next would be.
+// Whether the buffer is written once per element and not read again. Buffers between two sweeps are
+// read again.
 bool GroupLaunch::is_stored_once(size_t buffer) const {
   if (!geometry_.folds) return true;
   if (!geometry_.lanes || group_.buffers[buffer].by_row) return false;
@@ -138,7 +138,7 @@ bool GroupLaunch::is_stored_once(size_t buffer) const {
   return stores == 1;
 }
 
-// Results larger than the last cache would only push out what is needed.
+// Results larger than the last cache use non-temporal stores, which do not evict other data.
 void GroupLaunch::set_streaming() {
   const int64_t large = device::caches().l3_bytes;
   for (size_t b = 0; b < geometry_.places.size(); ++b) {
@@ -159,7 +159,7 @@ int64_t GroupLaunch::kept_bytes(size_t buffer, const Share& share) const {
 
 GroupLaunch::Share GroupLaunch::share_of(int threads) const {
   Share share;
-  int64_t element = 0;  // Of all that is kept.
+  int64_t element = 0;  // The bytes kept per element.
   for (const GroupBuffer& buffer : group_.buffers) {
     if (buffer.kind == GroupBuffer::Kind::kept) element += size_of(buffer.dtype);
   }
@@ -248,14 +248,14 @@ Blocks GroupLaunch::pieces_of(int threads, int64_t width) const {
 }
 
 void GroupLaunch::run(std::byte* const* operands, std::byte* memory, std::byte* own) const {
-  // On another number of threads than planned for, pieces are others, and so are workers.
+  // On another number of threads than planned, the pieces and the workers differ.
   const int threads = num_threads();
   Call call(*kernel_, own, threads == threads_ ? threads : std::min(share_.workers, threads));
   for (size_t b = 0; b < geometry_.places.size(); ++b) {
     if (is_kept(b)) continue;
     const BufferPlace& place = geometry_.places[b];
     call.base[b] = (place.operand < 0 ? memory : operands[place.operand]) + place.offset;
-    // Computed in place there is nothing to push out, since the line was fetched anyway.
+    // In place, non-temporal stores do not pay: the cache line was read anyway.
     for (size_t other = 0; streams_ && other < b; ++other) {
       if (call.base[other] == call.base[b]) call.streams = 0;
     }

@@ -1,5 +1,5 @@
-// One kernel of a group as the CPU runs it, with all that can be known before the kernel is made:
-// how its work is cut for threads and caches, and what memory its workers need.
+// One kernel of a fusion group as the CPU runs it: how its work is cut for threads and caches, and
+// the memory its workers need. All of that is known before the kernel is made.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace tidemark::compile {
 
-// A fold cut into chunks: its cells are stored one after another, [rows, chunks, columns].
+// A fold that is cut into chunks. Its cells are stored as [rows, chunks, columns].
 struct Chunks {
   int64_t length = 0;  // 0: not cut.
   int64_t count = 1;
@@ -21,29 +21,31 @@ struct Chunks {
 
 struct Cutting {
   Chunks chunks = {};
-  bool shared = false;  // With steps that are on several threads; launch.h.
+  bool shared = false;  // With steps that run on several threads; see launch.h.
 };
 
 class GroupLaunch {
  public:
-  // `places` has one entry per buffer of the nest; those of kept rows are filled in here.
+  // `places` has one entry per buffer of the nest; those of kept rows are set here.
   GroupLaunch(GroupNest group, const LaunchAxes& axes, std::vector<BufferPlace> places,
               const Cutting& cutting);
-  // Gets the kernel, which is there once the batch is compiled. It must not move until then.
+  // Requests the kernel, which exists after the batch is compiled. The object must not move until
+  // then.
   void make_kernel(KernelBatch& batch);
 
-  // What its workers need, and what they would need at most on as many threads or fewer.
+  // The bytes that its workers need, and the most they need on this number of threads or fewer.
   int64_t used_bytes() const { return share_.bytes(); }
   int64_t workspace_bytes() const { return workspace_bytes_; }
-  // What it holds on the heap beside its own block; the kernel is not its own.
+  // The bytes that it holds on the heap, without itself and without the kernel, which is shared.
   int64_t heap_bytes() const;
-  // `memory` is the whole step's workspace, `own` the part for this launch's workers.
+  // `memory` is the workspace of the whole step, `own` the part for this launch's workers.
   void run(std::byte* const* operands, std::byte* memory, std::byte* own) const;
 
  private:
   struct Call;
   class Worker;
-  // The bytes each buffer spans, from its first element; only for the checking interpreter.
+  // The bytes that each buffer spans, from its first element, for the interpreter that checks
+  // accesses.
   struct Reach {
     int64_t low = 0, high = 0;
   };
@@ -52,10 +54,10 @@ class GroupLaunch {
   void set_cell_reaches();
   bool is_stored_once(size_t buffer) const;
   void set_streaming();
-  // How work is cut for so many threads, and what a worker needs then.
+  // How work is cut for a number of threads, and what a worker needs then.
   struct Share {
-    int64_t width = 0;      // Columns of a piece, in the order of columns.
-    int64_t kept_rows = 0;  // Rows of one call that keeps elements, in the order of lanes.
+    int64_t width = 0;      // The columns of a piece, for folds along columns.
+    int64_t kept_rows = 0;  // The rows of one call that keeps elements, for folds along lanes.
     int64_t scratch_bytes = 0, worker_bytes = 0;
     int workers = 1;
     int64_t bytes() const { return workers * worker_bytes; }
@@ -66,7 +68,8 @@ class GroupLaunch {
   bool is_kept(size_t buffer) const {
     return group_.buffers[buffer].kind == GroupBuffer::Kind::kept;
   }
-  // What does not move with rows, steps and columns: rows kept by a worker, cells of chunks.
+  // Whether a buffer stays in place over rows, steps and columns: kept rows of a worker, cells of
+  // chunks.
   bool stays(size_t buffer) const {
     return is_kept(buffer) ||
            (geometry_.folds && group_.buffers[buffer].kind == GroupBuffer::Kind::cell);
@@ -80,12 +83,12 @@ class GroupLaunch {
   std::vector<Reach> reaches_;
   LaunchGeometry geometry_;
   Chunks chunks_;
-  int64_t weight_;  // Of an element.
+  int64_t weight_;  // Of one element.
   std::shared_ptr<CachedKernel> cached_;
   const Kernel* kernel_ = nullptr;
   bool shared_ = false;
   bool streams_ = false;
-  int threads_ = 1;  // Planned for.
+  int threads_ = 1;  // The number of threads that it is planned for.
   Share share_;
   int64_t workspace_bytes_ = 0;
 };

@@ -20,7 +20,7 @@ ArrayRef at(ArrayRef layout, std::byte* data) {
   return layout;
 }
 
-// All that a group does and needs, before any kernel is made for it.
+// The kernels and the memory of a group, before any kernel is made.
 struct GroupPlan {
   struct Cells {
     Monoid monoid;
@@ -30,7 +30,7 @@ struct GroupPlan {
   std::vector<DenseCopy> copies_in, copies_out;
   std::optional<GroupLaunch> main, finish;
   std::vector<Cells> cells;
-  int64_t end = 0;  // Of the memory of workers, which use its end.
+  int64_t end = 0;  // The end of the workers' memory; they use the last bytes of it.
 
   int64_t heap_bytes() const {
     return tidemark::heap_bytes(copies_in) + tidemark::heap_bytes(copies_out) +
@@ -50,7 +50,7 @@ class GroupTask final : public run::Task {
   }
 
   void run(std::byte* const* operands, std::byte* workspace) const override {
-    // Copies take no memory of their own.
+    // Copies need no workspace.
     const WorkspacePart none(workspace != nullptr ? workspace : kNowhere, 0);
     for (const DenseCopy& copy : plan_.copies_in)
       run_copy(at(copy.layout, operands[copy.operand]), at(copy.dense, workspace + copy.offset));
@@ -130,7 +130,7 @@ class GroupPlanner {
         case GroupBuffer::Kind::kept:
         case GroupBuffer::Kind::cell:
           places.push_back({});
-          // Kept in the order of the loops, whatever it is.
+          // Kept elements are stored in the order of the loops.
           places.back().strides.resize(static_cast<size_t>(work_.axes.domain.rank()), 0);
           break;
       }
@@ -144,9 +144,9 @@ class GroupPlanner {
     return {std::move(nest), work_.axes, std::move(places), Cutting{.shared = work_.shared}};
   }
 
-  // ---- Long folds with few results
+  // ---- Long reductions with few results
 
-  // What workers need where so few take part that the fold is not cut.
+  // The bytes that workers need if so few take part that the fold is not cut.
   int64_t whole_bytes() {
     int fewer = num_threads() - 1;
     while (fewer > 1 && choose_chunks(fewer).length > 0) --fewer;
@@ -171,7 +171,7 @@ class GroupPlanner {
     GroupNest first = chunk_nest(work_.graph, work_.schedule),
               last = finish_nest(work_.graph, work_.schedule);
     std::vector<BufferPlace> first_places = places_of(first), last_places = places_of(last);
-    LaunchAxes kept = work_.axes;  // Without the folded ones.
+    LaunchAxes kept = work_.axes;  // Without the folded axes.
     for (int64_t i = 0; i < work_.axes.fold_axes; ++i) kept.domain.erase(work_.axes.row_axes);
     kept.row_axes = kept.domain.rank();
     kept.fold_axes = 0;

@@ -1,4 +1,4 @@
-// A group as a task of the CPU: its kernels, cut for threads and caches.
+// A fusion group as a task of the CPU: its kernels, cut for threads and caches.
 #pragma once
 
 #include "tidemark/compile/backend.h"

@@ -31,7 +31,7 @@ Emitter emitter_from_environment() {
   const int asked = environment_choice("TIDEMARK_KERNELS", kNames);
   if (asked >= 0) return kEmitters[asked];
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  // Sanitizers cannot see into machine code, so the interpreter checks every access instead.
+  // Sanitizers do not instrument machine code from the JIT, so the interpreter checks every access.
   return Emitter::checked;
 #else
   return Emitter::automatic;
@@ -43,8 +43,8 @@ std::atomic<Emitter>& current_emitter() {
   return current.get(emitter_from_environment);
 }
 
-// A kernel is compiled once it has done about as much work as compiling costs, 2 ms at one addition
-// per third of a nanosecond.
+// A kernel is compiled after it has done about as much work as compiling costs: 2 ms, at three
+// additions per nanosecond.
 constexpr int64_t kWorkToCompile = 4 << 20;
 
 constinit std::atomic<int64_t> kernels_made_so_far{0};
@@ -57,7 +57,7 @@ struct KeyHash {
   }
 };
 
-// Kernels of programs, by the hash of their nests. An entry goes with its kernel.
+// Kernels of programs by the hash of their nests. An entry is removed with its kernel.
 using SharedKernels = std::unordered_multimap<uint64_t, std::weak_ptr<CachedKernel>>;
 
 using Kernels = std::unordered_map<KernelKey, std::unique_ptr<CachedKernel>, KeyHash>;
@@ -75,12 +75,12 @@ constinit Table table;
 void lock_table() { table.lock.lock(); }
 void unlock_table() { table.lock.unlock(); }
 
-// While the program ends, LLVM's own static objects go, and threads that nobody joined may still
-// run ops. From then on nothing is compiled any more; the interpreter serves.
+// At the end of the process, LLVM's static objects are destroyed while detached threads may still
+// run ops. From then on nothing is compiled, and kernels are interpreted.
 struct Compiles {
   std::atomic<bool> ended{false};
   std::atomic<int> running{0};
-  std::atomic<bool> first_end{false}, last_end{false};  // What was asked for.
+  std::atomic<bool> first_end{false}, last_end{false};  // Whether the exit handlers are registered.
 };
 constinit Compiles compiles;
 
@@ -89,17 +89,18 @@ void end_compiles() {
   while (compiles.running.load() > 0) std::this_thread::yield();
 }
 
-// Asked for twice where two threads come first at once, which does no harm. A static object would
-// make one wait for the other, and a child forked meanwhile wait for ever.
+// Two threads may both register the handler, which does no harm. A static object would make one
+// wait for the other, and a child that is forked meanwhile would wait for ever.
 void end_with_program(std::atomic<bool>& asked) {
   if (asked.load(std::memory_order_acquire)) return;
   if (std::atexit(end_compiles) == 0) asked.store(true, std::memory_order_release);
 }
 
-// In a forked child: the threads that were about to compile are not there.
+// In a forked child, which does not have the threads that were about to compile.
 void forget_compiles() { compiles.running.store(0); }
 
-// A child forked while another thread looks a kernel up must find the table free and whole.
+// A child that is forked while another thread looks up a kernel must find the table unlocked and
+// consistent.
 void hook_table() {
   if (table.hooked.load(std::memory_order_acquire)) return;
   device::add_fork_hook(lock_table, unlock_table, forget_compiles);
@@ -111,7 +112,8 @@ class Compiling {
   Compiling() : allowed_(enter()) {}
   ~Compiling() {
     if (!allowed_) return;
-    // After the objects that LLVM makes as it compiles, so that they are still there.
+    // Registered after the objects that LLVM makes as it compiles, so that it runs before they are
+    // destroyed.
     end_with_program(compiles.last_end);
     compiles.running.fetch_sub(1);
   }
@@ -121,7 +123,7 @@ class Compiling {
 
  private:
   static bool enter() {
-    // After the objects that LLVM has from the start.
+    // Registered after LLVM's initial static objects.
     end_with_program(compiles.first_end);
     compiles.running.fetch_add(1);
     if (!compiles.ended.load()) return true;
@@ -174,7 +176,7 @@ const Kernel& CachedKernel::tile() {
   if (kernel != nullptr) return *kernel;
   const Kernel* made = make_tile_kernel(nest_).release();
   kernels_made_so_far.fetch_add(1, std::memory_order_relaxed);
-  // Two threads may both make one; the first to store it wins and the other's goes.
+  // Two threads may both make one; the first to store it wins, and the other deletes its own.
   if (interpreted_.compare_exchange_strong(kernel, made, std::memory_order_acq_rel)) return *made;
   delete made;
   return *kernel;
@@ -188,8 +190,8 @@ const Kernel* CachedKernel::machine_code() {
   return adopt(compile_nest(nest_, device::isa()));
 }
 
-// The code to run from now on: this, or what another thread made meanwhile. Null: the JIT does not
-// do this nest.
+// The code to run from now on: `made`, or the code that another thread made meanwhile. Null if the
+// JIT does not support this nest.
 const Kernel* CachedKernel::adopt(std::unique_ptr<Kernel> made) {
   if (made == nullptr) {
     refused_.store(true, std::memory_order_relaxed);
@@ -219,7 +221,8 @@ const Kernel& CachedKernel::pick(int64_t elements) {
   try {
     kernel = machine_code();
   } catch (const std::bad_alloc&) {
-    // No memory to compile: the interpreter needs none. Tried again next time.
+    // There is no memory to compile: the kernel is interpreted, which needs none, and compiling is
+    // tried again next time.
   }
   return kernel != nullptr ? *kernel : tile();
 }
@@ -232,8 +235,8 @@ const Kernel& CachedKernel::settle() {
 }
 
 CachedKernel& cached_kernel(const KernelKey& key, device::FunctionRef<Nest()> make) {
-  // The last kernel seen at each hash, in front of the table, which needs a lock. Kernels are never
-  // destroyed, so a pointer read here stays good.
+  // The latest kernel of each hash, so that most lookups need no lock. Kernels are never destroyed,
+  // so a pointer that is read here stays valid.
   constexpr size_t kSlots = 1024;
   static constinit std::atomic<CachedKernel*> recent[kSlots] = {};
   std::atomic<CachedKernel*>& slot = recent[KeyHash()(key) % kSlots];
@@ -250,7 +253,7 @@ CachedKernel& cached_kernel(const KernelKey& key, device::FunctionRef<Nest()> ma
 
 namespace {
 
-// Lets a kernel of programs go, and its entry.
+// Deletes a kernel of programs and its entry.
 void forget(uint64_t key, const CachedKernel* kernel) noexcept {
   {
     const std::lock_guard guard(table.lock);
@@ -267,7 +270,7 @@ namespace {
 
 using Handles = std::vector<std::shared_ptr<CachedKernel>>;
 
-// Under the lock. Letting a kernel go takes the lock, so `seen` keeps those looked at for later.
+// Under the lock. Releasing a kernel takes the lock too, so `seen` keeps the visited kernels alive.
 std::shared_ptr<CachedKernel> find_shared(uint64_t key, const Nest& nest, Handles& seen) {
   if (table.shared == nullptr) table.shared = new SharedKernels;
   const auto [begin, end] = table.shared->equal_range(key);
@@ -289,7 +292,7 @@ std::shared_ptr<CachedKernel> shared_kernel(Nest nest) {
     const std::lock_guard guard(table.lock);
     if (auto found = find_shared(key, nest, seen)) return found;
   }
-  // Without the lock: where the handle cannot be made, the kernel is let go of at once.
+  // Outside of the lock: if the handle cannot be allocated, its deleter runs immediately.
   const std::shared_ptr<CachedKernel> made(
       new CachedKernel({}, std::move(nest)),
       [key](const CachedKernel* kernel) { forget(key, kernel); });
@@ -308,11 +311,11 @@ void KernelBatch::add(std::shared_ptr<CachedKernel> kernel, const Kernel*& place
 
 namespace {
 
-// Kernels compiled as one module. More make each no cheaper, and keep pages together that belong to
-// programs which go at different times.
+// The kernels of one module. With more, each is not cheaper to compile, and code of programs with
+// different lifetimes shares pages.
 constexpr size_t kModuleKernels = 16;
 
-// Takes modules from a list until there are none; several threads may.
+// Compiles modules of a list until none is left; several threads may take part.
 class ModuleList {
  public:
   explicit ModuleList(std::vector<CachedKernel*> kernels)
@@ -332,7 +335,7 @@ class ModuleList {
       }
     }
   }
-  // After all threads are done. Throws what one of them threw.
+  // Called after all threads are done. Rethrows the first exception.
   std::vector<std::unique_ptr<Kernel>> take() {
     if (failed_) std::rethrow_exception(error_);
     return std::move(made_);
@@ -355,9 +358,9 @@ class ModuleList {
   std::exception_ptr error_;
 };
 
-// A thread beside the caller's, for the length of one batch. Not one of the pool's: LLVM wants more
-// stack than kernels do, and other threads' kernels are not to wait. Signals are the user's
-// threads'.
+// A second thread for the duration of one batch. It is not a worker of the pool: LLVM needs a
+// larger stack, and kernels of other threads should not wait. Signals are blocked: they are for the
+// user's threads.
 class SecondThread {
  public:
   template <class Work>
@@ -368,9 +371,9 @@ class SecondThread {
     try {
       thread_ = std::thread(std::move(work));
     } catch (const std::system_error&) {
-      // The caller does all of it.
+      // The calling thread compiles everything.
     } catch (const std::bad_alloc&) {
-      // So too.
+      // Likewise.
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }

@@ -1,8 +1,8 @@
-// Kernels for eager code: made once per op, dtypes and layout class, never per size. Kernels for
-// programs: made once per nest.
+// The cache of kernels. Eager code has one kernel per op, dtypes and layout class, for all sizes.
+// Programs have one kernel per distinct nest.
 //
-// The first uses of a kernel run the tile interpreter, which costs nothing to make. Once a kernel
-// has done enough work to pay for compiling it, machine code takes over. Both give the same bits.
+// A kernel of eager code is interpreted at first, which costs nothing to make. After it has done as
+// much work as compiling costs, machine code replaces it. Both give the same bits.
 #pragma once
 
 #include <atomic>
@@ -19,21 +19,21 @@
 
 namespace tidemark::compile {
 
-// Who runs nests. `automatic` unless TIDEMARK_KERNELS (tile, llvm, checked) or a test says
-// otherwise.
+// How nests are run. `automatic` unless TIDEMARK_KERNELS (tile, llvm, checked) or a test sets
+// another.
 enum class Emitter : uint8_t { automatic, tile, llvm, checked };
 void set_emitter(Emitter emitter);
 Emitter emitter();
 
-// What a kernel is looked up by: the op (or the name of a lowering), and everything about dtypes
-// and layout that its nest depends on, packed.
+// The key of a kernel: the op (or the name of a lowering), and all properties of dtypes and layouts
+// that its nest depends on, packed.
 struct KernelKey {
   const void* op = nullptr;
   uint64_t form = 0;
   friend bool operator==(const KernelKey&, const KernelKey&) = default;
 };
 
-// How much work an element of a nest is, in units of an addition: decides how finely threads split.
+// The work per element of a nest, in additions: it determines how finely threads split the work.
 int64_t weight_of(const Nest& nest);
 
 class CachedKernel {
@@ -43,12 +43,12 @@ class CachedKernel {
   CachedKernel(const CachedKernel&) = delete;
   CachedKernel& operator=(const CachedKernel&) = delete;
 
-  // The kernel to run over `elements` now.
+  // The kernel to run now, over this many elements.
   const Kernel& pick(int64_t elements);
-  // The kernel to run from now on, compiled at once unless the emitter is an interpreter. Throws
-  // std::bad_alloc where there is no memory to compile.
+  // The kernel to run from now on, compiled immediately unless it is interpreted. Throws
+  // std::bad_alloc if there is no memory to compile.
   const Kernel& settle();
-  // Whether machine code serves it, made or still to be made.
+  // Whether machine code is or will be made for it.
   bool may_be_code();
   const KernelKey& key() const { return key_; }
   const Nest& nest() const { return nest_; }
@@ -65,26 +65,27 @@ class CachedKernel {
   Nest nest_;
   int64_t weight_;
   std::atomic<int64_t> work_{0};
-  std::atomic<const Kernel*> ready_{nullptr};  // Machine code, once it exists.
+  std::atomic<const Kernel*> ready_{nullptr};  // Machine code, after it was compiled.
   std::atomic<const Kernel*> interpreted_{nullptr};
-  std::atomic<bool> refused_{false};  // The JIT does not do this nest.
+  std::atomic<bool> refused_{false};  // The JIT does not support this nest.
 };
 
-// The kernel of a key; `make` gives its nest the first time. Kept for the life of the process:
-// their number is bounded by ops x dtypes x layout classes.
+// The kernel of a key; `make` returns its nest the first time. Kernels are kept for the life of the
+// process: their number is bounded by ops x dtypes x layout classes.
 CachedKernel& cached_kernel(const KernelKey& key, device::FunctionRef<Nest()> make);
 
-// The kernel of a nest, for programs: equal nests have one, and it goes with the last who holds it.
+// The kernel of a program's nest. Equal nests share one kernel, which lives as long as its last
+// handle.
 std::shared_ptr<CachedKernel> shared_kernel(Nest nest);
 
-// The kernels of one program, compiled together once all are known: code generation is cheaper for
-// many than for each, and two threads share it.
+// The kernels of one program, compiled together after all are known: compiling many at once is
+// cheaper, and two threads share the work.
 class KernelBatch final : public TaskBatch {
  public:
-  // `place` gets the kernel to run from now on: at once where it is there or interpreted, else when
+  // Writes the kernel to run into `place`: immediately if it exists or is interpreted, else when
   // the batch is compiled.
   void add(std::shared_ptr<CachedKernel> kernel, const Kernel*& place);
-  // Where the program is ending, kernels that were not compiled are interpreted. Throws
+  // Kernels that were not compiled because the process is ending are interpreted. Throws
   // std::bad_alloc.
   void compile() override;
 
@@ -97,15 +98,15 @@ class KernelBatch final : public TaskBatch {
   std::vector<Wish> wishes_;
 };
 
-// The kernel of a loop on few numbers.
+// The kernel of a loop on a few numbers.
 std::unique_ptr<Kernel> recurrence_kernel(const Recurrence& recurrence);
 
-// How many kernels were made so far in this process, by LLVM or for the interpreter.
+// The number of kernels made in this process so far, by LLVM or for the interpreter.
 int64_t kernels_made();
 
-// The bytes of machine code held by kernels.
+// The bytes of machine code that kernels hold now.
 int64_t code_bytes();
-// The bytes of code that were made for programs compiled on this thread, since it began.
+// The bytes of machine code that this thread has made for programs so far.
 int64_t code_made_here();
 void note_code_made(const Kernel& kernel);
 

@@ -11,15 +11,15 @@ namespace {
 
 using Pointers = std::array<std::byte*, kMaxBuffers>;
 
-// Eager code has machine code once it pays; programs have it from the start, so that a run makes
+// Eager code gets machine code when it pays. Programs get it from the start, so that a run compiles
 // nothing.
 const Kernel& kernel_for(CachedKernel& cached, int64_t size) {
   return WorkspacePart::current() == nullptr ? cached.pick(size) : cached.settle();
 }
 
-// Scratch for every worker, held for the length of a launch, which reads num_threads() once, since
-// another thread may change it. A little of it stands on the caller's
-// stack: short launches are not to wait for the pool.
+// Scratch for every worker, for the duration of a launch. num_threads() is read once, since another
+// thread may change it. A small amount is on the caller's stack, so that short launches do not wait
+// for the pool.
 class Scratch {
  public:
   Scratch(int64_t bytes_each, int workers) : each_(granted_bytes(bytes_each)), data_(inside_) {
@@ -31,7 +31,7 @@ class Scratch {
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
-  // What it takes beside the stack.
+  // The bytes of workspace besides the stack.
   static int64_t workspace_bytes(int64_t bytes_each, int workers) {
     const int64_t bytes = granted_bytes(bytes_each) * workers;
     return bytes <= kInside ? 0 : bytes;
@@ -47,7 +47,7 @@ class Scratch {
   alignas(64) std::byte inside_[kInside];
 };
 
-// The bytes each buffer of a frame spans, for the checking interpreter.
+// The bytes that each buffer of a frame spans, for the interpreter that checks accesses.
 class Extents {
  public:
   Extents(const Frame& frame, const Nest& nest) {
@@ -71,7 +71,7 @@ class Extents {
   std::array<Extent, kMaxBuffers> list_ = {};
 };
 
-// Walks the outer axes of a frame, those before the last `inner`, by number.
+// The addresses at an index of the outer axes, those before the last `inner`.
 Pointers pointers_at(const Frame& frame, int64_t number, int64_t inner) {
   Pointers at = frame.data;
   for (int64_t axis = frame.axes() - inner - 1; axis >= 0; --axis) {
@@ -99,8 +99,8 @@ int64_t rounded_up(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-// Reading across rows (a transposed operand) touches one line per element: go in blocks small
-// enough that the lines are still in the first cache when the next row needs them.
+// Reading across rows (a transposed operand) touches one cache line per element. Blocks are so
+// small that the lines are still in the L1 cache when the next row needs them.
 bool crosses_rows(const Nest& nest) {
   return std::any_of(nest.buffers.begin(), nest.buffers.end(), [](const BufferRef& buffer) {
     return buffer.columns == BufferRef::Columns::strided;
@@ -116,8 +116,8 @@ Blocks pointwise_blocks(const NestWork& work, int64_t outers, int64_t rows, int6
   Blocks blocks;
   blocks.columns = blocked ? std::min<int64_t>(columns, 256) : columns;
   if (!blocked && columns > 2 * piece && outers * rows < 4 * threads) {
-    // As many for every thread: each goes on with what it made itself one step before, and lines
-    // that two of them hold cost more than the work on them.
+    // The same number of pieces for every thread: each thread continues with data that it computed
+    // in the step before, and cache lines that two cores share cost more than the work on them.
     int64_t pieces = std::min<int64_t>(columns / piece, 4 * threads);
     if (pieces > threads) pieces -= pieces % threads;
     blocks.columns = rounded_up((columns + pieces - 1) / pieces, 1024);
@@ -130,8 +130,8 @@ Blocks pointwise_blocks(const NestWork& work, int64_t outers, int64_t rows, int6
   return blocks;
 }
 
-// A block of columns keeps its lines to itself. Long runs of a row are read fastest, so blocks are
-// no narrower than it takes for every thread to have one.
+// No two blocks of columns share a cache line. Long runs of a row are read fastest, so blocks are
+// only as narrow as needed to give every thread one.
 int64_t column_block(int64_t weight, int64_t rows, int64_t steps, int64_t columns, int threads) {
   const int64_t work = std::max<int64_t>(1, steps * weight);
   const int64_t share = std::clamp<int64_t>(columns * rows / threads, 256, kColumnBlock);

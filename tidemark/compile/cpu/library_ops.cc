@@ -16,7 +16,7 @@
 namespace tidemark::compile {
 namespace {
 
-// An operand as a kernel wants it, dense: itself, or a copy held here.
+// A dense operand: the operand itself, or a copy.
 class Dense {
  public:
   explicit Dense(const ArrayRef& array) : Dense(array, array.dtype) {}
@@ -29,7 +29,7 @@ class Dense {
     run_copy(array, ref_);
   }
   const ArrayRef& ref() const { return ref_; }
-  // What the copy takes.
+  // The bytes of the copy.
   static int64_t bytes(const ArrayRef& array) { return bytes(array, array.dtype); }
   static int64_t bytes(const ArrayRef& array, DType dtype) {
     const bool is_dense = array.is_contiguous() && array.dtype == dtype;
@@ -62,7 +62,7 @@ ArrayRef part_of(const ArrayRef& array, std::span<const Dim> begin, const Shape&
   return part;
 }
 
-// ---- pieces -------------------------------------------------------------------------------------
+// ---- concat, padding, update --------------------------------------------------------------------
 
 void run_concat(std::span<const ArrayRef> operands, const Attrs& attrs, const ArrayRef& result) {
   const auto axis = static_cast<size_t>(attrs.read().integer());
@@ -75,10 +75,10 @@ void run_concat(std::span<const ArrayRef> operands, const Attrs& attrs, const Ar
   }
 }
 
-// All of an array but a part of it that begins at `low`.
+// Fills all of an array except a part that begins at `low`.
 void fill_around(uint64_t number, const ArrayRef& array, std::span<const Dim> low,
                  const Shape& shape) {
-  ArrayRef rest = array;  // Axes before the one looked at are those of the part.
+  ArrayRef rest = array;  // Along the axes before this one, it has the extent of the part.
   for (int64_t axis = 0; axis < array.rank(); ++axis) {
     const auto at = static_cast<size_t>(axis);
     const int64_t stride = array.strides[at] * size_of(array.dtype);
@@ -94,7 +94,7 @@ void fill_around(uint64_t number, const ArrayRef& array, std::span<const Dim> lo
   }
 }
 
-// In place where the operand is there already.
+// In place if the operand is already inside the result.
 void run_pad(const ArrayRef& x, const Attrs& attrs, const ArrayRef& result) {
   Attrs::Reader read = attrs.read();
   const std::span<const Dim> low = read.sizes();
@@ -112,7 +112,7 @@ void run_pad(const ArrayRef& x, const Attrs& attrs, const ArrayRef& result) {
   }
 }
 
-// In place where the result has the operand's bytes already.
+// In place if the result has the operand's bytes.
 void run_update(std::span<const ArrayRef> operands, const Attrs& attrs, const ArrayRef& result) {
   Attrs::Reader read = attrs.read();
   const std::span<const Dim> begin = read.sizes();
@@ -148,7 +148,7 @@ void run_gather(const OpDef& op, std::span<const ArrayRef> operands, const Attrs
                   result.data);
 }
 
-// A class that is not there; the last ones are not meant by negative numbers.
+// Throws if a class does not exist. Negative numbers do not count from the end here.
 void check_classes(const library::Indices& list, const ArrayRef& x, int64_t axis, Source at) {
   const int64_t size = x.shape[axis];
   for (int64_t i = 0; i < list.count; ++i) {
@@ -175,7 +175,7 @@ void run_take_along(const OpDef& op, std::span<const ArrayRef> operands, const A
   library::take_along(operands[0], axis, list, result.shape, result.data);
 }
 
-// In place where the result has the array's own bytes.
+// In place if the result has the array's bytes.
 void run_put(const OpDef& op, std::span<const ArrayRef> operands, const ArrayRef& result,
              Source at) {
   const ArrayRef& array = operands[0];
@@ -227,7 +227,7 @@ void run_first_equal(const ArrayRef& operand, const ArrayRef& result) {
                        reinterpret_cast<int64_t*>(result.data));
 }
 
-// Either result may be unwanted.
+// Either result may be unused.
 library::Sorting sorting(const OpDef& op, const ArrayRef& x, const Attrs& attrs,
                          std::span<const ArrayRef> results) {
   Attrs::Reader read = attrs.read();
@@ -256,7 +256,7 @@ void run_sort(const OpDef& op, const ArrayRef& x, const Attrs& attrs,
 
 // ---- contractions -------------------------------------------------------------------------------
 
-// How a batch steps over an operand: its leading axes, broadcast to the result's.
+// The strides of an operand along the batch axes, broadcast to those of the result.
 Batch::Axes batch_strides(const ArrayRef& operand, const ArrayRef& result) {
   const int64_t shift = result.rank() - operand.rank();
   Batch::Axes strides;
@@ -309,13 +309,13 @@ void run_matmul(std::span<const ArrayRef> operands, const ArrayRef& result, bool
   contract(work, threads, scratch.data());
 }
 
-// In place where the result has the operand's bytes already.
+// In place if the result has the operand's bytes.
 void run_accumulate(std::span<const ArrayRef> operands, const ArrayRef& result) {
   if (WorkspacePart::preparing() || result.data != operands[0].data) run_copy(operands[0], result);
   run_matmul(operands.subspan(1), result, true);
 }
 
-// What the shapes and the attributes say; where operands lie is for the caller to add.
+// The sizes of a convolution, from shapes and attributes; the caller adds the addresses.
 Convolution convolution(const ArrayRef& x, const ArrayRef& w, const Attrs& attrs,
                         const ArrayRef& result) {
   const ops::ConvSpec spec = ops::ConvSpec::from(attrs);
@@ -346,8 +346,9 @@ Convolution convolution(const ArrayRef& x, const ArrayRef& w, const Attrs& attrs
   return work;
 }
 
-// Images side by side, as the gradient by the kernel has them, which need no copies. A tile is as
-// tall as there are images; few of them pay where outputs are fewer than taps, as they are there.
+// Interleaved images, as in the gradient with respect to the kernel, are read without copies. A
+// tile is as tall as there are images; with few images this pays if there are fewer outputs than
+// taps, as in that gradient.
 bool lies_across(const Convolution& work, const ArrayRef& x, const ArrayRef& w) {
   const bool pays = work.n >= 6 || work.kh * work.kw >= work.out_h * work.out_w;
   return pays && work.n > 1 && work.in_n == 1 && (x.strides[3] != 1 || x.shape[3] == 1) &&
@@ -355,8 +356,8 @@ bool lies_across(const Convolution& work, const ArrayRef& x, const ArrayRef& w) 
          (w.strides[3] == 1 || w.shape[3] == 1);
 }
 
-// A convolution whose operands do not lie across: its kernel is dense, and channels of its image
-// lie together; the other axes may step as they like.
+// A convolution of images that are not interleaved: the kernel is dense, and the channels of a
+// pixel are contiguous; other axes may have any stride.
 struct PackedConvolution {
   PackedConvolution(std::span<const ArrayRef> operands)
       : image(operands[0]),

@@ -1,4 +1,4 @@
-// Ops whose kernels are precompiled: pieces, indexing, running sums, contractions, draws.
+// Ops with precompiled kernels: concat and padding, indexing, running sums, contractions, draws.
 #pragma once
 
 #include <span>
@@ -7,12 +7,12 @@
 
 namespace tidemark::compile {
 
-// Results are dense. One that nobody wants has no data; ops with one result are always given it. A
-// UserError (an index out of range) comes before anything is written.
+// Results are dense. An unused result has no data; ops with a single result always get it. A
+// UserError (an index out of range) is thrown before anything is written.
 void run_library(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
                  std::span<const ArrayRef> results, Source at);
 
-// What it takes while it runs, beside its operands and results.
+// The bytes of workspace it needs.
 int64_t library_workspace(const OpDef& op, std::span<const ArrayRef> operands, const Attrs& attrs,
                           std::span<const ArrayRef> results);
 

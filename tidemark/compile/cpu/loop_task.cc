@@ -19,7 +19,7 @@ int64_t bytes_of(const ScalarLoop& scalar) {
          heap_bytes(scalar.sites);
 }
 
-// Compiled when it is made: a run cannot fail for want of memory.
+// Compiled when it is made, so that a run cannot run out of memory.
 class ScalarLoopTask final : public run::Task {
  public:
   ScalarLoopTask(ScalarLoop loop, int64_t trips, bool counted)

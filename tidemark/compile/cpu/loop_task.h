@@ -1,4 +1,4 @@
-// A loop on few numbers as a task of the CPU: one kernel for all of its trips.
+// A loop on a few numbers as a task of the CPU: one kernel for all of its trips.
 #pragma once
 
 #include "tidemark/compile/backend.h"

@@ -1,4 +1,5 @@
-// Reductions: which axes fold in which order, and how threads share one that has few results.
+// Reductions: the order in which axes are folded, and how threads share a reduction with few
+// results.
 #include <algorithm>
 #include <limits>
 
@@ -16,8 +17,8 @@ namespace {
 
 using Columns = BufferRef::Columns;
 
-// A reduction ready to run: the operand's axes are [rows..., folded] in the order of lanes, and
-// [rows..., folded, columns] in the order of columns; the result is dense in [rows..., columns].
+// A reduction that is ready to run. The operand's axes are [rows..., folded] to fold along lanes,
+// and [rows..., folded, columns] to fold along columns; the result is dense in [rows..., columns].
 struct Fold {
   const OpDef& op;
   Nest::Order order;
@@ -27,12 +28,12 @@ struct Fold {
   int64_t fold_axis() const { return operand.rank() - (order == Nest::Order::lanes ? 1 : 2); }
 };
 
-// The operand and the result by the axes of the nest.
+// The operand and the result along the axes of the nest.
 Frame frame_of(const Fold& fold) {
   Frame frame;
   for (const Dim dim : fold.operand.shape) frame.extents.push_back(dim);
   frame.add(fold.operand);
-  // The result, dense, has the operand's other axes, and does not move along the folded one.
+  // The dense result has the operand's other axes, and a stride of 0 along the folded one.
   ArrayRef seen = fold.result;
   seen.shape = fold.operand.shape;
   seen.shape.erase(fold.fold_axis());
@@ -75,7 +76,7 @@ void run_whole(const Fold& fold) {
     launch_columns(kernel, frame);
 }
 
-// How a long fold with few results is cut, as `chunks.h` says.
+// How a long reduction with few results is cut; see chunks.h.
 struct FoldChunks {
   explicit FoldChunks(const Fold& fold)
       : axis(fold.fold_axis()),
@@ -89,7 +90,7 @@ struct FoldChunks {
   bool is_cut() const { return chunk > 0; }
   int64_t count() const { return (length + chunk - 1) / chunk; }
   Shape partials() const { return {rows, count(), columns}; }
-  // Chunks [first, first + number) of one row, each `size` long; [number, size, ...] of it.
+  // Chunks [first, first + number) of one row, each `size` long, as [number, size, ...].
   ArrayRef part(const ArrayRef& operand, int64_t row, int64_t first, int64_t number,
                 int64_t size) const {
     ArrayRef part = operand;
@@ -109,7 +110,7 @@ struct FoldChunks {
     }
     return part;
   }
-  // Where the results of so many chunks go.
+  // The shape of the results of this many chunks.
   Shape results(Nest::Order order, int64_t number) const {
     return order == Nest::Order::lanes ? Shape{number} : Shape{number, columns};
   }
@@ -118,7 +119,8 @@ struct FoldChunks {
   DType dtype;
 };
 
-// Calls run(first chunk, number of chunks, their length): the whole ones, then the rest.
+// Calls run(first chunk, number of chunks, length) for the full chunks, then for the shorter last
+// one.
 template <class Run>
 void for_each_part(const FoldChunks& chunks, Run run) {
   const int64_t whole = chunks.length / chunks.chunk;
@@ -144,7 +146,7 @@ int64_t fold_workspace(const Fold& fold) {
 void run_in_chunks(const Fold& fold, const FoldChunks& chunks) {
   const Temporary partials(chunks.dtype, chunks.partials());
   for_each_part(chunks, [&](int64_t first, int64_t number, int64_t size) {
-    // Rows are few here: one at a time keeps the chunks of each together in `partials`.
+    // There are few rows here: one at a time keeps the chunks of a row together in `partials`.
     for (int64_t row = 0; row < chunks.rows; ++row) {
       ArrayRef out = partials.ref();
       out.data += (row * chunks.count() + first) * chunks.columns * size_of(chunks.dtype);
@@ -166,7 +168,7 @@ void run_fold(const Fold& fold) {
   chunks.is_cut() ? run_in_chunks(fold, chunks) : run_whole(fold);
 }
 
-// The array with its axes in another order.
+// The array with permuted axes.
 ArrayRef permuted(const ArrayRef& array, const AxisList& order) {
   ArrayRef seen = array;
   seen.shape = {};
@@ -178,7 +180,7 @@ ArrayRef permuted(const ArrayRef& array, const AxisList& order) {
   return seen;
 }
 
-// Axes [begin, end) of an array as one, where they step evenly.
+// Merges axes [begin, end) of an array into one, if they are evenly spaced.
 bool merge_axes(ArrayRef& array, int64_t begin, int64_t end) {
   for (int64_t axis = end - 1; axis > begin; --axis) {
     const auto i = static_cast<size_t>(axis);
@@ -202,8 +204,8 @@ struct FoldAxes {
   Nest::Order order = Nest::Order::lanes;
 };
 
-// The operand with the folded axes as one, and the columns behind them too. False where they do not
-// step evenly: it must be copied first.
+// Merges the folded axes into one, and the columns too. Returns false if they are not evenly
+// spaced: the operand must be copied first.
 bool make_even(ArrayRef& operand, const FoldAxes& axes) {
   return merge_axes(operand, axes.begin, axes.end) &&
          (axes.order == Nest::Order::lanes || merge_axes(operand, axes.begin + 1, operand.rank()));
@@ -230,8 +232,8 @@ void fold_group(const OpDef& op, const ArrayRef& operand, const FoldAxes& axes,
   run_fold({op, axes.order, even, result});
 }
 
-// A sum over axes that repeat one element is that element times their number. The product is made
-// in f64, where it is exact for all but f64 itself, and so rounded once.
+// A sum over axes that repeat one element is that element times their extent. The product is
+// computed in f64, where it is exact for all dtypes but f64 itself, and so is rounded once.
 void run_repeated_sum(const ArrayRef& operand, int64_t count, const ArrayRef& result) {
   const DType wide = is_float(result.dtype) ? DType::f64 : DType::i64;
   const PointwiseType type{.compute = {wide, wide}, .result = result.dtype};
@@ -240,9 +242,9 @@ void run_repeated_sum(const ArrayRef& operand, int64_t count, const ArrayRef& re
   run_pointwise(def_of(&multiply), inputs, type, result);
 }
 
-// A reduction without the axes that need no fold: those of extent 1 fold nothing, and those that
-// repeat one element fold by arithmetic. What is left decides the order, so that it depends on
-// logical axes and extents alone.
+// A reduction without the axes that need no fold: those of extent 1, and those that repeat one
+// element, which are folded by arithmetic. The remaining axes determine the order, so it depends
+// only on logical axes and extents.
 struct Reduction {
   Reduction(const OpDef& op, const ArrayRef& operand, std::span<const int64_t> axes,
             const ArrayRef& result)
@@ -266,7 +268,7 @@ struct Reduction {
     for (int64_t axis = 0; axis < x.rank(); ++axis)
       if (!is_folded(axis)) y.shape.push_back(x.shape[axis]);
     y.strides = contiguous_strides(y.shape);
-    // Trailing folded axes go by lanes; the others, after them, by columns.
+    // Trailing folded axes are folded along lanes; then the others along columns.
     inner = x.rank();
     outer = folded;
     while (!outer.empty() && outer.back() == inner - 1) {
@@ -277,13 +279,13 @@ struct Reduction {
 
   bool has_inner() const { return inner < x.rank(); }
   FoldAxes inner_axes() const { return {inner, x.rank(), Nest::Order::lanes}; }
-  // What is left when the inner axes are folded.
+  // The shape after the inner axes are folded.
   Shape without_inner() const {
     Shape part;
     for (int64_t axis = 0; axis < inner; ++axis) part.push_back(x.shape[axis]);
     return part;
   }
-  // [rows..., folded..., columns...]: axes before the last folded one that are kept are rows.
+  // [rows..., folded..., columns...]: the axes that are kept before the last folded one are rows.
   ArrayRef by_columns(FoldAxes& axes) const {
     AxisList order;
     const int64_t last = folded.back();
@@ -301,12 +303,12 @@ struct Reduction {
   }
 
   ArrayRef x, y;
-  AxisList folded, outer;  // All of them; those without the inner ones.
-  int64_t inner = 0;       // The first of the trailing axes.
+  AxisList folded, outer;  // All folded axes; those without the inner ones.
+  int64_t inner = 0;       // The first of the trailing folded axes.
   int64_t repeats = 1;
 };
 
-// All elements of a dense array as one axis.
+// Whether all elements of a dense array are folded, so that they are one axis.
 bool folds_all(const ArrayRef& operand, std::span<const int64_t> axes) {
   return axes.size() == static_cast<size_t>(operand.rank()) && operand.size() > 1 &&
          operand.is_contiguous();

@@ -14,8 +14,8 @@
 namespace tidemark::compile {
 namespace {
 
-// Layouts with data, for the length of one run. They stand on the stack: a run takes no heap. Only
-// prints and checks, which take heap for their text besides, have more operands than that holds.
+// Layouts with data, for the duration of one run. They are on the stack, so that a run allocates
+// nothing. Only prints and checks may have more operands than that; they also allocate their text.
 class PlacedArrays {
  public:
   PlacedArrays(std::span<const ArrayRef> layouts, std::byte* const* places) {
@@ -49,7 +49,7 @@ class PlacedArrays {
 template <class Call>
 class ArrayTask final : public run::Task {
  public:
-  // Makes its kernels: a run makes nothing.
+  // Makes its kernels, so that a run makes none.
   ArrayTask(std::vector<ArrayRef> layouts, Call call, int64_t workspace_bytes)
       : layouts_(std::move(layouts)), call_(std::move(call)) {
     const WorkspacePart preparing;
@@ -61,7 +61,7 @@ class ArrayTask final : public run::Task {
     unused_bytes_ = workspace_bytes - used_bytes_;
   }
   void run(std::byte* const* places, std::byte* workspace) const override {
-    // A program without an arena has no workspace either.
+    // A program without an arena has no workspace.
     const WorkspacePart part(workspace != nullptr ? workspace + unused_bytes_ : kNowhere,
                              used_bytes_);
     call_(PlacedArrays(layouts_, places));
@@ -73,7 +73,7 @@ class ArrayTask final : public run::Task {
  private:
   std::vector<ArrayRef> layouts_;
   Call call_;
-  // It uses the end of its workspace, so that the highest byte planned for is touched.
+  // It uses the end of its workspace, so that a measured run touches the highest planned byte.
   int64_t used_bytes_ = 0, unused_bytes_ = 0;
 };
 
@@ -95,7 +95,7 @@ std::vector<ArrayRef> layouts_of(std::span<const OperandLayout> operands) {
   return layouts;
 }
 
-// What each operand is computed in.
+// The dtype that each operand is computed in.
 PointwiseType type_of(const OpWork& work) {
   std::array<OperandType, 3> types;
   for (size_t i = 0; i < work.operands.size(); ++i) types[i].dtype = work.operands[i].layout.dtype;
@@ -129,7 +129,7 @@ TaskPlan pointwise_task(const OpWork& work) {
   });
 }
 
-// A print or a check, by the host.
+// A print or a check, run by the host.
 TaskPlan effect_task(const OpWork& work) {
   return planned(layouts_of(work.operands),
                  [&op = work.op, attrs = work.attrs, at = work.at](const PlacedArrays& placed) {

@@ -1,4 +1,4 @@
-// One op as a task of the CPU: it runs as eager code does, on memory that a plan has placed.
+// One op as a task of the CPU: the code of eager execution, on memory that the plan has placed.
 #pragma once
 
 #include "tidemark/compile/backend.h"
@@ -6,7 +6,7 @@
 namespace tidemark::compile {
 
 TaskPlan op_task(const OpWork& work);
-// What it takes while it runs.
+// The bytes of workspace it needs.
 int64_t op_workspace(const OpWork& work);
 
 }  // namespace tidemark::compile

@@ -13,7 +13,8 @@
 namespace tidemark::device {
 namespace {
 
-// Which register states the operating system saves; without that the instructions cannot be used.
+// The register states that the operating system saves; without that the instructions cannot be
+// used.
 uint64_t saved_states() {
   uint32_t low = 0;
   uint32_t high = 0;
@@ -53,8 +54,8 @@ int64_t cache_bytes(int name, int64_t otherwise) {
   return bytes > 0 ? bytes : otherwise;
 }
 
-// The last cache as one core sees it. The C library's figure is that of the whole package on CPUs
-// whose last cache comes in several parts, which no core can use together; the kernel knows better.
+// The last-level cache that one core can use. If the last cache has several parts, the C library
+// returns the sum over the package, which no core can use; the kernel's figure is per part.
 int64_t last_cache_bytes() {
   int64_t kibibytes = 0;
   if (std::FILE* file = std::fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "re")) {
@@ -65,7 +66,7 @@ int64_t last_cache_bytes() {
   return kibibytes > 0 ? kibibytes << 10 : cache_bytes(_SC_LEVEL3_CACHE_SIZE, 8 << 20);
 }
 
-// What most CPUs of the last ten years have at least, where the system does not say.
+// Defaults if the system does not tell: most CPUs of the last ten years have at least this.
 Caches own_caches() {
   return {cache_bytes(_SC_LEVEL1_DCACHE_SIZE, 32 << 10),
           cache_bytes(_SC_LEVEL2_CACHE_SIZE, 512 << 10), last_cache_bytes()};

@@ -447,7 +447,7 @@ Value* NestEmitter::integer_math(const Expr& expr, LaneValue a, LaneValue b) {
     case ExprOp::remainder: {
       const LaneValue quotient = lane(integer_quotient(a, b, expr.dtype));
       if (expr.op == ExprOp::floor_divide) return quotient.value;
-      // By zero: the quotient is 0, but what is left is defined to be 0, not a.
+      // Division by zero: the quotient is 0, and the remainder is defined as 0, not a.
       return select(equal(b, zero), zero, a - quotient * b).value;
     }
     case ExprOp::power:

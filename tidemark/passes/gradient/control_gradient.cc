@@ -1,7 +1,7 @@
-// Gradients of branches, maps and calls, made of control flow. Those of loops are in
-// stacked_gradient.cc and reverse_gradient.cc.
+// Gradients of branches, maps and calls, as control flow. Those of loops are in stacked_gradient.cc
+// and reverse_gradient.cc.
 //
-// A branch and a map's body are run once more in their gradients, so that nothing of them is kept.
+// The gradient of a branch or of a map's body recomputes it, so that no residuals are kept.
 #include <algorithm>
 
 #include "tidemark/base/error.h"
@@ -21,8 +21,8 @@ ScopedValues values_in(RegionScope* scope, std::span<const Value> values) {
 
 ValueGradients all_dense(const ScopedValues& values) { return {values.begin(), values.end()}; }
 
-// Runs a region once more and differentiates it: the gradients by the wanted parameters.
-// `gradients` are those of the results. Parameters that are values of Variables may get rows.
+// Recomputes a region and differentiates it: the gradients of the wanted parameters, given those of
+// the results. Parameters that are values of Variables may have row-sparse gradients.
 struct RegionAgain {
   const ControlQuestion& asked;
   RegionId region = -1;
@@ -51,7 +51,7 @@ struct RegionAgain {
     return differentiate(inner, asked.at);
   }
 
-  // The same without rows, and zeros where there is none.
+  // The same, all dense, with zeros if there is no gradient.
   ScopedValues dense(const ScopeBuilder& into, const std::vector<bool>& wanted) const {
     const ValueGradients all = found(into, wanted, {});
     ScopedValues given;
@@ -64,7 +64,7 @@ struct RegionAgain {
   }
 };
 
-// Results for the wanted ones, in their places among all.
+// Puts the gradients of the wanted inputs at their index among all inputs.
 ScopedValues spread(const ScopedValues& given, const std::vector<bool>& wanted) {
   ScopedValues all(wanted.size());
   size_t next = 0;
@@ -121,11 +121,11 @@ ScopedValues cond_gradient(const ControlQuestion& asked) {
 
 // ---- map ----------------------------------------------------------------------------------------
 
-// A map whose body gives these, of the slices of some arrays.
+// Builds a map over slices of arrays.
 struct MapNode {
   ScopedValues walked = {};
   Dim trips = 0;
-  Dim alive = 1;  // Trips that may be under way at once.
+  Dim alive = 1;  // The number of bodies that may run at once.
 
   template <class Body>
   ScopedValues add(const ScopeBuilder& into, Source at, Body body) const {
@@ -157,8 +157,7 @@ struct MapNode {
   }
 };
 
-// The same for the trips of a map. Rows that a Variable was looked up by are given trip by trip,
-// stacked, behind the rest.
+// The gradient of a map. Row-sparse gradients are stacked over trips, as its last results.
 class MapGradient {
  public:
   explicit MapGradient(const ControlQuestion& asked)
@@ -176,8 +175,8 @@ class MapGradient {
       if (gradient) walked_.push_back(gradient);
   }
 
-  // A map again where only slices have gradients. Those of captured values are sums over all trips,
-  // which a loop carries.
+  // If only slices have gradients, a map. Gradients of captures are sums over all trips, which need
+  // a loop that carries them.
   ValueGradients run() {
     const auto first = wanted_.begin() + static_cast<int64_t>(slices_);
     if (std::find(first, wanted_.end(), true) != wanted_.end()) return in_a_loop();
@@ -190,7 +189,7 @@ class MapGradient {
   }
 
  private:
-  // The gradients of one trip by the wanted slices, then by the wanted captures.
+  // The gradients of one trip: those of the wanted slices, then of the wanted captures.
   void find(const ScopeBuilder& inner, const ScopedValues& each) {
     ScopedValues parameters = inputs_;
     std::copy_n(each.begin(), slices_, parameters.begin());
@@ -216,7 +215,7 @@ class MapGradient {
     return given;
   }
 
-  // What a trip gives: the sums with its part, then what is stacked.
+  // The results of a trip: the updated sums, then the values to stack.
   ScopedValues of_trip(const ScopeBuilder& inner, ScopedValues sums) const {
     size_t next = 0;
     for (size_t i = slices_; i < wanted_.size(); ++i) {
@@ -293,12 +292,12 @@ class MapGradient {
   ScopedValues walked_;
   size_t slices_ = 0;
   Dim trips_ = 0, alive_ = 1;
-  ValueGradients found_;  // In the body.
+  ValueGradients found_;  // Values of the body.
 };
 
 // ---- call ---------------------------------------------------------------------------------------
 
-// All values of some gradients, in one order.
+// All values of a list of gradients, in a fixed order.
 std::vector<ScopedValue*> values_of(ValueGradients& list) {
   std::vector<ScopedValue*> values;
   for (ValueGradient& each : list) {
@@ -311,7 +310,7 @@ std::vector<ScopedValue*> values_of(ValueGradients& list) {
   return values;
 }
 
-// A map of one trip: what stands in its region is not taken for what ran before.
+// In a map of one trip, so that its nodes are not merged with the equal nodes that ran before.
 ValueGradients recomputed_gradient(const ControlQuestion& asked) {
   const Node node = asked.node();
   const GradientSettings& settings = asked.settings;
@@ -340,7 +339,7 @@ ValueGradients recomputed_gradient(const ControlQuestion& asked) {
   return all;
 }
 
-// A gradient function says nothing of what its function reads besides arguments and Variables.
+// A gradient function returns no gradients for captures other than arguments and Variables.
 void check_captures(const ControlQuestion& asked, const Node& node, std::span<const int64_t> by) {
   for (size_t i = 0; i < asked.wanted.size(); ++i) {
     if (!asked.wanted[i] || std::find(by.begin(), by.end(), static_cast<int64_t>(i)) != by.end())
@@ -375,7 +374,7 @@ ScopedValues call_gradient(const ControlQuestion& asked) {
   const std::vector<Value> own =
       append_copy(graph, node.regions[1], graph, into.scope().region, parameters, is_effect);
   ScopedValues given(asked.wanted.size());
-  // What is only kept for the gradient function has the gradient of how it was made.
+  // Values that are only kept for the gradient function are differentiated through f itself.
   ScopedValues of_kept = asked.gradients;
   std::fill_n(of_kept.begin(), outputs, ScopedValue());
   if (std::any_of(of_kept.begin(), of_kept.end(), [](ScopedValue g) { return bool{g}; }))
@@ -394,9 +393,10 @@ ScopedValues call_gradient(const ControlQuestion& asked) {
 
 void refuse_capture(Source at) {
   throw UserError(
-      "custom_gradient: the function reads a tensor that is watched and that is not its argument: "
-      "no gradient would flow to it",
-      at, "pass it as an argument, or take it for a constant, td::stop_gradient(x)");
+      "custom_gradient: the function reads a watched tensor that is not an argument, so no "
+      "gradient "
+      "would flow to it",
+      at, "pass it as an argument, or make it a constant: td::stop_gradient(x)");
 }
 
 ValueGradients control_gradient(const ControlQuestion& asked) {

@@ -31,7 +31,7 @@ std::vector<bool> depending_results(const Graph& graph, RegionId id,
 
 namespace {
 
-// What a loop's body takes: the trip, the carries, the rest of the node's inputs.
+// The parameters of a loop's body: the trip, the carries, the node's other inputs.
 std::vector<bool> of_body(const LoopAttrs& attrs, const std::vector<bool>& inputs) {
   std::vector<bool> parameters = {false};
   parameters.insert(parameters.end(), inputs.begin() + static_cast<int64_t>(attrs.first_carry()),
@@ -39,8 +39,9 @@ std::vector<bool> of_body(const LoopAttrs& attrs, const std::vector<bool>& input
   return parameters;
 }
 
-// Marks what depends on marked values of a loop's body, from one trip to the next. A node is looked
-// at again only when more of its inputs are marked: carries may hand on to each other in long rows.
+// Marks the values that depend on marked values of a loop's body, from trip to trip. A node is
+// visited again only when more of its inputs are marked, since carries may depend on each other in
+// long chains.
 class Spread {
  public:
   Spread(const Graph& graph, const Region& body, size_t carries) : graph_(graph), body_(body) {
@@ -82,8 +83,9 @@ class Spread {
  private:
   const Graph& graph_;
   const Region& body_;
-  std::map<ValueKey, std::vector<size_t>> readers_;  // Places in the body's list of nodes.
-  std::map<ValueKey, std::vector<Value>> next_;      // What a value is at the start of a next trip.
+  std::map<ValueKey, std::vector<size_t>> readers_;  // Positions in the body's list of nodes.
+  // By result of the body: the parameters that hold it in the next trip.
+  std::map<ValueKey, std::vector<Value>> next_;
   std::set<ValueKey> marked_;
   std::set<size_t> changed_;
 };
@@ -107,8 +109,9 @@ std::vector<bool> depending_carries(const Graph& graph, const Node& loop,
 
 namespace {
 
-// The results of a region that depend on parameters of which the first, behind the trip, are what
-// the results in the same places were a trip before: `carried` of them, which grow as these do.
+// The results of a region that depend on these parameters over several trips. From `first` on,
+// `carried` parameters hold the results with the same index of the trip before; their marks are
+// updated.
 std::vector<bool> depending_trips(const Graph& graph, RegionId region,
                                   std::vector<bool>& parameters, size_t first, size_t carried) {
   for (;;) {
@@ -122,8 +125,8 @@ std::vector<bool> depending_trips(const Graph& graph, RegionId region,
   }
 }
 
-// Of a loop walked backwards. What its checkpoints depend on are inputs besides: the states that
-// the loop started with, slices and captures.
+// For a reverse_loop. Its checkpoints depend on inputs of the node: the initial states, slices and
+// captures.
 std::vector<bool> depending_on_reverse(const Graph& graph, const Node& node,
                                        const std::vector<bool>& inputs) {
   const ReverseAttrs attrs(node);
@@ -157,7 +160,7 @@ std::vector<bool> depending_results(const Graph& graph, const Node& node,
       for (size_t r = 0; r < results.size(); ++r) results[r] = results[r] || given[r];
     }
   } else if (node.op->flow == Flow::call) {
-    // What a gradient function says nothing about flows through the region.
+    // Values that the gradient function does not cover are differentiated through the region.
     results = depending_results(graph, node.regions[0], inputs);
     if (node.regions.size() == 2) std::fill_n(results.begin(), node.attrs.read().integer(), true);
   } else if (node.op->flow == Flow::map) {

@@ -1,4 +1,4 @@
-// Which values depend on which in a way that has a gradient.
+// Which values depend on which through differentiable ops.
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@ std::vector<bool> depending_results(const Graph& graph, const Node& node,
 // The results of a region that depend on its parameters.
 std::vector<bool> depending_results(const Graph& graph, RegionId region,
                                     const std::vector<bool>& parameters);
-// Of a loop's carries, which do, one trip or many later.
+// The carries of a loop that depend on them, after any number of trips.
 std::vector<bool> depending_carries(const Graph& graph, const Node& loop,
                                     const std::vector<bool>& inputs);
 

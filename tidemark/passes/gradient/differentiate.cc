@@ -20,7 +20,7 @@ class Backward {
         graph_(*asked.scope->graph),
         into_(*asked.into, asked.settings->views) {
     for (const Value value : asked.leaves) leaves_.insert(key_of(value));
-    // In the order in which watching them begins.
+    // In the order in which they begin to be watched.
     std::vector<std::pair<int32_t, Value>> later;
     for (size_t i = 0; i < asked.watched.size(); ++i)
       later.emplace_back(i < asked.since.size() ? asked.since[i] : 0, asked.watched[i]);
@@ -31,7 +31,7 @@ class Backward {
       for (; started < later.size() && later[started].first <= node; ++started)
         active_.insert(key_of(later[started].second));
     };
-    // A list of its own: gradients may be appended to the same region.
+    // A copy: gradients may be appended to the same region.
     nodes_ = graph_.regions[static_cast<size_t>(asked.scope->region)].nodes;
     std::erase_if(nodes_, [&](int32_t node) { return !contain(asked.nodes, node); });
     for (const int32_t number : nodes_) {
@@ -71,7 +71,7 @@ class Backward {
     if (leaves_.contains({number, 0})) return;
     const size_t first = graph_.nodes.size();
     go_back_over(number);
-    // What a gradient inside it made says so already.
+    // Nodes of an inner gradient are already marked.
     for (size_t made = first; made < graph_.nodes.size(); ++made)
       if (graph_.nodes[made].gradient_of == nullptr)
         graph_.nodes[made].gradient_of = graph_.nodes[static_cast<size_t>(number)].op;
@@ -89,7 +89,7 @@ class Backward {
     const std::vector<bool>& wanted = wanted_[number];
     if (!any || std::find(wanted.begin(), wanted.end(), true) == wanted.end()) return;
     if (contain(asked_.own_gradients, number)) refuse_own_gradient(at_);
-    // What is made belongs to the line of the op, whoever asked for the gradient.
+    // Memory is charged to the line of the op, not to that of the gradient() call.
     const UserCode user;
     const SourceScope charged(node.source.known() ? node.source : at_);
     if (!node.regions.empty()) {
@@ -133,9 +133,10 @@ class Backward {
 
 void refuse_own_gradient(Source at) {
   throw UserError(
-      "gradient: the target depends on a gradient that this tape gave, which it did not record", at,
-      "nest two tapes: the outer one records the inner one's gradient(); or take the gradient for "
-      "a constant, td::stop_gradient(g)");
+      "gradient: the target depends on a gradient of this tape, and a tape does not record its own",
+      at,
+      "nest two tapes: the outer one records the inner one's gradient(); or make the gradient a "
+      "constant: td::stop_gradient(g)");
 }
 
 ValueGradients differentiate(const Differentiation& asked, Source at) {

@@ -35,10 +35,10 @@ GradientRequest request_of(const Differentiation& asked, Source at) {
   return request;
 }
 
-std::vector<GradientRequest::Found> values_of(const ValueGradients& gradients) {
-  std::vector<GradientRequest::Found> all;
+std::vector<GradientRequest::SourceGradient> values_of(const ValueGradients& gradients) {
+  std::vector<GradientRequest::SourceGradient> all;
   for (const ValueGradient& each : gradients) {
-    GradientRequest::Found& found = all.emplace_back();
+    GradientRequest::SourceGradient& found = all.emplace_back();
     found.dense = each.dense.value;
     for (const ValueGradient::Rows& rows : each.rows)
       found.rows.emplace_back(rows.indices.value, rows.rows.value);
@@ -46,10 +46,11 @@ std::vector<GradientRequest::Found> values_of(const ValueGradients& gradients) {
   return all;
 }
 
-// Nodes that are no gradient read a value inside one, or one that the new gradient does not have.
+// Thrown if a node outside of gradients reads a value inside one, or one that the new gradient does
+// not have.
 struct CannotRepeat {};
 
-// Copies the trace's graph, and differentiates where the trace did.
+// Copies the trace's graph, and differentiates at the same points as the trace did.
 class Replay {
  public:
   Replay(const Graph& from, const GradientHistory& history, const GradientSettings& settings,
@@ -78,7 +79,7 @@ class Replay {
     for (const Value value : values) all.push_back(moved(value));
     return all;
   }
-  // The nodes made last stand for this one of the trace.
+  // Notes that the latest nodes correspond to this node of the trace.
   void note(int32_t old) { old_of_.resize(to_.nodes.size(), old); }
 
   void copy(RegionId id, RegionScope& scope) {
@@ -90,7 +91,7 @@ class Replay {
     to_.regions[static_cast<size_t>(scope.region)].results = copy_nodes(id, scope);
   }
 
-  // What the results of a region are behind its nodes.
+  // Copies the nodes of a region and returns its results.
   std::vector<Value> copy_nodes(RegionId id, RegionScope& scope) {
     const Region& region = from_.regions[static_cast<size_t>(id)];
     std::vector<const GradientRequest*> due;
@@ -137,7 +138,7 @@ class Replay {
       values_.insert_or_assign({number, static_cast<int32_t>(r)}, results[r]);
   }
 
-  // A loop as it was before any gradient.
+  // Restores a loop to its state before all gradients.
   void restore(Node& loop, const GradientHistory::LoopBefore& before) {
     LoopAttrs attrs(loop);
     attrs.stacked -= attrs.saved;
@@ -149,14 +150,14 @@ class Replay {
     to_.regions[static_cast<size_t>(loop.regions[0])].results.resize(before.body_results);
   }
 
-  // Nodes of the new region that stand for these of the trace.
+  // The nodes of the new region that correspond to these nodes of the trace.
   NodeRanges moved(const NodeRanges& ranges, RegionId region) const {
     NodeRanges all;
     for (const int32_t node : to_.regions[static_cast<size_t>(region)].nodes)
       if (contain(ranges, old_of_[static_cast<size_t>(node)])) all.push_back({node, node + 1});
     return all;
   }
-  // The first node of the new region that stands for this one of the trace, or a later one.
+  // The first node of the new region that corresponds to this node of the trace or a later one.
   int32_t moved_start(int32_t since, RegionId region) const {
     for (const int32_t node : to_.regions[static_cast<size_t>(region)].nodes)
       if (old_of_[static_cast<size_t>(node)] >= since) return node;
@@ -177,10 +178,11 @@ class Replay {
     asked.leaves = moved(request.leaves);
     asked.nodes = moved(request.nodes, scope.region);
     asked.own_gradients = moved(request.own_gradients, scope.region);
-    const std::vector<GradientRequest::Found> found = values_of(differentiate(asked, request.at));
+    const std::vector<GradientRequest::SourceGradient> found =
+        values_of(differentiate(asked, request.at));
     note(request.made.first);
     for (size_t i = 0; i < found.size(); ++i) {
-      const GradientRequest::Found& before = request.found[i];
+      const GradientRequest::SourceGradient& before = request.found[i];
       const bool is_alike = (found[i].dense.node < 0) == (before.dense.node < 0) &&
                             found[i].rows.size() == before.rows.size();
       if (!is_alike) throw CannotRepeat();
@@ -191,7 +193,7 @@ class Replay {
       }
     }
   }
-  // Regions that read a view make it again, and then read what it shows.
+  // A region that reads a view repeats the view, and then reads its operand.
   void replace(const GradientRequest& request, Value before, Value now) {
     if (!request.made.contains(before.node) || !values_.emplace(key_of(before), now).second) return;
     const Node &old = from_.node(before), &made = to_.node(now);
@@ -206,7 +208,7 @@ class Replay {
   Graph to_;
   std::map<int32_t, int32_t> nodes_;  // By nodes of the trace.
   std::map<ValueKey, Value> values_;  // By gradients of the trace.
-  std::vector<int32_t> old_of_;       // By new nodes: the node of the trace that each stands for.
+  std::vector<int32_t> old_of_;       // By new node: the corresponding node of the trace.
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Which gradients a trace has asked for, and what they changed: enough to make them again with
-// another choice of what loops keep (differentiate_again.h).
+// The gradients that a trace has requested, and what they changed: enough to repeat them with other
+// choices of what loops keep (differentiate_again.h).
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@
 
 namespace tidemark::passes {
 
-// Nodes by their numbers.
+// A range of node numbers.
 struct NodeRange {
   int32_t first = 0, end = INT32_MAX;
   bool contains(int32_t node) const { return node >= first && node < end; }
@@ -31,22 +31,22 @@ struct GradientRequest {
   bool is_recorded = false;
   Views views = Views::made_again;
   Source at = Source::none();
-  // What it made: these nodes, and by source the values that are its gradient.
+  // The nodes that it added, and the gradient of each source.
   NodeRange made = {};
-  struct Found {
-    Value dense = {};  // Of node -1 where there is none.
+  struct SourceGradient {
+    Value dense = {};  // The node is -1 if there is none.
     std::vector<std::pair<Value, Value>> rows = {};
   };
-  std::vector<Found> found = {};
+  std::vector<SourceGradient> found = {};
 };
 
 // A loop with Save::automatic keeps everything up to this many bytes.
 constexpr int64_t kMostKept = int64_t{64} << 20;
 
-// What a loop with Save::automatic would keep if it kept everything, and what it keeps.
+// The bytes of a loop with Save::automatic if it kept everything, and the choice that was made.
 struct LoopCost {
   Dim trips = 0;
-  std::vector<TensorType> of_trip = {};  // Residuals of one trip.
+  std::vector<TensorType> of_trip = {};  // The residuals of one trip.
   SaveChoice chosen = {};
 };
 
@@ -54,16 +54,16 @@ bool is_same_line(Source a, Source b);
 
 struct GradientHistory {
   std::vector<GradientRequest> requests = {};
-  // Loops outside of what gradients made that keep more for them, as they were before. Gradients
-  // only append results to such a loop and to its body.
+  // Loops of the trace that keep more for gradients, as they were before. A gradient only appends
+  // results to such a loop and to its body.
   struct LoopBefore {
     SaveChoice told = {};
     size_t results = 0, body_results = 0;
   };
   std::map<int32_t, LoopBefore> loops = {};
-  std::vector<LoopCost> costs = {};  // Of each loop with Save::automatic that was differentiated.
-  // False where a gradient was made in a region inside that of its nodes, and changed a loop there
-  // or runs a function again: then the gradients stay as they are.
+  std::vector<LoopCost> costs = {};  // One for each differentiated loop with Save::automatic.
+  // False if a gradient was added to a region inside that of its nodes and changed a loop there or
+  // recomputes a function. Then the gradients are not repeated.
   bool can_repeat = true;
 
   // Whether there are loops with Save::automatic to choose for.

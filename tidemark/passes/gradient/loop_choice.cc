@@ -1,4 +1,4 @@
-// What a loop keeps for its gradient, and so how the gradient is made.
+// Chooses what a loop keeps for its gradient, and with that the kind of gradient.
 #include "tidemark/base/error.h"
 #include "tidemark/passes/gradient/loop_gradient.h"
 #include "tidemark/types/size.h"
@@ -41,7 +41,7 @@ SaveChoice choose(const ControlQuestion& asked, const Node& loop) {
   return cost.chosen;
 }
 
-// Remembers a loop of the trace before its first gradient changes it.
+// Records a loop of the trace before its first gradient changes it.
 void note_before(const ControlQuestion& asked, const Node& loop, const LoopAttrs& attrs) {
   const GradientSettings& settings = asked.settings;
   if (settings.history == nullptr || asked.number >= settings.first_made) return;
@@ -69,19 +69,21 @@ ValueGradients loop_gradient(const ControlQuestion& asked) {
     attrs.amount = chosen.amount;
     node.attrs = attrs.attrs();
   }
-  // Without carries there is no state to start from again.
+  // Without carries there is no state to restart from.
   if (attrs.carries == 0) attrs.save = LoopAttrs::Save::all;
   const bool needs_bound =
       attrs.save == LoopAttrs::Save::all || attrs.save == LoopAttrs::Save::every;
   if (needs_bound && attrs.trips.is_any()) {
-    throw UserError(cat("gradient: save = ", attrs.save == LoopAttrs::Save::all ? "all" : "every",
-                        " keeps more the longer this loop runs, and its trips have no bound"),
-                    asked.at, "give max_iterations, or save = td::Save::slots(32)");
+    throw UserError(
+        cat("gradient: save = ", attrs.save == LoopAttrs::Save::all ? "all" : "every",
+            " takes memory in proportion to the number of trips, which has no bound in this loop"),
+        asked.at, "give max_iterations, or save = td::Save::slots(32)");
   }
   const SaveChoice choice = attrs.save == LoopAttrs::Save::bytes
                                 ? asked.settings.choose_within(asked, attrs.amount)
                                 : SaveChoice{attrs.save, attrs.amount};
-  // What is gone back over once more has the same bits whatever is kept: it is one kind of node.
+  // A gradient that will itself be differentiated is always a reverse_loop, so that its bits do not
+  // depend on what is kept.
   const bool is_stacked =
       choice.save == LoopAttrs::Save::all && (attrs.carries == 0 || !asked.settings.is_recorded);
   return is_stacked ? stacked_gradient(asked) : checkpointed_gradient(asked, choice);

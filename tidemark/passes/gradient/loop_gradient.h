@@ -13,25 +13,25 @@ namespace tidemark::passes {
 
 inline bool is_effect(const Node& node) { return node.op->family == Family::effect; }
 
-// What the nodes and the results of a region read.
+// The values that the nodes and the results of a region read.
 std::set<ValueKey> values_read(const Graph& graph, const Region& region);
 
-// Rows that a Variable was looked up by in the body of a loop are stacked by trips: results of the
-// loop backwards like the gradients of slices.
+// Row-sparse gradients of Variables that a loop's body looks up in. They are stacked over trips as
+// results of the reverse loop, like the gradients of slices.
 class StackedRows {
  public:
-  // Of the parameter of this number; adds what is to be stacked to `results`.
+  // Adds the rows of this parameter, and appends the values to stack to `results`.
   void add(size_t parameter, const std::vector<ValueGradient::Rows>& rows, const ScopeBuilder& body,
            std::vector<Value>& results);
-  // Takes the results from this number on.
+  // Takes the stacked results of the node from number `first` on.
   void give(int32_t node, int16_t first, const ScopeBuilder& into,
             const std::function<ValueGradient&(size_t parameter)>& to) const;
 
  private:
-  std::vector<size_t> parameters_;  // Of each pair of indices and rows.
+  std::vector<size_t> parameters_;  // One for each pair of indices and rows.
 };
 
-// A loop and what is asked of it, as both ways of going back over its trips see them.
+// A loop to differentiate: the part that stacked and checkpointed gradients share.
 class LoopBackwards {
  protected:
   explicit LoopBackwards(const ControlQuestion& asked)
@@ -51,20 +51,20 @@ class LoopBackwards {
         slices_(static_cast<size_t>(attrs_.slices)),
         active_(depending_carries(graph_, node_, wanted_)) {}
 
-  // The number of the node's input that a parameter of the body gets; there is none for the trip.
+  // The index of the node's input for a parameter of the body; the trip has none.
   size_t input_of(size_t parameter) const { return parameter - 1 + attrs_.first_carry(); }
   bool is_wanted(size_t parameter) const { return wanted_[input_of(parameter)]; }
   bool is_capture(size_t parameter) const { return parameter > carries_ + slices_; }
-  // A value of the loop's scope where gradients are made.
+  // A value of the loop's scope, in the scope that gradients are added to.
   Value here(Value value) const { return into_.value_of({value, scope_}); }
   // The gradient of a result, or zeros.
   ScopedValue gradient_or_zeros(size_t result) const {
     return gradients_[result] ? gradients_[result] : into_.zeros(node_.results[result], at_);
   }
-  // The gradients by the loop's inputs, from the node that goes back over its trips. Its results
-  // are the gradients by active carries, the sums by captures, and from `first_stacked` on what
-  // trips stack: gradients by slices, which `with_rest` completes where trips are missing, and
-  // rows.
+  // The gradients of the loop's inputs, from the results of the reverse node: the gradients of
+  // active carries, the sums for captures, and from `first_stacked` on the values that are stacked
+  // over trips. These are gradients of slices, which `with_rest` completes if trips are missing,
+  // and rows.
   template <class WithRest>
   ValueGradients gradients_from(int32_t node, size_t parameters, int16_t first_stacked,
                                 WithRest with_rest) const {
@@ -95,35 +95,36 @@ class LoopBackwards {
   const std::vector<bool>& variables_;
   const Source at_;
   Graph& graph_;
-  const Node node_;  // As it was.
-  LoopAttrs attrs_;  // With what is added.
+  const Node node_;  // Before it is changed.
+  LoopAttrs attrs_;  // With the changes.
   const RegionId body_;
   const size_t carries_, slices_;
-  const std::vector<bool> active_;  // Of carries: those gradients flow through.
-  std::vector<bool> has_dense_;     // By captures that are wanted.
+  const std::vector<bool> active_;  // The carries that gradients flow through.
+  std::vector<bool> has_dense_;     // By wanted capture: whether it has a dense gradient.
   StackedRows rows_;
 };
 
-// The gradient of a loop, in the way its `save` says.
+// The gradient of a loop, as its `save` option says.
 ValueGradients loop_gradient(const ControlQuestion& asked);
 
-// What the rules of the body's ops read of one trip, and is not there without being kept. What they
-// do not read in the end counts too.
+// The types of the forward values of one trip that gradient rules of the body may read and that
+// must be kept for that. An upper bound: some of them may not be read in the end.
 std::vector<TensorType> residuals_of_trip(const Graph& graph, const Node& loop);
 
-// What a size is.
+// Evaluates a size.
 using SizeValue = std::function<int64_t(Dim size)>;
-// What a loop with Save::automatic keeps: everything, where that is at most so many bytes.
+// The choice for Save::automatic: everything, if that is at most `most_kept` bytes.
 SaveChoice automatic_choice(const LoopCost& cost, int64_t most_kept, const SizeValue& value);
 // A checkpoint for every 2^thinned trips, and a few in any case.
 SaveChoice thinned_choice(const LoopCost& cost, int thinned, const SizeValue& value);
 
-// Keeping all that the gradient of the body reads, of every trip.
+// The gradient from stacks of all residuals of every trip.
 ValueGradients stacked_gradient(const ControlQuestion& asked);
-// By going back over its trips from checkpoints; where all is kept, the state of every trip is one.
+// The gradient from checkpoints, by repeating trips. If everything is kept, the state of every trip
+// is a checkpoint.
 ValueGradients checkpointed_gradient(const ControlQuestion& asked, SaveChoice choice);
 
-// That of a loop walked backwards.
+// The gradient of a `reverse_loop` node.
 ScopedValues reverse_loop_gradient(const ControlQuestion& asked);
 
 }  // namespace tidemark::passes

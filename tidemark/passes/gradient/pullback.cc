@@ -13,8 +13,8 @@
 namespace tidemark::passes {
 namespace {
 
-// The gradient of a result as a rule wants it: zeros where there is none, nothing where the result
-// holds no floats.
+// The gradient of a result as a rule expects it: zeros if there is none, and empty if the result is
+// not a float.
 Term gradient_term(Term gradient, Term result) {
   if (gradient) return gradient;
   if (!is_float(result.dtype())) return {};
@@ -28,7 +28,7 @@ std::vector<Term> apply_rule(const RuleApplication& application, std::vector<Ter
   const OpDef& op = application.op;
   if (op.grad == nullptr) {
     throw UserError(cat(op.name, " has no gradient: ", op.no_gradient), application.at,
-                    "td::stop_gradient(x) takes its operand for a constant");
+                    "make its operand a constant: td::stop_gradient(x)");
   }
   const std::span<const Term> results = application.results;
   for (size_t r = 0; r < results.size(); ++r)
@@ -43,8 +43,7 @@ std::vector<Term> apply_rule(const RuleApplication& application, std::vector<Ter
 
 namespace {
 
-// Terms that are values of regions. What rules make is charged to the line of the op they belong
-// to.
+// Builds Terms that are values of regions. Nodes have the line of the op that the rule belongs to.
 class RuleBuilder : public Builder {
  public:
   RuleBuilder(const ScopeBuilder& into, Source at) : into_(into), at_(at) {}
@@ -120,9 +119,9 @@ uint32_t read_on_graph(const OpDef& op, const Attrs& attrs, std::span<const Tens
   return read;
 }
 
-// What rules read, by application of an op; bounded. One table of several, so that threads
-// seldom meet. Never destroyed: destructors of users' thread_local and static objects may still use
-// tapes.
+// A bounded cache of what rules read, by call of an op. There are several tables, to reduce
+// contention between threads. Never destroyed: destructors of users' thread_local and static
+// objects may still use tapes.
 class KnownReads {
  public:
   static KnownReads& of(const OpDef& op) {
@@ -156,8 +155,8 @@ bool gives_rows(const OpDef& op, const Attrs& attrs) {
 uint32_t read_by_rule(const OpDef& op, const Attrs& attrs, std::span<const TensorType> operands,
                       std::span<const TensorType> results, const std::vector<bool>& wanted) {
   if (op.view != nullptr || op.grad == nullptr) return 0;
-  // All that a rule sees: rules may look at sizes and attributes. The product of one element, for
-  // one, has a gradient that reads nothing.
+  // Everything that a rule can depend on, including sizes and attributes. For example, the gradient
+  // of a product of one element reads nothing.
   std::vector<int64_t> key = {reinterpret_cast<intptr_t>(&op)};
   const auto add_sizes = [&key](std::span<const Dim> sizes) {
     key.push_back(std::ssize(sizes));

@@ -1,4 +1,4 @@
-// The gradient of a loop that keeps only some of its states: a node that walks it backwards.
+// The gradient of a loop that keeps only some of its states: a `reverse_loop` node.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -16,8 +16,8 @@ std::set<ValueKey> keys_of(const std::vector<Value>& values) {
   return keys;
 }
 
-// Nodes of a region that its results need. Nodes from `behind` on do not count as readers of
-// values in `instead`.
+// The nodes of a region that its results depend on. Nodes from `behind` on do not count as readers
+// of the values in `instead`.
 std::set<int32_t> needed_nodes(const Graph& graph, const Region& region,
                                const std::vector<Value>& instead, int32_t behind) {
   const std::set<ValueKey> unread = keys_of(instead);
@@ -32,14 +32,14 @@ std::set<int32_t> needed_nodes(const Graph& graph, const Region& region,
   return needed;
 }
 
-// Drops what its results do not need.
+// Removes the nodes that its results do not depend on.
 void prune(const Graph& graph, Region& region) {
   const std::set<int32_t> needed = needed_nodes(graph, region, {}, 0);
   std::erase_if(region.nodes, [&](int32_t number) { return !needed.contains(number); });
 }
 
-// Whether this has a gradient that somebody wrote: it need not be linear. That of a Variable that
-// was assigned is none of them, it only hands on what it gets.
+// Whether a node has a custom gradient, which may be nonlinear. The call that represents the
+// assignment of a Variable does not count: its gradient is the identity.
 bool has_own_gradient(const Graph& graph, const Node& node) {
   if (node.op->flow != Flow::call || node.regions.size() != 2) return false;
   Attrs::Reader read = node.attrs.read();
@@ -48,7 +48,7 @@ bool has_own_gradient(const Graph& graph, const Node& node) {
          !graph.regions[static_cast<size_t>(node.regions[1])].nodes.empty();
 }
 
-// Whether anything in a region has.
+// Whether a node of a region has one.
 bool has_own_gradient(const Graph& graph, RegionId id) {
   const std::vector<int32_t>& nodes = graph.regions[static_cast<size_t>(id)].nodes;
   return std::any_of(nodes.begin(), nodes.end(), [&](int32_t number) {
@@ -81,12 +81,12 @@ class CheckpointedGradient : LoopBackwards {
   const TensorType& type_of_parameter(size_t i) { return graph_.type(region(body_).parameters[i]); }
   bool is_slice(size_t i) const { return i > carries_ && i <= carries_ + slices_; }
 
-  // What goes into a region from outside: an array that is walked, or something captured.
-  struct Given {
+  // A value that a region reads from outside: a scanned array or a capture.
+  struct OuterValue {
     Value outer, ahead, back;
   };
 
-  // The body's own parameters, in a region that runs it.
+  // The parameters of the loop's body in a region that repeats it.
   std::vector<Value> own_parameters(const ScopeBuilder& inner) {
     std::vector<Value> values;
     for (size_t i = 0; i < parameters_; ++i)
@@ -94,7 +94,7 @@ class CheckpointedGradient : LoopBackwards {
     return values;
   }
 
-  // One trip again, and back over it.
+  // The region that repeats one trip and computes its gradient.
   void trace_back() {
     RegionScope scope = inner_scope(into_.scope());
     const ScopeBuilder inner = into_.inside(scope);
@@ -126,7 +126,7 @@ class CheckpointedGradient : LoopBackwards {
       asked.watched.push_back(starts_[i]);
       if (!is_capture(i)) continue;
       sums.push_back(inner.parameter(type_of_parameter(i), at_));
-      // Of trips that did not happen there are no rows.
+      // Trips that did not run have no rows.
       if (variables_[input_of(i)] && !is_counted()) asked.leaves.push_back(starts_[i]);
     }
     asked.sources = asked.watched;
@@ -134,7 +134,7 @@ class CheckpointedGradient : LoopBackwards {
     for (const Value value : scope.captured)
       captures_.push_back(
           {.outer = value, .ahead = {}, .back = scope.parameter_of.at(key_of(value))});
-    // The end of a trip, which is what the next one started with.
+    // The end state of a trip, which the next trip started with.
     std::set<ValueKey> seen;
     for (size_t j = 0; j < carries_; ++j) {
       if (ends_[j].node < first || !seen.insert(key_of(ends_[j])).second) continue;
@@ -174,8 +174,8 @@ class CheckpointedGradient : LoopBackwards {
     region(back_).results = std::move(results);
   }
 
-  // Where the end of a trip is all that is read of it besides its start, the trip need not be run
-  // again: its end is carried along.
+  // If the gradient reads only the start and the end of a trip, the trip need not be repeated: its
+  // end is carried along.
   void choose_ends() {
     std::vector<Value> chosen = end_values_;
     for (;;) {
@@ -207,7 +207,7 @@ class CheckpointedGradient : LoopBackwards {
       end_parameters_.push_back(parameters[i]);
       end_carries_.push_back(carries[i]);
     }
-    // Next to the other things that going back carries.
+    // Beside the other carries of the reverse loop.
     std::vector<Value>& results = region(back_).results;
     const auto place = results.end() - std::ssize(of_slices_);
     std::vector<Value> next;
@@ -215,13 +215,13 @@ class CheckpointedGradient : LoopBackwards {
     results.insert(place, next.begin(), next.end());
   }
 
-  // The carries that going back reads, and those that they come from.
+  // The carries that the gradient reads, and those that they depend on.
   void choose_states() {
     std::vector<bool> is_state(carries_);
     const std::set<ValueKey> read_back = values_read(graph_, region(back_));
     for (size_t j = 0; j < carries_; ++j)
       is_state[j] = read_back.contains(key_of(starts_[1 + j])) || attrs_.carries > 62;
-    // A loop without a state has trips all the same: any carry says so.
+    // A loop without states has trips too: any carry serves to count them.
     if (std::find(is_state.begin(), is_state.end(), true) == is_state.end()) is_state[0] = true;
     for (bool grew = true; grew;) {
       grew = false;
@@ -240,7 +240,7 @@ class CheckpointedGradient : LoopBackwards {
       if (is_state[j]) states_.push_back(j);
   }
 
-  // One trip again: the states alone.
+  // The region that repeats one trip: only the states.
   void trace_ahead() {
     RegionScope scope = inner_scope(into_.scope());
     ahead_ = scope.region;
@@ -252,32 +252,33 @@ class CheckpointedGradient : LoopBackwards {
     const auto parameter = [&](RegionId to, Value like) {
       return graph_.add_parameter(to, TensorType(graph_.type(like)), at_);
     };
-    for (Given& element : elements_) element.ahead = parameter(ahead_, element.back);
-    for (Given& capture : captures_) capture.ahead = parameter(ahead_, capture.back);
-    std::vector<Given> walked;
+    for (OuterValue& element : elements_) element.ahead = parameter(ahead_, element.back);
+    for (OuterValue& capture : captures_) capture.ahead = parameter(ahead_, capture.back);
+    std::vector<OuterValue> walked;
     const std::set<ValueKey> read_ahead = values_read(graph_, region(ahead_)),
                              read_back = values_read(graph_, region(back_));
     for (size_t i = 1 + carries_; i < parameters_; ++i) {
       if (!read_ahead.contains(key_of(values[i])) && !read_back.contains(key_of(starts_[i])))
         continue;
-      const Given given{.outer = node_.inputs[input_of(i)], .ahead = values[i], .back = starts_[i]};
+      const OuterValue given{
+          .outer = node_.inputs[input_of(i)], .ahead = values[i], .back = starts_[i]};
       (is_slice(i) ? walked : own_captures_).push_back(given);
     }
     own_slices_ = walked.size();
     elements_.insert(elements_.begin(), walked.begin(), walked.end());
     std::vector<Value> kept = {values[0]};
     for (const size_t j : states_) kept.push_back(values[1 + j]);
-    for (const Given& each : elements_) kept.push_back(each.ahead);
-    for (const Given& each : own_captures_) kept.push_back(each.ahead);
-    for (const Given& each : captures_) kept.push_back(each.ahead);
+    for (const OuterValue& each : elements_) kept.push_back(each.ahead);
+    for (const OuterValue& each : own_captures_) kept.push_back(each.ahead);
+    for (const OuterValue& each : captures_) kept.push_back(each.ahead);
     region(ahead_).parameters = std::move(kept);
     kept = {starts_[0]};
     for (const size_t j : states_) kept.push_back(starts_[1 + j]);
     for (const std::vector<Value>* list : {&of_carries_, &sums_, &end_parameters_})
       kept.insert(kept.end(), list->begin(), list->end());
-    for (const Given& each : elements_) kept.push_back(each.back);
-    for (const Given& each : own_captures_) kept.push_back(each.back);
-    for (const Given& each : captures_) kept.push_back(each.back);
+    for (const OuterValue& each : elements_) kept.push_back(each.back);
+    for (const OuterValue& each : own_captures_) kept.push_back(each.back);
+    for (const OuterValue& each : captures_) kept.push_back(each.back);
     region(back_).parameters = std::move(kept);
   }
 
@@ -293,7 +294,7 @@ class CheckpointedGradient : LoopBackwards {
                     : slots;
   }
 
-  // Has the loop keep states: more results of it.
+  // Adds results to the loop for the checkpoints.
   void keep_checkpoints() {
     const Dim slots = this->slots();
     int64_t kept = 0;
@@ -316,7 +317,7 @@ class CheckpointedGradient : LoopBackwards {
     loop.attrs = attrs_.attrs();
   }
 
-  // Another gradient has it keep other states: the same loop again, for this one.
+  // The loop already keeps other states for another gradient: copies it for this one.
   void run_once_more() {
     Node copy = node_;
     copy.inputs.clear();
@@ -351,8 +352,8 @@ class CheckpointedGradient : LoopBackwards {
     for (size_t i = 0; i < elements_.size(); ++i)
       inputs.push_back(i < own_slices_ ? of_loop(elements_[i].outer)
                                        : into_.value_of(of_elements_[i - own_slices_]));
-    for (const Given& each : own_captures_) inputs.push_back(of_loop(each.outer));
-    for (const Given& each : captures_) inputs.push_back(each.outer);
+    for (const OuterValue& each : own_captures_) inputs.push_back(of_loop(each.outer));
+    for (const OuterValue& each : captures_) inputs.push_back(each.outer);
     for (const Value input : inputs) node.inputs.push_back(input);
     ReverseAttrs attrs;
     attrs.carries = std::ssize(states_);
@@ -375,10 +376,10 @@ class CheckpointedGradient : LoopBackwards {
                         static_cast<int16_t>(attrs.backs));
   }
 
-  // An input of the loop, where gradients are made.
+  // An input of the loop, in the scope that gradients are added to.
   Value of_loop(Value value) const { return into_.value_of({value, asked_.scope}); }
 
-  // By inputs of the loop.
+  // The gradients of the loop's inputs.
   ValueGradients gradients_of(int32_t number, int16_t of_slice) {
     return gradients_from(number, parameters_, of_slice, [&](ScopedValue gradient) {
       return is_counted() ? into_.zeros_behind(gradient, count(), at_) : gradient;
@@ -386,25 +387,27 @@ class CheckpointedGradient : LoopBackwards {
   }
 
   bool is_counted() const { return attrs_.counted || node_.regions.size() > 1; }
-  // Of trips, where only the run says how many there are.
+  // The number of trips, if it is known only at run time.
   ScopedValue count() const {
     if (attrs_.counted) return {node_.inputs[0], asked_.scope};
     return into_.first_element({{number_, static_cast<int16_t>(attrs_.marks)}, scope_}, at_);
   }
 
-  const LoopAttrs told_ = LoopAttrs(node_);  // Before the choice.
+  const LoopAttrs told_ = LoopAttrs(node_);  // The user's options, before the choice.
   RegionId back_ = -1, ahead_ = -1;
   size_t parameters_;
-  std::vector<Value> starts_, ends_;      // The body's parameters and results, in `back_`.
-  int32_t behind_ = 0;                    // The first node that goes back.
-  std::vector<Value> of_carries_, sums_;  // What going back carries.
-  std::vector<Value> end_values_, end_parameters_;  // Ends of trips, and what stands for them.
+  std::vector<Value> starts_, ends_;      // The parameters and results of the body, in `back_`.
+  int32_t behind_ = 0;                    // The first node of the gradient in `back_`.
+  std::vector<Value> of_carries_, sums_;  // Carries of the reverse loop.
+  // Ends of trips, and the parameters that hold them.
+  std::vector<Value> end_values_, end_parameters_;
   std::vector<size_t> end_carries_;
-  std::vector<Value> of_slices_;  // And rows.
-  std::vector<Given> elements_, own_captures_, captures_;
-  size_t own_slices_ = 0;  // The first of `elements_`; then gradients of what the loop stacked.
+  std::vector<Value> of_slices_;  // Gradients of slices, and rows.
+  std::vector<OuterValue> elements_, own_captures_, captures_;
+  // Slices of the loop, first in `elements_`; the gradients of its stacked results follow.
+  size_t own_slices_ = 0;
   ScopedValues of_elements_;
-  std::vector<size_t> states_;  // The carries that are kept.
+  std::vector<size_t> states_;  // The carries that are checkpointed.
 };
 
 }  // namespace

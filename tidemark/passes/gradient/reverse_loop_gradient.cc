@@ -1,13 +1,15 @@
-// The gradient of what walks a loop backwards: second order, and higher ones.
+// The gradient of a `reverse_loop` node: gradients of second and higher order.
 //
-// Going back is linear in what it carries: b = M(s) b', where s is the state that the trip starts
-// from. So what its results have to do with the states is found without going back: the gradient t
-// of b goes through the trips forwards, t' = M(s)^T t, beside the states, and
+// One reverse trip is linear in the gradient b that it carries: b = M(s) b', where s is the state
+// that the trip starts from. So the derivative of its results by the states is found without a
+// reverse loop: the gradient t of b is carried forward through the trips, t' = M(s)^T t, beside the
+// states, and
 //
 //   <t, b> at the start = <t, b> at the end.
 //
-// The gradient of the right side is that of an ordinary loop, which carries s and t, and keeps what
-// the first one was told to keep. It needs no bound on the trips, and has gradients like any other.
+// The gradient of the right-hand side is that of an ordinary loop, which carries s and t and keeps
+// what the original loop was told to keep. It needs no bound on the trips, and is itself
+// differentiable.
 #include <algorithm>
 
 #include "tidemark/base/error.h"
@@ -44,7 +46,7 @@ class TangentLoop {
     for (size_t k = 0; k < backs_; ++k) is_active_.push_back(gradients_[k] && !is_end(k));
   }
 
-  // By those inputs of the node that are wanted.
+  // The gradients of the wanted inputs of the node.
   ScopedValues run() {
     while (!add()) {
     }
@@ -52,18 +54,18 @@ class TangentLoop {
   }
 
  private:
-  // The state that a back is, at the end of a trip; -1: it is none.
+  // The state that a carry of the reverse loop holds at the end of a trip; -1 if it holds none.
   int64_t state_of(size_t back) const {
     const auto first = back_.parameters.begin() + 1, end = first + attrs_.carries;
     const auto found = std::find(first, end, back_.results[back]);
     return found == end ? -1 : found - first;
   }
   bool is_end(size_t back) const { return state_of(back) >= 0; }
-  // Parameters of going back, and inputs of the node.
+  // Indices of parameters of the reverse body, and of inputs of the node.
   size_t first_slice() const { return 1 + carries_ + backs_; }
   size_t first_sliced() const { return 1 + 2 * carries_ + backs_; }
 
-  // Parameters of a body, for some of those of going back.
+  // New parameters of a body, with the types of these parameters of the reverse body.
   std::vector<Value> parameters(const ScopeBuilder& inner, size_t first, size_t count) const {
     std::vector<Value> made;
     for (size_t i = first; i < first + count; ++i)
@@ -77,7 +79,7 @@ class TangentLoop {
     return inner.apart(inner.zeros(graph_.type(value), at_), at_).value;
   }
 
-  // The loop. False where its body shows that more backs have gradients than was thought.
+  // Adds the loop. Returns false if its body shows that more carries have gradients than assumed.
   bool add() {
     RegionScope scope = inner_scope(into_.scope());
     const ScopeBuilder inner = into_.inside(scope);
@@ -93,7 +95,7 @@ class TangentLoop {
     const size_t first_capture = first_slice() + slices_ + seeds_;
     const std::vector<Value> captures =
         parameters(inner, first_capture, back_.parameters.size() - first_capture);
-    // What going back is linear in may be anything: no gradient reads it.
+    // The values in which the reverse trip is linear are arbitrary here: no gradient reads them.
     std::vector<Value> seeds, backs;
     for (size_t i = 0; i < seeds_; ++i)
       seeds.push_back(zeros_like(inner, back_.parameters[first_slice() + slices_ + i]));
@@ -116,7 +118,7 @@ class TangentLoop {
                        is_effect);
   }
 
-  // Over the nodes that go back, by what these are linear in.
+  // Differentiates the nodes of the reverse trip by the values in which they are linear.
   bool go_back(const ScopeBuilder& inner, int32_t first, const std::vector<Value>& results,
                const std::vector<Value>& backs, const std::vector<Value>& seeds) {
     Differentiation asked = question(inner.scope());
@@ -149,7 +151,7 @@ class TangentLoop {
     return is_settled;
   }
 
-  // Whether the gradient of a back changes from trip to trip; that of a sum does not.
+  // Whether the gradient of a carry changes from trip to trip; that of a sum does not.
   bool moves(size_t back) const { return is_active_[back] && next_[back] != tangents_[back]; }
   bool is_fixed(size_t back) const { return is_active_[back] && next_[back] == tangents_[back]; }
 
@@ -207,7 +209,7 @@ class TangentLoop {
     loop_ = add_control(into_.scope(), std::move(node), at_);
   }
 
-  // What the loop gives is one part, the gradient of the loop the other.
+  // The sum of two parts: results of the loop, and gradients of the loop.
   ScopedValues gradients_by(const std::vector<bool>& wanted) const {
     ScopedValues given(wanted.size());
     Differentiation asked = question(into_.scope());
@@ -256,18 +258,18 @@ class TangentLoop {
   const ScopedValues& gradients_;  // Of the node's results.
   const Source at_;
   size_t carries_, backs_, seeds_, slices_;
-  std::vector<Value> inputs_;    // Of the node, where gradients are made.
-  ScopedValue count_;            // Of trips, where only the run knows it.
-  std::vector<bool> is_active_;  // Of backs: those with gradients.
-  // In the body: the gradients of backs before and behind a trip, those of what was stacked, and
-  // what is found for the seeds.
+  std::vector<Value> inputs_;  // The inputs of the node, in the scope that gradients are added to.
+  ScopedValue count_;          // The number of trips, if it is known only at run time.
+  std::vector<bool> is_active_;  // The carries of the reverse loop that have gradients.
+  // Values of the body: the gradients of carries before and after a trip, those of stacked values,
+  // and the gradients of the seeds.
   std::vector<Value> tangents_, next_, elements_, of_seeds_;
   int32_t loop_ = -1;
 };
 
-// ---- where going back is not linear -------------------------------------------------------------
+// ---- nonlinear reverse trips --------------------------------------------------------------------
 
-// The two loops that do what a reversal does and keep all states: through the trips, and back.
+// A reverse_loop as two ordinary loops that keep all states: one forward, one in reverse.
 class TwoLoops {
  public:
   explicit TwoLoops(const ControlQuestion& asked)
@@ -283,7 +285,7 @@ class TwoLoops {
 
   const std::vector<Value>& inputs() const { return inputs_; }
 
-  // The number of the loop that goes back.
+  // Adds both loops and returns the number of the reverse one.
   int32_t add() {
     const auto carries = static_cast<size_t>(attrs_.carries);
     const std::vector<Value> starts = list(1 + carries, carries);
@@ -303,7 +305,7 @@ class TwoLoops {
     return {begin, begin + static_cast<int64_t>(count)};
   }
 
-  // `rest`: arrays walked, then captures. Going back walks the states too.
+  // `rest` has the scanned arrays, then the captures. The reverse loop scans the states too.
   int32_t add_loop(bool is_back, const std::vector<Value>& carried,
                    const std::vector<Value>& states, const std::vector<Value>& rest) {
     Node node;
@@ -366,7 +368,7 @@ class TwoLoops {
   ScopedValue count_;
 };
 
-// Of the two loops that keep all states.
+// The gradient of the two loops.
 ScopedValues two_loops_gradient(const ControlQuestion& asked) {
   TwoLoops loops(asked);
   const auto first = static_cast<int32_t>(asked.graph().nodes.size());
@@ -395,8 +397,8 @@ ScopedValues reverse_loop_gradient(const ControlQuestion& asked) {
   if (attrs.linear) return TangentLoop(asked).run();
   if (attrs.trips.is_any())
     throw UserError(
-        "gradient: the gradient of this loop has none itself: its trips have no bound, and its "
-        "body has a custom_gradient or a max_pool, whose gradients need not be linear",
+        "gradient: the gradient of this loop is not differentiable: its number of trips has no "
+        "bound, and its body has a custom_gradient or a max_pool, whose gradients may be nonlinear",
         asked.at, "give max_iterations, or plain numbers for the bounds of fori_loop");
   return two_loops_gradient(asked);
 }

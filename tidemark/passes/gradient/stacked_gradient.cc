@@ -1,3 +1,4 @@
+// The gradient of a loop that keeps the residuals of all trips, stacked.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -21,7 +22,7 @@ std::set<ValueKey> values_read(const Graph& graph, const Region& region) {
 
 namespace {
 
-// The nodes of a loop's body whose results are not the same in all trips; parameters too.
+// The nodes of a loop's body, and its parameters, whose values differ between trips.
 std::set<int32_t> varying_nodes(const Graph& graph, const Node& loop) {
   const LoopAttrs attrs(loop);
   const Region& body = graph.regions[static_cast<size_t>(loop.regions[0])];
@@ -37,7 +38,7 @@ std::set<int32_t> varying_nodes(const Graph& graph, const Node& loop) {
   return varying;
 }
 
-// Whether a node has a loop that only its condition ends.
+// Whether a node contains a loop that only its condition ends.
 bool may_go_on(const Graph& graph, const Node& node) {
   if (node.op->flow == Flow::loop && node.regions.size() == 2 && LoopAttrs(node).trips.is_any())
     return true;
@@ -49,8 +50,8 @@ bool may_go_on(const Graph& graph, const Node& node) {
   });
 }
 
-// The nodes of a loop's body that can run once, outside of it: their results are the same in all
-// trips, and where there may be no trip at all, running them does no harm.
+// The loop-invariant nodes of a body that can be hoisted: they have the same results in all trips,
+// and do no harm if there is no trip at all.
 std::set<int32_t> nodes_to_run_once(const Graph& graph, const Node& loop) {
   const LoopAttrs attrs(loop);
   const bool has_trips = !attrs.counted && loop.regions.size() == 1 && attrs.trips.known_or(0) > 0;
@@ -99,7 +100,7 @@ std::vector<TensorType> residuals_of_trip(const Graph& graph, const Node& loop) 
                                : ValueKey{number, static_cast<int32_t>(i - inputs)});
   }
   for (int64_t j = 0; j < attrs.carries; ++j) {
-    // What a trip ends with is what the next one starts with.
+    // The end state of a trip is the initial state of the next.
     const Value end = body.results[static_cast<size_t>(j)];
     if (read.erase(key_of(end)) > 0)
       read.insert(key_of(body.parameters[static_cast<size_t>(1 + j)]));
@@ -119,15 +120,15 @@ std::vector<TensorType> residuals_of_trip(const Graph& graph, const Node& loop) 
 
 namespace {
 
-// The loop backwards. Its body goes back over the nodes of the loop's own body, in a scope inside
-// that one, so that it shows which of that body's values are read:
-// - a carry at the start of a trip, and anything made in between, is stacked by the loop itself,
-//   which gets one more result for each;
-// - a carry at the end of a trip is what the next trip started with, so the loop backwards carries
-//   it along;
-// - slices are walked again, captured values are captured;
-// - what is the same in all trips is made once, before the loop backwards, and a view is made of
-//   what it shows.
+// The reverse loop. Its body is the gradient of the loop's body, built in a scope inside that body,
+// so that the values of the body that it reads are known:
+// - the carries at the start of a trip, and values computed in it, are stacked by the loop, as
+//   additional results;
+// - the carries at the end of a trip are those at the start of the next, so the reverse loop
+// carries
+//   them along;
+// - slices are scanned again, and captures are captured again;
+// - loop-invariant values are computed once, before the reverse loop, and views are repeated.
 class LoopGradient : LoopBackwards {
  public:
   explicit LoopGradient(const ControlQuestion& asked) : LoopBackwards(asked) {}
@@ -136,7 +137,8 @@ class LoopGradient : LoopBackwards {
     if (attrs_.counted) {
       count_ = {node_.inputs[0], scope_};
     } else if (node_.regions.size() > 1) {
-      // Marks of checkpoints, where a gradient before this one left some, begin with it too.
+      // The marks of checkpoints, if an earlier gradient added some, also begin with the number of
+      // trips.
       const ScopedValue marked{{number_, marks()}, scope_};
       count_ = marked.type().shape[0] == 1 ? into_.reshape(marked, {}, at_)
                                            : into_.first_element(marked, at_);
@@ -154,7 +156,7 @@ class LoopGradient : LoopBackwards {
   Value parameter(size_t i) const { return parameters()[i]; }
   ScopedValue gradient_of_stacked(size_t e) const { return gradients_[attrs_.stacked_result(e)]; }
 
-  // The result that says how many trips there were.
+  // The result that holds the number of trips.
   int16_t marks() {
     if (attrs_.marks == 0) {
       Node& loop = graph_.nodes[static_cast<size_t>(number_)];
@@ -190,12 +192,12 @@ class LoopGradient : LoopBackwards {
       if (!is_wanted(i)) continue;
       asked.watched.push_back(starts[i]);
       if (is_capture(i)) sums_.push_back(inner.parameter(graph_.type(starts[i]), at_));
-      // Of trips that did not happen there are no rows.
+      // Trips that did not run have no rows.
       if (is_capture(i) && !count_ && variables_[input_of(i)]) asked.leaves.push_back(starts[i]);
     }
     asked.sources = asked.watched;
     for (size_t j = 0; j < carries_; ++j) {
-      // What the trip ended with, unless it is what another one had already.
+      // The end state of the trip, unless it is one of the start values.
       if (std::find(starts.begin(), starts.end(), ends[j]) != starts.end()) continue;
       if (back.parameter_of.contains(key_of(ends[j]))) continue;
       const ScopedValue next = inner.parameter(graph_.type(ends[j]), at_);
@@ -205,7 +207,7 @@ class LoopGradient : LoopBackwards {
     set_results(inner, asked.sources, differentiate(asked, at_));
   }
 
-  // The number of the trip that the loop backwards is at.
+  // The number of the trip that a trip of the reverse loop differentiates.
   ScopedValue trip_of(const ScopeBuilder& inner, ScopedValue trip) const {
     return inner.subtract(inner.last_trip(count_, attrs_.trips, at_), trip, at_);
   }
@@ -251,7 +253,7 @@ class LoopGradient : LoopBackwards {
     slice_gradients_ = of_slices.size();
   }
 
-  // A carry's end that no rule reads need not be carried along.
+  // A carry's end state is not carried along if no rule reads it.
   void drop_unread(const ScopeBuilder& inner, const std::vector<Value>& carried,
                    const std::vector<Value>& elements) {
     std::set<ValueKey> read = values_read(graph_, inner.region());
@@ -260,7 +262,7 @@ class LoopGradient : LoopBackwards {
     std::erase_if(nexts_, [&](const Next& each) { return !read.contains(key_of(each.value)); });
   }
 
-  // Where each value of the body that is read comes from, and the loop backwards.
+  // Finds the source of each value of the body that is read, and adds the reverse loop.
   ValueGradients finish(const RegionScope& body, const RegionScope& back) {
     run_once_ = nodes_to_run_once(graph_, node_);
     Node node;
@@ -313,7 +315,7 @@ class LoopGradient : LoopBackwards {
                         captured);
   }
 
-  // The value of a node that runs once, made outside.
+  // The value of a hoisted node, computed outside of the loop.
   Value outside(const RegionScope& body, Value value) {
     const auto found = std::find(parameters().begin(), parameters().end(), value);
     if (found != parameters().end()) {
@@ -331,7 +333,7 @@ class LoopGradient : LoopBackwards {
     return {made_outside_[value.node], value.result};
   }
 
-  // All trips' values of something in the body: one more result of the loop.
+  // Stacks a value of the body over all trips, as an additional result of the loop.
   Value stacked(Value value) {
     Node& loop = graph_.nodes[static_cast<size_t>(number_)];
     TensorType type = graph_.type(value);
@@ -380,20 +382,20 @@ class LoopGradient : LoopBackwards {
 
   struct Next {
     size_t carry;
-    Value value;  // In the loop backwards.
+    Value value;  // In the reverse loop.
   };
 
   const size_t stacked_ = static_cast<size_t>(attrs_.stacked);
-  ScopedValue count_;     // Of trips, where that is a value.
-  size_t declared_ = 0;   // Parameters of the body.
-  size_t own_nodes_ = 0;  // Nodes of the body.
+  ScopedValue count_;     // The number of trips, if it is a value.
+  size_t declared_ = 0;   // The number of parameters of the body.
+  size_t own_nodes_ = 0;  // The number of nodes of the body.
   Value trip_;
   ScopedValues of_carries_, of_elements_;
-  ScopedValues sums_;  // Of captures; in the end those that are not rows alone.
+  ScopedValues sums_;  // The sums for captures; at the end without those that are only row-sparse.
   std::vector<Next> nexts_;
-  size_t slice_gradients_ = 0;               // And rows.
+  size_t slice_gradients_ = 0;               // Including rows.
   std::set<int32_t> run_once_;               // Nodes of the body.
-  std::map<int32_t, int32_t> made_outside_;  // Nodes of the body.
+  std::map<int32_t, int32_t> made_outside_;  // By node of the body.
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
-// What can be done by keys: all of it.
+// Keyboard control: everything that the pointer can do.
 "use strict";
 
-// The next tensor in use above or below the chosen one.
+// Selects the live tensor above or below the selected one.
 function chooseByPlace(direction) {
   const model = currentModel();
   const live =
@@ -15,7 +15,7 @@ function changeTab() {
   fillTable(table.tab === "buffers" ? "steps" : "buffers");
   byId("tab-" + table.tab).focus();
 }
-// One stop of the Tab key for the whole list; arrows move inside it.
+// The whole list is one Tab stop; arrow keys move inside it.
 function focusLive(button, sibling) {
   const next = button.parentElement[sibling];
   if (next && next.firstElementChild) next.firstElementChild.focus();

@@ -1,4 +1,4 @@
-// The state of the page, what changes it, and the first drawing.
+// The state of the page, the actions that change it, and the first rendering.
 "use strict";
 
 const state = {
@@ -19,7 +19,7 @@ function currentModel() { return state.models[state.shown]; }
 function currentArena() { return currentModel().arenas[state.arena]; }
 function longest() { return Math.max(...state.models.map(model => model.steps)); }
 
-// ---- drawing what changed -----------------------------------------------------------------------
+// ---- rendering ----------------------------------------------------------------------------------
 
 const stale = new Set();
 function drawSoon(what) {
@@ -37,7 +37,7 @@ function drawNow() {
   drawArena();
 }
 
-// ---- what one can do ----------------------------------------------------------------------------
+// ---- actions ------------------------------------------------------------------------------------
 
 function setStep(step) {
   const last = Math.max(0, currentModel().steps - 1);
@@ -85,7 +85,7 @@ function setTheme(theme) {
   renderTable();
 }
 
-// Another plan of the two.
+// Shows the other of two plans.
 function show(number) {
   state.shown = number;
   state.arena = 0;
@@ -93,7 +93,7 @@ function show(number) {
   const model = currentModel();
   document.title = model.plan.function + " · Tidemark";
   byId("title").textContent = model.plan.function;
-  const isRun = model.plan.load === null;  // A profile alone.
+  const isRun = model.plan.load === null;  // There is only a profile.
   byId("subtitle").textContent = state.models.length > 1 ?
       "two plans compared, " + model.letter + " is shown" :
       isRun         ? "a measured run" :
@@ -111,7 +111,7 @@ function show(number) {
       `Bytes in use over ${model.steps} steps, at most ${bytesText(model.peak)} at step ${
           model.peakStep}`);
   byId("arena").setAttribute(
-      "aria-label", `Where ${model.count} tensors lie over ${model.steps} steps`);
+      "aria-label", `Memory layout of ${model.count} tensors over ${model.steps} steps`);
   renderTiles();
   renderClasses();
   renderCompare();
@@ -121,7 +121,7 @@ function show(number) {
   fillTable(table.tab);
 }
 
-// ---- the start ----------------------------------------------------------------------------------
+// ---- start --------------------------------------------------------------------------------------
 
 function listen() {
   const on = (id, type, action) => byId(id).addEventListener(type, action);
@@ -171,7 +171,7 @@ function listen() {
   });
 }
 
-// "#step=3&theme=dark&colour=layer": a page can be opened at a place.
+// "#step=3&theme=dark&colour=layer": initial state from the address.
 function openAt(wanted) {
   if (wanted.has("theme")) setTheme(wanted.get("theme") === "dark" ? "dark" : "light");
   if (wanted.has("colour")) {

@@ -1,11 +1,11 @@
-// What the page shows, in the form the pictures want it: plain arrays, one entry for each buffer.
+// The data of the page, as the charts need it: plain arrays with one entry for each buffer.
 "use strict";
 
 const CLASSES = ["temporaries", "saved", "outputs", "workspace", "shadow"];
 const BESIDE =
-    ["arguments", "variables", "constants", "packed"];  // There already, not part of the peak.
+    ["arguments", "variables", "constants", "packed"];  // Allocated before the call, not part of the peak.
 
-// A profile alone has steps but no buffers; it is shown as a plan without any.
+// A profile without a plan has steps but no buffers: it is shown as a plan without buffers.
 function planOfProfile(profile) {
   const timeline =
       profile.steps.map(s => ({step: s.step, line: s.line, layer: s.layer, in_use: s.planned}));
@@ -56,7 +56,7 @@ function makeModel(plan, profile) {
   return model;
 }
 
-// The call's own arena first, then those of maps' bodies and of other memories.
+// The arena of the call first, then those of map bodies and of other memories.
 function arenasOf(model) {
   const found = new Map();
   model.list.forEach((b, i) => {
@@ -79,8 +79,8 @@ function arenasOf(model) {
   return arenas;
 }
 
-// What is in use at a step, the largest first. A look at every member: 20,000 of them take less
-// time than a frame has by far, so there is no index to keep.
+// The live buffers of a step, largest first. A linear search: 20,000 buffers take far less than a
+// frame, so no index is needed.
 function liveAt(model, arena, step) {
   const live = [];
   for (const i of arena.members)
@@ -88,7 +88,7 @@ function liveAt(model, arena, step) {
   return live.sort((a, b) => model.bytes[b] - model.bytes[a] || model.offset[a] - model.offset[b]);
 }
 
-// The buffer at a place of the picture, or -1.
+// The buffer at a point of the chart, or -1.
 function bufferAt(model, arena, step, offset) {
   for (const i of arena.members) {
     if (model.begin[i] <= step && step < model.end[i] && model.offset[i] <= offset &&
@@ -98,7 +98,7 @@ function bufferAt(model, arena, step, offset) {
   return -1;
 }
 
-// Bytes in use at a step by line or by layer, the most first.
+// Bytes in use at a step by line or by layer, largest first.
 function blameAt(model, step, field) {
   const sums = new Map();
   for (const i of liveAt(model, model.arenas[0], step)) {
@@ -111,16 +111,16 @@ function blameAt(model, step, field) {
   return [...sums.values()].sort((a, b) => b.bytes - a.bytes);
 }
 
-// ---- words for people ---------------------------------------------------------------------------
+// ---- text ---------------------------------------------------------------------------------------
 
-// To one digit behind the point, halves to the even digit: bytes often lie on a half, and toFixed
-// would not round it as the library does.
+// Rounds to one decimal, ties to even, as the library does. Byte counts are often ties, which
+// toFixed rounds differently.
 function oneDigit(value) {
   const tenths = value * 10, below = Math.floor(tenths);
   const up = tenths - below > 0.5 || (tenths - below === 0.5 && below % 2 !== 0);
   return ((up ? below + 1 : below) / 10).toFixed(1);
 }
-// As the library prints bytes: "64.0 MiB".
+// In the format of the library: "64.0 MiB".
 function bytesText(count) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
   let value = count, unit = 0;

@@ -1,4 +1,4 @@
-// Figures, lists and bars. Text from the data only ever becomes text: nothing here parses HTML.
+// Summary, lists and bars. Data are only inserted as text: nothing here parses HTML.
 "use strict";
 
 function byId(id) { return document.getElementById(id); }
@@ -31,7 +31,7 @@ function tile(label, figure, small, kind) {
 function renderTiles() {
   const model = currentModel(), {plan, profile} = model;
   const tiles = [tile(
-      "Tidemark, the peak", bytesText(model.peak), numberText(model.peak) + " bytes", "tide")];
+      "Tidemark (peak)", bytesText(model.peak), numberText(model.peak) + " bytes", "tide")];
   if (profile) {
     const same = profile.touched === profile.planned;
     const measured = tile(
@@ -44,12 +44,12 @@ function renderTiles() {
   if (plan.load !== null) {
     const results = model.peak - plan.arena, least = plan.load + results;
     tiles.push(tile(
-        "Load, the least possible", bytesText(least),
-        model.peak === least ? "reached by this one" :
+        "Load (lower bound)", bytesText(least),
+        model.peak === least ? "reached by this plan" :
                                percentText(model.peak - least, least) + " below the tidemark"));
     tiles.push(tile(
         "Arena", bytesText(plan.arena),
-        results > 0 ? "and results of " + bytesText(results) : "no results of its own"));
+        results > 0 ? "and results of " + bytesText(results) : "no new results"));
   }
   tiles.push(tile(
       "Steps", numberText(model.steps),
@@ -59,7 +59,7 @@ function renderTiles() {
         "Time of that run", timeText(profile.time_ns),
         profile.function === plan.function ? "measured as it ran" : profile.function));
   else if (plan.threads !== null)
-    tiles.push(tile("Threads", String(plan.threads), "workspaces are planned for"));
+    tiles.push(tile("Threads", String(plan.threads), "that workspaces are planned for"));
   byId("tiles").replaceChildren(...tiles);
 }
 
@@ -81,7 +81,7 @@ function renderClasses() {
               make("b", {}, bytesText(plan.classes[name])), percentText(plan.classes[name], sum))));
   const beside = BESIDE.filter(name => plan.classes[name] > 0);
   byId("classes-beside").textContent = beside.length === 0 ? "" :
-                                                             "There already, and not counted: " +
+                                                             "Allocated before the call, not counted: " +
           beside.map(name => name + " " + bytesText(plan.classes[name])).join(", ") + ".";
 }
 function swatch(style) { return make("span", {class: "swatch", style: "background: " + style}); }
@@ -259,12 +259,12 @@ function renderCompare() {
   const head = make(
       "tr", {}, make("th", {scope: "col"}, ""), make("th", {scope: "col"}, "A: " + a.plan.function),
       make("th", {scope: "col"}, "B: " + b.plan.function),
-      make("th", {scope: "col"}, "B against A"));
+      make("th", {scope: "col"}, "B compared with A"));
   byId("compare").replaceChildren(
       make("table", {class: "compared"}, make("thead", {}, head), make("tbody", {}, ...rows)));
 }
 
-// Of each line or layer what it has at both peaks, those that changed most first.
+// The bytes of each line or layer at both peaks, largest change first.
 function changesOf(a, b, field) {
   const found = new Map();
   const add = (model, side) => {

@@ -1,4 +1,4 @@
-// The two pictures: bytes over steps, and below it, on the same axis of steps, offsets over steps.
+// The two charts: bytes over steps, and below it, on the same axis, offsets over steps.
 "use strict";
 
 const MARGIN = {
@@ -8,7 +8,7 @@ const MARGIN = {
   bottom: 22
 };
 
-// What part of the pictures is shown: steps [x0, x1), offsets [y0, y1).
+// The visible range: steps [x0, x1), offsets [y0, y1).
 const view = {
   x0: 0,
   x1: 1,
@@ -58,7 +58,7 @@ function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 }
 
-// A canvas as sharp as the screen, cleared; gives its context and its size in CSS pixels.
+// Clears a canvas at the resolution of the screen; returns its context and its size in CSS pixels.
 function prepare(canvas) {
   const scale = window.devicePixelRatio || 1;
   const width = canvas.clientWidth, height = canvas.clientHeight;
@@ -125,8 +125,8 @@ function drawAxes(size, toY, low, high) {
   }
 }
 
-// Calls visit(x, value) along a line of one value for each step: its corners, or where steps are
-// narrower than a pixel the highest value of each pixel.
+// Calls visit(x, value) for the corners of a step function. If steps are narrower than a pixel, once
+// per pixel with the highest value.
 function alongSteps(size, values, visit) {
   const first = Math.max(0, Math.floor(view.x0)),
         last = Math.min(values.length, Math.ceil(view.x1));
@@ -211,7 +211,7 @@ function drawCursor(size) {
   context.fillRect(Math.max(MARGIN.left, (left + right) / 2 - 0.5), size.bottom, 1, 4);
 }
 
-// Loops, branches and maps: a bar under the steps of their bodies.
+// Loops, branches and maps: a bar below the steps of their bodies.
 function drawBodies(size) {
   const {context} = size;
   const open = [];
@@ -251,7 +251,7 @@ function drawChart() {
 
 // ---- the arena ----------------------------------------------------------------------------------
 
-// The colour of each buffer, as a number of the palette, and what the colours mean.
+// The colour of each buffer, as an index of the palette, and the legend.
 function colouring(model) {
   const palette = [];
   const which = new Int16Array(model.count);
@@ -266,7 +266,7 @@ function colouring(model) {
     if (!model.list.some(b => !number.has(b.class))) palette.pop();
     return {palette, which};
   }
-  // Bytes times steps: what fills the picture most gets a colour of its own.
+  // Bytes times steps: the groups with the largest area have their own colour.
   const weight = new Map();
   model.list.forEach(b => {
     const key = b[state.colour];
@@ -287,7 +287,7 @@ function colouring(model) {
   return {palette, which};
 }
 
-const arenaLayer = document.createElement("canvas");  // The rectangles, drawn when they change.
+const arenaLayer = document.createElement("canvas");  // The rectangles, redrawn only when they change.
 
 function drawRectangles(size, scale) {
   arenaLayer.width = Math.round(size.width * scale);
@@ -304,7 +304,7 @@ function drawRectangles(size, scale) {
   context.beginPath();
   context.rect(MARGIN.left, MARGIN.top, size.right - MARGIN.left, size.bottom - MARGIN.top);
   context.clip();
-  // One colour after another: changing it costs more than a rectangle.
+  // Grouped by colour: changing the fill style costs more than a rectangle.
   for (let number = 0; number < palette.length; ++number) {
     context.fillStyle = palette[number].style;
     for (const i of arena.members) {
@@ -313,7 +313,7 @@ function drawRectangles(size, scale) {
       const x = MARGIN.left + (model.begin[i] - view.x0) * perStep;
       const wide = (model.end[i] - model.begin[i]) * perStep, tall = model.bytes[i] * perByte;
       const y = toY(model.offset[i]) - tall;
-      // A thin line between neighbours, where there is room for one.
+      // A thin line between neighbours, if there is room.
       context.fillRect(
           x, y, Math.max(0.7, wide - (wide > 3 ? 1 : 0)), Math.max(0.7, tall - (tall > 3 ? 1 : 0)));
       if (wide > 64 && tall > 15) labels.push(i);
@@ -334,7 +334,7 @@ function drawRectangles(size, scale) {
   }
   context.restore();
 }
-// The first of the texts that has room, else as much of the last as has some; or nothing.
+// The first text that fits, else the last one shortened, or nothing.
 function fitted(context, texts, width) {
   const whole = texts.find(text => context.measureText(text).width <= width);
   if (whole) return whole;

@@ -1,4 +1,4 @@
-// Pointing at the pictures, clicking, marking and moving.
+// Pointer input on the charts: hover, click, zoom and pan.
 "use strict";
 
 function sizeOf(canvas) {
@@ -57,7 +57,7 @@ function hoverArena(event) {
       "steps " + b.begin + " to " + (b.end - 1), b.reason, lineAndLayer(b));
 }
 
-// A click chooses; a drag marks what to zoom into, or moves with Shift.
+// A click selects; a drag marks the range to zoom into, or pans with Shift.
 function listenToPointer(canvas, hover, click) {
   let start = null;
   canvas.addEventListener("pointerdown", event => {
@@ -108,7 +108,7 @@ function listenToPointer(canvas, hover, click) {
     drawSoon("pictures");
   });
   canvas.addEventListener("wheel", event => {
-    if (!event.ctrlKey && !event.metaKey) return;  // The page scrolls.
+    if (!event.ctrlKey && !event.metaKey) return;  // Let the page scroll.
     event.preventDefault();
     const place = placeOf(canvas, event);
     zoom(Math.exp(event.deltaY * 0.002), place.step, place.offset, canvas.id === "arena");

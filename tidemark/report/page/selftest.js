@@ -1,4 +1,4 @@
-// What the page shows, read back from the page for the tests: open it at "#selftest".
+// For tests: opened at "#selftest", the page reads back what it shows.
 "use strict";
 
 function textOf(id) { return byId(id).textContent; }
@@ -11,7 +11,7 @@ function press(key, target) {
   drawNow();
 }
 
-// How many different colours the inside of a canvas has: an empty picture has few.
+// The number of distinct colours inside a canvas: an empty chart has few.
 function coloursOf(id) {
   const canvas = byId(id),
         data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
@@ -33,7 +33,7 @@ function pointAt(i, type) {
   canvas.dispatchEvent(event);
 }
 
-// Milliseconds that something takes, for people: no test depends on them.
+// Milliseconds, for information only: no test depends on them.
 function timed(action) {
   const begin = performance.now();
   action();

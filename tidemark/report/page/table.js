@@ -1,5 +1,5 @@
-// The table of all tensors, or of all steps. Only the rows in sight exist, so that twenty thousand
-// are as quick as twenty; all rows have one height.
+// The table of all tensors or all steps. Only visible rows are in the DOM, so that 20,000 rows are as
+// fast as 20; all rows have the same height.
 "use strict";
 
 const ROW_HEIGHT = 28, SPARE_ROWS = 8;
@@ -85,7 +85,7 @@ function fillTable(tab) {
   orderRows();
 }
 
-// Rows that have every word that is searched for, in the order that is asked for.
+// The rows that contain every word of the search, in the selected order.
 function orderRows() {
   const words = byId("search").value.toLowerCase().split(/\s+/).filter(word => word !== "");
   const column = table.columns[table.sort], sign = table.down ? -1 : 1;
@@ -158,7 +158,7 @@ function renderTable() {
   if (last < total && !state.printing) rows.push(gapRow(total - last));
   const body = make("tbody", {}, ...rows);
   const known = box.querySelector("table");
-  // Headings stay while one scrolls, and keep the focus.
+  // Headings are not rebuilt while scrolling, so they keep the focus.
   if (known && known.dataset.key === tableKey()) {
     known.tBodies[0].replaceWith(body);
   } else {
@@ -180,7 +180,7 @@ function showRow(i) {
     setStep(i);
 }
 
-// Arrow keys in the table move the choice, and the picture follows.
+// Arrow keys in the table move the selection, and the chart follows.
 function moveInTable(by) {
   if (table.order.length === 0) return;
   const chosen = table.tab === "buffers" ? state.chosen : state.step;
