@@ -293,7 +293,7 @@ TEST(Faults, OfBudgets) {
        .act = [=] { return error_text([=] { function(slope).plan(x, {.budget = floor - 1}); }); }},
       {.name = "tradeoff", .act = [=] { return text_of(function(slope).tradeoff(x)); }},
       {.name = "tradeoff and floor of one plan",
-       .prepare = [=] { known.plan(spec({16, 16})).floor(); },  // The latest that is kept.
+       .prepare = [=] { known.plan(transpose(x)).floor(); },  // Only the latest search is kept.
        .act = [=] { return text_of(plan.tradeoff()) + cat(plan.floor().count); }},
       {.name = "within",
        .act = [=] { return cat(plan.within(floor).peak().count, plan.decisions().size()); }},

@@ -230,14 +230,19 @@ int64_t PlanMaker::largest(const ProgramKey& key, Source at) const {
     const bool is_too_small = found == 0 && !trace->admits(sizes_with(key, middle));
     (fits || is_too_small ? below : above) = middle;
   }
+  if (found > 0) check_serves("largest", sizes_with(key, found + 1), at);
   return found;
 }
 
-Plan PlanMaker::at_sizes(const ProgramKey& key, std::span<const int64_t> sizes, Source at) const {
+void PlanMaker::check_serves(const char* call, std::span<const int64_t> sizes, Source at) const {
   const SizeTable& table = trace->traced.sizes;
   if (const SizeTable::Guard* broken = table.broken(table.evaluate(sizes)))
-    throw UserError(cat("at: this trace serves only sizes with ", table.text(*broken)), at,
+    throw UserError(cat(call, ": this trace serves only sizes with ", table.text(*broken)), at,
                     "plan for a spec with these sizes: fn.plan(td::spec({64, 784}))");
+}
+
+Plan PlanMaker::at_sizes(const ProgramKey& key, std::span<const int64_t> sizes, Source at) const {
+  check_serves("at", sizes, at);
   return make(program_at(key, sizes), at);
 }
 

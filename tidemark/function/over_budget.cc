@@ -46,9 +46,9 @@ std::string what_stands(const Plan& least) {
   const size_t listed = std::min<size_t>(5, least.at_peak().size());
   for (size_t i = 0; i < listed; ++i) {
     const PlanTensor& tensor = least.at_peak()[i];
-    text += cat(i == 0 ? "largest: " : "         ", tensor.type, ' ', tensor.bytes, ", ",
-                tensor.held_for, tensor.held_for.empty() ? "" : "; ", tensor.reason, " (",
-                tensor.line, ")\n  ");
+    text +=
+        cat(i == 0 ? "largest: " : "         ", tensor.type, ' ', tensor.bytes, ", ",
+            tensor.held_for.empty() ? tensor.reason : tensor.held_for, " (", tensor.line, ")\n  ");
   }
   return text;
 }

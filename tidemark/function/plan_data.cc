@@ -71,9 +71,10 @@ std::string held_for(const Program& program, size_t number, int64_t step) {
   const auto last = static_cast<size_t>(buffer.upper - 1);
   if (buffer.upper - 1 == step ||
       is_operand(program, program.steps[static_cast<size_t>(step)], static_cast<int32_t>(number)))
-    return "read by this step";
-  if (last >= program.steps.size()) return "kept until the end";
-  return cat("kept for step ", last, " (", program.steps[last].name, ")");
+    return cat("made by ", buffer.name, ", read by this step");
+  if (last >= program.steps.size()) return cat("made by ", buffer.name, ", kept until the end");
+  return cat("made by ", buffer.name, ", kept for step ", last, " (", program.steps[last].name,
+             ")");
 }
 
 std::vector<PlanStep> timeline_of(const Program& program) {

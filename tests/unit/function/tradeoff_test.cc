@@ -287,11 +287,14 @@ TEST(Largest, OfAFunctionThatDoesNotGrowEnds) {
   EXPECT_GT(f.largest(td::spec({8}), 1_MiB), int64_t{1} << 20);
 }
 
-TEST(Largest, OfAFunctionThatReadsItsSizeSkipsSizesOfOtherTraces) {
+// Each size has a trace of its own.
+TEST(Largest, OfAFunctionThatReadsItsSizeIsRefused) {
   const auto f = td::function(
-      [](const Tensor& x) { return x.shape()[0] > 4 ? td::cumsum(td::exp(x), 0) : td::exp(x); },
-      {.input_signature = {td::spec({td::open, 256})}});
-  EXPECT_EQ(f.largest(td::spec({8, 256}), 64_KiB), 32) << "exp and the sums";
+      [](const Tensor& x) { return x.shape()[0] > 4 ? td::cumsum(td::exp(x), 0) : td::exp(x); });
+  for (const int64_t rows : {8, 9}) f(td::ones({rows, 256}));
+  const std::string text =
+      td::error_of<td::UserError>([&] { f.largest(td::spec({td::open, 256}), 64_KiB); });
+  EXPECT_TRUE(text.starts_with("largest: this trace serves only sizes with ")) << text;
 }
 
 // ---- what users wrote stays ---------------------------------------------------------------------
