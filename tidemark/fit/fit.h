@@ -74,6 +74,8 @@ class Frontier {
   const std::vector<Rung>& last_rungs();
   std::optional<Rung> climb_down(int64_t limit) const;
   compile::Layout laid_out(const Graph& graph, int64_t enough_bytes) const;
+  // The program for a budget.
+  std::optional<Rung> chosen(int64_t bytes);
   Fit build(const Rung& rung) const;
 
   const compile::Interface& interface_;
