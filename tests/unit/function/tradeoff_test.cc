@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/unit/error_of.h"
@@ -411,6 +412,21 @@ TEST(Tradeoff, APlanWithinABudgetRunsInMemoryOfTheCallers) {
   const Tensor loss = step.run_in(
       least, {static_cast<std::byte*>(begin), static_cast<size_t>(least.arena().count)}, x);
   EXPECT_TRUE(td::identical(loss, step_of(same)(x)));
+}
+
+TEST(Tradeoff, MayBeAskedForByManyThreads) {
+  const auto step = step_of(Net(6));
+  const td::Plan plan = step.plan(td::spec({64, 32}));
+  const td::Bytes floor = step_of(Net(6)).plan(td::spec({64, 32})).floor();
+  std::vector<td::Bytes> found(4);
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < found.size(); ++i)
+    threads.emplace_back([&, i] {
+      found[i] = i % 2 == 0 ? plan.floor() : plan.within(floor).peak();
+      step.plan(td::spec({64 + static_cast<int64_t>(i), 32}), {.budget = 1_MiB});
+    });
+  for (std::thread& each : threads) each.join();
+  EXPECT_EQ(found, std::vector<td::Bytes>(4, floor));
 }
 
 TEST(Tradeoff, OfOpenSizesIsOfTheSizeAsked) {
