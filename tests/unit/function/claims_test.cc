@@ -133,14 +133,13 @@ TEST(Claims, TheLeastBudgetAndTheSmallerSizeOfAnErrorFit) {
     text = error.what();
   }
   std::smatch found;
-  ASSERT_TRUE(std::regex_search(
-      text, found,
-      std::regex(
-          "\\.budget = (\\d+)(_B|_KiB|_MiB) fits; argument 0, dimension 0 = (\\d+) fits in (.*)")))
+  ASSERT_TRUE(std::regex_search(text, found,
+                                std::regex("\\.budget = (\\d+)(_B|_KiB|_MiB) fits; argument 0, "
+                                           "dimension 0 = (\\d+) fits in ([^;]*)")))
       << text;
   const int64_t unit = found[2] == "_B" ? 1 : found[2] == "_KiB" ? 1024 : 1024 * 1024;
   EXPECT_EQ(std::stoll(found[1]) * unit, floor.count);
-  EXPECT_EQ(floor, whole);
+  EXPECT_LT(floor, whole) << "values are computed again";
   const auto planned_under = [&](td::Bytes most) {
     return step_of({true, false}).plan(td::spec({512, 64}), {.budget = most}).peak();
   };
