@@ -54,6 +54,8 @@ class Applier {
     for (const ModelValue& value : model.values)
       latest_.push_back({model.steps[static_cast<size_t>(value.step)].node, value.result});
     for (const ModelStep& step : model.steps) inputs_.push_back(node(step.node).inputs);
+    for (size_t k = 0; k < here().results.size(); ++k)
+      shown_by_[maker_of(here().results[k])].push_back(k);
   }
 
   std::vector<Repeat> run(const std::vector<Execution>& executions) {
@@ -67,10 +69,7 @@ class Applier {
       else
         run_first(executions[i].step);
     }
-    for (size_t k = 0; k < here().results.size(); ++k) {
-      const Value now = current(here().results[k]);
-      here().results[k] = now;
-    }
+    for (size_t k = 0; k < here().results.size(); ++k) give(k);
     return std::move(repeats_);
   }
 
@@ -112,6 +111,20 @@ class Applier {
     SmallVec<Value, 3> inputs = current_inputs(step);
     node(number).inputs = std::move(inputs);
     here().nodes.push_back(number);
+    for (const size_t k : shown_by_[step]) give(k);
+  }
+
+  void give(size_t result) {
+    const Value now = current(here().results[result]);
+    here().results[result] = now;
+  }
+
+  // The step whose value a result of the region shows; -1 if there is none.
+  int32_t maker_of(Value result) {
+    while (node(result.node).op != nullptr && node(result.node).op->view != nullptr &&
+           model_.step_of[static_cast<size_t>(result.node)] < 0)
+      result = node(result.node).inputs[0];
+    return model_.step_of[static_cast<size_t>(result.node)];
   }
 
   // The node for which a step runs again: the next one that runs for the first time.
@@ -158,8 +171,10 @@ class Applier {
   Graph& graph_;
   const RegionId region_;
   const RegionModel& model_;
-  std::vector<Value> latest_;                        // By value of the model.
-  std::vector<SmallVec<Value, 3>> inputs_;           // By step: what its node read at first.
+  std::vector<Value> latest_;               // By value of the model.
+  std::vector<SmallVec<Value, 3>> inputs_;  // By step: what its node read at first.
+  // Results by the step that makes what they show: their views directly follow it.
+  std::map<int32_t, std::vector<size_t>> shown_by_;
   std::map<int32_t, std::optional<Value>> view_of_;  // By view: what it showed at first.
   std::map<std::pair<int32_t, std::pair<int32_t, int16_t>>, Value> views_;
   std::vector<Repeat> repeats_;

@@ -14,7 +14,7 @@
 namespace tidemark::fit {
 namespace {
 
-constexpr size_t kFewNodes = 200, kFewSteps = 256;  // Of programs that get several tries.
+constexpr size_t kFewSteps = 256;  // Of programs that get several tries.
 // Of a target to the one before it.
 constexpr double kRatio = 0.94, kSmallRatio = 0.985;
 constexpr int kMostFailures = 3;
@@ -102,9 +102,10 @@ class Frontier::Base {
     ModelOptions options = options_of(interface);
     options.inside = inside_of(graph_, interface.home);
     model_ = model_of(graph_, Graph::kBody, options);
+    is_searched_ = is_searched && is_searchable(model_);
+    if (is_searched_) searched_model_ = model_;
     calibrate(model_, Timeline(model_).profile(), measured(layout, model_));
     least_ = results_ + Timeline(model_).least();
-    is_searched_ = is_searched && is_searchable(model_);
   }
 
   const Graph& graph() const { return graph_; }
@@ -122,7 +123,7 @@ class Frontier::Base {
   };
   // For programs of a few steps: the least work of all schedules, if the search ends.
   std::optional<Attempt> search_to(int64_t bytes) const {
-    const auto steps = least_work(model_, bytes - results_);
+    const auto steps = least_work(searched_model_, bytes - results_);
     if (!steps) return {};
     Attempt attempt{.reached = true, .graph = graph_, .repeats = {}};
     attempt.repeats = apply(attempt.graph, Graph::kBody, model_, executions_of(model_, *steps));
@@ -194,6 +195,7 @@ class Frontier::Base {
   int64_t peak_ = 0, results_ = 0, least_ = 0;
   bool is_searched_ = false;
   RegionModel model_;
+  RegionModel searched_model_;  // Without corrections, which hold for one order only.
 };
 
 Frontier::Frontier(const std::vector<Alternative>& alternatives,
@@ -222,7 +224,7 @@ void Frontier::add(Graph graph, const std::string& change, bool is_searched) {
       std::make_unique<Base>(Alternative{std::move(graph), change}, is_searched, interface_));
 }
 
-bool Frontier::is_small() const { return bases_[0]->graph().nodes.size() <= kFewNodes; }
+bool Frontier::is_small() const { return bases_[0]->is_searched(); }
 
 Frontier::~Frontier() = default;
 
