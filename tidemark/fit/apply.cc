@@ -1,11 +1,12 @@
 #include "tidemark/fit/apply.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
-#include <set>
 
 #include "tidemark/ops/op_def.h"
 #include "tidemark/passes/passes.h"
+#include "tidemark/passes/schedule.h"
 
 namespace tidemark::fit {
 
@@ -46,6 +47,24 @@ std::vector<Execution> executions_of(const RegionModel& model, const std::vector
 }
 
 namespace {
+
+bool leave_none(const Node&) { return false; }
+
+// Whether the region of a group can be one kernel. One that makes fewer results than `fuse` has
+// seen may not: a later sweep may have read a result.
+bool is_kernel(const Graph& graph, RegionId region) {
+  Graph alone;
+  std::vector<Value> parameters;
+  for (const Value parameter : graph.regions[static_cast<size_t>(region)].parameters)
+    parameters.push_back(alone.add_parameter(Graph::kBody, graph.type(parameter), Source::none()));
+  alone.body().results = append_copy(graph, region, alone, Graph::kBody, parameters, leave_none);
+  passes::remove_dead(alone);
+  const Region& body = alone.body();
+  constexpr int64_t any = std::numeric_limits<int64_t>::max();
+  return passes::Scheduler(alone)
+      .run(body.nodes, body.results, {.exprs = any, .buffers = any, .sweeps = 30, .row_bytes = any})
+      .has_value();
+}
 
 class Applier {
  public:
@@ -139,33 +158,38 @@ class Applier {
     SmallVec<Value, 3> inputs = current_inputs(execution.step);
     Node copy = node(again.node);
     copy.inputs = std::move(inputs);
-    for (RegionId& region : copy.regions)
-      region = copy_region(graph_, region, [](const Node&) { return false; });
+    for (RegionId& region : copy.regions) region = copy_region(graph_, region, leave_none);
     copy.gradient_of = node(reader).gradient_of;
-    const bool is_group = copy.op->flow == Flow::group;
-    if (is_group) keep_results(copy, wanted);
+    const bool is_trimmed = copy.op->flow == Flow::group && keep_results(copy, wanted);
     const int32_t number = graph_.add_node(region_, std::move(copy));
     Repeat repeat{.node = again.node, .cost = again.cost};
     for (size_t k = 0; k < wanted.size(); ++k) {
       const auto value = static_cast<size_t>(again.first_value + wanted[k]);
       latest_[value] = {number,
-                        static_cast<int16_t>(is_group ? static_cast<int32_t>(k) : wanted[k])};
+                        static_cast<int16_t>(is_trimmed ? static_cast<int32_t>(k) : wanted[k])};
       repeat.bytes += model_.values[value].bytes;
     }
     repeats_.push_back(repeat);
   }
 
-  // Results that nobody reads would still be written.
-  void keep_results(Node& group, const std::vector<int32_t>& wanted) {
+  // Results that nobody reads would still be written. Returns whether the group can do without.
+  bool keep_results(Node& group, const std::vector<int32_t>& wanted) {
     Region& region = graph_.regions[static_cast<size_t>(group.regions[0])];
+    if (wanted.size() == region.results.size()) return false;
+    const std::vector<Value> all = region.results;
     std::vector<TensorType> types;
     std::vector<Value> results;
     for (const int32_t r : wanted) {
       types.push_back(group.results[static_cast<size_t>(r)]);
       results.push_back(region.results[static_cast<size_t>(r)]);
     }
-    group.results = std::move(types);
     region.results = std::move(results);
+    if (!is_kernel(graph_, group.regions[0])) {
+      region.results = all;
+      return false;
+    }
+    group.results = std::move(types);
+    return true;
   }
 
   Graph& graph_;

@@ -285,9 +285,8 @@ int64_t Frontier::target(int number) const {
 }
 
 const std::optional<Frontier::Rung>& Frontier::rung(int number) {
-  const auto [place, is_new] = rungs_.try_emplace(number);
-  if (is_new) place->second = climb_down(target(number));
-  return place->second;
+  if (const auto known = rungs_.find(number); known != rungs_.end()) return known->second;
+  return rungs_.emplace(number, climb_down(target(number))).first->second;
 }
 
 int64_t Frontier::least_bytes() const {
@@ -396,17 +395,22 @@ Fit Frontier::build(const Rung& rung) const {
   return fit;
 }
 
-std::optional<Fit> Frontier::at_most(int64_t bytes) {
-  if (usual_peak() <= bytes) return build(*rung(0));
+std::optional<Frontier::Rung> Frontier::chosen(int64_t bytes) {
+  if (usual_peak() <= bytes) return rung(0);
   int number = 0;
   while (target(number + 1) >= bytes && target(number + 1) > 0) ++number;
   for (const int candidate : {number, number + 1}) {
     const std::optional<Rung> found = settled(candidate);
-    if (found && found->peak_bytes <= bytes) return build(*found);
+    if (found && found->peak_bytes <= bytes) return found;
   }
   for (const Rung& last : last_rungs())
-    if (last.peak_bytes <= bytes) return build(last);
+    if (last.peak_bytes <= bytes) return last;
   return {};
+}
+
+std::optional<Fit> Frontier::at_most(int64_t bytes) {
+  const std::optional<Rung> rung = chosen(bytes);
+  return rung ? std::optional(build(*rung)) : std::nullopt;
 }
 
 int64_t Frontier::floor_bytes() { return last_rungs().back().peak_bytes; }
@@ -418,8 +422,14 @@ std::vector<Frontier::Point> Frontier::points() {
   for (int number = 0; number == 0 || !is_bottom(number); ++number)
     if (const std::optional<Rung>& found = rung(number)) all.push_back(*found);
   all.insert(all.end(), last_rungs().begin(), last_rungs().end());
-  std::stable_sort(all.begin(), all.end(),
-                   [](const Rung& a, const Rung& b) { return a.peak_bytes < b.peak_bytes; });
+  // A budget of its bytes may give another program, if others lie close by.
+  std::erase_if(all, [&](const Rung& each) {
+    const std::optional<Rung> given = chosen(each.peak_bytes);
+    return given->peak_bytes != each.peak_bytes || given->cost.seconds != each.cost.seconds;
+  });
+  std::sort(all.begin(), all.end(), [](const Rung& a, const Rung& b) {
+    return std::pair(a.peak_bytes, a.cost.seconds) < std::pair(b.peak_bytes, b.cost.seconds);
+  });
   std::vector<Point> points;
   double least = INFINITY;
   // From the floor up: a point that takes longer than one that needs less is dominated.

@@ -80,6 +80,8 @@ class Frontier {
   template <class Way>
   std::optional<Rung> attempt(const Base& base, Way way, int64_t limit) const;
   compile::Layout laid_out(const Graph& graph, int64_t enough_bytes) const;
+  // The program for a budget.
+  std::optional<Rung> chosen(int64_t bytes);
   Fit build(const Rung& rung) const;
 
   const compile::Interface& interface_;
