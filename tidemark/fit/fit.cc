@@ -8,6 +8,7 @@
 #include "tidemark/fit/bodies.h"
 #include "tidemark/fit/rematerialize.h"
 #include "tidemark/fit/separate.h"
+#include "tidemark/layout/builder.h"
 #include "tidemark/ops/op_def.h"
 
 namespace tidemark::fit {
@@ -236,15 +237,21 @@ bool Frontier::next_rung() {
 
 namespace {
 
-// Nodes of one line that run again are one decision.
+std::string name_of(const Graph& graph, const Node& node) {
+  if (node.op->flow != Flow::group) return std::string(node.op->name);
+  return compile::group_name(graph, node);
+}
+
+// Nodes of one line and layer that run again are one decision.
 std::vector<Decision> decisions_of(const Graph& graph, const std::vector<Repeat>& repeats) {
-  std::map<std::tuple<std::string, int32_t, std::string>, Decision> found;
+  std::map<std::tuple<std::string, unsigned, uint32_t, std::string>, Decision> found;
   for (const Repeat& repeat : repeats) {
     const Node& node = graph.nodes[static_cast<size_t>(repeat.node)];
-    std::string name(node.op->name);
-    Decision& each = found[{std::string(node.source.file), node.source.line, name}];
-    each.times = each.what.empty() ? 1 : each.times + 1;
+    const std::string name = name_of(graph, node);
+    Decision& each = found[{node.source.file, node.source.line, node.source.layer, name}];
+    each.times = each.op.empty() ? 1 : each.times + 1;
     each.what = "computes " + name + " again";
+    each.op = name;
     each.source = node.source;
     each.bytes += repeat.bytes;
     each.cost += repeat.cost;
