@@ -15,7 +15,8 @@ constexpr const char* kHelp =
 
 Runs a benchmark with the arguments after its name; most take the number of seconds for each row.
 Without a name it lists the benchmarks and whether they are built. NAME is one of
-  bars|budgets|compile_cost|datasets|eager|functions|gradients|kernels|loops|matmul|peer_cases|plan|plan_time|tile
+  bars|budgets|compile_cost|datasets|eager|functions|gradients|kernels|loops|matmul|peer_cases|
+  plan|plan_time|tile
 
 options:
   --json   print the list, or the figures of `plan`, as JSON

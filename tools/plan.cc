@@ -13,7 +13,8 @@ namespace tidemark::tools {
 namespace {
 
 constexpr const char* kHelp =
-    R"(usage: tidemark plan FILE.tm [--budget=BYTES] [--tradeoff] [--largest] [--size=N] [--json] [--no-jit]
+    R"(usage: tidemark plan FILE.tm [--budget=BYTES] [--tradeoff] [--largest] [--size=N]
+                     [--json] [--no-jit]
 
 Prints the memory plan of a program: its peak by class, the step and the tensors at the peak, and
 every step with the bytes in use. Nothing runs.

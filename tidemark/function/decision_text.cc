@@ -77,7 +77,7 @@ std::string ops_text(const Place& place) {
 
 std::string where_text(const Place& place) {
   const std::string lines = enumeration(place.lines);
-  if (place.layer.empty()) return lines.empty() ? "" : cat(" of ", lines);
+  if (place.layer.empty()) return lines.empty() ? "" : cat(" at ", lines);
   return cat(" of ", place.layer, lines.empty() ? "" : cat(" (", lines, ")"));
 }
 

@@ -35,9 +35,9 @@ TEST(DecisionText, NamesLinesWhereThereIsNoLayer) {
   EXPECT_EQ(detail::decision_sentences({again("exp", "a.cc:1", "", 1_KiB, 0.0001),
                                         again("multiply + add", "a.cc:2", "", 2_KiB, 0.5, 12)},
                                        5),
-            Sentences({"recomputes 12 groups of multiply + add of a.cc:2: frees 2.0 KiB meanwhile, "
+            Sentences({"recomputes 12 groups of multiply + add at a.cc:2: frees 2.0 KiB meanwhile, "
                        "50.0 % more work",
-                       "recomputes exp of a.cc:1: frees 1.0 KiB meanwhile, less than 0.1 % more "
+                       "recomputes exp at a.cc:1: frees 1.0 KiB meanwhile, less than 0.1 % more "
                        "work"}));
 }
 
@@ -47,7 +47,7 @@ TEST(DecisionText, ListsTheLargestAndCountsTheRest) {
     decisions.push_back(again("exp", cat("a.cc:", i), "", Bytes(i * 1024), 0.01));
   const Sentences sentences = detail::decision_sentences(decisions, 3);
   ASSERT_EQ(sentences.size(), 3U);
-  EXPECT_EQ(sentences[0], "recomputes exp of a.cc:5: frees 5.0 KiB meanwhile, 1.0 % more work");
+  EXPECT_EQ(sentences[0], "recomputes exp at a.cc:5: frees 5.0 KiB meanwhile, 1.0 % more work");
   EXPECT_EQ(sentences[2], "and 3 more: frees 6.0 KiB meanwhile, 3.0 % more work");
 }
 
@@ -66,7 +66,7 @@ TEST(DecisionText, ChoicesOfTheWholeProgramComeFirst) {
   whole.what = "keeps tables whole";
   EXPECT_EQ(detail::decision_sentences({again("exp", "a.cc:1", "", 1_KiB, 0.01), whole}, 3),
             Sentences({"keeps tables whole",
-                       "recomputes exp of a.cc:1: frees 1.0 KiB meanwhile, 1.0 % more work"}));
+                       "recomputes exp at a.cc:1: frees 1.0 KiB meanwhile, 1.0 % more work"}));
 }
 
 class BudgetedPlan : public testing::Test {

@@ -45,7 +45,7 @@ TEST_F(PlanCommand, ComputesAgainWithinABudget) {
   EXPECT_EQ(within.find("decisions")->items[0].find("what")->text, "computes matmul again");
   EXPECT_EQ(within.find("decisions")->items[0].find("line")->text, "in.tm:2");
   const Ran text = run("plan in.tm --size=256 --budget=" + std::to_string(usual - 1));
-  EXPECT_NE(text.out.find("\n    recomputes matmul of in.tm:2: frees 1000.0 KiB meanwhile, "),
+  EXPECT_NE(text.out.find("\n    recomputes matmul at in.tm:2: frees 1000.0 KiB meanwhile, "),
             std::string::npos)
       << text.out;
 }

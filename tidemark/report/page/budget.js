@@ -114,8 +114,11 @@ function drawCurveAxes(size, scale) {
     context.moveTo(MARGIN.left, y);
     context.lineTo(size.right, y);
     context.stroke();
-    context.fillText("+" + Number((100 * share).toFixed(1)) + " %", MARGIN.left - 8, y);
+    const percent = Number((100 * share).toFixed(1)) + " %";
+    context.fillText(share > 0 ? "+" + percent : percent, MARGIN.left - 8, y);
   }
+  context.textAlign = "left";
+  context.fillText("more work", MARGIN.left, MARGIN.top - 10);
   context.textAlign = "center";
   for (const bytes of byteTicks(0, scale.most, 6))
     context.fillText(bytesText(bytes).replace(".0 ", " "), scale.x(bytes), size.bottom + 12);
