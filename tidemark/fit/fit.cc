@@ -98,7 +98,7 @@ class Frontier::Base {
 
   struct Attempt {
     bool reached = false;  // By the model.
-    Graph graph;
+    Graph graph;           // To be compacted; until then it has the nodes that the repeats name.
     std::vector<Repeat> repeats;
   };
   Attempt drop_to(int64_t bytes) const {
@@ -116,7 +116,6 @@ class Frontier::Base {
         break;
       }
     }
-    attempt.graph = compact(std::move(attempt.graph));
     return attempt;
   }
 
@@ -200,8 +199,8 @@ std::optional<Frontier::Rung> Frontier::climb_down(int64_t limit) const {
     // The layout may need a little more than the model says: buffers leave gaps.
     int64_t target = limit;
     for (int i = 0; i < kTries; ++i) {
-      const Base::Attempt attempt = base->drop_to(target);
-      const int64_t peak = laid_out(attempt.graph, limit).program->peak_bytes();
+      Base::Attempt attempt = base->drop_to(target);
+      const int64_t peak = laid_out(compact(std::move(attempt.graph)), limit).program->peak_bytes();
       if (peak <= limit) {
         Cost cost = base->cost();
         for (const Repeat& repeat : attempt.repeats) cost += repeat.cost;
@@ -304,17 +303,15 @@ std::vector<Decision> decisions_of(const Graph& graph, const std::vector<Repeat>
 
 Fit Frontier::build(const Rung& rung) const {
   Fit fit;
-  std::vector<Repeat> repeats;
+  if (!rung.base->change().empty()) fit.decisions.push_back({.what = rung.base->change()});
   if (rung.target < 0) {
     fit.layout = compile::layout(rung.base->graph(), interface_);
   } else {
     Base::Attempt attempt = rung.base->drop_to(rung.target);
-    fit.layout = laid_out(attempt.graph, rung.limit);
-    repeats = std::move(attempt.repeats);
+    for (Decision& each : decisions_of(attempt.graph, attempt.repeats))
+      fit.decisions.push_back(std::move(each));
+    fit.layout = laid_out(compact(std::move(attempt.graph)), rung.limit);
   }
-  if (!rung.base->change().empty()) fit.decisions.push_back({.what = rung.base->change()});
-  for (Decision& each : decisions_of(rung.base->graph(), repeats))
-    fit.decisions.push_back(std::move(each));
   fit.again = rung.cost - usual_cost();
   return fit;
 }

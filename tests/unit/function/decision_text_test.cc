@@ -141,5 +141,28 @@ TEST_F(BudgetedPlan, TradeoffIsJson) {
   }
 }
 
+// The values of its body are dropped in several rounds, and what was computed again is dropped once
+// more.
+Tensor looped(const Tensor& x) {
+  const auto body = [](const Tensor&, const Tensor& a) {
+    const Tensor b = cumsum(a, 1) + a, c = cumsum(a, 0), d = cumsum(c, 1) + c, e = cumsum(c, 0);
+    return matmul(matmul(matmul(matmul(matmul(e, a), b), c), d), e);
+  };
+  const Tensor start = cumsum(x, 1);
+  return matmul(fori_loop(0, 5, body, start), cumsum(start, 0));
+}
+
+TEST(Decisions, OfBodiesNameOpsOfTheBody) {
+  const Plan plan = function(looped).plan(spec({32, 32}));
+  ASSERT_LT(plan.floor(), plan.peak());
+  for (const TradeoffPoint& point : plan.tradeoff()) {
+    for (const PlanDecision& each : plan.within(point.peak).decisions()) {
+      EXPECT_TRUE(each.op == "matmul" || each.op.starts_with("cumsum") || each.op == "add")
+          << each.op;
+      EXPECT_TRUE(each.line.starts_with("decision_text_test.cc:")) << each.line;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tidemark
