@@ -64,14 +64,14 @@ function renderBudget() {
 }
 
 function decisionTable(decisions) {
-  const head = ["does", "where", "frees", "more work"];
+  const head = ["does", "times", "where", "frees", "more work"];
   const row = each => {
     const where = [each.layer, each.line].filter(text => text !== "").join(", ");
-    const what = each.what + (each.times > 1 ? ", " + numberText(each.times) + " times" : "");
+    const number = text => make("td", {class: "number"}, each.op ? text : "");
     return make(
-        "tr", {}, make("td", {title: what}, what), make("td", {class: "mono", title: where}, where),
-        make("td", {class: "number"}, each.op ? bytesText(each.bytes) : ""),
-        make("td", {class: "number"}, each.op ? percentText(each.more_work, 1) : ""));
+        "tr", {}, make("td", {title: each.what}, each.what), number(numberText(each.times)),
+        make("td", {class: "mono", title: where}, where), number(bytesText(each.bytes)),
+        number(percentText(each.more_work, 1)));
   };
   return make(
       "table", {},
