@@ -143,6 +143,7 @@ class ReportPage(unittest.TestCase):
             self.assertTrue(shown["says"].startswith(f"{bytes_text(wanted['peak'])} at once"), shown["says"])
             if wanted["peak"] < wanted["usual_peak"]:
                 self.assertIn(f"of the usual {bytes_text(plan['peak'])}, with", shown["says"])
+        self.assertEqual([shown["isMeasured"] for shown in budgets["seen"]], [wanted["peak"] == plan["peak"] for wanted in plans])
         self.assertEqual((budgets["smaller"], budgets["larger"]), (len(plans) - 2, len(plans) - 1))
         self.assertGreater(budgets["colours"], 20)
 

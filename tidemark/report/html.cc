@@ -71,17 +71,30 @@ void write_file(const std::string& path, const std::string& text, const char* wh
   io::save_text({what, path, at}, text);
 }
 
+namespace {
+
+void write_page(const std::string& path, std::vector<std::string> documents, const Plan& plan,
+                const HtmlOptions& options, Source at) {
+  if (options.tradeoff) documents.push_back(tradeoff_document(plan));
+  write_file(path, html_page(documents), "write_html", at);
+}
+
+}  // namespace
+
 void write_html(const std::string& path, const Plan& plan, Source at) {
   write_html(path, plan, HtmlOptions(), at);
 }
 
 void write_html(const std::string& path, const Plan& plan, const HtmlOptions& options, Source at) {
-  std::vector<std::string> documents = {plan.to_json()};
-  if (options.tradeoff) documents.push_back(tradeoff_document(plan));
-  write_file(path, html_page(documents), "write_html", at);
+  write_page(path, {plan.to_json()}, plan, options, at);
 }
 
 void write_html(const std::string& path, const Plan& plan, const Profile& profile, Source at) {
+  write_html(path, plan, profile, HtmlOptions(), at);
+}
+
+void write_html(const std::string& path, const Plan& plan, const Profile& profile,
+                const HtmlOptions& options, Source at) {
   constexpr const char* remedy =
       "give the plan and the profile of the same function with the same sizes";
   if (plan.timeline().size() != profile.steps.size())
@@ -92,8 +105,7 @@ void write_html(const std::string& path, const Plan& plan, const Profile& profil
     throw UserError(cat("write_html: the plan needs ", plan.peak().count,
                         " bytes at once, the run was planned for ", profile.planned.count),
                     at, remedy);
-  const std::string documents[] = {plan.to_json(), profile.to_json()};
-  write_file(path, html_page(documents), "write_html", at);
+  write_page(path, {plan.to_json(), profile.to_json()}, plan, options, at);
 }
 
 void write_html(const std::string& path, const Plan& before, const Plan& after, Source at) {

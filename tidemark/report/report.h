@@ -34,6 +34,8 @@ void write_html(const std::string& path, const Plan& plan, const HtmlOptions& op
 // A plan and a run of it: `profile` must be of the same function and sizes.
 void write_html(const std::string& path, const Plan& plan, const Profile& profile,
                 Source at = Source::here());
+void write_html(const std::string& path, const Plan& plan, const Profile& profile,
+                const HtmlOptions& options, Source at = Source::here());
 // Two plans compared.
 void write_html(const std::string& path, const Plan& before, const Plan& after,
                 Source at = Source::here());
@@ -46,8 +48,8 @@ void write_trace(const std::string& path, const Profile& profile, Source at = So
 
 // The trade of a plan between bytes and work, with about 12 plans from the usual one to the floor.
 std::string tradeoff_document(const Plan& plan);
-// The page of one or two documents, each the JSON of a plan or of a profile; and with one plan, its
-// tradeoff_document.
+// The page of one or two documents, each the JSON of a plan or of a profile; beside one plan, also
+// its tradeoff_document.
 std::string html_page(std::span<const std::string> documents);
 // Writes a file atomically, or to a pipe or terminal. Errors begin with `what`, the name of the
 // caller.

@@ -3,13 +3,13 @@
 "use strict";
 
 // The plans from the fewest bytes to the most, so that the slider goes to the right for more.
-function startBudgets(tradeoff, shown) {
+function startBudgets(tradeoff, shown, profile) {
   if (!tradeoff) return;
   const plans = [...tradeoff.plans].reverse();
   const distance = each => Math.abs(each.plan.peak - shown.peak);
   const chosen = plans.reduce(
       (best, each, i) => distance(each) < distance(plans[best]) ? i : best, 0);
-  state.budgets = {points: tradeoff.points, plans, chosen};
+  state.budgets = {points: tradeoff.points, plans, chosen, profile};
   byId("budget").max = String(plans.length - 1);
   byId("budget").value = String(chosen);
   byId("budget").addEventListener("input", event => setBudget(Number(event.target.value)));
@@ -22,8 +22,17 @@ function setBudget(number) {
   const chosen = Math.min(plans.length - 1, Math.max(0, number));
   state.budgets.chosen = chosen;
   byId("budget").value = String(chosen);
-  state.models[0] = Object.assign(makeModel(plans[chosen].plan, null), {letter: "A"});
+  const {plan} = plans[chosen];
+  state.models[0] = Object.assign(makeModel(plan, profileOf(plan)), {letter: "A"});
   show(0);
+}
+
+// The run of the page, if it is one of this plan.
+function profileOf(plan) {
+  const {profile} = state.budgets;
+  const isOfPlan =
+      profile && profile.planned === plan.peak && profile.steps.length === plan.timeline.length;
+  return isOfPlan ? profile : null;
 }
 
 // The plan with the most bytes within a budget, or with the fewest if there is none.

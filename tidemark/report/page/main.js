@@ -202,7 +202,7 @@ function start() {
             (model, i) => make("button", {type: "button", onclick: () => show(i)}, model.letter)));
   }
   setTheme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
-  startBudgets(tradeoff, plans[0]);
+  startBudgets(tradeoff, plans[0], profile);
   listen();
   show(0);
   const wanted = new URLSearchParams(location.hash.slice(1));

@@ -56,6 +56,7 @@ function budgetsSeen() {
       steps: currentModel().steps,
       arenaTop: currentArena().height,
       peakStep: state.step,
+      isMeasured: currentModel().seen !== null,
     });
   }
   press("<");
