@@ -59,10 +59,9 @@ Bytes parse_bytes(const std::string& text) {
   double number = 0;
   const char* const last = text.data() + text.size();
   const auto [end, error] = std::from_chars(text.data(), last, number, std::chars_format::fixed);
-  const double bytes = number * unit_bytes({end, static_cast<size_t>(last - end)});
-  const bool is_known =
-      error == std::errc() && unit_bytes({end, static_cast<size_t>(last - end)}) > 0;
-  if (!is_known || !(bytes >= 0 && bytes < 0x1p62))
+  const double unit = unit_bytes({end, static_cast<size_t>(last - end)});
+  const double bytes = number * unit;
+  if (error != std::errc() || unit == 0 || !(bytes >= 0 && bytes < 0x1p62))
     usage_error("plan",
                 cat("'", text, "' is not a number of bytes: write 65536, 64KiB, 1.5MiB or 2GiB"));
   return static_cast<int64_t>(bytes);
