@@ -9,6 +9,7 @@
 #include "tidemark/fit/exact.h"
 #include "tidemark/fit/rematerialize.h"
 #include "tidemark/fit/separate.h"
+#include "tidemark/layout/builder.h"
 #include "tidemark/ops/op_def.h"
 
 namespace tidemark::fit {
@@ -118,7 +119,7 @@ class Frontier::Base {
 
   struct Attempt {
     bool reached = false;  // By the model.
-    Graph graph;
+    Graph graph;           // To be compacted; until then it has the nodes that the repeats name.
     std::vector<Repeat> repeats;
   };
   // For programs of a few steps: the least work of all schedules, if the search ends.
@@ -127,7 +128,6 @@ class Frontier::Base {
     if (!steps) return {};
     Attempt attempt{.reached = true, .graph = graph_, .repeats = {}};
     attempt.repeats = apply(attempt.graph, Graph::kBody, model_, executions_of(model_, *steps));
-    attempt.graph = compact(std::move(attempt.graph));
     return attempt;
   }
   std::optional<Attempt> make(Rung::Way way, int64_t bytes) const {
@@ -152,7 +152,6 @@ class Frontier::Base {
         break;
       }
     }
-    attempt.graph = compact(std::move(attempt.graph));
     return attempt;
   }
 
@@ -244,9 +243,9 @@ std::optional<Frontier::Rung> Frontier::attempt(const Base& base, Way way, int64
   constexpr int kTries = 4;
   int64_t target = limit;
   for (int i = 0; i < kTries; ++i) {
-    const std::optional<Base::Attempt> made = base.make(way, target);
+    std::optional<Base::Attempt> made = base.make(way, target);
     if (!made) return {};
-    const int64_t peak = laid_out(made->graph, limit).program->peak_bytes();
+    const int64_t peak = laid_out(compact(std::move(made->graph)), limit).program->peak_bytes();
     if (peak <= limit) {
       Cost cost = base.cost();
       for (const Repeat& repeat : made->repeats) cost += repeat.cost;
@@ -356,15 +355,21 @@ const std::vector<Frontier::Rung>& Frontier::last_rungs() {
 
 namespace {
 
-// Nodes of one line that run again are one decision.
+std::string name_of(const Graph& graph, const Node& node) {
+  if (node.op->flow != Flow::group) return std::string(node.op->name);
+  return compile::group_name(graph, node);
+}
+
+// Nodes of one line and layer that run again are one decision.
 std::vector<Decision> decisions_of(const Graph& graph, const std::vector<Repeat>& repeats) {
-  std::map<std::tuple<std::string, int32_t, std::string>, Decision> found;
+  std::map<std::tuple<std::string, unsigned, uint32_t, std::string>, Decision> found;
   for (const Repeat& repeat : repeats) {
     const Node& node = graph.nodes[static_cast<size_t>(repeat.node)];
-    std::string name(node.op->name);
-    Decision& each = found[{std::string(node.source.file), node.source.line, name}];
-    each.times = each.what.empty() ? 1 : each.times + 1;
+    const std::string name = name_of(graph, node);
+    Decision& each = found[{node.source.file, node.source.line, node.source.layer, name}];
+    each.times = each.op.empty() ? 1 : each.times + 1;
     each.what = "computes " + name + " again";
+    each.op = name;
     each.source = node.source;
     each.bytes += repeat.bytes;
     each.cost += repeat.cost;
@@ -380,17 +385,15 @@ std::vector<Decision> decisions_of(const Graph& graph, const std::vector<Repeat>
 
 Fit Frontier::build(const Rung& rung) const {
   Fit fit;
-  std::vector<Repeat> repeats;
+  if (!rung.base->change().empty()) fit.decisions.push_back({.what = rung.base->change()});
   if (rung.way == Rung::Way::as_it_is) {
     fit.layout = compile::layout(rung.base->graph(), interface_);
   } else {
     std::optional<Base::Attempt> made = rung.base->make(rung.way, rung.target);
-    fit.layout = laid_out(made->graph, rung.limit);
-    repeats = std::move(made->repeats);
+    for (Decision& each : decisions_of(made->graph, made->repeats))
+      fit.decisions.push_back(std::move(each));
+    fit.layout = laid_out(compact(std::move(made->graph)), rung.limit);
   }
-  if (!rung.base->change().empty()) fit.decisions.push_back({.what = rung.base->change()});
-  for (Decision& each : decisions_of(rung.base->graph(), repeats))
-    fit.decisions.push_back(std::move(each));
   fit.again = rung.cost - usual_cost();
   return fit;
 }

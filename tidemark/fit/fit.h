@@ -31,8 +31,9 @@ struct Decision {
   std::string what;  // "computes matmul again"
   Source source = Source::none();
   int64_t times = 1;
-  int64_t bytes = 0;  // Of the values that are not held.
-  Cost cost = {};     // Of the work that is done again.
+  int64_t bytes = 0;    // Of the values that are not held.
+  Cost cost = {};       // Of the work that is done again.
+  std::string op = {};  // What runs again: "matmul", "multiply + add"; empty if nothing does.
 };
 
 struct Fit {
