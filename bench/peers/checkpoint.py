@@ -161,7 +161,7 @@ def of_peer(asked, peer, model, checkpoint):
     # One thread; freed blocks go back to the system, so that the peak of a call is seen.
     environment = {
         "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
-        "MALLOC_MMAP_THRESHOLD_": str(1 << 20),
+        "MALLOC_MMAP_THRESHOLD_": str(64 << 10),
         "MALLOC_TRIM_THRESHOLD_": "0",
     }
     mode = "checkpoint" if checkpoint else "plain"
