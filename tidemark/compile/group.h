@@ -23,7 +23,7 @@ struct DenseCopy {
 // values. group_nest.h writes the schedule as loop nests.
 struct GroupWork {
   const Graph& graph;
-  const passes::Schedule& schedule;  // The scheduler's.
+  const passes::Schedule& schedule;  // The scheduler holds it, until all groups are planned.
   LaunchAxes axes = {};
   std::vector<BufferPlace> loads = {},
                            results = {};  // Of the schedule's loads, and of the group's results.

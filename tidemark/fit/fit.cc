@@ -13,6 +13,12 @@
 namespace tidemark::fit {
 namespace {
 
+constexpr double kRatio = 0.94;  // Of a target to the one before it.
+constexpr int kMostFailures = 3;
+constexpr int kHalvings = 4;
+// A program that takes this many times the work of the usual one is not compared with others.
+constexpr double kEnough = 1.02;
+
 constexpr int kRungs =
     32;  // Targets between the usual program and the least that can be hoped for.
 
@@ -152,7 +158,7 @@ Frontier::Frontier(std::vector<Alternative> alternatives, const compile::Interfa
   for (Alternative& each : alternatives) {
     Graph early = each.graph, apart = each.graph;
     const std::string change = each.change;
-    bases_.push_back(std::make_unique<Base>(std::move(each), interface));
+    if (bases_.empty()) bases_.push_back(std::make_unique<Base>(std::move(each), interface));
     order_again(early, interface);
     bases_.push_back(std::make_unique<Base>(Alternative{std::move(early), change}, interface));
     if (!separate_sums(apart)) continue;
@@ -160,8 +166,7 @@ Frontier::Frontier(std::vector<Alternative> alternatives, const compile::Interfa
     bases_.push_back(std::make_unique<Base>(Alternative{std::move(apart), change}, interface));
   }
   const Base& usual = *bases_[0];
-  rungs_.push_back({&usual, -1, -1, usual.peak_bytes(), usual.cost()});
-  next_ = static_cast<double>(usual.peak_bytes());
+  rungs_[0] = Rung{&usual, -1, -1, usual.peak_bytes(), usual.cost()};
 }
 
 Frontier::~Frontier() = default;
@@ -187,7 +192,9 @@ std::optional<Frontier::Rung> Frontier::climb_down(int64_t limit) const {
       consider({base.get(), -1, -1, base->peak_bytes(), base->cost()});
       continue;
     }
-    if (base->least_bytes() > limit || (best && base->cost().seconds >= best->cost.seconds))
+    const bool is_cheap = best && best->cost.seconds <= kEnough * usual_cost().seconds;
+    if (base->least_bytes() > limit || is_cheap ||
+        (best && base->cost().seconds >= best->cost.seconds))
       continue;
     // The layout may need a little more than the model says: buffers leave gaps.
     int64_t target = limit;
@@ -207,31 +214,61 @@ std::optional<Frontier::Rung> Frontier::climb_down(int64_t limit) const {
   return best;
 }
 
-// Targets go down in equal ratios until nothing is found any more; then the last step is halved a
-// few times. Returns false at the floor.
-bool Frontier::next_rung() {
-  constexpr double kRatio = 0.94;
-  constexpr int kMostFailures = 3, kHalvings = 4;
-  if (failures_ > kMostFailures + kHalvings) return false;
-  const int64_t reached = rungs_.back().peak_bytes;
-  int64_t limit = 0;
-  if (failures_ < kMostFailures) {
-    next_ *= kRatio;
-    limit = std::min(static_cast<int64_t>(next_), reached - 1);
-  } else {
-    limit = failed_ + (reached - failed_) / 2;
-  }
-  const std::optional<Rung> rung = limit > 0 && limit < reached ? climb_down(limit) : std::nullopt;
-  if (rung) rungs_.push_back(*rung);
-  if (failures_ >= kMostFailures) {
-    if (!rung) failed_ = limit;
-    ++failures_;
-  } else if (rung) {
-    failures_ = 0;
-  } else if (failures_++ == 0) {
-    failed_ = limit;
-  }
+int64_t Frontier::target(int number) const {
+  return static_cast<int64_t>(static_cast<double>(usual_peak()) * std::pow(kRatio, number));
+}
+
+const std::optional<Frontier::Rung>& Frontier::rung(int number) {
+  const auto [place, is_new] = rungs_.try_emplace(number);
+  if (is_new) place->second = climb_down(target(number));
+  return place->second;
+}
+
+// Whether nothing is found for a target and those after it.
+bool Frontier::is_bottom(int number) {
+  int64_t least = bases_[0]->least_bytes();
+  for (const std::unique_ptr<Base>& base : bases_) least = std::min(least, base->least_bytes());
+  for (int i = 0; i < kMostFailures && target(number + i) >= least; ++i)
+    if (rung(number + i)) return false;
   return true;
+}
+
+// The program for a target, which lies between it and the next one unless there is none: then
+// budgets between two targets get the program of the lower one.
+std::optional<Frontier::Rung> Frontier::settled(int number) {
+  std::optional<Rung> found;
+  for (;; ++number) {
+    if (const std::optional<Rung>& next = rung(number))
+      found = next;
+    else if (found || is_bottom(number))
+      return found;
+    if (found && found->peak_bytes > target(number + 1)) return found;
+  }
+}
+
+// Below the last target that something is found for: the least bytes that any step needs are tried,
+// then the gap is halved a few times.
+const std::vector<Frontier::Rung>& Frontier::last_rungs() {
+  if (last_) return *last_;
+  int number = 0;
+  while (!is_bottom(number + 1)) ++number;
+  while (number > 0 && !rung(number)) --number;
+  std::vector<Rung> found = {*rung(number)};
+  const auto try_at = [&](int64_t limit) {
+    const std::optional<Rung> next = climb_down(limit);
+    if (next) found.push_back(*next);
+    return next.has_value();
+  };
+  int64_t failed = bases_[0]->least_bytes();
+  for (const std::unique_ptr<Base>& base : bases_) failed = std::min(failed, base->least_bytes());
+  if (failed < found.back().peak_bytes && !try_at(failed)) {
+    for (int i = 0; i < kHalvings && failed + 1 < found.back().peak_bytes; ++i) {
+      const int64_t limit = failed + (found.back().peak_bytes - failed) / 2;
+      if (!try_at(limit)) failed = limit;
+    }
+  }
+  last_ = std::move(found);
+  return *last_;
 }
 
 namespace {
@@ -276,34 +313,36 @@ Fit Frontier::build(const Rung& rung) const {
 }
 
 std::optional<Fit> Frontier::at_most(int64_t bytes) {
-  for (size_t i = 0;; ++i) {
-    while (i >= rungs_.size())
-      if (!next_rung()) return {};
-    if (rungs_[i].peak_bytes <= bytes) return build(rungs_[i]);
+  if (usual_peak() <= bytes) return build(*rung(0));
+  int number = 0;
+  while (target(number + 1) >= bytes && target(number + 1) > 0) ++number;
+  for (const int candidate : {number, number + 1}) {
+    const std::optional<Rung> found = settled(candidate);
+    if (found && found->peak_bytes <= bytes) return build(*found);
   }
+  for (const Rung& last : last_rungs())
+    if (last.peak_bytes <= bytes) return build(last);
+  return {};
 }
 
-int64_t Frontier::floor_bytes() {
-  while (next_rung()) {
-  }
-  return rungs_.back().peak_bytes;
-}
+int64_t Frontier::floor_bytes() { return last_rungs().back().peak_bytes; }
 
-Fit Frontier::floor() {
-  floor_bytes();
-  return build(rungs_.back());
-}
+Fit Frontier::floor() { return build(last_rungs().back()); }
 
 std::vector<Frontier::Point> Frontier::points() {
-  floor_bytes();
+  std::vector<Rung> all;
+  for (int number = 0; number == 0 || !is_bottom(number); ++number)
+    if (const std::optional<Rung>& found = rung(number)) all.push_back(*found);
+  all.insert(all.end(), last_rungs().begin(), last_rungs().end());
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Rung& a, const Rung& b) { return a.peak_bytes < b.peak_bytes; });
   std::vector<Point> points;
   double least = INFINITY;
   // From the floor up: a point that takes longer than one that needs less is dominated.
-  for (auto rung = rungs_.rbegin(); rung != rungs_.rend(); ++rung) {
-    const double seconds = rung->cost.seconds;
-    if (seconds >= least) continue;
-    least = seconds;
-    points.push_back({rung->peak_bytes, rung->cost - usual_cost()});
+  for (const Rung& each : all) {
+    if (each.cost.seconds >= least) continue;
+    least = each.cost.seconds;
+    points.push_back({each.peak_bytes, each.cost - usual_cost()});
   }
   std::reverse(points.begin(), points.end());
   return points;

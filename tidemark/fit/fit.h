@@ -7,6 +7,7 @@
 // more.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -66,17 +67,19 @@ class Frontier {
   class Base;
   struct Rung;
 
+  int64_t target(int number) const;
+  const std::optional<Rung>& rung(int number);
+  bool is_bottom(int number);
+  std::optional<Rung> settled(int number);
+  const std::vector<Rung>& last_rungs();
   std::optional<Rung> climb_down(int64_t limit) const;
-  bool next_rung();
   compile::Layout laid_out(const Graph& graph, int64_t enough_bytes) const;
   Fit build(const Rung& rung) const;
 
   const compile::Interface& interface_;
   std::vector<std::unique_ptr<Base>> bases_;
-  std::vector<Rung> rungs_;  // From the usual program down.
-  double next_ = 0;          // The last target.
-  int failures_ = 0;         // Targets in a row for which nothing was found.
-  int64_t failed_ = 0;       // The highest target below the last rung that failed.
+  std::map<int, std::optional<Rung>> rungs_;  // By number: the program for its target, if any.
+  std::optional<std::vector<Rung>> last_;     // The floor, and rungs just above it.
 };
 
 }  // namespace tidemark::fit

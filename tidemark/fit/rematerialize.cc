@@ -6,6 +6,10 @@
 namespace tidemark::fit {
 namespace {
 
+constexpr double kNearly = 0.8;
+// A schedule that does this many times the work of the region is given up.
+constexpr double kMostWork = 8;
+
 // A value that is held until a point, and could be dropped before it.
 struct Candidate {
   double score = 0;  // Relief for a second of work, when it was last looked at.
@@ -21,18 +25,20 @@ struct Candidate {
 class Rematerializer {
  public:
   Rematerializer(const RegionModel& model, Timeline& timeline)
-      : model_(model), timeline_(timeline) {}
+      : model_(model), timeline_(timeline) {
+    for (const ModelStep& step : model.steps) most_seconds_ += kMostWork * step.cost.seconds;
+  }
 
   bool run() {
-    while (is_over() && (drop_some(true) || drop_some(false))) {
+    while (timeline_.is_over() && !is_too_much() && (drop_some(true) || drop_some(false))) {
     }
-    const bool reached = !is_over();
+    const bool reached = !timeline_.is_over();
     hold_again();
     return reached;
   }
 
  private:
-  bool is_over() const { return timeline_.peak() > timeline_.limit(); }
+  bool is_too_much() const { return timeline_.seconds_again() > most_seconds_; }
 
   // By slot: how many slots before it have too many bytes in use.
   std::vector<int32_t> count_over() const {
@@ -46,14 +52,19 @@ class Rematerializer {
   // rise above the limit, or further above it.
   static double score_of(const Timeline::Effect& effect, bool is_strict) {
     const bool counts = effect.is_valid && effect.relief > 0 && (!is_strict || effect.is_possible);
-    return counts ? effect.relief / std::max(effect.seconds, 1e-9) : 0;
+    return counts ? static_cast<double>(effect.relief) / std::max(effect.seconds, 1e-9) : 0;
   }
 
-  double look_at(const Candidate& candidate, bool is_strict) {
-    const Timeline::Effect effect =
-        timeline_.drop(candidate.value, candidate.slot, candidate.inputs);
-    timeline_.roll_back();
-    return score_of(effect, is_strict);
+  // The better of the two ways to provide inputs.
+  void rate(Candidate& candidate, bool is_strict) {
+    for (const Timeline::Inputs inputs : {Timeline::Inputs::repeated, Timeline::Inputs::held}) {
+      const Timeline::Effect effect = timeline_.drop(candidate.value, candidate.slot, inputs);
+      timeline_.roll_back();
+      const double score = score_of(effect, is_strict);
+      if (score <= candidate.score) continue;
+      candidate.score = score;
+      candidate.inputs = inputs;
+    }
   }
 
   std::priority_queue<Candidate> candidates(bool is_strict) {
@@ -67,11 +78,10 @@ class Rematerializer {
         const auto begin = static_cast<size_t>(points[i - 1].slot) + 1,
                    end = static_cast<size_t>(points[i].slot);
         if (points[i].again || begin >= end || over[begin] == over[end]) continue;
-        for (const Timeline::Inputs inputs : {Timeline::Inputs::repeated, Timeline::Inputs::held})
-          list.push_back({0, static_cast<int32_t>(v), points[i].slot, inputs});
+        list.push_back({0, static_cast<int32_t>(v), points[i].slot});
       }
     }
-    for (Candidate& each : list) each.score = look_at(each, is_strict);
+    for (Candidate& each : list) rate(each, is_strict);
     std::erase_if(list, [](const Candidate& each) { return each.score <= 0; });
     return std::priority_queue<Candidate>(std::less<Candidate>(), std::move(list));
   }
@@ -83,17 +93,19 @@ class Rematerializer {
     });
   }
 
-  // Scores are brought up to date when a candidate is the best; most only become worse.
+  // Scores are brought up to date when a candidate is the best: most only become worse. One that is
+  // nearly as good as the next one seems to be is taken.
   bool drop_some(bool is_strict) {
     std::priority_queue<Candidate> queue = candidates(is_strict);
     bool dropped = false;
-    while (!queue.empty() && is_over()) {
+    while (!queue.empty() && timeline_.is_over() && !is_too_much()) {
       Candidate best = queue.top();
       queue.pop();
       if (!is_held_before(best)) continue;
       const Timeline::Effect effect = timeline_.drop(best.value, best.slot, best.inputs);
       best.score = score_of(effect, is_strict);
-      const bool is_best = best.score > 0 && (queue.empty() || best.score >= queue.top().score);
+      const bool is_best =
+          best.score > 0 && (queue.empty() || best.score >= kNearly * queue.top().score);
       if (is_best) {
         timeline_.commit();
         dropped = true;
@@ -131,6 +143,7 @@ class Rematerializer {
 
   const RegionModel& model_;
   Timeline& timeline_;
+  double most_seconds_ = 0;
 };
 
 }  // namespace

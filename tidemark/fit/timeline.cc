@@ -6,7 +6,7 @@ namespace tidemark::fit {
 namespace {
 
 // A chain of repeated steps longer than this is not worth looking at.
-constexpr int32_t kMostDepth = 400;
+constexpr int32_t kMostDepth = 128;
 
 }  // namespace
 
@@ -39,6 +39,12 @@ Timeline::Timeline(const RegionModel& model)
 
 int64_t Timeline::peak() const {
   return profile_.empty() ? 0 : *std::max_element(profile_.begin(), profile_.end());
+}
+
+void Timeline::set_limit(int64_t bytes) {
+  limit_ = bytes;
+  over_ = static_cast<int32_t>(
+      std::count_if(profile_.begin(), profile_.end(), [&](int64_t used) { return used > bytes; }));
 }
 
 int64_t Timeline::least() const {
@@ -285,7 +291,7 @@ Timeline::Effect Timeline::judge() {
     const int64_t before = profile_[at(slot)];
     const int64_t now = through_[at(slot)] + local_[at(slot)] + model_.offset[at(slot)];
     if (now > limit_ && now > before) effect.is_possible = false;
-    effect.relief += static_cast<double>(std::max(before, limit_) - std::max(now, limit_));
+    effect.relief += std::max(before, limit_) - std::max(now, limit_);
   }
   return effect;
 }
@@ -310,8 +316,11 @@ Timeline::Effect Timeline::hold(int32_t value, int32_t slot) {
 }
 
 void Timeline::commit() {
-  for (int32_t slot = low_; slot <= high_; ++slot)
-    profile_[at(slot)] = through_[at(slot)] + local_[at(slot)] + model_.offset[at(slot)];
+  for (int32_t slot = low_; slot <= high_; ++slot) {
+    const int64_t now = through_[at(slot)] + local_[at(slot)] + model_.offset[at(slot)];
+    over_ += (now > limit_ ? 1 : 0) - (profile_[at(slot)] > limit_ ? 1 : 0);
+    profile_[at(slot)] = now;
+  }
   end_transaction();
 }
 

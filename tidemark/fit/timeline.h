@@ -46,14 +46,16 @@ class Timeline {
   double seconds_again() const { return seconds_; }
 
   // The limit under which values may be held longer than they are now.
-  void set_limit(int64_t bytes) { limit_ = bytes; }
+  void set_limit(int64_t bytes);
   int64_t limit() const { return limit_; }
+  // Whether a slot has more bytes in use than the limit.
+  bool is_over() const { return over_ > 0; }
 
   // What a transaction does to the bytes in use.
   struct Effect {
     bool is_valid = false;     // The steps can run again where they have to.
     bool is_possible = false;  // No slot rises above both the limit and its former bytes.
-    double relief = 0;         // The bytes above the limit that are gone, summed over slots.
+    int64_t relief = 0;        // The bytes above the limit that are gone, summed over slots.
     double seconds = 0;        // Work that is added.
   };
   // Drops a value before one of its points.
@@ -91,6 +93,7 @@ class Timeline {
   std::vector<int64_t> local_;    // By slot: the most of what is made or read in it.
   std::vector<int64_t> profile_;
   int64_t limit_ = 0;
+  int32_t over_ = 0;  // Slots with more bytes in use than that.
   double seconds_ = 0;
 
   // The transaction.

@@ -40,10 +40,14 @@ LayoutBuilder::LayoutBuilder(const Graph& graph, const Interface& interface, Pla
   program_->home = interface.home;
   program_->threads = backend_of(device::kHostMemory).machine().threads;
   int32_t values = 0;
+  std::vector<int32_t> contractions;
   first_value_.reserve(graph.nodes.size());
-  for (const Node& node : graph.nodes) {
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
     first_value_.push_back(values);
     values += static_cast<int32_t>(node.results.size());
+    if (node.op != nullptr && node.op->family == Family::contract)
+      contractions.push_back(static_cast<int32_t>(i));
   }
   const auto count = static_cast<size_t>(values);
   views_.resize(count);
@@ -53,7 +57,7 @@ LayoutBuilder::LayoutBuilder(const Graph& graph, const Interface& interface, Pla
   wish_.resize(count, kNone);
   placed_in_.resize(count, 0);
   shared_.resize(count, false);
-  if (program_->threads > 1) find_shared();
+  if (program_->threads > 1) find_shared(contractions);
   const size_t nodes = graph.body().nodes.size();
   program_->steps.reserve(nodes);
   program_->buffers.reserve(nodes);
@@ -62,7 +66,7 @@ LayoutBuilder::LayoutBuilder(const Graph& graph, const Interface& interface, Pla
 }
 
 // Marks the operands and results of products that run on several threads, and views of them.
-void LayoutBuilder::find_shared() {
+void LayoutBuilder::find_shared(std::span<const int32_t> contractions) {
   const auto share = [&](Value value) {
     const Node* node = &graph_.node(value);
     shared_[static_cast<size_t>(id(value))] = true;
@@ -72,15 +76,14 @@ void LayoutBuilder::find_shared() {
     }
   };
   constexpr double worth = 1e6;
-  for (size_t i = 0; i < graph_.nodes.size(); ++i) {
-    const Node& node = graph_.nodes[i];
-    if (node.op == nullptr || node.op->family != Family::contract) continue;
+  for (const int32_t number : contractions) {
+    const Node& node = graph_.nodes[static_cast<size_t>(number)];
     // The sizes are m x k, k x n and m x n; their product is (m x n x k) squared.
     double squared = static_cast<double>(node.results[0].shape.size());
     for (const Value input : node.inputs)
       squared *= static_cast<double>(graph_.type(input).shape.size());
     if (squared < worth * worth) continue;
-    share({static_cast<int32_t>(i), 0});
+    share({number, 0});
     for (const Value input : node.inputs) share(input);
   }
 }

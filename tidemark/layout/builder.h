@@ -188,7 +188,7 @@ class LayoutBuilder {
   void add_op(Scope& scope, int32_t number);
   void add_view_copy(int32_t number);
   void add_transfer(Scope& scope, int32_t number);
-  void find_shared();
+  void find_shared(std::span<const int32_t> contractions);
   void add_effect(int32_t number);
   void add_group(Scope& scope, int32_t number);
   // group_name, composed once for each form.

@@ -19,20 +19,29 @@ const Node* in_gradient(const Graph& graph, const Node& node) {
   return nullptr;
 }
 
-// The gradient node of a fusion group that reads this input, directly or through views.
-const Node* gradient_in_group(const Graph& graph, const Node& group, size_t input) {
+// For each input of a fusion group: the first gradient node that reads it, directly or through
+// views; null if there is none.
+std::vector<const Node*> gradients_in_group(const Graph& graph, const Node& group) {
   const Region& region = graph.regions[static_cast<size_t>(group.regions[0])];
-  std::vector<Value> seen = {region.parameters[input]};
+  std::vector<const Node*> readers(region.parameters.size());
+  std::vector<std::pair<Value, size_t>> shown;  // Inputs and views of them, each with the input.
+  for (size_t i = 0; i < region.parameters.size(); ++i) shown.emplace_back(region.parameters[i], i);
   for (const int32_t number : region.nodes) {
     const Node& inner = graph.nodes[static_cast<size_t>(number)];
-    const bool reads = std::any_of(inner.inputs.begin(), inner.inputs.end(), [&](Value value) {
-      return std::find(seen.begin(), seen.end(), value) != seen.end();
-    });
-    if (!reads) continue;
-    if (inner.gradient_of != nullptr) return &inner;
-    if (inner.op->view != nullptr) seen.push_back({number, 0});
+    const bool is_view = inner.gradient_of == nullptr && inner.op->view != nullptr;
+    if (inner.gradient_of == nullptr && !is_view) continue;
+    for (const Value value : inner.inputs) {
+      const auto found = std::find_if(shown.begin(), shown.end(),
+                                      [&](const auto& each) { return each.first == value; });
+      if (found == shown.end()) continue;
+      const size_t input = found->second;
+      if (is_view)
+        shown.emplace_back(Value{number, 0}, input);
+      else if (readers[input] == nullptr)
+        readers[input] = &inner;
+    }
   }
-  return nullptr;
+  return readers;
 }
 
 }  // namespace
@@ -71,12 +80,14 @@ void LayoutBuilder::count_what_is_saved_for(int32_t number) {
     for (size_t r = 0; r < node.results.size(); ++r)
       is_behind_[static_cast<size_t>(id({number, static_cast<int16_t>(r)}))] = behind;
   }
+  std::vector<const Node*> readers;
+  if (is_group) readers = gradients_in_group(graph_, node);
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const Value input = node.inputs[i];
     const int32_t held = is_constant(input) || is_behind(input) ? kNone : memory_of(root(input));
     if (held < 0) continue;
     // Nodes that depend on gradients, such as the step of an optimizer, do not count as readers.
-    const Node* const reader = is_group ? gradient_in_group(graph_, node, i) : inside;
+    const Node* const reader = is_group ? readers[i] : inside;
     if (reader == nullptr) continue;
     for (const int32_t which : memory(held).buffers) {
       run::Buffer& buffer = program_->buffers[static_cast<size_t>(which)];

@@ -51,8 +51,6 @@ Cut::Cut(const Graph& graph, const RegionFacts& facts, const Where& where)
 
 int64_t Cut::table_bytes() const { return table_size_ * size_of(node(table()).results[0].dtype); }
 
-bool Cut::computes(int32_t number) const { return computes_[static_cast<size_t>(number)]; }
-
 // A value of at least half the table's size counts as large.
 bool Cut::is_large(Value value) const {
   const Shape& shape = graph_.type(value).shape;
@@ -154,19 +152,19 @@ std::span<const int32_t> Cut::stretch() const {
 
 // Determines which members compute, and which nodes depend on them.
 void Cut::find_dependent() {
-  computes_.assign(graph_.nodes.size(), false);
-  depends_.assign(graph_.nodes.size(), false);
+  computes_.assign(graph_.nodes.size(), 0);
+  depends_.assign(graph_.nodes.size(), 0);
   for (const int32_t number : stretch()) {
     const auto at = static_cast<size_t>(number);
     const Node& each = node(number);
-    bool after = false;
+    uint8_t after = 0;
     for (const Value input : each.inputs) {
       const auto from = static_cast<size_t>(input.node);
-      after = after || depends_[from] || computes_[from];
+      after |= depends_[from] | computes_[from];
     }
     const bool is_member = members_.contains(number);
-    computes_[at] = is_member && (each.op->view == nullptr || after);
-    depends_[at] = !is_member && after;
+    computes_[at] = is_member && (each.op->view == nullptr || after != 0);
+    depends_[at] = !is_member && after != 0;
   }
 }
 
@@ -174,15 +172,15 @@ void Cut::find_dependent() {
 // work.
 bool Cut::close() {
   const std::span<const int32_t> nodes = stretch();
-  std::vector<bool> is_needed(graph_.nodes.size());
+  std::vector<uint8_t> is_needed(graph_.nodes.size());
   for (auto at = nodes.rbegin(); at != nodes.rend(); ++at) {
-    if (!is_needed[static_cast<size_t>(*at)] && !computes(*at)) continue;
-    for (const Value input : node(*at).inputs) is_needed[static_cast<size_t>(input.node)] = true;
+    if (is_needed[static_cast<size_t>(*at)] == 0 && !computes(*at)) continue;
+    for (const Value input : node(*at).inputs) is_needed[static_cast<size_t>(input.node)] = 1;
   }
   for (const int32_t number : nodes) {
-    if (!depends(number) || !is_needed[static_cast<size_t>(number)]) continue;
+    if (!depends(number) || is_needed[static_cast<size_t>(number)] == 0) continue;
     if (!add_between(number)) return false;
-    computes_[static_cast<size_t>(number)] = true;
+    computes_[static_cast<size_t>(number)] = 1;
   }
   return true;
 }

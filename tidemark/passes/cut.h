@@ -40,7 +40,7 @@ bool is_table(const Graph& graph, const Node& node);
 // The slicing of each member of a set of nodes.
 class Members {
  public:
-  explicit Members(size_t nodes) : place_(nodes, -1) {}
+  explicit Members(size_t nodes) : place_(nodes, -1) { list_.reserve(kUsual); }
 
   // Nodes that were added since are no members.
   bool contains(int32_t node) const {
@@ -60,6 +60,8 @@ class Members {
   auto end() const { return list_.end(); }
 
  private:
+  static constexpr size_t kUsual = 64;
+
   std::vector<int32_t> place_;  // By node: its index in the list, or -1.
   std::vector<std::pair<int32_t, Slicing>> list_;
 };
@@ -86,9 +88,9 @@ class Cut {
   int32_t table() const { return where_.table; }
   const Members& members() const { return members_; }
   // Whether a node is computed part by part. Other members are views of outside values.
-  bool computes(int32_t node) const;
+  bool computes(int32_t node) const { return computes_[static_cast<size_t>(node)] != 0; }
   // Whether it is no member and depends on members that compute; for nodes before the last member.
-  bool depends(int32_t node) const { return depends_[static_cast<size_t>(node)]; }
+  bool depends(int32_t node) const { return depends_[static_cast<size_t>(node)] != 0; }
   // Whether `joins_views` made a difference, or could have.
   bool has_met_views() const { return has_met_views_; }
   bool is_large(Value value) const;
@@ -118,7 +120,7 @@ class Cut {
   std::vector<int32_t> to_visit_;
   size_t first_, last_;  // The positions of the first member and the last.
   bool has_met_views_ = false;
-  std::vector<bool> computes_, depends_;  // By node.
+  std::vector<uint8_t> computes_, depends_;  // By node: flags.
 };
 
 }  // namespace tidemark::passes

@@ -5,12 +5,18 @@
 namespace tidemark::passes {
 
 size_t FormTable::Hash::operator()(Words words) const {
-  uint64_t hash = words.size();
-  for (const int64_t word : words) {
+  // Two halves, since each step waits for the one before.
+  uint64_t even = words.size(), odd = 1;
+  const auto mix = [](uint64_t& hash, int64_t word) {
     hash = (hash ^ static_cast<uint64_t>(word)) * 0x9e3779b97f4a7c15ULL;
     hash ^= hash >> 32;
+  };
+  for (size_t i = 0; i + 1 < words.size(); i += 2) {
+    mix(even, words[i]);
+    mix(odd, words[i + 1]);
   }
-  return hash;
+  if (words.size() % 2 == 1) mix(even, words.back());
+  return even ^ odd * 31;
 }
 
 bool FormTable::Equal::operator()(Words a, Words b) const {

@@ -1,6 +1,5 @@
 // Fusion: merges clusters of nodes that can share loops, by the bytes that this saves.
 #include <algorithm>
-#include <deque>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -130,7 +129,8 @@ struct Kernel {
   SmallVec<Value, 2> results;
 };
 
-// Which kernels have loops within the limits, by form: each form is scheduled once.
+// Which kernels have loops within the limits, by form: each form is scheduled once. A long program
+// tries many that never come again, so the table starts again where it is full.
 class KernelFits {
  public:
   struct Fit {
@@ -140,12 +140,15 @@ class KernelFits {
   KernelFits(const Graph& graph, Scheduler& scheduler, const GroupLimits& limits)
       : scheduler_(scheduler), limits_(limits), write_(graph) {}
 
-  // `outside` gets the values that the kernel reads from elsewhere.
+  // Valid until the next call. `outside` gets the values that the kernel reads from elsewhere.
   const Fit& of(const Kernel& kernel, std::vector<Value>& outside) {
+    if (words_ > kMostWords) clear();
     outside.clear();
-    const FormTable::Found form = forms_.find(write_.write(kernel.nodes, kernel.results, outside));
-    if (form.is_new) fits_.push_back(scheduled(kernel, outside));
-    return fits_[form.number];
+    const auto words = write_.write(kernel.nodes, kernel.results, outside);
+    const FormTable::Found form = forms_.find(words);
+    if (!form.is_new) return fits_[form.number];
+    words_ += words.size();
+    return fits_.emplace_back(scheduled(kernel, outside));
   }
 
  private:
@@ -159,11 +162,20 @@ class KernelFits {
     return fit;
   }
 
+  void clear() {
+    forms_ = {};
+    fits_.clear();
+    words_ = 0;
+  }
+
+  static constexpr size_t kMostWords = size_t{1} << 20;
+
   Scheduler& scheduler_;
   const GroupLimits& limits_;
   FormWriter write_;
   FormTable forms_;
-  std::deque<Fit> fits_;  // By form.
+  std::vector<Fit> fits_;  // By form.
+  size_t words_ = 0;       // Of all forms.
 };
 
 // Facts about nodes, by number; one table for the graph.

@@ -19,15 +19,15 @@ int64_t product(const Shape& shape, int64_t begin, int64_t end) {
   return size;
 }
 
-// The axis of an operand that broadcasts to a result.
-Axis broadcast_axis(const Shape& operand, const Shape& result, int64_t axis, int64_t units) {
+// The axis of an operand that broadcasts to a result. The cut has `span` axes of the result.
+Axis broadcast_axis(const Shape& operand, const Shape& result, int64_t axis, int64_t span) {
   const int64_t own = axis - (result.rank() - operand.rank());
+  const Dim *const of_operand = operand.begin(), *const of_result = result.begin();
   bool has_all = own >= 0, has_some = false;
-  const int64_t span = span_of(result, axis, units);
   for (int64_t i = 0; i < span; ++i) {
-    const bool moves = own + i >= 0 && operand[own + i] == result[axis + i];
+    const bool moves = own + i >= 0 && of_operand[own + i] == of_result[axis + i];
     has_all = has_all && moves;
-    has_some = has_some || (moves && result[axis + i] != 1);
+    has_some = has_some || (moves && of_result[axis + i] != 1);
   }
   if (has_all) return own;
   return has_some ? Axis() : Axis(Slicing::kWhole);
@@ -78,10 +78,9 @@ Axis permuted_axis(const Node& node, int64_t axis, int64_t span) {
 
 // For a reduction that folds only axes after this one: its order does not depend on the size of the
 // axis, and positions are the same in a part.
-Axis folded_axis(const Node& node, int64_t axis, int64_t units) {
+Axis folded_axis(const Node& node, int64_t axis, int64_t span) {
   const std::span<const int64_t> axes = node.attrs.read().integers();
-  const int64_t end = axis + span_of(node.results[0].shape, axis, units);
-  return axes.empty() || end <= axes.front() ? Axis(axis) : Axis();
+  return axes.empty() || axis + span <= axes.front() ? Axis(axis) : Axis();
 }
 
 std::optional<Slicing> of_matmul(const Graph& graph, const Node& node, int64_t axis,
@@ -94,7 +93,7 @@ std::optional<Slicing> of_matmul(const Graph& graph, const Node& node, int64_t a
   // Rows, or the rows of all matrices of a batch.
   if (last == c.rank() - 2 && (span == 1 || (a.rank() == c.rank() && b.rank() == 2)))
     return Slicing{.result = axis, .operands = {a.rank() - 1 - span, Slicing::kWhole}};
-  const Axis of_a = broadcast_axis(a, c, axis, units), of_b = broadcast_axis(b, c, axis, units);
+  const Axis of_a = broadcast_axis(a, c, axis, span), of_b = broadcast_axis(b, c, axis, span);
   if (span != 1 || !of_a || !of_b) return {};
   return Slicing{.result = axis, .operands = {*of_a, *of_b}};
 }
@@ -164,16 +163,20 @@ Shape shape_of_part(Shape shape, int64_t axis, int64_t units, int64_t size) {
 
 namespace {
 
+// An axis of a result, in units, and how many axes count as it: see span_of.
+struct CutAxis {
+  int64_t axis, units, span;
+};
+
 // The axis of an operand that an axis of the result depends on.
-Axis operand_axis(const Graph& graph, const Node& node, Value operand, int64_t axis,
-                  int64_t units) {
+Axis operand_axis(const Graph& graph, const Node& node, Value operand, const CutAxis& cut) {
+  const auto& [axis, units, span] = cut;
   const Shape &own = graph.type(operand).shape, &result = node.results[0].shape;
-  const int64_t span = span_of(result, axis, units);
   switch (node.op->cutting) {
     case Cutting::broadcast:
-      return broadcast_axis(own, result, axis, units);
+      return broadcast_axis(own, result, axis, span);
     case Cutting::fold:
-      return folded_axis(node, axis, units);
+      return folded_axis(node, axis, span);
     case Cutting::reshape:
       return reshaped_axis(result, own, axis, units);
     case Cutting::permute:
@@ -208,12 +211,13 @@ Axis result_axis(const Graph& graph, const Node& node, Value operand, int64_t ax
 
 std::optional<Slicing> slicing_of_result(const Graph& graph, const Node& node, int64_t axis,
                                          int64_t units) {
-  if (node.op->cutting == Cutting::none || span_of(node.results[0].shape, axis, units) == 0)
-    return {};
+  if (node.op->cutting == Cutting::none) return {};
+  const CutAxis cut{axis, units, span_of(node.results[0].shape, axis, units)};
+  if (cut.span == 0) return {};
   if (node.op->cutting == Cutting::product) return of_matmul(graph, node, axis, units);
   Slicing slicing{.result = axis};
   for (const Value input : node.inputs) {
-    const Axis own = operand_axis(graph, node, input, axis, units);
+    const Axis own = operand_axis(graph, node, input, cut);
     if (!own) return {};
     if (*own != Slicing::kWhole && span_of(graph.type(input).shape, *own, units) == 0) return {};
     slicing.operands.push_back(*own);

@@ -6,6 +6,7 @@
 #include "tidemark/compile/cpu/kernels.h"
 #include "tidemark/compile/group.h"
 #include "tidemark/device/threads.h"
+#include "tidemark/ops/text.h"
 #include "tidemark/passes/passes.h"
 
 namespace tidemark {
@@ -420,6 +421,33 @@ TEST(SharedKernel, EqualNestsHaveOneAndItGoesWithTheLast) {
   EXPECT_EQ(compile::code_bytes(), one);
   second.reset();
   EXPECT_EQ(compile::code_bytes(), before);
+}
+
+// A map over rows whose body is fused before the body of the function is.
+Graph mapped_softmax(int64_t trips, int64_t size) {
+  const std::string row = cat("f32[", size, "]"), all = cat("f32[", trips, ", ", size, "]");
+  return parse_graph(
+      cat("function(%x: ", all, ") {\n  %m: ", all, " = map(%x) {slices = 1, trips = ", trips,
+          "}\n    (%r: ", row, ") {\n      %a: ", row, " = exp(%r)\n      %b: ", row,
+          " = multiply(%a, %r)\n      return %b\n    }\n  %s: ", all,
+          " = softmax(%m) {axis = 1}\n  %t: ", all, " = exp(%s)\n  return %t\n}"),
+      "mapped");
+}
+
+TEST(Fuse, AtASizeWhereItCannotBeTheSameStartsAgain) {
+  passes::Fusions fusions;
+  Graph first = mapped_softmax(4, 100);
+  passes::fuse(first, kCache, &fusions);
+  const auto fused_again = [&](const Graph& graph) {
+    Graph copy = graph;
+    passes::fuse(copy, kCache, &fusions);
+    return to_text(compact(std::move(copy)));
+  };
+  // Alike; rows of one element; rows that do not fit into the cache; no element at all.
+  for (const int64_t size : {50, 1, 1 << 20, 0}) {
+    const Graph graph = mapped_softmax(3, size);
+    EXPECT_EQ(fused_again(graph), to_text(fused(graph))) << size;
+  }
 }
 
 }  // namespace
