@@ -150,8 +150,8 @@ def stop(code, text):
     sys.exit(code)
 
 
-def output_of(command, environment={}):
-    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | environment)
+def output_of(command, environment=None):
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | (environment or {}))
     if done.returncode != 0:
         stop(1, f"{' '.join(map(str, command))}: {(done.stderr.strip().splitlines() or ['no word'])[-1]}")
     return done.stdout
@@ -205,17 +205,39 @@ HEADER = """\
 |---|---|---|---|---|---|---|---|"""
 
 
-def main():
-    if sys.argv[1:2] == ["--measure"]:
-        peer, model, mode = sys.argv[2:]
-        return measure(peer, model, mode == "checkpoint")
-    parser = argparse.ArgumentParser(usage=__doc__.split("\n", 1)[0].removeprefix("usage: "), allow_abbrev=False)
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        stop(2, f"{message} (try --help)")
+
+    def print_help(self, file=None):
+        print(__doc__, end="", file=file)
+
+
+def parse():
+    parser = Parser(prog="bench/peers/checkpoint.py", allow_abbrev=False)
     parser.add_argument("--peer", action="append", choices=PEERS, default=[])
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build" / "release" / "bench" / "budgets")
     parser.add_argument("--python", type=pathlib.Path, default=ROOT / "build" / "peers" / "venv" / "bin" / "python")
-    parser.add_argument("models", nargs="*", choices=[*MODELS, []], metavar="model", default=[])
+    parser.add_argument("models", nargs="*", metavar="model")
     asked = parser.parse_args()
+    for model in asked.models:
+        if model not in MODELS:
+            stop(2, f"no model is called '{model}'; there are {', '.join(MODELS)}")
+    if asked.repeat < 1:
+        stop(2, f"--repeat {asked.repeat}: at least 1 round is needed")
+    for needed in (asked.program, asked.python):
+        if not needed.exists():
+            stop(2, f"{needed} is not there")
+    return asked
+
+
+def main():
+    if sys.argv[1:2] == ["--measure"]:
+        peer, model, mode = sys.argv[2:]
+        measure(peer, model, mode == "checkpoint")
+        return 0
+    asked = parse()
     print(HEADER, flush=True)
     for model in asked.models or MODELS:
         theirs = {peer: measured(asked, peer, model) for peer in asked.peer or PEERS}
