@@ -3,8 +3,8 @@
 // a small part of the peak; and calls within half the peak, and within the floor, take little more
 // time. `--quick` tries 5 budgets on one thread instead of 20 on one and on two.
 //
-// budgets --curve model [bytes...]: the bytes, work and time of one model within these budgets, and
-// within others from its peak down to its floor.
+// budgets --curve model [bytes...]: the bytes, work and time of one model within these budgets, or
+// within some from its peak down to its floor.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -156,19 +156,20 @@ int measure(const BudgetModelCase& which, Effort effort) {
 
 constexpr int kPoints = 8;
 
+// Budgets below the floor are left out.
 std::vector<Bytes> budgets_of(const Plan& plan, const std::vector<std::string>& asked) {
+  const int64_t peak = plan.peak().count, floor = plan.floor().count;
   std::vector<Bytes> budgets;
   for (const std::string& each : asked) {
-    const Bytes bytes = std::strtoll(each.c_str(), nullptr, 10);
-    if (bytes >= plan.floor()) budgets.push_back(bytes);
+    const int64_t bytes = std::strtoll(each.c_str(), nullptr, 10);
+    if (bytes >= floor) budgets.push_back(bytes);
   }
-  const int64_t peak = plan.peak().count, floor = plan.floor().count;
-  for (int i = 0; i <= kPoints; ++i) budgets.push_back(peak - (peak - floor) * i / kPoints);
-  std::sort(budgets.begin(), budgets.end(), [](Bytes a, Bytes b) { return a > b; });
+  for (int i = 0; asked.empty() && i <= kPoints; ++i)
+    budgets.push_back(peak - (peak - floor) * i / kPoints);
   return budgets;
 }
 
-// One line a budget, the largest first; peers/checkpoint.py reads them.
+// One line a budget; peers/checkpoint.py reads them.
 int print_curve(const BudgetModelCase& which, const std::vector<std::string>& asked) {
   const OnThreads on(1);
   const BudgetModel unbounded = which.make({.name = which.name});
