@@ -23,6 +23,27 @@ void expect_over_budget(const std::function<void()>& call, std::string text, uns
   expect_error(call, text, at);
 }
 
+class Threads {
+ public:
+  explicit Threads(int count) { td::set_num_threads(count); }
+  ~Threads() { td::set_num_threads(before_); }
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+
+ private:
+  const int before_ = td::num_threads();
+};
+
+std::string remedies_in(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const td::OverBudget& error) {
+    const std::string text = error.what();
+    return text.substr(text.rfind("\n  ") + 3);
+  }
+  return "fits";
+}
+
 TEST(BudgetErrors, NameThePeakItsStepAndTheLargest) {
   const td::MachineCode machine;
   const unsigned body = __LINE__ + 2;
@@ -30,30 +51,55 @@ TEST(BudgetErrors, NameThePeakItsStepAndTheLargest) {
       td::function([](const Tensor& x) { return td::cumsum(td::exp(x), 0); }, {.name = "step"});
   expect_over_budget(
       [&] { step.plan(td::spec({256, 256}), {.budget = 1_KiB}); },
-      "step: needs 512.0 KiB at once, the budget is 1.0 KiB, the least that would fit is 512.0 "
-      "KiB\n"
+      "step: needs at least 512.0 KiB, the budget is 1.0 KiB\n"
       "  at @\n"
-      "  the most is in use at step 0 (exp, #): outputs 256.0 KiB, temporaries 256.0 KiB\n"
-      "  largest: f32[256, 256] 256.0 KiB, temporaries: made by exp, read last by step 1 "
-      "(cumsum) (#)\n"
+      "  at the least, the most is in use at step 0 (exp, #): outputs 256.0 KiB, temporaries 256.0 "
+      "KiB\n"
+      "  largest: f32[256, 256] 256.0 KiB, made by this step (#)\n"
       "           f32[256, 256] 256.0 KiB, outputs: result (#)\n"
       "  .budget = 512_KiB fits",
       body);
+}
+
+// Values are made again until one step holds them all.
+TEST(BudgetErrors, NameWhatStandsAtTheLeast) {
+  const td::MachineCode machine;
+  const Threads one(1);
+  const unsigned body = __LINE__ + 4;
+  const auto step = td::function(
+      [](const Tensor& x) {
+        Tensor all = td::zeros({256});
+        for (int i = 0; i < 4; ++i) all = all + td::cumsum(td::sort(x * i, 0), 0)[0] * td::sum(x);
+        return all;
+      },
+      {.name = "step"});
+  expect_over_budget(
+      [&] { step.plan(td::spec({256, 256}), {.budget = 1_KiB}); },
+      "step: needs at least 515.1 KiB (1.3 MiB without a budget), the budget is 1.0 KiB\n"
+      "  at @\n"
+      "  at the least, the most is in use at step 2 (sort, #): outputs 1.0 KiB, temporaries 512.1 "
+      "KiB, workspace 2.0 KiB\n"
+      "  largest: f32[256, 256] 256.0 KiB, made by multiply, read by this step (#)\n"
+      "           f32[256, 256] 256.0 KiB, made by this step (#)\n"
+      "           u8[2048] 2.0 KiB, workspace of this step (#)\n"
+      "           f32[256] 1.0 KiB, outputs: result (#)\n"
+      "           f32[] 64 B, made by sum + multiply, kept for step 19 (multiply) (#)\n"
+      "  .budget = 527424_B fits",
+      body);
+  EXPECT_EQ(step.plan(td::spec({256, 256}), {.budget = 527424_B}).peak(), 527424_B);
 }
 
 TEST(BudgetErrors, TellApartFiguresThatPrintAlike) {
   const td::MachineCode machine;
   const unsigned body = __LINE__ + 1;
   const auto f = td::function([](const Tensor& x) { return td::exp(x); });
-  expect_over_budget(
-      [&] { f.plan(td::spec({256, 256}), {.budget = 256_KiB - 1}); },
-      "the function: needs 262144 bytes at once, the budget is 262143 bytes, the least "
-      "that would fit is 262144 bytes\n"
-      "  at @\n"
-      "  the most is in use at step 0 (exp, #): outputs 256.0 KiB\n"
-      "  largest: f32[256, 256] 256.0 KiB, outputs: result (#)\n"
-      "  .budget = 256_KiB fits",
-      body);
+  expect_over_budget([&] { f.plan(td::spec({256, 256}), {.budget = 256_KiB - 1}); },
+                     "the function: needs at least 262144 bytes, the budget is 262143 bytes\n"
+                     "  at @\n"
+                     "  at the least, the most is in use at step 0 (exp, #): outputs 256.0 KiB\n"
+                     "  largest: f32[256, 256] 256.0 KiB, outputs: result (#)\n"
+                     "  .budget = 256_KiB fits",
+                     body);
 }
 
 TEST(BudgetErrors, NameASmallerSizeThatFits) {
@@ -68,10 +114,9 @@ TEST(BudgetErrors, NameASmallerSizeThatFits) {
   expect_over_budget(
       [&] { step(x, y); },
       "step, for argument 0, dimension 0 = 1000, argument 1, dimension 0 = 1000: needs "
-      "1000.0 KiB at once, the budget is 64.0 KiB, the least that would fit is 1000.0 "
-      "KiB\n"
+      "at least 1000.0 KiB, the budget is 64.0 KiB\n"
       "  at @\n"
-      "  the most is in use at step 0 (exp + multiply, #): outputs "
+      "  at the least, the most is in use at step 0 (exp + multiply, #): outputs "
       "1000.0 KiB\n"
       "  largest: f32[1000, 256] 1000.0 KiB, outputs: result "
       "(#)\n"
@@ -79,6 +124,40 @@ TEST(BudgetErrors, NameASmallerSizeThatFits) {
       "62 fits in 62.0 KiB",
       body);
   step(td::zeros({62, 256}), td::zeros({62}));
+}
+
+// Each thread has a workspace of its own.
+TEST(BudgetErrors, NameOneThreadIfThatFits) {
+  const td::MachineCode machine;
+  const Threads two(2);
+  const auto f = td::function([](const Tensor& x) { return td::sort(x, 0); });
+  const auto call = [&] { f.plan(td::spec({256, 256}), {.budget = 259_KiB}); };
+  EXPECT_EQ(remedies_in(call),
+            ".budget = 260_KiB fits; one thread fits in 258.0 KiB: td::set_num_threads(1)");
+  const Threads one(1);
+  EXPECT_EQ(remedies_in(call), "fits");
+}
+
+// A loop keeps the states that its user wrote.
+TEST(BudgetErrors, NameFewerSlotsOfALoopIfTheyFit) {
+  const td::MachineCode machine;
+  const Threads one(1);
+  const auto make = [](td::Save save) {
+    return td::function([save](const Tensor& x) {
+      td::GradientTape tape;
+      tape.watch(x);
+      const auto trip = [](const Tensor&, const Tensor& c) { return td::sin(td::matmul(c, c)); };
+      return tape.gradient(td::sum(td::fori_loop(0, 64, trip, x, {.save = save})), x);
+    });
+  };
+  const td::Bytes budget = 24_KiB;
+  const std::string remedies =
+      remedies_in([&] { make(td::Save::all()).plan(td::spec({16, 16}), {.budget = budget}); });
+  const size_t begin = remedies.find(".save = td::Save::slots(");
+  ASSERT_NE(begin, std::string::npos) << remedies;
+  const int64_t slots = std::stoll(remedies.substr(begin + 24));
+  EXPECT_LE(make(td::Save::slots(slots)).plan(td::spec({16, 16}), {.budget = budget}).peak(),
+            budget);
 }
 
 }  // namespace

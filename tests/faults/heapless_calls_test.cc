@@ -6,6 +6,7 @@
 #include <functional>
 #include <latch>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <tuple>
 #include <vector>
@@ -60,14 +61,16 @@ struct Gpt {
   TIDEMARK_FIELDS(letters, places, blocks, last)
 };
 
-auto step_of(const Gpt& model, const nn::Optimizer& optimizer) {
-  return function([model, optimizer](const Tensor& ids, const Tensor& labels) {
-    const nn::Training training(true);
-    GradientTape tape;
-    const Tensor loss = mean(nn::losses::sparse_categorical_crossentropy(labels, model(ids)));
-    optimizer.minimize(tape, loss, model);
-    return loss;
-  });
+auto step_of(const Gpt& model, const nn::Optimizer& optimizer, std::optional<Budget> budget = {}) {
+  return function(
+      [model, optimizer](const Tensor& ids, const Tensor& labels) {
+        const nn::Training training(true);
+        GradientTape tape;
+        const Tensor loss = mean(nn::losses::sparse_categorical_crossentropy(labels, model(ids)));
+        optimizer.minimize(tape, loss, model);
+        return loss;
+      },
+      {.budget = budget});
 }
 
 TEST(CallHeap, OfOneOp) {
@@ -123,6 +126,16 @@ TEST(CallHeap, OfATrainingStepWithSgd) {
 TEST(CallHeap, OfATrainingStepWithAdam) {
   const auto step = step_of(Gpt(), nn::Adam());
   const Tensor ids = zeros({2, 16}, i32);
+  EXPECT_EQ(heap_of_a_further_call([&] { return step(ids, ids); }), 0);
+}
+
+TEST(CallHeap, OfATrainingStepWithinABudget) {
+  const Tensor ids = zeros({2, 16}, i32);
+  const Gpt model;
+  const nn::SGD optimizer({.learning_rate = 0.1});
+  const Plan plan = step_of(model, optimizer).plan(ids, ids);
+  ASSERT_LT(plan.floor(), plan.peak());
+  const auto step = step_of(model, optimizer, plan.floor());
   EXPECT_EQ(heap_of_a_further_call([&] { return step(ids, ids); }), 0);
 }
 

@@ -265,6 +265,49 @@ std::vector<FaultyOperation> functions() {
 
 TEST(Faults, OfFunctions) { expect_all_survive(functions()); }
 
+// A gradient that keeps a few values, and can compute them again.
+Tensor slope(const Tensor& x) {
+  GradientTape tape;
+  tape.watch(x);
+  Tensor h = x;
+  for (int i = 0; i < 4; ++i) h = sin(matmul(h, h));
+  return tape.gradient(mean(h), x);
+}
+
+std::string text_of(const std::vector<TradeoffPoint>& points) {
+  std::string text;
+  for (const TradeoffPoint& each : points) text += cat(each.peak.count, ' ', each.more_work, '\n');
+  return text;
+}
+
+TEST(Faults, OfBudgets) {
+  const Tensor x = drawn({16, 16}) * 0.1;
+  const auto known = function(slope);
+  const Plan plan = known.plan(x);
+  const Bytes floor = plan.floor();
+  const FunctionOptions open_rows{.input_signature = {spec({open, 16})}};
+  expect_all_survive({
+      {.name = "plan within a budget",
+       .act = [=] { return cat(function(slope).plan(x, {.budget = floor}).peak().count); }},
+      {.name = "plan below the floor",
+       .act = [=] { return error_text([=] { function(slope).plan(x, {.budget = floor - 1}); }); }},
+      {.name = "tradeoff", .act = [=] { return text_of(function(slope).tradeoff(x)); }},
+      {.name = "tradeoff and floor of one plan",
+       .prepare = [=] { known.plan(transpose(x)).floor(); },  // Only the latest search is kept.
+       .act = [=] { return text_of(plan.tradeoff()) + cat(plan.floor().count); }},
+      {.name = "within",
+       .act = [=] { return cat(plan.within(floor).peak().count, plan.decisions().size()); }},
+      {.name = "largest",
+       .act =
+           [=] {
+             const auto f = function([](const Tensor& x) { return cumsum(exp(x), 0); }, open_rows);
+             return cat(f.largest(spec({8, 16}), Bytes(2048)));
+           }},
+      operation("first call within a budget",
+                [=] { return function(slope, {.budget = floor})(x); }),
+  });
+}
+
 TEST(Faults, OfControlFlow) {
   const Tensor x = drawn({8, 8}) * 0.1;
   const auto loop = [](const Tensor&, const Tensor& c) { return tanh(matmul(c, c)) + c; };

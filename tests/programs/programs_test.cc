@@ -29,6 +29,7 @@
 #include "tidemark/compile/cpu/kernels.h"
 #include "tidemark/compile/pipeline.h"
 #include "tidemark/device/threads.h"
+#include "tidemark/fit/fit.h"
 #include "tidemark/layout/emit.h"
 #include "tidemark/ops/text.h"
 #include "tidemark/tensor/tensor_state.h"
@@ -71,14 +72,10 @@ std::string difference(const std::vector<Tensor>& a, const std::vector<Tensor>& 
   return "";
 }
 
-// What is wrong with the program as lowered this way, or nothing.
-std::string lowered_failure(const RandomProgram& program, const std::vector<Tensor>& arguments,
-                            const std::vector<Tensor>& expected, bool fuse) {
-  const Graph graph =
-      compile::optimise(program.graph, compile::pass_options(program.interface, fuse));
-  verify(graph);
-  compile::Placements placements;
-  compile::Layout layout = compile::layout(graph, program.interface, placements);
+// What is wrong with what a layout computes, or nothing.
+std::string layout_failure(compile::Layout& layout, const RandomProgram& program,
+                           const std::vector<Tensor>& arguments,
+                           const std::vector<Tensor>& expected) {
   compile::emit(layout);
   const std::shared_ptr<run::Program> lowered = layout.program;
   if (const std::string fault = placement_fault(*lowered); !fault.empty()) return fault;
@@ -98,6 +95,20 @@ std::string lowered_failure(const RandomProgram& program, const std::vector<Tens
     }
   }
   return "";
+}
+
+Graph optimised(const RandomProgram& program, bool fuse) {
+  Graph graph = compile::optimise(program.graph, compile::pass_options(program.interface, fuse));
+  verify(graph);
+  return graph;
+}
+
+// What is wrong with the program as lowered this way, or nothing.
+std::string lowered_failure(const RandomProgram& program, const std::vector<Tensor>& arguments,
+                            const std::vector<Tensor>& expected, bool fuse) {
+  compile::Placements placements;
+  compile::Layout layout = compile::layout(optimised(program, fuse), program.interface, placements);
+  return layout_failure(layout, program, arguments, expected);
 }
 
 // What is wrong with a program, or nothing. Throws UserError where it is not one: an index is out
@@ -253,6 +264,70 @@ TEST(Programs, GradientsMadeAgainAreTheSame) {
     EXPECT_EQ(wrong, "") << "seed " << seed << "\n" << to_text(program->least.graph);
   }
   EXPECT_GT(ran, static_cast<int64_t>(end - begin) / 25) << "too few have loops that choose";
+  compile::set_emitter(Emitter::automatic);
+}
+
+// What is wrong with a program within budgets between its floor and its peak, or nothing.
+std::string failure_within_budgets(const RandomProgram& program, uint64_t seed) {
+  const std::vector<Tensor> arguments = arguments_of(program, seed);
+  compile::set_emitter(Emitter::tile);
+  const std::vector<Tensor> expected = evaluate(program.graph, arguments);
+  fit::Frontier frontier({{optimised(program, seed % 8 != 0)}}, program.interface);
+  const int64_t peak = frontier.usual_peak(), floor = frontier.floor_bytes();
+  std::mt19937_64 random(seed);
+  const auto drawn = [&] {
+    return floor + static_cast<int64_t>(random() % static_cast<uint64_t>(peak - floor + 1));
+  };
+  for (const int64_t budget : {drawn(), drawn(), floor}) {
+    std::optional<fit::Fit> fit = frontier.at_most(budget);
+    if (!fit) return cat("budget: refused within ", budget, ", the floor is ", floor);
+    if (const int64_t needed = fit->layout.program->peak_bytes(); needed > budget)
+      return cat("budget: ", needed, " bytes are planned within ", budget);
+    const std::string wrong = layout_failure(fit->layout, program, arguments, expected);
+    if (!wrong.empty()) return cat(wrong, " within ", budget, " of ", peak, ", floor ", floor);
+  }
+  return frontier.at_most(floor - 1) ? cat("budget: it fits below its floor, ", floor) : "";
+}
+
+std::string failure_within_budgets_apart(const RandomProgram& program, uint64_t seed) {
+  return run_apart([&]() -> std::string {
+    try {
+      return failure_within_budgets(program, seed);
+    } catch (const UserError&) {
+      return std::string(kRefused);
+    } catch (const std::exception& error) {
+      return cat("exception: ", error.what());
+    }
+  });
+}
+
+bool expect_right_within_budgets(const RandomProgram& program, uint64_t seed) {
+  set_num_threads(1 + static_cast<int>(seed % 2));
+  const std::string wrong = failure_within_budgets_apart(program, seed);
+  if (wrong.empty() || wrong == kRefused) return wrong.empty();
+  const std::string kind = wrong.substr(0, wrong.find(':'));
+  const RandomProgram small = shrunk(program, [&](const RandomProgram& each) {
+    return failure_within_budgets_apart(each, seed).starts_with(kind);
+  });
+  ADD_FAILURE() << "seed " << seed << ": " << wrong
+                << "\nmade small: " << failure_within_budgets_apart(small, seed) << "\n"
+                << outside(small) << to_text(small.graph);
+  return true;
+}
+
+// Programs and their gradients.
+TEST(Programs, GiveTheSameBitsWithinEveryBudget) {
+  const int threads = num_threads();
+  const auto [begin, end] = seeds_to_try();
+  int64_t ran = 0;
+  for (uint64_t seed = begin; seed < end; ++seed) {
+    const RandomProgram program = random_program(seed);
+    const std::optional<RandomProgram> both =
+        seed % 3 == 0 ? std::optional<RandomProgram>() : differentiated(program);
+    ran += expect_right_within_budgets(both ? *both : program, seed) ? 1 : 0;
+  }
+  EXPECT_GE(ran, static_cast<int64_t>(end - begin) * 3 / 4) << "too few programs run";
+  set_num_threads(threads);
   compile::set_emitter(Emitter::automatic);
 }
 

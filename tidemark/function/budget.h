@@ -19,6 +19,7 @@ class Budget {
 
   // The bytes that it is now.
   Bytes bytes() const;
+  bool is_available() const { return !bytes_.has_value(); }
 
  private:
   constexpr Budget() = default;

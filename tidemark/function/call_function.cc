@@ -88,7 +88,10 @@ Plan FunctionCore::plan(const Arguments& arguments, const PlanOptions& options, 
   if (options.budget.has_value()) plans.budget = options.budget;
   const ProgramKey key = program_key(found.trace->traced, arguments, found.sizes);
   auto program = cache_->program_for(found, key, at);
-  if (options.budget.has_value()) program = plans.program_for(key);
+  if (options.budget.has_value())
+    program = plans.program_for(key);
+  else if (plans.budget.has_value())
+    program = plans.within_budget(std::move(program));
   Plan plan = plans.make(program, at);
   if (program->program->kept.empty() || program->changes) return plan;
   return PlanAccess::with_other_choices(std::move(plan),

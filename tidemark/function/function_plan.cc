@@ -1,6 +1,7 @@
 #include "tidemark/function/function_plan.h"
 
 #include <algorithm>
+#include <array>
 
 #include "tidemark/device/threads.h"
 #include "tidemark/function/over_budget.h"
@@ -44,14 +45,20 @@ std::shared_ptr<const CompiledFunction> PlanMaker::program_for(const ProgramKey&
   return trace->program_within(trace, key, budget->bytes().count);
 }
 
+std::shared_ptr<const CompiledFunction> PlanMaker::within_budget(
+    std::shared_ptr<const CompiledFunction> program) const {
+  const int64_t bytes = budget->bytes().count;
+  if (!budget->is_available() || program->peak_bytes() <= bytes) return program;
+  return trace->program_within(trace, program->key, bytes);
+}
+
 // Halves the first open size, with all sizes equal to it (a batch is a dimension of several
 // arguments), until it fits.
 std::string PlanMaker::smaller_that_fits(const CompiledFunction& program) const {
   const std::span<const int64_t> asked = program.key.sizes();
   if (asked.empty()) return {};
   for (int64_t size = asked[0] / 2; size > 0; size /= 2) {
-    SizeList sizes;
-    for (const int64_t other : asked) sizes.push_back(other == asked[0] ? size : other);
+    const SizeList sizes = sizes_with(program.key, size);
     if (!trace->admits(sizes)) continue;
     const auto smaller = program_at(program.key, sizes);
     if (smaller->peak_bytes() > budget->bytes().count) continue;
@@ -107,14 +114,24 @@ PlanNotes PlanMaker::notes_of(const CompiledFunction& program) const {
   return notes;
 }
 
+std::vector<std::string> PlanMaker::remedies_for(const CompiledFunction& program) const {
+  std::vector<std::string> remedies;
+  for (std::string& remedy : std::array{smaller_that_fits(program), fewer_threads_that_fit(program),
+                                        fewer_slots_that_fit(program)})
+    if (!remedy.empty()) remedies.push_back(std::move(remedy));
+  return remedies;
+}
+
 void PlanMaker::check(const std::shared_ptr<const CompiledFunction>& program, Source at) const {
   if (!budget.has_value() || program->peak_bytes() <= budget->bytes().count) return;
   const std::string sizes = sizes_text(open_names(), program->key.sizes());
-  std::string remedies = smaller_that_fits(*program);
-  if (const std::string fewer = fewer_threads_that_fit(*program); !fewer.empty())
-    remedies += (remedies.empty() ? "" : "; ") + fewer;
-  throw OverBudget(PlanAccess::make(title, program), sizes.empty() ? name : name + ", for " + sizes,
-                   budget->bytes(), remedies, at);
+  throw OverBudget(
+      PlanAccess::make(title, program),
+      {.subject = sizes.empty() ? name : name + ", for " + sizes,
+       .budget = budget->bytes(),
+       .usual = program->changes ? program->changes->usual_peak : program->peak_bytes(),
+       .remedies = remedies_for(*program)},
+      at);
 }
 
 Plan PlanMaker::make(std::shared_ptr<const CompiledFunction> program, Source at) const {
@@ -154,38 +171,78 @@ std::string PlanMaker::fewer_threads_that_fit(const CompiledFunction& program) c
   return cat("one thread fits in ", Bytes(fewer->peak_bytes()), ": td::set_num_threads(1)");
 }
 
-// Null if the trace does not serve the size, or nothing fits.
-std::shared_ptr<const CompiledFunction> PlanMaker::fitting_at(const ProgramKey& key,
-                                                              int64_t first) const {
+namespace {
+
+// Nothing if the choice is refused, or the gradients stay as they are.
+std::optional<int64_t> peak_with_slots(const TracedGraph& traced, const ProgramKey& key,
+                                       Source loop, int64_t slots) try {
+  const passes::GradientSettings::AtLine choice{loop, {LoopAttrs::Save::slots, slots}};
+  const auto program = program_keeping(traced, key, {.save_at = choice});
+  return program == nullptr ? std::nullopt : std::optional(program->peak_bytes());
+} catch (const UserError&) {
+  return {};
+}
+
+}  // namespace
+
+// Whatever the budget, a loop keeps what its user wrote. Halves the slots of one line until they
+// fit.
+std::string PlanMaker::fewer_slots_that_fit(const CompiledFunction& program) const {
+  for (const run::KeptTrips& loop : program.program->kept) {
+    const int64_t most = loop.slots > 0 ? loop.slots - 1 : loop.trips / 2;
+    for (int64_t slots = most; slots > 0; slots /= 2) {
+      const auto peak = peak_with_slots(trace->traced, program.key, loop.source, slots);
+      if (!peak) break;
+      if (*peak <= budget->bytes().count)
+        return cat(".save = td::Save::slots(", slots, ") at ", loop.source.text(), " fits in ",
+                   Bytes(*peak));
+    }
+  }
+  return {};
+}
+
+// The sizes with another value for the first, and for all that equal it.
+SizeList PlanMaker::sizes_with(const ProgramKey& key, int64_t first) const {
   SizeList sizes;
-  const int64_t asked = key.sizes()[0];
-  for (const int64_t other : key.sizes()) sizes.push_back(other == asked ? first : other);
-  if (!trace->admits(sizes)) return nullptr;
-  auto program = program_at(key, sizes);
-  return program->peak_bytes() <= budget->bytes().count ? program : nullptr;
+  for (const int64_t size : key.sizes()) sizes.push_back(size == key.sizes()[0] ? first : size);
+  return sizes;
+}
+
+bool PlanMaker::fits_at(const ProgramKey& key, int64_t first) const {
+  const SizeList sizes = sizes_with(key, first);
+  return trace->admits(sizes) && program_at(key, sizes)->peak_bytes() <= budget->bytes().count;
 }
 
 int64_t PlanMaker::largest(const ProgramKey& key, Source at) const {
   if (key.sizes().empty())
     throw UserError(cat("largest: ", name, " has no open size"), at,
                     "open one: td::function(f, {.input_signature = {td::spec({td::open, 784})}})");
-  int64_t fits = 0, fails = 1;
-  while (fails <= (int64_t{1} << 40) && fitting_at(key, fails)) {
-    fits = fails;
-    fails *= 2;
+  int64_t found = 0, below = 0, above = std::max<int64_t>(1, key.sizes()[0]);
+  while (above <= (int64_t{1} << 40) && fits_at(key, above)) {
+    found = below = above;
+    above *= 2;
   }
-  while (fails - fits > 1) {
-    const int64_t middle = fits + (fails - fits) / 2;
-    (fitting_at(key, middle) ? fits : fails) = middle;
+  while (above - below > 1) {
+    const int64_t middle = below + (above - below) / 2;
+    const bool fits = fits_at(key, middle);
+    if (fits) found = middle;
+    // Another trace serves small sizes, such as 1: those that fit lie above them.
+    const bool is_too_small = found == 0 && !trace->admits(sizes_with(key, middle));
+    (fits || is_too_small ? below : above) = middle;
   }
-  return fits;
+  if (found > 0) check_serves("largest", sizes_with(key, found + 1), at);
+  return found;
+}
+
+void PlanMaker::check_serves(const char* call, std::span<const int64_t> sizes, Source at) const {
+  const SizeTable& table = trace->traced.sizes;
+  if (const SizeTable::Guard* broken = table.broken(table.evaluate(sizes)))
+    throw UserError(cat(call, ": this trace serves only sizes with ", table.text(*broken)), at,
+                    "plan for a spec with these sizes: fn.plan(td::spec({64, 784}))");
 }
 
 Plan PlanMaker::at_sizes(const ProgramKey& key, std::span<const int64_t> sizes, Source at) const {
-  const SizeTable& table = trace->traced.sizes;
-  if (const SizeTable::Guard* broken = table.broken(table.evaluate(sizes)))
-    throw UserError(cat("at: this trace serves only sizes with ", table.text(*broken)), at,
-                    "plan for a spec with these sizes: fn.plan(td::spec({64, 784}))");
+  check_serves("at", sizes, at);
   return make(program_at(key, sizes), at);
 }
 

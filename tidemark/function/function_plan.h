@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "tidemark/function/function_trace.h"
 #include "tidemark/function/plan_data.h"
@@ -22,6 +23,9 @@ struct PlanMaker {
 
   PlanMaker(const UserFunction& function, std::shared_ptr<FunctionTrace> of);
 
+  // The program, or one that needs fewer bytes if Budget::available has become less than it needs.
+  std::shared_ptr<const CompiledFunction> within_budget(
+      std::shared_ptr<const CompiledFunction> program) const;
   // Throws OverBudget if a call of the program would need more than the budget.
   void check(const std::shared_ptr<const CompiledFunction>& program, Source at) const;
   // The plan, checked against the budget.
@@ -35,12 +39,16 @@ struct PlanMaker {
   std::vector<std::string> open_names() const;
   PlanNotes notes_of(const CompiledFunction& program) const;
   Plan at_sizes(const ProgramKey& key, std::span<const int64_t> sizes, Source at) const;
+  std::vector<std::string> remedies_for(const CompiledFunction& program) const;
   std::string smaller_that_fits(const CompiledFunction& program) const;
   std::shared_ptr<const CompiledFunction> program_at(ProgramKey key,
                                                      std::span<const int64_t> sizes) const;
   Plan with_budgets(Plan plan, const ProgramKey& key) const;
   std::string fewer_threads_that_fit(const CompiledFunction& program) const;
-  std::shared_ptr<const CompiledFunction> fitting_at(const ProgramKey& key, int64_t first) const;
+  std::string fewer_slots_that_fit(const CompiledFunction& program) const;
+  void check_serves(const char* call, std::span<const int64_t> sizes, Source at) const;
+  SizeList sizes_with(const ProgramKey& key, int64_t first) const;
+  bool fits_at(const ProgramKey& key, int64_t first) const;
 };
 
 }  // namespace tidemark::detail

@@ -17,11 +17,14 @@ std::string literal_of(Bytes bytes) {
 }
 
 // Two figures that would print alike are printed in bytes.
-std::string problem_of(const Plan& plan, const std::string& subject, Bytes budget) {
-  const bool alike = cat(plan.peak()) == cat(budget);
+std::string problem_of(const Plan& least, const OverBudget::Refused& refused) {
+  const Bytes floor = least.peak();
+  const bool alike = cat(floor) == cat(refused.budget);
   const auto text = [&](Bytes bytes) { return alike ? cat(bytes.count, " bytes") : cat(bytes); };
-  return cat(subject, ": needs ", text(plan.peak()), " at once, the budget is ", text(budget),
-             ", the least that would fit is ", text(plan.floor()));
+  std::string usual;
+  if (refused.usual > floor) usual = cat(" (", text(refused.usual), " without a budget)");
+  return cat(refused.subject, ": needs at least ", text(floor), usual, ", the budget is ",
+             text(refused.budget));
 }
 
 std::string by_class(const Plan& plan) {
@@ -34,29 +37,33 @@ std::string by_class(const Plan& plan) {
   return text;
 }
 
-std::string what_to_know(const Plan& plan, const std::string& smaller) {
-  std::string text;
-  if (plan.peak_step() >= 0) {
-    const PlanStep& step = plan.timeline()[static_cast<size_t>(plan.peak_step())];
-    text = cat("the most is in use at step ", plan.peak_step(), " (", step.name, ", ", step.line,
-               "): ", by_class(plan), "\n  ");
-  }
-  const size_t listed = std::min<size_t>(5, plan.at_peak().size());
+// What stands at the peak, the largest first.
+std::string what_stands(const Plan& least) {
+  if (least.peak_step() < 0) return {};
+  const PlanStep& step = least.timeline()[static_cast<size_t>(least.peak_step())];
+  std::string text = cat("at the least, the most is in use at step ", least.peak_step(), " (",
+                         step.name, ", ", step.line, "): ", by_class(least), "\n  ");
+  const size_t listed = std::min<size_t>(5, least.at_peak().size());
   for (size_t i = 0; i < listed; ++i) {
-    const PlanTensor& tensor = plan.at_peak()[i];
-    text += cat(i == 0 ? "largest: " : "         ", tensor.type, ' ', tensor.bytes, ", ",
-                tensor.reason, " (", tensor.line, ")\n  ");
+    const PlanTensor& tensor = least.at_peak()[i];
+    text +=
+        cat(i == 0 ? "largest: " : "         ", tensor.type, ' ', tensor.bytes, ", ",
+            tensor.held_for.empty() ? tensor.reason : tensor.held_for, " (", tensor.line, ")\n  ");
   }
-  text += cat(".budget = ", literal_of(plan.floor()), " fits");
-  return smaller.empty() ? text : cat(text, "; ", smaller);
+  return text;
+}
+
+std::string what_to_know(const Plan& least, const OverBudget::Refused& refused) {
+  std::string text = cat(what_stands(least), ".budget = ", literal_of(least.peak()), " fits");
+  for (const std::string& remedy : refused.remedies) text += "; " + remedy;
+  return text;
 }
 
 }  // namespace
 
-OverBudget::OverBudget(const Plan& plan, const std::string& subject, Bytes budget,
-                       const std::string& smaller, Source at)
-    : UserError(problem_of(plan, subject, budget), at, what_to_know(plan, smaller)),
-      budget_(budget),
-      floor_(plan.floor()) {}
+OverBudget::OverBudget(const Plan& least, const Refused& refused, Source at)
+    : UserError(problem_of(least, refused), at, what_to_know(least, refused)),
+      budget_(refused.budget),
+      floor_(least.peak()) {}
 
 }  // namespace tidemark

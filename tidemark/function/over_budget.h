@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tidemark/base/error.h"
 #include "tidemark/base/text.h"
@@ -21,10 +22,14 @@ class Plan;
 //   }
 class OverBudget : public UserError {
  public:
-  // `smaller` names sizes that fit: "argument 0, dimension 0 = 32 fits in 1.2 MiB"; it may be
-  // empty.
-  OverBudget(const Plan& plan, const std::string& subject, Bytes budget, const std::string& smaller,
-             Source at);
+  // The plan is of the program that needs the fewest bytes; `usual` is the peak without a budget.
+  // Each remedy names something that fits: "argument 0, dimension 0 = 32 fits in 1.2 MiB".
+  struct Refused {
+    std::string subject;
+    Bytes budget, usual;
+    std::vector<std::string> remedies;
+  };
+  OverBudget(const Plan& least, const Refused& refused, Source at);
   // For an excess that no plan can foresee.
   OverBudget(const std::string& problem, Source at, std::string_view remedy, Bytes budget,
              Bytes floor)

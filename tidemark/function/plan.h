@@ -62,6 +62,9 @@ struct PlanTensor {
   std::string layer;
   std::string reason;  // "temporaries: made by matmul, read last by step 7 (add)"
   Bytes bytes;
+  // Why it is there at the peak: "made by this step", "made by exp, kept for step 7 (add)". Empty
+  // for a result.
+  std::string held_for;
 };
 
 // A buffer of a call: its lifetime and offset.

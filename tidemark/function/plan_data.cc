@@ -55,6 +55,28 @@ bool is_alive_at(const Program& program, const run::Buffer& buffer, int64_t step
   return counts(program, buffer) && buffer.lower <= step && step < buffer.upper;
 }
 
+bool is_operand(const Program& program, const run::Step& step, int32_t buffer) {
+  const std::span<const run::Address> operands =
+      std::span(program.addresses)
+          .subspan(static_cast<size_t>(step.first_operand), static_cast<size_t>(step.operands));
+  return std::any_of(operands.begin(), operands.end(),
+                     [&](const run::Address& operand) { return operand.buffer == buffer; });
+}
+
+// Why a buffer is alive at a step.
+std::string held_for(const Program& program, size_t number, int64_t step) {
+  const run::Buffer& buffer = program.buffers[number];
+  if (buffer.byte_class == ByteClass::workspace) return "workspace of this step";
+  if (buffer.lower == step) return "made by this step";
+  const auto last = static_cast<size_t>(buffer.upper - 1);
+  if (buffer.upper - 1 == step ||
+      is_operand(program, program.steps[static_cast<size_t>(step)], static_cast<int32_t>(number)))
+    return cat("made by ", buffer.name, ", read by this step");
+  if (last >= program.steps.size()) return cat("made by ", buffer.name, ", kept until the end");
+  return cat("made by ", buffer.name, ", kept for step ", last, " (", program.steps[last].name,
+             ")");
+}
+
 std::vector<PlanStep> timeline_of(const Program& program) {
   const std::vector<int64_t> alive = alive_at(program);
   std::vector<PlanStep> timeline;
@@ -68,16 +90,17 @@ std::vector<PlanStep> timeline_of(const Program& program) {
 
 std::vector<PlanTensor> tensors_at(const Program& program, int64_t step) {
   std::vector<PlanTensor> tensors;
-  for (const run::Buffer& buffer : program.buffers) {
+  for (size_t i = 0; i < program.buffers.size(); ++i) {
+    const run::Buffer& buffer = program.buffers[i];
     if (!is_alive_at(program, buffer, step)) continue;
     tensors.push_back({cat(buffer.dtype, buffer.shape), line_of(buffer.source),
-                       buffer.source.layer_path(), reason_of(program, buffer),
-                       Bytes(buffer.bytes)});
+                       buffer.source.layer_path(), reason_of(program, buffer), Bytes(buffer.bytes),
+                       held_for(program, i, step)});
   }
   for (const run::Result& result : program.results) {
     if (result.parameter >= 0 || result.bytes == 0 || result.memory != program.home) continue;
     tensors.push_back({cat(result.dtype, result.shape), line_of(result.source),
-                       result.source.layer_path(), reason_of(result), Bytes(result.bytes)});
+                       result.source.layer_path(), reason_of(result), Bytes(result.bytes), ""});
   }
   std::stable_sort(tensors.begin(), tensors.end(),
                    [](const PlanTensor& a, const PlanTensor& b) { return a.bytes > b.bytes; });

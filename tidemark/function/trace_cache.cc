@@ -59,8 +59,11 @@ std::shared_ptr<const TraceCache::Ready> TraceCache::ready_for(const Arguments& 
   ready->trace = found.trace;
   ready->compiled = program_for(found, key, call);
   // A call that matches the last one has been checked then.
-  if (function_.options.budget.has_value())
-    PlanMaker(function_, found.trace).check(ready->compiled, call);
+  if (function_.options.budget.has_value()) {
+    const PlanMaker plans(function_, found.trace);
+    ready->compiled = plans.within_budget(std::move(ready->compiled));
+    plans.check(ready->compiled, call);
+  }
   emit(*found.trace, *ready->compiled, call);
   const std::lock_guard guard(lock_);
   ++found.trace->calls;

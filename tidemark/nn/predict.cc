@@ -11,6 +11,7 @@
 #include "tidemark/base/error.h"
 #include "tidemark/base/lock.h"
 #include "tidemark/base/made_once.h"
+#include "tidemark/base/text.h"
 
 namespace tidemark::detail {
 namespace {
@@ -29,15 +30,15 @@ struct Prediction {
 // A model that assigns Variables in evaluation mode is not a function of them.
 struct AssignsVariables {};
 
-ModelProgram program_of(ModelOfStandIns parts, Source at) {
+ModelProgram program_of(ModelOfStandIns parts, const PredictCall& call) {
   return ModelProgram(
-      [parts = std::move(parts), at](const std::vector<Tensor>& values, const Tensor& x) {
+      [parts = std::move(parts), at = call.at](const std::vector<Tensor>& values, const Tensor& x) {
         const StandIns stand_ins(parts.variables, values);
         Tensor result = parts.model(x, at);
         if (stand_ins.written()) throw AssignsVariables();
         return result;
       },
-      {.name = "predict"}, at);
+      {.name = "predict", .budget = call.options.budget}, call.at);
 }
 
 // The most recently used models. Each entry holds the programs of one model, bounded by its
@@ -76,34 +77,51 @@ bool all_have_shapes(const std::vector<Variable>& variables) {
   return true;
 }
 
-}  // namespace
-
-Tensor predicted_eagerly(const nn::AnyLayer& model, const Tensor& x, Source at) {
-  const nn::Training off(false);
-  const SourceScope scope(at);
-  return model(x, at);
+// Programs within different budgets differ.
+void add_budget(std::string& key, const std::optional<Budget>& budget) {
+  if (budget) key += budget->is_available() ? "available" : cat(budget->bytes().count);
 }
 
-Tensor predicted(const std::string& key, const std::vector<Variable>& variables,
-                 const nn::AnyLayer& model, const std::function<ModelOfStandIns()>& make,
-                 const Tensor& x, Source at) {
-  // Inside a trace, or before the model has its shapes, the model itself is called.
-  if (is_tracing() || !all_have_shapes(variables)) return predicted_eagerly(model, x, at);
+Tensor called_eagerly(const nn::AnyLayer& model, const PredictCall& call) {
   const nn::Training off(false);
+  const SourceScope scope(call.at);
+  return model(call.x, call.at);
+}
+
+}  // namespace
+
+Tensor predicted_eagerly(const nn::AnyLayer& model, const PredictCall& call, const char* reason) {
+  if (call.options.budget)
+    throw UserError(cat("predict: the model runs eagerly, without a plan, because ", reason,
+                        "; so it cannot be held to a budget"),
+                    call.at,
+                    "leave out .budget, or give td::function a budget and call the model there");
+  return called_eagerly(model, call);
+}
+
+Tensor predicted(std::string key, const std::vector<Variable>& variables, const nn::AnyLayer& model,
+                 const std::function<ModelOfStandIns()>& make, const PredictCall& call) {
+  // Inside a trace the model is part of the function's program and of its budget.
+  if (is_tracing()) return called_eagerly(model, call);
+  if (!all_have_shapes(variables))
+    return predicted_eagerly(model, call, "its Variables have no shapes yet");
+  const nn::Training off(false);
+  add_budget(key, call.options.budget);
   std::shared_ptr<Prediction> prediction = predictions().find(key);
   if (prediction == nullptr) {
-    prediction = std::make_shared<Prediction>(key, program_of(make(), at));
+    prediction = std::make_shared<Prediction>(key, program_of(make(), call));
     predictions().add(prediction);
   }
-  if (prediction->is_none) return predicted_eagerly(model, x, at);
+  constexpr const char* kAssigns = "it assigns Variables";
+  if (prediction->is_none) return predicted_eagerly(model, call, kAssigns);
   std::vector<Tensor> values;
   values.reserve(variables.size());
-  for (const Variable& variable : variables) values.push_back(variable.value(at));
+  for (const Variable& variable : variables) values.push_back(variable.value(call.at));
   try {
-    return prediction->program(std::move(values), x, at);
+    return prediction->program(std::move(values), call.x, call.at);
   } catch (const AssignsVariables&) {
     prediction->is_none = true;
-    return predicted_eagerly(model, x, at);
+    return predicted_eagerly(model, call, kAssigns);
   }
 }
 

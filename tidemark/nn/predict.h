@@ -3,11 +3,22 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tidemark/api/extend.h"
+#include "tidemark/api/plan.h"
 #include "tidemark/nn/summary.h"
+
+namespace tidemark::nn {
+
+struct PredictOptions {
+  // Of a call. A model that runs eagerly has no plan, and is refused.
+  std::optional<Budget> budget = {};
+};
+
+}  // namespace tidemark::nn
 
 namespace tidemark::detail {
 
@@ -16,12 +27,16 @@ struct ModelOfStandIns {
   nn::AnyLayer model;
   std::vector<Variable> variables;
 };
+struct PredictCall {
+  const Tensor& x;
+  const nn::PredictOptions& options;
+  Source at;
+};
 // Runs the cached program of a key, or compiles one. `make` is called once.
-Tensor predicted(const std::string& key, const std::vector<Variable>& variables,
-                 const nn::AnyLayer& model, const std::function<ModelOfStandIns()>& make,
-                 const Tensor& x, Source at);
-// Runs eagerly, in evaluation mode.
-Tensor predicted_eagerly(const nn::AnyLayer& model, const Tensor& x, Source at);
+Tensor predicted(std::string key, const std::vector<Variable>& variables, const nn::AnyLayer& model,
+                 const std::function<ModelOfStandIns()>& make, const PredictCall& call);
+// Runs eagerly, in evaluation mode. The reason is for an error: a budget cannot be kept.
+Tensor predicted_eagerly(const nn::AnyLayer& model, const PredictCall& call, const char* reason);
 
 }  // namespace tidemark::detail
 
@@ -33,9 +48,12 @@ namespace tidemark::nn {
 // cached program could be stale or keep their memory alive. nn::Lambda, which takes the layers
 // beside the function, is compiled.
 template <LayerFunction Model>
-Tensor predict(const Model& model, const Tensor& x, Source at = Source::here()) {
+Tensor predict(const Model& model, const Tensor& x, const PredictOptions& options = {},
+               Source at = Source::here()) {
+  const detail::PredictCall call{x, options, at};
   std::string key = typeid(Model).name();
-  if (!detail::add_identity_of(model, key)) return detail::predicted_eagerly(model, x, at);
+  if (!detail::add_identity_of(model, key))
+    return detail::predicted_eagerly(model, call, "it has a closure with captures");
   const auto make = [&model] {
     Model copy = model;
     detail::VariablePlaceholders placeholders;
@@ -45,7 +63,7 @@ Tensor predict(const Model& model, const Tensor& x, Source at = Source::here()) 
     detail::walk_variables(copy, detail::VariablePath(), replace);
     return detail::ModelOfStandIns{std::move(copy), placeholders.list()};
   };
-  return detail::predicted(key, variables(model), model, make, x, at);
+  return detail::predicted(std::move(key), variables(model), model, make, call);
 }
 
 }  // namespace tidemark::nn

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "tidemark/api/extend.h"
+#include "tidemark/api/plan.h"
 #include "tidemark/train/history.h"
 #include "tidemark/train/optimizer.h"
 
@@ -96,7 +97,7 @@ struct FitOptions {
   Measure loss = {};
   Optimizer optimizer = Adam();
   int64_t epochs = 1;
-  std::optional<Bytes> budget = {};  // Of a step.
+  std::optional<Budget> budget = {};  // Of a step, and of a step of validation.
   Batches validation = {};
   // Saves io::Checkpoint{{"model", model}, {"optimizer", optimizer}} to this file after each epoch.
   std::string checkpoint = {};

@@ -113,6 +113,32 @@ TEST(Fit, GivesTheSameBitsForOneThreadAndTwo) {
   for (size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(identical(one[i], two[i])) << i;
 }
 
+TEST(Fit, WithinABudgetGivesTheSameBits) {
+  const Pairs batches = spirals(256, 64);
+  const auto trained = [&](std::optional<Budget> budget) {
+    const Net model(32);
+    nn::fit(model, batches,
+            {.loss = cross_entropy,
+             .optimizer = nn::SGD({.learning_rate = 0.1}),
+             .epochs = 2,
+             .budget = budget,
+             .validation = batches,
+             .progress = Progress::none});
+    return model.w2.value();
+  };
+  const Tensor usual = trained({});
+  EXPECT_TRUE(identical(trained(Bytes(64 << 20)), usual));
+  EXPECT_TRUE(identical(trained(Budget::available), usual));
+  Bytes floor = 0;
+  try {
+    trained(Bytes(64));
+  } catch (const OverBudget& error) {
+    floor = error.floor();
+  }
+  ASSERT_GT(floor.count, 64);
+  EXPECT_TRUE(identical(trained(floor), usual));
+}
+
 TEST(Fit, IsFlatFromTheSecondEpochOn) {
   const Net model;
   std::vector<int64_t> bytes, peaks;

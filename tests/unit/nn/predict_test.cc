@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/error_of.h"
 #include "tests/unit/nn/layers_test.h"
 #include "tidemark/tidemark.h"
 
@@ -108,6 +109,38 @@ TEST(Predict, RunsClosuresWithCapturesAndWhatIsTraced) {
   for (int i = 0; i < 2; ++i) EXPECT_TRUE(identical(nn::predict(model, x), model(x)));
   const auto f = function([model](const Tensor& y) { return nn::predict(model, y); });
   EXPECT_TRUE(identical(f(x), model(x)));
+}
+
+TEST(Predict, StaysWithinABudget) {
+  const nn::Sequential net{nn::Dense(64, {.activation = relu}), nn::Dense(64), nn::Dense(4)};
+  const Tensor x = random::normal({128, 16});
+  const Tensor want = nn::predict(net, x);
+  const Bytes peak = function([&](const Tensor& y) { return net(y); }).plan(x).peak();
+  memory::reset_peak();
+  const Bytes before = memory::current();
+  EXPECT_TRUE(identical(nn::predict(net, x, {.budget = peak}), want));
+  EXPECT_LE(memory::peak() - before, peak);
+  EXPECT_THROW(nn::predict(net, x, {.budget = Bytes(64)}), OverBudget);
+  EXPECT_TRUE(identical(nn::predict(net, x, {.budget = Budget::available}), want));
+  EXPECT_TRUE(identical(nn::predict(net, x), want));
+}
+
+TEST(Predict, RefusesABudgetThatItCannotKeep) {
+  const nn::Dense dense(3);
+  const Tensor x = random::normal({2, 4});
+  const auto closure = [dense](const Tensor& y) { return dense(y) * 2; };
+  const auto budgeted = [&](const auto& model) {
+    return error_of<UserError>([&] { nn::predict(model, x, {.budget = Bytes(1 << 20)}); });
+  };
+  const std::string line = "predict_test.cc:" + std::to_string(__LINE__ - 2);
+  const auto text = [&](const char* reason) {
+    return cat("predict: the model runs eagerly, without a plan, because ", reason,
+               "; so it cannot be held to a budget\n  at ", line,
+               "\n  leave out .budget, or give td::function a budget and call the model there");
+  };
+  EXPECT_EQ(budgeted(dense), text("its Variables have no shapes yet"));
+  EXPECT_EQ(budgeted(closure), text("it has a closure with captures"));
+  EXPECT_EQ(budgeted(Counting()), text("it assigns Variables"));
 }
 
 int calls_of_block = 0;  // Of the C++ function: a compiled one is called to be traced alone.

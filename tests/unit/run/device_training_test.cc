@@ -123,7 +123,7 @@ TEST_F(DeviceTraining, BudgetsBoundTheMemoryThatAFunctionComputesIn) {
                               {.name = "f", .budget = td::Bytes(500)});
   const td::Tensor x = to_device(x_);  // Held: f may not overwrite it.
   const std::string text = error_of([&] { f(x); });
-  EXPECT_EQ(text.substr(0, text.find(',')), "f: needs 512 B at once");
+  EXPECT_EQ(text.substr(0, text.find(',')), "f: needs at least 512 B");
 }
 
 TEST_F(DeviceTraining, AreTracedForEachMemoryAndPlannedBySpecs) {
@@ -418,6 +418,29 @@ TEST_F(DeviceTraining, FailsCleanlyWithoutRoom) {
             "memory \"test\" has no room for 576 B, 1.0 KiB of it are in use");
   EXPECT_EQ(small.current(), 1024);
   EXPECT_TRUE(td::identical(to_host(w), x_));
+}
+
+// A budget is of the memory that the function computes in.
+TEST_F(DeviceTraining, AFunctionThereStaysWithinItsBudget) {
+  const auto slope = [](const td::Tensor& x) {
+    td::GradientTape tape;
+    tape.watch(x);
+    td::Tensor h = x;
+    for (int i = 0; i < 6; ++i) h = td::sin(td::matmul(h, h));
+    return tape.gradient(td::mean(h), x);
+  };
+  const td::Tensor x = td::random::normal({32, 32}, {.stddev = 0.1, .key = td::random::Key(1)});
+  const td::Tensor expected = td::function(slope)(x), moved = to_device(x);
+  const td::Plan plan = td::function(slope).plan(moved);
+  ASSERT_LT(plan.floor(), plan.peak());
+  for (const td::TradeoffPoint& point : plan.tradeoff()) {
+    const auto [y, profile] = td::function(slope, {.budget = point.peak}).profile(moved);
+    EXPECT_TRUE(td::identical(to_host(y), expected));
+    EXPECT_EQ(profile.memories[0].planned, point.peak);
+    EXPECT_LE(profile.memories[0].touched, point.peak);
+  }
+  const auto below = td::function(slope, {.budget = plan.floor() - 1});
+  EXPECT_THROW(below(moved), td::OverBudget);
 }
 
 }  // namespace

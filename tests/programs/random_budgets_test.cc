@@ -1,0 +1,230 @@
+// Random functions and their gradients within random budgets: the same bits, lines, checks and
+// state as without one; never more bytes than planned, nor planned than the budget; and a floor
+// that is exact.
+//
+// 300 functions; 5,000 with TIDEMARK_TEST_COUNTS=full; by hand with TIDEMARK_FUZZ and
+// TIDEMARK_FUZZ_SEED, as for programs_test. A function that fails is made small, and printed as a
+// program.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <random>
+
+#include "tests/programs/apart.h"
+#include "tests/programs/random_function.h"
+#include "tests/programs/seen.h"
+#include "tests/sweep/values.h"
+#include "tidemark/compile/cpu/kernels.h"
+
+namespace tidemark {
+namespace {
+
+namespace td = tidemark;
+using testing::RandomFunction;
+using testing::Seen;
+using testing::seen;
+
+using Tensors = std::vector<Tensor>;
+
+// The results of a function and of its relatives, which all read the same arguments.
+Tensors results_of(const RandomFunction& random, const Tensor& x, const Tensor& y,
+                   const Variable& state) {
+  Tensors results = random(x, y, state);
+  for (uint64_t relative = 1; relative <= random.seed % 4; ++relative)
+    for (Tensor& result : RandomFunction(random.seed + (relative << 32))(td::sin(x), y, state))
+      results.push_back(std::move(result));
+  return results;
+}
+
+// The same, then the gradients of all of them by both arguments.
+Tensors with_gradients(const RandomFunction& random, const Tensor& x, const Tensor& y,
+                       const Variable& state) {
+  GradientTape tape;
+  tape.watch(Tensors{x, y});
+  Tensors results = results_of(random, x, y, state);
+  Tensor target = zeros({});
+  for (const Tensor& result : results)
+    if (is_float(result.dtype())) target = target + mean(result);
+  for (Tensor& gradient : tape.gradient(target, Tensors{x, y}))
+    results.push_back(std::move(gradient));
+  return results;
+}
+
+// One random function with its arguments.
+class Subject {
+ public:
+  explicit Subject(const RandomFunction& random) : random_(random), draws_(random.seed) {
+    const int64_t n = std::vector<int64_t>{5, 33, 64, 100}[draws_() % 4];
+    x_ = td::random::normal({n, 6}, {.key = td::random::Key(random.seed)});
+    y_ = td::random::normal({n}, {.key = td::random::Key(random.seed + 100)});
+    gives_x_ = draws_() % 2 == 0;
+    gives_y_ = draws_() % 2 == 0;
+  }
+
+  using Compiled = Function<Tensors(const Tensor&, const Tensor&)>;
+  Compiled compiled(std::optional<Budget> budget = {}) const {
+    const bool differentiates = random_.seed % 3 != 0;
+    const auto body = [this, differentiates](const Tensor& x, const Tensor& y) {
+      return differentiates ? with_gradients(random_, x, y, state_)
+                            : results_of(random_, x, y, state_);
+    };
+    return td::function(body, {.budget = budget, .jit = random_.seed % 5 != 1});
+  }
+
+  // Copies are nobody else's, and so given away.
+  Seen call(const Compiled& function) {
+    return started([&] { return function(argument(x_, gives_x_), argument(y_, gives_y_)); });
+  }
+  Seen profile(const Compiled& function, Profile& measured) {
+    return started([&] {
+      auto both = function.profile(argument(x_, gives_x_), argument(y_, gives_y_));
+      measured = std::move(both.second);
+      return std::move(both.first);
+    });
+  }
+  Plan plan(const Compiled& function) {
+    return function.plan(argument(x_, gives_x_), argument(y_, gives_y_));
+  }
+  Tensor state() const { return state_.value(); }
+  int64_t draw(int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(draws_() % static_cast<uint64_t>(high - low + 1));
+  }
+
+ private:
+  static Tensor argument(const Tensor& x, bool is_given) { return is_given ? x + 0 : x; }
+  template <class Run>
+  Seen started(Run run) {
+    state_.assign(td::full({}, 0.25));
+    return seen(run);
+  }
+
+  const RandomFunction& random_;
+  std::mt19937_64 draws_;
+  Tensor x_, y_;
+  bool gives_x_ = false, gives_y_ = false;
+  Variable state_{td::zeros({}), {.name = "state"}};
+};
+
+// What is wrong with the calls within a budget, or nothing; sets the planned bytes.
+std::string failure_within(Subject& subject, Bytes budget, const Seen& expected,
+                           const Tensor& state, int64_t& planned) {
+  const auto function = subject.compiled(budget);
+  planned = subject.plan(function).peak().count;
+  if (planned > budget.count) return cat("planned: ", planned, " bytes within ", budget.count);
+  Profile measured;
+  for (const Seen& got : {subject.call(function), subject.profile(function, measured)}) {
+    if (const std::string wrong = difference(expected, got); !wrong.empty()) return wrong;
+    if (expected.error.empty() && !identical(subject.state(), state))
+      return cat("state: ", state, " became ", subject.state());
+  }
+  if (measured.touched.count > planned)
+    return cat("touched: ", measured.touched.count, " of ", planned, " planned");
+  return "";
+}
+
+std::string failure_below(Subject& subject, Bytes floor) {
+  try {
+    const int64_t planned = subject.plan(subject.compiled(floor - 1)).peak().count;
+    return cat("floor: ", planned, " bytes are planned below ", floor.count);
+  } catch (const OverBudget& error) {
+    if (error.floor() == floor) return "";
+    return cat("floor: the error says ", error.floor().count, ", the plan ", floor.count);
+  }
+}
+
+// Of a function that is refused without a budget, so that nothing is compared.
+constexpr std::string_view kRefused = "refused";
+// Of a function that is right and cannot need less.
+constexpr std::string_view kIsLeast = "least";
+
+std::string failure(const RandomFunction& random, std::string* text = nullptr) {
+  compile::set_emitter(random.seed % 10 == 0 ? compile::Emitter::llvm : compile::Emitter::tile);
+  set_num_threads(1 + static_cast<int>(random.seed / 2 % 2));
+  Subject subject(random);
+  const auto usual = subject.compiled();
+  const Seen expected = subject.call(usual);
+  const Tensor state = subject.state();
+  if (text != nullptr) *text = usual.text("trace");
+  if (!expected.error.empty() && !testing::is_effect(expected.error)) return std::string(kRefused);
+  const Plan plan = subject.plan(usual);
+  const int64_t peak = plan.peak().count, floor = plan.floor().count;
+  if (floor > peak) return cat("floor: ", floor, " is above the peak, ", peak);
+  std::vector<int64_t> budgets = {subject.draw(floor, peak), subject.draw(floor, peak), floor};
+  std::sort(budgets.rbegin(), budgets.rend());
+  int64_t above = peak;
+  for (const int64_t budget : budgets) {
+    int64_t planned = 0;
+    const std::string wrong = failure_within(subject, budget, expected, state, planned);
+    if (!wrong.empty()) return cat(wrong, "\nwithin ", budget, " of ", peak, ", floor ", floor);
+    if (planned > above) return cat("order: ", planned, " bytes within a smaller budget, ", budget);
+    above = planned;
+  }
+  const std::string wrong = failure_below(subject, floor);
+  return wrong.empty() && floor == peak ? std::string(kIsLeast) : wrong;
+}
+
+std::string failure_apart(const RandomFunction& random) {
+  return testing::run_apart([&]() -> std::string {
+    try {
+      return failure(random);
+    } catch (const std::exception& error) {
+      return cat("exception: ", error.what());
+    }
+  });
+}
+
+// Without the steps that it fails without.
+RandomFunction shrunk(RandomFunction random, const std::string& kind) {
+  for (size_t i = 0; i < random.skipped.size(); ++i) {
+    RandomFunction smaller = random;
+    smaller.skipped[i] = true;
+    if (failure_apart(smaller).starts_with(kind)) random = smaller;
+  }
+  return random;
+}
+
+void report(const RandomFunction& random, const std::string& wrong) {
+  const RandomFunction small = shrunk(random, wrong.substr(0, wrong.find(':')));
+  const std::string text = testing::run_apart([&]() -> std::string {
+    std::string program;
+    try {
+      failure(small, &program);
+    } catch (const std::exception&) {
+    }
+    return program;
+  });
+  ADD_FAILURE() << "seed " << random.seed << ": " << wrong
+                << "\nmade small: " << failure_apart(small) << "\n"
+                << text;
+}
+
+TEST(RandomBudgets, KeepTheBitsAndTheirBytes) {
+  const char* const wanted = std::getenv("TIDEMARK_FUZZ");
+  const char* const first = std::getenv("TIDEMARK_FUZZ_SEED");
+  const int64_t count = wanted != nullptr       ? std::atoll(wanted)
+                        : sweep::full_counts()  ? 5000
+                        : sweep::small_counts() ? 30
+                                                : 300;
+  const uint64_t begin = first != nullptr ? std::strtoull(first, nullptr, 10) : 1;
+  int64_t ran = 0, less = 0;
+  for (uint64_t seed = begin; seed < begin + static_cast<uint64_t>(count); ++seed) {
+    const RandomFunction random(seed);
+    const std::string wrong = failure_apart(random);
+    ran += wrong == kRefused ? 0 : 1;
+    less += wrong.empty() ? 1 : 0;
+    if (!wrong.empty() && wrong != kRefused && wrong != kIsLeast) report(random, wrong);
+  }
+  EXPECT_GE(ran, count * 2 / 3) << "too few functions run";
+  EXPECT_GE(less, count / 4) << "too few functions can need less";
+}
+
+TEST(RandomBudgets, OfFunctionsThatWereWrongOnce) {
+  for (const uint64_t seed : {1564}) {
+    const std::string wrong = failure_apart(RandomFunction(seed));
+    EXPECT_TRUE(wrong.empty() || wrong == kIsLeast) << "seed " << seed << ": " << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace tidemark
