@@ -2,8 +2,12 @@
 // their floor, and whether the bars are met: every budget is kept, with the same bits; the floor is
 // a small part of the peak; and calls within half the peak, and within the floor, take little more
 // time. `--quick` tries 5 budgets on one thread instead of 20 on one and on two.
+//
+// budgets --curve model [bytes...]: the bytes, work and time of one model within these budgets, or
+// within some from its peak down to its floor.
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -148,14 +152,59 @@ int measure(const BudgetModelCase& which, Effort effort) {
   return print_all(bars);
 }
 
+// ---- the curve of one model ---------------------------------------------------------------------
+
+constexpr int kPoints = 8;
+
+// Budgets below the floor are left out.
+std::vector<Bytes> budgets_of(const Plan& plan, const std::vector<std::string>& asked) {
+  const int64_t peak = plan.peak().count, floor = plan.floor().count;
+  std::vector<Bytes> budgets;
+  for (const std::string& each : asked) {
+    const int64_t bytes = std::strtoll(each.c_str(), nullptr, 10);
+    if (bytes >= floor) budgets.push_back(bytes);
+  }
+  for (int i = 0; asked.empty() && i <= kPoints; ++i)
+    budgets.push_back(peak - (peak - floor) * i / kPoints);
+  return budgets;
+}
+
+// One line a budget; peers/checkpoint.py reads them.
+int print_curve(const BudgetModelCase& which, const std::vector<std::string>& asked) {
+  const OnThreads on(1);
+  const BudgetModel unbounded = which.make({.name = which.name});
+  const std::vector<Bytes> budgets = budgets_of(unbounded.plan({}), asked);
+  std::vector<BudgetModel> models;
+  for (const Bytes budget : budgets)
+    models.push_back(which.make({.name = which.name, .budget = budget}));
+  std::vector<Candidate> candidates = {{"unbounded", [&] { unbounded.call(); }}};
+  for (const BudgetModel& model : models) candidates.push_back({"", [&] { model.call(); }});
+  interleave(candidates, 1, false);
+  std::printf("%s: budget in bytes, planned bytes, more work, time of that without a budget\n",
+              which.name);
+  for (size_t i = 0; i < models.size(); ++i) {
+    const Plan plan = models[i].plan({});
+    std::printf("%12lld %12lld %8.4f %8.4f\n", static_cast<long long>(budgets[i].count),
+                static_cast<long long>(plan.peak().count), plan.more_work(),
+                candidates[i + 1].best() / candidates[0].best());
+  }
+  return 0;
+}
+
 int usage() {
-  std::fprintf(stderr, "usage: budgets [--quick] [model...]\nmodels:");
+  std::fprintf(stderr,
+               "usage: budgets [--quick] [model...] | budgets --curve model [bytes...]\nmodels:");
   for (const BudgetModelCase& each : budget_models()) std::fprintf(stderr, " %s", each.name);
   std::fprintf(stderr, "\n");
   return 2;
 }
 
 int run(const std::vector<std::string>& arguments) {
+  if (arguments.size() >= 2 && arguments[0] == "--curve") {
+    const BudgetModelCase* const model = find_budget_model(arguments[1]);
+    return model == nullptr ? usage()
+                            : print_curve(*model, {arguments.begin() + 2, arguments.end()});
+  }
   Effort effort;
   std::vector<const BudgetModelCase*> chosen;
   for (const std::string& each : arguments) {

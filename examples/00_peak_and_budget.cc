@@ -13,7 +13,7 @@ int main() {
     td::Tensor loss = td::mean(td::square(td::matmul(x, w) - 1));
     w.assign_sub(0.01 * tape.gradient(loss, w).dense());
     return loss;
-  }, {.budget = 1_MiB});  // A call that would need more is refused, with what would fit.
+  }, {.budget = 1_MiB});  // A call that would need more is made to fit, or refused with what would.
   std::cout << step.plan(td::spec({256, 784})).peak() << '\n';  // Known before anything runs: 40.7 KiB.
   // clang-format on
   std::cout << step(td::ones({256, 784})) << '\n';

@@ -7,26 +7,14 @@
 #include "tidemark/api/create.h"
 #include "tidemark/api/random.h"
 #include "tidemark/compile/pipeline.h"
-#include "tidemark/function/plan_data.h"
+#include "tidemark/function/function_plan.h"
 #include "tidemark/function/run_function.h"
+#include "tidemark/ops/text.h"
 #include "tidemark/report/report.h"
 #include "tools/program_file.h"
 
 namespace tidemark::tools {
 namespace {
-
-constexpr const char* kPlanHelp =
-    R"(usage: tidemark plan FILE.tm [--json] [--no-jit]
-
-Prints the memory plan of a program: its peak by class, the step and the tensors at the peak, and
-every step with the bytes in use. Nothing runs.
-
-options:
-  --json     print the plan as JSON; docs/plan_json.md has the schema
-  --no-jit   plan the program unfused
-
-exit code: 0 done; 2 bad input or usage.
-)";
 
 constexpr const char* kRunHelp =
     R"(usage: tidemark run FILE.tm [--seed=N] [--no-jit] [--profile=OUT.json] [--trace=OUT.json]
@@ -45,49 +33,36 @@ exit code: 0 done; 2 bad input or usage.
 
 struct Options {
   std::string input;
-  bool json = false;
   bool fuse = true;
   uint64_t seed = 0;
   std::string profile, trace;  // Where they go, if anywhere.
 };
 
-Options parse(Arguments arguments, const char* command, bool is_plan) {
-  Options options;
-  const std::vector<std::string> joined =
-      is_plan ? with_values(command, arguments, {})
-              : with_values(command, arguments, {"--seed", "--profile", "--trace"});
-  for (const std::string& argument : joined) {
-    const auto value = [&](std::string_view option) {
-      return is_plan ? std::nullopt : value_of(argument, option);
-    };
-    if (argument == "--json" && is_plan) {
-      options.json = true;
-    } else if (argument == "--no-jit") {
-      options.fuse = false;
-    } else if (const auto number = value("--seed")) {
-      const auto [end, error] =
-          std::from_chars(number->data(), number->data() + number->size(), options.seed);
-      if (error != std::errc() || end != number->data() + number->size())
-        usage_error(command, cat("'", *number, "' is not a seed: give a whole number from 0 up"));
-    } else if (const auto profile = value("--profile")) {
-      options.profile = *profile;
-    } else if (const auto trace = value("--trace")) {
-      options.trace = *trace;
-    } else {
-      take_file(command, argument, options.input);
-    }
-  }
-  need_file(command, options.input);
-  return options;
+uint64_t parse_seed(const std::string& text) {
+  uint64_t seed = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  if (error != std::errc() || end != text.data() + text.size())
+    usage_error("run", cat("'", text, "' is not a seed: give a whole number from 0 up"));
+  return seed;
 }
 
-bool wants_help(Arguments arguments, const char* text) {
-  for (const std::string& argument : arguments) {
-    if (argument != "--help" && argument != "-h") continue;
-    std::cout << text;
-    return true;
+Options parse(Arguments arguments) {
+  Options options;
+  for (const std::string& argument :
+       with_values("run", arguments, {"--seed", "--profile", "--trace"})) {
+    if (argument == "--no-jit")
+      options.fuse = false;
+    else if (const auto seed = value_of(argument, "--seed"))
+      options.seed = parse_seed(*seed);
+    else if (const auto profile = value_of(argument, "--profile"))
+      options.profile = *profile;
+    else if (const auto trace = value_of(argument, "--trace"))
+      options.trace = *trace;
+    else
+      take_file("run", argument, options.input);
   }
-  return false;
+  need_file("run", options.input);
+  return options;
 }
 
 // The program of a file, as a traced function.
@@ -100,6 +75,7 @@ detail::TracedGraph as_function(Graph graph, bool fuse) {
   }
   for (size_t i = 0; i < graph.body().results.size(); ++i)
     traced.interface.results.push_back({.updates = -1, .name = cat("result ", i)});
+  traced.fuse = fuse;
   traced.graph = compile::optimise(std::move(graph), compile::pass_options(traced.interface, fuse));
   return traced;
 }
@@ -123,27 +99,27 @@ std::string title_of(const Graph& graph) {
 
 }  // namespace
 
-Plan plan_of_file(const std::string& path, const char* command, bool fuse) {
-  Graph graph = read_program(path, command);
+Plan plan_of_text(const std::string& text, const std::string& path, bool fuse) {
+  Graph graph = parse_graph(text, path);
   const std::string title = title_of(graph);
   detail::Arguments leaves;
   for (const Value parameter : graph.body().parameters)
     leaves.leaves.emplace_back().tensor = detail::make_spec(graph.type(parameter), Source::none());
-  const detail::TracedGraph traced = as_function(std::move(graph), fuse);
-  return detail::PlanAccess::make(title, compiled(traced, leaves));
+  const auto trace = std::make_shared<detail::FunctionTrace>();
+  trace->traced = as_function(std::move(graph), fuse);
+  detail::PlanMaker maker(detail::UserFunction(), trace);
+  maker.title = title;
+  return maker.make(maker.program_for(detail::program_key(trace->traced, leaves, {})),
+                    Source::none());
 }
 
-int plan_command(Arguments arguments) {
-  if (wants_help(arguments, kPlanHelp)) return 0;
-  const Options options = parse(arguments, "plan", true);
-  const Plan plan = plan_of_file(options.input, "plan", options.fuse);
-  std::cout << (options.json ? plan.to_json() : plan.to_text());
-  return 0;
+Plan plan_of_file(const std::string& path, const char* command, bool fuse) {
+  return plan_of_text(read_text(path, command), path, fuse);
 }
 
 int run_command(Arguments arguments) {
-  if (wants_help(arguments, kRunHelp)) return 0;
-  const Options options = parse(arguments, "run", false);
+  if (asked_for_help(arguments, kRunHelp)) return 0;
+  const Options options = parse(arguments);
   Graph graph = read_program(options.input, "run");
   const std::string title = title_of(graph);
   detail::Arguments leaves;

@@ -8,6 +8,8 @@
 
 namespace tidemark::tools {
 
+// The plan of a program, with its budgets. Errors name the path.
+Plan plan_of_text(const std::string& text, const std::string& path, bool fuse);
 // The plan of the program in a file.
 Plan plan_of_file(const std::string& path, const char* command, bool fuse);
 

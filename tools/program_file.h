@@ -9,6 +9,9 @@ namespace tidemark::tools {
 
 // What stands in a file. Throws UserError where it cannot be read.
 std::string read_text(const std::string& path, const char* command);
+// Whether a size is left open in the text of a program, and the text with a number in its place.
+bool has_open_size(const std::string& text);
+std::string with_size(const std::string& text, int64_t size);
 // Throws UserError: the file cannot be read, or the text breaks a rule.
 Graph read_program(const std::string& path, const char* command);
 

@@ -15,7 +15,7 @@ namespace tidemark::tools {
 namespace {
 
 constexpr const char* kHelp =
-    R"(usage: tidemark report FILE [FILE] [--output=PAGE.html] [--no-jit]
+    R"(usage: tidemark report FILE [FILE] [--output=PAGE.html] [--tradeoff] [--no-jit]
 
 Writes one self-contained HTML page: the bytes in use over the steps, the offsets of all buffers, the
 peak by source line and layer, and a table. A file is a program (FILE.tm), or the JSON of a plan
@@ -25,6 +25,7 @@ With two files, a plan and a run of it are drawn together, or two plans are comp
 
 options:
   --output=PAGE.html  the page to write (default: the first file's name with .html)
+  --tradeoff          add bytes against work, and a slider for the budget (one program, FILE.tm)
   --no-jit            plan programs unfused
 
 exit code: 0 done; 2 bad input or usage.
@@ -33,6 +34,7 @@ exit code: 0 done; 2 bad input or usage.
 struct Options {
   std::vector<std::string> inputs;
   std::string output;
+  bool tradeoff = false;
   bool fuse = true;
 };
 
@@ -41,12 +43,16 @@ Options parse(Arguments arguments) {
   for (const std::string& argument : with_values("report", arguments, {"--output"})) {
     if (const auto output = value_of(argument, "--output"))
       options.output = *output;
+    else if (argument == "--tradeoff")
+      options.tradeoff = true;
     else if (argument == "--no-jit")
       options.fuse = false;
     else
       take_file("report", argument, options.inputs.emplace_back());
   }
   if (options.inputs.empty()) need_file("report", "");
+  if (options.tradeoff && (options.inputs.size() > 1 || !options.inputs[0].ends_with(".tm")))
+    usage_error("report", "--tradeoff needs one program, FILE.tm");
   if (options.inputs.size() > 2)
     usage_error("report", cat("expected one file or two, got ", options.inputs.size()));
   if (options.output.empty()) {
@@ -154,6 +160,9 @@ int report_command(Arguments arguments) {
   check_pair(documents);
   std::vector<std::string> texts;
   for (Document& document : documents) texts.push_back(std::move(document.text));
+  if (options.tradeoff)
+    texts.push_back(
+        report::tradeoff_document(plan_of_file(options.inputs[0], "report", options.fuse)));
   report::write_file(options.output, report::html_page(texts), "report", Source::none());
   std::cout << options.output << '\n';
   return 0;

@@ -51,7 +51,10 @@ def mlp_parameters():
 
 
 class Gpt:
-    layers, d, heads, t, batch, words = 4, 256, 4, 256, 4, 8192
+    d, heads, t, batch, words = 256, 4, 256, 4, 8192
+
+    def __init__(self, layers=4):
+        self.layers = layers
 
     def parameters(self):
         """The table, and of each layer qkv, o, up, down, g1 and g2."""
@@ -74,5 +77,5 @@ def lstm_parameters():
     return [values(128, 512, scale=0.3, salt=1), values(128, 512, scale=0.3, salt=2), numpy.zeros(512, numpy.float32)]
 
 
-def conv_parameters():
-    return [values(3, 3, 64, 64, scale=0.17, salt=i) for i in range(1, 5)]
+def conv_parameters(blocks=4):
+    return [values(3, 3, 64, 64, scale=0.17, salt=i) for i in range(1, blocks + 1)]

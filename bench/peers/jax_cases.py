@@ -101,33 +101,53 @@ def softmax_ce(mode):
     return Compiled(jax.grad(loss), values(2048, 32768, scale=4))
 
 
-def conv_step(mode):
+def one_after_another(block, x, parameters, each):
+    """Blocks that have so many parameters each."""
+    for i in range(0, len(parameters), each):
+        x = block(x, *parameters[i : i + each])
+    return x
+
+
+def conv_loss(run=one_after_another):
+    """Of weights and images; `run` runs the blocks."""
+
+    def block(h, w):
+        return jax.nn.relu(h + lax.conv_general_dilated(h, w, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")))
+
     def loss(ws, x):
-        h = x
-        for w in ws:
-            h = jax.nn.relu(h + lax.conv_general_dilated(h, w, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")))
+        h = run(block, x, ws, 1)
         return jnp.mean(h * h)
 
-    return Compiled(jax.grad(loss), conv_parameters(), values(16, 56, 56, 64, scale=2))
+    return loss
+
+
+def conv_step(mode):
+    return Compiled(jax.grad(conv_loss()), conv_parameters(), values(16, 56, 56, 64, scale=2))
+
+
+def gpt_loss(of, run=one_after_another):
+    """Of parameters and ids; `run` runs the layers."""
+    norm = lambda x, g: x * lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + 1e-6) * g
+    heads = lambda u: u.reshape(of.batch, of.t, of.heads, of.d // of.heads).transpose(0, 2, 1, 3)
+
+    def block(x, qkv, o, up, down, g1, g2):
+        mask = jnp.tril(jnp.ones((of.t, of.t), bool))
+        q, k, v = [heads(u) for u in jnp.split(norm(x, g1) @ qkv, 3, -1)]
+        scores = jnp.where(mask, q @ k.swapaxes(-1, -2) / 8.0, -1e30)
+        x = x + (jax.nn.softmax(scores) @ v).transpose(0, 2, 1, 3).reshape(of.batch, of.t, of.d) @ o
+        return x + jax.nn.gelu(norm(x, g2) @ up) @ down
+
+    def loss(p, ids):
+        x = run(block, p[0][ids], p[1:], 6)
+        seen = jax.nn.log_softmax(x @ p[0].T)[:, :-1]
+        return -jnp.mean(jnp.take_along_axis(seen, ids[:, 1:, None], -1))
+
+    return loss
 
 
 def gpt_step(mode):
     of = Gpt()
-    norm = lambda x, g: x * lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + 1e-6) * g
-    heads = lambda u: u.reshape(of.batch, of.t, of.heads, of.d // of.heads).transpose(0, 2, 1, 3)
-
-    def loss(p, ids):
-        mask = jnp.tril(jnp.ones((of.t, of.t), bool))
-        x = p[0][ids]
-        for qkv, o, up, down, g1, g2 in of.blocks(p):
-            q, k, v = [heads(u) for u in jnp.split(norm(x, g1) @ qkv, 3, -1)]
-            scores = jnp.where(mask, q @ k.swapaxes(-1, -2) / 8.0, -1e30)
-            x = x + (jax.nn.softmax(scores) @ v).transpose(0, 2, 1, 3).reshape(of.batch, of.t, of.d) @ o
-            x = x + jax.nn.gelu(norm(x, g2) @ up) @ down
-        seen = jax.nn.log_softmax(x @ p[0].T)[:, :-1]
-        return -jnp.mean(jnp.take_along_axis(seen, ids[:, 1:, None], -1))
-
-    return Step(loss, of.parameters(), of.ids())
+    return Step(gpt_loss(of), of.parameters(), of.ids())
 
 
 def lstm_grad(mode):

@@ -147,42 +147,54 @@ def softmax_ce():
 
 
 class Convolutions(Gradient):
-    """With channels last, as the inputs have them; weights as PyTorch wants them."""
+    """With channels last, as the inputs have them; weights as PyTorch wants them. `run(block, *operands)` runs each
+    block."""
 
-    def __init__(self):
+    def __init__(self, blocks=4, images=(16, 56, 56), run=lambda block, *operands: block(*operands)):
         last = {"memory_format": torch.channels_last}
-        x = tensor(16, 56, 56, 64, scale=2).permute(0, 3, 1, 2).contiguous(**last)
+        x = tensor(*images, 64, scale=2).permute(0, 3, 1, 2).contiguous(**last)
+
+        def block(h, w):
+            return torch.relu(h + F.conv2d(h, w, padding=1))
 
         def loss(ws):
             h = x
             for w in ws:
-                h = torch.relu(h + F.conv2d(h, w, padding=1))
+                h = run(block, h, w)
             return (h * h).mean()
 
-        weights = [torch.from_numpy(each).permute(3, 2, 0, 1).contiguous(**last) for each in conv_parameters()]
+        weights = [torch.from_numpy(each).permute(3, 2, 0, 1).contiguous(**last) for each in conv_parameters(blocks)]
         super().__init__(loss, weights)
 
     def checked(self):
         return [each.permute(2, 3, 1, 0) for each in self()]
 
 
-def gpt_step():
-    of = Gpt()
+def gpt_loss(of, run=lambda block, *operands: block(*operands)):
+    """Of parameters; `run(block, *operands)` runs each layer."""
     ids, mask = torch.from_numpy(of.ids()).long(), torch.tril(torch.ones(of.t, of.t, dtype=torch.bool))
     norm = lambda x, g: x * torch.rsqrt((x * x).mean(-1, keepdim=True) + 1e-6) * g
     heads = lambda u: u.view(of.batch, of.t, of.heads, of.d // of.heads).transpose(1, 2)
 
+    def block(x, qkv, o, up, down, g1, g2):
+        q, k, v = [heads(u) for u in (norm(x, g1) @ qkv).chunk(3, -1)]
+        scores = (q @ k.transpose(-1, -2) / 8.0).masked_fill(~mask, -1e30)
+        x = x + (torch.softmax(scores, -1) @ v).transpose(1, 2).reshape(of.batch, of.t, of.d) @ o
+        return x + F.gelu(norm(x, g2) @ up, approximate="tanh") @ down
+
     def loss(p):
         x = p[0][ids]
-        for qkv, o, up, down, g1, g2 in of.blocks(p):
-            q, k, v = [heads(u) for u in (norm(x, g1) @ qkv).chunk(3, -1)]
-            scores = (q @ k.transpose(-1, -2) / 8.0).masked_fill(~mask, -1e30)
-            x = x + (torch.softmax(scores, -1) @ v).transpose(1, 2).reshape(of.batch, of.t, of.d) @ o
-            x = x + F.gelu(norm(x, g2) @ up, approximate="tanh") @ down
+        for weights in of.blocks(p):
+            x = run(block, x, *weights)
         logits = (x @ p[0].T)[:, :-1]
         return F.cross_entropy(logits.reshape(-1, of.words), ids[:, 1:].reshape(-1))
 
-    return Step(loss, of.parameters())
+    return loss
+
+
+def gpt_step():
+    of = Gpt()
+    return Step(gpt_loss(of), of.parameters())
 
 
 def lstm_grad():

@@ -61,25 +61,32 @@ bool show_power(int64_t edge) {
 bool show_gradient(int64_t trips, int64_t edge, bool small) {
   const td::Tensor x = td::random::normal({edge, edge}, {.key = td::random::Key(1)});
   const td::Tensor a = td::random::normal({edge, edge}, {.stddev = 0.1, .key = td::random::Key(2)});
-  const auto gradient = [&](td::Save save) {
-    return td::function([=](const td::Tensor& a) {
-      return td::grad([&](const td::Tensor& a) {
-        const auto trip = [&](const td::Tensor&, const td::Tensor& c) {
-          return td::tanh(td::matmul(c, a));
-        };
-        return td::sum(td::fori_loop(0, trips, trip, x, {.save = save}));
-      })(a);
-    });
+  const auto gradient = [&](td::Save save, const td::FunctionOptions& options = {}) {
+    return td::function(
+        [=](const td::Tensor& a) {
+          return td::grad([&](const td::Tensor& a) {
+            const auto trip = [&](const td::Tensor&, const td::Tensor& c) {
+              return td::tanh(td::matmul(c, a));
+            };
+            return td::sum(td::fori_loop(0, trips, trip, x, {.save = save}));
+          })(a);
+        },
+        options);
   };
   const auto all = gradient(td::Save::all());
   const auto slots = gradient(td::Save::slots(small ? 15 : 100));
   const auto bytes = gradient(td::Save::bytes(small ? 64_KiB : 16_MiB));
+  const auto budget = gradient(td::Save::automatic(), {.budget = small ? 32_KiB : 1_MiB});
   lesson::Table table(td::cat("the gradient of ", trips, " x c = tanh(c.a)").c_str());
   table.function("naive: all states kept", all, a);
   table.function("as many states as the root of the trips", slots, a);
   table.function(small ? "within 64 KiB" : "within 16 MiB", bytes, a);
+  table.function(
+      small ? "the function within a budget of 32 KiB" : "the function within a budget of 1 MiB",
+      budget, a);
   const td::Tensor want = all(a);
-  return td::identical(want, slots(a)) && td::identical(want, bytes(a));
+  return td::identical(want, slots(a)) && td::identical(want, bytes(a)) &&
+         td::identical(want, budget(a));
 }
 
 // What is behind a stop_gradient is not kept, and the plan says so.

@@ -1,7 +1,10 @@
 // Question 4: a batch stores state that nobody needs. What is kept for backward, and why?
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
+#include <optional>
 #include <string_view>
+#include <vector>
 
 #include <tidemark/tidemark.h>
 
@@ -34,6 +37,60 @@ void show_layers(int64_t rows, const char* report) {
   table.function("loss, gradients and update, one gradient at a time", step, x, y);
   std::cout << '\n' << step.plan(x, y).explain() << '\n';
   if (report != nullptr) td::report::write_html(report, step.plan(x, y), step.profile(x, y).second);
+}
+
+// A step of training on a deep network, and the Variables that it moves.
+struct DeepStep {
+  td::Function<td::Tensor(const td::Tensor&, const td::Tensor&)> call;
+  std::vector<td::Variable> weights;
+};
+
+DeepStep deep_step(int64_t wide, std::optional<td::Budget> budget) {
+  std::vector<td::Variable> weights;
+  for (int64_t i = 0; i < 16; ++i)
+    weights.push_back(
+        td::Variable(td::random::normal({wide, wide}, {.stddev = 0.1, .key = td::random::Key(i)})));
+  const td::nn::SGD optimizer({.learning_rate = 0.1});
+  const auto step = td::function(
+      [=](const td::Tensor& x, const td::Tensor& y) {
+        td::GradientTape tape;
+        td::Tensor h = x;
+        for (const td::Variable& w : weights) h = td::tanh(td::matmul(h, w));
+        const td::Tensor loss = td::nn::losses::mse(y, h);
+        optimizer.minimize(tape, loss, weights);
+        return loss;
+      },
+      {.name = "deep step", .budget = budget});
+  return {step, weights};
+}
+
+// The compiler makes a step fit the bytes that it is given: it holds fewer values between the
+// forward and the backward pass, and computes the others again. The bits stay.
+bool show_budget(int64_t rows, int64_t wide) {
+  const td::Tensor x = td::random::normal({rows, wide}), y = td::random::normal({rows, wide});
+  const DeepStep usual = deep_step(wide, {});
+  const td::Plan plan = usual.call.plan(x, y);
+  // With many threads, scratch may not leave half.
+  const DeepStep half = deep_step(wide, std::max(plan.floor(), td::Bytes(plan.peak().count / 2)));
+  const DeepStep floor = deep_step(wide, plan.floor());
+  bool is_same = td::identical(usual.call(x, y), half.call(x, y));
+  for (size_t i = 0; i < usual.weights.size(); ++i)
+    is_same = is_same && td::identical(usual.weights[i].value(), half.weights[i].value());
+
+  lesson::Table table("a step of training, 16 layers");
+  table.function("without a budget", usual.call, x, y);
+  table.function("within half of that", half.call, x, y);
+  table.function("within the least that it can be made to need", floor.call, x, y);
+  const td::Plan halved = half.call.plan(x, y);
+  int64_t times = 0, bytes = 0;
+  for (const td::PlanDecision& each : halved.decisions()) {
+    times += each.times;
+    bytes += each.bytes.count;
+  }
+  std::printf("within half of it, %lld steps run again: %s are not held, for %.1f %% more work\n\n",
+              static_cast<long long>(times), td::cat(td::Bytes(bytes)).c_str(),
+              100 * halved.more_work());
+  return is_same;
 }
 
 // A persistent tape says what it holds, and gives it back.
@@ -105,7 +162,9 @@ int main(int argc, char** argv) {
   for (int i = 1; i + 1 < argc; ++i)
     if (std::string_view(argv[i]) == "--report") report = argv[i + 1];
   show_layers(small ? 64 : 1024, report);
+  const bool is_same = show_budget(small ? 64 : 1024, small ? 32 : 256);
   show_tape(small ? 1000 : 1'000'000);
   show_custom(small ? 64 : 4096);
   show_rows(small ? 1000 : 1'000'000);
+  return is_same ? 0 : 1;
 }

@@ -38,6 +38,19 @@ class Peers(unittest.TestCase):
         self.refused("/nowhere/cases is not there; make it with", "--program", "/nowhere/cases", "chain")
         self.refused("--python /nowhere/python: cannot be run", "--program", PROGRAM, "--python", "/nowhere/python")
 
+    def test_checkpoints_refuse_what_they_do_not_know(self):
+        script = RUN.with_name("checkpoint.py")
+        ask = lambda *arguments: subprocess.run([sys.executable, script, *arguments], capture_output=True, text=True)
+        self.assertIn("usage: bench/peers/checkpoint.py", ask("--help").stdout)
+        for text, arguments in (
+            ("no model is called 'gtp'; there are gpt_step, residual", ["gtp"]),
+            ("invalid choice: 'numpy'", ["--peer", "numpy"]),
+            ("/nowhere/budgets is not there", ["--program", "/nowhere/budgets"]),
+        ):
+            done = ask(*arguments)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn(text, done.stderr)
+
     def test_every_case_has_our_side_and_one_for_each_peer(self):
         names = run("--list").stdout.split()
         listed = subprocess.run([PROGRAM, "--list"], capture_output=True, text=True, check=True)

@@ -128,6 +128,30 @@ class ReportPage(unittest.TestCase):
         for each in after["by_line"]:
             self.assertEqual(lines[each["where"]][2], bytes_text(each["bytes"]))
 
+    def test_the_slider_shows_the_plan_of_each_budget(self):
+        seen, tradeoff, plan = self_test("budgets.html"), load("tradeoff.json"), load("plan.json")
+        self.agree(seen, plan)
+        budgets, plans = seen["budgets"], [each["plan"] for each in reversed(tradeoff["plans"])]
+        self.assertEqual(len(budgets["seen"]), len(plans))
+        self.assertEqual(plans[budgets["start"]]["peak"], plan["peak"])
+        for shown, wanted in zip(budgets["seen"], plans):
+            self.assertIn(f"{bytes_text(wanted['peak'])}\n{wanted['peak']:,} bytes", shown["tile"])
+            self.assertEqual(shown["steps"], len(wanted["timeline"]))
+            self.assertEqual(shown["peakStep"], wanted["peak_step"])
+            self.assertEqual(shown["arenaTop"], wanted["peak"])
+            self.assertEqual(shown["decisions"], len(wanted["decisions"]))
+            self.assertTrue(shown["says"].startswith(f"{bytes_text(wanted['peak'])} at once"), shown["says"])
+            if wanted["peak"] < wanted["usual_peak"]:
+                self.assertIn(f"of the usual {bytes_text(plan['peak'])}, with", shown["says"])
+        self.assertEqual([shown["isMeasured"] for shown in budgets["seen"]], [wanted["peak"] == plan["peak"] for wanted in plans])
+        self.assertEqual((budgets["smaller"], budgets["larger"]), (len(plans) - 2, len(plans) - 1))
+        self.assertGreater(budgets["colours"], 20)
+
+    def test_decisions_are_shown_without_a_slider(self):
+        dom = browse("within.html", "", "--dump-dom")
+        self.assertIn("computes ", re.search(r'id="decisions".*?</table>', dom, re.S).group(0))
+        self.assertIn("Within the budget", dom)
+
     def test_a_profile_alone_is_shown(self):
         subprocess.run([COMMAND, "report", FOLDER / "profile.json", f"--output={FOLDER / 'alone.html'}"], check=True, capture_output=True)
         seen = self_test("alone.html")
@@ -145,7 +169,7 @@ class ReportPage(unittest.TestCase):
 
     def test_light_and_dark_are_drawn(self):
         drawn = []
-        for page, theme in (("run", "light"), ("run", "dark"), ("compare", "light"), ("loops", "dark")):
+        for page, theme in (("run", "light"), ("run", "dark"), ("compare", "light"), ("loops", "dark"), ("budgets", "light")):
             picture = FOLDER / f"{page}_{theme}.png"
             browse(f"{page}.html", f"theme={theme}", f"--screenshot={picture}")
             drawn.append(picture.read_bytes())

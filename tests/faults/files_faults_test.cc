@@ -202,9 +202,15 @@ TEST_F(FileFaults, PartialCheckpointLoad) {
                               .state = [&] { return bits(a->value()) + generator_state(); }});
 }
 
+// Under a budget the first product is computed again.
+td::Tensor read_again(const td::Tensor& x) {
+  const td::Tensor first = td::matmul(x, x);
+  return td::sum(td::cumsum(td::cumsum(td::cumsum(first)), 1) * first);
+}
+
 TEST_F(FileFaults, Reports) {
-  const auto f = td::function([](const td::Tensor& x) { return td::sum(td::exp(x) * 2); });
-  const td::Tensor x = td::ones({50, 20});
+  const auto f = td::function(read_again);
+  const td::Tensor x = td::ones({40, 40});
   (void)f(x);
   const td::Plan plan = f.plan(x);
   const td::Profile profile = f.profile(x).second;
@@ -212,12 +218,18 @@ TEST_F(FileFaults, Reports) {
                        [&](const std::string& to) { td::report::write_html(to, plan); });
   expect_save_survives("write_html of a profile",
                        [&](const std::string& to) { td::report::write_html(to, plan, profile); });
+  expect_save_survives("write_html with plans of other budgets", [&](const std::string& to) {
+    td::report::write_html(to, plan, {.tradeoff = true});
+  });
   expect_save_survives("write_html of two plans",
                        [&](const std::string& to) { td::report::write_html(to, plan, plan); });
   expect_save_survives("write_trace",
                        [&](const std::string& to) { td::report::write_trace(to, profile); });
   expect_load_survives("to_json", [&] { return plan.to_json() + profile.to_json(); });
   expect_load_survives("explain", [&] { return plan.explain() + plan.to_text(); });
+  const td::Plan least = plan.within(plan.floor());
+  ASSERT_FALSE(least.decisions().empty());
+  expect_load_survives("explain of a budget", [&] { return least.explain() + least.to_json(); });
 }
 
 TEST_F(FileFaults, Text) {

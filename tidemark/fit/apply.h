@@ -1,4 +1,5 @@
-// Writes a schedule with rematerialization into the graph: copies of the nodes that run again.
+// Writes a schedule with rematerialization into the graph: nodes in another order, and copies of
+// those that run again.
 #pragma once
 
 #include <vector>
@@ -9,17 +10,26 @@
 
 namespace tidemark::fit {
 
-// A node that runs again, before a reader of its results.
+// One run of a step.
+struct Execution {
+  int32_t step = -1;
+  bool is_again = false;             // It has run before.
+  std::vector<int32_t> wanted = {};  // If so, the results that are read, by number.
+};
+std::vector<Execution> executions_of(const RegionModel& model, const Timeline& timeline);
+// Of steps in the order in which they run; results that are read before they are made again are
+// wanted.
+std::vector<Execution> executions_of(const RegionModel& model, const std::vector<int32_t>& steps);
+
+// A node that runs again.
 struct Repeat {
-  int32_t node = -1;    // Of the graph before.
-  int32_t reader = -1;  // The node before which it runs again.
-  int64_t bytes = 0;    // Of the values that it makes again.
+  int32_t node = -1;  // Of the graph before.
+  int64_t bytes = 0;  // Of the values that it makes again.
   Cost cost;
 };
 
-// Returns the nodes that run again, in order. The nodes of the region get other numbers, and the
-// graph must be compacted.
+// Returns the nodes that run again, in order. The graph must be compacted afterwards.
 std::vector<Repeat> apply(Graph& graph, RegionId region, const RegionModel& model,
-                          const Timeline& timeline);
+                          const std::vector<Execution>& executions);
 
 }  // namespace tidemark::fit

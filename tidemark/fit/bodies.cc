@@ -48,6 +48,21 @@ double trips_of(const Node& node) {
 
 }  // namespace
 
+bool run_bodies_in_turn(Graph& graph) {
+  bool found = false;
+  for (Node& node : graph.nodes) {
+    if (node.op == nullptr || node.op->flow != Flow::map) continue;
+    Attrs::Reader read = node.attrs.read();
+    const int64_t slices = read.integer();
+    const Dim trips = read.size(), alive = read.size();
+    if (alive != Dim(0)) continue;
+    const std::span<const int64_t> why = read.integers();
+    node.attrs = Attrs().add(slices).add(trips).add(Dim(1)).add(why);
+    found = true;
+  }
+  return found;
+}
+
 decltype(ModelOptions::inside) with_bodies(passes::Scratch workspace) {
   return [workspace](const Graph& graph, const Node& node) -> Inside {
     if (!has_bodies(node)) {
@@ -77,7 +92,7 @@ int64_t shrink_bodies(Graph& graph, int32_t number, int64_t excess,
     Timeline timeline(model);
     if (timeline.peak() > before - excess) {
       rematerialize(model, timeline, before - excess);
-      for (Repeat repeat : apply(graph, node.regions[k], model, timeline)) {
+      for (Repeat repeat : apply(graph, node.regions[k], model, executions_of(model, timeline))) {
         repeat.cost = repeat.cost * trips_of(node);
         repeats.push_back(repeat);
       }

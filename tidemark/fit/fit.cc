@@ -6,14 +6,18 @@
 
 #include "tidemark/compile/pipeline.h"
 #include "tidemark/fit/bodies.h"
+#include "tidemark/fit/exact.h"
 #include "tidemark/fit/rematerialize.h"
 #include "tidemark/fit/separate.h"
+#include "tidemark/layout/builder.h"
 #include "tidemark/ops/op_def.h"
 
 namespace tidemark::fit {
 namespace {
 
-constexpr double kRatio = 0.94;  // Of a target to the one before it.
+constexpr size_t kFewSteps = 256;  // Of programs that get several tries.
+// Of a target to the one before it.
+constexpr double kRatio = 0.94, kSmallRatio = 0.985;
 constexpr int kMostFailures = 3;
 constexpr int kHalvings = 4;
 // A program that takes this many times the work of the usual one is not compared with others.
@@ -63,18 +67,32 @@ decltype(ModelOptions::inside) inside_of(const Graph& graph, int32_t memory) {
 }
 
 // Steps that free bytes run as soon as they can.
-void order_again(Graph& graph, const compile::Interface& interface) {
-  passes::order(graph, interface.updates(),
-                {.scratch = workspace_of(graph, interface.home), .frees_early = true});
-  graph = compact(std::move(graph));
+Graph order_again(Graph graph, const compile::Interface& interface,
+                  passes::OrderOptions::Only only = passes::OrderOptions::Only::best) {
+  passes::order(
+      graph, interface.updates(),
+      {.scratch = workspace_of(graph, interface.home), .frees_early = true, .only = only});
+  return compact(std::move(graph));
 }
 
 }  // namespace
 
+struct Frontier::Rung {
+  // How the program is made of its base.
+  enum class Way : uint8_t { as_it_is, dropped, searched };
+
+  const Base* base = nullptr;
+  Way way = Way::as_it_is;
+  int64_t target = 0;  // For the model.
+  int64_t limit = 0;   // For the layout.
+  int64_t peak_bytes = 0;
+  Cost cost;
+};
+
 // An alternative with the model of its bytes.
 class Frontier::Base {
  public:
-  Base(Alternative alternative, const compile::Interface& interface)
+  Base(Alternative alternative, bool is_searched, const compile::Interface& interface)
       : graph_(std::move(alternative.graph)),
         change_(std::move(alternative.change)),
         home_(interface.home),
@@ -85,11 +103,15 @@ class Frontier::Base {
     ModelOptions options = options_of(interface);
     options.inside = inside_of(graph_, interface.home);
     model_ = model_of(graph_, Graph::kBody, options);
+    is_searched_ = is_searched && is_searchable(model_);
+    if (is_searched_) searched_model_ = model_;
     calibrate(model_, Timeline(model_).profile(), measured(layout, model_));
     least_ = results_ + Timeline(model_).least();
   }
 
   const Graph& graph() const { return graph_; }
+  // Whether all schedules are searched; the search does not depend on the order of the graph.
+  bool is_searched() const { return is_searched_; }
   const std::string& change() const { return change_; }
   const Cost& cost() const { return cost_; }
   int64_t peak_bytes() const { return peak_; }
@@ -97,9 +119,23 @@ class Frontier::Base {
 
   struct Attempt {
     bool reached = false;  // By the model.
-    Graph graph;
+    Graph graph;           // To be compacted; until then it has the nodes that the repeats name.
     std::vector<Repeat> repeats;
   };
+  // For programs of a few steps: the least work of all schedules, if the search ends.
+  std::optional<Attempt> search_to(int64_t bytes) const {
+    const auto steps = least_work(searched_model_, bytes - results_);
+    if (!steps) return {};
+    Attempt attempt{.reached = true, .graph = graph_, .repeats = {}};
+    attempt.repeats = apply(attempt.graph, Graph::kBody, model_, executions_of(model_, *steps));
+    return attempt;
+  }
+  std::optional<Attempt> make(Rung::Way way, int64_t bytes) const {
+    if (way == Rung::Way::searched) return search_to(bytes);
+    return drop_to(bytes);
+  }
+
+ private:
   Attempt drop_to(int64_t bytes) const {
     constexpr int kRounds = 4;
     const int64_t limit = bytes - results_;
@@ -108,18 +144,32 @@ class Frontier::Base {
     RegionModel model = model_;
     for (int i = 0; i < kRounds; ++i) {
       Timeline timeline(model);
-      attempt.reached = rematerialize(model, timeline, limit);
+      attempt.reached = drop_in(model, timeline, limit);
       if (attempt.reached || i + 1 == kRounds || !shrink_over(limit, timeline, model, attempt)) {
-        for (const Repeat& each : apply(attempt.graph, Graph::kBody, model, timeline))
+        for (const Repeat& each :
+             apply(attempt.graph, Graph::kBody, model, executions_of(model, timeline)))
           attempt.repeats.push_back(each);
         break;
       }
     }
-    attempt.graph = compact(std::move(attempt.graph));
     return attempt;
   }
 
- private:
+  // A small program gets several tries, of which the one with the least work is taken.
+  static bool drop_in(const RegionModel& model, Timeline& timeline, int64_t limit) {
+    bool reached = rematerialize(model, timeline, limit);
+    if (model.steps.size() > kFewSteps) return reached;
+    for (const double power : {1.0, 0.5, 2.0, 8.0}) {
+      Timeline other(model);
+      const bool also = rematerialize(model, other, limit, {.relief_power = power, .nearly = 1});
+      if (also < reached || (also == reached && other.seconds_again() >= timeline.seconds_again()))
+        continue;
+      timeline = std::move(other);
+      reached = also;
+    }
+    return reached;
+  }
+
   // Where control flow runs with too many bytes in use, its bodies get fewer. Returns whether any
   // has.
   bool shrink_over(int64_t limit, const Timeline& timeline, RegionModel& model,
@@ -142,32 +192,38 @@ class Frontier::Base {
   int32_t home_;
   Cost cost_;
   int64_t peak_ = 0, results_ = 0, least_ = 0;
+  bool is_searched_ = false;
   RegionModel model_;
+  RegionModel searched_model_;  // Without corrections, which hold for one order only.
 };
 
-struct Frontier::Rung {
-  const Base* base = nullptr;
-  int64_t target = -1;  // Values of the base are dropped to this, by the model; -1: none is.
-  int64_t limit = -1;   // And the layout is within this.
-  int64_t peak_bytes = 0;
-  Cost cost;
-};
-
-Frontier::Frontier(std::vector<Alternative> alternatives, const compile::Interface& interface)
+Frontier::Frontier(const std::vector<Alternative>& alternatives,
+                   const compile::Interface& interface)
     : interface_(interface) {
-  for (Alternative& each : alternatives) {
-    Graph early = each.graph, apart = each.graph;
-    const std::string change = each.change;
-    if (bases_.empty()) bases_.push_back(std::make_unique<Base>(std::move(each), interface));
-    order_again(early, interface);
-    bases_.push_back(std::make_unique<Base>(Alternative{std::move(early), change}, interface));
-    if (!separate_sums(apart)) continue;
-    order_again(apart, interface);
-    bases_.push_back(std::make_unique<Base>(Alternative{std::move(apart), change}, interface));
+  add(alternatives[0].graph, {}, true);
+  for (const Alternative& each : alternatives) {
+    if (is_small()) {
+      using Only = passes::OrderOptions::Only;
+      for (const Only only : {Only::greedy, Only::depth_first, Only::depth_first_from_last})
+        add(order_again(each.graph, interface, only), each.change, false);
+    }
+    add(order_again(each.graph, interface), each.change, &each != &alternatives[0]);
+    Graph apart = each.graph;
+    if (separate_sums(apart)) add(order_again(std::move(apart), interface), each.change, true);
+    Graph in_turn = each.graph;
+    if (run_bodies_in_turn(in_turn) && compile::backend_of(interface.home).machine().threads > 1)
+      add(order_again(std::move(in_turn), interface), "maps run one body at a time", false);
   }
   const Base& usual = *bases_[0];
-  rungs_[0] = Rung{&usual, -1, -1, usual.peak_bytes(), usual.cost()};
+  rungs_[0] = Rung{&usual, Rung::Way::as_it_is, 0, 0, usual.peak_bytes(), usual.cost()};
 }
+
+void Frontier::add(Graph graph, const std::string& change, bool is_searched) {
+  bases_.push_back(
+      std::make_unique<Base>(Alternative{std::move(graph), change}, is_searched, interface_));
+}
+
+bool Frontier::is_small() const { return bases_[0]->is_searched(); }
 
 Frontier::~Frontier() = default;
 
@@ -180,42 +236,51 @@ compile::Layout Frontier::laid_out(const Graph& graph, int64_t enough_bytes) con
   return compile::layout(graph, interface_, placements);
 }
 
+// The layout may need a little more than the model says, since buffers leave gaps: then the model
+// gets a lower target.
+template <class Way>
+std::optional<Frontier::Rung> Frontier::attempt(const Base& base, Way way, int64_t limit) const {
+  constexpr int kTries = 4;
+  int64_t target = limit;
+  for (int i = 0; i < kTries; ++i) {
+    std::optional<Base::Attempt> made = base.make(way, target);
+    if (!made) return {};
+    const int64_t peak = laid_out(compact(std::move(made->graph)), limit).program->peak_bytes();
+    if (peak <= limit) {
+      Cost cost = base.cost();
+      for (const Repeat& repeat : made->repeats) cost += repeat.cost;
+      return Rung{&base, way, target, limit, peak, cost};
+    }
+    if (!made->reached) return {};
+    target -= peak - limit;
+  }
+  return {};
+}
+
 // The cheapest program found that needs at most `limit` bytes.
 std::optional<Frontier::Rung> Frontier::climb_down(int64_t limit) const {
-  constexpr int kTries = 4;
   std::optional<Rung> best;
-  const auto consider = [&](const Rung& rung) {
-    if (!best || rung.cost.seconds < best->cost.seconds) best = rung;
+  const auto consider = [&](const std::optional<Rung>& rung) {
+    if (rung && (!best || rung->cost.seconds < best->cost.seconds)) best = rung;
   };
   for (const std::unique_ptr<Base>& base : bases_) {
     if (base->peak_bytes() <= limit) {
-      consider({base.get(), -1, -1, base->peak_bytes(), base->cost()});
+      consider(Rung{base.get(), Rung::Way::as_it_is, 0, 0, base->peak_bytes(), base->cost()});
       continue;
     }
     const bool is_cheap = best && best->cost.seconds <= kEnough * usual_cost().seconds;
     if (base->least_bytes() > limit || is_cheap ||
         (best && base->cost().seconds >= best->cost.seconds))
       continue;
-    // The layout may need a little more than the model says: buffers leave gaps.
-    int64_t target = limit;
-    for (int i = 0; i < kTries; ++i) {
-      const Base::Attempt attempt = base->drop_to(target);
-      const int64_t peak = laid_out(attempt.graph, limit).program->peak_bytes();
-      if (peak <= limit) {
-        Cost cost = base->cost();
-        for (const Repeat& repeat : attempt.repeats) cost += repeat.cost;
-        consider({base.get(), target, limit, peak, cost});
-        break;
-      }
-      if (!attempt.reached) break;
-      target -= peak - limit;
-    }
+    if (base->is_searched()) consider(attempt(*base, Rung::Way::searched, limit));
+    consider(attempt(*base, Rung::Way::dropped, limit));
   }
   return best;
 }
 
 int64_t Frontier::target(int number) const {
-  return static_cast<int64_t>(static_cast<double>(usual_peak()) * std::pow(kRatio, number));
+  const double ratio = is_small() ? kSmallRatio : kRatio;
+  return static_cast<int64_t>(static_cast<double>(usual_peak()) * std::pow(ratio, number));
 }
 
 const std::optional<Frontier::Rung>& Frontier::rung(int number) {
@@ -223,11 +288,15 @@ const std::optional<Frontier::Rung>& Frontier::rung(int number) {
   return rungs_.emplace(number, climb_down(target(number))).first->second;
 }
 
-// Whether nothing is found for a target and those after it.
-bool Frontier::is_bottom(int number) {
+int64_t Frontier::least_bytes() const {
   int64_t least = bases_[0]->least_bytes();
   for (const std::unique_ptr<Base>& base : bases_) least = std::min(least, base->least_bytes());
-  for (int i = 0; i < kMostFailures && target(number + i) >= least; ++i)
+  return std::max<int64_t>(1, least);
+}
+
+// Whether nothing is found for a target and those after it.
+bool Frontier::is_bottom(int number) {
+  for (int i = 0; i < kMostFailures && target(number + i) >= least_bytes(); ++i)
     if (rung(number + i)) return false;
   return true;
 }
@@ -245,21 +314,35 @@ std::optional<Frontier::Rung> Frontier::settled(int number) {
   }
 }
 
+// The number of the lowest target that something is found for. A small program has many targets:
+// then the number is bisected.
+int Frontier::lowest_rung() {
+  int found = 0;
+  if (!is_small()) {
+    for (int number = 1; !is_bottom(number); ++number)
+      if (rung(number)) found = number;
+    return found;
+  }
+  int fails = 1;
+  while (target(fails) >= least_bytes()) ++fails;
+  while (fails - found > 1) {
+    const int middle = found + (fails - found) / 2;
+    (rung(middle) ? found : fails) = middle;
+  }
+  return found;
+}
+
 // Below the last target that something is found for: the least bytes that any step needs are tried,
 // then the gap is halved a few times.
 const std::vector<Frontier::Rung>& Frontier::last_rungs() {
   if (last_) return *last_;
-  int number = 0;
-  while (!is_bottom(number + 1)) ++number;
-  while (number > 0 && !rung(number)) --number;
-  std::vector<Rung> found = {*rung(number)};
+  std::vector<Rung> found = {*rung(lowest_rung())};
   const auto try_at = [&](int64_t limit) {
     const std::optional<Rung> next = climb_down(limit);
     if (next) found.push_back(*next);
     return next.has_value();
   };
-  int64_t failed = bases_[0]->least_bytes();
-  for (const std::unique_ptr<Base>& base : bases_) failed = std::min(failed, base->least_bytes());
+  int64_t failed = least_bytes();
   if (failed < found.back().peak_bytes && !try_at(failed)) {
     for (int i = 0; i < kHalvings && failed + 1 < found.back().peak_bytes; ++i) {
       const int64_t limit = failed + (found.back().peak_bytes - failed) / 2;
@@ -272,15 +355,21 @@ const std::vector<Frontier::Rung>& Frontier::last_rungs() {
 
 namespace {
 
-// Nodes of one line that run again are one decision.
+std::string name_of(const Graph& graph, const Node& node) {
+  if (node.op->flow != Flow::group) return std::string(node.op->name);
+  return compile::group_name(graph, node);
+}
+
+// Nodes of one line and layer that run again are one decision.
 std::vector<Decision> decisions_of(const Graph& graph, const std::vector<Repeat>& repeats) {
-  std::map<std::tuple<std::string, int32_t, std::string>, Decision> found;
+  std::map<std::tuple<std::string, unsigned, uint32_t, std::string>, Decision> found;
   for (const Repeat& repeat : repeats) {
     const Node& node = graph.nodes[static_cast<size_t>(repeat.node)];
-    std::string name(node.op->name);
-    Decision& each = found[{std::string(node.source.file), node.source.line, name}];
-    each.times = each.what.empty() ? 1 : each.times + 1;
+    const std::string name = name_of(graph, node);
+    Decision& each = found[{node.source.file, node.source.line, node.source.layer, name}];
+    each.times = each.op.empty() ? 1 : each.times + 1;
     each.what = "computes " + name + " again";
+    each.op = name;
     each.source = node.source;
     each.bytes += repeat.bytes;
     each.cost += repeat.cost;
@@ -296,17 +385,15 @@ std::vector<Decision> decisions_of(const Graph& graph, const std::vector<Repeat>
 
 Fit Frontier::build(const Rung& rung) const {
   Fit fit;
-  std::vector<Repeat> repeats;
-  if (rung.target < 0) {
+  if (!rung.base->change().empty()) fit.decisions.push_back({.what = rung.base->change()});
+  if (rung.way == Rung::Way::as_it_is) {
     fit.layout = compile::layout(rung.base->graph(), interface_);
   } else {
-    Base::Attempt attempt = rung.base->drop_to(rung.target);
-    fit.layout = laid_out(attempt.graph, rung.limit);
-    repeats = std::move(attempt.repeats);
+    std::optional<Base::Attempt> made = rung.base->make(rung.way, rung.target);
+    for (Decision& each : decisions_of(made->graph, made->repeats))
+      fit.decisions.push_back(std::move(each));
+    fit.layout = laid_out(compact(std::move(made->graph)), rung.limit);
   }
-  if (!rung.base->change().empty()) fit.decisions.push_back({.what = rung.base->change()});
-  for (Decision& each : decisions_of(rung.base->graph(), repeats))
-    fit.decisions.push_back(std::move(each));
   fit.again = rung.cost - usual_cost();
   return fit;
 }

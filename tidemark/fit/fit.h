@@ -31,8 +31,9 @@ struct Decision {
   std::string what;  // "computes matmul again"
   Source source = Source::none();
   int64_t times = 1;
-  int64_t bytes = 0;  // Of the values that are not held.
-  Cost cost = {};     // Of the work that is done again.
+  int64_t bytes = 0;    // Of the values that are not held.
+  Cost cost = {};       // Of the work that is done again.
+  std::string op = {};  // What runs again: "matmul", "multiply + add"; empty if nothing does.
 };
 
 struct Fit {
@@ -49,7 +50,7 @@ class Frontier {
   };
 
   // The first alternative is the usual program. The interface must outlive the frontier.
-  Frontier(std::vector<Alternative> alternatives, const compile::Interface& interface);
+  Frontier(const std::vector<Alternative>& alternatives, const compile::Interface& interface);
   ~Frontier();
 
   // Of the usual program.
@@ -67,12 +68,18 @@ class Frontier {
   class Base;
   struct Rung;
 
+  void add(Graph graph, const std::string& change, bool is_searched);
+  bool is_small() const;
   int64_t target(int number) const;
   const std::optional<Rung>& rung(int number);
+  int64_t least_bytes() const;
   bool is_bottom(int number);
+  int lowest_rung();
   std::optional<Rung> settled(int number);
   const std::vector<Rung>& last_rungs();
   std::optional<Rung> climb_down(int64_t limit) const;
+  template <class Way>
+  std::optional<Rung> attempt(const Base& base, Way way, int64_t limit) const;
   compile::Layout laid_out(const Graph& graph, int64_t enough_bytes) const;
   // The program for a budget.
   std::optional<Rung> chosen(int64_t bytes);

@@ -1,12 +1,12 @@
 #include "tidemark/fit/rematerialize.h"
 
 #include <algorithm>
+#include <cmath>
 #include <queue>
 
 namespace tidemark::fit {
 namespace {
 
-constexpr double kNearly = 0.8;
 // A schedule that does this many times the work of the region is given up.
 constexpr double kMostWork = 8;
 
@@ -24,8 +24,8 @@ struct Candidate {
 
 class Rematerializer {
  public:
-  Rematerializer(const RegionModel& model, Timeline& timeline)
-      : model_(model), timeline_(timeline) {
+  Rematerializer(const RegionModel& model, Timeline& timeline, const DropOrder& order)
+      : model_(model), timeline_(timeline), order_(order) {
     for (const ModelStep& step : model.steps) most_seconds_ += kMostWork * step.cost.seconds;
   }
 
@@ -50,9 +50,13 @@ class Rematerializer {
 
   // Relief for a second of work; work that is nearly free is not divided by. If strict, no slot may
   // rise above the limit, or further above it.
-  static double score_of(const Timeline::Effect& effect, bool is_strict) {
+  double score_of(const Timeline::Effect& effect, bool is_strict) const {
     const bool counts = effect.is_valid && effect.relief > 0 && (!is_strict || effect.is_possible);
-    return counts ? static_cast<double>(effect.relief) / std::max(effect.seconds, 1e-9) : 0;
+    if (!counts) return 0;
+    const double relief = order_.relief_power == 1
+                              ? static_cast<double>(effect.relief)
+                              : std::pow(static_cast<double>(effect.relief), order_.relief_power);
+    return relief / std::max(effect.seconds, 1e-9);
   }
 
   // The better of the two ways to provide inputs.
@@ -105,7 +109,7 @@ class Rematerializer {
       const Timeline::Effect effect = timeline_.drop(best.value, best.slot, best.inputs);
       best.score = score_of(effect, is_strict);
       const bool is_best =
-          best.score > 0 && (queue.empty() || best.score >= kNearly * queue.top().score);
+          best.score > 0 && (queue.empty() || best.score >= order_.nearly * queue.top().score);
       if (is_best) {
         timeline_.commit();
         dropped = true;
@@ -143,14 +147,16 @@ class Rematerializer {
 
   const RegionModel& model_;
   Timeline& timeline_;
+  const DropOrder& order_;
   double most_seconds_ = 0;
 };
 
 }  // namespace
 
-bool rematerialize(const RegionModel& model, Timeline& timeline, int64_t limit) {
+bool rematerialize(const RegionModel& model, Timeline& timeline, int64_t limit,
+                   const DropOrder& order) {
   timeline.set_limit(limit);
-  return Rematerializer(model, timeline).run();
+  return Rematerializer(model, timeline, order).run();
 }
 
 }  // namespace tidemark::fit

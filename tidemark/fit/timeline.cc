@@ -11,7 +11,7 @@ constexpr int32_t kMostDepth = 128;
 }  // namespace
 
 Timeline::Timeline(const RegionModel& model)
-    : model_(model),
+    : model_(&model),
       points_(model.values.size()),
       repeated_(model.steps.size()),
       through_(model.steps.size()),
@@ -50,16 +50,16 @@ void Timeline::set_limit(int64_t bytes) {
 int64_t Timeline::least() const {
   int64_t most = 0;
   const auto counted = [&](int32_t value) {
-    return model_.values[at(value)].is_given ? 0 : bytes(value);
+    return model_->values[at(value)].is_given ? 0 : bytes(value);
   };
-  for (size_t s = 0; s < model_.steps.size(); ++s) {
-    const ModelStep& step = model_.steps[s];
+  for (size_t s = 0; s < model_->steps.size(); ++s) {
+    const ModelStep& step = model_->steps[s];
     int64_t read = 0, made = 0, reused = 0;
     for (const int32_t value : step.reads) read += counted(value);
     for (const int32_t value : step.overwrites) reused += counted(value);
     for (int32_t r = 0; r < step.values; ++r) made += counted(step.first_value + r);
     const int64_t needed = read + made - std::min(made, reused) + step.inside.least;
-    most = std::max(most, needed + model_.offset[s]);
+    most = std::max(most, needed + model_->offset[s]);
   }
   return most;
 }
@@ -96,7 +96,7 @@ std::vector<int32_t>& Timeline::change_repeated(int32_t slot) {
 
 // Values that are results of the region hold bytes of their own and count nothing.
 void Timeline::add_between(int32_t value, int32_t begin, int32_t end, int64_t sign) {
-  if (model_.values[at(value)].is_given || begin + 1 >= end) return;
+  if (model_->values[at(value)].is_given || begin + 1 >= end) return;
   const int64_t change = sign * bytes(value);
   for (int32_t slot = begin + 1; slot < end; ++slot) through_[at(slot)] += change;
   ranges_.push_back({begin + 1, end, change});
@@ -114,7 +114,7 @@ void Timeline::mark(int32_t slot) {
 
 bool Timeline::fits_between(int32_t value, int32_t begin, int32_t end) const {
   for (int32_t slot = begin + 1; slot < end; ++slot) {
-    const int64_t used = through_[at(slot)] + local_[at(slot)] + model_.offset[at(slot)];
+    const int64_t used = through_[at(slot)] + local_[at(slot)] + model_->offset[at(slot)];
     if (used + bytes(value) > limit_) return false;
   }
   return true;
@@ -130,14 +130,14 @@ void Timeline::set_again(int32_t value, size_t i, bool again) {
 }
 
 void Timeline::repeat(int32_t step, int32_t slot) {
-  const ModelStep& again = model_.steps[at(step)];
+  const ModelStep& again = model_->steps[at(step)];
   std::vector<int32_t>& list = repeated_[at(slot)];
   const auto place = std::lower_bound(list.begin(), list.end(), step);
   mark(slot);
   if (place != list.end() && *place == step) return;
   const bool is_readable =
       std::all_of(again.parameters.begin(), again.parameters.end(),
-                  [&](int32_t parameter) { return model_.readable_until[at(parameter)] >= slot; });
+                  [&](int32_t parameter) { return model_->readable_until[at(parameter)] >= slot; });
   if (!again.can_repeat || !is_readable || ++depth_ > kMostDepth) {
     failed_ = true;
     return;
@@ -154,7 +154,7 @@ void Timeline::repeat(int32_t step, int32_t slot) {
 
 // Unless another of its results is still made again there.
 void Timeline::stop_repeating(int32_t step, int32_t slot) {
-  const ModelStep& again = model_.steps[at(step)];
+  const ModelStep& again = model_->steps[at(step)];
   mark(slot);
   for (int32_t r = 0; r < again.values; ++r)
     if (is_made_again(again.first_value + r, slot)) return;
@@ -165,7 +165,7 @@ void Timeline::stop_repeating(int32_t step, int32_t slot) {
 }
 
 bool Timeline::prefers_hold(int32_t value, int32_t begin, int32_t slot) const {
-  const ModelStep& maker = model_.steps[at(model_.values[at(value)].step)];
+  const ModelStep& maker = model_->steps[at(model_->values[at(value)].step)];
   if (!maker.can_repeat) return true;
   if (inputs_ == Inputs::held && 2 * bytes(value) <= dropped_bytes_) return true;
   return fits_between(value, begin, slot);
@@ -173,7 +173,7 @@ bool Timeline::prefers_hold(int32_t value, int32_t begin, int32_t slot) const {
 
 // One more repeated step reads the value in a slot.
 void Timeline::need(int32_t value, int32_t slot) {
-  if (model_.values[at(value)].is_given) return;
+  if (model_->values[at(value)].is_given) return;
   size_t i = find(value, slot);
   std::vector<Point>& points = change(value);
   if (i < points.size() && points[i].slot == slot) {
@@ -193,7 +193,7 @@ void Timeline::need(int32_t value, int32_t slot) {
     return mark(before);
   }
   points[i].again = true;
-  repeat(model_.values[at(value)].step, slot);
+  repeat(model_->values[at(value)].step, slot);
   if (failed_) return;
   // It may now be kept for its next reader, which had it made again.
   i = find(value, slot);
@@ -201,18 +201,18 @@ void Timeline::need(int32_t value, int32_t slot) {
   const Point next = points_[at(value)][i + 1];
   if (!next.again || !fits_between(value, slot, next.slot)) return;
   set_again(value, i + 1, false);
-  stop_repeating(model_.values[at(value)].step, next.slot);
+  stop_repeating(model_->values[at(value)].step, next.slot);
 }
 
 // A repeated step no longer reads the value in a slot.
 void Timeline::release(int32_t value, int32_t slot) {
-  if (model_.values[at(value)].is_given) return;
+  if (model_->values[at(value)].is_given) return;
   const size_t i = find(value, slot);
   std::vector<Point>& points = change(value);
   mark(slot);
   if (--points[i].readers > 0) return;
   const Point gone = points[i];
-  const int32_t step = model_.values[at(value)].step, before = points[i - 1].slot;
+  const int32_t step = model_->values[at(value)].step, before = points[i - 1].slot;
   const bool is_held_on = i + 1 < points.size() && !points[i + 1].again;
   const int32_t next = is_held_on ? points[i + 1].slot : slot;
   points.erase(points.begin() + static_cast<int64_t>(i));
@@ -237,7 +237,7 @@ void Timeline::release(int32_t value, int32_t slot) {
 // The most bytes of values that are made or read in a slot, with workspace.
 int64_t Timeline::in_slot(int32_t slot) const {
   int64_t alive = 0, most = 0;
-  const auto is_counted = [&](int32_t value) { return !model_.values[at(value)].is_given; };
+  const auto is_counted = [&](int32_t value) { return !model_->values[at(value)].is_given; };
   // Whether it is held when the slot begins, and when it ends.
   const auto comes_in = [&](int32_t value) {
     const size_t i = find(value, slot);
@@ -248,7 +248,7 @@ int64_t Timeline::in_slot(int32_t slot) const {
     return i + 1 < points_[at(value)].size() && !points_[at(value)][i + 1].again;
   };
   const auto run = [&](int32_t number, bool is_again) {
-    const ModelStep& step = model_.steps[at(number)];
+    const ModelStep& step = model_->steps[at(number)];
     int64_t made = 0, reused = 0, unread = 0;
     for (int32_t v = step.first_value; v < step.first_value + step.values; ++v) {
       if (!is_counted(v) || (is_again && !is_made_again(v, slot))) continue;
@@ -268,7 +268,7 @@ int64_t Timeline::in_slot(int32_t slot) const {
     visit(slot, false);
   };
   for_each([&](int32_t number, bool) {
-    for (const int32_t read : model_.steps[at(number)].reads) {
+    for (const int32_t read : model_->steps[at(number)].reads) {
       if (!is_counted(read)) continue;
       if (remaining_[at(read)]++ == 0 && comes_in(read)) alive += bytes(read);
     }
@@ -289,7 +289,7 @@ Timeline::Effect Timeline::judge() {
   effect.seconds = seconds_ - old_seconds_;
   for (int32_t slot = low_; slot <= high_; ++slot) {
     const int64_t before = profile_[at(slot)];
-    const int64_t now = through_[at(slot)] + local_[at(slot)] + model_.offset[at(slot)];
+    const int64_t now = through_[at(slot)] + local_[at(slot)] + model_->offset[at(slot)];
     if (now > limit_ && now > before) effect.is_possible = false;
     effect.relief += std::max(before, limit_) - std::max(now, limit_);
   }
@@ -303,7 +303,7 @@ Timeline::Effect Timeline::drop(int32_t value, int32_t slot, Inputs inputs) {
   inputs_ = inputs;
   dropped_bytes_ = bytes(value);
   set_again(value, find(value, slot), true);
-  repeat(model_.values[at(value)].step, slot);
+  repeat(model_->values[at(value)].step, slot);
   return judge();
 }
 
@@ -311,13 +311,13 @@ Timeline::Effect Timeline::hold(int32_t value, int32_t slot) {
   old_seconds_ = seconds_;
   inputs_ = Inputs::repeated;
   set_again(value, find(value, slot), false);
-  stop_repeating(model_.values[at(value)].step, slot);
+  stop_repeating(model_->values[at(value)].step, slot);
   return judge();
 }
 
 void Timeline::commit() {
   for (int32_t slot = low_; slot <= high_; ++slot) {
-    const int64_t now = through_[at(slot)] + local_[at(slot)] + model_.offset[at(slot)];
+    const int64_t now = through_[at(slot)] + local_[at(slot)] + model_->offset[at(slot)];
     over_ += (now > limit_ ? 1 : 0) - (profile_[at(slot)] > limit_ ? 1 : 0);
     profile_[at(slot)] = now;
   }

@@ -68,7 +68,7 @@ class Timeline {
 
  private:
   static size_t at(int32_t number) { return static_cast<size_t>(number); }
-  int64_t bytes(int32_t value) const { return model_.values[at(value)].bytes; }
+  int64_t bytes(int32_t value) const { return model_->values[at(value)].bytes; }
 
   size_t find(int32_t value, int32_t slot) const;
   std::vector<Point>& change(int32_t value);
@@ -86,7 +86,7 @@ class Timeline {
   Effect judge();
   void end_transaction();
 
-  const RegionModel& model_;
+  const RegionModel* model_;
   std::vector<std::vector<Point>> points_;      // By value.
   std::vector<std::vector<int32_t>> repeated_;  // By slot.
   std::vector<int64_t> through_;  // By slot: values held across it and not read in it.

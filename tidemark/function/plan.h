@@ -37,6 +37,7 @@ struct PlanDecision {
   Bytes bytes;           // Of the values that are not held meanwhile.
   double flop = 0;       // Of the work that is done again.
   double more_work = 0;  // The same as a share of all work of the usual program, in time.
+  std::string op = {};   // What is computed again: "matmul", "multiply + add"; empty if nothing is.
 };
 
 // A program of a function: a point of the trade between bytes and work.
@@ -46,6 +47,8 @@ struct TradeoffPoint {
   double more_work = 0;              // The same as a share of the usual program's work, in time.
   double estimated_ms = 0;           // Of a call; rough.
 };
+// A list; docs/plan_json.md has the schema.
+std::string to_json(const std::vector<TradeoffPoint>& points);
 
 // One step of the timeline.
 struct PlanStep {
@@ -138,6 +141,8 @@ class Plan {
   std::vector<PlanDecision> decisions() const;
   // Work that is done again because of the budget, as a share of all work, in time.
   double more_work() const;
+  // The peak that the call would have without a budget.
+  Bytes usual_peak() const;
   // The largest sum of live bytes in the arena: a lower bound for every placement.
   Bytes load() const;
   // The open sizes, in order ("argument 0, dimension 0"), and the plan for other values of them.

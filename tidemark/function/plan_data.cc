@@ -237,13 +237,18 @@ std::vector<PlanDecision> Plan::decisions() const {
   for (const fit::Decision& each : data_->compiled->changes->decisions)
     list.push_back({each.what, each.source.known() ? each.source.text() : "",
                     each.source.layer_path(), each.times, each.bytes, each.cost.flop,
-                    share_of(each.cost, data_->compiled->changes->usual)});
+                    share_of(each.cost, data_->compiled->changes->usual), each.op});
   return list;
 }
 
 double Plan::more_work() const {
   const auto& changes = data_->compiled->changes;
   return changes ? share_of(changes->again, changes->usual) : 0;
+}
+
+Bytes Plan::usual_peak() const {
+  const auto& changes = data_->compiled->changes;
+  return changes ? changes->usual_peak : peak();
 }
 
 Bytes Plan::load() const {

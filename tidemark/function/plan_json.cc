@@ -1,4 +1,5 @@
 // Plans and profiles as JSON. docs/plan_json.md has the schema.
+#include <charconv>
 #include <exception>
 
 #include "tidemark/base/json.h"
@@ -6,6 +7,12 @@
 
 namespace tidemark {
 namespace {
+
+// The shortest digits that round-trip.
+std::string number_text(double number) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof(text), number).ptr};
+}
 
 // The members of one object, in the order of calls.
 class Members {
@@ -20,6 +27,7 @@ class Members {
 
   void add(std::string_view name, int64_t number) { begin(name) += std::to_string(number); }
   void add(std::string_view name, Bytes bytes) { add(name, bytes.count); }
+  void add(std::string_view name, double number) { begin(name) += number_text(number); }
   void add(std::string_view name, std::string_view text) { begin(name) += json_quoted(text); }
   // A list: each item is written by write(out, item).
   template <class List, class Write>
@@ -54,6 +62,18 @@ void write_tensor(std::string& out, const PlanTensor& tensor) {
   members.add("line", tensor.line);
   members.add("layer", tensor.layer);
   members.add("reason", tensor.reason);
+}
+
+void write_decision(std::string& out, const PlanDecision& decision) {
+  Members members(out);
+  members.add("what", decision.what);
+  members.add("op", decision.op);
+  members.add("line", decision.line);
+  members.add("layer", decision.layer);
+  members.add("times", decision.times);
+  members.add("bytes", decision.bytes);
+  members.add("flop", decision.flop);
+  members.add("more_work", decision.more_work);
 }
 
 void write_blame(std::string& out, const PlanBlame& blame) {
@@ -111,6 +131,9 @@ std::string Plan::to_json() const {
       members.add("times", mark.times);
       members.add("without", mark.without);
     });
+    plan.add("usual_peak", usual_peak());
+    plan.add("more_work", more_work());
+    plan.add_list("decisions", decisions(), write_decision);
     plan.add("peak_step", data_->peak_step);
     plan.add_list("at_peak", data_->at_peak(), write_tensor);
     plan.add_list("by_line", by_line(), write_blame);
@@ -128,6 +151,20 @@ std::string Plan::to_json() const {
     plan.add_list("buffers", buffers(), write_buffer);
   }
   return out + "\n";
+}
+
+std::string to_json(const std::vector<TradeoffPoint>& points) {
+  std::string out = "[";
+  for (const TradeoffPoint& point : points) {
+    if (out.size() > 1) out += ", ";
+    Members members(out);
+    members.add("peak", point.peak);
+    members.add("more_work", point.more_work);
+    members.add("flop", point.flop);
+    members.add("bytes_moved", point.bytes_moved);
+    members.add("estimated_ms", point.estimated_ms);
+  }
+  return out + "]\n";
 }
 
 std::string Profile::to_json() const {

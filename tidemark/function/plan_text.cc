@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "tidemark/base/text.h"
+#include "tidemark/function/decision_text.h"
 #include "tidemark/function/plan_data.h"
 #include "tidemark/run/treeverse.h"
 
@@ -102,11 +103,24 @@ std::string peak_table(const std::vector<PlanTensor>& tensors, size_t most) {
   return text;
 }
 
+// What a budget did and what it cost, one line for each sentence.
+std::string budget_text(const Plan& plan) {
+  constexpr size_t most = 6;
+  std::string text = cat("\n  the budget brings it down from ", plan.usual_peak(), ", with ",
+                         detail::more_work_text(plan.more_work()), ": ");
+  const std::vector<std::string> sentences = detail::decision_sentences(plan.decisions(), most);
+  if (sentences.empty()) return text + "its steps run in another order";
+  text.pop_back();
+  for (const std::string& sentence : sentences) text += cat("\n    ", sentence);
+  return text;
+}
+
 }  // namespace
 
 std::string Plan::explain() const {
   TextStream out;
   out << data_->title << " needs " << peak() << " at once (" << peak().count << " bytes)";
+  if (peak() < usual_peak()) out << budget_text(*this);
   for (int i = 0; i < kByteClasses; ++i) {
     if (data_->classes[i] == 0) continue;
     const auto which = static_cast<ByteClass>(i);

@@ -445,6 +445,8 @@ void LayoutBuilder::find_early_copies(Scope& scope) {
     if (!is_constant(result)) ++given[root(result)];
   for (size_t i = 0; i < region.nodes.size(); ++i) {
     const Node& node = graph_.nodes[static_cast<size_t>(region.nodes[i])];
+    const Value first{region.nodes[i], 0};
+    if (node.op->view != nullptr && root(first) != id(first)) continue;  // It reads nothing.
     const auto note = [&](Value value) {
       if (given.contains(root(value))) last_reader[root(value)] = static_cast<int32_t>(i);
     };

@@ -99,19 +99,32 @@ class Orderer {
       best = std::move(order);
     };
     if (moves) consider(program_order());
+    if (is_body_ && options_.only != OrderOptions::Only::best) {
+      least.peak = std::numeric_limits<int64_t>::max();
+      using Only = OrderOptions::Only;
+      consider(options_.only == Only::greedy
+                   ? greedy()
+                   : depth_first(options_.only == Only::depth_first_from_last));
+      return take(best);
+    }
     if (options_.frees_early) consider(freeing_early());
     if (items_.size() <= kMostForGreedy) consider(greedy());
     consider(depth_first(false));
     consider(depth_first(true));
     if (items_.size() <= kMostToSearch) consider(search(least.peak));
-    std::vector<int32_t> nodes;
-    for (const int32_t item : best) nodes.push_back(region_.nodes[static_cast<size_t>(item)]);
-    region_.nodes = std::move(nodes);
-    return peak_of(best);
+    return take(best);
   }
 
  private:
   Item& item(int32_t number) { return items_[static_cast<size_t>(number)]; }
+
+  // Gives the region this order and returns its estimated peak.
+  int64_t take(const std::vector<int32_t>& order) {
+    std::vector<int32_t> nodes;
+    for (const int32_t item : order) nodes.push_back(region_.nodes[static_cast<size_t>(item)]);
+    region_.nodes = std::move(nodes);
+    return peak_of(order);
+  }
 
   // Of an order: the most bytes in use, and those of all steps added up.
   struct Bytes {

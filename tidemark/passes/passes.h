@@ -109,6 +109,9 @@ struct OrderOptions {
   // Among orders of the same peak, the one with the fewest bytes in use over time: a budget below
   // the peak has other steps that matter.
   bool frees_early = false;
+  // Takes this order of the body whatever its peak: one that is worse may become the best once
+  // values are dropped.
+  enum class Only : uint8_t { best, greedy, depth_first, depth_first_from_last } only = Only::best;
 };
 void order(Graph& graph, std::span<const int32_t> updates = {}, const OrderOptions& options = {});
 

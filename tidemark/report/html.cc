@@ -1,4 +1,7 @@
 // Assembles a report page from its embedded files and the data.
+#include <algorithm>
+#include <vector>
+
 #include "tidemark/base/error.h"
 #include "tidemark/io/save.h"
 #include "tidemark/report/page.h"
@@ -49,16 +52,49 @@ std::string html_page(std::span<const std::string> documents) {
   return out.append(rest);
 }
 
+std::string tradeoff_document(const Plan& plan) {
+  constexpr size_t most = 12;
+  const std::vector<TradeoffPoint> points = plan.tradeoff();
+  const size_t shown = std::min(most, points.size());
+  std::string plans;
+  for (size_t i = 0; i < shown; ++i) {
+    // Evenly spread, with the first and the last.
+    const size_t point = shown < 2 ? 0 : i * (points.size() - 1) / (shown - 1);
+    plans += cat(i == 0 ? "" : ", ", "{\"point\": ", point,
+                 ", \"plan\": ", plan.within(points[point].peak).to_json(), "}");
+  }
+  return cat("{\"version\": 1, \"kind\": \"tradeoff\", \"points\": ", to_json(points),
+             ", \"plans\": [", plans, "]}\n");
+}
+
 void write_file(const std::string& path, const std::string& text, const char* what, Source at) {
   io::save_text({what, path, at}, text);
 }
 
-void write_html(const std::string& path, const Plan& plan, Source at) {
-  const std::string documents[] = {plan.to_json()};
+namespace {
+
+void write_page(const std::string& path, std::vector<std::string> documents, const Plan& plan,
+                const HtmlOptions& options, Source at) {
+  if (options.tradeoff) documents.push_back(tradeoff_document(plan));
   write_file(path, html_page(documents), "write_html", at);
 }
 
+}  // namespace
+
+void write_html(const std::string& path, const Plan& plan, Source at) {
+  write_html(path, plan, HtmlOptions(), at);
+}
+
+void write_html(const std::string& path, const Plan& plan, const HtmlOptions& options, Source at) {
+  write_page(path, {plan.to_json()}, plan, options, at);
+}
+
 void write_html(const std::string& path, const Plan& plan, const Profile& profile, Source at) {
+  write_html(path, plan, profile, HtmlOptions(), at);
+}
+
+void write_html(const std::string& path, const Plan& plan, const Profile& profile,
+                const HtmlOptions& options, Source at) {
   constexpr const char* remedy =
       "give the plan and the profile of the same function with the same sizes";
   if (plan.timeline().size() != profile.steps.size())
@@ -69,8 +105,7 @@ void write_html(const std::string& path, const Plan& plan, const Profile& profil
     throw UserError(cat("write_html: the plan needs ", plan.peak().count,
                         " bytes at once, the run was planned for ", profile.planned.count),
                     at, remedy);
-  const std::string documents[] = {plan.to_json(), profile.to_json()};
-  write_file(path, html_page(documents), "write_html", at);
+  write_page(path, {plan.to_json(), profile.to_json()}, plan, options, at);
 }
 
 void write_html(const std::string& path, const Plan& before, const Plan& after, Source at) {

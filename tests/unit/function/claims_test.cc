@@ -139,7 +139,7 @@ TEST(Claims, TheLeastBudgetAndTheSmallerSizeOfAnErrorFit) {
       << text;
   const int64_t unit = found[2] == "_B" ? 1 : found[2] == "_KiB" ? 1024 : 1024 * 1024;
   EXPECT_EQ(std::stoll(found[1]) * unit, floor.count);
-  EXPECT_LT(floor, whole) << "values are computed again";
+  EXPECT_LT(floor, whole) << "values can be computed again";
   const auto planned_under = [&](td::Bytes most) {
     return step_of({true, false}).plan(td::spec({512, 64}), {.budget = most}).peak();
   };

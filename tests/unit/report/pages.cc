@@ -22,6 +22,10 @@ int main(int argc, char** argv) {
   const td::Plan larger = step.plan(td::spec({384, 64}), td::spec({384}, td::i32), w);
   td::report::write_file(folder + "larger.json", larger.to_json(), "pages", td::Source::here());
   td::report::write_html(folder + "compare.html", plan, larger);
+  td::report::write_html(folder + "budgets.html", plan, profile, {.tradeoff = true});
+  td::report::write_file(folder + "tradeoff.json", td::report::tradeoff_document(plan), "pages",
+                         td::Source::here());
+  td::report::write_html(folder + "within.html", plan.within(td::Bytes(plan.peak().count * 2 / 3)));
   const auto looped = td::function(
       [](const td::Tensor& start) {
         const td::Tensor grown = td::fori_loop(

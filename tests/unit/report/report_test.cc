@@ -92,6 +92,32 @@ TEST_F(Report, NamesCannotBreakThePage) {
   EXPECT_EQ(data.items[0].find("timeline")->items[0].find("layer")->text, as_utf8);
 }
 
+TEST_F(Report, PageHoldsPlansFromTheUsualOneToTheFloor) {
+  const Plan plan = training_step().plan(spec({256, 16}), spec({256}, i32), weights_);
+  report::write_html(path("budgets.html"), plan, {.tradeoff = true});
+  const JsonValue data = parse_json(data_of(read("budgets.html")), "data");
+  ASSERT_EQ(data.items.size(), 2U);
+  EXPECT_EQ(data.items[1].find("kind")->text, "tradeoff");
+  const std::vector<JsonValue>& points = data.items[1].find("points")->items;
+  const std::vector<JsonValue>& plans = data.items[1].find("plans")->items;
+  EXPECT_EQ(points.size(), plan.tradeoff().size());
+  EXPECT_EQ(plans.size(), std::min<size_t>(12, points.size()));
+  for (const JsonValue& each : plans) {
+    const JsonValue& point = points[static_cast<size_t>(number(each, "point"))];
+    EXPECT_EQ(number(*each.find("plan"), "peak"), number(point, "peak"));
+  }
+  EXPECT_EQ(number(*plans[0].find("plan"), "peak"), plan.peak().count);
+  EXPECT_EQ(number(*plans.back().find("plan"), "peak"), plan.floor().count);
+}
+
+TEST_F(Report, PageHasNoOtherPlansUnlessAsked) {
+  const Plan plan = training_step().plan(x_, labels_, weights_);
+  report::write_html(path("plan.html"), plan);
+  report::write_html(path("same.html"), plan, report::HtmlOptions());
+  EXPECT_EQ(parse_json(data_of(read("plan.html")), "data").items.size(), 1U);
+  EXPECT_EQ(read("plan.html"), read("same.html"));
+}
+
 TEST_F(Report, ComparesTwoPlans) {
   const auto step = training_step();
   const Plan small = step.plan(x_, labels_, weights_);

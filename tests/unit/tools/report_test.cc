@@ -35,6 +35,19 @@ TEST_F(ReportCommand, MakesTheSamePageOfThePlansJson) {
   EXPECT_EQ(read("in.html"), read("other.html"));
 }
 
+TEST_F(ReportCommand, AddsPlansForOtherBudgetsIfAsked) {
+  EXPECT_EQ(run("report in.tm --tradeoff").code, 0);
+  EXPECT_NE(read("in.html").find("\"kind\": \"tradeoff\""), std::string::npos);
+  write("plan.json", run("plan in.tm --json").out);
+  for (const std::string files : {"plan.json", "in.tm plan.json"}) {
+    const Ran refused = run("report --tradeoff --output=other.html " + files);
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_EQ(refused.err,
+              "tidemark: report: --tradeoff needs one program, FILE.tm\n"
+              "  tidemark report --help lists the options\n");
+  }
+}
+
 TEST_F(ReportCommand, TakesValuesWithASpaceAndWithASign) {
   EXPECT_EQ(run("report in.tm --output a.html").out, "a.html\n");
   EXPECT_EQ(run("report in.tm --output=b.html").out, "b.html\n");

@@ -42,6 +42,8 @@ function onKey(event) {
       drawSoon("pictures");
     },
     "/": () => byId("search").focus(),
+    "<": () => setBudget(state.budgets?.chosen - 1),
+    ">": () => setBudget(state.budgets?.chosen + 1),
     t: () => setTheme(state.theme === "dark" ? "light" : "dark"),
     "?": () => byId("help").showModal(),
     Escape: () => choose(-1),

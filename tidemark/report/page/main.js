@@ -3,6 +3,7 @@
 
 const state = {
   models: [],
+  budgets: null,  // The plans that the slider chooses from, if the page has them.
   shown: 0,
   arena: 0,
   step: 0,
@@ -35,6 +36,7 @@ function drawNow() {
   stale.clear();
   drawChart();
   drawArena();
+  drawCurve();
 }
 
 // ---- actions ------------------------------------------------------------------------------------
@@ -115,6 +117,7 @@ function show(number) {
   renderTiles();
   renderClasses();
   renderCompare();
+  renderBudget();
   resetView();
   state.step = Math.max(0, model.peakStep);
   setColour(state.colour);
@@ -178,6 +181,7 @@ function openAt(wanted) {
     byId("colour-choice").value = wanted.get("colour");
     setColour(wanted.get("colour"));
   }
+  if (wanted.has("budget")) setBudgetBytes(Number(wanted.get("budget")));
   if (wanted.has("tab")) fillTable(wanted.get("tab"));
   if (wanted.has("step")) setStep(Number(wanted.get("step")));
   if (wanted.has("tensor")) choose(Number(wanted.get("tensor")));
@@ -186,7 +190,8 @@ function openAt(wanted) {
 function start() {
   const documents = JSON.parse(byId("tidemark-data").textContent);
   const profile = documents.find(each => each.kind === "profile");
-  const plans = documents.filter(each => each.kind !== "profile");
+  const tradeoff = documents.find(each => each.kind === "tradeoff");
+  const plans = documents.filter(each => each !== profile && each !== tradeoff);
   if (plans.length === 0) plans.push(planOfProfile(profile));
   state.models = plans.map(
       (plan, i) => Object.assign(makeModel(plan, i === 0 ? profile : null), {letter: "AB"[i]}));
@@ -197,6 +202,7 @@ function start() {
             (model, i) => make("button", {type: "button", onclick: () => show(i)}, model.letter)));
   }
   setTheme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+  startBudgets(tradeoff, plans[0], profile);
   listen();
   show(0);
   const wanted = new URLSearchParams(location.hash.slice(1));

@@ -231,7 +231,7 @@ function drawChart() {
   const canvas = document.getElementById("chart");
   const size = prepare(canvas);
   const models = state.models;
-  const high = Math.max(1, ...models.map(m => m.peak)) * 1.06;
+  const high = highestPeak() * 1.06;
   const toY = scaleY(size, 0, high);
   const current = currentModel();
   fillSteps(size, toY, current.inUse, colour("water"));

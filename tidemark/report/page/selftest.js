@@ -40,6 +40,31 @@ function timed(action) {
   return Math.round((performance.now() - begin) * 10) / 10;
 }
 
+// What the page shows for each place of the slider, from the fewest bytes to the most.
+function budgetsSeen() {
+  const slider = byId("budget");
+  const start = Number(slider.value);
+  const seen = [];
+  for (let i = 0; i <= Number(slider.max); ++i) {
+    slider.value = String(i);
+    slider.dispatchEvent(new Event("input"));
+    drawNow();
+    seen.push({
+      tile: byId("tiles").querySelector(".tile").innerText,
+      says: textOf("budget-says"),
+      decisions: byId("decisions").querySelectorAll("tbody tr").length,
+      steps: currentModel().steps,
+      arenaTop: currentArena().height,
+      peakStep: state.step,
+      isMeasured: currentModel().seen !== null,
+    });
+  }
+  press("<");
+  const smaller = state.budgets.chosen;
+  press(">");
+  return {start, seen, smaller, larger: state.budgets.chosen, colours: coloursOf("curve")};
+}
+
 function selfTest() {
   const model = currentModel();
   const seen = {
@@ -129,6 +154,7 @@ function selfTest() {
   seen.stepRows = table.order.length;
   press("t");
   seen.theme = document.documentElement.dataset.theme;
+  if (state.budgets) seen.budgets = budgetsSeen();
   const pre = make("pre", {id: "selftest"}, JSON.stringify(seen));
   document.body.append(pre);
 }
