@@ -23,9 +23,6 @@ constexpr int kHalvings = 4;
 // A program that takes this many times the work of the usual one is not compared with others.
 constexpr double kEnough = 1.02;
 
-constexpr int kRungs =
-    32;  // Targets between the usual program and the least that can be hoped for.
-
 // The bytes of the arena in use at each step of the model, as laid out.
 std::vector<int64_t> measured(const compile::Layout& layout, const RegionModel& model) {
   const run::Program& program = *layout.program;
@@ -428,7 +425,8 @@ std::vector<Frontier::Point> Frontier::points() {
   // A budget of its bytes may give another program, if others lie close by.
   std::erase_if(all, [&](const Rung& each) {
     const std::optional<Rung> given = chosen(each.peak_bytes);
-    return given->peak_bytes != each.peak_bytes || given->cost.seconds != each.cost.seconds;
+    return !given || given->peak_bytes != each.peak_bytes ||
+           given->cost.seconds != each.cost.seconds;
   });
   std::sort(all.begin(), all.end(), [](const Rung& a, const Rung& b) {
     return std::pair(a.peak_bytes, a.cost.seconds) < std::pair(b.peak_bytes, b.cost.seconds);
