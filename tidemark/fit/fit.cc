@@ -302,13 +302,14 @@ bool Frontier::is_bottom(int number) {
 // budgets between two targets get the program of the lower one.
 std::optional<Frontier::Rung> Frontier::settled(int number) {
   std::optional<Rung> found;
-  for (;; ++number) {
+  for (; target(number) >= least_bytes(); ++number) {
     if (const std::optional<Rung>& next = rung(number))
       found = next;
     else if (found || is_bottom(number))
       return found;
     if (found && found->peak_bytes > target(number + 1)) return found;
   }
+  return found;
 }
 
 // The number of the lowest target that something is found for. A small program has many targets:
