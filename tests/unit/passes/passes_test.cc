@@ -31,5 +31,25 @@ TEST(Fallible, PlacesAreWithinTheAxisTheyAreOf) {
             (std::vector<bool>{false, false, true, false, false, false, false, true}));
 }
 
+// An index that was checked cannot fail again, nor can a part of it, nor its numbers in a wider
+// type. A check of a part says nothing about all of it.
+TEST(Fallible, AnIndexIsCheckedOnce) {
+  const Graph graph = parse_graph(R"(function(%t: f32[8, 6], %i: i32[5], %j: i32[5]) {
+  %a: f32[5, 6] = gather(%t, %i) {axis = 0}
+  %w: i64[5] = cast(%i) {dtype = i64}
+  %b: f32[5, 6] = gather(%t, %w) {axis = 0}
+  %n: u8[5] = cast(%i) {dtype = u8}
+  %c: f32[5, 6] = gather(%t, %n) {axis = 0}
+  %p: i32[2] = slice(%j) {begin = [1], size = [2], step = [1]}
+  %d: f32[2, 6] = gather(%t, %p) {axis = 0}
+  %e: f32[5, 6] = gather(%t, %j) {axis = 0}
+  %f: f32[2, 6] = gather(%t, %p) {axis = 0}
+  return %a, %b, %c, %d, %e, %f
+})",
+                                  "index");
+  EXPECT_EQ(fallible_nodes(graph, graph.body()),
+            (std::vector<bool>{true, false, false, false, true, false, true, true, false}));
+}
+
 }  // namespace
 }  // namespace tidemark::passes
