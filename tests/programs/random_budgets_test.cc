@@ -8,20 +8,21 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <random>
 
-#include "tests/programs/apart.h"
-#include "tests/programs/random_function.h"
+#include "tests/programs/judge_function.h"
+#include "tests/programs/seeds.h"
 #include "tests/programs/seen.h"
-#include "tests/sweep/values.h"
 #include "tidemark/compile/cpu/kernels.h"
 
 namespace tidemark {
 namespace {
 
 namespace td = tidemark;
+using testing::FunctionJudge;
 using testing::RandomFunction;
+using testing::Seeds;
+using testing::seeds_to_try;
 using testing::Seen;
 using testing::seen;
 
@@ -138,7 +139,7 @@ constexpr std::string_view kRefused = "refused";
 // Of a function that is right and cannot need less.
 constexpr std::string_view kIsLeast = "least";
 
-std::string failure(const RandomFunction& random, std::string* text = nullptr) {
+std::string failure(const RandomFunction& random, std::string* text) {
   compile::set_emitter(random.seed % 10 == 0 ? compile::Emitter::llvm : compile::Emitter::tile);
   set_num_threads(1 + static_cast<int>(random.seed / 2 % 2));
   Subject subject(random);
@@ -164,64 +165,24 @@ std::string failure(const RandomFunction& random, std::string* text = nullptr) {
   return wrong.empty() && floor == peak ? std::string(kIsLeast) : wrong;
 }
 
-std::string failure_apart(const RandomFunction& random) {
-  return testing::run_apart([&]() -> std::string {
-    try {
-      return failure(random);
-    } catch (const std::exception& error) {
-      return cat("exception: ", error.what());
-    }
-  });
-}
-
-// Without the steps that it fails without.
-RandomFunction shrunk(RandomFunction random, const std::string& kind) {
-  for (size_t i = 0; i < random.skipped.size(); ++i) {
-    RandomFunction smaller = random;
-    smaller.skipped[i] = true;
-    if (failure_apart(smaller).starts_with(kind)) random = smaller;
-  }
-  return random;
-}
-
-void report(const RandomFunction& random, const std::string& wrong) {
-  const RandomFunction small = shrunk(random, wrong.substr(0, wrong.find(':')));
-  const std::string text = testing::run_apart([&]() -> std::string {
-    std::string program;
-    try {
-      failure(small, &program);
-    } catch (const std::exception&) {
-    }
-    return program;
-  });
-  ADD_FAILURE() << "seed " << random.seed << ": " << wrong
-                << "\nmade small: " << failure_apart(small) << "\n"
-                << text;
-}
-
 TEST(RandomBudgets, KeepTheBitsAndTheirBytes) {
-  const char* const wanted = std::getenv("TIDEMARK_FUZZ");
-  const char* const first = std::getenv("TIDEMARK_FUZZ_SEED");
-  const int64_t count = wanted != nullptr       ? std::atoll(wanted)
-                        : sweep::full_counts()  ? 5000
-                        : sweep::small_counts() ? 30
-                                                : 300;
-  const uint64_t begin = first != nullptr ? std::strtoull(first, nullptr, 10) : 1;
+  const Seeds seeds = seeds_to_try({.usual = 300, .full = 5000});
+  const FunctionJudge judge(failure);
   int64_t ran = 0, less = 0;
-  for (uint64_t seed = begin; seed < begin + static_cast<uint64_t>(count); ++seed) {
+  for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
     const RandomFunction random(seed);
-    const std::string wrong = failure_apart(random);
+    const std::string wrong = judge.failure_of(random);
     ran += wrong == kRefused ? 0 : 1;
     less += wrong.empty() ? 1 : 0;
-    if (!wrong.empty() && wrong != kRefused && wrong != kIsLeast) report(random, wrong);
+    if (!wrong.empty() && wrong != kRefused && wrong != kIsLeast) judge.report(random, wrong);
   }
-  EXPECT_GE(ran, count * 2 / 3) << "too few functions run";
-  EXPECT_GE(less, count / 4) << "too few functions can need less";
+  EXPECT_GE(ran, seeds.count() * 2 / 3) << "too few functions run";
+  EXPECT_GE(less, seeds.count() / 4) << "too few functions can need less";
 }
 
 TEST(RandomBudgets, OfFunctionsThatWereWrongOnce) {
   for (const uint64_t seed : {1564}) {
-    const std::string wrong = failure_apart(RandomFunction(seed));
+    const std::string wrong = FunctionJudge(failure).failure_of(RandomFunction(seed));
     EXPECT_TRUE(wrong.empty() || wrong == kIsLeast) << "seed " << seed << ": " << wrong;
   }
 }
