@@ -191,7 +191,8 @@ struct OpDef {
   Flow flow = Flow::none;
   Effect effect = Effect::none;
   Literal literal = Literal::none;
-  bool transfers = false;  // Copies the operand to another memory.
+  // Copies the first operand to a memory: that of the attribute, or that of the second operand.
+  bool transfers = false;
 
   // pointwise: the value of one element; its dtype is the result's. Null for `cast`, whose
   // attribute is the dtype.
