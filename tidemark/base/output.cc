@@ -28,6 +28,11 @@ Sink<void(std::string_view)>& print_sink() {
   return sink.get();
 }
 
+Sink<void(std::string_view)>& bar_sink() {
+  static constinit MadeOnce<Sink<void(std::string_view)>> sink;
+  return sink.get();
+}
+
 Sink<void(std::string_view, Source)>& warning_sink() {
   static constinit MadeOnce<Sink<void(std::string_view, Source)>> sink;
   return sink.get();
@@ -37,6 +42,10 @@ Sink<void(std::string_view, Source)>& warning_sink() {
 
 void set_print_sink(std::function<void(std::string_view line)> sink) {
   print_sink().set(std::move(sink));
+}
+
+void set_bar_sink(std::function<void(std::string_view text)> sink) {
+  bar_sink().set(std::move(sink));
 }
 
 void on_warning(std::function<void(std::string_view text, Source at)> callback) {
@@ -54,6 +63,20 @@ void write_line(std::string_view line) {
   } else {
     std::cout << line << std::flush;
   }
+}
+
+bool has_bar_sink() {
+  const std::lock_guard guard(bar_sink().lock);
+  return bar_sink().callback != nullptr;
+}
+
+bool draw_bar(std::string_view text) {
+  const std::lock_guard guard(bar_sink().lock);
+  const auto callback = bar_sink().callback;
+  if (!callback) return false;
+  const UserCode user;
+  callback(text);
+  return true;
 }
 
 void warn(std::string_view text, Source at) {

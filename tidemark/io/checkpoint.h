@@ -230,6 +230,13 @@ class CheckpointEntry {
           detail::add_places(items, n, *place);
         }) {}
 
+  // For objects that C++ cannot look into, such as those of another language: `list` adds what is
+  // saved of them under the entry's name.
+  using List = std::function<void(detail::CheckpointItems& items, const std::string& name)>;
+  static CheckpointEntry listed_by(std::string name, List list) {
+    return CheckpointEntry(std::move(name), std::move(list), Listed());
+  }
+
   const std::string& name() const { return name_; }
   void list(detail::CheckpointItems& items) const { list_(items, name_); }
   // Null if the entry declares nothing for others.
@@ -238,8 +245,12 @@ class CheckpointEntry {
   std::function<void()> build_undo() const { return build_undo_ ? build_undo_() : nullptr; }
 
  private:
+  struct Listed {};
+  CheckpointEntry(std::string name, List list, Listed)
+      : name_(std::move(name)), list_(std::move(list)) {}
+
   std::string name_;
-  std::function<void(detail::CheckpointItems&, const std::string&)> list_;
+  List list_;
   std::function<void(const detail::NamedModel&)> build_;
   std::function<std::function<void()>()> build_undo_;
 };

@@ -81,12 +81,14 @@ std::string picture(const WatchReport& watched) {
 
 }  // namespace
 
-void write_html(const std::string& path, const WatchReport& watched, Source at) {
+std::string html_page(const WatchReport& watched) {
   TextStream text;
   text << watched;
-  const std::string page =
-      cat(kHead, picture(watched), "<pre>", escaped(text.str()), "</pre>\n</body>\n</html>\n");
-  write_file(path, page, "write_html", at);
+  return cat(kHead, picture(watched), "<pre>", escaped(text.str()), "</pre>\n</body>\n</html>\n");
+}
+
+void write_html(const std::string& path, const WatchReport& watched, Source at) {
+  write_file(path, html_page(watched), "write_html", at);
 }
 
 }  // namespace tidemark::report

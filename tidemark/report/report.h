@@ -51,6 +51,7 @@ std::string tradeoff_document(const Plan& plan);
 // The page of one or two documents, each the JSON of a plan or of a profile; beside one plan, also
 // its tradeoff_document.
 std::string html_page(std::span<const std::string> documents);
+std::string html_page(const WatchReport& watched);
 // Writes a file atomically, or to a pipe or terminal. Errors begin with `what`, the name of the
 // caller.
 void write_file(const std::string& path, const std::string& text, const char* what, Source at);

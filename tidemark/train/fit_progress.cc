@@ -16,6 +16,7 @@ namespace {
 
 constexpr double kBetweenDrawings = 0.1;  // Seconds.
 constexpr int kMostBar = 30, kLeastBar = 5;
+constexpr int kColumnsOfSink = 110;  // A sink is no terminal, whose width could be asked for.
 
 std::string clock(double seconds) {
   const auto whole = static_cast<int64_t>(seconds + 0.5);
@@ -71,13 +72,15 @@ std::string bar_text(const BarState& state, int columns) {
 
 ProgressDisplay::ProgressDisplay(Progress progress) : progress_(progress) {
   if (progress == Progress::automatic)
-    progress_ = isatty(STDOUT_FILENO) != 0 ? Progress::bar : Progress::lines;
+    progress_ =
+        detail::has_bar_sink() || isatty(STDOUT_FILENO) != 0 ? Progress::bar : Progress::lines;
 }
 
 void ProgressDisplay::batch(const BarState& state) {
   if (progress_ != Progress::bar) return;
   if (state.seconds >= drawn_at_ && state.seconds < drawn_at_ + kBetweenDrawings) return;
   drawn_at_ = state.seconds;
+  if (detail::draw_bar(bar_text(state, kColumnsOfSink))) return;
   // Returns to the start of the line and clears it.
   std::printf("\r\x1b[K%s", bar_text(state, columns_of_terminal() - 1).c_str());
   std::fflush(stdout);
@@ -85,7 +88,7 @@ void ProgressDisplay::batch(const BarState& state) {
 
 void ProgressDisplay::epoch(const Epoch& epoch) {
   if (progress_ == Progress::none) return;
-  if (progress_ == Progress::bar) std::printf("\r\x1b[K");
+  if (progress_ == Progress::bar && !detail::draw_bar({})) std::printf("\r\x1b[K");
   std::fflush(stdout);
   drawn_at_ = -1;
   detail::write_line(cat(epoch, "\n"));

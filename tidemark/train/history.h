@@ -12,7 +12,8 @@
 
 namespace tidemark::nn {
 
-// `automatic` is a bar if standard output is a terminal, else lines. Lines go to td::print's sink.
+// `automatic` is a bar if standard output is a terminal or bars have a sink (base/output.h), else
+// lines. Lines go to td::print's sink.
 enum class Progress : uint8_t { automatic, bar, lines, none };
 
 // Means over examples, by name: {"accuracy", 0.97}.

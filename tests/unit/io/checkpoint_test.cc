@@ -111,6 +111,26 @@ TEST(Checkpoint, HoldsNumbersTensorsAndStructsByAddress) {
   EXPECT_EQ(rate.value().item<double>(), 0.5);
 }
 
+TEST(Checkpoint, HoldsWhatAnEntryListsItself) {
+  const Folder folder;
+  td::Variable kernel(td::ones({2}));
+  double rate = 0.5;
+  const auto entry =
+      td::io::CheckpointEntry::listed_by("state", [&](auto& items, const std::string& name) {
+        items.add(name + "/kernel", kernel);
+        items.add(name + "/rate", rate);
+      });
+  const td::io::Checkpoint checkpoint{entry};
+  checkpoint.save(folder / "x.safetensors");
+  kernel.assign(td::zeros({2}));
+  rate = 3;
+  checkpoint.load(folder / "x.safetensors");
+  EXPECT_TRUE(td::identical(kernel.value(), td::ones({2})));
+  EXPECT_EQ(rate, 0.5);
+  EXPECT_EQ(names_in(folder / "x.safetensors"),
+            (std::vector<std::string>{"random", "state/kernel", "state/rate"}));
+}
+
 TEST(Checkpoint, HoldsThePositionOfADataset) {
   struct Position {
     int64_t pass = 0, element = 0;

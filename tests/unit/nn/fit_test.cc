@@ -322,6 +322,22 @@ TEST(Fit, WritesALineAnEpochWhereThereIsNoTerminal) {
   EXPECT_EQ(lines[1].back(), '\n');
 }
 
+TEST(Fit, DrawsItsBarInTheSinkIfThereIsOne) {
+  std::vector<std::string> drawn, lines;
+  set_bar_sink([&](std::string_view text) { drawn.emplace_back(text); });
+  set_print_sink([&](std::string_view line) { lines.emplace_back(line); });
+  nn::fit(Scripted(), Script{{5, 3}}, {.loss = scripted_loss, .epochs = 2});
+  set_bar_sink(nullptr);
+  set_print_sink(nullptr);
+  ASSERT_EQ(drawn.size(), 4U);  // In each epoch the bar, and its end.
+  EXPECT_EQ(drawn[0].substr(0, 10), "epoch 1/2 ");
+  EXPECT_EQ(drawn[1], "");
+  EXPECT_EQ(drawn[2].substr(0, 10), "epoch 2/2 ");
+  EXPECT_EQ(drawn[3], "");
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_EQ(lines[1].substr(0, 15), "epoch 2: loss 3");
+}
+
 TEST(Fit, SaysWhatIsWrong) {
   const auto said = [](const auto& f) {
     const std::string text = error_of(f), file = "fit_test.cc:";

@@ -135,6 +135,7 @@ TEST_F(Report, DrawsWhatAWatchedLoopHeld) {
   const WatchReport watched = memory::watch(300, leak);
   report::write_html(path("growth.html"), watched);
   const std::string page = read("growth.html");
+  EXPECT_EQ(page, report::html_page(watched));
   EXPECT_EQ(page.find("<!doctype html>"), 0U);
   EXPECT_NE(page.find("300 steps: growing"), std::string::npos) << page;
   EXPECT_NE(page.find("report_test.cc:"), std::string::npos) << "the line that leaks";
