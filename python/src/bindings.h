@@ -19,5 +19,6 @@ void bind_random(nb::module_& module);
 void bind_shape(nb::module_& module);
 void bind_variable(nb::module_& module);
 void bind_tree(nb::module_& module);
+void bind_autograph(nb::module_& module);
 
 }  // namespace tidemark::python

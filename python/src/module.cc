@@ -14,4 +14,5 @@ NB_MODULE(_core, module) {
   bind_variable(module);
   bind_random(module);
   bind_tree(module);
+  bind_autograph(module);
 }
