@@ -63,12 +63,6 @@ def is_left_alone(function):
     return module.partition(".")[0] in LIBRARIES
 
 
-def do_not_convert(function):
-    """Leaves a function as it is when traced functions call it: a decorator."""
-    function.__ag_left__ = True
-    return function
-
-
 def _called(callable_object):
     """An object with a __call__ written in Python, as a bound method."""
     method = getattr(type(callable_object), "__call__", None)

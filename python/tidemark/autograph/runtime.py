@@ -5,6 +5,7 @@ from . import convert
 from .branch import and_, assert_stmt, compare, if_exp, if_stmt, not_, or_  # noqa: F401
 from .builtins import REPLACEMENTS
 from .convert import callee  # noqa: F401
+from .convert import convert as convert_function  # noqa: F401
 from .loop import for_stmt, while_stmt  # noqa: F401
 from .state import UNSET, Block  # noqa: F401
 
