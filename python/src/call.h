@@ -5,7 +5,6 @@
 
 #include "bindings.h"
 #include "signature.h"
-#include "tidemark/function/function_call.h"
 #include "tree.h"
 
 namespace tidemark::python {

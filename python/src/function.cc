@@ -19,9 +19,7 @@
 #include "errors.h"
 #include "signature.h"
 #include "source.h"
-#include "tidemark/function/function_core.h"
 #include "tidemark/tensor/tensor_state.h"
-#include "tidemark/trace/control_flow_core.h"
 
 namespace tidemark::python {
 namespace {
