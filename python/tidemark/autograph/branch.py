@@ -23,7 +23,7 @@ def condition(test):
     if any(size != 1 for size in test.shape):
         refuse(f"a condition must be one value, got {described(test)}", "reduce it with td.all or td.any, or choose by element with td.where")
     test = backend.reshape(test, ()) if len(test.shape) else test
-    return test if test.dtype == backend.boolean else test != 0
+    return test if test.dtype == backend.bool else test != 0
 
 
 def traced_if(test, body, orelse, block):
@@ -147,17 +147,17 @@ def _joined(cheap, value, rest, stops, join):
 
 def _traced_join(cheap, value, rest, stops, join):
     first = condition(value)
-    if cheap and value.dtype == backend.boolean:
+    if cheap and value.dtype == backend.bool:
         for operand in rest:
             first = join(first, _truth(operand(None)))
         return first
 
     def behind(_):
         joined = _joined(cheap, rest[0](None), rest[1:], stops, join)
-        return joined if value.dtype != backend.boolean else _truth(joined)
+        return joined if value.dtype != backend.bool else _truth(joined)
 
     title = f"the value of `{'or' if stops else 'and'}`"
-    value = first if value.dtype == backend.boolean else value
+    value = first if value.dtype == backend.bool else value
     branches = (lambda _: value, behind) if stops else (behind, lambda _: value)
     return choose(first, *branches, title)
 

@@ -15,7 +15,7 @@ def print_(*values, **options):
         return print(*values, **options)
     if options:
         refuse(f"print: {', '.join(options)} cannot be used with tensors of the trace", "leave it out: values are separated by spaces")
-    return backend.print_line(*values)
+    return backend.print(*values)
 
 
 def range_(*bounds):
@@ -32,7 +32,7 @@ def zip_(*items, **options):
 
 def _number(dtype, plain):
     def convert(*values):
-        return backend.cast(values[0], dtype()) if len(values) == 1 and is_traced(values[0]) else plain(*values)
+        return backend.cast(values[0], getattr(backend, dtype)) if len(values) == 1 and is_traced(values[0]) else plain(*values)
     return convert
 
 
@@ -45,7 +45,7 @@ def _extreme(choose, plain):
         items = list(values[0]) if len(values) == 1 and isinstance(values[0], (list, tuple)) else list(values)
         if options or not any(is_traced(item) for item in items) or len(items) < 2:
             return plain(*values, **options)
-        return functools.reduce(choose, items)
+        return functools.reduce(getattr(backend, choose), items)
     return extreme
 
 
@@ -61,6 +61,6 @@ def any_(items):
 
 REPLACEMENTS = {
     builtins.print: print_, builtins.range: range_, builtins.enumerate: enumerate_, builtins.zip: zip_, builtins.len: length,
-    builtins.int: _number(lambda: backend.i32, int), builtins.float: _number(lambda: backend.f32, float), builtins.bool: _truth,
-    builtins.max: _extreme(backend.maximum, max), builtins.min: _extreme(backend.minimum, min), builtins.all: all_, builtins.any: any_,
+    builtins.int: _number("i32", int), builtins.float: _number("f32", float), builtins.bool: _truth,
+    builtins.max: _extreme("maximum", max), builtins.min: _extreme("minimum", min), builtins.all: all_, builtins.any: any_,
 }

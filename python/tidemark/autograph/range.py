@@ -1,4 +1,6 @@
 """td.range: the numbers of a loop, whose bounds may be tensors."""
+import builtins
+
 from . import backend
 from .backend import Tensor, is_traced, refuse
 
@@ -17,7 +19,7 @@ class range:  # noqa: A001
         """How many numbers there are: an int, or a tensor if a bound is one."""
         begin, end, step = self.start, self.stop, self.step
         if all(isinstance(value, int) for value in (begin, end, step)):
-            return len(_builtin_range(begin, end, step))
+            return len(builtins.range(begin, end, step))
         if isinstance(step, int) and step == 1:
             return end - begin if not (isinstance(begin, int) and begin == 0) else end
         rounded = (end - begin + step - (1 if not isinstance(step, int) or step > 0 else -1)) // step
@@ -32,10 +34,7 @@ class range:  # noqa: A001
         if any(is_traced(value) for value in (self.start, self.stop, self.step)):
             refuse("range: the bounds are tensors of the trace, so the numbers are not known here", "write `for i in td.range(n)` as a statement")
         bounds = [value.item() if isinstance(value, Tensor) else value for value in (self.start, self.stop, self.step)]
-        return (backend.as_number(number, self.start, self.stop) for number in _builtin_range(*bounds))
+        return map(backend.integer, builtins.range(*bounds))
 
     def __repr__(self):
         return f"range({self.start}, {self.stop}, {self.step})"
-
-
-_builtin_range = __builtins__["range"] if isinstance(__builtins__, dict) else __builtins__.range
