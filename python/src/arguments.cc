@@ -2,6 +2,7 @@
 
 #include "dtype.h"
 #include "errors.h"
+#include "shape.h"
 #include "source.h"
 
 namespace tidemark::python {
@@ -95,11 +96,16 @@ std::array<int64_t, 2> Arguments::pair(size_t i) const {
 }
 
 Shape Arguments::shape(size_t i) {
-  Shape read = shape_from(objects_[i], name(i), at);
+  Shape read = shape_from(objects_[i], at);
   int64_t elements = 1;
   for (const Dim dim : read) elements *= std::min<int64_t>(dim.known_or(1), 1 << 15);
   bytes_ += elements * 4;
   return read;
+}
+
+Dim Arguments::size(size_t i) const {
+  const std::optional<Dim> read = size_from(objects_[i]);
+  return read ? *read : Dim(integer(i));  // Which says what is wrong.
 }
 
 DType Arguments::dtype(size_t i) const { return dtype_argument(objects_[i], at); }
@@ -113,7 +119,7 @@ std::optional<random::Key> Arguments::maybe_key(size_t i) const {
 Padding2 Arguments::pairs(size_t i) const {
   Padding2 list;
   for (const nb::handle item : nb::borrow<nb::sequence>(object(i))) {
-    const Shape both = shape_from(item, name(i), at);
+    const Shape both = shape_from(item, at);
     if (both.rank() != 2)
       throw UserError(cat(name(i), ": each axis needs two numbers, before and after"), at,
                       cat("write ", name(i), "=[(0, 0), (1, 1)], one pair for each axis"));

@@ -72,7 +72,7 @@ class Arguments {
   }
   bool boolean(size_t i) const { return boolean_from(objects_[i], name(i), at); }
   std::string text(size_t i) const { return text_from(objects_[i], name(i), at); }
-  Dim size(size_t i) const { return size_from(objects_[i], name(i), at); }
+  Dim size(size_t i) const;
   Shape shape(size_t i);
   Axes axes(size_t i) const { return axes_from(objects_[i], at); }
   DType dtype(size_t i) const;
@@ -83,6 +83,9 @@ class Arguments {
   Padding2 pairs(size_t i) const;
   // The number of a word in "valid|same".
   int word(size_t i) const;
+
+  // For work that takes locks: another thread may hold one and wait for the GIL.
+  void always_release() { bytes_ = Computing::kWorthBytes; }
 
   const OpDef& op() const { return *function_.op; }
 

@@ -13,11 +13,13 @@ namespace tidemark::python {
 void bind_errors(nb::module_& module);
 void bind_source(nb::module_& module);
 void bind_dtype(nb::module_& module);
-void bind_size(nb::module_& module);
 void bind_tensor(nb::module_& module);
 void bind_index(nb::module_& module);
 void bind_dlpack(nb::module_& module);
 void bind_ops(nb::module_& module);
+void bind_random(nb::module_& module);
+void bind_shape(nb::module_& module);
+void bind_variable(nb::module_& module);
 void bind_tree(nb::module_& module);
 
 }  // namespace tidemark::python

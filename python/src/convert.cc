@@ -3,6 +3,7 @@
 #include "errors.h"
 #include "exchange.h"
 #include "tidemark/tensor/tensor_state.h"
+#include "variable.h"
 
 namespace tidemark::python {
 namespace {
@@ -56,7 +57,7 @@ PyObject* wrap(std::vector<Tensor>&& tensors) {
 
 bool is_value(nb::handle object) {
   PyObject* const o = object.ptr();
-  return is_tensor(o) || PyFloat_Check(o) || PyLong_Check(o) || nb::isinstance<Variable>(object) ||
+  return is_tensor(o) || PyFloat_Check(o) || PyLong_Check(o) || variable_in(o) != nullptr ||
          nb::isinstance<Dim>(object) || has_array(object);
 }
 
@@ -75,7 +76,7 @@ Operand Value::read(nb::handle object, Source at) {
 Tensor tensor_from(nb::handle object, Source at) {
   PyObject* const o = object.ptr();
   if (is_tensor(o)) return tensor_in(o);
-  if (nb::isinstance<Variable>(object)) return Tensor(nb::cast<const Variable&>(object), at);
+  if (const Variable* const variable = variable_in(o)) return value_of(*variable, at);
   if (PyBool_Check(o)) return Tensor(o == Py_True, at);
   if (PyLong_Check(o)) return Tensor(whole(object, at), at);
   if (PyFloat_Check(o)) return Tensor(PyFloat_AS_DOUBLE(o), at);
@@ -125,12 +126,6 @@ std::string text_from(nb::handle object, const char* what, Source at) {
   return nb::str(object).c_str();
 }
 
-Dim size_from(nb::handle object, const char* what, Source at) {
-  if (object.is_none()) return open;
-  if (nb::isinstance<Dim>(object)) return nb::cast<Dim>(object);
-  return integer_from(object, what, at);
-}
-
 std::vector<int64_t> integers_from(nb::handle object, const char* what, Source at) {
   if (PyLong_Check(object.ptr())) return {integer_from(object, what, at)};
   std::vector<int64_t> list;
@@ -139,31 +134,10 @@ std::vector<int64_t> integers_from(nb::handle object, const char* what, Source a
   return list;
 }
 
-Shape shape_from(nb::handle object, const char* what, Source at) {
-  Shape shape;
-  if (PyLong_Check(object.ptr()) ||
-      !each_item(object, [&](nb::handle item) { shape.push_back(size_from(item, what, at)); }))
-    shape.push_back(size_from(object, what, at));
-  return shape;
-}
-
 Axes axes_from(nb::handle object, Source at) {
   if (object.is_none()) return {};
   if (PyLong_CheckExact(object.ptr())) return whole(object, at);
   return integers_from(object, "axis", at);
-}
-
-nb::object size_object(Dim size) {
-  if (size.is_traced()) return nb::cast(size);
-  if (size.is_any()) return nb::none();
-  return nb::steal(PyLong_FromLongLong(size.number()));
-}
-
-nb::tuple shape_object(const Shape& shape, Source at) {
-  nb::object sizes = nb::steal(PyTuple_New(shape.rank()));
-  for (int64_t axis = 0; axis < shape.rank(); ++axis)
-    PyTuple_SET_ITEM(sizes.ptr(), axis, size_object(shape[{axis, at}]).release().ptr());
-  return nb::borrow<nb::tuple>(sizes);
 }
 
 namespace {

@@ -47,16 +47,10 @@ int64_t integer_from(nb::handle object, const char* what, Source at);
 double real_from(nb::handle object, const char* what, Source at);
 bool boolean_from(nb::handle object, const char* what, Source at);
 std::string text_from(nb::handle object, const char* what, Source at);
-Dim size_from(nb::handle object, const char* what, Source at);
 // One number or a sequence of them.
 std::vector<int64_t> integers_from(nb::handle object, const char* what, Source at);
-Shape shape_from(nb::handle object, const char* what, Source at);
 // None stands for every axis.
 Axes axes_from(nb::handle object, Source at);
-
-// An int; a td.Dim where it is open in a trace; None where it is td.open.
-nb::object size_object(Dim size);
-nb::tuple shape_object(const Shape& shape, Source at);
 
 // Elements as plain numbers, in nested lists.
 nb::object list_of(const Tensor& tensor, Source at);

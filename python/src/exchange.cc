@@ -7,6 +7,7 @@
 #include "errors.h"
 #include "later.h"
 #include "tidemark/tensor/tensor_state.h"
+#include "variable.h"
 
 namespace tidemark::python {
 namespace {
@@ -353,7 +354,7 @@ Tensor from_lists(nb::handle object, std::optional<DType> dtype, Source at) {
 namespace {
 
 bool holds_array(nb::handle object) {
-  return is_tensor(object) || nb::isinstance<Variable>(object) || has_array(object);
+  return is_tensor(object) || variable_in(object.ptr()) != nullptr || has_array(object);
 }
 
 // Its elements and dtype as they are; tensor_from would take NumPy's float64 for a plain number.

@@ -21,7 +21,6 @@ struct Read<const Operand&> {
   struct Read<type> {                                                  \
     static auto from(Arguments& in, size_t i) { return in.method(i); } \
   }
-TIDEMARK_READ(const Tensor&, tensor);
 TIDEMARK_READ(const TensorList&, tensors);
 TIDEMARK_READ(const Shape&, shape);
 TIDEMARK_READ(const Axes&, axes);
@@ -124,6 +123,7 @@ PyObject* run_attention(Arguments& in) {
 PyObject* run_dropout(Arguments& in) {
   const Operand& x = in.operand(0);
   const DropoutOptions options{in.real(1), in.maybe_key(2)};
+  in.always_release();
   return in.compute([&] { return dropout(x, options, in.at); });
 }
 
@@ -198,13 +198,6 @@ PyObject* run_from_callback(Arguments& in) {
 
 // ---- draws --------------------------------------------------------------------------------------
 
-PyObject* run_seed(Arguments& in) {
-  random::seed(static_cast<uint64_t>(in.integer(0)));
-  return Py_NewRef(Py_None);
-}
-
-PyObject* run_state(Arguments& in) { return wrap(random::state(in.at)); }
-
 template <auto function, class Options>
 PyObject* drawn(Arguments& in) {
   const Shape shape = in.shape(0);
@@ -219,11 +212,13 @@ PyObject* drawn(Arguments& in) {
     options.low = in.real(1);
     options.high = in.real(2);
   }
+  in.always_release();
   return in.compute([&] { return function(shape, options, in.at); });
 }
 
 PyObject* run_bernoulli(Arguments& in) {
   const Shape shape = in.shape(0);
+  in.always_release();
   if (is_tensor(in.object(1))) {
     const Operand& p = in.operand(1);
     return in.compute([&] { return random::bernoulli(p, shape, in.at); });
@@ -235,6 +230,7 @@ PyObject* run_bernoulli(Arguments& in) {
 PyObject* run_permutation(Arguments& in) {
   const int64_t n = in.integer(0);
   const random::PermutationOptions options{in.maybe_key(1)};
+  in.always_release();
   return in.compute([&] { return random::permutation(n, options, in.at); });
 }
 
@@ -312,9 +308,6 @@ constexpr Binding kBindings[] = {
     {"full_like", run_full_like, "x: tensor, value: tensor, dtype: dtype = none"},
     {"linspace", plain<linspace>},
     {"eye", run_eye, "rows: int, columns: int = none, dtype: dtype = f32"},
-    {"random::seed", run_seed},
-    {"random::state", run_state},
-    {"random::set_state", plain<random::set_state>},
     {"random::normal", drawn<random::normal, random::NormalOptions>},
     {"random::uniform", drawn<random::uniform, random::UniformOptions>},
     {"random::integers", drawn<random::integers, random::IntegersOptions>},

@@ -14,7 +14,7 @@ struct Binding {
   std::string_view arguments = {};
 };
 
-// Null where a function is bound elsewhere: control flow, print.
+// Null where a function is bound elsewhere: control flow, print, the random generator.
 const Binding* find_binding(std::string_view name);
 // The same for op objects, by family.
 PyObject* (*family_binding(const OpDef& op))(Arguments& in);

@@ -8,10 +8,12 @@ NB_MODULE(_core, module) {
   bind_errors(module);  // First: the others throw.
   bind_source(module);
   bind_dtype(module);
-  bind_size(module);
   bind_tensor(module);
   bind_index(module);
   bind_dlpack(module);
   bind_ops(module);
+  bind_shape(module);
+  bind_variable(module);
+  bind_random(module);
   bind_tree(module);
 }

@@ -10,6 +10,7 @@
 #include "errors.h"
 #include "functions.h"
 #include "source.h"
+#include "variable.h"
 
 namespace tidemark::python {
 namespace {
@@ -239,7 +240,7 @@ void bind_print(nb::module_& module) {
         const Source at = calling_line();
         std::vector<detail::PrintPart> rest;
         for (const nb::handle part : parts) {
-          if (is_tensor(part) || nb::isinstance<Variable>(part))
+          if (is_tensor(part) || variable_in(part.ptr()) != nullptr)
             rest.emplace_back(tensor_from(part, at), at);
           else
             rest.emplace_back(std::string(nb::str(part).c_str()), at);

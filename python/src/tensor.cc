@@ -9,6 +9,7 @@
 #include "errors.h"
 #include "exchange.h"
 #include "operators.h"
+#include "shape.h"
 #include "source.h"
 #include "tidemark/tensor/bind.h"
 #include "tidemark/tensor/tensor_state.h"
@@ -108,9 +109,9 @@ nb::object bytes_of_elements(const Tensor& tensor, Source at) {
 
 nb::tuple reduced(const Tensor& tensor) {
   const Source at = calling_line();
-  const nb::object make = nb::module_::import_("tidemark._core").attr("_tensor_from_bytes");
+  const nb::object make = nb::module_::import_("tidemark._restore").attr("tensor");
   return nb::make_tuple(make, nb::make_tuple(bytes_of_elements(tensor, at), name(tensor.dtype()),
-                                             shape_object(tensor.shape(), at)));
+                                             shape_tuple(tensor.shape(), at)));
 }
 
 // ---- properties ---------------------------------------------------------------------------------
@@ -136,7 +137,7 @@ nb::object item(const Tensor& x) {
 
 void def_properties(nb::class_<Tensor>& cls) {
   cls.def_prop_ro(
-         "shape", [](const Tensor& x) { return shape_object(x.shape(), calling_line()); },
+         "shape", [](const Tensor& x) { return shape_tuple(x.shape(), calling_line()); },
          "The sizes of the axes, a tuple.")
       .def_prop_ro("dtype", &Tensor::dtype, "The type of the elements: td.f32.")
       .def_prop_ro("ndim", &Tensor::rank, "The number of axes.")
@@ -241,8 +242,7 @@ void bind_tensor(nb::module_& module) {
       "what its owner writes there, the tensor shows.");
   module.def("_tensor_from_bytes", [](nb::handle data, nb::handle dtype, nb::handle shape) {
     const Source at = calling_line();
-    return nb::steal(
-        wrap(from_bytes(data, dtype_argument(dtype, at), shape_from(shape, "shape", at), at)));
+    return nb::steal(wrap(from_bytes(data, dtype_argument(dtype, at), shape_from(shape, at), at)));
   });
 }
 
