@@ -2,7 +2,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,8 +27,7 @@ Tensor leaf_from(nb::handle object, Source at) {
 
 Tensors tensors_from(nb::handle list, Source at) {
   Tensors tensors;
-  for (const nb::handle item : list)
-    tensors.push_back(leaf_from(item, at));
+  for (const nb::handle item : list) tensors.push_back(leaf_from(item, at));
   return tensors;
 }
 
@@ -74,8 +72,8 @@ nb::list branch(const nb::object& chosen, const nb::object& if_true, const nb::o
 
 // An open size stays one, so that the plan knows the number of trips.
 Tensor size_tensor(nb::handle object, Source at) {
-  const std::optional<Dim> size = PyLong_CheckExact(object.ptr()) ? std::nullopt : size_from(object);
-  return size ? detail::tensor_of(Operand(*size, at), at) : leaf_from(object, at);
+  if (!nb::isinstance<Dim>(object)) return leaf_from(object, at);
+  return detail::tensor_of(Operand(nb::cast<Dim>(object), at), at);
 }
 
 // `body(number, carries, slices)` gives the next carries, then the elements to stack; `condition`

@@ -39,7 +39,7 @@ def traced_if(test, body, orelse, block):
     def outcomes():
         state.restore()
         for slot, *both in zip(state.slots, *ends):
-            merged.append(_Merged(slot.title(), *both, live=slot.live, is_flag=slot.is_flag))
+            merged.append(_Merged(slot.title(), *both, live=slot.carried, is_flag=slot.is_flag))
         return _chosen(merged)
 
     try:

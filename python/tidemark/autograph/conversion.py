@@ -97,10 +97,9 @@ def _rewritten(function):
     if is_generator(tree):
         kind = "coroutine" if isinstance(tree, ast.AsyncFunctionDef) else "generator"
         raise Refused(f"a {kind} cannot be traced", tree, "return a list or a tuple of the results")
-    free = function.__code__.co_freevars
-    rewriter = Rewriter(free)
+    rewriter = Rewriter(function.__code__.co_freevars, _class_around(function.__qualname__))
     if isinstance(tree, ast.Lambda):
-        body = ast.Return(rewriter.visit(tree))
+        body = ast.Expr(rewriter.visit(tree))
     else:
         tree.decorator_list = []  # They were applied to the function, or will be to its result.
         tree.args.defaults = [ast.Constant(None) for _ in tree.args.defaults]  # The function has its own.
@@ -110,14 +109,14 @@ def _rewritten(function):
 
 
 def _compiled(body, tree, function):
-    """The function's code, compiled where its free names and its class are around it: the class spells `__x`. None if nothing changed."""
-    code, depth = function.__code__, 2
-    if cls := _class_around(function.__qualname__):
-        body, depth = ast.ClassDef(cls, [], [], [body], []), 3
+    """The function's code; None if nothing changed. It is compiled inside a function that has its free names, and a class, which spells `__x`
+    and keeps the function's own name out of sight. Underscores before the name of a class do not count in that spelling."""
+    code = function.__code__
+    body = ast.ClassDef("_______" + (_class_around(function.__qualname__) or ""), [], [], [body], [])
     arguments = ast.arguments([], [ast.arg(name) for name in ("ag__", *code.co_freevars)], None, [], [], None, [])
     module = ast.Module([place(ast.FunctionDef("ag__around", arguments, [body], []), tree)], [])
     made = compile(module, code.co_filename, "exec", flags=code.co_flags & FUTURES, dont_inherit=True)
-    for _ in range(depth):
+    for _ in range(3):  # The outer function, the class, the function itself.
         made = next(const for const in made.co_consts if isinstance(const, types.CodeType))
     return _named(made, code.co_name, code.co_qualname) if "ag__" in made.co_freevars else None
 

@@ -159,6 +159,8 @@ class _Lowering:
 
     def _loop(self, statement, outer):
         self.loops += 1
+        if isinstance(statement, ast.While) and any(isinstance(part, ast.NamedExpr) for part in ast.walk(statement.test)):
+            _test_inside(statement)
         loop = _Loop(self.loops)
         stops = sorted({DONE if isinstance(jump, ast.Return) else loop.broken for jump in _jumps(statement.body, (ast.Return, ast.Break))})
         skips = any(_jumps(statement.body, (ast.Continue,)))
@@ -170,6 +172,15 @@ class _Lowering:
         if otherwise and statement.stops:
             return lowered + [self._guarded(statement.stops, otherwise, outer)]
         return lowered + self.block(otherwise, outer)
+
+
+def _test_inside(loop):
+    """A condition that binds names becomes the first statement of the body, where names are carried from trip to trip."""
+    if any(_jumps(loop.orelse, (ast.Break, ast.Continue))):
+        raise Refused("the `else` of a loop whose condition binds a name leaves another loop", loop, "bind the name in the body")
+    leave = ast.If(ast.UnaryOp(ast.Not(), loop.test), loop.orelse + [ast.Break()], [])
+    loop.body, loop.orelse = [place(leave, loop.test)] + loop.body, []
+    loop.test = place(ast.Constant(True), loop.test)
 
 
 def _moved_into_the_other_branch(statement, rest):

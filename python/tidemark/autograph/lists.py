@@ -117,11 +117,15 @@ class Buffer(Collected):
         self.count = self.count + 1
 
     def __getitem__(self, where):
+        return backend.gather(self._all(), self._place(where), 0)
+
+    def _place(self, where):
         if isinstance(where, slice):
             refuse("a slice of a list whose length is known only when the program runs", "index one element at a time")
-        if isinstance(where, int) and where < 0:
-            where = self.count + where
-        return backend.gather(self._all(), where, 0)
+        return self.count + where if isinstance(where, int) and where < 0 else where
+
+    def __setitem__(self, where, value):
+        self.rows = backend.put(self._all(), self._place(where), value)
 
     def __len__(self):
         self._all_of_them()

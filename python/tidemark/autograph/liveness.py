@@ -107,5 +107,5 @@ class _Liveness:
         names = Names(*nodes)
         called = set().union(*(self.assigned[name] for name in names.reads if name in self.assigned))
         statement.binds, statement.live = names.binds | called, live | self.handlers
-        statement.attributes, statement.changed = names.attributes, names.changed
+        statement.attributes, statement.changed, statement.grown = names.attributes, names.changed, names.grown
 

@@ -22,7 +22,8 @@ THUNK = "_ag__"  # The parameter of lambdas that delay an operand.
 class Rewriter(ast.NodeTransformer):
     """`visible`: names of enclosing functions; the rest are globals."""
 
-    def __init__(self, visible):
+    def __init__(self, visible, cls=None):
+        self.cls = cls
         self.visible = [set(visible)]
         self.declared_global = [set()]
         self.local = [set()]
@@ -49,9 +50,9 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_ClassDef(self, node):
         """Expressions of a class body see its names, which lambdas would not: only methods are rewritten."""
-        first, self.first = self.first, [None]
+        outer, self.cls = self.cls, node.name
         node.body = [self.visit(part) if isinstance(part, ast.FunctionDef) else part for part in node.body]
-        self.first = first
+        self.cls = outer
         return node
 
     def function(self, node):
@@ -146,15 +147,20 @@ class Rewriter(ast.NodeTransformer):
     def _block(self, node, live, live_inside=frozenset()):
         """The Block that tells the runtime which places the statement's blocks change."""
         self.bound[-1] |= node.binds & self.local[-1]
-        attributes = [ast.Tuple([thunk(self.visit(copy.deepcopy(base))), ast.Constant(name), ast.Constant(text)], ast.Load())
+        attributes = [ast.Tuple([thunk(self.visit(copy.deepcopy(base))), ast.Constant(self._spelled(name)), ast.Constant(text)], ast.Load())
                       for text, (base, name) in sorted(node.attributes.items()) if root(base) not in node.binds]
         changed = [base.id for base in node.changed.values() if isinstance(base, ast.Name)]
-        reached = [ast.Tuple([thunk(self.visit(copy.deepcopy(base.value))), ast.Constant(base.attr), ast.Constant(text)], ast.Load())
+        reached = [ast.Tuple([thunk(self.visit(copy.deepcopy(base.value))), ast.Constant(self._spelled(base.attr)), ast.Constant(text)], ast.Load())
                    for text, base in sorted(node.changed.items())
                    if isinstance(base, ast.Attribute) and root(base) not in node.binds and text not in node.attributes]
-        names = [sorted(self._places(node)), sorted(live & node.binds), sorted(live_inside & node.binds), sorted(changed)]
-        parts = [ast.Tuple([ast.Constant(name) for name in group], ast.Load()) for group in names]
+        names = [sorted(self._places(node)), sorted(live & node.binds), sorted(live_inside & node.binds), sorted(changed), sorted(node.grown)]
+        parts = [ast.Tuple([ast.Constant(self._spelled(name)) for name in group], ast.Load()) for group in names]
         return _call("Block", *parts, ast.Tuple(attributes, ast.Load()), ast.Tuple(reached, ast.Load()), ast.Constant(node.lineno))
+
+    def _spelled(self, name):
+        """A name as the class around it spells it: `__x` in class C is `_C__x`."""
+        private = self.cls and self.cls.strip("_") and name.startswith("__") and not name.endswith("__") and "." not in name
+        return f"_{self.cls.lstrip('_')}{name}" if private else name
 
     # ---- expressions ---------------------------------------------------------------------------
 

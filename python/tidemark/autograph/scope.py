@@ -11,11 +11,12 @@ class Names(ast.NodeVisitor):
     """Collects from the nodes visited, which belong to one function's scope:
 
     reads: names whose value is used, also by nested functions; binds: names assigned, deleted or imported;
-    attributes: {"self.x": (base, "x")} for attributes assigned; changed: {"outs": node} for containers changed in place.
+    attributes: {"self.x": (base, "x")} for attributes assigned; changed: {"outs": node} for containers changed in place; grown: the texts of
+    those that are appended to.
     """
 
     def __init__(self, *nodes):
-        self.reads, self.binds, self.attributes, self.changed = set(), set(), {}, {}
+        self.reads, self.binds, self.attributes, self.changed, self.grown = set(), set(), {}, {}, set()
         self.declared_global, self.declared_nonlocal = set(), set()
         for node in nodes:
             self.visit(node)
@@ -37,6 +38,8 @@ class Names(ast.NodeVisitor):
         function = node.func
         if isinstance(function, ast.Attribute) and function.attr in MUTATORS and is_place(function.value):
             self.changed[ast.unparse(function.value)] = function.value
+            if function.attr == "append":
+                self.grown.add(ast.unparse(function.value))
         self.generic_visit(node)
 
     def visit_AugAssign(self, node):
@@ -71,6 +74,7 @@ class Names(ast.NodeVisitor):
         self.reads |= inner.reads - targets
         self.reads |= Names(node.generators[0].iter).reads
         self.binds |= inner.binds - targets  # By `:=`.
+        self.grown |= inner.grown
         self.changed.update((text, base) for text, base in inner.changed.items() if root(base) not in targets)
 
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension

@@ -15,10 +15,12 @@ NUMBERS = (bool, int, float)
 
 class Block:
     """What rewrite.py says of a statement: the names its blocks bind or change in place, those read after it, those that a trip reads before it
-    binds them, those whose lists and dicts change in place; likewise attributes, (thunk of the object, name, text); and its line."""
+    binds them, those whose containers change in place, the texts of lists appended to; likewise attributes assigned and those reached to be
+    changed in place, (thunk of the object, name, text); and its line."""
 
-    def __init__(self, names, live, live_inside, changed, attributes, reached, line):
+    def __init__(self, names, live, live_inside, changed, grown, attributes, reached, line):
         self.names, self.live, self.live_inside, self.changed = names, frozenset(live), frozenset(live_inside), frozenset(changed)
+        self.grown = frozenset(grown)
         self.attributes, self.reached, self.line = attributes, reached, line
 
 
@@ -72,8 +74,8 @@ class _Attribute:
 class Slot:
     """A place, and what the statement does with it."""
 
-    def __init__(self, place, live=True, live_inside=True, changed=False):
-        self.place, self.live, self.carried, self.changed = place, live, live or live_inside, changed
+    def __init__(self, place, live=True, live_inside=True, changed=False, grows=False):
+        self.place, self.live, self.carried, self.changed, self.grows = place, live, live or live_inside, changed, grows
         self.text = place.text
         self.is_flag = self.text.startswith("ag__")  # Set by the lowering of jumps: whatever it held before it was set is never read.
 
@@ -89,11 +91,11 @@ class State:
         for name in block.names:
             place = _Name(name, cells[name]) if name in cells else _Global(name, function.__globals__)
             changed = name in block.changed
-            self.slots.append(Slot(place, changed or name in block.live, changed or name in block.live_inside, changed))
+            self.slots.append(Slot(place, changed or name in block.live, changed or name in block.live_inside, changed, name in block.grown))
         for holder, name, text in block.attributes:
-            self.slots.append(Slot(_Attribute(text, holder(None), name), changed=False))
+            self.slots.append(Slot(_Attribute(text, holder(None), name)))
         for holder, name, text in block.reached:
-            self.slots.append(Slot(_Attribute(text, holder(None), name), changed=True))
+            self.slots.append(Slot(_Attribute(text, holder(None), name), changed=True, grows=text in block.grown))
         self.held = [slot.place.read() for slot in self.slots]
         self.start = self.take()
 
@@ -107,7 +109,7 @@ class State:
             if slot.changed and type(value) is type(held) and type(held) in (list, dict, set):
                 refill(held, value)
                 value = held
-            slot.place.write(value)
+            slot.place.write(copied(value) if isinstance(value, Collected) else value)
 
     def restore(self):
         self.put(self.start)

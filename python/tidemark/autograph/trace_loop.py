@@ -41,7 +41,7 @@ class _Carry:
         if self.start is UNSET and value is UNSET:
             return [None] * len(self.carries())
         leaves, structure = (None, None) if value is UNSET else parts(value)
-        if self.start is UNSET and self.structure != structure:
+        if self.start is UNSET and (self.structure is None or self.structure != structure):
             is_new = self.structure is None
             self.leaves, self.structure, self.is_carried = [None] * len(leaves), structure, [True] * len(leaves)
             if not is_new or len(leaves) != 1:
@@ -67,7 +67,7 @@ class TracedLoop:
         self.trips = walk.trips if walk is not None and not is_traced(walk.trips) else None
         # As what a list is traced that the loop changes in place, by the number of its slot: Trip, Buffer, list.
         self.kinds = {number: Trip for number, held in enumerate(state.held)
-                      if state.slots[number].changed and isinstance(held, (list, TensorList))}
+                      if state.slots[number].grows and isinstance(held, (list, TensorList))}
         self.rooms = {}  # Of Buffers.
         self.carried = {}
 
