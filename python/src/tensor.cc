@@ -6,6 +6,7 @@
 #include "convert.h"
 #include "dtype.h"
 #include "errors.h"
+#include "gradient.h"
 #include "shape.h"
 #include "source.h"
 #include "variable.h"
@@ -89,6 +90,7 @@ Tensor tensor_from(nb::handle object, Source at) {
   PyObject* const o = object.ptr();
   if (is_tensor(o)) return tensor_in(o);
   if (const Variable* variable = variable_in(o)) return value_of(*variable, at);
+  if (const Gradient* rows = rows_in(o)) return Tensor(*rows, at);
   return constant(nested(object, at), {}, at);
 }
 
