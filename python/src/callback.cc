@@ -1,13 +1,12 @@
 #include "callback.h"
 
+#include "later.h"
+
 namespace tidemark::python {
 
 HeldObject hold(nb::handle object) {
-  return {new nb::object(nb::borrow(object)), [](nb::object* dropped) {
-            if (!Py_IsInitialized()) return;  // At exit the interpreter takes its objects along.
-            const nb::gil_scoped_acquire gil;
-            delete dropped;
-          }};
+  return {new nb::object(nb::borrow(object)),
+          [](nb::object* dropped) { release_with_gil([dropped] { delete dropped; }); }};
 }
 
 nb::object call_user(nb::handle f, const std::vector<nb::object>& arguments) {

@@ -6,6 +6,7 @@
 #include "budget.h"
 #include "callback.h"
 #include "convert.h"
+#include "dtype.h"
 #include "errors.h"
 #include "shape.h"
 #include "source.h"

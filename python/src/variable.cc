@@ -7,10 +7,12 @@
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include "callback.h"
 #include "convert.h"
 #include "dtype.h"
 #include "errors.h"
 #include "gradient.h"
+#include "index.h"
 #include "shape.h"
 #include "source.h"
 #include "tidemark/tensor/variable_state.h"
@@ -55,6 +57,20 @@ Py_ssize_t length(PyObject* a) {
 }
 PyObject* subscript(PyObject* a, PyObject* key) {
   return guarded([&] { return PyObject_GetItem(read(a).ptr(), key); });
+}
+// `v[1:3] = x`
+int assign_part(PyObject* a, PyObject* key, PyObject* value) {
+  return guarded(
+      [&] {
+        const Source at = calling_line();
+        if (value == nullptr) throw UserTypeError("parts of a Variable cannot be deleted", at);
+        const Subscript place(key, at);
+        const Value given(value, at);
+        const nb::gil_scoped_release unlocked;
+        variable_of(a).assign_slice(place.slices(), given.operand());
+        return 0;
+      },
+      -1);
 }
 Py_hash_t hash(PyObject* a) {
   return static_cast<Py_hash_t>(
@@ -132,6 +148,7 @@ PyType_Slot* variable_slots() {
       slot<in_place<multiply_by>>(Py_nb_inplace_multiply),
       slot<in_place<divide_by>>(Py_nb_inplace_true_divide),
       slot<hash>(Py_tp_hash),
+      slot<assign_part>(Py_mp_ass_subscript),
   };
   for (const PyType_Slot& each : common_slots) slots.push_back(each);
   return slots.data();
@@ -173,15 +190,11 @@ Wrappers& wrappers() {
 
 // Runs under the Variable's lock on the thread that first needs the value, which holds no GIL.
 Initializer initializer_of(const nb::object& given, Source at) {
-  const std::shared_ptr<nb::object> f(new nb::object(given), [](nb::object* dropped) {
-    if (!Py_IsInitialized()) return;
-    const nb::gil_scoped_acquire gil;
-    delete dropped;
-  });
+  const HeldObject f = hold(given);
   return [f, at](const Shape& shape, DType dtype) {
     const nb::gil_scoped_acquire gil;
     const UserCode user;
-    return tensor_from((*f)(shape_tuple(shape), dtype), at);
+    return tensor_from((*f)(shape_tuple(shape, at), dtype), at);
   };
 }
 
@@ -304,7 +317,8 @@ void bind_variable(nb::module_& module) {
            "Whether both are one Variable; == is elementwise.")
       .def_prop_ro("has_shape", &Variable::has_shape, "Whether the shape is known.")
       .def_prop_ro(
-          "shape", [](const Variable& v) { return shape_tuple(v.shape(calling_line())); },
+          "shape",
+          [](const Variable& v) { return shape_tuple(v.shape(calling_line()), calling_line()); },
           "The sizes of the axes.")
       .def_prop_ro("dtype", &Variable::dtype, "The type of the elements.")
       .def_prop_ro("name", &Variable::name, "Its name.")

@@ -3,6 +3,7 @@ import os as _os
 
 from . import _core
 from ._core import *  # noqa: F403
+from . import random  # noqa: F401
 from ._function import function  # noqa: F401
 from ._gradients import custom_gradient, grad, hvp, jacobian, recompute, value_and_grad  # noqa: F401
 
