@@ -6,12 +6,15 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 #include "errors.h"
+#include "later.h"
 #include "source.h"
 
 namespace tidemark::python {
 namespace {
 
 using Kind = TreeNode::Kind;
+
+PyTypeObject* static_class = nullptr;
 
 struct Registered {
   nb::object flatten, unflatten;
@@ -117,6 +120,11 @@ bool are_equal(PyObject* a, PyObject* b) {
   return same == 1;
 }
 
+// A td.Static's value, borrowed; anything else as it is.
+PyObject* without_static(PyObject* object) {
+  return is_static(object) ? nb::inst_ptr<Static>(object)->value.ptr() : object;
+}
+
 class Recursion {
  public:
   Recursion() {
@@ -152,7 +160,9 @@ class Flattener {
     made.arity = static_cast<int32_t>(arity);
     return made;
   }
-  void add_constant(PyObject* value) { node(Kind::constant, 0).data = nb::borrow(value); }
+  void add_constant(PyObject* value) {
+    node(Kind::constant, 0).data = nb::borrow(without_static(value));
+  }
 
   void add_sequence(Kind kind, PyObject* object) {
     const Py_ssize_t count = PySequence_Fast_GET_SIZE(object);
@@ -255,7 +265,7 @@ class Matcher {
         visit_(object);
         return true;
       case Kind::constant:
-        return are_equal(node.data.ptr(), object);
+        return are_equal(node.data.ptr(), without_static(object));
       case Kind::object:
         return Identities::object_of(node.data) == object;
       case Kind::tuple:
@@ -498,12 +508,11 @@ std::string Tree::text() const {
 }
 
 SharedTree share(Tree tree) {
-  return {new Tree(std::move(tree)), [](const Tree* dropped) {
-            if (!Py_IsInitialized()) return;  // At exit the interpreter takes its objects along.
-            const nb::gil_scoped_acquire gil;
-            delete dropped;
-          }};
+  return {new Tree(std::move(tree)),
+          [](const Tree* dropped) { release_with_gil([dropped] { delete dropped; }); }};
 }
+
+bool is_static(PyObject* object) { return Py_TYPE(object) == static_class; }
 
 Atom all_are_leaves(PyObject*) { return Atom::leaf; }
 
@@ -600,13 +609,28 @@ void bind_tree(nb::module_& module) {
           "paths", [](const Structure& s, const std::string& root) { return s.tree->paths(root); },
           nb::arg("root") = "", "The path of each leaf: \"x['image'][0]\" if the root is \"x\".")
       .def("unflatten", unflatten, nb::arg("leaves"), "The structure with these leaves.")
-      .def("__eq__",
-           [](const Structure& s, nb::handle other) {
-             Structure* right = nullptr;
-             return nb::try_cast(other, right) && right != nullptr && s.tree->is_like(*right->tree);
-           })
+      .def(
+          "__eq__",
+          [](const Structure& s, nb::handle other) {
+            Structure* right = nullptr;
+            return nb::try_cast(other, right) && right != nullptr && s.tree->is_like(*right->tree);
+          },
+          nb::arg("other").none())
       .def("__hash__", [](const Structure& s) { return std::hash<std::string>()(s.tree->key("")); })
       .def("__repr__", [](const Structure& s) { return "TreeDef(" + s.tree->text() + ")"; });
+
+  nb::class_<Static> fixed(module, "Static",
+                           "A value that is part of a function's key: one trace for each value.");
+  static_class = reinterpret_cast<PyTypeObject*>(fixed.ptr());
+  fixed.def(nb::init<nb::object>(), nb::arg("value").none())
+      .def_ro("value", &Static::value)
+      .def("__eq__",
+           [](const Static& a, nb::handle b) {
+             return is_static(b.ptr()) &&
+                    are_equal(a.value.ptr(), nb::inst_ptr<Static>(b)->value.ptr());
+           })
+      .def("__hash__", [](const Static& a) { return nb::hash(a.value); })
+      .def("__repr__", [](const Static& a) { return "td.Static(" + shown(a.value) + ")"; });
 
   nb::class_<Star>(module, "_Star").def("__repr__", [](const Star&) { return "*"; });
   module.attr("_star") = nb::cast(Star());
