@@ -191,8 +191,7 @@ struct OpDef {
   Flow flow = Flow::none;
   Effect effect = Effect::none;
   Literal literal = Literal::none;
-  // Copies the first operand to a memory: that of the attribute, or that of the second operand.
-  bool transfers = false;
+  bool transfers = false;  // Copies the operand to another memory.
 
   // pointwise: the value of one element; its dtype is the result's. Null for `cast`, whose
   // attribute is the dtype.
