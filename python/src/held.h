@@ -1,0 +1,30 @@
+// A Python object that C++ code holds: copied and dropped on any thread, with or without the GIL.
+#pragma once
+
+#include <memory>
+
+#include "bindings.h"
+
+namespace tidemark::python {
+
+class Held {
+ public:
+  Held() = default;
+  // Needs the GIL.
+  explicit Held(nb::handle object) : object_(nb::object(nb::borrow(object)).release().ptr(), drop) {}
+
+  nb::handle get() const { return object_.get(); }
+  explicit operator bool() const { return object_ != nullptr; }
+
+ private:
+  static void drop(PyObject* object) {
+    // A cache of the library may outlive the interpreter, and with it every object.
+    if (!Py_IsInitialized()) return;
+    const nb::gil_scoped_acquire gil;
+    Py_DECREF(object);
+  }
+
+  std::shared_ptr<PyObject> object_;
+};
+
+}  // namespace tidemark::python
