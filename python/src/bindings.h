@@ -1,0 +1,19 @@
+// What the files of the extension share: each binds one room of the library in a function of its
+// own, and module.cc calls them in order.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include "tidemark/tidemark.h"
+
+namespace nb = nanobind;
+
+namespace tidemark::python {
+
+void bind_errors(nb::module_& module);
+void bind_source(nb::module_& module);
+void bind_dtype(nb::module_& module);
+void bind_tensor(nb::module_& module);
+void bind_ops(nb::module_& module);
+
+}  // namespace tidemark::python

@@ -1,0 +1,122 @@
+#include "errors.h"
+
+#include <new>
+
+namespace tidemark::python {
+namespace {
+
+// The classes, each held by the module as long as the process lives.
+struct Classes {
+  PyObject *error, *user, *index, *type, *over_budget, *device, *out_of_memory, *internal;
+};
+Classes classes;
+
+PyObject* define(nb::module_& module, const char* name, const char* doc,
+                 std::initializer_list<PyObject*> bases) {
+  nb::object all = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(bases.size())));
+  Py_ssize_t at = 0;
+  for (PyObject* base : bases) PyTuple_SET_ITEM(all.ptr(), at++, Py_NewRef(base));
+  const std::string full = cat("tidemark.", name);
+  PyObject* made = PyErr_NewExceptionWithDoc(full.c_str(), doc, all.ptr(), nullptr);
+  if (made == nullptr) nb::raise_python_error();
+  module.attr(name) = nb::handle(made);
+  return made;
+}
+
+// An instance with the text and the user's line.
+nb::object instance(PyObject* cls, const Error& error) {
+  nb::object made = nb::handle(cls)(nb::str(error.what()));
+  const Source at = error.source();
+  made.attr("file") = nb::str(at.file);
+  made.attr("line") = at.line;
+  made.attr("function") = nb::str(at.function);
+  return made;
+}
+
+void raise(PyObject* cls, const nb::object& made) { PyErr_SetObject(cls, made.ptr()); }
+
+void raise_over_budget(const OverBudget& error) {
+  const nb::object made = instance(classes.over_budget, error);
+  made.attr("budget") = error.budget().count;
+  made.attr("floor") = error.floor().count;
+  raise(classes.over_budget, made);
+}
+
+void raise_out_of_memory(const OutOfMemory& error) {
+  const nb::object made = instance(classes.out_of_memory, error);
+  made.attr("asked") = error.asked().count;
+  made.attr("limit") = error.limit().count;
+  made.attr("in_use") = error.in_use().count;
+  raise(classes.out_of_memory, made);
+}
+
+// The most derived classes first.
+void translate(const std::exception_ptr& pointer) {
+  try {
+    std::rethrow_exception(pointer);
+  } catch (const OverBudget& error) {
+    raise_over_budget(error);
+  } catch (const OutOfMemory& error) {
+    raise_out_of_memory(error);
+  } catch (const UserIndexError& error) {
+    raise(classes.index, instance(classes.index, error));
+  } catch (const UserTypeError& error) {
+    raise(classes.type, instance(classes.type, error));
+  } catch (const UserError& error) {
+    raise(classes.user, instance(classes.user, error));
+  } catch (const DeviceError& error) {
+    raise(classes.device, instance(classes.device, error));
+  } catch (const InternalError& error) {
+    raise(classes.internal, instance(classes.internal, error));
+  } catch (const Error& error) {
+    raise(classes.error, instance(classes.error, error));
+  }
+}
+
+}  // namespace
+
+void set_error_from_current() noexcept {
+  try {
+    try {
+      throw;
+    } catch (const Error&) {
+      translate(std::current_exception());
+    } catch (nb::python_error& error) {
+      error.restore();
+    } catch (const nb::builtin_exception& error) {
+      PyErr_SetString(error.type() == nb::exception_type::index_error  ? PyExc_IndexError
+                      : error.type() == nb::exception_type::type_error ? PyExc_TypeError
+                                                                       : PyExc_ValueError,
+                      error.what());
+    } catch (const std::bad_alloc&) {
+      PyErr_NoMemory();
+    } catch (const std::exception& error) {
+      PyErr_SetString(PyExc_RuntimeError, error.what());
+    }
+  } catch (nb::python_error& error) {  // Of making the exception itself.
+    error.restore();
+  }
+}
+
+void bind_errors(nb::module_& module) {
+  Classes& c = classes;
+  c.error = define(module, "Error", "What Tidemark raises.", {PyExc_Exception});
+  c.user = define(module, "UserError", "Something impossible was asked for.",
+                  {c.error, PyExc_ValueError});
+  c.index =
+      define(module, "UserIndexError", "An index is out of range.", {c.user, PyExc_IndexError});
+  c.type = define(module, "UserTypeError", "A value of another type is wanted.",
+                  {c.user, PyExc_TypeError});
+  c.over_budget =
+      define(module, "OverBudget",
+             "A plan or a call would exceed its budget; `budget` and `floor` are bytes.", {c.user});
+  c.device = define(module, "DeviceError", "The machine refused.", {c.error});
+  c.out_of_memory = define(module, "OutOfMemory",
+                           "No room for an allocation; `asked`, `limit` and `in_use` are bytes.",
+                           {c.device, PyExc_MemoryError});
+  c.internal = define(module, "InternalError", "A bug in Tidemark.", {c.error});
+  nb::register_exception_translator(
+      [](const std::exception_ptr& pointer, void*) { translate(pointer); });
+}
+
+}  // namespace tidemark::python

@@ -1,0 +1,13 @@
+// tidemark._core: the library as Python sees it. The package tidemark re-exports it.
+#include "bindings.h"
+
+NB_MODULE(_core, module) {
+  using namespace tidemark::python;
+  // Classes outlive the module where a user's object holds one at exit; that is no leak of ours.
+  nb::set_leak_warnings(false);
+  bind_errors(module);  // First: the others throw.
+  bind_source(module);
+  bind_dtype(module);
+  bind_tensor(module);
+  bind_ops(module);
+}
