@@ -15,5 +15,6 @@ void bind_source(nb::module_& module);
 void bind_dtype(nb::module_& module);
 void bind_tensor(nb::module_& module);
 void bind_ops(nb::module_& module);
+void bind_memory(nb::module_& module);
 
 }  // namespace tidemark::python

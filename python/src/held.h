@@ -15,6 +15,8 @@ class Held {
 
   nb::handle get() const { return object_.get(); }
   explicit operator bool() const { return object_ != nullptr; }
+  // How many copies share the one reference to the object.
+  long copies() const { return object_.use_count(); }
 
  private:
   static void drop(PyObject* object) {

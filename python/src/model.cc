@@ -142,6 +142,9 @@ class ModelWalk {
     visit_wrapped(function, path);
   }
   void visit_attributes(nb::handle object, const VariablePath& path) {
+    // A class may say which part of it the names begin at.
+    const nb::object parts = attribute(object, "_tidemark_parts");
+    if (parts.is_valid()) return visit(parts, path);
     visit_wrapped(object, path);
     static const nb::object partial(nb::module_::import_("functools").attr("partial"));
     if (nb::isinstance(object, partial)) {
@@ -304,8 +307,18 @@ nb::object copy_with(nb::handle model, const detail::ReplaceVariable& replace) {
   return nb::module_::import_("copy").attr("deepcopy")(model, memo);
 }
 
-Tensor PythonLayer::operator()(const Tensor& x) const {
+PythonLayer::PythonLayer(nb::handle callable) : callable_(callable) {
+  if (!is_exactly_native(callable)) return;
+  const NativePart* const part = native_part_of(callable);
+  if (part->call == nullptr) return;
+  native_ = part;
+  name_ = part->name(nb::inst_ptr<void>(callable));
+}
+
+Tensor PythonLayer::operator()(const Tensor& x, Source at) const {
+  if (native_ != nullptr) return native_->call(nb::inst_ptr<void>(callable_.get()), x, at);
   const nb::gil_scoped_acquire gil;
+  const UserCode user;
   const nb::object result = callable_.get()(nb::steal(wrap(Tensor(x))));
   return tensor_from(result, calling_line());
 }
@@ -318,20 +331,12 @@ void PythonLayer::tidemark_walk(const VariablePath& path, const SeeVariable& see
 void PythonLayer::tidemark_walk(const VariablePath& path, const detail::ReplaceVariable& replace) {
   const nb::gil_scoped_acquire gil;
   static_cast<void>(path);
-  callable_ = Held(copy_with(callable_.get(), replace));
+  *this = PythonLayer(copy_with(callable_.get(), replace));
 }
 
 bool PythonLayer::tidemark_identity(std::string& key) const {
   const nb::gil_scoped_acquire gil;
   return ModelIdentity(key).add(callable_.get());
-}
-
-nn::AnyLayer layer_of(nb::handle callable) {
-  if (is_exactly_native(callable)) {
-    const NativePart* const part = native_part_of(callable);
-    if (part->as_layer != nullptr) return part->as_layer(nb::inst_ptr<void>(callable));
-  }
-  return nn::AnyLayer(PythonLayer(callable));
 }
 
 void add_native_part(nb::handle type, NativePart part) {

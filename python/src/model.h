@@ -22,13 +22,28 @@ NamedVariables named_variables_of(nb::handle model);
 // answer by calling `replace`. Needs the GIL.
 nb::object copy_with(nb::handle model, const detail::ReplaceVariable& replace);
 
-// A Python callable as a layer of C++. It is called, copied and dropped with or without the GIL.
+// How a class of the library that holds Variables is treated as part of a Python model.
+struct NativePart {
+  void (*walk)(const void* part, const detail::VariablePath& path, const detail::SeeVariable& see);
+  bool (*add_identity)(const void* part, std::string& key);
+  // Null if it is no layer.
+  Tensor (*call)(const void* part, const Tensor& x, Source at);
+  std::string (*name)(const void* part);
+};
+void add_native_part(nb::handle type, NativePart part);
+
+// A Python callable as a layer of C++. It refers to the object, so that what is assigned to a layer
+// later counts. It is called, copied and dropped with or without the GIL.
 class PythonLayer {
  public:
-  explicit PythonLayer(nb::handle callable) : callable_(callable) {}
+  // Needs the GIL.
+  explicit PythonLayer(nb::handle callable);
 
-  Tensor operator()(const Tensor& x) const;
-  nb::handle callable() const { return callable_.get(); }
+  Tensor operator()(const Tensor& x, Source at) const;
+  Tensor operator()(const Tensor& x) const { return (*this)(x, Source::none()); }
+  // Of a layer of the library; else empty.
+  const std::string& name() const { return name_; }
+  const Held& callable() const { return callable_; }
 
   void tidemark_walk(const detail::VariablePath& path, const detail::SeeVariable& see) const;
   void tidemark_walk(const detail::VariablePath& path, const detail::ReplaceVariable& replace);
@@ -37,22 +52,9 @@ class PythonLayer {
 
  private:
   Held callable_;
+  const NativePart* native_ = nullptr;  // If it is a layer of the library itself.
+  std::string name_;
 };
-
-// A callable as a layer: a layer of the library itself, or a PythonLayer.
-nn::AnyLayer layer_of(nb::handle callable);
-
-// How a class of the library that holds Variables is treated as part of a Python model.
-struct NativePart {
-  void (*walk)(const void* part, const detail::VariablePath& path, const detail::SeeVariable& see);
-  bool (*add_identity)(const void* part, std::string& key);
-  nn::AnyLayer (*as_layer)(const void* part);  // Null if it is no layer.
-};
-void add_native_part(nb::handle type, NativePart part);
-
-// Makes a bound class known as a part of models, and copyable by copy.copy and copy.deepcopy.
-template <class T, class Class>
-void make_part(Class& bound);
 
 // What replaces Variables in a deep copy: that of copy_with, or clones that the copy shares.
 class Replacer {
@@ -65,8 +67,9 @@ class Replacer {
   detail::ReplaceVariable replace_;
 };
 
-template <class T, class Class>
-void make_part(Class& bound) {
+// Makes a bound class known as a part of models, and copyable by copy.copy and copy.deepcopy.
+template <class T>
+void make_part(nb::class_<T>& bound) {
   NativePart part{
       .walk = [](const void* part, const detail::VariablePath& path,
                  const detail::SeeVariable& see) {
@@ -77,9 +80,19 @@ void make_part(Class& bound) {
             key += typeid(T).name();
             return detail::add_identity_of(*static_cast<const T*>(part), key);
           },
-      .as_layer = nullptr};
-  if constexpr (nn::LayerFunction<T>)
-    part.as_layer = [](const void* part) { return nn::AnyLayer(*static_cast<const T*>(part)); };
+      .call = nullptr,
+      .name = nullptr};
+  if constexpr (nn::LayerFunction<T>) {
+    part.call = [](const void* part, const Tensor& x, Source at) -> Tensor {
+      return detail::call_back(*static_cast<const T*>(part), at, x);
+    };
+    part.name = [](const void* part) -> std::string {
+      if constexpr (requires(const T& layer) { layer.name(); })
+        return static_cast<const T*>(part)->name();
+      else
+        return {};
+    };
+  }
   add_native_part(bound, part);
   bound.def("__copy__", [](const T& part) { return T(part); })
       .def("__deepcopy__", [](const T& part, nb::dict memo) {

@@ -10,4 +10,5 @@ NB_MODULE(_core, module) {
   bind_dtype(module);
   bind_tensor(module);
   bind_ops(module);
+  bind_memory(module);
 }
