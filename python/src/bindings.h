@@ -15,6 +15,10 @@ void bind_source(nb::module_& module);
 void bind_dtype(nb::module_& module);
 void bind_tensor(nb::module_& module);
 void bind_ops(nb::module_& module);
+void bind_random(nb::module_& module);
+void bind_shape(nb::module_& module);
+void bind_variable(nb::module_& module);
+void bind_tree(nb::module_& module);
 void bind_memory(nb::module_& module);
 
 }  // namespace tidemark::python

@@ -10,5 +10,9 @@ NB_MODULE(_core, module) {
   bind_dtype(module);
   bind_tensor(module);
   bind_ops(module);
+  bind_shape(module);
+  bind_variable(module);
+  bind_random(module);
+  bind_tree(module);
   bind_memory(module);
 }

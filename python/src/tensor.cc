@@ -6,7 +6,9 @@
 #include "convert.h"
 #include "dtype.h"
 #include "errors.h"
+#include "shape.h"
 #include "source.h"
+#include "variable.h"
 
 namespace tidemark::python {
 namespace {
@@ -40,13 +42,7 @@ std::string text_of(const Tensor& tensor) {
   return out.str();
 }
 
-nb::tuple shape_of(const Tensor& tensor) {
-  const Shape& shape = tensor.shape();
-  nb::object sizes = nb::steal(PyTuple_New(shape.rank()));
-  for (int64_t axis = 0; axis < shape.rank(); ++axis)
-    PyTuple_SET_ITEM(sizes.ptr(), axis, PyLong_FromLongLong(shape[axis].number()));
-  return nb::borrow<nb::tuple>(sizes);
-}
+nb::tuple shape_of(const Tensor& tensor) { return shape_tuple(tensor.shape()); }
 
 // Nested lists of plain numbers.
 nb::object list_of(const Tensor& tensor, Source at) {
@@ -94,7 +90,7 @@ Operand Value::read(nb::handle object, Source at) {
 Tensor tensor_from(nb::handle object, Source at) {
   PyObject* const o = object.ptr();
   if (is_tensor(o)) return tensor_in(o);
-  if (nb::isinstance<Variable>(object)) return Tensor(nb::cast<const Variable&>(object), at);
+  if (const Variable* variable = variable_in(o)) return value_of(*variable, at);
   return constant(nested(object, at), {}, at);
 }
 
