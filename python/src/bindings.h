@@ -20,5 +20,10 @@ void bind_shape(nb::module_& module);
 void bind_variable(nb::module_& module);
 void bind_tree(nb::module_& module);
 void bind_memory(nb::module_& module);
+void bind_report(nb::module_& module);
+void bind_nn(nb::module_& module);
+void bind_train(nb::module_& module);
+void bind_data(nb::module_& module);
+void bind_io(nb::module_& module);
 
 }  // namespace tidemark::python

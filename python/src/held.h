@@ -29,4 +29,10 @@ class Held {
   std::shared_ptr<PyObject> object_;
 };
 
+// What a module has under a name, for a static variable: held for ever, because the interpreter ends
+// before static variables do.
+inline nb::handle imported(const char* module, const char* name) {
+  return nb::object(nb::module_::import_(module).attr(name)).release();
+}
+
 }  // namespace tidemark::python

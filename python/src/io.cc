@@ -4,6 +4,8 @@
 #include <nanobind/stl/vector.h>
 
 #include <map>
+#include <memory>
+#include <optional>
 
 #include "convert.h"
 #include "data.h"
@@ -130,66 +132,68 @@ nb::object tensor_as_number(const Tensor& tensor) {
   return nb::int_(tensor.item<int64_t>());
 }
 
-// An item of a list or dict, which is read at each save and written at each load.
-struct ItemPlace {
+// An item of a list or dict, and the value that a load has for it.
+struct ItemChange {
   Held container, key;
+  bool is_number;
+  Tensor value;
 
-  nb::object value() const { return container.get()[key.get()]; }
-  void put(const Held& next) const {
-    if (PyObject_SetItem(container.get().ptr(), key.get().ptr(), next.get().ptr()) != 0)
+  void make() const {
+    const nb::object next = is_number ? tensor_as_number(value) : nb::steal(wrap(Tensor(value)));
+    if (PyObject_SetItem(container.get().ptr(), key.get().ptr(), next.ptr()) != 0)
       nb::raise_python_error();
   }
 };
+using ItemChanges = std::shared_ptr<std::vector<ItemChange>>;
 
-void add_item(CheckpointItems& items, const std::string& name, nb::handle value, const ItemPlace& place) {
-  const bool number = is_number(value);
-  const auto get = [place, number] {
-    const nb::gil_scoped_acquire gil;
-    const nb::object now = place.value();
-    return number ? number_as_tensor(now) : nb::cast<Tensor>(now);
-  };
-  const auto prepare = [place, number](const Tensor& tensor) {
-    const nb::gil_scoped_acquire gil;
-    const Held next(number ? tensor_as_number(tensor) : nb::steal(wrap(Tensor(tensor))));
-    return CheckpointChange{[place, next] {
-      const nb::gil_scoped_acquire held;
-      place.put(next);
-    }};
-  };
-  if (number)
-    items.add_place(name, dtype_of_number(value), Shape{}, get, prepare);
-  else
-    items.add_place(name, nb::cast<const Tensor&>(value).dtype(), {}, get, prepare);
-}
+// The library asks for values and installs them while it holds locks of Variables, under which
+// nothing may wait for the GIL. So a value is read when the items are listed, before any lock, and
+// a change is made when the load is over.
+class PartListing {
+ public:
+  PartListing(CheckpointItems& items, ItemChanges changes) : items_(items), changes_(std::move(changes)) {}
 
-void add_part(CheckpointItems& items, const std::string& name, nb::handle part);
-
-void add_items(CheckpointItems& items, const std::string& name, nb::handle container,
-               const nb::object& pairs) {
-  for (const nb::handle pair : pairs) {
-    const nb::object key = pair[0], value = pair[1];
-    const std::string path = io::detail::joined(name, nb::str(key).c_str());
-    if (is_number(value) || nb::isinstance<Tensor>(value))
-      add_item(items, path, value, {Held(container), Held(key)});
+  // In lists and dicts also numbers and tensors; of everything else the Variables.
+  void add(const std::string& name, nb::handle part) {
+    if (PyDict_Check(part.ptr()))
+      add_items(name, part, part.attr("items")());
+    else if (PyList_Check(part.ptr()))
+      add_items(name, part, nb::module_::import_("builtins").attr("enumerate")(part));
     else
-      add_part(items, path, value);
+      see_variables_of(part, detail::VariablePath(),
+                       [&](const detail::VariablePath& path, const Variable& variable) {
+                         items_.add(io::detail::joined(name, path.text()), variable);
+                       });
   }
-}
 
-// In lists and dicts also numbers and tensors; of everything else the Variables.
-void add_part(CheckpointItems& items, const std::string& name, nb::handle part) {
-  if (PyDict_Check(part.ptr()))
-    add_items(items, name, part, part.attr("items")());
-  else if (PyList_Check(part.ptr()))
-    add_items(items, name, part, nb::module_::import_("builtins").attr("enumerate")(part));
-  else
-    see_variables_of(part, detail::VariablePath(),
-                     [&](const detail::VariablePath& path, const Variable& variable) {
-                       items.add(io::detail::joined(name, path.text()), variable);
-                     });
-}
+ private:
+  void add_items(const std::string& name, nb::handle container, const nb::object& pairs) {
+    for (const nb::handle pair : pairs) {
+      const nb::object key = pair[0], value = pair[1];
+      const std::string path = io::detail::joined(name, nb::str(key).c_str());
+      if (is_number(value) || nb::isinstance<Tensor>(value))
+        add_item(path, value, {Held(container), Held(key), is_number(value), {}});
+      else
+        add(path, value);
+    }
+  }
+  void add_item(const std::string& name, nb::handle value, const ItemChange& place) {
+    const Tensor now = place.is_number ? number_as_tensor(value) : nb::cast<Tensor>(value);
+    const auto prepare = [place, changes = changes_](const Tensor& loaded) {
+      changes->reserve(changes->size() + 1);
+      ItemChange change = place;
+      change.value = loaded;
+      return CheckpointChange{[change, changes] { changes->push_back(change); }, [changes] { changes->clear(); }};
+    };
+    items_.add_place(name, now.dtype(), place.is_number ? std::optional(Shape{}) : std::nullopt,
+                     [now] { return now; }, prepare);
+  }
 
-CheckpointEntry entry_of(const std::string& name, nb::handle value, Source at) {
+  CheckpointItems& items_;
+  ItemChanges changes_;
+};
+
+CheckpointEntry entry_of(const std::string& name, nb::handle value, const ItemChanges& changes, Source at) {
   if (is_number(value) || nb::isinstance<Tensor>(value))
     throw UserTypeError(
         cat("Checkpoint: \"", name, "\" is a ", Py_TYPE(value.ptr())->tp_name,
@@ -199,34 +203,44 @@ CheckpointEntry entry_of(const std::string& name, nb::handle value, Source at) {
     return CheckpointEntry(name, nb::cast<const nn::Optimizer&>(value));
   if (nb::isinstance<Dataset>(value)) return CheckpointEntry(name, nb::cast<const Dataset&>(value));
   return CheckpointEntry::listed_by(
-      name, [held = Held(value)](CheckpointItems& items, const std::string& prefix) {
+      name, [held = Held(value), changes](CheckpointItems& items, const std::string& prefix) {
         const nb::gil_scoped_acquire gil;
-        add_part(items, prefix, held.get());
+        PartListing(items, changes).add(prefix, held.get());
       });
 }
 
-// Saves and loads hold the GIL: the library locks Variables meanwhile, and a thread that waited for
-// one of these locks with the GIL would wait for ever if writing to a dict waited for the GIL.
 class CheckpointInPython {
  public:
-  explicit CheckpointInPython(const nb::dict& parts) : checkpoint_(entries_of(parts)) {}
+  explicit CheckpointInPython(const nb::dict& parts)
+      : changes_(std::make_shared<std::vector<ItemChange>>()), checkpoint_(entries_of(parts, changes_)) {}
 
   void save(const PathText& path, bool random, const Texts& metadata) const {
-    checkpoint_.save(path.text, {.random = random, .metadata = metadata}, calling_line());
+    const Source at = calling_line();
+    const nb::gil_scoped_release released;
+    checkpoint_.save(path.text, {.random = random, .metadata = metadata}, at);
   }
   io::RestoreReport load(const PathText& path, bool partial, const Texts& rename, bool random) const {
-    return checkpoint_.load(path.text, {.partial = partial, .rename = rename, .random = random},
-                            calling_line());
+    const Source at = calling_line();
+    changes_->clear();
+    io::RestoreReport report;
+    {
+      const nb::gil_scoped_release released;
+      report = checkpoint_.load(path.text, {.partial = partial, .rename = rename, .random = random}, at);
+    }
+    for (const ItemChange& change : *changes_) change.make();
+    changes_->clear();
+    return report;
   }
 
  private:
-  static std::vector<CheckpointEntry> entries_of(const nb::dict& parts) {
+  static std::vector<CheckpointEntry> entries_of(const nb::dict& parts, const ItemChanges& changes) {
     const Source at = calling_line();
     std::vector<CheckpointEntry> entries;
     for (const auto& [name, value] : parts)
-      entries.push_back(entry_of(nb::cast<std::string>(name), value, at));
+      entries.push_back(entry_of(nb::cast<std::string>(name), value, changes, at));
     return entries;
   }
+  ItemChanges changes_;
   io::Checkpoint checkpoint_;
 };
 

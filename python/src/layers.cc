@@ -7,6 +7,7 @@
 #include "errors.h"
 #include "nn.h"
 #include "source.h"
+#include "variable.h"
 
 // Height and width: 3 or (3, 5).
 template <>
@@ -67,9 +68,14 @@ nb::class_<Layer> layer_class(nb::module_& nn, const char* name, const char* doc
 // A handle is read and assigned as a whole: what was read stays the Variable that it was.
 template <class Layer, class Field>
 void field(nb::class_<Layer>& bound, const char* name, Field Layer::* place, const char* doc) {
-  bound.def_prop_rw(
-      name, [place](const Layer& layer) { return layer.*place; },
-      [place](Layer& layer, const Field& value) { layer.*place = value; }, nb::arg("value").none(), doc);
+  const auto get = [place](const Layer& layer) -> nb::object {
+    if constexpr (std::is_same_v<Field, Variable>)
+      return wrap(layer.*place);
+    else
+      return layer.*place ? wrap(*(layer.*place)) : nb::none();
+  };
+  const auto set = [place](Layer& layer, const Field& value) { layer.*place = value; };
+  bound.def_prop_rw(name, get, set, nb::for_setter(nb::arg("value").none()), doc);
 }
 
 Padding padding_from(const std::string& name, const char* layer, Source at) {

@@ -65,7 +65,7 @@ std::string_view text_in(nb::handle text) {
 
 // Instances of classes of the standard library (loggers, locks, paths) lead out of the model.
 bool is_of_standard_library(nb::handle object) {
-  static const nb::object names(nb::module_::import_("sys").attr("stdlib_module_names"));
+  static const nb::handle names = imported("sys", "stdlib_module_names");
   const nb::object type = nb::borrow(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())));
   const nb::object module = attribute(type, "__module__");
   if (!module.is_valid() || !PyUnicode_Check(module.ptr())) return true;
@@ -146,7 +146,7 @@ class ModelWalk {
     const nb::object parts = attribute(object, "_tidemark_parts");
     if (parts.is_valid()) return visit(parts, path);
     visit_wrapped(object, path);
-    static const nb::object partial(nb::module_::import_("functools").attr("partial"));
+    static const nb::handle partial = imported("functools", "partial");
     if (nb::isinstance(object, partial)) {
       visit(nb::object(object.attr("func")), path);
       visit(nb::object(object.attr("args")), path);

@@ -15,4 +15,9 @@ NB_MODULE(_core, module) {
   bind_random(module);
   bind_tree(module);
   bind_memory(module);
+  bind_report(module);
+  bind_nn(module);
+  bind_train(module);
+  bind_data(module);
+  bind_io(module);
 }

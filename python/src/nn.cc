@@ -12,8 +12,9 @@
 #include "convert.h"
 #include "dtype.h"
 #include "errors.h"
-#include "plan.h"
+#include "shape.h"
 #include "source.h"
+#include "variable.h"
 
 namespace tidemark::python {
 namespace {
@@ -26,20 +27,16 @@ struct InitializerObject {
   Initializer make;
 };
 
-nb::object tuple_of(const Shape& shape) {
-  nb::list sizes;
-  for (int64_t axis = 0; axis < shape.rank(); ++axis) sizes.append(shape[axis].number());
-  return nb::tuple(sizes);
-}
-
 void bind_initializers(nb::module_& nn) {
   nb::module_ all = nn.def_submodule("initializers", "Initial values of parameters: functions of a shape and a dtype.");
   nb::class_<InitializerObject>(all, "Initializer")
       .def(
           "__call__",
-          [](const InitializerObject& initializer, const std::vector<int64_t>& shape, DType dtype) {
-            const SourceScope scope(calling_line());
-            return initializer.make(Shape(shape), dtype);
+          [](const InitializerObject& initializer, nb::handle shape, DType dtype) {
+            const Source at = calling_line();
+            const Shape sizes = shape_from(shape, at);
+            const SourceScope scope(at);
+            return initializer.make(sizes, dtype);
           },
           arg("shape"), arg("dtype") = DType::f32);
   using namespace nn::initializers;
@@ -155,6 +152,8 @@ void bind_sequential(nb::module_& nn) {
 class TrainingInPython {
  public:
   explicit TrainingInPython(bool on) : on_(on) {}
+  TrainingInPython(const TrainingInPython&) = delete;
+  TrainingInPython& operator=(const TrainingInPython&) = delete;
   void enter() { scopes_.push_back(std::make_unique<nn::Training>(on_)); }
   void exit() { scopes_.pop_back(); }
 
@@ -180,7 +179,7 @@ void bind_mode(nb::module_& nn) {
 nb::object list_of(const NamedVariables& named, bool only_trainable) {
   nb::list list;
   for (const auto& [name, variable] : named)
-    if (!only_trainable || variable.trainable()) list.append(nb::cast(variable));
+    if (!only_trainable || variable.trainable()) list.append(wrap(variable));
   return list;
 }
 
@@ -277,7 +276,7 @@ void bind_models(nb::module_& nn) {
         [](nb::handle model) {
           nb::list list;
           for (const auto& [name, variable] : named_variables_of(model))
-            list.append(nb::make_tuple(name, variable));
+            list.append(nb::make_tuple(name, wrap(variable)));
           return list;
         },
         arg("model"), "The Variables of a model with their names, each once: [(\"up/kernel\", ...), ...].")
@@ -327,7 +326,7 @@ Initializer initializer_from(nb::handle object) {
   return [held = Held(object)](const Shape& shape, DType dtype) {
     const nb::gil_scoped_acquire gil;
     const UserCode user;
-    return tensor_from(held.get()(tuple_of(shape), dtype), calling_line());
+    return tensor_from(held.get()(shape_tuple(shape), dtype), calling_line());
   };
 }
 
@@ -335,6 +334,11 @@ TensorSpec spec_from(nb::handle object, Source at) {
   if (nb::isinstance<TensorSpec>(object)) return nb::cast<TensorSpec>(object);
   const Tensor x = tensor_from(object, at);
   return spec(x.shape(), x.dtype());
+}
+
+std::optional<Budget> budget_from(nb::handle object) {
+  if (object.is_none()) return {};
+  return Budget(nb::cast<Bytes>(object));
 }
 
 void bind_nn(nb::module_& module) {

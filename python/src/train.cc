@@ -9,11 +9,10 @@
 #include "convert.h"
 #include "data.h"
 #include "errors.h"
-#include "grad.h"
 #include "nn.h"
 #include "path.h"
-#include "plan.h"
 #include "source.h"
+#include "variable.h"
 
 namespace tidemark::python {
 namespace {
@@ -109,8 +108,8 @@ void bind_metrics(nb::module_& nn) {
           "result", [](const Mean& self) { return self.result(calling_line()); },
           "The mean; 0 if nothing was added.")
       .def("reset", [](const Mean& self) { self.reset(calling_line()); })
-      .def_prop_ro("total", [](const Mean& self) { return self.total; })
-      .def_prop_ro("count", [](const Mean& self) { return self.count; });
+      .def_prop_ro("total", [](const Mean& self) { return wrap(self.total); })
+      .def_prop_ro("count", [](const Mean& self) { return wrap(self.count); });
 }
 
 // ---- schedules ----------------------------------------------------------------------------------
@@ -177,7 +176,7 @@ std::function<bool(const Variable&)> decays_from(nb::handle object) {
   if (object.is_none()) return {};
   return [held = Held(object)](const Variable& variable) {
     const nb::gil_scoped_acquire gil;
-    return nb::cast<bool>(held.get()(variable));
+    return nb::cast<bool>(held.get()(wrap(variable)));
   };
 }
 
@@ -217,6 +216,12 @@ nn::UpdateRule rule_from(nb::handle rule) {
   return made;
 }
 
+Gradient gradient_from(nb::handle object, Source at) {
+  if (object.is_none()) return {};
+  if (nb::isinstance<Gradient>(object)) return nb::cast<const Gradient&>(object);
+  return tensor_from(object, at);
+}
+
 void bind_optimizer(nb::module_& nn) {
   using nn::Optimizer;
   nb::class_<Optimizer> optimizer(nn, "Optimizer",
@@ -244,7 +249,7 @@ void bind_optimizer(nb::module_& nn) {
           [](const Optimizer& self, nb::handle tape, const Tensor& loss, nb::handle model) {
             const Source at = calling_line();
             const NamedVariables variables = named_variables_of(model);
-            GradientTape& recorded = tape_from(tape, at);
+            GradientTape& recorded = nb::cast<GradientTape&>(tape);
             const nb::gil_scoped_release released;
             self.minimize(recorded, loss, variables, at);
           },
@@ -266,9 +271,9 @@ void bind_optimizer(nb::module_& nn) {
             self.build(io::detail::NamedModel{named_variables_of(model)});
           },
           arg("model"), "Declares the state for a model's trainable Variables that have a shape.")
-      .def_prop_ro("learning_rate", [](const Optimizer& self) { return self.learning_rate; },
+      .def_prop_ro("learning_rate", [](const Optimizer& self) { return wrap(self.learning_rate); },
                    "A Variable; with a schedule it is the rate of the last update.")
-      .def_prop_ro("iterations", [](const Optimizer& self) { return self.iterations; },
+      .def_prop_ro("iterations", [](const Optimizer& self) { return wrap(self.iterations); },
                    "How many updates were made.");
 }
 

@@ -5,3 +5,10 @@ from . import _core
 from ._core import *  # noqa: F403
 
 _core._set_package_folder(_os.path.dirname(__file__) + "/")
+
+# Modules of this package in place of those of the extension, which they extend.
+import tidemark.data as data  # noqa: E402, F401
+import tidemark.io as io  # noqa: E402, F401
+import tidemark.memory as memory  # noqa: E402, F401
+import tidemark.nn as nn  # noqa: E402, F401
+import tidemark.report as report  # noqa: E402, F401
