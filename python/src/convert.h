@@ -5,6 +5,11 @@
 
 namespace tidemark::python {
 
+extern PyTypeObject* tensor_class;
+
+inline bool is_tensor(nb::handle object) { return Py_TYPE(object.ptr()) == tensor_class; }
+inline const Tensor& tensor_in(nb::handle object) { return *nb::inst_ptr<Tensor>(object); }
+
 // What Python passes where C++ takes an Operand: a Tensor, a Variable, a plain number (weak, as in
 // C++), or anything with an array inside. It lives only for the duration of the call.
 class Value {

@@ -6,7 +6,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "bytes.h"
+#include "budget.h"
 #include "convert.h"
 #include "errors.h"
 #include "held.h"
@@ -492,8 +492,9 @@ void bind_plan(nb::module_& data, nb::class_<Dataset>& dataset) {
           "The bytes that an iteration holds, stage by stage.")
       .def(
           "within",
-          [](const Dataset& dataset, Bytes bytes) {
+          [](const Dataset& dataset, nb::handle given) {
             const Source at = calling_line();
+            const Bytes bytes = bytes_from(given, "within", at);
             const nb::gil_scoped_release released;
             Dataset capped(dataset.stage(), dataset.tree(), data::Cap{bytes, at});
             capped.pipeline().check();

@@ -5,19 +5,11 @@
 
 #include <optional>
 
-#include "bytes.h"
+#include "budget.h"
 #include "convert.h"
 #include "source.h"
 
 namespace tidemark::python {
-
-PyObject* bytes_object(int64_t count) noexcept {
-  static PyObject* const cls = [] {
-    PyObject* const module = PyImport_ImportModule("tidemark._bytes");
-    return module == nullptr ? nullptr : PyObject_GetAttrString(module, "Bytes");
-  }();
-  return cls == nullptr ? nullptr : PyObject_CallFunction(cls, "L", static_cast<long long>(count));
-}
 
 namespace {
 
@@ -58,7 +50,11 @@ void bind_queries(nb::module_& memory) {
            "Returns all cached bytes to the system; the result is their number.")
       .def("limit", memory::limit, "The most that tensors and cache may hold together.")
       .def(
-          "set_limit", [](Bytes bytes) { memory::set_limit(bytes, calling_line()); }, nb::arg("bytes"),
+          "set_limit",
+          [](nb::handle bytes) {
+            const Source at = calling_line();
+            memory::set_limit(bytes_from(bytes, "set_limit", at), at);
+          }, nb::arg("bytes"),
           "Sets the limit, and returns cached bytes to the system as needed. Live tensors stay.")
       .def("code", memory::code, "Pages of machine code that kernels hold.")
       .def("live", memory::live, "Who holds what, by source line, largest first. Prints as a table.")
@@ -172,7 +168,6 @@ void bind_watching(nb::module_& module, nb::module_& memory) {
 }  // namespace
 
 void bind_memory(nb::module_& module) {
-  module.def("_bytes_text", [](int64_t count) { return cat(Bytes(count)); });
   nb::enum_<ByteClass>(module, "ByteClass", "Every byte belongs to one class.")
       .value("arguments", ByteClass::arguments)
       .value("outputs", ByteClass::outputs)

@@ -14,6 +14,10 @@ NB_MODULE(_core, module) {
   bind_variable(module);
   bind_random(module);
   bind_tree(module);
+  bind_budget(module);
+  bind_plan(module);
+  bind_call(module);
+  bind_function(module);
   bind_memory(module);
   bind_report(module);
   bind_nn(module);

@@ -8,7 +8,7 @@
 
 #include <array>
 
-#include "bytes.h"
+#include "budget.h"
 #include "convert.h"
 #include "dtype.h"
 #include "errors.h"
@@ -291,7 +291,7 @@ void bind_models(nb::module_& nn) {
       .def(
           "predict",
           [](nb::handle model, nb::handle x, nb::handle budget) {
-            return predict(model, x, {.budget = budget_from(budget)});
+            return predict(model, x, {.budget = budget_from(budget, calling_line())});
           },
           arg("model"), arg("x"), nb::kw_only(), arg("budget") = nb::none(),
           "The model's output in evaluation mode. Compiled once, and remembered for the most recent models.");
@@ -334,11 +334,6 @@ TensorSpec spec_from(nb::handle object, Source at) {
   if (nb::isinstance<TensorSpec>(object)) return nb::cast<TensorSpec>(object);
   const Tensor x = tensor_from(object, at);
   return spec(x.shape(), x.dtype());
-}
-
-std::optional<Budget> budget_from(nb::handle object) {
-  if (object.is_none()) return {};
-  return Budget(nb::cast<Bytes>(object));
 }
 
 void bind_nn(nb::module_& module) {

@@ -13,9 +13,6 @@ Initializer initializer_from(nb::handle object);
 // A td.TensorSpec, or the type of a tensor or array.
 TensorSpec spec_from(nb::handle object, Source at);
 
-// None, or a number of bytes.
-std::optional<Budget> budget_from(nb::handle object);
-
 void bind_layers(nb::module_& nn);
 
 }  // namespace tidemark::python

@@ -3,7 +3,6 @@
 #include <nanobind/stl/string.h>
 #include "errors.h"
 #include "source.h"
-#include "tidemark/types/size.h"
 
 namespace tidemark::python {
 namespace {

@@ -11,12 +11,10 @@
 #include "variable.h"
 
 namespace tidemark::python {
-namespace {
 
 PyTypeObject* tensor_class = nullptr;
 
-const Tensor& tensor_in(PyObject* object) { return *nb::inst_ptr<Tensor>(object); }
-bool is_tensor(PyObject* object) { return Py_TYPE(object) == tensor_class; }
+namespace {
 
 template <const BinaryOp& op>
 PyObject* binary(PyObject* a, PyObject* b) {

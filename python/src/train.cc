@@ -5,7 +5,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "bytes.h"
+#include "budget.h"
 #include "convert.h"
 #include "data.h"
 #include "errors.h"
@@ -418,7 +418,7 @@ nn::History fit(nb::handle model, nb::handle batches, nb::handle loss, const nn:
   nn::FitOptions options{.loss = measure_from(loss),
                          .optimizer = optimizer,
                          .epochs = epochs,
-                         .budget = budget_from(budget),
+                         .budget = budget_from(budget, at),
                          .validation = batches_from(validation, at),
                          .checkpoint = checkpoint.text,
                          .early_stopping = early_stopping,

@@ -14,7 +14,7 @@ HEADERS = ("tidemark/calls/ops.h", "tidemark/calls/create.h", "tidemark/calls/ra
 CONTROL_FLOW = "tidemark/trace/control_flow.h"
 OBJECTS = ("tidemark/ops/pointwise.h", "tidemark/ops/reduce.h")
 KINDS = {"Operand": "tensor", "Tensor": "tensor", "TensorList": "tensors", "NestedList": "numbers", "int64_t": "int",
-         "uint64_t": "int", "Dim": "size", "Shape": "shape", "Axes": "axes", "DType": "dtype", "double": "float",
+         "uint64_t": "int", "Dim": "size", "Chunk": "int|automatic", "Shape": "shape", "Axes": "axes", "DType": "dtype", "double": "float",
          "bool": "bool", "std::string_view": "text", "std::vector<int64_t>": "ints", "std::array<int64_t, 2>": "ints",
          "std::initializer_list<int64_t>": "ints", "Padding2": "pairs", "Keep": "bool", "Key": "key",
          "random::Key": "key", "std::function<void(std::span<std::byte>)>": "callback"}

@@ -187,7 +187,9 @@ class Step {
       return td::sum(td::sin(row)) + row;
     };
     if (x.rank() == 1) return td::map_fn([](const Tensor& e) { return td::sin(e) + 1; }, x);
-    return td::map_fn(body, x, {.parallel_iterations = 1 + below(4), .chunk = 1 + below(5)});
+    const int64_t parallel = 1 + below(4), chunk = 1 + below(5);
+    if (chunk >= 4) return td::map_fn(body, x, {.chunk = td::automatic});
+    return td::map_fn(body, x, {.parallel_iterations = parallel, .chunk = chunk});
   }
 
   Tensor effect(const Tensor& x) {

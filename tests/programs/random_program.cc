@@ -691,7 +691,12 @@ class Writer {
     fill(body, 1 + below(5), depth + 1);
     for (int64_t i = below(3); i >= 0; --i) give(body, of_a_trip(body));
     node.regions.push_back(body.region);
-    node.attrs = Attrs().add(slices).add(Dim(trips)).add(Dim(1 + below(trips + 2))).add(AxisList());
+    const int64_t alive = 1 + below(trips + 2);
+    node.attrs = Attrs()
+                     .add(slices)
+                     .add(Dim(trips))
+                     .add(alive == trips + 2 ? Dim(open) : Dim(alive))
+                     .add(AxisList());
     keep(place, std::move(node));
   }
 

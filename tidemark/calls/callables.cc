@@ -19,7 +19,7 @@ constexpr std::string_view kPool =
 
 constexpr std::string_view kStructure = "structure";
 constexpr std::string_view kMap =
-    "f: function, elems: structure, parallel_iterations: int = none, chunk: int = none";
+    "f: function, elems: structure, parallel_iterations: int = none, chunk: int|automatic = none";
 
 // In the order of the headers (tests/checks/callables.py compares the two).
 constexpr Composite kComposites[] = {

@@ -55,7 +55,7 @@ bool run_bodies_in_turn(Graph& graph) {
     Attrs::Reader read = node.attrs.read();
     const int64_t slices = read.integer();
     const Dim trips = read.size(), alive = read.size();
-    if (alive != Dim(0)) continue;
+    if (alive != Dim(0) && !alive.is_any()) continue;
     const std::span<const int64_t> why = read.integers();
     node.attrs = Attrs().add(slices).add(trips).add(Dim(1)).add(why);
     found = true;

@@ -11,8 +11,8 @@ namespace tidemark::fit {
 // The bytes that exist only while a node runs: its workspace, or what its bodies have in use.
 decltype(ModelOptions::inside) with_bodies(passes::Scratch workspace);
 
-// Lets maps whose number of bodies at once is automatic run them one after another. Returns whether
-// there is such a map.
+// Lets maps whose number of bodies at once is the compiler's choice run them one after another.
+// Returns whether there is such a map.
 bool run_bodies_in_turn(Graph& graph);
 
 // Drops values inside the bodies of a control-flow node, so that they need fewer bytes by `excess`

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "tidemark/compile/pipeline.h"
+#include "tidemark/fit/chunks.h"
 #include "tidemark/function/program_key.h"
 #include "tidemark/grad/save_choice.h"
 #include "tidemark/layout/emit.h"
@@ -164,23 +165,32 @@ void finish(const TracedGraph& traced, const ProgramKey& key, CompiledFunction& 
   prepare_calls(traced, compiled);
 }
 
+Graph optimised(const TracedGraph& traced, const compile::Interface& interface, Graph graph,
+                const std::optional<passes::SplitOptions>& split = passes::SplitOptions()) {
+  passes::PassOptions options = compile::pass_options(interface, traced.fuse);
+  options.split = split;
+  return compile::optimise(std::move(graph), options, {}, compile::backend_of(interface.home));
+}
+
+// The graph of the program without a budget.
+Graph usual_graph(const TracedGraph& traced, const ProgramKey& key,
+                  const compile::Interface& interface) {
+  if (key.sizes().empty()) return traced.graph;
+  return optimised(traced, interface, graph_at(traced, key.sizes()).graph);
+}
+
 // Ways to compute the function that may need fewer bytes: tables whole or in smaller parts, and
-// loops that keep fewer and fewer states.
+// loops that keep fewer and fewer states. The first is the usual one.
 std::vector<fit::Alternative> alternatives_of(const TracedGraph& traced, const ProgramKey& key,
-                                              const compile::Interface& interface) {
-  const auto optimised = [&](Graph graph, std::optional<passes::SplitOptions> split) {
-    passes::PassOptions options = compile::pass_options(interface, traced.fuse);
-    options.split = split;
-    return compile::optimise(std::move(graph), options, {}, compile::backend_of(interface.home));
+                                              const compile::Interface& interface,
+                                              const Graph& usual) {
+  const auto optimised = [&](Graph graph, const std::optional<passes::SplitOptions>& split) {
+    return detail::optimised(traced, interface, std::move(graph), split);
   };
   std::vector<fit::Alternative> list;
-  if (key.sizes().empty() && traced.gradients.requests.empty()) {
-    list.push_back({traced.graph});
-    return list;
-  }
+  list.push_back({usual});
+  if ((key.sizes().empty() && traced.gradients.requests.empty()) || !traced.fuse) return list;
   const Graph graph = graph_at(traced, key.sizes()).graph;
-  list.push_back({key.sizes().empty() ? traced.graph : optimised(graph, passes::SplitOptions())});
-  if (!traced.fuse) return list;
   const auto has_more_regions = [&](const Graph& other) {
     return other.regions.size() != list[0].graph.regions.size();
   };
@@ -205,31 +215,81 @@ std::vector<fit::Alternative> alternatives_of(const TracedGraph& traced, const P
 
 }  // namespace
 
+namespace {
+
+// Maps with an automatic chunk run one body at a time where bytes are scarce. Each of two bodies
+// has the scratch of one thread, which may be less than that of all threads for one.
+std::vector<fit::Alternative> with_few_bodies(std::vector<fit::Alternative> list, int threads) {
+  const Graph usual = list[0].graph;
+  for (fit::Alternative& each : list) each.graph = fit::with_chunk(std::move(each.graph), 1);
+  if (threads > 1) list.push_back({fit::with_chunk(usual, 2), "maps run two bodies at once"});
+  return list;
+}
+
+// How many bodies of maps with an automatic chunk run at once, by line.
+std::vector<fit::Decision> chunks_of(const run::Program& program) {
+  std::vector<fit::Decision> list;
+  for (const run::Step& step : program.steps) {
+    if (step.kind != run::Step::Kind::map) continue;
+    const run::Map& map = program.maps[static_cast<size_t>(step.control)];
+    if (!map.automatic) continue;
+    const char* const noun = map.alive == 1 ? " body" : " bodies";
+    list.push_back(
+        {.what = cat("runs ", map.alive, noun, " of a map at once"), .source = step.source});
+  }
+  return list;
+}
+
+}  // namespace
+
 ProgramFrontier::ProgramFrontier(const TracedGraph& traced, const ProgramKey& key)
     : traced_(traced),
       key_(key),
       interface_(interface_of(traced, key)),
-      frontier_(alternatives_of(traced, key, interface_), interface_) {}
+      usual_(usual_graph(traced, key, interface_)) {
+  const compile::Layout layout = compile::layout(usual_, interface_);
+  usual_peak_ = layout.program->peak_bytes();
+  has_automatic_chunk_ = fit::has_automatic_chunk(*layout.program);
+}
+
+fit::Frontier& ProgramFrontier::frontier() {
+  if (frontier_) return *frontier_;
+  std::vector<fit::Alternative> alternatives = alternatives_of(traced_, key_, interface_, usual_);
+  if (has_automatic_chunk_) {
+    const int threads = compile::backend_of(interface_.home).machine().threads;
+    alternatives = with_few_bodies(std::move(alternatives), threads);
+  }
+  return frontier_.emplace(alternatives, interface_);
+}
+
+fit::Fit ProgramFrontier::fit_within(int64_t bytes) {
+  if (has_automatic_chunk_) {
+    if (std::optional<compile::Layout> most = fit::most_bodies(usual_, interface_, bytes)) {
+      std::vector<fit::Decision> decisions = chunks_of(*most->program);
+      return {.layout = std::move(*most), .decisions = std::move(decisions), .again = {}};
+    }
+  }
+  std::optional<fit::Fit> fit = frontier().at_most(bytes);
+  return fit ? std::move(*fit) : frontier().floor();
+}
 
 std::shared_ptr<CompiledFunction> ProgramFrontier::within(int64_t bytes) {
   const std::lock_guard guard(lock_);
-  std::optional<fit::Fit> fit = frontier_.at_most(bytes);
-  if (!fit) fit = frontier_.floor();
-  auto compiled = std::make_shared<CompiledFunction>(std::move(fit->layout));
-  compiled->changes = {std::move(fit->decisions), fit->again, frontier_.usual_cost(),
-                       frontier_.usual_peak()};
+  fit::Fit fit = fit_within(bytes);
+  auto compiled = std::make_shared<CompiledFunction>(std::move(fit.layout));
+  compiled->changes = {std::move(fit.decisions), fit.again, usual_cost(), usual_peak_};
   finish(traced_, key_, *compiled);
   return compiled;
 }
 
 int64_t ProgramFrontier::floor_bytes() {
   const std::lock_guard guard(lock_);
-  return frontier_.floor_bytes();
+  return frontier().floor_bytes();
 }
 
 std::vector<fit::Frontier::Point> ProgramFrontier::points() {
   const std::lock_guard guard(lock_);
-  return frontier_.points();
+  return frontier().points();
 }
 
 std::shared_ptr<CompiledFunction> compile_function(const TracedGraph& traced, const ProgramKey& key,
@@ -240,7 +300,8 @@ std::shared_ptr<CompiledFunction> compile_function(const TracedGraph& traced, co
       std::make_shared<CompiledFunction>(laid_out(traced, key.sizes(), interface, placements));
   if (traced.budget) {
     const int64_t budget = traced.budget->bytes().count;
-    if (compiled->peak_bytes() > budget) return ProgramFrontier(traced, key).within(budget);
+    if (compiled->peak_bytes() > budget || fit::has_automatic_chunk(*compiled->program))
+      return ProgramFrontier(traced, key).within(budget);
   }
   finish(traced, key, *compiled);
   return compiled;

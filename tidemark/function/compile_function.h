@@ -36,14 +36,20 @@ class ProgramFrontier {
   std::shared_ptr<CompiledFunction> within(int64_t bytes);
   int64_t floor_bytes();
   std::vector<fit::Frontier::Point> points();
-  fit::Cost usual_cost() const { return frontier_.usual_cost(); }
+  fit::Cost usual_cost() const { return fit::cost_of(usual_, Graph::kBody); }
 
  private:
+  fit::Fit fit_within(int64_t bytes);
+  fit::Frontier& frontier();
+
   const TracedGraph& traced_;
   const ProgramKey key_;
   const compile::Interface interface_;
+  const Graph usual_;  // Optimised.
+  int64_t usual_peak_;
+  bool has_automatic_chunk_;
   Mutex lock_;
-  fit::Frontier frontier_;
+  std::optional<fit::Frontier> frontier_;  // Made when no program without more work fits.
 };
 
 // What gradients keep, if not what the trace chose.

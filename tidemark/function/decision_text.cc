@@ -110,7 +110,8 @@ std::vector<std::string> decision_sentences(const std::vector<PlanDecision>& dec
                                             size_t most) {
   std::vector<std::string> sentences;
   for (const PlanDecision& each : decisions)
-    if (each.op.empty()) sentences.push_back(each.what);
+    if (each.op.empty())
+      sentences.push_back(each.line.empty() ? each.what : cat(each.what, " at ", each.line));
   const std::vector<Place> places = places_of(decisions);
   const size_t shown = places.size() > most ? most - 1 : places.size();
   for (size_t i = 0; i < shown; ++i) {

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "tidemark/device/threads.h"
+#include "tidemark/fit/chunks.h"
 #include "tidemark/function/over_budget.h"
 #include "tidemark/tensor/variable_state.h"
 
@@ -40,7 +41,8 @@ std::shared_ptr<const CompiledFunction> PlanMaker::program_at(
 
 std::shared_ptr<const CompiledFunction> PlanMaker::program_for(const ProgramKey& key) const {
   auto program = trace->program_for(trace, key, limit_bytes);
-  const bool is_usual = !program->changes.has_value();
+  const bool is_usual =
+      !program->changes.has_value() && !fit::has_automatic_chunk(*program->program);
   if (!budget || (is_usual && program->peak_bytes() <= budget->bytes().count)) return program;
   return trace->program_within(trace, key, budget->bytes().count);
 }

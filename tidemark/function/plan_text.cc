@@ -106,8 +106,11 @@ std::string peak_table(const std::vector<PlanTensor>& tensors, size_t most) {
 // What a budget did and what it cost, one line for each sentence.
 std::string budget_text(const Plan& plan) {
   constexpr size_t most = 6;
-  std::string text = cat("\n  the budget brings it down from ", plan.usual_peak(), ", with ",
-                         detail::more_work_text(plan.more_work()), ": ");
+  std::string text =
+      plan.peak() < plan.usual_peak()
+          ? cat("\n  the budget brings it down from ", plan.usual_peak(), ", with ",
+                detail::more_work_text(plan.more_work()), ": ")
+          : cat("\n  the budget has room for more than the usual ", plan.usual_peak(), ": ");
   const std::vector<std::string> sentences = detail::decision_sentences(plan.decisions(), most);
   if (sentences.empty()) return text + "its steps run in another order";
   text.pop_back();
@@ -120,7 +123,7 @@ std::string budget_text(const Plan& plan) {
 std::string Plan::explain() const {
   TextStream out;
   out << data_->title << " needs " << peak() << " at once (" << peak().count << " bytes)";
-  if (peak() < usual_peak()) out << budget_text(*this);
+  if (peak() != usual_peak()) out << budget_text(*this);
   for (int i = 0; i < kByteClasses; ++i) {
     if (data_->classes[i] == 0) continue;
     const auto which = static_cast<ByteClass>(i);

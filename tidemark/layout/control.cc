@@ -224,7 +224,9 @@ void LayoutBuilder::add_map(Scope& scope, int32_t number) {
   const auto slices = static_cast<size_t>(read.integer());
   run::Map map;
   map.trips = read.size();
-  const int64_t alive = read.size();
+  const Dim written = read.size();
+  map.automatic = written.is_any();
+  const int64_t alive = map.automatic ? interface_.bodies_at_once.value_or(0) : int64_t{written};
   map.alive = alive == 0 ? bodies_at_once(graph_, node.regions[0], map.trips, threads())
                          : std::clamp<int64_t>(alive, 1, std::max<int64_t>(1, map.trips));
   const std::span<const int64_t> why = read.integers();
@@ -259,8 +261,10 @@ void LayoutBuilder::add_map(Scope& scope, int32_t number) {
   step.kind = run::Step::Kind::map;
   step.control = static_cast<int32_t>(program_->maps.size());
   step.source = at;
-  step.name =
-      why.empty() ? "map" : cat("map, slice by slice: ", std::string(why.begin(), why.end()));
+  step.name = "map";
+  if (map.automatic)
+    step.name += cat(", ", map.alive, map.alive == 1 ? " body" : " bodies at once");
+  if (!why.empty()) step.name += cat(", slice by slice: ", std::string(why.begin(), why.end()));
   step.middle = now() + 1;
   program_->steps.push_back(std::move(step));
   program_->maps.push_back(map);

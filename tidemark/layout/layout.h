@@ -36,6 +36,8 @@ struct Interface {
   // The memory of literals and of the carries and results of control flow. Any other node computes
   // in the memory of its operands, and its results are there too, including those of the program.
   int32_t home = 0;
+  // How many bodies run at once of maps whose number is open; by default as many as for 0.
+  std::optional<int64_t> bodies_at_once = {};
 
   std::vector<int32_t> updates() const {
     std::vector<int32_t> list;

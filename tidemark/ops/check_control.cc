@@ -181,7 +181,9 @@ class ControlCheck {
     Attrs::Reader read = node_.attrs.read();
     const size_t slices = count("slices", read.integer());
     const Dim trips = read.size(), alive = read.size();
-    if (alive.is_any()) refuse(cat("alive = ", written(alive), " is not a count"), kFromZero);
+    if (alive.is_any() && alive != open)
+      refuse(cat("alive = ", written(alive), " is not a count"),
+             "write -1 for as many as the budget has room for");
     expect_trips(trips);
     expect_inputs(slices);
     expect_regions(1, 1);

@@ -93,8 +93,9 @@ inline constexpr NamedOp reverse_loop = {.name = "reverse_loop",
                                          .flow = Flow::reverse_loop};
 // Inputs: arrays of which each trip reads one slice of the first axis, captures. Region: parameters
 // slices, captures; results elements to stack. `alive`: how many trips may run at once; 0: one for
-// each thread, if there are at least twice as many trips as threads. `why`: for reports, the reason
-// why the body of a vectorized_map could not be batched.
+// each thread, if there are at least twice as many trips as threads; open: as many as the budget
+// has room for, or the same as 0 without one. `why`: for reports, the reason why the body of a
+// vectorized_map could not be batched.
 inline constexpr NamedOp map = {.name = "map",
                                 .brief = "A region run on every slice of arrays, apart.",
                                 .family = Family::control,

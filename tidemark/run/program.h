@@ -166,7 +166,8 @@ struct Reverse {
 
 struct Map {
   int64_t trips = 0;
-  int64_t alive = 1;  // The number of bodies that may run at once.
+  int64_t alive = 1;       // The number of bodies that may run at once.
+  bool automatic = false;  // Its user left that number to the compiler.
   // The arenas of the bodies, one entry for each memory that a body uses; the host's is first.
   struct BodyArena {
     int32_t memory = 0;

@@ -71,6 +71,11 @@ void check_count(std::string_view name, std::string_view option, int64_t count, 
                   "leave it out for the default");
 }
 
+void chunk_is_automatic(std::string_view name, Source at) {
+  throw UserError(cat(name, ": an automatic chunk beside parallel_iterations"), at,
+                  "both say how many bodies run at once: leave one out");
+}
+
 Dim common_length(const Tensors& walked, const PathOf& path, std::string_view name, Source at) {
   if (walked.empty())
     throw UserError(cat(name, ": there is no tensor to take slices of"), at,

@@ -64,11 +64,28 @@ struct ScanOptions {
   bool reverse = false;
   Save save = Save::automatic();
 };
+// As the chunk of a map: as many bodies at once as fit the budget of the function, the same number
+// for all such maps. Without a budget, one for each thread if every thread gets at least two; a few
+// large bodies run one after another.
+struct Automatic {};
+inline constexpr Automatic automatic = {};
+// A number of bodies, or td::automatic.
+class Chunk {
+ public:
+  Chunk(int64_t bodies) : bodies_(bodies) {}
+  Chunk(Automatic) {}
+
+  bool is_automatic() const { return !bodies_; }
+  int64_t bodies() const { return *bodies_; }
+
+ private:
+  std::optional<int64_t> bodies_;
+};
 // Both options limit the number of bodies that run at once. If both are given, the smaller counts;
 // the default is 1. The peak grows by one body for each; the results have the same bits.
 struct MapOptions {
   std::optional<int64_t> parallel_iterations = {};
-  std::optional<int64_t> chunk = {};
+  std::optional<Chunk> chunk = {};
 };
 
 namespace detail {
@@ -372,10 +389,13 @@ auto map_slices(F& f, const Xs& elems, const MapOptions& options, int64_t alive,
     check_count(parts.name, "parallel_iterations", *options.parallel_iterations, 1, at);
     parts.alive = *options.parallel_iterations;
   }
-  if (options.chunk) {
-    check_count(parts.name, "chunk", *options.chunk, 1, at);
-    parts.alive =
-        options.parallel_iterations ? smaller(parts.alive, *options.chunk) : Dim(*options.chunk);
+  if (options.chunk && options.chunk->is_automatic()) {
+    if (options.parallel_iterations) chunk_is_automatic(parts.name, at);
+    parts.alive = open;
+  } else if (options.chunk) {
+    const int64_t chunk = options.chunk->bodies();
+    check_count(parts.name, "chunk", chunk, 1, at);
+    parts.alive = options.parallel_iterations ? smaller(parts.alive, chunk) : Dim(chunk);
   }
   return elements.filled(run_map(parts, at));
 }

@@ -61,7 +61,7 @@ struct MapParts {
   std::function<Tensors(Tensors slices)> body = {};
   PathOf element_path = {};
   Dim trips = 0;
-  Dim alive = 1;             // The number of bodies that may run at once.
+  Dim alive = 1;             // The number of bodies that may run at once; td::open: as many as fit.
   bool all_at_once = false;  // Batch the body, if each of its ops can be batched.
 };
 Tensors run_map(const MapParts& parts, Source at);
@@ -71,6 +71,9 @@ Dim common_length(const Tensors& walked, const PathOf& path, std::string_view na
 // Throws a UserError if an option is less than `least`.
 void check_count(std::string_view name, std::string_view option, int64_t count, int64_t least,
                  Source at);
+
+// Refuses parallel_iterations beside an automatic chunk.
+[[noreturn]] void chunk_is_automatic(std::string_view name, Source at);
 
 // ---- shared by eager and traced code ------------------------------------------------------------
 

@@ -436,7 +436,8 @@ Tensors trace_map(const MapParts& parts, Source at) {
       node.attrs = Attrs()
                        .add(static_cast<int64_t>(parts.walked.size()))
                        .add(parts.trips)
-                       .add(smaller(parts.alive, larger(parts.trips, 1)))
+                       .add(parts.alive.is_any() ? parts.alive
+                                                 : smaller(parts.alive, larger(parts.trips, 1)))
                        .add(std::span<const int64_t>(codes_of(why_not)));
       return add_control(std::move(node), at);
     }

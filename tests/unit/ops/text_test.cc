@@ -693,6 +693,9 @@ TEST(TextErrors, OfRegions) {
       "of the first axis");
   expect_node_error("%y: f32[] = map(%a) {slices = 1, trips = -2} () { return }",
                     "p.tm:2:13: map: trips = -2 is not a count\n  write -1 if it is not known");
+  expect_node_error("%y: f32[] = map(%a) {slices = 1, trips = 2, alive = -2} () { return }",
+                    "p.tm:2:13: map: alive = -2 is not a count\n  write -1 for as many as the "
+                    "budget has room for");
   expect_node_error(
       "%y: f32[] = loop(%s) {carries = 1, trips = 3} (%t: i64[], %x: f32[]) { return }",
       "p.tm:2:13: loop: its body returns 0 values for carries = 1 and stacked = 0\n  a body "

@@ -125,7 +125,7 @@ ScopedValues cond_gradient(const ControlQuestion& asked) {
 struct MapNode {
   ScopedValues walked = {};
   Dim trips = 0;
-  Dim alive = 1;  // The number of bodies that may run at once.
+  Dim alive = 1;  // The number of bodies that may run at once; td::open: as many as fit.
 
   template <class Body>
   ScopedValues add(const ScopeBuilder& into, Source at, Body body) const {
@@ -145,7 +145,7 @@ struct MapNode {
     node.attrs = Attrs()
                      .add(std::ssize(walked))
                      .add(trips)
-                     .add(smaller(alive, larger(trips, 1)))
+                     .add(alive.is_any() ? alive : smaller(alive, larger(trips, 1)))
                      .add(std::span<const int64_t>());
     return results_of(into, add_control(into.scope(), std::move(node), at));
   }
