@@ -24,6 +24,7 @@ void bind_function(nb::module_& module);
 void bind_plan(nb::module_& module);
 void bind_tree(nb::module_& module);
 void bind_memory(nb::module_& module);
+void bind_output(nb::module_& module);
 void bind_report(nb::module_& module);
 void bind_nn(nb::module_& module);
 void bind_train(nb::module_& module);

@@ -76,7 +76,8 @@ nb::object unpack(Element element, const SharedTree& known) {
 
 SharedTree tuple_of(const std::vector<SharedTree>& parts) {
   Tree whole;
-  whole.nodes.push_back({.kind = TreeNode::Kind::tuple, .arity = static_cast<int32_t>(parts.size())});
+  whole.nodes.push_back(
+      {.kind = TreeNode::Kind::tuple, .arity = static_cast<int32_t>(parts.size())});
   for (const SharedTree& part : parts) {
     if (part == nullptr)
       whole.nodes.emplace_back();
@@ -88,20 +89,6 @@ SharedTree tuple_of(const std::vector<SharedTree>& parts) {
 }
 
 // ---- the user's functions -----------------------------------------------------------------------
-
-// An exception of Python that the library adds the number of the element to.
-class RaisedByUser : public std::exception {
- public:
-  explicit RaisedByUser(nb::python_error&& error)
-      : error_(std::move(error)),
-        text_(cat(nb::cast<std::string>(error_.type().attr("__name__")), ": ",
-                  nb::cast<std::string>(nb::str(error_.value())))) {}
-  const char* what() const noexcept override { return text_.c_str(); }
-
- private:
-  nb::python_error error_;
-  std::string text_;
-};
 
 // A function of an element. The parts of a tuple are its arguments if it takes as many.
 class UserFunction {
@@ -204,7 +191,8 @@ Dataset mapped(const Dataset& dataset, nb::handle f, int parallel, bool determin
     return in_python([&] { return function.pack(function.call(std::move(element))); });
   };
   const nb::gil_scoped_release released;
-  return Dataset(data::mapped(dataset.stage(), apply, {parallel, deterministic}, at), nullptr, dataset.cap());
+  return Dataset(data::mapped(dataset.stage(), apply, {parallel, deterministic}, at), nullptr,
+                 dataset.cap());
 }
 
 Dataset filtered(const Dataset& dataset, nb::handle f) {
@@ -238,12 +226,14 @@ Dataset zipped(const nb::args& datasets) {
   const SharedTree whole = tuple_of(trees);
   // Only where an element of an input has a form of its own.
   const auto join = [trees, whole](const std::vector<FormPtr>& forms) -> FormPtr {
-    if (std::all_of(forms.begin(), forms.end(), [](const FormPtr& form) { return form == nullptr; }))
+    if (std::all_of(forms.begin(), forms.end(),
+                    [](const FormPtr& form) { return form == nullptr; }))
       return nullptr;
     const nb::gil_scoped_acquire gil;
     std::vector<SharedTree> parts;
     for (size_t i = 0; i < forms.size(); ++i)
-      parts.push_back(forms[i] == nullptr ? trees[i] : static_cast<const TreeForm&>(*forms[i]).tree);
+      parts.push_back(forms[i] == nullptr ? trees[i]
+                                          : static_cast<const TreeForm&>(*forms[i]).tree);
     SharedTree joined = tuple_of(parts);
     std::string key = joined->key("element");
     return std::make_shared<TreeForm>(std::move(key), std::move(joined));
@@ -273,7 +263,8 @@ void bind_stages(nb::class_<Dataset>& dataset) {
             });
           },
           nb::kw_only(), arg("buffer") = 0, arg("seed") = 0, arg("reshuffle") = true,
-          "Another order in each pass. By index it is uniform and takes no bytes; else give a buffer's size.")
+          "Another order in each pass. By index it is uniform and takes no bytes; else give a "
+          "buffer's size.")
       .def(
           "batch",
           [](const Dataset& dataset, int64_t size, bool drop_remainder) {
@@ -281,7 +272,8 @@ void bind_stages(nb::class_<Dataset>& dataset) {
               return data::batched(input, size, {drop_remainder}, at);
             });
           },
-          arg("size"), nb::kw_only(), arg("drop_remainder") = false, "`size` elements as one, with a new first axis.")
+          arg("size"), nb::kw_only(), arg("drop_remainder") = false,
+          "`size` elements as one, with a new first axis.")
       .def(
           "repeat",
           [](const Dataset& dataset, std::optional<int64_t> times) {
@@ -391,7 +383,8 @@ class PairsOfDataset {
       std::optional<Element> element = walk_->next();
       if (!element) return;
       if (element->tensors.size() != 2)
-        throw UserError(cat("fit: an element of the dataset has ", element->tensors.size(), " tensors, not two"),
+        throw UserError(cat("fit: an element of the dataset has ", element->tensors.size(),
+                            " tensors, not two"),
                         at_, "map the dataset to pairs: batches.map(lambda e: (x, y))");
       pair_.emplace(std::move(element->tensors[0]), std::move(element->tensors[1]));
       walk_->gave();
@@ -419,16 +412,16 @@ void bind_walks(nb::module_& data, nb::class_<Dataset>& dataset) {
       .def("__iter__", [](nb::handle self) { return nb::borrow(self); })
       .def("__next__", &DatasetIterator::next)
       .def("position", &DatasetIterator::position);
-  dataset.def("__iter__", [](nb::handle self) {
-    return new DatasetIterator(nb::cast<const Dataset&>(self));
-  });
-  dataset.def("count", count_of, "The number of elements, or None if it is not known or not finite.")
+  dataset.def("__iter__",
+              [](nb::handle self) { return new DatasetIterator(nb::cast<const Dataset&>(self)); });
+  dataset
+      .def("count", count_of, "The number of elements, or None if it is not known or not finite.")
       .def("__len__",
            [](const Dataset& dataset) {
              const auto count = count_of(dataset);
              if (!count)
-               throw UserTypeError("len: the number of elements is not known or not finite", calling_line(),
-                                   "dataset.count() is None then");
+               throw UserTypeError("len: the number of elements is not known or not finite",
+                                   calling_line(), "dataset.count() is None then");
              return *count;
            })
       .def("__bool__", [](const Dataset&) { return true; })
@@ -460,16 +453,18 @@ void bind_plan(nb::module_& data, nb::class_<Dataset>& dataset) {
       .def_ro("bytes", &StageBytes::bytes)
       .def_ro("known", &StageBytes::known)
       .def_ro("note", &StageBytes::note);
-  nb::class_<DatasetPlan>(data, "DatasetPlan", "The bytes of one iteration, stage by stage. Prints as a table.")
+  nb::class_<DatasetPlan>(data, "DatasetPlan",
+                          "The bytes of one iteration, stage by stage. Prints as a table.")
       .def_prop_ro("stages", &DatasetPlan::stages)
-      .def("is_known", &DatasetPlan::is_known)
-      .def(
+      .def_prop_ro("is_known", &DatasetPlan::is_known)
+      .def_prop_ro(
           "total", [](const DatasetPlan& plan) { return plan.total(calling_line()); },
           "The peak of the iteration.")
-      .def("known_bytes", &DatasetPlan::known_bytes)
+      .def_prop_ro("known_bytes", &DatasetPlan::known_bytes)
       .def("__str__", &DatasetPlan::to_text)
       .def("__repr__", &DatasetPlan::to_text);
-  nb::class_<data::Position>(data, "Position", "The number of passes before, and of elements given.")
+  nb::class_<data::Position>(data, "Position",
+                             "The number of passes before, and of elements given.")
       .def(
           "__init__",
           [](data::Position* self, int64_t passes, int64_t element) {
@@ -513,9 +508,11 @@ Dataset::~Dataset() { end_without_gil(std::move(pipeline_)); }
 nn::Batches pairs_of(const Dataset& dataset, Source at) { return PairsOfDataset(dataset, at); }
 
 void bind_data(nb::module_& module) {
-  nb::module_ data = module.def_submodule("data", "Datasets: sequences of elements that are computed on demand.");
-  nb::class_<Dataset> dataset(data, "Dataset", nb::is_weak_referenceable(),
-                              "A sequence of elements. Stages make new datasets; iterating computes the elements.");
+  nb::module_ data =
+      module.def_submodule("data", "Datasets: sequences of elements that are computed on demand.");
+  nb::class_<Dataset> dataset(
+      data, "Dataset", nb::is_weak_referenceable(),
+      "A sequence of elements. Stages make new datasets; iterating computes the elements.");
   bind_plan(data, dataset);
   bind_stages(dataset);
   bind_walks(data, dataset);
@@ -538,7 +535,8 @@ void bind_data(nb::module_& module) {
             const Source at = calling_line();
             return Dataset(data::numbers(end ? begin : 0, end ? *end : begin, step, at), nullptr);
           },
-          arg("begin"), arg("end") = nb::none(), arg("step") = 1, "0, 1, ... as i64 tensors of one element.");
+          arg("begin"), arg("end") = nb::none(), arg("step") = 1,
+          "0, 1, ... as i64 tensors of one element.");
 }
 
 }  // namespace tidemark::python

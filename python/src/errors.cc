@@ -1,5 +1,6 @@
 #include "errors.h"
 
+#include <exception>
 #include <new>
 
 namespace tidemark::python {
@@ -23,6 +24,18 @@ PyObject* define(nb::module_& module, const char* name, const char* doc,
   return made;
 }
 
+// What a function of the user raised, where the library added to its text.
+void add_cause(const Error& error, const nb::object& made) {
+  const auto* const nested = dynamic_cast<const std::nested_exception*>(&error);
+  if (nested == nullptr || nested->nested_ptr() == nullptr) return;
+  try {
+    nested->rethrow_nested();
+  } catch (const RaisedByUser& raised) {
+    PyException_SetCause(made.ptr(), raised.exception().inc_ref().ptr());
+  } catch (...) {
+  }
+}
+
 // An instance with the text and the user's line.
 nb::object instance(PyObject* cls, const Error& error) {
   nb::object made = nb::handle(cls)(nb::str(error.what()));
@@ -30,6 +43,7 @@ nb::object instance(PyObject* cls, const Error& error) {
   made.attr("file") = nb::str(at.file);
   made.attr("line") = at.line;
   made.attr("function") = nb::str(at.function);
+  add_cause(error, made);
   return made;
 }
 
@@ -74,6 +88,11 @@ void translate(const std::exception_ptr& pointer) {
 }
 
 }  // namespace
+
+RaisedByUser::RaisedByUser(nb::python_error&& error) : error_(std::move(error)) {
+  const nb::object name = error_.type().attr("__name__");
+  text_ = cat(nb::str(name).c_str(), ": ", nb::str(error_.value()).c_str());
+}
 
 void set_error_from_current() noexcept {
   try {

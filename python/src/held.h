@@ -11,7 +11,8 @@ class Held {
  public:
   Held() = default;
   // Needs the GIL.
-  explicit Held(nb::handle object) : object_(nb::object(nb::borrow(object)).release().ptr(), drop) {}
+  explicit Held(nb::handle object)
+      : object_(nb::object(nb::borrow(object)).release().ptr(), drop) {}
 
   nb::handle get() const { return object_.get(); }
   explicit operator bool() const { return object_ != nullptr; }
@@ -29,8 +30,8 @@ class Held {
   std::shared_ptr<PyObject> object_;
 };
 
-// What a module has under a name, for a static variable: held for ever, because the interpreter ends
-// before static variables do.
+// What a module has under a name, for a static variable: held for ever, because the interpreter
+// ends before static variables do.
 inline nb::handle imported(const char* module, const char* name) {
   return nb::object(nb::module_::import_(module).attr(name)).release();
 }

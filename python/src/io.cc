@@ -53,7 +53,8 @@ void bind_files(nb::module_& io) {
             const nb::gil_scoped_release released;
             io::save_npy(path.text, saved, at);
           },
-          nb::arg("path"), nb::arg("tensor"), "Writes one tensor. If it fails, the file is unchanged.")
+          nb::arg("path"), nb::arg("tensor"),
+          "Writes one tensor. If it fails, the file is unchanged.")
       .def(
           "load_npz",
           [](const PathText& path, bool copy) {
@@ -67,7 +68,8 @@ void bind_files(nb::module_& io) {
             put_tensors(named, tensors);
             return named;
           },
-          nb::arg("path"), nb::kw_only(), nb::arg("copy") = false, "The tensors of a .npz file by name.")
+          nb::arg("path"), nb::kw_only(), nb::arg("copy") = false,
+          "The tensors of a .npz file by name.")
       .def(
           "save_npz",
           [](const PathText& path, const nb::dict& tensors) {
@@ -108,7 +110,9 @@ void bind_files(nb::module_& io) {
 
 // ---- checkpoints --------------------------------------------------------------------------------
 
-bool is_number(nb::handle object) { return PyFloat_Check(object.ptr()) || PyLong_Check(object.ptr()); }
+bool is_number(nb::handle object) {
+  return PyFloat_Check(object.ptr()) || PyLong_Check(object.ptr());
+}
 
 DType dtype_of_number(nb::handle number) {
   if (PyBool_Check(number.ptr())) return DType::boolean;
@@ -151,7 +155,8 @@ using ItemChanges = std::shared_ptr<std::vector<ItemChange>>;
 // a change is made when the load is over.
 class PartListing {
  public:
-  PartListing(CheckpointItems& items, ItemChanges changes) : items_(items), changes_(std::move(changes)) {}
+  PartListing(CheckpointItems& items, ItemChanges changes)
+      : items_(items), changes_(std::move(changes)) {}
 
   // In lists and dicts also numbers and tensors; of everything else the Variables.
   void add(const std::string& name, nb::handle part) {
@@ -183,22 +188,26 @@ class PartListing {
       changes->reserve(changes->size() + 1);
       ItemChange change = place;
       change.value = loaded;
-      return CheckpointChange{[change, changes] { changes->push_back(change); }, [changes] { changes->clear(); }};
+      return CheckpointChange{[change, changes] { changes->push_back(change); },
+                              [changes] { changes->clear(); }};
     };
-    items_.add_place(name, now.dtype(), place.is_number ? std::optional(Shape{}) : std::nullopt,
-                     [now] { return now; }, prepare);
+    items_.add_place(
+        name, now.dtype(), place.is_number ? std::optional(Shape{}) : std::nullopt,
+        [now] { return now; }, prepare);
   }
 
   CheckpointItems& items_;
   ItemChanges changes_;
 };
 
-CheckpointEntry entry_of(const std::string& name, nb::handle value, const ItemChanges& changes, Source at) {
+CheckpointEntry entry_of(const std::string& name, nb::handle value, const ItemChanges& changes,
+                         Source at) {
   if (is_number(value) || nb::isinstance<Tensor>(value))
-    throw UserTypeError(
-        cat("Checkpoint: \"", name, "\" is a ", Py_TYPE(value.ptr())->tp_name,
-            ", which a load could not put back where it came from"),
-        at, cat("keep it in a dict, state = {\"", name, "\": ...}, and give the dict, or keep it in a td.Variable"));
+    throw UserTypeError(cat("Checkpoint: \"", name, "\" is a ", Py_TYPE(value.ptr())->tp_name,
+                            ", which a load could not put back where it came from"),
+                        at,
+                        cat("keep it in a dict, state = {\"", name,
+                            "\": ...}, and give the dict, or keep it in a td.Variable"));
   if (nb::isinstance<nn::Optimizer>(value))
     return CheckpointEntry(name, nb::cast<const nn::Optimizer&>(value));
   if (nb::isinstance<Dataset>(value)) return CheckpointEntry(name, nb::cast<const Dataset&>(value));
@@ -212,20 +221,23 @@ CheckpointEntry entry_of(const std::string& name, nb::handle value, const ItemCh
 class CheckpointInPython {
  public:
   explicit CheckpointInPython(const nb::dict& parts)
-      : changes_(std::make_shared<std::vector<ItemChange>>()), checkpoint_(entries_of(parts, changes_)) {}
+      : changes_(std::make_shared<std::vector<ItemChange>>()),
+        checkpoint_(entries_of(parts, changes_)) {}
 
   void save(const PathText& path, bool random, const Texts& metadata) const {
     const Source at = calling_line();
     const nb::gil_scoped_release released;
     checkpoint_.save(path.text, {.random = random, .metadata = metadata}, at);
   }
-  io::RestoreReport load(const PathText& path, bool partial, const Texts& rename, bool random) const {
+  io::RestoreReport load(const PathText& path, bool partial, const Texts& rename,
+                         bool random) const {
     const Source at = calling_line();
     changes_->clear();
     io::RestoreReport report;
     {
       const nb::gil_scoped_release released;
-      report = checkpoint_.load(path.text, {.partial = partial, .rename = rename, .random = random}, at);
+      report =
+          checkpoint_.load(path.text, {.partial = partial, .rename = rename, .random = random}, at);
     }
     for (const ItemChange& change : *changes_) change.make();
     changes_->clear();
@@ -233,7 +245,8 @@ class CheckpointInPython {
   }
 
  private:
-  static std::vector<CheckpointEntry> entries_of(const nb::dict& parts, const ItemChanges& changes) {
+  static std::vector<CheckpointEntry> entries_of(const nb::dict& parts,
+                                                 const ItemChanges& changes) {
     const Source at = calling_line();
     std::vector<CheckpointEntry> entries;
     for (const auto& [name, value] : parts)
@@ -255,11 +268,12 @@ void bind_io(nb::module_& module) {
       .def_ro("unexpected", &io::RestoreReport::unexpected, "Names that are only in the file.");
   nb::class_<CheckpointInPython>(io, "_Checkpoint")
       .def(nb::init<const nb::dict&>())
-      .def("save", &CheckpointInPython::save, nb::arg("path"), nb::kw_only(), nb::arg("random") = true,
-           nb::arg("metadata") = Texts(),
-           "Writes one Variable after another from its own memory. If it fails, the file is unchanged.")
-      .def("load", &CheckpointInPython::load, nb::arg("path"), nb::kw_only(), nb::arg("partial") = false,
-           nb::arg("rename") = Texts(), nb::arg("random") = true,
+      .def("save", &CheckpointInPython::save, nb::arg("path"), nb::kw_only(),
+           nb::arg("random") = true, nb::arg("metadata") = Texts(),
+           "Writes one Variable after another from its own memory. If it fails, the file is "
+           "unchanged.")
+      .def("load", &CheckpointInPython::load, nb::arg("path"), nb::kw_only(),
+           nb::arg("partial") = false, nb::arg("rename") = Texts(), nb::arg("random") = true,
            "Assigns all Variables in place. A load that fails changes nothing.");
 }
 

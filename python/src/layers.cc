@@ -85,12 +85,14 @@ Padding padding_from(const std::string& name, const char* layer, Source at) {
 }
 
 void bind_dense(nb::module_& nn) {
-  auto dense = layer_class<nn::Dense>(nn, "Dense", "y = activation(x kernel + bias), over the last axis.");
+  auto dense =
+      layer_class<nn::Dense>(nn, "Dense", "y = activation(x kernel + bias), over the last axis.");
   dense
       .def(
           "__init__",
           [](nn::Dense* self, int64_t units, nb::handle activation, bool use_bias,
-             nb::handle kernel_initializer, nb::handle bias_initializer, DType dtype, std::string name) {
+             nb::handle kernel_initializer, nb::handle bias_initializer, DType dtype,
+             std::string name) {
             const Source at = calling_line();
             new (self) nn::Dense(units,
                                  {.activation = activation_from(activation, at),
@@ -103,8 +105,8 @@ void bind_dense(nb::module_& nn) {
           },
           arg("units"), nb::kw_only(), arg("activation") = nb::none(), arg("use_bias") = true,
           arg("kernel_initializer") = nn.attr("initializers").attr("glorot_uniform"),
-          arg("bias_initializer") = nn.attr("initializers").attr("zeros"), arg("dtype") = DType::f32,
-          arg("name") = "")
+          arg("bias_initializer") = nn.attr("initializers").attr("zeros"),
+          arg("dtype") = DType::f32, arg("name") = "")
       .def_prop_ro("units", &nn::Dense::units);
   field(dense, "kernel", &nn::Dense::kernel, "[features, units]");
   field(dense, "bias", &nn::Dense::bias, "[units], or None.");
@@ -112,7 +114,8 @@ void bind_dense(nb::module_& nn) {
 
 void bind_basic(nb::module_& nn) {
   auto embedding = layer_class<nn::Embedding>(
-      nn, "Embedding", "Rows of a table, one for each id: [...] of integers becomes [..., features].");
+      nn, "Embedding",
+      "Rows of a table, one for each id: [...] of integers becomes [..., features].");
   embedding.def(
       "__init__",
       [](nn::Embedding* self, int64_t ids, int64_t features, nb::handle initializer, DType dtype,
@@ -126,17 +129,19 @@ void bind_basic(nb::module_& nn) {
       arg("initializer") = nn.attr("initializers").attr("uniform")(), arg("dtype") = DType::f32,
       arg("name") = "");
   field(embedding, "table", &nn::Embedding::table, "[ids, features]");
-  layer_class<nn::Flatten>(nn, "Flatten", "Merges all axes but the first. A view.").def(nb::init<>());
-  layer_class<nn::Dropout>(nn, "Dropout",
-                           "In training mode sets each element to zero with probability `rate` and scales the "
-                           "others to keep the mean; otherwise the identity.")
+  layer_class<nn::Flatten>(nn, "Flatten", "Merges all axes but the first. A view.")
+      .def(nb::init<>());
+  layer_class<nn::Dropout>(
+      nn, "Dropout",
+      "In training mode sets each element to zero with probability `rate` and scales the "
+      "others to keep the mean; otherwise the identity.")
       .def(
           "__init__",
           [](nn::Dropout* self, double rate) { new (self) nn::Dropout(rate, calling_line()); },
           arg("rate") = 0.5)
       .def_prop_ro("rate", &nn::Dropout::rate);
-  layer_class<nn::Activation>(nn, "Activation",
-                              "A function of one tensor that keeps its shape, by name or as a callable.")
+  layer_class<nn::Activation>(
+      nn, "Activation", "A function of one tensor that keeps its shape, by name or as a callable.")
       .def(
           "__init__",
           [](nn::Activation* self, nb::handle function) {
@@ -146,12 +151,14 @@ void bind_basic(nb::module_& nn) {
 }
 
 void bind_conv(nb::module_& nn) {
-  auto conv = layer_class<nn::Conv2D>(nn, "Conv2D", "Convolution of images, [n, height, width, channels].");
+  auto conv =
+      layer_class<nn::Conv2D>(nn, "Conv2D", "Convolution of images, [n, height, width, channels].");
   conv.def(
       "__init__",
-      [](nn::Conv2D* self, int64_t filters, nn::Size2 window, nn::Size2 strides, const std::string& padding,
-         nn::Size2 dilations, int64_t groups, nb::handle activation, bool use_bias,
-         nb::handle kernel_initializer, nb::handle bias_initializer, DType dtype, std::string name) {
+      [](nn::Conv2D* self, int64_t filters, nn::Size2 window, nn::Size2 strides,
+         const std::string& padding, nn::Size2 dilations, int64_t groups, nb::handle activation,
+         bool use_bias, nb::handle kernel_initializer, nb::handle bias_initializer, DType dtype,
+         std::string name) {
         const Source at = calling_line();
         new (self) nn::Conv2D(filters, window,
                               {.strides = strides,
@@ -181,8 +188,10 @@ void bind_pool(nb::module_& nn, const char* name, const char* doc) {
   layer_class<Pool>(nn, name, doc)
       .def(
           "__init__",
-          [](Pool* self, nn::Size2 window, std::optional<nn::Size2> strides, const std::string& padding) {
-            new (self) Pool(window, {.strides = strides, .padding = padding_from(padding, "pooling", calling_line())});
+          [](Pool* self, nn::Size2 window, std::optional<nn::Size2> strides,
+             const std::string& padding) {
+            new (self) Pool(window, {.strides = strides,
+                                     .padding = padding_from(padding, "pooling", calling_line())});
           },
           arg("window") = nn::Size2(2), nb::kw_only(), arg("strides") = nb::none(),
           arg("padding") = "valid");
@@ -190,18 +199,22 @@ void bind_pool(nb::module_& nn, const char* name, const char* doc) {
 
 void bind_norms(nb::module_& nn) {
   auto layer = layer_class<nn::LayerNorm>(
-      nn, "LayerNorm", "Normalises the last axis to mean 0 and standard deviation 1, then applies scale and bias.");
+      nn, "LayerNorm",
+      "Normalises the last axis to mean 0 and standard deviation 1, then applies scale and bias.");
   layer.def(
       "__init__",
-      [](nn::LayerNorm* self, double epsilon, bool use_scale, bool use_bias, DType dtype, std::string name) {
-        new (self) nn::LayerNorm({epsilon, use_scale, use_bias, dtype, std::move(name)}, calling_line());
+      [](nn::LayerNorm* self, double epsilon, bool use_scale, bool use_bias, DType dtype,
+         std::string name) {
+        new (self)
+            nn::LayerNorm({epsilon, use_scale, use_bias, dtype, std::move(name)}, calling_line());
       },
       nb::kw_only(), arg("epsilon") = 1e-5, arg("use_scale") = true, arg("use_bias") = true,
       arg("dtype") = DType::f32, arg("name") = "");
   field(layer, "scale", &nn::LayerNorm::scale, "[features], or None.");
   field(layer, "bias", &nn::LayerNorm::bias, "[features], or None.");
   auto rms = layer_class<nn::RMSNorm>(
-      nn, "RMSNorm", "Over the last axis: divided by the root of the mean of squares, then scaled by feature.");
+      nn, "RMSNorm",
+      "Over the last axis: divided by the root of the mean of squares, then scaled by feature.");
   rms.def(
       "__init__",
       [](nn::RMSNorm* self, double epsilon, DType dtype, std::string name) {
@@ -210,12 +223,13 @@ void bind_norms(nb::module_& nn) {
       nb::kw_only(), arg("epsilon") = 1e-5, arg("dtype") = DType::f32, arg("name") = "");
   field(rms, "scale", &nn::RMSNorm::scale, "[features]");
   auto batch = layer_class<nn::BatchNorm>(
-      nn, "BatchNorm", "Normalises each feature over all other axes: by the batch in training mode, else by the "
-                       "running statistics.");
+      nn, "BatchNorm",
+      "Normalises each feature over all other axes: by the batch in training mode, else by the "
+      "running statistics.");
   batch.def(
       "__init__",
-      [](nn::BatchNorm* self, double epsilon, double momentum, bool use_scale, bool use_bias, DType dtype,
-         std::string name) {
+      [](nn::BatchNorm* self, double epsilon, double momentum, bool use_scale, bool use_bias,
+         DType dtype, std::string name) {
         new (self) nn::BatchNorm({epsilon, momentum, use_scale, use_bias, dtype, std::move(name)},
                                  calling_line());
       },
@@ -232,17 +246,18 @@ void bind_attention(nb::module_& nn) {
   nb::class_<Attention::Projection> projection(nn, "Projection", "The parameters of a projection.");
   field(projection, "kernel", &Attention::Projection::kernel, "[features, heads * size]");
   field(projection, "bias", &Attention::Projection::bias, "Or None.");
-  auto attention = nb::class_<Attention>(
-      nn, "MultiHeadAttention", nb::dynamic_attr(), nb::is_weak_referenceable(),
-      "On [..., tokens, features]: attention(x), or attention(query, memory, mask) where keys and values "
-      "come from `memory` and a false mask hides a key.");
+  auto attention = nb::class_<Attention>(nn, "MultiHeadAttention", nb::dynamic_attr(),
+                                         nb::is_weak_referenceable(),
+                                         "On [..., tokens, features]: attention(x), or "
+                                         "attention(query, memory, mask) where keys and values "
+                                         "come from `memory` and a false mask hides a key.");
   make_part<Attention>(attention);
   attention
       .def(
           "__init__",
-          [](Attention* self, int64_t heads, int64_t key_size, bool causal, std::optional<int64_t> value_size,
-             std::optional<int64_t> output_size, double dropout, bool use_bias,
-             nb::handle kernel_initializer, DType dtype, std::string name) {
+          [](Attention* self, int64_t heads, int64_t key_size, bool causal,
+             std::optional<int64_t> value_size, std::optional<int64_t> output_size, double dropout,
+             bool use_bias, nb::handle kernel_initializer, DType dtype, std::string name) {
             new (self) Attention(heads, key_size,
                                  {.causal = causal,
                                   .value_size = value_size,
@@ -281,11 +296,13 @@ void bind_attention(nb::module_& nn) {
 
 void bind_lstm(nb::module_& nn) {
   auto lstm = layer_class<nn::LSTM>(
-      nn, "LSTM", "Long short-term memory: [n, steps, features] becomes [n, units], or [n, steps, units].");
+      nn, "LSTM",
+      "Long short-term memory: [n, steps, features] becomes [n, units], or [n, steps, units].");
   lstm.def(
       "__init__",
-      [](nn::LSTM* self, int64_t units, bool return_sequences, bool reverse, std::optional<Save> save,
-         nb::handle kernel_initializer, nb::handle recurrent_initializer, DType dtype, std::string name) {
+      [](nn::LSTM* self, int64_t units, bool return_sequences, bool reverse,
+         std::optional<Save> save, nb::handle kernel_initializer, nb::handle recurrent_initializer,
+         DType dtype, std::string name) {
         new (self) nn::LSTM(units,
                             {.return_sequences = return_sequences,
                              .reverse = reverse,
@@ -313,9 +330,11 @@ void bind_layers(nb::module_& nn) {
   bind_basic(nn);
   bind_conv(nn);
   bind_pool<nn::MaxPool2D>(nn, "MaxPool2D", "The largest element of each window.");
-  bind_pool<nn::AveragePool2D>(nn, "AveragePool2D", "The mean of each window; padding does not count.");
-  layer_class<nn::GlobalAveragePool2D>(nn, "GlobalAveragePool2D",
-                                       "The mean of each channel: [n, height, width, channels] becomes [n, channels].")
+  bind_pool<nn::AveragePool2D>(nn, "AveragePool2D",
+                               "The mean of each window; padding does not count.");
+  layer_class<nn::GlobalAveragePool2D>(
+      nn, "GlobalAveragePool2D",
+      "The mean of each channel: [n, height, width, channels] becomes [n, channels].")
       .def(nb::init<>());
   bind_norms(nn);
   bind_attention(nn);

@@ -40,12 +40,15 @@ class ScopeInPython {
 
 void bind_queries(nb::module_& memory) {
   memory.def("current", memory::current, "Bytes of live tensors, rounded up to 64 each.")
-      .def("peak", memory::peak, "The largest value of current() since the start or since reset_peak().")
+      .def("peak", memory::peak,
+           "The largest value of current() since the start or since reset_peak().")
       .def("reset_peak", memory::reset_peak, "Resets peak() to current().")
-      .def("cached", memory::cached, "Bytes released by tensors and kept for the next ones, in whole pages.")
+      .def("cached", memory::cached,
+           "Bytes released by tensors and kept for the next ones, in whole pages.")
       .def("borrowed", memory::borrowed,
            "Memory that tensors refer to but do not own: arrays of NumPy, mapped files.")
-      .def("of", memory::of, nb::arg("byte_class"), "The part of current() that belongs to one class.")
+      .def("of", memory::of, nb::arg("byte_class"),
+           "The part of current() that belongs to one class.")
       .def("release", memory::release, nb::call_guard<nb::gil_scoped_release>(),
            "Returns all cached bytes to the system; the result is their number.")
       .def("limit", memory::limit, "The most that tensors and cache may hold together.")
@@ -54,10 +57,12 @@ void bind_queries(nb::module_& memory) {
           [](nb::handle bytes) {
             const Source at = calling_line();
             memory::set_limit(bytes_from(bytes, "set_limit", at), at);
-          }, nb::arg("bytes"),
+          },
+          nb::arg("bytes"),
           "Sets the limit, and returns cached bytes to the system as needed. Live tensors stay.")
       .def("code", memory::code, "Pages of machine code that kernels hold.")
-      .def("live", memory::live, "Who holds what, by source line, largest first. Prints as a table.")
+      .def("live", memory::live,
+           "Who holds what, by source line, largest first. Prints as a table.")
       .def("ledger", memory::ledger, nb::call_guard<nb::gil_scoped_release>(),
            "Every resident page of the process, by owner. Prints as a table.");
 }
@@ -82,34 +87,41 @@ void bind_tables(nb::module_& memory) {
       .def_ro("held", &memory::Ledger::held)
       .def_ro("resident", &memory::Ledger::resident)
       .def(
-          "of", [](const memory::Ledger& ledger, const std::string& name) { return Bytes(ledger.of(name)); },
+          "of",
+          [](const memory::Ledger& ledger, const std::string& name) {
+            return Bytes(ledger.of(name));
+          },
           nb::arg("name"), "The bytes of a row.")
       .def("__str__", printed<memory::Ledger>)
       .def("__repr__", printed<memory::Ledger>);
 }
 
 void bind_scopes(nb::module_& module, nb::module_& memory) {
-  nb::class_<ScopeInPython>(module, "MemoryScope",
-                            "Counts the bytes allocated inside `with td.MemoryScope(\"epoch\") as scope:`, "
-                            "on its thread and on the workers that serve it.")
+  nb::class_<ScopeInPython>(
+      module, "MemoryScope",
+      "Counts the bytes allocated inside `with td.MemoryScope(\"epoch\") as scope:`, "
+      "on its thread and on the workers that serve it.")
       .def(nb::init<std::string>(), nb::arg("name"))
       .def_prop_ro("name", &ScopeInPython::name)
-      .def("current", &ScopeInPython::current, "The bytes allocated in the scope that are alive.")
-      .def("peak", &ScopeInPython::peak, "Their peak.")
+      .def_prop_ro("current", &ScopeInPython::current,
+                   "The bytes allocated in the scope that are alive.")
+      .def_prop_ro("peak", &ScopeInPython::peak, "Their peak.")
       .def("__enter__",
            [](nb::handle self) {
              nb::cast<ScopeInPython&>(self).enter();
              return nb::borrow(self);
            })
       .def("__exit__", [](ScopeInPython& scope, nb::args) { scope.exit(); });
-  nb::class_<memory::DeclaredCap>(memory, "DeclaredCap",
-                                  "Declares the final size of a buffer that fills up and then stays full.")
+  nb::class_<memory::DeclaredCap>(
+      memory, "DeclaredCap",
+      "Declares the final size of a buffer that fills up and then stays full.")
       .def(nb::init<std::string, int64_t>(), nb::arg("name"), nb::arg("cap"))
       .def(
           "add", [](memory::DeclaredCap& cap, const Tensor& x) { cap.add(x, calling_line()); },
           nb::arg("tensor"), "Records that a tensor was added to the buffer.")
       .def(
-          "remove", [](memory::DeclaredCap& cap, const Tensor& x) { cap.remove(x, calling_line()); },
+          "remove",
+          [](memory::DeclaredCap& cap, const Tensor& x) { cap.remove(x, calling_line()); },
           nb::arg("tensor"), "Records that a tensor was removed from the buffer.");
 }
 
@@ -140,22 +152,24 @@ void bind_reports(nb::module_& module) {
   nb::class_<WatchPoint>(module, "WatchPoint")
       .def_ro("step", &WatchPoint::step)
       .def_ro("in_use", &WatchPoint::in_use);
-  nb::class_<WatchReport>(module, "WatchReport", "What a watched loop held from step to step, and what grew.")
+  nb::class_<WatchReport>(module, "WatchReport",
+                          "What a watched loop held from step to step, and what grew.")
       .def_ro("steps", &WatchReport::steps)
       .def_ro("history", &WatchReport::history)
       .def_ro("rows", &WatchReport::rows)
       .def_ro("traces", &WatchReport::traces)
       .def_ro("flat_lines", &WatchReport::flat_lines)
       .def_ro("flat_bytes", &WatchReport::flat_bytes)
-      .def("verdict", &WatchReport::verdict, "Growing if any of Tidemark's memory is.")
+      .def_prop_ro("verdict", &WatchReport::verdict, "Growing if any of Tidemark's memory is.")
       .def("__str__", printed<WatchReport>)
       .def("__repr__", printed<WatchReport>);
 }
 
 void bind_watching(nb::module_& module, nb::module_& memory) {
   bind_reports(module);
-  nb::class_<StepMonitor>(module, "StepMonitor",
-                          "Finds memory that grows from step to step of a loop, and the line that allocates it.")
+  nb::class_<StepMonitor>(
+      module, "StepMonitor",
+      "Finds memory that grows from step to step of a loop, and the line that allocates it.")
       .def(nb::init<>())
       .def("step", &StepMonitor::step, "A step of the loop has ended.")
       .def("report", &StepMonitor::report, "What has grown so far.");
@@ -168,17 +182,8 @@ void bind_watching(nb::module_& module, nb::module_& memory) {
 }  // namespace
 
 void bind_memory(nb::module_& module) {
-  nb::enum_<ByteClass>(module, "ByteClass", "Every byte belongs to one class.")
-      .value("arguments", ByteClass::arguments)
-      .value("outputs", ByteClass::outputs)
-      .value("variables", ByteClass::variables)
-      .value("saved", ByteClass::saved)
-      .value("temporaries", ByteClass::temporaries)
-      .value("workspace", ByteClass::workspace)
-      .value("constants", ByteClass::constants)
-      .value("packed", ByteClass::packed)
-      .value("shadow", ByteClass::shadow);
-  nb::module_ memory = module.def_submodule("memory", "The bytes that tensors hold, by owner and source line.");
+  nb::module_ memory =
+      module.def_submodule("memory", "The bytes that tensors hold, by owner and source line.");
   bind_tables(memory);
   bind_queries(memory);
   bind_scopes(module, memory);

@@ -100,7 +100,8 @@ class ModelWalk {
  private:
   void visit_items(nb::handle items, const VariablePath& path) {
     for (const auto& [key, value] : nb::borrow<nb::dict>(items)) {
-      const nb::object name = PyUnicode_Check(key.ptr()) ? nb::borrow(key) : nb::object(nb::str(key));
+      const nb::object name =
+          PyUnicode_Check(key.ptr()) ? nb::borrow(key) : nb::object(nb::str(key));
       visit(value, path.field(text_in(name)));
     }
   }
@@ -188,7 +189,8 @@ class ModelIdentity {
 
   bool add(nb::handle object) {
     PyObject* const o = object.ptr();
-    if (o == Py_None || PyLong_Check(o) || PyFloat_Check(o) || PyUnicode_Check(o) || PyBytes_Check(o))
+    if (o == Py_None || PyLong_Check(o) || PyFloat_Check(o) || PyUnicode_Check(o) ||
+        PyBytes_Check(o))
       return add_text(object);
     if (nb::isinstance<Variable>(object)) {
       detail::add_identity(nb::cast<const Variable&>(object), key_);
@@ -265,8 +267,8 @@ class ModelIdentity {
   bool add_object(nb::handle object) {
     const bool is_python = PyType_HasFeature(Py_TYPE(object.ptr()), Py_TPFLAGS_HEAPTYPE) != 0;
     const nb::object own = attribute(object, "__dict__");
-    if (!is_python || !own.is_valid() || !PyDict_Check(own.ptr()) || native_part_of(object) != nullptr ||
-        is_of_standard_library(object))
+    if (!is_python || !own.is_valid() || !PyDict_Check(own.ptr()) ||
+        native_part_of(object) != nullptr || is_of_standard_library(object))
       return false;
     return add_items(own);
   }
@@ -339,12 +341,8 @@ bool PythonLayer::tidemark_identity(std::string& key) const {
   return ModelIdentity(key).add(callable_.get());
 }
 
-void add_native_part(nb::handle type, NativePart part) {
-  native_parts().emplace(type.ptr(), part);
-}
+void add_native_part(nb::handle type, NativePart part) { native_parts().emplace(type.ptr(), part); }
 
-void bind_model(nb::module_& module) {
-  nb::class_<Replacer>(module, "_Replacer");
-}
+void bind_model(nb::module_& module) { nb::class_<Replacer>(module, "_Replacer"); }
 
 }  // namespace tidemark::python

@@ -71,10 +71,10 @@ class Replacer {
 template <class T>
 void make_part(nb::class_<T>& bound) {
   NativePart part{
-      .walk = [](const void* part, const detail::VariablePath& path,
-                 const detail::SeeVariable& see) {
-        detail::walk_variables(*static_cast<const T*>(part), path, see);
-      },
+      .walk =
+          [](const void* part, const detail::VariablePath& path, const detail::SeeVariable& see) {
+            detail::walk_variables(*static_cast<const T*>(part), path, see);
+          },
       .add_identity =
           [](const void* part, std::string& key) {
             key += typeid(T).name();

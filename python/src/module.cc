@@ -19,6 +19,7 @@ NB_MODULE(_core, module) {
   bind_call(module);
   bind_function(module);
   bind_memory(module);
+  bind_output(module);
   bind_report(module);
   bind_nn(module);
   bind_train(module);

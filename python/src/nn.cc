@@ -28,7 +28,8 @@ struct InitializerObject {
 };
 
 void bind_initializers(nb::module_& nn) {
-  nb::module_ all = nn.def_submodule("initializers", "Initial values of parameters: functions of a shape and a dtype.");
+  nb::module_ all = nn.def_submodule(
+      "initializers", "Initial values of parameters: functions of a shape and a dtype.");
   nb::class_<InitializerObject>(all, "Initializer")
       .def(
           "__call__",
@@ -41,8 +42,12 @@ void bind_initializers(nb::module_& nn) {
           arg("shape"), arg("dtype") = DType::f32);
   using namespace nn::initializers;
   const std::pair<const char*, Tensor (*)(const Shape&, DType)> named[] = {
-      {"zeros", zeros},         {"ones", ones},           {"glorot_uniform", glorot_uniform},
-      {"glorot_normal", glorot_normal}, {"he_uniform", he_uniform}, {"he_normal", he_normal},
+      {"zeros", zeros},
+      {"ones", ones},
+      {"glorot_uniform", glorot_uniform},
+      {"glorot_normal", glorot_normal},
+      {"he_uniform", he_uniform},
+      {"he_normal", he_normal},
       {"orthogonal", orthogonal}};
   for (const auto& [name, function] : named) all.attr(name) = nb::cast(InitializerObject{function});
   all.def(
@@ -124,10 +129,11 @@ PyType_Slot sequential_slots[] = {
 };
 
 void bind_sequential(nb::module_& nn) {
-  nb::class_<SequentialObject> sequential(
-      nn, "Sequential", nb::type_slots(sequential_slots), nb::dynamic_attr(), nb::is_weak_referenceable(),
-      "Layers applied in order: layers, ops, functions with custom gradients, any callables of one tensor. "
-      "Variables are named by position: \"1/kernel\".");
+  nb::class_<SequentialObject> sequential(nn, "Sequential", nb::type_slots(sequential_slots),
+                                          nb::dynamic_attr(), nb::is_weak_referenceable(),
+                                          "Layers applied in order: layers, ops, functions with "
+                                          "custom gradients, any callables of one tensor. "
+                                          "Variables are named by position: \"1/kernel\".");
   make_part<SequentialObject>(sequential);
   sequential.def(nb::init<const nb::args&>())
       .def(
@@ -164,13 +170,15 @@ class TrainingInPython {
 
 void bind_mode(nb::module_& nn) {
   nn.def("is_training", nn::is_training, "Whether this thread is in training mode.");
-  nb::class_<TrainingInPython>(nn, "Training",
-                               "Training mode inside `with nn.Training():`; evaluation mode with nn.Training(False).")
+  nb::class_<TrainingInPython>(
+      nn, "Training",
+      "Training mode inside `with nn.Training():`; evaluation mode with nn.Training(False).")
       .def(nb::init<bool>(), arg("on") = true)
-      .def("__enter__", [](nb::handle self) {
-        nb::cast<TrainingInPython&>(self).enter();
-        return nb::borrow(self);
-      })
+      .def("__enter__",
+           [](nb::handle self) {
+             nb::cast<TrainingInPython&>(self).enter();
+             return nb::borrow(self);
+           })
       .def("__exit__", [](TrainingInPython& training, nb::args) { training.exit(); });
 }
 
@@ -187,16 +195,16 @@ nb::object list_of(const NamedVariables& named, bool only_trainable) {
 nb::object clone(nb::handle model) {
   const Source at = calling_line();
   detail::VariableClones clones(at);
-  nb::object copy = copy_with(model, [&](const detail::VariablePath&, Variable& variable) {
-    clones.replace(variable);
-  });
+  nb::object copy = copy_with(
+      model, [&](const detail::VariablePath&, Variable& variable) { clones.replace(variable); });
   detail::VariablesOnce originals;
   for (const auto& [name, variable] : named_variables_of(model)) originals.add(variable);
   for (const auto& [name, variable] : named_variables_of(copy))
     if (!originals.add(variable))
-      throw UserError(cat("clone: the copy would run the original's layer: a function captures the Variable \"",
-                          name, "\""),
-                      at, "pass the layers as arguments: nn.Lambda(lambda x, dense: ..., dense)");
+      throw UserError(
+          cat("clone: the copy would run the original's layer: a function captures the Variable \"",
+              name, "\""),
+          at, "pass the layers as arguments: nn.Lambda(lambda x, dense: ..., dense)");
   return copy;
 }
 
@@ -216,7 +224,8 @@ Tensor predict(nb::handle model, nb::handle x, const nn::PredictOptions& options
       placeholders.replace(variable);
     });
     detail::ModelOfStandIns made{PythonLayer(copy), {}};
-    for (const auto& [name, variable] : named_variables_of(copy)) made.variables.push_back(variable);
+    for (const auto& [name, variable] : named_variables_of(copy))
+      made.variables.push_back(variable);
     return made;
   };
   const nb::gil_scoped_release released;
@@ -235,7 +244,8 @@ void bind_summary(nb::module_& nn) {
       .def_ro("parameter_bytes", &nn::SummaryRow::parameter_bytes)
       .def_ro("saved", &nn::SummaryRow::saved)
       .def_ro("temporaries", &nn::SummaryRow::temporaries);
-  nb::class_<nn::Summary>(nn, "Summary", "The layers of a model with their outputs and memory. Prints as a table.")
+  nb::class_<nn::Summary>(nn, "Summary",
+                          "The layers of a model with their outputs and memory. Prints as a table.")
       .def_ro("rows", &nn::Summary::rows)
       .def_ro("total", &nn::Summary::total)
       .def_ro("trainable", &nn::Summary::trainable)
@@ -255,7 +265,8 @@ void bind_summary(nb::module_& nn) {
           return detail::summarize(layer, variables, spec, at);
         },
         arg("model"), arg("input"),
-        "The layers of a model with their outputs and memory, for an input of this type. Nothing runs.")
+        "The layers of a model with their outputs and memory, for an input of this type. Nothing "
+        "runs.")
       .def(
           "build",
           [](nb::handle model, nb::handle input) {
@@ -267,7 +278,8 @@ void bind_summary(nb::module_& nn) {
             detail::build_model(layer, variables, spec, at);
           },
           arg("model"), arg("input"),
-          "Sets the shapes of all layers, as a first call would. Nothing runs and nothing is allocated.");
+          "Sets the shapes of all layers, as a first call would. Nothing runs and nothing is "
+          "allocated.");
 }
 
 void bind_models(nb::module_& nn) {
@@ -279,13 +291,15 @@ void bind_models(nb::module_& nn) {
             list.append(nb::make_tuple(name, wrap(variable)));
           return list;
         },
-        arg("model"), "The Variables of a model with their names, each once: [(\"up/kernel\", ...), ...].")
+        arg("model"),
+        "The Variables of a model with their names, each once: [(\"up/kernel\", ...), ...].")
       .def(
           "variables", [](nb::handle model) { return list_of(named_variables_of(model), false); },
           arg("model"), "The Variables of a model, each once.")
       .def(
-          "trainable_variables", [](nb::handle model) { return list_of(named_variables_of(model), true); },
-          arg("model"), "The trainable Variables of a model, each once.")
+          "trainable_variables",
+          [](nb::handle model) { return list_of(named_variables_of(model), true); }, arg("model"),
+          "The trainable Variables of a model, each once.")
       .def("clone", clone, arg("model"),
            "A deep copy: a model with new Variables of the same values. Tied weights stay tied.")
       .def(
@@ -294,7 +308,8 @@ void bind_models(nb::module_& nn) {
             return predict(model, x, {.budget = budget_from(budget, calling_line())});
           },
           arg("model"), arg("x"), nb::kw_only(), arg("budget") = nb::none(),
-          "The model's output in evaluation mode. Compiled once, and remembered for the most recent models.");
+          "The model's output in evaluation mode. Compiled once, and remembered for the most "
+          "recent models.");
 }
 
 }  // namespace
@@ -313,16 +328,19 @@ nn::Activation activation_from(nb::handle object, Source at) {
     if (nb::hasattr(package, name) && object.is(nb::object(package.attr(name))))
       return nn::Activation(name, at);
   if (!PyCallable_Check(object.ptr()))
-    throw UserTypeError(cat("activation: a ", Py_TYPE(object.ptr())->tp_name, " cannot be called"), at,
-                        "give a name such as \"relu\", an op such as td.relu, or a function of one tensor");
+    throw UserTypeError(
+        cat("activation: a ", Py_TYPE(object.ptr())->tp_name, " cannot be called"), at,
+        "give a name such as \"relu\", an op such as td.relu, or a function of one tensor");
   return PythonLayer(object);
 }
 
 Initializer initializer_from(nb::handle object) {
-  if (nb::isinstance<InitializerObject>(object)) return nb::cast<const InitializerObject&>(object).make;
+  if (nb::isinstance<InitializerObject>(object))
+    return nb::cast<const InitializerObject&>(object).make;
   if (!PyCallable_Check(object.ptr()))
     throw UserTypeError(cat("initializer: a ", Py_TYPE(object.ptr())->tp_name, " cannot be called"),
-                        calling_line(), "give one of td.nn.initializers, or a function of a shape and a dtype");
+                        calling_line(),
+                        "give one of td.nn.initializers, or a function of a shape and a dtype");
   return [held = Held(object)](const Shape& shape, DType dtype) {
     const nb::gil_scoped_acquire gil;
     const UserCode user;

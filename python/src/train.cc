@@ -31,10 +31,12 @@ Tensor measured(nb::handle y_true, nb::handle y_pred, const F& f) {
 }
 
 void bind_losses(nb::module_& nn) {
-  nb::module_ losses = nn.def_submodule("losses", "Functions of (y_true, y_pred) that return the mean.");
+  nb::module_ losses =
+      nn.def_submodule("losses", "Functions of (y_true, y_pred) that return the mean.");
   const auto simple = [&](const char* name, const nn::losses::Loss& loss, const char* doc) {
     losses.def(
-        name, [&loss](nb::handle y_true, nb::handle y_pred) { return measured(y_true, y_pred, loss); },
+        name,
+        [&loss](nb::handle y_true, nb::handle y_pred) { return measured(y_true, y_pred, loss); },
         arg("y_true"), arg("y_pred"), doc);
   };
   simple("mse", nn::losses::mse, "The mean of squared differences.");
@@ -48,7 +50,8 @@ void bind_losses(nb::module_& nn) {
       },
       arg("y_true"), arg("y_pred"), nb::kw_only(), arg("delta") = 1.0,
       "Half the squared difference up to delta, linear beyond.");
-  const auto entropy = [&](const char* name, const nn::losses::CrossEntropy& loss, const char* doc) {
+  const auto entropy = [&](const char* name, const nn::losses::CrossEntropy& loss,
+                           const char* doc) {
     losses.def(
         name,
         [&loss](nb::handle y_true, nb::handle y_pred, bool from_logits, double label_smoothing) {
@@ -72,10 +75,14 @@ void bind_metrics(nb::module_& nn) {
   nb::module_ metrics = nn.def_submodule("metrics", "Functions of (y_true, y_pred).");
   const auto simple = [&](const char* name, const nn::metrics::Metric& metric, const char* doc) {
     metrics.def(
-        name, [&metric](nb::handle y_true, nb::handle y_pred) { return measured(y_true, y_pred, metric); },
+        name,
+        [&metric](nb::handle y_true, nb::handle y_pred) {
+          return measured(y_true, y_pred, metric);
+        },
         arg("y_true"), arg("y_pred"), doc);
   };
-  simple("accuracy", nn::metrics::accuracy, "The fraction of rows whose largest element of y_pred is the class.");
+  simple("accuracy", nn::metrics::accuracy,
+         "The fraction of rows whose largest element of y_pred is the class.");
   simple("sparse_accuracy", nn::metrics::sparse_accuracy, "The same; y_true is class numbers.");
   simple("binary_accuracy", nn::metrics::binary_accuracy,
          "The fraction of correct elements: y_pred is logits, above 0 means 1.");
@@ -120,7 +127,8 @@ nn::Schedule schedule_from(nb::handle object) {
   if (PyFloat_Check(object.ptr()) || PyLong_Check(object.ptr())) return nb::cast<double>(object);
   if (!PyCallable_Check(object.ptr()))
     throw UserTypeError(cat("learning_rate: a ", Py_TYPE(object.ptr())->tp_name, " is no rate"),
-                        calling_line(), "give a number, one of td.nn.schedules, or a function of the step");
+                        calling_line(),
+                        "give a number, one of td.nn.schedules, or a function of the step");
   return nn::Schedule([held = Held(object)](const Tensor& step) {
     const nb::gil_scoped_acquire gil;
     const UserCode user;
@@ -129,7 +137,8 @@ nn::Schedule schedule_from(nb::handle object) {
 }
 
 void bind_schedules(nb::module_& nn) {
-  nb::module_ schedules = nn.def_submodule("schedules", "Learning rates that change with the number of updates.");
+  nb::module_ schedules =
+      nn.def_submodule("schedules", "Learning rates that change with the number of updates.");
   nb::class_<nn::Schedule>(nn, "Schedule", "The rate of each update, counted from 0.")
       .def(
           "__init__",
@@ -146,7 +155,8 @@ void bind_schedules(nb::module_& nn) {
   using Rates = std::vector<std::pair<int64_t, double>>;
   schedules.def("constant", nn::schedules::constant, arg("rate"))
       .def(
-          "piecewise", [](Rates rates) { return nn::schedules::piecewise(std::move(rates), calling_line()); },
+          "piecewise",
+          [](Rates rates) { return nn::schedules::piecewise(std::move(rates), calling_line()); },
           arg("rates"), "A rate from each of these steps on: [(0, 0.1), (1000, 0.01)].")
       .def(
           "exponential",
@@ -167,7 +177,8 @@ void bind_schedules(nb::module_& nn) {
           [](int64_t steps, nb::handle then) {
             return nn::schedules::warm_up(steps, schedule_from(then), calling_line());
           },
-          arg("steps"), arg("then"), "A linear warm-up to the first rate of `then`, then `then` from its start.");
+          arg("steps"), arg("then"),
+          "A linear warm-up to the first rate of `then`, then `then` from its start.");
 }
 
 // ---- optimizers ---------------------------------------------------------------------------------
@@ -194,7 +205,8 @@ std::vector<Tensor> tensors_of(nb::handle list) {
 // The user's functions see a nn.ParameterStep of Python, whose fields are read back.
 nn::UpdateRule rule_from(nb::handle rule) {
   nn::UpdateRule made{.name = nb::cast<std::string>(rule.attr("name"))};
-  for (const nb::handle slot : rule.attr("slots")) made.slots.push_back(nb::cast<std::string>(slot));
+  for (const nb::handle slot : rule.attr("slots"))
+    made.slots.push_back(nb::cast<std::string>(slot));
   const nb::object numbers = rule.attr("numbers");
   if (!numbers.is_none()) {
     made.numbers = [held = Held(numbers)](const Tensor& rate, const Tensor& count) {
@@ -203,12 +215,14 @@ nn::UpdateRule rule_from(nb::handle rule) {
       return tensors_of(held.get()(nb::steal(wrap(Tensor(rate))), nb::steal(wrap(Tensor(count)))));
     };
   }
-  made.apply = [held = Held(rule.attr("apply"))](nn::ParameterStep& step, const std::vector<Tensor>& numbers) {
+  made.apply = [held = Held(rule.attr("apply"))](nn::ParameterStep& step,
+                                                 const std::vector<Tensor>& numbers) {
     const nb::gil_scoped_acquire gil;
     const UserCode user;
-    const nb::object seen = nb::module_::import_("tidemark.nn").attr("ParameterStep")(
-        nb::steal(wrap(Tensor(step.parameter))), nb::steal(wrap(Tensor(step.gradient))),
-        list_of(step.slots), step.decays);
+    const nb::object seen = nb::module_::import_("tidemark.nn")
+                                .attr("ParameterStep")(nb::steal(wrap(Tensor(step.parameter))),
+                                                       nb::steal(wrap(Tensor(step.gradient))),
+                                                       list_of(step.slots), step.decays);
     held.get()(seen, list_of(numbers));
     step.parameter = tensor_from(seen.attr("parameter"), calling_line());
     step.slots = tensors_of(seen.attr("slots"));
@@ -224,10 +238,11 @@ Gradient gradient_from(nb::handle object, Source at) {
 
 void bind_optimizer(nb::module_& nn) {
   using nn::Optimizer;
-  nb::class_<Optimizer> optimizer(nn, "Optimizer",
-                                  "Updates Variables by their gradients: nn.SGD, nn.Adam, nn.AdamW, or your own "
-                                  "nn.UpdateRule. A step of all parameters is in place.",
-                                  nb::is_weak_referenceable());
+  nb::class_<Optimizer> optimizer(
+      nn, "Optimizer",
+      "Updates Variables by their gradients: nn.SGD, nn.Adam, nn.AdamW, or your own "
+      "nn.UpdateRule. A step of all parameters is in place.",
+      nb::is_weak_referenceable());
   make_part<Optimizer>(optimizer);
   optimizer
       .def(
@@ -264,17 +279,20 @@ void bind_optimizer(nb::module_& nn) {
             const nb::gil_scoped_release released;
             self.apply_gradients(list, variables, at);
           },
-          arg("gradients"), arg("variables"), "One update. A gradient that is None leaves its Variable unchanged.")
+          arg("gradients"), arg("variables"),
+          "One update. A gradient that is None leaves its Variable unchanged.")
       .def(
           "build",
           [](const Optimizer& self, nb::handle model) {
             self.build(io::detail::NamedModel{named_variables_of(model)});
           },
           arg("model"), "Declares the state for a model's trainable Variables that have a shape.")
-      .def_prop_ro("learning_rate", [](const Optimizer& self) { return wrap(self.learning_rate); },
-                   "A Variable; with a schedule it is the rate of the last update.")
-      .def_prop_ro("iterations", [](const Optimizer& self) { return wrap(self.iterations); },
-                   "How many updates were made.");
+      .def_prop_ro(
+          "learning_rate", [](const Optimizer& self) { return wrap(self.learning_rate); },
+          "A Variable; with a schedule it is the rate of the last update.")
+      .def_prop_ro(
+          "iterations", [](const Optimizer& self) { return wrap(self.iterations); },
+          "How many updates were made.");
 }
 
 void bind_optimizers(nb::module_& nn) {
@@ -282,37 +300,41 @@ void bind_optimizers(nb::module_& nn) {
   nb::class_<nn::SGD, nn::Optimizer>(nn, "SGD").def(
       "__init__",
       [](nn::SGD* self, nb::handle rate, double momentum, bool nesterov, double weight_decay,
-         std::optional<double> clip_norm, std::optional<double> clip_global_norm, int64_t accumulate,
-         nb::handle decays) {
+         std::optional<double> clip_norm, std::optional<double> clip_global_norm,
+         int64_t accumulate, nb::handle decays) {
         new (self) nn::SGD({schedule_from(rate), momentum, nesterov, weight_decay, clip_norm,
                             clip_global_norm, accumulate, decays_from(decays)},
                            calling_line());
       },
       arg("learning_rate") = 0.01, nb::kw_only(), arg("momentum") = 0.0, arg("nesterov") = false,
-      arg("weight_decay") = 0.0, arg("clip_norm") = nb::none(), arg("clip_global_norm") = nb::none(),
-      arg("accumulate") = 1, arg("decays") = nb::none());
-  nb::class_<nn::Adam, nn::Optimizer>(nn, "Adam").def(
-      "__init__",
-      [](nn::Adam* self, nb::handle rate, double beta1, double beta2, double epsilon,
-         std::optional<double> clip_norm, std::optional<double> clip_global_norm, int64_t accumulate) {
-        new (self) nn::Adam({schedule_from(rate), beta1, beta2, epsilon, clip_norm, clip_global_norm, accumulate},
-                            calling_line());
-      },
-      arg("learning_rate") = 1e-3, nb::kw_only(), arg("beta1") = 0.9, arg("beta2") = 0.999,
-      arg("epsilon") = 1e-8, arg("clip_norm") = nb::none(), arg("clip_global_norm") = nb::none(),
-      arg("accumulate") = 1);
-  nb::class_<nn::AdamW, nn::Optimizer>(nn, "AdamW", "Adam with decoupled weight decay.").def(
-      "__init__",
-      [](nn::AdamW* self, nb::handle rate, double beta1, double beta2, double epsilon, double weight_decay,
-         std::optional<double> clip_norm, std::optional<double> clip_global_norm, int64_t accumulate,
-         nb::handle decays) {
-        new (self) nn::AdamW({schedule_from(rate), beta1, beta2, epsilon, weight_decay, clip_norm,
-                              clip_global_norm, accumulate, decays_from(decays)},
-                             calling_line());
-      },
-      arg("learning_rate") = 1e-3, nb::kw_only(), arg("beta1") = 0.9, arg("beta2") = 0.999,
-      arg("epsilon") = 1e-8, arg("weight_decay") = 0.01, arg("clip_norm") = nb::none(),
+      arg("weight_decay") = 0.0, arg("clip_norm") = nb::none(),
       arg("clip_global_norm") = nb::none(), arg("accumulate") = 1, arg("decays") = nb::none());
+  nb::class_<nn::Adam, nn::Optimizer>(nn, "Adam")
+      .def(
+          "__init__",
+          [](nn::Adam* self, nb::handle rate, double beta1, double beta2, double epsilon,
+             std::optional<double> clip_norm, std::optional<double> clip_global_norm,
+             int64_t accumulate) {
+            new (self) nn::Adam({schedule_from(rate), beta1, beta2, epsilon, clip_norm,
+                                 clip_global_norm, accumulate},
+                                calling_line());
+          },
+          arg("learning_rate") = 1e-3, nb::kw_only(), arg("beta1") = 0.9, arg("beta2") = 0.999,
+          arg("epsilon") = 1e-8, arg("clip_norm") = nb::none(),
+          arg("clip_global_norm") = nb::none(), arg("accumulate") = 1);
+  nb::class_<nn::AdamW, nn::Optimizer>(nn, "AdamW", "Adam with decoupled weight decay.")
+      .def(
+          "__init__",
+          [](nn::AdamW* self, nb::handle rate, double beta1, double beta2, double epsilon,
+             double weight_decay, std::optional<double> clip_norm,
+             std::optional<double> clip_global_norm, int64_t accumulate, nb::handle decays) {
+            new (self) nn::AdamW({schedule_from(rate), beta1, beta2, epsilon, weight_decay,
+                                  clip_norm, clip_global_norm, accumulate, decays_from(decays)},
+                                 calling_line());
+          },
+          arg("learning_rate") = 1e-3, nb::kw_only(), arg("beta1") = 0.9, arg("beta2") = 0.999,
+          arg("epsilon") = 1e-8, arg("weight_decay") = 0.01, arg("clip_norm") = nb::none(),
+          arg("clip_global_norm") = nb::none(), arg("accumulate") = 1, arg("decays") = nb::none());
 }
 
 // ---- fit ----------------------------------------------------------------------------------------
@@ -321,7 +343,8 @@ nn::Measure measure_from(nb::handle object) {
   if (object.is_none()) return {};
   return [held = Held(object)](const Tensor& y_true, const Tensor& y_pred) {
     const nb::gil_scoped_acquire gil;
-    return tensor_from(held.get()(nb::steal(wrap(Tensor(y_true))), nb::steal(wrap(Tensor(y_pred)))), calling_line());
+    return tensor_from(held.get()(nb::steal(wrap(Tensor(y_true))), nb::steal(wrap(Tensor(y_pred)))),
+                       calling_line());
   };
 }
 
@@ -357,8 +380,9 @@ class PairsOfPython {
         return;
       }
       if (!PySequence_Check(next.ptr()) || nb::isinstance<Tensor>(next) || nb::len(next) != 2)
-        throw UserTypeError(cat("fit: a batch is a ", Py_TYPE(next.ptr())->tp_name, ", not a pair (x, y)"), at_,
-                            "give an iterable of pairs of tensors or arrays, a td.data.Dataset, or arrays (x, y)");
+        throw UserTypeError(
+            cat("fit: a batch is a ", Py_TYPE(next.ptr())->tp_name, ", not a pair (x, y)"), at_,
+            "give an iterable of pairs of tensors or arrays, a td.data.Dataset, or arrays (x, y)");
       pair_.emplace(tensor_from(next[0], at_), tensor_from(next[1], at_));
     }
 
@@ -391,7 +415,8 @@ nn::Progress progress_from(const std::string& name, Source at) {
   if (name == "bar") return nn::Progress::bar;
   if (name == "lines") return nn::Progress::lines;
   if (name == "none") return nn::Progress::none;
-  throw UserError(cat("fit: progress is \"", name, "\""), at, "give \"automatic\", \"bar\", \"lines\" or \"none\"");
+  throw UserError(cat("fit: progress is \"", name, "\""), at,
+                  "give \"automatic\", \"bar\", \"lines\" or \"none\"");
 }
 
 std::vector<std::pair<std::string, nn::Measure>> metrics_from(nb::handle metrics) {
@@ -407,10 +432,11 @@ nb::dict numbers_of(const nn::NamedNumbers& named) {
   return numbers;
 }
 
-nn::History fit(nb::handle model, nb::handle batches, nb::handle loss, const nn::Optimizer& optimizer,
-                int64_t epochs, nb::handle budget, nb::handle validation, const PathText& checkpoint,
-                nb::handle on_epoch, const std::optional<nn::EarlyStopping>& early_stopping,
-                nb::handle metrics, const std::string& progress) {
+nn::History fit(nb::handle model, nb::handle batches, nb::handle loss,
+                const nn::Optimizer& optimizer, int64_t epochs, nb::handle budget,
+                nb::handle validation, const PathText& checkpoint, nb::handle on_epoch,
+                const std::optional<nn::EarlyStopping>& early_stopping, nb::handle metrics,
+                const std::string& progress) {
   const Source at = calling_line();
   const PythonLayer layer(model);
   const nn::AnyModel any{.call = [layer](const Tensor& x) { return layer(x, Source::none()); },
@@ -440,8 +466,9 @@ nn::History fit(nb::handle model, nb::handle batches, nb::handle loss, const nn:
 void bind_history(nb::module_& nn) {
   using nn::Epoch;
   using nn::History;
-  nb::class_<nn::EarlyStopping>(nn, "EarlyStopping",
-                                "Stops training when the loss (of the validation, if there is one) no longer improves.")
+  nb::class_<nn::EarlyStopping>(
+      nn, "EarlyStopping",
+      "Stops training when the loss (of the validation, if there is one) no longer improves.")
       .def(
           "__init__",
           [](nn::EarlyStopping* self, int64_t patience, double least_gain, bool restore_best) {
@@ -456,7 +483,8 @@ void bind_history(nb::module_& nn) {
       .def_ro("loss", &Epoch::loss)
       .def_prop_ro("metrics", [](const Epoch& epoch) { return numbers_of(epoch.metrics); })
       .def_ro("validation_loss", &Epoch::validation_loss)
-      .def_prop_ro("validation_metrics", [](const Epoch& epoch) { return numbers_of(epoch.validation_metrics); })
+      .def_prop_ro("validation_metrics",
+                   [](const Epoch& epoch) { return numbers_of(epoch.validation_metrics); })
       .def_ro("learning_rate", &Epoch::learning_rate)
       .def_ro("batches", &Epoch::batches)
       .def_ro("examples", &Epoch::examples)
@@ -464,7 +492,7 @@ void bind_history(nb::module_& nn) {
       .def_ro("peak", &Epoch::peak)
       .def_rw("stop", &Epoch::stop)
       .def("metric", &Epoch::metric, arg("name"), "A metric by its name, or \"loss\".")
-      .def("judged", &Epoch::judged, "The validation loss if there is one, else the loss.")
+      .def_prop_ro("judged", &Epoch::judged, "The validation loss if there is one, else the loss.")
       .def("__str__", [](const Epoch& epoch) { return cat(epoch); })
       .def("__repr__", [](const Epoch& epoch) { return cat(epoch); });
   nb::class_<History>(nn, "History", "A training run, epoch by epoch.")
@@ -486,9 +514,10 @@ void bind_train(nb::module_& module) {
   bind_schedules(nn);
   bind_optimizers(nn);
   bind_history(nn);
-  nn.def("_fit", fit, arg("model"), arg("batches"), nb::kw_only(), arg("loss").none(), arg("optimizer"),
-         arg("epochs"), arg("budget").none(), arg("validation").none(), arg("checkpoint"),
-         arg("on_epoch").none(), arg("early_stopping").none(), arg("metrics"), arg("progress"));
+  nn.def("_fit", fit, arg("model"), arg("batches"), nb::kw_only(), arg("loss").none(),
+         arg("optimizer"), arg("epochs"), arg("budget").none(), arg("validation").none(),
+         arg("checkpoint"), arg("on_epoch").none(), arg("early_stopping").none(), arg("metrics"),
+         arg("progress"));
 }
 
 }  // namespace tidemark::python

@@ -144,14 +144,14 @@ def test_plan_states_the_bytes_and_within_refuses():
     images = np.zeros((100, 32, 32), np.float32)
     batches = data.from_tensor_slices(images).shuffle(seed=1).batch(10)
     plan = batches.plan()
-    assert plan.is_known() and plan.total() == 10 * 4096
+    assert plan.is_known and plan.total == 10 * 4096
     assert [s.stage for s in plan.stages] == ["from_tensor_slices", "shuffle", "batch(10)"]
     assert all(s.line.startswith("test_data.py:") for s in plan.stages) and "batch(10)" in str(plan)
     td.memory.reset_peak()
     start = td.memory.current()
     for batch in batches:
         del batch
-    assert td.memory.peak() - start == plan.total()
+    assert td.memory.peak() - start == plan.total
     assert numbers(data.range(3).within(1 << 20)) == [0, 1, 2]
     with pytest.raises(td.OverBudget) as caught:
         batches.within(1000)

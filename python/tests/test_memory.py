@@ -139,10 +139,10 @@ def test_scopes_nest_and_count_what_is_made_inside():
         a = td.zeros((1000,))
         with td.MemoryScope("inner") as inner:
             b = td.zeros((2000,))
-            assert (inner.current(), outer.current()) == (8000, 12032)
+            assert (inner.current, outer.current) == (8000, 12032)
             del b
-            assert (inner.current(), inner.peak()) == (0, 8000)
-    assert (outer.name, outer.current(), outer.peak()) == ("outer", 4032, 12032)
+            assert (inner.current, inner.peak) == (0, 8000)
+    assert (outer.name, outer.current, outer.peak) == ("outer", 4032, 12032)
     del a
 
 
@@ -153,7 +153,7 @@ def test_watch_finds_the_line_that_leaks():
         kept.append(td.zeros((100, 100)))  # it leaks here
 
     report = td.memory.watch(50, step)
-    assert report.verdict() == td.Growth.growing
+    assert report.verdict == td.Growth.growing
     row = next(row for row in report.rows if row.growth == td.Growth.growing)
     assert row.line == line_of("# it leaks here")
     assert (row.kind, row.count, row.bytes) == ("tensors", 50, 50 * 40_000)
@@ -170,7 +170,7 @@ def test_a_loop_that_keeps_nothing_is_flat():
         del x, y
         monitor.step()
     report = monitor.report()
-    assert report.verdict() == td.Growth.flat
+    assert report.verdict == td.Growth.flat
     assert report.steps == 64 and len(report.history) == 64
 
 
@@ -183,7 +183,7 @@ def test_a_declared_buffer_fills():
         cap.add(kept[-1])
 
     report = td.memory.watch(64, step)
-    assert report.verdict() == td.Growth.filling
+    assert report.verdict == td.Growth.filling
     assert any(row.filled == "64 of 1000" for row in report.rows)
     for each in kept:
         cap.remove(each)

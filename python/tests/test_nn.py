@@ -660,5 +660,5 @@ def test_layers_in_a_function_are_charged_to_python_lines():
         return td.sum(layer(x))
 
     plan = f.plan(td.spec((128, 32)))
-    assert any("test_nn.py" in step.line for step in plan.timeline())
-    assert any('nn::Dense "wide"' in step.layer for step in plan.timeline())
+    assert any("test_nn.py" in step.line for step in plan.timeline)
+    assert any('nn::Dense "wide"' in step.layer for step in plan.timeline)

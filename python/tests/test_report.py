@@ -38,7 +38,7 @@ def test_pages_of_plans_and_runs(step, tmp_path):
     td.report.write_html(tmp_path / "two.html", plan, step.plan(td.spec((128, 784))))
     td.report.write_html(tmp_path / "budgets.html", plan, tradeoff=True)
     (one,) = documents((tmp_path / "plan.html").read_text())
-    assert one["kind"] == "plan" and one["peak"] == plan.peak()
+    assert one["kind"] == "plan" and one["peak"] == plan.peak
     assert [each["kind"] for each in documents((tmp_path / "run.html").read_text())] == ["plan", "profile"]
     assert [each["kind"] for each in documents((tmp_path / "two.html").read_text())] == ["plan", "plan"]
     assert [each["kind"] for each in documents((tmp_path / "budgets.html").read_text())] == ["plan", "tradeoff"]
@@ -62,7 +62,7 @@ def shown(page):
 def test_a_notebook_shows_plans_profiles_and_watched_loops(step):
     plan = step.plan(td.spec((64, 784)))
     _, profile = step.profile(np.ones((64, 784), np.float32))
-    assert documents(shown(plan._repr_html_()))[0]["peak"] == plan.peak()
+    assert documents(shown(plan._repr_html_()))[0]["peak"] == plan.peak
     assert documents(shown(profile._repr_html_()))[0]["kind"] == "profile"
     report = td.memory.watch(40, lambda: None)
     page = shown(report._repr_html_())
