@@ -1,7 +1,11 @@
 #include "errors.h"
 
+#include <cctype>
 #include <exception>
 #include <new>
+#include <string>
+
+#include "tidemark/base/index_error.h"
 
 namespace tidemark::python {
 namespace {
@@ -36,9 +40,21 @@ void add_cause(const Error& error, const nb::object& made) {
   }
 }
 
+// Names as Python writes them: "td::random::normal" is td.random.normal there.
+std::string in_python(std::string text) {
+  for (size_t at = 0; (at = text.find("td::", at)) != std::string::npos;) {
+    while (text.compare(at, 2, "::") == 0 ||
+           std::isalnum(static_cast<unsigned char>(text[at])) != 0 || text[at] == '_') {
+      if (text[at] == ':') text.replace(at, 2, ".");
+      ++at;
+    }
+  }
+  return text;
+}
+
 // An instance with the text and the user's line.
 nb::object instance(PyObject* cls, const Error& error) {
-  nb::object made = nb::handle(cls)(nb::str(error.what()));
+  nb::object made = nb::handle(cls)(nb::str(in_python(error.what()).c_str()));
   const Source at = error.source();
   made.attr("file") = nb::str(at.file);
   made.attr("line") = at.line;
@@ -72,7 +88,7 @@ void translate(const std::exception_ptr& pointer) {
     raise_over_budget(error);
   } catch (const OutOfMemory& error) {
     raise_out_of_memory(error);
-  } catch (const UserIndexError& error) {
+  } catch (const IndexError& error) {
     raise(classes.index, instance(classes.index, error));
   } catch (const UserTypeError& error) {
     raise(classes.type, instance(classes.type, error));

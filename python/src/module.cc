@@ -9,6 +9,8 @@ NB_MODULE(_core, module) {
   bind_source(module);
   bind_dtype(module);
   bind_tensor(module);
+  bind_index(module);
+  bind_dlpack(module);
   bind_ops(module);
   bind_shape(module);
   bind_variable(module);
