@@ -130,7 +130,7 @@ auto in_python(const F& f) {
     return f();
   } catch (nb::python_error& error) {
     if (error.matches(PyExc_Exception)) throw RaisedByUser(std::move(error));
-    throw;
+    throw EndsProgram(std::move(error));
   }
 }
 
@@ -140,12 +140,13 @@ class IteratorSource {
   IteratorSource(nb::handle iterator, std::shared_ptr<Packer> packer)
       : iterator_(iterator), packer_(std::move(packer)) {}
   std::optional<Element> operator()() const {
-    const nb::gil_scoped_acquire gil;
-    const UserCode user;
-    const nb::object next = nb::steal(PyIter_Next(iterator_.get().ptr()));
-    if (next.is_valid()) return packer_->pack(next);
-    if (PyErr_Occurred() != nullptr) nb::raise_python_error();
-    return std::nullopt;
+    return in_python([&]() -> std::optional<Element> {
+      const UserCode user;
+      const nb::object next = nb::steal(PyIter_Next(iterator_.get().ptr()));
+      if (next.is_valid()) return packer_->pack(next);
+      if (PyErr_Occurred() != nullptr) nb::raise_python_error();
+      return std::nullopt;
+    });
   }
 
  private:

@@ -100,6 +100,8 @@ void translate(const std::exception_ptr& pointer) {
     raise(classes.internal, instance(classes.internal, error));
   } catch (const Error& error) {
     raise(classes.error, instance(classes.error, error));
+  } catch (const EndsProgram& ends) {
+    ends.error().restore();
   }
 }
 
@@ -118,6 +120,8 @@ void set_error_from_current() noexcept {
       translate(std::current_exception());
     } catch (nb::python_error& error) {
       error.restore();
+    } catch (const EndsProgram& ends) {
+      ends.error().restore();
     } catch (const nb::builtin_exception& error) {
       PyErr_SetString(error.type() == nb::exception_type::index_error  ? PyExc_IndexError
                       : error.type() == nb::exception_type::type_error ? PyExc_TypeError

@@ -41,4 +41,14 @@ class RaisedByUser : public std::exception {
   std::string text_;
 };
 
+// One that ends the program, such as KeyboardInterrupt: nothing is added to it.
+class EndsProgram : public data::Undecorated {
+ public:
+  explicit EndsProgram(nb::python_error&& error) : error_(std::move(error)) {}
+  nb::python_error& error() const { return error_; }
+
+ private:
+  mutable nb::python_error error_;
+};
+
 }  // namespace tidemark::python

@@ -8,6 +8,8 @@
 
 #include <array>
 
+#include "tidemark/base/index_error.h"
+
 #include "budget.h"
 #include "convert.h"
 #include "dtype.h"
@@ -99,8 +101,8 @@ class SequentialObject {
     const auto count = static_cast<int64_t>(layers_.size());
     const int64_t place = number < 0 ? number + count : number;
     if (place < 0 || place >= count)
-      throw UserIndexError(cat("nn.Sequential: there is no layer ", number, " of ", count),
-                           calling_line(), "the first is 0, the last is -1");
+      throw IndexError(cat("nn.Sequential: there is no layer ", number, " of ", count),
+                       calling_line(), "the first is 0, the last is -1");
     return nb::borrow(layers_[static_cast<size_t>(place)].callable().get());
   }
 
@@ -291,23 +293,23 @@ void bind_models(nb::module_& nn) {
             list.append(nb::make_tuple(name, wrap(variable)));
           return list;
         },
-        arg("model"),
+        arg("model").none(),
         "The Variables of a model with their names, each once: [(\"up/kernel\", ...), ...].")
       .def(
           "variables", [](nb::handle model) { return list_of(named_variables_of(model), false); },
-          arg("model"), "The Variables of a model, each once.")
+          arg("model").none(), "The Variables of a model, each once.")
       .def(
           "trainable_variables",
-          [](nb::handle model) { return list_of(named_variables_of(model), true); }, arg("model"),
-          "The trainable Variables of a model, each once.")
-      .def("clone", clone, arg("model"),
+          [](nb::handle model) { return list_of(named_variables_of(model), true); },
+          arg("model").none(), "The trainable Variables of a model, each once.")
+      .def("clone", clone, arg("model").none(),
            "A deep copy: a model with new Variables of the same values. Tied weights stay tied.")
       .def(
           "predict",
           [](nb::handle model, nb::handle x, nb::handle budget) {
             return predict(model, x, {.budget = budget_from(budget, calling_line())});
           },
-          arg("model"), arg("x"), nb::kw_only(), arg("budget") = nb::none(),
+          arg("model").none(), arg("x"), nb::kw_only(), arg("budget") = nb::none(),
           "The model's output in evaluation mode. Compiled once, and remembered for the most "
           "recent models.");
 }

@@ -183,8 +183,10 @@ def test_errors_name_the_element_and_keep_the_cause():
     assert isinstance(caught.value.__cause__, IndexError)
     with pytest.raises(KeyboardInterrupt):
         list(data.range(5).map(interrupted))
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(td.UserError) as caught:
         list(data.from_generator(lambda: (1 // (2 - i) for i in range(5))))
+    assert str(caught.value).startswith("data: generator failed at element 2: ZeroDivisionError: ")
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
     assert error_of(lambda: data.range(3).map(7), TypeError) == "a int cannot be called\n  give a function of an element"
     assert error_of(lambda: data.zip(data.range(3), 5), TypeError) == (
         "zip: a int is not a dataset\n  give datasets: td.data.zip(a, b)"

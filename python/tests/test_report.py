@@ -78,4 +78,4 @@ def test_growth_as_a_page(tmp_path):
 def test_a_file_that_cannot_be_written_is_an_error_with_the_line(step):
     with pytest.raises(td.UserError) as caught:
         td.report.write_html("/nowhere/plan.html", step.plan(td.spec((64, 784))))
-    assert caught.value.file == __file__ and str(caught.value).startswith('write_html: "/nowhere/plan.html"')
+    assert caught.value.file == __file__ and str(caught.value).startswith("write_html: /nowhere/plan.html")
