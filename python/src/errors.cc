@@ -42,6 +42,9 @@ void add_cause(const Error& error, const nb::object& made) {
 
 // Names as Python writes them: "td::random::normal" is td.random.normal there.
 std::string in_python(std::string text) {
+  constexpr std::string_view vector = "to_vector";
+  if (const size_t at = text.find(vector); at != std::string::npos)
+    text.replace(at, vector.size(), "tolist()");
   for (size_t at = 0; (at = text.find("td::", at)) != std::string::npos;) {
     while (text.compare(at, 2, "::") == 0 ||
            std::isalnum(static_cast<unsigned char>(text[at])) != 0 || text[at] == '_') {
@@ -105,6 +108,27 @@ void translate(const std::exception_ptr& pointer) {
   }
 }
 
+PyObject* class_of(nb::exception_type type) {
+  switch (type) {
+    case nb::exception_type::stop_iteration:
+      return PyExc_StopIteration;
+    case nb::exception_type::index_error:
+      return PyExc_IndexError;
+    case nb::exception_type::key_error:
+      return PyExc_KeyError;
+    case nb::exception_type::type_error:
+      return PyExc_TypeError;
+    case nb::exception_type::buffer_error:
+      return PyExc_BufferError;
+    case nb::exception_type::import_error:
+      return PyExc_ImportError;
+    case nb::exception_type::attribute_error:
+      return PyExc_AttributeError;
+    default:
+      return PyExc_ValueError;
+  }
+}
+
 }  // namespace
 
 RaisedByUser::RaisedByUser(nb::python_error&& error) : error_(std::move(error)) {
@@ -123,10 +147,7 @@ void set_error_from_current() noexcept {
     } catch (const EndsProgram& ends) {
       ends.error().restore();
     } catch (const nb::builtin_exception& error) {
-      PyErr_SetString(error.type() == nb::exception_type::index_error  ? PyExc_IndexError
-                      : error.type() == nb::exception_type::type_error ? PyExc_TypeError
-                                                                       : PyExc_ValueError,
-                      error.what());
+      PyErr_SetString(class_of(error.type()), error.what());
     } catch (const std::bad_alloc&) {
       PyErr_NoMemory();
     } catch (const std::exception& error) {

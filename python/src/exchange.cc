@@ -141,6 +141,8 @@ Tensor shared_array(nb::handle object, Source at) {
   if (PyObject_CheckBuffer(object.ptr()) != 0) {
     if (std::optional<Tensor> made = from_buffer(object, {}, at)) return *made;
     if (std::optional<Tensor> made = from_bfloat16(object, at)) return *made;
+    if (nb::hasattr(object, "__array_interface__"))  // One of NumPy's, of dates or texts.
+      refuse_elements(object, nb::str(nb::getattr(object, "dtype")).c_str(), at);
   }
   if (type_has(object.ptr(), "__dlpack__")) return from_dlpack(object, at);
   const nb::object array = object.attr("__array__")();

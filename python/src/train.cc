@@ -9,6 +9,7 @@
 #include "convert.h"
 #include "data.h"
 #include "errors.h"
+#include "gradient.h"
 #include "nn.h"
 #include "path.h"
 #include "source.h"
@@ -230,12 +231,6 @@ nn::UpdateRule rule_from(nb::handle rule) {
   return made;
 }
 
-Gradient gradient_from(nb::handle object, Source at) {
-  if (object.is_none()) return {};
-  if (nb::isinstance<Gradient>(object)) return nb::cast<const Gradient&>(object);
-  return tensor_from(object, at);
-}
-
 void bind_optimizer(nb::module_& nn) {
   using nn::Optimizer;
   nb::class_<Optimizer> optimizer(
@@ -264,7 +259,7 @@ void bind_optimizer(nb::module_& nn) {
           [](const Optimizer& self, nb::handle tape, const Tensor& loss, nb::handle model) {
             const Source at = calling_line();
             const NamedVariables variables = named_variables_of(model);
-            GradientTape& recorded = nb::cast<GradientTape&>(tape);
+            GradientTape& recorded = tape_from(tape, at);
             const nb::gil_scoped_release released;
             self.minimize(recorded, loss, variables, at);
           },
