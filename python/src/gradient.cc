@@ -179,7 +179,7 @@ TensorTree apart(nb::handle object, Source at) {
 nb::object call_with(nb::handle f, const nb::list& arguments, nb::handle keywords) {
   const UserCode user;
   const nb::object all = nb::steal(PySequence_Tuple(arguments.ptr()));
-  PyObject* const result = PyObject_Call(f.ptr(), all.ptr(), keywords.ptr());
+  PyObject* const result = PyObject_Call(function_to_call(f).ptr(), all.ptr(), keywords.ptr());
   if (result == nullptr) nb::raise_python_error();
   return nb::steal(result);
 }

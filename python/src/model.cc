@@ -131,16 +131,21 @@ class ModelWalk {
       visit_attributes(object, path);
   }
   void visit_closure(nb::handle function, const VariablePath& path) {
-    PyObject* const cells = PyFunction_GET_CLOSURE(function.ptr());
-    if (cells != nullptr) {
-      const nb::object names = function.attr("__code__").attr("co_freevars");
-      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(cells); ++i) {
-        PyObject* const content = PyCell_GET(PyTuple_GET_ITEM(cells, i));
-        const nb::object name = names[i];
-        if (content != nullptr) visit(content, path.field(text_in(name)));
-      }
-    }
     visit_wrapped(function, path);
+    PyObject* const cells = PyFunction_GET_CLOSURE(function.ptr());
+    if (cells == nullptr) return;
+    const nb::object names = function.attr("__code__").attr("co_freevars");
+    const bool ours = is_of_this_package(function);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(cells); ++i) {
+      PyObject* const content = PyCell_GET(PyTuple_GET_ITEM(cells, i));
+      const nb::object name = names[i];
+      if (content != nullptr) visit(content, ours ? path : path.field(text_in(name)));
+    }
+  }
+  // td.recompute(block) is a function of this package; its Variables have the names of the block's.
+  static bool is_of_this_package(nb::handle function) {
+    PyObject* const name = PyDict_GetItemString(PyFunction_GET_GLOBALS(function.ptr()), "__name__");
+    return name != nullptr && PyUnicode_Check(name) && text_in(name).starts_with("tidemark.");
   }
   void visit_attributes(nb::handle object, const VariablePath& path) {
     // A class may say which part of it the names begin at.

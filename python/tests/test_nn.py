@@ -222,6 +222,7 @@ def test_any_object_is_a_model():
     assert names(nn.Sequential(closure, td.relu, nn.Dense(3))) == [
         "0/dense/kernel", "0/dense/bias", "2/kernel", "2/bias",
     ]  # fmt: skip
+    assert names(nn.Sequential(td.recompute(dense))) == ["0/kernel", "0/bias"]
     assert names(3) == names("text") == names(np.ones(3)) == names(None) == []
 
 

@@ -33,6 +33,6 @@ def integer(number):
 
 
 tracing = _core._ag_tracing
-op_count = _core._ag_op_count
+op_count, ops_since = _core._ag_op_count, _core._ag_ops_since
 cond = _core._ag_cond
 loop = _core._ag_loop
