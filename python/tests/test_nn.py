@@ -538,13 +538,11 @@ def test_the_three_forms_train_the_same_bits():
 def test_fit_equals_a_loop_of_ones_own():
     x, y = lesson()
 
-    def model():
-        td.random.seed(5)
-        return nn.Dense(2)
-
-    one, two = model(), model()
+    td.random.seed(5)
+    one = nn.Dense(2)
     nn.fit(one, [(x, y)], loss=nn.losses.mse, optimizer=nn.SGD(0.1), epochs=4, progress="none")
-    optimizer = nn.SGD(0.1)
+    td.random.seed(5)
+    two, optimizer = nn.Dense(2), nn.SGD(0.1)
     for _ in range(4):
         with td.GradientTape() as tape:
             loss = nn.losses.mse(y, two(x))
