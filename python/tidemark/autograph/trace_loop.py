@@ -170,14 +170,14 @@ class TracedLoop:
     def _test(self, carries):
         trip = self._enter(carries)
         if self.counts and self.trips is None:
-            return and_(True, trip < self.walk.trips, lambda _: self.condition())
-        return self.condition()
+            return backend.inner(and_(True, trip < self.walk.trips, lambda _: self.condition()))
+        return backend.inner(self.condition())
 
     def _body(self, number, carries, slices):
         trip = self._enter(carries)
         outer, Appends.weight = Appends.weight, None if self.trips is None or Appends.weight is None else Appends.weight * self.trips
         try:
-            self.body(self.walk.item(number if trip is None else trip, slices) if self.walk else None)
+            self.body(backend.outer(self.walk.item(number if trip is None else trip, slices)) if self.walk else None)
         finally:
             Appends.weight = outer
         ends = self.state.take()
