@@ -22,4 +22,5 @@ NB_MODULE(_core, module) {
   bind_function(module);
   bind_control_flow(module);
   bind_gradient(module);
+  bind_interrupt(module);
 }
