@@ -1,4 +1,5 @@
 #include "tidemark/layout/builder.h"
+#include "tidemark/base/interrupt.h"
 
 #include <algorithm>
 
@@ -397,11 +398,23 @@ void LayoutBuilder::add_region(Scope& scope) {
       count_what_is_saved_for(number);
       first_step_.push_back(now());
     }
+    const int64_t first = now();
     add_node(scope, number);
     if (scope.is_body) copy_early(scope);
+    if (scope.is_body) note_in_place(scope, first);
     ++scope.position;
   }
+  const int64_t first = now();
   finish_results(scope);
+  if (scope.is_body) note_in_place(scope, first);
+}
+
+// Notes the first steps that write over a parameter: a Variable, or a donated argument.
+void LayoutBuilder::note_in_place(const Scope& scope, int64_t first) {
+  if (program_->first_in_place != INT32_MAX) return;
+  for (const Destination& destination : scope.destinations)
+    if (destination.held >= 0 && destination.held != destination.spare)
+      program_->first_in_place = static_cast<int32_t>(first);
 }
 
 // ---- the program --------------------------------------------------------------------------------
@@ -505,6 +518,7 @@ Layout LayoutBuilder::run() {
 }
 
 Layout layout(const Graph& graph, const Interface& interface, Placements& placements) {
+  detail::poll_interrupt();
   return LayoutBuilder(graph, interface, placements).run();
 }
 

@@ -191,6 +191,7 @@ class LayoutBuilder {
   void add_transfer(Scope& scope, int32_t number);
   void find_shared(std::span<const int32_t> contractions);
   void add_effect(int32_t number);
+  void note_in_place(const Scope& scope, int64_t first);
   void add_group(Scope& scope, int32_t number);
   // group_name, composed once for each form.
   std::string_view name_of_group(const Node& group);
