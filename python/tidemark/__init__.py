@@ -7,3 +7,10 @@ from . import random  # noqa: F401
 from ._function import function  # noqa: F401
 
 _core._set_package_folder(_os.path.dirname(__file__) + "/")
+
+
+def __getattr__(name):
+    if name == "array_api":  # Imported when first asked for: it is long, and few programs need it.
+        import importlib
+        return importlib.import_module(".array_api", __name__)
+    raise AttributeError(f"module 'tidemark' has no attribute {name!r}")
