@@ -177,7 +177,7 @@ def test_searching_and_sets(dtype):
     ours, theirs = xp.unique_all(x), np.unique_all(a)
     for mine, numpy in zip(ours, theirs):
         same(mine, numpy)
-    same(xp.unique_values(x), np.unique_values(a))
+    same(xp.unique_values(x), np.sort(np.unique_values(a)))  # NumPy promises no order
     same(xp.unique_counts(x).counts, np.unique_counts(a).counts)
     same(xp.unique_inverse(x).inverse_indices, np.unique_inverse(a).inverse_indices)
     for mine, numpy in zip(xp.nonzero(x), np.nonzero(a)):
