@@ -24,6 +24,8 @@ void bind_budget(nb::module_& module);
 void bind_call(nb::module_& module);
 void bind_function(nb::module_& module);
 void bind_plan(nb::module_& module);
+void bind_control_flow(nb::module_& module);
+void bind_gradient(nb::module_& module);
 void bind_tree(nb::module_& module);
 
 }  // namespace tidemark::python

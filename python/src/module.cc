@@ -20,4 +20,6 @@ NB_MODULE(_core, module) {
   bind_plan(module);
   bind_call(module);
   bind_function(module);
+  bind_control_flow(module);
+  bind_gradient(module);
 }

@@ -6,6 +6,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 #include "errors.h"
+#include "later.h"
 #include "source.h"
 
 namespace tidemark::python {
@@ -507,11 +508,8 @@ std::string Tree::text() const {
 }
 
 SharedTree share(Tree tree) {
-  return {new Tree(std::move(tree)), [](const Tree* dropped) {
-            if (!Py_IsInitialized()) return;  // At exit the interpreter takes its objects along.
-            const nb::gil_scoped_acquire gil;
-            delete dropped;
-          }};
+  return {new Tree(std::move(tree)),
+          [](const Tree* dropped) { release_with_gil([dropped] { delete dropped; }); }};
 }
 
 bool is_static(PyObject* object) { return Py_TYPE(object) == static_class; }

@@ -1,0 +1,29 @@
+#include "callback.h"
+
+#include "later.h"
+
+namespace tidemark::python {
+
+HeldObject hold(nb::handle object) {
+  return {new nb::object(nb::borrow(object)),
+          [](nb::object* dropped) { release_with_gil([dropped] { delete dropped; }); }};
+}
+
+nb::object call_user(nb::handle f, const std::vector<nb::object>& arguments) {
+  std::vector<PyObject*> flat;
+  for (const nb::object& each : arguments) flat.push_back(each.ptr());
+  const UserCode user;
+  PyObject* const result = PyObject_Vectorcall(f.ptr(), flat.data(), flat.size(), nullptr);
+  if (result == nullptr) nb::raise_python_error();
+  return nb::steal(result);
+}
+
+nb::object call_unpacked(nb::handle f, const nb::object& carried, std::vector<nb::object> first) {
+  if (PyTuple_CheckExact(carried.ptr()) || PyList_CheckExact(carried.ptr()))
+    for (const nb::handle each : carried) first.push_back(nb::borrow(each));
+  else
+    first.push_back(carried);
+  return call_user(f, first);
+}
+
+}  // namespace tidemark::python
