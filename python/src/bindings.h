@@ -27,5 +27,6 @@ void bind_plan(nb::module_& module);
 void bind_control_flow(nb::module_& module);
 void bind_gradient(nb::module_& module);
 void bind_tree(nb::module_& module);
+void bind_autograph(nb::module_& module);
 
 }  // namespace tidemark::python

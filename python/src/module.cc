@@ -16,6 +16,7 @@ NB_MODULE(_core, module) {
   bind_variable(module);
   bind_random(module);
   bind_tree(module);
+  bind_autograph(module);
   bind_budget(module);
   bind_plan(module);
   bind_call(module);

@@ -5,6 +5,8 @@ from . import _core
 from ._core import *  # noqa: F403
 from . import random  # noqa: F401
 from ._function import function  # noqa: F401
+from . import autograph  # noqa: F401
+from .autograph.range import range  # noqa: F401
 from ._gradients import custom_gradient, grad, hvp, jacobian, recompute, value_and_grad  # noqa: F401
 
 _core._set_package_folder(_os.path.dirname(__file__) + "/")
