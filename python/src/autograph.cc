@@ -2,9 +2,12 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "callback.h"
 #include "convert.h"
 #include "shape.h"
 #include "source.h"
@@ -107,6 +110,22 @@ nb::list loop(const std::string& name, const nb::list& carries,
   return list_from(detail::run_loop(std::move(parts), at));
 }
 
+// The nodes of the part of the program that is being traced.
+const std::vector<int32_t>& nodes_here() {
+  const detail::TraceScope& scope = *detail::current_scope();
+  return scope.trace->graph().regions[static_cast<size_t>(scope.region)].nodes;
+}
+
+// Ops, including those inside branches and loops.
+size_t count_ops(std::span<const int32_t> nodes) {
+  const Graph& graph = detail::current_scope()->trace->graph();
+  size_t count = nodes.size();
+  for (const int32_t node : nodes)
+    for (const RegionId region : graph.nodes[static_cast<size_t>(node)].regions)
+      count += count_ops(graph.regions[static_cast<size_t>(region)].nodes);
+  return count;
+}
+
 const char* interned_text(const nb::str& text) {
   PyObject* object = Py_NewRef(text.ptr());
   PyUnicode_InternInPlace(&object);  // Sources point at it as long as the process lives.
@@ -116,8 +135,14 @@ const char* interned_text(const nb::str& text) {
 }  // namespace
 
 void bind_autograph(nb::module_& module) {
+  module.def("_function_to_call", function_to_call, nb::arg("f"),
+             "What library code written in Python calls for a user's function.");
   module.def("_ag_tracing", [] { return detail::is_tracing(); });
-  module.def("_ag_op_count", [] { return detail::current_scope()->trace->graph().nodes.size(); });
+  module.def("_ag_op_count", [] { return nodes_here().size(); });
+  module.def("_ag_ops_since", [](size_t first) {
+    const std::vector<int32_t>& nodes = nodes_here();
+    return count_ops(std::span(nodes).subspan(std::min(first, nodes.size())));
+  });
   module.def("_ag_refuse", [](const std::string& problem, const std::string& remedy) {
     throw UserError(problem, calling_line(), remedy);
   });

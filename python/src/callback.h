@@ -13,6 +13,21 @@ namespace tidemark::python {
 using HeldObject = std::shared_ptr<nb::object>;
 HeldObject hold(nb::handle object);
 
+// Held while a function is traced: whether users' functions that the library calls are rewritten by
+// tidemark.autograph, as the traced function itself is.
+class AutographScope {
+ public:
+  explicit AutographScope(bool on);
+  ~AutographScope();
+  AutographScope(const AutographScope&) = delete;
+  AutographScope& operator=(const AutographScope&) = delete;
+
+ private:
+  bool previous_;
+};
+// What is called for a user's function here: in a trace with autograph, the rewritten function.
+nb::object function_to_call(nb::handle f);
+
 // Calls f: its lines are charged, not those of the library around it. Needs the GIL.
 nb::object call_user(nb::handle f, const std::vector<nb::object>& arguments);
 // The parts of a tuple or a list are the arguments; anything else is one. `first` comes before.

@@ -179,7 +179,7 @@ TensorTree apart(nb::handle object, Source at) {
 nb::object call_with(nb::handle f, const nb::list& arguments, nb::handle keywords) {
   const UserCode user;
   const nb::object all = nb::steal(PySequence_Tuple(arguments.ptr()));
-  PyObject* const result = PyObject_Call(f.ptr(), all.ptr(), keywords.ptr());
+  PyObject* const result = PyObject_Call(function_to_call(f).ptr(), all.ptr(), keywords.ptr());
   if (result == nullptr) nb::raise_python_error();
   return nb::steal(result);
 }
@@ -460,6 +460,13 @@ std::vector<Gradient> gradients_from(nb::handle list, Source at) {
 }
 
 }  // namespace
+
+GradientTape& tape_from(nb::handle object, Source at) {
+  if (!nb::isinstance<PythonTape>(object))
+    throw UserTypeError(cat("a ", Py_TYPE(object.ptr())->tp_name, " is not a tape"), at,
+                        "give the td.GradientTape that recorded the loss");
+  return nb::cast<const PythonTape&>(object).used(at);
+}
 
 nb::object wrap(Gradient&& gradient) {
   if (gradient.is_rows()) return nb::cast(std::move(gradient));

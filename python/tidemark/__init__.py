@@ -11,6 +11,13 @@ from ._gradients import custom_gradient, grad, hvp, jacobian, recompute, value_a
 
 _core._set_package_folder(_os.path.dirname(__file__) + "/")
 
+# Modules of this package in place of those of the extension, which they extend.
+import tidemark.data as data  # noqa: E402, F401
+import tidemark.io as io  # noqa: E402, F401
+import tidemark.memory as memory  # noqa: E402, F401
+import tidemark.nn as nn  # noqa: E402, F401
+import tidemark.report as report  # noqa: E402, F401
+
 
 def __getattr__(name):
     if name == "array_api":  # Imported when first asked for: it is long, and few programs need it.

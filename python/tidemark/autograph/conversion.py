@@ -59,7 +59,7 @@ def is_left_alone(function):
     code = function.__code__
     if "ag__" in code.co_freevars or getattr(function, "__ag_left__", False):
         return True
-    module = function.__module__ or ""
+    module = function.__globals__.get("__name__") or ""  # Not __module__: functools.wraps copies that of another function.
     return module.partition(".")[0] in LIBRARIES
 
 

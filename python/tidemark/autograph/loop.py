@@ -1,4 +1,5 @@
 """`while` and `for`: on tensors of the trace a loop of the program, on Python values as in Python, unrolled into the trace."""
+import os
 import sys
 import warnings
 
@@ -56,28 +57,28 @@ class _Bound:
 
 
 class _Unrolled:
-    """Counts the ops that a loop over Python values adds to the trace, and warns once where they are many."""
+    """Counts the ops that a loop over Python values adds to the trace, and warns once where they are many. Of nested loops the innermost warns."""
 
-    inner_warned = False
+    warnings = 0
 
     def __init__(self, block):
-        self._line, self._trips = block.line, 0
-        self._before = backend.op_count() if backend.tracing() else None
-        type(self).inner_warned = False
+        self._line, self._trips, self._warned = block.line, 0, _Unrolled.warnings
+        self._first = backend.op_count() if backend.tracing() else None
 
     def trip(self):
         self._trips += 1
-        if self._before is None or backend.op_count() - self._before <= MANY_OPS:
+        if self._first is None or self._trips < 2 or backend.ops_since(self._first) <= MANY_OPS:
             return
-        self._before = None
-        if not type(self).inner_warned and self._trips > 1:
-            type(self).inner_warned = True
+        self._first = None
+        if _Unrolled.warnings == self._warned:
+            _Unrolled.warnings += 1
             self._warn()
 
     def _warn(self):
         frame = sys._getframe()
         while frame.f_globals.get("__name__", "").startswith("tidemark"):
             frame = frame.f_back
-        text = (f"the loop at {frame.f_code.co_filename}:{self._line} was unrolled into more than {MANY_OPS:,} ops after {self._trips} trips: "
-                "loop over td.range or over a tensor to trace its body once")
-        warnings.warn_explicit(text, UserWarning, frame.f_code.co_filename, self._line)
+        file = frame.f_code.co_filename
+        text = (f"the loop at {os.path.basename(file)}:{self._line} was unrolled into more than {MANY_OPS:,} ops by its first {self._trips} trips: "
+                "loop over td.range or over a tensor, and its body is traced once")
+        warnings.warn_explicit(text, UserWarning, file, self._line)

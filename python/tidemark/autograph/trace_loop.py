@@ -38,8 +38,6 @@ class _Carry:
 
     def next(self, value):
         """The carries at the end of a trip."""
-        if self.start is UNSET and value is UNSET:
-            return [None] * len(self.carries())
         leaves, structure = (None, None) if value is UNSET else parts(value)
         if self.start is UNSET and (self.structure is None or self.structure != structure):
             is_new = self.structure is None
@@ -69,6 +67,7 @@ class TracedLoop:
         self.kinds = {number: Trip for number, held in enumerate(state.held)
                       if state.slots[number].grows and isinstance(held, (list, TensorList))}
         self.rooms = {}  # Of Buffers.
+        self.never_set = set()
         self.carried = {}
 
     def run(self):
@@ -87,7 +86,7 @@ class TracedLoop:
         """Traces the loop; False if it has to be traced again."""
         self.state.restore()
         for number, slot in enumerate(self.state.slots):
-            if slot.carried and self.kinds.get(number) is not Trip and number not in self.carried:
+            if slot.carried and self.kinds.get(number) is not Trip and number not in self.carried and number not in self.never_set:
                 self.carried[number] = _Carry(slot, self._start(number))
         try:
             self._finish(self._traced())
@@ -171,22 +170,31 @@ class TracedLoop:
     def _test(self, carries):
         trip = self._enter(carries)
         if self.counts and self.trips is None:
-            return and_(True, trip < self.walk.trips, lambda _: self.condition())
-        return self.condition()
+            return backend.inner(and_(True, trip < self.walk.trips, lambda _: self.condition()))
+        return backend.inner(self.condition())
 
     def _body(self, number, carries, slices):
         trip = self._enter(carries)
         outer, Appends.weight = Appends.weight, None if self.trips is None or Appends.weight is None else Appends.weight * self.trips
         try:
-            self.body(self.walk.item(number if trip is None else trip, slices) if self.walk else None)
+            self.body(backend.outer(self.walk.item(number if trip is None else trip, slices)) if self.walk else None)
         finally:
             Appends.weight = outer
         ends = self.state.take()
+        self._drop_unset(ends)
         given = [leaf for number, carry in self.carried.items() for leaf in carry.next(ends[number])]
         if self.counts:
             given.append(trip + 1)
         self._check_rooms()
         return given + [element for number in self.trip_lists for element in self._elements(number, ends[number])]
+
+    def _drop_unset(self, ends):
+        """What neither the loop nor anything before it sets is no carry."""
+        unset = {number for number, carry in self.carried.items() if carry.start is UNSET and ends[number] is UNSET}
+        if unset:
+            self.never_set |= unset
+            self.carried = {number: carry for number, carry in self.carried.items() if number not in unset}
+            raise _Again
 
     def _check_rooms(self):
         for number, carry in self.carried.items():

@@ -1,4 +1,5 @@
 """What a traced `for` goes over: slices of tensors, numbers of td.range, several of them side by side."""
+from . import backend
 from .backend import TENSORS, Variable, refuse
 from .lists import TensorList
 from .range import range as Range
@@ -28,6 +29,8 @@ class Zipped:
 
 def walk_of(items):
     """None for Python's own iterables."""
+    native = backend.inner(items)
+    items = native if isinstance(native, TENSORS) else items
     if isinstance(items, Variable):
         items = items.value()
     if isinstance(items, TensorList):
