@@ -461,6 +461,13 @@ std::vector<Gradient> gradients_from(nb::handle list, Source at) {
 
 }  // namespace
 
+GradientTape& tape_from(nb::handle object, Source at) {
+  if (!nb::isinstance<PythonTape>(object))
+    throw UserTypeError(cat("a ", Py_TYPE(object.ptr())->tp_name, " is not a tape"), at,
+                        "give the td.GradientTape that recorded the loss");
+  return nb::cast<const PythonTape&>(object).used(at);
+}
+
 nb::object wrap(Gradient&& gradient) {
   if (gradient.is_rows()) return nb::cast(std::move(gradient));
   if (!gradient.has_value()) return nb::none();

@@ -12,4 +12,7 @@ const Gradient* rows_in(PyObject* object);
 // A Tensor, a RowGradient, or what becomes a tensor; no value for None.
 Gradient gradient_from(nb::handle object, Source at);
 
+// The tape of a td.GradientTape that has recorded.
+GradientTape& tape_from(nb::handle object, Source at);
+
 }  // namespace tidemark::python

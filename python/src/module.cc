@@ -23,4 +23,11 @@ NB_MODULE(_core, module) {
   bind_function(module);
   bind_control_flow(module);
   bind_gradient(module);
+  bind_memory(module);
+  bind_output(module);
+  bind_report(module);
+  bind_nn(module);
+  bind_train(module);
+  bind_data(module);
+  bind_io(module);
 }

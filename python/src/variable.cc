@@ -13,6 +13,7 @@
 #include "errors.h"
 #include "gradient.h"
 #include "index.h"
+#include "model.h"
 #include "shape.h"
 #include "source.h"
 #include "tidemark/tensor/variable_state.h"
@@ -323,6 +324,13 @@ void bind_variable(nb::module_& module) {
       .def_prop_ro("dtype", &Variable::dtype, "The type of the elements.")
       .def_prop_ro("name", &Variable::name, "Its name.")
       .def_prop_ro("trainable", &Variable::trainable, "Whether tapes watch it.")
+      .def("__copy__", [](const nb::object& self) { return self; })
+      .def("__deepcopy__",
+           [](const Variable& v, nb::dict memo) {
+             Variable copy = v;
+             Replacer::of(memo).replace()(detail::VariablePath(), copy);
+             return wrap(copy);
+           })
       .def("__repr__", text_of);
 }
 

@@ -9,9 +9,21 @@ def __getattr__(name):
     return getattr(_core, name)
 
 
+# A module whose tensors are a class of their own sets this while it traces: inner(value) gives Tidemark's tensors in a value, outer(value) its own.
+dialect = None
+
+
+def inner(value):
+    return value if dialect is None else dialect.inner(value)
+
+
+def outer(value):
+    return value if dialect is None else dialect.outer(value)
+
+
 def is_traced(value):
     """Whether a value is known only when the program runs: any tensor, while a function is traced."""
-    return isinstance(value, TENSORS) and _core._ag_tracing()
+    return isinstance(inner(value), TENSORS) and _core._ag_tracing()
 
 
 def refuse(problem, remedy):
@@ -25,6 +37,7 @@ def refuse_at(problem, file, line, function, remedy):
 
 
 def as_tensor(value):
+    value = inner(value)
     return value if isinstance(value, Tensor) else value.value() if isinstance(value, Variable) else _core.constant(value)
 
 

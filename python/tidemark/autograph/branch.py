@@ -19,6 +19,7 @@ def if_stmt(test, body, orelse, block):
 
 def condition(test):
     """A tensor as Python sees it in a condition: whether its one element is not zero."""
+    test = backend.inner(test)
     test = test.value() if isinstance(test, Variable) else test
     if any(size != 1 for size in test.shape):
         refuse(f"a condition must be one value, got {described(test)}", "reduce it with td.all or td.any, or choose by element with td.where")
@@ -153,6 +154,7 @@ def _joined(cheap, value, rest, stops, join):
 
 
 def _traced_join(cheap, value, rest, stops, join):
+    value = backend.inner(value)
     first = condition(value)
     if cheap and value.dtype == backend.bool:
         for operand in rest:
@@ -170,22 +172,22 @@ def _traced_join(cheap, value, rest, stops, join):
 
 
 def and_(cheap, value, *rest):
-    return _joined(cheap, value, rest, False, backend.logical_and)
+    return backend.outer(_joined(cheap, value, rest, False, backend.logical_and))
 
 
 def or_(cheap, value, *rest):
-    return _joined(cheap, value, rest, True, backend.logical_or)
+    return backend.outer(_joined(cheap, value, rest, True, backend.logical_or))
 
 
 def not_(value):
-    return backend.logical_not(condition(value)) if is_traced(value) else not value
+    return backend.outer(backend.logical_not(condition(value))) if is_traced(value) else not value
 
 
 # ---- comparisons and checks ---------------------------------------------------------------------
 
 def _contains(item, container):
     if is_traced(container):
-        return backend.any(container == item)
+        return backend.outer(backend.any(backend.inner(container == item)))
     if isinstance(container, (list, tuple)) and any(is_traced(value) for value in (item, *container)):
         return or_(True, False, *(lambda _, each=each: each == item for each in container))
     return item in container
@@ -203,7 +205,7 @@ def compare(names, left, right, *rest):
             return result
         left, right = right, operand(None)
         holds = _COMPARISONS[name](left, right)
-        result = backend.logical_and(condition(result), _truth(holds)) if is_traced(result) else holds
+        result = backend.outer(backend.logical_and(condition(result), _truth(holds))) if is_traced(result) else holds
     return result
 
 

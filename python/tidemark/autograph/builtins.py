@@ -15,11 +15,11 @@ def print_(*values, **options):
         return print(*values, **options)
     if options:
         refuse(f"print: {', '.join(options)} cannot be used with tensors of the trace", "leave it out: values are separated by spaces")
-    return backend.print(*values)
+    return backend.print(*map(backend.inner, values))
 
 
 def range_(*bounds):
-    return Range(*bounds) if any(is_traced(bound) for bound in bounds) else range(*bounds)
+    return Range(*map(backend.inner, bounds)) if any(is_traced(bound) for bound in bounds) else range(*bounds)
 
 
 def enumerate_(items, start=0):
@@ -32,12 +32,14 @@ def zip_(*items, **options):
 
 def _number(dtype, plain):
     def convert(*values, **options):
-        return backend.cast(values[0], getattr(backend, dtype)) if len(values) == 1 and is_traced(values[0]) else plain(*values, **options)
+        if len(values) != 1 or not is_traced(values[0]):
+            return plain(*values, **options)
+        return backend.outer(backend.cast(backend.inner(values[0]), getattr(backend, dtype)))
     return convert
 
 
 def _truth(*values):
-    return condition(values[0]) if values and is_traced(values[0]) else bool(*values)
+    return backend.outer(condition(values[0])) if values and is_traced(values[0]) else bool(*values)
 
 
 def _extreme(choose, plain):
@@ -45,7 +47,7 @@ def _extreme(choose, plain):
         items = list(values[0]) if len(values) == 1 and isinstance(values[0], (list, tuple)) else list(values)
         if options or not any(is_traced(item) for item in items) or len(items) < 2:
             return plain(*values, **options)
-        return functools.reduce(getattr(backend, choose), items)
+        return backend.outer(functools.reduce(getattr(backend, choose), map(backend.inner, items)))
     return extreme
 
 

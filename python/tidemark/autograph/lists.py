@@ -6,7 +6,7 @@ sometimes, is a `Buffer`: a tensor with room for all elements, and how many ther
 import threading
 
 from . import backend
-from .backend import Tensor, refuse, tree
+from .backend import Tensor, is_traced, refuse, tree
 from .state import Collected
 
 
@@ -40,7 +40,7 @@ class Trip(list, Collected):
 
     def parts(self):
         items = self.items()
-        return [item.rows if isinstance(item, Chunk) else item for item in items], (Trip, self.owner, *(isinstance(item, Chunk) for item in items))
+        return [item.rows if isinstance(item, Chunk) else backend.inner(item) for item in items], (Trip, self.owner, *(isinstance(item, Chunk) for item in items))
 
     @staticmethod
     def rebuilt(structure, leaves):
@@ -74,16 +74,16 @@ class TensorList(Collected):
         return TensorList(leaves[0])
 
     def stack(self):
-        return self.rows
+        return backend.outer(self.rows)
 
     def __len__(self):
         return int(self.rows.shape[0])
 
     def __getitem__(self, where):
-        return self.rows[where]
+        return backend.outer(self.rows[backend.inner(where)])
 
     def __iter__(self):
-        return (self.rows[i] for i in range(len(self)))
+        return (backend.outer(self.rows[i]) for i in range(len(self)))
 
     def append(self, element):
         self.rows = joined(self, [element])
@@ -119,15 +119,16 @@ class Buffer(Collected):
         self.count = self.count + 1
 
     def __getitem__(self, where):
-        return backend.gather(self._all(), self._place(where), 0)
+        return backend.outer(backend.gather(self._all(), self._place(where), 0))
 
     def _place(self, where):
+        where = backend.inner(where)
         if isinstance(where, slice):
             refuse("a slice of a list whose length is known only when the program runs", "index one element at a time")
         return self.count + where if isinstance(where, int) and where < 0 else where
 
     def __setitem__(self, where, value):
-        self.rows = backend.put(self._all(), self._place(where), value)
+        self.rows = backend.put(self._all(), self._place(where), backend.as_tensor(value))
 
     def __len__(self):
         self._all_of_them()
@@ -188,11 +189,11 @@ def stacked(structure, stacks):
 
 def parts(value):
     """The leaves of a value, and what puts them together again; equal for values of one structure."""
-    return value.parts() if isinstance(value, Collected) else tree.flatten(value)
+    return value.parts() if isinstance(value, Collected) else tree.flatten(backend.inner(value))
 
 
 def rebuilt(structure, leaves):
-    return structure[0].rebuilt(structure, leaves) if isinstance(structure, tuple) else structure.unflatten(leaves)
+    return structure[0].rebuilt(structure, leaves) if isinstance(structure, tuple) else backend.outer(structure.unflatten(leaves))
 
 
 def paths(structure, root):
@@ -209,7 +210,8 @@ def stack_list(tensors, *arguments, **options):
 def length(value):
     """len, of a list whose length is a tensor or an open size too."""
     if isinstance(value, Buffer):
-        return value.count
+        return backend.outer(value.count)
     if isinstance(value, TensorList):
         value = value.rows
+    value = backend.inner(value) if is_traced(value) else value
     return value.shape[0] if isinstance(value, Tensor) and len(value.shape) else len(value)

@@ -170,14 +170,14 @@ class TracedLoop:
     def _test(self, carries):
         trip = self._enter(carries)
         if self.counts and self.trips is None:
-            return and_(True, trip < self.walk.trips, lambda _: self.condition())
-        return self.condition()
+            return backend.inner(and_(True, trip < self.walk.trips, lambda _: self.condition()))
+        return backend.inner(self.condition())
 
     def _body(self, number, carries, slices):
         trip = self._enter(carries)
         outer, weight.trips = weight.trips, None if None in (self.trips, weight.trips) else weight.trips * self.trips
         try:
-            self.body(self.walk.item(number if trip is None else trip, slices) if self.walk else None)
+            self.body(backend.outer(self.walk.item(number if trip is None else trip, slices)) if self.walk else None)
         except UnboundLocalError as error:
             if error.name not in [carry.slot.text for carry in self.carried.values() if carry.start is UNSET]:
                 raise

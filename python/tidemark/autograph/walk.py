@@ -31,6 +31,8 @@ class Zipped:
 
 def walk_of(items):
     """None for Python's own iterables."""
+    native = backend.inner(items)
+    items = native if isinstance(native, TENSORS) else items
     if isinstance(items, Variable):
         items = items.value()
     if isinstance(items, TensorList):
