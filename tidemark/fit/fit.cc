@@ -11,6 +11,7 @@
 #include "tidemark/fit/separate.h"
 #include "tidemark/layout/builder.h"
 #include "tidemark/ops/op_def.h"
+#include "tidemark/run/work.h"
 
 namespace tidemark::fit {
 namespace {
@@ -54,22 +55,44 @@ ModelOptions options_of(const compile::Interface& interface) {
   return options;
 }
 
-passes::Scratch workspace_of(const Graph& graph, int32_t memory) {
-  return compile::machine_of(compile::backend_of(memory)).scratch_in(graph);
+passes::Scratch workspace_of(const Graph& graph, const compile::Interface& interface) {
+  return compile::machine_of(compile::backend_of(interface.home), interface.most_scratch)
+      .scratch_in(graph);
 }
 
 // For the nodes that the graph has now.
-decltype(ModelOptions::inside) inside_of(const Graph& graph, int32_t memory) {
-  return with_bodies(workspace_of(graph, memory));
+decltype(ModelOptions::inside) inside_of(const Graph& graph, const compile::Interface& interface) {
+  return with_bodies(workspace_of(graph, interface));
 }
 
 // Steps that free bytes run as soon as they can.
 Graph order_again(Graph graph, const compile::Interface& interface,
                   passes::OrderOptions::Only only = passes::OrderOptions::Only::best) {
-  passes::order(
-      graph, interface.updates(),
-      {.scratch = workspace_of(graph, interface.home), .frees_early = true, .only = only});
+  passes::order(graph, interface.updates(),
+                {.scratch = workspace_of(graph, interface), .frees_early = true, .only = only});
   return compact(std::move(graph));
+}
+
+// What the program will compute and move, as its run will count it.
+Cost with_work_of(Cost cost, const run::Program& program) {
+  const run::StepWork work = run::planned_work(program);
+  return {work.flop, work.bytes_moved, cost.seconds};
+}
+
+// Steps that run on fewer threads than the program has, and the time that they take longer.
+struct FewerThreads {
+  int64_t steps = 0;
+  double seconds = 0;
+};
+FewerThreads on_fewer_threads(const run::Program& program) {
+  FewerThreads found;
+  for (const run::Step& step : program.steps) {
+    if (step.threads == 0) continue;
+    ++found.steps;
+    found.seconds +=
+        seconds_of(step.work) * (static_cast<double>(program.threads) / step.threads - 1);
+  }
+  return found;
 }
 
 }  // namespace
@@ -89,16 +112,25 @@ struct Frontier::Rung {
 // An alternative with the model of its bytes.
 class Frontier::Base {
  public:
-  Base(Alternative alternative, bool is_searched, const compile::Interface& interface)
-      : graph_(std::move(alternative.graph)),
-        change_(std::move(alternative.change)),
-        home_(interface.home),
-        cost_(cost_of(graph_, Graph::kBody)) {
-    const compile::Layout layout = compile::layout(graph_, interface);
+  Base(Alternative alternative, bool is_searched, const compile::Interface& usual)
+      : graph_(std::move(alternative.graph)), change_(std::move(alternative.change)) {
+    if (alternative.most_scratch) {
+      own_ = usual;
+      own_->most_scratch = alternative.most_scratch;
+    }
+    interface_ = own_ ? &*own_ : &usual;
+    const compile::Layout layout = compile::layout(graph_, *interface_);
     peak_ = layout.program->peak_bytes();
     results_ = layout.program->result_bytes(layout.program->home);
-    ModelOptions options = options_of(interface);
-    options.inside = inside_of(graph_, interface.home);
+    cost_ = with_work_of(cost_of(graph_, Graph::kBody), *layout.program);
+    if (own_) {
+      const FewerThreads fewer = on_fewer_threads(*layout.program);
+      change_ = cat("runs ", fewer.steps, " steps on fewer threads, for less scratch");
+      change_cost_.seconds = fewer.seconds;
+      cost_ += change_cost_;
+    }
+    ModelOptions options = options_of(*interface_);
+    options.inside = inside_of(graph_, *interface_);
     model_ = model_of(graph_, Graph::kBody, options);
     is_searched_ = is_searched && is_searchable(model_);
     if (is_searched_) searched_model_ = model_;
@@ -109,7 +141,9 @@ class Frontier::Base {
   const Graph& graph() const { return graph_; }
   // Whether all schedules are searched; the search does not depend on the order of the graph.
   bool is_searched() const { return is_searched_; }
+  const compile::Interface& interface() const { return *interface_; }
   const std::string& change() const { return change_; }
+  const Cost& change_cost() const { return change_cost_; }
   const Cost& cost() const { return cost_; }
   int64_t peak_bytes() const { return peak_; }
   int64_t least_bytes() const { return least_; }  // No schedule of these steps needs less.
@@ -177,7 +211,7 @@ class Frontier::Base {
       if (excess <= 0) continue;
       ModelStep& step = model.steps[s];
       const int64_t fewer = shrink_bodies(attempt.graph, step.node, excess,
-                                          inside_of(attempt.graph, home_), attempt.repeats);
+                                          inside_of(attempt.graph, *interface_), attempt.repeats);
       step.inside.bytes -= fewer;
       shrunk = shrunk || fewer > 0;
     }
@@ -186,8 +220,9 @@ class Frontier::Base {
 
   Graph graph_;
   std::string change_;
-  int32_t home_;
-  Cost cost_;
+  std::optional<compile::Interface> own_;  // With a limit on scratch.
+  const compile::Interface* interface_ = nullptr;
+  Cost change_cost_, cost_;
   int64_t peak_ = 0, results_ = 0, least_ = 0;
   bool is_searched_ = false;
   RegionModel model_;
@@ -197,27 +232,60 @@ class Frontier::Base {
 Frontier::Frontier(const std::vector<Alternative>& alternatives,
                    const compile::Interface& interface)
     : interface_(interface) {
-  add(alternatives[0].graph, {}, true);
+  add({alternatives[0].graph}, true);
+  const bool has_threads = compile::backend_of(interface.home).machine().threads > 1;
   for (const Alternative& each : alternatives) {
     if (is_small()) {
       using Only = passes::OrderOptions::Only;
       for (const Only only : {Only::greedy, Only::depth_first, Only::depth_first_from_last})
-        add(order_again(each.graph, interface, only), each.change, false);
+        add({order_again(each.graph, interface, only), each.change}, false);
     }
-    add(order_again(each.graph, interface), each.change, &each != &alternatives[0]);
+    add({order_again(each.graph, interface), each.change}, &each != &alternatives[0]);
     Graph apart = each.graph;
-    if (separate_sums(apart)) add(order_again(std::move(apart), interface), each.change, true);
+    if (separate_sums(apart)) {
+      add({apart, each.change}, false);
+      add({order_again(std::move(apart), interface), each.change}, true);
+    }
     Graph in_turn = each.graph;
-    if (run_bodies_in_turn(in_turn) && compile::backend_of(interface.home).machine().threads > 1)
-      add(order_again(std::move(in_turn), interface), "maps run one body at a time", false);
+    if (run_bodies_in_turn(in_turn) && has_threads)
+      add({order_again(std::move(in_turn), interface), "maps run one body at a time"}, false);
   }
+  if (has_threads) add_with_less_scratch(alternatives[0].graph);
   const Base& usual = *bases_[0];
   rungs_[0] = Rung{&usual, Rung::Way::as_it_is, 0, 0, usual.peak_bytes(), usual.cost()};
 }
 
-void Frontier::add(Graph graph, const std::string& change, bool is_searched) {
-  bases_.push_back(
-      std::make_unique<Base>(Alternative{std::move(graph), change}, is_searched, interface_));
+void Frontier::add(Alternative alternative, bool is_searched) {
+  bases_.push_back(std::make_unique<Base>(std::move(alternative), is_searched, interface_));
+}
+
+namespace {
+
+// The most scratch that any step needs.
+int64_t most_scratch_of(const Graph& graph, const compile::Interface& interface,
+                        std::optional<int64_t> limit) {
+  compile::Interface with = interface;
+  with.most_scratch = limit;
+  int64_t most = 0;
+  for (const run::Buffer& buffer : compile::layout(graph, with).program->buffers)
+    if (buffer.byte_class == ByteClass::workspace) most = std::max(most, buffer.bytes);
+  return most;
+}
+
+}  // namespace
+
+// Once with the threads that no step needs more scratch for than the largest of one thread's, once
+// with one thread for each step that has scratch. Where scratch is a small part of the bytes, that
+// would save nothing.
+void Frontier::add_with_less_scratch(const Graph& graph) {
+  constexpr int64_t kSmallPart = 100;
+  const int64_t all = most_scratch_of(graph, interface_, {}),
+                one = most_scratch_of(graph, interface_, 0);
+  if ((all - one) * kSmallPart <= least_bytes()) return;
+  Graph in_turn = graph;
+  run_bodies_in_turn(in_turn);
+  const Graph ordered = order_again(std::move(in_turn), interface_);
+  for (const int64_t most : {one, int64_t{0}}) add({.graph = ordered, .most_scratch = most}, true);
 }
 
 bool Frontier::is_small() const { return bases_[0]->is_searched(); }
@@ -227,10 +295,10 @@ Frontier::~Frontier() = default;
 Cost Frontier::usual_cost() const { return bases_[0]->cost(); }
 int64_t Frontier::usual_peak() const { return bases_[0]->peak_bytes(); }
 
-compile::Layout Frontier::laid_out(const Graph& graph, int64_t enough_bytes) const {
+compile::Layout Frontier::laid_out(const Base& base, const Graph& graph, int64_t enough_bytes) {
   compile::Placements placements;
   placements.enough_bytes = enough_bytes;
-  return compile::layout(graph, interface_, placements);
+  return compile::layout(graph, base.interface(), placements);
 }
 
 // The layout may need a little more than the model says, since buffers leave gaps: then the model
@@ -242,11 +310,12 @@ std::optional<Frontier::Rung> Frontier::attempt(const Base& base, Way way, int64
   for (int i = 0; i < kTries; ++i) {
     std::optional<Base::Attempt> made = base.make(way, target);
     if (!made) return {};
-    const int64_t peak = laid_out(compact(std::move(made->graph)), limit).program->peak_bytes();
+    const compile::Layout layout = laid_out(base, compact(std::move(made->graph)), limit);
+    const int64_t peak = layout.program->peak_bytes();
     if (peak <= limit) {
       Cost cost = base.cost();
       for (const Repeat& repeat : made->repeats) cost += repeat.cost;
-      return Rung{&base, way, target, limit, peak, cost};
+      return Rung{&base, way, target, limit, peak, with_work_of(cost, *layout.program)};
     }
     if (!made->reached) return {};
     target -= peak - limit;
@@ -383,14 +452,15 @@ std::vector<Decision> decisions_of(const Graph& graph, const std::vector<Repeat>
 
 Fit Frontier::build(const Rung& rung) const {
   Fit fit;
-  if (!rung.base->change().empty()) fit.decisions.push_back({.what = rung.base->change()});
+  if (!rung.base->change().empty())
+    fit.decisions.push_back({.what = rung.base->change(), .cost = rung.base->change_cost()});
   if (rung.way == Rung::Way::as_it_is) {
-    fit.layout = compile::layout(rung.base->graph(), interface_);
+    fit.layout = compile::layout(rung.base->graph(), rung.base->interface());
   } else {
     std::optional<Base::Attempt> made = rung.base->make(rung.way, rung.target);
     for (Decision& each : decisions_of(made->graph, made->repeats))
       fit.decisions.push_back(std::move(each));
-    fit.layout = laid_out(compact(std::move(made->graph)), rung.limit);
+    fit.layout = laid_out(*rung.base, compact(std::move(made->graph)), rung.limit);
   }
   fit.again = rung.cost - usual_cost();
   return fit;

@@ -24,6 +24,8 @@ namespace tidemark::fit {
 struct Alternative {
   Graph graph;
   std::string change = {};  // How it differs from the usual one: "loops keep 23 states".
+  // Steps that would need more scratch run on fewer threads.
+  std::optional<int64_t> most_scratch = {};
 };
 
 // A line of the program that does something else to need fewer bytes.
@@ -68,7 +70,8 @@ class Frontier {
   class Base;
   struct Rung;
 
-  void add(Graph graph, const std::string& change, bool is_searched);
+  void add(Alternative alternative, bool is_searched);
+  void add_with_less_scratch(const Graph& graph);
   bool is_small() const;
   int64_t target(int number) const;
   const std::optional<Rung>& rung(int number);
@@ -80,7 +83,7 @@ class Frontier {
   std::optional<Rung> climb_down(int64_t limit) const;
   template <class Way>
   std::optional<Rung> attempt(const Base& base, Way way, int64_t limit) const;
-  compile::Layout laid_out(const Graph& graph, int64_t enough_bytes) const;
+  static compile::Layout laid_out(const Base& base, const Graph& graph, int64_t enough_bytes);
   // The program for a budget.
   std::optional<Rung> chosen(int64_t bytes);
   Fit build(const Rung& rung) const;
