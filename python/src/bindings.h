@@ -14,10 +14,16 @@ void bind_errors(nb::module_& module);
 void bind_source(nb::module_& module);
 void bind_dtype(nb::module_& module);
 void bind_tensor(nb::module_& module);
+void bind_index(nb::module_& module);
+void bind_dlpack(nb::module_& module);
 void bind_ops(nb::module_& module);
 void bind_random(nb::module_& module);
 void bind_shape(nb::module_& module);
 void bind_variable(nb::module_& module);
+void bind_budget(nb::module_& module);
+void bind_call(nb::module_& module);
+void bind_function(nb::module_& module);
+void bind_plan(nb::module_& module);
 void bind_tree(nb::module_& module);
 
 }  // namespace tidemark::python

@@ -1,6 +1,10 @@
 #include "errors.h"
 
+#include <cctype>
 #include <new>
+#include <string>
+
+#include "tidemark/base/index_error.h"
 
 namespace tidemark::python {
 namespace {
@@ -23,9 +27,24 @@ PyObject* define(nb::module_& module, const char* name, const char* doc,
   return made;
 }
 
+// Names as Python writes them: "td::random::normal" is td.random.normal there.
+std::string in_python(std::string text) {
+  constexpr std::string_view vector = "to_vector";
+  if (const size_t at = text.find(vector); at != std::string::npos)
+    text.replace(at, vector.size(), "tolist()");
+  for (size_t at = 0; (at = text.find("td::", at)) != std::string::npos;) {
+    while (text.compare(at, 2, "::") == 0 ||
+           std::isalnum(static_cast<unsigned char>(text[at])) != 0 || text[at] == '_') {
+      if (text[at] == ':') text.replace(at, 2, ".");
+      ++at;
+    }
+  }
+  return text;
+}
+
 // An instance with the text and the user's line.
 nb::object instance(PyObject* cls, const Error& error) {
-  nb::object made = nb::handle(cls)(nb::str(error.what()));
+  nb::object made = nb::handle(cls)(nb::str(in_python(error.what()).c_str()));
   const Source at = error.source();
   made.attr("file") = nb::str(at.file);
   made.attr("line") = at.line;
@@ -58,7 +77,7 @@ void translate(const std::exception_ptr& pointer) {
     raise_over_budget(error);
   } catch (const OutOfMemory& error) {
     raise_out_of_memory(error);
-  } catch (const UserIndexError& error) {
+  } catch (const IndexError& error) {
     raise(classes.index, instance(classes.index, error));
   } catch (const UserTypeError& error) {
     raise(classes.type, instance(classes.type, error));
@@ -73,6 +92,27 @@ void translate(const std::exception_ptr& pointer) {
   }
 }
 
+PyObject* class_of(nb::exception_type type) {
+  switch (type) {
+    case nb::exception_type::stop_iteration:
+      return PyExc_StopIteration;
+    case nb::exception_type::index_error:
+      return PyExc_IndexError;
+    case nb::exception_type::key_error:
+      return PyExc_KeyError;
+    case nb::exception_type::type_error:
+      return PyExc_TypeError;
+    case nb::exception_type::buffer_error:
+      return PyExc_BufferError;
+    case nb::exception_type::import_error:
+      return PyExc_ImportError;
+    case nb::exception_type::attribute_error:
+      return PyExc_AttributeError;
+    default:
+      return PyExc_ValueError;
+  }
+}
+
 }  // namespace
 
 void set_error_from_current() noexcept {
@@ -84,10 +124,7 @@ void set_error_from_current() noexcept {
     } catch (nb::python_error& error) {
       error.restore();
     } catch (const nb::builtin_exception& error) {
-      PyErr_SetString(error.type() == nb::exception_type::index_error  ? PyExc_IndexError
-                      : error.type() == nb::exception_type::type_error ? PyExc_TypeError
-                                                                       : PyExc_ValueError,
-                      error.what());
+      PyErr_SetString(class_of(error.type()), error.what());
     } catch (const std::bad_alloc&) {
       PyErr_NoMemory();
     } catch (const std::exception& error) {

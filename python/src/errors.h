@@ -22,11 +22,7 @@ R guarded(F&& f, R failed = {}) noexcept {
   }
 }
 
-// UserErrors that Python's protocols want to be IndexError or TypeError too.
-class UserIndexError : public UserError {
- public:
-  using UserError::UserError;
-};
+// A UserError that is a TypeError of Python's too; IndexError (base/index_error.h) is its own.
 class UserTypeError : public UserError {
  public:
   using UserError::UserError;

@@ -9,9 +9,15 @@ NB_MODULE(_core, module) {
   bind_source(module);
   bind_dtype(module);
   bind_tensor(module);
+  bind_index(module);
+  bind_dlpack(module);
   bind_ops(module);
   bind_shape(module);
   bind_variable(module);
   bind_random(module);
   bind_tree(module);
+  bind_budget(module);
+  bind_plan(module);
+  bind_call(module);
+  bind_function(module);
 }

@@ -3,7 +3,6 @@
 #include <nanobind/stl/string.h>
 #include "errors.h"
 #include "source.h"
-#include "tidemark/types/size.h"
 
 namespace tidemark::python {
 namespace {
@@ -48,11 +47,10 @@ nb::object size_object(Dim size) {
   return nb::int_(size.number());
 }
 
-nb::tuple shape_tuple(const Shape& shape) {
+nb::tuple shape_tuple(const Shape& shape, Source at) {
   const nb::object sizes = nb::steal(PyTuple_New(shape.rank()));
-  Py_ssize_t axis = 0;
-  for (const Dim size : shape)
-    PyTuple_SET_ITEM(sizes.ptr(), axis++, size_object(size).release().ptr());
+  for (int64_t axis = 0; axis < shape.rank(); ++axis)
+    PyTuple_SET_ITEM(sizes.ptr(), axis, size_object(shape[{axis, at}]).release().ptr());
   return nb::borrow<nb::tuple>(sizes);
 }
 

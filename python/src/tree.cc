@@ -13,6 +13,8 @@ namespace {
 
 using Kind = TreeNode::Kind;
 
+PyTypeObject* static_class = nullptr;
+
 struct Registered {
   nb::object flatten, unflatten;
 };
@@ -117,6 +119,11 @@ bool are_equal(PyObject* a, PyObject* b) {
   return same == 1;
 }
 
+// A td.Static's value, borrowed; anything else as it is.
+PyObject* without_static(PyObject* object) {
+  return is_static(object) ? nb::inst_ptr<Static>(object)->value.ptr() : object;
+}
+
 class Recursion {
  public:
   Recursion() {
@@ -152,7 +159,9 @@ class Flattener {
     made.arity = static_cast<int32_t>(arity);
     return made;
   }
-  void add_constant(PyObject* value) { node(Kind::constant, 0).data = nb::borrow(value); }
+  void add_constant(PyObject* value) {
+    node(Kind::constant, 0).data = nb::borrow(without_static(value));
+  }
 
   void add_sequence(Kind kind, PyObject* object) {
     const Py_ssize_t count = PySequence_Fast_GET_SIZE(object);
@@ -255,7 +264,7 @@ class Matcher {
         visit_(object);
         return true;
       case Kind::constant:
-        return are_equal(node.data.ptr(), object);
+        return are_equal(node.data.ptr(), without_static(object));
       case Kind::object:
         return Identities::object_of(node.data) == object;
       case Kind::tuple:
@@ -505,6 +514,8 @@ SharedTree share(Tree tree) {
           }};
 }
 
+bool is_static(PyObject* object) { return Py_TYPE(object) == static_class; }
+
 Atom all_are_leaves(PyObject*) { return Atom::leaf; }
 
 void flatten_into(Tree& tree, std::vector<nb::object>& leaves, nb::handle object,
@@ -607,6 +618,19 @@ void bind_tree(nb::module_& module) {
            })
       .def("__hash__", [](const Structure& s) { return std::hash<std::string>()(s.tree->key("")); })
       .def("__repr__", [](const Structure& s) { return "TreeDef(" + s.tree->text() + ")"; });
+
+  nb::class_<Static> fixed(module, "Static",
+                           "A value that is part of a function's key: one trace for each value.");
+  static_class = reinterpret_cast<PyTypeObject*>(fixed.ptr());
+  fixed.def(nb::init<nb::object>(), nb::arg("value").none())
+      .def_ro("value", &Static::value)
+      .def("__eq__",
+           [](const Static& a, nb::handle b) {
+             return is_static(b.ptr()) &&
+                    are_equal(a.value.ptr(), nb::inst_ptr<Static>(b)->value.ptr());
+           })
+      .def("__hash__", [](const Static& a) { return nb::hash(a.value); })
+      .def("__repr__", [](const Static& a) { return "td.Static(" + shown(a.value) + ")"; });
 
   nb::class_<Star>(module, "_Star").def("__repr__", [](const Star&) { return "*"; });
   module.attr("_star") = nb::cast(Star());

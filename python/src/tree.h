@@ -60,6 +60,13 @@ class Tree {
 using SharedTree = std::shared_ptr<const Tree>;
 SharedTree share(Tree tree);
 
+// td.Static: a value that is part of a function's key. It stands in a structure as the value
+// itself.
+struct Static {
+  nb::object value;
+};
+bool is_static(PyObject* object);
+
 // What becomes of a part that is no container.
 enum class Atom : uint8_t { leaf, constant, object };
 using ClassifyAtom = Atom (*)(PyObject* atom);

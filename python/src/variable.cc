@@ -167,7 +167,7 @@ Initializer initializer_of(const nb::object& given, Source at) {
   return [f, at](const Shape& shape, DType dtype) {
     const nb::gil_scoped_acquire gil;
     const UserCode user;
-    return tensor_from((*f)(shape_tuple(shape), dtype), at);
+    return tensor_from((*f)(shape_tuple(shape, at), dtype), at);
   };
 }
 
@@ -287,7 +287,8 @@ void bind_variable(nb::module_& module) {
            "Whether both are one Variable; == is elementwise.")
       .def_prop_ro("has_shape", &Variable::has_shape, "Whether the shape is known.")
       .def_prop_ro(
-          "shape", [](const Variable& v) { return shape_tuple(v.shape(calling_line())); },
+          "shape",
+          [](const Variable& v) { return shape_tuple(v.shape(calling_line()), calling_line()); },
           "The sizes of the axes.")
       .def_prop_ro("dtype", &Variable::dtype, "The type of the elements.")
       .def_prop_ro("name", &Variable::name, "Its name.")

@@ -1,18 +1,289 @@
-"""Tensors: values, operators, errors and the lines they name."""
+"""Tensors: operators, subscripts, conversions, text, and errors with the lines they name."""
+import copy
+import gc
+import operator
+import pickle
+import weakref
+
+import numpy as np
 import pytest
 
 import tidemark as td
 
 
-def test_operators_compute():
-    x = td.constant(2.0)
-    assert (x + 1).tolist() == 3.0
-    assert (1 - x).tolist() == -1.0
+@pytest.fixture
+def a():
+    return np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
+
+def same(ours, theirs):
+    theirs = np.asarray(theirs)
+    assert isinstance(ours, td.Tensor) and ours.shape == theirs.shape
+    np.testing.assert_array_equal(np.asarray(ours), theirs)
+
+
+# ---- operators ----
+
+BINARY = [operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.pow,
+          operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge]
+
+
+@pytest.mark.parametrize("op", BINARY)
+def test_operators_agree_with_numpy(op):
+    x, y = np.array([1, 2, 3, 4], np.float32), np.array([2, 2, 1, 3], np.float32)
+    same(op(td.asarray(x), td.asarray(y)), op(x, y))
+    same(op(td.asarray(x), 2), op(x, 2))
+    same(op(2, td.asarray(x)), op(2, x))
+    same(op(x, td.asarray(y)), op(x, y))  # NumPy's operator leaves the work to ours.
+
+
+@pytest.mark.parametrize("op", [operator.and_, operator.or_, operator.xor, operator.lshift, operator.rshift])
+def test_operators_of_bits_agree_with_numpy(op):
+    x, y = np.array([12, 5], np.int32), np.array([1, 3], np.int32)
+    same(op(td.asarray(x), td.asarray(y)), op(x, y))
+    same(op(7, td.asarray(y)), op(7, y))
+
+
+def test_unary_operators_and_divmod():
+    x = np.array([-1.5, 2.0], np.float32)
+    t = td.asarray(x)
+    same(-t, -x)
+    same(+t, x)
+    same(abs(t), abs(x))
+    same(~td.asarray([True, False]), [False, True])
+    quotient, rest = divmod(t, 2)
+    same(quotient, x // 2)
+    same(rest, x % 2)
+
+
+def test_matmul_operator_and_its_reflection(a):
+    same(td.asarray(a) @ a.swapaxes(1, 2), a @ a.swapaxes(1, 2))
+    same(a[0] @ td.asarray(a[0].T), a[0] @ a[0].T)
+
+
+def test_plain_numbers_are_weak():
+    assert (td.ones(2, "f16") * 0.5).dtype is td.f16
+    assert (td.ones(2, "i32") + 0.5).dtype is td.f32
+    assert (td.ones(2) * np.float64(2)).dtype is td.f32  # A float of Python's too.
+    assert (td.ones(2) * np.ones(2)).dtype is td.f64
+    with pytest.raises(td.UserError, match="300 does not fit u8"):
+        td.ones(2, "u8") + 300
+    with pytest.raises(td.UserError, match="does not fit i64"):
+        td.ones(2) + 10 ** 30
+
+
+def test_objects_of_others_have_their_own_operators():
+    class Other:
+        def __radd__(self, x):
+            return "theirs"
+    assert td.ones(2) + Other() == "theirs"
+    with pytest.raises(TypeError):
+        td.ones(2) + "text"
+    assert (td.ones(2) == "text") is False
+
+
+def test_augmented_operators_rebind():
+    x = td.ones(2)
+    y = x
+    x += 1
+    assert x.tolist() == [2, 2] and y.tolist() == [1, 1]
+
+
+# ---- subscripts ----
+
+KEYS = [0, -1, (1, 2), (0, -1, 3), slice(None), slice(1, None), slice(None, None, -1), (slice(None), slice(0, 2)),
+        None, Ellipsis, (Ellipsis, 0), (0, Ellipsis), (slice(None), None), (Ellipsis, None, slice(1, 3)), (),
+        [0, 1, 1], np.array([1, 0]), (slice(None), [2, 0]), (0, np.array([[0, 1], [2, 2]])), np.array([True, False]),
+        (slice(None), np.array([True, False, True])), [], slice(5, 9), (slice(None, None, 2), 1)]
+
+
+@pytest.mark.parametrize("key", KEYS, ids=str)
+def test_subscripts_agree_with_numpy(key, a):
+    if isinstance(key, list) and not key:
+        key = np.array([], np.int64)
+    same(td.asarray(a)[key], a[key])
+
+
+def test_a_mask_selects_elements(a):
+    t = td.asarray(a)
+    same(t[t > 5], a[a > 5])
+    same(t[[]], a[[]])
+
+
+def test_views_share_memory(a):
+    t = td.asarray(a)
+    assert np.shares_memory(np.asarray(t[1, :, ::2]), a) and np.shares_memory(np.asarray(t.T), a)
+
+
+def test_an_index_out_of_range_is_an_index_error(a):
+    with pytest.raises(IndexError) as caught:
+        td.asarray(a)[2]
+    assert isinstance(caught.value, td.UserError)
+    assert str(caught.value).splitlines()[0] == "subscript: index 2 is out of range for axis 0 of f32[2, 3, 4]"
+    with pytest.raises(IndexError, match="4 indices for the 3 axes of f32\\[2, 3, 4\\]\n.*\n.*td.newaxis"):
+        td.asarray(a)[0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("key", [True, 1.5, "x", (0, 2.0), {}], ids=str)
+def test_what_is_no_index_is_a_type_error(key, a):
+    with pytest.raises(TypeError, match="is not an index\n.*\n  use integers, slices, None, ..., or arrays"):
+        td.asarray(a)[key]
+
+
+def test_assignment_is_refused_with_the_remedy(a):
+    x = td.asarray(a)
+    with pytest.raises(TypeError) as caught:
+        x[0, 1:3] = 1
+    assert str(caught.value).splitlines()[0] == "x[...] = value: the elements of a Tensor do not change"
+    assert str(caught.value).splitlines()[2] == (
+        "  write x = x.at[...].set(value); state that changes is a td.Variable, which has assign_slice")
+    wanted = a.copy()
+    wanted[0, 1:3] = 1
+    same(x.at[0, 1:3].set(1), wanted)
+    same(td.update(x, (0, slice(1, 3)), 1), wanted)
+    wanted[1] += 2
+    wanted[1] *= 3
+    same(x.at[0, 1:3].set(1).at[1].add(2).at[1].multiply(3), wanted)
+
+
+def test_len_iteration_and_in(a):
+    t = td.asarray(a)
+    assert len(t) == 2 and [row.shape for row in t] == [(3, 4)] * 2
+    first, second = td.asarray([1, 2])
+    assert (first.item(), second.item()) == (1, 2)
+    assert 5 in t and 99 not in t
+    for use in (len, iter):
+        with pytest.raises(TypeError, match="f32\\[\\] has no axes"):
+            use(td.asarray(1.0))
+
+
+# ---- conversions ----
+
+def test_one_element_is_a_number():
+    assert float(td.asarray([2.5])) == 2.5 and int(td.asarray(2.5)) == 2 and bool(td.asarray(1))
+    assert [10, 20][td.asarray(1)] == 20 and td.asarray([[7]]).item() == 7
+    assert isinstance(td.asarray(1).item(), int) and isinstance(td.asarray(True).item(), bool)
+    with pytest.raises(TypeError, match="f32\\[\\] is not one integer"):
+        [1][td.asarray(0.0)]
+    for use in (float, int, bool):
+        with pytest.raises(td.UserError, match="item: needs one element, f32\\[2\\] has 2\n.*\n.*or read all with tolist\\(\\)"):
+            use(td.ones(2))
+
+
+def test_properties(a):
+    t = td.asarray(a)
+    assert (t.shape, t.ndim, t.rank, t.size, t.nbytes, t.itemsize, t.dtype) == ((2, 3, 4), 3, 3, 24, 96, 4, td.f32)
+    same(t.T, a.T)
+    same(t.mT, a.swapaxes(1, 2))
+    assert t.device == "cpu" and t.to_device("cpu") is t
+    made = td.ones(1)
+    assert made.source[0] == __file__ and made.source[2] == "test_properties"
+
+
+def test_methods_are_those_of_arrays(a):
+    t = td.asarray(a)
+    same(t.reshape(6, 4), a.reshape(6, 4))
+    same(t.reshape((4, -1)), a.reshape(4, -1))
+    same(t.transpose(1, 0, 2), a.transpose(1, 0, 2))
+    same(t.astype("i32"), a.astype(np.int32))
+    same(t.sum(axis=1, keepdims=True), a.sum(1, keepdims=True))
+    same(t.max(), a.max())
+    same(t.flatten(), a.ravel())
+    same(t.clip(3, 9), a.clip(3, 9))
+    same(t.argmax(-1), a.argmax(-1))
+
+
+def test_lists_become_tensors():
+    assert td.asarray([[1, 2], [3, 4]]).dtype is td.i32 and td.asarray([1, 2.5]).dtype is td.f32
+    assert td.asarray([True, False]).dtype is td.bool and td.asarray([]).shape == (0,)
+    assert td.asarray([[1, 2]], td.f64).tolist() == [[1.0, 2.0]]
+    same(td.asarray([td.ones(2), np.zeros(2, np.float32)]), [[1, 1], [0, 0]])
+    with pytest.raises(td.UserError, match="lists of different lengths at depth 1 \\(2 and 1\\)"):
+        td.asarray([[1, 2], [3]])
+    with pytest.raises(td.UserError, match="numbers and lists are mixed at the same depth"):
+        td.asarray([1, [2]])
+    with pytest.raises(td.UserError, match="3000000000 does not fit i32\n.*\n  name a wider dtype: td.constant\\(values, td.i64\\)"):
+        td.constant([3_000_000_000])
+    with pytest.raises(td.UserError, match="constant: 'x' \\(str\\) is not a number"):
+        td.constant(["x"])
+
+
+# ---- text ----
+
+@pytest.mark.parametrize("array", [
+    np.array([1.0, 2.5], np.float32), np.arange(6).reshape(2, 3), np.array([[1e-8, 1.0]], np.float64), np.array([True, False]),
+    np.arange(2000, dtype=np.float32), np.arange(24.0).reshape(2, 3, 4), np.array(1.5), np.random.default_rng(0).normal(size=(3, 9)),
+    np.arange(40), np.zeros((0, 3), np.float32)], ids=lambda a: str(a.shape))
+def test_text_is_that_of_numpy(array):
+    t = td.asarray(array)
+    assert str(t) == str(array)
+    if array.size == 0:
+        assert repr(t) == "Tensor([], shape=[0, 3], dtype=f32)"
+        return
+    # "array(" has one letter less than "Tensor(", and our dtypes have other names.
+    theirs = np.array2string(array, separator=", ", prefix="Tensor(")
+    assert repr(t).startswith("Tensor(" + theirs) and repr(t).endswith(f"dtype={t.dtype})")
+    assert max(map(len, repr(t).splitlines())) <= 76
+
+
+def test_formats():
+    assert f"{td.asarray(2.5):.2f}" == "2.50" and f"{td.asarray(3):d}" == "3" and f"{td.ones(2)}" == "[1. 1.]"
+    with pytest.raises(TypeError, match="\".2f\" is for one number, and this is f32\\[2\\]"):
+        f"{td.ones(2):.2f}"
+
+
+# ---- copies and lifetimes ----
+
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "f64", "i32", "i64", "u8", "bool"])
+def test_pickles_keep_every_bit(protocol, dtype, a):
+    t = td.cast(a.T, dtype)
+    back = pickle.loads(pickle.dumps(t, protocol))
+    assert back.dtype is t.dtype and back.shape == t.shape and back.tobytes() == t.tobytes()
+
+
+def test_copies(a):
+    t = td.asarray(a)
+    assert copy.copy(t) is t
+    deep = copy.deepcopy({"x": t})["x"]
+    assert not np.shares_memory(np.asarray(deep), a) and deep.tolist() == t.tolist()
+    assert copy.deepcopy(td.f32) is td.f32 and pickle.loads(pickle.dumps(td.f32)) is td.f32
+
+
+def test_a_tensor_dies_with_its_last_name():
+    gc.disable()
+    try:
+        x = td.ones((100, 100))
+        y = x[1:]
+        alive = [weakref.ref(x), weakref.ref(y)]
+        del x, y
+        assert [each() for each in alive] == [None, None]
+    finally:
+        gc.enable()
+
+
+def test_tensors_are_not_hashable():
+    with pytest.raises(TypeError):
+        hash(td.ones(1))
+
+
+# ---- errors ----
 
 def test_errors_name_the_line_of_the_caller():
     with pytest.raises(td.UserError) as caught:
-        td.add(td.constant(True), "text")
-    assert isinstance(caught.value, ValueError) and isinstance(caught.value, td.Error)
+        td.reshape(td.ones(6), (4, 4))
+    error = caught.value
+    assert isinstance(error, ValueError) and isinstance(error, td.Error)
+    assert (error.file, error.function) == (__file__, "test_errors_name_the_line_of_the_caller")
+    assert str(error).splitlines() == [
+        "reshape: f32[6] has 6 elements, [4, 4] has 16", f"  at test_tensor.py:{error.line}",
+        "  the number of elements must not change; one size may be -1, which is inferred"]
+
+
+def test_the_classes_of_errors():
+    assert issubclass(td.OutOfMemory, MemoryError) and issubclass(td.OutOfMemory, td.DeviceError)
+    assert issubclass(td.OverBudget, td.UserError) and issubclass(td.InternalError, td.Error)
+    with pytest.raises(td.OutOfMemory) as caught:
+        td.zeros((1 << 40,))
+    assert caught.value.asked == 1 << 42 and caught.value.limit > 0 and caught.value.in_use >= 0
     assert caught.value.file == __file__
-    assert caught.value.function == "test_errors_name_the_line_of_the_caller"

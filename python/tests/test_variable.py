@@ -69,7 +69,7 @@ def test_errors_are_those_of_cpp_with_the_python_line():
     text = str(caught.value).splitlines()
     assert text[0] == 'assign: Variable "w" is f32[], the value bool[]'
     assert text[1].startswith("  at test_variable.py:")
-    assert text[2] == "  a Variable keeps its dtype: td::cast(x, variable.dtype())"
+    assert text[2] == "  a Variable keeps its dtype: td.cast(x, variable.dtype())"
     with pytest.raises(td.UserError) as caught:
         td.Variable(lambda shape, dtype: 0, name="late").value()
     assert str(caught.value).startswith('Variable "late" has no shape yet')

@@ -1,6 +1,7 @@
 // Subscripts: x[...] and update.
 #include <algorithm>
 
+#include "tidemark/base/index_error.h"
 #include "tidemark/calls/ops.h"
 #include "tidemark/compile/cpu/eager.h"
 #include "tidemark/ops/structure.h"
@@ -56,8 +57,8 @@ IndexList written_out(const TensorType& type, const Slices& slices) {
   }
   const int64_t rank = type.shape.rank();
   if (taken > rank) {
-    throw UserError(cat("subscript: ", taken, " indices for the ", rank, " axes of ", type),
-                    slices.at, "give at most one for each axis; td::newaxis adds one");
+    throw IndexError(cat("subscript: ", taken, " indices for the ", rank, " axes of ", type),
+                     slices.at, "give at most one for each axis; td::newaxis adds one");
   }
   if (dots > 1)
     throw UserError("subscript: it has more than one td::ellipsis", slices.at,
@@ -90,7 +91,7 @@ Dim from_end(const Index& index, Dim size) {
 Dim plain_number(const Index& index, Dim size, int64_t axis, const TensorType& type, Source at) {
   const Dim plain = from_end(index, size);
   if (is_less(plain, 0) || !is_less(plain, size)) {
-    throw UserError(
+    throw IndexError(
         cat("subscript: index ", index.size.is_traced() ? cat(index.size) : cat(index.number),
             " is out of range for axis ", axis, " of ", type),
         at,

@@ -56,7 +56,7 @@ Tensor reshape(const Operand& x, const Shape& shape, Source at) {
   return bind_op(op, {&tensor, 1}, Attrs().add(plain), at);
 }
 
-Tensor transpose(const Operand& x, std::initializer_list<int64_t> order, Source at) {
+Tensor transpose(const Operand& x, const std::vector<int64_t>& order, Source at) {
   const Tensor tensor = tensor_of(x, at);
   const TensorType type = type_of(tensor, at);
   const int64_t rank = type.shape.rank();

@@ -22,7 +22,7 @@ Tensor cast(const Operand& x, DType dtype, Source at = Source::here());
 // One size may be -1; it is inferred.
 Tensor reshape(const Operand& x, const Shape& shape, Source at = Source::here());
 // All axes reversed, or in the given order.
-Tensor transpose(const Operand& x, std::initializer_list<int64_t> order = {},
+Tensor transpose(const Operand& x, const std::vector<int64_t>& order = {},
                  Source at = Source::here());
 // The same memory; gradients treat it as a constant.
 Tensor stop_gradient(const Operand& x, Source at = Source::here());

@@ -188,12 +188,12 @@ class Style {
 
 class Writer {
  public:
-  explicit Writer(const ArrayRef& array)
-      : array_(array), elide_(array.size() > kElideAbove), style_(shown()) {}
+  Writer(const ArrayRef& array, ArrayTextStyle wanted)
+      : array_(array), wanted_(wanted), elide_(array.size() > kElideAbove), style_(shown()) {}
 
   std::string text() {
     if (array_.size() == 0) return "[]";
-    return array_.rank() == 0 ? scalar() : list(array_, 1);
+    return array_.rank() == 0 ? scalar() : list(array_, wanted_.indent + 1);
   }
 
  private:
@@ -262,13 +262,14 @@ class Writer {
     bool first = true;
     for (const int64_t i : picked(array.shape[0])) {
       const std::string word = i < 0 ? "..." : style_.padded(item(array, i));
-      if (!first && column + 1 + word.size() + 1 > kLineWidth) {
+      if (!first) text += wanted_.separator;
+      if (!first && column + wanted_.separator.size() + 1 + word.size() + 1 > kLineWidth) {
         while (text.back() == ' ') text.pop_back();
         text += '\n' + std::string(indent, ' ');
         column = indent;
       } else if (!first) {
         text += ' ';
-        ++column;
+        column += wanted_.separator.size() + 1;
       }
       text += word;
       column += word.size();
@@ -280,8 +281,9 @@ class Writer {
   std::string rows(const ArrayRef& array, size_t indent) {
     std::string text = "[";
     bool first = true;
-    const std::string gap =
-        std::string(static_cast<size_t>(array.rank()) - 1, '\n') + std::string(indent, ' ');
+    const std::string gap = std::string(wanted_.separator) +
+                            std::string(static_cast<size_t>(array.rank()) - 1, '\n') +
+                            std::string(indent, ' ');
     for (const int64_t i : picked(array.shape[0])) {
       if (!first) text += gap;
       text += i < 0 ? "..." : list(item(array, i), indent + 1);
@@ -291,12 +293,15 @@ class Writer {
   }
 
   const ArrayRef& array_;
+  ArrayTextStyle wanted_;
   bool elide_;
   Style style_;
 };
 
 }  // namespace
 
-std::string array_text(const ArrayRef& array) { return Writer(array).text(); }
+std::string array_text(const ArrayRef& array, ArrayTextStyle style) {
+  return Writer(array, style).text();
+}
 
 }  // namespace tidemark

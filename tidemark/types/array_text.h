@@ -4,11 +4,16 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "tidemark/types/array_ref.h"
 
 namespace tidemark {
 
-std::string array_text(const ArrayRef& array);
+struct ArrayTextStyle {
+  std::string_view separator = {};  // Before the space or the new line: "," as in Python's lists.
+  size_t indent = 0;                // Columns of the caller's own text before the first bracket.
+};
+std::string array_text(const ArrayRef& array, ArrayTextStyle style = {});
 
 }  // namespace tidemark

@@ -1,0 +1,159 @@
+#include "arguments.h"
+
+#include "dtype.h"
+#include "errors.h"
+#include "shape.h"
+#include "source.h"
+
+namespace tidemark::python {
+namespace {
+
+[[noreturn]] void refuse(const Function& function, const std::string& problem, Source at) {
+  throw UserTypeError(
+      cat(function.signature.substr(0, function.signature.find('(')), ": ", problem), at,
+      cat("write td.", function.signature));
+}
+
+bool is_key(PyObject* key, PyObject* name) {
+  return key == name || PyUnicode_Compare(key, name) == 0;
+}
+
+size_t index_of(const Function& function, PyObject* name, Source at) {
+  for (size_t i = 0; i < function.parameters.size(); ++i)
+    for (PyObject* const key : function.parameters[i].keys)
+      if (is_key(key, name)) return i;
+  refuse(function, cat("there is no argument `", PyUnicode_AsUTF8(name), "`"), at);
+}
+
+// x.reshape(2, 3) for x.reshape((2, 3)): the numbers from `from` on as one tuple.
+bool spreads(const Function& function, size_t from) {
+  if (from >= function.parameters.size()) return false;
+  const std::string& kind = function.parameters[from].kind;
+  return kind == "shape" || kind == "ints";
+}
+
+nb::object tuple_of(PyObject* const* args, Py_ssize_t count) {
+  nb::object tuple = nb::steal(PyTuple_New(count));
+  for (Py_ssize_t i = 0; i < count; ++i) PyTuple_SET_ITEM(tuple.ptr(), i, Py_NewRef(args[i]));
+  return tuple;
+}
+
+}  // namespace
+
+PyObject* Function::call(PyObject* self, PyObject* const* args, Py_ssize_t count,
+                         PyObject* keywords) const {
+  const Source at = calling_line();
+  std::array<PyObject*, kMostParameters> objects = {};
+  size_t next = 0;
+  nb::object spread;
+  if (self != nullptr) objects[next++] = self;
+  if (self != nullptr && count > 1 && spreads(*this, 1) && PyIndex_Check(args[0]) != 0) {
+    spread = tuple_of(args, count);
+    objects[next++] = spread.ptr();
+    count = 0;
+  }
+  if (next + static_cast<size_t>(count) > parameters.size())
+    refuse(*this, cat(count, " arguments were passed, and it takes ", parameters.size() - next),
+           at);
+  for (Py_ssize_t i = 0; i < count; ++i) objects[next++] = args[i];
+  const Py_ssize_t named = keywords == nullptr ? 0 : PyTuple_GET_SIZE(keywords);
+  for (Py_ssize_t k = 0; k < named; ++k) {
+    PyObject* const name = PyTuple_GET_ITEM(keywords, k);
+    const size_t i = index_of(*this, name, at);
+    if (objects[i] != nullptr)
+      refuse(*this, cat("`", parameters[i].name, "` was passed twice"), at);
+    objects[i] = args[count + k];
+  }
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (objects[i] != nullptr) continue;
+    objects[i] = parameters[i].fallback;
+    if (objects[i] == nullptr)
+      refuse(*this, cat("the argument `", parameters[i].name, "` is missing"), at);
+  }
+  Arguments arguments(*this, std::span(objects).first(parameters.size()), at);
+  return run(arguments);
+}
+
+Tensor Arguments::tensor(size_t i) {
+  Tensor read = tensor_from(objects_[i], at);
+  bytes_ += bytes_of(Operand(read, at));
+  return read;
+}
+
+std::vector<Tensor> Arguments::tensors(size_t i) {
+  std::vector<Tensor> list = tensors_from(objects_[i], at);
+  for (const Tensor& each : list) bytes_ += bytes_of(Operand(each, at));
+  return list;
+}
+
+std::array<int64_t, 2> Arguments::pair(size_t i) const {
+  const std::vector<int64_t> list = integers(i);
+  if (list.size() == 1) return {list[0], list[0]};
+  if (list.size() != 2)
+    throw UserError(cat(name(i), ": ", list.size(), " numbers, and 2 are wanted"), at,
+                    cat("write ", name(i), "=(1, 1)"));
+  return {list[0], list[1]};
+}
+
+Shape Arguments::shape(size_t i) {
+  Shape read = shape_from(objects_[i], at);
+  int64_t elements = 1;
+  for (const Dim dim : read) elements *= std::min<int64_t>(dim.known_or(1), 1 << 15);
+  bytes_ += elements * 4;
+  return read;
+}
+
+Dim Arguments::size(size_t i) const {
+  const std::optional<Dim> read = size_from(objects_[i]);
+  return read ? *read : Dim(integer(i));  // Which says what is wrong.
+}
+
+DType Arguments::dtype(size_t i) const { return dtype_argument(objects_[i], at); }
+
+std::optional<random::Key> Arguments::maybe_key(size_t i) const {
+  if (is_none(i)) return {};
+  if (PyLong_Check(objects_[i])) return random::Key(static_cast<uint64_t>(integer(i)));
+  return nb::cast<random::Key>(object(i));
+}
+
+Padding2 Arguments::pairs(size_t i) const {
+  Padding2 list;
+  for (const nb::handle item : nb::borrow<nb::sequence>(object(i))) {
+    const Shape both = shape_from(item, at);
+    if (both.rank() != 2)
+      throw UserError(cat(name(i), ": each axis needs two numbers, before and after"), at,
+                      cat("write ", name(i), "=[(0, 0), (1, 1)], one pair for each axis"));
+    list.emplace_back(both[0], both[1]);
+  }
+  return list;
+}
+
+int Arguments::word(size_t i) const {
+  const std::string wanted = text(i);
+  std::string_view words = function_.parameters[i].kind;
+  for (int number = 0;; ++number) {
+    const size_t bar = words.find('|');
+    std::string lower = wanted;  // "SAME" is TensorFlow's spelling.
+    for (char& letter : lower) letter = static_cast<char>(std::tolower(letter));
+    if (words.substr(0, bar) == lower) return number;
+    if (bar == std::string_view::npos) break;
+    words = words.substr(bar + 1);
+  }
+  throw UserError(cat(name(i), ": there is no \"", wanted, "\""), at,
+                  cat("the choices are ", function_.parameters[i].kind));
+}
+
+PyObject* wrap(TopK&& result) {
+  static PyObject* const cls = [] {  // Held as long as the process lives.
+    nb::object made =
+        nb::module_::import_("collections")
+            .attr("namedtuple")("TopK", "values indices", nb::arg("module") = "tidemark");
+    return made.release().ptr();
+  }();
+  return nb::handle(cls)(nb::steal(wrap(std::move(result.values))),
+                         nb::steal(wrap(std::move(result.indices))))
+      .release()
+      .ptr();
+}
+
+}  // namespace tidemark::python

@@ -1,0 +1,367 @@
+#include "functions.h"
+
+#include <tuple>
+#include <utility>
+
+#include "exchange.h"
+
+namespace tidemark::python {
+namespace {
+
+// ---- functions whose parameters are read by their types ----------------------------------------
+
+template <class T>
+struct Read;
+template <>
+struct Read<const Operand&> {
+  static const Operand& from(Arguments& in, size_t i) { return in.operand(i); }
+};
+#define TIDEMARK_READ(type, method)                                    \
+  template <>                                                          \
+  struct Read<type> {                                                  \
+    static auto from(Arguments& in, size_t i) { return in.method(i); } \
+  }
+TIDEMARK_READ(const TensorList&, tensors);
+TIDEMARK_READ(const Shape&, shape);
+TIDEMARK_READ(const Axes&, axes);
+TIDEMARK_READ(const std::vector<int64_t>&, integers);
+TIDEMARK_READ(const Padding2&, pairs);
+TIDEMARK_READ(std::string_view, text);
+TIDEMARK_READ(DType, dtype);
+TIDEMARK_READ(std::optional<DType>, maybe_dtype);
+TIDEMARK_READ(int64_t, integer);
+TIDEMARK_READ(std::optional<int64_t>, maybe_integer);
+TIDEMARK_READ(double, real);
+TIDEMARK_READ(Dim, size);
+#undef TIDEMARK_READ
+
+template <class T>
+using ReadType = decltype(Read<T>::from(std::declval<Arguments&>(), 0));
+
+// The last parameter is the Source.
+template <class R, class... P, size_t... i>
+PyObject* run_read(R (*function)(P...), Arguments& in, std::index_sequence<i...>) {
+  using All = std::tuple<P...>;
+  const std::tuple<ReadType<std::tuple_element_t<i, All>>...> read{
+      Read<std::tuple_element_t<i, All>>::from(in, i)...};
+  return in.compute([&] { return function(std::get<i>(read)..., in.at); });
+}
+template <class R, class... P>
+PyObject* run_read(R (*function)(P...), Arguments& in) {
+  return run_read(function, in, std::make_index_sequence<sizeof...(P) - 1>());
+}
+
+template <auto function>
+PyObject* plain(Arguments& in) {
+  return run_read(function, in);
+}
+
+template <const ReduceFunction& function>
+PyObject* reduce(Arguments& in) {
+  const Operand& x = in.operand(0);
+  const Axes axes = in.axes(1);
+  const Keep keep = Keep(in.boolean(2));
+  return in.compute([&] { return function(x, axes, keep, in.at); });
+}
+
+// ---- functions with options ---------------------------------------------------------------------
+
+PyObject* run_transpose(Arguments& in) {
+  const Operand& x = in.operand(0);
+  const std::vector<int64_t> order = in.is_none(1) ? std::vector<int64_t>() : in.integers(1);
+  return in.compute([&] { return transpose(x, order, in.at); });
+}
+
+PyObject* run_matmul(Arguments& in) {
+  const Operand &a = in.operand(0), &b = in.operand(1);
+  const MatmulOptions options{in.boolean(2), in.boolean(3)};
+  return in.compute([&] { return matmul(a, b, options, in.at); });
+}
+
+PyObject* run_conv2d(Arguments& in) {
+  const Operand &x = in.operand(0), &w = in.operand(1);
+  const ConvOptions options{.strides = in.pair(2),
+                            .padding = static_cast<Padding>(in.word(3)),
+                            .dilations = in.pair(4),
+                            .groups = in.integer(5),
+                            .layout = static_cast<ImageLayout>(in.word(6))};
+  return in.compute([&] { return conv2d(x, w, options, in.at); });
+}
+
+template <auto function>
+PyObject* pool(Arguments& in) {
+  const Operand& x = in.operand(0);
+  PoolOptions options{.size = in.pair(1),
+                      .strides = {},
+                      .padding = static_cast<Padding>(in.word(3)),
+                      .layout = static_cast<ImageLayout>(in.word(4))};
+  if (!in.is_none(2)) options.strides = in.pair(2);
+  return in.compute([&] { return function(x, options, in.at); });
+}
+
+template <auto function>
+PyObject* sorted(Arguments& in) {
+  const Operand& x = in.operand(0);
+  const int64_t axis = in.integer(1);
+  const SortOptions options{in.boolean(2)};
+  return in.compute([&] { return function(x, axis, options, in.at); });
+}
+
+template <auto function>
+PyObject* normalized(Arguments& in) {
+  const Operand& x = in.operand(0);
+  const NormOptions options{in.maybe_tensor(1), in.maybe_tensor(2), in.real(3)};
+  return in.compute([&] { return function(x, options, in.at); });
+}
+
+PyObject* run_attention(Arguments& in) {
+  const Operand &q = in.operand(0), &k = in.operand(1), &v = in.operand(2);
+  const AttentionOptions options{in.boolean(3), in.maybe_real(4), in.maybe_tensor(5)};
+  return in.compute([&] { return attention(q, k, v, options, in.at); });
+}
+
+PyObject* run_dropout(Arguments& in) {
+  const Operand& x = in.operand(0);
+  const DropoutOptions options{in.real(1), in.maybe_key(2)};
+  in.always_release();
+  return in.compute([&] { return dropout(x, options, in.at); });
+}
+
+// ---- functions with several signatures ----------------------------------------------------------
+
+PyObject* run_split(Arguments& in) {
+  const Operand& x = in.operand(0);
+  const int64_t axis = in.integer(2);
+  if (PyIndex_Check(in.object(1).ptr()) != 0) {
+    const int64_t parts = in.integer(1);
+    return in.compute([&] { return split(x, parts, axis, in.at); });
+  }
+  const std::vector<int64_t> sizes = in.integers(1);
+  return in.compute([&] { return split(x, sizes, axis, in.at); });
+}
+
+PyObject* run_einsum(Arguments& in) {
+  const std::string subscripts = in.text(0);
+  const Operand& a = in.operand(1);
+  if (in.is_none(2)) return in.compute([&] { return einsum(subscripts, a, in.at); });
+  const Operand& b = in.operand(2);
+  return in.compute([&] { return einsum(subscripts, a, b, in.at); });
+}
+
+PyObject* run_arange(Arguments& in) {
+  const Operand &start = in.operand(0), &step = in.operand(2);
+  const std::optional<DType> dtype = in.maybe_dtype(3);
+  if (in.is_none(1))
+    return in.compute([&] { return arange(Operand(0, in.at), start, step, dtype, in.at); });
+  const Operand& stop = in.operand(1);
+  return in.compute([&] { return arange(start, stop, step, dtype, in.at); });
+}
+
+PyObject* run_eye(Arguments& in) {
+  const int64_t rows = in.integer(0), columns = in.maybe_integer(1).value_or(rows);
+  const DType dtype = in.dtype(2);
+  return in.compute([&] { return eye(rows, columns, dtype, in.at); });
+}
+
+template <auto function>
+PyObject* like(Arguments& in) {
+  const Operand& x = in.operand(0);
+  const std::optional<DType> dtype = in.maybe_dtype(1);
+  if (!dtype) return in.compute([&] { return function(x, in.at); });
+  const Tensor model = in.tensor(0);
+  return in.compute([&] { return cast(function(model, in.at), *dtype, in.at); });
+}
+
+PyObject* run_full_like(Arguments& in) {
+  const Operand &x = in.operand(0), &value = in.operand(1);
+  const std::optional<DType> dtype = in.maybe_dtype(2);
+  if (!dtype) return in.compute([&] { return full_like(x, value, in.at); });
+  const Shape shape = in.tensor(0).shape();
+  return in.compute([&] { return full(shape, value, *dtype, in.at); });
+}
+
+PyObject* run_constant(Arguments& in) {
+  const std::optional<DType> dtype = in.maybe_dtype(1);
+  return wrap(constant_from(in.object(0), dtype, in.at));
+}
+
+PyObject* run_from_callback(Arguments& in) {
+  const nb::object write = nb::borrow(in.object(2));
+  const auto fill = [&](std::span<std::byte> bytes) {
+    const nb::object view = nb::steal(PyMemoryView_FromMemory(
+        reinterpret_cast<char*>(bytes.data()), static_cast<Py_ssize_t>(bytes.size()), PyBUF_WRITE));
+    write(view);
+    view.attr("release")();  // Whoever kept it cannot write later.
+  };
+  return wrap(from_callback(in.shape(0), in.dtype(1), fill, in.at));
+}
+
+// ---- draws --------------------------------------------------------------------------------------
+
+template <auto function, class Options>
+PyObject* drawn(Arguments& in) {
+  const Shape shape = in.shape(0);
+  Options options{.dtype = in.dtype(3), .key = in.maybe_key(4)};
+  if constexpr (std::is_same_v<Options, random::NormalOptions>) {
+    options.mean = in.real(1);
+    options.stddev = in.real(2);
+  } else if constexpr (std::is_same_v<Options, random::IntegersOptions>) {
+    options.low = in.integer(1);
+    options.high = in.integer(2);
+  } else {
+    options.low = in.real(1);
+    options.high = in.real(2);
+  }
+  in.always_release();
+  return in.compute([&] { return function(shape, options, in.at); });
+}
+
+PyObject* run_bernoulli(Arguments& in) {
+  const Shape shape = in.shape(0);
+  in.always_release();
+  if (is_tensor(in.object(1))) {
+    const Operand& p = in.operand(1);
+    return in.compute([&] { return random::bernoulli(p, shape, in.at); });
+  }
+  const random::BernoulliOptions options{in.real(1), in.maybe_key(2)};
+  return in.compute([&] { return random::bernoulli(shape, options, in.at); });
+}
+
+PyObject* run_permutation(Arguments& in) {
+  const int64_t n = in.integer(0);
+  const random::PermutationOptions options{in.maybe_key(1)};
+  in.always_release();
+  return in.compute([&] { return random::permutation(n, options, in.at); });
+}
+
+PyObject* run_assert_that(Arguments& in) {
+  const Operand& condition = in.operand(0);
+  const std::string message = in.text(1);
+  const std::vector<Tensor> values = in.tensors(2);
+  return in.compute([&] { assert_that(condition, message, values, in.at); });
+}
+
+constexpr std::string_view kLike = "x: tensor, dtype: dtype = none";
+constexpr std::string_view kTernary[] = {"x: tensor, min: tensor, max: tensor",
+                                         "condition: tensor, x: tensor, y: tensor"};
+
+// In the order of the catalogue.
+constexpr Binding kBindings[] = {
+    {"clip", nullptr, kTernary[0]},
+    {"where", nullptr, kTernary[1]},
+    {"broadcast_to", plain<broadcast_to>},
+    {"cast", plain<cast>},
+    {"concat", plain<concat>},
+    {"pad", plain<pad>},
+    {"reshape", plain<reshape>},
+    {"stop_gradient", plain<stop_gradient>},
+    {"transpose", run_transpose},
+    {"cumsum", plain<cumsum>},
+    {"first_equal", plain<first_equal>},
+    {"gather", plain<gather>},
+    {"put", plain<put>},
+    {"scatter_add", plain<scatter_add>},
+    {"sort", sorted<sort>},
+    {"argsort", sorted<argsort>},
+    {"take_along_axis", plain<take_along_axis>},
+    {"top_k", plain<top_k>},
+    {"conv2d", run_conv2d},
+    {"matmul", run_matmul},
+    {"arange", run_arange,
+     "start: tensor, stop: tensor = none, step: tensor = 1, dtype: dtype = none"},
+    {"transfer", plain<transfer>},
+    {"expand_dims", plain<expand_dims>},
+    {"squeeze", plain<squeeze>},
+    {"stack", plain<stack>},
+    {"split", run_split, "x: tensor, parts: ints, axis: int = 0"},
+    {"unstack", plain<unstack>},
+    {"tile", plain<tile>},
+    {"repeat", plain<repeat>},
+    {"flip", plain<flip>},
+    {"tril", plain<tril>},
+    {"triu", plain<triu>},
+    {"one_hot", plain<one_hot>},
+    {"tensordot", plain<tensordot>},
+    {"einsum", run_einsum, "subscripts: text, a: tensor, b: tensor = none"},
+    {"outer", plain<outer>},
+    {"max_pool", pool<max_pool>},
+    {"avg_pool", pool<avg_pool>},
+    {"mean", reduce<mean>},
+    {"var", reduce<var>},
+    {"std", reduce<tidemark::std>},
+    {"logsumexp", reduce<logsumexp>},
+    {"norm", reduce<norm>},
+    {"leaky_relu", plain<leaky_relu>},
+    {"layer_norm", normalized<layer_norm>},
+    {"rms_norm", normalized<rms_norm>},
+    {"embedding", plain<embedding>},
+    {"attention", run_attention},
+    {"mse", plain<mse>},
+    {"sparse_softmax_cross_entropy", plain<sparse_softmax_cross_entropy>},
+    {"constant", run_constant},
+    {"from_callback", run_from_callback},
+    {"zeros", plain<zeros>},
+    {"ones", plain<ones>},
+    {"full", plain<full>},
+    {"zeros_like", like<zeros_like>, kLike},
+    {"ones_like", like<ones_like>, kLike},
+    {"full_like", run_full_like, "x: tensor, value: tensor, dtype: dtype = none"},
+    {"linspace", plain<linspace>},
+    {"eye", run_eye, "rows: int, columns: int = none, dtype: dtype = f32"},
+    {"random::normal", drawn<random::normal, random::NormalOptions>},
+    {"random::uniform", drawn<random::uniform, random::UniformOptions>},
+    {"random::integers", drawn<random::integers, random::IntegersOptions>},
+    {"random::bernoulli", run_bernoulli, "shape: shape, p: tensor = 0.5, key: key = none"},
+    {"random::permutation", run_permutation},
+    {"dropout", run_dropout},
+    {"check_numerics", plain<check_numerics>},
+    {"assert_that", run_assert_that},
+};
+
+// ---- op objects ---------------------------------------------------------------------------------
+
+template <class Op>
+const Op& object_of(const Arguments& in) {
+  return *static_cast<const Op*>(in.op().self);
+}
+
+PyObject* run_unary(Arguments& in) {
+  const Operand& x = in.operand(0);
+  return in.compute([&] { return object_of<UnaryOp>(in)(x, in.at); });
+}
+PyObject* run_binary(Arguments& in) {
+  const Operand &a = in.operand(0), &b = in.operand(1);
+  return in.compute([&] { return object_of<BinaryOp>(in)(a, b, in.at); });
+}
+PyObject* run_ternary(Arguments& in) {
+  const Operand &a = in.operand(0), &b = in.operand(1), &c = in.operand(2);
+  return in.compute([&] { return object_of<TernaryOp>(in)(a, b, c, in.at); });
+}
+PyObject* run_reduce(Arguments& in) {
+  const Operand& x = in.operand(0);
+  const Axes axes = in.axes(1);
+  const Keep keep = Keep(in.boolean(2));
+  return in.compute([&] { return object_of<ReduceOp>(in)(x, axes, keep, in.at); });
+}
+PyObject* run_row(Arguments& in) {
+  const Operand& x = in.operand(0);
+  const int64_t axis = in.integer(1);
+  return in.compute([&] { return object_of<RowOp>(in)(x, axis, in.at); });
+}
+
+}  // namespace
+
+const Binding* find_binding(std::string_view name) {
+  for (const Binding& binding : kBindings)
+    if (binding.name == name) return &binding;
+  return nullptr;
+}
+
+PyObject* (*family_binding(const OpDef& op))(Arguments& in) {
+  if (op.family == Family::reduce) return run_reduce;
+  if (op.family == Family::row) return run_row;
+  constexpr PyObject* (*by_arity[])(Arguments&) = {run_unary, run_binary, run_ternary};
+  return by_arity[op.arity - 1];
+}
+
+}  // namespace tidemark::python

@@ -1,0 +1,2 @@
+"""Random tensors, keys and the global generator."""
+from ._core.random import *  # noqa: F403
