@@ -30,6 +30,13 @@ using testing::seen;
 
 using Tensors = std::vector<Tensor>;
 
+// A step with scratch of each thread: few functions are large enough to have one.
+Tensor sorted_columns(const Tensor& x) {
+  const Tensor row = td::reshape(x, {1, -1});
+  const Tensor table = td::sin(row * td::reshape(td::cast(td::arange(256), td::f32), {-1, 1}));
+  return td::sum(td::sort(table, 0) * table, 0);
+}
+
 // The results of a function and of its relatives, which all read the same arguments.
 Tensors results_of(const RandomFunction& random, const Tensor& x, const Tensor& y,
                    const Variable& state) {
@@ -37,6 +44,7 @@ Tensors results_of(const RandomFunction& random, const Tensor& x, const Tensor& 
   for (uint64_t relative = 1; relative <= random.seed % 4; ++relative)
     for (Tensor& result : RandomFunction(random.seed + (relative << 32))(td::sin(x), y, state))
       results.push_back(std::move(result));
+  if (random.seed % 8 == 7) results.push_back(sorted_columns(x));
   return results;
 }
 

@@ -275,13 +275,13 @@ int64_t most_scratch_of(const Graph& graph, const compile::Interface& interface,
 }  // namespace
 
 // Once with the threads that no step needs more scratch for than the largest of one thread's, once
-// with one thread for each step that has scratch. Where scratch is a small part of the bytes, that
-// would save nothing.
+// with one thread for each step that has scratch. In large programs of which scratch is a small
+// part that would take more time than it is worth.
 void Frontier::add_with_less_scratch(const Graph& graph) {
   constexpr int64_t kSmallPart = 100;
   const int64_t all = most_scratch_of(graph, interface_, {}),
                 one = most_scratch_of(graph, interface_, 0);
-  if ((all - one) * kSmallPart <= least_bytes()) return;
+  if (all == one || (!is_small() && (all - one) * kSmallPart <= least_bytes())) return;
   Graph in_turn = graph;
   run_bodies_in_turn(in_turn);
   const Graph ordered = order_again(std::move(in_turn), interface_);

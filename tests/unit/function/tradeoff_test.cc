@@ -150,7 +150,7 @@ TEST(Tradeoff, GradientsThroughSlicesAreAddedAsTheyCome) {
   for (int64_t i = 1; i <= 8; ++i) weights.push_back(drawn({16 * i, 16}, static_cast<uint64_t>(i)));
   const Tensor x = drawn({256, 16}, 20);
   const td::Plan plan = f({}).plan(x, weights);
-  EXPECT_LT(plan.floor().count * 2, plan.peak().count);
+  EXPECT_LT(plan.floor().count * 5, plan.peak().count * 3);
   expect_identical(f({.budget = plan.floor()})(x, weights), f({})(x, weights));
 }
 
