@@ -24,6 +24,16 @@ void bind_budget(nb::module_& module);
 void bind_call(nb::module_& module);
 void bind_function(nb::module_& module);
 void bind_plan(nb::module_& module);
+void bind_control_flow(nb::module_& module);
+void bind_gradient(nb::module_& module);
 void bind_tree(nb::module_& module);
+void bind_autograph(nb::module_& module);
+void bind_memory(nb::module_& module);
+void bind_output(nb::module_& module);
+void bind_report(nb::module_& module);
+void bind_nn(nb::module_& module);
+void bind_train(nb::module_& module);
+void bind_data(nb::module_& module);
+void bind_io(nb::module_& module);
 
 }  // namespace tidemark::python

@@ -9,32 +9,16 @@
 #include "errors.h"
 #include "shape.h"
 #include "source.h"
+#include "tensor_tree.h"
 #include "variable.h"
 
 namespace tidemark::python {
 namespace {
 
-PyTypeObject *donated_class = nullptr, *spec_class = nullptr, *dim_class = nullptr,
-             *dtype_class = nullptr;
-
-// Whether its class says that an array is inside.
-bool has_array(PyObject* object) {
-  PyObject* const type = reinterpret_cast<PyObject*>(Py_TYPE(object));
-  return PyObject_CheckBuffer(object) || PyObject_HasAttrString(type, "__array__") != 0 ||
-         PyObject_HasAttrString(type, "__dlpack__") != 0;
-}
+PyTypeObject *donated_class = nullptr, *spec_class = nullptr, *dim_class = nullptr;
 
 bool is_enum(PyObject* object) {
   return PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(object)), "__members__") != 0;
-}
-
-// Plain values that are part of the key.
-bool is_constant(PyObject* object) {
-  PyTypeObject* const type = Py_TYPE(object);
-  return PyBool_Check(object) || PyUnicode_Check(object) || PyBytes_Check(object) ||
-         type == dtype_class || is_static(object) || PyComplex_Check(object) ||
-         PySlice_Check(object) || type == &PyRange_Type || type == &PyEllipsis_Type ||
-         PyType_Check(object);
 }
 
 // Tensors and plain numbers are values of the call; texts, bools and dtypes are part of the key;
@@ -51,28 +35,12 @@ Atom classify_argument(PyObject* object) {
   return Atom::object;
 }
 
-// A result is a value; only None and texts are not.
-Atom classify_result(PyObject* object) {
-  if (is_tensor(object) || PyFloat_Check(object) || PyLong_Check(object)) return Atom::leaf;
-  if (is_constant(object)) return Atom::constant;
-  if (variable_in(object) != nullptr || has_array(object)) return Atom::leaf;
-  return Atom::object;
-}
-
-Tensor number(PyObject* object, Source at) {
-  if (PyFloat_Check(object)) return Tensor(PyFloat_AS_DOUBLE(object), at);
-  if (PyBool_Check(object)) return Tensor(object == Py_True, at);
-  const int64_t whole = PyLong_AsLongLong(object);
-  if (whole == -1 && PyErr_Occurred() != nullptr) nb::raise_python_error();
-  return Tensor(whole, at);
-}
-
 void read_leaf(PyObject* object, detail::Argument& argument, Source at) {
   PyTypeObject* const type = Py_TYPE(object);
   if (type == tensor_class) {
     argument.tensor = tensor_in(object);
   } else if (PyFloat_CheckExact(object) || PyLong_CheckExact(object)) {
-    argument.tensor = number(object, at);
+    argument.tensor = number_tensor(object, at);
   } else if (type == donated_class) {
     Donated& given = *nb::inst_ptr<Donated>(object);
     if (!given.tensor.has_value())
@@ -86,7 +54,7 @@ void read_leaf(PyObject* object, detail::Argument& argument, Source at) {
     argument.size = *nb::inst_ptr<Dim>(object);
     argument.is_size = true;
   } else if (PyFloat_Check(object) || PyLong_Check(object)) {
-    argument.tensor = number(object, at);
+    argument.tensor = number_tensor(object, at);
   } else {
     argument.tensor = tensor_from(object, at);
   }
@@ -191,9 +159,9 @@ std::vector<nb::object> rebuilt_arguments(const Tree& tree,
 // ---- results ------------------------------------------------------------------------------------
 
 detail::TraceResult taken_result(nb::handle result, const std::string& title, Source at) {
-  FlatTree flat = flatten(result, classify_result);
+  TensorTree lifted = python::lifted(result, at);
   size_t place = 0;
-  visit_paths(*flat.tree, place, "result", [&](const TreeNode& node, const std::string& path) {
+  visit_paths(*lifted.tree, place, "result", [&](const TreeNode& node, const std::string& path) {
     if (node.kind != TreeNode::Kind::object) return;
     throw UserTypeError(
         cat(title, " returned ",
@@ -201,22 +169,12 @@ detail::TraceResult taken_result(nb::handle result, const std::string& title, So
             reinterpret_cast<PyTypeObject*>(node.type.ptr())->tp_name),
         at, "return tensors, numbers, None and structures of them");
   });
-  detail::TraceResult taken;
-  for (const nb::object& leaf : flat.leaves) {
-    const bool is_number = PyFloat_Check(leaf.ptr()) || PyLong_Check(leaf.ptr());
-    taken.leaves.push_back(is_number ? number(leaf.ptr(), at) : tensor_from(leaf, at));
-  }
-  taken.paths = flat.tree->paths("result");
-  taken.structure = flat.tree;
-  return taken;
+  return {std::move(lifted.tensors), lifted.tree->paths("result"), lifted.tree};
 }
 
 PyObject* filled_result(const Tree& tree, std::span<Tensor> leaves) {
   if (tree.is_one_leaf()) return wrap(std::move(leaves[0]));
-  size_t at = 0, leaf = 0;
-  nb::object made = build(tree, at, [&] { return nb::steal(wrap(std::move(leaves[leaf++]))); });
-  if (!made.is_valid()) nb::raise_python_error();
-  return made.release().ptr();
+  return filled(tree, leaves).release().ptr();
 }
 
 // ---- specs and donation -------------------------------------------------------------------------
@@ -271,7 +229,6 @@ void bind_call(nb::module_& module) {
       nb::arg("x"),
       "Moves x out, so that the function it is passed to may use its memory: step(td.donate(x)).");
   dim_class = reinterpret_cast<PyTypeObject*>(nb::type<Dim>().ptr());
-  dtype_class = Py_TYPE(nb::cast(DType::f32).ptr());
 }
 
 }  // namespace tidemark::python

@@ -2,6 +2,7 @@
 
 #include "errors.h"
 #include "exchange.h"
+#include "gradient.h"
 #include "tidemark/tensor/tensor_state.h"
 #include "variable.h"
 
@@ -77,6 +78,7 @@ Tensor tensor_from(nb::handle object, Source at) {
   PyObject* const o = object.ptr();
   if (is_tensor(o)) return tensor_in(o);
   if (const Variable* const variable = variable_in(o)) return value_of(*variable, at);
+  if (const Gradient* const rows = rows_in(o)) return Tensor(*rows, at);
   if (PyBool_Check(o)) return Tensor(o == Py_True, at);
   if (PyLong_Check(o)) return Tensor(whole(object, at), at);
   if (PyFloat_Check(o)) return Tensor(PyFloat_AS_DOUBLE(o), at);

@@ -1,6 +1,7 @@
 #include "errors.h"
 
 #include <cctype>
+#include <exception>
 #include <new>
 #include <string>
 
@@ -27,6 +28,18 @@ PyObject* define(nb::module_& module, const char* name, const char* doc,
   return made;
 }
 
+// What a function of the user raised, where the library added to its text.
+void add_cause(const Error& error, const nb::object& made) {
+  const auto* const nested = dynamic_cast<const std::nested_exception*>(&error);
+  if (nested == nullptr || nested->nested_ptr() == nullptr) return;
+  try {
+    nested->rethrow_nested();
+  } catch (const RaisedByUser& raised) {
+    PyException_SetCause(made.ptr(), raised.exception().inc_ref().ptr());
+  } catch (...) {
+  }
+}
+
 // Names as Python writes them: "td::random::normal" is td.random.normal there.
 std::string in_python(std::string text) {
   constexpr std::string_view vector = "to_vector";
@@ -49,6 +62,7 @@ nb::object instance(PyObject* cls, const Error& error) {
   made.attr("file") = nb::str(at.file);
   made.attr("line") = at.line;
   made.attr("function") = nb::str(at.function);
+  add_cause(error, made);
   return made;
 }
 
@@ -89,6 +103,8 @@ void translate(const std::exception_ptr& pointer) {
     raise(classes.internal, instance(classes.internal, error));
   } catch (const Error& error) {
     raise(classes.error, instance(classes.error, error));
+  } catch (const EndsProgram& ends) {
+    ends.error().restore();
   }
 }
 
@@ -115,6 +131,11 @@ PyObject* class_of(nb::exception_type type) {
 
 }  // namespace
 
+RaisedByUser::RaisedByUser(nb::python_error&& error) : error_(std::move(error)) {
+  const nb::object name = error_.type().attr("__name__");
+  text_ = cat(nb::str(name).c_str(), ": ", nb::str(error_.value()).c_str());
+}
+
 void set_error_from_current() noexcept {
   try {
     try {
@@ -123,6 +144,8 @@ void set_error_from_current() noexcept {
       translate(std::current_exception());
     } catch (nb::python_error& error) {
       error.restore();
+    } catch (const EndsProgram& ends) {
+      ends.error().restore();
     } catch (const nb::builtin_exception& error) {
       PyErr_SetString(class_of(error.type()), error.what());
     } catch (const std::bad_alloc&) {

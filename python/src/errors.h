@@ -28,4 +28,27 @@ class UserTypeError : public UserError {
   using UserError::UserError;
 };
 
+// An exception of a user's function, in the form in which the library adds to its text: the class
+// and the message, without the traceback. Made and read with the GIL.
+class RaisedByUser : public std::exception {
+ public:
+  explicit RaisedByUser(nb::python_error&& error);
+  const char* what() const noexcept override { return text_.c_str(); }
+  nb::handle exception() const { return error_.value(); }
+
+ private:
+  nb::python_error error_;
+  std::string text_;
+};
+
+// One that ends the program, such as KeyboardInterrupt: nothing is added to it.
+class EndsProgram : public data::Undecorated {
+ public:
+  explicit EndsProgram(nb::python_error&& error) : error_(std::move(error)) {}
+  nb::python_error& error() const { return error_; }
+
+ private:
+  mutable nb::python_error error_;
+};
+
 }  // namespace tidemark::python

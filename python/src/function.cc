@@ -15,6 +15,7 @@
 #include "bindings.h"
 #include "budget.h"
 #include "call.h"
+#include "callback.h"
 #include "convert.h"
 #include "errors.h"
 #include "signature.h"
@@ -72,16 +73,8 @@ const Signature& signature_of(FunctionObject& function) {
 
 // ---- tracing ------------------------------------------------------------------------------------
 
-// tidemark.autograph.convert(f); f itself if the package has no autograph.
 nb::object convert(nb::handle f) {
-  if (!PyFunction_Check(f.ptr()) && !PyMethod_Check(f.ptr())) return nb::borrow(f);
-  PyObject* const module = PyImport_ImportModule("tidemark.autograph");
-  if (module == nullptr) {
-    if (!PyErr_ExceptionMatches(PyExc_ModuleNotFoundError)) nb::raise_python_error();
-    PyErr_Clear();
-    return nb::borrow(f);
-  }
-  return nb::steal(module).attr("convert")(f);
+  return nb::module_::import_("tidemark.autograph").attr("convert")(f);
 }
 
 nb::handle traced_function(FunctionObject& base) {
@@ -113,6 +106,7 @@ detail::TraceResult trace_body(const Traces& traces, std::span<const detail::Arg
   nb::object result;
   {
     const UserCode user;
+    const AutographScope autograph(definition.autograph);
     result = signature.call(traced_function(base), self, arguments);
   }
   return taken_result(result, cat("function \"", definition.options.name, "\""), definition.at);

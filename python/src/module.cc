@@ -16,8 +16,18 @@ NB_MODULE(_core, module) {
   bind_variable(module);
   bind_random(module);
   bind_tree(module);
+  bind_autograph(module);
   bind_budget(module);
   bind_plan(module);
   bind_call(module);
   bind_function(module);
+  bind_control_flow(module);
+  bind_gradient(module);
+  bind_memory(module);
+  bind_output(module);
+  bind_report(module);
+  bind_nn(module);
+  bind_train(module);
+  bind_data(module);
+  bind_io(module);
 }

@@ -6,6 +6,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 #include "errors.h"
+#include "later.h"
 #include "source.h"
 
 namespace tidemark::python {
@@ -507,11 +508,8 @@ std::string Tree::text() const {
 }
 
 SharedTree share(Tree tree) {
-  return {new Tree(std::move(tree)), [](const Tree* dropped) {
-            if (!Py_IsInitialized()) return;  // At exit the interpreter takes its objects along.
-            const nb::gil_scoped_acquire gil;
-            delete dropped;
-          }};
+  return {new Tree(std::move(tree)),
+          [](const Tree* dropped) { release_with_gil([dropped] { delete dropped; }); }};
 }
 
 bool is_static(PyObject* object) { return Py_TYPE(object) == static_class; }
@@ -611,11 +609,13 @@ void bind_tree(nb::module_& module) {
           "paths", [](const Structure& s, const std::string& root) { return s.tree->paths(root); },
           nb::arg("root") = "", "The path of each leaf: \"x['image'][0]\" if the root is \"x\".")
       .def("unflatten", unflatten, nb::arg("leaves"), "The structure with these leaves.")
-      .def("__eq__",
-           [](const Structure& s, nb::handle other) {
-             Structure* right = nullptr;
-             return nb::try_cast(other, right) && right != nullptr && s.tree->is_like(*right->tree);
-           })
+      .def(
+          "__eq__",
+          [](const Structure& s, nb::handle other) {
+            Structure* right = nullptr;
+            return nb::try_cast(other, right) && right != nullptr && s.tree->is_like(*right->tree);
+          },
+          nb::arg("other").none())
       .def("__hash__", [](const Structure& s) { return std::hash<std::string>()(s.tree->key("")); })
       .def("__repr__", [](const Structure& s) { return "TreeDef(" + s.tree->text() + ")"; });
 

@@ -3,12 +3,17 @@
 #include "variable.h"
 
 #include <unordered_map>
+#include <vector>
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include "callback.h"
 #include "convert.h"
 #include "dtype.h"
 #include "errors.h"
+#include "gradient.h"
+#include "index.h"
+#include "model.h"
 #include "shape.h"
 #include "source.h"
 #include "tidemark/tensor/variable_state.h"
@@ -22,10 +27,13 @@ const Variable& variable_of(PyObject* object) { return *nb::inst_ptr<Variable>(o
 
 // ---- operators ----------------------------------------------------------------------------------
 
-// A Variable's value as a Python Tensor; anything else as it is.
+// The value of a Variable, or of a row-sparse gradient, as a Python Tensor; anything else as it is.
 nb::object read(PyObject* object) {
-  if (Py_TYPE(object) != variable_class) return nb::borrow(object);
-  return nb::steal(python::wrap(value_of(variable_of(object), calling_line())));
+  if (Py_TYPE(object) == variable_class)
+    return nb::steal(python::wrap(value_of(variable_of(object), calling_line())));
+  if (const Gradient* rows = rows_in(object))
+    return nb::steal(python::wrap(Tensor(*rows, calling_line())));
+  return nb::borrow(object);
 }
 
 template <binaryfunc op>
@@ -51,6 +59,20 @@ Py_ssize_t length(PyObject* a) {
 PyObject* subscript(PyObject* a, PyObject* key) {
   return guarded([&] { return PyObject_GetItem(read(a).ptr(), key); });
 }
+// `v[1:3] = x`
+int assign_part(PyObject* a, PyObject* key, PyObject* value) {
+  return guarded(
+      [&] {
+        const Source at = calling_line();
+        if (value == nullptr) throw UserTypeError("parts of a Variable cannot be deleted", at);
+        const Subscript place(key, at);
+        const Value given(value, at);
+        const nb::gil_scoped_release unlocked;
+        variable_of(a).assign_slice(place.slices(), given.operand());
+        return 0;
+      },
+      -1);
+}
 Py_hash_t hash(PyObject* a) {
   return static_cast<Py_hash_t>(
       reinterpret_cast<uintptr_t>(detail::VariableState::of(variable_of(a)).get()) >> 4);
@@ -68,7 +90,8 @@ using Change = void (*)(const Variable& variable, const Operand& operand);
 template <Change change>
 PyObject* in_place(PyObject* a, PyObject* b) {
   return guarded([&]() -> PyObject* {
-    if (Py_TYPE(b) != variable_class && !is_value(b)) return Py_NewRef(Py_NotImplemented);
+    if (Py_TYPE(b) != variable_class && rows_in(b) == nullptr && !is_value(b))
+      return Py_NewRef(Py_NotImplemented);
     const Value value(b, calling_line());
     const nb::gil_scoped_release unlocked;
     change(variable_of(a), value.operand());
@@ -88,7 +111,7 @@ template <auto f>
 PyType_Slot slot(int number) {
   return {number, reinterpret_cast<void*>(f)};
 }
-PyType_Slot slots[] = {
+PyType_Slot common_slots[] = {
     slot<binary<PyNumber_Add>>(Py_nb_add),
     slot<binary<PyNumber_Subtract>>(Py_nb_subtract),
     slot<binary<PyNumber_Multiply>>(Py_nb_multiply),
@@ -110,18 +133,27 @@ PyType_Slot slots[] = {
     slot<unary<PyNumber_Long>>(Py_nb_int),
     slot<unary<PyNumber_Index>>(Py_nb_index),
     slot<is_true>(Py_nb_bool),
-    slot<in_place<add_to>>(Py_nb_inplace_add),
-    slot<in_place<subtract_from>>(Py_nb_inplace_subtract),
-    slot<in_place<multiply_by>>(Py_nb_inplace_multiply),
-    slot<in_place<divide_by>>(Py_nb_inplace_true_divide),
     slot<compare>(Py_tp_richcompare),
     slot<unary<PyObject_GetIter>>(Py_tp_iter),
-    slot<hash>(Py_tp_hash),
     slot<attribute>(Py_tp_getattro),
     slot<length>(Py_mp_length),
     slot<subscript>(Py_mp_subscript),
     {0, nullptr},
 };
+// Those of all values, and what changes a Variable.
+PyType_Slot* variable_slots() {
+  static std::vector<PyType_Slot> slots;
+  slots = {
+      slot<in_place<add_to>>(Py_nb_inplace_add),
+      slot<in_place<subtract_from>>(Py_nb_inplace_subtract),
+      slot<in_place<multiply_by>>(Py_nb_inplace_multiply),
+      slot<in_place<divide_by>>(Py_nb_inplace_true_divide),
+      slot<hash>(Py_tp_hash),
+      slot<assign_part>(Py_mp_ass_subscript),
+  };
+  for (const PyType_Slot& each : common_slots) slots.push_back(each);
+  return slots.data();
+}
 
 // ---- one object for each Variable ---------------------------------------------------------------
 
@@ -159,11 +191,7 @@ Wrappers& wrappers() {
 
 // Runs under the Variable's lock on the thread that first needs the value, which holds no GIL.
 Initializer initializer_of(const nb::object& given, Source at) {
-  const std::shared_ptr<nb::object> f(new nb::object(given), [](nb::object* dropped) {
-    if (!Py_IsInitialized()) return;
-    const nb::gil_scoped_acquire gil;
-    delete dropped;
-  });
+  const HeldObject f = hold(given);
   return [f, at](const Shape& shape, DType dtype) {
     const nb::gil_scoped_acquire gil;
     const UserCode user;
@@ -206,6 +234,8 @@ std::string text_of(const Variable& variable) {
 
 }  // namespace
 
+PyType_Slot* value_slots() { return common_slots; }
+
 nb::object wrap(const Variable& variable) {
   nb::object known = wrappers().find(variable);
   if (known.is_valid()) return known;
@@ -226,7 +256,8 @@ Tensor value_of(const Variable& variable, Source at) {
 }
 
 void bind_variable(nb::module_& module) {
-  nb::class_<Variable> cls(module, "Variable", nb::type_slots(slots), nb::is_weak_referenceable(),
+  nb::class_<Variable> cls(module, "Variable", nb::type_slots(variable_slots()),
+                           nb::is_weak_referenceable(),
                            "State that outlives a step. Reading it gives a snapshot; assigning is "
                            "in place unless a snapshot is alive.");
   variable_class = reinterpret_cast<PyTypeObject*>(cls.ptr());
@@ -293,6 +324,13 @@ void bind_variable(nb::module_& module) {
       .def_prop_ro("dtype", &Variable::dtype, "The type of the elements.")
       .def_prop_ro("name", &Variable::name, "Its name.")
       .def_prop_ro("trainable", &Variable::trainable, "Whether tapes watch it.")
+      .def("__copy__", [](const nb::object& self) { return self; })
+      .def("__deepcopy__",
+           [](const Variable& v, nb::dict memo) {
+             Variable copy = v;
+             Replacer::of(memo).replace()(detail::VariablePath(), copy);
+             return wrap(copy);
+           })
       .def("__repr__", text_of);
 }
 

@@ -13,4 +13,8 @@ const Variable* variable_in(PyObject* object);
 // is released meanwhile.
 Tensor value_of(const Variable& variable, Source at);
 
+// The operators of a class whose objects stand for tensors: they read the tensor and leave the rest
+// to Tensor's.
+PyType_Slot* value_slots();
+
 }  // namespace tidemark::python

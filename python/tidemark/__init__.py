@@ -5,5 +5,15 @@ from . import _core
 from ._core import *  # noqa: F403
 from . import random  # noqa: F401
 from ._function import function  # noqa: F401
+from . import autograph  # noqa: F401
+from .autograph.range import range  # noqa: F401
+from ._gradients import custom_gradient, grad, hvp, jacobian, recompute, value_and_grad  # noqa: F401
 
 _core._set_package_folder(_os.path.dirname(__file__) + "/")
+
+# Modules of this package in place of those of the extension, which they extend.
+import tidemark.data as data  # noqa: E402, F401
+import tidemark.io as io  # noqa: E402, F401
+import tidemark.memory as memory  # noqa: E402, F401
+import tidemark.nn as nn  # noqa: E402, F401
+import tidemark.report as report  # noqa: E402, F401

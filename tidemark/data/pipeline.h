@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -32,6 +33,10 @@ struct Position {
   int64_t element = 0;
   friend bool operator==(const Position&, const Position&) = default;
 };
+
+// What a user's function throws to end an iteration, such as an interrupt: it passes as it is,
+// without the number of the element.
+class Undecorated : public std::exception {};
 
 class Stage;
 using StagePtr = std::shared_ptr<const Stage>;

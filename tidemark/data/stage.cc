@@ -204,6 +204,8 @@ void fail_at(const char* what, int64_t number, Source at) {
         DeviceError(cat(failure_text(what, number, error.what()), "\n  at ", at.text()), at));
   } catch (const InternalError&) {
     throw;  // Internal errors are not decorated.
+  } catch (const Undecorated&) {
+    throw;
   } catch (const std::exception& error) {
     std::throw_with_nested(UserError(failure_text(what, number, error.what()), at));
   } catch (...) {

@@ -1,7 +1,6 @@
 #include "tidemark/fit/separate.h"
 
 #include <algorithm>
-#include <optional>
 #include <unordered_map>
 
 #include "tidemark/ops/op_def.h"
@@ -22,31 +21,20 @@ int64_t large_operands(const Graph& graph, const Node& group) {
   });
 }
 
-// Runs nodes from `first_new` on, which were taken out of groups, as soon as their operands exist.
-void run_early(Graph& graph, int32_t first_new) {
-  struct Entry {
-    size_t position = 0;  // Of the last operand that is no such node; of itself if it is none.
-    int32_t node = -1;
-  };
-  std::vector<Entry> entries;
-  std::unordered_map<int32_t, size_t> position;
-  for (const int32_t number : graph.body().nodes) {
-    std::optional<size_t> last;
-    for (const Value input : graph.nodes[static_cast<size_t>(number)].inputs)
-      if (const auto found = position.find(input.node); found != position.end())
-        last = std::max(last.value_or(0), found->second);
-    position[number] = number >= first_new && last ? *last : entries.size();
-    entries.push_back({position[number], number});
-  }
-  std::stable_sort(entries.begin(), entries.end(),
-                   [](const Entry& a, const Entry& b) { return a.position < b.position; });
-  for (size_t i = 0; i < entries.size(); ++i) graph.body().nodes[i] = entries[i].node;
+bool is_large_sum(const Graph& graph, const Node& node) {
+  return node.op->flow == Flow::group && large_operands(graph, node) > kMostOperands;
 }
 
 }  // namespace
 
-bool separate_sums(Graph& graph) {
-  const auto first_new = static_cast<int32_t>(graph.nodes.size());
+bool has_large_sums(const Graph& graph) {
+  const std::vector<int32_t>& nodes = graph.body().nodes;
+  return std::any_of(nodes.begin(), nodes.end(), [&](int32_t number) {
+    return is_large_sum(graph, graph.nodes[static_cast<size_t>(number)]);
+  });
+}
+
+Graph with_sums_apart(Graph graph) {
   const std::vector<int32_t> nodes = std::move(graph.body().nodes);
   graph.body().nodes.clear();
   std::unordered_map<int32_t, std::vector<Value>> replaced;  // By group: its results.
@@ -57,7 +45,7 @@ bool separate_sums(Graph& graph) {
   for (const int32_t number : nodes) {
     for (Value& input : graph.nodes[static_cast<size_t>(number)].inputs) input = now(input);
     const Node node = graph.nodes[static_cast<size_t>(number)];
-    if (node.op->flow != Flow::group || large_operands(graph, node) <= kMostOperands) {
+    if (!is_large_sum(graph, node)) {
       graph.body().nodes.push_back(number);
       continue;
     }
@@ -66,10 +54,7 @@ bool separate_sums(Graph& graph) {
                     {node.inputs.begin(), node.inputs.end()}, [](const Node&) { return false; });
   }
   for (Value& result : graph.body().results) result = now(result);
-  if (replaced.empty()) return false;
-  run_early(graph, first_new);
-  graph = compact(std::move(graph));
-  return true;
+  return compact(std::move(graph));
 }
 
 }  // namespace tidemark::fit

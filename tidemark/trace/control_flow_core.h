@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tidemark/ops/loop_attrs.h"
@@ -29,6 +30,16 @@ Tensor index_of(const Operand& index, std::string_view name, Source at);
 bool is_tracing();
 Tensors trace_cond(const Tensor& chosen, const std::function<Tensors()>& if_true,
                    const std::function<Tensors()>& if_false, const PathOf& path, Source at);
+
+// A branch whose results are chosen after both sides were traced, as a rewritten `if` statement
+// needs: what one side did not set is an empty tensor there, and becomes zeros.
+struct BranchParts {
+  std::string_view name;  // "if"
+  std::function<void()> if_true = {}, if_false = {};
+  std::function<std::pair<Tensors, Tensors>()> results = {};
+  PathOf path = {};
+};
+Tensors trace_branch(const Tensor& chosen, const BranchParts& parts, Source at);
 [[noreturn]] void structure_differs(std::string_view problem, std::string_view one,
                                     std::string_view other, Source at);
 

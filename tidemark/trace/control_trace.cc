@@ -73,43 +73,57 @@ void write_variables(const Variables& variables, Tensors& results) {
   results.resize(first);
 }
 
-// The common dtype of two branches; a plain number takes that of the other branch.
-DType common_dtype(const Tensor& one, const Tensor& other, const PathOf& path, size_t i,
-                   Source at) {
+// The common type of two branches; a plain number takes the dtype of the other branch, and what one
+// branch does not set, the type of the other.
+TensorType common_type(const Tensor& one, const Tensor& other, const BranchParts& parts, size_t i,
+                       Source at) {
+  if (!one.has_value() || !other.has_value()) return type_of(one.has_value() ? one : other, at);
   const TensorState &a = state_of(one, at), &b = state_of(other, at);
   const OperandType types[] = {{.dtype = a.array.dtype, .weak = weak_kind(a)},
                                {.dtype = b.array.dtype, .weak = weak_kind(b)}};
   const DType dtype = promote(types);
   const bool fits = (a.weak || a.array.dtype == dtype) && (b.weak || b.array.dtype == dtype);
   if (!fits || a.array.shape != b.array.shape)
-    throw UserError(cat("cond: ", path(i), " is ", type_of(one, at), " in the first branch and ",
-                        type_of(other, at), " in the second"),
+    throw UserError(cat(parts.name, ": ", parts.path(i), " is ", type_of(one, at),
+                        " in the first branch and ", type_of(other, at), " in the second"),
                     at, "both branches must give the same dtype and shape");
-  return dtype;
+  return {dtype, type_of(one, at).shape};
+}
+
+// Zeros for what the branch does not set.
+Tensors filled_up(TraceScope* scope, Tensors tensors, std::span<const TensorType> types,
+                  Source at) {
+  const EnterScope entered(scope);
+  for (size_t i = 0; i < tensors.size(); ++i)
+    if (!tensors[i].has_value()) tensors[i] = zeros(types[i].shape, types[i].dtype, at);
+  return tensors;
 }
 
 }  // namespace
 
-Tensors trace_cond(const Tensor& chosen, const std::function<Tensors()>& if_true,
-                   const std::function<Tensors()>& if_false, const PathOf& path, Source at) {
+Tensors trace_branch(const Tensor& chosen, const BranchParts& parts, Source at) {
   TraceScope* const outer = current_scope();
   Graph& graph = outer->trace->graph();
   const Value test = value_of(chosen, at);
-  InnerScope yes("the first branch of cond", at);
-  const Tensors from_yes = if_true();
+  InnerScope yes(cat("the first branch of ", parts.name), at);
+  parts.if_true();
   const EnterScope between(outer);
-  InnerScope no("the second branch of cond", at);
-  const Tensors from_no = if_false();
+  InnerScope no(cat("the second branch of ", parts.name), at);
+  parts.if_false();
   const EnterScope behind(outer);
 
+  const auto [from_yes, from_no] = parts.results();
+  std::vector<TensorType> types;
   std::vector<DType> dtypes;
-  for (size_t i = 0; i < from_yes.size(); ++i)
-    dtypes.push_back(common_dtype(from_yes[i], from_no[i], path, i, at));
+  for (size_t i = 0; i < from_yes.size(); ++i) {
+    types.push_back(common_type(from_yes[i], from_no[i], parts, i, at));
+    dtypes.push_back(types.back().dtype);
+  }
   Variables variables;
   add_new(variables, *yes.scope());
   add_new(variables, *no.scope());
-  set_results(yes.scope(), from_yes, dtypes, variables, at);
-  set_results(no.scope(), from_no, dtypes, variables, at);
+  set_results(yes.scope(), filled_up(yes.scope(), from_yes, types, at), dtypes, variables, at);
+  set_results(no.scope(), filled_up(no.scope(), from_no, types, at), dtypes, variables, at);
 
   Node node;
   node.op = &def_of(&ops::cond);
@@ -121,6 +135,18 @@ Tensors trace_cond(const Tensor& chosen, const std::function<Tensors()>& if_true
   Tensors results = add_control(std::move(node), at);
   write_variables(variables, results);
   return results;
+}
+
+Tensors trace_cond(const Tensor& chosen, const std::function<Tensors()>& if_true,
+                   const std::function<Tensors()>& if_false, const PathOf& path, Source at) {
+  std::pair<Tensors, Tensors> both;
+  return trace_branch(chosen,
+                      {.name = "cond",
+                       .if_true = [&] { both.first = if_true(); },
+                       .if_false = [&] { both.second = if_false(); },
+                       .results = [&] { return std::move(both); },
+                       .path = path},
+                      at);
 }
 
 // ---- loops --------------------------------------------------------------------------------------

@@ -49,6 +49,44 @@ TEST(Cond, InAFunctionChoosesWhenItRuns) {
   EXPECT_EQ(f.cache_info().traces, 1);
 }
 
+// ---- branches whose results are chosen afterwards -----------------------------------------------
+
+// A branch that sets a value only where p > 0; `also` is what the other side gives besides.
+auto set_in_one_branch(const Tensor& also) {
+  return td::function([also](const Tensor& p, const Tensor& x) {
+    td::detail::Tensors first, second;
+    const td::Source at = td::Source::here();
+    const td::detail::BranchParts parts{.name = "if",
+                                        .if_true = [&] { first = {x * 2, x + 1}; },
+                                        .if_false = [&] { second = {Tensor(), also}; },
+                                        .results = [&] { return std::pair{first, second}; },
+                                        .path = [](size_t i) { return i == 0 ? "`y`" : "`z`"; }};
+    const td::detail::Tensors both = td::detail::trace_branch(p > 0, parts, at);
+    return std::pair{both[0], both[1]};
+  });
+}
+
+TEST(Branch, WhatOneSideDoesNotSetIsZeroThere) {
+  const auto f = set_in_one_branch(td::constant({7, 8}, td::f32));
+  const Tensor x = td::constant({1, 2}, td::f32);
+  EXPECT_EQ(floats(f(1, x).first), (std::vector<float>{2, 4}));
+  EXPECT_EQ(floats(f(-1, x).first), (std::vector<float>{0, 0}));
+  EXPECT_EQ(floats(f(-1, x).second), (std::vector<float>{7, 8}));
+}
+
+TEST(Branch, NamesTheResultWhoseTypesDiffer) {
+  const auto f = set_in_one_branch(td::constant({7, 8, 9}, td::f32));
+  try {
+    f(1, td::constant({1, 2}, td::f32));
+    FAIL() << "f32[2] and f32[3] are one result";
+  } catch (const td::UserError& error) {
+    EXPECT_NE(std::string(error.what())
+                  .find("if: `z` is f32[2] in the first branch and f32[3] in the second"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
 TEST(Cond, TakesThingsFromOutsideInAnyOrder) {
   const Tensor a = td::random::normal({7}), b = td::random::normal({7});
   const auto f = td::function([&](const Tensor& p, const Tensor& x) {

@@ -1,0 +1,543 @@
+// td.data: datasets. Every call into a pipeline is made without the GIL, because its threads take
+// the GIL for the user's functions.
+#include "data.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "budget.h"
+#include "convert.h"
+#include "errors.h"
+#include "held.h"
+#include "path.h"
+#include "source.h"
+
+namespace tidemark::python {
+namespace {
+
+using data::Element;
+using data::FormPtr;
+using nb::arg;
+
+// ---- structures ---------------------------------------------------------------------------------
+
+struct TreeForm : data::Form {
+  TreeForm(std::string key, SharedTree tree) : Form(std::move(key)), tree(std::move(tree)) {}
+  SharedTree tree;
+};
+
+// Numbers, tensors and arrays are tensors of an element; anything else is part of its structure.
+Atom classify(PyObject* atom) {
+  if (is_value(atom) || PyObject_CheckBuffer(atom) != 0) return Atom::leaf;
+  if (atom == Py_None || PyUnicode_Check(atom) || PyBytes_Check(atom)) return Atom::constant;
+  return PyObject_HasAttrString(atom, "__array__") != 0 ? Atom::leaf : Atom::object;
+}
+
+std::vector<Tensor> tensors_of(const std::vector<nb::object>& leaves, Source at) {
+  std::vector<Tensor> tensors;
+  tensors.reserve(leaves.size());
+  for (const nb::object& leaf : leaves) tensors.push_back(tensor_from(leaf, at));
+  return tensors;
+}
+
+// Packs the results of one function of the user. Most have the structure of the one before, whose
+// form they then share.
+class Packer {
+ public:
+  explicit Packer(Source at) : at_(at) {}
+  Element pack(nb::handle object) {
+    FlatTree flat = flatten(object, classify);
+    return {tensors_of(flat.leaves, at_), form_of(std::move(flat.tree))};
+  }
+
+ private:
+  FormPtr form_of(SharedTree tree) {
+    if (last_ == nullptr || !last_->tree->is_like(*tree)) {
+      std::string key = tree->key("element");
+      last_ = std::make_shared<TreeForm>(std::move(key), std::move(tree));
+    }
+    return last_;
+  }
+  Source at_;
+  std::shared_ptr<const TreeForm> last_;  // Read and written under the GIL.
+};
+
+// The element as the user sees it. Moves its tensors.
+nb::object unpack(Element element, const SharedTree& known) {
+  const Tree* const tree = element.form != nullptr
+                               ? static_cast<const TreeForm&>(*element.form).tree.get()
+                               : known.get();
+  std::vector<nb::object> leaves;
+  leaves.reserve(element.tensors.size());
+  for (Tensor& tensor : element.tensors) leaves.push_back(nb::steal(wrap(std::move(tensor))));
+  return tree == nullptr ? leaves.at(0) : tree->filled(leaves);
+}
+
+SharedTree tuple_of(const std::vector<SharedTree>& parts) {
+  Tree whole;
+  whole.nodes.push_back(
+      {.kind = TreeNode::Kind::tuple, .arity = static_cast<int32_t>(parts.size())});
+  for (const SharedTree& part : parts) {
+    if (part == nullptr)
+      whole.nodes.emplace_back();
+    else
+      whole.nodes.insert(whole.nodes.end(), part->nodes.begin(), part->nodes.end());
+    whole.leaves += part == nullptr ? 1 : part->leaves;
+  }
+  return share(std::move(whole));
+}
+
+// ---- the user's functions -----------------------------------------------------------------------
+
+// A function of an element. The parts of a tuple are its arguments if it takes as many.
+class UserFunction {
+ public:
+  UserFunction(nb::handle f, SharedTree known, Source at)
+      : f_(f), known_(std::move(known)), packer_(std::make_shared<Packer>(at)) {
+    if (!PyCallable_Check(f.ptr()))
+      throw UserTypeError(cat("a ", Py_TYPE(f.ptr())->tp_name, " cannot be called"), at,
+                          "give a function of an element");
+  }
+
+  // With the GIL.
+  nb::object call(Element element) const {
+    const UserCode user;
+    const nb::object given = unpack(std::move(element), known_);
+    if (!PyTuple_CheckExact(given.ptr())) return f_.get()(given);
+    static const nb::handle takes = imported("tidemark.data", "_takes");
+    if (!nb::cast<bool>(takes(f_.get(), nb::len(given)))) return f_.get()(given);
+    return nb::steal(checked(PyObject_Call(f_.get().ptr(), given.ptr(), nullptr)));
+  }
+  Element pack(nb::handle object) const { return packer_->pack(object); }
+
+ private:
+  static PyObject* checked(PyObject* result) {
+    if (result == nullptr) nb::raise_python_error();
+    return result;
+  }
+
+  Held f_;
+  SharedTree known_;
+  std::shared_ptr<Packer> packer_;
+};
+
+// Runs f with the GIL. Exceptions of Python get a short text; those that end a program pass.
+template <class F>
+auto in_python(const F& f) {
+  const nb::gil_scoped_acquire gil;
+  try {
+    return f();
+  } catch (nb::python_error& error) {
+    if (error.matches(PyExc_Exception)) throw RaisedByUser(std::move(error));
+    throw EndsProgram(std::move(error));
+  }
+}
+
+// The values of an iterator of Python.
+class IteratorSource {
+ public:
+  IteratorSource(nb::handle iterator, std::shared_ptr<Packer> packer)
+      : iterator_(iterator), packer_(std::move(packer)) {}
+  std::optional<Element> operator()() const {
+    return in_python([&]() -> std::optional<Element> {
+      const UserCode user;
+      const nb::object next = nb::steal(PyIter_Next(iterator_.get().ptr()));
+      if (next.is_valid()) return packer_->pack(next);
+      if (PyErr_Occurred() != nullptr) nb::raise_python_error();
+      return std::nullopt;
+    });
+  }
+
+ private:
+  Held iterator_;
+  std::shared_ptr<Packer> packer_;
+};
+
+Dataset from_generator(nb::handle generator) {
+  const Source at = calling_line();
+  const bool is_function = PyCallable_Check(generator.ptr()) != 0;
+  if (!is_function && (PyIter_Check(generator.ptr()) || !nb::hasattr(generator, "__iter__")))
+    throw UserTypeError(cat("from_generator: a ", Py_TYPE(generator.ptr())->tp_name,
+                            " can be walked only once, and a dataset is walked once an epoch"),
+                        at, "give a function that makes it: from_generator(lambda: ...)");
+  const auto make = [held = Held(generator), is_function, packer = std::make_shared<Packer>(at)] {
+    const nb::gil_scoped_acquire gil;
+    const UserCode user;
+    const nb::object made = is_function ? held.get()() : nb::borrow(held.get());
+    const nb::object iterator = nb::steal(PyObject_GetIter(made.ptr()));
+    if (!iterator.is_valid()) nb::raise_python_error();
+    return data::ElementSource(IteratorSource(iterator, packer));
+  };
+  const nb::gil_scoped_release released;
+  return Dataset(data::generated(make, at), nullptr);
+}
+
+Dataset from_tensor_slices(nb::handle structure) {
+  const Source at = calling_line();
+  FlatTree flat = flatten(structure, classify);
+  std::vector<std::string> paths = flat.tree->paths("");
+  Element tensors{tensors_of(flat.leaves, at), nullptr};
+  const SharedTree tree = flat.tree->is_one_leaf() ? nullptr : std::move(flat.tree);
+  const nb::gil_scoped_release released;
+  return Dataset(data::slices(std::move(tensors), std::move(paths), at), tree);
+}
+
+// ---- stages -------------------------------------------------------------------------------------
+
+Dataset mapped(const Dataset& dataset, nb::handle f, int parallel, bool deterministic) {
+  const Source at = calling_line();
+  const UserFunction function(f, dataset.tree(), at);
+  const auto apply = [function](Element element) {
+    return in_python([&] { return function.pack(function.call(std::move(element))); });
+  };
+  const nb::gil_scoped_release released;
+  return Dataset(data::mapped(dataset.stage(), apply, {parallel, deterministic}, at), nullptr,
+                 dataset.cap());
+}
+
+Dataset filtered(const Dataset& dataset, nb::handle f) {
+  const Source at = calling_line();
+  const UserFunction function(f, dataset.tree(), at);
+  const auto keep = [function](const Element& element) {
+    return in_python([&] {
+      const int kept = PyObject_IsTrue(function.call(element).ptr());
+      if (kept < 0) nb::raise_python_error();
+      return kept == 1;
+    });
+  };
+  const nb::gil_scoped_release released;
+  return dataset.next(data::filtered(dataset.stage(), keep, at));
+}
+
+Dataset zipped(const nb::args& datasets) {
+  const Source at = calling_line();
+  std::vector<data::StagePtr> stages;
+  std::vector<SharedTree> trees;
+  std::optional<data::Cap> cap;
+  for (const nb::handle each : datasets) {
+    if (!nb::isinstance<Dataset>(each))
+      throw UserTypeError(cat("zip: a ", Py_TYPE(each.ptr())->tp_name, " is not a dataset"), at,
+                          "give datasets: td.data.zip(a, b)");
+    const Dataset& dataset = nb::cast<const Dataset&>(each);
+    stages.push_back(dataset.stage());
+    trees.push_back(dataset.tree());
+    if (dataset.cap() && (!cap || dataset.cap()->bytes < cap->bytes)) cap = dataset.cap();
+  }
+  const SharedTree whole = tuple_of(trees);
+  // Only where an element of an input has a form of its own.
+  const auto join = [trees, whole](const std::vector<FormPtr>& forms) -> FormPtr {
+    if (std::all_of(forms.begin(), forms.end(),
+                    [](const FormPtr& form) { return form == nullptr; }))
+      return nullptr;
+    const nb::gil_scoped_acquire gil;
+    std::vector<SharedTree> parts;
+    for (size_t i = 0; i < forms.size(); ++i)
+      parts.push_back(forms[i] == nullptr ? trees[i]
+                                          : static_cast<const TreeForm&>(*forms[i]).tree);
+    SharedTree joined = tuple_of(parts);
+    std::string key = joined->key("element");
+    return std::make_shared<TreeForm>(std::move(key), std::move(joined));
+  };
+  const nb::gil_scoped_release released;
+  return Dataset(data::zipped(std::move(stages), join, at), whole, cap);
+}
+
+// A stage that keeps the structure of elements: make(input, options..., at).
+template <class Make>
+Dataset stage(const Dataset& dataset, const Make& make) {
+  const Source at = calling_line();
+  const nb::gil_scoped_release released;
+  return dataset.next(make(dataset.stage(), at));
+}
+
+void bind_stages(nb::class_<Dataset>& dataset) {
+  dataset
+      .def("map", mapped, arg("f"), nb::kw_only(), arg("parallel") = 1, arg("deterministic") = true,
+           "f(element), or f(*element) of a tuple. With `parallel` it is called from threads.")
+      .def("filter", filtered, arg("f"), "Keeps the elements for which f(element) is true.")
+      .def(
+          "shuffle",
+          [](const Dataset& dataset, int64_t buffer, int64_t seed, bool reshuffle) {
+            return stage(dataset, [&](const data::StagePtr& input, Source at) {
+              return data::shuffled(input, {buffer, seed, reshuffle}, at);
+            });
+          },
+          nb::kw_only(), arg("buffer") = 0, arg("seed") = 0, arg("reshuffle") = true,
+          "Another order in each pass. By index it is uniform and takes no bytes; else give a "
+          "buffer's size.")
+      .def(
+          "batch",
+          [](const Dataset& dataset, int64_t size, bool drop_remainder) {
+            return stage(dataset, [&](const data::StagePtr& input, Source at) {
+              return data::batched(input, size, {drop_remainder}, at);
+            });
+          },
+          arg("size"), nb::kw_only(), arg("drop_remainder") = false,
+          "`size` elements as one, with a new first axis.")
+      .def(
+          "repeat",
+          [](const Dataset& dataset, std::optional<int64_t> times) {
+            return stage(dataset, [&](const data::StagePtr& input, Source at) {
+              return data::repeated(input, times, at);
+            });
+          },
+          arg("times") = nb::none(), "Repeats for ever if no number is given.")
+      .def(
+          "take",
+          [](const Dataset& dataset, int64_t count) {
+            return stage(dataset, [&](const data::StagePtr& input, Source at) {
+              return data::taken(input, count, at);
+            });
+          },
+          arg("count"), "The first elements.")
+      .def(
+          "skip",
+          [](const Dataset& dataset, int64_t count) {
+            return stage(dataset, [&](const data::StagePtr& input, Source at) {
+              return data::skipped(input, count, at);
+            });
+          },
+          arg("count"), "All but the first elements.")
+      .def(
+          "cache",
+          [](const Dataset& dataset, const std::optional<PathText>& path) {
+            return stage(dataset, [&](const data::StagePtr& input, Source at) {
+              return path ? data::cached_in_file(input, path->text, at) : data::cached(input, at);
+            });
+          },
+          arg("path") = nb::none(), "Stores all elements, in memory or in a file that is mapped.")
+      .def(
+          "prefetch",
+          [](const Dataset& dataset, int64_t count) {
+            return stage(dataset, [&](const data::StagePtr& input, Source at) {
+              return data::prefetched(input, count, at);
+            });
+          },
+          arg("count"), "Computes up to `count` elements ahead, on a thread.");
+}
+
+// ---- walks --------------------------------------------------------------------------------------
+
+// Threads of the library may wait for the GIL while they end. When the process ends they never get
+// it, so what they serve stays.
+template <class T>
+void end_without_gil(std::shared_ptr<T> last) {
+  if (last == nullptr) return;
+  if (Py_IsInitialized() == 0) {
+    new std::shared_ptr<T>(std::move(last));
+  } else if (PyGILState_Check() != 0) {
+    const nb::gil_scoped_release released;
+    last.reset();
+  }
+}
+
+class DatasetIterator {
+ public:
+  explicit DatasetIterator(const Dataset& dataset) : tree_(dataset.tree()) {
+    const nb::gil_scoped_release released;
+    walk_ = std::make_shared<data::Walk>(dataset.pipeline().begin());
+  }
+  ~DatasetIterator() { end_without_gil(std::move(walk_)); }
+  DatasetIterator(const DatasetIterator&) = delete;
+  DatasetIterator& operator=(const DatasetIterator&) = delete;
+
+  nb::object next() {
+    std::optional<Element> element;
+    {
+      const nb::gil_scoped_release released;
+      element = walk_->next();
+    }
+    if (!element) throw nb::stop_iteration();
+    nb::object given = unpack(*std::move(element), tree_);
+    walk_->gave();
+    return given;
+  }
+  data::Position position() const { return walk_->position(); }
+
+ private:
+  SharedTree tree_;
+  std::shared_ptr<data::Walk> walk_;
+};
+
+// The tensors of a pipeline whose elements are pairs.
+class PairsOfDataset {
+ public:
+  PairsOfDataset(Dataset dataset, Source at) : dataset_(std::move(dataset)), at_(at) {}
+
+  class Iterator {
+   public:
+    Iterator(const Dataset& dataset, Source at)
+        : walk_(std::make_shared<data::Walk>(dataset.pipeline().begin())), at_(at) {
+      pull();
+    }
+    const std::pair<Tensor, Tensor>& operator*() const { return *pair_; }
+    Iterator& operator++() {
+      pair_.reset();
+      pull();
+      return *this;
+    }
+    bool operator!=(std::default_sentinel_t) const { return pair_.has_value(); }
+
+   private:
+    void pull() {
+      std::optional<Element> element = walk_->next();
+      if (!element) return;
+      if (element->tensors.size() != 2)
+        throw UserError(cat("fit: an element of the dataset has ", element->tensors.size(),
+                            " tensors, not two"),
+                        at_, "map the dataset to pairs: batches.map(lambda e: (x, y))");
+      pair_.emplace(std::move(element->tensors[0]), std::move(element->tensors[1]));
+      walk_->gave();
+    }
+    std::shared_ptr<data::Walk> walk_;
+    Source at_;
+    std::optional<std::pair<Tensor, Tensor>> pair_;
+  };
+  Iterator begin() const { return Iterator(dataset_, at_); }
+  std::default_sentinel_t end() const { return {}; }
+  std::optional<int64_t> count() const { return dataset_.pipeline().count(); }
+
+ private:
+  Dataset dataset_;
+  Source at_;
+};
+
+std::optional<int64_t> count_of(const Dataset& dataset) {
+  const nb::gil_scoped_release released;
+  return dataset.pipeline().count();
+}
+
+void bind_walks(nb::module_& data, nb::class_<Dataset>& dataset) {
+  nb::class_<DatasetIterator>(data, "DatasetIterator")
+      .def("__iter__", [](nb::handle self) { return nb::borrow(self); })
+      .def("__next__", &DatasetIterator::next)
+      .def("position", &DatasetIterator::position);
+  dataset.def("__iter__",
+              [](nb::handle self) { return new DatasetIterator(nb::cast<const Dataset&>(self)); });
+  dataset
+      .def("count", count_of, "The number of elements, or None if it is not known or not finite.")
+      .def("__len__",
+           [](const Dataset& dataset) {
+             const auto count = count_of(dataset);
+             if (!count)
+               throw UserTypeError("len: the number of elements is not known or not finite",
+                                   calling_line(), "dataset.count() is None then");
+             return *count;
+           })
+      .def("__bool__", [](const Dataset&) { return true; })
+      .def(
+          "position",
+          [](const Dataset& dataset) {
+            const nb::gil_scoped_release released;
+            return dataset.position();
+          },
+          "The position of the iteration that was started last.")
+      .def(
+          "restore",
+          [](const Dataset& dataset, const data::Position& position) {
+            const Source at = calling_line();
+            const nb::gil_scoped_release released;
+            dataset.pipeline().restore(position, at);
+          },
+          arg("position"), "The next iteration begins there.");
+}
+
+// ---- bytes --------------------------------------------------------------------------------------
+
+void bind_plan(nb::module_& data, nb::class_<Dataset>& dataset) {
+  using data::DatasetPlan;
+  using data::StageBytes;
+  nb::class_<StageBytes>(data, "StageBytes")
+      .def_ro("stage", &StageBytes::stage)
+      .def_prop_ro("line", [](const StageBytes& stage) { return stage.at.text(); })
+      .def_ro("bytes", &StageBytes::bytes)
+      .def_ro("known", &StageBytes::known)
+      .def_ro("note", &StageBytes::note);
+  nb::class_<DatasetPlan>(data, "DatasetPlan",
+                          "The bytes of one iteration, stage by stage. Prints as a table.")
+      .def_prop_ro("stages", &DatasetPlan::stages)
+      .def_prop_ro("is_known", &DatasetPlan::is_known)
+      .def_prop_ro(
+          "total", [](const DatasetPlan& plan) { return plan.total(calling_line()); },
+          "The peak of the iteration.")
+      .def_prop_ro("known_bytes", &DatasetPlan::known_bytes)
+      .def("__str__", &DatasetPlan::to_text)
+      .def("__repr__", &DatasetPlan::to_text);
+  nb::class_<data::Position>(data, "Position",
+                             "The number of passes before, and of elements given.")
+      .def(
+          "__init__",
+          [](data::Position* self, int64_t passes, int64_t element) {
+            new (self) data::Position{passes, element};
+          },
+          arg("passes") = 0, arg("element") = 0)
+      .def_rw("passes", &data::Position::pass)
+      .def_rw("element", &data::Position::element)
+      .def("__eq__", [](const data::Position& a, const data::Position& b) { return a == b; })
+      .def("__repr__", [](const data::Position& position) {
+        return cat("Position(passes=", position.pass, ", element=", position.element, ")");
+      });
+  dataset
+      .def(
+          "plan",
+          [](const Dataset& dataset) {
+            const nb::gil_scoped_release released;
+            return dataset.pipeline().plan();
+          },
+          "The bytes that an iteration holds, stage by stage.")
+      .def(
+          "within",
+          [](const Dataset& dataset, nb::handle given) {
+            const Source at = calling_line();
+            const Bytes bytes = bytes_from(given, "within", at);
+            const nb::gil_scoped_release released;
+            Dataset capped(dataset.stage(), dataset.tree(), data::Cap{bytes, at});
+            capped.pipeline().check();
+            return capped;
+          },
+          arg("bytes"), "Limits the bytes of an iteration, including stages added later.");
+}
+
+}  // namespace
+
+Dataset::Dataset(data::StagePtr stage, SharedTree tree, std::optional<data::Cap> cap)
+    : pipeline_(std::make_shared<data::Pipeline>(std::move(stage), cap)), tree_(std::move(tree)) {}
+
+Dataset::~Dataset() { end_without_gil(std::move(pipeline_)); }
+
+nn::Batches pairs_of(const Dataset& dataset, Source at) { return PairsOfDataset(dataset, at); }
+
+void bind_data(nb::module_& module) {
+  nb::module_ data =
+      module.def_submodule("data", "Datasets: sequences of elements that are computed on demand.");
+  nb::class_<Dataset> dataset(
+      data, "Dataset", nb::is_weak_referenceable(),
+      "A sequence of elements. Stages make new datasets; iterating computes the elements.");
+  bind_plan(data, dataset);
+  bind_stages(dataset);
+  bind_walks(data, dataset);
+  data.def("from_tensor_slices", from_tensor_slices, arg("tensors"),
+           "The rows of tensors or arrays along their first axis. Nothing is copied.")
+      .def(
+          "from_npy",
+          [](const PathText& path) {
+            const Source at = calling_line();
+            const nb::gil_scoped_release released;
+            return Dataset(data::npy_rows(path.text, at), nullptr);
+          },
+          arg("path"), "The rows of a .npy file, which is mapped.")
+      .def("from_generator", from_generator, arg("generator"),
+           "The values of an iterable, or of what a function makes once a pass.")
+      .def("zip", zipped, "Tuples of the elements of several datasets; ends with the shortest.")
+      .def(
+          "range",
+          [](int64_t begin, std::optional<int64_t> end, int64_t step) {
+            const Source at = calling_line();
+            return Dataset(data::numbers(end ? begin : 0, end ? *end : begin, step, at), nullptr);
+          },
+          arg("begin"), arg("end") = nb::none(), arg("step") = 1,
+          "0, 1, ... as i64 tensors of one element.");
+}
+
+}  // namespace tidemark::python

@@ -1,0 +1,280 @@
+// td.io: NumPy's files, safetensors and checkpoints.
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "convert.h"
+#include "data.h"
+#include "errors.h"
+#include "model.h"
+#include "path.h"
+#include "source.h"
+
+namespace tidemark::python {
+namespace {
+
+using io::CheckpointEntry;
+using io::detail::CheckpointChange;
+using io::detail::CheckpointItems;
+
+using Texts = std::map<std::string, std::string>;
+
+std::map<std::string, Tensor> tensors_in(const nb::dict& named, Source at) {
+  std::map<std::string, Tensor> tensors;
+  for (const auto& [name, value] : named)
+    tensors.emplace(nb::cast<std::string>(name), tensor_from(value, at));
+  return tensors;
+}
+
+void put_tensors(nb::handle dict, std::map<std::string, Tensor>& tensors) {
+  for (auto& [name, tensor] : tensors)
+    dict.attr("__setitem__")(name, nb::steal(wrap(std::move(tensor))));
+}
+
+void bind_files(nb::module_& io) {
+  io.def(
+        "load_npy",
+        [](const PathText& path, bool copy) {
+          const Source at = calling_line();
+          const nb::gil_scoped_release released;
+          return io::load_npy(path.text, {.copy = copy}, at);
+        },
+        nb::arg("path"), nb::kw_only(), nb::arg("copy") = false,
+        "The tensor of a .npy file. The file is mapped unless `copy` is true.")
+      .def(
+          "save_npy",
+          [](const PathText& path, nb::handle tensor) {
+            const Source at = calling_line();
+            const Tensor saved = tensor_from(tensor, at);
+            const nb::gil_scoped_release released;
+            io::save_npy(path.text, saved, at);
+          },
+          nb::arg("path"), nb::arg("tensor"),
+          "Writes one tensor. If it fails, the file is unchanged.")
+      .def(
+          "load_npz",
+          [](const PathText& path, bool copy) {
+            const Source at = calling_line();
+            std::map<std::string, Tensor> tensors;
+            {
+              const nb::gil_scoped_release released;
+              tensors = io::load_npz(path.text, {.copy = copy}, at);
+            }
+            nb::dict named;
+            put_tensors(named, tensors);
+            return named;
+          },
+          nb::arg("path"), nb::kw_only(), nb::arg("copy") = false,
+          "The tensors of a .npz file by name.")
+      .def(
+          "save_npz",
+          [](const PathText& path, const nb::dict& tensors) {
+            const Source at = calling_line();
+            const std::map<std::string, Tensor> saved = tensors_in(tensors, at);
+            const nb::gil_scoped_release released;
+            io::save_npz(path.text, saved, at);
+          },
+          nb::arg("path"), nb::arg("tensors"),
+          "Writes tensors by name, one after another, uncompressed and without a copy.")
+      .def(
+          "load_safetensors",
+          [](const PathText& path, bool copy) {
+            const Source at = calling_line();
+            io::Safetensors file;
+            {
+              const nb::gil_scoped_release released;
+              file = io::load_safetensors(path.text, {.copy = copy}, at);
+            }
+            nb::object named = nb::module_::import_("tidemark.io").attr("Safetensors")();
+            put_tensors(named, file);
+            named.attr("metadata") = nb::cast(file.metadata);
+            return named;
+          },
+          nb::arg("path"), nb::kw_only(), nb::arg("copy") = false,
+          "The tensors of a safetensors file by name; the result has the file's `metadata` too.")
+      .def(
+          "save_safetensors",
+          [](const PathText& path, const nb::dict& tensors, const Texts& metadata) {
+            const Source at = calling_line();
+            const std::map<std::string, Tensor> saved = tensors_in(tensors, at);
+            const nb::gil_scoped_release released;
+            io::save_safetensors(path.text, saved, {.metadata = metadata}, at);
+          },
+          nb::arg("path"), nb::arg("tensors"), nb::kw_only(), nb::arg("metadata") = Texts(),
+          "Writes tensors by name. If it fails, the file is unchanged.");
+}
+
+// ---- checkpoints --------------------------------------------------------------------------------
+
+bool is_number(nb::handle object) {
+  return PyFloat_Check(object.ptr()) || PyLong_Check(object.ptr());
+}
+
+DType dtype_of_number(nb::handle number) {
+  if (PyBool_Check(number.ptr())) return DType::boolean;
+  return PyFloat_Check(number.ptr()) ? DType::f64 : DType::i64;
+}
+
+Tensor number_as_tensor(nb::handle number) {
+  switch (dtype_of_number(number)) {
+    case DType::boolean:
+      return constant(std::vector<bool>{number.ptr() == Py_True}, Shape{});
+    case DType::f64:
+      return constant(std::vector<double>{PyFloat_AS_DOUBLE(number.ptr())}, Shape{});
+    default:
+      return constant(std::vector<int64_t>{nb::cast<int64_t>(number)}, Shape{});
+  }
+}
+
+nb::object tensor_as_number(const Tensor& tensor) {
+  if (tensor.dtype() == DType::boolean) return nb::bool_(tensor.item<bool>());
+  if (tensor.dtype() == DType::f64) return nb::float_(tensor.item<double>());
+  return nb::int_(tensor.item<int64_t>());
+}
+
+// An item of a list or dict, and the value that a load has for it.
+struct ItemChange {
+  Held container, key;
+  bool is_number;
+  Tensor value;
+
+  void make() const {
+    const nb::object next = is_number ? tensor_as_number(value) : nb::steal(wrap(Tensor(value)));
+    if (PyObject_SetItem(container.get().ptr(), key.get().ptr(), next.ptr()) != 0)
+      nb::raise_python_error();
+  }
+};
+using ItemChanges = std::shared_ptr<std::vector<ItemChange>>;
+
+// The library asks for values and installs them while it holds locks of Variables, under which
+// nothing may wait for the GIL. So a value is read when the items are listed, before any lock, and
+// a change is made when the load is over.
+class PartListing {
+ public:
+  PartListing(CheckpointItems& items, ItemChanges changes)
+      : items_(items), changes_(std::move(changes)) {}
+
+  // In lists and dicts also numbers and tensors; of everything else the Variables.
+  void add(const std::string& name, nb::handle part) {
+    if (PyDict_Check(part.ptr()))
+      add_items(name, part, part.attr("items")());
+    else if (PyList_Check(part.ptr()))
+      add_items(name, part, nb::module_::import_("builtins").attr("enumerate")(part));
+    else
+      see_variables_of(part, detail::VariablePath(),
+                       [&](const detail::VariablePath& path, const Variable& variable) {
+                         items_.add(io::detail::joined(name, path.text()), variable);
+                       });
+  }
+
+ private:
+  void add_items(const std::string& name, nb::handle container, const nb::object& pairs) {
+    for (const nb::handle pair : pairs) {
+      const nb::object key = pair[0], value = pair[1];
+      const std::string path = io::detail::joined(name, nb::str(key).c_str());
+      if (is_number(value) || nb::isinstance<Tensor>(value))
+        add_item(path, value, {Held(container), Held(key), is_number(value), {}});
+      else
+        add(path, value);
+    }
+  }
+  void add_item(const std::string& name, nb::handle value, const ItemChange& place) {
+    const Tensor now = place.is_number ? number_as_tensor(value) : nb::cast<Tensor>(value);
+    const auto prepare = [place, changes = changes_](const Tensor& loaded) {
+      changes->reserve(changes->size() + 1);
+      ItemChange change = place;
+      change.value = loaded;
+      return CheckpointChange{[change, changes] { changes->push_back(change); },
+                              [changes] { changes->clear(); }};
+    };
+    items_.add_place(
+        name, now.dtype(), place.is_number ? std::optional(Shape{}) : std::nullopt,
+        [now] { return now; }, prepare);
+  }
+
+  CheckpointItems& items_;
+  ItemChanges changes_;
+};
+
+CheckpointEntry entry_of(const std::string& name, nb::handle value, const ItemChanges& changes,
+                         Source at) {
+  if (is_number(value) || nb::isinstance<Tensor>(value))
+    throw UserTypeError(cat("Checkpoint: \"", name, "\" is a ", Py_TYPE(value.ptr())->tp_name,
+                            ", which a load could not put back where it came from"),
+                        at,
+                        cat("keep it in a dict, state = {\"", name,
+                            "\": ...}, and give the dict, or keep it in a td.Variable"));
+  if (nb::isinstance<nn::Optimizer>(value))
+    return CheckpointEntry(name, nb::cast<const nn::Optimizer&>(value));
+  if (nb::isinstance<Dataset>(value)) return CheckpointEntry(name, nb::cast<const Dataset&>(value));
+  return CheckpointEntry::listed_by(
+      name, [held = Held(value), changes](CheckpointItems& items, const std::string& prefix) {
+        const nb::gil_scoped_acquire gil;
+        PartListing(items, changes).add(prefix, held.get());
+      });
+}
+
+class CheckpointInPython {
+ public:
+  explicit CheckpointInPython(const nb::dict& parts)
+      : changes_(std::make_shared<std::vector<ItemChange>>()),
+        checkpoint_(entries_of(parts, changes_)) {}
+
+  void save(const PathText& path, bool random, const Texts& metadata) const {
+    const Source at = calling_line();
+    const nb::gil_scoped_release released;
+    checkpoint_.save(path.text, {.random = random, .metadata = metadata}, at);
+  }
+  io::RestoreReport load(const PathText& path, bool partial, const Texts& rename,
+                         bool random) const {
+    const Source at = calling_line();
+    changes_->clear();
+    io::RestoreReport report;
+    {
+      const nb::gil_scoped_release released;
+      report =
+          checkpoint_.load(path.text, {.partial = partial, .rename = rename, .random = random}, at);
+    }
+    for (const ItemChange& change : *changes_) change.make();
+    changes_->clear();
+    return report;
+  }
+
+ private:
+  static std::vector<CheckpointEntry> entries_of(const nb::dict& parts,
+                                                 const ItemChanges& changes) {
+    const Source at = calling_line();
+    std::vector<CheckpointEntry> entries;
+    for (const auto& [name, value] : parts)
+      entries.push_back(entry_of(nb::cast<std::string>(name), value, changes, at));
+    return entries;
+  }
+  ItemChanges changes_;
+  io::Checkpoint checkpoint_;
+};
+
+}  // namespace
+
+void bind_io(nb::module_& module) {
+  nb::module_ io = module.def_submodule("io", "Files of NumPy, safetensors, and checkpoints.");
+  bind_files(io);
+  nb::class_<io::RestoreReport>(io, "RestoreReport")
+      .def_ro("loaded", &io::RestoreReport::loaded)
+      .def_ro("missing", &io::RestoreReport::missing, "Names that are not in the file.")
+      .def_ro("unexpected", &io::RestoreReport::unexpected, "Names that are only in the file.");
+  nb::class_<CheckpointInPython>(io, "_Checkpoint")
+      .def(nb::init<const nb::dict&>())
+      .def("save", &CheckpointInPython::save, nb::arg("path"), nb::kw_only(),
+           nb::arg("random") = true, nb::arg("metadata") = Texts(),
+           "Writes one Variable after another from its own memory. If it fails, the file is "
+           "unchanged.")
+      .def("load", &CheckpointInPython::load, nb::arg("path"), nb::kw_only(),
+           nb::arg("partial") = false, nb::arg("rename") = Texts(), nb::arg("random") = true,
+           "Assigns all Variables in place. A load that fails changes nothing.");
+}
+
+}  // namespace tidemark::python

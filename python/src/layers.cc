@@ -1,0 +1,344 @@
+// td.nn: the layers. Each is an object of C++; options are keyword arguments.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include "convert.h"
+#include "dtype.h"
+#include "errors.h"
+#include "nn.h"
+#include "source.h"
+#include "variable.h"
+
+// Height and width: 3 or (3, 5).
+template <>
+struct nanobind::detail::type_caster<tidemark::nn::Size2> {
+  tidemark::nn::Size2 value = 1;
+  static constexpr auto Name = const_name("int | tuple[int, int]");
+  template <class T>
+  using Cast = tidemark::nn::Size2;
+  template <class T>
+  static constexpr bool can_cast() {
+    return true;
+  }
+  explicit operator tidemark::nn::Size2() { return value; }
+  bool from_python(handle source, uint8_t, cleanup_list*) noexcept {
+    long numbers[2] = {0, 0};
+    if (PyLong_Check(source.ptr())) {
+      numbers[0] = numbers[1] = PyLong_AsLong(source.ptr());
+    } else if (PyTuple_Check(source.ptr()) && PyTuple_GET_SIZE(source.ptr()) == 2) {
+      for (int i = 0; i < 2; ++i) numbers[i] = PyLong_AsLong(PyTuple_GET_ITEM(source.ptr(), i));
+    } else {
+      return false;
+    }
+    if (PyErr_Occurred() != nullptr) {
+      PyErr_Clear();
+      return false;
+    }
+    value = tidemark::nn::Size2(numbers[0], numbers[1]);
+    return true;
+  }
+  static handle from_cpp(tidemark::nn::Size2 size, rv_policy, cleanup_list*) noexcept {
+    return Py_BuildValue("(ll)", static_cast<long>(size.height), static_cast<long>(size.width));
+  }
+};
+
+namespace tidemark::python {
+namespace {
+
+using nb::arg;
+
+template <class Layer>
+Tensor call(const Layer& layer, nb::handle x) {
+  const Source at = calling_line();
+  const Tensor input = tensor_from(x, at);
+  const nb::gil_scoped_release released;
+  return layer(input, at);
+}
+
+template <class Layer>
+nb::class_<Layer> layer_class(nb::module_& nn, const char* name, const char* doc) {
+  nb::class_<Layer> bound(nn, name, doc, nb::dynamic_attr(), nb::is_weak_referenceable());
+  make_part<Layer>(bound);
+  bound.def("__call__", call<Layer>, arg("x"));
+  if constexpr (requires(const Layer& layer) { layer.name(); })
+    bound.def_prop_ro("name", &Layer::name);
+  return bound;
+}
+
+// A handle is read and assigned as a whole: what was read stays the Variable that it was.
+template <class Layer, class Field>
+void field(nb::class_<Layer>& bound, const char* name, Field Layer::* place, const char* doc) {
+  const auto get = [place](const Layer& layer) -> nb::object {
+    if constexpr (std::is_same_v<Field, Variable>)
+      return wrap(layer.*place);
+    else
+      return layer.*place ? wrap(*(layer.*place)) : nb::none();
+  };
+  const auto set = [place](Layer& layer, const Field& value) { layer.*place = value; };
+  bound.def_prop_rw(name, get, set, nb::for_setter(nb::arg("value").none()), doc);
+}
+
+Padding padding_from(const std::string& name, const char* layer, Source at) {
+  if (name == "valid") return Padding::valid;
+  if (name == "same") return Padding::same;
+  throw UserError(cat(layer, ": padding is \"", name, "\""), at, "give \"valid\" or \"same\"");
+}
+
+void bind_dense(nb::module_& nn) {
+  auto dense =
+      layer_class<nn::Dense>(nn, "Dense", "y = activation(x kernel + bias), over the last axis.");
+  dense
+      .def(
+          "__init__",
+          [](nn::Dense* self, int64_t units, nb::handle activation, bool use_bias,
+             nb::handle kernel_initializer, nb::handle bias_initializer, DType dtype,
+             std::string name) {
+            const Source at = calling_line();
+            new (self) nn::Dense(units,
+                                 {.activation = activation_from(activation, at),
+                                  .use_bias = use_bias,
+                                  .kernel_initializer = initializer_from(kernel_initializer),
+                                  .bias_initializer = initializer_from(bias_initializer),
+                                  .dtype = dtype,
+                                  .name = std::move(name)},
+                                 at);
+          },
+          arg("units"), nb::kw_only(), arg("activation") = nb::none(), arg("use_bias") = true,
+          arg("kernel_initializer") = nn.attr("initializers").attr("glorot_uniform"),
+          arg("bias_initializer") = nn.attr("initializers").attr("zeros"),
+          arg("dtype") = DType::f32, arg("name") = "")
+      .def_prop_ro("units", &nn::Dense::units);
+  field(dense, "kernel", &nn::Dense::kernel, "[features, units]");
+  field(dense, "bias", &nn::Dense::bias, "[units], or None.");
+}
+
+void bind_basic(nb::module_& nn) {
+  auto embedding = layer_class<nn::Embedding>(
+      nn, "Embedding",
+      "Rows of a table, one for each id: [...] of integers becomes [..., features].");
+  embedding.def(
+      "__init__",
+      [](nn::Embedding* self, int64_t ids, int64_t features, nb::handle initializer, DType dtype,
+         std::string name) {
+        new (self) nn::Embedding(
+            ids, features,
+            {.initializer = initializer_from(initializer), .dtype = dtype, .name = std::move(name)},
+            calling_line());
+      },
+      arg("ids"), arg("features"), nb::kw_only(),
+      arg("initializer") = nn.attr("initializers").attr("uniform")(), arg("dtype") = DType::f32,
+      arg("name") = "");
+  field(embedding, "table", &nn::Embedding::table, "[ids, features]");
+  layer_class<nn::Flatten>(nn, "Flatten", "Merges all axes but the first. A view.")
+      .def(nb::init<>());
+  layer_class<nn::Dropout>(
+      nn, "Dropout",
+      "In training mode sets each element to zero with probability `rate` and scales the "
+      "others to keep the mean; otherwise the identity.")
+      .def(
+          "__init__",
+          [](nn::Dropout* self, double rate) { new (self) nn::Dropout(rate, calling_line()); },
+          arg("rate") = 0.5)
+      .def_prop_ro("rate", &nn::Dropout::rate);
+  layer_class<nn::Activation>(
+      nn, "Activation", "A function of one tensor that keeps its shape, by name or as a callable.")
+      .def(
+          "__init__",
+          [](nn::Activation* self, nb::handle function) {
+            new (self) nn::Activation(activation_from(function, calling_line()));
+          },
+          arg("function").none());
+}
+
+void bind_conv(nb::module_& nn) {
+  auto conv =
+      layer_class<nn::Conv2D>(nn, "Conv2D", "Convolution of images, [n, height, width, channels].");
+  conv.def(
+      "__init__",
+      [](nn::Conv2D* self, int64_t filters, nn::Size2 window, nn::Size2 strides,
+         const std::string& padding, nn::Size2 dilations, int64_t groups, nb::handle activation,
+         bool use_bias, nb::handle kernel_initializer, nb::handle bias_initializer, DType dtype,
+         std::string name) {
+        const Source at = calling_line();
+        new (self) nn::Conv2D(filters, window,
+                              {.strides = strides,
+                               .padding = padding_from(padding, "nn.Conv2D", at),
+                               .dilations = dilations,
+                               .groups = groups,
+                               .activation = activation_from(activation, at),
+                               .use_bias = use_bias,
+                               .kernel_initializer = initializer_from(kernel_initializer),
+                               .bias_initializer = initializer_from(bias_initializer),
+                               .dtype = dtype,
+                               .name = std::move(name)},
+                              at);
+      },
+      arg("filters"), arg("window"), nb::kw_only(), arg("strides") = nn::Size2(1),
+      arg("padding") = "valid", arg("dilations") = nn::Size2(1), arg("groups") = 1,
+      arg("activation") = nb::none(), arg("use_bias") = true,
+      arg("kernel_initializer") = nn.attr("initializers").attr("glorot_uniform"),
+      arg("bias_initializer") = nn.attr("initializers").attr("zeros"), arg("dtype") = DType::f32,
+      arg("name") = "");
+  field(conv, "kernel", &nn::Conv2D::kernel, "[height, width, channels / groups, filters]");
+  field(conv, "bias", &nn::Conv2D::bias, "[filters], or None.");
+}
+
+template <class Pool>
+void bind_pool(nb::module_& nn, const char* name, const char* doc) {
+  layer_class<Pool>(nn, name, doc)
+      .def(
+          "__init__",
+          [](Pool* self, nn::Size2 window, std::optional<nn::Size2> strides,
+             const std::string& padding) {
+            new (self) Pool(window, {.strides = strides,
+                                     .padding = padding_from(padding, "pooling", calling_line())});
+          },
+          arg("window") = nn::Size2(2), nb::kw_only(), arg("strides") = nb::none(),
+          arg("padding") = "valid");
+}
+
+void bind_norms(nb::module_& nn) {
+  auto layer = layer_class<nn::LayerNorm>(
+      nn, "LayerNorm",
+      "Normalises the last axis to mean 0 and standard deviation 1, then applies scale and bias.");
+  layer.def(
+      "__init__",
+      [](nn::LayerNorm* self, double epsilon, bool use_scale, bool use_bias, DType dtype,
+         std::string name) {
+        new (self)
+            nn::LayerNorm({epsilon, use_scale, use_bias, dtype, std::move(name)}, calling_line());
+      },
+      nb::kw_only(), arg("epsilon") = 1e-5, arg("use_scale") = true, arg("use_bias") = true,
+      arg("dtype") = DType::f32, arg("name") = "");
+  field(layer, "scale", &nn::LayerNorm::scale, "[features], or None.");
+  field(layer, "bias", &nn::LayerNorm::bias, "[features], or None.");
+  auto rms = layer_class<nn::RMSNorm>(
+      nn, "RMSNorm",
+      "Over the last axis: divided by the root of the mean of squares, then scaled by feature.");
+  rms.def(
+      "__init__",
+      [](nn::RMSNorm* self, double epsilon, DType dtype, std::string name) {
+        new (self) nn::RMSNorm({epsilon, dtype, std::move(name)}, calling_line());
+      },
+      nb::kw_only(), arg("epsilon") = 1e-5, arg("dtype") = DType::f32, arg("name") = "");
+  field(rms, "scale", &nn::RMSNorm::scale, "[features]");
+  auto batch = layer_class<nn::BatchNorm>(
+      nn, "BatchNorm",
+      "Normalises each feature over all other axes: by the batch in training mode, else by the "
+      "running statistics.");
+  batch.def(
+      "__init__",
+      [](nn::BatchNorm* self, double epsilon, double momentum, bool use_scale, bool use_bias,
+         DType dtype, std::string name) {
+        new (self) nn::BatchNorm({epsilon, momentum, use_scale, use_bias, dtype, std::move(name)},
+                                 calling_line());
+      },
+      nb::kw_only(), arg("epsilon") = 1e-3, arg("momentum") = 0.99, arg("use_scale") = true,
+      arg("use_bias") = true, arg("dtype") = DType::f32, arg("name") = "");
+  field(batch, "scale", &nn::BatchNorm::scale, "[features], or None.");
+  field(batch, "bias", &nn::BatchNorm::bias, "[features], or None.");
+  field(batch, "running_mean", &nn::BatchNorm::running_mean, "[features], not trained.");
+  field(batch, "running_variance", &nn::BatchNorm::running_variance, "[features], not trained.");
+}
+
+void bind_attention(nb::module_& nn) {
+  using Attention = nn::MultiHeadAttention;
+  nb::class_<Attention::Projection> projection(nn, "Projection", "The parameters of a projection.");
+  field(projection, "kernel", &Attention::Projection::kernel, "[features, heads * size]");
+  field(projection, "bias", &Attention::Projection::bias, "Or None.");
+  auto attention = nb::class_<Attention>(nn, "MultiHeadAttention", nb::dynamic_attr(),
+                                         nb::is_weak_referenceable(),
+                                         "On [..., tokens, features]: attention(x), or "
+                                         "attention(query, memory, mask) where keys and values "
+                                         "come from `memory` and a false mask hides a key.");
+  make_part<Attention>(attention);
+  attention
+      .def(
+          "__init__",
+          [](Attention* self, int64_t heads, int64_t key_size, bool causal,
+             std::optional<int64_t> value_size, std::optional<int64_t> output_size, double dropout,
+             bool use_bias, nb::handle kernel_initializer, DType dtype, std::string name) {
+            new (self) Attention(heads, key_size,
+                                 {.causal = causal,
+                                  .value_size = value_size,
+                                  .output_size = output_size,
+                                  .dropout = dropout,
+                                  .use_bias = use_bias,
+                                  .kernel_initializer = initializer_from(kernel_initializer),
+                                  .dtype = dtype,
+                                  .name = std::move(name)},
+                                 calling_line());
+          },
+          arg("heads"), arg("key_size"), nb::kw_only(), arg("causal") = false,
+          arg("value_size") = nb::none(), arg("output_size") = nb::none(), arg("dropout") = 0.0,
+          arg("use_bias") = true,
+          arg("kernel_initializer") = nn.attr("initializers").attr("glorot_uniform"),
+          arg("dtype") = DType::f32, arg("name") = "")
+      .def(
+          "__call__",
+          [](const Attention& layer, nb::handle x, nb::handle memory, nb::handle mask) {
+            const Source at = calling_line();
+            const Tensor query = tensor_from(x, at);
+            std::optional<Tensor> kept, hidden;
+            if (!memory.is_none()) kept = tensor_from(memory, at);
+            if (!mask.is_none()) hidden = tensor_from(mask, at);
+            const nb::gil_scoped_release released;
+            if (!kept && !hidden) return layer(query, at);
+            return layer(query, kept ? *kept : query, hidden, at);
+          },
+          arg("x"), arg("memory") = nb::none(), arg("mask") = nb::none())
+      .def_prop_ro("name", &Attention::name)
+      .def_rw("query", &Attention::query)
+      .def_rw("key", &Attention::key)
+      .def_rw("value", &Attention::value)
+      .def_rw("output", &Attention::output);
+}
+
+void bind_lstm(nb::module_& nn) {
+  auto lstm = layer_class<nn::LSTM>(
+      nn, "LSTM",
+      "Long short-term memory: [n, steps, features] becomes [n, units], or [n, steps, units].");
+  lstm.def(
+      "__init__",
+      [](nn::LSTM* self, int64_t units, bool return_sequences, bool reverse,
+         std::optional<Save> save, nb::handle kernel_initializer, nb::handle recurrent_initializer,
+         DType dtype, std::string name) {
+        new (self) nn::LSTM(units,
+                            {.return_sequences = return_sequences,
+                             .reverse = reverse,
+                             .save = save ? *save : Save::automatic(),
+                             .kernel_initializer = initializer_from(kernel_initializer),
+                             .recurrent_initializer = initializer_from(recurrent_initializer),
+                             .dtype = dtype,
+                             .name = std::move(name)},
+                            calling_line());
+      },
+      arg("units"), nb::kw_only(), arg("return_sequences") = false, arg("reverse") = false,
+      arg("save") = nb::none(),
+      arg("kernel_initializer") = nn.attr("initializers").attr("glorot_uniform"),
+      arg("recurrent_initializer") = nn.attr("initializers").attr("orthogonal"),
+      arg("dtype") = DType::f32, arg("name") = "");
+  field(lstm, "kernel", &nn::LSTM::kernel, "[features, 4 units]");
+  field(lstm, "recurrent", &nn::LSTM::recurrent, "[units, 4 units]");
+  field(lstm, "bias", &nn::LSTM::bias, "[4 units]");
+}
+
+}  // namespace
+
+void bind_layers(nb::module_& nn) {
+  bind_dense(nn);
+  bind_basic(nn);
+  bind_conv(nn);
+  bind_pool<nn::MaxPool2D>(nn, "MaxPool2D", "The largest element of each window.");
+  bind_pool<nn::AveragePool2D>(nn, "AveragePool2D",
+                               "The mean of each window; padding does not count.");
+  layer_class<nn::GlobalAveragePool2D>(
+      nn, "GlobalAveragePool2D",
+      "The mean of each channel: [n, height, width, channels] becomes [n, channels].")
+      .def(nb::init<>());
+  bind_norms(nn);
+  bind_attention(nn);
+  bind_lstm(nn);
+}
+
+}  // namespace tidemark::python

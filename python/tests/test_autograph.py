@@ -1,0 +1,26 @@
+"""Python's control flow in traced functions: every program gives what it gives without being traced."""
+import numpy as np
+import pytest
+
+import tidemark as td
+from autograph_programs import PROGRAMS
+
+NAMES = [f"{f.__name__}-{number}" for number, (f, _) in enumerate(PROGRAMS)]
+
+
+def tensors(arguments):
+    """Lists and numbers as tensors; a bool stays what it is."""
+    return [value if isinstance(value, bool) else td.constant(value) for value in arguments]
+
+
+def flat(result):
+    return [np.asarray(leaf) for leaf in td.tree.leaves(result)]
+
+
+@pytest.mark.parametrize("f, arguments", PROGRAMS, ids=NAMES)
+def test_a_program_gives_what_it_gives_untraced(f, arguments):
+    expected = flat(f(*tensors(arguments)))
+    given = flat(td.function(f)(*tensors(arguments)))
+    assert len(given) == len(expected)
+    for one, other in zip(given, expected):
+        np.testing.assert_allclose(one, other, rtol=1e-6)

@@ -1,0 +1,192 @@
+"""tidemark.tensorflow where TensorFlow is not the measure: what it refuses or warns about and Tidemark does, memory, and exact texts of errors."""
+import re
+
+import numpy as np
+import pytest
+
+import tidemark as td
+import tidemark.tensorflow as tf
+
+
+def text_of(call):
+    with pytest.raises(Exception) as raised:
+        call()
+    return str(raised.value).split("\n")[0]
+
+
+# ---- what TensorFlow refuses ---------------------------------------------------------------------
+
+
+def test_a_list_appended_in_a_traced_loop_is_a_list():
+    @tf.function
+    def squares(n):
+        out = []
+        for i in tf.range(4):
+            out.append(i * i + n)
+        return tf.stack(out)
+
+    assert squares(tf.constant(10)).numpy().tolist() == [10, 11, 14, 19]
+
+
+def test_a_traced_loop_may_return():
+    @tf.function
+    def find(xs, x):
+        for i in tf.range(3):
+            if xs[i] == x:
+                return i
+        return -1
+
+    xs = tf.constant([5, 7, 9])
+    assert int(find(xs, tf.constant(7))) == 1
+    assert int(find(xs, tf.constant(1))) == -1
+
+
+def test_layers_made_inside_a_function_are_made_once_for_each_trace():
+    @tf.function
+    def f(x):
+        return tf.keras.layers.Dense(2, kernel_initializer="ones")(x)
+
+    x = tf.ones([1, 3])
+    assert f(x).numpy().tolist() == [[3.0, 3.0]]
+    assert f(x).numpy().tolist() == [[3.0, 3.0]]
+    assert f.experimental_get_tracing_count() == 1
+
+
+def test_custom_gradients_go_into_sequential_and_train():
+    @tf.custom_gradient
+    def reversed_gradient(x):
+        return tf.identity(x), lambda dy: -dy
+
+    model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(2), reversed_gradient, tf.keras.layers.Dense(1)])
+    plain = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(2), tf.keras.layers.Dense(1)])
+    plain.set_weights(model.get_weights())
+    x, y = np.ones((4, 2), np.float32), np.zeros((4, 1), np.float32)
+    before = model.get_weights()
+    for m in (model, plain):
+        m.compile(tf.keras.optimizers.SGD(0.1), "mse")
+        m.fit(x, y, epochs=1, batch_size=4, verbose=0)
+    changed, usual = model.get_weights()[0] - before[0], plain.get_weights()[0] - before[0]
+    np.testing.assert_allclose(changed, -usual, rtol=1e-5)
+    np.testing.assert_allclose(model.get_weights()[2], plain.get_weights()[2], rtol=1e-5)
+
+
+def test_methods_of_objects_that_nobody_else_holds():
+    class Model:
+        def __init__(self):
+            self.w = tf.Variable(3.0)
+
+        @tf.function
+        def call(self, x):
+            return self.w * x
+
+    assert float(Model().call(tf.constant(2.0))) == 6.0
+
+
+# ---- memory --------------------------------------------------------------------------------------
+
+
+def test_a_function_knows_its_peak_before_it_runs():
+    @tf.function
+    def f(x):
+        return tf.reduce_sum(tf.exp(x))
+
+    plan = f.plan(tf.TensorSpec([1000], tf.float32))
+    assert 4 <= int(plan.peak()) < 4000
+
+
+def test_memory_info_counts_bytes():
+    tf.config.experimental.reset_memory_stats("CPU:0")
+    before = tf.config.experimental.get_memory_info("CPU:0")["current"]
+    x = tf.zeros([1000, 1000])
+    info = tf.config.experimental.get_memory_info("CPU:0")
+    assert info["current"] - before == 4_000_000
+    assert info["peak"] >= info["current"]
+    del x
+    assert tf.config.experimental.get_memory_info("CPU:0")["current"] == before
+
+
+def test_a_training_loop_holds_no_more_bytes_after_a_hundred_steps():
+    model = tf.keras.Sequential([tf.keras.Input((8,)), tf.keras.layers.Dense(16, activation="relu"), tf.keras.layers.Dense(1)])
+    model.compile("adam", "mse")
+    x, y = np.ones((32, 8), np.float32), np.ones((32, 1), np.float32)
+    model.train_on_batch(x, y), model.train_on_batch(x, y)
+    held = tf.config.experimental.get_memory_info()["current"]
+    for _ in range(100):
+        model.train_on_batch(x, y)
+    assert tf.config.experimental.get_memory_info()["current"] == held
+
+
+# ---- names ---------------------------------------------------------------------------------------
+
+
+def test_a_name_that_is_not_there_says_what_is_nearest():
+    assert text_of(lambda: tf.reduce_summ) == "tidemark.tensorflow has no reduce_summ; the nearest name is reduce_sum"
+    assert text_of(lambda: tf.nn.relu7) == "tidemark.tensorflow has no nn.relu7; the nearest name is nn.relu"
+    assert text_of(lambda: tf.keras.layers.Dens) == "tidemark.tensorflow has no keras.layers.Dens; the nearest name is keras.layers.Dense"
+    assert text_of(lambda: tf.quite_unlike_anything) == "tidemark.tensorflow has no quite_unlike_anything"
+
+
+def test_ops_that_tidemark_does_not_have_are_named():
+    assert text_of(lambda: tf.linalg.cholesky) == "tidemark.tensorflow has no linalg.cholesky: Tidemark has no op for it yet"
+    assert text_of(lambda: tf.nn.conv2d_transpose) == "tidemark.tensorflow has no nn.conv2d_transpose: Tidemark has no op for it yet"
+    assert text_of(lambda: tf.int8) == "tidemark.tensorflow has no int8: the dtypes are float16, bfloat16, float32, float64, int32, int64, uint8, bool"
+
+
+def test_saved_model_is_refused_with_the_remedy():
+    assert text_of(lambda: tf.saved_model) == (
+        "tidemark.tensorflow has no saved_model: save the Variables instead: tf.train.Checkpoint(model=model).write(path) writes safetensors, and "
+        "model.save_weights(path) too"
+    )
+
+
+# ---- texts of errors -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("call, text", [
+    (lambda: tf.constant([1]) + tf.constant([1.0]),
+     "add: the operands are int32(1,) and float32(1,), and TensorFlow's dtypes do not mix; write tf.cast(x, tf.int32) around one of them"),
+    (lambda: tf.exp(tf.constant([1])), "exp: TensorFlow takes floats here, and this tensor is int32(1,); write tf.cast(x, tf.float32)"),
+    (lambda: tf.concat([tf.constant([1]), tf.constant([1.0])], 0), "concat: tensors of int32 and float32; write tf.cast(x, tf.int32) around one of them"),
+    (lambda: tf.matmul(tf.ones([2]), tf.ones([2])),
+     "matmul: the operands are float32(2,) and float32(2,); each needs two axes or more: tf.linalg.matvec, or tf.expand_dims"),
+    (lambda: tf.TensorArray(tf.float32, size=2).write(5, 1.0), "TensorArray.write: index 5 of an array of size 2; dynamic_size=True lets it grow"),
+    (lambda: tf.map_fn(lambda e: tf.cast(e, tf.float32), tf.constant([1])),
+     "map_fn: the function returns float32 and int32 was expected; write fn_output_signature=tf.float32"),
+])
+def test_errors_say_what_to_write(call, text):
+    assert text_of(call) == text
+
+
+def test_a_tensor_array_of_unknown_size_is_refused_with_the_remedy():
+    @tf.function
+    def f(n):
+        return tf.TensorArray(tf.float32, size=n).stack()
+
+    assert text_of(lambda: f(tf.constant(3))) == (
+        "TensorArray: the size is a tensor whose value is known only at run time, so the bytes are not; pass a Python int, or tf.shape(x)[0], whose "
+        "value the plan knows"
+    )
+
+
+def test_errors_name_the_users_line():
+    with pytest.raises(tf.errors.InvalidArgumentError) as raised:
+        tf.reshape(tf.range(6), [4])
+    assert re.search(r"test_tensorflow_words\.py:\d+", str(raised.value))
+    assert isinstance(raised.value.__cause__, td.UserError)
+
+
+def test_equal_seeds_give_equal_draws_and_models():
+    def weights():
+        tf.random.set_seed(4)
+        return tf.keras.layers.Dense(3)(tf.ones([1, 2])).numpy().tolist(), tf.random.normal([2]).numpy().tolist()
+
+    assert weights() == weights()
+
+
+def test_a_table_keeps_row_sparse_gradients():
+    table = tf.Variable(tf.zeros([1000, 4]))
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(tf.nn.embedding_lookup(table, [1, 2]))
+    g = tape.gradient(y, table)
+    assert isinstance(g, tf.IndexedSlices)
+    assert g.values.shape == [2, 4]

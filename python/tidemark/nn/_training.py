@@ -1,0 +1,83 @@
+"""nn.fit, and its bar in notebooks."""
+
+import contextlib
+import sys
+
+from .. import _core, data
+from ._module import _remember
+
+
+def _batches(given, batch_size, shuffle):
+    """Arrays (x, y) as batches; anything else as it is."""
+    if isinstance(given, tuple) and len(given) == 2 and all(hasattr(each, "shape") for each in given):
+        rows = data.from_tensor_slices(given)
+        return (rows.shuffle() if shuffle else rows).batch(batch_size)
+    return given
+
+
+@contextlib.contextmanager
+def _notebook_bar():
+    """In a notebook the bar is an output that is updated in place; elsewhere the terminal has it."""
+    kernel = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if kernel is None or not hasattr(kernel, "kernel"):
+        sys.stdout.flush()  # Lines of ours go to the same place past Python's buffer.
+        yield
+        return
+    from IPython.display import display
+
+    shown = display({"text/plain": ""}, raw=True, display_id=True)
+    _core._set_bar_sink(lambda text: shown.update({"text/plain": text}, raw=True))
+    try:
+        yield
+    finally:
+        _core._set_bar_sink(None)
+
+
+def fit(
+    model,
+    batches,
+    *,
+    loss=None,
+    optimizer=None,
+    epochs=1,
+    budget=None,
+    validation=None,
+    checkpoint="",
+    on_epoch=None,
+    early_stopping=None,
+    metrics=None,
+    progress="automatic",
+    batch_size=32,
+    shuffle=True,
+):
+    """Trains a model and returns the History.
+
+    batches: a td.data.Dataset of pairs, any iterable of pairs (x, y) that can be walked once an epoch, or two arrays
+        (x, y), which are cut into batches of `batch_size`, in another order in each epoch if `shuffle` is true.
+    loss: a function of (y_true, y_pred): one of nn.losses, or your own.
+    optimizer: nn.Adam() if none is given.
+    budget: the most bytes that a step may add, and a step of validation.
+    validation: batches, evaluated after each epoch in evaluation mode.
+    checkpoint: a file to which the model and the optimizer are saved after each epoch.
+    on_epoch: called with each Epoch; `epoch.stop = True` ends training.
+    early_stopping: nn.EarlyStopping(patience=3).
+    metrics: {"accuracy": nn.metrics.accuracy}.
+    progress: "automatic" (a bar at a terminal and in a notebook, else lines), "bar", "lines" or "none".
+    """
+    pairs = _batches(batches, batch_size, shuffle)
+    with _notebook_bar():
+        history = _core.nn._fit(
+            model,
+            pairs,
+            loss=loss,
+            optimizer=optimizer if optimizer is not None else _core.nn.Adam(),
+            epochs=epochs,
+            budget=budget,
+            validation=_batches(validation, batch_size, False),
+            checkpoint=checkpoint,
+            on_epoch=on_epoch,
+            early_stopping=early_stopping,
+            metrics=metrics or {},
+            progress=progress,
+        )
+    return history

@@ -1,0 +1,2 @@
+"""tf.autodiff."""
+from .gradients import ForwardAccumulator, GradientTape  # noqa: F401

@@ -1,0 +1,299 @@
+"""tf.function: one trace for each shape and dtype of tensors and each value of Python arguments, as in TensorFlow; each trace is a td.function."""
+import functools
+import inspect
+import weakref
+
+import numpy as np
+import tidemark as td
+
+from . import dialect, nest
+from .errors import translated
+from .gradients import run_traced
+from .shapes import TensorSpec
+from .tensor import Tensor, convert, is_tensor, spec_of, wrap
+from .variable import IndexedSlices, Variable
+
+_run_eagerly = False
+
+
+def run_functions_eagerly(run_eagerly):
+    global _run_eagerly
+    _run_eagerly = bool(run_eagerly)
+
+
+def functions_run_eagerly():
+    return _run_eagerly
+
+
+def executing_eagerly():
+    return not td.is_tracing()
+
+
+def inside_function():
+    return td.is_tracing()
+
+
+def _autograph():
+    """Imported when a function is first traced."""
+    from tidemark import autograph
+
+    return autograph
+
+
+class ConcreteFunction:
+    """One trace: tensors of these specs, and everything else as it was."""
+
+    def __init__(self, owner, arguments, leaves, specs):
+        self._owner, self._arguments, self._leaves = owner, arguments, leaves
+        self.specs = specs
+        self._shape = self._kinds = None  # Of the results; set by the trace.
+        is_open = any(not spec.shape.is_fully_defined() for spec in specs)
+        signature = [spec._td() for spec in specs] if is_open else None
+        options = {} if owner.jit_compile is not False else {"jit": False}
+        self._function = td.function(self._traced, name=owner.__name__, input_signature=signature, autograph=False, **options)
+
+    def _traced(self, *tensors):
+        """Runs the user's function on tensors of the trace."""
+        self._owner.traces += 1
+        given = iter(tensors)
+        leaves = [wrap(next(given)) if isinstance(leaf, TensorSpec) else leaf for leaf in self._leaves]
+        args, kwargs = nest.pack_sequence_as(self._arguments, leaves)
+        with dialect.Tracing():
+            result = run_traced(lambda: self._owner.traced_function()(*args, **kwargs), tensors)
+        parts = [_plain(leaf) for leaf in nest.flatten(result)]
+        self._shape = [nest.is_nested(result), nest.map_structure(lambda _: None, result)]
+        self._kinds = [_kind(part) for part in parts]
+        return [native for part in parts for native in _natives(part)]
+
+    def __call__(self, *tensors):
+        return self.call([convert(t)._t for t in tensors])
+
+    def call(self, tensors):
+        try:
+            natives = iter(self._function(*tensors))
+        except td.Error as error:
+            raise translated(error) from error
+        leaves = [_rebuilt(kind, natives) for kind in self._kinds]
+        is_nested, structure = self._shape
+        return nest.pack_sequence_as(structure, leaves) if is_nested else leaves[0]
+
+    def plan(self, **options):
+        """The memory of a call, known before it runs: a td.Plan."""
+        return self._function.plan(*[spec._td() for spec in self.specs], **options)
+
+    @property
+    def structured_input_signature(self):
+        return tuple(self.specs), {}
+
+
+def _plain(leaf):
+    """A result of a trace: a tensor, slices, or None. Python's numbers become tensors, as in TensorFlow."""
+    if leaf is None or isinstance(leaf, IndexedSlices):
+        return leaf
+    return convert(leaf)
+
+
+def _kind(part):
+    return "none" if part is None else "slices" if isinstance(part, IndexedSlices) else "tensor"
+
+
+def _natives(part):
+    if part is None:
+        return []
+    if isinstance(part, IndexedSlices):
+        return [part.values._t, part.indices._t, part.dense_shape._t]
+    return [part._t]
+
+
+def _rebuilt(kind, natives):
+    if kind == "none":
+        return None
+    if kind == "slices":
+        return IndexedSlices(*(wrap(next(natives)) for _ in range(3)))
+    return wrap(next(natives))
+
+
+class Function:
+    """What tf.function gives."""
+
+    def __init__(self, f, input_signature=None, autograph=True, jit_compile=None, reduce_retracing=False, name=None):
+        functools.update_wrapper(self, f, updated=())
+        self.__name__ = name or getattr(f, "__name__", type(f).__name__).replace("<lambda>", "lambda")
+        self._f, self._autograph, self.jit_compile, self._reduce = f, autograph, jit_compile, reduce_retracing
+        self._signature = None if input_signature is None else tuple(input_signature)
+        self._parameters = _parameters(f)
+        self._concrete = {}  # By key, the most recently made last.
+        self._methods = {}
+        self.traces = 0
+
+    python_function = property(lambda self: self._f)
+    input_signature = property(lambda self: self._signature)
+
+    def traced_function(self):
+        return _autograph().convert(self._f) if self._autograph else self._f
+
+    def __call__(self, *args, **kwargs):
+        if _run_eagerly:
+            return self._f(*args, **kwargs)
+        concrete, tensors = self._find(args, kwargs)
+        return concrete.call(tensors)
+
+    def _find(self, args, kwargs):
+        arguments = self._bound(args, kwargs)
+        leaves = [_argument(leaf) for leaf in nest.flatten(arguments)]
+        if self._signature is not None:
+            leaves = self._signed(leaves)
+        specs = [spec_of(leaf) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+        tensors = [leaf._t for leaf in leaves if isinstance(leaf, Tensor)]
+        return self._concrete_of(arguments, specs), tensors
+
+    def _concrete_of(self, arguments, specs):
+        key = (_structure_key(arguments), tuple(_key(spec) for spec in specs))
+        found = self._concrete.get(key)
+        if found is None and self._signature is not None:
+            specs, key = self._with_signature(arguments, specs)
+            found = self._concrete.get(key)
+        if found is None and self._reduce:
+            specs, key = self._generalized(arguments, specs, key)
+            found = self._concrete.get(key)
+        if found is None:
+            found = ConcreteFunction(self, arguments, specs, [s for s in specs if isinstance(s, TensorSpec)])
+            self._concrete[key] = found
+        return found
+
+    def _with_signature(self, arguments, specs):
+        wanted = iter(nest.flatten(self._signature))
+        specs = [next(wanted, spec) if isinstance(spec, TensorSpec) else spec for spec in specs]
+        return specs, (_structure_key(arguments), tuple(_key(spec) for spec in specs))
+
+    def _generalized(self, arguments, specs, key):
+        """From the second shape on, sizes that differ are open."""
+        structure, parts = key
+        for (other_structure, other_parts), concrete in reversed(self._concrete.items()):
+            if other_structure != structure or len(other_parts) != len(parts):
+                continue
+            pairs = list(zip(specs, concrete._leaves))
+            if all(_is_like(a, b) for a, b in pairs):
+                specs = [a.most_specific_compatible_type(b) if isinstance(a, TensorSpec) else a for a, b in pairs]
+                return specs, (structure, tuple(_key(spec) for spec in specs))
+        return specs, key
+
+    def _signed(self, leaves):
+        """Arguments as the input signature wants them: numbers become tensors, other shapes and dtypes are errors."""
+        wanted = nest.flatten(self._signature)
+        if len(leaves) < len(wanted):
+            raise TypeError(f"{self.__name__}: {len(wanted)} arguments are in the input_signature, {len(leaves)} were passed")
+        signed = []
+        for leaf, spec in zip(leaves, wanted + [None] * (len(leaves) - len(wanted))):
+            if spec is None:
+                signed.append(leaf)
+                continue
+            tensor = convert(leaf, None if is_tensor(leaf) else spec.dtype)
+            if not spec.is_compatible_with(tensor):
+                raise TypeError(f"{self.__name__}: the input_signature has {spec}, and the argument is {tensor.dtype.name}{tensor.shape}")
+            signed.append(tensor)
+        return signed
+
+    def _bound(self, args, kwargs):
+        """Arguments in one form, however they were passed: defaults are filled in."""
+        if self._parameters is None:
+            return args, kwargs
+        try:
+            bound = self._parameters.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self.__name__}(): {error}") from None
+        if self._signature is None:
+            bound.apply_defaults()
+        return bound.args, bound.kwargs
+
+    def get_concrete_function(self, *args, **kwargs):
+        arguments = self._bound(args, kwargs) if args or kwargs or self._signature is None else (self._signature, {})
+        specs = [leaf if isinstance(leaf, TensorSpec) else _argument(leaf) for leaf in nest.flatten(arguments)]
+        specs = [spec_of(s) if isinstance(s, Tensor) else s for s in specs]
+        return self._concrete_of(arguments, specs)
+
+    def plan(self, *args, **kwargs):
+        """The memory of a call with such arguments (tensors or TensorSpecs), known before it runs."""
+        return self.get_concrete_function(*args, **kwargs).plan()
+
+    def experimental_get_tracing_count(self):
+        return self.traces
+
+    def __get__(self, instance, owner=None):
+        """A method: traces belong to the instance, which they do not keep alive."""
+        if instance is None:
+            return self
+        known = self._methods.get(id(instance))
+        if known is not None and known[0]() is instance:
+            return known[1]
+        gone = weakref.ref(instance, lambda _, key=id(instance): self._methods.pop(key, None))
+        made = Function(_weak_method(self._f, gone), self._signature, self._autograph, self.jit_compile, self._reduce)
+        self._methods[id(instance)] = gone, made
+        return made
+
+    def __repr__(self):
+        return f"<tidemark.tensorflow Function {self.__name__}, {self.traces} traces>"
+
+
+def _weak_method(f, instance):
+    @functools.wraps(f)
+    def method(*args, **kwargs):
+        return _autograph().converted(f)(instance(), *args, **kwargs) if td.is_tracing() else f(instance(), *args, **kwargs)
+
+    parameters = list(inspect.signature(f).parameters.values())[1:]
+    method.__signature__ = inspect.Signature(parameters)
+    return method
+
+
+def _parameters(f):
+    try:
+        return inspect.signature(f)
+    except (TypeError, ValueError):
+        return None
+
+
+def _argument(leaf):
+    """NumPy's arrays are tensors; Python's values stay as they are."""
+    if isinstance(leaf, IndexedSlices) or isinstance(leaf, Variable):
+        return leaf
+    if isinstance(leaf, (np.ndarray, np.generic, td.Tensor)):
+        return convert(leaf)
+    return Tensor(leaf._t) if isinstance(leaf, Tensor) else leaf
+
+
+def _key(leaf):
+    if isinstance(leaf, TensorSpec):
+        return leaf
+    if leaf is None or isinstance(leaf, (bool, int, float, str, bytes)):
+        return type(leaf), leaf
+    try:
+        hash(leaf)
+        return type(leaf), leaf
+    except TypeError:
+        return type(leaf), id(leaf)
+
+
+def _structure_key(structure):
+    if isinstance(structure, dict):
+        return tuple((key, _structure_key(structure[key])) for key in sorted(structure))
+    if isinstance(structure, (list, tuple)):
+        return (type(structure).__name__, *(_structure_key(each) for each in structure))
+    return None
+
+
+def _is_like(spec, other):
+    """Whether two arguments could share a trace with open sizes."""
+    if isinstance(spec, TensorSpec) and isinstance(other, TensorSpec):
+        return spec.dtype == other.dtype and spec.shape.rank == other.shape.rank
+    return _key(spec) == _key(other)
+
+
+def function(func=None, input_signature=None, autograph=True, jit_compile=None, reduce_retracing=False, experimental_implements=None,
+             experimental_autograph_options=None, experimental_attributes=None, experimental_relax_shapes=None, experimental_compile=None,
+             experimental_follow_type_hints=None, name=None):
+    """The function, traced and planned; a decorator with or without options."""
+    options = dict(input_signature=input_signature, autograph=autograph, jit_compile=jit_compile if experimental_compile is None else experimental_compile,
+                   reduce_retracing=bool(reduce_retracing or experimental_relax_shapes), name=name)
+    if func is None:
+        return lambda f: Function(f, **options)
+    return Function(func, **options)

@@ -1,0 +1,57 @@
+"""Names of TensorFlow's that are not here: what is nearest, or what to write."""
+import difflib
+
+from . import dtypes
+
+# Ops that Tidemark does not have yet, by the name's last part.
+NO_OP = {
+    "cholesky", "cholesky_solve", "inv", "pinv", "det", "slogdet", "logdet", "solve", "triangular_solve", "lstsq", "qr", "svd", "eigh", "eig", "eigvals",
+    "eigvalsh", "expm", "logm", "sqrtm", "lu", "tridiagonal_solve", "fft", "fft2d", "fft3d", "ifft", "ifft2d", "ifft3d", "rfft", "rfft2d", "irfft",
+    "irfft2d", "conv_transpose", "conv1d_transpose", "conv2d_transpose", "conv3d", "conv3d_transpose", "max_pool3d", "avg_pool3d", "Conv1DTranspose",
+    "Conv2DTranspose", "Conv3D", "Conv3DTranspose", "MaxPooling3D", "AveragePooling3D", "lgamma", "digamma", "polygamma", "igamma", "igammac", "lbeta",
+    "betainc", "zeta", "erfinv", "erfcinv", "ndtri", "bessel_i0", "bessel_i1", "nextafter", "gamma", "poisson", "stateless_gamma", "stateless_poisson",
+    "stateless_binomial", "fixed_unigram_candidate_sampler", "ctc_loss", "ctc_greedy_decoder", "ctc_beam_search_decoder", "erosion2d", "dilation2d",
+    "max_pool_with_argmax", "fractional_max_pool", "fractional_avg_pool", "local_response_normalization", "lrn", "resize", "extract_patches",
+    "complex", "real", "imag", "conj", "angle", "quantize", "dequantize",
+}
+REFUSED = {
+    "saved_model": "save the Variables instead: tf.train.Checkpoint(model=model).write(path) writes safetensors, and model.save_weights(path) too",
+    "strings": "texts stay Python's str; tensors hold numbers",
+    "io": "tf.io is not here: td.io reads and writes npy, npz and safetensors",
+    "image": "tf.image is not here: tf.nn.conv2d, tf.nn.avg_pool and indexing compute on images",
+    "sparse": "sparse tensors are not here: tf.gather, tf.IndexedSlices and tf.math.segment_sum compute on rows",
+    "ragged": "ragged tensors are not here: tf.data.Dataset.padded_batch and tf.sequence_mask pad rows",
+    "RaggedTensor": "ragged tensors are not here: tf.data.Dataset.padded_batch and tf.sequence_mask pad rows",
+    "SparseTensor": "sparse tensors are not here: tf.gather and tf.math.segment_sum compute on rows",
+    "signal": "Tidemark has no op for fft yet",
+    "distribute": "Tidemark computes in one process, on all its threads",
+    "lite": "Tidemark runs its own programs; td.function(f).plan(...) says what they need",
+    "compat": "TensorFlow 1 is not here: its names of version 2 are",
+    "summary": "tf.summary is not here: td.report writes pages of memory, and Keras's CSVLogger writes losses",
+    "py_function": "a function of Python's cannot run inside a program: call it in eager code, or in Dataset.map",
+    "numpy_function": "a function of Python's cannot run inside a program: call it in eager code, or in Dataset.map",
+}
+
+
+def explain(module, name, known):
+    """The text of the AttributeError for a name."""
+    title = f"tidemark.tensorflow has no {module + '.' if module else ''}{name}"
+    if name in dtypes.UNKNOWN and not module:
+        return f"{title}: {dtypes.why_not(name)}"
+    if name in REFUSED:
+        return f"{title}: {REFUSED[name]}"
+    if name in NO_OP:
+        return f"{title}: Tidemark has no op for it yet"
+    near = difflib.get_close_matches(name, [k for k in known if not k.startswith("_")], 1, 0.6)
+    return f"{title}" + (f"; the nearest name is {module + '.' if module else ''}{near[0]}" if near else "")
+
+
+def getattr_of(module, namespace):
+    """A module's __getattr__."""
+
+    def __getattr__(name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise AttributeError(explain(module, name, namespace))
+
+    return __getattr__
