@@ -40,13 +40,13 @@ void bind_runtime(nb::module_& module) {
            })
       .def("__exit__", [](NameScopeInPython& scope, const nb::args&) { scope.exit(); });
   module
-      .def("num_threads", device::num_threads,
+      .def("num_threads", tidemark::num_threads,
            "The number of threads that compute, this one included.")
       .def(
           "set_num_threads",
           [](int count) {
             const nb::gil_scoped_release released;
-            device::set_num_threads(count);
+            tidemark::set_num_threads(count);
           },
           nb::arg("count"), "Results do not depend on it.");
 }

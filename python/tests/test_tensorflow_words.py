@@ -208,6 +208,21 @@ def test_a_clone_has_weights_of_its_own():
     assert clone(tf.ones([1, 8])).numpy().tolist() == [[0.0]]
 
 
+def test_a_dataset_read_while_tracing_warns_with_the_line():
+    dataset = tf.data.Dataset.range(3)
+
+    @tf.function
+    def total():
+        s = tf.constant(0, tf.int64)
+        for x in dataset:
+            s += x
+        return s
+
+    with pytest.warns(UserWarning, match="a dataset is read while a function is traced: its elements become part of the program") as caught:
+        assert int(total()) == 3
+    assert caught[0].filename == __file__
+
+
 # ---- names ---------------------------------------------------------------------------------------
 
 
@@ -216,6 +231,12 @@ def test_a_name_that_is_not_there_says_what_is_nearest():
     assert text_of(lambda: tf.nn.relu7) == "tidemark.tensorflow has no nn.relu7; the nearest name is nn.relu"
     assert text_of(lambda: tf.keras.layers.Dens) == "tidemark.tensorflow has no keras.layers.Dens; the nearest name is keras.layers.Dense"
     assert text_of(lambda: tf.quite_unlike_anything) == "tidemark.tensorflow has no quite_unlike_anything"
+
+
+def test_tab_completion_shows_tensorflows_names():
+    assert {"reduce_sum", "exp", "top_k"} <= set(dir(tf.math))
+    assert not {"convert", "wrap", "td", "pair"} & set(dir(tf.math))
+    assert "Dense" in dir(tf.keras.layers)
 
 
 def test_ops_that_tidemark_does_not_have_are_named():
