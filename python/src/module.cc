@@ -26,6 +26,7 @@ NB_MODULE(_core, module) {
   bind_interrupt(module);
   bind_memory(module);
   bind_output(module);
+  bind_runtime(module);
   bind_report(module);
   bind_nn(module);
   bind_train(module);

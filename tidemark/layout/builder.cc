@@ -7,6 +7,7 @@
 
 #include "tidemark/base/work.h"
 #include "tidemark/compile/group.h"
+#include "tidemark/compile/work.h"
 #include "tidemark/compile/workspace.h"
 #include "tidemark/device/memory.h"
 #include "tidemark/ops/loop_attrs.h"
@@ -274,12 +275,20 @@ int32_t LayoutBuilder::materialise(Value value, Source at) {
 
 TaskPlan LayoutBuilder::plan_op(const Node& node, std::span<const OperandLayout> operands,
                                 std::span<const ArrayRef> results) const {
-  return backend().op({.op = *node.op,
-                       .operands = operands,
-                       .attrs = node.attrs,
-                       .results = results,
-                       .at = node.source,
-                       .threads = threads()});
+  OpWork work{.op = *node.op,
+              .operands = operands,
+              .attrs = node.attrs,
+              .results = results,
+              .at = node.source,
+              .threads = threads()};
+  const int fewer = threads_within(threads(), interface_.most_scratch, [&](int count) {
+    work.threads = count;
+    return backend().op_workspace(work);
+  });
+  work.threads = fewer;
+  TaskPlan task = backend().op(work);
+  if (fewer < threads()) task.threads = fewer;
+  return task;
 }
 
 void LayoutBuilder::add_step(TaskPlan task, std::span<const run::Address> operands,
@@ -291,6 +300,7 @@ void LayoutBuilder::add_step(TaskPlan task, std::span<const run::Address> operan
   step.operands = static_cast<int32_t>(operands.size());
   step.memory = in_memory_;
   step.fallible = fallible;
+  step.threads = task.threads;
   step.source = at;
   step.name = std::string(name);
   program_->addresses.insert(program_->addresses.end(), operands.begin(), operands.end());
@@ -310,6 +320,7 @@ void LayoutBuilder::add_copy(const run::Address& from, const ArrayRef& layout, i
   const TensorType type{layout.dtype, layout.shape};
   const run::Address places[] = {from, memory_for(to, bytes_of(type)).address};
   add_step(copy_task(backend(), layout, dense_layout(type), threads()), places, "copy", at);
+  set_work(copy_work(type));
 }
 
 // Writes the value, which may be a literal, densely to the beginning of a memory.
@@ -329,6 +340,7 @@ void LayoutBuilder::add_dense(Value value, int32_t to, Source at) {
   const run::Address place[] = {memory_for(to, bytes_of(type)).address};
   add_step(fill_task(backend(), constant_bits(value), dense_layout(type), threads()), place, "fill",
            at);
+  set_work(fill_work(type));
 }
 
 void LayoutBuilder::add_crossing(const run::Address& from, int32_t from_device, int32_t to,
@@ -346,6 +358,7 @@ void LayoutBuilder::add_crossing(const run::Address& from, int32_t from_device, 
   step.memory = std::max(from_device, target.device);
   step.to_host = target.device == device::kHostMemory;
   step.bytes = bytes;
+  step.work.bytes_moved = 2 * static_cast<double>(bytes);
   step.source = at;
   step.name = step.to_host ? "copy to the host" : "copy to the device";
   program_->addresses.push_back(from);
@@ -587,6 +600,7 @@ void LayoutBuilder::add_pointwise(Scope& scope, int32_t number) {
   places.push_back(address_of(result));
   add_step(plan_op(node, operands, {&view_of(result).layout, 1}), places, node.op->name,
            node.source);
+  set_work(work_of(graph_, node));
 }
 
 // The layouts and addresses of a node's operands; literals are written to buffers.
@@ -627,6 +641,7 @@ void LayoutBuilder::add_op(Scope& scope, int32_t number) {
   }
   add_step(plan_op(node, operands, results), places, node.op->name, node.source,
            passes::can_fail(graph_, node));
+  set_work(work_of(graph_, node));
   for (const int32_t literal : literals) extend_to_now(literal);
 }
 
@@ -649,6 +664,7 @@ void LayoutBuilder::add_effect(int32_t number) {
   std::vector<int32_t> literals;
   read_operands(node, operands, places, literals);
   add_step(plan_op(node, operands, {}), places, node.op->name, node.source, true);
+  set_work(work_of(graph_, node));
   for (const int32_t literal : literals) extend_to_now(literal);
 }
 
@@ -673,6 +689,7 @@ void LayoutBuilder::add_group(Scope& scope, int32_t number) {
   for (size_t r = 0; r < node.results.size(); ++r)
     shared |= is_shared({number, static_cast<int16_t>(r)});
   add_step(plan_group(node, layouts, results, shared), places, name_of_group(node), node.source);
+  set_work(work_of(graph_, node));
   for (const int32_t literal : literals) extend_to_now(literal);
 }
 
@@ -705,7 +722,18 @@ TaskPlan LayoutBuilder::plan_group(const Node& node, std::span<const ArrayRef> o
   GroupWork work = group_work(scheduler_, node, operands, results);
   work.threads = threads();
   work.shared = shared;
-  return backend().group(std::move(work));
+  TaskPlan task;
+  const int fewer = threads_within(threads(), interface_.most_scratch, [&](int count) {
+    work.threads = count;
+    task = backend().group(work);
+    return task.workspace_bytes;
+  });
+  if (!task.make || work.threads != fewer) {
+    work.threads = fewer;
+    task = backend().group(std::move(work));
+  }
+  if (fewer < threads()) task.threads = fewer;
+  return task;
 }
 
 // ---- the program --------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import numpy as np
 import tidemark as td
 
 from . import dtypes, nest
-from .errors import InvalidArgumentError, OutOfRangeError
+from .errors import InvalidArgumentError, OutOfRangeError, warn
 from .shapes import TensorShape, TensorSpec
 from .tensor import convert, integer, is_tensor, spec_of, wrap
 
@@ -281,6 +281,9 @@ class Dataset:
         return iter(self._inner)
 
     def __iter__(self):
+        if td.is_tracing():
+            warn("a dataset is read while a function is traced: its elements become part of the program, and later calls see the same ones; "
+                 "loop over the dataset outside, and call the function with each element")
         return Iterator(self)
 
     def as_numpy_iterator(self):
@@ -358,17 +361,13 @@ def _listed(elements):
 
 def _packed(structure, elements):
     """Elements in the place of the datasets of a structure."""
-    given = iter(elements)
-
-    def build(part):
-        if isinstance(part, Dataset):
-            return next(given)
-        if isinstance(part, dict):
-            made = {key: build(part[key]) for key in sorted(part)}
-            return type(part)((key, made[key]) for key in part)
-        return tuple(build(each) for each in part)
-
-    return build(structure)
+    given = elements if hasattr(elements, "__next__") else iter(elements)
+    if isinstance(structure, Dataset):
+        return next(given)
+    if isinstance(structure, dict):
+        made = {key: _packed(structure[key], given) for key in sorted(structure)}
+        return type(structure)((key, made[key]) for key in structure)
+    return tuple(_packed(each, given) for each in structure)
 
 
 def _generated(make, count, spec):
