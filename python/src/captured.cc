@@ -33,7 +33,7 @@ nb::object attribute(nb::handle object, const char* name) {
 
 std::string shortened(const std::string& text) {
   constexpr size_t most = 60;
-  return text.size() <= most ? text : text.substr(0, most) + "...";
+  return text.size() <= most ? text : cat(std::string_view(text).substr(0, most), "...");
 }
 
 }  // namespace

@@ -115,7 +115,7 @@ TEST(Interrupt, OfFitComesBetweenBatches) {
   td::nn::Sequential model{td::nn::Dense(4)};
   const std::vector<std::pair<td::Tensor, td::Tensor>> batches(
       3, {td::ones({2, 4}), td::zeros({2, 4})});
-  const td::nn::FitOptions options{.loss = td::nn::losses::mean_squared_error,
+  const td::nn::FitOptions options{.loss = td::nn::losses::mse,
                                    .optimizer = td::nn::SGD(),
                                    .epochs = 2,
                                    .progress = td::nn::Progress::none};
