@@ -208,6 +208,21 @@ def test_a_clone_has_weights_of_its_own():
     assert clone(tf.ones([1, 8])).numpy().tolist() == [[0.0]]
 
 
+def test_a_dataset_read_while_tracing_warns_with_the_line():
+    dataset = tf.data.Dataset.range(3)
+
+    @tf.function
+    def total():
+        s = tf.constant(0, tf.int64)
+        for x in dataset:
+            s += x
+        return s
+
+    with pytest.warns(UserWarning, match="a dataset is read while a function is traced: its elements become part of the program") as caught:
+        assert int(total()) == 3
+    assert caught[0].filename == __file__
+
+
 # ---- names ---------------------------------------------------------------------------------------
 
 

@@ -75,7 +75,8 @@ class Frontier {
   using RungRef = std::shared_ptr<const Rung>;  // Null: none was found.
 
   void add_variants(Alternative alternative);
-  void add(Graph graph, const std::string& change);
+  void add(Graph graph, const std::string& change, std::optional<int64_t> most_scratch = {});
+  void add_with_less_scratch(Graph graph);
   // Whether all schedules can be looked at.
   bool is_small() const { return variants_[0]->allows(Effort::all); }
   // The program for a budget.

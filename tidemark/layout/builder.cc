@@ -274,12 +274,20 @@ int32_t LayoutBuilder::materialise(Value value, Source at) {
 
 TaskPlan LayoutBuilder::plan_op(const Node& node, std::span<const OperandLayout> operands,
                                 std::span<const ArrayRef> results) const {
-  return backend().op({.op = *node.op,
-                       .operands = operands,
-                       .attrs = node.attrs,
-                       .results = results,
-                       .at = node.source,
-                       .threads = threads()});
+  OpWork work{.op = *node.op,
+              .operands = operands,
+              .attrs = node.attrs,
+              .results = results,
+              .at = node.source,
+              .threads = threads()};
+  const int fewer = threads_within(threads(), interface_.most_scratch, [&](int count) {
+    work.threads = count;
+    return backend().op_workspace(work);
+  });
+  work.threads = fewer;
+  TaskPlan task = backend().op(work);
+  if (fewer < threads()) task.threads = fewer;
+  return task;
 }
 
 void LayoutBuilder::add_step(TaskPlan task, std::span<const run::Address> operands,
@@ -291,6 +299,7 @@ void LayoutBuilder::add_step(TaskPlan task, std::span<const run::Address> operan
   step.operands = static_cast<int32_t>(operands.size());
   step.memory = in_memory_;
   step.fallible = fallible;
+  step.threads = task.threads;
   step.source = at;
   step.name = std::string(name);
   program_->addresses.insert(program_->addresses.end(), operands.begin(), operands.end());
@@ -310,6 +319,7 @@ void LayoutBuilder::add_copy(const run::Address& from, const ArrayRef& layout, i
   const TensorType type{layout.dtype, layout.shape};
   const run::Address places[] = {from, memory_for(to, bytes_of(type)).address};
   add_step(copy_task(backend(), layout, dense_layout(type), threads()), places, "copy", at);
+  set_work(copy_work(type));
 }
 
 // Writes the value, which may be a literal, densely to the beginning of a memory.
@@ -329,6 +339,7 @@ void LayoutBuilder::add_dense(Value value, int32_t to, Source at) {
   const run::Address place[] = {memory_for(to, bytes_of(type)).address};
   add_step(fill_task(backend(), constant_bits(value), dense_layout(type), threads()), place, "fill",
            at);
+  set_work(fill_work(type));
 }
 
 void LayoutBuilder::add_crossing(const run::Address& from, int32_t from_device, int32_t to,
@@ -346,6 +357,7 @@ void LayoutBuilder::add_crossing(const run::Address& from, int32_t from_device, 
   step.memory = std::max(from_device, target.device);
   step.to_host = target.device == device::kHostMemory;
   step.bytes = bytes;
+  step.work.bytes_moved = 2 * static_cast<double>(bytes);
   step.source = at;
   step.name = step.to_host ? "copy to the host" : "copy to the device";
   program_->addresses.push_back(from);

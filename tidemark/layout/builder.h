@@ -139,6 +139,12 @@ class LayoutBuilder {
                    std::span<const ArrayRef> results) const;
   void add_step(TaskPlan task, std::span<const run::Address> operands, std::string_view name,
                 Source at, bool fallible = false);
+  // Of the last step.
+  void set_work(const run::StepWork& work) { program_->steps.back().work = work; }
+  static run::StepWork fill_work(const TensorType& type) {
+    return {0, static_cast<double>(bytes_of(type))};
+  }
+  static run::StepWork copy_work(const TensorType& type) { return fill_work(type) * 2; }
   void add_copy(const run::Address& from, const ArrayRef& layout, int32_t to, Source at);
   void add_dense(Value value, int32_t to, Source at);
   // Copies dense bytes from the host's memory to another, or back.

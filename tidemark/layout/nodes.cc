@@ -3,6 +3,7 @@
 
 #include "tidemark/base/work.h"
 #include "tidemark/compile/group.h"
+#include "tidemark/compile/work.h"
 #include "tidemark/compile/workspace.h"
 #include "tidemark/layout/builder.h"
 
@@ -70,6 +71,7 @@ void LayoutBuilder::add_pointwise(Scope& scope, int32_t number) {
   places.push_back(address_of(result));
   add_step(plan_op(node, operands, {&view_of(result).layout, 1}), places, node.op->name,
            node.source);
+  set_work(work_of(graph_, node));
 }
 
 // The layouts and addresses of a node's operands; literals are written to buffers.
@@ -110,6 +112,7 @@ void LayoutBuilder::add_op(Scope& scope, int32_t number) {
   }
   add_step(plan_op(node, operands, results), places, node.op->name, node.source,
            passes::can_fail(graph_, node));
+  set_work(work_of(graph_, node));
   for (const int32_t literal : literals) extend_to_now(literal);
 }
 
@@ -132,6 +135,7 @@ void LayoutBuilder::add_effect(int32_t number) {
   std::vector<int32_t> literals;
   read_operands(node, operands, places, literals);
   add_step(plan_op(node, operands, {}), places, node.op->name, node.source, true);
+  set_work(work_of(graph_, node));
   for (const int32_t literal : literals) extend_to_now(literal);
 }
 
@@ -156,6 +160,7 @@ void LayoutBuilder::add_group(Scope& scope, int32_t number) {
   for (size_t r = 0; r < node.results.size(); ++r)
     shared |= is_shared({number, static_cast<int16_t>(r)});
   add_step(plan_group(node, layouts, results, shared), places, name_of_group(node), node.source);
+  set_work(work_of(graph_, node));
   for (const int32_t literal : literals) extend_to_now(literal);
 }
 
@@ -188,7 +193,18 @@ TaskPlan LayoutBuilder::plan_group(const Node& node, std::span<const ArrayRef> o
   GroupWork work = group_work(scheduler_, node, operands, results);
   work.threads = threads();
   work.shared = shared;
-  return backend().group(std::move(work));
+  TaskPlan task;
+  const int fewer = threads_within(threads(), interface_.most_scratch, [&](int count) {
+    work.threads = count;
+    task = backend().group(work);
+    return task.workspace_bytes;
+  });
+  if (!task.make || work.threads != fewer) {
+    work.threads = fewer;
+    task = backend().group(std::move(work));
+  }
+  if (fewer < threads()) task.threads = fewer;
+  return task;
 }
 
 }  // namespace tidemark::compile

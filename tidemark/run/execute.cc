@@ -49,10 +49,7 @@ class Executor {
     const Step& step = program_.steps[static_cast<size_t>(i)];
     switch (step.kind) {
       case Step::Kind::run:
-        if (step.memory == 0)
-          run_task(step);
-        else
-          device::memory(step.memory).run([&] { run_task(step); });
+        run_on_its_threads(step);
         return i + 1;
       case Step::Kind::copy:
         run_copy(step);
@@ -126,6 +123,17 @@ class Executor {
     return program_.addresses[static_cast<size_t>(step.first_operand) + static_cast<size_t>(index)];
   }
 
+  void run_on_its_threads(const Step& step) {
+    if (step.threads == 0) return run_in_its_memory(step);
+    const device::ThreadsScope fewer(std::min(num_threads(), step.threads));
+    run_in_its_memory(step);
+  }
+  void run_in_its_memory(const Step& step) {
+    if (step.memory == 0)
+      run_task(step);
+    else
+      device::memory(step.memory).run([&] { run_task(step); });
+  }
   void run_task(const Step& step) {
     if (step.operands > kMostOperands) return run_wide_task(step);
     std::byte* places[kMostOperands];

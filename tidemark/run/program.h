@@ -64,6 +64,21 @@ struct Buffer {
   Source saved_at = Source::none();
 };
 
+// What a step computes and moves each time it runs.
+struct StepWork {
+  double flop = 0;         // Additions, multiplications and other scalar operations.
+  double bytes_moved = 0;  // Operands read and results written.
+
+  StepWork& operator+=(const StepWork& other) {
+    flop += other.flop;
+    bytes_moved += other.bytes_moved;
+    return *this;
+  }
+  friend StepWork operator*(const StepWork& work, double times) {
+    return {work.flop * times, work.bytes_moved * times};
+  }
+};
+
 struct Step {
   enum class Kind : uint8_t {
     run,  // task, operands
@@ -83,6 +98,8 @@ struct Step {
   bool to_host = false;         // copy
   int64_t bytes = 0;            // copy
   bool fallible = false;        // May throw: prints, checks, indices.
+  int32_t threads = 0;          // Its workspace is for so many; 0: for all that the program has.
+  StepWork work = {};           // None for steps with bodies, which have their own.
   Source source = Source::none();
   std::string name;
 };
@@ -149,6 +166,8 @@ struct KeptTrips {
 struct Reverse {
   Address marks;
   int64_t slots = 0;
+  int64_t trips = -1;    // If the plan knows their number.
+  int64_t every = 0;     // As in Loop.
   bool reverse = false;  // Whether the loop itself ran from the last slice to the first.
   Address trip;          // The number of the trip is written here, as an i64.
   struct State {
