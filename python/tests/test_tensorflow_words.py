@@ -233,6 +233,12 @@ def test_a_name_that_is_not_there_says_what_is_nearest():
     assert text_of(lambda: tf.quite_unlike_anything) == "tidemark.tensorflow has no quite_unlike_anything"
 
 
+def test_tab_completion_shows_tensorflows_names():
+    assert {"reduce_sum", "exp", "top_k"} <= set(dir(tf.math))
+    assert not {"convert", "wrap", "td", "pair"} & set(dir(tf.math))
+    assert "Dense" in dir(tf.keras.layers)
+
+
 def test_ops_that_tidemark_does_not_have_are_named():
     assert text_of(lambda: tf.linalg.cholesky) == "tidemark.tensorflow has no linalg.cholesky: Tidemark has no op for it yet"
     assert text_of(lambda: tf.nn.conv2d_transpose) == "tidemark.tensorflow has no nn.conv2d_transpose: Tidemark has no op for it yet"

@@ -131,9 +131,11 @@ void carry_changed(const LoopParts& parts, size_t carry, const TensorType& befor
         "size or max_size is known";
   else
     remedy = declared ? cat("its shape invariant is ", parts.invariants[carry])
-                      : std::string(
-                            "give it the same shape, or declare which sizes may change: "
-                            ".shape_invariants = {{td::open}}");
+             : !parts.shape_remedy.empty()
+                 ? std::string(parts.shape_remedy)
+                 : std::string(
+                       "give it the same shape, or declare which sizes may change: "
+                       ".shape_invariants = {{td::open}}");
   throw UserError(cat(parts.name, ": ", parts.carry_path(carry), " is ", before,
                       " at the start of a trip and ", after, " at its end"),
                   at, remedy);

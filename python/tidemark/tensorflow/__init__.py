@@ -85,4 +85,4 @@ def get_logger():
 __getattr__ = _missing.getattr_of("", globals())
 for _name, _module in (("math", math), ("linalg", linalg), ("nn", nn), ("random", random), ("debugging", debugging), ("config", config), ("data", data),
                        ("train", train), ("bitwise", bitwise)):
-    _module.__getattr__ = _missing.getattr_of(_name, vars(_module))
+    _module.__getattr__, _module.__dir__ = _missing.getattr_of(_name, vars(_module)), _missing.dir_of(vars(_module))
