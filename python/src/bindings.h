@@ -30,6 +30,7 @@ void bind_tree(nb::module_& module);
 void bind_autograph(nb::module_& module);
 void bind_memory(nb::module_& module);
 void bind_output(nb::module_& module);
+void bind_runtime(nb::module_& module);
 void bind_report(nb::module_& module);
 void bind_nn(nb::module_& module);
 void bind_train(nb::module_& module);

@@ -25,6 +25,7 @@ NB_MODULE(_core, module) {
   bind_gradient(module);
   bind_memory(module);
   bind_output(module);
+  bind_runtime(module);
   bind_report(module);
   bind_nn(module);
   bind_train(module);

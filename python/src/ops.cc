@@ -251,6 +251,7 @@ void bind_print(nb::module_& module) {
           first = rest[0].text;
           rest.erase(rest.begin());
         }
+        const nb::gil_scoped_release unlocked;  // Lines end in sys.stdout: output.cc.
         detail::print_line(TextAt(first, at), rest);
       },
       nb::arg("parts"),

@@ -1,14 +1,18 @@
-// Text that the library writes for people goes where Python's own goes: lines of td.print and of fit
-// to sys.stdout, so that notebooks and tests see them.
+// Text that the library writes for people goes where Python's own goes: lines of td.print and of
+// fit to sys.stdout, so that notebooks and tests see them, and warnings to Python's warnings, at
+// the user's line.
 //
-// The library holds a lock while it calls a sink. A sink takes the GIL, so nothing that prints may
-// be called with it.
+// The library holds a lock while it calls a sink. The sink of lines takes the GIL, so nothing that
+// prints may be called with it. Warnings come from everywhere; so without the GIL they wait until
+// the main thread has it.
 #include <iostream>
+#include <string>
 
 #include "tidemark/base/output.h"
 
 #include "bindings.h"
 #include "held.h"
+#include "later.h"
 
 namespace tidemark::python {
 namespace {
@@ -23,6 +27,17 @@ void write_to_python(std::string_view line) {
   if (!out.is_valid() || out.is_none()) return;
   out.attr("write")(nb::str(line.data(), line.size()));
   out.attr("flush")();
+}
+
+void warn_in_python(std::string_view text, Source at) {
+  release_with_gil([text = std::string(text), at] {
+    // Without a line of the user's, Python finds the caller's.
+    const int failed = at.known() ? PyErr_WarnExplicit(PyExc_UserWarning, text.c_str(), at.file,
+                                                       static_cast<int>(at.line), nullptr, nullptr)
+                                  : PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1);
+    // Where warnings are errors: there is no call here that could raise.
+    if (failed != 0) PyErr_WriteUnraisable(nullptr);
+  });
 }
 
 void set_bar(nb::handle sink) {
@@ -41,6 +56,7 @@ void set_bar(nb::handle sink) {
 
 void bind_output(nb::module_& module) {
   set_print_sink(write_to_python);
+  on_warning(warn_in_python);
   module.def("_set_bar_sink", set_bar, nb::arg("sink").none());
 }
 

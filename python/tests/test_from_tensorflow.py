@@ -20,13 +20,13 @@ SHAPES = {"einsum": ([2, 3, 4], [2, 4, 5], None), "conv2d": ([1, 5, 5, 2], None,
 def names(snippet):
     shapes = next((s for part, s in SHAPES.items() if part in snippet), (None, None, None))
     x, y, w = (td.random.normal(s or [4, 4], key=td.random.Key(i)) for i, s in enumerate(shapes))
-    model = td.nn.Sequential(td.nn.Dense(4))
-    if "784" in snippet and "model" in snippet:
-        model = td.nn.Sequential(td.nn.Dense(64))
+    model, rows = td.nn.Sequential(td.nn.Dense(4)), td.ones([4, 4])
+    if "784" not in snippet:
+        model(rows)
     return {
         "td": td, "x": x, "y": y[0] if "update(x, 0" in snippet else y, "w": w, "loss": td.sum(x), "f": lambda e: e * 2, "model": model,
         "v": td.Variable(td.ones([4, 4])), "ids": td.constant([0, 1]), "mask": td.constant([True, False, True, False]),
-        "batches": td.data.from_tensor_slices((x, y)) if "fit" not in snippet else td.data.from_tensor_slices((x, y)).batch(2),
+        "batches": td.data.from_tensor_slices((rows, rows)).batch(2) if "fit" in snippet else td.data.from_tensor_slices((rows, rows)),
     }
 
 

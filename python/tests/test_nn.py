@@ -661,3 +661,68 @@ def test_layers_in_a_function_are_charged_to_python_lines():
     plan = f.plan(td.spec((128, 32)))
     assert any("test_nn.py" in step.line for step in plan.timeline)
     assert any('nn::Dense "wide"' in step.layer for step in plan.timeline)
+
+
+def test_a_training_loop_is_flat_to_the_byte_over_ten_thousand_steps():
+    model, optimizer = nn.Dense(2), nn.Adam(1e-3)
+
+    @td.function
+    def step(x, y):
+        with td.GradientTape() as tape:
+            loss = nn.losses.mse(y, model(x))
+        optimizer.minimize(tape, loss, model)
+        return loss
+
+    x, y = lesson(16)
+    for _ in range(10):
+        step(x, y)
+    held = td.memory.current()
+    for _ in range(10_000):
+        step(x, y)
+    assert td.memory.current() == held and step.cache_info().traces == 1
+
+
+def test_layers_made_inside_a_function_are_made_once():
+    made = []
+
+    @td.function
+    def f(x):
+        if not made:
+            made.append(nn.Dense(3))
+        return made[0](x)
+
+    y = value(f(td.ones((2, 4))))
+    assert np.array_equal(value(f(td.ones((2, 4)))), y) and len(made) == 1
+
+
+def test_name_scopes_name_layers():
+    @td.function
+    def f(x):
+        with td.NameScope("encoder"):
+            return td.tanh(td.matmul(x, x))
+
+    assert any(step.layer == "encoder" for step in f.plan(td.spec((8, 8))).timeline)
+    with td.NameScope("outer"), pytest.raises(td.UserError) as caught:
+        td.reshape(td.ones((2,)), (3,))
+    assert ", in outer" in str(caught.value)
+
+
+def test_warnings_are_pythons():
+    model, other = nn.Dense(1), td.Variable(td.ones((1,)))
+    x = td.ones((2, 3))
+    with pytest.warns(UserWarning) as caught:
+        with td.GradientTape() as tape:
+            loss = td.sum(model(x) * other)
+        nn.SGD(0.1).minimize(tape, loss, model)
+    assert any(each.filename == __file__ for each in caught)
+
+
+def test_results_do_not_depend_on_the_number_of_threads():
+    threads, model = td.num_threads(), nn.Dense(300)
+    x = array(500, 200)
+    y = value(model(x))
+    try:
+        td.set_num_threads(1)
+        assert np.array_equal(value(model(x)), y)
+    finally:
+        td.set_num_threads(threads)

@@ -1,5 +1,7 @@
 """tidemark.tensorflow where TensorFlow is not the measure: what it refuses or warns about and Tidemark does, memory, and exact texts of errors."""
+import gc
 import re
+import weakref
 
 import numpy as np
 import pytest
@@ -91,7 +93,7 @@ def test_a_function_knows_its_peak_before_it_runs():
         return tf.reduce_sum(tf.exp(x))
 
     plan = f.plan(tf.TensorSpec([1000], tf.float32))
-    assert 4 <= int(plan.peak()) < 4000
+    assert 4 <= int(plan.peak) < 4000
 
 
 def test_memory_info_counts_bytes():
@@ -114,6 +116,96 @@ def test_a_training_loop_holds_no_more_bytes_after_a_hundred_steps():
     for _ in range(100):
         model.train_on_batch(x, y)
     assert tf.config.experimental.get_memory_info()["current"] == held
+
+
+@pytest.fixture
+def no_collector():
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def held():
+    return tf.config.experimental.get_memory_info()["current"]
+
+
+def make_sequential():
+    return tf.keras.Sequential([tf.keras.Input((8,)), tf.keras.layers.Dense(16, activation="relu"), tf.keras.layers.Dense(1)])
+
+
+def make_functional():
+    x = tf.keras.Input((8,))
+    return tf.keras.Model(x, tf.keras.layers.Dense(1)(tf.keras.layers.Dense(16)(x) * 2.0))
+
+
+@pytest.mark.parametrize("make", [make_sequential, make_functional])
+def test_a_model_that_was_trained_is_freed_when_it_is_dropped(make, no_collector):
+    x, y = np.ones((32, 8), np.float32), np.ones((32, 1), np.float32)
+
+    def train():
+        model = make()
+        model.compile("adam", "mse", metrics=["mae"])
+        history = model.fit(x, y, epochs=2, batch_size=8, verbose=0)
+        model.predict(x, verbose=0)
+        return history.history["loss"]
+
+    train()
+    before = held()
+    train()
+    assert held() == before
+
+
+def test_a_function_is_freed_when_it_is_dropped(no_collector):
+    def use():
+        w = tf.Variable(tf.ones([1000]))
+
+        @tf.function
+        def f(x):
+            return tf.reduce_sum(w * x)
+
+        return float(f(tf.ones([1000])))
+
+    use()
+    before = held()
+    use()
+    assert held() == before
+
+
+def test_a_function_does_not_keep_objects_that_it_was_called_with(no_collector):
+    class Scale:
+        def __init__(self):
+            self.w = tf.Variable(tf.ones([1000]))
+
+    @tf.function
+    def f(scale, x):
+        return tf.reduce_sum(scale.w * x)
+
+    f(Scale(), tf.ones([1000]))
+    scale = Scale()
+    f(scale, tf.ones([1000]))
+    gone = weakref.ref(scale)
+    del scale
+    assert gone() is None
+
+
+def test_traces_are_bounded():
+    @tf.function
+    def f(x, n):
+        return x * n
+
+    with pytest.warns(UserWarning, match="f was traced for 256 kinds of arguments, and the oldest are dropped: pass Python numbers as tensors, or use "):
+        for n in range(260):
+            f.get_concrete_function(tf.TensorSpec([], tf.int32), n)
+    assert len(f._concrete) == 256
+
+
+def test_a_clone_has_weights_of_its_own():
+    model = make_functional()
+    clone = tf.keras.models.clone_model(model)
+    clone.set_weights([w * 0 for w in clone.get_weights()])
+    assert float(tf.reduce_sum(tf.abs(model.get_weights()[0]))) > 0
+    assert clone(tf.ones([1, 8])).numpy().tolist() == [[0.0]]
 
 
 # ---- names ---------------------------------------------------------------------------------------

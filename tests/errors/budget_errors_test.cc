@@ -77,13 +77,13 @@ TEST(BudgetErrors, NameWhatStandsAtTheLeast) {
       [&] { step.plan(td::spec({256, 256}), {.budget = 1_KiB}); },
       "step: needs at least 515.1 KiB (1.3 MiB without a budget), the budget is 1.0 KiB\n"
       "  at @\n"
-      "  at the least, the most is in use at step 2 (sort, #): outputs 1.0 KiB, temporaries 512.1 "
+      "  at the least, the most is in use at step 1 (sort, #): outputs 1.0 KiB, temporaries 512.1 "
       "KiB, workspace 2.0 KiB\n"
-      "  largest: f32[256, 256] 256.0 KiB, made by multiply, read by this step (#)\n"
+      "  largest: f32[256, 256] 256.0 KiB, made by sum + multiply, read by this step (#)\n"
       "           f32[256, 256] 256.0 KiB, made by this step (#)\n"
       "           u8[2048] 2.0 KiB, workspace of this step (#)\n"
       "           f32[256] 1.0 KiB, outputs: result (#)\n"
-      "           f32[] 64 B, made by sum + multiply, kept for step 19 (multiply) (#)\n"
+      "           f32[] 64 B, made by sum + multiply, kept for step 18 (multiply) (#)\n"
       "  .budget = 527424_B fits",
       body);
   EXPECT_EQ(step.plan(td::spec({256, 256}), {.budget = 527424_B}).peak(), 527424_B);

@@ -10,19 +10,14 @@
 
 namespace tidemark::fit {
 
-std::vector<Execution> executions_of(const RegionModel& model, const Timeline& timeline) {
-  std::vector<Execution> list;
-  for (size_t s = 0; s < model.steps.size(); ++s) {
-    const auto slot = static_cast<int32_t>(s);
-    for (const int32_t step : timeline.repeated(slot)) {
-      Execution& again = list.emplace_back(Execution{step, true});
-      const ModelStep& made = model.steps[static_cast<size_t>(step)];
-      for (int32_t r = 0; r < made.values; ++r)
-        if (timeline.is_made_again(made.first_value + r, slot)) again.wanted.push_back(r);
-    }
-    list.push_back({slot});
+std::vector<int32_t> steps_of(const Timeline& timeline) {
+  std::vector<int32_t> steps;
+  for (int32_t slot = 0; static_cast<size_t>(slot) < timeline.profile().size(); ++slot) {
+    const std::vector<int32_t>& again = timeline.repeated(slot);
+    steps.insert(steps.end(), again.begin(), again.end());
+    steps.push_back(slot);
   }
-  return list;
+  return steps;
 }
 
 std::vector<Execution> executions_of(const RegionModel& model, const std::vector<int32_t>& steps) {

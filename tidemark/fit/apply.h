@@ -10,13 +10,15 @@
 
 namespace tidemark::fit {
 
+// The steps of a schedule in the order in which they run.
+std::vector<int32_t> steps_of(const Timeline& timeline);
+
 // One run of a step.
 struct Execution {
   int32_t step = -1;
   bool is_again = false;             // It has run before.
   std::vector<int32_t> wanted = {};  // If so, the results that are read, by number.
 };
-std::vector<Execution> executions_of(const RegionModel& model, const Timeline& timeline);
 // Of steps in the order in which they run; results that are read before they are made again are
 // wanted.
 std::vector<Execution> executions_of(const RegionModel& model, const std::vector<int32_t>& steps);

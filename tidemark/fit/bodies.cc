@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tidemark/compile/pipeline.h"
 #include "tidemark/fit/rematerialize.h"
 #include "tidemark/fit/timeline.h"
 #include "tidemark/ops/loop_attrs.h"
@@ -9,8 +10,6 @@
 
 namespace tidemark::fit {
 namespace {
-
-bool has_bodies(const Node& node) { return !node.regions.empty() && node.op->flow != Flow::group; }
 
 RegionModel model_of_body(const Graph& graph, const Node& node, size_t region,
                           const decltype(ModelOptions::inside)& inside) {
@@ -47,6 +46,12 @@ double trips_of(const Node& node) {
 }
 
 }  // namespace
+
+passes::Scratch workspace_of(const Graph& graph, int32_t memory) {
+  return compile::machine_of(compile::backend_of(memory)).scratch_in(graph);
+}
+
+bool has_bodies(const Node& node) { return !node.regions.empty() && node.op->flow != Flow::group; }
 
 bool run_bodies_in_turn(Graph& graph) {
   bool found = false;
@@ -92,7 +97,8 @@ int64_t shrink_bodies(Graph& graph, int32_t number, int64_t excess,
     Timeline timeline(model);
     if (timeline.peak() > before - excess) {
       rematerialize(model, timeline, before - excess);
-      for (Repeat repeat : apply(graph, node.regions[k], model, executions_of(model, timeline))) {
+      for (Repeat repeat :
+           apply(graph, node.regions[k], model, executions_of(model, steps_of(timeline)))) {
         repeat.cost = repeat.cost * trips_of(node);
         repeats.push_back(repeat);
       }

@@ -8,6 +8,12 @@
 
 namespace tidemark::fit {
 
+// The scratch that nodes of a graph need in a memory.
+passes::Scratch workspace_of(const Graph& graph, int32_t memory);
+
+// Whether it is control flow. A fusion group is not.
+bool has_bodies(const Node& node);
+
 // The bytes that exist only while a node runs: its workspace, or what its bodies have in use.
 decltype(ModelOptions::inside) with_bodies(passes::Scratch workspace);
 

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "tidemark/compile/pipeline.h"
 #include "tidemark/fit/bodies.h"
-#include "tidemark/fit/exact.h"
-#include "tidemark/fit/rematerialize.h"
 #include "tidemark/fit/separate.h"
 #include "tidemark/layout/builder.h"
 #include "tidemark/ops/op_def.h"
@@ -15,53 +14,13 @@
 namespace tidemark::fit {
 namespace {
 
-constexpr size_t kFewSteps = 256;  // Of programs that get several tries.
-// Of a target to the one before it.
-constexpr double kRatio = 0.94, kSmallRatio = 0.985;
-constexpr int kMostFailures = 3;
+constexpr double kRatio = 0.985;      // Of a target to the one before it.
+constexpr double kFineRatio = 0.996;  // Of limits between two targets.
+// Points of a trade-off: so many targets lie between two.
+constexpr int kTargetsOfAPoint = 4;
 constexpr int kHalvings = 4;
-// A program that takes this many times the work of the usual one is not compared with others.
-constexpr double kEnough = 1.02;
-
-// The bytes of the arena in use at each step of the model, as laid out.
-std::vector<int64_t> measured(const compile::Layout& layout, const RegionModel& model) {
-  const run::Program& program = *layout.program;
-  std::vector<int64_t> alive(program.steps.size() + 1);
-  for (const run::Buffer& buffer : program.buffers) {
-    if (buffer.arena != 0 || buffer.memory != program.home || buffer.bytes == 0) continue;
-    alive[static_cast<size_t>(buffer.lower)] += buffer.bytes;
-    alive[std::min(static_cast<size_t>(buffer.upper), alive.size() - 1)] -= buffer.bytes;
-  }
-  int64_t now = 0;
-  for (int64_t& bytes : alive) bytes = now += bytes;
-  std::vector<int64_t> most;
-  for (const int32_t position : model.position) {
-    const auto first = alive.begin() + layout.first_step[static_cast<size_t>(position)],
-               end = alive.begin() + layout.first_step[static_cast<size_t>(position) + 1];
-    most.push_back(first == end ? 0 : *std::max_element(first, end));
-  }
-  return most;
-}
-
-ModelOptions options_of(const compile::Interface& interface) {
-  ModelOptions options;
-  options.replaced_by.assign(interface.parameters.size(), -1);
-  for (size_t k = 0; k < interface.results.size(); ++k)
-    if (const int32_t updated = interface.results[k].updates; updated >= 0)
-      options.replaced_by[static_cast<size_t>(updated)] = static_cast<int32_t>(k);
-  for (const compile::Interface::Parameter& parameter : interface.parameters)
-    options.donated.push_back(parameter.donated);
-  return options;
-}
-
-passes::Scratch workspace_of(const Graph& graph, int32_t memory) {
-  return compile::machine_of(compile::backend_of(memory)).scratch_in(graph);
-}
-
-// For the nodes that the graph has now.
-decltype(ModelOptions::inside) inside_of(const Graph& graph, int32_t memory) {
-  return with_bodies(workspace_of(graph, memory));
-}
+constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
+constexpr size_t kFewSteps = 1000;  // Of programs whose orders are all compared.
 
 // Steps that free bytes run as soon as they can.
 Graph order_again(Graph graph, const compile::Interface& interface,
@@ -72,286 +31,12 @@ Graph order_again(Graph graph, const compile::Interface& interface,
   return compact(std::move(graph));
 }
 
-}  // namespace
-
-struct Frontier::Rung {
-  // How the program is made of its base.
-  enum class Way : uint8_t { as_it_is, dropped, searched };
-
-  const Base* base = nullptr;
-  Way way = Way::as_it_is;
-  int64_t target = 0;  // For the model.
-  int64_t limit = 0;   // For the layout.
-  int64_t peak_bytes = 0;
-  Cost cost;
-};
-
-// An alternative with the model of its bytes.
-class Frontier::Base {
- public:
-  Base(Alternative alternative, bool is_searched, const compile::Interface& interface)
-      : graph_(std::move(alternative.graph)),
-        change_(std::move(alternative.change)),
-        home_(interface.home),
-        cost_(cost_of(graph_, Graph::kBody)) {
-    const compile::Layout layout = compile::layout(graph_, interface);
-    peak_ = layout.program->peak_bytes();
-    results_ = layout.program->result_bytes(layout.program->home);
-    ModelOptions options = options_of(interface);
-    options.inside = inside_of(graph_, interface.home);
-    model_ = model_of(graph_, Graph::kBody, options);
-    is_searched_ = is_searched && is_searchable(model_);
-    if (is_searched_) searched_model_ = model_;
-    calibrate(model_, Timeline(model_).profile(), measured(layout, model_));
-    least_ = results_ + Timeline(model_).least();
-  }
-
-  const Graph& graph() const { return graph_; }
-  // Whether all schedules are searched; the search does not depend on the order of the graph.
-  bool is_searched() const { return is_searched_; }
-  const std::string& change() const { return change_; }
-  const Cost& cost() const { return cost_; }
-  int64_t peak_bytes() const { return peak_; }
-  int64_t least_bytes() const { return least_; }  // No schedule of these steps needs less.
-
-  struct Attempt {
-    bool reached = false;  // By the model.
-    Graph graph;           // To be compacted; until then it has the nodes that the repeats name.
-    std::vector<Repeat> repeats;
-  };
-  // For programs of a few steps: the least work of all schedules, if the search ends.
-  std::optional<Attempt> search_to(int64_t bytes) const {
-    const auto steps = least_work(searched_model_, bytes - results_);
-    if (!steps) return {};
-    Attempt attempt{.reached = true, .graph = graph_, .repeats = {}};
-    attempt.repeats = apply(attempt.graph, Graph::kBody, model_, executions_of(model_, *steps));
-    return attempt;
-  }
-  std::optional<Attempt> make(Rung::Way way, int64_t bytes) const {
-    if (way == Rung::Way::searched) return search_to(bytes);
-    return drop_to(bytes);
-  }
-
- private:
-  Attempt drop_to(int64_t bytes) const {
-    constexpr int kRounds = 4;
-    const int64_t limit = bytes - results_;
-    Attempt attempt;
-    attempt.graph = graph_;
-    RegionModel model = model_;
-    for (int i = 0; i < kRounds; ++i) {
-      Timeline timeline(model);
-      attempt.reached = drop_in(model, timeline, limit);
-      if (attempt.reached || i + 1 == kRounds || !shrink_over(limit, timeline, model, attempt)) {
-        for (const Repeat& each :
-             apply(attempt.graph, Graph::kBody, model, executions_of(model, timeline)))
-          attempt.repeats.push_back(each);
-        break;
-      }
-    }
-    return attempt;
-  }
-
-  // A small program gets several tries, of which the one with the least work is taken.
-  static bool drop_in(const RegionModel& model, Timeline& timeline, int64_t limit) {
-    bool reached = rematerialize(model, timeline, limit);
-    if (model.steps.size() > kFewSteps) return reached;
-    for (const double power : {1.0, 0.5, 2.0, 8.0}) {
-      Timeline other(model);
-      const bool also = rematerialize(model, other, limit, {.relief_power = power, .nearly = 1});
-      if (also < reached || (also == reached && other.seconds_again() >= timeline.seconds_again()))
-        continue;
-      timeline = std::move(other);
-      reached = also;
-    }
-    return reached;
-  }
-
-  // Where control flow runs with too many bytes in use, its bodies get fewer. Returns whether any
-  // has.
-  bool shrink_over(int64_t limit, const Timeline& timeline, RegionModel& model,
-                   Attempt& attempt) const {
-    bool shrunk = false;
-    for (size_t s = 0; s < model.steps.size(); ++s) {
-      const int64_t excess = timeline.profile()[s] - limit;
-      if (excess <= 0) continue;
-      ModelStep& step = model.steps[s];
-      const int64_t fewer = shrink_bodies(attempt.graph, step.node, excess,
-                                          inside_of(attempt.graph, home_), attempt.repeats);
-      step.inside.bytes -= fewer;
-      shrunk = shrunk || fewer > 0;
-    }
-    return shrunk;
-  }
-
-  Graph graph_;
-  std::string change_;
-  int32_t home_;
-  Cost cost_;
-  int64_t peak_ = 0, results_ = 0, least_ = 0;
-  bool is_searched_ = false;
-  RegionModel model_;
-  RegionModel searched_model_;  // Without corrections, which hold for one order only.
-};
-
-Frontier::Frontier(const std::vector<Alternative>& alternatives,
-                   const compile::Interface& interface)
-    : interface_(interface) {
-  add(alternatives[0].graph, {}, true);
-  for (const Alternative& each : alternatives) {
-    if (is_small()) {
-      using Only = passes::OrderOptions::Only;
-      for (const Only only : {Only::greedy, Only::depth_first, Only::depth_first_from_last})
-        add(order_again(each.graph, interface, only), each.change, false);
-    }
-    add(order_again(each.graph, interface), each.change, &each != &alternatives[0]);
-    Graph apart = each.graph;
-    if (separate_sums(apart)) add(order_again(std::move(apart), interface), each.change, true);
-    Graph in_turn = each.graph;
-    if (run_bodies_in_turn(in_turn) && compile::backend_of(interface.home).machine().threads > 1)
-      add(order_again(std::move(in_turn), interface), "maps run one body at a time", false);
-  }
-  const Base& usual = *bases_[0];
-  rungs_[0] = Rung{&usual, Rung::Way::as_it_is, 0, 0, usual.peak_bytes(), usual.cost()};
-}
-
-void Frontier::add(Graph graph, const std::string& change, bool is_searched) {
-  bases_.push_back(
-      std::make_unique<Base>(Alternative{std::move(graph), change}, is_searched, interface_));
-}
-
-bool Frontier::is_small() const { return bases_[0]->is_searched(); }
-
-Frontier::~Frontier() = default;
-
-Cost Frontier::usual_cost() const { return bases_[0]->cost(); }
-int64_t Frontier::usual_peak() const { return bases_[0]->peak_bytes(); }
-
-compile::Layout Frontier::laid_out(const Graph& graph, int64_t enough_bytes) const {
+compile::Layout laid_out(const Graph& graph, const compile::Interface& interface,
+                         int64_t enough_bytes) {
   compile::Placements placements;
   placements.enough_bytes = enough_bytes;
-  return compile::layout(graph, interface_, placements);
+  return compile::layout(graph, interface, placements);
 }
-
-// The layout may need a little more than the model says, since buffers leave gaps: then the model
-// gets a lower target.
-template <class Way>
-std::optional<Frontier::Rung> Frontier::attempt(const Base& base, Way way, int64_t limit) const {
-  constexpr int kTries = 4;
-  int64_t target = limit;
-  for (int i = 0; i < kTries; ++i) {
-    std::optional<Base::Attempt> made = base.make(way, target);
-    if (!made) return {};
-    const int64_t peak = laid_out(compact(std::move(made->graph)), limit).program->peak_bytes();
-    if (peak <= limit) {
-      Cost cost = base.cost();
-      for (const Repeat& repeat : made->repeats) cost += repeat.cost;
-      return Rung{&base, way, target, limit, peak, cost};
-    }
-    if (!made->reached) return {};
-    target -= peak - limit;
-  }
-  return {};
-}
-
-// The cheapest program found that needs at most `limit` bytes.
-std::optional<Frontier::Rung> Frontier::climb_down(int64_t limit) const {
-  std::optional<Rung> best;
-  const auto consider = [&](const std::optional<Rung>& rung) {
-    if (rung && (!best || rung->cost.seconds < best->cost.seconds)) best = rung;
-  };
-  for (const std::unique_ptr<Base>& base : bases_) {
-    if (base->peak_bytes() <= limit) {
-      consider(Rung{base.get(), Rung::Way::as_it_is, 0, 0, base->peak_bytes(), base->cost()});
-      continue;
-    }
-    const bool is_cheap = best && best->cost.seconds <= kEnough * usual_cost().seconds;
-    if (base->least_bytes() > limit || is_cheap ||
-        (best && base->cost().seconds >= best->cost.seconds))
-      continue;
-    if (base->is_searched()) consider(attempt(*base, Rung::Way::searched, limit));
-    consider(attempt(*base, Rung::Way::dropped, limit));
-  }
-  return best;
-}
-
-int64_t Frontier::target(int number) const {
-  const double ratio = is_small() ? kSmallRatio : kRatio;
-  return static_cast<int64_t>(static_cast<double>(usual_peak()) * std::pow(ratio, number));
-}
-
-const std::optional<Frontier::Rung>& Frontier::rung(int number) {
-  if (const auto known = rungs_.find(number); known != rungs_.end()) return known->second;
-  return rungs_.emplace(number, climb_down(target(number))).first->second;
-}
-
-int64_t Frontier::least_bytes() const {
-  int64_t least = bases_[0]->least_bytes();
-  for (const std::unique_ptr<Base>& base : bases_) least = std::min(least, base->least_bytes());
-  return std::max<int64_t>(1, least);
-}
-
-// Whether nothing is found for a target and those after it.
-bool Frontier::is_bottom(int number) {
-  for (int i = 0; i < kMostFailures && target(number + i) >= least_bytes(); ++i)
-    if (rung(number + i)) return false;
-  return true;
-}
-
-// The program for a target, which lies between it and the next one unless there is none: then
-// budgets between two targets get the program of the lower one.
-std::optional<Frontier::Rung> Frontier::settled(int number) {
-  std::optional<Rung> found;
-  for (; target(number) >= least_bytes(); ++number) {
-    if (const std::optional<Rung>& next = rung(number))
-      found = next;
-    else if (found || is_bottom(number))
-      return found;
-    if (found && found->peak_bytes > target(number + 1)) return found;
-  }
-  return found;
-}
-
-// The number of the lowest target that something is found for. A small program has many targets:
-// then the number is bisected.
-int Frontier::lowest_rung() {
-  int found = 0;
-  if (!is_small()) {
-    for (int number = 1; !is_bottom(number); ++number)
-      if (rung(number)) found = number;
-    return found;
-  }
-  int fails = 1;
-  while (target(fails) >= least_bytes()) ++fails;
-  while (fails - found > 1) {
-    const int middle = found + (fails - found) / 2;
-    (rung(middle) ? found : fails) = middle;
-  }
-  return found;
-}
-
-// Below the last target that something is found for: the least bytes that any step needs are tried,
-// then the gap is halved a few times.
-const std::vector<Frontier::Rung>& Frontier::last_rungs() {
-  if (last_) return *last_;
-  std::vector<Rung> found = {*rung(lowest_rung())};
-  const auto try_at = [&](int64_t limit) {
-    const std::optional<Rung> next = climb_down(limit);
-    if (next) found.push_back(*next);
-    return next.has_value();
-  };
-  int64_t failed = least_bytes();
-  if (failed < found.back().peak_bytes && !try_at(failed)) {
-    for (int i = 0; i < kHalvings && failed + 1 < found.back().peak_bytes; ++i) {
-      const int64_t limit = failed + (found.back().peak_bytes - failed) / 2;
-      if (!try_at(limit)) failed = limit;
-    }
-  }
-  last_ = std::move(found);
-  return *last_;
-}
-
-namespace {
 
 std::string name_of(const Graph& graph, const Node& node) {
   if (node.op->flow != Flow::group) return std::string(node.op->name);
@@ -381,64 +66,241 @@ std::vector<Decision> decisions_of(const Graph& graph, const std::vector<Repeat>
 
 }  // namespace
 
+Frontier::Frontier(std::vector<Alternative> alternatives, const compile::Interface& interface)
+    : interface_(interface) {
+  add(alternatives[0].graph, {});
+  for (Alternative& each : alternatives) add_variants(std::move(each));
+  searched_[0] = as_it_is(*variants_[0]);
+}
+
+void Frontier::add_variants(Alternative alternative) {
+  Graph graph = std::move(alternative.graph);
+  const std::string& change = alternative.change;
+  if (is_small()) {
+    using Only = passes::OrderOptions::Only;
+    for (const Only only : {Only::greedy, Only::depth_first, Only::depth_first_from_last})
+      add(order_again(graph, interface_, only), change);
+  }
+  if (has_large_sums(graph)) add(order_again(with_sums_apart(graph), interface_), change);
+  if (compile::backend_of(interface_.home).machine().threads > 1) {
+    Graph in_turn = graph;
+    if (run_bodies_in_turn(in_turn))
+      add(order_again(std::move(in_turn), interface_), "maps run one body at a time");
+  }
+  add(order_again(std::move(graph), interface_), change);
+}
+
+void Frontier::add(Graph graph, const std::string& change) {
+  variants_.push_back(std::make_unique<Variant>(std::move(graph), change, interface_));
+}
+
+Cost Frontier::usual_cost() const { return variants_[0]->cost(); }
+int64_t Frontier::usual_peak() const { return variants_[0]->peak_bytes(); }
+
+// ---- one limit ----------------------------------------------------------------------------------
+
+Frontier::RungRef Frontier::as_it_is(const Variant& variant) const {
+  return std::make_shared<Rung>(
+      Rung{&variant, {}, variant.peak_bytes(), variant.peak_bytes(), variant.cost()});
+}
+
+// A program of the variant that needs at most `limit` bytes and less work than `most_seconds`. The
+// layout may need a little more than the model says, since buffers leave gaps: then the model gets
+// a lower target.
+Frontier::Attempt Frontier::attempt(const Variant& variant, Effort effort, int64_t limit,
+                                    double most_seconds) const {
+  constexpr int kTries = 4;
+  int64_t target = limit;
+  for (int i = 0; i < kTries; ++i) {
+    std::optional<Variant::Found> found = variant.find(target, effort);
+    if (!found || found->peak_bytes > limit) return {nullptr, found ? found->peak_bytes : kNone};
+    Variant::Program program = variant.make(found->schedule);
+    Cost cost = variant.cost();
+    for (const Repeat& repeat : program.repeats) cost += repeat.cost;
+    if (cost.seconds >= most_seconds) break;
+    const int64_t peak =
+        laid_out(compact(std::move(program.graph)), interface_, limit).program->peak_bytes();
+    if (peak <= limit)
+      return {std::make_shared<Rung>(Rung{&variant, std::move(found->schedule), limit, peak, cost}),
+              peak};
+    target -= peak - limit;
+  }
+  return {nullptr, limit};
+}
+
+// The cheapest program found that needs at most `limit` bytes. Of a large program, the first order
+// that fits is taken.
+Frontier::RungRef Frontier::cheapest_within(int64_t limit) const {
+  RungRef best;
+  const Variant* closest = nullptr;
+  int64_t least_bytes = kNone;
+  const auto least = [&] { return best ? best->cost.seconds : INFINITY; };
+  const auto try_with = [&](const Variant& variant, Effort effort) {
+    if (!variant.allows(effort) || variant.cost().seconds >= least()) return;
+    const Attempt made = attempt(variant, effort, limit, least());
+    if (made.rung) best = made.rung;
+    if (made.least_bytes >= least_bytes) return;
+    least_bytes = made.least_bytes;
+    closest = &variant;
+  };
+  for (const std::unique_ptr<Variant>& variant : variants_) {
+    const bool is_settled =
+        best && variant->steps() > kFewSteps && best->variant->change() == variant->change();
+    if (variant->peak_bytes() <= limit) {
+      if (variant->cost().seconds < least()) best = as_it_is(*variant);
+    } else if (variant->least_bytes() <= limit && !is_settled) {
+      try_with(*variant, Effort::all);
+      try_with(*variant, Effort::greedy);
+    }
+  }
+  if (best && best->schedule) closest = best->variant;
+  if (closest && !(best && !best->schedule)) try_with(*closest, Effort::thorough);
+  return best;
+}
+
+// ---- rungs --------------------------------------------------------------------------------------
+
+int64_t Frontier::target(int number) const {
+  return static_cast<int64_t>(static_cast<double>(usual_peak()) * std::pow(kRatio, number));
+}
+
+const Frontier::RungRef& Frontier::searched(int number) {
+  if (const auto known = searched_.find(number); known != searched_.end()) return known->second;
+  return searched_.emplace(number, cheapest_within(target(number))).first->second;
+}
+
+int64_t Frontier::least_bytes() const {
+  int64_t least = usual_peak();
+  for (const std::unique_ptr<Variant>& variant : variants_)
+    least = std::min({least, variant->least_bytes(), variant->peak_bytes()});
+  return std::max<int64_t>(1, least);
+}
+
+// The number of the lowest target that something is found for, by bisection.
+int Frontier::lowest_rung() {
+  if (lowest_) return *lowest_;
+  int found = 0, fails = 1;
+  while (target(fails) >= least_bytes()) ++fails;
+  while (fails - found > 1) {
+    const int middle = found + (fails - found) / 2;
+    (searched(middle) ? found : fails) = middle;
+  }
+  lowest_ = found;
+  return found;
+}
+
+// The program for a target. If the search finds none, one for a larger target may do.
+Frontier::RungRef Frontier::rung(int number) {
+  const bool can_be = target(number) >= least_bytes();
+  if (can_be && searched(number)) return searched(number);
+  const RungRef above = rung(std::min(number - 1, lowest_rung()));
+  return above->peak_bytes <= target(number) ? above : nullptr;
+}
+
+// The program for a target, lowered until it lies between its target and the next one: budgets
+// between two targets get the program of the lower one.
+Frontier::RungRef Frontier::settled(int number) {
+  RungRef found = rung(number);
+  while (found && found->peak_bytes <= target(number + 1) && target(number + 1) >= least_bytes())
+    found = rung(++number);
+  return found;
+}
+
+// Between the last target that something is found for and the next one: the least bytes that any
+// step needs are tried if they lie there, then the gap is halved a few times.
+const std::vector<Frontier::RungRef>& Frontier::last_rungs() {
+  if (!last_.empty()) return last_;
+  std::vector<RungRef> found = {settled(lowest_rung())};
+  const auto try_at = [&](int64_t limit) {
+    const RungRef next = cheapest_within(limit);
+    if (next) found.push_back(next);
+    return next != nullptr;
+  };
+  int64_t failed = target(lowest_rung() + 1);
+  if (least_bytes() > failed && least_bytes() < found.back()->peak_bytes)
+    failed = try_at(least_bytes()) ? found.back()->peak_bytes : least_bytes();
+  for (int i = 0; i < kHalvings && failed + 1 < found.back()->peak_bytes; ++i) {
+    const int64_t limit = failed + (found.back()->peak_bytes - failed) / 2;
+    if (!try_at(limit)) failed = limit;
+  }
+  last_ = std::move(found);
+  return last_;
+}
+
+// Programs between a target and the next one, from the upper one down. Those of a small program lie
+// far apart, and a budget between two targets may have room for one that neither target gives.
+const std::vector<Frontier::RungRef>& Frontier::between(int number) {
+  std::vector<RungRef>& list = between_[number];
+  if (!list.empty()) return list;
+  const int64_t end = target(number + 1);
+  for (RungRef next = settled(number); next && next->peak_bytes > end;) {
+    list.push_back(next);
+    const auto limit = static_cast<int64_t>(static_cast<double>(next->peak_bytes) * kFineRatio);
+    next = is_small() && number < lowest_rung() && limit > end ? cheapest_within(limit) : nullptr;
+  }
+  return list;
+}
+
+Frontier::RungRef Frontier::chosen(int64_t bytes) {
+  if (usual_peak() <= bytes) return searched(0);
+  int number = 0;
+  while (target(number + 1) >= std::max(bytes, least_bytes())) ++number;
+  // The peak of a large program lies close below its target.
+  const bool can_fit = variants_[0]->steps() <= kFewSteps ||
+                       4 * (target(number) - bytes) <= target(number) - target(number + 1);
+  if (can_fit)
+    for (const RungRef& each : between(number))
+      if (each->peak_bytes <= bytes) return each;
+  if (const RungRef found = settled(number + 1); found && found->peak_bytes <= bytes) return found;
+  for (const RungRef& last : last_rungs())
+    if (last->peak_bytes <= bytes) return last;
+  return nullptr;
+}
+
+// ---- what is asked ------------------------------------------------------------------------------
+
 Fit Frontier::build(const Rung& rung) const {
   Fit fit;
-  if (!rung.base->change().empty()) fit.decisions.push_back({.what = rung.base->change()});
-  if (rung.way == Rung::Way::as_it_is) {
-    fit.layout = compile::layout(rung.base->graph(), interface_);
-  } else {
-    std::optional<Base::Attempt> made = rung.base->make(rung.way, rung.target);
-    for (Decision& each : decisions_of(made->graph, made->repeats))
-      fit.decisions.push_back(std::move(each));
-    fit.layout = laid_out(compact(std::move(made->graph)), rung.limit);
-  }
   fit.again = rung.cost - usual_cost();
+  if (!rung.variant->change().empty()) fit.decisions.push_back({.what = rung.variant->change()});
+  if (!rung.schedule) {
+    fit.layout = compile::layout(rung.variant->graph(), interface_);
+    return fit;
+  }
+  Variant::Program program = rung.variant->make(*rung.schedule);
+  for (Decision& each : decisions_of(program.graph, program.repeats))
+    fit.decisions.push_back(std::move(each));
+  fit.layout = laid_out(compact(std::move(program.graph)), interface_, rung.limit);
   return fit;
 }
 
-std::optional<Frontier::Rung> Frontier::chosen(int64_t bytes) {
-  if (usual_peak() <= bytes) return rung(0);
-  int number = 0;
-  while (target(number + 1) >= bytes && target(number + 1) > 0) ++number;
-  for (const int candidate : {number, number + 1}) {
-    const std::optional<Rung> found = settled(candidate);
-    if (found && found->peak_bytes <= bytes) return found;
-  }
-  for (const Rung& last : last_rungs())
-    if (last.peak_bytes <= bytes) return last;
-  return {};
-}
-
 std::optional<Fit> Frontier::at_most(int64_t bytes) {
-  const std::optional<Rung> rung = chosen(bytes);
+  const RungRef rung = chosen(bytes);
   return rung ? std::optional(build(*rung)) : std::nullopt;
 }
 
-int64_t Frontier::floor_bytes() { return last_rungs().back().peak_bytes; }
+int64_t Frontier::floor_bytes() { return last_rungs().back()->peak_bytes; }
 
-Fit Frontier::floor() { return build(last_rungs().back()); }
+Fit Frontier::floor() { return build(*last_rungs().back()); }
 
 std::vector<Frontier::Point> Frontier::points() {
-  std::vector<Rung> all;
-  for (int number = 0; number == 0 || !is_bottom(number); ++number)
-    if (const std::optional<Rung>& found = rung(number)) all.push_back(*found);
-  all.insert(all.end(), last_rungs().begin(), last_rungs().end());
+  std::vector<RungRef> all = last_rungs();
+  for (int number = 0; number < lowest_rung(); number += kTargetsOfAPoint)
+    all.push_back(settled(number));
   // A budget of its bytes may give another program, if others lie close by.
-  std::erase_if(all, [&](const Rung& each) {
-    const std::optional<Rung> given = chosen(each.peak_bytes);
-    return !given || given->peak_bytes != each.peak_bytes ||
-           given->cost.seconds != each.cost.seconds;
+  std::erase_if(all, [&](const RungRef& each) {
+    return each == nullptr || chosen(each->peak_bytes) != each;
   });
-  std::sort(all.begin(), all.end(), [](const Rung& a, const Rung& b) {
-    return std::pair(a.peak_bytes, a.cost.seconds) < std::pair(b.peak_bytes, b.cost.seconds);
+  std::sort(all.begin(), all.end(), [](const RungRef& a, const RungRef& b) {
+    return std::pair(a->peak_bytes, a->cost.seconds) < std::pair(b->peak_bytes, b->cost.seconds);
   });
   std::vector<Point> points;
   double least = INFINITY;
   // From the floor up: a point that takes longer than one that needs less is dominated.
-  for (const Rung& each : all) {
-    if (each.cost.seconds >= least) continue;
-    least = each.cost.seconds;
-    points.push_back({each.peak_bytes, each.cost - usual_cost()});
+  for (const RungRef& each : all) {
+    if (each->cost.seconds >= least) continue;
+    least = each->cost.seconds;
+    points.push_back({each->peak_bytes, each->cost - usual_cost()});
   }
   std::reverse(points.begin(), points.end());
   return points;

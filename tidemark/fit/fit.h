@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "tidemark/fit/apply.h"
 #include "tidemark/fit/cost.h"
+#include "tidemark/fit/variant.h"
 #include "tidemark/layout/layout.h"
 
 namespace tidemark::fit {
@@ -50,8 +50,7 @@ class Frontier {
   };
 
   // The first alternative is the usual program. The interface must outlive the frontier.
-  Frontier(const std::vector<Alternative>& alternatives, const compile::Interface& interface);
-  ~Frontier();
+  Frontier(std::vector<Alternative> alternatives, const compile::Interface& interface);
 
   // Of the usual program.
   Cost usual_cost() const;
@@ -65,30 +64,45 @@ class Frontier {
   std::vector<Point> points();
 
  private:
-  class Base;
-  struct Rung;
+  // A program, and how it is made.
+  struct Rung {
+    const Variant* variant = nullptr;
+    std::optional<Schedule> schedule;  // Nothing: the variant as it is.
+    int64_t limit = 0;                 // That it was searched for.
+    int64_t peak_bytes = 0;
+    Cost cost;
+  };
+  using RungRef = std::shared_ptr<const Rung>;  // Null: none was found.
 
-  void add(Graph graph, const std::string& change, bool is_searched);
-  bool is_small() const;
-  int64_t target(int number) const;
-  const std::optional<Rung>& rung(int number);
-  int64_t least_bytes() const;
-  bool is_bottom(int number);
-  int lowest_rung();
-  std::optional<Rung> settled(int number);
-  const std::vector<Rung>& last_rungs();
-  std::optional<Rung> climb_down(int64_t limit) const;
-  template <class Way>
-  std::optional<Rung> attempt(const Base& base, Way way, int64_t limit) const;
-  compile::Layout laid_out(const Graph& graph, int64_t enough_bytes) const;
+  void add_variants(Alternative alternative);
+  void add(Graph graph, const std::string& change);
+  // Whether all schedules can be looked at.
+  bool is_small() const { return variants_[0]->allows(Effort::all); }
   // The program for a budget.
-  std::optional<Rung> chosen(int64_t bytes);
+  RungRef chosen(int64_t bytes);
+  int64_t target(int number) const;
+  RungRef rung(int number);
+  RungRef settled(int number);
+  const RungRef& searched(int number);
+  int lowest_rung();
+  const std::vector<RungRef>& between(int number);
+  const std::vector<RungRef>& last_rungs();
+  int64_t least_bytes() const;
+  RungRef cheapest_within(int64_t limit) const;
+  RungRef as_it_is(const Variant& variant) const;
+  struct Attempt {
+    RungRef rung;
+    int64_t least_bytes = 0;  // How close the model came.
+  };
+  Attempt attempt(const Variant& variant, Effort effort, int64_t limit, double most_seconds) const;
   Fit build(const Rung& rung) const;
 
   const compile::Interface& interface_;
-  std::vector<std::unique_ptr<Base>> bases_;
-  std::map<int, std::optional<Rung>> rungs_;  // By number: the program for its target, if any.
-  std::optional<std::vector<Rung>> last_;     // The floor, and rungs just above it.
+  std::vector<std::unique_ptr<Variant>> variants_;  // The usual program first.
+  std::map<int, RungRef> searched_;                 // By number.
+  std::map<int, std::vector<RungRef>> between_;     // By number of the upper target.
+  std::optional<int> lowest_;
+  std::vector<RungRef> last_;  // The floor last, and rungs just above it.
 };
 
 }  // namespace tidemark::fit

@@ -6,15 +6,13 @@
 
 namespace tidemark::fit {
 
-// How drops are compared.
-struct DropOrder {
-  double relief_power = 1;  // A drop counts relief^power for a second of work.
-  double nearly = 0.8;  // One that is at least this good, compared with the best known, is taken.
-};
-
 // Drops values where that relieves slots with more than `limit` bytes in use, the most bytes for
 // the least work first. Returns whether no such slot is left.
-bool rematerialize(const RegionModel& model, Timeline& timeline, int64_t limit,
-                   const DropOrder& order = {});
+bool rematerialize(const RegionModel& model, Timeline& timeline, int64_t limit);
+
+// Looks for a schedule with less work within the limit, or one closer to it, for a bounded number
+// of transactions: drops of a part of the schedule are taken back, and others are chosen there,
+// partly at random. The same schedule always gives the same one.
+void improve(const RegionModel& model, Timeline& timeline);
 
 }  // namespace tidemark::fit

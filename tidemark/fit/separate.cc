@@ -21,9 +21,20 @@ int64_t large_operands(const Graph& graph, const Node& group) {
   });
 }
 
+bool is_large_sum(const Graph& graph, const Node& node) {
+  return node.op->flow == Flow::group && large_operands(graph, node) > kMostOperands;
+}
+
 }  // namespace
 
-bool separate_sums(Graph& graph) {
+bool has_large_sums(const Graph& graph) {
+  const std::vector<int32_t>& nodes = graph.body().nodes;
+  return std::any_of(nodes.begin(), nodes.end(), [&](int32_t number) {
+    return is_large_sum(graph, graph.nodes[static_cast<size_t>(number)]);
+  });
+}
+
+Graph with_sums_apart(Graph graph) {
   const std::vector<int32_t> nodes = std::move(graph.body().nodes);
   graph.body().nodes.clear();
   std::unordered_map<int32_t, std::vector<Value>> replaced;  // By group: its results.
@@ -34,7 +45,7 @@ bool separate_sums(Graph& graph) {
   for (const int32_t number : nodes) {
     for (Value& input : graph.nodes[static_cast<size_t>(number)].inputs) input = now(input);
     const Node node = graph.nodes[static_cast<size_t>(number)];
-    if (node.op->flow != Flow::group || large_operands(graph, node) <= kMostOperands) {
+    if (!is_large_sum(graph, node)) {
       graph.body().nodes.push_back(number);
       continue;
     }
@@ -43,9 +54,7 @@ bool separate_sums(Graph& graph) {
                     {node.inputs.begin(), node.inputs.end()}, [](const Node&) { return false; });
   }
   for (Value& result : graph.body().results) result = now(result);
-  if (replaced.empty()) return false;
-  graph = compact(std::move(graph));
-  return true;
+  return compact(std::move(graph));
 }
 
 }  // namespace tidemark::fit

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "tidemark/fit/profile.h"
 #include "tidemark/fit/region_model.h"
 
 namespace tidemark::fit {
@@ -38,18 +39,18 @@ class Timeline {
   bool is_made_again(int32_t value, int32_t slot) const;
 
   // Bytes in use, by slot.
-  const std::vector<int64_t>& profile() const { return profile_; }
-  int64_t peak() const;
+  const std::vector<int64_t>& profile() const { return profile_.bytes(); }
+  int64_t peak() const { return profile_.most(); }
   // No choice of what is dropped needs less: the values that one step reads and makes.
   int64_t least() const;
   // The estimated time of all repeated steps.
   double seconds_again() const { return seconds_; }
 
   // The limit under which values may be held longer than they are now.
-  void set_limit(int64_t bytes);
+  void set_limit(int64_t bytes) { limit_ = bytes; }
   int64_t limit() const { return limit_; }
   // Whether a slot has more bytes in use than the limit.
-  bool is_over() const { return over_ > 0; }
+  bool is_over() const { return peak() > limit_; }
 
   // What a transaction does to the bytes in use.
   struct Effect {
@@ -57,6 +58,7 @@ class Timeline {
     bool is_possible = false;  // No slot rises above both the limit and its former bytes.
     int64_t relief = 0;        // The bytes above the limit that are gone, summed over slots.
     double seconds = 0;        // Work that is added.
+    bool depends = false;      // On how inputs are provided.
   };
   // Drops a value before one of its points.
   Effect drop(int32_t value, int32_t slot, Inputs inputs);
@@ -71,49 +73,60 @@ class Timeline {
   int64_t bytes(int32_t value) const { return model_->values[at(value)].bytes; }
 
   size_t find(int32_t value, int32_t slot) const;
-  std::vector<Point>& change(int32_t value);
-  std::vector<int32_t>& change_repeated(int32_t slot);
+  Point& write(int32_t value, size_t point);
+  void insert(int32_t value, size_t point, const Point& made);
+  void erase(int32_t value, size_t point);
   void add_between(int32_t value, int32_t begin, int32_t end, int64_t sign);
   void mark(int32_t slot);
-  bool fits_between(int32_t value, int32_t begin, int32_t end) const;
+  bool fits_between(int32_t value, int32_t begin, int32_t end);
   void set_again(int32_t value, size_t point, bool again);
   void repeat(int32_t step, int32_t slot);
   void stop_repeating(int32_t step, int32_t slot);
   void need(int32_t value, int32_t slot);
   void release(int32_t value, int32_t slot);
-  bool prefers_hold(int32_t value, int32_t begin, int32_t slot) const;
+  bool prefers_hold(int32_t value, int32_t begin, int32_t slot);
   int64_t in_slot(int32_t slot) const;
+  void run_in_slot(int32_t step, int32_t slot, int64_t& alive, int64_t& most) const;
+  void begin_transaction(Inputs inputs);
   Effect judge();
   void end_transaction();
 
   const RegionModel* model_;
   std::vector<std::vector<Point>> points_;      // By value.
   std::vector<std::vector<int32_t>> repeated_;  // By slot.
-  std::vector<int64_t> through_;  // By slot: values held across it and not read in it.
-  std::vector<int64_t> local_;    // By slot: the most of what is made or read in it.
-  std::vector<int64_t> profile_;
+  std::vector<int64_t> local_;                  // By slot: the most of what is made or read in it.
+  Profile profile_;
   int64_t limit_ = 0;
-  int32_t over_ = 0;  // Slots with more bytes in use than that.
   double seconds_ = 0;
 
-  // The transaction.
-  struct RangeChange {
-    int32_t begin = 0, end = 0;
-    int64_t bytes = 0;
+  // The transaction: how each change of points and repeated steps is undone, and the bytes that are
+  // added if it is committed.
+  struct Undo {
+    enum class What : uint8_t { write_point, insert_point, erase_point, insert_step, erase_step };
+    What what;
+    int32_t number = 0;  // The value or the slot.
+    int32_t index = 0;
+    Point point = {};
+    int32_t step = -1;
   };
-  std::vector<std::pair<int32_t, std::vector<Point>>> old_points_;
-  std::vector<std::pair<int32_t, std::vector<int32_t>>> old_repeated_;
-  std::vector<RangeChange> ranges_;
-  std::vector<std::pair<int32_t, int64_t>> old_local_;
+  std::vector<Undo> undo_;
+  std::vector<RangeChange> changes_;
+  std::vector<std::pair<int32_t, int64_t>> new_local_;
   std::vector<int32_t> marked_;
-  std::vector<bool> is_marked_, is_saved_;
+  std::vector<bool> is_marked_;
   double old_seconds_ = 0;
-  int32_t low_ = 0, high_ = -1;  // The slots whose bytes may have changed, both included.
-  bool failed_ = false;
+  bool failed_ = false, depends_ = false;
   int32_t depth_ = 0;
   Inputs inputs_ = Inputs::repeated;
   int64_t dropped_bytes_ = 0;
-  mutable std::vector<int32_t> remaining_;  // By value: reads to come in a slot; 0 in between.
+
+  // What is known of the values that are read in a slot while its bytes are counted.
+  struct Reading {
+    int32_t remaining = 0;  // Reads to come; 0 in between.
+    bool goes_on = false;   // It is held after the slot.
+  };
+  mutable std::vector<Reading> reading_;     // By value.
+  std::vector<RangeChange> nearby_, parts_;  // Room for questions about ranges.
 };
 
 }  // namespace tidemark::fit

@@ -259,7 +259,7 @@ fit::Frontier& ProgramFrontier::frontier() {
     const int threads = compile::backend_of(interface_.home).machine().threads;
     alternatives = with_few_bodies(std::move(alternatives), threads);
   }
-  return frontier_.emplace(alternatives, interface_);
+  return frontier_.emplace(std::move(alternatives), interface_);
 }
 
 fit::Fit ProgramFrontier::fit_within(int64_t bytes) {

@@ -358,17 +358,13 @@ def _listed(elements):
 
 def _packed(structure, elements):
     """Elements in the place of the datasets of a structure."""
-    given = iter(elements)
-
-    def build(part):
-        if isinstance(part, Dataset):
-            return next(given)
-        if isinstance(part, dict):
-            made = {key: build(part[key]) for key in sorted(part)}
-            return type(part)((key, made[key]) for key in part)
-        return tuple(build(each) for each in part)
-
-    return build(structure)
+    given = elements if hasattr(elements, "__next__") else iter(elements)
+    if isinstance(structure, Dataset):
+        return next(given)
+    if isinstance(structure, dict):
+        made = {key: _packed(structure[key], given) for key in sorted(structure)}
+        return type(structure)((key, made[key]) for key in structure)
+    return tuple(_packed(each, given) for each in structure)
 
 
 def _generated(make, count, spec):

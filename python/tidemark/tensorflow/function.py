@@ -1,6 +1,7 @@
 """tf.function: one trace for each shape and dtype of tensors and each value of Python arguments, as in TensorFlow; each trace is a td.function."""
 import functools
 import inspect
+import warnings
 import weakref
 
 import numpy as np
@@ -14,6 +15,7 @@ from .tensor import Tensor, convert, is_tensor, spec_of, wrap
 from .variable import IndexedSlices, Variable
 
 _run_eagerly = False
+MOST_TRACES = 256
 
 
 def run_functions_eagerly(run_eagerly):
@@ -40,30 +42,50 @@ def _autograph():
     return autograph
 
 
+class _Trace:
+    """What a td.function calls while it traces: the user's function on tensors of the trace. It knows its owner weakly, so that nothing needs the
+    garbage collector."""
+
+    def __init__(self, owner, arguments, leaves):
+        self._owner, self._arguments = weakref.ref(owner), arguments
+        self._leaves = [leaf if isinstance(leaf, TensorSpec) else _Argument(leaf) for leaf in leaves]
+        self.structure = self.kinds = None  # Of the results; set by the trace.
+
+    def __call__(self, *tensors):
+        owner, given = self._owner(), iter(tensors)
+        owner.traces += 1
+        leaves = [wrap(next(given)) if isinstance(leaf, TensorSpec) else leaf.get() for leaf in self._leaves]
+        args, kwargs = nest.pack_sequence_as(self._arguments, leaves)
+        with dialect.Tracing():
+            result = run_traced(lambda: owner.traced_function()(*args, **kwargs), tensors)
+        parts = [_plain(leaf) for leaf in nest.flatten(result)]
+        self.structure = nest.map_structure(lambda _: None, result)
+        self.kinds = [_kind(part) for part in parts]
+        return [native for part in parts for native in _natives(part)]
+
+
+class _Argument:
+    """A Python value of a trace; objects are not kept alive by it."""
+
+    def __init__(self, value):
+        try:
+            self.get = weakref.ref(value)
+        except TypeError:
+            self.get = lambda: value
+
+
 class ConcreteFunction:
     """One trace: tensors of these specs, and everything else as it was."""
 
-    def __init__(self, owner, arguments, leaves, specs):
-        self._owner, self._arguments, self._leaves = owner, arguments, leaves
-        self.specs = specs
-        self._shape = self._kinds = None  # Of the results; set by the trace.
-        is_open = any(not spec.shape.is_fully_defined() for spec in specs)
-        signature = [spec._td() for spec in specs] if is_open else None
-        options = {} if owner.jit_compile is not False else {"jit": False}
-        self._function = td.function(self._traced, name=owner.__name__, input_signature=signature, autograph=False, **options)
-
-    def _traced(self, *tensors):
-        """Runs the user's function on tensors of the trace."""
-        self._owner.traces += 1
-        given = iter(tensors)
-        leaves = [wrap(next(given)) if isinstance(leaf, TensorSpec) else leaf for leaf in self._leaves]
-        args, kwargs = nest.pack_sequence_as(self._arguments, leaves)
-        with dialect.Tracing():
-            result = run_traced(lambda: self._owner.traced_function()(*args, **kwargs), tensors)
-        parts = [_plain(leaf) for leaf in nest.flatten(result)]
-        self._shape = [nest.is_nested(result), nest.map_structure(lambda _: None, result)]
-        self._kinds = [_kind(part) for part in parts]
-        return [native for part in parts for native in _natives(part)]
+    def __init__(self, owner, arguments, leaves):
+        self.leaves = [leaf if isinstance(leaf, TensorSpec) else _key(leaf) for leaf in leaves]
+        self.specs = [leaf for leaf in leaves if isinstance(leaf, TensorSpec)]
+        self._trace = _Trace(owner, nest.map_structure(lambda _: None, arguments), leaves)
+        is_open = any(not spec.shape.is_fully_defined() for spec in self.specs)
+        options = {"input_signature": [spec._td() for spec in self.specs]} if is_open else {}
+        if owner.jit_compile is False:
+            options["jit"] = False
+        self._function = td.function(self._trace, name=owner.__name__, autograph=False, **options)
 
     def __call__(self, *tensors):
         return self.call([convert(t)._t for t in tensors])
@@ -73,9 +95,8 @@ class ConcreteFunction:
             natives = iter(self._function(*tensors))
         except td.Error as error:
             raise translated(error) from error
-        leaves = [_rebuilt(kind, natives) for kind in self._kinds]
-        is_nested, structure = self._shape
-        return nest.pack_sequence_as(structure, leaves) if is_nested else leaves[0]
+        leaves = [_rebuilt(kind, natives) for kind in self._trace.kinds]
+        return nest.pack_sequence_as(self._trace.structure, leaves)
 
     def plan(self, **options):
         """The memory of a call, known before it runs: a td.Plan."""
@@ -122,7 +143,7 @@ class Function:
         self._f, self._autograph, self.jit_compile, self._reduce = f, autograph, jit_compile, reduce_retracing
         self._signature = None if input_signature is None else tuple(input_signature)
         self._parameters = _parameters(f)
-        self._concrete = {}  # By key, the most recently made last.
+        self._concrete, self._warned = {}, False  # By key, the most recently made last.
         self._methods = {}
         self.traces = 0
 
@@ -157,9 +178,19 @@ class Function:
             specs, key = self._generalized(arguments, specs, key)
             found = self._concrete.get(key)
         if found is None:
-            found = ConcreteFunction(self, arguments, specs, [s for s in specs if isinstance(s, TensorSpec)])
-            self._concrete[key] = found
+            found = self._concrete[key] = ConcreteFunction(self, arguments, specs)
+            self._forget_oldest()
         return found
+
+    def _forget_oldest(self):
+        """The cache is bounded; a function that fills it is told so, once."""
+        if len(self._concrete) <= MOST_TRACES:
+            return
+        del self._concrete[next(iter(self._concrete))]
+        if not self._warned:
+            self._warned = True
+            warnings.warn(f"{self.__name__} was traced for {MOST_TRACES} kinds of arguments, and the oldest are dropped: pass Python numbers as tensors, "
+                          "or use reduce_retracing=True for sizes", stacklevel=4)
 
     def _with_signature(self, arguments, specs):
         wanted = iter(nest.flatten(self._signature))
@@ -172,7 +203,7 @@ class Function:
         for (other_structure, other_parts), concrete in reversed(self._concrete.items()):
             if other_structure != structure or len(other_parts) != len(parts):
                 continue
-            pairs = list(zip(specs, concrete._leaves))
+            pairs = list(zip(specs, concrete.leaves))
             if all(_is_like(a, b) for a, b in pairs):
                 specs = [a.most_specific_compatible_type(b) if isinstance(a, TensorSpec) else a for a, b in pairs]
                 return specs, (structure, tuple(_key(spec) for spec in specs))
@@ -262,15 +293,29 @@ def _argument(leaf):
 
 
 def _key(leaf):
+    """What tells traces apart: the value of plain Python values, and which object others are."""
     if isinstance(leaf, TensorSpec):
         return leaf
     if leaf is None or isinstance(leaf, (bool, int, float, str, bytes)):
         return type(leaf), leaf
-    try:
-        hash(leaf)
-        return type(leaf), leaf
-    except TypeError:
-        return type(leaf), id(leaf)
+    return _Identity(leaf)
+
+
+class _Identity:
+    """An object as part of a key, which does not keep it alive."""
+
+    def __init__(self, value):
+        self._id = id(value)
+        try:
+            self._ref = weakref.ref(value)
+        except TypeError:
+            self._ref = lambda: value
+
+    def __hash__(self):
+        return self._id
+
+    def __eq__(self, other):
+        return isinstance(other, _Identity) and self._id == other._id and self._ref() is not None and self._ref() is other._ref()
 
 
 def _structure_key(structure):
@@ -285,7 +330,7 @@ def _is_like(spec, other):
     """Whether two arguments could share a trace with open sizes."""
     if isinstance(spec, TensorSpec) and isinstance(other, TensorSpec):
         return spec.dtype == other.dtype and spec.shape.rank == other.shape.rank
-    return _key(spec) == _key(other)
+    return not isinstance(other, TensorSpec) and _key(spec) == other
 
 
 def function(func=None, input_signature=None, autograph=True, jit_compile=None, reduce_retracing=False, experimental_implements=None,

@@ -43,7 +43,7 @@ class KerasVariable(Variable):
     def __init__(self, shape, initializer, dtype="float32", trainable=True, name="variable", regularizer=None, constraint=None):
         dtype = dtypes.as_dtype(dtype)
         self._shape, self.constraint, self._handle_name, self._trainable = None, constraint, name, trainable
-        self.regularizer = regularizer
+        self.regularizer, self.initializer = regularizer, initializer
         shape = [int(n) for n in shape]
 
         def initial(sizes, kind):
@@ -64,3 +64,7 @@ class KerasVariable(Variable):
 
     def __hash__(self):
         return id(self)
+
+    def __deepcopy__(self, memo):
+        """A weight of its own, with a first value of its own."""
+        return KerasVariable(self._v.shape, self.initializer, self.dtype, self._trainable, self._handle_name, self.regularizer, self.constraint)

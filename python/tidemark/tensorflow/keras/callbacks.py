@@ -2,6 +2,7 @@
 import csv
 import math
 import sys
+import weakref
 
 import numpy as np
 
@@ -10,16 +11,16 @@ class Callback:
     """Methods that fit, evaluate and predict call."""
 
     def __init__(self):
-        self.validation_data = self._model = None
+        self.validation_data = self._model = None  # The model is held weakly: it holds its History.
         self.params = {}
 
-    model = property(lambda self: self._model)
+    model = property(lambda self: None if self._model is None else self._model())
 
     def set_params(self, params):
         self.params = params
 
     def set_model(self, model):
-        self._model = model
+        self._model = weakref.ref(model)
 
 
 _EVENTS = [f"on_{what}_{when}" for what in ("train", "test", "predict", "epoch", "batch", "train_batch", "test_batch", "predict_batch") for when in ("begin", "end")]

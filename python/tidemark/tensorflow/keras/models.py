@@ -1,5 +1,7 @@
 """tf.keras.Model, Sequential and functional models."""
+import copy
 import os
+import weakref
 
 import numpy as np
 
@@ -77,8 +79,8 @@ class Model(Trainer, Layer):
     def summary(self, line_length=None, positions=None, print_fn=None, expand_nested=False, show_trainable=False, layer_range=None):
         rows = [("Layer (type)", "Output Shape", "Param #")]
         for layer in self.layers:
-            shape = layer._nodes[0].outputs if layer._nodes else getattr(layer, "_last_shape", None)
-            text = str([tuple(o.shape) for o in nest.flatten(shape)][0]) if isinstance(shape, (KerasTensor, list, tuple)) and nest.flatten(shape) else str(shape or "?")
+            node = layer._node()
+            text = str(tuple(nest.flatten(node.outputs)[0].shape)) if node else str(getattr(layer, "batch_shape", "?"))
             rows.append((f"{layer.name} ({type(layer).__name__})", text, f"{layer.count_params():,}"))
         widths = [max(len(row[i]) for row in rows) for i in range(3)]
         lines = [f'Model: "{self.name}"', *("  ".join(cell.ljust(w) for cell, w in zip(row, widths)).rstrip() for row in rows)]
@@ -191,7 +193,7 @@ class Sequential(Model):
 
     def pop(self, rebuild=True):
         last = self._chain.pop()
-        self._end = self._chain[-1]._nodes[-1].outputs if self._input is not None and self._chain else None
+        self._end = self._chain[-1].output if self._input is not None and self._chain else None
         return last
 
     layers = property(lambda self: list(self._chain))
@@ -225,7 +227,8 @@ class Sequential(Model):
 
 def clone_model(model, input_tensors=None, clone_function=None):
     """A model of the same layers with weights of its own."""
-    import copy
-
     clone = copy.deepcopy(model)
+    outputs = [x for x in getattr(clone, "outputs", []) if x is not None]
+    for node in nodes_of(outputs):
+        node.layer._nodes = [weakref.ref(node)]
     return clone

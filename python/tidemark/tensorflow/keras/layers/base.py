@@ -54,23 +54,10 @@ class Layer:
 
     def _sublayers(self):
         """Layers in attributes, lists and dicts, once each."""
-        found, seen = [], set()
-
-        def walk(value):
-            if isinstance(value, Layer):
-                if id(value) not in seen:
-                    seen.add(id(value))
-                    found.append(value)
-            elif isinstance(value, dict):
-                for each in value.values():
-                    walk(each)
-            elif isinstance(value, (list, tuple)):
-                for each in value:
-                    walk(each)
-
+        found = {}
         for _, value in self._tracked():
-            walk(value)
-        return found
+            _find_layers(value, found)
+        return list(found.values())
 
     def _own_weights(self):
         seen, own = set(), []
@@ -224,8 +211,6 @@ class Layer:
                 result._mask = made
 
     def compute_output_shape(self, input_shape):
-        if self.built or not isinstance(input_shape, (list, tuple)):
-            pass
         out = call_symbolically(self, (KerasTensor(input_shape, self.dtype),), {}, records=False)
         return tuple(out.shape)
 
@@ -233,11 +218,15 @@ class Layer:
 
     @property
     def output(self):
-        return self._nodes[0].outputs if self._nodes else self._no_node("output")
+        return self._node().outputs if self._node() else self._no_node("output")
 
     @property
     def input(self):
-        return self._nodes[0].args[0] if self._nodes else self._no_node("input")
+        return self._node().args[0] if self._node() else self._no_node("input")
+
+    def _node(self):
+        """The first symbolic call that some tensor still knows."""
+        return next((node for ref in self._nodes if (node := ref()) is not None), None)
 
     def _no_node(self, what):
         raise AttributeError(f"The layer {self.name} has never been called and thus has no defined {what}.")
@@ -251,6 +240,25 @@ class Layer:
 
     def __repr__(self):
         return f"<{type(self).__name__} name={self.name}, built={self.built}>"
+
+
+def _find_layers(value, found):
+    if isinstance(value, Layer):
+        found.setdefault(id(value), value)
+    elif isinstance(value, (dict, list, tuple)):
+        for each in value.values() if isinstance(value, dict) else value:
+            _find_layers(each, found)
+
+
+class OperationLayer(Layer):
+    """A function of tensors in a functional model."""
+
+    def __init__(self, f, name):
+        super().__init__(name=unique_name(name))
+        self._f = f
+
+    def call(self, *args):
+        return self._f(*args)
 
 
 def _marking(build):

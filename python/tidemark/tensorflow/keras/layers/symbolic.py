@@ -1,8 +1,10 @@
 """Symbolic tensors of functional models: shapes, dtypes, and which layer made them."""
+import weakref
+
 import tidemark as td
 
 from ... import dtypes, nest
-from ...shapes import TensorShape
+from ...shapes import TensorShape, TensorSpec
 from ...tensor import wrap
 
 
@@ -12,9 +14,12 @@ class KerasTensor:
     _is_symbolic = True
     __array_priority__ = 200
 
-    def __init__(self, shape, dtype="float32", name=None, node=None):
+    def __init__(self, shape, dtype="float32", name=None, node=None, number=0):
         self.shape, self.dtype = tuple(shape), dtypes.as_dtype(dtype).name
-        self.name, self._node = name or "keras_tensor", node
+        self.name, self._node, self._number = name or "keras_tensor", node, number  # Of the node's outputs it is this one.
+
+    def _key(self):
+        return id(self) if self._node is None else (id(self._node), self._number)
 
     ndim = property(lambda self: len(self.shape))
 
@@ -36,10 +41,16 @@ def is_symbolic(structure):
 
 
 class Node:
-    """One symbolic call of a layer."""
+    """One symbolic call of a layer. Tensors hold their node, and a node its layer; a layer knows its nodes weakly, so that nothing is a cycle."""
 
-    def __init__(self, layer, args, kwargs):
-        self.layer, self.args, self.kwargs, self.outputs = layer, args, kwargs, None
+    def __init__(self, layer, args, kwargs, specs):
+        self.layer, self.args, self.kwargs = layer, args, kwargs
+        self._specs = specs  # (shape, dtype) in the structure of the outputs.
+
+    @property
+    def outputs(self):
+        number = iter(range(len(nest.flatten(self._specs))))
+        return nest.map_structure(lambda s: KerasTensor(s.shape, s.dtype, f"{self.layer.name}_output", self, next(number)), self._specs)
 
     def inputs(self):
         return [x for x in nest.flatten((self.args, self.kwargs)) if isinstance(x, KerasTensor)]
@@ -68,27 +79,18 @@ def call_symbolically(layer, args, kwargs, records=True):
     first = _result_shapes(layer, args, kwargs, 1, 32)
     has_open = any(None in x.shape for x in nest.flatten((args, kwargs)) if isinstance(x, KerasTensor))
     second = _result_shapes(layer, args, kwargs, 2, 33) if has_open else first
-    node = Node(layer, args, kwargs)
-
-    def made(a, b):
-        sizes = [m if m == n else None for m, n in zip(a.shape, b.shape)]
-        return KerasTensor(sizes, a.dtype, f"{layer.name}_output", node)
-
-    node.outputs = nest.map_structure(made, first, second)
+    specs = nest.map_structure(lambda a, b: TensorSpec([m if m == n else None for m, n in zip(a.shape, b.shape)], a.dtype), first, second)
+    node = Node(layer, args, kwargs, specs)
     if records:
-        layer._nodes.append(node)
+        layer._nodes = [known for known in layer._nodes if known() is not None] + [weakref.ref(node)]
     return node.outputs
 
 
 def Operation(f, name):
     """A function of tensors as a layer."""
-    from .base import Layer
+    from .base import OperationLayer  # It is made of this module.
 
-    class Op(Layer):
-        def call(self, *args):
-            return f(*args)
-
-    return Op(name=None)
+    return OperationLayer(f, name)
 
 
 def _add_operators():
@@ -112,26 +114,24 @@ _add_operators()
 
 
 def evaluate(inputs, outputs, values, training=None):
-    """The values of symbolic outputs for values of the inputs: each layer's call once."""
-    known = {id(x): v for x, v in zip(inputs, values)}
+    """The values of symbolic outputs for values of the inputs: each layer's call once, each after those it reads."""
+    known = {x._key(): v for x, v in zip(inputs, values)}
 
     def value_of(x):
         if not isinstance(x, KerasTensor):
             return x
-        if id(x) not in known:
-            node = x._node
-            if node is None:
-                raise ValueError(f"{x!r} is not reachable from the inputs of the model")
-            args, kwargs = nest.map_structure(value_of, (node.args, node.kwargs))
-            if training is not None and "training" not in kwargs:
-                kwargs["training"] = training
-            result = node.layer(*args, **kwargs)
-            for made, value in zip(nest.flatten(node.outputs), nest.flatten(result)):
-                known[id(made)] = value
-        return known[id(x)]
+        if x._key() not in known:
+            raise ValueError(f"{x!r} is not reachable from the inputs of the model")
+        return known[x._key()]
 
-    for node in nodes_of(outputs):  # In order, so that a deep model needs no deep recursion.
-        value_of(nest.flatten(node.outputs)[0])
+    for node in nodes_of(outputs):
+        if (id(node), 0) in known:  # An input of the model.
+            continue
+        args, kwargs = nest.map_structure(value_of, (node.args, node.kwargs))
+        if training is not None and "training" not in kwargs:
+            kwargs["training"] = training
+        for number, value in enumerate(nest.flatten(node.layer(*args, **kwargs))):
+            known[id(node), number] = value
     return nest.map_structure(value_of, outputs)
 
 

@@ -1,0 +1,123 @@
+#include "tidemark/fit/variant.h"
+
+#include <algorithm>
+
+#include "tidemark/fit/bodies.h"
+#include "tidemark/fit/exact.h"
+#include "tidemark/fit/rematerialize.h"
+#include "tidemark/fit/timeline.h"
+
+namespace tidemark::fit {
+namespace {
+
+constexpr size_t kMostToImprove = 1000;  // Steps.
+
+// The bytes of the arena in use at each step of the model, as laid out.
+std::vector<int64_t> measured(const compile::Layout& layout, const RegionModel& model) {
+  const run::Program& program = *layout.program;
+  std::vector<int64_t> alive(program.steps.size() + 1);
+  for (const run::Buffer& buffer : program.buffers) {
+    if (buffer.arena != 0 || buffer.memory != program.home || buffer.bytes == 0) continue;
+    alive[static_cast<size_t>(buffer.lower)] += buffer.bytes;
+    alive[std::min(static_cast<size_t>(buffer.upper), alive.size() - 1)] -= buffer.bytes;
+  }
+  int64_t now = 0;
+  for (int64_t& bytes : alive) bytes = now += bytes;
+  std::vector<int64_t> most;
+  for (const int32_t position : model.position) {
+    const auto first = alive.begin() + layout.first_step[static_cast<size_t>(position)],
+               end = alive.begin() + layout.first_step[static_cast<size_t>(position) + 1];
+    most.push_back(first == end ? 0 : *std::max_element(first, end));
+  }
+  return most;
+}
+
+ModelOptions options_of(const Graph& graph, const compile::Interface& interface) {
+  ModelOptions options;
+  options.replaced_by.assign(interface.parameters.size(), -1);
+  for (size_t k = 0; k < interface.results.size(); ++k)
+    if (const int32_t updated = interface.results[k].updates; updated >= 0)
+      options.replaced_by[static_cast<size_t>(updated)] = static_cast<int32_t>(k);
+  for (const compile::Interface::Parameter& parameter : interface.parameters)
+    options.donated.push_back(parameter.donated);
+  options.inside = with_bodies(workspace_of(graph, interface.home));
+  return options;
+}
+
+}  // namespace
+
+Variant::Variant(Graph graph, std::string change, const compile::Interface& interface)
+    : graph_(std::move(graph)),
+      change_(std::move(change)),
+      home_(interface.home),
+      cost_(cost_of(graph_, Graph::kBody)),
+      model_(model_of(graph_, Graph::kBody, options_of(graph_, interface))) {
+  const compile::Layout layout = compile::layout(graph_, interface);
+  peak_ = layout.program->peak_bytes();
+  results_ = layout.program->result_bytes(layout.program->home);
+  if (is_searchable(model_)) any_order_ = model_;
+  calibrate(model_, Timeline(model_).profile(), measured(layout, model_));
+  least_ = results_ + Timeline(model_).least();
+}
+
+bool Variant::allows(Effort effort) const {
+  if (effort == Effort::all) return any_order_.has_value();
+  return effort == Effort::greedy || steps() <= kMostToImprove;
+}
+
+std::optional<Variant::Found> Variant::find(int64_t bytes, Effort effort) const {
+  if (effort != Effort::all) return drop_to(bytes - results_, effort);
+  std::optional<std::vector<int32_t>> steps = least_work(*any_order_, bytes - results_);
+  if (!steps) return {};
+  return Found{{{}, std::move(*steps)}, bytes};
+}
+
+// Where bodies of control flow have too many bytes in use, they get fewer.
+Variant::Found Variant::drop_to(int64_t limit, Effort effort) const {
+  constexpr int kRounds = 4;
+  Found found;
+  RegionModel model = model_;
+  Graph shrunk;
+  for (int i = 0;; ++i) {
+    Timeline timeline(model);
+    const bool is_within = rematerialize(model, timeline, limit);
+    if (!is_within && i + 1 < kRounds &&
+        shrink_over(timeline, model, shrunk, found.schedule.shrinks))
+      continue;
+    if (effort == Effort::thorough) improve(model, timeline);
+    found.peak_bytes = results_ + timeline.peak();
+    found.schedule.steps = steps_of(timeline);
+    return found;
+  }
+}
+
+// Returns whether any has fewer.
+bool Variant::shrink_over(const Timeline& timeline, RegionModel& model, Graph& shrunk,
+                          std::vector<Schedule::Shrink>& shrinks) const {
+  const size_t before = shrinks.size();
+  for (size_t s = 0; s < model.steps.size(); ++s) {
+    ModelStep& step = model.steps[s];
+    const int64_t excess = timeline.profile()[s] - timeline.limit();
+    if (excess <= 0 || !has_bodies(graph_.nodes[static_cast<size_t>(step.node)])) continue;
+    if (shrunk.nodes.empty()) shrunk = graph_;
+    std::vector<Repeat> repeats;
+    const int64_t fewer =
+        shrink_bodies(shrunk, step.node, excess, with_bodies(workspace_of(shrunk, home_)), repeats);
+    step.inside.bytes -= fewer;
+    if (fewer > 0) shrinks.push_back({step.node, excess});
+  }
+  return shrinks.size() > before;
+}
+
+Variant::Program Variant::make(const Schedule& schedule) const {
+  Program program{graph_, {}};
+  for (const auto& [node, bytes] : schedule.shrinks)
+    shrink_bodies(program.graph, node, bytes, with_bodies(workspace_of(program.graph, home_)),
+                  program.repeats);
+  for (const Repeat& each :
+       apply(program.graph, Graph::kBody, model_, executions_of(model_, schedule.steps)))
+    program.repeats.push_back(each);
+  return program;
+}
+
+}  // namespace tidemark::fit

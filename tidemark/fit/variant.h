@@ -1,0 +1,76 @@
+// One way to compute the results: an alternative in one order, with the model of its bytes.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tidemark/fit/apply.h"
+#include "tidemark/fit/cost.h"
+#include "tidemark/fit/region_model.h"
+#include "tidemark/layout/layout.h"
+
+namespace tidemark::fit {
+
+class Timeline;
+
+// The steps in the order in which they run, some more than once.
+struct Schedule {
+  // Control flow whose bodies have fewer bytes in use than at first, in the order in which they get
+  // fewer.
+  struct Shrink {
+    int32_t node = -1;
+    int64_t bytes = 0;
+  };
+  std::vector<Shrink> shrinks;
+  std::vector<int32_t> steps;
+};
+
+// How much a search may cost.
+enum class Effort : uint8_t {
+  greedy,    // Drops are chosen one by one.
+  thorough,  // Then some are taken back and chosen again, many times.
+  all,       // Every schedule is looked at; for small programs.
+};
+
+class Variant {
+ public:
+  Variant(Graph graph, std::string change, const compile::Interface& interface);
+
+  const Graph& graph() const { return graph_; }
+  const std::string& change() const { return change_; }
+  const Cost& cost() const { return cost_; }
+  int64_t peak_bytes() const { return peak_; }
+  int64_t least_bytes() const { return least_; }  // No schedule of these steps needs less.
+  size_t steps() const { return model_.steps.size(); }
+  bool allows(Effort effort) const;
+
+  // A schedule within so many bytes, or as close as the search came.
+  struct Found {
+    Schedule schedule;
+    int64_t peak_bytes = 0;  // By the model.
+  };
+  std::optional<Found> find(int64_t bytes, Effort effort) const;
+
+  struct Program {
+    Graph graph;  // To be compacted; until then it has the nodes that the repeats name.
+    std::vector<Repeat> repeats;
+  };
+  Program make(const Schedule& schedule) const;
+
+ private:
+  Found drop_to(int64_t bytes, Effort effort) const;
+  bool shrink_over(const Timeline& timeline, RegionModel& model, Graph& shrunk,
+                   std::vector<Schedule::Shrink>& shrinks) const;
+
+  Graph graph_;
+  std::string change_;
+  int32_t home_;
+  Cost cost_;
+  int64_t peak_ = 0, results_ = 0, least_ = 0;
+  RegionModel model_;
+  // Without the corrections, which hold for one order only; for small programs.
+  std::optional<RegionModel> any_order_;
+};
+
+}  // namespace tidemark::fit
