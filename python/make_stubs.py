@@ -24,9 +24,10 @@ SLOTS = {"__len__": "(self) -> int", "__bool__": "(self) -> bool_", "__int__": "
 SKIPPED = {"__new__", "__init__", "__module__", "__doc__", "__setitem__", "__delitem__", "__dict__", "__weakref__", "__getattribute__",
            "__hash__", "__qualname__", "__name__"}
 HEAD = '''"""Made by make_stubs.py from the extension; not to be edited."""
+import os
 from builtins import bool as bool_
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, overload
 
 '''
 
@@ -36,6 +37,15 @@ class Stubs:
         self.core = core
         functions, self.methods = core._signatures()
         self.functions = {name: (parameters, results) for name, parameters, results in functions}
+        self.homes = {"Size": core.__name__, "Value": core.__name__}  # Of classes: the module that has them.
+        self.find_homes(core)
+
+    def find_homes(self, module):
+        for name, value in vars(module).items():
+            if isinstance(value, types.ModuleType):
+                self.find_homes(value)
+            elif isinstance(value, type):
+                self.homes[name] = module.__name__
 
     def parameters(self, function, skip=0):
         listed = self.functions[function][0][skip:]
@@ -65,12 +75,13 @@ class Stubs:
                 plain = default is None or isinstance(default, (bool, int, float, str))
                 text = text.replace(f"\\{i}", repr(default) if plain else "...")
             text = re.sub(r"^def \w*", f"def {name}", self.clean(text))
-            lines.append(f"{indent}{text}: ...")
+            # An equality of one's own kind is what the class has.
+            lines.append(f"{indent}{text}: ..." + ("  # type: ignore[override]" if name in ("__eq__", "__ne__") else ""))
         return lines
 
     @staticmethod
     def clean(text):
-        text = re.sub(r"tidemark\.(_core\.)?(random\.|tree\.)?", "", text).replace("collections.abc.", "")
+        text = re.sub(r"\btidemark\.(?:[a-z_]+\.)*", "", text).replace("collections.abc.", "")
         text = re.sub(r"\bNoneType\b", "None", text)
         text = re.sub(r"\bobject\b(?!:)", "Any", text)
         return re.sub(r"(?<=[:>|\[] )bool\b|\bbool(?=\])", "bool_", text)
@@ -124,28 +135,31 @@ class Stubs:
         return [f"{name}: {type(value).__name__}"]
 
     def module(self, module):
-        lines = [HEAD]
-        if module is self.core:
-            lines.append("Size = int | Any\nValue = Tensor | float | Any\n")
-        else:
-            lines.append("from . import *\n")
+        lines = ["Size = int | Any\nValue = Tensor | float | Any\n"] if module is self.core else []
         for name in sorted(n for n, v in vars(module).items() if not n.startswith("_") or isinstance(v, type)):
             lines += self.of_value(name, vars(module)[name], module.__name__)
         text = "\n".join(lines) + "\n"
-        return text.replace("from typing import Any\n", "from typing import Any, overload\n") if "@overload" in text else text
+        elsewhere = [f"from {home} import {name}\n" for name, home in sorted(self.homes.items())
+                     if home != module.__name__ and re.search(rf"\b{name}\b", text)]
+        return HEAD + "".join(elsewhere) + text
+
+
+def write(stubs, module, path):
+    """A module with others in it is a folder."""
+    inner = {name: each for name, each in vars(module).items() if isinstance(each, types.ModuleType)}
+    file = os.path.join(path, "__init__.pyi") if inner else path + ".pyi"
+    os.makedirs(os.path.dirname(file), exist_ok=True)
+    with open(file, "w", encoding="utf-8") as out:
+        out.write(stubs.module(module))
+    for name, each in inner.items():
+        write(stubs, each, os.path.join(path, name))
 
 
 def main(path):
     spec = importlib.util.spec_from_loader("tidemark._core", importlib.machinery.ExtensionFileLoader("tidemark._core", path))
     core = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(core)
-    stubs = Stubs(core)
-    folder = os.path.join(os.path.dirname(path), "_core")
-    os.makedirs(folder, exist_ok=True)
-    modules = {"__init__": core} | {n: m for n, m in vars(core).items() if isinstance(m, types.ModuleType)}
-    for name, module in modules.items():
-        with open(os.path.join(folder, name + ".pyi"), "w", encoding="utf-8") as file:
-            file.write(stubs.module(module))
+    write(Stubs(core), core, os.path.join(os.path.dirname(path), "_core"))
 
 
 if __name__ == "__main__":
