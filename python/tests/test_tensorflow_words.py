@@ -140,6 +140,21 @@ def test_a_training_loop_holds_no_more_bytes_after_a_hundred_steps():
     assert tf.config.experimental.get_memory_info()["current"] == held
 
 
+def test_a_step_of_sgd_on_a_table_needs_the_rows_and_not_the_table():
+    table, optimizer = tf.Variable(tf.zeros([10_000, 16])), tf.keras.optimizers.SGD(0.1)
+
+    @tf.function
+    def step(ids):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.nn.embedding_lookup(table, ids) - 1.0)
+        optimizer.apply_gradients([(tape.gradient(loss, table), table)])
+        return loss
+
+    step(tf.constant([1, 2, 1]))
+    assert int(step.plan(tf.TensorSpec([3], tf.int32)).peak) < 10_000
+    np.testing.assert_allclose(table.numpy()[:3, 0], [0.0, -0.2, -0.1], rtol=1e-6)
+
+
 @pytest.fixture
 def no_collector():
     gc.collect()
