@@ -188,6 +188,24 @@ TEST(Errors, OfPuttingTogetherAndTakingApart) {
                "  at @\n  0 gives an empty tensor, 1 leaves an axis as it is");
   expect_error([&] { td::repeat(a, -1, 0); },
                "repeat: the count must not be negative\n  at @\n  0 gives an empty tensor");
+  expect_error([&] { td::diagonal(floats({3})); },
+               "diagonal: needs at least two axes, got f32[3]\n"
+               "  at @\n  td::diag(x) makes a matrix of a vector");
+  expect_error([&] { td::diag(floats({1, 2, 3})); },
+               "diag: needs a vector or a matrix, got f32[1, 2, 3]\n"
+               "  at @\n  td::diagonal(x) takes the diagonals of the last two axes");
+  expect_error([&] { td::meshgrid({floats({2}), floats({2, 3})}); },
+               "meshgrid: needs vectors, got f32[2, 3] as number 1\n"
+               "  at @\n  flatten it: td::reshape(x, {-1})");
+  expect_error([&] { td::diff(floats({3}), -1); },
+               "diff: n must not be negative, got -1\n"
+               "  at @\n  it is how often differences are taken");
+  expect_error([&] { td::cross(floats({3, 2}), floats({3})); },
+               "cross: axis -1 must have size 3, got f32[3, 2] and f32[3]\n"
+               "  at @\n  name the axis of the coordinates: td::cross(a, b, 0)");
+  expect_error([&] { td::cdist(floats({3, 2}), floats({4, 3})); },
+               "cdist: needs [..., n, d] and [..., m, d], got f32[3, 2] and f32[4, 3]\n"
+               "  at @\n  rows are points: a vector is one point, td::expand_dims(x, 0)");
   expect_error([&] { td::tril(floats({3})); },
                "tril: needs at least two axes, got f32[3]\n"
                "  at @\n  add an axis: td::expand_dims(x, 0)");
