@@ -217,8 +217,8 @@ def _from_lists(value, dtype):
     sizes = _plain_sizes(value)
     if dtype is None:
         dtype = _default_dtype(value)
-        if dtype is dtypes.int32 and isinstance(value, int) and not -(2**31) <= value < 2**31:
-            raise ValueError(f"Python's int {value} does not fit int32; name a dtype: tf.constant({value}, tf.int64)")
+        if dtype is dtypes.int32 and any(not -(2**31) <= v < 2**31 for v in _flat([value])):
+            dtype = dtypes.int64
     try:
         array = np.array(value)
     except ValueError as error:
