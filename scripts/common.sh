@@ -6,12 +6,15 @@
 
 # The least that builds the library and the command.
 run_packages=(g++ cmake ninja-build llvm-19-dev lld-19 zlib1g-dev libzstd-dev)
+# What the Python package is built with besides.
+# shellcheck disable=SC2034  # Used by ./run.
+python_packages=(python3 python3-dev python3-venv)
 # What the tests want besides: googletest, the second compiler and its fuzzer, the two checkers, oneDNN
 # for the benchmarks to compare with, Python for the package, the layer check and the comparisons; ccache,
 # since everything is built twice.
 # shellcheck disable=SC2034  # Used by ./test.
 test_packages=("${run_packages[@]}" ccache libgtest-dev libdnnl-dev clang-19 libclang-rt-19-dev
-               clang-format-19 clang-tidy-19 python3 python3-dev python3-venv)
+               clang-format-19 clang-tidy-19 "${python_packages[@]}")
 
 assume_yes=no
 may_install=yes

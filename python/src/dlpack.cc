@@ -161,8 +161,8 @@ void bind_dlpack(nb::module_& module) {
       "A DLPack capsule over the same memory, read-only.");
   tensor.def("__dlpack_device__", [](const Tensor&) { return nb::make_tuple(dlpack::kCpu, 0); });
   module.def(
-      "from_dlpack", [](nb::handle x) { return nb::steal(wrap(from_dlpack(x, calling_line()))); },
-      nb::arg("x"), "A tensor over the memory of an array of another library.");
+      "from_dlpack", [](nb::handle x) { return from_dlpack(x, calling_line()); }, nb::arg("x"),
+      "A tensor over the memory of an array of another library.");
 }
 
 }  // namespace tidemark::python

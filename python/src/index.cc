@@ -125,19 +125,19 @@ struct Spot {
   nb::object key;
 };
 
-nb::object set(const Spot& spot, nb::handle value) {
+Tensor set(const Spot& spot, nb::handle value) {
   const Source at = calling_line();
   const Subscript place(spot.key, at);
   const Value read(value, at);
-  return nb::steal(wrap(update(spot.x, place.slices(), read.operand())));
+  return update(spot.x, place.slices(), read.operand());
 }
 
-nb::object changed_by(const Spot& spot, nb::handle value, const BinaryOp& op) {
+Tensor changed_by(const Spot& spot, nb::handle value, const BinaryOp& op) {
   const Source at = calling_line();
   const Subscript place(spot.key, at);
   const Value read(value, at);
   const Tensor changed = op(spot.x[place.slices()], read.operand(), at);
-  return nb::steal(wrap(update(spot.x, place.slices(), changed)));
+  return update(spot.x, place.slices(), changed);
 }
 
 }  // namespace

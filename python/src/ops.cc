@@ -4,6 +4,7 @@
 #include <cctype>
 #include <utility>
 
+#include <nanobind/stl/string.h>
 #include "arguments.h"
 #include "bindings.h"
 #include "dtype.h"
@@ -257,6 +258,26 @@ void bind_print(nb::module_& module) {
       "Prints one line of texts, numbers and tensors, also in compiled functions.");
 }
 
+// For the stubs: (name, [(parameter, kind, default or None)], results) of each function, and the
+// function of each method.
+nb::tuple signatures() {
+  nb::list list;
+  for (const Function& function : functions()) {
+    nb::list parameters;
+    for (const Parameter& parameter : function.parameters) {
+      const nb::object fallback = parameter.fallback == nullptr
+                                      ? nb::none()
+                                      : nb::object(nb::repr(nb::handle(parameter.fallback)));
+      parameters.append(nb::make_tuple(parameter.name, parameter.kind, fallback));
+    }
+    list.append(nb::make_tuple(function.name, parameters, function.results));
+  }
+  nb::dict methods;
+  for (const Method& method : kMethods)
+    methods[method.name] = nb::str(std::string(method.function).c_str());
+  return nb::make_tuple(list, methods);
+}
+
 }  // namespace
 
 void bind_ops(nb::module_& module) {
@@ -273,6 +294,7 @@ void bind_ops(nb::module_& module) {
     for (size_t i = 0; i < functions().size(); ++i)
       if (functions()[i].name == method.function) add_method(method, i);
   bind_print(module);
+  module.def("_signatures", signatures);
 }
 
 }  // namespace tidemark::python

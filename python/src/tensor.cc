@@ -118,7 +118,7 @@ nb::tuple reduced(const Tensor& tensor) {
 
 nb::object transposed(const Tensor& x) { return nb::steal(wrap(transpose(x, {}, calling_line()))); }
 
-nb::object matrix_transposed(const Tensor& x) {
+Tensor matrix_transposed(const Tensor& x) {
   const Source at = calling_line();
   if (x.rank() < 2)
     throw UserError(cat("mT: ", x.dtype(), x.shape(), " has fewer than two axes"), at,
@@ -126,7 +126,7 @@ nb::object matrix_transposed(const Tensor& x) {
   std::vector<int64_t> order(static_cast<size_t>(x.rank()));
   for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
   std::swap(order[order.size() - 1], order[order.size() - 2]);
-  return nb::steal(wrap(transpose(x, order, at)));
+  return transpose(x, order, at);
 }
 
 nb::object item(const Tensor& x) {
@@ -175,19 +175,16 @@ void def_conversions(nb::class_<Tensor>& cls) {
           "tobytes", [](const Tensor& x) { return bytes_of_elements(x, calling_line()); },
           "The elements in row-major order as bytes.")
       .def(
-          "flatten",
-          [](const Tensor& x) { return nb::steal(wrap(reshape(x, {-1}, calling_line()))); },
+          "flatten", [](const Tensor& x) { return reshape(x, {-1}, calling_line()); },
           "All elements along one axis.")
       .def(
-          "ravel",
-          [](const Tensor& x) { return nb::steal(wrap(reshape(x, {-1}, calling_line()))); },
+          "ravel", [](const Tensor& x) { return reshape(x, {-1}, calling_line()); },
           "All elements along one axis.")
       .def(
-          "copy", [](const Tensor& x) { return nb::steal(wrap(identity(x, calling_line()))); },
+          "copy", [](const Tensor& x) { return identity(x, calling_line()); },
           "The elements in memory of their own.")
       .def("__copy__", [](nb::object self) { return self; })
-      .def("__deepcopy__",
-           [](const Tensor& x, nb::handle) { return nb::steal(wrap(identity(x, calling_line()))); })
+      .def("__deepcopy__", [](const Tensor& x, nb::handle) { return identity(x, calling_line()); })
       .def("__reduce__", reduced)
       .def("__repr__", representation)
       .def("__str__", text_of)
@@ -234,15 +231,15 @@ void bind_tensor(nb::module_& module) {
         const Source at = calling_line();
         const auto wanted =
             dtype.is_none() ? std::nullopt : std::optional(dtype_argument(dtype, at));
-        return nb::steal(wrap(copy.ptr() == Py_True ? constant_from(object, wanted, at)
-                                                    : shared_from(object, wanted, at)));
+        return copy.ptr() == Py_True ? constant_from(object, wanted, at)
+                                     : shared_from(object, wanted, at);
       },
       nb::arg("object"), nb::arg("dtype") = nb::none(), nb::kw_only(), nb::arg("copy") = nb::none(),
       "A tensor of numbers, lists or an array. The memory of an array of the same dtype is shared: "
       "what its owner writes there, the tensor shows.");
   module.def("_tensor_from_bytes", [](nb::handle data, nb::handle dtype, nb::handle shape) {
     const Source at = calling_line();
-    return nb::steal(wrap(from_bytes(data, dtype_argument(dtype, at), shape_from(shape, at), at)));
+    return from_bytes(data, dtype_argument(dtype, at), shape_from(shape, at), at);
   });
 }
 

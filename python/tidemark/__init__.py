@@ -17,3 +17,10 @@ import tidemark.io as io  # noqa: E402, F401
 import tidemark.memory as memory  # noqa: E402, F401
 import tidemark.nn as nn  # noqa: E402, F401
 import tidemark.report as report  # noqa: E402, F401
+
+
+def __getattr__(name):
+    if name == "array_api":  # Imported when first asked for: it is long, and few programs need it.
+        import importlib
+        return importlib.import_module(".array_api", __name__)
+    raise AttributeError(f"module 'tidemark' has no attribute {name!r}")

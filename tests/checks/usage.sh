@@ -20,6 +20,7 @@ for script in ./run ./test; do
   expect 2 "unknown argument: --what" "$script" --what
 done
 expect 0 "--all" ./test --help
+expect 0 "examples/python/tour.py" ./run --help
 
 cat > "$fake/uname" << 'END'
 #!/bin/sh
@@ -49,6 +50,7 @@ printf 'ID=debian\nVERSION_ID="12"\n' > "$fake/os-release"
 rm "$fake/uname"
 bare=(env PATH="$fake:$PATH" TIDEMARK_OS_RELEASE="$fake/os-release")
 expect 3 "llvm-19-dev" "${bare[@]}" ./run --no-install
+expect 3 "python3-dev" "${bare[@]}" ./run python --no-install
 expect 3 "clang-tidy-19" "${bare[@]}" ./test --no-install
 expect 3 "5 packages with those they depend on: download 690 kB, on disk 106 MB." "${bare[@]}" ./run --no-install
 

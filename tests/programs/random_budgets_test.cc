@@ -8,23 +8,24 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <iostream>
 #include <limits>
 #include <map>
 #include <random>
 
-#include "tests/programs/apart.h"
-#include "tests/programs/random_function.h"
+#include "tests/programs/judge_function.h"
+#include "tests/programs/seeds.h"
 #include "tests/programs/seen.h"
-#include "tests/sweep/values.h"
 #include "tidemark/compile/cpu/kernels.h"
 
 namespace tidemark {
 namespace {
 
 namespace td = tidemark;
+using testing::FunctionJudge;
 using testing::RandomFunction;
+using testing::Seeds;
+using testing::seeds_to_try;
 using testing::Seen;
 using testing::seen;
 
@@ -176,7 +177,7 @@ constexpr std::string_view kRight = "right", kIsLeast = "right, least";
 
 bool is_right(const std::string& report) { return report.starts_with(kRight); }
 
-std::string failure(const RandomFunction& random, std::string* text = nullptr) {
+std::string failure(const RandomFunction& random, std::string* text) {
   compile::set_emitter(random.seed % 10 == 0 ? compile::Emitter::llvm : compile::Emitter::tile);
   set_num_threads(std::vector<int>{1, 2, 1, 8}[random.seed / 2 % 4]);
   Subject subject(random);
@@ -209,70 +210,30 @@ std::string failure(const RandomFunction& random, std::string* text = nullptr) {
   return !wrong.empty() ? wrong : cat(floor == peak ? kIsLeast : kRight, said);
 }
 
-std::string failure_apart(const RandomFunction& random) {
-  return testing::run_apart([&]() -> std::string {
-    try {
-      return failure(random);
-    } catch (const std::exception& error) {
-      return cat("exception: ", error.what());
-    }
-  });
-}
-
-// Without the steps that it fails without.
-RandomFunction shrunk(RandomFunction random, const std::string& kind) {
-  for (size_t i = 0; i < random.skipped.size(); ++i) {
-    RandomFunction smaller = random;
-    smaller.skipped[i] = true;
-    if (failure_apart(smaller).starts_with(kind)) random = smaller;
-  }
-  return random;
-}
-
-void report(const RandomFunction& random, const std::string& wrong) {
-  const RandomFunction small = shrunk(random, wrong.substr(0, wrong.find(':')));
-  const std::string text = testing::run_apart([&]() -> std::string {
-    std::string program;
-    try {
-      failure(small, &program);
-    } catch (const std::exception&) {
-    }
-    return program;
-  });
-  ADD_FAILURE() << "seed " << random.seed << ": " << wrong
-                << "\nmade small: " << failure_apart(small) << "\n"
-                << text;
-}
-
 TEST(RandomBudgets, KeepTheBitsAndTheirBytes) {
-  const char* const wanted = std::getenv("TIDEMARK_FUZZ");
-  const char* const first = std::getenv("TIDEMARK_FUZZ_SEED");
-  const int64_t count = wanted != nullptr       ? std::atoll(wanted)
-                        : sweep::full_counts()  ? 5000
-                        : sweep::small_counts() ? 30
-                                                : 300;
-  const uint64_t begin = first != nullptr ? std::strtoull(first, nullptr, 10) : 1;
+  const Seeds seeds = seeds_to_try({.usual = 300, .full = 5000});
+  const FunctionJudge judge(failure);
   int64_t ran = 0, less = 0;
   std::map<std::string_view, int64_t> reached;
-  for (uint64_t seed = begin; seed < begin + static_cast<uint64_t>(count); ++seed) {
+  for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
     const RandomFunction random(seed);
-    const std::string said = failure_apart(random);
+    const std::string said = judge.failure_of(random);
     ran += said == kRefused ? 0 : 1;
     less += is_right(said) && !said.starts_with(kIsLeast) ? 1 : 0;
     for (const std::string_view words : kSayings) reached[words] += said.find(words) != said.npos;
-    if (!is_right(said) && said != kRefused) report(random, said);
+    if (!is_right(said) && said != kRefused) judge.report(random, said);
   }
-  EXPECT_GE(ran, count * 2 / 3) << "too few functions run";
-  EXPECT_GE(less, count / 4) << "too few functions can need less";
+  EXPECT_GE(ran, seeds.count() * 2 / 3) << "too few functions run";
+  EXPECT_GE(less, seeds.count() / 4) << "too few functions can need less";
   for (const std::string_view words : kSayings) {
-    std::cout << words << ": " << reached[words] << " of " << count << '\n';
-    EXPECT_GE(reached[words], count / 50) << "too few plans say: " << words;
+    std::cout << words << ": " << reached[words] << " of " << seeds.count() << '\n';
+    EXPECT_GE(reached[words], seeds.count() / 50) << "too few plans say: " << words;
   }
 }
 
 TEST(RandomBudgets, OfFunctionsThatWereWrongOnce) {
   for (const uint64_t seed : {1564}) {
-    const std::string said = failure_apart(RandomFunction(seed));
+    const std::string said = FunctionJudge(failure).failure_of(RandomFunction(seed));
     EXPECT_TRUE(is_right(said)) << "seed " << seed << ": " << said;
   }
 }

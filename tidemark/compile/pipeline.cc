@@ -1,5 +1,6 @@
 #include "tidemark/compile/pipeline.h"
 
+#include "tidemark/base/interrupt.h"
 #include "tidemark/compile/cpu/compute.h"
 #include "tidemark/compile/workspace.h"
 #include "tidemark/passes/passes.h"
@@ -85,6 +86,7 @@ Graph optimise(Graph graph, const passes::PassOptions& options, const PassObserv
   verify(graph);
   for (const passes::Pass& pass : passes::all_passes()) {
     if (pass.fuses && !options.fuse) continue;
+    detail::poll_interrupt();
     pass.run(graph, machine, options);
 #ifdef TIDEMARK_DEBUG
     verify(graph);

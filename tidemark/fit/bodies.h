@@ -1,4 +1,4 @@
-// The bytes that bodies of control flow need, and how they are made to need fewer.
+// Bodies of control flow: the bytes that they need, and versions that need fewer.
 #pragma once
 
 #include <vector>

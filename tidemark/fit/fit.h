@@ -2,9 +2,9 @@
 //
 // A Frontier starts from one or more ways to compute the same results (an order that frees bytes
 // early, loops that keep fewer states), drops values that can be computed again, and asks the
-// layout for the bytes of each attempt. Its points go down from the usual program to the least that
-// it can reach. A budget takes the first point that fits, so that a smaller budget never needs
-// more.
+// layout for the bytes of each attempt. Its points run from the usual program down to the smallest
+// one that was found. A budget takes the first point that fits, so a smaller budget never gets a
+// larger program.
 #pragma once
 
 #include <map>

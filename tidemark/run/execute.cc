@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tidemark/base/error.h"
+#include "tidemark/base/interrupt.h"
 #include "tidemark/device/call_memory.h"
 #include "tidemark/device/memory.h"
 #include "tidemark/device/threads.h"
@@ -40,7 +41,15 @@ class Executor {
       : program_(program), registers_(registers), bodies_(bodies), watch_(watch) {}
 
   void run(int32_t begin, int32_t end) {
-    for (int32_t i = begin; i < end;) i = watch_ == nullptr ? run_step(i) : watch_step(i);
+    for (int32_t i = begin; i < end;) {
+      poll(i);
+      i = watch_ == nullptr ? run_step(i) : watch_step(i);
+    }
+  }
+  // Steps are numbered in the order they run, those of bodies between their loop and what follows
+  // it. A map's bodies run on several threads, which no exception may leave.
+  void poll(int32_t step) const {
+    if (worker_ < 0 && step < program_.first_in_place) detail::poll_interrupt();
   }
 
  private:
@@ -270,6 +279,7 @@ class Executor {
     const int threads_of_trip = map.alive > 1 ? 1 : num_threads();
     // A batch has as many trips as may run at once, each in its own arena.
     for (int64_t first = 0; first < map.trips; first += map.alive) {
+      poll(index);
       const int64_t batch = std::min(map.alive, map.trips - first);
       device::parallel_for(batch, 1, [&](int64_t begin, int64_t end, int worker) {
         const device::ThreadsScope threads(threads_of_trip);

@@ -242,6 +242,8 @@ struct Program {
   int32_t registers = 1;
   int threads = 1;    // Workspaces are planned for this many.
   int map_depth = 0;  // How deep maps are nested.
+  // The first step that writes over a parameter: from there on the program is not interrupted.
+  int32_t first_in_place = INT32_MAX;
 
   // The bytes of the results that the call allocates in a memory: those that are not in place.
   int64_t result_bytes(int32_t memory = 0) const {

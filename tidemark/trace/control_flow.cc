@@ -2,6 +2,7 @@
 // share.
 #include <algorithm>
 
+#include "tidemark/base/interrupt.h"
 #include "tidemark/calls/create.h"
 #include "tidemark/calls/ops.h"
 #include "tidemark/compile/cpu/eager.h"
@@ -266,6 +267,7 @@ class EagerLoop {
       dtype_ = number_dtype_of(parts_, at_);
     }
     for (int64_t trip = 0; trips_ < 0 || trip < trips_; ++trip) {
+      poll_interrupt();
       if (parts_.condition && !parts_.condition(carries_).item<bool>(at_)) break;
       run_trip(trip);
     }
@@ -346,6 +348,7 @@ Tensors run_map(const MapParts& parts, Source at) {
   const int64_t trips = parts.trips;
   Stacks stacks(parts.name, trips, parts.element_path, at);
   for (int64_t trip = 0; trip < trips; ++trip) {
+    poll_interrupt();
     Tensors given = parts.body(slices_of(parts.walked, trip, at));
     stacks.put(trip, given);
   }
