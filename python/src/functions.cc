@@ -120,6 +120,25 @@ PyObject* run_attention(Arguments& in) {
   return in.compute([&] { return attention(q, k, v, options, in.at); });
 }
 
+PyObject* run_meshgrid(Arguments& in) {
+  const std::vector<Tensor> vectors = in.tensors(0);
+  const MeshgridOptions options{static_cast<Indexing>(in.word(1))};
+  return in.compute([&] { return meshgrid(vectors, options, in.at); });
+}
+
+PyObject* run_nan_to_num(Arguments& in) {
+  const Operand& x = in.operand(0);
+  const NanToNumOptions options{in.real(1), in.maybe_real(2), in.maybe_real(3)};
+  return in.compute([&] { return nan_to_num(x, options, in.at); });
+}
+
+template <auto function>
+PyObject* close(Arguments& in) {
+  const Operand &a = in.operand(0), &b = in.operand(1);
+  const CloseOptions options{in.real(2), in.real(3), in.boolean(4)};
+  return in.compute([&] { return function(a, b, options, in.at); });
+}
+
 PyObject* run_dropout(Arguments& in) {
   const Operand& x = in.operand(0);
   const DropoutOptions options{in.real(1), in.maybe_key(2)};
@@ -280,10 +299,18 @@ constexpr Binding kBindings[] = {
     {"flip", plain<flip>},
     {"tril", plain<tril>},
     {"triu", plain<triu>},
+    {"diagonal", plain<diagonal>},
+    {"diag", plain<diag>},
+    {"roll", plain<roll>},
+    {"meshgrid", run_meshgrid},
+    {"diff", plain<diff>},
     {"one_hot", plain<one_hot>},
     {"tensordot", plain<tensordot>},
     {"einsum", run_einsum, "subscripts: text, a: tensor, b: tensor = none"},
     {"outer", plain<outer>},
+    {"kron", plain<kron>},
+    {"cross", plain<cross>},
+    {"cdist", plain<cdist>},
     {"max_pool", pool<max_pool>},
     {"avg_pool", pool<avg_pool>},
     {"mean", reduce<mean>},
@@ -291,6 +318,9 @@ constexpr Binding kBindings[] = {
     {"std", reduce<tidemark::std>},
     {"logsumexp", reduce<logsumexp>},
     {"norm", reduce<norm>},
+    {"nan_to_num", run_nan_to_num},
+    {"isclose", close<isclose>},
+    {"allclose", close<allclose>},
     {"leaky_relu", plain<leaky_relu>},
     {"layer_norm", normalized<layer_norm>},
     {"rms_norm", normalized<rms_norm>},
