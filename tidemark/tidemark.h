@@ -24,6 +24,7 @@
 #include "tidemark/api/variable.h"
 #include "tidemark/api/variable_walk.h"
 #include "tidemark/base/error.h"
+#include "tidemark/base/interrupt.h"
 #include "tidemark/base/name_scope.h"
 #include "tidemark/base/text.h"
 #include "tidemark/data/dataset.h"

@@ -4,6 +4,8 @@
 #include <iostream>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tidemark/base/error.h"
 #include "tools/program.h"
@@ -13,8 +15,8 @@ namespace tidemark::tools {
 namespace {
 
 constexpr const char* kHelp =
-    R"(usage: tidemark plan FILE.tm [--budget=BYTES] [--tradeoff] [--largest] [--size=N]
-                     [--json] [--no-jit]
+    R"(usage: tidemark plan FILE.tm [--budget=BYTES] [--tradeoff] [--largest[=NAME]]
+                     [--size=[NAME=]N] [--json] [--no-jit]
 
 Prints the memory plan of a program: its peak by class, the step and the tensors at the peak, and
 every step with the bytes in use. Nothing runs.
@@ -23,8 +25,10 @@ options:
   --budget=BYTES  plan the program within so many bytes (65536, 64KiB, 1.5MiB, 2GiB): values are
                   computed again, and the plan says which
   --tradeoff      print bytes against work, from the usual program to the least bytes
-  --largest       print the largest number in place of every ? that fits the budget
-  --size=N        plan with this number in place of every ? (a size that is left open)
+  --largest       print the largest number in place of every ? that fits the budget;
+                  --largest=NAME: in place of every ?NAME
+  --size=N        plan with this number in place of every ? (a size that is left open);
+                  --size=NAME=N: in place of every ?NAME
   --json          print JSON; docs/plan_json.md has the schema
   --no-jit        plan the program unfused
 
@@ -34,7 +38,9 @@ exit code: 0 done; 1 nothing fits the budget; 2 bad input or usage.
 struct Options {
   std::string input;
   std::optional<Bytes> budget;
-  std::optional<int64_t> size;
+  std::optional<int64_t> size;                           // Of all that are still open.
+  std::vector<std::pair<std::string, int64_t>> by_name;  // Before that.
+  std::optional<std::string> largest_name;
   bool tradeoff = false, largest = false, json = false, fuse = true;
 };
 
@@ -71,9 +77,18 @@ void check(const Options& options) {
   need_file("plan", options.input);
   if (options.largest && !options.budget) usage_error("plan", "--largest needs a --budget");
   if (options.largest && options.size)
-    usage_error("plan", "--largest looks for the size; leave out --size");
+    usage_error("plan", "--largest looks for the size; leave out --size, or name both sizes");
   if (options.tradeoff && options.budget)
     usage_error("plan", "--tradeoff is of all budgets; leave out --budget");
+}
+
+// "64", or "batch=64".
+void take_size(const std::string& text, Options& options) {
+  const size_t sign = text.find('=');
+  if (sign == std::string::npos)
+    options.size = parse_size(text);
+  else
+    options.by_name.emplace_back(text.substr(0, sign), parse_size(text.substr(sign + 1)));
 }
 
 Options parse(Arguments arguments) {
@@ -82,7 +97,9 @@ Options parse(Arguments arguments) {
     if (const auto budget = value_of(argument, "--budget"))
       options.budget = parse_bytes(*budget);
     else if (const auto size = value_of(argument, "--size"))
-      options.size = parse_size(*size);
+      take_size(*size, options);
+    else if (const auto name = value_of(argument, "--largest"))
+      options.largest = true, options.largest_name = name->substr(0, name->find('='));
     else if (argument == "--tradeoff")
       options.tradeoff = true;
     else if (argument == "--largest")
@@ -146,7 +163,9 @@ void print_tradeoff(const Plan& plan, bool json) {
 // The largest size that fits, found by doubling and then by halving; 0 if none does.
 int64_t largest_size(const std::string& text, const Options& options) {
   const auto plan_fits = [&](int64_t size) {
-    return fits(plan_of_text(with_size(text, size), options.input, options.fuse), *options.budget);
+    return fits(
+        plan_of_text(with_size(text, size, options.largest_name), options.input, options.fuse),
+        *options.budget);
   };
   constexpr int64_t kMost = int64_t{1} << 30;
   int64_t fit = 0, fails = 1;
@@ -162,16 +181,43 @@ int print_largest(const std::string& text, const Options& options) {
   const int64_t size = largest_size(text, options);
   if (size == 0)
     return refuse(cat("the budget is ", options.budget->count, " bytes, and not even size 1 fits"),
-                  cat("tidemark plan ", options.input, " --size=1 --tradeoff shows what would"));
-  const Bytes peak = plan_of_text(with_size(text, size), options.input, options.fuse)
-                         .within(*options.budget)
-                         .peak();
+                  cat("tidemark plan ", options.input,
+                      " --size=", options.largest_name ? *options.largest_name + "=" : "",
+                      "1 --tradeoff shows what would"));
+  const std::string closed = with_size(text, size, options.largest_name);
+  const Bytes peak =
+      plan_of_text(closed, options.input, options.fuse).within(*options.budget).peak();
   if (options.json)
     std::cout << "{\"largest\": " << size << ", \"peak\": " << peak.count << "}\n";
   else
-    std::cout << "the largest size that fits " << *options.budget << " is " << size << ", with "
-              << peak << " at once\n";
+    std::cout << "the largest " << options.largest_name.value_or("size") << " that fits "
+              << *options.budget << " is " << size << ", with " << peak << " at once\n";
   return 0;
+}
+
+}  // namespace
+
+namespace {
+
+void expect_open(const std::string& text, const Options& options,
+                 const std::optional<std::string>& name) {
+  if (has_open_size(text, name)) return;
+  if (!name)
+    throw UserError(cat("plan: no size of '", options.input, "' is open"), Source::none(),
+                    "leave one open: %x: f32[?, 784]");
+  throw UserError(cat("plan: no size of '", options.input, "' is named '", *name, "'"),
+                  Source::none(), cat("name one: %x: f32[?", *name, ", 784]"));
+}
+
+// The text with the numbers that were given. The size that is searched for stays open.
+std::string with_given_sizes(std::string text, const Options& options) {
+  for (const auto& [name, size] : options.by_name) {
+    expect_open(text, options, name);
+    text = with_size(text, size, name);
+  }
+  if (!options.largest && !options.size) return text;
+  expect_open(text, options, options.largest_name);
+  return options.size ? with_size(text, *options.size) : text;
 }
 
 }  // namespace
@@ -179,16 +225,13 @@ int print_largest(const std::string& text, const Options& options) {
 int plan_command(Arguments arguments) {
   if (asked_for_help(arguments, kHelp)) return 0;
   const Options options = parse(arguments);
-  std::string text = read_text(options.input, "plan");
-  if ((options.size || options.largest) && !has_open_size(text))
-    throw UserError(cat("plan: no size of '", options.input, "' is open"), Source::none(),
-                    "leave one open: %x: f32[?, 784]");
-  if (options.largest) return print_largest(text, options);
-  if (options.size)
-    text = with_size(text, *options.size);
-  else if (has_open_size(text))
+  const std::string text = with_given_sizes(read_text(options.input, "plan"), options);
+  const bool is_open =
+      has_open_size(options.largest ? with_size(text, 1, options.largest_name) : text);
+  if (is_open)
     throw UserError(cat("plan: sizes of '", options.input, "' are open"), Source::none(),
                     "give them a number: --size=64");
+  if (options.largest) return print_largest(text, options);
   const Plan plan = plan_of_text(text, options.input, options.fuse);
   if (options.budget) return print_within(plan, options);
   if (options.tradeoff)

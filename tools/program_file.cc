@@ -1,6 +1,7 @@
 #include "tools/program_file.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -26,28 +27,41 @@ std::string read_text(const std::string& path, const char* command) {
 
 namespace {
 
+struct OpenSize {
+  size_t begin = 0, end = 0;
+};
+
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
 // A ? in a comment or in quotes is none.
-std::vector<size_t> open_sizes(const std::string& text) {
-  std::vector<size_t> found;
+std::vector<OpenSize> open_sizes(const std::string& text, const std::optional<std::string>& name) {
+  std::vector<OpenSize> found;
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '#') i = std::min(text.find('\n', i), text.size());
     if (i < text.size() && text[i] == '"')
       for (++i; i < text.size() && text[i] != '"'; ++i) i += text[i] == '\\' ? 1 : 0;
-    if (i < text.size() && text[i] == '?') found.push_back(i);
+    if (i >= text.size() || text[i] != '?') continue;
+    size_t end = i + 1;
+    while (end < text.size() && is_word(text[end])) ++end;
+    const std::string_view own = std::string_view(text).substr(i + 1, end - i - 1);
+    if (!name || own == *name) found.push_back({i, end});
   }
   return found;
 }
 
 }  // namespace
 
-bool has_open_size(const std::string& text) { return !open_sizes(text).empty(); }
+bool has_open_size(const std::string& text, const std::optional<std::string>& name) {
+  return !open_sizes(text, name).empty();
+}
 
-std::string with_size(const std::string& text, int64_t size) {
+std::string with_size(const std::string& text, int64_t size,
+                      const std::optional<std::string>& name) {
   std::string made;
   size_t begin = 0;
-  for (const size_t at : open_sizes(text)) {
-    made += cat(std::string_view(text).substr(begin, at - begin), size);
-    begin = at + 1;
+  for (const OpenSize& each : open_sizes(text, name)) {
+    made += cat(std::string_view(text).substr(begin, each.begin - begin), size);
+    begin = each.end;
   }
   return made + text.substr(begin);
 }

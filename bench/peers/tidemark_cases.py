@@ -135,9 +135,13 @@ def conv_step(mode):
 
 
 def gpt_loss(of):
-    norm = lambda x, g: x * td.rsqrt(td.mean(x * x, -1, keepdims=True) + 1e-6) * g
-    gelu = lambda x: 0.5 * x * (1.0 + td.tanh(0.7978845608 * (x + 0.044715 * (x * x * x))))
     size = of.d // of.heads
+
+    def norm(x, g):
+        return x * td.rsqrt(td.mean(x * x, -1, keepdims=True) + 1e-6) * g
+
+    def gelu(x):
+        return 0.5 * x * (1.0 + td.tanh(0.7978845608 * (x + 0.044715 * (x * x * x))))
 
     def heads(u):
         return td.transpose(td.reshape(u, (of.batch, of.t, of.heads, size)), (0, 2, 1, 3))

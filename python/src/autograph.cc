@@ -87,6 +87,8 @@ nb::list loop(const std::string& name, const nb::list& carries,
               const nb::list& walked) {
   const Source at = calling_line();
   detail::LoopParts parts{.name = name};
+  parts.shape_remedy =
+      "give it the same shape in every trip; collect what grows in a list, with append";
   parts.carries = tensors_from(carries, at);
   parts.carry_path = [&](size_t i) { return names.at(i); };
   parts.element_path = [](size_t i) { return cat("element ", i); };
@@ -138,6 +140,11 @@ void bind_autograph(nb::module_& module) {
   module.def("_function_to_call", function_to_call, nb::arg("f"),
              "What library code written in Python calls for a user's function.");
   module.def("_ag_tracing", [] { return detail::is_tracing(); });
+  module.def("_ag_untraced", [](const nb::object& f) {
+    const detail::NoTrace eager;
+    const UserCode user;
+    return f();
+  });
   module.def("_ag_op_count", [] { return nodes_here().size(); });
   module.def("_ag_ops_since", [](size_t first) {
     const std::vector<int32_t>& nodes = nodes_here();

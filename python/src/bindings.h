@@ -26,6 +26,7 @@ void bind_function(nb::module_& module);
 void bind_plan(nb::module_& module);
 void bind_control_flow(nb::module_& module);
 void bind_gradient(nb::module_& module);
+void bind_interrupt(nb::module_& module);
 void bind_tree(nb::module_& module);
 void bind_autograph(nb::module_& module);
 void bind_memory(nb::module_& module);

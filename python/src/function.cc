@@ -16,11 +16,13 @@
 #include "budget.h"
 #include "call.h"
 #include "callback.h"
+#include "captured.h"
 #include "convert.h"
 #include "errors.h"
 #include "signature.h"
 #include "source.h"
 #include "tidemark/tensor/tensor_state.h"
+#include "tidemark/tensor/variable_state.h"
 
 namespace tidemark::python {
 namespace {
@@ -32,6 +34,7 @@ struct Traces {
   FunctionObject* of = nullptr;  // Holds the user's function, and outlives this.
   nb::object self = {};          // A weak reference to the object, if there is one.
   KnownStructures known;
+  detail::VariablesMade made = {};
   std::unique_ptr<detail::FunctionCore> core;
 };
 
@@ -94,7 +97,13 @@ nb::object self_of(const Traces& traces) {
   return nb::borrow(self);
 }
 
-detail::TraceResult trace_body(const Traces& traces, std::span<const detail::Argument> leaves,
+// What has changed of the captured Python values since `then`.
+std::string changes_since(const Traces& traces, const Captured& then) {
+  const nb::gil_scoped_acquire gil;
+  return then.changes(Captured(traces.of->f, self_of(traces)));
+}
+
+detail::TraceResult trace_body(Traces& traces, std::span<const detail::Argument> leaves,
                                const std::any& structure) {
   const nb::gil_scoped_acquire gil;
   FunctionObject& base = *traces.of;
@@ -106,10 +115,14 @@ detail::TraceResult trace_body(const Traces& traces, std::span<const detail::Arg
   nb::object result;
   {
     const UserCode user;
+    const detail::MakeOnce once(traces.made);
     const AutographScope autograph(definition.autograph);
     result = signature.call(traced_function(base), self, arguments);
   }
-  return taken_result(result, cat("function \"", definition.options.name, "\""), definition.at);
+  detail::TraceResult taken =
+      taken_result(result, cat("function \"", definition.options.name, "\""), definition.at);
+  taken.changed = [&traces, then = Captured(base.f, self)] { return changes_since(traces, then); };
+  return taken;
 }
 
 std::shared_ptr<Traces> new_traces(FunctionObject& base, nb::object self) {

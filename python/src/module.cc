@@ -23,6 +23,7 @@ NB_MODULE(_core, module) {
   bind_function(module);
   bind_control_flow(module);
   bind_gradient(module);
+  bind_interrupt(module);
   bind_memory(module);
   bind_output(module);
   bind_runtime(module);

@@ -11,13 +11,10 @@ import numpy as np
 import pytest
 
 import tensorflow_runner as runner
+from tensorflow_differences import DIFFERENT
 
 HERE = pathlib.Path(__file__).resolve().parent
 OURS = "tidemark.tensorflow"
-
-# Snippets where Tidemark differs on purpose, with the reason. The test of each is that it still differs.
-DIFFERENT = {}
-exec((HERE / "tensorflow_differences.py").read_text())
 
 # Every name that the module promises; each is used by a snippet.
 NAMES = """

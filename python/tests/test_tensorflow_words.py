@@ -54,6 +54,28 @@ def test_layers_made_inside_a_function_are_made_once_for_each_trace():
     assert f.experimental_get_tracing_count() == 1
 
 
+def test_variables_made_inside_a_function_are_made_once():
+    @tf.function
+    def count():
+        v = tf.Variable(0.0)
+        v.assign_add(1.0)
+        return v.read_value()
+
+    assert [float(count()) for _ in range(3)] == [1.0, 2.0, 3.0]
+
+
+def test_a_jacobian_by_several_sources_asks_for_a_persistent_tape():
+    a, b = tf.Variable([1.0, 2.0]), tf.Variable([3.0])
+    with tf.GradientTape() as tape:
+        y = a * b
+    assert text_of(lambda: tape.jacobian(y, [a, b])) == (
+        "GradientTape.jacobian by several sources needs tf.GradientTape(persistent=True), or one call with the sources stacked"
+    )
+    with tf.GradientTape(persistent=True) as tape:
+        y = a * b
+    assert [j.numpy().tolist() for j in tape.jacobian(y, [a, b])] == [[[3.0, 0.0], [0.0, 3.0]], [[1.0], [2.0]]]
+
+
 def test_custom_gradients_go_into_sequential_and_train():
     @tf.custom_gradient
     def reversed_gradient(x):
@@ -116,6 +138,21 @@ def test_a_training_loop_holds_no_more_bytes_after_a_hundred_steps():
     for _ in range(100):
         model.train_on_batch(x, y)
     assert tf.config.experimental.get_memory_info()["current"] == held
+
+
+def test_a_step_of_sgd_on_a_table_needs_the_rows_and_not_the_table():
+    table, optimizer = tf.Variable(tf.zeros([10_000, 16])), tf.keras.optimizers.SGD(0.1)
+
+    @tf.function
+    def step(ids):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.nn.embedding_lookup(table, ids) - 1.0)
+        optimizer.apply_gradients([(tape.gradient(loss, table), table)])
+        return loss
+
+    step(tf.constant([1, 2, 1]))
+    assert int(step.plan(tf.TensorSpec([3], tf.int32)).peak) < 10_000
+    np.testing.assert_allclose(table.numpy()[:3, 0], [0.0, -0.2, -0.1], rtol=1e-6)
 
 
 @pytest.fixture
@@ -208,6 +245,21 @@ def test_a_clone_has_weights_of_its_own():
     assert clone(tf.ones([1, 8])).numpy().tolist() == [[0.0]]
 
 
+def test_a_dataset_read_while_tracing_warns_with_the_line():
+    dataset = tf.data.Dataset.range(3)
+
+    @tf.function
+    def total():
+        s = tf.constant(0, tf.int64)
+        for x in dataset:
+            s += x
+        return s
+
+    with pytest.warns(UserWarning, match="a dataset is read while a function is traced: its elements become part of the program") as caught:
+        assert int(total()) == 3
+    assert caught[0].filename == __file__
+
+
 # ---- names ---------------------------------------------------------------------------------------
 
 
@@ -216,6 +268,12 @@ def test_a_name_that_is_not_there_says_what_is_nearest():
     assert text_of(lambda: tf.nn.relu7) == "tidemark.tensorflow has no nn.relu7; the nearest name is nn.relu"
     assert text_of(lambda: tf.keras.layers.Dens) == "tidemark.tensorflow has no keras.layers.Dens; the nearest name is keras.layers.Dense"
     assert text_of(lambda: tf.quite_unlike_anything) == "tidemark.tensorflow has no quite_unlike_anything"
+
+
+def test_tab_completion_shows_tensorflows_names():
+    assert {"reduce_sum", "exp", "top_k"} <= set(dir(tf.math))
+    assert not {"convert", "wrap", "td", "pair"} & set(dir(tf.math))
+    assert "Dense" in dir(tf.keras.layers)
 
 
 def test_ops_that_tidemark_does_not_have_are_named():

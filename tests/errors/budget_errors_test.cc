@@ -98,7 +98,7 @@ TEST(BudgetErrors, TellApartFiguresThatPrintAlike) {
                      "  at @\n"
                      "  at the least, the most is in use at step 0 (exp, #): outputs 256.0 KiB\n"
                      "  largest: f32[256, 256] 256.0 KiB, outputs: result (#)\n"
-                     "  .budget = 256_KiB fits",
+                     "  .budget = 256_KiB fits; bf16 in place of f32 fits in 128.0 KiB",
                      body);
 }
 
@@ -126,14 +126,19 @@ TEST(BudgetErrors, NameASmallerSizeThatFits) {
   step(td::zeros({62, 256}), td::zeros({62}));
 }
 
-// Each thread has a workspace of its own.
+// Each thread has a workspace of its own: a little in a long program, where steps keep their
+// threads.
 TEST(BudgetErrors, NameOneThreadIfThatFits) {
   const td::MachineCode machine;
   const Threads two(2);
-  const auto f = td::function([](const Tensor& x) { return td::sort(x, 0); });
-  const auto call = [&] { f.plan(td::spec({256, 256}), {.budget = 259_KiB}); };
+  const auto f = td::function([](Tensor x) {
+    for (int i = 0; i < 60; ++i) x = td::sort(x, 0);
+    return x;
+  });
+  const auto call = [&] { f.plan(td::spec({256, 256}), {.budget = 771_KiB}); };
   EXPECT_EQ(remedies_in(call),
-            ".budget = 260_KiB fits; one thread fits in 258.0 KiB: td::set_num_threads(1)");
+            ".budget = 772_KiB fits; one thread fits in 770.0 KiB: td::set_num_threads(1); bf16 "
+            "in place of f32 fits in 388.0 KiB");
   const Threads one(1);
   EXPECT_EQ(remedies_in(call), "fits");
 }
@@ -158,6 +163,29 @@ TEST(BudgetErrors, NameFewerSlotsOfALoopIfTheyFit) {
   const int64_t slots = std::stoll(remedies.substr(begin + 24));
   EXPECT_LE(make(td::Save::slots(slots)).plan(td::spec({16, 16}), {.budget = budget}).peak(),
             budget);
+}
+
+// The remedy is of the same function on bf16: gradients and loops included.
+TEST(BudgetErrors, NameBf16IfThatFits) {
+  const td::MachineCode machine;
+  const Threads one(1);
+  const auto f = td::function([](const Tensor& x, const Tensor& w) {
+    td::GradientTape tape;
+    tape.watch(w);
+    const auto trip = [&](const Tensor&, const Tensor& c) { return td::tanh(td::matmul(c, w)); };
+    const Tensor y = td::fori_loop(0, 8, trip, x);
+    return tape.gradient(td::mean(td::square(y)), w);
+  });
+  const td::Bytes floor = f.plan(td::spec({64, 64}), td::spec({64, 64})).floor();
+  const std::string remedies =
+      remedies_in([&] { f.plan(td::spec({64, 64}), td::spec({64, 64}), {.budget = floor - 1}); });
+  ASSERT_NE(remedies.find("; bf16 in place of f32 fits in "), std::string::npos) << remedies;
+  const td::Plan narrow =
+      f.plan(td::spec({64, 64}, td::bf16), td::spec({64, 64}, td::bf16), {.budget = floor - 1});
+  EXPECT_LT(narrow.peak(), floor);
+  EXPECT_NE(remedies.find(td::cat("bf16 in place of f32 fits in ", narrow.peak())),
+            std::string::npos)
+      << remedies << " but " << narrow.peak();
 }
 
 }  // namespace

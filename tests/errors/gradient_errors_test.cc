@@ -157,14 +157,4 @@ TEST(GradientErrors, OfCustomGradients) {
       "return std::pair{dx, td::VariableGradients}; td::vjp's pullback(dy, variables) gives both");
 }
 
-// `transfer` is the only op on floats that is not differentiable.
-TEST(GradientErrors, OfOpsWithoutGradients) {
-  const auto f = td::function([](const Tensor& x) {
-    return td::grad([](const Tensor& v) { return td::sum(td::transfer(v, 0)); })(x);
-  });
-  expect_error([&] { f(td::ones({2})); },
-               "transfer has no gradient: take gradients before the copy\n"
-               "  at @\n  make its operand a constant: td::stop_gradient(x)");
-}
-
 }  // namespace

@@ -11,7 +11,6 @@
 // into tests/programs/found, where it stays.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -23,8 +22,8 @@
 #include "tests/programs/evaluate.h"
 #include "tests/programs/random_program.h"
 #include "tests/programs/run_program.h"
+#include "tests/programs/seeds.h"
 #include "tests/programs/shrink.h"
-#include "tests/sweep/values.h"
 #include "tests/unit/emit/naive.h"
 #include "tidemark/compile/cpu/kernels.h"
 #include "tidemark/compile/pipeline.h"
@@ -163,21 +162,7 @@ std::string outside(const RandomProgram& program) {
   return text;
 }
 
-// How many programs to try, and from which seed on.
-struct Seeds {
-  uint64_t begin = 1, end = 1;
-};
-
-Seeds seeds_to_try() {
-  const char* const wanted = std::getenv("TIDEMARK_FUZZ");
-  const char* const first = std::getenv("TIDEMARK_FUZZ_SEED");
-  const int64_t count = wanted != nullptr       ? std::atoll(wanted)
-                        : sweep::full_counts()  ? 5000
-                        : sweep::small_counts() ? 30
-                                                : 300;
-  const uint64_t begin = first != nullptr ? std::strtoull(first, nullptr, 10) : 1;
-  return {begin, begin + static_cast<uint64_t>(count)};
-}
+constexpr SeedCounts kSeeds = {.usual = 300, .full = 5000};
 
 // Gives whether it ran: a program that is refused shows nothing.
 bool expect_right(const RandomProgram& program, uint64_t seed) {
@@ -197,7 +182,7 @@ bool expect_right(const RandomProgram& program, uint64_t seed) {
 
 TEST(Programs, GiveTheBitsOfEagerCode) {
   const int threads = num_threads();
-  const auto [begin, end] = seeds_to_try();
+  const auto [begin, end] = seeds_to_try(kSeeds);
   int64_t ran = 0;
   for (uint64_t seed = begin; seed < end; ++seed)
     ran += expect_right(random_program(seed), seed) ? 1 : 0;
@@ -208,7 +193,7 @@ TEST(Programs, GiveTheBitsOfEagerCode) {
 
 TEST(Programs, SoDoTheirGradients) {
   const int threads = num_threads();
-  const auto [begin, end] = seeds_to_try();
+  const auto [begin, end] = seeds_to_try(kSeeds);
   int64_t ran = 0;
   for (uint64_t seed = begin; seed < end; ++seed) {
     const std::optional<RandomProgram> both = differentiated(random_program(seed));
@@ -223,7 +208,7 @@ TEST(Programs, SoDoTheirGradients) {
 // Of every fifth: they are long.
 TEST(Programs, SoDoTheGradientsOfTheirGradients) {
   const int threads = num_threads();
-  const auto [begin, end] = seeds_to_try();
+  const auto [begin, end] = seeds_to_try(kSeeds);
   int64_t ran = 0;
   for (uint64_t seed = begin; seed < end; seed += 5) {
     const std::optional<RandomProgram> first = differentiated(random_program(seed));
@@ -251,7 +236,7 @@ std::string failure_of_choice(const DifferentiatedAgain& program, uint64_t seed)
 // Gradients made again are the same nodes where nothing else is chosen, and the same bits where
 // loops keep less.
 TEST(Programs, GradientsMadeAgainAreTheSame) {
-  const auto [begin, end] = seeds_to_try();
+  const auto [begin, end] = seeds_to_try(kSeeds);
   int64_t ran = 0;
   for (uint64_t seed = begin; seed < end; ++seed) {
     const std::optional<DifferentiatedAgain> program = differentiated_again(random_program(seed));
@@ -318,7 +303,7 @@ bool expect_right_within_budgets(const RandomProgram& program, uint64_t seed) {
 // Programs and their gradients.
 TEST(Programs, GiveTheSameBitsWithinEveryBudget) {
   const int threads = num_threads();
-  const auto [begin, end] = seeds_to_try();
+  const auto [begin, end] = seeds_to_try(kSeeds);
   int64_t ran = 0;
   for (uint64_t seed = begin; seed < end; ++seed) {
     const RandomProgram program = random_program(seed);

@@ -8,27 +8,35 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <iostream>
 #include <limits>
 #include <map>
 #include <random>
 
-#include "tests/programs/apart.h"
-#include "tests/programs/random_function.h"
+#include "tests/programs/judge_function.h"
+#include "tests/programs/seeds.h"
 #include "tests/programs/seen.h"
-#include "tests/sweep/values.h"
 #include "tidemark/compile/cpu/kernels.h"
 
 namespace tidemark {
 namespace {
 
 namespace td = tidemark;
+using testing::FunctionJudge;
 using testing::RandomFunction;
+using testing::Seeds;
+using testing::seeds_to_try;
 using testing::Seen;
 using testing::seen;
 
 using Tensors = std::vector<Tensor>;
+
+// A step with scratch of each thread: few functions are large enough to have one.
+Tensor sorted_columns(const Tensor& x) {
+  const Tensor row = td::reshape(x, {1, -1});
+  const Tensor table = td::sin(row * td::reshape(td::cast(td::arange(256), td::f32), {-1, 1}));
+  return td::sum(td::sort(table, 0) * table, 0);
+}
 
 // The results of a function and of its relatives, which all read the same arguments.
 Tensors results_of(const RandomFunction& random, const Tensor& x, const Tensor& y,
@@ -37,6 +45,7 @@ Tensors results_of(const RandomFunction& random, const Tensor& x, const Tensor& 
   for (uint64_t relative = 1; relative <= random.seed % 4; ++relative)
     for (Tensor& result : RandomFunction(random.seed + (relative << 32))(td::sin(x), y, state))
       results.push_back(std::move(result));
+  if (random.seed % 8 == 7) results.push_back(sorted_columns(x));
   return results;
 }
 
@@ -110,7 +119,10 @@ class Subject {
 };
 
 // What plans within budgets may say, each of which some of the functions must reach.
-constexpr std::string_view kSayings[] = {"again", "of a map at once"};
+// The work of most of them is known before they run.
+constexpr std::string_view kKnownWork = "known work";
+constexpr std::string_view kSayings[] = {"again", "of a map at once", "on fewer threads",
+                                         kKnownWork};
 
 // What the plan says, in the words of kSayings.
 void note_sayings(const Plan& plan, std::string& said) {
@@ -121,8 +133,13 @@ void note_sayings(const Plan& plan, std::string& said) {
 }
 
 // What is wrong with the calls within a budget, or nothing; sets the planned bytes.
-std::string failure_within(Subject& subject, Bytes budget, const Seen& expected,
-                           const Tensor& state, int64_t& planned, std::string& said) {
+struct Usual {
+  Seen expected;
+  Tensor state;
+  bool has_known_work = false;
+};
+std::string failure_within(Subject& subject, Bytes budget, const Usual& usual, int64_t& planned,
+                           std::string& said) {
   const auto function = subject.compiled(budget);
   const Plan plan = subject.plan(function);
   planned = plan.peak().count;
@@ -130,12 +147,16 @@ std::string failure_within(Subject& subject, Bytes budget, const Seen& expected,
   if (planned > budget.count) return cat("planned: ", planned, " bytes within ", budget.count);
   Profile measured;
   for (const Seen& got : {subject.call(function), subject.profile(function, measured)}) {
-    if (const std::string wrong = difference(expected, got); !wrong.empty()) return wrong;
-    if (expected.error.empty() && !identical(subject.state(), state))
-      return cat("state: ", state, " became ", subject.state());
+    if (const std::string wrong = difference(usual.expected, got); !wrong.empty()) return wrong;
+    if (usual.expected.error.empty() && !identical(subject.state(), usual.state))
+      return cat("state: ", usual.state, " became ", subject.state());
   }
   if (measured.touched.count > planned)
     return cat("touched: ", measured.touched.count, " of ", planned, " planned");
+  if (usual.has_known_work &&
+      (plan.flop() != measured.flop || plan.bytes_moved() != measured.bytes_moved))
+    return cat("work: ", plan.flop(), " operations and ", plan.bytes_moved(), " bytes planned, ",
+               measured.flop, " and ", measured.bytes_moved, " counted");
   return "";
 }
 
@@ -156,26 +177,31 @@ constexpr std::string_view kRight = "right", kIsLeast = "right, least";
 
 bool is_right(const std::string& report) { return report.starts_with(kRight); }
 
-std::string failure(const RandomFunction& random, std::string* text = nullptr) {
+std::string failure(const RandomFunction& random, std::string* text) {
   compile::set_emitter(random.seed % 10 == 0 ? compile::Emitter::llvm : compile::Emitter::tile);
-  set_num_threads(1 + static_cast<int>(random.seed / 2 % 2));
+  set_num_threads(std::vector<int>{1, 2, 1, 8}[random.seed / 2 % 4]);
   Subject subject(random);
   const auto usual = subject.compiled();
-  const Seen expected = subject.call(usual);
+  Profile counted;
+  const Seen expected = subject.profile(usual, counted);
   const Tensor state = subject.state();
   if (text != nullptr) *text = usual.text("trace");
   if (!expected.error.empty() && !testing::is_effect(expected.error)) return std::string(kRefused);
   const Plan plan = subject.plan(usual);
+  // Where trips and branches are known only when a function runs, plans cannot know its work.
+  const bool has_known_work = expected.error.empty() && plan.flop() == counted.flop &&
+                              plan.bytes_moved() == counted.bytes_moved;
   const int64_t peak = plan.peak().count, floor = plan.floor().count;
   if (floor > peak) return cat("floor: ", floor, " is above the peak, ", peak);
   std::vector<int64_t> budgets = {subject.draw(floor, peak), subject.draw(floor, peak), floor,
                                   subject.draw(peak, 2 * peak)};
   std::sort(budgets.rbegin(), budgets.rend());
   int64_t above = std::numeric_limits<int64_t>::max();
-  std::string said;
+  std::string said = has_known_work ? cat("; ", kKnownWork) : "";
   for (const int64_t budget : budgets) {
     int64_t planned = 0;
-    const std::string wrong = failure_within(subject, budget, expected, state, planned, said);
+    const std::string wrong =
+        failure_within(subject, budget, {expected, state, has_known_work}, planned, said);
     if (!wrong.empty()) return cat(wrong, "\nwithin ", budget, " of ", peak, ", floor ", floor);
     if (planned > above) return cat("order: ", planned, " bytes within a smaller budget, ", budget);
     above = planned;
@@ -184,70 +210,30 @@ std::string failure(const RandomFunction& random, std::string* text = nullptr) {
   return !wrong.empty() ? wrong : cat(floor == peak ? kIsLeast : kRight, said);
 }
 
-std::string failure_apart(const RandomFunction& random) {
-  return testing::run_apart([&]() -> std::string {
-    try {
-      return failure(random);
-    } catch (const std::exception& error) {
-      return cat("exception: ", error.what());
-    }
-  });
-}
-
-// Without the steps that it fails without.
-RandomFunction shrunk(RandomFunction random, const std::string& kind) {
-  for (size_t i = 0; i < random.skipped.size(); ++i) {
-    RandomFunction smaller = random;
-    smaller.skipped[i] = true;
-    if (failure_apart(smaller).starts_with(kind)) random = smaller;
-  }
-  return random;
-}
-
-void report(const RandomFunction& random, const std::string& wrong) {
-  const RandomFunction small = shrunk(random, wrong.substr(0, wrong.find(':')));
-  const std::string text = testing::run_apart([&]() -> std::string {
-    std::string program;
-    try {
-      failure(small, &program);
-    } catch (const std::exception&) {
-    }
-    return program;
-  });
-  ADD_FAILURE() << "seed " << random.seed << ": " << wrong
-                << "\nmade small: " << failure_apart(small) << "\n"
-                << text;
-}
-
 TEST(RandomBudgets, KeepTheBitsAndTheirBytes) {
-  const char* const wanted = std::getenv("TIDEMARK_FUZZ");
-  const char* const first = std::getenv("TIDEMARK_FUZZ_SEED");
-  const int64_t count = wanted != nullptr       ? std::atoll(wanted)
-                        : sweep::full_counts()  ? 5000
-                        : sweep::small_counts() ? 30
-                                                : 300;
-  const uint64_t begin = first != nullptr ? std::strtoull(first, nullptr, 10) : 1;
+  const Seeds seeds = seeds_to_try({.usual = 300, .full = 5000});
+  const FunctionJudge judge(failure);
   int64_t ran = 0, less = 0;
   std::map<std::string_view, int64_t> reached;
-  for (uint64_t seed = begin; seed < begin + static_cast<uint64_t>(count); ++seed) {
+  for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
     const RandomFunction random(seed);
-    const std::string said = failure_apart(random);
+    const std::string said = judge.failure_of(random);
     ran += said == kRefused ? 0 : 1;
     less += is_right(said) && !said.starts_with(kIsLeast) ? 1 : 0;
     for (const std::string_view words : kSayings) reached[words] += said.find(words) != said.npos;
-    if (!is_right(said) && said != kRefused) report(random, said);
+    if (!is_right(said) && said != kRefused) judge.report(random, said);
   }
-  EXPECT_GE(ran, count * 2 / 3) << "too few functions run";
-  EXPECT_GE(less, count / 4) << "too few functions can need less";
+  EXPECT_GE(ran, seeds.count() * 2 / 3) << "too few functions run";
+  EXPECT_GE(less, seeds.count() / 4) << "too few functions can need less";
   for (const std::string_view words : kSayings) {
-    std::cout << words << ": " << reached[words] << " of " << count << '\n';
-    EXPECT_GE(reached[words], count / 50) << "too few plans say: " << words;
+    std::cout << words << ": " << reached[words] << " of " << seeds.count() << '\n';
+    EXPECT_GE(reached[words], seeds.count() / 50) << "too few plans say: " << words;
   }
 }
 
 TEST(RandomBudgets, OfFunctionsThatWereWrongOnce) {
   for (const uint64_t seed : {1564}) {
-    const std::string said = failure_apart(RandomFunction(seed));
+    const std::string said = FunctionJudge(failure).failure_of(RandomFunction(seed));
     EXPECT_TRUE(is_right(said)) << "seed " << seed << ": " << said;
   }
 }

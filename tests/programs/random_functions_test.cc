@@ -7,20 +7,21 @@
 // program.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <random>
 
-#include "tests/programs/apart.h"
-#include "tests/programs/random_function.h"
+#include "tests/programs/judge_function.h"
+#include "tests/programs/seeds.h"
 #include "tests/programs/seen.h"
-#include "tests/sweep/values.h"
 #include "tidemark/compile/cpu/kernels.h"
 
 namespace tidemark {
 namespace {
 
 namespace td = tidemark;
+using testing::FunctionJudge;
 using testing::RandomFunction;
+using testing::Seeds;
+using testing::seeds_to_try;
 using testing::Seen;
 using testing::seen;
 
@@ -28,7 +29,7 @@ using testing::seen;
 constexpr std::string_view kRefused = "refused";
 
 // What is wrong with a function, or nothing, and its program.
-std::string failure(const RandomFunction& random, std::string* text = nullptr) {
+std::string failure(const RandomFunction& random, std::string* text) {
   std::mt19937_64 draws(random.seed);
   compile::set_emitter(random.seed % 10 == 0 ? compile::Emitter::llvm : compile::Emitter::tile);
   set_num_threads(1 + static_cast<int>(random.seed % 3));
@@ -66,51 +67,17 @@ std::string failure(const RandomFunction& random, std::string* text = nullptr) {
   return wrong.empty() && !ran ? std::string(kRefused) : wrong;
 }
 
-std::string failure_apart(const RandomFunction& random) {
-  return testing::run_apart([&]() -> std::string {
-    try {
-      return failure(random);
-    } catch (const std::exception& error) {
-      return cat("exception: ", error.what());
-    }
-  });
-}
-
-// Without the steps that it fails without.
-RandomFunction shrunk(RandomFunction random, const std::string& kind) {
-  for (size_t i = 0; i < random.skipped.size(); ++i) {
-    RandomFunction smaller = random;
-    smaller.skipped[i] = true;
-    if (failure_apart(smaller).starts_with(kind)) random = smaller;
-  }
-  return random;
-}
-
 TEST(RandomFunctions, GiveTheBitsOfEagerCodeAtEverySize) {
-  const char* const wanted = std::getenv("TIDEMARK_FUZZ");
-  const char* const first = std::getenv("TIDEMARK_FUZZ_SEED");
-  const int64_t count = wanted != nullptr       ? std::atoll(wanted)
-                        : sweep::full_counts()  ? 3000
-                        : sweep::small_counts() ? 30
-                                                : 150;
-  const uint64_t begin = first != nullptr ? std::strtoull(first, nullptr, 10) : 1;
+  const Seeds seeds = seeds_to_try({.usual = 150, .full = 3000});
+  const FunctionJudge judge(failure);
   int64_t ran = 0;
-  for (uint64_t seed = begin; seed < begin + static_cast<uint64_t>(count); ++seed) {
+  for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
     const RandomFunction random(seed);
-    const std::string wrong = failure_apart(random);
+    const std::string wrong = judge.failure_of(random);
     ran += wrong == kRefused ? 0 : 1;
-    if (wrong.empty() || wrong == kRefused) continue;
-    const RandomFunction small = shrunk(random, wrong.substr(0, wrong.find(':')));
-    const std::string text = testing::run_apart([&] {
-      std::string program;
-      failure(small, &program);
-      return program;
-    });
-    ADD_FAILURE() << "seed " << seed << ": " << wrong << "\nmade small: " << failure_apart(small)
-                  << "\n"
-                  << text;
+    if (!wrong.empty() && wrong != kRefused) judge.report(random, wrong);
   }
-  EXPECT_GE(ran, count * 3 / 4) << "too few functions run";
+  EXPECT_GE(ran, seeds.count() * 3 / 4) << "too few functions run";
 }
 
 // The sizes are of no use to the test where a function reads them.

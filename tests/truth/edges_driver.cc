@@ -212,6 +212,7 @@ const std::map<std::string, Body>& composites() {
   using C = const Call&;
   using X = const Tensors&;
   static const std::map<std::string, Body> table = {
+      {"allclose", [](C, X x) { return allclose(x[0], x[1]); }},
       {"argsort",
        [](C c, X x) { return argsort(x[0], c.whole("axis", 0), {c.whole("descending", 0) != 0}); }},
       {"arange", [](C c, X) { return arange(c.list("range")[0], c.list("range")[1]); }},
@@ -219,9 +220,14 @@ const std::map<std::string, Body>& composites() {
       {"avg_pool", [](C c, X x) { return avg_pool(x[0], pool_options(c)); }},
       {"broadcast_to", [](C c, X x) { return broadcast_to(x[0], c.shape()); }},
       {"cast", [](C c, X x) { return cast(x[0], dtype_named(c.text("to"))); }},
+      {"cdist", [](C, X x) { return cdist(x[0], x[1]); }},
       {"concat", [](C c, X x) { return concat(x, c.whole("axis", 0)); }},
       {"conv2d", [](C c, X x) { return conv2d(x[0], x[1], conv_options(c)); }},
+      {"cross", [](C, X x) { return cross(x[0], x[1]); }},
       {"cumsum", [](C c, X x) { return cumsum(x[0], c.whole("axis", 0)); }},
+      {"diag", [](C c, X x) { return diag(x[0], c.whole("offset", 0)); }},
+      {"diagonal", [](C c, X x) { return diagonal(x[0], c.whole("offset", 0)); }},
+      {"diff", [](C c, X x) { return diff(x[0], c.whole("n", 1), c.whole("axis", -1)); }},
       {"dropout", [](C c, X x) { return dropout(x[0], {.rate = c.real("rate", 0)}); }},
       {"einsum", einsum_of},
       {"embedding", [](C, X x) { return embedding(x[0], x[1]); }},
@@ -230,13 +236,20 @@ const std::map<std::string, Body>& composites() {
       {"flip", [](C, X x) { return flip(x[0]); }},
       {"gather", [](C c, X x) { return gather(x[0], x[1], c.whole("axis", 0)); }},
       {"index", subscripted},
+      {"isclose", [](C, X x) { return isclose(x[0], x[1]); }},
+      {"kron", [](C, X x) { return kron(x[0], x[1]); }},
       {"layer_norm", [](C c, X x) { return layer_norm(x[0], norm_options(c)); }},
       {"leaky_relu", [](C c, X x) { return leaky_relu(x[0], c.real("slope", 0.01)); }},
       {"logsumexp", of_reduction(logsumexp)},
       {"matmul", [](C, X x) { return matmul(x[0], x[1]); }},
       {"max_pool", [](C c, X x) { return max_pool(x[0], pool_options(c)); }},
       {"mean", of_reduction(mean)},
+      {"meshgrid",
+       [](C c, X x) {
+         return stack(meshgrid(x, {c.whole("ij", 0) != 0 ? Indexing::ij : Indexing::xy}));
+       }},
       {"mse", [](C, X x) { return mse(x[0], x[1]); }},
+      {"nan_to_num", [](C, X x) { return nan_to_num(x[0]); }},
       {"norm", of_reduction(norm)},
       {"one_hot", [](C c, X x) { return one_hot(x[0], c.whole("depth", 3)); }},
       {"outer", [](C, X x) { return outer(x[0], x[1]); }},
@@ -245,6 +258,12 @@ const std::map<std::string, Body>& composites() {
       {"repeat", [](C c, X x) { return repeat(x[0], c.whole("count", 2)); }},
       {"reshape", [](C c, X x) { return reshape(x[0], c.shape()); }},
       {"rms_norm", [](C c, X x) { return rms_norm(x[0], norm_options(c)); }},
+      {"roll",
+       [](C c, X x) {
+         const std::optional<int64_t> axis =
+             c.attrs.contains("axis") ? c.whole("axis", 0) : std::optional<int64_t>();
+         return roll(x[0], c.whole("shift", 0), axis);
+       }},
       {"scatter_add", [](C, X x) { return scatter_add(x[0], x[1], x[2]); }},
       {"slice", [](C c, X x) { return x[0][Slice{.step = c.whole("step", 1)}]; }},
       {"sort",

@@ -11,6 +11,7 @@
 #include "tidemark/ops/indexing.h"
 #include "tidemark/ops/pointwise.h"
 #include "tidemark/ops/reduce.h"
+#include "tidemark/ops/special.h"
 #include "tidemark/tensor/tensor.h"
 
 namespace tidemark {
@@ -54,6 +55,24 @@ Tensor flip(const Operand& x, const Axes& axes = {}, Source at = Source::here())
 // The lower (upper) triangle of the last two axes, zeros elsewhere; `diagonal` 0 is the main one.
 Tensor tril(const Operand& x, int64_t diagonal = 0, Source at = Source::here());
 Tensor triu(const Operand& x, int64_t diagonal = 0, Source at = Source::here());
+// The elements of a diagonal of the last two axes, as a view; `offset` counts columns to the right.
+Tensor diagonal(const Operand& x, int64_t offset = 0, Source at = Source::here());
+// A matrix with the vector x on a diagonal, or a diagonal of the matrix x.
+Tensor diag(const Operand& x, int64_t offset = 0, Source at = Source::here());
+// Elements moved by `shift` places along an axis; those pushed out at the end return at the front.
+// Without an axis, of the flattened tensor.
+Tensor roll(const Operand& x, int64_t shift, std::optional<int64_t> axis = {},
+            Source at = Source::here());
+enum class Indexing { xy, ij };
+struct MeshgridOptions {
+  Indexing indexing = Indexing::xy;
+};
+// Coordinates of a grid, as views: tensor number i has the values of vector number i along its
+// axis. With `xy` the first two axes are exchanged.
+std::vector<Tensor> meshgrid(const TensorList& list, MeshgridOptions options = {},
+                             Source at = Source::here());
+// Differences of neighbours along an axis, taken n times.
+Tensor diff(const Operand& x, int64_t n = 1, int64_t axis = -1, Source at = Source::here());
 
 // ---- indexing -----------------------------------------------------------------------------------
 
@@ -134,6 +153,13 @@ Tensor einsum(std::string_view subscripts, const Operand& x, Source at = Source:
 Tensor einsum(std::string_view subscripts, const Operand& a, const Operand& b,
               Source at = Source::here());
 Tensor outer(const Operand& a, const Operand& b, Source at = Source::here());
+// Every element of a times the whole of b, in its place.
+Tensor kron(const Operand& a, const Operand& b, Source at = Source::here());
+// Vector products of the three elements along an axis.
+Tensor cross(const Operand& a, const Operand& b, int64_t axis = -1, Source at = Source::here());
+// Distances between rows: [..., n, d] and [..., m, d] give [..., n, m]. The slope at distance 0 is
+// 0.
+Tensor cdist(const Operand& a, const Operand& b, Source at = Source::here());
 
 enum class Padding { valid, same };
 enum class ImageLayout { nhwc, nchw };
@@ -170,6 +196,27 @@ inline constexpr ReduceFunction std = {detail::std_of, "std"};
 inline constexpr ReduceFunction logsumexp = {detail::logsumexp_of, "logsumexp"};
 // The square root of the sum of squares.
 inline constexpr ReduceFunction norm = {detail::norm_of, "norm"};
+
+// ---- comparison of floats -----------------------------------------------------------------------
+
+struct NanToNumOptions {
+  double nan = 0;
+  // Default: the largest and the least finite number of the dtype.
+  std::optional<double> posinf = {}, neginf = {};
+};
+// x with NaN and infinities replaced.
+Tensor nan_to_num(const Operand& x, const NanToNumOptions& options = {},
+                  Source at = Source::here());
+struct CloseOptions {
+  double rtol = 1e-5, atol = 1e-8;
+  bool equal_nan = false;
+};
+// Where |a - b| <= atol + rtol |b|; equal infinities are close.
+Tensor isclose(const Operand& a, const Operand& b, CloseOptions options = {},
+               Source at = Source::here());
+// Whether all elements are.
+Tensor allclose(const Operand& a, const Operand& b, CloseOptions options = {},
+                Source at = Source::here());
 
 // ---- activations, norms, losses -----------------------------------------------------------------
 

@@ -38,6 +38,7 @@ class TaskBatch {
 struct TaskPlan {
   int64_t workspace_bytes = 0;
   int64_t heap_bytes = 0;  // The bytes that `make` holds on the heap.
+  int threads = 0;         // The workspace is for so many; 0: for all that the program has.
   const Backend* backend = nullptr;
   // Makes the task and requests its kernels, which exist after `batch` is compiled; the batch must
   // be of the same backend. If it throws, it may be called again.

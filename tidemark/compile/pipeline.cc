@@ -1,5 +1,6 @@
 #include "tidemark/compile/pipeline.h"
 
+#include "tidemark/base/interrupt.h"
 #include "tidemark/compile/cpu/compute.h"
 #include "tidemark/compile/workspace.h"
 #include "tidemark/passes/passes.h"
@@ -12,8 +13,9 @@ namespace {
 // The workspace of contractions, if their sizes are known. That of fusion groups is small.
 class ContractionScratch {
  public:
-  ContractionScratch(const Backend& backend, const Graph& graph)
-      : backend_(backend), views_(graph) {}
+  ContractionScratch(const Backend& backend, const Graph& graph,
+                     std::optional<int64_t> most_scratch)
+      : backend_(backend), views_(graph), most_scratch_(most_scratch) {}
 
   int64_t of(const Graph& graph, const Node& node) {
     if (node.op->family != Family::contract) return 0;
@@ -38,13 +40,16 @@ class ContractionScratch {
     const ArrayRef result = dense_layout(node.results[0]);
     add(result);
     const passes::FormTable::Found found = forms_.find(words_);
-    if (found.is_new)
-      bytes_.push_back(backend_.op_workspace({.op = *node.op,
-                                              .operands = operands,
-                                              .attrs = node.attrs,
-                                              .results = {&result, 1},
-                                              .threads = backend_.machine().threads}));
-    return bytes_[found.number];
+    if (!found.is_new) return bytes_[found.number];
+    const auto bytes = [&](int threads) {
+      return backend_.op_workspace({.op = *node.op,
+                                    .operands = operands,
+                                    .attrs = node.attrs,
+                                    .results = {&result, 1},
+                                    .threads = threads});
+    };
+    bytes_.push_back(bytes(threads_within(backend_.machine().threads, most_scratch_, bytes)));
+    return bytes_.back();
   }
   void add(const ArrayRef& array) {
     words_.push_back(static_cast<int64_t>(array.dtype));
@@ -56,6 +61,7 @@ class ContractionScratch {
 
   const Backend& backend_;
   passes::Views views_;
+  std::optional<int64_t> most_scratch_;
   passes::FormTable forms_;
   std::vector<int64_t> words_;
   std::vector<int64_t> bytes_;  // By form.
@@ -63,9 +69,9 @@ class ContractionScratch {
 
 }  // namespace
 
-passes::Machine machine_of(const Backend& backend) {
-  const auto scratch_in = [&backend](const Graph& graph) -> passes::Scratch {
-    const auto scratch = std::make_shared<ContractionScratch>(backend, graph);
+passes::Machine machine_of(const Backend& backend, std::optional<int64_t> most_scratch) {
+  const auto scratch_in = [&backend, most_scratch](const Graph& graph) -> passes::Scratch {
+    const auto scratch = std::make_shared<ContractionScratch>(backend, graph, most_scratch);
     return [scratch](const Graph& unordered, const Node& node) {
       return scratch->of(unordered, node);
     };
@@ -80,6 +86,7 @@ Graph optimise(Graph graph, const passes::PassOptions& options, const PassObserv
   verify(graph);
   for (const passes::Pass& pass : passes::all_passes()) {
     if (pass.fuses && !options.fuse) continue;
+    detail::poll_interrupt();
     pass.run(graph, machine, options);
 #ifdef TIDEMARK_DEBUG
     verify(graph);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -13,7 +14,7 @@
 namespace tidemark::compile {
 
 // The facts about a backend's machine that passes use.
-passes::Machine machine_of(const Backend& backend);
+passes::Machine machine_of(const Backend& backend, std::optional<int64_t> most_scratch = {});
 
 // Called with the graph after each pass.
 using PassObserver = std::function<void(std::string_view pass, const Graph& graph)>;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "tidemark/ir/term.h"
@@ -89,6 +90,14 @@ int64_t most_with_fewer(int threads, Bytes bytes) {
   int64_t most = 0;
   for (int fewer = 1; fewer <= threads; ++fewer) most = std::max<int64_t>(most, bytes(fewer));
   return most;
+}
+
+// The most threads, halved as often as necessary, whose workspace has at most so many bytes; one if
+// that has more too.
+template <class Bytes>
+int threads_within(int threads, std::optional<int64_t> most_bytes, Bytes bytes) {
+  while (most_bytes && threads > 1 && bytes(threads) > *most_bytes) threads /= 2;
+  return threads;
 }
 
 // A dense array in workspace memory.

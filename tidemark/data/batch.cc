@@ -122,7 +122,7 @@ CursorPtr BatchStage::open(const Pass& pass) const {
 
 StagePtr batched(StagePtr input, int64_t size, BatchOptions options, Source at) {
   if (size < 1)
-    throw UserError(cat("batch: ", size, " elements are not a batch"), at, "give 1 or more");
+    throw UserError(cat("batch: a batch cannot have ", size, " elements"), at, "give 1 or more");
   return std::make_shared<BatchStage>(std::move(input), size, options, at);
 }
 

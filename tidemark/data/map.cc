@@ -61,14 +61,15 @@ class MapStage final : public Stage {
     const auto in = input().type();
     if (!out || !in) return states_unknown(0, "known after the first element");
     const int64_t working = noted_.working_bytes();
-    if (options_.parallel == 1) return states(working, "1 element in the making");
+    if (options_.parallel == 1) return states(working, "1 element being computed");
     // Each thread holds a group of elements, each an input or a result, and computes one. One more
     // group of results is being consumed; its last input is counted by the stage before.
     const int64_t threads = options_.parallel, group = group_limit();
     const int64_t in_groups = threads * group * in->held_bytes - in->held_bytes;
     const int64_t results = (threads * (group - 1) + group) * out->held_bytes;
-    return states(threads * working + in_groups + results,
-                  cat(threads, " elements in the making, up to ", (threads + 1) * group, " made"));
+    return states(
+        threads * working + in_groups + results,
+        cat(threads, " elements being computed, up to ", (threads + 1) * group, " ready"));
   }
   // How many elements a thread takes at once. For small ones, handing over costs more than
   // computing.

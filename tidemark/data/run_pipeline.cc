@@ -42,7 +42,7 @@ void CapCheck::operator()() const {
     list +=
         cat(list.empty() ? "" : ", ", stage.stage, " ", stage.bytes, stage.known ? "" : " so far");
   throw OverBudget(cat("data: this dataset holds ", plan.known_bytes(),
-                       " at once when it is walked, and may hold ", cap_->bytes),
+                       " during an iteration, its cap is ", cap_->bytes),
                    cap_->at, cat(list, "\n  raise the cap, or make one of these hold less"),
                    cap_->bytes, plan.known_bytes());
 }

@@ -27,7 +27,7 @@ class IndexShuffleStage final : public Stage {
     input().gather(indices, to, pass);
   }
   std::optional<ElementType> type() const override { return input().type(); }
-  StageBytes bytes() const override { return states(0, "by index, computed"); }
+  StageBytes bytes() const override { return states(0, "by index, without a buffer"); }
 
  private:
   Permutation order(const Pass& pass) const {

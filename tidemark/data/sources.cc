@@ -51,7 +51,7 @@ class SlicesStage final : public Stage {
   StageBytes bytes() const override {
     int64_t sum = 0;
     for (const Tensor& tensor : tensors_.tensors) sum += tensor.size_bytes().count;
-    return states(0, cat("views of ", Bytes(sum), " that are yours"));
+    return states(0, cat("views of your tensors, ", Bytes(sum)));
   }
 
  private:

@@ -47,8 +47,9 @@ double trips_of(const Node& node) {
 
 }  // namespace
 
-passes::Scratch workspace_of(const Graph& graph, int32_t memory) {
-  return compile::machine_of(compile::backend_of(memory)).scratch_in(graph);
+passes::Scratch workspace_of(const Graph& graph, const compile::Interface& interface) {
+  return compile::machine_of(compile::backend_of(interface.home), interface.most_scratch)
+      .scratch_in(graph);
 }
 
 bool has_bodies(const Node& node) { return !node.regions.empty() && node.op->flow != Flow::group; }

@@ -1,15 +1,16 @@
-// The bytes that bodies of control flow need, and how they are made to need fewer.
+// Bodies of control flow: the bytes that they need, and versions that need fewer.
 #pragma once
 
 #include <vector>
 
 #include "tidemark/fit/apply.h"
 #include "tidemark/fit/region_model.h"
+#include "tidemark/layout/layout.h"
 
 namespace tidemark::fit {
 
 // The scratch that nodes of a graph need in a memory.
-passes::Scratch workspace_of(const Graph& graph, int32_t memory);
+passes::Scratch workspace_of(const Graph& graph, const compile::Interface& interface);
 
 // Whether it is control flow. A fusion group is not.
 bool has_bodies(const Node& node);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tidemark/ir/graph.h"
+#include "tidemark/run/program.h"
 
 namespace tidemark::fit {
 
@@ -23,6 +24,9 @@ struct Cost {
     return {a.flop - b.flop, a.bytes_moved - b.bytes_moved, a.seconds - b.seconds};
   }
 };
+
+// How long a step takes that computes and moves so much, roughly.
+double seconds_of(const run::StepWork& work);
 
 // Of one run of a node, with the regions of control flow: all trips of a loop, and the larger
 // branch of a cond. A loop without a known number of trips counts as one trip. A loop that is

@@ -25,9 +25,8 @@ constexpr size_t kFewSteps = 1000;  // Of programs whose orders are all compared
 // Steps that free bytes run as soon as they can.
 Graph order_again(Graph graph, const compile::Interface& interface,
                   passes::OrderOptions::Only only = passes::OrderOptions::Only::best) {
-  passes::order(
-      graph, interface.updates(),
-      {.scratch = workspace_of(graph, interface.home), .frees_early = true, .only = only});
+  passes::order(graph, interface.updates(),
+                {.scratch = workspace_of(graph, interface), .frees_early = true, .only = only});
   return compact(std::move(graph));
 }
 
@@ -68,8 +67,10 @@ std::vector<Decision> decisions_of(const Graph& graph, const std::vector<Repeat>
 
 Frontier::Frontier(std::vector<Alternative> alternatives, const compile::Interface& interface)
     : interface_(interface) {
-  add(alternatives[0].graph, {});
+  const Graph usual = alternatives[0].graph;
+  add(usual, {});
   for (Alternative& each : alternatives) add_variants(std::move(each));
+  if (compile::backend_of(interface.home).machine().threads > 1) add_with_less_scratch(usual);
   searched_[0] = as_it_is(*variants_[0]);
 }
 
@@ -90,8 +91,37 @@ void Frontier::add_variants(Alternative alternative) {
   add(order_again(std::move(graph), interface_), change);
 }
 
-void Frontier::add(Graph graph, const std::string& change) {
-  variants_.push_back(std::make_unique<Variant>(std::move(graph), change, interface_));
+void Frontier::add(Graph graph, const std::string& change, std::optional<int64_t> most_scratch) {
+  variants_.push_back(
+      std::make_unique<Variant>(std::move(graph), change, interface_, most_scratch));
+}
+
+namespace {
+
+// The most scratch that any step needs.
+int64_t most_scratch_of(const Graph& graph, const compile::Interface& interface,
+                        std::optional<int64_t> limit) {
+  compile::Interface with = interface;
+  with.most_scratch = limit;
+  int64_t most = 0;
+  for (const run::Buffer& buffer : compile::layout(graph, with).program->buffers)
+    if (buffer.byte_class == ByteClass::workspace) most = std::max(most, buffer.bytes);
+  return most;
+}
+
+}  // namespace
+
+// Once with the threads that no step needs more scratch for than the largest of one thread's, once
+// with one thread for each step that has scratch. In large programs of which scratch is a small
+// part that would take more time than it is worth.
+void Frontier::add_with_less_scratch(Graph graph) {
+  constexpr int64_t kSmallPart = 100;
+  const int64_t all = most_scratch_of(graph, interface_, {}),
+                one = most_scratch_of(graph, interface_, 0);
+  if (all == one || (!is_small() && (all - one) * kSmallPart <= least_bytes())) return;
+  run_bodies_in_turn(graph);
+  const Graph ordered = order_again(std::move(graph), interface_);
+  for (const int64_t most : {one, int64_t{0}}) add(ordered, {}, most);
 }
 
 Cost Frontier::usual_cost() const { return variants_[0]->cost(); }
@@ -118,10 +148,12 @@ Frontier::Attempt Frontier::attempt(const Variant& variant, Effort effort, int64
     Cost cost = variant.cost();
     for (const Repeat& repeat : program.repeats) cost += repeat.cost;
     if (cost.seconds >= most_seconds) break;
-    const int64_t peak =
-        laid_out(compact(std::move(program.graph)), interface_, limit).program->peak_bytes();
+    const compile::Layout layout =
+        laid_out(compact(std::move(program.graph)), variant.interface(), limit);
+    const int64_t peak = layout.program->peak_bytes();
     if (peak <= limit)
-      return {std::make_shared<Rung>(Rung{&variant, std::move(found->schedule), limit, peak, cost}),
+      return {std::make_shared<Rung>(Rung{&variant, std::move(found->schedule), limit, peak,
+                                          with_work_of(cost, *layout.program)}),
               peak};
     target -= peak - limit;
   }
@@ -262,15 +294,16 @@ Frontier::RungRef Frontier::chosen(int64_t bytes) {
 Fit Frontier::build(const Rung& rung) const {
   Fit fit;
   fit.again = rung.cost - usual_cost();
-  if (!rung.variant->change().empty()) fit.decisions.push_back({.what = rung.variant->change()});
+  if (!rung.variant->change().empty())
+    fit.decisions.push_back({.what = rung.variant->change(), .cost = rung.variant->change_cost()});
   if (!rung.schedule) {
-    fit.layout = compile::layout(rung.variant->graph(), interface_);
+    fit.layout = compile::layout(rung.variant->graph(), rung.variant->interface());
     return fit;
   }
   Variant::Program program = rung.variant->make(*rung.schedule);
   for (Decision& each : decisions_of(program.graph, program.repeats))
     fit.decisions.push_back(std::move(each));
-  fit.layout = laid_out(compact(std::move(program.graph)), interface_, rung.limit);
+  fit.layout = laid_out(compact(std::move(program.graph)), rung.variant->interface(), rung.limit);
   return fit;
 }
 

@@ -2,9 +2,9 @@
 //
 // A Frontier starts from one or more ways to compute the same results (an order that frees bytes
 // early, loops that keep fewer states), drops values that can be computed again, and asks the
-// layout for the bytes of each attempt. Its points go down from the usual program to the least that
-// it can reach. A budget takes the first point that fits, so that a smaller budget never needs
-// more.
+// layout for the bytes of each attempt. Its points run from the usual program down to the smallest
+// one that was found. A budget takes the first point that fits, so a smaller budget never gets a
+// larger program.
 #pragma once
 
 #include <map>
@@ -75,7 +75,8 @@ class Frontier {
   using RungRef = std::shared_ptr<const Rung>;  // Null: none was found.
 
   void add_variants(Alternative alternative);
-  void add(Graph graph, const std::string& change);
+  void add(Graph graph, const std::string& change, std::optional<int64_t> most_scratch = {});
+  void add_with_less_scratch(Graph graph);
   // Whether all schedules can be looked at.
   bool is_small() const { return variants_[0]->allows(Effort::all); }
   // The program for a budget.

@@ -1,5 +1,5 @@
 // The nodes of a region as steps, and the values that they make: the facts that decide which bytes
-// are alive when. Views and literals are not steps; a value that is read through views is read.
+// are alive when. Views and literals are not steps: reading a view counts as reading its value.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Takes fusion groups apart whose operands would all have to be alive at once.
+// Splits fusion groups whose operands would otherwise all have to be alive at once.
 #pragma once
 
 #include "tidemark/ir/graph.h"

@@ -1,10 +1,10 @@
 // A schedule with rematerialization: which values are held between their readers, and which are
 // dropped and computed again.
 //
-// Time is counted in slots, one for each step of the region. In its slot, a step first has dropped
-// values that it reads computed again, then runs itself. So the state is a list of points for each
-// value, the slots where it is made or read; between two points it is either held, or dropped and
-// made again at the later one. Steps that run again read values too, which adds points.
+// Time is counted in slots, one for each step of the region. In the slot of a step, dropped values
+// that it reads are computed again first; then the step runs. So the state is a list of points for
+// each value, the slots where it is made or read; between two points it is either held, or dropped
+// and made again at the later one. Steps that run again read values too, which adds points.
 //
 // Changes are made in a transaction, which is judged by the bytes in use and then committed or
 // rolled back.

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "tidemark/base/text.h"
 #include "tidemark/fit/bodies.h"
 #include "tidemark/fit/exact.h"
 #include "tidemark/fit/rematerialize.h"
 #include "tidemark/fit/timeline.h"
+#include "tidemark/run/work.h"
 
 namespace tidemark::fit {
 namespace {
@@ -40,19 +42,60 @@ ModelOptions options_of(const Graph& graph, const compile::Interface& interface)
       options.replaced_by[static_cast<size_t>(updated)] = static_cast<int32_t>(k);
   for (const compile::Interface::Parameter& parameter : interface.parameters)
     options.donated.push_back(parameter.donated);
-  options.inside = with_bodies(workspace_of(graph, interface.home));
+  options.inside = with_bodies(workspace_of(graph, interface));
   return options;
 }
 
 }  // namespace
 
-Variant::Variant(Graph graph, std::string change, const compile::Interface& interface)
+namespace {
+
+std::optional<compile::Interface> with_most_scratch(const compile::Interface& usual,
+                                                    std::optional<int64_t> most_scratch) {
+  if (!most_scratch) return {};
+  compile::Interface own = usual;
+  own.most_scratch = most_scratch;
+  return own;
+}
+
+// Steps that run on fewer threads than the program has, and the time that they take longer.
+struct FewerThreads {
+  int64_t steps = 0;
+  double seconds = 0;
+};
+FewerThreads on_fewer_threads(const run::Program& program) {
+  FewerThreads found;
+  for (const run::Step& step : program.steps) {
+    if (step.threads == 0) continue;
+    ++found.steps;
+    found.seconds +=
+        seconds_of(step.work) * (static_cast<double>(program.threads) / step.threads - 1);
+  }
+  return found;
+}
+
+}  // namespace
+
+Cost with_work_of(const Cost& cost, const run::Program& program) {
+  const run::StepWork work = run::planned_work(program);
+  return {work.flop, work.bytes_moved, cost.seconds};
+}
+
+Variant::Variant(Graph graph, std::string change, const compile::Interface& usual,
+                 std::optional<int64_t> most_scratch)
     : graph_(std::move(graph)),
       change_(std::move(change)),
-      home_(interface.home),
-      cost_(cost_of(graph_, Graph::kBody)),
-      model_(model_of(graph_, Graph::kBody, options_of(graph_, interface))) {
-  const compile::Layout layout = compile::layout(graph_, interface);
+      interface_(usual),
+      own_(with_most_scratch(usual, most_scratch)),
+      model_(model_of(graph_, Graph::kBody, options_of(graph_, interface()))) {
+  const compile::Layout layout = compile::layout(graph_, interface());
+  cost_ = with_work_of(cost_of(graph_, Graph::kBody), *layout.program);
+  if (own_) {
+    const FewerThreads fewer = on_fewer_threads(*layout.program);
+    change_ = cat("runs ", fewer.steps, " steps on fewer threads, for less scratch");
+    change_cost_.seconds = fewer.seconds;
+    cost_ += change_cost_;
+  }
   peak_ = layout.program->peak_bytes();
   results_ = layout.program->result_bytes(layout.program->home);
   if (is_searchable(model_)) any_order_ = model_;
@@ -101,8 +144,8 @@ bool Variant::shrink_over(const Timeline& timeline, RegionModel& model, Graph& s
     if (excess <= 0 || !has_bodies(graph_.nodes[static_cast<size_t>(step.node)])) continue;
     if (shrunk.nodes.empty()) shrunk = graph_;
     std::vector<Repeat> repeats;
-    const int64_t fewer =
-        shrink_bodies(shrunk, step.node, excess, with_bodies(workspace_of(shrunk, home_)), repeats);
+    const int64_t fewer = shrink_bodies(shrunk, step.node, excess,
+                                        with_bodies(workspace_of(shrunk, interface())), repeats);
     step.inside.bytes -= fewer;
     if (fewer > 0) shrinks.push_back({step.node, excess});
   }
@@ -112,7 +155,7 @@ bool Variant::shrink_over(const Timeline& timeline, RegionModel& model, Graph& s
 Variant::Program Variant::make(const Schedule& schedule) const {
   Program program{graph_, {}};
   for (const auto& [node, bytes] : schedule.shrinks)
-    shrink_bodies(program.graph, node, bytes, with_bodies(workspace_of(program.graph, home_)),
+    shrink_bodies(program.graph, node, bytes, with_bodies(workspace_of(program.graph, interface())),
                   program.repeats);
   for (const Repeat& each :
        apply(program.graph, Graph::kBody, model_, executions_of(model_, schedule.steps)))

@@ -33,12 +33,22 @@ enum class Effort : uint8_t {
   all,       // Every schedule is looked at; for small programs.
 };
 
+// The cost with the work of the program, as its run will count it.
+Cost with_work_of(const Cost& cost, const run::Program& program);
+
 class Variant {
  public:
-  Variant(Graph graph, std::string change, const compile::Interface& interface);
+  // With `most_scratch`, steps that would need more of it run on fewer threads. The interface must
+  // outlive the variant.
+  Variant(Graph graph, std::string change, const compile::Interface& interface,
+          std::optional<int64_t> most_scratch = {});
+  Variant(const Variant&) = delete;
+  Variant& operator=(const Variant&) = delete;
 
   const Graph& graph() const { return graph_; }
+  const compile::Interface& interface() const { return own_ ? *own_ : interface_; }
   const std::string& change() const { return change_; }
+  const Cost& change_cost() const { return change_cost_; }  // Of work that takes longer.
   const Cost& cost() const { return cost_; }
   int64_t peak_bytes() const { return peak_; }
   int64_t least_bytes() const { return least_; }  // No schedule of these steps needs less.
@@ -65,8 +75,9 @@ class Variant {
 
   Graph graph_;
   std::string change_;
-  int32_t home_;
-  Cost cost_;
+  const compile::Interface& interface_;
+  std::optional<compile::Interface> own_;  // With a limit on scratch.
+  Cost change_cost_, cost_;
   int64_t peak_ = 0, results_ = 0, least_ = 0;
   RegionModel model_;
   // Without the corrections, which hold for one order only; for small programs.

@@ -5,6 +5,7 @@
 
 #include "tidemark/compile/pipeline.h"
 #include "tidemark/fit/chunks.h"
+#include "tidemark/function/in_bf16.h"
 #include "tidemark/function/program_key.h"
 #include "tidemark/grad/save_choice.h"
 #include "tidemark/layout/emit.h"
@@ -305,6 +306,21 @@ std::shared_ptr<CompiledFunction> compile_function(const TracedGraph& traced, co
   }
   finish(traced, key, *compiled);
   return compiled;
+}
+
+std::optional<int64_t> peak_in_bf16(const TracedGraph& traced, const ProgramKey& key,
+                                    int64_t bytes) try {
+  const compile::Interface interface = interface_of(traced, key);
+  const bool is_optimised = key.sizes().empty() && traced.as_traced == nullptr;
+  std::optional<Graph> graph =
+      in_bf16(is_optimised ? traced.graph : graph_at(traced, key.sizes()).graph);
+  if (!graph) return {};
+  if (!is_optimised) graph = optimised(traced, interface, std::move(*graph));
+  fit::Frontier frontier({{std::move(*graph)}}, interface);
+  const std::optional<fit::Fit> fit = frontier.at_most(bytes);
+  return fit ? std::optional(fit->layout.program->peak_bytes()) : std::nullopt;
+} catch (const UserError&) {
+  return {};
 }
 
 std::shared_ptr<const run::Program> program_keeping(const TracedGraph& traced,

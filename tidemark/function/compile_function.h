@@ -52,6 +52,10 @@ class ProgramFrontier {
   std::optional<fit::Frontier> frontier_;  // Made when no program without more work fits.
 };
 
+// The bytes of the function with bf16 in place of f32, if that fits into so many.
+std::optional<int64_t> peak_in_bf16(const TracedGraph& traced, const ProgramKey& key,
+                                    int64_t bytes);
+
 // What gradients keep, if not what the trace chose.
 struct KeptChoice {
   int thinned = 0;  // See GradientSettings.

@@ -72,6 +72,9 @@ struct TraceResult {
   std::vector<Tensor> leaves;  // The leaves of the result, traced or not; empty ones stay empty.
   std::vector<std::string> paths;  // "result", "result.loss", ...
   std::any structure;              // The result without its tensors; each call fills a copy.
+  // What the function has captured and has changed since, one line for each: for languages that can
+  // name it.
+  std::function<std::string()> changed = {};
 };
 // Takes one Argument for each leaf, in order, with traced tensors and possibly open Dims, and the
 // value of `Arguments::structure`.

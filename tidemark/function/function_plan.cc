@@ -119,7 +119,7 @@ PlanNotes PlanMaker::notes_of(const CompiledFunction& program) const {
 std::vector<std::string> PlanMaker::remedies_for(const CompiledFunction& program) const {
   std::vector<std::string> remedies;
   for (std::string& remedy : std::array{smaller_that_fits(program), fewer_threads_that_fit(program),
-                                        fewer_slots_that_fit(program)})
+                                        fewer_slots_that_fit(program), bf16_that_fits(program)})
     if (!remedy.empty()) remedies.push_back(std::move(remedy));
   return remedies;
 }
@@ -201,6 +201,12 @@ std::string PlanMaker::fewer_slots_that_fit(const CompiledFunction& program) con
     }
   }
   return {};
+}
+
+// As if its arguments, Variables and literals were in bf16.
+std::string PlanMaker::bf16_that_fits(const CompiledFunction& program) const {
+  const auto peak = peak_in_bf16(trace->traced, program.key, budget->bytes().count);
+  return peak ? cat("bf16 in place of f32 fits in ", Bytes(*peak)) : std::string();
 }
 
 // The sizes with another value for the first, and for all that equal it.

@@ -424,6 +424,7 @@ std::shared_ptr<FunctionTrace> trace_function(const UserFunction& function, Trac
     TraceResult result = function.body(stand_ins, made->argument_structure);
     add_results(trace, result, *made, call);
     made->result_structure = std::move(result.structure);
+    made->changed = std::move(result.changed);
   }
   add_parameters(trace, *made);
   add_checks(trace, made->traced);
@@ -502,7 +503,7 @@ std::string changed_captures(const FunctionTrace& trace, const FunctionTrace& ag
 std::string changes_of(const UserFunction& function, const FunctionTrace& trace, Source call) {
   const std::shared_ptr<FunctionTrace> again = trace_again(function, trace, call);
   const std::vector<FrozenNumber>&was = trace.traced.numbers, &is = again->traced.numbers;
-  std::string changed;
+  std::string changed = trace.changed ? trace.changed() : std::string();
   for (size_t i = 0; i < std::min(was.size(), is.size()); ++i) {
     const bool same_line = was[i].at.line == is[i].at.line &&
                            std::string_view(was[i].at.file) == std::string_view(is[i].at.file);

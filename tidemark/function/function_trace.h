@@ -118,6 +118,7 @@ struct FunctionTrace {
   std::string reason;              // Why it was traced.
   std::vector<std::string> paths;  // Of the arguments' leaves.
   std::any argument_structure, result_structure;
+  std::function<std::string()> changed;  // TraceResult::changed
   TracedGraph traced;
   std::vector<int32_t> result_leaves;  // For each leaf: a result of the program, or -1.
   size_t hash = 0;                     // Of the input; set by the cache.

@@ -139,6 +139,11 @@ class Plan {
   // What the program does to stay within its budget; empty if it needs to do nothing. Largest
   // first.
   std::vector<PlanDecision> decisions() const;
+  // What a call computes, in scalar operations, and moves, in bytes of operands and results. A run
+  // counts the same (Profile), unless trips or branches are known only then: a loop of an unknown
+  // number of trips counts as one trip here, and a branch as the larger side.
+  double flop() const;
+  double bytes_moved() const;
   // Work that is done again because of the budget, as a share of all work, in time.
   double more_work() const;
   // The peak that the call would have without a budget.
@@ -200,6 +205,9 @@ struct ProfileStep {
   Bytes in_use;
   int64_t runs = 0;
   int64_t time_ns = 0;  // Of all its runs; for a loop or map, including its body.
+  // What all its runs computed, in scalar operations, and moved, in operands and results. The steps
+  // of a body have their own.
+  double flop = 0, bytes_moved = 0;
 };
 
 // An interval in which a thread worked on a step.
@@ -221,6 +229,7 @@ struct Profile {
   std::vector<ProfileSlice> slices;  // The first 100,000, in the order they ended.
   int64_t slices_left_out = 0;
   int64_t time_ns = 0;                   // From the first step to the last.
+  double flop = 0, bytes_moved = 0;      // Of all steps, as often as they ran.
   std::vector<ProfileMemory> memories;   // Memories other than the host's.
   std::vector<std::string> donated;      // Arguments whose memory was reused.
   std::vector<std::string> not_donated;  // "argument 0: another tensor holds its bytes"

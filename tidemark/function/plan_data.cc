@@ -6,6 +6,7 @@
 #include "tidemark/base/error.h"
 #include "tidemark/device/memory.h"
 #include "tidemark/run/watch.h"
+#include "tidemark/run/work.h"
 
 namespace tidemark {
 namespace {
@@ -241,6 +242,11 @@ std::vector<PlanDecision> Plan::decisions() const {
   return list;
 }
 
+double Plan::flop() const { return run::planned_work(*data_->compiled->program).flop; }
+double Plan::bytes_moved() const {
+  return run::planned_work(*data_->compiled->program).bytes_moved;
+}
+
 double Plan::more_work() const {
   const auto& changes = data_->compiled->changes;
   return changes ? share_of(changes->again, changes->usual) : 0;
@@ -354,9 +360,13 @@ void detail::PlanAccess::add_seen(const Program& program, const run::Watch& watc
   const int64_t results = program.result_bytes(program.home);
   for (size_t i = 0; i < program.steps.size(); ++i) {
     const Source at = program.steps[i].source;
+    const run::Watch::StepRuns& ran = watch.steps()[i];
+    const run::StepWork work = program.steps[i].work * static_cast<double>(ran.runs);
     profile.steps.push_back({program.steps[i].name, line_of(at), at.layer_path(), Bytes(planned[i]),
-                             Bytes(results + seen[i]), watch.steps()[i].runs,
-                             watch.steps()[i].time_ns});
+                             Bytes(results + seen[i]), ran.runs, ran.time_ns, work.flop,
+                             work.bytes_moved});
+    profile.flop += work.flop;
+    profile.bytes_moved += work.bytes_moved;
   }
   for (const run::Watch::Slice& slice : watch.slices())
     profile.slices.push_back({slice.step, slice.thread, slice.begin_ns, slice.end_ns});

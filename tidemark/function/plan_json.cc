@@ -132,6 +132,8 @@ std::string Plan::to_json() const {
       members.add("without", mark.without);
     });
     plan.add("usual_peak", usual_peak());
+    plan.add("flop", flop());
+    plan.add("bytes_moved", bytes_moved());
     plan.add("more_work", more_work());
     plan.add_list("decisions", decisions(), write_decision);
     plan.add("peak_step", data_->peak_step);
@@ -177,6 +179,8 @@ std::string Profile::to_json() const {
     profile.add("planned", planned);
     profile.add("touched", touched);
     profile.add("time_ns", time_ns);
+    profile.add("flop", flop);
+    profile.add("bytes_moved", bytes_moved);
     profile.add_list("memories", memories, [](std::string& to, const ProfileMemory& memory) {
       Members members(to);
       members.add("name", memory.name);
@@ -195,6 +199,8 @@ std::string Profile::to_json() const {
       members.add("in_use", step.in_use);
       members.add("runs", step.runs);
       members.add("time_ns", step.time_ns);
+      members.add("flop", step.flop);
+      members.add("bytes_moved", step.bytes_moved);
     });
     profile.add_list("slices", slices, [](std::string& to, const ProfileSlice& slice) {
       to += cat("[", slice.step, ", ", slice.thread, ", ", slice.begin_ns, ", ", slice.end_ns, "]");

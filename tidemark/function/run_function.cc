@@ -281,7 +281,7 @@ class Call {
         cat(function->name.empty() ? "the function" : function->name, ": needs ", needed,
             " bytes at once, the budget is ", budget.count,
             " bytes: ", needed - compiled_.peak_bytes(),
-            " of them are copies of Variables of which a tensor ", "is still held (", names, ")"),
+            " of them are copies of Variables whose tensors are still held (", names, ")"),
         at_, cat("let go of tensors read from them before the call; .budget = ", needed, "_B fits"),
         budget, needed);
   }

@@ -1,5 +1,5 @@
 // The cache of a function's traces, looked up by the types of a call. It is bounded in bytes, drops
-// the least recently used, and records the reason of each trace. Internal to the library.
+// the least recently used, and records the reason for each trace. Internal to the library.
 #pragma once
 
 #include <map>

@@ -288,7 +288,7 @@ class BuiltState {
 
 [[noreturn]] void refuse(const FileCall& call, const RestoreReport& result,
                          const std::vector<std::string>& differing, bool partial) {
-  std::string text = "is not of this checkpoint:";
+  std::string text = "does not match this checkpoint:";
   if (!result.missing.empty() && !partial)
     text += cat("\n  not in the file: ", listed(result.missing));
   if (!result.unexpected.empty() && !partial)

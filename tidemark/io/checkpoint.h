@@ -6,7 +6,7 @@
 //
 // Variables are found in any struct and named by its fields (structure/variable_walk.h):
 // "model/blocks/0/up/kernel". Objects that are not handles are passed by address: a number, a
-// Tensor, a vector of numbers, a struct of these. Of a dataset its position is saved. The state of
+// Tensor, a vector of numbers, a struct of these. A dataset is saved as its position. The state of
 // the global random generator is saved and loaded too.
 #pragma once
 

@@ -123,7 +123,7 @@ void SavedFile::open_temporary() {
   const int error = errno;
   system.unlink(temporary_.c_str());
   system.close(file_);
-  call_.fail("cannot be saved (the file is as it was): truncate", error);
+  call_.fail("cannot be saved (the file is unchanged): truncate", error);
 }
 
 void SavedFile::refuse_temporary() const {
@@ -140,7 +140,7 @@ SavedFile::~SavedFile() {
 
 void SavedFile::write(std::span<const std::byte> bytes) {
   write_all(file_, bytes, bytes_, [&](int error) {
-    call_.fail(cat("cannot be saved (the file is as it was): write at byte ", bytes_), error);
+    call_.fail(cat("cannot be saved (the file is unchanged): write at byte ", bytes_), error);
   });
 }
 
@@ -149,9 +149,9 @@ void SavedFile::commit() {
   // Not repeated after an error: the system may have dropped the pages it could not write, and a
   // second fsync would succeed.
   if (uninterrupted([&] { return system.sync(file_); }) != 0)
-    call_.fail("cannot be saved (the file is as it was): fsync", errno);
+    call_.fail("cannot be saved (the file is unchanged): fsync", errno);
   if (uninterrupted([&] { return system.rename(temporary_.c_str(), path_.c_str()); }) != 0)
-    call_.fail("cannot be saved (the file is as it was): rename", errno);
+    call_.fail("cannot be saved (the file is unchanged): rename", errno);
   committed_ = true;
   sync_folder();
 }
@@ -159,7 +159,7 @@ void SavedFile::commit() {
 void SavedFile::sync_folder() const {
   const SystemCalls& system = system_calls();
   constexpr const char* kUnsure =
-      "is saved, but a loss of power may bring back what was there: fsync of its folder";
+      "is saved, but a power failure may bring back the old file: fsync of its folder";
   const int folder = uninterrupted(
       [&] { return system.open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0); });
   if (folder < 0) call_.fail(kUnsure, errno);
@@ -181,7 +181,8 @@ void write_to_stream(const FileCall& call, std::string_view text) {
   const SystemCalls& system = system_calls();
   const int file =
       uninterrupted([&] { return system.open(call.path.c_str(), O_WRONLY | O_CLOEXEC, 0); });
-  if (file < 0) call.cannot_open("cannot be written to", errno, "name a file that may be");
+  if (file < 0)
+    call.cannot_open("cannot be written to", errno, "name a file that may be written to");
   int64_t count = 0;
   try {
     write_all(file, std::as_bytes(std::span(text)), count,

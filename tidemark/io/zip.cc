@@ -105,8 +105,8 @@ Directory read_end(const InputFile& file) {
                           directory.begin, ", before this"));
     }
     if (directory.bytes > kMostDirectoryBytes || directory.members > directory.bytes / kEntryBytes)
-      file.call().bad(end.offset(), cat("a directory of ", directory.bytes, " bytes has no ",
-                                        directory.members, " members that we could read"));
+      file.call().bad(end.offset(), cat("a directory of ", directory.bytes, " bytes cannot list ",
+                                        directory.members, " members"));
     return directory;
   }
   file.call().bad(file.bytes(), "this is not a zip file: it has no end record",

@@ -1,11 +1,9 @@
 #include "tidemark/layout/builder.h"
 
 #include <algorithm>
-#include <unordered_map>
-#include <unordered_set>
 
-#include "tidemark/base/work.h"
-#include "tidemark/compile/group.h"
+#include "tidemark/base/interrupt.h"
+#include "tidemark/compile/work.h"
 #include "tidemark/compile/workspace.h"
 #include "tidemark/device/memory.h"
 #include "tidemark/ops/loop_attrs.h"
@@ -109,8 +107,13 @@ void LayoutBuilder::show_in(Value value, int32_t held) {
   placed_in_[static_cast<size_t>(id(value))] = memory(held).device;
 }
 
+int32_t LayoutBuilder::target_of(const Node& transfer) {
+  if (transfer.inputs.size() == 1) return static_cast<int32_t>(transfer.attrs.read().integer());
+  return is_constant(transfer.inputs[1]) ? interface_.home : device_of(transfer.inputs[1]);
+}
+
 int32_t LayoutBuilder::memory_number(const Node& node) {
-  if (node.op->transfers) return static_cast<int32_t>(node.attrs.read().integer());
+  if (node.op->transfers) return target_of(node);
   int32_t common = kNone;
   for (const Value input : node.inputs) {
     if (is_constant(input)) continue;
@@ -273,12 +276,20 @@ int32_t LayoutBuilder::materialise(Value value, Source at) {
 
 TaskPlan LayoutBuilder::plan_op(const Node& node, std::span<const OperandLayout> operands,
                                 std::span<const ArrayRef> results) const {
-  return backend().op({.op = *node.op,
-                       .operands = operands,
-                       .attrs = node.attrs,
-                       .results = results,
-                       .at = node.source,
-                       .threads = threads()});
+  OpWork work{.op = *node.op,
+              .operands = operands,
+              .attrs = node.attrs,
+              .results = results,
+              .at = node.source,
+              .threads = threads()};
+  const int fewer = threads_within(threads(), interface_.most_scratch, [&](int count) {
+    work.threads = count;
+    return backend().op_workspace(work);
+  });
+  work.threads = fewer;
+  TaskPlan task = backend().op(work);
+  if (fewer < threads()) task.threads = fewer;
+  return task;
 }
 
 void LayoutBuilder::add_step(TaskPlan task, std::span<const run::Address> operands,
@@ -290,6 +301,7 @@ void LayoutBuilder::add_step(TaskPlan task, std::span<const run::Address> operan
   step.operands = static_cast<int32_t>(operands.size());
   step.memory = in_memory_;
   step.fallible = fallible;
+  step.threads = task.threads;
   step.source = at;
   step.name = std::string(name);
   program_->addresses.insert(program_->addresses.end(), operands.begin(), operands.end());
@@ -309,6 +321,7 @@ void LayoutBuilder::add_copy(const run::Address& from, const ArrayRef& layout, i
   const TensorType type{layout.dtype, layout.shape};
   const run::Address places[] = {from, memory_for(to, bytes_of(type)).address};
   add_step(copy_task(backend(), layout, dense_layout(type), threads()), places, "copy", at);
+  set_work(copy_work(type));
 }
 
 // Writes the value, which may be a literal, densely to the beginning of a memory.
@@ -328,6 +341,7 @@ void LayoutBuilder::add_dense(Value value, int32_t to, Source at) {
   const run::Address place[] = {memory_for(to, bytes_of(type)).address};
   add_step(fill_task(backend(), constant_bits(value), dense_layout(type), threads()), place, "fill",
            at);
+  set_work(fill_work(type));
 }
 
 void LayoutBuilder::add_crossing(const run::Address& from, int32_t from_device, int32_t to,
@@ -345,6 +359,7 @@ void LayoutBuilder::add_crossing(const run::Address& from, int32_t from_device, 
   step.memory = std::max(from_device, target.device);
   step.to_host = target.device == device::kHostMemory;
   step.bytes = bytes;
+  step.work.bytes_moved = 2 * static_cast<double>(bytes);
   step.source = at;
   step.name = step.to_host ? "copy to the host" : "copy to the device";
   program_->addresses.push_back(from);
@@ -357,15 +372,6 @@ run::Address LayoutBuilder::host_address(Value value, Source at, std::vector<int
   const InMemory host(*this, device::kHostMemory);
   kept.push_back(materialise(value, at));
   return memory(kept.back()).address;
-}
-
-// Whether the whole value fits both places of the destination. The result may be a view of its
-// first elements.
-bool LayoutBuilder::can_hold(const Destination& destination, int32_t root) {
-  const int64_t bytes = whole_bytes(root);
-  const auto fits = [&](int32_t place) { return memory(place).room.fits(bytes); };
-  return destination.spare >= 0 && fits(destination.spare) &&
-         (destination.place < 0 || fits(destination.place));
 }
 
 int32_t LayoutBuilder::last_fallible(RegionId region_id) const {
@@ -405,294 +411,23 @@ void LayoutBuilder::add_region(Scope& scope) {
       count_what_is_saved_for(number);
       first_step_.push_back(now());
     }
+    const int64_t first = now();
     add_node(scope, number);
     if (scope.is_body) copy_early(scope);
+    if (scope.is_body) note_in_place(scope, first);
     ++scope.position;
   }
+  const int64_t first = now();
   finish_results(scope);
+  if (scope.is_body) note_in_place(scope, first);
 }
 
-// Checks that each result is in the memory it must be in: results of the program where they are
-// computed, results of regions where their reader wants them. Marks may be elsewhere: they are
-// copied.
-void LayoutBuilder::expect_results(Scope& scope) {
-  const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
-  for (size_t k = 0; k < region.results.size(); ++k) {
-    const Value result = region.results[k];
-    const Destination& destination = scope.destinations[k];
-    const Source at = graph_.node(result).source;
-    if (scope.is_body && destination.place >= 0 &&
-        !lies_in(memory(destination.place).device, result))
-      expect_in(memory(destination.place).device, result,
-                cat("the new value of ", interface_.results[k].name), at);
-    if (destination.spare < 0 || destination.crosses) continue;
-    Memory& spare = memory(destination.spare);
-    if (!scope.is_body && !is_marks(result))
-      expect_in(spare.device, result, "a result of control flow", at);
-    else if (scope.is_body && !is_constant(result))
-      spare.device = device_of(result);
-    else if (scope.is_body && destination.place >= 0)
-      spare.device = memory(destination.place).device;
-  }
-}
-
-// A result of the program that is a view of a value, such as a transposed gradient, is copied after
-// the last reader of that value, so that the value does not live until the end.
-void LayoutBuilder::find_early_copies(Scope& scope) {
-  const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
-  std::unordered_map<int32_t, int32_t> given, last_reader;  // By root.
-  for (const Value result : region.results)
-    if (!is_constant(result)) ++given[root(result)];
-  for (size_t i = 0; i < region.nodes.size(); ++i) {
-    const Node& node = graph_.nodes[static_cast<size_t>(region.nodes[i])];
-    const Value first{region.nodes[i], 0};
-    if (node.op->view != nullptr && root(first) != id(first)) continue;  // It reads nothing.
-    const auto note = [&](Value value) {
-      if (given.contains(root(value))) last_reader[root(value)] = static_cast<int32_t>(i);
-    };
-    for (const Value input : node.inputs) note(input);
-    for (size_t r = 0; r < node.results.size(); ++r)
-      note({region.nodes[i], static_cast<int16_t>(r)});
-  }
-  for (size_t k = 0; k < region.results.size(); ++k) {
-    const Value result = region.results[k];
-    Destination& destination = scope.destinations[k];
-    if (is_constant(result) || destination.place >= 0 || destination.spare < 0) continue;
-    const int32_t self = root(result);
-    const bool is_made_here = memory_of(self) < 0 && wish_[static_cast<size_t>(self)] < 0;
-    if (!is_made_here || given[self] > 1) continue;
-    destination.is_copied_early = true;
-    scope.early_copies.emplace_back(last_reader[self], static_cast<int32_t>(k));
-  }
-  std::sort(scope.early_copies.rbegin(), scope.early_copies.rend());
-}
-
-void LayoutBuilder::copy_early(Scope& scope) {
-  std::vector<std::pair<int32_t, int32_t>>& copies = scope.early_copies;
-  for (; !copies.empty() && copies.back().first == scope.position; copies.pop_back()) {
-    const auto k = static_cast<size_t>(copies.back().second);
-    const Value result = graph_.regions[static_cast<size_t>(scope.region)].results[k];
-    Destination& destination = scope.destinations[k];
-    destination.held = destination.spare;
-    add_dense(result, destination.held, graph_.node(result).source);
-    extend_to_now(memory_of(root(result)));
-  }
-}
-
-// Copies results that are not at their destination yet: parameters, views, literals, and values
-// that are several results.
-void LayoutBuilder::finish_results(Scope& scope) {
-  const Region& region = graph_.regions[static_cast<size_t>(scope.region)];
-  std::unordered_set<int32_t> given;  // Roots.
-  for (const Value result : region.results)
-    if (!is_constant(result)) given.insert(root(result));
-  for (size_t k = 0; k < region.results.size(); ++k) {
-    const Value result = region.results[k];
-    Destination& destination = scope.destinations[k];
-    const int32_t self = root(result);
-    if (destination.is_copied_early) continue;
-    const bool in_place = !is_constant(result) && memory_of(self) == destination.place &&
-                          destination.place >= 0 &&
-                          same_layout(view_of(result).layout, dense_layout(graph_.type(result)));
-    if (in_place && destination.held < 0) destination.held = destination.place;
-    if (destination.held >= 0 &&
-        (in_place || wish_[static_cast<size_t>(self)] == static_cast<int32_t>(k)))
-      continue;
-    if (destination.spare < 0) continue;  // The caller uses the result at its own address.
-    // All steps have run: nothing can fail any more, and only results still read the old value.
-    const bool is_read = given.contains(destination.place_root);
-    destination.held = destination.place >= 0 && !is_read ? destination.place : destination.spare;
-    if (is_read) destination.why_not = "its old value is a result too";
-    add_dense(result, destination.held, graph_.node(result).source);
-  }
-  for (size_t k = 0; k < region.results.size(); ++k) {
-    const Value result = region.results[k];
-    const int32_t held = is_constant(result) ? kNone : memory_of(root(result));
-    if (held >= 0 && !scope.destinations[k].is_copied_early) extend_to_now(held);
-  }
-}
-
-void LayoutBuilder::add_node(Scope& scope, int32_t number) {
-  const Node& node = graph_.nodes[static_cast<size_t>(number)];
-  const Value result{number, 0};
-  Work::add(static_cast<int64_t>(1 + node.inputs.size() + node.results.size()));
-  if (node.op->literal == Literal::number) return;
-  const bool has_body = !node.regions.empty() && node.op->flow != Flow::group;
-  const InMemory there(*this, has_body               ? interface_.home
-                              : node.results.empty() ? device::kHostMemory
-                                                     : device_of(result));
-  if (node.op->view != nullptr && root(result) != id(result)) {
-    // A view has no step and no bytes; its root lives until the last reader.
-  } else if (node.op->view != nullptr) {
-    add_view_copy(number);
-  } else if (node.op->transfers) {
-    add_transfer(scope, number);
-  } else if (node.op->flow == Flow::cond) {
-    add_cond(scope, number);
-  } else if (node.op->flow == Flow::loop) {
-    add_loop(scope, number);
-  } else if (node.op->flow == Flow::reverse_loop) {
-    add_reverse(scope, number);
-  } else if (node.op->flow == Flow::map) {
-    add_map(scope, number);
-  } else if (node.op->flow == Flow::group) {
-    add_group(scope, number);
-  } else if (is_made_of_parts(number)) {
-    add_concat(scope, number);
-  } else if (node.op->family == Family::effect) {
-    add_effect(number);
-  } else if (node.op->family == Family::pointwise) {
-    add_pointwise(scope, number);
-  } else {
-    add_op(scope, number);
-  }
-  for (const Value input : node.inputs) {
-    const int32_t held = memory_of(root(input));
-    if (held >= 0) extend_to_now(held);
-  }
-  for (size_t r = 0; r < node.results.size(); ++r) {
-    const int32_t held = memory_of(root({number, static_cast<int16_t>(r)}));
-    if (held >= 0) extend_to_now(held);
-  }
-}
-
-void LayoutBuilder::add_pointwise(Scope& scope, int32_t number) {
-  const Node& node = graph_.nodes[static_cast<size_t>(number)];
-  const Value result{number, 0};
-  std::vector<OperandLayout> operands;
-  std::vector<run::Address> places;
-  for (const Value input : node.inputs) {
-    operands.push_back({.layout = view_of(input).layout});
-    if (is_constant(input)) {
-      operands.back().is_number = true;
-      operands.back().number = constant_bits(input);
-    } else {
-      places.push_back(address_of(input));
-    }
-  }
-  choose(node, result, scope);
-  places.push_back(address_of(result));
-  add_step(plan_op(node, operands, {&view_of(result).layout, 1}), places, node.op->name,
-           node.source);
-}
-
-// The layouts and addresses of a node's operands; literals are written to buffers.
-void LayoutBuilder::read_operands(const Node& node, std::vector<OperandLayout>& operands,
-                                  std::vector<run::Address>& places,
-                                  std::vector<int32_t>& literals) {
-  operands.reserve(node.inputs.size());
-  places.reserve(node.inputs.size() + node.results.size());
-  for (const Value input : node.inputs) {
-    operands.push_back({.layout = view_of(input).layout});
-    if (is_constant(input)) {
-      literals.push_back(materialise(input, node.source));
-      operands.back().layout = dense_layout(graph_.type(input));
-      places.push_back(memory(literals.back()).address);
-    } else {
-      places.push_back(address_of(input));
-    }
-  }
-}
-
-void LayoutBuilder::add_op(Scope& scope, int32_t number) {
-  const Node& node = graph_.nodes[static_cast<size_t>(number)];
-  std::vector<OperandLayout> operands;
-  std::vector<run::Address> places;
-  std::vector<int32_t> literals;
-  read_operands(node, operands, places, literals);
-  std::vector<ArrayRef> results;
-  for (size_t r = 0; r < node.results.size(); ++r) {
-    const Value result{number, static_cast<int16_t>(r)};
-    results.push_back(dense_layout(node.results[r]));
-    // One of several results takes no bytes if it is not read.
-    if (node.results.size() > 1 && last_use(id(result)) == scope.position) {
-      results.back().data = nullptr;
-      continue;
-    }
-    choose(node, result, scope);
-    places.push_back(address_of(result));
-  }
-  add_step(plan_op(node, operands, results), places, node.op->name, node.source,
-           passes::can_fail(graph_, node));
-  for (const int32_t literal : literals) extend_to_now(literal);
-}
-
-// A view that requires a dense operand: the result is the dense copy.
-void LayoutBuilder::add_view_copy(int32_t number) {
-  const Node& node = graph_.nodes[static_cast<size_t>(number)];
-  memory_of(id({number, 0})) = materialise(node.inputs[0], node.source);
-}
-
-// Copies between memories are dense; a strided operand is first copied within its own memory.
-void LayoutBuilder::add_transfer(Scope& scope, int32_t number) {
-  const Node& node = graph_.nodes[static_cast<size_t>(number)];
-  add_dense(node.inputs[0], choose(node, {number, 0}, scope), node.source);
-}
-
-void LayoutBuilder::add_effect(int32_t number) {
-  const Node& node = graph_.nodes[static_cast<size_t>(number)];
-  std::vector<OperandLayout> operands;
-  std::vector<run::Address> places;
-  std::vector<int32_t> literals;
-  read_operands(node, operands, places, literals);
-  add_step(plan_op(node, operands, {}), places, node.op->name, node.source, true);
-  for (const int32_t literal : literals) extend_to_now(literal);
-}
-
-void LayoutBuilder::add_group(Scope& scope, int32_t number) {
-  const Node& node = graph_.nodes[static_cast<size_t>(number)];
-  std::vector<OperandLayout> operands;
-  std::vector<ArrayRef> layouts, results;
-  std::vector<run::Address> places;
-  std::vector<int32_t> literals;
-  read_operands(node, operands, places, literals);
-  layouts.reserve(operands.size());
-  for (OperandLayout& operand : operands) layouts.push_back(std::move(operand.layout));
-  results.reserve(node.results.size());
-  for (size_t r = 0; r < node.results.size(); ++r) {
-    const Value result{number, static_cast<int16_t>(r)};
-    choose(node, result, scope);
-    places.push_back(address_of(result));
-    results.push_back(view_of(result).layout);
-  }
-  const auto is_shared = [&](Value value) { return shared_[static_cast<size_t>(id(value))]; };
-  bool shared = std::any_of(node.inputs.begin(), node.inputs.end(), is_shared);
-  for (size_t r = 0; r < node.results.size(); ++r)
-    shared |= is_shared({number, static_cast<int16_t>(r)});
-  add_step(plan_group(node, layouts, results, shared), places, name_of_group(node), node.source);
-  for (const int32_t literal : literals) extend_to_now(literal);
-}
-
-std::string_view LayoutBuilder::name_of_group(const Node& group) {
-  const size_t form = scheduler_.form_of(group);
-  if (group_names_.size() <= form) group_names_.resize(form + 1);
-  if (group_names_[form].empty()) group_names_[form] = group_name(graph_, group);
-  return group_names_[form];
-}
-
-// Groups of one form with the same layouts have equal tasks, which share what they were planned
-// with.
-TaskPlan LayoutBuilder::plan_group(const Node& node, std::span<const ArrayRef> operands,
-                                   std::span<const ArrayRef> results, bool shared) {
-  std::vector<int64_t> words = {static_cast<int64_t>(scheduler_.form_of(node)), threads(), shared,
-                                in_memory_};
-  for (const std::span<const ArrayRef> list : {operands, results}) {
-    for (const ArrayRef& layout : list) {
-      words.push_back(layout.data - kNowhere);
-      words.insert(words.end(), layout.strides.begin(), layout.strides.end());
-    }
-  }
-  const passes::FormTable::Found found = planned_groups_.find(words);
-  if (!found.is_new) {
-    TaskPlan again = tasks_[task_of_[found.number]];
-    again.heap_bytes = 0;  // The first one holds it.
-    return again;
-  }
-  task_of_.push_back(tasks_.size());
-  GroupWork work = group_work(scheduler_, node, operands, results);
-  work.threads = threads();
-  work.shared = shared;
-  return backend().group(std::move(work));
+// Notes the first steps that write over a parameter: a Variable, or a donated argument.
+void LayoutBuilder::note_in_place(const Scope& scope, int64_t first) {
+  if (program_->first_in_place != INT32_MAX) return;
+  for (const Destination& destination : scope.destinations)
+    if (destination.held >= 0 && destination.held != destination.spare)
+      program_->first_in_place = static_cast<int32_t>(first);
 }
 
 // ---- the program --------------------------------------------------------------------------------
@@ -782,66 +517,13 @@ Layout LayoutBuilder::run() {
   const Region& body = graph_.body();
   take_parameters();
   program_->registers = static_cast<int32_t>(1 + body.parameters.size() + body.results.size());
-  std::vector<Destination> destinations(body.results.size());
-  for (size_t k = 0; k < body.results.size(); ++k) {
-    const TensorType& type = graph_.type(body.results[k]);
-    Destination& destination = destinations[k];
-    destination.spare = new_memory(
-        {.address = {program_->result_register(static_cast<int32_t>(k)), run::kNoBuffer, 0},
-         .room = Room::owned(bytes_of(type)),
-         .writable = false,
-         .buffers = {},
-         .device = interface_.home});
-    if (const int32_t updated = interface_.results[k].updates; updated >= 0) {
-      destination.place_root = id(body.parameters[static_cast<size_t>(updated)]);
-      destination.place = memory_of(destination.place_root);
-    }
-  }
+  std::vector<Destination> destinations = destinations_of_results();
   Scope scope{.region = Graph::kBody, .destinations = destinations, .is_body = true};
-  // A result that is a parameter aliases it: nothing is copied.
-  std::vector<int32_t> passed(body.results.size(), kNone);
-  std::unordered_map<int32_t, int32_t> parameters;
-  for (size_t i = 0; i < body.parameters.size(); ++i)
-    parameters[id(body.parameters[i])] = static_cast<int32_t>(i);
-  for (size_t k = 0; k < body.results.size(); ++k) {
-    const auto found = parameters.find(id(body.results[k]));
-    if (found == parameters.end()) continue;
-    passed[k] = found->second;
-    destinations[k].held = destinations[k].spare;  // No node computes it.
-    destinations[k].spare = kNone;
-  }
+  const std::vector<int32_t> passed = pass_parameters_on(destinations);
   if (interface_.home != device::kHostMemory) copy_numbers_in();
   add_region(scope);
   for (const int32_t number : numbers_) extend_to_now(number);
-  for (size_t k = 0; k < body.results.size(); ++k) {
-    const TensorType& type = graph_.type(body.results[k]);
-    run::Result result;
-    result.dtype = type.dtype;
-    result.shape = type.shape;
-    result.bytes = granted_bytes(bytes_of(type));
-    result.memory = passed[k] >= 0 ? interface_.parameters[static_cast<size_t>(passed[k])].memory
-                                   : memory(destinations[k].held).device;
-    result.byte_class = ByteClass::outputs;
-    result.source = graph_.node(body.results[k]).source;
-    result.name = interface_.results[k].name;
-    const bool in_place =
-        destinations[k].place >= 0 && destinations[k].held == destinations[k].place;
-    result.parameter = in_place ? interface_.results[k].updates : passed[k];
-    const int32_t held = destinations[k].held;
-    if (!in_place && passed[k] < 0 && held >= 0 && held != destinations[k].spare)
-      // It is in the bytes of a donated parameter.
-      result.parameter = memory(held).address.reg - 1;
-    if (!in_place && interface_.results[k].updates >= 0) {
-      result.byte_class = ByteClass::shadow;
-      result.why_not_in_place = destinations[k].why_not;
-    }
-    program_->results.push_back(std::move(result));
-  }
-  for (const run::Result& result : program_->results) {
-    if (result.parameter >= 0 || result.memory == device::kHostMemory) continue;
-    const InMemory there(*this, result.memory);
-    (void)arena_register();  // Plans list the memory even if nothing is placed there.
-  }
+  list_results(destinations, passed);
   place_arenas();
   program_->map_depth = map_depth(*program_);
   first_step_.push_back(now());
@@ -849,6 +531,7 @@ Layout LayoutBuilder::run() {
 }
 
 Layout layout(const Graph& graph, const Interface& interface, Placements& placements) {
+  detail::poll_interrupt();
   return LayoutBuilder(graph, interface, placements).run();
 }
 

@@ -91,6 +91,8 @@ class LayoutBuilder {
   void show_in(Value value, int32_t held);
   // The number of the memory that holds the value. A literal is made in the memory of its reader.
   int32_t device_of(Value value) { return placed_in_[static_cast<size_t>(root(value))]; }
+  // The number of the memory that a transfer copies to.
+  int32_t target_of(const Node& transfer);
   // The number of the memory in which a node computes: that of its operands.
   int32_t memory_number(const Node& node);
   bool lies_in(int32_t wanted, Value value) {
@@ -124,7 +126,6 @@ class LayoutBuilder {
   int32_t dying_parameter(const Node& node, Value result, const Scope& scope);
   std::string reason_against(const Scope& scope, const Node& node) const;
   void settle(Destination& destination, const Node& node, Value result, const Scope& scope);
-  bool can_hold(const Destination& destination, int32_t root);
   int32_t choose(const Node& node, Value result, Scope& scope);
   int32_t choose_whole(const Node& node, int32_t whole, Scope& scope);
   // The number of a memory that holds the value densely at offset 0: its own, or a copy.
@@ -138,6 +139,12 @@ class LayoutBuilder {
                    std::span<const ArrayRef> results) const;
   void add_step(TaskPlan task, std::span<const run::Address> operands, std::string_view name,
                 Source at, bool fallible = false);
+  // Of the last step.
+  void set_work(const run::StepWork& work) { program_->steps.back().work = work; }
+  static run::StepWork fill_work(const TensorType& type) {
+    return {0, static_cast<double>(bytes_of(type))};
+  }
+  static run::StepWork copy_work(const TensorType& type) { return fill_work(type) * 2; }
   void add_copy(const run::Address& from, const ArrayRef& layout, int32_t to, Source at);
   void add_dense(Value value, int32_t to, Source at);
   // Copies dense bytes from the host's memory to another, or back.
@@ -179,8 +186,8 @@ class LayoutBuilder {
                            const RegionFacts& facts);
   bool is_made_of_parts(int32_t number);
   void add_concat(Scope& scope, int32_t number);
-  // builder.cc
   void add_region(Scope& scope);
+  // nodes.cc
   void add_node(Scope& scope, int32_t number);
   void add_pointwise(Scope& scope, int32_t number);
   void read_operands(const Node& node, std::vector<OperandLayout>& operands,
@@ -190,6 +197,7 @@ class LayoutBuilder {
   void add_transfer(Scope& scope, int32_t number);
   void find_shared(std::span<const int32_t> contractions);
   void add_effect(int32_t number);
+  void note_in_place(const Scope& scope, int64_t first);
   void add_group(Scope& scope, int32_t number);
   // group_name, composed once for each form.
   std::string_view name_of_group(const Node& group);
@@ -245,10 +253,17 @@ class LayoutBuilder {
   run::Reverse::State state_of(const Node& node, size_t number, const Scope& scope,
                                std::vector<int32_t>& kept);
   void add_reverse(Scope& scope, int32_t number);
+  // results.cc
+  bool can_hold(const Destination& destination, int32_t root);
   void expect_results(Scope& scope);
   void find_early_copies(Scope& scope);
   void copy_early(Scope& scope);
   void finish_results(Scope& scope);
+  std::vector<Destination> destinations_of_results();
+  std::vector<int32_t> pass_parameters_on(std::vector<Destination>& destinations);
+  run::Result result_in(const Destination& destination, size_t number, int32_t passed);
+  void list_results(const std::vector<Destination>& destinations,
+                    const std::vector<int32_t>& passed);
   // saved.cc
   void count_what_is_saved_for(int32_t number);
   void find_behind_in(const Node& group, int32_t number);

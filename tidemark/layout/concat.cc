@@ -188,10 +188,12 @@ void LayoutBuilder::add_concat(Scope& scope, int32_t number) {
     if (is_constant(input)) {
       add_step(fill_task(backend(), constant_bits(input), layout, threads()), {&to, 1}, "fill",
                node.source);
+      set_work(fill_work(graph_.type(input)));
     } else if (root(input) != root(result)) {
       const run::Address places[] = {address_of(input), to};
       add_step(copy_task(backend(), view_of(input).layout, layout, threads()), places, "copy",
                node.source);
+      set_work(copy_work(graph_.type(input)));
     }
   }
 }

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tidemark/compile/group.h"
+#include "tidemark/compile/work.h"
 #include "tidemark/compile/workspace.h"
 #include "tidemark/device/memory.h"
 #include "tidemark/layout/builder.h"
@@ -182,8 +183,10 @@ bool LayoutBuilder::add_mapped_group(Scope& scope, int32_t number) {
     const int32_t place = choose(node, {number, static_cast<int16_t>(r)}, scope);
     places[first_result + static_cast<size_t>(body.results[r].result)] = memory(place).address;
   }
+  const auto trips = static_cast<double>(int64_t{axis.trips});
   add_step(backend().group(std::move(*work)), places, cat("map of ", group_name(graph_, *group)),
            node.source);
+  set_work(work_of(graph_, *group) * trips);
   return true;
 }
 

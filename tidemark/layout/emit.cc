@@ -5,12 +5,15 @@
 #include <utility>
 #include <vector>
 
+#include "tidemark/base/interrupt.h"
+
 namespace tidemark::compile {
 
 void emit(Layout& layout) {
   std::map<const Backend*, std::unique_ptr<TaskBatch>> batches;
   std::vector<std::unique_ptr<run::Task>> tasks;
   for (const TaskPlan& task : layout.tasks) {
+    detail::poll_interrupt();
     std::unique_ptr<TaskBatch>& batch = batches[task.backend];
     if (batch == nullptr) batch = task.backend->new_batch();
     tasks.push_back(task.make(*batch));

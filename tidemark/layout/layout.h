@@ -38,6 +38,8 @@ struct Interface {
   int32_t home = 0;
   // How many bodies run at once of maps whose number is open; by default as many as for 0.
   std::optional<int64_t> bodies_at_once = {};
+  // A step that would need more workspace than this runs on fewer threads, down to one.
+  std::optional<int64_t> most_scratch = {};
 
   std::vector<int32_t> updates() const {
     std::vector<int32_t> list;

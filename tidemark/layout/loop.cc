@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "tidemark/compile/scalar_loop.h"
+#include "tidemark/compile/work.h"
 #include "tidemark/compile/workspace.h"
 #include "tidemark/device/memory.h"
 #include "tidemark/layout/builder.h"
@@ -449,6 +450,7 @@ bool LayoutBuilder::add_scalar_loop(Scope& scope, int32_t number, const run::Loo
     places.push_back(memory(place).address);
   }
   add_step(std::move(*made), places, "loop", node.source, passes::can_fail(graph_, node));
+  set_work(work_of(graph_, node.regions[0]) * static_cast<double>(loop.trips < 0 ? 1 : loop.trips));
   for (size_t k = 0; k < carries; ++k) {
     memory_of(root({number, static_cast<int16_t>(k)})) = carried[k].first;
     extend_to_now(carried[k].first);
@@ -546,6 +548,8 @@ void LayoutBuilder::add_reverse(Scope& scope, int32_t number) {
     destinations.push_back(stack_element(kept.back(), graph_.type(back.results[r]), walk.walks));
   }
 
+  if (!attrs.counted && !attrs.trips.is_any()) walk.trips = attrs.trips;
+  if (attrs.save == LoopAttrs::Save::every) walk.every = attrs.amount;
   const auto index = static_cast<size_t>(now());
   const size_t own_number = program_->reverses.size();
   run::Step step;

@@ -2,8 +2,7 @@
 // after them.
 //
 //   struct Model { td::nn::Dense up{256}; std::vector<Block> blocks; };
-//   td::nn::named_variables(model)       // {"up/kernel", ...}, {"up/bias", ...}, {"blocks/0/...",
-//   ...}
+//   td::nn::named_variables(model)   // {"up/kernel", ...}, {"up/bias", ...}, ...
 //
 // structure/variable_walk.h lists the types that are searched. Closures are not: use nn::Lambda.
 #pragma once

@@ -1,11 +1,9 @@
 // The angle of a point (x, y), as atan2, on Scalars.
 #include "tidemark/ops/scalar.h"
+#include "tidemark/ops/special.h"
 
 namespace tidemark {
 namespace {
-
-// Also of -0.
-Scalar is_negative(Scalar x) { return (x < x.like(0)) | (x.like(1) / x < x.like(0)); }
 
 // atan(u) for |u| <= tan(pi / 8); coefficients from tools/fit_polynomials.py.
 Scalar atan_near_zero(Scalar u) {

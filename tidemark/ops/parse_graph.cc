@@ -254,7 +254,10 @@ class Parser {
   }
 
   Dim read_size() {
-    if (take_if("?")) return open;
+    if (take_if("?")) {
+      if (next_.kind == Token::name) take();  // For people, and for `tidemark plan`.
+      return open;
+    }
     const Token token = next_;
     if (token.kind == Token::number) {
       const int64_t size = read_integer();

@@ -129,19 +129,33 @@ inline constexpr NamedOp size_value = {.name = "size_value",
                                        .no_gradient = kProgramOnly,
                                        .literal = Literal::size};
 
+namespace rule {
+Term grad_transfer(const GradContext& context, int index);
+}
+
 inline constexpr AttrDef kTransferAttrs[] = {{"memory", AttrKind::integer}};
-// Copies the operand to another memory; 0 is the host's. Every other node computes in the memory of
-// its operands; layout.h says where results of control flow lie.
+// Copies the operand to another memory; 0 is the host's. Every node but the transfers computes in
+// the memory of its operands; layout.h says where results of control flow lie.
 inline constexpr NamedOp transfer = {.name = "transfer",
                                      .brief = "The operand copied to another memory.",
                                      .family = Family::piece,
                                      .attrs = kTransferAttrs,
                                      .infer = rule::infer_stop_gradient,
-                                     .no_gradient = "take gradients before the copy",
+                                     .grad = rule::grad_transfer,
                                      .transfers = true};
+// Copies the first operand to the memory of the second, whose elements are not read: the gradient
+// of a transfer goes back to where the operand lies, which is known when the program is laid out.
+inline constexpr NamedOp transfer_back = {
+    .name = "transfer_back",
+    .brief = "The first operand copied to the memory of the second.",
+    .family = Family::piece,
+    .arity = 2,
+    .infer = rule::infer_stop_gradient,
+    .grad = rule::grad_transfer,
+    .transfers = true};
 
-inline constexpr const NamedOp* kProgramOps[] = {&accumulate, &call,    &cond, &constant,
-                                                 &group,      &loop,    &map,  &reverse_loop,
-                                                 &size_value, &transfer};
+inline constexpr const NamedOp* kProgramOps[] = {
+    &accumulate, &call,         &cond,       &constant, &group,        &loop,
+    &map,        &reverse_loop, &size_value, &transfer, &transfer_back};
 
 }  // namespace tidemark::ops

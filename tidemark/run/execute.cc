@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tidemark/base/error.h"
+#include "tidemark/base/interrupt.h"
 #include "tidemark/device/call_memory.h"
 #include "tidemark/device/memory.h"
 #include "tidemark/device/threads.h"
@@ -40,7 +41,15 @@ class Executor {
       : program_(program), registers_(registers), bodies_(bodies), watch_(watch) {}
 
   void run(int32_t begin, int32_t end) {
-    for (int32_t i = begin; i < end;) i = watch_ == nullptr ? run_step(i) : watch_step(i);
+    for (int32_t i = begin; i < end;) {
+      poll(i);
+      i = watch_ == nullptr ? run_step(i) : watch_step(i);
+    }
+  }
+  // Steps are numbered in the order they run, those of bodies between their loop and what follows
+  // it. A map's bodies run on several threads, which no exception may leave.
+  void poll(int32_t step) const {
+    if (worker_ < 0 && step < program_.first_in_place) detail::poll_interrupt();
   }
 
  private:
@@ -49,10 +58,7 @@ class Executor {
     const Step& step = program_.steps[static_cast<size_t>(i)];
     switch (step.kind) {
       case Step::Kind::run:
-        if (step.memory == 0)
-          run_task(step);
-        else
-          device::memory(step.memory).run([&] { run_task(step); });
+        run_on_its_threads(step);
         return i + 1;
       case Step::Kind::copy:
         run_copy(step);
@@ -126,6 +132,17 @@ class Executor {
     return program_.addresses[static_cast<size_t>(step.first_operand) + static_cast<size_t>(index)];
   }
 
+  void run_on_its_threads(const Step& step) {
+    if (step.threads == 0) return run_in_its_memory(step);
+    const device::ThreadsScope fewer(std::min(num_threads(), step.threads));
+    run_in_its_memory(step);
+  }
+  void run_in_its_memory(const Step& step) {
+    if (step.memory == 0)
+      run_task(step);
+    else
+      device::memory(step.memory).run([&] { run_task(step); });
+  }
   void run_task(const Step& step) {
     if (step.operands > kMostOperands) return run_wide_task(step);
     std::byte* places[kMostOperands];
@@ -262,6 +279,7 @@ class Executor {
     const int threads_of_trip = map.alive > 1 ? 1 : num_threads();
     // A batch has as many trips as may run at once, each in its own arena.
     for (int64_t first = 0; first < map.trips; first += map.alive) {
+      poll(index);
       const int64_t batch = std::min(map.alive, map.trips - first);
       device::parallel_for(batch, 1, [&](int64_t begin, int64_t end, int worker) {
         const device::ThreadsScope threads(threads_of_trip);

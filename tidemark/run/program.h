@@ -64,6 +64,21 @@ struct Buffer {
   Source saved_at = Source::none();
 };
 
+// What a step computes and moves each time it runs.
+struct StepWork {
+  double flop = 0;         // Additions, multiplications and other scalar operations.
+  double bytes_moved = 0;  // Operands read and results written.
+
+  StepWork& operator+=(const StepWork& other) {
+    flop += other.flop;
+    bytes_moved += other.bytes_moved;
+    return *this;
+  }
+  friend StepWork operator*(const StepWork& work, double times) {
+    return {work.flop * times, work.bytes_moved * times};
+  }
+};
+
 struct Step {
   enum class Kind : uint8_t {
     run,  // task, operands
@@ -83,6 +98,8 @@ struct Step {
   bool to_host = false;         // copy
   int64_t bytes = 0;            // copy
   bool fallible = false;        // May throw: prints, checks, indices.
+  int32_t threads = 0;          // Its workspace is for so many; 0: for all that the program has.
+  StepWork work = {};           // None for steps with bodies, which have their own.
   Source source = Source::none();
   std::string name;
 };
@@ -149,6 +166,8 @@ struct KeptTrips {
 struct Reverse {
   Address marks;
   int64_t slots = 0;
+  int64_t trips = -1;    // If the plan knows their number.
+  int64_t every = 0;     // As in Loop.
   bool reverse = false;  // Whether the loop itself ran from the last slice to the first.
   Address trip;          // The number of the trip is written here, as an i64.
   struct State {
@@ -223,6 +242,8 @@ struct Program {
   int32_t registers = 1;
   int threads = 1;    // Workspaces are planned for this many.
   int map_depth = 0;  // How deep maps are nested.
+  // The first step that writes over a parameter: from there on the program is not interrupted.
+  int32_t first_in_place = INT32_MAX;
 
   // The bytes of the results that the call allocates in a memory: those that are not in place.
   int64_t result_bytes(int32_t memory = 0) const {

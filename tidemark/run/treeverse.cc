@@ -46,6 +46,13 @@ int64_t advances_every(int64_t trips, int64_t every) {
   return trips - 1 + (stretches - 1) * (every - 1) + std::max<int64_t>(0, last - 2);
 }
 
+int64_t repeated_trips(int64_t trips, int64_t slots, int64_t every) {
+  if (trips <= 1) return 0;
+  const int64_t all = every > 0 ? advances_every(trips, every)
+                                : fewest_advances(trips, std::max<int64_t>(1, slots));
+  return all - (trips - 1);
+}
+
 int64_t next_checkpoint(int64_t trips, int64_t slots) {
   TIDEMARK_CHECK(trips >= 2 && slots >= 2, trips, " trips, ", slots, " slots");
   const int64_t repetitions = repetitions_for(trips, slots);

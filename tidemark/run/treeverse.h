@@ -14,12 +14,16 @@
 
 namespace tidemark::run {
 
-// The fewest trips that must be repeated with this many slots. The gradient's own run of each trip
-// is not counted.
+// The fewest trips that must run with this many slots, before the gradient and for it. The
+// gradient's own run of each trip is not counted.
 int64_t fewest_advances(int64_t trips, int64_t slots);
 
 // The same with one checkpoint per `every` trips, and slots for all states between two checkpoints.
 int64_t advances_every(int64_t trips, int64_t every);
+
+// The trips that the gradient repeats after the loop has run each of them once: with one checkpoint
+// per `every` trips, or with this many slots if that is 0.
+int64_t repeated_trips(int64_t trips, int64_t slots, int64_t every);
 
 // Where the binomial schedule puts the next checkpoint in a range of trips, counted from the start
 // of the range, which is itself a checkpoint in one of the `slots`. Between 1 and trips - 1. Both

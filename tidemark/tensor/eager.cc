@@ -137,7 +137,9 @@ Tensor run_library(const OpCall& call) {
 // A copy there; of a tensor that lies there already, the tensor itself.
 Tensor run_transfer(const OpCall& call) {
   const Tensor& operand = *call.operands[0]->tensor();
-  const auto memory = static_cast<int32_t>(call.attrs.read().integer());
+  const int32_t memory = call.operands.size() == 1
+                             ? static_cast<int32_t>(call.attrs.read().integer())
+                             : state_of(*call.operands[1]->tensor(), call.at).memory();
   if (state_of(operand, call.at).memory() == memory) return operand;
   return copied_to(operand, memory, call.at);
 }

@@ -156,6 +156,14 @@ constinit thread_local bool RunsInitializer::now_ = false;
 constinit thread_local VariableShadow* KeepVariables::current_ = nullptr;
 constinit thread_local VariableShadow* ReplayVariables::current_ = nullptr;
 constinit thread_local FirstValues* FirstValues::current_ = nullptr;
+constinit thread_local MakeOnce* MakeOnce::current_ = nullptr;
+
+std::shared_ptr<VariableState>* MakeOnce::next(Source at) {
+  if (current_ == nullptr || !tracing()) return nullptr;
+  const Source line = at.resolve();
+  const int number = current_->counts_[{line.file, line.line}]++;
+  return &current_->made_->table[{line.file, line.line, number}];
+}
 
 void FirstValues::forget() noexcept {
   for (; !made_.empty(); made_.pop_back()) {
@@ -298,6 +306,15 @@ using detail::VariableState;
 
 namespace {
 
+// A Variable that an earlier trace made is not made again; it must be wanted as it is.
+void check_same(const VariableState& made, const TensorType& wanted, Source at) {
+  const bool same = made.dtype == wanted.dtype && made.shape == wanted.shape;
+  if (same || !made.shaped.load(std::memory_order_acquire)) return;
+  throw UserError(cat(detail::called(made), " was made as ", made.type(),
+                      " when the function was first traced, and would be ", wanted, " now"),
+                  at, "make it outside of the function, or give it one shape in all traces");
+}
+
 std::shared_ptr<VariableState> declared(const VariableOptions& options, Source at) {
   auto state = std::make_shared<VariableState>();
   state->name = options.name;
@@ -319,9 +336,16 @@ Variable::Variable(Tensor initial, VariableOptions options, Source at)
     initial = detail::cast_to(Operand(std::move(initial), at), state_->dtype, at);
   if (detail::tracing()) {
     detail::Tracer& tracer = *detail::interpreters.tracer;
-    tracer.check_declaration(detail::called(*state_), at);
+    std::shared_ptr<VariableState>* const once = detail::MakeOnce::next(at);
+    if (once != nullptr && *once != nullptr) {
+      check_same(**once, state_->type(), at);
+      state_ = *once;
+      return;
+    }
+    if (once == nullptr) tracer.check_declaration(detail::called(*state_), at);
     state_->initializer = [make = tracer.initial_value(initial, detail::called(*state_), at)](
                               const Shape&, DType) { return make(); };
+    if (once != nullptr) *once = state_;
     return;
   }
   detail::write_variable(*state_, std::move(initial), at);
@@ -329,7 +353,14 @@ Variable::Variable(Tensor initial, VariableOptions options, Source at)
 
 Variable::Variable(const Shape& shape, Initializer initializer, VariableOptions options, Source at)
     : state_(declared(options, at)) {
-  if (detail::tracing() && !options.made_once)
+  std::shared_ptr<VariableState>* const once =
+      options.made_once ? nullptr : detail::MakeOnce::next(at);
+  if (once != nullptr && *once != nullptr) {
+    check_same(**once, {options.dtype.value_or(DType::f32), closed(shape)}, at);
+    state_ = *once;
+    return;
+  }
+  if (detail::tracing() && !options.made_once && once == nullptr)
     detail::interpreters.tracer->check_declaration(detail::called(*state_), at);
   if (initializer == nullptr)
     throw UserError(cat(detail::called(*state_), " was declared without an initializer"), at,
@@ -337,9 +368,18 @@ Variable::Variable(const Shape& shape, Initializer initializer, VariableOptions 
   state_->shape = closed(shape);
   state_->dtype = options.dtype.value_or(DType::f32);
   state_->initializer = std::move(initializer);
+  if (once != nullptr) *once = state_;
 }
 
 Variable Variable::unshaped(Initializer initializer, VariableOptions options, Source at) {
+  if (std::shared_ptr<VariableState>* const once =
+          options.made_once ? nullptr : detail::MakeOnce::next(at)) {
+    if (*once == nullptr) {
+      options.made_once = true;  // From here on it is.
+      *once = VariableState::of(unshaped(std::move(initializer), std::move(options), at));
+    }
+    return VariableState::adopt(*once);
+  }
   Variable variable(Shape{}, std::move(initializer), std::move(options), at);
   variable.state_->shaped.store(false, std::memory_order_release);
   return variable;

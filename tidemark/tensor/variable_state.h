@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -100,6 +101,33 @@ class RunsInitializer {
  private:
   static constinit thread_local bool now_;
   bool outer_;
+};
+
+// The Variables that a function makes while it is traced, by the line that makes them and how often
+// that line has made one in this trace. A later trace gets the same ones again.
+class VariablesMade {
+ public:
+  using Place = std::tuple<std::string, unsigned, int>;
+  std::map<Place, std::shared_ptr<VariableState>> table;
+};
+
+// While it lives, Variables that are made in the trace of this thread are those of the table, or
+// become so.
+class MakeOnce {
+ public:
+  explicit MakeOnce(VariablesMade& made) : made_(&made), outer_(std::exchange(current_, this)) {}
+  ~MakeOnce() { current_ = outer_; }
+  MakeOnce(const MakeOnce&) = delete;
+  MakeOnce& operator=(const MakeOnce&) = delete;
+
+  // The entry for the next Variable of a line, empty before it is made; null outside of traces.
+  static std::shared_ptr<VariableState>* next(Source at);
+
+ private:
+  static constinit thread_local MakeOnce* current_;
+  VariablesMade* made_;
+  std::map<std::pair<std::string, unsigned>, int> counts_;
+  MakeOnce* outer_;
 };
 
 // While it lives, it records the Variables that get their initial value on this thread. Unless

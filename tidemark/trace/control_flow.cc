@@ -2,6 +2,7 @@
 // share.
 #include <algorithm>
 
+#include "tidemark/base/interrupt.h"
 #include "tidemark/calls/create.h"
 #include "tidemark/calls/ops.h"
 #include "tidemark/compile/cpu/eager.h"
@@ -131,9 +132,11 @@ void carry_changed(const LoopParts& parts, size_t carry, const TensorType& befor
         "size or max_size is known";
   else
     remedy = declared ? cat("its shape invariant is ", parts.invariants[carry])
-                      : std::string(
-                            "give it the same shape, or declare which sizes may change: "
-                            ".shape_invariants = {{td::open}}");
+             : !parts.shape_remedy.empty()
+                 ? std::string(parts.shape_remedy)
+                 : std::string(
+                       "give it the same shape, or declare which sizes may change: "
+                       ".shape_invariants = {{td::open}}");
   throw UserError(cat(parts.name, ": ", parts.carry_path(carry), " is ", before,
                       " at the start of a trip and ", after, " at its end"),
                   at, remedy);
@@ -264,6 +267,7 @@ class EagerLoop {
       dtype_ = number_dtype_of(parts_, at_);
     }
     for (int64_t trip = 0; trips_ < 0 || trip < trips_; ++trip) {
+      poll_interrupt();
       if (parts_.condition && !parts_.condition(carries_).item<bool>(at_)) break;
       run_trip(trip);
     }
@@ -344,6 +348,7 @@ Tensors run_map(const MapParts& parts, Source at) {
   const int64_t trips = parts.trips;
   Stacks stacks(parts.name, trips, parts.element_path, at);
   for (int64_t trip = 0; trip < trips; ++trip) {
+    poll_interrupt();
     Tensors given = parts.body(slices_of(parts.walked, trip, at));
     stacks.put(trip, given);
   }

@@ -59,6 +59,7 @@ struct LoopParts {
   Tensor lower = {}, upper = {};  // Bounds instead of a number of trips.
   Tensors walked = {};            // A trip gets one slice along the first axis of each.
   bool reverse = false;
+  std::string_view shape_remedy = {};  // What to write if a carry changes its shape.
   // What is kept for the gradient: the kind and its number.
   LoopAttrs::Save save = LoopAttrs::Save::automatic;
   int64_t save_amount = 0;

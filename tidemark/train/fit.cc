@@ -8,6 +8,7 @@
 #include "tidemark/api/memory.h"
 #include "tidemark/api/mode.h"
 #include "tidemark/base/error.h"
+#include "tidemark/base/interrupt.h"
 #include "tidemark/io/checkpoint.h"
 #include "tidemark/train/fit_progress.h"
 
@@ -170,6 +171,7 @@ class Trainer {
     const auto start = Clock::now();
     Means means(options_);
     const auto train = [&](const Tensor& x, const Tensor& y) {
+      detail::poll_interrupt();
       if (history_.planned.count == 0) history_.planned = step_.plan(x, y).peak();
       means.add(step_(x, y), examples_in(x));
       show(number, means, seconds_since(start));

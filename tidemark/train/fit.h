@@ -8,8 +8,8 @@
 //       .early_stopping = td::nn::EarlyStopping{.patience = 3},
 //       .metrics = {{"accuracy", td::nn::metrics::accuracy}}});
 //
-// A step is one compiled function, and so is a step of validation. Batches may differ in their
-// first size: from the second size on it is open, and nothing is traced again.
+// A step is one compiled function, and so is a step of validation. The first
+// size of batches may vary: once a second one was seen, it is open and nothing is traced again.
 #pragma once
 
 #include <cstdint>

@@ -34,6 +34,10 @@ def constant_of_a_large_int():
     return tf.constant(2**40, dtype=tf.int64), tf.constant(255, dtype=tf.uint8)
 
 
+def constant_of_ints_that_need_64_bits():
+    return tf.constant(2**31), tf.constant([1, -(2**40)])
+
+
 def convert_to_tensor():
     x = tf.constant([1.0])
     return tf.convert_to_tensor([1, 2]), tf.convert_to_tensor(np.ones((2, 2), np.float32)), tf.convert_to_tensor(x)

@@ -45,7 +45,12 @@ def integer(number):
     return _core.constant(number, dtype=_core.i32)
 
 
-tracing = _core._ag_tracing
+def is_dataset(value):
+    data = getattr(_core, "data", None)
+    return data is not None and isinstance(value, data.Dataset)
+
+
+tracing, untraced = _core._ag_tracing, _core._ag_untraced
 op_count, ops_since = _core._ag_op_count, _core._ag_ops_since
 cond = _core._ag_cond
 loop = _core._ag_loop

@@ -3,7 +3,7 @@ import operator
 
 from . import backend
 from .backend import Variable, is_traced, refuse
-from .errors import run
+from .errors import is_raised_by, run
 from .lists import Buffer, Trip, Unfit, parts, paths, rebuilt
 from .state import NUMBERS, UNSET, State, described, is_number_like
 
@@ -33,8 +33,15 @@ def traced_if(test, body, orelse, block):
 
     def branch(traced):
         state.restore()
-        if traced is not None:
-            run(traced)
+        try:
+            if traced is not None:
+                run(traced)
+        except Exception as error:
+            if not is_raised_by(traced, error):
+                raise
+            which = "second" if traced is orelse else "first"
+            refuse(f"if: the {which} branch raises {error!r}, and it is traced whether it will be taken or not",
+                   "write assert, which fails when the program runs: assert not condition, message")
         ends.append(state.take())
 
     def outcomes():

@@ -5,7 +5,7 @@ import functools
 from . import backend
 from .backend import is_traced, refuse
 from .branch import and_, condition, or_
-from .lists import length
+from .lists import length, stack_list
 from .range import range as Range
 from .walk import Enumerated, Zipped, is_walked
 
@@ -31,8 +31,10 @@ def zip_(*items, **options):
 
 
 def _number(dtype, plain):
-    def convert(*values):
-        return backend.outer(backend.cast(backend.inner(values[0]), getattr(backend, dtype))) if len(values) == 1 and is_traced(values[0]) else plain(*values)
+    def convert(*values, **options):
+        if len(values) != 1 or not is_traced(values[0]):
+            return plain(*values, **options)
+        return backend.outer(backend.cast(backend.inner(values[0]), getattr(backend, dtype)))
     return convert
 
 
@@ -49,18 +51,22 @@ def _extreme(choose, plain):
     return extreme
 
 
-def all_(items):
-    items = list(items)
-    return and_(True, True, *(lambda _, each=each: each for each in items)) if any(map(is_traced, items)) else all(items)
-
-
-def any_(items):
-    items = list(items)
-    return or_(True, False, *(lambda _, each=each: each for each in items)) if any(map(is_traced, items)) else any(items)
+def _joined(join, stops):
+    """`all` and `any`: Python values decide while tracing, as far as they do."""
+    def joined(items):
+        items = iter(items)
+        for item in items:
+            if is_traced(item):
+                return join(True, condition(item), *(lambda _, each=each: each for each in items))
+            if bool(item) == stops:
+                return stops
+        return not stops
+    return joined
 
 
 REPLACEMENTS = {
     builtins.print: print_, builtins.range: range_, builtins.enumerate: enumerate_, builtins.zip: zip_, builtins.len: length,
     builtins.int: _number("i32", int), builtins.float: _number("f32", float), builtins.bool: _truth,
-    builtins.max: _extreme("maximum", max), builtins.min: _extreme("minimum", min), builtins.all: all_, builtins.any: any_,
+    builtins.max: _extreme("maximum", max), builtins.min: _extreme("minimum", min), builtins.all: _joined(and_, False), builtins.any: _joined(or_, True),
+    backend.stack: stack_list,
 }

@@ -1,6 +1,9 @@
 """Which functions are rewritten, and how: once for each code object, whatever functions share it."""
+import __future__
+
 import ast
 import functools
+import os
 import sys
 import types
 import weakref
@@ -12,9 +15,10 @@ from .scope import is_generator, place
 from .source import tree_of
 
 # Modules whose functions run as they are: they know nothing of traces, or know them already.
-LIBRARIES = sys.stdlib_module_names | {"tidemark", "numpy", "scipy", "pandas", "torch", "jax", "jaxlib", "tensorflow", "keras", "matplotlib",
-                                       "pytest", "_pytest", "IPython", "ipykernel", "PIL", "sklearn", "tqdm", "nanobind"}
-FUTURES = functools.reduce(int.__or__, (getattr(__import__("__future__"), name).compiler_flag for name in __import__("__future__").all_feature_names))
+LIBRARIES = {"tidemark", "numpy", "scipy", "pandas", "torch", "jax", "jaxlib", "tensorflow", "keras", "matplotlib", "pytest", "_pytest", "IPython",
+             "ipykernel", "PIL", "sklearn", "tqdm"}
+STANDARD = (os.path.dirname(os.__file__) + os.sep, "<frozen ")  # A user's module may be called `test` or `code` too, but lies elsewhere.
+FUTURES = functools.reduce(int.__or__, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names))
 
 _cache = {}  # The id of a code object: a weak reference to it, and its rewritten code or None.
 
@@ -59,8 +63,8 @@ def is_left_alone(function):
     code = function.__code__
     if "ag__" in code.co_freevars or getattr(function, "__ag_left__", False):
         return True
-    module = function.__globals__.get("__name__") or ""  # Not __module__: functools.wraps copies that of another function.
-    return module.partition(".")[0] in LIBRARIES
+    module = (function.__globals__.get("__name__") or "").partition(".")[0]  # Not __module__: functools.wraps copies that of another function.
+    return module in LIBRARIES or module in sys.stdlib_module_names and code.co_filename.startswith(STANDARD)
 
 
 def _called(callable_object):

@@ -3,6 +3,8 @@
 While a trip is traced, the list is a `Trip`: what this trip appends, which the loop stacks. A list that trips also read, or append to only
 sometimes, is a `Buffer`: a tensor with room for all elements, and how many there are. After the loop a stacked list is a `TensorList`.
 """
+import threading
+
 from . import backend
 from .backend import Tensor, is_traced, refuse, tree
 from .state import Collected
@@ -143,19 +145,26 @@ class Buffer(Collected):
                "append in every trip, choosing the value with td.where, or write into td.TensorArray(dtype, max_size=n)")
 
 
+class _Weight(threading.local):
+    """How many times the block that is being traced runs: the product of the trips of the loops around it, or None if that is not known."""
+
+    trips = 1
+
+
+weight = _Weight()
+
+
 class Appends:
     """Counts appends: one in the body of inner loops is as many as their trips."""
-
-    weight = 1
 
     def __init__(self):
         self.most = 0
 
     def add(self):
-        if Appends.weight is None:
+        if weight.trips is None:
             refuse("append: the number of trips of this loop is known only when the program runs, and so the length of the list is not bounded",
                    "loop over td.range(n) with a plain number n and break, or write into td.TensorArray(dtype, max_size=n)")
-        self.most += Appends.weight
+        self.most += weight.trips
 
 
 def joined(before, items):

@@ -32,7 +32,10 @@ class _Liveness:
         self.handlers = frozenset()  # Read by handlers that an exception here may reach.
 
     def reads(self, *nodes):
-        reads = Names(*nodes).reads
+        return self._reached(Names(*nodes).reads)
+
+    def _reached(self, reads):
+        """The names, and those that the nested functions among them read."""
         pending = [name for name in reads if name in self.captured]
         while pending:
             new = self.captured[pending.pop()] - reads
@@ -47,7 +50,7 @@ class _Liveness:
 
     def simple(self, statement, live):
         names = Names(statement)
-        reads = self.reads(statement)
+        reads = self._reached(names.reads)
         if isinstance(statement, (ast.Return, ast.Raise)):
             return reads | self.handlers
         return (live - names.binds) | reads

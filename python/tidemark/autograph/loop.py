@@ -9,7 +9,7 @@ from .branch import condition, traced_if
 from .errors import run
 from .state import State
 from .trace_loop import TracedLoop
-from .walk import walk_of
+from .walk import elements_of, walk_of, walk_of_elements
 
 MANY_OPS = 1000
 
@@ -28,6 +28,11 @@ def while_stmt(test, body, block):
 
 def for_stmt(items, goes_on, body, block):
     walk = walk_of(items) if backend.tracing() else None
+    if backend.tracing() and backend.is_dataset(items):
+        items = elements_of(items)
+        walk = walk_of_elements(items)
+        _warn(block, f"goes over a Dataset: its {len(items)} elements were read while tracing, and later calls use them again. "
+                     "Loop outside of the function, and call it with each element, to read the Dataset anew")
     if walk is not None:
         test = None if goes_on is None else lambda: run(goes_on, None)
         return TracedLoop("for", State(block, body), lambda item: run(body, item), condition=test, walk=walk).run()
@@ -62,7 +67,7 @@ class _Unrolled:
     warnings = 0
 
     def __init__(self, block):
-        self._line, self._trips, self._warned = block.line, 0, _Unrolled.warnings
+        self._block, self._trips, self._warned = block, 0, _Unrolled.warnings
         self._first = backend.op_count() if backend.tracing() else None
 
     def trip(self):
@@ -72,13 +77,14 @@ class _Unrolled:
         self._first = None
         if _Unrolled.warnings == self._warned:
             _Unrolled.warnings += 1
-            self._warn()
+            _warn(self._block, f"was unrolled into more than {MANY_OPS:,} ops by its first {self._trips} trips: "
+                               "loop over td.range or over a tensor, and its body is traced once")
 
-    def _warn(self):
-        frame = sys._getframe()
-        while frame.f_globals.get("__name__", "").startswith("tidemark"):
-            frame = frame.f_back
-        file = frame.f_code.co_filename
-        text = (f"the loop at {os.path.basename(file)}:{self._line} was unrolled into more than {MANY_OPS:,} ops by its first {self._trips} trips: "
-                "loop over td.range or over a tensor, and its body is traced once")
-        warnings.warn_explicit(text, UserWarning, file, self._line)
+
+def _warn(block, text):
+    """Warns at the line of a loop."""
+    frame = sys._getframe()
+    while frame.f_globals.get("__name__", "").partition(".")[0] == "tidemark":
+        frame = frame.f_back
+    file = frame.f_code.co_filename
+    warnings.warn_explicit(f"the loop at {os.path.basename(file)}:{block.line} {text}", UserWarning, file, block.line)

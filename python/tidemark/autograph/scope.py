@@ -159,6 +159,8 @@ def is_generator(function):
 def place(node, at):
     """Gives the node, and the parts of it that are new, the place of `at`: its first line, where it has several."""
     for part in ast.walk(node):
+        if "type_params" in part._fields and not hasattr(part, "type_params"):
+            part.type_params = []  # Python 3.12 wants it.
         if "lineno" in part._attributes and not hasattr(part, "lineno"):
             ast.copy_location(part, at)
             if part.end_lineno != part.lineno:

@@ -1,5 +1,5 @@
 """The places that a traced block changes: what they hold before, after each branch and after each trip."""
-from .backend import TENSORS, Tensor, Variable
+from .backend import TENSORS, Tensor, Variable, tree
 
 
 class Unset:
@@ -141,8 +141,21 @@ def is_number_like(value):
     return isinstance(value, NUMBERS) or isinstance(value, TENSORS) and not isinstance(value, Variable)
 
 
+class _Text:
+    def __init__(self, text):
+        self.text = text
+
+    def __repr__(self):
+        return self.text
+
+
 def described(value):
-    """A value in an error message."""
-    if isinstance(value, Tensor):
-        return f"{value.dtype}{list(value.shape)}"
-    return "a list" if isinstance(value, list) else repr(value)
+    """A value in an error message: tensors by their types."""
+    if isinstance(value, Collected):
+        return "a list"
+    leaves, structure = tree.flatten(value)
+    return repr(structure.unflatten([_Text(_type_of(leaf)) for leaf in leaves]))
+
+
+def _type_of(leaf):
+    return f"{leaf.dtype}[{', '.join(map(str, leaf.shape))}]" if isinstance(leaf, Tensor) else repr(leaf)

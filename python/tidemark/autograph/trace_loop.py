@@ -6,7 +6,7 @@ The body is traced again where a trace of it teaches something: the structure of
 from . import backend
 from .backend import is_traced, refuse
 from .branch import and_
-from .lists import Appends, Buffer, Chunk, TensorList, Trip, Unfit, joined, parts, paths, rebuilt, stacked
+from .lists import Appends, Buffer, Chunk, TensorList, Trip, Unfit, joined, parts, paths, rebuilt, stacked, weight
 from .state import NUMBERS, UNSET, described, is_number_like
 
 
@@ -17,8 +17,8 @@ class _Again(Exception):
 class _Carry:
     """The value of one place, from trip to trip."""
 
-    def __init__(self, slot, value):
-        self.slot, self.start = slot, value
+    def __init__(self, loop, slot, value):
+        self.loop, self.slot, self.start = loop, slot, value
         self.leaves, self.structure = ([None], None) if value is UNSET else parts(value)
         self.is_carried = [is_number_like(leaf) or leaf is None for leaf in self.leaves]
 
@@ -45,17 +45,17 @@ class _Carry:
             if not is_new or len(leaves) != 1:
                 raise _Again
         if structure != self.structure:
-            self._changed(self.start, value)
+            self.refuse_change(self.start, value)
         return [after for before, after, is_carried in zip(self.leaves, leaves, self.is_carried) if self._is_next(before, after, is_carried)]
 
     def _is_next(self, before, after, is_carried):
         same = before is after or type(before) is type(after) and isinstance(before, (str, *NUMBERS)) and before == after
         if not (is_number_like(after) if is_carried else same) and not (is_carried and after is None):
-            self._changed(before, after)
+            self.refuse_change(before, after)
         return is_carried
 
-    def _changed(self, before, after):
-        refuse(f"{self.slot.title()} is {described(before)} at the start of a trip and {described(after)} at its end",
+    def refuse_change(self, before, after):
+        refuse(f"{self.loop}: {self.slot.title()} is {described(before)} at the start of a trip and {described(after)} at its end",
                "a traced loop carries tensors and numbers of one structure: give it such a value before the loop")
 
 
@@ -87,7 +87,7 @@ class TracedLoop:
         self.state.restore()
         for number, slot in enumerate(self.state.slots):
             if slot.carried and self.kinds.get(number) is not Trip and number not in self.carried and number not in self.never_set:
-                self.carried[number] = _Carry(slot, self._start(number))
+                self.carried[number] = _Carry(self.name, slot, self._start(number))
         try:
             self._finish(self._traced())
             return True
@@ -175,11 +175,15 @@ class TracedLoop:
 
     def _body(self, number, carries, slices):
         trip = self._enter(carries)
-        outer, Appends.weight = Appends.weight, None if self.trips is None or Appends.weight is None else Appends.weight * self.trips
+        outer, weight.trips = weight.trips, None if None in (self.trips, weight.trips) else weight.trips * self.trips
         try:
             self.body(backend.outer(self.walk.item(number if trip is None else trip, slices)) if self.walk else None)
+        except UnboundLocalError as error:
+            if error.name not in [carry.slot.text for carry in self.carried.values() if carry.start is UNSET]:
+                raise
+            refuse(f"{self.name}: `{error.name}` is read in a trip before it is set", "give it a value before the loop")
         finally:
-            Appends.weight = outer
+            weight.trips = outer
         ends = self.state.take()
         self._drop_unset(ends)
         given = [leaf for number, carry in self.carried.items() for leaf in carry.next(ends[number])]

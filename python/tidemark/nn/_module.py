@@ -105,7 +105,8 @@ class Lambda(Module):
             self.takes_layers = bool(layers)
 
     def __call__(self, x):
-        return self.function(x, *self.layers) if self.takes_layers else self.function(x)
+        function = _core._function_to_call(self.function)
+        return function(x, *self.layers) if self.takes_layers else function(x)
 
     @property
     def _tidemark_parts(self):

@@ -11,6 +11,7 @@ from . import autodiff, bitwise, config, data, debugging, dtypes, errors, linalg
 from . import keras  # noqa: F401
 from . import keras as _keras
 from . import missing as _missing
+from . import segments as _segments
 from .arrays import (  # noqa: F401
     boolean_mask, broadcast_dynamic_shape, broadcast_static_shape, broadcast_to, cast, concat, constant, convert_to_tensor, ensure_shape,
     expand_dims, eye, fill, identity, identity_n, linspace, meshgrid, one_hot, ones, ones_like, pad, range, rank, repeat, reshape, reverse,
@@ -32,12 +33,13 @@ from .indexing import (  # noqa: F401
 from .linalg import einsum, matmul, norm, tensordot  # noqa: F401
 from .math import (  # noqa: F401
     abs, acos, acosh, add, add_n, argmax, argmin, asin, asinh, atan, atan2, atanh, clip_by_global_norm, clip_by_norm, clip_by_value, cos, cosh,
-    cumsum, divide, equal, exp, floor, greater, greater_equal, histogram_fixed_width, less, less_equal, logical_and, logical_not, logical_or,
+    cumsum, divide, equal, exp, floor, greater, greater_equal, less, less_equal, logical_and, logical_not, logical_or,
     maximum, minimum, multiply, negative, not_equal, pow, reduce_all, reduce_any, reduce_logsumexp, reduce_max, reduce_mean, reduce_min,
     reduce_prod, reduce_sum, round, sigmoid, sign, sin, sinh, sqrt, square, subtract, tan, tanh, truncatediv, truncatemod,
 )
 from .math import global_norm as _global_norm  # noqa: F401
 from .module import Module  # noqa: F401
+from .segments import histogram_fixed_width  # noqa: F401
 from .shapes import TensorShape, TensorSpec  # noqa: F401
 from .tensor import Tensor, is_tensor  # noqa: F401
 from .tensor_array import TensorArray  # noqa: F401
@@ -45,6 +47,9 @@ from .variable import IndexedSlices, Variable  # noqa: F401
 
 __version__ = "2.0-tidemark"
 newaxis = None
+for _name in ("segment_sum", "segment_mean", "segment_max", "segment_min", "unsorted_segment_sum", "unsorted_segment_mean", "unsorted_segment_max",
+              "unsorted_segment_min", "bincount", "confusion_matrix", "histogram_fixed_width"):
+    setattr(math, _name, getattr(_segments, _name))
 dtypes.cast, dtypes.saturate_cast = cast, saturate_cast
 losses, metrics, optimizers, initializers = _keras.losses, _keras.metrics, _keras.optimizers, _keras.initializers
 
@@ -85,4 +90,4 @@ def get_logger():
 __getattr__ = _missing.getattr_of("", globals())
 for _name, _module in (("math", math), ("linalg", linalg), ("nn", nn), ("random", random), ("debugging", debugging), ("config", config), ("data", data),
                        ("train", train), ("bitwise", bitwise)):
-    _module.__getattr__ = _missing.getattr_of(_name, vars(_module))
+    _module.__getattr__, _module.__dir__ = _missing.getattr_of(_name, vars(_module)), _missing.dir_of(vars(_module))

@@ -155,7 +155,7 @@ def while_loop(cond, body, loop_vars, shape_invariants=None, parallel_iterations
     options = {} if maximum_iterations is None else {"max_iterations": integer(maximum_iterations, "maximum_iterations")}
     if shape_invariants is not None:
         options["shape_invariants"] = [_open(s) for s in _shapes(shape_invariants)]
-    if None in [n if n is None else 0 for n in start.natives()]:
+    if any(native is None for native in start.natives()):
         natives = _loop_with_unset(goes_on, trip, start.natives(), options.get("max_iterations"))
     else:
         natives = td.while_loop(goes_on, trip, start.natives(), **options)

@@ -1,4 +1,7 @@
 """tf.errors: the classes that TensorFlow's ops raise, with Tidemark's texts."""
+import sys
+import warnings
+
 import tidemark as td
 
 
@@ -40,6 +43,14 @@ class InternalError(OpError):
 
 class OperatorNotAllowedInGraphError(TypeError):
     """The value of a tensor was needed while a function is traced without autograph."""
+
+
+def warn(text):
+    """A warning at the user's line."""
+    frame, level = sys._getframe(1), 1
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "tidemark":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, stacklevel=level + 1)
 
 
 def translated(error):

@@ -1,14 +1,13 @@
 """tf.function: one trace for each shape and dtype of tensors and each value of Python arguments, as in TensorFlow; each trace is a td.function."""
 import functools
 import inspect
-import warnings
 import weakref
 
 import numpy as np
 import tidemark as td
 
 from . import dialect, nest
-from .errors import translated
+from .errors import translated, warn
 from .gradients import run_traced
 from .shapes import TensorSpec
 from .tensor import Tensor, convert, is_tensor, spec_of, wrap
@@ -189,8 +188,8 @@ class Function:
         del self._concrete[next(iter(self._concrete))]
         if not self._warned:
             self._warned = True
-            warnings.warn(f"{self.__name__} was traced for {MOST_TRACES} kinds of arguments, and the oldest are dropped: pass Python numbers as tensors, "
-                          "or use reduce_retracing=True for sizes", stacklevel=4)
+            warn(f"{self.__name__} was traced for {MOST_TRACES} kinds of arguments, and the oldest are dropped: pass Python numbers as tensors, "
+                 "or use reduce_retracing=True for sizes")
 
     def _with_signature(self, arguments, specs):
         wanted = iter(nest.flatten(self._signature))

@@ -55,3 +55,13 @@ def getattr_of(module, namespace):
         raise AttributeError(explain(module, name, namespace))
 
     return __getattr__
+
+
+def dir_of(namespace):
+    """A module's __dir__: TensorFlow's names, without what the module is made of."""
+
+    def __dir__():
+        made_of = ("tidemark.tensorflow.tensor", "tidemark.tensorflow.missing")
+        return [name for name, value in namespace.items() if not name.startswith("_") and name not in ("td", "np") and getattr(value, "__module__", "") not in made_of]
+
+    return __dir__

@@ -204,12 +204,21 @@ def _has_tensors(value):
     return isinstance(value, (list, tuple)) and any(hasattr(v, "_t") or _has_tensors(v) for v in value)
 
 
+def _from_number(value, dtype):
+    """One of Python's numbers in a dtype of its kind or a wider one."""
+    if dtype.is_bool != isinstance(value, bool) or dtype.is_integer and isinstance(value, float):
+        raise TypeError(f"Cannot convert {value!r} to EagerTensor of dtype {dtype.name}")
+    return Tensor(td.constant(value, dtype._td), value if dtype.is_integer else None)
+
+
 def _from_lists(value, dtype):
+    if dtype is not None and type(value) in (int, float, bool):
+        return _from_number(value, dtype)
     sizes = _plain_sizes(value)
     if dtype is None:
         dtype = _default_dtype(value)
-        if dtype is dtypes.int32 and isinstance(value, int) and not -(2**31) <= value < 2**31:
-            raise ValueError(f"Python's int {value} does not fit int32; name a dtype: tf.constant({value}, tf.int64)")
+        if dtype is dtypes.int32 and any(not -(2**31) <= v < 2**31 for v in _flat([value])):
+            dtype = dtypes.int64
     try:
         array = np.array(value)
     except ValueError as error:

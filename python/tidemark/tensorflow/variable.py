@@ -5,7 +5,7 @@ import tidemark as td
 from . import dtypes
 from .errors import translated
 from .indexing import tensor_scatter_nd_add, tensor_scatter_nd_max, tensor_scatter_nd_min, tensor_scatter_nd_sub, tensor_scatter_nd_update
-from .math import add_operators
+from .operators import add_operators
 from .shapes import TensorShape
 from .tensor import Reference, Tensor, convert, integers, numpy_text, wrap
 

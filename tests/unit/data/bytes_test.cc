@@ -165,7 +165,7 @@ TEST(DataBytes, TheCapIsForAllStages) {
   const auto batches = rows.shuffle().batch(16);  // 64 KiB each.
   EXPECT_EQ(peak_of(batches.within(64_KiB)), 64_KiB);
   EXPECT_EQ(error_of([&] { batches.prefetch(2).within(191_KiB, Source::here("a.cc", 7, "")); }),
-            "data: this dataset holds 192.0 KiB at once when it is walked, and may hold 191.0 KiB\n"
+            "data: this dataset holds 192.0 KiB during an iteration, its cap is 191.0 KiB\n"
             "  at a.cc:7\n"
             "  from_tensor_slices 0 B, shuffle 0 B, batch(16) 64.0 KiB, prefetch(2) 128.0 KiB\n"
             "  raise the cap, or make one of these hold less");
@@ -179,7 +179,7 @@ TEST(DataBytes, TheCapIsForAllStages) {
   // Stages that come later count too.
   const auto later = batches.within(100_KiB, Source::here("a.cc", 8, "")).prefetch(1);
   EXPECT_EQ(error_of([&] { later.begin(); }),
-            "data: this dataset holds 128.0 KiB at once when it is walked, and may hold 100.0 KiB\n"
+            "data: this dataset holds 128.0 KiB during an iteration, its cap is 100.0 KiB\n"
             "  at a.cc:8\n"
             "  from_tensor_slices 0 B, shuffle 0 B, batch(16) 64.0 KiB, prefetch(1) 64.0 KiB\n"
             "  raise the cap, or make one of these hold less");
@@ -191,7 +191,7 @@ TEST(DataBytes, TheCapHoldsForWhatIsKnownLate) {
       elements_of({1024, 1024}).batch(100).within(64_KiB, Source::here("a.cc", 9, ""));
   memory::reset_peak();
   EXPECT_EQ(error_of([&] { batches.begin(); }),
-            "data: this dataset holds 101.0 KiB at once when it is walked, and may hold 64.0 KiB\n"
+            "data: this dataset holds 101.0 KiB during an iteration, its cap is 64.0 KiB\n"
             "  at a.cc:9\n"
             "  from_generator 1.0 KiB, batch(100) 100.0 KiB\n"
             "  raise the cap, or make one of these hold less");
@@ -199,7 +199,7 @@ TEST(DataBytes, TheCapHoldsForWhatIsKnownLate) {
   const auto growing = elements_of({1024, 4096}).within(2_KiB, Source::here("a.cc", 9, ""));
   auto walk = growing.begin();
   EXPECT_EQ(error_of([&] { ++walk; }),
-            "data: this dataset holds 4.0 KiB at once when it is walked, and may hold 2.0 KiB\n"
+            "data: this dataset holds 4.0 KiB during an iteration, its cap is 2.0 KiB\n"
             "  at a.cc:9\n"
             "  from_generator 4.0 KiB\n"
             "  raise the cap, or make one of these hold less");
@@ -220,12 +220,11 @@ TEST(DataBytes, ACacheStatesItsBytesBeforeItIsFilled) {
   const auto refused = data::range(1000)
                            .map([](const Tensor&) { return ones({256}); })
                            .cache(Source::here("a.cc", 3, ""));
-  EXPECT_EQ(
-      error_of([&] { refused.within(100_KiB, Source::here("a.cc", 4, "")); }),
-      "data: this dataset holds 1001.1 KiB at once when it is walked, and may hold 100.0 KiB\n"
-      "  at a.cc:4\n"
-      "  range 64 B, map 1.0 KiB, cache 1000.0 KiB\n"
-      "  raise the cap, or make one of these hold less");
+  EXPECT_EQ(error_of([&] { refused.within(100_KiB, Source::here("a.cc", 4, "")); }),
+            "data: this dataset holds 1001.1 KiB during an iteration, its cap is 100.0 KiB\n"
+            "  at a.cc:4\n"
+            "  range 64 B, map 1.0 KiB, cache 1000.0 KiB\n"
+            "  raise the cap, or make one of these hold less");
 }
 
 TEST(DataBytes, ACacheOfUnknownLengthStopsAtTheCap) {
@@ -253,9 +252,9 @@ TEST(DataBytes, APlanPrintsATable) {
           .prefetch(2, Source::here("a.cc", 5, ""));
   EXPECT_EQ(batches.plan().to_text(),
             "stage               line            bytes\n"
-            "from_tensor_slices  a.cc:1            0 B  views of 100.0 KiB that are yours\n"
-            "shuffle             a.cc:2            0 B  by index, computed\n"
-            "map                 a.cc:30       1.0 KiB  1 element in the making\n"
+            "from_tensor_slices  a.cc:1            0 B  views of your tensors, 100.0 KiB\n"
+            "shuffle             a.cc:2            0 B  by index, without a buffer\n"
+            "map                 a.cc:30       1.0 KiB  1 element being computed\n"
             "batch(16)           a.cc:4       16.0 KiB  1 batch f32[16, 256]\n"
             "prefetch(2)         a.cc:5       32.0 KiB  2 elements f32[16, 256]\n"
             "total                            49.0 KiB\n");

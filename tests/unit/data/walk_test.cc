@@ -142,7 +142,7 @@ TEST(DataErrors, SayWhatCannotBe) {
   EXPECT_EQ(error_of([] { data::range(INT64_MIN, INT64_MAX, 1, line(1)); }),
             "range: 18446744073709551615 numbers are more than can be counted\n  at a.cc:1");
   EXPECT_EQ(error_of([] { rows(3).batch(0, {}, line(1)); }),
-            "batch: 0 elements are not a batch\n  at a.cc:1\n  give 1 or more");
+            "batch: a batch cannot have 0 elements\n  at a.cc:1\n  give 1 or more");
   EXPECT_EQ(error_of([] { rows(3).take(-1, line(1)); }),
             "take: the number of elements cannot be -1\n  at a.cc:1\n  give 0 or more");
   EXPECT_EQ(error_of([] { rows(3).skip(-1, line(1)); }),

@@ -122,7 +122,7 @@ TEST(Budget, BoundsCopiesOfVariablesThatSomebodyHolds) {
     const std::string line = "budget_test.cc:" + std::to_string(__LINE__ - 1);
     EXPECT_EQ(td::error_of<td::OverBudget>(call),
               "add: needs 1024 bytes at once, the budget is 512 bytes: 1024 of them are copies of "
-              "Variables of which a tensor is still held (v)\n  at " +
+              "Variables whose tensors are still held (v)\n  at " +
                   line +
                   "\n  let go of tensors read from them before the call; .budget = 1024_B fits");
   }

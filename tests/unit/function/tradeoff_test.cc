@@ -131,6 +131,29 @@ TEST(Tradeoff, PlansWithinABudgetAreThoseOfTheFunction) {
   EXPECT_EQ(within.within(plan.peak()).peak(), plan.peak()) << "and back";
 }
 
+// Each layer reads all layers before it, so that the gradient of a layer is the sum of slices of
+// the gradients of all layers after it. Added slice by slice, none of these is held whole.
+TEST(Tradeoff, GradientsThroughSlicesAreAddedAsTheyCome) {
+  const auto f = [](td::FunctionOptions options) {
+    return td::function(
+        [](const Tensor& x, const std::vector<Tensor>& weights) {
+          return td::grad([&](const std::vector<Tensor>& all) {
+            std::vector<Tensor> layers = {x};
+            for (const Tensor& w : all)
+              layers.push_back(td::sin(td::matmul(td::concat(layers, 1), w)));
+            return td::mean(td::square(td::concat(layers, 1)));
+          })(weights);
+        },
+        std::move(options));
+  };
+  std::vector<Tensor> weights;
+  for (int64_t i = 1; i <= 8; ++i) weights.push_back(drawn({16 * i, 16}, static_cast<uint64_t>(i)));
+  const Tensor x = drawn({256, 16}, 20);
+  const td::Plan plan = f({}).plan(x, weights);
+  EXPECT_LT(plan.floor().count * 5, plan.peak().count * 3);
+  expect_identical(f({.budget = plan.floor()})(x, weights), f({})(x, weights));
+}
+
 // ---- decisions ----------------------------------------------------------------------------------
 
 TEST(Decisions, AddUpToTheWorkThatIsDoneAgain) {

@@ -356,7 +356,7 @@ TEST(CheckpointErrors, ListWhatIsMissingAndWhatIsMore) {
     };
   };
   EXPECT_EQ(said(folder, load({})),
-            "Checkpoint::load: x.safetensors is not of this checkpoint:\n"
+            "Checkpoint::load: x.safetensors does not match this checkpoint:\n"
             "  not in the file: layer/kernel, layer/bias\n"
             "  only in the file: model/blocks/0/bias, model/blocks/0/kernel, model/blocks/1/bias, "
             "model/blocks/1/kernel, model/scale\n"
@@ -382,7 +382,7 @@ TEST(CheckpointErrors, ShowBothShapesAndChangeNothing) {
       td::io::Checkpoint{{"model", other}}.load(folder / "x.safetensors", {.partial = partial});
     };
     EXPECT_EQ(said(folder, load),
-              "Checkpoint::load: x.safetensors is not of this checkpoint:\n"
+              "Checkpoint::load: x.safetensors does not match this checkpoint:\n"
               "  model/blocks/1/kernel is f32[3, 5], the file has f32[3, 4]\n"
               "  model/blocks/1/bias is f64[4], the file has f32[4]\n"
               "  build the model as it was when it was saved");

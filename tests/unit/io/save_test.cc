@@ -137,22 +137,22 @@ TEST(Save, KeepsTheFileWhateverFails) {
        "  name a file in a folder that is there and may be written to"},
       {"open 1", ENOSPC, "save_npy: x.npy cannot be saved: x.npy.saving: No space left on device"},
       {"truncate 1", EIO,
-       "save_npy: x.npy cannot be saved (the file is as it was): truncate: Input/output error"},
+       "save_npy: x.npy cannot be saved (the file is unchanged): truncate: Input/output error"},
       {"write 1", ENOSPC,
-       "save_npy: x.npy cannot be saved (the file is as it was): write at byte 0: No space left on "
+       "save_npy: x.npy cannot be saved (the file is unchanged): write at byte 0: No space left on "
        "device"},
       {"write 2", EIO,
-       "save_npy: x.npy cannot be saved (the file is as it was): write at byte 128: Input/output "
+       "save_npy: x.npy cannot be saved (the file is unchanged): write at byte 128: Input/output "
        "error"},
       {"write 2", 0,
-       "save_npy: x.npy cannot be saved (the file is as it was): write at byte 128: No space left "
+       "save_npy: x.npy cannot be saved (the file is unchanged): write at byte 128: No space left "
        "on device"},
       {"sync 1", EIO,
-       "save_npy: x.npy cannot be saved (the file is as it was): fsync: Input/output error"},
+       "save_npy: x.npy cannot be saved (the file is unchanged): fsync: Input/output error"},
       {"sync 1", ENOSPC,
-       "save_npy: x.npy cannot be saved (the file is as it was): fsync: No space left on device"},
+       "save_npy: x.npy cannot be saved (the file is unchanged): fsync: No space left on device"},
       {"rename 1", EIO,
-       "save_npy: x.npy cannot be saved (the file is as it was): rename: Input/output error"},
+       "save_npy: x.npy cannot be saved (the file is unchanged): rename: Input/output error"},
   };
   const Folder folder;
   td::io::save_npy(folder / "x.npy", td::ones({3}));
@@ -192,7 +192,7 @@ TEST(Save, SaysThatTheFolderMayForget) {
     watched->error = EIO;
     const auto save = [&] { td::io::save_npy(folder / "x.npy", td::zeros({2})); };
     EXPECT_EQ(without(folder, error_of<td::DeviceError>(save)),
-              "save_npy: x.npy is saved, but a loss of power may bring back what was there: fsync "
+              "save_npy: x.npy is saved, but a power failure may bring back the old file: fsync "
               "of its folder: Input/output error");
     EXPECT_TRUE(td::identical(td::io::load_npy(folder / "x.npy"), td::zeros({2})));
   }
@@ -413,7 +413,7 @@ TEST(Save, KeepsEveryKindOfFileWhenThereIsNoRoomForMore) {
         without(folder, error_of<td::DeviceError>([&] { save(folder / name); }));
     ::setrlimit(RLIMIT_FSIZE, &limit);
     EXPECT_TRUE(
-        text.ends_with("cannot be saved (the file is as it was): write at byte 5000: File "
+        text.ends_with("cannot be saved (the file is unchanged): write at byte 5000: File "
                        "too large"))
         << text;
     EXPECT_FALSE(std::filesystem::exists(folder / (name + ".saving")));

@@ -132,6 +132,7 @@ void add_structure(Maker& make) {
   make.add(ops::transpose, {x}, attributes(Integers{1, 0}));
   make.add(ops::stop_gradient, {x});
   make.add(ops::transfer, {x}, attributes(int64_t{1}));
+  make.add(ops::transfer_back, {x, x});
   make.add(ops::slice, {x}, attributes(Sizes{1, 2}, Sizes{1, 2}, Integers{1, -2}));
   make.add(ops::broadcast_to, {x}, attributes(Sizes{4, 2, 3}));
   make.add(ops::update, {x, make.parameter(DType::f32, {1, 2})},

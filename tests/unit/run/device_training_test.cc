@@ -3,6 +3,8 @@
 // task would fault.
 #include <gtest/gtest.h>
 
+#include <iterator>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -340,6 +342,75 @@ TEST_F(DeviceTraining, FirstValuesAreMadeThere) {
   step(to_device(x_));
   EXPECT_EQ(cat(m.value()), "f32[12, 10] in memory 1 (\"test\")");
   EXPECT_TRUE(td::identical(to_host(w), 1 - x_));
+}
+
+// ---- gradients of transfers ---------------------------------------------------------------------
+
+// Weights stay on the host, and the work is done on the device: gradients come back to the weights.
+TEST_F(DeviceTraining, GradientsGoBackToWhereTheOperandLies) {
+  const auto loss = [](const td::Tensor& w, const td::Tensor& x, int32_t memory) {
+    const td::Tensor scaled = td::transfer(td::tanh(w) * 2, memory);
+    return td::transfer(td::sum(td::square(td::matmul(x, scaled))), 0);
+  };
+  const auto slope_in = [&](int32_t memory) {
+    return td::function([&loss, memory](const td::Tensor& w, const td::Tensor& x) {
+      return td::grad([&](const td::Tensor& v) { return loss(v, x, memory); })(w);
+    });
+  };
+  const td::Tensor w = td::random::normal({10, 4}, {.key = td::random::Key(2)});
+  const td::Tensor slope = slope_in(there())(w, to_device(x_));
+  EXPECT_TRUE(td::identical(slope, slope_in(0)(w, x_)));
+}
+
+// A gradient that goes back names a value that lies there. That is a parameter, so that no value of
+// the forward pass lives longer; and behind a transfer no value at all.
+TEST_F(DeviceTraining, GradientsThatGoBackKeepNothing) {
+  const auto f = td::function([&](const td::Tensor& x) {
+    return td::grad([&](const td::Tensor& v) {
+      return td::transfer(td::sum(td::square(td::transfer(td::tanh(v) * 2, there()))), 0);
+    })(x);
+  });
+  (void)f(x_);
+  const std::string text = f.text("trace");
+  const auto count = [&](const std::string& pattern) {
+    const std::regex wanted(pattern);
+    return std::distance(std::sregex_iterator(text.begin(), text.end(), wanted), {});
+  };
+  EXPECT_EQ(count("transfer_back\\(%[0-9]+, %0\\)"), 1) << text;
+  EXPECT_EQ(count("transfer_back"), 1) << text;
+  EXPECT_EQ(count("transfer\\(%[0-9]+\\) \\{memory = 1\\}"), 2) << text;
+}
+
+TEST_F(DeviceTraining, GradientsOfGradientsGoBackToo) {
+  const auto slope_in = [](int32_t memory) {
+    return td::function([memory](const td::Tensor& x) {
+      return td::grad([&](const td::Tensor& v) {
+        return td::sum(td::square(td::grad([&](const td::Tensor& u) {
+          return td::transfer(td::sum(td::sin(td::transfer(u, memory)) * 3), 0);
+        })(v)));
+      })(x);
+    });
+  };
+  EXPECT_TRUE(td::identical(slope_in(there())(x_), slope_in(0)(x_)));
+}
+
+// What a loop keeps for its gradient must lie in the memory of the program: here, the sine's
+// operand.
+TEST_F(DeviceTraining, GradientsGoBackInLoops) {
+  const auto slope_in = [](int32_t memory) {
+    return td::function([memory](const td::Tensor& x) {
+      return td::grad([&](const td::Tensor& v) {
+        const td::Tensor last = td::fori_loop(
+            0, 3,
+            [&](const td::Tensor&, const td::Tensor& h) {
+              return td::sin(td::transfer(td::transfer(h, memory) * 1.5, 0));
+            },
+            v);
+        return td::sum(last);
+      })(x);
+    });
+  };
+  EXPECT_TRUE(td::identical(slope_in(there())(x_), slope_in(0)(x_)));
 }
 
 // ---- what is refused ----------------------------------------------------------------------------

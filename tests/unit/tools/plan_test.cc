@@ -102,6 +102,30 @@ TEST_F(PlanCommand, FindsTheLargestSizeThatFits) {
             "  tidemark plan in.tm --size=1 --tradeoff shows what would\n");
 }
 
+TEST_F(PlanCommand, FindsTheLargestSizeOfAName) {
+  std::ofstream(folder_ / "named.tm") << "function f(%x: f32[?rows, ?columns]) {\n"
+                                         "  %y: f32[?rows, ?columns] = cumsum(%x)\n"
+                                         "  return %y\n"
+                                         "}\n";
+  const Ran rows = run("plan named.tm --largest=rows --size=columns=256 --budget=64KiB --json");
+  EXPECT_EQ(rows.err, "");
+  EXPECT_EQ(number(parse_json(rows.out, "json"), "largest"), 64);
+  const Ran columns = run("plan named.tm --largest=columns= --size rows=32 --budget=64KiB");
+  EXPECT_EQ(columns.out, "the largest columns that fits 64.0 KiB is 512, with 64.0 KiB at once\n")
+      << columns.err;
+  EXPECT_EQ(run("plan named.tm --size=rows=4 --size=columns=8").code, 0);
+  EXPECT_EQ(run("plan named.tm --size=4").code, 0) << "all at once";
+  EXPECT_EQ(run("show named.tm").code, 0) << "names are for people";
+  EXPECT_EQ(run("plan named.tm --largest=rows --budget=64KiB").err,
+            "tidemark: plan: sizes of 'named.tm' are open\n  give them a number: --size=64\n");
+  EXPECT_EQ(run("plan named.tm --largest=images --size=columns=256 --budget=64KiB").err,
+            "tidemark: plan: no size of 'named.tm' is named 'images'\n"
+            "  name one: %x: f32[?images, 784]\n");
+  EXPECT_EQ(run("plan named.tm --largest=rows --size=columns=256 --budget=64").err,
+            "tidemark: plan: the budget is 64 bytes, and not even size 1 fits\n"
+            "  tidemark plan named.tm --size=rows=1 --tradeoff shows what would\n");
+}
+
 TEST_F(PlanCommand, SaysWhatIsWrong) {
   const auto error = [&](const std::string& arguments) {
     const Ran ran = run("plan " + arguments);
@@ -116,8 +140,9 @@ TEST_F(PlanCommand, SaysWhatIsWrong) {
   EXPECT_EQ(error("in.tm --size=-1"),
             "tidemark: plan: '-1' is not a size: give a whole number from 0 up" + hint);
   EXPECT_EQ(error("in.tm --largest"), "tidemark: plan: --largest needs a --budget" + hint);
-  EXPECT_EQ(error("in.tm --largest --budget=1MiB --size=3"),
-            "tidemark: plan: --largest looks for the size; leave out --size" + hint);
+  EXPECT_EQ(
+      error("in.tm --largest --budget=1MiB --size=3"),
+      "tidemark: plan: --largest looks for the size; leave out --size, or name both sizes" + hint);
   EXPECT_EQ(error("in.tm --tradeoff --budget=1MiB"),
             "tidemark: plan: --tradeoff is of all budgets; leave out --budget" + hint);
   EXPECT_EQ(error("in.tm"),

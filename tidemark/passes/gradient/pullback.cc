@@ -1,5 +1,6 @@
 #include "tidemark/passes/gradient/pullback.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -26,10 +27,7 @@ Term gradient_term(Term gradient, Term result) {
 std::vector<Term> apply_rule(const RuleApplication& application, std::vector<Term> gradients,
                              const std::vector<bool>& wanted) {
   const OpDef& op = application.op;
-  if (op.grad == nullptr) {
-    throw UserError(cat(op.name, " has no gradient: ", op.no_gradient), application.at,
-                    "make its operand a constant: td::stop_gradient(x)");
-  }
+  TIDEMARK_CHECK(op.grad != nullptr, op.name, " has no gradient: ", op.no_gradient);
   const std::span<const Term> results = application.results;
   for (size_t r = 0; r < results.size(); ++r)
     gradients[r] = gradient_term(gradients[r], results[r]);
@@ -42,6 +40,31 @@ std::vector<Term> apply_rule(const RuleApplication& application, std::vector<Ter
 }
 
 namespace {
+
+// An operand that lies in the memory where the node computes. Results of control flow lie in the
+// program's memory, and literals where they are read.
+std::optional<Value> in_the_same_memory(const Graph& graph, const Node& node) {
+  if (node.op == nullptr || !node.regions.empty()) return {};
+  if (node.op->transfers && node.inputs.size() == 1) return {};
+  const auto is_literal = [&](Value value) {
+    const Node* maker = &graph.node(value);
+    while (maker->op != nullptr && maker->op->view != nullptr)
+      maker = &graph.node(maker->inputs[0]);
+    return maker->op != nullptr && maker->op->literal != Literal::none;
+  };
+  const auto found = std::find_if_not(node.inputs.begin() + (node.op->transfers ? 1 : 0),
+                                      node.inputs.end(), is_literal);
+  return found == node.inputs.end() ? std::nullopt : std::optional(*found);
+}
+
+// The earliest value of its region that lies in the same memory, a parameter at best: a gradient
+// that goes back there reads it and so keeps it alive.
+ScopedValue earliest_in_memory(ScopedValue value) {
+  const Graph& graph = *value.scope->graph;
+  while (const std::optional<Value> earlier = in_the_same_memory(graph, graph.node(value.value)))
+    value.value = *earlier;
+  return value;
+}
 
 // Builds Terms that are values of regions. Nodes have the line of the op that the rule belongs to.
 class RuleBuilder : public Builder {
@@ -58,6 +81,7 @@ class RuleBuilder : public Builder {
   Value apply(const OpDef& op, std::span<const Value> operands, const Attrs& attrs) override {
     ScopedValues list;
     for (const Value each : operands) list.push_back(at(each));
+    if (op.transfers && list.size() == 2) return transferred_back(op, list[0], list[1]);
     const bool is_same = op.is_cast() && attrs.read().dtype() == list[0].type().dtype;
     return is_same ? operands[0] : add(into_.apply(op, list, attrs, at_)).value;
   }
@@ -67,6 +91,14 @@ class RuleBuilder : public Builder {
   const TensorType& type(Value value) const override { return at(value).type(); }
 
  private:
+  // Behind a transfer, the memory is a known number.
+  Value transferred_back(const OpDef& op, ScopedValue gradient, ScopedValue target) {
+    target = earliest_in_memory(target);
+    const Node& maker = target.scope->graph->node(target.value);
+    if (maker.op == nullptr || !maker.op->transfers)
+      return add(into_.apply(op, {{gradient, target}}, {}, at_)).value;
+    return add(into_.apply(*maker.op, {{gradient}}, Attrs(maker.attrs), at_)).value;
+  }
   const ScopedValue& at(Value value) const { return values_[static_cast<size_t>(value.node)]; }
 
   const ScopeBuilder& into_;

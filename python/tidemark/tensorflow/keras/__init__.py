@@ -11,4 +11,4 @@ models.Layer, models.Input = Layer, Input
 __getattr__ = _missing.getattr_of("keras", globals())
 for _name, _module in (("activations", activations), ("callbacks", callbacks), ("initializers", initializers), ("losses", losses), ("metrics", metrics),
                        ("models", models), ("optimizers", optimizers), ("utils", utils)):
-    _module.__getattr__ = _missing.getattr_of(f"keras.{_name}", vars(_module))
+    _module.__getattr__, _module.__dir__ = _missing.getattr_of(f"keras.{_name}", vars(_module)), _missing.dir_of(vars(_module))

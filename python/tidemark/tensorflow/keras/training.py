@@ -1,5 +1,6 @@
 """compile, fit, evaluate, predict: a step is one tf.function."""
 import itertools
+import weakref
 
 import numpy as np
 import tidemark as td
@@ -68,9 +69,6 @@ class Batches:
 
     def _all(self):
         if self._source is not None:
-            if not hasattr(self._source, "__next__"):
-                yield from self._source
-                return
             yield from self._source
             return
         order = np.random.permutation(self._count) if self._shuffle else None
@@ -229,8 +227,6 @@ class Trainer:
             return method
         functions = self.__dict__.setdefault("_functions", {})
         if name not in functions:
-            import weakref
-
             model = weakref.ref(self)
             functions[name] = Function(lambda data: getattr(model(), name)(data), reduce_retracing=True, name=name, autograph=False)
         return functions[name]

@@ -98,7 +98,8 @@ class Optimizer:
         if not pairs:
             raise ValueError("No gradients provided for any variable.")
         self.build([v for _, v in pairs])
-        gradients, chosen = [_dense(g, v) for g, v in pairs], [v for _, v in pairs]
+        keeps_rows = self.takes_rows() and not (self.clipnorm or self.clipvalue or self.global_clipnorm or self.gradient_accumulation_steps)
+        gradients, chosen = [g if keeps_rows and isinstance(g, IndexedSlices) else _dense(g, v) for g, v in pairs], [v for _, v in pairs]
         if self.gradient_accumulation_steps:
             self._accumulate(gradients, chosen)
         else:
@@ -141,6 +142,10 @@ class Optimizer:
         if self.use_ema:
             self._average(variables)
 
+    def takes_rows(self):
+        """Whether `update` takes the rows of a table as IndexedSlices; else their sum is made dense."""
+        return False
+
     def _before(self, step):
         """What a rule computes once for all Variables."""
 
@@ -148,6 +153,8 @@ class Optimizer:
         raise NotImplementedError("an Optimizer defines update(self, gradient, variable, state, rate, step)")
 
     def _clipped(self, gradients):
+        if not (self.clipnorm or self.clipvalue or self.global_clipnorm):
+            return gradients
         given = [wrap(g) for g in gradients]
         if self.clipnorm is not None:
             given = [clip_by_norm(g, float(self.clipnorm)) for g in given]

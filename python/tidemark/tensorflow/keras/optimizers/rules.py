@@ -2,6 +2,7 @@
 import tidemark as td
 
 from ...tensor import wrap
+from ...variable import IndexedSlices
 from ..initializers import Constant, Ones
 from ..backend import KerasVariable
 from .base import Optimizer
@@ -39,7 +40,13 @@ class SGD(_Rule):
     def slots_of(self):
         return ("momentum",) if self.momentum else ()
 
+    def takes_rows(self):
+        return not self.momentum
+
     def update(self, g, v, state, rate, step):
+        if isinstance(g, IndexedSlices):
+            v.assign(wrap(td.scatter_add(v._t, g.indices._t, -(g.values._t * rate))))
+            return
         if not self.momentum:
             v.assign_sub(wrap(g * rate))
             return

@@ -1,0 +1,213 @@
+// Diagonals, grids, differences and comparisons: composites on shapes rather than on layers.
+#include <cmath>
+
+#include "tidemark/calls/create.h"
+#include "tidemark/calls/ops.h"
+#include "tidemark/ops/structure.h"
+#include "tidemark/ops/typing.h"
+#include "tidemark/tensor/bind.h"
+#include "tidemark/tensor/tensor_state.h"
+#include "tidemark/types/size.h"
+
+namespace tidemark {
+namespace {
+
+using detail::bind_op;
+using detail::tensor_of;
+using detail::type_of;
+
+// `count` elements from `begin` on along one axis, as a view.
+Tensor part_of(const Tensor& x, int64_t axis, Dim begin, Dim count, int64_t step, Source at) {
+  const Shape shape = x.shape();
+  DimList begins(static_cast<size_t>(shape.rank()), 0);
+  AxisList steps(begins.size(), 1);
+  Shape sizes = shape;
+  begins[static_cast<size_t>(axis)] = begin;
+  steps[static_cast<size_t>(axis)] = step;
+  sizes.set(axis, count);
+  return bind_op(def_of(&ops::slice), {&x, 1}, Attrs().add(begins).add(sizes).add(steps), at);
+}
+
+double largest_finite(DType dtype) {
+  switch (dtype) {
+    case DType::f16:
+      return 65504;
+    case DType::bf16:
+      return 0x1.fep127;
+    case DType::f32:
+      return std::numeric_limits<float>::max();
+    default:
+      return std::numeric_limits<double>::max();
+  }
+}
+
+int64_t axis_of(const Tensor& x, int64_t axis, std::string_view name, Source at) {
+  return plain_axis(axis, x.rank(), name, type_of(x, at), at);
+}
+
+}  // namespace
+
+Tensor diagonal(const Operand& x, int64_t offset, Source at) {
+  const Tensor tensor = tensor_of(x, at);
+  if (tensor.rank() < 2)
+    throw UserError(cat("diagonal: needs at least two axes, got ", type_of(tensor, at)), at,
+                    "td::diag(x) makes a matrix of a vector");
+  const SourceScope scope(at);
+  const auto rows = int64_t{tensor.shape()[-2]}, columns = int64_t{tensor.shape()[-1]};
+  const int64_t count = std::max<int64_t>(
+      0, std::min(rows + std::min<int64_t>(offset, 0), columns - std::max<int64_t>(offset, 0)));
+  const int64_t begin = offset >= 0 ? offset : -offset * columns;
+  Shape flat;
+  for (int64_t axis = 0; axis < tensor.rank() - 2; ++axis) flat.push_back(tensor.shape()[axis]);
+  flat.push_back(rows * columns);
+  return part_of(reshape(tensor, flat), flat.rank() - 1, count == 0 ? 0 : begin, count, columns + 1,
+                 at);
+}
+
+Tensor diag(const Operand& x, int64_t offset, Source at) {
+  const Tensor tensor = tensor_of(x, at);
+  if (tensor.rank() == 2) return diagonal(tensor, offset, at);
+  if (tensor.rank() != 1)
+    throw UserError(cat("diag: needs a vector or a matrix, got ", type_of(tensor, at)), at,
+                    "td::diagonal(x) takes the diagonals of the last two axes");
+  const SourceScope scope(at);
+  const int64_t beside = std::abs(offset);
+  const Tensor padded = pad(tensor, {{0, beside}}), place = arange(padded.shape()[0]);
+  const Tensor row = expand_dims(place, 1), on_diagonal = place - row == offset;
+  return where(on_diagonal, offset >= 0 ? expand_dims(padded, 1) : padded, 0);
+}
+
+Tensor roll(const Operand& x, int64_t shift, std::optional<int64_t> axis, Source at) {
+  const SourceScope scope(at);
+  const Tensor tensor = tensor_of(x, at);
+  if (!axis) return reshape(roll(reshape(tensor, {-1}), shift, 0), tensor.shape());
+  const int64_t plain = axis_of(tensor, *axis, "roll", at);
+  const auto size = int64_t{tensor.shape()[plain]};
+  if (size == 0) return tensor;
+  const int64_t front = ((shift % size) + size) % size;
+  if (front == 0) return tensor;
+  return concat({part_of(tensor, plain, size - front, front, 1, at),
+                 part_of(tensor, plain, 0, size - front, 1, at)},
+                plain);
+}
+
+std::vector<Tensor> meshgrid(const TensorList& list, MeshgridOptions options, Source at) {
+  const SourceScope scope(at);
+  const std::span<const Tensor> vectors = list.list();
+  Shape grid;
+  for (size_t i = 0; i < vectors.size(); ++i) {
+    if (vectors[i].rank() != 1)
+      throw UserError(
+          cat("meshgrid: needs vectors, got ", type_of(vectors[i], at), " as number ", i), at,
+          "flatten it: td::reshape(x, {-1})");
+    grid.push_back(vectors[i].shape()[0]);
+  }
+  const bool exchanged = options.indexing == Indexing::xy && vectors.size() >= 2;
+  if (exchanged) {
+    const Dim first = grid[0];
+    grid.set(0, grid[1]);
+    grid.set(1, first);
+  }
+  std::vector<Tensor> results;
+  for (size_t i = 0; i < vectors.size(); ++i) {
+    const size_t axis = exchanged && i < 2 ? 1 - i : i;
+    Shape own;
+    for (size_t j = 0; j < vectors.size(); ++j)
+      own.push_back(j == axis ? vectors[i].shape()[0] : Dim(1));
+    results.push_back(broadcast_to(reshape(vectors[i], own), grid));
+  }
+  return results;
+}
+
+Tensor diff(const Operand& x, int64_t n, int64_t axis, Source at) {
+  const SourceScope scope(at);
+  if (n < 0)
+    throw UserError(cat("diff: n must not be negative, got ", n), at,
+                    "it is how often differences are taken");
+  Tensor result = tensor_of(x, at);
+  const int64_t plain = axis_of(result, axis, "diff", at);
+  for (int64_t i = 0; i < n; ++i) {
+    const Dim size = result.shape()[plain];
+    const Dim left = is_less(0, size) ? size - 1 : Dim(0);
+    const Dim second = is_less(0, size) ? Dim(1) : Dim(0);
+    const Tensor later = part_of(result, plain, second, left, 1, at);
+    const Tensor earlier = part_of(result, plain, 0, left, 1, at);
+    result = result.dtype() == DType::boolean ? not_equal(later, earlier) : later - earlier;
+  }
+  return result;
+}
+
+Tensor kron(const Operand& a, const Operand& b, Source at) {
+  const SourceScope scope(at);
+  const Tensor left = tensor_of(a, at), right = tensor_of(b, at);
+  const int64_t rank = std::max(left.rank(), right.rank());
+  Shape first, second, merged;
+  for (int64_t i = -rank; i < 0; ++i) {
+    const Dim m = -i <= left.rank() ? left.shape()[i] : Dim(1);
+    const Dim n = -i <= right.rank() ? right.shape()[i] : Dim(1);
+    for (const Dim size : {m, Dim(1)}) first.push_back(size);
+    for (const Dim size : {Dim(1), n}) second.push_back(size);
+    merged.push_back(m * n);
+  }
+  return reshape(reshape(left, first) * reshape(right, second), merged);
+}
+
+Tensor cross(const Operand& a, const Operand& b, int64_t axis, Source at) {
+  const SourceScope scope(at);
+  const Tensor left = tensor_of(a, at), right = tensor_of(b, at);
+  for (const Tensor& each : {left, right}) {
+    if (each.rank() == 0 || each.shape()[axis_of(each, axis, "cross", at)] != 3)
+      throw UserError(cat("cross: axis ", axis, " must have size 3, got ", type_of(left, at),
+                          " and ", type_of(right, at)),
+                      at, "name the axis of the coordinates: td::cross(a, b, 0)");
+  }
+  const auto element = [&](const Tensor& x, int64_t i) {
+    return part_of(x, axis_of(x, axis, "cross", at), i, 1, 1, at);
+  };
+  std::vector<Tensor> parts;
+  for (int64_t i = 0; i < 3; ++i) {
+    const int64_t j = (i + 1) % 3, k = (i + 2) % 3;
+    parts.push_back(element(left, j) * element(right, k) - element(left, k) * element(right, j));
+  }
+  return concat(parts, axis);
+}
+
+Tensor cdist(const Operand& a, const Operand& b, Source at) {
+  const SourceScope scope(at);
+  const Tensor left = tensor_of(a, at), right = tensor_of(b, at);
+  if (left.rank() < 2 || right.rank() < 2 || left.shape()[-1] != right.shape()[-1])
+    throw UserError(cat("cdist: needs [..., n, d] and [..., m, d], got ", type_of(left, at),
+                        " and ", type_of(right, at)),
+                    at, "rows are points: a vector is one point, td::expand_dims(x, 0)");
+  return norm(expand_dims(left, -2) - expand_dims(right, -3), -1);
+}
+
+Tensor nan_to_num(const Operand& x, const NanToNumOptions& options, Source at) {
+  const SourceScope scope(at);
+  const Tensor tensor = tensor_of(x, at);
+  if (!is_float(tensor.dtype())) return tensor;
+  const double most = largest_finite(tensor.dtype());
+  const Tensor numbers = where(isnan(tensor), options.nan, tensor);
+  const double infinity = std::numeric_limits<double>::infinity();
+  const Tensor below = where(numbers == infinity, options.posinf.value_or(most), numbers);
+  return where(below == -infinity, options.neginf.value_or(-most), below);
+}
+
+Tensor isclose(const Operand& a, const Operand& b, CloseOptions options, Source at) {
+  const SourceScope scope(at);
+  const Tensor left = tensor_of(a, at), right = tensor_of(b, at);
+  const DType common = promote(left.dtype(), right.dtype());
+  const DType real = is_float(common) ? common : DType::f64;
+  const Tensor x = cast(left, real), y = cast(right, real);
+  const Tensor within = abs(x - y) <= abs(y) * options.rtol + options.atol;
+  // The tolerance of an infinity is infinite, and would accept everything.
+  const Tensor close = logical_or(x == y, logical_and(within, isfinite(y)));
+  return options.equal_nan ? logical_or(close, logical_and(isnan(x), isnan(y))) : close;
+}
+
+Tensor allclose(const Operand& a, const Operand& b, CloseOptions options, Source at) {
+  const SourceScope scope(at);
+  return all(isclose(a, b, options, at));
+}
+
+}  // namespace tidemark
