@@ -62,8 +62,8 @@ class Stubs:
 
     def of_catalogue(self, name, function, indent, is_method):
         own = "self" + (", " if self.parameters(function, 1) else "") if is_method else ""
-        head = f"{indent}def {name}({own}{self.parameters(function, int(is_method))}) -> {RESULTS.get(self.functions[function][1], "Any")}: ..."
-        return [head]
+        result = RESULTS.get(self.functions[function][1], "Any")
+        return [f"{indent}def {name}({own}{self.parameters(function, int(is_method))}) -> {result}: ..."]
 
     def of_nanobind(self, name, function, indent):
         lines = []
