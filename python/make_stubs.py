@@ -54,7 +54,7 @@ class Stubs:
         parts = []
         for name, kind, default in listed:
             words = "|" in kind and "str"
-            hint = words or KINDS[kind]
+            hint = words or KINDS.get(kind, "Any")
             if default == "None" and not hint.endswith("None"):
                 hint += " | None"
             parts.append(f"{name}: {hint}" + (f" = {default}" if default is not None else ""))
@@ -62,8 +62,8 @@ class Stubs:
 
     def of_catalogue(self, name, function, indent, is_method):
         own = "self" + (", " if self.parameters(function, 1) else "") if is_method else ""
-        head = f"{indent}def {name}({own}{self.parameters(function, int(is_method))}) -> {RESULTS[self.functions[function][1]]}: ..."
-        return [head]
+        result = RESULTS.get(self.functions[function][1], "Any")
+        return [f"{indent}def {name}({own}{self.parameters(function, int(is_method))}) -> {result}: ..."]
 
     def of_nanobind(self, name, function, indent):
         lines = []
@@ -123,7 +123,9 @@ class Stubs:
         kind = type(value).__name__
         if kind == "builtin_function_or_method":
             prefix = "random::" if module.endswith("random") else ""
-            return self.of_catalogue(name, prefix + name, "", False)
+            if prefix + name in self.functions:
+                return self.of_catalogue(name, prefix + name, "", False)
+            return [f"def {name}(*args: Any, **kwargs: Any) -> Any: ..."]
         if kind == "nb_func":
             return self.of_nanobind(name, value, "")
         if isinstance(value, enum.EnumMeta):

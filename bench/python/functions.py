@@ -72,7 +72,7 @@ def held_after(calls):
     for _ in range(calls):
         f(x)
     gc.collect()
-    print(f"held after {calls} calls: {td.memory.current() - tensors} bytes of tensors, "
+    print(f"held after {calls} calls: {int(td.memory.current() - tensors)} bytes of tensors, "
           f"{sys.getallocatedblocks() - before} blocks of Python")
 
 
