@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tidemark/ops/pointwise.h"
+#include "tidemark/ops/program.h"
 #include "tidemark/ops/reduce.h"
 #include "tidemark/ops/special.h"
 #include "tidemark/ops/structure.h"
@@ -98,4 +99,9 @@ Term sum_to(Term g, const Shape& shape) {
 }
 
 }  // namespace term
+Term ops::rule::grad_transfer(const GradContext& context, int index) {
+  if (index == 1) return context.operands[1].like(0);
+  return transfer_back.apply({context.g, context.operands[0]}, {});
+}
+
 }  // namespace tidemark
