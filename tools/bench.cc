@@ -15,8 +15,8 @@ constexpr const char* kHelp =
 
 Runs a benchmark with the arguments after its name; most take the number of seconds for each row.
 Without a name it lists the benchmarks and whether they are built. NAME is one of
-  bars|budgets|compile_cost|datasets|eager|functions|gradients|kernels|loops|matmul|peer_cases|
-  plan|plan_time|tile
+  bars|budget_planning|budgets|compile_cost|datasets|eager|functions|gradients|kernels|loops|
+  matmul|peer_cases|plan|plan_time|tile
 
 options:
   --json   print the list, or the figures of `plan`, as JSON
@@ -30,6 +30,7 @@ struct Bench {
 };
 constexpr Bench kBenches[] = {
     {"bars", "every benchmark, and whether the bars the project sets itself are met"},
+    {"budget_planning", "what it costs to find programs within budgets"},
     {"budgets", "every budget of a model: bytes kept, the floor, and the time it costs"},
     {"datasets", "passes over a dataset against plain copies of its rows"},
     {"compile_cost", "how the time to trace and plan grows with the number of nodes"},

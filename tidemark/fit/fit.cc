@@ -226,7 +226,7 @@ Frontier::RungRef Frontier::rung(int number) {
   const bool can_be = target(number) >= least_bytes();
   if (can_be && searched(number)) return searched(number);
   const RungRef above = rung(std::min(number - 1, lowest_rung()));
-  return above->peak_bytes <= target(number) ? above : nullptr;
+  return above && above->peak_bytes <= target(number) ? above : nullptr;
 }
 
 // The program for a target, lowered until it lies between its target and the next one: budgets

@@ -69,17 +69,14 @@ Scalar angle_of(Scalar narrow_y, Scalar narrow_x) {
 // In parallel: sums of neighbouring bits, of pairs, of fours, then of all bytes. The bits that an
 // arithmetic shift copies from the sign are masked off.
 Scalar count_bits(Scalar x) {
-  const Scalar wide = x.cast(DType::i64);
-  const auto bits = [&](int64_t pattern) { return wide.whole(pattern); };
-  // A narrow negative number has copies of its sign above it.
-  Scalar sum = x.dtype() == DType::i32 ? wide & bits(0xffffffff) : wide;
-  sum = sum - (sum.shift_right(bits(1)) & bits(0x5555555555555555));
-  sum = (sum & bits(0x3333333333333333)) + (sum.shift_right(bits(2)) & bits(0x3333333333333333));
-  sum = (sum + sum.shift_right(bits(4))) & bits(0x0f0f0f0f0f0f0f0f);
-  sum = sum + sum.shift_right(bits(8));
-  sum = sum + sum.shift_right(bits(16));
-  sum = sum + sum.shift_right(bits(32));
-  return (sum & bits(0x7f)).cast(x.dtype());
+  const auto bits = [&](uint64_t pattern) { return x.whole(static_cast<int64_t>(pattern)); };
+  const auto moved = [&](Scalar sum, int64_t places) { return sum.shift_right(x.whole(places)); };
+  Scalar sum = x - (moved(x, 1) & bits(0x5555555555555555));
+  sum = (sum & bits(0x3333333333333333)) + (moved(sum, 2) & bits(0x3333333333333333));
+  sum = (sum + moved(sum, 4)) & bits(0x0f0f0f0f0f0f0f0f);
+  for (int64_t places = 8; places < 8 * size_of(x.dtype()); places *= 2)
+    sum = sum + moved(sum, places);
+  return sum & bits(0x7f);
 }
 
 // A first guess by a formula of elementary functions (Winitzki, relative error 2e-3), then two

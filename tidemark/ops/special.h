@@ -164,7 +164,7 @@ inline constexpr UnaryOp lgamma = {
     .accepts = TypeSet::floats,
     .value = log_gamma,
     .grad = [](Term g, Term x, Term) { return g * digamma(x); },
-    .sample = {2.5, 8.0},
+    .sample = {8.0, 30.0},
     .ulps = 16,
 };
 inline constexpr UnaryOp log10 = {
