@@ -46,6 +46,10 @@ Scalar less_than(Angle whole, Scalar part) {
 
 Scalar is_negative(Scalar x) { return (x < x.like(0)) | (x.like(1) / x < x.like(0)); }
 
+Scalar with_sign_of(Scalar size, Scalar x) {
+  return ((size == size) & is_negative(x)).select(-size, size);
+}
+
 Scalar angle_of(Scalar narrow_y, Scalar narrow_x) {
   const Scalar y = narrow_y.cast(DType::f64), x = narrow_x.cast(DType::f64);
   const Scalar zero = x.like(0), one = x.like(1);
@@ -63,7 +67,7 @@ Scalar angle_of(Scalar narrow_y, Scalar narrow_x) {
       steep.select(near.like(kQuarterPi.high) + (near + near.like(kQuarterPi.low)), near);
   const Scalar quadrant = (up > across).select(less_than(kHalfPi, octant), octant);
   const Scalar half = is_negative(x).select(less_than(kPi, quadrant), quadrant);
-  return is_negative(y).select(-half, half).cast(narrow_y.dtype());
+  return with_sign_of(half, y).cast(narrow_y.dtype());
 }
 
 // In parallel: sums of neighbouring bits, of pairs, of fours, then of all bytes. The bits that an
@@ -96,7 +100,7 @@ Scalar inverse_erf(Scalar narrow) {
   }
   const Scalar inside = (size == zero).select(zero, y);
   const Scalar result = (size == one).select(x.infinity(), inside);
-  return is_negative(x).select(-result, result).cast(narrow.dtype());
+  return with_sign_of(result, x).cast(narrow.dtype());
 }
 
 // Stirling's series. For x < 0, gamma(x) gamma(1 - x) = pi / sin(pi x).

@@ -14,6 +14,9 @@ namespace tidemark {
 
 // Whether a float is below 0 or is -0.
 Scalar is_negative(Scalar x);
+// `size` with the sign of x. A NaN stays as it is: a negation that compilers move elsewhere would
+// give its sign bit to chance.
+Scalar with_sign_of(Scalar size, Scalar x);
 // The number of bits that are set.
 Scalar count_bits(Scalar x);
 // The inverse of erf, computed in f64 to its last bits.
@@ -79,7 +82,7 @@ inline constexpr UnaryOp asinh = {
           const Scalar near = (size + square / (one + (one + square).sqrt())).log1p();
           const Scalar far = size.log() + x.like(std::numbers::ln2);
           const Scalar result = (size > x.like(1e9)).select(far, near);
-          return is_negative(x).select(-result, result);
+          return with_sign_of(result, x);
         },
     // 1 / sqrt(1 + x^2); the square of a large element would overflow.
     .grad = [](Term g, Term x, Term) { return g / term::hypot(x, x.like(1)); },
@@ -103,7 +106,7 @@ inline constexpr UnaryOp atanh = {
         [](Scalar x) {
           const Scalar size = x.abs();
           const Scalar result = x.like(0.5) * ((size + size) / (x.like(1) - size)).log1p();
-          return is_negative(x).select(-result, result);
+          return with_sign_of(result, x);
         },
     .grad = [](Term g, Term x, Term) { return g / ((1.0 - x) * (x + 1.0)); },
     .sample = {-0.9, 0.9},
@@ -193,7 +196,7 @@ inline constexpr UnaryOp sinh = {
           const Scalar near = x.like(0.5) * (less_one + less_one / (less_one + x.like(1)));
           const Scalar root = (size * x.like(0.5)).exp();
           const Scalar result = (size > x.like(20)).select(root * x.like(0.5) * root, near);
-          return is_negative(x).select(-result, result);
+          return with_sign_of(result, x);
         },
     .grad = [](Term g, Term x, Term) { return g * cosh(x); },
     .sample = {-4.0, 4.0},
@@ -206,11 +209,7 @@ inline constexpr BinaryOp copysign = {
     .name = "copysign",
     .brief = "The size of the first element with the sign of the second; -0 counts as negative.",
     .accepts = TypeSet::floats,
-    .value =
-        [](Scalar a, Scalar b) {
-          const Scalar size = a.abs();
-          return is_negative(b).select(-size, size);
-        },
+    .value = [](Scalar a, Scalar b) { return with_sign_of(a.abs(), b); },
     .grad_a = [](Term g, Term a, Term b,
                  Term) { return g * term::sign(a) * term::copysign(b.like(1), b); },
     .grad_b = [](Term g, Term, Term, Term) { return g.like(0); },
@@ -253,6 +252,7 @@ inline constexpr BinaryOp logaddexp = {
         },
     .grad_a = [](Term g, Term a, Term b, Term) { return g * term::sigmoid(difference(a, b)); },
     .grad_b = [](Term g, Term a, Term b, Term) { return g * term::sigmoid(difference(b, a)); },
+    .sample = {0.5, 8.0},
     .ulps = 6,
     .commutes = true,
 };
