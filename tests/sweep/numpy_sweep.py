@@ -13,7 +13,6 @@ import sys
 
 try:
     import numpy as np
-from scipy import special
 except ImportError:
     print("skipped: NumPy is not installed", file=sys.stderr)
     sys.exit(77)
@@ -140,15 +139,10 @@ def round_even(x):
     return np.rint(x) if x.dtype.kind == "f" else x
 
 
-def bit_count(x):
-    """np.bitwise_count takes the absolute value first."""
-    return np.bitwise_count(x.view(f"u{x.dtype.itemsize}")).astype(x.dtype)
-
-
 UNARY = {
     "abs": np.abs, "bitwise_invert": np.invert, "ceil": np.ceil, "floor": np.floor, "identity": np.copy,
     "isfinite": np.isfinite, "isinf": np.isinf, "isnan": np.isnan, "logical_not": np.logical_not,
-    "bit_count": bit_count, "negative": np.negative, "relu": lambda x: np.maximum(x, x.dtype.type(0)), "round": round_even,
+    "negative": np.negative, "relu": lambda x: np.maximum(x, x.dtype.type(0)), "round": round_even,
     "sign": np.sign, "stop_gradient": np.copy, "square": np.square,
 }
 UNARY_FLOAT = {  # Computed in f64 and compared within ulps.
@@ -156,9 +150,6 @@ UNARY_FLOAT = {  # Computed in f64 and compared within ulps.
     "gelu": lambda x: x * (0.5 * erfc(x * (-1 / math.sqrt(2)))), "silu": silu,
     "softplus": lambda x: np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))), "reciprocal": lambda x: 1 / x, "rsqrt": lambda x: 1 / np.sqrt(x), "sigmoid": sigmoid, "sin": np.sin,
     "sqrt": np.sqrt, "tan": np.tan, "tanh": np.tanh,
-    "acos": np.arccos, "acosh": np.arccosh, "asin": np.arcsin, "asinh": np.arcsinh, "atan": np.arctan, "atanh": np.arctanh,
-    "cosh": np.cosh, "digamma": special.digamma, "erfinv": special.erfinv, "lgamma": special.gammaln, "log10": np.log10,
-    "sinh": np.sinh, "trigamma": lambda x: special.polygamma(1, x),
 }
 BINARY = {
     "add": np.add, "atan2": lambda a, b: np.arctan2(to_float(a), to_float(b)), "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor,
@@ -168,16 +159,11 @@ BINARY = {
     "logical_xor": np.logical_xor, "maximum": np.maximum, "minimum": np.minimum, "multiply": np.multiply,
     "not_equal": np.not_equal, "pow": power, "remainder": np.remainder, "right_shift": shifts(np.right_shift),
     "subtract": np.subtract,
-    "copysign": lambda a, b: np.copysign(to_float(a), to_float(b)), "hypot": lambda a, b: np.hypot(to_float(a), to_float(b)),
-    "logaddexp": lambda a, b: np.logaddexp(to_float(a), to_float(b)), "xlogy": lambda a, b: special.xlogy(to_float(a), to_float(b)),
 }
 REDUCE = {"all": np.all, "any": np.any, "max": np.max, "min": np.min, "prod": np.prod, "sum": np.sum}
 # How far a result may be, in ulps: of our definition and of NumPy's own.
 ULPS = {"atan2": 4, "pow": 8, "sigmoid": 8, "tanh": 8, "rsqrt": 4, "cos": 6, "sin": 6, "erf": 6, "erfc": 10, "gelu": 32, "silu": 10, "softplus": 8, "exp": 6, "expm1": 6,
-        "log": 6, "log1p": 6, "log2": 6, "tan": 10, "softmax": 100, "log_softmax": 100,
-        "acos": 6, "acosh": 6, "asin": 6, "asinh": 6, "atan": 4, "atanh": 6, "cosh": 8, "erfinv": 10, "log10": 4, "sinh": 8,
-        # Near zeros of the function the distance is of the size of its terms.
-        "digamma": 200, "lgamma": 200, "trigamma": 20, "hypot": 4, "logaddexp": 8, "xlogy": 6}
+        "log": 6, "log1p": 6, "log2": 6, "tan": 10, "softmax": 100, "log_softmax": 100}
 # Since 2.4 the exponent's cutoff depends on the dtype, as ours does.
 PRINTS_BY_DTYPE = str(np.array([1e7], np.float32)) == "[1.e+07]"
 DRAWS = {"random_bernoulli", "random_fold", "random_integers", "random_normal", "random_permutation", "random_uniform"}

@@ -28,9 +28,7 @@ def csv(numbers):
 UNARY = {"abs": (9, 9), "ceil": (9, 10), "cos": (8, 1), "erf": (4, 1), "erfc": (4, 2), "exp": (2.5, 12.2), "expm1": (2.5, 12.2),
          "floor": (9, 10), "identity": (99, 99), "negative": (99, 99), "relu": (99, 99), "round": (9, 10),
          "sigmoid": (8, 1), "sign": (9, 1), "sin": (8, 1), "square": (5, 25), "tan": (1.1, 2), "tanh": (4, 1),
-         "gelu": (5, 5), "silu": (8, 8), "softplus": (8, 8.1), "stop_gradient": (99, 99),
-         "acos": (0.9, 2.7), "asin": (0.9, 1.2), "asinh": (9, 3), "atan": (9, 1.5), "atanh": (0.9, 1.5), "cosh": (2.5, 6.2),
-         "erfinv": (0.9, 1.2), "sinh": (2.5, 6.1)}
+         "gelu": (5, 5), "silu": (8, 8), "softplus": (8, 8.1), "stop_gradient": (99, 99)}
 
 
 @op(*UNARY)
@@ -39,25 +37,10 @@ def unary(g, name):
     g.emit(name, [x], {}, "float", x.shape, UNARY[name][1])
 
 
-@op("log", "log10", "log1p", "log2", "reciprocal", "rsqrt", "sqrt")
+@op("log", "log1p", "log2", "reciprocal", "rsqrt", "sqrt")
 def positive_unary(g, name):
     x = g.positive(g.floats())
     g.emit(name, [x], {}, "float", x.shape, max(2.0, x.most ** 0.5))
-
-
-@op("acosh", "lgamma")
-def above_one(g, name):
-    x = g.positive(g.floats())
-    x = g.emit("add", [x, 1.0], {}, "float", x.shape, x.most + 1)
-    g.emit(name, [x], {}, "float", x.shape, x.most * 3)
-
-
-# The third derivative of lgamma is not an op, so that no slope of these is asked for.
-@op("digamma", "trigamma")
-def flat(g, name):
-    x = g.positive(g.floats())
-    x = g.emit("stop_gradient", [x], {}, "float", x.shape, x.most)
-    g.emit(name, [x], {}, "float", x.shape, 6)
 
 
 @op("leaky_relu")
@@ -82,21 +65,6 @@ def binary(g, name):
     y, shape = g.partner(x)
     most = x.most * y.most if name == "multiply" else x.most + y.most
     return g.emit(name, [x, y], {}, "float", shape, most)
-
-
-@op("copysign", "hypot", "logaddexp")
-def pair(g, name):
-    x = g.within(g.floats(), 6)
-    y, shape = g.partner(x)
-    g.emit(name, [x, y], {}, "float", shape, x.most + y.most + 1)
-
-
-@op("xlogy")
-def xlogy(g, name):
-    x = g.within(g.floats(), 6)
-    y, shape = g.partner(x)
-    y = g.positive(y)
-    g.emit(name, [x, y], {}, "float", shape, x.most * 3)
 
 
 @op("divide", "atan2", "floor_divide", "remainder")
@@ -132,11 +100,11 @@ def integers(g, low=0, high=6, shape=None):
     return g.argument(g.random.choice(INTS), shape or g.some_shape(), low, high)
 
 
-@op("bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift", "bitwise_invert", "bit_count")
+@op("bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift", "bitwise_invert")
 def bits(g, name):
     x = integers(g)
-    if name in ("bitwise_invert", "bit_count"):
-        g.emit(name, [x], {}, x.dtype, x.shape, max(64, x.most + 1))
+    if name == "bitwise_invert":
+        g.emit(name, [x], {}, x.dtype, x.shape, x.most + 1)
     else:
         y = g.argument(x.dtype, x.shape, 0, 3)
         g.emit(name, [x, y], {}, x.dtype, x.shape, x.most * 8 + 8)

@@ -11,7 +11,6 @@
 #include "tidemark/ops/indexing.h"
 #include "tidemark/ops/pointwise.h"
 #include "tidemark/ops/reduce.h"
-#include "tidemark/ops/special.h"
 #include "tidemark/tensor/tensor.h"
 
 namespace tidemark {

@@ -4,9 +4,7 @@
 #include <algorithm>
 
 #include "tidemark/ops/pointwise.h"
-#include "tidemark/ops/program.h"
 #include "tidemark/ops/reduce.h"
-#include "tidemark/ops/special.h"
 #include "tidemark/ops/structure.h"
 #include "tidemark/types/size.h"
 
@@ -42,10 +40,6 @@ Term sigmoid(Term x) { return tidemark::sigmoid(x); }
 Term sin(Term x) { return tidemark::sin(x); }
 Term cos(Term x) { return tidemark::cos(x); }
 Term sign(Term x) { return tidemark::sign(x); }
-Term rsqrt(Term x) { return tidemark::rsqrt(x); }
-Term sinh(Term x) { return tidemark::sinh(x); }
-Term copysign(Term a, Term b) { return tidemark::copysign(a, b); }
-Term hypot(Term a, Term b) { return tidemark::hypot(a, b); }
 Term pow(Term a, Term b) { return tidemark::pow(a, b); }
 Term floor_divide(Term a, Term b) { return tidemark::floor_divide(a, b); }
 Term less(Term a, Term b) { return tidemark::less(a, b); }
@@ -99,9 +93,4 @@ Term sum_to(Term g, const Shape& shape) {
 }
 
 }  // namespace term
-Term ops::rule::grad_transfer(const GradContext& context, int index) {
-  if (index == 1) return context.operands[1].like(0);
-  return transfer_back.apply({context.g, context.operands[0]}, {});
-}
-
 }  // namespace tidemark

@@ -183,17 +183,27 @@ erfc = _unary("erfc", td.erfc)
 is_nan = _unary("is_nan", td.isnan)
 is_inf = _unary("is_inf", td.isinf)
 is_finite = _unary("is_finite", td.isfinite)
-asin = _unary("asin", td.asin)
-acos = _unary("acos", td.acos)
-atan = _unary("atan", td.atan)
-sinh = _unary("sinh", td.sinh)
-cosh = _unary("cosh", td.cosh)
-asinh = _unary("asinh", td.asinh)
-acosh = _unary("acosh", td.acosh)
-atanh = _unary("atanh", td.atanh)
-lgamma = _unary("lgamma", td.lgamma)
-digamma = _unary("digamma", td.digamma)
-erfinv = _unary("erfinv", td.erfinv)
+# Made of other ops, in forms that stay accurate near 0 and 1.
+asin = _unary("asin", lambda x: td.atan2(x, td.sqrt((1 - x) * (1 + x))))
+acos = _unary("acos", lambda x: td.atan2(td.sqrt((1 - x) * (1 + x)), x))
+atan = _unary("atan", lambda x: td.atan2(x, td.ones_like(x)))
+
+
+def _sinh(x):
+    e = td.expm1(td.abs(x))
+    return td.sign(x) * (e + e / (e + 1)) / 2
+
+
+def _asinh(x):
+    a = td.abs(x)
+    return td.sign(x) * td.log1p(a + a * a / (1 + td.sqrt(a * a + 1)))
+
+
+sinh = _unary("sinh", _sinh)
+cosh = _unary("cosh", lambda x: (td.exp(x) + td.exp(-x)) / 2)
+asinh = _unary("asinh", _asinh)
+acosh = _unary("acosh", lambda x: td.log1p((x - 1) + td.sqrt((x - 1) * (x + 1))))
+atanh = _unary("atanh", lambda x: (td.log1p(x) - td.log1p(-x)) / 2)
 
 # ---- logic ---------------------------------------------------------------------------------------
 
