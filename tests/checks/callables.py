@@ -60,7 +60,7 @@ class Header:
     def default(text, kind):
         if text is None:
             return None
-        text = re.sub(r"^(DType|Padding|ImageLayout)::", "", text)
+        text = re.sub(r"^(DType|Indexing|Padding|ImageLayout)::", "", text)
         if text in ("Keep::no", "{}"):
             return "false" if text == "Keep::no" else "none"
         return re.sub(r"^\{(.*)\}$", r"[\1]", text)

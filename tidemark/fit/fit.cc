@@ -221,9 +221,10 @@ int Frontier::lowest_rung() {
   return found;
 }
 
-// The program for a target. If the search finds none, one for a larger target may do.
+// The program for a target. If the search finds none, one for a larger target may do. The first
+// target is that of the usual program, which may need no bytes at all.
 Frontier::RungRef Frontier::rung(int number) {
-  const bool can_be = target(number) >= least_bytes();
+  const bool can_be = number == 0 || target(number) >= least_bytes();
   if (can_be && searched(number)) return searched(number);
   const RungRef above = rung(std::min(number - 1, lowest_rung()));
   return above && above->peak_bytes <= target(number) ? above : nullptr;
