@@ -85,6 +85,7 @@ std::vector<FaultyOperation> calls() {
   const Tensor image = drawn({1, 8, 8, 4}, 4);
   const Tensor ids = random::integers({12}, {.low = 0, .high = 10, .key = random::Key(6)});
   return {
+      operation("allclose", [=] { return allclose(x, x * 2); }),
       operation("attention", [=] { return attention(heads, heads, heads, {.causal = true}); }),
       operation("assert_that",
                 [=] {
@@ -98,7 +99,12 @@ std::vector<FaultyOperation> calls() {
                   return random::bernoulli(sigmoid(x), {12, 10});
                 }),
       operation("broadcast_to", [=] { return broadcast_to(x, {2, 12, 10}); }),
+      operation("cdist", [=] { return cdist(x, x * 2); }),
       operation("check_numerics", [=] { return check_numerics(x, "x") * 2; }),
+      operation("cross", [=] { return cross(reshape(x, {40, 3}), reshape(y, {40, 3})); }),
+      operation("diag", [=] { return diag(x[0]); }),
+      operation("diagonal", [=] { return diagonal(x, 1) * 2; }),
+      operation("diff", [=] { return diff(x, 2); }),
       operation("embedding", [=] { return embedding(y, ids); }),
       operation("expand_dims", [=] { return expand_dims(x, 1); }),
       operation("eye", [] { return eye(5, 7); }),
@@ -112,12 +118,16 @@ std::vector<FaultyOperation> calls() {
                 }),
       operation("full", [] { return full({3, 4}, 2.5); }),
       operation("full_like", [=] { return full_like(x, 3); }),
+      operation("isclose", [=] { return isclose(x, x * 2); }),
+      operation("kron", [=] { return kron(x, y); }),
       operation("leaky_relu", [=] { return leaky_relu(x); }),
       operation("linspace", [] { return linspace(0, 1, 11); }),
       operation("log_softmax", [=] { return log_softmax(x); }),
       operation("logsumexp", [=] { return logsumexp(x, 1); }),
       operation("mean", [=] { return mean(x, 0); }),
+      operation("meshgrid", [=] { return meshgrid({x[0], x[1]})[1] * 2; }),
       operation("mse", [=] { return mse(x, x * 2); }),
+      operation("nan_to_num", [=] { return nan_to_num(x); }),
       operation("norm", [=] { return norm(x, 1); }),
       operation("ones_like", [=] { return ones_like(x); }),
       operation("outer", [=] { return outer(x, y); }),
@@ -129,6 +139,7 @@ std::vector<FaultyOperation> calls() {
                 }),
       operation("put", [=] { return put(x, 3, x[0] * 2); }),
       operation("repeat", [=] { return repeat(x, 3, 1); }),
+      operation("roll", [=] { return roll(x, 3, 0); }),
       operation("rms_norm", [=] { return rms_norm(x); }),
       operation("sparse_softmax_cross_entropy",
                 [=] { return sparse_softmax_cross_entropy(cast(ids % 10, i32), x); }),
