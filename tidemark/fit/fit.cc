@@ -235,7 +235,7 @@ Frontier::RungRef Frontier::rung(int number) {
 Frontier::RungRef Frontier::settled(int number) {
   RungRef found = rung(number);
   while (found && found->peak_bytes <= target(number + 1) && target(number + 1) >= least_bytes())
-    found = rung(++number);
+    if (const RungRef next = rung(++number)) found = next;
   return found;
 }
 
