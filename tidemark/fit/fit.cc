@@ -103,8 +103,9 @@ int64_t most_scratch_of(const Graph& graph, const compile::Interface& interface,
                         std::optional<int64_t> limit) {
   compile::Interface with = interface;
   with.most_scratch = limit;
+  const compile::Layout layout = compile::layout(graph, with);
   int64_t most = 0;
-  for (const run::Buffer& buffer : compile::layout(graph, with).program->buffers)
+  for (const run::Buffer& buffer : layout.program->buffers)
     if (buffer.byte_class == ByteClass::workspace) most = std::max(most, buffer.bytes);
   return most;
 }
