@@ -3,9 +3,9 @@
 // task would fault.
 #include <gtest/gtest.h>
 
-#include <iterator>
-#include <regex>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/unit/run/device_test.h"
@@ -372,13 +372,19 @@ TEST_F(DeviceTraining, GradientsThatGoBackKeepNothing) {
   });
   (void)f(x_);
   const std::string text = f.text("trace");
-  const auto count = [&](const std::string& pattern) {
-    const std::regex wanted(pattern);
-    return std::distance(std::sregex_iterator(text.begin(), text.end(), wanted), {});
+  // The lines that have one text, and a second one behind it.
+  const auto count = [&](std::string_view first, std::string_view second) {
+    std::istringstream lines(text);
+    int found = 0;
+    for (std::string line; std::getline(lines, line);) {
+      const size_t at = line.find(first);
+      found += at != std::string::npos && line.find(second, at) != std::string::npos ? 1 : 0;
+    }
+    return found;
   };
-  EXPECT_EQ(count("transfer_back\\(%[0-9]+, %0\\)"), 1) << text;
-  EXPECT_EQ(count("transfer_back"), 1) << text;
-  EXPECT_EQ(count("transfer\\(%[0-9]+\\) \\{memory = 1\\}"), 2) << text;
+  EXPECT_EQ(count("transfer_back(%", ", %0)"), 1) << text;
+  EXPECT_EQ(count("transfer_back", ""), 1) << text;
+  EXPECT_EQ(count("transfer(%", "{memory = 1}"), 2) << text;
 }
 
 TEST_F(DeviceTraining, GradientsOfGradientsGoBackToo) {
