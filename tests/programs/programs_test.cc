@@ -30,7 +30,7 @@
 #include "tidemark/device/threads.h"
 #include "tidemark/fit/fit.h"
 #include "tidemark/layout/emit.h"
-#include "tidemark/ops/text.h"
+#include "tidemark/ops/text/text.h"
 #include "tidemark/tensor/tensor_state.h"
 
 namespace tidemark {
