@@ -19,6 +19,8 @@
 #include "captured.h"
 #include "convert.h"
 #include "errors.h"
+#include "exchange.h"
+#include "later.h"
 #include "signature.h"
 #include "source.h"
 #include "tidemark/tensor/tensor_state.h"
@@ -254,6 +256,72 @@ PyObject* profile(PyObject* self, PyObject* const* arguments, Py_ssize_t count, 
              });
 }
 
+// The memory of another Python object, for the results that lie in it.
+class Arena {
+ public:
+  Arena(nb::handle memory, Source at) : held_(std::make_shared<Held>()) {
+    if (PyObject_GetBuffer(memory.ptr(), &held_->view, PyBUF_WRITABLE) == 0) return;
+    PyErr_Clear();
+    throw UserTypeError(
+        cat("run_in: memory that can be written is wanted, got ", Py_TYPE(memory.ptr())->tp_name),
+        at, "give np.empty(plan.arena + 64, np.uint8)");
+  }
+
+  // The part of it from the first aligned address on.
+  std::span<std::byte> aligned(Bytes needed, Source at) const {
+    const Py_buffer& view = held_->view;
+    const int64_t skipped = -static_cast<int64_t>(reinterpret_cast<uintptr_t>(view.buf)) & 63;
+    const int64_t left = view.len - skipped;
+    if (left < needed.count)
+      throw UserError(cat("run_in: the plan needs ", needed.count,
+                          " bytes aligned to 64, and of the memory's ", view.len, " bytes ",
+                          std::max<int64_t>(left, 0), " lie behind the first such address"),
+                      at, "give np.empty(plan.arena + 64, np.uint8)");
+    return {static_cast<std::byte*>(view.buf) + skipped, static_cast<size_t>(left)};
+  }
+
+  // The same tensor, which keeps the memory.
+  Tensor keep(const Tensor& x, Source at) const {
+    return over_memory(
+        detail::array_of(x, at),
+        [held = held_]() mutable {
+          release_with_gil([last = std::move(held)]() mutable { last.reset(); });
+        },
+        at);
+  }
+
+ private:
+  struct Held {
+    Py_buffer view = {};
+    ~Held() { PyBuffer_Release(&view); }
+  };
+  std::shared_ptr<Held> held_;
+};
+
+PyObject* run_in(PyObject* object, PyObject* const* arguments, Py_ssize_t count, PyObject* names) {
+  return guarded([&]() -> PyObject* {
+    const Source at = calling_line();
+    if (count < 2 || !nb::isinstance<Plan>(arguments[0]))
+      throw UserTypeError("run_in: a plan and memory for it are wanted in front of the arguments",
+                          at, "write f.run_in(f.plan(x), memory, x)");
+    const Plan& plan = *nb::inst_ptr<Plan>(arguments[0]);
+    const Arena arena(arguments[1], at);
+    const std::span<std::byte> memory = arena.aligned(plan.arena(), at);
+    FunctionObject& function = function_in(object);
+    Traces& traces = **function.traces;
+    const PythonCall call(signature_of(function), traces.known, arguments + 2, count - 2, names,
+                          at);
+    ResultTree tree;
+    detail::CallResult results;
+    {
+      const nb::gil_scoped_release without;
+      results = traces.core->run_in(plan, memory, call.arguments(), tree, at);
+    }
+    for (Tensor& result : results) result = arena.keep(result, at);
+    return filled_result(*tree, results);
+  });
+}
+
 // ---- questions without arguments ----------------------------------------------------------------
 
 template <class F>
@@ -472,6 +540,9 @@ PyMethodDef methods[] = {
      "saved_for_gradient(*arguments): the bytes that a tape around such a call stores."},
     {"profile", method(profile), kFast,
      "profile(*arguments): (result, Profile) of a measured run."},
+    {"run_in", method(run_in), kFast,
+     "run_in(plan, memory, *arguments): runs in a writable buffer of plan.arena bytes, which also "
+     "holds the results: they change when it is written again."},
     {"text", method(text), METH_FASTCALL,
      "text(pass=''): the program after a pass, or as it runs."},
     {"cache_info", method(cache_info), METH_NOARGS, "The traces and programs it holds."},
