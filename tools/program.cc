@@ -9,7 +9,7 @@
 #include "tidemark/compile/pipeline.h"
 #include "tidemark/function/function_plan.h"
 #include "tidemark/function/run_function.h"
-#include "tidemark/ops/text.h"
+#include "tidemark/ops/text/text.h"
 #include "tidemark/report/report.h"
 #include "tools/program_file.h"
 

@@ -10,7 +10,7 @@
 
 #include "tidemark/base/error.h"
 #include "tidemark/base/text.h"
-#include "tidemark/ops/text.h"
+#include "tidemark/ops/text/text.h"
 
 namespace tidemark::tools {
 

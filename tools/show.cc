@@ -5,7 +5,7 @@
 
 #include "tidemark/base/error.h"
 #include "tidemark/compile/pipeline.h"
-#include "tidemark/ops/text.h"
+#include "tidemark/ops/text/text.h"
 #include "tidemark/passes/passes.h"
 #include "tools/program_file.h"
 

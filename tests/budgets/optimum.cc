@@ -1,6 +1,6 @@
 #include "tests/budgets/optimum.h"
 
-#include "tidemark/ops/text.h"
+#include "tidemark/ops/text/text.h"
 
 namespace tidemark::testing {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "tidemark/ops/text.h"
+#include "tidemark/ops/text/text.h"
 #include "tidemark/passes/passes.h"
 
 namespace {

@@ -30,7 +30,7 @@
 #include "tidemark/device/threads.h"
 #include "tidemark/fit/fit.h"
 #include "tidemark/layout/emit.h"
-#include "tidemark/ops/text.h"
+#include "tidemark/ops/text/text.h"
 #include "tidemark/tensor/tensor_state.h"
 
 namespace tidemark {
@@ -257,7 +257,8 @@ std::string failure_within_budgets(const RandomProgram& program, uint64_t seed) 
   const std::vector<Tensor> arguments = arguments_of(program, seed);
   compile::set_emitter(Emitter::tile);
   const std::vector<Tensor> expected = evaluate(program.graph, arguments);
-  fit::Frontier frontier({{optimised(program, seed % 8 != 0)}}, program.interface);
+  fit::Frontier frontier({{std::make_shared<Graph>(optimised(program, seed % 8 != 0))}},
+                         program.interface);
   const int64_t peak = frontier.usual_peak(), floor = frontier.floor_bytes();
   std::mt19937_64 random(seed);
   const auto drawn = [&] {

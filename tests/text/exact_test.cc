@@ -14,7 +14,7 @@
 #include "tidemark/ops/op_def.h"
 #include "tidemark/ops/program.h"
 #include "tidemark/ops/reference.h"
-#include "tidemark/ops/text.h"
+#include "tidemark/ops/text/text.h"
 #include "tidemark/passes/passes.h"
 #include "tidemark/tensor/tensor_state.h"
 

@@ -11,7 +11,7 @@
 #include "tidemark/compile/cpu/compute.h"
 #include "tidemark/device/threads.h"
 #include "tidemark/layout/layout.h"
-#include "tidemark/ops/text.h"
+#include "tidemark/ops/text/text.h"
 #include "tidemark/passes/passes.h"
 
 namespace tidemark {
@@ -54,13 +54,14 @@ std::string text_of(const run::Program& program) {
 }
 
 // Of a graph on its own: nothing is donated, no Variable is written.
-std::string layout_text(const Graph& graph) {
+std::shared_ptr<run::Program> laid_out(const Graph& graph) {
   const device::ThreadsScope one(1);
   compile::Interface interface;
   interface.parameters.resize(graph.body().parameters.size());
   interface.results.resize(graph.body().results.size());
-  return text_of(*compile::layout(compact(graph), interface).program);
+  return compile::layout(graph, interface).program;
 }
+std::string layout_text(const Graph& graph) { return text_of(*laid_out(compact(graph))); }
 
 class PassText : public testing::TestWithParam<std::string> {};
 
@@ -79,7 +80,8 @@ TEST_P(PassText, IsAsTheFileSays) {
     }
     const passes::Pass* pass = passes::find(section.pass);
     ASSERT_NE(pass, nullptr) << "there is no such pass";
-    pass->run(graph, machine, {});
+    pass->run(graph, machine,
+              {.needed = [](const Graph& given) { return laid_out(given)->peak_bytes(); }});
     verify(graph);
     const std::string text = to_text(graph);
     if (std::getenv("TIDEMARK_REWRITE") != nullptr) section.text = text;

@@ -5,9 +5,6 @@
 #include <limits>
 #include <map>
 
-#include "tidemark/compile/pipeline.h"
-#include "tidemark/fit/bodies.h"
-#include "tidemark/fit/separate.h"
 #include "tidemark/layout/builder.h"
 #include "tidemark/ops/op_def.h"
 
@@ -21,14 +18,6 @@ constexpr int kTargetsOfAPoint = 4;
 constexpr int kHalvings = 4;
 constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
 constexpr size_t kFewSteps = 1000;  // Of programs whose orders are all compared.
-
-// Steps that free bytes run as soon as they can.
-Graph order_again(Graph graph, const compile::Interface& interface,
-                  passes::OrderOptions::Only only = passes::OrderOptions::Only::best) {
-  passes::order(graph, interface.updates(),
-                {.scratch = workspace_of(graph, interface), .frees_early = true, .only = only});
-  return compact(std::move(graph));
-}
 
 compile::Layout laid_out(const Graph& graph, const compile::Interface& interface,
                          int64_t enough_bytes) {
@@ -66,63 +55,9 @@ std::vector<Decision> decisions_of(const Graph& graph, const std::vector<Repeat>
 }  // namespace
 
 Frontier::Frontier(std::vector<Alternative> alternatives, const compile::Interface& interface)
-    : interface_(interface) {
-  const Graph usual = alternatives[0].graph;
-  add(usual, {});
-  for (Alternative& each : alternatives) add_variants(std::move(each));
-  if (compile::backend_of(interface.home).machine().threads > 1) add_with_less_scratch(usual);
+    : variants_(variants_of(std::move(alternatives), interface)),
+      least_bytes_(fit::least_bytes(variants_)) {
   searched_[0] = as_it_is(*variants_[0]);
-}
-
-void Frontier::add_variants(Alternative alternative) {
-  Graph graph = std::move(alternative.graph);
-  const std::string& change = alternative.change;
-  if (is_small()) {
-    using Only = passes::OrderOptions::Only;
-    for (const Only only : {Only::greedy, Only::depth_first, Only::depth_first_from_last})
-      add(order_again(graph, interface_, only), change);
-  }
-  if (has_large_sums(graph)) add(order_again(with_sums_apart(graph), interface_), change);
-  if (compile::backend_of(interface_.home).machine().threads > 1) {
-    Graph in_turn = graph;
-    if (run_bodies_in_turn(in_turn))
-      add(order_again(std::move(in_turn), interface_), "maps run one body at a time");
-  }
-  add(order_again(std::move(graph), interface_), change);
-}
-
-void Frontier::add(Graph graph, const std::string& change, std::optional<int64_t> most_scratch) {
-  variants_.push_back(
-      std::make_unique<Variant>(std::move(graph), change, interface_, most_scratch));
-}
-
-namespace {
-
-// The most scratch that any step needs.
-int64_t most_scratch_of(const Graph& graph, const compile::Interface& interface,
-                        std::optional<int64_t> limit) {
-  compile::Interface with = interface;
-  with.most_scratch = limit;
-  const compile::Layout layout = compile::layout(graph, with);
-  int64_t most = 0;
-  for (const run::Buffer& buffer : layout.program->buffers)
-    if (buffer.byte_class == ByteClass::workspace) most = std::max(most, buffer.bytes);
-  return most;
-}
-
-}  // namespace
-
-// Once with the threads that no step needs more scratch for than the largest of one thread's, once
-// with one thread for each step that has scratch. In large programs of which scratch is a small
-// part that would take more time than it is worth.
-void Frontier::add_with_less_scratch(Graph graph) {
-  constexpr int64_t kSmallPart = 100;
-  const int64_t all = most_scratch_of(graph, interface_, {}),
-                one = most_scratch_of(graph, interface_, 0);
-  if (all == one || (!is_small() && (all - one) * kSmallPart <= least_bytes())) return;
-  run_bodies_in_turn(graph);
-  const Graph ordered = order_again(std::move(graph), interface_);
-  for (const int64_t most : {one, int64_t{0}}) add(ordered, {}, most);
 }
 
 Cost Frontier::usual_cost() const { return variants_[0]->cost(); }
@@ -202,18 +137,11 @@ const Frontier::RungRef& Frontier::searched(int number) {
   return searched_.emplace(number, cheapest_within(target(number))).first->second;
 }
 
-int64_t Frontier::least_bytes() const {
-  int64_t least = usual_peak();
-  for (const std::unique_ptr<Variant>& variant : variants_)
-    least = std::min({least, variant->least_bytes(), variant->peak_bytes()});
-  return std::max<int64_t>(1, least);
-}
-
 // The number of the lowest target that something is found for, by bisection.
 int Frontier::lowest_rung() {
   if (lowest_) return *lowest_;
   int found = 0, fails = 1;
-  while (target(fails) >= least_bytes()) ++fails;
+  while (target(fails) >= least_bytes_) ++fails;
   while (fails - found > 1) {
     const int middle = found + (fails - found) / 2;
     (searched(middle) ? found : fails) = middle;
@@ -225,7 +153,7 @@ int Frontier::lowest_rung() {
 // The program for a target. If the search finds none, one for a larger target may do. The first
 // target is that of the usual program, which may need no bytes at all.
 Frontier::RungRef Frontier::rung(int number) {
-  const bool can_be = number == 0 || target(number) >= least_bytes();
+  const bool can_be = number == 0 || target(number) >= least_bytes_;
   if (can_be && searched(number)) return searched(number);
   const RungRef above = rung(std::min(number - 1, lowest_rung()));
   return above && above->peak_bytes <= target(number) ? above : nullptr;
@@ -235,7 +163,7 @@ Frontier::RungRef Frontier::rung(int number) {
 // between two targets get the program of the lower one.
 Frontier::RungRef Frontier::settled(int number) {
   RungRef found = rung(number);
-  while (found && found->peak_bytes <= target(number + 1) && target(number + 1) >= least_bytes())
+  while (found && found->peak_bytes <= target(number + 1) && target(number + 1) >= least_bytes_)
     if (const RungRef next = rung(++number)) found = next;
   return found;
 }
@@ -251,8 +179,8 @@ const std::vector<Frontier::RungRef>& Frontier::last_rungs() {
     return next != nullptr;
   };
   int64_t failed = target(lowest_rung() + 1);
-  if (least_bytes() > failed && least_bytes() < found.back()->peak_bytes)
-    failed = try_at(least_bytes()) ? found.back()->peak_bytes : least_bytes();
+  if (least_bytes_ > failed && least_bytes_ < found.back()->peak_bytes)
+    failed = try_at(least_bytes_) ? found.back()->peak_bytes : least_bytes_;
   for (int i = 0; i < kHalvings && failed + 1 < found.back()->peak_bytes; ++i) {
     const int64_t limit = failed + (found.back()->peak_bytes - failed) / 2;
     if (!try_at(limit)) failed = limit;
@@ -278,7 +206,7 @@ const std::vector<Frontier::RungRef>& Frontier::between(int number) {
 Frontier::RungRef Frontier::chosen(int64_t bytes) {
   if (usual_peak() <= bytes) return searched(0);
   int number = 0;
-  while (target(number + 1) >= std::max(bytes, least_bytes())) ++number;
+  while (target(number + 1) >= std::max(bytes, least_bytes_)) ++number;
   // The peak of a large program lies close below its target.
   const bool can_fit = variants_[0]->steps() <= kFewSteps ||
                        4 * (target(number) - bytes) <= target(number) - target(number + 1);
@@ -299,7 +227,7 @@ Fit Frontier::build(const Rung& rung) const {
   if (!rung.variant->change().empty())
     fit.decisions.push_back({.what = rung.variant->change(), .cost = rung.variant->change_cost()});
   if (!rung.schedule) {
-    fit.layout = compile::layout(rung.variant->graph(), rung.variant->interface());
+    fit.layout = compile::layout(rung.variant->graph().copy(), rung.variant->interface());
     return fit;
   }
   Variant::Program program = rung.variant->make(*rung.schedule);

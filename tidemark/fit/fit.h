@@ -15,16 +15,10 @@
 #include <vector>
 
 #include "tidemark/fit/cost.h"
-#include "tidemark/fit/variant.h"
+#include "tidemark/fit/variants.h"
 #include "tidemark/layout/layout.h"
 
 namespace tidemark::fit {
-
-// A graph that computes the results, optimised and ordered.
-struct Alternative {
-  Graph graph;
-  std::string change = {};  // How it differs from the usual one: "loops keep 23 states".
-};
 
 // A line of the program that does something else to need fewer bytes.
 struct Decision {
@@ -74,9 +68,6 @@ class Frontier {
   };
   using RungRef = std::shared_ptr<const Rung>;  // Null: none was found.
 
-  void add_variants(Alternative alternative);
-  void add(Graph graph, const std::string& change, std::optional<int64_t> most_scratch = {});
-  void add_with_less_scratch(Graph graph);
   // Whether all schedules can be looked at.
   bool is_small() const { return variants_[0]->allows(Effort::all); }
   // The program for a budget.
@@ -88,7 +79,6 @@ class Frontier {
   int lowest_rung();
   const std::vector<RungRef>& between(int number);
   const std::vector<RungRef>& last_rungs();
-  int64_t least_bytes() const;
   RungRef cheapest_within(int64_t limit) const;
   RungRef as_it_is(const Variant& variant) const;
   struct Attempt {
@@ -98,10 +88,10 @@ class Frontier {
   Attempt attempt(const Variant& variant, Effort effort, int64_t limit, double most_seconds) const;
   Fit build(const Rung& rung) const;
 
-  const compile::Interface& interface_;
-  std::vector<std::unique_ptr<Variant>> variants_;  // The usual program first.
-  std::map<int, RungRef> searched_;                 // By number.
-  std::map<int, std::vector<RungRef>> between_;     // By number of the upper target.
+  const VariantList variants_;  // The usual program first.
+  const int64_t least_bytes_;
+  std::map<int, RungRef> searched_;              // By number.
+  std::map<int, std::vector<RungRef>> between_;  // By number of the upper target.
   std::optional<int> lowest_;
   std::vector<RungRef> last_;  // The floor last, and rungs just above it.
 };

@@ -46,6 +46,8 @@ class ModelBuilder {
     }
     find_given();
     for (size_t i = 0; i < region_.nodes.size(); ++i) add(region_.nodes[i], i);
+    model_.steps.shrink_to_fit();
+    model_.values.shrink_to_fit();
     find_last_reads();
     model_.offset.assign(model_.steps.size(), 0);
     return std::move(model_);
@@ -118,7 +120,7 @@ class ModelBuilder {
   void read_operands(const Node& made, ModelStep& step) {
     for (const Value input : made.inputs) {
       const Root root = root_of(input);
-      std::vector<int32_t>& list = root.value >= 0 ? step.reads : step.parameters;
+      NumberList& list = root.value >= 0 ? step.reads : step.parameters;
       const int32_t read = root.value >= 0 ? root.value : root.parameter;
       if (read >= 0 && std::find(list.begin(), list.end(), read) == list.end())
         list.push_back(read);

@@ -13,7 +13,7 @@
 #include "tidemark/function/recorded_call.h"
 #include "tidemark/function/trace_cache.h"
 #include "tidemark/grad/tape.h"
-#include "tidemark/ops/text.h"
+#include "tidemark/ops/text/text.h"
 #include "tidemark/tensor/variable_state.h"
 
 namespace tidemark::detail {

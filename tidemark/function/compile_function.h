@@ -29,6 +29,7 @@ std::shared_ptr<CompiledFunction> compile_function(const TracedGraph& traced, co
 // The programs of one key, from the usual one down to the one that needs the fewest bytes.
 class ProgramFrontier {
  public:
+  // The trace must outlive the frontier.
   ProgramFrontier(const TracedGraph& traced, const ProgramKey& key);
 
   // The first program that needs at most this many bytes; the one that needs the fewest if none
@@ -36,7 +37,7 @@ class ProgramFrontier {
   std::shared_ptr<CompiledFunction> within(int64_t bytes);
   int64_t floor_bytes();
   std::vector<fit::Frontier::Point> points();
-  fit::Cost usual_cost() const { return fit::cost_of(usual_, Graph::kBody); }
+  fit::Cost usual_cost() const { return fit::cost_of(*usual_, Graph::kBody); }
 
  private:
   fit::Fit fit_within(int64_t bytes);
@@ -45,7 +46,7 @@ class ProgramFrontier {
   const TracedGraph& traced_;
   const ProgramKey key_;
   const compile::Interface interface_;
-  const Graph usual_;  // Optimised.
+  const std::shared_ptr<const Graph> usual_;  // Optimised.
   int64_t usual_peak_;
   bool has_automatic_chunk_;
   Mutex lock_;

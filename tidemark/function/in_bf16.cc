@@ -2,7 +2,7 @@
 
 #include "tidemark/base/error.h"
 #include "tidemark/ops/op_def.h"
-#include "tidemark/ops/text.h"
+#include "tidemark/ops/text/text.h"
 
 namespace tidemark::detail {
 namespace {

@@ -27,7 +27,7 @@ constexpr size_t kMostToSearch = 24;       // Nodes.
 constexpr size_t kMostSets = 100'000;      // Sets of nodes looked at by the search.
 constexpr size_t kMostForGreedy = 20'000;  // Nodes.
 constexpr size_t kMostEdges = 1'000'000;   // From what may fail to writes.
-constexpr size_t kMostToCompare = 128;     // Nodes of a graph that is laid out in both orders.
+constexpr size_t kMostToCompare = 256;     // Nodes, of a graph that is laid out in both orders.
 
 using ItemList = SmallVec<int32_t, 4>;
 
@@ -598,9 +598,15 @@ void exchange(Graph& graph, NodeLists& lists) {
   for (size_t i = 0; i < lists.size(); ++i) std::swap(graph.regions[i].nodes, lists[i]);
 }
 
-size_t count_nodes(const Graph& graph) {
-  size_t count = 0;
-  for (const Region& region : graph.regions) count += region.nodes.size();
+// The nodes that are steps of their own: those inside fusion groups have no order.
+size_t count_ordered(const Graph& graph, RegionId region = Graph::kBody) {
+  const std::vector<int32_t>& numbers = graph.regions[static_cast<size_t>(region)].nodes;
+  size_t count = numbers.size();
+  for (const int32_t number : numbers) {
+    const Node& node = graph.nodes[static_cast<size_t>(number)];
+    if (node.op->flow == Flow::group) continue;
+    for (const RegionId inner : node.regions) count += count_ordered(graph, inner);
+  }
   return count;
 }
 
@@ -609,7 +615,7 @@ size_t count_nodes(const Graph& graph) {
 void order(Graph& graph, std::span<const int32_t> updates, const OrderOptions& options) {
   add_index_checks(graph, updates);
   const bool compares =
-      options.needed && !options.frees_early && count_nodes(graph) <= kMostToCompare;
+      options.needed && !options.frees_early && count_ordered(graph) <= kMostToCompare;
   NodeLists others;
   if (compares) others = lists_of(graph);
   Nodes nodes(graph.nodes.size());

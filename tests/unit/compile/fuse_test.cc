@@ -6,7 +6,7 @@
 #include "tidemark/compile/cpu/kernels.h"
 #include "tidemark/compile/group.h"
 #include "tidemark/device/threads.h"
-#include "tidemark/ops/text.h"
+#include "tidemark/ops/text/text.h"
 #include "tidemark/passes/passes.h"
 
 namespace tidemark {

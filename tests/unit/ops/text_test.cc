@@ -1,4 +1,4 @@
-#include "tidemark/ops/text.h"
+#include "tidemark/ops/text/text.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tidemark/base/error.h"
-#include "tidemark/ops/text.h"
+#include "tidemark/ops/text/text.h"
 #include "tidemark/passes/gradient/dependence.h"
 #include "tidemark/passes/gradient/differentiate_again.h"
 #include "tidemark/passes/passes.h"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tidemark/ops/text.h"
+#include "tidemark/ops/text/text.h"
 
 namespace tidemark::passes {
 namespace {

@@ -1,4 +1,4 @@
-#include "tidemark/ops/tokens.h"
+#include "tidemark/ops/text/tokens.h"
 
 #include <charconv>
 

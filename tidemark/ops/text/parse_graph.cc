@@ -10,8 +10,8 @@
 #include "tidemark/ops/check_node.h"
 #include "tidemark/ops/op_def.h"
 #include "tidemark/ops/program.h"
-#include "tidemark/ops/text.h"
-#include "tidemark/ops/tokens.h"
+#include "tidemark/ops/text/text.h"
+#include "tidemark/ops/text/tokens.h"
 #include "tidemark/ops/typing.h"
 
 namespace tidemark {

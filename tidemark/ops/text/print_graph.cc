@@ -4,8 +4,8 @@
 
 #include "tidemark/ops/op_def.h"
 #include "tidemark/ops/program.h"
-#include "tidemark/ops/text.h"
-#include "tidemark/ops/tokens.h"
+#include "tidemark/ops/text/text.h"
+#include "tidemark/ops/text/tokens.h"
 
 namespace tidemark {
 namespace {
