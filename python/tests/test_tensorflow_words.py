@@ -245,19 +245,24 @@ def test_a_clone_has_weights_of_its_own():
     assert clone(tf.ones([1, 8])).numpy().tolist() == [[0.0]]
 
 
-def test_a_dataset_read_while_tracing_warns_with_the_line():
-    dataset = tf.data.Dataset.range(3)
+def test_a_function_that_reads_a_dataset_reads_it_anew_in_every_call():
+    data = [1, 2]
+    dataset = tf.data.Dataset.from_generator(lambda: iter(data), output_signature=tf.TensorSpec([], tf.int64))
+    made = []
 
     @tf.function
-    def total():
-        s = tf.constant(0, tf.int64)
+    def total(start):
+        if not made:
+            made.append(tf.Variable(2, dtype=tf.int64))
         for x in dataset:
-            s += x
-        return s
+            start += x * made[0]
+        return start
 
-    with pytest.warns(UserWarning, match="a dataset is read while a function is traced: its elements become part of the program") as caught:
-        assert int(total()) == 3
+    with pytest.warns(UserWarning, match='function "total" reads a Dataset, so it is not compiled') as caught:
+        assert int(total(tf.constant(1, tf.int64))) == 7
     assert caught[0].filename == __file__
+    data.append(3)
+    assert int(total(tf.constant(1, tf.int64))) == 13
 
 
 # ---- names ---------------------------------------------------------------------------------------
