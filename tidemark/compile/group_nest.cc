@@ -20,41 +20,6 @@ using passes::Schedule;
 // The part of a group that a nest computes: see the header.
 enum class Part : uint8_t { whole, chunk, finish };
 
-// Merges equal expressions and removes unused ones, so that equivalent nests are equal and share a
-// kernel.
-void tidy(Nest& nest) {
-  const auto for_each_root = [&](auto visit) {
-    for (Sweep& sweep : nest.sweeps) {
-      for (Store& store : sweep.stores) visit(store.expr);
-      for (Fold& fold : sweep.folds) visit(fold.expr);
-    }
-    for (Store& store : nest.finish) visit(store.expr);
-  };
-  std::vector<bool> read(nest.exprs.size());
-  for_each_root([&](int32_t expr) { read[static_cast<size_t>(expr)] = true; });
-  for (size_t i = nest.exprs.size(); i-- > 0;) {
-    if (!read[i]) continue;
-    for (const int32_t in : nest.exprs[i].in) {
-      if (in >= 0) read[static_cast<size_t>(in)] = true;
-    }
-  }
-  using Key = std::tuple<ExprOp, DType, std::array<int32_t, 3>, int32_t, uint64_t>;
-  std::map<Key, int32_t> known;
-  std::vector<int32_t> number(nest.exprs.size(), -1);
-  std::vector<Expr> kept;
-  for (size_t i = 0; i < nest.exprs.size(); ++i) {
-    if (!read[i]) continue;
-    Expr expr = nest.exprs[i];
-    for (int32_t& in : expr.in) in = in < 0 ? in : number[static_cast<size_t>(in)];
-    const auto [found, fresh] = known.try_emplace(
-        Key{expr.op, expr.dtype, expr.in, expr.ref, expr.bits}, static_cast<int32_t>(kept.size()));
-    if (fresh) kept.push_back(expr);
-    number[i] = found->second;
-  }
-  nest.exprs = std::move(kept);
-  for_each_root([&](int32_t& expr) { expr = number[static_cast<size_t>(expr)]; });
-}
-
 class NestMaker {
  public:
   NestMaker(const Graph& graph, const Schedule& schedule, Part part)
@@ -322,6 +287,39 @@ class NestMaker {
 };
 
 }  // namespace
+
+void tidy(Nest& nest) {
+  const auto for_each_root = [&](auto visit) {
+    for (Sweep& sweep : nest.sweeps) {
+      for (Store& store : sweep.stores) visit(store.expr);
+      for (Fold& fold : sweep.folds) visit(fold.expr);
+    }
+    for (Store& store : nest.finish) visit(store.expr);
+  };
+  std::vector<bool> read(nest.exprs.size());
+  for_each_root([&](int32_t expr) { read[static_cast<size_t>(expr)] = true; });
+  for (size_t i = nest.exprs.size(); i-- > 0;) {
+    if (!read[i]) continue;
+    for (const int32_t in : nest.exprs[i].in) {
+      if (in >= 0) read[static_cast<size_t>(in)] = true;
+    }
+  }
+  using Key = std::tuple<ExprOp, DType, std::array<int32_t, 3>, int32_t, uint64_t>;
+  std::map<Key, int32_t> known;
+  std::vector<int32_t> number(nest.exprs.size(), -1);
+  std::vector<Expr> kept;
+  for (size_t i = 0; i < nest.exprs.size(); ++i) {
+    if (!read[i]) continue;
+    Expr expr = nest.exprs[i];
+    for (int32_t& in : expr.in) in = in < 0 ? in : number[static_cast<size_t>(in)];
+    const auto [found, fresh] = known.try_emplace(
+        Key{expr.op, expr.dtype, expr.in, expr.ref, expr.bits}, static_cast<int32_t>(kept.size()));
+    if (fresh) kept.push_back(expr);
+    number[i] = found->second;
+  }
+  nest.exprs = std::move(kept);
+  for_each_root([&](int32_t& expr) { expr = number[static_cast<size_t>(expr)]; });
+}
 
 GroupNest group_nest(const Graph& graph, const Schedule& schedule) {
   return NestMaker(graph, schedule, Part::whole).run();

@@ -25,6 +25,10 @@ struct GroupNest {
   std::vector<DType> cell_dtypes;
 };
 
+// Merges equal expressions and removes unused ones, so that equivalent nests are equal and share a
+// kernel.
+void tidy(Nest& nest);
+
 // The whole group.
 GroupNest group_nest(const Graph& graph, const passes::Schedule& schedule);
 

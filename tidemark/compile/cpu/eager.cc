@@ -162,6 +162,15 @@ struct RowWork {
   Columns in = Columns::unit, out = Columns::unit;
 };
 
+void run_short_rows(const RowWork& work, uint64_t form) {
+  constexpr RowBuffer kBuffers[2] = {};
+  const int64_t columns = work.frame.extents.back();
+  CachedKernel& kernel =
+      cached_kernel({work.op.self, static_cast<uint64_t>(columns) << 32 | form},
+                    [&] { return narrow_nest(work.nest(), kBuffers, columns).value(); });
+  launch_narrow(kernel, work.frame, kBuffers);
+}
+
 }  // namespace
 
 int64_t row_workspace(const OpDef& op, const ArrayRef& operand, int64_t axis,
@@ -181,6 +190,8 @@ void run_row(const OpDef& op, const ArrayRef& operand, int64_t axis, const Array
                             .add(work.in, 2)
                             .add(work.out, 2)
                             .word();
+  if (work.order == Nest::Order::lanes && has_short_rows(work.frame))
+    return run_short_rows(work, form);
   CachedKernel& kernel = cached_kernel({op.self, form}, [&] { return work.nest(); });
   if (work.order == Nest::Order::lanes)
     launch_lanes(kernel, work.frame);

@@ -9,6 +9,7 @@
 #include "tidemark/compile/cpu/chunks.h"
 #include "tidemark/compile/cpu/eager.h"
 #include "tidemark/compile/cpu/group_launch.h"
+#include "tidemark/compile/narrow.h"
 #include "tidemark/compile/workspace.h"
 #include "tidemark/device/threads.h"
 
@@ -83,6 +84,11 @@ class GroupPlanner {
   explicit GroupPlanner(GroupWork work) : work_(std::move(work)), bytes_(work_.copy_bytes) {
     plan_.copies_in = std::move(work_.copies_in);
     plan_.copies_out = std::move(work_.copies_out);
+    const int64_t fold_end = work_.axes.row_axes + work_.axes.fold_axes;
+    for (int64_t axis = 0; axis < work_.axes.domain.rank(); ++axis) {
+      const int64_t extent = work_.axes.domain[axis];
+      (axis < work_.axes.row_axes ? rows_ : axis < fold_end ? length_ : columns_) *= extent;
+    }
   }
 
   TaskPlan run() {
@@ -91,7 +97,7 @@ class GroupPlanner {
     if (chunks.length > 0)
       make_chunked(chunks);
     else
-      plan_.main.emplace(make_whole());
+      plan_.main.emplace(make_main());
     bytes_ += workers_bytes();
     if (chunks.length > 0) bytes_ = std::max(bytes_, copies + whole_bytes());
     plan_.end = bytes_;
@@ -144,6 +150,54 @@ class GroupPlanner {
     return {std::move(nest), work_.axes, std::move(places), Cutting{.shared = work_.shared}};
   }
 
+  // ---- Short rows
+
+  GroupLaunch make_main() const {
+    if (!work_.schedule.folds || work_.schedule.order != Nest::Order::lanes ||
+        length_ > kShortRow || rows_ < kManyRows)
+      return make_whole();
+    GroupNest group = group_nest(work_.graph, work_.schedule);
+    std::vector<RowBuffer> rows;
+    for (const GroupBuffer& buffer : group.buffers)
+      rows.push_back({buffer.by_row, buffer.kind == GroupBuffer::Kind::kept});
+    std::optional<Nest> narrow = narrow_nest(group.nest, rows, length_);
+    return narrow ? make_narrow(std::move(group), std::move(*narrow), rows) : make_whole();
+  }
+
+  GroupLaunch make_narrow(GroupNest group, Nest nest, std::span<const RowBuffer> rows) const {
+    const std::vector<BufferPlace> row_places = places_of(group);
+    std::vector<GroupBuffer> buffers;
+    std::vector<BufferPlace> places;
+    for (const ColumnOf& each : columns_of_rows(rows, length_)) {
+      buffers.push_back(group.buffers[static_cast<size_t>(each.buffer)]);
+      places.push_back(column_place(row_places[static_cast<size_t>(each.buffer)], each.column));
+    }
+    group.nest = std::move(nest);
+    group.buffers = std::move(buffers);
+    return {std::move(group), without_folds(), std::move(places), Cutting{.shared = work_.shared}};
+  }
+
+  // The axes without the folded ones.
+  LaunchAxes without_folds() const {
+    LaunchAxes kept = work_.axes;
+    for (int64_t i = 0; i < work_.axes.fold_axes; ++i) kept.domain.erase(work_.axes.row_axes);
+    kept.row_axes = kept.domain.rank();
+    kept.fold_axes = 0;
+    kept.index = passes::Schedule::Index::none;
+    return kept;
+  }
+
+  // One column of the rows, which are the last axes.
+  BufferPlace column_place(BufferPlace place, int64_t column) const {
+    for (int64_t axis = work_.axes.domain.rank() - 1; axis >= work_.axes.row_axes; --axis) {
+      const int64_t extent = work_.axes.domain[axis];
+      place.offset += column % extent * place.strides.back();
+      column /= extent;
+      place.strides.pop_back();
+    }
+    return place;
+  }
+
   // ---- Long reductions with few results
 
   // The bytes that workers need if so few take part that the fold is not cut.
@@ -154,15 +208,8 @@ class GroupPlanner {
     return make_whole().workspace_bytes();
   }
 
-  Chunks choose_chunks(int threads) {
+  Chunks choose_chunks(int threads) const {
     if (!work_.schedule.folds || work_.schedule.sweeps > 1) return {};
-    const int64_t rank = work_.axes.domain.rank();
-    rows_ = length_ = columns_ = 1;
-    const int64_t fold_end = work_.axes.row_axes + work_.axes.fold_axes;
-    for (int64_t axis = 0; axis < rank; ++axis) {
-      const int64_t extent = work_.axes.domain[axis];
-      (axis < work_.axes.row_axes ? rows_ : axis < fold_end ? length_ : columns_) *= extent;
-    }
     const int64_t length = chunk_length(work_.schedule.order, length_, rows_, columns_, threads);
     return length == 0 ? Chunks{} : Chunks{length, (length_ + length - 1) / length};
   }
@@ -171,10 +218,7 @@ class GroupPlanner {
     GroupNest first = chunk_nest(work_.graph, work_.schedule),
               last = finish_nest(work_.graph, work_.schedule);
     std::vector<BufferPlace> first_places = places_of(first), last_places = places_of(last);
-    LaunchAxes kept = work_.axes;  // Without the folded axes.
-    for (int64_t i = 0; i < work_.axes.fold_axes; ++i) kept.domain.erase(work_.axes.row_axes);
-    kept.row_axes = kept.domain.rank();
-    kept.fold_axes = 0;
+    const LaunchAxes kept = without_folds();
     for (BufferPlace& place : last_places) {
       for (int64_t i = 0; i < work_.axes.fold_axes; ++i)
         place.strides.erase(static_cast<size_t>(work_.axes.row_axes));

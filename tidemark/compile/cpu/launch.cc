@@ -50,13 +50,16 @@ class Scratch {
 // The bytes that each buffer of a frame spans, for the interpreter that checks accesses.
 class Extents {
  public:
-  Extents(const Frame& frame, const Nest& nest) {
+  Extents(const Frame& frame, const Nest& nest)
+      : Extents(frame, [&](size_t b) { return nest.buffers[b].dtype; }) {}
+  template <class DTypeOf>
+  Extents(const Frame& frame, const DTypeOf& dtype_of) {
     if (emitter() != Emitter::checked) return;
     checking_ = true;
     for (int b = 0; b < frame.buffers; ++b) {
       const auto i = static_cast<size_t>(b);
       std::byte* low = frame.data[i];
-      std::byte* high = frame.data[i] + size_of(nest.buffers[i].dtype);
+      std::byte* high = frame.data[i] + size_of(dtype_of(i));
       for (size_t axis = 0; axis < frame.extents.size(); ++axis) {
         const int64_t reach = (frame.extents[axis] - 1) * frame.strides[i][axis];
         (reach < 0 ? low : high) += reach;
@@ -231,6 +234,54 @@ void launch_lanes(CachedKernel& cached, const Frame& frame) {
       args.rows = std::min(rows - row, end - begin);
       kernel(args);
       begin += args.rows;
+    }
+  });
+}
+
+bool has_short_rows(const Frame& frame) {
+  const int64_t columns = frame.extents.back();
+  return columns > 1 && columns <= kShortRow && frame.axes() > 1 &&
+         frame.extents[static_cast<size_t>(frame.axes() - 2)] >= kManyRows;
+}
+
+void launch_narrow(CachedKernel& cached, const Frame& frame, std::span<const RowBuffer> buffers) {
+  const int64_t row_axis = frame.axes() - 2;
+  const int64_t rows = frame.extents[static_cast<size_t>(row_axis)];
+  const int64_t outers = outer_count(frame, 2);
+  if (outers * rows == 0) return;
+  const int threads = num_threads();
+  const Kernel& kernel = kernel_for(cached, outers * rows);
+  if (WorkspacePart::preparing()) return;
+  const ColumnList columns = columns_of_rows(buffers, frame.extents.back());
+  const int64_t block = std::clamp<int64_t>(kPieceWork / cached.weight(), kManyRows, rows);
+  const int64_t blocks = (rows + block - 1) / block;
+  const Extents of_buffers(frame, [&](size_t b) {
+    const auto is_its = [&](const ColumnOf& each) { return each.buffer == static_cast<int>(b); };
+    return cached.nest()
+        .buffers[static_cast<size_t>(std::find_if(columns.begin(), columns.end(), is_its) -
+                                     columns.begin())]
+        .dtype;
+  });
+  std::array<Movement, kShortRow * kMaxBuffers> movements = {};
+  std::array<Extent, kShortRow * kMaxBuffers> extents = {};
+  for (size_t i = 0; i < columns.size(); ++i) {
+    movements[i] = {0, 0, stride_at(frame, columns[i].buffer, row_axis)};
+    if (of_buffers.get() != nullptr) extents[i] = of_buffers.get()[columns[i].buffer];
+  }
+  device::parallel_for(outers * blocks, 1, threads, [&](int64_t begin, int64_t end, int) {
+    std::array<std::byte*, kShortRow * kMaxBuffers> at;
+    KernelArgs args;
+    args.movements = movements.data();
+    args.buffers = at.data();
+    args.extents = of_buffers.get() == nullptr ? nullptr : extents.data();
+    for (int64_t piece = begin; piece < end; ++piece) {
+      const int64_t row = piece % blocks * block;
+      const Pointers first = pointers_at(frame, piece / blocks, 2);
+      for (size_t i = 0; i < columns.size(); ++i)
+        at[i] = first[static_cast<size_t>(columns[i].buffer)] + row * movements[i].column +
+                columns[i].column * stride_at(frame, columns[i].buffer, frame.axes() - 1);
+      args.columns = std::min(block, rows - row);
+      kernel(args);
     }
   });
 }

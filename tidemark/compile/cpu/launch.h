@@ -6,6 +6,7 @@
 
 #include "tidemark/compile/cpu/kernels.h"
 #include "tidemark/compile/frame.h"
+#include "tidemark/compile/narrow.h"
 
 namespace tidemark::compile {
 
@@ -47,6 +48,11 @@ void launch_pointwise(CachedKernel& kernel, const Frame& frame, std::span<const 
 // A nest that folds along lanes: the last axis is folded, with one result per index of the other
 // axes.
 void launch_lanes(CachedKernel& kernel, const Frame& frame);
+
+// Whether the rows of such a nest are short and many: then its narrow nest is quicker.
+bool has_short_rows(const Frame& frame);
+// The narrow nest of one that folds along lanes, over the frame of that one.
+void launch_narrow(CachedKernel& kernel, const Frame& frame, std::span<const RowBuffer> buffers);
 
 // The most columns that a thread takes at a time: 4 KiB of each row of f32.
 inline constexpr int64_t kColumnBlock = 1024;

@@ -61,10 +61,26 @@ int64_t whole_workspace(const Fold& fold) {
   return column_workspace(nest_of(fold, columns_of(fold, frame)), frame, num_threads());
 }
 
+// Many rows of a few columns.
+void run_short(const Fold& fold, const Frame& frame, Columns columns) {
+  constexpr RowBuffer kBuffers[] = {{}, {.by_row = true}};
+  const int64_t length = frame.extents.back();
+  const uint64_t form =
+      static_cast<uint64_t>(length) << 12 | static_cast<uint64_t>(fold.operand.dtype) << 8 |
+      static_cast<uint64_t>(fold.result.dtype) << 4 | static_cast<uint64_t>(columns);
+  CachedKernel& kernel = cached_kernel({fold.op.self, form}, [&] {
+    Nest nest = narrow_nest(nest_of(fold, columns), kBuffers, length).value();
+    nest.buffers.back().columns = Columns::unit;  // The result is dense.
+    return nest;
+  });
+  launch_narrow(kernel, frame, kBuffers);
+}
+
 void run_whole(const Fold& fold) {
   const Frame frame = frame_of(fold);
   const bool lanes = fold.order == Nest::Order::lanes;
   const Columns columns = columns_of(fold, frame);
+  if (lanes && has_short_rows(frame)) return run_short(fold, frame, columns);
   const uint64_t form = static_cast<uint64_t>(fold.operand.dtype) << 8 |
                         static_cast<uint64_t>(fold.result.dtype) << 4 |
                         static_cast<uint64_t>(lanes) << 2 | static_cast<uint64_t>(columns);
