@@ -5,6 +5,7 @@
 #include <new>
 #include <string>
 
+#include "source.h"
 #include "tidemark/base/index_error.h"
 
 namespace tidemark::python {
@@ -12,7 +13,8 @@ namespace {
 
 // The classes, each held by the module as long as the process lives.
 struct Classes {
-  PyObject *error, *user, *index, *type, *over_budget, *device, *out_of_memory, *internal;
+  PyObject *error, *user, *index, *type, *over_budget, *device, *out_of_memory, *internal,
+      *dataset_in_trace;
 };
 Classes classes;
 
@@ -93,6 +95,8 @@ void translate(const std::exception_ptr& pointer) {
     raise_out_of_memory(error);
   } catch (const IndexError& error) {
     raise(classes.index, instance(classes.index, error));
+  } catch (const DatasetInTrace& error) {
+    raise(classes.dataset_in_trace, instance(classes.dataset_in_trace, error));
   } catch (const UserTypeError& error) {
     raise(classes.type, instance(classes.type, error));
   } catch (const UserError& error) {
@@ -130,6 +134,14 @@ PyObject* class_of(nb::exception_type type) {
 }
 
 }  // namespace
+
+std::optional<Source> dataset_in_trace(const nb::python_error& error) {
+  if (PyErr_GivenExceptionMatches(error.value().ptr(), classes.dataset_in_trace) == 0) return {};
+  const nb::handle value = error.value();
+  const nb::object file = value.attr("file"), function = value.attr("function");
+  return line_at(nb::str(file).c_str(), nb::cast<unsigned>(value.attr("line")),
+                 nb::str(function).c_str());
+}
 
 RaisedByUser::RaisedByUser(nb::python_error&& error) : error_(std::move(error)) {
   const nb::object name = error_.type().attr("__name__");
@@ -174,6 +186,8 @@ void bind_errors(nb::module_& module) {
   c.out_of_memory = define(module, "OutOfMemory",
                            "No room for an allocation; `asked`, `limit` and `in_use` are bytes.",
                            {c.device, PyExc_MemoryError});
+  c.dataset_in_trace =
+      define(module, "_DatasetInTrace", "A Dataset is read while a function is traced.", {c.user});
   c.internal = define(module, "InternalError", "A bug in Tidemark.", {c.error});
   nb::register_exception_translator(
       [](const std::exception_ptr& pointer, void*) { translate(pointer); });

@@ -37,6 +37,7 @@ struct Traces {
   nb::object self = {};          // A weak reference to the object, if there is one.
   KnownStructures known;
   detail::VariablesMade made = {};
+  bool reads_dataset = false;  // It runs as Python: no trace holds what a Dataset will give.
   std::unique_ptr<detail::FunctionCore> core;
 };
 
@@ -154,6 +155,36 @@ class ResultTree {
   SharedTree tree_;
 };
 
+// Runs the user's function as it is, on the tensors that a trace would have got.
+PyObject* call_as_python(FunctionObject& function, Traces& traces, const PythonCall& call) {
+  FunctionObject& base = base_of(function);
+  const Definition& definition = *base.definition;
+  const std::vector<nb::object> arguments = rebuilt_arguments(call.tree(), call.arguments().leaves);
+  nb::object result;
+  {
+    const UserCode user;
+    const detail::MakeOnce once(traces.made, detail::MakeOnce::Where::anywhere);
+    result = signature_of(function).call(base.f, self_of(traces), arguments);
+  }
+  detail::TraceResult taken =
+      taken_result(result, cat("function \"", definition.options.name, "\""), definition.at);
+  return filled_result(**std::any_cast<SharedTree>(&taken.structure), taken.leaves);
+}
+
+// After a trace that came to a Dataset. Under a budget, or inside another trace, that is an error.
+bool may_run_as_python(FunctionObject& function, Traces& traces, const nb::python_error& error) {
+  const FunctionOptions& options = base_of(function).definition->options;
+  const std::optional<Source> line = dataset_in_trace(error);
+  if (!line || detail::is_tracing() || options.budget.has_value()) return false;
+  detail::warn(
+      cat("function \"", options.name,
+          "\" reads a Dataset, so it is not compiled: every call runs it as Python, op by op. "
+          "Functions that it calls are compiled: put what it does with an element into one"),
+      *line);
+  traces.reads_dataset = true;
+  return true;
+}
+
 PyObject* call(PyObject* object, PyObject* const* arguments, size_t flags, PyObject* names) {
   return guarded([&]() -> PyObject* {
     FunctionObject& function = function_in(object);
@@ -161,11 +192,16 @@ PyObject* call(PyObject* object, PyObject* const* arguments, size_t flags, PyObj
     Traces& traces = **function.traces;
     const PythonCall call(signature_of(function), traces.known, arguments,
                           PyVectorcall_NARGS(flags), names, at);
+    if (traces.reads_dataset && !detail::is_tracing()) [[unlikely]]
+      return call_as_python(function, traces, call);
     ResultTree tree;
     detail::CallResult results;
-    {
+    try {
       const nb::gil_scoped_release unlocked;
       results = traces.core->call(call.arguments(), tree, at);
+    } catch (const nb::python_error& error) {
+      if (!may_run_as_python(function, traces, error)) throw;
+      return call_as_python(function, traces, call);
     }
     return filled_result(*tree, results);
   });
