@@ -14,9 +14,11 @@
 //   |  |  taps  |  |   left and right: fewer kx
 //   +--+--------+--+
 #include <algorithm>
+#include <type_traits>
 
 #include "tidemark/device/threads.h"
 #include "tidemark/emit/contract/contract.h"
+#include "tidemark/emit/contract/depthwise.h"
 #include "tidemark/emit/contract/integer.h"
 #include "tidemark/emit/contract/taps.h"
 #include "tidemark/emit/contract/tile.h"
@@ -304,7 +306,7 @@ class Worker {
   }
 
   void widen(const contraction::BlockCopy<T>& block) {
-    if constexpr (sizeof(T) == 4) {
+    if constexpr (std::is_same_v<T, float>) {
       if (p_.dtype == DType::f16) return kernels_.copy_f16(block);
       if (p_.dtype == DType::bf16) return kernels_.copy_bf16(block);
     }
@@ -331,7 +333,7 @@ class Worker {
   }
 
   void round_output(const Pass<T>& pass, std::byte* out, int64_t y, int64_t y_end) {
-    if constexpr (sizeof(T) == 4) {
+    if constexpr (std::is_same_v<T, float>) {
       const auto round = p_.dtype == DType::f16 ? kernels_.round_f16 : kernels_.round_bf16;
       for (int64_t pixel = y * p_.out_w; pixel < y_end * p_.out_w; ++pixel) {
         round(pass.out + pixel * cut_.width,
@@ -389,7 +391,7 @@ bool has_no_terms(const Convolution& p) { return p.kh * p.kw * p.c_in == 0; }
 int64_t convolve_scratch_bytes(const Convolution& p, int threads) {
   if (out_count(p) == 0 || has_no_terms(p)) return 0;
   if (is_product(p)) return contract_scratch_bytes(product_of(p), threads);
-  if (!is_float(p.dtype)) return 0;
+  if (!contraction::has_tiles(p.dtype) || contraction::is_depthwise(p)) return 0;
   const device::FloatEnvironment environment;  // Sizes of work are estimated in floats.
   const Blocking cut =
       p.dtype == DType::f64 ? cut_up<double>(p, threads) : cut_up<float>(p, threads);
@@ -405,8 +407,10 @@ void convolve(const Convolution& p, int threads, std::byte* scratch) {
     return;
   }
   if (is_product(p)) return contract(product_of(p), threads, scratch);
+  if (contraction::is_depthwise(p)) return contraction::convolve_depthwise(p, threads);
   if (p.dtype == DType::f64) return run<double>(p, threads, scratch);
   if (is_float(p.dtype)) return run<float>(p, threads, scratch);
+  if (p.dtype == DType::i32) return run<int32_t>(p, threads, scratch);
   contraction::convolve_integers(p);
 }
 

@@ -14,7 +14,6 @@ using Wrapping = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
 
 template <class F>
 void visit_integer(DType dtype, F&& f) {
-  if (dtype == DType::i32) return f(int32_t{});
   if (dtype == DType::i64) return f(int64_t{});
   f(uint8_t{});
 }

@@ -1,4 +1,4 @@
-// Products of integers: sums wrap, so any order gives the same result.
+// Products of the integers without tiles: sums wrap, so any order gives the same result.
 #pragma once
 
 #include "tidemark/emit/contract/contract.h"

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "tidemark/device/cpu/features.h"
@@ -44,6 +45,19 @@ const KernelSet<double>& kernel_set() {
       break;
   }
   return kBaselineF64;
+}
+
+template <>
+const KernelSet<int32_t>& kernel_set() {
+  switch (device::isa()) {
+    case device::Isa::avx512:
+      return kAvx512I32;
+    case device::Isa::avx2:
+      return kAvx2I32;
+    case device::Isa::baseline:
+      break;
+  }
+  return kBaselineI32;
 }
 
 int64_t panel_depth(int64_t row_bytes, int64_t k) {
@@ -334,7 +348,7 @@ void pack_columns(const Pass<T>& pass, const T* from, int64_t step, T* to) {
 
 template <class T>
 void copy_into(const KernelSet<T>& kernels, DType dtype, const BlockCopy<T>& block) {
-  if constexpr (sizeof(T) == 4) {
+  if constexpr (std::is_same_v<T, float>) {
     if (dtype == DType::f16) return kernels.copy_f16(block);
     if (dtype == DType::bf16) return kernels.copy_bf16(block);
   }
@@ -427,7 +441,7 @@ void run_tile_pieces(const Contraction& p, const Blocking& cut, int64_t begin, i
       }
       run_pass(kernels, pass);
     }
-    if constexpr (sizeof(T) == 4) {
+    if constexpr (std::is_same_v<T, float>) {
       if (low_precision) {
         const auto round = p.c.dtype == DType::f16 ? kernels.round_f16 : kernels.round_bf16;
         for (int64_t r = 0; r < pass.rows; ++r) {
@@ -493,7 +507,7 @@ Batch::Offsets Batch::at(int64_t entry) const {
 }
 
 int64_t contract_scratch_bytes(const Contraction& p, int threads) {
-  if (is_empty(p) || p.k == 0 || !is_float(p.c.dtype)) return 0;
+  if (is_empty(p) || p.k == 0 || !contraction::has_tiles(p.c.dtype)) return 0;
   const device::FloatEnvironment environment;  // Sizes of work are estimated in floats.
   const Blocking cut =
       p.c.dtype == DType::f64 ? cut_up<double>(p, threads) : cut_up<float>(p, threads);
@@ -513,6 +527,7 @@ void contract(const Contraction& p, int threads, std::byte* scratch) {
   if (p.k == 0) return fill_zeros(p);
   if (p.c.dtype == DType::f64) return run<double>(p, threads, scratch);
   if (is_float(p.c.dtype)) return run<float>(p, threads, scratch);
+  if (p.c.dtype == DType::i32) return run<int32_t>(p, threads, scratch);
   contraction::contract_integers(p);
 }
 

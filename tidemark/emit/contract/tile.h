@@ -94,6 +94,25 @@ struct VectorTimesColumns {
   int64_t columns = 0, k = 0;
 };
 
+// One tap of a depthwise convolution, in elements.
+struct DepthwiseTap {
+  int64_t in = 0;      // From Depthwise::in.
+  int64_t weight = 0;  // From Depthwise::weight.
+};
+
+// Output pixels in a line that see the same taps, at most kBlock of them: out(pixel, channel) = sum
+// over taps of in(pixel, channel) * weight(channel), with contiguous channels.
+struct Depthwise {
+  const void* in = nullptr;
+  int64_t in_pixel = 0;
+  const void* weight = nullptr;
+  const DepthwiseTap* taps = nullptr;
+  int64_t tap_count = 0;
+  void* out = nullptr;
+  int64_t out_pixel = 0;
+  int64_t pixels = 0, channels = 0;
+};
+
 // All kernels of one instruction set for accumulation in T.
 template <class T>
 struct KernelSet {
@@ -110,12 +129,16 @@ struct KernelSet {
   void (*copy_bf16)(const BlockCopy<T>&) = nullptr;
   void (*round_f16)(const T* from, uint16_t* to, int64_t count) = nullptr;
   void (*round_bf16)(const T* from, uint16_t* to, int64_t count) = nullptr;
+  void (*depthwise)(const Depthwise&) = nullptr;      // Elements of T.
+  void (*depthwise_f16)(const Depthwise&) = nullptr;  // These two only for float.
+  void (*depthwise_bf16)(const Depthwise&) = nullptr;
   void (*rows_times_vector)(const RowsTimesVector<T>&) = nullptr;
   void (*vector_times_columns)(const VectorTimesColumns<T>&) = nullptr;
 };
 
 extern const KernelSet<float> kAvx512F32, kAvx2F32, kBaselineF32;
 extern const KernelSet<double> kAvx512F64, kAvx2F64, kBaselineF64;
+extern const KernelSet<int32_t> kAvx512I32, kAvx2I32, kBaselineI32;
 
 // The set for device::isa().
 template <class T>

@@ -1,6 +1,7 @@
 // Plain C++, a vector of one lane. Without the instruction an fma is a call into the C library, so
 // this is correct but slow.
 #include <cmath>
+#include <type_traits>
 
 #include "tidemark/emit/contract/tile_kernels.h"
 #include "tidemark/types/dtype.h"
@@ -25,8 +26,20 @@ struct Scalar {
   static void store(T* p, V v, Mask m) {
     if (m) *p = v;
   }
-  static V fma(V a, V b, V c) { return std::fma(a, b, c); }
-  static V add(V a, V b) { return a + b; }
+  static V fma(V a, V b, V c) {
+    if constexpr (std::is_integral_v<V>) {
+      return add(static_cast<V>(static_cast<uint32_t>(a) * static_cast<uint32_t>(b)), c);
+    } else {
+      return std::fma(a, b, c);
+    }
+  }
+  static V add(V a, V b) {
+    if constexpr (std::is_integral_v<V>) {
+      return static_cast<V>(static_cast<uint32_t>(a) + static_cast<uint32_t>(b));
+    } else {
+      return a + b;
+    }
+  }
   static void transpose(V (&)[1]) {}
   static constexpr int kTurned = 1;
   template <class Chains>
@@ -42,6 +55,7 @@ struct Scalar {
 }  // namespace
 
 constinit const KernelSet<float> kBaselineF32 = make_kernel_set<Scalar<float>, 4, 4, 4, 4>();
+constinit const KernelSet<int32_t> kBaselineI32 = make_kernel_set<Scalar<int32_t>, 4, 4, 4, 4>();
 constinit const KernelSet<double> kBaselineF64 = make_kernel_set<Scalar<double>, 4, 4, 4, 4>();
 
 }  // namespace tidemark::contraction

@@ -124,16 +124,33 @@ struct Plain {
   static typename S::V load(const From* p, int64_t count) {
     return count >= S::kLanes ? S::load(p) : S::load(p, S::mask(static_cast<int>(count)));
   }
+  static void store(From* p, typename S::V value, int64_t count) {
+    if (count >= S::kLanes) {
+      S::store(p, value);
+    } else {
+      S::store(p, value, S::mask(static_cast<int>(count)));
+    }
+  }
 };
 template <class S>
 struct FromF16 {
   using From = uint16_t;
   static typename S::V load(const From* p, int64_t count) { return S::load_f16(p, count); }
+  static void store(From* p, typename S::V value, int64_t count) {
+    typename S::T wide[S::kLanes];
+    S::store(wide, value);
+    S::round_f16(wide, p, count);
+  }
 };
 template <class S>
 struct FromBf16 {
   using From = uint16_t;
   static typename S::V load(const From* p, int64_t count) { return S::load_bf16(p, count); }
+  static void store(From* p, typename S::V value, int64_t count) {
+    typename S::T wide[S::kLanes];
+    S::store(wide, value);
+    S::round_bf16(wide, p, count);
+  }
 };
 
 template <class S, class Load>
@@ -191,6 +208,44 @@ void copy(const BlockCopy<typename S::T>& block) {
       }
     }
   }
+}
+
+// Several pixels share each load of a weight.
+template <class S, class Load, int kPixels>
+void depthwise_pixels(const Depthwise& d, int64_t first) {
+  using From = typename Load::From;
+  using V = typename S::V;
+  // Local copies, because compilers must assume that a vector store may alias `d`.
+  const int64_t in_pixel = d.in_pixel, out_pixel = d.out_pixel, channels = d.channels;
+  const DepthwiseTap* const taps = d.taps;
+  const int64_t tap_count = d.tap_count;
+  const From* const in = static_cast<const From*>(d.in) + first * in_pixel;
+  const From* const weight = static_cast<const From*>(d.weight);
+  From* const out = static_cast<From*>(d.out) + first * out_pixel;
+  for (int64_t channel = 0; channel < channels; channel += S::kLanes) {
+    const int64_t have = channels - channel;
+    V sums[kPixels];
+    TIDEMARK_UNROLL
+    for (int p = 0; p < kPixels; ++p) sums[p] = S::zero();
+    for (int64_t t = 0; t < tap_count; ++t) {
+      const V factor = Load::load(weight + taps[t].weight + channel, have);
+      const From* const from = in + taps[t].in + channel;
+      TIDEMARK_UNROLL
+      for (int p = 0; p < kPixels; ++p)
+        sums[p] = S::fma(Load::load(from + p * in_pixel, have), factor, sums[p]);
+    }
+    TIDEMARK_UNROLL
+    for (int p = 0; p < kPixels; ++p) Load::store(out + p * out_pixel + channel, sums[p], have);
+  }
+}
+
+template <class S, class Load>
+void depthwise(const Depthwise& d) {
+  constexpr int kTogether = 6;
+  int64_t pixel = 0;
+  for (; pixel + kTogether <= d.pixels; pixel += kTogether)
+    depthwise_pixels<S, Load, kTogether>(d, pixel);
+  for (; pixel < d.pixels; ++pixel) depthwise_pixels<S, Load, 1>(d, pixel);
 }
 
 // Sixteen rows at once, one for each lane: enough chains to keep the fma unit busy, and few enough
@@ -391,9 +446,12 @@ constexpr KernelSet<typename S::T> make_kernel_set() {
     (add_tiles<S, v + 1, kRows>(set), ...);
   }(std::make_integer_sequence<int, sizeof...(kRows)>{});
   set.copy = &copy<S, Plain<S>>;
-  if constexpr (sizeof(typename S::T) == 4) {
+  set.depthwise = &depthwise<S, Plain<S>>;
+  if constexpr (std::is_same_v<typename S::T, float>) {
     set.copy_f16 = &copy<S, FromF16<S>>;
     set.copy_bf16 = &copy<S, FromBf16<S>>;
+    set.depthwise_f16 = &depthwise<S, FromF16<S>>;
+    set.depthwise_bf16 = &depthwise<S, FromBf16<S>>;
     set.round_f16 = &round_f16<S>;
     set.round_bf16 = &round_bf16<S>;
   }

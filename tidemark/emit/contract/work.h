@@ -3,7 +3,12 @@
 
 #include <cstdint>
 
+#include "tidemark/types/dtype.h"
+
 namespace tidemark::contraction {
+
+// Whether sums of this dtype are computed by the tiles of tile.h.
+constexpr bool has_tiles(DType dtype) { return is_float(dtype) || dtype == DType::i32; }
 
 constexpr int64_t divide_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
 

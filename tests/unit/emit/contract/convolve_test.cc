@@ -224,11 +224,25 @@ TEST_F(Convolve, FollowsItsMeaningForImagesSideBySide) {
   }
 }
 
+// The last case has more taps than a block of k.
 TEST_F(Convolve, ConvolvesEachChannelAlone) {
-  Convolution p{.n = 1, .h = 13, .w = 13, .c_in = 9, .kh = 3, .kw = 3, .c_out = 9};
-  p.groups = 9;
-  p.pad_top = p.pad_left = 1;
-  run_and_check({with_output(p, 1)});
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i32}) {
+    for (const int64_t channels : {2, 9, 16, 40}) {
+      for (const int64_t stride : {1, 2}) {
+        for (const int64_t taps : {1, 3, 5, 17}) {
+          Convolution p{.n = 2, .h = 13, .w = 19, .c_in = channels, .kh = taps, .kw = taps};
+          p.c_out = p.groups = channels;
+          p.dtype = dtype;
+          p.stride_h = p.stride_w = stride;
+          p.dilation_h = p.dilation_w = taps == 3 ? 2 : 1;
+          p.pad_top = p.pad_left = taps / 2;
+          run_and_check({with_output(p, taps / 2), 0, 0, 0});
+          run_and_check({with_output(p, taps / 2), 3, 5, 7});
+          if (HasFatalFailure()) return;
+        }
+      }
+    }
+  }
 }
 
 TEST_F(Convolve, GivesTheSameBitsForAnyNumberOfThreads) {
