@@ -18,6 +18,36 @@ int64_t grain_for(int64_t bytes_each) {
 
 int64_t place(int64_t index, int64_t size) { return index < 0 ? index + size : index; }
 
+// f(list), with the elements of `indices` in their own type.
+template <class F>
+auto visit(const Indices& indices, const F& f) {
+  switch (indices.dtype) {
+    case DType::i64:
+      return f(reinterpret_cast<const int64_t*>(indices.data));
+    case DType::u8:
+      return f(reinterpret_cast<const uint8_t*>(indices.data));
+    default:
+      return f(reinterpret_cast<const int32_t*>(indices.data));
+  }
+}
+
+// f(size), where the sizes of elements are constants, so that a copy is one instruction.
+template <class F>
+void visit_size(int64_t bytes, const F& f) {
+  switch (bytes) {
+    case 1:
+      return f(std::integral_constant<int64_t, 1>());
+    case 2:
+      return f(std::integral_constant<int64_t, 2>());
+    case 4:
+      return f(std::integral_constant<int64_t, 4>());
+    case 8:
+      return f(std::integral_constant<int64_t, 8>());
+    default:
+      return f(bytes);
+  }
+}
+
 template <class T>
 T plus(T a, T b) {
   if constexpr (std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>) {
@@ -39,35 +69,44 @@ using Wide =
 }  // namespace
 
 int64_t Indices::operator[](int64_t i) const {
-  switch (dtype) {
-    case DType::i64:
-      return reinterpret_cast<const int64_t*>(data)[i];
-    case DType::u8:
-      return reinterpret_cast<const uint8_t*>(data)[i];
-    default:
-      return reinterpret_cast<const int32_t*>(data)[i];
-  }
+  return visit(*this, [i](const auto* list) { return static_cast<int64_t>(list[i]); });
 }
 
 int64_t first_outside(const Indices& indices, int64_t size) {
-  for (int64_t i = 0; i < indices.count; ++i) {
-    const int64_t index = indices[i];
-    if (index < -size || index >= size) return i;
-  }
-  return -1;
+  return visit(indices, [&](const auto* list) -> int64_t {
+    const auto is_outside = [size](int64_t index) { return index < -size || index >= size; };
+    // Whole blocks first, in a loop without an exit.
+    constexpr int64_t kBlock = 256;
+    int64_t i = 0;
+    for (bool any = false; i + kBlock <= indices.count; i += kBlock) {
+      for (int64_t k = 0; k < kBlock; ++k) any |= is_outside(list[i + k]);
+      if (any) break;
+    }
+    for (; i < indices.count; ++i)
+      if (is_outside(list[i])) return i;
+    return -1;
+  });
 }
 
 void gather(const std::byte* from, int64_t outer, int64_t size, int64_t inner_bytes,
             const Indices& indices, std::byte* to) {
-  device::parallel_for(
-      outer * indices.count, grain_for(inner_bytes), [&](int64_t begin, int64_t end, int) {
-        for (int64_t row = begin; row < end; ++row) {
-          const int64_t o = row / indices.count;
-          const int64_t picked = place(indices[row % indices.count], size);
-          std::memcpy(to + row * inner_bytes, from + (o * size + picked) * inner_bytes,
-                      static_cast<size_t>(inner_bytes));
-        }
-      });
+  const auto copy = [&](const auto* list, auto bytes, int64_t begin, int64_t end) {
+    int64_t i = begin % indices.count;
+    const std::byte* slice = from + begin / indices.count * size * inner_bytes;
+    for (int64_t row = begin; row < end; ++row) {
+      std::memcpy(to + row * bytes, slice + place(list[i], size) * bytes,
+                  static_cast<size_t>(bytes));
+      if (++i < indices.count) continue;
+      i = 0;
+      slice += size * inner_bytes;
+    }
+  };
+  visit(indices, [&](const auto* list) {
+    visit_size(inner_bytes, [&](auto bytes) {
+      device::parallel_for(outer * indices.count, grain_for(inner_bytes),
+                           [&](int64_t begin, int64_t end, int) { copy(list, bytes, begin, end); });
+    });
+  });
 }
 
 void first_equal(const Indices& indices, int64_t* order, int64_t* to) {
@@ -96,27 +135,28 @@ void take_along(const ArrayRef& from, int64_t axis, const Indices& indices, cons
   // The beginning of the slice that an element is picked from.
   Strides slices = from.strides;
   slices[along] = 0;
-  const auto pick = [&](int64_t begin, int64_t end, int) {
-    AxisList at(static_cast<size_t>(shape.rank()));
-    int64_t slice = 0;
-    for (int64_t d = shape.rank(), rest = begin; d-- > 0; rest /= int64_t{shape[d]}) {
-      at[static_cast<size_t>(d)] = rest % int64_t{shape[d]};
-      slice += at[static_cast<size_t>(d)] * slices[static_cast<size_t>(d)];
-    }
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t picked = place(indices[i], from.shape[axis]) * from.strides[along];
-      std::memcpy(to + i * element_bytes, from.data + (slice + picked) * element_bytes,
-                  static_cast<size_t>(element_bytes));
-      for (int64_t d = shape.rank(); d-- > 0;) {
-        const auto axis_d = static_cast<size_t>(d);
-        slice += slices[axis_d];
-        if (++at[axis_d] < shape[d]) break;
-        slice -= at[axis_d] * slices[axis_d];
-        at[axis_d] = 0;
-      }
+  const int64_t line = shape.rank() == 0 ? 1 : int64_t{shape[-1]};
+  const int64_t step = shape.rank() == 0 ? 0 : slices.back();
+  const int64_t size = from.shape[axis], stride = from.strides[along];
+  // Lines along the last axis: in one, slices are a constant step apart.
+  const auto pick = [&](const auto* list, auto bytes, int64_t begin, int64_t end) {
+    while (begin < end) {
+      int64_t slice = 0;
+      for (int64_t d = shape.rank(), rest = begin; d-- > 0; rest /= int64_t{shape[d]})
+        slice += rest % int64_t{shape[d]} * slices[static_cast<size_t>(d)];
+      const int64_t stop = std::min(end, (begin / line + 1) * line);
+      for (int64_t i = begin; i < stop; ++i, slice += step)
+        std::memcpy(to + i * bytes, from.data + (slice + place(list[i], size) * stride) * bytes,
+                    static_cast<size_t>(bytes));
+      begin = stop;
     }
   };
-  device::parallel_for(indices.count, grain_for(element_bytes), pick);
+  visit(indices, [&](const auto* list) {
+    visit_size(element_bytes, [&](auto bytes) {
+      device::parallel_for(indices.count, grain_for(element_bytes),
+                           [&](int64_t begin, int64_t end, int) { pick(list, bytes, begin, end); });
+    });
+  });
 }
 
 void scatter_add(DType dtype, std::byte* to, int64_t outer, int64_t size, int64_t inner,
@@ -133,11 +173,14 @@ void scatter_add(DType dtype, std::byte* to, int64_t outer, int64_t size, int64_
         const int64_t o = piece / blocks;
         const int64_t first = piece % blocks * block;
         const int64_t last = std::min(inner, first + block);
-        for (int64_t i = 0; i < indices.count; ++i) {
-          T* target = reinterpret_cast<T*>(to) + (o * size + place(indices[i], size)) * inner;
-          const T* update = reinterpret_cast<const T*>(updates) + (o * indices.count + i) * inner;
-          for (int64_t n = first; n < last; ++n) target[n] = plus(target[n], update[n]);
-        }
+        T* const targets = reinterpret_cast<T*>(to) + o * size * inner;
+        const T* update = reinterpret_cast<const T*>(updates) + o * indices.count * inner;
+        visit(indices, [&](const auto* list) {
+          for (int64_t i = 0; i < indices.count; ++i, update += inner) {
+            T* const target = targets + place(list[i], size) * inner;
+            for (int64_t n = first; n < last; ++n) target[n] = plus(target[n], update[n]);
+          }
+        });
       }
     });
   });
@@ -151,11 +194,15 @@ void scatter_add_along(DType dtype, std::byte* to, int64_t outer, int64_t size, 
                          [&](int64_t begin, int64_t end, int) {
                            for (int64_t o = begin; o < end; ++o) {
                              T* target = reinterpret_cast<T*>(to) + o * size * inner;
-                             for (int64_t i = 0; i < count * inner; ++i) {
-                               const int64_t at = o * count * inner + i;
-                               T& sum = target[place(indices[at], size) * inner + i % inner];
-                               sum = plus(sum, reinterpret_cast<const T*>(updates)[at]);
-                             }
+                             const int64_t first = o * count * inner;
+                             const T* update = reinterpret_cast<const T*>(updates) + first;
+                             visit(indices, [&](const auto* list) {
+                               for (int64_t i = 0, n = 0; i < count * inner; ++i, ++n) {
+                                 n = n == inner ? 0 : n;
+                                 T& sum = target[place(list[first + i], size) * inner + n];
+                                 sum = plus(sum, update[i]);
+                               }
+                             });
                            }
                          });
   });
