@@ -150,7 +150,7 @@ def test_lstm():
 def test_a_layer_that_was_built_keeps_its_size():
     layer = nn.Dense(2, name="head")
     layer(td.ones((1, 3)))
-    assert error_of(lambda: layer(td.ones((1, 4)))).startswith('nn::Dense "head": built for 3 features, got 4')
+    assert error_of(lambda: layer(td.ones((1, 4)))).startswith('nn.Dense "head": built for 3 features, got 4')
 
 
 def test_initializers():
@@ -628,7 +628,7 @@ def test_lines_of_progress_go_to_pythons_standard_output(capsys):
 def test_errors_of_fit():
     x, y = lesson()
     assert error_of(lambda: nn.fit(nn.Dense(2), (x, y))) == (
-        "fit: there is no loss\n  give one: {.loss = td.nn.losses.mse}"
+        "fit: there is no loss\n  give one: loss=td.nn.losses.mse"
     )
     assert error_of(lambda: nn.fit(nn.Dense(2), [], loss=nn.losses.mse)) == (
         "fit: there is no batch in epoch 1\n  give a range that can be iterated once an epoch"
