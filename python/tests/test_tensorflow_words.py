@@ -327,6 +327,35 @@ def test_a_tensor_array_of_unknown_size_is_refused_with_the_remedy():
     )
 
 
+def test_a_dynamic_tensor_array_in_a_loop_without_a_bound_is_refused_with_the_remedy():
+    @tf.function
+    def f(x):
+        ta, i = tf.TensorArray(tf.float32, size=0, dynamic_size=True), 0
+        while tf.reduce_sum(x) < 100.0:
+            ta, x, i = ta.write(i, x), x * 2, i + 1
+        return ta.stack()
+
+    assert text_of(lambda: f(tf.constant([1.0, 2.0]))) == (
+        "TensorArray: dynamic_size=True in a traced loop whose number of trips is not known, and so the bytes are not; write TensorArray(dtype, "
+        "size=n) with the most elements there can be"
+    )
+
+
+def test_a_dynamic_tensor_array_with_fewer_elements_than_trips_fails_when_it_is_read():
+    @tf.function
+    def f(x):
+        ta = tf.TensorArray(tf.float32, size=0, dynamic_size=True)
+        for i in tf.range(3):
+            if x[i] > 1.5:
+                ta = ta.write(ta.size(), x[i])
+        return ta.stack()
+
+    np.testing.assert_array_equal(f(tf.constant([2.0, 3.0, 4.0])), [2.0, 3.0, 4.0])
+    assert text_of(lambda: f(tf.constant([1.0, 2.0, 3.0]))) == (
+        "assert_that: TensorArray: dynamic_size=True, and its loop did not write one further element in each trip; write TensorArray(dtype, size=n)"
+    )
+
+
 def test_errors_name_the_users_line():
     with pytest.raises(tf.errors.InvalidArgumentError) as raised:
         tf.reshape(tf.range(6), [4])
