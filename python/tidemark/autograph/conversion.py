@@ -91,7 +91,7 @@ def _code_of(function, refuses):
                               refused.remedy + ", or pass autograph=False and use td.cond and td.while_loop")
         made = None
     key = id(code)
-    _cache[key] = weakref.ref(code, lambda _: _cache.pop(key, None)), made
+    _cache[key] = weakref.ref(code, lambda _, cache=_cache: cache.pop(key, None)), made
     return made
 
 
