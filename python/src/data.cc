@@ -484,7 +484,9 @@ void bind_plan(nb::module_& data, nb::class_<Dataset>& dataset) {
           arg("passes") = 0, arg("element") = 0)
       .def_rw("passes", &data::Position::pass)
       .def_rw("element", &data::Position::element)
-      .def("__eq__", [](const data::Position& a, const data::Position& b) { return a == b; })
+      .def(
+          "__eq__", [](const data::Position& a, const data::Position& b) { return a == b; },
+          nb::is_operator())
       .def("__repr__", [](const data::Position& position) {
         return cat("Position(passes=", position.pass, ", element=", position.element, ")");
       });

@@ -92,6 +92,15 @@ def appends_sometimes(x):
     return out[0] * out[1]
 
 
+def appends_sometimes_in_nested_loops(x):
+    out = []
+    for v in x:
+        for w in x:
+            if v * w > 0.4:
+                out.append(v * w)
+    return out[0] * out[1] + out[2]
+
+
 def nested(x):
     s = 0.0
     for a in x:
@@ -110,13 +119,27 @@ def attributes(x):
 
 
 @pytest.mark.parametrize("f", [branch, early_return, for_rows, for_numbers, for_break, for_return, while_halves, while_true, appends,
-                               appends_sometimes, nested, attributes])
+                               appends_sometimes, appends_sometimes_in_nested_loops, nested, attributes])
 @pytest.mark.parametrize("x", [[1.0, -2.0, 3.0], [0.5, 1.0, 2.5], [3.0, 1.0, 0.5]])
 def test_gradients_are_those_of_eager_code(f, x):
     x = td.constant(x)
     expected = np.asarray(td.grad(f)(x))
     np.testing.assert_allclose(np.asarray(td.grad(td.function(f))(x)), expected, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(np.asarray(td.function(td.grad(f))(x)), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_appends_under_a_condition_keep_sizes_open():
+    @td.function(input_signature=[td.spec((None, 3))])
+    def f(x):
+        out = []
+        for row in x:
+            if row[0] > 0:
+                out.append(row)
+        return out[1]
+
+    for rows in (2, 3, 4):
+        np.testing.assert_array_equal(f(td.ones((rows, 3))), [1, 1, 1])
+    assert f.cache_info().traces == 1
 
 
 def test_a_tape_around_traced_loops():

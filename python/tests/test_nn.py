@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import pickle
 import weakref
 
 import numpy as np
@@ -150,7 +151,7 @@ def test_lstm():
 def test_a_layer_that_was_built_keeps_its_size():
     layer = nn.Dense(2, name="head")
     layer(td.ones((1, 3)))
-    assert error_of(lambda: layer(td.ones((1, 4)))).startswith('nn::Dense "head": built for 3 features, got 4')
+    assert error_of(lambda: layer(td.ones((1, 4)))).startswith('nn.Dense "head": built for 3 features, got 4')
 
 
 def test_initializers():
@@ -731,7 +732,7 @@ def test_lines_of_progress_go_to_pythons_standard_output(capsys):
 def test_errors_of_fit():
     x, y = lesson()
     assert error_of(lambda: nn.fit(nn.Dense(2), (x, y))) == (
-        "fit: there is no loss\n  give one: {.loss = td.nn.losses.mse}"
+        "fit: there is no loss\n  give one: loss=td.nn.losses.mse"
     )
     assert error_of(lambda: nn.fit(nn.Dense(2), [], loss=nn.losses.mse)) == (
         "fit: there is no batch in epoch 1\n  give a range that can be iterated once an epoch"
@@ -829,3 +830,47 @@ def test_results_do_not_depend_on_the_number_of_threads():
         assert np.array_equal(value(model(x)), y)
     finally:
         td.set_num_threads(threads)
+
+
+# ---- pickles
+
+
+class Pickled(nn.Module):
+    def __init__(self):
+        self.layers = [nn.Dense(6, activation=td.gelu, name="up"), nn.LayerNorm(), nn.MultiHeadAttention(2, 3)]
+        self.tied = nn.Dense(6)
+        self.tied.kernel = self.layers[0].kernel
+        self.scale, self.rate = td.Variable(2.0, name="scale", trainable=False), 0.5
+
+    def __call__(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return self.tied(x) * self.scale * self.rate
+
+
+@pytest.mark.parametrize("protocol", [2, 5])
+def test_models_pickle(protocol):
+    x, model = array(2, 5, 6), Pickled()
+    y = model(x)
+    again = pickle.loads(pickle.dumps(model, protocol))
+    assert value(again(x)).tolist() == value(y).tolist()
+    assert [name for name, _ in again.named_variables()] == [name for name, _ in model.named_variables()]
+    assert again.tied.kernel is again.layers[0].kernel and again.tied.kernel is not model.tied.kernel
+    assert (again.scale.name, again.scale.trainable, again.layers[0].name) == ("scale", False, "up")
+    again.tied.kernel.assign(again.tied.kernel * 0)
+    assert value(model(x)).tolist() == value(y).tolist()
+
+
+def test_layers_pickle_before_they_are_built_and_after_they_were_copied():
+    x = array(4, 3)
+    fresh = pickle.loads(pickle.dumps(nn.Sequential(nn.Dense(5, activation="relu", use_bias=False), td.tanh)))
+    assert fresh[0].bias is None and not fresh[0].kernel.has_shape and fresh(x).shape == (4, 5)
+    norm = nn.BatchNorm(momentum=0.5, name="n")
+    norm.note = "mine"
+    with nn.Training():
+        norm(x)
+    for layer in (norm, copy.deepcopy(norm), norm.clone(), copy.copy(norm)):
+        again = pickle.loads(pickle.dumps(layer))
+        close(again(x), value(norm(x)), 0)
+        assert again.name == "n" and value(again.running_mean).tolist() == value(norm.running_mean).tolist()
+    assert pickle.loads(pickle.dumps(norm)).note == "mine"
